@@ -1,0 +1,140 @@
+//! Mistakes in input files: where, what, and what was expected.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// A mistake in a machine or workload file.
+///
+/// Displayed as `path:line:column: message`, then the offending line with a caret, then the help. Line and column
+/// count from 1; the column counts characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputError {
+    /// The file, as the user named it.
+    pub path: PathBuf,
+    /// Line of the mistake, from 1; `None` where the file as a whole could not be read.
+    pub position: Option<Position>,
+    /// What is wrong.
+    pub message: String,
+    /// What was expected, or the nearest valid name.
+    pub help: Option<String>,
+}
+
+/// A place in a text file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Position {
+    /// From 1.
+    pub line: usize,
+    /// From 1, in characters.
+    pub column: usize,
+    /// The text of that line.
+    pub text: String,
+}
+
+impl Position {
+    /// The place of byte `offset` in `text`.
+    pub fn of_offset(text: &str, offset: usize) -> Self {
+        let mut offset = offset.min(text.len());
+        while !text.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        let start = text[..offset].rfind('\n').map_or(0, |newline| newline + 1);
+        Self {
+            line: text[..offset].matches('\n').count() + 1,
+            column: text[start..offset].chars().count() + 1,
+            text: text[start..].lines().next().unwrap_or_default().to_owned(),
+        }
+    }
+}
+
+impl InputError {
+    /// A mistake at byte `offset` of `text`, the content of `path`.
+    pub fn at(path: &Path, text: &str, offset: usize, message: impl Into<String>) -> Self {
+        Self {
+            path: path.to_owned(),
+            position: Some(Position::of_offset(text, offset)),
+            message: message.into(),
+            help: None,
+        }
+    }
+
+    /// A mistake that has no place in the file, for example a file that cannot be read.
+    pub fn whole(path: &Path, message: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), position: None, message: message.into(), help: None }
+    }
+
+    /// Adds what to do next.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        match &self.position {
+            None => write!(f, ": {}", self.message)?,
+            Some(at) => {
+                writeln!(f, ":{}:{}: {}", at.line, at.column, self.message)?;
+                let gutter = at.line.to_string();
+                writeln!(f, " {gutter} | {}", at.text)?;
+                let indent: String =
+                    at.text.chars().take(at.column - 1).map(|c| if c == '\t' { c } else { ' ' }).collect();
+                write!(f, " {:width$} | {indent}^", "", width = gutter.len())?;
+            }
+        }
+        if let Some(help) = &self.help {
+            write!(f, "\n  help: {help}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for InputError {}
+
+/// The valid name nearest to what was written, if one is near enough to be a slip.
+pub fn nearest<'a>(written: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    valid
+        .into_iter()
+        .map(|name| (strsim::damerau_levenshtein(&written.to_lowercase(), &name.to_lowercase()), name))
+        .filter(|(distance, name)| *distance <= 1 + name.len() / 4)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+/// "did you mean `x`? " if a valid name is near, then the list of all valid names.
+pub fn valid_names(written: &str, valid: &[&str]) -> String {
+    let list = valid.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    match nearest(written, valid.iter().copied()) {
+        Some(name) => format!("did you mean `{name}`? valid: {list}"),
+        None => format!("valid: {list}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_shows_the_line_and_points_at_the_mistake() {
+        let text = "first\nsecond lien\n";
+        let error = InputError::at(Path::new("m.toml"), text, 13, "unknown word `lien`").help("did you mean `line`?");
+        assert_eq!(
+            error.to_string(),
+            "m.toml:2:8: unknown word `lien`\n 2 | second lien\n   |        ^\n  help: did you mean `line`?"
+        );
+    }
+
+    #[test]
+    fn the_nearest_name_must_be_near() {
+        let valid = ["performance", "powersave", "schedutil"];
+        assert_eq!(nearest("shedutil", valid), Some("schedutil"));
+        assert_eq!(nearest("fast", valid), None);
+    }
+
+    #[test]
+    fn an_offset_past_the_end_is_the_end() {
+        assert_eq!(Position::of_offset("a\nbc", 99).column, 3);
+    }
+}

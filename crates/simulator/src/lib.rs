@@ -1,0 +1,17 @@
+//! Machines, workloads and Linux's scheduling, simulated with time and energy.
+//!
+//! One run, top to bottom: *description → programs → events → decisions → progress and energy → metrics*.
+//!
+//! - [`machine`]: what a machine is, and how its description is read. Start here.
+//! - [`workload`]: what threads do, and how rt-app files are read.
+//! - `kernel`: Linux's scheduling: tasks, run queues, classes, balancing, cpufreq, cpuidle, locks. Has no event queue.
+//! - `engine`: the only place with time: next event, progress, energy.
+//! - [`metrics`]: the report of a run. [`observer`]: what a run shows while it goes on; [`trace`]: one observer.
+//! - [`input`]: mistakes in files. [`units`]: identifiers and time.
+
+pub mod input;
+pub mod machine;
+pub mod metrics;
+pub mod observer;
+pub mod units;
+pub mod workload;

@@ -1,0 +1,142 @@
+//! What a run is judged by: the report of one simulation.
+//!
+//! The field names are the JSON schema (docs/results.md); a metric that was not measured is `None`, never 0.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// Version of the JSON schema; grows when a field changes its meaning or goes away.
+pub const SCHEMA: u32 = 1;
+
+/// The result of one simulation.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Workload name.
+    pub workload: String,
+    /// Machine name, with its configuration.
+    pub machine: String,
+    /// Scheduler name.
+    pub scheduler: String,
+    /// Governor name.
+    pub governor: String,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Simulated time from the start to the end of the last application thread, or to the time limit.
+    pub time_s: f64,
+    /// Whether a time limit ended the run; then `time_s` is that limit and no measure of speed.
+    pub time_limited: bool,
+    /// Energy by part.
+    pub energy_j: Energy,
+    /// Mean power: `energy_j.total / time_s`.
+    pub power_w: f64,
+    /// Energy × time.
+    pub edp_js: f64,
+    /// Energy × time².
+    pub ed2p_js2: f64,
+    /// Completed application work per second of run: seconds of work on the reference CPU per second.
+    pub throughput: f64,
+    /// Share of the online CPUs' time spent idle.
+    pub idle_share: f64,
+    /// Context switches (`sched_switch`), to and from idle included.
+    pub switches: u64,
+    /// Times a thread moved to another CPU.
+    pub migrations: u64,
+    /// Processed entries of the event queue.
+    pub events: u64,
+    /// Wall-clock time that the simulation took; not deterministic, `None` where output must be.
+    pub wall_s: Option<f64>,
+    /// Per application.
+    pub apps: Vec<AppReport>,
+    /// Per thread, in order of creation.
+    pub tasks: Vec<TaskReport>,
+    /// Per online CPU.
+    pub cpus: Vec<CpuReport>,
+    /// What the simulation could not do as asked (a policy without a model, a scheduler that was ejected).
+    pub warnings: Vec<String>,
+}
+
+/// Energy by part, in joules; `total` is the sum of the others.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Energy {
+    /// All parts.
+    pub total: f64,
+    /// Cores and clusters: the sum of the CPUs' `energy_j`.
+    pub cores: f64,
+    /// Uncore of all packages.
+    pub uncore: f64,
+    /// DRAM.
+    pub memory: f64,
+    /// Board and peripherals.
+    pub platform: f64,
+    /// Loss in the power supply.
+    pub supply: f64,
+}
+
+/// An application's share of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AppReport {
+    /// Name.
+    pub name: String,
+    /// Time from the workload's start to the end of its last thread; `None` if a time limit ended it first.
+    pub time_s: Option<f64>,
+    /// Work done, in seconds on the reference CPU.
+    pub work_s: f64,
+    /// Performance: `work_s` per second of its run time (of the run's, where a limit ended it).
+    pub performance: f64,
+    /// CPU time of all its threads.
+    pub cpu_time_s: f64,
+    /// Threads it had.
+    pub threads: u32,
+}
+
+/// A thread's share of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TaskReport {
+    /// Name, with its instance.
+    pub name: String,
+    /// Application; `None` for system tasks.
+    pub app: Option<String>,
+    /// Whether it is operating-system noise.
+    pub system: bool,
+    /// Time on a CPU.
+    pub cpu_time_s: f64,
+    /// Time runnable but not on a CPU.
+    pub wait_time_s: f64,
+    /// Work done, in seconds on the reference CPU.
+    pub work_s: f64,
+    /// From wakeup to the first instruction; `None` if it was never woken.
+    pub wakeup_latency_ns: Option<Latency>,
+    /// Times it was put on a CPU.
+    pub switches: u64,
+    /// Times it moved to another CPU.
+    pub migrations: u64,
+}
+
+/// A distribution of latencies, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Latency {
+    /// Median, exact to 1/16.
+    pub p50: u64,
+    /// 99th percentile, exact to 1/16.
+    pub p99: u64,
+    /// Largest, exact.
+    pub max: u64,
+}
+
+/// A CPU's share of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CpuReport {
+    /// Number.
+    pub cpu: u32,
+    /// Time not idle.
+    pub busy_s: f64,
+    /// Seconds by clock in kHz, busy or idle.
+    pub freq_residency: BTreeMap<u32, f64>,
+    /// Seconds by idle state; `C0` is the time between deciding to idle and being in the state.
+    pub idle_residency: BTreeMap<String, f64>,
+    /// Joules of this CPU: its share of its core and an equal share of its cluster.
+    pub energy_j: f64,
+}

@@ -1,0 +1,58 @@
+//! What a run shows of itself while it goes on; the trace writer is one observer.
+
+use crate::units::{CpuId, Nanos, PackageId, TaskId};
+
+/// A thread as a trace names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskInfo {
+    /// Identifier; a trace shows `pid = id + 1`, as 0 is the idle thread.
+    pub id: TaskId,
+    /// Name (`comm`), with its instance.
+    pub name: String,
+    /// Index of its application (process); `None` for system tasks.
+    pub application: Option<usize>,
+    /// Kernel priority as `sched_switch` prints it: 120 + nice for fair, 99 − priority for rt.
+    pub priority: i32,
+}
+
+/// Why a thread left its CPU, as `sched_switch` prints `prev_state`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrevState {
+    /// `R`: preempted or yielded, still runnable.
+    Runnable,
+    /// `S`: waits for a timer, a lock, another thread.
+    Sleeping,
+    /// `X`: ended.
+    Dead,
+}
+
+/// Receives what happens, in order of time. Every method has an empty default, so an observer names what it wants.
+pub trait Observer {
+    /// A thread came into being.
+    fn task_new(&mut self, _now: Nanos, _task: &TaskInfo) {}
+    /// `cpu` goes from `prev` to `next`; `None` is the idle thread.
+    fn sched_switch(
+        &mut self,
+        _now: Nanos,
+        _cpu: CpuId,
+        _prev: Option<(TaskId, PrevState)>,
+        _next: Option<TaskId>,
+    ) {
+    }
+    /// A thread is being woken; `target` is the CPU chosen for it, `waker` the CPU it happens on.
+    fn sched_waking(&mut self, _now: Nanos, _task: TaskId, _target: CpuId, _waker: CpuId) {}
+    /// The clock of `cpu` changed.
+    fn cpu_frequency(&mut self, _now: Nanos, _cpu: CpuId, _khz: u32) {}
+    /// `cpu` entered idle state number `Some(n)`, or left idle.
+    fn cpu_idle(&mut self, _now: Nanos, _cpu: CpuId, _state: Option<u32>) {}
+    /// The power of `cpu` (its share of its core and cluster) changed.
+    fn cpu_power(&mut self, _now: Nanos, _cpu: CpuId, _watts: f64) {}
+    /// The power of a package (cores, clusters, uncore) changed.
+    fn package_power(&mut self, _now: Nanos, _package: PackageId, _watts: f64) {}
+}
+
+/// Watches nothing.
+#[derive(Debug, Default)]
+pub struct NoObserver;
+
+impl Observer for NoObserver {}

@@ -1,0 +1,355 @@
+//! A workload: threads and what each does, step by step.
+//!
+//! Plain data, read from rt-app JSON; nothing here knows machines, time or scheduling. Start with [`Workload`].
+
+use std::collections::BTreeMap;
+
+use crate::units::Nanos;
+
+/// A workload, ready to run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Workload {
+    /// The file's stem.
+    pub name: String,
+    /// Thread kinds, in file order; `instances` of each start with the workload unless it is only forked.
+    pub tasks: Vec<TaskSpec>,
+    /// Applications: names, in order of first appearance. A task without one belongs to the application that bears the
+    /// workload's name.
+    pub applications: Vec<String>,
+    /// What synchronisation objects exist.
+    pub objects: Objects,
+    /// Parallel loops, by [`LoopId`].
+    pub loops: Vec<ParallelLoop>,
+    /// How memory behaves while work runs, by [`BehaviourId`]; entry 0 is the default.
+    pub behaviours: Vec<Behaviour>,
+    /// `global.duration`: all threads end after it. `None`: when the threads end themselves.
+    pub duration: Option<Nanos>,
+    /// `global.pi_enabled`: mutexes inherit priority.
+    pub priority_inheritance: bool,
+    /// What was read but has no meaning in a simulation, and what was assumed; one line each, with its place.
+    pub warnings: Vec<String>,
+}
+
+/// Names of the synchronisation objects; programs refer to them by index.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Objects {
+    /// Mutexes.
+    pub mutexes: Vec<String>,
+    /// Condition variables (`wait`, `signal`, `broad`, `sync`).
+    pub conditions: Vec<String>,
+    /// Barriers: name and number of threads that must arrive.
+    pub barriers: Vec<(String, u32)>,
+    /// Semaphores; all start at 0.
+    pub semaphores: Vec<String>,
+    /// Timers that all users share; `unique` ones are per thread and are listed per use instead.
+    pub timers: Vec<String>,
+}
+
+/// A kind of thread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskSpec {
+    /// The key in the file. Instance `i` of several is called `name-i`.
+    pub name: String,
+    /// Threads to create at the start; 0 where only `fork` creates them.
+    pub instances: u32,
+    /// Index into [`Workload::applications`].
+    pub application: usize,
+    /// Operating-system noise: not part of any application, never keeps a run from ending.
+    pub system: bool,
+    /// Time from the workload's start (or the fork) to the thread's.
+    pub delay: Nanos,
+    /// Scheduling parameters at the start.
+    pub scheduling: Scheduling,
+    /// CPUs it may use; `None`: all.
+    pub affinity: Option<Vec<u32>>,
+    /// `taskgroup`, where one is named.
+    pub task_group: Option<String>,
+    /// Length relative to its siblings, in any unit: the hint that "longest job to the fastest CPU" uses.
+    pub relative_length: Option<u64>,
+    /// What it does.
+    pub program: Vec<Op>,
+    /// How many loop counters and unique timers an instance needs.
+    pub counters: u32,
+    /// Number of timers that each instance has of its own.
+    pub unique_timers: u32,
+}
+
+/// Scheduling parameters: policy, priority, uclamp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scheduling {
+    /// Policy.
+    pub policy: Policy,
+    /// `util_min`, 0..=1024.
+    pub util_min: Option<u32>,
+    /// `util_max`, 0..=1024.
+    pub util_max: Option<u32>,
+}
+
+impl Default for Scheduling {
+    fn default() -> Self {
+        Self { policy: Policy::Other { nice: 0, slice: None }, util_min: None, util_max: None }
+    }
+}
+
+/// A scheduling policy with its own parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    /// `SCHED_OTHER`: nice −20..=19, and the custom slice of Linux ≥ 6.12 (`dl-runtime`).
+    Other {
+        /// Nice value.
+        nice: i8,
+        /// Requested slice.
+        slice: Option<Nanos>,
+    },
+    /// `SCHED_BATCH`.
+    Batch {
+        /// Nice value.
+        nice: i8,
+    },
+    /// `SCHED_IDLE`.
+    Idle,
+    /// `SCHED_FIFO`, priority 1..=99.
+    Fifo {
+        /// Real-time priority, higher is more urgent.
+        priority: u8,
+    },
+    /// `SCHED_RR`, priority 1..=99.
+    RoundRobin {
+        /// Real-time priority, higher is more urgent.
+        priority: u8,
+    },
+    /// `SCHED_DEADLINE`.
+    Deadline {
+        /// Budget per period.
+        runtime: Nanos,
+        /// Relative deadline.
+        deadline: Nanos,
+        /// Period.
+        period: Nanos,
+    },
+}
+
+/// Index into [`Workload::loops`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LoopId(pub u32);
+
+/// Index into [`Workload::behaviours`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BehaviourId(pub u32);
+
+/// How memory and switching behave while work runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Behaviour {
+    /// Share of the time on the reference CPU, alone, that waits for memory if nothing of the footprint is cached, 0..=1.
+    pub memory_bound: f64,
+    /// Memory traffic if nothing of the footprint is cached: bytes per nanosecond of work.
+    pub bytes_per_work: f64,
+    /// Bytes that the thread reuses; 0: a stream that no cache holds.
+    pub footprint: u64,
+    /// Switching activity relative to a typical compute-bound thread.
+    pub activity: f64,
+    /// Time that a thread spins on a lock, barrier or join before it blocks.
+    pub spin: Nanos,
+}
+
+impl Default for Behaviour {
+    fn default() -> Self {
+        Self { memory_bound: 0.0, bytes_per_work: 0.0, footprint: 0, activity: 1.0, spin: 0 }
+    }
+}
+
+/// A span that may vary from use to use.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Span {
+    /// Its mean.
+    pub mean: Nanos,
+    /// How it varies.
+    pub spread: Spread,
+}
+
+impl Span {
+    /// A span that never varies.
+    pub const fn fixed(mean: Nanos) -> Self {
+        Self { mean, spread: Spread::Fixed }
+    }
+}
+
+/// A distribution around a mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Spread {
+    /// Always the mean.
+    Fixed,
+    /// Uniform between `mean·(1−w)` and `mean·(1+w)`, 0 ≤ w ≤ 1.
+    Uniform(f64),
+    /// Exponential.
+    Exponential,
+    /// Log-normal with this sigma of the logarithm, scaled to the mean.
+    LogNormal(f64),
+}
+
+/// A step of a thread. Loops are flat: `LoopStart` … `LoopEnd` with a counter of the instance.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Op {
+    /// `run`: so many nanoseconds of work on the reference CPU.
+    Run {
+        /// Work.
+        work: Span,
+        /// How it behaves.
+        behaviour: BehaviourId,
+    },
+    /// `runtime`: so many nanoseconds on a CPU, however fast.
+    Runtime {
+        /// CPU time.
+        time: Span,
+        /// How it behaves.
+        behaviour: BehaviourId,
+    },
+    /// `mem`, `memrun` read and write: moves so many bytes at memory speed.
+    Memory {
+        /// Bytes.
+        bytes: u64,
+        /// Buffer size, the footprint.
+        buffer: u64,
+    },
+    /// `memrun` chase: so many dependent loads, each of memory latency where the buffer exceeds the cache.
+    Chase {
+        /// Dereferences.
+        count: u64,
+        /// Buffer size, the footprint.
+        buffer: u64,
+    },
+    /// `sleep`.
+    Sleep(Span),
+    /// `timer`: sleep until the timer's next expiry.
+    Timer {
+        /// Which timer.
+        timer: TimerRef,
+        /// Its period.
+        period: Span,
+        /// `mode: absolute`: expiries are counted from the timer's first use, missed ones catch up.
+        absolute: bool,
+    },
+    /// `lock`.
+    Lock(u32),
+    /// `unlock`.
+    Unlock(u32),
+    /// `wait`: releases the mutex, waits for the condition, takes the mutex again.
+    Wait {
+        /// Condition.
+        condition: u32,
+        /// Mutex.
+        mutex: u32,
+    },
+    /// `signal`: wakes the first waiter.
+    Signal(u32),
+    /// `broad`: wakes all waiters.
+    Broadcast(u32),
+    /// `barrier`: waits until all have arrived.
+    Barrier(u32),
+    /// `suspend`: waits for a `resume` of this thread's kind.
+    Suspend,
+    /// `resume`: wakes suspended threads of task `0` (index into [`Workload::tasks`]).
+    Resume(u32),
+    /// `sem_post`.
+    SemPost(u32),
+    /// `sem_wait`.
+    SemWait(u32),
+    /// `yield`.
+    Yield,
+    /// `fork`: starts one thread of the task with this index.
+    Fork(u32),
+    /// Waits until all threads that this thread forked have ended (`tandem.join`).
+    Join,
+    /// Takes part in a parallel loop until its iterations are used up, then waits for the other participants.
+    ParallelLoop(LoopId),
+    /// Changes scheduling parameters (a phase's policy, priority, uclamp).
+    SetScheduling(Scheduling),
+    /// Changes the affinity (a phase's `cpus`).
+    SetAffinity(Option<Vec<u32>>),
+    /// Changes the task group (a phase's `taskgroup`); no effect on scheduling so far.
+    SetTaskGroup(Option<String>),
+    /// Head of a loop: runs up to the matching `LoopEnd` so many times; jumps behind it when done. `None`: for ever.
+    LoopStart {
+        /// Counter of the instance.
+        counter: u32,
+        /// Repetitions.
+        count: Option<u64>,
+        /// Index of the matching `LoopEnd`.
+        end: u32,
+    },
+    /// Foot of a loop.
+    LoopEnd {
+        /// Index of the matching `LoopStart`.
+        start: u32,
+    },
+}
+
+/// A timer of the workload or of the thread itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimerRef {
+    /// Index into [`Objects::timers`].
+    Shared(u32),
+    /// Index among the instance's own timers.
+    Unique(u32),
+}
+
+/// A loop whose iterations several threads share, as OpenMP's `parallel for`; ends with a join of its participants.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ParallelLoop {
+    /// Name; all `parallel_for` steps of that name share its iterations.
+    pub name: String,
+    /// Number of iterations per execution of the loop.
+    pub iterations: u64,
+    /// Work of one iteration.
+    pub work: Span,
+    /// How it behaves.
+    pub behaviour: BehaviourId,
+    /// How iterations are dealt.
+    pub schedule: LoopSchedule,
+    /// Number of threads that take part (counted from the file's uses and instances).
+    pub participants: u32,
+}
+
+/// OpenMP's loop schedules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoopSchedule {
+    /// Equal contiguous shares, dealt beforehand.
+    Static,
+    /// The next `chunk` iterations to whoever is free.
+    Dynamic {
+        /// Iterations per grab (≥ 1).
+        chunk: u64,
+    },
+    /// As dynamic, the grab being `max(remaining / participants, chunk)`.
+    Guided {
+        /// Smallest grab (≥ 1).
+        chunk: u64,
+    },
+}
+
+impl Workload {
+    /// The workload with the tasks of one application (and system tasks) only: how it performs alone. Barriers keep only
+    /// the participants that remain. `None` if there is no such application.
+    pub fn alone(&self, application: &str) -> Option<Self> {
+        let keep = self.applications.iter().position(|name| name == application)?;
+        let mut alone = self.clone();
+        for task in &mut alone.tasks {
+            if !task.system && task.application != keep {
+                task.instances = 0;
+            }
+        }
+        let mut arrivals: BTreeMap<u32, u32> = BTreeMap::new();
+        for task in &alone.tasks {
+            for op in &task.program {
+                if let Op::Barrier(barrier) = op {
+                    *arrivals.entry(*barrier).or_default() += task.instances;
+                }
+            }
+        }
+        for (barrier, count) in arrivals {
+            let users = &mut alone.objects.barriers[barrier as usize].1;
+            *users = (*users).min(count.max(1));
+        }
+        Some(alone)
+    }
+}
