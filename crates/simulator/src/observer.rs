@@ -45,6 +45,10 @@ pub trait Observer {
     fn cpu_frequency(&mut self, _now: Nanos, _cpu: CpuId, _khz: u32) {}
     /// `cpu` entered idle state number `Some(n)`, or left idle.
     fn cpu_idle(&mut self, _now: Nanos, _cpu: CpuId, _state: Option<u32>) {}
+    /// Whether power changes shall be told at all; they cost time to work out.
+    fn wants_power(&self) -> bool {
+        false
+    }
     /// The power of `cpu` (its share of its core and cluster) changed.
     fn cpu_power(&mut self, _now: Nanos, _cpu: CpuId, _watts: f64) {}
     /// The power of a package (cores, clusters, uncore) changed.

@@ -92,13 +92,17 @@ impl SyncObjects {
         self.mutexes[mutex as usize].waiters.retain(|waiter| *waiter != task);
     }
 
-    /// Releases a mutex; the waiters, first come first. Unlocking what another holds, or nobody, does nothing.
-    pub fn unlock(&mut self, mutex: u32, task: TaskId) -> &VecDeque<TaskId> {
+    /// Releases a mutex. Unlocking what another holds, or nobody, does nothing.
+    pub fn unlock(&mut self, mutex: u32, task: TaskId) {
         let mutex = &mut self.mutexes[mutex as usize];
         if mutex.owner == Some(task) {
             mutex.owner = None;
         }
-        &mutex.waiters
+    }
+
+    /// Who waits for a mutex, first come first.
+    pub fn waiters(&self, mutex: u32) -> &VecDeque<TaskId> {
+        &self.mutexes[mutex as usize].waiters
     }
 
     /// Who holds a mutex.
@@ -197,7 +201,8 @@ mod tests {
         sync.unlock(0, TaskId(2));
         assert_eq!(sync.owner(0), Some(TaskId(1)));
         sync.wait_for_mutex(0, TaskId(2));
-        assert_eq!(sync.unlock(0, TaskId(1)), &[TaskId(2)]);
+        sync.unlock(0, TaskId(1));
+        assert_eq!(sync.waiters(0), &[TaskId(2)]);
         assert!(sync.is_free(0), "no hand-over: the waiter must try again");
     }
 

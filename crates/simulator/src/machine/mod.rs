@@ -2,6 +2,10 @@
 //!
 //! Plain data, resolved and validated; nothing here knows tasks, time or events. Start with [`Machine`].
 
+pub mod contention;
+pub mod power;
+pub mod speed;
+
 use crate::units::{
     CacheId, ClusterId, CoreId, CoreTypeId, CpuId, MemoryDomainId, Nanos, PackageId, PerformanceDomainId,
 };
