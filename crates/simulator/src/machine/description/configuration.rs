@@ -82,26 +82,26 @@ fn read_limit(
     online: &[bool],
     limits: &mut Vec<Limit>,
 ) -> Result<(), InputError> {
-    let list = row.text("cpus")?;
-    let cpus = read_cpus(row, list, topology)?;
+    let mut listed: Vec<Option<usize>> = vec![None; topology.cpus.len()];
+    for cpu in read_cpus(row, row.text("cpus")?, topology)? {
+        listed[cpu.value as usize] = Some(cpu.at);
+    }
     let clocks = read_clocks(row)?;
     for (index, domain) in topology.performance_domains.iter().enumerate() {
-        let listed = |cpu: &u32| cpus.iter().any(|number| number.value == *cpu);
-        let members: Vec<u32> = domain.cpus.iter().map(|cpu| cpu.0).collect();
-        let Some(inside) = cpus.iter().find(|number| members.contains(&number.value)) else {
+        let Some((inside, at)) = domain.cpus.iter().find_map(|cpu| listed[cpu.index()].map(|at| (cpu, at))) else {
             continue;
         };
         // An offline CPU has no say in its domain's clock, so a list may leave it out.
-        if let Some(outside) = members.iter().find(|cpu| online[**cpu as usize] && !listed(cpu)) {
+        if let Some(outside) = domain.cpus.iter().find(|cpu| online[cpu.index()] && listed[cpu.index()].is_none()) {
             return Err(row
                 .file
-                .error(inside.at, format!("the limit cuts through the performance domain of CPU {}", inside.value))
+                .error(at, format!("the limit cuts through the performance domain of CPU {inside}"))
                 .help(format!("expected CPU {outside} with it: they share a clock")));
         }
         if limits.iter().any(|limit| limit.domain == index) {
             return Err(row
                 .file
-                .error(inside.at, format!("CPU {} has a limit already", inside.value))
+                .error(at, format!("CPU {inside} has a limit already"))
                 .help("expected each performance domain in one entry of `limits`"));
         }
         limits.push(clocks.resolve(row, index, domain)?);

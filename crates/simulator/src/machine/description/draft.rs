@@ -97,14 +97,15 @@ impl Draft {
 }
 
 fn check_version(document: &Table<'_>) -> Result<(), InputError> {
-    let version = document.whole("schema", 0..=u32::MAX)?;
-    if version.value == schema::VERSION {
-        return Ok(());
+    let expected = schema::VERSION;
+    match document.whole_if("schema", 0..=u32::MAX)? {
+        Some(version) if version.value == expected => Ok(()),
+        Some(version) => Err(document
+            .file
+            .error(version.at, format!("schema {} is unknown", version.value))
+            .help(format!("expected schema = {expected}"))),
+        None => Err(document.missing("schema", &expected.to_string())),
     }
-    Err(document
-        .file
-        .error(version.at, format!("schema {} is unknown", version.value))
-        .help(format!("expected schema = {}", schema::VERSION)))
 }
 
 fn read_configurations(document: &Table<'_>, topology: &Topology) -> Result<Named<ConfigurationRow>, InputError> {

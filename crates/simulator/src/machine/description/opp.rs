@@ -99,7 +99,10 @@ impl Formula {
 
     fn dynamic(&self, row: &Table<'_>, mhz: f64, millivolts: Option<f64>) -> Result<f64, InputError> {
         match (self.coefficient, millivolts) {
-            (Some(coefficient), Some(millivolts)) => Ok(coefficient * 1e-6 * mhz * (millivolts / 1e3).powi(2)),
+            (Some(coefficient), Some(millivolts)) => {
+                let volts = millivolts / 1e3;
+                Ok(coefficient * mhz * volts * volts / 1e6)
+            }
             _ => Err(row
                 .error("the operating point has no power")
                 .help("expected `watts`, or `mv` here and `dynamic_power_coefficient` in the table")),

@@ -31,8 +31,13 @@ impl<'a> File<'a> {
         self.text.get(value.span()).unwrap_or_default()
     }
 
-    /// `value` is not what `expected` says.
+    /// The value of `key` is not what `expected` says.
     fn wrong_type(self, key: &str, value: &Spanned<DeValue<'_>>, expected: &str) -> InputError {
+        self.mistyped(&format!("`{key}`"), value, expected)
+    }
+
+    /// `what`, found at `value`, is not what `expected` says.
+    fn mistyped(self, what: &str, value: &Spanned<DeValue<'_>>, expected: &str) -> InputError {
         let found = match value.get_ref() {
             DeValue::String(_) => "a string",
             DeValue::Integer(_) => "an integer",
@@ -42,7 +47,7 @@ impl<'a> File<'a> {
             DeValue::Array(_) => "an array",
             DeValue::Table(_) => "a table",
         };
-        self.error(value.span().start, format!("`{key}` is {found}")).help(format!("expected {expected}"))
+        self.error(value.span().start, format!("{what} is {found}")).help(format!("expected {expected}"))
     }
 
     /// `value` as a number in `range`. Integers are numbers; `inf` and `nan` are not.
@@ -141,7 +146,7 @@ impl<'a> Table<'a> {
     ) -> Result<Self, InputError> {
         match value.get_ref() {
             DeValue::Table(entries) => Self::of_entries(file, label, shape, entries, value.span().start),
-            _ => Err(file.wrong_type(&label, value, "a table")),
+            _ => Err(file.mistyped(&label, value, "a table")),
         }
     }
 

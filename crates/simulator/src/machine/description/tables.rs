@@ -32,12 +32,12 @@ impl Tables {
         }
         Ok(Self {
             core_types: read_named(document, ("core_type", "core type"), &schema::CORE_TYPE, sources, core_type::read)?,
-            opp_tables: read_named(document, ("opp_table", "opp_table"), &schema::OPP_TABLE, sources, |_, table| {
+            opp_tables: read_named(document, ("opp_table", "OPP table"), &schema::OPP_TABLE, sources, |_, table| {
                 opp::read(table)
             })?,
             idle_tables: read_named(
                 document,
-                ("idle_table", "idle_table"),
+                ("idle_table", "idle table"),
                 &schema::IDLE_TABLE,
                 sources,
                 |_, table| idle::read(table),
