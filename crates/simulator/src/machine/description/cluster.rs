@@ -4,7 +4,7 @@
 use super::range::{MHZ, MILLIVOLTS, SHARE, WATTS, khz, microvolts};
 use super::reader::{File, Named, Placed, Table};
 use super::tables::Tables;
-use super::{MAX_CPUS, boost, cpu_list, schema};
+use super::{MAX_CPUS, boost, numbering, schema};
 use crate::input::InputError;
 use crate::machine::{Boost, VoltageFollows};
 use crate::units::{ClusterId, CoreTypeId, MemoryDomainId, PackageId};
@@ -49,12 +49,6 @@ pub(super) struct CacheRow {
     pub(super) hit_cost: f64,
 }
 
-/// CPU numbers, core by core.
-#[derive(Debug, Clone)]
-pub(super) struct Numbering {
-    pub(super) cores: Vec<Vec<Placed<u32>>>,
-}
-
 /// A cluster as written.
 #[derive(Debug, Clone)]
 pub(super) struct ClusterRow {
@@ -64,7 +58,8 @@ pub(super) struct ClusterRow {
     pub(super) core_type: CoreTypeId,
     pub(super) cores: u32,
     pub(super) smt: u32,
-    pub(super) numbering: Option<Numbering>,
+    /// CPU numbers core by core, where the table has them.
+    pub(super) numbers: Option<Vec<Vec<Placed<u32>>>>,
     pub(super) node: u32,
     pub(super) opp_table: Placed<usize>,
     pub(super) idle_table: usize,
@@ -81,14 +76,14 @@ pub(super) fn read(table: &Table<'_>, tables: &Tables) -> Result<ClusterRow, Inp
     let core_type = tables.core_types.find(file, table.text("core_type")?)?;
     let smt = read_smt(table, tables, core_type)?;
     let opp_table = table.text("opp_table")?;
-    let row = ClusterRow {
+    Ok(ClusterRow {
         at: table.at,
         name: table.text("name")?.value.to_owned(),
         package: PackageId::at(tables.packages.find(file, table.text("package")?)?),
         core_type: CoreTypeId::at(core_type),
         cores: cores.value,
         smt,
-        numbering: read_numbering(table, cores.value, smt)?,
+        numbers: numbering::read(table, cores.value, smt)?,
         node: table.whole_if("node", 0..=MAX_NODES - 1)?.map_or(0, |node| node.value),
         opp_table: Placed { value: tables.opp_tables.find(file, opp_table)?, at: opp_table.at },
         idle_table: tables.idle_tables.find(file, table.text("idle_table")?)?,
@@ -99,8 +94,7 @@ pub(super) fn read(table: &Table<'_>, tables: &Tables) -> Result<ClusterRow, Inp
         static_watts: table.number("static_watts", WATTS)?.value,
         cache: read_cache(table, cores.value)?,
         boost: boost::read(table)?,
-    };
-    Ok(row)
+    })
 }
 
 fn read_smt(table: &Table<'_>, tables: &Tables, core_type: usize) -> Result<u32, InputError> {
@@ -114,53 +108,6 @@ fn read_smt(table: &Table<'_>, tables: &Tables, core_type: usize) -> Result<u32,
             .help("expected `smt_speed` and `smt_activity` in the type of cores with several threads")),
         _ => Ok(smt.value),
     }
-}
-
-fn read_numbering(table: &Table<'_>, cores: u32, smt: u32) -> Result<Option<Numbering>, InputError> {
-    let Some(value) = table.entry("cpus") else {
-        return Ok(None);
-    };
-    let at = value.span().start;
-    let wrong_count = |at, what: &str, count: usize, expected: u32| {
-        table.file.error(at, format!("`cpus` has {count} {what}")).help(format!("expected {expected}"))
-    };
-    let numbering = match value.get_ref().as_array() {
-        None => {
-            let list = cpu_list::parse(table.file, table.file.text("cpus", value)?)?;
-            if list.len() as u64 != u64::from(cores) * u64::from(smt) {
-                return Err(wrong_count(at, "CPUs", list.len(), cores.saturating_mul(smt)));
-            }
-            list.chunks(smt as usize).map(<[_]>::to_vec).collect()
-        }
-        Some(_) => {
-            let by_core = read_cores(table.file, value)?;
-            if by_core.len() != cores as usize {
-                return Err(wrong_count(at, "cores", by_core.len(), cores));
-            }
-            if let Some(core) = by_core.iter().find(|core| core.value.len() != smt as usize) {
-                return Err(wrong_count(core.at, "CPUs in this core", core.value.len(), smt));
-            }
-            by_core.into_iter().map(|core| core.value).collect::<Vec<_>>()
-        }
-    };
-    cpu_list::check_unique(table.file, &numbering.concat())?;
-    Ok(Some(Numbering { cores: numbering }))
-}
-
-/// One inner list of CPU numbers per core.
-fn read_cores<'a>(
-    file: File<'a>,
-    value: &'a toml::Spanned<toml::de::DeValue<'a>>,
-) -> Result<Vec<Placed<Vec<Placed<u32>>>>, InputError> {
-    let expected = "one list of CPU numbers per core, such as [[0, 4], [1, 5]]";
-    let mut cores = Vec::new();
-    for core in file.array("cpus", value, expected)?.value {
-        let numbers = file.array("cpus", core, expected)?;
-        let numbers: Result<Vec<_>, _> =
-            numbers.value.iter().map(|number| file.whole("cpus", number, 0..=MAX_CPUS - 1)).collect();
-        cores.push(Placed { value: numbers?, at: core.span().start });
-    }
-    Ok(cores)
 }
 
 fn read_cache(table: &Table<'_>, cores: u32) -> Result<Option<CacheRow>, InputError> {

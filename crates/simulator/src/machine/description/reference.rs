@@ -50,9 +50,11 @@ fn speed(topology: &Topology, clusters: &Named<ClusterRow>, tables: &Tables, cpu
 }
 
 /// The kernel's rounding: `topology_normalize_cpu_scale()` shifts by `SCHED_CAPACITY_SHIFT` and divides, which
-/// rounds down. The slack undoes what binary fractions lose where the quotient is whole.
+/// rounds down. The slack undoes what binary fractions lose where the quotient is whole. A CPU below a thousandth of
+/// the fastest keeps a capacity to divide by.
 fn capacity(speed: f64, fastest: f64) -> u32 {
-    (CAPACITY_SCALE as f64 * speed / fastest + 1e-9).floor() as u32
+    let capacity = (CAPACITY_SCALE as f64 * speed / fastest + 1e-9).floor() as u32;
+    capacity.max(1)
 }
 
 /// Memory speeds are relative to the reference CPU, so its own is 1.

@@ -107,10 +107,24 @@ pub(super) fn read_clusters(
     if written.is_empty() {
         return Err(document.missing("cluster", "at least one table `[[cluster]]`"));
     }
+    check_packages(document, &clusters, tables)?;
     let follows = written
         .iter()
         .enumerate()
         .map(|(index, table)| cluster::read_voltage_follows(table, index, &clusters, tables))
         .collect::<Result<Vec<_>, _>>()?;
     Ok((clusters, follows))
+}
+
+/// A package without a cluster would draw power for nothing.
+fn check_packages(document: &Table<'_>, clusters: &Named<ClusterRow>, tables: &Tables) -> Result<(), InputError> {
+    for (name, table) in document.named("package", &schema::PACKAGE)? {
+        let used = |row: &ClusterRow| tables.packages.names[row.package.index()] == name;
+        if !clusters.rows.iter().any(used) {
+            return Err(table
+                .error(format!("package `{name}` has no cluster"))
+                .help(format!("expected a `[[cluster]]` with `package = \"{name}\"`")));
+        }
+    }
+    Ok(())
 }

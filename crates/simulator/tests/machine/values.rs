@@ -6,16 +6,13 @@ use std::path::Path;
 use tandem_simulator::machine::{IdleScope, Machine, Opp};
 use tandem_simulator::units::{CoreId, CpuId};
 
-const DOC: &str = include_str!("../../../docs/machines.md");
-
 fn hikey960() -> Machine {
     Machine::load("hikey960").unwrap_or_else(|mistake| panic!("{mistake}"))
 }
 
-/// The complete example of `docs/machines.md`, after `edits` of its text.
+/// The documentation's example after `edits` of its text.
 fn example(configuration: Option<&str>, edits: &[(&str, &str)]) -> Machine {
-    let text = DOC.split_once("```toml\n").and_then(|(_, from)| from.split_once("```")).expect("there is an example").0;
-    let mut text = text.to_owned();
+    let mut text = crate::example().to_owned();
     for (from, to) in edits {
         assert_eq!(text.matches(from).count(), 1, "`{from}` must occur once");
         text = text.replace(from, to);

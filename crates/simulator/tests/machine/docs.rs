@@ -3,19 +3,12 @@
 
 use std::path::Path;
 
+use crate::{DOC, example};
 use tandem_simulator::input::InputError;
 use tandem_simulator::machine::Machine;
 use tandem_simulator::machine::description::schema::{self, Shape};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-
-const DOC: &str = include_str!("../../../docs/machines.md");
-
-/// The complete example of the documentation.
-fn example() -> &'static str {
-    let (_, from) = DOC.split_once("```toml\n").expect("the documentation has an example");
-    from.split_once("```").expect("the example ends").0
-}
 
 fn parse(text: &str) -> Result<Machine, InputError> {
     Machine::parse("example", Path::new("example.toml"), text, Some("quiet"))

@@ -3,10 +3,9 @@
 
 use std::path::Path;
 
+use crate::{example, invariants};
 use proptest::prelude::*;
 use tandem_simulator::machine::{Machine, catalogue};
-
-const DOC: &str = include_str!("../../../docs/machines.md");
 
 /// What an edit puts into the file: pieces that TOML and the schema give a meaning, and any text at all.
 fn piece() -> impl Strategy<Value = String> {
@@ -94,8 +93,12 @@ fn with_number(text: &str, which: usize, number: &str) -> String {
 }
 
 fn check(text: &str, configuration: Option<&str>) -> Result<(), TestCaseError> {
-    let Err(mistake) = Machine::parse("edited", Path::new("edited.toml"), text, configuration) else {
-        return Ok(());
+    let mistake = match Machine::parse("edited", Path::new("edited.toml"), text, configuration) {
+        Ok(machine) => {
+            invariants::check(&machine, text);
+            return Ok(());
+        }
+        Err(mistake) => mistake,
     };
     let Some(at) = &mistake.position else {
         // Only a configuration that is not in the file has no place in it.
@@ -113,8 +116,7 @@ proptest! {
 
     #[test]
     fn an_edited_example_is_a_machine_or_a_mistake_in_its_place(edits in edits()) {
-        let text = DOC.split_once("```toml\n").and_then(|(_, from)| from.split_once("```")).expect("an example").0;
-        check(&apply(text, &edits), Some("quiet"))?;
+        check(&apply(example(), &edits), Some("quiet"))?;
     }
 
     #[test]
@@ -127,8 +129,7 @@ proptest! {
     fn an_example_with_other_numbers_is_a_machine_or_a_mistake_in_its_place(
         changes in prop::collection::vec((any::<usize>(), number()), 1..4)
     ) {
-        let mut text =
-            DOC.split_once("```toml\n").and_then(|(_, from)| from.split_once("```")).expect("an example").0.to_owned();
+        let mut text = example().to_owned();
         for (which, number) in changes {
             text = with_number(&text, which, &number);
         }

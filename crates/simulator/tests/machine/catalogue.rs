@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use crate::invariants;
 use tandem_simulator::machine::{Machine, catalogue, description};
 
 fn folder() -> PathBuf {
@@ -41,7 +42,10 @@ fn every_machine_loads_in_every_configuration() {
         let specs = configurations.iter().map(|(configuration, _)| format!("{name}:{configuration}"));
         for spec in std::iter::once(name.to_owned()).chain(specs) {
             match Machine::load(&spec) {
-                Ok(machine) => check(&machine, &spec),
+                Ok(machine) => {
+                    assert_eq!(machine.name, spec);
+                    invariants::check(&machine, &spec);
+                }
                 Err(mistake) => mistakes.push(mistake.to_string()),
             }
             loaded += 1;
@@ -49,27 +53,4 @@ fn every_machine_loads_in_every_configuration() {
     }
     assert!(mistakes.is_empty(), "{}", mistakes.join("\n"));
     assert!(loaded >= described().len());
-}
-
-/// What the rest of the simulator takes for granted.
-fn check(machine: &Machine, spec: &str) {
-    assert_eq!(machine.name, spec);
-    assert!(machine.online().next().is_some(), "{spec} has no online CPU");
-    assert_eq!(machine.cpus[machine.reference.cpu.index()].capacity, 1024, "{spec}");
-    for (number, cpu) in machine.cpus.iter().enumerate() {
-        assert!((1..=1024).contains(&cpu.capacity), "{spec}: CPU {number} has capacity {}", cpu.capacity);
-        let core = &machine.cores[cpu.core.index()];
-        assert_eq!(core.cpus[cpu.thread as usize].index(), number, "{spec}: core of CPU {number}");
-        let domain = &machine.performance_domains[cpu.performance_domain.index()];
-        assert!(domain.cpus.iter().any(|member| member.index() == number), "{spec}: domain of CPU {number}");
-    }
-    for domain in &machine.performance_domains {
-        assert!(domain.min_opp <= domain.max_opp && domain.max_opp < domain.opps.len(), "{spec}");
-        assert!(domain.opps.is_sorted_by(|slow, fast| slow.khz < fast.khz), "{spec}: clocks ascend");
-        let kinds = domain.cpus.iter().map(|cpu| machine.cluster(*cpu).core_type);
-        assert!(kinds.clone().all(|kind| Some(kind) == kinds.clone().next()), "{spec}: one core type per domain");
-    }
-    for (index, memory) in machine.memory_domains.iter().enumerate() {
-        assert!(memory.parent.is_none_or(|parent| parent.index() < index), "{spec}: parents come first");
-    }
 }
