@@ -2,7 +2,9 @@
 //!
 //! Plain data, resolved and validated; nothing here knows tasks, time or events. Start with [`Machine`].
 
+pub mod catalogue;
 pub mod contention;
+pub mod description;
 pub mod power;
 pub mod speed;
 
