@@ -2,6 +2,9 @@
 //!
 //! Plain data, resolved and validated; nothing here knows tasks, time or events. Start with [`Machine`].
 
+pub mod catalogue;
+pub mod description;
+
 use crate::units::{
     CacheId, ClusterId, CoreId, CoreTypeId, CpuId, MemoryDomainId, Nanos, PackageId, PerformanceDomainId,
 };
