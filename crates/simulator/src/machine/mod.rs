@@ -2,6 +2,8 @@
 //!
 //! Plain data, resolved and validated; nothing here knows tasks, time or events. Start with [`Machine`].
 
+pub mod detect;
+
 use crate::units::{
     CacheId, ClusterId, CoreId, CoreTypeId, CpuId, MemoryDomainId, Nanos, PackageId, PerformanceDomainId,
 };
