@@ -2,6 +2,8 @@
 //!
 //! Plain data, resolved and validated; nothing here knows tasks, time or events. Start with [`Machine`].
 
+pub mod catalogue;
+pub mod description;
 pub mod detect;
 
 use crate::units::{
