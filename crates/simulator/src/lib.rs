@@ -13,5 +13,6 @@ pub mod input;
 pub mod machine;
 pub mod metrics;
 pub mod observer;
+pub mod trace;
 pub mod units;
 pub mod workload;
