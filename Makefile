@@ -13,6 +13,7 @@ WORKLOAD ?= forkjoin
 MACHINE ?= hikey960
 PAIRS ?= fair+performance fair+schedutil fair+powersave
 TRACED ?= fair+schedutil
+TRACE ?= $(OUT)/$(notdir $(basename $(WORKLOAD))).pftrace
 
 # A fresh clone in CI finds what an earlier one built.
 ifeq ($(CI),true)
@@ -37,13 +38,12 @@ help: ## List the targets
 
 .PHONY: run
 run: build ## Install what is missing, build, compare schedulers on an example and write a trace
-	"$(TANDEM)" compare "$(WORKLOAD)" --machine "$(MACHINE)" $(PAIRS:%=-s %)
 	@mkdir -p $(OUT)
+	"$(TANDEM)" compare "$(WORKLOAD)" --machine "$(MACHINE)" $(PAIRS:%=-s %)
 	"$(TANDEM)" simulate "$(WORKLOAD)" --machine "$(MACHINE)" \
-		--scheduler "$(firstword $(subst +, ,$(TRACED)))" --governor "$(lastword $(subst +, ,$(TRACED)))" \
-		--trace $(OUT)/$(notdir $(basename $(WORKLOAD))).pftrace
+		--scheduler "$(TRACED)" --trace "$(TRACE)"
 	@echo
-	@echo "The schedule is in $(OUT)/$(notdir $(basename $(WORKLOAD))).pftrace: open it at https://ui.perfetto.dev"
+	@echo "The schedule is in $(TRACE): open it at https://ui.perfetto.dev"
 
 .PHONY: build
 build: build-requirements ## Build the release binary
@@ -54,7 +54,8 @@ test: test-requirements ## Run every test
 	$(CARGO) test --workspace --locked
 
 .PHONY: lint
-lint: build-requirements $(DENY) ## Check format, lints, documentation links and licences
+lint: build-requirements $(DENY) ## Check format, lints, documentation and licences
+	@sh scripts/check-dependencies
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked --quiet
