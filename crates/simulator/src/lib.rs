@@ -10,6 +10,7 @@
 //! - [`input`]: mistakes in files. [`units`]: identifiers and time.
 
 pub mod input;
+pub mod kernel;
 pub mod machine;
 pub mod metrics;
 pub mod observer;

@@ -31,14 +31,7 @@ pub trait Observer {
     /// A thread came into being.
     fn task_new(&mut self, _now: Nanos, _task: &TaskInfo) {}
     /// `cpu` goes from `prev` to `next`; `None` is the idle thread.
-    fn sched_switch(
-        &mut self,
-        _now: Nanos,
-        _cpu: CpuId,
-        _prev: Option<(TaskId, PrevState)>,
-        _next: Option<TaskId>,
-    ) {
-    }
+    fn sched_switch(&mut self, _now: Nanos, _cpu: CpuId, _prev: Option<(TaskId, PrevState)>, _next: Option<TaskId>) {}
     /// A thread is being woken; `target` is the CPU chosen for it, `waker` the CPU it happens on.
     fn sched_waking(&mut self, _now: Nanos, _task: TaskId, _target: CpuId, _waker: CpuId) {}
     /// The clock of `cpu` changed.
