@@ -17,6 +17,19 @@ impl SchedAvg {
         self.util_avg.max(u64::from(self.util_est))
     }
 
+    /// What the fair tasks of a CPU of `capacity` use, sleepers that will be back included, 0..=`capacity`; for a run
+    /// queue (`cpu_util_cfs`).
+    #[inline]
+    pub fn cpu_util_cfs(&self, capacity: u64) -> u64 {
+        self.task_util_est().min(capacity)
+    }
+
+    /// The same for the choice of a clock: tasks that wait for each other count too (`cpu_util_cfs_boost`).
+    #[inline]
+    pub fn cpu_util_cfs_boost(&self, capacity: u64) -> u64 {
+        self.task_util_est().max(self.runnable_avg).min(capacity)
+    }
+
     /// Adds the estimate of `task` to that of this run queue, at enqueue (`util_est_enqueue`).
     #[inline]
     pub fn util_est_enqueue(&mut self, task: &SchedAvg) {
