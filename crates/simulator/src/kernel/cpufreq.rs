@@ -13,8 +13,8 @@
 //! | [`Schedutil`] | every scheduler update of one of the CPUs | a clock by tracked utilisation, if the rate limit allows |
 //!
 //! A scheduler update (`cpufreq_update_util`) is a tick, an enqueue or a dequeue that changed the CPU's utilisation,
-//! or a wakeup from I/O. An idle domain has none, so its clock stays where it was, as on Linux since 4.7. Older
-//! kernels sampled by a deferrable timer instead.
+//! or a wakeup from I/O. A domain whose CPUs all idle has none, so its clock stays where it was. (Linux before 4.6
+//! sampled by deferrable timers instead; they left idle CPUs alone too.)
 //!
 //! Left out: frequencies marked inefficient (`CPUFREQ_RELATION_E`), a driver's own `transition_delay_us`, drivers
 //! that decide themselves (intel_pstate and amd-pstate in active mode, `adjust_perf`), and the time that the

@@ -70,7 +70,9 @@ impl Ondemand {
     /// n-th CPU. Call when [`Dbs::due`].
     pub fn sample(&mut self, policy: &Policy, now: Nanos, times: impl Fn(usize) -> CpuTimes) -> Option<usize> {
         self.dbs.sampled_at(now);
-        if let Some(low) = self.low_phase.take() {
+        // Changed limits, or a higher clock that got no time, begin a new period.
+        let first_half_done = self.dbs.sample_delay > 0;
+        if let Some(low) = self.low_phase.take().filter(|_| first_half_done) {
             self.dbs.sample_delay = low.low_delay;
             return policy.driver_target(low.khz, Relation::High);
         }

@@ -88,6 +88,30 @@ fn time_going_backwards_only_moves_the_clock() {
 }
 
 #[test]
+fn sums_are_those_of_the_kernel() {
+    use Activity::{Blocked, Delayed, Queued, Running};
+    // (ns, activity since, [load_sum, util_sum, period_contrib, util_avg, runnable_avg]) as kernel/sched/pelt.c of
+    // Linux 6.12 leaves them.
+    let history = [
+        (5_000_000, Running, [4_664, 4_775_936, 786, 100, 100]),
+        (12_345_678, Blocked, [4_007, 4_104_007, 792, 86, 86]),
+        (40_000_000, Running, [22_628, 23_172_229, 150, 494, 494]),
+        (41_000_000, Queued, [23_101, 22_675_695, 103, 484, 505]),
+        (91_234_567, Blocked, [8_167, 8_017_068, 8, 171, 178]),
+        (400_000_000, Running, [47_131, 48_262_581, 481, 1022, 1022]),
+        (400_100_000, Delayed, [47_228, 48_262_581, 578, 1022, 1022]),
+        (3_000_000_000, Blocked, [0, 0, 23, 0, 0]),
+    ];
+    let mut task = SchedAvg::default();
+    for (now, activity, expected) in history {
+        task.update_load_avg_se(now, NICE_0, activity);
+        let (util_sum, contrib) = (u64::from(task.util_sum), u64::from(task.period_contrib));
+        let state = [task.load_sum, util_sum, contrib, task.util_avg, task.runnable_avg];
+        assert_eq!(state, expected, "at {now}");
+    }
+}
+
+#[test]
 fn a_run_queue_is_the_sum_of_what_is_attached() {
     let mut queue = SchedAvg::default();
     queue.update_load_avg_cfs_rq(10 * P, 0, 0, false);

@@ -126,6 +126,16 @@ fn a_powersave_bias_alternates_between_two_clocks() {
 }
 
 #[test]
+fn changed_limits_end_the_higher_half_of_a_biased_period() {
+    let mut bench = Bench::new("ondemand=10ms,powersave_bias=100", 0);
+    bench.sample(10 * MSEC, 100);
+    bench.policy.set_limits(3, 3);
+    bench.state.limits(&bench.policy);
+    assert_eq!(bench.sample(MSEC, 100), 2000);
+    assert_eq!(bench.dbs().next_sample(), 21 * MSEC, "a whole period at the only clock there is");
+}
+
+#[test]
 fn conservative_climbs_by_steps_of_five_percent() {
     // 5 % of 2000 is 100: 600, 700, 800, 900 round down to 500, the fifth step reaches 1000.
     let mut bench = Bench::new("conservative", 0);
