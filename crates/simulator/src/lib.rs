@@ -16,5 +16,6 @@ pub mod machine;
 pub mod metrics;
 pub mod observer;
 pub mod simulation;
+pub mod trace;
 pub mod units;
 pub mod workload;

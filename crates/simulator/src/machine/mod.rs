@@ -5,7 +5,9 @@
 pub mod catalogue;
 pub mod contention;
 pub mod description;
+pub mod detect;
 pub mod power;
+pub mod show;
 pub mod speed;
 
 use crate::units::{

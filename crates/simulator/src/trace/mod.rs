@@ -172,6 +172,10 @@ impl<W: Write> TraceWriter<W> {
 }
 
 impl<W: Write> Observer for TraceWriter<W> {
+    fn wants_power(&self) -> bool {
+        true
+    }
+
     fn task_new(&mut self, now: Nanos, task: &TaskInfo) {
         let system = self.processes.len() - 1;
         let (pid, process) = &mut self.processes[task.application.unwrap_or(system)];
