@@ -2,6 +2,11 @@
 //!
 //! Plain data, read from rt-app JSON; nothing here knows machines, time or scheduling. Start with [`Workload`].
 
+pub mod bundled;
+mod json;
+mod listing;
+mod rt_app;
+
 use std::collections::BTreeMap;
 
 use crate::units::Nanos;

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What an rt-app file says, before names become indices and loops become jumps.
+
+use super::super::{LoopSchedule, Spread};
+use crate::units::Nanos;
+
+/// Times that a task or a phase is repeated; `None`: for ever.
+pub(super) type Repeat = Option<u64>;
+
+/// The `global` object.
+pub(super) struct Global {
+    pub duration: Option<Nanos>,
+    pub default_policy: PolicyKind,
+    pub priority_inheritance: bool,
+    /// Buffer of `mem` and `iorun`.
+    pub memory_buffer: u64,
+}
+
+/// One entry of `tasks`.
+pub(super) struct Task {
+    pub name: String,
+    /// Where its key starts.
+    pub offset: usize,
+    pub instances: u32,
+    pub delay: Nanos,
+    pub repeat: Repeat,
+    pub settings: Settings,
+    pub tandem: Tandem,
+    pub phases: Vec<Phase>,
+}
+
+/// One phase.
+pub(super) struct Phase {
+    pub name: String,
+    pub offset: usize,
+    pub repeat: Repeat,
+    pub settings: Settings,
+    pub tandem: Tandem,
+    pub steps: Vec<Step>,
+}
+
+/// What a task or a phase may set.
+#[derive(Default)]
+pub(super) struct Settings {
+    pub scheduling: Option<SchedulingChange>,
+    pub cpus: Option<Vec<u32>>,
+    /// Name of the group and where it stands.
+    pub task_group: Option<(String, usize)>,
+}
+
+/// The scheduling keys of a task or a phase; what is `None` was not given.
+#[derive(Clone)]
+pub(super) struct SchedulingChange {
+    /// The keys given, and where.
+    pub given: Vec<(&'static str, usize)>,
+    pub offset: usize,
+    pub policy: Option<PolicyKind>,
+    pub priority: Option<i32>,
+    /// 0: not given.
+    pub runtime: Nanos,
+    pub period: Nanos,
+    pub deadline: Nanos,
+    pub util_min: Option<u32>,
+    pub util_max: Option<u32>,
+}
+
+/// A scheduling policy without its parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PolicyKind {
+    Other,
+    Batch,
+    Idle,
+    Fifo,
+    RoundRobin,
+    Deadline,
+}
+
+/// The `tandem` object of a task or a phase.
+#[derive(Default)]
+pub(super) struct Tandem {
+    pub memory_bound: Option<f64>,
+    /// Bytes per nanosecond.
+    pub bytes_per_work: Option<f64>,
+    pub footprint: Option<u64>,
+    pub activity: Option<f64>,
+    pub spin: Option<Nanos>,
+    pub run_spread: Option<Spread>,
+    pub sleep_spread: Option<Spread>,
+    pub application: Option<String>,
+    pub system: bool,
+    pub relative_length: Option<u64>,
+    pub join: bool,
+}
+
+/// An event and where its key starts.
+pub(super) struct Step {
+    pub offset: usize,
+    pub event: Event,
+}
+
+/// An event; objects by name.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Event {
+    Run(Nanos),
+    Runtime(Nanos),
+    Sleep(Nanos),
+    Timer { timer: String, period: Nanos, absolute: bool },
+    Memory { bytes: u64, buffer: u64 },
+    Chase { count: u64, buffer: u64 },
+    Lock(String),
+    Unlock(String),
+    Wait { condition: String, mutex: String },
+    Sync { condition: String, mutex: String },
+    Signal(String),
+    Broadcast(String),
+    Barrier(String),
+    Suspend,
+    Resume(String),
+    SemPost(String),
+    SemWait(String),
+    Yield,
+    Fork(String),
+    ParallelFor(ParallelFor),
+}
+
+/// `tandem.parallel_for`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ParallelFor {
+    pub name: String,
+    pub iterations: u64,
+    /// Of one iteration.
+    pub work: Nanos,
+    pub schedule: LoopSchedule,
+}
+
+impl Task {
+    /// The steps of all phases, in order.
+    pub fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.phases.iter().flat_map(|phase| &phase.steps)
+    }
+
+    /// Whether its threads never end by themselves.
+    pub fn endless(&self) -> bool {
+        self.repeat.is_none() || (self.repeat != Some(0) && self.phases.iter().any(|phase| phase.repeat.is_none()))
+    }
+}
+
+impl Event {
+    /// The condition it waits for or wakes, and whether it is one that `wait` and `signal` share with `suspend`.
+    pub fn condition(&self) -> Option<&str> {
+        match self {
+            Self::Wait { condition, .. } | Self::Sync { condition, .. } => Some(condition),
+            Self::Signal(condition) | Self::Broadcast(condition) => Some(condition),
+            _ => None,
+        }
+    }
+
+    /// The mutex it names.
+    pub fn mutex(&self) -> Option<&str> {
+        match self {
+            Self::Lock(mutex) | Self::Unlock(mutex) => Some(mutex),
+            Self::Wait { mutex, .. } | Self::Sync { mutex, .. } => Some(mutex),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The `tasks` object: tasks and their phases.
+
+use std::collections::BTreeSet;
+
+use super::super::json::{Kind, Member, Value};
+use super::fields::{Fields, INT, Source, integer};
+use super::syntax::{Event, Global, ParallelFor, Phase, Repeat, Settings, Step, Tandem, Task};
+use super::tandem::{self, Level};
+use super::{event, legacy, scheduling};
+use crate::input::InputError;
+
+/// Most threads of one task: no Linux has more (`PID_MAX_LIMIT`).
+const MAX_INSTANCES: i64 = 4 << 20;
+
+/// Keys that tasks and phases share.
+const SHARED_KEYS: [&str; 14] = [
+    "loop",
+    "cpus",
+    "nodes_membind",
+    "policy",
+    "priority",
+    "dl-runtime",
+    "dl-period",
+    "dl-deadline",
+    "util_min",
+    "util_max",
+    "taskgroup",
+    "tandem",
+    "period",
+    "deadline",
+];
+const TASK_KEYS: [&str; 3] = ["instance", "delay", "phases"];
+
+/// Reads `tasks`. A name that is taken gets a number, as workgen does it.
+pub(super) fn tasks(source: &Source, global: &Global, value: &Value) -> Result<Vec<Task>, InputError> {
+    let fields = Fields::of(source, "`tasks`", value)?;
+    let mut names: BTreeSet<String> = BTreeSet::new();
+    let mut tasks = Vec::new();
+    for member in fields.take_all(|_| true) {
+        let mut name = member.key.clone();
+        let mut number = 1;
+        while !names.insert(name.clone()) {
+            name = format!("{}{number}", member.key);
+            number += 1;
+        }
+        if name != member.key {
+            source.warn(member.offset, format!("task `{}` is given twice: this one is called `{name}`", member.key));
+        }
+        tasks.extend(task(source, global, name, member)?);
+    }
+    Ok(tasks)
+}
+
+/// Reads one task; `None` where it does nothing that rt-app knows.
+fn task(source: &Source, global: &Global, name: String, member: &Member) -> Result<Option<Task>, InputError> {
+    let fields = Fields::of(source, format!("task `{name}`"), &member.value)?;
+    let instances = fields.integer("instance", 0..=MAX_INSTANCES)?.unwrap_or(1);
+    let delay = fields.usec("delay")?.unwrap_or(0);
+    let settings = Settings {
+        scheduling: Some(scheduling::of_task(&fields, global.default_policy)?),
+        cpus: cpus(&fields)?,
+        task_group: task_group(&fields)?,
+    };
+    let (phases, repeat, tandem) = match fields.value("phases") {
+        Some(phases) => with_phases(&fields, global, &name, phases)?,
+        None => own_phase(&fields, global, &name, member.offset)?,
+    };
+    if phases.is_empty() {
+        source.warn(member.offset, format!("task `{name}` has no phases, left out"));
+        return Ok(None);
+    }
+    let instances = u32::try_from(instances).unwrap_or(0);
+    Ok(Some(Task { name, offset: member.offset, instances, delay, repeat, settings, tandem, phases }))
+}
+
+type Body = (Vec<Phase>, Repeat, Tandem);
+
+fn with_phases(fields: &Fields, global: &Global, name: &str, phases: &Value) -> Result<Body, InputError> {
+    let source = fields.source;
+    let repeat = fields.integer("loop", -1..=*INT.end())?.and_then(|count| u64::try_from(count).ok());
+    let (tandem, _) = tandem_of(fields, Level::Task)?;
+    for event in fields.take_all(|key| event::kind_of(key).is_some() && key != "runtime") {
+        source.warn(event.offset, format!("`{}` beside `phases` is no event: rt-app ignores it", event.key));
+    }
+    fields.warn_unknown(&known_keys());
+    let list = Fields::of(source, format!("`phases` of task `{name}`"), phases)?;
+    let mut read = Vec::new();
+    for member in list.take_all(|_| true) {
+        let what = format!("phase `{}` of task `{name}`", member.key);
+        let fields = Fields::of(source, what, &member.value)?;
+        let (tandem, parallel_for) = tandem_of(&fields, Level::Phase)?;
+        let mut phase = phase(&fields, global, name, parallel_for, tandem.join, Level::Phase)?;
+        phase.name = member.key.clone();
+        phase.offset = member.offset;
+        phase.tandem = tandem;
+        phase.settings = Settings {
+            scheduling: scheduling::of_phase(&fields)?,
+            cpus: cpus(&fields)?,
+            task_group: task_group(&fields)?,
+        };
+        fields.warn_unknown(&known_keys());
+        read.push(phase);
+    }
+    Ok((read, repeat, tandem))
+}
+
+/// A task without `phases` is its own only phase; its `loop` is that of the phase, and without one it never ends.
+fn own_phase(fields: &Fields, global: &Global, name: &str, offset: usize) -> Result<Body, InputError> {
+    let (tandem, parallel_for) = tandem_of(fields, Level::Both)?;
+    let join = tandem.join;
+    let mut phase = phase(fields, global, name, parallel_for, join, Level::Both)?;
+    phase.offset = offset;
+    phase.tandem.join = join;
+    let repeat = fields.value("loop").map(|_| 1);
+    fields.warn_unknown(&known_keys());
+    Ok((vec![phase], repeat, tandem))
+}
+
+fn known_keys() -> Vec<&'static str> {
+    [&SHARED_KEYS[..], &TASK_KEYS, &event::EVENTS].concat()
+}
+
+/// Reads what a phase does, and how often.
+fn phase(
+    fields: &Fields,
+    global: &Global,
+    task: &str,
+    parallel_for: Option<ParallelFor>,
+    joins: bool,
+    level: Level,
+) -> Result<Phase, InputError> {
+    let repeat = match fields.integer("loop", -1..=*INT.end())? {
+        None => Some(1),
+        Some(0) => {
+            let message = format!("`loop` 0 of {} never ends: rt-app counts up to the number given", fields.what);
+            fields.source.warn(fields.offset, message);
+            None
+        }
+        Some(count) => u64::try_from(count).ok(),
+    };
+    let mut steps = Vec::new();
+    if level == Level::Both && legacy::is_legacy(fields) {
+        steps = legacy::steps(fields)?;
+    }
+    let wanted = |key: &str| event::kind_of(key).is_some() && (steps.is_empty() || key != "lock_order");
+    for member in fields.take_all(|key| wanted(key) || key == "tandem") {
+        if member.key == "tandem" {
+            let offset = member.offset;
+            steps.extend(parallel_for.clone().map(|it| Step { offset, event: Event::ParallelFor(it) }));
+        } else if let Some(event) = event::read(fields.source, global, task, member)? {
+            steps.push(Step { offset: member.offset, event });
+        }
+    }
+    if steps.is_empty() && !joins {
+        return Err(fields
+            .error(fields.offset, format!("{} has no events", fields.what))
+            .help(format!("events are {}", event::EVENTS.map(|name| format!("`{name}`")).join(", "))));
+    }
+    Ok(Phase {
+        name: String::new(),
+        offset: fields.offset,
+        repeat,
+        settings: Settings::default(),
+        tandem: Tandem::default(),
+        steps,
+    })
+}
+
+fn tandem_of(fields: &Fields, level: Level) -> Result<(Tandem, Option<ParallelFor>), InputError> {
+    match fields.value("tandem") {
+        None => Ok((Tandem::default(), None)),
+        Some(value) => tandem::read(fields.source, &fields.what, value, level),
+    }
+}
+
+fn cpus(fields: &Fields) -> Result<Option<Vec<u32>>, InputError> {
+    fields.meaningless("nodes_membind", "memory is always that of the CPU a thread runs on");
+    let Some(value) = fields.value("cpus") else { return Ok(None) };
+    let Kind::Array(items) = &value.kind else {
+        return Err(super::fields::mismatch(fields.source, "cpus", value, "an array of CPU numbers"));
+    };
+    if items.is_empty() {
+        return Err(fields.error(value.offset, "`cpus` names no CPU"));
+    }
+    let mut cpus = BTreeSet::new();
+    for item in items {
+        let cpu = integer(fields.source, "cpus", item, INT)?;
+        cpus.extend(u32::try_from(cpu).ok());
+    }
+    Ok(Some(cpus.into_iter().collect()))
+}
+
+fn task_group(fields: &Fields) -> Result<Option<(String, usize)>, InputError> {
+    let Some(value) = fields.value("taskgroup") else { return Ok(None) };
+    match fields.string("taskgroup")? {
+        None | Some("") => Ok(None),
+        Some(name) if name.starts_with('/') => Ok(Some((name.to_owned(), value.offset))),
+        Some(name) => Err(fields.error(value.offset, format!("`taskgroup` \"{name}\" must begin with `/`"))),
+    }
+}
