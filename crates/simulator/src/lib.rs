@@ -14,5 +14,6 @@ pub mod kernel;
 pub mod machine;
 pub mod metrics;
 pub mod observer;
+pub mod simulation;
 pub mod units;
 pub mod workload;
