@@ -37,7 +37,7 @@ pub struct Choice {
 impl Choice {
     /// The pair, with Linux's usual governor where none was named.
     pub fn pair(&self) -> Pair {
-        let governor = self.governor.clone().unwrap_or(Governor::Schedutil(Default::default()));
+        let governor = self.governor.unwrap_or(Governor::Schedutil(Default::default()));
         Pair { scheduler: self.scheduler.clone(), governor }
     }
 }

@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
+use indicatif::ProgressBar;
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::NoObserver;
 use tandem_simulator::simulation::{Governor, KernelParameters, Options, Scheduler};
-use tandem_simulator::units::{MSEC, Nanos};
+use tandem_simulator::units::{MSEC, Nanos, SEC};
 use tandem_simulator::workload::Workload;
 
 use crate::context::Context;
@@ -27,6 +28,8 @@ const MANY_TASKS: u32 = 100_000;
 const CPUS_FOR_MANY_TASKS: u32 = 256;
 /// Simulated time of a first run, from which the length of the measured run follows.
 const FIRST_LIMIT: Nanos = 20 * MSEC;
+/// Simulated time after which a run is timed however short it took.
+const LONGEST_LIMIT: Nanos = 1_000 * SEC;
 /// A run that is growing towards its measured length grows at most so much at a time.
 const MOST_GROWTH: f64 = 20.0;
 
@@ -68,15 +71,19 @@ struct Measurement {
 impl Bench {
     /// Runs the command.
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let bar = spinner(context.progress);
+        bar.set_message(format!("{} tasks", count(MANY_TASKS.into())));
         // First, while the process is small: the system remembers only the largest size it ever had.
         let memory = if self.machine.is_none() { Some(self.memory(context)?) } else { None };
         let mut table = speed_table();
         let mut first = None;
         for machine in self.machines()? {
+            bar.set_message(format!("{} CPUs", machine.online().count()));
             let measurement = self.measure(context, &machine)?;
             let base = *first.get_or_insert(measurement.seconds_per_event());
             table.row(measurement.cells(base));
         }
+        bar.finish_and_clear();
         let mut text = table.render();
         if let Some(memory) = memory {
             text += &format!("\n{}", paragraph(&memory, context.width));
@@ -100,7 +107,7 @@ impl Bench {
         let mut limit = FIRST_LIMIT;
         loop {
             let (report, wall_s) = timed(context, machine, &workload, limit)?;
-            if wall_s >= wanted / 2.0 {
+            if wall_s >= wanted / 2.0 || limit >= LONGEST_LIMIT {
                 return Ok(Measurement { cpus, tasks: tasks as usize, report, wall_s });
             }
             limit = (limit as f64 * (wanted / wall_s).min(MOST_GROWTH)) as Nanos;
@@ -140,6 +147,13 @@ fn timed(
     let start = Instant::now();
     let report = context.simulator.simulate(machine, workload, &options, &mut NoObserver)?;
     Ok((report, start.elapsed().as_secs_f64()))
+}
+
+/// Says on a watched standard error what is being measured.
+fn spinner(shown: bool) -> ProgressBar {
+    let bar = if shown { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
 }
 
 fn speed_table() -> Table {

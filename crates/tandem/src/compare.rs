@@ -67,7 +67,7 @@ impl Compare {
         let machine = Machine::load(&self.scenario.machine)?;
         let workload = Workload::load(&self.scenario.workload)?;
         for warning in &workload.warnings {
-            eprintln!("warning: {warning}");
+            context.warn(warning);
         }
         let plan = runs::Plan {
             machine: &machine,

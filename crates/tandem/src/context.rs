@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What every command is given.
 
-use std::io::Write;
+use std::io::{Write, stderr};
 
 use console::Term;
 
@@ -23,6 +23,11 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
+    /// Warns on standard error; whoever closed it does not want to know.
+    pub fn warn(&self, warning: &str) {
+        let _ = writeln!(stderr(), "warning: {warning}");
+    }
+
     /// The context of this process, whose standard output is `out`.
     pub fn of_process(out: &'a mut dyn Write, files: Files) -> Self {
         let stdout = Term::stdout();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Why a command ended without its result, and the exit status that says so.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -52,12 +52,11 @@ impl Failure {
     /// Says on standard error what failed, and returns the exit status. A reader that closed the pipe has what it
     /// wanted: that is no failure and needs no words.
     pub fn report(&self) -> ExitCode {
-        if let Self::Output(error) = self
-            && error.kind() == io::ErrorKind::BrokenPipe
-        {
+        if matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe) {
             return ExitCode::SUCCESS;
         }
-        eprintln!("error: {self}");
+        // Where even standard error is closed, the status has to say it.
+        let _ = writeln!(io::stderr(), "error: {self}");
         ExitCode::from(self.status())
     }
 

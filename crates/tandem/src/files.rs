@@ -23,9 +23,11 @@ impl Files {
     }
 
     /// From now on SIGINT, SIGTERM and SIGHUP remove the temporary files and end the program with 128 + the signal's
-    /// number.
+    /// number. What is ignored already (as under `nohup`) stays so.
     pub fn remove_on_signals(&self) -> io::Result<()> {
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+        let ignored = ignored_signals(&fs::read_to_string("/proc/self/status")?);
+        let mut signals =
+            Signals::new([SIGINT, SIGTERM, SIGHUP].iter().filter(|signal| ignored >> (**signal - 1) & 1 == 0))?;
         let files = self.clone();
         std::thread::spawn(move || {
             if let Some(signal) = signals.forever().next() {
@@ -59,7 +61,9 @@ impl Files {
             .prefix(".tandem-")
             .suffix(".tmp")
             .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(folder)?;
+            .tempfile_in(folder)
+            // Without the temporary file's name, which says nothing to whoever named the target.
+            .map_err(|error| io::Error::from(error.kind()))?;
         pending.push(file.path().to_owned());
         drop(pending);
         let content = Content::Temporary { file: BufWriter::new(file), place, files: self.clone() };
@@ -72,6 +76,12 @@ impl Files {
         staged.write_all(content.as_bytes()).map_err(|error| Failure::writing(target, error))?;
         staged.finish()
     }
+}
+
+/// The set of ignored signals, signal 1 in the lowest bit, from a `/proc/PID/status`; empty if it does not say.
+fn ignored_signals(status: &str) -> u64 {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
 /// A file being written. Dropped unfinished, it leaves nothing behind.
@@ -175,6 +185,13 @@ mod tests {
         Files::default().write(&link, "new").unwrap();
         assert_eq!(fs::read_to_string(&target).unwrap(), "new");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+
+    #[test]
+    fn ignored_signals_are_read_from_the_status() {
+        // SIGHUP is signal 1, SIGINT 2.
+        assert_eq!(ignored_signals("SigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\n"), 0x1001);
+        assert_eq!(ignored_signals(""), 0);
     }
 
     #[test]

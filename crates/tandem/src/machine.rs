@@ -101,7 +101,7 @@ impl Detect {
     fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
         let detected = detect(&self.root, &self.name()).map_err(|error| Failure::System(error.to_string()))?;
         for warning in &detected.warnings {
-            eprintln!("warning: {warning}");
+            context.warn(warning);
         }
         match &self.output {
             Some(path) => context.files.write(path, &detected.toml),

@@ -66,7 +66,7 @@ impl Simulate {
         let machine = Machine::load(&self.scenario.machine)?;
         let workload = Workload::load(&self.scenario.workload)?;
         for warning in &workload.warnings {
-            eprintln!("warning: {warning}");
+            context.warn(warning);
         }
         let start = Instant::now();
         let mut report = self.simulate(context, &machine, &workload, &options)?;
@@ -79,9 +79,7 @@ impl Simulate {
             (Some(in_pair), Some(alone)) => Err(Failure::Options(format!(
                 "the governor is given twice: {in_pair} in --scheduler and {alone} in --governor"
             ))),
-            (None, Some(governor)) => {
-                Ok(Pair { scheduler: self.scheduler.scheduler.clone(), governor: governor.clone() })
-            }
+            (None, Some(governor)) => Ok(Pair { scheduler: self.scheduler.scheduler.clone(), governor: *governor }),
             (_, None) => Ok(self.scheduler.pair()),
         }
     }

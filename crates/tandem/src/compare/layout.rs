@@ -36,8 +36,11 @@ fn title(comparison: &Comparison) -> String {
         }
         [] => "no runs".to_owned(),
     };
-    let reference = comparison.pairs.first().map_or(String::new(), |pair| label(&pair.pair));
-    format!("{} on {}: {runs}; × is the ratio to {reference}", comparison.workload, comparison.machine)
+    let ratio = match comparison.pairs.as_slice() {
+        [reference, _, ..] => format!("; × is the ratio to {}", label(&reference.pair)),
+        _ => String::new(),
+    };
+    format!("{} on {}: {runs}{ratio}", comparison.workload, comparison.machine)
 }
 
 /// Work per second stands in for a time that says nothing.

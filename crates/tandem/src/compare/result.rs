@@ -200,10 +200,9 @@ fn times(outcomes: &[Outcome], name: &str) -> Result<Vec<f64>, String> {
     let app = |outcome: &Outcome| outcome.report.apps.iter().find(|app| app.name == name).cloned();
     let apps: Option<Vec<_>> = outcomes.iter().map(app).collect();
     let apps = apps.ok_or_else(|| format!("application `{name}` is not in every run"))?;
-    if let Some(times) = apps.iter().map(|app| app.time_s).collect::<Option<Vec<f64>>>()
-        && times.iter().all(|time| *time > 0.0)
-    {
-        return Ok(times);
+    match apps.iter().map(|app| app.time_s).collect::<Option<Vec<f64>>>() {
+        Some(times) if times.iter().all(|time| *time > 0.0) => return Ok(times),
+        _ => {}
     }
     if apps.iter().any(|app| app.performance <= 0.0) {
         return Err(format!("application `{name}` does no work in one of the runs"));

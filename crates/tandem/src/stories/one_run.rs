@@ -121,6 +121,37 @@ fn every_field_of_a_comparison_is_documented() {
     }
 }
 
+#[test]
+fn the_bundled_workloads_are_listed_and_shown() {
+    let story = Story::on_terminal(80);
+    let list = story.tandem("workload list").unwrap();
+    let first = list.lines().nth(1).unwrap().split_whitespace().next().unwrap();
+    let shown = story.tandem(&format!("workload show {first}")).unwrap();
+    assert!(shown.contains(&format!("workload {first}")), "{shown}");
+    assert!(shown.contains("run "), "{shown}");
+    let source = story.tandem(&format!("workload show {first} --source")).unwrap();
+    assert!(source.trim_start().starts_with('{'), "{source}");
+    assert!(story.tandem("workload show pipelin").unwrap_err().contains("did you mean `pipeline`?"));
+}
+
+#[test]
+fn machines_are_shown_with_their_sources_if_asked() {
+    let story = Story::new();
+    let plain = story.tandem("machine show hikey960").unwrap();
+    let sources = story.tandem("machine show hikey960 --sources").unwrap();
+    assert!(sources.starts_with(plain.trim_end()), "{sources}");
+    assert!(sources.contains("hi3660-hikey960.dts"), "{sources}");
+}
+
+#[test]
+fn a_bench_has_a_row_per_size_and_the_memory_below() {
+    let text = Story::new().tandem("bench --quick --cpus 8,16").unwrap();
+    let rows: Vec<&str> = text.lines().collect();
+    assert!(rows[1].trim_start().starts_with("8     16"), "{text}");
+    assert!(rows[2].trim_start().starts_with("16     32"), "{text}");
+    assert!(rows[4].starts_with("100 000 tasks on 256 CPUs: peak memory "), "{text}");
+}
+
 /// Paths of all fields, as the document writes them: `apps[].name`. Maps from clocks and idle states to seconds have
 /// keys of the machine's, not the schema's.
 fn fields(value: &Value) -> BTreeSet<String> {
