@@ -10,7 +10,7 @@ use tandem_simulator::machine::{Machine, catalogue};
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::table::{Align, Table};
+use crate::table::descriptions;
 
 /// Columns of a drawing where there is no terminal to ask.
 const WIDTH_OF_FILES: usize = 100;
@@ -74,12 +74,11 @@ impl MachineCommand {
 }
 
 fn list(context: &mut Context<'_>) -> Result<(), Failure> {
-    let mut table = Table::new([("machine", Align::Left), ("CPUs", Align::Right), ("", Align::Left)]);
+    let mut rows = Vec::new();
     for name in catalogue::names() {
-        let machine = Machine::load(name)?;
-        table.row([name.to_string(), machine.online().count().to_string(), machine.title]);
+        rows.push((name.to_string(), Machine::load(name)?.title));
     }
-    Ok(context.out.write_all(table.render().as_bytes())?)
+    Ok(context.out.write_all(descriptions(&rows, context.width).as_bytes())?)
 }
 
 impl Show {

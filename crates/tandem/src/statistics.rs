@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Means with their 95 % confidence intervals, and ratios of them.
 
+use distrs::StudentsT;
 use serde::Serialize;
-use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// A mean and half the width of its two-sided 95 % confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -84,7 +84,7 @@ pub fn jitter(times: &[f64]) -> f64 {
 
 /// The 97.5 % quantile of Student's t distribution; `degrees` ≥ 1.
 fn student_t(degrees: usize) -> f64 {
-    StudentsT::new(0.0, 1.0, degrees as f64).map_or(f64::INFINITY, |student| student.inverse_cdf(0.975))
+    StudentsT::ppf(0.975, degrees as f64)
 }
 
 #[cfg(test)]

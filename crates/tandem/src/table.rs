@@ -76,6 +76,25 @@ impl Table {
     }
 }
 
+/// Names with a description each, which continues under itself where it is longer than the line.
+pub fn descriptions(rows: &[(String, String)], width: Option<usize>) -> String {
+    let names = rows.iter().map(|(name, _)| measure_text_width(name)).max().unwrap_or(0) + 2;
+    let mut text = String::new();
+    for (name, description) in rows {
+        let first = format!("{name}{}", " ".repeat(names - measure_text_width(name)));
+        match width {
+            Some(width) if width > names + 20 => {
+                let rest = " ".repeat(names);
+                let options = textwrap::Options::new(width).initial_indent(&first).subsequent_indent(&rest);
+                text += textwrap::fill(description, options).trim_end();
+            }
+            _ => text += format!("{first}{description}").trim_end(),
+        }
+        text.push('\n');
+    }
+    text
+}
+
 /// `text` in lines of at most `width` columns, those after the first indented; unbroken where there is no width.
 pub fn paragraph(text: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return format!("{text}\n") };
@@ -100,6 +119,17 @@ mod tests {
         longer  1234
         ");
         assert_eq!(table.width(), 12);
+    }
+
+    #[test]
+    fn descriptions_continue_under_themselves() {
+        let rows = [("a".to_owned(), "one two three four five".to_owned()), ("longer".to_owned(), "six".to_owned())];
+        insta::assert_snapshot!(descriptions(&rows, Some(29)), @r"
+        a       one two three four
+                five
+        longer  six
+        ");
+        assert_eq!(descriptions(&rows, None), "a       one two three four five\nlonger  six\n");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use tandem_simulator::workload::bundled::BUNDLED;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::table::{Align, Table, paragraph};
+use crate::table::{descriptions, paragraph};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -70,11 +70,9 @@ fn bundled_text(spec: &Path) -> Option<&'static str> {
 }
 
 fn list(context: &mut Context<'_>) -> Result<(), Failure> {
-    let mut table = Table::new([("workload", Align::Left), ("", Align::Left)]);
-    for (name, text) in BUNDLED {
-        table.row([(*name).to_owned(), first_sentence(&description(text)).to_owned()]);
-    }
-    Ok(context.out.write_all(table.render().as_bytes())?)
+    let row = |(name, text): &(&str, &str)| ((*name).to_owned(), first_sentence(&description(text)).to_owned());
+    let rows: Vec<(String, String)> = BUNDLED.iter().map(row).collect();
+    Ok(context.out.write_all(descriptions(&rows, context.width).as_bytes())?)
 }
 
 impl Show {

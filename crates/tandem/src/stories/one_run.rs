@@ -125,7 +125,8 @@ fn every_field_of_a_comparison_is_documented() {
 fn the_bundled_workloads_are_listed_and_shown() {
     let story = Story::on_terminal(80);
     let list = story.tandem("workload list").unwrap();
-    let first = list.lines().nth(1).unwrap().split_whitespace().next().unwrap();
+    let first = list.lines().next().unwrap().split_whitespace().next().unwrap();
+    assert!(list.lines().all(|line| console::measure_text_width(line) <= 80), "{list}");
     let shown = story.tandem(&format!("workload show {first}")).unwrap();
     assert!(shown.contains(&format!("workload {first}")), "{shown}");
     assert!(shown.contains("run "), "{shown}");
