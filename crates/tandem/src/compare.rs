@@ -9,8 +9,6 @@ mod result;
 mod runs;
 mod sentences;
 
-use std::path::PathBuf;
-
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use tandem_simulator::machine::Machine;
@@ -19,6 +17,7 @@ use tandem_simulator::workload::Workload;
 use crate::arguments::{Choice, Pair, Scenario, choice};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::json::JsonOption;
 
 use result::Comparison;
 
@@ -56,9 +55,8 @@ pub struct Compare {
     #[arg(long)]
     no_alone: bool,
 
-    /// Print JSON instead of a table; with `=FILE`, write it there beside the table
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
-    json: Option<Option<PathBuf>>,
+    #[command(flatten)]
+    json: JsonOption,
 }
 
 impl Compare {
@@ -77,21 +75,13 @@ impl Compare {
             seeds: (0..u64::from(self.runs)).map(|run| self.seed.wrapping_add(run)).collect(),
             alone: !self.no_alone,
         };
+        let destination = self.json.open(context)?;
         let outcomes = plan.run(context)?;
         let comparison = Comparison::of(&machine.name, &workload.name, plan.pairs, plan.seeds, outcomes);
-        self.print(context, &comparison)
-    }
-
-    fn print(&self, context: &mut Context<'_>, comparison: &Comparison) -> Result<(), Failure> {
-        if let Some(None) = &self.json {
-            context.out.write_all(json::render(comparison)?.as_bytes())?;
-            return Ok(());
-        }
-        if let Some(Some(path)) = &self.json {
-            context.files.write(path, &json::render(comparison)?)?;
-        }
-        let text = layout::render(comparison, context.width) + &sentences::render(comparison, context.width);
-        Ok(context.out.write_all(text.as_bytes())?)
+        let width = context.width;
+        destination.write(context, &json::Document::of(&comparison), || {
+            layout::render(&comparison, width) + &sentences::render(&comparison, width)
+        })
     }
 }
 

@@ -73,7 +73,7 @@ impl Files {
     /// Writes `content` as the whole of `target`.
     pub fn write(&self, target: &Path, content: &str) -> Result<(), Failure> {
         let mut staged = self.create(target)?;
-        staged.write_all(content.as_bytes()).map_err(|error| Failure::writing(target, error))?;
+        staged.write_text(content)?;
         staged.finish()
     }
 }
@@ -98,6 +98,11 @@ enum Content {
 }
 
 impl Staged {
+    /// Adds `text`.
+    pub fn write_text(&mut self, text: &str) -> Result<(), Failure> {
+        self.write_all(text.as_bytes()).map_err(|error| Failure::writing(&self.target, error))
+    }
+
     /// Puts the file in its place.
     pub fn finish(self) -> Result<(), Failure> {
         let Self { target, content } = self;

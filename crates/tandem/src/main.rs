@@ -2,8 +2,8 @@
 //! The `tandem` command: reads arguments, calls the simulator, prints.
 //!
 //! - [`cli`]: the commands; each is a struct with its arguments and `run`. [`arguments`]: values of options.
-//! - [`simulate`], [`compare`], [`bench`], [`machine`], [`workload`]: one command each.
-//! - [`context`]: what commands are given: the [`simulator`], where to print, the [`files`] they write.
+//! - [`simulate`], [`compare`], [`mod@bench`], [`machine`], [`workload`]: one command each.
+//! - [`context`]: what commands are given: the [`simulator`], where to print, the [`files`] they write; [`json`]: how.
 //! - [`quantity`], [`statistics`], [`table`]: numbers and text for people. [`failure`]: exit statuses.
 
 mod arguments;
@@ -13,6 +13,7 @@ mod compare;
 mod context;
 mod failure;
 mod files;
+mod json;
 mod machine;
 mod quantity;
 mod simulate;

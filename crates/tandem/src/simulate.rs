@@ -17,6 +17,7 @@ use tandem_simulator::workload::Workload;
 use crate::arguments::{Choice, Pair, Scenario, choice, governor};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::json::JsonOption;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,15 +47,14 @@ pub struct Simulate {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
 
-    /// Print the report as JSON instead of a summary; with `=FILE`, write it there beside the summary
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
-    json: Option<Option<PathBuf>>,
+    #[command(flatten)]
+    json: JsonOption,
 
     /// Leave out of the report what differs from run to run (`wall_s`)
     #[arg(long)]
     reproducible: bool,
 
-    /// Write the schedule as a Perfetto trace (open it at https://ui.perfetto.dev)
+    /// Write the schedule as a Perfetto trace (open it at ui.perfetto.dev)
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 }
@@ -68,10 +68,12 @@ impl Simulate {
         for warning in &workload.warnings {
             context.warn(warning);
         }
+        let destination = self.json.open(context)?;
         let start = Instant::now();
         let mut report = self.simulate(context, &machine, &workload, &options)?;
         report.wall_s = (!self.reproducible).then(|| start.elapsed().as_secs_f64());
-        self.print(context, &report)
+        let width = context.width;
+        destination.write(context, &report, || summary::summary(&report, width))
     }
 
     fn pair(&self) -> Result<Pair, Failure> {
@@ -95,19 +97,6 @@ impl Simulate {
             None => Ok(context.simulator.simulate(machine, workload, options, &mut NoObserver)?),
             Some(path) => traced(context, path, machine, workload, options),
         }
-    }
-
-    fn print(&self, context: &mut Context<'_>, report: &Report) -> Result<(), Failure> {
-        let json = || serde_json::to_string_pretty(report).map(|text| text + "\n").map_err(std::io::Error::from);
-        match &self.json {
-            Some(None) => context.out.write_all(json()?.as_bytes())?,
-            Some(Some(path)) => {
-                context.files.write(path, &json()?)?;
-                context.out.write_all(summary::summary(report, context.width).as_bytes())?;
-            }
-            None => context.out.write_all(summary::summary(report, context.width).as_bytes())?,
-        }
-        Ok(())
     }
 }
 

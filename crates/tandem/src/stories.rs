@@ -29,7 +29,15 @@ const ONE_APPLICATION: &str = r#"{ "tasks": { "only": { "loop": 1, "run": 1000 }
 /// The mock knows it by its name.
 const DEADLOCK: &str = r#"{ "tasks": { "deadlock": { "loop": 1, "run": 1000 } } }"#;
 
-/// A folder with workloads `two.json`, `one.json` and `deadlock.json`, a simulator, and a terminal or none.
+/// Two applications, one of which the mock does not let run alone.
+const PARTNERS: &str = r#"{
+    "tasks": {
+        "free": { "loop": 1, "run": 1000, "tandem": { "application": "free" } },
+        "needs-partner": { "loop": 1, "run": 1000, "tandem": { "application": "bound" } }
+    }
+}"#;
+
+/// A folder with the workloads above, a simulator, and a terminal or none.
 struct Story {
     folder: TempDir,
     mock: Mock,
@@ -39,7 +47,9 @@ struct Story {
 impl Story {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        for (name, text) in [("two", TWO_APPLICATIONS), ("one", ONE_APPLICATION), ("deadlock", DEADLOCK)] {
+        let workloads =
+            [("two", TWO_APPLICATIONS), ("one", ONE_APPLICATION), ("deadlock", DEADLOCK), ("partners", PARTNERS)];
+        for (name, text) in workloads {
             fs::write(folder.path().join(format!("{name}.json")), text).unwrap();
         }
         Self { folder, mock: Mock::default(), width: None }

@@ -47,6 +47,16 @@ impl Table {
         widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1)
     }
 
+    /// The table without as many of its last columns as it takes to fit `width`; the first two always stay.
+    #[must_use]
+    pub fn fitting(mut self, width: Option<usize>) -> Self {
+        while self.align.len() > 2 && width.is_some_and(|width| self.width() > width) {
+            self.align.pop();
+            self.rows.iter_mut().for_each(|row| row.truncate(self.align.len()));
+        }
+        self
+    }
+
     fn widths(&self) -> Vec<usize> {
         let width = |column: usize| {
             self.rows.iter().filter_map(|row| row.get(column)).map(|cell| measure_text_width(cell)).max()

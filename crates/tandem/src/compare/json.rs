@@ -2,7 +2,6 @@
 //! The comparison for programs; docs/results.md describes every field.
 
 use std::collections::BTreeMap;
-use std::io;
 
 use serde::Serialize;
 use tandem_simulator::metrics::{Energy, SCHEMA};
@@ -10,8 +9,9 @@ use tandem_simulator::metrics::{Energy, SCHEMA};
 use crate::compare::result::{Comparison, Measured, Metric, PairResult, fairness};
 use crate::compare::runs::Outcome;
 
+/// A comparison as JSON.
 #[derive(Serialize)]
-struct Document<'a> {
+pub struct Document<'a> {
     schema: u32,
     workload: &'a str,
     machine: &'a str,
@@ -67,16 +67,17 @@ struct App<'a> {
     threads: u32,
 }
 
-/// The document as text.
-pub fn render(comparison: &Comparison) -> io::Result<String> {
-    let document = Document {
-        schema: SCHEMA,
-        workload: &comparison.workload,
-        machine: &comparison.machine,
-        seeds: &comparison.seeds,
-        pairs: comparison.pairs.iter().map(Pair::of).collect(),
-    };
-    Ok(serde_json::to_string_pretty(&document)? + "\n")
+impl<'a> Document<'a> {
+    /// Everything known about `comparison`.
+    pub fn of(comparison: &'a Comparison) -> Self {
+        Self {
+            schema: SCHEMA,
+            workload: &comparison.workload,
+            machine: &comparison.machine,
+            seeds: &comparison.seeds,
+            pairs: comparison.pairs.iter().map(Pair::of).collect(),
+        }
+    }
 }
 
 impl<'a> Pair<'a> {

@@ -230,6 +230,13 @@ mod tests {
     }
 
     #[test]
+    fn metrics_are_indexed_by_their_place_among_all() {
+        for (index, metric) in Metric::ALL.into_iter().enumerate() {
+            assert_eq!(metric as usize, index);
+        }
+    }
+
+    #[test]
     fn fairness_is_the_smallest_speedup_over_the_largest() {
         // Speedups 0.5, 0.8 and 0.4.
         let outcome = outcome(&[("a", 1.0, 2.0), ("b", 0.8, 1.0), ("c", 2.0, 5.0)]);

@@ -11,14 +11,20 @@ const MOST_APPS: usize = 16;
 const MOST_CPUS: usize = 32;
 const MOST_TASKS: usize = 8;
 
+/// A table, and how many rows it does not show.
+type Part = (Table, usize);
+
 /// The report for people on `width` columns.
 pub fn summary(report: &Report, width: Option<usize>) -> String {
     let Report { workload, machine, scheduler, governor, seed, .. } = report;
     let title = format!("{workload} on {machine} under {scheduler}+{governor}, seed {seed}");
     let mut text = paragraph(&title, width);
-    for part in [totals(report), apps(report), cpus(report), tasks(report)].into_iter().flatten() {
+    for (table, hidden) in [totals(report), apps(report), cpus(report), tasks(report)].into_iter().flatten() {
         text.push('\n');
-        text += &part;
+        text += &table.fitting(width).render();
+        if hidden > 0 {
+            text += &format!("… and {hidden} more (--json has all)\n");
+        }
     }
     if !report.warnings.is_empty() {
         text.push('\n');
@@ -29,7 +35,7 @@ pub fn summary(report: &Report, width: Option<usize>) -> String {
     text
 }
 
-fn totals(report: &Report) -> Option<String> {
+fn totals(report: &Report) -> Option<Part> {
     let limited = if report.time_limited { "the time limit, no measure of speed" } else { "" };
     let switches = format!("{} per second", count((report.switches as f64 / report.time_s).round() as u64));
     let mut table = Table::headless([Left, Right, Left]);
@@ -46,7 +52,7 @@ fn totals(report: &Report) -> Option<String> {
     row("switches", count(report.switches), if report.time_s > 0.0 { &switches } else { "" });
     row("migrations", count(report.migrations), "");
     row("events", count(report.events), &report.wall_s.map_or(String::new(), |wall| speed(report.events, wall)));
-    Some(table.render())
+    Some((table, 0))
 }
 
 fn speed(events: u64, wall_s: f64) -> String {
@@ -71,7 +77,7 @@ fn energy_parts(report: &Report) -> impl Iterator<Item = (&'static str, f64)> {
     .filter(|(_, joules)| *joules != 0.0)
 }
 
-fn apps(report: &Report) -> Option<String> {
+fn apps(report: &Report) -> Option<Part> {
     let mut table = Table::new([
         ("application", Left),
         ("time", Right),
@@ -90,10 +96,10 @@ fn apps(report: &Report) -> Option<String> {
             count(app.threads.into()),
         ]);
     }
-    (!report.apps.is_empty()).then(|| table.render() + &more(report.apps.len(), MOST_APPS))
+    (!report.apps.is_empty()).then(|| (table, report.apps.len().saturating_sub(MOST_APPS)))
 }
 
-fn cpus(report: &Report) -> Option<String> {
+fn cpus(report: &Report) -> Option<Part> {
     let mut table =
         Table::new([("CPU", Right), ("busy", Right), ("mean clock", Right), ("energy", Right), ("power", Right)]);
     for cpu in report.cpus.iter().take(MOST_CPUS) {
@@ -106,7 +112,7 @@ fn cpus(report: &Report) -> Option<String> {
             per_second(cpu.energy_j, WATTS),
         ]);
     }
-    (!report.cpus.is_empty()).then(|| table.render() + &more(report.cpus.len(), MOST_CPUS))
+    (!report.cpus.is_empty()).then(|| (table, report.cpus.len().saturating_sub(MOST_CPUS)))
 }
 
 /// Mean clock over the run, idle time included; no number if no residency was recorded.
@@ -117,7 +123,7 @@ fn mean_hertz(cpu: &CpuReport) -> f64 {
 }
 
 /// The threads that waited longest for a CPU.
-fn tasks(report: &Report) -> Option<String> {
+fn tasks(report: &Report) -> Option<Part> {
     let mut waiting: Vec<&TaskReport> = report.tasks.iter().filter(|task| task.wait_time_s > 0.0).collect();
     // Stable: among equals the order of creation stays.
     waiting.sort_by(|a, b| b.wait_time_s.total_cmp(&a.wait_time_s));
@@ -140,12 +146,5 @@ fn tasks(report: &Report) -> Option<String> {
             count(task.migrations),
         ]);
     }
-    (!waiting.is_empty()).then(|| table.render())
-}
-
-fn more(rows: usize, shown: usize) -> String {
-    match rows.saturating_sub(shown) {
-        0 => String::new(),
-        hidden => format!("… and {hidden} more (--json has all)\n"),
-    }
+    (!waiting.is_empty()).then_some((table, 0))
 }

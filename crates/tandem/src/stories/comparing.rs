@@ -198,6 +198,20 @@ fn fairness_is_a_dash_and_a_reason_without_runs_alone() {
 }
 
 #[test]
+fn an_application_that_cannot_run_alone_leaves_fairness_unmeasured_and_all_else_measured() {
+    let text = Story::on_terminal(120).tandem("compare @partners.json -m hikey960 -s fair --runs 2").unwrap();
+    assert!(text.contains("— fairness was not measured: application `bound` cannot run alone: "), "{text}");
+    assert!(text.contains("7.463 ± 0.476 J"), "{text}");
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_found_out_before_the_runs() {
+    let story = Story::new();
+    story.tandem(&format!("{THREE_PAIRS} --json=/nonexistent/c.json")).unwrap_err();
+    assert_eq!(story.mock.calls.load(Ordering::Relaxed), 0);
+}
+
+#[test]
 fn the_json_has_null_and_a_reason_where_nothing_was_measured() {
     let text = Story::new().tandem("compare @one.json -m hikey960 -s fair --runs 1 --json").unwrap();
     let json: Value = serde_json::from_str(&text).unwrap();

@@ -38,7 +38,9 @@ impl Simulator for Mock {
         observer: &mut dyn Observer,
     ) -> Result<Report, SimulationError> {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        if workload.tasks.iter().any(|task| task.name == "deadlock") {
+        let running: Vec<&str> =
+            workload.tasks.iter().filter(|task| task.instances > 0).map(|task| task.name.as_str()).collect();
+        if running.contains(&"deadlock") || running == ["needs-partner"] {
             return Err(SimulationError::Stuck("thread a waits for b, b for a".to_owned()));
         }
         let first = TaskInfo { id: TaskId(0), name: "f".to_owned(), application: Some(0), priority: 120 };

@@ -39,6 +39,13 @@ fn a_person_reads_what_a_run_took() {
 }
 
 #[test]
+fn a_narrow_terminal_goes_without_the_last_columns() {
+    let text = Story::on_terminal(60).tandem("simulate @two.json -m hikey960 --reproducible").unwrap();
+    assert!(text.lines().all(|line| console::measure_text_width(line) <= 60), "{text}");
+    assert!(text.contains("p99 wakeup\n"), "{text}");
+}
+
+#[test]
 fn a_program_reads_the_same_as_json() {
     let story = Story::new();
     let text = story.tandem("simulate @two.json -m hikey960 --scheduler fair+powersave --seed 1 --json").unwrap();
