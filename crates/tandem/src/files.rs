@@ -25,7 +25,7 @@ impl Files {
     /// From now on SIGINT, SIGTERM and SIGHUP remove the temporary files and end the program with 128 + the signal's
     /// number. What is ignored already (as under `nohup`) stays so.
     pub fn remove_on_signals(&self) -> io::Result<()> {
-        let ignored = ignored_signals(&fs::read_to_string("/proc/self/status")?);
+        let ignored = ignored_signals(&fs::read_to_string("/proc/self/status").unwrap_or_default());
         let mut signals =
             Signals::new([SIGINT, SIGTERM, SIGHUP].iter().filter(|signal| ignored >> (**signal - 1) & 1 == 0))?;
         let files = self.clone();

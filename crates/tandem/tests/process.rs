@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 fn tandem(arguments: &[&str]) -> Output {
@@ -105,23 +105,48 @@ fn a_reader_that_leaves_early_is_no_failure() {
     assert_eq!(stderr(&output), "");
 }
 
-#[test]
-fn an_interrupt_ends_the_run_at_once_with_130_and_leaves_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let workload = folder.path().join("long.json");
+/// Starts a simulation of a day in `folder`, by way of a shell that does `first`, and waits until its trace is begun.
+fn long_run(folder: &Path, first: &str) -> Child {
+    let workload = folder.join("long.json");
     fs::write(&workload, r#"{ "tasks": { "a": { "instance": 64, "loop": -1, "run": 10, "sleep": 10 } } }"#).unwrap();
-    let trace = folder.path().join("t.perfetto");
-    let child = Command::new(env!("CARGO_BIN_EXE_tandem"))
-        .args(["simulate", workload.to_str().unwrap(), "-m", "hikey960", "--duration", "100000s"])
-        .args(["--trace", trace.to_str().unwrap()])
+    let child = Command::new("sh")
+        .args(["-c", &format!("{first} exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_tandem"), "simulate"])
+        .arg(workload)
+        .args(["-m", "hikey960", "--duration", "24h", "--trace"])
+        .arg(folder.join("t.perfetto"))
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    wait_until(|| names(folder.path()).len() == 2);
-    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    wait_until(|| names(folder).len() == 2);
+    child
+}
+
+fn signal(child: &Child, name: &str) {
+    let kill = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
     assert!(kill.success());
+}
+
+#[test]
+fn an_interrupt_ends_the_run_at_once_with_130_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let child = long_run(folder.path(), "");
+    let start = Instant::now();
+    signal(&child, "-INT");
     let output = child.wait_with_output().unwrap();
+    assert!(start.elapsed() < Duration::from_secs(2));
     assert_eq!((output.status.code(), output.status.signal()), (Some(130), None));
+    assert_eq!(names(folder.path()), ["long.json"]);
+}
+
+#[test]
+fn a_hangup_that_is_ignored_stays_ignored_and_termination_is_clean() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = long_run(folder.path(), "trap '' HUP;");
+    signal(&child, "-HUP");
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(child.try_wait().unwrap(), None);
+    signal(&child, "-TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(143));
     assert_eq!(names(folder.path()), ["long.json"]);
 }
 

@@ -2,7 +2,7 @@
 //! The comparison as a table that fits its place: one line per pair, two lines, or a block.
 
 use crate::compare::label;
-use crate::compare::result::{Comparison, Metric, PairResult};
+use crate::compare::result::{Comparison, Limits, Metric, PairResult};
 use crate::quantity::{NOTHING, estimate, ratio};
 use crate::table::{Align, Table, paragraph};
 
@@ -45,7 +45,7 @@ fn title(comparison: &Comparison) -> String {
 
 /// Work per second stands in for a time that says nothing.
 fn columns(comparison: &Comparison) -> impl Iterator<Item = Metric> + Clone {
-    let hidden = if comparison.time_limited() { Metric::Time } else { Metric::Throughput };
+    let hidden = if comparison.limits() == Limits::None { Metric::Throughput } else { Metric::Time };
     Metric::ALL.into_iter().filter(move |metric| *metric != hidden)
 }
 

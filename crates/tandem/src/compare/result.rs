@@ -3,7 +3,7 @@
 
 use crate::arguments::Pair;
 use crate::compare::runs::Outcome;
-use crate::quantity::{JOULE_SECONDS, JOULES, NUMBER, PERCENT, RATE, SECONDS, Unit, WATTS};
+use crate::quantity::{JOULE_SECONDS, JOULES, NUMBER, PERCENT, SECONDS, Unit, WATTS};
 use crate::statistics::{Estimate, jitter, mean};
 
 /// What is compared.
@@ -50,8 +50,7 @@ impl Metric {
             Self::Energy => JOULES,
             Self::Edp => JOULE_SECONDS,
             Self::Power => WATTS,
-            Self::Throughput => RATE,
-            Self::Fairness => NUMBER,
+            Self::Throughput | Self::Fairness => NUMBER,
             Self::Jitter => PERCENT,
         }
     }
@@ -97,6 +96,17 @@ impl PairResult {
     }
 }
 
+/// Which runs a time limit ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limits {
+    /// None: all did all their work.
+    None,
+    /// Some: neither their times nor their work can be compared.
+    Some,
+    /// All: they took the same time.
+    All,
+}
+
 /// A comparison.
 #[derive(Debug)]
 pub struct Comparison {
@@ -126,9 +136,14 @@ impl Comparison {
         Self { machine: machine.to_owned(), workload: workload.to_owned(), seeds, pairs: pair_results.collect() }
     }
 
-    /// Whether a time limit ended any of the runs.
-    pub fn time_limited(&self) -> bool {
-        self.pairs.iter().any(|pair| time_limited(&pair.outcomes))
+    /// Which of the runs a time limit ended.
+    pub fn limits(&self) -> Limits {
+        let runs = || self.pairs.iter().flat_map(|pair| &pair.outcomes);
+        match runs().filter(|outcome| outcome.report.time_limited).count() {
+            0 => Limits::None,
+            limited if limited == runs().count() => Limits::All,
+            _ => Limits::Some,
+        }
     }
 }
 
@@ -263,6 +278,19 @@ mod tests {
         let mut runs = [outcome(&[("a", 1.0 / 0.9, 1.0)]), outcome(&[("a", 1.0 / 1.1, 1.0)])];
         runs.iter_mut().for_each(|run| run.report.apps[0].time_s = None);
         assert!((measure(Metric::Jitter, &runs).unwrap().mean - 0.1).abs() < 1e-12);
+    }
+
+    #[test]
+    fn limits_are_all_some_or_none() {
+        let comparison = |limited: [bool; 2]| {
+            let mut runs = [outcome(&[("a", 1.0, 1.0)]), outcome(&[("a", 1.0, 1.0)])];
+            runs.iter_mut().zip(limited).for_each(|(run, limited)| run.report.time_limited = limited);
+            let pair = crate::arguments::choice("fair").unwrap().pair();
+            Comparison::of("m", "w", vec![pair], vec![0, 1], vec![runs.to_vec()])
+        };
+        assert_eq!(comparison([false, false]).limits(), Limits::None);
+        assert_eq!(comparison([true, false]).limits(), Limits::Some);
+        assert_eq!(comparison([true, true]).limits(), Limits::All);
     }
 
     #[test]

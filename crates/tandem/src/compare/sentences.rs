@@ -2,7 +2,7 @@
 //! What the comparison comes to, in words.
 
 use crate::compare::label;
-use crate::compare::result::{Comparison, Metric, PairResult};
+use crate::compare::result::{Comparison, Limits, Metric, PairResult};
 use crate::quantity::ratio;
 use crate::statistics::Estimate;
 use crate::table::paragraph;
@@ -10,19 +10,45 @@ use crate::table::paragraph;
 /// How a metric's best pair is described.
 struct Wording {
     metric: Metric,
+    best: Best,
     verb: &'static str,
     better: &'static str,
 }
 
-const WORDINGS: [Wording; 3] = [
-    Wording { metric: Metric::Time, verb: "was", better: "times faster than" },
-    Wording { metric: Metric::Energy, verb: "used", better: "times less energy than" },
-    Wording { metric: Metric::Edp, verb: "had", better: "times less EDP than" },
+/// Which value of a metric is the best.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Best {
+    Least,
+    Most,
+}
+
+/// Runs that did all their work.
+const WHOLE: &[Wording] = &[
+    Wording { metric: Metric::Time, best: Best::Least, verb: "was", better: "times faster than" },
+    Wording { metric: Metric::Energy, best: Best::Least, verb: "used", better: "times less energy than" },
+    Wording { metric: Metric::Edp, best: Best::Least, verb: "had", better: "times less EDP than" },
 ];
 
-/// One sentence each for time, energy and EDP, under an empty line; nothing if there is nothing to compare.
+/// Runs that a time limit ended: less energy may just mean less work, so both are told.
+const LIMITED: &[Wording] = &[
+    Wording { metric: Metric::Throughput, best: Best::Most, verb: "did", better: "times as much work as" },
+    Wording {
+        metric: Metric::Energy,
+        best: Best::Least,
+        verb: "used",
+        better: "times less energy in the same time than",
+    },
+];
+
+/// A sentence per metric that counts, under an empty line; nothing if there is nothing to compare.
 pub fn render(comparison: &Comparison, width: Option<usize>) -> String {
-    let sentences: Vec<String> = WORDINGS
+    let wordings = match comparison.limits() {
+        Limits::None => WHOLE,
+        Limits::All => LIMITED,
+        // Neither the time nor the work is the same: no sentence would be fair.
+        Limits::Some => &[],
+    };
+    let sentences: Vec<String> = wordings
         .iter()
         .filter_map(|wording| sentence(comparison, wording))
         .map(|text| paragraph(&text, width))
@@ -36,10 +62,17 @@ fn sentence(comparison: &Comparison, wording: &Wording) -> Option<String> {
         .iter()
         .filter_map(|pair| Some((pair, pair.metric(wording.metric).value.as_ref().ok()?)))
         .collect();
-    let (best, least) = *measured.iter().min_by(|(_, a), (_, b)| a.mean.total_cmp(&b.mean))?;
+    let by_mean = |(_, a): &&(_, &Estimate), (_, b): &&(_, &Estimate)| a.mean.total_cmp(&b.mean);
+    let (best, best_value) = *match wording.best {
+        Best::Least => measured.iter().min_by(by_mean),
+        Best::Most => measured.iter().max_by(by_mean),
+    }?;
     let (mut worse, mut equal) = (Vec::new(), Vec::new());
     for (pair, value) in measured.iter().filter(|(pair, _)| !std::ptr::eq(*pair, best)) {
-        let times = value.ratio_to(least)?;
+        let times = match wording.best {
+            Best::Least => value.ratio_to(best_value)?,
+            Best::Most => best_value.ratio_to(value)?,
+        };
         if times.includes_one() {
             equal.push(format!("{} (×{})", label(&pair.pair), ratio(&times)));
         } else {

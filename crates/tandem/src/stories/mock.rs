@@ -84,6 +84,7 @@ fn respond(machine: &Machine, workload: &Workload, options: &Options) -> Report 
         time_limited: limit.is_some(),
         energy_j: Energy { total, cores: total * 0.75, memory: total * 0.25, ..Energy::default() },
         power_w: power,
+        throughput: 1.0 / time,
         edp_js: total * time_s,
         ed2p_js2: total * time_s * time_s,
         apps: workload.applications.iter().enumerate().map(app).collect(),

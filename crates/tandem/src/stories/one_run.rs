@@ -20,7 +20,7 @@ fn a_person_reads_what_a_run_took() {
       memory      1.875 J  25.0 %
     power         6.000 W
     EDP         9.375 J·s
-    work            1.500  seconds on the fastest CPU per second
+    work            0.800  seconds on the fastest CPU per second
     idle           25.0 %  of the CPUs' time
     switches        1 234  987 per second
     migrations         12
