@@ -138,10 +138,8 @@ pub fn simulate(
     observer: &mut dyn Observer,
 ) -> Result<Report, SimulationError> {
     let endless = options.time_limit.is_none() && workload.duration.is_none() && never_ends(workload);
-    let options = &Options {
-        time_limit: if endless { Some(ENDLESS_LIMIT) } else { options.time_limit },
-        ..options.clone()
-    };
+    let options =
+        &Options { time_limit: if endless { Some(ENDLESS_LIMIT) } else { options.time_limit }, ..options.clone() };
     let mut engine = Engine::new(machine, workload, options, observer);
     engine.run()?;
     let mut report = engine.report();

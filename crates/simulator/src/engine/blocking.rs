@@ -120,9 +120,8 @@ impl Engine<'_> {
             return;
         }
         let waiters = self.sync.waiters(mutex);
-        let runs = |waiter: &&TaskId| {
-            self.threads[waiter.index()].spinning && self.scheduler.kernel.task(**waiter).on_cpu
-        };
+        let runs =
+            |waiter: &&TaskId| self.threads[waiter.index()].spinning && self.scheduler.kernel.task(**waiter).on_cpu;
         if let Some(spinner) = waiters.iter().find(runs).copied() {
             self.take_while_spinning(spinner, mutex);
             return;

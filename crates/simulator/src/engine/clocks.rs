@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Clocks and idle states: asks the governors, carries out what they decide.
 
-use std::collections::BinaryHeap;
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use super::Engine;
 use crate::kernel::cpufreq::{CpuTimes, Governor, GovernorState, Listens, Policy};
@@ -43,7 +43,8 @@ impl Clocks {
                 return None;
             }
             let policy = Policy::new(domain);
-            let capacity = if options.kernel.capacity_aware { machine.cpus[domain.cpus[0].index()].capacity } else { 1024 };
+            let capacity =
+                if options.kernel.capacity_aware { machine.cpus[domain.cpus[0].index()].capacity } else { 1024 };
             let times = vec![CpuTimes::default(); domain.cpus.len()];
             let state = options.governor.start(&policy, u64::from(capacity), &times, 0, options.kernel.tick());
             Some((policy, state))
@@ -55,7 +56,11 @@ impl Clocks {
             }
         }
         let times = |cluster: &crate::machine::Cluster| {
-            cluster.idle_states.iter().map(|state| StateTimes { exit: state.exit, residency: state.residency }).collect()
+            cluster
+                .idle_states
+                .iter()
+                .map(|state| StateTimes { exit: state.exit, residency: state.residency })
+                .collect()
         };
         Self {
             governor: options.governor,
@@ -98,7 +103,8 @@ impl Engine<'_> {
     pub(super) fn start_clocks(&mut self) {
         for domain in 0..self.machine.performance_domains.len() {
             let id = PerformanceDomainId::at(domain);
-            let target = self.clocks.policies[domain].as_ref().and_then(|(policy, _)| self.clocks.governor.fixed_target(policy));
+            let target =
+                self.clocks.policies[domain].as_ref().and_then(|(policy, _)| self.clocks.governor.fixed_target(policy));
             if let Some(opp) = target {
                 self.set_clock(id, opp);
             }

@@ -101,8 +101,12 @@ impl<'m> Hardware<'m> {
             now: 0,
             cpus: machine.cpus.iter().enumerate().map(|(index, _)| CpuState::new(machine, CpuId::at(index))).collect(),
             cores: machine.cores.iter().map(|_| Core { busy_threads: 0, idle_since: 0, counted: None }).collect(),
-            clusters: (0..machine.clusters.len()).map(|index| ClusterState::new(machine, ClusterId::at(index))).collect(),
-            packages: (0..machine.packages.len()).map(|index| PackageState::new(machine, PackageId::at(index))).collect(),
+            clusters: (0..machine.clusters.len())
+                .map(|index| ClusterState::new(machine, ClusterId::at(index)))
+                .collect(),
+            packages: (0..machine.packages.len())
+                .map(|index| PackageState::new(machine, PackageId::at(index)))
+                .collect(),
             domains: machine.performance_domains.iter().map(|domain| DomainState::new(machine, domain)).collect(),
             clock_changes: Vec::new(),
             power_changes: Vec::new(),
@@ -254,8 +258,7 @@ impl<'m> Hardware<'m> {
         let state = &self.domains[domain.index()];
         let cluster = self.machine.cores[state.cores[0].index()].cluster;
         let package = self.machine.clusters[cluster.index()].package;
-        let limit =
-            self.clusters[cluster.index()].boost.max_khz.min(self.packages[package.index()].boost.max_khz);
+        let limit = self.clusters[cluster.index()].boost.max_khz.min(self.packages[package.index()].boost.max_khz);
         let opps = &self.machine.performance_domains[domain.index()].opps;
         let allowed = opps.partition_point(|opp| opp.khz <= limit).saturating_sub(1);
         let effective = state.requested.min(allowed);
@@ -443,8 +446,7 @@ impl CpuState {
 impl ClusterState {
     fn new(machine: &Machine, cluster: ClusterId) -> Self {
         let entry = &machine.clusters[cluster.index()];
-        let cpus: Vec<CpuId> =
-            entry.cores.iter().flat_map(|core| &machine.cores[core.index()].cpus).copied().collect();
+        let cpus: Vec<CpuId> = entry.cores.iter().flat_map(|core| &machine.cores[core.index()].cpus).copied().collect();
         let mut domains: Vec<_> = cpus.iter().map(|cpu| machine.cpus[cpu.index()].performance_domain).collect();
         domains.sort_unstable();
         domains.dedup();

@@ -78,6 +78,54 @@ impl Engine<'_> {
                 self.sleep_until(cpu, task, self.now + span)
             }
             Op::Timer { timer, period, absolute } => self.wait_for_timer(cpu, task, *timer, *period, *absolute),
+            Op::ParallelLoop(id) => self.take_part(cpu, task, *id),
+            Op::LoopStart { counter, count, end } => {
+                loops::enter_loop(thread, *counter, *count, *end);
+                Next::Step
+            }
+            Op::LoopEnd { start } => {
+                thread.pc = *start;
+                Next::Step
+            }
+            Op::Fork(_) | Op::Join | Op::Yield | Op::SetScheduling(_) | Op::SetAffinity(_) | Op::SetTaskGroup(_) => {
+                self.scheduling_step(cpu, task, op)
+            }
+            _ => self.sync_step(cpu, task, op),
+        }
+    }
+
+    /// Steps that make threads or change how they are scheduled.
+    fn scheduling_step(&mut self, cpu: CpuId, task: TaskId, op: &Op) -> Next {
+        let thread = &mut self.threads[task.index()];
+        match op {
+            Op::Yield => {
+                thread.segment = Segment::Time(self.machine.costs.context_switch.max(YIELD_COST));
+                thread.behaviour = BehaviourId(0);
+                self.scheduler.yield_current(cpu);
+                Next::Run
+            }
+            Op::Fork(kind) => {
+                thread.children += 1;
+                self.spawn(*kind, Some(task), cpu);
+                Next::Step
+            }
+            Op::Join if thread.children > 0 => self.wait_for(cpu, task, WaitsFor::Children),
+            Op::SetScheduling(scheduling) => {
+                self.scheduler.set_scheduling_of_current(cpu, *scheduling);
+                Next::Step
+            }
+            Op::SetAffinity(cpus) => {
+                let allowed = self.affinity(cpus.as_deref());
+                self.scheduler.set_affinity(task, allowed);
+                self.stay_or_move(cpu, task)
+            }
+            _ => Next::Step,
+        }
+    }
+
+    /// Steps that wait for other threads or let them go on.
+    fn sync_step(&mut self, cpu: CpuId, task: TaskId, op: &Op) -> Next {
+        match op {
             Op::Lock(mutex) => self.lock(cpu, task, *mutex),
             Op::Unlock(mutex) => {
                 self.unlock(cpu, task, *mutex);
@@ -85,16 +133,12 @@ impl Engine<'_> {
             }
             Op::Wait { condition, mutex } => self.wait(cpu, task, *condition, *mutex),
             Op::Signal(condition) => {
-                if let Some(waiter) = self.sync.signal(*condition) {
-                    self.satisfy(waiter, cpu);
-                }
-                Next::Step
+                let waiter = self.sync.signal(*condition);
+                self.release(cpu, waiter)
             }
             Op::Broadcast(condition) => {
-                for waiter in self.sync.broadcast(*condition) {
-                    self.satisfy(waiter, cpu);
-                }
-                Next::Step
+                let waiters = self.sync.broadcast(*condition);
+                self.release(cpu, waiters)
             }
             Op::Barrier(barrier) => match self.sync.arrive(*barrier, task) {
                 None => self.wait_for(cpu, task, WaitsFor::Barrier(*barrier)),
@@ -118,38 +162,7 @@ impl Engine<'_> {
                 }
                 self.wait_for(cpu, task, WaitsFor::Semaphore(*semaphore))
             }
-            Op::Yield => {
-                thread.segment = Segment::Time(self.machine.costs.context_switch.max(YIELD_COST));
-                thread.behaviour = BehaviourId(0);
-                self.scheduler.yield_current(cpu);
-                Next::Run
-            }
-            Op::Fork(kind) => {
-                self.threads[task.index()].children += 1;
-                self.spawn(*kind, Some(task), cpu);
-                Next::Step
-            }
-            Op::Join if thread.children == 0 => Next::Step,
-            Op::Join => self.wait_for(cpu, task, WaitsFor::Children),
-            Op::ParallelLoop(id) => self.take_part(cpu, task, *id),
-            Op::SetScheduling(scheduling) => {
-                self.scheduler.set_scheduling_of_current(cpu, *scheduling);
-                Next::Step
-            }
-            Op::SetAffinity(cpus) => {
-                let allowed = self.affinity(cpus.as_deref());
-                self.scheduler.set_affinity(task, allowed);
-                self.stay_or_move(cpu, task)
-            }
-            Op::SetTaskGroup(_) => Next::Step,
-            Op::LoopStart { counter, count, end } => {
-                loops::enter_loop(thread, *counter, *count, *end);
-                Next::Step
-            }
-            Op::LoopEnd { start } => {
-                thread.pc = *start;
-                Next::Step
-            }
+            _ => Next::Step,
         }
     }
 

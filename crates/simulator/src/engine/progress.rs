@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Progress of what runs: how far it got, how fast it goes, when it will be through.
 
+use super::Engine;
 use super::memory::bytes_per_ns;
 use super::thread::Segment;
-use super::Engine;
 use crate::machine::speed::{Pace, demand};
 use crate::units::{CpuId, Nanos, TaskId};
 use crate::workload::Behaviour;

@@ -69,7 +69,10 @@ impl Engine<'_> {
             }
             WaitsFor::Barrier(barrier) => {
                 let (arrived, parties) = self.sync.arrivals(barrier);
-                format!("barrier `{}`, where {arrived} of {parties} threads have arrived", objects.barriers[barrier as usize].0)
+                format!(
+                    "barrier `{}`, where {arrived} of {parties} threads have arrived",
+                    objects.barriers[barrier as usize].0
+                )
             }
             WaitsFor::Semaphore(semaphore) => {
                 format!("semaphore `{}`, which nobody posts", objects.semaphores[semaphore as usize])

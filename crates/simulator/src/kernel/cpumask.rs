@@ -137,7 +137,10 @@ mod tests {
     fn the_search_wraps_around() {
         let (idle, span) = (mask(&[3, 70, 130]), mask(&[3, 69, 130]));
         let from = |start| idle.first_and_wrap(&span, None, start).map(|cpu| cpu.0);
-        assert_eq!([from(0), from(4), from(70), from(131), from(4096)], [Some(3), Some(130), Some(130), Some(3), Some(3)]);
+        assert_eq!(
+            [from(0), from(4), from(70), from(131), from(4096)],
+            [Some(3), Some(130), Some(130), Some(3), Some(3)]
+        );
         assert_eq!(idle.first_and_wrap(&span, Some(&mask(&[69])), 0), None);
     }
 }

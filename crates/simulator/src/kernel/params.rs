@@ -118,9 +118,8 @@ impl KernelParameters {
         };
         let wrong = || SettingError::Value { key: key.to_owned(), value: value.to_owned(), expected };
         let flag = || value.parse::<bool>().map_err(|_| wrong());
-        let number = |low: i64, high: i64| {
-            value.parse::<i64>().ok().filter(|n| (low..=high).contains(n)).ok_or_else(wrong)
-        };
+        let number =
+            |low: i64, high: i64| value.parse::<i64>().ok().filter(|n| (low..=high).contains(n)).ok_or_else(wrong);
         match key {
             "hz" => self.hz = number(24, 10_000)? as u64,
             "base_slice_us" => self.base_slice = Some(number(100, 1_000_000)? as Nanos * USEC),

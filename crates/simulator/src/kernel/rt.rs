@@ -153,11 +153,12 @@ impl Rt {
         let sources: Vec<CpuId> = self.overloaded.iter().filter(|other| *other != cpu).collect();
         let waiting = |src: &CpuId| {
             let queues = self.rqs[src.index()].queues.iter();
-            queues.flat_map(|(_, queue)| queue.iter().copied()).find(|task| {
-                !kernel.task(*task).on_cpu && kernel.task(*task).may_use(cpu)
-            })
+            queues
+                .flat_map(|(_, queue)| queue.iter().copied())
+                .find(|task| !kernel.task(*task).on_cpu && kernel.task(*task).may_use(cpu))
         };
-        let best = sources.iter().filter_map(waiting).max_by_key(|task| (kernel.task(*task).rt_priority, u32::MAX - task.0));
+        let best =
+            sources.iter().filter_map(waiting).max_by_key(|task| (kernel.task(*task).rt_priority, u32::MAX - task.0));
         if let Some(task) = best
             && i32::from(kernel.task(task).rt_priority) > here
         {
@@ -303,4 +304,3 @@ impl SchedClass for Rt {
         }
     }
 }
-

@@ -65,7 +65,11 @@ impl SyncObjects {
         Self {
             mutexes: objects.mutexes.iter().map(|_| Mutex::default()).collect(),
             conditions: fill(objects.conditions.len()),
-            barriers: objects.barriers.iter().map(|(_, parties)| Barrier { parties: *parties, ..Barrier::default() }).collect(),
+            barriers: objects
+                .barriers
+                .iter()
+                .map(|(_, parties)| Barrier { parties: *parties, ..Barrier::default() })
+                .collect(),
             semaphores: objects.semaphores.iter().map(|_| Semaphore::default()).collect(),
             suspended: fill(kinds),
         }

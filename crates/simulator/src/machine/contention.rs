@@ -13,9 +13,8 @@ const ACCURACY: f64 = 1e-9;
 /// λ of a domain with `bandwidth` bytes per nanosecond and growth `contention`, for threads that a narrower path slows
 /// by their own λ already (1 where there is none).
 pub fn solve(threads: &[(Pace, f64)], bandwidth: f64, contention: f64) -> f64 {
-    let traffic = |lambda: f64| -> f64 {
-        threads.iter().map(|(pace, own)| pace.bytes / pace.time(lambda.max(*own))).sum()
-    };
+    let traffic =
+        |lambda: f64| -> f64 { threads.iter().map(|(pace, own)| pace.bytes / pace.time(lambda.max(*own))).sum() };
     let saturated = 1.0 + contention;
     if traffic(saturated) > bandwidth {
         return bisect(saturated, upper_bound(threads, bandwidth, saturated), |lambda| traffic(lambda) > bandwidth);

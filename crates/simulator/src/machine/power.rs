@@ -28,9 +28,7 @@ pub fn voltage_ratio(cluster: &Cluster, own: &Opp, leader_khz: Option<u32>) -> f
 /// Watts of a core at `opp`, its supply raised by `voltage`.
 pub fn core_watts(cluster: &Cluster, opp: &Opp, state: CoreState, voltage: f64) -> f64 {
     match state {
-        CoreState::Active(activity) => {
-            opp.dynamic_watts * activity * voltage * voltage + opp.leakage_watts * voltage
-        }
+        CoreState::Active(activity) => opp.dynamic_watts * activity * voltage * voltage + opp.leakage_watts * voltage,
         CoreState::Idle(0) => opp.idle_watts.unwrap_or_else(|| idle_watts(cluster, 0)),
         CoreState::Idle(state) => idle_watts(cluster, state),
     }
@@ -97,7 +95,10 @@ mod tests {
             static_watts: 0.3,
             idle_states: vec![state(IdleScope::Core, 0.1, 0.0), state(IdleScope::Cluster, 0.0, 0.05)],
             boost: Vec::new(),
-            voltage_follows: Some(VoltageFollows { leader: ClusterId(1), floor: vec![(500, 700_000), (900, 1_000_000)] }),
+            voltage_follows: Some(VoltageFollows {
+                leader: ClusterId(1),
+                floor: vec![(500, 700_000), (900, 1_000_000)],
+            }),
         }
     }
 

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::{AppReport, CpuReport, Energy, Latency, Report, SCHEMA, TaskReport};
 use tandem_simulator::observer::{Observer, TaskInfo};
-use tandem_simulator::simulation::{Options, SimulationError};
+use tandem_simulator::simulation::{Options, SimulationError, Waiter};
 use tandem_simulator::units::{CpuId, TaskId};
 use tandem_simulator::workload::Workload;
 
@@ -41,7 +41,9 @@ impl Simulator for Mock {
         let running: Vec<&str> =
             workload.tasks.iter().filter(|task| task.instances > 0).map(|task| task.name.as_str()).collect();
         if running.contains(&"deadlock") || running == ["needs-partner"] {
-            return Err(SimulationError::Stuck("thread a waits for b, b for a".to_owned()));
+            let waiter = |thread: &str, what: &str| Waiter { thread: thread.into(), waits_for: what.into(), step: 1 };
+            let waiters = vec![waiter("a", "mutex `m`, held by b"), waiter("b", "mutex `n`, held by a")];
+            return Err(SimulationError::Stuck { at: 0, waiters });
         }
         let first = TaskInfo { id: TaskId(0), name: "f".to_owned(), application: Some(0), priority: 120 };
         observer.task_new(0, &first);
@@ -123,6 +125,7 @@ pub fn report(workload: &str) -> Report {
         }],
         tasks: vec![task("calm", 0.0), task("hungry", 0.75)],
         cpus: vec![CpuReport {
+            online: true,
             cpu: 0,
             busy_s: 1.0,
             // A mean of 1.25 GHz.

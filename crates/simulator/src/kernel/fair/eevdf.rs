@@ -199,8 +199,7 @@ mod tests {
     use super::*;
     use crate::units::MSEC;
 
-    const FEATURES: Features =
-        Features { place_lag: true, run_to_parity: true, tick: 4 * MSEC, base_slice: 3 * MSEC };
+    const FEATURES: Features = Features { place_lag: true, run_to_parity: true, tick: 4 * MSEC, base_slice: 3 * MSEC };
 
     fn queue(specs: &[(i64, i64)]) -> (CfsRq, Vec<SchedEntity>) {
         let mut entities: Vec<_> = specs

@@ -95,9 +95,8 @@ impl Fair {
         this_cpu: CpuId,
     ) -> Option<CpuId> {
         let model = self.energy.as_ref()?;
-        let common = kernel.topology.asym[this_cpu.index()].filter(|domain| {
-            kernel.topology.domains[*domain].span.test(prev)
-        });
+        let common =
+            kernel.topology.asym[this_cpu.index()].filter(|domain| kernel.topology.domains[*domain].span.test(prev));
         common?;
         if self.task_util_est(task) == 0 && Self::uclamp(kernel, task).0 == 0 {
             return Some(prev);
@@ -199,7 +198,8 @@ impl Fair {
 fn improves(candidate: &Candidate, best: Option<&Candidate>, at_prev: Option<&Candidate>) -> bool {
     let Some(best) = best else {
         // `best_delta` starts as the previous CPU's where that was seen already.
-        return candidate.fit != Fit::Yes || at_prev.is_none_or(|prev| candidate.delta < prev.delta || prev.fit < Fit::Yes);
+        return candidate.fit != Fit::Yes
+            || at_prev.is_none_or(|prev| candidate.delta < prev.delta || prev.fit < Fit::Yes);
     };
     if candidate.fit != best.fit {
         return candidate.fit > best.fit;
@@ -237,7 +237,8 @@ mod tests {
     fn the_documented_example_costs_what_the_document_says() {
         let model = documented();
         let energy = |little: [u64; 2], big: [u64; 2]| {
-            let domain = |index, utils: [u64; 2]| model.em_cpu_energy(index, utils[0].max(utils[1]), utils[0] + utils[1]);
+            let domain =
+                |index, utils: [u64; 2]| model.em_cpu_energy(index, utils[0].max(utils[1]), utils[0] + utils[1]);
             domain(0, little) + domain(1, big)
         };
         assert_eq!(energy([200, 300], [600, 500]), 1364, "P on CPU1");

@@ -100,8 +100,7 @@ fn leaves(domain: &SchedDomain, local: &GroupStats, idlest: &GroupStats) -> bool
             if domain.level == Level::Numa && idlest.avg_load + allowed >= local.avg_load {
                 return false;
             }
-            idlest.avg_load < local.avg_load + allowed
-                && 100 * local.avg_load > domain.imbalance_pct * idlest.avg_load
+            idlest.avg_load < local.avg_load + allowed && 100 * local.avg_load > domain.imbalance_pct * idlest.avg_load
         }
         GroupType::Imbalanced | GroupType::SmtBalance => false,
         GroupType::MisfitTask => local.max_capacity < idlest.max_capacity,

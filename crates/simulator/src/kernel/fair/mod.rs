@@ -206,16 +206,16 @@ impl Fair {
         self.update_load_avg(kernel, cpu, Some(task));
         let cfs = &mut self.cfs[cpu.index()];
         cfs.update_entity_lag(&mut self.entities, task, self.features.tick);
-        let entity = &mut self.entities[task.index()];
-        if !sleep {
-            entity.deadline -= entity.vruntime;
-            entity.rel_deadline = true;
-        }
+        // The timeline finds an entity by its deadline: out of it first, then change the deadline.
         if cfs.curr != Some(task) {
             cfs.dequeue(&mut self.entities, task);
         }
         cfs.list_del(&mut self.entities, task);
         let entity = &mut self.entities[task.index()];
+        if !sleep {
+            entity.deadline -= entity.vruntime;
+            entity.rel_deadline = true;
+        }
         entity.on_rq = false;
         cfs.load_weight -= u64::from(entity.weight);
         cfs.nr_queued -= 1;

@@ -8,6 +8,14 @@ use crate::kernel::class::Wake;
 use crate::kernel::topology::Level;
 use crate::units::{CpuId, SEC, TaskId};
 
+/// Who is woken, from where, and where it was.
+struct Wakeup {
+    task: TaskId,
+    this_cpu: CpuId,
+    prev: CpuId,
+    sync: bool,
+}
+
 impl Fair {
     pub(super) fn select_task_rq_fair(
         &mut self,
@@ -56,7 +64,7 @@ impl Fair {
             let common = chain.iter().find(|domain| kernel.topology.domains[**domain].span.test(prev));
             if let Some(domain) = common {
                 let imbalance = kernel.topology.domains[*domain].imbalance_pct;
-                target = self.wake_affine(kernel, task, this_cpu, prev, sync, imbalance);
+                target = self.wake_affine(kernel, &Wakeup { task, this_cpu, prev, sync }, imbalance);
             }
         }
         self.select_idle_sibling(kernel, task, prev, target)
@@ -72,15 +80,8 @@ impl Fair {
     }
 
     /// `wake_affine`: the waker's CPU or the previous one.
-    fn wake_affine(
-        &self,
-        kernel: &Kernel,
-        task: TaskId,
-        this_cpu: CpuId,
-        prev: CpuId,
-        sync: bool,
-        imbalance_pct: u64,
-    ) -> CpuId {
+    fn wake_affine(&self, kernel: &Kernel, wakeup: &Wakeup, imbalance_pct: u64) -> CpuId {
+        let Wakeup { this_cpu, prev, sync, .. } = *wakeup;
         if kernel.idle_cpu(this_cpu) && kernel.cpus_share_cache(this_cpu, prev) {
             return if kernel.idle_cpu(prev) { prev } else { this_cpu };
         }
@@ -91,7 +92,7 @@ impl Fair {
         if kernel.idle_cpu(prev) {
             return prev;
         }
-        if self.wake_affine_weight(kernel, task, this_cpu, prev, sync, imbalance_pct) { this_cpu } else { prev }
+        if self.wake_affine_weight(kernel, wakeup, imbalance_pct) { this_cpu } else { prev }
     }
 
     /// Queued fair tasks that only wait for their dequeue (`h_nr_delayed`).
@@ -100,15 +101,8 @@ impl Fair {
     }
 
     /// `wake_affine_weight`: whether the task would find less load on the waker's CPU.
-    fn wake_affine_weight(
-        &self,
-        kernel: &Kernel,
-        task: TaskId,
-        this_cpu: CpuId,
-        prev: CpuId,
-        sync: bool,
-        imbalance_pct: u64,
-    ) -> bool {
+    fn wake_affine_weight(&self, kernel: &Kernel, wakeup: &Wakeup, imbalance_pct: u64) -> bool {
+        let Wakeup { task, this_cpu, prev, sync } = *wakeup;
         let mut this_load = self.cpu_load(this_cpu) as i64;
         if sync && let Some(current) = self.cfs[this_cpu.index()].curr {
             let current_load = self.task_h_load(current) as i64;

@@ -222,7 +222,8 @@ impl Fair {
     fn note_newidle(&mut self, cpu: CpuId, level: usize, success: bool) {
         let state = &mut self.balance.levels[cpu.index()][level];
         state.newidle_calls += 1;
-        let weight = (1024 + (1 + state.newidle_ratio) / 2) / (1 + state.newidle_ratio);
+        let tickets = 1 + state.newidle_ratio;
+        let weight = (1024 + tickets / 2) / tickets;
         state.newidle_successes += if success { weight } else { 0 };
         if state.newidle_calls >= 1024 {
             state.newidle_ratio = state.newidle_successes.min(1024);

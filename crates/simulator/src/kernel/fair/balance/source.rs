@@ -198,8 +198,7 @@ fn pick_busiest(
 
 /// Fewer idle CPUs; with as many, more tasks.
 fn busier(sums: &GroupStats, best: &GroupStats) -> bool {
-    sums.idle_cpus < best.idle_cpus
-        || (sums.idle_cpus == best.idle_cpus && sums.sum_nr_running > best.sum_nr_running)
+    sums.idle_cpus < best.idle_cpus || (sums.idle_cpus == best.idle_cpus && sums.sum_nr_running > best.sum_nr_running)
 }
 
 /// `sibling_imbalance`: by how many tasks the busiest group has more per core.

@@ -127,8 +127,7 @@ impl GroupStats {
     /// `group_is_overloaded`.
     fn is_overloaded(&self, imbalance_pct: u64) -> bool {
         self.sum_nr_running > self.weight
-            && (self.capacity * 100 < self.util * imbalance_pct
-                || self.capacity * imbalance_pct < self.runnable * 100)
+            && (self.capacity * 100 < self.util * imbalance_pct || self.capacity * imbalance_pct < self.runnable * 100)
     }
 
     /// `group_has_capacity`.
@@ -145,4 +144,3 @@ pub(super) fn reduced_capacity(kernel: &Kernel, cpu: CpuId, imbalance_pct: u64) 
     let rq = kernel.rq(cpu);
     u64::from(rq.capacity) * imbalance_pct < u64::from(rq.capacity_orig) * 100
 }
-
