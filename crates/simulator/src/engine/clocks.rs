@@ -208,7 +208,7 @@ impl Engine<'_> {
             self.scheduler.kernel.update_rq_clock(cpu);
             self.scheduler.kernel.rq_mut(cpu).freq_scale = scale;
             self.observer.cpu_frequency(self.now, cpu, khz);
-            self.to_pace.push(cpu);
+            self.pace_later(cpu);
         }
     }
 
@@ -242,7 +242,7 @@ impl Engine<'_> {
         };
         let selection = self.clocks.menu[cpu.index()].select(&self.clocks.states[cluster.index()], &entry);
         if !selection.stop_tick {
-            self.queue.set(self.slots.tick(cpu), self.now + next_tick);
+            self.queue.set_in_order(self.slots.tick(cpu), self.now + next_tick);
         }
         selection.state
     }
@@ -268,7 +268,11 @@ impl Engine<'_> {
 
     /// SMT siblings go faster or slower when `cpu` stops or starts.
     fn pace_siblings(&mut self, cpu: CpuId) {
-        let siblings = &self.scheduler.kernel.topology.smt[cpu.index()];
-        self.to_pace.extend(siblings.iter().copied().filter(|sibling| *sibling != cpu));
+        for index in 0..self.scheduler.kernel.topology.smt[cpu.index()].len() {
+            let sibling = self.scheduler.kernel.topology.smt[cpu.index()][index];
+            if sibling != cpu {
+                self.pace_later(sibling);
+            }
+        }
     }
 }

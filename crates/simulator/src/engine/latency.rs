@@ -7,9 +7,14 @@ use crate::units::Nanos;
 /// Linear steps per power of two.
 const STEPS: u64 = 16;
 
+/// Latencies gathered before the histogram is touched: its memory is far away, and this is the hot path.
+const GATHERED: usize = 7;
+
 /// A log-linear histogram.
 #[derive(Debug, Default)]
 pub(super) struct Latencies {
+    gathered: [Nanos; GATHERED],
+    pending: u8,
     counts: Vec<u32>,
     total: u64,
     max: Nanos,
@@ -17,18 +22,34 @@ pub(super) struct Latencies {
 
 impl Latencies {
     /// Adds one latency.
+    #[inline]
     pub fn add(&mut self, latency: Nanos) {
-        let bucket = bucket_of(latency);
-        if bucket >= self.counts.len() {
-            self.counts.resize(bucket + 1, 0);
+        self.gathered[usize::from(self.pending)] = latency;
+        self.pending += 1;
+        if usize::from(self.pending) == GATHERED {
+            self.sort_in();
         }
-        self.counts[bucket] = self.counts[bucket].saturating_add(1);
-        self.total += 1;
-        self.max = self.max.max(latency);
+    }
+
+    /// Takes what was gathered into the histogram.
+    #[cold]
+    fn sort_in(&mut self) {
+        for index in 0..usize::from(self.pending) {
+            let latency = self.gathered[index];
+            let bucket = bucket_of(latency);
+            if bucket >= self.counts.len() {
+                self.counts.resize(bucket + 1, 0);
+            }
+            self.counts[bucket] = self.counts[bucket].saturating_add(1);
+            self.total += 1;
+            self.max = self.max.max(latency);
+        }
+        self.pending = 0;
     }
 
     /// Median, 99th percentile and maximum; `None` if nothing was added.
-    pub fn summary(&self) -> Option<Latency> {
+    pub fn summary(&mut self) -> Option<Latency> {
+        self.sort_in();
         (self.total > 0).then(|| Latency { p50: self.quantile(0.5), p99: self.quantile(0.99), max: self.max })
     }
 

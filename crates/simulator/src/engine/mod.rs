@@ -91,6 +91,7 @@ struct Counters {
     switches: u64,
     time_limited: bool,
     ended: bool,
+    stuck: bool,
 }
 
 /// What the slots of the event queue stand for.
@@ -244,7 +245,7 @@ impl<'r> Engine<'r> {
         self.settle()
     }
 
-    /// Makes a thread of kind `spec`; it starts now or after its delay.
+    /// Makes a thread of kind `spec`; it starts now, or at its delay from the workload's start, as rt-app counts it.
     fn spawn(&mut self, spec: u32, parent: Option<TaskId>, cpu: CpuId) -> TaskId {
         let kind = &self.workload.tasks[spec as usize];
         let allowed = self.affinity(kind.affinity.as_deref());
@@ -265,9 +266,9 @@ impl<'r> Engine<'r> {
         };
         self.threads.push(thread);
         self.observer.task_new(self.now, &info);
-        if kind.delay > 0 {
+        if kind.delay > self.now {
             self.scheduler.kernel.task_mut(task).cpu = cpu;
-            self.queue.set(self.slots.timer(task), self.now + kind.delay);
+            self.queue.set(self.slots.timer(task), kind.delay);
             self.sleepers += 1;
         } else {
             self.start_thread(task, cpu);
@@ -325,7 +326,7 @@ impl<'r> Engine<'r> {
             self.reselect_idle(cpu);
             return;
         }
-        self.queue.set(self.slots.tick(cpu), self.now + self.options.kernel.tick());
+        self.queue.set_in_order(self.slots.tick(cpu), self.now + self.options.kernel.tick());
         self.charge(cpu, self.machine.costs.tick);
         self.scheduler.tick(cpu);
     }
@@ -355,9 +356,20 @@ impl<'r> Engine<'r> {
         if self.scheduler.kernel.rt_active && self.queue.time_of(self.slots.rt_period()).is_none() {
             self.queue.set(self.slots.rt_period(), self.now + self.options.kernel.rt_period);
         }
-        if !self.counters.ended && self.nothing_can_happen() {
-            return Err(self.stuck());
+        if !self.counters.ended && !self.counters.stuck && self.nothing_can_happen() {
+            return self.end_or_wait_for_limit();
         }
+        Ok(())
+    }
+
+    /// With a time limit the machine idles up to it, as rt-app does up to its duration, and the report says so.
+    fn end_or_wait_for_limit(&mut self) -> Result<(), SimulationError> {
+        let stuck = self.stuck();
+        if self.queue.time_of(self.slots.end()).is_none() {
+            return Err(stuck);
+        }
+        self.counters.stuck = true;
+        self.warn(stuck.to_string());
         Ok(())
     }
 
@@ -412,7 +424,7 @@ impl<'r> Engine<'r> {
         let running = &mut self.running[cpu.index()];
         (running.task, running.since, running.start) = (Some(task), self.now, self.now + overhead);
         if from_idle {
-            self.queue.set(self.slots.tick(cpu), self.next_tick());
+            self.queue.set_in_order(self.slots.tick(cpu), self.next_tick());
         }
         self.recheck_spin(task);
         self.begin(cpu);
@@ -439,7 +451,7 @@ impl<'r> Engine<'r> {
         let Some(task) = self.running[cpu.index()].task else { return };
         self.start_using_memory(cpu, task);
         if self.threads[task.index()].segment != Segment::None {
-            self.to_pace.push(cpu);
+            self.pace_later(cpu);
             return;
         }
         self.hardware.run(cpu, self.activity_of(task));

@@ -35,8 +35,7 @@ impl Engine<'_> {
             self.begin(cpu);
             return Ok(());
         }
-        let thread = &mut self.threads[task.index()];
-        thread.first.get_or_insert(self.now);
+        self.threads[task.index()].started = true;
         loop {
             let thread = &mut self.threads[task.index()];
             thread.idle_steps += 1;
@@ -221,7 +220,8 @@ impl Engine<'_> {
     fn wait_for_timer(&mut self, cpu: CpuId, task: TaskId, timer: TimerRef, period: Span, absolute: bool) -> Next {
         let thread = &mut self.threads[task.index()];
         let period = sample(period, &mut thread.rng);
-        let first = thread.first.unwrap_or(self.now);
+        // rt-app counts from the workload's start and the thread's delay, for forked threads too.
+        let first = self.workload.tasks[thread.spec as usize].delay;
         let expiry = match timer {
             TimerRef::Shared(index) => &mut self.shared_timers[index as usize],
             TimerRef::Unique(index) => &mut thread.timers[index as usize],
@@ -241,7 +241,7 @@ impl Engine<'_> {
     pub(super) fn timer_expires(&mut self, task: TaskId) {
         self.sleepers -= 1;
         let cpu = self.scheduler.kernel.task(task).cpu;
-        if self.threads[task.index()].first.is_none() {
+        if !self.threads[task.index()].started {
             self.start_thread(task, cpu);
         } else {
             self.wake(task, cpu);

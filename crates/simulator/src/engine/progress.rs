@@ -18,6 +18,8 @@ pub(super) struct Running {
     pub start: Nanos,
     /// Who ran last, if idle.
     pub last_task: Option<TaskId>,
+    /// It is in the list of CPUs to be paced.
+    pub to_be_paced: bool,
     /// Footprint of who ran before, which may have pushed out that of who comes back.
     pub foreign_footprint: u64,
 }
@@ -151,46 +153,50 @@ impl Engine<'_> {
         (lost as f64 / (domain.thread_bytes_per_s * 1e-9)) as Nanos
     }
 
+    /// What runs on `cpu` is to be paced anew before time goes on.
+    pub(super) fn pace_later(&mut self, cpu: CpuId) {
+        if !std::mem::replace(&mut self.running[cpu.index()].to_be_paced, true) {
+            self.to_pace.push(cpu);
+        }
+    }
+
     /// Paces everything anew that something else changed: clocks, siblings, caches, contention.
     pub(super) fn pace_all(&mut self) {
         for cpu in self.memory.cache_changes() {
-            self.account(cpu);
             if let Some(task) = self.running[cpu.index()].task {
                 self.start_using_memory(cpu, task);
-                self.to_pace.push(cpu);
+                self.pace_later(cpu);
             }
         }
-        let mut to_pace = std::mem::take(&mut self.to_pace);
-        for cpu in &to_pace {
-            self.account(*cpu);
+        let mut index = 0;
+        while index < self.to_pace.len() {
+            let cpu = self.to_pace[index];
             if let Some(task) = self.running[cpu.index()].task {
-                self.repace(*cpu, task);
+                self.repace(cpu, task);
             }
+            index += 1;
         }
-        self.solve_contention(&mut to_pace);
-        to_pace.sort_unstable();
-        to_pace.dedup();
+        self.solve_contention();
+        let mut to_pace = std::mem::take(&mut self.to_pace);
         for cpu in to_pace.drain(..) {
+            self.running[cpu.index()].to_be_paced = false;
+            self.account(cpu);
             self.schedule_run(cpu);
         }
-        // Pacing may have woken nobody and changed no clock: the buffer can serve again.
         if self.to_pace.is_empty() {
             self.to_pace = to_pace;
         }
     }
 
-    fn solve_contention(&mut self, to_pace: &mut Vec<CpuId>) {
+    fn solve_contention(&mut self) {
         if !self.memory.is_dirty() {
             return;
         }
         let Self { memory, machine, running, threads, .. } = self;
         let pace = |cpu: CpuId| running[cpu.index()].task.map_or(Pace::default(), |task| threads[task.index()].pace);
-        let changed = memory.solve(machine, pace);
-        for cpu in &changed {
-            // Progress up to now was made under the old contention.
-            self.account(*cpu);
+        for cpu in memory.solve(machine, pace) {
+            self.pace_later(cpu);
         }
-        to_pace.extend(changed);
     }
 
     /// Sets when what runs on `cpu` will be through, and what it draws meanwhile.

@@ -1,23 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The event queue: one pending time per slot, earliest first, ties in the order they were set.
+//!
+//! Most slots live in a heap. Those whose times never go backwards from one call to the next (the ticks: all CPUs share
+//! one grid) live in a plain queue beside it, which costs the same however many there are.
+
+use std::collections::VecDeque;
 
 use crate::units::Nanos;
 
-/// Children per node: flatter than a binary heap, so fewer cache lines per operation.
+/// Children per node: flatter than a binary heap, and four entries are one cache line.
 const ARITY: usize = 4;
-/// A slot that is not scheduled.
+/// A slot that is not in the heap.
 const ABSENT: u32 = u32::MAX;
 
+/// An event. The sequence wraps after four thousand million events; ties across that point come out in another, still
+/// fixed order.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     time: Nanos,
-    sequence: u64,
+    sequence: u32,
     slot: u32,
 }
 
 impl Entry {
-    fn key(&self) -> (Nanos, u64) {
-        (self.time, self.sequence)
+    #[inline]
+    fn key(&self) -> u128 {
+        u128::from(self.time) << 32 | u128::from(self.sequence)
     }
 }
 
@@ -27,13 +35,22 @@ pub struct EventQueue {
     heap: Vec<Entry>,
     /// Per slot: its place in the heap.
     places: Vec<u32>,
-    sequence: u64,
+    /// Events of slots set by [`EventQueue::set_in_order`], some cancelled since.
+    ordered: VecDeque<Entry>,
+    /// Per such slot: the event that counts.
+    current: Vec<Option<(Nanos, u32)>>,
+    sequence: u32,
 }
 
 impl EventQueue {
     /// A queue with room for `slots` slots; [`EventQueue::set`] adds more as needed.
     pub fn with_slots(slots: usize) -> Self {
-        Self { heap: Vec::new(), places: vec![ABSENT; slots], sequence: 0 }
+        Self { places: vec![ABSENT; slots], current: vec![None; slots], ..Self::default() }
+    }
+
+    fn entry(&mut self, slot: usize, time: Nanos) -> Entry {
+        self.sequence = self.sequence.wrapping_add(1);
+        Entry { time, sequence: self.sequence, slot: slot as u32 }
     }
 
     /// Schedules `slot` for `time`, whether it was scheduled before or not.
@@ -41,8 +58,7 @@ impl EventQueue {
         if slot >= self.places.len() {
             self.places.resize(slot + 1, ABSENT);
         }
-        self.sequence += 1;
-        let entry = Entry { time, sequence: self.sequence, slot: slot as u32 };
+        let entry = self.entry(slot, time);
         match self.places[slot] {
             ABSENT => {
                 self.heap.push(entry);
@@ -55,8 +71,23 @@ impl EventQueue {
         }
     }
 
+    /// Schedules `slot`, one of those that the queue was made with, for a `time` not before that of any earlier call.
+    /// A slot must be scheduled either always by this or always by [`EventQueue::set`].
+    pub fn set_in_order(&mut self, slot: usize, time: Nanos) {
+        debug_assert!(self.ordered.back().is_none_or(|last| last.time <= time), "times go backwards");
+        if self.current[slot].is_some_and(|(due, _)| due == time) {
+            return;
+        }
+        let entry = self.entry(slot, time);
+        self.current[slot] = Some((time, entry.sequence));
+        self.ordered.push_back(entry);
+    }
+
     /// Takes `slot` out, if it is scheduled.
     pub fn cancel(&mut self, slot: usize) {
+        if let Some(current) = self.current.get_mut(slot) {
+            *current = None;
+        }
         let Some(&place) = self.places.get(slot).filter(|place| **place != ABSENT) else { return };
         self.places[slot] = ABSENT;
         let place = place as usize;
@@ -69,11 +100,26 @@ impl EventQueue {
 
     /// When `slot` is due.
     pub fn time_of(&self, slot: usize) -> Option<Nanos> {
+        if let Some(Some((time, _))) = self.current.get(slot) {
+            return Some(*time);
+        }
         self.places.get(slot).filter(|place| **place != ABSENT).map(|place| self.heap[*place as usize].time)
     }
 
     /// The earliest event, which leaves the queue.
     pub fn pop(&mut self) -> Option<(Nanos, usize)> {
+        while let Some(first) = self.ordered.front().copied() {
+            let slot = first.slot as usize;
+            let stale = self.current[slot] != Some((first.time, first.sequence));
+            if !stale && self.heap.first().is_some_and(|other| other.key() < first.key()) {
+                break;
+            }
+            self.ordered.pop_front();
+            if !stale {
+                self.current[slot] = None;
+                return Some((first.time, slot));
+            }
+        }
         let first = *self.heap.first()?;
         self.places[first.slot as usize] = ABSENT;
         let last = self.heap.pop()?;
@@ -129,6 +175,20 @@ mod tests {
         queue.set(2, 5);
         let order: Vec<usize> = std::iter::from_fn(|| queue.pop()).map(|(_, slot)| slot).collect();
         assert_eq!(order, [0, 1, 2]);
+    }
+
+    #[test]
+    fn ordered_slots_mix_with_the_others_and_can_be_cancelled() {
+        let mut queue = EventQueue::with_slots(4);
+        queue.set_in_order(0, 5);
+        queue.set(1, 5);
+        queue.set_in_order(2, 7);
+        queue.cancel(0);
+        assert_eq!((queue.time_of(0), queue.time_of(2)), (None, Some(7)));
+        queue.set_in_order(0, 9);
+        queue.set(3, 8);
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
+        assert_eq!(order, [(5, 1), (7, 2), (8, 3), (9, 0)]);
     }
 
     proptest! {

@@ -22,6 +22,7 @@ impl Engine<'_> {
         let apps = self.app_reports();
         let work_s: f64 = apps.iter().map(|app| app.work_s).sum();
         let rate = |amount: f64| if time_s > 0.0 { amount / time_s } else { 0.0 };
+        let tasks = (0..self.threads.len()).map(|task| self.task_report(TaskId::at(task))).collect();
         let online = self.machine.online().count() as f64;
         let busy_s: f64 = cpus.iter().map(|cpu| cpu.busy_s).sum();
         Report {
@@ -44,7 +45,7 @@ impl Engine<'_> {
             events: self.counters.events,
             wall_s: None,
             apps,
-            tasks: (0..self.threads.len()).map(|task| self.task_report(TaskId::at(task))).collect(),
+            tasks,
             cpus,
             warnings: self.warnings,
         }
@@ -125,8 +126,9 @@ impl Engine<'_> {
         }
     }
 
-    fn task_report(&self, task: TaskId) -> TaskReport {
-        let thread = &self.threads[task.index()];
+    fn task_report(&mut self, task: TaskId) -> TaskReport {
+        let thread = &mut self.threads[task.index()];
+        let wakeup_latency_ns = thread.stats.latencies.summary();
         let kind = &self.workload.tasks[thread.spec as usize];
         let stats = &thread.stats;
         TaskReport {
@@ -136,7 +138,7 @@ impl Engine<'_> {
             cpu_time_s: seconds(stats.cpu_time),
             wait_time_s: seconds(stats.wait_time),
             work_s: stats.work * 1e-9,
-            wakeup_latency_ns: stats.latencies.summary(),
+            wakeup_latency_ns,
             switches: stats.switches,
             migrations: stats.migrations,
         }

@@ -37,8 +37,8 @@ pub(super) struct Thread {
     pub counters: Box<[u64]>,
     /// Its own timers: next expiry, once used.
     pub timers: Box<[Option<Nanos>]>,
-    /// When it ran its first step.
-    pub first: Option<Nanos>,
+    /// It has run a step.
+    pub started: bool,
     pub segment: Segment,
     pub behaviour: BehaviourId,
     /// What it waits for, blocked or spinning.
@@ -91,7 +91,7 @@ impl Thread {
             pc: 0,
             counters: vec![0; kind.counters as usize].into(),
             timers: vec![None; kind.unique_timers as usize].into(),
-            first: None,
+            started: false,
             segment: Segment::None,
             behaviour: BehaviourId(0),
             waiting: None,

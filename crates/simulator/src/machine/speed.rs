@@ -27,6 +27,9 @@ pub struct Demand {
 /// The demand of `behaviour` on `cpu` while `share` bytes of its last-level cache are the thread's (`None`: no cache).
 pub fn demand(machine: &Machine, behaviour: &Behaviour, cpu: CpuId, share: Option<f64>) -> Demand {
     let m = behaviour.memory_bound;
+    if m == 0.0 && behaviour.bytes_per_work == 0.0 {
+        return Demand { clock: 1.0, ..Demand::default() };
+    }
     let memory_speed = machine.core_type(cpu).memory_speed;
     let hit_cost = machine.cpus[cpu.index()].llc.map_or(1.0, |llc| machine.caches[llc.index()].hit_cost);
     let q = miss_share(behaviour.footprint, share);
