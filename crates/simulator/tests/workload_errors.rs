@@ -137,6 +137,7 @@ fn warnings(line: &str) -> Vec<String> {
 fn what_means_nothing_is_said() {
     let table = [
         (r#""t": {"run": 1, "dealy": 5}"#, "`dealy` is no key of task `t`, ignored (did you mean `delay`?)"),
+        (r#""t": {"phases": {"p": {"run": 1, "delay": 5}}}"#, "`delay` is no key of phase `p` of task `t`, ignored"),
         (r#""t": {"run": 1, "priority"}"#, "`priority` has no value: the default is used"),
         (r#""t": {"loop": 1, "run": 1, "loop": 2}"#, "`loop` is given twice in task `t`: the first counts"),
         (

@@ -14,7 +14,7 @@ use crate::input::InputError;
 const MAX_INSTANCES: i64 = 4 << 20;
 
 /// Keys that tasks and phases share.
-const SHARED_KEYS: [&str; 14] = [
+const SHARED_KEYS: [&str; 12] = [
     "loop",
     "cpus",
     "nodes_membind",
@@ -27,10 +27,9 @@ const SHARED_KEYS: [&str; 14] = [
     "util_max",
     "taskgroup",
     "tandem",
-    "period",
-    "deadline",
 ];
-const TASK_KEYS: [&str; 3] = ["instance", "delay", "phases"];
+/// Keys of tasks only; the last three are old names of the deadline parameters.
+const TASK_KEYS: [&str; 6] = ["instance", "delay", "phases", "runtime", "period", "deadline"];
 
 /// Reads `tasks`. A name that is taken gets a number, as workgen does it.
 pub(super) fn tasks(source: &Source, global: &Global, value: &Value) -> Result<Vec<Task>, InputError> {
@@ -83,7 +82,7 @@ fn with_phases(fields: &Fields, global: &Global, name: &str, phases: &Value) -> 
     for event in fields.take_all(|key| event::kind_of(key).is_some() && key != "runtime") {
         source.warn(event.offset, format!("`{}` beside `phases` is no event: rt-app ignores it", event.key));
     }
-    fields.warn_unknown(&known_keys());
+    fields.warn_unknown(&known_keys(Level::Task));
     let list = Fields::of(source, format!("`phases` of task `{name}`"), phases)?;
     let mut read = Vec::new();
     for member in list.take_all(|_| true) {
@@ -99,7 +98,7 @@ fn with_phases(fields: &Fields, global: &Global, name: &str, phases: &Value) -> 
             cpus: cpus(&fields)?,
             task_group: task_group(&fields)?,
         };
-        fields.warn_unknown(&known_keys());
+        fields.warn_unknown(&known_keys(Level::Phase));
         read.push(phase);
     }
     Ok((read, repeat, tandem))
@@ -113,12 +112,16 @@ fn own_phase(fields: &Fields, global: &Global, name: &str, offset: usize) -> Res
     phase.offset = offset;
     phase.tandem.join = join;
     let repeat = fields.value("loop").map(|_| 1);
-    fields.warn_unknown(&known_keys());
+    fields.warn_unknown(&known_keys(Level::Both));
     Ok((vec![phase], repeat, tandem))
 }
 
-fn known_keys() -> Vec<&'static str> {
-    [&SHARED_KEYS[..], &TASK_KEYS, &event::EVENTS].concat()
+fn known_keys(level: Level) -> Vec<&'static str> {
+    match level {
+        Level::Task => [&SHARED_KEYS[..], &TASK_KEYS].concat(),
+        Level::Phase => [&SHARED_KEYS[..], &event::EVENTS].concat(),
+        Level::Both => [&SHARED_KEYS[..], &TASK_KEYS, &event::EVENTS].concat(),
+    }
 }
 
 /// Reads what a phase does, and how often.
