@@ -9,9 +9,13 @@
 //! - [`metrics`]: the report of a run. [`observer`]: what a run shows while it goes on; [`trace`]: one observer.
 //! - [`input`]: mistakes in files. [`units`]: identifiers and time.
 
+mod engine;
 pub mod input;
+pub mod kernel;
 pub mod machine;
 pub mod metrics;
 pub mod observer;
+pub mod simulation;
+pub mod trace;
 pub mod units;
 pub mod workload;

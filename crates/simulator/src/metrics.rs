@@ -52,7 +52,7 @@ pub struct Report {
     pub apps: Vec<AppReport>,
     /// Per thread, in order of creation.
     pub tasks: Vec<TaskReport>,
-    /// Per online CPU.
+    /// Per CPU, offline ones too: they draw power.
     pub cpus: Vec<CpuReport>,
     /// What the simulation could not do as asked (a policy without a model, a scheduler that was ejected).
     pub warnings: Vec<String>,
@@ -131,6 +131,8 @@ pub struct Latency {
 pub struct CpuReport {
     /// Number.
     pub cpu: u32,
+    /// Whether the machine's configuration uses it.
+    pub online: bool,
     /// Time not idle.
     pub busy_s: f64,
     /// Seconds by clock in kHz, busy or idle.

@@ -31,20 +31,17 @@ pub trait Observer {
     /// A thread came into being.
     fn task_new(&mut self, _now: Nanos, _task: &TaskInfo) {}
     /// `cpu` goes from `prev` to `next`; `None` is the idle thread.
-    fn sched_switch(
-        &mut self,
-        _now: Nanos,
-        _cpu: CpuId,
-        _prev: Option<(TaskId, PrevState)>,
-        _next: Option<TaskId>,
-    ) {
-    }
+    fn sched_switch(&mut self, _now: Nanos, _cpu: CpuId, _prev: Option<(TaskId, PrevState)>, _next: Option<TaskId>) {}
     /// A thread is being woken; `target` is the CPU chosen for it, `waker` the CPU it happens on.
     fn sched_waking(&mut self, _now: Nanos, _task: TaskId, _target: CpuId, _waker: CpuId) {}
     /// The clock of `cpu` changed.
     fn cpu_frequency(&mut self, _now: Nanos, _cpu: CpuId, _khz: u32) {}
     /// `cpu` entered idle state number `Some(n)`, or left idle.
     fn cpu_idle(&mut self, _now: Nanos, _cpu: CpuId, _state: Option<u32>) {}
+    /// Whether power changes shall be told at all; they cost time to work out.
+    fn wants_power(&self) -> bool {
+        false
+    }
     /// The power of `cpu` (its share of its core and cluster) changed.
     fn cpu_power(&mut self, _now: Nanos, _cpu: CpuId, _watts: f64) {}
     /// The power of a package (cores, clusters, uncore) changed.

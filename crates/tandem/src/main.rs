@@ -1,3 +1,51 @@
-//! The `tandem` command.
+// SPDX-License-Identifier: GPL-2.0-only
+//! The `tandem` command: reads arguments, calls the simulator, prints.
+//!
+//! - [`cli`]: the commands; each is a struct with its arguments and `run`. [`arguments`]: values of options.
+//! - [`simulate`], [`compare`], [`mod@bench`], [`machine`], [`workload`]: one command each.
+//! - [`context`]: what commands are given: the [`simulator`], where to print, the [`files`] they write; [`json`]: how.
+//! - [`quantity`], [`statistics`], [`table`]: numbers and text for people. [`failure`]: exit statuses.
 
-fn main() {}
+mod arguments;
+mod bench;
+mod cli;
+mod compare;
+mod context;
+mod failure;
+mod files;
+mod json;
+mod machine;
+mod quantity;
+mod simulate;
+mod simulator;
+mod statistics;
+mod table;
+mod workload;
+
+#[cfg(test)]
+mod stories;
+
+use std::io::{Write, stdout};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::Cli;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::files::Files;
+
+fn main() -> ExitCode {
+    match run(&Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(cli: &Cli) -> Result<(), Failure> {
+    let files = Files::default();
+    files.remove_on_signals().map_err(|error| Failure::System(format!("cannot watch for signals: {error}")))?;
+    let mut out = stdout().lock();
+    cli.run(&mut Context::of_process(&mut out, files))?;
+    Ok(out.flush()?)
+}

@@ -2,6 +2,14 @@
 //!
 //! Plain data, resolved and validated; nothing here knows tasks, time or events. Start with [`Machine`].
 
+pub mod catalogue;
+pub mod contention;
+pub mod description;
+pub mod detect;
+pub mod power;
+pub mod show;
+pub mod speed;
+
 use crate::units::{
     CacheId, ClusterId, CoreId, CoreTypeId, CpuId, MemoryDomainId, Nanos, PackageId, PerformanceDomainId,
 };

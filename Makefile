@@ -1,0 +1,90 @@
+# Tandem: build, run, check. `make` alone lists the targets.
+
+CARGO ?= cargo
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+CACHE := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/tandem
+TOOLS := $(CACHE)/tools
+OUT := out
+
+# What `make run` shows.
+WORKLOAD ?= forkjoin
+MACHINE ?= hikey960
+PAIRS ?= fair+performance fair+schedutil fair+powersave
+TRACED ?= fair+schedutil
+TRACE ?= $(OUT)/$(notdir $(basename $(WORKLOAD))).pftrace
+
+# A fresh clone in CI finds what an earlier one built.
+ifeq ($(CI),true)
+export CARGO_TARGET_DIR ?= $(CACHE)/target
+endif
+TARGET := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(or $(CARGO_BUILD_TARGET_DIR),target))
+TANDEM := $(TARGET)/release/tandem
+
+# cargo-deny: a version that builds with the project's oldest Rust. Without its default features it has no network code of
+# its own, and with little optimisation it builds in half the time; it is run for seconds.
+DENY_VERSION := 0.18.3
+DENY_HOME := $(TOOLS)/cargo-deny-$(DENY_VERSION)
+DENY := $(DENY_HOME)/bin/cargo-deny
+DENY_PROFILE := CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo "  make run WORKLOAD=… MACHINE=… PAIRS='fair+schedutil …'   the same for another workload or machine"
+	@echo "  make install PREFIX=$$HOME/.local                         for one user, without root"
+
+.PHONY: run
+run: build ## Install what is missing, build, compare schedulers on an example and write a trace
+	@mkdir -p $(OUT)
+	"$(TANDEM)" compare "$(WORKLOAD)" --machine "$(MACHINE)" $(PAIRS:%=-s %)
+	"$(TANDEM)" simulate "$(WORKLOAD)" --machine "$(MACHINE)" \
+		--scheduler "$(TRACED)" --trace "$(TRACE)"
+	@echo
+	@echo "The schedule is in $(TRACE): open it at https://ui.perfetto.dev"
+
+.PHONY: build
+build: build-requirements ## Build the release binary
+	$(CARGO) build --release --locked --bin tandem
+
+.PHONY: test
+test: test-requirements ## Run every test
+	$(CARGO) test --workspace --locked
+
+.PHONY: lint
+lint: build-requirements $(DENY) ## Check format, lints, documentation and licences
+	@sh scripts/check-dependencies
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked --quiet
+	"$(DENY)" --locked check licenses bans sources
+
+# Its build folder is removed: it takes hundreds of megabytes and is used once.
+$(DENY): | build-requirements
+	@echo "cargo-deny $(DENY_VERSION) is missing: building it into $(DENY_HOME) (a few minutes, once)"
+	$(DENY_PROFILE) $(CARGO) install cargo-deny --version $(DENY_VERSION) --locked --no-default-features \
+		--root "$(DENY_HOME)" --target-dir "$(DENY_HOME)/build"
+	rm -rf "$(DENY_HOME)/build"
+
+.PHONY: bench
+bench: build ## Measure the simulator's speed
+	$(CARGO) bench --workspace --locked
+	"$(TANDEM)" bench
+
+.PHONY: install
+install: build ## Install the command into DESTDIR/PREFIX/bin (PREFIX defaults to /usr/local)
+	install -D -m 755 "$(TANDEM)" "$(DESTDIR)$(PREFIX)/bin/tandem"
+
+.PHONY: build-requirements test-requirements
+build-requirements:
+	@sh scripts/requirements build "$(CARGO)"
+
+test-requirements:
+	@sh scripts/requirements test "$(CARGO)"
+
+.PHONY: clean
+clean: ## Remove what was built and written here
+	$(CARGO) clean
+	rm -rf $(OUT)

@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The machine in motion: which cores run or idle, at which clock, and what all of it draws.
+//!
+//! Every change goes through [`Hardware::run`], [`Hardware::idle`] or [`Hardware::request`], and each pays for the power
+//! that it ends. Nothing here knows tasks. CPUs that the configuration leaves offline stay in the deepest idle state.
+
+use super::meter::{Meter, Residency};
+use crate::machine::power::{CoreState, cluster_watts, core_activity, core_watts, voltage_ratio};
+use crate::machine::{Boost, IdleScope, Machine};
+use crate::units::{ClusterId, CoreId, CpuId, Nanos, PackageId, PerformanceDomainId, seconds};
+
+/// The state of all hardware.
+#[derive(Debug)]
+pub struct Hardware<'m> {
+    machine: &'m Machine,
+    now: Nanos,
+    cpus: Vec<CpuState>,
+    cores: Vec<Core>,
+    clusters: Vec<ClusterState>,
+    packages: Vec<PackageState>,
+    domains: Vec<DomainState>,
+    /// Domains whose effective clock changed; the caller drains it.
+    pub clock_changes: Vec<PerformanceDomainId>,
+    /// CPUs whose power changed; filled only while `observe` is set, drained by the caller.
+    pub power_changes: Vec<CpuId>,
+    /// Whether somebody wants to see power changes.
+    pub observe: bool,
+}
+
+#[derive(Debug)]
+struct CpuState {
+    /// Switching activity while it runs; `None`: idle.
+    activity: Option<f64>,
+    idle_state: usize,
+    meter: Meter,
+    /// By idle state, then C0 of idleness, then busy.
+    residency: Residency,
+    idle_since: Nanos,
+}
+
+#[derive(Debug)]
+struct Core {
+    busy_threads: u32,
+    idle_since: Nanos,
+    /// The idle state under which its cluster counts it; `None` while a thread runs.
+    counted: Option<usize>,
+}
+
+#[derive(Debug)]
+struct ClusterState {
+    active_cores: u32,
+    /// Idle cores by idle state.
+    idle_cores: Vec<u32>,
+    meter: Meter,
+    domains: Vec<PerformanceDomainId>,
+    followers: Vec<ClusterId>,
+    /// Whether any OPP has static power of its own.
+    opp_static: bool,
+    cpus: f64,
+    boost: Limit,
+}
+
+/// A boost limit in force, and whom it concerns.
+#[derive(Debug)]
+struct Limit {
+    max_khz: u32,
+    domains: Vec<PerformanceDomainId>,
+}
+
+impl Limit {
+    /// Takes the limit for so many active cores; whether it changed.
+    fn update(&mut self, boost: &[Boost], active_cores: u32) -> bool {
+        let row = boost.iter().find(|row| row.active_cores >= active_cores).or(boost.last());
+        let max_khz = row.map_or(u32::MAX, |row| row.max_khz);
+        std::mem::replace(&mut self.max_khz, max_khz) != max_khz
+    }
+}
+
+#[derive(Debug)]
+struct PackageState {
+    active_cores: u32,
+    meter: Meter,
+    boost: Limit,
+}
+
+#[derive(Debug)]
+struct DomainState {
+    /// What the governor asked for.
+    requested: usize,
+    /// What boost limits leave of it.
+    effective: usize,
+    residency: Residency,
+    cores: Vec<CoreId>,
+}
+
+impl<'m> Hardware<'m> {
+    /// All CPUs idle in their first state, all clocks at the highest allowed OPP.
+    pub fn new(machine: &'m Machine) -> Self {
+        let mut hardware = Self {
+            machine,
+            now: 0,
+            cpus: machine.cpus.iter().enumerate().map(|(index, _)| CpuState::new(machine, CpuId::at(index))).collect(),
+            cores: machine.cores.iter().map(|_| Core { busy_threads: 0, idle_since: 0, counted: None }).collect(),
+            clusters: (0..machine.clusters.len())
+                .map(|index| ClusterState::new(machine, ClusterId::at(index)))
+                .collect(),
+            packages: (0..machine.packages.len())
+                .map(|index| PackageState::new(machine, PackageId::at(index)))
+                .collect(),
+            domains: machine.performance_domains.iter().map(|domain| DomainState::new(machine, domain)).collect(),
+            clock_changes: Vec::new(),
+            power_changes: Vec::new(),
+            observe: false,
+        };
+        for domain in 0..hardware.domains.len() {
+            hardware.apply_boost(PerformanceDomainId::at(domain));
+        }
+        hardware.clock_changes.clear();
+        for core in 0..machine.cores.len() {
+            hardware.update_core(CoreId::at(core));
+        }
+        for cluster in 0..machine.clusters.len() {
+            hardware.update_cluster(ClusterId::at(cluster));
+        }
+        for package in 0..machine.packages.len() {
+            hardware.update_package(PackageId::at(package));
+        }
+        hardware
+    }
+
+    /// Lets time pass.
+    #[inline]
+    pub fn set_now(&mut self, now: Nanos) {
+        self.now = now;
+    }
+
+    /// The effective clock of `cpu` in kHz.
+    #[inline]
+    pub fn khz(&self, cpu: CpuId) -> u32 {
+        let domain = self.machine.cpus[cpu.index()].performance_domain;
+        self.domain_khz(domain)
+    }
+
+    /// The effective clock of a domain in kHz.
+    pub fn domain_khz(&self, domain: PerformanceDomainId) -> u32 {
+        self.machine.performance_domains[domain.index()].opps[self.domains[domain.index()].effective].khz
+    }
+
+    /// Whether an SMT sibling of `cpu` runs.
+    #[inline]
+    pub fn sibling_busy(&self, cpu: CpuId) -> bool {
+        let core = &self.cores[self.machine.cpus[cpu.index()].core.index()];
+        core.busy_threads > u32::from(self.cpus[cpu.index()].activity.is_some())
+    }
+
+    /// `cpu` runs with this switching activity from now on.
+    pub fn run(&mut self, cpu: CpuId, activity: f64) {
+        let state = &mut self.cpus[cpu.index()];
+        match state.activity {
+            Some(old) if old == activity => return,
+            Some(_) => state.activity = Some(activity),
+            None => self.wake(cpu, activity),
+        }
+        self.update_core(self.machine.cpus[cpu.index()].core);
+    }
+
+    fn wake(&mut self, cpu: CpuId, activity: f64) {
+        let cluster = self.machine.cluster(cpu);
+        let entry = cluster.idle_states.get(self.cpus[cpu.index()].idle_state).map_or(0, |state| state.entry);
+        let state = &mut self.cpus[cpu.index()];
+        state.activity = Some(activity);
+        let (in_c0, busy) = (cluster.idle_states.len(), cluster.idle_states.len() + 1);
+        state.residency.enter(self.now, busy);
+        let entering = entry.min(self.now - state.idle_since);
+        state.residency.shift(state.idle_state, in_c0, entering);
+        let core = self.machine.cpus[cpu.index()].core;
+        self.cores[core.index()].busy_threads += 1;
+        if self.cores[core.index()].busy_threads == 1 {
+            self.core_wakes(cpu, core, entry);
+        }
+    }
+
+    /// Books what entering the idle state cost: the core ran at full activity for the entry latency.
+    fn core_wakes(&mut self, cpu: CpuId, core: CoreId, entry: Nanos) {
+        let cluster = self.machine.cores[core.index()].cluster;
+        let entering = entry.min(self.now - self.cores[core.index()].idle_since);
+        if entering > 0 {
+            let awake = self.core_watts(core, CoreState::Active(1.0));
+            let asleep = self.core_watts(core, CoreState::Idle(self.core_idle_state(core)));
+            self.cpus[cpu.index()].meter.add((awake - asleep).max(0.0) * seconds(entering));
+        }
+        self.clusters[cluster.index()].active_cores += 1;
+        self.packages[self.machine.clusters[cluster.index()].package.index()].active_cores += 1;
+        self.core_count_changed(cluster);
+    }
+
+    /// `cpu` goes idle, into this state of its cluster.
+    pub fn idle(&mut self, cpu: CpuId, idle_state: usize) {
+        let state = &mut self.cpus[cpu.index()];
+        let was_busy = state.activity.take().is_some();
+        state.idle_state = idle_state;
+        state.idle_since = self.now;
+        state.residency.enter(self.now, idle_state);
+        let core = self.machine.cpus[cpu.index()].core;
+        if was_busy {
+            self.cores[core.index()].busy_threads -= 1;
+        }
+        self.update_core(core);
+        if self.cores[core.index()].busy_threads > 0 {
+            return;
+        }
+        self.cores[core.index()].idle_since = self.now;
+        let cluster = self.machine.cores[core.index()].cluster;
+        if was_busy {
+            self.clusters[cluster.index()].active_cores -= 1;
+            self.packages[self.machine.clusters[cluster.index()].package.index()].active_cores -= 1;
+        }
+        self.core_count_changed(cluster);
+    }
+
+    /// Sets the clock that the governor asks for; boost limits may allow less.
+    pub fn request(&mut self, domain: PerformanceDomainId, opp: usize) {
+        self.domains[domain.index()].requested = opp;
+        self.apply_boost(domain);
+    }
+
+    /// Exit latency of the idle state that the core of `cpu` is in, and what of the entry is still to be done.
+    pub fn wakeup_latency(&self, cpu: CpuId) -> Nanos {
+        let state = &self.cpus[cpu.index()];
+        if state.activity.is_some() {
+            return 0;
+        }
+        let Some(idle) = self.machine.cluster(cpu).idle_states.get(state.idle_state) else { return 0 };
+        idle.exit + idle.entry.saturating_sub(self.now - state.idle_since)
+    }
+
+    fn core_count_changed(&mut self, cluster: ClusterId) {
+        let package = self.machine.clusters[cluster.index()].package;
+        self.update_cluster(cluster);
+        self.update_package(package);
+        let state = &mut self.clusters[cluster.index()];
+        if state.boost.update(&self.machine.clusters[cluster.index()].boost, state.active_cores) {
+            for index in 0..self.clusters[cluster.index()].boost.domains.len() {
+                self.apply_boost(self.clusters[cluster.index()].boost.domains[index]);
+            }
+        }
+        let state = &mut self.packages[package.index()];
+        if state.boost.update(&self.machine.packages[package.index()].boost, state.active_cores) {
+            for index in 0..self.packages[package.index()].boost.domains.len() {
+                self.apply_boost(self.packages[package.index()].boost.domains[index]);
+            }
+        }
+        self.update_followers(cluster);
+    }
+
+    /// The highest allowed OPP not above the request, given how many cores are active.
+    fn apply_boost(&mut self, domain: PerformanceDomainId) {
+        let state = &self.domains[domain.index()];
+        let cluster = self.machine.cores[state.cores[0].index()].cluster;
+        let package = self.machine.clusters[cluster.index()].package;
+        let limit = self.clusters[cluster.index()].boost.max_khz.min(self.packages[package.index()].boost.max_khz);
+        let opps = &self.machine.performance_domains[domain.index()].opps;
+        let allowed = opps.partition_point(|opp| opp.khz <= limit).saturating_sub(1);
+        let effective = state.requested.min(allowed);
+        if effective == state.effective {
+            return;
+        }
+        let state = &mut self.domains[domain.index()];
+        state.effective = effective;
+        state.residency.enter(self.now, effective);
+        self.clock_changes.push(domain);
+        for index in 0..self.domains[domain.index()].cores.len() {
+            self.update_core(self.domains[domain.index()].cores[index]);
+        }
+        self.update_cluster(cluster);
+        self.update_followers(cluster);
+    }
+
+    fn update_followers(&mut self, leader: ClusterId) {
+        for index in 0..self.clusters[leader.index()].followers.len() {
+            let follower = self.clusters[leader.index()].followers[index];
+            for core in &self.machine.clusters[follower.index()].cores {
+                self.update_core(*core);
+            }
+        }
+    }
+
+    /// The clock of the leader's fastest domain, if any of its cores is awake.
+    fn leader_khz(&self, cluster: ClusterId) -> Option<u32> {
+        let leader = self.machine.leader_of(cluster)?;
+        let state = &self.clusters[leader.index()];
+        if state.active_cores == 0 {
+            return None;
+        }
+        state.domains.iter().map(|domain| self.domain_khz(*domain)).max()
+    }
+
+    fn core_watts(&self, core: CoreId, state: CoreState) -> f64 {
+        let entry = &self.machine.cores[core.index()];
+        let cluster = &self.machine.clusters[entry.cluster.index()];
+        let domain = self.machine.cpus[entry.cpus[0].index()].performance_domain;
+        let opp = &self.machine.performance_domains[domain.index()].opps[self.domains[domain.index()].effective];
+        let voltage = voltage_ratio(cluster, opp, self.leader_khz(entry.cluster));
+        core_watts(cluster, opp, state, voltage)
+    }
+
+    /// The idle state of a core: the shallowest of its siblings'.
+    fn core_idle_state(&self, core: CoreId) -> usize {
+        let cpus = &self.machine.cores[core.index()].cpus;
+        cpus.iter().map(|cpu| self.cpus[cpu.index()].idle_state).min().unwrap_or(0)
+    }
+
+    /// Sets the power of a core's CPUs: busy siblings share it, idle ones if none is busy.
+    fn update_core(&mut self, core: CoreId) {
+        let cpus = &self.machine.cores[core.index()].cpus;
+        let busy = self.cores[core.index()].busy_threads;
+        let state = if busy > 0 {
+            let highest = cpus.iter().filter_map(|cpu| self.cpus[cpu.index()].activity).fold(0.0, f64::max);
+            CoreState::Active(core_activity(self.machine, cpus[0], highest, busy))
+        } else {
+            CoreState::Idle(self.core_idle_state(core))
+        };
+        self.count_core(core, if busy > 0 { None } else { Some(self.core_idle_state(core)) });
+        let watts = self.core_watts(core, state);
+        for cpu in cpus {
+            let pays = busy == 0 || self.cpus[cpu.index()].activity.is_some();
+            let sharers = if busy > 0 { busy as usize } else { cpus.len() };
+            let share = if pays { watts / sharers as f64 } else { 0.0 };
+            let meter = &mut self.cpus[cpu.index()].meter;
+            if meter.watts() != share {
+                meter.enter(self.now, share);
+                if self.observe {
+                    self.power_changes.push(*cpu);
+                }
+            }
+        }
+    }
+
+    /// Keeps the cluster's count of idle cores by state.
+    fn count_core(&mut self, core: CoreId, state: Option<usize>) {
+        let before = std::mem::replace(&mut self.cores[core.index()].counted, state);
+        let counts = &mut self.clusters[self.machine.cores[core.index()].cluster.index()].idle_cores;
+        if let Some(before) = before {
+            counts[before] -= 1;
+        }
+        if let Some(state) = state {
+            counts[state] += 1;
+        }
+    }
+
+    fn update_cluster(&mut self, cluster: ClusterId) {
+        let entry = &self.machine.clusters[cluster.index()];
+        let state = &self.clusters[cluster.index()];
+        let shallowest = state.idle_cores.iter().position(|cores| *cores > 0).unwrap_or(0);
+        let in_cluster_state = entry.idle_states.get(shallowest).is_some_and(|state| state.scope == IdleScope::Cluster);
+        let awake_opp = if state.opp_static && (state.active_cores > 0 || !in_cluster_state) {
+            let opps = state.domains.iter().map(|domain| {
+                &self.machine.performance_domains[domain.index()].opps[self.domains[domain.index()].effective]
+            });
+            opps.max_by(|a, b| a.static_watts.unwrap_or(0.0).total_cmp(&b.static_watts.unwrap_or(0.0)))
+        } else {
+            None
+        };
+        let shallowest = if state.active_cores > 0 { 0 } else { shallowest };
+        let watts = cluster_watts(entry, awake_opp, shallowest);
+        let meter = &mut self.clusters[cluster.index()].meter;
+        if meter.watts() != watts {
+            meter.enter(self.now, watts);
+            if self.observe {
+                self.power_changes.extend(entry.cores.iter().flat_map(|core| &self.machine.cores[core.index()].cpus));
+            }
+        }
+    }
+
+    fn update_package(&mut self, package: PackageId) {
+        let entry = &self.machine.packages[package.index()];
+        let state = &mut self.packages[package.index()];
+        let watts = if state.active_cores > 0 { entry.uncore_watts } else { entry.uncore_idle_watts };
+        if state.meter.watts() != watts {
+            state.meter.enter(self.now, watts);
+        }
+    }
+
+    /// Watts of `cpu`: its share of its core and an equal share of its cluster.
+    pub fn cpu_watts(&self, cpu: CpuId) -> f64 {
+        let cluster = self.machine.cores[self.machine.cpus[cpu.index()].core.index()].cluster;
+        let cluster = &self.clusters[cluster.index()];
+        self.cpus[cpu.index()].meter.watts() + cluster.meter.watts() / cluster.cpus
+    }
+
+    /// Watts of a package: cores, clusters, uncore.
+    pub fn package_watts(&self, package: PackageId) -> f64 {
+        let clusters = self.machine.clusters.iter().enumerate().filter(|(_, cluster)| cluster.package == package);
+        let cores = clusters.map(|(index, cluster)| {
+            let cpus = cluster.cores.iter().flat_map(|core| &self.machine.cores[core.index()].cpus);
+            cpus.map(|cpu| self.cpus[cpu.index()].meter.watts()).sum::<f64>() + self.clusters[index].meter.watts()
+        });
+        cores.sum::<f64>() + self.packages[package.index()].meter.watts()
+    }
+
+    /// Joules of `cpu` so far: its share of its core and an equal share of its cluster.
+    pub fn cpu_joules(&mut self, cpu: CpuId) -> f64 {
+        let cluster = self.machine.cores[self.machine.cpus[cpu.index()].core.index()].cluster;
+        let cluster = &mut self.clusters[cluster.index()];
+        let share = cluster.meter.read(self.now) / cluster.cpus;
+        self.cpus[cpu.index()].meter.read(self.now) + share
+    }
+
+    /// Joules of all uncores so far.
+    pub fn uncore_joules(&mut self) -> f64 {
+        let now = self.now;
+        self.packages.iter_mut().map(|package| package.meter.read(now)).sum()
+    }
+
+    /// Time of a domain at each OPP so far.
+    pub fn frequency_residency(&mut self, domain: PerformanceDomainId) -> &[Nanos] {
+        self.domains[domain.index()].residency.read(self.now)
+    }
+
+    /// Time of `cpu` in each idle state, then idle but not yet in one, then busy.
+    pub fn cpu_residency(&mut self, cpu: CpuId) -> &[Nanos] {
+        self.cpus[cpu.index()].residency.read(self.now)
+    }
+
+    /// Time that `cpu` was idle up to now.
+    pub fn idle_time(&mut self, cpu: CpuId) -> Nanos {
+        let residency = self.cpu_residency(cpu);
+        residency[..residency.len() - 1].iter().sum()
+    }
+}
+
+impl CpuState {
+    fn new(machine: &Machine, cpu: CpuId) -> Self {
+        let states = machine.cluster(cpu).idle_states.len();
+        let idle_state = if machine.cpus[cpu.index()].online { 0 } else { states.saturating_sub(1) };
+        Self {
+            activity: None,
+            idle_state,
+            meter: Meter::default(),
+            residency: Residency::new(states + 2, idle_state),
+            idle_since: 0,
+        }
+    }
+}
+
+impl ClusterState {
+    fn new(machine: &Machine, cluster: ClusterId) -> Self {
+        let entry = &machine.clusters[cluster.index()];
+        let cpus: Vec<CpuId> = entry.cores.iter().flat_map(|core| &machine.cores[core.index()].cpus).copied().collect();
+        let mut domains: Vec<_> = cpus.iter().map(|cpu| machine.cpus[cpu.index()].performance_domain).collect();
+        domains.sort_unstable();
+        domains.dedup();
+        let followers = (0..machine.clusters.len()).map(ClusterId::at);
+        let followers = followers.filter(|follower| machine.leader_of(*follower) == Some(cluster)).collect();
+        let has_static = |domain: &PerformanceDomainId| {
+            machine.performance_domains[domain.index()].opps.iter().any(|opp| opp.static_watts.is_some())
+        };
+        Self {
+            active_cores: 0,
+            idle_cores: vec![0; entry.idle_states.len().max(1)],
+            meter: Meter::default(),
+            opp_static: domains.iter().any(has_static),
+            boost: Limit::new(&entry.boost, domains.clone()),
+            cpus: cpus.len() as f64,
+            domains,
+            followers,
+        }
+    }
+}
+
+impl PackageState {
+    fn new(machine: &Machine, package: PackageId) -> Self {
+        let inside = |domain: &crate::machine::PerformanceDomain| machine.cluster(domain.cpus[0]).package == package;
+        let domains = machine.performance_domains.iter().enumerate().filter(|(_, domain)| inside(domain));
+        let domains = domains.map(|(index, _)| PerformanceDomainId::at(index)).collect();
+        let boost = Limit::new(&machine.packages[package.index()].boost, domains);
+        Self { active_cores: 0, meter: Meter::default(), boost }
+    }
+}
+
+impl Limit {
+    fn new(boost: &[Boost], domains: Vec<PerformanceDomainId>) -> Self {
+        let mut limit = Self { max_khz: u32::MAX, domains };
+        limit.update(boost, 0);
+        limit
+    }
+}
+
+impl DomainState {
+    fn new(machine: &Machine, domain: &crate::machine::PerformanceDomain) -> Self {
+        let mut cores: Vec<_> = domain.cpus.iter().map(|cpu| machine.cpus[cpu.index()].core).collect();
+        cores.sort_unstable();
+        cores.dedup();
+        Self {
+            requested: domain.max_opp,
+            effective: domain.max_opp,
+            residency: Residency::new(domain.opps.len(), domain.max_opp),
+            cores,
+        }
+    }
+}

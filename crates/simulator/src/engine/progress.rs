@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Progress of what runs: how far it got, how fast it goes, when it will be through.
+
+use super::Engine;
+use super::memory::bytes_per_ns;
+use super::thread::Segment;
+use crate::machine::speed::{Pace, demand};
+use crate::units::{CpuId, Nanos, TaskId};
+use crate::workload::Behaviour;
+
+/// What runs on a CPU.
+#[derive(Debug, Default)]
+pub(super) struct Running {
+    pub task: Option<TaskId>,
+    /// Accounted up to here.
+    pub since: Nanos,
+    /// Until here it is overhead: waking the CPU, the switch, cold caches, ticks.
+    pub start: Nanos,
+    /// Who ran last, if idle.
+    pub last_task: Option<TaskId>,
+    /// Footprint of who ran before, which may have pushed out that of who comes back.
+    pub foreign_footprint: u64,
+}
+
+impl Engine<'_> {
+    /// Books CPU time and progress of what runs on `cpu` up to now.
+    pub(super) fn account(&mut self, cpu: CpuId) {
+        let running = &mut self.running[cpu.index()];
+        let Some(task) = running.task else { return };
+        let from = running.since.max(running.start).min(self.now);
+        let elapsed = self.now - running.since;
+        running.since = self.now;
+        let thread = &mut self.threads[task.index()];
+        thread.stats.cpu_time += elapsed;
+        let span = self.now - from;
+        if span == 0 {
+            return;
+        }
+        match &mut thread.segment {
+            Segment::None => {}
+            Segment::Time(left) | Segment::Spin(left) => *left = left.saturating_sub(span),
+            Segment::Work(left) => {
+                let done = (span as f64 / thread.unit_time).min(*left);
+                *left -= done;
+                thread.stats.work += done;
+                if thread.pace.bytes > 0.0 {
+                    self.memory.move_bytes(self.machine, cpu, done * thread.pace.bytes);
+                }
+            }
+        }
+    }
+
+    /// What runs on `cpu` loses so much time to the kernel, from now on or from the end of what it loses already.
+    pub(super) fn charge(&mut self, cpu: CpuId, cost: Nanos) {
+        if cost == 0 {
+            return;
+        }
+        self.account(cpu);
+        let running = &mut self.running[cpu.index()];
+        running.start = running.start.max(self.now) + cost;
+        if let Some(due) = self.queue.time_of(self.slots.run(cpu)) {
+            self.queue.set(self.slots.run(cpu), due + cost);
+        }
+    }
+
+    /// What runs on `cpu` is through with its segment, or with the overhead before it.
+    pub(super) fn segment_over(&mut self, cpu: CpuId) {
+        self.account(cpu);
+        let Some(task) = self.running[cpu.index()].task else { return };
+        let thread = &mut self.threads[task.index()];
+        match thread.segment {
+            Segment::Work(left) => {
+                // What rounding to whole nanoseconds left over.
+                thread.stats.work += left;
+                thread.segment = Segment::None;
+            }
+            Segment::Spin(_) => self.spin_is_over(cpu, task),
+            Segment::Time(_) | Segment::None => thread.segment = Segment::None,
+        }
+        self.to_advance.push_back(cpu);
+    }
+
+    fn behaviour(&self, task: TaskId) -> &Behaviour {
+        let thread = &self.threads[task.index()];
+        let id = if matches!(thread.segment, Segment::Work(_) | Segment::Time(_)) { thread.behaviour.0 } else { 0 };
+        &self.workload.behaviours[id as usize]
+    }
+
+    /// Switching activity of a thread that computes.
+    pub(super) fn activity_of(&self, task: TaskId) -> f64 {
+        self.behaviour(task).activity
+    }
+
+    /// Tells caches and memory that the thread on `cpu` uses them, and works out what it demands there.
+    pub(super) fn start_using_memory(&mut self, cpu: CpuId, task: TaskId) {
+        let behaviour = self.behaviour(task).clone();
+        self.use_memory(cpu, task, &behaviour);
+    }
+
+    fn use_memory(&mut self, cpu: CpuId, task: TaskId, behaviour: &Behaviour) {
+        let llc = self.machine.cpus[cpu.index()].llc;
+        let mut share = None;
+        if let Some(cache) = llc {
+            self.memory.set_footprint(cache, cpu, behaviour.footprint);
+            share = (behaviour.footprint > 0).then(|| self.memory.share(self.machine, cache, behaviour.footprint));
+        }
+        self.threads[task.index()].demand = demand(self.machine, behaviour, cpu, share);
+        self.repace(cpu, task);
+    }
+
+    /// The pace of the thread on `cpu` at the present clock, whether it contends or not.
+    fn repace(&mut self, cpu: CpuId, task: TaskId) {
+        let core_type = self.machine.core_type(cpu);
+        let smt = if self.hardware.sibling_busy(cpu) { core_type.smt_speed } else { 1.0 };
+        let domain = &self.machine.memory_domains[self.machine.cpus[cpu.index()].memory_domain.index()];
+        let bandwidth = (domain.thread_bytes_per_s * 1e-9, bytes_per_ns(domain));
+        let khz_ipc = f64::from(self.hardware.khz(cpu)) * core_type.ipc;
+        let thread = &mut self.threads[task.index()];
+        let before = thread.pace;
+        thread.pace = Pace::new(&thread.demand, &self.machine.reference, khz_ipc, smt, bandwidth);
+        let uses = thread.pace.bytes > 0.0;
+        if uses || before.bytes > 0.0 {
+            self.memory.set_user(self.machine, cpu, uses);
+        }
+    }
+
+    /// Nobody on `cpu` uses caches and memory any more.
+    pub(super) fn stop_using_memory(&mut self, cpu: CpuId) {
+        if let Some(cache) = self.machine.cpus[cpu.index()].llc {
+            self.memory.set_footprint(cache, cpu, 0);
+        }
+        let Some(task) = self.running[cpu.index()].task else { return };
+        if self.threads[task.index()].pace.bytes > 0.0 {
+            self.threads[task.index()].pace = Pace::default();
+            self.memory.set_user(self.machine, cpu, false);
+        }
+        self.running[cpu.index()].foreign_footprint = self.behaviour(task).footprint;
+    }
+
+    /// Time to bring back what was lost of the footprint: all of it under another cache, what the thread before pushed out
+    /// under the same; at one thread's bandwidth.
+    pub(super) fn refill_time(&self, cpu: CpuId, task: TaskId) -> Nanos {
+        let footprint = self.behaviour(task).footprint;
+        let Some(cache) = self.machine.cpus[cpu.index()].llc.filter(|_| footprint > 0) else { return 0 };
+        let thread = &self.threads[task.index()];
+        let Some(last) = thread.last_cpu else { return 0 };
+        let kept = self.scheduler.kernel.cpus_share_cache(last, cpu);
+        let lost = if kept { self.running[cpu.index()].foreign_footprint.min(footprint) } else { footprint };
+        let lost = lost.min(self.machine.caches[cache.index()].bytes);
+        let domain = &self.machine.memory_domains[self.machine.cpus[cpu.index()].memory_domain.index()];
+        (lost as f64 / (domain.thread_bytes_per_s * 1e-9)) as Nanos
+    }
+
+    /// Paces everything anew that something else changed: clocks, siblings, caches, contention.
+    pub(super) fn pace_all(&mut self) {
+        for cpu in self.memory.cache_changes() {
+            self.account(cpu);
+            if let Some(task) = self.running[cpu.index()].task {
+                self.start_using_memory(cpu, task);
+                self.to_pace.push(cpu);
+            }
+        }
+        let mut to_pace = std::mem::take(&mut self.to_pace);
+        for cpu in &to_pace {
+            self.account(*cpu);
+            if let Some(task) = self.running[cpu.index()].task {
+                self.repace(*cpu, task);
+            }
+        }
+        self.solve_contention(&mut to_pace);
+        to_pace.sort_unstable();
+        to_pace.dedup();
+        for cpu in to_pace.drain(..) {
+            self.schedule_run(cpu);
+        }
+        // Pacing may have woken nobody and changed no clock: the buffer can serve again.
+        if self.to_pace.is_empty() {
+            self.to_pace = to_pace;
+        }
+    }
+
+    fn solve_contention(&mut self, to_pace: &mut Vec<CpuId>) {
+        if !self.memory.is_dirty() {
+            return;
+        }
+        let Self { memory, machine, running, threads, .. } = self;
+        let pace = |cpu: CpuId| running[cpu.index()].task.map_or(Pace::default(), |task| threads[task.index()].pace);
+        let changed = memory.solve(machine, pace);
+        for cpu in &changed {
+            // Progress up to now was made under the old contention.
+            self.account(*cpu);
+        }
+        to_pace.extend(changed);
+    }
+
+    /// Sets when what runs on `cpu` will be through, and what it draws meanwhile.
+    fn schedule_run(&mut self, cpu: CpuId) {
+        let Some(task) = self.running[cpu.index()].task else { return };
+        let lambda = self.memory.lambda(self.machine, cpu);
+        let thread = &mut self.threads[task.index()];
+        thread.unit_time = thread.pace.time(lambda);
+        let thread = &self.threads[task.index()];
+        let behaviour = self.behaviour(task);
+        let computing = thread.pace.computing(lambda);
+        let (left, activity) = match thread.segment {
+            Segment::None => return,
+            Segment::Time(left) | Segment::Spin(left) => (left, behaviour.activity),
+            Segment::Work(left) => {
+                let stall = self.machine.core_type(cpu).stall_activity;
+                let activity = behaviour.activity * (computing + (1.0 - computing) * stall);
+                ((left * thread.unit_time).ceil() as Nanos, activity)
+            }
+        };
+        let start = self.running[cpu.index()].start.max(self.now);
+        self.queue.set(self.slots.run(cpu), start + left);
+        self.hardware.run(cpu, activity);
+    }
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A thread's place in its program, and what it has done so far.
+
+use rand::Rng;
+use rand::SeedableRng;
+use rand_distr::{Distribution, Exp1, LogNormal};
+use rand_pcg::Pcg32;
+
+use super::latency::Latencies;
+use crate::kernel::sync::WaitsFor;
+use crate::machine::speed::{Demand, Pace};
+use crate::units::{CpuId, Nanos, TaskId};
+use crate::workload::{BehaviourId, Span, Spread, TaskSpec};
+
+/// What a thread is in the middle of, on a CPU or waiting for one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Segment {
+    /// Nothing: its next step is to be read.
+    None,
+    /// Work left, in nanoseconds on the reference CPU.
+    Work(f64),
+    /// CPU time left.
+    Time(Nanos),
+    /// CPU time left before it gives up spinning.
+    Spin(Nanos),
+}
+
+/// A thread.
+#[derive(Debug)]
+pub(super) struct Thread {
+    /// Index of its kind.
+    pub spec: u32,
+    /// Which of its kind it is; `None` if it is the only one.
+    pub instance: Option<u32>,
+    /// Next step.
+    pub pc: u32,
+    pub counters: Box<[u64]>,
+    /// Its own timers: next expiry, once used.
+    pub timers: Box<[Option<Nanos>]>,
+    /// When it ran its first step.
+    pub first: Option<Nanos>,
+    pub segment: Segment,
+    pub behaviour: BehaviourId,
+    /// What it waits for, blocked or spinning.
+    pub waiting: Option<WaitsFor>,
+    /// It waits by spinning.
+    pub spinning: bool,
+    /// Its `wait` was answered; it must take the mutex again.
+    pub relock: bool,
+    /// It takes part in a parallel loop.
+    pub in_loop: bool,
+    pub parent: Option<TaskId>,
+    /// Threads it forked that still live.
+    pub children: u32,
+    pub rng: Pcg32,
+    /// Demand on the CPU it runs on.
+    pub demand: Demand,
+    /// Pace there.
+    pub pace: Pace,
+    /// Nanoseconds per unit of work at that pace under the present contention.
+    pub unit_time: f64,
+    /// Zero-time steps since time last went on, to catch programs that loop without consuming any.
+    pub idle_steps: u32,
+    pub last_cpu: Option<CpuId>,
+    /// When it became runnable, while it waits for a CPU.
+    pub runnable_since: Nanos,
+    /// When it was woken, until it runs.
+    pub woken_at: Option<Nanos>,
+    pub stats: ThreadStats,
+}
+
+/// Sums for the report.
+#[derive(Debug, Default)]
+pub(super) struct ThreadStats {
+    pub cpu_time: Nanos,
+    pub wait_time: Nanos,
+    /// Work done, in nanoseconds on the reference CPU.
+    pub work: f64,
+    pub switches: u64,
+    pub migrations: u64,
+    pub latencies: Latencies,
+    pub ended: Option<Nanos>,
+}
+
+impl Thread {
+    /// A thread of kind number `spec` at its first step.
+    pub fn new(spec: u32, kind: &TaskSpec, instance: Option<u32>, task: TaskId, seed: u64) -> Self {
+        Self {
+            spec,
+            instance,
+            pc: 0,
+            counters: vec![0; kind.counters as usize].into(),
+            timers: vec![None; kind.unique_timers as usize].into(),
+            first: None,
+            segment: Segment::None,
+            behaviour: BehaviourId(0),
+            waiting: None,
+            spinning: false,
+            relock: false,
+            in_loop: false,
+            parent: None,
+            children: 0,
+            rng: Pcg32::seed_from_u64(seed ^ (u64::from(task.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+            demand: Demand::default(),
+            pace: Pace::default(),
+            unit_time: 1.0,
+            idle_steps: 0,
+            last_cpu: None,
+            runnable_since: 0,
+            woken_at: None,
+            stats: ThreadStats::default(),
+        }
+    }
+
+    /// Its name, with its instance where there are several.
+    pub fn name(&self, kind: &TaskSpec) -> String {
+        match self.instance {
+            Some(instance) => format!("{}-{instance}", kind.name),
+            None => kind.name.clone(),
+        }
+    }
+}
+
+/// Draws a span.
+pub(super) fn sample(span: Span, rng: &mut Pcg32) -> Nanos {
+    let mean = span.mean as f64;
+    let drawn = match span.spread {
+        Spread::Fixed => return span.mean,
+        Spread::Uniform(width) => {
+            // 53 random bits make a uniform number in 0..1.
+            let unit = (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+            mean * (1.0 + width * (2.0 * unit - 1.0))
+        }
+        Spread::Exponential => {
+            let unit: f64 = Exp1.sample(rng);
+            mean * unit
+        }
+        // The mean of a log-normal is exp(mu + sigma²/2); mu is chosen so that it comes out as asked.
+        Spread::LogNormal(sigma) => match LogNormal::new(mean.ln() - sigma * sigma / 2.0, sigma) {
+            Ok(distribution) => distribution.sample(rng),
+            Err(_) => mean,
+        },
+    };
+    drawn.max(0.0) as Nanos
+}
+
+/// Draws the sum of `count` spans; from a thousand on, their mean says it.
+pub(super) fn sample_sum(span: Span, count: u64, rng: &mut Pcg32) -> Nanos {
+    const EXACT: u64 = 1000;
+    if span.spread == Spread::Fixed || count > EXACT {
+        return span.mean.saturating_mul(count);
+    }
+    (0..count).map(|_| sample(span, rng)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_spread_keeps_its_mean() {
+        let mut rng = Pcg32::seed_from_u64(7);
+        for spread in [Spread::Fixed, Spread::Uniform(0.5), Spread::Exponential, Spread::LogNormal(0.8)] {
+            let span = Span { mean: 10_000, spread };
+            let mean = (0..40_000).map(|_| sample(span, &mut rng)).sum::<Nanos>() as f64 / 40_000.0;
+            assert!((mean / 10_000.0 - 1.0).abs() < 0.03, "{spread:?}: {mean}");
+        }
+    }
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The heart of the scheduler: wakeup, schedule, tick, fork, exit (`kernel/sched/core.c`).
+//!
+//! [`Scheduler`] holds the shared [`Kernel`] and the classes, and asks them in order of urgency. Each call happens at
+//! `kernel.now`; afterwards the caller drains [`Scheduler::next_switch`] until it is `None`.
+
+use std::sync::Arc;
+
+use super::Kernel;
+use super::class::{Dequeue, Enqueue, SchedClass, Wake};
+use super::cpufreq::{CpuUtil, uclamp_rq_is_capped};
+use super::cpumask::CpuMask;
+use super::fair::Fair;
+use super::fair::energy::EnergyModel;
+use super::rt::Rt;
+use super::task::{ClassId, Task, TaskState};
+use crate::units::{CpuId, TaskId};
+use crate::workload::Scheduling;
+
+/// The scheduler of a machine.
+#[derive(Debug)]
+pub struct Scheduler {
+    /// What the classes share.
+    pub kernel: Kernel,
+    /// The fair class.
+    pub fair: Fair,
+    /// The real-time class.
+    pub rt: Rt,
+}
+
+/// A context switch; `None` is the idle thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Switch {
+    /// Where.
+    pub cpu: CpuId,
+    /// Who leaves.
+    pub prev: Option<TaskId>,
+    /// Who comes.
+    pub next: Option<TaskId>,
+}
+
+/// Calls a hook of the class that `$task` belongs to.
+macro_rules! class_of {
+    ($self:ident, $task:expr, $hook:ident $(, $argument:expr)*) => {
+        match $self.kernel.task($task).class {
+            ClassId::Rt => $self.rt.$hook(&mut $self.kernel $(, $argument)*),
+            ClassId::Fair => $self.fair.$hook(&mut $self.kernel $(, $argument)*),
+        }
+    };
+}
+
+impl Scheduler {
+    /// A scheduler without tasks; with an energy model, the fair class places tasks by it.
+    pub fn new(kernel: Kernel, energy: Option<EnergyModel>) -> Self {
+        Self { fair: Fair::new(&kernel, energy), rt: Rt::new(&kernel), kernel }
+    }
+
+    /// Makes a task; it does not run until [`Scheduler::wake_up_new_task`]. Identifiers count up from 0.
+    pub fn task_new(&mut self, scheduling: Scheduling, allowed: Option<Arc<CpuMask>>) -> TaskId {
+        let id = TaskId::at(self.kernel.tasks.len());
+        self.kernel.tasks.push(Task::new(id, scheduling, allowed));
+        self.fair.task_new(&self.kernel, id);
+        self.rt.task_new(&self.kernel, id);
+        id
+    }
+
+    /// `wake_up_new_task`: a task starts; `this_cpu` is where its parent runs.
+    pub fn wake_up_new_task(&mut self, task: TaskId, this_cpu: CpuId) {
+        let new = self.kernel.task_mut(task);
+        (new.state, new.cpu, new.recent_used_cpu) = (TaskState::Runnable, this_cpu, this_cpu);
+        let cpu = class_of!(self, task, select_task_rq, task, this_cpu, Wake::Fork);
+        self.kernel.task_mut(task).cpu = cpu;
+        class_of!(self, task, enqueue_task, task, Enqueue::New);
+        self.wakeup_preempt(cpu, task);
+    }
+
+    /// `try_to_wake_up`: a blocked task becomes runnable; returns the CPU it was queued on.
+    pub fn try_to_wake_up(&mut self, task: TaskId, this_cpu: CpuId, sync: bool) -> CpuId {
+        debug_assert_eq!(self.kernel.task(task).state, TaskState::Blocked);
+        self.kernel.task_mut(task).state = TaskState::Runnable;
+        let prev = self.kernel.task(task).cpu;
+        if class_of!(self, task, requeue_delayed, task) {
+            // `ttwu_runnable`: it never left its queue.
+            if !self.kernel.task(task).on_cpu {
+                self.wakeup_preempt(prev, task);
+            }
+            return prev;
+        }
+        let cpu = class_of!(self, task, select_task_rq, task, this_cpu, Wake::Ttwu { sync });
+        let migrated = cpu != prev;
+        if migrated {
+            class_of!(self, task, migrate_task_rq, task, cpu);
+            self.kernel.task_mut(task).cpu = cpu;
+            self.kernel.migrated.push(task);
+        }
+        class_of!(self, task, enqueue_task, task, Enqueue::Wakeup { migrated });
+        self.wakeup_preempt(cpu, task);
+        cpu
+    }
+
+    /// `wakeup_preempt`: whether the newly queued task should run at once.
+    fn wakeup_preempt(&mut self, cpu: CpuId, task: TaskId) {
+        let Some(curr) = self.kernel.rq(cpu).curr else {
+            self.kernel.resched_curr(cpu);
+            return;
+        };
+        let (woken, running) = (self.kernel.task(task).class, self.kernel.task(curr).class);
+        if woken == running {
+            class_of!(self, task, wakeup_preempt, cpu, task);
+        } else if woken < running {
+            self.kernel.resched_curr(cpu);
+        }
+        if woken == ClassId::Rt {
+            self.rt.push_rt_tasks(&mut self.kernel, cpu);
+        }
+    }
+
+    /// The running task of `cpu` waits for an event.
+    pub fn block_current(&mut self, cpu: CpuId) {
+        self.deactivate_current(cpu, TaskState::Blocked, Dequeue::Sleep);
+    }
+
+    /// The running task of `cpu` ends.
+    pub fn exit_current(&mut self, cpu: CpuId) {
+        let curr = self.kernel.rq(cpu).curr;
+        self.deactivate_current(cpu, TaskState::Dead, Dequeue::Exit);
+        if let Some(task) = curr {
+            self.fair.detach(&mut self.kernel, task);
+        }
+    }
+
+    fn deactivate_current(&mut self, cpu: CpuId, state: TaskState, why: Dequeue) {
+        let Some(curr) = self.kernel.rq(cpu).curr else { return };
+        self.kernel.task_mut(curr).state = state;
+        class_of!(self, curr, dequeue_task, curr, why);
+        self.kernel.resched_curr(cpu);
+    }
+
+    /// `sched_yield` by the running task of `cpu`.
+    pub fn yield_current(&mut self, cpu: CpuId) {
+        if let Some(curr) = self.kernel.rq(cpu).curr {
+            class_of!(self, curr, yield_task, cpu);
+            self.kernel.resched_curr(cpu);
+        }
+    }
+
+    /// `sched_setscheduler` of the running task of `cpu` on itself.
+    pub fn set_scheduling_of_current(&mut self, cpu: CpuId, scheduling: Scheduling) {
+        let Some(task) = self.kernel.rq(cpu).curr else { return };
+        if self.kernel.task(task).scheduling == scheduling {
+            return;
+        }
+        class_of!(self, task, dequeue_task, task, Dequeue::Save);
+        class_of!(self, task, put_prev_task, cpu, task);
+        let old_class = self.kernel.task(task).class;
+        self.kernel.task_mut(task).set_scheduling(scheduling);
+        if old_class == ClassId::Fair && self.kernel.task(task).class != ClassId::Fair {
+            self.fair.detach(&mut self.kernel, task);
+        }
+        self.fair.reweight(&self.kernel, task);
+        class_of!(self, task, enqueue_task, task, Enqueue::Restore);
+        class_of!(self, task, set_next_task, cpu, task);
+        self.kernel.resched_curr(cpu);
+    }
+
+    /// `set_cpus_allowed_ptr`: a running or waiting task that may no longer use its CPU moves.
+    pub fn set_affinity(&mut self, task: TaskId, allowed: Option<Arc<CpuMask>>) {
+        self.kernel.task_mut(task).allowed = allowed;
+        let cpu = self.kernel.task(task).cpu;
+        if self.kernel.task(task).may_use(cpu) || self.kernel.task(task).state != TaskState::Runnable {
+            return;
+        }
+        let dst = class_of!(self, task, select_task_rq, task, cpu, Wake::Ttwu { sync: false });
+        if self.kernel.rq(cpu).curr == Some(task) {
+            self.kernel.active_balance.push((cpu, dst));
+        } else {
+            self.move_queued(task, dst);
+        }
+    }
+
+    fn move_queued(&mut self, task: TaskId, dst: CpuId) {
+        class_of!(self, task, dequeue_task, task, Dequeue::Save);
+        self.attach(task, dst);
+    }
+
+    fn attach(&mut self, task: TaskId, dst: CpuId) {
+        class_of!(self, task, migrate_task_rq, task, dst);
+        self.kernel.task_mut(task).cpu = dst;
+        self.kernel.migrated.push(task);
+        class_of!(self, task, enqueue_task, task, Enqueue::Restore);
+        self.wakeup_preempt(dst, task);
+    }
+
+    /// The periodic tick of a busy CPU (`sched_tick`).
+    pub fn tick(&mut self, cpu: CpuId) {
+        let Some(curr) = self.kernel.rq(cpu).curr else { return };
+        if self.kernel.task(curr).class == ClassId::Fair {
+            self.kernel.update_rt_load_avg(cpu, false);
+        }
+        class_of!(self, curr, task_tick, cpu, curr);
+        self.kernel.cpufreq_update_util(cpu);
+        self.fair.sched_balance_trigger(&mut self.kernel, cpu);
+    }
+
+    /// The next context switch that is due now, or `None` when every CPU runs what it should.
+    pub fn next_switch(&mut self) -> Option<Switch> {
+        loop {
+            if let Some((src, dst)) = self.kernel.active_balance.pop() {
+                if let Some(switch) = self.migrate_current(src, dst) {
+                    return Some(switch);
+                }
+                continue;
+            }
+            let cpu = self.kernel.resched.pop_front()?;
+            if self.kernel.rq(cpu).need_resched
+                && let Some(switch) = self.schedule(cpu)
+            {
+                return Some(switch);
+            }
+        }
+    }
+
+    /// `active_load_balance_cpu_stop`: takes the running task off `src` and queues it on `dst`.
+    fn migrate_current(&mut self, src: CpuId, dst: CpuId) -> Option<Switch> {
+        let task = self.kernel.rq(src).curr?;
+        let state = self.kernel.task(task).state;
+        if state != TaskState::Runnable || src == dst || !self.kernel.task(task).may_use(dst) {
+            return None;
+        }
+        class_of!(self, task, dequeue_task, task, Dequeue::Save);
+        let switch = self.schedule(src);
+        self.attach(task, dst);
+        switch
+    }
+
+    /// `__schedule`: picks who runs next on `cpu`.
+    fn schedule(&mut self, cpu: CpuId) -> Option<Switch> {
+        let prev = self.kernel.rq(cpu).curr;
+        let next = self.pick_next_task(cpu);
+        self.kernel.rq_mut(cpu).need_resched = false;
+        if prev == next {
+            return None;
+        }
+        if let Some(prev) = prev {
+            class_of!(self, prev, put_prev_task, cpu, prev);
+            let now = self.kernel.now;
+            let left = self.kernel.task_mut(prev);
+            (left.on_cpu, left.last_ran) = (false, now);
+        }
+        // The time up to now belongs to who ran: the clock must not see the newcomer yet.
+        self.kernel.update_rq_clock(cpu);
+        self.kernel.rq_mut(cpu).curr = next;
+        match next {
+            Some(task) => {
+                self.leave_idle(cpu);
+                self.kernel.task_mut(task).on_cpu = true;
+                class_of!(self, task, set_next_task, cpu, task);
+            }
+            None => self.enter_idle(cpu),
+        }
+        Some(Switch { cpu, prev, next })
+    }
+
+    /// `__pick_next_task`, balancing before idleness (`prev_balance`).
+    fn pick_next_task(&mut self, cpu: CpuId) -> Option<TaskId> {
+        if self.kernel.rt_active {
+            self.rt.balance(&mut self.kernel, cpu);
+            if let Some(task) = self.rt.pick_task(&mut self.kernel, cpu) {
+                return Some(task);
+            }
+        }
+        if let Some(task) = self.fair.pick_task(&mut self.kernel, cpu) {
+            return Some(task);
+        }
+        if self.fair.balance(&mut self.kernel, cpu) {
+            return self.fair.pick_task(&mut self.kernel, cpu);
+        }
+        None
+    }
+
+    fn enter_idle(&mut self, cpu: CpuId) {
+        let busy = u64::from(self.fair.queue(cpu).avg.util_sum) + u64::from(self.kernel.rq(cpu).avg_rt.util_sum);
+        let now = self.kernel.now;
+        let rq = self.kernel.rq_mut(cpu);
+        rq.clock.enter_idle(busy);
+        rq.idle_stamp = Some(now);
+        if rq.nr_running == 0 {
+            self.kernel.idle.set(cpu);
+            self.fair.update_idle_core(&self.kernel, cpu);
+        }
+        self.kernel.cpufreq_update_util(cpu);
+    }
+
+    /// `update_avg` of `avg_idle`, at most twice what a migration costs.
+    fn leave_idle(&mut self, cpu: CpuId) {
+        let (now, limit) = (self.kernel.now, 2 * self.kernel.params.migration_cost);
+        let rq = self.kernel.rq_mut(cpu);
+        if let Some(since) = rq.idle_stamp.take() {
+            let idle = now - since;
+            rq.avg_idle = (rq.avg_idle - rq.avg_idle / 8 + idle / 8).min(limit);
+        }
+        self.kernel.idle.clear(cpu);
+    }
+
+    /// Utilisation of `cpu` as schedutil sees it.
+    pub fn cpufreq_util(&self, cpu: CpuId, idle_calls: u64) -> CpuUtil {
+        let (uclamp_min, uclamp_max) = self.fair.uclamp_rq(&self.kernel, cpu);
+        let cfs = self.fair.cpu_util_cfs_boost(&self.kernel, cpu);
+        let rt = self.kernel.rq(cpu).avg_rt.util_avg;
+        CpuUtil {
+            cfs,
+            rt,
+            uclamp_min,
+            uclamp_max,
+            rt_wants_max: self.rt.is_active(cpu) && !self.fair.uclamp_is_used(),
+            capped: uclamp_rq_is_capped(cfs + rt, uclamp_max),
+            idle_calls,
+            ..CpuUtil::default()
+        }
+    }
+}

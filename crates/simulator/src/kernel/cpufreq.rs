@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which operating point the CPUs of a performance domain run at: Linux 6.12's six cpufreq governors.
+//!
+//! A [`Governor`] is what a user asks for. [`Governor::start`] makes the state that one [`Policy`] (a performance
+//! domain's limits and present clock) needs, and that state answers "which operating point now?" with an index or
+//! with `None` for "leave it". Applying the answer, after the transition latency, is the caller's part, and so is
+//! telling the policy with [`Policy::set_current`].
+//!
+//! | governor | asked when | answers with |
+//! |---|---|---|
+//! | performance, powersave, userspace | started, limits changed | the highest, the lowest, the given clock |
+//! | [`Ondemand`], [`Conservative`] | a scheduler update of one of the CPUs, if [`Dbs::due`] | a clock by the share of time not idle since the last sample |
+//! | [`Schedutil`] | every scheduler update of one of the CPUs | a clock by tracked utilisation, if the rate limit allows |
+//!
+//! A scheduler update (`cpufreq_update_util`) is a tick, an enqueue or a dequeue that changed the CPU's utilisation,
+//! or a wakeup from I/O. An idle domain has none, so its clock stays where it was, as on Linux since 4.7. Older
+//! kernels sampled by a deferrable timer instead.
+//!
+//! Left out: frequencies marked inefficient (`CPUFREQ_RELATION_E`), a driver's own `transition_delay_us`, drivers
+//! that decide themselves (intel_pstate and amd-pstate in active mode, `adjust_perf`), and the time that the
+//! governors' kernel threads take on CPUs that cannot switch clocks from the scheduler. The user of an Intel machine
+//! in its default mode could tell at once; he of a machine with `cpufreq-dt` would see short runs of `sugov` threads
+//! in a trace.
+
+mod conservative;
+mod dbs;
+mod governor;
+mod names;
+mod ondemand;
+mod schedutil;
+
+pub use conservative::{Conservative, ConservativeTunables};
+pub use dbs::{CpuTimes, Dbs};
+pub use governor::{Governor, GovernorState, Listens};
+pub use names::GovernorError;
+pub use ondemand::{Ondemand, OndemandTunables};
+pub use schedutil::{CpuUtil, Schedutil, SchedutilTunables, effective_cpu_util, uclamp_rq_is_capped};
+
+use crate::machine::PerformanceDomain;
+use crate::units::{MSEC, Nanos, USEC};
+
+/// How to round a clock that is no operating point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relation {
+    /// The lowest operating point not below it (`CPUFREQ_RELATION_L`).
+    Low,
+    /// The highest not above it (`CPUFREQ_RELATION_H`).
+    High,
+    /// The closest, the lower one of two (`CPUFREQ_RELATION_C`).
+    Closest,
+}
+
+/// A performance domain as a governor sees it (`struct cpufreq_policy`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// Clocks in kHz, ascending, never empty.
+    khz: Box<[u32]>,
+    min: usize,
+    max: usize,
+    current: usize,
+    transition_latency: Nanos,
+}
+
+impl Policy {
+    /// The policy of `domain`, at the highest operating point that its limits allow, where firmware leaves it.
+    pub fn new(domain: &PerformanceDomain) -> Self {
+        Self {
+            khz: domain.opps.iter().map(|opp| opp.khz).collect(),
+            min: domain.min_opp,
+            max: domain.max_opp,
+            current: domain.max_opp,
+            transition_latency: domain.transition_latency,
+        }
+    }
+
+    /// The clock of operating point `opp`, in kHz.
+    #[inline]
+    pub fn khz(&self, opp: usize) -> u32 {
+        self.khz[opp]
+    }
+
+    /// The lowest clock allowed now, in kHz (`scaling_min_freq`).
+    #[inline]
+    pub fn min_khz(&self) -> u32 {
+        self.khz[self.min]
+    }
+
+    /// The highest clock allowed now, in kHz (`scaling_max_freq`).
+    #[inline]
+    pub fn max_khz(&self) -> u32 {
+        self.khz[self.max]
+    }
+
+    /// The lowest clock there is, in kHz (`cpuinfo_min_freq`).
+    #[inline]
+    pub fn hardware_min_khz(&self) -> u32 {
+        self.khz[0]
+    }
+
+    /// The highest clock there is, in kHz (`cpuinfo_max_freq`); CPU capacity refers to it (`arch_scale_freq_ref`).
+    #[inline]
+    pub fn hardware_max_khz(&self) -> u32 {
+        self.khz[self.khz.len() - 1]
+    }
+
+    /// The present operating point.
+    #[inline]
+    pub fn current(&self) -> usize {
+        self.current
+    }
+
+    /// The present clock in kHz.
+    #[inline]
+    pub fn current_khz(&self) -> u32 {
+        self.khz[self.current]
+    }
+
+    /// Notes that the domain now runs, or is about to run, at operating point `opp`.
+    #[inline]
+    pub fn set_current(&mut self, opp: usize) {
+        self.current = opp;
+    }
+
+    /// Changes the limits to the operating points `min..=max`; if they cross, `max` counts, as for the kernel.
+    /// The governor must hear of it: [`GovernorState::limits`].
+    pub fn set_limits(&mut self, min: usize, max: usize) {
+        self.max = max.min(self.khz.len() - 1);
+        self.min = min.min(self.max);
+    }
+
+    /// The operating point for a clock of `khz`, within the limits (`cpufreq_driver_resolve_freq`, which rounds by
+    /// [`Relation::Low`]).
+    #[inline]
+    pub fn resolve(&self, khz: u32, relation: Relation) -> usize {
+        let target = khz.clamp(self.min_khz(), self.max_khz());
+        // The limits are operating points, so there is one on either side of the target.
+        let above = self.khz.partition_point(|&k| k < target).clamp(self.min, self.max);
+        let exact = self.khz[above] == target;
+        let below = if exact { above } else { above.saturating_sub(1).max(self.min) };
+        match relation {
+            Relation::Low => above,
+            Relation::High => below,
+            Relation::Closest if self.khz[above] - target < target - self.khz[below] => above,
+            Relation::Closest => below,
+        }
+    }
+
+    /// Where a request for `khz` moves the clock; `None` if it is there already (`__cpufreq_driver_target`).
+    #[inline]
+    pub fn driver_target(&self, khz: u32, relation: Relation) -> Option<usize> {
+        let opp = self.resolve(khz, relation);
+        (opp != self.current).then_some(opp)
+    }
+
+    /// Where the limits alone move the clock (`cpufreq_policy_apply_limits`).
+    pub fn apply_limits(&self) -> Option<usize> {
+        let within = self.current.clamp(self.min, self.max);
+        (within != self.current).then_some(within)
+    }
+
+    /// The least time between two changes that makes sense: 1.5 transition latencies in whole microseconds, 1 ms where
+    /// the latency is below 1 µs (`cpufreq_policy_transition_delay_us`).
+    pub fn transition_delay(&self) -> Nanos {
+        match self.transition_latency / USEC {
+            0 => MSEC,
+            latency => (latency + latency / 2) * USEC,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

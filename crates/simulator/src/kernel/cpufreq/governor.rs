@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The governors by name, what each listens to, and what runs once one is started.
+
+use super::{
+    Conservative, ConservativeTunables, CpuTimes, Ondemand, OndemandTunables, Policy, Relation, Schedutil,
+    SchedutilTunables,
+};
+use crate::units::Nanos;
+
+/// A cpufreq governor and its tunables. Parsed from and displayed as `name[=setting,...]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Governor {
+    /// Always the highest allowed clock.
+    Performance,
+    /// Always the lowest allowed clock.
+    Powersave,
+    /// A clock given by the user.
+    Userspace {
+        /// In kHz, rounded up to an operating point; `None` for the highest.
+        khz: Option<u32>,
+    },
+    /// The share of time not idle, sampled: to the top if high, in proportion if not.
+    Ondemand(OndemandTunables),
+    /// The same, in small steps.
+    Conservative(ConservativeTunables),
+    /// The scheduler's own utilisation signal.
+    Schedutil(SchedutilTunables),
+}
+
+/// What a governor must hear of while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listens {
+    /// Nothing but changed limits.
+    ToLimits,
+    /// Scheduler updates, but no more often than its sampling period.
+    ToSamples,
+    /// Every scheduler update.
+    ToUpdates,
+}
+
+/// A started governor, for one policy.
+#[derive(Debug, Clone, PartialEq)]
+pub enum GovernorState {
+    /// Performance, powersave or userspace.
+    Fixed(Governor),
+    /// See [`Ondemand::sample`].
+    Ondemand(Ondemand),
+    /// See [`Conservative::sample`].
+    Conservative(Conservative),
+    /// See [`Schedutil::update`].
+    Schedutil(Schedutil),
+}
+
+impl Governor {
+    /// What it must hear of.
+    pub fn listens(&self) -> Listens {
+        match self {
+            Self::Performance | Self::Powersave | Self::Userspace { .. } => Listens::ToLimits,
+            Self::Ondemand(_) | Self::Conservative(_) => Listens::ToSamples,
+            Self::Schedutil(_) => Listens::ToUpdates,
+        }
+    }
+
+    /// The least time between two samples on `policy` with a tick of `tick`; `None` if it does not sample.
+    ///
+    /// Unless given, it is two ticks or [`Policy::transition_delay`], whichever is longer.
+    pub fn sampling_period(&self, policy: &Policy, tick: Nanos) -> Option<Nanos> {
+        let given = match self {
+            Self::Ondemand(tunables) => tunables.sampling_rate,
+            Self::Conservative(tunables) => tunables.sampling_rate,
+            _ => return None,
+        };
+        Some(given.unwrap_or_else(|| policy.transition_delay().max(2 * tick)))
+    }
+
+    /// The operating point of a governor that does not look at load, to be set when it starts.
+    pub fn fixed_target(&self, policy: &Policy) -> Option<usize> {
+        match *self {
+            Self::Performance => Some(policy.resolve(policy.max_khz(), Relation::High)),
+            Self::Powersave => Some(policy.resolve(policy.min_khz(), Relation::Low)),
+            Self::Userspace { khz } => Some(policy.resolve(khz.unwrap_or(u32::MAX), Relation::Low)),
+            Self::Ondemand(_) | Self::Conservative(_) | Self::Schedutil(_) => None,
+        }
+    }
+
+    /// Starts it at `now` on `policy`, whose CPUs have the capacity `capacity` (1..=1024) and have so far spent
+    /// `times`, in the order of the performance domain.
+    pub fn start(&self, policy: &Policy, capacity: u64, times: &[CpuTimes], now: Nanos, tick: Nanos) -> GovernorState {
+        // A governor that does not sample has no use for a period; any value does.
+        let period = self.sampling_period(policy, tick).unwrap_or(tick);
+        match *self {
+            Self::Ondemand(tunables) => GovernorState::Ondemand(Ondemand::new(tunables, period, times, now)),
+            Self::Conservative(tunables) => {
+                GovernorState::Conservative(Conservative::new(tunables, policy, period, times, now))
+            }
+            Self::Schedutil(tunables) => {
+                let rate_limit = tunables.rate_limit.unwrap_or_else(|| policy.transition_delay());
+                GovernorState::Schedutil(Schedutil::new(times.len(), capacity, rate_limit, tick))
+            }
+            fixed => GovernorState::Fixed(fixed),
+        }
+    }
+}
+
+impl GovernorState {
+    /// The policy's limits have changed: where the clock must go at once.
+    pub fn limits(&mut self, policy: &Policy) -> Option<usize> {
+        match self {
+            Self::Fixed(governor) => governor.fixed_target(policy).filter(|&opp| opp != policy.current()),
+            Self::Ondemand(ondemand) => ondemand.limits(policy),
+            Self::Conservative(conservative) => conservative.limits(policy),
+            Self::Schedutil(schedutil) => schedutil.limits(policy),
+        }
+    }
+}

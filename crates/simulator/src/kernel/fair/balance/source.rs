@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From where to pull, and how much: `sched_balance_find_src_group`, `calculate_imbalance`,
+//! `sched_balance_find_src_rq`.
+
+use super::super::Fair;
+use super::super::load::capacity_greater;
+use super::IdleType;
+use super::detach::{LoadBalance, Migration};
+use super::stats::{GroupStats, GroupType, reduced_capacity};
+use crate::kernel::Kernel;
+use crate::kernel::topology::{Level, SchedDomain, SchedGroup};
+use crate::units::{CAPACITY_SCALE, CpuId};
+
+/// Sums over a domain (`struct sd_lb_stats`).
+struct DomainStats {
+    local: (usize, GroupStats),
+    busiest: Option<(usize, GroupStats)>,
+    total_load: u64,
+    total_capacity: u64,
+}
+
+impl Fair {
+    /// `sched_balance_find_src_group`: the group to pull from, with the imbalance noted in `env`.
+    pub(super) fn find_src_group(&mut self, kernel: &Kernel, env: &mut LoadBalance) -> Option<usize> {
+        let domain = &kernel.topology.domains[env.domain];
+        let stats = self.domain_stats(kernel, env, domain);
+        let (group, busiest) = stats.busiest?;
+        if !self.should_pull(env, domain, &stats, group, &busiest) {
+            return None;
+        }
+        calculate_imbalance(env, domain, &stats, group, busiest);
+        (env.imbalance > 0).then_some(group)
+    }
+
+    /// `update_sd_lb_stats`.
+    fn domain_stats(&mut self, kernel: &Kernel, env: &LoadBalance, domain: &SchedDomain) -> DomainStats {
+        let mut stats =
+            DomainStats { local: (0, GroupStats::default()), busiest: None, total_load: 0, total_capacity: 0 };
+        let local = domain.groups.iter().position(|group| group.span.test(env.dst)).unwrap_or(0);
+        let idle = env.idle != IdleType::NotIdle;
+        let (mut sum_util, mut overutilized) = (0, false);
+        // The local group first: whether others may push their misfits here depends on it.
+        let order = std::iter::once(local).chain((0..domain.groups.len()).filter(|index| *index != local));
+        for index in order {
+            let group = &domain.groups[index];
+            let mut sums = self.group_stats(kernel, domain, group, index == local, idle);
+            sums.classify(domain.imbalance_pct, self.balance.imbalanced[env.domain][index]);
+            if sums.group_type == GroupType::Overloaded {
+                sums.avg_load = sums.load * CAPACITY_SCALE / sums.capacity.max(1);
+            }
+            stats.total_load += sums.load;
+            stats.total_capacity += sums.capacity;
+            sum_util += sums.util;
+            if self.energy.is_some() {
+                overutilized |= group.cpus.iter().any(|cpu| self.cpu_overutilized(kernel, *cpu));
+            }
+            if index == local {
+                stats.local = (index, sums);
+            } else if pick_busiest(kernel, env, domain, &stats, index, &sums) {
+                stats.busiest = Some((index, sums));
+            }
+        }
+        if kernel.topology.chains[env.dst.index()].last() == Some(&env.domain) {
+            self.overutilized = overutilized;
+        } else {
+            self.overutilized |= overutilized;
+        }
+        self.update_idle_cpu_scan(kernel, env.dst, domain.level, sum_util);
+        stats
+    }
+
+    /// The decision of `sched_balance_find_src_group`.
+    fn should_pull(
+        &self,
+        env: &LoadBalance,
+        domain: &SchedDomain,
+        stats: &DomainStats,
+        group: usize,
+        busiest: &GroupStats,
+    ) -> bool {
+        let local = &stats.local.1;
+        if busiest.group_type == GroupType::MisfitTask {
+            return true;
+        }
+        if self.energy.is_some() && !self.overutilized {
+            return false;
+        }
+        if busiest.group_type == GroupType::Imbalanced {
+            return true;
+        }
+        if local.group_type > busiest.group_type {
+            return false;
+        }
+        if local.group_type == GroupType::Overloaded {
+            let mean = stats.total_load * CAPACITY_SCALE / stats.total_capacity.max(1);
+            if local.avg_load >= busiest.avg_load
+                || local.avg_load >= mean
+                || 100 * busiest.avg_load <= domain.imbalance_pct * local.avg_load
+            {
+                return false;
+            }
+        }
+        let (src, dst) = (&domain.groups[group], &domain.groups[stats.local.0]);
+        if domain.prefer_sibling
+            && local.group_type == GroupType::HasSpare
+            && sibling_imbalance(env, (dst, local), (src, busiest)) > 1
+        {
+            return true;
+        }
+        if busiest.group_type == GroupType::Overloaded {
+            return true;
+        }
+        if env.idle == IdleType::NotIdle {
+            return false;
+        }
+        if busiest.group_type == GroupType::SmtBalance && src.smt != dst.smt {
+            return true;
+        }
+        let few_idle = busiest.weight > 1 && local.idle_cpus <= busiest.idle_cpus + 1;
+        !few_idle && busiest.sum_h_nr_running != 1
+    }
+
+    /// `sched_balance_find_src_rq`: the queue of the group to pull from.
+    pub(super) fn find_src_rq(&self, kernel: &Kernel, env: &LoadBalance, group: &SchedGroup) -> Option<CpuId> {
+        let domain = &kernel.topology.domains[env.domain];
+        let dst_capacity = u64::from(kernel.rq(env.dst).capacity);
+        let mut busiest: Option<(CpuId, u64, u64)> = None;
+        for cpu in group.cpus.iter().copied().filter(|cpu| !env.excluded.contains(cpu)) {
+            let queue = self.queue(cpu);
+            let capacity = u64::from(kernel.rq(cpu).capacity);
+            let alone = queue.nr_queued == 1;
+            if queue.nr_queued == 0 || (domain.asym_capacity && alone && !capacity_greater(dst_capacity, capacity)) {
+                continue;
+            }
+            let (amount, per) = match env.migration {
+                Migration::Load => {
+                    let load = self.cpu_load(cpu);
+                    if alone && load > env.imbalance as u64 && !reduced_capacity(kernel, cpu, domain.imbalance_pct) {
+                        continue;
+                    }
+                    (load, capacity)
+                }
+                Migration::Util if alone => continue,
+                Migration::Util => (self.cpu_util_cfs_boost(kernel, cpu), 1),
+                Migration::Task => (u64::from(queue.nr_queued), 1),
+                Migration::Misfit => (queue.misfit_task_load, 1),
+            };
+            let (most, most_per) = busiest.map_or((0, 1), |(_, amount, per)| (amount, per));
+            if amount * most_per > most * per {
+                busiest = Some((cpu, amount, per));
+            }
+        }
+        busiest.map(|(cpu, _, _)| cpu)
+    }
+}
+
+/// `update_sd_pick_busiest`.
+fn pick_busiest(
+    kernel: &Kernel,
+    env: &LoadBalance,
+    domain: &SchedDomain,
+    stats: &DomainStats,
+    index: usize,
+    sums: &GroupStats,
+) -> bool {
+    if sums.sum_h_nr_running == 0 {
+        return false;
+    }
+    let dst_capacity = u64::from(kernel.rq(env.dst).capacity);
+    if domain.asym_capacity {
+        let core_idle = !kernel.topology.smt_active || kernel.is_core_idle(env.dst);
+        let misfit = sums.group_type == GroupType::MisfitTask;
+        let can_help = core_idle
+            && capacity_greater(dst_capacity, sums.max_capacity)
+            && stats.local.1.group_type == GroupType::HasSpare;
+        let quiet = sums.group_type <= GroupType::FullyBusy;
+        if (misfit && !can_help) || (quiet && capacity_greater(sums.min_capacity, dst_capacity)) {
+            return false;
+        }
+    }
+    let Some((best_index, best)) = &stats.busiest else { return true };
+    if sums.group_type != best.group_type {
+        return sums.group_type > best.group_type;
+    }
+    let (group, best_group) = (&domain.groups[index], &domain.groups[*best_index]);
+    match sums.group_type {
+        GroupType::Overloaded => sums.avg_load > best.avg_load,
+        GroupType::Imbalanced => false,
+        GroupType::MisfitTask => sums.misfit_task_load > best.misfit_task_load,
+        GroupType::SmtBalance if sums.idle_cpus != 0 || best.idle_cpus != 0 => busier(sums, best),
+        GroupType::SmtBalance | GroupType::FullyBusy => {
+            sums.avg_load > best.avg_load || (sums.avg_load == best.avg_load && !best_group.smt)
+        }
+        GroupType::HasSpare if group.smt != best_group.smt => !group.smt || sums.sum_h_nr_running > 1,
+        GroupType::HasSpare => busier(sums, best),
+    }
+}
+
+/// Fewer idle CPUs; with as many, more tasks.
+fn busier(sums: &GroupStats, best: &GroupStats) -> bool {
+    sums.idle_cpus < best.idle_cpus || (sums.idle_cpus == best.idle_cpus && sums.sum_nr_running > best.sum_nr_running)
+}
+
+/// `sibling_imbalance`: by how many tasks the busiest group has more per core.
+fn sibling_imbalance(env: &LoadBalance, local: (&SchedGroup, &GroupStats), busiest: (&SchedGroup, &GroupStats)) -> i64 {
+    let (local_running, busiest_running) = (i64::from(local.1.sum_nr_running), i64::from(busiest.1.sum_nr_running));
+    if env.idle == IdleType::NotIdle || busiest_running == 0 {
+        return 0;
+    }
+    let (local_cores, busiest_cores) = (i64::from(local.0.cores), i64::from(busiest.0.cores));
+    if local_cores == busiest_cores {
+        return (busiest_running - local_running).max(0);
+    }
+    let difference = (local_cores * busiest_running - busiest_cores * local_running).max(0);
+    let cores = local_cores + busiest_cores;
+    let imbalance = (2 * difference + cores) / cores;
+    if imbalance <= 1 && local_running == 0 && busiest_running > 1 { 2 } else { imbalance }
+}
+
+/// `calculate_imbalance`: what to move, in which unit.
+fn calculate_imbalance(
+    env: &mut LoadBalance,
+    domain: &SchedDomain,
+    stats: &DomainStats,
+    group: usize,
+    mut busiest: GroupStats,
+) {
+    let mut local = stats.local.1;
+    (env.migration, env.imbalance) = match busiest.group_type {
+        GroupType::MisfitTask if domain.asym_capacity => (Migration::Misfit, 1),
+        GroupType::MisfitTask => (Migration::Load, busiest.misfit_task_load as i64),
+        GroupType::SmtBalance | GroupType::Imbalanced => (Migration::Task, 1),
+        _ if local.group_type == GroupType::HasSpare => {
+            let groups = (&domain.groups[stats.local.0], &domain.groups[group]);
+            spare_imbalance(env, domain, groups, &local, &busiest)
+        }
+        _ => {
+            if local.group_type < GroupType::Overloaded {
+                local.avg_load = local.load * CAPACITY_SCALE / local.capacity.max(1);
+            }
+            if busiest.group_type < GroupType::Overloaded {
+                busiest.avg_load = busiest.load * CAPACITY_SCALE / busiest.capacity.max(1);
+            }
+            let mean = stats.total_load * CAPACITY_SCALE / stats.total_capacity.max(1);
+            if local.avg_load >= busiest.avg_load || local.avg_load >= mean {
+                (Migration::Load, 0)
+            } else {
+                let surplus = busiest.avg_load.saturating_sub(mean) * busiest.capacity;
+                let room = (mean - local.avg_load) * local.capacity;
+                (Migration::Load, (surplus.min(room) / CAPACITY_SCALE) as i64)
+            }
+        }
+    };
+}
+
+/// The part of `calculate_imbalance` for a local group with spare capacity.
+fn spare_imbalance(
+    env: &LoadBalance,
+    domain: &SchedDomain,
+    (local_group, busiest_group): (&SchedGroup, &SchedGroup),
+    local: &GroupStats,
+    busiest: &GroupStats,
+) -> (Migration, i64) {
+    if busiest.group_type > GroupType::FullyBusy && !domain.share_llc {
+        let room = local.capacity.max(local.util) - local.util;
+        if env.idle != IdleType::NotIdle && room == 0 {
+            return (Migration::Task, 1);
+        }
+        return (Migration::Util, room as i64);
+    }
+    let mut imbalance = if busiest.weight == 1 || domain.prefer_sibling {
+        sibling_imbalance(env, (local_group, local), (busiest_group, busiest))
+    } else {
+        (i64::from(local.idle_cpus) - i64::from(busiest.idle_cpus)).max(0)
+    };
+    // A pair of communicating tasks may stay on its node (`adjust_numa_imbalance`).
+    if domain.level == Level::Numa
+        && i64::from(local.sum_nr_running) < domain.imb_numa_nr
+        && imbalance <= NUMA_IMBALANCE_MIN
+    {
+        imbalance = 0;
+    }
+    (Migration::Task, imbalance >> 1)
+}
+
+/// `NUMA_IMBALANCE_MIN`.
+const NUMA_IMBALANCE_MIN: i64 = 2;

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What balancing knows of a group of CPUs (`struct sg_lb_stats`).
+
+use super::super::Fair;
+use crate::kernel::Kernel;
+use crate::kernel::topology::{SchedDomain, SchedGroup};
+use crate::units::{CAPACITY_SCALE, CpuId, TaskId};
+
+/// What kind of work a group has, the most in need of help last (`enum group_type`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(in super::super) enum GroupType {
+    /// Some capacity is free.
+    #[default]
+    HasSpare,
+    /// All is used, nothing competes.
+    FullyBusy,
+    /// A task needs a bigger CPU.
+    MisfitTask,
+    /// Several tasks share one core (`group_smt_balance`).
+    SmtBalance,
+    /// Affinity kept balancing from evening out.
+    Imbalanced,
+    /// More work than capacity.
+    Overloaded,
+}
+
+/// Sums over a group.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in super::super) struct GroupStats {
+    pub load: u64,
+    pub util: u64,
+    pub runnable: u64,
+    pub capacity: u64,
+    pub min_capacity: u64,
+    pub max_capacity: u64,
+    pub sum_nr_running: u32,
+    pub sum_h_nr_running: u32,
+    pub idle_cpus: u32,
+    pub weight: u32,
+    pub misfit_task_load: u64,
+    pub avg_load: u64,
+    pub smt_balance: bool,
+    pub group_type: GroupType,
+}
+
+impl Fair {
+    /// `update_sg_lb_stats`, without the group type.
+    pub(super) fn group_stats(
+        &self,
+        kernel: &Kernel,
+        domain: &SchedDomain,
+        group: &SchedGroup,
+        local: bool,
+        idle: bool,
+    ) -> GroupStats {
+        let mut stats = GroupStats { weight: group.cpus.len() as u32, min_capacity: u64::MAX, ..GroupStats::default() };
+        for cpu in &group.cpus {
+            let rq = kernel.rq(*cpu);
+            let capacity = u64::from(rq.capacity);
+            let load = self.cpu_load(*cpu);
+            stats.load += load;
+            stats.util += self.cpu_util_cfs(kernel, *cpu);
+            stats.runnable += self.cpu_runnable(*cpu);
+            stats.capacity += capacity;
+            stats.min_capacity = stats.min_capacity.min(capacity);
+            stats.max_capacity = stats.max_capacity.max(capacity);
+            stats.sum_nr_running += rq.nr_running;
+            stats.sum_h_nr_running += self.queue(*cpu).nr_queued;
+            if kernel.idle_cpu(*cpu) {
+                stats.idle_cpus += 1;
+            } else if !local {
+                stats.misfit_task_load = stats.misfit_task_load.max(self.misfit_load(kernel, domain, *cpu, idle, load));
+            }
+        }
+        stats.smt_balance = !local && idle && group.smt && stats.sum_h_nr_running > 1;
+        stats
+    }
+
+    /// Load of a task on `cpu` that would be better off on a bigger or less disturbed CPU.
+    fn misfit_load(&self, kernel: &Kernel, domain: &SchedDomain, cpu: CpuId, idle: bool, load: u64) -> u64 {
+        if domain.asym_capacity {
+            return self.queue(cpu).misfit_task_load;
+        }
+        let reduced = idle && self.queue(cpu).nr_queued == 1 && reduced_capacity(kernel, cpu, domain.imbalance_pct);
+        if reduced { load } else { 0 }
+    }
+
+    /// `update_sg_wakeup_stats`: the group without `task`, for choosing where it starts.
+    pub(in super::super) fn wakeup_stats(
+        &self,
+        kernel: &Kernel,
+        domain: &SchedDomain,
+        group: &SchedGroup,
+        task: TaskId,
+    ) -> GroupStats {
+        let mut stats = self.group_stats(kernel, domain, group, true, false);
+        let fits = |cpu: &CpuId| self.task_fits_cpu(kernel, task, *cpu);
+        if domain.asym_capacity && !group.cpus.iter().any(fits) {
+            stats.misfit_task_load = 1;
+        }
+        stats.classify(domain.imbalance_pct, false);
+        if matches!(stats.group_type, GroupType::FullyBusy | GroupType::Overloaded) {
+            stats.avg_load = stats.load * CAPACITY_SCALE / stats.capacity.max(1);
+        }
+        stats
+    }
+}
+
+impl GroupStats {
+    /// `group_classify`.
+    pub fn classify(&mut self, imbalance_pct: u64, imbalanced: bool) {
+        self.group_type = if self.is_overloaded(imbalance_pct) {
+            GroupType::Overloaded
+        } else if imbalanced {
+            GroupType::Imbalanced
+        } else if self.smt_balance {
+            GroupType::SmtBalance
+        } else if self.misfit_task_load > 0 {
+            GroupType::MisfitTask
+        } else if !self.has_capacity(imbalance_pct) {
+            GroupType::FullyBusy
+        } else {
+            GroupType::HasSpare
+        };
+    }
+
+    /// `group_is_overloaded`.
+    fn is_overloaded(&self, imbalance_pct: u64) -> bool {
+        self.sum_nr_running > self.weight
+            && (self.capacity * 100 < self.util * imbalance_pct || self.capacity * imbalance_pct < self.runnable * 100)
+    }
+
+    /// `group_has_capacity`.
+    fn has_capacity(&self, imbalance_pct: u64) -> bool {
+        if self.sum_nr_running < self.weight {
+            return true;
+        }
+        self.capacity * imbalance_pct >= self.runnable * 100 && self.capacity * 100 > self.util * imbalance_pct
+    }
+}
+
+/// `check_cpu_capacity`: real-time tasks take a notable share of the CPU.
+pub(super) fn reduced_capacity(kernel: &Kernel, cpu: CpuId, imbalance_pct: u64) -> bool {
+    let rq = kernel.rq(cpu);
+    u64::from(rq.capacity) * imbalance_pct < u64::from(rq.capacity_orig) * 100
+}

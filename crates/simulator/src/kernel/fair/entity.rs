@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A task as the fair class sees it (`struct sched_entity`).
+
+use crate::kernel::calc_delta_fair;
+use crate::kernel::pelt::SchedAvg;
+use crate::units::Nanos;
+
+/// No neighbour in the timeline.
+pub(super) const NIL: u32 = u32::MAX;
+
+/// A schedulable entity. Group entities do not exist: every task competes at the root.
+#[derive(Debug, Clone)]
+pub struct SchedEntity {
+    /// Virtual run time.
+    pub vruntime: i64,
+    /// Virtual deadline of the current request; relative to `vruntime` while `rel_deadline`.
+    pub deadline: i64,
+    /// Lag at the last dequeue; while running, the deadline at the pick (`set_protect_slice`).
+    pub vlag: i64,
+    /// Request length.
+    pub slice: Nanos,
+    /// `exec_start`.
+    pub exec_start: Nanos,
+    /// `sum_exec_runtime`.
+    pub sum_exec_runtime: Nanos,
+    /// Load weight.
+    pub weight: u32,
+    /// The slice was asked for by the task.
+    pub custom_slice: bool,
+    /// Queued or running.
+    pub on_rq: bool,
+    /// Blocked, but still queued because it owes service.
+    pub sched_delayed: bool,
+    /// `deadline` is relative.
+    pub rel_deadline: bool,
+    /// `SCHED_IDLE`.
+    pub idle: bool,
+    /// Load.
+    pub avg: SchedAvg,
+    // Links of the timeline.
+    pub(super) left: u32,
+    pub(super) right: u32,
+    pub(super) heap: u32,
+    pub(super) sequence: u64,
+    pub(super) min_vruntime: i64,
+    /// Position in its queue's list of tasks (`group_node`).
+    pub(super) list_index: u32,
+}
+
+impl SchedEntity {
+    /// An entity that was never queued.
+    pub fn new(weight: u32, slice: Option<Nanos>, base_slice: Nanos, heap: u32) -> Self {
+        Self {
+            vruntime: 0,
+            deadline: 0,
+            vlag: 0,
+            slice: slice.unwrap_or(base_slice),
+            exec_start: 0,
+            sum_exec_runtime: 0,
+            weight,
+            custom_slice: slice.is_some(),
+            on_rq: false,
+            sched_delayed: false,
+            rel_deadline: false,
+            idle: false,
+            avg: SchedAvg::default(),
+            left: NIL,
+            right: NIL,
+            heap,
+            sequence: 0,
+            min_vruntime: 0,
+            list_index: NIL,
+        }
+    }
+
+    /// `calc_delta_fair`.
+    #[inline]
+    pub fn calc_delta_fair(&self, delta: Nanos) -> i64 {
+        calc_delta_fair(delta, self.weight)
+    }
+
+    /// `set_protect_slice`: remembers the deadline at the pick; as long as it stands, the slice is protected.
+    #[inline]
+    pub fn set_protect_slice(&mut self) {
+        self.vlag = self.deadline;
+    }
+
+    /// `protect_slice`.
+    #[inline]
+    pub fn protect_slice(&self) -> bool {
+        self.vlag == self.deadline
+    }
+
+    /// `cancel_protect_slice`.
+    #[inline]
+    pub fn cancel_protect_slice(&mut self) {
+        if self.protect_slice() {
+            self.vlag = self.deadline + 1;
+        }
+    }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The CPU of a new task: the idlest group, level by level (`sched_balance_find_dst_cpu`).
+
+use super::Fair;
+use super::balance::stats::{GroupStats, GroupType};
+use crate::kernel::Kernel;
+use crate::kernel::topology::{DomainId, Level, SchedDomain, SchedGroup};
+use crate::units::{CpuId, Nanos, TaskId};
+
+impl Fair {
+    /// `sched_balance_find_dst_cpu`: from `domain` down to a CPU, always into the idlest group.
+    pub(super) fn sched_balance_find_dst_cpu(
+        &mut self,
+        kernel: &Kernel,
+        domain: DomainId,
+        task: TaskId,
+        this_cpu: CpuId,
+    ) -> CpuId {
+        let mut cpu = this_cpu;
+        let mut level = Some(domain);
+        while let Some(id) = level {
+            let domain = &kernel.topology.domains[id];
+            if let Some(group) = self.find_dst_group(kernel, domain, task, cpu) {
+                cpu = self.find_dst_group_cpu(kernel, group, task, cpu);
+            }
+            level = child_of(kernel, cpu, domain.weight);
+        }
+        cpu
+    }
+
+    /// `sched_balance_find_dst_group`: the idlest group if it is clearly idler than the local one.
+    fn find_dst_group<'a>(
+        &self,
+        kernel: &Kernel,
+        domain: &'a SchedDomain,
+        task: TaskId,
+        this_cpu: CpuId,
+    ) -> Option<&'a SchedGroup> {
+        let mut local: Option<GroupStats> = None;
+        let mut idlest: Option<(&SchedGroup, GroupStats)> = None;
+        for group in &domain.groups {
+            if !group.cpus.iter().any(|cpu| kernel.task(task).may_use(*cpu)) {
+                continue;
+            }
+            let stats = self.wakeup_stats(kernel, domain, group, task);
+            if group.span.test(this_cpu) {
+                local = Some(stats);
+            } else if idlest.as_ref().is_none_or(|(_, best)| idler(&stats, best)) {
+                idlest = Some((group, stats));
+            }
+        }
+        let (group, idlest) = idlest?;
+        let Some(local) = local else { return Some(group) };
+        leaves(domain, &local, &idlest).then_some(group)
+    }
+
+    /// `sched_balance_find_dst_group_cpu`: an idle CPU in the shallowest state, the most recently idle of several;
+    /// without any, the least loaded.
+    fn find_dst_group_cpu(&self, kernel: &Kernel, group: &SchedGroup, task: TaskId, this_cpu: CpuId) -> CpuId {
+        let allowed = group.cpus.iter().copied().filter(|cpu| kernel.task(task).may_use(*cpu));
+        let idle = allowed.clone().filter(|cpu| kernel.idle_cpu(*cpu));
+        let shallowest = idle.min_by_key(|cpu| {
+            let rq = kernel.rq(*cpu);
+            let stamp: Nanos = rq.idle_stamp.unwrap_or(0);
+            (rq.exit_latency, Nanos::MAX - stamp, cpu.0)
+        });
+        shallowest.or_else(|| allowed.min_by_key(|cpu| (self.cpu_load(*cpu), cpu.0))).unwrap_or(this_cpu)
+    }
+}
+
+/// The domain of `cpu` just below a span of `weight` CPUs.
+fn child_of(kernel: &Kernel, cpu: CpuId, weight: usize) -> Option<DomainId> {
+    let chain = &kernel.topology.chains[cpu.index()];
+    chain.iter().rev().copied().find(|domain| kernel.topology.domains[*domain].weight < weight)
+}
+
+/// `update_pick_idlest`: whether `stats` is idler than the idlest so far.
+fn idler(stats: &GroupStats, best: &GroupStats) -> bool {
+    if stats.group_type != best.group_type {
+        return stats.group_type < best.group_type;
+    }
+    match stats.group_type {
+        GroupType::Overloaded | GroupType::FullyBusy => stats.avg_load < best.avg_load,
+        GroupType::Imbalanced | GroupType::SmtBalance => false,
+        GroupType::MisfitTask => stats.max_capacity > best.max_capacity,
+        GroupType::HasSpare => {
+            stats.idle_cpus > best.idle_cpus || (stats.idle_cpus == best.idle_cpus && stats.util < best.util)
+        }
+    }
+}
+
+/// Whether the idlest group is enough idler than the local one for the task to go there.
+fn leaves(domain: &SchedDomain, local: &GroupStats, idlest: &GroupStats) -> bool {
+    if local.group_type != idlest.group_type {
+        return local.group_type > idlest.group_type;
+    }
+    match local.group_type {
+        GroupType::Overloaded | GroupType::FullyBusy => {
+            let allowed = 1024 * (domain.imbalance_pct - 100) / 100;
+            if domain.level == Level::Numa && idlest.avg_load + allowed >= local.avg_load {
+                return false;
+            }
+            idlest.avg_load < local.avg_load + allowed && 100 * local.avg_load > domain.imbalance_pct * idlest.avg_load
+        }
+        GroupType::Imbalanced | GroupType::SmtBalance => false,
+        GroupType::MisfitTask => local.max_capacity < idlest.max_capacity,
+        GroupType::HasSpare => {
+            if domain.level == Level::Numa && local.sum_nr_running < domain.imb_numa_nr as u32 {
+                return false;
+            }
+            local.idle_cpus < idlest.idle_cpus
+        }
+    }
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Load and utilisation of CPUs and tasks, as placement, balancing and schedutil ask for it.
+
+use super::Fair;
+use crate::kernel::Kernel;
+use crate::units::{CAPACITY_SCALE, CpuId, TaskId};
+
+/// `fits_capacity`: utilisation leaves a fifth of the capacity free.
+#[inline]
+pub(super) fn fits_capacity(util: u64, capacity: u64) -> bool {
+    util * 1280 < capacity * 1024
+}
+
+/// `capacity_greater`: by more than about 5 %.
+#[inline]
+pub(super) fn capacity_greater(a: u64, b: u64) -> bool {
+    a * 1024 > b * 1078
+}
+
+/// How well a task's needs fit a CPU (`util_fits_cpu`), worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fit {
+    /// It does not.
+    No,
+    /// The utilisation fits, the wished minimum performance does not (−1 in the kernel).
+    NotBoosted,
+    /// It does.
+    Yes,
+}
+
+impl Fair {
+    /// `cpu_load`: weighted load.
+    #[inline]
+    pub(super) fn cpu_load(&self, cpu: CpuId) -> u64 {
+        self.cfs[cpu.index()].avg.load_avg
+    }
+
+    /// `cpu_runnable`.
+    #[inline]
+    pub(super) fn cpu_runnable(&self, cpu: CpuId) -> u64 {
+        self.cfs[cpu.index()].avg.runnable_avg
+    }
+
+    /// `cpu_util_cfs`: utilisation of `cpu` by fair tasks, estimates included, at most its capacity.
+    #[inline]
+    pub fn cpu_util_cfs(&self, kernel: &Kernel, cpu: CpuId) -> u64 {
+        let avg = &self.cfs[cpu.index()].avg;
+        avg.util_avg.max(u64::from(avg.util_est)).min(u64::from(kernel.rq(cpu).capacity_orig))
+    }
+
+    /// `cpu_util_cfs_boost`: what schedutil sees; contention counts as utilisation.
+    pub fn cpu_util_cfs_boost(&self, kernel: &Kernel, cpu: CpuId) -> u64 {
+        let avg = &self.cfs[cpu.index()].avg;
+        let util = avg.util_avg.max(avg.runnable_avg).max(u64::from(avg.util_est));
+        util.min(u64::from(kernel.rq(cpu).capacity_orig))
+    }
+
+    /// `cpu_util(cpu, p, dst_cpu)`: utilisation of `cpu` if `task` ran on `dst` (`None`: nowhere).
+    pub(super) fn cpu_util_with(&self, kernel: &Kernel, cpu: CpuId, task: TaskId, dst: Option<CpuId>) -> u64 {
+        let (avg, entity) = (&self.cfs[cpu.index()].avg, &self.entities[task.index()]);
+        let here = kernel.task(task).cpu == cpu;
+        let (mut util, mut estimate) = (avg.util_avg, u64::from(avg.util_est));
+        if here && dst != Some(cpu) && entity.avg.is_attached() {
+            util = util.saturating_sub(entity.avg.util_avg);
+        } else if !here && dst == Some(cpu) {
+            util += entity.avg.util_avg;
+        }
+        if dst == Some(cpu) {
+            estimate += u64::from(entity.avg.util_est);
+        } else if here && entity.on_rq && !entity.sched_delayed {
+            estimate = estimate.saturating_sub(u64::from(entity.avg.util_est));
+        }
+        util.max(estimate).min(u64::from(kernel.rq(cpu).capacity_orig))
+    }
+
+    /// `task_util_est`.
+    #[inline]
+    pub fn task_util_est(&self, task: TaskId) -> u64 {
+        self.entities[task.index()].avg.task_util_est()
+    }
+
+    /// `task_h_load`.
+    #[inline]
+    pub(super) fn task_h_load(&self, task: TaskId) -> u64 {
+        self.entities[task.index()].avg.load_avg
+    }
+
+    /// `uclamp_is_used`: some task asked for a utilisation clamp.
+    pub fn uclamp_is_used(&self) -> bool {
+        self.uclamp_used
+    }
+
+    /// `uclamp_eff_value` of both clamps.
+    pub(super) fn uclamp(kernel: &Kernel, task: TaskId) -> (u64, u64) {
+        let scheduling = &kernel.task(task).scheduling;
+        let max = scheduling.util_max.map_or(CAPACITY_SCALE, u64::from);
+        (scheduling.util_min.map_or(0, u64::from).min(max), max)
+    }
+
+    /// `uclamp_rq_get`: the largest clamps of the tasks that are runnable on `cpu`.
+    ///
+    /// The kernel keeps buckets; this walks the queue, and only where a workload uses clamps at all.
+    pub fn uclamp_rq(&self, kernel: &Kernel, cpu: CpuId) -> (u64, u64) {
+        let queue = &self.cfs[cpu.index()];
+        if !self.uclamp_used || queue.nr_runnable == 0 {
+            return (0, CAPACITY_SCALE);
+        }
+        let runnable = queue.tasks.iter().filter(|task| !self.entities[task.index()].sched_delayed);
+        runnable.map(|task| Self::uclamp(kernel, *task)).fold((0, 0), |(a, b), (min, max)| (a.max(min), b.max(max)))
+    }
+
+    /// `util_fits_cpu`.
+    pub(super) fn util_fits_cpu(&self, kernel: &Kernel, util: u64, (min, max): (u64, u64), cpu: CpuId) -> Fit {
+        let rq = kernel.rq(cpu);
+        let mut fits = fits_capacity(util, u64::from(rq.capacity));
+        if !self.uclamp_used {
+            return if fits { Fit::Yes } else { Fit::No };
+        }
+        let original = u64::from(rq.capacity_orig);
+        let capped = !(original == CAPACITY_SCALE && max == CAPACITY_SCALE) && max <= original;
+        fits |= capped;
+        let min = min.min(max);
+        match fits {
+            false => Fit::No,
+            true if util < min && min > u64::from(rq.capacity_limit) => Fit::NotBoosted,
+            true => Fit::Yes,
+        }
+    }
+
+    /// `task_fits_cpu`.
+    pub(super) fn task_fits_cpu(&self, kernel: &Kernel, task: TaskId, cpu: CpuId) -> bool {
+        self.util_fits_cpu(kernel, self.task_util_est(task), Self::uclamp(kernel, task), cpu) == Fit::Yes
+    }
+
+    /// `cpu_overutilized`.
+    pub(super) fn cpu_overutilized(&self, kernel: &Kernel, cpu: CpuId) -> bool {
+        self.energy.is_some()
+            && self.util_fits_cpu(kernel, self.cpu_util_cfs(kernel, cpu), self.uclamp_rq(kernel, cpu), cpu) == Fit::No
+    }
+
+    /// `check_update_overutilized_status`: one CPU too full is enough; balancing clears it.
+    pub(super) fn check_update_overutilized_status(&mut self, kernel: &Kernel, cpu: CpuId) {
+        if self.energy.is_some() && !self.overutilized && self.cpu_overutilized(kernel, cpu) {
+            self.overutilized = true;
+        }
+    }
+
+    /// `update_misfit_status`: notes whether the running task needs a bigger CPU.
+    pub(super) fn update_misfit_status(&mut self, kernel: &Kernel, cpu: CpuId) {
+        if kernel.topology.asym[cpu.index()].is_none() {
+            return;
+        }
+        let load = match self.cfs[cpu.index()].curr {
+            Some(task) if self.may_be_misfit(kernel, task, cpu) => self.task_h_load(task).max(1),
+            _ => 0,
+        };
+        self.cfs[cpu.index()].misfit_task_load = load;
+    }
+
+    /// It does not fit, and some CPU that it may use is bigger.
+    fn may_be_misfit(&self, kernel: &Kernel, task: TaskId, cpu: CpuId) -> bool {
+        let here = kernel.rq(cpu).capacity_orig;
+        let bigger = |other: CpuId| kernel.rq(other).capacity_orig > here && kernel.task(task).may_use(other);
+        !self.task_fits_cpu(kernel, task, cpu) && kernel.topology.online.iter().any(bigger)
+    }
+}

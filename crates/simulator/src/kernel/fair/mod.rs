@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The fair class: EEVDF as in Linux 6.12 (`kernel/sched/fair.c`), with the kernel's names.
+//!
+//! - [`eevdf`]: one CPU's queue and who runs next on it. [`entity`], `timeline`: what it is made of.
+//! - this file: the class's hooks: enqueue, dequeue, pick, tick.
+//! - `load`: utilisation and load as others ask for it. `placement`: the CPU of a waking task; `idlest`: of a new one;
+//!   [`energy`]: the cheapest one on asymmetric machines.
+//! - `balance`: moving queued tasks between CPUs.
+//!
+//! Left out: task groups (and so bandwidth control, group weights), NUMA balancing, buddies, asymmetric packing,
+//! core scheduling. A machine that runs several cgroups with different weights could tell the difference.
+
+mod balance;
+pub mod eevdf;
+pub mod energy;
+pub mod entity;
+mod idlest;
+mod load;
+mod placement;
+mod timeline;
+
+use crate::kernel::Kernel;
+use crate::kernel::class::{Dequeue, Enqueue, SchedClass, Wake};
+use crate::kernel::pelt::{Activity, SchedAvg, post_init_entity_util_avg};
+use crate::units::{CpuId, Nanos, TaskId};
+use crate::workload::Policy;
+use balance::BalanceState;
+use eevdf::{CfsRq, Features};
+use energy::EnergyModel;
+use entity::SchedEntity;
+
+/// The fair class of all CPUs.
+#[derive(Debug)]
+pub struct Fair {
+    /// By [`TaskId`].
+    entities: Vec<SchedEntity>,
+    /// By [`CpuId`].
+    cfs: Vec<CfsRq>,
+    features: Features,
+    balance: BalanceState,
+    /// Per last-level cache: a core may be idle (`has_idle_cores`).
+    idle_cores: Vec<bool>,
+    /// Per last-level cache: CPUs worth scanning for an idle one (`nr_idle_scan`).
+    nr_idle_scan: Vec<u32>,
+    /// Where energy-aware placement is possible.
+    energy: Option<EnergyModel>,
+    /// `rd->overutilized`: some CPU's tasks do not fit it, so energy-aware placement pauses.
+    overutilized: bool,
+    /// Whether any task ever asked for utilisation clamps (`uclamp_is_used`).
+    uclamp_used: bool,
+}
+
+impl Fair {
+    /// The class on `kernel`'s CPUs; with an energy model, placement is energy-aware.
+    pub fn new(kernel: &Kernel, energy: Option<EnergyModel>) -> Self {
+        let llcs = &kernel.topology.llcs;
+        Self {
+            entities: Vec::new(),
+            cfs: (0..kernel.topology.nr_cpus).map(|_| CfsRq::default()).collect(),
+            features: Features {
+                place_lag: kernel.params.place_lag,
+                run_to_parity: kernel.params.run_to_parity,
+                tick: kernel.params.tick(),
+                base_slice: kernel.params.base_slice_on(kernel.topology.online.weight()),
+            },
+            balance: BalanceState::new(kernel),
+            idle_cores: vec![true; llcs.len()],
+            nr_idle_scan: llcs.iter().map(|llc| llc.cpus.len() as u32).collect(),
+            energy,
+            overutilized: false,
+            uclamp_used: false,
+        }
+    }
+
+    /// The task as this class sees it.
+    pub fn entity(&self, task: TaskId) -> &SchedEntity {
+        &self.entities[task.index()]
+    }
+
+    /// The queue of `cpu`.
+    pub fn queue(&self, cpu: CpuId) -> &CfsRq {
+        &self.cfs[cpu.index()]
+    }
+
+    /// Takes over a changed weight, slice or policy of a task that is not queued (`reweight_entity`).
+    pub fn reweight(&mut self, kernel: &Kernel, task: TaskId) {
+        let from = kernel.task(task);
+        self.uclamp_used |= from.scheduling.util_min.is_some() || from.scheduling.util_max.is_some();
+        let entity = &mut self.entities[task.index()];
+        if entity.weight != from.weight && from.weight != 0 {
+            if entity.avg.is_attached() {
+                let queue = &mut self.cfs[from.cpu.index()].avg;
+                queue.reweight_entity(&mut entity.avg, u64::from(entity.weight), u64::from(from.weight));
+            }
+            entity.vlag = entity.vlag * i64::from(entity.weight) / i64::from(from.weight);
+            entity.weight = from.weight;
+        }
+        entity.idle = from.idle_policy;
+        if let Policy::Other { slice, .. } = from.scheduling.policy {
+            entity.custom_slice = slice.is_some();
+            entity.slice = slice.unwrap_or(self.features.base_slice);
+        }
+    }
+
+    /// A task leaves the class for ever or for another one: its load goes with it (`detach_task_cfs_rq`).
+    pub fn detach(&mut self, kernel: &mut Kernel, task: TaskId) {
+        let cpu = kernel.task(task).cpu;
+        if self.entities[task.index()].avg.is_attached() {
+            self.update_load_avg(kernel, cpu, None);
+            let entity = &mut self.entities[task.index()];
+            self.cfs[cpu.index()].avg.remove_entity(&mut entity.avg, u64::from(entity.weight));
+        }
+    }
+
+    /// The core of `cpu` may have become idle (`update_idle_core`).
+    pub fn update_idle_core(&mut self, kernel: &Kernel, cpu: CpuId) {
+        if kernel.topology.smt_active && kernel.is_core_idle(cpu) {
+            self.idle_cores[kernel.topology.llc_of[cpu.index()] as usize] = true;
+        }
+    }
+
+    /// Accounts the running entity up to now (`update_curr`); reschedules when its request is used up.
+    pub fn update_curr(&mut self, kernel: &mut Kernel, cpu: CpuId) {
+        let cfs = &mut self.cfs[cpu.index()];
+        let Some(curr) = cfs.curr else { return };
+        let entity = &mut self.entities[curr.index()];
+        let delta = kernel.now - entity.exec_start;
+        if delta == 0 {
+            return;
+        }
+        entity.exec_start = kernel.now;
+        entity.sum_exec_runtime += delta;
+        entity.vruntime += entity.calc_delta_fair(delta);
+        let used_up = cfs.update_deadline(&mut self.entities, curr, self.features.base_slice);
+        if cfs.nr_queued == 1 {
+            return;
+        }
+        if used_up || self.did_preempt_short(cpu, curr) {
+            kernel.resched_curr(cpu);
+        }
+    }
+
+    /// A shorter slice took away the protection of the current one, which has run past its due.
+    fn did_preempt_short(&self, cpu: CpuId, curr: TaskId) -> bool {
+        !self.entities[curr.index()].protect_slice() && !self.cfs[cpu.index()].eligible(&self.entities, curr)
+    }
+
+    /// `do_preempt_short`: `task` asks for a shorter slice than `curr` and is owed service.
+    fn do_preempt_short(&self, cpu: CpuId, task: TaskId, curr: TaskId) -> bool {
+        let cfs = &self.cfs[cpu.index()];
+        let (woken, running) = (&self.entities[task.index()], &self.entities[curr.index()]);
+        woken.slice < running.slice
+            && cfs.eligible(&self.entities, task)
+            && (woken.deadline < running.deadline || !cfs.eligible(&self.entities, curr))
+    }
+
+    /// Brings the load of `cpu`, and of `task` on it, to now (`update_load_avg`).
+    fn update_load_avg(&mut self, kernel: &mut Kernel, cpu: CpuId, task: Option<TaskId>) {
+        kernel.update_rq_clock(cpu);
+        let now = kernel.rq(cpu).clock.now();
+        let cfs = &mut self.cfs[cpu.index()];
+        if let Some(task) = task {
+            let entity = &mut self.entities[task.index()];
+            let activity = match (entity.on_rq, entity.sched_delayed) {
+                (false, _) => Activity::Blocked,
+                (true, true) => Activity::Delayed,
+                (true, false) if cfs.curr == Some(task) => Activity::Running,
+                (true, false) => Activity::Queued,
+            };
+            if entity.avg.is_attached() {
+                entity.avg.update_load_avg_se(now, u64::from(entity.weight), activity);
+            }
+        }
+        let running = cfs.curr.is_some();
+        if cfs.avg.update_load_avg_cfs_rq(now, cfs.load_weight, u64::from(cfs.nr_runnable), running) {
+            kernel.cpufreq_update_util(cpu);
+        }
+    }
+
+    /// Adds `task`, about to be queued on `cpu`, to the load there (`attach_entity_load_avg`).
+    fn attach_entity_load_avg(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
+        let entity = &mut self.entities[task.index()];
+        if entity.avg.is_attached() {
+            return;
+        }
+        self.cfs[cpu.index()].avg.attach_entity(&mut entity.avg, u64::from(entity.weight));
+        kernel.cpufreq_update_util(cpu);
+    }
+
+    fn enqueue_entity(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId, initial: bool) {
+        self.update_curr(kernel, cpu);
+        self.update_load_avg(kernel, cpu, Some(task));
+        self.attach_entity_load_avg(kernel, cpu, task);
+        let cfs = &mut self.cfs[cpu.index()];
+        cfs.place_entity(&mut self.entities, task, initial, self.features);
+        cfs.enqueue(&mut self.entities, task);
+        cfs.list_add(&mut self.entities, task);
+        let entity = &mut self.entities[task.index()];
+        entity.on_rq = true;
+        cfs.load_weight += u64::from(entity.weight);
+        cfs.nr_queued += 1;
+    }
+
+    /// Takes an entity off for good; its load is up to date.
+    fn dequeue_entity(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId, sleep: bool) {
+        self.update_load_avg(kernel, cpu, Some(task));
+        let cfs = &mut self.cfs[cpu.index()];
+        cfs.update_entity_lag(&mut self.entities, task, self.features.tick);
+        // The timeline finds an entity by its deadline: out of it first, then change the deadline.
+        if cfs.curr != Some(task) {
+            cfs.dequeue(&mut self.entities, task);
+        }
+        cfs.list_del(&mut self.entities, task);
+        let entity = &mut self.entities[task.index()];
+        if !sleep {
+            entity.deadline -= entity.vruntime;
+            entity.rel_deadline = true;
+        }
+        entity.on_rq = false;
+        cfs.load_weight -= u64::from(entity.weight);
+        cfs.nr_queued -= 1;
+        if entity.sched_delayed {
+            // DELAY_ZERO: what it still was owed lapsed while it slept.
+            entity.sched_delayed = false;
+            entity.vlag = entity.vlag.min(0);
+        } else {
+            cfs.nr_runnable -= 1;
+            cfs.nr_idle_policy -= u32::from(entity.idle);
+        }
+    }
+
+    /// A picked entity turns out to sleep: it has paid its debt and leaves now.
+    fn finish_delayed_dequeue(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
+        self.dequeue_entity(kernel, cpu, task, true);
+        kernel.sub_nr_running(cpu, 1);
+    }
+
+    fn set_delayed(&mut self, cpu: CpuId, task: TaskId) {
+        let entity = &mut self.entities[task.index()];
+        entity.sched_delayed = true;
+        let cfs = &mut self.cfs[cpu.index()];
+        cfs.nr_runnable -= 1;
+        cfs.nr_idle_policy -= u32::from(entity.idle);
+    }
+}
+
+impl SchedClass for Fair {
+    fn task_new(&mut self, kernel: &Kernel, task: TaskId) {
+        let from = kernel.task(task);
+        let slice = match from.scheduling.policy {
+            Policy::Other { slice, .. } => slice,
+            _ => None,
+        };
+        // A fixed mixing function spreads the tree's priorities; any would do, this one needs no generator.
+        let heap = (task.0 ^ 0x5bd1_e995).wrapping_mul(0x9e37_79b1);
+        let weight = from.weight.max(1);
+        let mut entity = SchedEntity::new(weight, slice, self.features.base_slice, heap ^ (heap >> 15));
+        entity.avg = SchedAvg::of_new_task(u64::from(weight));
+        entity.idle = from.idle_policy;
+        self.uclamp_used |= from.scheduling.util_min.is_some() || from.scheduling.util_max.is_some();
+        debug_assert_eq!(self.entities.len(), task.index(), "tasks are created in order");
+        self.entities.push(entity);
+    }
+
+    fn select_task_rq(&mut self, kernel: &mut Kernel, task: TaskId, this_cpu: CpuId, wake: Wake) -> CpuId {
+        self.select_task_rq_fair(kernel, task, this_cpu, wake)
+    }
+
+    fn enqueue_task(&mut self, kernel: &mut Kernel, task: TaskId, why: Enqueue) {
+        let cpu = kernel.task(task).cpu;
+        let initial = why == Enqueue::New;
+        if initial {
+            let rq = kernel.rq(cpu);
+            let capacity = u64::from(rq.capacity_orig);
+            let entity = &mut self.entities[task.index()];
+            let util = post_init_entity_util_avg(&self.cfs[cpu.index()].avg, u64::from(entity.weight), capacity, 0);
+            entity.avg.start_with_util(util);
+        }
+        self.enqueue_entity(kernel, cpu, task, initial);
+        let cfs = &mut self.cfs[cpu.index()];
+        let entity = &self.entities[task.index()];
+        cfs.avg.util_est_enqueue(&entity.avg);
+        cfs.nr_runnable += 1;
+        cfs.nr_idle_policy += u32::from(entity.idle);
+        kernel.add_nr_running(cpu, 1);
+        kernel.cpufreq_update_util(cpu);
+        if !initial {
+            self.check_update_overutilized_status(kernel, cpu);
+        }
+    }
+
+    fn dequeue_task(&mut self, kernel: &mut Kernel, task: TaskId, why: Dequeue) -> bool {
+        let cpu = kernel.task(task).cpu;
+        self.update_curr(kernel, cpu);
+        self.update_load_avg(kernel, cpu, Some(task));
+        let cfs = &mut self.cfs[cpu.index()];
+        let entity = &mut self.entities[task.index()];
+        if !entity.sched_delayed {
+            cfs.avg.util_est_dequeue(&entity.avg);
+        }
+        if why == Dequeue::Sleep {
+            entity.avg.util_est_update(u64::from(kernel.rq(cpu).capacity_orig));
+            if kernel.params.delay_dequeue && !cfs.eligible(&self.entities, task) {
+                self.set_delayed(cpu, task);
+                return false;
+            }
+        }
+        self.dequeue_entity(kernel, cpu, task, why != Dequeue::Save);
+        kernel.sub_nr_running(cpu, 1);
+        true
+    }
+
+    fn requeue_delayed(&mut self, kernel: &mut Kernel, task: TaskId) -> bool {
+        if !self.entities[task.index()].sched_delayed {
+            return false;
+        }
+        let cpu = kernel.task(task).cpu;
+        self.update_curr(kernel, cpu);
+        let cfs = &mut self.cfs[cpu.index()];
+        cfs.avg.util_est_enqueue(&self.entities[task.index()].avg);
+        cfs.update_entity_lag(&mut self.entities, task, self.features.tick);
+        if self.entities[task.index()].vlag > 0 {
+            // DELAY_ZERO: it is owed something only because others ran on; it starts at zero lag instead.
+            let queued = cfs.curr != Some(task);
+            if queued {
+                cfs.dequeue(&mut self.entities, task);
+            }
+            self.entities[task.index()].vlag = 0;
+            self.entities[task.index()].on_rq = false;
+            cfs.place_entity(&mut self.entities, task, false, self.features);
+            self.entities[task.index()].on_rq = true;
+            if queued {
+                cfs.enqueue(&mut self.entities, task);
+            }
+        }
+        self.update_load_avg(kernel, cpu, Some(task));
+        let entity = &mut self.entities[task.index()];
+        entity.sched_delayed = false;
+        let cfs = &mut self.cfs[cpu.index()];
+        cfs.nr_runnable += 1;
+        cfs.nr_idle_policy += u32::from(entity.idle);
+        true
+    }
+
+    fn wakeup_preempt(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
+        let Some(curr) = self.cfs[cpu.index()].curr else { return };
+        if curr == task || kernel.rq(cpu).need_resched || !kernel.params.wakeup_preemption {
+            return;
+        }
+        let (running_idle, woken_idle) = (self.entities[curr.index()].idle, self.entities[task.index()].idle);
+        if running_idle != woken_idle {
+            if running_idle {
+                self.entities[curr.index()].cancel_protect_slice();
+                kernel.resched_curr(cpu);
+            }
+            return;
+        }
+        if kernel.task(task).batch {
+            return;
+        }
+        self.update_curr(kernel, cpu);
+        if self.do_preempt_short(cpu, task, curr) {
+            self.entities[curr.index()].cancel_protect_slice();
+        }
+        if self.cfs[cpu.index()].pick_eevdf(&self.entities, self.features.run_to_parity) == Some(task) {
+            kernel.resched_curr(cpu);
+        }
+    }
+
+    fn migrate_task_rq(&mut self, kernel: &mut Kernel, task: TaskId, _cpu: CpuId) {
+        self.detach(kernel, task);
+        // It is no longer cache-hot.
+        self.entities[task.index()].exec_start = 0;
+    }
+
+    fn balance(&mut self, kernel: &mut Kernel, cpu: CpuId) -> bool {
+        self.sched_balance_newidle(kernel, cpu)
+    }
+
+    fn yield_task(&mut self, kernel: &mut Kernel, cpu: CpuId) {
+        if kernel.rq(cpu).nr_running == 1 {
+            return;
+        }
+        self.update_curr(kernel, cpu);
+        let cfs = &mut self.cfs[cpu.index()];
+        if let Some(curr) = cfs.curr
+            && cfs.eligible(&self.entities, curr)
+        {
+            let entity = &mut self.entities[curr.index()];
+            entity.vruntime = entity.deadline;
+            cfs.update_deadline(&mut self.entities, curr, self.features.base_slice);
+        }
+    }
+
+    fn pick_task(&mut self, kernel: &mut Kernel, cpu: CpuId) -> Option<TaskId> {
+        loop {
+            if self.cfs[cpu.index()].nr_queued == 0 {
+                return None;
+            }
+            self.update_curr(kernel, cpu);
+            let picked = self.cfs[cpu.index()].pick_eevdf(&self.entities, self.features.run_to_parity)?;
+            if !self.entities[picked.index()].sched_delayed {
+                return Some(picked);
+            }
+            self.finish_delayed_dequeue(kernel, cpu, picked);
+        }
+    }
+
+    fn put_prev_task(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
+        if self.entities[task.index()].on_rq {
+            self.update_curr(kernel, cpu);
+            self.cfs[cpu.index()].enqueue(&mut self.entities, task);
+            self.update_load_avg(kernel, cpu, Some(task));
+        }
+        self.cfs[cpu.index()].curr = None;
+    }
+
+    fn set_next_task(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
+        self.cfs[cpu.index()].dequeue(&mut self.entities, task);
+        self.update_load_avg(kernel, cpu, Some(task));
+        let entity = &mut self.entities[task.index()];
+        entity.set_protect_slice();
+        entity.exec_start = kernel.now;
+        self.cfs[cpu.index()].curr = Some(task);
+        self.update_misfit_status(kernel, cpu);
+    }
+
+    fn task_tick(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
+        self.update_curr(kernel, cpu);
+        self.update_load_avg(kernel, cpu, Some(task));
+        self.update_misfit_status(kernel, cpu);
+        self.check_update_overutilized_status(kernel, cpu);
+    }
+}
+
+/// Time a queued task has not run; huge if it never ran here.
+fn since_it_ran(entity: &SchedEntity, now: Nanos) -> Nanos {
+    now - entity.exec_start.min(now)
+}

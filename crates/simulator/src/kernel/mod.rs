@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Linux's scheduling: tasks, run queues, classes, balancing, cpufreq, cpuidle, locks.
+//!
+//! Nothing here knows the event queue, programs or energy. `now` is set by the engine before each call; what the
+//! engine must do afterwards (reschedule a CPU, ask a governor) is left in [`Kernel::resched`] and
+//! [`Kernel::cpufreq_updates`].
+//!
+//! - [`core`]: wakeup, schedule, tick, fork: `kernel/sched/core.c`. Start here.
+//! - [`class`]: the hooks of a scheduling class; [`fair`] and [`rt`] are the classes.
+//! - [`topology`]: scheduling domains. [`pelt`]: load tracking. [`cpufreq`], [`cpuidle`]: power policies.
+//! - [`sync`]: locks, barriers, conditions, semaphores.
+
+pub mod class;
+pub mod core;
+pub mod cpufreq;
+pub mod cpuidle;
+pub mod cpumask;
+pub mod fair;
+pub mod params;
+pub mod pelt;
+pub mod rt;
+pub mod sync;
+pub mod task;
+pub mod topology;
+
+use std::collections::VecDeque;
+
+use rand_pcg::Pcg32;
+
+use crate::machine::Machine;
+use crate::units::{CAPACITY_SCALE, CpuId, Nanos, TaskId};
+use cpumask::CpuMask;
+use params::KernelParameters;
+use pelt::{PeltClock, SchedAvg};
+use task::{NICE_0_WEIGHT, Task};
+use topology::Topology;
+
+/// What all scheduling classes share.
+#[derive(Debug)]
+pub struct Kernel {
+    /// The current time.
+    pub now: Nanos,
+    /// Parameters in force.
+    pub params: KernelParameters,
+    /// Scheduling domains.
+    pub topology: Topology,
+    /// All tasks, by [`TaskId`].
+    pub tasks: Vec<Task>,
+    /// Run queues, by [`CpuId`].
+    pub rqs: Vec<Rq>,
+    /// CPUs whose idle thread runs and which have nothing queued.
+    pub idle: CpuMask,
+    /// Total number of tasks queued beyond the first of each CPU; 0: nothing to balance (`rd->overloaded`).
+    pub overloaded: CpuMask,
+    /// CPUs that must call `schedule`.
+    pub resched: VecDeque<CpuId>,
+    /// Whether a governor wants scheduler updates; off, `cpufreq_updates` stays empty.
+    pub cpufreq_hook: bool,
+    /// CPUs whose utilisation changed (`cpufreq_update_util`).
+    pub cpufreq_updates: Vec<CpuId>,
+    /// Running tasks to be moved, from one CPU to another (`stop_one_cpu_nowait` of active balance).
+    pub active_balance: Vec<(CpuId, CpuId)>,
+    /// Number of times each task was moved while not running, since the engine last looked.
+    pub migrated: Vec<TaskId>,
+    /// Real-time tasks have run: the period timer of throttling shall be armed.
+    pub rt_active: bool,
+    /// Random choices of the kernel itself (`sched_rng`).
+    pub rng: Pcg32,
+}
+
+/// A CPU's run queue (`struct rq`): what does not belong to one class.
+#[derive(Debug)]
+pub struct Rq {
+    /// The running task; `None`: the idle thread.
+    pub curr: Option<TaskId>,
+    /// Runnable tasks of all classes, the running one included, delayed ones too.
+    pub nr_running: u32,
+    /// `TIF_NEED_RESCHED`.
+    pub need_resched: bool,
+    /// Capacity at the highest OPP (`arch_scale_cpu_capacity`).
+    pub capacity_orig: u32,
+    /// What real-time tasks leave of it (`cpu_capacity`).
+    pub capacity: u32,
+    /// Highest capacity that the frequency limits allow (`get_actual_cpu_capacity`).
+    pub capacity_limit: u32,
+    /// Current clock of the highest, 0..=1024 (`arch_scale_freq_capacity`).
+    pub freq_scale: u32,
+    /// The clock that PELT runs on.
+    pub clock: PeltClock,
+    /// When `clock` was last advanced.
+    pub clock_updated: Nanos,
+    /// Load of real-time tasks.
+    pub avg_rt: SchedAvg,
+    /// When it became idle; `None` while busy.
+    pub idle_stamp: Option<Nanos>,
+    /// Mean idle period (`avg_idle`).
+    pub avg_idle: Nanos,
+    /// Exit latency of the idle state it is in.
+    pub exit_latency: Nanos,
+}
+
+impl Kernel {
+    /// The kernel of `machine`, with no task yet.
+    pub fn new(machine: &Machine, params: KernelParameters, rng: Pcg32) -> Self {
+        let topology = Topology::of(machine);
+        let rqs = machine.cpus.iter().map(|cpu| Rq::new(machine, cpu, &params)).collect();
+        Self {
+            now: 0,
+            idle: topology.online.clone(),
+            overloaded: CpuMask::empty(topology.nr_cpus),
+            tasks: Vec::new(),
+            resched: VecDeque::new(),
+            cpufreq_hook: false,
+            cpufreq_updates: Vec::new(),
+            active_balance: Vec::new(),
+            migrated: Vec::new(),
+            rt_active: false,
+            rng,
+            params,
+            topology,
+            rqs,
+        }
+    }
+
+    /// The task `id`.
+    #[inline]
+    pub fn task(&self, id: TaskId) -> &Task {
+        &self.tasks[id.index()]
+    }
+
+    /// The task `id`, to change.
+    #[inline]
+    pub fn task_mut(&mut self, id: TaskId) -> &mut Task {
+        &mut self.tasks[id.index()]
+    }
+
+    /// The run queue of `cpu`.
+    #[inline]
+    pub fn rq(&self, cpu: CpuId) -> &Rq {
+        &self.rqs[cpu.index()]
+    }
+
+    /// The run queue of `cpu`, to change.
+    #[inline]
+    pub fn rq_mut(&mut self, cpu: CpuId) -> &mut Rq {
+        &mut self.rqs[cpu.index()]
+    }
+
+    /// `resched_curr`: `cpu` shall call `schedule` before time goes on.
+    #[inline]
+    pub fn resched_curr(&mut self, cpu: CpuId) {
+        let rq = &mut self.rqs[cpu.index()];
+        if !rq.need_resched {
+            rq.need_resched = true;
+            self.resched.push_back(cpu);
+        }
+    }
+
+    /// `cpufreq_update_util`: tells the governor that `cpu`'s utilisation may have changed.
+    #[inline]
+    pub fn cpufreq_update_util(&mut self, cpu: CpuId) {
+        if self.cpufreq_hook {
+            self.cpufreq_updates.push(cpu);
+        }
+    }
+
+    /// `add_nr_running`.
+    #[inline]
+    pub fn add_nr_running(&mut self, cpu: CpuId, count: u32) {
+        let rq = &mut self.rqs[cpu.index()];
+        rq.nr_running += count;
+        if rq.nr_running >= 2 {
+            self.overloaded.set(cpu);
+        }
+        self.idle.clear(cpu);
+    }
+
+    /// `sub_nr_running`.
+    #[inline]
+    pub fn sub_nr_running(&mut self, cpu: CpuId, count: u32) {
+        let rq = &mut self.rqs[cpu.index()];
+        rq.nr_running -= count;
+        if rq.nr_running < 2 {
+            self.overloaded.clear(cpu);
+        }
+        if rq.nr_running == 0 && rq.curr.is_none() {
+            self.idle.set(cpu);
+        }
+    }
+
+    /// `available_idle_cpu`: the idle thread runs there and nothing is queued.
+    #[inline]
+    pub fn idle_cpu(&self, cpu: CpuId) -> bool {
+        self.idle.test(cpu)
+    }
+
+    /// `is_core_idle`: all siblings other than `cpu` are idle.
+    pub fn is_core_idle(&self, cpu: CpuId) -> bool {
+        self.topology.smt[cpu.index()].iter().all(|sibling| *sibling == cpu || self.idle_cpu(*sibling))
+    }
+
+    /// `cpus_share_cache`.
+    #[inline]
+    pub fn cpus_share_cache(&self, a: CpuId, b: CpuId) -> bool {
+        self.topology.llc_of[a.index()] == self.topology.llc_of[b.index()]
+    }
+
+    /// Brings the load of real-time tasks on `cpu` to now (`update_rt_rq_load_avg`), and with it what they leave to
+    /// others (`scale_rt_capacity`).
+    pub fn update_rt_load_avg(&mut self, cpu: CpuId, running: bool) {
+        if !self.rt_active {
+            return;
+        }
+        self.update_rq_clock(cpu);
+        let rq = &mut self.rqs[cpu.index()];
+        rq.avg_rt.update_class_load_avg(rq.clock.now(), running);
+        let used = rq.avg_rt.util_avg.min(u64::from(rq.capacity_orig)) as u32;
+        rq.capacity = (rq.capacity_orig - used).max(1);
+    }
+
+    /// Brings the PELT clock of `cpu` to now (`update_rq_clock`).
+    #[inline]
+    pub fn update_rq_clock(&mut self, cpu: CpuId) {
+        let now = self.now;
+        let rq = &mut self.rqs[cpu.index()];
+        if rq.clock_updated == now {
+            return;
+        }
+        let delta = now - rq.clock_updated;
+        rq.clock_updated = now;
+        rq.clock.update(delta, u64::from(rq.capacity_orig), u64::from(rq.freq_scale), rq.curr.is_none());
+    }
+}
+
+impl Rq {
+    fn new(machine: &Machine, cpu: &crate::machine::Cpu, params: &KernelParameters) -> Self {
+        let domain = &machine.performance_domains[cpu.performance_domain.index()];
+        let (top, limit) = (domain.opps[domain.opps.len() - 1].khz, domain.opps[domain.max_opp].khz);
+        let capacity = if params.capacity_aware { cpu.capacity } else { CAPACITY_SCALE as u32 };
+        Self {
+            curr: None,
+            nr_running: 0,
+            need_resched: false,
+            capacity_orig: capacity,
+            capacity,
+            capacity_limit: (u64::from(capacity) * u64::from(limit) / u64::from(top)) as u32,
+            freq_scale: CAPACITY_SCALE as u32,
+            clock: PeltClock::default(),
+            clock_updated: 0,
+            avg_rt: SchedAvg::default(),
+            idle_stamp: Some(0),
+            avg_idle: 2 * params.migration_cost,
+            exit_latency: 0,
+        }
+    }
+}
+
+/// `calc_delta_fair`: real time as virtual time of an entity with this weight.
+#[inline]
+pub(crate) fn calc_delta_fair(delta: Nanos, weight: u32) -> i64 {
+    if u64::from(weight) == NICE_0_WEIGHT {
+        return delta as i64;
+    }
+    (u128::from(delta) * u128::from(NICE_0_WEIGHT) / u128::from(weight)) as i64
+}

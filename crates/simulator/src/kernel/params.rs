@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Kernel parameters that a run may set (`--set KEY=VALUE`).
+
+use crate::input::valid_names;
+use crate::units::{MSEC, Nanos, SEC, USEC};
+
+/// Parameters of the kernel model; the default is Linux 6.12 as Debian configures it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KernelParameters {
+    /// Ticks per second (`CONFIG_HZ`).
+    pub hz: u64,
+    /// `sched_base_slice`; `None`: 0.75 ms × (1 + log2(min(CPUs, 8))), as the kernel scales it.
+    pub base_slice: Option<Nanos>,
+    /// `RUN_TO_PARITY`: a task runs out its slice unless a shorter one preempts.
+    pub run_to_parity: bool,
+    /// `WAKEUP_PREEMPTION`.
+    pub wakeup_preemption: bool,
+    /// `DELAY_DEQUEUE`.
+    pub delay_dequeue: bool,
+    /// `PLACE_LAG`.
+    pub place_lag: bool,
+    /// Energy-aware placement where the machine is asymmetric and the governor is schedutil.
+    pub energy_aware: bool,
+    /// Capacity awareness: off, all CPUs count as equally fast (kernels before 4.7 on most machines).
+    pub capacity_aware: bool,
+    /// Periodic and new-idle load balancing.
+    pub load_balance: bool,
+    /// `sched_rt_runtime_us` of `sched_rt_period_us`; `None`: no throttling.
+    pub rt_runtime: Option<Nanos>,
+    /// `sched_rt_period_us`.
+    pub rt_period: Nanos,
+    /// `sched_rr_timeslice_ms`.
+    pub rr_timeslice: Nanos,
+    /// `sched_migration_cost_ns`: a task that ran more recently counts as cache-hot.
+    pub migration_cost: Nanos,
+    /// `sched_nr_migrate`: most tasks one balancing pass looks at.
+    pub nr_migrate: u32,
+    /// Whether an idle CPU's states are chosen by the menu governor; off, it stays in the first state.
+    pub cpuidle: bool,
+}
+
+impl Default for KernelParameters {
+    fn default() -> Self {
+        Self {
+            hz: 250,
+            base_slice: None,
+            run_to_parity: true,
+            wakeup_preemption: true,
+            delay_dequeue: true,
+            place_lag: true,
+            energy_aware: true,
+            capacity_aware: true,
+            load_balance: true,
+            rt_runtime: Some(950 * MSEC),
+            rt_period: SEC,
+            rr_timeslice: 100 * MSEC,
+            migration_cost: 500 * USEC,
+            nr_migrate: 32,
+            cpuidle: true,
+        }
+    }
+}
+
+/// A parameter that cannot be set as asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SettingError {
+    /// There is no such parameter.
+    #[error("unknown setting `{key}`; {valid}")]
+    Unknown {
+        /// As written.
+        key: String,
+        /// The valid names, the nearest first.
+        valid: String,
+    },
+    /// The value is not one of the parameter's.
+    #[error("`{value}` is no value of `{key}`: expected {expected}")]
+    Value {
+        /// The parameter.
+        key: String,
+        /// As written.
+        value: String,
+        /// Range and unit.
+        expected: &'static str,
+    },
+}
+
+/// Names, units and meaning of all parameters, for help texts.
+pub const KEYS: [(&str, &str); 14] = [
+    ("hz", "ticks per second, 24..=10000 (250)"),
+    ("base_slice_us", "fair slice in microseconds, 100..=1000000 (0.75 ms × (1 + log2(CPUs)), CPUs capped at 8)"),
+    ("run_to_parity", "true or false (true): a task runs out its slice"),
+    ("wakeup_preemption", "true or false (true): a woken task may preempt"),
+    ("delay_dequeue", "true or false (true): a task that owes service stays queued while it sleeps"),
+    ("place_lag", "true or false (true): a task keeps its lag over sleep"),
+    ("energy_aware", "true or false (true): energy-aware placement on asymmetric machines under schedutil"),
+    ("capacity_aware", "true or false (true): the scheduler knows that CPUs differ in capacity"),
+    ("load_balance", "true or false (true): periodic and new-idle balancing"),
+    ("rt_runtime_us", "real-time budget per period in microseconds, -1 or 0..=rt_period_us (950000)"),
+    ("rt_period_us", "real-time period in microseconds, 1..=1000000000 (1000000)"),
+    ("rr_timeslice_ms", "SCHED_RR slice in milliseconds, 1..=10000 (100)"),
+    ("migration_cost_us", "cache hotness in microseconds, 0..=1000000 (500)"),
+    ("cpuidle", "true or false (true): deeper idle states than the first are used"),
+];
+
+impl KernelParameters {
+    /// Names of all parameters.
+    pub fn keys() -> Vec<&'static str> {
+        KEYS.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// Sets one parameter from text.
+    ///
+    /// # Errors
+    /// An unknown name, or a value outside the range that [`KEYS`] gives.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), SettingError> {
+        let Some((_, expected)) = KEYS.iter().find(|(name, _)| *name == key) else {
+            return Err(SettingError::Unknown { key: key.to_owned(), valid: valid_names(key, &Self::keys()) });
+        };
+        let wrong = || SettingError::Value { key: key.to_owned(), value: value.to_owned(), expected };
+        let flag = || value.parse::<bool>().map_err(|_| wrong());
+        let number =
+            |low: i64, high: i64| value.parse::<i64>().ok().filter(|n| (low..=high).contains(n)).ok_or_else(wrong);
+        match key {
+            "hz" => self.hz = number(24, 10_000)? as u64,
+            "base_slice_us" => self.base_slice = Some(number(100, 1_000_000)? as Nanos * USEC),
+            "run_to_parity" => self.run_to_parity = flag()?,
+            "wakeup_preemption" => self.wakeup_preemption = flag()?,
+            "delay_dequeue" => self.delay_dequeue = flag()?,
+            "place_lag" => self.place_lag = flag()?,
+            "energy_aware" => self.energy_aware = flag()?,
+            "capacity_aware" => self.capacity_aware = flag()?,
+            "load_balance" => self.load_balance = flag()?,
+            "rt_runtime_us" => {
+                let runtime = number(-1, (self.rt_period / USEC) as i64)?;
+                self.rt_runtime = u64::try_from(runtime).ok().map(|runtime| runtime * USEC);
+            }
+            "rt_period_us" => self.rt_period = number(1, 1_000_000_000)? as Nanos * USEC,
+            "rr_timeslice_ms" => self.rr_timeslice = number(1, 10_000)? as Nanos * MSEC,
+            "migration_cost_us" => self.migration_cost = number(0, 1_000_000)? as Nanos * USEC,
+            "cpuidle" => self.cpuidle = flag()?,
+            _ => return Err(wrong()),
+        }
+        Ok(())
+    }
+
+    /// Length of a tick.
+    pub fn tick(&self) -> Nanos {
+        SEC / self.hz
+    }
+
+    /// `sched_base_slice` on a machine with so many online CPUs (`update_sysctl`, logarithmic scaling).
+    pub fn base_slice_on(&self, cpus: usize) -> Nanos {
+        let factor = 1 + u64::from(cpus.clamp(1, 8).ilog2());
+        self.base_slice.unwrap_or(750 * USEC * factor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_base_slice_grows_with_the_logarithm_of_the_cpus() {
+        let parameters = KernelParameters::default();
+        let slices = [1, 2, 4, 8, 64].map(|cpus| parameters.base_slice_on(cpus) / USEC);
+        assert_eq!(slices, [750, 1500, 2250, 3000, 3000]);
+    }
+
+    #[test]
+    fn every_key_can_be_set_and_wrong_ones_are_named() {
+        let mut parameters = KernelParameters::default();
+        for (key, help) in KEYS {
+            let value = if help.starts_with("true") { "false" } else { "200" };
+            parameters.set(key, value).unwrap();
+        }
+        assert_eq!((parameters.hz, parameters.base_slice, parameters.cpuidle), (200, Some(200 * USEC), false));
+        let unknown = parameters.set("base_slice", "1").unwrap_err().to_string();
+        assert!(unknown.contains("did you mean `base_slice_us`?"), "{unknown}");
+        assert!(parameters.set("hz", "0").is_err());
+        assert!(parameters.set("cpuidle", "maybe").is_err());
+    }
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Locks, conditions, barriers, semaphores: who holds, who waits, who goes next. No time, no CPUs.
+//!
+//! As futexes do it: a release wakes the first sleeper, which tries again once it runs, so a thread that comes by in
+//! between may be faster (no hand-over). Threads that spin take a released lock at once. Left out: priority inheritance,
+//! robust and process-shared mutexes, the cost of the system calls.
+
+use std::collections::VecDeque;
+
+use crate::units::TaskId;
+use crate::workload::Objects;
+
+/// All synchronisation objects of a run.
+#[derive(Debug, Default)]
+pub struct SyncObjects {
+    mutexes: Vec<Mutex>,
+    conditions: Vec<VecDeque<TaskId>>,
+    barriers: Vec<Barrier>,
+    semaphores: Vec<Semaphore>,
+    /// Per kind of thread: who is suspended.
+    suspended: Vec<VecDeque<TaskId>>,
+}
+
+#[derive(Debug, Default)]
+struct Mutex {
+    owner: Option<TaskId>,
+    waiters: VecDeque<TaskId>,
+}
+
+#[derive(Debug, Default)]
+struct Barrier {
+    parties: u32,
+    arrived: Vec<TaskId>,
+}
+
+#[derive(Debug, Default)]
+struct Semaphore {
+    count: u64,
+    waiters: VecDeque<TaskId>,
+}
+
+/// What a task waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WaitsFor {
+    /// A mutex.
+    Mutex(u32),
+    /// A condition variable.
+    Condition(u32),
+    /// A barrier.
+    Barrier(u32),
+    /// A semaphore.
+    Semaphore(u32),
+    /// A `resume`.
+    Resume,
+    /// The other participants of a parallel loop.
+    Loop(u32),
+    /// The end of the threads it forked.
+    Children,
+}
+
+impl SyncObjects {
+    /// The objects of a workload with so many kinds of threads.
+    pub fn new(objects: &Objects, kinds: usize) -> Self {
+        let fill = |count: usize| (0..count).map(|_| VecDeque::new()).collect();
+        Self {
+            mutexes: objects.mutexes.iter().map(|_| Mutex::default()).collect(),
+            conditions: fill(objects.conditions.len()),
+            barriers: objects
+                .barriers
+                .iter()
+                .map(|(_, parties)| Barrier { parties: *parties, ..Barrier::default() })
+                .collect(),
+            semaphores: objects.semaphores.iter().map(|_| Semaphore::default()).collect(),
+            suspended: fill(kinds),
+        }
+    }
+
+    /// Takes a free mutex, or one that is its own already (the file locks it twice; glibc's default mutex would deadlock,
+    /// and so does this: `false`).
+    pub fn try_lock(&mut self, mutex: u32, task: TaskId) -> bool {
+        let mutex = &mut self.mutexes[mutex as usize];
+        if mutex.owner.is_some() {
+            return false;
+        }
+        mutex.owner = Some(task);
+        true
+    }
+
+    /// Queues a task that could not lock; [`SyncObjects::leave_mutex`] takes it out again.
+    pub fn wait_for_mutex(&mut self, mutex: u32, task: TaskId) {
+        self.mutexes[mutex as usize].waiters.push_back(task);
+    }
+
+    /// No longer waits: it was woken, or took the lock while spinning.
+    pub fn leave_mutex(&mut self, mutex: u32, task: TaskId) {
+        self.mutexes[mutex as usize].waiters.retain(|waiter| *waiter != task);
+    }
+
+    /// Releases a mutex. Unlocking what another holds, or nobody, does nothing.
+    pub fn unlock(&mut self, mutex: u32, task: TaskId) {
+        let mutex = &mut self.mutexes[mutex as usize];
+        if mutex.owner == Some(task) {
+            mutex.owner = None;
+        }
+    }
+
+    /// Who waits for a mutex, first come first.
+    pub fn waiters(&self, mutex: u32) -> &VecDeque<TaskId> {
+        &self.mutexes[mutex as usize].waiters
+    }
+
+    /// Who holds a mutex.
+    pub fn owner(&self, mutex: u32) -> Option<TaskId> {
+        self.mutexes[mutex as usize].owner
+    }
+
+    /// Whether a mutex can be had.
+    pub fn is_free(&self, mutex: u32) -> bool {
+        self.mutexes[mutex as usize].owner.is_none()
+    }
+
+    /// Waits for a condition.
+    pub fn wait_for_condition(&mut self, condition: u32, task: TaskId) {
+        self.conditions[condition as usize].push_back(task);
+    }
+
+    /// The first task that waits for a condition.
+    pub fn signal(&mut self, condition: u32) -> Option<TaskId> {
+        self.conditions[condition as usize].pop_front()
+    }
+
+    /// All tasks that wait for a condition.
+    pub fn broadcast(&mut self, condition: u32) -> VecDeque<TaskId> {
+        std::mem::take(&mut self.conditions[condition as usize])
+    }
+
+    /// Arrives at a barrier; the others if it was the last.
+    pub fn arrive(&mut self, barrier: u32, task: TaskId) -> Option<Vec<TaskId>> {
+        let barrier = &mut self.barriers[barrier as usize];
+        barrier.arrived.push(task);
+        if (barrier.arrived.len() as u32) < barrier.parties {
+            return None;
+        }
+        barrier.arrived.pop();
+        Some(std::mem::take(&mut barrier.arrived))
+    }
+
+    /// How many have arrived at a barrier, of how many.
+    pub fn arrivals(&self, barrier: u32) -> (usize, u32) {
+        let barrier = &self.barriers[barrier as usize];
+        (barrier.arrived.len(), barrier.parties)
+    }
+
+    /// Takes one from a semaphore, or queues the task.
+    pub fn sem_wait(&mut self, semaphore: u32, task: TaskId) -> bool {
+        let semaphore = &mut self.semaphores[semaphore as usize];
+        if semaphore.count > 0 {
+            semaphore.count -= 1;
+            return true;
+        }
+        semaphore.waiters.push_back(task);
+        false
+    }
+
+    /// Posts a semaphore: the first waiter has it now, or the count grows.
+    pub fn sem_post(&mut self, semaphore: u32) -> Option<TaskId> {
+        let semaphore = &mut self.semaphores[semaphore as usize];
+        let waiter = semaphore.waiters.pop_front();
+        semaphore.count += u64::from(waiter.is_none());
+        waiter
+    }
+
+    /// Suspends a thread of kind `kind`.
+    pub fn suspend(&mut self, kind: u32, task: TaskId) {
+        self.suspended[kind as usize].push_back(task);
+    }
+
+    /// All suspended threads of a kind.
+    pub fn resume(&mut self, kind: u32) -> VecDeque<TaskId> {
+        std::mem::take(&mut self.suspended[kind as usize])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn objects() -> SyncObjects {
+        let names = |name: &str| vec![name.to_owned()];
+        let objects = Objects {
+            mutexes: names("m"),
+            conditions: names("c"),
+            barriers: vec![("b".to_owned(), 2)],
+            semaphores: names("s"),
+            timers: Vec::new(),
+        };
+        SyncObjects::new(&objects, 1)
+    }
+
+    #[test]
+    fn only_the_owner_unlocks() {
+        let mut sync = objects();
+        assert!(sync.try_lock(0, TaskId(1)));
+        assert!(!sync.try_lock(0, TaskId(2)));
+        sync.unlock(0, TaskId(2));
+        assert_eq!(sync.owner(0), Some(TaskId(1)));
+        sync.wait_for_mutex(0, TaskId(2));
+        sync.unlock(0, TaskId(1));
+        assert_eq!(sync.waiters(0), &[TaskId(2)]);
+        assert!(sync.is_free(0), "no hand-over: the waiter must try again");
+    }
+
+    #[test]
+    fn the_last_to_arrive_frees_the_others_and_the_barrier_can_be_used_again() {
+        let mut sync = objects();
+        for _ in 0..2 {
+            assert_eq!(sync.arrive(0, TaskId(1)), None);
+            assert_eq!(sync.arrive(0, TaskId(2)), Some(vec![TaskId(1)]));
+        }
+    }
+
+    #[test]
+    fn a_semaphore_remembers_posts_but_a_condition_forgets_signals() {
+        let mut sync = objects();
+        assert_eq!(sync.sem_post(0), None);
+        assert!(sync.sem_wait(0, TaskId(1)));
+        assert!(!sync.sem_wait(0, TaskId(1)));
+        assert_eq!(sync.sem_post(0), Some(TaskId(1)));
+        assert_eq!(sync.signal(0), None);
+        sync.wait_for_condition(0, TaskId(3));
+        assert_eq!(sync.signal(0), Some(TaskId(3)));
+    }
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A thread as every scheduling class sees it (`struct task_struct`).
+
+use std::sync::Arc;
+
+use crate::kernel::cpumask::CpuMask;
+use crate::units::{CpuId, Nanos, TaskId};
+use crate::workload::{Policy, Scheduling};
+
+/// The scheduling class that a task belongs to, most urgent first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ClassId {
+    /// `rt_sched_class`.
+    Rt,
+    /// `fair_sched_class`.
+    Fair,
+}
+
+/// Where a task is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskState {
+    /// Not started yet.
+    New,
+    /// Runnable or running (`TASK_RUNNING`).
+    Runnable,
+    /// Waits for an event (`TASK_INTERRUPTIBLE`).
+    Blocked,
+    /// Ended (`TASK_DEAD`).
+    Dead,
+}
+
+/// A task.
+#[derive(Debug)]
+pub struct Task {
+    /// Identifier.
+    pub id: TaskId,
+    /// Life.
+    pub state: TaskState,
+    /// Whether it is the current task of `cpu`.
+    pub on_cpu: bool,
+    /// Its CPU: where it runs, waits, or last ran.
+    pub cpu: CpuId,
+    /// Its class.
+    pub class: ClassId,
+    /// Its parameters.
+    pub scheduling: Scheduling,
+    /// Load weight (`sched_prio_to_weight`).
+    pub weight: u32,
+    /// Real-time priority 1..=99, 0 for fair.
+    pub rt_priority: u8,
+    /// `SCHED_IDLE`.
+    pub idle_policy: bool,
+    /// `SCHED_BATCH` and `SCHED_IDLE` do not preempt others on wakeup.
+    pub batch: bool,
+    /// Allowed CPUs; `None`: all.
+    pub allowed: Option<Arc<CpuMask>>,
+    /// `recent_used_cpu`.
+    pub recent_used_cpu: CpuId,
+    /// `wakee_flips`: how often it changed whom it wakes.
+    pub wakee_flips: u32,
+    /// `last_wakee`.
+    pub last_wakee: Option<TaskId>,
+    /// When the flips were last halved.
+    pub wakee_flip_decay: Nanos,
+    /// When it last left a CPU or was queued; for cache hotness.
+    pub last_ran: Nanos,
+}
+
+impl Task {
+    /// A task that has not started.
+    pub fn new(id: TaskId, scheduling: Scheduling, allowed: Option<Arc<CpuMask>>) -> Self {
+        let mut task = Self {
+            id,
+            state: TaskState::New,
+            on_cpu: false,
+            cpu: CpuId(0),
+            class: ClassId::Fair,
+            scheduling,
+            weight: 0,
+            rt_priority: 0,
+            idle_policy: false,
+            batch: false,
+            allowed,
+            recent_used_cpu: CpuId(0),
+            wakee_flips: 0,
+            last_wakee: None,
+            wakee_flip_decay: 0,
+            last_ran: 0,
+        };
+        task.set_scheduling(scheduling);
+        task
+    }
+
+    /// Takes over parameters (`__setscheduler_params`); the caller requeues the task around it.
+    pub fn set_scheduling(&mut self, scheduling: Scheduling) {
+        self.scheduling = scheduling;
+        (self.idle_policy, self.batch, self.rt_priority) = (false, false, 0);
+        self.class = ClassId::Fair;
+        match scheduling.policy {
+            Policy::Other { nice, .. } => self.weight = weight_of_nice(nice),
+            Policy::Batch { nice } => (self.weight, self.batch) = (weight_of_nice(nice), true),
+            Policy::Idle => (self.weight, self.batch, self.idle_policy) = (WEIGHT_IDLEPRIO, true, true),
+            Policy::Fifo { priority } | Policy::RoundRobin { priority } => {
+                (self.class, self.rt_priority) = (ClassId::Rt, priority);
+            }
+            Policy::Deadline { .. } => (self.class, self.rt_priority) = (ClassId::Rt, DEADLINE_AS_RT),
+        }
+    }
+
+    /// Whether it may run on `cpu`.
+    #[inline]
+    pub fn may_use(&self, cpu: CpuId) -> bool {
+        self.allowed.as_ref().is_none_or(|mask| mask.test(cpu))
+    }
+
+    /// Kernel priority as `sched_switch` prints it: 120 + nice for fair, 99 − priority for rt.
+    pub fn kernel_priority(&self) -> i32 {
+        match self.scheduling.policy {
+            Policy::Other { nice, .. } | Policy::Batch { nice } => 120 + i32::from(nice),
+            Policy::Idle => 139,
+            Policy::Fifo { priority } | Policy::RoundRobin { priority } => 99 - i32::from(priority),
+            Policy::Deadline { .. } => -1,
+        }
+    }
+}
+
+/// `WEIGHT_IDLEPRIO`.
+const WEIGHT_IDLEPRIO: u32 = 3;
+
+/// Deadline tasks run above all real-time ones (docs/models.md says what that leaves out).
+const DEADLINE_AS_RT: u8 = 100;
+
+/// Nice 0.
+pub const NICE_0_WEIGHT: u64 = 1024;
+
+/// Load weight of a nice value −20..=19 (`sched_prio_to_weight`): each step is 1.25 of the next, nice 0 is 1024.
+pub fn weight_of_nice(nice: i8) -> u32 {
+    const WEIGHTS: [u32; 40] = [
+        88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904, 3906, 3121, 2501,
+        1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
+    ];
+    WEIGHTS[(i32::from(nice).clamp(-20, 19) + 20) as usize]
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Scheduling domains: who balances with whom, built from a machine as `build_sched_domains` does.
+//!
+//! Levels: SMT (one core), MC (one last-level cache), PKG (one package), NUMA (all nodes). A level that adds no CPU to
+//! the one below is dropped, as the kernel degenerates it. Left out: CLS (L2 clusters below the cache), more than one
+//! NUMA distance, overlapping NUMA groups; machines with a ring or mesh of nodes could tell the difference.
+
+use crate::kernel::cpumask::CpuMask;
+use crate::machine::Machine;
+use crate::units::{CpuId, MSEC, Nanos};
+
+/// Index into [`Topology::domains`].
+pub type DomainId = usize;
+
+/// The scheduling topology of a machine's online CPUs.
+#[derive(Debug)]
+pub struct Topology {
+    /// Number of CPU identifiers, offline ones included.
+    pub nr_cpus: usize,
+    /// Online CPUs.
+    pub online: CpuMask,
+    /// All domains; each CPU's chain is in `chains`.
+    pub domains: Vec<SchedDomain>,
+    /// Per CPU: its domains from small to large.
+    pub chains: Vec<Vec<DomainId>>,
+    /// Per CPU: its last-level cache's index into `llcs`.
+    pub llc_of: Vec<u32>,
+    /// Last-level caches (`sd_llc`).
+    pub llcs: Vec<Llc>,
+    /// Per CPU: its SMT siblings, itself included (`cpu_smt_mask`).
+    pub smt: Vec<Vec<CpuId>>,
+    /// Whether any core has more than one online CPU (`sched_smt_active`).
+    pub smt_active: bool,
+    /// Per CPU: smallest domain that spans all capacities (`sd_asym_cpucapacity`); `None` on symmetric machines.
+    pub asym: Vec<Option<DomainId>>,
+    /// Performance domains of the online CPUs, for energy-aware placement: their CPUs.
+    pub performance_domains: Vec<Vec<CpuId>>,
+}
+
+/// CPUs that share a last-level cache.
+#[derive(Debug)]
+pub struct Llc {
+    /// Its CPUs.
+    pub span: CpuMask,
+    /// Its CPUs, ascending.
+    pub cpus: Vec<CpuId>,
+}
+
+/// A scheduling domain: a span of CPUs and the groups between which load is balanced.
+#[derive(Debug)]
+pub struct SchedDomain {
+    /// Level, for people and reports.
+    pub level: Level,
+    /// Its CPUs.
+    pub span: CpuMask,
+    /// Number of its CPUs.
+    pub weight: usize,
+    /// Its children's spans.
+    pub groups: Vec<SchedGroup>,
+    /// `imbalance_pct`: 110 within a core, 117 elsewhere.
+    pub imbalance_pct: u64,
+    /// `SD_SHARE_LLC`.
+    pub share_llc: bool,
+    /// `SD_ASYM_CPUCAPACITY`: its CPUs differ in capacity.
+    pub asym_capacity: bool,
+    /// `SD_PREFER_SIBLING` of its children: spread tasks over the groups.
+    pub prefer_sibling: bool,
+    /// `imb_numa_nr`: tasks that a NUMA node may have more than another before it counts as imbalance.
+    pub imb_numa_nr: i64,
+    /// `min_interval` of balancing.
+    pub min_interval: Nanos,
+    /// `cache_nice_tries`: failed balances before cache-hot tasks move.
+    pub cache_nice_tries: u32,
+}
+
+/// Levels of domains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// SMT siblings.
+    Smt,
+    /// CPUs of one last-level cache.
+    Mc,
+    /// CPUs of one package.
+    Pkg,
+    /// All nodes.
+    Numa,
+}
+
+/// A group of a domain.
+#[derive(Debug)]
+pub struct SchedGroup {
+    /// Its CPUs.
+    pub span: CpuMask,
+    /// Its CPUs, ascending.
+    pub cpus: Vec<CpuId>,
+    /// Number of its cores.
+    pub cores: u32,
+    /// Its CPUs are SMT siblings (`SD_SHARE_CPUCAPACITY`).
+    pub smt: bool,
+}
+
+impl Topology {
+    /// Builds the domains of `machine`'s online CPUs.
+    pub fn of(machine: &Machine) -> Self {
+        let nr_cpus = machine.cpus.len();
+        let online = CpuMask::of(nr_cpus, machine.online());
+        let mut topology = Self {
+            nr_cpus,
+            domains: Vec::new(),
+            chains: vec![Vec::new(); nr_cpus],
+            llc_of: vec![0; nr_cpus],
+            llcs: Vec::new(),
+            smt: (0..nr_cpus).map(|cpu| siblings(machine, CpuId::at(cpu))).collect(),
+            smt_active: false,
+            asym: vec![None; nr_cpus],
+            performance_domains: machine
+                .performance_domains
+                .iter()
+                .map(|domain| domain.cpus.iter().copied().filter(|cpu| online.test(*cpu)).collect())
+                .filter(|cpus: &Vec<CpuId>| !cpus.is_empty())
+                .collect(),
+            online,
+        };
+        topology.smt_active = topology.online.iter().any(|cpu| topology.smt[cpu.index()].len() > 1);
+        topology.build_llcs(machine);
+        for level in [Level::Smt, Level::Mc, Level::Pkg, Level::Numa] {
+            topology.build_level(machine, level);
+        }
+        topology.mark_asymmetry(machine);
+        topology
+    }
+
+    fn build_llcs(&mut self, machine: &Machine) {
+        for members in partition(&self.online, |cpu| llc_key(machine, cpu)) {
+            for cpu in &members {
+                self.llc_of[cpu.index()] = self.llcs.len() as u32;
+            }
+            self.llcs.push(Llc { span: CpuMask::of(self.nr_cpus, members.iter().copied()), cpus: members });
+        }
+    }
+
+    fn build_level(&mut self, machine: &Machine, level: Level) {
+        for members in partition(&self.online, |cpu| level_key(machine, level, cpu)) {
+            let children = self.child_spans(&members);
+            if children.len() < 2 {
+                continue;
+            }
+            let id = self.domains.len();
+            let share_llc = members.iter().all(|cpu| self.llc_of[cpu.index()] == self.llc_of[members[0].index()]);
+            let child_level = self.chains[members[0].index()].last().map(|child| self.domains[*child].level);
+            self.domains.push(SchedDomain {
+                level,
+                span: CpuMask::of(self.nr_cpus, members.iter().copied()),
+                weight: members.len(),
+                imb_numa_nr: imb_numa_nr(&children, self),
+                groups: children.into_iter().map(|cpus| self.group(machine, cpus)).collect(),
+                imbalance_pct: if level == Level::Smt { 110 } else { 117 },
+                share_llc,
+                asym_capacity: false,
+                prefer_sibling: child_level.is_some(),
+                min_interval: members.len() as Nanos * MSEC,
+                cache_nice_tries: match level {
+                    Level::Smt => 0,
+                    Level::Mc | Level::Pkg => 1,
+                    Level::Numa => 2,
+                },
+            });
+            for cpu in &members {
+                self.chains[cpu.index()].push(id);
+            }
+        }
+    }
+
+    fn group(&self, machine: &Machine, cpus: Vec<CpuId>) -> SchedGroup {
+        let mut cores: Vec<_> = cpus.iter().map(|cpu| machine.cpus[cpu.index()].core).collect();
+        cores.sort_unstable();
+        cores.dedup();
+        SchedGroup {
+            span: CpuMask::of(self.nr_cpus, cpus.iter().copied()),
+            cores: cores.len() as u32,
+            smt: cores.len() == 1 && cpus.len() > 1,
+            cpus,
+        }
+    }
+
+    /// The spans of the largest domains so far of `members`; single CPUs where there is none.
+    fn child_spans(&self, members: &[CpuId]) -> Vec<Vec<CpuId>> {
+        let mut spans: Vec<Vec<CpuId>> = Vec::new();
+        let mut covered = CpuMask::empty(self.nr_cpus);
+        for cpu in members {
+            if covered.test(*cpu) {
+                continue;
+            }
+            let span = match self.chains[cpu.index()].last() {
+                Some(child) => self.domains[*child].span.iter().collect(),
+                None => vec![*cpu],
+            };
+            for member in &span {
+                covered.set(*member);
+            }
+            spans.push(span);
+        }
+        spans
+    }
+
+    /// As `asym_cpu_capacity_classify`: a domain is asymmetric if its CPUs differ in capacity; `sd_asym_cpucapacity` is
+    /// the smallest that sees every capacity of the machine.
+    fn mark_asymmetry(&mut self, machine: &Machine) {
+        let capacities = |span: &mut dyn Iterator<Item = CpuId>| {
+            let mut seen: Vec<u32> = span.map(|cpu| machine.cpus[cpu.index()].capacity).collect();
+            seen.sort_unstable();
+            seen.dedup();
+            seen.len()
+        };
+        let all = capacities(&mut self.online.iter());
+        for domain in &mut self.domains {
+            domain.asym_capacity = capacities(&mut domain.span.iter()) > 1;
+            // The kernel drops SD_PREFER_SIBLING below an asymmetric domain: big CPUs are not to be evened out.
+            domain.prefer_sibling &= !domain.asym_capacity;
+        }
+        if all < 2 {
+            return;
+        }
+        for cpu in 0..self.nr_cpus {
+            let full = |id: &&DomainId| capacities(&mut self.domains[**id].span.iter()) == all;
+            self.asym[cpu] = self.chains[cpu].iter().find(full).copied();
+        }
+    }
+}
+
+/// `imb_numa_nr` as the kernel computes it: a quarter of a node where a node is one cache, one task per cache otherwise.
+fn imb_numa_nr(nodes: &[Vec<CpuId>], topology: &Topology) -> i64 {
+    let Some(node) = nodes.first() else { return 0 };
+    let mut llcs: Vec<u32> = node.iter().map(|cpu| topology.llc_of[cpu.index()]).collect();
+    llcs.sort_unstable();
+    llcs.dedup();
+    let imbalance = if llcs.len() == 1 { node.len() >> 3 } else { llcs.len() };
+    imbalance.max(1) as i64
+}
+
+fn siblings(machine: &Machine, cpu: CpuId) -> Vec<CpuId> {
+    let core = &machine.cores[machine.cpus[cpu.index()].core.index()];
+    core.cpus.iter().copied().filter(|sibling| machine.cpus[sibling.index()].online).collect()
+}
+
+/// CPUs without a described cache count as sharing one with their cluster.
+fn llc_key(machine: &Machine, cpu: CpuId) -> (u32, u32) {
+    let entry = &machine.cpus[cpu.index()];
+    match entry.llc {
+        Some(cache) => (0, cache.0),
+        None => (1, machine.cores[entry.core.index()].cluster.0),
+    }
+}
+
+fn level_key(machine: &Machine, level: Level, cpu: CpuId) -> (u32, u32) {
+    let entry = &machine.cpus[cpu.index()];
+    match level {
+        Level::Smt => (0, entry.core.0),
+        Level::Mc => llc_key(machine, cpu),
+        Level::Pkg => (0, machine.cluster(cpu).package.0),
+        Level::Numa => (0, 0),
+    }
+}
+
+/// The CPUs of `mask` by equal key, in order of each part's lowest CPU.
+fn partition(mask: &CpuMask, key: impl Fn(CpuId) -> (u32, u32)) -> Vec<Vec<CpuId>> {
+    let mut index = std::collections::BTreeMap::new();
+    let mut parts: Vec<Vec<CpuId>> = Vec::new();
+    for cpu in mask.iter() {
+        let part = *index.entry(key(cpu)).or_insert_with(|| {
+            parts.push(Vec::new());
+            parts.len() - 1
+        });
+        parts[part].push(cpu);
+    }
+    parts
+}

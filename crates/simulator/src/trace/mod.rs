@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The schedule as a Perfetto trace, for <https://ui.perfetto.dev> and `trace_processor`.
+//!
+//! [`TraceWriter`] is an [`Observer`] that writes what a kernel with ftrace would have recorded: `sched_switch`,
+//! `sched_waking`, `cpu_frequency` and `cpu_idle` per CPU, so that Perfetto's CPU tracks and its tables `sched_slice`,
+//! `thread_state` and `cpu_counter_track` work; and power in watts as counter tracks. Times are nanoseconds of simulated
+//! time, on the boot clock.
+//!
+//! **Names.** Thread `n` has `tid = n + 1`, as 0 is the idle thread. Each application is a process, and all system tasks
+//! together are one more, `system`; as in Linux a process has the tid of its first thread as its pid.
+//!
+//! **`prev_state`** has the kernel's values: 0 (`R`), 1 (`S`), 16 (`X`). A preempted thread shows as `R`, not `R+`: an
+//! observer is not told whether it was preempted or yielded.
+//!
+//! **Limits.** A thread keeps the priority it started with. What happens on two CPUs in the same nanosecond is kept in
+//! order within each CPU only, so a thread that blocks on CPU 1 and is woken from CPU 0 in that very nanosecond may show
+//! as sleeping until it runs. Perfetto reads no more than 1,024 CPUs.
+
+mod fields;
+mod preamble;
+mod protobuf;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, BufWriter, Write};
+
+use self::fields::{
+    cpu_state, ftrace_event, ftrace_event_bundle, process_tree, sched_switch, sched_waking, trace, trace_packet,
+    track_event,
+};
+use self::protobuf::Message;
+use crate::machine::Machine;
+use crate::observer::{Observer, PrevState, TaskInfo};
+use crate::units::{CpuId, Nanos, PackageId, TaskId};
+
+/// Bytes of a CPU's events that are kept before they are written; times the number of CPUs, this bounds the memory.
+const BUNDLE_BYTES: usize = 16 << 10;
+/// All packets are one sequence, from one writer.
+const SEQUENCE_ID: u64 = 1;
+/// What ftrace prints for a thread whose name it does not know.
+const UNKNOWN_COMM: &str = "<...>";
+/// Priority of the idle thread: that of nice 0.
+const IDLE_PRIO: i32 = 120;
+/// The kernel's `PWR_EVENT_EXIT`, −1 as the event's `u32`: the CPU left idle.
+const PWR_EVENT_EXIT: u32 = u32::MAX;
+
+/// Writes a run as a Perfetto trace while it goes on; see the [module](self).
+///
+/// Memory is bounded, whatever the run's length: events are written in bundles. The first write error ends the writing
+/// and is what [`finish`](Self::finish) returns.
+#[derive(Debug)]
+pub struct TraceWriter<W: Write> {
+    sink: Sink<W>,
+    cpus: Vec<CpuTrace>,
+    threads: Vec<Option<TaskInfo>>,
+    /// By application, then the system tasks: pid once there is a first thread, name.
+    processes: Vec<(Option<u32>, String)>,
+    /// Last value written, by package.
+    package_watts: Vec<Option<f64>>,
+}
+
+/// What is kept per CPU.
+#[derive(Debug)]
+struct CpuTrace {
+    /// Encoded fields of the `FtraceEventBundle` under way; empty if there are no events yet.
+    bundle: Message,
+    running: Option<TaskId>,
+    idle_comm: String,
+    /// Last value written.
+    watts: Option<f64>,
+}
+
+/// A thread as an event shows it.
+struct Label<'a> {
+    comm: &'a str,
+    pid: u32,
+    prio: i32,
+}
+
+impl<W: Write> TraceWriter<W> {
+    /// Starts a trace of a run on `machine`; `applications` are the workload's, by index.
+    pub fn new(output: W, machine: &Machine, applications: &[String]) -> Self {
+        let system = std::iter::once("system");
+        let names = applications.iter().map(String::as_str).chain(system);
+        let cpu = |index| CpuTrace {
+            bundle: Message::default(),
+            running: None,
+            idle_comm: format!("swapper/{index}"),
+            watts: None,
+        };
+        let mut writer = Self {
+            sink: Sink::new(output),
+            cpus: (0..machine.cpus.len()).map(cpu).collect(),
+            threads: Vec::new(),
+            processes: names.map(|name| (None, name.to_owned())).collect(),
+            package_watts: vec![None; machine.packages.len()],
+        };
+        for packet in preamble::packets(machine) {
+            writer.sink.packet(packet);
+        }
+        writer
+    }
+
+    /// Writes what is left and returns the output.
+    ///
+    /// # Errors
+    /// The first error of a write, whenever it happened; then the output is incomplete.
+    pub fn finish(mut self) -> io::Result<W> {
+        for index in 0..self.cpus.len() {
+            self.flush(CpuId::at(index));
+        }
+        self.sink.finish()
+    }
+
+    fn label(&self, task: Option<TaskId>, cpu: CpuId) -> Label<'_> {
+        let Some(task) = task else {
+            return Label { comm: &self.cpus[cpu.index()].idle_comm, pid: 0, prio: IDLE_PRIO };
+        };
+        let (comm, prio) = match self.threads.get(task.index()) {
+            Some(Some(info)) => (info.name.as_str(), info.priority),
+            _ => (UNKNOWN_COMM, IDLE_PRIO),
+        };
+        Label { comm, pid: tid(task), prio }
+    }
+
+    /// Adds an event to `cpu`'s bundle: `kind` is its field in `FtraceEvent`, the thread is the one that runs there.
+    fn ftrace(&mut self, now: Nanos, cpu: CpuId, kind: u32, fill: impl FnOnce(&Self, &mut Message)) {
+        let mut bundle = std::mem::take(&mut self.cpus[cpu.index()].bundle);
+        if bundle.bytes().is_empty() {
+            bundle.uint(ftrace_event_bundle::CPU, cpu.0.into());
+        }
+        let current = self.cpus[cpu.index()].running.map_or(0, tid);
+        bundle.message(ftrace_event_bundle::EVENT, |event| {
+            // In this order, with the pid even where it is 0: readers look for the time and the thread first.
+            event.uint(ftrace_event::TIMESTAMP, now).uint(ftrace_event::PID, current.into());
+            event.message(kind, |fields| fill(self, fields));
+        });
+        let full = bundle.bytes().len() >= BUNDLE_BYTES;
+        self.cpus[cpu.index()].bundle = bundle;
+        if full {
+            self.flush(cpu);
+        }
+    }
+
+    fn flush(&mut self, cpu: CpuId) {
+        let bundle = &mut self.cpus[cpu.index()].bundle;
+        if bundle.bytes().is_empty() {
+            return;
+        }
+        let mut packet = Message::default();
+        packet.encoded(trace_packet::FTRACE_EVENTS, bundle);
+        bundle.clear();
+        self.sink.packet(packet);
+    }
+
+    fn cpu_state(&mut self, now: Nanos, cpu: CpuId, kind: u32, state: u32) {
+        self.ftrace(now, cpu, kind, |_, event| {
+            event.uint(cpu_state::STATE, state.into()).uint(cpu_state::CPU_ID, cpu.0.into());
+        });
+    }
+
+    fn counter(&mut self, now: Nanos, track: u64, value: f64) {
+        let mut packet = Message::default();
+        packet.uint(trace_packet::TIMESTAMP, now).message(trace_packet::TRACK_EVENT, |event| {
+            event
+                .uint(track_event::TYPE, track_event::COUNTER)
+                .uint(track_event::TRACK_UUID, track)
+                .double(track_event::DOUBLE_COUNTER_VALUE, value);
+        });
+        self.sink.packet(packet);
+    }
+}
+
+impl<W: Write> Observer for TraceWriter<W> {
+    fn wants_power(&self) -> bool {
+        true
+    }
+
+    fn task_new(&mut self, now: Nanos, task: &TaskInfo) {
+        let system = self.processes.len() - 1;
+        let (pid, process) = &mut self.processes[task.application.unwrap_or(system)];
+        let first = pid.is_none();
+        let pid = *pid.get_or_insert(tid(task.id));
+
+        let mut packet = Message::default();
+        packet.uint(trace_packet::TIMESTAMP, now).message(trace_packet::PROCESS_TREE, |tree| {
+            if first {
+                tree.message(process_tree::PROCESSES, |fields| {
+                    fields.uint(process_tree::process::PID, pid.into()).uint(process_tree::process::PPID, 0);
+                    fields.text(process_tree::process::CMDLINE, process);
+                });
+            }
+            tree.message(process_tree::THREADS, |fields| {
+                fields.uint(process_tree::thread::TID, tid(task.id).into());
+                fields.text(process_tree::thread::NAME, &task.name).uint(process_tree::thread::TGID, pid.into());
+            });
+        });
+        self.sink.packet(packet);
+
+        if self.threads.len() <= task.id.index() {
+            self.threads.resize(task.id.index() + 1, None);
+        }
+        self.threads[task.id.index()] = Some(task.clone());
+    }
+
+    fn sched_switch(&mut self, now: Nanos, cpu: CpuId, prev: Option<(TaskId, PrevState)>, next: Option<TaskId>) {
+        // The event is recorded by the thread that leaves.
+        self.cpus[cpu.index()].running = prev.map(|(task, _)| task);
+        self.ftrace(now, cpu, ftrace_event::SCHED_SWITCH, |trace, event| {
+            let leaves = trace.label(prev.map(|(task, _)| task), cpu);
+            let comes = trace.label(next, cpu);
+            event
+                .text(sched_switch::PREV_COMM, leaves.comm)
+                .uint(sched_switch::PREV_PID, leaves.pid.into())
+                .int(sched_switch::PREV_PRIO, leaves.prio.into())
+                .int(sched_switch::PREV_STATE, prev.map_or(0, |(_, state)| kernel_state(state)))
+                .text(sched_switch::NEXT_COMM, comes.comm)
+                .uint(sched_switch::NEXT_PID, comes.pid.into())
+                .int(sched_switch::NEXT_PRIO, comes.prio.into());
+        });
+        self.cpus[cpu.index()].running = next;
+    }
+
+    fn sched_waking(&mut self, now: Nanos, task: TaskId, target: CpuId, waker: CpuId) {
+        self.ftrace(now, waker, ftrace_event::SCHED_WAKING, |trace, event| {
+            let woken = trace.label(Some(task), target);
+            event
+                .text(sched_waking::COMM, woken.comm)
+                .uint(sched_waking::PID, woken.pid.into())
+                .int(sched_waking::PRIO, woken.prio.into())
+                .uint(sched_waking::TARGET_CPU, target.0.into());
+        });
+    }
+
+    fn cpu_frequency(&mut self, now: Nanos, cpu: CpuId, khz: u32) {
+        self.cpu_state(now, cpu, ftrace_event::CPU_FREQUENCY, khz);
+    }
+
+    fn cpu_idle(&mut self, now: Nanos, cpu: CpuId, state: Option<u32>) {
+        self.cpu_state(now, cpu, ftrace_event::CPU_IDLE, state.unwrap_or(PWR_EVENT_EXIT));
+    }
+
+    fn cpu_power(&mut self, now: Nanos, cpu: CpuId, watts: f64) {
+        if self.cpus[cpu.index()].watts.replace(watts) != Some(watts) {
+            self.counter(now, preamble::cpu_track(cpu), watts);
+        }
+    }
+
+    fn package_power(&mut self, now: Nanos, package: PackageId, watts: f64) {
+        if self.package_watts[package.index()].replace(watts) != Some(watts) {
+            self.counter(now, preamble::package_track(package), watts);
+        }
+    }
+}
+
+/// Thread `n` has `tid = n + 1`.
+fn tid(task: TaskId) -> u32 {
+    task.0 + 1
+}
+
+/// The value of `prev_state` as Linux's `sched_switch` has it (`__trace_sched_switch_state`).
+fn kernel_state(state: PrevState) -> i64 {
+    match state {
+        PrevState::Runnable => 0, // TASK_RUNNING
+        PrevState::Sleeping => 1, // TASK_INTERRUPTIBLE
+        PrevState::Dead => 0x10,  // EXIT_DEAD
+    }
+}
+
+/// Where packets go, and the first error on the way.
+#[derive(Debug)]
+struct Sink<W: Write> {
+    output: BufWriter<W>,
+    error: Option<io::Error>,
+    /// The packet in its frame; kept for its memory.
+    framed: Message,
+}
+
+impl<W: Write> Sink<W> {
+    fn new(output: W) -> Self {
+        Self { output: BufWriter::new(output), error: None, framed: Message::default() }
+    }
+
+    /// Writes one packet; after an error, nothing.
+    fn packet(&mut self, mut packet: Message) {
+        if self.error.is_some() {
+            return;
+        }
+        packet.uint(trace_packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE_ID);
+        self.framed.clear();
+        self.framed.encoded(trace::PACKET, &packet);
+        self.error = self.output.write_all(self.framed.bytes()).err();
+    }
+
+    fn finish(self) -> io::Result<W> {
+        match self.error {
+            Some(error) => Err(error),
+            None => self.output.into_inner().map_err(io::IntoInnerError::into_error),
+        }
+    }
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Machines and workloads of any size, for measurements of the simulator itself.
+
+use std::path::Path;
+
+use tandem_simulator::input::InputError;
+use tandem_simulator::machine::Machine;
+use tandem_simulator::units::{MSEC, Nanos, USEC};
+use tandem_simulator::workload::{Behaviour, BehaviourId, Objects, Op, Scheduling, Span, Spread, TaskSpec, Workload};
+
+/// Cores that share a last-level cache, as in today's servers.
+const CORES_PER_CLUSTER: u32 = 8;
+/// Clusters in a package.
+const CLUSTERS_PER_PACKAGE: u32 = 16;
+/// Threads that share one mutex.
+const THREADS_PER_MUTEX: u32 = 4;
+
+const PARTS: &str = r#"schema = 1
+title = "generated"
+
+[core_type.core]
+ipc = 1.0
+memory_speed = 1.0
+stall_activity = 0.5
+source = "assumed: generated"
+
+[opp_table.core]
+transition_latency_us = 20
+dynamic_power_coefficient = 300
+opps = [{ mhz = 1000, mv = 700 }, { mhz = 2000, mv = 850 }, { mhz = 3000, mv = 1050 }]
+source = "assumed: generated"
+
+[idle_table.core]
+states = [
+    { name = "C1", entry_us = 1, exit_us = 1, residency_us = 2, watts = 0.1 },
+    { name = "C6", entry_us = 50, exit_us = 80, residency_us = 300, watts = 0.0 },
+]
+source = "assumed: generated"
+
+[platform]
+watts = 0.0
+supply_efficiency = 1.0
+source = "assumed: generated"
+
+[scheduling]
+context_switch_us = 1.0
+migration_us = 2.0
+migration_llc_us = 10.0
+tick_us = 1.0
+source = "assumed: generated"
+"#;
+
+/// A machine of `cpus` equal CPUs: clusters of eight around a cache, packages of sixteen clusters, a clock per core.
+pub fn machine(cpus: u32) -> Result<Machine, InputError> {
+    let clusters = cpus.div_ceil(CORES_PER_CLUSTER);
+    let mut text = PARTS.to_owned();
+    for package in 0..clusters.div_ceil(CLUSTERS_PER_PACKAGE) {
+        text += &package_text(package);
+    }
+    for cluster in 0..clusters {
+        let cores = CORES_PER_CLUSTER.min(cpus - cluster * CORES_PER_CLUSTER);
+        text += &cluster_text(cluster, cores);
+    }
+    Machine::parse("generated", Path::new("generated.toml"), &text, None)
+}
+
+fn package_text(package: u32) -> String {
+    format!(
+        r#"
+[memory.m{package}]
+gb_per_s = 200.0
+thread_gb_per_s = 20.0
+contention = 0.5
+static_watts = 1.0
+nj_per_byte = 0.1
+source = "assumed: generated"
+
+[package.p{package}]
+uncore_watts = 10.0
+uncore_idle_watts = 2.0
+source = "assumed: generated"
+"#
+    )
+}
+
+fn cluster_text(cluster: u32, cores: u32) -> String {
+    let package = cluster / CLUSTERS_PER_PACKAGE;
+    format!(
+        r#"
+[[cluster]]
+name = "c{cluster}"
+package = "p{package}"
+core_type = "core"
+cores = {cores}
+opp_table = "core"
+idle_table = "core"
+performance_domain = "core"
+memory = "m{package}"
+node = {package}
+static_watts = 0.5
+cache = {{ level = 3, kib = 32768, per = "cluster", hit_cost = 0.2 }}
+source = "assumed: generated"
+"#
+    )
+}
+
+/// `tasks` threads that compute half of their time and sleep the other half; every second one computes under a mutex
+/// that it shares with three others.
+pub fn busy(tasks: u32) -> Workload {
+    let half = tasks / 2;
+    let lockers = (0..half).map(|index| thread(format!("locker-{index}"), under_mutex(index / THREADS_PER_MUTEX)));
+    let worker = |index| thread(format!("worker-{index}"), vec![run(300 * USEC), sleep(300 * USEC)]);
+    let mut workload = workload(lockers.chain((half..tasks).map(worker)).collect());
+    workload.objects.mutexes = (0..half.div_ceil(THREADS_PER_MUTEX)).map(|index| format!("m{index}")).collect();
+    workload
+}
+
+/// `tasks` threads that wake ten times a second for a moment.
+pub fn mostly_asleep(tasks: u32) -> Workload {
+    let sleeper = |index| thread(format!("sleeper-{index}"), vec![sleep(100 * MSEC), run(20 * USEC)]);
+    workload((0..tasks).map(sleeper).collect())
+}
+
+fn under_mutex(mutex: u32) -> Vec<Op> {
+    vec![Op::Lock(mutex), run(50 * USEC), Op::Unlock(mutex), run(200 * USEC), sleep(250 * USEC)]
+}
+
+fn run(mean: Nanos) -> Op {
+    Op::Run { work: uniform(mean), behaviour: BehaviourId(0) }
+}
+
+fn sleep(mean: Nanos) -> Op {
+    Op::Sleep(uniform(mean))
+}
+
+/// From half the mean to one and a half.
+fn uniform(mean: Nanos) -> Span {
+    Span { mean, spread: Spread::Uniform(0.5) }
+}
+
+/// A thread that repeats `steps` for ever.
+fn thread(name: String, steps: Vec<Op>) -> TaskSpec {
+    let end = steps.len() as u32 + 1;
+    let mut program = vec![Op::LoopStart { counter: 0, count: None, end }];
+    program.extend(steps);
+    program.push(Op::LoopEnd { start: 0 });
+    TaskSpec {
+        name,
+        instances: 1,
+        application: 0,
+        system: false,
+        delay: 0,
+        scheduling: Scheduling::default(),
+        affinity: None,
+        task_group: None,
+        relative_length: None,
+        program,
+        counters: 1,
+        unique_timers: 0,
+    }
+}
+
+fn workload(tasks: Vec<TaskSpec>) -> Workload {
+    Workload {
+        name: "generated".to_owned(),
+        tasks,
+        applications: vec!["generated".to_owned()],
+        objects: Objects::default(),
+        loops: Vec::new(),
+        behaviours: vec![Behaviour::default()],
+        duration: None,
+        priority_inheritance: false,
+        warnings: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machines_have_as_many_cpus_as_asked() {
+        for cpus in [1, 8, 12, 256, 1024] {
+            let machine = machine(cpus).unwrap();
+            assert_eq!(machine.online().count(), cpus as usize);
+            assert_eq!(machine.packages.len(), cpus.div_ceil(128) as usize);
+        }
+    }
+
+    #[test]
+    fn workloads_have_as_many_threads_as_asked_and_their_mutexes() {
+        let workload = busy(20);
+        assert_eq!(workload.tasks.len(), 20);
+        assert_eq!(workload.objects.mutexes.len(), 3);
+        assert_eq!(mostly_asleep(7).tasks.len(), 7);
+        for task in &workload.tasks {
+            let Op::LoopStart { end, .. } = task.program[0] else { panic!("no loop") };
+            assert_eq!(task.program[end as usize], Op::LoopEnd { start: 0 });
+            for op in &task.program {
+                if let Op::Lock(mutex) = op {
+                    assert!((*mutex as usize) < workload.objects.mutexes.len());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The commands.
+
+use clap::{Parser, Subcommand};
+
+use crate::bench::Bench;
+use crate::compare::Compare;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::machine::MachineCommand;
+use crate::simulate::Simulate;
+use crate::workload::WorkloadCommand;
+
+const EXAMPLES: &str = "\
+Examples:
+  tandem machine list
+  tandem simulate app.json --machine hikey960
+  tandem compare app.json --machine hikey960 -s fair+schedutil -s fair+performance
+
+Exit status: 0 success; 1 failure; 2 mistake in an option, a machine or a workload;
+3 the simulation cannot end (who waits for what is printed); 130 interrupted.";
+
+/// Simulates Linux scheduling on described machines, with time and energy.
+#[derive(Debug, Parser)]
+#[command(name = "tandem", version, after_help = EXAMPLES)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Simulate(Simulate),
+    Compare(Compare),
+    Machine(MachineCommand),
+    Workload(WorkloadCommand),
+    Bench(Bench),
+}
+
+impl Cli {
+    /// Runs the command that was asked for.
+    pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
+        match &self.command {
+            Command::Simulate(command) => command.run(context),
+            Command::Compare(command) => command.run(context),
+            Command::Machine(command) => command.run(context),
+            Command::Workload(command) => command.run(context),
+            Command::Bench(command) => command.run(context),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_of_the_arguments_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

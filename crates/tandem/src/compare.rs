@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `tandem compare`: several schedulers and governors on the same workload, over several seeds.
+//!
+//! [`runs`] simulates, [`result`] computes the metrics, [`layout`], [`sentences`] and [`json`] show them.
+
+mod json;
+mod layout;
+mod result;
+mod runs;
+mod sentences;
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+use tandem_simulator::machine::Machine;
+use tandem_simulator::workload::Workload;
+
+use crate::arguments::{Choice, Pair, Scenario, choice};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::json::JsonOption;
+
+use result::Comparison;
+
+const EXAMPLES: &str = "\
+Examples:
+  tandem compare app.json --machine hikey960 -s fair+schedutil -s fair+performance
+  tandem compare mix.json -m rk3399 -s fair+schedutil -s fair+ondemand --runs 30 --seed 100
+  tandem compare mix.json -m rk3399 -s fair -s fair+powersave --json | jq '.pairs[].metrics.energy_j'
+
+Fairness compares what each application loses by sharing the machine: the smallest speedup
+against running alone over the largest, 1 being fair. Jitter is the relative deviation of an
+application's time from run to run. Ratios are against the first pair. Without `+GOVERNOR`
+the governor is schedutil. The fields of the JSON are described in docs/results.md.";
+
+/// Compare schedulers and governors: means with 95 % confidence intervals over several seeds
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Compare {
+    #[command(flatten)]
+    scenario: Scenario,
+
+    /// Scheduler and governor as in `fair+schedutil`; repeat for each to compare, the first is the reference
+    #[arg(short, long = "scheduler", value_name = "S+G", required = true, value_parser = choice)]
+    schedulers: Vec<Choice>,
+
+    /// Runs per pair, each with a seed of its own
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000))]
+    runs: u32,
+
+    /// Seed of the first run; every pair gets the same seeds
+    #[arg(long, value_name = "FIRST", default_value_t = 0)]
+    seed: u64,
+
+    /// Do not run each application alone; fairness is then not measured
+    #[arg(long)]
+    no_alone: bool,
+
+    #[command(flatten)]
+    json: JsonOption,
+}
+
+impl Compare {
+    /// Runs the command.
+    pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let machine = Machine::load(&self.scenario.machine)?;
+        let workload = Workload::load(&self.scenario.workload)?;
+        for warning in &workload.warnings {
+            context.warn(warning);
+        }
+        let plan = runs::Plan {
+            machine: &machine,
+            workload: &workload,
+            scenario: &self.scenario,
+            pairs: self.schedulers.iter().map(Choice::pair).collect(),
+            seeds: (0..u64::from(self.runs)).map(|run| self.seed.wrapping_add(run)).collect(),
+            alone: !self.no_alone,
+        };
+        let destination = self.json.open(context)?;
+        let outcomes = plan.run(context)?;
+        let comparison = Comparison::of(&machine.name, &workload.name, plan.pairs, plan.seeds, outcomes);
+        let width = context.width;
+        destination.write(context, &json::Document::of(&comparison), || {
+            layout::render(&comparison, width) + &sentences::render(&comparison, width)
+        })
+    }
+}
+
+/// How a pair is called in tables.
+fn label(pair: &Pair) -> String {
+    pair.to_string()
+}

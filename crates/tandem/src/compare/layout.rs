@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The comparison as a table that fits its place: one line per pair, two lines, or a block.
+
+use crate::compare::label;
+use crate::compare::result::{Comparison, Limits, Metric, PairResult};
+use crate::quantity::{NOTHING, estimate, ratio};
+use crate::table::{Align, Table, paragraph};
+
+/// The table with its title and notes. Without a width (no terminal) each pair has one line, for programs to cut.
+pub fn render(comparison: &Comparison, width: Option<usize>) -> String {
+    let mut text = paragraph(&title(comparison), width) + "\n";
+    let one_line = one_line(comparison);
+    let two_lines = two_lines(comparison);
+    text += &match width {
+        None => one_line.render(),
+        Some(width) if one_line.width() <= width => one_line.render(),
+        Some(width) if two_lines.width() <= width => two_lines.render(),
+        Some(_) => blocks(comparison),
+    };
+    let notes = notes(comparison);
+    if !notes.is_empty() {
+        text.push('\n');
+    }
+    for note in notes {
+        text += &paragraph(&note, width);
+    }
+    text
+}
+
+fn title(comparison: &Comparison) -> String {
+    let runs = match comparison.seeds.as_slice() {
+        [seed] => format!("one run per pair (seed {seed})"),
+        [first, .., last] => {
+            let runs = comparison.seeds.len();
+            format!("{runs} runs per pair (seeds {first} to {last}), mean ± 95 % confidence interval")
+        }
+        [] => "no runs".to_owned(),
+    };
+    let ratio = match comparison.pairs.as_slice() {
+        [reference, _, ..] => format!("; × is the ratio to {}", label(&reference.pair)),
+        _ => String::new(),
+    };
+    format!("{} on {}: {runs}{ratio}", comparison.workload, comparison.machine)
+}
+
+/// Work per second stands in for a time that says nothing.
+fn columns(comparison: &Comparison) -> impl Iterator<Item = Metric> + Clone {
+    let hidden = if comparison.limits() == Limits::None { Metric::Throughput } else { Metric::Time };
+    Metric::ALL.into_iter().filter(move |metric| *metric != hidden)
+}
+
+fn value_text(pair: &PairResult, metric: Metric) -> String {
+    match &pair.metric(metric).value {
+        Ok(value) => estimate(value, metric.unit()),
+        Err(_) => NOTHING.to_owned(),
+    }
+}
+
+/// The ratio to the first pair; nothing for the first itself.
+fn ratio_text(comparison: &Comparison, index: usize, metric: Metric) -> String {
+    if index == 0 {
+        return String::new();
+    }
+    match &comparison.pairs[index].metric(metric).ratio {
+        Some(of_first) => format!("×{}", ratio(of_first)),
+        None => NOTHING.to_owned(),
+    }
+}
+
+fn one_line(comparison: &Comparison) -> Table {
+    let metrics = columns(comparison)
+        .flat_map(|metric| [(metric.title().to_owned(), Align::Right), ("×".to_owned(), Align::Left)]);
+    let mut table = Table::with_columns([("pair".to_owned(), Align::Left)].into_iter().chain(metrics));
+    for (index, pair) in comparison.pairs.iter().enumerate() {
+        let cells =
+            columns(comparison).flat_map(|metric| [value_text(pair, metric), ratio_text(comparison, index, metric)]);
+        table.row([label(&pair.pair)].into_iter().chain(cells));
+    }
+    table
+}
+
+fn two_lines(comparison: &Comparison) -> Table {
+    let metrics = columns(comparison).map(|metric| (metric.title().to_owned(), Align::Right));
+    let mut table = Table::with_columns([("pair".to_owned(), Align::Left)].into_iter().chain(metrics));
+    for (index, pair) in comparison.pairs.iter().enumerate() {
+        let values = columns(comparison).map(|metric| value_text(pair, metric));
+        table.row([label(&pair.pair)].into_iter().chain(values));
+        if index > 0 {
+            let ratios = columns(comparison).map(|metric| ratio_text(comparison, index, metric));
+            table.row([String::new()].into_iter().chain(ratios));
+        }
+    }
+    table
+}
+
+fn blocks(comparison: &Comparison) -> String {
+    let block = |(index, pair): (usize, &PairResult)| {
+        let mut rows = Table::headless([Align::Left, Align::Right, Align::Left]);
+        for metric in columns(comparison) {
+            let name = format!("  {}", metric.title());
+            rows.row([name, value_text(pair, metric), ratio_text(comparison, index, metric)]);
+        }
+        format!("{}\n{}", label(&pair.pair), rows.render())
+    };
+    comparison.pairs.iter().enumerate().map(block).collect::<Vec<_>>().join("\n")
+}
+
+/// Why there are dashes: each reason once, with the pairs it concerns unless it concerns all.
+fn notes(comparison: &Comparison) -> Vec<String> {
+    let mut notes = Vec::new();
+    for metric in Metric::ALL {
+        let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+        for pair in &comparison.pairs {
+            let Err(reason) = &pair.metric(metric).value else { continue };
+            match reasons.iter_mut().find(|(known, _)| known == reason) {
+                Some((_, pairs)) => pairs.push(label(&pair.pair)),
+                None => reasons.push((reason, vec![label(&pair.pair)])),
+            }
+        }
+        for (reason, pairs) in reasons {
+            let everywhere = pairs.len() == comparison.pairs.len();
+            let of = if everywhere { String::new() } else { format!(" of {}", pairs.join(", ")) };
+            notes.push(format!("{NOTHING} {}{of} was not measured: {reason}", metric.title()));
+        }
+    }
+    if comparison.seeds.len() == 1 {
+        notes.push("One run has no confidence interval; ask for more with --runs.".to_owned());
+    }
+    notes.extend(warnings(comparison));
+    notes
+}
+
+/// What the simulations warned about, each once.
+fn warnings(comparison: &Comparison) -> Vec<String> {
+    let mut warnings: Vec<String> = Vec::new();
+    for warning in comparison.pairs.iter().flat_map(|pair| &pair.outcomes).flat_map(|run| &run.report.warnings) {
+        let warning = format!("warning: {warning}");
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+    warnings
+}

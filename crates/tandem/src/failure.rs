@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Why a command ended without its result, and the exit status that says so.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use tandem_simulator::input::InputError;
+use tandem_simulator::simulation::SimulationError;
+
+/// Exit status of a mistake in a machine, a workload or an option; clap's own, too.
+const MISTAKE: u8 = 2;
+/// Exit status of a simulation that cannot end.
+const STUCK: u8 = 3;
+/// Exit status of anything else that failed.
+const OTHER: u8 = 1;
+
+/// Why a command ended without its result.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// A mistake in a machine or a workload.
+    #[error("{0}")]
+    Input(#[from] InputError),
+    /// A mistake in options that only shows once they are seen together.
+    #[error("{0}")]
+    Options(String),
+    /// The simulation has no report.
+    #[error("{0}")]
+    Simulation(#[from] SimulationError),
+    /// A file could not be written.
+    #[error("{}: cannot be written: {source}", path.display())]
+    File {
+        /// The file, as the user named it.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Standard output could not be written.
+    #[error("standard output: {0}")]
+    Output(#[from] io::Error),
+    /// Something of this computer could not be read.
+    #[error("{0}")]
+    System(String),
+}
+
+impl Failure {
+    /// `error` happened while `path` was written.
+    pub fn writing(path: &Path, source: io::Error) -> Self {
+        Self::File { path: path.to_owned(), source }
+    }
+
+    /// Says on standard error what failed, and returns the exit status. A reader that closed the pipe has what it
+    /// wanted: that is no failure and needs no words.
+    pub fn report(&self) -> ExitCode {
+        if matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe) {
+            return ExitCode::SUCCESS;
+        }
+        // Where even standard error is closed, the status has to say it.
+        let _ = writeln!(io::stderr(), "error: {self}");
+        ExitCode::from(self.status())
+    }
+
+    fn status(&self) -> u8 {
+        match self {
+            Self::Simulation(SimulationError::Stuck { .. }) => STUCK,
+            Self::Input(_) | Self::Options(_) => MISTAKE,
+            Self::File { .. } | Self::Output(_) | Self::System(_) => OTHER,
+            // What is not stuck was refused: the machine, the workload or the options ask for what cannot be.
+            #[allow(unreachable_patterns, reason = "the simulator may learn further errors")]
+            Self::Simulation(_) => MISTAKE,
+        }
+    }
+}

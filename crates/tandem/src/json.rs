@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `--json`: results for programs instead of, or beside, those for people.
+
+use std::io;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::files::Staged;
+
+/// The option, shared by the commands that have results.
+#[derive(Debug, Args)]
+pub struct JsonOption {
+    /// Print JSON instead of text; with `=FILE`, write it there beside the text
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    json: Option<Option<PathBuf>>,
+}
+
+/// Where the results will go.
+#[derive(Debug)]
+pub enum Destination {
+    /// Text on standard output.
+    Text,
+    /// JSON on standard output.
+    Json,
+    /// JSON in this file, text on standard output.
+    Both(Staged),
+}
+
+impl JsonOption {
+    /// Opens what there is to open: before the work, so that a path that cannot be written costs no work.
+    pub fn open(&self, context: &Context<'_>) -> Result<Destination, Failure> {
+        match &self.json {
+            None => Ok(Destination::Text),
+            Some(None) => Ok(Destination::Json),
+            Some(Some(path)) => Ok(Destination::Both(context.files.create(path)?)),
+        }
+    }
+}
+
+impl Destination {
+    /// Writes the results; `text` is for people.
+    pub fn write(
+        self,
+        context: &mut Context<'_>,
+        results: &impl Serialize,
+        text: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
+        let json = || serde_json::to_string_pretty(results).map(|json| json + "\n").map_err(io::Error::from);
+        match self {
+            Self::Json => context.out.write_all(json()?.as_bytes())?,
+            Self::Text => context.out.write_all(text().as_bytes())?,
+            Self::Both(mut file) => {
+                file.write_text(&json()?)?;
+                file.finish()?;
+                context.out.write_all(text().as_bytes())?;
+            }
+        }
+        Ok(())
+    }
+}

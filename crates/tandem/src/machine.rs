@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `tandem machine`: what machines there are, what they look like, and a description of this one.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use tandem_simulator::machine::detect::detect;
+use tandem_simulator::machine::show::{provenance, show};
+use tandem_simulator::machine::{Machine, catalogue};
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::table::descriptions;
+
+/// Columns of a drawing where there is no terminal to ask.
+const WIDTH_OF_FILES: usize = 100;
+
+const EXAMPLES: &str = "\
+Examples:
+  tandem machine list
+  tandem machine show hikey960
+  tandem machine show ./mine.toml --sources
+  tandem machine detect --output this-machine.toml";
+
+/// List, show and detect machines
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct MachineCommand {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the bundled machines
+    List,
+    Show(Show),
+    Detect(Detect),
+}
+
+/// Draw a machine: packages, clusters, CPUs, clocks, idle states, memory
+#[derive(Debug, Args)]
+struct Show {
+    /// A bundled name or a TOML file, with `:CONFIGURATION` behind it if wanted
+    #[arg(value_name = "M")]
+    machine: String,
+
+    /// Say where every value comes from
+    #[arg(long)]
+    sources: bool,
+}
+
+/// Describe the machine this runs on, from sysfs, debugfs and /proc
+#[derive(Debug, Args)]
+struct Detect {
+    /// Read this folder as the root of the file system
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    root: PathBuf,
+
+    /// Write the description to this file; its stem becomes the machine's name
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl MachineCommand {
+    /// Runs the command.
+    pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
+        match &self.action {
+            Action::List => list(context),
+            Action::Show(show) => show.run(context),
+            Action::Detect(detect) => detect.run(context),
+        }
+    }
+}
+
+fn list(context: &mut Context<'_>) -> Result<(), Failure> {
+    let mut rows = Vec::new();
+    for name in catalogue::names() {
+        rows.push((name.to_string(), Machine::load(name)?.title));
+    }
+    Ok(context.out.write_all(descriptions(&rows, context.width).as_bytes())?)
+}
+
+impl Show {
+    fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let machine = Machine::load(&self.machine)?;
+        let mut text = show(&machine, context.width.unwrap_or(WIDTH_OF_FILES));
+        if self.sources {
+            text.push('\n');
+            text += &provenance(&machine);
+        }
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        Ok(context.out.write_all(text.as_bytes())?)
+    }
+}
+
+impl Detect {
+    fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let detected = detect(&self.root, &self.name()).map_err(|error| Failure::System(error.to_string()))?;
+        for warning in &detected.warnings {
+            context.warn(warning);
+        }
+        match &self.output {
+            Some(path) => context.files.write(path, &detected.toml),
+            None => Ok(context.out.write_all(detected.toml.as_bytes())?),
+        }
+    }
+
+    fn name(&self) -> String {
+        let stem = self.output.as_deref().and_then(Path::file_stem);
+        stem.map_or_else(|| "detected".to_owned(), |stem| stem.to_string_lossy().into_owned())
+    }
+}

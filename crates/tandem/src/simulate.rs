@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `tandem simulate`: one run.
+
+mod summary;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args;
+use tandem_simulator::machine::Machine;
+use tandem_simulator::metrics::Report;
+use tandem_simulator::observer::NoObserver;
+use tandem_simulator::simulation::{Governor, Options};
+use tandem_simulator::trace::TraceWriter;
+use tandem_simulator::workload::Workload;
+
+use crate::arguments::{Choice, Pair, Scenario, choice, governor};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::json::JsonOption;
+
+const EXAMPLES: &str = "\
+Examples:
+  tandem simulate app.json --machine hikey960
+  tandem simulate app.json --machine hikey960 --scheduler fair+powersave --seed 7
+  tandem simulate app.json -m ./mine.toml --set hz=1000 --duration 10s --trace run.perfetto
+  tandem simulate app.json -m rk3399 --json | jq .energy_j.total
+
+The fields of the JSON are described in docs/results.md.";
+
+/// Simulate a workload once and say what it took
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Simulate {
+    #[command(flatten)]
+    scenario: Scenario,
+
+    /// Scheduler, or scheduler and governor as in `fair+schedutil`
+    #[arg(short, long, value_name = "S", default_value = "fair", value_parser = choice)]
+    scheduler: Choice,
+
+    /// Frequency governor [default: schedutil]
+    #[arg(short, long, value_name = "G", value_parser = governor)]
+    governor: Option<Governor>,
+
+    /// Seed of all random streams: the same seed gives the same run
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+
+    #[command(flatten)]
+    json: JsonOption,
+
+    /// Leave out of the report what differs from run to run (`wall_s`)
+    #[arg(long)]
+    reproducible: bool,
+
+    /// Write the schedule as a Perfetto trace (open it at ui.perfetto.dev)
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+}
+
+impl Simulate {
+    /// Runs the command.
+    pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let options = self.scenario.options(&self.pair()?, self.seed).map_err(Failure::Options)?;
+        let machine = Machine::load(&self.scenario.machine)?;
+        let workload = Workload::load(&self.scenario.workload)?;
+        for warning in &workload.warnings {
+            context.warn(warning);
+        }
+        let destination = self.json.open(context)?;
+        let start = Instant::now();
+        let mut report = self.simulate(context, &machine, &workload, &options)?;
+        report.wall_s = (!self.reproducible).then(|| start.elapsed().as_secs_f64());
+        let width = context.width;
+        destination.write(context, &report, || summary::summary(&report, width))
+    }
+
+    fn pair(&self) -> Result<Pair, Failure> {
+        match (&self.scheduler.governor, &self.governor) {
+            (Some(in_pair), Some(alone)) => Err(Failure::Options(format!(
+                "the governor is given twice: {in_pair} in --scheduler and {alone} in --governor"
+            ))),
+            (None, Some(governor)) => Ok(Pair { scheduler: self.scheduler.scheduler.clone(), governor: *governor }),
+            (_, None) => Ok(self.scheduler.pair()),
+        }
+    }
+
+    fn simulate(
+        &self,
+        context: &Context<'_>,
+        machine: &Machine,
+        workload: &Workload,
+        options: &Options,
+    ) -> Result<Report, Failure> {
+        match &self.trace {
+            None => Ok(context.simulator.simulate(machine, workload, options, &mut NoObserver)?),
+            Some(path) => traced(context, path, machine, workload, options),
+        }
+    }
+}
+
+/// Simulates while the trace is written; a trace appears only if the run and the writing succeed.
+fn traced(
+    context: &Context<'_>,
+    path: &Path,
+    machine: &Machine,
+    workload: &Workload,
+    options: &Options,
+) -> Result<Report, Failure> {
+    let mut trace = TraceWriter::new(context.files.create(path)?, machine, &workload.applications);
+    let report = context.simulator.simulate(machine, workload, options, &mut trace)?;
+    let file = trace.finish().map_err(|error| Failure::writing(path, error))?;
+    file.finish()?;
+    Ok(report)
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A report for people.
+
+use tandem_simulator::metrics::{CpuReport, Report, TaskReport};
+
+use crate::quantity::{HERTZ, JOULE_SECONDS, JOULES, NOTHING, SECONDS, Unit, WATTS, count, percent, quantity};
+use crate::table::{Align::Left, Align::Right, Table, paragraph};
+
+/// Rows of a table that people read; the JSON has all of them.
+const MOST_APPS: usize = 16;
+const MOST_CPUS: usize = 32;
+const MOST_TASKS: usize = 8;
+
+/// A table, and how many rows it does not show.
+type Part = (Table, usize);
+
+/// The report for people on `width` columns.
+pub fn summary(report: &Report, width: Option<usize>) -> String {
+    let Report { workload, machine, scheduler, governor, seed, .. } = report;
+    let title = format!("{workload} on {machine} under {scheduler}+{governor}, seed {seed}");
+    let mut text = paragraph(&title, width);
+    for (table, hidden) in [totals(report), apps(report), cpus(report), tasks(report)].into_iter().flatten() {
+        text.push('\n');
+        text += &table.fitting(width).render();
+        if hidden > 0 {
+            text += &format!("… and {hidden} more (--json has all)\n");
+        }
+    }
+    if !report.warnings.is_empty() {
+        text.push('\n');
+    }
+    for warning in &report.warnings {
+        text += &paragraph(&format!("warning: {warning}"), width);
+    }
+    text
+}
+
+fn totals(report: &Report) -> Option<Part> {
+    let limited = if report.time_limited { "the time limit, no measure of speed" } else { "" };
+    let switches = format!("{} per second", count((report.switches as f64 / report.time_s).round() as u64));
+    let mut table = Table::headless([Left, Right, Left]);
+    let mut row = |name: &str, value: String, remark: &str| table.row([name.to_owned(), value, remark.to_owned()]);
+    row("time", quantity(report.time_s, SECONDS), limited);
+    row("energy", quantity(report.energy_j.total, JOULES), "");
+    for (part, joules) in energy_parts(report) {
+        row(&format!("  {part}"), quantity(joules, JOULES), &percent(joules / report.energy_j.total));
+    }
+    row("power", quantity(report.power_w, WATTS), "");
+    row("EDP", quantity(report.edp_js, JOULE_SECONDS), "");
+    row("work", format!("{:.3}", report.throughput), "seconds on the fastest CPU per second");
+    row("idle", percent(report.idle_share), "of the CPUs' time");
+    row("switches", count(report.switches), if report.time_s > 0.0 { &switches } else { "" });
+    row("migrations", count(report.migrations), "");
+    row("events", count(report.events), &report.wall_s.map_or(String::new(), |wall| speed(report.events, wall)));
+    Some((table, 0))
+}
+
+fn speed(events: u64, wall_s: f64) -> String {
+    format!(
+        "simulated in {}, {}",
+        quantity(wall_s, SECONDS),
+        quantity(events as f64 / wall_s, crate::quantity::PER_SECOND)
+    )
+}
+
+/// The parts of the energy that this machine has.
+fn energy_parts(report: &Report) -> impl Iterator<Item = (&'static str, f64)> {
+    let energy = &report.energy_j;
+    [
+        ("cores", energy.cores),
+        ("uncore", energy.uncore),
+        ("memory", energy.memory),
+        ("platform", energy.platform),
+        ("supply", energy.supply),
+    ]
+    .into_iter()
+    .filter(|(_, joules)| *joules != 0.0)
+}
+
+fn apps(report: &Report) -> Option<Part> {
+    let mut table = Table::new([
+        ("application", Left),
+        ("time", Right),
+        ("work", Right),
+        ("speed", Right),
+        ("CPU time", Right),
+        ("threads", Right),
+    ]);
+    for app in report.apps.iter().take(MOST_APPS) {
+        table.row([
+            app.name.clone(),
+            app.time_s.map_or(NOTHING.to_owned(), |time| quantity(time, SECONDS)),
+            quantity(app.work_s, SECONDS),
+            format!("{:.3}", app.performance),
+            quantity(app.cpu_time_s, SECONDS),
+            count(app.threads.into()),
+        ]);
+    }
+    (!report.apps.is_empty()).then(|| (table, report.apps.len().saturating_sub(MOST_APPS)))
+}
+
+fn cpus(report: &Report) -> Option<Part> {
+    let mut table =
+        Table::new([("CPU", Right), ("busy", Right), ("mean clock", Right), ("energy", Right), ("power", Right)]);
+    for cpu in report.cpus.iter().take(MOST_CPUS) {
+        let per_second = |value: f64, unit: Unit| quantity(value / report.time_s, unit);
+        table.row([
+            cpu.cpu.to_string(),
+            if report.time_s > 0.0 { percent(cpu.busy_s / report.time_s) } else { NOTHING.to_owned() },
+            quantity(mean_hertz(cpu), HERTZ),
+            quantity(cpu.energy_j, JOULES),
+            per_second(cpu.energy_j, WATTS),
+        ]);
+    }
+    (!report.cpus.is_empty()).then(|| (table, report.cpus.len().saturating_sub(MOST_CPUS)))
+}
+
+/// Mean clock over the run, idle time included; no number if no residency was recorded.
+fn mean_hertz(cpu: &CpuReport) -> f64 {
+    let time: f64 = cpu.freq_residency.values().sum();
+    let cycles: f64 = cpu.freq_residency.iter().map(|(khz, seconds)| f64::from(*khz) * 1e3 * seconds).sum();
+    cycles / time
+}
+
+/// The threads that waited longest for a CPU.
+fn tasks(report: &Report) -> Option<Part> {
+    let mut waiting: Vec<&TaskReport> = report.tasks.iter().filter(|task| task.wait_time_s > 0.0).collect();
+    // Stable: among equals the order of creation stays.
+    waiting.sort_by(|a, b| b.wait_time_s.total_cmp(&a.wait_time_s));
+    let mut table = Table::new([
+        ("waited longest", Left),
+        ("application", Left),
+        ("wait", Right),
+        ("CPU time", Right),
+        ("p99 wakeup", Right),
+        ("migrations", Right),
+    ]);
+    for task in waiting.iter().take(MOST_TASKS) {
+        let latency = task.wakeup_latency_ns.map(|latency| quantity(latency.p99 as f64 / 1e9, SECONDS));
+        table.row([
+            task.name.clone(),
+            task.app.clone().unwrap_or_else(|| "(system)".to_owned()),
+            quantity(task.wait_time_s, SECONDS),
+            quantity(task.cpu_time_s, SECONDS),
+            latency.unwrap_or_else(|| NOTHING.to_owned()),
+            count(task.migrations),
+        ]);
+    }
+    (!waiting.is_empty()).then_some((table, 0))
+}

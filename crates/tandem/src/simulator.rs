@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The seam between commands and the simulation: the commands' tests put a mock behind it.
+
+use tandem_simulator::machine::Machine;
+use tandem_simulator::metrics::Report;
+use tandem_simulator::observer::Observer;
+use tandem_simulator::simulation::{Options, SimulationError, simulate};
+use tandem_simulator::workload::Workload;
+
+/// Runs simulations, several at once if asked from several threads.
+pub trait Simulator: Sync {
+    /// Runs `workload` on `machine` and shows what happens to `observer`.
+    fn simulate(
+        &self,
+        machine: &Machine,
+        workload: &Workload,
+        options: &Options,
+        observer: &mut dyn Observer,
+    ) -> Result<Report, SimulationError>;
+}
+
+/// Linux as the library models it.
+#[derive(Debug)]
+pub struct Linux;
+
+impl Simulator for Linux {
+    fn simulate(
+        &self,
+        machine: &Machine,
+        workload: &Workload,
+        options: &Options,
+        observer: &mut dyn Observer,
+    ) -> Result<Report, SimulationError> {
+        simulate(machine, workload, options, observer)
+    }
+}

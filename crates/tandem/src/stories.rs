@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What people do with the command, told through the real argument parser. A mock simulates: its results follow from
+//! the request by rules one can check in the head.
+
+mod comparing;
+mod mock;
+mod one_run;
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::Parser;
+use tempfile::TempDir;
+
+use crate::cli::Cli;
+use crate::context::Context;
+use crate::files::Files;
+
+pub use mock::{Mock, report};
+
+/// Two applications, `fast` with two threads and `slow` with one.
+const TWO_APPLICATIONS: &str = r#"{
+    "tasks": {
+        "f": { "instance": 2, "loop": 1, "run": 1000, "tandem": { "application": "fast" } },
+        "s": { "loop": 1, "run": 1000, "tandem": { "application": "slow" } }
+    }
+}"#;
+const ONE_APPLICATION: &str = r#"{ "tasks": { "only": { "loop": 1, "run": 1000 } } }"#;
+/// The mock knows it by its name.
+const DEADLOCK: &str = r#"{ "tasks": { "deadlock": { "loop": 1, "run": 1000 } } }"#;
+
+/// Two applications, one of which the mock does not let run alone.
+const PARTNERS: &str = r#"{
+    "tasks": {
+        "free": { "loop": 1, "run": 1000, "tandem": { "application": "free" } },
+        "needs-partner": { "loop": 1, "run": 1000, "tandem": { "application": "bound" } }
+    }
+}"#;
+
+/// A folder with the workloads above, a simulator, and a terminal or none.
+struct Story {
+    folder: TempDir,
+    mock: Mock,
+    width: Option<usize>,
+}
+
+impl Story {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let workloads =
+            [("two", TWO_APPLICATIONS), ("one", ONE_APPLICATION), ("deadlock", DEADLOCK), ("partners", PARTNERS)];
+        for (name, text) in workloads {
+            fs::write(folder.path().join(format!("{name}.json")), text).unwrap();
+        }
+        Self { folder, mock: Mock::default(), width: None }
+    }
+
+    fn on_terminal(width: usize) -> Self {
+        Self { width: Some(width), ..Self::new() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Runs the words of `command`, in which `@` stands for the folder; what it prints, or why it failed.
+    fn tandem(&self, command: &str) -> Result<String, String> {
+        let command = command.replace('@', &format!("{}/", self.folder.path().display()));
+        let words = ["tandem"].into_iter().chain(command.split_whitespace());
+        let cli = Cli::try_parse_from(words).map_err(|error| error.to_string())?;
+        let mut out = Vec::new();
+        let mut context = Context {
+            simulator: &self.mock,
+            out: &mut out,
+            width: self.width,
+            progress: false,
+            files: Files::default(),
+        };
+        cli.run(&mut context).map_err(|failure| failure.to_string())?;
+        Ok(String::from_utf8(out).unwrap())
+    }
+
+    fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.folder.path()).unwrap();
+        let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}

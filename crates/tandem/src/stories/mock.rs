@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A simulator whose results follow from the request.
+//!
+//! | governor | time | power |
+//! | --- | --- | --- |
+//! | performance | 1 s | 10 W |
+//! | schedutil | 1.25 s | 6 W |
+//! | powersave | 2 s | 4 W |
+//!
+//! Seeds 0, 1, 2, 3 … make the time 1 % shorter, as it is, 1 % longer, 1 % shorter … Together, the first application
+//! runs at half its speed and every further one at 0.4 of it: fairness is 0.8.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tandem_simulator::machine::Machine;
+use tandem_simulator::metrics::{AppReport, CpuReport, Energy, Latency, Report, SCHEMA, TaskReport};
+use tandem_simulator::observer::{Observer, TaskInfo};
+use tandem_simulator::simulation::{Options, SimulationError, Waiter};
+use tandem_simulator::units::{CpuId, TaskId};
+use tandem_simulator::workload::Workload;
+
+use crate::simulator::Simulator;
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub struct Mock {
+    /// Simulations so far.
+    pub calls: AtomicUsize,
+}
+
+impl Simulator for Mock {
+    fn simulate(
+        &self,
+        machine: &Machine,
+        workload: &Workload,
+        options: &Options,
+        observer: &mut dyn Observer,
+    ) -> Result<Report, SimulationError> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        let running: Vec<&str> =
+            workload.tasks.iter().filter(|task| task.instances > 0).map(|task| task.name.as_str()).collect();
+        if running.contains(&"deadlock") || running == ["needs-partner"] {
+            let waiter = |thread: &str, what: &str| Waiter { thread: thread.into(), waits_for: what.into(), step: 1 };
+            let waiters = vec![waiter("a", "mutex `m`, held by b"), waiter("b", "mutex `n`, held by a")];
+            return Err(SimulationError::Stuck { at: 0, waiters });
+        }
+        let first = TaskInfo { id: TaskId(0), name: "f".to_owned(), application: Some(0), priority: 120 };
+        observer.task_new(0, &first);
+        observer.sched_switch(0, CpuId(0), None, Some(TaskId(0)));
+        Ok(respond(machine, workload, options))
+    }
+}
+
+fn respond(machine: &Machine, workload: &Workload, options: &Options) -> Report {
+    let (time, power) = match options.governor.to_string().as_str() {
+        "performance" => (1.0, 10.0),
+        "schedutil" => (1.25, 6.0),
+        "powersave" => (2.0, 4.0),
+        other => panic!("the mock does not know {other}"),
+    };
+    let limit = options.time_limit.map(|nanos| nanos as f64 / 1e9);
+    let time_s = limit.unwrap_or(time * (0.99 + 0.01 * (options.seed % 3) as f64));
+    let running = |index: usize| workload.tasks.iter().any(|task| task.application == index && task.instances > 0);
+    let mixed = (0..workload.applications.len()).filter(|index| running(*index)).count() > 1;
+    let app = |(index, name): (usize, &String)| AppReport {
+        name: name.clone(),
+        time_s: limit.is_none().then_some(time_s),
+        performance: if !running(index) {
+            0.0
+        } else if !mixed {
+            1.0 / time
+        } else {
+            (if index == 0 { 0.5 } else { 0.4 }) / time
+        },
+        ..report("").apps.remove(0)
+    };
+    let total = power * time_s;
+    Report {
+        workload: workload.name.clone(),
+        machine: machine.name.clone(),
+        scheduler: options.scheduler.to_string(),
+        governor: options.governor.to_string(),
+        seed: options.seed,
+        time_s,
+        time_limited: limit.is_some(),
+        energy_j: Energy { total, cores: total * 0.75, memory: total * 0.25, ..Energy::default() },
+        power_w: power,
+        throughput: 1.0 / time,
+        edp_js: total * time_s,
+        ed2p_js2: total * time_s * time_s,
+        apps: workload.applications.iter().enumerate().map(app).collect(),
+        ..report("")
+    }
+}
+
+/// A report with something in every field.
+pub fn report(workload: &str) -> Report {
+    Report {
+        schema: SCHEMA,
+        workload: workload.to_owned(),
+        machine: "hikey960".to_owned(),
+        scheduler: "fair".to_owned(),
+        governor: "schedutil".to_owned(),
+        seed: 0,
+        time_s: 2.0,
+        time_limited: false,
+        energy_j: Energy { total: 8.0, cores: 4.0, uncore: 2.0, memory: 1.0, platform: 0.5, supply: 0.5 },
+        power_w: 4.0,
+        edp_js: 16.0,
+        ed2p_js2: 32.0,
+        throughput: 1.5,
+        idle_share: 0.25,
+        switches: 1234,
+        migrations: 12,
+        events: 5678,
+        wall_s: None,
+        apps: vec![AppReport {
+            name: "app".to_owned(),
+            time_s: Some(2.0),
+            work_s: 3.0,
+            performance: 1.5,
+            cpu_time_s: 3.5,
+            threads: 2,
+        }],
+        tasks: vec![task("calm", 0.0), task("hungry", 0.75)],
+        cpus: vec![CpuReport {
+            online: true,
+            cpu: 0,
+            busy_s: 1.0,
+            // A mean of 1.25 GHz.
+            freq_residency: BTreeMap::from([(1_000_000, 1.5), (2_000_000, 0.5)]),
+            idle_residency: BTreeMap::from([("WFI".to_owned(), 0.5)]),
+            energy_j: 4.0,
+        }],
+        warnings: Vec::new(),
+    }
+}
+
+fn task(name: &str, wait_time_s: f64) -> TaskReport {
+    TaskReport {
+        name: name.to_owned(),
+        app: Some("app".to_owned()),
+        system: false,
+        cpu_time_s: 1.75,
+        wait_time_s,
+        work_s: 1.5,
+        wakeup_latency_ns: Some(Latency { p50: 20_000, p99: 300_000, max: 1_000_000 }),
+        switches: 600,
+        migrations: 6,
+    }
+}

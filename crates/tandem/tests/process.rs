@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The program as a process: exit statuses, pipes, signals, and what is left on disk.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn tandem(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tandem")).args(arguments).output().unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+/// Waits for at most ten seconds.
+fn wait_until(condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < Duration::from_secs(10), "waited for ten seconds");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn help_succeeds_and_shows_examples() {
+    for command in [&["--help"][..], &["simulate", "--help"], &["compare", "--help"], &["machine", "--help"]] {
+        let output = tandem(command);
+        assert_eq!(output.status.code(), Some(0));
+        assert!(String::from_utf8(output.stdout).unwrap().contains("Examples:"), "{command:?}");
+    }
+}
+
+#[test]
+fn mistakes_in_options_have_status_2_and_the_nearest_name() {
+    for (arguments, expected) in [
+        (&["simulate", "w.json", "-m", "hikey960", "-s", "fiar"][..], "`fair`"),
+        (&["simulate", "w.json", "-m", "hikey960", "-g", "shedutil"], "`schedutil`"),
+        (&["simulate", "w.json", "-m", "hikey960", "--set", "hertz=1"], "hz"),
+        (&["simulate", "w.json"], "--machine"),
+        (&["simulat"], "'simulate'"),
+        (&["compare", "w.json", "-m", "hikey960", "-s", "fair", "--runs", "0"], "1..=100000"),
+    ] {
+        let output = tandem(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(output.stdout.is_empty());
+        assert!(stderr(&output).starts_with("error: "), "{}", stderr(&output));
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn mistakes_in_files_have_status_2_and_are_printed_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("w.json");
+    fs::write(&path, "{\n  \"tasks\": { \"a\": { \"run\": } }\n}\n").unwrap();
+    let path = path.to_str().unwrap();
+    let output = tandem(&["simulate", path, "-m", "hikey960"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).starts_with(&format!("error: {path}:2:")), "{}", stderr(&output));
+
+    let output = tandem(&["machine", "show", "hikey906"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("hikey960"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_file_that_cannot_be_written_has_status_1() {
+    let output = tandem(&["simulate", "pipeline", "-m", "hikey960", "--trace", "/nonexistent/t.perfetto"]);
+    assert_eq!(output.status.code(), Some(1));
+    let last = "error: /nonexistent/t.perfetto: cannot be written: entity not found\n";
+    assert!(stderr(&output).ends_with(last), "{}", stderr(&output));
+}
+
+#[test]
+fn a_simulation_that_cannot_end_has_status_3_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let workload = folder.path().join("stuck.json");
+    fs::write(&workload, r#"{ "tasks": { "a": { "loop": 1, "run": 100, "suspend": "a" } } }"#).unwrap();
+    let trace = folder.path().join("t.perfetto");
+    let output =
+        tandem(&["simulate", workload.to_str().unwrap(), "-m", "hikey960", "--trace", trace.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert_eq!(names(folder.path()), ["stuck.json"]);
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_failure() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tandem"))
+        .args(["machine", "show", "hikey960", "--sources"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(stderr(&output), "");
+}
+
+/// Starts a simulation of a day in `folder`, by way of a shell that does `first`, and waits until its trace is begun.
+fn long_run(folder: &Path, first: &str) -> Child {
+    let workload = folder.join("long.json");
+    fs::write(&workload, r#"{ "tasks": { "a": { "instance": 64, "loop": -1, "run": 10, "sleep": 10 } } }"#).unwrap();
+    let child = Command::new("sh")
+        .args(["-c", &format!("{first} exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_tandem"), "simulate"])
+        .arg(workload)
+        .args(["-m", "hikey960", "--duration", "24h", "--trace"])
+        .arg(folder.join("t.perfetto"))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until(|| names(folder).len() == 2);
+    child
+}
+
+fn signal(child: &Child, name: &str) {
+    let kill = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+}
+
+#[test]
+fn an_interrupt_ends_the_run_at_once_with_130_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let child = long_run(folder.path(), "");
+    let start = Instant::now();
+    signal(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    assert!(start.elapsed() < Duration::from_secs(2));
+    assert_eq!((output.status.code(), output.status.signal()), (Some(130), None));
+    assert_eq!(names(folder.path()), ["long.json"]);
+}
+
+#[test]
+fn a_hangup_that_is_ignored_stays_ignored_and_termination_is_clean() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = long_run(folder.path(), "trap '' HUP;");
+    signal(&child, "-HUP");
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(child.try_wait().unwrap(), None);
+    signal(&child, "-TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    assert_eq!(names(folder.path()), ["long.json"]);
+}
+
+#[test]
+fn machines_are_listed() {
+    let output = tandem(&["machine", "list"]);
+    assert_eq!(output.status.code(), Some(0));
+    let lines: Vec<String> = BufReader::new(output.stdout.as_slice()).lines().map(Result::unwrap).collect();
+    assert!(lines.iter().any(|line| line.starts_with("hikey960")), "{lines:?}");
+}
