@@ -222,6 +222,28 @@ task u x1, application test
 }
 
 #[test]
+fn suspend_waits_for_the_name_that_is_resumed() {
+    // Debian's rt-app waits for `x`, and two tasks may; nobody resumes `y`, so that one is the task's own.
+    let text = listing(
+        r#""t": {"loop": 1, "suspend": "x", "run": 1, "suspend": "y"}, "u": {"loop": 1, "resume": "x", "resume": "t"}"#,
+    );
+    let expected = "\
+task t x1, application test
+  lock x
+  wait x with x
+  unlock x
+  run 1us
+  suspend
+task u x1, application test
+  lock x
+  broadcast x
+  unlock x
+  resume t
+";
+    assert_eq!(text, expected);
+}
+
+#[test]
 fn barriers_count_uses_times_instances() {
     let workload = load(
         r#"{"tasks": {"a": {"instance": 3, "loop": 1, "barrier": "b"}, "c": {"loop": 1, "barrier1": "b"},

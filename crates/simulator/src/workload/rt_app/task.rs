@@ -63,7 +63,7 @@ fn task(source: &Source, global: &Global, name: String, member: &Member) -> Resu
     };
     let (phases, repeat, tandem) = match fields.value("phases") {
         Some(phases) => with_phases(&fields, global, &name, phases)?,
-        None => own_phase(&fields, global, &name, member.offset)?,
+        None => own_phase(&fields, global, member.offset)?,
     };
     if phases.is_empty() {
         source.warn(member.offset, format!("task `{name}` has no phases, left out"));
@@ -89,7 +89,7 @@ fn with_phases(fields: &Fields, global: &Global, name: &str, phases: &Value) -> 
         let what = format!("phase `{}` of task `{name}`", member.key);
         let fields = Fields::of(source, what, &member.value)?;
         let (tandem, parallel_for) = tandem_of(&fields, Level::Phase)?;
-        let mut phase = phase(&fields, global, name, parallel_for, tandem.join, Level::Phase)?;
+        let mut phase = phase(&fields, global, parallel_for, tandem.join, Level::Phase)?;
         phase.name = member.key.clone();
         phase.offset = member.offset;
         phase.tandem = tandem;
@@ -105,10 +105,10 @@ fn with_phases(fields: &Fields, global: &Global, name: &str, phases: &Value) -> 
 }
 
 /// A task without `phases` is its own only phase; its `loop` is that of the phase, and without one it never ends.
-fn own_phase(fields: &Fields, global: &Global, name: &str, offset: usize) -> Result<Body, InputError> {
+fn own_phase(fields: &Fields, global: &Global, offset: usize) -> Result<Body, InputError> {
     let (tandem, parallel_for) = tandem_of(fields, Level::Both)?;
     let join = tandem.join;
-    let mut phase = phase(fields, global, name, parallel_for, join, Level::Both)?;
+    let mut phase = phase(fields, global, parallel_for, join, Level::Both)?;
     phase.offset = offset;
     phase.tandem.join = join;
     let repeat = fields.value("loop").map(|_| 1);
@@ -128,7 +128,6 @@ fn known_keys(level: Level) -> Vec<&'static str> {
 fn phase(
     fields: &Fields,
     global: &Global,
-    task: &str,
     parallel_for: Option<ParallelFor>,
     joins: bool,
     level: Level,
@@ -151,7 +150,7 @@ fn phase(
         if member.key == "tandem" {
             let offset = member.offset;
             steps.extend(parallel_for.clone().map(|it| Step { offset, event: Event::ParallelFor(it) }));
-        } else if let Some(event) = event::read(fields.source, global, task, member)? {
+        } else if let Some(event) = event::read(fields.source, global, member)? {
             steps.push(Step { offset: member.offset, event });
         }
     }
