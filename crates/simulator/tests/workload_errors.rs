@@ -13,90 +13,84 @@ fn mistake(line: &str) -> (usize, usize, String, String) {
     (position.line, position.column, error.message, error.help.unwrap_or_default())
 }
 
+/// Task, column of the mistake, message.
+const MISTAKES: &[(&str, usize, &str)] = &[
+    (r#""t": {"run": "x"}"#, 14, r#"`run` must be an integer from 0 to 2147483647, not "x""#),
+    (r#""t": {"run": -5}"#, 14, "`run` must be an integer from 0 to 2147483647, not -5"),
+    (r#""t": {"run": 1.5}"#, 14, "`run` must be an integer from 0 to 2147483647, not 1.5"),
+    (r#""t": {"run"}"#, 7, "`run` must be an integer from 0 to 2147483647, not nothing"),
+    (r#""t": {"lock": 5}"#, 15, "`lock` must be a string, not 5"),
+    (r#""t": {"lock": ""}"#, 15, r#"`lock` must be a name, not """#),
+    (r#""t": {"timer": "tick"}"#, 16, "`timer` must be an object, not a string"),
+    (r#""t": {"wait": {"ref": "c"}}"#, 15, "`wait` has no `mutex`, the mutex to release while it waits"),
+    (r#""t": {"sync": {"mutex": "c"}}"#, 15, "`sync` has no `ref`, the condition to wait for"),
+    (r#""t": {"policy": "SCHED_FIF", "run": 1}"#, 17, "`SCHED_FIF` is no policy"),
+    (
+        r#""t": {"policy": "SCHED_FIFO", "priority": 0, "run": 1}"#,
+        7,
+        "`priority` 0 is no real-time priority: expected 1 to 99",
+    ),
+    (r#""t": {"priority": 20, "run": 1}"#, 7, "`priority` 20 is no nice value: expected -20 to 19"),
+    (
+        r#""t": {"policy": "SCHED_DEADLINE", "run": 1}"#,
+        7,
+        "SCHED_DEADLINE needs 2 ≤ runtime ≤ deadline ≤ period, not 0, 0, 0 microseconds",
+    ),
+    (r#""t": {"util_max": 1025, "run": 1}"#, 19, "`util_max` must be an integer from -1 to 1024, not 1025"),
+    (r#""t": {"util_min": 9, "util_max": 3, "run": 1}"#, 7, "util_min 9 is above util_max 3"),
+    (r#""t": {"cpus": 3, "run": 1}"#, 15, "`cpus` must be an array of CPU numbers, not 3"),
+    (r#""t": {"cpus": [], "run": 1}"#, 15, "`cpus` names no CPU"),
+    (r#""t": {"taskgroup": "tg", "run": 1}"#, 20, "`taskgroup` \"tg\" must begin with `/`"),
+    (
+        r#""t": {"taskgroup": "/tg", "policy": "SCHED_RR", "run": 1}"#,
+        20,
+        "task `t` has a `taskgroup` and a policy that takes none",
+    ),
+    (r#""t": {"fork": "u"}"#, 7, "`fork` of `u`: no task has that name"),
+    (r#""t": {"instance": -1, "run": 1}"#, 19, "`instance` must be an integer from 0 to 4194304, not -1"),
+    (r#""t": {"priority": 1}"#, 6, "task `t` has no events"),
+    (r#""t": {"phases": {"p": {"loop": 2}}}"#, 23, "phase `p` of task `t` has no events"),
+    (r#""t": {"phases": {"p": 5}}"#, 23, "phase `p` of task `t` must be an object, not a number"),
+    (
+        r#""t": {"memrun": {"type": "chase", "size": 64, "count": 1}}"#,
+        17,
+        "a chase needs a `size` of at least two strides of 64 bytes, not 64",
+    ),
+    (r#""t": {"memrun": {"type": "reed", "size": 64, "count": 1}}"#, 26, "`reed` is no type"),
+    (r#""t": {"memrun": {"type": "read", "count": 1}}"#, 17, "`memrun` has no `size`"),
+    (r#""t": {"yield": ""}"#, 1, "task `t` repeats for ever what takes no time"),
+    (r#""t": {"instance": 0, "barrier": "b"}"#, 22, "barrier `b` cannot count threads of `t`, which has no instances"),
+    (r#""t": {"run": 1, "tandem": {"memory_bond": 1}}"#, 28, "`memory_bond` is no key of `tandem` of task `t`"),
+    (r#""t": {"run": 1, "tandem": {"memory_bound": 1.1}}"#, 44, "`memory_bound` must be a number from 0 to 1, not 1.1"),
+    (
+        r#""t": {"run": 1, "tandem": {"run_spread": "gauss"}}"#,
+        42,
+        r#"`run_spread` must be "exponential", { "uniform" : 0 to 1 } or { "log_normal" : SIGMA }, not "gauss""#,
+    ),
+    (
+        r#""t": {"run": 1, "tandem": {"footprint": "2 Mb"}}"#,
+        41,
+        r#"`footprint` must be bytes, or a string such as "512KiB", "4MiB", "1GiB", not "2 Mb""#,
+    ),
+    (
+        r#""t": {"phases": {"p": {"run": 1, "tandem": {"system": true}}}}"#,
+        45,
+        "`system` belongs in the task's `tandem`",
+    ),
+    (r#""t": {"tandem": {"join": true}, "phases": {"p": {"run": 1}}}"#, 18, "`join` belongs in a phase's `tandem`"),
+    (r#""t": {"tandem": {"parallel_for": {"name": "l", "work": 1}}}"#, 34, "`parallel_for` has no `iterations`"),
+    (
+        r#""t": {"tandem": {"parallel_for": {"name": "l", "iterations": 4, "work": 1, "chunk": 2}}}"#,
+        34,
+        "a static schedule deals equal shares: it takes no `chunk`",
+    ),
+];
+
 #[test]
 fn mistakes_are_pointed_at() {
-    let table = [
-        (r#""t": {"run": "x"}"#, 14, r#"`run` must be an integer from 0 to 2147483647, not "x""#),
-        (r#""t": {"run": -5}"#, 14, "`run` must be an integer from 0 to 2147483647, not -5"),
-        (r#""t": {"run": 1.5}"#, 14, "`run` must be an integer from 0 to 2147483647, not 1.5"),
-        (r#""t": {"run"}"#, 7, "`run` must be an integer from 0 to 2147483647, not nothing"),
-        (r#""t": {"lock": 5}"#, 15, "`lock` must be a string, not 5"),
-        (r#""t": {"lock": ""}"#, 15, r#"`lock` must be a name, not """#),
-        (r#""t": {"timer": "tick"}"#, 16, "`timer` must be an object, not a string"),
-        (r#""t": {"wait": {"ref": "c"}}"#, 15, "`wait` has no `mutex`, the mutex to release while it waits"),
-        (r#""t": {"sync": {"mutex": "c"}}"#, 15, "`sync` has no `ref`, the condition to wait for"),
-        (r#""t": {"policy": "SCHED_FIF", "run": 1}"#, 17, "`SCHED_FIF` is no policy"),
-        (
-            r#""t": {"policy": "SCHED_FIFO", "priority": 0, "run": 1}"#,
-            7,
-            "`priority` 0 is no real-time priority: expected 1 to 99",
-        ),
-        (r#""t": {"priority": 20, "run": 1}"#, 7, "`priority` 20 is no nice value: expected -20 to 19"),
-        (
-            r#""t": {"policy": "SCHED_DEADLINE", "run": 1}"#,
-            7,
-            "SCHED_DEADLINE needs 2 ≤ runtime ≤ deadline ≤ period, not 0, 0, 0 microseconds",
-        ),
-        (r#""t": {"util_max": 1025, "run": 1}"#, 19, "`util_max` must be an integer from -1 to 1024, not 1025"),
-        (r#""t": {"util_min": 9, "util_max": 3, "run": 1}"#, 7, "util_min 9 is above util_max 3"),
-        (r#""t": {"cpus": 3, "run": 1}"#, 15, "`cpus` must be an array of CPU numbers, not 3"),
-        (r#""t": {"cpus": [], "run": 1}"#, 15, "`cpus` names no CPU"),
-        (r#""t": {"taskgroup": "tg", "run": 1}"#, 20, "`taskgroup` \"tg\" must begin with `/`"),
-        (
-            r#""t": {"taskgroup": "/tg", "policy": "SCHED_RR", "run": 1}"#,
-            20,
-            "task `t` has a `taskgroup` and a policy that takes none",
-        ),
-        (r#""t": {"fork": "u"}"#, 7, "`fork` of `u`: no task has that name"),
-        (r#""t": {"instance": -1, "run": 1}"#, 19, "`instance` must be an integer from 0 to 4194304, not -1"),
-        (r#""t": {"priority": 1}"#, 6, "task `t` has no events"),
-        (r#""t": {"phases": {"p": {"loop": 2}}}"#, 23, "phase `p` of task `t` has no events"),
-        (r#""t": {"phases": {"p": 5}}"#, 23, "phase `p` of task `t` must be an object, not a number"),
-        (
-            r#""t": {"memrun": {"type": "chase", "size": 64, "count": 1}}"#,
-            17,
-            "a chase needs a `size` of at least two strides of 64 bytes, not 64",
-        ),
-        (r#""t": {"memrun": {"type": "reed", "size": 64, "count": 1}}"#, 26, "`reed` is no type"),
-        (r#""t": {"memrun": {"type": "read", "count": 1}}"#, 17, "`memrun` has no `size`"),
-        (r#""t": {"yield": ""}"#, 1, "task `t` repeats for ever what takes no time"),
-        (
-            r#""t": {"instance": 0, "barrier": "b"}"#,
-            22,
-            "barrier `b` cannot count threads of `t`, which has no instances",
-        ),
-        (r#""t": {"run": 1, "tandem": {"memory_bond": 1}}"#, 28, "`memory_bond` is no key of `tandem` of task `t`"),
-        (
-            r#""t": {"run": 1, "tandem": {"memory_bound": 1.1}}"#,
-            44,
-            "`memory_bound` must be a number from 0 to 1, not 1.1",
-        ),
-        (
-            r#""t": {"run": 1, "tandem": {"run_spread": "gauss"}}"#,
-            42,
-            r#"`run_spread` must be "exponential", { "uniform" : 0 to 1 } or { "log_normal" : SIGMA }, not "gauss""#,
-        ),
-        (
-            r#""t": {"run": 1, "tandem": {"footprint": "2 Mb"}}"#,
-            41,
-            r#"`footprint` must be bytes, or a string such as "512KiB", "4MiB", "1GiB", not "2 Mb""#,
-        ),
-        (
-            r#""t": {"phases": {"p": {"run": 1, "tandem": {"system": true}}}}"#,
-            45,
-            "`system` belongs in the task's `tandem`",
-        ),
-        (r#""t": {"tandem": {"join": true}, "phases": {"p": {"run": 1}}}"#, 18, "`join` belongs in a phase's `tandem`"),
-        (r#""t": {"tandem": {"parallel_for": {"name": "l", "work": 1}}}"#, 34, "`parallel_for` has no `iterations`"),
-        (
-            r#""t": {"tandem": {"parallel_for": {"name": "l", "iterations": 4, "work": 1, "chunk": 2}}}"#,
-            34,
-            "a static schedule deals equal shares: it takes no `chunk`",
-        ),
-    ];
-    for (line, column, message) in table {
+    for (line, column, message) in MISTAKES {
         let (found_line, found_column, found, _) = mistake(line);
-        assert_eq!((found_line, found_column, found.as_str()), (2, column, message), "{line}");
+        assert_eq!((found_line, found_column, found.as_str()), (2, *column, *message), "{line}");
     }
 }
 
