@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tandem_simulator::workload::bundled::BUNDLED;
 use tandem_simulator::workload::{Op, Workload};
 
-/// Where Debian's `rt-app` package puts its examples.
+/// Where Debian's `rt-app` package puts its examples; `RT_APP_EXAMPLES` names another folder.
 const DEBIAN: &str = "/usr/share/doc/rt-app/examples";
 
 fn json_files(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -33,9 +33,6 @@ fn debians_examples_load() {
     let mut steps = 0;
     for file in files {
         let workload = Workload::load(&file).unwrap_or_else(|error| panic!("{error}"));
-        if std::env::var_os("SHOW").is_some() {
-            println!("{}{:#?}", workload.listing(), workload.warnings);
-        }
         let fragment = workload.warnings.iter().any(|warning| warning.ends_with("there is nothing to run"));
         assert_eq!(workload.tasks.is_empty(), fragment, "{}", file.display());
         steps += workload.tasks.iter().map(|task| task.program.len()).sum::<usize>();
@@ -64,4 +61,22 @@ fn an_unknown_name_gets_the_nearest_one() {
     let error = Workload::load(Path::new("forkjion")).unwrap_err().to_string();
     assert!(error.contains("did you mean `forkjoin`?"), "{error}");
     assert!(error.contains("`mixed-memory`"), "{error}");
+}
+
+#[test]
+fn the_documented_example_loads() {
+    let text = include_str!("../../../docs/workloads.md");
+    let (_, after) = text.split_once("```json\n").unwrap();
+    let (example, _) = after.split_once("```").unwrap();
+    let workload = Workload::parse(Path::new("example.json"), example).unwrap_or_else(|error| panic!("{error}"));
+    assert!(workload.warnings.is_empty(), "{:?}", workload.warnings);
+    assert_eq!(workload.objects.barriers, [("step".to_owned(), 4)]);
+}
+
+#[test]
+fn the_documentation_names_every_bundled_workload() {
+    let text = include_str!("../../../docs/workloads.md");
+    for (name, _) in BUNDLED {
+        assert!(text.contains(&format!("| `{name}` |")), "{name}");
+    }
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A workload: threads and what each does, step by step.
 //!
 //! Plain data, read from rt-app JSON; nothing here knows machines, time or scheduling. Start with [`Workload`].

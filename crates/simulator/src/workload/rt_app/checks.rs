@@ -76,9 +76,11 @@ fn barriers(source: &Source, tasks: &[Task], forked: &BTreeSet<&str>) -> Result<
 fn resumes(source: &Source, tasks: &[Task]) {
     let steps = || tasks.iter().flat_map(Task::steps);
     let waited: BTreeSet<&str> = steps()
-        .filter(|step| matches!(step.event, Event::Wait { .. } | Event::Sync { .. }))
-        .filter_map(|step| step.event.condition())
-        .chain(tasks.iter().filter(|task| task.steps().any(|s| s.event == Event::Suspend)).map(|t| t.name.as_str()))
+        .filter_map(|step| match &step.event {
+            Event::Suspend(name) => Some(name.as_str()),
+            Event::Wait { condition, .. } | Event::Sync { condition, .. } => Some(condition),
+            _ => None,
+        })
         .collect();
     let woken: BTreeSet<&str> = steps()
         .filter_map(|step| match &step.event {
@@ -95,10 +97,12 @@ fn resumes(source: &Source, tasks: &[Task]) {
                 .warn(step.offset, format!("`resume` of `{name}` wakes nobody: no such task is ever suspended{hint}"));
         }
     }
-    for task in tasks {
-        let suspended = task.steps().find(|step| step.event == Event::Suspend);
-        if let Some(step) = suspended.filter(|_| !woken.contains(task.name.as_str())) {
-            source.warn(step.offset, format!("nobody resumes `{}`: it waits for ever", task.name));
+    for step in steps() {
+        match &step.event {
+            Event::Suspend(name) if !woken.contains(name.as_str()) => {
+                source.warn(step.offset, format!("nobody resumes `{name}`: it waits for ever"));
+            }
+            _ => {}
         }
     }
 }
@@ -147,7 +151,7 @@ fn still_loops(source: &Source, task: &Task) -> Result<(), InputError> {
         Event::Chase { count, .. } => *count > 0,
         Event::Lock(_) | Event::Unlock(_) | Event::Signal(_) | Event::Broadcast(_) => false,
         Event::Resume(_) | Event::SemPost(_) | Event::Yield | Event::Fork(_) => false,
-        Event::Wait { .. } | Event::Sync { .. } | Event::Suspend | Event::SemWait(_) | Event::Barrier(_) => true,
+        Event::Wait { .. } | Event::Sync { .. } | Event::Suspend(_) | Event::SemWait(_) | Event::Barrier(_) => true,
         Event::ParallelFor(_) => true,
     };
     let still = |phase: &super::syntax::Phase| !phase.tandem.join && !phase.steps.iter().any(|s| moves(&s.event));

@@ -19,8 +19,8 @@ pub(super) fn kind_of(key: &str) -> Option<&'static str> {
     EVENTS.into_iter().find(|event| key.starts_with(event))
 }
 
-/// Reads the event `member` of a phase of `task`; `None` where it does nothing.
-pub(super) fn read(source: &Source, global: &Global, task: &str, member: &Member) -> Result<Option<Event>, InputError> {
+/// Reads the event `member`; `None` where it does nothing.
+pub(super) fn read(source: &Source, global: &Global, member: &Member) -> Result<Option<Event>, InputError> {
     let Member { key, value, offset } = member;
     let text = || string(source, key, value).and_then(|name| named(source, key, value, name)).map(str::to_owned);
     Ok(Some(match kind_of(key) {
@@ -45,7 +45,7 @@ pub(super) fn read(source: &Source, global: &Global, task: &str, member: &Member
         Some("signal") => Event::Signal(text()?),
         Some("broad") => Event::Broadcast(text()?),
         Some("barrier") => Event::Barrier(text()?),
-        Some("suspend") => suspend(source, task, member)?,
+        Some("suspend") => suspend(source, member)?,
         Some("resume") => Event::Resume(text()?),
         Some("sem_post") => Event::SemPost(text()?),
         Some("sem_wait") => Event::SemWait(text()?),
@@ -70,17 +70,12 @@ fn bytes(source: &Source, key: &str, value: &Value) -> Result<u64, InputError> {
     Ok(bytes.unsigned_abs())
 }
 
-fn suspend(source: &Source, task: &str, member: &Member) -> Result<Event, InputError> {
+fn suspend(source: &Source, member: &Member) -> Result<Event, InputError> {
     match &member.value.kind {
-        Kind::Null => {}
-        Kind::String(name) if name.is_empty() || name == task => {}
-        Kind::String(name) => source.warn(
-            member.offset,
-            format!("`suspend` waits for a resume of its own task `{task}`: as in rt-app, `{name}` is ignored"),
-        ),
-        _ => return Err(mismatch(source, &member.key, &member.value, "a string or nothing")),
+        Kind::Null => Ok(Event::Suspend(String::new())),
+        Kind::String(name) => Ok(Event::Suspend(name.clone())),
+        _ => Err(mismatch(source, &member.key, &member.value, "a string or nothing")),
     }
-    Ok(Event::Suspend)
 }
 
 fn yield_event(source: &Source, member: &Member) -> Result<Event, InputError> {

@@ -157,7 +157,7 @@ impl Program<'_> {
             Event::Signal(condition) => Op::Signal(self.names.condition(condition)),
             Event::Broadcast(condition) => Op::Broadcast(self.names.condition(condition)),
             Event::Barrier(barrier) => Op::Barrier(self.names.barrier(barrier)),
-            Event::Suspend => return self.suspend(),
+            Event::Suspend(name) => return self.suspend(name),
             Event::Resume(task) => return self.resume(task),
             Event::SemPost(semaphore) => Op::SemPost(self.names.semaphore(semaphore)),
             Event::SemWait(semaphore) => Op::SemWait(self.names.semaphore(semaphore)),
@@ -191,9 +191,8 @@ impl Program<'_> {
         Op::Wait { condition: self.names.condition(condition), mutex: self.names.mutex(mutex) }
     }
 
-    fn suspend(&mut self) -> Result<(), InputError> {
-        let name = &self.task.name;
-        if self.names.resumed(name).is_some() {
+    fn suspend(&mut self, name: &str) -> Result<(), InputError> {
+        if name == self.task.name && self.names.resumed(name).is_some() {
             self.ops.push(Op::Suspend);
             return Ok(());
         }

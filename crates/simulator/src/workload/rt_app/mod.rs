@@ -14,6 +14,7 @@ mod memory;
 mod names;
 mod phases;
 mod scheduling;
+mod suspend;
 mod syntax;
 mod tandem;
 mod task;
@@ -31,7 +32,8 @@ use crate::input::{InputError, valid_names};
 pub(super) fn parse(path: &Path, text: &str) -> Result<Workload, InputError> {
     let source = Source::new(path, text);
     let root = json::parse(text).map_err(|error| source.error(error.offset, error.message))?;
-    let (global, objects, tasks) = sections(&source, &root)?;
+    let (global, objects, mut tasks) = sections(&source, &root)?;
+    suspend::resolve(&source, &mut tasks);
     checks::all(&source, &global, &tasks)?;
     let name = path.file_stem().map_or_else(|| "workload".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let mut names = Names::new(&tasks, objects);

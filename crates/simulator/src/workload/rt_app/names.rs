@@ -18,8 +18,8 @@ pub(super) struct Names {
     tasks: BTreeMap<String, u32>,
     /// Timers that some use calls absolute; rt-app keeps that with the timer.
     absolute: BTreeSet<String>,
-    /// Names of conditions and mutexes. rt-app makes `suspend` and `resume` of a condition and a mutex that bear the
-    /// task's name, so a task named here shares them.
+    /// Names of conditions and mutexes, and those that other tasks' `suspend` gives. rt-app makes `suspend` and
+    /// `resume` of a condition and a mutex that bear the task's name, so a task named here shares them.
     shared: BTreeSet<String>,
 }
 
@@ -27,8 +27,10 @@ impl Names {
     pub fn new(tasks: &[Task], objects: Objects) -> Self {
         let mut absolute = BTreeSet::new();
         let mut shared = BTreeSet::new();
-        for event in tasks.iter().flat_map(Task::steps).map(|step| &step.event) {
+        let steps = tasks.iter().flat_map(|task| task.steps().map(move |step| (task, &step.event)));
+        for (task, event) in steps {
             match event {
+                Event::Suspend(name) if *name != task.name => drop(shared.insert(name.clone())),
                 Event::Timer { timer, absolute: true, .. } if !is_unique(timer) => drop(absolute.insert(timer.clone())),
                 _ => {}
             }

@@ -14,7 +14,7 @@ use crate::input::InputError;
 const MAX_INSTANCES: i64 = 4 << 20;
 
 /// Keys that tasks and phases share.
-const SHARED_KEYS: [&str; 14] = [
+const SHARED_KEYS: [&str; 12] = [
     "loop",
     "cpus",
     "nodes_membind",
@@ -27,10 +27,9 @@ const SHARED_KEYS: [&str; 14] = [
     "util_max",
     "taskgroup",
     "tandem",
-    "period",
-    "deadline",
 ];
-const TASK_KEYS: [&str; 3] = ["instance", "delay", "phases"];
+/// Keys of tasks only; the last three are old names of the deadline parameters.
+const TASK_KEYS: [&str; 6] = ["instance", "delay", "phases", "runtime", "period", "deadline"];
 
 /// Reads `tasks`. A name that is taken gets a number, as workgen does it.
 pub(super) fn tasks(source: &Source, global: &Global, value: &Value) -> Result<Vec<Task>, InputError> {
@@ -64,7 +63,7 @@ fn task(source: &Source, global: &Global, name: String, member: &Member) -> Resu
     };
     let (phases, repeat, tandem) = match fields.value("phases") {
         Some(phases) => with_phases(&fields, global, &name, phases)?,
-        None => own_phase(&fields, global, &name, member.offset)?,
+        None => own_phase(&fields, global, member.offset)?,
     };
     if phases.is_empty() {
         source.warn(member.offset, format!("task `{name}` has no phases, left out"));
@@ -83,14 +82,14 @@ fn with_phases(fields: &Fields, global: &Global, name: &str, phases: &Value) -> 
     for event in fields.take_all(|key| event::kind_of(key).is_some() && key != "runtime") {
         source.warn(event.offset, format!("`{}` beside `phases` is no event: rt-app ignores it", event.key));
     }
-    fields.warn_unknown(&known_keys());
+    fields.warn_unknown(&known_keys(Level::Task));
     let list = Fields::of(source, format!("`phases` of task `{name}`"), phases)?;
     let mut read = Vec::new();
     for member in list.take_all(|_| true) {
         let what = format!("phase `{}` of task `{name}`", member.key);
         let fields = Fields::of(source, what, &member.value)?;
         let (tandem, parallel_for) = tandem_of(&fields, Level::Phase)?;
-        let mut phase = phase(&fields, global, name, parallel_for, tandem.join, Level::Phase)?;
+        let mut phase = phase(&fields, global, parallel_for, tandem.join, Level::Phase)?;
         phase.name = member.key.clone();
         phase.offset = member.offset;
         phase.tandem = tandem;
@@ -99,33 +98,36 @@ fn with_phases(fields: &Fields, global: &Global, name: &str, phases: &Value) -> 
             cpus: cpus(&fields)?,
             task_group: task_group(&fields)?,
         };
-        fields.warn_unknown(&known_keys());
+        fields.warn_unknown(&known_keys(Level::Phase));
         read.push(phase);
     }
     Ok((read, repeat, tandem))
 }
 
 /// A task without `phases` is its own only phase; its `loop` is that of the phase, and without one it never ends.
-fn own_phase(fields: &Fields, global: &Global, name: &str, offset: usize) -> Result<Body, InputError> {
+fn own_phase(fields: &Fields, global: &Global, offset: usize) -> Result<Body, InputError> {
     let (tandem, parallel_for) = tandem_of(fields, Level::Both)?;
     let join = tandem.join;
-    let mut phase = phase(fields, global, name, parallel_for, join, Level::Both)?;
+    let mut phase = phase(fields, global, parallel_for, join, Level::Both)?;
     phase.offset = offset;
     phase.tandem.join = join;
     let repeat = fields.value("loop").map(|_| 1);
-    fields.warn_unknown(&known_keys());
+    fields.warn_unknown(&known_keys(Level::Both));
     Ok((vec![phase], repeat, tandem))
 }
 
-fn known_keys() -> Vec<&'static str> {
-    [&SHARED_KEYS[..], &TASK_KEYS, &event::EVENTS].concat()
+fn known_keys(level: Level) -> Vec<&'static str> {
+    match level {
+        Level::Task => [&SHARED_KEYS[..], &TASK_KEYS].concat(),
+        Level::Phase => [&SHARED_KEYS[..], &event::EVENTS].concat(),
+        Level::Both => [&SHARED_KEYS[..], &TASK_KEYS, &event::EVENTS].concat(),
+    }
 }
 
 /// Reads what a phase does, and how often.
 fn phase(
     fields: &Fields,
     global: &Global,
-    task: &str,
     parallel_for: Option<ParallelFor>,
     joins: bool,
     level: Level,
@@ -148,7 +150,7 @@ fn phase(
         if member.key == "tandem" {
             let offset = member.offset;
             steps.extend(parallel_for.clone().map(|it| Step { offset, event: Event::ParallelFor(it) }));
-        } else if let Some(event) = event::read(fields.source, global, task, member)? {
+        } else if let Some(event) = event::read(fields.source, global, member)? {
             steps.push(Step { offset: member.offset, event });
         }
     }
