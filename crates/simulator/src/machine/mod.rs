@@ -4,6 +4,7 @@
 
 pub mod catalogue;
 pub mod description;
+pub mod detect;
 
 use crate::units::{
     CacheId, ClusterId, CoreId, CoreTypeId, CpuId, MemoryDomainId, Nanos, PackageId, PerformanceDomainId,

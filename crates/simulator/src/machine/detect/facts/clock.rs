@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! cpufreq policies and the energy model that the kernel shows in debugfs.
+
+use super::{EnergyDomain, Policy, PowerUnit};
+use crate::machine::detect::cpulist;
+use crate::machine::detect::tree::Tree;
+
+const CPU: &str = "sys/devices/system/cpu";
+const ENERGY_MODEL: &str = "sys/kernel/debug/energy_model";
+
+/// Latencies from here on are `CPUFREQ_ETERNAL`: the driver does not know.
+const ETERNAL: u64 = u32::MAX as u64;
+
+/// A clock beyond this many kHz is damage.
+const HIGHEST_KHZ: u32 = 100_000_000;
+
+/// Power of one busy CPU beyond this many microwatts, a kilowatt, is on no real scale.
+const MOST_MICROWATTS: u64 = 1_000_000_000;
+
+/// Bit of an energy model's `flags` that says the values are no watts (`EM_PERF_DOMAIN_ARTIFICIAL`).
+const ARTIFICIAL: u64 = 1 << 2;
+
+/// Below this power of one busy CPU at its highest clock, a value cannot be in microwatts: the smallest core in the
+/// machine catalogue draws five times as much. The kernel's `flags` do not tell, because the bit that meant
+/// milliwatts up to Linux 5.18 means microwatts since 5.19.
+const LEAST_MICROWATTS: u64 = 20_000;
+
+/// Every cpufreq policy of the CPUs up to `highest`, each once.
+pub(super) fn policies(tree: &mut Tree, highest: u32) -> Vec<Policy> {
+    let numbers = tree.numbered(&format!("{CPU}/cpufreq"), "policy");
+    let mut folders: Vec<(u32, String)> =
+        numbers.into_iter().map(|number| (number, format!("{CPU}/cpufreq/policy{number}"))).collect();
+    if folders.is_empty() {
+        // Linux before 4.3 has the folder at each CPU, most of them links.
+        folders = (0..=highest).map(|cpu| (cpu, format!("{CPU}/cpu{cpu}/cpufreq"))).collect();
+    }
+    let mut policies: Vec<Policy> = Vec::new();
+    for (number, folder) in folders {
+        let Some(policy) = policy(tree, number, &folder) else { continue };
+        if !policies.iter().any(|known| known.cpus == policy.cpus) {
+            policies.push(policy);
+        }
+    }
+    policies
+}
+
+fn policy(tree: &mut Tree, number: u32, folder: &str) -> Option<Policy> {
+    let driver = tree.text(&format!("{folder}/scaling_driver"));
+    let max_khz = tree.parsed(&format!("{folder}/cpuinfo_max_freq"), "a clock in kHz", clock);
+    let related = tree.cpus(&format!("{folder}/related_cpus"));
+    if driver.is_none() && max_khz.is_none() && related.is_none() {
+        return None;
+    }
+    let mut khz = Vec::new();
+    for list in ["scaling_available_frequencies", "scaling_boost_frequencies"] {
+        khz.extend(tree.parsed(&format!("{folder}/{list}"), "clocks in kHz", clocks).unwrap_or_default());
+    }
+    khz.sort_unstable();
+    khz.dedup();
+    let latency = tree.number(&format!("{folder}/cpuinfo_transition_latency"));
+    Some(Policy {
+        cpus: related.filter(|cpus| !cpus.is_empty()).unwrap_or_else(|| vec![number]),
+        min_khz: tree.parsed(&format!("{folder}/cpuinfo_min_freq"), "a clock in kHz", clock),
+        max_khz,
+        khz,
+        latency_ns: latency.filter(|ns| (1..ETERNAL).contains(ns)),
+        driver: driver.filter(|name| !name.is_empty()),
+    })
+}
+
+fn clocks(text: &str) -> Option<Vec<u32>> {
+    text.split_whitespace().map(clock).collect()
+}
+
+fn clock(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|khz| (1..=HIGHEST_KHZ).contains(khz))
+}
+
+/// Every CPU performance domain of the energy model; those of other devices have no `cpus`.
+pub(super) fn energy_model(tree: &mut Tree) -> Vec<EnergyDomain> {
+    let mut domains: Vec<EnergyDomain> =
+        tree.names(ENERGY_MODEL).into_iter().filter_map(|name| energy_domain(tree, name)).collect();
+    domains.sort_by(|a, b| a.cpus.cmp(&b.cpus));
+    domains
+}
+
+fn energy_domain(tree: &mut Tree, name: String) -> Option<EnergyDomain> {
+    let folder = format!("{ENERGY_MODEL}/{name}");
+    let cpus = tree.parsed(&format!("{folder}/cpus"), "a CPU list such as 0-3,8", |text| {
+        cpulist::parse(text).filter(|cpus| !cpus.is_empty())
+    })?;
+    let mut states: Vec<(u32, u64)> = tree
+        .names(&folder)
+        .into_iter()
+        // `cs:` until Linux 5.9, `ps:` since.
+        .filter(|state| state.starts_with("ps:") || state.starts_with("cs:"))
+        .filter_map(|state| energy_state(tree, &format!("{folder}/{state}")))
+        .collect();
+    states.sort_unstable();
+    states.dedup_by_key(|(khz, _)| *khz);
+    let unit = unit(tree, &folder, &states);
+    (!states.is_empty()).then_some(EnergyDomain { name, cpus, states, unit })
+}
+
+fn energy_state(tree: &mut Tree, folder: &str) -> Option<(u32, u64)> {
+    let khz = tree.parsed(&format!("{folder}/frequency"), "a clock in kHz", clock)?;
+    Some((khz, tree.number(&format!("{folder}/power"))?))
+}
+
+fn unit(tree: &mut Tree, folder: &str, states: &[(u32, u64)]) -> PowerUnit {
+    let bogus = tree.text(&format!("{folder}/units")).is_some_and(|unit| unit == "bogoWatts");
+    let flags = tree.parsed(&format!("{folder}/flags"), "a number such as 0x1", flags).unwrap_or(0);
+    let top = states.iter().map(|(_, power)| *power).max().unwrap_or(0);
+    if bogus || flags & ARTIFICIAL != 0 || top > MOST_MICROWATTS || states.iter().any(|(_, power)| *power == 0) {
+        return PowerUnit::Abstract;
+    }
+    if top < LEAST_MICROWATTS { PowerUnit::Milliwatts } else { PowerUnit::Microwatts }
+}
+
+fn flags(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Idle states of every core, and the tables that cores share.
+
+use super::cores::Core;
+use super::{Clock, IdleState, IdleTable, Kind, number_repeated};
+use crate::machine::detect::facts::{self, Facts};
+use crate::machine::detect::{assumed, cpulist};
+
+/// The distinct tables, and the table of each core.
+pub(super) fn tables(
+    facts: &Facts,
+    cores: &[Core],
+    kinds: &[Kind],
+    kind_of: &[usize],
+    clocks: &[Clock],
+    clock_of: &[usize],
+    warnings: &mut Vec<String>,
+) -> (Vec<IdleTable>, Vec<usize>) {
+    let mut distinct: Vec<(usize, &[facts::IdleState])> = Vec::new();
+    let mut table_of = Vec::new();
+    for (index, core) in cores.iter().enumerate() {
+        let key = (clock_of[index], core.facts(facts).idle.as_slice());
+        let found = distinct.iter().position(|known| *known == key);
+        table_of.push(found.unwrap_or(distinct.len()));
+        if found.is_none() {
+            distinct.push(key);
+        }
+    }
+    let without: Vec<u32> =
+        cores.iter().filter(|core| core.facts(facts).idle.is_empty()).map(|core| core.leader).collect();
+    if !without.is_empty() {
+        let list = cpulist::format(&without);
+        warnings.push(format!("CPUs {list} have no cpuidle: only the architecture's halt is described"));
+    }
+    let kind_name = |table: usize| {
+        let core = table_of.iter().position(|of| *of == table).unwrap_or(0);
+        kinds[kind_of[core]].name.clone()
+    };
+    let names = number_repeated(&(0..distinct.len()).map(kind_name).collect::<Vec<_>>(), "-");
+    let entries = distinct.iter().zip(names);
+    let tables = entries.map(|((clock, states), name)| table(states, name, clocks[*clock].busy_watts().0, warnings));
+    (tables.collect(), table_of)
+}
+
+/// sysfs does not say what a state stops; its name often does. What follows a cluster state is deeper still.
+fn is_cluster_state(state: &facts::IdleState, shallower: Option<&IdleState>) -> bool {
+    state.name.to_lowercase().contains("cluster") || shallower.is_some_and(|state| state.stops_cluster)
+}
+
+fn table(states: &[facts::IdleState], name: String, lowest_watts: f64, warnings: &mut Vec<String>) -> IdleTable {
+    // POLL spins: power of a busy core, and menu and teo leave it within microseconds.
+    let real: Vec<&facts::IdleState> = states.iter().filter(|state| state.name != "POLL").collect();
+    if real.is_empty() {
+        let watts = assumed::idle_watts(0, lowest_watts);
+        let exit_us = assumed::HALT_EXIT_US;
+        let halt = IdleState { name: "halt".to_owned(), stops_cluster: false, exit_us, residency_us: exit_us, watts };
+        return IdleTable { name, states: vec![halt], source: assumed::HALT_SOURCE.to_owned() };
+    }
+    let mut table: Vec<IdleState> = Vec::new();
+    for (depth, state) in real.into_iter().enumerate() {
+        let least = table.last().map_or(0, |shallower| shallower.residency_us);
+        let residency_us = state.residency_us.unwrap_or(state.latency_us).max(state.latency_us);
+        if residency_us < least {
+            warnings.push(format!("idle state {} pays earlier than a shallower one: raised to {least} us", state.name));
+        }
+        table.push(IdleState {
+            name: state.name.clone(),
+            // The shallowest state is what a core enters alone, whatever its name.
+            stops_cluster: depth > 0 && is_cluster_state(state, table.last()),
+            exit_us: state.latency_us,
+            residency_us: residency_us.max(least),
+            watts: assumed::idle_watts(depth, lowest_watts),
+        });
+    }
+    warnings.dedup();
+    IdleTable { name, states: table, source: "sysfs cpuidle".to_owned() }
+}

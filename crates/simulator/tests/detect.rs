@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Descriptions of machines that exist as a few files in a temporary folder, and of the machine that runs the test.
+
+mod detect_tree;
+
+use detect_tree::{Tree, at, describe, number, source_of, text, warned};
+use tandem_simulator::machine::detect::{DetectError, detect};
+
+/// Four CPUs on four cores below one cache, one policy, no energy model.
+fn symmetric() -> Tree {
+    let all = [0, 1, 2, 3];
+    let tree = Tree::with_online("0-3")
+        .file("sys/devices/system/cpu/present", "0-3")
+        .file("proc/cpuinfo", "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Sample \"CPU\" @ 3GHz")
+        .file("proc/meminfo", "MemTotal:       16777216 kB")
+        .file("sys/devices/system/node/node0/cpulist", "0-3")
+        .file("sys/devices/system/node/node0/meminfo", "Node 0 MemTotal:       16777216 kB")
+        .file("sys/class/powercap/intel-rapl:0/name", "package-0")
+        .policy(0, "0 1 2 3", 800_000, 3_000_000)
+        .policy_file(0, "scaling_available_frequencies", "3000000 2000000 800000 ")
+        .policy_file(0, "cpuinfo_transition_latency", 10_000)
+        .idle(&all, 0, "POLL", 0, 0)
+        .idle(&all, 1, "C1", 2, 2)
+        .idle(&all, 2, "C6", 100, 300)
+        .cache(&all, 3, "8192K", "0-3");
+    all.into_iter().fold(tree, |tree, cpu| tree.topology(cpu, 0, &cpu.to_string()).cpu(cpu, "cpu_capacity", 1024))
+}
+
+#[test]
+fn a_symmetric_machine_is_one_cluster() {
+    let (detected, table) = describe(&symmetric());
+    assert_eq!(text(&table, "title"), "Sample \"CPU\" @ 3GHz: 4 cores, 4 CPUs");
+    assert!(text(&table, "notes").contains("powercap package-0"));
+    assert_eq!(at(&table, "cluster").as_array().map(Vec::len), Some(1));
+    assert_eq!(text(&table, "cluster/0/cpus"), "0-3");
+    assert_eq!(text(&table, "cluster/0/performance_domain"), "cluster");
+    assert_eq!(text(&table, "cluster/0/cache/per"), "cluster");
+    assert_eq!(number(&table, "cluster/0/cache/kib"), 8192.0);
+    let clocks: Vec<f64> = (0..3).map(|opp| number(&table, &format!("opp_table/core/opps/{opp}/mhz"))).collect();
+    assert_eq!(clocks, [800.0, 2000.0, 3000.0]);
+    assert_eq!(number(&table, "opp_table/core/transition_latency_us"), 10.0);
+    assert_eq!(text(&table, "idle_table/core/states/0/name"), "C1", "POLL is no idle state");
+    assert_eq!(number(&table, "idle_table/core/states/1/residency_us"), 300.0);
+    assert_eq!(number(&table, "memory/node0/static_watts"), 0.8, "16 GiB at 50 mW");
+    assert!(source_of(&table, "opp_table/core", "mv").starts_with("assumed"));
+    assert!(source_of(&table, "opp_table/core", "opps").starts_with("sysfs"));
+    assert_eq!(warned(&detected, "no watts for CPUs 0-3"), 1);
+    assert_eq!(warned(&detected, "no file tells memory bandwidth"), 1);
+}
+
+#[test]
+fn an_empty_tree_is_an_error_that_says_what_to_do() {
+    let tree = Tree::empty();
+    let error = detect(tree.root(), "sample").expect_err("nothing to describe");
+    assert!(matches!(error, DetectError::Unreadable { .. }));
+    let message = error.to_string();
+    assert!(message.contains("sys/devices/system/cpu/online") && message.contains("mount sysfs"), "{message}");
+}
+
+#[test]
+fn a_list_of_cpus_that_is_none_is_an_error() {
+    for online in ["", "all", "3-1", "0-99999"] {
+        let error = detect(Tree::with_online(online).root(), "sample").expect_err("no CPUs");
+        assert!(matches!(error, DetectError::Malformed { .. }), "{online}: {error}");
+        assert!(error.to_string().contains("0-3,8"), "{error}");
+    }
+}
+
+#[test]
+fn a_machine_without_cpufreq_has_one_fixed_clock() {
+    let tree = Tree::with_online("0-1").file(
+        "proc/cpuinfo",
+        "processor : 0\nvendor_id : AuthenticAMD\ncpu MHz : 2596.120\n\nprocessor : 1\ncpu MHz : 2590.0",
+    );
+    let (detected, table) = describe(&tree);
+    assert_eq!(at(&table, "opp_table/core/scalable").as_bool(), Some(false));
+    assert_eq!(at(&table, "opp_table/core/opps").as_array().map(Vec::len), Some(1));
+    assert_eq!(number(&table, "opp_table/core/opps/0/mhz"), 2596.0, "the highest of both CPUs, in whole MHz");
+    assert_eq!(warned(&detected, "CPUs 0-1 have no cpufreq"), 1);
+    assert_eq!(warned(&detected, "CPUs 0-1 have no cpuidle"), 1);
+    assert_eq!(warned(&detected, "topology of CPUs 0-1: not in sysfs"), 1);
+}
+
+#[test]
+fn a_machine_that_names_no_clock_at_all_is_still_described() {
+    let (detected, table) = describe(&Tree::with_online("0"));
+    assert!(source_of(&table, "opp_table/core", "opps").starts_with("assumed"));
+    assert_eq!(warned(&detected, "no clock in cpufreq, /proc/cpuinfo or acpi_cppc"), 1);
+    assert!(table["cluster"][0].get("cache").is_none());
+}
+
+#[test]
+fn numbers_that_make_no_sense_are_named_and_not_used() {
+    let tree = symmetric()
+        .cpu(1, "cpu_capacity", "a lot")
+        .cpu(2, "cache/index3/size", "8192 bananas")
+        .policy_file(0, "cpuinfo_max_freq", "999999999999")
+        .policy_file(0, "scaling_available_frequencies", "800000 fast")
+        .energy_model("cpu0", "0-x", "ps", &[(800_000, 100_000)])
+        .file("proc/meminfo", "MemTotal: much kB");
+    let (detected, table) = describe(&tree);
+    for part in ["\"a lot\"", "\"8192 bananas\"", "\"999999999999\"", "\"800000 fast\"", "\"0-x\"", "meminfo"] {
+        assert_eq!(warned(&detected, part), 1, "{part}: {:#?}", detected.warnings);
+    }
+    assert_eq!(at(&table, "opp_table/core/scalable").as_bool(), Some(false), "no clock is left");
+}
+
+#[test]
+fn two_sockets_of_chiplets_are_a_cluster_per_cache() {
+    // Two packages of two caches of two SMT cores each; siblings are 8 CPUs apart; a policy per CPU.
+    let mut tree = Tree::with_online("0-15");
+    for cpu in 0..16u32 {
+        let core = cpu % 8;
+        let (first, second) = (core / 2 * 2, core / 2 * 2 + 8);
+        let shared = format!("{first}-{},{second}-{}", first + 1, second + 1);
+        tree = tree
+            .topology(cpu, core / 4, &format!("{core},{}", core + 8))
+            .cache(&[cpu], 3, "32M", &shared)
+            .policy(cpu, &cpu.to_string(), 1_500_000, 3_700_000)
+            .cpu(cpu, "acpi_cppc/highest_perf", 166 + core);
+    }
+    let tree = tree
+        .file("sys/devices/system/node/node0/cpulist", "0-3,8-11")
+        .file("sys/devices/system/node/node1/cpulist", "4-7,12-15");
+    let (detected, table) = describe(&tree);
+    assert_eq!(at(&table, "cluster").as_array().map(Vec::len), Some(4));
+    assert_eq!(at(&table, "cluster/2/cpus").to_string(), "[[4, 12], [5, 13]]");
+    assert_eq!(text(&table, "cluster/2/package"), "package1");
+    assert_eq!(number(&table, "cluster/2/node"), 1.0);
+    assert_eq!(text(&table, "cluster/2/memory"), "node1");
+    assert_eq!(text(&table, "cluster/2/performance_domain"), "core");
+    assert_eq!(text(&table, "cluster/2/cache/per"), "cluster");
+    assert_eq!(at(&table, "core_type").as_table().map(toml::Table::len), Some(1));
+    assert_eq!(warned(&detected, "taken for a ranking of favoured cores"), 1);
+    assert_eq!(warned(&detected, "lists no clocks"), 1);
+    let steps = at(&table, "opp_table/core/opps").as_array().map(Vec::len);
+    assert_eq!(steps, Some(23), "1.5 to 3.7 GHz in steps of 100 MHz");
+}
+
+#[test]
+fn cores_that_boost_a_little_further_are_no_kind_of_their_own() {
+    let tree = (0..4).fold(Tree::with_online("0-3"), |tree, cpu| {
+        tree.topology(cpu, 0, &cpu.to_string()).policy(cpu, &cpu.to_string(), 800_000, 5_000_000 + cpu / 3 * 100_000)
+    });
+    let (detected, table) = describe(&tree);
+    assert_eq!(at(&table, "cluster").as_array().map(Vec::len), Some(1));
+    assert_eq!(text(&table, "cluster/0/performance_domain"), "cpu");
+    let opps = at(&table, "opp_table/core/opps").as_array().expect("operating points");
+    assert_eq!(opps.last().and_then(|opp| opp["mhz"].as_integer()), Some(5100));
+    assert_eq!(warned(&detected, "CPUs 0-2 boost less far"), 1);
+}
+
+#[test]
+fn offline_cpus_are_placed_and_a_configuration_leaves_them_out() {
+    // CPU 2, a sibling of 3, and CPU 4 are off; siblings are neighbours.
+    let tree = Tree::with_online("0-1,3,5")
+        .file("sys/devices/system/cpu/present", "0-5")
+        .topology(0, 0, "0-1")
+        .topology(1, 0, "0-1")
+        .topology(3, 0, "3")
+        .topology(5, 0, "5");
+    let (detected, table) = describe(&tree);
+    assert_eq!(at(&table, "cluster/0/cpus").to_string(), "[[0, 1], [2, 3], [4, 5]]");
+    assert_eq!(text(&table, "configuration/online/online"), "0-1,3,5");
+    assert_eq!(warned(&detected, "CPUs 2,4 are offline"), 1);
+}
+
+#[test]
+fn switched_off_smt_is_undone_in_the_description() {
+    let tree = Tree::with_online("0-1")
+        .file("sys/devices/system/cpu/present", "0-3")
+        .file("sys/devices/system/cpu/smt/control", "off")
+        .topology(0, 0, "0")
+        .topology(1, 0, "1");
+    let (_, table) = describe(&tree);
+    assert_eq!(at(&table, "cluster/0/cpus").to_string(), "[[0, 2], [1, 3]]");
+}
+
+#[test]
+fn the_running_machine_is_described() {
+    let detected = detect(std::path::Path::new("/"), "this").expect("sysfs is mounted");
+    let table: toml::Table = toml::from_str(&detected.toml).expect("valid TOML");
+    assert!(number(&table, "cluster/0/cores") >= 1.0);
+}
