@@ -3,7 +3,10 @@
 
 mod detect_tree;
 
+use std::path::Path;
+
 use detect_tree::{Tree, at, describe, number, source_of, text, warned};
+use tandem_simulator::machine::Machine;
 use tandem_simulator::machine::detect::{DetectError, detect};
 
 /// Four CPUs on four cores below one cache, one policy, no energy model.
@@ -162,6 +165,8 @@ fn offline_cpus_are_placed_and_a_configuration_leaves_them_out() {
     let (detected, table) = describe(&tree);
     assert_eq!(at(&table, "cluster/0/cpus").to_string(), "[[0, 1], [2, 3], [4, 5]]");
     assert_eq!(text(&table, "configuration/online/online"), "0-1,3,5");
+    let machine = Machine::parse("sample", Path::new("sample.toml"), &detected.toml, Some("online")).expect("valid");
+    assert_eq!(machine.online().map(|cpu| cpu.0).collect::<Vec<_>>(), [0, 1, 3, 5]);
     assert_eq!(warned(&detected, "CPUs 2,4 are offline"), 1);
 }
 
@@ -178,7 +183,7 @@ fn switched_off_smt_is_undone_in_the_description() {
 
 #[test]
 fn the_running_machine_is_described() {
-    let detected = detect(std::path::Path::new("/"), "this").expect("sysfs is mounted");
-    let table: toml::Table = toml::from_str(&detected.toml).expect("valid TOML");
-    assert!(number(&table, "cluster/0/cores") >= 1.0);
+    let detected = detect(Path::new("/"), "this").expect("sysfs is mounted");
+    let machine = Machine::parse("this", Path::new("this.toml"), &detected.toml, None).expect("a valid description");
+    assert!(machine.online().count() >= 1);
 }

@@ -8,6 +8,7 @@ use std::fmt::Display;
 use std::fs;
 use std::path::Path;
 
+use tandem_simulator::machine::Machine;
 use tandem_simulator::machine::detect::{Detected, detect};
 
 /// A file tree under construction. Numbers are in the units of sysfs.
@@ -100,6 +101,9 @@ pub fn describe(tree: &Tree) -> (Detected, toml::Table) {
     let detected = detect(tree.root(), "sample").expect("a description");
     let again = detect(tree.root(), "sample").expect("a description");
     assert_eq!(detected, again, "the same tree gives the same text");
+    if let Err(mistake) = Machine::parse("sample", Path::new("sample.toml"), &detected.toml, None) {
+        panic!("{mistake}");
+    }
     let table = toml::from_str(&detected.toml).expect("valid TOML");
     (detected, table)
 }
