@@ -141,6 +141,21 @@ fn kinds_that_no_source_tells_apart_are_assumed_equal() {
 }
 
 #[test]
+fn the_fastest_cpu_is_the_reference_even_if_another_kind_does_more_per_clock() {
+    // Capacity 1024 at 2.4 GHz, and 900 at 1.5 GHz.
+    let mut cpuinfo = String::new();
+    let mut tree = Tree::with_online("0-1");
+    for (cpu, part, capacity, khz) in [(0, "0xd09", 1024, 2_400_000), (1, "0xd0b", 900, 1_500_000)] {
+        cpuinfo += &format!("processor : {cpu}\nCPU implementer : 0x41\nCPU part : {part}\n\n");
+        tree = tree.cpu(cpu, "cpu_capacity", capacity).policy(cpu, &cpu.to_string(), 300_000, khz);
+    }
+    let (_, table) = describe(&tree.file("proc/cpuinfo", cpuinfo));
+    assert_eq!(number(&table, "core_type/cortex-a73/memory_speed"), 1.0);
+    assert!(number(&table, "core_type/cortex-a76/memory_speed") > 1.0);
+    assert_eq!(number(&table, "core_type/cortex-a76/ipc"), 1.0);
+}
+
+#[test]
 fn low_power_cores_outside_the_l3_keep_their_own_cache() {
     // As on Lunar Lake: two P-cores with an L3, two low-power cores with an L2 only.
     let mut tree = Tree::with_online("0-3")

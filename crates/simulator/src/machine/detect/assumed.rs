@@ -22,10 +22,10 @@ pub(super) const EFFICIENT_IPC: f64 = 0.787;
 pub(super) const EFFICIENT_IPC_SOURCE: &str =
     "assumed: intel_pstate's scaling factors of Alder and Raptor Lake, 78741 over 100000";
 
-/// Speed through memory-bound work relative to a kind with IPC 1: the square root of the IPC. Odroid-XU3's A7 has 0.53
+/// Speed through memory-bound work relative to the fastest CPU: the square root of the relative IPC. Odroid-XU3's A7 has 0.53
 /// of its A15's IPC and 0.70 of its speed where work only waits for memory.
-pub(super) fn memory_speed(ipc: f64) -> f64 {
-    ipc.sqrt()
+pub(super) fn memory_speed(relative_ipc: f64) -> f64 {
+    relative_ipc.sqrt()
 }
 pub(super) const MEMORY_SPEED_SOURCE: &str =
     "assumed: square root of the IPC; Odroid-XU3 (PARTSim cachekiller) has 0.70 at IPC 0.53";

@@ -8,7 +8,7 @@ use super::plan::{Clock, Cluster, IdleTable, Kind, Memory, Package, Plan, Power,
 /// The text of the description.
 pub(super) fn description(plan: &Plan, name: &str) -> String {
     let mut tables = Vec::new();
-    tables.extend(plan.kinds.iter().map(core_type));
+    tables.extend(plan.kinds.iter().map(|kind| core_type(kind, plan.reference_ipc)));
     tables.extend(plan.clocks.iter().map(opp_table));
     tables.extend(plan.idle_tables.iter().map(idle_table));
     tables.extend(plan.memories.iter().map(memory));
@@ -70,10 +70,10 @@ impl Table {
     }
 }
 
-fn core_type(kind: &Kind) -> Table {
+fn core_type(kind: &Kind, reference_ipc: f64) -> Table {
     let mut table = Table::new(format!("[core_type.{}]", kind.name));
     table.number("ipc", kind.ipc.value, &kind.ipc.source);
-    table.number("memory_speed", assumed::memory_speed(kind.ipc.value), assumed::MEMORY_SPEED_SOURCE);
+    table.number("memory_speed", assumed::memory_speed(kind.ipc.value / reference_ipc), assumed::MEMORY_SPEED_SOURCE);
     table.number("stall_activity", assumed::STALL_ACTIVITY, assumed::STALL_ACTIVITY_SOURCE);
     if kind.smt {
         table.number("smt_speed", assumed::SMT_SPEED, assumed::SMT_SOURCE);

@@ -17,6 +17,9 @@ const CONTRADICTION: f64 = 0.05;
 /// A source whose values differ by less than this says that all cores are equal.
 const EQUAL: f64 = 0.03;
 
+/// Speeds per clock are written to one part of this many, so that what is computed from them is what is read.
+const ROUNDING: f64 = 1e4;
+
 /// What one source says each core can do, relative to the best.
 struct Claim {
     source: &'static str,
@@ -167,7 +170,7 @@ fn group(
     }
     let kind = |(index, name): (usize, String)| Kind {
         name,
-        ipc: Sourced { value: kinds[index].2, source: source.to_owned() },
+        ipc: Sourced { value: (kinds[index].2 * ROUNDING).round().max(1.0) / ROUNDING, source: source.to_owned() },
         smt: cores.iter().zip(&kind_of).any(|(core, kind)| *kind == index && core.cpus.len() > 1),
     };
     let kinds = names.into_iter().enumerate().map(kind).collect();

@@ -28,6 +28,8 @@ pub(super) struct Plan {
     pub title: String,
     pub notes: Vec<String>,
     pub kinds: Vec<Kind>,
+    /// Work per clock of the fastest CPU's kind, which need not be the best.
+    pub reference_ipc: f64,
     pub clocks: Vec<Clock>,
     pub idle_tables: Vec<IdleTable>,
     pub memories: Vec<Memory>,
@@ -159,6 +161,7 @@ impl Plan {
             title: title(facts, cores.len()),
             notes: notes(facts),
             online: facts.cpus.iter().any(|cpu| !cpu.online).then(|| online(facts)),
+            reference_ipc: reference_ipc(&kinds, &clocks, &layout.clusters),
             kinds,
             clocks,
             idle_tables,
@@ -167,6 +170,19 @@ impl Plan {
             clusters: layout.clusters,
         }
     }
+}
+
+/// The fastest CPU is the one with the most work per second; of several the first.
+fn reference_ipc(kinds: &[Kind], clocks: &[Clock], clusters: &[Cluster]) -> f64 {
+    let mut fastest = (0.0, 1.0);
+    for cluster in clusters {
+        let ipc = kinds[cluster.kind].ipc.value;
+        let speed = clocks[cluster.clock].khz.value.last().map_or(0.0, |khz| f64::from(*khz) * ipc);
+        if speed > fastest.0 {
+            fastest = (speed, ipc);
+        }
+    }
+    fastest.1
 }
 
 fn online(facts: &Facts) -> Vec<u32> {
