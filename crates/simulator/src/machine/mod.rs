@@ -5,6 +5,7 @@
 pub mod catalogue;
 pub mod description;
 pub mod detect;
+pub mod show;
 
 use crate::units::{
     CacheId, ClusterId, CoreId, CoreTypeId, CpuId, MemoryDomainId, Nanos, PackageId, PerformanceDomainId,

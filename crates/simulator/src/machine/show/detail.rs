@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What clusters of one kind can do: clocks, power, idle states, and what limits them.
+
+use super::groups::{self, Group};
+use super::{paper, units};
+use crate::machine::detect::cpulist;
+use crate::machine::{Boost, Cluster, IdleScope, IdleState, Machine, Opp, PerformanceDomain};
+use crate::units::{CpuId, PerformanceDomainId};
+
+/// Operating points shown at most; of more, as many as are spread evenly, with both ends.
+const MOST_OPPS: usize = 10;
+/// Columns before the text of each line, the label in them.
+const LABEL: usize = 10;
+
+/// The lines about one group of clusters, at most `width` columns each.
+pub(super) fn of(machine: &Machine, group: &Group, width: usize) -> Vec<String> {
+    let cpus = group.cpus(machine);
+    let Some(first) = cpus.first() else { return Vec::new() };
+    let domain = &machine.performance_domains[machine.cpus[first.index()].performance_domain.index()];
+    let cluster = group.first(machine);
+    let list = cpulist::format(&cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>());
+    let mut lines = paper::wrap(&format!("{}: CPUs {list}", group.name(machine)), width, 2);
+    let mut add = |label: &str, text: &str| {
+        lines.extend(paper::labelled(&format!("  {label}"), text, LABEL, width));
+    };
+    add("core", &core(machine, cluster, *first));
+    add("clock", &clock(machine, group, domain));
+    for (place, limit) in limits(machine, &cpus).iter().enumerate() {
+        add(if place == 0 { "limit" } else { "" }, limit);
+    }
+    let package = &machine.packages[cluster.package.index()];
+    for (limits, whose) in [(&cluster.boost, "cluster"), (&package.boost, "package")] {
+        if !limits.is_empty() {
+            add("boost", &boost(limits, whose));
+        }
+    }
+    if let Some(follows) = &cluster.voltage_follows {
+        add("voltage", &voltage_follows(machine, follows));
+    }
+    for (depth, state) in cluster.idle_states.iter().enumerate() {
+        add(if depth == 0 { "idle" } else { "" }, &idle(state));
+    }
+    add("static", &format!("{} W per cluster", units::watts(cluster.static_watts)));
+    lines.extend(table(&domain.opps, width));
+    lines
+}
+
+/// `cortex-a53: capacity 462, 0.578 of CPU 4's work per clock, 0.7 of its speed in memory`.
+fn core(machine: &Machine, cluster: &Cluster, cpu: CpuId) -> String {
+    let kind = machine.core_type(cpu);
+    let reference = machine.reference.cpu;
+    let mut text = format!("{}: capacity {}", kind.name, machine.cpus[cpu.index()].capacity);
+    let (ipc, memory) = (kind.ipc / machine.core_type(reference).ipc, kind.memory_speed);
+    if (ipc, memory) != (1.0, 1.0) {
+        let (ipc, memory) = (units::number(ipc, 3), units::number(memory, 2));
+        text.push_str(&format!(", {ipc} of CPU {reference}'s work per clock, {memory} of its speed in memory"));
+    }
+    if cluster.cores.iter().any(|core| machine.cores[core.index()].cpus.len() > 1) {
+        text.push_str(&format!(", {} with a busy SMT sibling", units::number(kind.smt_speed, 2)));
+    }
+    text
+}
+
+/// `533-1844 MHz, 5 points, one per cluster, 300 us to change`.
+fn clock(machine: &Machine, group: &Group, domain: &PerformanceDomain) -> String {
+    let (Some(low), Some(high)) = (domain.opps.first(), domain.opps.last()) else { return String::new() };
+    if !domain.scalable {
+        return format!("{} MHz, fixed: no cpufreq", units::mhz(high.khz));
+    }
+    let scope = scope(machine, group, domain);
+    let points = match domain.opps.len() {
+        1 => format!("{} MHz, 1 point", units::mhz(high.khz)),
+        count => format!("{}-{} MHz, {count} points", units::mhz(low.khz), units::mhz(high.khz)),
+    };
+    let duty = domain.opps.iter().filter(|opp| opp.duty < 1.0).count();
+    let duty = if duty == 0 { String::new() } else { format!(" ({duty} by duty cycle)") };
+    format!("{points}{duty}, {scope}, {} to change", units::time(domain.transition_latency))
+}
+
+/// What shares the clock.
+fn scope(machine: &Machine, group: &Group, domain: &PerformanceDomain) -> String {
+    let cluster = groups::cpus(machine, group.first(machine));
+    let core = &machine.cores[machine.cpus[domain.cpus[0].index()].core.index()].cpus;
+    if domain.cpus.len() == 1 {
+        return "one per CPU".to_owned();
+    }
+    if domain.cpus.len() == core.len() {
+        return "one per core".to_owned();
+    }
+    if domain.cpus == cluster {
+        return "one per cluster".to_owned();
+    }
+    let list = domain.cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>();
+    format!("one for CPUs {}", cpulist::format(&list))
+}
+
+/// Clock limits of the configuration in force.
+fn limits(machine: &Machine, cpus: &[CpuId]) -> Vec<String> {
+    let domains: std::collections::BTreeSet<PerformanceDomainId> =
+        cpus.iter().map(|cpu| machine.cpus[cpu.index()].performance_domain).collect();
+    let mut limits: Vec<((u32, u32), Vec<u32>)> = Vec::new();
+    for id in domains {
+        let domain = &machine.performance_domains[id.index()];
+        if (domain.min_opp, domain.max_opp) == (0, domain.opps.len() - 1) {
+            continue;
+        }
+        let range = (domain.opps[domain.min_opp].khz, domain.opps[domain.max_opp].khz);
+        let members = domain.cpus.iter().map(|cpu| cpu.0);
+        match limits.iter_mut().find(|(known, _)| *known == range) {
+            Some((_, cpus)) => cpus.extend(members),
+            None => limits.push((range, members.collect())),
+        }
+    }
+    let text = |((low, high), mut cpus): ((u32, u32), Vec<u32>)| {
+        cpus.sort_unstable();
+        let range = if low == high { units::mhz(low) } else { format!("{}-{}", units::mhz(low), units::mhz(high)) };
+        format!("CPUs {}: {range} MHz", cpulist::format(&cpus))
+    };
+    limits.into_iter().map(text).collect()
+}
+
+/// `at most MHz by active cores of the package: 5200 with 2, 4900 with 8`.
+fn boost(limits: &[Boost], whose: &str) -> String {
+    let entry = |limit: &Boost| format!("{} with {}", units::mhz(limit.max_khz), limit.active_cores);
+    let entries = limits.iter().map(entry).collect::<Vec<_>>().join(", ");
+    format!("at most MHz by active cores of the {whose}: {entries}")
+}
+
+fn voltage_follows(machine: &Machine, follows: &crate::machine::VoltageFollows) -> String {
+    let step = |(khz, microvolts): &(u32, u32)| {
+        format!("{} V from {} MHz", units::number(f64::from(*microvolts) / 1e6, 3), units::mhz(*khz))
+    };
+    let steps = follows.floor.iter().map(step).collect::<Vec<_>>().join(", ");
+    format!("follows {}: at least {steps}", machine.clusters[follows.leader.index()].name)
+}
+
+/// `cpu-sleep: 0 W, in 400 us, out 650 us, pays from 1.5 ms`.
+fn idle(state: &IdleState) -> String {
+    let scope = match state.scope {
+        IdleScope::Core => String::new(),
+        IdleScope::Cluster => format!(" (cluster {} W)", units::watts(state.cluster_watts)),
+    };
+    let (entry, exit, residency) = (units::time(state.entry), units::time(state.exit), units::time(state.residency));
+    let watts = units::watts(state.watts);
+    format!("{}: {watts} W{scope}, in {entry}, out {exit}, pays from {residency}", state.name)
+}
+
+/// Clocks, voltages and watts of one busy core in columns.
+fn table(opps: &[Opp], width: usize) -> Vec<String> {
+    let clocks: Vec<String> = opps.iter().map(|opp| units::mhz(opp.khz)).collect();
+    let column = clocks.iter().map(|clock| paper::columns(clock)).max().unwrap_or(0).max(5) + 1;
+    let room = (width.saturating_sub(LABEL) / column).max(1);
+    let shown = spread(opps.len(), room.min(MOST_OPPS));
+    let row = |label: &str, cell: &dyn Fn(usize) -> String| {
+        let cells: String = shown.iter().map(|index| format!("{:>column$}", cell(*index))).collect();
+        format!("{:<LABEL$}{cells}", format!("  {label}"))
+    };
+    let mut lines = vec![row("MHz", &|index| clocks[index].clone())];
+    if opps.iter().any(|opp| opp.microvolts.is_some()) {
+        let volts = |opp: &Opp| opp.microvolts.map_or("-".to_owned(), |uv| units::number(f64::from(uv) / 1e6, 3));
+        lines.push(row("V", &|index| volts(&opps[index])));
+    }
+    lines.push(row("W busy", &|index| units::watts(opps[index].dynamic_watts + opps[index].leakage_watts)));
+    lines
+}
+
+/// At most `room` of `count` indices, evenly spread, with both ends where there is room for two.
+fn spread(count: usize, room: usize) -> Vec<usize> {
+    if count <= room {
+        return (0..count).collect();
+    }
+    match room {
+        1 => vec![count - 1],
+        _ => (0..room).map(|place| place * (count - 1) / (room - 1)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_table_keeps_its_ends() {
+        assert_eq!(spread(5, 10), [0, 1, 2, 3, 4]);
+        assert_eq!(spread(41, 5), [0, 10, 20, 30, 40]);
+        assert_eq!(spread(7, 1), [6]);
+    }
+}
