@@ -73,7 +73,7 @@ fn an_energy_model_in_milliwatts_is_recognised_by_its_size() {
 
 #[test]
 fn an_abstract_energy_model_gives_clocks_but_no_watts() {
-    for (file, content) in [("flags", "0x5"), ("units", "bogoWatts")] {
+    for (file, content) in [("flags", "0x5"), ("flags", "0x0"), ("units", "bogoWatts")] {
         let tree = big_little()
             .energy_model("cpu0", "0-3", "ps", &LITTLE)
             .file(&format!("sys/kernel/debug/energy_model/cpu0/{file}"), content);

@@ -263,8 +263,9 @@ proptest! {
             let package = if *second { "b" } else { "a" };
             cluster(&name, package, *cores, *smt, &format!("performance_domain = \"{clock}\"\n{cache}"))
         }).collect();
-        // The reference must be a large core.
-        let fastest = cluster("fastest", "b", 1, 2, "performance_domain = \"core\"");
+        // The reference must be a large core, and no package empty.
+        let fastest = cluster("fastest", "b", 1, 2, "performance_domain = \"core\"")
+            + &cluster("first", "a", 1, 1, "performance_domain = \"core\"");
         let machine = parse(&(TABLES.replace("\nonline = \"0,2-100\"", "") + &fastest + &text), None);
         check(&machine, width)?;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A machine for people: drawn, and with the sources of its values.
 //!
-//! [`picture`] draws what shares what, `detail` says what each kind of cluster can do, `sources` where values come
+//! `picture` draws what shares what, `detail` says what each kind of cluster can do, `sources` where values come
 //! from. Clusters that differ in nothing but their CPU numbers are one entry (`groups`).
 
 mod detail;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A description of the running machine, from what its kernel shows in sysfs, debugfs and /proc.
 //!
-//! Three steps, each of its own type: [`facts`] only reads, [`plan`] only decides (no files, so that any machine is a
-//! test), [`write`] only prints. `assumed` holds every figure that no file gives. docs/detect.md lists what is read.
+//! Three steps, each of its own type: `facts` only reads, `plan` only decides (no files, so that any machine is a
+//! test), `write` only prints. `assumed` holds every figure that no file gives. docs/detect.md lists what is read.
 
 mod assumed;
 pub(in crate::machine) mod cpulist;

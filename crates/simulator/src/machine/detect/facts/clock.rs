@@ -17,12 +17,14 @@ const HIGHEST_KHZ: u32 = 100_000_000;
 /// Power of one busy CPU beyond this many microwatts, a kilowatt, is on no real scale.
 const MOST_MICROWATTS: u64 = 1_000_000_000;
 
-/// Bit of an energy model's `flags` that says the values are no watts (`EM_PERF_DOMAIN_ARTIFICIAL`).
+/// Bits of an energy model's `flags`: values in watts of some magnitude (`EM_PERF_DOMAIN_MICROWATTS`), or made up for
+/// the sake of their order (`EM_PERF_DOMAIN_ARTIFICIAL`).
+const IN_WATTS: u64 = 1 << 0;
 const ARTIFICIAL: u64 = 1 << 2;
 
-/// Below this power of one busy CPU at its highest clock, a value cannot be in microwatts: the smallest core in the
-/// machine catalogue draws five times as much. The kernel's `flags` do not tell, because the bit that meant
-/// milliwatts up to Linux 5.18 means microwatts since 5.19.
+/// Below this power of one busy CPU at its highest clock, a value cannot be in microwatts: a Cortex-A55 of a Pixel 6,
+/// by its device tree, draws five times as much. The flag does not tell: the documentation of Linux 5.15 has
+/// milliwatts where that of 6.4 has microwatts, and the bit is the same.
 const LEAST_MICROWATTS: u64 = 20_000;
 
 /// Every cpufreq policy of the CPUs up to `highest`, each once.
@@ -31,7 +33,7 @@ pub(super) fn policies(tree: &mut Tree, highest: u32) -> Vec<Policy> {
     let mut folders: Vec<(u32, String)> =
         numbers.into_iter().map(|number| (number, format!("{CPU}/cpufreq/policy{number}"))).collect();
     if folders.is_empty() {
-        // Linux before 4.3 has the folder at each CPU, most of them links.
+        // Old kernels have the folder at each CPU, most of them links.
         folders = (0..=highest).map(|cpu| (cpu, format!("{CPU}/cpu{cpu}/cpufreq"))).collect();
     }
     let mut policies: Vec<Policy> = Vec::new();
@@ -92,7 +94,7 @@ fn energy_domain(tree: &mut Tree, name: String) -> Option<EnergyDomain> {
     let mut states: Vec<(u32, u64)> = tree
         .names(&folder)
         .into_iter()
-        // `cs:` until Linux 5.9, `ps:` since.
+        // Old kernels write `cs:`, later ones `ps:`.
         .filter(|state| state.starts_with("ps:") || state.starts_with("cs:"))
         .filter_map(|state| energy_state(tree, &format!("{folder}/{state}")))
         .collect();
@@ -109,9 +111,11 @@ fn energy_state(tree: &mut Tree, folder: &str) -> Option<(u32, u64)> {
 
 fn unit(tree: &mut Tree, folder: &str, states: &[(u32, u64)]) -> PowerUnit {
     let bogus = tree.text(&format!("{folder}/units")).is_some_and(|unit| unit == "bogoWatts");
-    let flags = tree.parsed(&format!("{folder}/flags"), "a number such as 0x1", flags).unwrap_or(0);
+    // Old kernels have no flags.
+    let flags = tree.parsed(&format!("{folder}/flags"), "a number such as 0x1", flags).unwrap_or(IN_WATTS);
+    let bogus = bogus || flags & IN_WATTS == 0 || flags & ARTIFICIAL != 0;
     let top = states.iter().map(|(_, power)| *power).max().unwrap_or(0);
-    if bogus || flags & ARTIFICIAL != 0 || top > MOST_MICROWATTS || states.iter().any(|(_, power)| *power == 0) {
+    if bogus || top > MOST_MICROWATTS || states.iter().any(|(_, power)| *power == 0) {
         return PowerUnit::Abstract;
     }
     if top < LEAST_MICROWATTS { PowerUnit::Milliwatts } else { PowerUnit::Microwatts }

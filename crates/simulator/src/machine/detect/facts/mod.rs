@@ -40,9 +40,9 @@ pub(super) struct Cpu {
     pub online: bool,
     /// `physical_package_id`; arm64 boards without ACPI say 0, some say -1.
     pub package: Option<i64>,
-    /// `core_cpus_list`, or `thread_siblings_list` before Linux 5.2.
+    /// `core_cpus_list`, or `thread_siblings_list` of older kernels.
     pub core_cpus: Option<Vec<u32>>,
-    /// `cluster_cpus_list`, since Linux 5.16.
+    /// `cluster_cpus_list`; older kernels have none.
     pub cluster_cpus: Option<Vec<u32>>,
     /// Data and unified caches.
     pub caches: Vec<CacheLevel>,
@@ -79,7 +79,7 @@ pub(super) struct IdleState {
     pub name: String,
     /// `latency`: worst time from wakeup to running, entry that cannot be abandoned included.
     pub latency_us: u64,
-    /// `residency`, since Linux 4.18.
+    /// `residency`; older kernels have none.
     pub residency_us: Option<u64>,
 }
 
@@ -118,9 +118,9 @@ pub(super) struct EnergyDomain {
 /// The unit of [`EnergyDomain::states`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PowerUnit {
-    /// Since Linux 5.19.
+    /// As today's kernels have it.
     Microwatts,
-    /// Before.
+    /// As older ones had it.
     Milliwatts,
     /// An abstract scale (`bogoWatts`, `EM_PERF_DOMAIN_ARTIFICIAL`): no watts at all.
     Abstract,

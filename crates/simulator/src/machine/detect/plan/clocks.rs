@@ -106,7 +106,7 @@ fn modelled(domain: &EnergyDomain, policy: &Policy, warnings: &mut Vec<String>) 
     let source = format!("kernel energy model {}", domain.name);
     let (divisor, unit) = match domain.unit {
         PowerUnit::Microwatts => (1e6, "microwatts"),
-        PowerUnit::Milliwatts => (1e3, "milliwatts by their size, as before Linux 5.19"),
+        PowerUnit::Milliwatts => (1e3, "milliwatts by their size, as older kernels have them"),
         PowerUnit::Abstract => {
             warnings.push(format!("energy model {} is abstract, not in watts: only its clocks are used", domain.name));
             return RawClock { khz, source, range_only: false, watts: None, latency_us: None, scalable: true };

@@ -2,7 +2,7 @@
 //! Idle states of every core, and the tables that cores share.
 
 use super::cores::Core;
-use super::{Clock, IdleState, IdleTable, Kind, number_repeated};
+use super::{Clock, IdleState, IdleTable, number_repeated};
 use crate::machine::detect::facts::{self, Facts};
 use crate::machine::detect::{assumed, cpulist};
 
@@ -10,8 +10,6 @@ use crate::machine::detect::{assumed, cpulist};
 pub(super) fn tables(
     facts: &Facts,
     cores: &[Core],
-    kinds: &[Kind],
-    kind_of: &[usize],
     clocks: &[Clock],
     clock_of: &[usize],
     warnings: &mut Vec<String>,
@@ -32,12 +30,8 @@ pub(super) fn tables(
         let list = cpulist::format(&without);
         warnings.push(format!("CPUs {list} have no cpuidle: only the architecture's halt is described"));
     }
-    let kind_name = |table: usize| {
-        let core = table_of.iter().position(|of| *of == table).unwrap_or(0);
-        kinds[kind_of[core]].name.clone()
-    };
-    let names = number_repeated(&(0..distinct.len()).map(kind_name).collect::<Vec<_>>(), "-");
-    let entries = distinct.iter().zip(names);
+    let names: Vec<String> = distinct.iter().map(|(clock, _)| clocks[*clock].name.clone()).collect();
+    let entries = distinct.iter().zip(number_repeated(&names, "-"));
     let tables = entries.map(|((clock, states), name)| table(states, name, clocks[*clock].busy_watts().0, warnings));
     (tables.collect(), table_of)
 }

@@ -108,37 +108,35 @@ fn cross_check(
     warnings: &mut Vec<String>,
 ) {
     for claim in claims.into_iter().flatten() {
-        let Some(chosen) = chosen else {
-            if claim.varies() {
-                let least = claim.shares.iter().copied().fold(1.0, f64::min);
-                warnings.push(format!(
-                    "{} differs by up to {:.0} % between cores of one kind: taken for a ranking of favoured cores, \
-                     not for capacity",
-                    claim.source,
-                    (1.0 - least) * 100.0
-                ));
-            } else if hybrid {
-                warnings
-                    .push(format!("{} is equal on all CPUs though they are of several kinds: ignored", claim.source));
-            }
-            continue;
-        };
-        let pairs = claim.shares.iter().zip(&chosen.shares).enumerate();
-        let worst = pairs
-            .map(|(core, (a, b))| (core, (a - b).abs()))
-            .fold((0, 0.0), |worst, pair| if pair.1 > worst.1 { pair } else { worst });
-        if worst.1 > CONTRADICTION {
-            let core = worst.0;
-            warnings.push(format!(
-                "{} gives CPU {} a capacity of {:.0}, {} gives {:.0}: the latter is used",
-                claim.source,
-                cores[core].leader,
-                claim.shares[core] * 1024.0,
-                chosen.source,
-                chosen.shares[core] * 1024.0
-            ));
-        }
+        warnings.extend(match chosen {
+            Some(chosen) => contradiction(cores, claim, chosen),
+            None => disbelief(claim, hybrid),
+        });
     }
+}
+
+/// What is wrong with a claim where none is believed.
+fn disbelief(claim: &Claim, hybrid: bool) -> Option<String> {
+    let source = claim.source;
+    if claim.varies() {
+        let least = claim.shares.iter().copied().fold(1.0, f64::min);
+        let difference = format!("{source} differs by up to {:.0} % between cores of one kind", (1.0 - least) * 100.0);
+        return Some(format!("{difference}: taken for a ranking of favoured cores, not for capacity"));
+    }
+    hybrid.then(|| format!("{source} is equal on all CPUs though they are of several kinds: ignored"))
+}
+
+/// Where a claim differs most from the one that is believed, if by much.
+fn contradiction(cores: &[Core], claim: &Claim, chosen: &Claim) -> Option<String> {
+    let differences = claim.shares.iter().zip(&chosen.shares).map(|(a, b)| (a - b).abs()).enumerate();
+    // The first of several equal ones.
+    let (core, most) = differences.reduce(|worst, next| if next.1 > worst.1 { next } else { worst })?;
+    (most > CONTRADICTION).then(|| {
+        let capacity = |claim: &Claim| format!("{:.0}", claim.shares[core] * 1024.0);
+        let (says, cpu) = (claim.source, cores[core].leader);
+        let (theirs, believed) = (capacity(claim), capacity(chosen));
+        format!("{says} gives CPU {cpu} a capacity of {theirs}, {} gives {believed}: the latter is used", chosen.source)
+    })
 }
 
 /// Cores with one name and nearly one speed per clock are of one kind, whose speed is that of its best.

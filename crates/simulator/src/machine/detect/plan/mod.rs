@@ -153,7 +153,7 @@ impl Plan {
         let (kinds, kind_of) = kinds::find(facts, &cores, &tops, warnings);
         clocks::merge_favoured(&mut raw, &kind_of, &cores, warnings);
         let (clocks, clock_of) = clocks::tables(&raw, &kinds, &kind_of, facts, &cores, warnings);
-        let (idle_tables, idle_of) = idle::tables(facts, &cores, &kinds, &kind_of, &clocks, &clock_of, warnings);
+        let (idle_tables, idle_of) = idle::tables(facts, &cores, &clocks, &clock_of, warnings);
         let tables = clusters::Tables { kinds: &kinds, kind_of, clocks: &clocks, clock_of, idle_of };
         let layout = clusters::lay_out(facts, &cores, &tables, warnings);
         warnings.push(assumed::WARNING.to_owned());
