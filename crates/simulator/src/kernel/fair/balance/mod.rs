@@ -195,6 +195,10 @@ impl Fair {
             if kernel.topology.domains[domain].level == Level::Numa || kernel.rq(cpu).avg_idle < cost {
                 break;
             }
+            if !self.may_find_work(kernel, domain) {
+                self.note_newidle(cpu, level, false);
+                continue;
+            }
             if !self.newidle_lottery(kernel, cpu, level) {
                 continue;
             }
@@ -205,6 +209,13 @@ impl Fair {
             }
         }
         kernel.rq(cpu).nr_running > 0
+    }
+
+    /// Whether a new-idle pass over `domain` can come to anything: some CPU has a task to spare, or a task that needs a
+    /// bigger CPU. The kernel finds out by looking at every CPU; the outcome is the same.
+    fn may_find_work(&self, kernel: &Kernel, domain: DomainId) -> bool {
+        let domain = &kernel.topology.domains[domain];
+        domain.asym_capacity || kernel.overloaded.intersects(&domain.span)
     }
 
     /// `NI_RANDOM`: a level that rarely has work to give is tried as rarely.

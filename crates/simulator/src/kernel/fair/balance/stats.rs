@@ -55,20 +55,21 @@ impl Fair {
     ) -> GroupStats {
         let mut stats = GroupStats { weight: group.cpus.len() as u32, min_capacity: u64::MAX, ..GroupStats::default() };
         for cpu in &group.cpus {
-            let rq = kernel.rq(*cpu);
-            let capacity = u64::from(rq.capacity);
-            let load = self.cpu_load(*cpu);
+            let rq = kernel.glance(*cpu);
+            let avg = &self.queue(*cpu).avg;
+            let (capacity, load) = (u64::from(rq.capacity), avg.load_avg);
             stats.load += load;
-            stats.util += self.cpu_util_cfs(kernel, *cpu);
-            stats.runnable += self.cpu_runnable(*cpu);
+            stats.util += avg.util_avg.max(u64::from(avg.util_est)).min(u64::from(rq.capacity_orig));
+            stats.runnable += avg.runnable_avg;
             stats.capacity += capacity;
             stats.min_capacity = stats.min_capacity.min(capacity);
             stats.max_capacity = stats.max_capacity.max(capacity);
             stats.sum_nr_running += rq.nr_running;
-            stats.sum_h_nr_running += self.queue(*cpu).nr_queued;
-            if kernel.idle_cpu(*cpu) {
+            // Without real-time tasks both counts are the same, and one is at hand already.
+            stats.sum_h_nr_running += if kernel.rt_active { self.queue(*cpu).nr_queued } else { rq.nr_running };
+            if rq.nr_running == 0 && kernel.idle_cpu(*cpu) {
                 stats.idle_cpus += 1;
-            } else if !local {
+            } else if !local && (domain.asym_capacity || (idle && kernel.rt_active)) {
                 stats.misfit_task_load = stats.misfit_task_load.max(self.misfit_load(kernel, domain, *cpu, idle, load));
             }
         }
