@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `tandem bench`: how fast the simulator is on this computer.
 
-mod generated;
-
 use std::fs;
 use std::time::{Duration, Instant};
 
