@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use indicatif::ProgressBar;
+use tandem_simulator::generated;
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::NoObserver;
