@@ -239,6 +239,7 @@ impl<'r> Engine<'r> {
         for cpu in self.machine.online() {
             self.enter_idle(cpu);
         }
+        self.hardware.tell_all_power();
         if self.live_applications == 0 {
             self.counters.ended = true;
         }
