@@ -4,7 +4,7 @@
 //! - [`support`]: small machines and workloads in a few words, observers that check a run while it goes on, and
 //!   generators of random ones.
 //! - `speed`, `energy`, `idle`, `costs`, `waiting`, `loops`, `classes`, `clocks`: checkable by hand, one topic each.
-//! - `invariants`, `determinism`: properties of random runs.
+//! - `invariants`, `determinism`, `work_conservation`: properties of random runs.
 
 mod classes;
 mod clocks;
@@ -17,3 +17,4 @@ mod loops;
 mod speed;
 mod support;
 mod waiting;
+mod work_conservation;

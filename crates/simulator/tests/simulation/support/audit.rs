@@ -158,8 +158,15 @@ fn check_energy(machine: &Machine, report: &Report) {
     }
 }
 
+/// The kind of a thread with this name.
+pub fn kind_of<'w>(workload: &'w Workload, name: &str) -> &'w TaskSpec {
+    let stem = name.rsplit_once('-').map_or(name, |(stem, _)| stem);
+    let kind = workload.tasks.iter().find(|kind| kind.name == name || kind.name == stem);
+    kind.unwrap_or_else(|| panic!("no kind of thread for {name}"))
+}
+
 /// CPUs that some step of `kind` allows; `None`: all. A set without any online CPU counts for nothing.
-fn allowed(machine: &Machine, kind: &TaskSpec) -> Option<BTreeSet<u32>> {
+pub fn allowed(machine: &Machine, kind: &TaskSpec) -> Option<BTreeSet<u32>> {
     let usable = |cpus: &[u32]| -> Option<BTreeSet<u32>> {
         let online = machine.online().map(|cpu| cpu.0).filter(|cpu| cpus.contains(cpu));
         Some(online.collect()).filter(|cpus: &BTreeSet<u32>| !cpus.is_empty())
@@ -177,9 +184,7 @@ impl Observer for Audit<'_> {
     fn task_new(&mut self, now: Nanos, task: &TaskInfo) {
         self.advance(now);
         assert_eq!(task.id.index(), self.threads.len(), "threads are numbered in order");
-        let stem = task.name.rsplit_once('-').map_or(task.name.as_str(), |(stem, _)| stem);
-        let kind = self.workload.tasks.iter().find(|kind| kind.name == task.name || kind.name == stem);
-        let kind = kind.unwrap_or_else(|| panic!("no kind of thread for {}", task.name));
+        let kind = kind_of(self.workload, &task.name);
         assert_eq!(task.application, (!kind.system).then_some(kind.application));
         self.threads.push(Watched { allowed: allowed(self.machine, kind), on: None, runnable: false, dead: false });
     }
