@@ -239,6 +239,7 @@ impl<'r> Engine<'r> {
         for cpu in self.machine.online() {
             self.enter_idle(cpu);
         }
+        self.hardware.tell_all_power();
         if self.live_applications == 0 {
             self.counters.ended = true;
         }
@@ -400,6 +401,7 @@ impl<'r> Engine<'r> {
     fn leave(&mut self, cpu: CpuId, task: TaskId) -> PrevState {
         self.stop_using_memory(cpu);
         self.running[cpu.index()].last_task = Some(task);
+        self.note_warm_up(cpu, task);
         match self.scheduler.kernel.task(task).state {
             TaskState::Dead => PrevState::Dead,
             TaskState::Blocked => PrevState::Sleeping,
@@ -413,7 +415,7 @@ impl<'r> Engine<'r> {
     /// `task` gets `cpu`: after what waking the CPU and switching to it cost, it goes on.
     fn enter(&mut self, cpu: CpuId, task: TaskId, from_idle: bool) {
         let latency = if from_idle { self.leave_idle(cpu) } else { 0 };
-        let overhead = latency + self.switch_cost(cpu, task);
+        let overhead = latency + self.switch_cost(cpu, task) + self.warm_up(cpu, task);
         let thread = &mut self.threads[task.index()];
         thread.stats.switches += 1;
         thread.stats.wait_time += self.now - thread.runnable_since;
@@ -430,20 +432,40 @@ impl<'r> Engine<'r> {
         self.begin(cpu);
     }
 
-    /// Cost of putting `task` on `cpu`: the switch itself, cold caches after a migration, its footprint's return.
+    /// Whether `task` comes back to `cpu` and nobody ran there meanwhile.
+    fn is_untouched(&self, cpu: CpuId, task: TaskId) -> bool {
+        self.running[cpu.index()].last_task == Some(task) && self.threads[task.index()].last_cpu == Some(cpu)
+    }
+
+    /// Cost of the switch to `task` itself.
     fn switch_cost(&self, cpu: CpuId, task: TaskId) -> Nanos {
-        let running = &self.running[cpu.index()];
-        let thread = &self.threads[task.index()];
-        if running.last_task == Some(task) && thread.last_cpu == Some(cpu) {
-            return 0;
+        if self.is_untouched(cpu, task) { 0 } else { self.machine.costs.context_switch }
+    }
+
+    /// Cost of cold caches: a migration, the return of its footprint.
+    ///
+    /// A stay that ended before this was paid leaves the rest to the next one, which then costs nothing more: a real
+    /// thread gets on, slowly, while it misses, and must not be held up for ever by slices shorter than this.
+    fn warm_up(&mut self, cpu: CpuId, task: TaskId) -> Nanos {
+        if self.threads[task.index()].warm_up == 0 && !self.is_untouched(cpu, task) {
+            self.threads[task.index()].warm_up = self.migration_cost(cpu, task) + self.refill_time(cpu, task);
         }
+        self.threads[task.index()].warm_up
+    }
+
+    /// What of its warm-up `task` leaves unpaid as it leaves `cpu`. Cut off just as it was about to get on, a nanosecond
+    /// stays, or the next stay would cost the whole again.
+    fn note_warm_up(&mut self, cpu: CpuId, task: TaskId) {
+        let unpaid = self.running[cpu.index()].start.checked_sub(self.now).map_or(0, |unpaid| unpaid.max(1));
+        let thread = &mut self.threads[task.index()];
+        thread.warm_up = thread.warm_up.min(unpaid);
+    }
+
+    fn migration_cost(&self, cpu: CpuId, task: TaskId) -> Nanos {
+        let Some(last) = self.threads[task.index()].last_cpu.filter(|last| *last != cpu) else { return 0 };
         let costs = &self.machine.costs;
-        let mut cost = costs.context_switch;
-        if let Some(last) = thread.last_cpu.filter(|last| *last != cpu) {
-            let shared = self.scheduler.kernel.cpus_share_cache(last, cpu);
-            cost += costs.migration + if shared { 0 } else { costs.migration_llc };
-        }
-        cost + self.refill_time(cpu, task)
+        let shared = self.scheduler.kernel.cpus_share_cache(last, cpu);
+        costs.migration + if shared { 0 } else { costs.migration_llc }
     }
 
     /// Moves on whatever runs on `cpu`: its next step is read now, or when its overhead is over.

@@ -62,6 +62,8 @@ pub(super) struct Thread {
     /// Zero-time steps since time last went on, to catch programs that loop without consuming any.
     pub idle_steps: u32,
     pub last_cpu: Option<CpuId>,
+    /// What cold caches cost it on its CPU, or still will when it gets one again.
+    pub warm_up: Nanos,
     /// When it became runnable, while it waits for a CPU.
     pub runnable_since: Nanos,
     /// When it was woken, until it runs.
@@ -106,6 +108,7 @@ impl Thread {
             unit_time: 1.0,
             idle_steps: 0,
             last_cpu: None,
+            warm_up: 0,
             runnable_since: 0,
             woken_at: None,
             stats: ThreadStats::default(),
