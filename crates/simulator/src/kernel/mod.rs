@@ -50,16 +50,20 @@ pub struct Kernel {
     pub rqs: Vec<Rq>,
     /// CPUs whose idle thread runs and which have nothing queued.
     pub idle: CpuMask,
-    /// Total number of tasks queued beyond the first of each CPU; 0: nothing to balance (`rd->overloaded`).
-    pub overloaded: CpuMask,
+    /// Some CPU had more than one task, or one that does not fit it, when that was last looked at (`rd->overloaded`).
+    pub overloaded: bool,
     /// CPUs that must call `schedule`.
     pub resched: VecDeque<CpuId>,
     /// Whether a governor wants scheduler updates; off, `cpufreq_updates` stays empty.
     pub cpufreq_hook: bool,
     /// CPUs whose utilisation changed (`cpufreq_update_util`).
     pub cpufreq_updates: Vec<CpuId>,
-    /// Running tasks to be moved, from one CPU to another (`stop_one_cpu_nowait` of active balance).
+    /// CPUs that balancing wants a task of, running or not, and where it shall go (`active_balance`).
     pub active_balance: Vec<(CpuId, CpuId)>,
+    /// Tasks that may no longer use their CPU, and where they shall go (`migration_cpu_stop`).
+    pub stop_moves: Vec<(TaskId, CpuId)>,
+    /// The CPU that a changed affinity last sent a task to (`distribute_cpu_mask_prev`).
+    pub distributed: CpuId,
     /// Number of times each task was moved while not running, since the engine last looked.
     pub migrated: Vec<TaskId>,
     /// Real-time tasks have run: the period timer of throttling shall be armed.
@@ -107,12 +111,14 @@ impl Kernel {
         Self {
             now: 0,
             idle: topology.online.clone(),
-            overloaded: CpuMask::empty(topology.nr_cpus),
+            overloaded: false,
             tasks: Vec::new(),
             resched: VecDeque::new(),
             cpufreq_hook: false,
             cpufreq_updates: Vec::new(),
             active_balance: Vec::new(),
+            stop_moves: Vec::new(),
+            distributed: CpuId(0),
             migrated: Vec::new(),
             rt_active: false,
             rng,
@@ -169,9 +175,7 @@ impl Kernel {
     pub fn add_nr_running(&mut self, cpu: CpuId, count: u32) {
         let rq = &mut self.rqs[cpu.index()];
         rq.nr_running += count;
-        if rq.nr_running >= 2 {
-            self.overloaded.set(cpu);
-        }
+        self.overloaded |= rq.nr_running >= 2;
         self.idle.clear(cpu);
     }
 
@@ -180,9 +184,6 @@ impl Kernel {
     pub fn sub_nr_running(&mut self, cpu: CpuId, count: u32) {
         let rq = &mut self.rqs[cpu.index()];
         rq.nr_running -= count;
-        if rq.nr_running < 2 {
-            self.overloaded.clear(cpu);
-        }
         if rq.nr_running == 0 && rq.curr.is_none() {
             self.idle.set(cpu);
         }

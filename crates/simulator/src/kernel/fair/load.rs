@@ -105,8 +105,9 @@ impl Fair {
         if !self.uclamp_used || queue.nr_runnable == 0 {
             return (0, CAPACITY_SCALE);
         }
-        let runnable = queue.tasks.iter().filter(|task| !self.entities[task.index()].sched_delayed);
-        runnable.map(|task| Self::uclamp(kernel, *task)).fold((0, 0), |(a, b), (min, max)| (a.max(min), b.max(max)))
+        let runnable =
+            queue.tasks.iter_reverse(&self.entities).filter(|task| !self.entities[task.index()].sched_delayed);
+        runnable.map(|task| Self::uclamp(kernel, task)).fold((0, 0), |(a, b), (min, max)| (a.max(min), b.max(max)))
     }
 
     /// `util_fits_cpu`.

@@ -5,7 +5,7 @@ use super::Fair;
 use super::load::Fit;
 use crate::kernel::Kernel;
 use crate::kernel::class::Wake;
-use crate::kernel::topology::Level;
+use crate::kernel::topology::DomainId;
 use crate::units::{CpuId, SEC, TaskId};
 
 /// Who is woken, from where, and where it was.
@@ -121,7 +121,7 @@ impl Fair {
     }
 
     /// `sched_idle_cpu`: only `SCHED_IDLE` tasks run there.
-    fn sched_idle_cpu(&self, kernel: &Kernel, cpu: CpuId) -> bool {
+    pub(super) fn sched_idle_cpu(&self, kernel: &Kernel, cpu: CpuId) -> bool {
         let queue = &self.cfs[cpu.index()];
         queue.nr_idle_policy > 0 && queue.nr_idle_policy == kernel.rq(cpu).nr_running
     }
@@ -236,15 +236,15 @@ impl Fair {
     }
 
     /// `update_idle_cpu_scan`: the fuller a cache's CPUs, the fewer are worth looking at.
-    pub(super) fn update_idle_cpu_scan(&mut self, kernel: &Kernel, cpu: CpuId, level: Level, sum_util: u64) {
-        if level > Level::Mc {
+    pub(super) fn update_idle_cpu_scan(&mut self, kernel: &Kernel, cpu: CpuId, domain: DomainId, sum_util: u64) {
+        let domain = &kernel.topology.domains[domain];
+        let llc = kernel.topology.llc_of[cpu.index()] as usize;
+        if domain.weight != kernel.topology.llcs[llc].cpus.len() {
             return;
         }
-        let llc = kernel.topology.llc_of[cpu.index()] as usize;
-        let weight = kernel.topology.llcs[llc].cpus.len() as u64;
-        const PERCENT: u64 = 117;
-        let mean = sum_util / weight;
-        let used = (mean * mean * PERCENT * PERCENT / (10_000 * 1024)).min(1024);
+        let weight = domain.weight as u64;
+        let (mean, percent) = (sum_util / weight, domain.imbalance_pct);
+        let used = (mean * mean * percent * percent / (10_000 * 1024)).min(1024);
         self.nr_idle_scan[llc] = ((1024 - used) * weight / 1024) as u32;
     }
 }
