@@ -118,6 +118,12 @@ impl SchedDomain {
 }
 
 impl Topology {
+    /// Number of the NUMA node of `cpu`, 0 where there is but one.
+    pub fn node_of(&self, cpu: CpuId) -> usize {
+        let numa = self.chains[cpu.index()].iter().find(|id| self.domains[**id].level == Level::Numa);
+        numa.map_or(0, |id| self.domains[*id].local_group(cpu))
+    }
+
     /// Builds the domains of `machine`'s online CPUs.
     pub fn of(machine: &Machine) -> Self {
         let nr_cpus = machine.cpus.len();

@@ -50,6 +50,8 @@ pub struct Fair {
     overutilized: bool,
     /// Whether any task ever asked for utilisation clamps (`uclamp_is_used`).
     uclamp_used: bool,
+    /// Whether any task ever was `SCHED_IDLE`.
+    idle_policy_used: bool,
 }
 
 impl Fair {
@@ -71,6 +73,7 @@ impl Fair {
             energy,
             overutilized: false,
             uclamp_used: false,
+            idle_policy_used: false,
         }
     }
 
@@ -98,6 +101,7 @@ impl Fair {
             entity.weight = from.weight;
         }
         entity.idle = from.idle_policy;
+        self.idle_policy_used |= from.idle_policy;
         if from.class == ClassId::Fair {
             let slice = custom_slice(from.scheduling.policy);
             entity.custom_slice = slice.is_some();
@@ -255,6 +259,7 @@ impl SchedClass for Fair {
         let mut entity = SchedEntity::new(weight, slice, self.features.base_slice, heap ^ (heap >> 15));
         entity.avg = SchedAvg::of_new_task(u64::from(weight));
         entity.idle = from.idle_policy;
+        self.idle_policy_used |= from.idle_policy;
         self.uclamp_used |= from.scheduling.util_min.is_some() || from.scheduling.util_max.is_some();
         debug_assert_eq!(self.entities.len(), task.index(), "tasks are created in order");
         self.entities.push(entity);
@@ -364,6 +369,12 @@ impl SchedClass for Fair {
     }
 
     fn migrate_task_rq(&mut self, kernel: &mut Kernel, task: TaskId, _cpu: CpuId) {
+        let entity = &mut self.entities[task.index()];
+        if entity.rel_deadline && entity.avg.is_attached() {
+            // Its dequeue was for this move and has just brought both to now (`DO_DETACH`).
+            let queue = &mut self.cfs[kernel.task(task).cpu.index()].avg;
+            queue.detach_entity(&mut entity.avg, u64::from(entity.weight));
+        }
         self.detach(kernel, task);
         // It is no longer cache-hot.
         self.entities[task.index()].exec_start = 0;
