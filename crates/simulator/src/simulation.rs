@@ -42,7 +42,7 @@ impl Default for Options {
 }
 
 /// A scheduler.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scheduler {
     /// Linux's own: EEVDF as in 6.12, under the real-time class.
     Fair,

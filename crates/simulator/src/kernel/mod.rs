@@ -48,10 +48,14 @@ pub struct Kernel {
     pub tasks: Vec<Task>,
     /// Run queues, by [`CpuId`].
     pub rqs: Vec<Rq>,
+    /// What balancing asks of every CPU of a domain, side by side in memory.
+    glances: Vec<Glance>,
     /// CPUs whose idle thread runs and which have nothing queued.
     pub idle: CpuMask,
+    /// CPUs with more than one task.
+    pub overloaded: CpuMask,
     /// Some CPU had more than one task, or one that does not fit it, when that was last looked at (`rd->overloaded`).
-    pub overloaded: bool,
+    pub rd_overloaded: bool,
     /// CPUs that must call `schedule`.
     pub resched: VecDeque<CpuId>,
     /// Whether a governor wants scheduler updates; off, `cpufreq_updates` stays empty.
@@ -70,6 +74,17 @@ pub struct Kernel {
     pub rt_active: bool,
     /// Random choices of the kernel itself (`sched_rng`).
     pub rng: Pcg32,
+}
+
+/// A copy of what balancing wants of a run queue.
+#[derive(Debug, Clone, Copy)]
+pub struct Glance {
+    /// [`Rq::nr_running`].
+    pub nr_running: u32,
+    /// [`Rq::capacity`].
+    pub capacity: u32,
+    /// [`Rq::capacity_orig`].
+    pub capacity_orig: u32,
 }
 
 /// A CPU's run queue (`struct rq`): what does not belong to one class.
@@ -107,11 +122,14 @@ impl Kernel {
     /// The kernel of `machine`, with no task yet.
     pub fn new(machine: &Machine, params: KernelParameters, rng: Pcg32) -> Self {
         let topology = Topology::of(machine);
-        let rqs = machine.cpus.iter().map(|cpu| Rq::new(machine, cpu, &params)).collect();
+        let rqs: Vec<Rq> = machine.cpus.iter().map(|cpu| Rq::new(machine, cpu, &params)).collect();
+        let glance = |rq: &Rq| Glance { nr_running: 0, capacity: rq.capacity, capacity_orig: rq.capacity_orig };
         Self {
+            glances: rqs.iter().map(glance).collect(),
             now: 0,
             idle: topology.online.clone(),
-            overloaded: false,
+            overloaded: CpuMask::empty(topology.nr_cpus),
+            rd_overloaded: false,
             tasks: Vec::new(),
             resched: VecDeque::new(),
             cpufreq_hook: false,
@@ -146,6 +164,12 @@ impl Kernel {
         &self.rqs[cpu.index()]
     }
 
+    /// What balancing wants of the run queue of `cpu`.
+    #[inline]
+    pub fn glance(&self, cpu: CpuId) -> Glance {
+        self.glances[cpu.index()]
+    }
+
     /// The run queue of `cpu`, to change.
     #[inline]
     pub fn rq_mut(&mut self, cpu: CpuId) -> &mut Rq {
@@ -175,7 +199,11 @@ impl Kernel {
     pub fn add_nr_running(&mut self, cpu: CpuId, count: u32) {
         let rq = &mut self.rqs[cpu.index()];
         rq.nr_running += count;
-        self.overloaded |= rq.nr_running >= 2;
+        self.glances[cpu.index()].nr_running = rq.nr_running;
+        if rq.nr_running >= 2 {
+            self.overloaded.set(cpu);
+            self.rd_overloaded = true;
+        }
         self.idle.clear(cpu);
     }
 
@@ -184,6 +212,10 @@ impl Kernel {
     pub fn sub_nr_running(&mut self, cpu: CpuId, count: u32) {
         let rq = &mut self.rqs[cpu.index()];
         rq.nr_running -= count;
+        self.glances[cpu.index()].nr_running = rq.nr_running;
+        if rq.nr_running < 2 {
+            self.overloaded.clear(cpu);
+        }
         if rq.nr_running == 0 && rq.curr.is_none() {
             self.idle.set(cpu);
         }
@@ -217,6 +249,7 @@ impl Kernel {
         rq.avg_rt.update_class_load_avg(rq.clock.now(), running);
         let used = rq.avg_rt.util_avg.min(u64::from(rq.capacity_orig)) as u32;
         rq.capacity = (rq.capacity_orig - used).max(1);
+        self.glances[cpu.index()].capacity = rq.capacity;
     }
 
     /// Brings the PELT clock of `cpu` to now (`update_rq_clock`).

@@ -35,12 +35,6 @@ impl Fair {
         self.cfs[cpu.index()].avg.load_avg
     }
 
-    /// `cpu_runnable`.
-    #[inline]
-    pub(super) fn cpu_runnable(&self, cpu: CpuId) -> u64 {
-        self.cfs[cpu.index()].avg.runnable_avg
-    }
-
     /// `cpu_util_cfs`: utilisation of `cpu` by fair tasks, estimates included, at most its capacity.
     #[inline]
     pub fn cpu_util_cfs(&self, kernel: &Kernel, cpu: CpuId) -> u64 {

@@ -192,7 +192,7 @@ impl Fair {
             return false;
         }
         let mut next_balance = kernel.now + SEC;
-        if kernel.overloaded {
+        if kernel.rd_overloaded {
             self.newidle_domains(kernel, cpu, &mut next_balance);
         } else if !self.balance.levels[cpu.index()].is_empty() {
             next_balance = next_balance.min(self.next_idle_balance(kernel, cpu, 0));
@@ -220,6 +220,11 @@ impl Fair {
             if !self.newidle_lottery(kernel, cpu, level) {
                 continue;
             }
+            if !self.may_find_work(kernel, domain) {
+                self.note_newidle(cpu, level, false);
+                self.newidle_in_vain(kernel, cpu, level);
+                continue;
+            }
             let attempt = self.sched_balance_rq(kernel, cpu, level, IdleType::NewlyIdle);
             self.note_newidle(cpu, level, attempt.moved);
             if attempt.moved || !attempt.goes_on {
@@ -231,6 +236,25 @@ impl Fair {
     /// When `level` is due if `cpu` stays idle (`update_next_balance`).
     fn next_idle_balance(&self, kernel: &Kernel, cpu: CpuId, level: usize) -> Nanos {
         self.balance.levels[cpu.index()][level].last_balance + self.balance_interval(kernel, cpu, level, IdleType::Idle)
+    }
+
+    /// Whether a new-idle pass over `domain` can come to anything: some CPU has a task to spare, or a task that needs a
+    /// bigger or less disturbed CPU. The kernel finds out by looking at every CPU.
+    fn may_find_work(&self, kernel: &Kernel, domain: DomainId) -> bool {
+        let domain = &kernel.topology.domains[domain];
+        domain.asym_capacity || kernel.rt_active || kernel.overloaded.intersects(&domain.span)
+    }
+
+    /// What such a pass leaves behind when it finds nothing.
+    fn newidle_in_vain(&mut self, kernel: &mut Kernel, cpu: CpuId, level: usize) {
+        self.balance.levels[cpu.index()][level].nr_balance_failed = 0;
+        match kernel.topology.chains[cpu.index()].get(level + 1) {
+            Some(parent) => {
+                let group = kernel.topology.domains[*parent].local_group(cpu);
+                self.balance.imbalanced[*parent][group] = false;
+            }
+            None => kernel.rd_overloaded = false,
+        }
     }
 
     /// `NI_RANDOM`: a level that rarely has work to give is tried as rarely.

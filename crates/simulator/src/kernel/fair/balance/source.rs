@@ -26,7 +26,7 @@ impl Fair {
     /// `sched_balance_find_src_group`: the group to pull from, with the imbalance noted in `env`.
     pub(super) fn find_src_group(&mut self, kernel: &mut Kernel, env: &mut LoadBalance) -> Option<usize> {
         let stats = self.domain_stats(kernel, env, &kernel.topology.domains[env.domain]);
-        kernel.overloaded = stats.overloaded.unwrap_or(kernel.overloaded);
+        kernel.rd_overloaded = stats.overloaded.unwrap_or(kernel.rd_overloaded);
         let domain = &kernel.topology.domains[env.domain];
         let (group, busiest) = stats.busiest?;
         if !self.should_pull(env, domain, &stats, group, &busiest) {

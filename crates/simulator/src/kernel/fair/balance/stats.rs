@@ -55,7 +55,7 @@ impl Fair {
     ) -> GroupStats {
         let mut stats = GroupStats { weight: group.cpus.len() as u32, min_capacity: u64::MAX, ..GroupStats::default() };
         for cpu in group.cpus.iter().copied() {
-            let rq = kernel.rq(cpu);
+            let rq = kernel.glance(cpu);
             let capacity = u64::from(rq.capacity);
             stats.capacity += capacity;
             stats.min_capacity = stats.min_capacity.min(capacity);
@@ -63,13 +63,15 @@ impl Fair {
             if !in_play(cpu) {
                 continue;
             }
-            stats.load += self.cpu_load(cpu);
-            stats.util += self.cpu_util_cfs(kernel, cpu);
-            stats.runnable += self.cpu_runnable(cpu);
+            let avg = &self.queue(cpu).avg;
+            stats.load += avg.load_avg;
+            stats.util += avg.util_avg.max(u64::from(avg.util_est)).min(u64::from(rq.capacity_orig));
+            stats.runnable += avg.runnable_avg;
             stats.sum_nr_running += rq.nr_running;
-            stats.sum_h_nr_running += self.queue(cpu).nr_queued;
+            // Without real-time tasks both counts are the same, and one is at hand already.
+            stats.sum_h_nr_running += if kernel.rt_active { self.queue(cpu).nr_queued } else { rq.nr_running };
             stats.overloaded |= rq.nr_running > 1;
-            stats.idle_cpus += u32::from(kernel.idle_cpu(cpu));
+            stats.idle_cpus += u32::from(rq.nr_running == 0 && kernel.idle_cpu(cpu));
         }
         stats
     }
@@ -83,9 +85,11 @@ impl Fair {
         idle: bool,
         stats: &mut GroupStats,
     ) {
-        let misfits = group.cpus.iter().filter(|cpu| !kernel.idle_cpu(**cpu));
-        let load = misfits.map(|cpu| self.misfit_load(kernel, domain, *cpu, idle)).max();
-        stats.misfit_task_load = load.unwrap_or(0);
+        if domain.asym_capacity || (idle && kernel.rt_active) {
+            let misfits = group.cpus.iter().filter(|cpu| !kernel.idle_cpu(**cpu));
+            let load = misfits.map(|cpu| self.misfit_load(kernel, domain, *cpu, idle)).max();
+            stats.misfit_task_load = load.unwrap_or(0);
+        }
         stats.smt_balance = idle && group.smt && stats.sum_h_nr_running > 1;
     }
 
