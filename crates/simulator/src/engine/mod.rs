@@ -110,6 +110,8 @@ enum Event {
     Tick(CpuId),
     /// A new clock takes effect.
     Clock(PerformanceDomainId),
+    /// What the scheduler ticks of this instant left to be done (`SCHED_SOFTIRQ`).
+    Softirq,
     /// The real-time period.
     RtPeriod,
     /// The time limit.
@@ -135,8 +137,12 @@ impl Slots {
         2 * self.cpus + self.domains
     }
 
-    fn end(&self) -> usize {
+    fn softirq(&self) -> usize {
         self.rt_period() + 1
+    }
+
+    fn end(&self) -> usize {
+        self.softirq() + 1
     }
 
     fn timer(&self, task: TaskId) -> usize {
@@ -149,6 +155,7 @@ impl Slots {
             _ if slot < 2 * self.cpus => Event::Tick(CpuId::at(slot - self.cpus)),
             _ if slot < self.rt_period() => Event::Clock(PerformanceDomainId::at(slot - 2 * self.cpus)),
             _ if slot == self.rt_period() => Event::RtPeriod,
+            _ if slot == self.softirq() => Event::Softirq,
             _ if slot == self.end() => Event::End,
             _ => Event::Timer(TaskId::at(slot - self.end() - 1)),
         }
@@ -307,6 +314,7 @@ impl<'r> Engine<'r> {
             Event::Run(cpu) => self.segment_over(cpu),
             Event::Tick(cpu) => self.tick(cpu),
             Event::Clock(domain) => self.clock_arrives(domain),
+            Event::Softirq => self.scheduler.softirq(),
             Event::RtPeriod => {
                 let Scheduler { kernel, rt, .. } = &mut self.scheduler;
                 if rt.period(kernel) {
@@ -330,6 +338,10 @@ impl<'r> Engine<'r> {
         self.queue.set_in_order(self.slots.tick(cpu), self.now + self.options.kernel.tick());
         self.charge(cpu, self.machine.costs.tick);
         self.scheduler.tick(cpu);
+        if self.scheduler.fair.softirq_pending() {
+            // Behind the ticks of the other CPUs, which are due at this instant too.
+            self.queue.set(self.slots.softirq(), self.now);
+        }
     }
 
     /// The next tick of the grid that all CPUs share.
