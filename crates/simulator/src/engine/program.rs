@@ -236,35 +236,6 @@ impl Engine<'_> {
         }
         Next::Step
     }
-
-    /// A thread's sleep, or the delay before its start, is over.
-    pub(super) fn timer_expires(&mut self, task: TaskId) {
-        self.sleepers -= 1;
-        let cpu = self.scheduler.kernel.task(task).cpu;
-        if !self.threads[task.index()].started {
-            self.start_thread(task, cpu);
-        } else {
-            self.wake(task, cpu);
-        }
-    }
-
-    fn exit(&mut self, cpu: CpuId, task: TaskId) {
-        let now = self.now;
-        let thread = &mut self.threads[task.index()];
-        thread.stats.ended = Some(now);
-        let (parent, kind) = (thread.parent, &self.workload.tasks[thread.spec as usize]);
-        self.scheduler.exit_current(cpu);
-        if !kind.system {
-            self.live_applications -= 1;
-            self.counters.ended |= self.live_applications == 0;
-        }
-        let Some(parent) = parent else { return };
-        let waiting = &mut self.threads[parent.index()];
-        waiting.children -= 1;
-        if waiting.children == 0 && waiting.waiting == Some(WaitsFor::Children) {
-            self.satisfy(parent, cpu);
-        }
-    }
 }
 
 /// Time of a dependent load from memory: 80 ns, between the 60 of a desktop and the 140 of the papers' machines. A

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Context switches: who leaves a CPU, who comes, and what it costs.
+
+use super::Engine;
+use super::thread::Segment;
+use crate::kernel::core::Switch;
+use crate::kernel::task::TaskState;
+use crate::observer::PrevState;
+use crate::units::{CpuId, Nanos, TaskId};
+
+impl Engine<'_> {
+    /// A context switch, as the scheduler decided it.
+    pub(super) fn switch(&mut self, switch: Switch) {
+        let Switch { cpu, prev, next } = switch;
+        self.counters.switches += 1;
+        self.account(cpu);
+        let left = prev.map(|task| (task, self.leave(cpu, task)));
+        self.observer.sched_switch(self.now, cpu, left, next);
+        match next {
+            Some(task) => self.enter(cpu, task, prev.is_none()),
+            None => {
+                self.running[cpu.index()].task = None;
+                self.queue.cancel(self.slots.run(cpu));
+                self.queue.cancel(self.slots.tick(cpu));
+                self.enter_idle(cpu);
+            }
+        }
+    }
+
+    pub(super) fn leave(&mut self, cpu: CpuId, task: TaskId) -> PrevState {
+        self.stop_using_memory(cpu);
+        self.running[cpu.index()].last_task = Some(task);
+        match self.scheduler.kernel.task(task).state {
+            TaskState::Dead => PrevState::Dead,
+            TaskState::Blocked => PrevState::Sleeping,
+            TaskState::New | TaskState::Runnable => {
+                self.threads[task.index()].runnable_since = self.now;
+                PrevState::Runnable
+            }
+        }
+    }
+
+    /// `task` gets `cpu`: after what waking the CPU and switching to it cost, it goes on.
+    pub(super) fn enter(&mut self, cpu: CpuId, task: TaskId, from_idle: bool) {
+        let latency = if from_idle { self.leave_idle(cpu) } else { 0 };
+        let overhead = latency + self.switch_cost(cpu, task);
+        let thread = &mut self.threads[task.index()];
+        thread.stats.switches += 1;
+        thread.stats.wait_time += self.now - thread.runnable_since;
+        if let Some(woken) = thread.woken_at.take() {
+            thread.stats.latencies.add(self.now + overhead - woken);
+        }
+        thread.last_cpu = Some(cpu);
+        let running = &mut self.running[cpu.index()];
+        (running.task, running.since, running.start) = (Some(task), self.now, self.now + overhead);
+        if from_idle {
+            self.queue.set_in_order(self.slots.tick(cpu), self.next_tick());
+        }
+        self.recheck_spin(task);
+        self.begin(cpu);
+    }
+
+    /// Cost of putting `task` on `cpu`: the switch itself, cold caches after a migration, its footprint's return.
+    pub(super) fn switch_cost(&self, cpu: CpuId, task: TaskId) -> Nanos {
+        let running = &self.running[cpu.index()];
+        let thread = &self.threads[task.index()];
+        if running.last_task == Some(task) && thread.last_cpu == Some(cpu) {
+            return 0;
+        }
+        let costs = &self.machine.costs;
+        let mut cost = costs.context_switch;
+        if let Some(last) = thread.last_cpu.filter(|last| *last != cpu) {
+            let shared = self.scheduler.kernel.cpus_share_cache(last, cpu);
+            cost += costs.migration + if shared { 0 } else { costs.migration_llc };
+        }
+        cost + self.refill_time(cpu, task)
+    }
+
+    /// Moves on whatever runs on `cpu`: its next step is read now, or when its overhead is over.
+    pub(super) fn begin(&mut self, cpu: CpuId) {
+        let Some(task) = self.running[cpu.index()].task else { return };
+        self.start_using_memory(cpu, task);
+        if self.threads[task.index()].segment != Segment::None {
+            self.pace_later(cpu);
+            return;
+        }
+        self.hardware.run(cpu, self.activity_of(task));
+        let start = self.running[cpu.index()].start;
+        if start > self.now {
+            self.queue.set(self.slots.run(cpu), start);
+        } else {
+            self.queue.cancel(self.slots.run(cpu));
+            self.to_advance.push_back(cpu);
+        }
+    }
+}
