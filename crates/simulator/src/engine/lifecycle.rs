@@ -35,6 +35,7 @@ impl Engine<'_> {
         if kind.delay > self.now {
             self.scheduler.kernel.task_mut(task).cpu = cpu;
             self.queue.set(self.slots.timer(task), kind.delay);
+            self.clocks.timer_set(cpu, self.now, kind.delay);
             self.sleepers += 1;
         } else {
             self.start_thread(task, cpu);
@@ -54,9 +55,16 @@ impl Engine<'_> {
         let count = self.machine.cpus.len();
         let online = |cpu: &&u32| (**cpu as usize) < count && self.machine.cpus[**cpu as usize].online;
         let usable: Vec<CpuId> = cpus?.iter().filter(online).map(|cpu| CpuId(*cpu)).collect();
+        let named = cpus.unwrap_or_default();
         if usable.is_empty() {
-            self.warn(format!("affinity {cpus:?} names no online CPU of {}: ignored", self.machine.name));
+            self.warn(format!("affinity {named:?} names no online CPU of {}: ignored", self.machine.name));
             return None;
+        }
+        if usable.len() < named.len() {
+            self.warn(format!(
+                "affinity {named:?} names CPUs that {} does not have online: left out",
+                self.machine.name
+            ));
         }
         Some(Arc::new(CpuMask::of(count, usable)))
     }

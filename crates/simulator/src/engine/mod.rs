@@ -12,6 +12,7 @@
 mod blocking;
 mod clocks;
 mod events;
+mod gaps;
 mod hardware;
 mod latency;
 mod lifecycle;
@@ -26,7 +27,7 @@ mod stuck;
 mod switching;
 mod thread;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use rand::RngExt;
 use rand::SeedableRng;
@@ -35,7 +36,7 @@ use rand_pcg::Pcg32;
 use crate::kernel::Kernel;
 use crate::kernel::core::Scheduler;
 use crate::kernel::fair::energy::EnergyModel;
-use crate::kernel::sync::SyncObjects;
+use crate::kernel::sync::{SyncObjects, WaitsFor};
 use crate::machine::Machine;
 use crate::observer::Observer;
 use crate::simulation::{Options, SimulationError};
@@ -79,10 +80,12 @@ pub(crate) struct Engine<'r> {
     live_applications: u32,
     /// Application threads that wait for another thread.
     blocked_applications: u32,
+    /// Of these, those whose wait a system task could end.
+    blocked_on_system: u32,
     /// Sleeping threads with a timer.
     sleepers: u32,
-    /// Whether system tasks synchronise, so that they could wake an application.
-    system_syncs: bool,
+    /// What system tasks could give to waiting applications.
+    help_of_system: BTreeSet<WaitsFor>,
     counters: Counters,
     warnings: Vec<String>,
 }
@@ -141,10 +144,11 @@ impl<'r> Engine<'r> {
             tick_phase,
             live_applications: 0,
             blocked_applications: 0,
+            blocked_on_system: 0,
             sleepers: 0,
-            system_syncs: stuck::system_syncs(workload),
+            help_of_system: stuck::help_of_system(workload),
             counters: Counters::default(),
-            warnings: Vec::new(),
+            warnings: gaps::of(workload),
         }
     }
 
@@ -168,7 +172,8 @@ impl<'r> Engine<'r> {
 
     fn start(&mut self) -> Result<(), SimulationError> {
         self.start_clocks();
-        if let Some(limit) = self.options.time_limit.or(self.workload.duration) {
+        let limit = self.options.time_limit.or(self.workload.duration);
+        if let Some(limit) = limit {
             self.queue.set(self.slots.end(), limit);
         }
         let boot = self.scheduler.kernel.topology.online.first().unwrap_or(CpuId(0));
@@ -180,9 +185,8 @@ impl<'r> Engine<'r> {
         for cpu in self.machine.online() {
             self.enter_idle(cpu);
         }
-        if self.live_applications == 0 {
-            self.counters.ended = true;
-        }
+        // System tasks alone run up to the limit.
+        self.counters.ended = self.live_applications == 0 && (limit.is_none() || self.threads.is_empty());
         self.settle()
     }
 
@@ -197,10 +201,9 @@ impl<'r> Engine<'r> {
                     self.queue.set(self.slots.rt_period(), self.now + self.options.kernel.rt_period);
                 }
             }
-            Event::End => {
-                self.counters.time_limited = true;
-                self.counters.ended = true;
-            }
+            // What ends with the limit has ended: everything else of this instant comes first.
+            Event::End if self.queue.is_due(self.now) => self.queue.set(self.slots.end(), self.now),
+            Event::End => (self.counters.time_limited, self.counters.ended) = (true, true),
             Event::Timer(task) => self.timer_expires(task),
         }
     }

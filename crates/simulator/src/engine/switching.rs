@@ -29,7 +29,12 @@ impl Engine<'_> {
 
     pub(super) fn leave(&mut self, cpu: CpuId, task: TaskId) -> PrevState {
         self.stop_using_memory(cpu);
-        self.running[cpu.index()].last_task = Some(task);
+        let running = &mut self.running[cpu.index()];
+        running.last_task = Some(task);
+        // Its own caches it must still warm up when it is back; the rest of the overhead is the CPU's.
+        let cold = running.cold.min(running.start.saturating_sub(self.now));
+        running.start -= cold;
+        self.threads[task.index()].cold = cold;
         match self.scheduler.kernel.task(task).state {
             TaskState::Dead => PrevState::Dead,
             TaskState::Blocked => PrevState::Sleeping,
@@ -43,7 +48,11 @@ impl Engine<'_> {
     /// `task` gets `cpu`: after what waking the CPU and switching to it cost, it goes on.
     pub(super) fn enter(&mut self, cpu: CpuId, task: TaskId, from_idle: bool) {
         let latency = if from_idle { self.leave_idle(cpu) } else { 0 };
-        let overhead = latency + self.switch_cost(cpu, task);
+        let (switch, cold) = self.switch_cost(cpu, task);
+        let running = &mut self.running[cpu.index()];
+        // Who preempts before the CPU is through with waking, switching or its tick waits for that, too.
+        let before = running.start.max(self.now);
+        let overhead = (before - self.now) + latency + switch + cold;
         let thread = &mut self.threads[task.index()];
         thread.stats.switches += 1;
         thread.stats.wait_time += self.now - thread.runnable_since;
@@ -52,7 +61,7 @@ impl Engine<'_> {
         }
         thread.last_cpu = Some(cpu);
         let running = &mut self.running[cpu.index()];
-        (running.task, running.since, running.start) = (Some(task), self.now, self.now + overhead);
+        (running.task, running.since, running.start, running.cold) = (Some(task), self.now, self.now + overhead, cold);
         if from_idle {
             self.queue.set_in_order(self.slots.tick(cpu), self.next_tick());
         }
@@ -60,20 +69,21 @@ impl Engine<'_> {
         self.begin(cpu);
     }
 
-    /// Cost of putting `task` on `cpu`: the switch itself, cold caches after a migration, its footprint's return.
-    pub(super) fn switch_cost(&self, cpu: CpuId, task: TaskId) -> Nanos {
+    /// Cost of putting `task` on `cpu`: the switch itself; and cold caches after a migration, its footprint's return, what
+    /// was left of that when it last ran.
+    fn switch_cost(&self, cpu: CpuId, task: TaskId) -> (Nanos, Nanos) {
         let running = &self.running[cpu.index()];
         let thread = &self.threads[task.index()];
         if running.last_task == Some(task) && thread.last_cpu == Some(cpu) {
-            return 0;
+            return (0, thread.cold);
         }
         let costs = &self.machine.costs;
-        let mut cost = costs.context_switch;
+        let mut cold = thread.cold;
         if let Some(last) = thread.last_cpu.filter(|last| *last != cpu) {
             let shared = self.scheduler.kernel.cpus_share_cache(last, cpu);
-            cost += costs.migration + if shared { 0 } else { costs.migration_llc };
+            cold += costs.migration + if shared { 0 } else { costs.migration_llc };
         }
-        cost + self.refill_time(cpu, task)
+        (costs.context_switch, cold + self.refill_time(cpu, task))
     }
 
     /// Moves on whatever runs on `cpu`: its next step is read now, or when its overhead is over.
