@@ -97,6 +97,7 @@ impl Listing<'_> {
             Op::Fork(index) => format!("fork {}", task(*index)),
             Op::Join => "join".into(),
             Op::ParallelLoop(id) => self.parallel_loop(id.0),
+            Op::Behave(behaviour) => format!("behave{}", self.behaviour(behaviour.0)),
             Op::SetScheduling(scheduling) => format!("set {scheduling}"),
             Op::SetAffinity(Some(cpus)) => format!("set cpus {cpus:?}"),
             Op::SetAffinity(None) => "set cpus all".into(),
