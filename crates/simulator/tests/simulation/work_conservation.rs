@@ -12,7 +12,10 @@ use crate::support::{any_options, cases};
 
 fn bound(machine: &Machine, kernel: &KernelParameters) -> Nanos {
     let topology = Topology::of(machine);
-    let levels = topology.chains.iter().map(|chain| chain.iter().map(|domain| 2 * topology.domains[*domain].min_interval + kernel.tick()).sum());
+    let levels = topology
+        .chains
+        .iter()
+        .map(|chain| chain.iter().map(|domain| 2 * topology.domains[*domain].min_interval + kernel.tick()).sum());
     levels.max().unwrap_or(0) + kernel.tick()
 }
 
