@@ -19,8 +19,8 @@ pub(super) enum Event {
     Tick(CpuId),
     /// A new clock takes effect.
     Clock(PerformanceDomainId),
-    /// The real-time period.
-    RtPeriod,
+    /// Fair tasks have waited long enough for real-time ones, or had their share.
+    FairServer,
     /// The time limit.
     End,
     /// A thread's sleep is over.
@@ -40,12 +40,12 @@ impl Slots {
         2 * self.cpus + domain.index()
     }
 
-    pub fn rt_period(&self) -> usize {
+    pub fn fair_server(&self) -> usize {
         2 * self.cpus + self.domains
     }
 
     pub fn end(&self) -> usize {
-        self.rt_period() + 1
+        self.fair_server() + 1
     }
 
     pub fn timer(&self, task: TaskId) -> usize {
@@ -56,8 +56,8 @@ impl Slots {
         match slot {
             _ if slot < self.cpus => Event::Run(CpuId::at(slot)),
             _ if slot < 2 * self.cpus => Event::Tick(CpuId::at(slot - self.cpus)),
-            _ if slot < self.rt_period() => Event::Clock(PerformanceDomainId::at(slot - 2 * self.cpus)),
-            _ if slot == self.rt_period() => Event::RtPeriod,
+            _ if slot < self.fair_server() => Event::Clock(PerformanceDomainId::at(slot - 2 * self.cpus)),
+            _ if slot == self.fair_server() => Event::FairServer,
             _ if slot == self.end() => Event::End,
             _ => Event::Timer(TaskId::at(slot - self.end() - 1)),
         }
