@@ -275,6 +275,9 @@ impl Scheduler {
         if self.fair.balance(&mut self.kernel, cpu) {
             return self.fair.pick_task(&mut self.kernel, cpu);
         }
+        if self.kernel.rt_active && self.rt.unthrottle(cpu) {
+            return self.rt.pick_task(&mut self.kernel, cpu);
+        }
         None
     }
 

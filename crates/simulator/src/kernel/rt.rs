@@ -119,6 +119,17 @@ impl Rt {
         active
     }
 
+    /// No fair task is left to be throttled for (`dl_server_stop`): real-time tasks go on at once, with a new budget.
+    /// True if there are any.
+    pub fn unthrottle(&mut self, cpu: CpuId) -> bool {
+        let rq = &mut self.rqs[cpu.index()];
+        if !rq.throttled || rq.nr_running == 0 {
+            return false;
+        }
+        (rq.throttled, rq.rt_time) = (false, 0);
+        true
+    }
+
     /// Priority that runs or waits most urgently on `cpu`: 0 fair, −1 idle (`cpupri`).
     fn priority_of(&self, kernel: &Kernel, cpu: CpuId) -> i32 {
         match self.rqs[cpu.index()].first() {
