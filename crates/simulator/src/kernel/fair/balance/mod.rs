@@ -181,7 +181,11 @@ impl Fair {
     /// `sched_balance_newidle`: `cpu` has nothing left; true if it has now.
     pub(super) fn sched_balance_newidle(&mut self, kernel: &mut Kernel, cpu: CpuId) -> bool {
         self.cfs[cpu.index()].misfit_task_load = 0;
-        if !kernel.params.load_balance || kernel.overloaded.is_empty() {
+        if !kernel.params.load_balance {
+            return false;
+        }
+        self.forward_next_balance(kernel, cpu, 0);
+        if kernel.overloaded.is_empty() {
             return false;
         }
         let chain_len = kernel.topology.chains[cpu.index()].len();
@@ -191,6 +195,7 @@ impl Fair {
             let domain = kernel.topology.chains[cpu.index()][level];
             let weight = kernel.topology.domains[domain].weight as Nanos;
             cost += weight * NEWIDLE_COST_PER_CPU;
+            self.forward_next_balance(kernel, cpu, level);
             // SD_BALANCE_NEWIDLE is cleared for remote nodes, and not worth it in a short pause.
             if kernel.topology.domains[domain].level == Level::Numa || kernel.rq(cpu).avg_idle < cost {
                 break;
@@ -216,6 +221,14 @@ impl Fair {
     fn may_find_work(&self, kernel: &Kernel, domain: DomainId) -> bool {
         let domain = &kernel.topology.domains[domain];
         domain.asym_capacity || kernel.overloaded.intersects(&domain.span)
+    }
+
+    /// `update_next_balance`: a CPU that goes idle does not wait out the long interval that it had while busy.
+    fn forward_next_balance(&mut self, kernel: &Kernel, cpu: CpuId, level: usize) {
+        let Some(state) = self.balance.levels[cpu.index()].get(level) else { return };
+        let due = state.last_balance + self.balance_interval(kernel, cpu, level, IdleType::Idle);
+        let next = &mut self.balance.next_balance[cpu.index()];
+        *next = due.min(*next);
     }
 
     /// `NI_RANDOM`: a level that rarely has work to give is tried as rarely.
