@@ -109,7 +109,8 @@ impl Rt {
         for cpu in 0..self.rqs.len() {
             self.update_curr(kernel, CpuId::at(cpu));
             let rq = &mut self.rqs[cpu];
-            rq.rt_time = rq.rt_time.saturating_sub(runtime);
+            // Beyond the budget only time counts in which fair tasks waited: a queue that was not stopped owes nothing.
+            rq.rt_time = if rq.throttled { rq.rt_time.saturating_sub(runtime) } else { 0 };
             if rq.throttled && rq.rt_time < runtime {
                 rq.throttled = false;
                 kernel.resched_curr(CpuId::at(cpu));

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What docs/models.md says of models that work together: runs whose numbers follow by hand.
+
+use std::path::Path;
+
+use tandem_simulator::machine::Machine;
+use tandem_simulator::metrics::{Report, TaskReport};
+use tandem_simulator::observer::NoObserver;
+use tandem_simulator::simulation::{Governor, Options, simulate};
+use tandem_simulator::workload::Workload;
+
+fn options(settings: &[(&str, &str)]) -> Options {
+    let mut options = Options { governor: Governor::Performance, ..Options::default() };
+    for (key, value) in settings {
+        options.kernel.set(key, value).unwrap();
+    }
+    options
+}
+
+fn run_with(machine: &str, workload: &str, options: &Options) -> Report {
+    let machine = Machine::load(machine).unwrap();
+    let workload = Workload::parse(Path::new("test.json"), workload).unwrap();
+    simulate(&machine, &workload, options, &mut NoObserver).unwrap()
+}
+
+fn run(machine: &str, workload: &str) -> Report {
+    run_with(machine, workload, &options(&[]))
+}
+
+fn task<'r>(report: &'r Report, name: &str) -> &'r TaskReport {
+    report.tasks.iter().find(|task| task.name == name).unwrap()
+}
+
+fn assert_close(value: f64, expected: f64) {
+    assert!((value - expected).abs() <= 1e-6 * expected.abs(), "{value} is not {expected}");
+}
+
+/// The fair task comes after 20 s in which the real-time task had the CPU to itself. From then on it gets 50 ms of each
+/// second; nothing is owed for the time before.
+#[test]
+fn a_real_time_task_does_not_pay_for_the_time_when_nobody_waited() {
+    let report = run(
+        "smp-8",
+        r#"{ "global" : { "duration" : 40 }, "tasks" : {
+            "rt" : { "loop" : -1, "cpus" : [0], "run" : 1000000, "policy" : "SCHED_FIFO", "priority" : 10 },
+            "fair" : { "loop" : -1, "cpus" : [0], "delay" : 20000000, "run" : 1000000 } } }"#,
+    );
+    let fair = task(&report, "fair").cpu_time_s;
+    assert!((0.95..=1.05).contains(&fair), "{fair} s of 20");
+}
