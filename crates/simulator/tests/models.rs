@@ -35,6 +35,22 @@ fn assert_close(value: f64, expected: f64) {
     assert!((value - expected).abs() <= 1e-6 * expected.abs(), "{value} is not {expected}");
 }
 
+const MIX: &str = r#"{ "global" : { "duration" : 1 }, "tasks" : {
+    "light" : { "instance" : 4, "loop" : -1, "run" : 2000, "timer" : { "ref" : "unique", "period" : 50000 } },
+    "heavy" : { "loop" : -1, "run" : 6000, "timer" : { "ref" : "unique", "period" : 40000 } } } }"#;
+
+/// `sched_is_eas_possible` refuses machines with SMT.
+#[test]
+fn energy_aware_placement_needs_an_asymmetric_machine_without_smt() {
+    for (machine, matters) in [("hikey960", true), ("i9-12900k", false)] {
+        let energy = |aware| {
+            let schedutil = Options { governor: "schedutil".parse().unwrap(), ..options(&[("energy_aware", aware)]) };
+            run_with(machine, MIX, &schedutil).energy_j.total
+        };
+        assert_eq!(energy("true") != energy("false"), matters, "{machine}");
+    }
+}
+
 /// The fair task comes after 20 s in which the real-time task had the CPU to itself. From then on it gets 50 ms of each
 /// second; nothing is owed for the time before.
 #[test]

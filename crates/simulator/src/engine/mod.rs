@@ -172,6 +172,7 @@ impl<'r> Engine<'r> {
         let energy_aware = options.kernel.energy_aware
             && options.kernel.capacity_aware
             && clocks.is_schedutil()
+            && !kernel.topology.smt_active
             && kernel.topology.asym.iter().any(Option::is_some);
         let scheduler = Scheduler::new(kernel, energy_aware.then(|| EnergyModel::of(machine)));
         let slots = Slots { cpus: machine.cpus.len(), domains: machine.performance_domains.len() };
