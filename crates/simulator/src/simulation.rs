@@ -12,7 +12,7 @@ use crate::machine::Machine;
 use crate::metrics::Report;
 use crate::observer::Observer;
 use crate::units::{Nanos, SEC, seconds};
-use crate::workload::{Op, Workload};
+use crate::workload::{Op, Policy, Scheduling, Workload};
 
 /// How to run.
 #[derive(Debug, Clone)]
@@ -143,11 +143,27 @@ pub fn simulate(
     let mut engine = Engine::new(machine, workload, options, observer);
     engine.run()?;
     let mut report = engine.report();
+    report.warnings.extend(without_model(workload));
     if endless {
         let limit = seconds(ENDLESS_LIMIT);
         report.warnings.push(format!("some thread loops for ever and no duration is given: ended after {limit} s"));
     }
     Ok(report)
+}
+
+/// What the workload asks for and no model does.
+fn without_model(workload: &Workload) -> Vec<String> {
+    let deadline = |scheduling: &Scheduling| matches!(scheduling.policy, Policy::Deadline { .. });
+    let changes = |op: &Op| matches!(op, Op::SetScheduling(scheduling) if deadline(scheduling));
+    let mut warnings = Vec::new();
+    if workload.tasks.iter().any(|kind| deadline(&kind.scheduling) || kind.program.iter().any(changes)) {
+        warnings
+            .push("SCHED_DEADLINE threads ran above all real-time priorities, without budget or deadline".to_owned());
+    }
+    if workload.priority_inheritance && !workload.objects.mutexes.is_empty() {
+        warnings.push("mutexes did not inherit priority, although `pi_enabled` asks for it".to_owned());
+    }
+    warnings
 }
 
 /// Whether some application thread loops for ever.

@@ -64,3 +64,18 @@ fn a_real_time_task_does_not_pay_for_the_time_when_nobody_waited() {
     let fair = task(&report, "fair").cpu_time_s;
     assert!((0.95..=1.05).contains(&fair), "{fair} s of 20");
 }
+
+/// What a file asks for and the models do not do is said.
+#[test]
+fn what_has_no_model_is_a_warning() {
+    let report = run(
+        "smp-8",
+        r#"{ "global" : { "pi_enabled" : true }, "tasks" : {
+            "d" : { "loop" : 1, "policy" : "SCHED_DEADLINE", "dl-runtime" : 1000, "dl-period" : 10000,
+                    "lock" : "m", "run" : 1000, "unlock" : "m" } } }"#,
+    );
+    for words in ["SCHED_DEADLINE", "pi_enabled"] {
+        assert!(report.warnings.iter().any(|warning| warning.contains(words)), "{words}: {:?}", report.warnings);
+    }
+    assert!(run("smp-8", MIX).warnings.is_empty());
+}
