@@ -65,6 +65,68 @@ fn a_real_time_task_does_not_pay_for_the_time_when_nobody_waited() {
     assert!((0.95..=1.05).contains(&fair), "{fair} s of 20");
 }
 
+/// Two threads want 10 GB/s each of 10 from the 10th millisecond on, so whoever waits for memory takes twice as long from
+/// there: 10 ms for the first half of 20, 20 ms for the second.
+#[test]
+fn who_waits_for_memory_without_moving_much_is_slowed_too() {
+    let report = run(
+        "smp-8",
+        r#"{ "tasks" : {
+            "waits" : { "loop" : 1, "cpus" : [1], "run" : 20000, "tandem" : { "memory_bound" : 1 } },
+            "moves" : { "loop" : 1, "cpus" : [2], "delay" : 10000, "run" : 50000,
+                        "tandem" : { "memory_bound" : 1, "bytes_per_work" : 10000 } },
+            "too" : { "loop" : 1, "cpus" : [3], "delay" : 10000, "run" : 50000,
+                      "tandem" : { "memory_bound" : 1, "bytes_per_work" : 10000 } } } }"#,
+    );
+    assert_close(task(&report, "waits").cpu_time_s, 0.030);
+}
+
+/// 10 ms at 5 bytes/ns are 50 MB: 0.05 J at 1 nJ per byte. The core waits half of the time: 2 W + 8 W · 0.75 = 8 W.
+#[test]
+fn a_span_of_cpu_time_moves_its_bytes_and_waits_for_them() {
+    let report = run(
+        "smp-8",
+        r#"{ "tasks" : { "t" : { "loop" : 1, "runtime" : 10000,
+                                "tandem" : { "memory_bound" : 0.5, "bytes_per_work" : 5000 } } } }"#,
+    );
+    assert_close(report.time_s, 0.010);
+    assert_close(report.energy_j.memory, 0.05);
+    assert_close(report.energy_j.cores, 0.010 * (8.0 + 7.0 * 1.0));
+}
+
+/// Two threads of 4 MiB take turns on one CPU by sleeping. Whoever comes back finds its footprint gone: 4 MiB at 10 GB/s
+/// are 419.43 µs, for each of the five switches to a thread that ran there before.
+#[test]
+fn a_footprint_is_lost_to_whoever_ran_meanwhile_also_over_a_sleep() {
+    let report = run(
+        "smp-8",
+        r#"{ "tasks" : {
+            "a" : { "loop" : 3, "cpus" : [0], "run" : 1000, "timer" : { "ref" : "unique", "period" : 10000 },
+                    "tandem" : { "footprint" : "4MiB" } },
+            "b" : { "loop" : 3, "cpus" : [0], "delay" : 5000, "run" : 1000,
+                    "timer" : { "ref" : "unique", "period" : 10000 }, "tandem" : { "footprint" : "4MiB" } } } }"#,
+    );
+    let refill = (4u64 << 20) as f64 / 10e9;
+    // Each comes back three times, the last time only to end.
+    assert_close(task(&report, "a").cpu_time_s, 0.003 + 3.0 * refill);
+    assert_close(task(&report, "b").cpu_time_s, 0.003 + 3.0 * refill);
+}
+
+/// Both have half of the 8 MiB from the 10th to the 15th millisecond and miss half; before and after, the one that runs
+/// misses nothing. 5 ms of half a byte per nanosecond, twice: 5 MB, 5 mJ.
+#[test]
+fn traffic_counts_with_the_share_of_the_cache_that_it_was_made_with() {
+    let report = run(
+        "smp-8",
+        r#"{ "tasks" : {
+            "long" : { "loop" : 1, "cpus" : [1], "run" : 20000,
+                       "tandem" : { "bytes_per_work" : 1000, "footprint" : "8MiB" } },
+            "short" : { "loop" : 1, "cpus" : [2], "delay" : 10000, "run" : 5000,
+                        "tandem" : { "bytes_per_work" : 1000, "footprint" : "8MiB" } } } }"#,
+    );
+    assert_close(report.energy_j.memory, 0.005);
+}
+
 /// What a file asks for and the models do not do is said.
 #[test]
 fn what_has_no_model_is_a_warning() {

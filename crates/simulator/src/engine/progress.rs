@@ -38,17 +38,18 @@ impl Engine<'_> {
         if span == 0 {
             return;
         }
+        let mut done = span as f64 / thread.unit_time;
         match &mut thread.segment {
-            Segment::None => {}
+            Segment::None => return,
             Segment::Time(left) | Segment::Spin(left) => *left = left.saturating_sub(span),
             Segment::Work(left) => {
-                let done = (span as f64 / thread.unit_time).min(*left);
+                done = done.min(*left);
                 *left -= done;
                 thread.stats.work += done;
-                if thread.pace.bytes > 0.0 {
-                    self.memory.move_bytes(self.machine, cpu, done * thread.pace.bytes);
-                }
             }
+        }
+        if thread.pace.bytes > 0.0 {
+            self.memory.move_bytes(self.machine, cpu, done * thread.pace.bytes);
         }
     }
 
@@ -88,6 +89,11 @@ impl Engine<'_> {
         &self.workload.behaviours[id as usize]
     }
 
+    /// What `task` reuses, whether it is in the middle of a step or between two.
+    fn footprint(&self, task: TaskId) -> u64 {
+        self.workload.behaviours[self.threads[task.index()].behaviour.0 as usize].footprint
+    }
+
     /// Switching activity of a thread that computes.
     pub(super) fn activity_of(&self, task: TaskId) -> f64 {
         self.behaviour(task).activity
@@ -120,8 +126,8 @@ impl Engine<'_> {
         let thread = &mut self.threads[task.index()];
         let before = thread.pace;
         thread.pace = Pace::new(&thread.demand, &self.machine.reference, khz_ipc, smt, bandwidth);
-        let uses = thread.pace.bytes > 0.0;
-        if uses || before.bytes > 0.0 {
+        let uses = thread.pace.uses_memory();
+        if uses || before.uses_memory() {
             self.memory.set_user(self.machine, cpu, uses);
         }
     }
@@ -132,17 +138,17 @@ impl Engine<'_> {
             self.memory.set_footprint(cache, cpu, 0);
         }
         let Some(task) = self.running[cpu.index()].task else { return };
-        if self.threads[task.index()].pace.bytes > 0.0 {
+        if self.threads[task.index()].pace.uses_memory() {
             self.threads[task.index()].pace = Pace::default();
             self.memory.set_user(self.machine, cpu, false);
         }
-        self.running[cpu.index()].foreign_footprint = self.behaviour(task).footprint;
+        self.running[cpu.index()].foreign_footprint = self.footprint(task);
     }
 
     /// Time to bring back what was lost of the footprint: all of it under another cache, what the thread before pushed out
-    /// under the same; at one thread's bandwidth.
+    /// under the same; at one thread's bandwidth. A thread's footprint is that of its last step that took time.
     pub(super) fn refill_time(&self, cpu: CpuId, task: TaskId) -> Nanos {
-        let footprint = self.behaviour(task).footprint;
+        let footprint = self.footprint(task);
         let Some(cache) = self.machine.cpus[cpu.index()].llc.filter(|_| footprint > 0) else { return 0 };
         let thread = &self.threads[task.index()];
         let Some(last) = thread.last_cpu else { return 0 };
@@ -164,6 +170,8 @@ impl Engine<'_> {
     pub(super) fn pace_all(&mut self) {
         for cpu in self.memory.cache_changes() {
             if let Some(task) = self.running[cpu.index()].task {
+                // What it moved up to now, it moved with the old share.
+                self.account(cpu);
                 self.start_using_memory(cpu, task);
                 self.pace_later(cpu);
             }
@@ -205,18 +213,14 @@ impl Engine<'_> {
         let lambda = self.memory.lambda(self.machine, cpu);
         let thread = &mut self.threads[task.index()];
         thread.unit_time = thread.pace.time(lambda);
-        let thread = &self.threads[task.index()];
-        let behaviour = self.behaviour(task);
-        let computing = thread.pace.computing(lambda);
-        let (left, activity) = match thread.segment {
+        let left = match thread.segment {
             Segment::None => return,
-            Segment::Time(left) | Segment::Spin(left) => (left, behaviour.activity),
-            Segment::Work(left) => {
-                let stall = self.machine.core_type(cpu).stall_activity;
-                let activity = behaviour.activity * (computing + (1.0 - computing) * stall);
-                ((left * thread.unit_time).ceil() as Nanos, activity)
-            }
+            Segment::Time(left) | Segment::Spin(left) => left,
+            Segment::Work(left) => (left * thread.unit_time).ceil() as Nanos,
         };
+        let computing = thread.pace.computing(lambda);
+        let stall = self.machine.core_type(cpu).stall_activity;
+        let activity = self.behaviour(task).activity * (computing + (1.0 - computing) * stall);
         let start = self.running[cpu.index()].start.max(self.now);
         self.queue.set(self.slots.run(cpu), start + left);
         self.hardware.run(cpu, activity);
