@@ -164,7 +164,7 @@ impl Engine<'_> {
     }
 }
 
-/// Locks, barriers and joins spin; conditions and `suspend` are meant for long waits and block at once, as in glibc.
+/// Locks, semaphores, barriers, loop ends and joins spin; conditions and `suspend` are meant for long waits and block at once, as in glibc.
 fn may_spin(what: WaitsFor) -> bool {
     !matches!(what, WaitsFor::Condition(_) | WaitsFor::Resume)
 }

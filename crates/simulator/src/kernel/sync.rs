@@ -75,8 +75,7 @@ impl SyncObjects {
         }
     }
 
-    /// Takes a free mutex, or one that is its own already (the file locks it twice; glibc's default mutex would deadlock,
-    /// and so does this: `false`).
+    /// Takes a free mutex. One that is its own already is not free: glibc's default mutex would deadlock, and so does this.
     pub fn try_lock(&mut self, mutex: u32, task: TaskId) -> bool {
         let mutex = &mut self.mutexes[mutex as usize];
         if mutex.owner.is_some() {
