@@ -31,8 +31,61 @@ fn task<'r>(report: &'r Report, name: &str) -> &'r TaskReport {
     report.tasks.iter().find(|task| task.name == name).unwrap()
 }
 
+/// The example of docs/models.md, word for word.
+fn documented_workload() -> &'static str {
+    let page = include_str!("../../../docs/models.md");
+    page.split("```json\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap()
+}
+
 fn assert_close(value: f64, expected: f64) {
     assert!((value - expected).abs() <= 1e-6 * expected.abs(), "{value} is not {expected}");
+}
+
+/// "A run by hand" of docs/models.md: every intermediate number is worked out here as it is there.
+#[test]
+fn the_worked_run_comes_out() {
+    let seed_0 = Options { seed: 0, ..options(&[]) };
+    let report = run_with("hikey960", documented_workload(), &seed_0);
+    let (mut lambda, mut unit) = (1.0, 1.0);
+    for _ in 0..100 {
+        lambda = 1.0 + 0.5 * (5.0f64 / 14.9 / unit).powi(2);
+        unit = 0.5 + 0.5 * lambda;
+    }
+    assert!((lambda - 1.05341f64).abs() < 5e-6 && (unit - 1.02671f64).abs() < 5e-6, "{lambda} {unit}");
+    // The first of 27 ticks comes before the first instruction.
+    let overhead = 0.8e-3 + 2.9e-3 + 2e-6 + 2e-6;
+    let working = 0.1 * unit + 26.0 * 2e-6;
+    let time = overhead + working;
+    assert!((report.time_s - time).abs() < 2e-9, "{} {time}", report.time_s);
+    let busy = 550e-6 * 2362.0 * 1.1 * 1.1;
+    let computing = 0.5 / unit;
+    let activity = computing + (1.0 - computing) * 0.56;
+    assert_close(report.energy_j.cores, busy * overhead + busy * activity * working + 0.118 * time);
+    assert_close(report.energy_j.uncore, 0.05 * time);
+    assert_close(report.energy_j.memory, 0.1 * time + 5e8 * 0.15e-9);
+}
+
+/// Nice 0 and nice 5 weigh 1024 and 335.
+#[test]
+fn cpu_time_follows_the_weights() {
+    let report = run(
+        "smp-8",
+        r#"{ "global" : { "duration" : 10 }, "tasks" : {
+            "zero" : { "loop" : -1, "cpus" : [0], "run" : 1000000 },
+            "five" : { "loop" : -1, "cpus" : [0], "run" : 1000000, "priority" : 5 } } }"#,
+    );
+    let share = task(&report, "zero").cpu_time_s / 10.0;
+    assert!((share - 1024.0 / 1359.0).abs() < 0.001, "{share}");
+}
+
+/// A slice of 3 ms ends at the next tick: after 4 ms at 250 Hz, after 3 ms at 1000 Hz.
+#[test]
+fn ticks_round_a_slice_up() {
+    let two = r#"{ "tasks" : { "t" : { "instance" : 2, "loop" : 1, "cpus" : [0], "run" : 1000000 } } }"#;
+    for (hz, turn) in [("250", 0.004), ("1000", 0.003)] {
+        let switches = run_with("smp-8", two, &options(&[("hz", hz)])).switches as f64;
+        assert!((switches - 2.0 / turn).abs() <= 4.0, "{switches} at {hz} Hz");
+    }
 }
 
 const MIX: &str = r#"{ "global" : { "duration" : 1 }, "tasks" : {
