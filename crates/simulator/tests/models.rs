@@ -104,6 +104,21 @@ fn energy_aware_placement_needs_an_asymmetric_machine_without_smt() {
     }
 }
 
+/// A burst on all CPUs overutilises the machine, which ends energy-aware placement. Idle CPUs that keep their tick notice
+/// when it is over, also while nothing but light tasks runs.
+#[test]
+fn energy_aware_placement_comes_back_after_a_burst() {
+    let workload = r#"{ "global" : { "duration" : 2 }, "tasks" : {
+        "burst" : { "instance" : 8, "loop" : 1, "run" : 30000 },
+        "light" : { "instance" : 4, "loop" : -1, "delay" : 200000, "run" : 300,
+                    "timer" : { "ref" : "unique", "period" : 3000 } } } }"#;
+    let energy = |aware| {
+        let schedutil = Options { governor: "schedutil".parse().unwrap(), ..options(&[("energy_aware", aware)]) };
+        run_with("hikey960", workload, &schedutil).energy_j.total
+    };
+    assert!(energy("true") < 0.9 * energy("false"), "{} {}", energy("true"), energy("false"));
+}
+
 /// The fair task comes after 20 s in which the real-time task had the CPU to itself. From then on it gets 50 ms of each
 /// second; nothing is owed for the time before.
 #[test]

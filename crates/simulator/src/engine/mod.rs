@@ -323,8 +323,11 @@ impl<'r> Engine<'r> {
 
     fn tick(&mut self, cpu: CpuId) {
         if self.running[cpu.index()].task.is_none() {
-            // The tick ran on because the governor expected a short pause: it wakes the CPU, which chooses anew.
-            self.reselect_idle(cpu);
+            // The tick ran on because the governor expected a short pause: it wakes the CPU, which balances and, unless
+            // that gave it work, chooses anew.
+            if !self.scheduler.idle_tick(cpu) {
+                self.reselect_idle(cpu);
+            }
             return;
         }
         self.queue.set_in_order(self.slots.tick(cpu), self.now + self.options.kernel.tick());

@@ -86,7 +86,7 @@ impl BalanceState {
 }
 
 impl Fair {
-    /// What a tick on a busy CPU does about balance (`sched_balance_trigger`).
+    /// What a tick does about balance (`sched_balance_trigger`).
     pub fn sched_balance_trigger(&mut self, kernel: &mut Kernel, cpu: CpuId) {
         if !kernel.params.load_balance {
             return;
@@ -131,7 +131,7 @@ impl Fair {
 
     /// `nohz_balancer_kick`: a busy CPU that could use help has the idle ones balance.
     fn nohz_balancer_kick(&mut self, kernel: &mut Kernel, cpu: CpuId) {
-        if kernel.now < self.balance.nohz_next_balance || kernel.idle.is_empty() {
+        if kernel.now < self.balance.nohz_next_balance || kernel.idle.is_empty() || kernel.idle_cpu(cpu) {
             return;
         }
         if self.wants_help(kernel, cpu) {
