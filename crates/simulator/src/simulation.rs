@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Running a workload on a machine: options in, report out.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -12,7 +13,7 @@ use crate::machine::Machine;
 use crate::metrics::Report;
 use crate::observer::Observer;
 use crate::units::{Nanos, SEC, seconds};
-use crate::workload::{Op, Policy, Scheduling, Workload};
+use crate::workload::{Op, Workload};
 
 /// How to run.
 #[derive(Debug, Clone)]
@@ -86,6 +87,14 @@ pub enum SimulationError {
         /// Who waits for what.
         waiters: Vec<Waiter>,
     },
+    /// Threads fork without end.
+    #[error("the simulation cannot go on: at {} s there are more than {limit} threads", seconds(*.at))]
+    TooManyThreads {
+        /// How many there may be.
+        limit: usize,
+        /// When.
+        at: Nanos,
+    },
     /// A thread repeats steps that take no time.
     #[error("the simulation cannot go on: at {} s thread {thread} loops without consuming time", seconds(*.at))]
     NoProgress {
@@ -143,31 +152,44 @@ pub fn simulate(
     let mut engine = Engine::new(machine, workload, options, observer);
     engine.run()?;
     let mut report = engine.report();
-    report.warnings.extend(without_model(workload));
     if endless {
         let limit = seconds(ENDLESS_LIMIT);
-        report.warnings.push(format!("some thread loops for ever and no duration is given: ended after {limit} s"));
+        report.warnings.push(format!("some thread never ends and no duration is given: ended after {limit} s"));
     }
     Ok(report)
 }
 
-/// What the workload asks for and no model does.
-fn without_model(workload: &Workload) -> Vec<String> {
-    let deadline = |scheduling: &Scheduling| matches!(scheduling.policy, Policy::Deadline { .. });
-    let changes = |op: &Op| matches!(op, Op::SetScheduling(scheduling) if deadline(scheduling));
-    let mut warnings = Vec::new();
-    if workload.tasks.iter().any(|kind| deadline(&kind.scheduling) || kind.program.iter().any(changes)) {
-        warnings
-            .push("SCHED_DEADLINE threads ran above all real-time priorities, without budget or deadline".to_owned());
-    }
-    if workload.priority_inheritance && !workload.objects.mutexes.is_empty() {
-        warnings.push("mutexes did not inherit priority, although `pi_enabled` asks for it".to_owned());
-    }
-    warnings
-}
-
-/// Whether some application thread loops for ever.
+/// Whether some application thread loops for ever, or forks threads for ever that fork again; or there is nothing but
+/// system tasks.
 fn never_ends(workload: &Workload) -> bool {
     let endless = |op: &Op| matches!(op, Op::LoopStart { count: None, .. });
-    workload.tasks.iter().any(|kind| !kind.system && kind.instances > 0 && kind.program.iter().any(endless))
+    let starts: Vec<usize> = (0..workload.tasks.len()).filter(|kind| workload.tasks[*kind].instances > 0).collect();
+    let kinds = forked_by(workload, &starts);
+    let mut applications = kinds.iter().filter(|kind| !workload.tasks[**kind].system).peekable();
+    if applications.peek().is_none() {
+        return !starts.is_empty();
+    }
+    let forks_itself = |kind: usize| forked_by(workload, &forks(workload, kind)).contains(&kind);
+    applications.any(|kind| workload.tasks[*kind].program.iter().any(endless) || forks_itself(*kind))
+}
+
+/// The kinds that threads of `kind` fork.
+fn forks(workload: &Workload, kind: usize) -> Vec<usize> {
+    let forked = |op: &Op| match op {
+        Op::Fork(kind) => Some(*kind as usize),
+        _ => None,
+    };
+    workload.tasks[kind].program.iter().filter_map(forked).collect()
+}
+
+/// `starts` and all kinds that come of them by forks.
+fn forked_by(workload: &Workload, starts: &[usize]) -> BTreeSet<usize> {
+    let mut known = BTreeSet::new();
+    let mut open = starts.to_vec();
+    while let Some(kind) = open.pop() {
+        if known.insert(kind) {
+            open.extend(forks(workload, kind));
+        }
+    }
+    known
 }

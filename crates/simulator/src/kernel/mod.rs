@@ -52,16 +52,22 @@ pub struct Kernel {
     glances: Vec<Glance>,
     /// CPUs whose idle thread runs and which have nothing queued.
     pub idle: CpuMask,
-    /// Total number of tasks queued beyond the first of each CPU; 0: nothing to balance (`rd->overloaded`).
+    /// CPUs with more than one task.
     pub overloaded: CpuMask,
+    /// Some CPU had more than one task, or one that does not fit it, when that was last looked at (`rd->overloaded`).
+    pub rd_overloaded: bool,
     /// CPUs that must call `schedule`.
     pub resched: VecDeque<CpuId>,
     /// Whether a governor wants scheduler updates; off, `cpufreq_updates` stays empty.
     pub cpufreq_hook: bool,
     /// CPUs whose utilisation changed (`cpufreq_update_util`).
     pub cpufreq_updates: Vec<CpuId>,
-    /// Running tasks to be moved, from one CPU to another (`stop_one_cpu_nowait` of active balance).
+    /// CPUs that balancing wants a task of, running or not, and where it shall go (`active_balance`).
     pub active_balance: Vec<(CpuId, CpuId)>,
+    /// Tasks that may no longer use their CPU, and where they shall go (`migration_cpu_stop`).
+    pub stop_moves: Vec<(TaskId, CpuId)>,
+    /// The CPU that a changed affinity last sent a task to (`distribute_cpu_mask_prev`).
+    pub distributed: CpuId,
     /// Number of times each task was moved while not running, since the engine last looked.
     pub migrated: Vec<TaskId>,
     /// Real-time tasks have run: the period timer of throttling shall be armed.
@@ -123,11 +129,14 @@ impl Kernel {
             now: 0,
             idle: topology.online.clone(),
             overloaded: CpuMask::empty(topology.nr_cpus),
+            rd_overloaded: false,
             tasks: Vec::new(),
             resched: VecDeque::new(),
             cpufreq_hook: false,
             cpufreq_updates: Vec::new(),
             active_balance: Vec::new(),
+            stop_moves: Vec::new(),
+            distributed: CpuId(0),
             migrated: Vec::new(),
             rt_active: false,
             rng,
@@ -193,6 +202,7 @@ impl Kernel {
         self.glances[cpu.index()].nr_running = rq.nr_running;
         if rq.nr_running >= 2 {
             self.overloaded.set(cpu);
+            self.rd_overloaded = true;
         }
         self.idle.clear(cpu);
     }

@@ -154,7 +154,7 @@ pub struct Behaviour {
     pub footprint: u64,
     /// Switching activity relative to a typical compute-bound thread.
     pub activity: f64,
-    /// Time that a thread spins on a lock, semaphore, barrier, join or the end of a parallel loop before it blocks.
+    /// Time that a thread spins on a lock, barrier, join or the end of a parallel loop before it blocks.
     pub spin: Nanos,
 }
 
@@ -268,6 +268,8 @@ pub enum Op {
     Join,
     /// Takes part in a parallel loop until its iterations are used up, then waits for the other participants.
     ParallelLoop(LoopId),
+    /// From here on the thread behaves so until a step says otherwise: how long it spins when it waits.
+    Behave(BehaviourId),
     /// Changes scheduling parameters (a phase's policy, priority, uclamp).
     SetScheduling(Scheduling),
     /// Changes the affinity (a phase's `cpus`).

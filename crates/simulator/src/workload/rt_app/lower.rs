@@ -105,6 +105,9 @@ impl Program<'_> {
 
     fn phase(&mut self, phase: &Phase) -> Result<(), InputError> {
         let style = self.style(&phase.tandem);
+        if self.spins() {
+            self.ops.push(Op::Behave(style.behaviour));
+        }
         for step in &phase.steps {
             self.step(step, &style)?;
         }
@@ -112,6 +115,12 @@ impl Program<'_> {
             self.ops.push(Op::Join);
         }
         Ok(())
+    }
+
+    /// Whether the task spins anywhere, so that each phase must say how long from its first step on.
+    fn spins(&self) -> bool {
+        let spins = |tandem: &Tandem| tandem.spin.is_some_and(|spin| spin > 0);
+        spins(&self.task.tandem) || self.task.phases.iter().any(|phase| spins(&phase.tandem))
     }
 
     /// How a phase's work behaves: what it says, else what its task says.
