@@ -21,8 +21,8 @@ pub(super) enum Event {
     Clock(PerformanceDomainId),
     /// What the scheduler ticks of this instant left to be done (`SCHED_SOFTIRQ`).
     Softirq,
-    /// The real-time period.
-    RtPeriod,
+    /// Fair tasks have waited long enough for real-time ones, or had their share.
+    FairServer,
     /// The time limit.
     End,
     /// A thread's sleep is over.
@@ -42,12 +42,12 @@ impl Slots {
         2 * self.cpus + domain.index()
     }
 
-    pub fn rt_period(&self) -> usize {
+    pub fn fair_server(&self) -> usize {
         2 * self.cpus + self.domains
     }
 
     pub fn softirq(&self) -> usize {
-        self.rt_period() + 1
+        self.fair_server() + 1
     }
 
     pub fn end(&self) -> usize {
@@ -62,8 +62,8 @@ impl Slots {
         match slot {
             _ if slot < self.cpus => Event::Run(CpuId::at(slot)),
             _ if slot < 2 * self.cpus => Event::Tick(CpuId::at(slot - self.cpus)),
-            _ if slot < self.rt_period() => Event::Clock(PerformanceDomainId::at(slot - 2 * self.cpus)),
-            _ if slot == self.rt_period() => Event::RtPeriod,
+            _ if slot < self.fair_server() => Event::Clock(PerformanceDomainId::at(slot - 2 * self.cpus)),
+            _ if slot == self.fair_server() => Event::FairServer,
             _ if slot == self.softirq() => Event::Softirq,
             _ if slot == self.end() => Event::End,
             _ => Event::Timer(TaskId::at(slot - self.end() - 1)),

@@ -198,11 +198,9 @@ impl<'r> Engine<'r> {
             Event::Tick(cpu) => self.tick(cpu),
             Event::Clock(domain) => self.clock_arrives(domain),
             Event::Softirq => self.scheduler.softirq(),
-            Event::RtPeriod => {
+            Event::FairServer => {
                 let Scheduler { kernel, rt, .. } = &mut self.scheduler;
-                if rt.period(kernel) {
-                    self.queue.set(self.slots.rt_period(), self.now + self.options.kernel.rt_period);
-                }
+                rt.serve(kernel);
             }
             // What ends with the limit has ended: everything else of this instant comes first.
             Event::End if self.queue.is_due(self.now) => self.queue.set(self.slots.end(), self.now),
@@ -251,8 +249,8 @@ impl<'r> Engine<'r> {
         if self.hardware.observe {
             self.show_power();
         }
-        if self.scheduler.kernel.rt_active && self.queue.time_of(self.slots.rt_period()).is_none() {
-            self.queue.set(self.slots.rt_period(), self.now + self.options.kernel.rt_period);
+        if self.scheduler.kernel.rt_active {
+            self.time_fair_server();
         }
         if !self.counters.ended && !self.counters.stuck && self.nothing_can_happen() {
             return self.end_or_wait_for_limit();
@@ -269,6 +267,16 @@ impl<'r> Engine<'r> {
         self.counters.stuck = true;
         self.warn(stuck.to_string());
         Ok(())
+    }
+
+    /// Sets when fair tasks that wait for real-time ones are next to be looked after.
+    fn time_fair_server(&mut self) {
+        let slot = self.slots.fair_server();
+        match self.scheduler.rt.next_service(&self.scheduler.kernel) {
+            None => self.queue.cancel(slot),
+            next if next == self.queue.time_of(slot) => {}
+            Some(time) => self.queue.set(slot, time),
+        }
     }
 
     fn note_migrations(&mut self) {

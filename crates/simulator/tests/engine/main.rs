@@ -3,5 +3,6 @@
 
 mod accounting;
 mod ends;
+mod rt;
 mod support;
 mod sync;

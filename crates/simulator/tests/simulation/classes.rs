@@ -60,6 +60,15 @@ fn throttling_leaves_fair_tasks_a_twentieth() {
 }
 
 #[test]
+fn throttling_ends_when_no_fair_task_is_left() {
+    // The fair thread gets its 10 ms once the real-time one has used up its share; then the CPU is not kept idle.
+    let workload = of([thread("rt", [work(3000)]).policy(Policy::Fifo { priority: 50 }), thread("fair", [work(10)])]);
+    let report = run(&Spec::cores(1).build(), &workload);
+    same(report.time_s, 3.010);
+    about(task(&report, "fair").wait_time_s, 0.950, 0.01);
+}
+
+#[test]
 fn without_throttling_fair_tasks_starve() {
     let kernel = KernelParameters { rt_runtime: None, ..KernelParameters::default() };
     let options = Options { time_limit: Some(3 * SEC), kernel, ..governed("performance") };
