@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Running a workload on a machine: options in, report out.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -86,6 +87,14 @@ pub enum SimulationError {
         /// Who waits for what.
         waiters: Vec<Waiter>,
     },
+    /// Threads fork without end.
+    #[error("the simulation cannot go on: at {} s there are more than {limit} threads", seconds(*.at))]
+    TooManyThreads {
+        /// How many there may be.
+        limit: usize,
+        /// When.
+        at: Nanos,
+    },
     /// A thread repeats steps that take no time.
     #[error("the simulation cannot go on: at {} s thread {thread} loops without consuming time", seconds(*.at))]
     NoProgress {
@@ -145,13 +154,42 @@ pub fn simulate(
     let mut report = engine.report();
     if endless {
         let limit = seconds(ENDLESS_LIMIT);
-        report.warnings.push(format!("some thread loops for ever and no duration is given: ended after {limit} s"));
+        report.warnings.push(format!("some thread never ends and no duration is given: ended after {limit} s"));
     }
     Ok(report)
 }
 
-/// Whether some application thread loops for ever.
+/// Whether some application thread loops for ever, or forks threads for ever that fork again; or there is nothing but
+/// system tasks.
 fn never_ends(workload: &Workload) -> bool {
     let endless = |op: &Op| matches!(op, Op::LoopStart { count: None, .. });
-    workload.tasks.iter().any(|kind| !kind.system && kind.instances > 0 && kind.program.iter().any(endless))
+    let starts: Vec<usize> = (0..workload.tasks.len()).filter(|kind| workload.tasks[*kind].instances > 0).collect();
+    let kinds = forked_by(workload, &starts);
+    let mut applications = kinds.iter().filter(|kind| !workload.tasks[**kind].system).peekable();
+    if applications.peek().is_none() {
+        return !starts.is_empty();
+    }
+    let forks_itself = |kind: usize| forked_by(workload, &forks(workload, kind)).contains(&kind);
+    applications.any(|kind| workload.tasks[*kind].program.iter().any(endless) || forks_itself(*kind))
+}
+
+/// The kinds that threads of `kind` fork.
+fn forks(workload: &Workload, kind: usize) -> Vec<usize> {
+    let forked = |op: &Op| match op {
+        Op::Fork(kind) => Some(*kind as usize),
+        _ => None,
+    };
+    workload.tasks[kind].program.iter().filter_map(forked).collect()
+}
+
+/// `starts` and all kinds that come of them by forks.
+fn forked_by(workload: &Workload, starts: &[usize]) -> BTreeSet<usize> {
+    let mut known = BTreeSet::new();
+    let mut open = starts.to_vec();
+    while let Some(kind) = open.pop() {
+        if known.insert(kind) {
+            open.extend(forks(workload, kind));
+        }
+    }
+    known
 }

@@ -26,9 +26,7 @@ impl Engine<'_> {
     fn block(&mut self, cpu: CpuId, task: TaskId) {
         self.threads[task.index()].spinning = false;
         self.threads[task.index()].segment = Segment::None;
-        if !self.is_system(task) {
-            self.blocked_applications += 1;
-        }
+        self.count_blocked(task, true);
         self.scheduler.block_current(cpu);
     }
 
@@ -41,20 +39,15 @@ impl Engine<'_> {
         }
     }
 
-    fn is_system(&self, task: TaskId) -> bool {
-        self.workload.tasks[self.threads[task.index()].spec as usize].system
-    }
-
     /// What `task` waits for has come: it wakes, or stops spinning.
     pub(super) fn satisfy(&mut self, task: TaskId, waker: CpuId) {
         let thread = &mut self.threads[task.index()];
-        thread.waiting = None;
         if thread.spinning {
+            thread.waiting = None;
             self.stop_spinning(task);
         } else {
-            if !self.is_system(task) {
-                self.blocked_applications -= 1;
-            }
+            self.count_blocked(task, false);
+            self.threads[task.index()].waiting = None;
             self.wake(task, waker);
         }
     }
@@ -103,6 +96,46 @@ impl Engine<'_> {
         Next::Step
     }
 
+    pub(super) fn signal(&mut self, cpu: CpuId, condition: u32) -> Next {
+        let waiter = self.sync.signal(condition);
+        self.release(cpu, waiter)
+    }
+
+    pub(super) fn broadcast(&mut self, cpu: CpuId, condition: u32) -> Next {
+        let waiters = self.sync.broadcast(condition);
+        self.release(cpu, waiters)
+    }
+
+    pub(super) fn arrive(&mut self, cpu: CpuId, task: TaskId, barrier: u32) -> Next {
+        match self.sync.arrive(barrier, task) {
+            None => self.wait_for(cpu, task, WaitsFor::Barrier(barrier)),
+            Some(others) => self.release(cpu, others),
+        }
+    }
+
+    pub(super) fn suspend(&mut self, cpu: CpuId, task: TaskId) -> Next {
+        let kind = self.threads[task.index()].spec;
+        self.sync.suspend(kind, task);
+        self.wait_for(cpu, task, WaitsFor::Resume(kind))
+    }
+
+    pub(super) fn resume(&mut self, cpu: CpuId, kind: u32) -> Next {
+        let suspended = self.sync.resume(kind);
+        self.release(cpu, suspended)
+    }
+
+    pub(super) fn sem_post(&mut self, cpu: CpuId, semaphore: u32) -> Next {
+        let waiter = self.sync.sem_post(semaphore);
+        self.release(cpu, waiter)
+    }
+
+    pub(super) fn sem_wait(&mut self, cpu: CpuId, task: TaskId, semaphore: u32) -> Next {
+        if self.sync.sem_wait(semaphore, task) {
+            return Next::Step;
+        }
+        self.wait_for(cpu, task, WaitsFor::Semaphore(semaphore))
+    }
+
     /// `lock`: takes a free mutex, else waits; after the wait the same step is tried again.
     pub(super) fn lock(&mut self, cpu: CpuId, task: TaskId, mutex: u32) -> Next {
         if self.sync.try_lock(mutex, task) {
@@ -114,23 +147,30 @@ impl Engine<'_> {
     }
 
     /// `unlock`: a running spinner takes the mutex at once; else the first sleeper is woken to try again.
-    pub(super) fn unlock(&mut self, cpu: CpuId, task: TaskId, mutex: u32) {
-        self.sync.unlock(mutex, task);
-        if !self.sync.is_free(mutex) {
-            return;
+    pub(super) fn unlock(&mut self, cpu: CpuId, task: TaskId, mutex: u32) -> Next {
+        let owner = self.sync.unlock(mutex);
+        if let Some(owner) = owner.filter(|owner| *owner != task) {
+            self.warn_of_unlock(task, mutex, owner);
         }
         let waiters = self.sync.waiters(mutex);
         let runs =
             |waiter: &&TaskId| self.threads[waiter.index()].spinning && self.scheduler.kernel.task(**waiter).on_cpu;
         if let Some(spinner) = waiters.iter().find(runs).copied() {
             self.take_while_spinning(spinner, mutex);
-            return;
+            return Next::Step;
         }
         let sleeper = waiters.iter().find(|waiter| !self.threads[waiter.index()].spinning).copied();
         if let Some(sleeper) = sleeper {
             self.sync.leave_mutex(mutex, sleeper);
             self.satisfy(sleeper, cpu);
         }
+        Next::Step
+    }
+
+    fn warn_of_unlock(&mut self, task: TaskId, mutex: u32, owner: TaskId) {
+        let (task, owner) = (self.name_of(task), self.name_of(owner));
+        let name = &self.workload.objects.mutexes[mutex as usize];
+        self.warn(format!("{task} unlocks mutex `{name}`, which {owner} holds: freed, as glibc's default mutex is"));
     }
 
     fn take_while_spinning(&mut self, task: TaskId, mutex: u32) {
@@ -164,7 +204,10 @@ impl Engine<'_> {
     }
 }
 
-/// Locks, barriers and joins spin; conditions and `suspend` are meant for long waits and block at once, as in glibc.
+/// Locks, barriers and joins spin; conditions, semaphores and `suspend` block at once, as in glibc.
 fn may_spin(what: WaitsFor) -> bool {
-    !matches!(what, WaitsFor::Condition(_) | WaitsFor::Resume)
+    match what {
+        WaitsFor::Mutex(_) | WaitsFor::Barrier(_) | WaitsFor::Loop(_) | WaitsFor::Children => true,
+        WaitsFor::Condition(_) | WaitsFor::Semaphore(_) | WaitsFor::Resume(_) => false,
+    }
 }

@@ -84,9 +84,13 @@ impl Clocks {
         matches!(self.governor, Governor::Schedutil(_))
     }
 
-    /// A timer was set on `cpu`.
-    pub fn timer_set(&mut self, cpu: CpuId, time: Nanos) {
-        self.timers[cpu.index()].push(Reverse(time));
+    /// A timer was set on `cpu`; past ones are forgotten, as a CPU that never idles never asks for them.
+    pub fn timer_set(&mut self, cpu: CpuId, now: Nanos, time: Nanos) {
+        let timers = &mut self.timers[cpu.index()];
+        while timers.peek().is_some_and(|time| time.0 <= now) {
+            timers.pop();
+        }
+        timers.push(Reverse(time));
     }
 
     fn next_timer(&mut self, cpu: CpuId, now: Nanos) -> Option<Nanos> {

@@ -91,6 +91,7 @@ struct DomainState {
     effective: usize,
     residency: Residency,
     cores: Vec<CoreId>,
+    clusters: Vec<ClusterId>,
 }
 
 impl<'m> Hardware<'m> {
@@ -165,30 +166,39 @@ impl<'m> Hardware<'m> {
     }
 
     fn wake(&mut self, cpu: CpuId, activity: f64) {
-        let cluster = self.machine.cluster(cpu);
-        let entry = cluster.idle_states.get(self.cpus[cpu.index()].idle_state).map_or(0, |state| state.entry);
+        self.book_entry(cpu);
+        let busy = self.machine.cluster(cpu).idle_states.len() + 1;
         let state = &mut self.cpus[cpu.index()];
         state.activity = Some(activity);
-        let (in_c0, busy) = (cluster.idle_states.len(), cluster.idle_states.len() + 1);
         state.residency.enter(self.now, busy);
-        let entering = entry.min(self.now - state.idle_since);
-        state.residency.shift(state.idle_state, in_c0, entering);
         let core = self.machine.cpus[cpu.index()].core;
         self.cores[core.index()].busy_threads += 1;
         if self.cores[core.index()].busy_threads == 1 {
-            self.core_wakes(cpu, core, entry);
+            self.core_wakes(core);
         }
     }
 
-    /// Books what entering the idle state cost: the core ran at full activity for the entry latency.
-    fn core_wakes(&mut self, cpu: CpuId, core: CoreId, entry: Nanos) {
-        let cluster = self.machine.cores[core.index()].cluster;
+    /// `cpu` leaves its idle state: entering it took until the entry latency was over, in C0; and where the whole core
+    /// idled, at full activity.
+    fn book_entry(&mut self, cpu: CpuId) {
+        let idle_states = &self.machine.cluster(cpu).idle_states;
+        let state = &mut self.cpus[cpu.index()];
+        let Some(entry) = idle_states.get(state.idle_state).map(|idle| idle.entry).filter(|entry| *entry > 0) else {
+            return;
+        };
+        state.residency.enter(self.now, state.idle_state);
+        state.residency.shift(state.idle_state, idle_states.len(), entry.min(self.now - state.idle_since));
+        let core = self.machine.cpus[cpu.index()].core;
         let entering = entry.min(self.now - self.cores[core.index()].idle_since);
-        if entering > 0 {
+        if self.cores[core.index()].busy_threads == 0 && entering > 0 {
             let awake = self.core_watts(core, CoreState::Active(1.0));
             let asleep = self.core_watts(core, CoreState::Idle(self.core_idle_state(core)));
             self.cpus[cpu.index()].meter.add((awake - asleep).max(0.0) * seconds(entering));
         }
+    }
+
+    fn core_wakes(&mut self, core: CoreId) {
+        let cluster = self.machine.cores[core.index()].cluster;
         self.clusters[cluster.index()].active_cores += 1;
         self.packages[self.machine.clusters[cluster.index()].package.index()].active_cores += 1;
         self.core_count_changed(cluster);
@@ -196,8 +206,12 @@ impl<'m> Hardware<'m> {
 
     /// `cpu` goes idle, into this state of its cluster.
     pub fn idle(&mut self, cpu: CpuId, idle_state: usize) {
+        let was_busy = self.cpus[cpu.index()].activity.is_some();
+        if !was_busy {
+            self.book_entry(cpu);
+        }
         let state = &mut self.cpus[cpu.index()];
-        let was_busy = state.activity.take().is_some();
+        state.activity = None;
         state.idle_state = idle_state;
         state.idle_since = self.now;
         state.residency.enter(self.now, idle_state);
@@ -226,12 +240,15 @@ impl<'m> Hardware<'m> {
 
     /// Exit latency of the idle state that the core of `cpu` is in, and what of the entry is still to be done.
     pub fn wakeup_latency(&self, cpu: CpuId) -> Nanos {
-        let state = &self.cpus[cpu.index()];
-        if state.activity.is_some() {
-            return 0;
+        let core = self.machine.cpus[cpu.index()].core;
+        let Core { busy_threads, idle_since, .. } = self.cores[core.index()];
+        let idle_states = &self.machine.cluster(cpu).idle_states;
+        if busy_threads > 0 {
+            // A thread whose sibling runs waits in C0: nothing is to be powered up but the thread itself.
+            return idle_states.first().map_or(0, |idle| idle.exit);
         }
-        let Some(idle) = self.machine.cluster(cpu).idle_states.get(state.idle_state) else { return 0 };
-        idle.exit + idle.entry.saturating_sub(self.now - state.idle_since)
+        let Some(idle) = idle_states.get(self.core_idle_state(core)) else { return 0 };
+        idle.exit + idle.entry.saturating_sub(self.now - idle_since)
     }
 
     fn core_count_changed(&mut self, cluster: ClusterId) {
@@ -256,9 +273,11 @@ impl<'m> Hardware<'m> {
     /// The highest allowed OPP not above the request, given how many cores are active.
     fn apply_boost(&mut self, domain: PerformanceDomainId) {
         let state = &self.domains[domain.index()];
-        let cluster = self.machine.cores[state.cores[0].index()].cluster;
-        let package = self.machine.clusters[cluster.index()].package;
-        let limit = self.clusters[cluster.index()].boost.max_khz.min(self.packages[package.index()].boost.max_khz);
+        let limits = state.clusters.iter().map(|cluster| {
+            let package = self.machine.clusters[cluster.index()].package;
+            self.clusters[cluster.index()].boost.max_khz.min(self.packages[package.index()].boost.max_khz)
+        });
+        let limit = limits.min().unwrap_or(u32::MAX);
         let opps = &self.machine.performance_domains[domain.index()].opps;
         let allowed = opps.partition_point(|opp| opp.khz <= limit).saturating_sub(1);
         let effective = state.requested.min(allowed);
@@ -272,8 +291,11 @@ impl<'m> Hardware<'m> {
         for index in 0..self.domains[domain.index()].cores.len() {
             self.update_core(self.domains[domain.index()].cores[index]);
         }
-        self.update_cluster(cluster);
-        self.update_followers(cluster);
+        for index in 0..self.domains[domain.index()].clusters.len() {
+            let cluster = self.domains[domain.index()].clusters[index];
+            self.update_cluster(cluster);
+            self.update_followers(cluster);
+        }
     }
 
     fn update_followers(&mut self, leader: ClusterId) {
@@ -378,6 +400,13 @@ impl<'m> Hardware<'m> {
         let watts = if state.active_cores > 0 { entry.uncore_watts } else { entry.uncore_idle_watts };
         if state.meter.watts() != watts {
             state.meter.enter(self.now, watts);
+        }
+    }
+
+    /// Counts the power of every CPU as changed: what a run begins with is news to an observer.
+    pub fn tell_all_power(&mut self) {
+        if self.observe {
+            self.power_changes.extend((0..self.cpus.len()).map(CpuId::at));
         }
     }
 
@@ -491,11 +520,15 @@ impl DomainState {
         let mut cores: Vec<_> = domain.cpus.iter().map(|cpu| machine.cpus[cpu.index()].core).collect();
         cores.sort_unstable();
         cores.dedup();
+        let mut clusters: Vec<_> = cores.iter().map(|core| machine.cores[core.index()].cluster).collect();
+        clusters.sort_unstable();
+        clusters.dedup();
         Self {
             requested: domain.max_opp,
             effective: domain.max_opp,
             residency: Residency::new(domain.opps.len(), domain.max_opp),
             cores,
+            clusters,
         }
     }
 }

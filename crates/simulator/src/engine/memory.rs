@@ -181,7 +181,8 @@ impl Memory {
     fn settle(&mut self, domain: MemoryDomainId, above: f64, changed: &mut Vec<CpuId>) {
         let state = &mut self.domains[domain.index()];
         let lambda = state.own.max(above);
-        if (lambda - state.lambda).abs() > TOLERANCE * state.lambda {
+        // No contention is no contention: what is left of it must not stay for ever.
+        if (lambda - state.lambda).abs() > TOLERANCE * state.lambda || (lambda == 1.0 && state.lambda != 1.0) {
             state.lambda = lambda;
             changed.extend(&state.users);
         }

@@ -4,14 +4,18 @@
 //! After each event the scheduler's decisions are carried out until nothing changes any more at this instant
 //! ([`Engine::settle`]); then time goes on.
 //!
-//! - this file: the loop and context switches. `program`: a thread's steps. `blocking`: waiting and waking.
+//! - this file: the loop. `events`: what can happen. `switching`: context switches. `lifecycle`: threads begin and end.
+//! - `program`: a thread's steps; `loops` among them. `blocking`: waiting and waking.
 //! - `progress`: how fast running threads go. `clocks`: cpufreq and cpuidle decisions. `memory`, `hardware`: state that
 //!   others change and energy follows. `stuck`: who waits for whom when nothing can happen any more. `report`: the end.
 
 mod blocking;
 mod clocks;
+mod events;
+mod gaps;
 mod hardware;
 mod latency;
+mod lifecycle;
 mod loops;
 mod memory;
 mod meter;
@@ -20,33 +24,32 @@ mod progress;
 mod queue;
 mod report;
 mod stuck;
+mod switching;
 mod thread;
 
-use std::collections::VecDeque;
-use std::sync::Arc;
+use std::collections::{BTreeSet, VecDeque};
 
 use rand::RngExt;
 use rand::SeedableRng;
 use rand_pcg::Pcg32;
 
 use crate::kernel::Kernel;
-use crate::kernel::core::{Scheduler, Switch};
-use crate::kernel::cpumask::CpuMask;
+use crate::kernel::core::Scheduler;
 use crate::kernel::fair::energy::EnergyModel;
-use crate::kernel::sync::SyncObjects;
-use crate::kernel::task::TaskState;
+use crate::kernel::sync::{SyncObjects, WaitsFor};
 use crate::machine::Machine;
-use crate::observer::{Observer, PrevState, TaskInfo};
+use crate::observer::Observer;
 use crate::simulation::{Options, SimulationError};
-use crate::units::{CpuId, Nanos, PackageId, PerformanceDomainId, TaskId};
+use crate::units::{CpuId, Nanos, PackageId, TaskId};
 use crate::workload::Workload;
 use clocks::Clocks;
+use events::{Event, Slots};
 use hardware::Hardware;
 use loops::LoopState;
 use memory::Memory;
 use progress::Running;
 use queue::EventQueue;
-use thread::{Segment, Thread};
+use thread::Thread;
 
 /// A run in progress.
 pub(crate) struct Engine<'r> {
@@ -77,10 +80,12 @@ pub(crate) struct Engine<'r> {
     live_applications: u32,
     /// Application threads that wait for another thread.
     blocked_applications: u32,
+    /// Of these, those whose wait a system task could end.
+    blocked_on_system: u32,
     /// Sleeping threads with a timer.
     sleepers: u32,
-    /// Whether system tasks synchronise, so that they could wake an application.
-    system_syncs: bool,
+    /// What system tasks could give to waiting applications.
+    help_of_system: BTreeSet<WaitsFor>,
     counters: Counters,
     warnings: Vec<String>,
 }
@@ -92,74 +97,6 @@ struct Counters {
     time_limited: bool,
     ended: bool,
     stuck: bool,
-}
-
-/// What the slots of the event queue stand for.
-#[derive(Debug, Clone, Copy)]
-struct Slots {
-    cpus: usize,
-    domains: usize,
-}
-
-/// An event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Event {
-    /// What runs on a CPU is through with its segment.
-    Run(CpuId),
-    /// The scheduler tick.
-    Tick(CpuId),
-    /// A new clock takes effect.
-    Clock(PerformanceDomainId),
-    /// What the scheduler ticks of this instant left to be done (`SCHED_SOFTIRQ`).
-    Softirq,
-    /// The real-time period.
-    RtPeriod,
-    /// The time limit.
-    End,
-    /// A thread's sleep is over.
-    Timer(TaskId),
-}
-
-impl Slots {
-    fn run(&self, cpu: CpuId) -> usize {
-        cpu.index()
-    }
-
-    fn tick(&self, cpu: CpuId) -> usize {
-        self.cpus + cpu.index()
-    }
-
-    fn clock(&self, domain: PerformanceDomainId) -> usize {
-        2 * self.cpus + domain.index()
-    }
-
-    fn rt_period(&self) -> usize {
-        2 * self.cpus + self.domains
-    }
-
-    fn softirq(&self) -> usize {
-        self.rt_period() + 1
-    }
-
-    fn end(&self) -> usize {
-        self.softirq() + 1
-    }
-
-    fn timer(&self, task: TaskId) -> usize {
-        self.end() + 1 + task.index()
-    }
-
-    fn event(&self, slot: usize) -> Event {
-        match slot {
-            _ if slot < self.cpus => Event::Run(CpuId::at(slot)),
-            _ if slot < 2 * self.cpus => Event::Tick(CpuId::at(slot - self.cpus)),
-            _ if slot < self.rt_period() => Event::Clock(PerformanceDomainId::at(slot - 2 * self.cpus)),
-            _ if slot == self.rt_period() => Event::RtPeriod,
-            _ if slot == self.softirq() => Event::Softirq,
-            _ if slot == self.end() => Event::End,
-            _ => Event::Timer(TaskId::at(slot - self.end() - 1)),
-        }
-    }
 }
 
 impl<'r> Engine<'r> {
@@ -207,10 +144,11 @@ impl<'r> Engine<'r> {
             tick_phase,
             live_applications: 0,
             blocked_applications: 0,
+            blocked_on_system: 0,
             sleepers: 0,
-            system_syncs: stuck::system_syncs(workload),
+            help_of_system: stuck::help_of_system(workload),
             counters: Counters::default(),
-            warnings: Vec::new(),
+            warnings: gaps::of(workload),
         }
     }
 
@@ -234,7 +172,8 @@ impl<'r> Engine<'r> {
 
     fn start(&mut self) -> Result<(), SimulationError> {
         self.start_clocks();
-        if let Some(limit) = self.options.time_limit.or(self.workload.duration) {
+        let limit = self.options.time_limit.or(self.workload.duration);
+        if let Some(limit) = limit {
             self.queue.set(self.slots.end(), limit);
         }
         let boot = self.scheduler.kernel.topology.online.first().unwrap_or(CpuId(0));
@@ -246,66 +185,10 @@ impl<'r> Engine<'r> {
         for cpu in self.machine.online() {
             self.enter_idle(cpu);
         }
-        if self.live_applications == 0 {
-            self.counters.ended = true;
-        }
+        self.hardware.tell_all_power();
+        // System tasks alone run up to the limit.
+        self.counters.ended = self.live_applications == 0 && (limit.is_none() || self.threads.is_empty());
         self.settle()
-    }
-
-    /// Makes a thread of kind `spec`; it starts now, or at its delay from the workload's start, as rt-app counts it.
-    fn spawn(&mut self, spec: u32, parent: Option<TaskId>, cpu: CpuId) -> TaskId {
-        let kind = &self.workload.tasks[spec as usize];
-        let allowed = self.affinity(kind.affinity.as_deref());
-        let task = self.scheduler.task_new(kind.scheduling, allowed);
-        let ordinal = self.made[spec as usize];
-        self.made[spec as usize] += 1;
-        let several = kind.instances != 1 || parent.is_some();
-        let mut thread = Thread::new(spec, kind, several.then_some(ordinal), task, self.options.seed);
-        thread.parent = parent;
-        if !kind.system {
-            self.live_applications += 1;
-        }
-        let info = TaskInfo {
-            id: task,
-            name: thread.name(kind),
-            application: (!kind.system).then_some(kind.application),
-            priority: self.scheduler.kernel.task(task).kernel_priority(),
-        };
-        self.threads.push(thread);
-        self.observer.task_new(self.now, &info);
-        if kind.delay > self.now {
-            self.scheduler.kernel.task_mut(task).cpu = cpu;
-            self.queue.set(self.slots.timer(task), kind.delay);
-            self.sleepers += 1;
-        } else {
-            self.start_thread(task, cpu);
-        }
-        task
-    }
-
-    fn start_thread(&mut self, task: TaskId, cpu: CpuId) {
-        self.threads[task.index()].runnable_since = self.now;
-        self.scheduler.wake_up_new_task(task, cpu);
-        let target = self.scheduler.kernel.task(task).cpu;
-        self.observer.sched_waking(self.now, task, target, cpu);
-    }
-
-    /// CPUs of a file's list that this machine has; all if none of them exists.
-    fn affinity(&mut self, cpus: Option<&[u32]>) -> Option<Arc<CpuMask>> {
-        let count = self.machine.cpus.len();
-        let online = |cpu: &&u32| (**cpu as usize) < count && self.machine.cpus[**cpu as usize].online;
-        let usable: Vec<CpuId> = cpus?.iter().filter(online).map(|cpu| CpuId(*cpu)).collect();
-        if usable.is_empty() {
-            self.warn(format!("affinity {cpus:?} names no online CPU of {}: ignored", self.machine.name));
-            return None;
-        }
-        Some(Arc::new(CpuMask::of(count, usable)))
-    }
-
-    fn warn(&mut self, warning: String) {
-        if !self.warnings.contains(&warning) {
-            self.warnings.push(warning);
-        }
     }
 
     fn handle(&mut self, event: Event) {
@@ -314,16 +197,13 @@ impl<'r> Engine<'r> {
             Event::Tick(cpu) => self.tick(cpu),
             Event::Clock(domain) => self.clock_arrives(domain),
             Event::Softirq => self.scheduler.softirq(),
-            Event::RtPeriod => {
+            Event::FairServer => {
                 let Scheduler { kernel, rt, .. } = &mut self.scheduler;
-                if rt.period(kernel) {
-                    self.queue.set(self.slots.rt_period(), self.now + self.options.kernel.rt_period);
-                }
+                rt.serve(kernel);
             }
-            Event::End => {
-                self.counters.time_limited = true;
-                self.counters.ended = true;
-            }
+            // What ends with the limit has ended: everything else of this instant comes first.
+            Event::End if self.queue.is_due(self.now) => self.queue.set(self.slots.end(), self.now),
+            Event::End => (self.counters.time_limited, self.counters.ended) = (true, true),
             Event::Timer(task) => self.timer_expires(task),
         }
     }
@@ -365,8 +245,8 @@ impl<'r> Engine<'r> {
         if self.hardware.observe {
             self.show_power();
         }
-        if self.scheduler.kernel.rt_active && self.queue.time_of(self.slots.rt_period()).is_none() {
-            self.queue.set(self.slots.rt_period(), self.now + self.options.kernel.rt_period);
+        if self.scheduler.kernel.rt_active {
+            self.time_fair_server();
         }
         if !self.counters.ended && !self.counters.stuck && self.nothing_can_happen() {
             return self.end_or_wait_for_limit();
@@ -385,94 +265,19 @@ impl<'r> Engine<'r> {
         Ok(())
     }
 
+    /// Sets when fair tasks that wait for real-time ones are next to be looked after.
+    fn time_fair_server(&mut self) {
+        let slot = self.slots.fair_server();
+        match self.scheduler.rt.next_service(&self.scheduler.kernel) {
+            None => self.queue.cancel(slot),
+            next if next == self.queue.time_of(slot) => {}
+            Some(time) => self.queue.set(slot, time),
+        }
+    }
+
     fn note_migrations(&mut self) {
         for task in self.scheduler.kernel.migrated.drain(..) {
             self.threads[task.index()].stats.migrations += 1;
-        }
-    }
-
-    /// A context switch, as the scheduler decided it.
-    fn switch(&mut self, switch: Switch) {
-        let Switch { cpu, prev, next } = switch;
-        self.counters.switches += 1;
-        self.account(cpu);
-        let left = prev.map(|task| (task, self.leave(cpu, task)));
-        self.observer.sched_switch(self.now, cpu, left, next);
-        match next {
-            Some(task) => self.enter(cpu, task, prev.is_none()),
-            None => {
-                self.running[cpu.index()].task = None;
-                self.queue.cancel(self.slots.run(cpu));
-                self.queue.cancel(self.slots.tick(cpu));
-                self.enter_idle(cpu);
-            }
-        }
-    }
-
-    fn leave(&mut self, cpu: CpuId, task: TaskId) -> PrevState {
-        self.stop_using_memory(cpu);
-        self.running[cpu.index()].last_task = Some(task);
-        match self.scheduler.kernel.task(task).state {
-            TaskState::Dead => PrevState::Dead,
-            TaskState::Blocked => PrevState::Sleeping,
-            TaskState::New | TaskState::Runnable => {
-                self.threads[task.index()].runnable_since = self.now;
-                PrevState::Runnable
-            }
-        }
-    }
-
-    /// `task` gets `cpu`: after what waking the CPU and switching to it cost, it goes on.
-    fn enter(&mut self, cpu: CpuId, task: TaskId, from_idle: bool) {
-        let latency = if from_idle { self.leave_idle(cpu) } else { 0 };
-        let overhead = latency + self.switch_cost(cpu, task);
-        let thread = &mut self.threads[task.index()];
-        thread.stats.switches += 1;
-        thread.stats.wait_time += self.now - thread.runnable_since;
-        if let Some(woken) = thread.woken_at.take() {
-            thread.stats.latencies.add(self.now + overhead - woken);
-        }
-        thread.last_cpu = Some(cpu);
-        let running = &mut self.running[cpu.index()];
-        (running.task, running.since, running.start) = (Some(task), self.now, self.now + overhead);
-        if from_idle {
-            self.queue.set_in_order(self.slots.tick(cpu), self.next_tick());
-        }
-        self.recheck_spin(task);
-        self.begin(cpu);
-    }
-
-    /// Cost of putting `task` on `cpu`: the switch itself, cold caches after a migration, its footprint's return.
-    fn switch_cost(&self, cpu: CpuId, task: TaskId) -> Nanos {
-        let running = &self.running[cpu.index()];
-        let thread = &self.threads[task.index()];
-        if running.last_task == Some(task) && thread.last_cpu == Some(cpu) {
-            return 0;
-        }
-        let costs = &self.machine.costs;
-        let mut cost = costs.context_switch;
-        if let Some(last) = thread.last_cpu.filter(|last| *last != cpu) {
-            let shared = self.scheduler.kernel.cpus_share_cache(last, cpu);
-            cost += costs.migration + if shared { 0 } else { costs.migration_llc };
-        }
-        cost + self.refill_time(cpu, task)
-    }
-
-    /// Moves on whatever runs on `cpu`: its next step is read now, or when its overhead is over.
-    fn begin(&mut self, cpu: CpuId) {
-        let Some(task) = self.running[cpu.index()].task else { return };
-        self.start_using_memory(cpu, task);
-        if self.threads[task.index()].segment != Segment::None {
-            self.pace_later(cpu);
-            return;
-        }
-        self.hardware.run(cpu, self.activity_of(task));
-        let start = self.running[cpu.index()].start;
-        if start > self.now {
-            self.queue.set(self.slots.run(cpu), start);
-        } else {
-            self.queue.cancel(self.slots.run(cpu));
-            self.to_advance.push_back(cpu);
         }
     }
 

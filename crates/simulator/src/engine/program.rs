@@ -10,6 +10,8 @@ use crate::workload::{BehaviourId, Op, Span, TimerRef};
 
 /// Steps that a thread may make at one instant; more is a loop that consumes no time.
 const MAX_IDLE_STEPS: u32 = 1_000_000;
+/// Threads of a run, ended ones included: forks that multiply end here rather than when memory does.
+const MAX_THREADS: usize = 2_000_000;
 /// What a `yield` costs at least; a loop of them must let time go on.
 const YIELD_COST: Nanos = USEC / 4;
 
@@ -37,22 +39,32 @@ impl Engine<'_> {
         }
         self.threads[task.index()].started = true;
         loop {
-            let thread = &mut self.threads[task.index()];
-            thread.idle_steps += 1;
-            if thread.idle_steps > MAX_IDLE_STEPS {
-                let name = thread.name(&self.workload.tasks[thread.spec as usize]);
-                return Err(SimulationError::NoProgress { thread: name, at: self.now });
-            }
+            self.check_progress(task)?;
             match self.step(cpu, task) {
                 Next::Step => {}
                 Next::Run => {
-                    self.threads[task.index()].idle_steps = 0;
                     self.begin(cpu);
                     return Ok(());
                 }
                 Next::Stop => return Ok(()),
             }
         }
+    }
+
+    /// Counts a step; a thread that makes very many at one instant, blocked and woken in between or not, never ends.
+    fn check_progress(&mut self, task: TaskId) -> Result<(), SimulationError> {
+        let thread = &mut self.threads[task.index()];
+        if thread.stepped_at != self.now {
+            (thread.stepped_at, thread.idle_steps) = (self.now, 0);
+        }
+        thread.idle_steps += 1;
+        if thread.idle_steps > MAX_IDLE_STEPS {
+            return Err(SimulationError::NoProgress { thread: self.name_of(task), at: self.now });
+        }
+        if self.threads.len() > MAX_THREADS {
+            return Err(SimulationError::TooManyThreads { limit: MAX_THREADS, at: self.now });
+        }
+        Ok(())
     }
 
     fn step(&mut self, cpu: CpuId, task: TaskId) -> Next {
@@ -65,19 +77,36 @@ impl Engine<'_> {
         thread.pc += 1;
         match op {
             Op::Run { work, behaviour } => self.run_work(task, *work, *behaviour),
-            Op::Runtime { time, behaviour } => {
-                thread.behaviour = *behaviour;
-                thread.segment = Segment::Time(sample(*time, &mut thread.rng));
-                Next::Run
-            }
+            Op::Runtime { time, behaviour } => self.run_time(task, *time, *behaviour),
             Op::Memory { bytes, .. } => self.run_bytes(cpu, task, *bytes),
             Op::Chase { count, buffer } => self.run_chase(cpu, task, *count, *buffer),
-            Op::Sleep(span) => {
-                let span = sample(*span, &mut thread.rng);
-                self.sleep_until(cpu, task, self.now + span)
-            }
+            Op::Sleep(span) => self.sleep(cpu, task, *span),
             Op::Timer { timer, period, absolute } => self.wait_for_timer(cpu, task, *timer, *period, *absolute),
+            Op::Lock(mutex) => self.lock(cpu, task, *mutex),
+            Op::Unlock(mutex) => self.unlock(cpu, task, *mutex),
+            Op::Wait { condition, mutex } => self.wait(cpu, task, *condition, *mutex),
+            Op::Signal(condition) => self.signal(cpu, *condition),
+            Op::Broadcast(condition) => self.broadcast(cpu, *condition),
+            Op::Barrier(barrier) => self.arrive(cpu, task, *barrier),
+            Op::Suspend => self.suspend(cpu, task),
+            Op::Resume(kind) => self.resume(cpu, *kind),
+            Op::SemPost(semaphore) => self.sem_post(cpu, *semaphore),
+            Op::SemWait(semaphore) => self.sem_wait(cpu, task, *semaphore),
+            Op::Yield => self.yield_cpu(cpu, task),
+            Op::Fork(kind) => self.fork(cpu, task, *kind),
+            Op::Join => self.join(cpu, task),
             Op::ParallelLoop(id) => self.take_part(cpu, task, *id),
+            Op::Behave(behaviour) => {
+                thread.behaviour = *behaviour;
+                Next::Step
+            }
+            Op::SetScheduling(scheduling) => {
+                self.scheduler.set_scheduling_of_current(cpu, *scheduling);
+                Next::Step
+            }
+            Op::SetAffinity(cpus) => self.set_affinity(cpu, task, cpus.as_deref()),
+            // Task groups are not modelled; `gaps` warns of them.
+            Op::SetTaskGroup(_) => Next::Step,
             Op::LoopStart { counter, count, end } => {
                 loops::enter_loop(thread, *counter, *count, *end);
                 Next::Step
@@ -86,83 +115,33 @@ impl Engine<'_> {
                 thread.pc = *start;
                 Next::Step
             }
-            Op::Fork(_) | Op::Join | Op::Yield | Op::SetScheduling(_) | Op::SetAffinity(_) | Op::SetTaskGroup(_) => {
-                self.scheduling_step(cpu, task, op)
-            }
-            _ => self.sync_step(cpu, task, op),
         }
     }
 
-    /// Steps that make threads or change how they are scheduled.
-    fn scheduling_step(&mut self, cpu: CpuId, task: TaskId, op: &Op) -> Next {
-        let thread = &mut self.threads[task.index()];
-        match op {
-            Op::Yield => {
-                thread.segment = Segment::Time(self.machine.costs.context_switch.max(YIELD_COST));
-                thread.behaviour = BehaviourId(0);
-                self.scheduler.yield_current(cpu);
-                Next::Run
-            }
-            Op::Fork(kind) => {
-                thread.children += 1;
-                self.spawn(*kind, Some(task), cpu);
-                Next::Step
-            }
-            Op::Join if thread.children > 0 => self.wait_for(cpu, task, WaitsFor::Children),
-            Op::SetScheduling(scheduling) => {
-                self.scheduler.set_scheduling_of_current(cpu, *scheduling);
-                Next::Step
-            }
-            Op::SetAffinity(cpus) => {
-                let allowed = self.affinity(cpus.as_deref());
-                self.scheduler.set_affinity(task, allowed);
-                self.stay_or_move(cpu, task)
-            }
-            _ => Next::Step,
-        }
+    fn yield_cpu(&mut self, cpu: CpuId, task: TaskId) -> Next {
+        let left = self.machine.costs.context_switch.max(YIELD_COST);
+        self.threads[task.index()].segment = Segment::Plain { left, stalled: false };
+        self.scheduler.yield_current(cpu);
+        Next::Run
     }
 
-    /// Steps that wait for other threads or let them go on.
-    fn sync_step(&mut self, cpu: CpuId, task: TaskId, op: &Op) -> Next {
-        match op {
-            Op::Lock(mutex) => self.lock(cpu, task, *mutex),
-            Op::Unlock(mutex) => {
-                self.unlock(cpu, task, *mutex);
-                Next::Step
-            }
-            Op::Wait { condition, mutex } => self.wait(cpu, task, *condition, *mutex),
-            Op::Signal(condition) => {
-                let waiter = self.sync.signal(*condition);
-                self.release(cpu, waiter)
-            }
-            Op::Broadcast(condition) => {
-                let waiters = self.sync.broadcast(*condition);
-                self.release(cpu, waiters)
-            }
-            Op::Barrier(barrier) => match self.sync.arrive(*barrier, task) {
-                None => self.wait_for(cpu, task, WaitsFor::Barrier(*barrier)),
-                Some(others) => self.release(cpu, others),
-            },
-            Op::Suspend => {
-                self.sync.suspend(self.threads[task.index()].spec, task);
-                self.wait_for(cpu, task, WaitsFor::Resume)
-            }
-            Op::Resume(kind) => {
-                let suspended = self.sync.resume(*kind);
-                self.release(cpu, suspended)
-            }
-            Op::SemPost(semaphore) => {
-                let waiter = self.sync.sem_post(*semaphore);
-                self.release(cpu, waiter)
-            }
-            Op::SemWait(semaphore) => {
-                if self.sync.sem_wait(*semaphore, task) {
-                    return Next::Step;
-                }
-                self.wait_for(cpu, task, WaitsFor::Semaphore(*semaphore))
-            }
-            _ => Next::Step,
+    fn fork(&mut self, cpu: CpuId, task: TaskId, kind: u32) -> Next {
+        self.threads[task.index()].children += 1;
+        self.spawn(kind, Some(task), cpu);
+        Next::Step
+    }
+
+    fn join(&mut self, cpu: CpuId, task: TaskId) -> Next {
+        if self.threads[task.index()].children == 0 {
+            return Next::Step;
         }
+        self.wait_for(cpu, task, WaitsFor::Children)
+    }
+
+    fn set_affinity(&mut self, cpu: CpuId, task: TaskId, cpus: Option<&[u32]>) -> Next {
+        let allowed = self.affinity(cpus);
+        self.scheduler.set_affinity(task, allowed);
+        self.stay_or_move(cpu, task)
     }
 
     /// A thread that must leave its CPU does so before its next step.
@@ -174,10 +153,17 @@ impl Engine<'_> {
         Next::Stop
     }
 
-    pub(super) fn run_work(&mut self, task: TaskId, work: Span, behaviour: BehaviourId) -> Next {
+    fn run_work(&mut self, task: TaskId, work: Span, behaviour: BehaviourId) -> Next {
         let thread = &mut self.threads[task.index()];
         thread.behaviour = behaviour;
         thread.segment = Segment::Work(sample(work, &mut thread.rng) as f64);
+        Next::Run
+    }
+
+    fn run_time(&mut self, task: TaskId, time: Span, behaviour: BehaviourId) -> Next {
+        let thread = &mut self.threads[task.index()];
+        thread.behaviour = behaviour;
+        thread.segment = Segment::Time(sample(time, &mut thread.rng));
         Next::Run
     }
 
@@ -185,32 +171,35 @@ impl Engine<'_> {
     fn run_bytes(&mut self, cpu: CpuId, task: TaskId, bytes: u64) -> Next {
         let domain = &self.machine.memory_domains[self.machine.cpus[cpu.index()].memory_domain.index()];
         let time = bytes as f64 / (domain.thread_bytes_per_s * 1e-9);
-        let thread = &mut self.threads[task.index()];
-        thread.behaviour = BehaviourId(0);
-        thread.segment = Segment::Time(time.ceil() as Nanos);
+        let left = time.ceil() as Nanos;
+        self.threads[task.index()].segment = Segment::Plain { left, stalled: true };
         self.memory.move_bytes(self.machine, cpu, bytes as f64);
         Next::Run
     }
 
     /// Dependent loads: each waits for a cache line at the pace of one line after the other.
     fn run_chase(&mut self, cpu: CpuId, task: TaskId, count: u64, buffer: u64) -> Next {
-        const LINE: u64 = 64;
+        const LINE: f64 = 64.0;
         let cache = self.machine.cpus[cpu.index()].llc.map(|cache| &self.machine.caches[cache.index()]);
         let missing = cache.is_none_or(|cache| buffer > cache.bytes);
         let hit_cost = cache.map_or(1.0, |cache| cache.hit_cost);
         let latency = CHASE_LATENCY as f64 * if missing { 1.0 } else { hit_cost };
-        let thread = &mut self.threads[task.index()];
-        thread.behaviour = BehaviourId(0);
-        thread.segment = Segment::Time((count as f64 * latency).ceil() as Nanos);
+        let left = (count as f64 * latency).ceil() as Nanos;
+        self.threads[task.index()].segment = Segment::Plain { left, stalled: true };
         if missing {
-            self.memory.move_bytes(self.machine, cpu, (count * LINE) as f64);
+            self.memory.move_bytes(self.machine, cpu, count as f64 * LINE);
         }
         Next::Run
     }
 
+    fn sleep(&mut self, cpu: CpuId, task: TaskId, span: Span) -> Next {
+        let span = sample(span, &mut self.threads[task.index()].rng);
+        self.sleep_until(cpu, task, self.now.saturating_add(span))
+    }
+
     fn sleep_until(&mut self, cpu: CpuId, task: TaskId, time: Nanos) -> Next {
         self.queue.set(self.slots.timer(task), time);
-        self.clocks.timer_set(cpu, time);
+        self.clocks.timer_set(cpu, self.now, time);
         self.sleepers += 1;
         self.scheduler.block_current(cpu);
         Next::Stop
@@ -226,7 +215,7 @@ impl Engine<'_> {
             TimerRef::Shared(index) => &mut self.shared_timers[index as usize],
             TimerRef::Unique(index) => &mut thread.timers[index as usize],
         };
-        let next = expiry.unwrap_or(first) + period;
+        let next = expiry.unwrap_or(first).saturating_add(period);
         *expiry = Some(next);
         if self.now < next {
             return self.sleep_until(cpu, task, next);
@@ -235,35 +224,6 @@ impl Engine<'_> {
             *expiry = Some(self.now);
         }
         Next::Step
-    }
-
-    /// A thread's sleep, or the delay before its start, is over.
-    pub(super) fn timer_expires(&mut self, task: TaskId) {
-        self.sleepers -= 1;
-        let cpu = self.scheduler.kernel.task(task).cpu;
-        if !self.threads[task.index()].started {
-            self.start_thread(task, cpu);
-        } else {
-            self.wake(task, cpu);
-        }
-    }
-
-    fn exit(&mut self, cpu: CpuId, task: TaskId) {
-        let now = self.now;
-        let thread = &mut self.threads[task.index()];
-        thread.stats.ended = Some(now);
-        let (parent, kind) = (thread.parent, &self.workload.tasks[thread.spec as usize]);
-        self.scheduler.exit_current(cpu);
-        if !kind.system {
-            self.live_applications -= 1;
-            self.counters.ended |= self.live_applications == 0;
-        }
-        let Some(parent) = parent else { return };
-        let waiting = &mut self.threads[parent.index()];
-        waiting.children -= 1;
-        if waiting.children == 0 && waiting.waiting == Some(WaitsFor::Children) {
-            self.satisfy(parent, cpu);
-        }
     }
 }
 

@@ -16,12 +16,14 @@ pub(super) struct Running {
     pub since: Nanos,
     /// Until here it is overhead: waking the CPU, the switch, cold caches, ticks.
     pub start: Nanos,
-    /// Who ran last, if idle.
-    pub last_task: Option<TaskId>,
+    /// What of the overhead is cold caches, and so leaves with the thread.
+    pub cold: Nanos,
     /// It is in the list of CPUs to be paced.
     pub to_be_paced: bool,
-    /// Footprint of who ran before, which may have pushed out that of who comes back.
-    pub foreign_footprint: u64,
+    /// Who ran here last.
+    pub last_task: Option<TaskId>,
+    /// Sum of the footprints of all who have left: what came since a thread left may have pushed out its own.
+    pub footprints: u64,
 }
 
 impl Engine<'_> {
@@ -40,13 +42,15 @@ impl Engine<'_> {
         }
         match &mut thread.segment {
             Segment::None => {}
-            Segment::Time(left) | Segment::Spin(left) => *left = left.saturating_sub(span),
+            Segment::Time(left) | Segment::Spin(left) | Segment::Plain { left, .. } => {
+                *left = left.saturating_sub(span)
+            }
             Segment::Work(left) => {
                 let done = (span as f64 / thread.unit_time).min(*left);
                 *left -= done;
                 thread.stats.work += done;
-                if thread.pace.bytes > 0.0 {
-                    self.memory.move_bytes(self.machine, cpu, done * thread.pace.bytes);
+                if thread.unit_bytes > 0.0 {
+                    self.memory.move_bytes(self.machine, cpu, done * thread.unit_bytes);
                 }
             }
         }
@@ -59,9 +63,9 @@ impl Engine<'_> {
         }
         self.account(cpu);
         let running = &mut self.running[cpu.index()];
-        running.start = running.start.max(self.now) + cost;
+        running.start = running.start.max(self.now).saturating_add(cost);
         if let Some(due) = self.queue.time_of(self.slots.run(cpu)) {
-            self.queue.set(self.slots.run(cpu), due + cost);
+            self.queue.set(self.slots.run(cpu), due.saturating_add(cost));
         }
     }
 
@@ -74,10 +78,14 @@ impl Engine<'_> {
             Segment::Work(left) => {
                 // What rounding to whole nanoseconds left over.
                 thread.stats.work += left;
+                let bytes = left * thread.unit_bytes;
+                if bytes > 0.0 {
+                    self.memory.move_bytes(self.machine, cpu, bytes);
+                }
                 thread.segment = Segment::None;
             }
             Segment::Spin(_) => self.spin_is_over(cpu, task),
-            Segment::Time(_) | Segment::None => thread.segment = Segment::None,
+            Segment::Time(_) | Segment::Plain { .. } | Segment::None => thread.segment = Segment::None,
         }
         self.to_advance.push_back(cpu);
     }
@@ -136,18 +144,30 @@ impl Engine<'_> {
             self.threads[task.index()].pace = Pace::default();
             self.memory.set_user(self.machine, cpu, false);
         }
-        self.running[cpu.index()].foreign_footprint = self.behaviour(task).footprint;
+        let footprint = self.working_set(task);
+        let running = &mut self.running[cpu.index()];
+        running.footprints = running.footprints.saturating_add(footprint);
+        self.threads[task.index()].footprints_seen = running.footprints;
     }
 
-    /// Time to bring back what was lost of the footprint: all of it under another cache, what the thread before pushed out
-    /// under the same; at one thread's bandwidth.
+    /// Bytes that the thread holds in caches from its latest work, also while it sleeps.
+    fn working_set(&self, task: TaskId) -> u64 {
+        self.workload.behaviours[self.threads[task.index()].behaviour.0 as usize].footprint
+    }
+
+    /// Time to bring back what was lost of the working set: all of it under another cache; on the same CPU, what others
+    /// brought in since; at one thread's bandwidth. Another CPU under the same cache finds it there.
     pub(super) fn refill_time(&self, cpu: CpuId, task: TaskId) -> Nanos {
-        let footprint = self.behaviour(task).footprint;
+        let footprint = self.working_set(task);
         let Some(cache) = self.machine.cpus[cpu.index()].llc.filter(|_| footprint > 0) else { return 0 };
         let thread = &self.threads[task.index()];
         let Some(last) = thread.last_cpu else { return 0 };
-        let kept = self.scheduler.kernel.cpus_share_cache(last, cpu);
-        let lost = if kept { self.running[cpu.index()].foreign_footprint.min(footprint) } else { footprint };
+        let came = self.running[cpu.index()].footprints.saturating_sub(thread.footprints_seen);
+        let lost = match last {
+            _ if last == cpu => came.min(footprint),
+            _ if self.scheduler.kernel.cpus_share_cache(last, cpu) => 0,
+            _ => footprint,
+        };
         let lost = lost.min(self.machine.caches[cache.index()].bytes);
         let domain = &self.machine.memory_domains[self.machine.cpus[cpu.index()].memory_domain.index()];
         (lost as f64 / (domain.thread_bytes_per_s * 1e-9)) as Nanos
@@ -204,21 +224,22 @@ impl Engine<'_> {
         let Some(task) = self.running[cpu.index()].task else { return };
         let lambda = self.memory.lambda(self.machine, cpu);
         let thread = &mut self.threads[task.index()];
-        thread.unit_time = thread.pace.time(lambda);
+        (thread.unit_time, thread.unit_bytes) = (thread.pace.time(lambda), thread.pace.bytes);
         let thread = &self.threads[task.index()];
         let behaviour = self.behaviour(task);
         let computing = thread.pace.computing(lambda);
+        let stall = self.machine.core_type(cpu).stall_activity;
         let (left, activity) = match thread.segment {
             Segment::None => return,
             Segment::Time(left) | Segment::Spin(left) => (left, behaviour.activity),
+            Segment::Plain { left, stalled } => (left, if stalled { stall } else { 1.0 }),
             Segment::Work(left) => {
-                let stall = self.machine.core_type(cpu).stall_activity;
                 let activity = behaviour.activity * (computing + (1.0 - computing) * stall);
                 ((left * thread.unit_time).ceil() as Nanos, activity)
             }
         };
         let start = self.running[cpu.index()].start.max(self.now);
-        self.queue.set(self.slots.run(cpu), start + left);
+        self.queue.set(self.slots.run(cpu), start.saturating_add(left));
         self.hardware.run(cpu, activity);
     }
 }

@@ -106,6 +106,11 @@ impl EventQueue {
         self.places.get(slot).filter(|place| **place != ABSENT).map(|place| self.heap[*place as usize].time)
     }
 
+    /// Whether an event other than those set in order is due by `time`.
+    pub fn is_due(&self, time: Nanos) -> bool {
+        self.heap.first().is_some_and(|first| first.time <= time)
+    }
+
     /// The earliest event, which leaves the queue.
     pub fn pop(&mut self) -> Option<(Nanos, usize)> {
         while let Some(first) = self.ordered.front().copied() {

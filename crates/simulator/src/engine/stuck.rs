@@ -1,39 +1,57 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! When nothing can happen any more: who waits for what, and who has it.
 
+use std::collections::BTreeSet;
+
 use super::Engine;
 use crate::kernel::sync::WaitsFor;
 use crate::simulation::{SimulationError, Waiter};
 use crate::units::TaskId;
 use crate::workload::{Op, Workload};
 
-/// Whether system tasks take part in synchronisation, so that one of them might wake an application.
-pub(super) fn system_syncs(workload: &Workload) -> bool {
-    let syncs = |op: &Op| {
-        matches!(
-            op,
-            Op::Unlock(_)
-                | Op::Signal(_)
-                | Op::Broadcast(_)
-                | Op::Barrier(_)
-                | Op::Resume(_)
-                | Op::SemPost(_)
-                | Op::Fork(_)
-                | Op::ParallelLoop(_)
-        )
+/// What system tasks could give to an application that waits for it, one day.
+pub(super) fn help_of_system(workload: &Workload) -> BTreeSet<WaitsFor> {
+    let help = |op: &Op| match op {
+        Op::Unlock(mutex) | Op::Wait { mutex, .. } => Some(WaitsFor::Mutex(*mutex)),
+        Op::Signal(condition) | Op::Broadcast(condition) => Some(WaitsFor::Condition(*condition)),
+        Op::Barrier(barrier) => Some(WaitsFor::Barrier(*barrier)),
+        Op::Resume(kind) => Some(WaitsFor::Resume(*kind)),
+        Op::SemPost(semaphore) => Some(WaitsFor::Semaphore(*semaphore)),
+        Op::ParallelLoop(id) => Some(WaitsFor::Loop(id.0)),
+        _ => None,
     };
-    workload.tasks.iter().any(|kind| kind.system && kind.program.iter().any(syncs))
+    let system = workload.tasks.iter().filter(|kind| kind.system);
+    let mut helped: BTreeSet<WaitsFor> = system.flat_map(|kind| kind.program.iter().filter_map(help)).collect();
+    let forks_system = |op: &Op| matches!(op, Op::Fork(kind) if workload.tasks[*kind as usize].system);
+    if workload.tasks.iter().any(|kind| kind.program.iter().any(forks_system)) {
+        helped.insert(WaitsFor::Children);
+    }
+    helped
 }
 
 impl Engine<'_> {
+    /// Counts an application thread that blocks, or one that wakes.
+    pub(super) fn count_blocked(&mut self, task: TaskId, blocks: bool) {
+        let thread = &self.threads[task.index()];
+        if self.workload.tasks[thread.spec as usize].system {
+            return;
+        }
+        let helped = thread.waiting.is_some_and(|what| self.help_of_system.contains(&what));
+        let change = |count: &mut u32| if blocks { *count += 1 } else { *count -= 1 };
+        change(&mut self.blocked_applications);
+        if helped {
+            change(&mut self.blocked_on_system);
+        }
+    }
+
     /// Whether every application thread waits for another one.
     ///
-    /// System tasks go on for ever, so their timers do not count, unless they synchronise with applications.
+    /// System tasks go on for ever, so their timers do not count, unless one of them could give what is waited for.
     pub(super) fn nothing_can_happen(&self) -> bool {
         if self.blocked_applications == 0 || self.blocked_applications < self.live_applications {
             return false;
         }
-        !self.system_syncs || (self.sleepers == 0 && self.running.iter().all(|running| running.task.is_none()))
+        self.blocked_on_system == 0 || (self.sleepers == 0 && self.running.iter().all(|running| running.task.is_none()))
     }
 
     /// The report of who waits for what.
@@ -77,7 +95,7 @@ impl Engine<'_> {
             WaitsFor::Semaphore(semaphore) => {
                 format!("semaphore `{}`, which nobody posts", objects.semaphores[semaphore as usize])
             }
-            WaitsFor::Resume => "a `resume`".to_owned(),
+            WaitsFor::Resume(_) => "a `resume`".to_owned(),
             WaitsFor::Loop(id) => {
                 let (arrived, parties) = self.loop_arrivals(id);
                 let name = &self.workload.loops[id as usize].name;

@@ -21,6 +21,13 @@ pub(super) enum Segment {
     Work(f64),
     /// CPU time left.
     Time(Nanos),
+    /// CPU time left of a yield or of moving bytes, which is not the thread's own kind of work.
+    Plain {
+        /// How long.
+        left: Nanos,
+        /// The core waits for memory meanwhile.
+        stalled: bool,
+    },
     /// CPU time left before it gives up spinning.
     Spin(Nanos),
 }
@@ -40,6 +47,7 @@ pub(super) struct Thread {
     /// It has run a step.
     pub started: bool,
     pub segment: Segment,
+    /// How its latest work behaved: what it holds in caches, and how long it spins.
     pub behaviour: BehaviourId,
     /// What it waits for, blocked or spinning.
     pub waiting: Option<WaitsFor>,
@@ -57,10 +65,16 @@ pub(super) struct Thread {
     pub demand: Demand,
     /// Pace there.
     pub pace: Pace,
-    /// Nanoseconds per unit of work at that pace under the present contention.
+    /// Nanoseconds and bytes of traffic per unit of work, at that pace under the contention when it was last set.
     pub unit_time: f64,
-    /// Zero-time steps since time last went on, to catch programs that loop without consuming any.
+    pub unit_bytes: f64,
+    /// Steps since `stepped_at`, to catch programs that loop without consuming time.
     pub idle_steps: u32,
+    pub stepped_at: Nanos,
+    /// Time to warm up caches that it was charged but lost its CPU before it had spent.
+    pub cold: Nanos,
+    /// The CPU's [`super::progress::Running::footprints`] when it left it.
+    pub footprints_seen: u64,
     pub last_cpu: Option<CpuId>,
     /// When it became runnable, while it waits for a CPU.
     pub runnable_since: Nanos,
@@ -104,7 +118,11 @@ impl Thread {
             demand: Demand::default(),
             pace: Pace::default(),
             unit_time: 1.0,
+            unit_bytes: 0.0,
             idle_steps: 0,
+            stepped_at: 0,
+            cold: 0,
+            footprints_seen: 0,
             last_cpu: None,
             runnable_since: 0,
             woken_at: None,
@@ -150,7 +168,7 @@ pub(super) fn sample_sum(span: Span, count: u64, rng: &mut Pcg32) -> Nanos {
     if span.spread == Spread::Fixed || count > EXACT {
         return span.mean.saturating_mul(count);
     }
-    (0..count).map(|_| sample(span, rng)).sum()
+    (0..count).map(|_| sample(span, rng)).fold(0, Nanos::saturating_add)
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ pub enum Enqueue {
     },
     /// It was taken off for a moment: moved by balancing, or its parameters changed.
     Restore,
+    /// Likewise, and it goes before its equals (`ENQUEUE_HEAD`).
+    RestoreHead,
 }
 
 /// Why a task is taken off its run queue.

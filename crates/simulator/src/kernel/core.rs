@@ -109,9 +109,12 @@ impl Scheduler {
             class_of!(self, task, wakeup_preempt, cpu, task);
         } else if woken < running {
             self.kernel.resched_curr(cpu);
+        } else {
+            // From now on a fair task waits for a real-time one.
+            self.rt.update_curr(&mut self.kernel, cpu);
         }
         if woken == ClassId::Rt {
-            self.rt.push_rt_tasks(&mut self.kernel, cpu);
+            self.rt.task_woken(&mut self.kernel, cpu, task);
         }
     }
 
@@ -152,13 +155,17 @@ impl Scheduler {
         }
         class_of!(self, task, dequeue_task, task, Dequeue::Save);
         class_of!(self, task, put_prev_task, cpu, task);
-        let (old_class, old_priority) = (self.kernel.task(task).class, self.kernel.task(task).kernel_priority());
+        let old = self.kernel.task(task);
+        let (old_class, old_rt, old_priority) = (old.class, old.rt_priority, old.kernel_priority());
         self.kernel.task_mut(task).set_scheduling(scheduling);
         if old_class == ClassId::Fair && self.kernel.task(task).class != ClassId::Fair {
             self.fair.detach(&mut self.kernel, task);
         }
         self.fair.reweight(&self.kernel, task);
-        class_of!(self, task, enqueue_task, task, Enqueue::Restore);
+        // Who does not become more urgent stays before its new equals.
+        let first = old_class == ClassId::Rt && self.kernel.task(task).rt_priority <= old_rt;
+        let why = if first { Enqueue::RestoreHead } else { Enqueue::Restore };
+        class_of!(self, task, enqueue_task, task, why);
         class_of!(self, task, set_next_task, cpu, task);
         // `check_class_changed`: having become more urgent, it stays.
         let changed = self.kernel.task(task);
@@ -275,6 +282,7 @@ impl Scheduler {
         let next = self.pick_next_task(cpu);
         self.kernel.rq_mut(cpu).need_resched = false;
         if prev == next {
+            self.push_waiting(cpu, next);
             return None;
         }
         if let Some(prev) = prev {
@@ -294,7 +302,15 @@ impl Scheduler {
             }
             None => self.enter_idle(cpu),
         }
+        self.push_waiting(cpu, next);
         Some(Switch { cpu, prev, next })
+    }
+
+    /// `rt_queue_push_tasks`: a real-time task has this CPU; those that wait behind it may go elsewhere.
+    fn push_waiting(&mut self, cpu: CpuId, running: Option<TaskId>) {
+        if running.is_some_and(|task| self.kernel.task(task).class == ClassId::Rt) {
+            self.rt.push_rt_tasks(&mut self.kernel, cpu);
+        }
     }
 
     /// `__pick_next_task`, balancing before idleness (`prev_balance`).
@@ -306,6 +322,11 @@ impl Scheduler {
             }
         }
         if let Some(task) = self.fair.pick_task(&mut self.kernel, cpu) {
+            return Some(task);
+        }
+        if self.kernel.rt_active
+            && let Some(task) = self.rt.pick_held_back(cpu)
+        {
             return Some(task);
         }
         if self.fair.balance(&mut self.kernel, cpu) {

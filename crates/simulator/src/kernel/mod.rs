@@ -70,7 +70,7 @@ pub struct Kernel {
     pub distributed: CpuId,
     /// Number of times each task was moved while not running, since the engine last looked.
     pub migrated: Vec<TaskId>,
-    /// Real-time tasks have run: the period timer of throttling shall be armed.
+    /// Real-time tasks have run: their load, their queues and the fair server matter.
     pub rt_active: bool,
     /// Random choices of the kernel itself (`sched_rng`).
     pub rng: Pcg32,

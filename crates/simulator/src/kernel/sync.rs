@@ -40,7 +40,7 @@ struct Semaphore {
 }
 
 /// What a task waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WaitsFor {
     /// A mutex.
     Mutex(u32),
@@ -50,8 +50,8 @@ pub enum WaitsFor {
     Barrier(u32),
     /// A semaphore.
     Semaphore(u32),
-    /// A `resume`.
-    Resume,
+    /// A `resume` of its kind.
+    Resume(u32),
     /// The other participants of a parallel loop.
     Loop(u32),
     /// The end of the threads it forked.
@@ -75,8 +75,7 @@ impl SyncObjects {
         }
     }
 
-    /// Takes a free mutex, or one that is its own already (the file locks it twice; glibc's default mutex would deadlock,
-    /// and so does this: `false`).
+    /// Takes a free mutex. Who holds it already does not get it again, as with glibc's default mutex.
     pub fn try_lock(&mut self, mutex: u32, task: TaskId) -> bool {
         let mutex = &mut self.mutexes[mutex as usize];
         if mutex.owner.is_some() {
@@ -96,12 +95,9 @@ impl SyncObjects {
         self.mutexes[mutex as usize].waiters.retain(|waiter| *waiter != task);
     }
 
-    /// Releases a mutex. Unlocking what another holds, or nobody, does nothing.
-    pub fn unlock(&mut self, mutex: u32, task: TaskId) {
-        let mutex = &mut self.mutexes[mutex as usize];
-        if mutex.owner == Some(task) {
-            mutex.owner = None;
-        }
+    /// Releases a mutex, whoever asks, as glibc's default mutex does not check; returns who held it.
+    pub fn unlock(&mut self, mutex: u32) -> Option<TaskId> {
+        self.mutexes[mutex as usize].owner.take()
     }
 
     /// Who waits for a mutex, first come first.
@@ -198,14 +194,12 @@ mod tests {
     }
 
     #[test]
-    fn only_the_owner_unlocks() {
+    fn an_unlock_frees_a_mutex_but_hands_it_to_nobody() {
         let mut sync = objects();
         assert!(sync.try_lock(0, TaskId(1)));
         assert!(!sync.try_lock(0, TaskId(2)));
-        sync.unlock(0, TaskId(2));
-        assert_eq!(sync.owner(0), Some(TaskId(1)));
         sync.wait_for_mutex(0, TaskId(2));
-        sync.unlock(0, TaskId(1));
+        assert_eq!((sync.unlock(0), sync.unlock(0)), (Some(TaskId(1)), None));
         assert_eq!(sync.waiters(0), &[TaskId(2)]);
         assert!(sync.is_free(0), "no hand-over: the waiter must try again");
     }

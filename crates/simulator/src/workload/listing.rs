@@ -97,6 +97,7 @@ impl Listing<'_> {
             Op::Fork(index) => format!("fork {}", task(*index)),
             Op::Join => "join".into(),
             Op::ParallelLoop(id) => self.parallel_loop(id.0),
+            Op::Behave(behaviour) => format!("behave{}", self.behaviour(behaviour.0)),
             Op::SetScheduling(scheduling) => format!("set {scheduling}"),
             Op::SetAffinity(Some(cpus)) => format!("set cpus {cpus:?}"),
             Op::SetAffinity(None) => "set cpus all".into(),
@@ -183,7 +184,7 @@ struct Time(Nanos);
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [(SEC, "s"), (MSEC, "ms"), (USEC, "us")];
-        match units.iter().find(|(unit, _)| self.0 > 0 && self.0 % *unit == 0) {
+        match units.iter().find(|(unit, _)| self.0 > 0 && self.0.is_multiple_of(*unit)) {
             Some((unit, name)) => write!(f, "{}{name}", self.0 / unit),
             None => write!(f, "{}ns", self.0),
         }

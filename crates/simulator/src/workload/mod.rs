@@ -268,6 +268,8 @@ pub enum Op {
     Join,
     /// Takes part in a parallel loop until its iterations are used up, then waits for the other participants.
     ParallelLoop(LoopId),
+    /// From here on the thread behaves so until a step says otherwise: how long it spins when it waits.
+    Behave(BehaviourId),
     /// Changes scheduling parameters (a phase's policy, priority, uclamp).
     SetScheduling(Scheduling),
     /// Changes the affinity (a phase's `cpus`).

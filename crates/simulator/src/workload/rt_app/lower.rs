@@ -105,6 +105,9 @@ impl Program<'_> {
 
     fn phase(&mut self, phase: &Phase) -> Result<(), InputError> {
         let style = self.style(&phase.tandem);
+        if self.waits_first(phase) {
+            self.ops.push(Op::Behave(style.behaviour));
+        }
         for step in &phase.steps {
             self.step(step, &style)?;
         }
@@ -112,6 +115,19 @@ impl Program<'_> {
             self.ops.push(Op::Join);
         }
         Ok(())
+    }
+
+    /// Whether the phase waits, in a task that spins anywhere, before any work says how it behaves.
+    fn waits_first(&self, phase: &Phase) -> bool {
+        let spins = |tandem: &Tandem| tandem.spin.is_some_and(|spin| spin > 0);
+        let works = |event: &Event| matches!(event, Event::Run(_) | Event::Runtime(_) | Event::ParallelFor(_));
+        let waits = |event: &Event| {
+            matches!(event, Event::Lock(_) | Event::Wait { .. } | Event::Sync { .. } | Event::Barrier(_))
+        };
+        let mut before_work = phase.steps.iter().take_while(|step| !works(&step.event));
+        let joins = phase.tandem.join && !phase.steps.iter().any(|step| works(&step.event));
+        (spins(&self.task.tandem) || self.task.phases.iter().any(|phase| spins(&phase.tandem)))
+            && (joins || before_work.any(|step| waits(&step.event)))
     }
 
     /// How a phase's work behaves: what it says, else what its task says.

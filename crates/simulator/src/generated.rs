@@ -1,12 +1,12 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Machines and workloads of any size, for measurements of the simulator itself.
 
 use std::path::Path;
 
-use tandem_simulator::input::InputError;
-use tandem_simulator::machine::Machine;
-use tandem_simulator::units::{MSEC, Nanos, USEC};
-use tandem_simulator::workload::{Behaviour, BehaviourId, Objects, Op, Scheduling, Span, Spread, TaskSpec, Workload};
+use crate::input::InputError;
+use crate::machine::Machine;
+use crate::units::{MSEC, Nanos, USEC};
+use crate::workload::{Behaviour, BehaviourId, Objects, Op, Scheduling, Span, Spread, TaskSpec, Workload};
 
 /// Cores that share a last-level cache, as in today's servers.
 const CORES_PER_CLUSTER: u32 = 8;
@@ -51,6 +51,9 @@ source = "assumed: generated"
 "#;
 
 /// A machine of `cpus` equal CPUs: clusters of eight around a cache, packages of sixteen clusters, a clock per core.
+///
+/// # Errors
+/// None for 1 to 8192 CPUs.
 pub fn machine(cpus: u32) -> Result<Machine, InputError> {
     let clusters = cpus.div_ceil(CORES_PER_CLUSTER);
     let mut text = PARTS.to_owned();

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where real-time tasks go: to the CPU with the least urgent work, pushed by who has too many, pulled by who has none.
+
+use super::Rt;
+use crate::kernel::Kernel;
+use crate::kernel::class::{Dequeue, Enqueue, SchedClass};
+use crate::kernel::cpumask::CpuMask;
+use crate::units::{CAPACITY_SCALE, CpuId, TaskId};
+
+/// It may use one CPU only.
+fn is_pinned(kernel: &Kernel, task: TaskId) -> bool {
+    kernel.task(task).allowed.as_ref().is_some_and(|allowed| allowed.weight() == 1)
+}
+
+/// `rt_task_fits_capacity`: where CPUs differ, a real-time task wants one with its lower clamp's capacity; the default
+/// is the largest there is (`sched_util_clamp_min_rt_default`).
+fn fits_capacity(kernel: &Kernel, task: TaskId, cpu: CpuId) -> bool {
+    if kernel.topology.asym[cpu.index()].is_none() {
+        return true;
+    }
+    let scheduling = &kernel.task(task).scheduling;
+    let clamp = |clamp: Option<u32>| clamp.unwrap_or(CAPACITY_SCALE as u32);
+    kernel.rq(cpu).capacity_orig >= clamp(scheduling.util_min).min(clamp(scheduling.util_max))
+}
+
+impl Rt {
+    /// Priority of the most urgent real-time task on `cpu`, 0 if there is none, whether it idles or not (`cpupri`).
+    fn priority_of(&self, kernel: &Kernel, cpu: CpuId) -> u8 {
+        self.rqs[cpu.index()].first().map_or(0, |task| kernel.task(task).rt_priority)
+    }
+
+    /// `cpupri_find_fitness`: the allowed CPUs with the least urgent work, if less urgent than `task`; those that fit it
+    /// come before all others.
+    fn lowest_mask(&self, kernel: &Kernel, task: TaskId) -> Option<CpuMask> {
+        let priority = kernel.task(task).rt_priority;
+        let rank = |cpu: CpuId| (!fits_capacity(kernel, task, cpu), self.priority_of(kernel, cpu));
+        let less_urgent = |cpu: &CpuId| kernel.task(task).may_use(*cpu) && self.priority_of(kernel, *cpu) < priority;
+        let best = kernel.topology.online.iter().filter(less_urgent).map(rank).min()?;
+        let equal = kernel.topology.online.iter().filter(less_urgent).filter(|cpu| rank(*cpu) == best);
+        Some(CpuMask::of(kernel.topology.nr_cpus, equal))
+    }
+
+    /// `find_lowest_rq`: one of these CPUs, near the task's or the waker's.
+    pub(super) fn find_lowest_rq(&mut self, kernel: &Kernel, task: TaskId, this_cpu: CpuId) -> Option<CpuId> {
+        if is_pinned(kernel, task) {
+            return None;
+        }
+        let mask = self.lowest_mask(kernel, task)?;
+        let prev = kernel.task(task).cpu;
+        if mask.test(prev) {
+            return Some(prev);
+        }
+        for domain in &kernel.topology.chains[prev.index()] {
+            let span = &kernel.topology.domains[*domain].span;
+            if mask.test(this_cpu) && span.test(this_cpu) {
+                return Some(this_cpu);
+            }
+            // `cpumask_any_and_distribute`: in turn.
+            if let Some(cpu) = mask.first_and_wrap(span, None, self.distributed + 1) {
+                self.distributed = cpu.index();
+                return Some(cpu);
+            }
+        }
+        mask.first()
+    }
+
+    /// `select_task_rq_rt`: the CPU it last ran on, unless a real-time task there has to or wants to stay, or it is too
+    /// small. That another CPU idles is no reason to leave.
+    pub(super) fn select_cpu(&mut self, kernel: &Kernel, task: TaskId, this_cpu: CpuId) -> CpuId {
+        let prev = kernel.task(task).cpu;
+        let priority = kernel.task(task).rt_priority;
+        let curr = self.rqs[prev.index()].curr;
+        let stays = curr.is_some_and(|curr| is_pinned(kernel, curr) || kernel.task(curr).rt_priority >= priority);
+        if !stays && fits_capacity(kernel, task, prev) {
+            return prev;
+        }
+        match self.find_lowest_rq(kernel, task, this_cpu) {
+            Some(target) if !stays && !fits_capacity(kernel, task, target) => prev,
+            Some(target) => target,
+            None => prev,
+        }
+    }
+
+    /// `check_preempt_equal_prio`: `task` can go nowhere else but the current one can, so they change places.
+    pub(super) fn check_preempt_equal_prio(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId, curr: TaskId) {
+        let movable = |rt: &Self, task| !is_pinned(kernel, task) && rt.lowest_mask(kernel, task).is_some();
+        if movable(self, curr) && !movable(self, task) {
+            self.rqs[cpu.index()].requeue(kernel.task(task).rt_priority, task, true);
+            kernel.resched_curr(cpu);
+        }
+    }
+
+    /// `task_woken_rt`: who woke but does not get this CPU may go to another one.
+    pub fn task_woken(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
+        let Some(curr) = self.rqs[cpu.index()].curr else { return };
+        let curr_stays = is_pinned(kernel, curr) || kernel.task(curr).rt_priority >= kernel.task(task).rt_priority;
+        if curr_stays && !kernel.rq(cpu).need_resched && !is_pinned(kernel, task) {
+            self.push_rt_tasks(kernel, cpu);
+        }
+    }
+
+    /// `push_rt_tasks`: tasks that wait here although other CPUs have less urgent work go there.
+    pub fn push_rt_tasks(&mut self, kernel: &mut Kernel, cpu: CpuId) {
+        while self.overloaded.test(cpu) && self.push_rt_task(kernel, cpu) {}
+    }
+
+    fn push_rt_task(&mut self, kernel: &mut Kernel, cpu: CpuId) -> bool {
+        let pushable = |task: &TaskId| !kernel.task(*task).on_cpu && !is_pinned(kernel, *task);
+        let Some(task) = self.rqs[cpu.index()].iter().find(pushable) else { return false };
+        let curr = kernel.rq(cpu).curr.map_or(0, |curr| kernel.task(curr).rt_priority);
+        if kernel.task(task).rt_priority > curr {
+            kernel.resched_curr(cpu);
+            return false;
+        }
+        let Some(dst) = self.find_lowest_rq(kernel, task, cpu).filter(|dst| *dst != cpu) else { return false };
+        self.move_task(kernel, task, dst);
+        kernel.resched_curr(dst);
+        true
+    }
+
+    /// `pull_rt_task`: the most urgent waiting task of another CPU that is more urgent than all here. One that is about
+    /// to preempt there stays.
+    pub(super) fn pull_rt_task(&mut self, kernel: &mut Kernel, cpu: CpuId) {
+        let here = self.priority_of(kernel, cpu);
+        let waiting = |src: CpuId| {
+            let curr = kernel.rq(src).curr.map_or(0, |curr| kernel.task(curr).rt_priority);
+            let may_come = |task: &TaskId| !kernel.task(*task).on_cpu && kernel.task(*task).may_use(cpu);
+            self.rqs[src.index()].iter().find(may_come).filter(|task| kernel.task(*task).rt_priority <= curr)
+        };
+        let sources = self.overloaded.iter().filter(|other| *other != cpu);
+        let best = sources.filter_map(waiting).max_by_key(|task| (kernel.task(*task).rt_priority, u32::MAX - task.0));
+        if let Some(task) = best.filter(|task| kernel.task(*task).rt_priority > here) {
+            self.move_task(kernel, task, cpu);
+        }
+    }
+
+    fn move_task(&mut self, kernel: &mut Kernel, task: TaskId, dst: CpuId) {
+        self.dequeue_task(kernel, task, Dequeue::Save);
+        kernel.task_mut(task).cpu = dst;
+        kernel.migrated.push(task);
+        self.enqueue_task(kernel, task, Enqueue::Restore);
+    }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! CPU time, overhead and energy are booked once, and to whom they belong.
+
+use crate::support::{assert_time, machine_from, run, task, text};
+
+/// A CPU that needs 10 ms to wake is no faster because a second, more urgent thread comes meanwhile.
+#[test]
+fn who_preempts_during_a_wakeup_waits_for_the_rest_of_it() {
+    let slow = text(1).replace("exit_us = 0", "exit_us = 10000");
+    let report = run(
+        &machine_from(&slow),
+        r#"{ "tasks": {
+            "plain": { "delay": 100000, "loop": 1, "run": 5000 },
+            "urgent": { "delay": 101000, "loop": 1, "policy": "SCHED_FIFO", "priority": 50, "run": 5000 } } }"#,
+    );
+    // Awake at 110 ms, then 5 ms of work twice.
+    assert_time(report.time_s, 0.120);
+}
+
+/// 1,000 ticks per second of 100 µs each leave 90 % of a CPU, whoever has it after the tick.
+#[test]
+fn a_tick_that_preempts_still_costs() {
+    let costly = text(1).replace("tick_us = 0", "tick_us = 100");
+    let mut options = crate::support::options();
+    options.kernel.hz = 1000;
+    options.kernel.base_slice = Some(1_000_000);
+    let workload = crate::support::workload(r#"{ "tasks": { "a": { "instance": 2, "loop": 1, "run": 450000 } } }"#);
+    let report = tandem_simulator::simulation::simulate(
+        &machine_from(&costly),
+        &workload,
+        &options,
+        &mut tandem_simulator::observer::NoObserver,
+    )
+    .unwrap();
+    assert!((report.time_s - 1.0).abs() < 0.002, "{}", report.time_s);
+}
+
+/// 8 MB at 10 GB/s take 0.8 ms to bring back under another cache, also when the thread slept in between.
+#[test]
+fn a_footprint_is_refilled_after_a_sleep_elsewhere() {
+    let two_caches = text(2).replace("per = \"package\"", "per = \"core\"");
+    let report = run(
+        &machine_from(&two_caches),
+        r#"{ "tasks": { "mover": { "loop": 1,
+            "tandem": { "footprint": 4000000 },
+            "phases": {
+                "here": { "loop": 1, "cpus": [0], "run": 10000, "sleep": 10000 },
+                "there": { "loop": 1, "cpus": [1], "run": 10000 } } } } }"#,
+    );
+    assert_time(report.time_s, 0.0304);
+    assert_eq!(task(&report, "mover").migrations, 1);
+}
+
+/// Contention ends with the traffic, however gently: 1.0015, then 1.0004, then nothing.
+#[test]
+fn contention_leaves_nothing_behind() {
+    let report = run(
+        &machine_from(&text(3).replace("contention = 0\n", "contention = 0.0015\n")),
+        r#"{ "tasks": {
+            "short": { "loop": 1, "run": 10000, "tandem": { "memory_bound": 1.0, "bytes_per_work": 5000 } },
+            "long": { "loop": 1, "run": 20000, "tandem": { "memory_bound": 1.0, "bytes_per_work": 5000 } },
+            "later": { "delay": 50000, "loop": 1, "run": 100000, "tandem": { "memory_bound": 1.0 } } } }"#,
+    );
+    assert_time(report.time_s, 0.15);
+}
+
+/// A clock that two clusters share obeys the limit of each: two active cores of the second one halve it for all.
+#[test]
+fn a_package_wide_clock_keeps_both_clusters_within_their_limits() {
+    let one = text(1);
+    let (head, rest) = one.split_once("[[cluster]]").unwrap();
+    let (cluster, tail) = rest.split_once("[platform]").unwrap();
+    let cluster = cluster.replace("performance_domain = \"cpu\"", "performance_domain = \"package\"");
+    let second = cluster.replace("name = \"cores\"", "name = \"more\"").replace("cores = 1\n", "cores = 2\n").replace(
+        "static_watts = 0",
+        "static_watts = 0\nboost = [{ active_cores = 1, mhz = 1000 }, { active_cores = 2, mhz = 500 }]",
+    );
+    let machine = machine_from(&format!("{head}[[cluster]]{cluster}[[cluster]]{second}[platform]{tail}"));
+    let report = run(&machine, r#"{ "tasks": { "a": { "instance": 3, "loop": 1, "run": 10000 } } }"#);
+    assert_time(report.time_s, 0.02);
+}
+
+/// A core that enters its state in 10 ms and is woken after 5 ms has drawn full power for these 5 ms.
+#[test]
+fn entering_an_idle_state_costs_power_for_as_long_as_it_lasted() {
+    let slow = text(1).replace("entry_us = 0", "entry_us = 10000");
+    let report = run(
+        &machine_from(&slow),
+        r#"{ "tasks": { "a": { "loop": 1, "run0": 10000, "sleep": 5000, "run1": 10000 } } }"#,
+    );
+    // CPUs begin to idle at time 0, so 10 ms before the start. 5 ms of the entry are left at the second wakeup:
+    // 10 + 10 + 5 + 5 + 10 ms, all at 1 W.
+    assert_time(report.time_s, 0.04);
+    assert!((report.energy_j.cores - 0.04).abs() < 1e-6, "{}", report.energy_j.cores);
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How runs end: by themselves, at a limit, never.
+
+use tandem_simulator::simulation::SimulationError;
+use tandem_simulator::units::{MSEC, SEC};
+
+use crate::support::{assert_time, machine, run, run_until, task, try_run};
+
+#[test]
+fn work_that_ends_with_the_limit_has_ended() {
+    let report = run_until(&machine(1), r#"{ "tasks": { "a": { "loop": 1, "run": 10000 } } }"#, 10 * MSEC);
+    assert_eq!((report.time_limited, report.apps[0].time_s), (false, Some(0.01)));
+}
+
+#[test]
+fn one_nanosecond_less_is_a_limit() {
+    let report = run_until(&machine(1), r#"{ "tasks": { "a": { "loop": 1, "run": 10000 } } }"#, 10 * MSEC - 1);
+    assert_eq!((report.time_limited, report.apps[0].time_s), (true, None));
+}
+
+#[test]
+fn steps_without_length_that_repeat_for_ever_are_an_error() {
+    for step in [r#""run": 0"#, r#""sleep": 0"#, r#""mem": 0"#, r#""runtime": 0"#] {
+        let text = format!(r#"{{ "tasks": {{ "a": {{ "loop": 2147483647, {step} }} }} }}"#);
+        match try_run(&machine(1), &text) {
+            Err(SimulationError::NoProgress { thread, at: 0 }) => assert_eq!(thread, "a"),
+            other => panic!("{step}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn yielding_for_ever_ends_at_the_limit() {
+    let report =
+        run_until(&machine(1), r#"{ "tasks": { "a": { "instance": 2, "loop": 2147483647, "yield": "" } } }"#, MSEC);
+    assert_time(report.time_s, 0.001);
+    assert!((report.cpus[0].busy_s - 0.001).abs() < 1e-9);
+}
+
+#[test]
+fn nothing_to_do_takes_no_time() {
+    let report = run(&machine(1), r#"{ "tasks": { "a": { "instance": 0, "loop": 1, "run": 1000 } } }"#);
+    assert_eq!((report.time_s, report.energy_j.total, report.tasks.len()), (0.0, 0.0, 0));
+}
+
+#[test]
+fn noise_alone_runs_for_the_duration() {
+    let noise = r#"{ "global": { "duration": 1 },
+        "tasks": { "noise": { "loop": -1, "run": 1000, "sleep": 9000, "tandem": { "system": true } } } }"#;
+    let report = run(&machine(1), noise);
+    assert_time(report.time_s, 1.0);
+    assert_time(task(&report, "noise").cpu_time_s, 0.1);
+}
+
+#[test]
+fn a_forked_thread_that_never_ends_is_cut_off_as_any_other() {
+    let report = run(
+        &machine(1),
+        r#"{ "tasks": { "parent": { "loop": 1, "fork": "child" },
+            "child": { "instance": 0, "loop": -1, "run": 1000, "sleep": 9000 } } }"#,
+    );
+    assert!(report.time_limited);
+    assert_time(report.time_s, 10.0);
+}
+
+#[test]
+fn threads_that_fork_themselves_are_cut_off() {
+    let report = run(
+        &machine(1),
+        r#"{ "tasks": { "a": { "loop": 1, "sleep": 1000, "fork": "b" },
+            "b": { "instance": 0, "loop": 1, "sleep": 100000, "fork": "b" } } }"#,
+    );
+    assert!(report.time_limited);
+}
+
+#[test]
+fn a_flood_of_threads_is_an_error() {
+    let bomb = r#"{ "tasks": { "a": { "loop": 1, "fork": "b" }, "b": { "instance": 0, "loop": 1, "fork0": "b", "fork1": "b" } } }"#;
+    match try_run(&machine(1), bomb) {
+        Err(error) if error.to_string().contains("threads") => {}
+        other => panic!("{:?}", other.map(|report| report.tasks.len())),
+    }
+}
+
+/// An application waits for a system thread that it forked: not stuck.
+#[test]
+fn a_system_child_can_be_joined() {
+    let report = run(
+        &machine(2),
+        r#"{ "tasks": { "parent": { "loop": 1, "phases": { "p": { "loop": 1, "fork": "helper", "tandem": { "join": true } } } },
+            "helper": { "instance": 0, "loop": 1, "run": 5000, "tandem": { "system": true } } } }"#,
+    );
+    assert_time(report.time_s, 0.005);
+}
+
+/// Noise that locks a mutex of its own for ever does not hide that the application is stuck.
+#[test]
+fn busy_noise_does_not_hide_a_deadlock() {
+    let text = r#"{ "tasks": {
+        "a": { "loop": 1, "lock0": "m", "lock1": "m" },
+        "noise": { "loop": -1, "lock": "n", "run": 100, "unlock": "n", "sleep": 900, "tandem": { "system": true } } } }"#;
+    match try_run(&machine(1), text) {
+        Err(SimulationError::Stuck { waiters, .. }) => {
+            assert_eq!((waiters.len(), waiters[0].thread.as_str()), (1, "a"));
+            assert!(waiters[0].waits_for.contains("held by a"), "{}", waiters[0].waits_for);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The longest spans that a file can hold, drawn from a spread and multiplied, do not overflow the clock.
+#[test]
+fn the_longest_spans_do_not_overflow() {
+    let text = r#"{ "tasks": {
+        "worker": { "instance": 2, "loop": 1, "phases": { "p": { "loop": 1, "tandem": { "parallel_for":
+            { "name": "l", "iterations": 4000000, "work": 2147483647, "schedule": "static" } } } } },
+        "sleeper": { "loop": 1, "sleep": 2147483647, "run": 2147483647, "tandem": { "run_spread": "exponential", "sleep_spread": "exponential" } } } }"#;
+    let report = run_until(&machine(2), text, SEC);
+    assert!(report.time_limited);
+    assert_time(report.cpus[0].busy_s, 1.0);
+}

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The engine on small cases whose outcome can be worked out by hand.
+
+mod accounting;
+mod ends;
+mod rt;
+mod support;
+mod sync;
