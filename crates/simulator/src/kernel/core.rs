@@ -155,18 +155,23 @@ impl Scheduler {
         }
         class_of!(self, task, dequeue_task, task, Dequeue::Save);
         class_of!(self, task, put_prev_task, cpu, task);
-        let (old_class, old_priority) = (self.kernel.task(task).class, self.kernel.task(task).rt_priority);
+        let old = self.kernel.task(task);
+        let (old_class, old_rt, old_priority) = (old.class, old.rt_priority, old.kernel_priority());
         self.kernel.task_mut(task).set_scheduling(scheduling);
         if old_class == ClassId::Fair && self.kernel.task(task).class != ClassId::Fair {
             self.fair.detach(&mut self.kernel, task);
         }
         self.fair.reweight(&self.kernel, task);
         // Who does not become more urgent stays before its new equals.
-        let first = old_class == ClassId::Rt && self.kernel.task(task).rt_priority <= old_priority;
+        let first = old_class == ClassId::Rt && self.kernel.task(task).rt_priority <= old_rt;
         let why = if first { Enqueue::RestoreHead } else { Enqueue::Restore };
         class_of!(self, task, enqueue_task, task, why);
         class_of!(self, task, set_next_task, cpu, task);
-        self.kernel.resched_curr(cpu);
+        // `check_class_changed`: having become more urgent, it stays.
+        let changed = self.kernel.task(task);
+        if changed.class > old_class || changed.kernel_priority() > old_priority {
+            self.kernel.resched_curr(cpu);
+        }
     }
 
     /// `set_cpus_allowed_ptr`: a running or waiting task that may no longer use its CPU moves.

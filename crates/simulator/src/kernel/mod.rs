@@ -289,11 +289,23 @@ impl Rq {
     }
 }
 
-/// `calc_delta_fair`: real time as virtual time of an entity with this weight.
+/// `calc_delta_fair`: real time as virtual time of an entity with this weight; by the kernel's fixed-point inverse, so
+/// that it rounds as the kernel does.
 #[inline]
 pub(crate) fn calc_delta_fair(delta: Nanos, weight: u32) -> i64 {
     if u64::from(weight) == NICE_0_WEIGHT {
         return delta as i64;
     }
-    (u128::from(delta) * u128::from(NICE_0_WEIGHT) / u128::from(weight)) as i64
+    let factor = NICE_0_WEIGHT * inverse(u64::from(weight));
+    // The factor is cut to 32 bits.
+    let cut = 32 - ((factor >> 32) as u32).leading_zeros();
+    ((u128::from(delta) * u128::from(factor >> cut)) >> (32 - cut)) as i64
+}
+
+/// `sched_prio_to_wmult`: 2^32 / weight; the kernel's table is rounded down for the least weights, to nearest for others.
+#[inline]
+fn inverse(weight: u64) -> u64 {
+    const ROUNDED_DOWN_BELOW: u64 = 64;
+    let half = if weight < ROUNDED_DOWN_BELOW { 0 } else { weight / 2 };
+    ((1 << 32) + half) / weight
 }

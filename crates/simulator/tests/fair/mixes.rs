@@ -2,7 +2,7 @@
 //! Two applications on eight equal CPUs: what each keeps of its speed when both run (Morad, Kolodny and Weiser,
 //! "Task Scheduling Based On Thread Essence and Resource Limitations", table 2, n = 8, all cores alike).
 
-use crate::support::{run, spinning};
+use crate::support::{assert_near, run, spinning};
 
 const SEEDS: [u64; 4] = [1, 2, 3, 4];
 const SECONDS: u64 = 60;
@@ -28,30 +28,25 @@ fn speedups(a: u32, b: u32) -> (f64, f64) {
     (sums.0 / SEEDS.len() as f64, sums.1 / SEEDS.len() as f64)
 }
 
-#[track_caller]
-fn assert_near(got: f64, expected: f64) {
-    assert!((got / expected - 1.0).abs() <= TOLERANCE, "{got:.4} is not within 3 % of {expected:.4}");
-}
-
 #[test]
 fn two_serial_applications_do_not_meet() {
     let (a, b) = speedups(1, 1);
-    assert_near(a, 1.0);
-    assert_near(b, 1.0);
+    assert_near(a, 1.0, TOLERANCE);
+    assert_near(b, 1.0, TOLERANCE);
 }
 
 #[test]
 fn a_serial_and_a_parallel_application_share_nine_to_eight() {
     let (serial, parallel) = speedups(1, 8);
-    assert_near(serial, 8.0 / 9.0);
-    assert_near(parallel, 8.0 / 9.0);
+    assert_near(serial, 8.0 / 9.0, TOLERANCE);
+    assert_near(parallel, 8.0 / 9.0, TOLERANCE);
 }
 
 #[test]
 fn two_parallel_applications_halve_the_machine() {
     let (a, b) = speedups(8, 8);
-    assert_near(a, 0.5);
-    assert_near(b, 0.5);
+    assert_near(a, 0.5, TOLERANCE);
+    assert_near(b, 0.5, TOLERANCE);
 }
 
 /// No CPU has room for the ninth thread, so it is always on the way: pulled by a CPU that tried in vain three times (each
@@ -60,7 +55,7 @@ fn two_parallel_applications_halve_the_machine() {
 fn nine_threads_take_turns_on_eight_cpus() {
     let report = run("smp-8", &[spinning("a", 9, "")], 1, SECONDS);
     for task in &report.tasks {
-        assert_near(task.cpu_time_s, SECONDS as f64 * 8.0 / 9.0);
+        assert_near(task.cpu_time_s, SECONDS as f64 * 8.0 / 9.0, TOLERANCE);
     }
     // At most one of the eight tries every 124 ms succeeds, at least every fourth of some CPU's.
     let per_second = report.migrations as f64 / SECONDS as f64;

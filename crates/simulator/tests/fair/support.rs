@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Workloads as a few words, runs of them, and what is asked of the reports.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use tandem_simulator::machine::Machine;
-use tandem_simulator::metrics::{AppReport, Report, TaskReport};
-use tandem_simulator::observer::NoObserver;
+use tandem_simulator::metrics::{Report, TaskReport};
+use tandem_simulator::observer::{NoObserver, Observer, PrevState, TaskInfo};
 use tandem_simulator::simulation::{Governor, Options, simulate};
-use tandem_simulator::units::{Nanos, SEC};
+use tandem_simulator::units::{CpuId, Nanos, SEC, TaskId};
 use tandem_simulator::workload::Workload;
 
 /// A workload of `tasks`, each `"name" : { ... }` as rt-app writes it.
@@ -38,10 +39,64 @@ pub fn run(machine: &str, tasks: &[String], seed: u64, secs: u64) -> Report {
     run_with(&Machine::load(machine).unwrap(), tasks, &options(seed, secs * SEC))
 }
 
-pub fn app<'a>(report: &'a Report, name: &str) -> &'a AppReport {
-    report.apps.iter().find(|app| app.name == name).unwrap()
+/// The one thread of that name.
+pub fn task<'a>(report: &'a Report, name: &str) -> &'a TaskReport {
+    report.tasks.iter().find(|task| task.name == name).unwrap()
 }
 
-pub fn tasks_of<'a>(report: &'a Report, app: &str) -> Vec<&'a TaskReport> {
-    report.tasks.iter().filter(|task| task.app.as_deref() == Some(app)).collect()
+/// `got` within this share of `expected`.
+#[track_caller]
+pub fn assert_near(got: f64, expected: f64, tolerance: f64) {
+    assert!((got / expected - 1.0).abs() <= tolerance, "{got:.4} is not within {tolerance} of {expected:.4}");
+}
+
+/// Where each thread was put on a CPU, and when.
+#[derive(Debug, Default)]
+pub struct Places {
+    names: BTreeMap<TaskId, String>,
+    runs: BTreeMap<TaskId, Vec<(Nanos, CpuId)>>,
+}
+
+impl Observer for Places {
+    fn task_new(&mut self, _now: Nanos, task: &TaskInfo) {
+        self.names.insert(task.id, task.name.clone());
+    }
+
+    fn sched_switch(&mut self, now: Nanos, cpu: CpuId, _prev: Option<(TaskId, PrevState)>, next: Option<TaskId>) {
+        if let Some(task) = next {
+            self.runs.entry(task).or_default().push((now, cpu));
+        }
+    }
+}
+
+impl Places {
+    /// Watches a run.
+    pub fn of(machine: &Machine, tasks: &[String], options: &Options) -> Self {
+        let mut places = Self::default();
+        simulate(machine, &workload(tasks), options, &mut places).unwrap();
+        places
+    }
+
+    /// The CPU that each thread whose name begins with `name` was on last at `time`.
+    pub fn at(&self, name: &str, time: Nanos) -> Vec<CpuId> {
+        let threads = self.names.iter().filter(|(_, thread)| thread.starts_with(name)).map(|(task, _)| task);
+        let place =
+            |task: &TaskId| self.runs.get(task)?.iter().rev().find(|(when, _)| *when <= time).map(|(_, cpu)| *cpu);
+        threads.filter_map(place).collect()
+    }
+
+    /// Every CPU that a thread was put on from `time` on.
+    pub fn since(&self, name: &str, time: Nanos) -> Vec<CpuId> {
+        let task = self.names.iter().find(|(_, thread)| *thread == name).map(|(task, _)| *task).unwrap();
+        self.runs[&task].iter().filter(|(when, _)| *when >= time).map(|(_, cpu)| *cpu).collect()
+    }
+}
+
+/// How many of `cpus` are equal in `key`, per key.
+pub fn counts<K: Ord>(cpus: &[CpuId], key: impl Fn(CpuId) -> K) -> BTreeMap<K, usize> {
+    let mut counts = BTreeMap::new();
+    for cpu in cpus {
+        *counts.entry(key(*cpu)).or_default() += 1;
+    }
+    counts
 }

@@ -24,7 +24,7 @@ use crate::kernel::Kernel;
 use crate::kernel::class::{Dequeue, Enqueue, SchedClass, Wake};
 use crate::kernel::pelt::{Activity, SchedAvg, post_init_entity_util_avg};
 use crate::kernel::task::{ClassId, NICE_0_WEIGHT};
-use crate::units::{CpuId, Nanos, TaskId};
+use crate::units::{CpuId, MSEC, Nanos, TaskId};
 use crate::workload::Policy;
 use balance::BalanceState;
 use eevdf::{CfsRq, Features};
@@ -447,10 +447,10 @@ fn since_it_ran(entity: &SchedEntity, now: Nanos) -> Nanos {
     now - entity.exec_start.min(now)
 }
 
-/// The slice that a policy asks for.
+/// The slice that a policy asks for, within the kernel's limits (`__setparam_fair`).
 fn custom_slice(policy: Policy) -> Option<Nanos> {
     match policy {
-        Policy::Other { slice, .. } => slice,
+        Policy::Other { slice, .. } => slice.map(|slice| slice.clamp(MSEC / 10, 100 * MSEC)),
         _ => None,
     }
 }

@@ -3,6 +3,7 @@
 
 use super::super::{Fair, since_it_ran};
 use super::IdleType;
+use super::source::shares_core;
 use super::stats::reduced_capacity;
 use crate::kernel::Kernel;
 use crate::kernel::class::{Dequeue, Enqueue, SchedClass};
@@ -187,7 +188,13 @@ impl Fair {
     fn need_active_balance(&self, kernel: &Kernel, env: &LoadBalance, src: CpuId) -> bool {
         let domain = &kernel.topology.domains[env.domain];
         let failed = self.balance.levels[env.cpu.index()][env.level].nr_balance_failed;
-        if env.migration == Migration::Misfit
+        // `asym_active_balance`: an idle core, though a smaller one, helps a core that two threads share.
+        let helps = domain.asym_capacity
+            && env.idle != IdleType::NotIdle
+            && kernel.is_core_idle(env.dst)
+            && shares_core(kernel, src);
+        if helps
+            || env.migration == Migration::Misfit
             || (env.migration == Migration::Task && failed > domain.cache_nice_tries + 2)
         {
             return true;

@@ -139,7 +139,8 @@ impl Fair {
             let queue = self.queue(cpu);
             let capacity = u64::from(kernel.rq(cpu).capacity);
             let alone = queue.nr_queued == 1;
-            if queue.nr_queued == 0 || (domain.asym_capacity && alone && !capacity_greater(dst_capacity, capacity)) {
+            let downwards = domain.asym_capacity && !capacity_greater(dst_capacity, capacity);
+            if queue.nr_queued == 0 || (downwards && alone && !shares_core(kernel, cpu)) {
                 continue;
             }
             let (amount, per) = match env.migration {
@@ -162,6 +163,12 @@ impl Fair {
         }
         busiest.map(|(cpu, _, _)| cpu)
     }
+}
+
+/// Whether a sibling of `cpu` is busy too. Such a core may be helped by a smaller idle one: `SD_ASYM_PACKING`'s rule,
+/// which capacities stand for here on machines with SMT.
+pub(super) fn shares_core(kernel: &Kernel, cpu: CpuId) -> bool {
+    kernel.topology.smt_active && !kernel.is_core_idle(cpu)
 }
 
 /// `update_sd_pick_busiest`.
