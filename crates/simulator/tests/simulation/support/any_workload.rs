@@ -325,7 +325,7 @@ fn program() -> impl Strategy<Value = Vec<Op>> {
         outer
     });
     let locked = (0..2u32, nested).prop_map(|(mutex, body)| Step::Locked(mutex, body));
-    prop::collection::vec(repeated(prop_oneof![5 => plain(), 1 => locked]), 0..5)
+    prop::collection::vec(repeated(prop_oneof![5 => plain(), 1 => locked]), 0..8)
         .prop_map(|steps: Vec<Step>| lower(&steps))
 }
 
