@@ -93,3 +93,25 @@ fn entering_an_idle_state_costs_power_for_as_long_as_it_lasted() {
     assert_time(report.time_s, 0.04);
     assert!((report.energy_j.cores - 0.04).abs() < 1e-6, "{}", report.energy_j.cores);
 }
+
+/// SMT siblings with a clock each run on one core, which goes as fast as the faster of the two asks for.
+#[test]
+fn siblings_share_the_faster_clock() {
+    let smt = text(1)
+        .replace("cores = 1\n", "cores = 1\nsmt = 2\n")
+        .replace("stall_activity = 0.5\n", "stall_activity = 0.5\nsmt_speed = 1.0\nsmt_activity = 1.0\n");
+    let workload = crate::support::workload(
+        r#"{ "global": { "duration": 1 }, "tasks": {
+            "hog": { "loop": -1, "cpus": [0], "runtime": 10000 },
+            "light": { "loop": -1, "cpus": [1], "run": 1000, "sleep": 19000 } } }"#,
+    );
+    let report = tandem_simulator::simulation::simulate(
+        &machine_from(&smt),
+        &workload,
+        &tandem_simulator::simulation::Options::default(),
+        &mut tandem_simulator::observer::NoObserver,
+    )
+    .unwrap();
+    let light = task(&report, "light");
+    assert!((light.cpu_time_s / light.work_s - 1.0).abs() < 0.05, "{} s for {} s", light.cpu_time_s, light.work_s);
+}
