@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! CPU time, overhead and energy are booked once, and to whom they belong.
 
+use std::path::Path;
+
+use tandem_simulator::machine::Machine;
 use tandem_simulator::observer::NoObserver;
 use tandem_simulator::simulation::{Options, simulate};
 
@@ -117,4 +120,12 @@ fn a_clock_without_a_driver_stays() {
         let report = simulate(&machine_from(&fixed), &workload, &options, &mut NoObserver).unwrap();
         assert_time(report.time_s, 0.01);
     }
+}
+
+/// A cache whose hits cost nothing would let memory-bound work end at once, on any machine.
+#[test]
+fn a_cache_hit_costs_something() {
+    let text = text(1).replace("hit_cost = 0.1", "hit_cost = 0");
+    let error = Machine::parse("small", Path::new("small.toml"), &text, None).unwrap_err().to_string();
+    assert!(error.contains("hit_cost"), "{error}");
 }
