@@ -7,9 +7,11 @@
 //! - `kernel`: Linux's scheduling: tasks, run queues, classes, balancing, cpufreq, cpuidle, locks. Has no event queue.
 //! - `engine`: the only place with time: next event, progress, energy.
 //! - [`metrics`]: the report of a run. [`observer`]: what a run shows while it goes on; [`trace`]: one observer.
+//! - [`generated`]: machines and workloads of any size, for benchmarks.
 //! - [`input`]: mistakes in files. [`units`]: identifiers and time.
 
 mod engine;
+pub mod generated;
 pub mod input;
 pub mod kernel;
 pub mod machine;

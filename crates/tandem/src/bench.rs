@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `tandem bench`: how fast the simulator is on this computer.
 
-mod generated;
-
 use std::fs;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use indicatif::ProgressBar;
+use tandem_simulator::generated;
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::NoObserver;

@@ -19,6 +19,8 @@ pub(super) enum Event {
     Tick(CpuId),
     /// A new clock takes effect.
     Clock(PerformanceDomainId),
+    /// What the scheduler ticks of this instant left to be done (`SCHED_SOFTIRQ`).
+    Softirq,
     /// Fair tasks have waited long enough for real-time ones, or had their share.
     FairServer,
     /// The time limit.
@@ -44,8 +46,12 @@ impl Slots {
         2 * self.cpus + self.domains
     }
 
-    pub fn end(&self) -> usize {
+    pub fn softirq(&self) -> usize {
         self.fair_server() + 1
+    }
+
+    pub fn end(&self) -> usize {
+        self.softirq() + 1
     }
 
     pub fn timer(&self, task: TaskId) -> usize {
@@ -58,6 +64,7 @@ impl Slots {
             _ if slot < 2 * self.cpus => Event::Tick(CpuId::at(slot - self.cpus)),
             _ if slot < self.fair_server() => Event::Clock(PerformanceDomainId::at(slot - 2 * self.cpus)),
             _ if slot == self.fair_server() => Event::FairServer,
+            _ if slot == self.softirq() => Event::Softirq,
             _ if slot == self.end() => Event::End,
             _ => Event::Timer(TaskId::at(slot - self.end() - 1)),
         }

@@ -346,6 +346,13 @@ impl<'m> Hardware<'m> {
         }
     }
 
+    /// Counts the power of every CPU as changed: what a run begins with is news to an observer.
+    pub fn tell_all_power(&mut self) {
+        if self.observe {
+            self.power_changes.extend((0..self.cpus.len()).map(CpuId::at));
+        }
+    }
+
     /// Watts of `cpu`: its share of its core and an equal share of its cluster.
     pub fn cpu_watts(&self, cpu: CpuId) -> f64 {
         let cluster = self.machine.cores[self.machine.cpus[cpu.index()].core.index()].cluster;

@@ -8,13 +8,13 @@ use crate::units::Nanos;
 const STEPS: u64 = 16;
 
 /// Latencies gathered before the histogram is touched: its memory is far away, and this is the hot path.
-const GATHERED: usize = 7;
+const GATHERED: usize = 15;
 
 /// A log-linear histogram.
 #[derive(Debug, Default)]
 pub(super) struct Latencies {
-    gathered: [Nanos; GATHERED],
-    pending: u8,
+    gathered: [u32; GATHERED],
+    pending: u32,
     counts: Vec<u32>,
     total: u64,
     max: Nanos,
@@ -24,9 +24,14 @@ impl Latencies {
     /// Adds one latency.
     #[inline]
     pub fn add(&mut self, latency: Nanos) {
-        self.gathered[usize::from(self.pending)] = latency;
+        let Ok(short) = u32::try_from(latency) else {
+            // Four seconds and more are rare.
+            self.count(latency);
+            return;
+        };
+        self.gathered[self.pending as usize] = short;
         self.pending += 1;
-        if usize::from(self.pending) == GATHERED {
+        if self.pending as usize == GATHERED {
             self.sort_in();
         }
     }
@@ -34,17 +39,19 @@ impl Latencies {
     /// Takes what was gathered into the histogram.
     #[cold]
     fn sort_in(&mut self) {
-        for index in 0..usize::from(self.pending) {
-            let latency = self.gathered[index];
-            let bucket = bucket_of(latency);
-            if bucket >= self.counts.len() {
-                self.counts.resize(bucket + 1, 0);
-            }
-            self.counts[bucket] = self.counts[bucket].saturating_add(1);
-            self.total += 1;
-            self.max = self.max.max(latency);
+        for index in 0..std::mem::take(&mut self.pending) as usize {
+            self.count(Nanos::from(self.gathered[index]));
         }
-        self.pending = 0;
+    }
+
+    fn count(&mut self, latency: Nanos) {
+        let bucket = bucket_of(latency);
+        if bucket >= self.counts.len() {
+            self.counts.resize(bucket + 1, 0);
+        }
+        self.counts[bucket] = self.counts[bucket].saturating_add(1);
+        self.total += 1;
+        self.max = self.max.max(latency);
     }
 
     /// Median, 99th percentile and maximum; `None` if nothing was added.

@@ -185,6 +185,7 @@ impl<'r> Engine<'r> {
         for cpu in self.machine.online() {
             self.enter_idle(cpu);
         }
+        self.hardware.tell_all_power();
         // System tasks alone run up to the limit.
         self.counters.ended = self.live_applications == 0 && (limit.is_none() || self.threads.is_empty());
         self.settle()
@@ -195,6 +196,7 @@ impl<'r> Engine<'r> {
             Event::Run(cpu) => self.segment_over(cpu),
             Event::Tick(cpu) => self.tick(cpu),
             Event::Clock(domain) => self.clock_arrives(domain),
+            Event::Softirq => self.scheduler.softirq(),
             Event::FairServer => {
                 let Scheduler { kernel, rt, .. } = &mut self.scheduler;
                 rt.serve(kernel);
@@ -215,6 +217,10 @@ impl<'r> Engine<'r> {
         self.queue.set_in_order(self.slots.tick(cpu), self.now + self.options.kernel.tick());
         self.charge(cpu, self.machine.costs.tick);
         self.scheduler.tick(cpu);
+        if self.scheduler.fair.softirq_pending() {
+            // Behind the ticks of the other CPUs, which are due at this instant too.
+            self.queue.set(self.slots.softirq(), self.now);
+        }
     }
 
     /// The next tick of the grid that all CPUs share.

@@ -152,15 +152,23 @@ impl EventQueue {
     }
 
     fn sift_down(&mut self, mut place: usize, entry: Entry) {
+        let key = entry.key();
         loop {
             let first = place * ARITY + 1;
-            let children = first..(first + ARITY).min(self.heap.len());
-            let Some(least) = children.min_by_key(|child| self.heap[*child].key()) else { break };
-            if entry.key() <= self.heap[least].key() {
+            let last = (first + ARITY).min(self.heap.len());
+            let Some(children) = self.heap.get(first..last).filter(|children| !children.is_empty()) else { break };
+            let mut least = 0;
+            let mut least_key = children[0].key();
+            for (index, child) in children.iter().enumerate().skip(1) {
+                if child.key() < least_key {
+                    (least, least_key) = (index, child.key());
+                }
+            }
+            if key <= least_key {
                 break;
             }
-            self.place(place, self.heap[least]);
-            place = least;
+            self.place(place, self.heap[first + least]);
+            place = first + least;
         }
         self.place(place, entry);
     }

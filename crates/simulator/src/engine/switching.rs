@@ -32,8 +32,10 @@ impl Engine<'_> {
         let running = &mut self.running[cpu.index()];
         running.last_task = Some(task);
         // Its own caches it must still warm up when it is back; the rest of the overhead is the CPU's.
-        let cold = running.cold.min(running.start.saturating_sub(self.now));
-        running.start -= cold;
+        // Cut off just as it was about to get on, a nanosecond stays, or the next stay would cost the whole again.
+        let unpaid = running.start.checked_sub(self.now).map_or(0, |unpaid| unpaid.max(1));
+        let cold = running.cold.min(unpaid);
+        running.start -= cold.min(running.start.saturating_sub(self.now));
         self.threads[task.index()].cold = cold;
         match self.scheduler.kernel.task(task).state {
             TaskState::Dead => PrevState::Dead,
@@ -69,21 +71,25 @@ impl Engine<'_> {
         self.begin(cpu);
     }
 
-    /// Cost of putting `task` on `cpu`: the switch itself; and cold caches after a migration, its footprint's return, what
-    /// was left of that when it last ran.
+    /// Cost of putting `task` on `cpu`: the switch itself; and cold caches after a migration, its footprint's return.
+    ///
+    /// A stay that ended before the caches were warm leaves the rest to the next one, which then costs nothing more: a
+    /// real thread gets on, slowly, while it misses, and must not be held up for ever by slices shorter than this.
     fn switch_cost(&self, cpu: CpuId, task: TaskId) -> (Nanos, Nanos) {
         let running = &self.running[cpu.index()];
         let thread = &self.threads[task.index()];
-        if running.last_task == Some(task) && thread.last_cpu == Some(cpu) {
-            return (0, thread.cold);
+        let untouched = running.last_task == Some(task) && thread.last_cpu == Some(cpu);
+        let switch = if untouched { 0 } else { self.machine.costs.context_switch };
+        if untouched || thread.cold > 0 {
+            return (switch, thread.cold);
         }
         let costs = &self.machine.costs;
-        let mut cold = thread.cold;
-        if let Some(last) = thread.last_cpu.filter(|last| *last != cpu) {
-            let shared = self.scheduler.kernel.cpus_share_cache(last, cpu);
-            cold += costs.migration + if shared { 0 } else { costs.migration_llc };
-        }
-        (costs.context_switch, cold + self.refill_time(cpu, task))
+        let migration = match thread.last_cpu.filter(|last| *last != cpu) {
+            Some(last) if self.scheduler.kernel.cpus_share_cache(last, cpu) => costs.migration,
+            Some(_) => costs.migration + costs.migration_llc,
+            None => 0,
+        };
+        (switch, migration + self.refill_time(cpu, task))
     }
 
     /// Moves on whatever runs on `cpu`: its next step is read now, or when its overhead is over.

@@ -176,12 +176,24 @@ impl Scheduler {
         if self.kernel.task(task).may_use(cpu) || self.kernel.task(task).state != TaskState::Runnable {
             return;
         }
-        let dst = class_of!(self, task, select_task_rq, task, cpu, Wake::Ttwu { sync: false });
-        if self.kernel.rq(cpu).curr == Some(task) {
-            self.kernel.active_balance.push((cpu, dst));
-        } else {
-            self.move_queued(task, dst);
-        }
+        let dst = self.any_and_distribute(task);
+        self.kernel.stop_moves.push((task, dst));
+    }
+
+    /// `cpumask_any_and_distribute`: the allowed CPUs in turn, so that threads that pin themselves to the same set
+    /// spread over it. (The kernel keeps the turn per calling CPU.)
+    fn any_and_distribute(&mut self, task: TaskId) -> CpuId {
+        let usable = |cpu: &CpuId| self.kernel.task(task).may_use(*cpu);
+        let allowed: Vec<CpuId> = self.kernel.topology.online.iter().filter(usable).collect();
+        let next = allowed.iter().find(|cpu| **cpu > self.kernel.distributed).or(allowed.first());
+        let dst = next.copied().unwrap_or(self.kernel.task(task).cpu);
+        self.kernel.distributed = dst;
+        dst
+    }
+
+    /// Balancing that the ticks of this instant left to be done; see [`Fair::sched_balance_softirq`].
+    pub fn softirq(&mut self) {
+        self.fair.sched_balance_softirq(&mut self.kernel);
     }
 
     fn move_queued(&mut self, task: TaskId, dst: CpuId) {
@@ -211,8 +223,8 @@ impl Scheduler {
     /// The next context switch that is due now, or `None` when every CPU runs what it should.
     pub fn next_switch(&mut self) -> Option<Switch> {
         loop {
-            if let Some((src, dst)) = self.kernel.active_balance.pop() {
-                if let Some(switch) = self.migrate_current(src, dst) {
+            if let Some((task, dst)) = self.next_stop() {
+                if let Some(switch) = self.stop_and_move(task, dst) {
                     return Some(switch);
                 }
                 continue;
@@ -226,11 +238,31 @@ impl Scheduler {
         }
     }
 
-    /// `active_load_balance_cpu_stop`: takes the running task off `src` and queues it on `dst`.
-    fn migrate_current(&mut self, src: CpuId, dst: CpuId) -> Option<Switch> {
-        let task = self.kernel.rq(src).curr?;
-        let state = self.kernel.task(task).state;
-        if state != TaskState::Runnable || src == dst || !self.kernel.task(task).may_use(dst) {
+    /// The next task that the stopper of its CPU is to move, and where: for affinity (`migration_cpu_stop`) or for
+    /// balance (`active_load_balance_cpu_stop`).
+    fn next_stop(&mut self) -> Option<(TaskId, CpuId)> {
+        if let Some(stop) = self.kernel.stop_moves.pop() {
+            return Some(stop);
+        }
+        while let Some((src, dst)) = self.kernel.active_balance.pop() {
+            if let Some(task) = self.fair.detach_one_task(&self.kernel, src, dst) {
+                return Some((task, dst));
+            }
+        }
+        None
+    }
+
+    /// Moves a task that may be running.
+    fn stop_and_move(&mut self, task: TaskId, dst: CpuId) -> Option<Switch> {
+        let src = self.kernel.task(task).cpu;
+        if src == dst || !self.kernel.task(task).may_use(dst) {
+            return None;
+        }
+        if self.kernel.rq(src).curr != Some(task) {
+            self.move_queued(task, dst);
+            return None;
+        }
+        if self.kernel.task(task).state != TaskState::Runnable {
             return None;
         }
         class_of!(self, task, dequeue_task, task, Dequeue::Save);
@@ -307,6 +339,7 @@ impl Scheduler {
         if rq.nr_running == 0 {
             self.kernel.idle.set(cpu);
             self.fair.update_idle_core(&self.kernel, cpu);
+            self.fair.nohz_balance_enter_idle(cpu);
         }
         self.kernel.cpufreq_update_util(cpu);
     }

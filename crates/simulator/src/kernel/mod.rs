@@ -48,24 +48,43 @@ pub struct Kernel {
     pub tasks: Vec<Task>,
     /// Run queues, by [`CpuId`].
     pub rqs: Vec<Rq>,
+    /// What balancing asks of every CPU of a domain, side by side in memory.
+    glances: Vec<Glance>,
     /// CPUs whose idle thread runs and which have nothing queued.
     pub idle: CpuMask,
-    /// Total number of tasks queued beyond the first of each CPU; 0: nothing to balance (`rd->overloaded`).
+    /// CPUs with more than one task.
     pub overloaded: CpuMask,
+    /// Some CPU had more than one task, or one that does not fit it, when that was last looked at (`rd->overloaded`).
+    pub rd_overloaded: bool,
     /// CPUs that must call `schedule`.
     pub resched: VecDeque<CpuId>,
     /// Whether a governor wants scheduler updates; off, `cpufreq_updates` stays empty.
     pub cpufreq_hook: bool,
     /// CPUs whose utilisation changed (`cpufreq_update_util`).
     pub cpufreq_updates: Vec<CpuId>,
-    /// Running tasks to be moved, from one CPU to another (`stop_one_cpu_nowait` of active balance).
+    /// CPUs that balancing wants a task of, running or not, and where it shall go (`active_balance`).
     pub active_balance: Vec<(CpuId, CpuId)>,
+    /// Tasks that may no longer use their CPU, and where they shall go (`migration_cpu_stop`).
+    pub stop_moves: Vec<(TaskId, CpuId)>,
+    /// The CPU that a changed affinity last sent a task to (`distribute_cpu_mask_prev`).
+    pub distributed: CpuId,
     /// Number of times each task was moved while not running, since the engine last looked.
     pub migrated: Vec<TaskId>,
     /// Real-time tasks have run: their load, their queues and the fair server matter.
     pub rt_active: bool,
     /// Random choices of the kernel itself (`sched_rng`).
     pub rng: Pcg32,
+}
+
+/// A copy of what balancing wants of a run queue.
+#[derive(Debug, Clone, Copy)]
+pub struct Glance {
+    /// [`Rq::nr_running`].
+    pub nr_running: u32,
+    /// [`Rq::capacity`].
+    pub capacity: u32,
+    /// [`Rq::capacity_orig`].
+    pub capacity_orig: u32,
 }
 
 /// A CPU's run queue (`struct rq`): what does not belong to one class.
@@ -103,16 +122,21 @@ impl Kernel {
     /// The kernel of `machine`, with no task yet.
     pub fn new(machine: &Machine, params: KernelParameters, rng: Pcg32) -> Self {
         let topology = Topology::of(machine);
-        let rqs = machine.cpus.iter().map(|cpu| Rq::new(machine, cpu, &params)).collect();
+        let rqs: Vec<Rq> = machine.cpus.iter().map(|cpu| Rq::new(machine, cpu, &params)).collect();
+        let glance = |rq: &Rq| Glance { nr_running: 0, capacity: rq.capacity, capacity_orig: rq.capacity_orig };
         Self {
+            glances: rqs.iter().map(glance).collect(),
             now: 0,
             idle: topology.online.clone(),
             overloaded: CpuMask::empty(topology.nr_cpus),
+            rd_overloaded: false,
             tasks: Vec::new(),
             resched: VecDeque::new(),
             cpufreq_hook: false,
             cpufreq_updates: Vec::new(),
             active_balance: Vec::new(),
+            stop_moves: Vec::new(),
+            distributed: CpuId(0),
             migrated: Vec::new(),
             rt_active: false,
             rng,
@@ -138,6 +162,12 @@ impl Kernel {
     #[inline]
     pub fn rq(&self, cpu: CpuId) -> &Rq {
         &self.rqs[cpu.index()]
+    }
+
+    /// What balancing wants of the run queue of `cpu`.
+    #[inline]
+    pub fn glance(&self, cpu: CpuId) -> Glance {
+        self.glances[cpu.index()]
     }
 
     /// The run queue of `cpu`, to change.
@@ -169,8 +199,10 @@ impl Kernel {
     pub fn add_nr_running(&mut self, cpu: CpuId, count: u32) {
         let rq = &mut self.rqs[cpu.index()];
         rq.nr_running += count;
+        self.glances[cpu.index()].nr_running = rq.nr_running;
         if rq.nr_running >= 2 {
             self.overloaded.set(cpu);
+            self.rd_overloaded = true;
         }
         self.idle.clear(cpu);
     }
@@ -180,6 +212,7 @@ impl Kernel {
     pub fn sub_nr_running(&mut self, cpu: CpuId, count: u32) {
         let rq = &mut self.rqs[cpu.index()];
         rq.nr_running -= count;
+        self.glances[cpu.index()].nr_running = rq.nr_running;
         if rq.nr_running < 2 {
             self.overloaded.clear(cpu);
         }
@@ -216,6 +249,7 @@ impl Kernel {
         rq.avg_rt.update_class_load_avg(rq.clock.now(), running);
         let used = rq.avg_rt.util_avg.min(u64::from(rq.capacity_orig)) as u32;
         rq.capacity = (rq.capacity_orig - used).max(1);
+        self.glances[cpu.index()].capacity = rq.capacity;
     }
 
     /// Brings the PELT clock of `cpu` to now (`update_rq_clock`).

@@ -2,8 +2,10 @@
 //! Scheduling domains: who balances with whom, built from a machine as `build_sched_domains` does.
 //!
 //! Levels: SMT (one core), MC (one last-level cache), PKG (one package), NUMA (all nodes). A level that adds no CPU to
-//! the one below is dropped, as the kernel degenerates it. Left out: CLS (L2 clusters below the cache), more than one
-//! NUMA distance, overlapping NUMA groups; machines with a ring or mesh of nodes could tell the difference.
+//! the one below is dropped, as the kernel degenerates it. Left out: CLS (L2 clusters below the cache; wakeups would
+//! look there first), more than one NUMA distance, overlapping NUMA groups (machines with a ring or mesh of nodes could
+//! tell the difference), and `SD_ASYM_PACKING`: x86 hybrids with SMT rank their CPUs by ITMT priority in 6.12, here they
+//! count as CPUs of different capacity like all others.
 
 use crate::kernel::cpumask::CpuMask;
 use crate::machine::Machine;
@@ -55,7 +57,7 @@ pub struct SchedDomain {
     pub span: CpuMask,
     /// Number of its CPUs.
     pub weight: usize,
-    /// Its children's spans.
+    /// Its children's spans, in order of their lowest CPU.
     pub groups: Vec<SchedGroup>,
     /// `imbalance_pct`: 110 within a core, 117 elsewhere.
     pub imbalance_pct: u64,
@@ -63,8 +65,6 @@ pub struct SchedDomain {
     pub share_llc: bool,
     /// `SD_ASYM_CPUCAPACITY`: its CPUs differ in capacity.
     pub asym_capacity: bool,
-    /// `SD_PREFER_SIBLING` of its children: spread tasks over the groups.
-    pub prefer_sibling: bool,
     /// `imb_numa_nr`: tasks that a NUMA node may have more than another before it counts as imbalance.
     pub imb_numa_nr: i64,
     /// `min_interval` of balancing.
@@ -97,9 +97,33 @@ pub struct SchedGroup {
     pub cores: u32,
     /// Its CPUs are SMT siblings (`SD_SHARE_CPUCAPACITY`).
     pub smt: bool,
+    /// Tasks in excess are better off in another group (`SD_PREFER_SIBLING`): a child domain that is neither a NUMA
+    /// level nor part of an asymmetric domain. A single CPU has no child domain, so CPUs of one cache are not evened
+    /// out by count.
+    pub prefer_sibling: bool,
+}
+
+impl SchedDomain {
+    /// The groups as the ring that the kernel walks: from the one of `cpu` onwards, and around.
+    pub fn ring(&self, cpu: CpuId) -> impl Iterator<Item = (usize, &SchedGroup)> + '_ {
+        let local = self.local_group(cpu);
+        let indexed = |index: usize| (index, &self.groups[index]);
+        (local..self.groups.len()).chain(0..local).map(indexed)
+    }
+
+    /// Index of the group that `cpu` belongs to.
+    pub fn local_group(&self, cpu: CpuId) -> usize {
+        self.groups.iter().position(|group| group.span.test(cpu)).unwrap_or(0)
+    }
 }
 
 impl Topology {
+    /// Number of the NUMA node of `cpu`, 0 where there is but one.
+    pub fn node_of(&self, cpu: CpuId) -> usize {
+        let numa = self.chains[cpu.index()].iter().find(|id| self.domains[**id].level == Level::Numa);
+        numa.map_or(0, |id| self.domains[*id].local_group(cpu))
+    }
+
     /// Builds the domains of `machine`'s online CPUs.
     pub fn of(machine: &Machine) -> Self {
         let nr_cpus = machine.cpus.len();
@@ -147,7 +171,6 @@ impl Topology {
             }
             let id = self.domains.len();
             let share_llc = members.iter().all(|cpu| self.llc_of[cpu.index()] == self.llc_of[members[0].index()]);
-            let child_level = self.chains[members[0].index()].last().map(|child| self.domains[*child].level);
             self.domains.push(SchedDomain {
                 level,
                 span: CpuMask::of(self.nr_cpus, members.iter().copied()),
@@ -157,7 +180,6 @@ impl Topology {
                 imbalance_pct: if level == Level::Smt { 110 } else { 117 },
                 share_llc,
                 asym_capacity: false,
-                prefer_sibling: child_level.is_some(),
                 min_interval: members.len() as Nanos * MSEC,
                 cache_nice_tries: match level {
                     Level::Smt => 0,
@@ -179,6 +201,9 @@ impl Topology {
             span: CpuMask::of(self.nr_cpus, cpus.iter().copied()),
             cores: cores.len() as u32,
             smt: cores.len() == 1 && cpus.len() > 1,
+            prefer_sibling: self.chains[cpus[0].index()]
+                .last()
+                .is_some_and(|id| self.domains[*id].level != Level::Numa),
             cpus,
         }
     }
@@ -216,7 +241,9 @@ impl Topology {
         for domain in &mut self.domains {
             domain.asym_capacity = capacities(&mut domain.span.iter()) > 1;
             // The kernel drops SD_PREFER_SIBLING below an asymmetric domain: big CPUs are not to be evened out.
-            domain.prefer_sibling &= !domain.asym_capacity;
+            for group in &mut domain.groups {
+                group.prefer_sibling &= !domain.asym_capacity;
+            }
         }
         if all < 2 {
             return;

@@ -9,28 +9,73 @@ use super::speed::Pace;
 
 /// Relative accuracy of λ.
 const ACCURACY: f64 = 1e-9;
+/// Steps after which Newton's method gives way to bisection; from a good start it needs three to five.
+const MAX_STEPS: u32 = 40;
 
 /// λ of a domain with `bandwidth` bytes per nanosecond and growth `contention`, for threads that a narrower path slows
 /// by their own λ already (1 where there is none).
 pub fn solve(threads: &[(Pace, f64)], bandwidth: f64, contention: f64) -> f64 {
-    let traffic =
-        |lambda: f64| -> f64 { threads.iter().map(|(pace, own)| pace.bytes / pace.time(lambda.max(*own))).sum() };
     let saturated = 1.0 + contention;
-    if traffic(saturated) > bandwidth {
-        return bisect(saturated, upper_bound(threads, bandwidth, saturated), |lambda| traffic(lambda) > bandwidth);
+    if traffic(threads, saturated).0 > bandwidth {
+        // The traffic falls convexly, so Newton's method approaches from below.
+        let excess = |lambda: f64| {
+            let (bytes, slope) = traffic(threads, lambda);
+            (bytes - bandwidth, slope)
+        };
+        return root(saturated, || upper_bound(threads, bandwidth, saturated), excess);
     }
-    let wanted = |lambda: f64| 1.0 + contention * (traffic(lambda) / bandwidth).min(1.0).powi(2);
-    if contention == 0.0 || wanted(1.0) <= 1.0 {
+    let wanted = |lambda: f64| {
+        let (bytes, slope) = traffic(threads, lambda);
+        let used = bytes / bandwidth;
+        if used >= 1.0 {
+            return (saturated - lambda, -1.0);
+        }
+        (1.0 + contention * used * used - lambda, 2.0 * contention * used * slope / bandwidth - 1.0)
+    };
+    if contention == 0.0 || wanted(1.0).0 <= 0.0 {
         return 1.0;
     }
-    bisect(1.0, saturated, |lambda| wanted(lambda) > lambda)
+    root(1.0, || saturated, wanted)
 }
 
-/// A λ at which the traffic surely fits: each thread's traffic is below `bytes / (stretch·(λ−1))`.
+/// Bytes per nanosecond that all threads move under `lambda`, and how that changes with it.
+fn traffic(threads: &[(Pace, f64)], lambda: f64) -> (f64, f64) {
+    let mut sum = (0.0, 0.0);
+    for (pace, own) in threads {
+        let time = pace.time(lambda.max(*own));
+        let bytes = pace.bytes / time;
+        sum.0 += bytes;
+        if lambda >= *own {
+            sum.1 -= bytes * pace.stretch / time;
+        }
+    }
+    sum
+}
+
+/// A λ at which the traffic surely fits: each thread's traffic is below `bytes / (stretch·(λ−1))`, or it is slowed
+/// enough already.
 fn upper_bound(threads: &[(Pace, f64)], bandwidth: f64, least: f64) -> f64 {
     let movers = threads.iter().filter(|(pace, _)| pace.bytes > 0.0);
     let sum: f64 = movers.map(|(pace, _)| pace.bytes / pace.stretch).sum();
     least.max(1.0 + sum / bandwidth)
+}
+
+/// Where a falling function with value and slope `f`, positive at `low`, reaches zero: by Newton's method, and by
+/// bisection up to `high` should that fail (a thread slowed elsewhere puts a kink into the function).
+fn root(low: f64, high: impl Fn() -> f64, f: impl Fn(f64) -> (f64, f64)) -> f64 {
+    let mut lambda = low;
+    for _ in 0..MAX_STEPS {
+        let (value, slope) = f(lambda);
+        let next = (lambda - value / slope).max(low);
+        if !next.is_finite() {
+            break;
+        }
+        if (next - lambda).abs() <= ACCURACY * lambda {
+            return next;
+        }
+        lambda = next;
+    }
+    bisect(low, high(), |lambda| f(lambda).0 > 0.0)
 }
 
 /// The λ between `low` and `high` where `too_low` turns false.

@@ -184,7 +184,7 @@ struct Time(Nanos);
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [(SEC, "s"), (MSEC, "ms"), (USEC, "us")];
-        match units.iter().find(|(unit, _)| self.0 > 0 && self.0 % *unit == 0) {
+        match units.iter().find(|(unit, _)| self.0 > 0 && self.0.is_multiple_of(*unit)) {
             Some((unit, name)) => write!(f, "{}{name}", self.0 / unit),
             None => write!(f, "{}ns", self.0),
         }

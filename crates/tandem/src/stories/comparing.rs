@@ -250,5 +250,5 @@ fn the_number_of_threads_changes_nothing() {
 #[test]
 fn a_simulation_that_cannot_end_ends_the_comparison() {
     let error = Story::new().tandem("compare @deadlock.json -m hikey960 -s fair -s fair+powersave").unwrap_err();
-    assert!(error.contains("a waits for b"), "{error}");
+    assert!(error.contains("a (step 1) waits for mutex `m`, held by b"), "{error}");
 }

@@ -186,7 +186,7 @@ fn quantity(written: &str, units: &[(&str, u64)], bare: Option<u64>) -> Option<u
 
 /// Displays a quantity in the largest of `units` that leaves it whole.
 fn display_quantity(f: &mut fmt::Formatter<'_>, value: u64, units: [(&str, u64); 3]) -> fmt::Result {
-    let (name, factor) = units.into_iter().find(|(_, factor)| value % factor == 0).unwrap_or(units[2]);
+    let (name, factor) = units.into_iter().find(|(_, factor)| value.is_multiple_of(*factor)).unwrap_or(units[2]);
     write!(f, "{}{name}", value / factor)
 }
 

@@ -5,6 +5,7 @@
 //! `pick_eevdf`. Left out: group scheduling, bandwidth control, buddies (off by default), core scheduling.
 
 use super::entity::SchedEntity;
+use super::task_list::TaskList;
 use super::timeline::Timeline;
 use crate::kernel::pelt::SchedAvg;
 use crate::units::{Nanos, TaskId};
@@ -26,8 +27,8 @@ pub struct CfsRq {
     pub avg: SchedAvg,
     /// Load of a task that does not fit this CPU, 0 if all fit.
     pub misfit_task_load: u64,
-    /// Queued tasks in order of arrival, for balancing (`cfs_tasks`).
-    pub tasks: Vec<TaskId>,
+    /// Queued tasks, the running one included, in the order that balancing looks at them (`cfs_tasks`).
+    pub(super) tasks: TaskList,
     pub(super) timeline: Timeline,
     /// Σ (v − zero)·w over the timeline.
     avg_vruntime: i64,
@@ -175,21 +176,6 @@ impl CfsRq {
                 Some(if earlier { curr } else { best })
             }
             (best, curr) => best.or(curr),
-        }
-    }
-
-    /// Appends to the list of tasks that balancing walks.
-    pub(super) fn list_add(&mut self, entities: &mut [SchedEntity], task: TaskId) {
-        entities[task.index()].list_index = self.tasks.len() as u32;
-        self.tasks.push(task);
-    }
-
-    /// Removes from that list; the last one takes its place.
-    pub(super) fn list_del(&mut self, entities: &mut [SchedEntity], task: TaskId) {
-        let index = entities[task.index()].list_index as usize;
-        self.tasks.swap_remove(index);
-        if let Some(moved) = self.tasks.get(index) {
-            entities[moved.index()].list_index = index as u32;
         }
     }
 }

@@ -77,13 +77,18 @@ fn efficient(states: Vec<PerfState>) -> Vec<PerfState> {
     kept
 }
 
-/// The best CPU found so far and what placing the task there would cost.
-struct Candidate {
-    cpu: CpuId,
+/// What the search of `find_energy_efficient_cpu` knows so far, for the previous CPU or the best other one.
+#[derive(Clone, Copy)]
+struct Found {
+    /// `prev_fits`, `best_fits`: 1 it fits; −1 all but the wished minimum performance, and nothing found yet.
+    fits: i8,
     delta: u64,
-    fit: Fit,
+    /// Capacity that the frequency limits leave.
     capacity: u32,
 }
+
+/// Nothing.
+const NOTHING: Found = Found { fits: -1, delta: u64::MAX, capacity: 0 };
 
 impl Fair {
     /// `find_energy_efficient_cpu`: of each domain's CPU with most room, and the previous one, the one that costs least.
@@ -95,15 +100,13 @@ impl Fair {
         this_cpu: CpuId,
     ) -> Option<CpuId> {
         let model = self.energy.as_ref()?;
-        let common =
-            kernel.topology.asym[this_cpu.index()].filter(|domain| kernel.topology.domains[*domain].span.test(prev));
-        common?;
+        kernel.topology.asym[this_cpu.index()].filter(|id| kernel.topology.domains[*id].span.test(prev))?;
         if self.task_util_est(task) == 0 && Self::uclamp(kernel, task).0 == 0 {
             return Some(prev);
         }
-        let mut at_prev: Option<Candidate> = None;
-        let mut best: Option<Candidate> = None;
-        for (index, domain) in model.domains.iter().enumerate() {
+        let (mut at_prev, mut best, mut best_cpu) = (NOTHING, NOTHING, prev);
+        // The kernel's list of domains is in reverse order of their CPUs.
+        for (index, domain) in model.domains.iter().enumerate().rev() {
             let (prev_fit, roomiest) = self.candidates(kernel, domain, task, prev);
             if prev_fit.is_none() && roomiest.is_none() {
                 continue;
@@ -113,23 +116,27 @@ impl Fair {
             let capacity = kernel.rq(domain.cpus[0]).capacity_limit;
             if let Some((fit, _)) = prev_fit {
                 let Some(delta) = cost(prev) else { return Some(prev) };
-                at_prev = Some(Candidate { cpu: prev, delta, fit, capacity });
+                at_prev = Found { fits: signed(fit), delta, capacity };
+                best.delta = best.delta.min(delta);
             }
             let Some((cpu, fit, spare)) = roomiest else { continue };
-            if prev_fit.is_some_and(|(_, prev_spare)| spare <= prev_spare) {
+            let fits = signed(fit);
+            if prev_fit.is_some_and(|(_, prev_spare)| spare <= prev_spare)
+                || fits < best.fits
+                || (fits < 0 && capacity <= best.capacity)
+            {
                 continue;
             }
             let Some(delta) = cost(cpu) else { return Some(prev) };
-            let candidate = Candidate { cpu, delta, fit, capacity };
-            if improves(&candidate, best.as_ref(), at_prev.as_ref()) {
-                best = Some(candidate);
+            if fits > 0 && best.fits > 0 && delta >= best.delta {
+                continue;
             }
+            (best, best_cpu) = (Found { fits, delta, capacity }, cpu);
         }
-        Some(match (best, at_prev) {
-            (Some(best), None) => best.cpu,
-            (Some(best), Some(at_prev)) if beats(&best, &at_prev) => best.cpu,
-            _ => prev,
-        })
+        let leave = best.fits > at_prev.fits
+            || (best.fits > 0 && best.delta < at_prev.delta)
+            || (best.fits < 0 && best.capacity > at_prev.capacity);
+        Some(if leave { best_cpu } else { prev })
     }
 
     /// How the previous CPU fits (with its spare capacity), and the other CPU of the domain with most room.
@@ -141,17 +148,17 @@ impl Fair {
         task: TaskId,
         prev: CpuId,
     ) -> (Option<(Fit, i64)>, Option<(CpuId, Fit, i64)>) {
-        let (min, max) = Self::uclamp(kernel, task);
+        let (task_min, task_max) = Self::uclamp(kernel, task);
+        // As in the kernel, what a busy CPU's tasks ask for also counts for the idle ones after it.
+        let mut clamps = (task_min, task_max);
         let mut prev_fit = None;
         let mut roomiest: Option<(CpuId, Fit, i64)> = None;
         for cpu in domain.cpus.iter().copied().filter(|cpu| kernel.task(task).may_use(*cpu)) {
-            let util = self.cpu_util_with(kernel, cpu, task, Some(cpu));
-            let clamps = if self.cfs[cpu.index()].nr_runnable == 0 {
-                (min, max)
-            } else {
+            let util = self.cpu_util_with(kernel, cpu, task, Some(cpu), false);
+            if self.cfs[cpu.index()].nr_runnable > 0 {
                 let (rq_min, rq_max) = self.uclamp_rq(kernel, cpu);
-                (min.max(rq_min), max.max(rq_max))
-            };
+                clamps = (task_min.max(rq_min), task_max.max(rq_max));
+            }
             let fit = self.util_fits_cpu(kernel, util, clamps, cpu);
             if fit == Fit::No {
                 continue;
@@ -171,7 +178,12 @@ impl Fair {
         let Some(model) = &self.energy else { return 0 };
         let domain = &model.domains[index];
         let limit = u64::from(kernel.rq(domain.cpus[0]).capacity_limit);
-        let mut busy: u64 = domain.cpus.iter().map(|cpu| self.cpu_util_with(kernel, *cpu, task, None)).sum();
+        let with_rt = |cpu: &CpuId| {
+            let rq = kernel.rq(*cpu);
+            let util = self.cpu_util_with(kernel, *cpu, task, None, false) + rq.avg_rt.util_avg;
+            util.min(u64::from(rq.capacity_orig))
+        };
+        let mut busy: u64 = domain.cpus.iter().map(with_rt).sum();
         if dst.is_some() {
             busy += self.task_util_est(task);
         }
@@ -180,12 +192,16 @@ impl Fair {
         model.em_cpu_energy(index, max_util, busy.min(limit * domain.cpus.len() as u64))
     }
 
-    /// What schedutil would ask for on `cpu` (`eenv_pd_max_util`): utilisation with a quarter's headroom, clamped.
+    /// What schedutil would ask for on `cpu` (`eenv_pd_max_util`): utilisation, waiting included, with a quarter's
+    /// headroom, clamped. (That runnable real-time tasks ask for everything is left out.)
     fn performance_need(&self, kernel: &Kernel, cpu: CpuId, task: TaskId, dst: Option<CpuId>) -> u64 {
-        let util = self.cpu_util_with(kernel, cpu, task, dst);
+        let rq = kernel.rq(cpu);
+        let scale = u64::from(rq.capacity_orig);
+        let util = (self.cpu_util_with(kernel, cpu, task, dst, true) + rq.avg_rt.util_avg).min(scale);
         let idle = self.cfs[cpu.index()].nr_runnable == 0;
         let (mut min, mut max) = if idle { (0, CAPACITY_SCALE) } else { self.uclamp_rq(kernel, cpu) };
-        if dst == Some(cpu) {
+        max = max.min(scale);
+        if dst == Some(cpu) && self.uclamp_used {
             let (task_min, task_max) = Self::uclamp(kernel, task);
             min = min.max(task_min);
             max = if idle { task_max } else { max.max(task_max) };
@@ -194,27 +210,13 @@ impl Fair {
     }
 }
 
-/// Whether a domain's candidate is better than the best so far (the four tests in the kernel's loop).
-fn improves(candidate: &Candidate, best: Option<&Candidate>, at_prev: Option<&Candidate>) -> bool {
-    let Some(best) = best else {
-        // `best_delta` starts as the previous CPU's where that was seen already.
-        return candidate.fit != Fit::Yes
-            || at_prev.is_none_or(|prev| candidate.delta < prev.delta || prev.fit < Fit::Yes);
-    };
-    if candidate.fit != best.fit {
-        return candidate.fit > best.fit;
+/// The kernel's number for a fit.
+fn signed(fit: Fit) -> i8 {
+    match fit {
+        Fit::No => 0,
+        Fit::NotBoosted => -1,
+        Fit::Yes => 1,
     }
-    match candidate.fit {
-        Fit::Yes => candidate.delta < best.delta,
-        _ => candidate.capacity > best.capacity,
-    }
-}
-
-/// Whether leaving the previous CPU pays.
-fn beats(best: &Candidate, prev: &Candidate) -> bool {
-    best.fit > prev.fit
-        || (best.fit == Fit::Yes && best.delta < prev.delta)
-        || (best.fit == Fit::NotBoosted && best.capacity > prev.capacity)
 }
 
 #[cfg(test)]

@@ -31,6 +31,8 @@ pub struct SchedEntity {
     pub on_rq: bool,
     /// Blocked, but still queued because it owes service.
     pub sched_delayed: bool,
+    /// When periodic balancing last moved it.
+    pub(super) balanced_at: Nanos,
     /// `deadline` is relative.
     pub rel_deadline: bool,
     /// `SCHED_IDLE`.
@@ -43,8 +45,9 @@ pub struct SchedEntity {
     pub(super) heap: u32,
     pub(super) sequence: u64,
     pub(super) min_vruntime: i64,
-    /// Position in its queue's list of tasks (`group_node`).
-    pub(super) list_index: u32,
+    // Links of its queue's list of tasks (`group_node`).
+    pub(super) list_previous: u32,
+    pub(super) list_next: u32,
 }
 
 impl SchedEntity {
@@ -61,6 +64,7 @@ impl SchedEntity {
             custom_slice: slice.is_some(),
             on_rq: false,
             sched_delayed: false,
+            balanced_at: Nanos::MAX,
             rel_deadline: false,
             idle: false,
             avg: SchedAvg::default(),
@@ -69,7 +73,8 @@ impl SchedEntity {
             heap,
             sequence: 0,
             min_vruntime: 0,
-            list_index: NIL,
+            list_previous: NIL,
+            list_next: NIL,
         }
     }
 

@@ -2,7 +2,7 @@
 //! The CPU of a new task: the idlest group, level by level (`sched_balance_find_dst_cpu`).
 
 use super::Fair;
-use super::balance::stats::{GroupStats, GroupType};
+use super::balance::stats::{GroupStats, GroupType, adjust_numa_imbalance};
 use crate::kernel::Kernel;
 use crate::kernel::topology::{DomainId, Level, SchedDomain, SchedGroup};
 use crate::units::{CpuId, Nanos, TaskId};
@@ -20,7 +20,7 @@ impl Fair {
         let mut level = Some(domain);
         while let Some(id) = level {
             let domain = &kernel.topology.domains[id];
-            if let Some(group) = self.find_dst_group(kernel, domain, task, cpu) {
+            if let Some(group) = self.find_dst_group(kernel, id, task, cpu) {
                 cpu = self.find_dst_group_cpu(kernel, group, task, cpu);
             }
             level = child_of(kernel, cpu, domain.weight);
@@ -31,18 +31,19 @@ impl Fair {
     /// `sched_balance_find_dst_group`: the idlest group if it is clearly idler than the local one.
     fn find_dst_group<'a>(
         &self,
-        kernel: &Kernel,
-        domain: &'a SchedDomain,
+        kernel: &'a Kernel,
+        id: DomainId,
         task: TaskId,
         this_cpu: CpuId,
     ) -> Option<&'a SchedGroup> {
+        let domain = &kernel.topology.domains[id];
         let mut local: Option<GroupStats> = None;
         let mut idlest: Option<(&SchedGroup, GroupStats)> = None;
-        for group in &domain.groups {
+        for (index, group) in domain.ring(this_cpu) {
             if !group.cpus.iter().any(|cpu| kernel.task(task).may_use(*cpu)) {
                 continue;
             }
-            let stats = self.wakeup_stats(kernel, domain, group, task);
+            let stats = self.wakeup_stats(kernel, domain, group, task, self.balance.sg_imbalanced(id, index));
             if group.span.test(this_cpu) {
                 local = Some(stats);
             } else if idlest.as_ref().is_none_or(|(_, best)| idler(&stats, best)) {
@@ -51,13 +52,20 @@ impl Fair {
         }
         let (group, idlest) = idlest?;
         let Some(local) = local else { return Some(group) };
-        leaves(domain, &local, &idlest).then_some(group)
+        let usable = |cpu: &&CpuId| kernel.task(task).may_use(**cpu);
+        let allowed = domain.groups[domain.local_group(this_cpu)].cpus.iter().filter(usable).count() as i64;
+        leaves(domain, &local, &idlest, allowed).then_some(group)
     }
 
     /// `sched_balance_find_dst_group_cpu`: an idle CPU in the shallowest state, the most recently idle of several;
     /// without any, the least loaded.
     fn find_dst_group_cpu(&self, kernel: &Kernel, group: &SchedGroup, task: TaskId, this_cpu: CpuId) -> CpuId {
         let allowed = group.cpus.iter().copied().filter(|cpu| kernel.task(task).may_use(*cpu));
+        if group.cpus.len() > 1
+            && let Some(cpu) = allowed.clone().find(|cpu| self.sched_idle_cpu(kernel, *cpu))
+        {
+            return cpu;
+        }
         let idle = allowed.clone().filter(|cpu| kernel.idle_cpu(*cpu));
         let shallowest = idle.min_by_key(|cpu| {
             let rq = kernel.rq(*cpu);
@@ -89,8 +97,9 @@ fn idler(stats: &GroupStats, best: &GroupStats) -> bool {
     }
 }
 
-/// Whether the idlest group is enough idler than the local one for the task to go there.
-fn leaves(domain: &SchedDomain, local: &GroupStats, idlest: &GroupStats) -> bool {
+/// Whether the idlest group is enough idler than the local one, of which the task may use `allowed` CPUs, for the task
+/// to go there.
+fn leaves(domain: &SchedDomain, local: &GroupStats, idlest: &GroupStats, allowed: i64) -> bool {
     if local.group_type != idlest.group_type {
         return local.group_type > idlest.group_type;
     }
@@ -105,7 +114,9 @@ fn leaves(domain: &SchedDomain, local: &GroupStats, idlest: &GroupStats) -> bool
         GroupType::Imbalanced | GroupType::SmtBalance => false,
         GroupType::MisfitTask => local.max_capacity < idlest.max_capacity,
         GroupType::HasSpare => {
-            if domain.level == Level::Numa && local.sum_nr_running < domain.imb_numa_nr as u32 {
+            let imbalance = i64::from(local.idle_cpus).abs_diff(i64::from(idlest.idle_cpus)) as i64;
+            let tolerated = domain.imb_numa_nr.min(allowed);
+            if domain.level == Level::Numa && adjust_numa_imbalance(imbalance, local.sum_nr_running, tolerated) == 0 {
                 return false;
             }
             local.idle_cpus < idlest.idle_cpus

@@ -35,12 +35,6 @@ impl Fair {
         self.cfs[cpu.index()].avg.load_avg
     }
 
-    /// `cpu_runnable`.
-    #[inline]
-    pub(super) fn cpu_runnable(&self, cpu: CpuId) -> u64 {
-        self.cfs[cpu.index()].avg.runnable_avg
-    }
-
     /// `cpu_util_cfs`: utilisation of `cpu` by fair tasks, estimates included, at most its capacity.
     #[inline]
     pub fn cpu_util_cfs(&self, kernel: &Kernel, cpu: CpuId) -> u64 {
@@ -55,22 +49,30 @@ impl Fair {
         util.min(u64::from(kernel.rq(cpu).capacity_orig))
     }
 
-    /// `cpu_util(cpu, p, dst_cpu)`: utilisation of `cpu` if `task` ran on `dst` (`None`: nowhere).
-    pub(super) fn cpu_util_with(&self, kernel: &Kernel, cpu: CpuId, task: TaskId, dst: Option<CpuId>) -> u64 {
-        let (avg, entity) = (&self.cfs[cpu.index()].avg, &self.entities[task.index()]);
+    /// `cpu_util(cpu, p, dst_cpu, boost)`: utilisation of `cpu` if the waking `task` ran on `dst` (`None`: nowhere);
+    /// with `boost`, tasks that wait for each other count too.
+    pub(super) fn cpu_util_with(
+        &self,
+        kernel: &Kernel,
+        cpu: CpuId,
+        task: TaskId,
+        dst: Option<CpuId>,
+        boost: bool,
+    ) -> u64 {
+        let (avg, own) = (&self.cfs[cpu.index()].avg, &self.entities[task.index()].avg);
         let here = kernel.task(task).cpu == cpu;
-        let (mut util, mut estimate) = (avg.util_avg, u64::from(avg.util_est));
-        if here && dst != Some(cpu) && entity.avg.is_attached() {
-            util = util.saturating_sub(entity.avg.util_avg);
-        } else if !here && dst == Some(cpu) {
-            util += entity.avg.util_avg;
+        let moved = |sum: u64, part: u64| match (here, dst == Some(cpu)) {
+            (true, false) => sum.saturating_sub(part),
+            (false, true) => sum + part,
+            _ => sum,
+        };
+        let mut util = moved(avg.util_avg, own.util_avg);
+        if boost {
+            util = util.max(moved(avg.runnable_avg, own.runnable_avg));
         }
-        if dst == Some(cpu) {
-            estimate += u64::from(entity.avg.util_est);
-        } else if here && entity.on_rq && !entity.sched_delayed {
-            estimate = estimate.saturating_sub(u64::from(entity.avg.util_est));
-        }
-        util.max(estimate).min(u64::from(kernel.rq(cpu).capacity_orig))
+        // A waking task is not in the queue's estimate.
+        let estimate = avg.util_est + if dst == Some(cpu) { own.util_est } else { 0 };
+        util.max(u64::from(estimate)).min(u64::from(kernel.rq(cpu).capacity_orig))
     }
 
     /// `task_util_est`.
@@ -105,8 +107,9 @@ impl Fair {
         if !self.uclamp_used || queue.nr_runnable == 0 {
             return (0, CAPACITY_SCALE);
         }
-        let runnable = queue.tasks.iter().filter(|task| !self.entities[task.index()].sched_delayed);
-        runnable.map(|task| Self::uclamp(kernel, *task)).fold((0, 0), |(a, b), (min, max)| (a.max(min), b.max(max)))
+        let runnable =
+            queue.tasks.iter_reverse(&self.entities).filter(|task| !self.entities[task.index()].sched_delayed);
+        runnable.map(|task| Self::uclamp(kernel, task)).fold((0, 0), |(a, b), (min, max)| (a.max(min), b.max(max)))
     }
 
     /// `util_fits_cpu`.

@@ -17,11 +17,13 @@ pub mod entity;
 mod idlest;
 mod load;
 mod placement;
+mod task_list;
 mod timeline;
 
 use crate::kernel::Kernel;
 use crate::kernel::class::{Dequeue, Enqueue, SchedClass, Wake};
 use crate::kernel::pelt::{Activity, SchedAvg, post_init_entity_util_avg};
+use crate::kernel::task::{ClassId, NICE_0_WEIGHT};
 use crate::units::{CpuId, Nanos, TaskId};
 use crate::workload::Policy;
 use balance::BalanceState;
@@ -48,6 +50,8 @@ pub struct Fair {
     overutilized: bool,
     /// Whether any task ever asked for utilisation clamps (`uclamp_is_used`).
     uclamp_used: bool,
+    /// Whether any task ever was `SCHED_IDLE`.
+    idle_policy_used: bool,
 }
 
 impl Fair {
@@ -69,6 +73,7 @@ impl Fair {
             energy,
             overutilized: false,
             uclamp_used: false,
+            idle_policy_used: false,
         }
     }
 
@@ -96,7 +101,9 @@ impl Fair {
             entity.weight = from.weight;
         }
         entity.idle = from.idle_policy;
-        if let Policy::Other { slice, .. } = from.scheduling.policy {
+        self.idle_policy_used |= from.idle_policy;
+        if from.class == ClassId::Fair {
+            let slice = custom_slice(from.scheduling.policy);
             entity.custom_slice = slice.is_some();
             entity.slice = slice.unwrap_or(self.features.base_slice);
         }
@@ -194,7 +201,7 @@ impl Fair {
         let cfs = &mut self.cfs[cpu.index()];
         cfs.place_entity(&mut self.entities, task, initial, self.features);
         cfs.enqueue(&mut self.entities, task);
-        cfs.list_add(&mut self.entities, task);
+        cfs.tasks.add(&mut self.entities, task);
         let entity = &mut self.entities[task.index()];
         entity.on_rq = true;
         cfs.load_weight += u64::from(entity.weight);
@@ -210,7 +217,7 @@ impl Fair {
         if cfs.curr != Some(task) {
             cfs.dequeue(&mut self.entities, task);
         }
-        cfs.list_del(&mut self.entities, task);
+        cfs.tasks.del(&mut self.entities, task);
         let entity = &mut self.entities[task.index()];
         if !sleep {
             entity.deadline -= entity.vruntime;
@@ -219,13 +226,13 @@ impl Fair {
         entity.on_rq = false;
         cfs.load_weight -= u64::from(entity.weight);
         cfs.nr_queued -= 1;
-        if entity.sched_delayed {
-            // DELAY_ZERO: what it still was owed lapsed while it slept.
+        cfs.nr_idle_policy -= u32::from(entity.idle);
+        if !entity.sched_delayed {
+            cfs.nr_runnable -= 1;
+        } else if sleep {
+            // DELAY_ZERO: what it still was owed lapsed while it slept. (Moved to another queue, it stays delayed.)
             entity.sched_delayed = false;
             entity.vlag = entity.vlag.min(0);
-        } else {
-            cfs.nr_runnable -= 1;
-            cfs.nr_idle_policy -= u32::from(entity.idle);
         }
     }
 
@@ -236,27 +243,23 @@ impl Fair {
     }
 
     fn set_delayed(&mut self, cpu: CpuId, task: TaskId) {
-        let entity = &mut self.entities[task.index()];
-        entity.sched_delayed = true;
-        let cfs = &mut self.cfs[cpu.index()];
-        cfs.nr_runnable -= 1;
-        cfs.nr_idle_policy -= u32::from(entity.idle);
+        self.entities[task.index()].sched_delayed = true;
+        self.cfs[cpu.index()].nr_runnable -= 1;
     }
 }
 
 impl SchedClass for Fair {
     fn task_new(&mut self, kernel: &Kernel, task: TaskId) {
         let from = kernel.task(task);
-        let slice = match from.scheduling.policy {
-            Policy::Other { slice, .. } => slice,
-            _ => None,
-        };
+        let slice = custom_slice(from.scheduling.policy);
         // A fixed mixing function spreads the tree's priorities; any would do, this one needs no generator.
         let heap = (task.0 ^ 0x5bd1_e995).wrapping_mul(0x9e37_79b1);
-        let weight = from.weight.max(1);
+        // Real-time tasks have the weight of nice 0, in case they change class.
+        let weight = if from.weight == 0 { NICE_0_WEIGHT as u32 } else { from.weight };
         let mut entity = SchedEntity::new(weight, slice, self.features.base_slice, heap ^ (heap >> 15));
         entity.avg = SchedAvg::of_new_task(u64::from(weight));
         entity.idle = from.idle_policy;
+        self.idle_policy_used |= from.idle_policy;
         self.uclamp_used |= from.scheduling.util_min.is_some() || from.scheduling.util_max.is_some();
         debug_assert_eq!(self.entities.len(), task.index(), "tasks are created in order");
         self.entities.push(entity);
@@ -279,31 +282,35 @@ impl SchedClass for Fair {
         self.enqueue_entity(kernel, cpu, task, initial);
         let cfs = &mut self.cfs[cpu.index()];
         let entity = &self.entities[task.index()];
-        cfs.avg.util_est_enqueue(&entity.avg);
-        cfs.nr_runnable += 1;
+        if !entity.sched_delayed {
+            cfs.avg.util_est_enqueue(&entity.avg);
+            cfs.nr_runnable += 1;
+        }
         cfs.nr_idle_policy += u32::from(entity.idle);
         kernel.add_nr_running(cpu, 1);
         kernel.cpufreq_update_util(cpu);
-        if !initial {
+        if matches!(why, Enqueue::Wakeup { .. }) {
             self.check_update_overutilized_status(kernel, cpu);
         }
     }
 
     fn dequeue_task(&mut self, kernel: &mut Kernel, task: TaskId, why: Dequeue) -> bool {
         let cpu = kernel.task(task).cpu;
-        self.update_curr(kernel, cpu);
-        self.update_load_avg(kernel, cpu, Some(task));
         let cfs = &mut self.cfs[cpu.index()];
         let entity = &mut self.entities[task.index()];
         if !entity.sched_delayed {
             cfs.avg.util_est_dequeue(&entity.avg);
         }
-        if why == Dequeue::Sleep {
+        if why != Dequeue::Save {
+            // As in 6.12, before the load is brought to now: the estimate misses what ran since the last update.
             entity.avg.util_est_update(u64::from(kernel.rq(cpu).capacity_orig));
-            if kernel.params.delay_dequeue && !cfs.eligible(&self.entities, task) {
-                self.set_delayed(cpu, task);
-                return false;
-            }
+        }
+        self.update_curr(kernel, cpu);
+        let delay = why == Dequeue::Sleep && kernel.params.delay_dequeue;
+        if delay && !self.cfs[cpu.index()].eligible(&self.entities, task) {
+            self.update_load_avg(kernel, cpu, Some(task));
+            self.set_delayed(cpu, task);
+            return false;
         }
         self.dequeue_entity(kernel, cpu, task, why != Dequeue::Save);
         kernel.sub_nr_running(cpu, 1);
@@ -315,7 +322,6 @@ impl SchedClass for Fair {
             return false;
         }
         let cpu = kernel.task(task).cpu;
-        self.update_curr(kernel, cpu);
         let cfs = &mut self.cfs[cpu.index()];
         cfs.avg.util_est_enqueue(&self.entities[task.index()].avg);
         cfs.update_entity_lag(&mut self.entities, task, self.features.tick);
@@ -326,19 +332,14 @@ impl SchedClass for Fair {
                 cfs.dequeue(&mut self.entities, task);
             }
             self.entities[task.index()].vlag = 0;
-            self.entities[task.index()].on_rq = false;
             cfs.place_entity(&mut self.entities, task, false, self.features);
-            self.entities[task.index()].on_rq = true;
             if queued {
                 cfs.enqueue(&mut self.entities, task);
             }
         }
         self.update_load_avg(kernel, cpu, Some(task));
-        let entity = &mut self.entities[task.index()];
-        entity.sched_delayed = false;
-        let cfs = &mut self.cfs[cpu.index()];
-        cfs.nr_runnable += 1;
-        cfs.nr_idle_policy += u32::from(entity.idle);
+        self.entities[task.index()].sched_delayed = false;
+        self.cfs[cpu.index()].nr_runnable += 1;
         true
     }
 
@@ -368,6 +369,12 @@ impl SchedClass for Fair {
     }
 
     fn migrate_task_rq(&mut self, kernel: &mut Kernel, task: TaskId, _cpu: CpuId) {
+        let entity = &mut self.entities[task.index()];
+        if entity.rel_deadline && entity.avg.is_attached() {
+            // Its dequeue was for this move and has just brought both to now (`DO_DETACH`).
+            let queue = &mut self.cfs[kernel.task(task).cpu.index()].avg;
+            queue.detach_entity(&mut entity.avg, u64::from(entity.weight));
+        }
         self.detach(kernel, task);
         // It is no longer cache-hot.
         self.entities[task.index()].exec_start = 0;
@@ -421,7 +428,9 @@ impl SchedClass for Fair {
         let entity = &mut self.entities[task.index()];
         entity.set_protect_slice();
         entity.exec_start = kernel.now;
-        self.cfs[cpu.index()].curr = Some(task);
+        let cfs = &mut self.cfs[cpu.index()];
+        cfs.curr = Some(task);
+        cfs.tasks.move_first(&mut self.entities, task);
         self.update_misfit_status(kernel, cpu);
     }
 
@@ -436,4 +445,12 @@ impl SchedClass for Fair {
 /// Time a queued task has not run; huge if it never ran here.
 fn since_it_ran(entity: &SchedEntity, now: Nanos) -> Nanos {
     now - entity.exec_start.min(now)
+}
+
+/// The slice that a policy asks for.
+fn custom_slice(policy: Policy) -> Option<Nanos> {
+    match policy {
+        Policy::Other { slice, .. } => slice,
+        _ => None,
+    }
 }

@@ -5,7 +5,7 @@ use super::Fair;
 use super::load::Fit;
 use crate::kernel::Kernel;
 use crate::kernel::class::Wake;
-use crate::kernel::topology::Level;
+use crate::kernel::topology::DomainId;
 use crate::units::{CpuId, SEC, TaskId};
 
 /// Who is woken, from where, and where it was.
@@ -32,13 +32,15 @@ impl Fair {
         self.allowed_cpu(kernel, task, target)
     }
 
-    /// `select_fallback_rq`, for an affinity that excludes the choice.
+    /// `select_fallback_rq`, for an affinity that excludes the choice: the lowest allowed CPU, of the same node if any.
     fn allowed_cpu(&self, kernel: &Kernel, task: TaskId, target: CpuId) -> CpuId {
-        if kernel.task(task).may_use(target) && kernel.topology.online.test(target) {
+        let usable = |cpu: CpuId| kernel.task(task).may_use(cpu) && kernel.topology.online.test(cpu);
+        if usable(target) {
             return target;
         }
-        let allowed = kernel.topology.online.iter().filter(|cpu| kernel.task(task).may_use(*cpu));
-        allowed.min_by_key(|cpu| (!kernel.idle_cpu(*cpu), self.cpu_load(*cpu), cpu.0)).unwrap_or(target)
+        let elsewhere = |cpu: &CpuId| kernel.topology.node_of(*cpu) != kernel.topology.node_of(target);
+        let allowed = kernel.topology.online.iter().filter(|cpu| usable(*cpu));
+        allowed.min_by_key(|cpu| (elsewhere(cpu), *cpu)).unwrap_or(target)
     }
 
     fn fork_target(&mut self, kernel: &mut Kernel, task: TaskId, this_cpu: CpuId) -> CpuId {
@@ -70,10 +72,9 @@ impl Fair {
         self.select_idle_sibling(kernel, task, prev, target)
     }
 
-    /// `sync_entity_load_avg`: ages a sleeper's load to now, as its queue's has been.
-    fn sync_entity_load_avg(&mut self, kernel: &mut Kernel, task: TaskId) {
+    /// `sync_entity_load_avg`: ages a sleeper's load as far as that of the queue it slept on.
+    fn sync_entity_load_avg(&mut self, kernel: &Kernel, task: TaskId) {
         let cpu = kernel.task(task).cpu;
-        self.update_load_avg(kernel, cpu, None);
         let entity = &mut self.entities[task.index()];
         let now = self.cfs[cpu.index()].avg.last_update_time;
         entity.avg.update_load_avg_blocked_se(now, u64::from(entity.weight));
@@ -83,6 +84,7 @@ impl Fair {
     fn wake_affine(&self, kernel: &Kernel, wakeup: &Wakeup, imbalance_pct: u64) -> CpuId {
         let Wakeup { this_cpu, prev, sync, .. } = *wakeup;
         if kernel.idle_cpu(this_cpu) && kernel.cpus_share_cache(this_cpu, prev) {
+            // Woken by an interrupt.
             return if kernel.idle_cpu(prev) { prev } else { this_cpu };
         }
         let runnable = kernel.rq(this_cpu).nr_running - self.nr_delayed(this_cpu);
@@ -121,7 +123,7 @@ impl Fair {
     }
 
     /// `sched_idle_cpu`: only `SCHED_IDLE` tasks run there.
-    fn sched_idle_cpu(&self, kernel: &Kernel, cpu: CpuId) -> bool {
+    pub(super) fn sched_idle_cpu(&self, kernel: &Kernel, cpu: CpuId) -> bool {
         let queue = &self.cfs[cpu.index()];
         queue.nr_idle_policy > 0 && queue.nr_idle_policy == kernel.rq(cpu).nr_running
     }
@@ -139,7 +141,7 @@ impl Fair {
         let usable = |kernel: &Kernel, cpu: CpuId| {
             self.idle_or_sched_idle(kernel, cpu) && (asym.is_none() || self.task_fits_cpu(kernel, task, cpu))
         };
-        if usable(kernel, target) && kernel.task(task).may_use(target) {
+        if usable(kernel, target) {
             return target;
         }
         if prev != target && kernel.cpus_share_cache(prev, target) && usable(kernel, prev) {
@@ -190,10 +192,13 @@ impl Fair {
         let has_idle_core = kernel.topology.smt_active && self.idle_cores[llc];
         if kernel.topology.smt_active && !has_idle_core && kernel.cpus_share_cache(prev, target) {
             let siblings = &kernel.topology.smt[prev.index()];
-            let idle = |cpu: &&CpuId| kernel.idle_cpu(**cpu) && kernel.task(task).may_use(**cpu);
+            let idle = |cpu: &&CpuId| self.idle_or_sched_idle(kernel, **cpu) && kernel.task(task).may_use(**cpu);
             if let Some(sibling) = siblings.iter().filter(|cpu| **cpu != prev).find(idle) {
                 return Some(*sibling);
             }
+        }
+        if self.nr_idle_scan[llc] == 0 {
+            return None;
         }
         if has_idle_core {
             return self.select_idle_core(kernel, task, llc, target);
@@ -203,17 +208,15 @@ impl Fair {
 
     /// `select_idle_core` over the whole cache: an idle core, else any idle CPU; notes when no core is idle.
     fn select_idle_core(&mut self, kernel: &Kernel, task: TaskId, llc: usize, target: CpuId) -> Option<CpuId> {
-        let cpus = &kernel.topology.llcs[llc].cpus;
-        let start = cpus.partition_point(|cpu| *cpu <= target);
+        let allowed = |cpu: CpuId| kernel.task(task).may_use(cpu);
         let mut idle_cpu = None;
-        for cpu in cpus[start..].iter().chain(&cpus[..start]) {
-            if !kernel.idle_cpu(*cpu) || !kernel.task(task).may_use(*cpu) {
-                continue;
+        for cpu in wrapped(&kernel.topology.llcs[llc].cpus, target).filter(|cpu| allowed(*cpu)) {
+            let core = &kernel.topology.smt[cpu.index()];
+            if core.iter().all(|sibling| kernel.idle_cpu(*sibling)) {
+                return Some(cpu);
             }
-            if kernel.is_core_idle(*cpu) {
-                return Some(*cpu);
-            }
-            idle_cpu = idle_cpu.or(Some(*cpu));
+            let usable = |sibling: &CpuId| allowed(*sibling) && self.idle_or_sched_idle(kernel, *sibling);
+            idle_cpu = idle_cpu.or_else(|| core.iter().copied().find(usable));
         }
         self.idle_cores[llc] = false;
         idle_cpu
@@ -222,12 +225,13 @@ impl Fair {
     /// `select_idle_cpu`: the first idle CPU after `target`, looking only as far as the cache's utilisation makes
     /// success likely (`SIS_UTIL`).
     fn select_idle_cpu(&self, kernel: &Kernel, task: TaskId, llc: usize, target: CpuId) -> Option<CpuId> {
-        let limit = self.nr_idle_scan[llc] as usize;
-        if limit == 0 {
-            return None;
-        }
         let cache = &kernel.topology.llcs[llc];
+        let limit = self.nr_idle_scan[llc] as usize;
         let allowed = kernel.task(task).allowed.as_deref();
+        if allowed.is_some() || self.idle_policy_used {
+            let usable = wrapped(&cache.cpus, target).filter(|cpu| kernel.task(task).may_use(*cpu));
+            return usable.take(limit).find(|cpu| self.idle_or_sched_idle(kernel, *cpu));
+        }
         let found = kernel.idle.first_and_wrap(&cache.span, allowed, target.index() + 1)?;
         let position = |cpu: CpuId| cache.cpus.partition_point(|other| *other < cpu);
         let count = cache.cpus.len();
@@ -236,17 +240,23 @@ impl Fair {
     }
 
     /// `update_idle_cpu_scan`: the fuller a cache's CPUs, the fewer are worth looking at.
-    pub(super) fn update_idle_cpu_scan(&mut self, kernel: &Kernel, cpu: CpuId, level: Level, sum_util: u64) {
-        if level > Level::Mc {
+    pub(super) fn update_idle_cpu_scan(&mut self, kernel: &Kernel, cpu: CpuId, domain: DomainId, sum_util: u64) {
+        let domain = &kernel.topology.domains[domain];
+        let llc = kernel.topology.llc_of[cpu.index()] as usize;
+        if domain.weight != kernel.topology.llcs[llc].cpus.len() {
             return;
         }
-        let llc = kernel.topology.llc_of[cpu.index()] as usize;
-        let weight = kernel.topology.llcs[llc].cpus.len() as u64;
-        const PERCENT: u64 = 117;
-        let mean = sum_util / weight;
-        let used = (mean * mean * PERCENT * PERCENT / (10_000 * 1024)).min(1024);
+        let weight = domain.weight as u64;
+        let (mean, percent) = (sum_util / weight, domain.imbalance_pct);
+        let used = (mean * mean * percent * percent / (10_000 * 1024)).min(1024);
         self.nr_idle_scan[llc] = ((1024 - used) * weight / 1024) as u32;
     }
+}
+
+/// `for_each_cpu_wrap(cpu, cpus, target + 1)`.
+fn wrapped(cpus: &[CpuId], target: CpuId) -> impl Iterator<Item = CpuId> + '_ {
+    let start = cpus.partition_point(|cpu| *cpu <= target);
+    cpus[start..].iter().chain(&cpus[..start]).copied()
 }
 
 /// `record_wakee`: counts how often the waker changes whom it wakes; halves the count every second.

@@ -127,7 +127,7 @@ fn read_cache(table: &Table<'_>, cores: u32) -> Result<Option<CacheRow>, InputEr
 
 fn cache_scope(file: File<'_>, per: Placed<&str>, cores: u32) -> Result<CacheScope, InputError> {
     if let Some(group) = per.value.strip_prefix("cores:") {
-        let group = group.trim().parse::<u32>().ok().filter(|group| *group > 0 && cores % group == 0);
+        let group = group.trim().parse::<u32>().ok().filter(|group| *group > 0 && cores.is_multiple_of(*group));
         return group.map(CacheScope::Cores).ok_or_else(|| {
             file.error(per.at, format!("`per` cannot be `{}`", per.value))
                 .help(format!("expected \"cores:N\" with an N that divides the cluster's {cores} cores"))

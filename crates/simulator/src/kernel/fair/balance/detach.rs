@@ -21,110 +21,175 @@ pub(super) enum Migration {
 /// An attempt (`struct lb_env`).
 #[derive(Debug)]
 pub(super) struct LoadBalance {
+    /// Whose attempt it is.
+    pub cpu: CpuId,
+    /// Where tasks shall go: `cpu`, or another CPU of its group that pinned tasks may use.
     pub dst: CpuId,
     pub domain: DomainId,
+    pub level: usize,
     pub idle: IdleType,
     pub migration: Migration,
     pub imbalance: i64,
-    /// Queues whose tasks may all not come here (`LBF_ALL_PINNED`).
+    /// CPUs of the domain that are out of play: all their tasks are pinned, or they were `dst` before.
     pub excluded: Vec<CpuId>,
+    /// No task seen so far may go to `dst` (`LBF_ALL_PINNED`).
+    all_pinned: bool,
+    /// Some may not (`LBF_SOME_PINNED`).
+    some_pinned: bool,
+    /// But may go to this CPU of the group (`LBF_DST_PINNED`, `new_dst_cpu`).
+    new_dst: Option<CpuId>,
 }
 
-/// What came of looking at one queue.
-#[derive(Default)]
-struct Detached {
-    moved: u32,
-    all_pinned: bool,
-    some_pinned: bool,
+/// What an attempt led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Attempt {
+    /// Tasks were moved.
+    pub moved: bool,
+    /// No other CPU is in charge of this level, so that the next one is worth a look (`continue_balancing`).
+    pub goes_on: bool,
 }
 
 /// `MAX_PINNED_INTERVAL`.
 const MAX_PINNED_INTERVAL: Nanos = 512 * MSEC;
 
 impl Fair {
-    /// `sched_balance_rq`: true if tasks came to `cpu` or are about to.
-    pub(super) fn sched_balance_rq(&mut self, kernel: &mut Kernel, cpu: CpuId, level: usize, idle: IdleType) -> bool {
-        let domain = kernel.topology.chains[cpu.index()][level];
-        let mut env =
-            LoadBalance { dst: cpu, domain, idle, migration: Migration::Load, imbalance: 0, excluded: Vec::new() };
-        let mut pinned = false;
+    /// `sched_balance_rq`.
+    pub(super) fn sched_balance_rq(
+        &mut self,
+        kernel: &mut Kernel,
+        cpu: CpuId,
+        level: usize,
+        idle: IdleType,
+    ) -> Attempt {
+        let mut env = LoadBalance {
+            cpu,
+            dst: cpu,
+            domain: kernel.topology.chains[cpu.index()][level],
+            level,
+            idle,
+            migration: Migration::Load,
+            imbalance: 0,
+            excluded: Vec::new(),
+            all_pinned: false,
+            some_pinned: false,
+            new_dst: None,
+        };
         loop {
             if !self.should_we_balance(kernel, &env) {
-                return self.balanced(&env, kernel, level, false);
+                self.out_balanced(kernel, &env);
+                return Attempt { moved: false, goes_on: false };
             }
-            let Some(group) = self.find_src_group(kernel, &mut env) else {
-                return self.balanced(&env, kernel, level, pinned);
+            let Some(src) = self.find_src(kernel, &mut env) else {
+                self.out_balanced(kernel, &env);
+                return Attempt { moved: false, goes_on: true };
             };
-            let group = &kernel.topology.domains[domain].groups[group];
-            let Some(src) = self.find_src_rq(kernel, &env, group) else {
-                return self.balanced(&env, kernel, level, pinned);
-            };
-            let detached = self.detach_tasks(kernel, &mut env, src, level);
-            self.note_pinned(kernel, &env, level, &detached);
-            if detached.all_pinned {
-                pinned = true;
-                env.excluded.push(src);
-                continue;
+            env.all_pinned = true;
+            let mut moved = false;
+            if kernel.rq(src).nr_running > 1 {
+                moved = self.move_tasks(kernel, &mut env, src);
+                if env.some_pinned && env.imbalance > 0 {
+                    self.set_parent_imbalance(kernel, &env, true);
+                }
+                if env.all_pinned {
+                    env.excluded.push(src);
+                    if has_other_sources(kernel, &env) {
+                        continue;
+                    }
+                    self.out_all_pinned(kernel, &env);
+                    return Attempt { moved: false, goes_on: true };
+                }
             }
-            return self.finish(kernel, &env, level, src, detached.moved > 0);
+            return Attempt { moved: self.finish(kernel, &mut env, src, moved), goes_on: true };
         }
     }
 
-    /// Affinity kept a level from evening out: its parent shall move something else (`sgc->imbalance`).
-    fn note_pinned(&mut self, kernel: &Kernel, env: &LoadBalance, level: usize, detached: &Detached) {
-        let Some(parent) = kernel.topology.chains[env.dst.index()].get(level + 1) else { return };
-        let groups = &kernel.topology.domains[*parent].groups;
-        if let Some(group) = groups.iter().position(|group| group.span.test(env.dst)) {
-            self.balance.imbalanced[*parent][group] = detached.some_pinned && env.imbalance > 0;
+    /// The busiest queue of the busiest group.
+    fn find_src(&mut self, kernel: &mut Kernel, env: &mut LoadBalance) -> Option<CpuId> {
+        let group = self.find_src_group(kernel, env)?;
+        self.find_src_rq(kernel, env, &kernel.topology.domains[env.domain].groups[group])
+    }
+
+    /// Detaches tasks from `src` and attaches them, also to other CPUs of the group where affinity asks for it.
+    fn move_tasks(&mut self, kernel: &mut Kernel, env: &mut LoadBalance, src: CpuId) -> bool {
+        let mut moved = false;
+        loop {
+            moved |= self.detach_tasks(kernel, env, src) > 0;
+            match env.new_dst.take() {
+                Some(other) if env.imbalance > 0 => {
+                    env.excluded.push(env.dst);
+                    env.dst = other;
+                }
+                _ => return moved,
+            }
         }
     }
 
-    /// The `out_balanced` exit: nothing to do here; ask less often.
-    fn balanced(&mut self, env: &LoadBalance, kernel: &Kernel, level: usize, pinned: bool) -> bool {
-        let max = 2 * kernel.topology.domains[env.domain].min_interval;
-        let state = &mut self.balance.levels[env.dst.index()][level];
-        state.nr_balance_failed = 0;
+    /// Whether affinity keeps this level from evening out, so that its parent should move something else
+    /// (`sgc->imbalance`).
+    fn set_parent_imbalance(&mut self, kernel: &Kernel, env: &LoadBalance, imbalanced: bool) {
+        if let Some(parent) = kernel.topology.chains[env.cpu.index()].get(env.level + 1) {
+            let group = kernel.topology.domains[*parent].local_group(env.cpu);
+            self.balance.imbalanced[*parent][group] = imbalanced;
+        }
+    }
+
+    /// The exit of that name: nothing to do here.
+    fn out_balanced(&mut self, kernel: &Kernel, env: &LoadBalance) {
+        if !env.all_pinned {
+            self.set_parent_imbalance(kernel, env, false);
+        }
+        self.out_all_pinned(kernel, env);
+    }
+
+    /// The exit of that name: nothing could be done here.
+    fn out_all_pinned(&mut self, kernel: &Kernel, env: &LoadBalance) {
+        self.balance.levels[env.cpu.index()][env.level].nr_balance_failed = 0;
+        self.ask_less_often(kernel, env);
+    }
+
+    /// The exit `out_one_pinned`: the longer nothing is to be done, the rarer the attempts.
+    fn ask_less_often(&mut self, kernel: &Kernel, env: &LoadBalance) {
         if env.idle == IdleType::NewlyIdle || env.migration == Migration::Misfit {
-            return false;
+            return;
         }
-        if (pinned && state.balance_interval < MAX_PINNED_INTERVAL) || state.balance_interval < max {
+        let max = 2 * kernel.topology.domains[env.domain].min_interval;
+        let state = &mut self.balance.levels[env.cpu.index()][env.level];
+        if (env.all_pinned && state.balance_interval < MAX_PINNED_INTERVAL) || state.balance_interval < max {
             state.balance_interval *= 2;
         }
-        false
     }
 
-    /// Books success or failure; after repeated failure moves the running task (active balance).
-    fn finish(&mut self, kernel: &mut Kernel, env: &LoadBalance, level: usize, src: CpuId, moved: bool) -> bool {
-        let min_interval = kernel.topology.domains[env.domain].min_interval;
-        let state = &mut self.balance.levels[env.dst.index()][level];
+    /// Books success or failure; after repeated failure has the running task moved (active balance).
+    fn finish(&mut self, kernel: &mut Kernel, env: &mut LoadBalance, src: CpuId, moved: bool) -> bool {
+        let state = &mut self.balance.levels[env.cpu.index()][env.level];
         if moved {
             state.nr_balance_failed = 0;
-            state.balance_interval = min_interval;
-            return true;
+        } else {
+            if env.idle != IdleType::NewlyIdle && env.migration != Migration::Misfit {
+                state.nr_balance_failed += 1;
+            }
+            if self.need_active_balance(kernel, env, src) {
+                if kernel.rq(src).curr.is_some_and(|curr| !kernel.task(curr).may_use(env.cpu)) {
+                    self.ask_less_often(kernel, env);
+                    return false;
+                }
+                if kernel.active_balance.iter().all(|(busy, _)| *busy != src) {
+                    kernel.active_balance.push((src, env.cpu));
+                }
+            }
         }
-        if env.idle != IdleType::NewlyIdle && env.migration != Migration::Misfit {
-            state.nr_balance_failed += 1;
-        }
-        let failed = state.nr_balance_failed;
-        state.balance_interval = min_interval;
-        if !self.need_active_balance(kernel, env, src, failed) {
-            return false;
-        }
-        if let Some(curr) = self.cfs[src.index()].curr
-            && kernel.task(curr).may_use(env.dst)
-        {
-            kernel.active_balance.push((src, env.dst));
-        }
-        false
+        let min_interval = kernel.topology.domains[env.domain].min_interval;
+        self.balance.levels[env.cpu.index()][env.level].balance_interval = min_interval;
+        moved
     }
 
     /// `need_active_balance`.
-    fn need_active_balance(&self, kernel: &Kernel, env: &LoadBalance, src: CpuId, failed: u32) -> bool {
+    fn need_active_balance(&self, kernel: &Kernel, env: &LoadBalance, src: CpuId) -> bool {
         let domain = &kernel.topology.domains[env.domain];
-        if env.migration == Migration::Misfit {
-            return true;
-        }
-        if env.migration == Migration::Task && failed > domain.cache_nice_tries + 2 {
+        let failed = self.balance.levels[env.cpu.index()][env.level].nr_balance_failed;
+        if env.migration == Migration::Misfit
+            || (env.migration == Migration::Task && failed > domain.cache_nice_tries + 2)
+        {
             return true;
         }
         let (src_capacity, dst_capacity) = (kernel.rq(src).capacity, kernel.rq(env.dst).capacity);
@@ -136,13 +201,16 @@ impl Fair {
 
     /// `should_we_balance`: of a group, the first idle CPU (on an idle core) balances; if none idles, the first CPU.
     fn should_we_balance(&self, kernel: &Kernel, env: &LoadBalance) -> bool {
+        if env.excluded.contains(&env.dst) {
+            return false;
+        }
         if env.idle == IdleType::NewlyIdle {
             return kernel.rq(env.dst).nr_running == 0;
         }
         let domain = &kernel.topology.domains[env.domain];
-        let Some(group) = domain.groups.iter().find(|group| group.span.test(env.dst)) else { return false };
+        let group = &domain.groups[domain.local_group(env.cpu)];
         let mut idle_smt = None;
-        for cpu in group.cpus.iter().copied().filter(|cpu| kernel.idle_cpu(*cpu)) {
+        for cpu in group.cpus.iter().copied().filter(|cpu| kernel.idle_cpu(*cpu) && !env.excluded.contains(cpu)) {
             if domain.level != Level::Smt && !kernel.is_core_idle(cpu) {
                 idle_smt = idle_smt.or(Some(cpu));
                 continue;
@@ -152,62 +220,67 @@ impl Fair {
         idle_smt.map_or(group.cpus.first() == Some(&env.dst), |cpu| cpu == env.dst)
     }
 
-    /// `detach_tasks` and `attach_tasks`.
-    fn detach_tasks(&mut self, kernel: &mut Kernel, env: &mut LoadBalance, src: CpuId, level: usize) -> Detached {
-        let mut result = Detached::default();
+    /// `detach_tasks` and `attach_tasks`; returns how many.
+    ///
+    /// It begins with the task that was queued or ran the longest ago; what it looks at in vain goes to the front.
+    fn detach_tasks(&mut self, kernel: &mut Kernel, env: &mut LoadBalance, src: CpuId) -> u32 {
         if kernel.rq(src).nr_running <= 1 {
-            return result;
+            env.all_pinned = false;
+            return 0;
         }
-        let failed = self.balance.levels[env.dst.index()][level].nr_balance_failed;
-        let candidates = self.candidates_of(kernel, src);
-        result.all_pinned = !candidates.is_empty();
-        for task in candidates {
-            if env.idle != IdleType::NotIdle && kernel.rq(src).nr_running <= 1 {
+        let mut moved = 0;
+        for _ in 0..kernel.params.nr_migrate.min(kernel.rq(src).nr_running) {
+            if env.imbalance <= 0 || (env.idle != IdleType::NotIdle && kernel.rq(src).nr_running <= 1) {
                 break;
             }
-            if !kernel.task(task).may_use(env.dst) {
-                result.some_pinned = true;
+            let Some(task) = self.cfs[src.index()].tasks.last() else { break };
+            let amount = self.can_migrate_task(kernel, env, task).then(|| self.worth(kernel, env, task, src)).flatten();
+            let Some(amount) = amount else {
+                self.cfs[src.index()].tasks.move_first(&mut self.entities, task);
                 continue;
-            }
-            result.all_pinned = false;
-            if kernel.task(task).on_cpu || self.is_hot(kernel, env, task, failed) {
-                continue;
-            }
-            let Some(amount) = self.worth(kernel, env, task, src, failed) else { continue };
+            };
             env.imbalance -= amount;
+            self.entities[task.index()].balanced_at = kernel.now;
             self.move_task(kernel, task, env.dst);
-            result.moved += 1;
-            if env.idle == IdleType::NewlyIdle || env.imbalance <= 0 {
+            moved += 1;
+            if env.idle == IdleType::NewlyIdle {
                 break;
             }
         }
-        result
+        moved
     }
 
-    /// The queued tasks to look at, those that have waited longest first; at most `sched_nr_migrate`, beginning
-    /// elsewhere each time where the queue is longer. (The kernel keeps a list in that order.)
-    fn candidates_of(&mut self, kernel: &Kernel, src: CpuId) -> Vec<TaskId> {
-        let queue = &self.cfs[src.index()];
-        let window = (kernel.params.nr_migrate as usize).min(queue.tasks.len());
-        self.balance.rotation = self.balance.rotation.wrapping_add(1);
-        let start = if window == queue.tasks.len() { 0 } else { self.balance.rotation * window % queue.tasks.len() };
-        let around = queue.tasks.iter().chain(&queue.tasks).skip(start).take(window);
-        let mut tasks: Vec<TaskId> =
-            around.copied().filter(|task| !self.entities[task.index()].sched_delayed).collect();
-        tasks.sort_by_key(|task| (self.entities[task.index()].exec_start, *task));
-        tasks
+    /// `can_migrate_task`.
+    fn can_migrate_task(&self, kernel: &Kernel, env: &mut LoadBalance, task: TaskId) -> bool {
+        if !kernel.task(task).may_use(env.dst) {
+            env.some_pinned = true;
+            if env.idle != IdleType::NewlyIdle && env.new_dst.is_none() {
+                let domain = &kernel.topology.domains[env.domain];
+                let group = &domain.groups[domain.local_group(env.cpu)].cpus;
+                let usable =
+                    |cpu: &CpuId| *cpu != env.dst && !env.excluded.contains(cpu) && kernel.task(task).may_use(*cpu);
+                env.new_dst = group.iter().copied().find(usable);
+            }
+            return false;
+        }
+        env.all_pinned = false;
+        // CPUs balance at the same moment, and each has made up its mind by the time another one's task arrives.
+        let taken = env.idle != IdleType::NewlyIdle && self.entities[task.index()].balanced_at == kernel.now;
+        !kernel.task(task).on_cpu && !taken && !self.is_hot(kernel, env, task)
     }
 
     /// `task_hot`, with the patience of `can_migrate_task`.
-    fn is_hot(&self, kernel: &Kernel, env: &LoadBalance, task: TaskId, failed: u32) -> bool {
+    fn is_hot(&self, kernel: &Kernel, env: &LoadBalance, task: TaskId) -> bool {
         let domain = &kernel.topology.domains[env.domain];
         domain.level != Level::Smt
-            && failed <= domain.cache_nice_tries
+            && self.balance.levels[env.cpu.index()][env.level].nr_balance_failed <= domain.cache_nice_tries
+            && !self.entities[task.index()].idle
             && since_it_ran(&self.entities[task.index()], kernel.now) < kernel.params.migration_cost
     }
 
     /// How much of the imbalance moving `task` settles; `None` if it is too big to move. Failed attempts lower the bar.
-    fn worth(&self, kernel: &Kernel, env: &LoadBalance, task: TaskId, src: CpuId, failed: u32) -> Option<i64> {
+    fn worth(&self, kernel: &Kernel, env: &LoadBalance, task: TaskId, src: CpuId) -> Option<i64> {
+        let failed = self.balance.levels[env.cpu.index()][env.level].nr_balance_failed;
         let eased = |amount: u64| (amount >> failed.min(63)) as i64;
         match env.migration {
             Migration::Load => {
@@ -223,6 +296,16 @@ impl Fair {
         }
     }
 
+    /// `detach_one_task` of active balance: which task of `src` is to go to `dst`; the running one is preempted by then.
+    pub fn detach_one_task(&mut self, kernel: &Kernel, src: CpuId, dst: CpuId) -> Option<TaskId> {
+        let task = self.queue(src).tasks.iter_reverse(&self.entities).find(|task| kernel.task(*task).may_use(dst))?;
+        let chain = &kernel.topology.chains[dst.index()];
+        if let Some(level) = chain.iter().position(|id| kernel.topology.domains[*id].span.test(src)) {
+            self.balance.levels[dst.index()][level].nr_balance_failed = 0;
+        }
+        Some(task)
+    }
+
     /// Moves a queued, not running task to another CPU's queue.
     pub(super) fn move_task(&mut self, kernel: &mut Kernel, task: TaskId, dst: CpuId) {
         self.dequeue_task(kernel, task, Dequeue::Save);
@@ -236,4 +319,11 @@ impl Fair {
             self.wakeup_preempt(kernel, dst, task);
         }
     }
+}
+
+/// Whether a CPU outside the local group is still in play.
+fn has_other_sources(kernel: &Kernel, env: &LoadBalance) -> bool {
+    let domain = &kernel.topology.domains[env.domain];
+    let local = &domain.groups[domain.local_group(env.cpu)].span;
+    domain.span.iter().any(|cpu| !local.test(cpu) && !env.excluded.contains(&cpu))
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Load balancing between CPUs: when it runs, and for whom.
 //!
-//! - this file: periodic, idle and new-idle balancing (`sched_balance_domains`, `nohz_balancer_kick`,
-//!   `sched_balance_newidle`).
+//! - this file: periodic and new-idle balancing (`sched_balance_domains`, `sched_balance_newidle`). `nohz`: balancing
+//!   for CPUs whose tick is off.
 //! - [`stats`]: what is known of a group. `source`: the busiest group and queue, and how much to move. `detach`: moving.
 //!
 //! Left out: the time that balancing itself takes (a new-idle pass costs a fixed sum per CPU looked at, only to decide
@@ -10,6 +10,7 @@
 //! energy). A machine that spends much of its time in balancing could tell the difference.
 
 mod detach;
+mod nohz;
 mod source;
 pub(super) mod stats;
 
@@ -17,8 +18,10 @@ use rand::RngExt;
 
 use super::Fair;
 use crate::kernel::Kernel;
-use crate::kernel::topology::{DomainId, Level};
+use crate::kernel::task::ClassId;
+use crate::kernel::topology::DomainId;
 use crate::units::{CpuId, MSEC, Nanos, SEC};
+use nohz::{Kick, Nohz};
 
 /// How long a CPU looks at another one in a new-idle pass: decides when short idle periods are not worth it.
 const NEWIDLE_COST_PER_CPU: Nanos = 100;
@@ -45,12 +48,11 @@ pub(super) struct BalanceState {
     levels: Vec<Vec<LevelState>>,
     /// Per CPU: `rq->next_balance`.
     next_balance: Vec<Nanos>,
-    /// `nohz.next_balance`.
-    nohz_next_balance: Nanos,
     /// Per domain and group: affinity kept a balance below from succeeding (`sgc->imbalance`).
     imbalanced: Vec<Vec<bool>>,
-    /// Where the next look at a queue's tasks begins.
-    rotation: usize,
+    nohz: Nohz,
+    /// What the ticks of this instant have left to do.
+    pending: Vec<Softirq>,
 }
 
 /// A CPU's state at one level (`struct sched_domain` is per CPU in the kernel).
@@ -65,6 +67,11 @@ struct LevelState {
 }
 
 impl BalanceState {
+    /// Whether affinity kept balancing below `group` of `domain` from succeeding (`sg_imbalanced`).
+    pub fn sg_imbalanced(&self, domain: DomainId, group: usize) -> bool {
+        self.imbalanced[domain][group]
+    }
+
     pub fn new(kernel: &Kernel) -> Self {
         let topology = &kernel.topology;
         let level = |domain: &DomainId| LevelState {
@@ -78,41 +85,83 @@ impl BalanceState {
         Self {
             levels: topology.chains.iter().map(|chain| chain.iter().map(level).collect()).collect(),
             next_balance: vec![0; topology.nr_cpus],
-            nohz_next_balance: 0,
             imbalanced: topology.domains.iter().map(|domain| vec![false; domain.groups.len()]).collect(),
-            rotation: 0,
+            nohz: Nohz::new(topology.nr_cpus),
+            pending: Vec::new(),
         }
     }
 }
 
+/// Work that a tick leaves to be done right after it (`SCHED_SOFTIRQ`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Softirq {
+    /// A busy CPU balances itself.
+    Domains(CpuId),
+    /// The idle CPUs balance.
+    Nohz(Kick),
+}
+
 impl Fair {
-    /// What a tick on a busy CPU does about balance (`sched_balance_trigger`).
+    /// What a tick on a busy CPU does about balance (`sched_balance_trigger`); [`Fair::sched_balance_softirq`] follows.
     pub fn sched_balance_trigger(&mut self, kernel: &mut Kernel, cpu: CpuId) {
         if !kernel.params.load_balance {
             return;
         }
         if kernel.now >= self.balance.next_balance[cpu.index()] {
-            let idle = if kernel.idle_cpu(cpu) { IdleType::Idle } else { IdleType::NotIdle };
-            self.sched_balance_domains(kernel, cpu, idle);
+            self.balance.pending.push(Softirq::Domains(cpu));
         }
         self.nohz_balancer_kick(kernel, cpu);
     }
 
+    /// Whether ticks of this instant left balancing to be done.
+    #[inline]
+    pub fn softirq_pending(&self) -> bool {
+        !self.balance.pending.is_empty()
+    }
+
+    /// `sched_balance_softirq` of all CPUs that ticked at this instant.
+    ///
+    /// On a machine they do it at the same time, just after the tick; who is first is chance. So it is here, or the CPU
+    /// with the lowest number would always be.
+    pub fn sched_balance_softirq(&mut self, kernel: &mut Kernel) {
+        let mut pending = std::mem::take(&mut self.balance.pending);
+        for last in (1..pending.len()).rev() {
+            pending.swap(last, kernel.rng.random_range(0..=last));
+        }
+        for softirq in pending.drain(..) {
+            match softirq {
+                Softirq::Domains(cpu) => {
+                    self.update_blocked_averages(kernel, cpu);
+                    let idle = idle_type(kernel, cpu);
+                    self.sched_balance_domains(kernel, cpu, idle);
+                }
+                Softirq::Nohz(kick) => self.nohz_idle_balance(kernel, kick),
+            }
+        }
+        self.balance.pending = pending;
+    }
+
     /// `sched_balance_domains`: balances every level that is due.
-    fn sched_balance_domains(&mut self, kernel: &mut Kernel, cpu: CpuId, idle: IdleType) {
-        let mut idle = idle;
+    fn sched_balance_domains(&mut self, kernel: &mut Kernel, cpu: CpuId, mut idle: IdleType) {
         let mut next_balance = kernel.now + 60 * SEC;
         for level in 0..self.balance.levels[cpu.index()].len() {
             let interval = self.balance_interval(kernel, cpu, level, idle);
             let due = self.balance.levels[cpu.index()][level].last_balance + interval;
+            let mut goes_on = true;
             if kernel.now >= due {
-                if self.sched_balance_rq(kernel, cpu, level, idle) {
-                    idle = if kernel.idle_cpu(cpu) { IdleType::Idle } else { IdleType::NotIdle };
+                let attempt = self.sched_balance_rq(kernel, cpu, level, idle);
+                goes_on = attempt.goes_on;
+                if attempt.moved {
+                    idle = idle_type(kernel, cpu);
                 }
                 self.balance.levels[cpu.index()][level].last_balance = kernel.now;
             }
             let interval = self.balance_interval(kernel, cpu, level, idle);
             next_balance = next_balance.min(self.balance.levels[cpu.index()][level].last_balance + interval);
+            if !goes_on {
+                // Another CPU of the group is in charge here, and so of the levels above.
+                break;
+            }
         }
         self.balance.next_balance[cpu.index()] = next_balance;
     }
@@ -122,6 +171,7 @@ impl Fair {
         let base = self.balance.levels[cpu.index()][level].balance_interval;
         let tick = kernel.params.tick();
         let interval = match idle {
+            IdleType::NotIdle if self.sched_idle_cpu(kernel, cpu) => base,
             // One tick less keeps the levels of a busy CPU from falling on the same tick.
             IdleType::NotIdle => (base * BUSY_FACTOR).saturating_sub(tick),
             _ => base,
@@ -129,82 +179,82 @@ impl Fair {
         interval.clamp(tick, (MAX_INTERVAL_PER_CPU * kernel.topology.online.weight() as Nanos).max(tick))
     }
 
-    /// `nohz_balancer_kick`: a busy CPU that could use help has the idle ones balance.
-    fn nohz_balancer_kick(&mut self, kernel: &mut Kernel, cpu: CpuId) {
-        if kernel.now < self.balance.nohz_next_balance || kernel.idle.is_empty() {
-            return;
-        }
-        if self.wants_help(kernel, cpu) {
-            self.nohz_idle_balance(kernel);
-        }
-    }
-
-    fn wants_help(&self, kernel: &Kernel, cpu: CpuId) -> bool {
-        if kernel.rq(cpu).nr_running >= 2 {
-            return true;
-        }
-        let Some(lowest) = kernel.topology.chains[cpu.index()].first() else { return false };
-        let queue = self.queue(cpu);
-        let imbalance_pct = kernel.topology.domains[*lowest].imbalance_pct;
-        if queue.nr_queued >= 1 && stats::reduced_capacity(kernel, cpu, imbalance_pct) {
-            return true;
-        }
-        if kernel.topology.asym[cpu.index()].is_some() {
-            return queue.misfit_task_load > 0;
-        }
-        let llc = &kernel.topology.llcs[kernel.topology.llc_of[cpu.index()] as usize];
-        llc.cpus.iter().filter(|other| !kernel.idle_cpu(**other)).nth(1).is_some()
-    }
-
-    /// `_nohz_idle_balance`: every idle CPU whose time has come balances.
-    fn nohz_idle_balance(&mut self, kernel: &mut Kernel) {
-        let mut next = kernel.now + 60 * SEC;
-        let idle: Vec<CpuId> = kernel.idle.iter().collect();
-        for cpu in idle {
-            if !kernel.idle_cpu(cpu) {
-                continue;
-            }
-            if kernel.now >= self.balance.next_balance[cpu.index()] {
-                self.update_blocked_averages(kernel, cpu);
-                self.sched_balance_domains(kernel, cpu, IdleType::Idle);
-            }
-            next = next.min(self.balance.next_balance[cpu.index()]);
-        }
-        self.balance.nohz_next_balance = next.max(kernel.now + kernel.params.tick());
-    }
-
     /// `sched_balance_update_blocked_averages`.
     fn update_blocked_averages(&mut self, kernel: &mut Kernel, cpu: CpuId) {
+        kernel.update_rt_load_avg(cpu, kernel.rq(cpu).curr.is_some_and(|curr| kernel.task(curr).class == ClassId::Rt));
         self.update_load_avg(kernel, cpu, None);
     }
 
     /// `sched_balance_newidle`: `cpu` has nothing left; true if it has now.
     pub(super) fn sched_balance_newidle(&mut self, kernel: &mut Kernel, cpu: CpuId) -> bool {
         self.cfs[cpu.index()].misfit_task_load = 0;
-        if !kernel.params.load_balance || kernel.overloaded.is_empty() {
+        if !kernel.params.load_balance {
             return false;
         }
-        let chain_len = kernel.topology.chains[cpu.index()].len();
+        let mut next_balance = kernel.now + SEC;
+        if kernel.rd_overloaded {
+            self.newidle_domains(kernel, cpu, &mut next_balance);
+        } else if !self.balance.levels[cpu.index()].is_empty() {
+            next_balance = next_balance.min(self.next_idle_balance(kernel, cpu, 0));
+        }
+        let due = &mut self.balance.next_balance[cpu.index()];
+        *due = next_balance.min(*due);
+        let pulled = kernel.rq(cpu).nr_running > 0;
+        if !pulled {
+            self.nohz_newidle_balance(kernel, cpu);
+        }
+        pulled
+    }
+
+    /// Looks for a task level by level, as far as the pause to be expected is worth it.
+    fn newidle_domains(&mut self, kernel: &mut Kernel, cpu: CpuId, next_balance: &mut Nanos) {
         self.update_blocked_averages(kernel, cpu);
         let mut cost = 0;
-        for level in 0..chain_len {
+        for level in 0..self.balance.levels[cpu.index()].len() {
+            *next_balance = (*next_balance).min(self.next_idle_balance(kernel, cpu, level));
             let domain = kernel.topology.chains[cpu.index()][level];
-            let weight = kernel.topology.domains[domain].weight as Nanos;
-            cost += weight * NEWIDLE_COST_PER_CPU;
-            // SD_BALANCE_NEWIDLE is cleared for remote nodes, and not worth it in a short pause.
-            if kernel.topology.domains[domain].level == Level::Numa || kernel.rq(cpu).avg_idle < cost {
+            cost += kernel.topology.domains[domain].weight as Nanos * NEWIDLE_COST_PER_CPU;
+            if kernel.rq(cpu).avg_idle < cost {
                 break;
             }
             if !self.newidle_lottery(kernel, cpu, level) {
                 continue;
             }
-            let pulled = self.sched_balance_rq(kernel, cpu, level, IdleType::NewlyIdle);
-            self.note_newidle(cpu, level, pulled);
-            if pulled || kernel.rq(cpu).nr_running > 0 {
+            if !self.may_find_work(kernel, domain) {
+                self.note_newidle(cpu, level, false);
+                self.newidle_in_vain(kernel, cpu, level);
+                continue;
+            }
+            let attempt = self.sched_balance_rq(kernel, cpu, level, IdleType::NewlyIdle);
+            self.note_newidle(cpu, level, attempt.moved);
+            if attempt.moved || !attempt.goes_on {
                 break;
             }
         }
-        kernel.rq(cpu).nr_running > 0
+    }
+
+    /// When `level` is due if `cpu` stays idle (`update_next_balance`).
+    fn next_idle_balance(&self, kernel: &Kernel, cpu: CpuId, level: usize) -> Nanos {
+        self.balance.levels[cpu.index()][level].last_balance + self.balance_interval(kernel, cpu, level, IdleType::Idle)
+    }
+
+    /// Whether a new-idle pass over `domain` can come to anything: some CPU has a task to spare, or a task that needs a
+    /// bigger or less disturbed CPU. The kernel finds out by looking at every CPU.
+    fn may_find_work(&self, kernel: &Kernel, domain: DomainId) -> bool {
+        let domain = &kernel.topology.domains[domain];
+        domain.asym_capacity || kernel.rt_active || kernel.overloaded.intersects(&domain.span)
+    }
+
+    /// What such a pass leaves behind when it finds nothing.
+    fn newidle_in_vain(&mut self, kernel: &mut Kernel, cpu: CpuId, level: usize) {
+        self.balance.levels[cpu.index()][level].nr_balance_failed = 0;
+        match kernel.topology.chains[cpu.index()].get(level + 1) {
+            Some(parent) => {
+                let group = kernel.topology.domains[*parent].local_group(cpu);
+                self.balance.imbalanced[*parent][group] = false;
+            }
+            None => kernel.rd_overloaded = false,
+        }
     }
 
     /// `NI_RANDOM`: a level that rarely has work to give is tried as rarely.
@@ -226,9 +276,14 @@ impl Fair {
         let weight = (1024 + tickets / 2) / tickets;
         state.newidle_successes += if success { weight } else { 0 };
         if state.newidle_calls >= 1024 {
-            state.newidle_ratio = state.newidle_successes.min(1024);
+            state.newidle_ratio = state.newidle_successes;
             state.newidle_calls /= 2;
             state.newidle_successes /= 2;
         }
     }
+}
+
+/// What `cpu` is when it balances: a CPU with only `SCHED_IDLE` tasks is busy, but asks as often as an idle one.
+fn idle_type(kernel: &Kernel, cpu: CpuId) -> IdleType {
+    if kernel.idle_cpu(cpu) { IdleType::Idle } else { IdleType::NotIdle }
 }

@@ -6,24 +6,28 @@ use super::super::Fair;
 use super::super::load::capacity_greater;
 use super::IdleType;
 use super::detach::{LoadBalance, Migration};
-use super::stats::{GroupStats, GroupType, reduced_capacity};
+use super::stats::{GroupStats, GroupType, adjust_numa_imbalance, reduced_capacity};
 use crate::kernel::Kernel;
 use crate::kernel::topology::{Level, SchedDomain, SchedGroup};
 use crate::units::{CAPACITY_SCALE, CpuId};
 
 /// Sums over a domain (`struct sd_lb_stats`).
+#[derive(Default)]
 struct DomainStats {
     local: (usize, GroupStats),
     busiest: Option<(usize, GroupStats)>,
     total_load: u64,
     total_capacity: u64,
+    /// At the root domain: whether some CPU has a task to give away.
+    overloaded: Option<bool>,
 }
 
 impl Fair {
     /// `sched_balance_find_src_group`: the group to pull from, with the imbalance noted in `env`.
-    pub(super) fn find_src_group(&mut self, kernel: &Kernel, env: &mut LoadBalance) -> Option<usize> {
+    pub(super) fn find_src_group(&mut self, kernel: &mut Kernel, env: &mut LoadBalance) -> Option<usize> {
+        let stats = self.domain_stats(kernel, env, &kernel.topology.domains[env.domain]);
+        kernel.rd_overloaded = stats.overloaded.unwrap_or(kernel.rd_overloaded);
         let domain = &kernel.topology.domains[env.domain];
-        let stats = self.domain_stats(kernel, env, domain);
         let (group, busiest) = stats.busiest?;
         if !self.should_pull(env, domain, &stats, group, &busiest) {
             return None;
@@ -34,16 +38,19 @@ impl Fair {
 
     /// `update_sd_lb_stats`.
     fn domain_stats(&mut self, kernel: &Kernel, env: &LoadBalance, domain: &SchedDomain) -> DomainStats {
-        let mut stats =
-            DomainStats { local: (0, GroupStats::default()), busiest: None, total_load: 0, total_capacity: 0 };
-        let local = domain.groups.iter().position(|group| group.span.test(env.dst)).unwrap_or(0);
+        let mut stats = DomainStats::default();
+        let local = domain.local_group(env.cpu);
         let idle = env.idle != IdleType::NotIdle;
-        let (mut sum_util, mut overutilized) = (0, false);
-        // The local group first: whether others may push their misfits here depends on it.
-        let order = std::iter::once(local).chain((0..domain.groups.len()).filter(|index| *index != local));
-        for index in order {
-            let group = &domain.groups[index];
-            let mut sums = self.group_stats(kernel, domain, group, index == local, idle);
+        let (mut sum_util, mut overutilized, mut overloaded) = (0, false, false);
+        let in_play = |cpu: CpuId| !env.excluded.contains(&cpu);
+        // The local group comes first: whether others may push their misfits here depends on it.
+        for (index, group) in domain.ring(env.cpu) {
+            let mut sums = self.group_stats(kernel, group, in_play);
+            overloaded |= sums.overloaded;
+            if index != local {
+                self.add_misfits(kernel, domain, group, idle, &mut sums);
+                overloaded |= domain.asym_capacity && sums.misfit_task_load > 0;
+            }
             sums.classify(domain.imbalance_pct, self.balance.imbalanced[env.domain][index]);
             if sums.group_type == GroupType::Overloaded {
                 sums.avg_load = sums.load * CAPACITY_SCALE / sums.capacity.max(1);
@@ -60,12 +67,15 @@ impl Fair {
                 stats.busiest = Some((index, sums));
             }
         }
-        if kernel.topology.chains[env.dst.index()].last() == Some(&env.domain) {
+        if kernel.topology.chains[env.cpu.index()].last() == Some(&env.domain) {
+            stats.overloaded = Some(overloaded);
             self.overutilized = overutilized;
         } else {
             self.overutilized |= overutilized;
         }
-        self.update_idle_cpu_scan(kernel, env.dst, domain.level, sum_util);
+        if env.idle != IdleType::NewlyIdle {
+            self.update_idle_cpu_scan(kernel, env.dst, env.domain, sum_util);
+        }
         stats
     }
 
@@ -101,7 +111,7 @@ impl Fair {
             }
         }
         let (src, dst) = (&domain.groups[group], &domain.groups[stats.local.0]);
-        if domain.prefer_sibling
+        if src.prefer_sibling
             && local.group_type == GroupType::HasSpare
             && sibling_imbalance(env, (dst, local), (src, busiest)) > 1
         {
@@ -223,7 +233,7 @@ fn calculate_imbalance(
     domain: &SchedDomain,
     stats: &DomainStats,
     group: usize,
-    mut busiest: GroupStats,
+    busiest: GroupStats,
 ) {
     let mut local = stats.local.1;
     (env.migration, env.imbalance) = match busiest.group_type {
@@ -238,14 +248,12 @@ fn calculate_imbalance(
             if local.group_type < GroupType::Overloaded {
                 local.avg_load = local.load * CAPACITY_SCALE / local.capacity.max(1);
             }
-            if busiest.group_type < GroupType::Overloaded {
-                busiest.avg_load = busiest.load * CAPACITY_SCALE / busiest.capacity.max(1);
-            }
             let mean = stats.total_load * CAPACITY_SCALE / stats.total_capacity.max(1);
             if local.avg_load >= busiest.avg_load || local.avg_load >= mean {
                 (Migration::Load, 0)
             } else {
-                let surplus = busiest.avg_load.saturating_sub(mean) * busiest.capacity;
+                // A busiest group below the mean gives a negative surplus, which the kernel's unsigned minimum ignores.
+                let surplus = busiest.avg_load.checked_sub(mean).map_or(u64::MAX, |over| over * busiest.capacity);
                 let room = (mean - local.avg_load) * local.capacity;
                 (Migration::Load, (surplus.min(room) / CAPACITY_SCALE) as i64)
             }
@@ -268,20 +276,13 @@ fn spare_imbalance(
         }
         return (Migration::Util, room as i64);
     }
-    let mut imbalance = if busiest.weight == 1 || domain.prefer_sibling {
+    let mut imbalance = if busiest.weight == 1 || busiest_group.prefer_sibling {
         sibling_imbalance(env, (local_group, local), (busiest_group, busiest))
     } else {
         (i64::from(local.idle_cpus) - i64::from(busiest.idle_cpus)).max(0)
     };
-    // A pair of communicating tasks may stay on its node (`adjust_numa_imbalance`).
-    if domain.level == Level::Numa
-        && i64::from(local.sum_nr_running) < domain.imb_numa_nr
-        && imbalance <= NUMA_IMBALANCE_MIN
-    {
-        imbalance = 0;
+    if domain.level == Level::Numa {
+        imbalance = adjust_numa_imbalance(imbalance, local.sum_nr_running, domain.imb_numa_nr);
     }
     (Migration::Task, imbalance >> 1)
 }
-
-/// `NUMA_IMBALANCE_MIN`.
-const NUMA_IMBALANCE_MIN: i64 = 2;

@@ -40,49 +40,66 @@ pub(in super::super) struct GroupStats {
     pub misfit_task_load: u64,
     pub avg_load: u64,
     pub smt_balance: bool,
+    /// Some CPU has more than one task.
+    pub overloaded: bool,
     pub group_type: GroupType,
 }
 
 impl Fair {
-    /// `update_sg_lb_stats`, without the group type.
+    /// `update_sg_lb_stats`, without misfits and the group type; only CPUs `in_play` count for load, all for capacity.
     pub(super) fn group_stats(
+        &self,
+        kernel: &Kernel,
+        group: &SchedGroup,
+        in_play: impl Fn(CpuId) -> bool,
+    ) -> GroupStats {
+        let mut stats = GroupStats { weight: group.cpus.len() as u32, min_capacity: u64::MAX, ..GroupStats::default() };
+        for cpu in group.cpus.iter().copied() {
+            let rq = kernel.glance(cpu);
+            let capacity = u64::from(rq.capacity);
+            stats.capacity += capacity;
+            stats.min_capacity = stats.min_capacity.min(capacity);
+            stats.max_capacity = stats.max_capacity.max(capacity);
+            if !in_play(cpu) {
+                continue;
+            }
+            let avg = &self.queue(cpu).avg;
+            stats.load += avg.load_avg;
+            stats.util += avg.util_avg.max(u64::from(avg.util_est)).min(u64::from(rq.capacity_orig));
+            stats.runnable += avg.runnable_avg;
+            stats.sum_nr_running += rq.nr_running;
+            // Without real-time tasks both counts are the same, and one is at hand already.
+            stats.sum_h_nr_running += if kernel.rt_active { self.queue(cpu).nr_queued } else { rq.nr_running };
+            stats.overloaded |= rq.nr_running > 1;
+            stats.idle_cpus += u32::from(rq.nr_running == 0 && kernel.idle_cpu(cpu));
+        }
+        stats
+    }
+
+    /// What `update_sg_lb_stats` notes only of groups that the balancing CPU is not in.
+    pub(super) fn add_misfits(
         &self,
         kernel: &Kernel,
         domain: &SchedDomain,
         group: &SchedGroup,
-        local: bool,
         idle: bool,
-    ) -> GroupStats {
-        let mut stats = GroupStats { weight: group.cpus.len() as u32, min_capacity: u64::MAX, ..GroupStats::default() };
-        for cpu in &group.cpus {
-            let rq = kernel.rq(*cpu);
-            let capacity = u64::from(rq.capacity);
-            let load = self.cpu_load(*cpu);
-            stats.load += load;
-            stats.util += self.cpu_util_cfs(kernel, *cpu);
-            stats.runnable += self.cpu_runnable(*cpu);
-            stats.capacity += capacity;
-            stats.min_capacity = stats.min_capacity.min(capacity);
-            stats.max_capacity = stats.max_capacity.max(capacity);
-            stats.sum_nr_running += rq.nr_running;
-            stats.sum_h_nr_running += self.queue(*cpu).nr_queued;
-            if kernel.idle_cpu(*cpu) {
-                stats.idle_cpus += 1;
-            } else if !local {
-                stats.misfit_task_load = stats.misfit_task_load.max(self.misfit_load(kernel, domain, *cpu, idle, load));
-            }
+        stats: &mut GroupStats,
+    ) {
+        if domain.asym_capacity || (idle && kernel.rt_active) {
+            let misfits = group.cpus.iter().filter(|cpu| !kernel.idle_cpu(**cpu));
+            let load = misfits.map(|cpu| self.misfit_load(kernel, domain, *cpu, idle)).max();
+            stats.misfit_task_load = load.unwrap_or(0);
         }
-        stats.smt_balance = !local && idle && group.smt && stats.sum_h_nr_running > 1;
-        stats
+        stats.smt_balance = idle && group.smt && stats.sum_h_nr_running > 1;
     }
 
     /// Load of a task on `cpu` that would be better off on a bigger or less disturbed CPU.
-    fn misfit_load(&self, kernel: &Kernel, domain: &SchedDomain, cpu: CpuId, idle: bool, load: u64) -> u64 {
+    fn misfit_load(&self, kernel: &Kernel, domain: &SchedDomain, cpu: CpuId, idle: bool) -> u64 {
         if domain.asym_capacity {
             return self.queue(cpu).misfit_task_load;
         }
         let reduced = idle && self.queue(cpu).nr_queued == 1 && reduced_capacity(kernel, cpu, domain.imbalance_pct);
-        if reduced { load } else { 0 }
+        if reduced { self.cpu_load(cpu) } else { 0 }
     }
 
     /// `update_sg_wakeup_stats`: the group without `task`, for choosing where it starts.
@@ -92,13 +109,14 @@ impl Fair {
         domain: &SchedDomain,
         group: &SchedGroup,
         task: TaskId,
+        imbalanced: bool,
     ) -> GroupStats {
-        let mut stats = self.group_stats(kernel, domain, group, true, false);
-        let fits = |cpu: &CpuId| self.task_fits_cpu(kernel, task, *cpu);
+        let mut stats = self.group_stats(kernel, group, |cpu| kernel.task(task).may_use(cpu));
+        let fits = |cpu: &CpuId| kernel.task(task).may_use(*cpu) && self.task_fits_cpu(kernel, task, *cpu);
         if domain.asym_capacity && !group.cpus.iter().any(fits) {
             stats.misfit_task_load = 1;
         }
-        stats.classify(domain.imbalance_pct, false);
+        stats.classify(domain.imbalance_pct, imbalanced);
         if matches!(stats.group_type, GroupType::FullyBusy | GroupType::Overloaded) {
             stats.avg_load = stats.load * CAPACITY_SCALE / stats.capacity.max(1);
         }
@@ -143,4 +161,10 @@ impl GroupStats {
 pub(super) fn reduced_capacity(kernel: &Kernel, cpu: CpuId, imbalance_pct: u64) -> bool {
     let rq = kernel.rq(cpu);
     u64::from(rq.capacity) * imbalance_pct < u64::from(rq.capacity_orig) * 100
+}
+
+/// `adjust_numa_imbalance`: a pair of communicating tasks may stay on its node, which runs `running` tasks so far.
+pub(in super::super) fn adjust_numa_imbalance(imbalance: i64, running: u32, imb_numa_nr: i64) -> i64 {
+    const NUMA_IMBALANCE_MIN: i64 = 2;
+    if i64::from(running) < imb_numa_nr && imbalance <= NUMA_IMBALANCE_MIN { 0 } else { imbalance }
 }

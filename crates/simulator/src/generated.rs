@@ -1,12 +1,12 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Machines and workloads of any size, for measurements of the simulator itself.
 
 use std::path::Path;
 
-use tandem_simulator::input::InputError;
-use tandem_simulator::machine::Machine;
-use tandem_simulator::units::{MSEC, Nanos, USEC};
-use tandem_simulator::workload::{Behaviour, BehaviourId, Objects, Op, Scheduling, Span, Spread, TaskSpec, Workload};
+use crate::input::InputError;
+use crate::machine::Machine;
+use crate::units::{MSEC, Nanos, USEC};
+use crate::workload::{Behaviour, BehaviourId, Objects, Op, Scheduling, Span, Spread, TaskSpec, Workload};
 
 /// Cores that share a last-level cache, as in today's servers.
 const CORES_PER_CLUSTER: u32 = 8;
@@ -51,6 +51,9 @@ source = "assumed: generated"
 "#;
 
 /// A machine of `cpus` equal CPUs: clusters of eight around a cache, packages of sixteen clusters, a clock per core.
+///
+/// # Errors
+/// None for 1 to 8192 CPUs.
 pub fn machine(cpus: u32) -> Result<Machine, InputError> {
     let clusters = cpus.div_ceil(CORES_PER_CLUSTER);
     let mut text = PARTS.to_owned();
@@ -108,17 +111,20 @@ source = "assumed: generated"
 /// that it shares with three others.
 pub fn busy(tasks: u32) -> Workload {
     let half = tasks / 2;
-    let lockers = (0..half).map(|index| thread(format!("locker-{index}"), under_mutex(index / THREADS_PER_MUTEX)));
-    let worker = |index| thread(format!("worker-{index}"), vec![run(300 * USEC), sleep(300 * USEC)]);
-    let mut workload = workload(lockers.chain((half..tasks).map(worker)).collect());
-    workload.objects.mutexes = (0..half.div_ceil(THREADS_PER_MUTEX)).map(|index| format!("m{index}")).collect();
+    let mutexes = half.div_ceil(THREADS_PER_MUTEX);
+    let lockers = (0..mutexes).map(|mutex| {
+        let count = THREADS_PER_MUTEX.min(half - mutex * THREADS_PER_MUTEX);
+        threads(format!("locker-{mutex}"), count, under_mutex(mutex))
+    });
+    let workers = threads("worker".to_owned(), tasks - half, vec![run(300 * USEC), sleep(300 * USEC)]);
+    let mut workload = workload(lockers.chain([workers]).collect());
+    workload.objects.mutexes = (0..mutexes).map(|mutex| format!("m{mutex}")).collect();
     workload
 }
 
 /// `tasks` threads that wake ten times a second for a moment.
 pub fn mostly_asleep(tasks: u32) -> Workload {
-    let sleeper = |index| thread(format!("sleeper-{index}"), vec![sleep(100 * MSEC), run(20 * USEC)]);
-    workload((0..tasks).map(sleeper).collect())
+    workload(vec![threads("sleeper".to_owned(), tasks, vec![sleep(100 * MSEC), run(20 * USEC)])])
 }
 
 fn under_mutex(mutex: u32) -> Vec<Op> {
@@ -138,15 +144,15 @@ fn uniform(mean: Nanos) -> Span {
     Span { mean, spread: Spread::Uniform(0.5) }
 }
 
-/// A thread that repeats `steps` for ever.
-fn thread(name: String, steps: Vec<Op>) -> TaskSpec {
+/// Threads that repeat `steps` for ever.
+fn threads(name: String, instances: u32, steps: Vec<Op>) -> TaskSpec {
     let end = steps.len() as u32 + 1;
     let mut program = vec![Op::LoopStart { counter: 0, count: None, end }];
     program.extend(steps);
     program.push(Op::LoopEnd { start: 0 });
     TaskSpec {
         name,
-        instances: 1,
+        instances,
         application: 0,
         system: false,
         delay: 0,
@@ -190,9 +196,9 @@ mod tests {
     #[test]
     fn workloads_have_as_many_threads_as_asked_and_their_mutexes() {
         let workload = busy(20);
-        assert_eq!(workload.tasks.len(), 20);
+        assert_eq!(workload.tasks.iter().map(|task| task.instances).sum::<u32>(), 20);
         assert_eq!(workload.objects.mutexes.len(), 3);
-        assert_eq!(mostly_asleep(7).tasks.len(), 7);
+        assert_eq!(mostly_asleep(7).tasks[0].instances, 7);
         for task in &workload.tasks {
             let Op::LoopStart { end, .. } = task.program[0] else { panic!("no loop") };
             assert_eq!(task.program[end as usize], Op::LoopEnd { start: 0 });

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Governors: which clock a CPU has for how long.
+
+use tandem_simulator::metrics::Report;
+
+use crate::support::machine::{Cluster, Spec};
+use crate::support::workload::{TaskExt, of, repeat, sleep, thread, timer, work};
+use crate::support::{governed, run_with, same};
+
+/// 100 ms of work on one CPU of 1 or 2 GHz.
+fn hog(governor: &str, machine: &Spec) -> Report {
+    run_with(&machine.build(), &of([thread("a", [work(100)])]), &governed(governor))
+}
+
+fn seconds_at(report: &Report, mhz: u32) -> f64 {
+    report.cpus[0].freq_residency.get(&(mhz * 1000)).copied().unwrap_or(0.0)
+}
+
+#[test]
+fn performance_has_the_highest_clock_and_powersave_the_lowest() {
+    let fast = hog("performance", &Spec::cores(1));
+    assert_eq!((fast.time_s, seconds_at(&fast, 2000)), (0.1, 0.1));
+    let slow = hog("powersave", &Spec::cores(1));
+    assert_eq!((slow.time_s, seconds_at(&slow, 1000)), (0.2, 0.2));
+}
+
+#[test]
+fn userspace_has_the_clock_that_was_asked_for() {
+    let report = hog("userspace=1000MHz", &Spec::cores(1));
+    assert_eq!((report.time_s, seconds_at(&report, 1000)), (0.2, 0.2));
+    let report = hog("userspace=2000MHz", &Spec::cores(1));
+    assert_eq!((report.time_s, seconds_at(&report, 2000)), (0.1, 0.1));
+}
+
+#[test]
+fn a_clock_without_a_driver_stays_where_it_is() {
+    let machine = Spec::clusters([Cluster { scalable: false, ..Cluster::default() }]);
+    assert_eq!(hog("powersave", &machine).time_s, 0.1);
+}
+
+#[test]
+fn governors_that_watch_the_load_end_at_the_highest_clock() {
+    for governor in ["ondemand", "conservative", "schedutil"] {
+        let workload = of([thread("a", [work(2000)])]);
+        let report = run_with(&Spec::cores(1).build(), &workload, &governed(governor));
+        assert!(seconds_at(&report, 2000) > 0.9 * report.time_s, "{governor}: {:?}", report.cpus[0].freq_residency);
+    }
+}
+
+#[test]
+fn governors_that_watch_the_load_save_where_there_is_little() {
+    // 1 ms of work every 50 ms.
+    for governor in ["ondemand", "conservative", "schedutil"] {
+        let workload = of([thread("a", repeat(40, [work(1), sleep(49)]))]);
+        let report = run_with(&Spec::cores(1).build(), &workload, &governed(governor));
+        assert!(seconds_at(&report, 1000) > 0.8 * report.time_s, "{governor}: {:?}", report.cpus[0].freq_residency);
+    }
+}
+
+#[test]
+fn all_cpus_of_a_domain_have_the_clock_of_the_busiest() {
+    let machine = Spec::clusters([Cluster { cores: 2, domain: "cluster", ..Cluster::default() }]).build();
+    let workload = of([thread("a", [work(1000)]).on(&[0])]);
+    let report = run_with(&machine, &workload, &governed("schedutil"));
+    assert_eq!(report.cpus[0].freq_residency, report.cpus[1].freq_residency);
+    assert!(seconds_at(&report, 2000) > 0.5 * report.time_s);
+}
+
+#[test]
+fn a_transition_takes_its_latency() {
+    // With little to do the clock is low; the long work that follows has it raised 50 ms after the request. In these
+    // 50 ms half the work is done, so that all is ready 25 ms later. The timer keeps the pace before that.
+    let time = |transition_us| {
+        let machine = Spec::clusters([Cluster { transition_us, ..Cluster::default() }]).build();
+        let mut program = repeat(50, [work(1), timer(20)]);
+        program.push(work(400));
+        run_with(&machine, &of([thread("a", program)]), &governed("ondemand=100ms")).time_s
+    };
+    same(time(50_000) - time(0), 0.025);
+}

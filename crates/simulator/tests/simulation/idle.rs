@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Waking a CPU takes the exit latency of its idle state, to the nanosecond.
+
+use crate::support::machine::{Cluster, Idle, Spec};
+use crate::support::workload::{TaskExt, of, sleep, thread, work};
+use crate::support::{run, same, task};
+
+fn state(entry_us: u32, exit_us: u32, residency_us: u32) -> Idle {
+    Idle { cluster_scope: false, entry_us, exit_us, residency_us, watts: 1.0, cluster_watts: 0.0 }
+}
+
+#[test]
+fn every_wakeup_waits_for_the_exit_latency() {
+    let machine = Spec::clusters([Cluster { idle: vec![state(0, 100, 100)], ..Cluster::default() }]).build();
+    let report = run(&machine, &of([thread("a", [sleep(10), work(10)])]));
+    // The CPU idles before the first step too: 0.1 + 10 + 0.1 + 10 ms.
+    same(report.time_s, 0.0202);
+    assert_eq!(task(&report, "a").wakeup_latency_ns.map(|latency| latency.max), Some(100_000));
+}
+
+#[test]
+fn a_wakeup_during_entry_waits_for_the_rest_of_it() {
+    // Sleeping for 4 ms in a state that takes 10 ms to enter: 6 ms more to enter, 2 ms to leave. Likewise 10 + 2 ms at
+    // the start, where the CPU has only just gone idle.
+    let machine = Spec::clusters([Cluster { idle: vec![state(10_000, 2000, 12_000)], ..Cluster::default() }]).build();
+    let report = run(&machine, &of([thread("a", [sleep(4), work(10)])]));
+    assert_eq!(task(&report, "a").wakeup_latency_ns.map(|latency| latency.max), Some(8_000_000));
+    same(report.time_s, 0.012 + 0.004 + 0.008 + 0.010);
+}
+
+#[test]
+fn a_sibling_that_runs_keeps_no_cpu_from_its_own_idle_state() {
+    let machine = Spec::clusters([Cluster { smt: 2, idle: vec![state(0, 100, 100)], ..Cluster::default() }]).build();
+    let workload = of([thread("a", [work(50)]).on(&[0]), thread("b", [sleep(10), work(10)]).on(&[1])]);
+    let report = run(&machine, &workload);
+    assert_eq!(task(&report, "b").wakeup_latency_ns.map(|latency| latency.max), Some(100_000));
+    same(report.cpus[1].busy_s, 0.0102);
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Random machines: 1 to 24 CPUs in up to three clusters, of every shape that a description can have.
+
+use proptest::prelude::*;
+
+use super::machine::{Cache, Cluster, Idle, Memory, Opp, Package, Spec};
+
+/// Any machine.
+pub fn any_machine() -> impl Strategy<Value = Spec> {
+    let clusters = prop_oneof![3 => Just(1usize), 2 => Just(2), 1 => Just(3)];
+    clusters.prop_flat_map(|count| {
+        (prop::collection::vec(cluster(), count), layout(), costs(), prop::collection::vec(memory(), 4), package())
+            .prop_map(assemble)
+    })
+}
+
+/// How clusters hang together.
+#[derive(Debug, Clone, Copy)]
+struct Layout {
+    package_each: bool,
+    node_each: bool,
+    memory_each: bool,
+    alike: bool,
+    follows: bool,
+}
+
+fn layout() -> impl Strategy<Value = Layout> {
+    (any::<bool>(), any::<bool>(), any::<bool>(), prop::bool::weighted(0.3), prop::bool::weighted(0.3)).prop_map(
+        |(package_each, node_each, memory_each, alike, follows)| Layout {
+            package_each,
+            node_each: package_each && node_each,
+            memory_each,
+            alike,
+            follows,
+        },
+    )
+}
+
+/// Microseconds of switch, migration, migration to another cache, tick; watts and efficiency.
+type Costs = (f64, f64, f64, f64, f64, f64);
+
+fn costs() -> impl Strategy<Value = Costs> {
+    let us = |most: u32| prop_oneof![Just(0.0), (1..=most).prop_map(f64::from)];
+    (us(10), us(50), us(200), us(10), prop_oneof![Just(0.0), 0.1..50.0], prop_oneof![Just(1.0), 0.5..1.0])
+}
+
+fn assemble(parts: (Vec<Cluster>, Layout, Costs, Vec<Memory>, Package)) -> Spec {
+    let (mut clusters, layout, costs, memories, package) = parts;
+    let first = clusters[0].clone();
+    for (index, cluster) in clusters.iter_mut().enumerate() {
+        if index > 0 && layout.alike {
+            *cluster = Cluster { like: Some(0), ..first.clone() };
+        }
+        cluster.package = if layout.package_each { index } else { 0 };
+        cluster.node = if layout.node_each { index as u32 } else { 0 };
+        cluster.memory = if layout.memory_each { index + 1 } else { 0 };
+    }
+    // Memory speeds are relative to the reference, the fastest CPU.
+    let speed = |cluster: &Cluster| cluster.ipc * f64::from(cluster.opps[cluster.opps.len() - 1].mhz);
+    let fastest = clusters.iter().map(speed).fold(0.0, f64::max);
+    for cluster in clusters.iter_mut().filter(|cluster| speed(cluster) == fastest) {
+        cluster.memory_speed = 1.0;
+    }
+    if layout.follows && clusters.len() > 1 {
+        let floor = clusters[1].opps.iter().map(|opp| (opp.mhz, opp.mv + 50)).collect();
+        clusters[0].follows = Some((1, floor));
+    }
+    share_caches(&mut clusters);
+    let packages = if layout.package_each { clusters.len() } else { 1 };
+    let tables = if layout.memory_each { clusters.len() + 1 } else { 1 };
+    let branch = |(index, memory): (usize, Memory)| Memory { parent: (index > 0).then_some(0), ..memory };
+    let boost = package_boost(&clusters, &package);
+    let (context_switch_us, migration_us, migration_llc_us, tick_us, platform_watts, supply_efficiency) = costs;
+    Spec {
+        packages: vec![Package { boost, ..package }; packages],
+        memories: memories.into_iter().take(tables).enumerate().map(branch).collect(),
+        clusters,
+        platform_watts,
+        supply_efficiency,
+        context_switch_us,
+        migration_us,
+        migration_llc_us,
+        tick_us,
+    }
+}
+
+/// Caches of one package and level are one cache, so they must be described alike.
+fn share_caches(clusters: &mut [Cluster]) {
+    let shared = clusters[0].cache.clone().filter(|cache| cache.per == "package");
+    for cluster in clusters {
+        match &shared {
+            Some(cache) => cluster.cache = Some(cache.clone()),
+            None => {
+                if let Some(cache) = cluster.cache.as_mut().filter(|cache| cache.per == "package") {
+                    cache.per = "cluster".into();
+                }
+            }
+        }
+    }
+}
+
+/// A package's boost must leave every cluster an OPP, and one core the highest.
+fn package_boost(clusters: &[Cluster], package: &Package) -> Vec<(u32, u32)> {
+    let highest = |cluster: &Cluster| cluster.opps[cluster.opps.len() - 1].mhz;
+    let top = clusters.iter().map(highest).max().unwrap_or(0);
+    let floor = clusters.iter().map(|cluster| cluster.opps[0].mhz).max().unwrap_or(0);
+    match package.boost.first() {
+        Some((cores, _)) => vec![(*cores, top), (*cores + 2, floor.max(top * 3 / 4))],
+        None => Vec::new(),
+    }
+}
+
+fn package() -> impl Strategy<Value = Package> {
+    (0.0..5.0, 0.0..1.0, prop::option::weighted(0.2, 1..4u32)).prop_map(|(awake, idle, boost)| Package {
+        uncore_watts: idle + awake,
+        uncore_idle_watts: idle,
+        boost: boost.map(|cores| vec![(cores, 0)]).unwrap_or_default(),
+    })
+}
+
+fn memory() -> impl Strategy<Value = Memory> {
+    (1.0..20.0, 0.2..1.0, prop_oneof![Just(0.0), 0.0..1.0], 0.0..2.0, 0.0..0.1).prop_map(
+        |(gb_per_s, share, contention, static_watts, nj_per_byte)| Memory {
+            gb_per_s,
+            thread_gb_per_s: gb_per_s * share,
+            contention,
+            static_watts,
+            nj_per_byte,
+            parent: None,
+        },
+    )
+}
+
+fn cluster() -> impl Strategy<Value = Cluster> {
+    let size = (1..=4u32, prop_oneof![3 => Just(1u32), 1 => Just(2)]);
+    let speeds = (0.3..1.0, 0.3..1.0, 0.0..1.0, 0.4..1.0, 1.0..1.5);
+    let clocks = (opps(), prop_oneof![Just(0u32), 10..2000u32], prop::bool::weighted(0.9), any::<bool>());
+    let domain = prop::sample::select(vec!["cpu", "core", "cluster", "package"]);
+    let boosts = prop::bool::weighted(0.2);
+    (size, speeds, clocks, domain, idle_states(), 0.0..2.0, cache(), boosts).prop_map(build_cluster)
+}
+
+type Parts = (
+    (u32, u32),
+    (f64, f64, f64, f64, f64),
+    (Vec<Opp>, u32, bool, bool),
+    &'static str,
+    Vec<Idle>,
+    f64,
+    Option<Cache>,
+    bool,
+);
+
+fn build_cluster(parts: Parts) -> Cluster {
+    let ((cores, smt), speeds, (opps, transition_us, scalable, duty), domain, idle, static_watts, cache, boosts) =
+        parts;
+    let (ipc, memory_speed, stall_activity, smt_speed, smt_activity) = speeds;
+    let boost = match (boosts, opps[opps.len() - 1].mhz) {
+        (true, top) => vec![(1, top), (2, opps[opps.len() / 2].mhz)],
+        (false, _) => Vec::new(),
+    };
+    // A core's threads share its clock.
+    let domain = if smt > 1 && domain == "cpu" { "core" } else { domain };
+    let duty_cycle = if duty && opps.len() == 1 { vec![0.25, 0.5, 0.75] } else { Vec::new() };
+    Cluster {
+        cores,
+        smt,
+        ipc,
+        memory_speed,
+        stall_activity,
+        smt_speed,
+        smt_activity,
+        opps,
+        duty_cycle,
+        transition_us,
+        scalable,
+        domain,
+        idle,
+        static_watts,
+        cache,
+        boost,
+        ..Cluster::default()
+    }
+}
+
+fn opps() -> impl Strategy<Value = Vec<Opp>> {
+    prop::collection::vec((50..800u32, 0..150u32, 0.05..5.0, 0.0..0.5), 1..6).prop_map(|steps| {
+        let (mut mhz, mut mv, mut dynamic, mut leakage) = (200, 600, 0.0, 0.0);
+        let row = |(clock, volts, watts, leaks): (u32, u32, f64, f64)| {
+            mhz += clock;
+            mv += volts;
+            dynamic += watts;
+            leakage += leaks;
+            Opp { mhz, mv, watts: dynamic + leakage, leakage_watts: leakage }
+        };
+        steps.into_iter().map(row).collect()
+    })
+}
+
+fn idle_states() -> impl Strategy<Value = Vec<Idle>> {
+    let deeper = prop::collection::vec((0..300u32, 0..300u32, 1..2000u32), 0..3);
+    (deeper, any::<bool>(), any::<bool>(), 0.001..0.5).prop_map(|(deeper, cluster, slow_entry, watts)| {
+        let first = Idle { cluster_scope: false, entry_us: 0, exit_us: 0, residency_us: 0, watts, cluster_watts: 0.0 };
+        let mut states = vec![first];
+        for (entry, exit, stay) in deeper {
+            let last = states[states.len() - 1];
+            let entry_us = last.entry_us + if slow_entry { entry } else { 0 };
+            let exit_us = last.exit_us + exit;
+            let residency_us = (last.residency_us + stay).max(entry_us + exit_us);
+            states.push(Idle { entry_us, exit_us, residency_us, watts: last.watts / 2.0, ..last });
+        }
+        if cluster && states.len() > 1 {
+            let deepest = states.len() - 1;
+            states[deepest].cluster_scope = true;
+        }
+        states
+    })
+}
+
+fn cache() -> impl Strategy<Value = Option<Cache>> {
+    let per = prop::sample::select(vec!["core", "cluster", "package"]);
+    let cache = (64..8192u32, per, 0.0..1.0).prop_map(|(kib, per, hit_cost)| Cache { kib, per: per.into(), hit_cost });
+    prop::option::weighted(0.7, cache)
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Random options: all six governors, seeds, kernel parameters.
+
+use proptest::prelude::*;
+use proptest::test_runner::Config;
+use tandem_simulator::simulation::{Governor, KernelParameters, Options};
+use tandem_simulator::units::{MSEC, USEC};
+
+/// So many cases, unless `PROPTEST_CASES` asks for another number. Failing cases are printed whole, as regression files
+/// would only hold seeds that a change of the generators makes worthless; shrinking gets a minute.
+pub fn cases(count: u32) -> Config {
+    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { Config::default().cases } else { count };
+    Config { cases, failure_persistence: None, max_shrink_time: 60_000, ..Config::default() }
+}
+
+/// Any options without a time limit.
+pub fn any_options() -> impl Strategy<Value = Options> {
+    (governor(), any::<u64>(), kernel()).prop_map(|(governor, seed, kernel)| Options {
+        governor,
+        seed,
+        kernel,
+        ..Options::default()
+    })
+}
+
+fn governor() -> impl Strategy<Value = Governor> {
+    let names = ["performance", "powersave", "userspace", "userspace=900MHz", "ondemand", "conservative", "schedutil"];
+    prop::sample::select(names.to_vec()).prop_map(|name| name.parse().expect("a governor"))
+}
+
+fn kernel() -> impl Strategy<Value = KernelParameters> {
+    let hz = prop::sample::select(vec![100u64, 250, 300, 1000]);
+    let slice = prop::option::weighted(0.3, (100..100_000u64).prop_map(|us| us * USEC));
+    let throttle =
+        prop_oneof![3 => Just(Some(950 * MSEC)), 1 => Just(None), 1 => (1..1000u64).prop_map(|ms| Some(ms * MSEC))];
+    let mostly = || prop::bool::weighted(0.85);
+    let features = (mostly(), mostly(), mostly(), mostly(), mostly(), mostly(), mostly(), mostly());
+    (hz, slice, throttle, features).prop_map(|(hz, base_slice, rt_runtime, features)| {
+        let (run_to_parity, wakeup_preemption, delay_dequeue, place_lag, energy_aware, capacity_aware, balance, idle) =
+            features;
+        KernelParameters {
+            hz,
+            base_slice,
+            run_to_parity,
+            wakeup_preemption,
+            delay_dequeue,
+            place_lag,
+            energy_aware,
+            capacity_aware,
+            load_balance: balance,
+            rt_runtime,
+            cpuidle: idle,
+            ..KernelParameters::default()
+        }
+    })
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the tests share: machines and workloads in a few words, running them, and looking at the result.
+
+pub mod any_machine;
+pub mod any_options;
+pub mod any_workload;
+pub mod audit;
+pub mod machine;
+pub mod observers;
+pub mod starvation;
+pub mod workload;
+
+pub use any_options::{any_options, cases};
+use tandem_simulator::machine::Machine;
+use tandem_simulator::metrics::{Report, TaskReport};
+use tandem_simulator::observer::{NoObserver, Observer};
+use tandem_simulator::simulation::{Governor, Options, SimulationError, simulate};
+use tandem_simulator::workload::Workload;
+
+/// Options with the governor of this name; everything else by default.
+pub fn governed(governor: &str) -> Options {
+    Options { governor: governor.parse::<Governor>().expect("a governor"), ..Options::default() }
+}
+
+/// Runs under the `performance` governor.
+pub fn run(machine: &Machine, workload: &Workload) -> Report {
+    run_with(machine, workload, &governed("performance"))
+}
+
+/// Runs; the run must end well.
+pub fn run_with(machine: &Machine, workload: &Workload, options: &Options) -> Report {
+    watch(machine, workload, options, &mut NoObserver)
+}
+
+/// Runs before an observer; the run must end well.
+pub fn watch(machine: &Machine, workload: &Workload, options: &Options, observer: &mut dyn Observer) -> Report {
+    simulate(machine, workload, options, observer).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Runs; the run must fail.
+pub fn fail(machine: &Machine, workload: &Workload) -> SimulationError {
+    simulate(machine, workload, &governed("performance"), &mut NoObserver).expect_err("a run that cannot end")
+}
+
+/// The thread of this name.
+pub fn task<'r>(report: &'r Report, name: &str) -> &'r TaskReport {
+    let names = || report.tasks.iter().map(|task| task.name.as_str()).collect::<Vec<_>>().join(", ");
+    report.tasks.iter().find(|task| task.name == name).unwrap_or_else(|| panic!("no thread {name} among {}", names()))
+}
+
+/// Equal to a nanosecond, or to a millionth where numbers are large.
+#[track_caller]
+pub fn same(measured: f64, expected: f64) {
+    assert!((measured - expected).abs() <= 2e-9 + 1e-6 * expected.abs(), "measured {measured}, expected {expected}");
+}
+
+/// Equal but for this share.
+#[track_caller]
+pub fn about(measured: f64, expected: f64, share: f64) {
+    assert!((measured - expected).abs() <= share * expected.abs(), "measured {measured}, expected about {expected}");
+}
