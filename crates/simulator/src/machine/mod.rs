@@ -198,7 +198,7 @@ pub struct Cache {
     pub level: u32,
     /// Bytes.
     pub bytes: u64,
-    /// Time of a hit relative to a memory access, 0..=1.
+    /// Time of a hit relative to a memory access, more than 0, up to 1.
     pub hit_cost: f64,
     /// The CPUs that share it.
     pub cpus: Vec<CpuId>,
