@@ -78,7 +78,7 @@ fn cpu_time_follows_the_weights() {
     assert!((share - 1024.0 / 1359.0).abs() < 0.001, "{share}");
 }
 
-/// A slice of 3 ms ends at the next tick: after 4 ms at 250 Hz, after 3 ms at 1000 Hz.
+/// A slice of 2.8 ms ends at the next tick: after 4 ms at 250 Hz, after 3 ms at 1000 Hz.
 #[test]
 fn ticks_round_a_slice_up() {
     let two = r#"{ "tasks" : { "t" : { "instance" : 2, "loop" : 1, "cpus" : [0], "run" : 1000000 } } }"#;

@@ -9,7 +9,7 @@ use crate::units::{MSEC, Nanos, SEC, USEC};
 pub struct KernelParameters {
     /// Ticks per second (`CONFIG_HZ`).
     pub hz: u64,
-    /// `sched_base_slice`; `None`: 0.75 ms × (1 + log2(min(CPUs, 8))), as the kernel scales it.
+    /// `sched_base_slice`; `None`: 0.7 ms × (1 + log2(min(CPUs, 8))), as the kernel scales it.
     pub base_slice: Option<Nanos>,
     /// `RUN_TO_PARITY`: a task runs out its slice unless a shorter one preempts.
     pub run_to_parity: bool,
@@ -87,7 +87,7 @@ pub enum SettingError {
 /// Names, units and meaning of all parameters, for help texts.
 pub const KEYS: [(&str, &str); 14] = [
     ("hz", "ticks per second, 24..=10000 (250)"),
-    ("base_slice_us", "fair slice in microseconds, 100..=1000000 (0.75 ms × (1 + log2(CPUs)), CPUs capped at 8)"),
+    ("base_slice_us", "fair slice in microseconds, 100..=1000000 (0.7 ms × (1 + log2(CPUs)), CPUs capped at 8)"),
     ("run_to_parity", "true or false (true): a task runs out its slice"),
     ("wakeup_preemption", "true or false (true): a woken task may preempt"),
     ("delay_dequeue", "true or false (true): a task that owes service stays queued while it sleeps"),
@@ -151,7 +151,7 @@ impl KernelParameters {
     /// `sched_base_slice` on a machine with so many online CPUs (`update_sysctl`, logarithmic scaling).
     pub fn base_slice_on(&self, cpus: usize) -> Nanos {
         let factor = 1 + u64::from(cpus.clamp(1, 8).ilog2());
-        self.base_slice.unwrap_or(750 * USEC * factor)
+        self.base_slice.unwrap_or(700 * USEC * factor)
     }
 }
 
@@ -163,7 +163,7 @@ mod tests {
     fn the_base_slice_grows_with_the_logarithm_of_the_cpus() {
         let parameters = KernelParameters::default();
         let slices = [1, 2, 4, 8, 64].map(|cpus| parameters.base_slice_on(cpus) / USEC);
-        assert_eq!(slices, [750, 1500, 2250, 3000, 3000]);
+        assert_eq!(slices, [700, 1400, 2100, 2800, 2800]);
     }
 
     #[test]

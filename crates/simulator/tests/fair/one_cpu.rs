@@ -37,7 +37,7 @@ fn a_sleeper_gets_what_it_asks_for_if_that_is_below_its_share() {
 
 /// A hog that is alone has outrun its request long ago, so nothing protects it: a woken thread runs at once. Of two
 /// hogs the running one is protected while it is owed service (RUN_TO_PARITY), and the other may have the earlier
-/// deadline: at most both have their turn first, 3 ms each, which end at ticks of 4 ms.
+/// deadline: at most both have their turn first, 2.8 ms each, which end at ticks of 4 ms.
 #[test]
 fn a_woken_thread_waits_for_slices_that_are_competed_for() {
     let wakeup = |hogs: &[&str]| {
