@@ -415,7 +415,8 @@ impl<'r> Engine<'r> {
     /// `task` gets `cpu`: after what waking the CPU and switching to it cost, it goes on.
     fn enter(&mut self, cpu: CpuId, task: TaskId, from_idle: bool) {
         let latency = if from_idle { self.leave_idle(cpu) } else { 0 };
-        let overhead = latency + self.switch_cost(cpu, task) + self.warm_up(cpu, task);
+        let tick = self.running[cpu.index()].kernel_until.saturating_sub(self.now);
+        let overhead = latency + tick + self.switch_cost(cpu, task) + self.warm_up(cpu, task);
         let thread = &mut self.threads[task.index()];
         thread.stats.switches += 1;
         thread.stats.wait_time += self.now - thread.runnable_since;
@@ -456,7 +457,9 @@ impl<'r> Engine<'r> {
     /// What of its warm-up `task` leaves unpaid as it leaves `cpu`. Cut off just as it was about to get on, a nanosecond
     /// stays, or the next stay would cost the whole again.
     fn note_warm_up(&mut self, cpu: CpuId, task: TaskId) {
-        let unpaid = self.running[cpu.index()].start.checked_sub(self.now).map_or(0, |unpaid| unpaid.max(1));
+        let running = &self.running[cpu.index()];
+        let since = running.kernel_until.max(self.now);
+        let unpaid = if running.start < self.now { 0 } else { running.start.saturating_sub(since).max(1) };
         let thread = &mut self.threads[task.index()];
         thread.warm_up = thread.warm_up.min(unpaid);
     }

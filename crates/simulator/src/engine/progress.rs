@@ -16,6 +16,8 @@ pub(super) struct Running {
     pub since: Nanos,
     /// Until here it is overhead: waking the CPU, the switch, cold caches, ticks.
     pub start: Nanos,
+    /// Until here the kernel has the CPU for a tick, whoever runs next.
+    pub kernel_until: Nanos,
     /// Who ran last, if idle.
     pub last_task: Option<TaskId>,
     /// It is in the list of CPUs to be paced.
@@ -59,7 +61,12 @@ impl Engine<'_> {
         }
         self.account(cpu);
         let running = &mut self.running[cpu.index()];
+        if let Some(task) = running.task.filter(|_| running.start < self.now) {
+            // It has got on, so its caches are warm.
+            self.threads[task.index()].warm_up = 0;
+        }
         running.start = running.start.max(self.now) + cost;
+        running.kernel_until = running.kernel_until.max(self.now) + cost;
         if let Some(due) = self.queue.time_of(self.slots.run(cpu)) {
             self.queue.set(self.slots.run(cpu), due + cost);
         }
