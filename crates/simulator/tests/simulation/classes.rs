@@ -4,7 +4,7 @@
 use tandem_simulator::metrics::Report;
 use tandem_simulator::simulation::{KernelParameters, Options};
 use tandem_simulator::units::SEC;
-use tandem_simulator::workload::{Op, Policy, TaskSpec};
+use tandem_simulator::workload::{Op, Policy, Scheduling, TaskSpec};
 
 use crate::support::machine::Spec;
 use crate::support::workload::{TaskExt, of, repeat, thread, work};
@@ -108,6 +108,16 @@ fn who_yields_lets_the_other_go_first() {
     same(task(&report, "b").cpu_time_s, 0.010);
     // 0.25 µs at least for each yield.
     same(report.time_s, 0.010 + 100.0 * 0.25e-6);
+}
+
+#[test]
+fn a_thread_may_change_its_policy_again_and_again() {
+    let set = |policy| Op::SetScheduling(Scheduling { policy, ..Scheduling::default() });
+    let body = [set(Policy::Idle), set(Policy::Other { nice: 0, slice: None }), set(Policy::Fifo { priority: 1 })];
+    let mut body: Vec<Op> = body.into();
+    body.push(work(1));
+    let report = run(&Spec::cores(2).build(), &of([thread("a", repeat(100, body)), thread("b", [work(50)])]));
+    same(report.time_s, 0.100);
 }
 
 #[test]

@@ -79,4 +79,6 @@ fn ticks_take_their_share_of_a_busy_cpu() {
     // 250 ticks per second of 40 µs each: one hundredth of the time; the work takes 1 / 0.99.
     let machine = Spec { tick_us: 40.0, ..Spec::cores(1) }.build();
     about(run(&machine, &of([thread("a", [work(1000)])])).time_s, 1.0 / 0.99, 1e-4);
+    // Threads that take turns lose no less.
+    about(run(&machine, &of([thread("a", [work(1000)]).times(2)])).time_s, 2.0 / 0.99, 1e-4);
 }

@@ -96,6 +96,8 @@ impl Fair {
             if entity.avg.is_attached() {
                 let queue = &mut self.cfs[from.cpu.index()].avg;
                 queue.reweight_entity(&mut entity.avg, u64::from(entity.weight), u64::from(from.weight));
+            } else {
+                entity.avg.reweight_detached(u64::from(from.weight));
             }
             entity.vlag = entity.vlag * i64::from(entity.weight) / i64::from(from.weight);
             entity.weight = from.weight;

@@ -133,6 +133,12 @@ impl SchedAvg {
         self.enqueue_load_avg(task, new_weight);
     }
 
+    /// Changes the weight of a task that no run queue's record includes: its load follows, or it would be attached with a
+    /// load that its weight cannot have.
+    pub fn reweight_detached(&mut self, new_weight: u64) {
+        self.load_avg = new_weight * self.load_sum / self.divider();
+    }
+
     fn enqueue_load_avg(&mut self, task: &SchedAvg, weight: u64) {
         self.load_avg += task.load_avg;
         self.load_sum += weight * task.load_sum;
