@@ -62,7 +62,9 @@ impl Failure {
 
     fn status(&self) -> u8 {
         match self {
-            Self::Simulation(SimulationError::Stuck { .. }) => STUCK,
+            Self::Simulation(
+                SimulationError::Stuck { .. } | SimulationError::NoProgress { .. } | SimulationError::TooManyThreads { .. },
+            ) => STUCK,
             Self::Input(_) | Self::Options(_) => MISTAKE,
             Self::File { .. } | Self::Output(_) | Self::System(_) => OTHER,
             // What is not stuck was refused: the machine, the workload or the options ask for what cannot be.

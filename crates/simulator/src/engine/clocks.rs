@@ -206,14 +206,24 @@ impl Engine<'_> {
     /// The effective clock of a domain is another one: load tracking and progress follow.
     fn clock_changed(&mut self, domain: PerformanceDomainId) {
         let entry = &self.machine.performance_domains[domain.index()];
-        let khz = self.hardware.domain_khz(domain);
-        let scale = freq_scale(khz, entry.opps[entry.opps.len() - 1].khz) as u32;
+        let top = entry.opps[entry.opps.len() - 1].khz;
         for cpu in entry.cpus.iter().copied().filter(|cpu| self.machine.cpus[cpu.index()].online) {
-            self.scheduler.kernel.update_rq_clock(cpu);
-            self.scheduler.kernel.rq_mut(cpu).freq_scale = scale;
-            self.observer.cpu_frequency(self.now, cpu, khz);
-            self.pace_later(cpu);
+            for index in 0..self.scheduler.kernel.topology.smt[cpu.index()].len() {
+                let sibling = self.scheduler.kernel.topology.smt[cpu.index()][index];
+                // A sibling with a clock of its own goes as fast as the faster of the two.
+                if sibling == cpu || self.machine.cpus[sibling.index()].performance_domain != domain {
+                    self.cpu_clock_changed(sibling, top);
+                }
+            }
         }
+    }
+
+    fn cpu_clock_changed(&mut self, cpu: CpuId, top_khz: u32) {
+        let khz = self.hardware.khz(cpu);
+        self.scheduler.kernel.update_rq_clock(cpu);
+        self.scheduler.kernel.rq_mut(cpu).freq_scale = freq_scale(khz, top_khz) as u32;
+        self.observer.cpu_frequency(self.now, cpu, khz);
+        self.pace_later(cpu);
     }
 
     /// The idle thread takes over `cpu`: the menu governor chooses a state.

@@ -4,10 +4,12 @@
 //! Every change goes through [`Hardware::run`], [`Hardware::idle`] or [`Hardware::request`], and each pays for the power
 //! that it ends. Nothing here knows tasks. CPUs that the configuration leaves offline stay in the deepest idle state.
 
-use super::meter::{Meter, Residency};
+mod state;
+
 use crate::machine::power::{CoreState, cluster_watts, core_activity, core_watts, voltage_ratio};
-use crate::machine::{Boost, IdleScope, Machine};
+use crate::machine::{IdleScope, Machine};
 use crate::units::{ClusterId, CoreId, CpuId, Nanos, PackageId, PerformanceDomainId, seconds};
+use state::{ClusterState, Core, CpuState, DomainState, PackageState};
 
 /// The state of all hardware.
 #[derive(Debug)]
@@ -27,73 +29,6 @@ pub struct Hardware<'m> {
     pub observe: bool,
 }
 
-#[derive(Debug)]
-struct CpuState {
-    /// Switching activity while it runs; `None`: idle.
-    activity: Option<f64>,
-    idle_state: usize,
-    meter: Meter,
-    /// By idle state, then C0 of idleness, then busy.
-    residency: Residency,
-    idle_since: Nanos,
-}
-
-#[derive(Debug)]
-struct Core {
-    busy_threads: u32,
-    idle_since: Nanos,
-    /// The idle state under which its cluster counts it; `None` while a thread runs.
-    counted: Option<usize>,
-}
-
-#[derive(Debug)]
-struct ClusterState {
-    active_cores: u32,
-    /// Idle cores by idle state.
-    idle_cores: Vec<u32>,
-    meter: Meter,
-    domains: Vec<PerformanceDomainId>,
-    followers: Vec<ClusterId>,
-    /// Whether any OPP has static power of its own.
-    opp_static: bool,
-    cpus: f64,
-    boost: Limit,
-}
-
-/// A boost limit in force, and whom it concerns.
-#[derive(Debug)]
-struct Limit {
-    max_khz: u32,
-    domains: Vec<PerformanceDomainId>,
-}
-
-impl Limit {
-    /// Takes the limit for so many active cores; whether it changed.
-    fn update(&mut self, boost: &[Boost], active_cores: u32) -> bool {
-        let row = boost.iter().find(|row| row.active_cores >= active_cores).or(boost.last());
-        let max_khz = row.map_or(u32::MAX, |row| row.max_khz);
-        std::mem::replace(&mut self.max_khz, max_khz) != max_khz
-    }
-}
-
-#[derive(Debug)]
-struct PackageState {
-    active_cores: u32,
-    meter: Meter,
-    boost: Limit,
-}
-
-#[derive(Debug)]
-struct DomainState {
-    /// What the governor asked for.
-    requested: usize,
-    /// What boost limits leave of it.
-    effective: usize,
-    residency: Residency,
-    cores: Vec<CoreId>,
-    clusters: Vec<ClusterId>,
-}
-
 impl<'m> Hardware<'m> {
     /// All CPUs idle in their first state, all clocks at the highest allowed OPP.
     pub fn new(machine: &'m Machine) -> Self {
@@ -101,7 +36,7 @@ impl<'m> Hardware<'m> {
             machine,
             now: 0,
             cpus: machine.cpus.iter().enumerate().map(|(index, _)| CpuState::new(machine, CpuId::at(index))).collect(),
-            cores: machine.cores.iter().map(|_| Core { busy_threads: 0, idle_since: 0, counted: None }).collect(),
+            cores: machine.cores.iter().map(|core| Core::new(machine, core)).collect(),
             clusters: (0..machine.clusters.len())
                 .map(|index| ClusterState::new(machine, ClusterId::at(index)))
                 .collect(),
@@ -135,11 +70,19 @@ impl<'m> Hardware<'m> {
         self.now = now;
     }
 
-    /// The effective clock of `cpu` in kHz.
+    /// The effective clock of `cpu` in kHz: that of its core, which is the highest that its threads ask for.
     #[inline]
     pub fn khz(&self, cpu: CpuId) -> u32 {
-        let domain = self.machine.cpus[cpu.index()].performance_domain;
-        self.domain_khz(domain)
+        self.domain_khz(self.core_domain(self.machine.cpus[cpu.index()].core))
+    }
+
+    /// The domain that clocks a core: the fastest where SMT siblings have one each.
+    #[inline]
+    fn core_domain(&self, core: CoreId) -> PerformanceDomainId {
+        match &self.cores[core.index()].domains[..] {
+            [single] => *single,
+            several => several.iter().copied().max_by_key(|domain| self.domain_khz(*domain)).unwrap_or(several[0]),
+        }
     }
 
     /// The effective clock of a domain in kHz.
@@ -320,7 +263,7 @@ impl<'m> Hardware<'m> {
     fn core_watts(&self, core: CoreId, state: CoreState) -> f64 {
         let entry = &self.machine.cores[core.index()];
         let cluster = &self.machine.clusters[entry.cluster.index()];
-        let domain = self.machine.cpus[entry.cpus[0].index()].performance_domain;
+        let domain = self.core_domain(core);
         let opp = &self.machine.performance_domains[domain.index()].opps[self.domains[domain.index()].effective];
         let voltage = voltage_ratio(cluster, opp, self.leader_khz(entry.cluster));
         core_watts(cluster, opp, state, voltage)
@@ -455,80 +398,5 @@ impl<'m> Hardware<'m> {
     pub fn idle_time(&mut self, cpu: CpuId) -> Nanos {
         let residency = self.cpu_residency(cpu);
         residency[..residency.len() - 1].iter().sum()
-    }
-}
-
-impl CpuState {
-    fn new(machine: &Machine, cpu: CpuId) -> Self {
-        let states = machine.cluster(cpu).idle_states.len();
-        let idle_state = if machine.cpus[cpu.index()].online { 0 } else { states.saturating_sub(1) };
-        Self {
-            activity: None,
-            idle_state,
-            meter: Meter::default(),
-            residency: Residency::new(states + 2, idle_state),
-            idle_since: 0,
-        }
-    }
-}
-
-impl ClusterState {
-    fn new(machine: &Machine, cluster: ClusterId) -> Self {
-        let entry = &machine.clusters[cluster.index()];
-        let cpus: Vec<CpuId> = entry.cores.iter().flat_map(|core| &machine.cores[core.index()].cpus).copied().collect();
-        let mut domains: Vec<_> = cpus.iter().map(|cpu| machine.cpus[cpu.index()].performance_domain).collect();
-        domains.sort_unstable();
-        domains.dedup();
-        let followers = (0..machine.clusters.len()).map(ClusterId::at);
-        let followers = followers.filter(|follower| machine.leader_of(*follower) == Some(cluster)).collect();
-        let has_static = |domain: &PerformanceDomainId| {
-            machine.performance_domains[domain.index()].opps.iter().any(|opp| opp.static_watts.is_some())
-        };
-        Self {
-            active_cores: 0,
-            idle_cores: vec![0; entry.idle_states.len().max(1)],
-            meter: Meter::default(),
-            opp_static: domains.iter().any(has_static),
-            boost: Limit::new(&entry.boost, domains.clone()),
-            cpus: cpus.len() as f64,
-            domains,
-            followers,
-        }
-    }
-}
-
-impl PackageState {
-    fn new(machine: &Machine, package: PackageId) -> Self {
-        let inside = |domain: &crate::machine::PerformanceDomain| machine.cluster(domain.cpus[0]).package == package;
-        let domains = machine.performance_domains.iter().enumerate().filter(|(_, domain)| inside(domain));
-        let domains = domains.map(|(index, _)| PerformanceDomainId::at(index)).collect();
-        let boost = Limit::new(&machine.packages[package.index()].boost, domains);
-        Self { active_cores: 0, meter: Meter::default(), boost }
-    }
-}
-
-impl Limit {
-    fn new(boost: &[Boost], domains: Vec<PerformanceDomainId>) -> Self {
-        let mut limit = Self { max_khz: u32::MAX, domains };
-        limit.update(boost, 0);
-        limit
-    }
-}
-
-impl DomainState {
-    fn new(machine: &Machine, domain: &crate::machine::PerformanceDomain) -> Self {
-        let mut cores: Vec<_> = domain.cpus.iter().map(|cpu| machine.cpus[cpu.index()].core).collect();
-        cores.sort_unstable();
-        cores.dedup();
-        let mut clusters: Vec<_> = cores.iter().map(|core| machine.cores[core.index()].cluster).collect();
-        clusters.sort_unstable();
-        clusters.dedup();
-        Self {
-            requested: domain.max_opp,
-            effective: domain.max_opp,
-            residency: Residency::new(domain.opps.len(), domain.max_opp),
-            cores,
-            clusters,
-        }
     }
 }

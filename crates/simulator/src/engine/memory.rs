@@ -27,7 +27,7 @@ struct CacheState {
 
 #[derive(Debug)]
 struct DomainState {
-    /// CPUs whose running thread moves data, or waits for it.
+    /// CPUs whose running thread moves data, or waits for some.
     users: Vec<CpuId>,
     /// The λ in force.
     lambda: f64,

@@ -116,6 +116,7 @@ impl<'r> Engine<'r> {
         let energy_aware = options.kernel.energy_aware
             && options.kernel.capacity_aware
             && clocks.is_schedutil()
+            && !kernel.topology.smt_active
             && kernel.topology.asym.iter().any(Option::is_some);
         let scheduler = Scheduler::new(kernel, energy_aware.then(|| EnergyModel::of(machine)));
         let slots = Slots { cpus: machine.cpus.len(), domains: machine.performance_domains.len() };
@@ -210,8 +211,11 @@ impl<'r> Engine<'r> {
 
     fn tick(&mut self, cpu: CpuId) {
         if self.running[cpu.index()].task.is_none() {
-            // The tick ran on because the governor expected a short pause: it wakes the CPU, which chooses anew.
-            self.reselect_idle(cpu);
+            // The tick ran on because the governor expected a short pause: it wakes the CPU, which balances and, unless
+            // that gave it work, chooses anew.
+            if !self.scheduler.idle_tick(cpu) {
+                self.reselect_idle(cpu);
+            }
             return;
         }
         self.queue.set_in_order(self.slots.tick(cpu), self.now + self.options.kernel.tick());

@@ -167,7 +167,7 @@ impl Engine<'_> {
         Next::Run
     }
 
-    /// Moves bytes at the speed of one thread's path to memory, at least; the core waits meanwhile.
+    /// Moves bytes at one thread's bandwidth, whoever else uses memory; the core waits meanwhile.
     fn run_bytes(&mut self, cpu: CpuId, task: TaskId, bytes: u64) -> Next {
         let domain = &self.machine.memory_domains[self.machine.cpus[cpu.index()].memory_domain.index()];
         let time = bytes as f64 / (domain.thread_bytes_per_s * 1e-9);

@@ -40,19 +40,20 @@ impl Engine<'_> {
         if span == 0 {
             return;
         }
+        let mut done = span as f64 / thread.unit_time;
         match &mut thread.segment {
-            Segment::None => {}
+            Segment::None => return,
             Segment::Time(left) | Segment::Spin(left) | Segment::Plain { left, .. } => {
                 *left = left.saturating_sub(span)
             }
             Segment::Work(left) => {
-                let done = (span as f64 / thread.unit_time).min(*left);
+                done = done.min(*left);
                 *left -= done;
                 thread.stats.work += done;
-                if thread.unit_bytes > 0.0 {
-                    self.memory.move_bytes(self.machine, cpu, done * thread.unit_bytes);
-                }
             }
+        }
+        if thread.unit_bytes > 0.0 {
+            self.memory.move_bytes(self.machine, cpu, done * thread.unit_bytes);
         }
     }
 
@@ -128,8 +129,8 @@ impl Engine<'_> {
         let thread = &mut self.threads[task.index()];
         let before = thread.pace;
         thread.pace = Pace::new(&thread.demand, &self.machine.reference, khz_ipc, smt, bandwidth);
-        let uses = thread.pace.bytes > 0.0;
-        if uses || before.bytes > 0.0 {
+        let uses = thread.pace.uses_memory();
+        if uses || before.uses_memory() {
             self.memory.set_user(self.machine, cpu, uses);
         }
     }
@@ -140,7 +141,7 @@ impl Engine<'_> {
             self.memory.set_footprint(cache, cpu, 0);
         }
         let Some(task) = self.running[cpu.index()].task else { return };
-        if self.threads[task.index()].pace.bytes > 0.0 {
+        if self.threads[task.index()].pace.uses_memory() {
             self.threads[task.index()].pace = Pace::default();
             self.memory.set_user(self.machine, cpu, false);
         }
@@ -229,14 +230,12 @@ impl Engine<'_> {
         let behaviour = self.behaviour(task);
         let computing = thread.pace.computing(lambda);
         let stall = self.machine.core_type(cpu).stall_activity;
+        let activity = behaviour.activity * (computing + (1.0 - computing) * stall);
         let (left, activity) = match thread.segment {
             Segment::None => return,
-            Segment::Time(left) | Segment::Spin(left) => (left, behaviour.activity),
+            Segment::Time(left) | Segment::Spin(left) => (left, activity),
             Segment::Plain { left, stalled } => (left, if stalled { stall } else { 1.0 }),
-            Segment::Work(left) => {
-                let activity = behaviour.activity * (computing + (1.0 - computing) * stall);
-                ((left * thread.unit_time).ceil() as Nanos, activity)
-            }
+            Segment::Work(left) => ((left * thread.unit_time).ceil() as Nanos, activity),
         };
         let start = self.running[cpu.index()].start.max(self.now);
         self.queue.set(self.slots.run(cpu), start.saturating_add(left));

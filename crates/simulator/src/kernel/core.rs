@@ -225,6 +225,12 @@ impl Scheduler {
         self.fair.sched_balance_trigger(&mut self.kernel, cpu);
     }
 
+    /// A tick that an idle CPU kept (`sched_tick` with the idle thread current); true if it has work to run now.
+    pub fn idle_tick(&mut self, cpu: CpuId) -> bool {
+        self.fair.sched_balance_idle_tick(&mut self.kernel, cpu);
+        self.kernel.rq(cpu).need_resched
+    }
+
     /// The next context switch that is due now, or `None` when every CPU runs what it should.
     pub fn next_switch(&mut self) -> Option<Switch> {
         loop {

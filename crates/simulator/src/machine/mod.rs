@@ -41,8 +41,7 @@ pub struct Machine {
     pub platform: Platform,
     /// Costs of scheduling on this machine.
     pub costs: SchedulingCosts,
-    /// Work per nanosecond of a thread that never waits for memory, on the fastest CPU at its highest OPP, in
-    /// `kHz × ipc`: the reference all work is given against. A configuration never changes it.
+    /// The CPU that all work is given against. A configuration never changes it.
     pub reference: Reference,
     /// Where each value comes from, in file order: table name, key (or `*` for the whole table), source.
     pub provenance: Vec<Provenance>,
@@ -157,7 +156,8 @@ pub struct CoreType {
     pub memory_speed: f64,
     /// Switching activity while a thread waits for memory, relative to computing, 0..=1.
     pub stall_activity: f64,
-    /// Speed of each thread while an SMT sibling is busy, relative to having the core alone, 0..=1; 1 without SMT.
+    /// Speed of the clock-bound part of each thread while an SMT sibling is busy, relative to having the core alone,
+    /// 0..=1; 1 without SMT.
     pub smt_speed: f64,
     /// Switching activity of the core with several busy siblings, relative to one (≥ 1); 1 without SMT.
     pub smt_activity: f64,
@@ -198,7 +198,7 @@ pub struct Cache {
     pub level: u32,
     /// Bytes.
     pub bytes: u64,
-    /// Time of a hit relative to a memory access, 0..=1.
+    /// Time of a hit relative to a memory access, more than 0, up to 1.
     pub hit_cost: f64,
     /// The CPUs that share it.
     pub cpus: Vec<CpuId>,
@@ -289,7 +289,7 @@ pub struct Provenance {
     pub table: String,
     /// The key, or `*` for all keys of the table that have no entry of their own.
     pub key: String,
-    /// The source in words; begins with `assumed` or `calibrated` where it is one of these.
+    /// The source in words; begins with `assumed`, `calibrated` or `derived` where it is one of these.
     pub source: String,
 }
 

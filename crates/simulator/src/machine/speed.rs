@@ -3,7 +3,8 @@
 //!
 //! One unit of work (a nanosecond on the reference CPU, alone) takes
 //! `(1−m)·(f_ref·ipc_ref)/(f·ipc·s) + m·(q·λ + (1−q)·κ)/μ` nanoseconds, divided by the same expression for the reference
-//! CPU alone, so that work keeps its meaning when a footprint fits the cache. `m` is the memory-bound share, `q` the
+//! CPU alone, so that work keeps its meaning when a footprint fits the cache. Its bytes take at least their time at one
+//! thread's bandwidth, and under contention the part that λ stretches at least theirs at the domain's. `m` is the memory-bound share, `q` the
 //! share of accesses that miss the last-level cache, `κ` the cost of a hit, `λ ≥ 1` the contention of the memory domain,
 //! `μ` the core type's memory speed, `s` the slowdown by a busy SMT sibling. docs/models.md says what is left out.
 
@@ -85,6 +86,12 @@ impl Pace {
     #[inline]
     pub fn time(&self, lambda: f64) -> f64 {
         self.base + self.stretch * (lambda - 1.0)
+    }
+
+    /// Whether it depends on memory, or memory on it.
+    #[inline]
+    pub fn uses_memory(&self) -> bool {
+        self.bytes > 0.0 || self.stretch > 0.0
     }
 
     /// Share of the time in which the core computes rather than waits for memory.

@@ -30,7 +30,7 @@ pub struct Workload {
     pub behaviours: Vec<Behaviour>,
     /// `global.duration`: all threads end after it. `None`: when the threads end themselves.
     pub duration: Option<Nanos>,
-    /// `global.pi_enabled`: mutexes inherit priority.
+    /// `global.pi_enabled`: mutexes shall inherit priority. No model does; a run warns of it.
     pub priority_inheritance: bool,
     /// What was read but has no meaning in a simulation, and what was assumed; one line each, with its place.
     pub warnings: Vec<String>,
@@ -154,7 +154,7 @@ pub struct Behaviour {
     pub footprint: u64,
     /// Switching activity relative to a typical compute-bound thread.
     pub activity: f64,
-    /// Time that a thread spins on a lock, barrier or join before it blocks.
+    /// Time that a thread spins on a lock, barrier, join or the end of a parallel loop before it blocks.
     pub spin: Nanos,
 }
 
@@ -321,7 +321,7 @@ pub struct ParallelLoop {
 /// OpenMP's loop schedules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoopSchedule {
-    /// Equal contiguous shares, dealt beforehand.
+    /// Equal shares, one per participant, dealt as they arrive.
     Static,
     /// The next `chunk` iterations to whoever is free.
     Dynamic {

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! CPU time, overhead and energy are booked once, and to whom they belong.
 
-use crate::support::{assert_time, machine_from, run, task, text};
+use std::path::Path;
+
+use tandem_simulator::machine::Machine;
+use tandem_simulator::observer::NoObserver;
+use tandem_simulator::simulation::{Options, simulate};
+
+use crate::support::{assert_time, machine_from, options, run, task, text, workload};
 
 /// A CPU that needs 10 ms to wake is no faster because a second, more urgent thread comes meanwhile.
 #[test]
@@ -21,17 +27,11 @@ fn who_preempts_during_a_wakeup_waits_for_the_rest_of_it() {
 #[test]
 fn a_tick_that_preempts_still_costs() {
     let costly = text(1).replace("tick_us = 0", "tick_us = 100");
-    let mut options = crate::support::options();
+    let mut options = options();
     options.kernel.hz = 1000;
     options.kernel.base_slice = Some(1_000_000);
-    let workload = crate::support::workload(r#"{ "tasks": { "a": { "instance": 2, "loop": 1, "run": 450000 } } }"#);
-    let report = tandem_simulator::simulation::simulate(
-        &machine_from(&costly),
-        &workload,
-        &options,
-        &mut tandem_simulator::observer::NoObserver,
-    )
-    .unwrap();
+    let workload = workload(r#"{ "tasks": { "a": { "instance": 2, "loop": 1, "run": 450000 } } }"#);
+    let report = simulate(&machine_from(&costly), &workload, &options, &mut NoObserver).unwrap();
     assert!((report.time_s - 1.0).abs() < 0.002, "{}", report.time_s);
 }
 
@@ -92,4 +92,40 @@ fn entering_an_idle_state_costs_power_for_as_long_as_it_lasted() {
     // 10 + 10 + 5 + 5 + 10 ms, all at 1 W.
     assert_time(report.time_s, 0.04);
     assert!((report.energy_j.cores - 0.04).abs() < 1e-6, "{}", report.energy_j.cores);
+}
+
+/// SMT siblings with a clock each run on one core, which goes as fast as the faster of the two asks for.
+#[test]
+fn siblings_share_the_faster_clock() {
+    let smt = text(1)
+        .replace("cores = 1\n", "cores = 1\nsmt = 2\n")
+        .replace("stall_activity = 0.5\n", "stall_activity = 0.5\nsmt_speed = 1.0\nsmt_activity = 1.0\n");
+    let workload = workload(
+        r#"{ "global": { "duration": 1 }, "tasks": {
+            "hog": { "loop": -1, "cpus": [0], "runtime": 10000 },
+            "light": { "loop": -1, "cpus": [1], "run": 1000, "sleep": 19000 } } }"#,
+    );
+    let report = simulate(&machine_from(&smt), &workload, &Options::default(), &mut NoObserver).unwrap();
+    let light = task(&report, "light");
+    assert!((light.cpu_time_s / light.work_s - 1.0).abs() < 0.05, "{} s for {} s", light.cpu_time_s, light.work_s);
+}
+
+/// Without a cpufreq driver no governor has a say.
+#[test]
+fn a_clock_without_a_driver_stays() {
+    let fixed = text(1).replace("transition_latency_us = 0", "transition_latency_us = 0\nscalable = false");
+    for governor in ["powersave", "schedutil", "ondemand", "conservative"] {
+        let options = Options { governor: governor.parse().unwrap(), ..Options::default() };
+        let workload = workload(r#"{ "tasks": { "a": { "loop": 1, "run": 10000 } } }"#);
+        let report = simulate(&machine_from(&fixed), &workload, &options, &mut NoObserver).unwrap();
+        assert_time(report.time_s, 0.01);
+    }
+}
+
+/// A cache whose hits cost nothing would let memory-bound work end at once, on any machine.
+#[test]
+fn a_cache_hit_costs_something() {
+    let text = text(1).replace("hit_cost = 0.1", "hit_cost = 0");
+    let error = Machine::parse("small", Path::new("small.toml"), &text, None).unwrap_err().to_string();
+    assert!(error.contains("hit_cost"), "{error}");
 }

@@ -119,3 +119,27 @@ fn the_longest_spans_do_not_overflow() {
     assert!(report.time_limited);
     assert_time(report.cpus[0].busy_s, 1.0);
 }
+
+/// A join waits for the threads that this thread forked, not for those that they forked in turn.
+#[test]
+fn a_join_waits_for_children_but_not_for_theirs() {
+    let report = run(
+        &machine(5),
+        r#"{ "tasks": {
+            "parent": { "loop": 1, "phases": { "p": { "loop": 1, "fork0": "child", "fork1": "child", "tandem": { "join": true } },
+                "q": { "loop": 1, "run": 1000 } } },
+            "child": { "instance": 0, "loop": 1, "fork": "grandchild", "run": 2000 },
+            "grandchild": { "instance": 0, "loop": 1, "sleep": 10000, "run": 5000 } } }"#,
+    );
+    assert_eq!(report.tasks.len(), 5);
+    assert_time(task(&report, "parent").cpu_time_s, 0.001);
+    assert_time(report.time_s, 0.015);
+}
+
+#[test]
+fn who_ends_with_a_mutex_is_named_by_those_that_wait_for_it() {
+    let text = r#"{ "tasks": { "keeper": { "loop": 1, "lock": "m", "run": 1000 },
+        "late": { "loop": 1, "sleep": 2000, "lock": "m" } } }"#;
+    let error = try_run(&machine(1), text).unwrap_err().to_string();
+    assert!(error.contains("held by keeper, which has ended"), "{error}");
+}

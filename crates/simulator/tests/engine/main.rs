@@ -4,5 +4,6 @@
 mod accounting;
 mod ends;
 mod rt;
+mod stress;
 mod support;
 mod sync;

@@ -116,3 +116,28 @@ fn gaps_are_in_the_report() {
         assert!(report.warnings.iter().any(|warning| warning.contains(word)), "{word}: {:?}", report.warnings);
     }
 }
+
+/// Eight equal threads that start on one CPU run on eight at once, whatever their CPU's priority.
+#[test]
+fn equal_threads_spread_over_all_cpus() {
+    let text = r#"{ "tasks": { "a": { "instance": 8, "policy": "SCHED_FIFO", "loop": 1, "run": 10000 } } }"#;
+    let report = run(&machine(8), text);
+    assert_time(report.time_s, 0.010);
+    assert!(report.cpus.iter().all(|cpu| cpu.busy_s > 0.009));
+}
+
+/// Where CPUs differ, a real-time thread goes to a large one unless its clamp says that it needs none.
+#[test]
+fn real_time_threads_prefer_large_cpus() {
+    let machine = tandem_simulator::machine::Machine::load("hikey960").unwrap();
+    let big_share = |clamp: &str| {
+        let text = format!(
+            r#"{{ "tasks": {{ "a": {{ "policy": "SCHED_FIFO", {clamp} "loop": 20, "runtime": 1000, "sleep": 1000 }} }} }}"#
+        );
+        let report = run(&machine, &text);
+        let busy = |cpus: std::ops::Range<usize>| report.cpus[cpus].iter().map(|cpu| cpu.busy_s).sum::<f64>();
+        busy(4..8) / busy(0..8)
+    };
+    assert!(big_share("") > 0.99, "{}", big_share(""));
+    assert!(big_share(r#""util_min": 100,"#) < 0.01, "{}", big_share(r#""util_min": 100,"#));
+}

@@ -11,7 +11,7 @@ use crate::support::audit::Audit;
 use crate::support::{any_options, cases};
 
 proptest! {
-    #![proptest_config(cases(200))]
+    #![proptest_config(cases(800))]
 
     #[test]
     fn time_energy_and_work_are_conserved(

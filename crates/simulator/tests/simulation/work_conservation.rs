@@ -1,46 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! No CPU idles for long while a fair thread that may use it waits in a queue and nothing is done about it.
+//!
+//! How long is long follows from when the kernel balances. A CPU that has too much looks at its ticks for idle ones to
+//! help, but not before `nohz.next_balance`, which the interval of some idle CPU has set; and the idle CPU that is to
+//! pull asks at each of its levels only every `balance_interval`. Either is at most twice the level's `min_interval`
+//! (`weight` milliseconds); after a failure the interval is `min_interval` again. An attempt may fail: cache-hot threads
+//! stay for `cache_nice_tries` attempts, and a thread of much utilisation moves to another cache only when failures
+//! have halved it below what is free there (`shr_bound` in `detach_tasks`), ten times at most as utilisation ends at
+//! 1024. So each level takes at most `2 + 2 + 10 + cache_nice_tries` times its least interval.
+//!
+//! Besides, two threads that share a CPU must first be seen to be too much for it: until then a CPU with one thread that
+//! fills it counts as busier (`group_fully_busy` above `group_has_spare`) and has nothing to give. Two runnable threads
+//! pass 117 % of the capacity when load tracking has come to 58.5 % of its end, 40.6 ms at a half-life of 32 ms, and it
+//! runs the slower the slower the CPU is.
+//!
+//! Left out, as Linux itself lets threads wait longer there: energy-aware placement (which packs on purpose), affinity
+//! (the interval of pinned threads grows to half a second), fair threads behind real-time ones (`migrate_util` ignores
+//! CPUs with one fair thread), and NUMA (`adjust_numa_imbalance` leaves a pair of threads where it is).
+
 use proptest::prelude::*;
 use tandem_simulator::kernel::topology::Topology;
-use tandem_simulator::machine::Machine;
+use tandem_simulator::machine::{Cpu, Machine};
 use tandem_simulator::simulation::{KernelParameters, Options, simulate};
-use tandem_simulator::units::{MSEC, Nanos, SEC, seconds};
-use tandem_simulator::workload::{Op, Workload};
+use tandem_simulator::units::{MSEC, Nanos, SEC};
+use tandem_simulator::workload::{Op, Policy, Scheduling, Workload};
 
 use crate::support::any_machine::any_machine;
 use crate::support::any_workload::any_workload;
+use crate::support::machine::{Cache, Cluster, Spec};
 use crate::support::starvation::Starvation;
-use crate::support::{any_options, cases};
+use crate::support::workload::{TaskExt, of, runtime, thread, work};
+use crate::support::{any_options, cases, governed, run, run_with, task};
 
-fn bound(machine: &Machine, kernel: &KernelParameters) -> Nanos {
+/// Attempts until a failed balance moves even the busiest thread.
+const HALVINGS: u64 = 10;
+
+/// Longest time that balancing may leave a thread waiting beside an idle CPU.
+fn longest_wait(machine: &Machine, kernel: &KernelParameters) -> Nanos {
     let topology = Topology::of(machine);
-    let levels = topology
-        .chains
-        .iter()
-        .map(|chain| chain.iter().map(|domain| 2 * topology.domains[*domain].min_interval + kernel.tick()).sum());
-    levels.max().unwrap_or(0) + kernel.tick()
+    let level = |domain: &usize| {
+        let domain = &topology.domains[*domain];
+        let attempts = 2 + 2 + HALVINGS + u64::from(domain.cache_nice_tries);
+        attempts * domain.min_interval.max(kernel.tick())
+    };
+    let of_cpu = topology.chains.iter().map(|chain| chain.iter().map(level).sum::<Nanos>());
+    let seen = 40.6 * MSEC as f64 / slowest(machine);
+    of_cpu.max().unwrap_or(0) + 2 * kernel.tick() + seen as Nanos
+}
+
+/// Speed of the slowest CPU at its lowest clock, relative to the fastest CPU.
+fn slowest(machine: &Machine) -> f64 {
+    let speed = |cpu: &Cpu| {
+        let opps = &machine.performance_domains[cpu.performance_domain.index()].opps;
+        f64::from(cpu.capacity) / 1024.0 * f64::from(opps[0].khz) / f64::from(opps[opps.len() - 1].khz)
+    };
+    machine.cpus.iter().map(speed).fold(1.0, f64::min)
+}
+
+/// The workload with fair threads only, which may use all CPUs.
+fn fair_and_free(mut workload: Workload) -> Workload {
+    let is_fair = |scheduling: &Scheduling| {
+        matches!(scheduling.policy, Policy::Other { .. } | Policy::Batch { .. } | Policy::Idle)
+    };
+    for task in &mut workload.tasks {
+        task.affinity = None;
+        if !is_fair(&task.scheduling) {
+            task.scheduling = Scheduling::default();
+        }
+        for op in &mut task.program {
+            match op {
+                Op::SetAffinity(cpus) => *cpus = None,
+                Op::SetScheduling(scheduling) if !is_fair(scheduling) => *scheduling = Scheduling::default(),
+                _ => {}
+            }
+        }
+    }
+    workload
+}
+
+/// How much later than alone as many hogs as there are CPUs end, in milliseconds, if they all start on one CPU and are
+/// bound to it for their first millisecond.
+fn spreading_takes_ms(cores: u32, per: &str) -> f64 {
+    let cache = Some(Cache { kib: 1024, per: per.into(), hit_cost: 0.1 });
+    let machine = Spec::clusters([Cluster { cores, cache, ..Cluster::default() }]).build();
+    let hog = thread("hog", [runtime(1), Op::SetAffinity(None), work(1000)]).times(cores).on(&[0]);
+    (run(&machine, &of([hog])).time_s - 1.001) * 1e3
+}
+
+#[test]
+fn hogs_that_start_on_one_cpu_spread() {
+    // Each runs for a tick of 4 ms at most on the first CPU before the next one gets its turn there; once free to go, it
+    // is gone within a tick.
+    for per in ["cluster", "core"] {
+        for cores in [2, 4, 8, 16] {
+            let late = spreading_takes_ms(cores, per);
+            assert!(late <= 4.0 * f64::from(cores), "{cores} CPUs, a cache per {per}: {late} ms");
+        }
+    }
+}
+
+#[test]
+fn a_cpu_that_was_busy_asks_for_work_as_soon_as_one_that_idled() {
+    // Eight CPUs without a common cache: seven have a hog each for a second, CPU 1 idles from 190 ms on. At 195 ms a
+    // second thread comes to CPU 0. Twice 8 ms is the longest interval of an idle CPU, 128 ms that of a busy one.
+    let cache = Some(Cache { kib: 1024, per: "core".into(), hit_cost: 0.1 });
+    let machine = Spec::clusters([Cluster { cores: 8, cache, ..Cluster::default() }]).build();
+    let hog = |cpu: u32| thread(&format!("hog{cpu}"), [work(1000)]).on(&[cpu]);
+    let busy_once = thread("once", [work(190)]).on(&[1]);
+    let free = thread("free", [Op::SetAffinity(None), work(1000)]).on(&[0]);
+    let late = thread("late", [runtime(1), Op::SetAffinity(None), work(100)]).on(&[0]).after(195);
+    let workload = of([free, busy_once, late, hog(2), hog(3), hog(4), hog(5), hog(6), hog(7)]);
+    for seed in 0..20 {
+        let report = run_with(&machine, &workload, &Options { seed, ..governed("performance") });
+        let waited = task(&report, "free").wait_time_s + task(&report, "late").wait_time_s;
+        assert!(waited < 0.030, "seed {seed}: {waited} s");
+    }
 }
 
 proptest! {
-    #![proptest_config(cases(100))]
+    #![proptest_config(cases(1000))]
 
     #[test]
-    fn measure(machine in any_machine(), workload in any_workload(), options in any_options()) {
-        let machine = machine.build();
-        let mut workload = workload;
-        if std::env::var_os("AFF").is_none() {
-        for task in &mut workload.tasks { task.affinity = None;
-            for op in &mut task.program { if let Op::SetAffinity(_) = op { *op = Op::Yield } } }
+    fn no_cpu_idles_for_long_while_a_thread_waits(
+        mut spec in any_machine(), workload in any_workload(), options in any_options(),
+    ) {
+        for cluster in &mut spec.clusters {
+            cluster.node = 0;
         }
-        if std::env::var_os("RT").is_none() {
-        for task in &mut workload.tasks { if !matches!(task.scheduling.policy, tandem_simulator::workload::Policy::Other{..}) { task.scheduling = Default::default() };
-            for op in &mut task.program { if let Op::SetScheduling(_) = op { *op = Op::Yield } } }
-        }
+        let (machine, workload) = (spec.build(), fair_and_free(workload));
         let kernel = KernelParameters { load_balance: true, energy_aware: false, ..options.kernel };
+        let bound = longest_wait(&machine, &kernel);
         let options = Options { time_limit: Some(2 * SEC), kernel, ..options };
         let mut starvation = Starvation::new(&machine, &workload);
-        let report = simulate(&machine, &workload, &options, &mut starvation).unwrap_or_else(|error| panic!("{error}"));
-        let b = bound(&machine, &options.kernel);
-        let ratio = starvation.worst.0 as f64 / b as f64;
-        println!("STAT cpus {} tasks {} events {} switches {} migrations {} time {} worst {:.3} ms bound {:.3} ratio {ratio:.3}", machine.cpus.len(), report.tasks.len(), report.events, report.switches, report.migrations, report.time_s, starvation.worst.0 as f64/1e6, b as f64/1e6);
-        prop_assert!(ratio < std::env::var("LIM").map(|s| s.parse().unwrap()).unwrap_or(1.0), "{:?}", starvation.worst);
+        simulate(&machine, &workload, &options, &mut starvation).unwrap_or_else(|error| panic!("{error}"));
+        let (still, until) = starvation.worst;
+        prop_assert!(still <= bound, "a standstill of {still} ns until {until}; bound {bound} ns");
     }
 }

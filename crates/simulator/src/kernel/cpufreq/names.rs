@@ -13,7 +13,6 @@ use super::{ConservativeTunables, Governor, OndemandTunables, SchedutilTunables}
 use crate::input::valid_names;
 use crate::units::{MSEC, Nanos, SEC, USEC};
 
-const NAMES: [&str; 6] = ["performance", "powersave", "userspace", "ondemand", "conservative", "schedutil"];
 const TIME_UNITS: [(&str, u64); 4] = [("ns", 1), ("us", USEC), ("ms", MSEC), ("s", SEC)];
 const CLOCK_UNITS: [(&str, u64); 3] = [("khz", 1), ("mhz", 1_000), ("ghz", 1_000_000)];
 
@@ -69,7 +68,7 @@ impl FromStr for Governor {
             "ondemand" => ondemand(&settings).map(Self::Ondemand),
             "conservative" => conservative(&settings).map(Self::Conservative),
             "schedutil" => schedutil(&settings).map(Self::Schedutil),
-            _ => Err(GovernorError::Unknown { written: name.to_owned(), help: valid_names(name, &NAMES) }),
+            _ => Err(GovernorError::Unknown { written: name.to_owned(), help: valid_names(name, &Governor::NAMES) }),
         }
     }
 }
@@ -219,6 +218,9 @@ impl Settings<'_, '_> {
 }
 
 impl Governor {
+    /// The names of all governors.
+    pub const NAMES: [&str; 6] = ["performance", "powersave", "userspace", "ondemand", "conservative", "schedutil"];
+
     /// The name alone, as in `scaling_governor`.
     pub fn name(&self) -> &'static str {
         match self {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `[[cluster]]`: one row of the machine's topology, its references resolved.
 
-use super::range::{MHZ, MILLIVOLTS, SHARE, WATTS, khz, microvolts};
+use super::range::{MHZ, MILLIVOLTS, PART, WATTS, khz, microvolts};
 use super::reader::{File, Named, Placed, Table};
 use super::tables::Tables;
 use super::{MAX_CPUS, boost, numbering, schema};
@@ -121,7 +121,7 @@ fn read_cache(table: &Table<'_>, cores: u32) -> Result<Option<CacheRow>, InputEr
         level: row.whole("level", 1..=4)?.value,
         kib: row.whole("kib", 1..=1 << 30)?.value,
         scope: cache_scope(row.file, row.text("per")?, cores)?,
-        hit_cost: row.number("hit_cost", SHARE)?.value,
+        hit_cost: row.number("hit_cost", PART)?.value,
     }))
 }
 

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 
-use super::machine::{Cache, Cluster, Idle, Memory, Opp, Package, Spec};
+use super::machine::{Cache, Cluster, Idle, Memory, Opp, Package, Restriction, Spec};
 
 /// Any machine.
 pub fn any_machine() -> impl Strategy<Value = Spec> {
@@ -11,6 +11,7 @@ pub fn any_machine() -> impl Strategy<Value = Spec> {
     clusters.prop_flat_map(|count| {
         (prop::collection::vec(cluster(), count), layout(), costs(), prop::collection::vec(memory(), 4), package())
             .prop_map(assemble)
+            .prop_flat_map(restricted)
     })
 }
 
@@ -81,7 +82,24 @@ fn assemble(parts: (Vec<Cluster>, Layout, Costs, Vec<Memory>, Package)) -> Spec 
         migration_us,
         migration_llc_us,
         tick_us,
+        restriction: None,
     }
+}
+
+/// The machine as a whole, or a configuration of it: fewer CPUs, narrower clocks.
+fn restricted(spec: Spec) -> impl Strategy<Value = Spec> {
+    let cpus: u32 = spec.clusters.iter().map(|cluster| cluster.cores * cluster.smt).sum();
+    let range = |cluster: &Cluster| {
+        // A limit must cover a whole domain, which clusters that are alike may share; a fixed clock has none.
+        let free = cluster.scalable && cluster.duty_cycle.is_empty() && cluster.like.is_none();
+        let count = cluster.opps.len();
+        let range = (0..count, 0..count).prop_map(|(a, b)| (a.min(b), a.max(b)));
+        prop::option::weighted(0.5, range).prop_map(move |range| range.filter(|_| free))
+    };
+    let alike = spec.clusters.iter().any(|cluster| cluster.like.is_some());
+    let opps: Vec<_> = if alike { Vec::new() } else { spec.clusters.iter().map(range).collect() };
+    let restriction = (1..=cpus, opps).prop_map(|(online, opps)| Restriction { online, opps });
+    prop::option::weighted(0.3, restriction).prop_map(move |restriction| Spec { restriction, ..spec.clone() })
 }
 
 /// Caches of one package and level are one cache, so they must be described alike.

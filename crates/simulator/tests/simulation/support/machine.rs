@@ -20,6 +20,15 @@ pub struct Spec {
     pub migration_us: f64,
     pub migration_llc_us: f64,
     pub tick_us: f64,
+    /// The configuration in force.
+    pub restriction: Option<Restriction>,
+}
+
+/// Part of a machine: its first CPUs, and the indices of the lowest and highest OPP of each cluster.
+#[derive(Debug, Clone)]
+pub struct Restriction {
+    pub online: u32,
+    pub opps: Vec<Option<(usize, usize)>>,
 }
 
 #[derive(Debug, Clone)]
@@ -174,6 +183,7 @@ impl Spec {
             migration_us: 0.0,
             migration_llc_us: 0.0,
             tick_us: 0.0,
+            restriction: None,
         }
     }
 
@@ -185,7 +195,8 @@ impl Spec {
     /// The machine, or what the reader says against it.
     pub fn try_build(&self) -> Result<Machine, String> {
         let text = self.to_toml();
-        Machine::parse("test", Path::new("test.toml"), &text, None).map_err(|error| format!("{error}\n{text}"))
+        let configuration = self.restriction.as_ref().map(|_| "part");
+        Machine::parse("test", Path::new("test.toml"), &text, configuration).map_err(|error| format!("{error}\n{text}"))
     }
 
     /// The description.
@@ -212,7 +223,29 @@ impl Spec {
         line(&mut toml, "migration_us", self.migration_us);
         line(&mut toml, "migration_llc_us", self.migration_llc_us);
         line(&mut toml, "tick_us", self.tick_us);
+        if let Some(restriction) = &self.restriction {
+            self.write_restriction(&mut toml, restriction);
+        }
         toml
+    }
+
+    fn write_restriction(&self, toml: &mut String, restriction: &Restriction) {
+        table(toml, "[configuration.part]");
+        line(toml, "title", "\"part\"");
+        line(toml, "online", format!("\"0-{}\"", restriction.online - 1));
+        let mut first = 0;
+        let mut limits = Vec::new();
+        for (cluster, range) in self.clusters.iter().zip(&restriction.opps) {
+            let next = first + cluster.cores * cluster.smt;
+            if let Some((low, high)) = *range {
+                let (low, high) = (cluster.opps[low].mhz, cluster.opps[high].mhz);
+                limits.push(format!("{{ cpus = \"{first}-{}\", min_mhz = {low}, max_mhz = {high} }}", next - 1));
+            }
+            first = next;
+        }
+        if !limits.is_empty() {
+            line(toml, "limits", format!("[{}]", limits.join(", ")));
+        }
     }
 }
 

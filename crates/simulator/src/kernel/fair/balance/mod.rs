@@ -113,6 +113,14 @@ impl Fair {
         self.nohz_balancer_kick(kernel, cpu);
     }
 
+    /// The same on an idle CPU that kept its tick: it balances before it chooses its idle state anew.
+    pub fn sched_balance_idle_tick(&mut self, kernel: &mut Kernel, cpu: CpuId) {
+        if kernel.params.load_balance && kernel.now >= self.balance.next_balance[cpu.index()] {
+            self.update_blocked_averages(kernel, cpu);
+            self.sched_balance_domains(kernel, cpu, idle_type(kernel, cpu));
+        }
+    }
+
     /// Whether ticks of this instant left balancing to be done.
     #[inline]
     pub fn softirq_pending(&self) -> bool {

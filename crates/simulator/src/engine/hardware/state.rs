@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is known of each CPU, core, cluster, package and clock at the moment, and how it begins.
+
+use crate::engine::meter::{Meter, Residency};
+use crate::machine::{Boost, Machine};
+use crate::units::{ClusterId, CoreId, CpuId, Nanos, PackageId, PerformanceDomainId};
+
+#[derive(Debug)]
+pub(super) struct CpuState {
+    /// Switching activity while it runs; `None`: idle.
+    pub activity: Option<f64>,
+    pub idle_state: usize,
+    pub meter: Meter,
+    /// By idle state, then C0 of idleness, then busy.
+    pub residency: Residency,
+    pub idle_since: Nanos,
+}
+
+#[derive(Debug)]
+pub(super) struct Core {
+    pub busy_threads: u32,
+    pub idle_since: Nanos,
+    /// The idle state under which its cluster counts it; `None` while a thread runs.
+    pub counted: Option<usize>,
+    /// The clocks of its CPUs: one, or one per SMT sibling.
+    pub domains: Vec<PerformanceDomainId>,
+}
+
+#[derive(Debug)]
+pub(super) struct ClusterState {
+    pub active_cores: u32,
+    /// Idle cores by idle state.
+    pub idle_cores: Vec<u32>,
+    pub meter: Meter,
+    pub domains: Vec<PerformanceDomainId>,
+    pub followers: Vec<ClusterId>,
+    /// Whether any OPP has static power of its own.
+    pub opp_static: bool,
+    pub cpus: f64,
+    pub boost: Limit,
+}
+
+/// A boost limit in force, and whom it concerns.
+#[derive(Debug)]
+pub(super) struct Limit {
+    pub max_khz: u32,
+    pub domains: Vec<PerformanceDomainId>,
+}
+
+impl Limit {
+    /// Takes the limit for so many active cores; whether it changed.
+    pub fn update(&mut self, boost: &[Boost], active_cores: u32) -> bool {
+        let row = boost.iter().find(|row| row.active_cores >= active_cores).or(boost.last());
+        let max_khz = row.map_or(u32::MAX, |row| row.max_khz);
+        std::mem::replace(&mut self.max_khz, max_khz) != max_khz
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct PackageState {
+    pub active_cores: u32,
+    pub meter: Meter,
+    pub boost: Limit,
+}
+
+#[derive(Debug)]
+pub(super) struct DomainState {
+    /// What the governor asked for.
+    pub requested: usize,
+    /// What boost limits leave of it.
+    pub effective: usize,
+    pub residency: Residency,
+    pub cores: Vec<CoreId>,
+    pub clusters: Vec<ClusterId>,
+}
+
+impl Core {
+    pub fn new(machine: &Machine, core: &crate::machine::Core) -> Self {
+        let mut domains: Vec<_> = core.cpus.iter().map(|cpu| machine.cpus[cpu.index()].performance_domain).collect();
+        domains.dedup();
+        Self { busy_threads: 0, idle_since: 0, counted: None, domains }
+    }
+}
+
+impl CpuState {
+    pub fn new(machine: &Machine, cpu: CpuId) -> Self {
+        let states = machine.cluster(cpu).idle_states.len();
+        let idle_state = if machine.cpus[cpu.index()].online { 0 } else { states.saturating_sub(1) };
+        Self {
+            activity: None,
+            idle_state,
+            meter: Meter::default(),
+            residency: Residency::new(states + 2, idle_state),
+            idle_since: 0,
+        }
+    }
+}
+
+impl ClusterState {
+    pub fn new(machine: &Machine, cluster: ClusterId) -> Self {
+        let entry = &machine.clusters[cluster.index()];
+        let cpus: Vec<CpuId> = entry.cores.iter().flat_map(|core| &machine.cores[core.index()].cpus).copied().collect();
+        let mut domains: Vec<_> = cpus.iter().map(|cpu| machine.cpus[cpu.index()].performance_domain).collect();
+        domains.sort_unstable();
+        domains.dedup();
+        let followers = (0..machine.clusters.len()).map(ClusterId::at);
+        let followers = followers.filter(|follower| machine.leader_of(*follower) == Some(cluster)).collect();
+        let has_static = |domain: &PerformanceDomainId| {
+            machine.performance_domains[domain.index()].opps.iter().any(|opp| opp.static_watts.is_some())
+        };
+        Self {
+            active_cores: 0,
+            idle_cores: vec![0; entry.idle_states.len().max(1)],
+            meter: Meter::default(),
+            opp_static: domains.iter().any(has_static),
+            boost: Limit::new(&entry.boost, domains.clone()),
+            cpus: cpus.len() as f64,
+            domains,
+            followers,
+        }
+    }
+}
+
+impl PackageState {
+    pub fn new(machine: &Machine, package: PackageId) -> Self {
+        let inside = |domain: &crate::machine::PerformanceDomain| machine.cluster(domain.cpus[0]).package == package;
+        let domains = machine.performance_domains.iter().enumerate().filter(|(_, domain)| inside(domain));
+        let domains = domains.map(|(index, _)| PerformanceDomainId::at(index)).collect();
+        let boost = Limit::new(&machine.packages[package.index()].boost, domains);
+        Self { active_cores: 0, meter: Meter::default(), boost }
+    }
+}
+
+impl Limit {
+    pub fn new(boost: &[Boost], domains: Vec<PerformanceDomainId>) -> Self {
+        let mut limit = Self { max_khz: u32::MAX, domains };
+        limit.update(boost, 0);
+        limit
+    }
+}
+
+impl DomainState {
+    pub fn new(machine: &Machine, domain: &crate::machine::PerformanceDomain) -> Self {
+        let mut cores: Vec<_> = domain.cpus.iter().map(|cpu| machine.cpus[cpu.index()].core).collect();
+        cores.sort_unstable();
+        cores.dedup();
+        let mut clusters: Vec<_> = cores.iter().map(|core| machine.cores[core.index()].cluster).collect();
+        clusters.sort_unstable();
+        clusters.dedup();
+        Self {
+            requested: domain.max_opp,
+            effective: domain.max_opp,
+            residency: Residency::new(domain.opps.len(), domain.max_opp),
+            cores,
+            clusters,
+        }
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The guide says what there is: every setting and governor is in it, and every file, test and section it names exists.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tandem_simulator::kernel::params::KEYS;
+use tandem_simulator::simulation::Governor;
+
+const MODELS: &str = include_str!("../../../docs/models.md");
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// All pages of the guide, by name.
+fn pages() -> Vec<(String, String)> {
+    let mut pages: Vec<(String, String)> = fs::read_dir(root().join("docs"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read_to_string(&path).unwrap()))
+        .collect();
+    pages.sort();
+    assert!(pages.len() > 4, "the guide has pages");
+    pages
+}
+
+/// What stands between backquotes on a line, outside blocks of code.
+fn quoted(text: &str) -> Vec<&str> {
+    let mut outside = true;
+    let lines = text.lines().filter(|line| {
+        outside ^= line.starts_with("```");
+        outside
+    });
+    lines.flat_map(|line| line.split('`').skip(1).step_by(2)).collect()
+}
+
+/// The anchor that a heading gets on the usual forges.
+fn anchor(heading: &str) -> String {
+    let kept = heading.to_lowercase();
+    let kept = kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+#[test]
+fn every_setting_and_every_governor_is_documented() {
+    let pages = pages();
+    let text = |wanted: &str| &pages.iter().find(|(name, _)| name == wanted).unwrap().1;
+    let words: BTreeSet<&str> = quoted(text("cli.md")).into_iter().chain(quoted(text("models.md"))).collect();
+    for name in KEYS.iter().map(|(key, _)| *key).chain(Governor::NAMES) {
+        assert!(words.contains(name), "neither docs/cli.md nor docs/models.md has `{name}`");
+    }
+}
+
+/// Folders that names of files in the guide may start from.
+const FOLDERS: [&str; 2] = [".", "crates/simulator/src"];
+
+/// A name with a folder and an ending of ours, and no place to fill in. The kernel's files end otherwise, or are not ours.
+fn is_file(word: &str) -> bool {
+    let ours = [".rs", ".toml", ".md", ".json"].iter().any(|ending| word.ends_with(ending));
+    ours && word.contains('/') && !word.starts_with('.') && !word.contains(['*', '…', ' ']) && !word.starts_with("lab/")
+}
+
+#[test]
+fn files_that_the_guide_names_exist() {
+    let mut named = 0;
+    for (page, text) in pages() {
+        for word in quoted(&text).into_iter().filter(|word| is_file(word)) {
+            named += 1;
+            assert!(FOLDERS.iter().any(|folder| root().join(folder).join(word).is_file()), "docs/{page}: no `{word}`");
+        }
+    }
+    assert!(named > 30, "only {named} names of files found");
+}
+
+#[test]
+fn links_of_the_guide_lead_somewhere() {
+    let pages = pages();
+    for (page, text) in &pages {
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if target.contains("://") {
+                continue;
+            }
+            let (file, part) = target.split_once('#').unwrap_or((target, ""));
+            let file = if file.is_empty() { page } else { file };
+            let Some((_, aim)) = pages.iter().find(|(name, _)| name == file) else {
+                panic!("docs/{page}: no page {file}");
+            };
+            let headings =
+                aim.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
+            assert!(
+                part.is_empty() || headings.into_iter().any(|line| anchor(line) == part),
+                "docs/{page}: no {target}"
+            );
+        }
+    }
+}
+
+/// All Rust files below `folder`.
+fn sources(folder: &Path, found: &mut String) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            found.push_str(&fs::read_to_string(&path).unwrap());
+        }
+    }
+}
+
+/// The rows of the table of models: the model's section and the confidence.
+fn models() -> Vec<(&'static str, &'static str)> {
+    let rows = MODELS.lines().filter(|line| line.starts_with("| ["));
+    rows.map(|row| {
+        let cells: Vec<&str> = row.split('|').collect();
+        let section = cells[1].split("](#").nth(1).and_then(|rest| rest.split(')').next()).unwrap();
+        (section, cells[3])
+    })
+    .collect()
+}
+
+#[test]
+fn tests_that_the_table_of_models_names_exist() {
+    let mut code = String::new();
+    for folder in ["src", "tests"] {
+        sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut code);
+    }
+    for (section, confidence) in models() {
+        for test in quoted(confidence).into_iter().filter(|word| !is_file(word)) {
+            assert!(code.contains(&format!("fn {test}(")), "{section}: no test `{test}`");
+        }
+    }
+}
+
+#[test]
+fn every_model_is_in_the_table_and_says_the_same_four_things() {
+    let in_table: Vec<String> = models().into_iter().map(|(section, _)| section.to_owned()).collect();
+    let sections: Vec<(&str, &str)> = MODELS.split("\n## ").skip(1).filter_map(|text| text.split_once('\n')).collect();
+    // The first is an example, the last a verdict.
+    let sections = &sections[1..sections.len() - 1];
+    let titles: Vec<String> = sections.iter().map(|(title, _)| anchor(title)).collect();
+    assert_eq!(titles, in_table);
+    for (title, body) in sections {
+        let places = ["**Formula.**", "**Source.**", "**Left out.**", "**Who could tell.**"]
+            .map(|part| body.find(part).unwrap_or_else(|| panic!("{title} has no {part}")));
+        assert!(places.is_sorted(), "{title}: {places:?}");
+    }
+}
