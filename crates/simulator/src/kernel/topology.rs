@@ -25,6 +25,8 @@ pub struct Topology {
     pub domains: Vec<SchedDomain>,
     /// Per CPU: its domains from small to large.
     pub chains: Vec<Vec<DomainId>>,
+    /// Per CPU, as in `chains`: the index of the group that it belongs to (`sd->groups`).
+    local_groups: Vec<Vec<usize>>,
     /// Per CPU: its last-level cache's index into `llcs`.
     pub llc_of: Vec<u32>,
     /// Last-level caches (`sd_llc`).
@@ -103,25 +105,24 @@ pub struct SchedGroup {
     pub prefer_sibling: bool,
 }
 
-impl SchedDomain {
-    /// The groups as the ring that the kernel walks: from the one of `cpu` onwards, and around.
-    pub fn ring(&self, cpu: CpuId) -> impl Iterator<Item = (usize, &SchedGroup)> + '_ {
-        let local = self.local_group(cpu);
-        let indexed = |index: usize| (index, &self.groups[index]);
-        (local..self.groups.len()).chain(0..local).map(indexed)
-    }
-
-    /// Index of the group that `cpu` belongs to.
-    pub fn local_group(&self, cpu: CpuId) -> usize {
-        self.groups.iter().position(|group| group.span.test(cpu)).unwrap_or(0)
-    }
-}
-
 impl Topology {
     /// Number of the NUMA node of `cpu`, 0 where there is but one.
     pub fn node_of(&self, cpu: CpuId) -> usize {
         let numa = self.chains[cpu.index()].iter().find(|id| self.domains[**id].level == Level::Numa);
-        numa.map_or(0, |id| self.domains[*id].local_group(cpu))
+        numa.map_or(0, |id| self.local_group(*id, cpu))
+    }
+
+    /// Index of the group of `domain` that `cpu` belongs to; 0 if it is not in the domain.
+    #[inline]
+    pub fn local_group(&self, domain: DomainId, cpu: CpuId) -> usize {
+        let level = self.chains[cpu.index()].iter().position(|id| *id == domain);
+        level.map_or(0, |level| self.local_groups[cpu.index()][level])
+    }
+
+    /// The groups of `domain` as the ring that the kernel walks: from the one of `cpu` onwards, and around.
+    pub fn ring(&self, domain: DomainId, cpu: CpuId) -> impl Iterator<Item = (usize, &SchedGroup)> + '_ {
+        let (local, groups) = (self.local_group(domain, cpu), &self.domains[domain].groups);
+        (local..groups.len()).chain(0..local).map(|index| (index, &groups[index]))
     }
 
     /// Builds the domains of `machine`'s online CPUs.
@@ -132,6 +133,7 @@ impl Topology {
             nr_cpus,
             domains: Vec::new(),
             chains: vec![Vec::new(); nr_cpus],
+            local_groups: vec![Vec::new(); nr_cpus],
             llc_of: vec![0; nr_cpus],
             llcs: Vec::new(),
             smt: (0..nr_cpus).map(|cpu| siblings(machine, CpuId::at(cpu))).collect(),
@@ -187,8 +189,11 @@ impl Topology {
                     Level::Numa => 2,
                 },
             });
-            for cpu in &members {
-                self.chains[cpu.index()].push(id);
+            for (index, group) in self.domains[id].groups.iter().enumerate() {
+                for cpu in &group.cpus {
+                    self.chains[cpu.index()].push(id);
+                    self.local_groups[cpu.index()].push(index);
+                }
             }
         }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! New threads and where they end up: idle CPUs first, idle cores before siblings, caches and nodes evenly.
 
-use crate::support::{Places, assert_near, counts, options, run, spinning};
+use crate::support::{Places, assert_near, counts, options, run, run_with, spinning};
 use tandem_simulator::machine::Machine;
 use tandem_simulator::units::{CpuId, MSEC, SEC};
 
@@ -72,4 +72,23 @@ fn few_threads_stay_on_their_node() {
     let nodes = counts(&places.at("t", 500 * MSEC), |cpu| machine.cluster(cpu).package);
     assert_eq!(nodes.len(), 1, "{nodes:?}");
     assert!(nodes.contains_key(&machine.cluster(CpuId(0)).package));
+}
+
+/// A queue of twelve thousand tasks, nice 19 and −20 among them, keeps its arithmetic: nothing overflows, no time is lost,
+/// and who runs at all runs as the weights say.
+#[test]
+fn a_hundred_thousand_tasks_do_not_overflow() {
+    let tasks = [
+        spinning("many", 99_000, ""),
+        spinning("nice", 500, r#", "priority" : 19"#),
+        spinning("urgent", 500, r#", "priority" : -20"#),
+    ];
+    let report = run_with(&Machine::load("smp-8").unwrap(), &tasks, &options(1, 2 * SEC));
+    let busy: f64 = report.cpus.iter().map(|cpu| cpu.busy_s).sum();
+    assert_near(busy, 16.0, 1e-9);
+    let time = |app: &str| -> f64 {
+        let threads = report.tasks.iter().filter(|task| task.app.as_deref() == Some(app));
+        threads.map(|task| task.cpu_time_s).sum()
+    };
+    assert!(time("urgent") > 10.0 * time("nice"), "{} {}", time("urgent"), time("nice"));
 }

@@ -39,7 +39,7 @@ impl Fair {
         let domain = &kernel.topology.domains[id];
         let mut local: Option<GroupStats> = None;
         let mut idlest: Option<(&SchedGroup, GroupStats)> = None;
-        for (index, group) in domain.ring(this_cpu) {
+        for (index, group) in kernel.topology.ring(id, this_cpu) {
             if !group.cpus.iter().any(|cpu| kernel.task(task).may_use(*cpu)) {
                 continue;
             }
@@ -53,7 +53,8 @@ impl Fair {
         let (group, idlest) = idlest?;
         let Some(local) = local else { return Some(group) };
         let usable = |cpu: &&CpuId| kernel.task(task).may_use(**cpu);
-        let allowed = domain.groups[domain.local_group(this_cpu)].cpus.iter().filter(usable).count() as i64;
+        let allowed =
+            domain.groups[kernel.topology.local_group(id, this_cpu)].cpus.iter().filter(usable).count() as i64;
         leaves(domain, &local, &idlest, allowed).then_some(group)
     }
 

@@ -7,8 +7,19 @@
 //!   [`energy`]: the cheapest one on asymmetric machines.
 //! - `balance`: moving queued tasks between CPUs.
 //!
-//! Left out: task groups (and so bandwidth control, group weights), NUMA balancing, buddies, asymmetric packing,
-//! core scheduling. A machine that runs several cgroups with different weights could tell the difference.
+//! Left out: task groups (and so bandwidth control, group weights), NUMA balancing, buddies, asymmetric packing (see
+//! `topology`), core scheduling, thermal and interrupt pressure. A machine that runs several cgroups with different
+//! weights could tell the difference, or one whose tasks' memory lies on another node than they do.
+//!
+//! Simpler than Linux, and who could tell:
+//! - A wakeup is queued on its CPU at once, without an interrupt to that CPU or `ttwu_queue`'s list: waits of a few
+//!   microseconds between caches.
+//! - An idle CPU counts as one whose tick is off from its first moment on: the load of CPUs that sleep for less than a
+//!   tick is aged a little more often.
+//! - Utilisation clamps of an empty queue are none, where the kernel keeps the last task's `util_max` until the next one
+//!   comes: frequency and overutilisation between the two.
+//! - Virtual times are compared with saturation where the kernel's 64 bits would wrap: queues of 100,000 tasks that all
+//!   ask for slices of 100 ms.
 
 mod balance;
 pub mod eevdf;

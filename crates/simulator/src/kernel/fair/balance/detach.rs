@@ -129,7 +129,7 @@ impl Fair {
     /// (`sgc->imbalance`).
     fn set_parent_imbalance(&mut self, kernel: &Kernel, env: &LoadBalance, imbalanced: bool) {
         if let Some(parent) = kernel.topology.chains[env.cpu.index()].get(env.level + 1) {
-            let group = kernel.topology.domains[*parent].local_group(env.cpu);
+            let group = kernel.topology.local_group(*parent, env.cpu);
             self.balance.imbalanced[*parent][group] = imbalanced;
         }
     }
@@ -215,7 +215,7 @@ impl Fair {
             return kernel.rq(env.dst).nr_running == 0;
         }
         let domain = &kernel.topology.domains[env.domain];
-        let group = &domain.groups[domain.local_group(env.cpu)];
+        let group = &domain.groups[kernel.topology.local_group(env.domain, env.cpu)];
         let mut idle_smt = None;
         for cpu in group.cpus.iter().copied().filter(|cpu| kernel.idle_cpu(*cpu) && !env.excluded.contains(cpu)) {
             if domain.level != Level::Smt && !kernel.is_core_idle(cpu) {
@@ -263,7 +263,7 @@ impl Fair {
             env.some_pinned = true;
             if env.idle != IdleType::NewlyIdle && env.new_dst.is_none() {
                 let domain = &kernel.topology.domains[env.domain];
-                let group = &domain.groups[domain.local_group(env.cpu)].cpus;
+                let group = &domain.groups[kernel.topology.local_group(env.domain, env.cpu)].cpus;
                 let usable =
                     |cpu: &CpuId| *cpu != env.dst && !env.excluded.contains(cpu) && kernel.task(task).may_use(*cpu);
                 env.new_dst = group.iter().copied().find(usable);
@@ -331,6 +331,6 @@ impl Fair {
 /// Whether a CPU outside the local group is still in play.
 fn has_other_sources(kernel: &Kernel, env: &LoadBalance) -> bool {
     let domain = &kernel.topology.domains[env.domain];
-    let local = &domain.groups[domain.local_group(env.cpu)].span;
+    let local = &domain.groups[kernel.topology.local_group(env.domain, env.cpu)].span;
     domain.span.iter().any(|cpu| !local.test(cpu) && !env.excluded.contains(&cpu))
 }

@@ -258,7 +258,7 @@ impl Fair {
         self.balance.levels[cpu.index()][level].nr_balance_failed = 0;
         match kernel.topology.chains[cpu.index()].get(level + 1) {
             Some(parent) => {
-                let group = kernel.topology.domains[*parent].local_group(cpu);
+                let group = kernel.topology.local_group(*parent, cpu);
                 self.balance.imbalanced[*parent][group] = false;
             }
             None => kernel.rd_overloaded = false,

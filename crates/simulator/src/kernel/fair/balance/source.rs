@@ -39,12 +39,12 @@ impl Fair {
     /// `update_sd_lb_stats`.
     fn domain_stats(&mut self, kernel: &Kernel, env: &LoadBalance, domain: &SchedDomain) -> DomainStats {
         let mut stats = DomainStats::default();
-        let local = domain.local_group(env.cpu);
+        let local = kernel.topology.local_group(env.domain, env.cpu);
         let idle = env.idle != IdleType::NotIdle;
         let (mut sum_util, mut overutilized, mut overloaded) = (0, false, false);
         let in_play = |cpu: CpuId| !env.excluded.contains(&cpu);
         // The local group comes first: whether others may push their misfits here depends on it.
-        for (index, group) in domain.ring(env.cpu) {
+        for (index, group) in kernel.topology.ring(env.domain, env.cpu) {
             let mut sums = self.group_stats(kernel, group, in_play);
             overloaded |= sums.overloaded;
             if index != local {
