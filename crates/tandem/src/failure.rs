@@ -63,7 +63,9 @@ impl Failure {
     fn status(&self) -> u8 {
         match self {
             Self::Simulation(
-                SimulationError::Stuck { .. } | SimulationError::NoProgress { .. } | SimulationError::TooManyThreads { .. },
+                SimulationError::Stuck { .. }
+                | SimulationError::NoProgress { .. }
+                | SimulationError::TooManyThreads { .. },
             ) => STUCK,
             Self::Input(_) | Self::Options(_) => MISTAKE,
             Self::File { .. } | Self::Output(_) | Self::System(_) => OTHER,

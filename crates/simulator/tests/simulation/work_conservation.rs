@@ -90,11 +90,15 @@ fn spreading_takes_ms(cores: u32, per: &str) -> f64 {
 #[test]
 fn hogs_that_start_on_one_cpu_spread() {
     // Each runs for a tick of 4 ms at most on the first CPU before the next one gets its turn there; once free to go, it
-    // is gone within two: balancing runs behind the tick that finds it waiting.
+    // is gone within two: balancing runs behind the tick that finds it waiting. It may have to wait for the idle CPUs'
+    // next attempt, too: they all try at one tick, and again after at most twice as many milliseconds as there are CPUs.
     for per in ["cluster", "core"] {
         for cores in [2, 4, 8, 16] {
             let late = spreading_takes_ms(cores, per);
-            assert!(late <= 4.0 * f64::from(cores + 2), "{cores} CPUs, a cache per {per}: {late} ms");
+            assert!(
+                late <= 4.0 * f64::from(cores + 2) + 2.0 * f64::from(cores),
+                "{cores} CPUs, a cache per {per}: {late} ms"
+            );
         }
     }
 }
