@@ -42,10 +42,13 @@ impl Fair {
         let local = kernel.topology.local_group(env.domain, env.cpu);
         let idle = env.idle != IdleType::NotIdle;
         let (mut sum_util, mut overutilized, mut overloaded) = (0, false, false);
-        let in_play = |cpu: CpuId| !env.excluded.contains(&cpu);
         // The local group comes first: whether others may push their misfits here depends on it.
         for (index, group) in kernel.topology.ring(env.domain, env.cpu) {
-            let mut sums = self.group_stats(kernel, group, in_play);
+            // Nearly always nobody is excluded, and this is the loop that balancing spends its time in.
+            let mut sums = match &env.excluded[..] {
+                [] => self.group_stats(kernel, group, |_| true),
+                excluded => self.group_stats(kernel, group, |cpu| !excluded.contains(&cpu)),
+            };
             overloaded |= sums.overloaded;
             if index != local {
                 self.add_misfits(kernel, domain, group, idle, &mut sums);

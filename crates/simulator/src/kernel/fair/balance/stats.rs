@@ -54,6 +54,7 @@ impl Fair {
         in_play: impl Fn(CpuId) -> bool,
     ) -> GroupStats {
         let mut stats = GroupStats { weight: group.cpus.len() as u32, min_capacity: u64::MAX, ..GroupStats::default() };
+        let rt_active = kernel.rt_active;
         for cpu in group.cpus.iter().copied() {
             let rq = kernel.glance(cpu);
             let capacity = u64::from(rq.capacity);
@@ -69,7 +70,7 @@ impl Fair {
             stats.runnable += avg.runnable_avg;
             stats.sum_nr_running += rq.nr_running;
             // Without real-time tasks both counts are the same, and one is at hand already.
-            stats.sum_h_nr_running += if kernel.rt_active { self.queue(cpu).nr_queued } else { rq.nr_running };
+            stats.sum_h_nr_running += if rt_active { self.queue(cpu).nr_queued } else { rq.nr_running };
             stats.overloaded |= rq.nr_running > 1;
             stats.idle_cpus += u32::from(rq.nr_running == 0 && kernel.idle_cpu(cpu));
         }
