@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Caches and memory in motion: who shares what at the moment, and the contention that follows.
 
-use crate::machine::contention::solve;
+use crate::machine::contention::{Flow, solve};
 use crate::machine::speed::Pace;
 use crate::machine::{Machine, MemoryDomain};
 use crate::units::{CacheId, CpuId, MemoryDomainId};
@@ -148,8 +148,8 @@ impl Memory {
         let mut changed = Vec::new();
         while let Some(root) = self.dirty_domains.pop() {
             self.domains[root.index()].dirty = false;
-            let mut users = Vec::new();
-            self.solve_below(machine, root, &pace, &mut users);
+            let mut flows = Vec::new();
+            self.solve_below(machine, root, &pace, &mut flows);
             self.settle(root, 1.0, &mut changed);
         }
         changed
@@ -162,18 +162,22 @@ impl Memory {
         machine: &Machine,
         domain: MemoryDomainId,
         pace: &impl Fn(CpuId) -> Pace,
-        users: &mut Vec<(Pace, f64)>,
+        flows: &mut Vec<Flow>,
     ) {
-        let first = users.len();
+        let first = flows.len();
         for index in 0..self.domains[domain.index()].children.len() {
-            self.solve_below(machine, self.domains[domain.index()].children[index], pace, users);
+            self.solve_below(machine, self.domains[domain.index()].children[index], pace, flows);
         }
-        users.extend(self.domains[domain.index()].users.iter().map(|cpu| (pace(*cpu), 1.0)));
+        let here = flows.len();
+        for cpu in &self.domains[domain.index()].users {
+            join(flows, here, pace(*cpu));
+        }
         let entry = &machine.memory_domains[domain.index()];
-        let lambda = solve(&users[first..], bytes_per_ns(entry), entry.contention);
+        let guess = self.domains[domain.index()].own;
+        let lambda = solve(&flows[first..], bytes_per_ns(entry), entry.contention, guess);
         self.domains[domain.index()].own = lambda;
-        for (_, slowed) in &mut users[first..] {
-            *slowed = slowed.max(lambda);
+        for flow in &mut flows[first..] {
+            flow.own = flow.own.max(lambda);
         }
     }
 
@@ -194,6 +198,17 @@ impl Memory {
     /// Bytes that crossed each domain so far.
     pub fn traffic(&self) -> impl Iterator<Item = f64> + '_ {
         self.domains.iter().map(|domain| domain.bytes)
+    }
+}
+
+/// Kinds of pace that are told apart; behind them, threads stand each for itself. There are few: behaviours times clocks.
+const MAX_KINDS: usize = 16;
+
+/// Adds a thread to the flow of its pace among those from `here` on.
+fn join(flows: &mut Vec<Flow>, here: usize, pace: Pace) {
+    match flows[here..].iter_mut().take(MAX_KINDS).find(|flow| flow.pace == pace) {
+        Some(flow) => flow.threads += 1,
+        None => flows.push(Flow { pace, own: 1.0, threads: 1 }),
     }
 }
 
