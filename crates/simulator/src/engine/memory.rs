@@ -6,8 +6,9 @@ use crate::machine::speed::Pace;
 use crate::machine::{Machine, MemoryDomain};
 use crate::units::{CacheId, CpuId, MemoryDomainId};
 
-/// A change of λ below this share is not passed on to the threads: it would cost more to follow than it tells.
-const TOLERANCE: f64 = 1e-3;
+/// A change of λ below this share is not passed on to the threads. One of a hundred that share a path comes or goes at
+/// every switch; to follow each would cost more than it tells.
+const TOLERANCE: f64 = 1e-2;
 
 /// The state of caches and memory domains.
 #[derive(Debug)]
