@@ -169,6 +169,9 @@ impl Engine<'_> {
             GovernorState::Schedutil(schedutil) => {
                 let (scheduler, idle) = (&self.scheduler, &self.clocks.idle);
                 let util = |index: usize| scheduler.cpufreq_util(cpus[index], idle[cpus[index].index()].calls);
+                if scheduler.kernel.dl_active {
+                    schedutil.ignore_dl_rate_limit(self.clocks.place[cpu.index()], scheduler.dl.bandwidth(cpu));
+                }
                 schedutil.update(policy, self.now, self.clocks.place[cpu.index()], false, util)
             }
         };

@@ -5,7 +5,7 @@
 //! ([`Engine::settle`]); then time goes on.
 //!
 //! - this file: the loop. `events`: what can happen. `switching`: context switches. `lifecycle`: threads begin and end.
-//! - `program`: a thread's steps; `loops` among them. `blocking`: waiting and waking.
+//! - `program`: a thread's steps; `loops` among them. `blocking`: waiting and waking. `inherit`: priority inheritance.
 //! - `progress`: how fast running threads go. `clocks`: cpufreq and cpuidle decisions. `memory`, `hardware`: state that
 //!   others change and energy follows. `stuck`: who waits for whom when nothing can happen any more. `report`: the end.
 
@@ -14,6 +14,7 @@ mod clocks;
 mod events;
 mod gaps;
 mod hardware;
+mod inherit;
 mod latency;
 mod lifecycle;
 mod loops;
@@ -202,6 +203,10 @@ impl<'r> Engine<'r> {
                 let Scheduler { kernel, rt, .. } = &mut self.scheduler;
                 rt.serve(kernel);
             }
+            Event::Deadline => {
+                let Scheduler { kernel, dl, .. } = &mut self.scheduler;
+                dl.serve(kernel);
+            }
             // What ends with the limit has ended: everything else of this instant comes first.
             Event::End if self.queue.is_due(self.now) => self.queue.set(self.slots.end(), self.now),
             Event::End => (self.counters.time_limited, self.counters.ended) = (true, true),
@@ -252,6 +257,9 @@ impl<'r> Engine<'r> {
         if self.scheduler.kernel.rt_active {
             self.time_fair_server();
         }
+        if self.scheduler.kernel.dl_active {
+            self.time_deadlines();
+        }
         if !self.counters.ended && !self.counters.stuck && self.nothing_can_happen() {
             return self.end_or_wait_for_limit();
         }
@@ -273,6 +281,19 @@ impl<'r> Engine<'r> {
     fn time_fair_server(&mut self) {
         let slot = self.slots.fair_server();
         match self.scheduler.rt.next_service(&self.scheduler.kernel) {
+            None => self.queue.cancel(slot),
+            next if next == self.queue.time_of(slot) => {}
+            Some(time) => self.queue.set(slot, time),
+        }
+    }
+
+    /// Sets when deadline tasks are next to be looked after; idle CPUs know of the timers.
+    fn time_deadlines(&mut self) {
+        for (cpu, time) in self.scheduler.dl.armed.drain(..) {
+            self.clocks.timer_set(cpu, self.now, time);
+        }
+        let slot = self.slots.deadline();
+        match self.scheduler.dl.next_timer(&self.scheduler.kernel) {
             None => self.queue.cancel(slot),
             next if next == self.queue.time_of(slot) => {}
             Some(time) => self.queue.set(slot, time),

@@ -2,7 +2,9 @@
 //! The engine on small cases whose outcome can be worked out by hand.
 
 mod accounting;
+mod deadline;
 mod ends;
+mod inheritance;
 mod rt;
 mod stress;
 mod support;
