@@ -39,9 +39,9 @@ pub struct Simulate {
     #[arg(short, long, value_name = "S", default_value = "fair", value_parser = choice)]
     scheduler: Choice,
 
-    /// Frequency governor: performance, powersave, userspace=CLOCK, ondemand, conservative or schedutil
+    /// Frequency governor: performance, powersave, userspace=CLOCK, ondemand, conservative or schedutil (the default)
     ///
-    /// Some take settings, as in `userspace=1400MHz` or `ondemand=10ms,up_threshold=80`. [default: schedutil]
+    /// Some take settings, as in `userspace=1400MHz` or `ondemand=10ms,up_threshold=80`.
     #[arg(short, long, value_name = "G", value_parser = governor)]
     governor: Option<Governor>,
 

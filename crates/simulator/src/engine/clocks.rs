@@ -126,10 +126,7 @@ impl Engine<'_> {
         let ranges: BTreeSet<(u32, u32)> = policies().map(|(policy, _)| (policy.min_khz(), policy.max_khz())).collect();
         // Nobody has to ask for schedutil to get it.
         if ranges.is_empty() && !self.clocks.is_schedutil() {
-            self.warn(format!(
-                "no CPU of {} has a clock that can be changed: {governor} does nothing",
-                self.machine.name
-            ));
+            self.warn(format!("{}: no CPU's clock can be changed, so {governor} does nothing", self.machine.name));
         }
         let Governor::Userspace { khz: Some(asked) } = governor else { return };
         for (min, max) in ranges.into_iter().filter(|(min, max)| !(min..=max).contains(&&asked)) {

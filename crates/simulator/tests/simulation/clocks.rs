@@ -46,7 +46,7 @@ fn a_clock_without_a_driver_stays_where_it_is_and_that_is_said() {
     let machine = Spec::clusters([Cluster { scalable: false, ..Cluster::default() }]);
     let report = hog("powersave", &machine);
     assert_eq!(report.time_s, 0.1);
-    assert!(report.warnings[0].ends_with("has a clock that can be changed: powersave does nothing"));
+    assert!(report.warnings[0].ends_with(": no CPU's clock can be changed, so powersave does nothing"));
     assert!(hog("schedutil", &machine).warnings.is_empty());
 }
 
