@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Machines, workloads and Linux's scheduling, simulated with time and energy.
 //!
 //! One run, top to bottom: *description → programs → events → decisions → progress and energy → metrics*.
