@@ -94,20 +94,15 @@ impl Engine<'_> {
         let urgency = |waiter: &TaskId| self.scheduler.urgency(*waiter);
         // Of equals `max_by_key` takes the last.
         let top = self.sync.waiters(mutex).iter().rev().copied().max_by_key(urgency);
-        if let Some(top) = top {
-            self.sync.leave_mutex(mutex, top);
-            self.sync.try_lock(mutex, top);
-            let thread = &mut self.threads[top.index()];
-            // The step that failed is done: a `lock`, or the second half of a `wait`.
-            thread.pc += 1;
-            thread.relock = false;
-        }
-        if owner.is_some() {
-            self.adjust_prio(task);
-        }
-        if let Some(top) = top {
-            self.adjust_prio(top);
-            self.satisfy(top, cpu);
-        }
+        let Some(top) = top else { return };
+        self.sync.leave_mutex(mutex, top);
+        self.sync.try_lock(mutex, top);
+        let thread = &mut self.threads[top.index()];
+        // The step that failed is done: a `lock`, or the second half of a `wait`.
+        thread.pc += 1;
+        thread.relock = false;
+        self.adjust_prio(task);
+        self.adjust_prio(top);
+        self.satisfy(top, cpu);
     }
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The deadline class as `kernel/sched/deadline.c` has it. Times are milliseconds unless said otherwise.
 
+use proptest::prelude::*;
+use proptest::test_runner::Config;
+use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::{NoObserver, Observer, PrevState, TaskInfo};
 use tandem_simulator::simulation::{Options, simulate};
@@ -280,6 +283,22 @@ fn budgets_are_scaled_by_the_clock() {
     assert!((used - 0.4).abs() < 0.003, "{used}");
 }
 
+/// Where CPUs differ, a task that needs more than a small CPU has goes to a large one; one that does not stays.
+#[test]
+fn a_task_goes_where_its_density_fits() {
+    let machine = Machine::load("hikey960").unwrap();
+    let big_share = |runtime: u64| {
+        let options = Options { time_limit: Some(SEC), ..options() };
+        let text = tasks(&[periodic("dl", runtime, 10, 1)]);
+        let report = simulate(&machine, &workload(&text), &options, &mut NoObserver).unwrap();
+        let busy = |cpus: std::ops::Range<usize>| report.cpus[cpus].iter().map(|cpu| cpu.busy_s).sum::<f64>();
+        busy(4..8) / busy(0..8)
+    };
+    // The small CPUs have 45 % of a large one's capacity.
+    assert!(big_share(5) > 0.99, "{}", big_share(5));
+    assert!(big_share(4) < 0.01, "{}", big_share(4));
+}
+
 /// Active bandwidth is a lower bound of schedutil's clock: half of the only CPU needs its half clock, more the full one.
 #[test]
 fn schedutil_provides_the_reserved_bandwidth() {
@@ -291,4 +310,42 @@ fn schedutil_provides_the_reserved_bandwidth() {
     };
     assert!(share_at_full(2) < 0.1, "{}", share_at_full(2));
     assert!(share_at_full(8) > 0.5, "{}", share_at_full(8));
+}
+
+proptest! {
+    #![proptest_config(Config { failure_persistence: None, ..Config::with_cases(64) })]
+
+    /// Earliest deadline first is optimal on one CPU: whatever is admitted meets every deadline, beside any fair load.
+    #[test]
+    fn whatever_is_admitted_on_one_cpu_meets_its_deadlines(
+        shares in prop::collection::vec((1u64..10, 4u64..40), 1..6), hogs in 0usize..3, hrtick in any::<bool>(),
+    ) {
+        // Shares of 90 %, rounded down to 10 µs; each job needs all but 1 µs of its budget.
+        let sum: u64 = shares.iter().map(|(share, _)| share).sum();
+        let mut all = Vec::new();
+        for (index, (share, period)) in shares.iter().enumerate() {
+            let runtime = (period * 90 * share / sum * 10).max(10);
+            let (run, period) = (runtime - 1, period * 1000);
+            all.push(format!(
+                r#""t{index}": {{ "policy": "SCHED_DEADLINE", "dl-runtime": {runtime}, "dl-period": {period}, "loop": -1,
+                    "run": {run}, "timer": {{ "ref": "unique", "period": {period}, "mode": "absolute" }} }}"#
+            ));
+        }
+        all.extend((0..hogs).map(|index| hog(&format!("hog{index}"))));
+        let mut schedule = Schedule::default();
+        let text = tasks(&all);
+        let report = if hrtick {
+            exact(1, &text, SEC, &mut schedule)
+        } else {
+            watch(&machine(1), &text, SEC, &mut schedule)
+        };
+        prop_assert!(report.warnings.is_empty(), "{:?}", report.warnings);
+        for (index, (_, period)) in shares.iter().enumerate() {
+            let name = format!("t{index}");
+            // The last job may be cut off by the end.
+            let jobs = schedule.sleeps[schedule.of(&name)].len() as u64;
+            prop_assert!(jobs >= 1000 / period, "{name}: {jobs} jobs of {period} ms");
+            assert_in_time(&schedule, &name, period * MSEC, jobs as usize);
+        }
+    }
 }

@@ -129,7 +129,8 @@ impl DlEntity {
     /// `update_dl_entity`: the rule at a wakeup. Budget and deadline stay if they fit the reservation; else both are
     /// new, or, where the deadline is shorter than the period, the budget shrinks (`update_dl_revised_wakeup`).
     pub fn update_at_wakeup(&mut self, now: Nanos) {
-        let past = self.deadline < now;
+        // The kernel compares with `<`, but never wakes a task at the very instant of its timer, as happens here.
+        let past = self.deadline <= now;
         if !past && !self.overflows(now) {
             return;
         }
@@ -169,6 +170,14 @@ mod tests {
             entity.update_at_wakeup(10 * MSEC);
             assert_eq!((entity.runtime as Nanos, entity.deadline), expected);
         }
+    }
+
+    #[test]
+    fn a_wakeup_at_the_deadline_begins_a_new_period() {
+        // Less than the kernel's unit of 1024 ns is left, which alone would not count.
+        let mut entity = DlEntity { runtime: 1000, ..entity(20 * MSEC) };
+        entity.update_at_wakeup(20 * MSEC);
+        assert_eq!((entity.runtime, entity.deadline), (4 * MSEC as i64, 40 * MSEC));
     }
 
     #[test]

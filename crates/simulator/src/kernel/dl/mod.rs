@@ -163,8 +163,8 @@ impl SchedClass for Dl {
         self.reserve(kernel, task);
     }
 
-    fn select_task_rq(&mut self, kernel: &mut Kernel, task: TaskId, this_cpu: CpuId, wake: Wake) -> CpuId {
-        let cpu = self.select_cpu(kernel, task, this_cpu, wake);
+    fn select_task_rq(&mut self, kernel: &mut Kernel, task: TaskId, this_cpu: CpuId, _wake: Wake) -> CpuId {
+        let cpu = self.select_cpu(kernel, task, this_cpu);
         if kernel.task(task).may_use(cpu) && kernel.topology.online.test(cpu) {
             return cpu;
         }

@@ -4,7 +4,7 @@
 
 use super::Dl;
 use crate::kernel::Kernel;
-use crate::kernel::class::{Dequeue, Enqueue, SchedClass, Wake};
+use crate::kernel::class::{Dequeue, Enqueue, SchedClass};
 use crate::kernel::cpumask::CpuMask;
 use crate::kernel::task::ClassId;
 use crate::units::{CpuId, TaskId};
@@ -85,7 +85,7 @@ impl Dl {
 
     /// `select_task_rq_dl`: the CPU it last ran on, unless an earlier deadline or one that cannot leave runs there, or it
     /// is too small.
-    pub(super) fn select_cpu(&mut self, kernel: &Kernel, task: TaskId, this_cpu: CpuId, _wake: Wake) -> CpuId {
+    pub(super) fn select_cpu(&mut self, kernel: &Kernel, task: TaskId, this_cpu: CpuId) -> CpuId {
         let prev = kernel.task(task).cpu;
         let stays = |curr: TaskId| is_pinned(kernel, curr) || !self.preempts(task, curr);
         let taken = self.running(kernel, prev).is_some_and(stays) && !is_pinned(kernel, task);
