@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use crate::engine::Engine;
 use crate::input::valid_names;
-pub use crate::kernel::cpufreq::Governor;
+pub use crate::kernel::cpufreq::{ConservativeTunables, Governor, GovernorError, OndemandTunables, SchedutilTunables};
 pub use crate::kernel::params::{KernelParameters, SettingError};
 use crate::machine::Machine;
 use crate::metrics::Report;
@@ -34,7 +34,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             scheduler: Scheduler::Fair,
-            governor: Governor::Schedutil(crate::kernel::cpufreq::SchedutilTunables::default()),
+            governor: Governor::Schedutil(SchedutilTunables::default()),
             seed: 1,
             time_limit: None,
             kernel: KernelParameters::default(),

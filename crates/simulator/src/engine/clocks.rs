@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::Engine;
-use crate::kernel::cpufreq::{CpuTimes, Governor, GovernorState, Listens, Policy};
+use crate::kernel::cpufreq::{CpuTimes, Governor, GovernorState, Policy};
 use crate::kernel::cpuidle::{IdleEntry, MenuDevice, StateTimes};
 use crate::kernel::pelt::freq_scale;
 use crate::machine::Machine;
@@ -76,7 +76,7 @@ impl Clocks {
 
     /// Whether the governor wants scheduler updates.
     pub fn listens(&self) -> bool {
-        self.governor.listens() != Listens::ToLimits
+        self.governor.listens()
     }
 
     /// Whether it is schedutil, which energy-aware placement relies on.

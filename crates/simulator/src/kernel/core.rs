@@ -58,7 +58,7 @@ impl Scheduler {
     /// Makes a task; it does not run until [`Scheduler::wake_up_new_task`]. Identifiers count up from 0.
     pub fn task_new(&mut self, scheduling: Scheduling, allowed: Option<Arc<CpuMask>>) -> TaskId {
         let id = TaskId::at(self.kernel.tasks.len());
-        self.kernel.tasks.push(Task::new(id, scheduling, allowed));
+        self.kernel.tasks.push(Task::new(scheduling, allowed));
         self.fair.task_new(&self.kernel, id);
         self.rt.task_new(&self.kernel, id);
         id

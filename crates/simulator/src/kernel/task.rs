@@ -32,8 +32,6 @@ pub enum TaskState {
 /// A task.
 #[derive(Debug)]
 pub struct Task {
-    /// Identifier.
-    pub id: TaskId,
     /// Life.
     pub state: TaskState,
     /// Whether it is the current task of `cpu`.
@@ -68,9 +66,8 @@ pub struct Task {
 
 impl Task {
     /// A task that has not started.
-    pub fn new(id: TaskId, scheduling: Scheduling, allowed: Option<Arc<CpuMask>>) -> Self {
+    pub fn new(scheduling: Scheduling, allowed: Option<Arc<CpuMask>>) -> Self {
         let mut task = Self {
-            id,
             state: TaskState::New,
             on_cpu: false,
             cpu: CpuId(0),

@@ -88,11 +88,6 @@ impl Fair {
         }
     }
 
-    /// The task as this class sees it.
-    pub fn entity(&self, task: TaskId) -> &SchedEntity {
-        &self.entities[task.index()]
-    }
-
     /// The queue of `cpu`.
     pub fn queue(&self, cpu: CpuId) -> &CfsRq {
         &self.cfs[cpu.index()]
