@@ -84,6 +84,12 @@ impl SchedEntity {
         calc_delta_fair(delta, self.weight)
     }
 
+    /// Time since it last ran or began to; huge if it never ran on its CPU.
+    #[inline]
+    pub fn since_it_ran(&self, now: Nanos) -> Nanos {
+        now.saturating_sub(self.exec_start)
+    }
+
     /// `set_protect_slice`: remembers the deadline at the pick; as long as it stands, the slice is protected.
     #[inline]
     pub fn set_protect_slice(&mut self) {

@@ -5,7 +5,7 @@
 use super::super::Fair;
 use super::super::load::capacity_greater;
 use super::IdleType;
-use super::detach::{LoadBalance, Migration};
+use super::env::{LoadBalance, Migration};
 use super::stats::{GroupStats, GroupType, adjust_numa_imbalance, reduced_capacity};
 use crate::kernel::Kernel;
 use crate::kernel::topology::{Level, SchedDomain, SchedGroup};
