@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Mistakes in input files: where, what, and what was expected.
 
 use std::fmt;

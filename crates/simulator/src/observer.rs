@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run shows of itself while it goes on; the trace writer is one observer.
 
 use crate::units::{CpuId, Nanos, PackageId, TaskId};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Identifiers and units that every room of the simulator shares.
 
 use std::fmt;

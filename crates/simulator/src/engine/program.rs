@@ -3,8 +3,8 @@
 
 use super::thread::{Segment, sample};
 use super::{Engine, loops};
+use crate::error::SimulationError;
 use crate::kernel::sync::WaitsFor;
-use crate::simulation::SimulationError;
 use crate::units::{CpuId, Nanos, TaskId, USEC};
 use crate::workload::{BehaviourId, Op, Span, TimerRef};
 
@@ -199,7 +199,7 @@ impl Engine<'_> {
 
     fn sleep_until(&mut self, cpu: CpuId, task: TaskId, time: Nanos) -> Next {
         self.queue.set(self.slots.timer(task), time);
-        self.clocks.timer_set(cpu, self.now, time);
+        self.pauses.timer_set(cpu, self.now, time);
         self.sleepers += 1;
         self.scheduler.block_current(cpu);
         Next::Stop

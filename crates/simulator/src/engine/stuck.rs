@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::Engine;
+use crate::error::{SimulationError, Waiter};
 use crate::kernel::sync::WaitsFor;
-use crate::simulation::{SimulationError, Waiter};
 use crate::units::TaskId;
 use crate::workload::{Op, Workload};
 
