@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers here can be checked in the head: clocks of 500, 1000, 1500 and 2000 MHz, a tick of 4 ms.
 use super::*;
-use crate::machine::{Opp, PerformanceDomain};
+use crate::machine::PerformanceDomain;
 use crate::units::CpuId;
 
 mod names;
@@ -11,23 +11,8 @@ mod schedutil;
 const TICK: Nanos = 4 * MSEC;
 
 fn domain(mhz: &[u32]) -> PerformanceDomain {
-    let opp = |mhz: &u32| Opp {
-        khz: mhz * 1_000,
-        microvolts: None,
-        duty: 1.0,
-        dynamic_watts: 1.0,
-        leakage_watts: 0.0,
-        idle_watts: None,
-        static_watts: None,
-    };
-    PerformanceDomain {
-        cpus: vec![CpuId(0)],
-        opps: mhz.iter().map(opp).collect(),
-        transition_latency: 300 * USEC,
-        min_opp: 0,
-        max_opp: mhz.len() - 1,
-        scalable: true,
-    }
+    let khz: Vec<u32> = mhz.iter().map(|mhz| mhz * 1_000).collect();
+    PerformanceDomain { transition_latency: 300 * USEC, ..PerformanceDomain::for_tests(CpuId(0), &khz) }
 }
 
 fn policy() -> Policy {
