@@ -5,7 +5,7 @@
 //! ([`Engine::settle`]); then time goes on.
 //!
 //! - this file: the loop. `queue`: what comes next. `events`: what can happen.
-//! - `lifecycle`: threads begin and end. `thread`: where one is. `program`: its steps; `loops` among them. `blocking`:
+//! - `lifecycle`: threads begin and end. `thread`: where one is. `program`: its steps; `loops`: those that threads share. `blocking`:
 //!   waiting and waking. `stuck`: who waits for whom when nothing can happen any more.
 //! - `switching`: context switches and what they cost. `progress`: how fast running threads go. `memory`: what slows
 //!   them down.

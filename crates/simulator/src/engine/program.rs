@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A thread's steps: what each does at the instant it is reached.
 
+use super::Engine;
 use super::thread::{Segment, sample};
-use super::{Engine, loops};
 use crate::error::SimulationError;
 use crate::kernel::sync::WaitsFor;
 use crate::units::{CpuId, Nanos, TaskId, USEC};
@@ -108,7 +108,7 @@ impl Engine<'_> {
             // Task groups are not modelled; `gaps` warns of them.
             Op::SetTaskGroup(_) => Next::Step,
             Op::LoopStart { counter, count, end } => {
-                loops::enter_loop(thread, *counter, *count, *end);
+                thread.enter_loop(*counter, *count, *end);
                 Next::Step
             }
             Op::LoopEnd { start } => {

@@ -68,7 +68,7 @@ pub struct Kernel {
     pub stop_moves: Vec<(TaskId, CpuId)>,
     /// The CPU that a changed affinity last sent a task to (`distribute_cpu_mask_prev`).
     pub distributed: CpuId,
-    /// Number of times each task was moved while not running, since the engine last looked.
+    /// Tasks that changed their CPU, once per change; the engine counts and drains them.
     pub migrated: Vec<TaskId>,
     /// Real-time tasks have run: their load, their queues and the fair server matter.
     pub rt_active: bool,

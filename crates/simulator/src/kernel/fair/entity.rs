@@ -21,8 +21,6 @@ pub struct SchedEntity {
     pub slice: Nanos,
     /// `exec_start`.
     pub exec_start: Nanos,
-    /// `sum_exec_runtime`.
-    pub sum_exec_runtime: Nanos,
     /// Load weight.
     pub weight: u32,
     /// The slice was asked for by the task.
@@ -59,7 +57,6 @@ impl SchedEntity {
             vlag: 0,
             slice: slice.unwrap_or(base_slice),
             exec_start: 0,
-            sum_exec_runtime: 0,
             weight,
             custom_slice: slice.is_some(),
             on_rq: false,

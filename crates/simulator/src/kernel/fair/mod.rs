@@ -149,7 +149,6 @@ impl Fair {
             return;
         }
         entity.exec_start = kernel.now;
-        entity.sum_exec_runtime += delta;
         entity.vruntime += entity.calc_delta_fair(delta);
         let used_up = cfs.update_deadline(&mut self.entities, curr, self.features.base_slice);
         if cfs.nr_queued == 1 {
