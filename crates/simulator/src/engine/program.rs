@@ -141,15 +141,10 @@ impl Engine<'_> {
     fn set_affinity(&mut self, cpu: CpuId, task: TaskId, cpus: Option<&[u32]>) -> Next {
         let allowed = self.affinity(cpus);
         self.scheduler.set_affinity(task, allowed);
-        self.stay_or_move(cpu, task)
-    }
-
-    /// A thread that must leave its CPU does so before its next step.
-    fn stay_or_move(&mut self, cpu: CpuId, task: TaskId) -> Next {
         if self.scheduler.kernel.task(task).may_use(cpu) {
             return Next::Step;
         }
-        // The switch away happens at this instant; the rest of the program follows on the other CPU.
+        // It must leave, at this instant; the rest of the program follows on the other CPU.
         Next::Stop
     }
 
