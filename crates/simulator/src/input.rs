@@ -47,6 +47,24 @@ impl Position {
     }
 }
 
+/// Characters of a line that a message shows before the mistake, and from it on. A file may be one line of megabytes.
+const SHOWN_BEFORE: usize = 60;
+const SHOWN_FROM: usize = 60;
+
+impl Position {
+    /// What of the line is worth showing, and the space up to the mistake. Nothing in it controls a terminal.
+    fn excerpt(&self) -> (String, String) {
+        let skipped = (self.column - 1).saturating_sub(SHOWN_BEFORE);
+        let mut characters = self.text.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c });
+        let before: String = characters.by_ref().skip(skipped).take(self.column - 1 - skipped).collect();
+        let behind: String = characters.by_ref().take(SHOWN_FROM).collect();
+        let start = if skipped > 0 { "…" } else { "" };
+        let end = if characters.next().is_some() { "…" } else { "" };
+        let indent = before.chars().map(|c| if c == '\t' { c } else { ' ' }).collect::<String>();
+        (format!("{start}{before}{behind}{end}"), " ".repeat(start.chars().count()) + &indent)
+    }
+}
+
 impl InputError {
     /// A mistake at byte `offset` of `text`, the content of `path`.
     pub fn at(path: &Path, text: &str, offset: usize, message: impl Into<String>) -> Self {
@@ -79,9 +97,8 @@ impl fmt::Display for InputError {
             Some(at) => {
                 writeln!(f, ":{}:{}: {}", at.line, at.column, self.message)?;
                 let gutter = at.line.to_string();
-                writeln!(f, " {gutter} | {}", at.text)?;
-                let indent: String =
-                    at.text.chars().take(at.column - 1).map(|c| if c == '\t' { c } else { ' ' }).collect();
+                let (line, indent) = at.excerpt();
+                writeln!(f, " {gutter} | {line}")?;
                 write!(f, " {:width$} | {indent}^", "", width = gutter.len())?;
             }
         }
@@ -125,6 +142,21 @@ mod tests {
             error.to_string(),
             "m.toml:2:8: unknown word `lien`\n 2 | second lien\n   |        ^\n  help: did you mean `line`?"
         );
+    }
+
+    #[test]
+    fn of_a_long_line_only_the_mistake_is_shown() {
+        let text = format!("{}wrong{}", "a".repeat(1_000_000), "b".repeat(1_000_000));
+        let message = InputError::at(Path::new("m.json"), &text, 1_000_000, "no").to_string();
+        let lines: Vec<&str> = message.lines().collect();
+        assert_eq!(lines[1], format!(" 1 | …{}wrong{}…", "a".repeat(60), "b".repeat(55)));
+        assert_eq!(lines[2].find('^'), lines[1].replace('…', ".").find("wrong"));
+    }
+
+    #[test]
+    fn an_excerpt_does_not_control_the_terminal() {
+        let message = InputError::at(Path::new("m.json"), "\u{1b}[31mred", 1, "no").to_string();
+        assert_eq!(message, "m.json:1:2: no\n 1 | \u{fffd}[31mred\n   |  ^");
     }
 
     #[test]

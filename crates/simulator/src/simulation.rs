@@ -29,31 +29,33 @@ pub fn simulate(
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Report, SimulationError> {
-    let endless = options.time_limit.is_none() && workload.duration.is_none() && never_ends(workload);
-    let options =
-        &Options { time_limit: if endless { Some(ENDLESS_LIMIT) } else { options.time_limit }, ..options.clone() };
+    let limited = options.time_limit.is_some() || workload.duration.is_some();
+    let endless = if limited { None } else { never_ends(workload) };
+    let options = &Options { time_limit: endless.map(|_| ENDLESS_LIMIT).or(options.time_limit), ..options.clone() };
     let mut engine = Engine::new(machine, workload, options, observer);
     engine.run()?;
     let mut report = engine.report();
-    if endless {
+    if let Some(why) = endless {
         let limit = seconds(ENDLESS_LIMIT);
-        report.warnings.push(format!("some thread never ends and no duration is given: ended after {limit} s"));
+        report.warnings.push(format!("{why} and no duration is given: ended after {limit} s"));
     }
     Ok(report)
 }
 
-/// Whether some application thread loops for ever, or forks threads for ever that fork again; or there is nothing but
-/// system tasks.
-fn never_ends(workload: &Workload) -> bool {
+/// Why no thread's end would end the run: some application thread loops for ever, or forks threads for ever that fork
+/// again; or there is nothing but system tasks, whose end ends nothing.
+fn never_ends(workload: &Workload) -> Option<&'static str> {
     let endless = |op: &Op| matches!(op, Op::LoopStart { count: None, .. });
     let starts: Vec<usize> = (0..workload.tasks.len()).filter(|kind| workload.tasks[*kind].instances > 0).collect();
     let kinds = forked_by(workload, &starts);
     let mut applications = kinds.iter().filter(|kind| !workload.tasks[**kind].system).peekable();
     if applications.peek().is_none() {
-        return !starts.is_empty();
+        return (!starts.is_empty()).then_some("there are only system tasks");
     }
     let forks_itself = |kind: usize| forked_by(workload, &forks(workload, kind)).contains(&kind);
-    applications.any(|kind| workload.tasks[*kind].program.iter().any(endless) || forks_itself(*kind))
+    applications
+        .any(|kind| workload.tasks[*kind].program.iter().any(endless) || forks_itself(*kind))
+        .then_some("some thread never ends")
 }
 
 /// The kinds that threads of `kind` fork.

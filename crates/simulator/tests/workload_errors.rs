@@ -114,6 +114,23 @@ fn help_names_what_is_near() {
 }
 
 #[test]
+fn the_slip_that_left_no_events_is_named() {
+    let (_, column, message, help) = mistake(r#""t": {"loop": 1, "rnu": 100}"#);
+    assert_eq!((column, message.as_str()), (18, "task `t` has no events, and `rnu` is no key of it"));
+    assert!(help.starts_with("did you mean `run`? valid: "), "{help}");
+    let (_, column, message, _) = mistake(r#""t": {"phases": {"p": {"loop": 1, "slep": 100}}}"#);
+    assert_eq!((column, message.as_str()), (35, "phase `p` of task `t` has no events, and `slep` is no key of it"));
+}
+
+#[test]
+fn a_byte_order_mark_is_no_mistake_and_moves_none() {
+    let text = r#"{"tasks": {"a": {"loop": 1, "run": 1}}}"#;
+    assert!(Workload::parse(Path::new("w.json"), &format!("\u{feff}{text}")).is_ok());
+    let error = Workload::parse(Path::new("w.json"), "\u{feff}{\"tasks\": 3}").unwrap_err();
+    assert_eq!(error.position.unwrap().column, 11);
+}
+
+#[test]
 fn a_file_without_any_section_is_no_workload() {
     let error = Workload::parse(Path::new("w.json"), "{\n\"taks\": {}}").unwrap_err();
     assert_eq!(error.message, "no `tasks` here");

@@ -117,7 +117,7 @@ pub struct Scenario {
     pub settings: Vec<Setting>,
 
     /// End the run after this much simulated time, for example `10s` or `500ms`
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
     pub duration: Option<Nanos>,
 }
 

@@ -56,6 +56,8 @@ impl Files {
         // The file behind a symbolic link is replaced, not the link.
         let place = fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
         let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // Of a folder that does not exist the system speaks plainer than an error's kind.
+        fs::metadata(folder)?;
         let mut pending = self.pending();
         let file = tempfile::Builder::new()
             .prefix(".tandem-")

@@ -2,7 +2,7 @@
 //! `--json`: results for programs instead of, or beside, those for people.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
@@ -31,6 +31,11 @@ pub enum Destination {
 }
 
 impl JsonOption {
+    /// The file that was named, if one was.
+    pub fn file(&self) -> Option<&Path> {
+        self.json.as_ref()?.as_deref()
+    }
+
     /// Opens what there is to open: before the work, so that a path that cannot be written costs no work.
     pub fn open(&self, context: &Context<'_>) -> Result<Destination, Failure> {
         match &self.json {

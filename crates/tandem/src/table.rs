@@ -38,7 +38,7 @@ impl Table {
 
     /// Adds a row; cells that are missing are empty.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.rows.push(cells.into_iter().collect());
+        self.rows.push(cells.into_iter().map(|cell| printable(&cell)).collect());
     }
 
     /// Width in columns of the terminal.
@@ -86,6 +86,11 @@ impl Table {
     }
 }
 
+/// `text` in which nothing controls the terminal: names come from files that others wrote.
+pub fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
 /// Names with a description each, which continues under itself where it is longer than the line.
 pub fn descriptions(rows: &[(String, String)], width: Option<usize>) -> String {
     let names = rows.iter().map(|(name, _)| measure_text_width(name)).max().unwrap_or(0) + 2;
@@ -129,6 +134,13 @@ mod tests {
         longer  1234
         ");
         assert_eq!(table.width(), 12);
+    }
+
+    #[test]
+    fn a_cell_does_not_control_the_terminal() {
+        let mut table = Table::headless([Align::Left]);
+        table.row(["\u{1b}[31ma\nb".to_owned()]);
+        assert_eq!(table.render(), "\u{fffd}[31ma\u{fffd}b\n");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use tandem_simulator::workload::bundled::BUNDLED;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::table::{descriptions, paragraph};
+use crate::table::{descriptions, paragraph, printable};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -88,7 +88,7 @@ impl Show {
         if !description.is_empty() {
             shown = paragraph(&description, context.width) + "\n";
         }
-        shown += &workload.listing().to_string();
+        shown += &workload.listing().to_string().split('\n').map(printable).collect::<Vec<_>>().join("\n");
         for warning in &workload.warnings {
             shown += &paragraph(&format!("warning: {warning}"), context.width);
         }

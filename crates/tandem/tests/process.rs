@@ -46,7 +46,11 @@ fn mistakes_in_options_have_status_2_and_the_nearest_name() {
         (&["simulate", "w.json", "-m", "hikey960", "--set", "hertz=1"], "hz"),
         (&["simulate", "w.json"], "--machine"),
         (&["simulat"], "'simulate'"),
+        (&["simulate", "w.json", "-m", "hikey960", "--seed", "-1"], "'--seed <N>'"),
+        (&["simulate", "w.json", "-m", "hikey960", "--duration", "-10s"], "'--duration <TIME>'"),
+        (&["simulate", "w.json", "-m", "hikey960", "--json=a", "--trace", "a"], "--json and --trace"),
         (&["compare", "w.json", "-m", "hikey960", "-s", "fair", "--runs", "0"], "1..=100000"),
+        (&["compare", "w.json", "-m", "hikey960", "-s", "fair", "--runs", "-3"], "'--runs <N>'"),
     ] {
         let output = tandem(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
@@ -75,7 +79,7 @@ fn mistakes_in_files_have_status_2_and_are_printed_as_they_are() {
 fn a_file_that_cannot_be_written_has_status_1() {
     let output = tandem(&["simulate", "pipeline", "-m", "hikey960", "--trace", "/nonexistent/t.perfetto"]);
     assert_eq!(output.status.code(), Some(1));
-    let last = "error: /nonexistent/t.perfetto: cannot be written: entity not found\n";
+    let last = "error: /nonexistent/t.perfetto: cannot be written: No such file or directory (os error 2)\n";
     assert!(stderr(&output).ends_with(last), "{}", stderr(&output));
 }
 
@@ -156,4 +160,18 @@ fn machines_are_listed() {
     assert_eq!(output.status.code(), Some(0));
     let lines: Vec<String> = BufReader::new(output.stdout.as_slice()).lines().map(Result::unwrap).collect();
     assert!(lines.iter().any(|line| line.starts_with("hikey960")), "{lines:?}");
+}
+
+#[test]
+fn noise_alone_has_no_fairness_and_no_difference_too_small_to_print() {
+    let folder = tempfile::tempdir().unwrap();
+    let workload = folder.path().join("noise.json");
+    let text = r#"{ "tasks": { "a": { "loop": 100, "run": 10, "sleep": 1000, "tandem": { "system": true } } } }"#;
+    fs::write(&workload, text).unwrap();
+    let pairs = ["-s", "fair", "-s", "fair+powersave", "--runs", "2"];
+    let output = tandem(&[&["compare", workload.to_str().unwrap(), "-m", "smp-8"][..], &pairs].concat());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("fairness was not measured: the workload has no application"), "{text}");
+    assert!(text.contains("(×1.000 ± 0.000) no difference in energy is shown"), "{text}");
+    assert!(!text.contains("1.000 ± 0.000 times"), "{text}");
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Clocks (cpufreq): asks the governors, carries out what they decide.
 
+use std::collections::BTreeSet;
+
 use super::Engine;
 use crate::kernel::cpufreq::{CpuTimes, Governor, GovernorState, Policy};
 use crate::kernel::pelt::freq_scale;
@@ -60,6 +62,7 @@ impl Clocks {
 impl Engine<'_> {
     /// Governors that do not look at load set their clock once.
     pub(super) fn start_clocks(&mut self) {
+        self.warn_of_governor();
         for domain in 0..self.machine.performance_domains.len() {
             let id = PerformanceDomainId::at(domain);
             let target =
@@ -70,6 +73,24 @@ impl Engine<'_> {
             self.clock_changed(id);
         }
         self.hardware.clock_changes.clear();
+    }
+
+    /// Says what the governor cannot do here. `userspace` with a clock beyond the operating points is brought within
+    /// them, as the kernel does; it may well be a slip of the unit.
+    fn warn_of_governor(&mut self) {
+        let governor = self.clocks.governor;
+        let policies = || self.clocks.policies.iter().flatten();
+        let ranges: BTreeSet<(u32, u32)> = policies().map(|(policy, _)| (policy.min_khz(), policy.max_khz())).collect();
+        // Nobody has to ask for schedutil to get it.
+        if ranges.is_empty() && !self.clocks.is_schedutil() {
+            self.warn(format!("{}: no CPU's clock can be changed, so {governor} does nothing", self.machine.name));
+        }
+        let Governor::Userspace { khz: Some(asked) } = governor else { return };
+        for (min, max) in ranges.into_iter().filter(|(min, max)| !(min..=max).contains(&&asked)) {
+            let [asked, min, max] = [asked, min, max].map(|khz| f64::from(khz) / 1000.0);
+            let used = if asked < min { min } else { max };
+            self.warn(format!("userspace: CPUs of {min} to {max} MHz run at {used} MHz, not at {asked} MHz"));
+        }
     }
 
     /// Does what changed clocks, utilisation and siblings ask for; false if there is nothing to do.

@@ -9,6 +9,11 @@ use crate::kernel::task::TaskState;
 use crate::metrics::{AppReport, CpuReport, Energy, Report, SCHEMA, TaskReport};
 use crate::units::{CpuId, Nanos, PerformanceDomainId, TaskId, seconds};
 
+/// The sum, and 0 of nothing: of no floating-point numbers `sum` makes -0.
+fn total(parts: impl Iterator<Item = f64>) -> f64 {
+    parts.fold(0.0, |sum, part| sum + part)
+}
+
 impl Engine<'_> {
     /// The report of the run up to now.
     pub fn report(mut self) -> Report {
@@ -22,7 +27,7 @@ impl Engine<'_> {
         let cpus = self.cpu_reports();
         let energy = self.energy(cpus.iter().map(|cpu| cpu.energy_j).sum());
         let apps = self.app_reports();
-        let work_s: f64 = apps.iter().map(|app| app.work_s).sum();
+        let work_s = total(apps.iter().map(|app| app.work_s));
         let rate = |amount: f64| if time_s > 0.0 { amount / time_s } else { 0.0 };
         let tasks = (0..self.threads.len()).map(|task| self.task_report(TaskId::at(task))).collect();
         let online = self.machine.online().count() as f64;
@@ -66,7 +71,8 @@ impl Engine<'_> {
     fn energy(&mut self, cores: f64) -> Energy {
         let time_s = seconds(self.now);
         let domains = self.machine.memory_domains.iter().zip(self.memory.traffic());
-        let memory = domains.map(|(domain, bytes)| domain.static_watts * time_s + domain.joules_per_byte * bytes).sum();
+        let memory =
+            total(domains.map(|(domain, bytes)| domain.static_watts * time_s + domain.joules_per_byte * bytes));
         let uncore = self.hardware.uncore_joules();
         let platform = self.machine.platform.watts * time_s;
         let board: f64 = cores + uncore + memory + platform;

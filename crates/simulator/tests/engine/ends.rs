@@ -44,6 +44,14 @@ fn nothing_to_do_takes_no_time() {
 }
 
 #[test]
+fn noise_alone_ends_at_a_limit_that_says_why_and_does_no_negative_work() {
+    let noise = r#"{ "tasks": { "noise": { "loop": 9, "run": 1000, "tandem": { "system": true } } } }"#;
+    let report = run(&machine(1), noise);
+    assert_eq!(report.warnings, ["there are only system tasks and no duration is given: ended after 10 s"]);
+    assert!(report.throughput == 0.0 && report.throughput.is_sign_positive());
+}
+
+#[test]
 fn noise_alone_runs_for_the_duration() {
     let noise = r#"{ "global": { "duration": 1 },
         "tasks": { "noise": { "loop": -1, "run": 1000, "sleep": 9000, "tandem": { "system": true } } } }"#;

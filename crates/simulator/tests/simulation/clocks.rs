@@ -33,9 +33,21 @@ fn userspace_has_the_clock_that_was_asked_for() {
 }
 
 #[test]
-fn a_clock_without_a_driver_stays_where_it_is() {
+fn a_clock_out_of_range_is_the_nearest_one_and_that_is_said() {
+    // 1400 without a unit is in kHz, as in sysfs.
+    let report = hog("userspace=1400", &Spec::cores(1));
+    assert_eq!((report.time_s, seconds_at(&report, 1000)), (0.2, 0.2));
+    assert_eq!(report.warnings, ["userspace: CPUs of 1000 to 2000 MHz run at 1000 MHz, not at 1.4 MHz"]);
+    assert!(hog("userspace=1400MHz", &Spec::cores(1)).warnings.is_empty());
+}
+
+#[test]
+fn a_clock_without_a_driver_stays_where_it_is_and_that_is_said() {
     let machine = Spec::clusters([Cluster { scalable: false, ..Cluster::default() }]);
-    assert_eq!(hog("powersave", &machine).time_s, 0.1);
+    let report = hog("powersave", &machine);
+    assert_eq!(report.time_s, 0.1);
+    assert!(report.warnings[0].ends_with(": no CPU's clock can be changed, so powersave does nothing"));
+    assert!(hog("schedutil", &machine).warnings.is_empty());
 }
 
 #[test]

@@ -25,12 +25,13 @@ const EXAMPLES: &str = "\
 Examples:
   tandem compare app.json --machine hikey960 -s fair+schedutil -s fair+performance
   tandem compare mix.json -m rk3399 -s fair+schedutil -s fair+ondemand --runs 30 --seed 100
-  tandem compare mix.json -m rk3399 -s fair -s fair+powersave --json | jq '.pairs[].metrics.energy_j'
+  tandem compare mix.json -m rk3399 -s fair -s fair+powersave --json | jq '.pairs[].metrics'
 
 Fairness compares what each application loses by sharing the machine: the smallest speedup
 against running alone over the largest, 1 being fair. Jitter is the relative deviation of an
-application's time from run to run. Ratios are against the first pair. Without `+GOVERNOR`
-the governor is schedutil. The fields of the JSON are described in docs/results.md.";
+application's time from run to run. Ratios are against the first pair. Governors are
+performance, powersave, userspace=CLOCK, ondemand, conservative and, unless another is named,
+schedutil. The fields of the JSON are described in docs/results.md.";
 
 /// Compare schedulers and governors: means with 95 % confidence intervals over several seeds
 #[derive(Debug, Args)]
@@ -44,11 +45,17 @@ pub struct Compare {
     schedulers: Vec<Choice>,
 
     /// Runs per pair, each with a seed of its own
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 10,
+        value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000),
+        allow_negative_numbers = true
+    )]
     runs: u32,
 
     /// Seed of the first run; every pair gets the same seeds
-    #[arg(long, value_name = "FIRST", default_value_t = 0)]
+    #[arg(long, value_name = "FIRST", default_value_t = 0, allow_negative_numbers = true)]
     seed: u64,
 
     /// Do not run each application alone; fairness is then not measured

@@ -114,6 +114,7 @@ impl Plan<'_> {
         let alone: Result<Vec<_>, String> = alone.collect::<Vec<_>>().into_iter().collect();
         let alone = match alone {
             Ok(_) if !self.alone => Err("applications were not run alone (--no-alone)".to_owned()),
+            Ok(_) if report.apps.is_empty() => Err("the workload has no application".to_owned()),
             Ok(_) if apart == 0 => Err("the workload has one application".to_owned()),
             alone => alone,
         };

@@ -73,7 +73,8 @@ fn sentence(comparison: &Comparison, wording: &Wording) -> Option<String> {
             Best::Least => value.ratio_to(best_value)?,
             Best::Most => best_value.ratio_to(value)?,
         };
-        if times.includes_one() {
+        // What would be printed as 1.000 is nothing to speak of, however sure.
+        if times.includes_one() || times.mean < 1.0005 {
             equal.push(format!("{} (×{})", label(&pair.pair), ratio(&times)));
         } else {
             worse.push(format!("{} {} {}", ratio(&times), wording.better, label(&pair.pair)));

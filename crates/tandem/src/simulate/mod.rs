@@ -39,12 +39,14 @@ pub struct Simulate {
     #[arg(short, long, value_name = "S", default_value = "fair", value_parser = choice)]
     scheduler: Choice,
 
-    /// Frequency governor [default: schedutil]
+    /// Frequency governor: performance, powersave, userspace=CLOCK, ondemand, conservative or schedutil (the default)
+    ///
+    /// Some take settings, as in `userspace=1400MHz` or `ondemand=10ms,up_threshold=80`.
     #[arg(short, long, value_name = "G", value_parser = governor)]
     governor: Option<Governor>,
 
     /// Seed of all random streams: the same seed gives the same run
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     seed: u64,
 
     #[command(flatten)]
@@ -62,6 +64,9 @@ pub struct Simulate {
 impl Simulate {
     /// Runs the command.
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
+        if self.trace.is_some() && self.json.file() == self.trace.as_deref() {
+            return Err(Failure::Options("--json and --trace name the same file".to_owned()));
+        }
         let options = self.scenario.options(&self.pair()?, self.seed).map_err(Failure::Options)?;
         let machine = Machine::load(&self.scenario.machine)?;
         let workload = Workload::load(&self.scenario.workload)?;

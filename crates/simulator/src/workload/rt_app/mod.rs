@@ -30,6 +30,8 @@ use crate::input::{InputError, valid_names};
 
 /// Reads `text`, the content of `path`; the workload is called as the file's stem.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Workload, InputError> {
+    // Some editors begin UTF-8 with a byte order mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let source = Source::new(path, text);
     let root = json::parse(text).map_err(|error| source.error(error.offset, error.message))?;
     let (global, objects, mut tasks) = sections(&source, &root)?;

@@ -8,7 +8,7 @@ use super::fields::{Fields, INT, Source, integer};
 use super::syntax::{Event, Global, ParallelFor, Phase, Repeat, Settings, Step, Tandem, Task};
 use super::tandem::{self, Level};
 use super::{event, legacy, scheduling};
-use crate::input::InputError;
+use crate::input::{InputError, nearest, valid_names};
 
 /// Most threads of one task: no Linux has more (`PID_MAX_LIMIT`).
 const MAX_INSTANCES: i64 = 4 << 20;
@@ -155,9 +155,7 @@ fn phase(
         }
     }
     if steps.is_empty() && !joins {
-        return Err(fields
-            .error(fields.offset, format!("{} has no events", fields.what))
-            .help(format!("events are {}", event::EVENTS.map(|name| format!("`{name}`")).join(", "))));
+        return Err(no_events(fields, level));
     }
     Ok(Phase {
         name: String::new(),
@@ -167,6 +165,22 @@ fn phase(
         tandem: Tandem::default(),
         steps,
     })
+}
+
+/// A phase that does nothing is a mistake. Where a key is unknown and near to what is missing, that is the slip.
+fn no_events(fields: &Fields, level: Level) -> InputError {
+    let message = format!("{} has no events", fields.what);
+    let known = known_keys(level);
+    let missing: Vec<&str> = event::EVENTS.into_iter().chain((level == Level::Both).then_some("phases")).collect();
+    let is_slip = |key: &str| !known.contains(&key) && nearest(key, missing.iter().copied()).is_some();
+    match fields.take_all(is_slip).first() {
+        Some(slip) => fields
+            .error(slip.offset, format!("{message}, and `{}` is no key of it", slip.key))
+            .help(valid_names(&slip.key, &missing)),
+        None => fields
+            .error(fields.offset, message)
+            .help(format!("events are {}", event::EVENTS.map(|name| format!("`{name}`")).join(", "))),
+    }
 }
 
 fn tandem_of(fields: &Fields, level: Level) -> Result<(Tandem, Option<ParallelFor>), InputError> {
