@@ -194,11 +194,12 @@ fn traffic_counts_with_the_share_of_the_cache_that_it_was_made_with() {
 fn what_has_no_model_is_a_warning() {
     let report = run(
         "smp-8",
-        r#"{ "global" : { "pi_enabled" : true }, "tasks" : {
-            "d" : { "loop" : 1, "policy" : "SCHED_DEADLINE", "dl-runtime" : 1000, "dl-period" : 10000,
-                    "lock" : "m", "run" : 1000, "unlock" : "m" } } }"#,
+        r#"{ "tasks" : {
+            "d" : { "loop" : 1, "policy" : "SCHED_DEADLINE", "dl-runtime" : 10000, "dl-period" : 10000, "cpus" : [1],
+                    "run" : 1000 },
+            "g" : { "loop" : 1, "taskgroup" : "/g", "run" : 1000 } } }"#,
     );
-    for words in ["SCHED_DEADLINE", "pi_enabled"] {
+    for words in ["d: a deadline thread must be allowed on all CPUs", "taskgroup"] {
         assert!(report.warnings.iter().any(|warning| warning.contains(words)), "{words}: {:?}", report.warnings);
     }
     assert!(run("smp-8", MIX).warnings.is_empty());

@@ -11,10 +11,11 @@ use crate::units::{CpuId, TaskId};
 impl Engine<'_> {
     /// The thread on `cpu` waits: it spins for as long as its behaviour says, then blocks.
     pub(super) fn wait_for(&mut self, cpu: CpuId, task: TaskId, what: WaitsFor) -> Next {
+        let may_spin = self.may_spin(what);
         let thread = &mut self.threads[task.index()];
         thread.waiting = Some(what);
         let spin = self.workload.behaviours[thread.behaviour.0 as usize].spin;
-        if spin > 0 && may_spin(what) {
+        if spin > 0 && may_spin {
             thread.spinning = true;
             thread.segment = Segment::Spin(spin);
             return Next::Run;
@@ -143,14 +144,19 @@ impl Engine<'_> {
         }
         self.threads[task.index()].pc -= 1;
         self.sync.wait_for_mutex(mutex, task);
+        self.lend_priority(mutex);
         self.wait_for(cpu, task, WaitsFor::Mutex(mutex))
     }
 
     /// `unlock`: a running spinner takes the mutex at once; else the first sleeper is woken to try again.
     pub(super) fn unlock(&mut self, cpu: CpuId, task: TaskId, mutex: u32) -> Next {
+        if self.workload.priority_inheritance {
+            self.unlock_pi(cpu, task, mutex);
+            return Next::Step;
+        }
         let owner = self.sync.unlock(mutex);
         if let Some(owner) = owner.filter(|owner| *owner != task) {
-            self.warn_of_unlock(task, mutex, owner);
+            self.warn_of_unlock(task, mutex, owner, "freed, as glibc's default mutex is");
         }
         let waiters = self.sync.waiters(mutex);
         let runs =
@@ -167,10 +173,10 @@ impl Engine<'_> {
         Next::Step
     }
 
-    fn warn_of_unlock(&mut self, task: TaskId, mutex: u32, owner: TaskId) {
+    pub(super) fn warn_of_unlock(&mut self, task: TaskId, mutex: u32, owner: TaskId, then: &str) {
         let (task, owner) = (self.name_of(task), self.name_of(owner));
         let name = &self.workload.objects.mutexes[mutex as usize];
-        self.warn(format!("{task} unlocks mutex `{name}`, which {owner} holds: freed, as glibc's default mutex is"));
+        self.warn(format!("{task} unlocks mutex `{name}`, which {owner} holds: {then}"));
     }
 
     fn take_while_spinning(&mut self, task: TaskId, mutex: u32) {
@@ -193,6 +199,7 @@ impl Engine<'_> {
             }
             self.threads[task.index()].pc -= 1;
             self.sync.wait_for_mutex(mutex, task);
+            self.lend_priority(mutex);
             return self.wait_for(cpu, task, WaitsFor::Mutex(mutex));
         }
         let thread = &mut self.threads[task.index()];
@@ -202,12 +209,14 @@ impl Engine<'_> {
         self.unlock(cpu, task, mutex);
         self.wait_for(cpu, task, WaitsFor::Condition(condition))
     }
-}
 
-/// Locks, barriers and joins spin; conditions, semaphores and `suspend` block at once, as in glibc.
-fn may_spin(what: WaitsFor) -> bool {
-    match what {
-        WaitsFor::Mutex(_) | WaitsFor::Barrier(_) | WaitsFor::Loop(_) | WaitsFor::Children => true,
-        WaitsFor::Condition(_) | WaitsFor::Semaphore(_) | WaitsFor::Resume(_) => false,
+    /// Locks, barriers and joins spin; conditions, semaphores and `suspend` block at once, as in glibc. So do mutexes
+    /// that inherit priority.
+    fn may_spin(&self, what: WaitsFor) -> bool {
+        match what {
+            WaitsFor::Mutex(_) => !self.workload.priority_inheritance,
+            WaitsFor::Barrier(_) | WaitsFor::Loop(_) | WaitsFor::Children => true,
+            WaitsFor::Condition(_) | WaitsFor::Semaphore(_) | WaitsFor::Resume(_) => false,
+        }
     }
 }

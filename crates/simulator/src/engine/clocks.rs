@@ -145,6 +145,9 @@ impl Engine<'_> {
             GovernorState::Schedutil(schedutil) => {
                 let (scheduler, pauses) = (&self.scheduler, &self.pauses);
                 let util = |index: usize| scheduler.cpufreq_util(cpus[index], pauses.count(cpus[index]));
+                if scheduler.kernel.dl_active {
+                    schedutil.ignore_dl_rate_limit(self.clocks.place[cpu.index()], scheduler.dl.bandwidth(cpu));
+                }
                 schedutil.update(policy, self.now, self.clocks.place[cpu.index()], false, util)
             }
         };

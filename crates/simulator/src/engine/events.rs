@@ -23,6 +23,8 @@ pub(super) enum Event {
     Softirq,
     /// Fair tasks have waited long enough for real-time ones, or had their share.
     FairServer,
+    /// A deadline task gets new budget, or another of the class's timers is due.
+    Deadline,
     /// The time limit.
     End,
     /// A thread's sleep is over.
@@ -50,8 +52,12 @@ impl Slots {
         self.fair_server() + 1
     }
 
-    pub fn end(&self) -> usize {
+    pub fn deadline(&self) -> usize {
         self.softirq() + 1
+    }
+
+    pub fn end(&self) -> usize {
+        self.deadline() + 1
     }
 
     pub fn timer(&self, task: TaskId) -> usize {
@@ -65,6 +71,7 @@ impl Slots {
             _ if slot < self.fair_server() => Event::Clock(PerformanceDomainId::at(slot - 2 * self.cpus)),
             _ if slot == self.fair_server() => Event::FairServer,
             _ if slot == self.softirq() => Event::Softirq,
+            _ if slot == self.deadline() => Event::Deadline,
             _ if slot == self.end() => Event::End,
             _ => Event::Timer(TaskId::at(slot - self.end() - 1)),
         }

@@ -15,7 +15,8 @@ impl Engine<'_> {
     pub(super) fn spawn(&mut self, spec: u32, parent: Option<TaskId>, cpu: CpuId) -> TaskId {
         let kind = &self.workload.tasks[spec as usize];
         let allowed = self.affinity(kind.affinity.as_deref());
-        let task = self.scheduler.task_new(kind.scheduling, allowed);
+        let scheduling = self.admitted(&kind.name, kind.scheduling, allowed.as_deref());
+        let task = self.scheduler.task_new(scheduling, allowed);
         let ordinal = self.made[spec as usize];
         self.made[spec as usize] += 1;
         let several = kind.instances != 1 || parent.is_some();

@@ -5,8 +5,9 @@
 //! ([`Engine::settle`]); then time goes on.
 //!
 //! - this file: the loop. `queue`: what comes next. `events`: what can happen.
-//! - `lifecycle`: threads begin and end. `thread`: where one is. `program`: its steps; `loops`: those that threads share. `blocking`:
-//!   waiting and waking. `stuck`: who waits for whom when nothing can happen any more.
+//! - `lifecycle`: threads begin and end. `thread`: where one is. `program`: its steps; `loops`: those that threads share.
+//! - `blocking`: waiting and waking. `inherit`: priority inheritance. `stuck`: who waits for whom when nothing can happen
+//!   any more.
 //! - `switching`: context switches and what they cost. `progress`: how fast running threads go. `memory`: what slows
 //!   them down.
 //! - `clocks`: cpufreq decisions. `pauses`: cpuidle decisions. `hardware`: what the machine then does, and draws;
@@ -18,6 +19,7 @@ mod clocks;
 mod events;
 mod gaps;
 mod hardware;
+mod inherit;
 mod latency;
 mod lifecycle;
 mod loops;
@@ -211,6 +213,10 @@ impl<'r> Engine<'r> {
                 let Scheduler { kernel, rt, .. } = &mut self.scheduler;
                 rt.serve(kernel);
             }
+            Event::Deadline => {
+                let Scheduler { kernel, dl, .. } = &mut self.scheduler;
+                dl.serve(kernel);
+            }
             // What ends with the limit has ended: everything else of this instant comes first.
             Event::End if self.queue.is_due(self.now) => self.queue.set(self.slots.end(), self.now),
             Event::End => (self.counters.time_limited, self.counters.ended) = (true, true),
@@ -261,6 +267,9 @@ impl<'r> Engine<'r> {
         if self.scheduler.kernel.rt_active {
             self.time_fair_server();
         }
+        if self.scheduler.kernel.dl_active {
+            self.time_deadlines();
+        }
         if !self.counters.ended && !self.counters.stuck && self.nothing_can_happen() {
             return self.end_or_wait_for_limit();
         }
@@ -282,6 +291,19 @@ impl<'r> Engine<'r> {
     fn time_fair_server(&mut self) {
         let slot = self.slots.fair_server();
         match self.scheduler.rt.next_service(&self.scheduler.kernel) {
+            None => self.queue.cancel(slot),
+            next if next == self.queue.time_of(slot) => {}
+            Some(time) => self.queue.set(slot, time),
+        }
+    }
+
+    /// Sets when deadline tasks are next to be looked after; idle CPUs know of the timers.
+    fn time_deadlines(&mut self) {
+        for (cpu, time) in self.scheduler.dl.armed.drain(..) {
+            self.pauses.timer_set(cpu, self.now, time);
+        }
+        let slot = self.slots.deadline();
+        match self.scheduler.dl.next_timer(&self.scheduler.kernel) {
             None => self.queue.cancel(slot),
             next if next == self.queue.time_of(slot) => {}
             Some(time) => self.queue.set(slot, time),

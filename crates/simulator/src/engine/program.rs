@@ -101,7 +101,7 @@ impl Engine<'_> {
                 Next::Step
             }
             Op::SetScheduling(scheduling) => {
-                self.scheduler.set_scheduling_of_current(cpu, *scheduling);
+                self.set_scheduling(cpu, task, *scheduling);
                 Next::Step
             }
             Op::SetAffinity(cpus) => self.set_affinity(cpu, task, cpus.as_deref()),
@@ -140,7 +140,9 @@ impl Engine<'_> {
 
     fn set_affinity(&mut self, cpu: CpuId, task: TaskId, cpus: Option<&[u32]>) -> Next {
         let allowed = self.affinity(cpus);
-        self.scheduler.set_affinity(task, allowed);
+        if self.may_bind(task, allowed.as_deref()) {
+            self.scheduler.set_affinity(task, allowed);
+        }
         if self.scheduler.kernel.task(task).may_use(cpu) {
             return Next::Step;
         }

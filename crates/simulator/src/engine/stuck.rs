@@ -59,7 +59,8 @@ impl Engine<'_> {
         if self.blocked_applications == 0 || self.blocked_applications < self.live_applications {
             return false;
         }
-        self.blocked_on_system == 0 || (self.sleepers == 0 && self.running.iter().all(|running| running.task.is_none()))
+        let nobody_runs = || self.running.iter().all(|running| running.task.is_none());
+        self.blocked_on_system == 0 || (self.sleepers == 0 && nobody_runs() && !self.scheduler.dl.has_throttled())
     }
 
     /// The report of who waits for what.

@@ -10,6 +10,7 @@ use super::Kernel;
 use super::class::{Dequeue, Enqueue, SchedClass, Wake};
 use super::cpufreq::{CpuUtil, uclamp_rq_is_capped};
 use super::cpumask::CpuMask;
+use super::dl::Dl;
 use super::fair::Fair;
 use super::fair::energy::EnergyModel;
 use super::rt::Rt;
@@ -26,6 +27,8 @@ pub struct Scheduler {
     pub fair: Fair,
     /// The real-time class.
     pub rt: Rt,
+    /// The deadline class.
+    pub dl: Dl,
 }
 
 /// A context switch; `None` is the idle thread.
@@ -43,24 +46,28 @@ pub struct Switch {
 macro_rules! class_of {
     ($self:ident, $task:expr, $hook:ident $(, $argument:expr)*) => {
         match $self.kernel.task($task).class {
+            ClassId::Dl => $self.dl.$hook(&mut $self.kernel $(, $argument)*),
             ClassId::Rt => $self.rt.$hook(&mut $self.kernel $(, $argument)*),
             ClassId::Fair => $self.fair.$hook(&mut $self.kernel $(, $argument)*),
         }
     };
 }
+pub(super) use class_of;
 
 impl Scheduler {
     /// A scheduler without tasks; with an energy model, the fair class places tasks by it.
     pub fn new(kernel: Kernel, energy: Option<EnergyModel>) -> Self {
-        Self { fair: Fair::new(&kernel, energy), rt: Rt::new(&kernel), kernel }
+        Self { fair: Fair::new(&kernel, energy), rt: Rt::new(&kernel), dl: Dl::new(&kernel), kernel }
     }
 
-    /// Makes a task; it does not run until [`Scheduler::wake_up_new_task`]. Identifiers count up from 0.
+    /// Makes a task; it does not run until [`Scheduler::wake_up_new_task`]. Identifiers count up from 0. A deadline task
+    /// must have been [admitted](Scheduler::admit).
     pub fn task_new(&mut self, scheduling: Scheduling, allowed: Option<Arc<CpuMask>>) -> TaskId {
         let id = TaskId::at(self.kernel.tasks.len());
-        self.kernel.tasks.push(Task::new(scheduling, allowed));
+        self.kernel.tasks.push(Task::new(id, scheduling, allowed));
         self.fair.task_new(&self.kernel, id);
         self.rt.task_new(&self.kernel, id);
+        self.dl.task_new(&self.kernel, id);
         id
     }
 
@@ -99,7 +106,7 @@ impl Scheduler {
     }
 
     /// `wakeup_preempt`: whether the newly queued task should run at once.
-    fn wakeup_preempt(&mut self, cpu: CpuId, task: TaskId) {
+    pub(super) fn wakeup_preempt(&mut self, cpu: CpuId, task: TaskId) {
         let Some(curr) = self.kernel.rq(cpu).curr else {
             self.kernel.resched_curr(cpu);
             return;
@@ -113,8 +120,10 @@ impl Scheduler {
             // From now on a fair task waits for a real-time one.
             self.rt.update_curr(&mut self.kernel, cpu);
         }
-        if woken == ClassId::Rt {
-            self.rt.task_woken(&mut self.kernel, cpu, task);
+        match woken {
+            ClassId::Dl => self.dl.task_woken(&mut self.kernel, cpu, task),
+            ClassId::Rt => self.rt.task_woken(&mut self.kernel, cpu, task),
+            ClassId::Fair => {}
         }
     }
 
@@ -143,33 +152,6 @@ impl Scheduler {
     pub fn yield_current(&mut self, cpu: CpuId) {
         if let Some(curr) = self.kernel.rq(cpu).curr {
             class_of!(self, curr, yield_task, cpu);
-            self.kernel.resched_curr(cpu);
-        }
-    }
-
-    /// `sched_setscheduler` of the running task of `cpu` on itself.
-    pub fn set_scheduling_of_current(&mut self, cpu: CpuId, scheduling: Scheduling) {
-        let Some(task) = self.kernel.rq(cpu).curr else { return };
-        if self.kernel.task(task).scheduling == scheduling {
-            return;
-        }
-        class_of!(self, task, dequeue_task, task, Dequeue::Save);
-        class_of!(self, task, put_prev_task, cpu, task);
-        let old = self.kernel.task(task);
-        let (old_class, old_rt, old_priority) = (old.class, old.rt_priority, old.kernel_priority());
-        self.kernel.task_mut(task).set_scheduling(scheduling);
-        if old_class == ClassId::Fair && self.kernel.task(task).class != ClassId::Fair {
-            self.fair.detach(&mut self.kernel, task);
-        }
-        self.fair.reweight(&self.kernel, task);
-        // Who does not become more urgent stays before its new equals.
-        let first = old_class == ClassId::Rt && self.kernel.task(task).rt_priority <= old_rt;
-        let why = if first { Enqueue::RestoreHead } else { Enqueue::Restore };
-        class_of!(self, task, enqueue_task, task, why);
-        class_of!(self, task, set_next_task, cpu, task);
-        // `check_class_changed`: having become more urgent, it stays.
-        let changed = self.kernel.task(task);
-        if changed.class > old_class || changed.kernel_priority() > old_priority {
             self.kernel.resched_curr(cpu);
         }
     }
@@ -217,9 +199,7 @@ impl Scheduler {
     /// The periodic tick of a busy CPU (`sched_tick`).
     pub fn tick(&mut self, cpu: CpuId) {
         let Some(curr) = self.kernel.rq(cpu).curr else { return };
-        if self.kernel.task(curr).class == ClassId::Fair {
-            self.kernel.update_rt_load_avg(cpu, false);
-        }
+        self.kernel.update_blocked_others(cpu);
         class_of!(self, curr, task_tick, cpu, curr);
         self.kernel.cpufreq_update_util(cpu);
         self.fair.sched_balance_trigger(&mut self.kernel, cpu);
@@ -312,15 +292,23 @@ impl Scheduler {
         Some(Switch { cpu, prev, next })
     }
 
-    /// `rt_queue_push_tasks`: a real-time task has this CPU; those that wait behind it may go elsewhere.
+    /// `deadline_queue_push_tasks`, `rt_queue_push_tasks`: those that wait behind the new task may go elsewhere.
     fn push_waiting(&mut self, cpu: CpuId, running: Option<TaskId>) {
-        if running.is_some_and(|task| self.kernel.task(task).class == ClassId::Rt) {
-            self.rt.push_rt_tasks(&mut self.kernel, cpu);
+        match running.map(|task| self.kernel.task(task).class) {
+            Some(ClassId::Dl) => self.dl.push_dl_tasks(&mut self.kernel, cpu),
+            Some(ClassId::Rt) => self.rt.push_rt_tasks(&mut self.kernel, cpu),
+            Some(ClassId::Fair) | None => {}
         }
     }
 
     /// `__pick_next_task`, balancing before idleness (`prev_balance`).
     fn pick_next_task(&mut self, cpu: CpuId) -> Option<TaskId> {
+        if self.kernel.dl_active {
+            self.dl.balance(&mut self.kernel, cpu);
+            if let Some(task) = self.dl.pick_task(&mut self.kernel, cpu) {
+                return Some(task);
+            }
+        }
         if self.kernel.rt_active {
             self.rt.balance(&mut self.kernel, cpu);
             if let Some(task) = self.rt.pick_task(&mut self.kernel, cpu) {
@@ -342,7 +330,9 @@ impl Scheduler {
     }
 
     fn enter_idle(&mut self, cpu: CpuId) {
-        let busy = u64::from(self.fair.queue(cpu).avg.util_sum) + u64::from(self.kernel.rq(cpu).avg_rt.util_sum);
+        let rq = self.kernel.rq(cpu);
+        let sums = [self.fair.queue(cpu).avg.util_sum, rq.avg_rt.util_sum, rq.avg_dl.util_sum];
+        let busy = sums.map(u64::from).iter().sum();
         let now = self.kernel.now;
         let rq = self.kernel.rq_mut(cpu);
         rq.clock.enter_idle(busy);
@@ -374,6 +364,8 @@ impl Scheduler {
         CpuUtil {
             cfs,
             rt,
+            dl: self.kernel.rq(cpu).avg_dl.util_avg,
+            dl_bandwidth: self.dl.bandwidth(cpu),
             uclamp_min,
             uclamp_max,
             rt_wants_max: self.rt.is_active(cpu) && !self.fair.uclamp_is_used(),

@@ -6,8 +6,9 @@
 //! [`Kernel::cpufreq_updates`].
 //!
 //! - [`core`]: wakeup, schedule, tick, fork: `kernel/sched/core.c`. Start here.
-//! - [`class`]: the hooks of a scheduling class; [`fair`] and [`rt`] are the classes.
+//! - [`class`]: the hooks of a scheduling class; [`dl`], [`rt`] and [`fair`] are the classes, most urgent first.
 //! - [`task`]: a thread as all classes see it. [`cpumask`]: sets of CPUs. [`params`]: what a run may set.
+//! - [`priority`]: a task changes class or priority, for good or while it holds what a more urgent one waits for.
 //! - [`topology`]: scheduling domains. [`pelt`]: load tracking. [`cpufreq`], [`cpuidle`]: power policies.
 //! - [`sync`]: locks, barriers, conditions, semaphores.
 
@@ -16,9 +17,11 @@ pub mod core;
 pub mod cpufreq;
 pub mod cpuidle;
 pub mod cpumask;
+pub mod dl;
 pub mod fair;
 pub mod params;
 pub mod pelt;
+pub mod priority;
 pub mod rt;
 pub mod sync;
 pub mod task;
@@ -33,7 +36,7 @@ use crate::units::{CAPACITY_SCALE, CpuId, Nanos, TaskId};
 use cpumask::CpuMask;
 use params::KernelParameters;
 use pelt::{PeltClock, SchedAvg};
-use task::{NICE_0_WEIGHT, Task};
+use task::{ClassId, NICE_0_WEIGHT, Task};
 use topology::Topology;
 
 /// What all scheduling classes share.
@@ -72,8 +75,10 @@ pub struct Kernel {
     pub distributed: CpuId,
     /// Tasks that changed their CPU, once per change; the engine counts and drains them.
     pub migrated: Vec<TaskId>,
-    /// Real-time tasks have run: their load, their queues and the fair server matter.
+    /// Real-time or deadline tasks have run: their load, their queues and the fair server matter.
     pub rt_active: bool,
+    /// Deadline tasks have run.
+    pub dl_active: bool,
     /// Random choices of the kernel itself (`sched_rng`).
     pub rng: Pcg32,
 }
@@ -96,11 +101,13 @@ pub struct Rq {
     pub curr: Option<TaskId>,
     /// Runnable tasks of all classes, the running one included, delayed ones too.
     pub nr_running: u32,
+    /// Of these, deadline tasks.
+    pub dl_nr_running: u32,
     /// `TIF_NEED_RESCHED`.
     pub need_resched: bool,
     /// Capacity at the highest OPP (`arch_scale_cpu_capacity`).
     pub capacity_orig: u32,
-    /// What real-time tasks leave of it (`cpu_capacity`).
+    /// What real-time and deadline tasks leave of it (`cpu_capacity`).
     pub capacity: u32,
     /// Highest capacity that the frequency limits allow (`get_actual_cpu_capacity`).
     pub capacity_limit: u32,
@@ -112,6 +119,8 @@ pub struct Rq {
     pub clock_updated: Nanos,
     /// Load of real-time tasks.
     pub avg_rt: SchedAvg,
+    /// Load of deadline tasks.
+    pub avg_dl: SchedAvg,
     /// When it became idle; `None` while busy.
     pub idle_stamp: Option<Nanos>,
     /// Mean idle period (`avg_idle`).
@@ -141,6 +150,7 @@ impl Kernel {
             distributed: CpuId(0),
             migrated: Vec::new(),
             rt_active: false,
+            dl_active: false,
             rng,
             params,
             topology,
@@ -249,7 +259,33 @@ impl Kernel {
         self.update_rq_clock(cpu);
         let rq = &mut self.rqs[cpu.index()];
         rq.avg_rt.update_class_load_avg(rq.clock.now(), running);
-        let used = rq.avg_rt.util_avg.min(u64::from(rq.capacity_orig)) as u32;
+        self.scale_rt_capacity(cpu);
+    }
+
+    /// Likewise of deadline tasks (`update_dl_rq_load_avg`).
+    pub fn update_dl_load_avg(&mut self, cpu: CpuId, running: bool) {
+        if !self.dl_active {
+            return;
+        }
+        self.update_rq_clock(cpu);
+        let rq = &mut self.rqs[cpu.index()];
+        rq.avg_dl.update_class_load_avg(rq.clock.now(), running);
+        self.scale_rt_capacity(cpu);
+    }
+
+    /// Brings the load of both classes to now, whoever runs (`__update_blocked_others`).
+    pub fn update_blocked_others(&mut self, cpu: CpuId) {
+        if !self.rt_active {
+            return;
+        }
+        let class = self.rq(cpu).curr.map(|curr| self.task(curr).class);
+        self.update_rt_load_avg(cpu, class == Some(ClassId::Rt));
+        self.update_dl_load_avg(cpu, class == Some(ClassId::Dl));
+    }
+
+    fn scale_rt_capacity(&mut self, cpu: CpuId) {
+        let rq = &mut self.rqs[cpu.index()];
+        let used = rq.util_above_fair().min(u64::from(rq.capacity_orig)) as u32;
         rq.capacity = (rq.capacity_orig - used).max(1);
         self.glances[cpu.index()].capacity = rq.capacity;
     }
@@ -269,6 +305,12 @@ impl Kernel {
 }
 
 impl Rq {
+    /// Utilisation by real-time and deadline tasks (`cpu_util_rt` + `cpu_util_dl`).
+    #[inline]
+    pub fn util_above_fair(&self) -> u64 {
+        self.avg_rt.util_avg + self.avg_dl.util_avg
+    }
+
     fn new(machine: &Machine, cpu: &Cpu, params: &KernelParameters) -> Self {
         let domain = &machine.performance_domains[cpu.performance_domain.index()];
         let (top, limit) = (domain.opps[domain.opps.len() - 1].khz, domain.opps[domain.max_opp].khz);
@@ -276,6 +318,7 @@ impl Rq {
         Self {
             curr: None,
             nr_running: 0,
+            dl_nr_running: 0,
             need_resched: false,
             capacity_orig: capacity,
             capacity,
@@ -284,6 +327,7 @@ impl Rq {
             clock: PeltClock::default(),
             clock_updated: 0,
             avg_rt: SchedAvg::default(),
+            avg_dl: SchedAvg::default(),
             idle_stamp: Some(0),
             avg_idle: 2 * params.migration_cost,
             exit_latency: 0,

@@ -31,6 +31,8 @@ pub struct KernelParameters {
     pub rt_period: Nanos,
     /// `sched_rr_timeslice_ms`.
     pub rr_timeslice: Nanos,
+    /// `HRTICK_DL`: budgets of deadline tasks end on time, not at the next tick.
+    pub hrtick_dl: bool,
     /// `sched_migration_cost_ns`: a task that ran more recently counts as cache-hot.
     pub migration_cost: Nanos,
     /// `sched_nr_migrate`: most tasks one balancing pass looks at.
@@ -54,6 +56,7 @@ impl Default for KernelParameters {
             rt_runtime: Some(950 * MSEC),
             rt_period: SEC,
             rr_timeslice: 100 * MSEC,
+            hrtick_dl: false,
             migration_cost: 500 * USEC,
             nr_migrate: 32,
             cpuidle: true,
@@ -86,7 +89,7 @@ pub enum SettingError {
 
 impl KernelParameters {
     /// Names, units and meaning of all parameters, for help texts.
-    pub const KEYS: [(&str, &str); 14] = [
+    pub const KEYS: [(&str, &str); 15] = [
         ("hz", "ticks per second, 24..=10000 (250)"),
         ("base_slice_us", "fair slice in microseconds, 100..=1000000 (0.7 ms × (1 + log2(CPUs)), CPUs capped at 8)"),
         ("run_to_parity", "true or false (true): a task runs out its slice"),
@@ -99,6 +102,7 @@ impl KernelParameters {
         ("rt_runtime_us", "real-time budget per period in microseconds, -1 or 0..=rt_period_us (950000)"),
         ("rt_period_us", "real-time period in microseconds, 1..=1000000000 (1000000)"),
         ("rr_timeslice_ms", "SCHED_RR slice in milliseconds, 1..=10000 (100)"),
+        ("hrtick_dl", "true or false (false): deadline budgets end on time instead of at the next tick"),
         ("migration_cost_us", "cache hotness in microseconds, 0..=1000000 (500)"),
         ("cpuidle", "true or false (true): deeper idle states than the first are used"),
     ];
@@ -136,6 +140,7 @@ impl KernelParameters {
             }
             "rt_period_us" => self.rt_period = number(1, 1_000_000_000)? as Nanos * USEC,
             "rr_timeslice_ms" => self.rr_timeslice = number(1, 10_000)? as Nanos * MSEC,
+            "hrtick_dl" => self.hrtick_dl = flag()?,
             "migration_cost_us" => self.migration_cost = number(0, 1_000_000)? as Nanos * USEC,
             "cpuidle" => self.cpuidle = flag()?,
             _ => return Err(wrong()),

@@ -2,8 +2,8 @@
 //! Locks, conditions, barriers, semaphores: who holds, who waits, who goes next. No time, no CPUs.
 //!
 //! As futexes do it: a release wakes the first sleeper, which tries again once it runs, so a thread that comes by in
-//! between may be faster (no hand-over). Threads that spin take a released lock at once. Left out: priority inheritance,
-//! robust and process-shared mutexes, the cost of the system calls.
+//! between may be faster (no hand-over). Threads that spin take a released lock at once. Mutexes that inherit priority are
+//! handed over, which is the caller's business. Left out: robust and process-shared mutexes, the cost of the system calls.
 
 use std::collections::VecDeque;
 
@@ -108,6 +108,11 @@ impl SyncObjects {
     /// Who holds a mutex.
     pub fn owner(&self, mutex: u32) -> Option<TaskId> {
         self.mutexes[mutex as usize].owner
+    }
+
+    /// The mutexes that a task holds.
+    pub fn held_by(&self, task: TaskId) -> impl Iterator<Item = u32> + '_ {
+        (0..).zip(&self.mutexes).filter(move |(_, mutex)| mutex.owner == Some(task)).map(|(index, _)| index)
     }
 
     /// Whether a mutex can be had.

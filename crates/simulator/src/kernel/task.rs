@@ -10,6 +10,8 @@ use crate::workload::{Policy, Scheduling};
 /// The scheduling class that a task belongs to, most urgent first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ClassId {
+    /// `dl_sched_class`.
+    Dl,
     /// `rt_sched_class`.
     Rt,
     /// `fair_sched_class`.
@@ -32,20 +34,24 @@ pub enum TaskState {
 /// A task.
 #[derive(Debug)]
 pub struct Task {
+    /// Identifier.
+    pub id: TaskId,
     /// Life.
     pub state: TaskState,
     /// Whether it is the current task of `cpu`.
     pub on_cpu: bool,
     /// Its CPU: where it runs, waits, or last ran.
     pub cpu: CpuId,
-    /// Its class.
+    /// Its class: its policy's, or that of a task it inherits from.
     pub class: ClassId,
     /// Its parameters.
     pub scheduling: Scheduling,
     /// Load weight (`sched_prio_to_weight`).
     pub weight: u32,
-    /// Real-time priority 1..=99, 0 for fair.
+    /// Real-time priority 1..=99, inherited or its own; 0 for fair, [`DL_PRIORITY`] for deadline.
     pub rt_priority: u8,
+    /// Class and priority of the most urgent task that waits for it (`pi_top_task`), if above fair.
+    pub inherits: Option<(ClassId, u8)>,
     /// `SCHED_IDLE`.
     pub idle_policy: bool,
     /// `SCHED_BATCH` and `SCHED_IDLE` do not preempt others on wakeup.
@@ -66,8 +72,9 @@ pub struct Task {
 
 impl Task {
     /// A task that has not started.
-    pub fn new(scheduling: Scheduling, allowed: Option<Arc<CpuMask>>) -> Self {
+    pub fn new(id: TaskId, scheduling: Scheduling, allowed: Option<Arc<CpuMask>>) -> Self {
         let mut task = Self {
+            id,
             state: TaskState::New,
             on_cpu: false,
             cpu: CpuId(0),
@@ -75,6 +82,7 @@ impl Task {
             scheduling,
             weight: 0,
             rt_priority: 0,
+            inherits: None,
             idle_policy: false,
             batch: false,
             allowed,
@@ -100,7 +108,11 @@ impl Task {
             Policy::Fifo { priority } | Policy::RoundRobin { priority } => {
                 (self.class, self.rt_priority) = (ClassId::Rt, priority);
             }
-            Policy::Deadline { .. } => (self.class, self.rt_priority) = (ClassId::Rt, DEADLINE_AS_RT),
+            Policy::Deadline { .. } => (self.class, self.rt_priority) = (ClassId::Dl, DL_PRIORITY),
+        }
+        // `rt_effective_prio`
+        if let Some((class, priority)) = self.inherits.filter(|(_, priority)| *priority > self.rt_priority) {
+            (self.class, self.rt_priority) = (class, priority);
         }
     }
 
@@ -110,13 +122,12 @@ impl Task {
         self.allowed.as_ref().is_none_or(|mask| mask.test(cpu))
     }
 
-    /// Kernel priority as `sched_switch` prints it: 120 + nice for fair, 99 − priority for rt.
+    /// Kernel priority as `sched_switch` prints it: 120 + nice for fair, 99 − priority for rt, −1 for deadline.
     pub fn kernel_priority(&self) -> i32 {
-        match self.scheduling.policy {
-            Policy::Other { nice, .. } | Policy::Batch { nice } => 120 + i32::from(nice),
-            Policy::Idle => 139,
-            Policy::Fifo { priority } | Policy::RoundRobin { priority } => 99 - i32::from(priority),
-            Policy::Deadline { .. } => -1,
+        match (self.class, self.scheduling.policy) {
+            (ClassId::Fair, Policy::Other { nice, .. } | Policy::Batch { nice }) => 120 + i32::from(nice),
+            (ClassId::Fair, _) => 139,
+            (ClassId::Rt | ClassId::Dl, _) => 99 - i32::from(self.rt_priority),
         }
     }
 }
@@ -124,8 +135,8 @@ impl Task {
 /// `WEIGHT_IDLEPRIO`.
 const WEIGHT_IDLEPRIO: u32 = 3;
 
-/// Deadline tasks run above all real-time ones (docs/models.md says what that leaves out).
-const DEADLINE_AS_RT: u8 = 100;
+/// What a deadline task has as [`Task::rt_priority`]: above all real-time ones.
+pub const DL_PRIORITY: u8 = 100;
 
 /// Nice 0.
 pub const NICE_0_WEIGHT: u64 = 1024;

@@ -30,7 +30,7 @@ pub struct Workload {
     pub behaviours: Vec<Behaviour>,
     /// `global.duration`: all threads end after it. `None`: when the threads end themselves.
     pub duration: Option<Nanos>,
-    /// `global.pi_enabled`: mutexes shall inherit priority. No model does; a run warns of it.
+    /// `global.pi_enabled`: the owner of a mutex inherits the priority of who waits for it.
     pub priority_inheritance: bool,
     /// What was read but has no meaning in a simulation, and what was assumed; one line each, with its place.
     pub warnings: Vec<String>,

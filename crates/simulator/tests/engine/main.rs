@@ -4,7 +4,9 @@
 mod accounting;
 #[path = "../common/mod.rs"]
 mod common;
+mod deadline;
 mod ends;
+mod inheritance;
 mod rt;
 mod stress;
 mod support;

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::Report;
-use tandem_simulator::observer::NoObserver;
+use tandem_simulator::observer::{NoObserver, Observer};
 use tandem_simulator::simulation::{Governor, Options, SimulationError, simulate};
 use tandem_simulator::units::Nanos;
 
+use crate::common;
 pub use crate::common::{run_with, task, workload};
 
 /// A machine of `cores` equal cores at 1 GHz that draw 1 W each when busy; scheduling is free and idleness too.
@@ -42,7 +43,11 @@ pub fn run(machine: &Machine, text: &str) -> Report {
 }
 
 pub fn run_until(machine: &Machine, text: &str, limit: Nanos) -> Report {
-    run_with(machine, &workload(text), &Options { time_limit: Some(limit), ..options() })
+    watch(machine, text, limit, &mut NoObserver)
+}
+
+pub fn watch(machine: &Machine, text: &str, limit: Nanos, observer: &mut dyn Observer) -> Report {
+    common::watch(machine, &workload(text), &Options { time_limit: Some(limit), ..options() }, observer)
 }
 
 /// Seconds, to the microsecond.

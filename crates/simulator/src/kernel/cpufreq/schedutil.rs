@@ -166,7 +166,6 @@ impl Schedutil {
 
     /// Deadline tasks on the policy's CPU number `cpu` have reserved `bandwidth`; an increase overrides the rate limit.
     /// Call before [`Schedutil::update`] where deadline tasks exist (`ignore_dl_rate_limit`).
-    #[allow(dead_code, reason = "nobody asks for it until deadline tasks have a class")]
     pub fn ignore_dl_rate_limit(&mut self, cpu: usize, bandwidth: u64) {
         self.limits_changed |= bandwidth > self.cpus[cpu].bw_min;
     }

@@ -181,7 +181,7 @@ impl Fair {
         let limit = u64::from(kernel.rq(domain.cpus[0]).capacity_limit);
         let with_rt = |cpu: &CpuId| {
             let rq = kernel.rq(*cpu);
-            let util = self.cpu_util_with(kernel, *cpu, task, None, false) + rq.avg_rt.util_avg;
+            let util = self.cpu_util_with(kernel, *cpu, task, None, false) + rq.util_above_fair();
             util.min(u64::from(rq.capacity_orig))
         };
         let mut busy: u64 = domain.cpus.iter().map(with_rt).sum();
@@ -198,7 +198,7 @@ impl Fair {
     fn performance_need(&self, kernel: &Kernel, cpu: CpuId, task: TaskId, dst: Option<CpuId>) -> u64 {
         let rq = kernel.rq(cpu);
         let scale = u64::from(rq.capacity_orig);
-        let util = (self.cpu_util_with(kernel, cpu, task, dst, true) + rq.avg_rt.util_avg).min(scale);
+        let util = (self.cpu_util_with(kernel, cpu, task, dst, true) + rq.util_above_fair()).min(scale);
         let idle = self.cfs[cpu.index()].nr_runnable == 0;
         let (mut min, mut max) = if idle { (0, CAPACITY_SCALE) } else { self.uclamp_rq(kernel, cpu) };
         max = max.min(scale);

@@ -254,6 +254,13 @@ impl Fair {
         kernel.sub_nr_running(cpu, 1);
     }
 
+    /// A sleeping task leaves the class: if it still stands on its queue, it must leave that now.
+    pub fn finish_delayed(&mut self, kernel: &mut Kernel, task: TaskId) {
+        if self.entities[task.index()].sched_delayed {
+            self.finish_delayed_dequeue(kernel, kernel.task(task).cpu, task);
+        }
+    }
+
     fn set_delayed(&mut self, cpu: CpuId, task: TaskId) {
         self.entities[task.index()].sched_delayed = true;
         self.cfs[cpu.index()].nr_runnable -= 1;

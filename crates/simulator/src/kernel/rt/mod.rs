@@ -4,9 +4,7 @@
 //! - this file: the class's hooks. `queue`: one CPU's tasks. `push_pull`: which CPU a task runs on. `server`: what fair
 //!   tasks are left.
 //!
-//! Left out: `SCHED_DEADLINE` (runs here as a priority above all others, without budget or admission; reports say so),
-//! real-time groups, priority inheritance, `RT_PUSH_IPI`'s delays. A workload that relies on deadline throttling or on
-//! inheritance could tell the difference.
+//! Left out: real-time groups, `RT_PUSH_IPI`'s delays.
 
 mod push_pull;
 mod queue;
@@ -74,7 +72,9 @@ impl Rt {
     fn update_server(&mut self, kernel: &mut Kernel, cpu: CpuId) {
         let (Some(runtime), period) = (kernel.params.rt_runtime, kernel.params.rt_period) else { return };
         let rq = &self.rqs[cpu.index()];
-        let fair_waits = rq.nr_running > 0 && kernel.rq(cpu).nr_running > rq.nr_running && runtime < period;
+        let fair_waits = rq.nr_running > 0
+            && kernel.rq(cpu).nr_running > kernel.rq(cpu).dl_nr_running + rq.nr_running
+            && runtime < period;
         if fair_waits {
             self.served.set(cpu);
         } else {

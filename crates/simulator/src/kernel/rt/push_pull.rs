@@ -5,6 +5,7 @@ use super::Rt;
 use crate::kernel::Kernel;
 use crate::kernel::class::{Dequeue, Enqueue, SchedClass};
 use crate::kernel::cpumask::CpuMask;
+use crate::kernel::task::{ClassId, DL_PRIORITY};
 use crate::units::{CAPACITY_SCALE, CpuId, TaskId};
 
 /// It may use one CPU only.
@@ -24,8 +25,13 @@ fn fits_capacity(kernel: &Kernel, task: TaskId, cpu: CpuId) -> bool {
 }
 
 impl Rt {
-    /// Priority of the most urgent real-time task on `cpu`, 0 if there is none, whether it idles or not (`cpupri`).
+    /// Priority of the most urgent task on `cpu`, 0 if there is none above fair, whether it idles or not (`cpupri`).
     fn priority_of(&self, kernel: &Kernel, cpu: CpuId) -> u8 {
+        if kernel.rq(cpu).dl_nr_running > 0 { DL_PRIORITY } else { self.rt_priority_of(kernel, cpu) }
+    }
+
+    /// Likewise, of real-time tasks only (`rt.highest_prio.curr`).
+    fn rt_priority_of(&self, kernel: &Kernel, cpu: CpuId) -> u8 {
         self.rqs[cpu.index()].first().map_or(0, |task| kernel.task(task).rt_priority)
     }
 
@@ -92,7 +98,7 @@ impl Rt {
 
     /// `task_woken_rt`: who woke but does not get this CPU may go to another one.
     pub fn task_woken(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
-        let Some(curr) = self.rqs[cpu.index()].curr else { return };
+        let Some(curr) = kernel.rq(cpu).curr.filter(|curr| kernel.task(*curr).class != ClassId::Fair) else { return };
         let curr_stays = is_pinned(kernel, curr) || kernel.task(curr).rt_priority >= kernel.task(task).rt_priority;
         if curr_stays && !kernel.rq(cpu).need_resched && !is_pinned(kernel, task) {
             self.push_rt_tasks(kernel, cpu);
@@ -121,7 +127,7 @@ impl Rt {
     /// `pull_rt_task`: the most urgent waiting task of another CPU that is more urgent than all here. One that is about
     /// to preempt there stays.
     pub(super) fn pull_rt_task(&mut self, kernel: &mut Kernel, cpu: CpuId) {
-        let here = self.priority_of(kernel, cpu);
+        let here = self.rt_priority_of(kernel, cpu);
         let waiting = |src: CpuId| {
             let curr = kernel.rq(src).curr.map_or(0, |curr| kernel.task(curr).rt_priority);
             let may_come = |task: &TaskId| !kernel.task(*task).on_cpu && kernel.task(*task).may_use(cpu);

@@ -35,7 +35,7 @@ fn kernel() -> impl Strategy<Value = KernelParameters> {
         prop_oneof![3 => Just(Some(950 * MSEC)), 1 => Just(None), 1 => (1..1000u64).prop_map(|ms| Some(ms * MSEC))];
     let mostly = || prop::bool::weighted(0.85);
     let features = (mostly(), mostly(), mostly(), mostly(), mostly(), mostly(), mostly(), mostly());
-    (hz, slice, throttle, features).prop_map(|(hz, base_slice, rt_runtime, features)| {
+    (hz, slice, throttle, any::<bool>(), features).prop_map(|(hz, base_slice, rt_runtime, hrtick_dl, features)| {
         let (run_to_parity, wakeup_preemption, delay_dequeue, place_lag, energy_aware, capacity_aware, balance, idle) =
             features;
         KernelParameters {
@@ -49,6 +49,7 @@ fn kernel() -> impl Strategy<Value = KernelParameters> {
             capacity_aware,
             load_balance: balance,
             rt_runtime,
+            hrtick_dl,
             cpuidle: idle,
             ..KernelParameters::default()
         }

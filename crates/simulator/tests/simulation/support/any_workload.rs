@@ -210,9 +210,9 @@ fn kind() -> impl Strategy<Value = TaskSpec> {
 
 fn scheduling() -> impl Strategy<Value = Scheduling> {
     let slice = prop::option::weighted(0.2, (100..20_000u64).prop_map(|us| us * USEC));
-    let deadline = |(share, period): (u64, u64)| Policy::Deadline {
+    let deadline = |(share, before, period): (u64, u64, u64)| Policy::Deadline {
         runtime: period * MSEC * share / 10,
-        deadline: period * MSEC,
+        deadline: period * MSEC * before.clamp(share, 10) / 10,
         period: period * MSEC,
     };
     let policy = prop_oneof![
@@ -222,7 +222,7 @@ fn scheduling() -> impl Strategy<Value = Scheduling> {
         1 => Just(Policy::Idle),
         1 => (1..100u8).prop_map(|priority| Policy::Fifo { priority }),
         1 => (1..100u8).prop_map(|priority| Policy::RoundRobin { priority }),
-        1 => (1..10u64, 5..50u64).prop_map(deadline),
+        1 => (1..10u64, 1..20u64, 5..50u64).prop_map(deadline),
     ];
     let clamp = || prop::option::weighted(0.2, 0..1025u32);
     (policy, clamp(), clamp()).prop_map(|(policy, low, high)| {

@@ -20,7 +20,6 @@ use rand::RngExt;
 
 use super::Fair;
 use crate::kernel::Kernel;
-use crate::kernel::task::ClassId;
 use crate::kernel::topology::{DomainId, Level, SchedDomain};
 use crate::units::{CpuId, MSEC, Nanos, SEC};
 use nohz::{Kick, Nohz};
@@ -200,7 +199,7 @@ impl Fair {
 
     /// `sched_balance_update_blocked_averages`.
     fn update_blocked_averages(&mut self, kernel: &mut Kernel, cpu: CpuId) {
-        kernel.update_rt_load_avg(cpu, kernel.rq(cpu).curr.is_some_and(|curr| kernel.task(curr).class == ClassId::Rt));
+        kernel.update_blocked_others(cpu);
         self.update_load_avg(kernel, cpu, None);
     }
 

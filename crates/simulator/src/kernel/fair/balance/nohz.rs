@@ -114,7 +114,7 @@ impl Fair {
         }
         self.update_blocked_averages(kernel, cpu);
         let avg = &self.queue(cpu).avg;
-        let left = avg.load_avg > 0 || avg.util_avg > 0 || kernel.rq(cpu).avg_rt.util_avg > 0;
+        let left = avg.load_avg > 0 || avg.util_avg > 0 || kernel.rq(cpu).util_above_fair() > 0;
         self.balance.nohz.has_blocked_load[cpu.index()] = left;
         left
     }

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where deadline tasks go: to a CPU without any, else to that with the latest deadline; pushed by who has too many,
+//! pulled by who has none left.
+
+use super::Dl;
+use crate::kernel::Kernel;
+use crate::kernel::class::{Dequeue, Enqueue, SchedClass, Wake};
+use crate::kernel::cpumask::CpuMask;
+use crate::kernel::task::ClassId;
+use crate::units::{CpuId, TaskId};
+
+/// It may use one CPU only.
+fn is_pinned(kernel: &Kernel, task: TaskId) -> bool {
+    kernel.task(task).allowed.as_ref().is_some_and(|allowed| allowed.weight() == 1)
+}
+
+impl Dl {
+    /// `dl_entity_preempt`: `a` has the earlier deadline.
+    pub(super) fn preempts(&self, a: TaskId, b: TaskId) -> bool {
+        self.entities[a.index()].deadline < self.entities[b.index()].deadline
+    }
+
+    /// The running task of `cpu`, if it is a deadline task.
+    fn running(&self, kernel: &Kernel, cpu: CpuId) -> Option<TaskId> {
+        kernel.rq(cpu).curr.filter(|curr| kernel.task(*curr).class == ClassId::Dl)
+    }
+
+    /// `dl_task_is_earliest_deadline`.
+    fn is_earliest(&self, task: TaskId, cpu: CpuId) -> bool {
+        let first = self.rqs[cpu.index()].first();
+        first.is_none_or(|(deadline, _)| self.entities[task.index()].deadline < deadline)
+    }
+
+    /// `cpudl_find`: allowed CPUs without deadline tasks, those large enough if there are any, else the largest; or the
+    /// CPU whose earliest deadline is the latest, if it is later than the task's.
+    fn later_mask(&self, kernel: &Kernel, task: TaskId) -> Option<CpuMask> {
+        let mask = |cpus: &[CpuId]| Some(CpuMask::of(kernel.topology.nr_cpus, cpus.iter().copied()));
+        let online = &kernel.topology.online;
+        let free = |cpu: &CpuId| self.rqs[cpu.index()].len() == 0 && kernel.task(task).may_use(*cpu);
+        let mut free: Vec<CpuId> = online.iter().filter(free).collect();
+        if !free.is_empty() {
+            if kernel.topology.asym.iter().any(Option::is_some) {
+                let own = kernel.task(task).cpu;
+                let largest = free
+                    .iter()
+                    .copied()
+                    .max_by_key(|cpu| (kernel.rq(*cpu).capacity_orig, *cpu == own, std::cmp::Reverse(*cpu)));
+                free.retain(|cpu| self.fits_capacity(kernel, task, *cpu));
+                if free.is_empty() {
+                    free.extend(largest);
+                }
+            }
+            return mask(&free);
+        }
+        let deadline = |cpu: CpuId| self.rqs[cpu.index()].first().map(|(deadline, _)| (deadline, cpu));
+        let (latest, cpu) =
+            online.iter().filter_map(deadline).max_by_key(|(at, cpu)| (*at, std::cmp::Reverse(*cpu)))?;
+        let later = kernel.task(task).may_use(cpu) && self.entities[task.index()].deadline < latest;
+        if later { mask(&[cpu]) } else { None }
+    }
+
+    /// `find_later_rq`: one of these CPUs, near the task's or the waker's.
+    fn find_later_rq(&mut self, kernel: &Kernel, task: TaskId, this_cpu: CpuId) -> Option<CpuId> {
+        if is_pinned(kernel, task) {
+            return None;
+        }
+        let mask = self.later_mask(kernel, task)?;
+        let prev = kernel.task(task).cpu;
+        if mask.test(prev) {
+            return Some(prev);
+        }
+        for domain in &kernel.topology.chains[prev.index()] {
+            let span = &kernel.topology.domains[*domain].span;
+            if mask.test(this_cpu) && span.test(this_cpu) {
+                return Some(this_cpu);
+            }
+            // `cpumask_any_and_distribute`: in turn.
+            if let Some(cpu) = mask.first_and_wrap(span, None, self.distributed + 1) {
+                self.distributed = cpu.index();
+                return Some(cpu);
+            }
+        }
+        mask.first()
+    }
+
+    /// `select_task_rq_dl`: the CPU it last ran on, unless an earlier deadline or one that cannot leave runs there, or it
+    /// is too small.
+    pub(super) fn select_cpu(&mut self, kernel: &Kernel, task: TaskId, this_cpu: CpuId, _wake: Wake) -> CpuId {
+        let prev = kernel.task(task).cpu;
+        let stays = |curr: TaskId| is_pinned(kernel, curr) || !self.preempts(task, curr);
+        let taken = self.running(kernel, prev).is_some_and(stays) && !is_pinned(kernel, task);
+        let small = kernel.topology.asym.iter().any(Option::is_some) && !self.fits_capacity(kernel, task, prev);
+        if !taken && !small {
+            return prev;
+        }
+        let target = self.find_later_rq(kernel, task, this_cpu);
+        target.filter(|target| self.is_earliest(task, *target)).unwrap_or(prev)
+    }
+
+    /// `check_preempt_equal_dl`: `task` can go nowhere else but the current one can, so they change places.
+    pub(super) fn check_preempt_equal(&self, kernel: &mut Kernel, cpu: CpuId, task: TaskId, curr: TaskId) {
+        let movable = |task| !is_pinned(kernel, task) && self.later_mask(kernel, task).is_some();
+        if movable(curr) && !movable(task) {
+            kernel.resched_curr(cpu);
+        }
+    }
+
+    /// `task_woken_dl`: who woke but does not get this CPU may go to another one.
+    pub fn task_woken(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
+        let Some(curr) = self.running(kernel, cpu) else { return };
+        let stays = is_pinned(kernel, curr) || !self.preempts(task, curr);
+        if curr != task && stays && !kernel.rq(cpu).need_resched && !is_pinned(kernel, task) {
+            self.push_dl_tasks(kernel, cpu);
+        }
+    }
+
+    /// `push_dl_tasks`: tasks that wait here go where they can run.
+    pub fn push_dl_tasks(&mut self, kernel: &mut Kernel, cpu: CpuId) {
+        while self.push_dl_task(kernel, cpu) {}
+    }
+
+    /// `push_dl_task`: the waiting task with the earliest deadline goes to another CPU; true if one went.
+    pub(super) fn push_dl_task(&mut self, kernel: &mut Kernel, cpu: CpuId) -> bool {
+        if !self.overloaded.test(cpu) {
+            return false;
+        }
+        let pushable = |task: &TaskId| kernel.rq(cpu).curr != Some(*task) && !is_pinned(kernel, *task);
+        let Some(task) = self.rqs[cpu.index()].iter().find(pushable) else { return false };
+        if let Some(curr) = self.running(kernel, cpu)
+            && self.preempts(task, curr)
+            && !is_pinned(kernel, curr)
+        {
+            kernel.resched_curr(cpu);
+            return false;
+        }
+        let Some(dst) = self.find_later_rq(kernel, task, cpu).filter(|dst| *dst != cpu) else { return false };
+        if !self.is_earliest(task, dst) {
+            return false;
+        }
+        self.move_task(kernel, task, dst);
+        kernel.resched_curr(dst);
+        true
+    }
+
+    /// `pull_dl_task`: of every other CPU with too many, the waiting task with the earliest deadline, if it would be the
+    /// first here. One that is about to preempt there stays.
+    pub(super) fn pull_dl_task(&mut self, kernel: &mut Kernel, cpu: CpuId) {
+        let sources: Vec<CpuId> = self.overloaded.iter().filter(|other| *other != cpu).collect();
+        for src in sources {
+            let may_come = |task: &TaskId| kernel.rq(src).curr != Some(*task) && kernel.task(*task).may_use(cpu);
+            let Some(task) = self.rqs[src.index()].iter().find(may_come) else { continue };
+            let preempts = self.running(kernel, src).is_none_or(|curr| self.preempts(task, curr));
+            if !preempts && self.is_earliest(task, cpu) {
+                self.move_task(kernel, task, cpu);
+            }
+        }
+    }
+
+    fn move_task(&mut self, kernel: &mut Kernel, task: TaskId, dst: CpuId) {
+        self.dequeue_task(kernel, task, Dequeue::Save);
+        kernel.task_mut(task).cpu = dst;
+        kernel.migrated.push(task);
+        self.enqueue_task(kernel, task, Enqueue::Restore);
+    }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A task changes class or priority: for good, by its own wish (`sched_setscheduler`), or for as long as it holds what a
+//! more urgent one waits for (`rt_mutex_setprio`).
+
+use super::class::{Dequeue, Enqueue, SchedClass};
+use super::core::{Scheduler, class_of};
+use super::cpumask::CpuMask;
+use super::dl::{Dl, Refusal};
+use super::task::{ClassId, Task, TaskState};
+use crate::units::{CpuId, Nanos, TaskId};
+use crate::workload::{Policy, Scheduling};
+
+/// How urgent a task is among those that wait for a mutex; greater is more urgent (`rt_mutex_waiter_less`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Urgency {
+    /// Real-time priority; all fair tasks have 0.
+    priority: u8,
+    /// The earlier the deadline, the more urgent.
+    deadline: std::cmp::Reverse<Nanos>,
+}
+
+impl Scheduler {
+    /// Whether a new or existing task may get a policy (`sched_dl_overflow` and the check of affinity beside it).
+    ///
+    /// # Errors
+    /// A deadline policy that does not fit beside the others, or a task that may not use all CPUs.
+    pub fn admit(&self, task: Option<TaskId>, policy: Policy, allowed: Option<&CpuMask>) -> Result<(), Refusal> {
+        if !matches!(policy, Policy::Deadline { .. }) {
+            return Ok(());
+        }
+        Dl::check_affinity(&self.kernel, allowed)?;
+        self.dl.check_bandwidth(&self.kernel, task, policy)
+    }
+
+    /// Whether `task` may be bound to these CPUs (`dl_task_check_affinity`).
+    ///
+    /// # Errors
+    /// A deadline task must be allowed on all.
+    pub fn admit_affinity(&self, task: TaskId, allowed: Option<&CpuMask>) -> Result<(), Refusal> {
+        if !matches!(self.kernel.task(task).scheduling.policy, Policy::Deadline { .. }) {
+            return Ok(());
+        }
+        Dl::check_affinity(&self.kernel, allowed)
+    }
+
+    /// `sched_setscheduler` of the running task of `cpu` on itself; a deadline policy must have been
+    /// [admitted](Scheduler::admit).
+    pub fn set_scheduling_of_current(&mut self, cpu: CpuId, scheduling: Scheduling) {
+        let Some(task) = self.kernel.rq(cpu).curr else { return };
+        let old = self.kernel.task(task).scheduling;
+        if old == scheduling {
+            return;
+        }
+        let was_deadline = matches!(old.policy, Policy::Deadline { .. });
+        self.change(task, |scheduler| {
+            scheduler.kernel.task_mut(task).set_scheduling(scheduling);
+            scheduler.fair.reweight(&scheduler.kernel, task);
+            if matches!(scheduling.policy, Policy::Deadline { .. }) {
+                scheduler.dl.reserve(&scheduler.kernel, task);
+            } else if was_deadline {
+                scheduler.dl.switched_from(&mut scheduler.kernel, task);
+            }
+        });
+    }
+
+    /// `rt_mutex_setprio`: the most urgent task that waits for `task` is `donor`; `None`: nobody above fair.
+    pub fn rt_mutex_setprio(&mut self, task: TaskId, donor: Option<TaskId>) {
+        let top = donor.map(|donor| self.kernel.task(donor)).filter(|donor| donor.class != ClassId::Fair);
+        let inherits = top.map(|donor| (donor.class, donor.rt_priority));
+        let deadline = self.deadline_donor(task, top);
+        let before = self.kernel.task(task);
+        // Among deadline tasks the reservation counts, which may be another one although the priority is the same.
+        let involves_dl = before.class == ClassId::Dl || deadline.is_some();
+        if before.state == TaskState::Dead || (before.inherits == inherits && !involves_dl) {
+            return;
+        }
+        self.change(task, |scheduler| {
+            let task = scheduler.kernel.task_mut(task);
+            task.inherits = inherits;
+            task.set_scheduling(task.scheduling);
+            let id = task.id;
+            if involves_dl {
+                scheduler.dl.set_boost(id, deadline);
+            }
+        });
+    }
+
+    /// Whose reservation `task` is to use: that of a deadline task which waits for it, unless its own deadline is earlier.
+    fn deadline_donor(&self, task: TaskId, top: Option<&Task>) -> Option<TaskId> {
+        let donor = top.filter(|donor| donor.class == ClassId::Dl)?.id;
+        let own = matches!(self.kernel.task(task).scheduling.policy, Policy::Deadline { .. });
+        (!own || self.dl.may_boost(donor, task)).then_some(donor)
+    }
+
+    /// Takes `task` off its queue, lets `how` change its class and priority, and puts it back.
+    fn change(&mut self, task: TaskId, how: impl FnOnce(&mut Self)) {
+        let cpu = self.kernel.task(task).cpu;
+        let running = self.kernel.rq(cpu).curr == Some(task);
+        let old = self.kernel.task(task);
+        let (class, rt_priority, priority) = (old.class, old.rt_priority, old.kernel_priority());
+        let queued = old.state == TaskState::Runnable;
+        if queued {
+            class_of!(self, task, dequeue_task, task, Dequeue::Save);
+        } else {
+            // Asleep, it must not stay on the queue of a class that it leaves.
+            self.fair.finish_delayed(&mut self.kernel, task);
+        }
+        if running {
+            class_of!(self, task, put_prev_task, cpu, task);
+        }
+        how(self);
+        if class == ClassId::Fair && self.kernel.task(task).class != ClassId::Fair {
+            self.fair.detach(&mut self.kernel, task);
+        }
+        if queued {
+            // Who does not become more urgent stays before its new equals.
+            let first = class != ClassId::Fair && self.kernel.task(task).rt_priority <= rt_priority;
+            let why = if first { Enqueue::RestoreHead } else { Enqueue::Restore };
+            class_of!(self, task, enqueue_task, task, why);
+        }
+        if running {
+            class_of!(self, task, set_next_task, cpu, task);
+        }
+        if queued {
+            self.check_class_changed(cpu, task, running, (class, priority));
+        }
+    }
+
+    /// `check_class_changed`: having become less urgent, a running task may have to go; having become more urgent, a
+    /// waiting one may come.
+    fn check_class_changed(&mut self, cpu: CpuId, task: TaskId, running: bool, old: (ClassId, i32)) {
+        let changed = self.kernel.task(task);
+        let (class, priority) = (changed.class, changed.kernel_priority());
+        if !running {
+            self.wakeup_preempt(cpu, task);
+        } else if class > old.0 || priority > old.1 || class == ClassId::Dl {
+            self.kernel.resched_curr(cpu);
+        }
+    }
+
+    /// How urgent `task` is among those that wait for a mutex.
+    pub fn urgency(&self, task: TaskId) -> Urgency {
+        let priority = self.kernel.task(task).rt_priority;
+        let is_deadline = self.kernel.task(task).class == ClassId::Dl;
+        let deadline = if is_deadline { self.dl.deadline(task) } else { 0 };
+        Urgency { priority, deadline: std::cmp::Reverse(deadline) }
+    }
+}

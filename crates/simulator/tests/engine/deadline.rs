@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The deadline class as `kernel/sched/deadline.c` has it. Times are milliseconds unless said otherwise.
+
+use tandem_simulator::metrics::Report;
+use tandem_simulator::observer::{NoObserver, Observer, PrevState, TaskInfo};
+use tandem_simulator::simulation::{Options, simulate};
+use tandem_simulator::units::{CpuId, MSEC, Nanos, SEC, TaskId};
+
+use crate::support::{assert_time, machine, options, run, run_until, task, watch, workload};
+
+/// A periodic deadline task that needs `run` of its `runtime` in every `period`.
+fn periodic(name: &str, runtime: u64, period: u64, run: u64) -> String {
+    format!(
+        r#""{name}": {{ "policy": "SCHED_DEADLINE", "dl-runtime": {}, "dl-period": {}, "loop": -1, "run": {},
+            "timer": {{ "ref": "unique", "period": {}, "mode": "absolute" }} }}"#,
+        runtime * 1000,
+        period * 1000,
+        run * 1000,
+        period * 1000
+    )
+}
+
+/// A deadline task that never sleeps.
+fn overrunning(name: &str, runtime: u64, deadline: u64, period: u64) -> String {
+    format!(
+        r#""{name}": {{ "policy": "SCHED_DEADLINE", "dl-runtime": {}, "dl-deadline": {}, "dl-period": {}, "loop": -1, "run": 1000000 }}"#,
+        runtime * 1000,
+        deadline * 1000,
+        period * 1000
+    )
+}
+
+fn hog(name: &str) -> String {
+    format!(r#""{name}": {{ "loop": -1, "run": 1000000 }}"#)
+}
+
+fn tasks(tasks: &[String]) -> String {
+    format!(r#"{{ "tasks": {{ {} }} }}"#, tasks.join(","))
+}
+
+/// For each thread: when it was on a CPU, and when it went to sleep.
+#[derive(Default)]
+struct Schedule {
+    names: Vec<String>,
+    since: Vec<Nanos>,
+    stays: Vec<Vec<(Nanos, Nanos)>>,
+    sleeps: Vec<Vec<Nanos>>,
+}
+
+impl Schedule {
+    fn of(&self, name: &str) -> usize {
+        self.names.iter().position(|other| other == name).unwrap()
+    }
+
+    /// Time on a CPU from one instant to another, in microseconds.
+    fn used(&self, name: &str, from: Nanos, to: Nanos) -> u64 {
+        let within = |(start, end): &(Nanos, Nanos)| (*end).min(to).saturating_sub((*start).max(from));
+        self.stays[self.of(name)].iter().map(within).sum::<Nanos>() / 1000
+    }
+}
+
+impl Observer for Schedule {
+    fn task_new(&mut self, _now: Nanos, task: &TaskInfo) {
+        self.names.push(task.name.clone());
+        self.since.push(0);
+        self.stays.push(Vec::new());
+        self.sleeps.push(Vec::new());
+    }
+
+    fn sched_switch(&mut self, now: Nanos, _cpu: CpuId, prev: Option<(TaskId, PrevState)>, next: Option<TaskId>) {
+        if let Some((task, state)) = prev {
+            self.stays[task.index()].push((self.since[task.index()], now));
+            if state == PrevState::Sleeping {
+                self.sleeps[task.index()].push(now);
+            }
+        }
+        if let Some(task) = next {
+            self.since[task.index()] = now;
+        }
+    }
+}
+
+/// Runs with budgets that end on time instead of at the next tick.
+fn exact(cpus: usize, text: &str, limit: Nanos, observer: &mut dyn Observer) -> Report {
+    let mut options = Options { time_limit: Some(limit), ..options() };
+    options.kernel.hrtick_dl = true;
+    simulate(&machine(cpus), &workload(text), &options, observer).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Every job of a periodic task ended within its period.
+#[track_caller]
+fn assert_in_time(schedule: &Schedule, name: &str, period: Nanos, jobs: usize) {
+    let sleeps = &schedule.sleeps[schedule.of(name)];
+    assert_eq!(sleeps.len(), jobs, "{name}");
+    for (job, end) in sleeps.iter().enumerate() {
+        let deadline = (job as Nanos + 1) * period;
+        assert!(*end <= deadline, "{name}: job {job} ends at {end}, its deadline is {deadline}");
+    }
+}
+
+/// 50 % and 40 % of a CPU: both meet every deadline, alone and beside fair threads, which get the other 10 %.
+#[test]
+fn two_tasks_within_their_bandwidth_meet_all_deadlines() {
+    for hogs in [0, 3] {
+        let mut all = vec![periodic("half", 5, 10, 5), periodic("less", 6, 15, 6)];
+        all.extend((0..hogs).map(|index| hog(&format!("hog{index}"))));
+        let mut schedule = Schedule::default();
+        // Up to just before the jobs of the next period could begin.
+        let report = watch(&machine(1), &tasks(&all), 3 * SEC - 1, &mut schedule);
+        assert!(report.warnings.is_empty(), "{:?}", report.warnings);
+        assert_in_time(&schedule, "half", 10 * MSEC, 300);
+        assert_in_time(&schedule, "less", 15 * MSEC, 200);
+        if hogs > 0 {
+            let fair: f64 = (0..hogs).map(|index| task(&report, &format!("hog{index}")).cpu_time_s).sum();
+            assert!((fair - 0.3).abs() < 1e-6, "{fair}");
+        }
+    }
+}
+
+/// 2 ms of every 10 and no more, period by period.
+#[test]
+fn an_overrunning_task_gets_exactly_its_budget() {
+    let mut schedule = Schedule::default();
+    let text = tasks(&[overrunning("greedy", 2, 10, 10), hog("hog")]);
+    let report = exact(1, &text, SEC, &mut schedule);
+    for period in 0..100 {
+        let start = period * 10 * MSEC;
+        assert_eq!(schedule.used("greedy", start, start + 10 * MSEC), 2000, "period {period}");
+        assert_eq!(schedule.used("greedy", start, start + 2 * MSEC), 2000, "period {period}");
+    }
+    assert_time(task(&report, "hog").cpu_time_s, 0.8);
+}
+
+/// Without `HRTICK_DL` a budget ends at a tick, up to 4 ms late, and what was overrun is paid back.
+#[test]
+fn an_overrun_up_to_the_tick_is_paid_back() {
+    let report = run_until(&machine(1), &tasks(&[overrunning("greedy", 2, 10, 10), hog("hog")]), 10 * SEC);
+    let used = task(&report, "greedy").cpu_time_s;
+    assert!((1.99..=2.005).contains(&used), "{used}");
+}
+
+/// The earlier absolute deadline runs first, whoever came first, and preempts.
+#[test]
+fn the_earliest_deadline_runs_first() {
+    let job = |name: &str, period: u64, delay: u64| {
+        format!(
+            r#""{name}": {{ "policy": "SCHED_DEADLINE", "dl-runtime": 20000, "dl-period": {period}000, "delay": {}, "loop": 1, "run": 10000 }}"#,
+            delay * 1000
+        )
+    };
+    // Deadlines at 100, 5 + 80 = 85 and 6 + 90 = 96.
+    let text = tasks(&[job("late", 100, 0), job("first", 80, 5), job("second", 90, 6)]);
+    let report = run(&machine(1), &text);
+    assert_time(task(&report, "first").wait_time_s, 0.0);
+    assert_time(task(&report, "second").wait_time_s, 0.009);
+    assert_time(task(&report, "late").wait_time_s, 0.020);
+}
+
+/// A deadline task preempts the most urgent FIFO one; what it leaves is FIFO's.
+#[test]
+fn deadline_runs_before_fifo() {
+    let fifo = r#""fifo": { "policy": "SCHED_FIFO", "priority": 99, "loop": -1, "run": 1000000 }"#.to_owned();
+    let report = exact(1, &tasks(&[overrunning("greedy", 3, 10, 10), fifo]), SEC, &mut NoObserver);
+    assert_time(task(&report, "greedy").cpu_time_s, 0.3);
+    assert_time(task(&report, "fifo").cpu_time_s, 0.7);
+}
+
+/// A yield gives up the rest of the budget: one job a period, whatever its length.
+#[test]
+fn a_yield_waits_for_the_next_period() {
+    let report = run_until(
+        &machine(1),
+        r#"{ "tasks": { "polite": { "policy": "SCHED_DEADLINE", "dl-runtime": 5000, "dl-period": 10000, "loop": 10,
+            "run": 1000, "yield": "" } } }"#,
+        SEC,
+    );
+    // The last yield, too, ends with a period.
+    assert!((0.100..0.1001).contains(&report.time_s), "{}", report.time_s);
+    assert!(task(&report, "polite").cpu_time_s < 0.0101);
+}
+
+/// With a deadline before the end of its period a task has its budget once a period, not once a deadline.
+#[test]
+fn a_constrained_deadline_waits_for_its_period() {
+    let mut schedule = Schedule::default();
+    let text = tasks(&[overrunning("tight", 2, 5, 20), overrunning("loose", 4, 20, 20)]);
+    exact(1, &text, 200 * MSEC, &mut schedule);
+    for period in 0..10 {
+        let start = period * 20 * MSEC;
+        assert_eq!(schedule.used("tight", start, start + 2 * MSEC), 2000, "period {period}");
+        assert_eq!(schedule.used("loose", start + 2 * MSEC, start + 6 * MSEC), 4000, "period {period}");
+        assert_eq!(schedule.used("tight", start, start + 20 * MSEC), 2000, "period {period}");
+    }
+}
+
+/// Tasks that all start on one CPU run on four at once: those that wait are pushed to CPUs without deadline tasks.
+#[test]
+fn waiting_tasks_are_pushed_to_other_cpus() {
+    let text = r#"{ "tasks": {
+        "dl": { "instance": 4, "policy": "SCHED_DEADLINE", "dl-runtime": 50000, "dl-period": 100000, "loop": 1, "run": 40000 },
+        "hog": { "instance": 4, "loop": 1, "run": 10000 } } }"#;
+    let report = run(&machine(4), text);
+    for index in 0..4 {
+        assert_time(task(&report, &format!("dl-{index}")).wait_time_s, 0.0);
+    }
+    assert!(report.time_s < 0.0501, "{}", report.time_s);
+}
+
+/// The CPU whose deadline is the latest gives way when no CPU is free of deadline tasks.
+#[test]
+fn the_latest_deadline_gives_way() {
+    let job = |name: &str, period: u64, delay: u64| {
+        format!(
+            r#""{name}": {{ "policy": "SCHED_DEADLINE", "dl-runtime": 20000, "dl-period": {period}000, "delay": {}, "loop": 1, "run": 20000 }}"#,
+            delay * 1000
+        )
+    };
+    let report = run(&machine(2), &tasks(&[job("soon", 60, 0), job("late", 100, 0), job("urgent", 40, 5)]));
+    assert_time(task(&report, "urgent").wait_time_s, 0.0);
+    assert_time(task(&report, "soon").wait_time_s, 0.0);
+    // It goes on where "soon" ended, at 20 ms.
+    assert_time(task(&report, "late").wait_time_s, 0.015);
+}
+
+/// 95 % of all CPUs less the fair servers' 5 %: of four tasks of half a CPU each, three fit two CPUs. The fourth is fair.
+#[test]
+fn who_does_not_fit_is_refused() {
+    let names = ["a", "b", "c", "d"];
+    let report = exact(2, &tasks(&names.map(|name| overrunning(name, 50, 100, 100))), SEC, &mut NoObserver);
+    for name in &names[..3] {
+        assert_time(task(&report, name).cpu_time_s, 0.5);
+    }
+    assert_time(task(&report, "d").cpu_time_s, 0.5);
+    assert_eq!(report.warnings.len(), 1, "{:?}", report.warnings);
+    assert!(report.warnings[0].contains("d: there is not enough bandwidth"), "{}", report.warnings[0]);
+}
+
+/// The bandwidth of a task that has ended can be had again, but not before its 0-lag time.
+#[test]
+fn bandwidth_is_free_again_after_the_end() {
+    let text = |delay: u64| {
+        format!(
+            r#"{{ "tasks": {{
+                "first": {{ "policy": "SCHED_DEADLINE", "dl-runtime": 60000, "dl-period": 100000, "loop": 1, "run": 6000 }},
+                "parent": {{ "loop": 1, "sleep": {delay}, "fork": "second" }},
+                "second": {{ "instance": 0, "policy": "SCHED_DEADLINE", "dl-runtime": 60000, "dl-period": 100000, "loop": 1, "run": 6000 }} }} }}"#
+        )
+    };
+    // 54 of 60 ms are left at 6 ms, when the parent gets to run: 100 − 54 · 100 / 60 = 10 ms, 4 ms later.
+    for (delay, refused) in [(3_900, 1), (4_100, 0)] {
+        let report = run(&machine(1), &text(delay));
+        assert_eq!(report.warnings.len(), refused, "{delay}: {:?}", report.warnings);
+    }
+}
+
+/// Without admission control everybody is let in, and may be bound.
+#[test]
+fn affinity_needs_admission_control_to_be_off() {
+    let text = r#"{ "tasks": { "bound": { "policy": "SCHED_DEADLINE", "dl-runtime": 5000, "dl-period": 10000, "cpus": [1], "loop": 1, "run": 20000 } } }"#;
+    let report = run(&machine(2), text);
+    assert!(report.warnings[0].contains("must be allowed on all CPUs"), "{:?}", report.warnings);
+    let mut off = options();
+    off.kernel.rt_runtime = None;
+    off.kernel.hrtick_dl = true;
+    let report = simulate(&machine(2), &workload(text), &off, &mut NoObserver).unwrap();
+    assert!(report.warnings.is_empty(), "{:?}", report.warnings);
+    // 5 ms of each of four periods.
+    assert_time(report.time_s, 0.035);
+    assert_time(report.cpus[1].busy_s, 0.020);
+}
+
+/// A budget is time at full speed: at half the clock it lasts twice as long.
+#[test]
+fn budgets_are_scaled_by_the_clock() {
+    let mut half = Options { time_limit: Some(SEC), governor: "powersave".parse().unwrap(), ..options() };
+    half.kernel.hrtick_dl = true;
+    let text = tasks(&[overrunning("greedy", 2, 10, 10), hog("hog")]);
+    let report = simulate(&machine(1), &workload(&text), &half, &mut NoObserver).unwrap();
+    let used = task(&report, "greedy").cpu_time_s;
+    assert!((used - 0.4).abs() < 0.003, "{used}");
+}
+
+/// Active bandwidth is a lower bound of schedutil's clock: half of the only CPU needs its half clock, more the full one.
+#[test]
+fn schedutil_provides_the_reserved_bandwidth() {
+    let share_at_full = |runtime: u64| {
+        let text = tasks(&[periodic("dl", runtime, 10, 1)]);
+        let options = Options { time_limit: Some(SEC), governor: "schedutil".parse().unwrap(), ..options() };
+        let report = simulate(&machine(1), &workload(&text), &options, &mut NoObserver).unwrap();
+        report.cpus[0].freq_residency.get(&1_000_000).copied().unwrap_or(0.0)
+    };
+    assert!(share_at_full(2) < 0.1, "{}", share_at_full(2));
+    assert!(share_at_full(8) > 0.5, "{}", share_at_full(8));
+}
