@@ -5,8 +5,8 @@
 //! ([`Engine::settle`]); then time goes on.
 //!
 //! - this file: the loop. `queue`: what comes next. `events`: what can happen.
-//! - `lifecycle`: threads begin and end. `thread`: where one is. `program`: its steps; `loops`: those that threads share. `blocking`:
-//!   waiting and waking. `stuck`: who waits for whom when nothing can happen any more.
+//! - `lifecycle`: threads begin and end. `thread`: where one is. `program`: its steps; `loops`: those that threads share.
+//!   `blocking`: waiting and waking. `stuck`: who waits for whom when nothing can happen any more.
 //! - `switching`: context switches and what they cost. `progress`: how fast running threads go. `memory`: what slows
 //!   them down.
 //! - `clocks`: cpufreq decisions. `pauses`: cpuidle decisions. `hardware`: what the machine then does, and draws;
