@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::input::InputError;
 use crate::machine::Machine;
 use crate::units::{MSEC, Nanos, USEC};
-use crate::workload::{Behaviour, BehaviourId, Objects, Op, Scheduling, Span, Spread, TaskSpec, Workload};
+use crate::workload::{Behaviour, BehaviourId, Objects, Op, Span, Spread, TaskSpec, Workload};
 
 /// Cores that share a last-level cache, as in today's servers.
 const CORES_PER_CLUSTER: u32 = 8;
@@ -150,20 +150,7 @@ fn threads(name: String, instances: u32, steps: Vec<Op>) -> TaskSpec {
     let mut program = vec![Op::LoopStart { counter: 0, count: None, end }];
     program.extend(steps);
     program.push(Op::LoopEnd { start: 0 });
-    TaskSpec {
-        name,
-        instances,
-        application: 0,
-        system: false,
-        delay: 0,
-        scheduling: Scheduling::default(),
-        affinity: None,
-        task_group: None,
-        relative_length: None,
-        program,
-        counters: 1,
-        unique_timers: 0,
-    }
+    TaskSpec { instances, counters: 1, ..TaskSpec::new(name, program) }
 }
 
 fn workload(tasks: Vec<TaskSpec>) -> Workload {

@@ -5,19 +5,22 @@
 //!
 //! - [`machine`]: what a machine is, and how its description is read. Start here.
 //! - [`workload`]: what threads do, and how rt-app files are read.
-//! - `kernel`: Linux's scheduling: tasks, run queues, classes, balancing, cpufreq, cpuidle, locks. Has no event queue.
+//! - [`simulation`]: what a caller asks for and gets: options, one run, why there is no report (`options`, `error`).
 //! - `engine`: the only place with time: next event, progress, energy.
+//! - `kernel`: Linux's scheduling: tasks, run queues, classes, balancing, cpufreq, cpuidle, locks. Has no event queue.
 //! - [`metrics`]: the report of a run. [`observer`]: what a run shows while it goes on; [`trace`]: one observer.
 //! - [`generated`]: machines and workloads of any size, for benchmarks.
 //! - [`input`]: mistakes in files. [`units`]: identifiers and time.
 
 mod engine;
+mod error;
 pub mod generated;
 pub mod input;
-pub mod kernel;
+mod kernel;
 pub mod machine;
 pub mod metrics;
 pub mod observer;
+mod options;
 pub mod simulation;
 pub mod trace;
 pub mod units;

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tandem_simulator::kernel::params::KEYS;
-use tandem_simulator::simulation::Governor;
+use tandem_simulator::simulation::{Governor, KernelParameters};
 
 const MODELS: &str = include_str!("../../../docs/models.md");
 
@@ -48,7 +47,7 @@ fn every_setting_and_every_governor_is_documented() {
     let pages = pages();
     let text = |wanted: &str| &pages.iter().find(|(name, _)| name == wanted).unwrap().1;
     let words: BTreeSet<&str> = quoted(text("cli.md")).into_iter().chain(quoted(text("models.md"))).collect();
-    for name in KEYS.iter().map(|(key, _)| *key).chain(Governor::NAMES) {
+    for name in KernelParameters::KEYS.iter().map(|(key, _)| *key).chain(Governor::NAMES) {
         assert!(words.contains(name), "neither docs/cli.md nor docs/models.md has `{name}`");
     }
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What docs/models.md says of models that work together: runs whose numbers follow by hand.
 
-use std::path::Path;
+mod common;
 
 use tandem_simulator::machine::Machine;
-use tandem_simulator::metrics::{Report, TaskReport};
-use tandem_simulator::observer::NoObserver;
-use tandem_simulator::simulation::{Governor, Options, simulate};
-use tandem_simulator::workload::Workload;
+use tandem_simulator::metrics::Report;
+use tandem_simulator::simulation::{Governor, Options};
+
+use crate::common::task;
 
 fn options(settings: &[(&str, &str)]) -> Options {
     let mut options = Options { governor: Governor::Performance, ..Options::default() };
@@ -18,17 +18,11 @@ fn options(settings: &[(&str, &str)]) -> Options {
 }
 
 fn run_with(machine: &str, workload: &str, options: &Options) -> Report {
-    let machine = Machine::load(machine).unwrap();
-    let workload = Workload::parse(Path::new("test.json"), workload).unwrap();
-    simulate(&machine, &workload, options, &mut NoObserver).unwrap()
+    common::run_with(&Machine::load(machine).unwrap(), &common::workload(workload), options)
 }
 
 fn run(machine: &str, workload: &str) -> Report {
     run_with(machine, workload, &options(&[]))
-}
-
-fn task<'r>(report: &'r Report, name: &str) -> &'r TaskReport {
-    report.tasks.iter().find(|task| task.name == name).unwrap()
 }
 
 /// The example of docs/models.md, word for word.

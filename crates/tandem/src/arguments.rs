@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tandem_simulator::input::valid_names;
-use tandem_simulator::kernel::params::KEYS;
 use tandem_simulator::simulation::{Governor, KernelParameters, Options, Scheduler};
 use tandem_simulator::units::{MSEC, Nanos, SEC, USEC};
 
@@ -99,7 +98,7 @@ pub fn setting(text: &str) -> Result<Setting, String> {
 
 /// Lists the keys that `--set` takes.
 fn setting_help() -> String {
-    let keys: Vec<String> = KEYS.iter().map(|(key, meaning)| format!("  {key}: {meaning}")).collect();
+    let keys: Vec<String> = KernelParameters::KEYS.iter().map(|(key, meaning)| format!("  {key}: {meaning}")).collect();
     format!("Set a kernel parameter, for example `--set hz=1000`; may be repeated.\n\n{}", keys.join("\n"))
 }
 

@@ -69,9 +69,6 @@ impl Failure {
             ) => STUCK,
             Self::Input(_) | Self::Options(_) => MISTAKE,
             Self::File { .. } | Self::Output(_) | Self::System(_) => OTHER,
-            // What is not stuck was refused: the machine, the workload or the options ask for what cannot be.
-            #[allow(unreachable_patterns, reason = "the simulator may learn further errors")]
-            Self::Simulation(_) => MISTAKE,
         }
     }
 }

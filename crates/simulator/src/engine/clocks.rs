@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Clocks and idle states: asks the governors, carries out what they decide.
+//! Clocks (cpufreq): asks the governors, carries out what they decide.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::BTreeSet;
 
 use super::Engine;
-use crate::kernel::cpufreq::{CpuTimes, Governor, GovernorState, Listens, Policy};
-use crate::kernel::cpuidle::{IdleEntry, MenuDevice, StateTimes};
+use crate::kernel::cpufreq::{CpuTimes, Governor, GovernorState, Policy};
 use crate::kernel::pelt::freq_scale;
-use crate::machine::Machine;
-use crate::simulation::Options;
-use crate::units::{ClusterId, CpuId, Nanos, PerformanceDomainId};
+use crate::machine::{Machine, PerformanceDomain};
+use crate::options::Options;
+use crate::units::{CpuId, PerformanceDomainId};
 
-/// The state of all governors.
+/// The governors of all performance domains.
 pub(super) struct Clocks {
     governor: Governor,
     policies: Vec<Option<(Policy, GovernorState)>>,
@@ -20,24 +18,11 @@ pub(super) struct Clocks {
     pending: Vec<Option<usize>>,
     /// Per CPU: its place in its domain.
     place: Vec<usize>,
-    menu: Vec<MenuDevice>,
-    /// Per cluster: its idle states as the menu governor sees them.
-    states: Vec<Vec<StateTimes>>,
-    /// Per CPU: expiry of timers set there, some already past.
-    timers: Vec<BinaryHeap<Reverse<Nanos>>>,
-    idle: Vec<IdleState>,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct IdleState {
-    since: Nanos,
-    exit: Nanos,
-    calls: u64,
 }
 
 impl Clocks {
     pub fn new(machine: &Machine, options: &Options) -> Self {
-        let start = |domain: &crate::machine::PerformanceDomain| {
+        let start = |domain: &PerformanceDomain| {
             let online = domain.cpus.iter().any(|cpu| machine.cpus[cpu.index()].online);
             if !domain.scalable || !online {
                 return None;
@@ -55,50 +40,22 @@ impl Clocks {
                 place[cpu.index()] = index;
             }
         }
-        let times = |cluster: &crate::machine::Cluster| {
-            cluster
-                .idle_states
-                .iter()
-                .map(|state| StateTimes { exit: state.exit, residency: state.residency })
-                .collect()
-        };
         Self {
             governor: options.governor,
             policies: machine.performance_domains.iter().map(start).collect(),
             pending: vec![None; machine.performance_domains.len()],
             place,
-            menu: machine.cpus.iter().map(|_| MenuDevice::default()).collect(),
-            states: machine.clusters.iter().map(times).collect(),
-            timers: machine.cpus.iter().map(|_| BinaryHeap::new()).collect(),
-            idle: vec![IdleState::default(); machine.cpus.len()],
         }
     }
 
     /// Whether the governor wants scheduler updates.
     pub fn listens(&self) -> bool {
-        self.governor.listens() != Listens::ToLimits
+        self.governor.listens()
     }
 
     /// Whether it is schedutil, which energy-aware placement relies on.
     pub fn is_schedutil(&self) -> bool {
         matches!(self.governor, Governor::Schedutil(_))
-    }
-
-    /// A timer was set on `cpu`; past ones are forgotten, as a CPU that never idles never asks for them.
-    pub fn timer_set(&mut self, cpu: CpuId, now: Nanos, time: Nanos) {
-        let timers = &mut self.timers[cpu.index()];
-        while timers.peek().is_some_and(|time| time.0 <= now) {
-            timers.pop();
-        }
-        timers.push(Reverse(time));
-    }
-
-    fn next_timer(&mut self, cpu: CpuId, now: Nanos) -> Option<Nanos> {
-        let timers = &mut self.timers[cpu.index()];
-        while timers.peek().is_some_and(|time| time.0 <= now) {
-            timers.pop();
-        }
-        timers.peek().map(|time| time.0 - now)
     }
 }
 
@@ -186,8 +143,8 @@ impl Engine<'_> {
                 conservative.sample(policy, self.now, |index| times[index])
             }
             GovernorState::Schedutil(schedutil) => {
-                let (scheduler, idle) = (&self.scheduler, &self.clocks.idle);
-                let util = |index: usize| scheduler.cpufreq_util(cpus[index], idle[cpus[index].index()].calls);
+                let (scheduler, pauses) = (&self.scheduler, &self.pauses);
+                let util = |index: usize| scheduler.cpufreq_util(cpus[index], pauses.count(cpus[index]));
                 if scheduler.kernel.dl_active {
                     schedutil.ignore_dl_rate_limit(self.clocks.place[cpu.index()], scheduler.dl.bandwidth(cpu));
                 }
@@ -246,69 +203,5 @@ impl Engine<'_> {
         self.scheduler.kernel.rq_mut(cpu).freq_scale = freq_scale(khz, top_khz) as u32;
         self.observer.cpu_frequency(self.now, cpu, khz);
         self.pace_later(cpu);
-    }
-
-    /// The idle thread takes over `cpu`: the menu governor chooses a state.
-    pub(super) fn enter_idle(&mut self, cpu: CpuId) {
-        let cluster = self.machine.cores[self.machine.cpus[cpu.index()].core.index()].cluster;
-        let choice = if self.clocks.states[cluster.index()].len() > 1 && self.options.kernel.cpuidle {
-            self.menu_select(cpu, cluster)
-        } else {
-            0
-        };
-        let exit = self.clocks.states[cluster.index()].get(choice).map_or(0, |state| state.exit);
-        let state = &mut self.clocks.idle[cpu.index()];
-        (state.since, state.exit) = (self.now, exit);
-        state.calls += 1;
-        self.scheduler.kernel.rq_mut(cpu).exit_latency = exit;
-        self.pace_siblings(cpu);
-        self.hardware.idle(cpu, choice);
-        self.observer.cpu_idle(self.now, cpu, Some(choice as u32));
-    }
-
-    /// Asks the menu governor; where it expects a short pause, the tick goes on and wakes the CPU if it was wrong.
-    fn menu_select(&mut self, cpu: CpuId, cluster: ClusterId) -> usize {
-        let next_tick = self.next_tick() - self.now;
-        let entry = IdleEntry {
-            next_timer: self.clocks.next_timer(cpu, self.now),
-            next_tick,
-            tick: self.options.kernel.tick(),
-            tick_stopped: false,
-            latency_limit: Nanos::MAX,
-        };
-        let selection = self.clocks.menu[cpu.index()].select(&self.clocks.states[cluster.index()], &entry);
-        if !selection.stop_tick {
-            self.queue.set_in_order(self.slots.tick(cpu), self.now + next_tick);
-        }
-        selection.state
-    }
-
-    /// The tick found `cpu` idle: it measures its pause so far and chooses again, for longer.
-    pub(super) fn reselect_idle(&mut self, cpu: CpuId) {
-        let IdleState { since, exit, .. } = self.clocks.idle[cpu.index()];
-        self.clocks.menu[cpu.index()].reflect(self.now - since, exit, true);
-        self.observer.cpu_idle(self.now, cpu, None);
-        self.enter_idle(cpu);
-    }
-
-    /// A thread takes over from the idle one; returns the time until `cpu` executes again.
-    pub(super) fn leave_idle(&mut self, cpu: CpuId) -> Nanos {
-        let latency = self.hardware.wakeup_latency(cpu);
-        let IdleState { since, exit, .. } = self.clocks.idle[cpu.index()];
-        self.clocks.menu[cpu.index()].reflect(self.now - since + latency, exit, false);
-        self.scheduler.kernel.rq_mut(cpu).exit_latency = 0;
-        self.observer.cpu_idle(self.now, cpu, None);
-        self.pace_siblings(cpu);
-        latency
-    }
-
-    /// SMT siblings go faster or slower when `cpu` stops or starts.
-    fn pace_siblings(&mut self, cpu: CpuId) {
-        for index in 0..self.scheduler.kernel.topology.smt[cpu.index()].len() {
-            let sibling = self.scheduler.kernel.topology.smt[cpu.index()][index];
-            if sibling != cpu {
-                self.pace_later(sibling);
-            }
-        }
     }
 }

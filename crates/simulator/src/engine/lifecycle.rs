@@ -36,7 +36,7 @@ impl Engine<'_> {
         if kind.delay > self.now {
             self.scheduler.kernel.task_mut(task).cpu = cpu;
             self.queue.set(self.slots.timer(task), kind.delay);
-            self.clocks.timer_set(cpu, self.now, kind.delay);
+            self.pauses.timer_set(cpu, self.now, kind.delay);
             self.sleepers += 1;
         } else {
             self.start_thread(task, cpu);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Loops: a thread's own, and those whose iterations several threads share.
+//! Loops whose iterations several threads share.
 
 use super::Engine;
 use super::program::Next;
-use super::thread::{Segment, Thread, sample_sum};
+use super::thread::{Segment, sample_sum};
 use crate::kernel::sync::WaitsFor;
 use crate::units::{CpuId, TaskId};
 use crate::workload::{LoopId, LoopSchedule};
@@ -17,17 +17,6 @@ pub(super) struct LoopState {
     entered: u32,
     /// Participants that found nothing left to do, and wait.
     waiting: Vec<TaskId>,
-}
-
-/// Head of a thread's own loop: another round, or on behind its foot.
-pub(super) fn enter_loop(thread: &mut Thread, counter: u32, count: Option<u64>, end: u32) {
-    let done = &mut thread.counters[counter as usize];
-    if count.is_some_and(|count| *done >= count) {
-        *done = 0;
-        thread.pc = end + 1;
-    } else {
-        *done += 1;
-    }
 }
 
 impl Engine<'_> {

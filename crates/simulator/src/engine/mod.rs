@@ -4,10 +4,15 @@
 //! After each event the scheduler's decisions are carried out until nothing changes any more at this instant
 //! ([`Engine::settle`]); then time goes on.
 //!
-//! - this file: the loop. `events`: what can happen. `switching`: context switches. `lifecycle`: threads begin and end.
-//! - `program`: a thread's steps; `loops` among them. `blocking`: waiting and waking. `inherit`: priority inheritance.
-//! - `progress`: how fast running threads go. `clocks`: cpufreq and cpuidle decisions. `memory`, `hardware`: state that
-//!   others change and energy follows. `stuck`: who waits for whom when nothing can happen any more. `report`: the end.
+//! - this file: the loop. `queue`: what comes next. `events`: what can happen.
+//! - `lifecycle`: threads begin and end. `thread`: where one is. `program`: its steps; `loops`: those that threads share.
+//! - `blocking`: waiting and waking. `inherit`: priority inheritance. `stuck`: who waits for whom when nothing can happen
+//!   any more.
+//! - `switching`: context switches and what they cost. `progress`: how fast running threads go. `memory`: what slows
+//!   them down.
+//! - `clocks`: cpufreq decisions. `pauses`: cpuidle decisions. `hardware`: what the machine then does, and draws;
+//!   `meter`: what that sums up to.
+//! - `report`: the end; `latency`: how long waits were; `gaps`: what a workload asks for in vain.
 
 mod blocking;
 mod clocks;
@@ -20,6 +25,7 @@ mod lifecycle;
 mod loops;
 mod memory;
 mod meter;
+mod pauses;
 mod program;
 mod progress;
 mod queue;
@@ -34,13 +40,14 @@ use rand::RngExt;
 use rand::SeedableRng;
 use rand_pcg::Pcg32;
 
+use crate::error::SimulationError;
 use crate::kernel::Kernel;
 use crate::kernel::core::Scheduler;
 use crate::kernel::fair::energy::EnergyModel;
 use crate::kernel::sync::{SyncObjects, WaitsFor};
 use crate::machine::Machine;
 use crate::observer::Observer;
-use crate::simulation::{Options, SimulationError};
+use crate::options::Options;
 use crate::units::{CpuId, Nanos, PackageId, TaskId};
 use crate::workload::Workload;
 use clocks::Clocks;
@@ -48,6 +55,7 @@ use events::{Event, Slots};
 use hardware::Hardware;
 use loops::LoopState;
 use memory::Memory;
+use pauses::Pauses;
 use progress::Running;
 use queue::EventQueue;
 use thread::Thread;
@@ -65,6 +73,7 @@ pub(crate) struct Engine<'r> {
     hardware: Hardware<'r>,
     memory: Memory,
     clocks: Clocks,
+    pauses: Pauses,
     sync: SyncObjects,
     loops: Vec<LoopState>,
     /// Expiry of the timers that threads share.
@@ -135,6 +144,7 @@ impl<'r> Engine<'r> {
             hardware,
             memory: Memory::new(machine),
             clocks,
+            pauses: Pauses::new(machine),
             sync: SyncObjects::new(&workload.objects, workload.tasks.len()),
             loops: workload.loops.iter().map(|_| LoopState::default()).collect(),
             shared_timers: vec![None; workload.objects.timers.len()],
@@ -290,7 +300,7 @@ impl<'r> Engine<'r> {
     /// Sets when deadline tasks are next to be looked after; idle CPUs know of the timers.
     fn time_deadlines(&mut self) {
         for (cpu, time) in self.scheduler.dl.armed.drain(..) {
-            self.clocks.timer_set(cpu, self.now, time);
+            self.pauses.timer_set(cpu, self.now, time);
         }
         let slot = self.slots.deadline();
         match self.scheduler.dl.next_timer(&self.scheduler.kernel) {

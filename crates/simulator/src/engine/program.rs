@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A thread's steps: what each does at the instant it is reached.
 
+use super::Engine;
 use super::thread::{Segment, sample};
-use super::{Engine, loops};
+use crate::error::SimulationError;
 use crate::kernel::sync::WaitsFor;
-use crate::simulation::SimulationError;
 use crate::units::{CpuId, Nanos, TaskId, USEC};
 use crate::workload::{BehaviourId, Op, Span, TimerRef};
 
@@ -108,7 +108,7 @@ impl Engine<'_> {
             // Task groups are not modelled; `gaps` warns of them.
             Op::SetTaskGroup(_) => Next::Step,
             Op::LoopStart { counter, count, end } => {
-                loops::enter_loop(thread, *counter, *count, *end);
+                thread.enter_loop(*counter, *count, *end);
                 Next::Step
             }
             Op::LoopEnd { start } => {
@@ -143,15 +143,10 @@ impl Engine<'_> {
         if self.may_bind(task, allowed.as_deref()) {
             self.scheduler.set_affinity(task, allowed);
         }
-        self.stay_or_move(cpu, task)
-    }
-
-    /// A thread that must leave its CPU does so before its next step.
-    fn stay_or_move(&mut self, cpu: CpuId, task: TaskId) -> Next {
         if self.scheduler.kernel.task(task).may_use(cpu) {
             return Next::Step;
         }
-        // The switch away happens at this instant; the rest of the program follows on the other CPU.
+        // It must leave, at this instant; the rest of the program follows on the other CPU.
         Next::Stop
     }
 
@@ -201,7 +196,7 @@ impl Engine<'_> {
 
     fn sleep_until(&mut self, cpu: CpuId, task: TaskId, time: Nanos) -> Next {
         self.queue.set(self.slots.timer(task), time);
-        self.clocks.timer_set(cpu, self.now, time);
+        self.pauses.timer_set(cpu, self.now, time);
         self.sleepers += 1;
         self.scheduler.block_current(cpu);
         Next::Stop

@@ -26,7 +26,7 @@ pub(super) struct Running {
     pub footprints: u64,
 }
 
-impl Engine<'_> {
+impl<'r> Engine<'r> {
     /// Books CPU time and progress of what runs on `cpu` up to now.
     pub(super) fn account(&mut self, cpu: CpuId) {
         let running = &mut self.running[cpu.index()];
@@ -91,7 +91,8 @@ impl Engine<'_> {
         self.to_advance.push_back(cpu);
     }
 
-    fn behaviour(&self, task: TaskId) -> &Behaviour {
+    /// How what the thread does now behaves: a step of its own kind, or the machine's default between such steps.
+    fn behaviour(&self, task: TaskId) -> &'r Behaviour {
         let thread = &self.threads[task.index()];
         let id = if matches!(thread.segment, Segment::Work(_) | Segment::Time(_)) { thread.behaviour.0 } else { 0 };
         &self.workload.behaviours[id as usize]
@@ -104,11 +105,7 @@ impl Engine<'_> {
 
     /// Tells caches and memory that the thread on `cpu` uses them, and works out what it demands there.
     pub(super) fn start_using_memory(&mut self, cpu: CpuId, task: TaskId) {
-        let behaviour = self.behaviour(task).clone();
-        self.use_memory(cpu, task, &behaviour);
-    }
-
-    fn use_memory(&mut self, cpu: CpuId, task: TaskId, behaviour: &Behaviour) {
+        let behaviour = self.behaviour(task);
         let llc = self.machine.cpus[cpu.index()].llc;
         let mut share = None;
         if let Some(cache) = llc {

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::Engine;
+use super::thread::Thread;
+use crate::kernel::task::TaskState;
 use crate::metrics::{AppReport, CpuReport, Energy, Report, SCHEMA, TaskReport};
 use crate::units::{CpuId, Nanos, PerformanceDomainId, TaskId, seconds};
 
@@ -60,7 +62,7 @@ impl Engine<'_> {
     fn account_wait(&mut self, task: TaskId) {
         let kernel_task = self.scheduler.kernel.task(task);
         let thread = &mut self.threads[task.index()];
-        let runnable = kernel_task.state == crate::kernel::task::TaskState::Runnable;
+        let runnable = kernel_task.state == TaskState::Runnable;
         if runnable && self.running[kernel_task.cpu.index()].task != Some(task) {
             thread.stats.wait_time += self.now - thread.runnable_since;
         }
@@ -113,11 +115,11 @@ impl Engine<'_> {
     }
 
     fn app_report(&self, index: usize, name: &str) -> AppReport {
-        let of_app = |thread: &&super::Thread| {
+        let of_app = |thread: &&Thread| {
             let kind = &self.workload.tasks[thread.spec as usize];
             !kind.system && kind.application == index
         };
-        let threads: Vec<&super::Thread> = self.threads.iter().filter(of_app).collect();
+        let threads: Vec<&Thread> = self.threads.iter().filter(of_app).collect();
         let ended: Option<Vec<Nanos>> = threads.iter().map(|thread| thread.stats.ended).collect();
         let time = ended.and_then(|times| times.into_iter().max());
         let work_s = threads.iter().map(|thread| thread.stats.work).sum::<f64>() * 1e-9;

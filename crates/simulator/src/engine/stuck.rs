@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::Engine;
+use crate::error::{SimulationError, Waiter};
 use crate::kernel::sync::WaitsFor;
-use crate::simulation::{SimulationError, Waiter};
 use crate::units::TaskId;
 use crate::workload::{Op, Workload};
 
@@ -18,7 +18,15 @@ pub(super) fn help_of_system(workload: &Workload) -> BTreeSet<WaitsFor> {
         Op::Resume(kind) => Some(WaitsFor::Resume(*kind)),
         Op::SemPost(semaphore) => Some(WaitsFor::Semaphore(*semaphore)),
         Op::ParallelLoop(id) => Some(WaitsFor::Loop(id.0)),
-        _ => None,
+        Op::Run { .. }
+        | Op::Runtime { .. }
+        | Op::Memory { .. }
+        | Op::Chase { .. }
+        | Op::Sleep(_)
+        | Op::Timer { .. } => None,
+        Op::Lock(_) | Op::SemWait(_) | Op::Suspend | Op::Yield | Op::Fork(_) | Op::Join => None,
+        Op::Behave(_) | Op::SetScheduling(_) | Op::SetAffinity(_) | Op::SetTaskGroup(_) => None,
+        Op::LoopStart { .. } | Op::LoopEnd { .. } => None,
     };
     let system = workload.tasks.iter().filter(|kind| kind.system);
     let mut helped: BTreeSet<WaitsFor> = system.flat_map(|kind| kind.program.iter().filter_map(help)).collect();

@@ -27,7 +27,8 @@ impl Engine<'_> {
         }
     }
 
-    pub(super) fn leave(&mut self, cpu: CpuId, task: TaskId) -> PrevState {
+    /// `task` loses `cpu`.
+    fn leave(&mut self, cpu: CpuId, task: TaskId) -> PrevState {
         self.stop_using_memory(cpu);
         let running = &mut self.running[cpu.index()];
         running.last_task = Some(task);
@@ -48,7 +49,7 @@ impl Engine<'_> {
     }
 
     /// `task` gets `cpu`: after what waking the CPU and switching to it cost, it goes on.
-    pub(super) fn enter(&mut self, cpu: CpuId, task: TaskId, from_idle: bool) {
+    fn enter(&mut self, cpu: CpuId, task: TaskId, from_idle: bool) {
         let latency = if from_idle { self.leave_idle(cpu) } else { 0 };
         let (switch, cold) = self.switch_cost(cpu, task);
         let running = &mut self.running[cpu.index()];

@@ -41,6 +41,7 @@ pub(super) struct Thread {
     pub instance: Option<u32>,
     /// Next step.
     pub pc: u32,
+    /// Rounds of its own loops so far.
     pub counters: Box<[u64]>,
     /// Its own timers: next expiry, once used.
     pub timers: Box<[Option<Nanos>]>,
@@ -127,6 +128,17 @@ impl Thread {
             runnable_since: 0,
             woken_at: None,
             stats: ThreadStats::default(),
+        }
+    }
+
+    /// Head of a loop of its own: another round, or on behind its foot.
+    pub fn enter_loop(&mut self, counter: u32, count: Option<u64>, end: u32) {
+        let done = &mut self.counters[counter as usize];
+        if count.is_some_and(|count| *done >= count) {
+            *done = 0;
+            self.pc = end + 1;
+        } else {
+            *done += 1;
         }
     }
 

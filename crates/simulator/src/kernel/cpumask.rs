@@ -62,15 +62,6 @@ impl CpuMask {
         self.words.iter().enumerate().flat_map(|(index, word)| Bits(*word).map(move |bit| cpu_at(index, bit)))
     }
 
-    /// The CPUs that are in both sets, ascending.
-    pub fn iter_and<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = CpuId> + 'a {
-        self.words
-            .iter()
-            .zip(&other.words)
-            .enumerate()
-            .flat_map(|(index, (a, b))| Bits(a & b).map(move |bit| cpu_at(index, bit)))
-    }
-
     /// Whether the sets have a CPU in common.
     pub fn intersects(&self, other: &Self) -> bool {
         self.words.iter().zip(&other.words).any(|(a, b)| a & b != 0)

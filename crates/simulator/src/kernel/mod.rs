@@ -7,6 +7,7 @@
 //!
 //! - [`core`]: wakeup, schedule, tick, fork: `kernel/sched/core.c`. Start here.
 //! - [`class`]: the hooks of a scheduling class; [`dl`], [`rt`] and [`fair`] are the classes, most urgent first.
+//! - [`task`]: a thread as all classes see it. [`cpumask`]: sets of CPUs. [`params`]: what a run may set.
 //! - [`priority`]: a task changes class or priority, for good or while it holds what a more urgent one waits for.
 //! - [`topology`]: scheduling domains. [`pelt`]: load tracking. [`cpufreq`], [`cpuidle`]: power policies.
 //! - [`sync`]: locks, barriers, conditions, semaphores.
@@ -30,7 +31,7 @@ use std::collections::VecDeque;
 
 use rand_pcg::Pcg32;
 
-use crate::machine::Machine;
+use crate::machine::{Cpu, Machine};
 use crate::units::{CAPACITY_SCALE, CpuId, Nanos, TaskId};
 use cpumask::CpuMask;
 use params::KernelParameters;
@@ -51,7 +52,8 @@ pub struct Kernel {
     pub tasks: Vec<Task>,
     /// Run queues, by [`CpuId`].
     pub rqs: Vec<Rq>,
-    /// What balancing asks of every CPU of a domain, side by side in memory.
+    /// What balancing asks of every CPU of a domain, side by side in memory: the run queues are too big to be looked
+    /// through. Kept up by whoever changes the originals: `add_nr_running`, `sub_nr_running`, `update_rt_load_avg`.
     glances: Vec<Glance>,
     /// CPUs whose idle thread runs and which have nothing queued.
     pub idle: CpuMask,
@@ -71,7 +73,7 @@ pub struct Kernel {
     pub stop_moves: Vec<(TaskId, CpuId)>,
     /// The CPU that a changed affinity last sent a task to (`distribute_cpu_mask_prev`).
     pub distributed: CpuId,
-    /// Number of times each task was moved while not running, since the engine last looked.
+    /// Tasks that changed their CPU, once per change; the engine counts and drains them.
     pub migrated: Vec<TaskId>,
     /// Real-time or deadline tasks have run: their load, their queues and the fair server matter.
     pub rt_active: bool,
@@ -309,7 +311,7 @@ impl Rq {
         self.avg_rt.util_avg + self.avg_dl.util_avg
     }
 
-    fn new(machine: &Machine, cpu: &crate::machine::Cpu, params: &KernelParameters) -> Self {
+    fn new(machine: &Machine, cpu: &Cpu, params: &KernelParameters) -> Self {
         let domain = &machine.performance_domains[cpu.performance_domain.index()];
         let (top, limit) = (domain.opps[domain.opps.len() - 1].khz, domain.opps[domain.max_opp].khz);
         let capacity = if params.capacity_aware { cpu.capacity } else { CAPACITY_SCALE as u32 };

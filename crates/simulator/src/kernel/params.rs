@@ -87,37 +87,37 @@ pub enum SettingError {
     },
 }
 
-/// Names, units and meaning of all parameters, for help texts.
-pub const KEYS: [(&str, &str); 15] = [
-    ("hz", "ticks per second, 24..=10000 (250)"),
-    ("base_slice_us", "fair slice in microseconds, 100..=1000000 (0.7 ms × (1 + log2(CPUs)), CPUs capped at 8)"),
-    ("run_to_parity", "true or false (true): a task runs out its slice"),
-    ("wakeup_preemption", "true or false (true): a woken task may preempt"),
-    ("delay_dequeue", "true or false (true): a task that owes service stays queued while it sleeps"),
-    ("place_lag", "true or false (true): a task keeps its lag over sleep"),
-    ("energy_aware", "true or false (true): energy-aware placement on asymmetric machines under schedutil"),
-    ("capacity_aware", "true or false (true): the scheduler knows that CPUs differ in capacity"),
-    ("load_balance", "true or false (true): periodic and new-idle balancing"),
-    ("rt_runtime_us", "real-time budget per period in microseconds, -1 or 0..=rt_period_us (950000)"),
-    ("rt_period_us", "real-time period in microseconds, 1..=1000000000 (1000000)"),
-    ("rr_timeslice_ms", "SCHED_RR slice in milliseconds, 1..=10000 (100)"),
-    ("hrtick_dl", "true or false (false): deadline budgets end on time instead of at the next tick"),
-    ("migration_cost_us", "cache hotness in microseconds, 0..=1000000 (500)"),
-    ("cpuidle", "true or false (true): deeper idle states than the first are used"),
-];
-
 impl KernelParameters {
+    /// Names, units and meaning of all parameters, for help texts.
+    pub const KEYS: [(&str, &str); 15] = [
+        ("hz", "ticks per second, 24..=10000 (250)"),
+        ("base_slice_us", "fair slice in microseconds, 100..=1000000 (0.7 ms × (1 + log2(CPUs)), CPUs capped at 8)"),
+        ("run_to_parity", "true or false (true): a task runs out its slice"),
+        ("wakeup_preemption", "true or false (true): a woken task may preempt"),
+        ("delay_dequeue", "true or false (true): a task that owes service stays queued while it sleeps"),
+        ("place_lag", "true or false (true): a task keeps its lag over sleep"),
+        ("energy_aware", "true or false (true): energy-aware placement on asymmetric machines under schedutil"),
+        ("capacity_aware", "true or false (true): the scheduler knows that CPUs differ in capacity"),
+        ("load_balance", "true or false (true): periodic and new-idle balancing"),
+        ("rt_runtime_us", "real-time budget per period in microseconds, -1 or 0..=rt_period_us (950000)"),
+        ("rt_period_us", "real-time period in microseconds, 1..=1000000000 (1000000)"),
+        ("rr_timeslice_ms", "SCHED_RR slice in milliseconds, 1..=10000 (100)"),
+        ("hrtick_dl", "true or false (false): deadline budgets end on time instead of at the next tick"),
+        ("migration_cost_us", "cache hotness in microseconds, 0..=1000000 (500)"),
+        ("cpuidle", "true or false (true): deeper idle states than the first are used"),
+    ];
+
     /// Names of all parameters.
     pub fn keys() -> Vec<&'static str> {
-        KEYS.iter().map(|(name, _)| *name).collect()
+        Self::KEYS.iter().map(|(name, _)| *name).collect()
     }
 
     /// Sets one parameter from text.
     ///
     /// # Errors
-    /// An unknown name, or a value outside the range that [`KEYS`] gives.
+    /// An unknown name, or a value outside the range that [`KernelParameters::KEYS`] gives.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), SettingError> {
-        let Some((_, expected)) = KEYS.iter().find(|(name, _)| *name == key) else {
+        let Some((_, expected)) = Self::KEYS.iter().find(|(name, _)| *name == key) else {
             return Err(SettingError::Unknown { key: key.to_owned(), valid: valid_names(key, &Self::keys()) });
         };
         let wrong = || SettingError::Value { key: key.to_owned(), value: value.to_owned(), expected };
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn every_key_can_be_set_and_wrong_ones_are_named() {
         let mut parameters = KernelParameters::default();
-        for (key, help) in KEYS {
+        for (key, help) in KernelParameters::KEYS {
             let value = if help.starts_with("true") { "false" } else { "200" };
             parameters.set(key, value).unwrap();
         }

@@ -37,8 +37,6 @@ pub struct Topology {
     pub smt_active: bool,
     /// Per CPU: smallest domain that spans all capacities (`sd_asym_cpucapacity`); `None` on symmetric machines.
     pub asym: Vec<Option<DomainId>>,
-    /// Performance domains of the online CPUs, for energy-aware placement: their CPUs.
-    pub performance_domains: Vec<Vec<CpuId>>,
 }
 
 /// CPUs that share a last-level cache.
@@ -139,12 +137,6 @@ impl Topology {
             smt: (0..nr_cpus).map(|cpu| siblings(machine, CpuId::at(cpu))).collect(),
             smt_active: false,
             asym: vec![None; nr_cpus],
-            performance_domains: machine
-                .performance_domains
-                .iter()
-                .map(|domain| domain.cpus.iter().copied().filter(|cpu| online.test(*cpu)).collect())
-                .filter(|cpus: &Vec<CpuId>| !cpus.is_empty())
-                .collect(),
             online,
         };
         topology.smt_active = topology.online.iter().any(|cpu| topology.smt[cpu.index()].len() > 1);

@@ -241,6 +241,30 @@ pub struct PerformanceDomain {
     pub scalable: bool,
 }
 
+#[cfg(test)]
+impl PerformanceDomain {
+    /// A clock of `cpu` with these operating points of 1 W each, all allowed, that changes at once.
+    pub(crate) fn for_tests(cpu: CpuId, khz: &[u32]) -> Self {
+        let opp = |khz: &u32| Opp {
+            khz: *khz,
+            microvolts: None,
+            duty: 1.0,
+            dynamic_watts: 1.0,
+            leakage_watts: 0.0,
+            idle_watts: None,
+            static_watts: None,
+        };
+        Self {
+            cpus: vec![cpu],
+            opps: khz.iter().map(opp).collect(),
+            transition_latency: 0,
+            min_opp: 0,
+            max_opp: khz.len() - 1,
+            scalable: true,
+        }
+    }
+}
+
 /// An operating point, resolved to watts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Opp {

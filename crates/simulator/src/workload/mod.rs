@@ -74,10 +74,31 @@ pub struct TaskSpec {
     pub relative_length: Option<u64>,
     /// What it does.
     pub program: Vec<Op>,
-    /// How many loop counters and unique timers an instance needs.
+    /// Number of loop counters that each instance needs.
     pub counters: u32,
     /// Number of timers that each instance has of its own.
     pub unique_timers: u32,
+}
+
+impl TaskSpec {
+    /// One thread of the first application, started at once, that runs `program`, which has no loops or timers of its
+    /// own. Other tasks differ in some fields.
+    pub fn new(name: impl Into<String>, program: Vec<Op>) -> Self {
+        Self {
+            name: name.into(),
+            instances: 1,
+            application: 0,
+            system: false,
+            delay: 0,
+            scheduling: Scheduling::default(),
+            affinity: None,
+            task_group: None,
+            relative_length: None,
+            program,
+            counters: 0,
+            unique_timers: 0,
+        }
+    }
 }
 
 /// Scheduling parameters: policy, priority, uclamp.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Builds small copies of /sys and /proc in a temporary folder, and looks into the descriptions made from them.
 
-// Each test binary uses its part of this module.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::fmt::Display;
 use std::fs;

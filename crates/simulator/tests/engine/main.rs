@@ -2,6 +2,8 @@
 //! The engine on small cases whose outcome can be worked out by hand.
 
 mod accounting;
+#[path = "../common/mod.rs"]
+mod common;
 mod deadline;
 mod ends;
 mod inheritance;

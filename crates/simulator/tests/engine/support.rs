@@ -4,11 +4,13 @@
 use std::path::Path;
 
 use tandem_simulator::machine::Machine;
-use tandem_simulator::metrics::{Report, TaskReport};
+use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::{NoObserver, Observer};
 use tandem_simulator::simulation::{Governor, Options, SimulationError, simulate};
 use tandem_simulator::units::Nanos;
-use tandem_simulator::workload::Workload;
+
+use crate::common;
+pub use crate::common::{run_with, task, workload};
 
 /// A machine of `cores` equal cores at 1 GHz that draw 1 W each when busy; scheduling is free and idleness too.
 pub fn machine(cores: usize) -> Machine {
@@ -27,13 +29,6 @@ pub fn machine_from(text: &str) -> Machine {
     }
 }
 
-pub fn workload(text: &str) -> Workload {
-    match Workload::parse(Path::new("test.json"), text) {
-        Ok(workload) => workload,
-        Err(error) => panic!("{error}"),
-    }
-}
-
 pub fn options() -> Options {
     Options { governor: "performance".parse::<Governor>().unwrap(), ..Options::default() }
 }
@@ -44,10 +39,7 @@ pub fn try_run(machine: &Machine, text: &str) -> Result<Report, SimulationError>
 }
 
 pub fn run(machine: &Machine, text: &str) -> Report {
-    match try_run(machine, text) {
-        Ok(report) => report,
-        Err(error) => panic!("{error}"),
-    }
+    run_with(machine, &workload(text), &options())
 }
 
 pub fn run_until(machine: &Machine, text: &str, limit: Nanos) -> Report {
@@ -55,15 +47,7 @@ pub fn run_until(machine: &Machine, text: &str, limit: Nanos) -> Report {
 }
 
 pub fn watch(machine: &Machine, text: &str, limit: Nanos, observer: &mut dyn Observer) -> Report {
-    let options = Options { time_limit: Some(limit), ..options() };
-    match simulate(machine, &workload(text), &options, observer) {
-        Ok(report) => report,
-        Err(error) => panic!("{error}"),
-    }
-}
-
-pub fn task<'a>(report: &'a Report, name: &str) -> &'a TaskReport {
-    report.tasks.iter().find(|task| task.name == name).unwrap_or_else(|| panic!("no thread {name}"))
+    common::watch(machine, &workload(text), &Options { time_limit: Some(limit), ..options() }, observer)
 }
 
 /// Seconds, to the microsecond.

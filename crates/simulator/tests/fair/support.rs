@@ -2,19 +2,20 @@
 //! Workloads as a few words, runs of them, and what is asked of the reports.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use tandem_simulator::machine::Machine;
-use tandem_simulator::metrics::{Report, TaskReport};
-use tandem_simulator::observer::{NoObserver, Observer, PrevState, TaskInfo};
-use tandem_simulator::simulation::{Governor, Options, simulate};
+use tandem_simulator::metrics::Report;
+use tandem_simulator::observer::{Observer, PrevState, TaskInfo};
+use tandem_simulator::simulation::{Governor, Options};
 use tandem_simulator::units::{CpuId, Nanos, SEC, TaskId};
 use tandem_simulator::workload::Workload;
 
+use crate::common;
+pub use crate::common::task;
+
 /// A workload of `tasks`, each `"name" : { ... }` as rt-app writes it.
 pub fn workload(tasks: &[String]) -> Workload {
-    let text = format!(r#"{{ "tasks" : {{ {} }} }}"#, tasks.join(", "));
-    Workload::parse(Path::new("test.json"), &text).unwrap()
+    common::workload(&format!(r#"{{ "tasks" : {{ {} }} }}"#, tasks.join(", ")))
 }
 
 /// `count` threads of `application` that never stop running; `more` are further fields of the task.
@@ -31,17 +32,12 @@ pub fn options(seed: u64, limit: Nanos) -> Options {
 }
 
 pub fn run_with(machine: &Machine, tasks: &[String], options: &Options) -> Report {
-    simulate(machine, &workload(tasks), options, &mut NoObserver).unwrap()
+    common::run_with(machine, &workload(tasks), options)
 }
 
 /// A run at the highest clock of a bundled machine.
 pub fn run(machine: &str, tasks: &[String], seed: u64, secs: u64) -> Report {
     run_with(&Machine::load(machine).unwrap(), tasks, &options(seed, secs * SEC))
-}
-
-/// The one thread of that name.
-pub fn task<'a>(report: &'a Report, name: &str) -> &'a TaskReport {
-    report.tasks.iter().find(|task| task.name == name).unwrap()
 }
 
 /// `got` within this share of `expected`.
@@ -73,7 +69,7 @@ impl Places {
     /// Watches a run.
     pub fn of(machine: &Machine, tasks: &[String], options: &Options) -> Self {
         let mut places = Self::default();
-        simulate(machine, &workload(tasks), options, &mut places).unwrap();
+        common::watch(machine, &workload(tasks), options, &mut places);
         places
     }
 

@@ -36,6 +36,12 @@ fn operating_points() {
             "`watts` is less than the leakage it includes: 0.04 < 0.05",
             "at least 0.05",
         ),
+    ]);
+}
+
+#[test]
+fn duty_cycles() {
+    check(&[
         ("duty_cycle = [0.25]", "duty_cycle = [0.25, »0.125]", "duty-cycle steps do not ascend", "higher"),
         (
             "duty_cycle = [0.25]",
@@ -163,6 +169,12 @@ fn shared_clocks_caches_and_rails() {
             "`floor` lowers the voltage for a higher clock",
             "",
         ),
+    ]);
+}
+
+#[test]
+fn boost_limits() {
+    check(&[
         (
             "{ active_cores = 6, mhz = 1000 }",
             "{ active_cores = »2, mhz = 1000 }",

@@ -8,6 +8,8 @@
 
 mod classes;
 mod clocks;
+#[path = "../common/mod.rs"]
+mod common;
 mod costs;
 mod determinism;
 mod energy;

@@ -19,10 +19,9 @@
 //! CPUs with one fair thread), and NUMA (`adjust_numa_imbalance` leaves a pair of threads where it is).
 
 use proptest::prelude::*;
-use tandem_simulator::kernel::topology::Topology;
 use tandem_simulator::machine::{Cpu, Machine};
 use tandem_simulator::simulation::{KernelParameters, Options, simulate};
-use tandem_simulator::units::{MSEC, Nanos, SEC};
+use tandem_simulator::units::{CpuId, MSEC, Nanos, SEC};
 use tandem_simulator::workload::{Op, Policy, Scheduling, Workload};
 
 use crate::support::any_machine::any_machine;
@@ -37,15 +36,33 @@ const HALVINGS: u64 = 10;
 
 /// Longest time that balancing may leave a thread waiting beside an idle CPU.
 fn longest_wait(machine: &Machine, kernel: &KernelParameters) -> Nanos {
-    let topology = Topology::of(machine);
-    let level = |domain: &usize| {
-        let domain = &topology.domains[*domain];
-        let attempts = 2 + 2 + HALVINGS + u64::from(domain.cache_nice_tries);
-        attempts * domain.min_interval.max(kernel.tick())
+    let level = |(cpus, cache_nice_tries): (u64, u64)| {
+        let min_interval = cpus * MSEC;
+        (2 + 2 + HALVINGS + cache_nice_tries) * min_interval.max(kernel.tick())
     };
-    let of_cpu = topology.chains.iter().map(|chain| chain.iter().map(level).sum::<Nanos>());
+    let of_cpu = machine.online().map(|cpu| levels(machine, cpu).into_iter().map(level).sum::<Nanos>());
     let seen = 40.6 * MSEC as f64 / slowest(machine);
     of_cpu.max().unwrap_or(0) + 2 * kernel.tick() + seen as Nanos
+}
+
+/// How many CPUs balance together at each level that `cpu` belongs to, and its `cache_nice_tries`.
+fn levels(machine: &Machine, cpu: CpuId) -> Vec<(u64, u64)> {
+    let (core, package) = (machine.cpus[cpu.index()].core, machine.cluster(cpu).package);
+    let cache = |cpu: CpuId| {
+        let llc = machine.cpus[cpu.index()].llc;
+        (llc, llc.is_none().then(|| machine.cores[machine.cpus[cpu.index()].core.index()].cluster))
+    };
+    let count = |together: &dyn Fn(CpuId) -> bool| machine.online().filter(|cpu| together(*cpu)).count() as u64;
+    let mut levels = vec![
+        (count(&|other| machine.cpus[other.index()].core == core), 0),
+        (count(&|other| cache(other) == cache(cpu)), 1),
+        (count(&|other| machine.cluster(other).package == package), 1),
+        (count(&|_| true), 2),
+    ];
+    // A level that adds no CPU to the one below is none.
+    levels.dedup_by_key(|(cpus, _)| *cpus);
+    levels.retain(|(cpus, _)| *cpus > 1);
+    levels
 }
 
 /// Speed of the slowest CPU at its lowest clock, relative to the fastest CPU.

@@ -2,7 +2,7 @@
 //! What is known of each CPU, core, cluster, package and clock at the moment, and how it begins.
 
 use crate::engine::meter::{Meter, Residency};
-use crate::machine::{Boost, Machine};
+use crate::machine::{self, Boost, Machine, PerformanceDomain};
 use crate::units::{ClusterId, CoreId, CpuId, Nanos, PackageId, PerformanceDomainId};
 
 #[derive(Debug)]
@@ -75,7 +75,7 @@ pub(super) struct DomainState {
 }
 
 impl Core {
-    pub fn new(machine: &Machine, core: &crate::machine::Core) -> Self {
+    pub fn new(machine: &Machine, core: &machine::Core) -> Self {
         let mut domains: Vec<_> = core.cpus.iter().map(|cpu| machine.cpus[cpu.index()].performance_domain).collect();
         domains.dedup();
         Self { busy_threads: 0, idle_since: 0, counted: None, domains }
@@ -123,7 +123,7 @@ impl ClusterState {
 
 impl PackageState {
     pub fn new(machine: &Machine, package: PackageId) -> Self {
-        let inside = |domain: &crate::machine::PerformanceDomain| machine.cluster(domain.cpus[0]).package == package;
+        let inside = |domain: &PerformanceDomain| machine.cluster(domain.cpus[0]).package == package;
         let domains = machine.performance_domains.iter().enumerate().filter(|(_, domain)| inside(domain));
         let domains = domains.map(|(index, _)| PerformanceDomainId::at(index)).collect();
         let boost = Limit::new(&machine.packages[package.index()].boost, domains);
@@ -140,7 +140,7 @@ impl Limit {
 }
 
 impl DomainState {
-    pub fn new(machine: &Machine, domain: &crate::machine::PerformanceDomain) -> Self {
+    pub fn new(machine: &Machine, domain: &PerformanceDomain) -> Self {
         let mut cores: Vec<_> = domain.cpus.iter().map(|cpu| machine.cpus[cpu.index()].core).collect();
         cores.sort_unstable();
         cores.dedup();

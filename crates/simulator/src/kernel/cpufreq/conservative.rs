@@ -112,11 +112,4 @@ impl Conservative {
         let step = u64::from(self.tunables.freq_step) * u64::from(policy.max_khz()) / 100;
         if step == 0 { ConservativeTunables::default().freq_step } else { step as u32 }
     }
-
-    pub(super) fn limits(&mut self, policy: &Policy) -> Option<usize> {
-        self.dbs.sample_delay = 0;
-        let target = policy.apply_limits();
-        self.requested_khz = policy.khz(target.unwrap_or(policy.current()));
-        target
-    }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The governors by name, what each listens to, and what runs once one is started.
+//! The governors, and what runs once one is started.
 
 use super::{
     Conservative, ConservativeTunables, CpuTimes, Ondemand, OndemandTunables, Policy, Relation, Schedutil,
@@ -27,17 +27,6 @@ pub enum Governor {
     Schedutil(SchedutilTunables),
 }
 
-/// What a governor must hear of while it runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Listens {
-    /// Nothing but changed limits.
-    ToLimits,
-    /// Scheduler updates, but no more often than its sampling period.
-    ToSamples,
-    /// Every scheduler update.
-    ToUpdates,
-}
-
 /// A started governor, for one policy.
 #[derive(Debug, Clone, PartialEq)]
 pub enum GovernorState {
@@ -52,29 +41,28 @@ pub enum GovernorState {
 }
 
 impl Governor {
-    /// What it must hear of.
-    pub fn listens(&self) -> Listens {
+    /// Whether it wants to hear of scheduler updates (`cpufreq_update_util`).
+    pub(crate) fn listens(&self) -> bool {
         match self {
-            Self::Performance | Self::Powersave | Self::Userspace { .. } => Listens::ToLimits,
-            Self::Ondemand(_) | Self::Conservative(_) => Listens::ToSamples,
-            Self::Schedutil(_) => Listens::ToUpdates,
+            Self::Performance | Self::Powersave | Self::Userspace { .. } => false,
+            Self::Ondemand(_) | Self::Conservative(_) | Self::Schedutil(_) => true,
         }
     }
 
     /// The least time between two samples on `policy` with a tick of `tick`; `None` if it does not sample.
     ///
     /// Unless given, it is two ticks or [`Policy::transition_delay`], whichever is longer.
-    pub fn sampling_period(&self, policy: &Policy, tick: Nanos) -> Option<Nanos> {
+    pub(crate) fn sampling_period(&self, policy: &Policy, tick: Nanos) -> Option<Nanos> {
         let given = match self {
             Self::Ondemand(tunables) => tunables.sampling_rate,
             Self::Conservative(tunables) => tunables.sampling_rate,
-            _ => return None,
+            Self::Performance | Self::Powersave | Self::Userspace { .. } | Self::Schedutil(_) => return None,
         };
         Some(given.unwrap_or_else(|| policy.transition_delay().max(2 * tick)))
     }
 
     /// The operating point of a governor that does not look at load, to be set when it starts.
-    pub fn fixed_target(&self, policy: &Policy) -> Option<usize> {
+    pub(crate) fn fixed_target(&self, policy: &Policy) -> Option<usize> {
         match *self {
             Self::Performance => Some(policy.resolve(policy.max_khz(), Relation::High)),
             Self::Powersave => Some(policy.resolve(policy.min_khz(), Relation::Low)),
@@ -85,7 +73,14 @@ impl Governor {
 
     /// Starts it at `now` on `policy`, whose CPUs have the capacity `capacity` (1..=1024) and have so far spent
     /// `times`, in the order of the performance domain.
-    pub fn start(&self, policy: &Policy, capacity: u64, times: &[CpuTimes], now: Nanos, tick: Nanos) -> GovernorState {
+    pub(crate) fn start(
+        &self,
+        policy: &Policy,
+        capacity: u64,
+        times: &[CpuTimes],
+        now: Nanos,
+        tick: Nanos,
+    ) -> GovernorState {
         // A governor that does not sample has no use for a period; any value does.
         let period = self.sampling_period(policy, tick).unwrap_or(tick);
         match *self {
@@ -98,18 +93,6 @@ impl Governor {
                 GovernorState::Schedutil(Schedutil::new(times.len(), capacity, rate_limit, tick))
             }
             fixed => GovernorState::Fixed(fixed),
-        }
-    }
-}
-
-impl GovernorState {
-    /// The policy's limits have changed: where the clock must go at once.
-    pub fn limits(&mut self, policy: &Policy) -> Option<usize> {
-        match self {
-            Self::Fixed(governor) => governor.fixed_target(policy).filter(|&opp| opp != policy.current()),
-            Self::Ondemand(ondemand) => ondemand.limits(policy),
-            Self::Conservative(conservative) => conservative.limits(policy),
-            Self::Schedutil(schedutil) => schedutil.limits(policy),
         }
     }
 }

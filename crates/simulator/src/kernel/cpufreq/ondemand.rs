@@ -124,9 +124,4 @@ impl Ondemand {
             Some(LowPhase { khz: low, high_delay: high_us * USEC, low_delay: (period_us - high_us) * USEC });
         high
     }
-
-    pub(super) fn limits(&mut self, policy: &Policy) -> Option<usize> {
-        self.dbs.sample_delay = 0;
-        policy.apply_limits()
-    }
 }

@@ -17,7 +17,8 @@ const IOWAIT_BOOST_MIN: u64 = CAPACITY_SCALE / 8;
 /// What one can set of schedutil.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SchedutilTunables {
-    /// Least time between two changes, in ns (`rate_limit_us`); `None`: [`Policy::transition_delay`].
+    /// Least time between two changes, in ns (`rate_limit_us`); `None`: 1.5 transition latencies, or 1 ms where the
+    /// latency is below 1 µs.
     pub rate_limit: Option<Nanos>,
 }
 
@@ -167,11 +168,6 @@ impl Schedutil {
     /// Call before [`Schedutil::update`] where deadline tasks exist (`ignore_dl_rate_limit`).
     pub fn ignore_dl_rate_limit(&mut self, cpu: usize, bandwidth: u64) {
         self.limits_changed |= bandwidth > self.cpus[cpu].bw_min;
-    }
-
-    pub(super) fn limits(&mut self, policy: &Policy) -> Option<usize> {
-        self.limits_changed = true;
-        policy.apply_limits()
     }
 
     #[inline]

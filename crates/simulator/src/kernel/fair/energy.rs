@@ -87,6 +87,15 @@ struct Found {
     capacity: u32,
 }
 
+/// The CPUs of a domain that a task could go to, each with how it fits and the capacity it leaves free.
+#[derive(Debug, Default)]
+struct Candidates {
+    /// The one it was on.
+    prev: Option<(Fit, i64)>,
+    /// Of all others the one with most room.
+    roomiest: Option<(CpuId, Fit, i64)>,
+}
+
 /// Nothing.
 const NOTHING: Found = Found { fits: -1, delta: u64::MAX, capacity: 0 };
 
@@ -107,7 +116,7 @@ impl Fair {
         let (mut at_prev, mut best, mut best_cpu) = (NOTHING, NOTHING, prev);
         // The kernel's list of domains is in reverse order of their CPUs.
         for (index, domain) in model.domains.iter().enumerate().rev() {
-            let (prev_fit, roomiest) = self.candidates(kernel, domain, task, prev);
+            let Candidates { prev: prev_fit, roomiest } = self.candidates(kernel, domain, task, prev);
             if prev_fit.is_none() && roomiest.is_none() {
                 continue;
             }
@@ -139,20 +148,12 @@ impl Fair {
         Some(if leave { best_cpu } else { prev })
     }
 
-    /// How the previous CPU fits (with its spare capacity), and the other CPU of the domain with most room.
-    #[allow(clippy::type_complexity)]
-    fn candidates(
-        &self,
-        kernel: &Kernel,
-        domain: &PerfDomain,
-        task: TaskId,
-        prev: CpuId,
-    ) -> (Option<(Fit, i64)>, Option<(CpuId, Fit, i64)>) {
+    /// The CPUs of `domain` that come into question.
+    fn candidates(&self, kernel: &Kernel, domain: &PerfDomain, task: TaskId, prev: CpuId) -> Candidates {
         let (task_min, task_max) = Self::uclamp(kernel, task);
         // As in the kernel, what a busy CPU's tasks ask for also counts for the idle ones after it.
         let mut clamps = (task_min, task_max);
-        let mut prev_fit = None;
-        let mut roomiest: Option<(CpuId, Fit, i64)> = None;
+        let mut found = Candidates::default();
         for cpu in domain.cpus.iter().copied().filter(|cpu| kernel.task(task).may_use(*cpu)) {
             let util = self.cpu_util_with(kernel, cpu, task, Some(cpu), false);
             if self.cfs[cpu.index()].nr_runnable > 0 {
@@ -165,12 +166,12 @@ impl Fair {
             }
             let spare = i64::from(kernel.rq(cpu).capacity).saturating_sub(util as i64).max(0);
             if cpu == prev {
-                prev_fit = Some((fit, spare));
-            } else if roomiest.is_none_or(|(_, best, most)| fit > best || (fit == best && spare > most)) {
-                roomiest = Some((cpu, fit, spare));
+                found.prev = Some((fit, spare));
+            } else if found.roomiest.is_none_or(|(_, best, most)| fit > best || (fit == best && spare > most)) {
+                found.roomiest = Some((cpu, fit, spare));
             }
         }
-        (prev_fit, roomiest)
+        found
     }
 
     /// `compute_energy`: of one domain, with `task` on `dst` (`None`: nowhere).

@@ -21,8 +21,6 @@ pub struct SchedEntity {
     pub slice: Nanos,
     /// `exec_start`.
     pub exec_start: Nanos,
-    /// `sum_exec_runtime`.
-    pub sum_exec_runtime: Nanos,
     /// Load weight.
     pub weight: u32,
     /// The slice was asked for by the task.
@@ -59,7 +57,6 @@ impl SchedEntity {
             vlag: 0,
             slice: slice.unwrap_or(base_slice),
             exec_start: 0,
-            sum_exec_runtime: 0,
             weight,
             custom_slice: slice.is_some(),
             on_rq: false,
@@ -82,6 +79,12 @@ impl SchedEntity {
     #[inline]
     pub fn calc_delta_fair(&self, delta: Nanos) -> i64 {
         calc_delta_fair(delta, self.weight)
+    }
+
+    /// Time since it last ran or began to; huge if it never ran on its CPU.
+    #[inline]
+    pub fn since_it_ran(&self, now: Nanos) -> Nanos {
+        now.saturating_sub(self.exec_start)
     }
 
     /// `set_protect_slice`: remembers the deadline at the pick; as long as it stands, the slice is protected.

@@ -38,15 +38,12 @@ impl Fair {
     /// `cpu_util_cfs`: utilisation of `cpu` by fair tasks, estimates included, at most its capacity.
     #[inline]
     pub fn cpu_util_cfs(&self, kernel: &Kernel, cpu: CpuId) -> u64 {
-        let avg = &self.cfs[cpu.index()].avg;
-        avg.util_avg.max(u64::from(avg.util_est)).min(u64::from(kernel.rq(cpu).capacity_orig))
+        self.cfs[cpu.index()].avg.cpu_util_cfs(u64::from(kernel.rq(cpu).capacity_orig))
     }
 
     /// `cpu_util_cfs_boost`: what schedutil sees; contention counts as utilisation.
     pub fn cpu_util_cfs_boost(&self, kernel: &Kernel, cpu: CpuId) -> u64 {
-        let avg = &self.cfs[cpu.index()].avg;
-        let util = avg.util_avg.max(avg.runnable_avg).max(u64::from(avg.util_est));
-        util.min(u64::from(kernel.rq(cpu).capacity_orig))
+        self.cfs[cpu.index()].avg.cpu_util_cfs_boost(u64::from(kernel.rq(cpu).capacity_orig))
     }
 
     /// `cpu_util(cpu, p, dst_cpu, boost)`: utilisation of `cpu` if the waking `task` ran on `dst` (`None`: nowhere);

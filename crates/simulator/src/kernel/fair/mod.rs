@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The fair class: EEVDF as in Linux 6.12 (`kernel/sched/fair.c`), with the kernel's names.
 //!
-//! - [`eevdf`]: one CPU's queue and who runs next on it. [`entity`], `timeline`: what it is made of.
-//! - this file: the class's hooks: enqueue, dequeue, pick, tick.
+//! - `class`: the class's hooks: enqueue, dequeue, pick, tick. Start here; this file is what they do to a queue.
+//! - [`eevdf`]: one CPU's queue and who runs next on it. [`entity`], `timeline`, `task_list`: what it is made of.
 //! - `load`: utilisation and load as others ask for it. `placement`: the CPU of a waking task; `idlest`: of a new one;
 //!   [`energy`]: the cheapest one on asymmetric machines.
 //! - `balance`: moving queued tasks between CPUs.
@@ -22,6 +22,7 @@
 //!   ask for slices of 100 ms.
 
 mod balance;
+mod class;
 pub mod eevdf;
 pub mod energy;
 pub mod entity;
@@ -32,9 +33,8 @@ mod task_list;
 mod timeline;
 
 use crate::kernel::Kernel;
-use crate::kernel::class::{Dequeue, Enqueue, SchedClass, Wake};
-use crate::kernel::pelt::{Activity, SchedAvg, post_init_entity_util_avg};
-use crate::kernel::task::{ClassId, NICE_0_WEIGHT};
+use crate::kernel::pelt::Activity;
+use crate::kernel::task::{ClassId, Task};
 use crate::units::{CpuId, MSEC, Nanos, TaskId};
 use crate::workload::Policy;
 use balance::BalanceState;
@@ -88,11 +88,6 @@ impl Fair {
         }
     }
 
-    /// The task as this class sees it.
-    pub fn entity(&self, task: TaskId) -> &SchedEntity {
-        &self.entities[task.index()]
-    }
-
     /// The queue of `cpu`.
     pub fn queue(&self, cpu: CpuId) -> &CfsRq {
         &self.cfs[cpu.index()]
@@ -101,7 +96,7 @@ impl Fair {
     /// Takes over a changed weight, slice or policy of a task that is not queued (`reweight_entity`).
     pub fn reweight(&mut self, kernel: &Kernel, task: TaskId) {
         let from = kernel.task(task);
-        self.uclamp_used |= from.scheduling.util_min.is_some() || from.scheduling.util_max.is_some();
+        self.note_features(from);
         let entity = &mut self.entities[task.index()];
         if entity.weight != from.weight && from.weight != 0 {
             if entity.avg.is_attached() {
@@ -114,12 +109,17 @@ impl Fair {
             entity.weight = from.weight;
         }
         entity.idle = from.idle_policy;
-        self.idle_policy_used |= from.idle_policy;
         if from.class == ClassId::Fair {
             let slice = custom_slice(from.scheduling.policy);
             entity.custom_slice = slice.is_some();
             entity.slice = slice.unwrap_or(self.features.base_slice);
         }
+    }
+
+    /// Remembers what `task` makes worth looking at from now on.
+    fn note_features(&mut self, task: &Task) {
+        self.uclamp_used |= task.scheduling.util_min.is_some() || task.scheduling.util_max.is_some();
+        self.idle_policy_used |= task.idle_policy;
     }
 
     /// A task leaves the class for ever or for another one: its load goes with it (`detach_task_cfs_rq`).
@@ -149,7 +149,6 @@ impl Fair {
             return;
         }
         entity.exec_start = kernel.now;
-        entity.sum_exec_runtime += delta;
         entity.vruntime += entity.calc_delta_fair(delta);
         let used_up = cfs.update_deadline(&mut self.entities, curr, self.features.base_slice);
         if cfs.nr_queued == 1 {
@@ -268,209 +267,14 @@ impl Fair {
     }
 }
 
-impl SchedClass for Fair {
-    fn task_new(&mut self, kernel: &Kernel, task: TaskId) {
-        let from = kernel.task(task);
-        let slice = custom_slice(from.scheduling.policy);
-        // A fixed mixing function spreads the tree's priorities; any would do, this one needs no generator.
-        let heap = (task.0 ^ 0x5bd1_e995).wrapping_mul(0x9e37_79b1);
-        // Real-time tasks have the weight of nice 0, in case they change class.
-        let weight = if from.weight == 0 { NICE_0_WEIGHT as u32 } else { from.weight };
-        let mut entity = SchedEntity::new(weight, slice, self.features.base_slice, heap ^ (heap >> 15));
-        entity.avg = SchedAvg::of_new_task(u64::from(weight));
-        entity.idle = from.idle_policy;
-        self.idle_policy_used |= from.idle_policy;
-        self.uclamp_used |= from.scheduling.util_min.is_some() || from.scheduling.util_max.is_some();
-        debug_assert_eq!(self.entities.len(), task.index(), "tasks are created in order");
-        self.entities.push(entity);
-    }
-
-    fn select_task_rq(&mut self, kernel: &mut Kernel, task: TaskId, this_cpu: CpuId, wake: Wake) -> CpuId {
-        self.select_task_rq_fair(kernel, task, this_cpu, wake)
-    }
-
-    fn enqueue_task(&mut self, kernel: &mut Kernel, task: TaskId, why: Enqueue) {
-        let cpu = kernel.task(task).cpu;
-        let initial = why == Enqueue::New;
-        if initial {
-            let rq = kernel.rq(cpu);
-            let capacity = u64::from(rq.capacity_orig);
-            let entity = &mut self.entities[task.index()];
-            let util = post_init_entity_util_avg(&self.cfs[cpu.index()].avg, u64::from(entity.weight), capacity, 0);
-            entity.avg.start_with_util(util);
-        }
-        self.enqueue_entity(kernel, cpu, task, initial);
-        let cfs = &mut self.cfs[cpu.index()];
-        let entity = &self.entities[task.index()];
-        if !entity.sched_delayed {
-            cfs.avg.util_est_enqueue(&entity.avg);
-            cfs.nr_runnable += 1;
-        }
-        cfs.nr_idle_policy += u32::from(entity.idle);
-        kernel.add_nr_running(cpu, 1);
-        kernel.cpufreq_update_util(cpu);
-        if matches!(why, Enqueue::Wakeup { .. }) {
-            self.check_update_overutilized_status(kernel, cpu);
-        }
-    }
-
-    fn dequeue_task(&mut self, kernel: &mut Kernel, task: TaskId, why: Dequeue) -> bool {
-        let cpu = kernel.task(task).cpu;
-        let cfs = &mut self.cfs[cpu.index()];
-        let entity = &mut self.entities[task.index()];
-        if !entity.sched_delayed {
-            cfs.avg.util_est_dequeue(&entity.avg);
-        }
-        if why != Dequeue::Save {
-            // As in 6.12, before the load is brought to now: the estimate misses what ran since the last update.
-            entity.avg.util_est_update(u64::from(kernel.rq(cpu).capacity_orig));
-        }
-        self.update_curr(kernel, cpu);
-        let delay = why == Dequeue::Sleep && kernel.params.delay_dequeue;
-        if delay && !self.cfs[cpu.index()].eligible(&self.entities, task) {
-            self.update_load_avg(kernel, cpu, Some(task));
-            self.set_delayed(cpu, task);
-            return false;
-        }
-        self.dequeue_entity(kernel, cpu, task, why != Dequeue::Save);
-        kernel.sub_nr_running(cpu, 1);
-        true
-    }
-
-    fn requeue_delayed(&mut self, kernel: &mut Kernel, task: TaskId) -> bool {
-        if !self.entities[task.index()].sched_delayed {
-            return false;
-        }
-        let cpu = kernel.task(task).cpu;
-        let cfs = &mut self.cfs[cpu.index()];
-        cfs.avg.util_est_enqueue(&self.entities[task.index()].avg);
-        cfs.update_entity_lag(&mut self.entities, task, self.features.tick);
-        if self.entities[task.index()].vlag > 0 {
-            // DELAY_ZERO: it is owed something only because others ran on; it starts at zero lag instead.
-            let queued = cfs.curr != Some(task);
-            if queued {
-                cfs.dequeue(&mut self.entities, task);
-            }
-            self.entities[task.index()].vlag = 0;
-            cfs.place_entity(&mut self.entities, task, false, self.features);
-            if queued {
-                cfs.enqueue(&mut self.entities, task);
-            }
-        }
-        self.update_load_avg(kernel, cpu, Some(task));
-        self.entities[task.index()].sched_delayed = false;
-        self.cfs[cpu.index()].nr_runnable += 1;
-        true
-    }
-
-    fn wakeup_preempt(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
-        let Some(curr) = self.cfs[cpu.index()].curr else { return };
-        if curr == task || kernel.rq(cpu).need_resched || !kernel.params.wakeup_preemption {
-            return;
-        }
-        let (running_idle, woken_idle) = (self.entities[curr.index()].idle, self.entities[task.index()].idle);
-        if running_idle != woken_idle {
-            if running_idle {
-                self.entities[curr.index()].cancel_protect_slice();
-                kernel.resched_curr(cpu);
-            }
-            return;
-        }
-        if kernel.task(task).batch {
-            return;
-        }
-        self.update_curr(kernel, cpu);
-        if self.do_preempt_short(cpu, task, curr) {
-            self.entities[curr.index()].cancel_protect_slice();
-        }
-        if self.cfs[cpu.index()].pick_eevdf(&self.entities, self.features.run_to_parity) == Some(task) {
-            kernel.resched_curr(cpu);
-        }
-    }
-
-    fn migrate_task_rq(&mut self, kernel: &mut Kernel, task: TaskId, _cpu: CpuId) {
-        let entity = &mut self.entities[task.index()];
-        if entity.rel_deadline && entity.avg.is_attached() {
-            // Its dequeue was for this move and has just brought both to now (`DO_DETACH`).
-            let queue = &mut self.cfs[kernel.task(task).cpu.index()].avg;
-            queue.detach_entity(&mut entity.avg, u64::from(entity.weight));
-        }
-        self.detach(kernel, task);
-        // It is no longer cache-hot.
-        self.entities[task.index()].exec_start = 0;
-    }
-
-    fn balance(&mut self, kernel: &mut Kernel, cpu: CpuId) -> bool {
-        self.sched_balance_newidle(kernel, cpu)
-    }
-
-    fn yield_task(&mut self, kernel: &mut Kernel, cpu: CpuId) {
-        if kernel.rq(cpu).nr_running == 1 {
-            return;
-        }
-        self.update_curr(kernel, cpu);
-        let cfs = &mut self.cfs[cpu.index()];
-        if let Some(curr) = cfs.curr
-            && cfs.eligible(&self.entities, curr)
-        {
-            let entity = &mut self.entities[curr.index()];
-            entity.vruntime = entity.deadline;
-            cfs.update_deadline(&mut self.entities, curr, self.features.base_slice);
-        }
-    }
-
-    fn pick_task(&mut self, kernel: &mut Kernel, cpu: CpuId) -> Option<TaskId> {
-        loop {
-            if self.cfs[cpu.index()].nr_queued == 0 {
-                return None;
-            }
-            self.update_curr(kernel, cpu);
-            let picked = self.cfs[cpu.index()].pick_eevdf(&self.entities, self.features.run_to_parity)?;
-            if !self.entities[picked.index()].sched_delayed {
-                return Some(picked);
-            }
-            self.finish_delayed_dequeue(kernel, cpu, picked);
-        }
-    }
-
-    fn put_prev_task(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
-        if self.entities[task.index()].on_rq {
-            self.update_curr(kernel, cpu);
-            self.cfs[cpu.index()].enqueue(&mut self.entities, task);
-            self.update_load_avg(kernel, cpu, Some(task));
-        }
-        self.cfs[cpu.index()].curr = None;
-    }
-
-    fn set_next_task(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
-        self.cfs[cpu.index()].dequeue(&mut self.entities, task);
-        self.update_load_avg(kernel, cpu, Some(task));
-        let entity = &mut self.entities[task.index()];
-        entity.set_protect_slice();
-        entity.exec_start = kernel.now;
-        let cfs = &mut self.cfs[cpu.index()];
-        cfs.curr = Some(task);
-        cfs.tasks.move_first(&mut self.entities, task);
-        self.update_misfit_status(kernel, cpu);
-    }
-
-    fn task_tick(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
-        self.update_curr(kernel, cpu);
-        self.update_load_avg(kernel, cpu, Some(task));
-        self.update_misfit_status(kernel, cpu);
-        self.check_update_overutilized_status(kernel, cpu);
-    }
-}
-
-/// Time a queued task has not run; huge if it never ran here.
-fn since_it_ran(entity: &SchedEntity, now: Nanos) -> Nanos {
-    now - entity.exec_start.min(now)
-}
-
 /// The slice that a policy asks for, within the kernel's limits (`__setparam_fair`).
 fn custom_slice(policy: Policy) -> Option<Nanos> {
     match policy {
         Policy::Other { slice, .. } => slice.map(|slice| slice.clamp(MSEC / 10, 100 * MSEC)),
-        _ => None,
+        Policy::Batch { .. }
+        | Policy::Idle
+        | Policy::Fifo { .. }
+        | Policy::RoundRobin { .. }
+        | Policy::Deadline { .. } => None,
     }
 }

@@ -26,11 +26,6 @@ pub fn freq_scale(khz: u32, max_khz: u32) -> u64 {
 }
 
 impl PeltClock {
-    /// A CPU's clocks at time `now`.
-    pub fn at(now: Nanos) -> Self {
-        Self { pelt: now, task: now, lost_idle: 0 }
-    }
-
     /// The time to update records with (`rq_clock_pelt`).
     #[inline]
     pub fn now(&self) -> Nanos {

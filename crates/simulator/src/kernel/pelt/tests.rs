@@ -188,7 +188,7 @@ fn a_queue_counts_the_estimates_of_what_is_queued() {
 
 #[test]
 fn the_clock_runs_at_the_speed_of_the_work() {
-    let mut clock = PeltClock::at(0);
+    let mut clock = PeltClock::default();
     clock.update(8 * MSEC, 512, freq_scale(1_000_000, 2_000_000), false);
     assert_eq!((clock.task, clock.now()), (8 * MSEC, 2 * MSEC));
     clock.enter_idle(0);
@@ -199,7 +199,7 @@ fn the_clock_runs_at_the_speed_of_the_work() {
 
 #[test]
 fn a_saturated_cpu_had_no_idle_time_to_catch_up_with() {
-    let mut clock = PeltClock::at(0);
+    let mut clock = PeltClock::default();
     clock.update(8 * MSEC, 512, 1024, false);
     clock.enter_idle(u64::from(task_after(3450, Activity::Running).util_sum));
     assert_eq!((clock.now(), clock.lost_idle), (4 * MSEC, 4 * MSEC));
@@ -211,7 +211,7 @@ fn a_saturated_cpu_had_no_idle_time_to_catch_up_with() {
 fn the_same_work_gives_the_same_utilisation_at_half_the_clock() {
     // 10 ms of work every 40 ms at full speed; 20 ms at half the clock.
     let steady = |busy: Nanos, scale: u64| {
-        let (mut clock, mut task) = (PeltClock::at(0), SchedAvg::default());
+        let (mut clock, mut task) = (PeltClock::default(), SchedAvg::default());
         for _ in 0..50 {
             clock.update(busy, 1024, scale, false);
             task.update_load_avg_se(clock.now(), NICE_0, Activity::Running);

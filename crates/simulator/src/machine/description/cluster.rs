@@ -4,7 +4,7 @@
 use super::range::{MHZ, MILLIVOLTS, PART, WATTS, khz, microvolts};
 use super::reader::{File, Named, Placed, Table};
 use super::tables::Tables;
-use super::{MAX_CPUS, boost, numbering, schema};
+use super::{MAX_CPUS, boost, cpu_list, schema};
 use crate::input::InputError;
 use crate::machine::{Boost, VoltageFollows};
 use crate::units::{ClusterId, CoreTypeId, MemoryDomainId, PackageId};
@@ -83,7 +83,7 @@ pub(super) fn read(table: &Table<'_>, tables: &Tables) -> Result<ClusterRow, Inp
         core_type: CoreTypeId::at(core_type),
         cores: cores.value,
         smt,
-        numbers: numbering::read(table, cores.value, smt)?,
+        numbers: cpu_list::read_cluster(table, cores.value, smt)?,
         node: table.whole_if("node", 0..=MAX_NODES - 1)?.map_or(0, |node| node.value),
         opp_table: Placed { value: tables.opp_tables.find(file, opp_table)?, at: opp_table.at },
         idle_table: tables.idle_tables.find(file, table.text("idle_table")?)?,

@@ -1,9 +1,74 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lists of CPU numbers as sysfs writes them: `0-3,8`. The order written is kept.
+//! Lists of CPU numbers, as sysfs writes them (`0-3,8`) or core by core. The order written is kept.
+
+use toml::Spanned;
+use toml::de::DeValue;
 
 use super::MAX_CPUS;
-use super::reader::{File, Placed};
+use super::reader::{File, Placed, Table};
 use crate::input::InputError;
+
+/// The `cpus` of a cluster of `cores` cores with `smt` threads: a number for each thread, core by core.
+pub(super) fn read_cluster(
+    table: &Table<'_>,
+    cores: u32,
+    smt: u32,
+) -> Result<Option<Vec<Vec<Placed<u32>>>>, InputError> {
+    let Some(value) = table.entry("cpus") else {
+        return Ok(None);
+    };
+    let numbers = match value.get_ref() {
+        DeValue::Array(_) => read_cores(table.file, value, cores, smt)?,
+        _ => read_list(table.file, value, cores, smt)?,
+    };
+    check_unique(table.file, &numbers.concat())?;
+    Ok(Some(numbers))
+}
+
+/// `"0-3,8"`: core by core.
+fn read_list<'a>(
+    file: File<'a>,
+    value: &'a Spanned<DeValue<'a>>,
+    cores: u32,
+    smt: u32,
+) -> Result<Vec<Vec<Placed<u32>>>, InputError> {
+    let list = parse(file, file.text("cpus", value)?)?;
+    check_count(file, value, "CPUs in `cpus`", list.len(), cores.saturating_mul(smt))?;
+    Ok(list.chunks(smt as usize).map(<[_]>::to_vec).collect())
+}
+
+/// `[[0, 4], [1, 5]]`: one inner list per core.
+fn read_cores<'a>(
+    file: File<'a>,
+    value: &'a Spanned<DeValue<'a>>,
+    cores: u32,
+    smt: u32,
+) -> Result<Vec<Vec<Placed<u32>>>, InputError> {
+    let expected = "one list of CPU numbers per core, such as [[0, 4], [1, 5]]";
+    let mut by_core = Vec::new();
+    for core in file.array("cpus", value, expected)?.value {
+        let numbers = file.array("cpus", core, expected)?.value;
+        check_count(file, core, "CPUs in a core", numbers.len(), smt)?;
+        let numbers = numbers.iter().map(|number| file.whole("cpus", number, 0..=MAX_CPUS - 1));
+        by_core.push(numbers.collect::<Result<Vec<_>, _>>()?);
+    }
+    check_count(file, value, "cores in `cpus`", by_core.len(), cores)?;
+    Ok(by_core)
+}
+
+fn check_count(
+    file: File<'_>,
+    value: &Spanned<DeValue<'_>>,
+    what: &str,
+    count: usize,
+    expected: u32,
+) -> Result<(), InputError> {
+    if count == expected as usize {
+        return Ok(());
+    }
+    let message = format!("wrong number of {what}: {count}");
+    Err(file.error(value.span().start, message).help(format!("expected {expected}, from `cores` and `smt`")))
+}
 
 /// The numbers of `list`, each with its place in the file. No number occurs twice.
 pub(super) fn parse(file: File<'_>, list: Placed<&str>) -> Result<Vec<Placed<u32>>, InputError> {
@@ -22,7 +87,7 @@ pub(super) fn parse(file: File<'_>, list: Placed<&str>) -> Result<Vec<Placed<u32
 }
 
 /// No number of `numbers` may occur twice.
-pub(super) fn check_unique(file: File<'_>, numbers: &[Placed<u32>]) -> Result<(), InputError> {
+fn check_unique(file: File<'_>, numbers: &[Placed<u32>]) -> Result<(), InputError> {
     let mut seen = std::collections::BTreeSet::new();
     match numbers.iter().find(|number| !seen.insert(number.value)) {
         Some(twice) => Err(file

@@ -3,13 +3,12 @@
 
 use std::path::Path;
 
-use super::boost;
 use super::cluster::ClusterRow;
 use super::configuration::{self, Configuration};
 use super::reader::{Named, Table};
-use super::tables::{Sources, Tables, read_clusters, read_named, read_single};
+use super::tables::{Sources, Tables, read_named, read_single};
 use super::topology::{self, Topology};
-use super::{numbering, package, provenance, reference, schema};
+use super::{clusters, numbering, package, provenance, reference, schema};
 use crate::input::{InputError, valid_names};
 use crate::machine::{Cluster, Machine, VoltageFollows};
 
@@ -34,8 +33,8 @@ impl Draft {
         document.text_if("notes")?;
         let mut sources = Sources::new();
         let tables = Tables::read(document, &mut sources)?;
-        let (clusters, follows) = read_clusters(document, &tables, &mut sources)?;
-        boost::check(document.file, &clusters, &tables)?;
+        let (clusters, follows) = clusters::read(document, &tables, &mut sources)?;
+        clusters::check_boost(document.file, &clusters, &tables)?;
         let numbers = numbering::assign(document.file, &clusters)?;
         let mut topology = topology::build(document.file, &clusters, &numbers, &tables)?;
         let reference = reference::rate(document.file, &mut topology, &clusters, &tables)?;

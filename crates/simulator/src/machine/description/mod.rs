@@ -2,11 +2,13 @@
 //! Machine descriptions (TOML, schema 1; `docs/machines.md`) read into a [`Machine`].
 //!
 //! Top to bottom: `reader` gives tables whose keys `schema` knows and whose numbers are within a `range`; one module
-//! per table turns them into rows (`tables` has all that clusters refer to); `numbering`, `topology` and `reference` make the machine of them;
-//! `configuration` narrows it; `draft` is the whole way. The first mistake ends the reading, with its place in the file.
+//! per table turns them into rows (`tables` has all that `clusters` refer to); `numbering`, `topology` and `reference`
+//! make the machine of them; `configuration` narrows it; `draft` is the whole way. The first mistake ends the reading,
+//! with its place in the file.
 
 mod boost;
 mod cluster;
+mod clusters;
 mod configuration;
 mod core_type;
 mod cpu_list;

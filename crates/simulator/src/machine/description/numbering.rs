@@ -3,74 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use toml::Spanned;
-use toml::de::DeValue;
-
+use super::MAX_CPUS;
 use super::cluster::ClusterRow;
-use super::reader::{File, Named, Placed, Table};
-use super::{MAX_CPUS, cpu_list};
+use super::reader::{File, Named};
 use crate::input::InputError;
 
 /// The CPU numbers of a cluster, core by core, siblings in order.
 pub(super) type Cores = Vec<Vec<u32>>;
-
-/// The `cpus` of a cluster of `cores` cores with `smt` threads: a number for each thread, core by core.
-pub(super) fn read(table: &Table<'_>, cores: u32, smt: u32) -> Result<Option<Vec<Vec<Placed<u32>>>>, InputError> {
-    let Some(value) = table.entry("cpus") else {
-        return Ok(None);
-    };
-    let numbers = match value.get_ref() {
-        DeValue::Array(_) => read_cores(table.file, value, cores, smt)?,
-        _ => read_list(table.file, value, cores, smt)?,
-    };
-    cpu_list::check_unique(table.file, &numbers.concat())?;
-    Ok(Some(numbers))
-}
-
-/// `"0-3,8"`: core by core.
-fn read_list<'a>(
-    file: File<'a>,
-    value: &'a Spanned<DeValue<'a>>,
-    cores: u32,
-    smt: u32,
-) -> Result<Vec<Vec<Placed<u32>>>, InputError> {
-    let list = cpu_list::parse(file, file.text("cpus", value)?)?;
-    check_count(file, value, "CPUs in `cpus`", list.len(), cores.saturating_mul(smt))?;
-    Ok(list.chunks(smt as usize).map(<[_]>::to_vec).collect())
-}
-
-/// `[[0, 4], [1, 5]]`: one inner list per core.
-fn read_cores<'a>(
-    file: File<'a>,
-    value: &'a Spanned<DeValue<'a>>,
-    cores: u32,
-    smt: u32,
-) -> Result<Vec<Vec<Placed<u32>>>, InputError> {
-    let expected = "one list of CPU numbers per core, such as [[0, 4], [1, 5]]";
-    let mut by_core = Vec::new();
-    for core in file.array("cpus", value, expected)?.value {
-        let numbers = file.array("cpus", core, expected)?.value;
-        check_count(file, core, "CPUs in a core", numbers.len(), smt)?;
-        let numbers = numbers.iter().map(|number| file.whole("cpus", number, 0..=MAX_CPUS - 1));
-        by_core.push(numbers.collect::<Result<Vec<_>, _>>()?);
-    }
-    check_count(file, value, "cores in `cpus`", by_core.len(), cores)?;
-    Ok(by_core)
-}
-
-fn check_count(
-    file: File<'_>,
-    value: &Spanned<DeValue<'_>>,
-    what: &str,
-    count: usize,
-    expected: u32,
-) -> Result<(), InputError> {
-    if count == expected as usize {
-        return Ok(());
-    }
-    let message = format!("wrong number of {what}: {count}");
-    Err(file.error(value.span().start, message).help(format!("expected {expected}, from `cores` and `smt`")))
-}
 
 /// The numbers of every cluster: together 0 to n-1, each once.
 ///

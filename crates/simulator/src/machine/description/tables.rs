@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tables that clusters refer to by name, and the clusters.
+//! The tables that clusters refer to by name.
 
-use super::cluster::{self, ClusterRow};
 use super::core_type::{self, CoreTypeRow};
 use super::opp::{self, OppTable};
 use super::package::{self, PackageRow};
@@ -9,7 +8,7 @@ use super::reader::{Named, Placed, Table};
 use super::schema::{self, Shape};
 use super::{idle, memory, provenance};
 use crate::input::InputError;
-use crate::machine::{IdleState, MemoryDomain, Provenance, VoltageFollows};
+use crate::machine::{IdleState, MemoryDomain, Provenance};
 
 /// Sources, in the order in which their tables are read.
 pub(super) type Sources = Vec<Placed<Provenance>>;
@@ -78,53 +77,4 @@ pub(super) fn read_single<T>(
     let table = document.table_if(key, shape)?.ok_or_else(|| document.missing(key, &format!("a table `[{key}]`")))?;
     sources.extend(provenance::read(&table)?);
     read(&table)
-}
-
-/// The clusters, and for each the rail it shares with another.
-pub(super) type Clusters = (Named<ClusterRow>, Vec<Option<VoltageFollows>>);
-
-/// Reads every `[[cluster]]`; there must be one.
-pub(super) fn read_clusters(
-    document: &Table<'_>,
-    tables: &Tables,
-    sources: &mut Sources,
-) -> Result<Clusters, InputError> {
-    let mut written = document.rows("cluster", &schema::CLUSTER)?;
-    let mut clusters: Named<ClusterRow> = Named { kind: "cluster", names: Vec::new(), rows: Vec::new() };
-    for table in &mut written {
-        let name = table.text("name")?;
-        if clusters.names.iter().any(|other| other == name.value) {
-            return Err(table
-                .file
-                .error(name.at, format!("a cluster `{}` is described already", name.value))
-                .help("expected another name"));
-        }
-        table.label = format!("cluster.{}", name.value);
-        clusters.rows.push(cluster::read(table, tables)?);
-        clusters.names.push(name.value.to_owned());
-        sources.extend(provenance::read(table)?);
-    }
-    if written.is_empty() {
-        return Err(document.missing("cluster", "at least one table `[[cluster]]`"));
-    }
-    check_packages(document, &clusters, tables)?;
-    let follows = written
-        .iter()
-        .enumerate()
-        .map(|(index, table)| cluster::read_voltage_follows(table, index, &clusters, tables))
-        .collect::<Result<Vec<_>, _>>()?;
-    Ok((clusters, follows))
-}
-
-/// A package without a cluster would draw power for nothing.
-fn check_packages(document: &Table<'_>, clusters: &Named<ClusterRow>, tables: &Tables) -> Result<(), InputError> {
-    for (name, table) in document.named("package", &schema::PACKAGE)? {
-        let used = |row: &ClusterRow| tables.packages.names[row.package.index()] == name;
-        if !clusters.rows.iter().any(used) {
-            return Err(table
-                .error(format!("package `{name}` has no cluster"))
-                .help(format!("expected a `[[cluster]]` with `package = \"{name}\"`")));
-        }
-    }
-    Ok(())
 }

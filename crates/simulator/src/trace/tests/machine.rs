@@ -2,8 +2,8 @@
 //! The smallest machine with two kinds of core.
 
 use crate::machine::{
-    Cluster, Core, CoreType, Cpu, IdleScope, IdleState, Machine, MemoryDomain, Opp, Package, PerformanceDomain,
-    Platform, Reference, SchedulingCosts,
+    Cluster, Core, CoreType, Cpu, IdleScope, IdleState, Machine, MemoryDomain, Package, PerformanceDomain, Platform,
+    Reference, SchedulingCosts,
 };
 use crate::units::{ClusterId, CoreId, CoreTypeId, CpuId, MemoryDomainId, PackageId, PerformanceDomainId};
 
@@ -19,7 +19,10 @@ pub fn two_cpus() -> Machine {
         core_types: vec![core_type("cortex-a53", 0.5), core_type("cortex-a73", 1.0)],
         caches: Vec::new(),
         memory_domains: vec![memory()],
-        performance_domains: vec![domain(0, &[533_000, 1_844_000]), domain(1, &[903_000, 2_362_000])],
+        performance_domains: vec![
+            PerformanceDomain::for_tests(CpuId(0), &[533_000, 1_844_000]),
+            PerformanceDomain::for_tests(CpuId(1), &[903_000, 2_362_000]),
+        ],
         platform: Platform { watts: 0.0, supply_efficiency: 1.0 },
         costs: SchedulingCosts { context_switch: 0, migration: 0, migration_llc: 0, tick: 0 },
         reference: Reference { cpu: CpuId(1), khz_ipc: 2_362_000.0, llc_bytes: 0, hit_cost: 1.0 },
@@ -75,25 +78,5 @@ fn memory() -> MemoryDomain {
         static_watts: 0.0,
         joules_per_byte: 0.0,
         parent: None,
-    }
-}
-
-fn domain(cpu: u32, khz: &[u32]) -> PerformanceDomain {
-    let opp = |&khz| Opp {
-        khz,
-        microvolts: None,
-        duty: 1.0,
-        dynamic_watts: 1.0,
-        leakage_watts: 0.0,
-        idle_watts: None,
-        static_watts: None,
-    };
-    PerformanceDomain {
-        cpus: vec![CpuId(cpu)],
-        opps: khz.iter().map(opp).collect(),
-        transition_latency: 0,
-        min_opp: 0,
-        max_opp: khz.len() - 1,
-        scalable: true,
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the file's words to flat programs: what a thread does, step by step.
 
-use super::super::{Behaviour, BehaviourId, Op, Scheduling, Span, Spread, TaskSpec, TimerRef};
+use super::super::{Behaviour, BehaviourId, Op, Span, Spread, TaskSpec, TimerRef};
 use super::fields::Source;
 use super::names::{Names, intern, is_unique};
 use super::phases::{PhaseStart, PhaseStarts};
@@ -238,7 +238,3 @@ struct Style {
     run: Spread,
     sleep: Spread,
 }
-
-/// Scheduling of a thread before anything is set.
-pub(super) const INITIAL: Scheduling =
-    Scheduling { policy: super::super::Policy::Other { nice: 0, slice: None }, util_min: None, util_max: None };

@@ -7,7 +7,6 @@
 
 use super::super::Scheduling;
 use super::fields::Source;
-use super::lower::INITIAL;
 use super::scheduling::{apply, kind_of, warn_unused};
 use super::syntax::{PolicyKind, Task};
 use crate::input::InputError;
@@ -85,7 +84,7 @@ impl Pass {
 }
 
 fn initial(source: &Source, task: &Task) -> Result<State, InputError> {
-    let mut scheduling = INITIAL;
+    let mut scheduling = Scheduling::default();
     if let Some(change) = &task.settings.scheduling {
         let kind = change.policy.unwrap_or(PolicyKind::Other);
         warn_unused(source, change, kind);

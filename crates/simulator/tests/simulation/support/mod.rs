@@ -10,10 +10,11 @@ pub mod observers;
 pub mod starvation;
 pub mod workload;
 
+pub use crate::common::{run_with, task};
 pub use any_options::{any_options, cases};
 use tandem_simulator::machine::Machine;
-use tandem_simulator::metrics::{Report, TaskReport};
-use tandem_simulator::observer::{NoObserver, Observer};
+use tandem_simulator::metrics::Report;
+use tandem_simulator::observer::NoObserver;
 use tandem_simulator::simulation::{Governor, Options, SimulationError, simulate};
 use tandem_simulator::workload::Workload;
 
@@ -27,25 +28,9 @@ pub fn run(machine: &Machine, workload: &Workload) -> Report {
     run_with(machine, workload, &governed("performance"))
 }
 
-/// Runs; the run must end well.
-pub fn run_with(machine: &Machine, workload: &Workload, options: &Options) -> Report {
-    watch(machine, workload, options, &mut NoObserver)
-}
-
-/// Runs before an observer; the run must end well.
-pub fn watch(machine: &Machine, workload: &Workload, options: &Options, observer: &mut dyn Observer) -> Report {
-    simulate(machine, workload, options, observer).unwrap_or_else(|error| panic!("{error}"))
-}
-
 /// Runs; the run must fail.
 pub fn fail(machine: &Machine, workload: &Workload) -> SimulationError {
     simulate(machine, workload, &governed("performance"), &mut NoObserver).expect_err("a run that cannot end")
-}
-
-/// The thread of this name.
-pub fn task<'r>(report: &'r Report, name: &str) -> &'r TaskReport {
-    let names = || report.tasks.iter().map(|task| task.name.as_str()).collect::<Vec<_>>().join(", ");
-    report.tasks.iter().find(|task| task.name == name).unwrap_or_else(|| panic!("no thread {name} among {}", names()))
 }
 
 /// Equal to a nanosecond, or to a millionth where numbers are large.

@@ -36,20 +36,7 @@ pub fn of<const N: usize>(tasks: [TaskSpec; N]) -> Workload {
 
 /// One thread called `name` with this program.
 pub fn thread(name: &str, program: impl Into<Vec<Op>>) -> TaskSpec {
-    TaskSpec {
-        name: name.into(),
-        instances: 1,
-        application: 0,
-        system: false,
-        delay: 0,
-        scheduling: Scheduling::default(),
-        affinity: None,
-        task_group: None,
-        relative_length: None,
-        program: program.into(),
-        counters: 4,
-        unique_timers: 1,
-    }
+    TaskSpec { counters: 4, unique_timers: 1, ..TaskSpec::new(name, program.into()) }
 }
 
 /// Changes of a task, one word each.

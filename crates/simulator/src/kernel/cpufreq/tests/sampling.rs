@@ -14,7 +14,10 @@ struct Bench {
 
 impl Bench {
     fn new(governor: &str, opp: usize) -> Self {
-        let policy = policy_at(opp);
+        Self::on(policy_at(opp), governor)
+    }
+
+    fn on(policy: Policy, governor: &str) -> Self {
         let state = parse(governor).start(&policy, 1024, &[CpuTimes::default()], 0, TICK);
         Self { state, policy, now: 0, times: CpuTimes::default() }
     }
@@ -161,16 +164,6 @@ fn a_step_of_zero_freezes_the_clock() {
     assert_eq!((bench.sample(PERIOD, 100), bench.sample(PERIOD, 0)), (1500, 1500));
 }
 
-#[test]
-fn changed_limits_move_the_clock_and_the_next_sample() {
-    for governor in ["ondemand", "conservative"] {
-        let mut bench = Bench::new(governor, 3);
-        bench.policy.set_limits(0, 1);
-        assert_eq!(bench.state.limits(&bench.policy), Some(1), "{governor}");
-        assert!(bench.dbs().due(0));
-    }
-}
-
 proptest! {
     #[test]
     fn clocks_stay_within_limits(
@@ -180,11 +173,7 @@ proptest! {
         (min, max) in (0_usize..4, 0_usize..4),
         samples in prop::collection::vec((0_u64..100 * MSEC, 0_u64..=100), 1..40),
     ) {
-        let mut bench = Bench::new(governor, 3);
-        bench.policy.set_limits(min, max);
-        if let Some(opp) = bench.state.limits(&bench.policy) {
-            bench.policy.set_current(opp);
-        }
+        let mut bench = Bench::on(policy_within(min.min(max), max), governor);
         for (span, load) in samples {
             let khz = bench.sample(span, load) * 1000;
             prop_assert!(khz >= bench.policy.min_khz() && khz <= bench.policy.max_khz());

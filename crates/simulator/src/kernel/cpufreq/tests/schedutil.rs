@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 use super::*;
+use crate::kernel::cpufreq::schedutil::effective_cpu_util;
 use proptest::prelude::*;
 
 /// A schedutil governor without rate limit on a policy of `cpus` CPUs of `capacity`.
@@ -71,13 +72,10 @@ fn changes_keep_the_rate_limit() {
 }
 
 #[test]
-fn limits_and_deadline_tasks_override_the_rate_limit() {
-    let mut policy = policy();
+fn deadline_tasks_override_the_rate_limit() {
+    let policy = policy();
     let mut schedutil = Schedutil::new(2, 1024, MSEC, TICK);
     schedutil.update(&policy, 0, 0, false, |_| busy(1024));
-    policy.set_limits(0, 1);
-    assert_eq!(schedutil.limits(&policy), Some(1));
-    assert_eq!(schedutil.update(&policy, 1, 0, false, |_| busy(1024)), Some(1));
     schedutil.ignore_dl_rate_limit(0, 100);
     let deadline = CpuUtil { dl_bandwidth: 100, ..busy(10) };
     assert_eq!(schedutil.update(&policy, 2, 0, false, |_| deadline), Some(0));
@@ -131,10 +129,8 @@ proptest! {
             1..60,
         ),
     ) {
-        let mut policy = policy();
-        policy.set_limits(min, max);
+        let policy = policy_within(min.min(max), max);
         let mut schedutil = start(cpus, capacity);
-        schedutil.limits(&policy);
         let mut now = 0;
         for (index, (delta, iowait, cfs, rt, uclamp_min, uclamp_max, idle_calls)) in updates.into_iter().enumerate() {
             now += delta;

@@ -1,45 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One attempt to balance one CPU at one level: `sched_balance_rq`, `detach_tasks`, `need_active_balance`.
 
-use super::super::{Fair, since_it_ran};
+use super::super::Fair;
 use super::IdleType;
+use super::env::{LoadBalance, Migration};
 use super::source::shares_core;
 use super::stats::reduced_capacity;
 use crate::kernel::Kernel;
 use crate::kernel::class::{Dequeue, Enqueue, SchedClass};
-use crate::kernel::topology::{DomainId, Level};
+use crate::kernel::topology::Level;
 use crate::units::{CpuId, MSEC, Nanos, TaskId};
-
-/// The unit of an imbalance (`enum migration_type`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Migration {
-    Load,
-    Util,
-    Task,
-    Misfit,
-}
-
-/// An attempt (`struct lb_env`).
-#[derive(Debug)]
-pub(super) struct LoadBalance {
-    /// Whose attempt it is.
-    pub cpu: CpuId,
-    /// Where tasks shall go: `cpu`, or another CPU of its group that pinned tasks may use.
-    pub dst: CpuId,
-    pub domain: DomainId,
-    pub level: usize,
-    pub idle: IdleType,
-    pub migration: Migration,
-    pub imbalance: i64,
-    /// CPUs of the domain that are out of play: all their tasks are pinned, or they were `dst` before.
-    pub excluded: Vec<CpuId>,
-    /// No task seen so far may go to `dst` (`LBF_ALL_PINNED`).
-    all_pinned: bool,
-    /// Some may not (`LBF_SOME_PINNED`).
-    some_pinned: bool,
-    /// But may go to this CPU of the group (`LBF_DST_PINNED`, `new_dst_cpu`).
-    new_dst: Option<CpuId>,
-}
 
 /// What an attempt led to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -282,7 +252,7 @@ impl Fair {
         domain.level != Level::Smt
             && self.balance.levels[env.cpu.index()][env.level].nr_balance_failed <= domain.cache_nice_tries
             && !self.entities[task.index()].idle
-            && since_it_ran(&self.entities[task.index()], kernel.now) < kernel.params.migration_cost
+            && self.entities[task.index()].since_it_ran(kernel.now) < kernel.params.migration_cost
     }
 
     /// How much of the imbalance moving `task` settles; `None` if it is too big to move. Failed attempts lower the bar.

@@ -3,13 +3,15 @@
 //!
 //! - this file: periodic and new-idle balancing (`sched_balance_domains`, `sched_balance_newidle`). `nohz`: balancing
 //!   for CPUs whose tick is off.
-//! - [`stats`]: what is known of a group. `source`: the busiest group and queue, and how much to move. `detach`: moving.
+//! - [`stats`]: what is known of a group. `source`: the busiest group and queue, and how much to move. `detach`: moving;
+//!   `env`: one attempt at it.
 //!
 //! Left out: the time that balancing itself takes (a new-idle pass costs a fixed sum per CPU looked at, only to decide
 //! whether it is worth it), NUMA placement, asymmetric packing, waking an idle CPU for the sake of balancing (its
 //! energy). A machine that spends much of its time in balancing could tell the difference.
 
 mod detach;
+mod env;
 mod nohz;
 mod source;
 pub(super) mod stats;

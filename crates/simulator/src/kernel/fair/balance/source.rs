@@ -5,7 +5,7 @@
 use super::super::Fair;
 use super::super::load::capacity_greater;
 use super::IdleType;
-use super::detach::{LoadBalance, Migration};
+use super::env::{LoadBalance, Migration};
 use super::stats::{GroupStats, GroupType, adjust_numa_imbalance, reduced_capacity};
 use crate::kernel::Kernel;
 use crate::kernel::topology::{Level, SchedDomain, SchedGroup};
@@ -66,7 +66,7 @@ impl Fair {
             }
             if index == local {
                 stats.local = (index, sums);
-            } else if pick_busiest(kernel, env, domain, &stats, index, &sums) {
+            } else if pick_busiest(kernel, env, &stats, (index, &sums)) {
                 stats.busiest = Some((index, sums));
             }
         }
@@ -174,18 +174,12 @@ pub(super) fn shares_core(kernel: &Kernel, cpu: CpuId) -> bool {
     kernel.topology.smt_active && !kernel.is_core_idle(cpu)
 }
 
-/// `update_sd_pick_busiest`.
-fn pick_busiest(
-    kernel: &Kernel,
-    env: &LoadBalance,
-    domain: &SchedDomain,
-    stats: &DomainStats,
-    index: usize,
-    sums: &GroupStats,
-) -> bool {
+/// `update_sd_pick_busiest`: whether a group is busier than the busiest so far.
+fn pick_busiest(kernel: &Kernel, env: &LoadBalance, stats: &DomainStats, (index, sums): (usize, &GroupStats)) -> bool {
     if sums.sum_h_nr_running == 0 {
         return false;
     }
+    let domain = &kernel.topology.domains[env.domain];
     let dst_capacity = u64::from(kernel.rq(env.dst).capacity);
     if domain.asym_capacity {
         let core_idle = !kernel.topology.smt_active || kernel.is_core_idle(env.dst);

@@ -8,7 +8,7 @@
 //!
 //! | governor | asked when | answers with |
 //! |---|---|---|
-//! | performance, powersave, userspace | started, limits changed | the highest, the lowest, the given clock |
+//! | performance, powersave, userspace | started | the highest, the lowest, the given clock |
 //! | [`Ondemand`], [`Conservative`] | a scheduler update of one of the CPUs, if [`Dbs::due`] | a clock by the share of time not idle since the last sample |
 //! | [`Schedutil`] | every scheduler update of one of the CPUs | a clock by tracked utilisation, if the rate limit allows |
 //!
@@ -18,7 +18,8 @@
 //!
 //! Left out: frequencies marked inefficient (`CPUFREQ_RELATION_E`), a driver's own `transition_delay_us`, drivers
 //! that decide themselves (intel_pstate and amd-pstate in active mode, `adjust_perf`), and the time that the
-//! governors' kernel threads take on CPUs that cannot switch clocks from the scheduler. The user of an Intel machine
+//! governors' kernel threads take on CPUs that cannot switch clocks from the scheduler, and limits that change during a
+//! run (`scaling_max_freq`, thermal throttling). The user of an Intel machine
 //! in its default mode could tell at once; he of a machine with `cpufreq-dt` would see short runs of `sugov` threads
 //! in a trace.
 
@@ -31,10 +32,10 @@ mod schedutil;
 
 pub use conservative::{Conservative, ConservativeTunables};
 pub use dbs::{CpuTimes, Dbs};
-pub use governor::{Governor, GovernorState, Listens};
+pub use governor::{Governor, GovernorState};
 pub use names::GovernorError;
 pub use ondemand::{Ondemand, OndemandTunables};
-pub use schedutil::{CpuUtil, Schedutil, SchedutilTunables, effective_cpu_util, uclamp_rq_is_capped};
+pub use schedutil::{CpuUtil, Schedutil, SchedutilTunables, uclamp_rq_is_capped};
 
 use crate::machine::PerformanceDomain;
 use crate::units::{MSEC, Nanos, USEC};
@@ -103,12 +104,6 @@ impl Policy {
         self.khz[self.khz.len() - 1]
     }
 
-    /// The present operating point.
-    #[inline]
-    pub fn current(&self) -> usize {
-        self.current
-    }
-
     /// The present clock in kHz.
     #[inline]
     pub fn current_khz(&self) -> u32 {
@@ -119,13 +114,6 @@ impl Policy {
     #[inline]
     pub fn set_current(&mut self, opp: usize) {
         self.current = opp;
-    }
-
-    /// Changes the limits to the operating points `min..=max`; if they cross, `max` counts, as for the kernel.
-    /// The governor must hear of it: [`GovernorState::limits`].
-    pub fn set_limits(&mut self, min: usize, max: usize) {
-        self.max = max.min(self.khz.len() - 1);
-        self.min = min.min(self.max);
     }
 
     /// The operating point for a clock of `khz`, within the limits (`cpufreq_driver_resolve_freq`, which rounds by
@@ -150,12 +138,6 @@ impl Policy {
     pub fn driver_target(&self, khz: u32, relation: Relation) -> Option<usize> {
         let opp = self.resolve(khz, relation);
         (opp != self.current).then_some(opp)
-    }
-
-    /// Where the limits alone move the clock (`cpufreq_policy_apply_limits`).
-    pub fn apply_limits(&self) -> Option<usize> {
-        let within = self.current.clamp(self.min, self.max);
-        (within != self.current).then_some(within)
     }
 
     /// The least time between two changes that makes sense: 1.5 transition latencies in whole microseconds, 1 ms where

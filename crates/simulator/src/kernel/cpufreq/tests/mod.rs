@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers here can be checked in the head: clocks of 500, 1000, 1500 and 2000 MHz, a tick of 4 ms.
 use super::*;
-use crate::machine::{Opp, PerformanceDomain};
+use crate::machine::PerformanceDomain;
 use crate::units::CpuId;
 
 mod names;
@@ -11,27 +11,16 @@ mod schedutil;
 const TICK: Nanos = 4 * MSEC;
 
 fn domain(mhz: &[u32]) -> PerformanceDomain {
-    let opp = |mhz: &u32| Opp {
-        khz: mhz * 1_000,
-        microvolts: None,
-        duty: 1.0,
-        dynamic_watts: 1.0,
-        leakage_watts: 0.0,
-        idle_watts: None,
-        static_watts: None,
-    };
-    PerformanceDomain {
-        cpus: vec![CpuId(0)],
-        opps: mhz.iter().map(opp).collect(),
-        transition_latency: 300 * USEC,
-        min_opp: 0,
-        max_opp: mhz.len() - 1,
-        scalable: true,
-    }
+    let khz: Vec<u32> = mhz.iter().map(|mhz| mhz * 1_000).collect();
+    PerformanceDomain { transition_latency: 300 * USEC, ..PerformanceDomain::for_tests(CpuId(0), &khz) }
 }
 
 fn policy() -> Policy {
     Policy::new(&domain(&[500, 1000, 1500, 2000]))
+}
+
+fn policy_within(min_opp: usize, max_opp: usize) -> Policy {
+    Policy::new(&PerformanceDomain { min_opp, max_opp, ..domain(&[500, 1000, 1500, 2000]) })
 }
 
 fn policy_at(opp: usize) -> Policy {
@@ -58,13 +47,10 @@ fn a_clock_between_operating_points_is_rounded_as_asked() {
 
 #[test]
 fn limits_bound_every_request() {
-    let mut policy = policy();
-    policy.set_limits(1, 2);
+    let policy = policy_within(1, 2);
     assert_eq!(policy.resolve(0, Relation::High), 1);
     assert_eq!(policy.resolve(u32::MAX, Relation::Low), 2);
-    assert_eq!(policy.apply_limits(), Some(2));
-    policy.set_limits(3, 1);
-    assert_eq!((policy.min_khz(), policy.max_khz()), (1_000_000, 1_000_000), "the upper limit counts");
+    assert_eq!((policy.min_khz(), policy.max_khz()), (1_000_000, 1_500_000));
 }
 
 #[test]
@@ -92,12 +78,9 @@ fn fixed_governors_know_their_clock() {
 
 #[test]
 fn fixed_governors_follow_the_limits() {
-    let mut policy = policy();
-    let mut state = parse("performance").start(&policy, 1024, &[CpuTimes::default()], 0, TICK);
-    policy.set_limits(0, 1);
-    assert_eq!(state.limits(&policy), Some(1));
-    policy.set_current(1);
-    assert_eq!(state.limits(&policy), None);
+    assert_eq!(parse("performance").fixed_target(&policy_within(0, 1)), Some(1));
+    assert_eq!(parse("powersave").fixed_target(&policy_within(2, 3)), Some(2));
+    assert_eq!(parse("userspace=2GHz").fixed_target(&policy_within(0, 2)), Some(2));
 }
 
 #[test]
@@ -108,7 +91,10 @@ fn the_sampling_period_is_at_least_two_ticks() {
     assert_eq!(period("conservative", &slow), Some(15 * MSEC));
     assert_eq!(period("ondemand=10ms", &slow), Some(10 * MSEC));
     assert_eq!(period("schedutil", &slow), None);
-    assert_eq!(parse("schedutil").listens(), Listens::ToUpdates);
-    assert_eq!(parse("ondemand").listens(), Listens::ToSamples);
-    assert_eq!(parse("userspace").listens(), Listens::ToLimits);
+}
+
+#[test]
+fn governors_that_look_at_load_listen() {
+    assert!(parse("schedutil").listens() && parse("ondemand").listens());
+    assert!(!parse("userspace").listens());
 }

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Pauses (cpuidle): a CPU goes idle and comes back; asks the menu governor for the state in between.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::Engine;
+use crate::kernel::cpuidle::{IdleEntry, MenuDevice, StateTimes};
+use crate::machine::{Cluster, Machine};
+use crate::units::{ClusterId, CpuId, Nanos};
+
+/// What is known of the pauses of all CPUs.
+pub(super) struct Pauses {
+    /// Per CPU.
+    menu: Vec<MenuDevice>,
+    /// Per cluster: its idle states as the menu governor sees them.
+    states: Vec<Vec<StateTimes>>,
+    /// Per CPU: expiry of timers set there, some already past.
+    timers: Vec<BinaryHeap<Reverse<Nanos>>>,
+    /// Per CPU.
+    idle: Vec<IdleState>,
+}
+
+/// The present or latest pause of a CPU.
+#[derive(Debug, Clone, Copy, Default)]
+struct IdleState {
+    since: Nanos,
+    /// Exit latency of its state.
+    exit: Nanos,
+    /// Idle states entered so far (`tick_nohz_get_idle_calls_cpu`).
+    calls: u64,
+}
+
+impl Pauses {
+    pub fn new(machine: &Machine) -> Self {
+        let times = |cluster: &Cluster| {
+            let states = cluster.idle_states.iter();
+            states.map(|state| StateTimes { exit: state.exit, residency: state.residency }).collect()
+        };
+        Self {
+            menu: machine.cpus.iter().map(|_| MenuDevice::default()).collect(),
+            states: machine.clusters.iter().map(times).collect(),
+            timers: machine.cpus.iter().map(|_| BinaryHeap::new()).collect(),
+            idle: vec![IdleState::default(); machine.cpus.len()],
+        }
+    }
+
+    /// How often `cpu` went idle so far; tells schedutil whether it did since last asked.
+    pub fn count(&self, cpu: CpuId) -> u64 {
+        self.idle[cpu.index()].calls
+    }
+
+    /// A timer was set on `cpu`; past ones are forgotten, as a CPU that never idles never asks for them.
+    pub fn timer_set(&mut self, cpu: CpuId, now: Nanos, time: Nanos) {
+        self.pending_timers(cpu, now).push(Reverse(time));
+    }
+
+    /// How long until the next timer on `cpu`.
+    fn next_timer(&mut self, cpu: CpuId, now: Nanos) -> Option<Nanos> {
+        self.pending_timers(cpu, now).peek().map(|time| time.0 - now)
+    }
+
+    /// The timers on `cpu`, those past dropped.
+    fn pending_timers(&mut self, cpu: CpuId, now: Nanos) -> &mut BinaryHeap<Reverse<Nanos>> {
+        let timers = &mut self.timers[cpu.index()];
+        while timers.peek().is_some_and(|time| time.0 <= now) {
+            timers.pop();
+        }
+        timers
+    }
+}
+
+impl Engine<'_> {
+    /// The idle thread takes over `cpu`: the menu governor chooses a state.
+    pub(super) fn enter_idle(&mut self, cpu: CpuId) {
+        let cluster = self.machine.cores[self.machine.cpus[cpu.index()].core.index()].cluster;
+        let choice = if self.pauses.states[cluster.index()].len() > 1 && self.options.kernel.cpuidle {
+            self.menu_select(cpu, cluster)
+        } else {
+            0
+        };
+        let exit = self.pauses.states[cluster.index()].get(choice).map_or(0, |state| state.exit);
+        let state = &mut self.pauses.idle[cpu.index()];
+        (state.since, state.exit) = (self.now, exit);
+        state.calls += 1;
+        self.scheduler.kernel.rq_mut(cpu).exit_latency = exit;
+        self.pace_siblings(cpu);
+        self.hardware.idle(cpu, choice);
+        self.observer.cpu_idle(self.now, cpu, Some(choice as u32));
+    }
+
+    /// Asks the menu governor; where it expects a short pause, the tick goes on and wakes the CPU if it was wrong.
+    fn menu_select(&mut self, cpu: CpuId, cluster: ClusterId) -> usize {
+        let next_tick = self.next_tick() - self.now;
+        let entry = IdleEntry {
+            next_timer: self.pauses.next_timer(cpu, self.now),
+            next_tick,
+            tick: self.options.kernel.tick(),
+            tick_stopped: false,
+            latency_limit: Nanos::MAX,
+        };
+        let selection = self.pauses.menu[cpu.index()].select(&self.pauses.states[cluster.index()], &entry);
+        if !selection.stop_tick {
+            self.queue.set_in_order(self.slots.tick(cpu), self.now + next_tick);
+        }
+        selection.state
+    }
+
+    /// The tick found `cpu` idle: it measures its pause so far and chooses again, for longer.
+    pub(super) fn reselect_idle(&mut self, cpu: CpuId) {
+        let IdleState { since, exit, .. } = self.pauses.idle[cpu.index()];
+        self.pauses.menu[cpu.index()].reflect(self.now - since, exit, true);
+        self.observer.cpu_idle(self.now, cpu, None);
+        self.enter_idle(cpu);
+    }
+
+    /// A thread takes over from the idle one; returns the time until `cpu` executes again.
+    pub(super) fn leave_idle(&mut self, cpu: CpuId) -> Nanos {
+        let latency = self.hardware.wakeup_latency(cpu);
+        let IdleState { since, exit, .. } = self.pauses.idle[cpu.index()];
+        self.pauses.menu[cpu.index()].reflect(self.now - since + latency, exit, false);
+        self.scheduler.kernel.rq_mut(cpu).exit_latency = 0;
+        self.observer.cpu_idle(self.now, cpu, None);
+        self.pace_siblings(cpu);
+        latency
+    }
+
+    /// SMT siblings go faster or slower when `cpu` stops or starts.
+    fn pace_siblings(&mut self, cpu: CpuId) {
+        for index in 0..self.scheduler.kernel.topology.smt[cpu.index()].len() {
+            let sibling = self.scheduler.kernel.topology.smt[cpu.index()][index];
+            if sibling != cpu {
+                self.pace_later(sibling);
+            }
+        }
+    }
+}

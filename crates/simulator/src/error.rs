@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Why a run has no report.
+
+use crate::units::{Nanos, seconds};
+
+/// Why a run has no report.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SimulationError {
+    /// Every application thread waits for another one.
+    #[error("the simulation cannot end: at {} s every thread waits\n{}", seconds(*.at), list(.waiters))]
+    Stuck {
+        /// When.
+        at: Nanos,
+        /// Who waits for what.
+        waiters: Vec<Waiter>,
+    },
+    /// Threads fork without end.
+    #[error("the simulation cannot go on: at {} s there are more than {limit} threads", seconds(*.at))]
+    TooManyThreads {
+        /// How many there may be.
+        limit: usize,
+        /// When.
+        at: Nanos,
+    },
+    /// A thread repeats steps that take no time.
+    #[error("the simulation cannot go on: at {} s thread {thread} loops without consuming time", seconds(*.at))]
+    NoProgress {
+        /// Which.
+        thread: String,
+        /// When.
+        at: Nanos,
+    },
+}
+
+/// A thread that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiter {
+    /// Its name.
+    pub thread: String,
+    /// What it waits for, and who has it.
+    pub waits_for: String,
+    /// Number of the step it is at.
+    pub step: u32,
+}
+
+/// Threads that a report of a deadlock names before it only counts.
+const MAX_LISTED: usize = 20;
+
+fn list(waiters: &[Waiter]) -> String {
+    let mut lines: Vec<String> = waiters
+        .iter()
+        .take(MAX_LISTED)
+        .map(|waiter| format!("  {} (step {}) waits for {}", waiter.thread, waiter.step, waiter.waits_for))
+        .collect();
+    if waiters.len() > MAX_LISTED {
+        lines.push(format!("  and {} more", waiters.len() - MAX_LISTED));
+    }
+    lines.join("\n")
+}

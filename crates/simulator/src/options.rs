@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How to run: scheduler, governor, seed, time limit, kernel parameters.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::input::valid_names;
+use crate::kernel::cpufreq::{Governor, SchedutilTunables};
+use crate::kernel::params::KernelParameters;
+use crate::units::Nanos;
+
+/// How to run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Scheduler.
+    pub scheduler: Scheduler,
+    /// Frequency governor, of every performance domain that has a driver.
+    pub governor: Governor,
+    /// Seed of all random streams: spans that vary, the kernel's own choices, the phase of the tick.
+    pub seed: u64,
+    /// Simulated time after which the run ends; `None`: the workload's `duration`, or when all its threads have ended.
+    pub time_limit: Option<Nanos>,
+    /// Kernel parameters.
+    pub kernel: KernelParameters,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            scheduler: Scheduler::Fair,
+            governor: Governor::Schedutil(SchedutilTunables::default()),
+            seed: 1,
+            time_limit: None,
+            kernel: KernelParameters::default(),
+        }
+    }
+}
+
+/// A scheduler.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scheduler {
+    /// Linux's own: EEVDF as in 6.12, under the real-time class.
+    Fair,
+}
+
+/// A scheduler's name that is not known.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no scheduler `{name}`; {valid}")]
+pub struct UnknownScheduler {
+    name: String,
+    valid: String,
+}
+
+impl FromStr for Scheduler {
+    type Err = UnknownScheduler;
+
+    fn from_str(text: &str) -> Result<Self, UnknownScheduler> {
+        match text {
+            "fair" => Ok(Self::Fair),
+            _ => Err(UnknownScheduler { name: text.to_owned(), valid: valid_names(text, &["fair"]) }),
+        }
+    }
+}
+
+impl fmt::Display for Scheduler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fair => f.write_str("fair"),
+        }
+    }
+}
