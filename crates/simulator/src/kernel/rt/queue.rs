@@ -28,8 +28,11 @@ impl RtRq {
     }
 
     pub fn remove(&mut self, priority: u8, task: TaskId) {
-        if let Ok(index) = self.queues.binary_search_by(|(other, _)| priority.cmp(other)) {
-            self.queues[index].1.retain(|other| *other != task);
+        let Ok(index) = self.queues.binary_search_by(|(other, _)| priority.cmp(other)) else { return };
+        let queue = &mut self.queues[index].1;
+        // Mostly it is the first, which ran: however long the queue, that takes no time.
+        if let Some(place) = queue.iter().position(|other| *other == task) {
+            queue.remove(place);
         }
     }
 
