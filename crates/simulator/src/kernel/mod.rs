@@ -244,6 +244,34 @@ impl Kernel {
         self.topology.smt[cpu.index()].iter().all(|sibling| *sibling == cpu || self.idle_cpu(*sibling))
     }
 
+    /// `cpu` if `task` may use it, else the first that it may (`select_fallback_rq` of the real-time and deadline classes).
+    pub fn usable_cpu(&self, task: TaskId, cpu: CpuId) -> CpuId {
+        let task = self.task(task);
+        if task.may_use(cpu) && self.topology.online.test(cpu) {
+            return cpu;
+        }
+        self.topology.online.iter().find(|cpu| task.may_use(*cpu)).unwrap_or(cpu)
+    }
+
+    /// One of the CPUs of `mask`: `prev`, else the waker's in the smallest domain around `prev`, else one of that domain
+    /// in turn (`cpumask_any_and_distribute`): how `find_lowest_rq` and `find_later_rq` end.
+    pub fn nearest_of(&self, mask: &CpuMask, prev: CpuId, this_cpu: CpuId, distributed: &mut usize) -> Option<CpuId> {
+        if mask.test(prev) {
+            return Some(prev);
+        }
+        for domain in &self.topology.chains[prev.index()] {
+            let span = &self.topology.domains[*domain].span;
+            if mask.test(this_cpu) && span.test(this_cpu) {
+                return Some(this_cpu);
+            }
+            if let Some(cpu) = mask.first_and_wrap(span, None, *distributed + 1) {
+                *distributed = cpu.index();
+                return Some(cpu);
+            }
+        }
+        mask.first()
+    }
+
     /// `cpus_share_cache`.
     #[inline]
     pub fn cpus_share_cache(&self, a: CpuId, b: CpuId) -> bool {

@@ -165,11 +165,7 @@ impl SchedClass for Dl {
 
     fn select_task_rq(&mut self, kernel: &mut Kernel, task: TaskId, this_cpu: CpuId, _wake: Wake) -> CpuId {
         let cpu = self.select_cpu(kernel, task, this_cpu);
-        if kernel.task(task).may_use(cpu) && kernel.topology.online.test(cpu) {
-            return cpu;
-        }
-        // `select_fallback_rq`.
-        kernel.topology.online.iter().find(|cpu| kernel.task(task).may_use(*cpu)).unwrap_or(cpu)
+        kernel.usable_cpu(task, cpu)
     }
 
     fn enqueue_task(&mut self, kernel: &mut Kernel, task: TaskId, why: Enqueue) {

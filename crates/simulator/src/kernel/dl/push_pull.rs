@@ -65,22 +65,7 @@ impl Dl {
             return None;
         }
         let mask = self.later_mask(kernel, task)?;
-        let prev = kernel.task(task).cpu;
-        if mask.test(prev) {
-            return Some(prev);
-        }
-        for domain in &kernel.topology.chains[prev.index()] {
-            let span = &kernel.topology.domains[*domain].span;
-            if mask.test(this_cpu) && span.test(this_cpu) {
-                return Some(this_cpu);
-            }
-            // `cpumask_any_and_distribute`: in turn.
-            if let Some(cpu) = mask.first_and_wrap(span, None, self.distributed + 1) {
-                self.distributed = cpu.index();
-                return Some(cpu);
-            }
-        }
-        mask.first()
+        kernel.nearest_of(&mask, kernel.task(task).cpu, this_cpu, &mut self.distributed)
     }
 
     /// `select_task_rq_dl`: the CPU it last ran on, unless an earlier deadline or one that cannot leave runs there, or it

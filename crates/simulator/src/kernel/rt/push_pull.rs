@@ -52,22 +52,7 @@ impl Rt {
             return None;
         }
         let mask = self.lowest_mask(kernel, task)?;
-        let prev = kernel.task(task).cpu;
-        if mask.test(prev) {
-            return Some(prev);
-        }
-        for domain in &kernel.topology.chains[prev.index()] {
-            let span = &kernel.topology.domains[*domain].span;
-            if mask.test(this_cpu) && span.test(this_cpu) {
-                return Some(this_cpu);
-            }
-            // `cpumask_any_and_distribute`: in turn.
-            if let Some(cpu) = mask.first_and_wrap(span, None, self.distributed + 1) {
-                self.distributed = cpu.index();
-                return Some(cpu);
-            }
-        }
-        mask.first()
+        kernel.nearest_of(&mask, kernel.task(task).cpu, this_cpu, &mut self.distributed)
     }
 
     /// `select_task_rq_rt`: the CPU it last ran on, unless a real-time task there has to or wants to stay, or it is too
