@@ -103,8 +103,8 @@ impl<'r> Engine<'r> {
         self.behaviour(task).activity
     }
 
-    /// Tells caches and memory that the thread on `cpu` uses them, and works out what it demands there.
-    pub(super) fn start_using_memory(&mut self, cpu: CpuId, task: TaskId) {
+    /// Tells caches that the thread on `cpu` uses them, and works out what it demands there; its pace is to follow.
+    pub(super) fn start_using_caches(&mut self, cpu: CpuId, task: TaskId) {
         let behaviour = self.behaviour(task);
         let llc = self.machine.cpus[cpu.index()].llc;
         let mut share = None;
@@ -113,7 +113,6 @@ impl<'r> Engine<'r> {
             share = (behaviour.footprint > 0).then(|| self.memory.share(self.machine, cache, behaviour.footprint));
         }
         self.threads[task.index()].demand = demand(self.machine, behaviour, cpu, share);
-        self.repace(cpu, task);
     }
 
     /// The pace of the thread on `cpu` at the present clock, whether it contends or not.
@@ -182,7 +181,7 @@ impl<'r> Engine<'r> {
     pub(super) fn pace_all(&mut self) {
         for cpu in self.memory.cache_changes() {
             if let Some(task) = self.running[cpu.index()].task {
-                self.start_using_memory(cpu, task);
+                self.start_using_caches(cpu, task);
                 self.pace_later(cpu);
             }
         }

@@ -96,7 +96,7 @@ impl Engine<'_> {
     /// Moves on whatever runs on `cpu`: its next step is read now, or when its overhead is over.
     pub(super) fn begin(&mut self, cpu: CpuId) {
         let Some(task) = self.running[cpu.index()].task else { return };
-        self.start_using_memory(cpu, task);
+        self.start_using_caches(cpu, task);
         if self.threads[task.index()].segment != Segment::None {
             self.pace_later(cpu);
             return;
