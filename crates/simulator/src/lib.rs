@@ -8,6 +8,7 @@
 //! - [`simulation`]: what a caller asks for and gets: options, one run, why there is no report (`options`, `error`).
 //! - `engine`: the only place with time: next event, progress, energy.
 //! - `kernel`: Linux's scheduling: tasks, run queues, classes, balancing, cpufreq, cpuidle, locks. Has no event queue.
+//! - `scx`: sched_ext, one more class, whose decisions a BPF object makes.
 //! - [`metrics`]: the report of a run. [`observer`]: what a run shows while it goes on; [`trace`]: one observer.
 //! - [`generated`]: machines and workloads of any size, for benchmarks.
 //! - [`input`]: mistakes in files. [`units`]: identifiers and time.
@@ -21,6 +22,7 @@ pub mod machine;
 pub mod metrics;
 pub mod observer;
 mod options;
+mod scx;
 pub mod simulation;
 pub mod trace;
 pub mod units;

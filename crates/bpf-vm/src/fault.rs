@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What can go wrong while a program runs, and where it did.
+
+use std::fmt;
+
+/// A place in a program: what a line of a backtrace shows.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Location {
+    /// Function (program or subprogram).
+    pub function: String,
+    /// Instruction's number in that function.
+    pub insn: usize,
+    /// Source file, from BTF line information; empty without.
+    pub file: String,
+    /// Source line, from 1; 0 without.
+    pub line: u32,
+    /// Source column, from 1; 0 without.
+    pub column: u32,
+    /// The source line's text; empty without.
+    pub text: String,
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.line == 0 {
+            return write!(f, "{} (instruction {})", self.function, self.insn);
+        }
+        write!(f, "{} at {}:{}:{}", self.function, self.file, self.line, self.column)
+    }
+}
+
+/// What a memory access did wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccessKind {
+    /// The address is within a page of 0: a null pointer or a member of one.
+    Null,
+    /// No object covers all of it.
+    OutOfBounds,
+    /// The object there was freed.
+    Freed,
+    /// A program may read it but not write it.
+    ReadOnly,
+}
+
+/// A memory access that is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AccessError {
+    /// What was wrong.
+    pub kind: AccessKind,
+    /// First byte's address.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Whether it was a write.
+    pub write: bool,
+}
+
+/// Why a program was stopped.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FaultKind {
+    /// A memory access was refused.
+    #[error("{0}")]
+    Access(AccessError),
+    /// It executed more instructions than it may.
+    #[error("the program executed more than {0} instructions: an endless loop?")]
+    Budget(u64),
+    /// More nested calls than the kernel allows (`MAX_CALL_FRAMES`), or no room on the stack.
+    #[error("more than {0} nested calls")]
+    CallDepth(usize),
+    /// An instruction that loading could not make sense of, for instance a relocation against a missing field.
+    #[error("{0}")]
+    Poisoned(String),
+    /// A jump or callback to what is no instruction.
+    #[error("jump to {0:#x}, which is no instruction")]
+    BadJump(u64),
+    /// A helper or kernel function was misused: what and how.
+    #[error("{0}")]
+    Misuse(String),
+    /// The arena or a limit is exhausted.
+    #[error("{0}")]
+    Exhausted(String),
+}
+
+impl fmt::Display for AccessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, address, size, write } = self;
+        let verb = if *write { "write" } else { "read" };
+        match kind {
+            AccessKind::Null => write!(f, "null pointer: {verb} of {size} bytes at {address:#x}"),
+            AccessKind::OutOfBounds => write!(f, "out of bounds: {verb} of {size} bytes at {address:#x}"),
+            AccessKind::Freed => write!(f, "use after free: {verb} of {size} bytes at {address:#x}"),
+            AccessKind::ReadOnly => write!(f, "read-only memory: {verb} of {size} bytes at {address:#x}"),
+        }
+    }
+}
+
+impl From<AccessError> for FaultKind {
+    fn from(error: AccessError) -> Self {
+        Self::Access(error)
+    }
+}
+
+/// A stopped program: why and where. Boxed, as results are passed on in the interpreter's loop.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.kind)]
+pub struct Fault(Box<FaultAt>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct FaultAt {
+    kind: FaultKind,
+    backtrace: Vec<Location>,
+}
+
+impl Fault {
+    /// Why.
+    pub fn kind(&self) -> &FaultKind {
+        &self.0.kind
+    }
+
+    /// Where, innermost first; empty until the interpreter has filled it in.
+    pub fn backtrace(&self) -> &[Location] {
+        &self.0.backtrace
+    }
+
+    /// The same fault with its place, unless it has one already.
+    #[must_use]
+    pub fn located(mut self, backtrace: impl FnOnce() -> Vec<Location>) -> Self {
+        if self.0.backtrace.is_empty() {
+            self.0.backtrace = backtrace();
+        }
+        self
+    }
+}
+
+impl From<FaultKind> for Fault {
+    fn from(kind: FaultKind) -> Self {
+        Self(Box::new(FaultAt { kind, backtrace: Vec::new() }))
+    }
+}
+
+impl From<AccessError> for Fault {
+    fn from(error: AccessError) -> Self {
+        FaultKind::Access(error).into()
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the surrounding kernel answers while a program runs.
+
+use crate::fault::Fault;
+use crate::instance::Instance;
+use crate::timer::TimerStart;
+
+/// Arguments of a helper or kernel function: r1 to r5.
+pub type Args = [u64; 5];
+
+/// A helper or kernel function that this crate brings.
+pub type Builtin = fn(&mut Instance, &mut dyn Host, Args) -> Result<u64, Fault>;
+
+/// A clock that programs can read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clock {
+    /// `CLOCK_REALTIME`.
+    Realtime,
+    /// `CLOCK_MONOTONIC`.
+    Monotonic,
+    /// `CLOCK_BOOTTIME`.
+    Boottime,
+}
+
+/// The kernel around an instance. Every method has a default for hosts without scheduling: one CPU, no time, no tasks.
+pub trait Host {
+    /// The executing CPU (`bpf_get_smp_processor_id`).
+    fn cpu(&self) -> u32 {
+        0
+    }
+
+    /// Time in nanoseconds.
+    fn now(&mut self, _clock: Clock) -> u64 {
+        0
+    }
+
+    /// Address of the `task_struct` of the current task; 0 if there is none.
+    fn current(&self) -> u64 {
+        0
+    }
+
+    /// `pid` and `tgid` of the current task, as `bpf_get_current_pid_tgid` packs them.
+    fn current_pid_tgid(&self) -> u64 {
+        0
+    }
+
+    /// `bpf_get_prandom_u32`; deterministic hosts seed it.
+    fn random(&mut self) -> u32 {
+        0
+    }
+
+    /// A line of `bpf_printk`.
+    fn printk(&mut self, _line: &str) {}
+
+    /// Arms a timer: the host later calls [`Instance::timer_fired`]. Starting an armed timer moves it.
+    fn timer_start(&mut self, _start: TimerStart) {}
+
+    /// Disarms a timer; whether it was armed.
+    fn timer_cancel(&mut self, _timer: u64) -> bool {
+        false
+    }
+
+    /// Counter value of entry `index` of a perf event array on the executing CPU, if the host has counters:
+    /// (counter, enabled ns, running ns).
+    fn perf_event_value(&mut self, _map: &str, _index: u32) -> Option<(u64, u64, u64)> {
+        None
+    }
+
+    /// A kernel function that [`Environment::kfuncs`](crate::link::Environment) offered, by the number given there.
+    ///
+    /// # Errors
+    /// A fault stops the program. What a real kernel answers with an errno is a value, not a fault.
+    fn kfunc(&mut self, vm: &mut Instance, kfunc: u32, args: Args) -> Result<u64, Fault>;
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A loaded object, ready to run.
+
+use std::sync::Arc;
+
+use crate::fault::{Fault, Location};
+use crate::host::{Args, Host};
+use crate::interp::{Code, Execution};
+use crate::kfunc::KfuncState;
+use crate::map::Maps;
+use crate::memory::Memory;
+use crate::object::Object;
+use crate::timer::Timers;
+
+/// A program of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ProgramId(pub u32);
+
+/// What a program returned, and what it took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outcome {
+    /// r0.
+    pub value: u64,
+    /// Instructions executed, those of its callbacks and of programs that its kernel functions ran included.
+    pub instructions: u64,
+}
+
+/// A loaded object: its code, memory, maps, timers. Instances share nothing and may run in parallel threads.
+#[derive(Debug)]
+pub struct Instance {
+    /// What programs see.
+    pub memory: Memory,
+    pub(crate) object: Arc<Object>,
+    pub(crate) code: Arc<Code>,
+    pub(crate) maps: Maps,
+    pub(crate) timers: Timers,
+    pub(crate) kfuncs: KfuncState,
+    pub(crate) execution: Execution,
+    pub(crate) nr_cpus: u32,
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! sched_ext: a scheduling class whose decisions a BPF object makes (`kernel/sched/ext.c`).
+//!
+//! [`Scx`] is the class: the [`State`] that ext.c keeps, and the [`Instance`] that runs the object's programs. A program
+//! calls kernel functions that need the state again, so nearly all code is methods of [`Ctx`], which borrows the state,
+//! the instance and the kernel for as long as one hook or one kernel function takes.
+//!
+//! - [`ops`]: the callbacks; [`callbacks`]: calling them. [`class`]: the hooks of the scheduling class. Start there.
+//! - [`enqueue`]: tasks become runnable and are enqueued. [`dsq`]: dispatch queues. [`dispatch`]: into and between them.
+//!   [`balance`]: a CPU looks for work.
+//! - [`idle`]: which CPUs are idle. [`select_cpu`]: the built-in choice. [`kick`]: CPUs that shall reschedule.
+//!   [`cpuperf`]: wanted performance.
+//! - [`enable`]: a scheduler takes over and goes; [`bypass`]: while it must not be asked. [`exit`]: why it went.
+//!   [`watchdog`]: tasks that wait too long. [`timers`]: what is due when. [`cgroups`], [`hotplug`]: their callbacks.
+//! - [`kfuncs`]: what programs may call. [`host`]: what the instance asks of the kernel.
+//! - [`abi`]: the kernel's types and objects as programs see them. [`frontend`]: what a loader program does.
+
+pub mod abi;
+pub mod balance;
+pub mod bypass;
+pub mod callbacks;
+pub mod cgroups;
+pub mod class;
+pub mod cpuperf;
+pub mod dispatch;
+pub mod dsq;
+pub mod enable;
+pub mod enqueue;
+pub mod exit;
+pub mod frontend;
+pub mod host;
+pub mod hotplug;
+pub mod idle;
+pub mod kfuncs;
+pub mod kick;
+pub mod ops;
+pub mod select_cpu;
+pub mod state;
+pub mod timers;
+pub mod watchdog;
+
+use tandem_bpf_vm::instance::Instance;
+
+use crate::kernel::Kernel;
+pub use state::State;
+
+/// The sched_ext class with a loaded scheduler.
+#[derive(Debug)]
+pub struct Scx {
+    /// What ext.c keeps.
+    pub state: State,
+    /// The object.
+    pub vm: Instance,
+}
+
+/// One hook or kernel function at work.
+pub struct Ctx<'a> {
+    /// What ext.c keeps.
+    pub scx: &'a mut State,
+    /// The object.
+    pub vm: &'a mut Instance,
+    /// The rest of the kernel.
+    pub kernel: &'a mut Kernel,
+}
+
+impl Scx {
+    /// The class at work on `kernel`.
+    pub fn with<'a>(&'a mut self, kernel: &'a mut Kernel) -> Ctx<'a> {
+        Ctx { scx: &mut self.state, vm: &mut self.vm, kernel }
+    }
+}
