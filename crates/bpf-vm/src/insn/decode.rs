@@ -162,6 +162,9 @@ impl Decoder<'_> {
         if raw.dst > R10 || raw.src > R10 {
             return Err(format!("register r{} does not exist", raw.dst.max(raw.src)));
         }
+        if let Some(Resolved::Poison(reason)) = (self.resolve)(slot) {
+            return Err(reason);
+        }
         match raw.class() {
             class::LD => self.ld(raws, slot),
             class::LDX => ldx(raw),
@@ -194,7 +197,6 @@ impl Decoder<'_> {
         let imm = match (self.resolve)(slot) {
             Some(Resolved::Value(value)) => value,
             Some(Resolved::Callee(function)) => crate::interp::code_address(function),
-            Some(Resolved::Poison(reason)) => return Err(reason),
             Some(_) => return Err("ld_imm64 of a helper or kernel function".to_owned()),
             None if raw.src == 0 => value,
             None => return Err(format!("ld_imm64 of kind {} that nothing resolves", raw.src)),
@@ -214,8 +216,8 @@ impl Decoder<'_> {
             Some(Resolved::Callee(function)) => (Op::Call, function as u64),
             Some(Resolved::Builtin(builtin)) => self.builtin(builtin),
             Some(Resolved::HostKfunc(kfunc)) => (Op::CallHost, u64::from(kfunc)),
-            Some(Resolved::Poison(reason)) => return Err(reason),
             Some(Resolved::Value(value)) => return Err(format!("call of the value {value:#x}")),
+            Some(Resolved::Poison(reason)) => return Err(reason),
             None if raw.src == 0 => match (self.helpers)(raw.imm) {
                 Some(builtin) => self.builtin(builtin),
                 None => return Err(format!("unknown helper {}", raw.imm)),
