@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crate::fault::{Fault, Location};
+use crate::helper::HelperState;
 use crate::host::{Args, Host};
 use crate::interp::{Code, Execution};
 use crate::kfunc::KfuncState;
@@ -34,7 +35,26 @@ pub struct Instance {
     pub(crate) code: Arc<Code>,
     pub(crate) maps: Maps,
     pub(crate) timers: Timers,
+    pub(crate) helpers: HelperState,
     pub(crate) kfuncs: KfuncState,
     pub(crate) execution: Execution,
     pub(crate) nr_cpus: u32,
+}
+
+#[cfg(test)]
+impl Instance {
+    /// An instance without code, for tests of what works on memory.
+    pub(crate) fn bare(nr_cpus: u32, limit: u64) -> Self {
+        Self {
+            memory: Memory::new(limit),
+            object: Arc::default(),
+            code: Arc::default(),
+            maps: Maps::default(),
+            timers: Timers::default(),
+            helpers: HelperState::default(),
+            kfuncs: KfuncState::default(),
+            execution: Execution::default(),
+            nr_cpus,
+        }
+    }
 }
