@@ -51,6 +51,10 @@ impl OpenObject {
         &self.object
     }
 
+    pub(crate) fn into_object(self) -> Arc<Object> {
+        self.object
+    }
+
     /// All global variables, by section, then by place.
     pub fn variables(&self) -> Vec<Setting> {
         let of = |section: &DataSection, variable: &Variable| Setting {
