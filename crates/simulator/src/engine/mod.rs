@@ -123,6 +123,7 @@ impl<'r> Engine<'r> {
         let mut kernel = Kernel::new(machine, options.kernel.clone(), kernel_rng);
         let clocks = Clocks::new(machine, options);
         kernel.cpufreq_hook = clocks.listens();
+        kernel.cgroups = CgroupTree::of(workload);
         let energy_aware = options.kernel.energy_aware
             && options.kernel.capacity_aware
             && clocks.is_schedutil()
