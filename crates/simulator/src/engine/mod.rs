@@ -42,6 +42,7 @@ use rand_pcg::Pcg32;
 
 use crate::error::SimulationError;
 use crate::kernel::Kernel;
+use crate::kernel::cgroup::CgroupTree;
 use crate::kernel::core::Scheduler;
 use crate::kernel::fair::energy::EnergyModel;
 use crate::kernel::sync::{SyncObjects, WaitsFor};

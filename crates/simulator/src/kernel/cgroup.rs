@@ -237,7 +237,7 @@ mod tests {
         let mut first = TaskSpec::new("first", vec![Op::SetTaskGroup(Some("/late".into())), Op::SetTaskGroup(None)]);
         first.task_group = Some("/early".into());
         let tasks = vec![TaskSpec::new("none", Vec::new()), first];
-        let forkjoin = Workload::load(std::path::Path::new("forkjoin")).unwrap_or_else(|_| panic!("a bundled workload"));
+        let forkjoin = Workload::load(std::path::Path::new("forkjoin")).expect("a bundled workload");
         let workload = Workload { tasks, ..forkjoin };
         let tree = CgroupTree::of(&workload);
         assert_eq!(paths(&tree, &tree.pre_order()), ["/", "/early", "/late"]);
