@@ -24,7 +24,7 @@ pub fn seconds(nanos: Nanos) -> f64 {
 macro_rules! identifier {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub u32);
 
         impl $name {
@@ -84,4 +84,8 @@ identifier!(
 identifier!(
     /// A simulated thread.
     TaskId
+);
+identifier!(
+    /// A cgroup, numbered from the root (0) in the order of their creation.
+    CgroupId
 );
