@@ -134,7 +134,8 @@ pub struct Execution {
     executed: u64,
     /// Innermost last.
     frames: Vec<Frame>,
-    /// Stacks of the frames, by depth; made when first needed and kept.
+    /// Stacks of the frames, by depth; made when first needed and kept, with what was last written there: as in the kernel,
+    /// a program that reads its stack before it writes there reads what an earlier one left.
     stacks: Vec<u64>,
     /// Frames of programs that wait for a nested one.
     outer_frames: usize,
