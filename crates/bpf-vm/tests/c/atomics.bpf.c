@@ -43,12 +43,12 @@ TEST int atomics_of_32_bits(void *ctx)
 
 TEST int divisions(void *ctx)
 {
-	CHECK(OP(10, "/=", 3) == 3 && OP(10, "%=", 3) == 1);
-	CHECK(OP(~0ull, "/=", 10) == 1844674407370955161ull && OP(~0ull, "%=", 10) == 5);
-	CHECK(OP32(~0u, "/=", 10) == 429496729 && OP32(~0u, "%=", 10) == 5);
+	CHECK(OP(10, "/=", 3) == 3 && OP(10, "%%=", 3) == 1);
+	CHECK(OP(~0ull, "/=", 10) == 1844674407370955161ull && OP(~0ull, "%%=", 10) == 5);
+	CHECK(OP32(~0u, "/=", 10) == 429496729 && OP32(~0u, "%%=", 10) == 5);
 	/* BPF defines both, where C and most machines do not. */
-	CHECK(OP(10, "/=", 0) == 0 && OP(10, "%=", 0) == 10);
-	CHECK(OP32(10, "/=", 0) == 0 && OP32(10, "%=", 0) == 10);
+	CHECK(OP(10, "/=", 0) == 0 && OP(10, "%%=", 0) == 10);
+	CHECK(OP32(10, "/=", 0) == 0 && OP32(10, "%%=", 0) == 10);
 	return 0;
 }
 

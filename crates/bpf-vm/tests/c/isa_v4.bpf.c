@@ -12,12 +12,12 @@ TEST int signed_division(void *ctx)
 {
 	u64 least = 1ull << 63;
 
-	CHECK(OP(-7ll, "s/=", 2) == -3ull && OP(-7ll, "s%=", 2) == -1ull);
-	CHECK(OP32(-7, "s/=", -2) == 3 && OP32(-7, "s%=", -2) == -1u);
-	CHECK(OP(-7ll, "s/=", 0) == 0 && OP(-7ll, "s%=", 0) == -7ull);
+	CHECK(OP(-7ll, "s/=", 2) == -3ull && OP(-7ll, "s%%=", 2) == -1ull);
+	CHECK(OP32(-7, "s/=", -2) == 3 && OP32(-7, "s%%=", -2) == -1u);
+	CHECK(OP(-7ll, "s/=", 0) == 0 && OP(-7ll, "s%%=", 0) == -7ull);
 	/* The one quotient that does not fit. */
-	CHECK(OP(least, "s/=", -1ll) == least && OP(least, "s%=", -1ll) == 0);
-	CHECK(OP32(1u << 31, "s/=", -1) == 1u << 31 && OP32(1u << 31, "s%=", -1) == 0);
+	CHECK(OP(least, "s/=", -1ll) == least && OP(least, "s%%=", -1ll) == 0);
+	CHECK(OP32(1u << 31, "s/=", -1) == 1u << 31 && OP32(1u << 31, "s%%=", -1) == 0);
 	return 0;
 }
 
