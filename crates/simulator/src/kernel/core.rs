@@ -11,10 +11,13 @@ use super::class::{Dequeue, Enqueue, SchedClass, Wake};
 use super::cpufreq::{CpuUtil, uclamp_rq_is_capped};
 use super::cpumask::CpuMask;
 use super::dl::Dl;
+use super::ext::loaded;
 use super::fair::Fair;
 use super::fair::energy::EnergyModel;
 use super::rt::Rt;
 use super::task::{ClassId, Task, TaskState};
+use crate::scx::Scx;
+use crate::scx::class::Next;
 use crate::units::{CpuId, TaskId};
 use crate::workload::Scheduling;
 
@@ -29,6 +32,8 @@ pub struct Scheduler {
     pub rt: Rt,
     /// The deadline class.
     pub dl: Dl,
+    /// The class of the scheduler that was loaded last, gone or not.
+    pub ext: Option<Box<Scx>>,
 }
 
 /// A context switch; `None` is the idle thread.
@@ -49,6 +54,7 @@ macro_rules! class_of {
             ClassId::Dl => $self.dl.$hook(&mut $self.kernel $(, $argument)*),
             ClassId::Rt => $self.rt.$hook(&mut $self.kernel $(, $argument)*),
             ClassId::Fair => $self.fair.$hook(&mut $self.kernel $(, $argument)*),
+            ClassId::Ext => $crate::kernel::ext::loaded(&mut $self.ext).$hook(&mut $self.kernel $(, $argument)*),
         }
     };
 }
@@ -57,17 +63,20 @@ pub(super) use class_of;
 impl Scheduler {
     /// A scheduler without tasks; with an energy model, the fair class places tasks by it.
     pub fn new(kernel: Kernel, energy: Option<EnergyModel>) -> Self {
-        Self { fair: Fair::new(&kernel, energy), rt: Rt::new(&kernel), dl: Dl::new(&kernel), kernel }
+        Self { fair: Fair::new(&kernel, energy), rt: Rt::new(&kernel), dl: Dl::new(&kernel), ext: None, kernel }
     }
 
     /// Makes a task; it does not run until [`Scheduler::wake_up_new_task`]. Identifiers count up from 0. A deadline task
     /// must have been [admitted](Scheduler::admit).
     pub fn task_new(&mut self, scheduling: Scheduling, allowed: Option<Arc<CpuMask>>) -> TaskId {
         let id = TaskId::at(self.kernel.tasks.len());
-        self.kernel.tasks.push(Task::new(id, scheduling, allowed));
+        self.kernel.tasks.push(Task::new(id, scheduling, allowed, self.kernel.switching));
         self.fair.task_new(&self.kernel, id);
         self.rt.task_new(&self.kernel, id);
         self.dl.task_new(&self.kernel, id);
+        if let Some(ext) = &mut self.ext {
+            ext.task_new(&self.kernel, id);
+        }
         id
     }
 
@@ -75,10 +84,16 @@ impl Scheduler {
     pub fn wake_up_new_task(&mut self, task: TaskId, this_cpu: CpuId) {
         let new = self.kernel.task_mut(task);
         (new.state, new.cpu, new.recent_used_cpu) = (TaskState::Runnable, this_cpu, this_cpu);
-        let cpu = class_of!(self, task, select_task_rq, task, this_cpu, Wake::Fork);
+        let cpu = self.select_task_rq(task, this_cpu, Wake::Fork);
         self.kernel.task_mut(task).cpu = cpu;
         class_of!(self, task, enqueue_task, task, Enqueue::New);
         self.wakeup_preempt(cpu, task);
+    }
+
+    /// `select_task_rq`: what the class says, unless the task may not run there (`select_fallback_rq`).
+    fn select_task_rq(&mut self, task: TaskId, this_cpu: CpuId, wake: Wake) -> CpuId {
+        let cpu = class_of!(self, task, select_task_rq, task, this_cpu, wake);
+        self.kernel.usable_cpu(task, cpu)
     }
 
     /// `try_to_wake_up`: a blocked task becomes runnable; returns the CPU it was queued on.
@@ -93,7 +108,7 @@ impl Scheduler {
             }
             return prev;
         }
-        let cpu = class_of!(self, task, select_task_rq, task, this_cpu, Wake::Ttwu { sync });
+        let cpu = self.select_task_rq(task, this_cpu, Wake::Ttwu { sync });
         let migrated = cpu != prev;
         if migrated {
             class_of!(self, task, migrate_task_rq, task, cpu);
@@ -124,6 +139,7 @@ impl Scheduler {
             ClassId::Dl => self.dl.task_woken(&mut self.kernel, cpu, task),
             ClassId::Rt => self.rt.task_woken(&mut self.kernel, cpu, task),
             ClassId::Fair => {}
+            ClassId::Ext => loaded(&mut self.ext).with(&mut self.kernel).task_woken_scx(cpu, task),
         }
     }
 
@@ -214,6 +230,7 @@ impl Scheduler {
     /// The next context switch that is due now, or `None` when every CPU runs what it should.
     pub fn next_switch(&mut self) -> Option<Switch> {
         loop {
+            self.scx_deferred_work();
             if let Some((task, dst)) = self.next_stop() {
                 if let Some(switch) = self.stop_and_move(task, dst) {
                     return Some(switch);
@@ -256,6 +273,9 @@ impl Scheduler {
         if self.kernel.task(task).state != TaskState::Runnable {
             return None;
         }
+        if self.kernel.task(task).class == ClassId::Ext {
+            return Some(self.stop_and_move_scx(task, src, dst));
+        }
         class_of!(self, task, dequeue_task, task, Dequeue::Save);
         let switch = self.schedule(src);
         self.attach(task, dst);
@@ -271,12 +291,34 @@ impl Scheduler {
             self.push_waiting(cpu, next);
             return None;
         }
+        self.put_prev_task(cpu, prev, next);
+        Some(self.switch_to(cpu, prev, next))
+    }
+
+    /// `prev`, the idle thread if `None`, leaves `cpu` to `next`.
+    fn put_prev_task(&mut self, cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) {
+        match prev {
+            Some(prev) if self.kernel.task(prev).class == ClassId::Ext => {
+                let next = next.map_or(Next::Idle, Next::Task);
+                loaded(&mut self.ext).with(&mut self.kernel).put_prev_task_scx(cpu, prev, Some(next));
+            }
+            Some(prev) => class_of!(self, prev, put_prev_task, cpu, prev),
+            None if self.kernel.scx_enabled() => {
+                loaded(&mut self.ext).with(&mut self.kernel).put_prev_task_idle_scx(cpu);
+            }
+            None => {}
+        }
         if let Some(prev) = prev {
-            class_of!(self, prev, put_prev_task, cpu, prev);
             let now = self.kernel.now;
             let left = self.kernel.task_mut(prev);
             (left.on_cpu, left.last_ran) = (false, now);
         }
+    }
+
+    /// `next` comes to `cpu` after `prev` was put.
+    fn switch_to(&mut self, cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) -> Switch {
+        // A loaded scheduler is told before `next` is current.
+        self.set_next_task_scx(cpu, next);
         // The time up to now belongs to who ran: the clock must not see the newcomer yet.
         self.kernel.update_rq_clock(cpu);
         self.kernel.rq_mut(cpu).curr = next;
@@ -284,12 +326,15 @@ impl Scheduler {
             Some(task) => {
                 self.leave_idle(cpu);
                 self.kernel.task_mut(task).on_cpu = true;
-                class_of!(self, task, set_next_task, cpu, task);
+                if self.kernel.task(task).class != ClassId::Ext {
+                    class_of!(self, task, set_next_task, cpu, task);
+                }
             }
             None => self.enter_idle(cpu),
         }
         self.push_waiting(cpu, next);
-        Some(Switch { cpu, prev, next })
+        self.scx_switched(cpu, next);
+        Switch { cpu, prev, next }
     }
 
     /// `deadline_queue_push_tasks`, `rt_queue_push_tasks`: those that wait behind the new task may go elsewhere.
@@ -297,12 +342,15 @@ impl Scheduler {
         match running.map(|task| self.kernel.task(task).class) {
             Some(ClassId::Dl) => self.dl.push_dl_tasks(&mut self.kernel, cpu),
             Some(ClassId::Rt) => self.rt.push_rt_tasks(&mut self.kernel, cpu),
-            Some(ClassId::Fair) | None => {}
+            Some(ClassId::Fair | ClassId::Ext) | None => {}
         }
     }
 
     /// `__pick_next_task`, balancing before idleness (`prev_balance`).
-    fn pick_next_task(&mut self, cpu: CpuId) -> Option<TaskId> {
+    pub(super) fn pick_next_task(&mut self, cpu: CpuId) -> Option<TaskId> {
+        if self.kernel.scx_enabled() {
+            return self.pick_next_task_scx(cpu);
+        }
         if self.kernel.dl_active {
             self.dl.balance(&mut self.kernel, cpu);
             if let Some(task) = self.dl.pick_task(&mut self.kernel, cpu) {
@@ -337,7 +385,7 @@ impl Scheduler {
         let rq = self.kernel.rq_mut(cpu);
         rq.clock.enter_idle(busy);
         rq.idle_stamp = Some(now);
-        if rq.nr_running == 0 {
+        if rq.nr_running == 0 && self.kernel.topology.online.test(cpu) {
             self.kernel.idle.set(cpu);
             self.fair.update_idle_core(&self.kernel, cpu);
             self.fair.nohz_balance_enter_idle(cpu);

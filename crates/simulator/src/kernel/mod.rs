@@ -7,18 +7,23 @@
 //!
 //! - [`core`]: wakeup, schedule, tick, fork: `kernel/sched/core.c`. Start here.
 //! - [`class`]: the hooks of a scheduling class; [`dl`], [`rt`] and [`fair`] are the classes, most urgent first.
+//!   [`ext`]: tasks change into and out of the class below them, whose decisions a loaded program makes.
 //! - [`task`]: a thread as all classes see it. [`cpumask`]: sets of CPUs. [`params`]: what a run may set.
 //! - [`priority`]: a task changes class or priority, for good or while it holds what a more urgent one waits for.
 //! - [`topology`]: scheduling domains. [`pelt`]: load tracking. [`cpufreq`], [`cpuidle`]: power policies.
+//! - [`cgroup`]: the groups that tasks are in. [`hotplug`]: CPUs come and go.
 //! - [`sync`]: locks, barriers, conditions, semaphores.
 
+pub mod cgroup;
 pub mod class;
 pub mod core;
 pub mod cpufreq;
 pub mod cpuidle;
 pub mod cpumask;
 pub mod dl;
+pub mod ext;
 pub mod fair;
+pub mod hotplug;
 pub mod params;
 pub mod pelt;
 pub mod priority;
@@ -33,7 +38,9 @@ use rand_pcg::Pcg32;
 
 use crate::machine::{Cpu, Machine};
 use crate::units::{CAPACITY_SCALE, CpuId, Nanos, TaskId};
+use cgroup::CgroupTree;
 use cpumask::CpuMask;
+use ext::Switching;
 use params::KernelParameters;
 use pelt::{PeltClock, SchedAvg};
 use task::{ClassId, NICE_0_WEIGHT, Task};
@@ -79,6 +86,10 @@ pub struct Kernel {
     pub rt_active: bool,
     /// Deadline tasks have run.
     pub dl_active: bool,
+    /// Which tasks a loaded scheduler has.
+    pub switching: Switching,
+    /// The cgroups that tasks are in.
+    pub cgroups: CgroupTree,
     /// Random choices of the kernel itself (`sched_rng`).
     pub rng: Pcg32,
 }
@@ -151,6 +162,8 @@ impl Kernel {
             migrated: Vec::new(),
             rt_active: false,
             dl_active: false,
+            switching: Switching::default(),
+            cgroups: CgroupTree::default(),
             rng,
             params,
             topology,
@@ -228,7 +241,7 @@ impl Kernel {
         if rq.nr_running < 2 {
             self.overloaded.clear(cpu);
         }
-        if rq.nr_running == 0 && rq.curr.is_none() {
+        if rq.nr_running == 0 && rq.curr.is_none() && self.topology.online.test(cpu) {
             self.idle.set(cpu);
         }
     }
@@ -244,13 +257,14 @@ impl Kernel {
         self.topology.smt[cpu.index()].iter().all(|sibling| *sibling == cpu || self.idle_cpu(*sibling))
     }
 
-    /// `cpu` if `task` may use it, else the first that it may (`select_fallback_rq` of the real-time and deadline classes).
+    /// `cpu` if `task` may use it, else the first that it may, else the first there is (`select_fallback_rq`).
     pub fn usable_cpu(&self, task: TaskId, cpu: CpuId) -> CpuId {
         let task = self.task(task);
         if task.may_use(cpu) && self.topology.online.test(cpu) {
             return cpu;
         }
-        self.topology.online.iter().find(|cpu| task.may_use(*cpu)).unwrap_or(cpu)
+        let usable = self.topology.online.iter().find(|cpu| task.may_use(*cpu));
+        usable.or_else(|| self.topology.online.first()).unwrap_or(cpu)
     }
 
     /// One of the CPUs of `mask`: `prev`, else the waker's in the smallest domain around `prev`, else one of that domain
