@@ -9,7 +9,7 @@
 
 mod access;
 mod affinity;
-mod args;
+pub mod args;
 mod cgroups;
 mod cpus;
 mod dsqs;
