@@ -26,6 +26,7 @@ use sidecar::{Sidecar, Value};
 use super::abi::Guest;
 use super::abi::profile::{Profile, Version};
 use super::abi::types::kernel as kernel_types;
+use super::enable::InvalidOps;
 use super::ops::Ops;
 
 /// Bytes of a debug dump if the scheduler does not say (`SCX_EXIT_DUMP_DFL_LEN`).
@@ -73,6 +74,9 @@ pub enum SchedulerError {
         /// How many there are.
         nr_cpus: u32,
     },
+    /// A value of the structure is one that the kernel refuses.
+    #[error("{0}")]
+    Ops(#[from] InvalidOps),
     /// The object cannot be loaded.
     #[error("{0}")]
     Load(#[from] LoadError),
@@ -109,8 +113,8 @@ pub struct Loaded {
     pub guest: Guest,
     /// The kernel version.
     pub profile: Profile,
-    /// The CPU that `ops.init` runs on.
-    pub init_cpu: CpuId,
+    /// The CPU that `ops.init` must run on, if that matters to it.
+    pub init_cpu: Option<CpuId>,
     /// `syscall` programs to run before the scheduler is attached, and their argument structures.
     pub syscalls: Vec<(ProgramId, Vec<u8>)>,
 }
@@ -151,7 +155,7 @@ pub fn open(object: Arc<Object>, profile: Profile, exit_dump_len: u32) -> Result
 ///
 /// # Errors
 /// [`SchedulerError`].
-pub fn load(
+pub fn load_object(
     object: Arc<Object>,
     request: &Request<'_>,
     kernel: &Kernel,
@@ -161,8 +165,8 @@ pub fn load(
     let sidecar = request.sidecar.unwrap_or(&none);
     let profile = request.profile.or(sidecar.profile).unwrap_or_else(|| detect_profile(&object));
     let nr_cpus = kernel.topology.nr_cpus as u32;
-    if sidecar.init_cpu >= nr_cpus {
-        return Err(SchedulerError::NoCpu { cpu: sidecar.init_cpu, nr_cpus });
+    if let Some(cpu) = sidecar.init_cpu.filter(|cpu| *cpu >= nr_cpus) {
+        return Err(SchedulerError::NoCpu { cpu, nr_cpus });
     }
     let mut read = ops::read(&object, ops::find(&object)?, profile)?;
     for (member, value) in &sidecar.ops {
@@ -193,7 +197,7 @@ pub fn load(
         Ok((program, args.iter().flat_map(|arg| arg.to_le_bytes()).collect()))
     };
     let syscalls = sidecar.syscalls.iter().map(syscall).collect::<Result<Vec<_>, SchedulerError>>()?;
-    Ok(Loaded { vm, ops: scheduler, guest, profile, init_cpu: CpuId(sidecar.init_cpu), syscalls })
+    Ok(Loaded { vm, ops: scheduler, guest, profile, init_cpu: sidecar.init_cpu.map(CpuId), syscalls })
 }
 
 /// Makes the settings of the sidecar, then the user's.

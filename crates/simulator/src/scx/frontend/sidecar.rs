@@ -34,8 +34,8 @@ pub struct Sidecar {
     pub resize: Vec<(String, Value)>,
     /// Members of `struct sched_ext_ops`: `flags`, `timeout_ms`, `exit_dump_len`, `dispatch_max_batch`.
     pub ops: Vec<(String, u64)>,
-    /// The CPU that `ops.init` runs on.
-    pub init_cpu: u32,
+    /// The CPU that `ops.init` must run on.
+    pub init_cpu: Option<u32>,
     /// `syscall` programs to run before the scheduler is attached, in order, and their arguments, each an `s32`.
     pub syscalls: Vec<(String, Vec<i32>)>,
 }
@@ -71,7 +71,7 @@ impl Sidecar {
         let file = File { path, text };
         let table = DeTable::parse(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
-            InputError::at(path, text, at, error.message())
+            InputError::at(path, text, at, format!("not TOML: {}", error.message().replace('\n', "; ")))
         })?;
         let mut sidecar = Self::default();
         for (key, item) in file.known(table.get_ref(), "the file", TOP)? {
@@ -190,7 +190,7 @@ impl File<'_> {
     fn run(&self, item: Item<'_>, sidecar: &mut Sidecar) -> Result<(), InputError> {
         for (key, item) in self.known(self.table(item, "`run`")?, "`run`", RUN)? {
             if key == "init_cpu" {
-                sidecar.init_cpu = self.number(key, item, "the number of a CPU")?;
+                sidecar.init_cpu = Some(self.number(key, item, "the number of a CPU")?);
                 continue;
             }
             for (program, _, item) in self.entries(self.table(item, "`run.syscall`")?) {
