@@ -61,8 +61,8 @@ fn mixing_both_orders_is_noticed_as_long_as_the_other_is_there() {
 fn ids_are_the_schedulers_own_and_unique() {
     let (mut dsqs, _) = dsqs();
     assert_eq!(dsqs.create(QUEUE), Err(-17));
-    assert_eq!(dsqs.create(DSQ_GLOBAL), Err(-22));
-    assert_eq!((dsqs.find_user_dsq(QUEUE).is_some(), dsqs.find_user_dsq(DSQ_GLOBAL)), (true, None));
+    assert_eq!(dsqs.create(SCX_DSQ_GLOBAL), Err(-22));
+    assert_eq!((dsqs.find_user_dsq(QUEUE).is_some(), dsqs.find_user_dsq(SCX_DSQ_GLOBAL)), (true, None));
     assert_eq!(dsqs.user_ids(), [QUEUE]);
     assert_eq!((dsqs.local_cpu(dsqs.local(CpuId(1))), dsqs.local_cpu(dsqs.global(0))), (Some(CpuId(1)), None));
 }
@@ -101,7 +101,8 @@ fn an_iterator_gives_what_was_there_at_first_in_either_direction() {
     let back = dsqs.iter_new(QUEUE, DSQ_ITER_REV).unwrap();
     dsqs.insert(dsq, TaskId(4), Place::Head);
     insert(&mut dsqs, dsq, &[5]);
-    let walk = |dsqs: &mut Dsqs, iter| std::iter::from_fn(|| dsqs.iter_next(iter)).map(|task| task.0).collect::<Vec<_>>();
+    let walk =
+        |dsqs: &mut Dsqs, iter| std::iter::from_fn(|| dsqs.iter_next(iter)).map(|task| task.0).collect::<Vec<_>>();
     assert_eq!(walk(&mut dsqs, forward), [1, 2, 3]);
     assert_eq!(walk(&mut dsqs, back), [3, 2, 1]);
     assert_eq!(dsqs.iter_next(forward), Some(TaskId(1)), "after the end it begins again");
@@ -128,7 +129,7 @@ fn iterators_refuse_what_the_kernel_refuses() {
     let (mut dsqs, _) = dsqs();
     assert_eq!(dsqs.iter_new(QUEUE, 1), Err(-22));
     assert_eq!(dsqs.iter_new(8, 0), Err(-2));
-    assert_eq!(dsqs.iter_new(DSQ_GLOBAL, 0), Err(-2));
+    assert_eq!(dsqs.iter_new(SCX_DSQ_GLOBAL, 0), Err(-2));
     assert_eq!(dsqs.iter_next(DsqIter(5)), None);
     dsqs.iter_destroy(DsqIter(5));
 }
