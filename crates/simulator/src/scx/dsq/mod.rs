@@ -221,11 +221,6 @@ impl Dsqs {
         self.entries.get(task.index()).map_or(0, |entry| entry.seq)
     }
 
-    /// Whether `task` is in its queue by virtual time (`SCX_TASK_DSQ_ON_PRIQ`).
-    pub fn is_on_priq(&self, task: TaskId) -> bool {
-        self.entries.get(task.index()).is_some_and(|entry| entry.key.is_some())
-    }
-
     /// Puts `task`, which is in no queue, into `dsq`; in the way that the queue is not used so far: what it held.
     pub fn insert(&mut self, dsq: DsqRef, task: TaskId, place: Place) -> Option<Mixed> {
         debug_assert_eq!(self.dsq_of(task), None, "a task is in one queue");
