@@ -42,6 +42,12 @@ impl CpuMask {
         self.words[cpu.index() / 64] &= !(1 << (cpu.0 % 64));
     }
 
+    /// The set as a bitmap, CPU 0 lowest.
+    #[inline]
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
     /// Number of CPUs in the set.
     pub fn weight(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
