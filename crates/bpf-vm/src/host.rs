@@ -44,6 +44,16 @@ pub trait Host {
         0
     }
 
+    /// The current task's name; `None` if there is no task.
+    fn current_comm(&self) -> Option<String> {
+        None
+    }
+
+    /// NUMA node of the executing CPU (`bpf_get_numa_node_id`).
+    fn numa_node(&self) -> u32 {
+        0
+    }
+
     /// `bpf_get_prandom_u32`; deterministic hosts seed it.
     fn random(&mut self) -> u32 {
         0

@@ -3,16 +3,20 @@
 
 use std::sync::Arc;
 
-use crate::fault::{Fault, Location};
-use crate::host::{Args, Host};
-use crate::interp::{Code, Execution};
+use crate::fault::{Fault, FaultKind, Location};
+use crate::host::{Args, Builtin, Host};
+use crate::insn::decode::{DecodeError, Resolved, callee_slot, function_starts};
+use crate::interp::{self, Code, CodeBuilder, Entry, Execution};
 use crate::kfunc::KfuncState;
 use crate::map::Maps;
 use crate::memory::Memory;
 use crate::object::Object;
 use crate::timer::Timers;
 
-/// A program of an instance.
+/// Arguments of a program that gets them as an array (`MAX_BPF_FUNC_ARGS`).
+pub const MAX_ARGUMENTS: usize = 12;
+
+/// A program or subprogram of an instance: the number of its function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProgramId(pub u32);
 
@@ -37,4 +41,99 @@ pub struct Instance {
     pub(crate) kfuncs: KfuncState,
     pub(crate) execution: Execution,
     pub(crate) nr_cpus: u32,
+}
+
+impl Instance {
+    /// An instance of bare instructions without an object, as one program: `main`. Functions that it calls by distance
+    /// follow it and are named for the instruction that they begin with.
+    ///
+    /// # Errors
+    /// [`DecodeError`] if they cannot be decoded.
+    pub fn from_instructions(
+        encoding: &[u8],
+        helpers: &dyn Fn(i32) -> Option<Builtin>,
+        budget: u64,
+    ) -> Result<Self, DecodeError> {
+        let starts = function_starts(encoding);
+        let mut builder = CodeBuilder::new(helpers);
+        for (number, start) in starts.iter().enumerate() {
+            let end = starts.get(number + 1).map_or(encoding.len(), |next| 8 * next);
+            let name = if number == 0 { "main".to_owned() } else { format!("function_{start}") };
+            let resolve = |slot: usize| {
+                let callee = callee_slot(encoding, start + slot)?;
+                starts.binary_search(&callee).ok().map(Resolved::Callee)
+            };
+            builder.push_function(&name, &encoding[8 * start..end], Vec::new(), &resolve)?;
+        }
+        Ok(Self {
+            memory: Memory::new(1 << 30),
+            object: Arc::default(),
+            code: Arc::new(builder.finish()?),
+            maps: Maps::default(),
+            timers: Timers::default(),
+            kfuncs: KfuncState::default(),
+            execution: Execution::new(budget),
+            nr_cpus: 1,
+        })
+    }
+
+    /// The program or subprogram with this name.
+    pub fn program(&self, name: &str) -> Option<ProgramId> {
+        Some(ProgramId(self.code.function(name)? as u32))
+    }
+
+    /// Name of a program; empty if there is none.
+    pub fn program_name(&self, program: ProgramId) -> &str {
+        self.code.function_name(program.0 as usize).unwrap_or_default()
+    }
+
+    /// The function whose address programs hold.
+    pub fn program_at(&self, code_address: u64) -> Option<ProgramId> {
+        Some(ProgramId(self.code.function_at(code_address)? as u32))
+    }
+
+    /// Runs a program that gets its arguments as an array (`struct_ops`, `fentry`): r1 is the array's address.
+    ///
+    /// # Errors
+    /// A fault stops the program; memory keeps what it has written.
+    pub fn run(&mut self, program: ProgramId, args: &[u64], host: &mut dyn Host) -> Result<Outcome, Fault> {
+        if args.len() > MAX_ARGUMENTS {
+            let text = format!("{} arguments of a program, more than {MAX_ARGUMENTS}", args.len());
+            return Err(FaultKind::Misuse(text).into());
+        }
+        let array = self.execution.arguments(&mut self.memory, args)?;
+        self.run_raw(program, [array, 0, 0, 0, 0], host)
+    }
+
+    /// Runs a program with these arguments in r1 to r5.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn run_raw(&mut self, program: ProgramId, args: Args, host: &mut dyn Host) -> Result<Outcome, Fault> {
+        let before = if self.execution.depth() == 0 { 0 } else { self.execution.executed() };
+        let value = interp::execute(self, host, program.0 as usize, args, Entry::Program)?;
+        Ok(Outcome { value, instructions: self.execution.executed() - before })
+    }
+
+    /// Calls back a function of the running program from inside a helper: it counts among the program's call frames and
+    /// instructions.
+    ///
+    /// # Errors
+    /// A fault stops the program; so does an address that is no function's.
+    pub fn call(&mut self, code_address: u64, args: Args, host: &mut dyn Host) -> Result<u64, Fault> {
+        let Some(function) = self.code.function_at(code_address) else {
+            return Err(FaultKind::BadJump(code_address).into());
+        };
+        interp::execute(self, host, function, args, Entry::Callback)
+    }
+
+    /// Where the running program is, innermost call first, then the programs around it; empty if none runs.
+    pub fn backtrace(&self) -> Vec<Location> {
+        self.execution.backtrace(&self.code)
+    }
+
+    /// Instructions that the outermost program has executed so far; if none runs, that the last one did, a fault's too.
+    pub fn executed(&self) -> u64 {
+        self.execution.executed()
+    }
 }

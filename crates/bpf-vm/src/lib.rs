@@ -11,10 +11,11 @@
 //! - [`memory`]: the arena, every access checked. [`fault`]: what can go wrong at run time, and where.
 //! - [`map`]: BPF maps. [`helper`]: BPF helpers. [`kfunc`]: the kernel functions that BPF itself brings. [`timer`]:
 //!   `bpf_timer`. [`format`]: `bpf_printk` and its like.
-//! - [`host`]: what the surrounding kernel answers.
+//! - [`errno`]: the error numbers that programs see. [`host`]: what the surrounding kernel answers.
 
 pub mod btf;
 pub mod core_relo;
+pub mod errno;
 pub mod fault;
 pub mod format;
 pub mod helper;

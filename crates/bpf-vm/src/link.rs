@@ -1,9 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loading: gives maps and data their addresses, resolves externs, applies relocations, decodes.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::btf::Btf;
+use crate::btf::{Btf, Kind, Type, TypeId};
+use crate::core_relo;
+use crate::fault::{FaultKind, Location};
+use crate::helper::{HelperState, helper};
+use crate::host::Builtin;
+use crate::insn::decode::{DecodeError, Resolved};
+use crate::instance::Instance;
+use crate::interp::{Code, CodeBuilder, Execution};
+use crate::kfunc::{KfuncState, kfunc};
+use crate::map::{MapError, MapId, MapSpec, Maps};
+use crate::memory::{Memory, Protection};
+use crate::object::{DataSection, Extern, ExternKind, Function, Object, Target};
+use crate::open::OpenObject;
+use crate::timer::Timers;
 
 /// The kernel that an object is loaded into.
 pub struct Environment<'k> {
@@ -19,4 +33,295 @@ pub struct Environment<'k> {
     pub nr_cpus: u32,
     /// Instructions that one call of a program may execute, callbacks and nested programs included.
     pub budget: u64,
+}
+
+/// Why an object cannot be loaded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LoadError {
+    /// A map cannot be made.
+    #[error("{0}")]
+    Map(#[from] MapError),
+    /// The arena is too small for it.
+    #[error("{what}: {why}")]
+    Memory {
+        /// What did not fit.
+        what: String,
+        /// By how much.
+        why: FaultKind,
+    },
+    /// Data that programs address page by page.
+    #[error("data section {0} lies in a BPF arena, which is not supported")]
+    Arena(String),
+    /// Kernel functions, variables or settings that this kernel does not have, and that the object must have.
+    #[error("the kernel does not have {}", .0.join(", "))]
+    Missing(Vec<String>),
+    /// A function cannot be decoded.
+    #[error("{0}")]
+    Decode(#[from] DecodeError),
+}
+
+/// What an extern turned out to be.
+#[derive(Debug, Clone)]
+enum Symbol {
+    Builtin(Builtin),
+    Host(u32),
+    Address(u64),
+    /// A weak one that the kernel lacks: its address is 0, and a call of it must never happen.
+    Absent,
+}
+
+impl OpenObject {
+    /// Loads the object into a kernel whose own objects are in `memory` already.
+    ///
+    /// # Errors
+    /// [`LoadError`]. An instruction that makes no sense for this kernel is no error unless it is executed.
+    pub fn load(self, environment: &Environment<'_>, mut memory: Memory) -> Result<Instance, LoadError> {
+        let object = self.into_object();
+        let mut maps = Maps::default();
+        let handles = make_maps(&object, environment.nr_cpus, &mut maps, &mut memory)?;
+        let data = object.data.iter().map(|section| place(section, &mut memory)).collect::<Result<Vec<_>, _>>()?;
+        let symbols = resolve_externs(&object, environment, &mut memory)?;
+        let linker = Linker { object: &object, environment, handles, data: &data, symbols };
+        let code = Arc::new(linker.code()?);
+        Ok(Instance {
+            memory,
+            object,
+            code,
+            maps,
+            timers: Timers::default(),
+            helpers: HelperState::default(),
+            kfuncs: KfuncState::default(),
+            execution: Execution::new(environment.budget),
+            data,
+            nr_cpus: environment.nr_cpus,
+        })
+    }
+}
+
+fn make_maps(object: &Object, nr_cpus: u32, maps: &mut Maps, memory: &mut Memory) -> Result<Vec<u64>, LoadError> {
+    let mut ids: Vec<MapId> = Vec::new();
+    for definition in &object.maps {
+        ids.push(maps.create(memory, MapSpec::of(definition, &object.btf, nr_cpus), nr_cpus)?);
+    }
+    for (definition, outer) in object.maps.iter().zip(&ids) {
+        for (slot, inner) in definition.initial.iter().enumerate() {
+            let Some(inner) = inner.and_then(|inner| ids.get(inner)) else { continue };
+            let refused = |_| MapError::Refused { map: definition.name.clone(), why: "it has no room for its maps" };
+            maps.set_inner(*outer, &(slot as u32).to_le_bytes(), *inner).map_err(refused)?;
+        }
+    }
+    Ok(ids.into_iter().map(MapId::handle).collect())
+}
+
+/// Gives a data section its place.
+fn place(section: &DataSection, memory: &mut Memory) -> Result<u64, LoadError> {
+    if section.arena {
+        return Err(LoadError::Arena(section.name.clone()));
+    }
+    let protection = if section.read_only { Protection::ReadOnly } else { Protection::ReadWrite };
+    let full = |why| LoadError::Memory { what: format!("data section {}", section.name), why };
+    let size = section.bytes.len() as u64;
+    let address = memory.alloc(size, protection).map_err(full)?;
+    let room = memory.host_write(address, size).map_err(|error| full(error.into()))?;
+    room.copy_from_slice(&section.bytes);
+    Ok(address)
+}
+
+fn resolve_externs(
+    object: &Object,
+    environment: &Environment<'_>,
+    memory: &mut Memory,
+) -> Result<Vec<Symbol>, LoadError> {
+    let mut missing = Vec::new();
+    let mut symbols = Vec::new();
+    for symbol in &object.externs {
+        let found = match symbol.kind {
+            ExternKind::Function => function(symbol, &object.btf, environment),
+            ExternKind::Variable => (environment.variables)(essential_name(&symbol.name)).map(Symbol::Address),
+            ExternKind::Kconfig => kconfig(symbol, &object.btf, environment, memory)?.map(Symbol::Address),
+        };
+        if found.is_none() && !symbol.weak {
+            missing.push(format!("{} {}", noun(symbol.kind), symbol.name));
+        }
+        symbols.push(found.unwrap_or(Symbol::Absent));
+    }
+    if missing.is_empty() { Ok(symbols) } else { Err(LoadError::Missing(missing)) }
+}
+
+fn noun(kind: ExternKind) -> &'static str {
+    match kind {
+        ExternKind::Function => "function",
+        ExternKind::Variable => "variable",
+        ExternKind::Kconfig => "setting",
+    }
+}
+
+/// The kernel's function for an extern, if it has one with that name and prototype. Functions that BPF itself brings
+/// need not be among the kernel's types.
+fn function(symbol: &Extern, local: &Btf, environment: &Environment<'_>) -> Option<Symbol> {
+    let name = essential_name(&symbol.name);
+    let offered = environment.btf.find_kind(name, Kind::Func);
+    if let (Some(offered), Some(wanted)) = (offered, symbol.type_id)
+        && let Some(Type::Func { proto, .. }) = environment.btf.get(offered)
+        && !callable(local, wanted, &environment.btf, *proto)
+    {
+        return None;
+    }
+    match (environment.kfuncs)(name) {
+        Some(number) => Some(Symbol::Host(number)),
+        None => kfunc(name).map(Symbol::Builtin),
+    }
+}
+
+/// Whether two prototypes have the same number of parameters and the same kinds of types at each place, any pointer
+/// being like any other, and any integer, too. (libbpf also looks at what pointers point to.)
+fn callable(local: &Btf, wanted: TypeId, kernel: &Btf, offered: TypeId) -> bool {
+    let (Some(Type::FuncProto(wanted)), Some(Type::FuncProto(offered))) = (local.bare(wanted), kernel.bare(offered))
+    else {
+        return true;
+    };
+    let like = |mine: TypeId, theirs: TypeId| shape(local, mine) == shape(kernel, theirs);
+    wanted.params.len() == offered.params.len()
+        && like(wanted.ret, offered.ret)
+        && wanted.params.iter().zip(&offered.params).all(|(mine, theirs)| like(mine.type_id, theirs.type_id))
+}
+
+/// What of a type decides how it is passed.
+#[derive(PartialEq, Eq)]
+enum Shape {
+    Nothing,
+    Pointer,
+    Number,
+    Aggregate,
+}
+
+fn shape(btf: &Btf, id: TypeId) -> Shape {
+    match btf.bare(id) {
+        None | Some(Type::Void) => Shape::Nothing,
+        Some(Type::Ptr(_)) => Shape::Pointer,
+        Some(Type::Struct(_) | Type::Union(_) | Type::Array(_)) => Shape::Aggregate,
+        Some(_) => Shape::Number,
+    }
+}
+
+/// Makes the variable that holds a setting of the kernel's configuration.
+fn kconfig(
+    symbol: &Extern,
+    local: &Btf,
+    environment: &Environment<'_>,
+    memory: &mut Memory,
+) -> Result<Option<u64>, LoadError> {
+    let value = (environment.kconfig)(&symbol.name);
+    let Some(value) = value.or(symbol.weak.then_some(0)) else { return Ok(None) };
+    let full = |why| LoadError::Memory { what: format!("setting {}", symbol.name), why };
+    let size = symbol.type_id.and_then(|id| local.size_of(id)).unwrap_or(8).clamp(1, 8);
+    let address = memory.alloc(size, Protection::ReadOnly).map_err(full)?;
+    let room = memory.host_write(address, size).map_err(|error| full(error.into()))?;
+    room.copy_from_slice(&value.to_le_bytes()[..size as usize]);
+    Ok(Some(address))
+}
+
+/// The name without its last `___suffix`, by which one program may declare several versions of a function
+/// (`bpf_core_essential_name_len`).
+fn essential_name(name: &str) -> &str {
+    match name.rfind("___") {
+        Some(at) if at > 0 && !name[at + 3..].is_empty() => &name[..at],
+        _ => name,
+    }
+}
+
+/// Everything that relocations refer to, with its place.
+struct Linker<'l> {
+    object: &'l Object,
+    environment: &'l Environment<'l>,
+    handles: Vec<u64>,
+    data: &'l [u64],
+    symbols: Vec<Symbol>,
+}
+
+impl Linker<'_> {
+    fn code(&self) -> Result<Code, LoadError> {
+        let mut builder = CodeBuilder::new(&helper);
+        for function in &self.object.functions {
+            let mut encoding = function.code.clone();
+            let poisoned = self.apply_core(function, &mut encoding);
+            let resolve = |slot: usize| match poisoned.get(&slot) {
+                Some(reason) => Some(Resolved::Poison(reason.clone())),
+                None => self.resolve(function, slot),
+            };
+            builder.push_function(&function.name, &encoding, lines(function), &resolve)?;
+        }
+        Ok(builder.finish()?)
+    }
+
+    /// Makes a function right for the kernel's types; the instructions for which that is impossible, and why.
+    fn apply_core(&self, function: &Function, encoding: &mut [u8]) -> BTreeMap<usize, String> {
+        let apply = |relocation| core_relo::apply(&self.object.btf, relocation, &self.environment.btf, encoding);
+        let failed = |(relocation, result): (&core_relo::CoreRelocation, Result<(), core_relo::CoreError>)| {
+            result.err().map(|error| (relocation.insn, error.to_string()))
+        };
+        let relocations: Vec<_> = function.core.iter().collect();
+        let results: Vec<_> = relocations.iter().copied().map(apply).collect();
+        relocations.into_iter().zip(results).filter_map(failed).collect()
+    }
+
+    /// What the instruction in a slot refers to.
+    fn resolve(&self, function: &Function, slot: usize) -> Option<Resolved> {
+        let at = function.relocations.binary_search_by_key(&slot, |relocation| relocation.insn).ok()?;
+        let dangling = || Resolved::Poison("relocation against what the object does not have".to_owned());
+        let resolved = match function.relocations[at].target {
+            Target::Map(map) => self.handles.get(map).map(|handle| Resolved::Value(*handle)),
+            Target::Data { section, offset } => {
+                self.data.get(section).map(|address| Resolved::Value(address.wrapping_add(offset)))
+            }
+            Target::Function(callee) => Some(Resolved::Callee(callee)),
+            Target::Extern(symbol) => self.symbols.get(symbol).map(|found| self.symbol(symbol, found, function, slot)),
+        };
+        Some(resolved.unwrap_or_else(dangling))
+    }
+
+    fn symbol(&self, number: usize, symbol: &Symbol, function: &Function, slot: usize) -> Resolved {
+        // ld_imm64 takes the address; programs test that of functions only for being there.
+        let is_address = function.code.get(8 * slot).is_some_and(|code| *code == LD_IMM64);
+        let name = &self.object.externs[number].name;
+        match symbol {
+            Symbol::Address(address) => Resolved::Value(*address),
+            Symbol::Absent if is_address => Resolved::Value(0),
+            Symbol::Absent => Resolved::Poison(format!("call of {name}, which this kernel does not have")),
+            Symbol::Builtin(_) | Symbol::Host(_) if is_address => Resolved::Value(KERNEL_TEXT + 16 * number as u64),
+            Symbol::Builtin(builtin) => Resolved::Builtin(*builtin),
+            Symbol::Host(kfunc) => Resolved::HostKfunc(*kfunc),
+        }
+    }
+}
+
+const LD_IMM64: u8 = 0x18;
+/// Where kernel functions would be, for programs that test whether one exists.
+const KERNEL_TEXT: u64 = 0xffff_ffff_8100_0000;
+
+/// The source lines of a function, as faults name them.
+fn lines(function: &Function) -> Vec<Location> {
+    let location = |line: &crate::object::LineInfo| Location {
+        function: String::new(),
+        insn: line.insn,
+        file: line.file.to_string(),
+        line: line.line,
+        column: line.column,
+        text: line.text.as_str().trim().to_owned(),
+    };
+    function.lines.iter().map(location).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_suffix_of_a_name_is_cut() {
+        assert_eq!(essential_name("scx_bpf_consume___old"), "scx_bpf_consume");
+        assert_eq!(essential_name("scx_bpf_dsq_insert___v2___compat"), "scx_bpf_dsq_insert___v2");
+        for name in ["bpf_iter_num_new", "___x", "x___", "a__b"] {
+            assert_eq!(essential_name(name), name);
+        }
+    }
 }

@@ -95,6 +95,11 @@ impl Memory {
         Ok(())
     }
 
+    /// Bytes by which the arena may still grow.
+    pub fn available(&self) -> u64 {
+        self.limit - self.bytes.len() as u64
+    }
+
     /// Size of the live object that begins at `address`.
     pub fn size_of(&self, address: u64) -> Option<u64> {
         self.objects.get(&address.wrapping_sub(BASE)).copied()

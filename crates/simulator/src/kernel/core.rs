@@ -11,10 +11,12 @@ use super::class::{Dequeue, Enqueue, SchedClass, Wake};
 use super::cpufreq::{CpuUtil, uclamp_rq_is_capped};
 use super::cpumask::CpuMask;
 use super::dl::Dl;
+use super::ext::loaded;
 use super::fair::Fair;
 use super::fair::energy::EnergyModel;
 use super::rt::Rt;
 use super::task::{ClassId, Task, TaskState};
+use crate::scx::Scx;
 use crate::units::{CpuId, TaskId};
 use crate::workload::Scheduling;
 
@@ -29,6 +31,8 @@ pub struct Scheduler {
     pub rt: Rt,
     /// The deadline class.
     pub dl: Dl,
+    /// The class of the scheduler that was loaded last, gone or not.
+    pub ext: Option<Box<Scx>>,
 }
 
 /// A context switch; `None` is the idle thread.
@@ -49,6 +53,7 @@ macro_rules! class_of {
             ClassId::Dl => $self.dl.$hook(&mut $self.kernel $(, $argument)*),
             ClassId::Rt => $self.rt.$hook(&mut $self.kernel $(, $argument)*),
             ClassId::Fair => $self.fair.$hook(&mut $self.kernel $(, $argument)*),
+            ClassId::Ext => $crate::kernel::ext::loaded(&mut $self.ext).$hook(&mut $self.kernel $(, $argument)*),
         }
     };
 }
@@ -57,17 +62,20 @@ pub(super) use class_of;
 impl Scheduler {
     /// A scheduler without tasks; with an energy model, the fair class places tasks by it.
     pub fn new(kernel: Kernel, energy: Option<EnergyModel>) -> Self {
-        Self { fair: Fair::new(&kernel, energy), rt: Rt::new(&kernel), dl: Dl::new(&kernel), kernel }
+        Self { fair: Fair::new(&kernel, energy), rt: Rt::new(&kernel), dl: Dl::new(&kernel), ext: None, kernel }
     }
 
     /// Makes a task; it does not run until [`Scheduler::wake_up_new_task`]. Identifiers count up from 0. A deadline task
     /// must have been [admitted](Scheduler::admit).
     pub fn task_new(&mut self, scheduling: Scheduling, allowed: Option<Arc<CpuMask>>) -> TaskId {
         let id = TaskId::at(self.kernel.tasks.len());
-        self.kernel.tasks.push(Task::new(id, scheduling, allowed));
+        self.kernel.tasks.push(Task::new(id, scheduling, allowed, self.kernel.switching));
         self.fair.task_new(&self.kernel, id);
         self.rt.task_new(&self.kernel, id);
         self.dl.task_new(&self.kernel, id);
+        if let Some(ext) = &mut self.ext {
+            ext.task_new(&self.kernel, id);
+        }
         id
     }
 
@@ -124,6 +132,7 @@ impl Scheduler {
             ClassId::Dl => self.dl.task_woken(&mut self.kernel, cpu, task),
             ClassId::Rt => self.rt.task_woken(&mut self.kernel, cpu, task),
             ClassId::Fair => {}
+            ClassId::Ext => loaded(&mut self.ext).with(&mut self.kernel).task_woken_scx(cpu, task),
         }
     }
 
@@ -297,7 +306,7 @@ impl Scheduler {
         match running.map(|task| self.kernel.task(task).class) {
             Some(ClassId::Dl) => self.dl.push_dl_tasks(&mut self.kernel, cpu),
             Some(ClassId::Rt) => self.rt.push_rt_tasks(&mut self.kernel, cpu),
-            Some(ClassId::Fair) | None => {}
+            Some(ClassId::Fair | ClassId::Ext) | None => {}
         }
     }
 

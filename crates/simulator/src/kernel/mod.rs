@@ -7,6 +7,7 @@
 //!
 //! - [`core`]: wakeup, schedule, tick, fork: `kernel/sched/core.c`. Start here.
 //! - [`class`]: the hooks of a scheduling class; [`dl`], [`rt`] and [`fair`] are the classes, most urgent first.
+//!   [`ext`]: tasks change into and out of the class below them, whose decisions a loaded program makes.
 //! - [`task`]: a thread as all classes see it. [`cpumask`]: sets of CPUs. [`params`]: what a run may set.
 //! - [`priority`]: a task changes class or priority, for good or while it holds what a more urgent one waits for.
 //! - [`topology`]: scheduling domains. [`pelt`]: load tracking. [`cpufreq`], [`cpuidle`]: power policies.
@@ -18,6 +19,7 @@ pub mod cpufreq;
 pub mod cpuidle;
 pub mod cpumask;
 pub mod dl;
+pub mod ext;
 pub mod fair;
 pub mod params;
 pub mod pelt;
@@ -34,6 +36,7 @@ use rand_pcg::Pcg32;
 use crate::machine::{Cpu, Machine};
 use crate::units::{CAPACITY_SCALE, CpuId, Nanos, TaskId};
 use cpumask::CpuMask;
+use ext::Switching;
 use params::KernelParameters;
 use pelt::{PeltClock, SchedAvg};
 use task::{ClassId, NICE_0_WEIGHT, Task};
@@ -79,6 +82,8 @@ pub struct Kernel {
     pub rt_active: bool,
     /// Deadline tasks have run.
     pub dl_active: bool,
+    /// Which tasks a loaded scheduler has.
+    pub switching: Switching,
     /// Random choices of the kernel itself (`sched_rng`).
     pub rng: Pcg32,
 }
@@ -151,6 +156,7 @@ impl Kernel {
             migrated: Vec::new(),
             rt_active: false,
             dl_active: false,
+            switching: Switching::default(),
             rng,
             params,
             topology,

@@ -53,7 +53,8 @@ impl Scheduler {
         }
         let was_deadline = matches!(old.policy, Policy::Deadline { .. });
         self.change(task, |scheduler| {
-            scheduler.kernel.task_mut(task).set_scheduling(scheduling);
+            let switching = scheduler.kernel.switching;
+            scheduler.kernel.task_mut(task).set_scheduling(scheduling, switching);
             scheduler.fair.reweight(&scheduler.kernel, task);
             if matches!(scheduling.policy, Policy::Deadline { .. }) {
                 scheduler.dl.reserve(&scheduler.kernel, task);
@@ -65,7 +66,7 @@ impl Scheduler {
 
     /// `rt_mutex_setprio`: the most urgent task that waits for `task` is `donor`; `None`: nobody above fair.
     pub fn rt_mutex_setprio(&mut self, task: TaskId, donor: Option<TaskId>) {
-        let top = donor.map(|donor| self.kernel.task(donor)).filter(|donor| donor.class != ClassId::Fair);
+        let top = donor.map(|donor| self.kernel.task(donor)).filter(|donor| donor.class < ClassId::Fair);
         let inherits = top.map(|donor| (donor.class, donor.rt_priority));
         let deadline = self.deadline_donor(task, top);
         let before = self.kernel.task(task);
@@ -75,9 +76,10 @@ impl Scheduler {
             return;
         }
         self.change(task, |scheduler| {
+            let switching = scheduler.kernel.switching;
             let task = scheduler.kernel.task_mut(task);
             task.inherits = inherits;
-            task.set_scheduling(task.scheduling);
+            task.set_scheduling(task.scheduling, switching);
             let id = task.id;
             if involves_dl {
                 scheduler.dl.set_boost(id, deadline);
@@ -93,7 +95,7 @@ impl Scheduler {
     }
 
     /// Takes `task` off its queue, lets `how` change its class and priority, and puts it back.
-    fn change(&mut self, task: TaskId, how: impl FnOnce(&mut Self)) {
+    pub(super) fn change(&mut self, task: TaskId, how: impl FnOnce(&mut Self)) {
         let cpu = self.kernel.task(task).cpu;
         let running = self.kernel.rq(cpu).curr == Some(task);
         let old = self.kernel.task(task);
@@ -112,15 +114,17 @@ impl Scheduler {
         if class == ClassId::Fair && self.kernel.task(task).class != ClassId::Fair {
             self.fair.detach(&mut self.kernel, task);
         }
+        self.check_class_changing(task, class);
         if queued {
             // Who does not become more urgent stays before its new equals.
-            let first = class != ClassId::Fair && self.kernel.task(task).rt_priority <= rt_priority;
+            let first = class < ClassId::Fair && self.kernel.task(task).rt_priority <= rt_priority;
             let why = if first { Enqueue::RestoreHead } else { Enqueue::Restore };
             class_of!(self, task, enqueue_task, task, why);
         }
         if running {
             class_of!(self, task, set_next_task, cpu, task);
         }
+        self.switched_from(task, class);
         if queued {
             self.check_class_changed(cpu, task, running, (class, priority));
         }
@@ -131,9 +135,13 @@ impl Scheduler {
     fn check_class_changed(&mut self, cpu: CpuId, task: TaskId, running: bool, old: (ClassId, i32)) {
         let changed = self.kernel.task(task);
         let (class, priority) = (changed.class, changed.kernel_priority());
+        if class == ClassId::Ext {
+            // `switched_to_scx` does nothing, whoever runs.
+            return;
+        }
         if !running {
             self.wakeup_preempt(cpu, task);
-        } else if class > old.0 || priority > old.1 || class == ClassId::Dl {
+        } else if class != old.0 && class == ClassId::Fair || class > old.0 || priority > old.1 || class == ClassId::Dl {
             self.kernel.resched_curr(cpu);
         }
     }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crate::kernel::cpumask::CpuMask;
+use crate::kernel::ext::Switching;
 use crate::units::{CpuId, Nanos, TaskId};
 use crate::workload::{Policy, Scheduling};
 
@@ -16,6 +17,8 @@ pub enum ClassId {
     Rt,
     /// `fair_sched_class`.
     Fair,
+    /// `ext_sched_class`.
+    Ext,
 }
 
 /// Where a task is in its life.
@@ -72,7 +75,7 @@ pub struct Task {
 
 impl Task {
     /// A task that has not started.
-    pub fn new(id: TaskId, scheduling: Scheduling, allowed: Option<Arc<CpuMask>>) -> Self {
+    pub fn new(id: TaskId, scheduling: Scheduling, allowed: Option<Arc<CpuMask>>, switching: Switching) -> Self {
         let mut task = Self {
             id,
             state: TaskState::New,
@@ -92,17 +95,17 @@ impl Task {
             wakee_flip_decay: 0,
             last_ran: 0,
         };
-        task.set_scheduling(scheduling);
+        task.set_scheduling(scheduling, switching);
         task
     }
 
     /// Takes over parameters (`__setscheduler_params`); the caller requeues the task around it.
-    pub fn set_scheduling(&mut self, scheduling: Scheduling) {
+    pub fn set_scheduling(&mut self, scheduling: Scheduling, switching: Switching) {
         self.scheduling = scheduling;
         (self.idle_policy, self.batch, self.rt_priority) = (false, false, 0);
-        self.class = ClassId::Fair;
+        self.class = switching.class(scheduling.policy);
         match scheduling.policy {
-            Policy::Other { nice, .. } => self.weight = weight_of_nice(nice),
+            Policy::Other { nice, .. } | Policy::Ext { nice } => self.weight = weight_of_nice(nice),
             Policy::Batch { nice } => (self.weight, self.batch) = (weight_of_nice(nice), true),
             Policy::Idle => (self.weight, self.batch, self.idle_policy) = (WEIGHT_IDLEPRIO, true, true),
             Policy::Fifo { priority } | Policy::RoundRobin { priority } => {
@@ -125,8 +128,10 @@ impl Task {
     /// Kernel priority as `sched_switch` prints it: 120 + nice for fair, 99 − priority for rt, −1 for deadline.
     pub fn kernel_priority(&self) -> i32 {
         match (self.class, self.scheduling.policy) {
-            (ClassId::Fair, Policy::Other { nice, .. } | Policy::Batch { nice }) => 120 + i32::from(nice),
-            (ClassId::Fair, _) => 139,
+            (ClassId::Fair | ClassId::Ext, Policy::Other { nice, .. } | Policy::Batch { nice } | Policy::Ext { nice }) => {
+                120 + i32::from(nice)
+            }
+            (ClassId::Fair | ClassId::Ext, _) => 139,
             (ClassId::Rt | ClassId::Dl, _) => 99 - i32::from(self.rt_priority),
         }
     }

@@ -1,6 +1,360 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a scheduler went (`struct scx_exit_info`).
+//! Why a scheduler went (`struct scx_exit_info`), and who may say so.
+//!
+//! The first that claims the exit wins; what comes after is not heard. The program that erred runs on to its end: the
+//! scheduler is taken down when the hook is done. See [`dump`](super::dump) for what is written down before that.
+
+use tandem_bpf_vm::fault::{Fault, Location};
+
+use super::Ctx;
+use super::dump::DumpData;
+use super::ops::Op;
+use crate::units::{CpuId, Nanos};
+
+/// Longest message, its null byte included (`SCX_EXIT_MSG_LEN`).
+pub const SCX_EXIT_MSG_LEN: usize = 1024;
+/// Deepest backtrace (`SCX_EXIT_BT_LEN`).
+pub const SCX_EXIT_BT_LEN: usize = 64;
+/// Size of the dump where the scheduler does not say one (`SCX_EXIT_DUMP_DFL_LEN`).
+pub const SCX_EXIT_DUMP_DFL_LEN: u32 = 32768;
+
+/// Exit code: a CPU came or went (`SCX_ECODE_RSN_HOTPLUG`).
+pub const SCX_ECODE_RSN_HOTPLUG: i64 = 1 << 32;
+/// Exit code: the cgroup of a sub-scheduler went (`SCX_ECODE_RSN_CGROUP_OFFLINE`, 7.x).
+pub const SCX_ECODE_RSN_CGROUP_OFFLINE: i64 = 2 << 32;
+/// Exit code: the scheduler shall be loaded again (`SCX_ECODE_ACT_RESTART`).
+pub const SCX_ECODE_ACT_RESTART: i64 = 1 << 48;
+
+/// Bits of an exit code that say what the loader shall do.
+const ECODE_ACTION: i64 = 0xffff << 48;
+
+/// The kind of reason (`enum scx_exit_kind`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u32)]
+pub enum ExitKind {
+    /// User space unloads it.
+    Unreg = 64,
+    /// It unloads itself (`scx_bpf_exit`).
+    UnregBpf = 65,
+    /// The kernel unloads it, for instance because a CPU comes or goes.
+    UnregKern = 66,
+    /// A person at the keyboard unloads it.
+    Sysrq = 67,
+    /// The scheduler above it goes (7.x).
+    Parent = 68,
+    /// It misused the kernel's interface.
+    Error = 1024,
+    /// It reports an error (`scx_bpf_error`).
+    ErrorBpf = 1025,
+    /// It left a task waiting for too long.
+    ErrorStall = 1026,
+}
+
+impl ExitKind {
+    /// All kinds.
+    pub const ALL: [Self; 8] = [
+        Self::Unreg,
+        Self::UnregBpf,
+        Self::UnregKern,
+        Self::Sysrq,
+        Self::Parent,
+        Self::Error,
+        Self::ErrorBpf,
+        Self::ErrorStall,
+    ];
+
+    /// The kernel's number.
+    pub fn value(self) -> u32 {
+        self as u32
+    }
+
+    /// The kernel's name (`SCX_EXIT_*`).
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unreg => "SCX_EXIT_UNREG",
+            Self::UnregBpf => "SCX_EXIT_UNREG_BPF",
+            Self::UnregKern => "SCX_EXIT_UNREG_KERN",
+            Self::Sysrq => "SCX_EXIT_SYSRQ",
+            Self::Parent => "SCX_EXIT_PARENT",
+            Self::Error => "SCX_EXIT_ERROR",
+            Self::ErrorBpf => "SCX_EXIT_ERROR_BPF",
+            Self::ErrorStall => "SCX_EXIT_ERROR_STALL",
+        }
+    }
+
+    /// What the kernel calls it in messages (`scx_exit_reason`).
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Unreg => "unregistered from user space",
+            Self::UnregBpf => "unregistered from BPF",
+            Self::UnregKern => "unregistered from the main kernel",
+            Self::Sysrq => "disabled by sysrq-S",
+            Self::Parent => "parent exiting",
+            Self::Error => "runtime error",
+            Self::ErrorBpf => "scx_bpf_error",
+            Self::ErrorStall => "runnable task stall",
+        }
+    }
+
+    /// Whether it is an error (`SCX_EXIT_ERROR` and up): then there is a backtrace and a dump.
+    pub fn is_error(self) -> bool {
+        self >= Self::Error
+    }
+}
+
+/// Why a scheduler goes or went (`struct scx_exit_info`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExitInfo {
+    /// Kind.
+    pub kind: ExitKind,
+    /// `SCX_ECODE_*` and the scheduler's own code in the lower 32 bits.
+    pub exit_code: i64,
+    /// The kind in words.
+    pub reason: &'static str,
+    /// Details.
+    pub message: String,
+    /// State of CPUs and tasks after an error; empty otherwise.
+    pub dump: String,
+    /// The callback at work, if one was.
+    pub op: Option<Op>,
+    /// The CPU where it happened.
+    pub cpu: CpuId,
+    /// Where in the programs, innermost first.
+    pub backtrace: Vec<Location>,
+    /// When.
+    pub at: Nanos,
+}
+
+impl ExitInfo {
+    /// Whether the loader is asked to load the scheduler again.
+    pub fn wants_restart(&self) -> bool {
+        self.exit_code & ECODE_ACTION == SCX_ECODE_ACT_RESTART
+    }
+}
+
+/// How far a scheduler is loaded (`enum scx_ops_enable_state`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EnableState {
+    /// There is none.
+    #[default]
+    Disabled,
+    /// It is being loaded.
+    Enabling,
+    /// It schedules.
+    Enabled,
+    /// It is being unloaded.
+    Disabling,
+}
+
+/// Whether the exit can be claimed (`scx_exit_kind`).
+#[derive(Debug, Default)]
+enum Claim {
+    /// There is no scheduler, or it has been taken down (`SCX_EXIT_DONE`).
+    #[default]
+    Done,
+    /// Nobody has (`SCX_EXIT_NONE`).
+    None,
+    /// Somebody has.
+    Claimed(Box<ExitInfo>),
+}
 
 /// Whether and why the scheduler goes or went.
 #[derive(Debug, Default)]
-pub struct ExitState {}
+pub struct ExitState {
+    /// How far it is loaded.
+    pub state: EnableState,
+    /// What is being dumped.
+    pub(super) dumping: Option<DumpData>,
+    claim: Claim,
+}
+
+impl ExitState {
+    /// Whether the scheduler must be taken down as soon as the present hook is done.
+    pub fn pending(&self) -> bool {
+        matches!(self.claim, Claim::Claimed(_))
+    }
+
+    /// The claimed exit that has not been carried out.
+    pub fn claimed(&self) -> Option<&ExitInfo> {
+        match &self.claim {
+            Claim::Claimed(info) => Some(info),
+            Claim::Done | Claim::None => None,
+        }
+    }
+
+    /// From now on the exit may be claimed: a scheduler is being loaded.
+    pub fn arm(&mut self) {
+        self.claim = Claim::None;
+    }
+
+    /// Whether the exit may still be claimed.
+    pub fn open(&self) -> bool {
+        matches!(self.claim, Claim::None)
+    }
+
+    /// Claims the exit (`scx_claim_exit`): the first wins. True if it was this one.
+    pub fn claim(&mut self, info: ExitInfo) -> bool {
+        if !self.open() {
+            return false;
+        }
+        self.claim = Claim::Claimed(Box::new(info));
+        true
+    }
+
+    /// Takes the claimed exit to carry it out; nobody can claim any more (`SCX_EXIT_DONE`).
+    pub fn take(&mut self) -> Option<ExitInfo> {
+        match std::mem::take(&mut self.claim) {
+            Claim::Claimed(info) => Some(*info),
+            Claim::None => {
+                self.claim = Claim::None;
+                None
+            }
+            Claim::Done => None,
+        }
+    }
+}
+
+/// `text` cut to less than `limit` bytes, as `vscnprintf` leaves room for the null byte.
+pub(super) fn cut(mut text: String, limit: usize) -> String {
+    let mut end = limit.saturating_sub(1);
+    if text.len() > end {
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+    }
+    text
+}
+
+impl Ctx<'_> {
+    /// The scheduler erred: `SCX_EXIT_ERROR`, `_ERROR_BPF` or `_ERROR_STALL` (`scx_ops_error_kind`). The caller goes on;
+    /// the scheduler is taken down when the hook is done.
+    pub fn scx_ops_error(&mut self, kind: ExitKind, message: String) {
+        self.scx_ops_exit_kind(kind, 0, message);
+    }
+
+    /// The kernel unloads the scheduler (`scx_ops_exit`).
+    pub fn scx_ops_exit(&mut self, exit_code: i64, message: String) {
+        self.scx_ops_exit_kind(ExitKind::UnregKern, exit_code, message);
+    }
+
+    /// Claims the exit with a code and a message; without effect if it was claimed before (`scx_ops_exit_kind`).
+    pub fn scx_ops_exit_kind(&mut self, kind: ExitKind, exit_code: i64, message: String) {
+        if !self.scx.exit.open() {
+            return;
+        }
+        let backtrace = if kind.is_error() { self.vm.backtrace() } else { Vec::new() };
+        self.claim(kind, exit_code, message, backtrace);
+    }
+
+    /// A program was stopped: there is no such thing in a kernel, whose verifier would have refused it; here it is an
+    /// error of the scheduler.
+    pub fn scx_fault(&mut self, fault: &Fault) {
+        self.claim(ExitKind::Error, 0, fault.to_string(), fault.backtrace().to_vec());
+    }
+
+    fn claim(&mut self, kind: ExitKind, exit_code: i64, message: String, mut backtrace: Vec<Location>) {
+        backtrace.truncate(SCX_EXIT_BT_LEN);
+        let active = self.scx.calls.active.last();
+        let info = ExitInfo {
+            kind,
+            exit_code,
+            reason: kind.reason(),
+            message: cut(message, SCX_EXIT_MSG_LEN),
+            dump: String::new(),
+            op: active.and_then(|active| active.op),
+            cpu: active.map_or(CpuId(0), |active| active.cpu),
+            backtrace,
+            at: self.kernel.now,
+        };
+        self.scx.exit.claim(info);
+    }
+
+    /// An error number that a callback returned: as it is if it is one, else the scheduler erred and it is `-EPROTO`
+    /// (`ops_sanitize_err`).
+    pub fn ops_sanitize_err(&mut self, op: Op, value: i64) -> i32 {
+        const MAX_ERRNO: i32 = 4095;
+        const EPROTO: i32 = 71;
+        let value = value as i32;
+        if (-MAX_ERRNO..0).contains(&value) {
+            return value;
+        }
+        let message = format!("ops.{}() returned an invalid errno {value}", op.name());
+        self.scx_ops_error(ExitKind::Error, message);
+        -EPROTO
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info(kind: ExitKind, message: &str) -> ExitInfo {
+        ExitInfo {
+            kind,
+            exit_code: 0,
+            reason: kind.reason(),
+            message: message.to_owned(),
+            dump: String::new(),
+            op: None,
+            cpu: CpuId(0),
+            backtrace: Vec::new(),
+            at: 7,
+        }
+    }
+
+    #[test]
+    fn the_kinds_have_the_numbers_of_the_kernel() {
+        let numbers = ExitKind::ALL.map(ExitKind::value);
+        assert_eq!(numbers, [64, 65, 66, 67, 68, 1024, 1025, 1026]);
+        assert_eq!(ExitKind::ALL.map(ExitKind::is_error), [false, false, false, false, false, true, true, true]);
+        assert_eq!(ExitKind::ErrorStall.reason(), "runnable task stall");
+    }
+
+    #[test]
+    fn the_first_claim_wins() {
+        let mut exit = ExitState::default();
+        exit.arm();
+        assert!(exit.claim(info(ExitKind::ErrorBpf, "first")));
+        assert!(!exit.claim(info(ExitKind::Error, "second")));
+        assert!(exit.pending());
+        assert_eq!(exit.take().map(|info| info.message), Some("first".to_owned()));
+    }
+
+    #[test]
+    fn without_a_scheduler_nothing_can_be_claimed() {
+        let mut exit = ExitState::default();
+        assert!(!exit.claim(info(ExitKind::Error, "too early")));
+        exit.arm();
+        assert!(exit.claim(info(ExitKind::Unreg, "")));
+        exit.take();
+        assert!(!exit.claim(info(ExitKind::Error, "too late")));
+        assert!(!exit.pending());
+        assert_eq!(exit.take(), None);
+    }
+
+    #[test]
+    fn taking_nothing_leaves_the_exit_open() {
+        let mut exit = ExitState::default();
+        exit.arm();
+        assert_eq!(exit.take(), None);
+        assert!(exit.open());
+    }
+
+    #[test]
+    fn a_restart_is_an_action_whatever_the_reason() {
+        let code = |exit_code| ExitInfo { exit_code, ..info(ExitKind::UnregKern, "") }.wants_restart();
+        assert!(code(SCX_ECODE_ACT_RESTART | SCX_ECODE_RSN_HOTPLUG));
+        assert!(code(SCX_ECODE_ACT_RESTART | 5));
+        assert!(!code(SCX_ECODE_RSN_HOTPLUG));
+        assert!(!code(3 << 48));
+    }
+
+    #[test]
+    fn a_long_message_is_cut_between_letters() {
+        assert_eq!(cut("abc".to_owned(), 4), "abc");
+        assert_eq!(cut("abcd".to_owned(), 4), "abc");
+        assert_eq!(cut("aä".to_owned(), 3), "a");
+        assert_eq!(cut("abc".to_owned(), 0), "");
+    }
+}

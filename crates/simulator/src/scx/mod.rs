@@ -11,7 +11,8 @@
 //! - [`idle`]: which CPUs are idle. [`select_cpu`]: the built-in choice. [`kick`]: CPUs that shall reschedule.
 //!   [`cpuperf`]: wanted performance.
 //! - [`enable`]: a scheduler takes over and goes; [`bypass`]: while it must not be asked. [`exit`]: why it went.
-//!   [`watchdog`]: tasks that wait too long. [`timers`]: what is due when. [`cgroups`], [`hotplug`]: their callbacks.
+//!   [`dump`]: what is written down then. [`watchdog`]: tasks that wait too long. [`timers`]: what is due when.
+//!   [`cgroups`], [`hotplug`]: their callbacks.
 //! - [`kfuncs`]: what programs may call. [`host`]: what the instance asks of the kernel.
 //! - [`abi`]: the kernel's types and objects as programs see them. [`frontend`]: what a loader program does.
 
@@ -24,6 +25,7 @@ pub mod class;
 pub mod cpuperf;
 pub mod dispatch;
 pub mod dsq;
+pub mod dump;
 pub mod enable;
 pub mod enqueue;
 pub mod exit;

@@ -162,6 +162,7 @@ impl fmt::Display for Scheduling {
             Policy::Other { nice, slice: Some(slice) } => write!(f, "SCHED_OTHER nice {nice} slice {}", Time(slice))?,
             Policy::Batch { nice } => write!(f, "SCHED_BATCH nice {nice}")?,
             Policy::Idle => write!(f, "SCHED_IDLE")?,
+            Policy::Ext { nice } => write!(f, "SCHED_EXT nice {nice}")?,
             Policy::Fifo { priority } => write!(f, "SCHED_FIFO {priority}")?,
             Policy::RoundRobin { priority } => write!(f, "SCHED_RR {priority}")?,
             Policy::Deadline { runtime, deadline, period } => {

@@ -135,6 +135,11 @@ pub enum Policy {
     },
     /// `SCHED_IDLE`.
     Idle,
+    /// `SCHED_EXT`: as `SCHED_OTHER`, unless a scheduler is loaded that takes only tasks that ask for it.
+    Ext {
+        /// Nice value.
+        nice: i8,
+    },
     /// `SCHED_FIFO`, priority 1..=99.
     Fifo {
         /// Real-time priority, higher is more urgent.
@@ -154,6 +159,13 @@ pub enum Policy {
         /// Period.
         period: Nanos,
     },
+}
+
+impl Policy {
+    /// Whether it is `SCHED_EXT`.
+    pub fn is_ext(self) -> bool {
+        matches!(self, Self::Ext { .. })
+    }
 }
 
 /// Index into [`Workload::loops`].

@@ -273,6 +273,7 @@ fn custom_slice(policy: Policy) -> Option<Nanos> {
         Policy::Other { slice, .. } => slice.map(|slice| slice.clamp(MSEC / 10, 100 * MSEC)),
         Policy::Batch { .. }
         | Policy::Idle
+        | Policy::Ext { .. }
         | Policy::Fifo { .. }
         | Policy::RoundRobin { .. }
         | Policy::Deadline { .. } => None,

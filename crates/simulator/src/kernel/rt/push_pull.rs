@@ -83,7 +83,7 @@ impl Rt {
 
     /// `task_woken_rt`: who woke but does not get this CPU may go to another one.
     pub fn task_woken(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
-        let Some(curr) = kernel.rq(cpu).curr.filter(|curr| kernel.task(*curr).class != ClassId::Fair) else { return };
+        let Some(curr) = kernel.rq(cpu).curr.filter(|curr| kernel.task(*curr).class < ClassId::Fair) else { return };
         let curr_stays = is_pinned(kernel, curr) || kernel.task(curr).rt_priority >= kernel.task(task).rt_priority;
         if curr_stays && !kernel.rq(cpu).need_resched && !is_pinned(kernel, task) {
             self.push_rt_tasks(kernel, cpu);

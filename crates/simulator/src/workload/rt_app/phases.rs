@@ -141,7 +141,8 @@ fn check_task_group(
     state: &State,
 ) -> Result<(), InputError> {
     let kind = kind_of(&state.scheduling);
-    if state.task_group.is_none() || matches!(kind, PolicyKind::Other | PolicyKind::Batch | PolicyKind::Idle) {
+    let takes_one = matches!(kind, PolicyKind::Other | PolicyKind::Batch | PolicyKind::Idle | PolicyKind::Ext);
+    if state.task_group.is_none() || takes_one {
         return Ok(());
     }
     let offset = group.map_or(task.offset, |(_, offset)| *offset);

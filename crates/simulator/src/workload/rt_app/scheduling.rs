@@ -7,14 +7,15 @@ use super::syntax::{PolicyKind, SchedulingChange};
 use crate::input::InputError;
 use crate::units::{CAPACITY_SCALE, Nanos, USEC};
 
-/// rt-app's names of the policies.
-pub(super) const POLICIES: [(&str, PolicyKind); 6] = [
+/// rt-app's names of the policies; `SCHED_EXT` is not one of rt-app.
+pub(super) const POLICIES: [(&str, PolicyKind); 7] = [
     ("SCHED_OTHER", PolicyKind::Other),
     ("SCHED_BATCH", PolicyKind::Batch),
     ("SCHED_IDLE", PolicyKind::Idle),
     ("SCHED_RR", PolicyKind::RoundRobin),
     ("SCHED_FIFO", PolicyKind::Fifo),
     ("SCHED_DEADLINE", PolicyKind::Deadline),
+    ("SCHED_EXT", PolicyKind::Ext),
 ];
 
 /// The scheduling keys of tasks and phases.
@@ -104,6 +105,7 @@ pub(super) fn kind_of(scheduling: &Scheduling) -> PolicyKind {
         Policy::Other { .. } => PolicyKind::Other,
         Policy::Batch { .. } => PolicyKind::Batch,
         Policy::Idle => PolicyKind::Idle,
+        Policy::Ext { .. } => PolicyKind::Ext,
         Policy::Fifo { .. } => PolicyKind::Fifo,
         Policy::RoundRobin { .. } => PolicyKind::RoundRobin,
         Policy::Deadline { .. } => PolicyKind::Deadline,
@@ -176,6 +178,7 @@ fn policy(
         PolicyKind::Other => Policy::Other { nice: nice()?, slice: slice(state, change) },
         PolicyKind::Batch => Policy::Batch { nice: nice()? },
         PolicyKind::Idle => Policy::Idle,
+        PolicyKind::Ext => Policy::Ext { nice: nice()? },
         PolicyKind::Fifo => Policy::Fifo { priority: priority()?.unsigned_abs() },
         PolicyKind::RoundRobin => Policy::RoundRobin { priority: priority()?.unsigned_abs() },
         PolicyKind::Deadline => deadline(source, change)?,

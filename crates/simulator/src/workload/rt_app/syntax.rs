@@ -70,6 +70,8 @@ pub(super) enum PolicyKind {
     Other,
     Batch,
     Idle,
+    /// `SCHED_EXT`.
+    Ext,
     Fifo,
     RoundRobin,
     Deadline,

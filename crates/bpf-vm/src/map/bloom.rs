@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `BLOOM_FILTER` [`kernel/bpf/bloom_filter.c`]: says of a value that it was surely never added, or that it may have been.
+//!
+//! The number of bits and of hash functions are the kernel's; the functions are not (there they depend on a random
+//! seed), so which values it mistakes for added ones differs.
+
+use std::collections::BTreeSet;
+
+use super::spec::MapSpec;
+use super::{Family, MapId, Maps};
+use crate::errno::{Errno, OpError};
+
+/// Hash functions where `map_extra` does not say.
+const DEFAULT_FUNCTIONS: u32 = 5;
+/// Fewest bits (`BITS_PER_LONG`).
+const MIN_BITS: u64 = 64;
+
+/// A Bloom filter.
+#[derive(Debug)]
+pub(super) struct Bloom {
+    /// Bits that are set; a huge filter with few values stays small.
+    bits: BTreeSet<u32>,
+    mask: u32,
+    functions: u32,
+}
+
+impl Bloom {
+    pub(super) fn new(spec: &MapSpec) -> Self {
+        let functions = match (spec.map_extra & 0xf) as u32 {
+            0 => DEFAULT_FUNCTIONS,
+            functions => functions,
+        };
+        // n·k / ln 2, with 7/5 for 1 / ln 2 as the kernel has it, up to a power of two and at most 2^32.
+        let bits = u64::from(spec.max_entries) * u64::from(functions) / 5 * 7;
+        let bits = bits.max(MIN_BITS).next_power_of_two().min(1 << 32);
+        Self { bits: BTreeSet::new(), mask: (bits - 1) as u32, functions }
+    }
+
+    /// The bits of a value.
+    fn places(&self, value: &[u8]) -> impl Iterator<Item = u32> {
+        // FNV-1a, then a different mix of its halves for each function (Kirsch and Mitzenmacher).
+        let hash = value.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+        });
+        let (low, high, mask) = (hash as u32, (hash >> 32) as u32 | 1, self.mask);
+        (0..self.functions).map(move |function| low.wrapping_add(function.wrapping_mul(high)) & mask)
+    }
+
+    pub(super) fn push(&mut self, value: &[u8], flags: u64) -> Result<(), OpError> {
+        if flags != 0 {
+            return Err(Errno::EINVAL.into());
+        }
+        let places: Vec<u32> = self.places(value).collect();
+        self.bits.extend(places);
+        Ok(())
+    }
+
+    fn contains(&self, value: &[u8]) -> bool {
+        self.places(value).all(|bit| self.bits.contains(&bit))
+    }
+}
+
+impl Maps {
+    /// Whether a value may have been added to a Bloom filter; `None` for another kind of map.
+    pub fn may_contain(&self, id: MapId, value: &[u8]) -> Option<bool> {
+        match &self.maps.get(id.0 as usize)?.family {
+            Family::Bloom(bloom) => Some(bloom.contains(value)),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `HASH`, `PERCPU_HASH` and their LRU kinds [`kernel/bpf/hashtab.c`].
+//!
+//! Elements are ordered by their keys' bytes, so that going through a map is the same every time; the kernel's order
+//! depends on a random seed. The LRU kinds evict exactly the least recently used element; the kernel approximates that
+//! with per-CPU batches and a reference bit, and `BPF_F_NO_COMMON_LRU` gives each CPU its own list there. A program can
+//! tell by which of several old elements is gone, and by a kernel's map that evicts before it is quite full.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use super::retire::Retired;
+use super::spec::MapSpec;
+use super::{EXIST, Item, LOCK, NOEXIST, value};
+use crate::errno::{Errno, OpError};
+use crate::memory::Memory;
+
+/// A hash.
+#[derive(Debug)]
+pub(super) struct Hash {
+    entries: BTreeMap<Box<[u8]>, Entry>,
+    max_entries: usize,
+    copies: u32,
+    /// Keys by their last use; for LRU kinds.
+    uses: Option<BTreeMap<u64, Box<[u8]>>>,
+    clock: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// Addresses of the value: one, or one for each CPU.
+    values: Box<[u64]>,
+    used: u64,
+}
+
+impl Entry {
+    fn address(&self, cpu: u32) -> Option<u64> {
+        let copy = if self.values.len() == 1 { 0 } else { cpu as usize };
+        self.values.get(copy).copied()
+    }
+}
+
+impl Hash {
+    pub(super) fn new(spec: &MapSpec, copies: u32) -> Self {
+        let uses = spec.is_lru().then(BTreeMap::new);
+        Self { entries: BTreeMap::new(), max_entries: spec.max_entries as usize, copies, uses, clock: 0 }
+    }
+
+    /// Address of a value; the element is then the most recently used.
+    pub(super) fn lookup(&mut self, key: &[u8], cpu: u32) -> Option<u64> {
+        let entry = self.entries.get_mut(key)?;
+        if let Some(uses) = &mut self.uses {
+            self.clock += 1;
+            if let Some(key) = uses.remove(&entry.used) {
+                uses.insert(self.clock, key);
+            }
+            entry.used = self.clock;
+        }
+        entry.address(cpu)
+    }
+
+    /// Address of a value, without using it.
+    pub(super) fn peek(&self, key: &[u8], cpu: u32) -> Option<u64> {
+        self.entries.get(key)?.address(cpu)
+    }
+
+    /// `htab_map_update_elem` and its LRU and per-CPU forms.
+    pub(super) fn update(
+        &mut self,
+        memory: &mut Memory,
+        retired: &mut Retired,
+        spec: &MapSpec,
+        item: Item<'_>,
+        cpu: u32,
+    ) -> Result<(), OpError> {
+        let locked = item.flags & LOCK != 0;
+        if item.flags & !LOCK > EXIST || (locked && (!spec.has_spin_lock() || spec.is_lru() || spec.is_per_cpu())) {
+            return Err(Errno::EINVAL.into());
+        }
+        if let Some(address) = self.peek(item.key, cpu) {
+            if item.flags & NOEXIST != 0 {
+                return Err(Errno::EEXIST.into());
+            }
+            // Per-CPU values are updated in place, as are those under their lock; others are replaced, so that a
+            // program which holds the old value's address goes on seeing the old value.
+            if spec.is_per_cpu() || locked {
+                self.lookup(item.key, cpu);
+                return Ok(value::copy(memory, spec, address, item.value)?);
+            }
+        } else if item.flags & EXIST != 0 {
+            return Err(Errno::ENOENT.into());
+        }
+        self.insert(memory, retired, spec, item, cpu)
+    }
+
+    fn insert(
+        &mut self,
+        memory: &mut Memory,
+        retired: &mut Retired,
+        spec: &MapSpec,
+        item: Item<'_>,
+        cpu: u32,
+    ) -> Result<(), OpError> {
+        let new = !self.entries.contains_key(item.key);
+        if new && self.entries.len() >= self.max_entries && !self.evict(retired, spec) {
+            return Err(Errno::E2BIG.into());
+        }
+        let values = value::alloc(memory, spec, self.copies)?;
+        self.clock += 1;
+        let entry = Entry { values, used: self.clock };
+        if let Some(address) = entry.address(cpu) {
+            value::copy(memory, spec, address, item.value)?;
+        }
+        if let Some(uses) = &mut self.uses {
+            uses.insert(self.clock, item.key.into());
+        }
+        if let Some(old) = self.entries.insert(item.key.into(), entry) {
+            self.retire(retired, spec, old);
+        }
+        Ok(())
+    }
+
+    /// Removes the least recently used element, if this is an LRU kind.
+    fn evict(&mut self, retired: &mut Retired, spec: &MapSpec) -> bool {
+        let Some(key) = self.uses.as_ref().and_then(|uses| uses.values().next().cloned()) else {
+            return false;
+        };
+        self.delete(retired, spec, &key).is_ok()
+    }
+
+    pub(super) fn delete(&mut self, retired: &mut Retired, spec: &MapSpec, key: &[u8]) -> Result<(), OpError> {
+        let old = self.entries.remove(key).ok_or(Errno::ENOENT)?;
+        self.retire(retired, spec, old);
+        Ok(())
+    }
+
+    fn retire(&mut self, retired: &mut Retired, spec: &MapSpec, old: Entry) {
+        if let Some(uses) = &mut self.uses {
+            uses.remove(&old.used);
+        }
+        old.values.iter().for_each(|address| retired.value(spec, *address));
+    }
+
+    /// The next key by its bytes.
+    pub(super) fn next_key(&self, key: Option<&[u8]>) -> Option<Vec<u8>> {
+        let start = key.map_or(Bound::Unbounded, Bound::Excluded);
+        let (key, _) = self.entries.range::<[u8], _>((start, Bound::Unbounded)).next()?;
+        Some(key.to_vec())
+    }
+
+    pub(super) fn key_of(&self, address: u64) -> Option<Vec<u8>> {
+        self.entries.iter().find(|(_, entry)| entry.values.contains(&address)).map(|(key, _)| key.to_vec())
+    }
+}

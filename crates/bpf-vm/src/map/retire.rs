@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What leaves a map, and when it goes.
+//!
+//! The kernel frees a removed element after a grace period of RCU, so a program may go on using the pointer it has. Here
+//! removed values stay until the outermost program has ended: a later use, which RCU would not protect either, is a
+//! fault. What is left out: preallocated hashes of the kernel may give the element to another key at once, so a program
+//! that keeps using a deleted element may there see another key's value.
+
+use super::Maps;
+use super::spec::{FieldKind, MapSpec};
+use crate::fault::FaultKind;
+use crate::memory::Memory;
+
+/// A pointer that a map owned, when its value is gone: its target is to be released.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DroppedKptr {
+    /// What it pointed to.
+    pub address: u64,
+    /// Name of the type it pointed to.
+    pub type_name: String,
+}
+
+/// Values, timers and pointers that left their maps.
+#[derive(Debug, Default)]
+pub(crate) struct Retired {
+    /// Values to free: address, and where pointers are in it.
+    values: Vec<(u64, Vec<(u32, String)>)>,
+    /// Timers that must not fire any more.
+    timers: Vec<u64>,
+    dropped: Vec<DroppedKptr>,
+}
+
+impl Retired {
+    /// A value left its map.
+    pub(super) fn value(&mut self, spec: &MapSpec, address: u64) {
+        let mut pointers = Vec::new();
+        for field in &spec.fields {
+            match &field.kind {
+                FieldKind::Timer => self.timers.push(address + u64::from(field.offset)),
+                FieldKind::Kptr(name) => pointers.push((field.offset, name.clone())),
+                FieldKind::SpinLock | FieldKind::UntrustedKptr | FieldKind::Graph => {}
+            }
+        }
+        self.values.push((address, pointers));
+    }
+
+    /// A value stays but was overwritten: its timers and pointers go (`bpf_obj_free_fields`).
+    pub(super) fn fields(&mut self, memory: &mut Memory, spec: &MapSpec, address: u64) -> Result<(), FaultKind> {
+        for field in &spec.fields {
+            match &field.kind {
+                FieldKind::Timer => self.timers.push(address + u64::from(field.offset)),
+                FieldKind::Kptr(name) => self.pointer(memory, address + u64::from(field.offset), name)?,
+                FieldKind::SpinLock | FieldKind::UntrustedKptr | FieldKind::Graph => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn pointer(&mut self, memory: &mut Memory, slot: u64, type_name: &str) -> Result<(), FaultKind> {
+        let address = memory.load::<8>(slot)?;
+        if address != 0 {
+            memory.host_store::<8>(slot, 0)?;
+            self.dropped.push(DroppedKptr { address, type_name: type_name.to_owned() });
+        }
+        Ok(())
+    }
+}
+
+impl Maps {
+    /// Frees the values that were removed; called when the outermost program has ended.
+    pub(crate) fn free_retired(&mut self, memory: &mut Memory) -> Result<(), FaultKind> {
+        for (address, pointers) in std::mem::take(&mut self.retired.values) {
+            for (offset, name) in pointers {
+                self.retired.pointer(memory, address + u64::from(offset), &name)?;
+            }
+            memory.free(address)?;
+        }
+        Ok(())
+    }
+
+    /// Addresses of the timers whose values are gone.
+    pub(crate) fn take_retired_timers(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.retired.timers)
+    }
+
+    /// Pointers that maps owned and that their owner must now release.
+    pub(crate) fn take_dropped(&mut self) -> Vec<DroppedKptr> {
+        std::mem::take(&mut self.retired.dropped)
+    }
+}

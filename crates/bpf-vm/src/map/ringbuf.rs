@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `RINGBUF` [`kernel/bpf/ringbuf.c`]: records that programs reserve, fill and submit, and that the host reads in order.
+//!
+//! A record under construction is an object of its own in the arena instead of bytes in one ring, but it takes the room
+//! that it would take there, so that the buffer is full when the kernel's is.
+
+use std::collections::VecDeque;
+
+use super::spec::MapSpec;
+use super::{Family, MapId, Maps};
+use crate::errno::{Errno, OpError};
+use crate::fault::FaultKind;
+use crate::memory::{Memory, Protection};
+
+/// `BPF_RINGBUF_HDR_SZ`: bytes before each record.
+const HEADER: u64 = 8;
+/// `RINGBUF_MAX_RECORD_SZ`: largest record.
+const MAX_RECORD: u64 = u32::MAX as u64 / 4;
+
+/// A ring buffer.
+#[derive(Debug)]
+pub(super) struct RingBuf {
+    size: u64,
+    producer: u64,
+    consumer: u64,
+    /// Not read yet, the oldest first.
+    records: VecDeque<Record>,
+}
+
+#[derive(Debug)]
+struct Record {
+    /// Bytes in the ring.
+    length: u64,
+    state: State,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum State {
+    /// A program holds it, at this address.
+    Busy(u64),
+    Submitted(Vec<u8>),
+    Discarded,
+}
+
+/// What a ring buffer tells about itself (`bpf_ringbuf_query`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RingState {
+    /// Bytes not read yet, reserved ones included.
+    pub available: u64,
+    /// Bytes of the buffer.
+    pub size: u64,
+    /// Bytes ever read.
+    pub consumer: u64,
+    /// Bytes ever reserved.
+    pub producer: u64,
+}
+
+impl RingBuf {
+    pub(super) fn new(spec: &MapSpec) -> Self {
+        Self { size: u64::from(spec.max_entries), producer: 0, consumer: 0, records: VecDeque::new() }
+    }
+
+    /// Room for a record of `size` bytes, if there is some. Records that were submitted but not read take room, and so
+    /// do those behind one that is still being filled.
+    fn reserve(&mut self, size: u64, state: State) -> Option<&mut Record> {
+        if size > MAX_RECORD {
+            return None;
+        }
+        let length = (size + HEADER).next_multiple_of(8);
+        // The kernel never fills the last byte: full and empty would look alike.
+        if self.producer + length - self.consumer > self.size - 1 {
+            return None;
+        }
+        self.producer += length;
+        self.records.push_back(Record { length, state });
+        self.records.back_mut()
+    }
+
+    /// The record that a program holds at `address`.
+    fn busy(&mut self, address: u64) -> Option<&mut Record> {
+        self.records.iter_mut().find(|record| record.state == State::Busy(address))
+    }
+
+    fn consume(&mut self) -> Vec<Vec<u8>> {
+        let mut read = Vec::new();
+        while let Some(record) = self.records.pop_front_if(|record| !matches!(record.state, State::Busy(_))) {
+            self.consumer += record.length;
+            if let State::Submitted(bytes) = record.state {
+                read.push(bytes);
+            }
+        }
+        read
+    }
+}
+
+impl Maps {
+    /// Reserves a record; the address where its bytes, all zero, may be written.
+    ///
+    /// # Errors
+    /// `EAGAIN`: no room. `EINVAL`: another kind of map. A fault: the memory limit.
+    pub fn ring_reserve(&mut self, memory: &mut Memory, id: MapId, size: u64) -> Result<u64, OpError> {
+        let ring = self.ring(id)?;
+        let record = ring.reserve(size, State::Discarded).ok_or(Errno::EAGAIN)?;
+        let address = memory.alloc(size, Protection::ReadWrite)?;
+        record.state = State::Busy(address);
+        Ok(address)
+    }
+
+    /// Submits or discards the record at `address`; it must not be used any more.
+    ///
+    /// # Errors
+    /// A fault: no record is being filled there.
+    pub fn ring_commit(&mut self, memory: &mut Memory, address: u64, discard: bool) -> Result<(), FaultKind> {
+        let rings = self.maps.iter_mut().filter_map(|map| match &mut map.family {
+            Family::RingBuf(ring) => Some(ring),
+            _ => None,
+        });
+        let Some(record) = rings.filter_map(|ring| ring.busy(address)).next() else {
+            return Err(FaultKind::Misuse(format!("{address:#x} is no reserved record of a ring buffer")));
+        };
+        let size = memory.size_of(address).unwrap_or(0);
+        record.state = match discard {
+            true => State::Discarded,
+            false => State::Submitted(memory.read(address, size)?.to_vec()),
+        };
+        memory.free(address)
+    }
+
+    /// Writes a whole record.
+    ///
+    /// # Errors
+    /// `EAGAIN`: no room. `EINVAL`: another kind of map.
+    pub fn ring_output(&mut self, id: MapId, bytes: &[u8]) -> Result<(), OpError> {
+        let record = self.ring(id)?.reserve(bytes.len() as u64, State::Discarded).ok_or(Errno::EAGAIN)?;
+        record.state = State::Submitted(bytes.to_vec());
+        Ok(())
+    }
+
+    /// What the buffer tells about itself.
+    ///
+    /// # Errors
+    /// `EINVAL`: another kind of map.
+    pub fn ring_state(&mut self, id: MapId) -> Result<RingState, OpError> {
+        let RingBuf { size, producer, consumer, .. } = *self.ring(id)?;
+        Ok(RingState { available: producer - consumer, size, consumer, producer })
+    }
+
+    /// Takes the records that were submitted, the oldest first, up to the first that is still being filled.
+    ///
+    /// # Errors
+    /// `EINVAL`: another kind of map.
+    pub fn ring_consume(&mut self, id: MapId) -> Result<Vec<Vec<u8>>, OpError> {
+        Ok(self.ring(id)?.consume())
+    }
+
+    fn ring(&mut self, id: MapId) -> Result<&mut RingBuf, OpError> {
+        match &mut self.map_mut(id)?.family {
+            Family::RingBuf(ring) => Ok(ring),
+            _ => Err(Errno::EINVAL.into()),
+        }
+    }
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a map is made from, and what the kernel refuses (`map_alloc_check` of each kind).
+
+use crate::fault::FaultKind;
+
+/// Kinds of maps (`enum bpf_map_type`): those that this crate knows something about.
+pub mod kind {
+    #![allow(missing_docs)]
+    pub const HASH: u32 = 1;
+    pub const ARRAY: u32 = 2;
+    pub const PERF_EVENT_ARRAY: u32 = 4;
+    pub const PERCPU_HASH: u32 = 5;
+    pub const PERCPU_ARRAY: u32 = 6;
+    pub const LRU_HASH: u32 = 9;
+    pub const LRU_PERCPU_HASH: u32 = 10;
+    pub const ARRAY_OF_MAPS: u32 = 12;
+    pub const HASH_OF_MAPS: u32 = 13;
+    pub const QUEUE: u32 = 22;
+    pub const STACK: u32 = 23;
+    pub const RINGBUF: u32 = 27;
+    pub const TASK_STORAGE: u32 = 29;
+    pub const BLOOM_FILTER: u32 = 30;
+    pub const CGRP_STORAGE: u32 = 32;
+    pub const ARENA: u32 = 33;
+
+    /// The kernel's names, by number, without `BPF_MAP_TYPE_`.
+    const NAMES: [&str; 34] = [
+        "UNSPEC",
+        "HASH",
+        "ARRAY",
+        "PROG_ARRAY",
+        "PERF_EVENT_ARRAY",
+        "PERCPU_HASH",
+        "PERCPU_ARRAY",
+        "STACK_TRACE",
+        "CGROUP_ARRAY",
+        "LRU_HASH",
+        "LRU_PERCPU_HASH",
+        "LPM_TRIE",
+        "ARRAY_OF_MAPS",
+        "HASH_OF_MAPS",
+        "DEVMAP",
+        "SOCKMAP",
+        "CPUMAP",
+        "XSKMAP",
+        "SOCKHASH",
+        "CGROUP_STORAGE",
+        "REUSEPORT_SOCKARRAY",
+        "PERCPU_CGROUP_STORAGE",
+        "QUEUE",
+        "STACK",
+        "SK_STORAGE",
+        "DEVMAP_HASH",
+        "STRUCT_OPS",
+        "RINGBUF",
+        "INODE_STORAGE",
+        "TASK_STORAGE",
+        "BLOOM_FILTER",
+        "USER_RINGBUF",
+        "CGRP_STORAGE",
+        "ARENA",
+    ];
+
+    /// The kernel's name of a kind, or its number.
+    pub fn name(kind: u32) -> String {
+        NAMES.get(kind as usize).map_or_else(|| format!("number {kind}"), |name| (*name).to_owned())
+    }
+}
+
+/// `BPF_F_NO_PREALLOC`.
+const NO_PREALLOC: u32 = 1;
+/// `BPF_F_NO_COMMON_LRU`.
+const NO_COMMON_LRU: u32 = 2;
+/// Page size of the modelled machine: a ring buffer has whole pages.
+const PAGE: u32 = 4096;
+/// Largest value of a per-CPU map (`PCPU_MIN_UNIT_SIZE`).
+const PER_CPU_VALUE: u32 = 32 << 10;
+/// Largest value of a queue, stack, storage or hash (`KMALLOC_MAX_SIZE`).
+const ALLOCATION: u32 = 4 << 20;
+
+/// A special field of a value: the kernel neither copies nor shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    /// First byte in the value.
+    pub offset: u32,
+    /// Bytes.
+    pub size: u32,
+    /// Of what kind.
+    pub kind: FieldKind,
+}
+
+/// Kinds of special fields (`enum btf_field_type`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FieldKind {
+    /// `struct bpf_spin_lock`.
+    SpinLock,
+    /// `struct bpf_timer`.
+    Timer,
+    /// A pointer that the map owns (`__kptr`), to this type.
+    Kptr(String),
+    /// A pointer that nobody owns (`__kptr_untrusted`): it is copied like plain data.
+    UntrustedKptr,
+    /// `struct bpf_list_head`, `bpf_rb_root`, a node of one, or a reference count.
+    Graph,
+}
+
+/// What a map is made from.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MapSpec {
+    /// The map's name.
+    pub name: String,
+    /// Its kind, one of [`kind`].
+    pub kind: u32,
+    /// Bytes of a key; 0 where there is none.
+    pub key_size: u32,
+    /// Bytes of a value.
+    pub value_size: u32,
+    /// Elements; bytes of a ring buffer.
+    pub max_entries: u32,
+    /// `BPF_F_*` of `map_flags`.
+    pub flags: u32,
+    /// `map_extra`: the number of hash functions of a Bloom filter.
+    pub map_extra: u64,
+    /// Special fields of a value, by offset.
+    pub fields: Vec<Field>,
+}
+
+/// Why a map cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MapError {
+    /// The kernel refuses such a map.
+    #[error("map {map}: {why}")]
+    Refused {
+        /// The map's name.
+        map: String,
+        /// What the kernel does not accept.
+        why: &'static str,
+    },
+    /// The kernel has this kind; this crate has not.
+    #[error("map {map}: maps of type {kind} are not supported")]
+    Unsupported {
+        /// The map's name.
+        map: String,
+        /// The kind's name.
+        kind: String,
+    },
+    /// Memory shared with user space, page by page.
+    #[error("map {map}: maps of type ARENA are not supported yet")]
+    Arena {
+        /// The map's name.
+        map: String,
+    },
+    /// Its values do not fit the instance's memory.
+    #[error("map {map}: {why}")]
+    Memory {
+        /// The map's name.
+        map: String,
+        /// What did not fit.
+        why: FaultKind,
+    },
+}
+
+impl MapSpec {
+    /// Whether each CPU has its own copy of a value.
+    pub fn is_per_cpu(&self) -> bool {
+        matches!(self.kind, kind::PERCPU_ARRAY | kind::PERCPU_HASH | kind::LRU_PERCPU_HASH)
+    }
+
+    /// Whether a full map makes room by removing the least recently used element.
+    pub fn is_lru(&self) -> bool {
+        matches!(self.kind, kind::LRU_HASH | kind::LRU_PERCPU_HASH)
+    }
+
+    /// Whether values hold a spin lock.
+    pub fn has_spin_lock(&self) -> bool {
+        self.fields.iter().any(|field| field.kind == FieldKind::SpinLock)
+    }
+
+    /// What the kernel checks before it makes the map.
+    pub(super) fn check(&self) -> Result<(), MapError> {
+        let refused = |why| Err(MapError::Refused { map: self.name.clone(), why });
+        match self.kind {
+            kind::ARRAY | kind::PERCPU_ARRAY | kind::ARRAY_OF_MAPS | kind::PERF_EVENT_ARRAY if self.key_size != 4 => {
+                return refused("the key of an array has 4 bytes");
+            }
+            kind::QUEUE | kind::STACK | kind::BLOOM_FILTER | kind::RINGBUF if self.key_size != 0 => {
+                return refused("this kind has no key");
+            }
+            kind::RINGBUF if self.value_size != 0 => return refused("a ring buffer has no value size"),
+            kind::RINGBUF if !self.max_entries.is_power_of_two() || self.max_entries % PAGE != 0 => {
+                return refused("a ring buffer's size is a power of two and whole pages");
+            }
+            kind::RINGBUF => return Ok(()),
+            kind::TASK_STORAGE | kind::CGRP_STORAGE => return self.check_storage(),
+            _ => {}
+        }
+        if self.max_entries == 0 || self.value_size == 0 {
+            return refused("it needs max_entries and a value size");
+        }
+        self.check_hash()?;
+        if self.is_per_cpu() && self.value_size > PER_CPU_VALUE {
+            return refused("the value of a per-CPU map has at most 32 KiB");
+        }
+        Ok(())
+    }
+
+    fn check_hash(&self) -> Result<(), MapError> {
+        let refused = |why| Err(MapError::Refused { map: self.name.clone(), why });
+        let hash =
+            matches!(self.kind, kind::HASH | kind::PERCPU_HASH | kind::HASH_OF_MAPS) || self.is_lru();
+        if hash && self.key_size == 0 {
+            return refused("a hash needs a key size");
+        }
+        if self.is_lru() && self.flags & NO_PREALLOC != 0 {
+            return refused("an LRU hash is always preallocated (no BPF_F_NO_PREALLOC)");
+        }
+        if hash && !self.is_lru() && self.flags & NO_COMMON_LRU != 0 {
+            return refused("BPF_F_NO_COMMON_LRU is for LRU hashes");
+        }
+        let array = matches!(self.kind, kind::ARRAY | kind::PERCPU_ARRAY | kind::PERF_EVENT_ARRAY | kind::ARRAY_OF_MAPS);
+        if !array && u64::from(self.key_size) + u64::from(self.value_size) >= u64::from(ALLOCATION) {
+            return refused("key and value have less than 4 MiB");
+        }
+        Ok(())
+    }
+
+    /// `bpf_local_storage_map_alloc_check`.
+    fn check_storage(&self) -> Result<(), MapError> {
+        let why = if self.flags & NO_PREALLOC == 0 {
+            "storage needs BPF_F_NO_PREALLOC"
+        } else if self.max_entries != 0 {
+            "storage has no max_entries"
+        } else if self.key_size != 4 || self.value_size == 0 {
+            "the key of storage has 4 bytes, and its value some"
+        } else if self.value_size >= ALLOCATION {
+            "the value has less than 4 MiB"
+        } else {
+            return Ok(());
+        };
+        Err(MapError::Refused { map: self.name.clone(), why })
+    }
+
+    /// The error of values that do not fit.
+    pub(super) fn no_memory(&self, why: FaultKind) -> MapError {
+        MapError::Memory { map: self.name.clone(), why }
+    }
+}

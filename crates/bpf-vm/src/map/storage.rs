@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `TASK_STORAGE` and `CGRP_STORAGE` [`kernel/bpf/bpf_local_storage.c`]: a value for each task or cgroup that has one,
+//! which goes with its owner. Owners are known by their addresses.
+
+use std::collections::BTreeMap;
+
+use super::{Family, MapId, Maps, find, value};
+use crate::errno::{Errno, OpError};
+use crate::memory::Memory;
+
+/// Values by their owners' addresses.
+#[derive(Debug, Default)]
+pub(super) struct Storage {
+    values: BTreeMap<u64, u64>,
+}
+
+impl Maps {
+    /// Address of `owner`'s value.
+    ///
+    /// # Errors
+    /// `ENOENT`: it has none. `EINVAL`: another kind of map.
+    pub fn storage_get(&self, id: MapId, owner: u64) -> Result<u64, OpError> {
+        match &self.map(id)?.family {
+            Family::Storage(storage) => storage.values.get(&owner).copied().ok_or(Errno::ENOENT.into()),
+            _ => Err(Errno::EINVAL.into()),
+        }
+    }
+
+    /// Address of `owner`'s value, which is made if there is none: a copy of `initial`, or zero.
+    ///
+    /// # Errors
+    /// `EINVAL`: another kind of map. A fault: the memory limit.
+    pub fn storage_create(
+        &mut self,
+        memory: &mut Memory,
+        id: MapId,
+        owner: u64,
+        initial: Option<&[u8]>,
+    ) -> Result<u64, OpError> {
+        let map = self.map_mut(id)?;
+        let Family::Storage(storage) = &mut map.family else {
+            return Err(Errno::EINVAL.into());
+        };
+        if let Some(address) = storage.values.get(&owner) {
+            return Ok(*address);
+        }
+        let address = value::alloc(memory, &map.spec, 1)?[0];
+        if let Some(initial) = initial {
+            value::copy(memory, &map.spec, address, initial)?;
+        }
+        storage.values.insert(owner, address);
+        Ok(address)
+    }
+
+    /// Removes `owner`'s value.
+    ///
+    /// # Errors
+    /// `ENOENT`: it has none. `EINVAL`: another kind of map.
+    pub fn storage_delete(&mut self, id: MapId, owner: u64) -> Result<(), OpError> {
+        let Self { maps, retired } = self;
+        let map = find(maps, id)?;
+        let Family::Storage(storage) = &mut map.family else {
+            return Err(Errno::EINVAL.into());
+        };
+        let address = storage.values.remove(&owner).ok_or(Errno::ENOENT)?;
+        retired.value(&map.spec, address);
+        Ok(())
+    }
+
+    /// Owners that have a value, by address, with their values' addresses.
+    pub fn storage_values(&self, id: MapId) -> Vec<(u64, u64)> {
+        match self.maps.get(id.0 as usize).map(|map| &map.family) {
+            Some(Family::Storage(storage)) => storage.values.iter().map(|(owner, value)| (*owner, *value)).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// A task or cgroup is gone, and its values with it.
+    pub fn storage_owner_gone(&mut self, owner: u64) {
+        let Self { maps, retired } = self;
+        for map in maps {
+            if let Family::Storage(storage) = &mut map.family
+                && let Some(address) = storage.values.remove(&owner)
+            {
+                retired.value(&map.spec, address);
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tasks change into and out of the class of a loaded scheduler; the classes stand side by side only here.
+//!
+//! What ext.c does without other classes is in [`crate::scx`].
+
+use super::class::SchedClass;
+use super::core::Scheduler;
+use super::task::{ClassId, TaskState};
+use crate::scx::Scx;
+use crate::scx::abi::GuestTaskInfo;
+use crate::scx::enable::{InvalidOps, check_ops};
+use crate::scx::exit::ExitInfo;
+use crate::units::{CpuId, TaskId};
+use crate::workload::Policy;
+
+/// Which tasks a loaded scheduler has (`scx_enabled`, `scx_switching_all`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Switching {
+    /// None: there is no scheduler, or it goes.
+    #[default]
+    Off,
+    /// Those with the policy `SCHED_EXT` (`SCX_OPS_SWITCH_PARTIAL`).
+    Partial,
+    /// All that would be fair.
+    All,
+}
+
+impl Switching {
+    /// The class of a task with `policy`, unless it is a real-time or deadline policy (`task_should_scx`).
+    pub fn class(self, policy: Policy) -> ClassId {
+        match self {
+            Self::All => ClassId::Ext,
+            Self::Partial if policy.is_ext() => ClassId::Ext,
+            Self::Partial | Self::Off => ClassId::Fair,
+        }
+    }
+}
+
+/// The class whose tasks these are.
+///
+/// # Panics
+/// Without a scheduler; then no task belongs to it.
+pub(crate) fn loaded(ext: &mut Option<Box<Scx>>) -> &mut Scx {
+    ext.as_mut().expect("only a loaded scheduler has tasks")
+}
+
+impl Scheduler {
+    /// Loads a scheduler (`scx_ops_enable_workfn`); its `init` runs on `cpu`. Objects for all tasks that exist must be in
+    /// its memory ([`Scheduler::scx_task_new`]). An error that the scheduler makes later than in its description leaves
+    /// an exit [pending](crate::scx::exit::ExitState::pending), as does one at any other time.
+    ///
+    /// # Errors
+    /// Its description is invalid; then nothing has changed.
+    pub fn scx_enable(&mut self, mut scx: Box<Scx>, cpu: CpuId) -> Result<(), InvalidOps> {
+        check_ops(&scx.state.ops, &scx.state.profile)?;
+        for task in scx.state.tasks.len()..self.kernel.tasks.len() {
+            scx.task_new(&self.kernel, TaskId::at(task));
+        }
+        let partial = scx.state.ops.switch_partial();
+        self.ext = Some(scx);
+        let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
+        if ctx.scx_ops_enable(cpu).is_err() {
+            return Ok(());
+        }
+        self.kernel.switching = if partial { Switching::Partial } else { Switching::All };
+        for task in (0..self.kernel.tasks.len()).map(TaskId::at) {
+            if self.kernel.task(task).state != TaskState::Dead {
+                loaded(&mut self.ext).with(&mut self.kernel).scx_slice_dfl(task);
+                self.scx_switch_class(task);
+            }
+        }
+        loaded(&mut self.ext).with(&mut self.kernel).scx_ops_enabled();
+        Ok(())
+    }
+
+    /// Takes down a scheduler whose exit is pending (`scx_ops_error_irq_workfn`, `scx_ops_disable_workfn`): its tasks are
+    /// fair from now on. Says why; `None` if no exit is pending. Its maps and variables can still be read.
+    pub fn scx_disable_workfn(&mut self) -> Option<ExitInfo> {
+        let mut ctx = self.ext.as_mut()?.with(&mut self.kernel);
+        let info = ctx.scx_ops_disable_begin()?;
+        self.kernel.switching = Switching::Off;
+        for task in (0..self.kernel.tasks.len()).map(TaskId::at) {
+            if self.kernel.task(task).state != TaskState::Dead {
+                self.scx_switch_class(task);
+                loaded(&mut self.ext).with(&mut self.kernel).scx_ops_exit_task(task, info.cpu);
+            }
+        }
+        loaded(&mut self.ext).with(&mut self.kernel).scx_ops_disable_end(&info);
+        Some(info)
+    }
+
+    /// User space unloads the scheduler (`bpf_scx_unreg`), for instance at the end of a run.
+    pub fn scx_unreg(&mut self) -> Option<ExitInfo> {
+        self.ext.as_mut()?.with(&mut self.kernel).scx_unreg();
+        self.scx_disable_workfn()
+    }
+
+    /// A task comes into being, made on `cpu` (`scx_fork`, `scx_post_fork`): the scheduler hears of it, whatever its class.
+    /// To be called between [`Scheduler::task_new`] and [`Scheduler::wake_up_new_task`].
+    ///
+    /// # Errors
+    /// The negative errno with which the scheduler refuses it; there is no task then.
+    pub fn scx_fork(&mut self, task: TaskId, cpu: CpuId, info: &GuestTaskInfo) -> Result<(), i32> {
+        let Some(scx) = &mut self.ext else { return Ok(()) };
+        let mut ctx = scx.with(&mut self.kernel);
+        ctx.scx.guest.task_new(&mut ctx.vm.memory, ctx.kernel, task, info);
+        let forked = ctx.scx_fork(task, cpu);
+        match forked {
+            Ok(()) => ctx.scx_post_fork(task, cpu),
+            Err(_) => ctx.scx_cancel_fork(task, cpu),
+        }
+        forked
+    }
+
+    /// A task's last reference is gone (`sched_ext_free`).
+    pub fn scx_free(&mut self, task: TaskId) {
+        if let Some(scx) = &mut self.ext {
+            scx.with(&mut self.kernel).sched_ext_free(task);
+        }
+    }
+
+    /// Gives `task` the class that its policy now stands for. (A kernel takes real-time tasks, too, off their queues and
+    /// puts them back, behind their equals; here they are left alone.)
+    fn scx_switch_class(&mut self, task: TaskId) {
+        if self.kernel.task(task).class < ClassId::Fair {
+            return;
+        }
+        self.change(task, |scheduler| {
+            let switching = scheduler.kernel.switching;
+            let task = scheduler.kernel.task_mut(task);
+            task.set_scheduling(task.scheduling, switching);
+        });
+    }
+
+    /// `check_class_changing`: `task`, on no queue, has just left the class `old`.
+    pub(super) fn check_class_changing(&mut self, task: TaskId, old: ClassId) {
+        if old != ClassId::Ext && self.kernel.task(task).class == ClassId::Ext {
+            loaded(&mut self.ext).with(&mut self.kernel).switching_to_scx(task);
+        }
+    }
+
+    /// `task` has left the class `old` and is on its new queue (`switched_from` of `check_class_changed`).
+    pub(super) fn switched_from(&mut self, task: TaskId, old: ClassId) {
+        if old == ClassId::Ext && self.kernel.task(task).class != ClassId::Ext {
+            loaded(&mut self.ext).with(&mut self.kernel).switched_from_scx(task);
+        }
+    }
+}
