@@ -85,3 +85,7 @@ identifier!(
     /// A simulated thread.
     TaskId
 );
+identifier!(
+    /// A cgroup, numbered from the root (0) in the order of their creation.
+    CgroupId
+);

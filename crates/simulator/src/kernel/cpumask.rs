@@ -42,7 +42,7 @@ impl CpuMask {
         self.words[cpu.index() / 64] &= !(1 << (cpu.0 % 64));
     }
 
-    /// The set as a bitmap, CPU 0 lowest.
+    /// The set as the kernel keeps it: CPU n is bit n % 64 of word n / 64.
     #[inline]
     pub fn words(&self) -> &[u64] {
         &self.words

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel's types and objects as programs see them.
+//!
+//! - [`profile`]: the kernel version whose interface holds: flag values, enumerations, kconfig.
+//! - [`layout`]: C structures written once, for Rust's accessors and for BTF. [`types`]: the structures themselves.
+//! - [`guest`]: the objects: tasks, masks, cgroups, run queues.
 
+pub mod guest;
+pub mod layout;
 pub mod profile;
+pub mod types;
 
-/// Kernel objects in the programs' memory: tasks, masks, cgroups, run queues, and whose they are.
-#[derive(Debug)]
-pub struct Guest {}
+pub use guest::{Guest, GuestTaskInfo, Mask};

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Cgroups.
+
+use tandem_bpf_vm::fault::FaultKind;
+use tandem_bpf_vm::memory::{Memory, Protection};
+
+use crate::scx::abi::types::cgroup::{Cgroup, CssSet, KernfsNode};
+use crate::scx::abi::types::task::TaskStruct;
+use crate::units::{CgroupId, TaskId};
+
+use super::Guest;
+use super::access::{self, at, get, put};
+
+/// The objects of a cgroup; all 0 once it is gone.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct CgroupObject {
+    cgroup: u64,
+    kn: u64,
+    name: u64,
+    css_set: u64,
+}
+
+impl Guest {
+    /// Makes the objects of a cgroup with kernfs number `kernfs_id` (the root's is 1) below `parent`.
+    ///
+    /// # Errors
+    /// [`FaultKind::Exhausted`] if they do not fit into the memory.
+    pub fn cgroup_new(
+        &mut self,
+        memory: &mut Memory,
+        cgroup: CgroupId,
+        parent: Option<CgroupId>,
+        kernfs_id: u64,
+        name: &str,
+    ) -> Result<u64, FaultKind> {
+        let parent = parent.and_then(|parent| self.cgroups.get(parent.index())).copied().unwrap_or_default();
+        let level = match parent.cgroup {
+            0 => 0,
+            above => get::<4>(memory, above + at!(Cgroup, level)) + 1,
+        };
+        let object = CgroupObject {
+            cgroup: memory.alloc(at!(Cgroup, ancestors) + 8 * (level + 1), Protection::ReadOnly)?,
+            kn: memory.alloc(size_of::<KernfsNode>() as u64, Protection::ReadOnly)?,
+            name: memory.alloc(name.len() as u64 + 1, Protection::ReadOnly)?,
+            css_set: memory.alloc(size_of::<CssSet>() as u64, Protection::ReadOnly)?,
+        };
+        access::put_text(memory, object.name, name.len() as u64 + 1, name);
+        put::<8>(memory, object.kn + at!(KernfsNode, id), kernfs_id);
+        put::<8>(memory, object.kn + at!(KernfsNode, name), object.name);
+        put::<8>(memory, object.kn + at!(KernfsNode, parent), parent.kn);
+        put::<8>(memory, object.css_set + at!(CssSet, dfl_cgrp), object.cgroup);
+        put::<4>(memory, object.cgroup + at!(Cgroup, level), level);
+        put::<4>(memory, object.cgroup + at!(Cgroup, owner), u64::from(cgroup.0));
+        put::<8>(memory, object.cgroup + at!(Cgroup, kn), object.kn);
+        put::<8>(memory, object.cgroup + at!(Cgroup, dom_cgrp), object.cgroup);
+        put::<8>(memory, object.cgroup + at!(Cgroup, css.cgroup), object.cgroup);
+        put::<8>(memory, object.cgroup + at!(Cgroup, css.parent), parent.cgroup);
+        put::<4>(memory, object.cgroup + at!(Cgroup, css.id), kernfs_id);
+        for above in 0..level {
+            let ancestor = get::<8>(memory, parent.cgroup + at!(Cgroup, ancestors) + 8 * above);
+            put::<8>(memory, object.cgroup + at!(Cgroup, ancestors) + 8 * above, ancestor);
+        }
+        put::<8>(memory, object.cgroup + at!(Cgroup, ancestors) + 8 * level, object.cgroup);
+        if self.cgroups.len() <= cgroup.index() {
+            self.cgroups.resize(cgroup.index() + 1, CgroupObject::default());
+        }
+        self.cgroups[cgroup.index()] = object;
+        Ok(object.cgroup)
+    }
+
+    /// Frees the objects of a cgroup without tasks and children.
+    pub fn cgroup_free(&mut self, memory: &mut Memory, cgroup: CgroupId) {
+        let object = std::mem::take(&mut self.cgroups[cgroup.index()]);
+        for address in [object.cgroup, object.kn, object.name, object.css_set] {
+            access::free(memory, address);
+        }
+    }
+
+    /// Address of a cgroup's object, which is that of its `self` too; 0 if it has none.
+    #[inline]
+    pub fn cgroup(&self, cgroup: CgroupId) -> u64 {
+        self.cgroups.get(cgroup.index()).map_or(0, |object| object.cgroup)
+    }
+
+    /// The cgroup whose object begins at `address`.
+    #[inline]
+    pub fn cgroup_at(&self, memory: &Memory, address: u64) -> Option<CgroupId> {
+        let owner = memory.load::<4>(address.wrapping_add(at!(Cgroup, owner))).ok()? as u32;
+        (address != 0 && self.cgroup(CgroupId(owner)) == address).then_some(CgroupId(owner))
+    }
+
+    /// `task` is in `cgroup` from now on (`task->cgroups->dfl_cgrp`).
+    pub fn set_task_cgroup(&self, memory: &mut Memory, task: TaskId, cgroup: CgroupId) {
+        let set = self.cgroups.get(cgroup.index()).map_or(0, |object| object.css_set);
+        put::<8>(memory, self.task(task) + at!(TaskStruct, cgroups), set);
+    }
+}

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tasks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tandem_bpf_vm::fault::FaultKind;
+use tandem_bpf_vm::memory::{Memory, Protection};
+
+use crate::kernel::Kernel;
+use crate::kernel::cpumask::CpuMask;
+use crate::kernel::task::Task;
+use crate::scx::abi::profile::PF_KTHREAD;
+use crate::scx::abi::types::task::{MmStruct, TaskStruct};
+use crate::units::{CgroupId, CpuId, Nanos, TaskId};
+use crate::workload::Policy;
+
+use super::Guest;
+use super::access::{self, at, get, put};
+use super::affinity::Affinities;
+
+/// `owner` of an idle task's object.
+pub(super) const OWNER_IDLE: u32 = u32::MAX;
+/// `owner` of the object of init, which is no task of the simulator.
+pub(super) const OWNER_INIT: u32 = u32::MAX - 1;
+
+/// What a new task's object says beside what the kernel knows of it.
+#[derive(Debug, Clone, Copy)]
+pub struct GuestTaskInfo<'a> {
+    /// Thread's number; each task has one of its own, above 1.
+    pub pid: i32,
+    /// Process's number.
+    pub tgid: i32,
+    /// Name; what is longer than 15 bytes is cut.
+    pub comm: &'a str,
+    /// `PF_*`.
+    pub flags: u32,
+    /// Its cgroup, if cgroups are modelled.
+    pub cgroup: Option<CgroupId>,
+    /// When it was made.
+    pub start_time: Nanos,
+}
+
+/// Processes, by `tgid`, and tasks by `pid`.
+#[derive(Debug, Default)]
+pub(super) struct ThreadGroups {
+    groups: BTreeMap<i32, ThreadGroup>,
+    pids: BTreeMap<i32, TaskId>,
+}
+
+#[derive(Debug, Default)]
+struct ThreadGroup {
+    mm: u64,
+    members: BTreeSet<TaskId>,
+}
+
+/// Bytes of a task's object: `cpus_mask`, the last member, has only the words that hold CPUs.
+fn task_size(affinities: &Affinities) -> u64 {
+    at!(TaskStruct, cpus_mask) + 8 * affinities.words() as u64
+}
+
+/// Makes an object whose `scx.{slice,dsq_vtime,disallow}` programs may write.
+pub(super) fn alloc_task(memory: &mut Memory, affinities: &Affinities, owner: u32) -> Result<u64, FaultKind> {
+    let address = memory.alloc(task_size(affinities), Protection::ReadOnly)?;
+    for offset in [at!(TaskStruct, scx.slice), at!(TaskStruct, scx.dsq_vtime), at!(TaskStruct, scx.disallow)] {
+        memory.protect(address + offset, 8, Protection::ReadWrite)?;
+    }
+    put::<4>(memory, address + at!(TaskStruct, owner), u64::from(owner));
+    Ok(address)
+}
+
+/// Writes which CPUs the task at `address` may use, in place of what it had.
+pub(super) fn write_affinity(
+    memory: &mut Memory,
+    affinities: &mut Affinities,
+    address: u64,
+    mask: Option<&CpuMask>,
+) -> Result<(), FaultKind> {
+    let old = get::<8>(memory, address + at!(TaskStruct, cpus_ptr));
+    let new = affinities.acquire(memory, mask)?;
+    put::<8>(memory, address + at!(TaskStruct, cpus_ptr), new.address);
+    put::<4>(memory, address + at!(TaskStruct, nr_cpus_allowed), new.weight);
+    access::put_words(memory, address + at!(TaskStruct, cpus_mask), &new.words);
+    if old != 0 {
+        affinities.release(memory, old);
+    }
+    Ok(())
+}
+
+/// Writes what a task that was just made is called and where it is.
+pub(super) fn write_identity(memory: &mut Memory, address: u64, info: &GuestTaskInfo<'_>, cpu: CpuId) {
+    put::<4>(memory, address + at!(TaskStruct, pid), info.pid as u64);
+    put::<4>(memory, address + at!(TaskStruct, tgid), info.tgid as u64);
+    put::<4>(memory, address + at!(TaskStruct, flags), u64::from(info.flags));
+    access::put_text(memory, address + at!(TaskStruct, comm), 16, info.comm);
+    put::<8>(memory, address + at!(TaskStruct, start_time), info.start_time);
+    put::<8>(memory, address + at!(TaskStruct, start_boottime), info.start_time);
+    put::<4>(memory, address + at!(TaskStruct, thread_info.cpu), u64::from(cpu.0));
+    put::<4>(memory, address + at!(TaskStruct, wake_cpu), u64::from(cpu.0));
+    put::<4>(memory, address + at!(TaskStruct, recent_used_cpu), u64::from(cpu.0));
+    put::<8>(memory, address + at!(TaskStruct, group_leader), address);
+    for offset in [at!(TaskStruct, prio), at!(TaskStruct, static_prio), at!(TaskStruct, normal_prio)] {
+        put::<4>(memory, address + offset, 120);
+    }
+    for offset in [at!(TaskStruct, scx.sticky_cpu), at!(TaskStruct, scx.holding_cpu)] {
+        put::<4>(memory, address + offset, -1_i64 as u64);
+    }
+}
+
+impl Guest {
+    /// Makes the object of `task`, with its affinity, CPU and priority as in `kernel`.
+    ///
+    /// # Errors
+    /// [`FaultKind::Exhausted`] if it does not fit into the memory.
+    pub fn task_new(
+        &mut self,
+        memory: &mut Memory,
+        kernel: &Kernel,
+        task: TaskId,
+        info: &GuestTaskInfo<'_>,
+    ) -> Result<u64, FaultKind> {
+        let known = kernel.task(task);
+        let address = alloc_task(memory, &self.affinities, task.0)?;
+        if self.tasks.len() <= task.index() {
+            self.tasks.resize(task.index() + 1, 0);
+        }
+        self.tasks[task.index()] = address;
+        write_identity(memory, address, info, known.cpu);
+        write_affinity(memory, &mut self.affinities, address, known.allowed.as_deref())?;
+        put::<8>(memory, address + at!(TaskStruct, real_parent), self.cpus.init_task);
+        put::<8>(memory, address + at!(TaskStruct, parent), self.cpus.init_task);
+        self.join_thread_group(memory, task, info)?;
+        self.set_scheduling(memory, known);
+        if let Some(cgroup) = info.cgroup {
+            self.set_task_cgroup(memory, task, cgroup);
+        }
+        Ok(address)
+    }
+
+    fn join_thread_group(
+        &mut self,
+        memory: &mut Memory,
+        task: TaskId,
+        info: &GuestTaskInfo<'_>,
+    ) -> Result<(), FaultKind> {
+        let address = self.task(task);
+        let leader = self.groups.pids.get(&info.tgid).map(|leader| self.tasks[leader.index()]);
+        put::<8>(memory, address + at!(TaskStruct, group_leader), leader.unwrap_or(address));
+        self.groups.pids.insert(info.pid, task);
+        let group = self.groups.groups.entry(info.tgid).or_default();
+        group.members.insert(task);
+        if info.flags & PF_KTHREAD == 0 {
+            if group.mm == 0 {
+                group.mm = memory.alloc(size_of::<MmStruct>() as u64, Protection::ReadOnly)?;
+            }
+            put::<8>(memory, address + at!(TaskStruct, mm), group.mm);
+            put::<8>(memory, address + at!(TaskStruct, active_mm), group.mm);
+        }
+        Ok(())
+    }
+
+    /// Frees the object of `task`; programs that still use it fault.
+    ///
+    /// A process whose first thread ends before the others keeps it as a zombie in Linux; here its other threads become
+    /// leaders of their own, which only a program that follows `group_leader` can tell.
+    pub fn task_free(&mut self, memory: &mut Memory, task: TaskId) {
+        let address = self.task(task);
+        self.unhash_pid(memory, task);
+        let tgid = get::<4>(memory, address + at!(TaskStruct, tgid)) as i32;
+        if let Some(group) = self.groups.groups.get_mut(&tgid) {
+            group.members.remove(&task);
+            for member in &group.members {
+                let leader = self.tasks[member.index()] + at!(TaskStruct, group_leader);
+                if get::<8>(memory, leader) == address {
+                    put::<8>(memory, leader, self.tasks[member.index()]);
+                }
+            }
+            if group.members.is_empty() {
+                if group.mm != 0 {
+                    access::free(memory, group.mm);
+                }
+                self.groups.groups.remove(&tgid);
+            }
+        }
+        let mask = get::<8>(memory, address + at!(TaskStruct, cpus_ptr));
+        self.affinities.release(memory, mask);
+        access::free(memory, address);
+        self.tasks[task.index()] = 0;
+    }
+
+    /// `task` can no longer be found by its number (`__unhash_process`).
+    pub fn unhash_pid(&mut self, memory: &Memory, task: TaskId) {
+        let pid = self.pid(memory, task);
+        if self.groups.pids.get(&pid) == Some(&task) {
+            self.groups.pids.remove(&pid);
+        }
+    }
+
+    /// The task with this number (`find_task_by_pid_ns`).
+    pub fn task_by_pid(&self, pid: i32) -> Option<TaskId> {
+        self.groups.pids.get(&pid).copied()
+    }
+
+    /// Address of a task's object; 0 if it has none.
+    #[inline]
+    pub fn task(&self, task: TaskId) -> u64 {
+        self.tasks.get(task.index()).copied().unwrap_or(0)
+    }
+
+    /// The task whose object begins at `address`; idle tasks and init are none.
+    #[inline]
+    pub fn task_at(&self, memory: &Memory, address: u64) -> Option<TaskId> {
+        let owner = memory.load::<4>(address.wrapping_add(at!(TaskStruct, owner))).ok()? as u32;
+        let task = TaskId(owner);
+        (address != 0 && self.task(task) == address).then_some(task)
+    }
+
+    /// The CPU whose idle task's object begins at `address`.
+    pub fn idle_task_at(&self, memory: &Memory, address: u64) -> Option<CpuId> {
+        let cpu = memory.load::<4>(address.wrapping_add(at!(TaskStruct, thread_info.cpu))).ok()? as u32;
+        (self.cpus.idle_tasks.get(cpu as usize) == Some(&address)).then_some(CpuId(cpu))
+    }
+
+    /// `pid`.
+    pub fn pid(&self, memory: &Memory, task: TaskId) -> i32 {
+        get::<4>(memory, self.task(task) + at!(TaskStruct, pid)) as i32
+    }
+
+    /// `tgid`.
+    pub fn tgid(&self, memory: &Memory, task: TaskId) -> i32 {
+        get::<4>(memory, self.task(task) + at!(TaskStruct, tgid)) as i32
+    }
+
+    /// `scx.slice`, ns.
+    #[inline]
+    pub fn slice(&self, memory: &Memory, task: TaskId) -> u64 {
+        get::<8>(memory, self.task(task) + at!(TaskStruct, scx.slice))
+    }
+
+    /// Sets `scx.slice`, ns.
+    #[inline]
+    pub fn set_slice(&self, memory: &mut Memory, task: TaskId, slice: u64) {
+        put::<8>(memory, self.task(task) + at!(TaskStruct, scx.slice), slice);
+    }
+
+    /// `scx.dsq_vtime`.
+    #[inline]
+    pub fn dsq_vtime(&self, memory: &Memory, task: TaskId) -> u64 {
+        get::<8>(memory, self.task(task) + at!(TaskStruct, scx.dsq_vtime))
+    }
+
+    /// Sets `scx.dsq_vtime`.
+    #[inline]
+    pub fn set_dsq_vtime(&self, memory: &mut Memory, task: TaskId, vtime: u64) {
+        put::<8>(memory, self.task(task) + at!(TaskStruct, scx.dsq_vtime), vtime);
+    }
+
+    /// `scx.disallow`.
+    pub fn disallow(&self, memory: &Memory, task: TaskId) -> bool {
+        get::<1>(memory, self.task(task) + at!(TaskStruct, scx.disallow)) != 0
+    }
+
+    /// Sets `scx.disallow`.
+    pub fn set_disallow(&self, memory: &mut Memory, task: TaskId, disallow: bool) {
+        put::<1>(memory, self.task(task) + at!(TaskStruct, scx.disallow), u64::from(disallow));
+    }
+
+    /// Sets `scx.weight`, 1..=10000.
+    pub fn set_weight(&self, memory: &mut Memory, task: TaskId, weight: u32) {
+        put::<4>(memory, self.task(task) + at!(TaskStruct, scx.weight), u64::from(weight));
+    }
+
+    /// Sets `scx.flags` (`SCX_TASK_*`).
+    #[inline]
+    pub fn set_scx_flags(&self, memory: &mut Memory, task: TaskId, flags: u32) {
+        put::<4>(memory, self.task(task) + at!(TaskStruct, scx.flags), u64::from(flags));
+    }
+
+    /// Sets `scx.ddsp_dsq_id` and `scx.ddsp_enq_flags`.
+    #[inline]
+    pub fn set_ddsp(&self, memory: &mut Memory, task: TaskId, dsq_id: u64, enq_flags: u64) {
+        put::<8>(memory, self.task(task) + at!(TaskStruct, scx.ddsp_dsq_id), dsq_id);
+        put::<8>(memory, self.task(task) + at!(TaskStruct, scx.ddsp_enq_flags), enq_flags);
+    }
+
+    /// Sets `scx.sticky_cpu`, −1 for none.
+    #[inline]
+    pub fn set_sticky_cpu(&self, memory: &mut Memory, task: TaskId, cpu: Option<CpuId>) {
+        let cpu = cpu.map_or(-1, |cpu| i64::from(cpu.0));
+        put::<4>(memory, self.task(task) + at!(TaskStruct, scx.sticky_cpu), cpu as u64);
+    }
+
+    /// Sets `scx.runnable_at`, in ticks.
+    #[inline]
+    pub fn set_runnable_at(&self, memory: &mut Memory, task: TaskId, jiffies: u64) {
+        put::<8>(memory, self.task(task) + at!(TaskStruct, scx.runnable_at), jiffies);
+    }
+
+    /// `PF_*` of a task.
+    pub fn task_flags(&self, memory: &Memory, task: TaskId) -> u32 {
+        get::<4>(memory, self.task(task) + at!(TaskStruct, flags)) as u32
+    }
+
+    /// Sets `flags` (`PF_*`).
+    pub fn set_task_flags(&self, memory: &mut Memory, task: TaskId, flags: u32) {
+        put::<4>(memory, self.task(task) + at!(TaskStruct, flags), u64::from(flags));
+    }
+
+    /// Sets which CPUs the task may use (`cpus_ptr`, `cpus_mask`, `nr_cpus_allowed`); `None` is all.
+    ///
+    /// # Errors
+    /// [`FaultKind::Exhausted`] if a new mask does not fit into the memory.
+    pub fn set_cpus_mask(
+        &mut self,
+        memory: &mut Memory,
+        task: TaskId,
+        mask: Option<&CpuMask>,
+    ) -> Result<(), FaultKind> {
+        let address = self.task(task);
+        write_affinity(memory, &mut self.affinities, address, mask)
+    }
+
+    /// Address of the mask that `cpus_ptr` points to.
+    pub fn cpus_ptr(&self, memory: &Memory, task: TaskId) -> u64 {
+        get::<8>(memory, self.task(task) + at!(TaskStruct, cpus_ptr))
+    }
+
+    /// Sets the CPU that the task is on (`thread_info.cpu`, `wake_cpu`).
+    #[inline]
+    pub fn set_task_cpu(&self, memory: &mut Memory, task: TaskId, cpu: CpuId) {
+        let address = self.task(task);
+        put::<4>(memory, address + at!(TaskStruct, thread_info.cpu), u64::from(cpu.0));
+        put::<4>(memory, address + at!(TaskStruct, wake_cpu), u64::from(cpu.0));
+    }
+
+    /// Sets `migration_disabled`.
+    pub fn set_migration_disabled(&self, memory: &mut Memory, task: TaskId, depth: u16) {
+        put::<2>(memory, self.task(task) + at!(TaskStruct, migration_disabled), u64::from(depth));
+    }
+
+    /// Sets `se.sum_exec_runtime`, ns.
+    #[inline]
+    pub fn set_sum_exec_runtime(&self, memory: &mut Memory, task: TaskId, runtime: Nanos) {
+        put::<8>(memory, self.task(task) + at!(TaskStruct, se.sum_exec_runtime), runtime);
+    }
+
+    /// `se.sum_exec_runtime`, ns.
+    #[inline]
+    pub fn sum_exec_runtime(&self, memory: &Memory, task: TaskId) -> Nanos {
+        get::<8>(memory, self.task(task) + at!(TaskStruct, se.sum_exec_runtime))
+    }
+
+    /// Sets `on_rq` and `__state`: whether the task is runnable or sleeps (`TASK_INTERRUPTIBLE`).
+    #[inline]
+    pub fn set_runnable(&self, memory: &mut Memory, task: TaskId, runnable: bool) {
+        let address = self.task(task);
+        put::<4>(memory, address + at!(TaskStruct, on_rq), u64::from(runnable));
+        put::<4>(memory, address + at!(TaskStruct, state), u64::from(!runnable));
+    }
+
+    /// Counts a switch away from the task: voluntary (`nvcsw`) or not (`nivcsw`).
+    #[inline]
+    pub fn count_switch(&self, memory: &mut Memory, task: TaskId, voluntary: bool) {
+        let counter = if voluntary { at!(TaskStruct, nvcsw) } else { at!(TaskStruct, nivcsw) };
+        let counter = self.task(task) + counter;
+        let count = get::<8>(memory, counter);
+        put::<8>(memory, counter, count + 1);
+    }
+
+    /// Writes policy and priorities as the kernel has them.
+    pub fn set_scheduling(&self, memory: &mut Memory, task: &Task) {
+        let address = self.task(task.id);
+        let (policy, nice) = policy_of(task.scheduling.policy);
+        let static_prio = 120 + i64::from(nice);
+        let prio = i64::from(task.kernel_priority());
+        put::<4>(memory, address + at!(TaskStruct, policy), policy);
+        put::<4>(memory, address + at!(TaskStruct, static_prio), static_prio as u64);
+        put::<4>(memory, address + at!(TaskStruct, prio), prio as u64);
+        put::<4>(memory, address + at!(TaskStruct, normal_prio), prio as u64);
+        let rt_priority = if (0..100).contains(&prio) { 99 - prio } else { 0 };
+        put::<4>(memory, address + at!(TaskStruct, rt_priority), rt_priority as u64);
+        put::<8>(memory, address + at!(TaskStruct, se.load.weight), u64::from(task.weight));
+    }
+}
+
+/// `SCHED_*` of a policy, and its nice value.
+fn policy_of(policy: Policy) -> (u64, i8) {
+    match policy {
+        Policy::Other { nice, .. } => (0, nice),
+        Policy::Fifo { .. } => (1, 0),
+        Policy::RoundRobin { .. } => (2, 0),
+        Policy::Batch { nice } => (3, nice),
+        Policy::Idle => (5, 0),
+        Policy::Deadline { .. } => (6, 0),
+    }
+}
