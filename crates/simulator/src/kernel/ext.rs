@@ -8,7 +8,7 @@ use super::core::Scheduler;
 use super::task::{ClassId, TaskState};
 use crate::scx::Scx;
 use crate::scx::abi::GuestTaskInfo;
-use crate::scx::enable::{InvalidOps, check_ops};
+use crate::scx::enable::{InvalidOps, SCX_OPS_SWITCH_PARTIAL, check_ops};
 use crate::scx::exit::ExitInfo;
 use crate::units::{CpuId, TaskId};
 use crate::workload::Policy;
@@ -52,11 +52,11 @@ impl Scheduler {
     /// # Errors
     /// Its description is invalid; then nothing has changed.
     pub fn scx_enable(&mut self, mut scx: Box<Scx>, cpu: CpuId) -> Result<(), InvalidOps> {
-        check_ops(&scx.state.ops, &scx.state.profile)?;
+        check_ops(&scx.state.ops, scx.state.profile)?;
         for task in scx.state.tasks.len()..self.kernel.tasks.len() {
             scx.task_new(&self.kernel, TaskId::at(task));
         }
-        let partial = scx.state.ops.switch_partial();
+        let partial = scx.state.ops.flags & SCX_OPS_SWITCH_PARTIAL != 0;
         self.ext = Some(scx);
         let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
         if ctx.scx_ops_enable(cpu).is_err() {
@@ -95,15 +95,20 @@ impl Scheduler {
         self.scx_disable_workfn()
     }
 
+    /// Makes the object of a task that exists before the scheduler is loaded.
+    pub fn scx_task_new(&mut self, scx: &mut Scx, task: TaskId, info: &GuestTaskInfo<'_>) {
+        scx.with(&mut self.kernel).scx_task_new(task, info);
+    }
+
     /// A task comes into being, made on `cpu` (`scx_fork`, `scx_post_fork`): the scheduler hears of it, whatever its class.
     /// To be called between [`Scheduler::task_new`] and [`Scheduler::wake_up_new_task`].
     ///
     /// # Errors
     /// The negative errno with which the scheduler refuses it; there is no task then.
-    pub fn scx_fork(&mut self, task: TaskId, cpu: CpuId, info: &GuestTaskInfo) -> Result<(), i32> {
+    pub fn scx_fork(&mut self, task: TaskId, cpu: CpuId, info: &GuestTaskInfo<'_>) -> Result<(), i32> {
         let Some(scx) = &mut self.ext else { return Ok(()) };
         let mut ctx = scx.with(&mut self.kernel);
-        ctx.scx.guest.task_new(&mut ctx.vm.memory, ctx.kernel, task, info);
+        ctx.scx_task_new(task, info);
         let forked = ctx.scx_fork(task, cpu);
         match forked {
             Ok(()) => ctx.scx_post_fork(task, cpu),

@@ -11,8 +11,10 @@
 //! - [`task`]: a thread as all classes see it. [`cpumask`]: sets of CPUs. [`params`]: what a run may set.
 //! - [`priority`]: a task changes class or priority, for good or while it holds what a more urgent one waits for.
 //! - [`topology`]: scheduling domains. [`pelt`]: load tracking. [`cpufreq`], [`cpuidle`]: power policies.
+//! - [`cgroup`]: the groups that tasks are in.
 //! - [`sync`]: locks, barriers, conditions, semaphores.
 
+pub mod cgroup;
 pub mod class;
 pub mod core;
 pub mod cpufreq;
@@ -35,6 +37,7 @@ use rand_pcg::Pcg32;
 
 use crate::machine::{Cpu, Machine};
 use crate::units::{CAPACITY_SCALE, CpuId, Nanos, TaskId};
+use cgroup::CgroupTree;
 use cpumask::CpuMask;
 use ext::Switching;
 use params::KernelParameters;
@@ -84,6 +87,8 @@ pub struct Kernel {
     pub dl_active: bool,
     /// Which tasks a loaded scheduler has.
     pub switching: Switching,
+    /// The cgroups that tasks are in.
+    pub cgroups: CgroupTree,
     /// Random choices of the kernel itself (`sched_rng`).
     pub rng: Pcg32,
 }
@@ -157,6 +162,7 @@ impl Kernel {
             rt_active: false,
             dl_active: false,
             switching: Switching::default(),
+            cgroups: CgroupTree::default(),
             rng,
             params,
             topology,

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
+use crate::kernel::cgroup::CgroupTree;
 use crate::kernel::cpumask::CpuMask;
 use crate::kernel::ext::Switching;
-use crate::units::{CpuId, Nanos, TaskId};
+use crate::units::{CgroupId, CpuId, Nanos, TaskId};
 use crate::workload::{Policy, Scheduling};
 
 /// The scheduling class that a task belongs to, most urgent first.
@@ -59,6 +60,8 @@ pub struct Task {
     pub idle_policy: bool,
     /// `SCHED_BATCH` and `SCHED_IDLE` do not preempt others on wakeup.
     pub batch: bool,
+    /// The cgroup that it is in.
+    pub cgroup: CgroupId,
     /// Allowed CPUs; `None`: all.
     pub allowed: Option<Arc<CpuMask>>,
     /// `recent_used_cpu`.
@@ -88,6 +91,7 @@ impl Task {
             inherits: None,
             idle_policy: false,
             batch: false,
+            cgroup: CgroupTree::ROOT,
             allowed,
             recent_used_cpu: CpuId(0),
             wakee_flips: 0,

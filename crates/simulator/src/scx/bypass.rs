@@ -1,6 +1,87 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! While a scheduler must not be asked (`scx_ops_bypass`).
+//!
+//! Bypassed, tasks make progress without their scheduler: the built-in choice of a CPU, one first-in first-out queue, a
+//! turn that ends at every tick. The code that would ask the scheduler looks at [`Ctx::scx_rq_bypassing`]. (7.x keeps
+//! the queue per CPU, moves tasks between the CPUs now and then, and gives turns of 5 ms; here 6.12's way holds for both,
+//! which only the short time of loading and unloading shows.)
+
+use super::Ctx;
+use super::abi::profile::{DEQUEUE_MOVE, DEQUEUE_SAVE};
+use crate::units::{CpuId, TaskId};
 
 /// Whether the scheduler is bypassed.
 #[derive(Debug, Default)]
-pub struct Bypass {}
+pub struct Bypass {
+    /// How often it was asked for and not taken back (`scx_ops_bypass_depth`).
+    depth: u32,
+}
+
+impl Bypass {
+    /// Counts one more or one fewer who wants it; true if it begins or ends with that.
+    fn nest(&mut self, bypass: bool) -> bool {
+        if bypass {
+            self.depth += 1;
+            return self.depth == 1;
+        }
+        debug_assert!(self.depth > 0, "a bypass ends that never began");
+        self.depth = self.depth.saturating_sub(1);
+        self.depth == 0
+    }
+}
+
+impl Ctx<'_> {
+    /// Whether `cpu` must not ask the scheduler (`scx_rq_bypassing`).
+    #[inline]
+    pub fn scx_rq_bypassing(&self, cpu: CpuId) -> bool {
+        self.scx.rqs[cpu.index()].bypassing
+    }
+
+    /// Begins or ends a bypass; calls nest (`scx_ops_bypass`). Every queued task goes through its queue once, so that it
+    /// stands where the new state wants it, and every CPU reschedules.
+    pub fn scx_ops_bypass(&mut self, bypass: bool) {
+        if !self.scx.bypass.nest(bypass) {
+            return;
+        }
+        for cpu in (0..self.kernel.topology.nr_cpus).map(CpuId::at) {
+            self.scx.rqs[cpu.index()].bypassing = bypass;
+            if !self.scx.enable.enabled {
+                continue;
+            }
+            self.cycle_runnable(cpu);
+            if self.kernel.topology.online.test(cpu) {
+                self.kernel.resched_curr(cpu);
+            }
+        }
+    }
+
+    /// Takes each waiting task of `cpu` off its queue and puts it back, the last first: each goes to the list's tail.
+    pub(super) fn cycle_runnable(&mut self, cpu: CpuId) {
+        for task in self.runnable_list(cpu).into_iter().rev() {
+            self.cycle(task);
+        }
+    }
+
+    /// The waiting tasks of `cpu`, in the order of becoming so.
+    pub(super) fn runnable_list(&self, cpu: CpuId) -> Vec<TaskId> {
+        self.scx.rqs[cpu.index()].runnable().collect()
+    }
+
+    /// Takes a task off its queue and puts it back.
+    pub(super) fn cycle(&mut self, task: TaskId) {
+        let put = self.sched_deq_and_put_task(task, DEQUEUE_SAVE | DEQUEUE_MOVE);
+        self.sched_enq_and_set_task(put);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_outermost_begin_and_end_count() {
+        let mut bypass = Bypass::default();
+        assert_eq!([bypass.nest(true), bypass.nest(true), bypass.nest(false), bypass.nest(false)], [true, false, false, true]);
+        assert!(bypass.nest(true), "it can begin again");
+    }
+}

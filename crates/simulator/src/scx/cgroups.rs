@@ -1,6 +1,208 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The cgroup callbacks.
+//! The cgroup callbacks (`scx_cgroup_init`, `scx_cgroup_can_attach` and their kin).
+
+use super::Ctx;
+use super::abi::guest::args::CgroupInitArgs;
+use super::exit::ExitKind;
+use super::ops::Op;
+use crate::kernel::cgroup::CgroupTree;
+use crate::units::{CgroupId, CpuId, TaskId};
 
 /// Cgroups and what the scheduler knows of them.
 #[derive(Debug, Default)]
-pub struct Cgroups {}
+pub struct Cgroups {
+    /// The scheduler hears of them (`scx_cgroup_enabled`).
+    enabled: bool,
+    /// By cgroup: the scheduler has taken note of it (`SCX_TG_INITED`).
+    inited: Vec<bool>,
+    /// Tasks under way to another cgroup, and where they come from (`cgrp_moving_from`).
+    moving: Vec<(TaskId, CgroupId)>,
+}
+
+impl Cgroups {
+    /// Whether the scheduler knows `cgroup`.
+    pub fn is_inited(&self, cgroup: CgroupId) -> bool {
+        self.inited.get(cgroup.index()).copied().unwrap_or(false)
+    }
+
+    fn set_inited(&mut self, cgroup: CgroupId, inited: bool) {
+        if self.inited.len() <= cgroup.index() {
+            self.inited.resize(cgroup.index() + 1, false);
+        }
+        self.inited[cgroup.index()] = inited;
+    }
+
+    fn take_moving(&mut self, task: TaskId) -> Option<CgroupId> {
+        let place = self.moving.iter().position(|(moving, _)| *moving == task)?;
+        Some(self.moving.remove(place).1)
+    }
+}
+
+impl Ctx<'_> {
+    /// Makes the objects of all cgroups that have none yet; to be done once before the scheduler is loaded.
+    ///
+    /// # Errors
+    /// They do not fit into the memory.
+    pub fn scx_cgroups_new(&mut self) -> Result<(), tandem_bpf_vm::fault::FaultKind> {
+        for id in (0..self.kernel.cgroups.len()).map(CgroupId::at) {
+            if self.scx.guest.cgroup(id) != 0 {
+                continue;
+            }
+            let group = self.kernel.cgroups.get(id);
+            let name = if group.parent.is_none() { "/" } else { &group.name };
+            let number = CgroupTree::kernfs_id(id);
+            self.scx.guest.cgroup_new(&mut self.vm.memory, id, group.parent, number, name)?;
+        }
+        Ok(())
+    }
+
+    /// The scheduler is loaded: `cgroup_init` for every cgroup, each before those in it (`scx_cgroup_init`).
+    ///
+    /// # Errors
+    /// Its negative errno; the exit is claimed.
+    pub(super) fn scx_cgroup_init(&mut self) -> Result<(), i32> {
+        for cgroup in self.kernel.cgroups.pre_order() {
+            if !self.scx.cgroups.is_inited(cgroup)
+                && let Err(errno) = self.call_cgroup_init(cgroup, self.scx.enable.cpu)
+            {
+                self.scx_ops_error(ExitKind::Error, format!("ops.cgroup_init() failed ({errno})"));
+                return Err(errno);
+            }
+            self.scx.cgroups.set_inited(cgroup, true);
+        }
+        self.scx.cgroups.enabled = true;
+        Ok(())
+    }
+
+    /// `cgroup_init`; what it returns that is not 0 is an error, made an errno by who needs one.
+    fn call_cgroup_init(&mut self, cgroup: CgroupId, cpu: CpuId) -> Result<(), i32> {
+        let args = CgroupInitArgs::unlimited(self.kernel.cgroups.get(cgroup).weight);
+        let args = self.scx.guest.cgroup_init_args(&mut self.vm.memory, args);
+        let address = self.scx.guest.cgroup(cgroup);
+        match self.call_op(Op::CgroupInit, cpu, None, [None; 2], &[address, args]).unwrap_or(0) as i32 {
+            0 => Ok(()),
+            returned => Err(returned),
+        }
+    }
+
+    /// The scheduler is unloaded: `cgroup_exit` for every cgroup it knows, each after those in it (`scx_cgroup_exit`).
+    pub(super) fn scx_cgroup_exit(&mut self) {
+        self.scx.cgroups.enabled = false;
+        for cgroup in self.kernel.cgroups.post_order() {
+            if self.scx.cgroups.is_inited(cgroup) {
+                self.scx.cgroups.set_inited(cgroup, false);
+                self.call_cgroup_exit(cgroup, self.scx.enable.cpu);
+            }
+        }
+    }
+
+    fn call_cgroup_exit(&mut self, cgroup: CgroupId, cpu: CpuId) {
+        let address = self.scx.guest.cgroup(cgroup);
+        self.call_op(Op::CgroupExit, cpu, None, [None; 2], &[address]);
+    }
+
+    /// A cgroup is made by who runs on `cpu` (`scx_tg_online`).
+    ///
+    /// # Errors
+    /// The scheduler's negative errno: there is no cgroup then.
+    pub fn scx_tg_online(&mut self, cgroup: CgroupId, cpu: CpuId) -> Result<(), i32> {
+        if !self.scx.cgroups.enabled {
+            return Ok(());
+        }
+        if let Err(returned) = self.call_cgroup_init(cgroup, cpu) {
+            return Err(self.ops_sanitize_err(Op::CgroupInit, i64::from(returned)));
+        }
+        self.scx.cgroups.set_inited(cgroup, true);
+        Ok(())
+    }
+
+    /// A cgroup is removed (`scx_tg_offline`).
+    pub fn scx_tg_offline(&mut self, cgroup: CgroupId, cpu: CpuId) {
+        if self.scx.cgroups.is_inited(cgroup) {
+            self.call_cgroup_exit(cgroup, cpu);
+        }
+        self.scx.cgroups.set_inited(cgroup, false);
+    }
+
+    /// Whether `task` may move to the cgroup `to`: `cgroup_prep_move` (`scx_cgroup_can_attach`); who moves it runs on
+    /// `cpu`. Then [`Ctx::scx_cgroup_move_task`] or [`Ctx::scx_cgroup_cancel_attach`] must follow.
+    ///
+    /// # Errors
+    /// The scheduler's negative errno: the task stays.
+    pub fn scx_cgroup_can_attach(&mut self, task: TaskId, to: CgroupId, cpu: CpuId) -> Result<(), i32> {
+        let from = self.kernel.task(task).cgroup;
+        if !self.scx.cgroups.enabled || from == to {
+            return Ok(());
+        }
+        let args = self.move_args(task, from, to);
+        // The only task that moves has not been prepared if this fails, so there is nothing to cancel.
+        match self.call_op(Op::CgroupPrepMove, cpu, None, [None; 2], &args).unwrap_or(0) as i32 {
+            0 => {
+                self.scx.cgroups.moving.push((task, from));
+                Ok(())
+            }
+            returned => Err(self.ops_sanitize_err(Op::CgroupPrepMove, i64::from(returned))),
+        }
+    }
+
+    /// `task`, on no queue, is in its new cgroup: `cgroup_move` (`scx_cgroup_move_task`).
+    pub fn scx_cgroup_move_task(&mut self, task: TaskId, cpu: CpuId) {
+        let to = self.kernel.task(task).cgroup;
+        self.scx.guest.set_task_cgroup(&mut self.vm.memory, task, to);
+        if !self.scx.cgroups.enabled {
+            return;
+        }
+        if let Some(from) = self.scx.cgroups.take_moving(task) {
+            let args = self.move_args(task, from, to);
+            let locked = Some(self.kernel.task(task).cpu);
+            self.call_op(Op::CgroupMove, cpu, locked, [Some(task), None], &args);
+        }
+    }
+
+    /// `task` does not move to the cgroup `to` after all: `cgroup_cancel_move` (`scx_cgroup_cancel_attach`).
+    pub fn scx_cgroup_cancel_attach(&mut self, task: TaskId, to: CgroupId, cpu: CpuId) {
+        if !self.scx.cgroups.enabled {
+            return;
+        }
+        if let Some(from) = self.scx.cgroups.take_moving(task) {
+            let args = self.move_args(task, from, to);
+            self.call_op(Op::CgroupCancelMove, cpu, None, [None; 2], &args);
+        }
+    }
+
+    fn move_args(&self, task: TaskId, from: CgroupId, to: CgroupId) -> [u64; 3] {
+        let guest = &self.scx.guest;
+        [guest.task(task), guest.cgroup(from), guest.cgroup(to)]
+    }
+
+    /// Somebody on `cpu` writes `cpu.weight`, 1..=10000 (`scx_group_set_weight`).
+    pub fn scx_group_set_weight(&mut self, cgroup: CgroupId, weight: u32, cpu: CpuId) {
+        if self.scx.cgroups.enabled && self.kernel.cgroups.get(cgroup).weight != weight {
+            let address = self.scx.guest.cgroup(cgroup);
+            self.call_op(Op::CgroupSetWeight, cpu, None, [None; 2], &[address, u64::from(weight)]);
+        }
+        self.kernel.cgroups.get_mut(cgroup).weight = weight;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_under_way_is_remembered_once() {
+        let mut cgroups = Cgroups::default();
+        cgroups.moving.push((TaskId(3), CgroupId(1)));
+        cgroups.moving.push((TaskId(4), CgroupId(2)));
+        assert_eq!(cgroups.take_moving(TaskId(4)), Some(CgroupId(2)));
+        assert_eq!(cgroups.take_moving(TaskId(4)), None);
+        assert_eq!(cgroups.take_moving(TaskId(3)), Some(CgroupId(1)));
+    }
+
+    #[test]
+    fn an_unknown_cgroup_is_not_initialised() {
+        let mut cgroups = Cgroups::default();
+        cgroups.set_inited(CgroupId(2), true);
+        assert_eq!([1, 2, 9].map(|id| cgroups.is_inited(CgroupId(id))), [false, true, false]);
+    }
+}

@@ -1,6 +1,350 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The state of CPUs and tasks, written down after an error (`scx_dump_state`).
+//!
+//! It looks like a kernel's, but for addresses. The stacks of tasks, which a kernel adds, are left out: tasks have none
+//! here.
 
-/// The text of a dump under way.
+use super::Ctx;
+use super::abi::guest::args::DumpCtx;
+use super::abi::profile::SCX_TASK_STATE_SHIFT;
+use super::enqueue::{OpsState, ScxRq};
+use super::exit::{ExitInfo, ExitKind, SCX_EXIT_DUMP_DFL_LEN, SCX_EXIT_MSG_LEN, cut};
+use super::ops::Op;
+use super::tasks::SCX_TASK_STATE_MASK;
+use super::watchdog::jiffies_to_ms;
+use crate::kernel::cpumask::CpuMask;
+use crate::kernel::task::{ClassId, TaskState};
+use crate::units::{CpuId, TaskId};
+
+/// What stands at the end of a dump that was cut.
+const TRUNC_MARKER: &str = "\n\n~~~~ TRUNCATED ~~~~\n";
+
+/// The text of a dump under way, and what a callback adds to it.
 #[derive(Debug, Default)]
-pub struct DumpData {}
+pub struct DumpData {
+    text: String,
+    /// Put before each line of a callback.
+    prefix: &'static str,
+    /// The CPU on which it may be added to (`scx_dump_data.cpu`); `None` outside of the callbacks.
+    cpu: Option<CpuId>,
+    /// The callback has not said anything yet.
+    first: bool,
+    /// What it has said since the last whole line.
+    line: String,
+}
+
+impl DumpData {
+    /// `dump_line`.
+    fn line(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    /// `ops_dump_init`.
+    fn begin(&mut self, prefix: &'static str, cpu: CpuId) {
+        (self.prefix, self.cpu, self.first) = (prefix, Some(cpu), true);
+        self.line.clear();
+    }
+
+    /// A callback adds `text` (`scx_bpf_dump_bstr`); whole lines go out, the rest waits.
+    fn add(&mut self, text: &str) {
+        let room = SCX_EXIT_MSG_LEN - self.line.len();
+        self.line.push_str(&cut(text.to_owned(), room));
+        if text.len() >= room || self.line.ends_with('\n') {
+            self.flush();
+        }
+    }
+
+    /// `ops_dump_flush`: what was added goes out, line by line, after an empty line if it is the first.
+    fn flush(&mut self) {
+        let added = std::mem::take(&mut self.line);
+        if added.is_empty() {
+            return;
+        }
+        if self.first {
+            self.line("");
+            self.first = false;
+        }
+        for line in added.strip_suffix('\n').unwrap_or(&added).split('\n') {
+            let line = format!("{}{line}", self.prefix);
+            self.line(&line);
+        }
+    }
+
+    /// `ops_dump_exit`.
+    fn end(&mut self) {
+        self.flush();
+        self.cpu = None;
+    }
+}
+
+/// The text of a dump cut to `limit` bytes, null byte included, with a mark at its end if something is missing.
+fn truncated(text: String, limit: usize) -> String {
+    if text.len() < limit {
+        return text;
+    }
+    let room = limit.saturating_sub(TRUNC_MARKER.len());
+    if limit <= TRUNC_MARKER.len() { cut(text, limit) } else { cut(text, room) + TRUNC_MARKER }
+}
+
+/// A mask as the kernel prints it (`%*pb`): hexadecimal, the highest CPU first, commas between 32 of them.
+pub(super) fn bitmap(mask: &CpuMask, nr_cpus: usize) -> String {
+    let chunk = |index: usize| {
+        let bits = nr_cpus.min((index + 1) * 32) - index * 32;
+        let set = (0..bits).filter(|bit| mask.test(CpuId::at(index * 32 + bit)));
+        let value = set.fold(0_u32, |value, bit| value | 1 << bit);
+        format!("{value:0width$x}", width = bits.div_ceil(4))
+    };
+    let chunks: Vec<String> = (0..nr_cpus.div_ceil(32)).rev().map(chunk).collect();
+    chunks.join(",")
+}
+
+/// `rq->scx.flags` (`enum scx_rq_flags`).
+fn rq_flags(rq: &ScxRq) -> u32 {
+    let bits = [
+        (rq.online, 0),
+        (rq.can_stop_tick, 1),
+        (rq.bal_pending, 2),
+        (rq.bal_keep, 3),
+        (rq.bypassing, 4),
+        (rq.in_wakeup, 16),
+        (rq.in_balance, 17),
+    ];
+    bits.iter().fold(0, |flags, (set, bit)| flags | u32::from(*set) << bit)
+}
+
+/// `enum scx_ops_state`.
+fn ops_state_number(state: OpsState) -> u32 {
+    match state {
+        OpsState::None => 0,
+        OpsState::Queueing(_) => 1,
+        OpsState::Queued(_) => 2,
+    }
+}
+
+/// `jiffies_delta_msecs`: from `now` to `at`, negative if `at` is over, in ms.
+fn delta_ms(at: u64, now: u64, hz: u64) -> i64 {
+    if at > now { jiffies_to_ms(at - now, hz) as i64 } else { -(jiffies_to_ms(now - at, hz) as i64) }
+}
+
+impl Ctx<'_> {
+    /// `scx_bpf_dump_bstr` with its text formatted: adds to the dump. An error if no dump callback is at work here.
+    pub fn scx_bpf_dump(&mut self, text: &str) {
+        let cpu = self.scx.calls.active.last().map(|active| active.cpu);
+        match &mut self.scx.exit.dumping {
+            Some(dump) if dump.cpu.is_some() && dump.cpu == cpu => dump.add(text),
+            _ => {
+                let message = "scx_bpf_dump() must only be called from ops.dump() and friends";
+                self.scx_ops_error(ExitKind::Error, message.to_owned());
+            }
+        }
+    }
+
+    /// The dump after the error `info`, as long as the scheduler wants it.
+    pub(super) fn scx_dump_state(&mut self, info: &ExitInfo) -> String {
+        self.scx.exit.dumping = Some(DumpData::default());
+        self.dump_cause(info);
+        let context = DumpCtx {
+            kind: info.kind.value(),
+            exit_code: info.exit_code,
+            reason: info.reason,
+            at: self.kernel.now,
+            at_jiffies: self.jiffies(),
+        };
+        let context = self.scx.guest.dump_ctx(&mut self.vm.memory, &context);
+        self.ops_dump(Op::Dump, "", info.cpu, &[context]);
+        for line in ["", "CPU states", "----------"] {
+            self.dump_line(line);
+        }
+        for cpu in (0..self.kernel.topology.nr_cpus).map(CpuId::at) {
+            self.dump_cpu(context, cpu, info.cpu);
+        }
+        let limit = match self.scx.ops.exit_dump_len {
+            0 => SCX_EXIT_DUMP_DFL_LEN,
+            limit => limit,
+        };
+        let text = self.scx.exit.dumping.take().unwrap_or_default().text;
+        truncated(text, limit as usize)
+    }
+
+    fn dump_line(&mut self, line: &str) {
+        if let Some(dump) = &mut self.scx.exit.dumping {
+            dump.line(line);
+        }
+    }
+
+    fn dump_cause(&mut self, info: &ExitInfo) {
+        let current = self.curr_name(info.cpu);
+        self.dump_line(&format!("{current} triggered exit kind {}:", info.kind.value()));
+        self.dump_line(&format!("  {} ({})", info.reason, info.message));
+        self.dump_line("");
+        self.dump_line("Backtrace:");
+        for place in &info.backtrace {
+            self.dump_line(&format!("  {place}"));
+        }
+    }
+
+    /// Lets the scheduler add to the dump.
+    fn ops_dump(&mut self, op: Op, prefix: &'static str, cpu: CpuId, args: &[u64]) {
+        if !self.scx.ops.has(op) {
+            return;
+        }
+        if let Some(dump) = &mut self.scx.exit.dumping {
+            dump.begin(prefix, cpu);
+        }
+        self.call_op(op, cpu, None, [None; 2], args);
+        if let Some(dump) = &mut self.scx.exit.dumping {
+            dump.end();
+        }
+    }
+
+    /// One CPU and its tasks; of an idle CPU only what the scheduler says, if it says something. `here` is where the dump
+    /// is made.
+    fn dump_cpu(&mut self, context: u64, cpu: CpuId, here: CpuId) {
+        let waiting = self.runnable_list(cpu);
+        let curr = self.kernel.rq(cpu).curr;
+        let idle = waiting.is_empty() && curr.is_none();
+        if idle && !self.scx.ops.has(Op::DumpCpu) {
+            return;
+        }
+        let before = self.dumped();
+        self.dump_rq(cpu);
+        let without = self.dumped();
+        self.ops_dump(Op::DumpCpu, "  ", here, &[context, u64::from(cpu.0), u64::from(idle)]);
+        if idle && self.dumped() == without {
+            if let Some(dump) = &mut self.scx.exit.dumping {
+                dump.text.truncate(before);
+            }
+            return;
+        }
+        if let Some(task) = curr.filter(|task| self.kernel.task(*task).class == ClassId::Ext) {
+            self.dump_task(context, task, '*', here);
+        }
+        for task in waiting {
+            self.dump_task(context, task, ' ', here);
+        }
+    }
+
+    /// Length of the dump so far.
+    fn dumped(&self) -> usize {
+        self.scx.exit.dumping.as_ref().map_or(0, |dump| dump.text.len())
+    }
+
+    fn dump_rq(&mut self, cpu: CpuId) {
+        let rq = &self.scx.rqs[cpu.index()];
+        let (nr_running, flags) = (rq.nr_running, rq_flags(rq));
+        let (released, pnt_seq) = (u8::from(rq.cpu_released), rq.pnt_seq);
+        let head = format!("CPU {cpu:<4}: nr_run={nr_running} flags={flags:#x} cpu_rel={released} pnt_seq={pnt_seq}");
+        let curr = format!("          curr={} class={}", self.curr_name(cpu), self.curr_class(cpu));
+        self.dump_line("");
+        self.dump_line(&head);
+        self.dump_line(&curr);
+    }
+
+    /// `comm[pid]` of what runs on `cpu`.
+    fn curr_name(&self, cpu: CpuId) -> String {
+        let curr = self.kernel.rq(cpu).curr;
+        curr.map_or_else(|| format!("swapper/{cpu}[0]"), |task| self.comm_pid(task))
+    }
+
+    fn curr_class(&self, cpu: CpuId) -> &'static str {
+        match self.kernel.rq(cpu).curr.map(|task| self.kernel.task(task).class) {
+            Some(ClassId::Dl) => "dl_sched_class",
+            Some(ClassId::Rt) => "rt_sched_class",
+            Some(ClassId::Fair) => "fair_sched_class",
+            Some(ClassId::Ext) => "ext_sched_class",
+            None => "idle_sched_class",
+        }
+    }
+
+    /// `scx_dump_task`.
+    fn dump_task(&mut self, context: u64, task: TaskId, marker: char, here: CpuId) {
+        for line in self.task_lines(task, marker) {
+            self.dump_line(&line);
+        }
+        let address = self.scx.guest.task(task);
+        self.ops_dump(Op::DumpTask, "    ", here, &[context, address]);
+    }
+
+    fn task_lines(&self, task: TaskId, marker: char) -> [String; 5] {
+        let (entity, dsqs) = (&self.scx.tasks[task.index()], &self.scx.dsqs);
+        let state = if self.kernel.task(task).state == TaskState::Runnable { 'R' } else { 'S' };
+        let since = delta_ms(entity.runnable_at, self.jiffies(), self.kernel.params.hz);
+        let dsq = dsqs.dsq_of(task).map_or_else(|| "(n/a)".to_owned(), |dsq| format!("{:#x}", dsqs.id(dsq)));
+        let sticky = entity.sticky_cpu.map_or(-1, |cpu| i64::from(cpu.0));
+        let (ops_state, qseq) = (ops_state_number(entity.ops_state), entity.ops_state.qseq());
+        let known = (entity.flags & SCX_TASK_STATE_MASK) >> SCX_TASK_STATE_SHIFT;
+        let flags = entity.flags & !SCX_TASK_STATE_MASK;
+        let dsq_flags = u32::from(dsqs.is_on_priq(task));
+        let vtime = self.scx.guest.dsq_vtime(&self.vm.memory, task);
+        let nr_cpus = self.kernel.topology.nr_cpus;
+        let all = CpuMask::of(nr_cpus, (0..nr_cpus).map(CpuId::at));
+        let cpus = bitmap(self.kernel.task(task).allowed.as_deref().unwrap_or(&all), nr_cpus);
+        [
+            String::new(),
+            format!(" {marker}{state} {} {since:+}ms", self.comm_pid(task)),
+            format!(
+                "      scx_state/flags={known}/{flags:#x} dsq_flags={dsq_flags:#x} ops_state/qseq={ops_state}/{qseq}"
+            ),
+            format!("      sticky/holding_cpu={sticky}/-1 dsq_id={dsq} dsq_vtime={vtime}"),
+            format!("      cpus={cpus}"),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_are_printed_as_the_kernel_does() {
+        let mask = |cpus: &[u32], count| bitmap(&CpuMask::of(count, cpus.iter().map(|cpu| CpuId(*cpu))), count);
+        assert_eq!(mask(&[0, 1, 3], 4), "b");
+        assert_eq!(mask(&[0], 6), "01");
+        assert_eq!(mask(&[31, 33], 34), "2,80000000");
+        assert_eq!(mask(&[], 64), "00000000,00000000");
+    }
+
+    #[test]
+    fn a_callbacks_lines_may_come_in_pieces() {
+        let mut dump = DumpData::default();
+        dump.line("head");
+        dump.begin("  ", CpuId(0));
+        dump.add("one ");
+        dump.add("line\n");
+        dump.add("two\nlines");
+        dump.end();
+        assert_eq!(dump.text, "head\n\n  one line\n  two\n  lines\n");
+    }
+
+    #[test]
+    fn a_silent_callback_leaves_no_trace() {
+        let mut dump = DumpData::default();
+        dump.begin("  ", CpuId(0));
+        dump.end();
+        assert_eq!(dump.text, "");
+    }
+
+    #[test]
+    fn a_line_without_an_end_goes_out_when_its_buffer_is_full() {
+        let mut dump = DumpData::default();
+        dump.begin("", CpuId(0));
+        dump.add(&"x".repeat(2000));
+        dump.add("y");
+        dump.end();
+        assert_eq!(dump.text, format!("\n{}\ny\n", "x".repeat(1023)));
+    }
+
+    #[test]
+    fn a_long_dump_ends_with_a_mark() {
+        assert_eq!(truncated("x".repeat(99), 100), "x".repeat(99));
+        let cut = truncated("x".repeat(200), 100);
+        assert_eq!((cut.len(), cut.ends_with(TRUNC_MARKER)), (99, true));
+        assert_eq!(truncated("x".repeat(200), 4), "xxx");
+    }
+
+    #[test]
+    fn past_times_are_negative() {
+        assert_eq!([delta_ms(100, 125, 250), delta_ms(125, 100, 250), delta_ms(5, 5, 250)], [-100, 100, 0]);
+    }
+}

@@ -132,20 +132,6 @@ impl ExitInfo {
     }
 }
 
-/// How far a scheduler is loaded (`enum scx_ops_enable_state`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum EnableState {
-    /// There is none.
-    #[default]
-    Disabled,
-    /// It is being loaded.
-    Enabling,
-    /// It schedules.
-    Enabled,
-    /// It is being unloaded.
-    Disabling,
-}
-
 /// Whether the exit can be claimed (`scx_exit_kind`).
 #[derive(Debug, Default)]
 enum Claim {
@@ -161,8 +147,6 @@ enum Claim {
 /// Whether and why the scheduler goes or went.
 #[derive(Debug, Default)]
 pub struct ExitState {
-    /// How far it is loaded.
-    pub state: EnableState,
     /// What is being dumped.
     pub(super) dumping: Option<DumpData>,
     claim: Claim,

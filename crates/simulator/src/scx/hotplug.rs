@@ -1,6 +1,58 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! CPUs that come and go (`handle_hotplug`).
 
+use super::Ctx;
+use super::abi::Mask;
+use super::exit::{SCX_ECODE_ACT_RESTART, SCX_ECODE_RSN_HOTPLUG};
+use super::ops::Op;
+use crate::units::CpuId;
+
 /// CPUs that come and go.
 #[derive(Debug, Default)]
-pub struct Hotplug {}
+pub struct Hotplug {
+    /// How often CPUs came or went since the machine started (`scx_hotplug_seq`). A loader puts it into
+    /// `ops.hotplug_seq`, where 0 means that it does not care.
+    pub seq: u64,
+}
+
+impl Ctx<'_> {
+    /// `cpu` comes or goes: the scheduler hears of it, or goes itself if it has no callback for that (`handle_hotplug`).
+    /// The callback runs on the CPU itself.
+    pub fn handle_hotplug(&mut self, cpu: CpuId, online: bool) {
+        self.scx.hotplug.seq += 1;
+        let op = if online { Op::CpuOnline } else { Op::CpuOffline };
+        if self.scx.enable.hotplug && self.scx.ops.has(op) {
+            self.call_op(op, cpu, None, [None; 2], &[u64::from(cpu.0)]);
+            return;
+        }
+        let going = if online { "online" } else { "offline" };
+        let message = format!("cpu {cpu} going {going}, exiting scheduler");
+        self.scx_ops_exit(SCX_ECODE_ACT_RESTART | SCX_ECODE_RSN_HOTPLUG, message);
+    }
+
+    /// `cpu` runs tasks from now on (`set_cpu_online`, `rq_online_scx`, then `scx_rq_activate`).
+    pub fn scx_rq_activate(&mut self, cpu: CpuId) {
+        self.set_online(cpu, true);
+        self.handle_hotplug(cpu, true);
+    }
+
+    /// `cpu` is about to go (`scx_rq_deactivate`, then `rq_offline_scx`): its waiting tasks go to its local queue, from
+    /// where the caller takes them to other CPUs.
+    pub fn scx_rq_deactivate(&mut self, cpu: CpuId) {
+        self.handle_hotplug(cpu, false);
+        self.set_online(cpu, false);
+        for task in self.runnable_list(cpu).into_iter().rev() {
+            if self.scx.dsqs.dsq_of(task) != Some(self.scx.dsqs.local(cpu)) {
+                self.cycle(task);
+            }
+        }
+        if let Some(other) = self.kernel.topology.online.first() {
+            self.scx.timers.migrate(cpu, other);
+        }
+    }
+
+    fn set_online(&mut self, cpu: CpuId, online: bool) {
+        self.scx.rqs[cpu.index()].online = online;
+        self.scx.guest.set_mask_bit(&mut self.vm.memory, Mask::Online, cpu, online);
+    }
+}

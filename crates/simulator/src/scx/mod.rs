@@ -12,7 +12,7 @@
 //!   [`cpuperf`]: wanted performance.
 //! - [`enable`]: a scheduler takes over and goes; [`bypass`]: while it must not be asked. [`exit`]: why it went.
 //!   [`dump`]: what is written down then. [`watchdog`]: tasks that wait too long. [`timers`]: what is due when.
-//!   [`cgroups`], [`hotplug`]: their callbacks.
+//!   [`tasks`], [`cgroups`], [`hotplug`]: their callbacks.
 //! - [`kfuncs`]: what programs may call. [`host`]: what the instance asks of the kernel.
 //! - [`abi`]: the kernel's types and objects as programs see them. [`frontend`]: what a loader program does.
 
@@ -38,6 +38,7 @@ pub mod kick;
 pub mod ops;
 pub mod select_cpu;
 pub mod state;
+pub mod tasks;
 pub mod timers;
 pub mod watchdog;
 

@@ -9,6 +9,7 @@ use super::cgroups::Cgroups;
 use super::cpuperf::Cpuperf;
 use super::dispatch::DispatchBuffers;
 use super::dsq::Dsqs;
+use super::enable::Enable;
 use super::enqueue::{ScxEntity, ScxRq};
 use super::exit::ExitState;
 use super::host::HostState;
@@ -44,6 +45,8 @@ pub struct State {
     pub kicks: Kicks,
     /// Wanted performance.
     pub cpuperf: Cpuperf,
+    /// How far the scheduler is loaded.
+    pub enable: Enable,
     /// Whether the scheduler is bypassed.
     pub bypass: Bypass,
     /// Whether and why it goes or went.

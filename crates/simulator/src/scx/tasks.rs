@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a scheduler hears of single tasks: that they come, become its own, cease to be, and go (`scx_ops_init_task`,
+//! `scx_ops_enable_task`, `scx_ops_disable_task`, `scx_ops_exit_task`).
+
+use super::Ctx;
+use super::abi::GuestTaskInfo;
+use super::abi::profile::{SCX_SLICE_DFL, SCX_TASK_RESET_RUNNABLE_AT, SCX_TASK_STATE_SHIFT};
+use super::enable::EnableState;
+use super::exit::ExitKind;
+use super::ops::Op;
+use crate::kernel::task::NICE_0_WEIGHT;
+use crate::units::{CpuId, TaskId};
+use crate::workload::Policy;
+
+/// How far the scheduler knows a task (`enum scx_task_state`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ScxTaskState {
+    /// Not at all.
+    None,
+    /// `init_task` was called.
+    Init,
+    /// It may become the scheduler's own.
+    Ready,
+    /// It is (`enable` was called).
+    Enabled,
+}
+
+/// Bits of `scx.flags` that hold the state (`SCX_TASK_STATE_MASK`).
+pub const SCX_TASK_STATE_MASK: u32 = 3 << SCX_TASK_STATE_SHIFT;
+
+impl ScxTaskState {
+    /// The state in `scx.flags`.
+    pub fn of(flags: u32) -> Self {
+        match (flags & SCX_TASK_STATE_MASK) >> SCX_TASK_STATE_SHIFT {
+            0 => Self::None,
+            1 => Self::Init,
+            2 => Self::Ready,
+            _ => Self::Enabled,
+        }
+    }
+
+    /// The bits of `scx.flags` that say so.
+    fn bits(self) -> u32 {
+        (self as u32) << SCX_TASK_STATE_SHIFT
+    }
+}
+
+/// `sched_weight_to_cgroup`: load weight 1024 is 100; 1..=10000.
+pub fn sched_weight_to_cgroup(weight: u32) -> u32 {
+    let scaled = (u64::from(weight) * 100 + NICE_0_WEIGHT / 2) / NICE_0_WEIGHT;
+    scaled.clamp(1, 10_000) as u32
+}
+
+impl Ctx<'_> {
+    /// How far the scheduler knows `task` (`scx_get_task_state`).
+    pub fn scx_get_task_state(&self, task: TaskId) -> ScxTaskState {
+        ScxTaskState::of(self.scx.tasks[task.index()].flags)
+    }
+
+    fn scx_set_task_state(&mut self, task: TaskId, state: ScxTaskState) {
+        self.change_task_flags(task, SCX_TASK_STATE_MASK, state.bits());
+    }
+
+    /// Makes the object of a task; without memory for it the scheduler goes.
+    pub fn scx_task_new(&mut self, task: TaskId, info: &GuestTaskInfo<'_>) {
+        let made = self.scx.guest.task_new(&mut self.vm.memory, self.kernel, task, info);
+        let cgroup = self.kernel.task(task).cgroup;
+        match made {
+            Ok(_) => self.scx.guest.set_task_cgroup(&mut self.vm.memory, task, cgroup),
+            Err(fault) => self.scx_fault(&fault.into()),
+        }
+    }
+
+    /// `task` is initialised and can be enabled.
+    pub(super) fn scx_task_ready(&mut self, task: TaskId) {
+        self.scx_set_task_state(task, ScxTaskState::Ready);
+    }
+
+    /// The task's slice becomes the default one.
+    pub fn scx_slice_dfl(&mut self, task: TaskId) {
+        self.scx.guest.set_slice(&mut self.vm.memory, task, SCX_SLICE_DFL);
+    }
+
+    /// `init_task`, on fork or at load (`scx_ops_init_task`).
+    ///
+    /// # Errors
+    /// The scheduler's negative errno.
+    pub(super) fn scx_ops_init_task(&mut self, task: TaskId, cpu: CpuId, fork: bool) -> Result<(), i32> {
+        self.scx.guest.set_disallow(&mut self.vm.memory, task, false);
+        let cgroup = self.kernel.task(task).cgroup;
+        let args = self.scx.guest.init_task_args(&mut self.vm.memory, fork, Some(cgroup));
+        let address = self.scx.guest.task(task);
+        let returned = self.call_op(Op::InitTask, cpu, None, [None; 2], &[address, args]).unwrap_or(0) as i32;
+        if returned != 0 {
+            return Err(self.ops_sanitize_err(Op::InitTask, i64::from(returned)));
+        }
+        self.scx_set_task_state(task, ScxTaskState::Init);
+        if self.scx.guest.disallow(&self.vm.memory, task) {
+            self.reject(task, fork);
+        }
+        self.change_task_flags(task, 0, SCX_TASK_RESET_RUNNABLE_AT);
+        Ok(())
+    }
+
+    /// The scheduler does not want `task`: a task that asks for it becomes an ordinary one at load; on fork it is an error.
+    /// (For other tasks it only forbids to ask later.)
+    fn reject(&mut self, task: TaskId, fork: bool) {
+        let Policy::Ext { nice } = self.kernel.task(task).scheduling.policy else { return };
+        if fork {
+            let who = self.comm_pid(task);
+            let message = format!("ops.init_task() set task->scx.disallow for {who} during fork");
+            self.scx_ops_error(ExitKind::Error, message);
+            return;
+        }
+        self.kernel.task_mut(task).scheduling.policy = Policy::Other { nice, slice: None };
+        self.scx.enable.nr_rejected += 1;
+    }
+
+    /// Whether `task` may take `policy` (`scx_check_setscheduler`): not `SCHED_EXT` if the scheduler does not want it.
+    pub fn scx_check_setscheduler(&self, task: TaskId, policy: Policy) -> bool {
+        let asks = policy.is_ext() && !self.kernel.task(task).scheduling.policy.is_ext();
+        !(self.scx.enable.enabled && asks && self.scx.guest.disallow(&self.vm.memory, task))
+    }
+
+    /// `task` becomes the scheduler's own: its weight, `enable`, `set_weight` (`scx_ops_enable_task`).
+    fn scx_ops_enable_task(&mut self, task: TaskId, cpu: CpuId) {
+        let weight = sched_weight_to_cgroup(self.kernel.task(task).weight);
+        self.entity_mut(task).weight = weight;
+        self.scx.guest.set_weight(&mut self.vm.memory, task, weight);
+        self.call_task_op(Op::Enable, task, cpu, &[]);
+        self.scx_set_task_state(task, ScxTaskState::Enabled);
+        self.call_task_op(Op::SetWeight, task, cpu, &[u64::from(weight)]);
+    }
+
+    /// It ceases to be: `disable` (`scx_ops_disable_task`).
+    fn scx_ops_disable_task(&mut self, task: TaskId, cpu: CpuId) {
+        self.entity_mut(task).clear_direct_dispatch();
+        self.call_task_op(Op::Disable, task, cpu, &[]);
+        self.scx_set_task_state(task, ScxTaskState::Ready);
+    }
+
+    /// The scheduler forgets `task`: `disable` if it was its own, `exit_task` (`scx_ops_exit_task`).
+    pub fn scx_ops_exit_task(&mut self, task: TaskId, cpu: CpuId) {
+        let state = self.scx_get_task_state(task);
+        match state {
+            ScxTaskState::None => return,
+            ScxTaskState::Enabled => self.scx_ops_disable_task(task, cpu),
+            ScxTaskState::Init | ScxTaskState::Ready => {}
+        }
+        let cancelled = state == ScxTaskState::Init;
+        let args = self.scx.guest.exit_task_args(&mut self.vm.memory, cancelled);
+        self.call_task_op(Op::ExitTask, task, cpu, &[args]);
+        self.scx_set_task_state(task, ScxTaskState::None);
+    }
+
+    /// Calls `op` on `cpu`, with `task` as its first argument and the task's run queue locked.
+    fn call_task_op(&mut self, op: Op, task: TaskId, cpu: CpuId, more: &[u64]) {
+        self.set_this_cpu(cpu);
+        self.call_op_task(op, task, more);
+    }
+
+    /// The CPU that changes the class of `task`: where the scheduler is being loaded or unloaded, else the task's.
+    fn changing_cpu(&self, task: TaskId) -> CpuId {
+        match self.scx.enable.state {
+            EnableState::Enabling | EnableState::Disabling => self.scx.enable.cpu,
+            EnableState::Enabled | EnableState::Disabled => self.kernel.task(task).cpu,
+        }
+    }
+
+    /// A new task: `init_task` (`scx_fork`); its parent runs on `cpu`.
+    ///
+    /// # Errors
+    /// The scheduler's negative errno: there is no task then.
+    pub fn scx_fork(&mut self, task: TaskId, cpu: CpuId) -> Result<(), i32> {
+        if self.scx.enable.init_task { self.scx_ops_init_task(task, cpu, true) } else { Ok(()) }
+    }
+
+    /// The new task is there: `enable` if it is the scheduler's own (`scx_post_fork`).
+    pub fn scx_post_fork(&mut self, task: TaskId, cpu: CpuId) {
+        if !self.scx.enable.init_task {
+            return;
+        }
+        self.scx_set_task_state(task, ScxTaskState::Ready);
+        if self.kernel.task(task).class == crate::kernel::task::ClassId::Ext {
+            self.scx_ops_enable_task(task, cpu);
+        }
+    }
+
+    /// The new task does not come to be (`scx_cancel_fork`).
+    pub fn scx_cancel_fork(&mut self, task: TaskId, cpu: CpuId) {
+        if self.scx.enable.init_task {
+            self.scx_ops_exit_task(task, cpu);
+        }
+    }
+
+    /// A task's last reference is gone (`sched_ext_free`): the scheduler forgets it, and its object and what maps hold for
+    /// it go. (7.x calls `exit_task` when the dead task leaves its CPU for the last time; the caller is to do the same.)
+    pub fn sched_ext_free(&mut self, task: TaskId) {
+        let cpu = self.kernel.task(task).cpu;
+        self.scx_ops_exit_task(task, cpu);
+        let address = self.scx.guest.task(task);
+        if address != 0 {
+            self.vm.storage_owner_gone(address);
+            self.scx.guest.task_free(&mut self.vm.memory, task);
+        }
+    }
+
+    /// `task` is about to be the scheduler's own: `enable`, `set_weight`, `set_cpumask` (`switching_to_scx`).
+    pub fn switching_to_scx(&mut self, task: TaskId) {
+        let cpu = self.changing_cpu(task);
+        self.scx_ops_enable_task(task, cpu);
+        let mask = self.scx.guest.cpus_ptr(&self.vm.memory, task);
+        self.call_task_op(Op::SetCpumask, task, cpu, &[mask]);
+    }
+
+    /// `task` belongs to another class now: `disable` (`switched_from_scx`).
+    pub fn switched_from_scx(&mut self, task: TaskId) {
+        let cpu = self.changing_cpu(task);
+        if self.scx_get_task_state(task) == ScxTaskState::Enabled {
+            self.scx_ops_disable_task(task, cpu);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::task::weight_of_nice;
+
+    #[test]
+    fn weights_are_cgroup_weights() {
+        let weights = [0, -20, 19].map(|nice| sched_weight_to_cgroup(weight_of_nice(nice)));
+        assert_eq!(weights, [100, 8668, 1]);
+        assert_eq!(sched_weight_to_cgroup(3), 1, "SCHED_IDLE would round to 0");
+    }
+
+    #[test]
+    fn the_state_is_in_bits_8_and_9_and_the_others_say_nothing_of_it() {
+        assert_eq!([ScxTaskState::Enabled.bits(), ScxTaskState::Init.bits()], [0x300, 0x100]);
+        assert_eq!(ScxTaskState::of(0x205), ScxTaskState::Ready);
+        assert_eq!(ScxTaskState::of(0x5), ScxTaskState::None);
+    }
+}
