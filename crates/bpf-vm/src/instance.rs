@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crate::fault::{Fault, FaultKind, Location};
+use crate::helper::HelperState;
 use crate::host::{Args, Builtin, Host};
 use crate::insn::decode::{DecodeError, Resolved, callee_slot, function_starts};
 use crate::interp::{self, Code, CodeBuilder, Entry, Execution};
@@ -38,8 +39,11 @@ pub struct Instance {
     pub(crate) code: Arc<Code>,
     pub(crate) maps: Maps,
     pub(crate) timers: Timers,
+    pub(crate) helpers: HelperState,
     pub(crate) kfuncs: KfuncState,
     pub(crate) execution: Execution,
+    /// Addresses of the object's data sections.
+    pub(crate) data: Vec<u64>,
     pub(crate) nr_cpus: u32,
 }
 
@@ -65,16 +69,29 @@ impl Instance {
             };
             builder.push_function(&name, &encoding[8 * start..end], Vec::new(), &resolve)?;
         }
-        Ok(Self {
-            memory: Memory::new(1 << 30),
+        Ok(Self::of_code(builder.finish()?, Memory::new(1 << 30), Execution::new(budget), 1))
+    }
+
+    /// An instance without an object.
+    fn of_code(code: Code, memory: Memory, execution: Execution, nr_cpus: u32) -> Self {
+        Self {
+            memory,
             object: Arc::default(),
-            code: Arc::new(builder.finish()?),
+            code: Arc::new(code),
             maps: Maps::default(),
             timers: Timers::default(),
+            helpers: HelperState::default(),
             kfuncs: KfuncState::default(),
-            execution: Execution::new(budget),
-            nr_cpus: 1,
-        })
+            execution,
+            data: Vec::new(),
+            nr_cpus,
+        }
+    }
+
+    /// An instance without code, for tests of what works on memory.
+    #[cfg(test)]
+    pub(crate) fn bare(nr_cpus: u32, limit: u64) -> Self {
+        Self::of_code(Code::default(), Memory::new(limit), Execution::default(), nr_cpus)
     }
 
     /// The program or subprogram with this name.
@@ -110,8 +127,12 @@ impl Instance {
     /// # Errors
     /// Likewise.
     pub fn run_raw(&mut self, program: ProgramId, args: Args, host: &mut dyn Host) -> Result<Outcome, Fault> {
-        let before = if self.execution.depth() == 0 { 0 } else { self.execution.executed() };
-        let value = interp::execute(self, host, program.0 as usize, args, Entry::Program)?;
+        let nested = self.execution.depth() > 0;
+        let before = if nested { self.execution.executed() } else { 0 };
+        let result = interp::execute(self, host, program.0 as usize, args, Entry::Program);
+        let ended = if nested { Ok(()) } else { self.call_ended(host) };
+        let value = result?;
+        ended?;
         Ok(Outcome { value, instructions: self.execution.executed() - before })
     }
 

@@ -9,6 +9,7 @@
 //! - [`open`]: settings before loading. [`link`]: relocations, externs, decoding. [`instance`]: a loaded object.
 //! - [`insn`]: instructions, decoded once. [`ops`]: what each means. [`interp`]: runs them.
 //! - [`memory`]: the arena, every access checked. [`fault`]: what can go wrong at run time, and where.
+//! - [`global`]: variables of a loaded object, by name.
 //! - [`map`]: BPF maps. [`helper`]: BPF helpers. [`kfunc`]: the kernel functions that BPF itself brings. [`timer`]:
 //!   `bpf_timer`. [`format`]: `bpf_printk` and its like.
 //! - [`errno`]: the error numbers that programs see. [`host`]: what the surrounding kernel answers.
@@ -18,6 +19,7 @@ pub mod core_relo;
 pub mod errno;
 pub mod fault;
 pub mod format;
+pub mod global;
 pub mod helper;
 pub mod host;
 pub mod insn;

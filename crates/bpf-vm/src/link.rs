@@ -256,13 +256,13 @@ impl Linker<'_> {
 
     /// Makes a function right for the kernel's types; the instructions for which that is impossible, and why.
     fn apply_core(&self, function: &Function, encoding: &mut [u8]) -> BTreeMap<usize, String> {
-        let apply = |relocation| core_relo::apply(&self.object.btf, relocation, &self.environment.btf, encoding);
-        let failed = |(relocation, result): (&core_relo::CoreRelocation, Result<(), core_relo::CoreError>)| {
-            result.err().map(|error| (relocation.insn, error.to_string()))
-        };
-        let relocations: Vec<_> = function.core.iter().collect();
-        let results: Vec<_> = relocations.iter().copied().map(apply).collect();
-        relocations.into_iter().zip(results).filter_map(failed).collect()
+        let mut poisoned = BTreeMap::new();
+        for relocation in &function.core {
+            if let Err(error) = core_relo::apply(&self.object.btf, relocation, &self.environment.btf, encoding) {
+                poisoned.insert(relocation.insn, error.to_string());
+            }
+        }
+        poisoned
     }
 
     /// What the instruction in a slot refers to.

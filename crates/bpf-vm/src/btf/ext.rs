@@ -14,6 +14,8 @@ const HEADER: usize = 24;
 /// What `.BTF.ext` says, by code section.
 #[derive(Debug, Clone, Default)]
 pub struct BtfExt {
+    /// Types of functions.
+    pub functions: Vec<ExtSection<ExtFunction>>,
     /// Source lines.
     pub lines: Vec<ExtSection<ExtLine>>,
     /// CO-RE relocations.
@@ -27,6 +29,15 @@ pub struct ExtSection<T> {
     pub name: Name,
     /// Its records in order of the file.
     pub records: Vec<T>,
+}
+
+/// Type of a function.
+#[derive(Debug, Clone, Copy)]
+pub struct ExtFunction {
+    /// Byte in the section.
+    pub offset: u32,
+    /// Its [`Type::Func`](super::Type::Func).
+    pub type_id: TypeId,
 }
 
 /// Where a source line begins.
@@ -74,20 +85,22 @@ fn parse_ext(bytes: &[u8], strings: &Strings) -> Result<BtfExt, BtfError> {
     let length = header(bytes, HEADER)?;
     let mut fields = Cursor::new(bytes, 8, length - 8, "the header")?;
     let mut field = || fields.u32("the header").map(|value| value as usize);
-    // Types of functions come first; symbols say as much.
-    let (_, _, line_offset, line_size) = (field()?, field()?, field()?, field()?);
+    let (func_offset, func_size, line_offset, line_size) = (field()?, field()?, field()?, field()?);
     // Old headers end here.
     let (core_offset, core_size) = if length >= HEADER + 8 { (field()?, field()?) } else { (0, 0) };
-    let lines = Table::new(bytes, length.saturating_add(line_offset), line_size, "source lines")?;
-    let core = Table::new(bytes, length.saturating_add(core_offset), core_size, "CO-RE relocations")?;
+    let table =
+        |offset: usize, size, what, least| Table::new((bytes, what), length.saturating_add(offset), size, least);
+    let functions = table(func_offset, func_size, "types of functions", 8)?;
+    let lines = table(line_offset, line_size, "source lines", 16)?;
+    let core = table(core_offset, core_size, "CO-RE relocations", 16)?;
     Ok(BtfExt {
+        functions: functions.sections(strings, |cursor, what| {
+            Ok(ExtFunction { offset: cursor.u32(what)?, type_id: TypeId(cursor.u32(what)?) })
+        })?,
         lines: lines.sections(strings, |cursor, what| line(cursor, strings, what))?,
         core: core.sections(strings, |cursor, what| relocation(cursor, strings, what))?,
     })
 }
-
-/// Four numbers, after which newer versions may have more.
-const RECORD: u32 = 16;
 
 fn line(cursor: &mut Cursor<'_>, strings: &Strings, what: &'static str) -> Result<ExtLine, BtfError> {
     let start = cursor.offset;
@@ -117,13 +130,15 @@ fn parse_access(text: &str) -> Option<Vec<u32>> {
 struct Table<'a> {
     cursor: Cursor<'a>,
     what: &'static str,
+    /// Bytes of a record as this version knows it; newer ones may be longer.
+    least: u32,
 }
 
 impl<'a> Table<'a> {
-    fn new(bytes: &'a [u8], offset: usize, size: usize, what: &'static str) -> Result<Self, BtfError> {
+    fn new((bytes, what): (&'a [u8], &'static str), offset: usize, size: usize, least: u32) -> Result<Self, BtfError> {
         // What is not there may lie anywhere.
         let offset = if size == 0 { 0 } else { offset };
-        Ok(Self { cursor: Cursor::new(bytes, offset, size, what)?, what })
+        Ok(Self { cursor: Cursor::new(bytes, offset, size, what)?, what, least })
     }
 
     fn sections<T>(
@@ -131,14 +146,14 @@ impl<'a> Table<'a> {
         strings: &Strings,
         mut read: impl FnMut(&mut Cursor<'a>, &'static str) -> Result<T, BtfError>,
     ) -> Result<Vec<ExtSection<T>>, BtfError> {
-        let what = self.what;
+        let (what, least) = (self.what, self.least);
         let mut sections = Vec::new();
         if self.cursor.is_at_end() {
             return Ok(sections);
         }
         let size = self.cursor.u32(what)?;
-        if size < RECORD {
-            return Err(BtfError::RecordSize { what, size, least: RECORD });
+        if size < least {
+            return Err(BtfError::RecordSize { what, size, least });
         }
         while !self.cursor.is_at_end() {
             let start = self.cursor.offset;
@@ -150,7 +165,7 @@ impl<'a> Table<'a> {
             let mut records = Vec::with_capacity(count as usize);
             for _ in 0..count {
                 records.push(read(&mut self.cursor, what)?);
-                self.cursor.skip((size - RECORD) as usize, what)?;
+                self.cursor.skip((size - least) as usize, what)?;
             }
             sections.push(ExtSection { name, records });
         }

@@ -19,9 +19,10 @@ use std::ops::Range;
 pub use builder::Builder;
 pub use display::TypeName;
 pub use error::BtfError;
-pub(crate) use ext::{BtfExt, ExtCore, ExtError, ExtLine, ExtSection, parse_both};
+pub(crate) use ext::{BtfExt, ExtError, ExtSection, parse_both};
 pub use member::MemberPlace;
 pub use name::Name;
+pub(crate) use parse::MAX_NAME;
 pub use types::{
     Array, Composite, DataSec, Enum, EnumValue, Int, Kind, Linkage, Member, Param, Prototype, SecVariable, Type, TypeId,
 };

@@ -138,7 +138,9 @@ impl Instance {
         self.disarm_retired(host);
         self.maps.free_retired(&mut self.memory)?;
         match self.helpers.lock.take() {
-            Some(lock) => Err(FaultKind::Misuse(format!("the program ended with the spin lock at {lock:#x} held")).into()),
+            Some(lock) => {
+                Err(FaultKind::Misuse(format!("the program ended with the spin lock at {lock:#x} held")).into())
+            }
             None => Ok(()),
         }
     }
@@ -146,9 +148,7 @@ impl Instance {
 
 /// The map that a program gave a helper.
 fn map_of(vm: &Instance, handle: u64) -> Result<MapId, OpError> {
-    vm.maps
-        .by_handle(handle)
-        .ok_or_else(|| FaultKind::Misuse(format!("{handle:#x} is no map")).into())
+    vm.maps.by_handle(handle).ok_or_else(|| FaultKind::Misuse(format!("{handle:#x} is no map")).into())
 }
 
 /// Bytes that a program passes by address.

@@ -39,9 +39,9 @@ impl Bloom {
     /// The bits of a value.
     fn places(&self, value: &[u8]) -> impl Iterator<Item = u32> {
         // FNV-1a, then a different mix of its halves for each function (Kirsch and Mitzenmacher).
-        let hash = value.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
-        });
+        let hash = value
+            .iter()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3));
         let (low, high, mask) = (hash as u32, (hash >> 32) as u32 | 1, self.mask);
         (0..self.functions).map(move |function| low.wrapping_add(function.wrapping_mul(high)) & mask)
     }

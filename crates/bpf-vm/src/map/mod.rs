@@ -4,13 +4,14 @@
 //! Values are objects of their own in the arena, so that pointers to them stay valid and an overrun is caught. One kind
 //! of map per file; this file holds what all share and leads an operation to its map.
 //!
-//! - [`spec`]: what a map is made from. [`value`]: special fields in values, and how values are copied.
+//! - [`spec`]: what a map is made from. [`field`]: special fields in values. [`value`]: how values are copied.
 //! - [`array`], [`hash`], [`queue`], [`ringbuf`], [`storage`], [`nested`], [`bloom`]: the kinds.
 //! - [`access`]: what a host does with maps, by name. [`retire`]: values that are no longer in a map.
 
 pub mod access;
 pub mod array;
 pub mod bloom;
+pub mod field;
 pub mod hash;
 pub mod nested;
 pub mod queue;
@@ -28,12 +29,13 @@ use crate::fault::FaultKind;
 use crate::memory::Memory;
 use array::Array;
 use bloom::Bloom;
+pub use field::{Field, FieldKind};
 use hash::Hash;
 use nested::{ArrayOfMaps, HashOfMaps};
 use queue::Queue;
 use retire::Retired;
 use ringbuf::RingBuf;
-pub use spec::{Field, FieldKind, MapError, MapSpec, kind};
+pub use spec::{MapError, MapSpec, kind};
 use storage::Storage;
 
 /// Handle of the first map: what `ld_imm64` of a map gives a program. It is no address in the arena.

@@ -7,7 +7,8 @@
 //! that keeps using a deleted element may there see another key's value.
 
 use super::Maps;
-use super::spec::{FieldKind, MapSpec};
+use super::field::FieldKind;
+use super::spec::MapSpec;
 use crate::fault::FaultKind;
 use crate::memory::Memory;
 

@@ -83,7 +83,8 @@ impl RingBuf {
 
     fn consume(&mut self) -> Vec<Vec<u8>> {
         let mut read = Vec::new();
-        while let Some(record) = self.records.pop_front_if(|record| !matches!(record.state, State::Busy(_))) {
+        while self.records.front().is_some_and(|record| !matches!(record.state, State::Busy(_))) {
+            let Some(record) = self.records.pop_front() else { break };
             self.consumer += record.length;
             if let State::Submitted(bytes) = record.state {
                 read.push(bytes);

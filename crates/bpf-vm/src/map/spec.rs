@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a map is made from, and what the kernel refuses (`map_alloc_check` of each kind).
 
+use super::field::{Field, FieldKind, fields};
+use crate::btf::Btf;
 use crate::fault::FaultKind;
+use crate::object::MapDefinition;
 
 /// Kinds of maps (`enum bpf_map_type`): those that this crate knows something about.
 pub mod kind {
@@ -78,32 +81,6 @@ const PER_CPU_VALUE: u32 = 32 << 10;
 /// Largest value of a queue, stack, storage or hash (`KMALLOC_MAX_SIZE`).
 const ALLOCATION: u32 = 4 << 20;
 
-/// A special field of a value: the kernel neither copies nor shows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Field {
-    /// First byte in the value.
-    pub offset: u32,
-    /// Bytes.
-    pub size: u32,
-    /// Of what kind.
-    pub kind: FieldKind,
-}
-
-/// Kinds of special fields (`enum btf_field_type`).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FieldKind {
-    /// `struct bpf_spin_lock`.
-    SpinLock,
-    /// `struct bpf_timer`.
-    Timer,
-    /// A pointer that the map owns (`__kptr`), to this type.
-    Kptr(String),
-    /// A pointer that nobody owns (`__kptr_untrusted`): it is copied like plain data.
-    UntrustedKptr,
-    /// `struct bpf_list_head`, `bpf_rb_root`, a node of one, or a reference count.
-    Graph,
-}
-
 /// What a map is made from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MapSpec {
@@ -161,6 +138,18 @@ pub enum MapError {
 }
 
 impl MapSpec {
+    /// What an object's map is made from: special fields from its types, and what libbpf fills in.
+    pub fn of(definition: &MapDefinition, btf: &Btf, nr_cpus: u32) -> Self {
+        let MapDefinition { kind, key_size, value_size, max_entries, flags, map_extra, .. } = *definition;
+        let max_entries = match kind {
+            kind::PERF_EVENT_ARRAY if max_entries == 0 => nr_cpus,
+            kind::RINGBUF => ring_size(max_entries),
+            _ => max_entries,
+        };
+        let fields = fields(btf, definition.value_type);
+        Self { name: definition.name.clone(), kind, key_size, value_size, max_entries, flags, map_extra, fields }
+    }
+
     /// Whether each CPU has its own copy of a value.
     pub fn is_per_cpu(&self) -> bool {
         matches!(self.kind, kind::PERCPU_ARRAY | kind::PERCPU_HASH | kind::LRU_PERCPU_HASH)
@@ -206,8 +195,7 @@ impl MapSpec {
 
     fn check_hash(&self) -> Result<(), MapError> {
         let refused = |why| Err(MapError::Refused { map: self.name.clone(), why });
-        let hash =
-            matches!(self.kind, kind::HASH | kind::PERCPU_HASH | kind::HASH_OF_MAPS) || self.is_lru();
+        let hash = matches!(self.kind, kind::HASH | kind::PERCPU_HASH | kind::HASH_OF_MAPS) || self.is_lru();
         if hash && self.key_size == 0 {
             return refused("a hash needs a key size");
         }
@@ -217,7 +205,8 @@ impl MapSpec {
         if hash && !self.is_lru() && self.flags & NO_COMMON_LRU != 0 {
             return refused("BPF_F_NO_COMMON_LRU is for LRU hashes");
         }
-        let array = matches!(self.kind, kind::ARRAY | kind::PERCPU_ARRAY | kind::PERF_EVENT_ARRAY | kind::ARRAY_OF_MAPS);
+        let array =
+            matches!(self.kind, kind::ARRAY | kind::PERCPU_ARRAY | kind::PERF_EVENT_ARRAY | kind::ARRAY_OF_MAPS);
         if !array && u64::from(self.key_size) + u64::from(self.value_size) >= u64::from(ALLOCATION) {
             return refused("key and value have less than 4 MiB");
         }
@@ -243,5 +232,13 @@ impl MapSpec {
     /// The error of values that do not fit.
     pub(super) fn no_memory(&self, why: FaultKind) -> MapError {
         MapError::Memory { map: self.name.clone(), why }
+    }
+}
+
+/// The next power of two that is whole pages (`adjust_ringbuf_sz`); 0 and what has none stay.
+fn ring_size(size: u32) -> u32 {
+    match size.max(PAGE).checked_next_power_of_two() {
+        Some(rounded) if size != 0 => rounded,
+        _ => size,
     }
 }

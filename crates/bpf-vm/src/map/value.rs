@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Values: copying around special fields (`bpf_obj_memcpy`).
 
-use super::spec::{FieldKind, MapSpec};
+use super::field::FieldKind;
+use super::spec::MapSpec;
 use crate::fault::{AccessError, FaultKind};
 use crate::memory::{Memory, Protection};
 

@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an object file says.
 
+mod data;
+mod elf;
 mod error;
+mod functions;
+mod maps;
+mod places;
 
-use crate::btf::{Btf, Name, TypeId};
+use crate::btf::{self, Btf, BtfExt, ExtError, Name, TypeId};
 use crate::core_relo::CoreRelocation;
+
+use elf::Elf;
+use functions::Functions;
+use places::{Places, Variables};
 
 pub use error::ObjectError;
 
@@ -196,8 +205,44 @@ pub struct StructOps {
 }
 
 impl Object {
+    /// Reads an object file: what `clang --target=bpf -g -c` writes, or `bpftool gen object`. Any bytes may be given.
+    ///
+    /// # Errors
+    /// Says what is wrong, where, and what to do.
+    pub fn parse(bytes: &[u8]) -> Result<Self, ObjectError> {
+        let elf = Elf::read(bytes)?;
+        elf::check_sections(&elf.sections)?;
+        if elf.section("maps").is_some_and(|section| section.size > 0) {
+            return Err(ObjectError::LegacyMaps);
+        }
+        let (btf, ext) = read_types(&elf)?;
+        let variables = Variables::new(&elf, &btf);
+        let mut places = Places::default();
+        let data = data::data_sections(&elf, &variables, &mut places)?;
+        let maps = maps::maps(&elf, &btf, &variables, &mut places)?;
+        let externs = data::externs(&elf, &btf, &mut places);
+        let mut functions = Functions::split(&elf)?;
+        functions.relocate(&elf, &places)?;
+        functions.describe(&elf, ext);
+        let struct_ops = data::struct_ops(&elf, &btf, &variables, &functions)?;
+        let license = elf.section("license").map_or(&[][..], |section| section.data);
+        let license = license.split(|byte| *byte == 0).next().unwrap_or_default();
+        let license = String::from_utf8_lossy(license).into_owned();
+        Ok(Self { license, functions: functions.list, maps, data, externs, struct_ops, btf })
+    }
+
     /// Index of the function of this name.
     pub fn function(&self, name: &str) -> Option<usize> {
         self.functions.iter().position(|function| function.name == name)
     }
+}
+
+/// The types, and what they say of instructions. An object without types has none.
+fn read_types(elf: &Elf<'_>) -> Result<(Btf, BtfExt), ObjectError> {
+    let Some(types) = elf.section(".BTF") else { return Ok((Btf::default(), BtfExt::default())) };
+    let ext = elf.section(".BTF.ext").map(|section| section.data);
+    btf::parse_both(types.data, ext).map_err(|error| match error {
+        ExtError::Btf(error) => ObjectError::Btf { section: ".BTF", error },
+        ExtError::Ext(error) => ObjectError::Btf { section: ".BTF.ext", error },
+    })
 }

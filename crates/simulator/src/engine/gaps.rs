@@ -7,7 +7,7 @@ use crate::workload::{Op, TaskSpec, Workload};
 pub(super) fn of(workload: &Workload) -> Vec<String> {
     let mut warnings = Vec::new();
     if workload.tasks.iter().any(uses_task_group) {
-        warnings.push("`taskgroup`: all threads compete as if in one group".into());
+        warnings.push("`taskgroup`: all threads of the fair class compete as if in one group".into());
     }
     warnings
 }

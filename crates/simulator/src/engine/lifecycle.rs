@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use super::Engine;
 use super::thread::Thread;
+use crate::kernel::cgroup::CgroupTree;
 use crate::kernel::cpumask::CpuMask;
 use crate::kernel::sync::WaitsFor;
 use crate::observer::TaskInfo;
-use crate::units::{CpuId, TaskId};
+use crate::units::{CgroupId, CpuId, TaskId};
 
 impl Engine<'_> {
     /// Makes a thread of kind `spec`; it starts now, or at its delay from the workload's start, as rt-app counts it.
@@ -17,6 +18,7 @@ impl Engine<'_> {
         let allowed = self.affinity(kind.affinity.as_deref());
         let scheduling = self.admitted(&kind.name, kind.scheduling, allowed.as_deref());
         let task = self.scheduler.task_new(scheduling, allowed);
+        self.scheduler.kernel.task_mut(task).cgroup = self.first_task_group(kind.task_group.as_deref(), parent);
         let ordinal = self.made[spec as usize];
         self.made[spec as usize] += 1;
         let several = kind.instances != 1 || parent.is_some();
@@ -68,6 +70,23 @@ impl Engine<'_> {
             ));
         }
         Some(Arc::new(CpuMask::of(count, usable)))
+    }
+
+    /// The group in which a thread begins: the one that its kind names, else its parent's.
+    fn first_task_group(&self, named: Option<&str>, parent: Option<TaskId>) -> CgroupId {
+        let kernel = &self.scheduler.kernel;
+        let inherited = parent.map_or(CgroupTree::ROOT, |parent| kernel.task(parent).cgroup);
+        named.and_then(|path| kernel.cgroups.find(path)).unwrap_or(inherited)
+    }
+
+    /// The thread on `cpu` moves into another group, or into the root.
+    pub(super) fn set_task_group(&mut self, cpu: CpuId, task: TaskId, path: Option<&str>) {
+        let path = path.unwrap_or("/");
+        let Some(group) = self.scheduler.kernel.cgroups.find(path) else { return };
+        if let Err(errno) = self.scheduler.cgroup_attach_task(task, group, cpu) {
+            let name = self.name_of(task);
+            self.warn(format!("{name} stays out of group {path}: the scheduler refuses it ({errno})"));
+        }
     }
 
     pub(super) fn warn(&mut self, warning: String) {

@@ -42,6 +42,7 @@ use rand_pcg::Pcg32;
 
 use crate::error::SimulationError;
 use crate::kernel::Kernel;
+use crate::kernel::cgroup::CgroupTree;
 use crate::kernel::core::Scheduler;
 use crate::kernel::fair::energy::EnergyModel;
 use crate::kernel::sync::{SyncObjects, WaitsFor};
@@ -123,6 +124,7 @@ impl<'r> Engine<'r> {
         let mut kernel = Kernel::new(machine, options.kernel.clone(), kernel_rng);
         let clocks = Clocks::new(machine, options);
         kernel.cpufreq_hook = clocks.listens();
+        kernel.cgroups = CgroupTree::of(workload);
         let energy_aware = options.kernel.energy_aware
             && options.kernel.capacity_aware
             && clocks.is_schedutil()

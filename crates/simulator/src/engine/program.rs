@@ -105,8 +105,10 @@ impl Engine<'_> {
                 Next::Step
             }
             Op::SetAffinity(cpus) => self.set_affinity(cpu, task, cpus.as_deref()),
-            // Task groups are not modelled; `gaps` warns of them.
-            Op::SetTaskGroup(_) => Next::Step,
+            Op::SetTaskGroup(group) => {
+                self.set_task_group(cpu, task, group.as_deref());
+                Next::Step
+            }
             Op::LoopStart { counter, count, end } => {
                 thread.enter_loop(*counter, *count, *end);
                 Next::Step

@@ -6,7 +6,9 @@
 
 use std::collections::VecDeque;
 
-use crate::units::CgroupId;
+use super::core::Scheduler;
+use super::task::ClassId;
+use crate::units::{CgroupId, CpuId, TaskId};
 use crate::workload::{Op, Workload};
 
 /// `CGROUP_WEIGHT_DFL`.
@@ -151,6 +153,45 @@ fn parts(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|name| !name.is_empty())
 }
 
+impl Scheduler {
+    /// Moves `task` into another group (`cgroup_attach_task`, `sched_move_task`); who moves it runs on `cpu`.
+    ///
+    /// # Errors
+    /// The loaded scheduler's negative errno: the task stays where it is.
+    pub fn cgroup_attach_task(&mut self, task: TaskId, to: CgroupId, cpu: CpuId) -> Result<(), i32> {
+        if self.kernel.task(task).cgroup == to {
+            return Ok(());
+        }
+        if let Some(ext) = &mut self.ext {
+            ext.with(&mut self.kernel).scx_cgroup_can_attach(task, to, cpu)?;
+        }
+        if self.kernel.task(task).class != ClassId::Ext {
+            self.sched_change_group(task, to, cpu);
+            return Ok(());
+        }
+        self.change(task, |scheduler| scheduler.sched_change_group(task, to, cpu));
+        if self.kernel.task(task).on_cpu {
+            self.kernel.resched_curr(self.kernel.task(task).cpu);
+        }
+        Ok(())
+    }
+
+    fn sched_change_group(&mut self, task: TaskId, to: CgroupId, cpu: CpuId) {
+        self.kernel.task_mut(task).cgroup = to;
+        if let Some(ext) = &mut self.ext {
+            ext.with(&mut self.kernel).scx_cgroup_move_task(task, cpu);
+        }
+    }
+
+    /// Writes a group's `cpu.weight`, 1..=10000, on `cpu`.
+    pub fn sched_group_set_weight(&mut self, cgroup: CgroupId, weight: u32, cpu: CpuId) {
+        match &mut self.ext {
+            Some(ext) => ext.with(&mut self.kernel).scx_group_set_weight(cgroup, weight, cpu),
+            None => self.kernel.cgroups.get_mut(cgroup).weight = weight,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,8 +236,9 @@ mod tests {
     fn the_groups_of_tasks_and_of_their_steps_exist_from_the_start() {
         let mut first = TaskSpec::new("first", vec![Op::SetTaskGroup(Some("/late".into())), Op::SetTaskGroup(None)]);
         first.task_group = Some("/early".into());
-        let mut workload = crate::workload::bundled::workload("hello");
-        workload.tasks = vec![TaskSpec::new("none", Vec::new()), first];
+        let tasks = vec![TaskSpec::new("none", Vec::new()), first];
+        let forkjoin = Workload::load(std::path::Path::new("forkjoin")).expect("a bundled workload");
+        let workload = Workload { tasks, ..forkjoin };
         let tree = CgroupTree::of(&workload);
         assert_eq!(paths(&tree, &tree.pre_order()), ["/", "/early", "/late"]);
     }

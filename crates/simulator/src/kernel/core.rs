@@ -83,10 +83,16 @@ impl Scheduler {
     pub fn wake_up_new_task(&mut self, task: TaskId, this_cpu: CpuId) {
         let new = self.kernel.task_mut(task);
         (new.state, new.cpu, new.recent_used_cpu) = (TaskState::Runnable, this_cpu, this_cpu);
-        let cpu = class_of!(self, task, select_task_rq, task, this_cpu, Wake::Fork);
+        let cpu = self.select_task_rq(task, this_cpu, Wake::Fork);
         self.kernel.task_mut(task).cpu = cpu;
         class_of!(self, task, enqueue_task, task, Enqueue::New);
         self.wakeup_preempt(cpu, task);
+    }
+
+    /// `select_task_rq`: what the class says, unless the task may not run there (`select_fallback_rq`).
+    fn select_task_rq(&mut self, task: TaskId, this_cpu: CpuId, wake: Wake) -> CpuId {
+        let cpu = class_of!(self, task, select_task_rq, task, this_cpu, wake);
+        self.kernel.usable_cpu(task, cpu)
     }
 
     /// `try_to_wake_up`: a blocked task becomes runnable; returns the CPU it was queued on.
@@ -101,7 +107,7 @@ impl Scheduler {
             }
             return prev;
         }
-        let cpu = class_of!(self, task, select_task_rq, task, this_cpu, Wake::Ttwu { sync });
+        let cpu = self.select_task_rq(task, this_cpu, Wake::Ttwu { sync });
         let migrated = cpu != prev;
         if migrated {
             class_of!(self, task, migrate_task_rq, task, cpu);
@@ -346,7 +352,7 @@ impl Scheduler {
         let rq = self.kernel.rq_mut(cpu);
         rq.clock.enter_idle(busy);
         rq.idle_stamp = Some(now);
-        if rq.nr_running == 0 {
+        if rq.nr_running == 0 && self.kernel.topology.online.test(cpu) {
             self.kernel.idle.set(cpu);
             self.fair.update_idle_core(&self.kernel, cpu);
             self.fair.nohz_balance_enter_idle(cpu);

@@ -11,7 +11,7 @@
 //! - [`task`]: a thread as all classes see it. [`cpumask`]: sets of CPUs. [`params`]: what a run may set.
 //! - [`priority`]: a task changes class or priority, for good or while it holds what a more urgent one waits for.
 //! - [`topology`]: scheduling domains. [`pelt`]: load tracking. [`cpufreq`], [`cpuidle`]: power policies.
-//! - [`cgroup`]: the groups that tasks are in.
+//! - [`cgroup`]: the groups that tasks are in. [`hotplug`]: CPUs come and go.
 //! - [`sync`]: locks, barriers, conditions, semaphores.
 
 pub mod cgroup;
@@ -23,6 +23,7 @@ pub mod cpumask;
 pub mod dl;
 pub mod ext;
 pub mod fair;
+pub mod hotplug;
 pub mod params;
 pub mod pelt;
 pub mod priority;
@@ -240,7 +241,7 @@ impl Kernel {
         if rq.nr_running < 2 {
             self.overloaded.clear(cpu);
         }
-        if rq.nr_running == 0 && rq.curr.is_none() {
+        if rq.nr_running == 0 && rq.curr.is_none() && self.topology.online.test(cpu) {
             self.idle.set(cpu);
         }
     }
@@ -256,13 +257,14 @@ impl Kernel {
         self.topology.smt[cpu.index()].iter().all(|sibling| *sibling == cpu || self.idle_cpu(*sibling))
     }
 
-    /// `cpu` if `task` may use it, else the first that it may (`select_fallback_rq` of the real-time and deadline classes).
+    /// `cpu` if `task` may use it, else the first that it may, else the first there is (`select_fallback_rq`).
     pub fn usable_cpu(&self, task: TaskId, cpu: CpuId) -> CpuId {
         let task = self.task(task);
         if task.may_use(cpu) && self.topology.online.test(cpu) {
             return cpu;
         }
-        self.topology.online.iter().find(|cpu| task.may_use(*cpu)).unwrap_or(cpu)
+        let usable = self.topology.online.iter().find(|cpu| task.may_use(*cpu));
+        usable.or_else(|| self.topology.online.first()).unwrap_or(cpu)
     }
 
     /// One of the CPUs of `mask`: `prev`, else the waker's in the smallest domain around `prev`, else one of that domain

@@ -125,8 +125,12 @@ impl Topology {
 
     /// Builds the domains of `machine`'s online CPUs.
     pub fn of(machine: &Machine) -> Self {
+        Self::with_online(machine, CpuMask::of(machine.cpus.len(), machine.online()))
+    }
+
+    /// Builds the domains of `machine` as if these of its CPUs were online.
+    pub fn with_online(machine: &Machine, online: CpuMask) -> Self {
         let nr_cpus = machine.cpus.len();
-        let online = CpuMask::of(nr_cpus, machine.online());
         let mut topology = Self {
             nr_cpus,
             domains: Vec::new(),
@@ -134,7 +138,7 @@ impl Topology {
             local_groups: vec![Vec::new(); nr_cpus],
             llc_of: vec![0; nr_cpus],
             llcs: Vec::new(),
-            smt: (0..nr_cpus).map(|cpu| siblings(machine, CpuId::at(cpu))).collect(),
+            smt: (0..nr_cpus).map(|cpu| siblings(machine, &online, CpuId::at(cpu))).collect(),
             smt_active: false,
             asym: vec![None; nr_cpus],
             online,
@@ -262,9 +266,9 @@ fn imb_numa_nr(nodes: &[Vec<CpuId>], topology: &Topology) -> i64 {
     imbalance.max(1) as i64
 }
 
-fn siblings(machine: &Machine, cpu: CpuId) -> Vec<CpuId> {
+fn siblings(machine: &Machine, online: &CpuMask, cpu: CpuId) -> Vec<CpuId> {
     let core = &machine.cores[machine.cpus[cpu.index()].core.index()];
-    core.cpus.iter().copied().filter(|sibling| machine.cpus[sibling.index()].online).collect()
+    core.cpus.iter().copied().filter(|sibling| online.test(*sibling)).collect()
 }
 
 /// CPUs without a described cache count as sharing one with their cluster.

@@ -30,29 +30,26 @@ impl Ctx<'_> {
         self.scx_ops_exit(SCX_ECODE_ACT_RESTART | SCX_ECODE_RSN_HOTPLUG, message);
     }
 
-    /// `cpu` runs tasks from now on (`set_cpu_online`, `rq_online_scx`, then `scx_rq_activate`).
+    /// `cpu` runs tasks from now on (`rq_online_scx`, `scx_rq_activate`).
     pub fn scx_rq_activate(&mut self, cpu: CpuId) {
-        self.set_online(cpu, true);
+        self.scx.rqs[cpu.index()].online = true;
+        self.scx.guest.set_mask_bit(&mut self.vm.memory, Mask::Online, cpu, true);
         self.handle_hotplug(cpu, true);
     }
 
-    /// `cpu` is about to go (`scx_rq_deactivate`, then `rq_offline_scx`): its waiting tasks go to its local queue, from
-    /// where the caller takes them to other CPUs.
+    /// `cpu` is about to go (`rq_offline_scx`, `scx_rq_deactivate`): its waiting tasks go to its local queue, from where
+    /// the caller takes them to other CPUs. The programs' mask of online CPUs changes after the callback, as the kernel's.
     pub fn scx_rq_deactivate(&mut self, cpu: CpuId) {
-        self.handle_hotplug(cpu, false);
-        self.set_online(cpu, false);
+        self.scx.rqs[cpu.index()].online = false;
         for task in self.runnable_list(cpu).into_iter().rev() {
             if self.scx.dsqs.dsq_of(task) != Some(self.scx.dsqs.local(cpu)) {
                 self.cycle(task);
             }
         }
+        self.handle_hotplug(cpu, false);
+        self.scx.guest.set_mask_bit(&mut self.vm.memory, Mask::Online, cpu, false);
         if let Some(other) = self.kernel.topology.online.first() {
             self.scx.timers.migrate(cpu, other);
         }
-    }
-
-    fn set_online(&mut self, cpu: CpuId, online: bool) {
-        self.scx.rqs[cpu.index()].online = online;
-        self.scx.guest.set_mask_bit(&mut self.vm.memory, Mask::Online, cpu, online);
     }
 }

@@ -307,7 +307,7 @@ pub enum Op {
     SetScheduling(Scheduling),
     /// Changes the affinity (a phase's `cpus`).
     SetAffinity(Option<Vec<u32>>),
-    /// Changes the task group (a phase's `taskgroup`); no effect on scheduling so far.
+    /// Changes the task group (a phase's `taskgroup`), which only loaded schedulers see; `None`: the root.
     SetTaskGroup(Option<String>),
     /// Head of a loop: runs up to the matching `LoopEnd` so many times; jumps behind it when done. `None`: for ever.
     LoopStart {

@@ -112,7 +112,7 @@ fn gaps_are_in_the_report() {
             "tasks": { "a": { "policy": "SCHED_DEADLINE", "dl-runtime": 1000, "dl-period": 10000, "loop": 1, "lock": "m", "run": 1000, "unlock": "m" },
                 "b": { "taskgroup": "/g", "loop": 1, "run": 1000 } } }"#,
     );
-    assert_eq!(report.warnings, ["`taskgroup`: all threads compete as if in one group"]);
+    assert_eq!(report.warnings, ["`taskgroup`: all threads of the fair class compete as if in one group"]);
 }
 
 /// Eight equal threads that start on one CPU run on eight at once, whatever their CPU's priority.

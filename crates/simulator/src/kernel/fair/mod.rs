@@ -88,6 +88,14 @@ impl Fair {
         }
     }
 
+    /// The scheduling domains are new ones: other CPUs are online.
+    pub fn rebuild_sched_domains(&mut self, kernel: &Kernel) {
+        let llcs = &kernel.topology.llcs;
+        self.balance.rebuild(kernel);
+        self.idle_cores = vec![true; llcs.len()];
+        self.nr_idle_scan = llcs.iter().map(|llc| llc.cpus.len() as u32).collect();
+    }
+
     /// The queue of `cpu`.
     pub fn queue(&self, cpu: CpuId) -> &CfsRq {
         &self.cfs[cpu.index()]

@@ -100,6 +100,12 @@ impl BalanceState {
             pending: Vec::new(),
         }
     }
+
+    /// Begins anew with the domains that there are now.
+    pub fn rebuild(&mut self, kernel: &Kernel) {
+        let Self { levels, imbalanced, .. } = Self::new(kernel);
+        (self.levels, self.imbalanced) = (levels, imbalanced);
+    }
 }
 
 /// Work that a tick leaves to be done right after it (`SCHED_SOFTIRQ`).

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Open-coded iterators over numbers (`kernel/bpf/bpf_iter.c`) and bits (`kernel/bpf/helpers.c`).
+//!
+//! An iterator's state is in the program's memory; what `next` returns points into it.
+
+use crate::fault::{AccessError, Fault};
+use crate::host::{Args, Builtin, Host};
+use crate::instance::Instance;
+use crate::memory::{Memory, Protection};
+
+use super::{E2BIG, EINVAL, failed};
+
+/// `BPF_MAX_LOOPS`: the most steps of one iterator.
+const MAX_LOOPS: i64 = 8 * 1024 * 1024;
+/// `BITS_ITER_NR_WORDS_MAX`.
+const BITS_MAX_WORDS: u64 = 511;
+const EFAULT: i64 = 14;
+
+// struct bpf_iter_num: what `cur` and `end` are at.
+const NUM_CUR: u64 = 0;
+const NUM_END: u64 = 4;
+
+// struct bpf_iter_bits: one word of bits or the address of several, how many bits, the last bit found.
+const BITS_WORDS: u64 = 0;
+const BITS_NR: u64 = 8;
+const BITS_BIT: u64 = 12;
+
+pub(super) fn find(name: &str) -> Option<Builtin> {
+    Some(match name {
+        "bpf_iter_num_new" => |vm, _, args| num_new(&mut vm.memory, args),
+        "bpf_iter_num_next" => |vm, _, args| Ok(num_next(&mut vm.memory, args[0])?),
+        "bpf_iter_num_destroy" => |vm, _, args| Ok(num_set(&mut vm.memory, args[0], 0, 0)?),
+        "bpf_iter_bits_new" => bpf_iter_bits_new,
+        "bpf_iter_bits_next" => |vm, _, args| Ok(bits_next(&mut vm.memory, args[0])?),
+        "bpf_iter_bits_destroy" => bpf_iter_bits_destroy,
+        _ => return None,
+    })
+}
+
+/// `bpf_iter_num_new(it, start, end)`.
+fn num_new(memory: &mut Memory, args: Args) -> Result<u64, Fault> {
+    let (start, end) = (args[1] as i32, args[2] as i32);
+    if start > end {
+        num_set(memory, args[0], 0, 0)?;
+        return failed(EINVAL);
+    }
+    if i64::from(end) - i64::from(start) > MAX_LOOPS {
+        num_set(memory, args[0], 0, 0)?;
+        return failed(E2BIG);
+    }
+    // `next` comes first and steps to `start`.
+    Ok(num_set(memory, args[0], start.wrapping_sub(1), end)?)
+}
+
+/// `bpf_iter_num_next(it)`: address of the number, or 0 at the end.
+fn num_next(memory: &mut Memory, it: u64) -> Result<u64, AccessError> {
+    let next = (memory.load::<4>(it.wrapping_add(NUM_CUR))? as i32).wrapping_add(1);
+    if next >= memory.load::<4>(it.wrapping_add(NUM_END))? as i32 {
+        return num_set(memory, it, 0, 0);
+    }
+    memory.store::<4>(it.wrapping_add(NUM_CUR), next as u64)?;
+    Ok(it.wrapping_add(NUM_CUR))
+}
+
+/// Stores an iterator's state; 0, which most callers return.
+fn num_set(memory: &mut Memory, it: u64, cur: i32, end: i32) -> Result<u64, AccessError> {
+    memory.store::<4>(it.wrapping_add(NUM_CUR), cur as u64)?;
+    memory.store::<4>(it.wrapping_add(NUM_END), end as u64)?;
+    Ok(0)
+}
+
+/// `bpf_iter_bits_new(it, words, nr_words)`.
+fn bpf_iter_bits_new(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Result<u64, Fault> {
+    let [it, words, nr_words, ..] = args;
+    let nr_words = u64::from(nr_words as u32);
+    bits_set(&mut vm.memory, it, 0, 0)?;
+    if words == 0 || nr_words == 0 {
+        return failed(EINVAL);
+    }
+    if nr_words > BITS_MAX_WORDS {
+        return failed(E2BIG);
+    }
+    let Ok(bits) = vm.memory.read(words, nr_words * 8).map(<[u8]>::to_vec) else {
+        return failed(EFAULT);
+    };
+    let word = match <[u8; 8]>::try_from(bits.as_slice()) {
+        Ok(word) => u64::from_le_bytes(word),
+        Err(_) => {
+            let copy = vm.memory.alloc(nr_words * 8, Protection::ReadOnly)?;
+            vm.memory.host_write(copy, nr_words * 8)?.copy_from_slice(&bits);
+            copy
+        }
+    };
+    Ok(bits_set(&mut vm.memory, it, word, nr_words * 64)?)
+}
+
+/// `bpf_iter_bits_next(it)`: address of the number of the next set bit, or 0 at the end.
+fn bits_next(memory: &mut Memory, it: u64) -> Result<u64, AccessError> {
+    let nr_bits = memory.load::<4>(it.wrapping_add(BITS_NR))?;
+    let words = memory.load::<8>(it.wrapping_add(BITS_WORDS))?;
+    let mut bit = memory.load::<4>(it.wrapping_add(BITS_BIT))? as u32;
+    loop {
+        // Before the first bit it is -1; at the end it stays `nr_bits`.
+        bit = bit.wrapping_add(1);
+        if u64::from(bit) >= nr_bits {
+            memory.store::<4>(it.wrapping_add(BITS_BIT), nr_bits)?;
+            return Ok(0);
+        }
+        let at = words.wrapping_add(u64::from(bit / 64) * 8);
+        let word = if nr_bits == 64 { words } else { memory.load::<8>(at)? };
+        if word & 1 << (bit % 64) != 0 {
+            memory.store::<4>(it.wrapping_add(BITS_BIT), u64::from(bit))?;
+            return Ok(it.wrapping_add(BITS_BIT));
+        }
+    }
+}
+
+/// `bpf_iter_bits_destroy(it)`.
+fn bpf_iter_bits_destroy(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Result<u64, Fault> {
+    let it = args[0];
+    if vm.memory.load::<4>(it.wrapping_add(BITS_NR))? > 64 {
+        let copy = vm.memory.load::<8>(it.wrapping_add(BITS_WORDS))?;
+        vm.memory.free(copy)?;
+        bits_set(&mut vm.memory, it, 0, 0)?;
+    }
+    Ok(0)
+}
+
+fn bits_set(memory: &mut Memory, it: u64, words: u64, nr_bits: u64) -> Result<u64, AccessError> {
+    memory.store::<8>(it.wrapping_add(BITS_WORDS), words)?;
+    memory.store::<4>(it.wrapping_add(BITS_NR), nr_bits)?;
+    memory.store::<4>(it.wrapping_add(BITS_BIT), u64::from(u32::MAX))?;
+    Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn iterator(start: i32, end: i32) -> (Memory, u64, i64) {
+        let mut memory = Memory::new(1 << 12);
+        let it = memory.alloc(8, Protection::ReadWrite).unwrap();
+        let made = num_new(&mut memory, [it, start as u64, end as u64, 0, 0]).unwrap();
+        (memory, it, made as i64)
+    }
+
+    fn numbers(start: i32, end: i32) -> Vec<i32> {
+        let (mut memory, it, _) = iterator(start, end);
+        let mut seen = Vec::new();
+        while let at @ 1.. = num_next(&mut memory, it).unwrap() {
+            seen.push(memory.load::<4>(at).unwrap() as i32);
+        }
+        seen
+    }
+
+    #[test]
+    fn numbers_run_from_start_to_before_end() {
+        assert_eq!(numbers(3, 6), [3, 4, 5]);
+        assert_eq!(numbers(-2, 1), [-2, -1, 0]);
+        assert_eq!(numbers(i32::MIN, i32::MIN + 2), [i32::MIN, i32::MIN + 1]);
+        assert_eq!(numbers(i32::MAX - 1, i32::MAX), [i32::MAX - 1]);
+        assert_eq!(numbers(4, 4), [0; 0]);
+    }
+
+    #[test]
+    fn a_wrong_range_fails_and_is_empty() {
+        assert_eq!(iterator(1, 0).2, -EINVAL);
+        assert_eq!(iterator(0, 8_388_609).2, -E2BIG);
+        assert_eq!(iterator(0, 8_388_608).2, 0);
+        assert_eq!(iterator(i32::MIN, i32::MAX).2, -E2BIG);
+        assert_eq!(numbers(1, 0), [0; 0]);
+        assert_eq!(numbers(i32::MIN, i32::MAX), [0; 0]);
+    }
+
+    #[test]
+    fn a_finished_iterator_stays_finished() {
+        let (mut memory, it, _) = iterator(0, 1);
+        assert_eq!(num_next(&mut memory, it), Ok(it));
+        assert_eq!(num_next(&mut memory, it), Ok(0));
+        assert_eq!(num_next(&mut memory, it), Ok(0));
+    }
+
+    #[test]
+    fn an_iterator_must_lie_in_an_object() {
+        let mut memory = Memory::new(1 << 12);
+        assert!(num_new(&mut memory, [0, 0, 1, 0, 0]).is_err());
+        assert!(num_next(&mut memory, u64::MAX).is_err());
+    }
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Objects that programs allocate (`kernel/bpf/helpers.c`).
+//!
+//! The kernel keeps the references to an object in its `bpf_refcount`, if its type has one; they are kept here for every
+//! object, and only `bpf_refcount_acquire_impl` adds some, which the verifier allows for such types alone.
+
+use crate::btf::{Btf, Type, TypeId};
+use crate::fault::Fault;
+use crate::host::{Args, Builtin, Host};
+use crate::instance::Instance;
+use crate::memory::Protection;
+
+use super::misuse;
+
+/// The most special fields that the kernel accepts in a type (`BTF_FIELDS_MAX`).
+const FIELDS_MAX: usize = 11;
+/// The deepest nesting of structures in which it looks for them (`MAX_RESOLVE_DEPTH`).
+const DEPTH_MAX: usize = 32;
+/// The most types that are looked at. Only a type with a very long array before its kptrs is cut short.
+const STEPS_MAX: usize = 1 << 14;
+
+/// An object of a program.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Allocated {
+    /// In the object file's BTF.
+    type_id: TypeId,
+    references: u32,
+    /// Bytes from one CPU's copy to the next, if it has a copy for each CPU.
+    stride: Option<u64>,
+}
+
+pub(super) fn find(name: &str) -> Option<Builtin> {
+    Some(match name {
+        "bpf_obj_new_impl" => bpf_obj_new_impl,
+        "bpf_percpu_obj_new_impl" => bpf_percpu_obj_new_impl,
+        "bpf_obj_drop_impl" | "bpf_percpu_obj_drop_impl" => bpf_obj_drop_impl,
+        "bpf_refcount_acquire_impl" => bpf_refcount_acquire_impl,
+        _ => return None,
+    })
+}
+
+/// `bpf_obj_new_impl(local_type_id, meta)`.
+fn bpf_obj_new_impl(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Result<u64, Fault> {
+    let (type_id, size) = vm.local_type(args[0])?;
+    vm.new_object(size, Allocated { type_id, references: 1, stride: None })
+}
+
+/// `bpf_percpu_obj_new_impl(local_type_id, meta)`.
+fn bpf_percpu_obj_new_impl(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Result<u64, Fault> {
+    let (type_id, size) = vm.local_type(args[0])?;
+    let stride = size.next_multiple_of(8);
+    let copies = stride.saturating_mul(u64::from(vm.nr_cpus));
+    vm.new_object(copies, Allocated { type_id, references: 1, stride: Some(stride) })
+}
+
+/// `bpf_obj_drop_impl(object, meta)`.
+fn bpf_obj_drop_impl(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Result<u64, Fault> {
+    if !vm.kfuncs.objects.contains_key(&args[0]) {
+        return Err(not_allocated("bpf_obj_drop", args[0]));
+    }
+    vm.drop_object(args[0])?;
+    Ok(0)
+}
+
+/// `bpf_refcount_acquire_impl(object, meta)`.
+fn bpf_refcount_acquire_impl(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Result<u64, Fault> {
+    let Some(object) = vm.kfuncs.objects.get_mut(&args[0]) else {
+        return Err(not_allocated("bpf_refcount_acquire", args[0]));
+    };
+    object.references = object.references.saturating_add(1);
+    Ok(args[0])
+}
+
+fn not_allocated(function: &str, address: u64) -> Fault {
+    misuse(format!("{function}: {address:#x} is no object of bpf_obj_new")).into()
+}
+
+impl Instance {
+    /// A type of the object file and its size, by the number that a program gives.
+    fn local_type(&self, number: u64) -> Result<(TypeId, u64), Fault> {
+        let type_id = u32::try_from(number).ok().map(TypeId);
+        type_id
+            .and_then(|type_id| Some((type_id, self.object.btf.size_of(type_id)?)))
+            .ok_or_else(|| misuse(format!("bpf_obj_new: the object file has no type {number} with a size")).into())
+    }
+
+    fn new_object(&mut self, size: u64, object: Allocated) -> Result<u64, Fault> {
+        let address = self.memory.alloc(size, Protection::ReadWrite)?;
+        self.kfuncs.objects.insert(address, object);
+        Ok(address)
+    }
+
+    /// Bytes from one CPU's copy to the next of an object of `bpf_percpu_obj_new`: what `bpf_per_cpu_ptr` needs.
+    pub fn percpu_stride(&self, address: u64) -> Option<u64> {
+        self.kfuncs.objects.get(&address)?.stride
+    }
+
+    /// Drops a reference to what a program allocated, an object or a cpumask: what a map does with a kptr in an element
+    /// that goes away. The last reference frees it, with all that it owns. What only the host can release, a task for
+    /// instance, is left alone.
+    ///
+    /// # Errors
+    /// The object is still in a tree or list.
+    pub fn drop_object(&mut self, address: u64) -> Result<(), Fault> {
+        // A chain of objects may be long: no recursion.
+        let mut pending = vec![address];
+        while let Some(address) = pending.pop() {
+            if !self.release_cpumask(address)? {
+                self.drop_reference(address, &mut pending)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops the reference that the caller had to the object in which a node lies.
+    pub(super) fn drop_container(&mut self, node: u64) -> Result<(), Fault> {
+        match self.memory.object_at(node) {
+            Some((object, _)) => self.drop_object(object),
+            None => Ok(()),
+        }
+    }
+
+    /// Empties the trees and lists whose roots lie in a range of memory that goes away, and drops what was in them.
+    ///
+    /// # Errors
+    /// An object in them is in another one too.
+    pub fn drop_collections(&mut self, address: u64, size: u64) -> Result<(), Fault> {
+        for node in self.kfuncs.collections.drain(address, size) {
+            self.drop_container(node)?;
+        }
+        Ok(())
+    }
+
+    /// Drops a reference; if it was the last, frees the object and adds what it owned to `pending`.
+    fn drop_reference(&mut self, address: u64, pending: &mut Vec<u64>) -> Result<(), Fault> {
+        let Some(object) = self.kfuncs.objects.get_mut(&address) else { return Ok(()) };
+        if object.references > 1 {
+            object.references -= 1;
+            return Ok(());
+        }
+        let type_id = object.type_id;
+        let size = self.memory.size_of(address).unwrap_or(0);
+        if self.kfuncs.collections.any_queued(address, size) {
+            return Err(misuse(format!("bpf_obj_drop: {address:#x} is still in a tree or list")).into());
+        }
+        self.kfuncs.objects.remove(&address);
+        for node in self.kfuncs.collections.drain(address, size) {
+            pending.extend(self.memory.object_at(node).map(|(owner, _)| owner));
+        }
+        for offset in kptrs(&self.object.btf, type_id) {
+            let kptr = self.memory.load::<8>(address.wrapping_add(offset))?;
+            pending.extend((kptr != 0).then_some(kptr));
+        }
+        self.memory.free(address)?;
+        Ok(())
+    }
+}
+
+/// Where the pointers are that a structure owns (`__kptr`, `__percpu_kptr`): offsets in bytes.
+fn kptrs(btf: &Btf, type_id: TypeId) -> Vec<u64> {
+    let mut search = Search { btf, found: Vec::new(), steps: STEPS_MAX };
+    search.visit(type_id, 0, DEPTH_MAX);
+    search.found
+}
+
+/// A search for kptrs in a type, which ends also if the type contains itself.
+struct Search<'b> {
+    btf: &'b Btf,
+    found: Vec<u64>,
+    steps: usize,
+}
+
+impl Search<'_> {
+    fn visit(&mut self, type_id: TypeId, offset: u64, depth: usize) {
+        if depth == 0 || self.steps == 0 || self.found.len() >= FIELDS_MAX {
+            return;
+        }
+        self.steps -= 1;
+        match self.btf.bare(type_id) {
+            Some(Type::Struct(composite)) => {
+                for member in &composite.members {
+                    self.visit(member.type_id, offset + u64::from(member.bit_offset / 8), depth - 1);
+                }
+            }
+            Some(Type::Array(array)) => {
+                let size = self.btf.size_of(array.element).unwrap_or(0);
+                for at in 0..u64::from(array.count).min(STEPS_MAX as u64) {
+                    self.visit(array.element, offset + at * size, depth - 1);
+                }
+            }
+            Some(Type::Ptr(target)) if is_kptr(self.btf, *target) => self.found.push(offset),
+            _ => {}
+        }
+    }
+}
+
+fn is_kptr(btf: &Btf, target: TypeId) -> bool {
+    matches!(btf.get(target), Some(Type::TypeTag { tag, .. }) if matches!(tag.as_str(), "kptr" | "percpu_kptr"))
+}

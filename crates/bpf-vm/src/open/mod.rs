@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! An object whose settings may still be changed, as between libbpf's `open` and `load`: initial values of global
+//! variables by name, sizes of arrays, sizes of maps. [`place`]: what a name means. [`value`]: what a text means.
+
+mod error;
+mod place;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+pub use error::SettingError;
+use error::nearest;
+pub use place::Place;
+
+use crate::btf::Type;
+use crate::object::{DataSection, MapDefinition, Object, Variable};
+
+/// Largest data section that settings may make, in bytes.
+const MAX_SECTION: u64 = 1 << 30;
+
+/// An object before it is loaded. The parsed object is shared until the first change.
+#[derive(Debug, Clone)]
+pub struct OpenObject {
+    object: Arc<Object>,
+}
+
+/// A variable that can be set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// Its name.
+    pub name: String,
+    /// Its section: constants are in `.rodata`.
+    pub section: String,
+    /// Its type as C spells it.
+    pub type_name: String,
+    /// Bytes.
+    pub size: u64,
+}
+
+impl OpenObject {
+    /// The object as the file says.
+    pub fn new(object: Arc<Object>) -> Self {
+        Self { object }
+    }
+
+    /// The object with its settings, to load.
+    pub fn object(&self) -> &Arc<Object> {
+        &self.object
+    }
+
+    pub(crate) fn into_object(self) -> Arc<Object> {
+        self.object
+    }
+
+    /// All global variables, by section, then by place.
+    pub fn variables(&self) -> Vec<Setting> {
+        let of = |section: &DataSection, variable: &Variable| Setting {
+            name: variable.name.to_string(),
+            section: section.name.clone(),
+            type_name: self.object.btf.spell(variable.type_id).to_string(),
+            size: variable.size,
+        };
+        let sections = self.object.data.iter();
+        sections.flat_map(|section| section.variables.iter().map(move |variable| of(section, variable))).collect()
+    }
+
+    /// Whether there is a global variable of this name.
+    pub fn has(&self, name: &str) -> bool {
+        place::variable(&self.object, name).is_some()
+    }
+
+    /// Sets a variable, or part of one, to what a text says: `set("slice_ns", "20000000")`, `set("a[3]", "0x10")`,
+    /// `set("s.member", "true")`, `set("mode", "MODE_FAST")`, `set("name", "\"text\"")`.
+    ///
+    /// # Errors
+    /// [`SettingError`]: no such variable, or not a value of its type.
+    pub fn set(&mut self, name: &str, text: &str) -> Result<(), SettingError> {
+        let place = place::resolve(&self.object, name)?;
+        let bytes = value::parse(&self.object.btf, name, &place, text)?;
+        self.write(&place, &bytes)
+    }
+
+    /// Sets a variable, or part of one, to a number.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn set_integer(&mut self, name: &str, number: i128) -> Result<(), SettingError> {
+        let place = place::resolve(&self.object, name)?;
+        let bytes = value::integer(&self.object.btf, name, &place, number)?;
+        self.write(&place, &bytes)
+    }
+
+    /// The number that a variable, or part of one, has now.
+    ///
+    /// # Errors
+    /// [`SettingError`]: no such variable, or no number.
+    pub fn integer(&self, name: &str) -> Result<i128, SettingError> {
+        let place = place::resolve(&self.object, name)?;
+        let bytes = self.object.data.get(place.section).and_then(|section| place.bytes(&section.bytes));
+        value::read(&self.object.btf, name, &place, bytes.unwrap_or_default())
+    }
+
+    /// Gives the array at the end of a data section this many elements (`bpf_map__set_value_size`); new ones are zero.
+    ///
+    /// # Errors
+    /// [`SettingError::NotResizable`]: it is not the last variable of its section, not an array, or too big.
+    pub fn resize(&mut self, name: &str, elements: u64) -> Result<(), SettingError> {
+        let refused = |why: &str| SettingError::NotResizable { name: name.to_owned(), why: why.to_owned() };
+        let (section, variable) =
+            place::variable(&self.object, name).ok_or_else(|| place::unknown(&self.object, name))?;
+        let (data, btf) = (&self.object.data[section], &self.object.btf);
+        let at = &data.variables[variable];
+        let Some(Type::Array(array)) = btf.bare(at.type_id) else {
+            return Err(refused("it is no array"));
+        };
+        let element =
+            btf.size_of(array.element).filter(|size| *size > 0).ok_or_else(|| refused("its elements have no size"))?;
+        if data.variables.iter().any(|other| other.offset > at.offset) {
+            return Err(refused("it is not the last variable of its section"));
+        }
+        let size =
+            elements.checked_mul(element).filter(|size| *size > 0 && at.offset.saturating_add(*size) <= MAX_SECTION);
+        let size = size.ok_or_else(|| refused("it would be empty, or over 1 GiB"))?;
+        let data = &mut Arc::make_mut(&mut self.object).data[section];
+        data.variables[variable].size = size;
+        data.bytes.resize((data.variables[variable].offset + size) as usize, 0);
+        Ok(())
+    }
+
+    /// Gives a map this many entries; a ring buffer this many bytes.
+    ///
+    /// # Errors
+    /// [`SettingError::UnknownMap`].
+    pub fn set_max_entries(&mut self, map: &str, entries: u32) -> Result<(), SettingError> {
+        let Some(index) = self.object.maps.iter().position(|definition| definition.name == map) else {
+            let names = self.object.maps.iter().map(|definition| definition.name.as_str());
+            return Err(SettingError::UnknownMap { name: map.to_owned(), nearest: nearest(map, names) });
+        };
+        Arc::make_mut(&mut self.object).maps[index].max_entries = entries;
+        Ok(())
+    }
+
+    /// The object's maps.
+    pub fn maps(&self) -> &[MapDefinition] {
+        &self.object.maps
+    }
+
+    fn write(&mut self, place: &Place, bytes: &[u8]) -> Result<(), SettingError> {
+        let data = &mut Arc::make_mut(&mut self.object).data[place.section].bytes;
+        place.store(data, bytes);
+        Ok(())
+    }
+}
