@@ -6,7 +6,6 @@
 //! of 410 already asks for the highest clock. Other governors do not look at it.
 
 use super::Ctx;
-use super::kfuncs::context::Sections;
 use crate::units::{CAPACITY_SCALE, CpuId};
 
 /// `SCX_CPUPERF_ONE`.

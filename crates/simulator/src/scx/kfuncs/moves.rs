@@ -11,8 +11,6 @@ use super::context::{Context, DISPATCH};
 use super::{Handler, errno};
 use crate::scx::Ctx;
 use crate::scx::abi::profile::{SCX_DSQ_FLAG_BUILTIN, SCX_ENQ_DSQ_PRIQ};
-use crate::scx::dispatch::TimeChange;
-use crate::scx::dsq::iter::DsqIter;
 
 /// From where tasks are moved.
 pub const CONTEXT: Context = Context::MaskOrUnlocked(DISPATCH);
@@ -36,7 +34,7 @@ pub fn iter_new(ctx: &mut Ctx<'_>, [it, dsq_id, flags, ..]: Args) -> Result<u64,
     }
     match ctx.dsq_iter_new(dsq_id, flags) {
         Ok(handle) => {
-            ctx.vm.memory.store::<8>(it.wrapping_add(HANDLE), u64::from(handle.0) + 1)?;
+            ctx.vm.memory.store::<8>(it.wrapping_add(HANDLE), u64::from(handle) + 1)?;
             Ok(0)
         }
         Err(error) => Ok(error as u64),
@@ -106,9 +104,9 @@ pub const NR_QUEUED: Handler = |ctx, [dsq_id, ..]| Ok(ctx.dsq_nr_queued(dsq_id) 
 const EPERM: i64 = 1;
 
 impl Ctx<'_> {
-    fn handle(&self, it: u64) -> Result<Option<DsqIter>, Fault> {
+    fn handle(&self, it: u64) -> Result<Option<u32>, Fault> {
         let handle = self.vm.memory.load::<8>(it.wrapping_add(HANDLE))?;
-        Ok(u32::try_from(handle).ok().and_then(|handle| handle.checked_sub(1)).map(DsqIter))
+        Ok(u32::try_from(handle).ok().and_then(|handle| handle.checked_sub(1)))
     }
 
     fn set_pending(&mut self, it: u64, bit: u64, place: u64, value: u64) -> Result<u64, Fault> {
@@ -128,7 +126,7 @@ impl Ctx<'_> {
         let pending = self.vm.memory.load::<8>(it.wrapping_add(PENDING))?;
         let slice = self.pending(it, pending & HAS_SLICE, SLICE)?;
         let vtime = self.pending(it, pending & HAS_VTIME, VTIME)?;
-        let moved = self.dispatch_from_dsq(handle, task, dsq_id, enq_flags, TimeChange { slice, vtime });
+        let moved = self.dispatch_from_dsq(handle, task, dsq_id, enq_flags, (slice, vtime));
         self.vm.memory.store::<8>(it.wrapping_add(PENDING), 0)?;
         Ok(u64::from(moved))
     }

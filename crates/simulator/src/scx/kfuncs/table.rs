@@ -35,7 +35,8 @@ pub static TABLE: &[Kfunc] = kfuncs! {
     All dispatch::CONTEXT, "scx_bpf_dispatch_nr_slots"() -> U32 = dispatch::NR_SLOTS;
     All dispatch::CONTEXT, "scx_bpf_dispatch_cancel"() -> Void = dispatch::CANCEL;
     Old dispatch::CONTEXT, "scx_bpf_consume"(U64) -> Bool = dispatch::CONSUME;
-    New dispatch::CONTEXT, "scx_bpf_dsq_move_to_local"(U64, U64) -> Bool = dispatch::CONSUME;
+    New dispatch::CONTEXT, "scx_bpf_dsq_move_to_local"(U64) -> Bool = dispatch::CONSUME;
+    New dispatch::CONTEXT, "scx_bpf_dsq_move_to_local___v2"(U64, U64) -> Bool = dispatch::CONSUME;
     All dispatch::RELEASE_CONTEXT, "scx_bpf_reenqueue_local"() -> U32 = dispatch::REENQUEUE_LOCAL;
     New Any, "scx_bpf_reenqueue_local___v2"() -> Void = dispatch::REENQUEUE_LOCAL_LATER;
 
