@@ -17,6 +17,7 @@ use super::fair::energy::EnergyModel;
 use super::rt::Rt;
 use super::task::{ClassId, Task, TaskState};
 use crate::scx::Scx;
+use crate::scx::class::Next;
 use crate::units::{CpuId, TaskId};
 use crate::workload::Scheduling;
 
@@ -229,6 +230,7 @@ impl Scheduler {
     /// The next context switch that is due now, or `None` when every CPU runs what it should.
     pub fn next_switch(&mut self) -> Option<Switch> {
         loop {
+            self.scx_deferred_work();
             if let Some((task, dst)) = self.next_stop() {
                 if let Some(switch) = self.stop_and_move(task, dst) {
                     return Some(switch);
@@ -271,6 +273,9 @@ impl Scheduler {
         if self.kernel.task(task).state != TaskState::Runnable {
             return None;
         }
+        if self.kernel.task(task).class == ClassId::Ext {
+            return Some(self.stop_and_move_scx(task, src, dst));
+        }
         class_of!(self, task, dequeue_task, task, Dequeue::Save);
         let switch = self.schedule(src);
         self.attach(task, dst);
@@ -286,12 +291,34 @@ impl Scheduler {
             self.push_waiting(cpu, next);
             return None;
         }
+        self.put_prev_task(cpu, prev, next);
+        Some(self.switch_to(cpu, prev, next))
+    }
+
+    /// `prev`, the idle thread if `None`, leaves `cpu` to `next`.
+    fn put_prev_task(&mut self, cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) {
+        match prev {
+            Some(prev) if self.kernel.task(prev).class == ClassId::Ext => {
+                let next = next.map_or(Next::Idle, Next::Task);
+                loaded(&mut self.ext).with(&mut self.kernel).put_prev_task_scx(cpu, prev, Some(next));
+            }
+            Some(prev) => class_of!(self, prev, put_prev_task, cpu, prev),
+            None if self.kernel.scx_enabled() => {
+                loaded(&mut self.ext).with(&mut self.kernel).put_prev_task_idle_scx(cpu);
+            }
+            None => {}
+        }
         if let Some(prev) = prev {
-            class_of!(self, prev, put_prev_task, cpu, prev);
             let now = self.kernel.now;
             let left = self.kernel.task_mut(prev);
             (left.on_cpu, left.last_ran) = (false, now);
         }
+    }
+
+    /// `next` comes to `cpu` after `prev` was put.
+    fn switch_to(&mut self, cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) -> Switch {
+        // A loaded scheduler is told before `next` is current.
+        self.set_next_task_scx(cpu, next);
         // The time up to now belongs to who ran: the clock must not see the newcomer yet.
         self.kernel.update_rq_clock(cpu);
         self.kernel.rq_mut(cpu).curr = next;
@@ -299,12 +326,15 @@ impl Scheduler {
             Some(task) => {
                 self.leave_idle(cpu);
                 self.kernel.task_mut(task).on_cpu = true;
-                class_of!(self, task, set_next_task, cpu, task);
+                if self.kernel.task(task).class != ClassId::Ext {
+                    class_of!(self, task, set_next_task, cpu, task);
+                }
             }
             None => self.enter_idle(cpu),
         }
         self.push_waiting(cpu, next);
-        Some(Switch { cpu, prev, next })
+        self.scx_switched(cpu, next);
+        Switch { cpu, prev, next }
     }
 
     /// `deadline_queue_push_tasks`, `rt_queue_push_tasks`: those that wait behind the new task may go elsewhere.
@@ -317,7 +347,10 @@ impl Scheduler {
     }
 
     /// `__pick_next_task`, balancing before idleness (`prev_balance`).
-    fn pick_next_task(&mut self, cpu: CpuId) -> Option<TaskId> {
+    pub(super) fn pick_next_task(&mut self, cpu: CpuId) -> Option<TaskId> {
+        if self.kernel.scx_enabled() {
+            return self.pick_next_task_scx(cpu);
+        }
         if self.kernel.dl_active {
             self.dl.balance(&mut self.kernel, cpu);
             if let Some(task) = self.dl.pick_task(&mut self.kernel, cpu) {

@@ -4,11 +4,13 @@
 //! What ext.c does without other classes is in [`crate::scx`].
 
 use super::class::SchedClass;
-use super::core::Scheduler;
+use super::Kernel;
+use super::core::{Scheduler, Switch};
 use super::task::{ClassId, TaskState};
 use crate::scx::Scx;
 use crate::scx::abi::GuestTaskInfo;
 use crate::scx::enable::{InvalidOps, SCX_OPS_SWITCH_PARTIAL, check_ops};
+use crate::scx::class::Next;
 use crate::scx::exit::ExitInfo;
 use crate::units::{CpuId, TaskId};
 use crate::workload::Policy;
@@ -149,5 +151,113 @@ impl Scheduler {
         if old == ClassId::Ext && self.kernel.task(task).class != ClassId::Ext {
             loaded(&mut self.ext).with(&mut self.kernel).switched_from_scx(task);
         }
+    }
+
+    /// `__pick_next_task` while a scheduler is loaded: balancing first, from the class of who leaves downwards
+    /// (`prev_balance`), then the most urgent task. After the idle thread the loaded scheduler is always asked.
+    pub(super) fn pick_next_task_scx(&mut self, cpu: CpuId) -> Option<TaskId> {
+        let prev = self.kernel.rq(cpu).curr;
+        let start = prev.map_or(ClassId::Ext, |prev| self.kernel.task(prev).class);
+        self.prev_balance(cpu, prev, start);
+        if self.kernel.dl_active
+            && let Some(task) = self.dl.pick_task(&mut self.kernel, cpu)
+        {
+            return Some(task);
+        }
+        if self.kernel.rt_active
+            && let Some(task) = self.rt.pick_task(&mut self.kernel, cpu)
+        {
+            return Some(task);
+        }
+        if self.kernel.switching != Switching::All
+            && let Some(task) = self.fair.pick_task(&mut self.kernel, cpu)
+        {
+            return Some(task);
+        }
+        let task = loaded(&mut self.ext).with(&mut self.kernel).pick_task_scx(cpu);
+        if task.is_some() {
+            return task;
+        }
+        if self.kernel.rt_active
+            && let Some(task) = self.rt.pick_held_back(cpu)
+        {
+            return Some(task);
+        }
+        loaded(&mut self.ext).with(&mut self.kernel).pick_task_idle_scx(cpu);
+        None
+    }
+
+    /// `prev_balance`: the first class that finds work ends it. (Real-time and deadline tasks are pulled whatever ran
+    /// before, as without a loaded scheduler.)
+    fn prev_balance(&mut self, cpu: CpuId, prev: Option<TaskId>, start: ClassId) {
+        if self.kernel.dl_active {
+            self.dl.balance(&mut self.kernel, cpu);
+        }
+        if self.kernel.rt_active {
+            self.rt.balance(&mut self.kernel, cpu);
+        }
+        let above = start < ClassId::Ext;
+        if above && self.kernel.rq(cpu).nr_running > 0 {
+            return;
+        }
+        let partial = self.kernel.switching == Switching::Partial;
+        if above && partial && self.fair.balance(&mut self.kernel, cpu) {
+            return;
+        }
+        loaded(&mut self.ext).with(&mut self.kernel).balance_scx(cpu, prev);
+    }
+
+    /// The loaded scheduler hears who comes to `cpu`, before that is current (`set_next_task_scx`, `set_next_task_idle`).
+    pub(super) fn set_next_task_scx(&mut self, cpu: CpuId, next: Option<TaskId>) {
+        if !self.kernel.scx_enabled() {
+            return;
+        }
+        let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
+        match next {
+            Some(task) if ctx.kernel.task(task).class == ClassId::Ext => ctx.set_next_task_scx(cpu, task),
+            Some(_) => {}
+            None => ctx.set_next_task_idle_scx(cpu),
+        }
+    }
+
+    /// The pass on `cpu` is over, and `next` is current.
+    pub(super) fn scx_switched(&mut self, cpu: CpuId, next: Option<TaskId>) {
+        let Some(scx) = &mut self.ext else { return };
+        let mut ctx = scx.with(&mut self.kernel);
+        ctx.scx.guest.set_curr(&mut ctx.vm.memory, cpu, next);
+        ctx.resched_next(cpu);
+    }
+
+    /// `migration_cpu_stop` of a running task of the loaded scheduler: the stopper takes the CPU from it, moves it, and
+    /// leaves the CPU to whom it is due.
+    pub(super) fn stop_and_move_scx(&mut self, task: TaskId, src: CpuId, dst: CpuId) -> Switch {
+        let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
+        ctx.put_prev_task_scx(src, task, Some(Next::Stop));
+        let now = ctx.kernel.now;
+        let left = ctx.kernel.task_mut(task);
+        (left.on_cpu, left.last_ran) = (false, now);
+        ctx.kernel.rq_mut(src).curr = None;
+        ctx.move_queued_task(task, dst);
+        self.kernel.migrated.push(task);
+        let next = self.pick_next_task(src);
+        self.kernel.rq_mut(src).need_resched = false;
+        self.switch_to(src, Some(task), next)
+    }
+
+    /// What is due once a hook is through (irq work): deferred dispatches, kicks, and the end of a scheduler that erred.
+    pub(super) fn scx_deferred_work(&mut self) {
+        let Some(scx) = &mut self.ext else { return };
+        scx.with(&mut self.kernel).irq_work();
+        if scx.state.exit.pending() {
+            self.scx_disable_workfn();
+        }
+    }
+}
+
+impl Kernel {
+    /// Whether a scheduler is loaded and in charge (`scx_enabled`).
+    #[inline]
+    pub fn scx_enabled(&self) -> bool {
+        self.switching != Switching::Off
     }
 }
