@@ -44,9 +44,7 @@ fn search(name: &str) -> Option<Builtin> {
         "bpf_cpumask_first" => |vm, _, args| vm.first(|masks, word| masks.get(args[0], word)),
         "bpf_cpumask_first_zero" => |vm, _, args| vm.first(|masks, word| Ok(!masks.get(args[0], word)?)),
         "bpf_cpumask_first_and" => |vm, _, args| vm.first(|masks, word| masks.both(args[0], args[1], word)),
-        "bpf_cpumask_any_distribute" => {
-            |vm, host, args| vm.distribute(host, |masks, word| masks.get(args[0], word))
-        }
+        "bpf_cpumask_any_distribute" => |vm, host, args| vm.distribute(host, |masks, word| masks.get(args[0], word)),
         "bpf_cpumask_any_and_distribute" => {
             |vm, host, args| vm.distribute(host, |masks, word| masks.both(args[0], args[1], word))
         }

@@ -3,14 +3,14 @@
 //!
 //! What ext.c does without other classes is in [`crate::scx`].
 
-use super::class::SchedClass;
 use super::Kernel;
+use super::class::SchedClass;
 use super::core::{Scheduler, Switch};
 use super::task::{ClassId, TaskState};
 use crate::scx::Scx;
 use crate::scx::abi::GuestTaskInfo;
-use crate::scx::enable::{InvalidOps, SCX_OPS_SWITCH_PARTIAL, check_ops};
 use crate::scx::class::Next;
+use crate::scx::enable::{InvalidOps, SCX_OPS_SWITCH_PARTIAL, check_ops};
 use crate::scx::exit::ExitInfo;
 use crate::units::{CpuId, TaskId};
 use crate::workload::Policy;

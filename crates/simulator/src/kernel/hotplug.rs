@@ -48,7 +48,11 @@ impl Scheduler {
             return Err(HotplugError::Last(cpu));
         }
         self.rebuild_sched_domains(machine, cpus);
-        if online { self.sched_cpu_activate(cpu) } else { self.sched_cpu_deactivate(cpu) }
+        if online {
+            self.sched_cpu_activate(cpu)
+        } else {
+            self.sched_cpu_deactivate(cpu)
+        }
         Ok(())
     }
 

@@ -141,7 +141,8 @@ impl Scheduler {
         }
         if !running {
             self.wakeup_preempt(cpu, task);
-        } else if class != old.0 && class == ClassId::Fair || class > old.0 || priority > old.1 || class == ClassId::Dl {
+        } else if class != old.0 && class == ClassId::Fair || class > old.0 || priority > old.1 || class == ClassId::Dl
+        {
             self.kernel.resched_curr(cpu);
         }
     }

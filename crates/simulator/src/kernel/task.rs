@@ -132,9 +132,10 @@ impl Task {
     /// Kernel priority as `sched_switch` prints it: 120 + nice for fair, 99 − priority for rt, −1 for deadline.
     pub fn kernel_priority(&self) -> i32 {
         match (self.class, self.scheduling.policy) {
-            (ClassId::Fair | ClassId::Ext, Policy::Other { nice, .. } | Policy::Batch { nice } | Policy::Ext { nice }) => {
-                120 + i32::from(nice)
-            }
+            (
+                ClassId::Fair | ClassId::Ext,
+                Policy::Other { nice, .. } | Policy::Batch { nice } | Policy::Ext { nice },
+            ) => 120 + i32::from(nice),
             (ClassId::Fair | ClassId::Ext, _) => 139,
             (ClassId::Rt | ClassId::Dl, _) => 99 - i32::from(self.rt_priority),
         }

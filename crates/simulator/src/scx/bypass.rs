@@ -81,7 +81,10 @@ mod tests {
     #[test]
     fn only_the_outermost_begin_and_end_count() {
         let mut bypass = Bypass::default();
-        assert_eq!([bypass.nest(true), bypass.nest(true), bypass.nest(false), bypass.nest(false)], [true, false, false, true]);
+        assert_eq!(
+            [bypass.nest(true), bypass.nest(true), bypass.nest(false), bypass.nest(false)],
+            [true, false, false, true]
+        );
         assert!(bypass.nest(true), "it can begin again");
     }
 }

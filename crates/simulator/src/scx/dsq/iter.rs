@@ -97,9 +97,8 @@ impl Dsqs {
 
     /// Whether `task` is in the queue that `iter` walks and was so when `iter` was made.
     pub fn iter_sees(&self, iter: DsqIter, task: TaskId) -> bool {
-        self.cursor(iter).is_some_and(|cursor| {
-            self.dsq_of(task) == Some(cursor.dsq) && !seq_before(cursor.seq, self.seq_of(task))
-        })
+        self.cursor(iter)
+            .is_some_and(|cursor| self.dsq_of(task) == Some(cursor.dsq) && !seq_before(cursor.seq, self.seq_of(task)))
     }
 
     fn cursor(&self, iter: DsqIter) -> Option<&Cursor> {

@@ -63,7 +63,9 @@ impl Dsqs {
     fn links(&self, node: Node) -> Links {
         match node {
             Node::Task(task) => self.entries[task.index()].links,
-            Node::Cursor(index) => self.cursors[index as usize].as_ref().map_or(Links::default(), |cursor| cursor.links),
+            Node::Cursor(index) => {
+                self.cursors[index as usize].as_ref().map_or(Links::default(), |cursor| cursor.links)
+            }
         }
     }
 

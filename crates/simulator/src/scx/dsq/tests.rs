@@ -101,7 +101,8 @@ fn an_iterator_gives_what_was_there_at_first_in_either_direction() {
     let back = dsqs.iter_new(QUEUE, DSQ_ITER_REV).unwrap();
     dsqs.insert(dsq, TaskId(4), Place::Head);
     insert(&mut dsqs, dsq, &[5]);
-    let walk = |dsqs: &mut Dsqs, iter| std::iter::from_fn(|| dsqs.iter_next(iter)).map(|task| task.0).collect::<Vec<_>>();
+    let walk =
+        |dsqs: &mut Dsqs, iter| std::iter::from_fn(|| dsqs.iter_next(iter)).map(|task| task.0).collect::<Vec<_>>();
     assert_eq!(walk(&mut dsqs, forward), [1, 2, 3]);
     assert_eq!(walk(&mut dsqs, back), [3, 2, 1]);
     assert_eq!(dsqs.iter_next(forward), Some(TaskId(1)), "after the end it begins again");

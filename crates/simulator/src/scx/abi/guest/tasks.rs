@@ -220,6 +220,12 @@ impl Guest {
         (self.cpus.idle_tasks.get(cpu as usize) == Some(&address)).then_some(CpuId(cpu))
     }
 
+    /// `comm`.
+    pub fn comm(&self, memory: &Memory, task: TaskId) -> String {
+        let name = memory.read_string(self.task(task) + at!(TaskStruct, comm), 16);
+        String::from_utf8_lossy(name.unwrap_or_default()).into_owned()
+    }
+
     /// `pid`.
     pub fn pid(&self, memory: &Memory, task: TaskId) -> i32 {
         get::<4>(memory, self.task(task) + at!(TaskStruct, pid)) as i32
@@ -391,5 +397,6 @@ fn policy_of(policy: Policy) -> (u64, i8) {
         Policy::Batch { nice } => (3, nice),
         Policy::Idle => (5, 0),
         Policy::Deadline { .. } => (6, 0),
+        Policy::Ext { nice } => (7, nice),
     }
 }
