@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::Btf;
-use super::types::{Member, Type, TypeId};
+use super::types::{Composite, Member, Type, TypeId};
 
 /// Where a member lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,17 @@ pub struct MemberPlace {
     pub bitfield: bool,
     /// Its type.
     pub type_id: TypeId,
+}
+
+/// A member that was looked for by name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Located {
+    /// The structure or union that it is a direct member of.
+    pub(crate) composite: TypeId,
+    /// Which one of it.
+    pub(crate) index: usize,
+    /// First bit, from the beginning of the outermost structure.
+    pub(crate) bit_offset: u64,
 }
 
 impl MemberPlace {
@@ -49,20 +60,28 @@ impl Btf {
     }
 
     /// A member by its name, and its first bit in the structure, anonymous members descended into. Where several have the
-    /// name, which C forbids, the first one counts.
+    /// name, which C forbids, the outermost counts.
     pub fn find_member(&self, structure: TypeId, name: &str) -> Option<(&Member, u64)> {
+        let found = self.locate(structure, name)?;
+        let member = self.bare(found.composite)?.composite()?.members.get(found.index)?;
+        Some((member, found.bit_offset))
+    }
+
+    /// Which member of which structure or union a name means.
+    pub(crate) fn locate(&self, structure: TypeId, name: &str) -> Option<Located> {
         // Depth first, as in the source. A type is looked into once: damaged types may hold themselves.
         let mut seen = BTreeSet::new();
         let mut open = vec![(structure, 0u64)];
         while let Some((id, base)) = open.pop() {
-            let Some(composite) = self.bare(id).and_then(Type::composite) else { continue };
+            let Some(Composite { members, .. }) = self.bare(id).and_then(Type::composite) else { continue };
             if !seen.insert(self.skip_modifiers(id)) {
                 continue;
             }
-            if let Some(member) = composite.members.iter().find(|member| !name.is_empty() && member.name == *name) {
-                return Some((member, base.checked_add(u64::from(member.bit_offset))?));
+            if let Some(index) = members.iter().position(|member| !name.is_empty() && member.name == *name) {
+                let bit_offset = base.checked_add(u64::from(members[index].bit_offset))?;
+                return Some(Located { composite: self.skip_modifiers(id), index, bit_offset });
             }
-            let anonymous = composite.members.iter().filter(|member| member.name.is_empty()).rev();
+            let anonymous = members.iter().filter(|member| member.name.is_empty()).rev();
             open.extend(anonymous.map(|member| (member.type_id, base.saturating_add(u64::from(member.bit_offset)))));
         }
         None

@@ -21,7 +21,7 @@ pub use display::TypeName;
 pub use error::BtfError;
 pub(crate) use ext::{BtfExt, ExtError, ExtSection, parse_both};
 pub use member::MemberPlace;
-pub use name::Name;
+pub use name::{Name, essential_name};
 pub(crate) use parse::MAX_NAME;
 pub use types::{
     Array, Composite, DataSec, Enum, EnumValue, Int, Kind, Linkage, Member, Param, Prototype, SecVariable, Type, TypeId,

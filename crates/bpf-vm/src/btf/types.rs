@@ -251,6 +251,14 @@ pub enum Kind {
     TypeTag,
 }
 
+impl Kind {
+    /// Whether types of the two kinds can stand for each other: the same, or both enumerations.
+    pub(crate) fn is_like(self, other: Self) -> bool {
+        let enumeration = |kind| matches!(kind, Self::Enum | Self::Enum64);
+        self == other || enumeration(self) && enumeration(other)
+    }
+}
+
 impl Type {
     /// Its kind.
     pub fn kind(&self) -> Kind {
