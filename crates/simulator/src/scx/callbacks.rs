@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calling a scheduler's callbacks (`SCX_CALL_OP` and its kin).
+//!
+//! Which kernel functions a callback may call follows from which callback it is; [`Calls::active`] has what is at work.
 
 use super::Ctx;
+use super::exit::ExitKind;
+use super::host::ScxHost;
 use super::ops::Op;
 use crate::units::{CpuId, TaskId};
 
 /// Callbacks at work, and the instructions they took.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Calls {
     /// Callbacks at work, outermost first; programs of timers count as callbacks without an [`Op`].
     pub active: Vec<Active>,
     /// Instructions executed on each CPU since the engine last charged them.
     pub executed: Vec<(CpuId, u64)>,
+    /// The CPU that executes the kernel while no callback is at work; see [`Ctx::this_cpu`].
+    pub this_cpu: CpuId,
 }
 
 /// A callback at work.
@@ -25,4 +31,96 @@ pub struct Active {
     pub locked: Option<CpuId>,
     /// The tasks that are its arguments (`kf_tasks`).
     pub tasks: [Option<TaskId>; 2],
+}
+
+impl Default for Calls {
+    fn default() -> Self {
+        Self { active: Vec::new(), executed: Vec::new(), this_cpu: CpuId(0) }
+    }
+}
+
+impl Calls {
+    /// Notes instructions that a program executed on `cpu`; those of programs inside it are part of them.
+    pub fn charge(&mut self, cpu: CpuId, instructions: u64) {
+        match self.executed.last_mut() {
+            Some((last, executed)) if *last == cpu => *executed += instructions,
+            _ => self.executed.push((cpu, instructions)),
+        }
+    }
+}
+
+impl Ctx<'_> {
+    /// The CPU that executes (`smp_processor_id`): of the callback at work, else as the last hook said. Hooks say it that
+    /// happen on the CPU they are about; before others, for instance a wakeup from another CPU, the caller does, by
+    /// [`Ctx::set_this_cpu`].
+    pub fn this_cpu(&self) -> CpuId {
+        self.scx.calls.active.last().map_or(self.scx.calls.this_cpu, |active| active.cpu)
+    }
+
+    /// From now on `cpu` executes.
+    pub fn set_this_cpu(&mut self, cpu: CpuId) {
+        self.scx.calls.this_cpu = cpu;
+    }
+
+    /// `SCX_CALL_OP`, `SCX_CALL_OP_2TASKS_RET`: calls `op` on `cpu` with these arguments; `None` if the scheduler does
+    /// not have it. A program that is stopped is an error of the scheduler, and returns 0.
+    ///
+    /// `locked` and `tasks` say what its kernel functions may do; see [`Active`].
+    pub fn call_op(
+        &mut self,
+        op: Op,
+        cpu: CpuId,
+        locked: Option<CpuId>,
+        tasks: [Option<TaskId>; 2],
+        args: &[u64],
+    ) -> Option<i64> {
+        let program = self.scx.ops.program(op)?;
+        self.scx.calls.active.push(Active { op: Some(op), cpu, locked, tasks });
+        let mut host = ScxHost { scx: &mut *self.scx, kernel: &mut *self.kernel };
+        let outcome = self.vm.run(program, args, &mut host);
+        if let Err(fault) = &outcome {
+            self.scx_fault(fault);
+        }
+        self.scx.calls.active.pop();
+        let Ok(outcome) = outcome else { return Some(0) };
+        if self.scx.calls.active.is_empty() {
+            self.scx.calls.charge(cpu, outcome.instructions);
+        }
+        Some(outcome.value as i64)
+    }
+
+    /// `SCX_CALL_OP_TASK`: calls `op` for `task`, whose run queue is locked, with `rest` behind it as arguments.
+    pub fn call_op_task(&mut self, op: Op, task: TaskId, rest: &[u64]) -> Option<i64> {
+        if !self.scx.ops.has(op) {
+            return None;
+        }
+        let mut args = [self.scx.guest.task(task), 0, 0];
+        args[1..=rest.len()].copy_from_slice(rest);
+        let (cpu, locked) = (self.this_cpu(), self.kernel.task(task).cpu);
+        self.call_op(op, cpu, Some(locked), [Some(task), None], &args[..=rest.len()])
+    }
+
+    /// `ops_cpu_valid`: a CPU number that came from the scheduler, which may be any; out of range it is an error, to
+    /// whose message `place` is added.
+    pub fn ops_cpu_valid(&mut self, cpu: i32, place: Option<&str>) -> Option<CpuId> {
+        if let Ok(index) = usize::try_from(cpu)
+            && index < self.kernel.topology.nr_cpus
+        {
+            return Some(CpuId::at(index));
+        }
+        let place = place.map(|place| format!(" {place}")).unwrap_or_default();
+        self.ops_error(format!("invalid CPU {cpu}{place}"));
+        None
+    }
+
+    /// `scx_ops_error`.
+    pub(super) fn ops_error(&mut self, message: String) {
+        self.scx_ops_error(ExitKind::Error, message);
+    }
+
+    /// `task` as messages name it: `comm[pid]`.
+    pub(super) fn comm_pid(&self, task: TaskId) -> String {
+        let (guest, memory) = (&self.scx.guest, &self.vm.memory);
+        format!("{}[{}]", guest.comm(memory, task), guest.pid(memory, task))
+    }
 }

@@ -1,2 +1,408 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The hooks of the scheduling class (`ext_sched_class`).
+//!
+//! The kernel's flags of enqueues and dequeues, which programs see, are made here from the reasons that the core gives.
+//! Where a reason does not say enough, the core calls the hook with the flags: [`Ctx::enqueue_task_scx`],
+//! [`Ctx::dequeue_task_scx`], [`Ctx::put_prev_task_scx`], [`Ctx::move_queued_task`], [`Ctx::set_cpus_allowed`].
+
+use std::sync::Arc;
+
+use super::abi::profile::{
+    DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, ENQUEUE_MOVE, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE,
+    SCX_DEQ_CORE_SCHED_EXEC, SCX_DEQ_SLEEP, SCX_DSQ_LOCAL, SCX_ENQ_LAST, SCX_ENQ_WAKEUP, SCX_SLICE_DFL, SCX_SLICE_INF,
+    SCX_WAKE_FORK, SCX_WAKE_SYNC, SCX_WAKE_TTWU,
+};
+use super::dispatch::direct::DirectDispatch;
+use super::enqueue::ScxEntity;
+use super::ops::Op;
+use super::tasks::sched_weight_to_cgroup;
+use super::{Ctx, Scx};
+use crate::kernel::Kernel;
+use crate::kernel::class::{Dequeue, Enqueue, SchedClass, Wake};
+use crate::kernel::cpumask::CpuMask;
+use crate::kernel::task::ClassId;
+use crate::units::{CpuId, TaskId};
+
+/// `DEQUEUE_SPECIAL`: the task ends, or sleeps in a way that no signal ends.
+const DEQUEUE_SPECIAL: u64 = 0x10;
+
+/// Who follows a task on its CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// A task of any class.
+    Task(TaskId),
+    /// The idle thread.
+    Idle,
+    /// The thread that stops all others for a moment (`stop_sched_class`).
+    Stop,
+}
+
+/// Why a CPU is taken away (`enum scx_cpu_preempt_reason`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+enum PreemptReason {
+    Rt = 0,
+    Dl = 1,
+    Stop = 2,
+    /// For instance a fair task.
+    Unknown = 3,
+}
+
+impl Ctx<'_> {
+    /// `update_curr_scx`: books what the current task of `cpu` ran.
+    pub(super) fn update_curr_scx(&mut self, cpu: CpuId) {
+        let Some(curr) = self.kernel.rq(cpu).curr else { return };
+        let now = self.kernel.now;
+        let entity = self.entity_mut(curr);
+        let delta = now.saturating_sub(entity.exec_start);
+        if delta == 0 {
+            return;
+        }
+        entity.exec_start = now;
+        let runtime = self.scx.guest.sum_exec_runtime(&self.vm.memory, curr) + delta;
+        self.scx.guest.set_sum_exec_runtime(&mut self.vm.memory, curr, runtime);
+        let slice = self.slice(curr);
+        if slice != SCX_SLICE_INF {
+            self.set_slice(curr, slice.saturating_sub(delta));
+        }
+    }
+
+    /// `select_task_rq`, `select_task_rq_scx`: the CPU that `task` wakes or starts on; `this_cpu` is the waker's.
+    pub fn select_task_rq_scx(&mut self, task: TaskId, this_cpu: CpuId, wake_flags: u64) -> CpuId {
+        self.set_this_cpu(this_cpu);
+        let online = &self.kernel.topology.online;
+        let allowed = self.kernel.task(task).allowed.clone();
+        let only = match &allowed {
+            Some(mask) if mask.weight() == 1 => mask.first(),
+            None if self.kernel.topology.nr_cpus == 1 => online.first(),
+            Some(_) | None => None,
+        };
+        self.entity_mut(task).rq_selected = only.is_none();
+        let prev_cpu = self.kernel.task(task).cpu;
+        let cpu = match only {
+            Some(only) => only,
+            None => self.ask_for_cpu(task, prev_cpu, wake_flags),
+        };
+        self.select_fallback_rq(task, cpu)
+    }
+
+    /// The part of `select_task_rq_scx` that asks the scheduler, or chooses for one that does not want to.
+    fn ask_for_cpu(&mut self, task: TaskId, prev_cpu: CpuId, wake_flags: u64) -> CpuId {
+        if self.scx.ops.has(Op::SelectCpu) && !self.scx_rq_bypassing(prev_cpu) {
+            return self.ask_select_cpu(task, prev_cpu, wake_flags);
+        }
+        let (cpu, found) = self.scx_select_cpu_dfl(task, prev_cpu, wake_flags);
+        if found {
+            self.set_slice(task, SCX_SLICE_DFL);
+            self.entity_mut(task).ddsp_dsq_id = SCX_DSQ_LOCAL;
+        }
+        cpu
+    }
+
+    fn ask_select_cpu(&mut self, task: TaskId, prev_cpu: CpuId, wake_flags: u64) -> CpuId {
+        let this_cpu = self.this_cpu();
+        let args = [self.scx.guest.task(task), u64::from(prev_cpu.0), wake_flags];
+        self.scx.buffers.set_direct_dispatch_task(this_cpu, Some(DirectDispatch::Task(task)));
+        let cpu = self.call_op(Op::SelectCpu, this_cpu, None, [Some(task), None], &args);
+        self.scx.buffers.set_direct_dispatch_task(this_cpu, None);
+        let cpu = cpu.and_then(|cpu| self.ops_cpu_valid(cpu as i32, Some("from ops.select_cpu()")));
+        cpu.unwrap_or(prev_cpu)
+    }
+
+    /// `is_cpu_allowed` and `select_fallback_rq`: `cpu` if `task` may use it now; else the first that it may on the node
+    /// where it was, else the first.
+    fn select_fallback_rq(&self, task: TaskId, cpu: CpuId) -> CpuId {
+        let (kernel, topology) = (&*self.kernel, &self.kernel.topology);
+        let task = kernel.task(task);
+        if task.may_use(cpu) && topology.online.test(cpu) {
+            return cpu;
+        }
+        let node = topology.node_of(task.cpu);
+        let usable = || topology.online.iter().filter(|cpu| task.may_use(*cpu));
+        usable().find(|cpu| topology.node_of(*cpu) == node).or_else(|| usable().next()).unwrap_or(cpu)
+    }
+
+    /// `task_woken_scx`: `task` woke or started on `cpu`, which has been told to preempt or not.
+    pub fn task_woken_scx(&mut self, cpu: CpuId, _task: TaskId) {
+        self.run_deferred(cpu);
+    }
+
+    /// `yield_task_scx`: the current task of `cpu` yields.
+    pub fn yield_task_scx(&mut self, cpu: CpuId) {
+        self.set_this_cpu(cpu);
+        let Some(curr) = self.kernel.rq(cpu).curr else { return };
+        if self.call_yield(cpu, curr, None).is_none() {
+            self.set_slice(curr, 0);
+        }
+    }
+
+    /// `yield_to_task_scx`: the current task of `cpu` yields to `to`; whether the scheduler says that it will be so.
+    pub fn yield_to_task_scx(&mut self, cpu: CpuId, to: TaskId) -> bool {
+        self.set_this_cpu(cpu);
+        let Some(curr) = self.kernel.rq(cpu).curr else { return false };
+        self.call_yield(cpu, curr, Some(to)).unwrap_or(false)
+    }
+
+    fn call_yield(&mut self, cpu: CpuId, from: TaskId, to: Option<TaskId>) -> Option<bool> {
+        let to_address = to.map_or(0, |to| self.scx.guest.task(to));
+        let args = [self.scx.guest.task(from), to_address];
+        let granted = self.call_op(Op::Yield, cpu, Some(cpu), [Some(from), to], &args)?;
+        // A `bool` is a byte.
+        Some(granted as u8 != 0)
+    }
+
+    /// `task_tick_scx`: the tick of `cpu` found `curr` running.
+    pub fn task_tick_scx(&mut self, cpu: CpuId, curr: TaskId) {
+        self.set_this_cpu(cpu);
+        self.update_curr_scx(cpu);
+        if self.scx_rq_bypassing(cpu) {
+            self.set_slice(curr, 0);
+        } else {
+            self.call_op_task(Op::Tick, curr, &[]);
+        }
+        if self.slice(curr) == 0 {
+            self.kernel.resched_curr(cpu);
+        }
+    }
+
+    /// `set_next_task_scx`: `task` becomes the current one of `cpu`, and leaves its queue.
+    pub fn set_next_task_scx(&mut self, cpu: CpuId, task: TaskId) {
+        self.set_this_cpu(cpu);
+        let queued = self.entity(task).queued();
+        if queued {
+            self.ops_dequeue(task, SCX_DEQ_CORE_SCHED_EXEC);
+            self.dispatch_dequeue(cpu, task);
+        }
+        self.entity_mut(task).exec_start = self.kernel.now;
+        if queued {
+            self.call_op_task(Op::Running, task, &[]);
+        }
+        self.clr_task_runnable(task, true);
+        let can_stop_tick = self.slice(task) == SCX_SLICE_INF;
+        if can_stop_tick != self.scx_rq(cpu).can_stop_tick {
+            self.scx_rq_mut(cpu).can_stop_tick = can_stop_tick;
+            // `update_other_load_avgs`
+            self.kernel.update_blocked_others(cpu);
+        }
+    }
+
+    /// `put_prev_task_scx`: `task` stops being the current one of `cpu`; `next` follows it, `None` if that is `task`
+    /// itself, whose parameters change.
+    pub fn put_prev_task_scx(&mut self, cpu: CpuId, task: TaskId, next: Option<Next>) {
+        self.set_this_cpu(cpu);
+        self.update_curr_scx(cpu);
+        if self.entity(task).queued() {
+            self.call_op_task(Op::Stopping, task, &[1]);
+            self.set_task_runnable(cpu, task);
+            self.requeue_prev(cpu, task, next);
+        }
+        if let Some(next) = next
+            && self.class_of_next(next) != Some(ClassId::Ext)
+        {
+            self.switch_class(cpu, next);
+        }
+    }
+
+    /// Where a runnable task goes that must leave its CPU.
+    fn requeue_prev(&mut self, cpu: CpuId, task: TaskId, next: Option<Next>) {
+        let local = self.scx.dsqs.local(cpu);
+        if self.slice(task) > 0 && !self.scx_rq_bypassing(cpu) {
+            // A more urgent class has taken the CPU.
+            self.dispatch_enqueue(local, task, self.scx.profile.enq_head());
+            return;
+        }
+        if next != Some(Next::Idle) {
+            self.do_enqueue_task(cpu, task, 0, None);
+            return;
+        }
+        self.do_enqueue_task(cpu, task, SCX_ENQ_LAST, None);
+        if self.scx.dsqs.dsq_of(task) == Some(local) {
+            self.scx_rq_mut(cpu).resched_next = true;
+        }
+    }
+
+    /// `set_tsk_need_resched(next)`: the idle thread that was picked finds a task after all. To be called once `cpu` has
+    /// picked and its wish to reschedule is cleared: what wishes it earlier in the pass is fulfilled by the pass.
+    pub fn resched_next(&mut self, cpu: CpuId) {
+        if std::mem::take(&mut self.scx_rq_mut(cpu).resched_next) {
+            self.kernel.resched_curr(cpu);
+        }
+    }
+
+    fn class_of_next(&self, next: Next) -> Option<ClassId> {
+        match next {
+            Next::Task(task) => Some(self.kernel.task(task).class),
+            Next::Idle | Next::Stop => None,
+        }
+    }
+
+    /// `switch_class`: a thread of another class follows one of this on `cpu`. If it is more urgent, the scheduler loses
+    /// the CPU until it next looks for work there.
+    fn switch_class(&mut self, cpu: CpuId, next: Next) {
+        self.scx_rq_mut(cpu).pnt_seq += 1;
+        let cpu_preempt = self.scx.ops.has(Op::CpuAcquire) || self.scx.ops.has(Op::CpuRelease);
+        if !cpu_preempt || next == Next::Idle || self.scx_rq(cpu).cpu_released {
+            return;
+        }
+        if self.scx.ops.has(Op::CpuRelease) {
+            let task = match next {
+                Next::Task(task) => self.scx.guest.task(task),
+                // It has no object in the programs' memory; its address is that of an idle thread.
+                Next::Idle | Next::Stop => self.scx.guest.idle_task(cpu),
+            };
+            let reason = self.preempt_reason_from_class(next) as u32;
+            let args = self.scx.guest.cpu_release_args(&mut self.vm.memory, reason, task);
+            self.call_op(Op::CpuRelease, cpu, Some(cpu), [None; 2], &[u64::from(cpu.0), args]);
+        }
+        self.scx_rq_mut(cpu).cpu_released = true;
+    }
+
+    fn preempt_reason_from_class(&self, next: Next) -> PreemptReason {
+        match (next, self.class_of_next(next)) {
+            (Next::Stop, _) => PreemptReason::Stop,
+            (_, Some(ClassId::Dl)) => PreemptReason::Dl,
+            (_, Some(ClassId::Rt)) => PreemptReason::Rt,
+            (_, Some(ClassId::Fair | ClassId::Ext) | None) => PreemptReason::Unknown,
+        }
+    }
+
+    /// `pick_task_idle`: `cpu` has nothing to run; its idle thread may run already.
+    pub fn pick_task_idle_scx(&mut self, cpu: CpuId) {
+        self.set_this_cpu(cpu);
+        self.scx_update_idle(cpu, true, false);
+    }
+
+    /// `set_next_task_idle`: the idle thread of `cpu` begins, after the task before it was put.
+    pub fn set_next_task_idle_scx(&mut self, cpu: CpuId) {
+        self.set_this_cpu(cpu);
+        self.scx_update_idle(cpu, true, true);
+    }
+
+    /// `put_prev_task_idle`: it ends, before the next task is set.
+    pub fn put_prev_task_idle_scx(&mut self, cpu: CpuId) {
+        self.set_this_cpu(cpu);
+        self.scx_update_idle(cpu, false, true);
+    }
+
+    /// `__do_set_cpus_allowed`: the CPUs that `task` of this class may use change. If it may no longer use its own, the
+    /// caller moves it.
+    pub fn set_cpus_allowed(&mut self, task: TaskId, allowed: Option<Arc<CpuMask>>) {
+        let put = self.sched_deq_and_put_task(task, DEQUEUE_SAVE);
+        self.kernel.task_mut(task).allowed = allowed;
+        self.set_cpus_allowed_scx(task);
+        self.sched_enq_and_set_task(put);
+    }
+
+    /// `set_cpus_allowed_scx`: the scheduler hears which CPUs `task` may use now.
+    pub fn set_cpus_allowed_scx(&mut self, task: TaskId) {
+        let allowed = self.kernel.task(task).allowed.clone();
+        if let Err(fault) = self.scx.guest.set_cpus_mask(&mut self.vm.memory, task, allowed.as_deref()) {
+            self.scx_fault(&fault.into());
+        }
+        let mask = self.scx.guest.cpus_ptr(&self.vm.memory, task);
+        self.call_op_task(Op::SetCpumask, task, &[mask]);
+    }
+
+    /// `reweight_task_scx`: the scheduler hears the new weight of `task`. The caller has taken it off its queue.
+    pub fn reweight_task_scx(&mut self, task: TaskId) {
+        let weight = sched_weight_to_cgroup(self.kernel.task(task).weight);
+        self.entity_mut(task).weight = weight;
+        self.scx.guest.set_weight(&mut self.vm.memory, task, weight);
+        self.call_op_task(Op::SetWeight, task, &[u64::from(weight)]);
+    }
+
+    /// `ENQUEUE_*` of a reason.
+    fn enqueue_flags(&self, task: TaskId, why: Enqueue) -> u64 {
+        let profile = self.scx.profile;
+        let flag = |set: bool, flag: u64| if set { flag } else { 0 };
+        ENQUEUE_NOCLOCK
+            | match why {
+                Enqueue::New => profile.enqueue_initial(),
+                Enqueue::Wakeup { migrated } => {
+                    let selected = self.entity(task).rq_selected;
+                    SCX_ENQ_WAKEUP
+                        | flag(migrated, profile.enqueue_migrated())
+                        | flag(selected, profile.enq_cpu_selected())
+                }
+                Enqueue::Restore => ENQUEUE_RESTORE | ENQUEUE_MOVE,
+                Enqueue::RestoreHead => ENQUEUE_RESTORE | ENQUEUE_MOVE | profile.enq_head(),
+            }
+    }
+}
+
+/// `DEQUEUE_*` of a reason.
+fn dequeue_flags(why: Dequeue) -> u64 {
+    DEQUEUE_NOCLOCK
+        | match why {
+            Dequeue::Sleep => SCX_DEQ_SLEEP,
+            Dequeue::Exit => SCX_DEQ_SLEEP | DEQUEUE_SPECIAL,
+            Dequeue::Save => DEQUEUE_SAVE | DEQUEUE_MOVE,
+        }
+}
+
+impl SchedClass for Scx {
+    fn task_new(&mut self, kernel: &Kernel, task: TaskId) {
+        debug_assert_eq!(self.state.tasks.len(), task.index(), "tasks are created in order");
+        self.state.tasks.push(ScxEntity::new(kernel.now / kernel.params.tick()));
+    }
+
+    fn select_task_rq(&mut self, kernel: &mut Kernel, task: TaskId, this_cpu: CpuId, wake: Wake) -> CpuId {
+        let wake_flags = match wake {
+            Wake::Fork => SCX_WAKE_FORK,
+            Wake::Ttwu { sync: false } => SCX_WAKE_TTWU,
+            Wake::Ttwu { sync: true } => SCX_WAKE_TTWU | SCX_WAKE_SYNC,
+        };
+        self.with(kernel).select_task_rq_scx(task, this_cpu, wake_flags)
+    }
+
+    fn enqueue_task(&mut self, kernel: &mut Kernel, task: TaskId, why: Enqueue) {
+        let mut ctx = self.with(kernel);
+        let flags = ctx.enqueue_flags(task, why);
+        ctx.enqueue_task_scx(task, flags);
+    }
+
+    fn dequeue_task(&mut self, kernel: &mut Kernel, task: TaskId, why: Dequeue) -> bool {
+        let mut ctx = self.with(kernel);
+        if why != Dequeue::Save {
+            // Only the current task blocks or ends.
+            ctx.set_this_cpu(ctx.kernel.task(task).cpu);
+        }
+        ctx.dequeue_task_scx(task, dequeue_flags(why));
+        true
+    }
+
+    fn requeue_delayed(&mut self, _kernel: &mut Kernel, _task: TaskId) -> bool {
+        false
+    }
+
+    /// `wakeup_preempt_scx`: the scheduler preempts when it dispatches.
+    fn wakeup_preempt(&mut self, _kernel: &mut Kernel, _cpu: CpuId, _task: TaskId) {}
+
+    fn migrate_task_rq(&mut self, _kernel: &mut Kernel, _task: TaskId, _cpu: CpuId) {}
+
+    fn balance(&mut self, kernel: &mut Kernel, cpu: CpuId) -> bool {
+        let prev = kernel.rq(cpu).curr;
+        self.with(kernel).balance_scx(cpu, prev)
+    }
+
+    fn yield_task(&mut self, kernel: &mut Kernel, cpu: CpuId) {
+        self.with(kernel).yield_task_scx(cpu);
+    }
+
+    fn pick_task(&mut self, kernel: &mut Kernel, cpu: CpuId) -> Option<TaskId> {
+        self.with(kernel).pick_task_scx(cpu)
+    }
+
+    /// For a task whose parameters change; one that another follows needs [`Ctx::put_prev_task_scx`].
+    fn put_prev_task(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
+        self.with(kernel).put_prev_task_scx(cpu, task, None);
+    }
+
+    fn set_next_task(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
+        self.with(kernel).set_next_task_scx(cpu, task);
+    }
+
+    fn task_tick(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
+        self.with(kernel).task_tick_scx(cpu, task);
+    }
+}

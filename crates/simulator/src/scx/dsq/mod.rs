@@ -19,22 +19,10 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use super::abi::profile::{SCX_DSQ_FLAG_BUILTIN, SCX_DSQ_GLOBAL, SCX_DSQ_INVALID, SCX_DSQ_LOCAL};
 use crate::units::{CpuId, TaskId};
 use iter::Cursor;
 use list::{Links, Node};
-
-/// `SCX_DSQ_FLAG_BUILTIN`: an id that no scheduler can give to a queue.
-pub const DSQ_FLAG_BUILTIN: u64 = 1 << 63;
-/// `SCX_DSQ_INVALID`: no queue.
-pub const DSQ_INVALID: u64 = DSQ_FLAG_BUILTIN;
-/// `SCX_DSQ_GLOBAL`: the queue of the task's NUMA node.
-pub const DSQ_GLOBAL: u64 = DSQ_FLAG_BUILTIN | 1;
-/// `SCX_DSQ_LOCAL`: the queue of the CPU at hand.
-pub const DSQ_LOCAL: u64 = DSQ_FLAG_BUILTIN | 2;
-/// `SCX_DSQ_LOCAL_ON`: the queue of the CPU whose number is in the lower half.
-pub const DSQ_LOCAL_ON: u64 = DSQ_FLAG_BUILTIN | 1 << 62;
-/// `SCX_DSQ_LOCAL_CPU_MASK`.
-pub const DSQ_LOCAL_CPU_MASK: u64 = 0xffff_ffff;
 
 /// `EEXIST`.
 const EEXIST: i64 = 17;
@@ -42,6 +30,9 @@ const EEXIST: i64 = 17;
 pub(super) const EINVAL: i64 = 22;
 /// `ENOENT`.
 pub(super) const ENOENT: i64 = 2;
+
+/// `ENOMEM`.
+pub(super) const ENOMEM: i64 = 12;
 
 /// A queue, as the kernel's pointer to it; it stays valid while a task or a cursor is in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,6 +80,8 @@ pub struct Dsqs {
 #[derive(Debug, Default)]
 struct Dsq {
     id: u64,
+    /// Its object in the programs' memory; 0: none.
+    address: u64,
     first: Option<Node>,
     last: Option<Node>,
     /// Tasks ordered by virtual time.
@@ -121,8 +114,8 @@ impl Dsqs {
     /// The queues of the kernel, without any of a scheduler.
     pub fn new(nr_cpus: usize, nodes: usize) -> Self {
         let queue = |id| Dsq { id, ..Dsq::default() };
-        let locals = (0..nr_cpus).map(|_| queue(DSQ_LOCAL));
-        let globals = (0..nodes).map(|_| queue(DSQ_GLOBAL));
+        let locals = (0..nr_cpus).map(|_| queue(SCX_DSQ_LOCAL));
+        let globals = (0..nodes).map(|_| queue(SCX_DSQ_GLOBAL));
         Self { queues: locals.chain(globals).collect(), nr_cpus, nodes, ..Self::default() }
     }
 
@@ -148,9 +141,19 @@ impl Dsqs {
         ((dsq.0 as usize) < self.nr_cpus).then_some(CpuId(dsq.0))
     }
 
-    /// Its id; that of all local queues is [`DSQ_LOCAL`], of global ones [`DSQ_GLOBAL`].
+    /// Its id; that of all local queues is [`SCX_DSQ_LOCAL`], of global ones [`SCX_DSQ_GLOBAL`].
     pub fn id(&self, dsq: DsqRef) -> u64 {
         self.queue(dsq).id
+    }
+
+    /// Address of its object in the programs' memory; 0: none.
+    pub fn address(&self, dsq: DsqRef) -> u64 {
+        self.queue(dsq).address
+    }
+
+    /// Its object is at `address` now.
+    pub fn set_address(&mut self, dsq: DsqRef, address: u64) {
+        self.queue_mut(dsq).address = address;
     }
 
     /// `find_user_dsq`: the scheduler's queue `id`.
@@ -168,7 +171,7 @@ impl Dsqs {
     /// # Errors
     /// `-EINVAL`: the id is one of the kernel's; `-EEXIST`.
     pub fn create(&mut self, id: u64) -> Result<DsqRef, i64> {
-        if id & DSQ_FLAG_BUILTIN != 0 {
+        if id & SCX_DSQ_FLAG_BUILTIN != 0 {
             return Err(-EINVAL);
         }
         if self.users.contains_key(&id) {
@@ -199,7 +202,7 @@ impl Dsqs {
         if queue.nr > 0 {
             return Err(queue.nr);
         }
-        queue.id = DSQ_INVALID;
+        queue.id = SCX_DSQ_INVALID;
         queue.destroyed = true;
         self.users.remove(&id);
         self.reuse(dsq);
@@ -211,6 +214,11 @@ impl Dsqs {
         self.queue(dsq).nr
     }
 
+    /// Number of tasks in the local queue of `cpu`.
+    pub fn local_nr(&self, cpu: CpuId) -> u32 {
+        self.nr(self.local(cpu))
+    }
+
     /// The queue that `task` is in.
     pub fn dsq_of(&self, task: TaskId) -> Option<DsqRef> {
         self.entries.get(task.index()).and_then(|entry| entry.dsq)
@@ -219,6 +227,11 @@ impl Dsqs {
     /// `dsq_seq` of `task`: counts what went into its queue until it did.
     pub fn seq_of(&self, task: TaskId) -> u32 {
         self.entries.get(task.index()).map_or(0, |entry| entry.seq)
+    }
+
+    /// Whether `task` is in a queue by virtual time (`SCX_TASK_DSQ_ON_PRIQ`).
+    pub fn is_on_priq(&self, task: TaskId) -> bool {
+        self.entries.get(task.index()).is_some_and(|entry| entry.key.is_some())
     }
 
     /// Puts `task`, which is in no queue, into `dsq`; in the way that the queue is not used so far: what it held.

@@ -61,8 +61,8 @@ fn mixing_both_orders_is_noticed_as_long_as_the_other_is_there() {
 fn ids_are_the_schedulers_own_and_unique() {
     let (mut dsqs, _) = dsqs();
     assert_eq!(dsqs.create(QUEUE), Err(-17));
-    assert_eq!(dsqs.create(DSQ_GLOBAL), Err(-22));
-    assert_eq!((dsqs.find_user_dsq(QUEUE).is_some(), dsqs.find_user_dsq(DSQ_GLOBAL)), (true, None));
+    assert_eq!(dsqs.create(SCX_DSQ_GLOBAL), Err(-22));
+    assert_eq!((dsqs.find_user_dsq(QUEUE).is_some(), dsqs.find_user_dsq(SCX_DSQ_GLOBAL)), (true, None));
     assert_eq!(dsqs.user_ids(), [QUEUE]);
     assert_eq!((dsqs.local_cpu(dsqs.local(CpuId(1))), dsqs.local_cpu(dsqs.global(0))), (Some(CpuId(1)), None));
 }
@@ -129,7 +129,7 @@ fn iterators_refuse_what_the_kernel_refuses() {
     let (mut dsqs, _) = dsqs();
     assert_eq!(dsqs.iter_new(QUEUE, 1), Err(-22));
     assert_eq!(dsqs.iter_new(8, 0), Err(-2));
-    assert_eq!(dsqs.iter_new(DSQ_GLOBAL, 0), Err(-2));
+    assert_eq!(dsqs.iter_new(SCX_DSQ_GLOBAL, 0), Err(-2));
     assert_eq!(dsqs.iter_next(DsqIter(5)), None);
     dsqs.iter_destroy(DsqIter(5));
 }

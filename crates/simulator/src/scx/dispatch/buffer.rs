@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What `ops.dispatch` dispatches is written down and carried out when it returns or consumes (`struct scx_dsp_ctx`).
+
+use std::collections::VecDeque;
+
+use super::super::Ctx;
+use super::super::abi::profile::SCX_ENQ_CLEAR_OPSS;
+use super::super::enqueue::OpsState;
+use super::direct::DirectDispatch;
+use crate::units::{CpuId, TaskId};
+
+/// `SCX_DSP_DFL_MAX_BATCH`: entries of a buffer where the scheduler does not say.
+pub const SCX_DSP_DFL_MAX_BATCH: u32 = 32;
+
+/// Per-CPU dispatch buffers (`scx_dsp_ctx`), and what else is kept per executing CPU.
+#[derive(Debug, Default)]
+pub struct DispatchBuffers {
+    /// By executing CPU.
+    buffers: Vec<Buffer>,
+    /// CPUs whose deferred work must be done after the present hook.
+    deferred: VecDeque<CpuId>,
+}
+
+#[derive(Debug, Default)]
+struct Buffer {
+    /// The CPU that looks for work (`dspc->rq`).
+    rq: Option<CpuId>,
+    entries: Vec<Entry>,
+    /// Tasks dispatched or consumed in this call of `ops.dispatch`.
+    nr_tasks: u32,
+    /// `direct_dispatch_task`.
+    direct: Option<DirectDispatch>,
+}
+
+/// `struct scx_dsp_buf_ent`.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    task: TaskId,
+    qseq: u32,
+    dsq_id: u64,
+    enq_flags: u64,
+}
+
+impl DispatchBuffers {
+    /// Empty buffers for `nr_cpus` CPUs.
+    pub fn new(nr_cpus: usize) -> Self {
+        Self { buffers: (0..nr_cpus).map(|_| Buffer::default()).collect(), deferred: VecDeque::new() }
+    }
+
+    /// Whether [`Ctx::deferred_irq_work`] must be called once the present hook is done.
+    pub fn deferred(&self) -> bool {
+        !self.deferred.is_empty()
+    }
+
+    /// Who may be dispatched directly on `cpu`; `None`: the buffer is in use.
+    pub(in crate::scx) fn set_direct_dispatch_task(&mut self, cpu: CpuId, task: Option<DirectDispatch>) {
+        self.buffers[cpu.index()].direct = task;
+    }
+
+    pub(super) fn direct_dispatch_task(&self, cpu: CpuId) -> Option<DirectDispatch> {
+        self.buffers[cpu.index()].direct
+    }
+
+    pub(super) fn defer(&mut self, cpu: CpuId) {
+        if !self.deferred.contains(&cpu) {
+            self.deferred.push_back(cpu);
+        }
+    }
+
+    pub(super) fn take_deferred(&mut self) -> Option<CpuId> {
+        self.deferred.pop_front()
+    }
+
+    /// `cpu` looks for work for `rq`.
+    pub(in crate::scx) fn set_rq(&mut self, cpu: CpuId, rq: CpuId) {
+        self.buffers[cpu.index()].rq = Some(rq);
+    }
+
+    /// For which CPU `cpu` looks for work.
+    pub(super) fn rq(&self, cpu: CpuId) -> CpuId {
+        self.buffers[cpu.index()].rq.unwrap_or(cpu)
+    }
+
+    /// Tasks dispatched or consumed so far in this call of `ops.dispatch`.
+    pub(in crate::scx) fn nr_tasks_mut(&mut self, cpu: CpuId) -> &mut u32 {
+        &mut self.buffers[cpu.index()].nr_tasks
+    }
+
+    /// Entries written and not yet carried out (`dspc->cursor`).
+    pub(super) fn cursor(&self, cpu: CpuId) -> u32 {
+        self.buffers[cpu.index()].entries.len() as u32
+    }
+
+    /// Drops the last entry; false: there is none.
+    pub(super) fn pop(&mut self, cpu: CpuId) -> bool {
+        self.buffers[cpu.index()].entries.pop().is_some()
+    }
+}
+
+impl Ctx<'_> {
+    /// `scx_dsp_max_batch`: entries that a buffer has room for.
+    pub(super) fn dsp_max_batch(&self) -> u32 {
+        match self.scx.ops.dispatch_max_batch {
+            0 => SCX_DSP_DFL_MAX_BATCH,
+            batch => batch,
+        }
+    }
+
+    /// `scx_dispatch_commit`: a program dispatched `task`: directly while it is being enqueued, else through the buffer of
+    /// the executing CPU.
+    pub fn scx_dispatch_commit(&mut self, task: TaskId, dsq_id: u64, enq_flags: u64) {
+        let cpu = self.this_cpu();
+        if let Some(allowed) = self.scx.buffers.direct_dispatch_task(cpu) {
+            self.mark_direct_dispatch(allowed, task, dsq_id, enq_flags);
+            return;
+        }
+        if self.scx.buffers.cursor(cpu) >= self.dsp_max_batch() {
+            self.ops_error("dispatch buffer overflow".to_owned());
+            return;
+        }
+        let entry = Entry { task, qseq: self.entity(task).ops_state.qseq(), dsq_id, enq_flags };
+        self.scx.buffers.buffers[cpu.index()].entries.push(entry);
+    }
+
+    /// `flush_dispatch_buf`: carries out what the executing CPU has written down, for the run queue `rq`.
+    pub(in crate::scx) fn flush_dispatch_buf(&mut self, rq: CpuId) {
+        let cpu = self.this_cpu();
+        let mut entries = std::mem::take(&mut self.scx.buffers.buffers[cpu.index()].entries);
+        for entry in &entries {
+            self.finish_dispatch(rq, *entry);
+        }
+        let buffer = &mut self.scx.buffers.buffers[cpu.index()];
+        buffer.nr_tasks += entries.len() as u32;
+        entries.clear();
+        // The memory is used again.
+        buffer.entries = entries;
+    }
+
+    /// `finish_dispatch`: if the task is still in the scheduler's hands since the program dispatched it, it goes to its
+    /// queue. If not, somebody else was faster, or the scheduler never had it: nothing happens.
+    fn finish_dispatch(&mut self, rq: CpuId, entry: Entry) {
+        if self.entity(entry.task).ops_state != OpsState::Queued(entry.qseq) {
+            return;
+        }
+        let dsq = self.find_dsq_for_dispatch(self.this_cpu(), entry.dsq_id, entry.task);
+        match self.scx.dsqs.local_cpu(dsq) {
+            Some(dst) => self.dispatch_to_local_dsq(rq, dst, entry.task, entry.enq_flags),
+            None => self.dispatch_enqueue(dsq, entry.task, entry.enq_flags | SCX_ENQ_CLEAR_OPSS),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A task is dispatched while it is being enqueued, from `ops.select_cpu` or `ops.enqueue`.
+
+use super::super::Ctx;
+use super::super::enqueue::OpsState;
+use crate::units::{CpuId, TaskId};
+
+/// Who may be dispatched directly on a CPU (`direct_dispatch_task`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DirectDispatch {
+    /// The task being enqueued.
+    Task(TaskId),
+    /// Nobody any more.
+    Done,
+}
+
+impl Ctx<'_> {
+    /// `mark_direct_dispatch`: `task` was dispatched; the queue is sought once the callback returns.
+    pub(super) fn mark_direct_dispatch(&mut self, allowed: DirectDispatch, task: TaskId, dsq_id: u64, enq_flags: u64) {
+        let cpu = self.this_cpu();
+        self.scx.buffers.set_direct_dispatch_task(cpu, Some(DirectDispatch::Done));
+        let name = |ctx: &Self, task| ctx.comm_pid(task);
+        match allowed {
+            DirectDispatch::Task(expected) if expected == task => {
+                let entity = self.entity_mut(task);
+                (entity.ddsp_dsq_id, entity.ddsp_enq_flags) = (dsq_id, enq_flags);
+            }
+            DirectDispatch::Task(expected) => {
+                let (expected, task) = (name(self, expected), name(self, task));
+                self.ops_error(format!("scheduling for {expected} but trying to direct-dispatch {task}"));
+            }
+            DirectDispatch::Done => {
+                let task = name(self, task);
+                self.ops_error(format!("{task} already direct-dispatched"));
+            }
+        }
+    }
+
+    /// `direct_dispatch`: carries out what was marked. Other CPUs' local queues must wait until the run queue of the task
+    /// can be unlocked.
+    pub(in crate::scx) fn direct_dispatch(&mut self, task: TaskId, enq_flags: u64) {
+        let cpu = self.kernel.task(task).cpu;
+        let dsq = self.find_dsq_for_dispatch(cpu, self.entity(task).ddsp_dsq_id, task);
+        let entity = self.entity_mut(task);
+        entity.ddsp_enq_flags |= enq_flags;
+        entity.ops_state = OpsState::None;
+        if self.scx.dsqs.local_cpu(dsq).is_some_and(|local| local != cpu) {
+            self.scx_rq_mut(cpu).ddsp_deferred_locals.push_back(task);
+            self.schedule_deferred(cpu);
+            return;
+        }
+        let entity = self.entity_mut(task);
+        let enq_flags = entity.ddsp_enq_flags;
+        entity.clear_direct_dispatch();
+        self.dispatch_enqueue(dsq, task, enq_flags);
+    }
+
+    /// `schedule_deferred`: [`Ctx::run_deferred`] shall be called for `cpu`: by `task_woken_scx` during a wakeup, else
+    /// when the present hook is done. (The kernel knows two ways for that, a balance callback and an interrupt; both come
+    /// after the present hook and before anything else.)
+    fn schedule_deferred(&mut self, cpu: CpuId) {
+        if !self.scx_rq(cpu).in_wakeup {
+            self.scx.buffers.defer(cpu);
+        }
+    }
+
+    /// `run_deferred`: carries out what waited for the run queue of `cpu` to be unlocked.
+    pub fn run_deferred(&mut self, cpu: CpuId) {
+        self.process_ddsp_deferred_locals(cpu);
+    }
+
+    /// `deferred_irq_workfn` of all CPUs that asked for it. To be called after each hook while
+    /// [`DispatchBuffers::deferred`](super::DispatchBuffers::deferred).
+    pub fn deferred_irq_work(&mut self) {
+        while let Some(cpu) = self.scx.buffers.take_deferred() {
+            self.run_deferred(cpu);
+        }
+    }
+
+    /// `process_ddsp_deferred_locals`: tasks that were dispatched directly to other CPUs' local queues go there.
+    fn process_ddsp_deferred_locals(&mut self, cpu: CpuId) {
+        while let Some(task) = self.scx_rq_mut(cpu).ddsp_deferred_locals.pop_front() {
+            let entity = self.entity_mut(task);
+            let (dsq_id, enq_flags) = (entity.ddsp_dsq_id, entity.ddsp_enq_flags);
+            entity.clear_direct_dispatch();
+            let dsq = self.find_dsq_for_dispatch(cpu, dsq_id, task);
+            if let Some(dst) = self.scx.dsqs.local_cpu(dsq) {
+                self.dispatch_to_local_dsq(cpu, dst, task, enq_flags);
+            }
+        }
+    }
+}
