@@ -198,6 +198,11 @@ impl Profile {
         super::types::ops::members(self).any(|member| member.name == name)
     }
 
+    /// The kernel's types, functions and per-CPU variables.
+    pub fn kernel_btf(self) -> std::sync::Arc<tandem_bpf_vm::btf::Btf> {
+        super::types::kernel::kernel_btf(self)
+    }
+
     /// A `__kconfig` variable: `LINUX_KERNEL_VERSION` or an option of a kernel with tick frequency `hz`; `None` is "not
     /// set".
     pub fn kconfig(self, name: &str, hz: u64) -> Option<u64> {

@@ -28,6 +28,8 @@ structures! {
     BpfIterScxDsq = "bpf_iter_scx_dsq" { opaque as "__opaque": [u64; 6] }
     /// `struct bpf_iter_css`.
     BpfIterCss = "bpf_iter_css" { opaque as "__opaque": [u64; 3] }
+    /// `struct bpf_iter_bits`.
+    BpfIterBits = "bpf_iter_bits" { opaque as "__opaque": [u64; 2] }
     /// `struct bpf_iter_task`.
     BpfIterTask = "bpf_iter_task" { opaque as "__opaque": [u64; 3] }
 }

@@ -4,12 +4,15 @@
 //!
 //! - [`task`]: tasks and what they point to. [`cgroup`]: cgroups. [`rq`]: run queues, dispatch queues, per-CPU variables.
 //! - [`args`]: what callbacks get beside tasks. [`bpf`]: what BPF itself brings. [`ops`]: `struct sched_ext_ops`.
-//! - [`kernel`]: all of it as BTF.
+//! - [`prototypes`]: kernel functions, as [`prototype`] reads them. [`kernel`]: all of it as BTF.
 
 pub mod args;
 pub mod bpf;
 pub mod cgroup;
+pub mod kernel;
 pub mod ops;
+pub mod prototype;
+pub mod prototypes;
 pub mod rq;
 pub mod task;
 
@@ -32,3 +35,6 @@ impl super::layout::Described for CpumaskT {
         super::layout::Kind::Typedef("cpumask_t", <Cpumask as super::layout::Described>::kind)
     }
 }
+
+#[cfg(test)]
+mod tests;
