@@ -1,6 +1,105 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Wanted performance (`scx_bpf_cpuperf_set`).
+//! Wanted performance (`scx_bpf_cpuperf_cap`, `_cur`, `_set`).
+//!
+//! A target is in absolute capacity, 1024 being the biggest CPU at its highest clock. schedutil takes it for
+//! utilisation, bounds it by the CPU's capacity, adds a quarter and bounds it again: on a CPU of capacity 512, a target
+//! of 410 already asks for the highest clock. Other governors do not look at it.
+
+use super::Ctx;
+use crate::units::{CAPACITY_SCALE, CpuId};
+
+/// `SCX_CPUPERF_ONE`.
+pub const CPUPERF_ONE: u32 = CAPACITY_SCALE as u32;
 
 /// Wanted performance of each CPU.
 #[derive(Debug, Default)]
-pub struct Cpuperf {}
+pub struct Cpuperf {
+    /// `rq->scx.cpuperf_target`; empty while no scheduler is loaded.
+    targets: Vec<u32>,
+}
+
+impl Cpuperf {
+    /// A scheduler takes over: every CPU shall run at its best.
+    pub fn reset(&mut self, nr_cpus: usize) {
+        self.targets.clear();
+        self.targets.resize(nr_cpus, CPUPERF_ONE);
+    }
+
+    /// The scheduler has gone: it wants nothing any more.
+    pub fn clear(&mut self) {
+        self.targets.clear();
+    }
+
+    /// What the scheduler wants of `cpu`, 0..=1024; 0 without a scheduler (`scx_cpuperf_target`).
+    #[inline]
+    pub fn target(&self, cpu: CpuId) -> u32 {
+        self.targets.get(cpu.index()).copied().unwrap_or(0)
+    }
+
+    /// What schedutil takes for the utilisation of `cpu` by fair and sched_ext tasks, `cfs` being that of the fair ones
+    /// (`sugov_get_util`): under a scheduler of all tasks, the target alone.
+    #[inline]
+    pub fn util(&self, cpu: CpuId, cfs: u64, switched_all: bool) -> u64 {
+        u64::from(self.target(cpu)) + if switched_all { 0 } else { cfs }
+    }
+
+    fn set(&mut self, cpu: CpuId, target: u32) {
+        if let Some(entry) = self.targets.get_mut(cpu.index()) {
+            *entry = target;
+        }
+    }
+}
+
+impl Ctx<'_> {
+    /// `scx_bpf_cpuperf_cap`: the capacity of `cpu` at its highest clock, 1..=1024; an error and 1024 for no CPU.
+    pub fn scx_bpf_cpuperf_cap(&mut self, cpu: i32) -> u32 {
+        self.ops_cpu_valid(cpu, None).map_or(CPUPERF_ONE, |cpu| self.kernel.rq(cpu).capacity_orig)
+    }
+
+    /// `scx_bpf_cpuperf_cur`: the clock of `cpu` now, of its own highest, 0..=1024; an error and 1024 for no CPU.
+    pub fn scx_bpf_cpuperf_cur(&mut self, cpu: i32) -> u32 {
+        self.ops_cpu_valid(cpu, None).map_or(CPUPERF_ONE, |cpu| self.kernel.rq(cpu).freq_scale)
+    }
+
+    /// `scx_bpf_cpuperf_set`: from now on `cpu` shall provide `perf`, 0..=1024. In 7.x, a callback that holds a run queue
+    /// may only speak for that CPU.
+    pub fn scx_bpf_cpuperf_set(&mut self, cpu: i32, perf: u32) {
+        if perf > CPUPERF_ONE {
+            self.ops_error(format!("Invalid cpuperf target {perf} for CPU {cpu}"));
+            return;
+        }
+        let Some(id) = self.ops_cpu_valid(cpu, None) else { return };
+        if self.is_v7() && self.scx.calls.locked_cpu().is_some_and(|locked| locked != id) {
+            self.ops_error(format!("Invalid target CPU {cpu}"));
+            return;
+        }
+        self.scx.cpuperf.set(id, perf);
+        self.kernel.cpufreq_update_util(id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_scheduler_wants_every_cpu_at_its_best() {
+        let mut cpuperf = Cpuperf::default();
+        assert_eq!(cpuperf.target(CpuId(1)), 0, "no scheduler wants nothing");
+        cpuperf.reset(2);
+        assert_eq!([cpuperf.target(CpuId(0)), cpuperf.target(CpuId(1))], [1024, 1024]);
+        cpuperf.set(CpuId(1), 300);
+        assert_eq!([cpuperf.target(CpuId(0)), cpuperf.target(CpuId(1))], [1024, 300]);
+        cpuperf.clear();
+        assert_eq!(cpuperf.target(CpuId(1)), 0);
+    }
+
+    #[test]
+    fn fair_tasks_count_only_beside_a_scheduler_of_some_tasks() {
+        let mut cpuperf = Cpuperf::default();
+        cpuperf.reset(1);
+        cpuperf.set(CpuId(0), 300);
+        assert_eq!(cpuperf.util(CpuId(0), 200, false), 500);
+        assert_eq!(cpuperf.util(CpuId(0), 200, true), 300);
+    }
+}

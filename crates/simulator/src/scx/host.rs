@@ -1,2 +1,178 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the instance asks of the kernel.
+
+use std::collections::VecDeque;
+
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg32;
+use tandem_bpf_vm::fault::{Fault, FaultKind};
+use tandem_bpf_vm::host::{Args, Clock, Host};
+use tandem_bpf_vm::instance::Instance;
+use tandem_bpf_vm::timer::TimerStart;
+
+use super::abi::profile::Version;
+use super::timers::Timer;
+use super::{Ctx, State, kfuncs};
+use crate::kernel::Kernel;
+use crate::units::{CpuId, Nanos, SEC, TaskId};
+
+/// What the monotonic clock shows when a run begins: the machine booted a minute ago. Programs take 0 for "never".
+pub const UPTIME: Nanos = 60 * SEC;
+/// What the wall clock shows when a run begins, in ns since 1970: the first second of 2026.
+const WALL_CLOCK: Nanos = 1_767_225_600 * SEC;
+
+/// Lines of `bpf_printk` that are kept, the last ones.
+const PRINTK_LINES: usize = 1000;
+
+/// What the host keeps for the instance.
+#[derive(Debug)]
+pub struct HostState {
+    /// Lines of `bpf_printk` with their times, the oldest first.
+    pub printk: VecDeque<(Nanos, String)>,
+    /// Lines that were dropped for later ones.
+    pub printk_dropped: u64,
+    /// `bpf_get_prandom_u32`: a stream of its own, so that a program that draws changes nothing else.
+    rng: Pcg32,
+    /// Room for a mask that a program gives.
+    pub(super) mask: Vec<u64>,
+}
+
+impl HostState {
+    /// A host whose programs draw random numbers of the stream `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self { printk: VecDeque::new(), printk_dropped: 0, rng: Pcg32::seed_from_u64(seed), mask: Vec::new() }
+    }
+
+    fn print(&mut self, at: Nanos, line: &str) {
+        if self.printk.len() == PRINTK_LINES {
+            self.printk.pop_front();
+            self.printk_dropped += 1;
+        }
+        self.printk.push_back((at, line.to_owned()));
+    }
+}
+
+impl Default for HostState {
+    fn default() -> Self {
+        Self::new(0)
+    }
+}
+
+/// The kernel around an instance.
+pub struct ScxHost<'a> {
+    /// What ext.c keeps.
+    pub scx: &'a mut State,
+    /// The rest of the kernel.
+    pub kernel: &'a mut Kernel,
+}
+
+impl ScxHost<'_> {
+    fn cpu_id(&self) -> CpuId {
+        self.scx.calls.active.last().map_or(self.scx.calls.this_cpu, |active| active.cpu)
+    }
+
+    fn current_task(&self) -> Option<TaskId> {
+        self.kernel.rq(self.cpu_id()).curr
+    }
+}
+
+/// What `clock` shows when a run begins.
+fn epoch(clock: Clock) -> Nanos {
+    match clock {
+        Clock::Realtime => WALL_CLOCK,
+        Clock::Monotonic | Clock::Boottime => UPTIME,
+    }
+}
+
+impl Host for ScxHost<'_> {
+    fn cpu(&self) -> u32 {
+        self.cpu_id().0
+    }
+
+    fn now(&mut self, clock: Clock) -> u64 {
+        epoch(clock) + self.kernel.now
+    }
+
+    fn current(&self) -> u64 {
+        current_address(self.scx, self.kernel, self.cpu_id())
+    }
+
+    fn numa_node(&self) -> u32 {
+        self.kernel.topology.node_of(self.cpu_id()) as u32
+    }
+
+    fn random(&mut self) -> u32 {
+        self.scx.host.rng.next_u32()
+    }
+
+    fn printk(&mut self, line: &str) {
+        self.scx.host.print(self.kernel.now, line);
+    }
+
+    fn timer_start(&mut self, start: TimerStart) {
+        let due = start.expires.saturating_sub(epoch(start.clock)).max(self.kernel.now);
+        let cpu = self.cpu_id();
+        self.scx.timers.arm(Timer::Bpf(start.timer), due, cpu);
+    }
+
+    fn timer_cancel(&mut self, timer: u64) -> bool {
+        self.scx.timers.cancel(Timer::Bpf(timer))
+    }
+
+    #[inline]
+    fn kfunc(&mut self, vm: &mut Instance, kfunc: u32, args: Args) -> Result<u64, Fault> {
+        let Some(kfunc) = kfuncs::TABLE.get(kfunc as usize) else {
+            return Err(FaultKind::Misuse(format!("there is no kernel function number {kfunc}")).into());
+        };
+        let mut ctx = Ctx { scx: self.scx, vm, kernel: self.kernel };
+        (kfunc.handler)(&mut ctx, args)
+    }
+}
+
+/// Address of the current task of `cpu`, which may be its idle task.
+fn current_address(scx: &State, kernel: &Kernel, cpu: CpuId) -> u64 {
+    kernel.rq(cpu).curr.map_or_else(|| scx.guest.idle_task(cpu), |task| scx.guest.task(task))
+}
+
+impl Ctx<'_> {
+    /// Address of the current task of `cpu`, which may be its idle task (`cpu_curr`).
+    pub fn curr_address(&self, cpu: CpuId) -> u64 {
+        current_address(self.scx, self.kernel, cpu)
+    }
+
+    /// `CLOCK_MONOTONIC`, ns.
+    pub fn monotonic(&self) -> Nanos {
+        UPTIME + self.kernel.now
+    }
+
+    /// Whether the rules of 7.x hold.
+    #[inline]
+    pub fn is_v7(&self) -> bool {
+        self.scx.profile.version == Version::V7
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_are_kept() {
+        let mut host = HostState::new(1);
+        for line in 0..1003_u64 {
+            host.print(line, &line.to_string());
+        }
+        assert_eq!((host.printk.len(), host.printk_dropped), (1000, 3));
+        assert_eq!(host.printk.front(), Some(&(3, "3".to_owned())));
+    }
+
+    #[test]
+    fn the_same_seed_draws_the_same_numbers() {
+        let draw = |seed| {
+            let mut host = HostState::new(seed);
+            [host.rng.next_u32(), host.rng.next_u32()]
+        };
+        assert_eq!(draw(7), draw(7));
+        assert_ne!(draw(7), draw(8));
+    }
+}

@@ -1,6 +1,226 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! CPUs that shall reschedule (`scx_bpf_kick_cpu`).
+//! CPUs that shall reschedule (`scx_bpf_kick_cpu`, `kick_cpus_irq_workfn`).
+//!
+//! Kicks are collected on the CPU that asks for them and take effect in its irq_work, once no run queue is locked any
+//! more. Left out: the time an interprocessor interrupt takes, and the waiting of `SCX_KICK_WAIT`, as a CPU that is
+//! told to reschedule does so at the same instant here; a program that measures how long its kicks take could tell.
+
+use std::collections::VecDeque;
+
+use super::Ctx;
+use crate::kernel::cpumask::CpuMask;
+use crate::kernel::task::ClassId;
+use crate::units::CpuId;
+
+/// `SCX_KICK_IDLE`: only if the CPU is idle.
+pub const KICK_IDLE: u64 = 1;
+/// `SCX_KICK_PREEMPT`: its running task has no time left.
+pub const KICK_PREEMPT: u64 = 2;
+/// `SCX_KICK_WAIT`: not before it has rescheduled does the asking CPU go on.
+pub const KICK_WAIT: u64 = 4;
 
 /// CPUs to kick.
 #[derive(Debug, Default)]
-pub struct Kicks {}
+pub struct Kicks {
+    /// What each CPU has asked for, made when the first asks.
+    asked: Vec<Asked>,
+    /// CPUs whose irq_work is due, in the order of their first kick.
+    due: VecDeque<CpuId>,
+}
+
+/// What one CPU has asked for (`struct scx_rq`).
+#[derive(Debug, Clone)]
+struct Asked {
+    /// `cpus_to_kick`.
+    kick: CpuMask,
+    /// `cpus_to_kick_if_idle`.
+    if_idle: CpuMask,
+    /// `cpus_to_preempt`.
+    preempt: CpuMask,
+    /// Its local queue is to be given back (`deferred_reenq_local`).
+    reenqueue: bool,
+    /// Whether it is in [`Kicks::due`].
+    queued: bool,
+}
+
+impl Kicks {
+    /// The CPU whose irq_work is due next.
+    #[inline]
+    pub fn pending(&self) -> Option<CpuId> {
+        self.due.front().copied()
+    }
+
+    /// `this_cpu` asks to kick `cpu`, one of `nr_cpus`.
+    fn ask(&mut self, nr_cpus: usize, this_cpu: CpuId, cpu: CpuId, flags: u64) {
+        let asked = self.queue(nr_cpus, this_cpu);
+        if flags & KICK_IDLE != 0 {
+            asked.if_idle.set(cpu);
+            return;
+        }
+        asked.kick.set(cpu);
+        if flags & KICK_PREEMPT != 0 {
+            asked.preempt.set(cpu);
+        }
+    }
+
+    /// `irq_work_queue`.
+    fn queue(&mut self, nr_cpus: usize, this_cpu: CpuId) -> &mut Asked {
+        if self.asked.is_empty() {
+            let none = CpuMask::empty(nr_cpus);
+            let asked = Asked { kick: none.clone(), if_idle: none.clone(), preempt: none, reenqueue: false, queued: false };
+            self.asked = vec![asked; nr_cpus];
+        }
+        let asked = &mut self.asked[this_cpu.index()];
+        if !asked.queued {
+            asked.queued = true;
+            self.due.push_back(this_cpu);
+        }
+        asked
+    }
+
+    /// The next of `this_cpu`'s irq_work: CPUs to kick ascending, then those to kick if they are idle. With it, whether
+    /// its task has no time left, and whether only an idle CPU is meant. One that is kicked anyway is not asked about.
+    fn next(&mut self, this_cpu: CpuId) -> Option<Kick> {
+        let asked = self.asked.get_mut(this_cpu.index())?;
+        if let Some(cpu) = asked.kick.first() {
+            let preempt = asked.preempt.test(cpu);
+            asked.kick.clear(cpu);
+            asked.if_idle.clear(cpu);
+            asked.preempt.clear(cpu);
+            return Some(Kick { cpu, preempt, if_idle: false });
+        }
+        let cpu = asked.if_idle.first()?;
+        asked.if_idle.clear(cpu);
+        Some(Kick { cpu, preempt: false, if_idle: true })
+    }
+
+    /// Whether `this_cpu`'s local queue is to be given back; it is forgotten.
+    fn take_reenqueue(&mut self, this_cpu: CpuId) -> bool {
+        self.asked.get_mut(this_cpu.index()).is_some_and(|asked| std::mem::take(&mut asked.reenqueue))
+    }
+
+    /// `this_cpu`'s irq_work has been done.
+    fn done(&mut self, this_cpu: CpuId) {
+        if let Some(asked) = self.asked.get_mut(this_cpu.index()) {
+            asked.queued = false;
+        }
+        self.due.retain(|cpu| *cpu != this_cpu);
+    }
+}
+
+/// One kick.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Kick {
+    cpu: CpuId,
+    preempt: bool,
+    if_idle: bool,
+}
+
+impl Ctx<'_> {
+    /// `scx_bpf_kick_cpu`: asks `cpu` to reschedule, see `SCX_KICK_*`; ignored while bypassing.
+    pub fn scx_bpf_kick_cpu(&mut self, cpu: i32, flags: u64) {
+        let Some(cpu) = self.ops_cpu_valid(cpu, None) else { return };
+        let this_cpu = self.this_cpu();
+        if self.scx_rq_bypassing(this_cpu) {
+            return;
+        }
+        if flags & KICK_IDLE != 0 {
+            if flags & (KICK_PREEMPT | KICK_WAIT) != 0 {
+                self.ops_error("PREEMPT/WAIT cannot be used with SCX_KICK_IDLE".into());
+            }
+            if self.can_skip_idle_kick(cpu) {
+                return;
+            }
+        }
+        self.scx.kicks.ask(self.kernel.topology.nr_cpus, this_cpu, cpu, flags);
+    }
+
+    /// `can_skip_idle_kick`: `cpu` has a task, and is not just looking for one, which may fail.
+    fn can_skip_idle_kick(&self, cpu: CpuId) -> bool {
+        self.kernel.rq(cpu).curr.is_some() && !self.scx_rq(cpu).in_balance
+    }
+
+    /// `scx_bpf_reenqueue_local` of 7.x: all tasks of this CPU's local queue go back to the scheduler, in its irq_work.
+    pub(super) fn reenqueue_local_later(&mut self) {
+        let this_cpu = self.this_cpu();
+        self.scx.kicks.queue(self.kernel.topology.nr_cpus, this_cpu).reenqueue = true;
+    }
+
+    /// `kick_cpus_irq_workfn`, and before it `process_deferred_reenq_locals`: does what `this_cpu` has asked for.
+    pub fn kick_cpus_irq_work(&mut self, this_cpu: CpuId) {
+        if self.scx.kicks.take_reenqueue(this_cpu) {
+            self.set_this_cpu(this_cpu);
+            self.scx_bpf_reenqueue_local();
+        }
+        while let Some(kick) = self.scx.kicks.next(this_cpu) {
+            let reachable = self.kernel.topology.online.test(kick.cpu) || kick.cpu == this_cpu;
+            if !reachable || kick.if_idle && self.can_skip_idle_kick(kick.cpu) {
+                continue;
+            }
+            if kick.if_idle {
+                self.kernel.resched_curr(kick.cpu);
+            } else {
+                self.kick_one_cpu(kick);
+            }
+        }
+        self.scx.kicks.done(this_cpu);
+    }
+
+    /// `kick_one_cpu`. In 7.x, a CPU that runs a more urgent class is left alone.
+    fn kick_one_cpu(&mut self, kick: Kick) {
+        let curr = self.kernel.rq(kick.cpu).curr.map(|curr| (curr, self.kernel.task(curr).class));
+        if self.is_v7() && curr.is_some_and(|(_, class)| class < ClassId::Ext) {
+            return;
+        }
+        if let Some((curr, ClassId::Ext)) = curr.filter(|_| kick.preempt) {
+            self.scx.guest.set_slice(&mut self.vm.memory, curr, 0);
+        }
+        self.kernel.resched_curr(kick.cpu);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drain(kicks: &mut Kicks, this_cpu: u32) -> Vec<(u32, bool, bool)> {
+        let kicked = std::iter::from_fn(|| kicks.next(CpuId(this_cpu)));
+        kicked.map(|kick| (kick.cpu.0, kick.preempt, kick.if_idle)).collect()
+    }
+
+    #[test]
+    fn kicks_are_done_in_the_order_of_cpus_and_conditional_ones_last() {
+        let mut kicks = Kicks::default();
+        for (cpu, flags) in [(3, 0), (2, KICK_IDLE), (1, KICK_PREEMPT), (0, KICK_IDLE)] {
+            kicks.ask(4, CpuId(2), CpuId(cpu), flags);
+        }
+        assert_eq!(kicks.pending(), Some(CpuId(2)));
+        assert_eq!(
+            drain(&mut kicks, 2),
+            [(1, true, false), (3, false, false), (0, false, true), (2, false, true)]
+        );
+        kicks.done(CpuId(2));
+        assert_eq!(kicks.pending(), None);
+    }
+
+    #[test]
+    fn kicks_of_one_cpu_by_another_are_joined() {
+        let mut kicks = Kicks::default();
+        for flags in [KICK_IDLE, 0, KICK_PREEMPT, KICK_IDLE] {
+            kicks.ask(2, CpuId(0), CpuId(1), flags);
+        }
+        assert_eq!(drain(&mut kicks, 0), [(1, true, false)], "one kick, and it takes the rest of the slice");
+    }
+
+    #[test]
+    fn each_cpu_has_its_own_kicks_and_they_are_served_in_turn() {
+        let mut kicks = Kicks::default();
+        kicks.ask(2, CpuId(1), CpuId(0), 0);
+        kicks.ask(2, CpuId(0), CpuId(1), 0);
+        assert_eq!(kicks.pending(), Some(CpuId(1)));
+        assert_eq!(drain(&mut kicks, 1), [(0, false, false)]);
+        kicks.done(CpuId(1));
+        assert_eq!(kicks.pending(), Some(CpuId(0)));
+        assert_eq!(drain(&mut kicks, 0), [(1, false, false)]);
+    }
+}

@@ -12,6 +12,7 @@ use super::dsq::Dsqs;
 use super::enable::Enable;
 use super::enqueue::{ScxEntity, ScxRq};
 use super::exit::ExitState;
+use super::host::HostState;
 use super::hotplug::Hotplug;
 use super::idle::IdleTracking;
 use super::kick::Kicks;
@@ -58,4 +59,6 @@ pub struct State {
     pub cgroups: Cgroups,
     /// CPUs that come and go.
     pub hotplug: Hotplug,
+    /// What the host keeps for the instance.
+    pub host: HostState,
 }

@@ -1,2 +1,191 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel functions that programs may call (`scx_bpf_*`), and from where.
+//!
+//! [`TABLE`] has all of them; a function's number is its place there. Which of them a kernel has depends on its version,
+//! as does what a name stands for: see [`number`]. What BPF itself brings (cpumasks, trees, objects) is in the VM.
+//!
+//! 7.1 has two forms of `scx_bpf_dsq_move_to_local`, one with flags. Loaders cut the last `___` off the names in an object,
+//! so those in use find the one without, which does the same here.
+//!
+//! Left out of 7.1's, all weak in the headers, so that programs do without: `scx_bpf_events` (the kernel's counters),
+//! `scx_bpf_dsq_reenq` and `scx_bpf_sub_dispatch`.
+//!
+//! - [`context`]: from which callbacks a function may be called. [`table`]: names, prototypes and versions.
+//! - [`select`], [`insert`], [`dispatch`], [`moves`], [`idle`], [`any`], [`exit`]: sched_ext's own.
+//! - [`task`], [`cgroup`]: tasks and cgroups.
+
+pub mod any;
+pub mod cgroup;
+pub mod context;
+pub mod dispatch;
+pub mod exit;
+pub mod idle;
+pub mod insert;
+pub mod moves;
+pub mod select;
+pub mod table;
+pub mod task;
+
+use tandem_bpf_vm::fault::{Fault, FaultKind};
+use tandem_bpf_vm::host::Args;
+
+use super::Ctx;
+use super::abi::profile::Version;
+use crate::units::{CgroupId, TaskId};
+use context::Context;
+pub use table::TABLE;
+
+/// What a function does. Its result is as wide as [`Prototype::ret`] says; narrower ones may have any bits above.
+pub type Handler = fn(&mut Ctx<'_>, Args) -> Result<u64, Fault>;
+
+/// A type of a parameter or result, as far as loaders compare them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// No result.
+    Void,
+    /// `bool`.
+    Bool,
+    /// `s32`, `int`.
+    S32,
+    /// `u32`.
+    U32,
+    /// `s64`, `long`.
+    S64,
+    /// `u64`.
+    U64,
+    /// A pointer.
+    Ptr,
+}
+
+/// A function's type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Prototype {
+    /// What it returns.
+    pub ret: Kind,
+    /// What it takes, without the trailing parameter that newer kernels add themselves.
+    pub params: &'static [Kind],
+}
+
+/// Which kernels have a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Versions {
+    /// All.
+    All,
+    /// Up to 6.12.
+    Old,
+    /// 7.x.
+    New,
+}
+
+impl Versions {
+    /// Whether `version` is among them.
+    pub fn include(self, version: Version) -> bool {
+        match self {
+            Self::All => true,
+            Self::Old => version == Version::V6_12,
+            Self::New => version == Version::V7,
+        }
+    }
+}
+
+/// A kernel function.
+#[derive(Debug, Clone, Copy)]
+pub struct Kfunc {
+    /// Its name.
+    pub name: &'static str,
+    /// Its type.
+    pub prototype: Prototype,
+    /// Which kernels have it so.
+    pub versions: Versions,
+    /// From where it may be called; the function itself asks.
+    pub context: Context,
+    /// What it does.
+    pub handler: Handler,
+}
+
+/// The functions that `version` has, with their numbers.
+pub fn offered(version: Version) -> impl Iterator<Item = (u32, &'static Kfunc)> {
+    (0..).zip(TABLE).filter(move |(_, kfunc)| kfunc.versions.include(version))
+}
+
+/// Number of the function `name` in `version`; `None` if it has none.
+pub fn number(version: Version, name: &str) -> Option<u32> {
+    offered(version).find(|(_, kfunc)| kfunc.name == name).map(|(number, _)| number)
+}
+
+/// A negative errno as a result.
+fn errno(errno: i64) -> Result<u64, Fault> {
+    Ok(errno.wrapping_neg() as u64)
+}
+
+impl Ctx<'_> {
+    /// The task whose object a program gives.
+    ///
+    /// # Errors
+    /// There is none; nor is an idle task one that could be inserted or moved.
+    fn kfunc_task(&self, address: u64) -> Result<TaskId, Fault> {
+        let task = self.scx.guest.task_at(&self.vm.memory, address);
+        task.ok_or_else(|| FaultKind::Misuse(format!("{address:#x} is no task")).into())
+    }
+
+    /// The cgroup that `task` is in.
+    fn task_cgroup(&self, task: TaskId) -> CgroupId {
+        self.kernel.task(task).cgroup
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_has_each_name_once() {
+        for version in [Version::V6_12, Version::V7] {
+            let mut names: Vec<&str> = offered(version).map(|(_, kfunc)| kfunc.name).collect();
+            let count = names.len();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), count);
+        }
+    }
+
+    #[test]
+    fn old_names_are_gone_in_new_kernels_and_new_ones_unknown_to_old_ones() {
+        for name in ["scx_bpf_dispatch", "scx_bpf_dispatch_vtime", "scx_bpf_consume", "scx_bpf_dispatch_from_dsq"] {
+            assert!(number(Version::V6_12, name).is_some() && number(Version::V7, name).is_none(), "{name}");
+        }
+        for name in ["scx_bpf_dsq_insert___v2", "scx_bpf_dsq_move_to_local", "scx_bpf_now", "scx_bpf_cpu_node"] {
+            assert!(number(Version::V6_12, name).is_none() && number(Version::V7, name).is_some(), "{name}");
+        }
+        for name in ["scx_bpf_select_cpu_dfl", "scx_bpf_kick_cpu", "bpf_task_from_pid", "scx_bpf_create_dsq"] {
+            assert!(number(Version::V6_12, name).is_some() && number(Version::V7, name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn moving_to_the_local_queue_has_a_form_with_flags_in_7_1() {
+        let prototype = |name| TABLE[number(Version::V7, name).unwrap() as usize].prototype;
+        let (old, new) = (prototype("scx_bpf_dsq_move_to_local"), prototype("scx_bpf_dsq_move_to_local___v2"));
+        assert_eq!(old, Prototype { ret: Kind::Bool, params: &[Kind::U64] });
+        assert_eq!(new, Prototype { ret: Kind::Bool, params: &[Kind::U64, Kind::U64] });
+    }
+
+    #[test]
+    fn no_function_takes_more_than_five_arguments() {
+        assert!(TABLE.iter().all(|kfunc| kfunc.prototype.params.len() <= 5 && kfunc.prototype.params.iter().all(|kind| *kind != Kind::Void)));
+    }
+
+    #[test]
+    fn a_context_is_the_one_of_the_functions_group() {
+        let context = |version, name| TABLE[number(version, name).unwrap() as usize].context;
+        assert_eq!(context(Version::V6_12, "scx_bpf_select_cpu_dfl"), Context::Mask(context::SELECT_CPU));
+        assert_eq!(
+            context(Version::V7, "scx_bpf_select_cpu_dfl"),
+            Context::MaskOrUnlocked(context::SELECT_CPU | context::ENQUEUE)
+        );
+        assert_eq!(context(Version::V6_12, "scx_bpf_task_cgroup"), Context::ArgTask);
+        assert_eq!(context(Version::V6_12, "scx_bpf_create_dsq"), Context::Sleepable);
+        assert_eq!(context(Version::V6_12, "scx_bpf_kick_cpu"), Context::Any);
+        assert_eq!(context(Version::V6_12, "scx_bpf_reenqueue_local"), Context::Mask(context::CPU_RELEASE));
+    }
+}
