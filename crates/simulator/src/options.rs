@@ -3,10 +3,15 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
+
+use tandem_bpf_vm::object::Object;
 
 use crate::input::valid_names;
 use crate::kernel::cpufreq::{Governor, SchedutilTunables};
 use crate::kernel::params::KernelParameters;
+use crate::scx::abi::profile::Profile;
+use crate::scx::frontend::sidecar::Sidecar;
 use crate::units::Nanos;
 
 /// How to run.
@@ -41,7 +46,32 @@ impl Default for Options {
 pub enum Scheduler {
     /// Linux's own: EEVDF as in 6.12, under the real-time class.
     Fair,
+    /// A sched_ext object.
+    SchedExt(Arc<SchedExt>),
 }
+
+/// A sched_ext object, and how to load it.
+#[derive(Debug, Clone)]
+pub struct SchedExt {
+    /// How the user named it.
+    pub name: String,
+    /// The object.
+    pub object: Arc<Object>,
+    /// What its own loader would do, from the TOML file beside it.
+    pub sidecar: Option<Sidecar>,
+    /// Global variables to set, by name.
+    pub settings: Vec<(String, String)>,
+    /// The kernel version to run it on; `None`: the sidecar's, or the one that the object was built for.
+    pub profile: Option<Profile>,
+}
+
+impl PartialEq for SchedExt {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.settings == other.settings && self.profile == other.profile
+    }
+}
+
+impl Eq for SchedExt {}
 
 /// A scheduler's name that is not known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -66,6 +96,7 @@ impl fmt::Display for Scheduler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fair => f.write_str("fair"),
+            Self::SchedExt(scheduler) => f.write_str(&scheduler.name),
         }
     }
 }

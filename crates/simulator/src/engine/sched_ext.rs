@@ -8,20 +8,34 @@ use crate::metrics::{CallbackReport, ExitReport, Frame, SchedExtReport};
 use crate::options::Scheduler;
 use crate::scx::abi::GuestTaskInfo;
 use crate::scx::exit::ExitInfo;
-use crate::scx::frontend;
+use crate::scx::frontend::{self, Request, SchedulerError};
+use crate::scx::{Scx, kfuncs};
 use crate::scx::ops::Op;
-use crate::units::{CpuId, Nanos, TaskId, seconds};
+use crate::units::{CpuId, TaskId, seconds};
+
+/// Bytes that the programs' memory may grow to, the kernel's objects in it included.
+const MEMORY_LIMIT: u64 = 4 << 30;
+/// Instructions that one callback may execute: a kernel's verifier would refuse a program that it cannot follow for a
+/// million; loops that it takes on trust end by themselves long before this.
+const BUDGET: u64 = 100_000_000;
 
 impl Engine<'_> {
     /// Loads the scheduler that was asked for, before the first thread exists.
     pub(super) fn load_scheduler(&mut self, boot: CpuId) -> Result<(), SimulationError> {
         let Scheduler::SchedExt(scheduler) = &self.options.scheduler else { return Ok(()) };
-        let loaded = frontend::load(scheduler, self.machine, &self.scheduler.kernel, self.options.seed)?;
-        let cpu = loaded.init_cpu.filter(|cpu| self.scheduler.kernel.topology.online.test(*cpu)).unwrap_or(boot);
-        for warning in loaded.warnings {
-            self.warn(warning);
-        }
-        self.scheduler.scx_enable(Box::new(loaded.scx), cpu).map_err(|error| frontend::SchedulerError::from(error))?;
+        let request = Request {
+            settings: &scheduler.settings,
+            sidecar: scheduler.sidecar.as_ref(),
+            profile: scheduler.profile,
+            kfuncs: kfuncs::number,
+            memory_limit: MEMORY_LIMIT,
+            budget: BUDGET,
+        };
+        let kernel = &self.scheduler.kernel;
+        let loaded = frontend::load_object(scheduler.object.clone(), &request, kernel, self.machine)?;
+        let cpu = loaded.init_cpu.unwrap_or(boot);
+        let scx = Scx::new(loaded, kernel, self.options.seed);
+        self.scheduler.scx_enable(Box::new(scx), cpu).map_err(SchedulerError::from)?;
         Ok(())
     }
 
@@ -101,7 +115,7 @@ impl Engine<'_> {
         let exit = self.scheduler.scx_exited.take().or(unloaded.filter(|info| info.kind.is_error()));
         let scx = self.scheduler.ext.as_ref()?;
         let callbacks = Op::ALL.iter().filter_map(|op| {
-            let (calls, instructions) = scx.state.calls.count(*op);
+            let (calls, instructions) = scx.state.calls.of(*op);
             (calls > 0).then(|| (op.name().to_owned(), CallbackReport { calls, instructions }))
         });
         Some(SchedExtReport {
@@ -110,7 +124,7 @@ impl Engine<'_> {
             callbacks: callbacks.collect(),
             overhead_s: seconds(self.callback_time),
             exit: exit.map(exit_report),
-            output: scx.state.output.lines().to_vec(),
+            output: scx.state.host.printk.iter().map(|(_, line)| line.clone()).collect(),
         })
     }
 }

@@ -319,7 +319,7 @@ impl Scheduler {
     }
 
     /// `next` comes to `cpu` after `prev` was put.
-    fn switch_to(&mut self, cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) -> Switch {
+    pub(super) fn switch_to(&mut self, cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) -> Switch {
         // A loaded scheduler is told before `next` is current.
         self.set_next_task_scx(cpu, next);
         // The time up to now belongs to who ran: the clock must not see the newcomer yet.
