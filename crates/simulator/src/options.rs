@@ -5,13 +5,11 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use tandem_bpf_vm::object::Object;
 
 use crate::input::valid_names;
 use crate::kernel::cpufreq::{Governor, SchedutilTunables};
 use crate::kernel::params::KernelParameters;
-use crate::scx::abi::profile::Profile;
-use crate::scx::frontend::sidecar::Sidecar;
+use crate::scx::frontend::scheduler::{OpenError, SchedExt};
 use crate::units::Nanos;
 
 /// How to run.
@@ -50,44 +48,33 @@ pub enum Scheduler {
     SchedExt(Arc<SchedExt>),
 }
 
-/// A sched_ext object, and how to load it.
-#[derive(Debug, Clone)]
-pub struct SchedExt {
-    /// How the user named it.
-    pub name: String,
-    /// The object.
-    pub object: Arc<Object>,
-    /// What its own loader would do, from the TOML file beside it.
-    pub sidecar: Option<Sidecar>,
-    /// Global variables to set, by name.
-    pub settings: Vec<(String, String)>,
-    /// The kernel version to run it on; `None`: the sidecar's, or the one that the object was built for.
-    pub profile: Option<Profile>,
-}
-
-impl PartialEq for SchedExt {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name && self.settings == other.settings && self.profile == other.profile
-    }
-}
-
-impl Eq for SchedExt {}
-
-/// A scheduler's name that is not known.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no scheduler `{name}`; {valid}")]
-pub struct UnknownScheduler {
-    name: String,
-    valid: String,
+/// What names no scheduler.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum UnknownScheduler {
+    /// It is neither a name nor a path.
+    #[error("no scheduler `{name}`; {valid}, or the path of a sched_ext object such as ./scx_simple.bpf.o")]
+    Name {
+        /// As written.
+        name: String,
+        /// The valid names.
+        valid: String,
+    },
+    /// The object at a path cannot be used.
+    #[error("{0}")]
+    Object(#[from] OpenError),
 }
 
 impl FromStr for Scheduler {
     type Err = UnknownScheduler;
 
+    /// `fair`, or the path of a sched_ext object with variables to set behind it: `./scx_simple.bpf.o,fifo_sched=true`.
+    /// A path has a `/` or ends in `.o`.
     fn from_str(text: &str) -> Result<Self, UnknownScheduler> {
+        let path = text.split(',').next().unwrap_or(text);
         match text {
             "fair" => Ok(Self::Fair),
-            _ => Err(UnknownScheduler { name: text.to_owned(), valid: valid_names(text, &["fair"]) }),
+            _ if path.contains('/') || path.ends_with(".o") => Ok(Self::SchedExt(Arc::new(SchedExt::open(text)?))),
+            _ => Err(UnknownScheduler::Name { name: text.to_owned(), valid: valid_names(text, &["fair"]) }),
         }
     }
 }
