@@ -391,5 +391,6 @@ fn policy_of(policy: Policy) -> (u64, i8) {
         Policy::Batch { nice } => (3, nice),
         Policy::Idle => (5, 0),
         Policy::Deadline { .. } => (6, 0),
+        Policy::Ext { nice } => (7, nice),
     }
 }
