@@ -15,6 +15,7 @@ use crate::scx::abi::types::task::TaskStruct;
 use crate::units::{CgroupId, CpuId, TaskId};
 use crate::workload::{Policy, Scheduling};
 use access::{at, get};
+use args::ExitRecord;
 
 const CPUS: u32 = 4;
 
