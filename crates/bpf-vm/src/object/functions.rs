@@ -127,7 +127,7 @@ impl Functions {
         let index = after.checked_sub(1)?;
         let extent = self.extents.get(index)?;
         (extent.section == section && offset < extent.end && offset.is_multiple_of(SLOT))
-            .then_some((index, ((offset - extent.start) / SLOT) as usize))
+            .then(|| (index, ((offset - extent.start) / SLOT) as usize))
     }
 
     /// Resolves what instructions refer to, with a relocation or, within a section, without.

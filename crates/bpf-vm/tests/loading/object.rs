@@ -282,3 +282,15 @@ fn an_object_without_code_has_nothing() {
     elf.types(&Btf::default(), &ExtBuilder::default());
     assert!(object(elf).functions.is_empty());
 }
+
+#[test]
+fn a_line_before_the_first_function_of_a_section_belongs_to_none() {
+    let mut elf = ElfBuilder::new();
+    let text = code(&mut elf, ".text", &[EXIT, EXIT]);
+    let program = code(&mut elf, "program", &[EXIT, EXIT]);
+    elf.symbol("far", FUNC, Bind::Global, text, (8, 8));
+    elf.symbol("main", FUNC, Bind::Global, program, (8, 8));
+    let ext = ExtBuilder { lines: vec![("program", 0, "a.c", "{", 1)], ..ExtBuilder::default() };
+    elf.types(&Btf::default(), &ext);
+    assert!(object(elf).functions.iter().all(|function| function.lines.is_empty()));
+}
