@@ -334,7 +334,7 @@ fn special_fields_are_not_overwritten_and_pointers_are_given_back() {
     assert_eq!(at.memory.load::<8>(address + 8), Ok(0));
     assert_eq!(at.memory.load::<8>(address + 16), Ok(u64::MAX));
     let dropped = DroppedKptr { address: 0x1234, type_name: "node".to_owned() };
-    assert_eq!(at.maps.take_dropped(), [dropped.clone()]);
+    assert_eq!(at.maps.take_dropped(), std::slice::from_ref(&dropped));
 
     let hash = at.create(MapSpec { kind: kind::HASH, ..special() });
     at.maps.update(&mut at.memory, hash, Item { flags: 0, ..item }, 0).unwrap();
