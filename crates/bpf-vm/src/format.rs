@@ -231,3 +231,84 @@ impl Format<'_> {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Protection;
+
+    fn formatted(fmt: &str, args: &[u64]) -> Result<String, i64> {
+        format(&Memory::new(4096), fmt.as_bytes(), args)
+    }
+
+    #[test]
+    fn numbers_come_out_as_the_kernel_writes_them() {
+        let minus = -5_i64 as u64;
+        let table: [(&str, u64, &str); 20] = [
+            ("%d", minus, "-5"),
+            ("%i", 7, "7"),
+            ("%d", 0xffff_ffff, "-1"),
+            ("%u", u64::MAX, "4294967295"),
+            ("%x", 0xabc, "abc"),
+            ("%X", 0xabc, "ABC"),
+            ("%ld", minus, "-5"),
+            ("%lld", i64::MIN as u64, "-9223372036854775808"),
+            ("%lu", u64::MAX, "18446744073709551615"),
+            ("%llx", u64::MAX, "ffffffffffffffff"),
+            ("%5d|", 42, "   42|"),
+            ("%-5d|", 42, "42   |"),
+            ("%05d|", minus, "-0005|"),
+            ("%-05d|", 42, "42   |"),
+            ("%+d", 42, "+42"),
+            ("% d", 42, " 42"),
+            ("%02x", 7, "07"),
+            ("%c", 65, "A"),
+            ("%px", 0x1234, "0000000000001234"),
+            ("%pS", 0x1234, "0x0000000000001234"),
+        ];
+        for (fmt, arg, expected) in table {
+            assert_eq!(formatted(fmt, &[arg]).as_deref(), Ok(expected), "{fmt}");
+        }
+    }
+
+    #[test]
+    fn percent_signs_plain_text_and_unused_arguments_pass() {
+        assert_eq!(formatted("100%% of µ\n", &[1, 2]).as_deref(), Ok("100% of µ\n"));
+        assert_eq!(formatted("ends\0here %q", &[]).as_deref(), Ok("ends"));
+    }
+
+    #[test]
+    fn what_the_kernel_refuses_is_refused() {
+        for fmt in ["%", "%q", "%l", "%5", "%.2d", "%*d", "%sx", "%f", "%n", "%pz", "%pI5", "%#x", "\u{1}", "%hd", "%é"]
+        {
+            assert_eq!(formatted(fmt, &[1]), Err(-22), "{fmt:?}");
+        }
+        assert_eq!(formatted("%d %d", &[1]), Err(-22));
+    }
+
+    #[test]
+    fn texts_are_read_from_memory_and_unreadable_ones_are_empty() {
+        let mut memory = Memory::new(4096);
+        let text = memory.alloc(8, Protection::ReadWrite).unwrap();
+        memory.write(text, 4).unwrap().copy_from_slice(b"task");
+        assert_eq!(format(&memory, b"[%s]", &[text]).as_deref(), Ok("[task]"));
+        assert_eq!(format(&memory, b"[%6s|%-6s]", &[text, text]).as_deref(), Ok("[  task|task  ]"));
+        assert_eq!(format(&memory, b"[%pks]", &[text]).as_deref(), Ok("[task]"));
+        assert_eq!(format(&memory, b"[%s]", &[0]).as_deref(), Ok("[]"));
+        assert_eq!(format(&memory, b"%pI4", &[text]).as_deref(), Ok("116.97.115.107"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_format_panics(fmt: Vec<u8>, args: [u64; 3]) {
+            let text = format(&Memory::new(64), &fmt, &args);
+            proptest::prop_assert!(text.is_ok() || text == Err(-22));
+        }
+
+        #[test]
+        fn no_conversion_panics(fmt in "(%[-+ 0]{0,2}[0-9]{0,9}[pscdiuxXlkKISB46]{1,4} ?){1,3}", args: [u64; 3]) {
+            let text = format(&Memory::new(64), fmt.as_bytes(), &args);
+            proptest::prop_assert!(text.is_ok() || text == Err(-22));
+        }
+    }
+}

@@ -55,6 +55,16 @@ pub enum LoadError {
     /// Kernel functions, variables or settings that this kernel does not have, and that the object must have.
     #[error("the kernel does not have {}", .0.join(", "))]
     Missing(Vec<String>),
+    /// A relocation against the kernel's types that makes no sense, or that several of them fit.
+    #[error("function {function}, instruction {insn}: {why}")]
+    Core {
+        /// The function.
+        function: String,
+        /// Its instruction.
+        insn: usize,
+        /// What is wrong.
+        why: core_relo::CoreError,
+    },
     /// A function cannot be decoded.
     #[error("{0}")]
     Decode(#[from] DecodeError),
@@ -244,7 +254,7 @@ impl Linker<'_> {
         let mut builder = CodeBuilder::new(&helper);
         for function in &self.object.functions {
             let mut encoding = function.code.clone();
-            let poisoned = self.apply_core(function, &mut encoding);
+            let poisoned = self.apply_core(function, &mut encoding)?;
             let resolve = |slot: usize| match poisoned.get(&slot) {
                 Some(reason) => Some(Resolved::Poison(reason.clone())),
                 None => self.resolve(function, slot),
@@ -255,14 +265,16 @@ impl Linker<'_> {
     }
 
     /// Makes a function right for the kernel's types; the instructions for which that is impossible, and why.
-    fn apply_core(&self, function: &Function, encoding: &mut [u8]) -> BTreeMap<usize, String> {
+    fn apply_core(&self, function: &Function, encoding: &mut [u8]) -> Result<BTreeMap<usize, String>, LoadError> {
         let mut poisoned = BTreeMap::new();
         for relocation in &function.core {
-            if let Err(error) = core_relo::apply(&self.object.btf, relocation, &self.environment.btf, encoding) {
-                poisoned.insert(relocation.insn, error.to_string());
+            let applied = core_relo::apply(&self.object.btf, relocation, &self.environment.btf, encoding);
+            let wrong = |why| LoadError::Core { function: function.name.clone(), insn: relocation.insn, why };
+            if let Some(reason) = applied.map_err(wrong)? {
+                poisoned.insert(relocation.insn, reason);
             }
         }
-        poisoned
+        Ok(poisoned)
     }
 
     /// What the instruction in a slot refers to.

@@ -211,7 +211,7 @@ impl Memory {
     fn check(&self, address: u64, size: u64, write: bool) -> Result<usize, AccessError> {
         let offset = address.wrapping_sub(BASE);
         if let Some(shadow) = self.shadow.get((offset / GRANULE) as usize)
-            && offset % GRANULE + size <= u64::from(shadow & LENGTH)
+            && (offset % GRANULE).saturating_add(size) <= u64::from(shadow & LENGTH)
             && (!write || shadow & WRITABLE != 0)
         {
             return Ok(offset as usize);
@@ -325,6 +325,18 @@ mod tests {
         assert_eq!(memory.load::<8>(u64::MAX).unwrap_err().kind, AccessKind::Null);
         assert_eq!(memory.load::<8>(BASE).unwrap_err().kind, AccessKind::OutOfBounds);
         assert!(memory.read(BASE, u64::MAX).is_err());
+    }
+
+    #[test]
+    fn a_size_that_wraps_around_is_refused() {
+        let mut memory = memory();
+        let object = memory.alloc(16, Protection::ReadWrite).unwrap();
+        for at in 0..8 {
+            for size in [u64::MAX, u64::MAX - 6, u64::MAX - BASE, 1 << 63] {
+                assert!(memory.read(object + at, size).is_err());
+                assert!(memory.write(object + at, size).is_err());
+            }
+        }
     }
 
     #[test]

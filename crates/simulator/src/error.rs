@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why a run has no report.
 
+use crate::scx::frontend::SchedulerError;
 use crate::units::{Nanos, seconds};
 
 /// Why a run has no report.
@@ -13,6 +14,17 @@ pub enum SimulationError {
         at: Nanos,
         /// Who waits for what.
         waiters: Vec<Waiter>,
+    },
+    /// The scheduler cannot be loaded.
+    #[error("{0}")]
+    Scheduler(#[from] SchedulerError),
+    /// The scheduler's `init_task` refused a new thread, which on a kernel makes `fork` fail.
+    #[error("the scheduler refused thread {thread}: ops.init_task() returned {errno}, so it could not be forked")]
+    ForkRefused {
+        /// Its name.
+        thread: String,
+        /// Negative errno.
+        errno: i32,
     },
     /// Threads fork without end.
     #[error("the simulation cannot go on: at {} s there are more than {limit} threads", seconds(*.at))]

@@ -55,6 +55,8 @@ pub struct Report {
     pub tasks: Vec<TaskReport>,
     /// Per CPU, offline ones too: they draw power.
     pub cpus: Vec<CpuReport>,
+    /// What a loaded sched_ext scheduler did; `None` under Linux's own.
+    pub sched_ext: Option<SchedExtReport>,
     /// What the simulation could not do as asked (a policy without a model, a scheduler that was ejected).
     pub warnings: Vec<String>,
 }
@@ -125,6 +127,70 @@ pub struct Latency {
     pub p99: u64,
     /// Largest, exact.
     pub max: u64,
+}
+
+/// What a loaded sched_ext scheduler did.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SchedExtReport {
+    /// The name it gives itself (`sched_ext_ops.name`).
+    pub name: String,
+    /// Kernel version whose sched_ext it met.
+    pub kernel: String,
+    /// Callbacks that were called, by name.
+    pub callbacks: BTreeMap<String, CallbackReport>,
+    /// CPU time that all its programs were charged, on all CPUs.
+    pub overhead_s: f64,
+    /// Why it was ejected, if it was; the run went on under `fair`.
+    pub exit: Option<ExitReport>,
+    /// What it printed (`bpf_printk`), the first lines.
+    pub output: Vec<String>,
+}
+
+/// A callback of a scheduler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct CallbackReport {
+    /// Times it was called.
+    pub calls: u64,
+    /// BPF instructions that it executed, in all.
+    pub instructions: u64,
+}
+
+/// Why a scheduler was ejected (`struct scx_exit_info`).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ExitReport {
+    /// When.
+    pub at_s: f64,
+    /// Kernel's name of the kind: `SCX_EXIT_ERROR` and so on.
+    pub kind: String,
+    /// Exit code.
+    pub code: i64,
+    /// The kind in words.
+    pub reason: String,
+    /// Details.
+    pub message: String,
+    /// The callback at work, if one was.
+    pub callback: Option<String>,
+    /// The CPU where it happened.
+    pub cpu: u32,
+    /// Where in its programs, innermost first.
+    pub backtrace: Vec<Frame>,
+    /// State of CPUs and tasks, with what the scheduler adds; empty if it was no error.
+    pub dump: String,
+}
+
+/// A place in a scheduler's programs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Frame {
+    /// Function.
+    pub function: String,
+    /// Source file; empty if the object has no line information.
+    pub file: String,
+    /// Source line, from 1; 0 if unknown.
+    pub line: u32,
+    /// Source column, from 1; 0 if unknown.
+    pub column: u32,
+    /// The line's text.
+    pub text: String,
 }
 
 /// A CPU's share of a run.

@@ -3,10 +3,13 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
+
 
 use crate::input::valid_names;
 use crate::kernel::cpufreq::{Governor, SchedutilTunables};
 use crate::kernel::params::KernelParameters;
+use crate::scx::frontend::scheduler::{OpenError, SchedExt};
 use crate::units::Nanos;
 
 /// How to run.
@@ -41,23 +44,37 @@ impl Default for Options {
 pub enum Scheduler {
     /// Linux's own: EEVDF as in 6.12, under the real-time class.
     Fair,
+    /// A sched_ext object.
+    SchedExt(Arc<SchedExt>),
 }
 
-/// A scheduler's name that is not known.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no scheduler `{name}`; {valid}")]
-pub struct UnknownScheduler {
-    name: String,
-    valid: String,
+/// What names no scheduler.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum UnknownScheduler {
+    /// It is neither a name nor a path.
+    #[error("no scheduler `{name}`; {valid}, or the path of a sched_ext object such as ./scx_simple.bpf.o")]
+    Name {
+        /// As written.
+        name: String,
+        /// The valid names.
+        valid: String,
+    },
+    /// The object at a path cannot be used.
+    #[error("{0}")]
+    Object(#[from] OpenError),
 }
 
 impl FromStr for Scheduler {
     type Err = UnknownScheduler;
 
+    /// `fair`, or the path of a sched_ext object with variables to set behind it: `./scx_simple.bpf.o,fifo_sched=true`.
+    /// A path has a `/` or ends in `.o`.
     fn from_str(text: &str) -> Result<Self, UnknownScheduler> {
+        let path = text.split(',').next().unwrap_or(text);
         match text {
             "fair" => Ok(Self::Fair),
-            _ => Err(UnknownScheduler { name: text.to_owned(), valid: valid_names(text, &["fair"]) }),
+            _ if path.contains('/') || path.ends_with(".o") => Ok(Self::SchedExt(Arc::new(SchedExt::open(text)?))),
+            _ => Err(UnknownScheduler::Name { name: text.to_owned(), valid: valid_names(text, &["fair"]) }),
         }
     }
 }
@@ -66,6 +83,7 @@ impl fmt::Display for Scheduler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fair => f.write_str("fair"),
+            Self::SchedExt(scheduler) => f.write_str(&scheduler.name),
         }
     }
 }

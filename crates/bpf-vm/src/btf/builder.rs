@@ -31,11 +31,11 @@ impl Builder {
         TypeId(self.types.len() as u32 - 1)
     }
 
-    /// An integer of `size` bytes. `bool` and `char` by their names: `bool`, `_Bool`, `char`.
+    /// An integer of `size` bytes; called `bool` or `_Bool` it is one.
     pub fn int(&mut self, name: &str, size: u32, signed: bool) -> TypeId {
         let boolean = matches!(name, "bool" | "_Bool");
-        let (bits, character) = (size.saturating_mul(8).min(128) as u8, false);
-        self.add(Type::Int(Int { name: name.into(), size, bits, bit_offset: 0, signed, character, boolean }))
+        let bits = size.saturating_mul(8).min(128) as u8;
+        self.add(Type::Int(Int { name: name.into(), size, bits, bit_offset: 0, signed, character: false, boolean }))
     }
 
     /// A floating-point number of `size` bytes.
@@ -48,7 +48,7 @@ impl Builder {
         self.add(Type::Ptr(to))
     }
 
-    /// An array; its index type is the type itself of its elements' number, `void`, as nothing here asks for it.
+    /// An array. The type of its index is left `void`, as nothing asks for it.
     pub fn array(&mut self, element: TypeId, count: u32) -> TypeId {
         self.add(Type::Array(Array { element, index: TypeId::VOID, count }))
     }

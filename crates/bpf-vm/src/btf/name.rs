@@ -91,7 +91,10 @@ impl Ord for Name {
 /// The name without its flavour: what stands behind the last `___` between two other characters tells apart types that a
 /// program knows in several versions, and is not part of the kernel's name.
 pub fn essential_name(name: &str) -> &str {
-    let flavour = |at: &usize| matches!(name.as_bytes().get(*at..*at + 5), Some([a, b'_', b'_', b'_', b]) if *a != b'_' && *b != b'_');
+    let flavour = |at: &usize| match name.as_bytes().get(*at..*at + 5) {
+        Some([before, b'_', b'_', b'_', after]) => *before != b'_' && *after != b'_',
+        _ => false,
+    };
     let end = (0..name.len().saturating_sub(4)).rev().find(flavour).map_or(name.len(), |at| at + 1);
     name.get(..end).unwrap_or(name)
 }

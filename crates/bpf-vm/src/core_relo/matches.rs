@@ -83,9 +83,9 @@ impl Matcher<'_> {
                 a.count == b.count && self.types(a.element, b.element, behind_pointer, depth)
             }
             (Type::FuncProto(a), Type::FuncProto(b)) => {
-                let params = a.params.iter().zip(&b.params);
+                let mut params = a.params.iter().zip(&b.params);
                 a.params.len() == b.params.len()
-                    && { params }.all(|(a, b)| self.types(a.type_id, b.type_id, behind_pointer, depth))
+                    && params.all(|(a, b)| self.types(a.type_id, b.type_id, behind_pointer, depth))
                     && self.types(a.ret, b.ret, behind_pointer, depth)
             }
             _ => false,

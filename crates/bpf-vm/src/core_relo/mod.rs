@@ -112,7 +112,7 @@ pub fn resolve(local: &Btf, relocation: &CoreRelocation, target: &Btf) -> Result
     }
     let mut found: Option<(Spec, Resolution)> = None;
     for candidate in candidates(root.name(), root.kind(), target) {
-        let Some(matched) = spec.find(local, target, candidate)? else { continue };
+        let Some(matched) = spec.find(local, target, candidate) else { continue };
         let resolution = value::resolution((local, &spec), Some((target, &matched)), relocation.kind)?;
         let Some((first, agreed)) = &found else {
             found = Some((matched, resolution));

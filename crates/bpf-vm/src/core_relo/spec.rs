@@ -110,7 +110,7 @@ impl Spec {
     }
 
     /// The same part of a type of the kernel, if that has it.
-    pub(super) fn find(&self, local: &Btf, target: &Btf, candidate: TypeId) -> Result<Option<Self>, CoreError> {
+    pub(super) fn find(&self, local: &Btf, target: &Btf, candidate: TypeId) -> Option<Self> {
         let mut found = Self { root: candidate, steps: Vec::new(), bit_offset: 0, kind: self.kind };
         let matched = match self.kind {
             CoreKind::TypeMatches => matches::types_match(local, self.root, target, candidate),
@@ -118,11 +118,11 @@ impl Spec {
             kind if kind.is_enum_value() => found.find_value(self, local, target).is_some(),
             _ => local.is_compatible(self.root, target, candidate),
         };
-        Ok(matched.then_some(found))
+        matched.then_some(found)
     }
 
     fn find_value(&mut self, wanted: &Self, local: &Btf, target: &Btf) -> Option<()> {
-        let name = essential_name(wanted.last_name(local)?);
+        let name = essential_name(wanted.steps.last()?.name(local)?);
         let enumeration = target.skip_modifiers(self.root);
         let values = &target.get(enumeration)?.enumeration()?.values;
         let index = values.iter().position(|value| essential_name(&value.name) == name)?;
@@ -163,21 +163,11 @@ impl Spec {
         Some(())
     }
 
-    /// Name of the member or value that the last step leads to.
-    fn last_name<'a>(&self, btf: &'a Btf) -> Option<&'a str> {
-        match self.steps.last()? {
-            Step::Element { .. } => None,
-            Step::Member { composite, index } => Some(&btf.get(*composite)?.composite()?.members.get(*index)?.name),
-            Step::Value { enumeration, index } => Some(&btf.get(*enumeration)?.enumeration()?.values.get(*index)?.name),
-        }
-    }
-
     /// The part as C would write it: `struct task_struct.scx.flags`, `enum scx_kick_flags::SCX_KICK_IDLE`.
     pub(super) fn describe(&self, btf: &Btf) -> String {
         let mut text = btf.spell(self.root).to_string();
         for (number, step) in self.steps.iter().enumerate() {
-            let name = Self { steps: vec![*step], ..self.clone() };
-            let name = name.last_name(btf).unwrap_or_default();
+            let name = step.name(btf).unwrap_or_default();
             match step {
                 Step::Element { index: 0, .. } if number == 0 => {}
                 Step::Element { index, .. } => text += &format!("[{index}]"),
@@ -186,5 +176,16 @@ impl Spec {
             }
         }
         text
+    }
+}
+
+impl Step {
+    /// Name of the member or value that it leads to.
+    fn name(self, btf: &Btf) -> Option<&str> {
+        match self {
+            Self::Element { .. } => None,
+            Self::Member { composite, index } => Some(&btf.get(composite)?.composite()?.members.get(index)?.name),
+            Self::Value { enumeration, index } => Some(&btf.get(enumeration)?.enumeration()?.values.get(index)?.name),
+        }
     }
 }

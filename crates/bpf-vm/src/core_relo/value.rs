@@ -169,7 +169,7 @@ fn member_value(btf: &Btf, load: &Load, kind: CoreKind) -> Option<Field> {
         // For a load into 64 bits, whose highest bits are then shifted out. A member of more has no such load; what
         // comes out then is as meaningless as with libbpf.
         CoreKind::FieldLeftShift => {
-            plain(64u64.wrapping_sub(load.bit_offset + load.bits).wrapping_add(load.byte_offset * 8))
+            plain(64u64.wrapping_sub(load.bit_offset.wrapping_add(load.bits)).wrapping_add(load.byte_offset * 8))
         }
         CoreKind::FieldRightShift => Field { value: 64u64.wrapping_sub(load.bits), check: true, access: None },
         _ => return None,

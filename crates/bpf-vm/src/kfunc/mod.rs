@@ -12,6 +12,8 @@ mod iter;
 mod list;
 mod object;
 mod rbtree;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a host does with an instance's maps: what the `bpf` system call is to user space.
 
-use super::{Item, MapId, MapSpec, Maps};
+use super::{Item, MapError, MapId, MapSpec, Maps};
 use crate::errno::{Errno, OpError};
 use crate::instance::Instance;
 
@@ -9,6 +9,14 @@ impl Instance {
     /// The map of this name.
     pub fn map(&self, name: &str) -> Option<MapId> {
         self.maps.by_name(name)
+    }
+
+    /// Makes a map.
+    ///
+    /// # Errors
+    /// As [`Maps::create`].
+    pub fn map_create(&mut self, spec: MapSpec) -> Result<MapId, MapError> {
+        self.maps.create(&mut self.memory, spec, self.nr_cpus)
     }
 
     /// What a map was made from.

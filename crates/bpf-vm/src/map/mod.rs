@@ -33,6 +33,7 @@ pub use field::{Field, FieldKind};
 use hash::Hash;
 use nested::{ArrayOfMaps, HashOfMaps};
 use queue::Queue;
+pub use retire::DroppedKptr;
 use retire::Retired;
 use ringbuf::RingBuf;
 pub use spec::{MapError, MapSpec, kind};

@@ -23,7 +23,7 @@ pub struct DroppedKptr {
 
 /// Values, timers and pointers that left their maps.
 #[derive(Debug, Default)]
-pub(crate) struct Retired {
+pub(super) struct Retired {
     /// Values to free: address, and where pointers are in it.
     values: Vec<(u64, Vec<(u32, String)>)>,
     /// Timers that must not fire any more.

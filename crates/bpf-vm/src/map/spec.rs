@@ -176,7 +176,7 @@ impl MapSpec {
                 return refused("this kind has no key");
             }
             kind::RINGBUF if self.value_size != 0 => return refused("a ring buffer has no value size"),
-            kind::RINGBUF if !self.max_entries.is_power_of_two() || self.max_entries % PAGE != 0 => {
+            kind::RINGBUF if !self.max_entries.is_power_of_two() || !self.max_entries.is_multiple_of(PAGE) => {
                 return refused("a ring buffer's size is a power of two and whole pages");
             }
             kind::RINGBUF => return Ok(()),

@@ -99,7 +99,7 @@ impl Functions {
     ) -> Result<(), ObjectError> {
         let code = section.data.get(range.start as usize..range.end as usize);
         let code = code.ok_or_else(|| ObjectError::Truncated { section: section.name.into(), offset: range.start })?;
-        if range.start % SLOT != 0 || code.len() as u64 % SLOT != 0 || code.is_empty() {
+        if !range.start.is_multiple_of(SLOT) || !code.len().is_multiple_of(SLOT as usize) || code.is_empty() {
             let what = format!("bytes {} to {} are no whole instructions of 8 bytes", range.start, range.end);
             return Err(function_error(section, name, &what));
         }
@@ -126,8 +126,8 @@ impl Functions {
         let after = self.extents.partition_point(|extent| (extent.section, extent.start) <= (section, offset));
         let index = after.checked_sub(1)?;
         let extent = self.extents.get(index)?;
-        (extent.section == section && offset < extent.end && offset % SLOT == 0)
-            .then_some((index, ((offset - extent.start) / SLOT) as usize))
+        (extent.section == section && offset < extent.end && offset.is_multiple_of(SLOT))
+            .then(|| (index, ((offset - extent.start) / SLOT) as usize))
     }
 
     /// Resolves what instructions refer to, with a relocation or, within a section, without.

@@ -72,7 +72,7 @@ fn relocation_error(section: &Section<'_>, offset: u64, what: String) -> ObjectE
 
 /// Puts a map into the slot at `offset`.
 fn put(initial: &mut Vec<Option<usize>>, offset: u64, value: usize, section: &Section<'_>) -> Option<()> {
-    if offset % 8 != 0 || offset >= section.size.min(section.data.len() as u64) {
+    if !offset.is_multiple_of(8) || offset >= section.size.min(section.data.len() as u64) {
         return None;
     }
     let index = (offset / 8) as usize;

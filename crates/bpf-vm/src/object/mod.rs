@@ -174,7 +174,8 @@ pub struct Extern {
     pub weak: bool,
     /// What it is.
     pub kind: ExternKind,
-    /// Type of the variable, or prototype ([`Type::FuncProto`](crate::btf::Type::FuncProto)) of the function, if the object says.
+    /// Type of the variable, or prototype ([`Type::FuncProto`](crate::btf::Type::FuncProto)) of the function, if the
+    /// object says.
     pub type_id: Option<TypeId>,
 }
 

@@ -1,1 +1,143 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+use super::*;
+use crate::btf::{Builder, Linkage, TypeId};
 
+/// `.data`: `int x; struct { u8 low:3; u8 high:5; u16 y; } s; bool on; enum mode m; char name[8]; u64 a[2];`
+fn object() -> OpenObject {
+    let mut btf = Builder::new();
+    let int = btf.int("int", 4, true);
+    let byte = btf.int("unsigned char", 1, false);
+    let short = btf.int("unsigned short", 2, false);
+    let long = btf.int("unsigned long", 8, false);
+    let boolean = btf.int("_Bool", 1, false);
+    let structure = btf.structure("pair", 4, &[]);
+    let member = |name: &str, type_id: TypeId, bit_offset, bitfield| crate::btf::Member {
+        name: name.into(),
+        type_id,
+        bit_offset,
+        bitfield,
+    };
+    let members = vec![member("low", byte, 0, 3), member("high", byte, 3, 5), member("y", short, 16, 0)];
+    btf.define_members(structure, 4, members);
+    let mode = btf.enumeration("mode", &[("MODE_SLOW", 0), ("MODE_FAST", 3)]);
+    let name = btf.array(byte, 8);
+    let array = btf.array(long, 2);
+    let volatile = btf.volatile(array);
+    let _ = btf.var("x", int, Linkage::Global);
+    let variables = [
+        ("x", 0, 4, int),
+        ("s", 4, 4, structure),
+        ("on", 8, 1, boolean),
+        ("m", 12, 4, mode),
+        ("name", 16, 8, name),
+        ("a", 24, 16, volatile),
+    ];
+    let variable =
+        |(name, offset, size, type_id): (&str, u64, u64, TypeId)| Variable { name: name.into(), offset, size, type_id };
+    let section = DataSection {
+        name: ".data".to_owned(),
+        bytes: vec![0; 40],
+        variables: variables.into_iter().map(variable).collect(),
+        ..DataSection::default()
+    };
+    let map = MapDefinition { name: "stats".to_owned(), max_entries: 4, ..MapDefinition::default() };
+    let object = Object { btf: btf.finish(), data: vec![section], maps: vec![map], ..Object::default() };
+    OpenObject::new(Arc::new(object))
+}
+
+fn bytes(open: &OpenObject) -> &[u8] {
+    &open.object().data[0].bytes
+}
+
+#[test]
+fn values_land_in_their_bytes() {
+    let mut open = object();
+    open.set("x", "-2").unwrap();
+    open.set("s.y", "0x102").unwrap();
+    open.set("on", "true").unwrap();
+    open.set("m", "MODE_FAST").unwrap();
+    open.set("name", "\"abc\"").unwrap();
+    open.set("a[1]", "1_000").unwrap();
+    let expected = [
+        &[0xfe, 0xff, 0xff, 0xff, 0, 0, 2, 1, 1, 0, 0, 0, 3, 0, 0, 0][..],
+        b"abc\0\0\0\0\0",
+        &[0, 0, 0, 0, 0, 0, 0, 0, 0xe8, 3, 0, 0, 0, 0, 0, 0],
+    ];
+    assert_eq!(bytes(&open), expected.concat());
+    assert_eq!(open.integer("x"), Ok(-2));
+    assert_eq!(open.integer("a[1]"), Ok(1000));
+}
+
+#[test]
+fn a_bitfield_leaves_its_neighbour_alone() {
+    let mut open = object();
+    open.set("s.low", "5").unwrap();
+    open.set("s.high", "17").unwrap();
+    assert_eq!(bytes(&open)[4], 5 | 17 << 3);
+    assert_eq!((open.integer("s.low"), open.integer("s.high")), (Ok(5), Ok(17)));
+    assert_eq!(open.set("s.low", "8").unwrap_err().to_string(), "s.low is unsigned char: 8 is not between 0 and 7");
+}
+
+#[test]
+fn the_parsed_object_stays_as_it_was() {
+    let first = object();
+    let mut second = first.clone();
+    second.set("x", "1").unwrap();
+    assert_eq!((first.integer("x"), second.integer("x")), (Ok(0), Ok(1)));
+}
+
+#[test]
+fn mistakes_say_what_is_possible() {
+    let mut open = object();
+    let mut message = |name: &str, text: &str| open.set(name, text).unwrap_err().to_string();
+    assert_eq!(message("nane", "1"), "there is no variable nane; did you mean name?");
+    assert_eq!(message("s.z", "1"), "struct pair has no member z; did you mean y?");
+    assert_eq!(message("x", "2147483648"), "x is int: 2147483648 is not between -2147483648 and 2147483647");
+    assert_eq!(message("x", "fast"), "x is int: \"fast\" is not a whole number");
+    assert_eq!(message("on", "yes"), "on is _Bool: \"yes\" is not true or false");
+    assert_eq!(
+        message("m", "MODE_FSAT"),
+        "m is enum mode: \"MODE_FSAT\" is not one of its names, or a number; did you mean MODE_FAST?"
+    );
+    assert_eq!(message("name", "12345678"), "name is unsigned char[8]: \"12345678\" is not at most 7 bytes long");
+    assert_eq!(message("a[2]", "1"), "a[2]: index 2 is beyond its 2 elements");
+    assert_eq!(message("a[x]", "1"), "a[x]: an index is a number");
+    assert_eq!(message("x[0]", "1"), "x[0]: int is no array");
+    assert_eq!(message("x.y", "1"), "x.y: int is no structure");
+    assert!(message("s", "1").contains("set its members"));
+    assert!(message("a", "1").contains("set its elements"));
+}
+
+#[test]
+fn only_the_last_array_of_a_section_grows() {
+    let mut open = object();
+    open.resize("a", 4).unwrap();
+    assert_eq!(bytes(&open).len(), 24 + 32);
+    open.set("a[3]", "9").unwrap();
+    assert_eq!(bytes(&open)[48], 9);
+    assert!(open.set("a[4]", "9").is_err());
+    open.resize("a", 1).unwrap();
+    assert_eq!(bytes(&open).len(), 32);
+    let mut message = |name: &str, count| open.resize(name, count).unwrap_err().to_string();
+    assert_eq!(message("name", 16), "name cannot be resized: it is not the last variable of its section");
+    assert_eq!(message("x", 2), "x cannot be resized: it is no array");
+    assert_eq!(message("a", 0), "a cannot be resized: it would be empty, or over 1 GiB");
+    assert_eq!(message("a", u64::MAX), "a cannot be resized: it would be empty, or over 1 GiB");
+}
+
+#[test]
+fn maps_are_resized_by_name() {
+    let mut open = object();
+    open.set_max_entries("stats", 16).unwrap();
+    assert_eq!(open.maps()[0].max_entries, 16);
+    let error = open.set_max_entries("stat", 1).unwrap_err();
+    assert_eq!(error.to_string(), "there is no map stat; did you mean stats?");
+}
+
+#[test]
+fn variables_are_listed_with_their_types() {
+    let listed = object().variables();
+    assert_eq!(listed[5].name, "a");
+    assert_eq!(listed[5].type_name, "volatile unsigned long[2]");
+    assert_eq!((listed.len(), listed[5].size), (6, 16));
+}

@@ -43,31 +43,37 @@ TEST int atomics_of_32_bits(void *ctx)
 
 TEST int divisions(void *ctx)
 {
-	u64 ten = HIDDEN(10ull), nil = HIDDEN(0ull), all = HIDDEN(~0ull);
-	u32 ten32 = HIDDEN(10u), nil32 = HIDDEN(0u);
-
-	CHECK(ten / 3 == 3 && ten % 3 == 1);
-	CHECK(all / ten == 1844674407370955161ull && all % ten == 5);
+	CHECK(OP(10, "/=", 3) == 3 && OP(10, "%%=", 3) == 1);
+	CHECK(OP(~0ull, "/=", 10) == 1844674407370955161ull && OP(~0ull, "%%=", 10) == 5);
+	CHECK(OP32(~0u, "/=", 10) == 429496729 && OP32(~0u, "%%=", 10) == 5);
 	/* BPF defines both, where C and most machines do not. */
-	CHECK(ten / nil == 0 && ten % nil == 10);
-	CHECK(ten32 / nil32 == 0 && ten32 % nil32 == 10);
+	CHECK(OP(10, "/=", 0) == 0 && OP(10, "%%=", 0) == 10);
+	CHECK(OP32(10, "/=", 0) == 0 && OP32(10, "%%=", 0) == 10);
 	return 0;
 }
 
 TEST int shifts_and_signs(void *ctx)
 {
-	s64 minus = HIDDEN(-8ll);
-	s32 minus32 = HIDDEN(-8);
-	u32 shift = HIDDEN(1u);
+	CHECK(OP(-8ll, "s>>=", 1) == -4ull && OP(-8ll, ">>=", 60) == 15);
+	CHECK(OP32(-8, "s>>=", 1) == -4u && OP32(-8, ">>=", 28) == 15);
+	CHECK(OP(1, "<<=", 63) == 0x8000000000000000ull && OP32(3, "<<=", 31) == 0x80000000);
+	/* Only the lowest bits of a distance count. */
+	CHECK(OP(1, "<<=", 65) == 2 && OP32(1, "<<=", 33) == 2);
+	CHECK(OP(7, "*=", -3ll) == -21ull && OP32(7, "*=", -3) == -21u);
+	/* What 32 bits give is extended with zeroes. */
+	CHECK((u64)OP32(0, "-=", 1) == 0xffffffffull);
+	return 0;
+}
 
-	CHECK(minus >> shift == -4 && (u64)minus >> 60 == 15);
-	CHECK(minus32 >> shift == -4 && (u32)minus32 >> 28 == 15);
-	CHECK((s64)minus32 == -8 && (u64)(u32)minus32 == 0xfffffff8);
-	CHECK(1ull << HIDDEN(63) == 0x8000000000000000ull);
-	CHECK((s8)HIDDEN(0x180) == -128 && (s16)HIDDEN(0x18000) == -32768);
-	CHECK(minus < 0 && minus32 < 0 && (u64)minus > 8);
-	CHECK(__builtin_bswap64(HIDDEN(0x0102030405060708ull)) == 0x0807060504030201ull);
-	CHECK(__builtin_bswap32(HIDDEN(0x01020304u)) == 0x04030201);
-	CHECK(__builtin_bswap16(HIDDEN((u16)0x0102)) == 0x0201);
+TEST int byte_orders(void *ctx)
+{
+	u64 bits = 0x0102030405060708ull;
+
+	CHECK(UNARY("be64 %0", bits) == 0x0807060504030201ull);
+	CHECK(UNARY("be32 %0", bits) == 0x08070605);
+	CHECK(UNARY("be16 %0", bits) == 0x0807);
+	CHECK(UNARY("le64 %0", bits) == bits);
+	CHECK(UNARY("le32 %0", bits) == 0x05060708);
+	CHECK(UNARY("le16 %0", bits) == 0x0708);
 	return 0;
 }

@@ -10,51 +10,51 @@ s32 word = -70000;
 
 TEST int signed_division(void *ctx)
 {
-	s64 a = HIDDEN(-7ll), b = HIDDEN(2ll), nil = HIDDEN(0ll);
-	s32 c = HIDDEN(-7), d = HIDDEN(-2);
+	u64 least = 1ull << 63;
 
-	CHECK(a / b == -3 && a % b == -1);
-	CHECK(c / d == 3 && c % d == -1);
-	CHECK(a / nil == 0 && a % nil == -7);
+	CHECK(OP(-7ll, "s/=", 2) == -3ull && OP(-7ll, "s%%=", 2) == -1ull);
+	CHECK(OP32(-7, "s/=", -2) == 3 && OP32(-7, "s%%=", -2) == -1u);
+	CHECK(OP(-7ll, "s/=", 0) == 0 && OP(-7ll, "s%%=", 0) == -7ull);
 	/* The one quotient that does not fit. */
-	CHECK(HIDDEN((s64)(1ull << 63)) / HIDDEN(-1ll) == (s64)(1ull << 63));
-	CHECK(HIDDEN((s64)(1ull << 63)) % HIDDEN(-1ll) == 0);
-	CHECK(HIDDEN((s32)(1u << 31)) / HIDDEN(-1) == (s32)(1u << 31));
+	CHECK(OP(least, "s/=", -1ll) == least && OP(least, "s%%=", -1ll) == 0);
+	CHECK(OP32(1u << 31, "s/=", -1) == 1u << 31 && OP32(1u << 31, "s%%=", -1) == 0);
 	return 0;
 }
 
+#define LOAD(type, address)							\
+({										\
+	u64 __loaded;								\
+	asm volatile("%0 = *(" type " *)(%1 + 0)" : "=r"(__loaded) : "r"(address) : "memory");	\
+	__loaded;								\
+})
+
 TEST int sign_extending_loads(void *ctx)
 {
-	s64 a = *(volatile s8 *)&byte, b = *(volatile s16 *)&half, c = *(volatile s32 *)&word;
-
-	CHECK(a == -3 && b == -300 && c == -70000);
-	CHECK(a + b + c == -70303);
+	CHECK(LOAD("s8", &byte) == -3ull);
+	CHECK(LOAD("s16", &half) == -300ull);
+	CHECK(LOAD("s32", &word) == -70000ull);
 	return 0;
 }
 
 TEST int sign_extending_moves(void *ctx)
 {
-	u64 bits = HIDDEN(0xfedcba9876543281ull);
+	u64 bits = 0xfedcba9876543281ull;
 
-	CHECK((s64)(s8)bits == -127);
-	CHECK((s64)(s16)bits == 0x3281);
-	CHECK((s64)(s32)bits == 0x76543281);
-	CHECK((s32)(s8)bits == -127);
+	CHECK(OP(0, "= (s8)", bits) == -127ull);
+	CHECK(OP(0, "= (s16)", bits) == 0x3281);
+	CHECK(OP(0, "= (s32)", bits) == 0x76543281);
+	CHECK((u64)OP32(0, "= (s8)", bits) == 0xffffff81);
+	CHECK(OP32(0, "= (s16)", 0x8000) == 0xffff8000);
 	return 0;
 }
 
 TEST int byte_swaps(void *ctx)
 {
-	u64 bits = HIDDEN(0x0102030405060708ull), swapped = bits;
+	u64 bits = 0x0102030405060708ull;
 
-	asm volatile("%0 = bswap64 %0" : "+r"(swapped));
-	CHECK(swapped == 0x0807060504030201ull);
-	swapped = bits;
-	asm volatile("%0 = bswap32 %0" : "+r"(swapped));
-	CHECK(swapped == 0x08070605);
-	swapped = bits;
-	asm volatile("%0 = bswap16 %0" : "+r"(swapped));
-	CHECK(swapped == 0x0807);
+	CHECK(UNARY("bswap64 %0", bits) == 0x0807060504030201ull);
+	CHECK(UNARY("bswap32 %0", bits) == 0x08070605);
+	CHECK(UNARY("bswap16 %0", bits) == 0x0807);
 	return 0;
 }
 

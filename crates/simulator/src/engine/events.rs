@@ -25,6 +25,8 @@ pub(super) enum Event {
     FairServer,
     /// A deadline task gets new budget, or another of the class's timers is due.
     Deadline,
+    /// A timer of the loaded scheduler is due, or its watchdog.
+    SchedExt,
     /// The time limit.
     End,
     /// A thread's sleep is over.
@@ -56,8 +58,12 @@ impl Slots {
         self.softirq() + 1
     }
 
-    pub fn end(&self) -> usize {
+    pub fn sched_ext(&self) -> usize {
         self.deadline() + 1
+    }
+
+    pub fn end(&self) -> usize {
+        self.sched_ext() + 1
     }
 
     pub fn timer(&self, task: TaskId) -> usize {
@@ -72,6 +78,7 @@ impl Slots {
             _ if slot == self.fair_server() => Event::FairServer,
             _ if slot == self.softirq() => Event::Softirq,
             _ if slot == self.deadline() => Event::Deadline,
+            _ if slot == self.sched_ext() => Event::SchedExt,
             _ if slot == self.end() => Event::End,
             _ => Event::Timer(TaskId::at(slot - self.end() - 1)),
         }

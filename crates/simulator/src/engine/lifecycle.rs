@@ -34,6 +34,7 @@ impl Engine<'_> {
             priority: self.scheduler.kernel.task(task).kernel_priority(),
         };
         self.threads.push(thread);
+        self.fork_into_scheduler(task, cpu);
         self.observer.task_new(self.now, &info);
         if kind.delay > self.now {
             self.scheduler.kernel.task_mut(task).cpu = cpu;

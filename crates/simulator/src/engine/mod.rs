@@ -12,6 +12,7 @@
 //!   them down.
 //! - `clocks`: cpufreq decisions. `pauses`: cpuidle decisions. `hardware`: what the machine then does, and draws;
 //!   `meter`: what that sums up to.
+//! - `sched_ext`: a loaded scheduler's coming, timers and cost.
 //! - `report`: the end; `latency`: how long waits were; `gaps`: what a workload asks for in vain.
 
 mod blocking;
@@ -30,6 +31,7 @@ mod program;
 mod progress;
 mod queue;
 mod report;
+mod sched_ext;
 mod stuck;
 mod switching;
 mod thread;
@@ -98,6 +100,10 @@ pub(crate) struct Engine<'r> {
     /// What system tasks could give to waiting applications.
     help_of_system: BTreeSet<WaitsFor>,
     counters: Counters,
+    /// Why the run cannot go on.
+    failure: Option<SimulationError>,
+    /// Time that callbacks of a loaded scheduler took on all CPUs.
+    callback_time: Nanos,
     warnings: Vec<String>,
 }
 
@@ -162,6 +168,8 @@ impl<'r> Engine<'r> {
             sleepers: 0,
             help_of_system: stuck::help_of_system(workload),
             counters: Counters::default(),
+            failure: None,
+            callback_time: 0,
             warnings: gaps::of(workload),
         }
     }
@@ -191,6 +199,7 @@ impl<'r> Engine<'r> {
             self.queue.set(self.slots.end(), limit);
         }
         let boot = self.scheduler.kernel.topology.online.first().unwrap_or(CpuId(0));
+        self.load_scheduler(boot)?;
         for spec in 0..self.workload.tasks.len() {
             for _ in 0..self.workload.tasks[spec].instances {
                 self.spawn(spec as u32, None, boot);
@@ -219,6 +228,7 @@ impl<'r> Engine<'r> {
                 let Scheduler { kernel, dl, .. } = &mut self.scheduler;
                 dl.serve(kernel);
             }
+            Event::SchedExt => self.sched_ext_timer(),
             // What ends with the limit has ended: everything else of this instant comes first.
             Event::End if self.queue.is_due(self.now) => self.queue.set(self.slots.end(), self.now),
             Event::End => (self.counters.time_limited, self.counters.ended) = (true, true),
@@ -254,13 +264,18 @@ impl<'r> Engine<'r> {
     /// Carries out decisions until nothing changes any more at this instant.
     fn settle(&mut self) -> Result<(), SimulationError> {
         loop {
-            if let Some(switch) = self.scheduler.next_switch() {
+            let switch = self.scheduler.next_switch();
+            self.charge_callbacks();
+            if let Some(switch) = switch {
                 self.switch(switch);
             } else if let Some(cpu) = self.to_advance.pop_front() {
                 self.advance(cpu)?;
             } else if !self.power_and_pace() {
                 break;
             }
+        }
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
         }
         self.note_migrations();
         if self.hardware.observe {
@@ -272,6 +287,7 @@ impl<'r> Engine<'r> {
         if self.scheduler.kernel.dl_active {
             self.time_deadlines();
         }
+        self.time_sched_ext();
         if !self.counters.ended && !self.counters.stuck && self.nothing_can_happen() {
             return self.end_or_wait_for_limit();
         }

@@ -11,13 +11,14 @@ use super::class::{Dequeue, Enqueue, SchedClass, Wake};
 use super::cpufreq::{CpuUtil, uclamp_rq_is_capped};
 use super::cpumask::CpuMask;
 use super::dl::Dl;
-use super::ext::loaded;
+use super::ext::{Switching, loaded};
 use super::fair::Fair;
 use super::fair::energy::EnergyModel;
 use super::rt::Rt;
 use super::task::{ClassId, Task, TaskState};
 use crate::scx::Scx;
 use crate::scx::class::Next;
+use crate::scx::exit::ExitInfo;
 use crate::units::{CpuId, TaskId};
 use crate::workload::Scheduling;
 
@@ -34,6 +35,8 @@ pub struct Scheduler {
     pub dl: Dl,
     /// The class of the scheduler that was loaded last, gone or not.
     pub ext: Option<Box<Scx>>,
+    /// Why it was ejected.
+    pub scx_exited: Option<ExitInfo>,
 }
 
 /// A context switch; `None` is the idle thread.
@@ -63,7 +66,7 @@ pub(super) use class_of;
 impl Scheduler {
     /// A scheduler without tasks; with an energy model, the fair class places tasks by it.
     pub fn new(kernel: Kernel, energy: Option<EnergyModel>) -> Self {
-        Self { fair: Fair::new(&kernel, energy), rt: Rt::new(&kernel), dl: Dl::new(&kernel), ext: None, kernel }
+        Self { fair: Fair::new(&kernel, energy), rt: Rt::new(&kernel), dl: Dl::new(&kernel), ext: None, scx_exited: None, kernel }
     }
 
     /// Makes a task; it does not run until [`Scheduler::wake_up_new_task`]. Identifiers count up from 0. A deadline task
@@ -316,7 +319,7 @@ impl Scheduler {
     }
 
     /// `next` comes to `cpu` after `prev` was put.
-    fn switch_to(&mut self, cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) -> Switch {
+    pub(super) fn switch_to(&mut self, cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) -> Switch {
         // A loaded scheduler is told before `next` is current.
         self.set_next_task_scx(cpu, next);
         // The time up to now belongs to who ran: the clock must not see the newcomer yet.
@@ -404,10 +407,19 @@ impl Scheduler {
         self.kernel.idle.clear(cpu);
     }
 
+    /// `sugov_get_util`: what fair tasks use, and what a loaded scheduler wants.
+    fn cpu_util_cfs_and_scx(&self, cpu: CpuId) -> u64 {
+        let fair = self.fair.cpu_util_cfs_boost(&self.kernel, cpu);
+        match &self.ext {
+            Some(scx) => scx.state.cpuperf.util(cpu, fair, self.kernel.switching == Switching::All),
+            None => fair,
+        }
+    }
+
     /// Utilisation of `cpu` as schedutil sees it.
     pub fn cpufreq_util(&self, cpu: CpuId, idle_calls: u64) -> CpuUtil {
         let (uclamp_min, uclamp_max) = self.fair.uclamp_rq(&self.kernel, cpu);
-        let cfs = self.fair.cpu_util_cfs_boost(&self.kernel, cpu);
+        let cfs = self.cpu_util_cfs_and_scx(cpu);
         let rt = self.kernel.rq(cpu).avg_rt.util_avg;
         CpuUtil {
             cfs,
@@ -419,6 +431,7 @@ impl Scheduler {
             rt_wants_max: self.rt.is_active(cpu) && !self.fair.uclamp_is_used(),
             capped: uclamp_rq_is_capped(cfs + rt, uclamp_max),
             idle_calls,
+            scx_switched_all: self.kernel.switching == Switching::All,
             ..CpuUtil::default()
         }
     }

@@ -38,6 +38,11 @@ impl Switching {
     }
 }
 
+/// The number of a thread in a trace and for programs: 0 is the idle thread's, 1 that of init.
+pub fn guest_pid(task: TaskId) -> i32 {
+    task.0 as i32 + 2
+}
+
 /// The class whose tasks these are.
 ///
 /// # Panics
@@ -249,7 +254,7 @@ impl Scheduler {
         let Some(scx) = &mut self.ext else { return };
         scx.with(&mut self.kernel).irq_work();
         if scx.state.exit.pending() {
-            self.scx_disable_workfn();
+            self.scx_exited = self.scx_disable_workfn();
         }
     }
 }

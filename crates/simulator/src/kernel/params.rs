@@ -39,6 +39,8 @@ pub struct KernelParameters {
     pub nr_migrate: u32,
     /// Whether an idle CPU's states are chosen by the menu governor; off, it stays in the first state.
     pub cpuidle: bool,
+    /// Time of a BPF instruction of a sched_ext scheduler, in picoseconds, kernel functions that it calls included.
+    pub bpf_insn_ps: u64,
 }
 
 impl Default for KernelParameters {
@@ -60,6 +62,7 @@ impl Default for KernelParameters {
             migration_cost: 500 * USEC,
             nr_migrate: 32,
             cpuidle: true,
+            bpf_insn_ps: 1_000,
         }
     }
 }
@@ -89,7 +92,7 @@ pub enum SettingError {
 
 impl KernelParameters {
     /// Names, units and meaning of all parameters, for help texts.
-    pub const KEYS: [(&str, &str); 15] = [
+    pub const KEYS: [(&str, &str); 16] = [
         ("hz", "ticks per second, 24..=10000 (250)"),
         ("base_slice_us", "fair slice in microseconds, 100..=1000000 (0.7 ms × (1 + log2(CPUs)), CPUs capped at 8)"),
         ("run_to_parity", "true or false (true): a task runs out its slice"),
@@ -104,6 +107,7 @@ impl KernelParameters {
         ("rr_timeslice_ms", "SCHED_RR slice in milliseconds, 1..=10000 (100)"),
         ("hrtick_dl", "true or false (false): deadline budgets end on time instead of at the next tick"),
         ("migration_cost_us", "cache hotness in microseconds, 0..=1000000 (500)"),
+        ("bpf_insn_ps", "picoseconds that a BPF instruction of a loaded scheduler takes, 0..=1000000 (1000)"),
         ("cpuidle", "true or false (true): deeper idle states than the first are used"),
     ];
 
@@ -142,6 +146,7 @@ impl KernelParameters {
             "rr_timeslice_ms" => self.rr_timeslice = number(1, 10_000)? as Nanos * MSEC,
             "hrtick_dl" => self.hrtick_dl = flag()?,
             "migration_cost_us" => self.migration_cost = number(0, 1_000_000)? as Nanos * USEC,
+            "bpf_insn_ps" => self.bpf_insn_ps = number(0, 1_000_000)? as u64,
             "cpuidle" => self.cpuidle = flag()?,
             _ => return Err(wrong()),
         }

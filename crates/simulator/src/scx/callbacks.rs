@@ -7,6 +7,7 @@ use super::Ctx;
 use super::exit::ExitKind;
 use super::host::ScxHost;
 use super::ops::Op;
+use tandem_bpf_vm::instance::Outcome;
 use crate::units::{CpuId, TaskId};
 
 /// Callbacks at work, and the instructions they took.
@@ -18,6 +19,8 @@ pub struct Calls {
     pub executed: Vec<(CpuId, u64)>,
     /// The CPU that executes the kernel while no callback is at work; see [`Ctx::this_cpu`].
     pub this_cpu: CpuId,
+    /// Calls of each callback and their instructions, by [`Op`].
+    counts: Vec<(u64, u64)>,
 }
 
 /// A callback at work.
@@ -35,11 +38,21 @@ pub struct Active {
 
 impl Default for Calls {
     fn default() -> Self {
-        Self { active: Vec::new(), executed: Vec::new(), this_cpu: CpuId(0) }
+        Self { active: Vec::new(), executed: Vec::new(), this_cpu: CpuId(0), counts: vec![(0, 0); Op::ALL.len()] }
     }
 }
 
 impl Calls {
+    /// How often `op` was called, and the instructions that it executed, kernel functions' callbacks included.
+    pub fn of(&self, op: Op) -> (u64, u64) {
+        self.counts[op as usize]
+    }
+
+    fn count(&mut self, op: Op, instructions: u64) {
+        let (calls, executed) = &mut self.counts[op as usize];
+        (*calls, *executed) = (*calls + 1, *executed + instructions);
+    }
+
     /// Notes instructions that a program executed on `cpu`; those of programs inside it are part of them.
     pub fn charge(&mut self, cpu: CpuId, instructions: u64) {
         match self.executed.last_mut() {
@@ -78,11 +91,12 @@ impl Ctx<'_> {
         self.scx.calls.active.push(Active { op: Some(op), cpu, locked, tasks });
         let mut host = ScxHost { scx: &mut *self.scx, kernel: &mut *self.kernel };
         let outcome = self.vm.run(program, args, &mut host);
-        if let Err(fault) = &outcome {
-            self.scx_fault(fault);
-        }
+        let outcome = outcome.unwrap_or_else(|fault| {
+            self.scx_fault(&fault);
+            Outcome { value: 0, instructions: self.vm.executed() }
+        });
         self.scx.calls.active.pop();
-        let Ok(outcome) = outcome else { return Some(0) };
+        self.scx.calls.count(op, outcome.instructions);
         if self.scx.calls.active.is_empty() {
             self.scx.calls.charge(cpu, outcome.instructions);
         }

@@ -45,7 +45,24 @@ pub mod watchdog;
 use tandem_bpf_vm::instance::Instance;
 
 use crate::kernel::Kernel;
+use crate::units::CpuId;
+use bypass::Bypass;
+use callbacks::Calls;
+use cgroups::Cgroups;
+use cpuperf::Cpuperf;
+use dispatch::DispatchBuffers;
+use dsq::Dsqs;
+use enable::Enable;
+use enqueue::ScxRq;
+use exit::ExitState;
+use frontend::Loaded;
+use host::HostState;
+use hotplug::Hotplug;
+use idle::IdleTracking;
+use kick::Kicks;
 pub use state::State;
+use timers::TimerQueue;
+use watchdog::Watchdog;
 
 /// The sched_ext class with a loaded scheduler.
 #[derive(Debug)]
@@ -67,8 +84,51 @@ pub struct Ctx<'a> {
 }
 
 impl Scx {
+    /// A loaded object, which is not in charge of anything yet; `seed` is that of its random numbers.
+    pub fn new(loaded: Loaded, kernel: &Kernel, seed: u64) -> Self {
+        let topology = &kernel.topology;
+        let rq = |cpu| ScxRq::new(topology.online.test(CpuId::at(cpu)));
+        let state = State {
+            profile: loaded.profile,
+            ops: loaded.ops,
+            guest: loaded.guest,
+            calls: Calls::default(),
+            tasks: Vec::new(),
+            rqs: (0..topology.nr_cpus).map(rq).collect(),
+            dsqs: Dsqs::new(topology.nr_cpus, idle::nr_nodes(topology)),
+            buffers: DispatchBuffers::new(topology.nr_cpus),
+            idle: IdleTracking::default(),
+            kicks: Kicks::default(),
+            cpuperf: Cpuperf::default(),
+            enable: Enable::default(),
+            bypass: Bypass::default(),
+            exit: ExitState::default(),
+            watchdog: Watchdog::default(),
+            timers: TimerQueue::default(),
+            cgroups: Cgroups::default(),
+            hotplug: Hotplug::default(),
+            host: HostState::new(seed),
+        };
+        Self { state, vm: loaded.vm }
+    }
+
     /// The class at work on `kernel`.
     pub fn with<'a>(&'a mut self, kernel: &'a mut Kernel) -> Ctx<'a> {
         Ctx { scx: &mut self.state, vm: &mut self.vm, kernel }
+    }
+}
+
+impl Ctx<'_> {
+    /// What waits for the present hook to be through: deferred dispatches and kicks, which may cause more of each.
+    pub fn irq_work(&mut self) {
+        loop {
+            if self.scx.buffers.deferred() {
+                self.deferred_irq_work();
+            } else if let Some(cpu) = self.scx.kicks.pending() {
+                self.kick_cpus_irq_work(cpu);
+            } else {
+                return;
+            }
+        }
     }
 }

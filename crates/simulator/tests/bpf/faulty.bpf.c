@@ -89,6 +89,9 @@ static __always_inline bool due(enum fault which)
 	__hidden_value;					\
 })
 
+/* Keeps the compiler from making one call, of no line, out of those of several branches. */
+#define APART asm volatile("" : : "i"(__LINE__))
+
 static s32 disallowed_cpu(const struct task_struct *p)
 {
 	s32 cpu;
@@ -157,22 +160,27 @@ static bool queue_wrong(struct task_struct *p, u64 enq_flags)
 
 	if (due(FAULT_UNKNOWN_DSQ)) {
 		scx_bpf_dispatch(p, NO_SUCH_DSQ, slice, enq_flags);		/* FAULT_UNKNOWN_DSQ */
+		APART;
 		return true;
 	}
 	if (due(FAULT_DISALLOWED_CPU) && (cpu = disallowed_cpu(p)) >= 0) {
 		scx_bpf_dispatch(p, SCX_DSQ_LOCAL_ON | cpu, slice, enq_flags);	/* FAULT_DISALLOWED_CPU */
+		APART;
 		return true;
 	}
 	if (due(FAULT_VTIME_BUILTIN)) {
 		scx_bpf_dispatch_vtime(p, SCX_DSQ_GLOBAL, slice, 0, enq_flags);	/* FAULT_VTIME_BUILTIN */
+		APART;
 		return true;
 	}
 	if (due(FAULT_VTIME_MIXED) && scx_bpf_dsq_nr_queued(SHARED_DSQ)) {
 		scx_bpf_dispatch_vtime(p, SHARED_DSQ, slice, 0, enq_flags);	/* FAULT_VTIME_MIXED */
+		APART;
 		return true;
 	}
 	if (due(FAULT_ENQ_FLAGS)) {
 		scx_bpf_dispatch(p, SHARED_DSQ, slice, SCX_ENQ_DSQ_PRIQ);	/* FAULT_ENQ_FLAGS */
+		APART;
 		return true;
 	}
 	if (due(FAULT_STALL) && !dropped) {

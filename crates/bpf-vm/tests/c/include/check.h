@@ -28,6 +28,30 @@
 	__hidden_value;					\
 })
 
+/* The result of one instruction, which the compiler cannot replace: OP(7ull, "/=", 2ull) is 3. */
+#define OP(left, operator, right)						\
+({										\
+	u64 __left = (left), __right = (right);					\
+	asm volatile("%0 " operator " %1" : "+r"(__left) : "r"(__right));	\
+	__left;									\
+})
+
+/* Likewise, of 32 bits. */
+#define OP32(left, operator, right)						\
+({										\
+	u32 __left = (left), __right = (right);					\
+	asm volatile("%0 " operator " %1" : "+w"(__left) : "w"(__right));	\
+	__left;									\
+})
+
+/* Likewise, of one operand: UNARY("be16 %0", x). */
+#define UNARY(operation, value)						\
+({									\
+	u64 __value = (value);						\
+	asm volatile("%0 = " operation : "+r"(__value));		\
+	__value;							\
+})
+
 #define private(name) SEC(".data." #name) __hidden __attribute__((aligned(8)))
 
 #endif /* __CHECK_H__ */

@@ -113,6 +113,7 @@ macro_rules! structures {
 
             impl $crate::scx::abi::layout::Described for $rust {
                 fn kind() -> $crate::scx::abi::layout::Kind {
+                    #[allow(unused_imports)] // A structure may have no members.
                     use $crate::scx::abi::layout::{Composite, Described, Kind, Member};
                     static COMPOSITE: Composite = Composite {
                         name: $name,

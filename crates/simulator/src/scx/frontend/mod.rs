@@ -1,2 +1,240 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a loader program does before it loads a scheduler, and after it has gone.
+//! What a loader program does before it loads a scheduler, and after it has gone (`SCX_OPS_OPEN`, `SCX_OPS_LOAD`,
+//! `UEI_REPORT`).
+//!
+//! - [`scheduler`]: a user's choice, from a file. [`sidecar`]: what a particular scheduler's loader does, from a file. [`ops`]: its `struct sched_ext_ops`.
+//!   [`exit_record`]: what it recorded of its end.
+
+pub mod exit_record;
+pub mod ops;
+pub mod scheduler;
+pub mod sidecar;
+
+use std::sync::Arc;
+
+use tandem_bpf_vm::fault::FaultKind;
+use tandem_bpf_vm::instance::{Instance, ProgramId};
+use tandem_bpf_vm::link::{Environment, LoadError};
+use tandem_bpf_vm::memory::Memory;
+use tandem_bpf_vm::object::{ExternKind, Object};
+use tandem_bpf_vm::open::{OpenObject, SettingError};
+
+use crate::kernel::Kernel;
+use crate::machine::Machine;
+use crate::units::CpuId;
+use sidecar::{Sidecar, Value};
+
+use super::abi::Guest;
+use super::abi::profile::{Profile, Version};
+use super::abi::types::kernel as kernel_types;
+use super::enable::InvalidOps;
+use super::ops::Ops;
+
+/// Bytes of a debug dump if the scheduler does not say (`SCX_EXIT_DUMP_DFL_LEN`).
+const DUMP_LEN: u32 = 32768;
+
+/// Why a scheduler cannot be loaded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SchedulerError {
+    /// The object has no `struct sched_ext_ops`.
+    #[error("the object holds no `struct sched_ext_ops`: it is no scheduler")]
+    NoScheduler,
+    /// It has more than one.
+    #[error("the object holds two schedulers, `{first}` and `{second}`; one is expected")]
+    Schedulers {
+        /// One.
+        first: String,
+        /// The next.
+        second: String,
+    },
+    /// The structure does not have the bytes that its type says.
+    #[error("`struct sched_ext_ops` is cut short at `{0}`")]
+    Damaged(String),
+    /// A member is set that the kernel does not know.
+    #[error("the scheduler sets `{member}` of `struct sched_ext_ops`, which Linux {profile} does not have")]
+    UnknownMember {
+        /// The member.
+        member: String,
+        /// The kernel.
+        profile: Profile,
+    },
+    /// A member is set that the simulator does not model.
+    #[error("the scheduler sets `{0}` of `struct sched_ext_ops`, which the simulator does not model")]
+    Unsupported(String),
+    /// A setting could not be made.
+    #[error("{0}")]
+    Setting(#[from] SettingError),
+    /// A program that shall run before the scheduler is attached does not exist.
+    #[error("the object has no program `{0}` to run")]
+    NoProgram(String),
+    /// The CPU that `ops.init` shall run on does not exist.
+    #[error("ops.init cannot run on CPU {cpu}: the machine has {nr_cpus}")]
+    NoCpu {
+        /// The CPU.
+        cpu: u32,
+        /// How many there are.
+        nr_cpus: u32,
+    },
+    /// A value of the structure is one that the kernel refuses.
+    #[error("{0}")]
+    Ops(#[from] InvalidOps),
+    /// The object cannot be loaded.
+    #[error("{0}")]
+    Load(#[from] LoadError),
+    /// The kernel's objects do not fit into the programs' memory.
+    #[error("the kernel's objects: {0}")]
+    Memory(FaultKind),
+}
+
+/// How a scheduler shall be loaded.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// Variables to set: what a user says, after what the sidecar says.
+    pub settings: &'a [(String, String)],
+    /// What its own loader would do.
+    pub sidecar: Option<&'a Sidecar>,
+    /// The kernel version; `None`: the sidecar's, or the one that the object was built for.
+    pub profile: Option<Profile>,
+    /// Number of a kernel function, by version and name.
+    pub kfuncs: fn(Version, &str) -> Option<u32>,
+    /// Bytes that programs' memory may grow to.
+    pub memory_limit: u64,
+    /// Instructions that a call of a program may execute.
+    pub budget: u64,
+}
+
+/// A loaded scheduler, not attached yet.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The object.
+    pub vm: Instance,
+    /// Its callbacks and values.
+    pub ops: Ops,
+    /// The kernel's objects in its memory.
+    pub guest: Guest,
+    /// The kernel version.
+    pub profile: Profile,
+    /// The CPU that `ops.init` must run on, if that matters to it.
+    pub init_cpu: Option<CpuId>,
+    /// `syscall` programs to run before the scheduler is attached, and their argument structures.
+    pub syscalls: Vec<(ProgramId, Vec<u8>)>,
+}
+
+/// The kernel version that an object asks for. One that must have a name which 6.12 lacks was built for 7.x; one that must
+/// have `scx_bpf_dispatch` or its kin was built for 6.12, and all others adapt to the kernel, so that is theirs too.
+pub fn detect_profile(object: &Object) -> Profile {
+    const RENAMED: &[&str] = &["scx_bpf_dsq_insert", "scx_bpf_dsq_insert_vtime", "scx_bpf_dsq_move_to_local"];
+    let must_have = |name: &str| {
+        let function = |symbol: &&tandem_bpf_vm::object::Extern| symbol.kind == ExternKind::Function && !symbol.weak;
+        object.externs.iter().filter(function).any(|symbol| symbol.name == name)
+    };
+    if RENAMED.iter().any(|name| must_have(name)) { Profile::V7 } else { Profile::V6_12 }
+}
+
+/// Does what every loader program does with an object before loading it: enumerators of the kernel, room for the dump.
+///
+/// # Errors
+/// A variable of one of these names has a type that cannot hold its value.
+pub fn open(object: Arc<Object>, profile: Profile, exit_dump_len: u32) -> Result<OpenObject, SchedulerError> {
+    let mut open = OpenObject::new(object);
+    for variable in open.variables() {
+        if let Some(name) = variable.name.strip_prefix("__").filter(|name| name.starts_with("SCX_")) {
+            // An enumerator that the kernel lacks is 0.
+            let value = profile.enum_value(name).unwrap_or(0);
+            open.set_integer(&variable.name, i128::from(value))?;
+        }
+    }
+    if open.has("uei_dump") && open.has("uei_dump_len") {
+        let length = if exit_dump_len == 0 { DUMP_LEN } else { exit_dump_len };
+        open.set_integer("uei_dump_len", i128::from(length))?;
+        open.resize("uei_dump", u64::from(length))?;
+    }
+    Ok(open)
+}
+
+/// Loads a scheduler for `machine`.
+///
+/// # Errors
+/// [`SchedulerError`].
+pub fn load_object(
+    object: Arc<Object>,
+    request: &Request<'_>,
+    kernel: &Kernel,
+    machine: &Machine,
+) -> Result<Loaded, SchedulerError> {
+    let none = Sidecar::default();
+    let sidecar = request.sidecar.unwrap_or(&none);
+    let profile = request.profile.or(sidecar.profile).unwrap_or_else(|| detect_profile(&object));
+    let nr_cpus = kernel.topology.nr_cpus as u32;
+    if let Some(cpu) = sidecar.init_cpu.filter(|cpu| *cpu >= nr_cpus) {
+        return Err(SchedulerError::NoCpu { cpu, nr_cpus });
+    }
+    let mut read = ops::read(&object, ops::find(&object)?, profile)?;
+    for (member, value) in &sidecar.ops {
+        ops::set_number(&mut read.ops, member, *value);
+    }
+    let mut opened = open(object.clone(), profile, read.ops.exit_dump_len)?;
+    apply(&mut opened, sidecar, request.settings, nr_cpus)?;
+    let mut memory = Memory::new(request.memory_limit);
+    let guest = Guest::new(&mut memory, kernel, machine).map_err(SchedulerError::Memory)?;
+    let version = profile.version;
+    let mut vm = opened.load(
+        &Environment {
+            btf: profile.kernel_btf(),
+            kfuncs: &|name| (request.kfuncs)(version, name),
+            variables: &|name| guest.variable(name).filter(|_| kernel_types::has(profile, name)),
+            kconfig: &|name| profile.kconfig(name, kernel.params.hz),
+            nr_cpus,
+            budget: request.budget,
+        },
+        memory,
+    )?;
+    for variable in guest.variables() {
+        vm.register_percpu(variable, guest.per_cpu_stride());
+    }
+    let scheduler = with_programs(read, &object, &vm)?;
+    let syscall = |(name, args): &(String, Vec<i32>)| {
+        let program = vm.program(name).ok_or_else(|| SchedulerError::NoProgram(name.clone()))?;
+        Ok((program, args.iter().flat_map(|arg| arg.to_le_bytes()).collect()))
+    };
+    let syscalls = sidecar.syscalls.iter().map(syscall).collect::<Result<Vec<_>, SchedulerError>>()?;
+    Ok(Loaded { vm, ops: scheduler, guest, profile, init_cpu: sidecar.init_cpu.map(CpuId), syscalls })
+}
+
+/// Makes the settings of the sidecar, then the user's.
+fn apply(
+    open: &mut OpenObject,
+    sidecar: &Sidecar,
+    settings: &[(String, String)],
+    nr_cpus: u32,
+) -> Result<(), SchedulerError> {
+    let text = |value: &Value| match value {
+        Value::Text(text) => text.clone(),
+        Value::NrCpus => nr_cpus.to_string(),
+    };
+    for (name, elements) in &sidecar.resize {
+        let elements = text(elements).parse().unwrap_or(u64::MAX);
+        open.resize(name, elements)?;
+    }
+    for (name, value) in &sidecar.set {
+        open.set(name, &text(value))?;
+    }
+    for (name, value) in settings {
+        open.set(name, value)?;
+    }
+    Ok(())
+}
+
+/// The scheduler's callbacks as programs of the loaded object.
+fn with_programs(read: ops::ReadOps, object: &Object, vm: &Instance) -> Result<Ops, SchedulerError> {
+    let mut scheduler = read.ops;
+    for (op, function) in read.callbacks {
+        let name = object.functions.get(function).map(|function| function.name.as_str()).unwrap_or_default();
+        let program = vm.program(name).ok_or_else(|| SchedulerError::NoProgram(name.to_owned()))?;
+        scheduler.set_program(op, program);
+    }
+    Ok(scheduler)
+}
+
+#[cfg(test)]
+mod tests;

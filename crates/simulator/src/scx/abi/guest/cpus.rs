@@ -194,6 +194,11 @@ impl Guest {
         Some(self.cpus.per_cpu + member.offset)
     }
 
+    /// Addresses of the first CPU's copies of all per-CPU variables.
+    pub fn variables(&self) -> impl Iterator<Item = u64> + '_ {
+        per_cpu_variables().members.iter().map(|member| self.cpus.per_cpu + member.offset)
+    }
+
     /// Bytes from a CPU's copy of a per-CPU variable to the next CPU's.
     pub fn per_cpu_stride(&self) -> u64 {
         STRIDE

@@ -9,7 +9,7 @@
 
 mod access;
 mod affinity;
-mod args;
+pub mod args;
 mod cgroups;
 mod cpus;
 mod dsqs;
@@ -22,7 +22,6 @@ use crate::kernel::Kernel;
 use crate::machine::Machine;
 use affinity::Affinities;
 use args::ArgObjects;
-pub use args::{CgroupInitArgs, DumpCtx, ExitRecord};
 use cgroups::CgroupObject;
 use cpus::CpuObjects;
 pub use cpus::Mask;

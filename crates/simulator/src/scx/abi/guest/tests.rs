@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use std::sync::Arc;
-
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::SeedableRng;
 use tandem_bpf_vm::fault::AccessKind;
@@ -9,6 +7,7 @@ use tandem_bpf_vm::fault::AccessKind;
 use super::*;
 use crate::generated;
 use crate::kernel::cpumask::CpuMask;
+use crate::kernel::ext::Switching;
 use crate::kernel::params::KernelParameters;
 use crate::kernel::task::Task;
 use crate::scx::abi::types::rq::PerCpu;
@@ -16,6 +15,7 @@ use crate::scx::abi::types::task::TaskStruct;
 use crate::units::{CgroupId, CpuId, TaskId};
 use crate::workload::{Policy, Scheduling};
 use access::{at, get};
+use args::ExitRecord;
 
 const CPUS: u32 = 4;
 
@@ -30,7 +30,7 @@ fn world() -> World {
     let mut kernel = Kernel::new(&machine, KernelParameters::default(), Pcg32::seed_from_u64(1));
     for id in 0..3 {
         let policy = Policy::Other { nice: 5, slice: None };
-        kernel.tasks.push(Task::new(TaskId(id), Scheduling { policy, ..Scheduling::default() }, None));
+        kernel.tasks.push(Task::new(TaskId(id), Scheduling { policy, ..Scheduling::default() }, None, Switching::Off));
     }
     let mut memory = Memory::new(1 << 24);
     let guest = Guest::new(&mut memory, &kernel, &machine).unwrap();

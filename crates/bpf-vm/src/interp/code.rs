@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The code of an instance: its functions decoded one behind the other, their names and source lines.
+
+use crate::fault::Location;
+use crate::host::Builtin;
+use crate::insn::decode::{DecodeError, Decoder, Resolved};
+use crate::insn::{Insn, Op};
+
+/// Addresses of functions that programs hold are from here on, 8 for each: outside the arena, so that no load reads them.
+pub const CODE_BASE: u64 = 0xffff_ffff_c000_0000;
+
+/// The address of a function, by its number, that programs hold (for callbacks).
+pub fn code_address(function: usize) -> u64 {
+    CODE_BASE.wrapping_add(8 * function as u64)
+}
+
+/// Decoded instructions of all functions of an instance, and where each function and source line begins.
+#[derive(Debug, Default)]
+pub struct Code {
+    pub(super) insns: Vec<Insn>,
+    /// Each instruction's number in its function's encoding.
+    slots: Vec<u32>,
+    functions: Vec<CodeFunction>,
+    pub(super) builtins: Vec<Builtin>,
+    /// Reasons of poisoned instructions.
+    pub(super) reasons: Vec<String>,
+}
+
+#[derive(Debug)]
+struct CodeFunction {
+    name: String,
+    /// Its first instruction's number in [`Code`].
+    start: usize,
+    lines: Vec<Location>,
+}
+
+impl Code {
+    /// Number of the function with this name.
+    pub fn function(&self, name: &str) -> Option<usize> {
+        self.functions.iter().position(|function| function.name == name)
+    }
+
+    /// Name of a function.
+    pub fn function_name(&self, function: usize) -> Option<&str> {
+        Some(&self.functions.get(function)?.name)
+    }
+
+    /// Number of the function whose address programs hold.
+    pub fn function_at(&self, code_address: u64) -> Option<usize> {
+        let offset = code_address.checked_sub(CODE_BASE).filter(|offset| offset % 8 == 0)?;
+        usize::try_from(offset / 8).ok().filter(|function| *function < self.functions.len())
+    }
+
+    /// Number of a function's first instruction.
+    pub(super) fn start(&self, function: usize) -> Option<usize> {
+        Some(self.functions.get(function)?.start)
+    }
+
+    /// The place of an instruction, with the last source line that begins at or before it.
+    pub(super) fn location(&self, pc: usize) -> Location {
+        let Some(function) = self.functions.partition_point(|function| function.start <= pc).checked_sub(1) else {
+            return Location::default();
+        };
+        let function = &self.functions[function];
+        let insn = self.slots.get(pc).map_or(0, |slot| *slot as usize);
+        let line = function.lines.partition_point(|line| line.insn <= insn).checked_sub(1);
+        let line = line.map(|line| function.lines[line].clone()).unwrap_or_default();
+        Location { function: function.name.clone(), insn, ..line }
+    }
+}
+
+/// Decodes the functions of an instance, one after the other. A function's number is its turn, from 0.
+pub struct CodeBuilder<'b> {
+    code: Code,
+    helpers: &'b dyn Fn(i32) -> Option<Builtin>,
+}
+
+impl<'b> CodeBuilder<'b> {
+    /// Begins with no function; `helpers` finds a BPF helper by its number.
+    pub fn new(helpers: &'b dyn Fn(i32) -> Option<Builtin>) -> Self {
+        Self { code: Code::default(), helpers }
+    }
+
+    /// Adds a function: its encoding with field relocations already applied, its source lines in ascending order (of each
+    /// [`Location`] the function's name is not used), and what the instruction at a slot refers to. Functions may refer to
+    /// later ones. Its number.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for what no single instruction can be blamed for.
+    pub fn push_function(
+        &mut self,
+        name: &str,
+        encoding: &[u8],
+        lines: Vec<Location>,
+        resolve: &dyn Fn(usize) -> Option<Resolved>,
+    ) -> Result<usize, DecodeError> {
+        let Code { insns, slots, functions, builtins, reasons } = &mut self.code;
+        let decoder = Decoder { function: name, helpers: self.helpers, resolve, builtins, reasons };
+        let decoded = decoder.decode(encoding)?;
+        functions.push(CodeFunction { name: name.to_owned(), start: insns.len(), lines });
+        insns.extend(decoded.insns);
+        slots.extend(decoded.slots);
+        Ok(functions.len() - 1)
+    }
+
+    /// The code, calls between its functions joined.
+    ///
+    /// # Errors
+    /// [`DecodeError::Callee`] if a function was referred to and never added.
+    pub fn finish(mut self) -> Result<Code, DecodeError> {
+        let Code { insns, functions, .. } = &mut self.code;
+        for insn in insns.iter_mut().filter(|insn| insn.op == Op::Call) {
+            let callee = insn.imm as usize;
+            insn.imm = functions.get(callee).ok_or(DecodeError::Callee(callee))?.start as u64;
+        }
+        Ok(self.code)
+    }
+}

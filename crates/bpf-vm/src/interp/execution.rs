@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Call frames, the stack, and what a running program may still do.
+
+use super::{Code, Registers};
+use crate::fault::{FaultKind, Location};
+use crate::instance::MAX_ARGUMENTS;
+use crate::memory::{Memory, Protection};
+
+/// Bytes of stack of a call frame (`MAX_BPF_STACK`).
+pub const STACK_SIZE: u64 = 512;
+/// Call frames of a program, its callbacks included (`MAX_CALL_FRAMES`).
+pub const MAX_CALL_FRAMES: usize = 8;
+/// Call frames of all programs that run one inside the other. The kernel has a stack to fill; this number keeps the
+/// host's own stack from filling.
+const MAX_NESTED_FRAMES: usize = 32;
+/// Iterations of a frame's `may_goto` loops (`BPF_MAX_LOOPS`).
+const MAX_LOOPS: u32 = 8 * 1024 * 1024;
+
+/// Where a running instance is: call frames, its stack, the budget left.
+#[derive(Debug, Default)]
+pub struct Execution {
+    /// Instructions that the outermost program may execute, with everything that runs inside it.
+    pub(super) budget: u64,
+    /// Instructions it has executed; kept up to date when the loop calls out.
+    pub(super) executed: u64,
+    /// Innermost last.
+    pub(super) frames: Vec<Frame>,
+    /// Stacks of the frames, by depth; made when first needed and kept, with what was last written there: as in the kernel,
+    /// a program that reads its stack before it writes there reads what an earlier one left.
+    stacks: Vec<u64>,
+    /// Frames of programs that wait for a nested one.
+    pub(super) outer_frames: usize,
+    /// Arrays of arguments, by the depth of the program that gets them; likewise kept.
+    arguments: Vec<u64>,
+}
+
+/// A call frame.
+#[derive(Debug)]
+pub(super) struct Frame {
+    /// Number of the instruction that is under way, up to date when the loop calls out.
+    pc: usize,
+    /// r6 to r9 while a function that it called runs.
+    saved: [u64; 4],
+    /// Iterations that its `may_goto` loops may still make.
+    loops: u32,
+}
+
+impl Execution {
+    /// Nothing runs; a program may execute `budget` instructions.
+    pub fn new(budget: u64) -> Self {
+        Self { budget, ..Self::default() }
+    }
+
+    /// Instructions that the outermost program has executed so far, or did when it last ran.
+    pub fn executed(&self) -> u64 {
+        self.executed
+    }
+
+    /// Where it is, innermost first.
+    pub(crate) fn backtrace(&self, code: &Code) -> Vec<Location> {
+        self.frames.iter().rev().map(|frame| code.location(frame.pc)).collect()
+    }
+
+    /// Writes the arguments of a program that is about to run to memory; their address. What is behind them reads as 0: a
+    /// verifier would have refused a program that reads it.
+    pub(crate) fn arguments(&mut self, memory: &mut Memory, args: &[u64]) -> Result<u64, FaultKind> {
+        let depth = self.frames.len();
+        while self.arguments.len() <= depth {
+            self.arguments.push(memory.alloc(8 * MAX_ARGUMENTS as u64, Protection::ReadOnly)?);
+        }
+        let array = self.arguments[depth];
+        for number in 0..MAX_ARGUMENTS {
+            let value = args.get(number).copied().unwrap_or(0);
+            memory.host_store::<8>(array + 8 * number as u64, value)?;
+        }
+        Ok(array)
+    }
+
+    /// How many programs and callbacks are under way at most: the number of call frames.
+    pub(crate) fn depth(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Adds a frame; the address behind its stack, for r10.
+    pub(super) fn push(&mut self, memory: &mut Memory, pc: usize) -> Result<u64, FaultKind> {
+        let depth = self.frames.len();
+        if depth - self.outer_frames >= MAX_CALL_FRAMES {
+            return Err(FaultKind::CallDepth(MAX_CALL_FRAMES));
+        }
+        if depth >= MAX_NESTED_FRAMES {
+            return Err(FaultKind::CallDepth(MAX_NESTED_FRAMES));
+        }
+        if depth == self.stacks.len() {
+            // Each is an object of the arena, so running over its end is a fault.
+            self.stacks.push(memory.alloc(STACK_SIZE, Protection::ReadWrite)?);
+        }
+        self.frames.push(Frame { pc, saved: [0; 4], loops: MAX_LOOPS });
+        Ok(self.stacks[depth] + STACK_SIZE)
+    }
+
+    /// A function calls another: keeps what the caller needs afterwards.
+    #[inline(never)]
+    pub(super) fn enter(&mut self, memory: &mut Memory, regs: &mut Registers, pc: usize) -> Result<(), FaultKind> {
+        self.note(pc);
+        if let Some(caller) = self.frames.last_mut() {
+            caller.saved.copy_from_slice(&regs[6..10]);
+        }
+        regs[10] = self.push(memory, pc)?;
+        Ok(())
+    }
+
+    /// A function returns: the instruction after the call, or `None` if it is the one that `run` began with.
+    #[inline(never)]
+    pub(super) fn leave(&mut self, depth: usize, regs: &mut Registers) -> Option<usize> {
+        if self.frames.len() <= depth {
+            return None;
+        }
+        self.frames.pop();
+        let caller = self.frames.last()?;
+        regs[6..10].copy_from_slice(&caller.saved);
+        regs[10] = self.stacks[self.frames.len() - 1] + STACK_SIZE;
+        Some(caller.pc + 1)
+    }
+
+    /// Keeps the instruction that is under way, for backtraces.
+    pub(super) fn note(&mut self, pc: usize) {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.pc = pc;
+        }
+    }
+
+    /// Whether `may_goto` must end its loop.
+    pub(super) fn loops_are_over(&mut self) -> bool {
+        let Some(frame) = self.frames.last_mut() else { return true };
+        let over = frame.loops == 0;
+        frame.loops = frame.loops.saturating_sub(1);
+        over
+    }
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What holds for all operands, and for all bytes that someone may call a program.
+
+use proptest::prelude::*;
+use tandem_bpf_vm::fault::{Fault, FaultKind};
+use tandem_bpf_vm::host::{Args, Host};
+use tandem_bpf_vm::instance::{Instance, Outcome};
+use tandem_bpf_vm::memory::Protection;
+
+struct NoHost;
+
+impl Host for NoHost {
+    fn kfunc(&mut self, _: &mut Instance, kfunc: u32, _: Args) -> Result<u64, Fault> {
+        Err(FaultKind::Misuse(format!("no kernel function {kfunc}")).into())
+    }
+}
+
+const BUDGET: u64 = 10_000;
+
+fn slot(code: u8, dst: u8, src: u8, off: i16, imm: i32) -> [u8; 8] {
+    let ([off0, off1], [imm0, imm1, imm2, imm3]) = (off.to_le_bytes(), imm.to_le_bytes());
+    [code, src << 4 | dst, off0, off1, imm0, imm1, imm2, imm3]
+}
+
+fn run(code: &[u8], args: Args) -> Result<Outcome, Fault> {
+    let mut vm = Instance::from_instructions(code, &|_| None, BUDGET).expect("the program decodes");
+    let main = vm.program("main").expect("it is the first function");
+    vm.run_raw(main, args, &mut NoHost)
+}
+
+/// r1 op r2, moved to r0: (by register, by immediate).
+fn alu(code: u8, off: i16, dst: u64, src: u64) -> (u64, u64) {
+    let end = [slot(0xbf, 0, 1, 0, 0), slot(0x95, 0, 0, 0, 0)].concat();
+    let by_register = [slot(code | 8, 1, 2, off, 0).as_slice(), &end].concat();
+    let by_immediate = [slot(code, 1, 0, off, src as i32).as_slice(), &end].concat();
+    let value = |code: &[u8]| run(code, [dst, src, 0, 0, 0]).expect("arithmetic does not fail").value;
+    (value(&by_register), value(&by_immediate))
+}
+
+/// Whether `r1 op r2` jumps, in the same two forms.
+fn jump(code: u8, dst: u64, src: u64) -> (bool, bool) {
+    let end = [slot(0xb7, 0, 0, 0, 0), slot(0x95, 0, 0, 0, 0), slot(0xb7, 0, 0, 0, 1), slot(0x95, 0, 0, 0, 0)].concat();
+    let by_register = [slot(code | 8, 1, 2, 2, 0).as_slice(), &end].concat();
+    let by_immediate = [slot(code, 1, 0, 2, src as i32).as_slice(), &end].concat();
+    let value = |code: &[u8]| run(code, [dst, src, 0, 0, 0]).expect("jumps do not fail").value == 1;
+    (value(&by_register), value(&by_immediate))
+}
+
+/// Arithmetic of a width, in 128 bits where nothing wraps, then cut: an independent way to the same numbers.
+fn oracle(code: u8, signed: bool, bits: u32, dst: u64, src: u64) -> u64 {
+    let mask = u64::MAX >> (64 - bits);
+    let (dst, src) = (dst & mask, src & mask);
+    let sign = |value: u64| if value >> (bits - 1) == 1 { i128::from(value) - (1 << bits) } else { i128::from(value) };
+    let (a, b) = if signed { (sign(dst), sign(src)) } else { (i128::from(dst), i128::from(src)) };
+    let shift = src as u32 % bits;
+    let wide = match code {
+        0x00 => a + b,
+        0x10 => a - b,
+        0x20 => (u128::from(dst) * u128::from(src)) as i128,
+        0x30 => {
+            if b == 0 {
+                0
+            } else {
+                a / b
+            }
+        }
+        0x40 => a | b,
+        0x50 => a & b,
+        0x60 => ((dst as u128) << shift) as i128,
+        0x70 => a >> shift,
+        0x90 => {
+            if b == 0 {
+                a
+            } else {
+                a % b
+            }
+        }
+        0xa0 => a ^ b,
+        0xb0 => b,
+        _ => sign(dst) >> shift,
+    };
+    wide as u64 & mask
+}
+
+fn compare(code: u8, bits: u32, dst: u64, src: u64) -> bool {
+    let mask = u64::MAX >> (64 - bits);
+    let (a, b) = (dst & mask, src & mask);
+    // Adding half the range turns signed order into unsigned order.
+    let (c, d) = (a ^ 1 << (bits - 1), b ^ 1 << (bits - 1));
+    match code {
+        0x10 => a == b,
+        0x20 => a > b,
+        0x30 => a >= b,
+        0x40 => a & b != 0,
+        0x50 => a != b,
+        0x60 => c > d,
+        0x70 => c >= d,
+        0xa0 => a < b,
+        0xb0 => a <= b,
+        0xc0 => c < d,
+        _ => c <= d,
+    }
+}
+
+/// Any number, and more often one where something changes.
+fn operand() -> impl Strategy<Value = u64> {
+    let edges =
+        [0, 1, 2, 31, 32, 63, 64, u64::MAX, 1 << 63, (1 << 63) - 1, 1 << 31, (1 << 31) - 1, 0xffff_ffff, 1 << 32];
+    prop_oneof![any::<u64>(), prop::sample::select(edges.to_vec()), (-5i64..5).prop_map(|value| value as u64)]
+}
+
+/// What `src` is when only 32 bits of it are in the instruction.
+fn immediate(src: u64) -> u64 {
+    src as i32 as u64
+}
+
+/// An instruction that is likely to be valid.
+fn likely() -> impl Strategy<Value = [u8; 8]> {
+    let codes: Vec<u8> = (0..=255).filter(|code| !matches!(code & 7, 0) && *code != 0x8d).collect();
+    let off = prop_oneof![Just(0i16), -12i16..12, prop::sample::select(vec![-8i16, -16, -512])];
+    let imm = prop_oneof![Just(0i32), Just(1), -3i32..20, Just(16), Just(0xf1)];
+    (prop::sample::select(codes), 0u8..11, 0u8..11, off, imm).prop_map(|(code, dst, src, off, imm)| {
+        let by_register = matches!(code & 7, 4..) && code & 8 != 0;
+        let imm = if by_register || matches!(code & 0xe7, 0x61 | 0x63) { 0 } else { imm };
+        let src = if by_register || matches!(code & 7, 1 | 3) || code == 0x85 { src } else { 0 };
+        let off = if matches!(code & 7, 4 | 7) { 0 } else { off };
+        slot(code, dst, if code == 0x85 { src & 1 } else { src }, off, imm)
+    })
+}
+
+/// Runs what decodes: it must end, within its budget, whatever it is.
+fn survives(code: &[u8]) -> Result<(), TestCaseError> {
+    let Ok(mut vm) = Instance::from_instructions(code, &|_| None, BUDGET) else { return Ok(()) };
+    let memory = vm.memory.alloc(64, Protection::ReadWrite).expect("there is room");
+    let main = vm.program("main").expect("it is the first function");
+    let result = vm.run_raw(main, [memory, 64, memory, 1, memory], &mut NoHost);
+    if let Ok(outcome) = &result {
+        prop_assert!(outcome.instructions <= BUDGET);
+    }
+    // Straight code may run on to its next jump before it is stopped.
+    prop_assert!(vm.executed() <= BUDGET + code.len() as u64 / 8 + 8);
+    prop_assert!(vm.backtrace().is_empty());
+    if let Err(fault) = result {
+        prop_assert!(!fault.backtrace().is_empty());
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn arithmetic_is_that_of_wide_integers(dst in operand(), src in operand()) {
+        let unsigned = [0x00, 0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70, 0x90, 0xa0, 0xb0, 0xc0].map(|code| (code, 0));
+        for (code, off) in unsigned.into_iter().chain([(0x30, 1), (0x90, 1)]) {
+            for (class, bits) in [(7, 64), (4, 32)] {
+                let (by_register, by_immediate) = alu(code | class, off, dst, src);
+                prop_assert_eq!(by_register, oracle(code, off == 1, bits, dst, src), "{:#x} {} {}", code, off, bits);
+                let expected = oracle(code, off == 1, bits, dst, immediate(src));
+                prop_assert_eq!(by_immediate, expected, "{:#x} {} {}", code, off, bits);
+            }
+        }
+    }
+
+    #[test]
+    fn comparisons_are_those_of_integers(dst in operand(), src in operand()) {
+        for code in [0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70, 0xa0, 0xb0, 0xc0, 0xd0] {
+            for (class, bits) in [(5, 64), (6, 32)] {
+                let (by_register, by_immediate) = jump(code | class, dst, src);
+                prop_assert_eq!(by_register, compare(code, bits, dst, src), "{:#x} {}", code, bits);
+                prop_assert_eq!(by_immediate, compare(code, bits, dst, immediate(src)), "{:#x} {}", code, bits);
+            }
+        }
+    }
+
+    #[test]
+    fn any_bytes_decode_or_are_refused(code in prop::collection::vec(any::<u8>(), 0..200)) {
+        survives(&code)?;
+    }
+
+    #[test]
+    fn likely_programs_end_within_their_budget(code in prop::collection::vec(likely(), 1..40)) {
+        survives(&code.concat())?;
+    }
+
+    #[test]
+    fn every_instruction_of_straight_code_is_counted(length in 0u64..100) {
+        // A 64-bit immediate counts once.
+        let mut code = [slot(0x18, 0, 0, 0, 7), slot(0, 0, 0, 0, 0)].concat();
+        code.extend((0..length).flat_map(|_| slot(0x07, 0, 0, 0, 1)));
+        code.extend(slot(0x95, 0, 0, 0, 0));
+        let outcome = run(&code, [0; 5]).unwrap();
+        prop_assert_eq!((outcome.value, outcome.instructions), (7 + length, length + 2));
+    }
+
+    #[test]
+    fn every_round_of_a_loop_is_counted(rounds in 1i32..1000) {
+        let code = [
+            slot(0xb7, 1, 0, 0, rounds),
+            slot(0x17, 1, 0, 0, 1),
+            slot(0x55, 1, 0, -2, 0),
+            slot(0xb7, 0, 0, 0, 0),
+            slot(0x95, 0, 0, 0, 0),
+        ];
+        prop_assert_eq!(run(&code.concat(), [0; 5]).unwrap().instructions, 2 * rounds as u64 + 3);
+    }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Reads what a scheduler recorded of its end (`struct user_exit_info`), as its loader program would.
+
+use tandem_bpf_vm::instance::Instance;
+
+/// What a scheduler recorded of its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserExitInfo {
+    /// `SCX_EXIT_*`; 0 if it has not ended.
+    pub kind: i32,
+    /// Exit code.
+    pub exit_code: i64,
+    /// The kind in words.
+    pub reason: String,
+    /// The message.
+    pub message: String,
+    /// The debug dump.
+    pub dump: String,
+}
+
+/// `SCX_ECODE_ACT_RESTART`, and the bits that say what a loader shall do.
+const ACT_RESTART: u64 = 1 << 48;
+const ACT_MASK: u64 = 0xffff << 48;
+
+impl UserExitInfo {
+    /// Whether the loader shall load the scheduler again (`UEI_ECODE_RESTART`).
+    pub fn wants_restart(&self) -> bool {
+        self.exit_code as u64 & ACT_MASK == ACT_RESTART
+    }
+}
+
+/// The record of an object that keeps one in a variable `uei`.
+pub fn read(vm: &Instance) -> Option<UserExitInfo> {
+    let global = vm.global("uei")?;
+    let member = |path: &str| {
+        let place = vm.object().btf.member(global.type_id, path)?;
+        vm.memory.read(global.address + place.offset(), place.size()).ok()
+    };
+    let number = |path: &str| {
+        let bytes = member(path)?;
+        let value = bytes.iter().take(8).rev().fold(0_u64, |value, byte| value << 8 | u64::from(*byte));
+        Some(value as i64)
+    };
+    let text = |bytes: &[u8]| {
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        String::from_utf8_lossy(&bytes[..end]).into_owned()
+    };
+    Some(UserExitInfo {
+        kind: number("kind")? as i32,
+        exit_code: number("exit_code").unwrap_or(0),
+        reason: text(member("reason")?),
+        message: text(member("msg")?),
+        dump: vm.global_bytes("uei_dump").map(text).unwrap_or_default(),
+    })
+}
