@@ -140,6 +140,15 @@ impl Ctx<'_> {
         self.kernel.rq(cpu).curr.is_some() && !self.scx_rq(cpu).in_balance
     }
 
+    /// What is due once no run queue is locked any more: deferred dispatches to other CPUs, then kicks, until no more come.
+    pub fn irq_work(&mut self) {
+        self.deferred_irq_work();
+        while let Some(cpu) = self.scx.kicks.pending() {
+            self.kick_cpus_irq_work(cpu);
+            self.deferred_irq_work();
+        }
+    }
+
     /// `scx_bpf_reenqueue_local` of 7.x: all tasks of this CPU's local queue go back to the scheduler, in its irq_work.
     pub(super) fn reenqueue_local_later(&mut self) {
         let this_cpu = self.this_cpu();

@@ -10,7 +10,7 @@
 pub mod bits;
 mod ctx;
 #[cfg(test)]
-mod tests;
+pub(in crate::scx) mod tests;
 
 use tandem_bpf_vm::fault::FaultKind;
 use tandem_bpf_vm::memory::{Memory, Protection};
