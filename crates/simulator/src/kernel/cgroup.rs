@@ -91,11 +91,6 @@ impl CgroupTree {
         self.groups.len()
     }
 
-    /// Never: there is always the root.
-    pub fn is_empty(&self) -> bool {
-        self.groups.is_empty()
-    }
-
     /// The group's number in its file system (`kn->id`): the root has 1, the others follow in the order of their making.
     /// (A kernel also numbers the files in each group.)
     pub fn kernfs_id(id: CgroupId) -> u64 {
