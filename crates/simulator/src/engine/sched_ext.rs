@@ -34,7 +34,8 @@ impl Engine<'_> {
         let kernel = &self.scheduler.kernel;
         let loaded = frontend::load_object(scheduler.object.clone(), &request, kernel, self.machine)?;
         let cpu = loaded.init_cpu.unwrap_or(boot);
-        let scx = Scx::new(loaded, kernel, self.options.seed);
+        let mut scx = Scx::new(loaded, kernel, self.options.seed);
+        scx.with(&mut self.scheduler.kernel).scx_cgroups_new().map_err(SchedulerError::Memory)?;
         self.scheduler.scx_enable(Box::new(scx), cpu).map_err(SchedulerError::from)?;
         Ok(())
     }

@@ -154,6 +154,9 @@ impl Scheduler {
     /// The running task of `cpu` ends.
     pub fn exit_current(&mut self, cpu: CpuId) {
         let curr = self.kernel.rq(cpu).curr;
+        if let Some(task) = curr {
+            self.scx_exiting(task);
+        }
         self.deactivate_current(cpu, TaskState::Dead, Dequeue::Exit);
         if let Some(task) = curr {
             self.fair.detach(&mut self.kernel, task);
@@ -177,7 +180,7 @@ impl Scheduler {
 
     /// `set_cpus_allowed_ptr`: a running or waiting task that may no longer use its CPU moves.
     pub fn set_affinity(&mut self, task: TaskId, allowed: Option<Arc<CpuMask>>) {
-        self.kernel.task_mut(task).allowed = allowed;
+        self.set_cpus_allowed(task, allowed);
         let cpu = self.kernel.task(task).cpu;
         if self.kernel.task(task).may_use(cpu) || self.kernel.task(task).state != TaskState::Runnable {
             return;
@@ -202,7 +205,12 @@ impl Scheduler {
         self.fair.sched_balance_softirq(&mut self.kernel);
     }
 
-    fn move_queued(&mut self, task: TaskId, dst: CpuId) {
+    /// `move_queued_task`: what waits moves to another CPU.
+    fn move_waiting(&mut self, task: TaskId, dst: CpuId) {
+        if self.kernel.task(task).class == ClassId::Ext {
+            loaded(&mut self.ext).with(&mut self.kernel).move_queued_task(task, dst);
+            return self.wakeup_preempt(dst, task);
+        }
         class_of!(self, task, dequeue_task, task, Dequeue::Save);
         self.attach(task, dst);
     }
@@ -220,6 +228,9 @@ impl Scheduler {
         let Some(curr) = self.kernel.rq(cpu).curr else { return };
         self.kernel.update_blocked_others(cpu);
         class_of!(self, curr, task_tick, cpu, curr);
+        if self.kernel.scx_enabled() {
+            loaded(&mut self.ext).with(&mut self.kernel).scx_tick();
+        }
         self.kernel.cpufreq_update_util(cpu);
         self.fair.sched_balance_trigger(&mut self.kernel, cpu);
     }
@@ -270,7 +281,7 @@ impl Scheduler {
             return None;
         }
         if self.kernel.rq(src).curr != Some(task) {
-            self.move_queued(task, dst);
+            self.move_waiting(task, dst);
             return None;
         }
         if self.kernel.task(task).state != TaskState::Runnable {
@@ -336,7 +347,7 @@ impl Scheduler {
             None => self.enter_idle(cpu),
         }
         self.push_waiting(cpu, next);
-        self.scx_switched(cpu, next);
+        self.scx_switched(cpu, prev, next);
         Switch { cpu, prev, next }
     }
 

@@ -4,11 +4,15 @@
 //! What ext.c does without other classes is in [`crate::scx`].
 
 use super::Kernel;
+use std::sync::Arc;
+
 use super::class::SchedClass;
 use super::core::{Scheduler, Switch};
+use super::cpumask::CpuMask;
 use super::task::{ClassId, TaskState};
 use crate::scx::Scx;
 use crate::scx::abi::GuestTaskInfo;
+use crate::scx::abi::profile::PF_EXITING;
 use crate::scx::class::Next;
 use crate::scx::enable::{InvalidOps, SCX_OPS_SWITCH_PARTIAL, check_ops};
 use crate::scx::exit::ExitInfo;
@@ -124,13 +128,6 @@ impl Scheduler {
         forked
     }
 
-    /// A task's last reference is gone (`sched_ext_free`).
-    pub fn scx_free(&mut self, task: TaskId) {
-        if let Some(scx) = &mut self.ext {
-            scx.with(&mut self.kernel).sched_ext_free(task);
-        }
-    }
-
     /// Gives `task` the class that its policy now stands for. (A kernel takes real-time tasks, too, off their queues and
     /// puts them back, behind their equals; here they are left alone.)
     fn scx_switch_class(&mut self, task: TaskId) {
@@ -225,12 +222,46 @@ impl Scheduler {
         }
     }
 
-    /// The pass on `cpu` is over, and `next` is current.
-    pub(super) fn scx_switched(&mut self, cpu: CpuId, next: Option<TaskId>) {
+    /// `__do_set_cpus_allowed`: the CPUs that `task` may use change.
+    pub(super) fn set_cpus_allowed(&mut self, task: TaskId, allowed: Option<Arc<CpuMask>>) {
+        if self.kernel.task(task).class == ClassId::Ext {
+            let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
+            // Threads change their own.
+            ctx.set_this_cpu(ctx.kernel.task(task).cpu);
+            return ctx.set_cpus_allowed(task, allowed);
+        }
+        if let Some(scx) = &mut self.ext
+            && self.kernel.scx_enabled()
+            && let Err(fault) = scx.state.guest.set_cpus_mask(&mut scx.vm.memory, task, allowed.as_deref())
+        {
+            scx.with(&mut self.kernel).scx_fault(&fault.into());
+        }
+        self.kernel.task_mut(task).allowed = allowed;
+    }
+
+    /// `exit_signals`: `task` is ending.
+    pub(super) fn scx_exiting(&mut self, task: TaskId) {
+        if let Some(scx) = &mut self.ext
+            && self.kernel.scx_enabled()
+        {
+            let (guest, memory) = (&scx.state.guest, &mut scx.vm.memory);
+            guest.set_task_flags(memory, task, guest.task_flags(memory, task) | PF_EXITING);
+        }
+    }
+
+    /// The pass on `cpu` is over, `prev` has left, and `next` is current.
+    pub(super) fn scx_switched(&mut self, cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) {
         let Some(scx) = &mut self.ext else { return };
         let mut ctx = scx.with(&mut self.kernel);
         ctx.scx.guest.set_curr(&mut ctx.vm.memory, cpu, next);
+        // A wish to reschedule that came up during the pass is fulfilled by it.
+        ctx.kernel.rq_mut(cpu).need_resched = false;
         ctx.resched_next(cpu);
+        if let Some(prev) = prev
+            && ctx.kernel.task(prev).state == TaskState::Dead
+        {
+            ctx.sched_ext_free(prev);
+        }
     }
 
     /// `migration_cpu_stop` of a running task of the loaded scheduler: the stopper takes the CPU from it, moves it, and
@@ -243,9 +274,7 @@ impl Scheduler {
         (left.on_cpu, left.last_ran) = (false, now);
         ctx.kernel.rq_mut(src).curr = None;
         ctx.move_queued_task(task, dst);
-        self.kernel.migrated.push(task);
         let next = self.pick_next_task(src);
-        self.kernel.rq_mut(src).need_resched = false;
         self.switch_to(src, Some(task), next)
     }
 

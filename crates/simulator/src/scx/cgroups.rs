@@ -2,7 +2,7 @@
 //! The cgroup callbacks (`scx_cgroup_init`, `scx_cgroup_can_attach` and their kin).
 
 use super::Ctx;
-use super::abi::guest::CgroupInitArgs;
+use super::abi::guest::args::CgroupInitArgs;
 use super::exit::ExitKind;
 use super::ops::Op;
 use crate::kernel::cgroup::CgroupTree;

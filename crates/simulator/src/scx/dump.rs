@@ -5,7 +5,7 @@
 //! here.
 
 use super::Ctx;
-use super::abi::guest::DumpCtx;
+use super::abi::guest::args::DumpCtx;
 use super::abi::profile::SCX_TASK_STATE_SHIFT;
 use super::enqueue::{OpsState, ScxRq};
 use super::exit::{ExitInfo, ExitKind, SCX_EXIT_DUMP_DFL_LEN, SCX_EXIT_MSG_LEN, cut};

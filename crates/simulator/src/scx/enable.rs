@@ -5,7 +5,7 @@
 //! scheduler hears of single tasks.
 
 use super::Ctx;
-use super::abi::guest::ExitRecord;
+use super::abi::guest::args::ExitRecord;
 use super::abi::profile::Profile;
 use super::dispatch::DispatchBuffers;
 use super::exit::{ExitInfo, ExitKind, SCX_ECODE_ACT_RESTART, SCX_ECODE_RSN_HOTPLUG};

@@ -117,18 +117,3 @@ impl Scx {
         Ctx { scx: &mut self.state, vm: &mut self.vm, kernel }
     }
 }
-
-impl Ctx<'_> {
-    /// What waits for the present hook to be through: deferred dispatches and kicks, which may cause more of each.
-    pub fn irq_work(&mut self) {
-        loop {
-            if self.scx.buffers.deferred() {
-                self.deferred_irq_work();
-            } else if let Some(cpu) = self.scx.kicks.pending() {
-                self.kick_cpus_irq_work(cpu);
-            } else {
-                return;
-            }
-        }
-    }
-}
