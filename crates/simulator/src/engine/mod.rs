@@ -12,7 +12,7 @@
 //!   them down.
 //! - `clocks`: cpufreq decisions. `pauses`: cpuidle decisions. `hardware`: what the machine then does, and draws;
 //!   `meter`: what that sums up to.
-//! - `sched_ext`: a loaded scheduler's coming, timers and cost.
+//! - `sched_ext`: a loaded scheduler's coming, timers and cost. `hotplug`: CPUs come and go.
 //! - `report`: the end; `latency`: how long waits were; `gaps`: what a workload asks for in vain.
 
 mod blocking;
@@ -20,6 +20,7 @@ mod clocks;
 mod events;
 mod gaps;
 mod hardware;
+mod hotplug;
 mod inherit;
 mod latency;
 mod lifecycle;
@@ -50,7 +51,7 @@ use crate::kernel::fair::energy::EnergyModel;
 use crate::kernel::sync::{SyncObjects, WaitsFor};
 use crate::machine::Machine;
 use crate::observer::Observer;
-use crate::options::Options;
+use crate::options::{Hotplug, Options};
 use crate::units::{CpuId, Nanos, PackageId, TaskId};
 use crate::workload::Workload;
 use clocks::Clocks;
@@ -61,6 +62,7 @@ use memory::Memory;
 use pauses::Pauses;
 use progress::Running;
 use queue::EventQueue;
+use sched_ext::Loader;
 use thread::Thread;
 
 /// A run in progress.
@@ -104,6 +106,12 @@ pub(crate) struct Engine<'r> {
     failure: Option<SimulationError>,
     /// Time that callbacks of a loaded scheduler took on all CPUs.
     callback_time: Nanos,
+    /// By application: its first thread.
+    leaders: Vec<Option<TaskId>>,
+    /// CPUs that are still to come and go.
+    hotplug: VecDeque<Hotplug>,
+    /// What is known of a loaded scheduler from before it was loaded again, and when it will be.
+    loader: Loader,
     warnings: Vec<String>,
 }
 
@@ -170,6 +178,9 @@ impl<'r> Engine<'r> {
             counters: Counters::default(),
             failure: None,
             callback_time: 0,
+            leaders: Vec::new(),
+            hotplug: VecDeque::new(),
+            loader: Loader::default(),
             warnings: gaps::of(workload),
         }
     }
@@ -186,7 +197,7 @@ impl<'r> Engine<'r> {
             self.now = time;
             self.scheduler.kernel.now = time;
             self.hardware.set_now(time);
-            self.handle(self.slots.event(slot));
+            self.handle(self.slots.event(slot))?;
             self.settle()?;
         }
         Ok(())
@@ -198,6 +209,7 @@ impl<'r> Engine<'r> {
         if let Some(limit) = limit {
             self.queue.set(self.slots.end(), limit);
         }
+        self.plan_hotplug()?;
         let boot = self.scheduler.kernel.topology.online.first().unwrap_or(CpuId(0));
         self.load_scheduler(boot)?;
         for spec in 0..self.workload.tasks.len() {
@@ -214,7 +226,7 @@ impl<'r> Engine<'r> {
         self.settle()
     }
 
-    fn handle(&mut self, event: Event) {
+    fn handle(&mut self, event: Event) -> Result<(), SimulationError> {
         match event {
             Event::Run(cpu) => self.segment_over(cpu),
             Event::Tick(cpu) => self.tick(cpu),
@@ -228,12 +240,14 @@ impl<'r> Engine<'r> {
                 let Scheduler { kernel, dl, .. } = &mut self.scheduler;
                 dl.serve(kernel);
             }
-            Event::SchedExt => self.sched_ext_timer(),
+            Event::SchedExt => self.sched_ext_timer()?,
+            Event::Hotplug => self.hotplug_event(),
             // What ends with the limit has ended: everything else of this instant comes first.
             Event::End if self.queue.is_due(self.now) => self.queue.set(self.slots.end(), self.now),
             Event::End => (self.counters.time_limited, self.counters.ended) = (true, true),
             Event::Timer(task) => self.timer_expires(task),
         }
+        Ok(())
     }
 
     fn tick(&mut self, cpu: CpuId) {
@@ -264,13 +278,14 @@ impl<'r> Engine<'r> {
     /// Carries out decisions until nothing changes any more at this instant.
     fn settle(&mut self) -> Result<(), SimulationError> {
         loop {
-            let switch = self.scheduler.next_switch();
-            self.charge_callbacks();
-            if let Some(switch) = switch {
+            if let Some(switch) = self.scheduler.next_switch() {
                 self.switch(switch);
-            } else if let Some(cpu) = self.to_advance.pop_front() {
+                continue;
+            }
+            self.charge_callbacks();
+            if let Some(cpu) = self.to_advance.pop_front() {
                 self.advance(cpu)?;
-            } else if !self.power_and_pace() {
+            } else if !self.power_and_pace() && !self.settle_idle() {
                 break;
             }
         }
