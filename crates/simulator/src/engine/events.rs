@@ -29,6 +29,8 @@ pub(super) enum Event {
     SchedExt,
     /// A cgroup comes, goes or gets another weight.
     Cgroup,
+    /// A CPU comes or goes.
+    Hotplug,
     /// The time limit.
     End,
     /// A thread's sleep is over.
@@ -68,8 +70,12 @@ impl Slots {
         self.sched_ext() + 1
     }
 
-    pub fn end(&self) -> usize {
+    pub fn hotplug(&self) -> usize {
         self.cgroup() + 1
+    }
+
+    pub fn end(&self) -> usize {
+        self.hotplug() + 1
     }
 
     pub fn timer(&self, task: TaskId) -> usize {
@@ -86,6 +92,7 @@ impl Slots {
             _ if slot == self.deadline() => Event::Deadline,
             _ if slot == self.sched_ext() => Event::SchedExt,
             _ if slot == self.cgroup() => Event::Cgroup,
+            _ if slot == self.hotplug() => Event::Hotplug,
             _ if slot == self.end() => Event::End,
             _ => Event::Timer(TaskId::at(slot - self.end() - 1)),
         }

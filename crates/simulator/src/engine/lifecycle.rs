@@ -81,7 +81,7 @@ impl Engine<'_> {
     /// A thread's sleep, or the delay before its start, is over.
     pub(super) fn timer_expires(&mut self, task: TaskId) {
         self.sleepers -= 1;
-        let cpu = self.scheduler.kernel.task(task).cpu;
+        let cpu = self.some_cpu(self.scheduler.kernel.task(task).cpu);
         if !self.threads[task.index()].started {
             self.start_thread(task, cpu);
         } else {

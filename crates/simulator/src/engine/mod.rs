@@ -12,7 +12,8 @@
 //!   them down.
 //! - `clocks`: cpufreq decisions. `pauses`: cpuidle decisions. `hardware`: what the machine then does, and draws;
 //!   `meter`: what that sums up to.
-//! - `cgroups`: groups come, go and change. `sched_ext`: a loaded scheduler's coming, timers and cost.
+//! - `cgroups`: groups come, go and change. `sched_ext`: a loaded scheduler's coming, timers and cost. `hotplug`: CPUs
+//!   come and go.
 //! - `report`: the end; `latency`: how long waits were; `gaps`: what a workload asks for in vain.
 
 mod blocking;
@@ -21,6 +22,7 @@ mod clocks;
 mod events;
 mod gaps;
 mod hardware;
+mod hotplug;
 mod inherit;
 mod latency;
 mod lifecycle;
@@ -51,7 +53,7 @@ use crate::kernel::fair::energy::EnergyModel;
 use crate::kernel::sync::{SyncObjects, WaitsFor};
 use crate::machine::Machine;
 use crate::observer::Observer;
-use crate::options::Options;
+use crate::options::{Hotplug, Options};
 use crate::units::{CgroupId, CpuId, Nanos, PackageId, TaskId};
 use crate::workload::Workload;
 use cgroups::CgroupChange;
@@ -63,6 +65,7 @@ use memory::Memory;
 use pauses::Pauses;
 use progress::Running;
 use queue::EventQueue;
+use sched_ext::Loader;
 use thread::Thread;
 
 /// A run in progress.
@@ -108,6 +111,12 @@ pub(crate) struct Engine<'r> {
     failure: Option<SimulationError>,
     /// Time that callbacks of a loaded scheduler took on all CPUs.
     callback_time: Nanos,
+    /// By application: its first thread.
+    leaders: Vec<Option<TaskId>>,
+    /// CPUs that are still to come and go.
+    hotplug: VecDeque<Hotplug>,
+    /// What is known of a loaded scheduler from before it was loaded again, and when it will be.
+    loader: Loader,
     warnings: Vec<String>,
 }
 
@@ -175,6 +184,9 @@ impl<'r> Engine<'r> {
             cgroup_changes: Vec::new(),
             failure: None,
             callback_time: 0,
+            leaders: Vec::new(),
+            hotplug: VecDeque::new(),
+            loader: Loader::default(),
             warnings: gaps::of(workload, &options.scheduler),
         }
     }
@@ -191,7 +203,7 @@ impl<'r> Engine<'r> {
             self.now = time;
             self.scheduler.kernel.now = time;
             self.hardware.set_now(time);
-            self.handle(self.slots.event(slot));
+            self.handle(self.slots.event(slot))?;
             self.settle()?;
         }
         Ok(())
@@ -203,6 +215,7 @@ impl<'r> Engine<'r> {
         if let Some(limit) = limit {
             self.queue.set(self.slots.end(), limit);
         }
+        self.plan_hotplug()?;
         let boot = self.scheduler.kernel.topology.online.first().unwrap_or(CpuId(0));
         self.load_scheduler(boot)?;
         self.queue_cgroups();
@@ -220,7 +233,7 @@ impl<'r> Engine<'r> {
         self.settle()
     }
 
-    fn handle(&mut self, event: Event) {
+    fn handle(&mut self, event: Event) -> Result<(), SimulationError> {
         match event {
             Event::Run(cpu) => self.segment_over(cpu),
             Event::Tick(cpu) => self.tick(cpu),
@@ -234,13 +247,15 @@ impl<'r> Engine<'r> {
                 let Scheduler { kernel, dl, .. } = &mut self.scheduler;
                 dl.serve(kernel);
             }
-            Event::SchedExt => self.sched_ext_timer(),
+            Event::SchedExt => self.sched_ext_timer()?,
             Event::Cgroup => self.change_cgroups(),
+            Event::Hotplug => self.hotplug_event(),
             // What ends with the limit has ended: everything else of this instant comes first.
             Event::End if self.queue.is_due(self.now) => self.queue.set(self.slots.end(), self.now),
             Event::End => (self.counters.time_limited, self.counters.ended) = (true, true),
             Event::Timer(task) => self.timer_expires(task),
         }
+        Ok(())
     }
 
     fn tick(&mut self, cpu: CpuId) {
@@ -271,13 +286,14 @@ impl<'r> Engine<'r> {
     /// Carries out decisions until nothing changes any more at this instant.
     fn settle(&mut self) -> Result<(), SimulationError> {
         loop {
-            let switch = self.scheduler.next_switch();
-            self.charge_callbacks();
-            if let Some(switch) = switch {
+            if let Some(switch) = self.scheduler.next_switch() {
                 self.switch(switch);
-            } else if let Some(cpu) = self.to_advance.pop_front() {
+                continue;
+            }
+            self.charge_callbacks();
+            if let Some(cpu) = self.to_advance.pop_front() {
                 self.advance(cpu)?;
-            } else if !self.power_and_pace() {
+            } else if !self.power_and_pace() && !self.settle_idle() {
                 break;
             }
         }

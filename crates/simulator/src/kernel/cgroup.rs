@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use super::core::Scheduler;
+use super::priority::Bracket;
 use super::task::{ClassId, Task, TaskState};
 use crate::units::{CgroupId, CpuId, TaskId};
 use crate::workload::{Op, Workload};
@@ -178,7 +179,7 @@ impl Scheduler {
             self.sched_change_group(task, to, cpu);
             return Ok(());
         }
-        self.change(task, |scheduler| scheduler.sched_change_group(task, to, cpu));
+        self.change(task, Bracket::Move { head: false }, |scheduler| scheduler.sched_change_group(task, to, cpu));
         if self.kernel.task(task).on_cpu {
             self.kernel.resched_curr(self.kernel.task(task).cpu);
         }
