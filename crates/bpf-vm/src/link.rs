@@ -72,7 +72,7 @@ pub enum LoadError {
 
 /// What an extern turned out to be.
 #[derive(Debug, Clone)]
-enum Symbol {
+pub(crate) enum Symbol {
     Builtin(Builtin),
     Host(u32),
     Address(u64),
@@ -168,7 +168,7 @@ fn noun(kind: ExternKind) -> &'static str {
 
 /// The kernel's function for an extern, if it has one with that name and prototype. Functions that BPF itself brings
 /// need not be among the kernel's types.
-fn function(symbol: &Extern, local: &Btf, environment: &Environment<'_>) -> Option<Symbol> {
+pub(crate) fn function(symbol: &Extern, local: &Btf, environment: &Environment<'_>) -> Option<Symbol> {
     let name = essential_name(&symbol.name);
     let offered = environment.btf.find_kind(name, Kind::Func);
     if let (Some(offered), Some(wanted)) = (offered, symbol.type_id)
@@ -233,7 +233,7 @@ fn kconfig(
 
 /// The name without its last `___suffix`, by which one program may declare several versions of a function
 /// (`bpf_core_essential_name_len`).
-fn essential_name(name: &str) -> &str {
+pub(crate) fn essential_name(name: &str) -> &str {
     match name.rfind("___") {
         Some(at) if at > 0 && !name[at + 3..].is_empty() => &name[..at],
         _ => name,
