@@ -16,8 +16,13 @@ pub enum SimulationError {
         waiters: Vec<Waiter>,
     },
     /// The scheduler cannot be loaded.
-    #[error("{0}")]
-    Scheduler(#[from] SchedulerError),
+    #[error("{scheduler}: {why}")]
+    Scheduler {
+        /// What it is called.
+        scheduler: String,
+        /// What is wrong with it.
+        why: SchedulerError,
+    },
     /// The scheduler's `init_task` refused a new thread, which on a kernel makes `fork` fail.
     #[error("the scheduler refused thread {thread}: ops.init_task() returned {errno}, so it could not be forked")]
     ForkRefused {

@@ -8,9 +8,10 @@ use crate::metrics::{CallbackReport, ExitReport, Frame, SchedExtReport};
 use crate::options::Scheduler;
 use crate::scx::abi::GuestTaskInfo;
 use crate::scx::exit::ExitInfo;
+use crate::scx::frontend::scheduler::SchedExt;
 use crate::scx::frontend::{self, Request, SchedulerError};
-use crate::scx::{Scx, kfuncs};
 use crate::scx::ops::Op;
+use crate::scx::{Scx, kfuncs};
 use crate::units::{CpuId, TaskId, seconds};
 
 /// Bytes that the programs' memory may grow to, the kernel's objects in it included.
@@ -23,6 +24,11 @@ impl Engine<'_> {
     /// Loads the scheduler that was asked for, before the first thread exists.
     pub(super) fn load_scheduler(&mut self, boot: CpuId) -> Result<(), SimulationError> {
         let Scheduler::SchedExt(scheduler) = &self.options.scheduler else { return Ok(()) };
+        let named = |why| SimulationError::Scheduler { scheduler: scheduler.name.clone(), why };
+        self.load(scheduler, boot).map_err(named)
+    }
+
+    fn load(&mut self, scheduler: &SchedExt, boot: CpuId) -> Result<(), SchedulerError> {
         let request = Request {
             settings: &scheduler.settings,
             sidecar: scheduler.sidecar.as_ref(),
@@ -36,7 +42,7 @@ impl Engine<'_> {
         let cpu = loaded.init_cpu.unwrap_or(boot);
         let mut scx = Scx::new(loaded, kernel, self.options.seed);
         scx.with(&mut self.scheduler.kernel).scx_cgroups_new().map_err(SchedulerError::Memory)?;
-        self.scheduler.scx_enable(Box::new(scx), cpu).map_err(SchedulerError::from)?;
+        self.scheduler.scx_enable(Box::new(scx), cpu)?;
         Ok(())
     }
 
