@@ -10,6 +10,7 @@ use crate::metrics::{CallbackReport, ExitReport, Frame, SchedExtReport};
 use crate::options::Scheduler;
 use crate::scx::abi::GuestTaskInfo;
 use crate::scx::exit::ExitInfo;
+use crate::scx::frontend::scheduler::SchedExt;
 use crate::scx::frontend::{self, Request, SchedulerError};
 use crate::scx::ops::Op;
 use crate::scx::{Scx, kfuncs};
@@ -43,6 +44,11 @@ impl Engine<'_> {
     /// Loads the scheduler that was asked for; its loader runs on `cpu`. Threads may exist.
     pub(super) fn load_scheduler(&mut self, cpu: CpuId) -> Result<(), SimulationError> {
         let Scheduler::SchedExt(scheduler) = &self.options.scheduler else { return Ok(()) };
+        let named = |why| SimulationError::Scheduler { scheduler: scheduler.name.clone(), why };
+        self.load(scheduler, cpu).map_err(named)
+    }
+
+    fn load(&mut self, scheduler: &SchedExt, cpu: CpuId) -> Result<(), SchedulerError> {
         let request = Request {
             settings: &scheduler.settings,
             sidecar: scheduler.sidecar.as_ref(),
@@ -57,7 +63,7 @@ impl Engine<'_> {
         let mut scx = Scx::new(loaded, kernel, self.options.seed);
         scx.with(&mut self.scheduler.kernel).scx_cgroups_new().map_err(SchedulerError::Memory)?;
         self.threads_for_scheduler(&mut scx);
-        self.scheduler.scx_enable(Box::new(scx), cpu).map_err(SchedulerError::from)?;
+        self.scheduler.scx_enable(Box::new(scx), cpu)?;
         self.loader.waits_since = self.now;
         Ok(())
     }

@@ -2,10 +2,11 @@
 //! What a loader program does before it loads a scheduler, and after it has gone (`SCX_OPS_OPEN`, `SCX_OPS_LOAD`,
 //! `UEI_REPORT`).
 //!
-//! - [`scheduler`]: a user's choice, from a file. [`sidecar`]: what a particular scheduler's loader does, from a file. [`ops`]: its `struct sched_ext_ops`.
-//!   [`exit_record`]: what it recorded of its end.
+//! - [`scheduler`]: a user's choice, from a file. [`sidecar`]: what a particular scheduler's loader does, from a file.
+//!   [`ops`]: its `struct sched_ext_ops`. [`listing`]: what is in it. [`exit_record`]: what it recorded of its end.
 
 pub mod exit_record;
+pub mod listing;
 pub mod ops;
 pub mod scheduler;
 pub mod sidecar;
