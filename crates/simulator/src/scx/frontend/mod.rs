@@ -2,10 +2,11 @@
 //! What a loader program does before it loads a scheduler, and after it has gone (`SCX_OPS_OPEN`, `SCX_OPS_LOAD`,
 //! `UEI_REPORT`).
 //!
-//! - [`scheduler`]: a user's choice, from a file. [`sidecar`]: what a particular scheduler's loader does, from a file. [`ops`]: its `struct sched_ext_ops`.
-//!   [`exit_record`]: what it recorded of its end.
+//! - [`scheduler`]: a user's choice, from a file. [`sidecar`]: what a particular scheduler's loader does, from a file.
+//!   [`ops`]: its `struct sched_ext_ops`. [`listing`]: what is in it. [`exit_record`]: what it recorded of its end.
 
 pub mod exit_record;
+pub mod listing;
 pub mod ops;
 pub mod scheduler;
 pub mod sidecar;
@@ -185,6 +186,7 @@ pub fn load_object(
             variables: &|name| guest.variable(name).filter(|_| kernel_types::has(profile, name)),
             kconfig: &|name| profile.kconfig(name, kernel.params.hz),
             nr_cpus,
+            arena_data_last: version == Version::V7,
             budget: request.budget,
         },
         memory,
