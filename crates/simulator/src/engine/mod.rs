@@ -12,10 +12,12 @@
 //!   them down.
 //! - `clocks`: cpufreq decisions. `pauses`: cpuidle decisions. `hardware`: what the machine then does, and draws;
 //!   `meter`: what that sums up to.
-//! - `sched_ext`: a loaded scheduler's coming, timers and cost. `hotplug`: CPUs come and go.
+//! - `cgroups`: groups come, go and change. `sched_ext`: a loaded scheduler's coming, timers and cost. `hotplug`: CPUs
+//!   come and go.
 //! - `report`: the end; `latency`: how long waits were; `gaps`: what a workload asks for in vain.
 
 mod blocking;
+mod cgroups;
 mod clocks;
 mod events;
 mod gaps;
@@ -52,8 +54,9 @@ use crate::kernel::sync::{SyncObjects, WaitsFor};
 use crate::machine::Machine;
 use crate::observer::Observer;
 use crate::options::{Hotplug, Options};
-use crate::units::{CpuId, Nanos, PackageId, TaskId};
+use crate::units::{CgroupId, CpuId, Nanos, PackageId, TaskId};
 use crate::workload::Workload;
+use cgroups::CgroupChange;
 use clocks::Clocks;
 use events::{Event, Slots};
 use hardware::Hardware;
@@ -102,6 +105,8 @@ pub(crate) struct Engine<'r> {
     /// What system tasks could give to waiting applications.
     help_of_system: BTreeSet<WaitsFor>,
     counters: Counters,
+    /// What becomes of cgroups, the next last.
+    cgroup_changes: Vec<(Nanos, CgroupId, CgroupChange)>,
     /// Why the run cannot go on.
     failure: Option<SimulationError>,
     /// Time that callbacks of a loaded scheduler took on all CPUs.
@@ -176,12 +181,13 @@ impl<'r> Engine<'r> {
             sleepers: 0,
             help_of_system: stuck::help_of_system(workload),
             counters: Counters::default(),
+            cgroup_changes: Vec::new(),
             failure: None,
             callback_time: 0,
             leaders: Vec::new(),
             hotplug: VecDeque::new(),
             loader: Loader::default(),
-            warnings: gaps::of(workload),
+            warnings: gaps::of(workload, &options.scheduler),
         }
     }
 
@@ -212,6 +218,7 @@ impl<'r> Engine<'r> {
         self.plan_hotplug()?;
         let boot = self.scheduler.kernel.topology.online.first().unwrap_or(CpuId(0));
         self.load_scheduler(boot)?;
+        self.queue_cgroups();
         for spec in 0..self.workload.tasks.len() {
             for _ in 0..self.workload.tasks[spec].instances {
                 self.spawn(spec as u32, None, boot);
@@ -241,6 +248,7 @@ impl<'r> Engine<'r> {
                 dl.serve(kernel);
             }
             Event::SchedExt => self.sched_ext_timer()?,
+            Event::Cgroup => self.change_cgroups(),
             Event::Hotplug => self.hotplug_event(),
             // What ends with the limit has ended: everything else of this instant comes first.
             Event::End if self.queue.is_due(self.now) => self.queue.set(self.slots.end(), self.now),
