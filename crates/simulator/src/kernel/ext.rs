@@ -14,7 +14,7 @@ use super::task::{ClassId, TaskState};
 use crate::scx::Scx;
 use crate::scx::abi::GuestTaskInfo;
 use crate::scx::abi::profile::{
-    DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, ENQUEUE_MOVE, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE, PF_EXITING,
+    DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, ENQUEUE_MOVE, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE, PF_EXITING, Version,
 };
 use crate::scx::class::Next;
 use crate::scx::enable::{InvalidOps, SCX_OPS_SWITCH_PARTIAL, check_ops};
@@ -66,8 +66,10 @@ impl Scheduler {
             scx.task_new(&self.kernel, TaskId::at(task));
         }
         let partial = scx.state.ops.flags & SCX_OPS_SWITCH_PARTIAL != 0;
+        self.kernel.ext_server = scx.state.profile.version == Version::V7;
         self.ext = Some(scx);
         let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
+        ctx.show_run_queues();
         if ctx.scx_ops_enable(cpu).is_err() {
             return Ok(());
         }
@@ -87,11 +89,12 @@ impl Scheduler {
     pub fn scx_disable_workfn(&mut self) -> Option<ExitInfo> {
         let mut ctx = self.ext.as_mut()?.with(&mut self.kernel);
         let info = ctx.scx_ops_disable_begin()?;
+        let cpu = ctx.scx.enable.cpu;
         self.kernel.switching = Switching::Off;
         for task in (0..self.kernel.tasks.len()).map(TaskId::at) {
             if self.kernel.task(task).state != TaskState::Dead {
                 self.scx_switch_class(task);
-                loaded(&mut self.ext).with(&mut self.kernel).scx_ops_exit_task(task, info.cpu);
+                loaded(&mut self.ext).with(&mut self.kernel).scx_ops_exit_task(task, cpu);
             }
         }
         loaded(&mut self.ext).with(&mut self.kernel).scx_ops_disable_end(&info);
