@@ -261,11 +261,11 @@ impl Family {
                 Self::Hash(Hash::new(spec, copies))
             }
             kind::QUEUE | kind::STACK => Self::Queue(Queue::new(spec)),
-            kind::RINGBUF => Self::RingBuf(RingBuf::new(spec)),
+            kind::RINGBUF => Self::RingBuf(RingBuf::new(memory, spec)?),
             kind::TASK_STORAGE | kind::CGRP_STORAGE => Self::Storage(Storage::default()),
             kind::ARRAY_OF_MAPS => Self::ArrayOfMaps(ArrayOfMaps::new(spec)),
             kind::HASH_OF_MAPS => Self::HashOfMaps(HashOfMaps::new(spec)),
-            kind::BLOOM_FILTER => Self::Bloom(Bloom::new(spec)),
+            kind::BLOOM_FILTER => Self::Bloom(Bloom::new(memory, spec)?),
             kind::PERF_EVENT_ARRAY => Self::PerfEvents,
             kind::ARENA => return Err(MapError::Arena { map: spec.name.clone() }),
             _ => return Err(MapError::Unsupported { map: spec.name.clone(), kind: kind::name(spec.kind) }),

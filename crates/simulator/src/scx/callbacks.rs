@@ -7,8 +7,8 @@ use super::Ctx;
 use super::exit::ExitKind;
 use super::host::ScxHost;
 use super::ops::Op;
-use tandem_bpf_vm::instance::Outcome;
 use crate::units::{CpuId, TaskId};
+use tandem_bpf_vm::instance::Outcome;
 
 /// Callbacks at work, and the instructions they took.
 #[derive(Debug)]
