@@ -180,15 +180,9 @@ fn noun(kind: ExternKind) -> &'static str {
     }
 }
 
-<<<<<<< HEAD
-/// The kernel's function for an extern, if it has one with that name and prototype. Functions that BPF itself brings
-/// need not be among the kernel's types.
-pub(crate) fn function(symbol: &Extern, local: &Btf, environment: &Environment<'_>) -> Option<Symbol> {
-=======
 /// The kernel's function for an extern, if its types have one with that name and prototype. Which of those that BPF
 /// itself brings exist depends on the kernel's version, and the types tell that too.
-fn function(symbol: &Extern, local: &Btf, environment: &Environment<'_>) -> Option<Symbol> {
->>>>>>> sched-ext
+pub(crate) fn function(symbol: &Extern, local: &Btf, environment: &Environment<'_>) -> Option<Symbol> {
     let name = essential_name(&symbol.name);
     let offered = environment.btf.find_kind(name, Kind::Func)?;
     if let Some(wanted) = symbol.type_id
