@@ -14,7 +14,7 @@ use crate::instance::Instance;
 use crate::interp::{Code, CodeBuilder, Execution};
 use crate::kfunc::{KfuncState, kfunc};
 use crate::map::{MapError, MapId, MapSpec, Maps};
-use crate::memory::{Memory, Protection};
+use crate::memory::{Memory, PAGE_SIZE, Protection};
 use crate::object::{DataSection, Extern, ExternKind, Function, Object, Target};
 use crate::open::OpenObject;
 use crate::timer::Timers;
@@ -31,6 +31,9 @@ pub struct Environment<'k> {
     pub kconfig: &'k dyn Fn(&str) -> Option<u64>,
     /// CPUs (`nr_cpu_ids`): copies of per-CPU data.
     pub nr_cpus: u32,
+    /// Whether data in a BPF arena lies in its last pages, as libbpf 1.7 does on kernels that can (Linux 7.0), not in its
+    /// first ones.
+    pub arena_data_last: bool,
     /// Instructions that one call of a program may execute, callbacks and nested programs included.
     pub budget: u64,
 }
@@ -49,9 +52,14 @@ pub enum LoadError {
         /// By how much.
         why: FaultKind,
     },
-    /// Data that programs address page by page.
-    #[error("data section {0} lies in a BPF arena, which is not supported")]
-    Arena(String),
+    /// Data in an arena that is not there, or has no room for it.
+    #[error("data section {section} lies in a BPF arena, and {why}")]
+    Arena {
+        /// The section.
+        section: String,
+        /// What is wrong.
+        why: &'static str,
+    },
     /// Kernel functions, variables or settings that this kernel does not have, and that the object must have.
     #[error("the kernel does not have {}", .0.join(", "))]
     Missing(Vec<String>),
@@ -90,7 +98,8 @@ impl OpenObject {
         let object = self.into_object();
         let mut maps = Maps::default();
         let handles = make_maps(&object, environment.nr_cpus, &mut maps, &mut memory)?;
-        let data = object.data.iter().map(|section| place(section, &mut memory)).collect::<Result<Vec<_>, _>>()?;
+        let place = |section| place(section, environment, &mut memory);
+        let data = object.data.iter().map(place).collect::<Result<Vec<_>, _>>()?;
         let symbols = resolve_externs(&object, &loaded, environment, &mut memory)?;
         let linker = Linker { object: &object, loaded, environment, handles, data: &data, symbols };
         let code = Arc::new(linker.code()?);
@@ -105,6 +114,8 @@ impl OpenObject {
             execution: Execution::new(environment.budget),
             data,
             nr_cpus: environment.nr_cpus,
+            missing_pages: 0,
+            missing_page: None,
         })
     }
 }
@@ -125,9 +136,9 @@ fn make_maps(object: &Object, nr_cpus: u32, maps: &mut Maps, memory: &mut Memory
 }
 
 /// Gives a data section its place.
-fn place(section: &DataSection, memory: &mut Memory) -> Result<u64, LoadError> {
+fn place(section: &DataSection, environment: &Environment<'_>, memory: &mut Memory) -> Result<u64, LoadError> {
     if section.arena {
-        return Err(LoadError::Arena(section.name.clone()));
+        return place_in_arena(section, environment.arena_data_last, memory);
     }
     let protection = if section.read_only { Protection::ReadOnly } else { Protection::ReadWrite };
     let full = |why| LoadError::Memory { what: format!("data section {}", section.name), why };
@@ -136,6 +147,23 @@ fn place(section: &DataSection, memory: &mut Memory) -> Result<u64, LoadError> {
     let room = memory.host_write(address, size).map_err(|error| full(error.into()))?;
     room.copy_from_slice(&section.bytes);
     Ok(address)
+}
+
+/// Likewise in the arena; its user address.
+fn place_in_arena(section: &DataSection, last: bool, memory: &mut Memory) -> Result<u64, LoadError> {
+    let wrong = |why| LoadError::Arena { section: section.name.clone(), why };
+    let size = section.bytes.len() as u64;
+    let Some(arena) = memory.arena() else { return Err(wrong("the object has no map of type ARENA")) };
+    let (start, end) = (arena.user_start(), arena.user_end());
+    if size > end - start {
+        return Err(wrong("the arena is too small for it"));
+    }
+    let address = if last { end - size.next_multiple_of(PAGE_SIZE) } else { start };
+    let full = |why| LoadError::Memory { what: format!("data section {}", section.name), why };
+    match memory.write_user(address, &section.bytes).map_err(full)? {
+        true => Ok(address),
+        false => Err(wrong("the arena's pages are taken")),
+    }
 }
 
 /// What the externs are. Those that only functions need which are not loaded may be missing.

@@ -87,6 +87,8 @@ enum Family {
     ArrayOfMaps(ArrayOfMaps),
     HashOfMaps(HashOfMaps),
     Bloom(Bloom),
+    /// Its pages are the memory's: [`crate::memory::Arena`].
+    Arena,
     /// The counters themselves are the host's.
     PerfEvents,
 }
@@ -267,7 +269,8 @@ impl Family {
             kind::HASH_OF_MAPS => Self::HashOfMaps(HashOfMaps::new(spec)),
             kind::BLOOM_FILTER => Self::Bloom(Bloom::new(memory, spec)?),
             kind::PERF_EVENT_ARRAY => Self::PerfEvents,
-            kind::ARENA => return Err(MapError::Arena { map: spec.name.clone() }),
+            kind::ARENA if memory.make_arena(spec.arena()) => Self::Arena,
+            kind::ARENA => return Err(spec.refused("an object has one arena at most")),
             _ => return Err(MapError::Unsupported { map: spec.name.clone(), kind: kind::name(spec.kind) }),
         })
     }

@@ -287,7 +287,6 @@ fn kinds_that_are_not_supported_are_named() {
     let mut at = Fixture::new();
     let message = |at: &mut Fixture, kind| at.maps.create(&mut at.memory, spec(kind), 1).unwrap_err().to_string();
     assert_eq!(message(&mut at, 31), "map m: maps of type USER_RINGBUF are not supported");
-    assert_eq!(message(&mut at, kind::ARENA), "map m: maps of type ARENA are not supported yet");
     assert_eq!(message(&mut at, 99), "map m: maps of type number 99 are not supported");
 }
 

@@ -134,6 +134,7 @@ pub fn load_with(open: OpenObject, btf: Arc<Btf>) -> Result<Instance, LoadError>
         variables: &|_| None,
         kconfig: &kconfig,
         nr_cpus: CPUS,
+        arena_data_last: false,
         budget: BUDGET,
     };
     open.load(&environment, Memory::new(64 << 20))

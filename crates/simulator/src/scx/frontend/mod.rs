@@ -186,6 +186,7 @@ pub fn load_object(
             variables: &|name| guest.variable(name).filter(|_| kernel_types::has(profile, name)),
             kconfig: &|name| profile.kconfig(name, kernel.params.hz),
             nr_cpus,
+            arena_data_last: version == Version::V7,
             budget: request.budget,
         },
         memory,
