@@ -16,16 +16,13 @@ pub enum SimulationError {
         waiters: Vec<Waiter>,
     },
     /// The scheduler cannot be loaded.
-<<<<<<< HEAD
     #[error("{scheduler}: {why}")]
     Scheduler {
         /// What it is called.
         scheduler: String,
         /// What is wrong with it.
         why: SchedulerError,
-=======
-    #[error("{0}")]
-    Scheduler(#[from] SchedulerError),
+    },
     /// A CPU that shall come or go is not one that is online at the start.
     #[error("CPU {cpu} cannot come or go: {machine} does not have it, or not online")]
     Hotplug {
@@ -33,7 +30,6 @@ pub enum SimulationError {
         cpu: CpuId,
         /// The machine's name.
         machine: String,
->>>>>>> sched-ext
     },
     /// The scheduler's `init_task` refused a new thread, which on a kernel makes `fork` fail.
     #[error("the scheduler refused thread {thread}: ops.init_task() returned {errno}, so it could not be forked")]

@@ -10,13 +10,9 @@ pub use crate::kernel::params::{KernelParameters, SettingError};
 use crate::machine::Machine;
 use crate::metrics::Report;
 use crate::observer::Observer;
-<<<<<<< HEAD
-pub use crate::options::{Options, Scheduler, UnknownScheduler};
+pub use crate::options::{Hotplug, Options, Scheduler, UnknownScheduler};
 pub use crate::scx::frontend::SchedulerError;
 pub use crate::scx::frontend::listing::{Callback, Listing, MapListing, Needed, UnresolvedListing, VariableListing};
-=======
-pub use crate::options::{Hotplug, Options, Scheduler, UnknownScheduler};
->>>>>>> sched-ext
 pub use crate::scx::frontend::scheduler::{OpenError, SchedExt};
 use crate::units::{Nanos, SEC, seconds};
 use crate::workload::{Op, Workload};

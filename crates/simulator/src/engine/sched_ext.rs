@@ -14,11 +14,7 @@ use crate::scx::frontend::scheduler::SchedExt;
 use crate::scx::frontend::{self, Request, SchedulerError};
 use crate::scx::ops::Op;
 use crate::scx::{Scx, kfuncs};
-<<<<<<< HEAD
-use crate::units::{CpuId, TaskId, seconds};
-=======
 use crate::units::{CpuId, Nanos, SEC, TaskId, seconds};
->>>>>>> sched-ext
 
 /// Bytes that the programs' memory may grow to, the kernel's objects in it included.
 const MEMORY_LIMIT: u64 = 4 << 30;
@@ -49,10 +45,10 @@ impl Engine<'_> {
     pub(super) fn load_scheduler(&mut self, cpu: CpuId) -> Result<(), SimulationError> {
         let Scheduler::SchedExt(scheduler) = &self.options.scheduler else { return Ok(()) };
         let named = |why| SimulationError::Scheduler { scheduler: scheduler.name.clone(), why };
-        self.load(scheduler, boot).map_err(named)
+        self.load(scheduler, cpu).map_err(named)
     }
 
-    fn load(&mut self, scheduler: &SchedExt, boot: CpuId) -> Result<(), SchedulerError> {
+    fn load(&mut self, scheduler: &SchedExt, cpu: CpuId) -> Result<(), SchedulerError> {
         let request = Request {
             settings: &scheduler.settings,
             sidecar: scheduler.sidecar.as_ref(),
@@ -66,13 +62,9 @@ impl Engine<'_> {
         let cpu = loaded.init_cpu.unwrap_or(cpu);
         let mut scx = Scx::new(loaded, kernel, self.options.seed);
         scx.with(&mut self.scheduler.kernel).scx_cgroups_new().map_err(SchedulerError::Memory)?;
-<<<<<<< HEAD
-        self.scheduler.scx_enable(Box::new(scx), cpu)?;
-=======
         self.threads_for_scheduler(&mut scx);
-        self.scheduler.scx_enable(Box::new(scx), cpu).map_err(SchedulerError::from)?;
+        self.scheduler.scx_enable(Box::new(scx), cpu)?;
         self.loader.waits_since = self.now;
->>>>>>> sched-ext
         Ok(())
     }
 

@@ -17,7 +17,7 @@ use super::{Request, SchedulerError, detect_profile, load_object, ops};
 use crate::generated;
 use crate::kernel::Kernel;
 use crate::kernel::params::KernelParameters;
-use crate::scx::abi::profile::Profile;
+use crate::scx::abi::profile::{Profile, Version};
 use crate::scx::enable::check_ops;
 use crate::scx::kfuncs;
 use crate::scx::ops::Ops;
@@ -154,7 +154,7 @@ impl SchedExt {
         for (member, value) in &sidecar.ops {
             ops::set_number(&mut read.ops, member, *value);
         }
-        let needs = needs(&self.object, profile);
+        let needs = needs(&OpenObject::new(self.object.clone()), profile);
         let unresolved = needs.unresolved.into_iter().map(|unresolved| UnresolvedListing {
             function: unresolved.function,
             place: unresolved.place.map(|(file, line)| format!("{file}:{line}")),
@@ -232,7 +232,7 @@ impl SchedExt {
 }
 
 /// What the object needs of a kernel, and what of it the simulator offers.
-fn needs(object: &Object, profile: Profile) -> Needs {
+fn needs(object: &OpenObject, profile: Profile) -> Needs {
     let btf = profile.kernel_btf();
     let hz = KernelParameters::default().hz;
     survey(
@@ -244,6 +244,7 @@ fn needs(object: &Object, profile: Profile) -> Needs {
             variables: &|name| btf.find_kind(name, Kind::Var).map(|_| 0),
             kconfig: &|name| profile.kconfig(name, hz),
             nr_cpus: CPUS,
+            arena_data_last: profile.version >= Version::V7,
             budget: 0,
         },
     )
