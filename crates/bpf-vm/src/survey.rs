@@ -53,7 +53,8 @@ pub struct Unresolved {
 pub fn survey(open: &OpenObject, environment: &Environment<'_>) -> Needs {
     let (object, loaded) = (open.object(), open.loaded());
     let referred = needed(object, &loaded);
-    let functions = || object.functions.iter().zip(&loaded).filter(|(_, loaded)| **loaded).map(|(function, _)| function);
+    let functions =
+        || object.functions.iter().zip(&loaded).filter(|(_, loaded)| **loaded).map(|(function, _)| function);
     let externs = |kind: ExternKind| {
         let mut needs: Vec<Need> = object
             .externs
@@ -142,8 +143,13 @@ mod tests {
     }
 
     fn surveyed(object: Object) -> Needs {
+        let mut kernel = Builder::new();
+        let proto = kernel.func_proto(TypeId::VOID, &[]);
+        for name in ["scx_bpf_here", "bpf_rcu_read_lock"] {
+            let _ = kernel.func(name, proto);
+        }
         let environment = Environment {
-            btf: Arc::new(Builder::new().finish()),
+            btf: Arc::new(kernel.finish()),
             kfuncs: &|name| (name == "scx_bpf_here").then_some(0),
             variables: &|name| (name == "runqueues").then_some(0x1000),
             kconfig: &|_| None,

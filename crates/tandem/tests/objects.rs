@@ -127,7 +127,8 @@ fn a_setting_is_a_parameter_of_the_kernel_or_a_variable_of_some_scheduler() {
     let text = mistake(folder.path(), &run(&["--set", "fifo_sched=true"]));
     assert!(text.contains("unknown setting `fifo_sched`; valid: `hz`"), "{text}");
     // The fair class has no variables; that a later scheduler has this one is enough.
-    let command = ["compare", "periodic", "-m", "smp-8", "--duration", "5ms", "--runs", "1", "--no-alone", "-s", "fair"];
+    let command =
+        ["compare", "periodic", "-m", "smp-8", "--duration", "5ms", "--runs", "1", "--no-alone", "-s", "fair"];
     shown(folder.path(), &[&command[..], &simple, &["--set", "fifo_sched=true"]].concat());
 }
 
