@@ -124,6 +124,20 @@ pub fn setting(text: &str) -> Result<Setting, String> {
     Ok(Setting { key, value })
 }
 
+/// Reads `TIME:CPU=on` or `TIME:CPU=off`.
+pub fn hotplug(text: &str) -> Result<Hotplug, String> {
+    let expected = "expected TIME:CPU=off or TIME:CPU=on, such as `2s:3=off`";
+    let (time, change) = text.split_once(':').ok_or(expected)?;
+    let (cpu, state) = change.split_once('=').ok_or(expected)?;
+    let online = match state.trim() {
+        "on" => true,
+        "off" => false,
+        _ => return Err(expected.to_owned()),
+    };
+    let cpu = cpu.trim().parse().map(CpuId).map_err(|_| expected)?;
+    Ok(Hotplug { at: duration(time)?, cpu, online })
+}
+
 impl Setting {
     /// A kernel parameter goes before a variable of the same name.
     fn is_kernel(&self) -> bool {
@@ -156,20 +170,6 @@ impl Setting {
         };
         format!("--set: `{key}` is neither a kernel parameter nor a variable of {}; {advice}", names.join(" or "))
     }
-}
-
-/// Reads `TIME:CPU=on` or `TIME:CPU=off`.
-pub fn hotplug(text: &str) -> Result<Hotplug, String> {
-    let expected = "expected TIME:CPU=off or TIME:CPU=on, such as `2s:3=off`";
-    let (time, change) = text.split_once(':').ok_or(expected)?;
-    let (cpu, state) = change.split_once('=').ok_or(expected)?;
-    let online = match state.trim() {
-        "on" => true,
-        "off" => false,
-        _ => return Err(expected.to_owned()),
-    };
-    let cpu = cpu.trim().parse().map(CpuId).map_err(|_| expected)?;
-    Ok(Hotplug { at: duration(time)?, cpu, online })
 }
 
 /// Lists the keys that `--set` takes.
@@ -232,8 +232,7 @@ impl Scenario {
             kernel.set(&setting.key, &setting.value).map_err(|error| format!("--set: {error}"))?;
         }
         let Pair { scheduler, governor } = pair.clone();
-        let scheduler = self.configured(scheduler)?;
-        let hotplug = self.hotplug.clone();
+        let (scheduler, hotplug) = (self.configured(scheduler)?, self.hotplug.clone());
         Ok(Options { scheduler, governor, seed, time_limit: self.duration, kernel, hotplug })
     }
 

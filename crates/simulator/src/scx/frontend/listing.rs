@@ -244,7 +244,7 @@ fn needs(object: &OpenObject, profile: Profile) -> Needs {
             variables: &|name| btf.find_kind(name, Kind::Var).map(|_| 0),
             kconfig: &|name| profile.kconfig(name, hz),
             nr_cpus: CPUS,
-            arena_data_last: profile.version >= Version::V7,
+            arena_data_last: profile.version == Version::V7,
             budget: 0,
         },
     )
