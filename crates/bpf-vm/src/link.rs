@@ -191,7 +191,7 @@ fn resolve_externs(
 }
 
 /// Numbers of the externs that functions refer to which are loaded.
-fn needed(object: &Object, loaded: &[bool]) -> BTreeSet<usize> {
+pub(crate) fn needed(object: &Object, loaded: &[bool]) -> BTreeSet<usize> {
     let functions = object.functions.iter().zip(loaded).filter(|(_, loaded)| **loaded);
     let relocations = functions.flat_map(|(function, _)| &function.relocations);
     relocations

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use crate::core_relo;
 use crate::helper::{helper, helper_name};
-use crate::link::{Environment, essential_name, function};
+use crate::link::{Environment, essential_name, function, needed};
 use crate::object::{ExternKind, Function, Object};
+use crate::open::OpenObject;
 
 /// What an object needs of a kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,14 +49,19 @@ pub struct Unresolved {
     pub fatal: bool,
 }
 
-/// Looks at everything that `object` names.
-pub fn survey(object: &Object, environment: &Environment<'_>) -> Needs {
+/// Looks at everything that the functions of an object name which would be loaded.
+pub fn survey(open: &OpenObject, environment: &Environment<'_>) -> Needs {
+    let (object, loaded) = (open.object(), open.loaded());
+    let referred = needed(object, &loaded);
+    let functions =
+        || object.functions.iter().zip(&loaded).filter(|(_, loaded)| **loaded).map(|(function, _)| function);
     let externs = |kind: ExternKind| {
         let mut needs: Vec<Need> = object
             .externs
             .iter()
-            .filter(|symbol| symbol.kind == kind)
-            .map(|symbol| {
+            .enumerate()
+            .filter(|(number, symbol)| symbol.kind == kind && referred.contains(number))
+            .map(|(_, symbol)| {
                 let found = match kind {
                     ExternKind::Function => function(symbol, &object.btf, environment).is_some(),
                     ExternKind::Variable => (environment.variables)(essential_name(&symbol.name)).is_some(),
@@ -69,10 +75,10 @@ pub fn survey(object: &Object, environment: &Environment<'_>) -> Needs {
     };
     Needs {
         functions: externs(ExternKind::Function),
-        helpers: helpers(object),
+        helpers: helpers(functions()),
         variables: externs(ExternKind::Variable),
         settings: externs(ExternKind::Kconfig),
-        unresolved: object.functions.iter().flat_map(|function| unresolved(object, function, environment)).collect(),
+        unresolved: functions().flat_map(|function| unresolved(object, function, environment)).collect(),
     }
 }
 
@@ -80,10 +86,10 @@ pub fn survey(object: &Object, environment: &Environment<'_>) -> Needs {
 const CALL: u8 = 0x85;
 const LD_IMM64: u8 = 0x18;
 
-/// The helpers that an object's code calls. One that is missing is a fault only where it is executed.
-fn helpers(object: &Object) -> Vec<Need> {
+/// The helpers that functions call. One that is missing is a fault only where it is executed.
+fn helpers<'o>(functions: impl Iterator<Item = &'o Function>) -> Vec<Need> {
     let mut called = BTreeMap::new();
-    for function in &object.functions {
+    for function in functions {
         let mut slots = function.code.chunks_exact(8);
         while let Some(slot) = slots.next() {
             match (slot[0], slot[1] >> 4) {
@@ -123,7 +129,7 @@ mod tests {
     use super::*;
     use crate::btf::{Builder, TypeId};
     use crate::core_relo::{CoreKind, CoreRelocation};
-    use crate::object::{Extern, LineInfo};
+    use crate::object::{Extern, LineInfo, Relocation, Target};
 
     fn symbol(name: &str, kind: ExternKind, weak: bool) -> Extern {
         Extern { name: name.to_owned(), weak, kind, type_id: None }
@@ -136,21 +142,36 @@ mod tests {
         [call(0, 1), call(0, 27), call(1, 5), address[0], address[1], call(0, 1)].concat()
     }
 
-    fn surveyed(object: &Object) -> Needs {
+    fn surveyed(object: Object) -> Needs {
+        let mut kernel = Builder::new();
+        let proto = kernel.func_proto(TypeId::VOID, &[]);
+        for name in ["scx_bpf_here", "bpf_rcu_read_lock"] {
+            let _ = kernel.func(name, proto);
+        }
         let environment = Environment {
-            btf: Arc::new(Builder::new().finish()),
+            btf: Arc::new(kernel.finish()),
             kfuncs: &|name| (name == "scx_bpf_here").then_some(0),
             variables: &|name| (name == "runqueues").then_some(0x1000),
             kconfig: &|_| None,
-            arena_data_last: false,
             nr_cpus: 1,
+            arena_data_last: false,
             budget: 1,
         };
-        survey(object, &environment)
+        survey(&OpenObject::new(Arc::new(object)), &environment)
     }
 
     fn texts(needs: &[Need]) -> Vec<(&str, bool)> {
         needs.iter().map(|need| (need.name.as_str(), need.found)).collect()
+    }
+
+    /// A program that refers to the first `externs` of an object.
+    fn program(externs: usize) -> Function {
+        let refer = |number| Relocation { insn: number, target: Target::Extern(number) };
+        Function {
+            section: "struct_ops/f".to_owned(),
+            relocations: (0..externs).map(refer).collect(),
+            ..Function::default()
+        }
     }
 
     #[test]
@@ -161,8 +182,9 @@ mod tests {
             symbol("scx_bpf_gone", ExternKind::Function, true),
             symbol("runqueues", ExternKind::Variable, false),
             symbol("CONFIG_HZ", ExternKind::Kconfig, true),
+            symbol("scx_bpf_unused", ExternKind::Function, false),
         ];
-        let needs = surveyed(&Object { externs, ..Object::default() });
+        let needs = surveyed(Object { externs, functions: vec![program(5)], ..Object::default() });
         let expected = [("bpf_rcu_read_lock", true), ("scx_bpf_gone", false), ("scx_bpf_here___compat", true)];
         assert_eq!(texts(&needs.functions), expected);
         assert_eq!(needs.functions.iter().map(|need| need.weak).collect::<Vec<_>>(), [false, true, true]);
@@ -172,8 +194,8 @@ mod tests {
 
     #[test]
     fn each_helper_is_listed_once_and_addresses_are_no_calls() {
-        let function = Function { code: code(), ..Function::default() };
-        let needs = surveyed(&Object { functions: vec![function], ..Object::default() });
+        let function = Function { code: code(), ..program(0) };
+        let needs = surveyed(Object { functions: vec![function], ..Object::default() });
         assert_eq!(texts(&needs.helpers), [("bpf_map_lookup_elem", true), ("bpf_get_stackid", false)]);
     }
 
@@ -189,9 +211,9 @@ mod tests {
             code: vec![0x61, 0x10, 0, 0, 0, 0, 0, 0],
             lines: vec![line],
             core: vec![core],
-            ..Function::default()
+            ..program(0)
         };
-        let needs = surveyed(&Object { functions: vec![function], btf: builder.finish(), ..Object::default() });
+        let needs = surveyed(Object { functions: vec![function], btf: builder.finish(), ..Object::default() });
         let [unresolved] = needs.unresolved.as_slice() else { panic!("{:?}", needs.unresolved) };
         assert_eq!((unresolved.function.as_str(), unresolved.fatal), ("f", false));
         assert_eq!(unresolved.place, Some(("a.c".to_owned(), 7)));

@@ -154,7 +154,7 @@ impl SchedExt {
         for (member, value) in &sidecar.ops {
             ops::set_number(&mut read.ops, member, *value);
         }
-        let needs = needs(&self.object, profile);
+        let needs = needs(&OpenObject::new(self.object.clone()), profile);
         let unresolved = needs.unresolved.into_iter().map(|unresolved| UnresolvedListing {
             function: unresolved.function,
             place: unresolved.place.map(|(file, line)| format!("{file}:{line}")),
@@ -232,7 +232,7 @@ impl SchedExt {
 }
 
 /// What the object needs of a kernel, and what of it the simulator offers.
-fn needs(object: &Object, profile: Profile) -> Needs {
+fn needs(object: &OpenObject, profile: Profile) -> Needs {
     let btf = profile.kernel_btf();
     let hz = KernelParameters::default().hz;
     survey(

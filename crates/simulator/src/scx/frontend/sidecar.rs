@@ -51,9 +51,11 @@ pub enum Value {
 
 /// The word for the machine's number of CPUs.
 const NR_CPUS: [&str; 2] = ["nr_cpus", "possible_cpus"];
-const TOP: &[&str] = &["profile", "set", "resize", "ops", "run"];
+/// The keys of the file.
+pub(in crate::scx) const TOP: &[&str] = &["profile", "set", "resize", "ops", "run"];
 const OPS: &[&str] = &["flags", "timeout_ms", "exit_dump_len", "dispatch_max_batch"];
-const RUN: &[&str] = &["init_cpu", "syscall"];
+/// The keys of `[run]`.
+pub(in crate::scx) const RUN: &[&str] = &["init_cpu", "syscall"];
 
 type Item<'a> = &'a Spanned<DeValue<'a>>;
 
