@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loading: gives maps and data their addresses, resolves externs, applies relocations, decodes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::btf::{Btf, Kind, Type, TypeId};
@@ -21,7 +21,7 @@ use crate::timer::Timers;
 
 /// The kernel that an object is loaded into.
 pub struct Environment<'k> {
-    /// The kernel's types; its functions are `FUNC` types.
+    /// The kernel's types. Only functions that are among them (`FUNC`) exist, those that this crate brings included.
     pub btf: Arc<Btf>,
     /// Number of a kernel function of the host by name, as [`Host::kfunc`](crate::host::Host::kfunc) will get it.
     pub kfuncs: &'k dyn Fn(&str) -> Option<u32>,
@@ -94,16 +94,14 @@ impl OpenObject {
     /// # Errors
     /// [`LoadError`]. An instruction that makes no sense for this kernel is no error unless it is executed.
     pub fn load(self, environment: &Environment<'_>, mut memory: Memory) -> Result<Instance, LoadError> {
+        let loaded = self.loaded();
         let object = self.into_object();
         let mut maps = Maps::default();
         let handles = make_maps(&object, environment.nr_cpus, &mut maps, &mut memory)?;
-        let data = object
-            .data
-            .iter()
-            .map(|section| place(section, environment, &mut memory))
-            .collect::<Result<Vec<_>, _>>()?;
-        let symbols = resolve_externs(&object, environment, &mut memory)?;
-        let linker = Linker { object: &object, environment, handles, data: &data, symbols };
+        let place = |section| place(section, environment, &mut memory);
+        let data = object.data.iter().map(place).collect::<Result<Vec<_>, _>>()?;
+        let symbols = resolve_externs(&object, &loaded, environment, &mut memory)?;
+        let linker = Linker { object: &object, loaded, environment, handles, data: &data, symbols };
         let code = Arc::new(linker.code()?);
         Ok(Instance {
             memory,
@@ -168,25 +166,38 @@ fn place_in_arena(section: &DataSection, last: bool, memory: &mut Memory) -> Res
     }
 }
 
+/// What the externs are. Those that only functions need which are not loaded may be missing.
 fn resolve_externs(
     object: &Object,
+    loaded: &[bool],
     environment: &Environment<'_>,
     memory: &mut Memory,
 ) -> Result<Vec<Symbol>, LoadError> {
     let mut missing = Vec::new();
     let mut symbols = Vec::new();
-    for symbol in &object.externs {
+    let needed = needed(object, loaded);
+    for (number, symbol) in object.externs.iter().enumerate() {
         let found = match symbol.kind {
             ExternKind::Function => function(symbol, &object.btf, environment),
             ExternKind::Variable => (environment.variables)(essential_name(&symbol.name)).map(Symbol::Address),
             ExternKind::Kconfig => kconfig(symbol, &object.btf, environment, memory)?.map(Symbol::Address),
         };
-        if found.is_none() && !symbol.weak {
+        if found.is_none() && !symbol.weak && needed.contains(&number) {
             missing.push(format!("{} {}", noun(symbol.kind), symbol.name));
         }
         symbols.push(found.unwrap_or(Symbol::Absent));
     }
     if missing.is_empty() { Ok(symbols) } else { Err(LoadError::Missing(missing)) }
+}
+
+/// Numbers of the externs that functions refer to which are loaded.
+fn needed(object: &Object, loaded: &[bool]) -> BTreeSet<usize> {
+    let functions = object.functions.iter().zip(loaded).filter(|(_, loaded)| **loaded);
+    let relocations = functions.flat_map(|(function, _)| &function.relocations);
+    relocations.filter_map(|relocation| match relocation.target {
+        Target::Extern(number) => Some(number),
+        _ => None,
+    }).collect()
 }
 
 fn noun(kind: ExternKind) -> &'static str {
@@ -197,12 +208,12 @@ fn noun(kind: ExternKind) -> &'static str {
     }
 }
 
-/// The kernel's function for an extern, if it has one with that name and prototype. Functions that BPF itself brings
-/// need not be among the kernel's types.
+/// The kernel's function for an extern, if its types have one with that name and prototype. Which of those that BPF
+/// itself brings exist depends on the kernel's version, and the types tell that too.
 fn function(symbol: &Extern, local: &Btf, environment: &Environment<'_>) -> Option<Symbol> {
     let name = essential_name(&symbol.name);
-    let offered = environment.btf.find_kind(name, Kind::Func);
-    if let (Some(offered), Some(wanted)) = (offered, symbol.type_id)
+    let offered = environment.btf.find_kind(name, Kind::Func)?;
+    if let Some(wanted) = symbol.type_id
         && let Some(Type::Func { proto, .. }) = environment.btf.get(offered)
         && !callable(local, wanted, &environment.btf, *proto)
     {
@@ -274,6 +285,8 @@ fn essential_name(name: &str) -> &str {
 /// Everything that relocations refer to, with its place.
 struct Linker<'l> {
     object: &'l Object,
+    /// Which functions are loaded.
+    loaded: Vec<bool>,
     environment: &'l Environment<'l>,
     handles: Vec<u64>,
     data: &'l [u64],
@@ -283,7 +296,13 @@ struct Linker<'l> {
 impl Linker<'_> {
     fn code(&self) -> Result<Code, LoadError> {
         let mut builder = CodeBuilder::new(&helper);
-        for function in &self.object.functions {
+        for (function, loaded) in self.object.functions.iter().zip(&self.loaded) {
+            if !loaded {
+                let reason = format!("{} was not loaded: it is optional, or was turned off", function.name);
+                let poison = |_| Some(Resolved::Poison(reason.clone()));
+                builder.push_function(&function.name, &NOT_LOADED, lines(function), &poison)?;
+                continue;
+            }
             let mut encoding = function.code.clone();
             let poisoned = self.apply_core(function, &mut encoding)?;
             let resolve = |slot: usize| match poisoned.get(&slot) {
@@ -339,6 +358,8 @@ impl Linker<'_> {
 }
 
 const LD_IMM64: u8 = 0x18;
+/// A call, which is poisoned, in place of a function that is not loaded; and `exit`.
+const NOT_LOADED: [u8; 16] = [0x85, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0];
 /// Where kernel functions would be, for programs that test whether one exists.
 const KERNEL_TEXT: u64 = 0xffff_ffff_8100_0000;
 

@@ -9,7 +9,7 @@ use crate::input::valid_names;
 use crate::kernel::cpufreq::{Governor, SchedutilTunables};
 use crate::kernel::params::KernelParameters;
 use crate::scx::frontend::scheduler::{OpenError, SchedExt};
-use crate::units::Nanos;
+use crate::units::{CpuId, Nanos};
 
 /// How to run.
 #[derive(Debug, Clone)]
@@ -24,6 +24,19 @@ pub struct Options {
     pub time_limit: Option<Nanos>,
     /// Kernel parameters.
     pub kernel: KernelParameters,
+    /// CPUs that go offline or come back during the run, in any order.
+    pub hotplug: Vec<Hotplug>,
+}
+
+/// A CPU comes or goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hotplug {
+    /// When.
+    pub at: Nanos,
+    /// Which, one of those that the machine has online at the start.
+    pub cpu: CpuId,
+    /// Whether it comes.
+    pub online: bool,
 }
 
 impl Default for Options {
@@ -34,6 +47,7 @@ impl Default for Options {
             seed: 1,
             time_limit: None,
             kernel: KernelParameters::default(),
+            hotplug: Vec::new(),
         }
     }
 }

@@ -10,7 +10,7 @@ pub use crate::kernel::params::{KernelParameters, SettingError};
 use crate::machine::Machine;
 use crate::metrics::Report;
 use crate::observer::Observer;
-pub use crate::options::{Options, Scheduler, UnknownScheduler};
+pub use crate::options::{Hotplug, Options, Scheduler, UnknownScheduler};
 pub use crate::scx::frontend::scheduler::{OpenError, SchedExt};
 use crate::units::{Nanos, SEC, seconds};
 use crate::workload::{Op, Workload};

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tandem_simulator::input::valid_names;
-use tandem_simulator::simulation::{Governor, KernelParameters, Options, Scheduler};
-use tandem_simulator::units::{MSEC, Nanos, SEC, USEC};
+use tandem_simulator::simulation::{Governor, Hotplug, KernelParameters, Options, Scheduler};
+use tandem_simulator::units::{CpuId, MSEC, Nanos, SEC, USEC};
 
 /// A scheduler and the governor that chooses clocks beside it, written `fair+schedutil`.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,6 +96,20 @@ pub fn setting(text: &str) -> Result<Setting, String> {
     Ok(Setting { key, value })
 }
 
+/// Reads `TIME:CPU=on` or `TIME:CPU=off`.
+pub fn hotplug(text: &str) -> Result<Hotplug, String> {
+    let expected = "expected TIME:CPU=off or TIME:CPU=on, such as `2s:3=off`";
+    let (time, change) = text.split_once(':').ok_or(expected)?;
+    let (cpu, state) = change.split_once('=').ok_or(expected)?;
+    let online = match state.trim() {
+        "on" => true,
+        "off" => false,
+        _ => return Err(expected.to_owned()),
+    };
+    let cpu = cpu.trim().parse().map(CpuId).map_err(|_| expected)?;
+    Ok(Hotplug { at: duration(time)?, cpu, online })
+}
+
 /// Lists the keys that `--set` takes.
 fn setting_help() -> String {
     let keys: Vec<String> = KernelParameters::KEYS.iter().map(|(key, meaning)| format!("  {key}: {meaning}")).collect();
@@ -119,6 +133,10 @@ pub struct Scenario {
     /// End the run after this much simulated time, for example `10s` or `500ms`
     #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
     pub duration: Option<Nanos>,
+
+    /// Take a CPU offline or bring it back, for example `--hotplug 2s:3=off --hotplug 3s:3=on`; may be repeated
+    #[arg(long, value_name = "TIME:CPU=off|on", value_parser = hotplug)]
+    pub hotplug: Vec<Hotplug>,
 }
 
 impl Scenario {
@@ -129,13 +147,24 @@ impl Scenario {
             kernel.set(&setting.key, &setting.value).map_err(|error| format!("--set: {error}"))?;
         }
         let Pair { scheduler, governor } = pair.clone();
-        Ok(Options { scheduler, governor, seed, time_limit: self.duration, kernel })
+        let hotplug = self.hotplug.clone();
+        Ok(Options { scheduler, governor, seed, time_limit: self.duration, kernel, hotplug })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cpu_comes_or_goes_at_a_time() {
+        let change = |at, cpu, online| Ok(Hotplug { at, cpu: CpuId(cpu), online });
+        assert_eq!(hotplug("2s:3=off"), change(2 * SEC, 3, false));
+        assert_eq!(hotplug("1.5ms: 12 = on"), change(1_500_000, 12, true));
+        for mistake in ["2s", "2s:3", "3=off", "2:3=off", "2s:x=off", "2s:-1=off", "2s:3=down", "0s:3=off"] {
+            assert!(hotplug(mistake).is_err(), "{mistake}");
+        }
+    }
 
     #[test]
     fn times_carry_their_unit() {

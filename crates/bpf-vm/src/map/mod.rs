@@ -263,11 +263,11 @@ impl Family {
                 Self::Hash(Hash::new(spec, copies))
             }
             kind::QUEUE | kind::STACK => Self::Queue(Queue::new(spec)),
-            kind::RINGBUF => Self::RingBuf(RingBuf::new(spec)),
+            kind::RINGBUF => Self::RingBuf(RingBuf::new(memory, spec)?),
             kind::TASK_STORAGE | kind::CGRP_STORAGE => Self::Storage(Storage::default()),
             kind::ARRAY_OF_MAPS => Self::ArrayOfMaps(ArrayOfMaps::new(spec)),
             kind::HASH_OF_MAPS => Self::HashOfMaps(HashOfMaps::new(spec)),
-            kind::BLOOM_FILTER => Self::Bloom(Bloom::new(spec)),
+            kind::BLOOM_FILTER => Self::Bloom(Bloom::new(memory, spec)?),
             kind::PERF_EVENT_ARRAY => Self::PerfEvents,
             kind::ARENA if memory.make_arena(spec.arena()) => Self::Arena,
             kind::ARENA => return Err(spec.refused("an object has one arena at most")),

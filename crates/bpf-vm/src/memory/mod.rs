@@ -52,6 +52,8 @@ pub struct Memory {
     bytes: Vec<u8>,
     shadow: Vec<u8>,
     limit: u64,
+    /// Bytes that are kept outside of the arena and count against the limit.
+    outside: u64,
     /// Sizes of live objects, by offset.
     objects: BTreeMap<u64, u64>,
     /// Freed blocks by their size with the gap, the longest freed first.
@@ -69,6 +71,7 @@ impl Memory {
             bytes: Vec::new(),
             shadow: Vec::new(),
             limit,
+            outside: 0,
             objects: BTreeMap::new(),
             free: BTreeMap::new(),
             pages: None,
@@ -81,13 +84,15 @@ impl Memory {
     /// # Errors
     /// [`FaultKind::Exhausted`] if the arena would grow over its limit.
     pub fn alloc(&mut self, size: u64, protection: Protection) -> Result<u64, FaultKind> {
-        let exhausted = || FaultKind::Exhausted(format!("out of memory: {size} bytes over a limit of {}", self.limit));
-        let block = size.checked_add(GAP).and_then(|block| block.checked_next_multiple_of(16)).ok_or_else(exhausted)?;
+        let block = Self::block(size).ok_or_else(|| self.exhausted(size))?;
         let offset = match self.free.get_mut(&block).and_then(|blocks| blocks.pop_front()) {
             Some(offset) => offset,
             None => {
+                if block > self.available() {
+                    return Err(self.exhausted(size));
+                }
                 let offset = self.bytes.len() as u64;
-                let end = offset.checked_add(block).filter(|_| block <= self.available()).ok_or_else(exhausted)?;
+                let end = offset + block;
                 self.bytes.resize(end as usize, 0);
                 self.shadow.resize((end / GRANULE) as usize, 0);
                 offset
@@ -108,17 +113,38 @@ impl Memory {
         let Some(size) = self.objects.remove(&offset) else {
             return Err(FaultKind::Misuse(format!("free of {address:#x}, where no object begins")));
         };
-        let block = (size + GAP).next_multiple_of(16);
+        let block = Self::block(size).unwrap_or(size);
         let granules = (offset / GRANULE) as usize..((offset + size).div_ceil(GRANULE)) as usize;
         self.shadow[granules].fill(FREED);
         self.free.entry(block).or_default().push_back(offset);
         Ok(())
     }
 
+    /// Bytes of the arena that an object of `size` bytes takes; `None` if there is no such number.
+    pub fn block(size: u64) -> Option<u64> {
+        size.checked_add(GAP)?.checked_next_multiple_of(16)
+    }
+
     /// Bytes by which the arena, and the pages beside it, may still grow.
     pub fn available(&self) -> u64 {
         let pages = self.pages.as_ref().map_or(0, |pages| pages.bytes());
-        self.limit.saturating_sub(self.bytes.len() as u64 + pages)
+        self.limit.saturating_sub(self.bytes.len() as u64 + pages).saturating_sub(self.outside)
+    }
+
+    /// Counts what is kept outside of the arena, keys of maps for instance, against its limit.
+    ///
+    /// # Errors
+    /// [`FaultKind::Exhausted`] if it does not fit.
+    pub fn reserve(&mut self, bytes: u64) -> Result<(), FaultKind> {
+        if bytes > self.available() {
+            return Err(self.exhausted(bytes));
+        }
+        self.outside += bytes;
+        Ok(())
+    }
+
+    fn exhausted(&self, size: u64) -> FaultKind {
+        FaultKind::Exhausted(format!("out of memory: {size} bytes over a limit of {}", self.limit))
     }
 
     /// Size of the live object that begins at `address`.

@@ -142,3 +142,14 @@ fn casts_add_the_upper_half_but_to_null() {
     memory.make_arena(ArenaSpec { user_start: 1 << 44, pages: 8, converts: false });
     assert_eq!(memory.cast((1 << 44) + 8, true), 8);
 }
+
+#[test]
+fn what_is_kept_elsewhere_counts_against_the_limit() {
+    let mut memory = Memory::new(128);
+    memory.alloc(16, Protection::ReadWrite).unwrap();
+    assert_eq!(memory.available(), 96);
+    memory.reserve(64).unwrap();
+    assert!(memory.alloc(17, Protection::ReadWrite).is_err());
+    memory.alloc(16, Protection::ReadWrite).unwrap();
+    assert!(memory.reserve(1).is_err());
+}

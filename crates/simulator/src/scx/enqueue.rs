@@ -354,6 +354,8 @@ impl Ctx<'_> {
             self.set_task_runnable(cpu, task);
             self.change_task_flags(task, 0, SCX_TASK_QUEUED);
             self.scx_rq_mut(cpu).nr_running += 1;
+            // 7.x has a deadline server for them (`ext_server`), which here is the fair one.
+            self.kernel.rq_mut(cpu).unserved += u32::from(!self.is_v7());
             self.kernel.add_nr_running(cpu, 1);
             self.mirror_nr_running(cpu);
             if !self.entity(task).migrating {
@@ -392,6 +394,7 @@ impl Ctx<'_> {
         let slept = if deq_flags & SCX_DEQ_SLEEP != 0 { SCX_TASK_DEQD_FOR_SLEEP } else { 0 };
         self.change_task_flags(task, SCX_TASK_DEQD_FOR_SLEEP | SCX_TASK_QUEUED, slept);
         self.scx_rq_mut(cpu).nr_running -= 1;
+        self.kernel.rq_mut(cpu).unserved -= u32::from(!self.is_v7());
         self.kernel.sub_nr_running(cpu, 1);
         self.mirror_nr_running(cpu);
         self.dispatch_dequeue(cpu, task);

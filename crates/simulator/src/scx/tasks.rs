@@ -116,12 +116,6 @@ impl Ctx<'_> {
         self.scx.enable.nr_rejected += 1;
     }
 
-    /// Whether `task` may take `policy` (`scx_check_setscheduler`): not `SCHED_EXT` if the scheduler does not want it.
-    pub fn scx_check_setscheduler(&self, task: TaskId, policy: Policy) -> bool {
-        let asks = policy.is_ext() && !self.kernel.task(task).scheduling.policy.is_ext();
-        !(self.scx.enable.enabled && asks && self.scx.guest.disallow(&self.vm.memory, task))
-    }
-
     /// `task` becomes the scheduler's own: its weight, `enable`, `set_weight` (`scx_ops_enable_task`).
     fn scx_ops_enable_task(&mut self, task: TaskId, cpu: CpuId) {
         let weight = sched_weight_to_cgroup(self.kernel.task(task).weight);

@@ -73,7 +73,7 @@ impl Rt {
         let (Some(runtime), period) = (kernel.params.rt_runtime, kernel.params.rt_period) else { return };
         let rq = &self.rqs[cpu.index()];
         let fair_waits = rq.nr_running > 0
-            && kernel.rq(cpu).nr_running > kernel.rq(cpu).dl_nr_running + rq.nr_running
+            && kernel.rq(cpu).nr_running > kernel.rq(cpu).dl_nr_running + kernel.rq(cpu).unserved + rq.nr_running
             && runtime < period;
         if fair_waits {
             self.served.set(cpu);
@@ -101,6 +101,11 @@ impl Rt {
         for cpu in cpus {
             self.update_curr(kernel, cpu);
         }
+    }
+
+    /// Whether real-time tasks of `cpu` are held back for fair ones.
+    pub fn is_held_back(&self, cpu: CpuId) -> bool {
+        self.servers[cpu.index()].throttled
     }
 
     /// No fair task can run on `cpu` after all: who was held back for them may.

@@ -89,6 +89,13 @@ const ONLY_V7: &[&str] = &[
     "u64 scx_bpf_now(void)",
     "void scx_bpf_events(struct scx_event_stats *events, size_t events__sz)",
     "int bpf_cpumask_populate(struct cpumask *cpumask, void *src, size_t src__sz)",
+    "struct bpf_rb_node *bpf_rbtree_root(struct bpf_rb_root *root)",
+    "struct bpf_rb_node *bpf_rbtree_left(struct bpf_rb_root *root, struct bpf_rb_node *node)",
+    "struct bpf_rb_node *bpf_rbtree_right(struct bpf_rb_root *root, struct bpf_rb_node *node)",
+    "struct bpf_list_node *bpf_list_front(struct bpf_list_head *head)",
+    "struct bpf_list_node *bpf_list_back(struct bpf_list_head *head)",
+    "void bpf_local_irq_save(unsigned long *flags__irq_flag)",
+    "void bpf_local_irq_restore(unsigned long *flags__irq_flag)",
 ];
 
 /// What BPF itself brings (`kernel/bpf/{helpers,cpumask,task_iter,cgroup_iter}.c`).
