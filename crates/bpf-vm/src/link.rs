@@ -194,10 +194,12 @@ fn resolve_externs(
 fn needed(object: &Object, loaded: &[bool]) -> BTreeSet<usize> {
     let functions = object.functions.iter().zip(loaded).filter(|(_, loaded)| **loaded);
     let relocations = functions.flat_map(|(function, _)| &function.relocations);
-    relocations.filter_map(|relocation| match relocation.target {
-        Target::Extern(number) => Some(number),
-        _ => None,
-    }).collect()
+    relocations
+        .filter_map(|relocation| match relocation.target {
+            Target::Extern(number) => Some(number),
+            _ => None,
+        })
+        .collect()
 }
 
 fn noun(kind: ExternKind) -> &'static str {

@@ -68,7 +68,8 @@ impl OpenObject {
             let nearest = nearest(program, programs().map(|function| function.name.as_str()));
             return Err(SettingError::UnknownProgram { name: program.to_owned(), nearest });
         }
-        let number = self.object.functions.iter().position(|function| function.is_program() && function.name == program);
+        let number =
+            self.object.functions.iter().position(|function| function.is_program() && function.name == program);
         self.autoload.extend(number.map(|number| (number, load)));
         Ok(())
     }
