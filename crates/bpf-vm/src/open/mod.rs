@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An object whose settings may still be changed, as between libbpf's `open` and `load`: initial values of global
 //! variables by name, sizes of arrays, sizes of maps. [`place`]: what a name means. [`value`]: what a text means.
-//! [`show`]: a value as a text.
+//! [`show`]: a value as a text. [`record`]: structures that user space passes.
 
 mod error;
 mod place;
+mod record;
 mod show;
 mod value;
 
@@ -17,6 +18,7 @@ use std::sync::Arc;
 pub use error::SettingError;
 use error::nearest;
 pub use place::Place;
+pub use record::Record;
 
 use crate::btf::Type;
 use crate::object::{DataSection, MapDefinition, Object, StructOps, Target, Variable};

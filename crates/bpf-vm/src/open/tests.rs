@@ -157,3 +157,25 @@ fn what_a_variable_shows_sets_it() {
     assert_eq!(open.text("name").unwrap(), "{97, 98, 0, 0, 0, 0, 0, 0}");
     assert!(open.text("y").is_err());
 }
+
+#[test]
+fn members_of_a_programs_argument_are_set_by_name() {
+    let mut builder = Builder::new();
+    let (u64_type, u32_type) = (builder.int("u64", 8, false), builder.int("u32", 4, false));
+    let children = builder.array(u32_type, 3);
+    let args = builder.structure("args", 24, &[("pages", u64_type, 0), ("children", children, 8)]);
+    let pointer = builder.pointer(args);
+    let proto = builder.func_proto(u32_type, &[("args", pointer)]);
+    builder.func("init", proto);
+    let object = Object { btf: builder.finish(), ..Object::default() };
+    let mut record = Record::argument_of(&object, "init").unwrap();
+    record.set("pages", 0x1_0000_0008).unwrap();
+    record.set("children[2]", 7).unwrap();
+    assert_eq!(record.bytes()[..8], 0x1_0000_0008_u64.to_le_bytes());
+    assert_eq!(record.bytes()[8..], [0, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0]);
+    record.bytes_mut()[12] = 9;
+    assert_eq!(record.get("children[1]"), Ok(9));
+    assert!(record.set("children[3]", 7).is_err() && record.set("children[0]", 1 << 32).is_err());
+    assert!(record.set("page", 1).unwrap_err().to_string().contains("pages"));
+    assert!(Record::argument_of(&object, "exit").is_none());
+}

@@ -62,6 +62,10 @@ impl Engine<'_> {
         let cpu = loaded.init_cpu.unwrap_or(cpu);
         let mut scx = Scx::new(loaded, kernel, self.options.seed);
         scx.with(&mut self.scheduler.kernel).scx_cgroups_new().map_err(SchedulerError::Memory)?;
+        if let Some(task_ctx) = scheduler.sidecar.as_ref().and_then(|sidecar| sidecar.arena.as_deref()) {
+            let mut ctx = scx.with(&mut self.scheduler.kernel);
+            frontend::arena::setup(&mut ctx, task_ctx, cpu).map_err(SchedulerError::from)?;
+        }
         self.threads_for_scheduler(&mut scx);
         self.scheduler.scx_enable(Box::new(scx), cpu)?;
         self.loader.waits_since = self.now;
