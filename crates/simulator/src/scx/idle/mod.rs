@@ -118,7 +118,8 @@ impl IdleTracking {
     /// `scx_idle_update_selcpu_topology`: which neighbourhoods of a CPU are worth a search of their own.
     fn update_selcpu_topology(&mut self, topology: &Topology) {
         let online = topology.online.weight();
-        let llc = topology.online.first().map_or(0, |cpu| topology.llcs[topology.llc_of[cpu.index()] as usize].cpus.len());
+        let llc =
+            topology.online.first().map_or(0, |cpu| topology.llcs[topology.llc_of[cpu.index()] as usize].cpus.len());
         let is_node = |span: &[u64]| self.nodes.iter().any(|node| node.as_slice() == span);
         let same = topology.llcs.iter().all(|llc| is_node(llc.span.words()));
         self.several_llcs = llc < online;
