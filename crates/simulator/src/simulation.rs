@@ -11,6 +11,7 @@ use crate::machine::Machine;
 use crate::metrics::Report;
 use crate::observer::Observer;
 pub use crate::options::{Options, Scheduler, UnknownScheduler};
+pub use crate::scx::abi::profile::{Profile, UnknownProfile};
 pub use crate::scx::frontend::scheduler::{OpenError, SchedExt};
 use crate::units::{Nanos, SEC, seconds};
 use crate::workload::{Op, Workload};

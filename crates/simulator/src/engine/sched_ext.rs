@@ -8,8 +8,8 @@ use crate::metrics::{CallbackReport, ExitReport, Frame, SchedExtReport};
 use crate::options::Scheduler;
 use crate::scx::abi::GuestTaskInfo;
 use crate::scx::exit::ExitInfo;
-use crate::scx::frontend::{self, Request, SchedulerError};
-use crate::scx::{Scx, kfuncs};
+use crate::scx::frontend::{self, Request, SchedulerError, Syscall};
+use crate::scx::{Ctx, Scx, kfuncs};
 use crate::scx::ops::Op;
 use crate::units::{CpuId, TaskId, seconds};
 
@@ -34,9 +34,16 @@ impl Engine<'_> {
         let kernel = &self.scheduler.kernel;
         let loaded = frontend::load_object(scheduler.object.clone(), &request, kernel, self.machine)?;
         let cpu = loaded.init_cpu.unwrap_or(boot);
+        let (syscalls, attached) = (loaded.syscalls.clone(), loaded.attached.clone());
         let mut scx = Scx::new(loaded, kernel, self.options.seed);
         scx.with(&mut self.scheduler.kernel).scx_cgroups_new().map_err(SchedulerError::Memory)?;
+        let mut ctx = scx.with(&mut self.scheduler.kernel);
+        syscalls.iter().try_for_each(|call| run_syscall(&mut ctx, call, cpu))?;
         self.scheduler.scx_enable(Box::new(scx), cpu).map_err(SchedulerError::from)?;
+        if let Some(scx) = &mut self.scheduler.ext {
+            let mut ctx = scx.with(&mut self.scheduler.kernel);
+            attached.iter().try_for_each(|call| run_syscall(&mut ctx, call, cpu))?;
+        }
         Ok(())
     }
 
@@ -127,6 +134,16 @@ impl Engine<'_> {
             exit: exit.map(exit_report),
             output: scx.state.host.printk.iter().map(|(_, line)| line.clone()).collect(),
         })
+    }
+}
+
+/// Does a loader's call of a `syscall` program.
+fn run_syscall(ctx: &mut Ctx<'_>, call: &Syscall, cpu: CpuId) -> Result<(), SchedulerError> {
+    let failed = |why: String| SchedulerError::Syscall { name: call.name.clone(), why };
+    match ctx.run_syscall(call.program, &call.args, cpu) {
+        Ok(0) => Ok(()),
+        Ok(errno) => Err(failed(format!("it returned {errno}"))),
+        Err(fault) => Err(failed(fault.to_string())),
     }
 }
 

@@ -12,7 +12,7 @@ use super::cpumask::CpuMask;
 use super::task::{ClassId, TaskState};
 use crate::scx::Scx;
 use crate::scx::abi::GuestTaskInfo;
-use crate::scx::abi::profile::PF_EXITING;
+use crate::scx::abi::profile::{PF_EXITING, Version};
 use crate::scx::class::Next;
 use crate::scx::enable::{InvalidOps, SCX_OPS_SWITCH_PARTIAL, check_ops};
 use crate::scx::exit::ExitInfo;
@@ -68,6 +68,7 @@ impl Scheduler {
             scx.task_new(&self.kernel, TaskId::at(task));
         }
         let partial = scx.state.ops.flags & SCX_OPS_SWITCH_PARTIAL != 0;
+        self.kernel.ext_server = scx.state.profile.version == Version::V7;
         self.ext = Some(scx);
         let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
         if ctx.scx_ops_enable(cpu).is_err() {
@@ -160,7 +161,11 @@ impl Scheduler {
     pub(super) fn pick_next_task_scx(&mut self, cpu: CpuId) -> Option<TaskId> {
         let prev = self.kernel.rq(cpu).curr;
         let start = prev.map_or(ClassId::Ext, |prev| self.kernel.task(prev).class);
-        self.prev_balance(cpu, prev, start);
+        // 7.x looks for work of the loaded scheduler when it is that class's turn, and not before.
+        let fused = loaded(&mut self.ext).with(&mut self.kernel).is_v7();
+        if self.prev_balance(cpu, start) && !fused {
+            loaded(&mut self.ext).with(&mut self.kernel).balance_scx(cpu, prev);
+        }
         if self.kernel.dl_active
             && let Some(task) = self.dl.pick_task(&mut self.kernel, cpu)
         {
@@ -176,7 +181,11 @@ impl Scheduler {
         {
             return Some(task);
         }
-        let task = loaded(&mut self.ext).with(&mut self.kernel).pick_task_scx(cpu);
+        let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
+        if fused {
+            ctx.balance_scx(cpu, prev);
+        }
+        let task = ctx.pick_task_scx(cpu);
         if task.is_some() {
             return task;
         }
@@ -190,8 +199,8 @@ impl Scheduler {
     }
 
     /// `prev_balance`: the first class that finds work ends it. (Real-time and deadline tasks are pulled whatever ran
-    /// before, as without a loaded scheduler.)
-    fn prev_balance(&mut self, cpu: CpuId, prev: Option<TaskId>, start: ClassId) {
+    /// before, as without a loaded scheduler.) Whether none has found any and the loaded scheduler is next.
+    fn prev_balance(&mut self, cpu: CpuId, start: ClassId) -> bool {
         if self.kernel.dl_active {
             self.dl.balance(&mut self.kernel, cpu);
         }
@@ -200,13 +209,10 @@ impl Scheduler {
         }
         let above = start < ClassId::Ext;
         if above && self.kernel.rq(cpu).nr_running > 0 {
-            return;
+            return false;
         }
         let partial = self.kernel.switching == Switching::Partial;
-        if above && partial && self.fair.balance(&mut self.kernel, cpu) {
-            return;
-        }
-        loaded(&mut self.ext).with(&mut self.kernel).balance_scx(cpu, prev);
+        !(above && partial && self.fair.balance(&mut self.kernel, cpu))
     }
 
     /// The loaded scheduler hears who comes to `cpu`, before that is current (`set_next_task_scx`, `set_next_task_idle`).

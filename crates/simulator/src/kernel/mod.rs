@@ -88,6 +88,8 @@ pub struct Kernel {
     pub dl_active: bool,
     /// Which tasks a loaded scheduler has.
     pub switching: Switching,
+    /// Whether tasks of a loaded scheduler, too, are kept from starving under real-time ones (`ext_server`, 7.x).
+    pub ext_server: bool,
     /// The cgroups that tasks are in.
     pub cgroups: CgroupTree,
     /// Random choices of the kernel itself (`sched_rng`).
@@ -163,6 +165,7 @@ impl Kernel {
             rt_active: false,
             dl_active: false,
             switching: Switching::default(),
+            ext_server: false,
             cgroups: CgroupTree::default(),
             rng,
             params,

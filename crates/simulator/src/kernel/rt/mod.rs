@@ -12,7 +12,7 @@ mod server;
 
 use std::cmp::Ordering;
 
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Switching};
 use crate::kernel::class::{Dequeue, Enqueue, SchedClass, Wake};
 use crate::kernel::cpumask::CpuMask;
 use crate::units::{CpuId, Nanos, TaskId};
@@ -72,7 +72,11 @@ impl Rt {
     fn update_server(&mut self, kernel: &mut Kernel, cpu: CpuId) {
         let (Some(runtime), period) = (kernel.params.rt_runtime, kernel.params.rt_period) else { return };
         let rq = &self.rqs[cpu.index()];
-        let fair_waits = rq.nr_running > 0
+        // 6.12 has no server for tasks of a loaded scheduler. (Beside fair ones they count as such here; only a scheduler of
+        // some tasks, and a real-time thread that never sleeps, could tell.)
+        let served = kernel.switching != Switching::All || kernel.ext_server;
+        let fair_waits = served
+            && rq.nr_running > 0
             && kernel.rq(cpu).nr_running > kernel.rq(cpu).dl_nr_running + rq.nr_running
             && runtime < period;
         if fair_waits {
