@@ -11,6 +11,7 @@ use crate::machine::Machine;
 use crate::metrics::Report;
 use crate::observer::Observer;
 pub use crate::options::{Hotplug, Options, Scheduler, UnknownScheduler};
+pub use crate::scx::abi::profile::{Profile, UnknownProfile};
 pub use crate::scx::frontend::SchedulerError;
 pub use crate::scx::frontend::listing::{Callback, Listing, MapListing, Needed, UnresolvedListing, VariableListing};
 pub use crate::scx::frontend::scheduler::{OpenError, SchedExt};

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use clap::Args;
 use tandem_simulator::input::{nearest, valid_names};
 use tandem_simulator::simulation::{
-    Governor, Hotplug, KernelParameters, OpenError, Options, SchedExt, Scheduler, UnknownScheduler,
+    Governor, Hotplug, KernelParameters, OpenError, Options, Profile, SchedExt, Scheduler, UnknownProfile,
+    UnknownScheduler,
 };
 use tandem_simulator::units::{CpuId, MSEC, Nanos, SEC, USEC};
 
@@ -107,6 +108,11 @@ pub fn duration(text: &str) -> Result<Nanos, String> {
     Ok(nanos as Nanos)
 }
 
+/// Reads a Linux version: `6.12` or `7.1`.
+pub fn profile(text: &str) -> Result<Profile, String> {
+    text.parse().map_err(|error: UnknownProfile| error.to_string())
+}
+
 /// One `--set KEY=VALUE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
@@ -197,6 +203,10 @@ pub struct Scenario {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting, long_help = setting_help())]
     pub settings: Vec<Setting>,
 
+    /// Linux version whose sched_ext rules hold: 6.12 or 7.1; by default the one that the scheduler's object asks for
+    #[arg(long = "kernel", value_name = "VERSION", value_parser = profile)]
+    pub profile: Option<Profile>,
+
     /// End the run after this much simulated time, for example `10s` or `500ms`
     #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
     pub duration: Option<Nanos>,
@@ -232,7 +242,7 @@ impl Scenario {
             kernel.set(&setting.key, &setting.value).map_err(|error| format!("--set: {error}"))?;
         }
         let Pair { scheduler, governor } = pair.clone();
-        let (scheduler, hotplug) = (self.configured(scheduler)?, self.hotplug.clone());
+        let (scheduler, hotplug) = (self.on_kernel(self.configured(scheduler)?), self.hotplug.clone());
         Ok(Options { scheduler, governor, seed, time_limit: self.duration, kernel, hotplug })
     }
 
@@ -247,6 +257,18 @@ impl Scenario {
         }
         let configured = object.with_settings(settings).map_err(|error| format!("--set: {}", with_advice(&error)))?;
         Ok(Scheduler::SchedExt(Arc::new(configured)))
+    }
+
+    /// The scheduler on the kernel that was asked for.
+    fn on_kernel(&self, scheduler: Scheduler) -> Scheduler {
+        match (scheduler, self.profile) {
+            (Scheduler::SchedExt(object), Some(profile)) => {
+                let mut object = Arc::unwrap_or_clone(object);
+                object.profile = Some(profile);
+                Scheduler::SchedExt(Arc::new(object))
+            }
+            (scheduler, _) => scheduler,
+        }
     }
 }
 
@@ -289,6 +311,44 @@ mod tests {
         assert_eq!(choice.pair().to_string(), "fair+powersave");
         let pair = super::choice("fair+userspace=1400MHz").unwrap().pair();
         assert_eq!(pair.governor, Governor::Userspace { khz: Some(1_400_000) });
+    }
+
+    #[test]
+    fn kernels_are_named_by_version() {
+        assert_eq!(profile("6.12"), Ok(Profile::V6_12));
+        assert_eq!(profile("7.1"), Ok(Profile::V7));
+        assert!(profile("6.6").unwrap_err().contains("`6.12` or `7.1`"));
+    }
+
+    #[test]
+    fn the_kernel_asked_for_holds_for_sched_ext_objects() {
+        let object = SchedExt {
+            path: PathBuf::from("./x.bpf.o"),
+            name: "x.bpf.o".to_owned(),
+            object: Arc::default(),
+            sidecar: None,
+            settings: Vec::new(),
+            profile: None,
+        };
+        let mut scenario = Scenario {
+            workload: PathBuf::new(),
+            machine: String::new(),
+            settings: Vec::new(),
+            profile: None,
+            duration: None,
+            hotplug: Vec::new(),
+        };
+        let governor = Governor::Powersave;
+        let pair = Pair { scheduler: Scheduler::SchedExt(Arc::new(object)), governor };
+        let profile_of = |scenario: &Scenario| match scenario.options(&pair, 0).unwrap().scheduler {
+            Scheduler::SchedExt(object) => object.profile,
+            Scheduler::Fair => panic!("another scheduler"),
+        };
+        assert_eq!(profile_of(&scenario), None);
+        scenario.profile = Some(Profile::V7);
+        assert_eq!(profile_of(&scenario), Some(Profile::V7));
+        let fair = Pair { scheduler: Scheduler::Fair, governor };
+        assert_eq!(scenario.options(&fair, 0).unwrap().scheduler, Scheduler::Fair);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use tandem_bpf_vm::map::{MapError, MapSpec, Maps, kind};
 use tandem_bpf_vm::memory::Memory;
 
 use super::abi::profile::Version;
+use super::frontend::facts::Argument;
 use super::frontend::sidecar::{RUN, Sidecar, TOP};
 use super::kfuncs::offered;
 
@@ -119,8 +120,11 @@ fn the_example_of_a_sidecar_is_read_and_every_key_is_explained() {
     let section = PAGE.split("## The file beside an object").nth(1).unwrap();
     let example = section.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let read = Sidecar::parse(Path::new("example.toml"), example).unwrap();
-    assert_eq!((read.init_cpu, read.ops.len(), read.set.len(), read.resize.len()), (Some(0), 1, 2, 2));
-    assert_eq!(read.syscalls, [("set_up".to_owned(), vec![-1])]);
+    assert_eq!(
+        (read.init_cpu, read.ops.len(), read.set.len(), read.resize.len()),
+        (Some(Argument::Number(0)), 1, 2, 2)
+    );
+    assert_eq!(read.syscalls, [("set_up".to_owned(), vec![Argument::Number(-1)])]);
     let explained: Names =
         tables("## The file beside an object")[0].iter().flat_map(|(keys, ..)| keys.clone()).collect();
     let keys = TOP.iter().filter(|key| **key != "run").chain(RUN);

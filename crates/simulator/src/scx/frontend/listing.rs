@@ -189,19 +189,20 @@ impl SchedExt {
         let beside = self.sidecar.as_ref().map_or(&[][..], |sidecar| &sidecar.set);
         let constants = beside.iter().filter_map(|(name, value)| match value {
             Value::Text(text) => Some((name, text)),
-            Value::NrCpus => None,
+            Value::Fact(_) | Value::Table(_) => None,
         });
         for (name, text) in constants.chain(self.settings.iter().map(|(name, text)| (name, text))) {
             // What cannot be set was refused when the scheduler was chosen, but for indexes that depend on the machine.
             let _ = open.set(name, text);
         }
         let by_machine = |name: &str| {
-            let set = |(other, value): &(String, Value)| other == name && *value == Value::NrCpus;
-            beside.iter().any(set) && !self.settings.iter().any(|(other, _)| other == name)
+            let set = |(other, value): &&(String, Value)| other == name && !matches!(value, Value::Text(_));
+            let own = self.settings.iter().any(|(other, _)| other == name);
+            beside.iter().find(set).filter(|_| !own).map(|(_, value)| value.word())
         };
         let value = |name: &str| match by_machine(name) {
-            true => "nr_cpus".to_owned(),
-            false => open.text(name).unwrap_or_default(),
+            Some(word) => word.to_owned(),
+            None => open.text(name).unwrap_or_default(),
         };
         let listed = |variable: Setting| VariableListing {
             value: value(&variable.name),

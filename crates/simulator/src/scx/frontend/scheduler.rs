@@ -9,6 +9,7 @@ use std::sync::Arc;
 use tandem_bpf_vm::object::{Object, ObjectError};
 use tandem_bpf_vm::open::{OpenObject, Setting, SettingError};
 
+use super::facts::Fact;
 use super::sidecar::{Sidecar, Value};
 use super::{SchedulerError, ops};
 use crate::input::{InputError, nearest};
@@ -192,17 +193,21 @@ impl SchedExt {
     fn check(&self) -> Result<(), OpenError> {
         let mut open = OpenObject::new(self.object.clone());
         if let Some(sidecar) = &self.sidecar {
-            let cpus = CPUMASK_BITS.to_string();
             let text = |value: &Value| match value {
                 Value::Text(text) => text.clone(),
-                Value::NrCpus => cpus.clone(),
+                Value::Fact(Fact::NrCpus | Fact::NrNodes) | Value::Table(_) => CPUMASK_BITS.to_string(),
+                Value::Fact(Fact::SmallestCpu) => "0".to_owned(),
+                Value::Fact(_) => "true".to_owned(),
             };
             let wrong = |why| OpenError::SidecarSetting { path: self.sidecar_path(), why };
             for (name, elements) in &sidecar.resize {
                 open.resize(name, text(elements).parse().unwrap_or(u64::MAX)).map_err(wrong)?;
             }
             for (name, value) in &sidecar.set {
-                open.set(name, &text(value)).map_err(wrong)?;
+                match value {
+                    Value::Table(_) => open.set(&format!("{name}[0]"), "0").map_err(wrong)?,
+                    _ => open.set(name, &text(value)).map_err(wrong)?,
+                }
             }
         }
         for (name, value) in &self.settings {
