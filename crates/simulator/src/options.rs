@@ -5,7 +5,6 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-
 use crate::input::valid_names;
 use crate::kernel::cpufreq::{Governor, SchedutilTunables};
 use crate::kernel::params::KernelParameters;

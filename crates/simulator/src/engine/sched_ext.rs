@@ -9,8 +9,8 @@ use crate::options::Scheduler;
 use crate::scx::abi::GuestTaskInfo;
 use crate::scx::exit::ExitInfo;
 use crate::scx::frontend::{self, Request, SchedulerError, Syscall};
-use crate::scx::{Ctx, Scx, kfuncs};
 use crate::scx::ops::Op;
+use crate::scx::{Ctx, Scx, kfuncs};
 use crate::units::{CpuId, TaskId, seconds};
 
 /// Bytes that the programs' memory may grow to, the kernel's objects in it included.

@@ -66,7 +66,14 @@ pub(super) use class_of;
 impl Scheduler {
     /// A scheduler without tasks; with an energy model, the fair class places tasks by it.
     pub fn new(kernel: Kernel, energy: Option<EnergyModel>) -> Self {
-        Self { fair: Fair::new(&kernel, energy), rt: Rt::new(&kernel), dl: Dl::new(&kernel), ext: None, scx_exited: None, kernel }
+        Self {
+            fair: Fair::new(&kernel, energy),
+            rt: Rt::new(&kernel),
+            dl: Dl::new(&kernel),
+            ext: None,
+            scx_exited: None,
+            kernel,
+        }
     }
 
     /// Makes a task; it does not run until [`Scheduler::wake_up_new_task`]. Identifiers count up from 0. A deadline task

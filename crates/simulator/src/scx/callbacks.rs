@@ -7,10 +7,10 @@ use super::Ctx;
 use super::exit::ExitKind;
 use super::host::ScxHost;
 use super::ops::Op;
+use crate::units::{CpuId, TaskId};
 use tandem_bpf_vm::fault::Fault;
 use tandem_bpf_vm::instance::{Outcome, ProgramId};
 use tandem_bpf_vm::memory::Protection;
-use crate::units::{CpuId, TaskId};
 
 /// Callbacks at work, and the instructions they took.
 #[derive(Debug)]

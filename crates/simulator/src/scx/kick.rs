@@ -65,8 +65,7 @@ impl Kicks {
     fn queue(&mut self, nr_cpus: usize, this_cpu: CpuId) -> &mut Asked {
         if self.asked.is_empty() {
             let none = CpuMask::empty(nr_cpus);
-            let asked =
-                Asked { kick: none.clone(), if_idle: none.clone(), preempt: none, queued: false };
+            let asked = Asked { kick: none.clone(), if_idle: none.clone(), preempt: none, queued: false };
             self.asked = vec![asked; nr_cpus];
         }
         let asked = &mut self.asked[this_cpu.index()];

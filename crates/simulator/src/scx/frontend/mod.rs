@@ -251,11 +251,7 @@ fn fill(vm: &mut Instance, name: &str, values: &[u32]) -> Option<()> {
 }
 
 /// The calls of `syscall` programs.
-fn syscalls(
-    vm: &Instance,
-    lines: &[(String, Vec<Argument>)],
-    kernel: &Kernel,
-) -> Result<Vec<Syscall>, SchedulerError> {
+fn syscalls(vm: &Instance, lines: &[(String, Vec<Argument>)], kernel: &Kernel) -> Result<Vec<Syscall>, SchedulerError> {
     let mut syscalls = Vec::new();
     for (name, arguments) in lines {
         let program = vm.program(name).ok_or_else(|| SchedulerError::NoProgram(name.clone()))?;

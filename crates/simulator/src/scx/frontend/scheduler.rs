@@ -57,7 +57,9 @@ pub enum OpenError {
     #[error("{0}")]
     Sidecar(#[from] InputError),
     /// What stands behind the path is no setting.
-    #[error("`{0}` is no setting: expected NAME=VALUE behind the object's path, as in ./scx_simple.bpf.o,fifo_sched=true")]
+    #[error(
+        "`{0}` is no setting: expected NAME=VALUE behind the object's path, as in ./scx_simple.bpf.o,fifo_sched=true"
+    )]
     Setting(String),
 }
 

@@ -233,7 +233,8 @@ impl File<'_> {
         let known = |name: &str| [Profile::V6_12, Profile::V7].iter().any(|kernel| kernel.enum_value(name).is_some());
         let flag = |item: Item<'_>| {
             let name = item.get_ref().as_str().filter(|name| name.starts_with("SCX_OPS_") && known(name));
-            name.map(str::to_owned).ok_or_else(|| self.wrong(item, "a flag", "the name of one, such as \"SCX_OPS_ENQ_LAST\""))
+            name.map(str::to_owned)
+                .ok_or_else(|| self.wrong(item, "a flag", "the name of one, such as \"SCX_OPS_ENQ_LAST\""))
         };
         names.iter().map(flag).collect()
     }
