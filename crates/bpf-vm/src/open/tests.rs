@@ -143,6 +143,22 @@ fn variables_are_listed_with_their_types() {
 }
 
 #[test]
+fn what_a_variable_shows_sets_it() {
+    let mut open = object();
+    let settings = [("x", "-2"), ("s.high", "9"), ("on", "true"), ("m", "MODE_FAST"), ("m", "7"), ("a[1]", "1000")];
+    for (name, value) in settings {
+        open.set(name, value).unwrap();
+        assert_eq!(open.text(name).unwrap(), value);
+    }
+    assert_eq!(open.text("a").unwrap(), "{0, 1000}");
+    assert_eq!((open.text("s").unwrap(), object().text("s").unwrap()), ("{…}".to_owned(), "{0}".to_owned()));
+    // Bytes without a sign are numbers.
+    open.set("name", "ab").unwrap();
+    assert_eq!(open.text("name").unwrap(), "{97, 98, 0, 0, 0, 0, 0, 0}");
+    assert!(open.text("y").is_err());
+}
+
+#[test]
 fn members_of_a_programs_argument_are_set_by_name() {
     let mut builder = Builder::new();
     let (u64_type, u32_type) = (builder.int("u64", 8, false), builder.int("u32", 4, false));
