@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use tandem_bpf_vm::instance::Instance;
+
 use super::Engine;
 use crate::error::SimulationError;
 use crate::kernel::task::TaskState;
@@ -220,7 +222,7 @@ impl Engine<'_> {
         let exit = self.scheduler.scx_exited.take().or(unloaded.filter(|info| info.kind.is_error()));
         let scx = self.scheduler.ext.as_ref()?;
         let mut output = std::mem::take(&mut self.loader.output);
-        output.extend(scx.state.host.printk.iter().map(|(_, line)| line.clone()));
+        output.extend(scx.state.host.printk.iter().map(|(_, line)| line.clone()).chain(missing_pages(&scx.vm)));
         Some(SchedExtReport {
             name: scx.state.ops.name.clone(),
             kernel: scx.state.profile.to_string(),
@@ -231,6 +233,14 @@ impl Engine<'_> {
             output,
         })
     }
+}
+
+/// What a newer kernel writes to a scheduler's error stream, in one line: it has accessed pages that its arena does not have.
+fn missing_pages(vm: &Instance) -> Option<String> {
+    let (count, first) = vm.missing_pages();
+    let first = first?;
+    let place = first.backtrace().first().map(|place| format!(" in {place}")).unwrap_or_default();
+    Some(format!("{first}{place}; {count} such accesses in all"))
 }
 
 /// Does a loader's call of a `syscall` program.

@@ -56,6 +56,50 @@ fn a_sidecar_says_what_a_loader_would_do() {
 }
 
 #[test]
+fn a_sidecar_says_what_each_cpu_and_domain_gets() {
+    let text = r#"
+        [each.cpu]
+        "capacity[{}]" = "capacity"
+        "there[{}]" = 1
+        [each.domain]
+        "cpus[{}][1..]" = "mask"
+        [each.hybrid]
+        gain = 350
+        [run]
+        arena = "task_ctx"
+    "#;
+    let parsed = sidecar(text).unwrap();
+    assert_eq!(parsed.each.len(), 4);
+    assert_eq!(parsed.arena.as_deref(), Some("task_ctx"));
+    let settings = |machine: &str| {
+        let kernel = kernel(machine);
+        let mut open = OpenObject::new(Arc::new(tables()));
+        apply_each(&mut open, &parsed, &kernel).unwrap();
+        ["capacity[7]", "there[7]", "there[8]", "cpus[0][1]", "cpus[1][0]", "cpus[1][1]", "gain"]
+            .map(|name| open.integer(name).unwrap())
+    };
+    // Two domains of four CPUs, little and big.
+    assert_eq!(settings("hikey960"), [1024, 1, 0, 0x0f, 0, 0xf0, 350]);
+    // One domain of eight equal CPUs.
+    assert_eq!(settings("smp-8"), [1024, 1, 0, 0xff, 0, 0, 0]);
+}
+
+/// An object with `u64 capacity[9], there[9], cpus[2][2], gain`.
+fn tables() -> Object {
+    let mut builder = Builder::new();
+    let number = builder.int("u64", 8, false);
+    let (by_cpu, pair) = (builder.array(number, 9), builder.array(number, 2));
+    let pairs = builder.array(pair, 2);
+    let places =
+        [("capacity", 0, 72, by_cpu), ("there", 72, 72, by_cpu), ("cpus", 144, 32, pairs), ("gain", 176, 8, number)];
+    let variable =
+        |(name, offset, size, type_id): (&str, _, _, _)| Variable { name: name.into(), offset, size, type_id };
+    let variables = places.map(variable).to_vec();
+    let data = DataSection { name: ".data".to_owned(), bytes: vec![0; 184], variables, ..DataSection::default() };
+    Object { btf: builder.finish(), data: vec![data], ..Object::default() }
+}
+
+#[test]
 fn words_of_a_sidecar_stand_for_the_machine() {
     let text = r#"
         [set]
@@ -155,6 +199,9 @@ fn a_mistake_in_a_sidecar_is_shown_with_its_place() {
         ("[run.syscall]\nf = [\"all\"]\n", "s.toml:2:6: `f` cannot be \"all\""),
         ("[run]\ninit_cpu = \"first\"\n", "s.toml:2:12: `init_cpu` cannot be \"first\""),
         ("[run.syscall]\nf = 3\n", "s.toml:2:5: `f` cannot be 3"),
+        ("[each.core]\n", "s.toml:1:7: unknown key `core` in `each`"),
+        ("[each.cpu]\n\"a[{}]\" = \"colour\"\n", "s.toml:2:11: `a[{}]` cannot be \"colour\""),
+        ("[run]\narena = 1\n", "s.toml:2:9: `arena` cannot be 1"),
         ("[set]\na = 1.5\n", "s.toml:2:5: `a` cannot be 1.5"),
     ];
     for (text, expected) in mistakes {

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What programs of a loaded scheduler read of the run queues' clocks.
+
+#[path = "common/mod.rs"]
+mod common;
+#[path = "common/objects.rs"]
+mod objects;
+
+use std::path::Path;
+
+use tandem_simulator::machine::Machine;
+use tandem_simulator::simulation::{Options, Scheduler};
+use tandem_simulator::workload::Workload;
+
+#[test]
+fn a_run_queues_clocks_advance_with_the_task_that_runs() {
+    let machine = Machine::load("hikey960").unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let workload = Workload::load(&root.join("workloads/forkjoin.json")).unwrap();
+    let path = objects::object_path("clocks");
+    let scheduler: Scheduler = path.to_str().unwrap().parse().unwrap();
+    let report = common::run_with(&machine, &workload, &Options { scheduler, ..Options::default() });
+    let scheduler = report.sched_ext.unwrap();
+    assert_eq!(scheduler.exit, None);
+    assert!(scheduler.callbacks["stopping"].calls > 1000, "{:?}", scheduler.callbacks);
+}
