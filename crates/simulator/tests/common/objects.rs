@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Compiled BPF objects: the kernel's four C schedulers and `tests/bpf`, by `scripts/objects`.
 
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;

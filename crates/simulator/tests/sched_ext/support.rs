@@ -15,6 +15,7 @@ use crate::common::{watch, workload};
 use crate::objects::object_path;
 
 #[path = "../simulation/support/audit.rs"]
+#[allow(dead_code, reason = "nobody unplugs CPUs here")]
 pub mod audit;
 #[path = "../simulation/support/observers.rs"]
 #[allow(dead_code, reason = "the auditor needs a part")]
