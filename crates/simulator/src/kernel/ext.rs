@@ -264,6 +264,10 @@ impl Scheduler {
     /// are pulled whatever ran before, as without a loaded scheduler.)
     fn prev_balance(&mut self, cpu: CpuId, prev: Option<TaskId>, start: ClassId) {
         loaded(&mut self.ext).with(&mut self.kernel).prev_balance_scx(cpu);
+        if !self.kernel.topology.online.test(cpu) {
+            loaded(&mut self.ext).with(&mut self.kernel).balance_scx(cpu, prev);
+            return;
+        }
         let dl = self.kernel.dl_active && self.dl.balance(&mut self.kernel, cpu);
         let rt = self.kernel.rt_active && self.rt.balance(&mut self.kernel, cpu) && !self.rt.is_held_back(cpu);
         if start <= ClassId::Rt && (dl || rt) {
