@@ -38,6 +38,7 @@ pub fn run(bytes: &[u8]) {
         variables: &|_| Some(BASE),
         kconfig: &|_| Some(3),
         nr_cpus: CPUS,
+        arena_data_last: true,
         budget: BUDGET,
     };
     let mut memory = Memory::new(LIMIT);

@@ -9,12 +9,14 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::Ctx;
 use super::abi::profile::{
-    DEQUEUE_NOCLOCK, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE, PF_EXITING, SCX_DEQ_SLEEP, SCX_DSQ_INVALID, SCX_ENQ_WAKEUP,
-    SCX_SLICE_DFL, SCX_TASK_DEQD_FOR_SLEEP, SCX_TASK_QUEUED, SCX_TASK_RESET_RUNNABLE_AT, Version,
+    DEQUEUE_NOCLOCK, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE, PF_EXITING, SCX_DEQ_CORE_SCHED_EXEC, SCX_DEQ_SLEEP,
+    SCX_DSQ_INVALID, SCX_ENQ_WAKEUP, SCX_SLICE_DFL, SCX_TASK_DEQD_FOR_SLEEP, SCX_TASK_IMMED, SCX_TASK_IN_CUSTODY,
+    SCX_TASK_QUEUED, SCX_TASK_RESET_RUNNABLE_AT, Version,
 };
 use super::dispatch::direct::DirectDispatch;
 use super::dsq::DsqRef;
 use super::ops::Op;
+use super::reenqueue::Reenqueue;
 use crate::kernel::task::ClassId;
 use crate::units::{CpuId, Nanos, TaskId};
 
@@ -138,6 +140,10 @@ pub struct ScxRq {
     pub pnt_seq: u64,
     /// The thread that comes next must schedule again; see [`Ctx::resched_next`].
     pub resched_next: bool,
+    /// Tasks in its local queue that shall run at once, 7.x.
+    pub nr_immed: u32,
+    /// What is to be given back to the scheduler once its run queue can be unlocked.
+    pub reenqueue: Reenqueue,
 }
 
 impl ScxRq {
@@ -280,6 +286,10 @@ impl Ctx<'_> {
     /// `do_enqueue_task`: puts a runnable task where it belongs: into the scheduler's hands or into a queue.
     pub fn do_enqueue_task(&mut self, cpu: CpuId, task: TaskId, enq_flags: u64, sticky_cpu: Option<CpuId>) {
         debug_assert!(self.entity(task).queued());
+        if sticky_cpu != Some(cpu) {
+            // The wish to run at once ends with what it was made for; 6.12 never sets it.
+            self.change_task_flags(task, SCX_TASK_IMMED, 0);
+        }
         match self.enqueue_verdict(cpu, task, sticky_cpu) {
             Verdict::Ops => self.enqueue_by_ops(task, enq_flags),
             Verdict::Direct => self.direct_dispatch(task, enq_flags),
@@ -337,6 +347,9 @@ impl Ctx<'_> {
         if self.entity(task).ddsp_dsq_id != SCX_DSQ_INVALID {
             self.direct_dispatch(task, enq_flags);
         } else {
+            if self.is_v7() {
+                self.change_task_flags(task, 0, SCX_TASK_IN_CUSTODY);
+            }
             self.entity_mut(task).ops_state = OpsState::Queued(qseq);
         }
     }
@@ -352,7 +365,11 @@ impl Ctx<'_> {
             // They pass through an `int`: what sched_ext itself has above 32 bits is lost.
             enq_flags = enq_flags as i32 as u64;
         }
-        let mut sticky_cpu = self.entity_mut(task).sticky_cpu.take();
+        let moved = self.entity(task).sticky_cpu;
+        let mut sticky_cpu = moved;
+        if !self.is_v7() {
+            self.entity_mut(task).sticky_cpu = None;
+        }
         if enq_flags & ENQUEUE_RESTORE != 0 && self.task_current(task) {
             // It runs and becomes current again at once, which it can only from the local queue.
             sticky_cpu = Some(cpu);
@@ -369,6 +386,10 @@ impl Ctx<'_> {
                 self.call_op_task(Op::Runnable, task, &[enq_flags]);
             }
             self.do_enqueue_task(cpu, task, enq_flags, sticky_cpu);
+            if moved.is_some() {
+                // 7.x looks at it to see that a task moves between CPUs, see `call_task_dequeue`.
+                self.entity_mut(task).sticky_cpu = None;
+            }
         }
         self.scx_rq_mut(cpu).in_wakeup = false;
     }
@@ -377,16 +398,34 @@ impl Ctx<'_> {
     pub(super) fn ops_dequeue(&mut self, task: TaskId, deq_flags: u64) {
         // It comes back, so the time that it waits goes on.
         self.clr_task_runnable(task, false);
-        if let OpsState::Queued(_) = self.entity(task).ops_state {
+        if self.is_v7() {
+            self.entity_mut(task).ops_state = OpsState::None;
+            self.call_task_dequeue(task, deq_flags);
+        } else if let OpsState::Queued(_) = self.entity(task).ops_state {
             self.call_op_task(Op::Dequeue, task, &[deq_flags]);
             self.entity_mut(task).ops_state = OpsState::None;
         }
+    }
+
+    /// `call_task_dequeue` of 7.x: the scheduler hears that `task` leaves its custody, if it was in it and does not just
+    /// move between CPUs: such a task leaves when it begins to run.
+    pub(super) fn call_task_dequeue(&mut self, task: TaskId, deq_flags: u64) {
+        let entity = self.entity(task);
+        if entity.flags & SCX_TASK_IN_CUSTODY == 0 || entity.sticky_cpu.is_some() {
+            return;
+        }
+        self.call_op_task(Op::Dequeue, task, &[deq_flags]);
+        self.change_task_flags(task, SCX_TASK_IN_CUSTODY, 0);
     }
 
     /// `dequeue_task_scx`: `task` is no longer runnable on its CPU; `deq_flags` as the core gives them (`DEQUEUE_*`).
     pub fn dequeue_task_scx(&mut self, task: TaskId, deq_flags: u64) {
         if !self.entity(task).queued() {
             return;
+        }
+        let mut deq_flags = deq_flags;
+        if deq_flags & (SCX_DEQ_SLEEP | SCX_DEQ_CORE_SCHED_EXEC) == 0 {
+            deq_flags |= self.scx.profile.deq_sched_change();
         }
         let cpu = self.kernel.task(task).cpu;
         self.ops_dequeue(task, deq_flags);

@@ -117,11 +117,8 @@ fn a_scheduler_that_does_not_is_loaded_again_by_its_loader() {
     let report = with_hotplug(load("scx_simple", ""));
     let scx = loaded(&report);
     assert_eq!(scx.exit, None, "the last one lived");
-    let restarts: Vec<(f64, &str, &str, i64)> = scx
-        .restarts
-        .iter()
-        .map(|exit| (exit.at_s, exit.kind.as_str(), exit.message.as_str(), exit.code))
-        .collect();
+    let restarts: Vec<(f64, &str, &str, i64)> =
+        scx.restarts.iter().map(|exit| (exit.at_s, exit.kind.as_str(), exit.message.as_str(), exit.code)).collect();
     let code = (1 << 48) | (1 << 32);
     let expected = [
         (0.3, "SCX_EXIT_UNREG_KERN", "cpu 3 going offline, exiting scheduler", code),

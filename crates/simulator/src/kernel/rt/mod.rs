@@ -12,9 +12,9 @@ mod server;
 
 use std::cmp::Ordering;
 
-use crate::kernel::Kernel;
 use crate::kernel::class::{Dequeue, Enqueue, SchedClass, Wake};
 use crate::kernel::cpumask::CpuMask;
+use crate::kernel::{Kernel, Switching};
 use crate::units::{CpuId, Nanos, TaskId};
 use crate::workload::Policy;
 use queue::RtRq;
@@ -75,9 +75,7 @@ impl Rt {
         // Nobody looks after tasks of a loaded scheduler, before 7.x.
         let unserved = if kernel.ext_server { 0 } else { kernel.rq(cpu).ext_nr_running };
         let others = kernel.rq(cpu).dl_nr_running + unserved;
-        let fair_waits = rq.nr_running > 0
-            && kernel.rq(cpu).nr_running > others + rq.nr_running
-            && runtime < period;
+        let fair_waits = rq.nr_running > 0 && kernel.rq(cpu).nr_running > others + rq.nr_running && runtime < period;
         if fair_waits {
             self.served.set(cpu);
         } else {
