@@ -103,7 +103,8 @@ impl Scheduler {
     /// `select_task_rq`: what the class says, unless the task may not run there (`select_fallback_rq`).
     fn select_task_rq(&mut self, task: TaskId, this_cpu: CpuId, wake: Wake) -> CpuId {
         let cpu = class_of!(self, task, select_task_rq, task, this_cpu, wake);
-        if !self.kernel.topology.online.test(cpu) && !self.kernel.has_usable_cpu(task) {
+        let usable = self.kernel.topology.online.test(cpu) && self.kernel.task(task).may_use(cpu);
+        if !usable && !self.kernel.has_usable_cpu(task) {
             // All that it may use are offline: it may use any from now on.
             self.set_cpus_allowed(task, None);
         }

@@ -279,8 +279,8 @@ impl Scheduler {
     fn prev_balance(&mut self, cpu: CpuId, start: ClassId) -> bool {
         loaded(&mut self.ext).with(&mut self.kernel).prev_balance_scx(cpu);
         if !self.kernel.topology.online.test(cpu) {
-            loaded(&mut self.ext).with(&mut self.kernel).balance_scx(cpu, prev);
-            return;
+            // A CPU that goes offline takes no more work; the class knows that by itself.
+            return true;
         }
         let dl = self.kernel.dl_active && self.dl.balance(&mut self.kernel, cpu);
         let rt = self.kernel.rt_active && self.rt.balance(&mut self.kernel, cpu) && !self.rt.is_held_back(cpu);

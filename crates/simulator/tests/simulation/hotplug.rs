@@ -9,6 +9,7 @@ use tandem_simulator::metrics::{Report, SchedExtReport};
 use tandem_simulator::observer::{NoObserver, Observer, PrevState};
 use tandem_simulator::simulation::{Hotplug, Options, Scheduler, SimulationError, simulate};
 use tandem_simulator::units::{CpuId, MSEC, Nanos, SEC, TaskId, seconds};
+use tandem_simulator::workload::{Op, Policy};
 
 use crate::support::any_machine::any_machine;
 use crate::support::any_workload::{any_workload, work_asked};
@@ -70,6 +71,17 @@ fn a_thread_that_sleeps_on_a_cpu_that_goes_wakes_elsewhere() {
     let report = run_with(&machine, &workload, &changes(&[off(SEC, 1)]));
     same(report.time_s, 3.0);
     same(report.cpus[0].busy_s, 1.0);
+}
+
+#[test]
+fn a_thread_whose_cpus_are_all_offline_may_use_any_and_cannot_be_bound_to_them() {
+    let machine = Spec::cores(2).build();
+    let bind = Op::SetAffinity(Some(vec![1]));
+    let workload = of([thread("a", [bind, work(1000)]).on(&[1]).after(2000).policy(Policy::Fifo { priority: 1 })]);
+    let report = run_with(&machine, &workload, &changes(&[off(SEC, 1)]));
+    same(report.time_s, 3.0);
+    same(report.cpus[0].busy_s, 1.0);
+    assert_eq!(report.warnings, ["a: all CPUs that it wants to be bound to are offline then; its affinity stays"]);
 }
 
 #[test]
