@@ -78,6 +78,16 @@ fn a_nested_program_gets_its_arguments_in_memory_and_has_its_own_count() {
 }
 
 #[test]
+fn arguments_that_a_program_was_not_given_read_as_zero_whatever_an_earlier_one_got() {
+    let mut vm =
+        load("ldxdw %r0, [%r1]\nldxdw %r2, [%r1+8]\nadd %r0, %r2\nldxdw %r2, [%r1+88]\nadd %r0, %r2\nexit", 100);
+    let main = vm.program("main").unwrap();
+    for (args, sum) in [(&[7; 12][..], 21), (&[5], 5), (&[], 0), (&[1, 2], 3)] {
+        assert_eq!(vm.run(main, args, &mut Watcher::default()).unwrap().value, sum, "{args:?}");
+    }
+}
+
+#[test]
 fn a_callback_shares_the_eight_frames_and_a_nested_program_does_not() {
     // Seven frames deep each: 14 in all.
     let deep = |helper| {

@@ -15,7 +15,7 @@ fn contains(bytes: &[u8], text: &str) -> bool {
 
 #[test]
 fn every_scheduler_is_a_bpf_object_with_operations() {
-    for name in ["scx_simple", "scx_qmap", "scx_central", "scx_flatcg", "faulty"] {
+    for name in ["scx_simple", "scx_qmap", "scx_central", "scx_flatcg", "faulty", "newer"] {
         let bytes = object(name);
         assert_eq!(bytes[..4], *b"\x7fELF", "{name}");
         assert_eq!(u16::from_le_bytes([bytes[18], bytes[19]]), MACHINE, "{name}");

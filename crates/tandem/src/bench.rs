@@ -2,6 +2,8 @@
 //! `tandem bench`: how fast the simulator is on this computer.
 
 use std::fs;
+use std::panic::resume_unwind;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -11,10 +13,11 @@ use tandem_simulator::generated;
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::NoObserver;
-use tandem_simulator::simulation::{Governor, KernelParameters, Options, Scheduler};
+use tandem_simulator::simulation::{KernelParameters, Options, Scheduler};
 use tandem_simulator::units::{MSEC, Nanos, SEC};
 use tandem_simulator::workload::Workload;
 
+use crate::arguments::{Choice, Pair, choice};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::quantity::{PER_SECOND, SECONDS, count, quantity};
@@ -37,9 +40,10 @@ Examples:
   tandem bench
   tandem bench --quick --cpus 8,64
   tandem bench --machine hikey960
+  tandem bench --cpus 8 --scheduler ./scx_simple.bpf.o --threads 2
 
-An event is one processed entry of the event queue. Runs use one core; what else runs on this
-computer slows them down.";
+An event is one processed entry of the event queue, whatever the scheduler; a callback is one call
+of a sched_ext scheduler's. A run uses one core; what else runs on this computer slows it down.";
 
 /// Measure events and context switches per second, and memory
 #[derive(Debug, Args)]
@@ -54,6 +58,14 @@ pub struct Bench {
           value_parser = RangedU64ValueParser::<u32>::new().range(1..=8192))]
     cpus: Vec<u32>,
 
+    /// Scheduler, or scheduler and governor as in `fair+schedutil`
+    #[arg(short, long, value_name = "S", default_value = "fair", value_parser = choice)]
+    scheduler: Choice,
+
+    /// Run this many simulations at once, each on a core of its own; rates are those of all together
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = RangedU64ValueParser::<u32>::new().range(1..=1024))]
+    threads: u32,
+
     /// Take a tenth of the time, for a first impression
     #[arg(long)]
     quick: bool,
@@ -63,7 +75,8 @@ pub struct Bench {
 struct Measurement {
     cpus: usize,
     tasks: usize,
-    report: Report,
+    /// Of each thread.
+    reports: Vec<Report>,
     wall_s: f64,
 }
 
@@ -74,13 +87,13 @@ impl Bench {
         bar.set_message(format!("{} tasks", count(MANY_TASKS.into())));
         // First, while the process is small: the system remembers only the largest size it ever had.
         let memory = if self.machine.is_none() { Some(self.memory(context)?) } else { None };
-        let mut table = speed_table();
+        let mut table = self.speed_table();
         let mut first = None;
         for machine in self.machines()? {
             bar.set_message(format!("{} CPUs", machine.online().count()));
             let measurement = self.measure(context, &machine)?;
             let base = *first.get_or_insert(measurement.seconds_per_event());
-            table.row(measurement.cells(base));
+            table.row(measurement.cells(base, self.is_sched_ext()));
         }
         bar.finish_and_clear();
         let mut text = table.render();
@@ -105,48 +118,71 @@ impl Bench {
         let workload = generated::busy(tasks);
         let mut limit = FIRST_LIMIT;
         loop {
-            let (report, wall_s) = timed(context, machine, &workload, limit)?;
+            let (reports, wall_s) = self.timed(context, machine, &workload, limit)?;
             if wall_s >= wanted / 2.0 || limit >= LONGEST_LIMIT {
-                return Ok(Measurement { cpus, tasks: tasks as usize, report, wall_s });
+                return Ok(Measurement { cpus, tasks: tasks as usize, reports, wall_s });
             }
             limit = (limit as f64 * (wanted / wall_s).min(MOST_GROWTH)) as Nanos;
         }
     }
 
-    /// Memory that a simulation of very many threads takes, in words.
+    /// Memory that simulations of very many threads take, in words.
     fn memory(&self, context: &Context<'_>) -> Result<String, Failure> {
         let machine = generated::machine(CPUS_FOR_MANY_TASKS)?;
         let workload = generated::mostly_asleep(MANY_TASKS);
         let limit = if self.quick { 100 * MSEC } else { 1_000 * MSEC };
-        let (report, wall_s) = timed(context, &machine, &workload, limit)?;
+        let (reports, wall_s) = self.timed(context, &machine, &workload, limit)?;
+        let runs = if self.threads == 1 { String::new() } else { format!(" in each of {} runs", self.threads) };
         Ok(format!(
-            "{} tasks on {CPUS_FOR_MANY_TASKS} CPUs: peak memory {} MiB of the process, {} events in {}",
+            "{} tasks on {CPUS_FOR_MANY_TASKS} CPUs{runs}: peak memory {} MiB of the process, {} events in {}",
             count(MANY_TASKS.into()),
             peak_memory_kib()? / 1024,
-            count(report.events),
+            count(reports.iter().map(|report| report.events).sum()),
             quantity(wall_s, SECONDS)
         ))
     }
+
+    /// Runs `workload` in all threads at once, and says how many seconds that took.
+    fn timed(
+        &self,
+        context: &Context<'_>,
+        machine: &Machine,
+        workload: &Workload,
+        limit: Nanos,
+    ) -> Result<(Vec<Report>, f64), Failure> {
+        let Pair { scheduler, governor } = self.scheduler.pair();
+        let options = Options { scheduler, governor, seed: 0, time_limit: Some(limit), ..Options::default() };
+        let simulator = context.simulator;
+        let one = || simulator.simulate(machine, workload, &options, &mut NoObserver);
+        let start = Instant::now();
+        let results: Vec<_> = thread::scope(|scope| {
+            let others: Vec<_> = (1..self.threads).map(|_| scope.spawn(one)).collect();
+            let first = one();
+            let join = |other: ScopedJoinHandle<'_, _>| other.join().unwrap_or_else(|panic| resume_unwind(panic));
+            [first].into_iter().chain(others.into_iter().map(join)).collect()
+        });
+        let wall_s = start.elapsed().as_secs_f64();
+        let reports = results.into_iter().collect::<Result<Vec<_>, _>>()?;
+        reports.first().into_iter().flat_map(ejection).for_each(|warning| context.warn(&warning));
+        Ok((reports, wall_s))
+    }
+
+    fn is_sched_ext(&self) -> bool {
+        matches!(self.scheduler.scheduler, Scheduler::SchedExt(_))
+    }
+
+    fn speed_table(&self) -> Table {
+        let callbacks = self.is_sched_ext().then_some("callbacks");
+        let titles = ["CPUs", "tasks", "simulated", "took", "events", "switches"];
+        let titles = titles.into_iter().chain(callbacks).chain(["per event", "to the first"]);
+        Table::with_columns(titles.map(|title| (title.to_owned(), Align::Right)))
+    }
 }
 
-/// Runs `workload` under the fair class and schedutil, and says how many seconds that took.
-fn timed(
-    context: &Context<'_>,
-    machine: &Machine,
-    workload: &Workload,
-    limit: Nanos,
-) -> Result<(Report, f64), Failure> {
-    let options = Options {
-        scheduler: Scheduler::Fair,
-        governor: Governor::Schedutil(Default::default()),
-        seed: 0,
-        time_limit: Some(limit),
-        kernel: KernelParameters::default(),
-        hotplug: Vec::new(),
-    };
-    let start = Instant::now();
-    let report = context.simulator.simulate(machine, workload, &options, &mut NoObserver)?;
-    Ok((report, start.elapsed().as_secs_f64()))
+/// Says that a scheduler did not last: then the numbers are not its own.
+fn ejection(report: &Report) -> Option<String> {
+    let exit = report.sched_ext.as_ref()?.exit.as_ref()?;
+    Some(format!("ejected at {}, the rest ran under fair: {}", quantity(exit.at_s, SECONDS), exit.message))
 }
 
 /// Says on a watched standard error what is being measured.
@@ -156,36 +192,34 @@ fn spinner(shown: bool) -> ProgressBar {
     bar
 }
 
-fn speed_table() -> Table {
-    Table::new([
-        ("CPUs", Align::Right),
-        ("tasks", Align::Right),
-        ("simulated", Align::Right),
-        ("took", Align::Right),
-        ("events", Align::Right),
-        ("switches", Align::Right),
-        ("per event", Align::Right),
-        ("to the first", Align::Right),
-    ])
-}
-
 impl Measurement {
-    fn seconds_per_event(&self) -> f64 {
-        self.wall_s / self.report.events as f64
+    fn sum(&self, of: impl Fn(&Report) -> u64) -> f64 {
+        self.reports.iter().map(of).sum::<u64>() as f64
     }
 
-    fn cells(&self, base: f64) -> [String; 8] {
-        [
+    fn seconds_per_event(&self) -> f64 {
+        self.wall_s / self.sum(|report| report.events)
+    }
+
+    fn cells(&self, base: f64, sched_ext: bool) -> impl Iterator<Item = String> {
+        let per_second = |of: fn(&Report) -> u64| quantity(self.sum(of) / self.wall_s, PER_SECOND);
+        let simulated = self.reports.first().map_or(0.0, |report| report.time_s);
+        let numbers = [
             count(self.cpus as u64),
             count(self.tasks as u64),
-            quantity(self.report.time_s, SECONDS),
+            quantity(simulated, SECONDS),
             quantity(self.wall_s, SECONDS),
-            quantity(self.report.events as f64 / self.wall_s, PER_SECOND),
-            quantity(self.report.switches as f64 / self.wall_s, PER_SECOND),
-            quantity(self.seconds_per_event(), SECONDS),
-            format!("×{:.2}", self.seconds_per_event() / base),
-        ]
+            per_second(|report| report.events),
+            per_second(|report| report.switches),
+        ];
+        let costs = [quantity(self.seconds_per_event(), SECONDS), format!("×{:.2}", self.seconds_per_event() / base)];
+        numbers.into_iter().chain(sched_ext.then(|| per_second(callbacks))).chain(costs)
     }
+}
+
+/// Calls of a sched_ext scheduler's callbacks.
+fn callbacks(report: &Report) -> u64 {
+    report.sched_ext.iter().flat_map(|report| report.callbacks.values()).map(|callback| callback.calls).sum()
 }
 
 /// The largest resident size this process ever had (`VmHWM`).

@@ -136,8 +136,10 @@ impl Instance {
     /// # Errors
     /// A fault if a spin lock is still held: the kernel's verifier accepts no such program.
     pub(crate) fn call_ended(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
-        self.disarm_retired(host);
-        self.free_retired(host)?;
+        if self.maps.has_retired() {
+            self.disarm_retired(host);
+            self.free_retired(host)?;
+        }
         match self.helpers.lock.take() {
             Some(lock) => {
                 Err(FaultKind::Misuse(format!("the program ended with the spin lock at {lock:#x} held")).into())

@@ -31,7 +31,15 @@ pub struct Execution {
     /// Frames of programs that wait for a nested one.
     pub(super) outer_frames: usize,
     /// Arrays of arguments, by the depth of the program that gets them; likewise kept.
-    arguments: Vec<u64>,
+    arguments: Vec<Arguments>,
+}
+
+/// An array of arguments.
+#[derive(Debug, Clone, Copy)]
+struct Arguments {
+    address: u64,
+    /// Arguments that the last program got; behind them are zeros.
+    used: usize,
 }
 
 /// A call frame.
@@ -66,14 +74,16 @@ impl Execution {
     pub(crate) fn arguments(&mut self, memory: &mut Memory, args: &[u64]) -> Result<u64, FaultKind> {
         let depth = self.frames.len();
         while self.arguments.len() <= depth {
-            self.arguments.push(memory.alloc(8 * MAX_ARGUMENTS as u64, Protection::ReadOnly)?);
+            let address = memory.alloc(8 * MAX_ARGUMENTS as u64, Protection::ReadOnly)?;
+            self.arguments.push(Arguments { address, used: 0 });
         }
-        let array = self.arguments[depth];
-        for number in 0..MAX_ARGUMENTS {
+        let array = &mut self.arguments[depth];
+        for number in 0..array.used.max(args.len()) {
             let value = args.get(number).copied().unwrap_or(0);
-            memory.host_store::<8>(array + 8 * number as u64, value)?;
+            memory.host_store::<8>(array.address + 8 * number as u64, value)?;
         }
-        Ok(array)
+        array.used = args.len();
+        Ok(array.address)
     }
 
     /// How many programs and callbacks are under way at most: the number of call frames.

@@ -72,6 +72,12 @@ impl Retired {
 }
 
 impl Maps {
+    /// Whether anything is left of values that were removed or overwritten, but for dropped pointers.
+    #[inline]
+    pub(crate) fn has_retired(&self) -> bool {
+        !self.retired.values.is_empty() || !self.retired.timers.is_empty()
+    }
+
     /// Frees the values that were removed; called when the outermost program has ended.
     pub(crate) fn free_retired(&mut self, memory: &mut Memory) -> Result<(), FaultKind> {
         for (address, pointers) in std::mem::take(&mut self.retired.values) {

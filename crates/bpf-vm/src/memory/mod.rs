@@ -310,6 +310,7 @@ impl Memory {
     ///
     /// # Errors
     /// Not all of them belong to one object.
+    #[inline(always)]
     pub fn host_store<const N: usize>(&mut self, address: u64, value: u64) -> Result<(), AccessError> {
         let offset = self.check(address, N as u64, false)?;
         self.bytes[offset..offset + N].copy_from_slice(&value.to_le_bytes()[..N]);

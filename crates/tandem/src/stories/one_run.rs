@@ -160,6 +160,16 @@ fn a_bench_has_a_row_per_size_and_the_memory_below() {
     assert!(rows[4].starts_with("100 000 tasks on 256 CPUs: peak memory "), "{text}");
 }
 
+#[test]
+fn a_bench_runs_as_many_simulations_at_once_as_asked_and_adds_them_up() {
+    // Each run of the mock has 5678 events.
+    let one = Story::new().tandem("bench --quick --cpus 8 --scheduler fair+performance").unwrap();
+    assert!(one.contains(" MiB of the process, 5 678 events in "), "{one}");
+    let three = Story::new().tandem("bench --quick --cpus 8 --scheduler fair+performance --threads 3").unwrap();
+    assert!(three.contains("100 000 tasks on 256 CPUs in each of 3 runs: peak memory "), "{three}");
+    assert!(three.contains(" MiB of the process, 17 034 events in "), "{three}");
+}
+
 /// Paths of all fields, as the document writes them: `apps[].name`. Maps from clocks and idle states to seconds have
 /// keys of the machine's, not the schema's.
 fn fields(value: &Value) -> BTreeSet<String> {

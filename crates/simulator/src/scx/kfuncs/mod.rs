@@ -5,10 +5,10 @@
 //! as does what a name stands for: see [`number`]. What BPF itself brings (cpumasks, trees, objects) is in the VM.
 //!
 //! 7.1 has two forms of `scx_bpf_dsq_move_to_local`, one with flags. Loaders cut the last `___` off the names in an object,
-//! so those in use find the one without, which does the same here.
+//! so which one it gets depends on what else is behind its name.
 //!
-//! Left out of 7.1's, all weak in the headers, so that programs do without: `scx_bpf_events` (the kernel's counters),
-//! `scx_bpf_dsq_reenq` and `scx_bpf_sub_dispatch`.
+//! Left out of 7.1's, all weak in the headers, so that programs do without: `scx_bpf_events` (the kernel's counters) and
+//! `scx_bpf_sub_dispatch`.
 //!
 //! - [`context`]: from which callbacks a function may be called. [`table`]: names, prototypes and versions.
 //! - [`select`], [`insert`], [`dispatch`], [`moves`], [`idle`], [`any`], [`exit`]: sched_ext's own.
@@ -136,7 +136,46 @@ impl Ctx<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::scx::abi::profile::Profile;
+    use crate::scx::abi::types::prototype::{Spelling, parse};
+    use crate::scx::abi::types::prototypes;
+
+    /// The kind of a type as C spells it.
+    fn kind(spelling: Spelling<'_>) -> Kind {
+        match (spelling.base, spelling.pointers) {
+            (_, 1..) => Kind::Ptr,
+            ("void", _) => Kind::Void,
+            ("bool", _) => Kind::Bool,
+            ("s32" | "int", _) => Kind::S32,
+            ("u32" | "unsigned int", _) => Kind::U32,
+            ("s64" | "long", _) => Kind::S64,
+            ("u64" | "size_t", _) => Kind::U64,
+            (other, _) => panic!("no kind for {other}"),
+        }
+    }
+
+    /// What programs can see of a function (its BTF) is what they can call, and the other way round.
+    #[test]
+    fn functions_are_declared_as_they_are_offered() {
+        for profile in [Profile::V6_12, Profile::V7] {
+            let mut declared = BTreeMap::new();
+            for text in prototypes::of(profile) {
+                let prototype = parse(text).unwrap();
+                let params: Vec<Kind> = prototype.params.iter().map(|(_, spelling)| kind(*spelling)).collect();
+                assert!(declared.insert(prototype.name, (kind(prototype.ret), params)).is_none(), "{text}");
+            }
+            for (_, kfunc) in offered(profile.version) {
+                let offered = (kfunc.prototype.ret, kfunc.prototype.params.to_vec());
+                assert_eq!(declared.remove(kfunc.name), Some(offered), "{} of {profile}", kfunc.name);
+            }
+            let nobody: Vec<&&str> =
+                declared.keys().filter(|name| tandem_bpf_vm::kfunc::kfunc(name).is_none()).collect();
+            assert!(nobody.is_empty(), "declared in {profile}, but not there: {nobody:?}");
+        }
+    }
 
     #[test]
     fn a_version_has_each_name_once() {

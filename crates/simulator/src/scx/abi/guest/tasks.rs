@@ -165,13 +165,17 @@ impl Guest {
     pub fn task_free(&mut self, memory: &mut Memory, task: TaskId) {
         let address = self.task(task);
         self.unhash_pid(memory, task);
+        let pid = self.pid(memory, task);
         let tgid = get::<4>(memory, address + at!(TaskStruct, tgid)) as i32;
         if let Some(group) = self.groups.groups.get_mut(&tgid) {
             group.members.remove(&task);
-            for member in &group.members {
-                let leader = self.tasks[member.index()] + at!(TaskStruct, group_leader);
-                if get::<8>(memory, leader) == address {
-                    put::<8>(memory, leader, self.tasks[member.index()]);
+            // Only the first thread of a process leads others.
+            if pid == tgid {
+                for member in group.members.iter().map(|member| self.tasks[member.index()]) {
+                    let leader = member + at!(TaskStruct, group_leader);
+                    if get::<8>(memory, leader) == address {
+                        put::<8>(memory, leader, member);
+                    }
                 }
             }
             if group.members.is_empty() {

@@ -202,6 +202,11 @@ impl Types {
             let id = self.builder.typedef(name, to);
             self.named.insert(name.to_owned(), id);
         }
+        // What `guard(rcu)` of the schedulers' headers keeps (`include/linux/rcupdate.h`).
+        let pointer = self.pointer(TypeId::VOID);
+        let guard = self.builder.structure("", 8, &[("lock", pointer, 0)]);
+        let id = self.builder.typedef("class_rcu_t", guard);
+        self.named.insert("class_rcu_t".to_owned(), id);
         // The order of a tree's nodes, as `bpf_rbtree_add` takes it.
         let (boolean, node) = (self.integer("_Bool", 1, false), self.structure_named("bpf_rb_node"));
         let node = self.pointer(node);

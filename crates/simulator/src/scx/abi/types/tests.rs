@@ -31,6 +31,8 @@ fn programs_find_members_where_the_accessors_have_them() {
     assert_eq!(place(&btf, "rq", "curr"), Some((offset_of!(Rq, curr) as u64, 8)));
     assert_eq!(place(&btf, "scx_exit_info", "kind"), Some((offset_of!(ScxExitInfo, exit_kind) as u64, 4)));
     assert_eq!(place(&btf, "cgroup", "self.parent"), Some((8, 8)));
+    let guard = btf.find_kind("class_rcu_t", Kind::Typedef).and_then(|guard| btf.member(guard, "lock"));
+    assert_eq!(guard.map(|lock| (lock.offset(), lock.size())), Some((0, 8)));
 }
 
 #[test]
