@@ -143,9 +143,10 @@ impl Engine<'_> {
 
     fn set_affinity(&mut self, cpu: CpuId, task: TaskId, cpus: Option<&[u32]>) -> Next {
         let allowed = self.affinity(cpus);
-        if self.may_bind(task, allowed.as_deref()) && self.some_is_online(task, allowed.as_deref()) {
-            self.scheduler.set_affinity(task, allowed);
+        if !self.may_bind(task, allowed.as_deref()) || !self.some_is_online(task, allowed.as_deref()) {
+            return Next::Step;
         }
+        self.scheduler.set_affinity(task, allowed);
         if self.scheduler.kernel.task(task).may_use(cpu) {
             return Next::Step;
         }

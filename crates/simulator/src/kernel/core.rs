@@ -103,6 +103,11 @@ impl Scheduler {
     /// `select_task_rq`: what the class says, unless the task may not run there (`select_fallback_rq`).
     fn select_task_rq(&mut self, task: TaskId, this_cpu: CpuId, wake: Wake) -> CpuId {
         let cpu = class_of!(self, task, select_task_rq, task, this_cpu, wake);
+        let usable = self.kernel.topology.online.test(cpu) && self.kernel.task(task).may_use(cpu);
+        if !usable && !self.kernel.has_usable_cpu(task) {
+            // All that it may use are offline: it may use any from now on.
+            self.set_cpus_allowed(task, None);
+        }
         self.kernel.usable_cpu(task, cpu)
     }
 
@@ -393,14 +398,20 @@ impl Scheduler {
         if self.kernel.scx_enabled() {
             return self.pick_next_task_scx(cpu);
         }
+        // A CPU that goes offline takes no more work.
+        let online = self.kernel.topology.online.test(cpu);
         if self.kernel.dl_active {
-            self.dl.balance(&mut self.kernel, cpu);
+            if online {
+                self.dl.balance(&mut self.kernel, cpu);
+            }
             if let Some(task) = self.dl.pick_task(&mut self.kernel, cpu) {
                 return Some(task);
             }
         }
         if self.kernel.rt_active {
-            self.rt.balance(&mut self.kernel, cpu);
+            if online {
+                self.rt.balance(&mut self.kernel, cpu);
+            }
             if let Some(task) = self.rt.pick_task(&mut self.kernel, cpu) {
                 return Some(task);
             }
@@ -413,7 +424,7 @@ impl Scheduler {
         {
             return Some(task);
         }
-        if self.fair.balance(&mut self.kernel, cpu) {
+        if online && self.fair.balance(&mut self.kernel, cpu) {
             return self.fair.pick_task(&mut self.kernel, cpu);
         }
         None

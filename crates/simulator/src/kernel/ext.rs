@@ -278,6 +278,10 @@ impl Scheduler {
     /// are pulled whatever ran before, as without a loaded scheduler.) Whether the loaded scheduler is to be asked.
     fn prev_balance(&mut self, cpu: CpuId, start: ClassId) -> bool {
         loaded(&mut self.ext).with(&mut self.kernel).prev_balance_scx(cpu);
+        if !self.kernel.topology.online.test(cpu) {
+            // A CPU that goes offline takes no more work; the class knows that by itself.
+            return true;
+        }
         let dl = self.kernel.dl_active && self.dl.balance(&mut self.kernel, cpu);
         let rt = self.kernel.rt_active && self.rt.balance(&mut self.kernel, cpu) && !self.rt.is_held_back(cpu);
         if start <= ClassId::Rt && (dl || rt) {

@@ -275,6 +275,11 @@ impl Kernel {
         usable.or_else(|| self.topology.online.first()).unwrap_or(cpu)
     }
 
+    /// Whether `task` may use any CPU that is online.
+    pub fn has_usable_cpu(&self, task: TaskId) -> bool {
+        self.topology.online.iter().any(|cpu| self.task(task).may_use(cpu))
+    }
+
     /// One of the CPUs of `mask`: `prev`, else the waker's in the smallest domain around `prev`, else one of that domain
     /// in turn (`cpumask_any_and_distribute`): how `find_lowest_rq` and `find_later_rq` end.
     pub fn nearest_of(&self, mask: &CpuMask, prev: CpuId, this_cpu: CpuId, distributed: &mut usize) -> Option<CpuId> {
