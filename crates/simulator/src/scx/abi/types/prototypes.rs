@@ -88,6 +88,7 @@ const ONLY_V7: &[&str] = &[
     "struct task_struct *scx_bpf_cpu_curr(s32 cpu)",
     "u64 scx_bpf_now(void)",
     "void scx_bpf_events(struct scx_event_stats *events, size_t events__sz)",
+    "struct task_struct *bpf_task_from_vpid(s32 vpid)",
     "int bpf_cpumask_populate(struct cpumask *cpumask, void *src, size_t src__sz)",
     "struct bpf_rb_node *bpf_rbtree_root(struct bpf_rb_root *root)",
     "struct bpf_rb_node *bpf_rbtree_left(struct bpf_rb_root *root, struct bpf_rb_node *node)",
