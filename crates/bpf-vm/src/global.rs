@@ -39,4 +39,9 @@ impl Instance {
     pub fn object(&self) -> &crate::object::Object {
         &self.object
     }
+
+    /// Likewise, to keep while the instance runs.
+    pub fn object_arc(&self) -> std::sync::Arc<crate::object::Object> {
+        std::sync::Arc::clone(&self.object)
+    }
 }

@@ -80,7 +80,7 @@ pub enum LoadError {
 
 /// What an extern turned out to be.
 #[derive(Debug, Clone)]
-enum Symbol {
+pub(crate) enum Symbol {
     Builtin(Builtin),
     Host(u32),
     Address(u64),
@@ -191,13 +191,15 @@ fn resolve_externs(
 }
 
 /// Numbers of the externs that functions refer to which are loaded.
-fn needed(object: &Object, loaded: &[bool]) -> BTreeSet<usize> {
+pub(crate) fn needed(object: &Object, loaded: &[bool]) -> BTreeSet<usize> {
     let functions = object.functions.iter().zip(loaded).filter(|(_, loaded)| **loaded);
     let relocations = functions.flat_map(|(function, _)| &function.relocations);
-    relocations.filter_map(|relocation| match relocation.target {
-        Target::Extern(number) => Some(number),
-        _ => None,
-    }).collect()
+    relocations
+        .filter_map(|relocation| match relocation.target {
+            Target::Extern(number) => Some(number),
+            _ => None,
+        })
+        .collect()
 }
 
 fn noun(kind: ExternKind) -> &'static str {
@@ -210,7 +212,7 @@ fn noun(kind: ExternKind) -> &'static str {
 
 /// The kernel's function for an extern, if its types have one with that name and prototype. Which of those that BPF
 /// itself brings exist depends on the kernel's version, and the types tell that too.
-fn function(symbol: &Extern, local: &Btf, environment: &Environment<'_>) -> Option<Symbol> {
+pub(crate) fn function(symbol: &Extern, local: &Btf, environment: &Environment<'_>) -> Option<Symbol> {
     let name = essential_name(&symbol.name);
     let offered = environment.btf.find_kind(name, Kind::Func)?;
     if let Some(wanted) = symbol.type_id
@@ -275,7 +277,7 @@ fn kconfig(
 
 /// The name without its last `___suffix`, by which one program may declare several versions of a function
 /// (`bpf_core_essential_name_len`).
-fn essential_name(name: &str) -> &str {
+pub(crate) fn essential_name(name: &str) -> &str {
     match name.rfind("___") {
         Some(at) if at > 0 && !name[at + 3..].is_empty() => &name[..at],
         _ => name,

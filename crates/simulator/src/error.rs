@@ -16,8 +16,13 @@ pub enum SimulationError {
         waiters: Vec<Waiter>,
     },
     /// The scheduler cannot be loaded.
-    #[error("{0}")]
-    Scheduler(#[from] SchedulerError),
+    #[error("{scheduler}: {why}")]
+    Scheduler {
+        /// What it is called.
+        scheduler: String,
+        /// What is wrong with it.
+        why: SchedulerError,
+    },
     /// A CPU that shall come or go is not one that is online at the start.
     #[error("CPU {cpu} cannot come or go: {machine} does not have it, or not online")]
     Hotplug {

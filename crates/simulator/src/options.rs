@@ -81,12 +81,11 @@ impl FromStr for Scheduler {
     type Err = UnknownScheduler;
 
     /// `fair`, or the path of a sched_ext object with variables to set behind it: `./scx_simple.bpf.o,fifo_sched=true`.
-    /// A path has a `/` or ends in `.o`.
+    /// A path has a `/` or ends in `.o`: see [`SchedExt::path_in`].
     fn from_str(text: &str) -> Result<Self, UnknownScheduler> {
-        let path = text.split(',').next().unwrap_or(text);
         match text {
             "fair" => Ok(Self::Fair),
-            _ if path.contains('/') || path.ends_with(".o") => Ok(Self::SchedExt(Arc::new(SchedExt::open(text)?))),
+            _ if SchedExt::path_in(text).is_some() => Ok(Self::SchedExt(Arc::new(SchedExt::open(text)?))),
             _ => Err(UnknownScheduler::Name { name: text.to_owned(), valid: valid_names(text, &["fair"]) }),
         }
     }

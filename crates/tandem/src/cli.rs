@@ -8,6 +8,7 @@ use crate::compare::Compare;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::machine::MachineCommand;
+use crate::scheduler::SchedulerCommand;
 use crate::simulate::Simulate;
 use crate::workload::WorkloadCommand;
 
@@ -16,9 +17,10 @@ Examples:
   tandem machine list
   tandem simulate app.json --machine hikey960
   tandem compare app.json --machine hikey960 -s fair+schedutil -s fair+performance
+  tandem compare app.json --machine hikey960 -s fair -s ./scx_simple.bpf.o
 
-Exit status: 0 success; 1 failure; 2 mistake in an option, a machine or a workload;
-3 the simulation cannot end (who waits for what is printed); 130 interrupted.";
+Exit status: 0 success; 1 failure; 2 mistake in an option, a machine, a workload or
+a sched_ext object; 3 the simulation cannot end (who waits for what is printed); 130 interrupted.";
 
 /// Simulates Linux scheduling on described machines, with time and energy.
 #[derive(Debug, Parser)]
@@ -33,6 +35,7 @@ enum Command {
     Simulate(Simulate),
     Compare(Compare),
     Machine(MachineCommand),
+    Scheduler(SchedulerCommand),
     Workload(WorkloadCommand),
     Bench(Bench),
 }
@@ -44,6 +47,7 @@ impl Cli {
             Command::Simulate(command) => command.run(context),
             Command::Compare(command) => command.run(context),
             Command::Machine(command) => command.run(context),
+            Command::Scheduler(command) => command.run(context),
             Command::Workload(command) => command.run(context),
             Command::Bench(command) => command.run(context),
         }

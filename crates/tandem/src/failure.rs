@@ -67,7 +67,7 @@ impl Failure {
                 | SimulationError::NoProgress { .. }
                 | SimulationError::TooManyThreads { .. },
             ) => STUCK,
-            Self::Simulation(SimulationError::Scheduler(_) | SimulationError::Hotplug { .. }) => MISTAKE,
+            Self::Simulation(SimulationError::Scheduler { .. } | SimulationError::Hotplug { .. }) => MISTAKE,
             Self::Simulation(SimulationError::ForkRefused { .. }) => OTHER,
             Self::Input(_) | Self::Options(_) => MISTAKE,
             Self::File { .. } | Self::Output(_) | Self::System(_) => OTHER,

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An object whose settings may still be changed, as between libbpf's `open` and `load`: initial values of global
 //! variables by name, sizes of arrays, sizes of maps. [`place`]: what a name means. [`value`]: what a text means.
+//! [`show`]: a value as a text. [`record`]: structures that user space passes.
 
 mod error;
 mod place;
+mod record;
+mod show;
 mod value;
 
 #[cfg(test)]
@@ -15,6 +18,7 @@ use std::sync::Arc;
 pub use error::SettingError;
 use error::nearest;
 pub use place::Place;
+pub use record::Record;
 
 use crate::btf::Type;
 use crate::object::{DataSection, MapDefinition, Object, StructOps, Target, Variable};
@@ -65,7 +69,8 @@ impl OpenObject {
             let nearest = nearest(program, programs().map(|function| function.name.as_str()));
             return Err(SettingError::UnknownProgram { name: program.to_owned(), nearest });
         }
-        let number = self.object.functions.iter().position(|function| function.is_program() && function.name == program);
+        let number =
+            self.object.functions.iter().position(|function| function.is_program() && function.name == program);
         self.autoload.extend(number.map(|number| (number, load)));
         Ok(())
     }
@@ -148,6 +153,16 @@ impl OpenObject {
         let place = place::resolve(&self.object, name)?;
         let bytes = self.object.data.get(place.section).and_then(|section| place.bytes(&section.bytes));
         value::read(&self.object.btf, name, &place, bytes.unwrap_or_default())
+    }
+
+    /// The value that a variable, or part of one, has now, as a text; long arrays and structures are shortened.
+    ///
+    /// # Errors
+    /// [`SettingError`]: no such variable.
+    pub fn text(&self, name: &str) -> Result<String, SettingError> {
+        let place = place::resolve(&self.object, name)?;
+        let bytes = self.object.data.get(place.section).and_then(|section| place.bytes(&section.bytes));
+        Ok(show::show(&self.object.btf, &place, bytes.unwrap_or_default()))
     }
 
     /// Gives the array at the end of a data section this many elements (`bpf_map__set_value_size`); new ones are zero.

@@ -80,7 +80,8 @@ fn things() -> Builder {
     let anonymous = builder.union("", 4, &[("", inner)]);
     let thing = builder.declare_struct("thing");
     let next = builder.pointer(thing);
-    let member = |name: &str, type_id, bit_offset, bitfield| Member { name: name.into(), type_id, bit_offset, bitfield };
+    let member =
+        |name: &str, type_id, bit_offset, bitfield| Member { name: name.into(), type_id, bit_offset, bitfield };
     let members = vec![
         member("unknown", long, 0, 0),
         member("id", long, 8 * 8, 0),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs that clang compiled, from the object file to the last instruction: each of `tests/c` checks itself.
 
+mod arena;
 mod kernel;
 mod objects;
 

@@ -10,9 +10,10 @@ use crate::metrics::{CallbackReport, ExitReport, Frame, SchedExtReport};
 use crate::options::Scheduler;
 use crate::scx::abi::GuestTaskInfo;
 use crate::scx::exit::ExitInfo;
-use crate::scx::frontend::{self, Request, SchedulerError};
+use crate::scx::frontend::scheduler::SchedExt;
+use crate::scx::frontend::{self, Request, SchedulerError, Syscall};
 use crate::scx::ops::Op;
-use crate::scx::{Scx, kfuncs};
+use crate::scx::{Ctx, Scx, kfuncs};
 use crate::units::{CpuId, Nanos, SEC, TaskId, seconds};
 
 /// Bytes that the programs' memory may grow to, the kernel's objects in it included.
@@ -43,6 +44,11 @@ impl Engine<'_> {
     /// Loads the scheduler that was asked for; its loader runs on `cpu`. Threads may exist.
     pub(super) fn load_scheduler(&mut self, cpu: CpuId) -> Result<(), SimulationError> {
         let Scheduler::SchedExt(scheduler) = &self.options.scheduler else { return Ok(()) };
+        let named = |why| SimulationError::Scheduler { scheduler: scheduler.name.clone(), why };
+        self.load(scheduler, cpu).map_err(named)
+    }
+
+    fn load(&mut self, scheduler: &SchedExt, cpu: CpuId) -> Result<(), SchedulerError> {
         let request = Request {
             settings: &scheduler.settings,
             sidecar: scheduler.sidecar.as_ref(),
@@ -54,10 +60,20 @@ impl Engine<'_> {
         let kernel = &self.scheduler.kernel;
         let loaded = frontend::load_object(scheduler.object.clone(), &request, kernel, self.machine)?;
         let cpu = loaded.init_cpu.unwrap_or(cpu);
+        let (syscalls, attached) = (loaded.syscalls.clone(), loaded.attached.clone());
         let mut scx = Scx::new(loaded, kernel, self.options.seed);
-        scx.with(&mut self.scheduler.kernel).scx_cgroups_new().map_err(SchedulerError::Memory)?;
+        let mut ctx = scx.with(&mut self.scheduler.kernel);
+        ctx.scx_cgroups_new().map_err(SchedulerError::Memory)?;
+        if let Some(task_ctx) = scheduler.sidecar.as_ref().and_then(|sidecar| sidecar.arena.as_deref()) {
+            frontend::arena::setup(&mut ctx, task_ctx, cpu)?;
+        }
+        syscalls.iter().try_for_each(|call| run_syscall(&mut ctx, call, cpu))?;
         self.threads_for_scheduler(&mut scx);
-        self.scheduler.scx_enable(Box::new(scx), cpu).map_err(SchedulerError::from)?;
+        self.scheduler.scx_enable(Box::new(scx), cpu)?;
+        if let Some(scx) = &mut self.scheduler.ext {
+            let mut ctx = scx.with(&mut self.scheduler.kernel);
+            attached.iter().try_for_each(|call| run_syscall(&mut ctx, call, cpu))?;
+        }
         self.loader.waits_since = self.now;
         Ok(())
     }
@@ -214,6 +230,16 @@ impl Engine<'_> {
             exit: exit.map(exit_report),
             output,
         })
+    }
+}
+
+/// Does a loader's call of a `syscall` program.
+fn run_syscall(ctx: &mut Ctx<'_>, call: &Syscall, cpu: CpuId) -> Result<(), SchedulerError> {
+    let failed = |why: String| SchedulerError::Syscall { name: call.name.clone(), why };
+    match ctx.run_syscall(call.program, &call.args, cpu) {
+        Ok(0) => Ok(()),
+        Ok(errno) => Err(failed(format!("it returned {errno}"))),
+        Err(fault) => Err(failed(fault.to_string())),
     }
 }
 

@@ -132,6 +132,9 @@ impl Scheduler {
 
     /// `wakeup_preempt`: whether the newly queued task should run at once.
     pub(super) fn wakeup_preempt(&mut self, cpu: CpuId, task: TaskId) {
+        if self.kernel.scx_enabled() && self.kernel.task(task).class < ClassId::Ext {
+            loaded(&mut self.ext).with(&mut self.kernel).wakeup_preempt_scx(cpu);
+        }
         let Some(curr) = self.kernel.rq(cpu).curr else {
             self.kernel.resched_curr(cpu);
             if self.kernel.task(task).class == ClassId::Ext {

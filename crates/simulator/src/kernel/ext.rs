@@ -14,7 +14,7 @@ use super::task::{ClassId, TaskState};
 use crate::scx::Scx;
 use crate::scx::abi::GuestTaskInfo;
 use crate::scx::abi::profile::{
-    DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, ENQUEUE_MOVE, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE, PF_EXITING,
+    DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, ENQUEUE_MOVE, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE, PF_EXITING, Version,
 };
 use crate::scx::class::Next;
 use crate::scx::enable::{InvalidOps, SCX_OPS_SWITCH_PARTIAL, check_ops};
@@ -66,8 +66,10 @@ impl Scheduler {
             scx.task_new(&self.kernel, TaskId::at(task));
         }
         let partial = scx.state.ops.flags & SCX_OPS_SWITCH_PARTIAL != 0;
+        self.kernel.ext_server = scx.state.profile.version == Version::V7;
         self.ext = Some(scx);
         let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
+        ctx.show_run_queues();
         if ctx.scx_ops_enable(cpu).is_err() {
             return Ok(());
         }
@@ -87,11 +89,12 @@ impl Scheduler {
     pub fn scx_disable_workfn(&mut self) -> Option<ExitInfo> {
         let mut ctx = self.ext.as_mut()?.with(&mut self.kernel);
         let info = ctx.scx_ops_disable_begin()?;
+        let cpu = ctx.scx.enable.cpu;
         self.kernel.switching = Switching::Off;
         for task in (0..self.kernel.tasks.len()).map(TaskId::at) {
             if self.kernel.task(task).state != TaskState::Dead {
                 self.scx_switch_class(task);
-                loaded(&mut self.ext).with(&mut self.kernel).scx_ops_exit_task(task, info.cpu);
+                loaded(&mut self.ext).with(&mut self.kernel).scx_ops_exit_task(task, cpu);
             }
         }
         loaded(&mut self.ext).with(&mut self.kernel).scx_ops_disable_end(&info);
@@ -221,12 +224,22 @@ impl Scheduler {
     pub(super) fn pick_next_task_scx(&mut self, cpu: CpuId) -> Option<TaskId> {
         let prev = self.kernel.rq(cpu).curr;
         let start = prev.map_or(ClassId::Ext, |prev| self.kernel.task(prev).class);
-        self.prev_balance(cpu, prev, start);
+        self.balance_scx_if_due(cpu, prev, start);
         self.pick_balanced_scx(cpu)
+    }
+
+    /// Balancing before a pick. 7.x looks for work of the loaded scheduler when it is that class's turn, and not before.
+    fn balance_scx_if_due(&mut self, cpu: CpuId, prev: Option<TaskId>, start: ClassId) {
+        let fused = loaded(&mut self.ext).with(&mut self.kernel).is_v7();
+        if self.prev_balance(cpu, start) && !fused {
+            loaded(&mut self.ext).with(&mut self.kernel).balance_scx(cpu, prev);
+        }
     }
 
     /// The most urgent task of `cpu`, after balancing.
     fn pick_balanced_scx(&mut self, cpu: CpuId) -> Option<TaskId> {
+        let prev = self.kernel.rq(cpu).curr;
+        let fused = loaded(&mut self.ext).with(&mut self.kernel).is_v7();
         if self.kernel.dl_active
             && let Some(task) = self.dl.pick_task(&mut self.kernel, cpu)
         {
@@ -242,7 +255,11 @@ impl Scheduler {
         {
             return Some(task);
         }
-        let task = loaded(&mut self.ext).with(&mut self.kernel).pick_task_scx(cpu);
+        let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
+        if fused {
+            ctx.balance_scx(cpu, prev);
+        }
+        let task = ctx.pick_task_scx(cpu);
         if task.is_some() {
             return task;
         }
@@ -258,19 +275,19 @@ impl Scheduler {
     /// `prev_balance`: from `start`, the class of who leaves, downwards; the first class that finds a task of its own or of
     /// a more urgent one ends it. So a loaded scheduler is asked after its own tasks and after the idle thread even if a
     /// real-time task is picked then, and after others only if nothing more urgent waits. (Real-time and deadline tasks
-    /// are pulled whatever ran before, as without a loaded scheduler.)
-    fn prev_balance(&mut self, cpu: CpuId, prev: Option<TaskId>, start: ClassId) {
+    /// are pulled whatever ran before, as without a loaded scheduler.) Whether the loaded scheduler is to be asked.
+    fn prev_balance(&mut self, cpu: CpuId, start: ClassId) -> bool {
         loaded(&mut self.ext).with(&mut self.kernel).prev_balance_scx(cpu);
         let dl = self.kernel.dl_active && self.dl.balance(&mut self.kernel, cpu);
         let rt = self.kernel.rt_active && self.rt.balance(&mut self.kernel, cpu) && !self.rt.is_held_back(cpu);
         if start <= ClassId::Rt && (dl || rt) {
-            return;
+            return false;
         }
         let partial = self.kernel.switching == Switching::Partial;
         if start < ClassId::Ext && partial && self.balance_fair(cpu) {
-            return;
+            return false;
         }
-        loaded(&mut self.ext).with(&mut self.kernel).balance_scx(cpu, prev);
+        true
     }
 
     /// `balance_fair`. Where it looked for tasks elsewhere it also says yes for a task of any other class that waits here
@@ -363,7 +380,7 @@ impl Scheduler {
         ctx.move_queued_task(task, dst);
         self.wakeup_preempt(dst, task);
         // The stopper is of a class above all.
-        self.prev_balance(src, None, ClassId::Dl);
+        self.balance_scx_if_due(src, None, ClassId::Dl);
         let next = self.pick_balanced_scx(src);
         self.switch_to(src, Some(task), next)
     }

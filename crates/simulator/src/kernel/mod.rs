@@ -90,6 +90,8 @@ pub struct Kernel {
     pub dl_active: bool,
     /// Which tasks a loaded scheduler has.
     pub switching: Switching,
+    /// A server gives its tasks a share beside real-time ones, as the fair server does (`ext_server`, 7.x).
+    pub ext_server: bool,
     /// The cgroups that tasks are in.
     pub cgroups: CgroupTree,
     /// Random choices of the kernel itself (`sched_rng`).
@@ -116,8 +118,8 @@ pub struct Rq {
     pub nr_running: u32,
     /// Of these, deadline tasks.
     pub dl_nr_running: u32,
-    /// Of these, tasks of a loaded scheduler that no server looks after: real-time ones may starve them.
-    pub unserved: u32,
+    /// Of these, tasks of a loaded sched_ext scheduler.
+    pub ext_nr_running: u32,
     /// `TIF_NEED_RESCHED`.
     pub need_resched: bool,
     /// Capacity at the highest OPP (`arch_scale_cpu_capacity`).
@@ -168,6 +170,7 @@ impl Kernel {
             rt_active: false,
             dl_active: false,
             switching: Switching::default(),
+            ext_server: false,
             cgroups: CgroupTree::default(),
             rng,
             params,
@@ -366,7 +369,7 @@ impl Rq {
             curr: None,
             nr_running: 0,
             dl_nr_running: 0,
-            unserved: 0,
+            ext_nr_running: 0,
             need_resched: false,
             capacity_orig: capacity,
             capacity,

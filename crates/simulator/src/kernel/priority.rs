@@ -83,7 +83,8 @@ impl Scheduler {
     /// `__sched_setscheduler`, which lets a task whose priority stays the same keep its place.
     fn bracket_of_policy(&self, task: TaskId, scheduling: Scheduling) -> Bracket {
         let before = self.kernel.task(task);
-        let nice_alone = std::mem::discriminant(&before.scheduling.policy) == std::mem::discriminant(&scheduling.policy)
+        let nice_alone = std::mem::discriminant(&before.scheduling.policy)
+            == std::mem::discriminant(&scheduling.policy)
             && before.class >= ClassId::Fair;
         let mut after = Task::new(task, before.scheduling, None, self.kernel.switching);
         after.inherits = before.inherits;

@@ -25,6 +25,10 @@ impl Ctx<'_> {
         self.set_this_cpu(cpu);
         self.scx_rq_mut(cpu).in_balance = true;
         let found = self.balance_one(cpu, prev);
+        if found && self.scx_rq(cpu).nr_immed > 0 && self.scx.dsqs.local_nr(cpu) > 1 {
+            // While it looked for work, tasks that shall run at once were let in without knowing who else would come.
+            self.schedule_reenq_local(cpu, 0);
+        }
         self.scx_rq_mut(cpu).in_balance = false;
         found
     }

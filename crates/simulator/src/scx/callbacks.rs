@@ -5,10 +5,13 @@
 
 use super::Ctx;
 use super::exit::ExitKind;
-use super::host::ScxHost;
+use super::host::{ScxHost, UPTIME};
 use super::ops::Op;
+use crate::kernel::pelt::PeltClock;
 use crate::units::{CpuId, TaskId};
-use tandem_bpf_vm::instance::Outcome;
+use tandem_bpf_vm::fault::Fault;
+use tandem_bpf_vm::instance::{Outcome, ProgramId};
+use tandem_bpf_vm::memory::Protection;
 
 /// Callbacks at work, and the instructions they took.
 #[derive(Debug)]
@@ -88,6 +91,9 @@ impl Ctx<'_> {
         args: &[u64],
     ) -> Option<i64> {
         let program = self.scx.ops.program(op)?;
+        if let Some(locked) = locked {
+            self.mirror_rq_clock(locked);
+        }
         self.scx.calls.active.push(Active { op: Some(op), cpu, locked, tasks });
         let mut host = ScxHost { scx: &mut *self.scx, kernel: &mut *self.kernel };
         let outcome = self.vm.run(program, args, &mut host);
@@ -101,6 +107,31 @@ impl Ctx<'_> {
             self.scx.calls.charge(cpu, outcome.instructions);
         }
         Some(outcome.value as i64)
+    }
+
+    /// Lets programs read the clocks of a run queue that is about to be locked. Those of others are as old as their last
+    /// callback: the kernel's are not much younger, as nobody updates the clock of a CPU whose tick has stopped.
+    fn mirror_rq_clock(&mut self, cpu: CpuId) {
+        self.kernel.update_rq_clock(cpu);
+        let PeltClock { pelt, task, lost_idle } = self.kernel.rq(cpu).clock;
+        self.scx.guest.set_rq_clock(&mut self.vm.memory, cpu, UPTIME + task, UPTIME + pelt, lost_idle);
+    }
+
+    /// Runs a `syscall` program on `cpu` for user space (`bpf_prog_test_run_syscall`), with the structure `args`, and
+    /// returns what it does. Nobody is charged for its instructions.
+    ///
+    /// # Errors
+    /// It was stopped, or there is no memory left for its arguments.
+    pub fn run_syscall(&mut self, program: ProgramId, args: &[u8], cpu: CpuId) -> Result<i32, Fault> {
+        let size = args.len().max(1) as u64;
+        let address = self.vm.memory.alloc(size, Protection::ReadWrite)?;
+        self.vm.memory.host_write(address, args.len() as u64)?.copy_from_slice(args);
+        self.scx.calls.active.push(Active { op: None, cpu, locked: None, tasks: [None; 2] });
+        let mut host = ScxHost { scx: &mut *self.scx, kernel: &mut *self.kernel };
+        let outcome = self.vm.run_raw(program, [address, 0, 0, 0, 0], &mut host);
+        self.scx.calls.active.pop();
+        self.vm.memory.free(address)?;
+        Ok(outcome?.value as i32)
     }
 
     /// `SCX_CALL_OP_TASK`: calls `op` for `task`, whose run queue is locked, with `rest` behind it as arguments.

@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use super::abi::profile::{
     DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, ENQUEUE_MOVE, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE,
-    SCX_DEQ_CORE_SCHED_EXEC, SCX_DEQ_SLEEP, SCX_DSQ_LOCAL, SCX_ENQ_LAST, SCX_ENQ_WAKEUP, SCX_SLICE_DFL, SCX_SLICE_INF,
-    SCX_WAKE_FORK, SCX_WAKE_SYNC, SCX_WAKE_TTWU,
+    SCX_DEQ_CORE_SCHED_EXEC, SCX_DEQ_SLEEP, SCX_DSQ_LOCAL, SCX_ENQ_LAST, SCX_ENQ_REENQ, SCX_ENQ_WAKEUP, SCX_SLICE_DFL,
+    SCX_SLICE_INF, SCX_TASK_IMMED, SCX_TASK_REENQ_PREEMPTED, SCX_TASK_REENQ_REASON_MASK, SCX_WAKE_FORK, SCX_WAKE_SYNC,
+    SCX_WAKE_TTWU,
 };
 use super::dispatch::direct::DirectDispatch;
 use super::enqueue::ScxEntity;
@@ -122,6 +123,13 @@ impl Ctx<'_> {
         usable().find(|cpu| topology.node_of(*cpu) == node).or_else(|| usable().next()).unwrap_or(cpu)
     }
 
+    /// `wakeup_preempt_scx` of 7.x for a task of a more urgent class: those that were to run at once on `cpu` cannot.
+    pub fn wakeup_preempt_scx(&mut self, cpu: CpuId) {
+        if self.scx_rq(cpu).nr_immed > 0 {
+            self.schedule_reenq_local(cpu, 0);
+        }
+    }
+
     /// `task_woken_scx`: `task` woke or started on `cpu`, which has been told to preempt or not.
     pub fn task_woken_scx(&mut self, cpu: CpuId, _task: TaskId) {
         self.run_deferred(cpu);
@@ -208,7 +216,13 @@ impl Ctx<'_> {
         let local = self.scx.dsqs.local(cpu);
         if self.slice(task) > 0 && !self.scx_rq_bypassing(cpu) {
             // A more urgent class has taken the CPU.
-            self.dispatch_enqueue(local, task, self.scx.profile.enq_head());
+            if self.entity(task).flags & SCX_TASK_IMMED != 0 {
+                self.change_task_flags(task, 0, SCX_TASK_REENQ_PREEMPTED);
+                self.do_enqueue_task(cpu, task, SCX_ENQ_REENQ, None);
+                self.change_task_flags(task, SCX_TASK_REENQ_REASON_MASK, 0);
+            } else {
+                self.dispatch_enqueue(local, task, self.scx.profile.enq_head());
+            }
             return;
         }
         if next != Some(Next::Idle) {
@@ -311,6 +325,19 @@ impl Ctx<'_> {
         self.call_op_task(Op::SetWeight, task, &[u64::from(weight)]);
     }
 
+    /// `ttwu_queue_cond`: whether the waker leaves it to the CPU of `task` to enqueue it (`SCX_OPS_ALLOW_QUEUED_WAKEUP`):
+    /// the callbacks that follow are executed there. (The kernel also skips `select_cpu` for a task that is still being
+    /// switched out; here that takes no time.)
+    fn ttwu_queue_cond(&self, task: TaskId) -> bool {
+        if self.scx.ops.flags & self.scx.profile.ops_allow_queued_wakeup() == 0 {
+            return false;
+        }
+        let (waker, cpu) = (self.this_cpu(), self.kernel.task(task).cpu);
+        let llc_of = &self.kernel.topology.llc_of;
+        let near = llc_of[waker.index()] == llc_of[cpu.index()];
+        !near || (cpu != waker && self.kernel.rq(cpu).nr_running == 0)
+    }
+
     /// `ENQUEUE_*` of a reason.
     fn enqueue_flags(&self, task: TaskId, why: Enqueue) -> u64 {
         let profile = self.scx.profile;
@@ -358,6 +385,9 @@ impl SchedClass for Scx {
     fn enqueue_task(&mut self, kernel: &mut Kernel, task: TaskId, why: Enqueue) {
         let mut ctx = self.with(kernel);
         let flags = ctx.enqueue_flags(task, why);
+        if flags & SCX_ENQ_WAKEUP != 0 && ctx.ttwu_queue_cond(task) {
+            ctx.set_this_cpu(ctx.kernel.task(task).cpu);
+        }
         ctx.enqueue_task_scx(task, flags);
     }
 

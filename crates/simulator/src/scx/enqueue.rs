@@ -9,12 +9,14 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::Ctx;
 use super::abi::profile::{
-    DEQUEUE_NOCLOCK, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE, PF_EXITING, SCX_DEQ_SLEEP, SCX_DSQ_INVALID, SCX_ENQ_WAKEUP,
-    SCX_SLICE_DFL, SCX_TASK_DEQD_FOR_SLEEP, SCX_TASK_QUEUED, SCX_TASK_RESET_RUNNABLE_AT, Version,
+    DEQUEUE_NOCLOCK, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE, PF_EXITING, SCX_DEQ_CORE_SCHED_EXEC, SCX_DEQ_SLEEP,
+    SCX_DSQ_INVALID, SCX_ENQ_WAKEUP, SCX_SLICE_DFL, SCX_TASK_DEQD_FOR_SLEEP, SCX_TASK_IMMED, SCX_TASK_IN_CUSTODY,
+    SCX_TASK_QUEUED, SCX_TASK_RESET_RUNNABLE_AT, Version,
 };
 use super::dispatch::direct::DirectDispatch;
 use super::dsq::DsqRef;
 use super::ops::Op;
+use super::reenqueue::Reenqueue;
 use crate::kernel::task::ClassId;
 use crate::units::{CpuId, Nanos, TaskId};
 
@@ -126,8 +128,6 @@ pub struct ScxRq {
     pub bypassing: bool,
     /// It looks for work (`SCX_RQ_IN_BALANCE`).
     pub in_balance: bool,
-    /// Tasks of the class, runnable or running.
-    pub nr_running: u32,
     /// Runnable tasks that do not run, in the order of becoming so.
     runnable_list: BTreeMap<u64, TaskId>,
     /// Tasks dispatched to other CPUs' local queues while they were enqueued here.
@@ -140,6 +140,10 @@ pub struct ScxRq {
     pub pnt_seq: u64,
     /// The thread that comes next must schedule again; see [`Ctx::resched_next`].
     pub resched_next: bool,
+    /// Tasks in its local queue that shall run at once, 7.x.
+    pub nr_immed: u32,
+    /// What is to be given back to the scheduler once its run queue can be unlocked.
+    pub reenqueue: Reenqueue,
 }
 
 impl ScxRq {
@@ -259,9 +263,18 @@ impl Ctx<'_> {
         }
     }
 
+    /// Tells programs of all run queues as they are when a scheduler is loaded.
+    pub fn show_run_queues(&mut self) {
+        for cpu in (0..self.kernel.topology.nr_cpus).map(CpuId::at) {
+            let curr = self.kernel.rq(cpu).curr;
+            self.scx.guest.set_curr(&mut self.vm.memory, cpu, curr);
+            self.mirror_nr_running(cpu);
+        }
+    }
+
     /// Tells programs how many tasks are runnable on `cpu`.
     fn mirror_nr_running(&mut self, cpu: CpuId) {
-        let (all, scx) = (self.kernel.rq(cpu).nr_running, self.scx_rq(cpu).nr_running);
+        let (all, scx) = (self.kernel.rq(cpu).nr_running, self.kernel.rq(cpu).ext_nr_running);
         self.scx.guest.set_nr_running(&mut self.vm.memory, cpu, all, scx);
     }
 
@@ -273,6 +286,10 @@ impl Ctx<'_> {
     /// `do_enqueue_task`: puts a runnable task where it belongs: into the scheduler's hands or into a queue.
     pub fn do_enqueue_task(&mut self, cpu: CpuId, task: TaskId, enq_flags: u64, sticky_cpu: Option<CpuId>) {
         debug_assert!(self.entity(task).queued());
+        if sticky_cpu != Some(cpu) {
+            // The wish to run at once ends with what it was made for; 6.12 never sets it.
+            self.change_task_flags(task, SCX_TASK_IMMED, 0);
+        }
         match self.enqueue_verdict(cpu, task, sticky_cpu) {
             Verdict::Ops => self.enqueue_by_ops(task, enq_flags),
             Verdict::Direct => self.direct_dispatch(task, enq_flags),
@@ -330,6 +347,9 @@ impl Ctx<'_> {
         if self.entity(task).ddsp_dsq_id != SCX_DSQ_INVALID {
             self.direct_dispatch(task, enq_flags);
         } else {
+            if self.is_v7() {
+                self.change_task_flags(task, 0, SCX_TASK_IN_CUSTODY);
+            }
             self.entity_mut(task).ops_state = OpsState::Queued(qseq);
         }
     }
@@ -345,23 +365,31 @@ impl Ctx<'_> {
             // They pass through an `int`: what sched_ext itself has above 32 bits is lost.
             enq_flags = enq_flags as i32 as u64;
         }
-        let mut sticky_cpu = self.entity_mut(task).sticky_cpu.take();
+        let moved = self.entity(task).sticky_cpu;
+        let mut sticky_cpu = moved;
+        if !self.is_v7() {
+            self.entity_mut(task).sticky_cpu = None;
+        }
         if enq_flags & ENQUEUE_RESTORE != 0 && self.task_current(task) {
             // It runs and becomes current again at once, which it can only from the local queue.
             sticky_cpu = Some(cpu);
         }
         if !self.entity(task).queued() {
             self.set_task_runnable(cpu, task);
+            self.scx.guest.set_task_cpu(&mut self.vm.memory, task, cpu);
+            self.scx.guest.set_runnable(&mut self.vm.memory, task, true);
             self.change_task_flags(task, 0, SCX_TASK_QUEUED);
-            self.scx_rq_mut(cpu).nr_running += 1;
-            // 7.x has a deadline server for them (`ext_server`), which here is the fair one.
-            self.kernel.rq_mut(cpu).unserved += u32::from(!self.is_v7());
+            self.kernel.rq_mut(cpu).ext_nr_running += 1;
             self.kernel.add_nr_running(cpu, 1);
             self.mirror_nr_running(cpu);
             if !self.entity(task).migrating {
                 self.call_op_task(Op::Runnable, task, &[enq_flags]);
             }
             self.do_enqueue_task(cpu, task, enq_flags, sticky_cpu);
+            if moved.is_some() {
+                // 7.x looks at it to see that a task moves between CPUs, see `call_task_dequeue`.
+                self.entity_mut(task).sticky_cpu = None;
+            }
         }
         self.scx_rq_mut(cpu).in_wakeup = false;
     }
@@ -370,16 +398,34 @@ impl Ctx<'_> {
     pub(super) fn ops_dequeue(&mut self, task: TaskId, deq_flags: u64) {
         // It comes back, so the time that it waits goes on.
         self.clr_task_runnable(task, false);
-        if let OpsState::Queued(_) = self.entity(task).ops_state {
+        if self.is_v7() {
+            self.entity_mut(task).ops_state = OpsState::None;
+            self.call_task_dequeue(task, deq_flags);
+        } else if let OpsState::Queued(_) = self.entity(task).ops_state {
             self.call_op_task(Op::Dequeue, task, &[deq_flags]);
             self.entity_mut(task).ops_state = OpsState::None;
         }
+    }
+
+    /// `call_task_dequeue` of 7.x: the scheduler hears that `task` leaves its custody, if it was in it and does not just
+    /// move between CPUs: such a task leaves when it begins to run.
+    pub(super) fn call_task_dequeue(&mut self, task: TaskId, deq_flags: u64) {
+        let entity = self.entity(task);
+        if entity.flags & SCX_TASK_IN_CUSTODY == 0 || entity.sticky_cpu.is_some() {
+            return;
+        }
+        self.call_op_task(Op::Dequeue, task, &[deq_flags]);
+        self.change_task_flags(task, SCX_TASK_IN_CUSTODY, 0);
     }
 
     /// `dequeue_task_scx`: `task` is no longer runnable on its CPU; `deq_flags` as the core gives them (`DEQUEUE_*`).
     pub fn dequeue_task_scx(&mut self, task: TaskId, deq_flags: u64) {
         if !self.entity(task).queued() {
             return;
+        }
+        let mut deq_flags = deq_flags;
+        if deq_flags & (SCX_DEQ_SLEEP | SCX_DEQ_CORE_SCHED_EXEC) == 0 {
+            deq_flags |= self.scx.profile.deq_sched_change();
         }
         let cpu = self.kernel.task(task).cpu;
         self.ops_dequeue(task, deq_flags);
@@ -392,9 +438,11 @@ impl Ctx<'_> {
             self.call_op_task(Op::Quiescent, task, &[deq_flags]);
         }
         let slept = if deq_flags & SCX_DEQ_SLEEP != 0 { SCX_TASK_DEQD_FOR_SLEEP } else { 0 };
+        if slept != 0 {
+            self.scx.guest.set_runnable(&mut self.vm.memory, task, false);
+        }
         self.change_task_flags(task, SCX_TASK_DEQD_FOR_SLEEP | SCX_TASK_QUEUED, slept);
-        self.scx_rq_mut(cpu).nr_running -= 1;
-        self.kernel.rq_mut(cpu).unserved -= u32::from(!self.is_v7());
+        self.kernel.rq_mut(cpu).ext_nr_running -= 1;
         self.kernel.sub_nr_running(cpu, 1);
         self.mirror_nr_running(cpu);
         self.dispatch_dequeue(cpu, task);

@@ -247,7 +247,7 @@ impl Ctx<'_> {
             message: cut(message, SCX_EXIT_MSG_LEN),
             dump: String::new(),
             op: active.and_then(|active| active.op),
-            cpu: active.map_or(CpuId(0), |active| active.cpu),
+            cpu: self.this_cpu(),
             backtrace,
             at: self.kernel.now,
         };

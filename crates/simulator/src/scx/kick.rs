@@ -37,8 +37,6 @@ struct Asked {
     if_idle: CpuMask,
     /// `cpus_to_preempt`.
     preempt: CpuMask,
-    /// Its local queue is to be given back (`deferred_reenq_local`).
-    reenqueue: bool,
     /// Whether it is in [`Kicks::due`].
     queued: bool,
 }
@@ -67,8 +65,7 @@ impl Kicks {
     fn queue(&mut self, nr_cpus: usize, this_cpu: CpuId) -> &mut Asked {
         if self.asked.is_empty() {
             let none = CpuMask::empty(nr_cpus);
-            let asked =
-                Asked { kick: none.clone(), if_idle: none.clone(), preempt: none, reenqueue: false, queued: false };
+            let asked = Asked { kick: none.clone(), if_idle: none.clone(), preempt: none, queued: false };
             self.asked = vec![asked; nr_cpus];
         }
         let asked = &mut self.asked[this_cpu.index()];
@@ -93,11 +90,6 @@ impl Kicks {
         let cpu = asked.if_idle.first()?;
         asked.if_idle.clear(cpu);
         Some(Kick { cpu, preempt: false, if_idle: true })
-    }
-
-    /// Whether `this_cpu`'s local queue is to be given back; it is forgotten.
-    fn take_reenqueue(&mut self, this_cpu: CpuId) -> bool {
-        self.asked.get_mut(this_cpu.index()).is_some_and(|asked| std::mem::take(&mut asked.reenqueue))
     }
 
     /// `this_cpu`'s irq_work has been done.
@@ -150,18 +142,8 @@ impl Ctx<'_> {
         }
     }
 
-    /// `scx_bpf_reenqueue_local` of 7.x: all tasks of this CPU's local queue go back to the scheduler, in its irq_work.
-    pub(super) fn reenqueue_local_later(&mut self) {
-        let this_cpu = self.this_cpu();
-        self.scx.kicks.queue(self.kernel.topology.nr_cpus, this_cpu).reenqueue = true;
-    }
-
-    /// `kick_cpus_irq_workfn`, and before it `process_deferred_reenq_locals`: does what `this_cpu` has asked for.
+    /// `kick_cpus_irq_workfn`: does what `this_cpu` has asked for.
     pub fn kick_cpus_irq_work(&mut self, this_cpu: CpuId) {
-        if self.scx.kicks.take_reenqueue(this_cpu) {
-            self.set_this_cpu(this_cpu);
-            self.scx_bpf_reenqueue_local();
-        }
         while let Some(kick) = self.scx.kicks.next(this_cpu) {
             let reachable = self.kernel.topology.online.test(kick.cpu) || kick.cpu == this_cpu;
             if !reachable || kick.if_idle && self.can_skip_idle_kick(kick.cpu) {

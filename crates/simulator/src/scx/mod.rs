@@ -8,6 +8,7 @@
 //! - [`ops`]: the callbacks; [`callbacks`]: calling them. [`class`]: the hooks of the scheduling class. Start there.
 //! - [`enqueue`]: tasks become runnable and are enqueued. [`dsq`]: dispatch queues. [`dispatch`]: into and between them.
 //!   [`balance`]: a CPU looks for work.
+//!   [`reenqueue`]: tasks that go back from queues to the scheduler.
 //! - [`idle`]: which CPUs are idle. [`select_cpu`]: the built-in choice. [`kick`]: CPUs that shall reschedule.
 //!   [`cpuperf`]: wanted performance.
 //! - [`enable`]: a scheduler takes over and goes; [`bypass`]: while it must not be asked. [`exit`]: why it went.
@@ -24,6 +25,8 @@ pub mod cgroups;
 pub mod class;
 pub mod cpuperf;
 pub mod dispatch;
+#[cfg(test)]
+mod docs;
 pub mod dsq;
 pub mod dump;
 pub mod enable;
@@ -36,6 +39,7 @@ pub mod idle;
 pub mod kfuncs;
 pub mod kick;
 pub mod ops;
+pub mod reenqueue;
 pub mod select_cpu;
 pub mod state;
 pub mod tasks;

@@ -66,7 +66,11 @@ impl Ctx<'_> {
         let made = self.scx.guest.task_new(&mut self.vm.memory, self.kernel, task, info);
         let cgroup = self.kernel.task(task).cgroup;
         match made {
-            Ok(_) => self.scx.guest.set_task_cgroup(&mut self.vm.memory, task, cgroup),
+            Ok(_) => {
+                // `init_scx_entity`
+                self.scx_slice_dfl(task);
+                self.scx.guest.set_task_cgroup(&mut self.vm.memory, task, cgroup);
+            }
             Err(fault) => self.scx_fault(&fault.into()),
         }
     }

@@ -133,6 +133,7 @@ pub fn report(workload: &str) -> Report {
             idle_residency: BTreeMap::from([("WFI".to_owned(), 0.5)]),
             energy_j: 4.0,
         }],
+        sched_ext: None,
         warnings: Vec::new(),
     }
 }

@@ -12,9 +12,9 @@ mod server;
 
 use std::cmp::Ordering;
 
-use crate::kernel::Kernel;
 use crate::kernel::class::{Dequeue, Enqueue, SchedClass, Wake};
 use crate::kernel::cpumask::CpuMask;
+use crate::kernel::{Kernel, Switching};
 use crate::units::{CpuId, Nanos, TaskId};
 use crate::workload::Policy;
 use queue::RtRq;
@@ -72,9 +72,10 @@ impl Rt {
     fn update_server(&mut self, kernel: &mut Kernel, cpu: CpuId) {
         let (Some(runtime), period) = (kernel.params.rt_runtime, kernel.params.rt_period) else { return };
         let rq = &self.rqs[cpu.index()];
-        let fair_waits = rq.nr_running > 0
-            && kernel.rq(cpu).nr_running > kernel.rq(cpu).dl_nr_running + kernel.rq(cpu).unserved + rq.nr_running
-            && runtime < period;
+        // Nobody looks after tasks of a loaded scheduler, before 7.x.
+        let unserved = if kernel.ext_server { 0 } else { kernel.rq(cpu).ext_nr_running };
+        let others = kernel.rq(cpu).dl_nr_running + unserved;
+        let fair_waits = rq.nr_running > 0 && kernel.rq(cpu).nr_running > others + rq.nr_running && runtime < period;
         if fair_waits {
             self.served.set(cpu);
         } else {

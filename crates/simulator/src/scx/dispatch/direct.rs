@@ -58,7 +58,7 @@ impl Ctx<'_> {
     /// `schedule_deferred`: [`Ctx::run_deferred`] shall be called for `cpu`: by `task_woken_scx` during a wakeup, else
     /// when the present hook is done. (The kernel knows two ways for that, a balance callback and an interrupt; both come
     /// after the present hook and before anything else.)
-    fn schedule_deferred(&mut self, cpu: CpuId) {
+    pub(in crate::scx) fn schedule_deferred(&mut self, cpu: CpuId) {
         if !self.scx_rq(cpu).in_wakeup {
             self.scx.buffers.defer(cpu);
         }
@@ -67,6 +67,7 @@ impl Ctx<'_> {
     /// `run_deferred`: carries out what waited for the run queue of `cpu` to be unlocked.
     pub fn run_deferred(&mut self, cpu: CpuId) {
         self.process_ddsp_deferred_locals(cpu);
+        self.process_deferred_reenqueues(cpu);
     }
 
     /// `deferred_irq_workfn` of all CPUs that asked for it. To be called after each hook while

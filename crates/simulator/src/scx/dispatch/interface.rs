@@ -2,7 +2,7 @@
 //! What the kernel functions of programs come down to; whether they may be called there is checked before.
 
 use super::super::Ctx;
-use super::super::abi::profile::{SCX_DSQ_LOCAL, SCX_DSQ_LOCAL_CPU_MASK, SCX_DSQ_LOCAL_ON, SCX_ENQ_REENQ};
+use super::super::abi::profile::{SCX_DSQ_LOCAL, SCX_DSQ_LOCAL_CPU_MASK, SCX_DSQ_LOCAL_ON};
 use super::super::dsq::iter::DsqIter;
 use super::super::dsq::{EINVAL, ENOENT, ENOMEM};
 use crate::units::{CpuId, TaskId};
@@ -24,8 +24,10 @@ impl Ctx<'_> {
         }
     }
 
-    /// `scx_bpf_consume`: carries out the buffer, then takes a task from the scheduler's queue `dsq_id`.
-    pub fn scx_bpf_consume(&mut self, dsq_id: u64) -> bool {
+    /// `scx_bpf_consume`, later `scx_bpf_dsq_move_to_local`: carries out the buffer, then takes a task from the scheduler's
+    /// queue `dsq_id`.
+    pub fn scx_bpf_consume(&mut self, dsq_id: u64, enq_flags: u64) -> bool {
+        let Some(enq_flags) = self.vet_enq_flags(SCX_DSQ_LOCAL, enq_flags) else { return false };
         let this_cpu = self.this_cpu();
         let rq = self.scx.buffers.rq(this_cpu);
         self.flush_dispatch_buf(rq);
@@ -33,23 +35,9 @@ impl Ctx<'_> {
             self.ops_error(format!("invalid DSQ ID 0x{dsq_id:016x}"));
             return false;
         };
-        let consumed = self.consume_dispatch_q(rq, dsq);
+        let consumed = self.consume_dispatch_q(rq, dsq, enq_flags);
         *self.scx.buffers.nr_tasks_mut(this_cpu) += u32::from(consumed);
         consumed
-    }
-
-    /// `scx_bpf_reenqueue_local`: gives all tasks in the local queue of the executing CPU to the scheduler again; how
-    /// many. (The kernel leaves those that a stopper is about to move; here a stopper moves at once.)
-    pub fn scx_bpf_reenqueue_local(&mut self) -> u32 {
-        let cpu = self.this_cpu();
-        let tasks: Vec<TaskId> = self.scx.dsqs.tasks(self.scx.dsqs.local(cpu)).collect();
-        for task in &tasks {
-            self.dispatch_dequeue(cpu, *task);
-        }
-        for task in &tasks {
-            self.do_enqueue_task(cpu, *task, SCX_ENQ_REENQ, None);
-        }
-        tasks.len() as u32
     }
 
     /// `scx_bpf_create_dsq`: 0 or a negative errno.
@@ -123,6 +111,7 @@ impl Ctx<'_> {
         enq_flags: u64,
         (slice, vtime): (Option<u64>, Option<u64>),
     ) -> bool {
+        let Some(enq_flags) = self.vet_enq_flags(dsq_id, enq_flags) else { return false };
         if !self.scx.dsqs.iter_sees(DsqIter(iter), task) {
             return false;
         }

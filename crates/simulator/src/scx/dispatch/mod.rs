@@ -15,7 +15,7 @@ pub use buffer::DispatchBuffers;
 use super::Ctx;
 use super::abi::profile::{
     SCX_DSQ_FLAG_BUILTIN, SCX_DSQ_GLOBAL, SCX_DSQ_LOCAL, SCX_DSQ_LOCAL_CPU_MASK, SCX_DSQ_LOCAL_ON, SCX_ENQ_CLEAR_OPSS,
-    SCX_ENQ_DSQ_PRIQ, SCX_ENQ_PREEMPT,
+    SCX_ENQ_DSQ_PRIQ, SCX_ENQ_PREEMPT, SCX_TASK_IN_CUSTODY,
 };
 use super::dsq::{DsqRef, Mixed, Place};
 use super::enqueue::OpsState;
@@ -53,6 +53,7 @@ impl Ctx<'_> {
 
     /// `local_dsq_post_enq`: `task` came into the local queue of `cpu`, which may have to reschedule for it.
     fn local_dsq_post_enq(&mut self, cpu: CpuId, task: TaskId, enq_flags: u64) {
+        self.call_task_dequeue(task, 0);
         if self.scx_rq(cpu).in_balance {
             // It is about to look there.
             return;
@@ -95,7 +96,12 @@ impl Ctx<'_> {
             self.entity_mut(task).ops_state = OpsState::None;
         }
         if let Some(cpu) = self.scx.dsqs.local_cpu(dsq) {
+            self.immed_queued(cpu, task, enq_flags);
             self.local_dsq_post_enq(cpu, task, enq_flags);
+        } else if self.scx.dsqs.id(dsq) == SCX_DSQ_GLOBAL {
+            self.call_task_dequeue(task, 0);
+        } else if self.is_v7() {
+            self.change_task_flags(task, 0, SCX_TASK_IN_CUSTODY);
         }
     }
 
@@ -108,6 +114,9 @@ impl Ctx<'_> {
     fn task_unlink_from_dsq(&mut self, task: TaskId) -> bool {
         let Some(dsq) = self.scx.dsqs.remove(task) else { return false };
         self.mirror_dsq(dsq, None);
+        if let Some(cpu) = self.scx.dsqs.local_cpu(dsq) {
+            self.immed_unqueued(cpu, task);
+        }
         self.scx.guest.set_dsq(&mut self.vm.memory, task, 0);
         true
     }

@@ -16,13 +16,14 @@ impl Ctx<'_> {
         let place = self.fifo_place(enq_flags);
         self.scx.dsqs.insert_moved(cpu, task, place);
         self.mirror_dsq(self.scx.dsqs.local(cpu), Some(task));
+        self.immed_queued(cpu, task, enq_flags);
         self.local_dsq_post_enq(cpu, task, enq_flags);
     }
 
     /// `move_remote_task_to_local_dsq`: `task`, on another CPU, into the local queue of `dst`.
     fn move_remote_task_to_local_dsq(&mut self, task: TaskId, enq_flags: u64, dst: CpuId) {
-        self.deactivate_task(task, 0, dst);
         self.entity_mut(task).sticky_cpu = Some(dst);
+        self.deactivate_task(task, 0, dst);
         self.scx_rq_mut(dst).extra_enq_flags = enq_flags;
         self.activate_task(task);
         self.scx_rq_mut(dst).extra_enq_flags = 0;
@@ -84,19 +85,19 @@ impl Ctx<'_> {
 
     /// `consume_dispatch_q`: the first task of `dsq` that may run on `cpu` goes into its local queue; whether there was
     /// one.
-    pub(super) fn consume_dispatch_q(&mut self, cpu: CpuId, dsq: DsqRef) -> bool {
+    pub(super) fn consume_dispatch_q(&mut self, cpu: CpuId, dsq: DsqRef, enq_flags: u64) -> bool {
         let mut next = self.scx.dsqs.first(dsq);
         while let Some(task) = next {
             let on = self.kernel.task(task).cpu;
             if on == cpu {
                 self.task_unlink_from_dsq(task);
-                self.move_local_task_to_local_dsq(cpu, task, 0);
+                self.move_local_task_to_local_dsq(cpu, task, enq_flags);
                 return true;
             }
             if self.task_can_run_on_remote_rq(task, cpu, false) {
                 // `consume_remote_task`
                 self.task_unlink_from_dsq(task);
-                self.move_remote_task_to_local_dsq(task, 0, cpu);
+                self.move_remote_task_to_local_dsq(task, enq_flags, cpu);
                 return true;
             }
             next = self.scx.dsqs.after(dsq, task);
@@ -107,7 +108,7 @@ impl Ctx<'_> {
     /// `consume_global_dsq`: likewise from the global queue of the node of `cpu`.
     pub(in crate::scx) fn consume_global_dsq(&mut self, cpu: CpuId) -> bool {
         let dsq = self.scx.dsqs.global(self.kernel.topology.node_of(cpu));
-        self.consume_dispatch_q(cpu, dsq)
+        self.consume_dispatch_q(cpu, dsq, 0)
     }
 
     /// `dispatch_to_local_dsq`: `task`, in no queue, into the local queue of `dst`; `rq` is the run queue that is locked.

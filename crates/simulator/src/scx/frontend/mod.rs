@@ -2,10 +2,15 @@
 //! What a loader program does before it loads a scheduler, and after it has gone (`SCX_OPS_OPEN`, `SCX_OPS_LOAD`,
 //! `UEI_REPORT`).
 //!
-//! - [`scheduler`]: a user's choice, from a file. [`sidecar`]: what a particular scheduler's loader does, from a file. [`ops`]: its `struct sched_ext_ops`.
-//!   [`exit_record`]: what it recorded of its end.
+//! - [`scheduler`]: a user's choice, from a file. [`sidecar`]: what a particular scheduler's loader does, from a file;
+//!   [`facts`], [`domains`]: what such loaders find out about the machine; [`arena`]: what they set up in an arena.
+//! - [`ops`]: its `struct sched_ext_ops`. [`listing`]: what is in it. [`exit_record`]: what it recorded of its end.
 
+pub mod arena;
+pub mod domains;
 pub mod exit_record;
+pub mod facts;
+pub mod listing;
 pub mod ops;
 pub mod scheduler;
 pub mod sidecar;
@@ -15,6 +20,7 @@ use std::sync::Arc;
 use tandem_bpf_vm::fault::FaultKind;
 use tandem_bpf_vm::instance::{Instance, ProgramId};
 use tandem_bpf_vm::link::{Environment, LoadError};
+use tandem_bpf_vm::map::Item;
 use tandem_bpf_vm::memory::Memory;
 use tandem_bpf_vm::object::{ExternKind, Object};
 use tandem_bpf_vm::open::{OpenObject, SettingError};
@@ -22,7 +28,9 @@ use tandem_bpf_vm::open::{OpenObject, SettingError};
 use crate::kernel::Kernel;
 use crate::machine::Machine;
 use crate::units::CpuId;
-use sidecar::{Sidecar, Value};
+use domains::Cpus;
+use facts::{Argument, Fact};
+use sidecar::{EachValue, Sidecar, Value};
 
 use super::abi::Guest;
 use super::abi::profile::{Profile, Version};
@@ -67,6 +75,20 @@ pub enum SchedulerError {
     /// A program that shall run before the scheduler is attached does not exist.
     #[error("the object has no program `{0}` to run")]
     NoProgram(String),
+    /// The library of the crate scx_arena cannot be set up.
+    #[error("setting up the arena: {0}")]
+    Arena(#[from] arena::ArenaError),
+    /// Such a program fails.
+    #[error("the program `{name}` fails: {why}")]
+    Syscall {
+        /// Its name.
+        name: String,
+        /// The negative errno that it returned, or what stopped it.
+        why: String,
+    },
+    /// A map that the sidecar fills does not exist, or does not take numbers.
+    #[error("the object has no map `{0}` with keys and values of 4 bytes to fill")]
+    NoMap(String),
     /// The CPU that `ops.init` shall run on does not exist.
     #[error("ops.init cannot run on CPU {cpu}: the machine has {nr_cpus}")]
     NoCpu {
@@ -114,10 +136,23 @@ pub struct Loaded {
     pub guest: Guest,
     /// The kernel version.
     pub profile: Profile,
-    /// The CPU that `ops.init` must run on, if that matters to it.
+    /// The CPU that `syscall` programs and `ops.init` must run on, if that matters to them.
     pub init_cpu: Option<CpuId>,
-    /// `syscall` programs to run before the scheduler is attached, and their argument structures.
-    pub syscalls: Vec<(ProgramId, Vec<u8>)>,
+    /// `syscall` programs to run before the scheduler is attached.
+    pub syscalls: Vec<Syscall>,
+    /// `syscall` programs to run after that.
+    pub attached: Vec<Syscall>,
+}
+
+/// A call of a `syscall` program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Syscall {
+    /// The program.
+    pub program: ProgramId,
+    /// Its name.
+    pub name: String,
+    /// Its argument structure.
+    pub args: Vec<u8>,
 }
 
 /// The kernel version that an object asks for. One that must have a name which 6.12 lacks was built for 7.x; one that must
@@ -166,15 +201,15 @@ pub fn load_object(
     let sidecar = request.sidecar.unwrap_or(&none);
     let profile = request.profile.or(sidecar.profile).unwrap_or_else(|| detect_profile(&object));
     let nr_cpus = kernel.topology.nr_cpus as u32;
-    if let Some(cpu) = sidecar.init_cpu.filter(|cpu| *cpu >= nr_cpus) {
+    let init_cpu = sidecar.init_cpu.and_then(|cpu| facts::calls(&[cpu], kernel)[0].first().map(|cpu| *cpu as u32));
+    if let Some(cpu) = init_cpu.filter(|cpu| *cpu >= nr_cpus) {
         return Err(SchedulerError::NoCpu { cpu, nr_cpus });
     }
     let mut read = ops::read(&object, ops::find(&object)?, profile)?;
-    for (member, value) in &sidecar.ops {
-        ops::set_number(&mut read.ops, member, *value);
-    }
+    set_ops(&mut read.ops, sidecar, profile, kernel);
     let mut opened = open(object.clone(), profile, read.ops.exit_dump_len)?;
-    apply(&mut opened, sidecar, request.settings, nr_cpus)?;
+    apply_each(&mut opened, sidecar, kernel)?;
+    apply(&mut opened, sidecar, request.settings, kernel)?;
     let mut memory = Memory::new(request.memory_limit);
     let guest = Guest::new(&mut memory, kernel, machine).map_err(SchedulerError::Memory)?;
     let version = profile.version;
@@ -193,13 +228,77 @@ pub fn load_object(
     for variable in guest.variables() {
         vm.register_percpu(variable, guest.per_cpu_stride());
     }
+    for (name, table) in &sidecar.maps {
+        fill(&mut vm, name, &table.numbers(kernel)).ok_or_else(|| SchedulerError::NoMap(name.clone()))?;
+    }
     let scheduler = with_programs(read, &object, &vm)?;
-    let syscall = |(name, args): &(String, Vec<i32>)| {
+    let syscalls = syscalls(&vm, &sidecar.syscalls, kernel)?;
+    let attached = self::syscalls(&vm, &sidecar.attached, kernel)?;
+    Ok(Loaded { vm, ops: scheduler, guest, profile, init_cpu: init_cpu.map(CpuId), syscalls, attached })
+}
+
+/// Sets members of `struct sched_ext_ops` as the sidecar says.
+fn set_ops(ops: &mut Ops, sidecar: &Sidecar, profile: Profile, kernel: &Kernel) {
+    for (member, value) in &sidecar.ops {
+        ops::set_number(ops, member, *value);
+    }
+    let numa = Fact::Numa.number(kernel) != 0;
+    let more = sidecar.flags_if_numa.iter().filter(|_| numa);
+    for name in sidecar.flags.iter().chain(more) {
+        ops.flags |= profile.enum_value(name).unwrap_or(0);
+    }
+}
+
+/// Gives the map `name` an entry for each CPU; `None` if there is no such map or it does not take numbers.
+fn fill(vm: &mut Instance, name: &str, values: &[u32]) -> Option<()> {
+    let map = vm.map(name)?;
+    for (cpu, value) in (0_u32..).zip(values) {
+        let item = Item { key: &cpu.to_le_bytes(), value: &value.to_le_bytes(), flags: 0 };
+        vm.map_update(map, item, 0).ok()?;
+    }
+    Some(())
+}
+
+/// The calls of `syscall` programs.
+fn syscalls(vm: &Instance, lines: &[(String, Vec<Argument>)], kernel: &Kernel) -> Result<Vec<Syscall>, SchedulerError> {
+    let mut syscalls = Vec::new();
+    for (name, arguments) in lines {
         let program = vm.program(name).ok_or_else(|| SchedulerError::NoProgram(name.clone()))?;
-        Ok((program, args.iter().flat_map(|arg| arg.to_le_bytes()).collect()))
-    };
-    let syscalls = sidecar.syscalls.iter().map(syscall).collect::<Result<Vec<_>, SchedulerError>>()?;
-    Ok(Loaded { vm, ops: scheduler, guest, profile, init_cpu: sidecar.init_cpu.map(CpuId), syscalls })
+        for args in facts::calls(arguments, kernel) {
+            let args = args.iter().flat_map(|arg| arg.to_le_bytes()).collect();
+            syscalls.push(Syscall { program, name: name.clone(), args });
+        }
+    }
+    Ok(syscalls)
+}
+
+/// Makes the settings of the sidecar that depend on the machine.
+fn apply_each(open: &mut OpenObject, sidecar: &Sidecar, kernel: &Kernel) -> Result<(), SchedulerError> {
+    let cpus = Cpus::of(kernel);
+    for (each, pattern, value) in &sidecar.each {
+        for number in 0..cpus.count(*each) {
+            let name = pattern.replace("{}", &number.to_string());
+            let values = match value {
+                EachValue::Number(value) => {
+                    open.set_integer(&name, *value)?;
+                    continue;
+                }
+                EachValue::Fact(fact) => cpus.fact(*each, number, fact).unwrap_or_default(),
+            };
+            let from = name.strip_suffix("..]").and_then(|name| name.rsplit_once('['));
+            match (from, values.as_slice()) {
+                (None, [value]) => open.set_integer(&name, i128::from(*value))?,
+                (from, values) => {
+                    let (array, first) = from.unwrap_or((&name, "0"));
+                    let first: usize = first.parse().unwrap_or(0);
+                    for (at, value) in values.iter().enumerate() {
+                        open.set_integer(&format!("{array}[{}]", first + at), i128::from(*value))?;
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Makes the settings of the sidecar, then the user's.
@@ -207,18 +306,26 @@ fn apply(
     open: &mut OpenObject,
     sidecar: &Sidecar,
     settings: &[(String, String)],
-    nr_cpus: u32,
+    kernel: &Kernel,
 ) -> Result<(), SchedulerError> {
-    let text = |value: &Value| match value {
-        Value::Text(text) => text.clone(),
-        Value::NrCpus => nr_cpus.to_string(),
-    };
     for (name, elements) in &sidecar.resize {
-        let elements = text(elements).parse().unwrap_or(u64::MAX);
+        let elements = match elements {
+            Value::Text(text) => text.parse().unwrap_or(u64::MAX),
+            Value::Fact(fact) => u64::from(fact.number(kernel)),
+            Value::Table(table) => table.numbers(kernel).len() as u64,
+        };
         open.resize(name, elements)?;
     }
     for (name, value) in &sidecar.set {
-        open.set(name, &text(value))?;
+        match value {
+            Value::Text(text) => open.set(name, text)?,
+            Value::Fact(fact) => open.set(name, &fact.text(kernel))?,
+            Value::Table(table) => {
+                for (index, number) in table.numbers(kernel).iter().enumerate() {
+                    open.set(&format!("{name}[{index}]"), &number.to_string())?;
+                }
+            }
+        }
     }
     for (name, value) in settings {
         open.set(name, value)?;

@@ -5,21 +5,44 @@
 //! profile = "6.12"
 //! [set]
 //! nr_cpu_ids = "nr_cpus"
+//! cpu_capacity = "capacities"
 //! [resize]
 //! cpu_gimme_task = "nr_cpus"
+//! [map]
+//! cpu_node_map = "nodes"
 //! [ops]
-//! flags = 2
+//! flags = ["SCX_OPS_ENQ_EXITING", "SCX_OPS_ENQ_LAST"]
+//! flags_if_numa = ["SCX_OPS_BUILTIN_IDLE_PER_NODE"]
 //! [run]
 //! init_cpu = 0
 //! [run.syscall]
-//! enable_primary_cpu = [-1]
+//! enable_primary_cpu = [[-1], ["cpu"]]
+//! enable_sibling_cpu = ["cpu", "sibling"]
+//! ```
+//!
+//! Words stand for what a loader finds out about the machine: see [`Fact`], [`Table`] and [`Argument`]. Flags are those of
+//! the kernel that the object is loaded into; those that it lacks are left out. `[run.syscall]` comes before the scheduler
+//! is attached, `[run.attached]` after that.
+//!
+//! For what depends on the machine, `[each.cpu]`, `[each.domain]`, `[each.machine]`, `[each.hybrid]` set a variable once for
+//! each of them: `{}` in its name is the number of the CPU or domain, and the value a number or a fact, of which
+//! [`domains`](super::domains) has the words. A fact of several numbers sets as many elements of an array from the first on,
+//! or, if the name ends in `[8..]`, from the eighth on.
+//!
+//! ```toml
+//! [each.domain]
+//! "domains[{}].cpus" = "mask"
+//! [run]
+//! arena = "task_ctx"    # the library of scx_arena is set up, for tasks with this structure
 //! ```
 
 use std::path::Path;
 
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeArray, DeTable, DeValue};
 
+use super::domains::Each;
+use super::facts::{Argument, Fact, Table};
 use crate::input::{InputError, valid_names};
 use crate::scx::abi::profile::Profile;
 
@@ -30,14 +53,35 @@ pub struct Sidecar {
     pub profile: Option<Profile>,
     /// Global variables, or parts of them, and their values.
     pub set: Vec<(String, Value)>,
+    /// Variables to set for each of something: whose, the pattern of the name, and the value.
+    pub each: Vec<(Each, String, EachValue)>,
     /// Arrays at the end of data sections, and how many elements they shall have.
     pub resize: Vec<(String, Value)>,
+    /// Maps of 32-bit keys and values, and what each CPU's entry shall be.
+    pub maps: Vec<(String, Table)>,
     /// Members of `struct sched_ext_ops`: `flags`, `timeout_ms`, `exit_dump_len`, `dispatch_max_batch`.
     pub ops: Vec<(String, u64)>,
-    /// The CPU that `ops.init` must run on.
-    pub init_cpu: Option<u32>,
+    /// The structure of a task's data, if the library of the crate scx_arena shall be set up (`ArenaLib::setup`).
+    pub arena: Option<String>,
+    /// Flags of `struct sched_ext_ops`, by name.
+    pub flags: Vec<String>,
+    /// More of them for machines of several NUMA nodes.
+    pub flags_if_numa: Vec<String>,
+    /// The CPU that `syscall` programs and `ops.init` must run on.
+    pub init_cpu: Option<Argument>,
     /// `syscall` programs to run before the scheduler is attached, in order, and their arguments, each an `s32`.
-    pub syscalls: Vec<(String, Vec<i32>)>,
+    pub syscalls: Vec<(String, Vec<Argument>)>,
+    /// Likewise after that.
+    pub attached: Vec<(String, Vec<Argument>)>,
+}
+
+/// What a variable gets for each of something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EachValue {
+    /// Always this.
+    Number(i128),
+    /// This fact of it.
+    Fact(String),
 }
 
 /// A value of a setting.
@@ -45,15 +89,28 @@ pub struct Sidecar {
 pub enum Value {
     /// Text as on the command line: a number, `true`, the name of an enumerator, or a quoted string.
     Text(String),
-    /// The machine's number of CPUs.
-    NrCpus,
+    /// What is so on the machine.
+    Fact(Fact),
+    /// Of an array: an element for each CPU.
+    Table(Table),
 }
 
-/// The word for the machine's number of CPUs.
-const NR_CPUS: [&str; 2] = ["nr_cpus", "possible_cpus"];
-const TOP: &[&str] = &["profile", "set", "resize", "ops", "run"];
-const OPS: &[&str] = &["flags", "timeout_ms", "exit_dump_len", "dispatch_max_batch"];
-const RUN: &[&str] = &["init_cpu", "syscall"];
+impl Value {
+    /// How the file says it.
+    pub fn word(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Fact(fact) => fact.word(),
+            Self::Table(table) => table.word(),
+        }
+    }
+}
+
+/// The keys of the file.
+pub(in crate::scx) const TOP: &[&str] = &["profile", "set", "each", "resize", "map", "ops", "run"];
+const OPS: &[&str] = &["flags", "flags_if_numa", "timeout_ms", "exit_dump_len", "dispatch_max_batch"];
+/// The keys of `[run]`.
+pub(in crate::scx) const RUN: &[&str] = &["init_cpu", "arena", "syscall", "attached"];
 
 type Item<'a> = &'a Spanned<DeValue<'a>>;
 
@@ -78,8 +135,10 @@ impl Sidecar {
             match key {
                 "profile" => sidecar.profile = Some(file.profile(item)?),
                 "set" => sidecar.set = file.settings(item)?,
+                "each" => sidecar.each = file.each(item)?,
                 "resize" => sidecar.resize = file.counts(item)?,
-                "ops" => sidecar.ops = file.ops(item)?,
+                "map" => sidecar.maps = file.maps(item)?,
+                "ops" => file.ops(item, &mut sidecar)?,
                 _ => file.run(item, &mut sidecar)?,
             }
         }
@@ -142,8 +201,11 @@ impl File<'_> {
 
     fn value(&self, key: &str, item: Item<'_>) -> Result<Value, InputError> {
         Ok(match item.get_ref() {
-            DeValue::String(word) if NR_CPUS.contains(&&**word) => Value::NrCpus,
-            DeValue::String(text) => Value::Text(text.to_string()),
+            DeValue::String(text) => match (Fact::of(text), Table::of(text)) {
+                (Some(fact), _) => Value::Fact(fact),
+                (None, Some(table)) => Value::Table(table),
+                (None, None) => Value::Text(text.to_string()),
+            },
             DeValue::Boolean(flag) => Value::Text(flag.to_string()),
             _ => match self.integer(item) {
                 Some(number) => Value::Text(number.to_string()),
@@ -169,11 +231,31 @@ impl File<'_> {
         Ok(settings)
     }
 
+    /// `[each.cpu]` and its like.
+    fn each(&self, item: Item<'_>) -> Result<Vec<(Each, String, EachValue)>, InputError> {
+        let mut all = Vec::new();
+        for (word, item) in self.known(self.table(item, "`each`")?, "`each`", &Each::WORDS)? {
+            let Some(each) = Each::of(word) else { continue };
+            for (key, _, item) in self.entries(self.table(item, &format!("`each.{word}`"))?) {
+                let value = match (item.get_ref(), self.integer(item)) {
+                    (_, Some(number)) => EachValue::Number(number),
+                    (DeValue::String(fact), _) if each.facts().contains(&&**fact) => EachValue::Fact(fact.to_string()),
+                    _ => {
+                        let expected = format!("a number, or one of {}", each.facts().join(", "));
+                        return Err(self.wrong(item, &format!("`{key}`"), &expected));
+                    }
+                };
+                all.push((each, key.to_owned(), value));
+            }
+        }
+        Ok(all)
+    }
+
     fn counts(&self, item: Item<'_>) -> Result<Vec<(String, Value)>, InputError> {
         let mut counts = Vec::new();
         for (key, _, item) in self.entries(self.table(item, "`resize`")?) {
             let value = match self.value(key, item) {
-                Ok(Value::NrCpus) => Value::NrCpus,
+                Ok(Value::Fact(fact)) => Value::Fact(fact),
                 _ => Value::Text(self.number::<u64>(key, item, "a number of elements, or \"nr_cpus\"")?.to_string()),
             };
             counts.push((key.to_owned(), value));
@@ -181,27 +263,98 @@ impl File<'_> {
         Ok(counts)
     }
 
-    fn ops(&self, item: Item<'_>) -> Result<Vec<(String, u64)>, InputError> {
-        let members = self.known(self.table(item, "`ops`")?, "`ops`", OPS)?;
-        let number = |(key, item)| Ok((String::from(key), self.number(key, item, "a number that is not negative")?));
-        members.into_iter().map(number).collect()
+    fn maps(&self, item: Item<'_>) -> Result<Vec<(String, Table)>, InputError> {
+        let words: Vec<&str> = Table::WORDS.iter().map(|(word, _)| *word).collect();
+        let mut maps = Vec::new();
+        for (key, _, item) in self.entries(self.table(item, "`map`")?) {
+            let table = item.get_ref().as_str().and_then(Table::of);
+            let wrong = || self.wrong(item, &format!("`{key}`"), &format!("one of {}", words.join(", ")));
+            maps.push((key.to_owned(), table.ok_or_else(wrong)?));
+        }
+        Ok(maps)
+    }
+
+    fn ops(&self, item: Item<'_>, sidecar: &mut Sidecar) -> Result<(), InputError> {
+        for (key, item) in self.known(self.table(item, "`ops`")?, "`ops`", OPS)? {
+            match (key, item.get_ref()) {
+                ("flags", DeValue::Array(names)) => sidecar.flags = self.flags(names)?,
+                ("flags_if_numa", DeValue::Array(names)) => sidecar.flags_if_numa = self.flags(names)?,
+                ("flags_if_numa", _) => return Err(self.wrong(item, "`flags_if_numa`", "an array of flags")),
+                _ => {
+                    let number = self.number(key, item, "a number that is not negative")?;
+                    sidecar.ops.push((key.to_owned(), number));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn flags(&self, names: &DeArray<'_>) -> Result<Vec<String>, InputError> {
+        let known = |name: &str| [Profile::V6_12, Profile::V7].iter().any(|kernel| kernel.enum_value(name).is_some());
+        let flag = |item: Item<'_>| {
+            let name = item.get_ref().as_str().filter(|name| name.starts_with("SCX_OPS_") && known(name));
+            name.map(str::to_owned)
+                .ok_or_else(|| self.wrong(item, "a flag", "the name of one, such as \"SCX_OPS_ENQ_LAST\""))
+        };
+        names.iter().map(flag).collect()
     }
 
     fn run(&self, item: Item<'_>, sidecar: &mut Sidecar) -> Result<(), InputError> {
         for (key, item) in self.known(self.table(item, "`run`")?, "`run`", RUN)? {
-            if key == "init_cpu" {
-                sidecar.init_cpu = Some(self.number(key, item, "the number of a CPU")?);
-                continue;
-            }
-            for (program, _, item) in self.entries(self.table(item, "`run.syscall`")?) {
-                let DeValue::Array(args) = item.get_ref() else {
-                    return Err(self.wrong(item, &format!("`{program}`"), "an array of whole numbers"));
-                };
-                let arg = |arg| self.number(program, arg, "whole numbers of 32 bits");
-                let args = args.iter().map(arg).collect::<Result<Vec<i32>, _>>()?;
-                sidecar.syscalls.push((program.to_owned(), args));
+            match key {
+                "init_cpu" => sidecar.init_cpu = Some(self.cpu(item)?),
+                "arena" => match item.get_ref() {
+                    DeValue::String(name) => sidecar.arena = Some(name.to_string()),
+                    _ => return Err(self.wrong(item, "`arena`", "the name of a structure")),
+                },
+                "syscall" => sidecar.syscalls = self.calls(item, "`run.syscall`")?,
+                _ => sidecar.attached = self.calls(item, "`run.attached`")?,
             }
         }
         Ok(())
+    }
+
+    fn cpu(&self, item: Item<'_>) -> Result<Argument, InputError> {
+        if item.get_ref().as_str() == Some("smallest_cpu") {
+            return Ok(Argument::Fact(Fact::SmallestCpu));
+        }
+        let number = self.integer(item).and_then(|number| i32::try_from(number).ok()).filter(|number| *number >= 0);
+        let wrong = || self.wrong(item, "`init_cpu`", "the number of a CPU, or \"smallest_cpu\"");
+        number.map(Argument::Number).ok_or_else(wrong)
+    }
+
+    /// Programs with arrays of arguments: one for a single line of calls, or an array of such arrays.
+    fn calls(&self, item: Item<'_>, what: &str) -> Result<Vec<(String, Vec<Argument>)>, InputError> {
+        let mut calls = Vec::new();
+        for (program, _, item) in self.entries(self.table(item, what)?) {
+            let DeValue::Array(lines) = item.get_ref() else {
+                return Err(self.wrong(item, &format!("`{program}`"), "an array of arguments, or of such arrays"));
+            };
+            if !lines.iter().any(|line| line.get_ref().is_array()) {
+                calls.push((program.to_owned(), self.arguments(program, lines)?));
+                continue;
+            }
+            for line in lines.iter() {
+                let DeValue::Array(arguments) = line.get_ref() else {
+                    return Err(self.wrong(line, &format!("a call of `{program}`"), "an array of arguments"));
+                };
+                calls.push((program.to_owned(), self.arguments(program, arguments)?));
+            }
+        }
+        Ok(calls)
+    }
+
+    fn arguments(&self, program: &str, items: &DeArray<'_>) -> Result<Vec<Argument>, InputError> {
+        const EXPECTED: &str = "whole numbers of 32 bits, \"cpu\", \"sibling\" or a fact such as \"nr_cpus\"";
+        let argument = |item: Item<'_>| {
+            let word = item.get_ref().as_str();
+            match (word, word.and_then(Fact::of)) {
+                (Some("cpu"), _) => Ok(Argument::Cpu),
+                (Some("sibling"), _) => Ok(Argument::Sibling),
+                (_, Some(fact)) => Ok(Argument::Fact(fact)),
+                _ => self.number(program, item, EXPECTED).map(Argument::Number),
+            }
+        };
+        items.iter().map(argument).collect()
     }
 }

@@ -2,10 +2,15 @@
 
 use std::path::Path;
 
+use rand::SeedableRng;
+use rand_pcg::Pcg32;
+
 use tandem_bpf_vm::btf::{Btf, Builder, TypeId};
 use tandem_bpf_vm::object::{DataSection, Extern, StructOps, Variable};
 
+use super::facts::{Argument, Fact, Table, calls};
 use super::*;
+use crate::kernel::params::KernelParameters;
 use crate::scx::ops::Op;
 
 fn sidecar(text: &str) -> Result<Sidecar, String> {
@@ -35,18 +40,105 @@ fn a_sidecar_says_what_a_loader_would_do() {
     let expected = Sidecar {
         profile: Some(Profile::V6_12),
         set: vec![
-            ("nr_cpu_ids".to_owned(), Value::NrCpus),
+            ("nr_cpu_ids".to_owned(), Value::Fact(Fact::NrCpus)),
             ("table[0]".to_owned(), text_of("1")),
             ("table[1]".to_owned(), text_of("16")),
             ("fifo".to_owned(), text_of("true")),
             ("name".to_owned(), text_of("\"text\"")),
         ],
-        resize: vec![("cpu_started_at".to_owned(), Value::NrCpus), ("log".to_owned(), text_of("64"))],
+        resize: vec![("cpu_started_at".to_owned(), Value::Fact(Fact::NrCpus)), ("log".to_owned(), text_of("64"))],
         ops: vec![("timeout_ms".to_owned(), 5000)],
-        init_cpu: Some(3),
-        syscalls: vec![("enable_primary_cpu".to_owned(), vec![-1])],
+        init_cpu: Some(Argument::Number(3)),
+        syscalls: vec![("enable_primary_cpu".to_owned(), vec![Argument::Number(-1)])],
+        ..Sidecar::default()
     };
     assert_eq!(sidecar(text), Ok(expected));
+}
+
+#[test]
+fn words_of_a_sidecar_stand_for_the_machine() {
+    let text = r#"
+        [set]
+        smt_enabled = "smt"
+        cpu_capacity = "capacities"
+        [map]
+        cpu_node_map = "nodes"
+        [ops]
+        flags = ["SCX_OPS_ENQ_LAST", "SCX_OPS_ALLOW_QUEUED_WAKEUP"]
+        flags_if_numa = ["SCX_OPS_BUILTIN_IDLE_PER_NODE"]
+        [run]
+        init_cpu = "smallest_cpu"
+        [run.syscall]
+        enable_primary_cpu = [[-1], ["cpu"]]
+        enable_sibling_cpu = ["cpu", "sibling"]
+        [run.attached]
+        start_timer = ["smallest_cpu"]
+    "#;
+    let sidecar = sidecar(text).unwrap();
+    let set = [
+        ("smt_enabled".to_owned(), Value::Fact(Fact::Smt)),
+        ("cpu_capacity".to_owned(), Value::Table(Table::Capacities)),
+    ];
+    assert_eq!(sidecar.set, set);
+    assert_eq!(sidecar.maps, [("cpu_node_map".to_owned(), Table::Nodes)]);
+    assert_eq!(sidecar.flags, ["SCX_OPS_ENQ_LAST", "SCX_OPS_ALLOW_QUEUED_WAKEUP"]);
+    assert_eq!(sidecar.flags_if_numa, ["SCX_OPS_BUILTIN_IDLE_PER_NODE"]);
+    let calls = [
+        ("enable_primary_cpu".to_owned(), vec![Argument::Number(-1)]),
+        ("enable_primary_cpu".to_owned(), vec![Argument::Cpu]),
+        ("enable_sibling_cpu".to_owned(), vec![Argument::Cpu, Argument::Sibling]),
+    ];
+    assert_eq!(sidecar.syscalls, calls);
+    assert_eq!(sidecar.attached, [("start_timer".to_owned(), vec![Argument::Fact(Fact::SmallestCpu)])]);
+    assert_eq!(sidecar.init_cpu, Some(Argument::Fact(Fact::SmallestCpu)));
+}
+
+/// A kernel on a bundled machine.
+fn kernel(machine: &str) -> Kernel {
+    let machine = Machine::load(machine).unwrap();
+    Kernel::new(&machine, KernelParameters::default(), Pcg32::seed_from_u64(1))
+}
+
+#[test]
+fn facts_are_those_of_the_machine() {
+    // Four small CPUs, then four big ones.
+    let hikey = kernel("hikey960");
+    assert_eq!(Table::CpusByCapacity.numbers(&hikey), [4, 5, 6, 7, 0, 1, 2, 3]);
+    let capacities = Table::Capacities.numbers(&hikey);
+    assert_eq!((capacities.len(), capacities[7]), (8, 1024));
+    assert!(capacities[0] < 1024);
+    let text = |fact: Fact| fact.text(&hikey);
+    let facts = [Fact::NrCpus, Fact::NrNodes, Fact::Smt, Fact::Numa, Fact::SameCapacity, Fact::SmallestCpu].map(text);
+    assert_eq!(facts, ["8", "1", "false", "false", "false", "3"]);
+    assert!(calls(&[Argument::Cpu, Argument::Sibling], &hikey).is_empty(), "there are no siblings");
+
+    // Four nodes of four CPUs.
+    let opteron = kernel("opteron-8350");
+    assert_eq!([Fact::NrNodes.text(&opteron), Fact::Numa.text(&opteron)], ["4", "true"]);
+    assert_eq!(Table::Nodes.numbers(&opteron)[12..], [3, 3, 3, 3]);
+    assert_eq!(calls(&[Argument::Number(-1)], &opteron), [[-1]]);
+    assert_eq!(calls(&[Argument::Cpu, Argument::Fact(Fact::NrCpus)], &opteron)[15], [15, 16]);
+
+    // Eight cores of two CPUs, eight of one.
+    let hybrid = kernel("i9-12900k");
+    let siblings = calls(&[Argument::Cpu, Argument::Sibling], &hybrid);
+    let [first, last] = [siblings[0][1], siblings[23][1]];
+    assert_eq!(siblings[first as usize][1], 0);
+    assert_eq!((siblings.len(), last), (24, -1));
+}
+
+#[test]
+fn flags_that_the_kernel_lacks_are_left_out() {
+    let sidecar = sidecar("[ops]\nflags = [\"SCX_OPS_ENQ_LAST\", \"SCX_OPS_ALLOW_QUEUED_WAKEUP\"]\nflags_if_numa = [\"SCX_OPS_BUILTIN_IDLE_PER_NODE\"]\n").unwrap();
+    let flags = |profile, machine: &str| {
+        let mut ops = Ops::default();
+        ops.flags = 4;
+        set_ops(&mut ops, &sidecar, profile, &kernel(machine));
+        ops.flags
+    };
+    assert_eq!(flags(Profile::V6_12, "opteron-8350"), 4 | 2);
+    assert_eq!(flags(Profile::V7, "opteron-8350"), 4 | 2 | 0x20 | 0x40);
+    assert_eq!(flags(Profile::V7, "hikey960"), 4 | 2 | 0x20);
 }
 
 #[test]
@@ -57,6 +149,10 @@ fn a_mistake_in_a_sidecar_is_shown_with_its_place() {
         ("[ops]\ntimeout = 5\n", "s.toml:2:1: unknown key `timeout` in `ops`"),
         ("[ops]\nflags = -1\n", "s.toml:2:9: `flags` cannot be -1"),
         ("[resize]\na = \"all\"\n", "s.toml:2:5: `a` cannot be \"all\""),
+        ("[ops]\nflags = [\"SCX_OPS_ENQ_LATS\"]\n", "s.toml:2:10: a flag cannot be \"SCX_OPS_ENQ_LATS\""),
+        ("[map]\nm = \"numa\"\n", "s.toml:2:5: `m` cannot be \"numa\""),
+        ("[run.syscall]\nf = [[1], 2]\n", "s.toml:2:11: a call of `f` cannot be 2"),
+        ("[run.syscall]\nf = [\"all\"]\n", "s.toml:2:6: `f` cannot be \"all\""),
         ("[run]\ninit_cpu = \"first\"\n", "s.toml:2:12: `init_cpu` cannot be \"first\""),
         ("[run.syscall]\nf = 3\n", "s.toml:2:5: `f` cannot be 3"),
         ("[set]\na = 1.5\n", "s.toml:2:5: `a` cannot be 1.5"),

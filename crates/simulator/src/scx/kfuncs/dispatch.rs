@@ -3,6 +3,7 @@
 
 use super::Handler;
 use super::context::{CPU_RELEASE, Context, DISPATCH};
+use crate::scx::abi::profile::SCX_DSQ_LOCAL;
 
 /// From where the dispatch buffer is looked at and queues are consumed.
 pub const CONTEXT: Context = Context::Mask(DISPATCH);
@@ -21,11 +22,13 @@ pub const CANCEL: Handler = |ctx, _| {
     Ok(0)
 };
 
-/// `scx_bpf_consume(dsq_id)`, `scx_bpf_dsq_move_to_local(dsq_id, enq_flags)`: whether a task came to the local queue.
-/// What `enq_flags` of the latter asks for (`SCX_ENQ_IMMED`) is left out: the task runs next here in any case, as the
-/// local queue of a CPU that asks is empty or served in order.
+/// `scx_bpf_consume(dsq_id)`, and `scx_bpf_dsq_move_to_local(dsq_id)` of before 7.1: whether a task came to the local queue.
 pub const CONSUME: Handler =
-    |ctx, [dsq_id, ..]| Ok(u64::from(ctx.permits(CONTEXT, None) && ctx.scx_bpf_consume(dsq_id)));
+    |ctx, [dsq_id, ..]| Ok(u64::from(ctx.permits(CONTEXT, None) && ctx.scx_bpf_consume(dsq_id, 0)));
+
+/// `scx_bpf_dsq_move_to_local(dsq_id, enq_flags)`: likewise.
+pub const MOVE_TO_LOCAL: Handler =
+    |ctx, [dsq_id, enq_flags, ..]| Ok(u64::from(ctx.permits(CONTEXT, None) && ctx.scx_bpf_consume(dsq_id, enq_flags)));
 
 /// `scx_bpf_reenqueue_local()`: tasks of this CPU's local queue that were given back.
 pub const REENQUEUE_LOCAL: Handler =
@@ -33,6 +36,12 @@ pub const REENQUEUE_LOCAL: Handler =
 
 /// `scx_bpf_reenqueue_local___v2()`: likewise, but from anywhere, and once no run queue is locked any more.
 pub const REENQUEUE_LOCAL_LATER: Handler = |ctx, _| {
-    ctx.reenqueue_local_later();
+    ctx.scx_bpf_dsq_reenq(SCX_DSQ_LOCAL, 0);
+    Ok(0)
+};
+
+/// `scx_bpf_dsq_reenq(dsq_id, reenq_flags)`: likewise for any queue that is local or the scheduler's own.
+pub const DSQ_REENQ: Handler = |ctx, [dsq_id, reenq_flags, ..]| {
+    ctx.scx_bpf_dsq_reenq(dsq_id, reenq_flags);
     Ok(0)
 };

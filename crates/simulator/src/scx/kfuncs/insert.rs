@@ -42,11 +42,10 @@ struct Insertion {
 impl Ctx<'_> {
     /// Whether the task was inserted, or will be once the callback returns.
     fn insert(&mut self, task: u64, how: Insertion) -> Result<u64, Fault> {
-        let Some(task) = self.dispatch_preamble(task, how.enq_flags)? else { return Ok(0) };
+        let Some((task, mut enq_flags)) = self.dispatch_preamble(task, &how)? else { return Ok(0) };
         let memory = &mut self.vm.memory;
         let slice = if how.slice == 0 { self.scx.guest.slice(memory, task).max(1) } else { how.slice };
         self.scx.guest.set_slice(memory, task, slice);
-        let mut enq_flags = how.enq_flags;
         if let Some(vtime) = how.vtime {
             self.scx.guest.set_dsq_vtime(memory, task, vtime);
             enq_flags |= SCX_ENQ_DSQ_PRIQ;
@@ -55,8 +54,9 @@ impl Ctx<'_> {
         Ok(1)
     }
 
-    /// `scx_dispatch_preamble`: the task, if it may be inserted now; an error if not.
-    fn dispatch_preamble(&mut self, task: u64, enq_flags: u64) -> Result<Option<TaskId>, Fault> {
+    /// `scx_dispatch_preamble`, later `scx_dsq_insert_preamble`: the task, if it may be inserted now, and the flags; an error
+    /// if not.
+    fn dispatch_preamble(&mut self, task: u64, how: &Insertion) -> Result<Option<(TaskId, u64)>, Fault> {
         if !self.permits(CONTEXT, None) {
             return Ok(None);
         }
@@ -64,10 +64,11 @@ impl Ctx<'_> {
             self.ops_error("called with NULL task".into());
             return Ok(None);
         }
-        if enq_flags & SCX_ENQ_INTERNAL_MASK != 0 {
-            self.ops_error(format!("invalid enq_flags 0x{enq_flags:x}"));
+        if how.enq_flags & SCX_ENQ_INTERNAL_MASK != 0 {
+            self.ops_error(format!("invalid enq_flags 0x{:x}", how.enq_flags));
             return Ok(None);
         }
-        self.kfunc_task(task).map(Some)
+        let Some(enq_flags) = self.vet_enq_flags(how.dsq_id, how.enq_flags) else { return Ok(None) };
+        Ok(Some((self.kfunc_task(task)?, enq_flags)))
     }
 }

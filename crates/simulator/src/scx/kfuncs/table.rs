@@ -36,9 +36,10 @@ pub static TABLE: &[Kfunc] = kfuncs! {
     All dispatch::CONTEXT, "scx_bpf_dispatch_cancel"() -> Void = dispatch::CANCEL;
     Old dispatch::CONTEXT, "scx_bpf_consume"(U64) -> Bool = dispatch::CONSUME;
     New dispatch::CONTEXT, "scx_bpf_dsq_move_to_local"(U64) -> Bool = dispatch::CONSUME;
-    New dispatch::CONTEXT, "scx_bpf_dsq_move_to_local___v2"(U64, U64) -> Bool = dispatch::CONSUME;
+    New dispatch::CONTEXT, "scx_bpf_dsq_move_to_local___v2"(U64, U64) -> Bool = dispatch::MOVE_TO_LOCAL;
     All dispatch::RELEASE_CONTEXT, "scx_bpf_reenqueue_local"() -> U32 = dispatch::REENQUEUE_LOCAL;
     New Any, "scx_bpf_reenqueue_local___v2"() -> Void = dispatch::REENQUEUE_LOCAL_LATER;
+    New Any, "scx_bpf_dsq_reenq"(U64, U64) -> Void = dispatch::DSQ_REENQ;
 
     Old Any, "scx_bpf_dispatch_from_dsq_set_slice"(Ptr, U64) -> Void = moves::SET_SLICE;
     Old Any, "scx_bpf_dispatch_from_dsq_set_vtime"(Ptr, U64) -> Void = moves::SET_VTIME;

@@ -87,10 +87,26 @@ pub const SCX_DSQ_LOCAL_ON: u64 = SCX_DSQ_FLAG_BUILTIN | SCX_DSQ_FLAG_LOCAL_ON;
 pub const SCX_DSQ_LOCAL_CPU_MASK: u64 = 0xffff_ffff;
 /// `SCX_TASK_QUEUED`.
 pub const SCX_TASK_QUEUED: u32 = 1;
+/// `SCX_TASK_IN_CUSTODY`, 7.x: the scheduler has it, or it is in a queue that the scheduler made.
+pub const SCX_TASK_IN_CUSTODY: u32 = 1 << 1;
 /// `SCX_TASK_RESET_RUNNABLE_AT`.
 pub const SCX_TASK_RESET_RUNNABLE_AT: u32 = 1 << 2;
 /// `SCX_TASK_DEQD_FOR_SLEEP`.
 pub const SCX_TASK_DEQD_FOR_SLEEP: u32 = 1 << 3;
+/// `SCX_TASK_IMMED`, 7.x: it shall run at once on the CPU whose local queue it went to, or be given back.
+pub const SCX_TASK_IMMED: u32 = 1 << 5;
+/// `SCX_TASK_REENQ_KFUNC`, 7.x: it is given back because the scheduler asked for it.
+pub const SCX_TASK_REENQ_KFUNC: u32 = 1 << 12;
+/// `SCX_TASK_REENQ_IMMED`, 7.x: because it could not run at once.
+pub const SCX_TASK_REENQ_IMMED: u32 = 2 << 12;
+/// `SCX_TASK_REENQ_PREEMPTED`, 7.x: because a more urgent class took its CPU.
+pub const SCX_TASK_REENQ_PREEMPTED: u32 = 3 << 12;
+/// `SCX_TASK_REENQ_REASON_MASK`.
+pub const SCX_TASK_REENQ_REASON_MASK: u32 = 3 << 12;
+/// `SCX_REENQ_ANY`, 7.x.
+pub const SCX_REENQ_ANY: u64 = 1;
+/// `SCX_REENQ_LOCAL_MAX_REPEAT`, 7.x.
+pub const SCX_REENQ_LOCAL_MAX_REPEAT: u32 = 256;
 /// `SCX_TASK_STATE_SHIFT`: where the two bits of the task's state are.
 pub const SCX_TASK_STATE_SHIFT: u32 = 8;
 /// `PF_IDLE`.
@@ -180,6 +196,18 @@ impl Profile {
     #[inline]
     pub fn enq_immed(self) -> u64 {
         self.pick(0, 1 << 33)
+    }
+
+    /// `SCX_OPS_ALWAYS_ENQ_IMMED`; 0 where the kernel has none.
+    #[inline]
+    pub fn ops_always_enq_immed(self) -> u64 {
+        self.pick(0, 1 << 7)
+    }
+
+    /// `SCX_OPS_ALLOW_QUEUED_WAKEUP`; 0 where the kernel has none.
+    #[inline]
+    pub fn ops_allow_queued_wakeup(self) -> u64 {
+        self.pick(0, 1 << 5)
     }
 
     /// `SCX_DEQ_SCHED_CHANGE`; 0 where the kernel has none.

@@ -1,42 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Objects with a BPF arena, loaded and run.
+//! Objects with a BPF arena.
 
-use std::path::Path;
-use std::process::Command;
-use std::sync::Arc;
-
-use tandem_bpf_vm::btf::Btf;
-use tandem_bpf_vm::fault::{Fault, FaultKind};
-use tandem_bpf_vm::host::{Args, Host};
 use tandem_bpf_vm::instance::Instance;
 use tandem_bpf_vm::link::{Environment, LoadError};
 use tandem_bpf_vm::memory::Memory;
 use tandem_bpf_vm::object::{MapDefinition, Object};
 use tandem_bpf_vm::open::OpenObject;
 
+use super::kernel::{Kernel, run, run_tests, types};
+
+/// Where the map of `arena.bpf.c` says that it is.
 const START: u64 = 1 << 44;
 const PAGE: u64 = 4096;
 
-struct NoHost;
-
-impl Host for NoHost {
-    fn kfunc(&mut self, _: &mut Instance, kfunc: u32, _: Args) -> Result<u64, Fault> {
-        Err(FaultKind::Misuse(format!("no kernel function {kfunc}")).into())
-    }
-}
-
-/// `tests/c/arena.bpf.c`, compiled.
 fn object() -> Object {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("objects");
-    let output = Command::new("sh").arg(root.join("scripts/objects")).arg(&folder).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Object::parse(&std::fs::read(folder.join("arena.bpf.o")).unwrap()).unwrap()
+    Object::clone(&super::objects::object("arena"))
 }
 
 fn load(object: Object, arena_data_last: bool, limit: u64) -> Result<Instance, LoadError> {
     let environment = Environment {
-        btf: Arc::new(Btf::default()),
+        btf: types(&object),
         kfuncs: &|_| None,
         variables: &|_| None,
         kconfig: &|_| None,
@@ -44,7 +27,7 @@ fn load(object: Object, arena_data_last: bool, limit: u64) -> Result<Instance, L
         arena_data_last,
         budget: 1_000_000,
     };
-    OpenObject::new(Arc::new(object)).load(&environment, Memory::new(limit))
+    OpenObject::new(object.into()).load(&environment, Memory::new(limit))
 }
 
 fn message(object: Object, limit: u64) -> String {
@@ -54,29 +37,21 @@ fn message(object: Object, limit: u64) -> String {
 #[test]
 fn every_check_of_the_arena_program_holds() {
     let mut vm = load(object(), true, 1 << 20).unwrap();
-    let checks: Vec<String> =
-        vm.object().functions.iter().filter(|f| f.section == "syscall").map(|f| f.name.clone()).collect();
-    assert_eq!(checks.len(), 8);
-    for check in checks {
-        let program = vm.program(&check).unwrap();
-        let line = vm.run_raw(program, [0; 5], &mut NoHost).unwrap().value;
-        assert_eq!(line, 0, "{check} of arena.bpf.c fails in this line");
-    }
+    assert_eq!(run_tests(&mut vm, 0, &mut Kernel::default()), 8);
     assert_eq!(vm.global_bytes("counter"), Some(&42_u64.to_le_bytes()[..]));
 }
 
 #[test]
 fn accesses_to_missing_pages_are_counted_and_the_first_is_shown() {
     let mut vm = load(object(), true, 1 << 20).unwrap();
-    let program = vm.program("pages_are_allocated").unwrap();
     assert_eq!(vm.missing_pages().0, 0);
-    vm.run_raw(program, [0; 5], &mut NoHost).unwrap();
+    run(&mut vm, "pages_are_allocated", 0, &mut Kernel::default()).unwrap();
     // A load of the freed page, a store to it, and the load that shows that nothing was stored.
     let (count, first) = vm.missing_pages();
     assert_eq!(count, 3);
     let first = first.unwrap();
     assert_eq!(first.to_string(), "no page in the BPF arena: read of 8 bytes at 0x1000");
-    let lines: Vec<&str> = include_str!("c/arena.bpf.c").lines().collect();
+    let lines: Vec<&str> = include_str!("../c/arena.bpf.c").lines().collect();
     assert_eq!(lines[first.backtrace()[0].line as usize - 1].trim(), "CHECK(two[0] == 0 && two[1023] == 2);");
 }
 
