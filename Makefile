@@ -13,6 +13,8 @@ WORKLOAD ?= forkjoin
 MACHINE ?= hikey960
 PAIRS ?= fair+performance fair+schedutil fair+powersave
 TRACED ?= fair+schedutil
+# How long `make fuzz` runs each target.
+FUZZ_SECONDS ?= 600
 TRACE ?= $(OUT)/$(notdir $(basename $(WORKLOAD))).pftrace
 
 # Where `make objects` puts the kernel's example schedulers.
@@ -82,6 +84,18 @@ $(DENY): | build-requirements
 bench: build ## Measure the simulator's speed
 	$(CARGO) bench --workspace --locked
 	"$(TANDEM)" bench
+
+# Each target runs for FUZZ_SECONDS; what was found before is kept and built upon. cargo-fuzz wants a nightly compiler's flags.
+.PHONY: fuzz
+fuzz: test-requirements ## Feed damaged objects, types and programs to the BPF VM (FUZZ_SECONDS=600 each)
+	@command -v cargo-fuzz >/dev/null || { echo "cargo-fuzz is missing: cargo install cargo-fuzz --locked" >&2; exit 1; }
+	sh scripts/objects
+	for target in object btf interpreter; do \
+		mkdir -p crates/bpf-vm/fuzz/corpus/$$target && \
+		(cd crates/bpf-vm && RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run --sanitizer none --release --debug-assertions $$target \
+			fuzz/corpus/$$target fuzz/seeds/$$target $(CACHE)/objects -- \
+			-max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -malloc_limit_mb=512 -print_final_stats=1) || exit; \
+	done
 
 .PHONY: install
 install: build ## Install the command into DESTDIR/PREFIX/bin (PREFIX defaults to /usr/local)

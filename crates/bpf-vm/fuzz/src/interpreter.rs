@@ -4,14 +4,15 @@
 
 use std::sync::LazyLock;
 
+use tandem_bpf_vm::fault::Fault;
 use tandem_bpf_vm::helper::helper;
 use tandem_bpf_vm::host::Builtin;
-use tandem_bpf_vm::instance::Instance;
+use tandem_bpf_vm::instance::{Instance, Outcome};
 use tandem_bpf_vm::kfunc::kfunc;
 use tandem_bpf_vm::map::{Field, FieldKind, MAP_BASE, MapSpec, kind};
 use tandem_bpf_vm::memory::{BASE, Memory, Protection};
 
-use crate::kernel::{CPUS, Kernel};
+use crate::kernel::{CPUS, KFUNCS, Kernel};
 
 /// Instructions that one run may execute.
 const BUDGET: u64 = 10_000;
@@ -24,65 +25,26 @@ const SLOTS: usize = 256;
 /// Calls with this number and more are of [`KFUNCS`].
 const FIRST_KFUNC: i32 = 1000;
 
-/// Kernel functions that need no types.
-const KFUNCS: [&str; 40] = [
-    "bpf_cpumask_create",
-    "bpf_cpumask_acquire",
-    "bpf_cpumask_release",
-    "bpf_cpumask_test_cpu",
-    "bpf_cpumask_set_cpu",
-    "bpf_cpumask_clear_cpu",
-    "bpf_cpumask_test_and_set_cpu",
-    "bpf_cpumask_first",
-    "bpf_cpumask_first_zero",
-    "bpf_cpumask_first_and",
-    "bpf_cpumask_any_distribute",
-    "bpf_cpumask_any_and_distribute",
-    "bpf_cpumask_weight",
-    "bpf_cpumask_setall",
-    "bpf_cpumask_clear",
-    "bpf_cpumask_copy",
-    "bpf_cpumask_and",
-    "bpf_cpumask_or",
-    "bpf_cpumask_xor",
-    "bpf_cpumask_equal",
-    "bpf_cpumask_subset",
-    "bpf_cpumask_intersects",
-    "bpf_cpumask_empty",
-    "bpf_cpumask_full",
-    "bpf_cpumask_populate",
-    "bpf_iter_num_new",
-    "bpf_iter_num_next",
-    "bpf_iter_num_destroy",
-    "bpf_iter_bits_new",
-    "bpf_iter_bits_next",
-    "bpf_iter_bits_destroy",
-    "bpf_list_push_front_impl",
-    "bpf_list_push_back_impl",
-    "bpf_list_pop_front",
-    "bpf_list_pop_back",
-    "bpf_rbtree_add_impl",
-    "bpf_rbtree_remove",
-    "bpf_rbtree_first",
-    "bpf_rcu_read_lock",
-    "bpf_throw",
-];
-
 /// Operation codes, in order.
 static CODES: LazyLock<Vec<u8>> = LazyLock::new(|| (0..=u8::MAX).filter(|code| is_operation(*code)).collect());
 
 /// Runs bytes as a program.
 pub fn run(bytes: &[u8]) {
-    let Some((first, rest)) = bytes.split_first() else { return };
+    let _ = execute(bytes);
+}
+
+/// Likewise; what came of it, if it is a program.
+pub fn execute(bytes: &[u8]) -> Option<Result<Outcome, Fault>> {
+    let (first, rest) = bytes.split_first()?;
     let program = if first % 2 == 0 { rest.to_vec() } else { generate(rest) };
-    let Ok(mut vm) = Instance::from_instructions(&program, &call, BUDGET) else { return };
+    let Ok(mut vm) = Instance::from_instructions(&program, &call, BUDGET) else { return None };
     vm.memory = Memory::new(LIMIT);
-    let Ok(context) = vm.memory.alloc(CONTEXT, Protection::ReadWrite) else { return };
-    assert_eq!(context, BASE);
+    assert_eq!(vm.memory.alloc(CONTEXT, Protection::ReadWrite), Ok(BASE));
+    let context = BASE;
     for spec in specs() {
         assert!(vm.map_create(spec).is_ok());
     }
-    let Some(main) = vm.program("main") else { return };
+    let main = vm.program("main")?;
     let mut kernel = Kernel { current: context, ..Kernel::default() };
     let outcome = vm.run_raw(main, [context, CONTEXT, 3, 4, 5], &mut kernel);
     // The budget is checked at jumps: what lies between two may be over it.
@@ -92,6 +54,7 @@ pub fn run(bytes: &[u8]) {
         let _ = vm.timer_fired(timer, &mut kernel);
     }
     vm.storage_owner_gone(context);
+    Some(outcome)
 }
 
 fn call(id: i32) -> Option<Builtin> {

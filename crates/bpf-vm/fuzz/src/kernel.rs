@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use tandem_bpf_vm::btf::{Btf, Builder};
+use tandem_bpf_vm::btf::{Btf, Builder, TypeId};
 use tandem_bpf_vm::fault::Fault;
 use tandem_bpf_vm::host::{Args, Clock, Host};
 use tandem_bpf_vm::instance::Instance;
@@ -11,6 +11,68 @@ use tandem_bpf_vm::timer::TimerStart;
 
 /// CPUs of this kernel.
 pub const CPUS: u32 = 4;
+
+/// Kernel functions that `bpf-vm` brings.
+pub const KFUNCS: [&str; 58] = [
+    "bpf_cpumask_create",
+    "bpf_cpumask_acquire",
+    "bpf_cpumask_release",
+    "bpf_cpumask_test_cpu",
+    "bpf_cpumask_set_cpu",
+    "bpf_cpumask_clear_cpu",
+    "bpf_cpumask_test_and_set_cpu",
+    "bpf_cpumask_first",
+    "bpf_cpumask_first_zero",
+    "bpf_cpumask_first_and",
+    "bpf_cpumask_any_distribute",
+    "bpf_cpumask_any_and_distribute",
+    "bpf_cpumask_weight",
+    "bpf_cpumask_setall",
+    "bpf_cpumask_clear",
+    "bpf_cpumask_copy",
+    "bpf_cpumask_and",
+    "bpf_cpumask_or",
+    "bpf_cpumask_xor",
+    "bpf_cpumask_equal",
+    "bpf_cpumask_subset",
+    "bpf_cpumask_intersects",
+    "bpf_cpumask_empty",
+    "bpf_cpumask_full",
+    "bpf_cpumask_populate",
+    "bpf_iter_num_new",
+    "bpf_iter_num_next",
+    "bpf_iter_num_destroy",
+    "bpf_iter_bits_new",
+    "bpf_iter_bits_next",
+    "bpf_iter_bits_destroy",
+    "bpf_list_push_front_impl",
+    "bpf_list_push_back_impl",
+    "bpf_list_pop_front",
+    "bpf_list_pop_back",
+    "bpf_rbtree_add_impl",
+    "bpf_rbtree_remove",
+    "bpf_rbtree_first",
+    "bpf_rcu_read_lock",
+    "bpf_throw",
+    "bpf_obj_new_impl",
+    "bpf_percpu_obj_new_impl",
+    "bpf_obj_drop_impl",
+    "bpf_percpu_obj_drop_impl",
+    "bpf_refcount_acquire_impl",
+    "bpf_rbtree_root",
+    "bpf_rbtree_left",
+    "bpf_rbtree_right",
+    "bpf_list_front",
+    "bpf_list_back",
+    "bpf_rcu_read_unlock",
+    "bpf_preempt_disable",
+    "bpf_preempt_enable",
+    "bpf_local_irq_save",
+    "bpf_local_irq_restore",
+    "bpf_cast_to_kern_ctx",
+    "bpf_rdonly_cast",
+    "bpf_cpumask_test_and_clear_cpu",
+];
 
 /// Types of the kernel, some of the names that programs ask for.
 pub fn types() -> Arc<Btf> {
@@ -43,6 +105,10 @@ fn build() -> Btf {
     builder.enumeration("scx_enq_flags", &[("SCX_ENQ_WAKEUP", 1), ("SCX_ENQ_HEAD", 16), ("SCX_ENQ_LAST", 1 << 41)]);
     let proto = builder.func_proto(int, &[("p", parent)]);
     builder.func("scx_bpf_task_cpu", proto);
+    // Without a prototype: whatever a program takes them for.
+    for name in KFUNCS {
+        builder.func(name, TypeId::VOID);
+    }
     builder.finish()
 }
 

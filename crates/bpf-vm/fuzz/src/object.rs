@@ -21,9 +21,11 @@ const LIMIT: u64 = 8 << 20;
 /// Parses bytes as an object and does all that a user can do with it.
 pub fn run(bytes: &[u8]) {
     let Ok(object) = Object::parse(bytes) else { return };
-    crate::btf::ask(&object.btf);
     let object = Arc::new(object);
     let mut open = OpenObject::new(Arc::clone(&object));
+    for function in object.functions.iter().take(FUNCTIONS) {
+        let _ = open.set_autoload(&function.name, true);
+    }
     for setting in open.variables().into_iter().take(8) {
         let _ = (
             open.integer(&setting.name),
@@ -37,6 +39,7 @@ pub fn run(bytes: &[u8]) {
         // The object of the kernel that `task` makes below is the arena's first.
         variables: &|_| Some(BASE),
         kconfig: &|_| Some(3),
+        arena_data_last: bytes.len() % 2 == 0,
         nr_cpus: CPUS,
         arena_data_last: true,
         budget: BUDGET,

@@ -14,6 +14,7 @@ use super::abi::profile::Version;
 use super::timers::Timer;
 use super::{Ctx, State, kfuncs};
 use crate::kernel::Kernel;
+use crate::kernel::cgroup::CgroupTree;
 use crate::units::{CpuId, Nanos, SEC};
 
 /// What the monotonic clock shows when a run begins: the machine booted a minute ago. Programs take 0 for "never".
@@ -91,6 +92,12 @@ impl Host for ScxHost<'_> {
 
     fn current(&self) -> u64 {
         current_address(self.scx, self.kernel, self.cpu_id())
+    }
+
+    fn current_cgroup_id(&self) -> u64 {
+        let current = self.kernel.rq(self.cpu_id()).curr;
+        let cgroup = current.map_or(CgroupTree::ROOT, |task| self.kernel.task(task).cgroup);
+        CgroupTree::kernfs_id(cgroup)
     }
 
     fn numa_node(&self) -> u32 {

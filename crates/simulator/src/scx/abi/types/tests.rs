@@ -7,7 +7,9 @@ use tandem_bpf_vm::btf::{Btf, Kind, Type, TypeId};
 use super::args::ScxExitInfo;
 use super::rq::{PerCpu, Rq};
 use super::task::{SchedExtEntity, TaskStruct};
+use super::{prototype, prototypes};
 use crate::scx::abi::profile::Profile;
+use crate::scx::kfuncs;
 
 fn structure(btf: &Btf, name: &str) -> TypeId {
     btf.find_kind(name, Kind::Struct).unwrap()
@@ -104,6 +106,35 @@ fn functions_have_the_prototypes_of_the_version() {
     assert_eq!(params(&old, "scx_bpf_dsq_insert"), None);
     assert_eq!(params(&new, "scx_bpf_dsq_move_to_local"), Some(1));
     assert_eq!(params(&old, "bpf_rbtree_add_impl"), Some(5));
+}
+
+#[test]
+fn a_kernel_has_the_functions_of_its_time() {
+    let has = |profile: Profile, name: &str| profile.kernel_btf().find_kind(name, Kind::Func).is_some();
+    let old = ["bpf_obj_new_impl", "bpf_rbtree_first", "bpf_list_pop_back", "bpf_iter_bits_new", "bpf_cpumask_weight"];
+    for name in old {
+        assert!(has(Profile::V6_12, name) && has(Profile::V7, name), "{name}");
+    }
+    // 6.14, 6.15, 6.16.
+    let new = ["bpf_local_irq_save", "bpf_cpumask_populate", "bpf_rbtree_root", "bpf_rbtree_left", "bpf_list_front"];
+    for name in new {
+        assert!(!has(Profile::V6_12, name) && has(Profile::V7, name), "{name}");
+        assert!(tandem_bpf_vm::kfunc::kfunc(name).is_some(), "{name}");
+    }
+}
+
+#[test]
+fn what_sched_ext_brings_and_bpf_can_do_is_among_the_types() {
+    for profile in [Profile::V6_12, Profile::V7] {
+        let btf = profile.kernel_btf();
+        for (_, kfunc) in kfuncs::offered(profile.version) {
+            assert!(btf.find_kind(kfunc.name, Kind::Func).is_some(), "{} is offered and has no type", kfunc.name);
+        }
+        for name in prototypes::of(profile).filter_map(prototype::parse).map(|prototype| prototype.name) {
+            let known = kfuncs::number(profile.version, name).is_some() || tandem_bpf_vm::kfunc::kfunc(name).is_some();
+            assert!(known, "{name} has a type and nothing behind it");
+        }
+    }
 }
 
 #[test]
