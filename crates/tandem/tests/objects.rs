@@ -152,11 +152,42 @@ fn what_stands_behind_the_path_goes_before_set() {
 #[test]
 fn an_object_is_listed_before_it_runs() {
     let folder = folder_with(&["scx_simple.bpf.o"]);
-    insta::assert_snapshot!(shown(folder.path(), &["scheduler", "show", "./scx_simple.bpf.o,fifo_sched=true"]), @"");
+    insta::assert_snapshot!(shown(folder.path(), &["scheduler", "show", "./scx_simple.bpf.o,fifo_sched=true"]), @r"
+    scx_simple.bpf.o,fifo_sched=true: the scheduler `simple` for Linux 6.12, licence GPL
+    It can be loaded.
+
+    callbacks  select_cpu, enqueue, dispatch, running, stopping, enable, init, exit
+    flags      none
+    timeout    30000 ms
+    loading    nothing to do: there is no ./scx_simple.toml
+
+    map    kind          key  value  entries
+    stats  PERCPU_ARRAY  4 B    8 B        2
+
+    setting     value  type
+    fifo_sched  true   bool
+
+    variable   value  type
+    vtime_now  0      u64
+
+    functions  scx_bpf_consume, scx_bpf_create_dsq, scx_bpf_dispatch, scx_bpf_dispatch_vtime, scx_bpf_select_cpu_dfl
+    helpers    bpf_map_lookup_elem, bpf_probe_read_kernel_str
+    ");
     let json = shown(folder.path(), &["scheduler", "show", "./scx_simple.bpf.o", "--json"]);
     let listing: Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&listing["name"], &listing["timeout_ms"]), (&Value::from("simple"), &Value::from(30_000)));
     assert_eq!(listing["variables"][0]["name"], "fifo_sched");
+    let page = include_str!("../../../docs/schedulers.md");
+    for (field, value) in listing.as_object().unwrap() {
+        let of_it = [format!("`{field}`"), format!("`{field}[]"), format!("`{field}[].")];
+        assert!(of_it.iter().any(|name| page.contains(name)), "docs/schedulers.md does not describe `{field}`");
+        // Functions, helpers and their like are described together.
+        let first = value.as_array().and_then(|items| items.first()?.as_object());
+        for name in first.into_iter().flat_map(|item| item.keys()) {
+            let names = [format!("`{field}[].{name}`"), format!("`{name}`")];
+            assert!(names.iter().any(|name| page.contains(name)), "docs/schedulers.md does not describe {field}[].{name}");
+        }
+    }
     let text = mistake(folder.path(), &["scheduler", "show", "./scx_simple.bpf.o,fifo=1"]);
     assert!(text.contains("there is no variable fifo"), "{text}");
 }
@@ -173,9 +204,9 @@ fn the_file_beside_an_object_does_what_its_loader_would() {
 
     let alone = tempfile::tempdir().unwrap();
     fs::copy(&place, alone.path().join("scx_central.bpf.o")).unwrap();
-    fs::write(alone.path().join("scx_central.toml"), "[set]\nnr_cpus = 8\n").unwrap();
+    fs::write(alone.path().join("scx_central.toml"), "[set]\nnr_cpu_id = 8\n").unwrap();
     let text = mistake(alone.path(), &run(&["-s", "./scx_central.bpf.o"]));
-    assert!(text.contains("./scx_central.toml: there is no variable nr_cpus; did you mean nr_cpu_ids?"), "{text}");
+    assert!(text.contains("./scx_central.toml: there is no variable nr_cpu_id; did you mean nr_cpu_ids?"), "{text}");
     fs::write(alone.path().join("scx_central.toml"), "[set]\ncentral_cpu = \n").unwrap();
     let text = mistake(alone.path(), &run(&["-s", "./scx_central.bpf.o"]));
     assert!(text.contains("./scx_central.toml:2:"), "{text}");
