@@ -131,7 +131,8 @@ fn facts_are_those_of_the_machine() {
 fn flags_that_the_kernel_lacks_are_left_out() {
     let sidecar = sidecar("[ops]\nflags = [\"SCX_OPS_ENQ_LAST\", \"SCX_OPS_ALLOW_QUEUED_WAKEUP\"]\nflags_if_numa = [\"SCX_OPS_BUILTIN_IDLE_PER_NODE\"]\n").unwrap();
     let flags = |profile, machine: &str| {
-        let mut ops = Ops { flags: 4, ..Ops::default() };
+        let mut ops = Ops::default();
+        ops.flags = 4;
         set_ops(&mut ops, &sidecar, profile, &kernel(machine));
         ops.flags
     };
