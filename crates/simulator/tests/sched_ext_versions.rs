@@ -103,7 +103,8 @@ fn a_change_of_a_waiting_task_is_told_as_such_in_7_1() {
         "urgent": { "policy": "SCHED_FIFO", "priority": 10, "cpus": [1], "loop": 1, "delay": 25000, "lock": "mutex",
             "run": 1000, "unlock": "mutex" } } }"#;
     let old = newer(Profile::V6_12, "MODE_SHARED", text);
-    assert_eq!(old.counts(DEQUEUES), [1, 0, 0, 0]);
+    // There, who waits in a queue is out of the scheduler's hands.
+    assert_eq!(old.counts(DEQUEUES), [0; 4]);
     let new = newer(Profile::V7, "MODE_SHARED", text);
     let [all, rest @ ..] = new.counts(DEQUEUES);
     assert_eq!(rest, [0, 1, 0]);
