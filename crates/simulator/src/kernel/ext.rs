@@ -55,8 +55,8 @@ pub(crate) fn loaded(ext: &mut Option<Box<Scx>>) -> &mut Scx {
 
 impl Scheduler {
     /// Loads a scheduler (`scx_ops_enable_workfn`); its `init` runs on `cpu`. Objects for all tasks that exist must be in
-    /// its memory ([`Scheduler::scx_task_new`]). An error that the scheduler makes later than in its description leaves
-    /// an exit [pending](crate::scx::exit::ExitState::pending), as does one at any other time.
+    /// its memory ([`Ctx::scx_task_new`](crate::scx::Ctx::scx_task_new)). An error that the scheduler makes later than in
+    /// its description leaves an exit [pending](crate::scx::exit::ExitState::pending), as does one at any other time.
     ///
     /// # Errors
     /// Its description is invalid; then nothing has changed.
@@ -105,11 +105,6 @@ impl Scheduler {
     pub fn scx_unreg(&mut self) -> Option<ExitInfo> {
         self.ext.as_mut()?.with(&mut self.kernel).scx_unreg();
         self.scx_disable_workfn()
-    }
-
-    /// Makes the object of a task that exists before the scheduler is loaded.
-    pub fn scx_task_new(&mut self, scx: &mut Scx, task: TaskId, info: &GuestTaskInfo<'_>) {
-        scx.with(&mut self.kernel).scx_task_new(task, info);
     }
 
     /// A task comes into being, made on `cpu` (`scx_fork`, `scx_post_fork`): the scheduler hears of it, whatever its class.
@@ -375,7 +370,9 @@ impl Scheduler {
     pub(super) fn stop_and_move_scx(&mut self, task: TaskId, src: CpuId, dst: CpuId) -> Switch {
         let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
         ctx.prev_balance_scx(src);
-        ctx.balance_scx(src, Some(task));
+        if !ctx.is_v7() {
+            ctx.balance_scx(src, Some(task));
+        }
         ctx.put_prev_task_scx(src, task, Some(Next::Stop));
         let now = ctx.kernel.now;
         let left = ctx.kernel.task_mut(task);

@@ -12,9 +12,9 @@ mod server;
 
 use std::cmp::Ordering;
 
+use crate::kernel::Kernel;
 use crate::kernel::class::{Dequeue, Enqueue, SchedClass, Wake};
 use crate::kernel::cpumask::CpuMask;
-use crate::kernel::{Kernel, Switching};
 use crate::units::{CpuId, Nanos, TaskId};
 use crate::workload::Policy;
 use queue::RtRq;
