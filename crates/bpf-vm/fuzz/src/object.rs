@@ -41,7 +41,6 @@ pub fn run(bytes: &[u8]) {
         kconfig: &|_| Some(3),
         arena_data_last: bytes.len() % 2 == 0,
         nr_cpus: CPUS,
-        arena_data_last: true,
         budget: BUDGET,
     };
     let mut memory = Memory::new(LIMIT);
