@@ -67,7 +67,9 @@ fn an_odd_first_byte_makes_programs_that_decode() {
             if let Err(fault) = outcome
                 && let FaultKind::Poisoned(reason) = fault.kind()
             {
-                assert!(reason.starts_with("unknown helper"), "choice {choice} with {fields:?}: {reason}");
+                // The address of a function that begins at the last instruction cuts off the one before.
+                let known = ["unknown helper", "main runs over its end"].iter().any(|text| reason.starts_with(text));
+                assert!(known, "choice {choice} with {fields:?}: {reason}");
             }
         }
     }

@@ -124,10 +124,10 @@ fn encode(choice: &[u8; 8], number: usize, starts: &[usize], program: &mut Vec<u
     match code & 7 {
         // lddw: a number, the memory, a map, a function.
         0 => return load(choice, (dst.min(9), distance), program),
-        1 => (dst, off) = (dst.min(9), off % 64),
-        2 => off %= 64,
+        1 => (dst, off, imm) = (dst.min(9), off % 64, 0),
+        2 => (src, off) = (0, off % 64),
         3 if matches!(code, 0xc3 | 0xdb) => (off, imm, src) = (off % 64, atomic(imm), src.min(9)),
-        3 => off %= 64,
+        3 => (off, imm) = (off % 64, 0),
         5 | 6 => match code {
             0x85 => (dst, src, off, imm) = callee(registers, imm, distance),
             0x95 => (dst, src, off, imm) = (0, 0, 0, 0),

@@ -13,7 +13,7 @@ use tandem_bpf_vm::timer::TimerStart;
 pub const CPUS: u32 = 4;
 
 /// Kernel functions that `bpf-vm` brings.
-pub const KFUNCS: [&str; 58] = [
+pub const KFUNCS: [&str; 61] = [
     "bpf_cpumask_create",
     "bpf_cpumask_acquire",
     "bpf_cpumask_release",
@@ -54,6 +54,9 @@ pub const KFUNCS: [&str; 58] = [
     "bpf_rbtree_first",
     "bpf_rcu_read_lock",
     "bpf_throw",
+    "bpf_arena_alloc_pages",
+    "bpf_arena_free_pages",
+    "bpf_arena_reserve_pages",
     "bpf_obj_new_impl",
     "bpf_percpu_obj_new_impl",
     "bpf_obj_drop_impl",

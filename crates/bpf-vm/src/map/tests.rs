@@ -475,3 +475,49 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn maps_that_cannot_fit_are_refused_before_a_start_is_made() {
+    let huge = |kind, value_size| MapSpec { kind, value_size, max_entries: u32::MAX, ..spec(kind) };
+    let keyless = |kind, max_entries| MapSpec { kind, key_size: 0, value_size: 0, max_entries, ..spec(kind) };
+    let filter = MapSpec { key_size: 0, ..huge(kind::BLOOM_FILTER, 8) };
+    let specs = [
+        huge(kind::ARRAY, 1),
+        huge(kind::ARRAY, u32::MAX),
+        huge(kind::PERCPU_ARRAY, 8),
+        keyless(kind::RINGBUF, 1 << 31),
+        filter,
+    ];
+    for spec in specs {
+        let mut at = Fixture::new();
+        let before = at.memory.available();
+        assert!(matches!(at.maps.create(&mut at.memory, spec, 2), Err(MapError::Memory { .. })));
+        assert_eq!(at.memory.available(), before);
+    }
+}
+
+#[test]
+fn keys_and_queued_values_count_against_the_limit() {
+    let mut at = Fixture::new();
+    let wide = MapSpec { key_size: 1 << 16, max_entries: u32::MAX, ..spec(kind::HASH) };
+    let queue = MapSpec { key_size: 0, value_size: 1 << 16, max_entries: u32::MAX, ..spec(kind::QUEUE) };
+    for (spec, each) in [(wide, 2 << 16), (queue, 1 << 16)] {
+        let fits = at.memory.available() / each;
+        let id = at.create(spec.clone());
+        let mut bytes = vec![0; 1 << 16];
+        let mut stored = 0_u32;
+        let fault = loop {
+            bytes[..4].copy_from_slice(&stored.to_le_bytes());
+            let result = match spec.kind {
+                kind::QUEUE => at.maps.push(&mut at.memory, id, &bytes, 0),
+                _ => at.maps.update(&mut at.memory, id, Item { key: &bytes, value: &[0; 8], flags: 0 }, 0),
+            };
+            match result {
+                Ok(()) => stored += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(fault, OpError::Fault(FaultKind::Exhausted(_))));
+        assert!(u64::from(stored) + 1 >= fits && u64::from(stored) <= fits, "{stored} of {fits}");
+    }
+}

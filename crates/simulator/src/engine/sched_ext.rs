@@ -19,7 +19,7 @@ use crate::scx::{Ctx, Scx, kfuncs};
 use crate::units::{CpuId, Nanos, SEC, TaskId, seconds};
 
 /// Bytes that the programs' memory may grow to, the kernel's objects in it included.
-const MEMORY_LIMIT: u64 = 4 << 30;
+const MEMORY_LIMIT: u64 = 1 << 30;
 /// Instructions that one callback may execute: a kernel's verifier would refuse a program that it cannot follow for a
 /// million; loops that it takes on trust end by themselves long before this.
 const BUDGET: u64 = 100_000_000;

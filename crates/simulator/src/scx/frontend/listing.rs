@@ -26,7 +26,7 @@ use crate::scx::watchdog::SCX_WATCHDOG_MAX_TIMEOUT_MS;
 /// CPUs of the machine that loading is tried on.
 const CPUS: u32 = 8;
 /// Bytes that programs' memory may grow to, as in a run.
-const MEMORY_LIMIT: u64 = 4 << 30;
+const MEMORY_LIMIT: u64 = 1 << 30;
 /// Flags of `struct sched_ext_ops`, without `SCX_OPS_`.
 const FLAGS: [&str; 9] = [
     "KEEP_BUILTIN_IDLE",
