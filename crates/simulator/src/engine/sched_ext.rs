@@ -4,20 +4,17 @@
 use super::Engine;
 use crate::error::SimulationError;
 use crate::kernel::ext::guest_pid;
-use crate::metrics::{CallbackReport, ExitReport, Frame, SchedExtReport};
+use crate::metrics::{CallbackReport, ExitReport, Frame, RecordedExit, SchedExtReport};
 use crate::options::Scheduler;
 use crate::scx::abi::GuestTaskInfo;
-use crate::scx::exit::ExitInfo;
-use crate::scx::frontend::{self, Request, SchedulerError};
-use crate::scx::{Scx, kfuncs};
+use crate::scx::exit::{ExitInfo, ExitKind};
+use crate::scx::frontend::{self, Request, SchedulerError, exit_record};
 use crate::scx::ops::Op;
+use crate::scx::{Scx, kfuncs};
 use crate::units::{CpuId, TaskId, seconds};
 
 /// Bytes that the programs' memory may grow to, the kernel's objects in it included.
 const MEMORY_LIMIT: u64 = 4 << 30;
-/// Instructions that one callback may execute: a kernel's verifier would refuse a program that it cannot follow for a
-/// million; loops that it takes on trust end by themselves long before this.
-const BUDGET: u64 = 100_000_000;
 
 impl Engine<'_> {
     /// Loads the scheduler that was asked for, before the first thread exists.
@@ -29,7 +26,7 @@ impl Engine<'_> {
             profile: scheduler.profile,
             kfuncs: kfuncs::number,
             memory_limit: MEMORY_LIMIT,
-            budget: BUDGET,
+            budget: self.options.kernel.bpf_budget,
         };
         let kernel = &self.scheduler.kernel;
         let loaded = frontend::load_object(scheduler.object.clone(), &request, kernel, self.machine)?;
@@ -58,7 +55,7 @@ impl Engine<'_> {
             start_time: self.now,
         };
         if let Err(errno) = self.scheduler.scx_fork(task, cpu, &info) {
-            self.failure = Some(SimulationError::ForkRefused { thread: comm, errno });
+            self.failure.get_or_insert(SimulationError::ForkRefused { thread: comm, errno });
         }
     }
 
@@ -115,6 +112,7 @@ impl Engine<'_> {
         let unloaded = self.scheduler.scx_unreg();
         let exit = self.scheduler.scx_exited.take().or(unloaded.filter(|info| info.kind.is_error()));
         let scx = self.scheduler.ext.as_ref()?;
+        let recorded = exit_record::read(&scx.vm).map(recorded_report);
         let callbacks = Op::ALL.iter().filter_map(|op| {
             let (calls, instructions) = scx.state.calls.of(*op);
             (calls > 0).then(|| (op.name().to_owned(), CallbackReport { calls, instructions }))
@@ -124,13 +122,23 @@ impl Engine<'_> {
             kernel: scx.state.profile.to_string(),
             callbacks: callbacks.collect(),
             overhead_s: seconds(self.callback_time),
-            exit: exit.map(exit_report),
+            exit: exit.map(|exit| exit_report(exit, recorded)),
             output: scx.state.host.printk.iter().map(|(_, line)| line.clone()).collect(),
         })
     }
 }
 
-fn exit_report(info: ExitInfo) -> ExitReport {
+fn recorded_report(record: exit_record::UserExitInfo) -> RecordedExit {
+    let kind = ExitKind::ALL.iter().find(|kind| i64::from(kind.value()) == i64::from(record.kind));
+    RecordedExit {
+        kind: kind.map_or_else(|| record.kind.to_string(), |kind| kind.name().to_owned()),
+        code: record.exit_code,
+        reason: record.reason,
+        message: record.message,
+    }
+}
+
+fn exit_report(info: ExitInfo, recorded: Option<RecordedExit>) -> ExitReport {
     let frame = |place: tandem_bpf_vm::fault::Location| Frame {
         function: place.function,
         file: place.file,
@@ -148,5 +156,6 @@ fn exit_report(info: ExitInfo) -> ExitReport {
         cpu: info.cpu.0,
         backtrace: info.backtrace.into_iter().map(frame).collect(),
         dump: info.dump,
+        recorded,
     }
 }

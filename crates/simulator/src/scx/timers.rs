@@ -103,7 +103,10 @@ impl Ctx<'_> {
         while let Some(due) = self.scx.timers.pop_due(now) {
             match due.timer {
                 Timer::Bpf(address) => self.timer_fired(address, due.cpu),
-                Timer::Watchdog => self.scx_watchdog_workfn(),
+                Timer::Watchdog => {
+                    self.set_this_cpu(due.cpu);
+                    self.scx_watchdog_workfn();
+                }
             }
         }
         self.scx.timers.serving = None;
@@ -116,7 +119,10 @@ impl Ctx<'_> {
         let result = self.vm.timer_fired(address, &mut host);
         match result {
             Ok(outcome) => self.scx.calls.executed.push((cpu, outcome.instructions)),
-            Err(fault) => self.scx_fault(&fault),
+            Err(fault) => {
+                self.scx.calls.executed.push((cpu, self.vm.executed()));
+                self.scx_fault(&fault);
+            }
         }
         self.scx.calls.active.pop();
     }
