@@ -18,7 +18,8 @@ Examples:
   tandem compare app.json --machine hikey960 -s fair+schedutil -s fair+performance
 
 Exit status: 0 success; 1 failure; 2 mistake in an option, a machine or a workload;
-3 the simulation cannot end (who waits for what is printed); 130 interrupted.";
+3 the simulation cannot end (who waits for what is printed); 4 a sched_ext scheduler was
+ejected (results are printed, fair did the rest); 130 interrupted.";
 
 /// Simulates Linux scheduling on described machines, with time and energy.
 #[derive(Debug, Parser)]
