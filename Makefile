@@ -15,6 +15,9 @@ PAIRS ?= fair+performance fair+schedutil fair+powersave
 TRACED ?= fair+schedutil
 TRACE ?= $(OUT)/$(notdir $(basename $(WORKLOAD))).pftrace
 
+# Where `make objects` puts the kernel's example schedulers.
+OBJECTS ?= $(OUT)/schedulers
+
 # A fresh clone in CI finds what an earlier one built.
 ifeq ($(CI),true)
 export CARGO_TARGET_DIR ?= $(CACHE)/target
@@ -34,6 +37,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  make run WORKLOAD=… MACHINE=… PAIRS='fair+schedutil …'   the same for another workload or machine"
+	@echo "  make objects OBJECTS=…                                   into another folder than $(OUT)/schedulers"
 	@echo "  make install PREFIX=$$HOME/.local                         for one user, without root"
 
 .PHONY: run
@@ -48,6 +52,12 @@ run: build ## Install what is missing, build, compare schedulers on an example a
 .PHONY: build
 build: build-requirements ## Build the release binary
 	$(CARGO) build --release --locked --bin tandem
+
+.PHONY: objects
+objects: ## Compile the kernel's example sched_ext schedulers, to run in the simulator
+	@sh scripts/requirements objects
+	@sh scripts/objects --schedulers "$(OBJECTS)"
+	@echo "Show one: $(TANDEM) scheduler show $(OBJECTS)/scx_simple.bpf.o"
 
 .PHONY: test
 test: test-requirements ## Run every test

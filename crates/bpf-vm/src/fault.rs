@@ -40,6 +40,8 @@ pub enum AccessKind {
     Freed,
     /// A program may read it but not write it.
     ReadOnly,
+    /// The BPF arena has no page there. No fault for a program: it reads 0, and what it writes is lost.
+    NoPage,
 }
 
 /// A memory access that is refused.
@@ -89,6 +91,7 @@ impl fmt::Display for AccessError {
             AccessKind::Null => write!(f, "null pointer: {verb} of {size} bytes at {address:#x}"),
             AccessKind::OutOfBounds => write!(f, "out of bounds: {verb} of {size} bytes at {address:#x}"),
             AccessKind::Freed => write!(f, "use after free: {verb} of {size} bytes at {address:#x}"),
+            AccessKind::NoPage => write!(f, "no page in the BPF arena: {verb} of {size} bytes at {address:#x}"),
             AccessKind::ReadOnly => write!(f, "read-only memory: {verb} of {size} bytes at {address:#x}"),
         }
     }

@@ -8,7 +8,7 @@ use crate::object::{DataSection, Variable};
 /// A global variable of a loaded object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Global {
-    /// Its address.
+    /// Its address; in a BPF arena, its user address.
     pub address: u64,
     /// Bytes.
     pub size: u64,
@@ -31,11 +31,17 @@ impl Instance {
     /// The bytes of a global variable now.
     pub fn global_bytes(&self, name: &str) -> Option<&[u8]> {
         let Global { address, size, .. } = self.global(name)?;
-        self.memory.read(address, size).ok()
+        let pages = || self.memory.arena()?.user_read(address, size);
+        self.memory.read(address, size).ok().or_else(pages)
     }
 
     /// The object that was loaded, with its settings.
     pub fn object(&self) -> &crate::object::Object {
         &self.object
+    }
+
+    /// Likewise, to keep while the instance runs.
+    pub fn object_arc(&self) -> std::sync::Arc<crate::object::Object> {
+        std::sync::Arc::clone(&self.object)
     }
 }

@@ -49,6 +49,11 @@ pub trait Host {
         None
     }
 
+    /// `bpf_get_current_cgroup_id`: the number of the current task's cgroup in the default hierarchy.
+    fn current_cgroup_id(&self) -> u64 {
+        0
+    }
+
     /// NUMA node of the executing CPU (`bpf_get_numa_node_id`).
     fn numa_node(&self) -> u32 {
         0
@@ -69,6 +74,10 @@ pub trait Host {
     fn timer_cancel(&mut self, _timer: u64) -> bool {
         false
     }
+
+    /// A pointer to an object of the host went away with the map value, or the object of a program, that owned it: its
+    /// reference is to be dropped, as the type's destructor does (`bpf_task_release` for a `task_struct`).
+    fn kptr_dropped(&mut self, _type_name: &str, _address: u64) {}
 
     /// Counter value of entry `index` of a perf event array on the executing CPU, if the host has counters:
     /// (counter, enabled ns, running ns).

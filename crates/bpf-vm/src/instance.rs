@@ -45,6 +45,10 @@ pub struct Instance {
     /// Addresses of the object's data sections.
     pub(crate) data: Vec<u64>,
     pub(crate) nr_cpus: u32,
+    /// Accesses to pages that the BPF arena does not have.
+    pub(crate) missing_pages: u64,
+    /// The first of them.
+    pub(crate) missing_page: Option<Fault>,
 }
 
 impl Instance {
@@ -85,6 +89,8 @@ impl Instance {
             execution,
             data: Vec::new(),
             nr_cpus,
+            missing_pages: 0,
+            missing_page: None,
         }
     }
 
@@ -167,6 +173,12 @@ impl Instance {
     /// The places of a trace, innermost first.
     pub fn locate(&self, trace: &Trace) -> Vec<Location> {
         trace.instructions().map(|at| self.code.location(at)).collect()
+    }
+
+    /// How often a program has accessed a page that the BPF arena does not have, and the first time that it did. The kernel
+    /// lets it read 0 and drops what it writes; newer kernels report that on the program's error stream.
+    pub fn missing_pages(&self) -> (u64, Option<&Fault>) {
+        (self.missing_pages, self.missing_page.as_ref())
     }
 
     /// Instructions that the outermost program has executed so far; if none runs, that the last one did, a fault's too.

@@ -7,6 +7,7 @@
 //!
 //! - [`object`]: ELF sections, programs, maps, globals, `struct_ops`. [`btf`]: types. [`core_relo`]: CO-RE relocations.
 //! - [`open`]: settings before loading. [`link`]: relocations, externs, decoding. [`instance`]: a loaded object.
+//!   [`survey`]: what an object needs of a kernel, before it is loaded.
 //! - [`insn`]: instructions, decoded once. [`ops`]: what each means. [`interp`]: runs them.
 //! - [`memory`]: the arena, every access checked. [`fault`]: what can go wrong at run time, and where.
 //! - [`global`]: variables of a loaded object, by name.
@@ -32,4 +33,5 @@ pub mod memory;
 pub mod object;
 pub mod open;
 pub mod ops;
+pub mod survey;
 pub mod timer;

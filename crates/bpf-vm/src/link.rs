@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loading: gives maps and data their addresses, resolves externs, applies relocations, decodes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::btf::{Btf, Kind, Type, TypeId};
@@ -14,14 +14,14 @@ use crate::instance::Instance;
 use crate::interp::{Code, CodeBuilder, Execution};
 use crate::kfunc::{KfuncState, kfunc};
 use crate::map::{MapError, MapId, MapSpec, Maps};
-use crate::memory::{Memory, Protection};
+use crate::memory::{Memory, PAGE_SIZE, Protection};
 use crate::object::{DataSection, Extern, ExternKind, Function, Object, Target};
 use crate::open::OpenObject;
 use crate::timer::Timers;
 
 /// The kernel that an object is loaded into.
 pub struct Environment<'k> {
-    /// The kernel's types; its functions are `FUNC` types.
+    /// The kernel's types. Only functions that are among them (`FUNC`) exist, those that this crate brings included.
     pub btf: Arc<Btf>,
     /// Number of a kernel function of the host by name, as [`Host::kfunc`](crate::host::Host::kfunc) will get it.
     pub kfuncs: &'k dyn Fn(&str) -> Option<u32>,
@@ -31,6 +31,9 @@ pub struct Environment<'k> {
     pub kconfig: &'k dyn Fn(&str) -> Option<u64>,
     /// CPUs (`nr_cpu_ids`): copies of per-CPU data.
     pub nr_cpus: u32,
+    /// Whether data in a BPF arena lies in its last pages, as libbpf 1.7 does on kernels that can (Linux 7.0), not in its
+    /// first ones.
+    pub arena_data_last: bool,
     /// Instructions that one call of a program may execute, callbacks and nested programs included.
     pub budget: u64,
 }
@@ -49,9 +52,14 @@ pub enum LoadError {
         /// By how much.
         why: FaultKind,
     },
-    /// Data that programs address page by page.
-    #[error("data section {0} lies in a BPF arena, which is not supported")]
-    Arena(String),
+    /// Data in an arena that is not there, or has no room for it.
+    #[error("data section {section} lies in a BPF arena, and {why}")]
+    Arena {
+        /// The section.
+        section: String,
+        /// What is wrong.
+        why: &'static str,
+    },
     /// Kernel functions, variables or settings that this kernel does not have, and that the object must have.
     #[error("the kernel does not have {}", .0.join(", "))]
     Missing(Vec<String>),
@@ -72,7 +80,7 @@ pub enum LoadError {
 
 /// What an extern turned out to be.
 #[derive(Debug, Clone)]
-enum Symbol {
+pub(crate) enum Symbol {
     Builtin(Builtin),
     Host(u32),
     Address(u64),
@@ -86,12 +94,14 @@ impl OpenObject {
     /// # Errors
     /// [`LoadError`]. An instruction that makes no sense for this kernel is no error unless it is executed.
     pub fn load(self, environment: &Environment<'_>, mut memory: Memory) -> Result<Instance, LoadError> {
+        let loaded = self.loaded();
         let object = self.into_object();
         let mut maps = Maps::default();
         let handles = make_maps(&object, environment.nr_cpus, &mut maps, &mut memory)?;
-        let data = object.data.iter().map(|section| place(section, &mut memory)).collect::<Result<Vec<_>, _>>()?;
-        let symbols = resolve_externs(&object, environment, &mut memory)?;
-        let linker = Linker { object: &object, environment, handles, data: &data, symbols };
+        let place = |section| place(section, environment, &mut memory);
+        let data = object.data.iter().map(place).collect::<Result<Vec<_>, _>>()?;
+        let symbols = resolve_externs(&object, &loaded, environment, &mut memory)?;
+        let linker = Linker { object: &object, loaded, environment, handles, data: &data, symbols };
         let code = Arc::new(linker.code()?);
         Ok(Instance {
             memory,
@@ -104,6 +114,8 @@ impl OpenObject {
             execution: Execution::new(environment.budget),
             data,
             nr_cpus: environment.nr_cpus,
+            missing_pages: 0,
+            missing_page: None,
         })
     }
 }
@@ -124,9 +136,9 @@ fn make_maps(object: &Object, nr_cpus: u32, maps: &mut Maps, memory: &mut Memory
 }
 
 /// Gives a data section its place.
-fn place(section: &DataSection, memory: &mut Memory) -> Result<u64, LoadError> {
+fn place(section: &DataSection, environment: &Environment<'_>, memory: &mut Memory) -> Result<u64, LoadError> {
     if section.arena {
-        return Err(LoadError::Arena(section.name.clone()));
+        return place_in_arena(section, environment.arena_data_last, memory);
     }
     let protection = if section.read_only { Protection::ReadOnly } else { Protection::ReadWrite };
     let full = |why| LoadError::Memory { what: format!("data section {}", section.name), why };
@@ -137,25 +149,57 @@ fn place(section: &DataSection, memory: &mut Memory) -> Result<u64, LoadError> {
     Ok(address)
 }
 
+/// Likewise in the arena; its user address.
+fn place_in_arena(section: &DataSection, last: bool, memory: &mut Memory) -> Result<u64, LoadError> {
+    let wrong = |why| LoadError::Arena { section: section.name.clone(), why };
+    let size = section.bytes.len() as u64;
+    let Some(arena) = memory.arena() else { return Err(wrong("the object has no map of type ARENA")) };
+    let (start, end) = (arena.user_start(), arena.user_end());
+    if size > end - start {
+        return Err(wrong("the arena is too small for it"));
+    }
+    let address = if last { end - size.next_multiple_of(PAGE_SIZE) } else { start };
+    let full = |why| LoadError::Memory { what: format!("data section {}", section.name), why };
+    match memory.write_user(address, &section.bytes).map_err(full)? {
+        true => Ok(address),
+        false => Err(wrong("the arena's pages are taken")),
+    }
+}
+
+/// What the externs are. Those that only functions need which are not loaded may be missing.
 fn resolve_externs(
     object: &Object,
+    loaded: &[bool],
     environment: &Environment<'_>,
     memory: &mut Memory,
 ) -> Result<Vec<Symbol>, LoadError> {
     let mut missing = Vec::new();
     let mut symbols = Vec::new();
-    for symbol in &object.externs {
+    let needed = needed(object, loaded);
+    for (number, symbol) in object.externs.iter().enumerate() {
         let found = match symbol.kind {
             ExternKind::Function => function(symbol, &object.btf, environment),
             ExternKind::Variable => (environment.variables)(essential_name(&symbol.name)).map(Symbol::Address),
             ExternKind::Kconfig => kconfig(symbol, &object.btf, environment, memory)?.map(Symbol::Address),
         };
-        if found.is_none() && !symbol.weak {
+        if found.is_none() && !symbol.weak && needed.contains(&number) {
             missing.push(format!("{} {}", noun(symbol.kind), symbol.name));
         }
         symbols.push(found.unwrap_or(Symbol::Absent));
     }
     if missing.is_empty() { Ok(symbols) } else { Err(LoadError::Missing(missing)) }
+}
+
+/// Numbers of the externs that functions refer to which are loaded.
+pub(crate) fn needed(object: &Object, loaded: &[bool]) -> BTreeSet<usize> {
+    let functions = object.functions.iter().zip(loaded).filter(|(_, loaded)| **loaded);
+    let relocations = functions.flat_map(|(function, _)| &function.relocations);
+    relocations
+        .filter_map(|relocation| match relocation.target {
+            Target::Extern(number) => Some(number),
+            _ => None,
+        })
+        .collect()
 }
 
 fn noun(kind: ExternKind) -> &'static str {
@@ -166,12 +210,12 @@ fn noun(kind: ExternKind) -> &'static str {
     }
 }
 
-/// The kernel's function for an extern, if it has one with that name and prototype. Functions that BPF itself brings
-/// need not be among the kernel's types.
-fn function(symbol: &Extern, local: &Btf, environment: &Environment<'_>) -> Option<Symbol> {
+/// The kernel's function for an extern, if its types have one with that name and prototype. Which of those that BPF
+/// itself brings exist depends on the kernel's version, and the types tell that too.
+pub(crate) fn function(symbol: &Extern, local: &Btf, environment: &Environment<'_>) -> Option<Symbol> {
     let name = essential_name(&symbol.name);
-    let offered = environment.btf.find_kind(name, Kind::Func);
-    if let (Some(offered), Some(wanted)) = (offered, symbol.type_id)
+    let offered = environment.btf.find_kind(name, Kind::Func)?;
+    if let Some(wanted) = symbol.type_id
         && let Some(Type::Func { proto, .. }) = environment.btf.get(offered)
         && !callable(local, wanted, &environment.btf, *proto)
     {
@@ -233,7 +277,7 @@ fn kconfig(
 
 /// The name without its last `___suffix`, by which one program may declare several versions of a function
 /// (`bpf_core_essential_name_len`).
-fn essential_name(name: &str) -> &str {
+pub(crate) fn essential_name(name: &str) -> &str {
     match name.rfind("___") {
         Some(at) if at > 0 && !name[at + 3..].is_empty() => &name[..at],
         _ => name,
@@ -243,6 +287,8 @@ fn essential_name(name: &str) -> &str {
 /// Everything that relocations refer to, with its place.
 struct Linker<'l> {
     object: &'l Object,
+    /// Which functions are loaded.
+    loaded: Vec<bool>,
     environment: &'l Environment<'l>,
     handles: Vec<u64>,
     data: &'l [u64],
@@ -252,7 +298,13 @@ struct Linker<'l> {
 impl Linker<'_> {
     fn code(&self) -> Result<Code, LoadError> {
         let mut builder = CodeBuilder::new(&helper);
-        for function in &self.object.functions {
+        for (function, loaded) in self.object.functions.iter().zip(&self.loaded) {
+            if !loaded {
+                let reason = format!("{} was not loaded: it is optional, or was turned off", function.name);
+                let poison = |_| Some(Resolved::Poison(reason.clone()));
+                builder.push_function(&function.name, &NOT_LOADED, lines(function), &poison)?;
+                continue;
+            }
             let mut encoding = function.code.clone();
             let poisoned = self.apply_core(function, &mut encoding)?;
             let resolve = |slot: usize| match poisoned.get(&slot) {
@@ -308,6 +360,8 @@ impl Linker<'_> {
 }
 
 const LD_IMM64: u8 = 0x18;
+/// A call, which is poisoned, in place of a function that is not loaded; and `exit`.
+const NOT_LOADED: [u8; 16] = [0x85, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0];
 /// Where kernel functions would be, for programs that test whether one exists.
 const KERNEL_TEXT: u64 = 0xffff_ffff_8100_0000;
 

@@ -58,6 +58,8 @@ impl Instance {
     /// A fault of the callback.
     pub fn timer_fired(&mut self, timer: u64, host: &mut dyn Host) -> Result<Outcome, Fault> {
         let nothing = Outcome { value: 0, instructions: 0 };
+        // What the host took from maps since.
+        self.disarm_retired(host);
         let Some(Timer { map, key, value, callback: Some(callback), .. }) = self.timers.timers.get(&timer) else {
             return Ok(nothing);
         };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Helpers that call a program's functions back: loops, walks through maps, timers.
 
-#[expect(dead_code, reason = "another test uses all of it")]
 mod assembler;
 
 use assembler::assemble;

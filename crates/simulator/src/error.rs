@@ -2,7 +2,7 @@
 //! Why a run has no report.
 
 use crate::scx::frontend::SchedulerError;
-use crate::units::{Nanos, seconds};
+use crate::units::{CpuId, Nanos, seconds};
 
 /// Why a run has no report.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -16,8 +16,21 @@ pub enum SimulationError {
         waiters: Vec<Waiter>,
     },
     /// The scheduler cannot be loaded.
-    #[error("{0}")]
-    Scheduler(#[from] SchedulerError),
+    #[error("{scheduler}: {why}")]
+    Scheduler {
+        /// What it is called.
+        scheduler: String,
+        /// What is wrong with it.
+        why: SchedulerError,
+    },
+    /// A CPU that shall come or go is not one that is online at the start.
+    #[error("CPU {cpu} cannot come or go: {machine} does not have it, or not online")]
+    Hotplug {
+        /// The CPU.
+        cpu: CpuId,
+        /// The machine's name.
+        machine: String,
+    },
     /// The scheduler's `init_task` refused a new thread, which on a kernel makes `fork` fail.
     #[error("the scheduler refused thread {thread}: ops.init_task() returned {errno}, so it could not be forked")]
     ForkRefused {

@@ -163,6 +163,7 @@ fn workload(tasks: Vec<TaskSpec>) -> Workload {
         behaviours: vec![Behaviour::default()],
         duration: None,
         priority_inheritance: false,
+        cgroups: Vec::new(),
         warnings: Vec::new(),
     }
 }

@@ -140,6 +140,8 @@ pub struct SchedExtReport {
     pub callbacks: BTreeMap<String, CallbackReport>,
     /// CPU time that all its programs were charged, on all CPUs.
     pub overhead_s: f64,
+    /// Exits after which it was loaded again, as its loader would: a CPU came or went and it has no callback for that.
+    pub restarts: Vec<ExitReport>,
     /// Why it was ejected, if it was; the run went on under `fair`.
     pub exit: Option<ExitReport>,
     /// What it printed (`bpf_printk`): the last 1000 lines.

@@ -6,7 +6,7 @@ use crate::units::{CpuId, Nanos, PackageId, TaskId};
 /// A thread as a trace names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskInfo {
-    /// Identifier; a trace shows `pid = id + 1`, as 0 is the idle thread.
+    /// Identifier; a trace shows [`TaskId::pid`].
     pub id: TaskId,
     /// Name (`comm`), with its instance.
     pub name: String,

@@ -5,12 +5,11 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-
 use crate::input::valid_names;
 use crate::kernel::cpufreq::{Governor, SchedutilTunables};
 use crate::kernel::params::KernelParameters;
 use crate::scx::frontend::scheduler::{OpenError, SchedExt};
-use crate::units::Nanos;
+use crate::units::{CpuId, Nanos};
 
 /// How to run.
 #[derive(Debug, Clone)]
@@ -25,6 +24,19 @@ pub struct Options {
     pub time_limit: Option<Nanos>,
     /// Kernel parameters.
     pub kernel: KernelParameters,
+    /// CPUs that go offline or come back during the run, in any order.
+    pub hotplug: Vec<Hotplug>,
+}
+
+/// A CPU comes or goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hotplug {
+    /// When.
+    pub at: Nanos,
+    /// Which, one of those that the machine has online at the start.
+    pub cpu: CpuId,
+    /// Whether it comes.
+    pub online: bool,
 }
 
 impl Default for Options {
@@ -35,6 +47,7 @@ impl Default for Options {
             seed: 1,
             time_limit: None,
             kernel: KernelParameters::default(),
+            hotplug: Vec::new(),
         }
     }
 }
@@ -68,12 +81,11 @@ impl FromStr for Scheduler {
     type Err = UnknownScheduler;
 
     /// `fair`, or the path of a sched_ext object with variables to set behind it: `./scx_simple.bpf.o,fifo_sched=true`.
-    /// A path has a `/` or ends in `.o`.
+    /// A path has a `/` or ends in `.o`: see [`SchedExt::path_in`].
     fn from_str(text: &str) -> Result<Self, UnknownScheduler> {
-        let path = text.split(',').next().unwrap_or(text);
         match text {
             "fair" => Ok(Self::Fair),
-            _ if path.contains('/') || path.ends_with(".o") => Ok(Self::SchedExt(Arc::new(SchedExt::open(text)?))),
+            _ if SchedExt::path_in(text).is_some() => Ok(Self::SchedExt(Arc::new(SchedExt::open(text)?))),
             _ => Err(UnknownScheduler::Name { name: text.to_owned(), valid: valid_names(text, &["fair"]) }),
         }
     }

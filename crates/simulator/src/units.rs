@@ -89,3 +89,12 @@ identifier!(
     /// A cgroup, numbered from the root (0) in the order of their creation.
     CgroupId
 );
+
+impl TaskId {
+    /// The number of a thread (`pid` in the kernel, `tid` in user space) in traces and for programs: 0 is the idle thread's,
+    /// 1 is that of init, which no run has.
+    #[inline]
+    pub fn pid(self) -> u32 {
+        self.0 + 2
+    }
+}

@@ -3,11 +3,14 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
-use tandem_simulator::input::valid_names;
-use tandem_simulator::simulation::{Governor, KernelParameters, Options, Scheduler};
-use tandem_simulator::units::{MSEC, Nanos, SEC, USEC};
+use tandem_simulator::input::{nearest, valid_names};
+use tandem_simulator::simulation::{
+    Governor, Hotplug, KernelParameters, OpenError, Options, SchedExt, Scheduler, UnknownScheduler,
+};
+use tandem_simulator::units::{CpuId, MSEC, Nanos, SEC, USEC};
 
 /// A scheduler and the governor that chooses clocks beside it, written `fair+schedutil`.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,13 +44,39 @@ impl Choice {
     }
 }
 
-/// Reads `S` or `S+G`. The last `+` separates: a path to a scheduler may hold others.
+/// Reads `S` or `S+G`. A path to a scheduler may hold a `+`, and so may a value behind it: the last one behind the path
+/// separates.
 pub fn choice(text: &str) -> Result<Choice, String> {
-    let (scheduler, governor) = match text.rsplit_once('+') {
-        Some((scheduler, governor)) => (scheduler, Some(self::governor(governor)?)),
+    let path = SchedExt::path_in(text).map_or(0, str::len);
+    let (scheduler, governor) = match text[path..].rfind('+') {
+        Some(at) => (&text[..path + at], Some(self::governor(&text[path + at + 1..])?)),
         None => (text, None),
     };
-    Ok(Choice { scheduler: scheduler.parse::<Scheduler>().map_err(|error| error.to_string())?, governor })
+    Ok(Choice { scheduler: self::scheduler(scheduler)?, governor })
+}
+
+/// Reads a scheduler without a governor.
+fn scheduler(text: &str) -> Result<Scheduler, String> {
+    text.parse::<Scheduler>().map_err(|error| match &error {
+        UnknownScheduler::Object(error) => with_advice(error),
+        UnknownScheduler::Name { .. } => error.to_string(),
+    })
+}
+
+/// Reads the path of a sched_ext object, with variables to set behind it.
+pub fn object(text: &str) -> Result<Arc<SchedExt>, String> {
+    SchedExt::open(text).map(Arc::new).map_err(|error| with_advice(&error))
+}
+
+/// What is wrong with a sched_ext object, and what to do.
+fn with_advice(error: &OpenError) -> String {
+    match error {
+        OpenError::Variable { path, .. } => {
+            format!("{error}\n  help: `tandem scheduler show {}` lists the variables", path.display())
+        }
+        OpenError::Scheduler { .. } => format!("{error}\n  help: give a sched_ext object such as scx_simple.bpf.o"),
+        _ => error.to_string(),
+    }
 }
 
 /// Reads a governor's name.
@@ -78,28 +107,80 @@ pub fn duration(text: &str) -> Result<Nanos, String> {
     Ok(nanos as Nanos)
 }
 
-/// One `--set KEY=VALUE`, whose key is known to be one.
+/// One `--set KEY=VALUE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     key: String,
     value: String,
 }
 
-/// Reads `KEY=VALUE`. The value is judged with all others in [`Scenario::options`]: one may bound another.
+/// Reads `KEY=VALUE`. Whose key it is, and what it may be, depends on the schedulers: see [`Scenario::check`].
 pub fn setting(text: &str) -> Result<Setting, String> {
     let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
     let (key, value) = (key.trim().to_owned(), value.trim().to_owned());
-    let keys = KernelParameters::keys();
-    if !keys.contains(&key.as_str()) {
-        return Err(format!("unknown setting `{key}`; {}", valid_names(&key, &keys)));
+    if key.is_empty() {
+        return Err("expected KEY=VALUE".to_owned());
     }
     Ok(Setting { key, value })
+}
+
+/// Reads `TIME:CPU=on` or `TIME:CPU=off`.
+pub fn hotplug(text: &str) -> Result<Hotplug, String> {
+    let expected = "expected TIME:CPU=off or TIME:CPU=on, such as `2s:3=off`";
+    let (time, change) = text.split_once(':').ok_or(expected)?;
+    let (cpu, state) = change.split_once('=').ok_or(expected)?;
+    let online = match state.trim() {
+        "on" => true,
+        "off" => false,
+        _ => return Err(expected.to_owned()),
+    };
+    let cpu = cpu.trim().parse().map(CpuId).map_err(|_| expected)?;
+    Ok(Hotplug { at: duration(time)?, cpu, online })
+}
+
+impl Setting {
+    /// A kernel parameter goes before a variable of the same name.
+    fn is_kernel(&self) -> bool {
+        KernelParameters::keys().contains(&self.key.as_str())
+    }
+
+    /// Nobody has it: the nearest name of a variable and of a parameter.
+    fn unknown(&self, schedulers: &[&SchedExt]) -> String {
+        let (key, keys) = (&self.key, KernelParameters::keys());
+        if schedulers.is_empty() {
+            return format!("--set: unknown setting `{key}`; {}", valid_names(key, &keys));
+        }
+        let names: Vec<&str> = schedulers.iter().map(|scheduler| scheduler.name.as_str()).collect();
+        let mut near = Vec::new();
+        for scheduler in schedulers {
+            let variables = scheduler.variables();
+            if let Some(name) = nearest(key, variables.iter().map(|variable| variable.name.as_str())) {
+                near.push(format!("the variable `{name}` of {}", scheduler.name));
+            }
+        }
+        near.extend(nearest(key, keys.iter().copied()).map(|name| format!("the kernel parameter `{name}`")));
+        near.dedup();
+        let advice = match near.is_empty() {
+            true => format!(
+                "valid: {}; `tandem scheduler show {}` lists the variables",
+                keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", "),
+                schedulers[0].path.display()
+            ),
+            false => format!("did you mean {}?", near.join(" or ")),
+        };
+        format!("--set: `{key}` is neither a kernel parameter nor a variable of {}; {advice}", names.join(" or "))
+    }
 }
 
 /// Lists the keys that `--set` takes.
 fn setting_help() -> String {
     let keys: Vec<String> = KernelParameters::KEYS.iter().map(|(key, meaning)| format!("  {key}: {meaning}")).collect();
-    format!("Set a kernel parameter, for example `--set hz=1000`; may be repeated.\n\n{}", keys.join("\n"))
+    format!(
+        "Set a kernel parameter, or a global variable of the sched_ext objects that have it, for example `--set hz=1000` \
+         or `--set fifo_sched=true`; may be repeated. `tandem scheduler show OBJECT` lists an object's variables.\n\n\
+         Kernel parameters:\n\n{}",
+        keys.join("\n")
+    )
 }
 
 /// What is simulated; shared by the commands that simulate.
@@ -112,30 +193,83 @@ pub struct Scenario {
     #[arg(short, long, value_name = "M")]
     pub machine: String,
 
-    /// Set a kernel parameter, for example `--set hz=1000`; may be repeated
+    /// Set a kernel parameter (`--set hz=1000`) or a variable of a sched_ext object; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting, long_help = setting_help())]
     pub settings: Vec<Setting>,
 
     /// End the run after this much simulated time, for example `10s` or `500ms`
     #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
     pub duration: Option<Nanos>,
+
+    /// Take a CPU offline or bring it back, for example `--hotplug 2s:3=off --hotplug 3s:3=on`; may be repeated
+    #[arg(long, value_name = "TIME:CPU=off|on", value_parser = hotplug)]
+    pub hotplug: Vec<Hotplug>,
 }
 
 impl Scenario {
-    /// The options of one run. Fails if a setting's value is none of its key's; they take effect in the order given.
+    /// Whether every setting is somebody's, and of its type, before anything is run: a kernel parameter, or a variable of
+    /// at least one of the schedulers.
+    pub fn check<'p>(&self, schedulers: impl IntoIterator<Item = &'p Scheduler>) -> Result<(), String> {
+        let objects: Vec<&SchedExt> = schedulers.into_iter().filter_map(object_of).collect();
+        for setting in self.settings.iter().filter(|setting| !setting.is_kernel()) {
+            let owners: Vec<&&SchedExt> = objects.iter().filter(|object| object.has_variable(&setting.key)).collect();
+            if owners.is_empty() {
+                return Err(setting.unknown(&objects));
+            }
+            for owner in owners {
+                let settings = vec![(setting.key.clone(), setting.value.clone())];
+                owner.with_settings(settings).map_err(|error| format!("--set: {}", with_advice(&error)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The options of one run. Fails if a setting's value is none of its key's; they take effect in the order given, those
+    /// behind a scheduler's path last.
     pub fn options(&self, pair: &Pair, seed: u64) -> Result<Options, String> {
         let mut kernel = KernelParameters::default();
-        for setting in &self.settings {
+        for setting in self.settings.iter().filter(|setting| setting.is_kernel()) {
             kernel.set(&setting.key, &setting.value).map_err(|error| format!("--set: {error}"))?;
         }
         let Pair { scheduler, governor } = pair.clone();
-        Ok(Options { scheduler, governor, seed, time_limit: self.duration, kernel })
+        let (scheduler, hotplug) = (self.configured(scheduler)?, self.hotplug.clone());
+        Ok(Options { scheduler, governor, seed, time_limit: self.duration, kernel, hotplug })
+    }
+
+    /// The scheduler with those of the variables that it has.
+    fn configured(&self, scheduler: Scheduler) -> Result<Scheduler, String> {
+        let Some(object) = object_of(&scheduler) else { return Ok(scheduler) };
+        let its = |setting: &&Setting| !setting.is_kernel() && object.has_variable(&setting.key);
+        let settings: Vec<(String, String)> =
+            self.settings.iter().filter(its).map(|setting| (setting.key.clone(), setting.value.clone())).collect();
+        if settings.is_empty() {
+            return Ok(scheduler);
+        }
+        let configured = object.with_settings(settings).map_err(|error| format!("--set: {}", with_advice(&error)))?;
+        Ok(Scheduler::SchedExt(Arc::new(configured)))
+    }
+}
+
+fn object_of(scheduler: &Scheduler) -> Option<&SchedExt> {
+    match scheduler {
+        Scheduler::SchedExt(object) => Some(object),
+        Scheduler::Fair => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cpu_comes_or_goes_at_a_time() {
+        let change = |at, cpu, online| Ok(Hotplug { at, cpu: CpuId(cpu), online });
+        assert_eq!(hotplug("2s:3=off"), change(2 * SEC, 3, false));
+        assert_eq!(hotplug("1.5ms: 12 = on"), change(1_500_000, 12, true));
+        for mistake in ["2s", "2s:3", "3=off", "2:3=off", "2s:x=off", "2s:-1=off", "2s:3=down", "0s:3=off"] {
+            assert!(hotplug(mistake).is_err(), "{mistake}");
+        }
+    }
 
     #[test]
     fn times_carry_their_unit() {
@@ -168,6 +302,6 @@ mod tests {
         assert!(choice("fair+shedutil").unwrap_err().contains("`schedutil`"));
         assert!(choice("fair+").is_err());
         assert!(setting("hz").unwrap_err().contains("KEY=VALUE"));
-        assert!(setting("hertz=250").unwrap_err().contains("hz"));
+        assert!(setting("=250").unwrap_err().contains("KEY=VALUE"));
     }
 }

@@ -142,6 +142,7 @@ fn timed(
         seed: 0,
         time_limit: Some(limit),
         kernel: KernelParameters::default(),
+        hotplug: Vec::new(),
     };
     let start = Instant::now();
     let report = context.simulator.simulate(machine, workload, &options, &mut NoObserver)?;

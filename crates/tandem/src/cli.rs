@@ -8,6 +8,7 @@ use crate::compare::Compare;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::machine::MachineCommand;
+use crate::scheduler::SchedulerCommand;
 use crate::simulate::Simulate;
 use crate::workload::WorkloadCommand;
 
@@ -16,10 +17,11 @@ Examples:
   tandem machine list
   tandem simulate app.json --machine hikey960
   tandem compare app.json --machine hikey960 -s fair+schedutil -s fair+performance
+  tandem compare app.json --machine hikey960 -s fair -s ./scx_simple.bpf.o
 
-Exit status: 0 success; 1 failure; 2 mistake in an option, a machine or a workload;
-3 the simulation cannot end (who waits for what is printed); 4 a sched_ext scheduler was
-ejected (results are printed, fair did the rest); 130 interrupted.";
+Exit status: 0 success; 1 failure; 2 mistake in an option, a machine, a workload or
+a sched_ext object; 3 the simulation cannot end (who waits for what is printed);
+4 a sched_ext scheduler was ejected (results are printed, fair did the rest); 130 interrupted.";
 
 /// Simulates Linux scheduling on described machines, with time and energy.
 #[derive(Debug, Parser)]
@@ -34,6 +36,7 @@ enum Command {
     Simulate(Simulate),
     Compare(Compare),
     Machine(MachineCommand),
+    Scheduler(SchedulerCommand),
     Workload(WorkloadCommand),
     Bench(Bench),
 }
@@ -45,6 +48,7 @@ impl Cli {
             Command::Simulate(command) => command.run(context),
             Command::Compare(command) => command.run(context),
             Command::Machine(command) => command.run(context),
+            Command::Scheduler(command) => command.run(context),
             Command::Workload(command) => command.run(context),
             Command::Bench(command) => command.run(context),
         }

@@ -72,7 +72,7 @@ impl Failure {
                 | SimulationError::NoProgress { .. }
                 | SimulationError::TooManyThreads { .. },
             ) => STUCK,
-            Self::Simulation(SimulationError::Scheduler(_)) => MISTAKE,
+            Self::Simulation(SimulationError::Scheduler { .. } | SimulationError::Hotplug { .. }) => MISTAKE,
             Self::Simulation(SimulationError::ForkRefused { .. }) => OTHER,
             Self::Ejected(_) => EJECTED,
             Self::Input(_) | Self::Options(_) => MISTAKE,

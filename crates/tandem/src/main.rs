@@ -2,7 +2,7 @@
 //! The `tandem` command: reads arguments, calls the simulator, prints.
 //!
 //! - [`cli`]: the commands; each is a struct with its arguments and `run`. [`arguments`]: values of options.
-//! - [`simulate`], [`compare`], [`mod@bench`], [`machine`], [`workload`]: one command each.
+//! - [`simulate`], [`compare`], [`mod@bench`], [`machine`], [`scheduler`], [`workload`]: one command each.
 //! - [`context`]: what commands are given: the [`simulator`], where to print, the [`files`] they write; [`json`]: how.
 //! - [`quantity`], [`statistics`], [`table`]: numbers and text for people. [`failure`]: exit statuses.
 
@@ -16,6 +16,7 @@ mod files;
 mod json;
 mod machine;
 mod quantity;
+mod scheduler;
 mod simulate;
 mod simulator;
 mod statistics;

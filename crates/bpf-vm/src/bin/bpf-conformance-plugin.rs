@@ -11,6 +11,7 @@ use std::io::Read;
 use std::process::ExitCode;
 
 use tandem_bpf_vm::fault::{Fault, FaultKind};
+use tandem_bpf_vm::helper::helper;
 use tandem_bpf_vm::host::{Args, Host};
 use tandem_bpf_vm::instance::Instance;
 use tandem_bpf_vm::memory::Protection;
@@ -72,7 +73,7 @@ fn run(request: &Request) -> Result<u64, String> {
         }
     };
     let code = bytes(&text).map_err(|error| format!("program: {error}"))?;
-    let mut vm = Instance::from_instructions(&code, &|_| None, BUDGET).map_err(|error| error.to_string())?;
+    let mut vm = Instance::from_instructions(&code, &helper, BUDGET).map_err(|error| error.to_string())?;
     let size = request.memory.len() as u64;
     let address = vm.memory.alloc(size, Protection::ReadWrite).map_err(|error| error.to_string())?;
     vm.memory

@@ -52,8 +52,8 @@ pub(super) fn delete(vm: &mut Instance, host: &mut dyn Host, [handle, key, ..]: 
 /// `bpf_map_push_elem(map, value, flags)`.
 pub(super) fn push(vm: &mut Instance, _: &mut dyn Host, [handle, value, flags, ..]: Args) -> Result<u64, Fault> {
     answer(map_of(vm, handle).and_then(|id| {
-        let value = vm.memory.read(value, sizes(vm, id).1)?;
-        vm.maps.push(&vm.memory, id, value, flags)?;
+        let value = bytes(vm, value, sizes(vm, id).1)?;
+        vm.maps.push(&mut vm.memory, id, &value, flags)?;
         Ok(0)
     }))
 }

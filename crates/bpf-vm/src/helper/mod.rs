@@ -33,7 +33,7 @@ use crate::errno::OpError;
 use crate::fault::{Fault, FaultKind};
 use crate::host::{Builtin, Host};
 use crate::instance::Instance;
-use crate::map::MapId;
+use crate::map::{DroppedKptr, MapId};
 use crate::timer;
 pub use names::helper_name;
 
@@ -120,6 +120,7 @@ fn host_helper(id: i32) -> Option<Builtin> {
         35 | 158 => task::current,
         42 => task::numa_node,
         55 => perf::read_value,
+        80 => task::cgroup_id,
         118 => clock::jiffies,
         125 => clock::boottime,
         177 => text::trace_vprintk,
@@ -130,19 +131,36 @@ fn host_helper(id: i32) -> Option<Builtin> {
 
 impl Instance {
     /// Ends what one run of a program, timer callback included, leaves behind; called when the outermost call has ended.
-    /// Values that were removed from maps are freed, and timers in them disarmed.
+    /// Values that were removed from maps are freed, timers in them disarmed, and what they owned is dropped.
     ///
     /// # Errors
     /// A fault if a spin lock is still held: the kernel's verifier accepts no such program.
     pub(crate) fn call_ended(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
         self.disarm_retired(host);
-        self.maps.free_retired(&mut self.memory)?;
+        self.free_retired(host)?;
         match self.helpers.lock.take() {
             Some(lock) => {
                 Err(FaultKind::Misuse(format!("the program ended with the spin lock at {lock:#x} held")).into())
             }
             None => Ok(()),
         }
+    }
+}
+
+impl Instance {
+    /// Empties the trees and lists of values that left their maps, frees the values, and drops what they pointed to.
+    fn free_retired(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
+        for (address, size) in self.maps.take_retired_graphs() {
+            self.drop_collections(address, size)?;
+        }
+        self.maps.free_retired(&mut self.memory)?;
+        for DroppedKptr { address, type_name } in self.maps.take_dropped() {
+            self.drop_kptr(address, &type_name)?;
+        }
+        for DroppedKptr { address, type_name } in self.take_foreign() {
+            host.kptr_dropped(&type_name, address);
+        }
+        Ok(())
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's per-CPU variables, which programs reach through ksyms.
+//! The kernel's per-CPU variables, which programs reach through ksyms, and objects of programs with a copy for each CPU.
 
 use crate::fault::{Fault, FaultKind};
 use crate::host::{Args, Host};
@@ -16,7 +16,7 @@ impl Instance {
         if cpu >= self.nr_cpus {
             return Ok(0);
         }
-        let stride = self.helpers.percpu.get(&variable).copied();
+        let stride = self.helpers.percpu.get(&variable).copied().or_else(|| self.percpu_stride(variable));
         let stride = stride.ok_or_else(|| FaultKind::Misuse(format!("{variable:#x} is no per-CPU variable")))?;
         Ok(variable.wrapping_add(stride.wrapping_mul(u64::from(cpu))))
     }

@@ -29,6 +29,11 @@ pub(super) fn pid_tgid(_: &mut Instance, host: &mut dyn Host, _: Args) -> Result
     Ok(host.current_pid_tgid())
 }
 
+/// `bpf_get_current_cgroup_id()`.
+pub(super) fn cgroup_id(_: &mut Instance, host: &mut dyn Host, _: Args) -> Result<u64, Fault> {
+    Ok(host.current_cgroup_id())
+}
+
 /// `bpf_get_current_uid_gid()`: every task is root's.
 pub(super) fn uid_gid(_: &mut Instance, _: &mut dyn Host, _: Args) -> Result<u64, Fault> {
     Ok(0)

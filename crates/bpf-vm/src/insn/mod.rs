@@ -60,7 +60,7 @@ macro_rules! declare {
             $($cr, $ci, $cw, $cx,)*
             /// `dst = conversion(src)`.
             Convert(Conversion),
-            /// `dst = src` between an arena's two address spaces; here they are one, so the address stays.
+            /// `dst = src` between an arena's two address spaces; `imm` 1: to the kernel's, else to user space's.
             AddrSpaceCast,
             /// `dst = imm`, all 64 bits.
             LoadImm,

@@ -4,7 +4,7 @@
 mod code;
 mod execution;
 
-use crate::fault::{AccessError, Fault, FaultKind};
+use crate::fault::{AccessError, AccessKind, Fault, FaultKind};
 use crate::host::{Args, Host};
 use crate::insn::{Insn, Op, with_operations};
 use crate::instance::Instance;
@@ -81,6 +81,21 @@ fn atomic<const N: usize>(
     Ok(())
 }
 
+/// An access to a page that the BPF arena does not have, which the program does not notice, or a fault, which ends it.
+#[cold]
+#[inline(never)]
+fn no_page(vm: &mut Instance, code: &Code, pc: usize, error: AccessError) -> Result<(), Fault> {
+    if error.kind != AccessKind::NoPage {
+        return Err(error.into());
+    }
+    vm.execution.note(pc);
+    vm.missing_pages += 1;
+    if vm.missing_page.is_none() {
+        vm.missing_page = Some(Fault::from(error).located(|| vm.execution.backtrace(code)));
+    }
+    Ok(())
+}
+
 /// Calls a helper or kernel function: r0 is its result.
 #[inline(never)]
 fn call_out(vm: &mut Instance, host: &mut dyn Host, code: &Code, insn: Insn, regs: &Registers) -> Result<u64, Fault> {
@@ -126,12 +141,23 @@ macro_rules! step {
                 $pc = target;
             }}
         }
+        macro_rules! present {
+            ($result:expr) => {
+                match $result {
+                    Ok(value) => value,
+                    Err(error) => {
+                        attempt!(no_page($vm, $code, $pc - 1, error));
+                        Default::default()
+                    }
+                }
+            }
+        }
         macro_rules! load {
-            ($n:literal) => { attempt!($vm.memory.load::<$n>(src!().wrapping_add($insn.off as u64))) }
+            ($n:literal) => { present!($vm.memory.load::<$n>(src!().wrapping_add($insn.off as u64))) }
         }
         macro_rules! store {
             ($n:literal, $value:expr) => {
-                attempt!($vm.memory.store::<$n>(dst!().wrapping_add($insn.off as u64), $value))
+                present!($vm.memory.store::<$n>(dst!().wrapping_add($insn.off as u64), $value))
             }
         }
         match $insn.op {
@@ -148,7 +174,7 @@ macro_rules! step {
                 Op::$cx => if (dst!() as u32).$g($insn.imm as u32) { go!($pc.wrapping_add_signed($insn.off as isize)) },
             )*
             Op::Convert(conversion) => dst!() = conversion.apply(src!()),
-            Op::AddrSpaceCast => dst!() = src!(),
+            Op::AddrSpaceCast => dst!() = $vm.memory.cast(src!(), $insn.imm != 1),
             Op::LoadImm => dst!() = $insn.imm,
             Op::Load8 => dst!() = load!(1),
             Op::Load16 => dst!() = load!(2),
@@ -165,8 +191,8 @@ macro_rules! step {
             Op::StoreImm16 => store!(2, $insn.imm),
             Op::StoreImm32 => store!(4, $insn.imm),
             Op::StoreImm64 => store!(8, $insn.imm),
-            Op::Atomic32(by) => attempt!(atomic::<4>(&mut $vm.memory, &mut $regs, $insn, by)),
-            Op::Atomic64(by) => attempt!(atomic::<8>(&mut $vm.memory, &mut $regs, $insn, by)),
+            Op::Atomic32(by) => present!(atomic::<4>(&mut $vm.memory, &mut $regs, $insn, by)),
+            Op::Atomic64(by) => present!(atomic::<8>(&mut $vm.memory, &mut $regs, $insn, by)),
             Op::Ja => go!($pc.wrapping_add_signed($insn.off as isize)),
             Op::MayGoto => if $vm.execution.loops_are_over() { go!($pc.wrapping_add_signed($insn.off as isize)) },
             Op::Call => {

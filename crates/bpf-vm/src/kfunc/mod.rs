@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernel functions that BPF itself brings: objects, trees, lists, cpumasks, iterators, RCU.
+//! Kernel functions that BPF itself brings: objects, trees, lists, cpumasks, iterators, RCU, pages of an arena.
 //!
-//! Whether a kernel of a given version has one of them is the host's matter; here is what each does. What the kernel's
+//! Whether a kernel has one of them, its types say (see [`Environment`](crate::link::Environment)); here is what each does. What the kernel's
 //! verifier proves before a program runs (a node is dropped only when it is in no tree, a cpumask is released only by
 //! who owns it) is checked here when it happens, and is a fault.
 
+mod arena;
 mod collection;
 mod context;
 mod cpumask;
@@ -20,6 +21,7 @@ use std::collections::BTreeMap;
 use crate::fault::{Fault, FaultKind};
 use crate::host::Builtin;
 use crate::instance::Instance;
+use crate::map::DroppedKptr;
 
 use collection::Collections;
 use object::Allocated;
@@ -37,6 +39,8 @@ pub struct KfuncState {
     cpumasks: BTreeMap<u64, u32>,
     /// Trees and lists.
     collections: Collections,
+    /// Pointers of dropped objects to what only the host can release.
+    foreign: Vec<DroppedKptr>,
     /// `distribute_cpu_mask_prev` of each executing CPU.
     distribute: Vec<u32>,
 }
@@ -49,6 +53,7 @@ pub fn kfunc(name: &str) -> Option<Builtin> {
         .or_else(|| iter::find(name))
         .or_else(|| context::find(name))
         .or_else(|| cpumask::find(name))
+        .or_else(|| arena::find(name))
 }
 
 impl Instance {

@@ -8,6 +8,7 @@ use crate::btf::{Btf, Type, TypeId};
 use crate::fault::Fault;
 use crate::host::{Args, Builtin, Host};
 use crate::instance::Instance;
+use crate::map::DroppedKptr;
 use crate::memory::Protection;
 
 use super::misuse;
@@ -95,21 +96,34 @@ impl Instance {
         self.kfuncs.objects.get(&address)?.stride
     }
 
-    /// Drops a reference to what a program allocated, an object or a cpumask: what a map does with a kptr in an element
-    /// that goes away. The last reference frees it, with all that it owns. What only the host can release, a task for
-    /// instance, is left alone.
+    /// Drops a reference to what a program allocated, an object or a cpumask. The last reference frees it, with all that
+    /// it owns. What only the host can release, a task for instance, it is told of when the program has ended.
     ///
     /// # Errors
     /// The object is still in a tree or list.
     pub fn drop_object(&mut self, address: u64) -> Result<(), Fault> {
+        self.drop_kptr(address, "")
+    }
+
+    /// Likewise of what a pointer in a value points to, by the name of its type.
+    pub(crate) fn drop_kptr(&mut self, address: u64, type_name: &str) -> Result<(), Fault> {
         // A chain of objects may be long: no recursion.
-        let mut pending = vec![address];
-        while let Some(address) = pending.pop() {
-            if !self.release_cpumask(address)? {
-                self.drop_reference(address, &mut pending)?;
+        let mut pending = vec![DroppedKptr { address, type_name: type_name.to_owned() }];
+        while let Some(kptr) = pending.pop() {
+            if self.release_cpumask(kptr.address)? {
+                continue;
+            }
+            match self.kfuncs.objects.contains_key(&kptr.address) {
+                true => self.drop_reference(kptr.address, &mut pending)?,
+                false => self.kfuncs.foreign.push(kptr),
             }
         }
         Ok(())
+    }
+
+    /// What was dropped and is the host's.
+    pub(crate) fn take_foreign(&mut self) -> Vec<DroppedKptr> {
+        std::mem::take(&mut self.kfuncs.foreign)
     }
 
     /// Drops the reference that the caller had to the object in which a node lies.
@@ -132,7 +146,7 @@ impl Instance {
     }
 
     /// Drops a reference; if it was the last, frees the object and adds what it owned to `pending`.
-    fn drop_reference(&mut self, address: u64, pending: &mut Vec<u64>) -> Result<(), Fault> {
+    fn drop_reference(&mut self, address: u64, pending: &mut Vec<DroppedKptr>) -> Result<(), Fault> {
         let Some(object) = self.kfuncs.objects.get_mut(&address) else { return Ok(()) };
         if object.references > 1 {
             object.references -= 1;
@@ -145,19 +159,20 @@ impl Instance {
         }
         self.kfuncs.objects.remove(&address);
         for node in self.kfuncs.collections.drain(address, size) {
-            pending.extend(self.memory.object_at(node).map(|(owner, _)| owner));
+            let owner = self.memory.object_at(node);
+            pending.extend(owner.map(|(address, _)| DroppedKptr { address, type_name: String::new() }));
         }
-        for offset in kptrs(&self.object.btf, type_id) {
-            let kptr = self.memory.load::<8>(address.wrapping_add(offset))?;
-            pending.extend((kptr != 0).then_some(kptr));
+        for (offset, type_name) in kptrs(&self.object.btf, type_id) {
+            let address = self.memory.load::<8>(address.wrapping_add(offset))?;
+            pending.extend((address != 0).then_some(DroppedKptr { address, type_name }));
         }
         self.memory.free(address)?;
         Ok(())
     }
 }
 
-/// Where the pointers are that a structure owns (`__kptr`, `__percpu_kptr`): offsets in bytes.
-fn kptrs(btf: &Btf, type_id: TypeId) -> Vec<u64> {
+/// Where the pointers are that a structure owns (`__kptr`, `__percpu_kptr`), offsets in bytes, and to which types.
+fn kptrs(btf: &Btf, type_id: TypeId) -> Vec<(u64, String)> {
     let mut search = Search { btf, found: Vec::new(), steps: STEPS_MAX };
     search.visit(type_id, 0, DEPTH_MAX);
     search.found
@@ -166,7 +181,7 @@ fn kptrs(btf: &Btf, type_id: TypeId) -> Vec<u64> {
 /// A search for kptrs in a type, which ends also if the type contains itself.
 struct Search<'b> {
     btf: &'b Btf,
-    found: Vec<u64>,
+    found: Vec<(u64, String)>,
     steps: usize,
 }
 
@@ -188,7 +203,10 @@ impl Search<'_> {
                     self.visit(array.element, offset + at * size, depth - 1);
                 }
             }
-            Some(Type::Ptr(target)) if is_kptr(self.btf, *target) => self.found.push(offset),
+            Some(Type::Ptr(target)) if is_kptr(self.btf, *target) => {
+                let name = self.btf.name(self.btf.skip_modifiers(*target)).to_owned();
+                self.found.push((offset, name));
+            }
             _ => {}
         }
     }

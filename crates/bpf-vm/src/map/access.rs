@@ -79,7 +79,7 @@ impl Instance {
     /// # Errors
     /// As [`Maps::push`].
     pub fn map_push(&mut self, id: MapId, value: &[u8], flags: u64) -> Result<(), OpError> {
-        self.maps.push(&self.memory, id, value, flags)
+        self.maps.push(&mut self.memory, id, value, flags)
     }
 
     /// Takes a value from a queue or stack; `None` if it is empty.

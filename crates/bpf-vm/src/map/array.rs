@@ -8,6 +8,9 @@ use crate::errno::{Errno, OpError};
 use crate::fault::FaultKind;
 use crate::memory::Memory;
 
+/// Bytes outside of the arena that a value takes: its address here, and its place in the arena's list of objects.
+const PER_VALUE: u64 = 32;
+
 /// An array.
 #[derive(Debug)]
 pub(super) struct Array {
@@ -19,12 +22,14 @@ pub(super) struct Array {
 impl Array {
     pub(super) fn new(memory: &mut Memory, spec: &MapSpec, copies: u32) -> Result<Self, MapError> {
         let count = u64::from(spec.max_entries) * u64::from(copies);
-        // Each value takes more than its size, so this refuses nothing that would fit, before it makes a start.
-        let needed = count.saturating_mul(u64::from(spec.value_size));
+        // What cannot fit is refused before a start is made.
+        let block = Memory::block(u64::from(spec.value_size)).unwrap_or(u64::MAX);
+        let needed = count.saturating_mul(block.saturating_add(PER_VALUE));
         if needed > memory.available() {
             let why = format!("{needed} bytes of values over the {} left", memory.available());
             return Err(spec.no_memory(FaultKind::Exhausted(why)));
         }
+        memory.reserve(count * PER_VALUE).map_err(|why| spec.no_memory(why))?;
         let mut values = Vec::new();
         for _ in 0..spec.max_entries {
             values.extend(value::alloc(memory, spec, copies).map_err(|why| spec.no_memory(why))?);

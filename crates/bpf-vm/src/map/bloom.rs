@@ -4,11 +4,10 @@
 //! The number of bits and of hash functions are the kernel's; the functions are not (there they depend on a random
 //! seed), so which values it mistakes for added ones differs.
 
-use std::collections::BTreeSet;
-
-use super::spec::MapSpec;
+use super::spec::{MapError, MapSpec};
 use super::{Family, MapId, Maps};
 use crate::errno::{Errno, OpError};
+use crate::memory::Memory;
 
 /// Hash functions where `map_extra` does not say.
 const DEFAULT_FUNCTIONS: u32 = 5;
@@ -18,14 +17,14 @@ const MIN_BITS: u64 = 64;
 /// A Bloom filter.
 #[derive(Debug)]
 pub(super) struct Bloom {
-    /// Bits that are set; a huge filter with few values stays small.
-    bits: BTreeSet<u32>,
+    /// 64 to a word.
+    bits: Vec<u64>,
     mask: u32,
     functions: u32,
 }
 
 impl Bloom {
-    pub(super) fn new(spec: &MapSpec) -> Self {
+    pub(super) fn new(memory: &mut Memory, spec: &MapSpec) -> Result<Self, MapError> {
         let functions = match (spec.map_extra & 0xf) as u32 {
             0 => DEFAULT_FUNCTIONS,
             functions => functions,
@@ -33,7 +32,8 @@ impl Bloom {
         // n·k / ln 2, with 7/5 for 1 / ln 2 as the kernel has it, up to a power of two and at most 2^32.
         let bits = u64::from(spec.max_entries) * u64::from(functions) / 5 * 7;
         let bits = bits.max(MIN_BITS).next_power_of_two().min(1 << 32);
-        Self { bits: BTreeSet::new(), mask: (bits - 1) as u32, functions }
+        memory.reserve(bits / 8).map_err(|why| spec.no_memory(why))?;
+        Ok(Self { bits: vec![0; (bits / 64) as usize], mask: (bits - 1) as u32, functions })
     }
 
     /// The bits of a value.
@@ -51,12 +51,14 @@ impl Bloom {
             return Err(Errno::EINVAL.into());
         }
         let places: Vec<u32> = self.places(value).collect();
-        self.bits.extend(places);
+        for bit in places {
+            self.bits[(bit / 64) as usize] |= 1 << (bit % 64);
+        }
         Ok(())
     }
 
     fn contains(&self, value: &[u8]) -> bool {
-        self.places(value).all(|bit| self.bits.contains(&bit))
+        self.places(value).all(|bit| self.bits[(bit / 64) as usize] >> (bit % 64) & 1 != 0)
     }
 }
 

@@ -15,12 +15,17 @@ use super::{EXIST, Item, LOCK, NOEXIST, value};
 use crate::errno::{Errno, OpError};
 use crate::memory::Memory;
 
+/// Bytes outside of the arena that an element takes beside its key and its values' addresses.
+const PER_ELEMENT: u64 = 64;
+
 /// A hash.
 #[derive(Debug)]
 pub(super) struct Hash {
     entries: BTreeMap<Box<[u8]>, Entry>,
     max_entries: usize,
     copies: u32,
+    /// The most elements that it has held: what was reserved for.
+    most: usize,
     /// Keys by their last use; for LRU kinds.
     uses: Option<BTreeMap<u64, Box<[u8]>>>,
     clock: u64,
@@ -43,7 +48,7 @@ impl Entry {
 impl Hash {
     pub(super) fn new(spec: &MapSpec, copies: u32) -> Self {
         let uses = spec.is_lru().then(BTreeMap::new);
-        Self { entries: BTreeMap::new(), max_entries: spec.max_entries as usize, copies, uses, clock: 0 }
+        Self { entries: BTreeMap::new(), max_entries: spec.max_entries as usize, copies, most: 0, uses, clock: 0 }
     }
 
     /// Address of a value; the element is then the most recently used.
@@ -85,7 +90,9 @@ impl Hash {
             // program which holds the old value's address goes on seeing the old value.
             if spec.is_per_cpu() || locked {
                 self.lookup(item.key, cpu);
-                return Ok(value::copy(memory, spec, address, item.value)?);
+                value::copy(memory, spec, address, item.value)?;
+                // `pcpu_copy_value` drops what the value owned; under the lock, it stays.
+                return if locked { Ok(()) } else { Ok(retired.fields(memory, spec, address)?) };
             }
         } else if item.flags & EXIST != 0 {
             return Err(Errno::ENOENT.into());
@@ -104,6 +111,11 @@ impl Hash {
         let new = !self.entries.contains_key(item.key);
         if new && self.entries.len() >= self.max_entries && !self.evict(retired, spec) {
             return Err(Errno::E2BIG.into());
+        }
+        if new && self.entries.len() == self.most {
+            // Twice: an LRU kind has a key in its list of uses too.
+            memory.reserve(2 * item.key.len() as u64 + u64::from(self.copies) * 8 + PER_ELEMENT)?;
+            self.most += 1;
         }
         let values = value::alloc(memory, spec, self.copies)?;
         self.clock += 1;

@@ -87,6 +87,8 @@ enum Family {
     ArrayOfMaps(ArrayOfMaps),
     HashOfMaps(HashOfMaps),
     Bloom(Bloom),
+    /// Its pages are the memory's: [`crate::memory::Arena`].
+    Arena,
     /// The counters themselves are the host's.
     PerfEvents,
 }
@@ -261,13 +263,14 @@ impl Family {
                 Self::Hash(Hash::new(spec, copies))
             }
             kind::QUEUE | kind::STACK => Self::Queue(Queue::new(spec)),
-            kind::RINGBUF => Self::RingBuf(RingBuf::new(spec)),
+            kind::RINGBUF => Self::RingBuf(RingBuf::new(memory, spec)?),
             kind::TASK_STORAGE | kind::CGRP_STORAGE => Self::Storage(Storage::default()),
             kind::ARRAY_OF_MAPS => Self::ArrayOfMaps(ArrayOfMaps::new(spec)),
             kind::HASH_OF_MAPS => Self::HashOfMaps(HashOfMaps::new(spec)),
-            kind::BLOOM_FILTER => Self::Bloom(Bloom::new(spec)),
+            kind::BLOOM_FILTER => Self::Bloom(Bloom::new(memory, spec)?),
             kind::PERF_EVENT_ARRAY => Self::PerfEvents,
-            kind::ARENA => return Err(MapError::Arena { map: spec.name.clone() }),
+            kind::ARENA if memory.make_arena(spec.arena()) => Self::Arena,
+            kind::ARENA => return Err(spec.refused("an object has one arena at most")),
             _ => return Err(MapError::Unsupported { map: spec.name.clone(), kind: kind::name(spec.kind) }),
         })
     }

@@ -6,8 +6,10 @@ use std::collections::VecDeque;
 use super::spec::{MapSpec, kind};
 use super::{EXIST, Family, MapId, Maps, NOEXIST};
 use crate::errno::{Errno, OpError};
-use crate::fault::FaultKind;
 use crate::memory::Memory;
+
+/// Bytes that a value takes beside its own.
+const PER_VALUE: u64 = 32;
 
 /// A queue or a stack.
 #[derive(Debug)]
@@ -15,16 +17,19 @@ pub(super) struct Queue {
     /// The oldest first.
     values: VecDeque<Box<[u8]>>,
     max_entries: usize,
+    /// The most values that it has held: what was reserved for.
+    most: usize,
     stack: bool,
 }
 
 impl Queue {
     pub(super) fn new(spec: &MapSpec) -> Self {
-        Self { values: VecDeque::new(), max_entries: spec.max_entries as usize, stack: spec.kind == kind::STACK }
+        let stack = spec.kind == kind::STACK;
+        Self { values: VecDeque::new(), max_entries: spec.max_entries as usize, most: 0, stack }
     }
 
     /// `queue_stack_map_push_elem`: with `BPF_EXIST` a full map drops its oldest value.
-    pub(super) fn push(&mut self, memory: &Memory, value: &[u8], flags: u64) -> Result<(), OpError> {
+    pub(super) fn push(&mut self, memory: &mut Memory, value: &[u8], flags: u64) -> Result<(), OpError> {
         if flags & NOEXIST != 0 || flags > EXIST {
             return Err(Errno::EINVAL.into());
         }
@@ -35,8 +40,9 @@ impl Queue {
             self.values.pop_front();
         }
         // Counted against the arena's limit although it lies elsewhere: a huge map must not take the machine's memory.
-        if (self.values.len() as u64 + 1).saturating_mul(value.len() as u64) > memory.available() {
-            return Err(FaultKind::Exhausted("a queue outgrows the memory limit".to_owned()).into());
+        if self.values.len() == self.most {
+            memory.reserve(value.len() as u64 + PER_VALUE)?;
+            self.most += 1;
         }
         self.values.push_back(value.into());
         Ok(())
@@ -60,7 +66,7 @@ impl Maps {
     ///
     /// # Errors
     /// `E2BIG`: full. `EINVAL`: flags, size, or another kind of map.
-    pub fn push(&mut self, memory: &Memory, id: MapId, value: &[u8], flags: u64) -> Result<(), OpError> {
+    pub fn push(&mut self, memory: &mut Memory, id: MapId, value: &[u8], flags: u64) -> Result<(), OpError> {
         let map = self.map_mut(id)?;
         if value.len() != map.spec.value_size as usize {
             return Err(Errno::EINVAL.into());

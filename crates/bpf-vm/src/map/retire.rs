@@ -29,6 +29,8 @@ pub(super) struct Retired {
     /// Timers that must not fire any more.
     timers: Vec<u64>,
     dropped: Vec<DroppedKptr>,
+    /// Trees and lists that are gone: address and size of their roots and heads.
+    graphs: Vec<(u64, u64)>,
 }
 
 impl Retired {
@@ -39,7 +41,8 @@ impl Retired {
             match &field.kind {
                 FieldKind::Timer => self.timers.push(address + u64::from(field.offset)),
                 FieldKind::Kptr(name) => pointers.push((field.offset, name.clone())),
-                FieldKind::SpinLock | FieldKind::UntrustedKptr | FieldKind::Graph => {}
+                FieldKind::Graph => self.graphs.push((address + u64::from(field.offset), u64::from(field.size))),
+                FieldKind::SpinLock | FieldKind::UntrustedKptr => {}
             }
         }
         self.values.push((address, pointers));
@@ -51,7 +54,8 @@ impl Retired {
             match &field.kind {
                 FieldKind::Timer => self.timers.push(address + u64::from(field.offset)),
                 FieldKind::Kptr(name) => self.pointer(memory, address + u64::from(field.offset), name)?,
-                FieldKind::SpinLock | FieldKind::UntrustedKptr | FieldKind::Graph => {}
+                FieldKind::Graph => self.graphs.push((address + u64::from(field.offset), u64::from(field.size))),
+                FieldKind::SpinLock | FieldKind::UntrustedKptr => {}
             }
         }
         Ok(())
@@ -82,6 +86,11 @@ impl Maps {
     /// Addresses of the timers whose values are gone.
     pub(crate) fn take_retired_timers(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.retired.timers)
+    }
+
+    /// Roots of trees and heads of lists that left their maps, or were overwritten: address and size.
+    pub(crate) fn take_retired_graphs(&mut self) -> Vec<(u64, u64)> {
+        std::mem::take(&mut self.retired.graphs)
     }
 
     /// Pointers that maps owned and that their owner must now release.

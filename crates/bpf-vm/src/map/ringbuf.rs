@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use super::spec::MapSpec;
+use super::spec::{MapError, MapSpec};
 use super::{Family, MapId, Maps};
 use crate::errno::{Errno, OpError};
 use crate::fault::FaultKind;
@@ -56,8 +56,10 @@ pub struct RingState {
 }
 
 impl RingBuf {
-    pub(super) fn new(spec: &MapSpec) -> Self {
-        Self { size: u64::from(spec.max_entries), producer: 0, consumer: 0, records: VecDeque::new() }
+    pub(super) fn new(memory: &mut Memory, spec: &MapSpec) -> Result<Self, MapError> {
+        let size = u64::from(spec.max_entries);
+        memory.reserve(size).map_err(|why| spec.no_memory(why))?;
+        Ok(Self { size, producer: 0, consumer: 0, records: VecDeque::new() })
     }
 
     /// Room for a record of `size` bytes, if there is some. Records that were submitted but not read take room, and so

@@ -4,6 +4,7 @@
 use super::field::{Field, FieldKind, fields};
 use crate::btf::Btf;
 use crate::fault::FaultKind;
+use crate::memory::{ArenaSpec, PAGE_SIZE};
 use crate::object::MapDefinition;
 
 /// Kinds of maps (`enum bpf_map_type`): those that this crate knows something about.
@@ -74,6 +75,12 @@ pub mod kind {
 const NO_PREALLOC: u32 = 1;
 /// `BPF_F_NO_COMMON_LRU`.
 const NO_COMMON_LRU: u32 = 2;
+/// `BPF_F_MMAPABLE`.
+const MMAPABLE: u32 = 1 << 10;
+/// `BPF_F_SEGV_ON_FAULT`: user space makes no pages by touching them.
+const SEGV_ON_FAULT: u32 = 1 << 17;
+/// `BPF_F_NO_USER_CONV`: casts do not make user addresses.
+const NO_USER_CONV: u32 = 1 << 18;
 /// Page size of the modelled machine: a ring buffer has whole pages.
 const PAGE: u32 = 4096;
 /// Largest value of a per-CPU map (`PCPU_MIN_UNIT_SIZE`).
@@ -96,7 +103,7 @@ pub struct MapSpec {
     pub max_entries: u32,
     /// `BPF_F_*` of `map_flags`.
     pub flags: u32,
-    /// `map_extra`: the number of hash functions of a Bloom filter.
+    /// `map_extra`: the number of hash functions of a Bloom filter; the user address of an arena.
     pub map_extra: u64,
     /// Special fields of a value, by offset.
     pub fields: Vec<Field>,
@@ -120,12 +127,6 @@ pub enum MapError {
         map: String,
         /// The kind's name.
         kind: String,
-    },
-    /// Memory shared with user space, page by page.
-    #[error("map {map}: maps of type ARENA are not supported yet")]
-    Arena {
-        /// The map's name.
-        map: String,
     },
     /// Its values do not fit the instance's memory.
     #[error("map {map}: {why}")]
@@ -181,6 +182,7 @@ impl MapSpec {
             }
             kind::RINGBUF => return Ok(()),
             kind::TASK_STORAGE | kind::CGRP_STORAGE => return self.check_storage(),
+            kind::ARENA => return self.check_arena(),
             _ => {}
         }
         if self.max_entries == 0 || self.value_size == 0 {
@@ -227,6 +229,36 @@ impl MapSpec {
             return Ok(());
         };
         Err(MapError::Refused { map: self.name.clone(), why })
+    }
+
+    /// `arena_map_alloc`.
+    fn check_arena(&self) -> Result<(), MapError> {
+        let size = u64::from(self.max_entries) * PAGE_SIZE;
+        let why = if self.key_size != 0 || self.value_size != 0 || self.max_entries == 0 {
+            "an arena has max_entries pages and neither keys nor values"
+        } else if self.flags & MMAPABLE == 0 || self.flags & !(MMAPABLE | SEGV_ON_FAULT | NO_USER_CONV) != 0 {
+            "an arena needs BPF_F_MMAPABLE, and may have BPF_F_SEGV_ON_FAULT and BPF_F_NO_USER_CONV"
+        } else if !self.map_extra.is_multiple_of(PAGE_SIZE) {
+            "map_extra of an arena is the user address of a page"
+        } else if size > 1 << 32 {
+            "an arena has at most 4 GiB"
+        } else if self.map_extra.checked_add(size - 1).is_none_or(|last| last >> 32 != self.map_extra >> 32) {
+            "an arena's user addresses do not cross a 32-bit boundary"
+        } else {
+            return Ok(());
+        };
+        Err(self.refused(why))
+    }
+
+    /// The pages that an arena is.
+    pub(super) fn arena(&self) -> ArenaSpec {
+        let converts = self.flags & NO_USER_CONV == 0;
+        ArenaSpec { user_start: self.map_extra, pages: self.max_entries, converts }
+    }
+
+    /// The error of what the kernel does not accept.
+    pub(super) fn refused(&self, why: &'static str) -> MapError {
+        MapError::Refused { map: self.name.clone(), why }
     }
 
     /// The error of values that do not fit.

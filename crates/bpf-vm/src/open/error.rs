@@ -23,6 +23,14 @@ pub enum SettingError {
         /// Names like it, the most alike first.
         nearest: Vec<String>,
     },
+    /// No program has this name.
+    #[error("there is no program {name}{}", suggestion(.nearest))]
+    UnknownProgram {
+        /// The name.
+        name: String,
+        /// Names like it, the most alike first.
+        nearest: Vec<String>,
+    },
     /// The structure has no such member.
     #[error("{type_name} has no member {member}{}", suggestion(.nearest))]
     NoMember {

@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An object whose settings may still be changed, as between libbpf's `open` and `load`: initial values of global
 //! variables by name, sizes of arrays, sizes of maps. [`place`]: what a name means. [`value`]: what a text means.
+//! [`show`]: a value as a text. [`record`]: structures that user space passes.
 
 mod error;
 mod place;
+mod record;
+mod show;
 mod value;
 
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use error::SettingError;
 use error::nearest;
 pub use place::Place;
+pub use record::Record;
 
 use crate::btf::Type;
-use crate::object::{DataSection, MapDefinition, Object, Variable};
+use crate::object::{DataSection, MapDefinition, Object, StructOps, Target, Variable};
 
 /// Largest data section that settings may make, in bytes.
 const MAX_SECTION: u64 = 1 << 30;
@@ -25,6 +30,8 @@ const MAX_SECTION: u64 = 1 << 30;
 #[derive(Debug, Clone)]
 pub struct OpenObject {
     object: Arc<Object>,
+    /// Programs, by number, that were turned on or off.
+    autoload: BTreeMap<usize, bool>,
 }
 
 /// A variable that can be set.
@@ -43,12 +50,57 @@ pub struct Setting {
 impl OpenObject {
     /// The object as the file says.
     pub fn new(object: Arc<Object>) -> Self {
-        Self { object }
+        Self { object, autoload: BTreeMap::new() }
     }
 
     /// The object with its settings, to load.
     pub fn object(&self) -> &Arc<Object> {
         &self.object
+    }
+
+    /// Whether to load a program, by name (`bpf_program__set_autoload`). Without it, those are loaded whose section does
+    /// not say that they are optional, and those that a value of `struct_ops` holds which is not optional.
+    ///
+    /// # Errors
+    /// [`SettingError::UnknownProgram`].
+    pub fn set_autoload(&mut self, program: &str, load: bool) -> Result<(), SettingError> {
+        let programs = || self.object.functions.iter().filter(|function| function.is_program());
+        if !programs().any(|function| function.name == program) {
+            let nearest = nearest(program, programs().map(|function| function.name.as_str()));
+            return Err(SettingError::UnknownProgram { name: program.to_owned(), nearest });
+        }
+        let number =
+            self.object.functions.iter().position(|function| function.is_program() && function.name == program);
+        self.autoload.extend(number.map(|number| (number, load)));
+        Ok(())
+    }
+
+    /// Which functions are loaded: programs, and what they call or give as a callback.
+    pub(crate) fn loaded(&self) -> Vec<bool> {
+        let functions = &self.object.functions;
+        let mut loaded = vec![false; functions.len()];
+        let mut pending: Vec<usize> =
+            (0..functions.len()).filter(|number| functions[*number].is_program() && self.is_on(*number)).collect();
+        while let Some(number) = pending.pop() {
+            let Some(seen) = loaded.get_mut(number).filter(|seen| !**seen) else { continue };
+            *seen = true;
+            pending.extend(functions[number].relocations.iter().filter_map(|relocation| match relocation.target {
+                Target::Function(callee) => Some(callee),
+                _ => None,
+            }));
+        }
+        loaded
+    }
+
+    /// Whether a program is to be loaded (`bpf_object_adjust_struct_ops_autoload` for those of `struct_ops`).
+    fn is_on(&self, program: usize) -> bool {
+        let holds = |ops: &&StructOps| ops.callbacks.iter().any(|(_, function)| *function == program);
+        let mut holders = self.object.struct_ops.iter().filter(holds).peekable();
+        match (self.autoload.get(&program), holders.peek()) {
+            (Some(load), _) => *load,
+            (None, Some(_)) => holders.any(|ops| !ops.optional),
+            (None, None) => !self.object.functions[program].optional,
+        }
     }
 
     pub(crate) fn into_object(self) -> Arc<Object> {
@@ -101,6 +153,16 @@ impl OpenObject {
         let place = place::resolve(&self.object, name)?;
         let bytes = self.object.data.get(place.section).and_then(|section| place.bytes(&section.bytes));
         value::read(&self.object.btf, name, &place, bytes.unwrap_or_default())
+    }
+
+    /// The value that a variable, or part of one, has now, as a text; long arrays and structures are shortened.
+    ///
+    /// # Errors
+    /// [`SettingError`]: no such variable.
+    pub fn text(&self, name: &str) -> Result<String, SettingError> {
+        let place = place::resolve(&self.object, name)?;
+        let bytes = self.object.data.get(place.section).and_then(|section| place.bytes(&section.bytes));
+        Ok(show::show(&self.object.btf, &place, bytes.unwrap_or_default()))
     }
 
     /// Gives the array at the end of a data section this many elements (`bpf_map__set_value_size`); new ones are zero.

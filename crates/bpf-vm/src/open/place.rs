@@ -72,6 +72,11 @@ pub(super) fn resolve(object: &Object, name: &str) -> Result<Place, SettingError
     }
 }
 
+/// The member of a structure at `place` that `member` means: `x`, `x[3].y`.
+pub(super) fn within(btf: &Btf, member: &str, place: Place) -> Result<Place, SettingError> {
+    Walk { btf, name: member, place }.run(&format!(".{member}"))
+}
+
 fn wrong(name: &str, why: &str) -> SettingError {
     SettingError::Path { name: name.to_owned(), why: why.to_owned() }
 }

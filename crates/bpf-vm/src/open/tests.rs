@@ -141,3 +141,41 @@ fn variables_are_listed_with_their_types() {
     assert_eq!(listed[5].type_name, "volatile unsigned long[2]");
     assert_eq!((listed.len(), listed[5].size), (6, 16));
 }
+
+#[test]
+fn what_a_variable_shows_sets_it() {
+    let mut open = object();
+    let settings = [("x", "-2"), ("s.high", "9"), ("on", "true"), ("m", "MODE_FAST"), ("m", "7"), ("a[1]", "1000")];
+    for (name, value) in settings {
+        open.set(name, value).unwrap();
+        assert_eq!(open.text(name).unwrap(), value);
+    }
+    assert_eq!(open.text("a").unwrap(), "{0, 1000}");
+    assert_eq!((open.text("s").unwrap(), object().text("s").unwrap()), ("{…}".to_owned(), "{0}".to_owned()));
+    // Bytes without a sign are numbers.
+    open.set("name", "ab").unwrap();
+    assert_eq!(open.text("name").unwrap(), "{97, 98, 0, 0, 0, 0, 0, 0}");
+    assert!(open.text("y").is_err());
+}
+
+#[test]
+fn members_of_a_programs_argument_are_set_by_name() {
+    let mut builder = Builder::new();
+    let (u64_type, u32_type) = (builder.int("u64", 8, false), builder.int("u32", 4, false));
+    let children = builder.array(u32_type, 3);
+    let args = builder.structure("args", 24, &[("pages", u64_type, 0), ("children", children, 8)]);
+    let pointer = builder.pointer(args);
+    let proto = builder.func_proto(u32_type, &[("args", pointer)]);
+    builder.func("init", proto);
+    let object = Object { btf: builder.finish(), ..Object::default() };
+    let mut record = Record::argument_of(&object, "init").unwrap();
+    record.set("pages", 0x1_0000_0008).unwrap();
+    record.set("children[2]", 7).unwrap();
+    assert_eq!(record.bytes()[..8], 0x1_0000_0008_u64.to_le_bytes());
+    assert_eq!(record.bytes()[8..], [0, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0]);
+    record.bytes_mut()[12] = 9;
+    assert_eq!(record.get("children[1]"), Ok(9));
+    assert!(record.set("children[3]", 7).is_err() && record.set("children[0]", 1 << 32).is_err());
+    assert!(record.set("page", 1).unwrap_err().to_string().contains("pages"));
+    assert!(Record::argument_of(&object, "exit").is_none());
+}

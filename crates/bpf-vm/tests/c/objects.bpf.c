@@ -48,6 +48,21 @@ struct {
 	__type(value, struct slot);
 } slots SEC(".maps");
 
+struct group {
+	struct bpf_spin_lock lock;
+	struct bpf_list_head members __contains(item, list);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4);
+	__type(key, u32);
+	__type(value, struct group);
+} groups SEC(".maps");
+
+/* Addresses of items that went with a map's element: by a pointer, and by a list. */
+u64 gone[2];
+
 static bool item_less(struct bpf_rb_node *a, const struct bpf_rb_node *b)
 {
 	return container_of(a, struct item, rb)->key < container_of(b, struct item, rb)->key;
@@ -178,8 +193,41 @@ TEST int maps_hold_kptrs(void *ctx)
 	item = bpf_obj_new(struct item);
 	CHECK(item);
 	CHECK(!bpf_kptr_xchg(&slot->item, item));
+	gone[0] = (u64)item;
 	CHECK(bpf_map_delete_elem(&slots, &key) == 0);
 	return 0;
+}
+
+TEST int a_list_goes_with_its_element(void *ctx)
+{
+	struct group empty = {}, *group;
+	struct item *item;
+	u32 key = 1, i;
+
+	CHECK(bpf_map_update_elem(&groups, &key, &empty, BPF_ANY) == 0);
+	group = bpf_map_lookup_elem(&groups, &key);
+	CHECK(group);
+	for (i = 0; i < 3; i++) {
+		item = bpf_obj_new(struct item);
+		CHECK(item);
+		gone[1] = (u64)item;
+		bpf_spin_lock(&group->lock);
+		bpf_list_push_back_impl(&group->members, &item->list, NULL, 0);
+		bpf_spin_unlock(&group->lock);
+	}
+	CHECK(bpf_map_delete_elem(&groups, &key) == 0);
+	return 0;
+}
+
+/* A host calls these two to see the faults: what an element owned is gone with it. */
+SEC("?syscall") int use_after_delete(void *ctx)
+{
+	return ((struct item *)gone[0])->key;	/* gone with its pointer */
+}
+
+SEC("?syscall") int use_after_list(void *ctx)
+{
+	return ((struct item *)gone[1])->key;	/* gone with its list */
 }
 
 struct count {

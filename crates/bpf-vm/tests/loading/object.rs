@@ -244,6 +244,29 @@ fn a_call_into_nowhere_is_refused() {
     assert_eq!(error(elf), "section .text, byte 0: no function begins at byte 48 of .text");
 }
 
+/// `bpftool gen object` keeps the code of a weak function that two objects had twice, but not its second name.
+#[test]
+fn code_without_a_name_is_left_out_with_its_relocations() {
+    let mut elf = ElfBuilder::new();
+    let text = code(&mut elf, ".text", &[EXIT, call(-1), EXIT]);
+    let name = elf.symbol("name", FUNC, Bind::Global, text, (0, 8));
+    elf.relocate(text, 8, R_64_32, name);
+    let object = object(elf);
+    assert_eq!(object.functions.len(), 1);
+    assert_eq!(object.functions[0].relocations, []);
+}
+
+#[test]
+fn a_relocation_outside_all_code_is_refused() {
+    for at in [4, 16] {
+        let mut elf = ElfBuilder::new();
+        let text = code(&mut elf, ".text", &[EXIT, EXIT]);
+        let name = elf.symbol("name", FUNC, Bind::Global, text, (0, 16));
+        elf.relocate(text, at, R_64_32, name);
+        assert_eq!(error(elf), format!("section .text, byte {at}: no instruction is there"));
+    }
+}
+
 #[test]
 fn a_map_of_an_unknown_definition_is_refused() {
     let mut types = Builder::new();

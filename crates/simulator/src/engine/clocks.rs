@@ -183,7 +183,7 @@ impl Engine<'_> {
     }
 
     /// The effective clock of a domain is another one: load tracking and progress follow.
-    fn clock_changed(&mut self, domain: PerformanceDomainId) {
+    pub(super) fn clock_changed(&mut self, domain: PerformanceDomainId) {
         let entry = &self.machine.performance_domains[domain.index()];
         let top = entry.opps[entry.opps.len() - 1].khz;
         for cpu in entry.cpus.iter().copied().filter(|cpu| self.machine.cpus[cpu.index()].online) {

@@ -27,6 +27,10 @@ pub(super) enum Event {
     Deadline,
     /// A timer of the loaded scheduler is due, or its watchdog.
     SchedExt,
+    /// A cgroup comes, goes or gets another weight.
+    Cgroup,
+    /// A CPU comes or goes.
+    Hotplug,
     /// The time limit.
     End,
     /// A thread's sleep is over.
@@ -62,8 +66,16 @@ impl Slots {
         self.deadline() + 1
     }
 
-    pub fn end(&self) -> usize {
+    pub fn cgroup(&self) -> usize {
         self.sched_ext() + 1
+    }
+
+    pub fn hotplug(&self) -> usize {
+        self.cgroup() + 1
+    }
+
+    pub fn end(&self) -> usize {
+        self.hotplug() + 1
     }
 
     pub fn timer(&self, task: TaskId) -> usize {
@@ -79,6 +91,8 @@ impl Slots {
             _ if slot == self.softirq() => Event::Softirq,
             _ if slot == self.deadline() => Event::Deadline,
             _ if slot == self.sched_ext() => Event::SchedExt,
+            _ if slot == self.cgroup() => Event::Cgroup,
+            _ if slot == self.hotplug() => Event::Hotplug,
             _ if slot == self.end() => Event::End,
             _ => Event::Timer(TaskId::at(slot - self.end() - 1)),
         }

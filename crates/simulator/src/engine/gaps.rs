@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a workload asks for that the kernel model does not have; a report must say so.
 
+use crate::options::Scheduler;
 use crate::workload::{Op, TaskSpec, Workload};
 
-/// One warning per gap that `workload` touches.
-pub(super) fn of(workload: &Workload) -> Vec<String> {
+/// One warning per gap that `workload` touches under `scheduler`.
+pub(super) fn of(workload: &Workload, scheduler: &Scheduler) -> Vec<String> {
     let mut warnings = Vec::new();
-    if workload.tasks.iter().any(uses_task_group) {
+    // A loaded scheduler has the groups; what it makes of them is its own affair.
+    if *scheduler == Scheduler::Fair && workload.tasks.iter().any(uses_task_group) {
         warnings.push("`taskgroup`: all threads of the fair class compete as if in one group".into());
     }
     warnings

@@ -33,6 +33,11 @@ impl Engine<'_> {
         if unchanged {
             return;
         }
+        if !self.scheduler.scx_admits(task, wanted.policy) {
+            let name = self.name_of(task);
+            self.warn(format!("{name}: the scheduler does not want it (disallow); it keeps its policy"));
+            return;
+        }
         match self.scheduler.admit(Some(task), wanted.policy, allowed.as_deref()) {
             Ok(()) => self.scheduler.set_scheduling_of_current(cpu, wanted),
             Err(why) => {
@@ -47,6 +52,17 @@ impl Engine<'_> {
         let Err(why) = self.scheduler.admit_affinity(task, allowed) else { return true };
         let name = self.name_of(task);
         self.warn_of_refusal(&name, why, "its affinity stays");
+        false
+    }
+
+    /// Whether one of the CPUs that a thread wants to be bound to is online now; else `sched_setaffinity` fails.
+    pub(super) fn some_is_online(&mut self, task: TaskId, allowed: Option<&CpuMask>) -> bool {
+        let online = &self.scheduler.kernel.topology.online;
+        if allowed.is_none_or(|mask| online.iter().any(|cpu| mask.test(cpu))) {
+            return true;
+        }
+        let name = self.name_of(task);
+        self.warn(format!("{name}: all CPUs that it wants to be bound to are offline then; its affinity stays"));
         false
     }
 

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use super::Engine;
 use super::thread::Thread;
-use crate::kernel::cgroup::CgroupTree;
 use crate::kernel::cpumask::CpuMask;
 use crate::kernel::sync::WaitsFor;
 use crate::observer::TaskInfo;
-use crate::units::{CgroupId, CpuId, TaskId};
+use crate::units::{CpuId, TaskId};
 
 impl Engine<'_> {
     /// Makes a thread of kind `spec`; it starts now, or at its delay from the workload's start, as rt-app counts it.
@@ -73,23 +72,6 @@ impl Engine<'_> {
         Some(Arc::new(CpuMask::of(count, usable)))
     }
 
-    /// The group in which a thread begins: the one that its kind names, else its parent's.
-    fn first_task_group(&self, named: Option<&str>, parent: Option<TaskId>) -> CgroupId {
-        let kernel = &self.scheduler.kernel;
-        let inherited = parent.map_or(CgroupTree::ROOT, |parent| kernel.task(parent).cgroup);
-        named.and_then(|path| kernel.cgroups.find(path)).unwrap_or(inherited)
-    }
-
-    /// The thread on `cpu` moves into another group, or into the root.
-    pub(super) fn set_task_group(&mut self, cpu: CpuId, task: TaskId, path: Option<&str>) {
-        let path = path.unwrap_or("/");
-        let Some(group) = self.scheduler.kernel.cgroups.find(path) else { return };
-        if let Err(errno) = self.scheduler.cgroup_attach_task(task, group, cpu) {
-            let name = self.name_of(task);
-            self.warn(format!("{name} stays out of group {path}: the scheduler refuses it ({errno})"));
-        }
-    }
-
     pub(super) fn warn(&mut self, warning: String) {
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
@@ -99,7 +81,7 @@ impl Engine<'_> {
     /// A thread's sleep, or the delay before its start, is over.
     pub(super) fn timer_expires(&mut self, task: TaskId) {
         self.sleepers -= 1;
-        let cpu = self.scheduler.kernel.task(task).cpu;
+        let cpu = self.some_cpu(self.scheduler.kernel.task(task).cpu);
         if !self.threads[task.index()].started {
             self.start_thread(task, cpu);
         } else {

@@ -12,14 +12,17 @@
 //!   them down.
 //! - `clocks`: cpufreq decisions. `pauses`: cpuidle decisions. `hardware`: what the machine then does, and draws;
 //!   `meter`: what that sums up to.
-//! - `sched_ext`: a loaded scheduler's coming, timers and cost.
+//! - `cgroups`: groups come, go and change. `sched_ext`: a loaded scheduler's coming, timers and cost. `hotplug`: CPUs
+//!   come and go.
 //! - `report`: the end; `latency`: how long waits were; `gaps`: what a workload asks for in vain.
 
 mod blocking;
+mod cgroups;
 mod clocks;
 mod events;
 mod gaps;
 mod hardware;
+mod hotplug;
 mod inherit;
 mod latency;
 mod lifecycle;
@@ -50,9 +53,10 @@ use crate::kernel::fair::energy::EnergyModel;
 use crate::kernel::sync::{SyncObjects, WaitsFor};
 use crate::machine::Machine;
 use crate::observer::Observer;
-use crate::options::Options;
-use crate::units::{CpuId, Nanos, PackageId, TaskId};
+use crate::options::{Hotplug, Options};
+use crate::units::{CgroupId, CpuId, Nanos, PackageId, TaskId};
 use crate::workload::Workload;
+use cgroups::CgroupChange;
 use clocks::Clocks;
 use events::{Event, Slots};
 use hardware::Hardware;
@@ -61,6 +65,7 @@ use memory::Memory;
 use pauses::Pauses;
 use progress::Running;
 use queue::EventQueue;
+use sched_ext::Loader;
 use thread::Thread;
 
 /// A run in progress.
@@ -100,10 +105,18 @@ pub(crate) struct Engine<'r> {
     /// What system tasks could give to waiting applications.
     help_of_system: BTreeSet<WaitsFor>,
     counters: Counters,
+    /// What becomes of cgroups, the next last.
+    cgroup_changes: Vec<(Nanos, CgroupId, CgroupChange)>,
     /// Why the run cannot go on.
     failure: Option<SimulationError>,
     /// Time that callbacks of a loaded scheduler took on all CPUs.
     callback_time: Nanos,
+    /// By application: its first thread.
+    leaders: Vec<Option<TaskId>>,
+    /// CPUs that are still to come and go.
+    hotplug: VecDeque<Hotplug>,
+    /// What is known of a loaded scheduler from before it was loaded again, and when it will be.
+    loader: Loader,
     warnings: Vec<String>,
 }
 
@@ -168,9 +181,13 @@ impl<'r> Engine<'r> {
             sleepers: 0,
             help_of_system: stuck::help_of_system(workload),
             counters: Counters::default(),
+            cgroup_changes: Vec::new(),
             failure: None,
             callback_time: 0,
-            warnings: gaps::of(workload),
+            leaders: Vec::new(),
+            hotplug: VecDeque::new(),
+            loader: Loader::default(),
+            warnings: gaps::of(workload, &options.scheduler),
         }
     }
 
@@ -186,7 +203,7 @@ impl<'r> Engine<'r> {
             self.now = time;
             self.scheduler.kernel.now = time;
             self.hardware.set_now(time);
-            self.handle(self.slots.event(slot));
+            self.handle(self.slots.event(slot))?;
             self.settle()?;
         }
         Ok(())
@@ -198,8 +215,10 @@ impl<'r> Engine<'r> {
         if let Some(limit) = limit {
             self.queue.set(self.slots.end(), limit);
         }
+        self.plan_hotplug()?;
         let boot = self.scheduler.kernel.topology.online.first().unwrap_or(CpuId(0));
         self.load_scheduler(boot)?;
+        self.queue_cgroups();
         for spec in 0..self.workload.tasks.len() {
             for _ in 0..self.workload.tasks[spec].instances {
                 self.spawn(spec as u32, None, boot);
@@ -214,7 +233,7 @@ impl<'r> Engine<'r> {
         self.settle()
     }
 
-    fn handle(&mut self, event: Event) {
+    fn handle(&mut self, event: Event) -> Result<(), SimulationError> {
         match event {
             Event::Run(cpu) => self.segment_over(cpu),
             Event::Tick(cpu) => self.tick(cpu),
@@ -228,12 +247,15 @@ impl<'r> Engine<'r> {
                 let Scheduler { kernel, dl, .. } = &mut self.scheduler;
                 dl.serve(kernel);
             }
-            Event::SchedExt => self.sched_ext_timer(),
+            Event::SchedExt => self.sched_ext_timer()?,
+            Event::Cgroup => self.change_cgroups(),
+            Event::Hotplug => self.hotplug_event(),
             // What ends with the limit has ended: everything else of this instant comes first.
             Event::End if self.queue.is_due(self.now) => self.queue.set(self.slots.end(), self.now),
             Event::End => (self.counters.time_limited, self.counters.ended) = (true, true),
             Event::Timer(task) => self.timer_expires(task),
         }
+        Ok(())
     }
 
     fn tick(&mut self, cpu: CpuId) {
@@ -264,13 +286,14 @@ impl<'r> Engine<'r> {
     /// Carries out decisions until nothing changes any more at this instant.
     fn settle(&mut self) -> Result<(), SimulationError> {
         loop {
-            let switch = self.scheduler.next_switch();
-            self.charge_callbacks();
-            if let Some(switch) = switch {
+            if let Some(switch) = self.scheduler.next_switch() {
                 self.switch(switch);
-            } else if let Some(cpu) = self.to_advance.pop_front() {
+                continue;
+            }
+            self.charge_callbacks();
+            if let Some(cpu) = self.to_advance.pop_front() {
                 self.advance(cpu)?;
-            } else if !self.power_and_pace() {
+            } else if !self.power_and_pace() && !self.settle_idle() {
                 break;
             }
         }

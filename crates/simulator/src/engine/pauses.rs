@@ -55,6 +55,12 @@ impl Pauses {
         self.pending_timers(cpu, now).push(Reverse(time));
     }
 
+    /// The timers of `from` will expire on `to`.
+    pub fn migrate_timers(&mut self, from: CpuId, to: CpuId, now: Nanos) {
+        let mut timers = std::mem::take(self.pending_timers(from, now));
+        self.timers[to.index()].append(&mut timers);
+    }
+
     /// How long until the next timer on `cpu`.
     fn next_timer(&mut self, cpu: CpuId, now: Nanos) -> Option<Nanos> {
         self.pending_timers(cpu, now).peek().map(|time| time.0 - now)
@@ -71,10 +77,34 @@ impl Pauses {
 }
 
 impl Engine<'_> {
+    /// Idle CPUs that an interrupt woke, to look for work or to serve a timer of the loaded scheduler: those that found none
+    /// choose their idle state anew. False if there are none.
+    pub(super) fn settle_idle(&mut self) -> bool {
+        let kernel = &mut self.scheduler.kernel;
+        if kernel.idle_passes.is_empty() {
+            return false;
+        }
+        let mut woken = std::mem::take(&mut kernel.idle_passes);
+        woken.sort_unstable();
+        woken.dedup();
+        for cpu in &woken {
+            let online = self.scheduler.kernel.topology.online.test(*cpu);
+            if self.running[cpu.index()].task.is_none() && online {
+                self.reselect_idle(*cpu);
+            }
+        }
+        woken.clear();
+        self.scheduler.kernel.idle_passes = woken;
+        true
+    }
+
     /// The idle thread takes over `cpu`: the menu governor chooses a state.
     pub(super) fn enter_idle(&mut self, cpu: CpuId) {
         let cluster = self.machine.cores[self.machine.cpus[cpu.index()].core.index()].cluster;
-        let choice = if self.pauses.states[cluster.index()].len() > 1 && self.options.kernel.cpuidle {
+        let online = self.scheduler.kernel.topology.online.test(cpu);
+        let choice = if !online {
+            self.pauses.states[cluster.index()].len().saturating_sub(1)
+        } else if self.pauses.states[cluster.index()].len() > 1 && self.options.kernel.cpuidle {
             self.menu_select(cpu, cluster)
         } else {
             0
@@ -127,6 +157,12 @@ impl Engine<'_> {
 
     /// SMT siblings go faster or slower when `cpu` stops or starts.
     fn pace_siblings(&mut self, cpu: CpuId) {
+        if !self.scheduler.kernel.topology.online.test(cpu) {
+            // It is no sibling any more, but has just been one.
+            for index in 0..self.machine.cores[self.machine.cpus[cpu.index()].core.index()].cpus.len() {
+                self.pace_later(self.machine.cores[self.machine.cpus[cpu.index()].core.index()].cpus[index]);
+            }
+        }
         for index in 0..self.scheduler.kernel.topology.smt[cpu.index()].len() {
             let sibling = self.scheduler.kernel.topology.smt[cpu.index()][index];
             if sibling != cpu {

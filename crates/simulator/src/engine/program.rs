@@ -38,6 +38,7 @@ impl Engine<'_> {
             return Ok(());
         }
         self.threads[task.index()].started = true;
+        self.scheduler.set_this_cpu(cpu);
         loop {
             self.check_progress(task)?;
             match self.step(cpu, task) {
@@ -142,7 +143,7 @@ impl Engine<'_> {
 
     fn set_affinity(&mut self, cpu: CpuId, task: TaskId, cpus: Option<&[u32]>) -> Next {
         let allowed = self.affinity(cpus);
-        if self.may_bind(task, allowed.as_deref()) {
+        if self.may_bind(task, allowed.as_deref()) && self.some_is_online(task, allowed.as_deref()) {
             self.scheduler.set_affinity(task, allowed);
         }
         if self.scheduler.kernel.task(task).may_use(cpu) {

@@ -1,25 +1,51 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A loaded sched_ext scheduler: when it comes, what it costs, what it leaves to the report.
 
+use std::collections::BTreeMap;
+
 use super::Engine;
 use crate::error::SimulationError;
-use crate::kernel::ext::guest_pid;
+use crate::kernel::task::TaskState;
 use crate::metrics::{CallbackReport, ExitReport, Frame, RecordedExit, SchedExtReport};
 use crate::options::Scheduler;
 use crate::scx::abi::GuestTaskInfo;
 use crate::scx::exit::{ExitInfo, ExitKind};
+use crate::scx::frontend::scheduler::SchedExt;
 use crate::scx::frontend::{self, Request, SchedulerError, exit_record};
 use crate::scx::ops::Op;
 use crate::scx::{Scx, kfuncs};
-use crate::units::{CpuId, TaskId, seconds};
+use crate::units::{CpuId, Nanos, SEC, TaskId, seconds};
 
 /// Bytes that the programs' memory may grow to, the kernel's objects in it included.
 const MEMORY_LIMIT: u64 = 4 << 30;
 
+/// How often a loader program looks whether its scheduler has gone: it sleeps for so long in between.
+const LOADER_PERIOD: Nanos = SEC;
+
+/// What is known of a loaded scheduler beside what is loaded now.
+#[derive(Debug, Default)]
+pub(super) struct Loader {
+    /// When its loader program began to wait for its end.
+    waits_since: Nanos,
+    /// When it will be loaded again.
+    reload: Option<Nanos>,
+    /// Exits after which it was loaded again.
+    restarts: Vec<ExitReport>,
+    /// Callbacks before that.
+    callbacks: BTreeMap<String, CallbackReport>,
+    /// What it printed before that.
+    output: Vec<String>,
+}
+
 impl Engine<'_> {
-    /// Loads the scheduler that was asked for, before the first thread exists.
-    pub(super) fn load_scheduler(&mut self, boot: CpuId) -> Result<(), SimulationError> {
+    /// Loads the scheduler that was asked for; its loader runs on `cpu`. Threads may exist.
+    pub(super) fn load_scheduler(&mut self, cpu: CpuId) -> Result<(), SimulationError> {
         let Scheduler::SchedExt(scheduler) = &self.options.scheduler else { return Ok(()) };
+        let named = |why| SimulationError::Scheduler { scheduler: scheduler.name.clone(), why };
+        self.load(scheduler, cpu).map_err(named)
+    }
+
+    fn load(&mut self, scheduler: &SchedExt, cpu: CpuId) -> Result<(), SchedulerError> {
         let request = Request {
             settings: &scheduler.settings,
             sidecar: scheduler.sidecar.as_ref(),
@@ -30,47 +56,69 @@ impl Engine<'_> {
         };
         let kernel = &self.scheduler.kernel;
         let loaded = frontend::load_object(scheduler.object.clone(), &request, kernel, self.machine)?;
-        let cpu = loaded.init_cpu.unwrap_or(boot);
+        let cpu = loaded.init_cpu.unwrap_or(cpu);
         let mut scx = Scx::new(loaded, kernel, self.options.seed);
         scx.with(&mut self.scheduler.kernel).scx_cgroups_new().map_err(SchedulerError::Memory)?;
-        self.scheduler.scx_enable(Box::new(scx), cpu).map_err(SchedulerError::from)?;
+        if let Some(task_ctx) = scheduler.sidecar.as_ref().and_then(|sidecar| sidecar.arena.as_deref()) {
+            let mut ctx = scx.with(&mut self.scheduler.kernel);
+            frontend::arena::setup(&mut ctx, task_ctx, cpu).map_err(SchedulerError::from)?;
+        }
+        self.threads_for_scheduler(&mut scx);
+        self.scheduler.scx_enable(Box::new(scx), cpu)?;
+        self.loader.waits_since = self.now;
         Ok(())
+    }
+
+    /// Makes the objects of all threads that exist.
+    fn threads_for_scheduler(&mut self, scx: &mut Scx) {
+        for task in (0..self.threads.len()).map(TaskId::at) {
+            if self.scheduler.kernel.task(task).state != TaskState::Dead {
+                let leader = self.leader_of(task);
+                let comm = self.name_of(task);
+                let info = self.guest_info(task, leader, &comm);
+                scx.with(&mut self.scheduler.kernel).scx_task_new(task, &info);
+            }
+        }
+    }
+
+    fn guest_info<'a>(&self, task: TaskId, leader: TaskId, comm: &'a str) -> GuestTaskInfo<'a> {
+        GuestTaskInfo {
+            pid: task.pid() as i32,
+            tgid: leader.pid() as i32,
+            comm,
+            flags: 0,
+            cgroup: Some(self.scheduler.kernel.task(task).cgroup),
+            start_time: self.now,
+        }
     }
 
     /// The scheduler hears of a new thread.
     pub(super) fn fork_into_scheduler(&mut self, task: TaskId, cpu: CpuId) {
-        if self.scheduler.ext.is_none() {
+        let leader = self.leader_of(task);
+        if !self.scheduler.kernel.scx_enabled() {
             return;
         }
-        let thread = &self.threads[task.index()];
-        let kind = &self.workload.tasks[thread.spec as usize];
-        let comm = thread.name(kind);
-        let leader = self.leader_of(task);
-        let info = GuestTaskInfo {
-            pid: guest_pid(task),
-            tgid: guest_pid(leader),
-            comm: &comm,
-            flags: 0,
-            cgroup: Some(self.scheduler.kernel.task(task).cgroup),
-            start_time: self.now,
-        };
+        let comm = self.name_of(task);
+        let info = self.guest_info(task, leader, &comm);
         if let Err(errno) = self.scheduler.scx_fork(task, cpu, &info) {
             self.failure.get_or_insert(SimulationError::ForkRefused { thread: comm, errno });
         }
     }
 
     /// The first thread of a thread's application; system tasks stand for themselves.
-    fn leader_of(&self, task: TaskId) -> TaskId {
-        let of = |task: TaskId| &self.workload.tasks[self.threads[task.index()].spec as usize];
-        let mine = of(task);
-        if mine.system {
+    fn leader_of(&mut self, task: TaskId) -> TaskId {
+        let kind = &self.workload.tasks[self.threads[task.index()].spec as usize];
+        if kind.system {
             return task;
         }
-        let mut all = (0..self.threads.len()).map(TaskId::at);
-        all.find(|other| !of(*other).system && of(*other).application == mine.application).unwrap_or(task)
+        if self.leaders.len() <= kind.application {
+            self.leaders.resize(kind.application + 1, None);
+        }
+        *self.leaders[kind.application].get_or_insert(task)
     }
 
-    /// Charges the instructions of callbacks to the CPUs that executed them.
+    /// Charges the instructions of callbacks to the CPUs that executed them: what runs there goes on so much later, and
+    /// what comes to an idle CPU meanwhile begins so much later. (On a CPU without a thread the time costs no energy.)
     pub(super) fn charge_callbacks(&mut self) {
         let Some(scx) = &mut self.scheduler.ext else { return };
         if scx.state.calls.executed.is_empty() {
@@ -81,6 +129,11 @@ impl Engine<'_> {
         for (cpu, instructions) in &executed {
             let cost = instructions.saturating_mul(price) / 1000;
             self.callback_time += cost;
+            let running = &mut self.running[cpu.index()];
+            if running.start <= self.now {
+                // Its caches have long been warm: whoever comes now does not leave with what this costs.
+                running.cold = 0;
+            }
             self.charge(*cpu, cost);
         }
         // Keep the buffer; charging never adds to it.
@@ -90,21 +143,65 @@ impl Engine<'_> {
         }
     }
 
-    /// Sets when a timer of the scheduler, or its watchdog, is next due.
+    /// Sets when a timer of the scheduler, or its watchdog, is next due; or when it will be loaded again, once it has gone.
     pub(super) fn time_sched_ext(&mut self) {
-        let Some(scx) = &self.scheduler.ext else { return };
+        let Some(scx) = &mut self.scheduler.ext else { return };
+        for (cpu, time) in scx.state.timers.armed_on.drain(..) {
+            self.pauses.timer_set(cpu, self.now, time);
+        }
         let slot = self.slots.sched_ext();
-        match scx.state.timers.next_timer() {
+        if self.loader.reload.is_none()
+            && let Some(info) = self.scheduler.scx_exited.as_ref().filter(|info| info.wants_restart())
+        {
+            // The loader looks at whole periods after it began to wait.
+            let periods = (info.at - self.loader.waits_since) / LOADER_PERIOD + 1;
+            self.loader.reload = Some(self.loader.waits_since + periods * LOADER_PERIOD);
+        }
+        match self.loader.reload.or(scx.state.timers.next_timer()) {
             None => self.queue.cancel(slot),
             next if next == self.queue.time_of(slot) => {}
             Some(time) => self.queue.set(slot, time.max(self.now)),
         }
     }
 
-    /// A timer of the scheduler is due.
-    pub(super) fn sched_ext_timer(&mut self) {
-        let Some(scx) = &mut self.scheduler.ext else { return };
+    /// A timer of the scheduler is due, or it is loaded again.
+    ///
+    /// # Errors
+    /// It cannot be loaded again.
+    pub(super) fn sched_ext_timer(&mut self) -> Result<(), SimulationError> {
+        if self.loader.reload.take_if(|time| *time <= self.now).is_some() {
+            return self.reload_scheduler();
+        }
+        let Some(scx) = &mut self.scheduler.ext else { return Ok(()) };
         scx.with(&mut self.scheduler.kernel).serve_timers();
+        Ok(())
+    }
+
+    /// Loads the scheduler again, as loader programs do that are told to (`UEI_ECODE_RESTART`): anew, with the CPUs that
+    /// there are now.
+    fn reload_scheduler(&mut self) -> Result<(), SimulationError> {
+        self.charge_callbacks();
+        if let Some(scx) = self.scheduler.ext.take() {
+            let exited = self.scheduler.scx_exited.take();
+            self.loader.restarts.extend(exited.map(|info| exit_report(info, &scx)));
+            self.loader.callbacks = self.callbacks_so_far(&scx);
+            self.loader.output.extend(scx.state.host.printk.iter().map(|(_, line)| line.clone()));
+        }
+        let cpu = self.scheduler.kernel.topology.online.first().unwrap_or(CpuId(0));
+        self.load_scheduler(cpu)
+    }
+
+    /// Callbacks of `scx`, and those before it was loaded again.
+    fn callbacks_so_far(&self, scx: &Scx) -> BTreeMap<String, CallbackReport> {
+        let mut all = self.loader.callbacks.clone();
+        for op in Op::ALL {
+            let (calls, instructions) = scx.state.calls.of(*op);
+            if calls > 0 {
+                let report = all.entry(op.name().to_owned()).or_insert(CallbackReport { calls: 0, instructions: 0 });
+                (report.calls, report.instructions) = (report.calls + calls, report.instructions + instructions);
+            }
+        }
+        all
     }
 
     /// What the scheduler did; it is unloaded, as its user would at the end.
@@ -112,33 +209,33 @@ impl Engine<'_> {
         let unloaded = self.scheduler.scx_unreg();
         let exit = self.scheduler.scx_exited.take().or(unloaded.filter(|info| info.kind.is_error()));
         let scx = self.scheduler.ext.as_ref()?;
-        let recorded = exit_record::read(&scx.vm).map(recorded_report);
-        let callbacks = Op::ALL.iter().filter_map(|op| {
-            let (calls, instructions) = scx.state.calls.of(*op);
-            (calls > 0).then(|| (op.name().to_owned(), CallbackReport { calls, instructions }))
-        });
+        let mut output = std::mem::take(&mut self.loader.output);
+        output.extend(scx.state.host.printk.iter().map(|(_, line)| line.clone()));
         Some(SchedExtReport {
             name: scx.state.ops.name.clone(),
             kernel: scx.state.profile.to_string(),
-            callbacks: callbacks.collect(),
+            callbacks: self.callbacks_so_far(scx),
             overhead_s: seconds(self.callback_time),
-            exit: exit.map(|exit| exit_report(exit, recorded)),
-            output: scx.state.host.printk.iter().map(|(_, line)| line.clone()).collect(),
+            restarts: std::mem::take(&mut self.loader.restarts),
+            exit: exit.map(|exit| exit_report(exit, scx)),
+            output,
         })
     }
 }
 
-fn recorded_report(record: exit_record::UserExitInfo) -> RecordedExit {
+/// What the object recorded of its end.
+fn recorded(scx: &Scx) -> Option<RecordedExit> {
+    let record = exit_record::read(&scx.vm)?;
     let kind = ExitKind::ALL.iter().find(|kind| i64::from(kind.value()) == i64::from(record.kind));
-    RecordedExit {
+    Some(RecordedExit {
         kind: kind.map_or_else(|| record.kind.to_string(), |kind| kind.name().to_owned()),
         code: record.exit_code,
         reason: record.reason,
         message: record.message,
-    }
+    })
 }
 
-fn exit_report(info: ExitInfo, recorded: Option<RecordedExit>) -> ExitReport {
+fn exit_report(info: ExitInfo, scx: &Scx) -> ExitReport {
     let frame = |place: tandem_bpf_vm::fault::Location| Frame {
         function: place.function,
         file: place.file,
@@ -156,6 +253,6 @@ fn exit_report(info: ExitInfo, recorded: Option<RecordedExit>) -> ExitReport {
         cpu: info.cpu.0,
         backtrace: info.backtrace.into_iter().map(frame).collect(),
         dump: info.dump,
-        recorded,
+        recorded: recorded(scx),
     }
 }

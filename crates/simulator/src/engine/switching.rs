@@ -16,6 +16,8 @@ impl Engine<'_> {
         self.account(cpu);
         let left = prev.map(|task| (task, self.leave(cpu, task)));
         self.observer.sched_switch(self.now, cpu, left, next);
+        // What it cost to choose who comes is not the fault of who left, and delays who comes.
+        self.charge_callbacks();
         match next {
             Some(task) => self.enter(cpu, task, prev.is_none()),
             None => {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tree of cgroups that a workload's threads are in (`kernel/cgroup/cgroup.c`).
 //!
-//! All groups that a workload names, and those above them, exist from the start. Loaded schedulers see them; the fair
-//! class does not share time by group.
+//! All groups that a workload names, and those above them, exist from the start unless it says otherwise. Loaded
+//! schedulers see them; the fair class does not share time by group.
 
 use std::collections::VecDeque;
 
 use super::core::Scheduler;
-use super::task::ClassId;
+use super::priority::Bracket;
+use super::task::{ClassId, Task, TaskState};
 use crate::units::{CgroupId, CpuId, TaskId};
 use crate::workload::{Op, Workload};
 
@@ -27,6 +28,8 @@ pub struct Cgroup {
     pub level: u32,
     /// `cpu.weight`, 1..=10000.
     pub weight: u32,
+    /// It has been made and not been removed.
+    pub online: bool,
 }
 
 /// All cgroups, by [`CgroupId`].
@@ -43,7 +46,7 @@ impl Default for CgroupTree {
 
 impl Cgroup {
     fn new(name: &str, parent: Option<CgroupId>, level: u32) -> Self {
-        Self { name: name.to_owned(), parent, children: Vec::new(), level, weight: CGROUP_WEIGHT_DFL }
+        Self { name: name.to_owned(), parent, children: Vec::new(), level, weight: CGROUP_WEIGHT_DFL, online: true }
     }
 }
 
@@ -62,6 +65,13 @@ impl CgroupTree {
             for path in task.task_group.as_deref().into_iter().chain(later) {
                 tree.make(path);
             }
+        }
+        for spec in &workload.cgroups {
+            let group = tree.make(&spec.path);
+            let group = tree.get_mut(group);
+            group.online = spec.made == 0;
+            group.weight =
+                spec.weights.iter().find(|(at, _)| *at == 0).map_or(CGROUP_WEIGHT_DFL, |(_, weight)| *weight);
         }
         tree
     }
@@ -108,12 +118,17 @@ impl CgroupTree {
         names.iter().fold(String::new(), |path, name| path + "/" + name) + if names.is_empty() { "/" } else { "" }
     }
 
+    /// Whether it may be removed: nothing is in it but groups that are gone.
+    fn is_empty(&self, id: CgroupId) -> bool {
+        !self.get(id).children.iter().any(|child| self.get(*child).online)
+    }
+
     /// All groups, each before those in it (`css_for_each_descendant_pre`).
     pub fn pre_order(&self) -> Vec<CgroupId> {
         let (mut order, mut stack) = (Vec::new(), vec![Self::ROOT]);
         while let Some(id) = stack.pop() {
             order.push(id);
-            stack.extend(self.get(id).children.iter().rev());
+            stack.extend(self.get(id).children.iter().rev().filter(|child| self.get(**child).online));
         }
         order
     }
@@ -124,7 +139,7 @@ impl CgroupTree {
         let (mut order, mut stack) = (Vec::new(), vec![Self::ROOT]);
         while let Some(id) = stack.pop() {
             order.push(id);
-            stack.extend(&self.get(id).children);
+            stack.extend(self.get(id).children.iter().filter(|child| self.get(**child).online));
         }
         order.reverse();
         order
@@ -164,7 +179,7 @@ impl Scheduler {
             self.sched_change_group(task, to, cpu);
             return Ok(());
         }
-        self.change(task, |scheduler| scheduler.sched_change_group(task, to, cpu));
+        self.change(task, Bracket::Move { head: false }, |scheduler| scheduler.sched_change_group(task, to, cpu));
         if self.kernel.task(task).on_cpu {
             self.kernel.resched_curr(self.kernel.task(task).cpu);
         }
@@ -176,6 +191,37 @@ impl Scheduler {
         if let Some(ext) = &mut self.ext {
             ext.with(&mut self.kernel).scx_cgroup_move_task(task, cpu);
         }
+    }
+
+    /// Somebody on `cpu` makes a group and those above it (`mkdir -p`, `cpu_cgroup_css_online`).
+    ///
+    /// # Errors
+    /// The loaded scheduler's negative errno: there is no such group then.
+    pub fn cgroup_mkdir(&mut self, cgroup: CgroupId, cpu: CpuId) -> Result<(), i32> {
+        if self.kernel.cgroups.get(cgroup).online {
+            return Ok(());
+        }
+        if let Some(parent) = self.kernel.cgroups.get(cgroup).parent {
+            self.cgroup_mkdir(parent, cpu)?;
+        }
+        if let Some(ext) = &mut self.ext {
+            ext.with(&mut self.kernel).scx_tg_online(cgroup, cpu)?;
+        }
+        self.kernel.cgroups.get_mut(cgroup).online = true;
+        Ok(())
+    }
+
+    /// Somebody on `cpu` removes a group (`rmdir`, `cpu_cgroup_css_offline`); false if it is in use.
+    pub fn cgroup_rmdir(&mut self, cgroup: CgroupId, cpu: CpuId) -> bool {
+        let inside = |task: &Task| task.cgroup == cgroup && task.state != TaskState::Dead;
+        if !self.kernel.cgroups.is_empty(cgroup) || self.kernel.tasks.iter().any(inside) {
+            return false;
+        }
+        if let Some(ext) = &mut self.ext {
+            ext.with(&mut self.kernel).scx_tg_offline(cgroup, cpu);
+        }
+        self.kernel.cgroups.get_mut(cgroup).online = false;
+        true
     }
 
     /// Writes a group's `cpu.weight`, 1..=10000, on `cpu`.

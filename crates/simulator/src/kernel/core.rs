@@ -66,7 +66,14 @@ pub(super) use class_of;
 impl Scheduler {
     /// A scheduler without tasks; with an energy model, the fair class places tasks by it.
     pub fn new(kernel: Kernel, energy: Option<EnergyModel>) -> Self {
-        Self { fair: Fair::new(&kernel, energy), rt: Rt::new(&kernel), dl: Dl::new(&kernel), ext: None, scx_exited: None, kernel }
+        Self {
+            fair: Fair::new(&kernel, energy),
+            rt: Rt::new(&kernel),
+            dl: Dl::new(&kernel),
+            ext: None,
+            scx_exited: None,
+            kernel,
+        }
     }
 
     /// Makes a task; it does not run until [`Scheduler::wake_up_new_task`]. Identifiers count up from 0. A deadline task
@@ -127,6 +134,9 @@ impl Scheduler {
     pub(super) fn wakeup_preempt(&mut self, cpu: CpuId, task: TaskId) {
         let Some(curr) = self.kernel.rq(cpu).curr else {
             self.kernel.resched_curr(cpu);
+            if self.kernel.task(task).class == ClassId::Ext {
+                loaded(&mut self.ext).with(&mut self.kernel).task_woken_scx(cpu, task);
+            }
             return;
         };
         let (woken, running) = (self.kernel.task(task).class, self.kernel.task(curr).class);
@@ -229,15 +239,22 @@ impl Scheduler {
         self.kernel.update_blocked_others(cpu);
         class_of!(self, curr, task_tick, cpu, curr);
         if self.kernel.scx_enabled() {
+            self.book_runtime_scx(cpu);
             loaded(&mut self.ext).with(&mut self.kernel).scx_tick();
         }
+        // A kernel tells the governor when fair, real-time and deadline load changes; under a scheduler of all tasks that
+        // is what the system's own threads do now and then. Here the tick stands for them.
         self.kernel.cpufreq_update_util(cpu);
-        self.fair.sched_balance_trigger(&mut self.kernel, cpu);
+        if self.kernel.switching != Switching::All {
+            self.fair.sched_balance_trigger(&mut self.kernel, cpu);
+        }
     }
 
     /// A tick that an idle CPU kept (`sched_tick` with the idle thread current); true if it has work to run now.
     pub fn idle_tick(&mut self, cpu: CpuId) -> bool {
-        self.fair.sched_balance_idle_tick(&mut self.kernel, cpu);
+        if self.kernel.switching != Switching::All {
+            self.fair.sched_balance_idle_tick(&mut self.kernel, cpu);
+        }
         self.kernel.rq(cpu).need_resched
     }
 
@@ -302,6 +319,9 @@ impl Scheduler {
         let next = self.pick_next_task(cpu);
         self.kernel.rq_mut(cpu).need_resched = false;
         if prev == next {
+            if next.is_none() && self.kernel.scx_enabled() {
+                self.kernel.idle_passes.push(cpu);
+            }
             self.push_waiting(cpu, next);
             return None;
         }
@@ -316,7 +336,10 @@ impl Scheduler {
                 let next = next.map_or(Next::Idle, Next::Task);
                 loaded(&mut self.ext).with(&mut self.kernel).put_prev_task_scx(cpu, prev, Some(next));
             }
-            Some(prev) => class_of!(self, prev, put_prev_task, cpu, prev),
+            Some(prev) => {
+                self.book_runtime_scx(cpu);
+                class_of!(self, prev, put_prev_task, cpu, prev);
+            }
             None if self.kernel.scx_enabled() => {
                 loaded(&mut self.ext).with(&mut self.kernel).put_prev_task_idle_scx(cpu);
             }
@@ -342,12 +365,14 @@ impl Scheduler {
                 self.kernel.task_mut(task).on_cpu = true;
                 if self.kernel.task(task).class != ClassId::Ext {
                     class_of!(self, task, set_next_task, cpu, task);
+                    self.begin_runtime_scx(task);
                 }
             }
             None => self.enter_idle(cpu),
         }
+        self.scx_picked(cpu, next);
         self.push_waiting(cpu, next);
-        self.scx_switched(cpu, prev, next);
+        self.scx_switched(prev);
         Switch { cpu, prev, next }
     }
 
@@ -420,6 +445,10 @@ impl Scheduler {
 
     /// `sugov_get_util`: what fair tasks use, and what a loaded scheduler wants.
     fn cpu_util_cfs_and_scx(&self, cpu: CpuId) -> u64 {
+        if !self.kernel.topology.online.test(cpu) {
+            // It is not of the policy any more.
+            return 0;
+        }
         let fair = self.fair.cpu_util_cfs_boost(&self.kernel, cpu);
         match &self.ext {
             Some(scx) => scx.state.cpuperf.util(cpu, fair, self.kernel.switching == Switching::All),

@@ -9,10 +9,13 @@ use std::sync::Arc;
 use super::class::SchedClass;
 use super::core::{Scheduler, Switch};
 use super::cpumask::CpuMask;
+use super::priority::Bracket;
 use super::task::{ClassId, TaskState};
 use crate::scx::Scx;
 use crate::scx::abi::GuestTaskInfo;
-use crate::scx::abi::profile::PF_EXITING;
+use crate::scx::abi::profile::{
+    DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, ENQUEUE_MOVE, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE, PF_EXITING, Version,
+};
 use crate::scx::class::Next;
 use crate::scx::enable::{InvalidOps, SCX_OPS_SWITCH_PARTIAL, check_ops};
 use crate::scx::exit::ExitInfo;
@@ -42,11 +45,6 @@ impl Switching {
     }
 }
 
-/// The number of a thread in a trace and for programs: 0 is the idle thread's, 1 that of init.
-pub fn guest_pid(task: TaskId) -> i32 {
-    task.0 as i32 + 2
-}
-
 /// The class whose tasks these are.
 ///
 /// # Panics
@@ -68,8 +66,10 @@ impl Scheduler {
             scx.task_new(&self.kernel, TaskId::at(task));
         }
         let partial = scx.state.ops.flags & SCX_OPS_SWITCH_PARTIAL != 0;
+        self.kernel.ext_server = scx.state.profile.version == Version::V7;
         self.ext = Some(scx);
         let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
+        ctx.show_run_queues();
         if ctx.scx_ops_enable(cpu).is_err() {
             return Ok(());
         }
@@ -89,11 +89,12 @@ impl Scheduler {
     pub fn scx_disable_workfn(&mut self) -> Option<ExitInfo> {
         let mut ctx = self.ext.as_mut()?.with(&mut self.kernel);
         let info = ctx.scx_ops_disable_begin()?;
+        let cpu = ctx.scx.enable.cpu;
         self.kernel.switching = Switching::Off;
         for task in (0..self.kernel.tasks.len()).map(TaskId::at) {
             if self.kernel.task(task).state != TaskState::Dead {
                 self.scx_switch_class(task);
-                loaded(&mut self.ext).with(&mut self.kernel).scx_ops_exit_task(task, info.cpu);
+                loaded(&mut self.ext).with(&mut self.kernel).scx_ops_exit_task(task, cpu);
             }
         }
         loaded(&mut self.ext).with(&mut self.kernel).scx_ops_disable_end(&info);
@@ -134,7 +135,7 @@ impl Scheduler {
         if self.kernel.task(task).class < ClassId::Fair {
             return;
         }
-        self.change(task, |scheduler| {
+        self.change(task, Bracket::Move { head: false }, |scheduler| {
             let switching = scheduler.kernel.switching;
             let task = scheduler.kernel.task_mut(task);
             task.set_scheduling(task.scheduling, switching);
@@ -155,12 +156,80 @@ impl Scheduler {
         }
     }
 
+    /// Takes a task of the loaded scheduler off its queue to change it.
+    pub(super) fn dequeue_to_change_scx(&mut self, task: TaskId, bracket: Bracket) {
+        let moves = if bracket == Bracket::Save { 0 } else { DEQUEUE_MOVE };
+        let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
+        ctx.dequeue_task_scx(task, DEQUEUE_SAVE | DEQUEUE_NOCLOCK | moves);
+    }
+
+    /// Puts it back; it may be new to the class.
+    pub(super) fn enqueue_changed_scx(&mut self, task: TaskId, bracket: Bracket) {
+        let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
+        let more = match bracket {
+            Bracket::Save => 0,
+            Bracket::Move { head: false } => ENQUEUE_MOVE,
+            Bracket::Move { head: true } => ENQUEUE_MOVE | ctx.scx.profile.enq_head(),
+        };
+        ctx.enqueue_task_scx(task, ENQUEUE_RESTORE | ENQUEUE_NOCLOCK | more);
+    }
+
+    /// `set_load_weight` of a task that was of `class` when the change began: as the class still is its old one then, only
+    /// a scheduler that had it hears of the weight, whatever becomes of the task.
+    pub(super) fn reweight_task_scx(&mut self, task: TaskId, class: ClassId) {
+        if class == ClassId::Ext {
+            loaded(&mut self.ext).with(&mut self.kernel).reweight_task_scx(task);
+        }
+    }
+
+    /// Whether `task` may take `policy` (`scx_check_setscheduler`).
+    pub fn scx_admits(&self, task: TaskId, policy: Policy) -> bool {
+        // The class can be asked only mutably: what it answers is in the programs' memory.
+        let Some(scx) = self.ext.as_ref().filter(|_| self.kernel.scx_enabled()) else { return true };
+        let asks = policy.is_ext() && !self.kernel.task(task).scheduling.policy.is_ext();
+        !(asks && scx.state.guest.disallow(&scx.vm.memory, task))
+    }
+
+    /// From now on `cpu` executes the kernel: where programs think they are that it calls.
+    pub fn set_this_cpu(&mut self, cpu: CpuId) {
+        if let Some(scx) = &mut self.ext {
+            scx.state.calls.this_cpu = cpu;
+        }
+    }
+
+    /// Books what the current task of `cpu` ran, for programs to see, if it is not of the loaded scheduler, which does so
+    /// itself (`update_curr_common` of the other classes).
+    pub(super) fn book_runtime_scx(&mut self, cpu: CpuId) {
+        if let Some(scx) = &mut self.ext
+            && self.kernel.scx_enabled()
+            && let Some(curr) = self.kernel.rq(cpu).curr
+            && self.kernel.task(curr).class != ClassId::Ext
+        {
+            let entity = &mut scx.state.tasks[curr.index()];
+            let ran = self.kernel.now.saturating_sub(std::mem::replace(&mut entity.exec_start, self.kernel.now));
+            let (guest, memory) = (&scx.state.guest, &mut scx.vm.memory);
+            guest.set_sum_exec_runtime(memory, curr, guest.sum_exec_runtime(memory, curr) + ran);
+        }
+    }
+
+    /// `task`, of any class, begins to run (`exec_start`).
+    pub(super) fn begin_runtime_scx(&mut self, task: TaskId) {
+        if let Some(scx) = &mut self.ext {
+            scx.state.tasks[task.index()].exec_start = self.kernel.now;
+        }
+    }
+
     /// `__pick_next_task` while a scheduler is loaded: balancing first, from the class of who leaves downwards
     /// (`prev_balance`), then the most urgent task. After the idle thread the loaded scheduler is always asked.
     pub(super) fn pick_next_task_scx(&mut self, cpu: CpuId) -> Option<TaskId> {
         let prev = self.kernel.rq(cpu).curr;
         let start = prev.map_or(ClassId::Ext, |prev| self.kernel.task(prev).class);
         self.prev_balance(cpu, prev, start);
+        self.pick_balanced_scx(cpu)
+    }
+
+    /// The most urgent task of `cpu`, after balancing.
+    fn pick_balanced_scx(&mut self, cpu: CpuId) -> Option<TaskId> {
         if self.kernel.dl_active
             && let Some(task) = self.dl.pick_task(&mut self.kernel, cpu)
         {
@@ -189,24 +258,34 @@ impl Scheduler {
         None
     }
 
-    /// `prev_balance`: the first class that finds work ends it. (Real-time and deadline tasks are pulled whatever ran
-    /// before, as without a loaded scheduler.)
+    /// `prev_balance`: from `start`, the class of who leaves, downwards; the first class that finds a task of its own or of
+    /// a more urgent one ends it. So a loaded scheduler is asked after its own tasks and after the idle thread even if a
+    /// real-time task is picked then, and after others only if nothing more urgent waits. (Real-time and deadline tasks
+    /// are pulled whatever ran before, as without a loaded scheduler.)
     fn prev_balance(&mut self, cpu: CpuId, prev: Option<TaskId>, start: ClassId) {
-        if self.kernel.dl_active {
-            self.dl.balance(&mut self.kernel, cpu);
-        }
-        if self.kernel.rt_active {
-            self.rt.balance(&mut self.kernel, cpu);
-        }
-        let above = start < ClassId::Ext;
-        if above && self.kernel.rq(cpu).nr_running > 0 {
+        loaded(&mut self.ext).with(&mut self.kernel).prev_balance_scx(cpu);
+        let dl = self.kernel.dl_active && self.dl.balance(&mut self.kernel, cpu);
+        let rt = self.kernel.rt_active && self.rt.balance(&mut self.kernel, cpu) && !self.rt.is_held_back(cpu);
+        if start <= ClassId::Rt && (dl || rt) {
             return;
         }
         let partial = self.kernel.switching == Switching::Partial;
-        if above && partial && self.fair.balance(&mut self.kernel, cpu) {
+        if start < ClassId::Ext && partial && self.balance_fair(cpu) {
             return;
         }
         loaded(&mut self.ext).with(&mut self.kernel).balance_scx(cpu, prev);
+    }
+
+    /// `balance_fair`. Where it looked for tasks elsewhere it also says yes for a task of any other class that waits here
+    /// (`sched_balance_newidle` returns -1), one of the loaded scheduler included, which is then not asked: see
+    /// `SCX_RQ_BAL_PENDING`.
+    fn balance_fair(&mut self, cpu: CpuId) -> bool {
+        if self.fair.queue(cpu).nr_queued > 0 {
+            return true;
+        }
+        let looks = self.kernel.rd_overloaded;
+        let pulled = self.fair.balance(&mut self.kernel, cpu);
+        pulled && (looks || self.fair.queue(cpu).nr_queued > 0)
     }
 
     /// The loaded scheduler hears who comes to `cpu`, before that is current (`set_next_task_scx`, `set_next_task_idle`).
@@ -249,32 +328,46 @@ impl Scheduler {
         }
     }
 
-    /// The pass on `cpu` is over, `prev` has left, and `next` is current.
-    pub(super) fn scx_switched(&mut self, cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) {
-        let Some(scx) = &mut self.ext else { return };
-        let mut ctx = scx.with(&mut self.kernel);
+    /// `prev` has left `cpu`, and `next` is current: a wish to reschedule that came up since the pass began is fulfilled by
+    /// it (`clear_tsk_need_resched`).
+    pub(super) fn scx_picked(&mut self, cpu: CpuId, next: Option<TaskId>) {
+        if !self.kernel.scx_enabled() {
+            return;
+        }
+        let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
         ctx.scx.guest.set_curr(&mut ctx.vm.memory, cpu, next);
-        // A wish to reschedule that came up during the pass is fulfilled by it.
         ctx.kernel.rq_mut(cpu).need_resched = false;
         ctx.resched_next(cpu);
+    }
+
+    /// `finish_task_switch`: the pass on `cpu`, where `prev` was, is over. (Once no scheduler is in charge any more, the
+    /// objects of tasks stay in its memory: nobody looks there.)
+    pub(super) fn scx_switched(&mut self, prev: Option<TaskId>) {
         if let Some(prev) = prev
-            && ctx.kernel.task(prev).state == TaskState::Dead
+            && self.kernel.scx_enabled()
+            && self.kernel.task(prev).state == TaskState::Dead
         {
-            ctx.sched_ext_free(prev);
+            loaded(&mut self.ext).with(&mut self.kernel).sched_ext_free(prev);
         }
     }
 
     /// `migration_cpu_stop` of a running task of the loaded scheduler: the stopper takes the CPU from it, moves it, and
-    /// leaves the CPU to whom it is due.
+    /// leaves the CPU to whom it is due. That are two passes: from the task to the stopper, for which the scheduler looks
+    /// for work as after any of its tasks, and from the stopper to who is next, for which all classes are asked.
     pub(super) fn stop_and_move_scx(&mut self, task: TaskId, src: CpuId, dst: CpuId) -> Switch {
         let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
+        ctx.prev_balance_scx(src);
+        ctx.balance_scx(src, Some(task));
         ctx.put_prev_task_scx(src, task, Some(Next::Stop));
         let now = ctx.kernel.now;
         let left = ctx.kernel.task_mut(task);
         (left.on_cpu, left.last_ran) = (false, now);
         ctx.kernel.rq_mut(src).curr = None;
         ctx.move_queued_task(task, dst);
-        let next = self.pick_next_task(src);
+        self.wakeup_preempt(dst, task);
+        // The stopper is of a class above all.
+        self.prev_balance(src, None, ClassId::Dl);
+        let next = self.pick_balanced_scx(src);
         self.switch_to(src, Some(task), next)
     }
 

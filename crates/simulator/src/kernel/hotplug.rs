@@ -58,7 +58,7 @@ impl Scheduler {
 
     fn rebuild_sched_domains(&mut self, machine: &Machine, online: CpuMask) {
         self.kernel.topology = Topology::with_online(machine, online);
-        self.fair.rebuild_sched_domains(&self.kernel);
+        self.fair.rebuild_sched_domains(&self.kernel, machine);
     }
 
     fn sched_cpu_activate(&mut self, cpu: CpuId) {
@@ -74,11 +74,17 @@ impl Scheduler {
         if let Some(ext) = &mut self.ext {
             ext.with(&mut self.kernel).scx_rq_deactivate(cpu);
         }
-        for task in (0..self.kernel.tasks.len()).map(TaskId::at) {
-            let entry = self.kernel.task(task);
-            if entry.cpu == cpu && entry.state == TaskState::Runnable {
-                self.push_away(task);
-            }
+        let all = (0..self.kernel.tasks.len()).map(TaskId::at);
+        let mut leaving: Vec<TaskId> = all
+            .filter(|task| {
+                let entry = self.kernel.task(*task);
+                entry.cpu == cpu && entry.state == TaskState::Runnable
+            })
+            .collect();
+        // The last of these moves first: those that wait, before the CPU could turn to one of them.
+        leaving.sort_by_key(|task| !self.kernel.task(*task).on_cpu);
+        for task in leaving {
+            self.push_away(task);
         }
     }
 

@@ -80,6 +80,8 @@ pub struct Kernel {
     pub stop_moves: Vec<(TaskId, CpuId)>,
     /// The CPU that a changed affinity last sent a task to (`distribute_cpu_mask_prev`).
     pub distributed: CpuId,
+    /// CPUs that were idle, were woken, and found nothing to run; the engine drains them.
+    pub idle_passes: Vec<CpuId>,
     /// Tasks that changed their CPU, once per change; the engine counts and drains them.
     pub migrated: Vec<TaskId>,
     /// Real-time or deadline tasks have run: their load, their queues and the fair server matter.
@@ -88,6 +90,8 @@ pub struct Kernel {
     pub dl_active: bool,
     /// Which tasks a loaded scheduler has.
     pub switching: Switching,
+    /// A server gives its tasks a share beside real-time ones, as the fair server does (`ext_server`, 7.x).
+    pub ext_server: bool,
     /// The cgroups that tasks are in.
     pub cgroups: CgroupTree,
     /// Random choices of the kernel itself (`sched_rng`).
@@ -114,6 +118,8 @@ pub struct Rq {
     pub nr_running: u32,
     /// Of these, deadline tasks.
     pub dl_nr_running: u32,
+    /// Of these, tasks of a loaded sched_ext scheduler.
+    pub ext_nr_running: u32,
     /// `TIF_NEED_RESCHED`.
     pub need_resched: bool,
     /// Capacity at the highest OPP (`arch_scale_cpu_capacity`).
@@ -159,10 +165,12 @@ impl Kernel {
             active_balance: Vec::new(),
             stop_moves: Vec::new(),
             distributed: CpuId(0),
+            idle_passes: Vec::new(),
             migrated: Vec::new(),
             rt_active: false,
             dl_active: false,
             switching: Switching::default(),
+            ext_server: false,
             cgroups: CgroupTree::default(),
             rng,
             params,
@@ -361,6 +369,7 @@ impl Rq {
             curr: None,
             nr_running: 0,
             dl_nr_running: 0,
+            ext_nr_running: 0,
             need_resched: false,
             capacity_orig: capacity,
             capacity,

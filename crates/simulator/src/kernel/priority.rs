@@ -19,6 +19,18 @@ pub struct Urgency {
     deadline: std::cmp::Reverse<Nanos>,
 }
 
+/// The flags with which a task is taken off its queue and put back around a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bracket {
+    /// `DEQUEUE_SAVE`, `ENQUEUE_RESTORE`.
+    Save,
+    /// With `DEQUEUE_MOVE` and `ENQUEUE_MOVE`: it need not keep its place.
+    Move {
+        /// It comes back with `ENQUEUE_HEAD`.
+        head: bool,
+    },
+}
+
 impl Scheduler {
     /// Whether a new or existing task may get a policy (`sched_dl_overflow` and the check of affinity beside it).
     ///
@@ -52,16 +64,33 @@ impl Scheduler {
             return;
         }
         let was_deadline = matches!(old.policy, Policy::Deadline { .. });
-        self.change(task, |scheduler| {
+        let class = self.kernel.task(task).class;
+        let bracket = self.bracket_of_policy(task, scheduling);
+        self.change(task, bracket, |scheduler| {
             let switching = scheduler.kernel.switching;
             scheduler.kernel.task_mut(task).set_scheduling(scheduling, switching);
             scheduler.fair.reweight(&scheduler.kernel, task);
+            scheduler.reweight_task_scx(task, class);
             if matches!(scheduling.policy, Policy::Deadline { .. }) {
                 scheduler.dl.reserve(&scheduler.kernel, task);
             } else if was_deadline {
                 scheduler.dl.switched_from(&mut scheduler.kernel, task);
             }
         });
+    }
+
+    /// How the kernel surrounds the change to `scheduling`: a nice value alone is set by `set_user_nice`; all else is set by
+    /// `__sched_setscheduler`, which lets a task whose priority stays the same keep its place.
+    fn bracket_of_policy(&self, task: TaskId, scheduling: Scheduling) -> Bracket {
+        let before = self.kernel.task(task);
+        let nice_alone = std::mem::discriminant(&before.scheduling.policy)
+            == std::mem::discriminant(&scheduling.policy)
+            && before.class >= ClassId::Fair;
+        let mut after = Task::new(task, before.scheduling, None, self.kernel.switching);
+        after.inherits = before.inherits;
+        after.set_scheduling(scheduling, self.kernel.switching);
+        let (old, new) = (before.kernel_priority(), after.kernel_priority());
+        if nice_alone || old == new { Bracket::Save } else { Bracket::Move { head: old < new } }
     }
 
     /// `rt_mutex_setprio`: the most urgent task that waits for `task` is `donor`; `None`: nobody above fair.
@@ -75,7 +104,7 @@ impl Scheduler {
         if before.state == TaskState::Dead || (before.inherits == inherits && !involves_dl) {
             return;
         }
-        self.change(task, |scheduler| {
+        self.change(task, Bracket::Move { head: false }, |scheduler| {
             let switching = scheduler.kernel.switching;
             let task = scheduler.kernel.task_mut(task);
             task.inherits = inherits;
@@ -94,15 +123,17 @@ impl Scheduler {
         (!own || self.dl.may_boost(donor, task)).then_some(donor)
     }
 
-    /// Takes `task` off its queue, lets `how` change its class and priority, and puts it back.
-    pub(super) fn change(&mut self, task: TaskId, how: impl FnOnce(&mut Self)) {
+    /// Takes `task` off its queue, lets `how` change its class and priority, and puts it back. What `bracket` says only a
+    /// loaded scheduler can tell.
+    pub(super) fn change(&mut self, task: TaskId, bracket: Bracket, how: impl FnOnce(&mut Self)) {
         let cpu = self.kernel.task(task).cpu;
         let running = self.kernel.rq(cpu).curr == Some(task);
         let old = self.kernel.task(task);
         let (class, rt_priority, priority) = (old.class, old.rt_priority, old.kernel_priority());
         let queued = old.state == TaskState::Runnable;
+        self.book_runtime_scx(cpu);
         if queued {
-            class_of!(self, task, dequeue_task, task, Dequeue::Save);
+            self.dequeue_to_change(task, bracket);
         } else {
             // Asleep, it must not stay on the queue of a class that it leaves.
             self.fair.finish_delayed(&mut self.kernel, task);
@@ -118,16 +149,31 @@ impl Scheduler {
         if queued {
             // Who does not become more urgent stays before its new equals.
             let first = class < ClassId::Fair && self.kernel.task(task).rt_priority <= rt_priority;
-            let why = if first { Enqueue::RestoreHead } else { Enqueue::Restore };
-            class_of!(self, task, enqueue_task, task, why);
+            self.enqueue_changed(task, bracket, first);
         }
         if running {
             class_of!(self, task, set_next_task, cpu, task);
+            self.begin_runtime_scx(task);
         }
         self.switched_from(task, class);
         if queued {
             self.check_class_changed(cpu, task, running, (class, priority));
         }
+    }
+
+    fn dequeue_to_change(&mut self, task: TaskId, bracket: Bracket) {
+        if self.kernel.task(task).class == ClassId::Ext {
+            return self.dequeue_to_change_scx(task, bracket);
+        }
+        class_of!(self, task, dequeue_task, task, Dequeue::Save);
+    }
+
+    fn enqueue_changed(&mut self, task: TaskId, bracket: Bracket, first: bool) {
+        if self.kernel.task(task).class == ClassId::Ext {
+            return self.enqueue_changed_scx(task, bracket);
+        }
+        let why = if first { Enqueue::RestoreHead } else { Enqueue::Restore };
+        class_of!(self, task, enqueue_task, task, why);
     }
 
     /// `check_class_changed`: having become less urgent, a running task may have to go; having become more urgent, a

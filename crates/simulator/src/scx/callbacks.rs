@@ -5,10 +5,11 @@
 
 use super::Ctx;
 use super::exit::ExitKind;
-use super::host::ScxHost;
+use super::host::{ScxHost, UPTIME};
 use super::ops::Op;
-use tandem_bpf_vm::instance::Outcome;
+use crate::kernel::pelt::PeltClock;
 use crate::units::{CpuId, TaskId};
+use tandem_bpf_vm::instance::Outcome;
 
 /// Callbacks at work, and the instructions they took.
 #[derive(Debug)]
@@ -88,6 +89,9 @@ impl Ctx<'_> {
         args: &[u64],
     ) -> Option<i64> {
         let program = self.scx.ops.program(op)?;
+        if let Some(locked) = locked {
+            self.mirror_rq_clock(locked);
+        }
         self.scx.calls.active.push(Active { op: Some(op), cpu, locked, tasks });
         let mut host = ScxHost { scx: &mut *self.scx, kernel: &mut *self.kernel };
         let outcome = self.vm.run(program, args, &mut host);
@@ -101,6 +105,14 @@ impl Ctx<'_> {
             self.scx.calls.charge(cpu, outcome.instructions);
         }
         Some(outcome.value as i64)
+    }
+
+    /// Lets programs read the clocks of a run queue that is about to be locked. Those of others are as old as their last
+    /// callback: the kernel's are not much younger, as nobody updates the clock of a CPU whose tick has stopped.
+    fn mirror_rq_clock(&mut self, cpu: CpuId) {
+        self.kernel.update_rq_clock(cpu);
+        let PeltClock { pelt, task, lost_idle } = self.kernel.rq(cpu).clock;
+        self.scx.guest.set_rq_clock(&mut self.vm.memory, cpu, UPTIME + task, UPTIME + pelt, lost_idle);
     }
 
     /// `SCX_CALL_OP_TASK`: calls `op` for `task`, whose run queue is locked, with `rest` behind it as arguments.

@@ -232,7 +232,7 @@ impl Ctx<'_> {
 
     fn dump_rq(&mut self, cpu: CpuId) {
         let rq = &self.scx.rqs[cpu.index()];
-        let (nr_running, flags) = (rq.nr_running, rq_flags(rq));
+        let (nr_running, flags) = (self.kernel.rq(cpu).ext_nr_running, rq_flags(rq));
         let (released, pnt_seq) = (u8::from(rq.cpu_released), rq.pnt_seq);
         let head = format!("CPU {cpu:<4}: nr_run={nr_running} flags={flags:#x} cpu_rel={released} pnt_seq={pnt_seq}");
         let curr = format!("          curr={} class={}", self.curr_name(cpu), self.curr_class(cpu));

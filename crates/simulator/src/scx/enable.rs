@@ -231,7 +231,9 @@ impl Ctx<'_> {
         let claimed = self.scx.exit.claimed()?;
         let dump = if claimed.kind.is_error() { self.scx_dump_state(&claimed.clone()) } else { String::new() };
         let info = ExitInfo { dump, ..self.scx.exit.take()? };
-        self.scx.enable.cpu = info.cpu;
+        // The kernel does it in a thread of its own, which may run anywhere.
+        let online = &self.kernel.topology.online;
+        self.scx.enable.cpu = if online.test(info.cpu) { info.cpu } else { online.first().unwrap_or(info.cpu) };
         self.scx_ops_bypass(true);
         self.scx.enable.state = EnableState::Disabling;
         self.scx_cgroup_exit();
@@ -269,7 +271,7 @@ impl Ctx<'_> {
         };
         // Without memory for it the scheduler is not told, as it is not in a kernel without memory.
         if let Ok(address) = self.scx.guest.exit_info(&mut self.vm.memory, &record) {
-            self.call_op(Op::Exit, info.cpu, None, [None; 2], &[address]);
+            self.call_op(Op::Exit, self.scx.enable.cpu, None, [None; 2], &[address]);
         }
     }
 }

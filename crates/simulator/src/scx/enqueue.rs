@@ -130,8 +130,6 @@ pub struct ScxRq {
     pub bypassing: bool,
     /// It looks for work (`SCX_RQ_IN_BALANCE`).
     pub in_balance: bool,
-    /// Tasks of the class, runnable or running.
-    pub nr_running: u32,
     /// Runnable tasks that do not run, in the order of becoming so.
     runnable_list: BTreeMap<u64, TaskId>,
     /// Tasks dispatched to other CPUs' local queues while they were enqueued here.
@@ -263,9 +261,18 @@ impl Ctx<'_> {
         }
     }
 
+    /// Tells programs of all run queues as they are when a scheduler is loaded.
+    pub fn show_run_queues(&mut self) {
+        for cpu in (0..self.kernel.topology.nr_cpus).map(CpuId::at) {
+            let curr = self.kernel.rq(cpu).curr;
+            self.scx.guest.set_curr(&mut self.vm.memory, cpu, curr);
+            self.mirror_nr_running(cpu);
+        }
+    }
+
     /// Tells programs how many tasks are runnable on `cpu`.
     fn mirror_nr_running(&mut self, cpu: CpuId) {
-        let (all, scx) = (self.kernel.rq(cpu).nr_running, self.scx_rq(cpu).nr_running);
+        let (all, scx) = (self.kernel.rq(cpu).nr_running, self.kernel.rq(cpu).ext_nr_running);
         self.scx.guest.set_nr_running(&mut self.vm.memory, cpu, all, scx);
     }
 
@@ -356,8 +363,10 @@ impl Ctx<'_> {
         }
         if !self.entity(task).queued() {
             self.set_task_runnable(cpu, task);
+            self.scx.guest.set_task_cpu(&mut self.vm.memory, task, cpu);
+            self.scx.guest.set_runnable(&mut self.vm.memory, task, true);
             self.change_task_flags(task, 0, SCX_TASK_QUEUED);
-            self.scx_rq_mut(cpu).nr_running += 1;
+            self.kernel.rq_mut(cpu).ext_nr_running += 1;
             self.kernel.add_nr_running(cpu, 1);
             self.mirror_nr_running(cpu);
             if !self.entity(task).migrating {
@@ -394,8 +403,11 @@ impl Ctx<'_> {
             self.call_op_task(Op::Quiescent, task, &[deq_flags]);
         }
         let slept = if deq_flags & SCX_DEQ_SLEEP != 0 { SCX_TASK_DEQD_FOR_SLEEP } else { 0 };
+        if slept != 0 {
+            self.scx.guest.set_runnable(&mut self.vm.memory, task, false);
+        }
         self.change_task_flags(task, SCX_TASK_DEQD_FOR_SLEEP | SCX_TASK_QUEUED, slept);
-        self.scx_rq_mut(cpu).nr_running -= 1;
+        self.kernel.rq_mut(cpu).ext_nr_running -= 1;
         self.kernel.sub_nr_running(cpu, 1);
         self.mirror_nr_running(cpu);
         self.dispatch_dequeue(cpu, task);

@@ -14,7 +14,7 @@ use super::abi::profile::Version;
 use super::timers::Timer;
 use super::{Ctx, State, kfuncs};
 use crate::kernel::Kernel;
-use crate::units::{CpuId, Nanos, SEC, TaskId};
+use crate::units::{CpuId, Nanos, SEC};
 
 /// What the monotonic clock shows when a run begins: the machine booted a minute ago. Programs take 0 for "never".
 pub const UPTIME: Nanos = 60 * SEC;
@@ -69,10 +69,6 @@ pub struct ScxHost<'a> {
 impl ScxHost<'_> {
     fn cpu_id(&self) -> CpuId {
         self.scx.calls.active.last().map_or(self.scx.calls.this_cpu, |active| active.cpu)
-    }
-
-    fn current_task(&self) -> Option<TaskId> {
-        self.kernel.rq(self.cpu_id()).curr
     }
 }
 

@@ -67,7 +67,8 @@ impl Kicks {
     fn queue(&mut self, nr_cpus: usize, this_cpu: CpuId) -> &mut Asked {
         if self.asked.is_empty() {
             let none = CpuMask::empty(nr_cpus);
-            let asked = Asked { kick: none.clone(), if_idle: none.clone(), preempt: none, reenqueue: false, queued: false };
+            let asked =
+                Asked { kick: none.clone(), if_idle: none.clone(), preempt: none, reenqueue: false, queued: false };
             self.asked = vec![asked; nr_cpus];
         }
         let asked = &mut self.asked[this_cpu.index()];
@@ -204,10 +205,7 @@ mod tests {
             kicks.ask(4, CpuId(2), CpuId(cpu), flags);
         }
         assert_eq!(kicks.pending(), Some(CpuId(2)));
-        assert_eq!(
-            drain(&mut kicks, 2),
-            [(1, true, false), (3, false, false), (0, false, true), (2, false, true)]
-        );
+        assert_eq!(drain(&mut kicks, 2), [(1, true, false), (3, false, false), (0, false, true), (2, false, true)]);
         kicks.done(CpuId(2));
         assert_eq!(kicks.pending(), None);
     }

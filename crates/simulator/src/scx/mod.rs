@@ -24,6 +24,8 @@ pub mod cgroups;
 pub mod class;
 pub mod cpuperf;
 pub mod dispatch;
+#[cfg(test)]
+mod docs;
 pub mod dsq;
 pub mod dump;
 pub mod enable;

@@ -66,7 +66,11 @@ impl Ctx<'_> {
         let made = self.scx.guest.task_new(&mut self.vm.memory, self.kernel, task, info);
         let cgroup = self.kernel.task(task).cgroup;
         match made {
-            Ok(_) => self.scx.guest.set_task_cgroup(&mut self.vm.memory, task, cgroup),
+            Ok(_) => {
+                // `init_scx_entity`
+                self.scx_slice_dfl(task);
+                self.scx.guest.set_task_cgroup(&mut self.vm.memory, task, cgroup);
+            }
             Err(fault) => self.scx_fault(&fault.into()),
         }
     }
@@ -115,12 +119,6 @@ impl Ctx<'_> {
         }
         self.kernel.task_mut(task).scheduling.policy = Policy::Other { nice, slice: None };
         self.scx.enable.nr_rejected += 1;
-    }
-
-    /// Whether `task` may take `policy` (`scx_check_setscheduler`): not `SCHED_EXT` if the scheduler does not want it.
-    pub fn scx_check_setscheduler(&self, task: TaskId, policy: Policy) -> bool {
-        let asks = policy.is_ext() && !self.kernel.task(task).scheduling.policy.is_ext();
-        !(self.scx.enable.enabled && asks && self.scx.guest.disallow(&self.vm.memory, task))
     }
 
     /// `task` becomes the scheduler's own: its weight, `enable`, `set_weight` (`scx_ops_enable_task`).

@@ -47,6 +47,8 @@ pub struct TimerQueue {
     armed: u64,
     /// The time at which timers are being served.
     serving: Option<Nanos>,
+    /// Timers of programs armed since the engine last asked: where, and when they are due. Idle CPUs know of them.
+    pub armed_on: Vec<(CpuId, Nanos)>,
 }
 
 impl TimerQueue {
@@ -61,6 +63,9 @@ impl TimerQueue {
         let earliest = self.serving.map_or(0, |now| now + LEAST_DELAY);
         let place = (due.max(earliest), self.armed);
         self.armed += 1;
+        if matches!(timer, Timer::Bpf(_)) {
+            self.armed_on.push((cpu, place.0));
+        }
         self.places.insert(timer, place);
         self.queue.insert(place, Due { timer, at: place.0, cpu });
     }
@@ -102,11 +107,12 @@ impl Ctx<'_> {
         self.scx.timers.serving = Some(now);
         while let Some(due) = self.scx.timers.pop_due(now) {
             match due.timer {
-                Timer::Bpf(address) => self.timer_fired(address, due.cpu),
-                Timer::Watchdog => {
-                    self.set_this_cpu(due.cpu);
-                    self.scx_watchdog_workfn();
+                Timer::Bpf(address) => {
+                    // The interrupt wakes an idle CPU.
+                    self.kernel.idle_passes.push(due.cpu);
+                    self.timer_fired(address, due.cpu);
                 }
+                Timer::Watchdog => self.scx_watchdog_workfn(due.cpu),
             }
         }
         self.scx.timers.serving = None;

@@ -52,8 +52,9 @@ impl Ctx<'_> {
         self.scx.timers.arm(Timer::Watchdog, due, self.scx.enable.cpu);
     }
 
-    /// Looks at all waiting tasks, and comes back after half the timeout.
-    pub(super) fn scx_watchdog_workfn(&mut self) {
+    /// Looks at all waiting tasks, on `this_cpu`, and comes back after half the timeout.
+    pub(super) fn scx_watchdog_workfn(&mut self, this_cpu: CpuId) {
+        self.set_this_cpu(this_cpu);
         self.scx.watchdog.timestamp = self.jiffies();
         let online: Vec<CpuId> = self.kernel.topology.online.iter().collect();
         for cpu in online {

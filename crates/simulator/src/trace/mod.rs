@@ -120,7 +120,7 @@ impl<W: Write> TraceWriter<W> {
             Some(Some(info)) => (info.name.as_str(), info.priority),
             _ => (UNKNOWN_COMM, IDLE_PRIO),
         };
-        Label { comm, pid: tid(task), prio }
+        Label { comm, pid: task.pid(), prio }
     }
 
     /// Adds an event to `cpu`'s bundle: `kind` is its field in `FtraceEvent`, the thread is the one that runs there.
@@ -129,7 +129,7 @@ impl<W: Write> TraceWriter<W> {
         if bundle.bytes().is_empty() {
             bundle.uint(ftrace_event_bundle::CPU, cpu.0.into());
         }
-        let current = self.cpus[cpu.index()].running.map_or(0, tid);
+        let current = self.cpus[cpu.index()].running.map_or(0, TaskId::pid);
         bundle.message(ftrace_event_bundle::EVENT, |event| {
             // In this order, with the pid even where it is 0: readers look for the time and the thread first.
             event.uint(ftrace_event::TIMESTAMP, now).uint(ftrace_event::PID, current.into());
@@ -180,7 +180,7 @@ impl<W: Write> Observer for TraceWriter<W> {
         let system = self.processes.len() - 1;
         let (pid, process) = &mut self.processes[task.application.unwrap_or(system)];
         let first = pid.is_none();
-        let pid = *pid.get_or_insert(tid(task.id));
+        let pid = *pid.get_or_insert(task.id.pid());
 
         let mut packet = Message::default();
         packet.uint(trace_packet::TIMESTAMP, now).message(trace_packet::PROCESS_TREE, |tree| {
@@ -191,7 +191,7 @@ impl<W: Write> Observer for TraceWriter<W> {
                 });
             }
             tree.message(process_tree::THREADS, |fields| {
-                fields.uint(process_tree::thread::TID, tid(task.id).into());
+                fields.uint(process_tree::thread::TID, task.id.pid().into());
                 fields.text(process_tree::thread::NAME, &task.name).uint(process_tree::thread::TGID, pid.into());
             });
         });
@@ -251,11 +251,6 @@ impl<W: Write> Observer for TraceWriter<W> {
             self.counter(now, preamble::package_track(package), watts);
         }
     }
-}
-
-/// Thread `n` has `tid = n + 1`.
-fn tid(task: TaskId) -> u32 {
-    task.0 + 1
 }
 
 /// The value of `prev_state` as Linux's `sched_switch` has it (`__trace_sched_switch_state`).

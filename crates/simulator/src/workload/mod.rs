@@ -32,8 +32,23 @@ pub struct Workload {
     pub duration: Option<Nanos>,
     /// `global.pi_enabled`: the owner of a mutex inherits the priority of who waits for it.
     pub priority_inheritance: bool,
+    /// Cgroups about which more is said than that threads are in them, by path.
+    pub cgroups: Vec<CgroupSpec>,
     /// What was read but has no meaning in a simulation, and what was assumed; one line each, with its place.
     pub warnings: Vec<String>,
+}
+
+/// A cgroup's life (`tandem.cgroups` of a file).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CgroupSpec {
+    /// Its path: `/a/b`.
+    pub path: String,
+    /// When it is made; before, if a thread enters it before.
+    pub made: Nanos,
+    /// When it is removed; it stays if threads or groups are in it then.
+    pub removed: Option<Nanos>,
+    /// `cpu.weight`, 1..=10000: from when on, by time.
+    pub weights: Vec<(Nanos, u32)>,
 }
 
 /// Names of the synchronisation objects; programs refer to them by index.

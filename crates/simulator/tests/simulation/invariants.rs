@@ -52,6 +52,7 @@ proptest! {
             Ok(report) => audit.check(&report),
             Err(SimulationError::Stuck { waiters, .. }) => prop_assert!(!waiters.is_empty()),
             Err(SimulationError::NoProgress { .. } | SimulationError::TooManyThreads { .. }) => {}
+            Err(other) => prop_assert!(false, "fair loads no scheduler: {other}"),
         }
     }
 }

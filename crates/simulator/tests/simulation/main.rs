@@ -4,7 +4,8 @@
 //! - [`support`]: small machines and workloads in a few words, observers that check a run while it goes on, and
 //!   generators of random ones.
 //! - `speed`, `energy`, `idle`, `costs`, `waiting`, `loops`, `classes`, `clocks`: checkable by hand, one topic each.
-//! - `invariants`, `determinism`, `work_conservation`: properties of random runs.
+//! - `hotplug`: CPUs that come and go, under Linux's own scheduler and under loaded ones.
+//! - `invariants`, `determinism`, `work_conservation`, `loaded`: properties of random runs.
 
 mod classes;
 mod clocks;
@@ -13,9 +14,13 @@ mod common;
 mod costs;
 mod determinism;
 mod energy;
+mod hotplug;
 mod idle;
 mod invariants;
+mod loaded;
 mod loops;
+#[path = "../common/objects.rs"]
+mod objects;
 mod speed;
 mod support;
 mod waiting;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `tandem compare`: several schedulers and governors on the same workload, over several seeds.
 //!
-//! [`runs`] simulates, [`result`] computes the metrics, [`layout`], [`sentences`] and [`json`] show them.
+//! [`names`] tells schedulers apart, [`runs`] simulates, [`result`] computes the metrics, [`layout`], [`sentences`] and [`json`] show them.
 
 mod json;
 mod layout;
+mod names;
 mod result;
 mod runs;
 mod sentences;
@@ -25,6 +26,7 @@ const EXAMPLES: &str = "\
 Examples:
   tandem compare app.json --machine hikey960 -s fair+schedutil -s fair+performance
   tandem compare mix.json -m rk3399 -s fair+schedutil -s fair+ondemand --runs 30 --seed 100
+  tandem compare mix.json -m rk3399 -s fair -s ./scx_simple.bpf.o -s ./scx_simple.bpf.o,fifo_sched=true
   tandem compare mix.json -m rk3399 -s fair -s fair+powersave --json | jq '.pairs[].metrics'
 
 Fairness compares what each application loses by sharing the machine: the smallest speedup
@@ -40,7 +42,8 @@ pub struct Compare {
     #[command(flatten)]
     scenario: Scenario,
 
-    /// Scheduler and governor as in `fair+schedutil`; repeat for each to compare, the first is the reference
+    /// Scheduler and governor as in `fair+schedutil` or `./scx_simple.bpf.o+schedutil`; repeat for each to compare, the
+    /// first is the reference
     #[arg(short, long = "scheduler", value_name = "S+G", required = true, value_parser = choice)]
     schedulers: Vec<Choice>,
 
@@ -69,6 +72,9 @@ pub struct Compare {
 impl Compare {
     /// Runs the command.
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let mut pairs: Vec<Pair> = self.schedulers.iter().map(Choice::pair).collect();
+        self.scenario.check(pairs.iter().map(|pair| &pair.scheduler)).map_err(Failure::Options)?;
+        names::tell_apart(&mut pairs);
         let machine = Machine::load(&self.scenario.machine)?;
         let workload = Workload::load(&self.scenario.workload)?;
         for warning in &workload.warnings {
@@ -78,7 +84,7 @@ impl Compare {
             machine: &machine,
             workload: &workload,
             scenario: &self.scenario,
-            pairs: self.schedulers.iter().map(Choice::pair).collect(),
+            pairs,
             seeds: (0..u64::from(self.runs)).map(|run| self.seed.wrapping_add(run)).collect(),
             alone: !self.no_alone,
         };

@@ -26,6 +26,7 @@ Examples:
   tandem simulate app.json --machine hikey960 --scheduler fair+powersave --seed 7
   tandem simulate app.json -m ./mine.toml --set hz=1000 --duration 10s --trace run.perfetto
   tandem simulate app.json -m rk3399 --json | jq .energy_j.total
+  tandem simulate app.json -m rk3399 -s ./scx_simple.bpf.o,fifo_sched=true
 
 The fields of the JSON are described in docs/results.md. A sched_ext scheduler that errs is
 ejected; the run goes on under fair, its report says so, and the exit status is 4.";
@@ -37,7 +38,7 @@ pub struct Simulate {
     #[command(flatten)]
     scenario: Scenario,
 
-    /// Scheduler, or scheduler and governor as in `fair+schedutil`
+    /// Scheduler (`fair`, or a sched_ext object's path), or scheduler and governor as in `fair+schedutil`
     #[arg(short, long, value_name = "S", default_value = "fair", value_parser = choice)]
     scheduler: Choice,
 
@@ -69,7 +70,9 @@ impl Simulate {
         if self.trace.is_some() && self.json.file() == self.trace.as_deref() {
             return Err(Failure::Options("--json and --trace name the same file".to_owned()));
         }
-        let options = self.scenario.options(&self.pair()?, self.seed).map_err(Failure::Options)?;
+        let pair = self.pair()?;
+        self.scenario.check([&pair.scheduler]).map_err(Failure::Options)?;
+        let options = self.scenario.options(&pair, self.seed).map_err(Failure::Options)?;
         let machine = Machine::load(&self.scenario.machine)?;
         let workload = Workload::load(&self.scenario.workload)?;
         for warning in &workload.warnings {

@@ -30,6 +30,11 @@ pub fn activity(report: &Report, width: Option<usize>) -> String {
         text.push('\n');
         text += &callbacks(scheduler).fitting(width).render();
     }
+    for exit in &scheduler.restarts {
+        let ExitReport { at_s, reason, message, .. } = exit;
+        let why = format!("loaded again after {}: {reason}: {message}", quantity(*at_s, SECONDS));
+        text += &paragraph(&printable(&why), width);
+    }
     text + &output(&scheduler.output, width)
 }
 
@@ -69,8 +74,10 @@ pub fn ejection(report: &Report, width: Option<usize>) -> String {
     text += &paragraph(&headline(&scheduler.name, exit), width);
     text += &place(exit, width);
     let restart = exit.code & ACT_MASK == ACT_RESTART;
-    let then = if restart { "It asked to be loaded again; instead" } else { "From then on" };
-    text += &format!("  {then} the run went on under fair.\n");
+    text += "  From then on the run went on under fair.\n";
+    if restart {
+        text += &paragraph("  It asked to be loaded again, but the run was over before its loader looked.", width);
+    }
     if !exit.dump.is_empty() {
         text += &paragraph("  The state of CPUs and tasks then: --json, .sched_ext.exit.dump", width);
     }

@@ -38,7 +38,8 @@ fn a_scheduler_that_ends_itself_is_no_error_but_no_success() {
     let note = &text[text.find("note: ").unwrap()..];
     insta::assert_snapshot!(note, @r"
     note: scheduler faulty ended itself at 12.50 ms: unregistered from BPF: a CPU came (code 7)
-      It asked to be loaded again; instead the run went on under fair.
+      From then on the run went on under fair.
+      It asked to be loaded again, but the run was over before its loader looked.
     ");
 }
 

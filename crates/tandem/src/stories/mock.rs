@@ -150,6 +150,7 @@ fn scheduler(exit: Option<ExitReport>) -> SchedExtReport {
         kernel: "6.12".to_owned(),
         callbacks: BTreeMap::from([callback("dispatch", 2000, 30_000), callback("enqueue", 1000, 45_678)]),
         overhead_s: 0.000_75,
+        restarts: Vec::new(),
         exit,
         output: (1..=12).map(|line| format!("line\t{line}\u{1b}")).collect(),
     }

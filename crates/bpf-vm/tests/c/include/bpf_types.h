@@ -58,6 +58,7 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 	BPF_MAP_TYPE_CGRP_STORAGE = 32,
+	BPF_MAP_TYPE_ARENA = 33,
 };
 
 /* Flags of bpf_map_update_elem. */
@@ -72,6 +73,7 @@ enum {
 	BPF_F_NO_PREALLOC = 1,
 	BPF_F_RDONLY_PROG = 128,
 	BPF_F_WRONLY_PROG = 256,
+	BPF_F_MMAPABLE = 1024,
 };
 
 /* Flags of helpers. */

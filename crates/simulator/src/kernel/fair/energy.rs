@@ -7,6 +7,7 @@
 use super::Fair;
 use super::load::Fit;
 use crate::kernel::Kernel;
+use crate::kernel::cpumask::CpuMask;
 use crate::machine::Machine;
 use crate::units::{CAPACITY_SCALE, CpuId, TaskId};
 
@@ -42,8 +43,13 @@ impl EnergyModel {
 
     /// The model of `machine`'s online CPUs, as `dev_pm_opp` registers it: power of one busy core per OPP.
     pub fn of(machine: &Machine) -> Self {
+        Self::with_online(machine, &CpuMask::of(machine.cpus.len(), machine.online()))
+    }
+
+    /// The model of `machine` as if these of its CPUs were online.
+    pub fn with_online(machine: &Machine, online: &CpuMask) -> Self {
         let domains = machine.performance_domains.iter().filter_map(|domain| {
-            let cpus: Vec<CpuId> = domain.cpus.iter().copied().filter(|cpu| machine.cpus[cpu.index()].online).collect();
+            let cpus: Vec<CpuId> = domain.cpus.iter().copied().filter(|cpu| online.test(*cpu)).collect();
             let capacity = u64::from(machine.cpus[cpus.first()?.index()].capacity);
             let top = u64::from(domain.opps[domain.opps.len() - 1].khz);
             let states = domain.opps.iter().map(|opp| PerfState {

@@ -35,6 +35,7 @@ mod timeline;
 use crate::kernel::Kernel;
 use crate::kernel::pelt::Activity;
 use crate::kernel::task::{ClassId, Task};
+use crate::machine::Machine;
 use crate::units::{CpuId, MSEC, Nanos, TaskId};
 use crate::workload::Policy;
 use balance::BalanceState;
@@ -89,7 +90,10 @@ impl Fair {
     }
 
     /// The scheduling domains are new ones: other CPUs are online.
-    pub fn rebuild_sched_domains(&mut self, kernel: &Kernel) {
+    pub fn rebuild_sched_domains(&mut self, kernel: &Kernel, machine: &Machine) {
+        if self.energy.is_some() {
+            self.energy = Some(EnergyModel::with_online(machine, &kernel.topology.online));
+        }
         let llcs = &kernel.topology.llcs;
         self.balance.rebuild(kernel);
         self.idle_cores = vec![true; llcs.len()];

@@ -72,8 +72,11 @@ impl Rt {
     fn update_server(&mut self, kernel: &mut Kernel, cpu: CpuId) {
         let (Some(runtime), period) = (kernel.params.rt_runtime, kernel.params.rt_period) else { return };
         let rq = &self.rqs[cpu.index()];
+        // Nobody looks after tasks of a loaded scheduler, before 7.x.
+        let unserved = if kernel.ext_server { 0 } else { kernel.rq(cpu).ext_nr_running };
+        let others = kernel.rq(cpu).dl_nr_running + unserved;
         let fair_waits = rq.nr_running > 0
-            && kernel.rq(cpu).nr_running > kernel.rq(cpu).dl_nr_running + rq.nr_running
+            && kernel.rq(cpu).nr_running > others + rq.nr_running
             && runtime < period;
         if fair_waits {
             self.served.set(cpu);
@@ -101,6 +104,11 @@ impl Rt {
         for cpu in cpus {
             self.update_curr(kernel, cpu);
         }
+    }
+
+    /// Whether real-time tasks of `cpu` are held back for fair ones.
+    pub fn is_held_back(&self, cpu: CpuId) -> bool {
+        self.servers[cpu.index()].throttled
     }
 
     /// No fair task can run on `cpu` after all: who was held back for them may.

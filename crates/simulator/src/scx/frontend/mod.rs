@@ -2,10 +2,13 @@
 //! What a loader program does before it loads a scheduler, and after it has gone (`SCX_OPS_OPEN`, `SCX_OPS_LOAD`,
 //! `UEI_REPORT`).
 //!
-//! - [`scheduler`]: a user's choice, from a file. [`sidecar`]: what a particular scheduler's loader does, from a file. [`ops`]: its `struct sched_ext_ops`.
-//!   [`exit_record`]: what it recorded of its end.
+//! - [`scheduler`]: a user's choice, from a file. [`sidecar`]: what a particular scheduler's loader does, from a file.
+//!   [`ops`]: its `struct sched_ext_ops`. [`listing`]: what is in it. [`exit_record`]: what it recorded of its end.
 
+pub mod arena;
+pub mod domains;
 pub mod exit_record;
+pub mod listing;
 pub mod ops;
 pub mod scheduler;
 pub mod sidecar;
@@ -22,7 +25,8 @@ use tandem_bpf_vm::open::{OpenObject, SettingError};
 use crate::kernel::Kernel;
 use crate::machine::Machine;
 use crate::units::CpuId;
-use sidecar::{Sidecar, Value};
+use domains::Cpus;
+use sidecar::{EachValue, Sidecar, Value};
 
 use super::abi::Guest;
 use super::abi::profile::{Profile, Version};
@@ -67,6 +71,9 @@ pub enum SchedulerError {
     /// A program that shall run before the scheduler is attached does not exist.
     #[error("the object has no program `{0}` to run")]
     NoProgram(String),
+    /// The library of the crate scx_arena cannot be set up.
+    #[error("setting up the arena: {0}")]
+    Arena(#[from] arena::ArenaError),
     /// The CPU that `ops.init` shall run on does not exist.
     #[error("ops.init cannot run on CPU {cpu}: the machine has {nr_cpus}")]
     NoCpu {
@@ -174,6 +181,7 @@ pub fn load_object(
         ops::set_number(&mut read.ops, member, *value);
     }
     let mut opened = open(object.clone(), profile, read.ops.exit_dump_len)?;
+    apply_each(&mut opened, sidecar, kernel)?;
     apply(&mut opened, sidecar, request.settings, nr_cpus)?;
     let mut memory = Memory::new(request.memory_limit);
     let guest = Guest::new(&mut memory, kernel, machine).map_err(SchedulerError::Memory)?;
@@ -185,6 +193,7 @@ pub fn load_object(
             variables: &|name| guest.variable(name).filter(|_| kernel_types::has(profile, name)),
             kconfig: &|name| profile.kconfig(name, kernel.params.hz),
             nr_cpus,
+            arena_data_last: version == Version::V7,
             budget: request.budget,
         },
         memory,
@@ -199,6 +208,35 @@ pub fn load_object(
     };
     let syscalls = sidecar.syscalls.iter().map(syscall).collect::<Result<Vec<_>, SchedulerError>>()?;
     Ok(Loaded { vm, ops: scheduler, guest, profile, init_cpu: sidecar.init_cpu.map(CpuId), syscalls })
+}
+
+/// Makes the settings of the sidecar that depend on the machine.
+fn apply_each(open: &mut OpenObject, sidecar: &Sidecar, kernel: &Kernel) -> Result<(), SchedulerError> {
+    let cpus = Cpus::of(kernel);
+    for (each, pattern, value) in &sidecar.each {
+        for number in 0..cpus.count(*each) {
+            let name = pattern.replace("{}", &number.to_string());
+            let values = match value {
+                EachValue::Number(value) => {
+                    open.set_integer(&name, *value)?;
+                    continue;
+                }
+                EachValue::Fact(fact) => cpus.fact(*each, number, fact).unwrap_or_default(),
+            };
+            let from = name.strip_suffix("..]").and_then(|name| name.rsplit_once('['));
+            match (from, values.as_slice()) {
+                (None, [value]) => open.set_integer(&name, i128::from(*value))?,
+                (from, values) => {
+                    let (array, first) = from.unwrap_or((&name, "0"));
+                    let first: usize = first.parse().unwrap_or(0);
+                    for (at, value) in values.iter().enumerate() {
+                        open.set_integer(&format!("{array}[{}]", first + at), i128::from(*value))?;
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Makes the settings of the sidecar, then the user's.

@@ -1,20 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A scheduler as a user chooses it: an object file, the file beside it, variables to set.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tandem_bpf_vm::object::{Object, ObjectError};
+use tandem_bpf_vm::open::{OpenObject, Setting, SettingError};
 
-use super::sidecar::Sidecar;
-use crate::input::InputError;
+use super::sidecar::{Sidecar, Value};
+use super::{SchedulerError, ops};
+use crate::input::{InputError, nearest};
 use crate::scx::abi::profile::Profile;
+use crate::scx::abi::types::CPUMASK_BITS;
+
+/// Largest file that is read: objects have some hundred kilobytes.
+const LARGEST: u64 = 256 << 20;
 
 /// A sched_ext object, and how to load it.
 #[derive(Debug, Clone)]
 pub struct SchedExt {
-    /// How the user named it.
+    /// The object's file.
+    pub path: PathBuf,
+    /// What it is called: the name of the file, and what was set behind it.
     pub name: String,
     /// The object.
     pub object: Arc<Object>,
@@ -28,7 +37,10 @@ pub struct SchedExt {
 
 impl PartialEq for SchedExt {
     fn eq(&self, other: &Self) -> bool {
-        self.name == other.name && self.settings == other.settings && self.profile == other.profile
+        self.path == other.path
+            && self.name == other.name
+            && self.settings == other.settings
+            && self.profile == other.profile
     }
 }
 
@@ -38,13 +50,18 @@ impl Eq for SchedExt {}
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum OpenError {
     /// It cannot be read.
-    #[error("{}: cannot be read: {why}", path.display())]
+    #[error("{}: cannot be read: {why}{}", path.display(), did_you_mean(.nearest))]
     Read {
         /// The file.
         path: PathBuf,
         /// What the system said.
         why: String,
+        /// A file beside it whose name is alike.
+        nearest: Option<String>,
     },
+    /// It is too large to be an object.
+    #[error("{}: more than 256 MiB; a sched_ext object such as scx_simple.bpf.o is expected", .0.display())]
+    TooLarge(PathBuf),
     /// It is no BPF object.
     #[error("{}: {why}", path.display())]
     Object {
@@ -53,53 +70,207 @@ pub enum OpenError {
         /// What is wrong with it.
         why: ObjectError,
     },
+    /// It is one, but holds no scheduler.
+    #[error("{}: {why}", path.display())]
+    Scheduler {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: Box<SchedulerError>,
+    },
     /// The file beside it has a mistake.
     #[error("{0}")]
     Sidecar(#[from] InputError),
+    /// What the file beside it sets, the object does not have.
+    #[error("{}: {why}", path.display())]
+    SidecarSetting {
+        /// The file beside it.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: SettingError,
+    },
     /// What stands behind the path is no setting.
-    #[error("`{0}` is no setting: expected NAME=VALUE behind the object's path, as in ./scx_simple.bpf.o,fifo_sched=true")]
+    #[error(
+        "`{0}` is no setting: expected NAME=VALUE behind the object's path, as in ./scx_simple.bpf.o,fifo_sched=true"
+    )]
     Setting(String),
+    /// A variable cannot be set so.
+    #[error("{}: {why}", path.display())]
+    Variable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with the setting.
+        why: SettingError,
+    },
+}
+
+fn did_you_mean(name: &Option<String>) -> String {
+    name.as_ref().map_or_else(String::new, |name| format!("; did you mean {name}?"))
 }
 
 impl SchedExt {
+    /// The path that a text begins with, up to a `,` or `+` or the end; `None` if the text is no path: it has no `/`, and
+    /// nothing up to there ends in `.o`.
+    ///
+    /// A path may hold these characters itself: of several readings the longest that is a file counts.
+    pub fn path_in(text: &str) -> Option<&str> {
+        let ends = || text.match_indices([',', '+']).map(|(at, _)| at).chain([text.len()]);
+        let prefixes = || ends().map(|end| &text[..end]).filter(|prefix| !prefix.is_empty());
+        let object = prefixes().find(|prefix| prefix.ends_with(".o"));
+        if object.is_none() && !text.split('=').next().unwrap_or_default().contains('/') {
+            return None;
+        }
+        let is_file = |prefix: &&str| std::fs::metadata(prefix).is_ok_and(|metadata| !metadata.is_dir());
+        prefixes().filter(is_file).last().or(object).or_else(|| prefixes().next())
+    }
+
     /// Reads `PATH[,NAME=VALUE]...`, and the TOML file beside the object if there is one: `scx_central.toml` beside
     /// `scx_central.bpf.o`.
     ///
     /// # Errors
     /// [`OpenError`].
     pub fn open(text: &str) -> Result<Self, OpenError> {
-        let mut parts = text.split(',');
-        let path = Path::new(parts.next().unwrap_or_default());
+        let path = Self::path_in(text).unwrap_or(text);
+        let behind = &text[path.len()..];
         let setting = |part: &str| match part.split_once('=') {
-            Some((name, value)) => Ok((name.trim().to_owned(), value.trim().to_owned())),
-            None => Err(OpenError::Setting(part.to_owned())),
+            Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
+            _ => Err(OpenError::Setting(part.to_owned())),
         };
-        let settings = parts.map(setting).collect::<Result<_, _>>()?;
-        let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error))?;
-        let object = Object::parse(&bytes).map_err(|why| OpenError::Object { path: path.to_owned(), why })?;
+        let settings = match behind.strip_prefix(',') {
+            Some(settings) => settings.split(',').map(setting).collect::<Result<_, _>>()?,
+            None if behind.is_empty() => Vec::new(),
+            None => return Err(OpenError::Setting(behind.to_owned())),
+        };
+        let path = Path::new(path);
+        let object = Object::parse(&read(path)?).map_err(|why| OpenError::Object { path: path.to_owned(), why })?;
+        ops::find(&object).map_err(|why| OpenError::Scheduler { path: path.to_owned(), why: Box::new(why) })?;
+        let name = display_name(path) + behind;
         let sidecar = sidecar_of(path)?;
-        Ok(Self { name: text.to_owned(), object: Arc::new(object), sidecar, settings, profile: None })
+        let scheduler =
+            Self { path: path.to_owned(), name, object: Arc::new(object), sidecar, settings, profile: None };
+        scheduler.check()?;
+        Ok(scheduler)
     }
 
-    /// Whether the object has a global variable of this name.
+    /// The same with more settings, made before its own.
+    ///
+    /// # Errors
+    /// One is none of the object's variables, or no value of its type.
+    pub fn with_settings(&self, mut settings: Vec<(String, String)>) -> Result<Self, OpenError> {
+        settings.extend(self.settings.iter().cloned());
+        let scheduler = Self { settings, ..self.clone() };
+        scheduler.check()?;
+        Ok(scheduler)
+    }
+
+    /// The same, whose file is called by more of its path than the last part.
+    #[must_use]
+    pub fn called(&self, file: &str) -> Self {
+        let behind = self.name.strip_prefix(&display_name(&self.path)).unwrap_or_default();
+        Self { name: printable(file) + behind, ..self.clone() }
+    }
+
+    /// Whether the object has a global variable of this name, or of what comes before a `.` or `[` in it.
     pub fn has_variable(&self, name: &str) -> bool {
-        let name = name.split(['.', '[']).next().unwrap_or(name);
-        self.object.data.iter().any(|section| section.variables.iter().any(|variable| variable.name == *name))
+        let open = OpenObject::new(self.object.clone());
+        open.has(name) || open.has(name.split(['.', '[']).next().unwrap_or(name))
+    }
+
+    /// The variables that a user may want to set: not those that loaders fill in, nor texts of messages.
+    pub fn variables(&self) -> Vec<Setting> {
+        let mut variables = OpenObject::new(self.object.clone()).variables();
+        variables.retain(|variable| !is_loaders(&variable.name));
+        variables
+    }
+
+    /// Where the file beside the object would be.
+    pub fn sidecar_path(&self) -> PathBuf {
+        sidecar_path(&self.path)
+    }
+
+    /// Tries the settings, on the largest machine there can be: what remains to go wrong with them are indexes.
+    fn check(&self) -> Result<(), OpenError> {
+        let mut open = OpenObject::new(self.object.clone());
+        if let Some(sidecar) = &self.sidecar {
+            let cpus = CPUMASK_BITS.to_string();
+            let text = |value: &Value| match value {
+                Value::Text(text) => text.clone(),
+                Value::NrCpus => cpus.clone(),
+            };
+            let wrong = |why| OpenError::SidecarSetting { path: self.sidecar_path(), why };
+            for (name, elements) in &sidecar.resize {
+                open.resize(name, text(elements).parse().unwrap_or(u64::MAX)).map_err(wrong)?;
+            }
+            for (name, value) in &sidecar.set {
+                open.set(name, &text(value)).map_err(wrong)?;
+            }
+        }
+        for (name, value) in &self.settings {
+            open.set(name, value).map_err(|why| OpenError::Variable { path: self.path.clone(), why })?;
+        }
+        Ok(())
     }
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> OpenError {
-    OpenError::Read { path: path.to_owned(), why: error.to_string() }
+/// Whether loaders fill in the variable themselves, enumerators of the kernel and the record of the exit, or it is the
+/// text of a message (`scx_bpf_error`, `bpf_printk`).
+fn is_loaders(name: &str) -> bool {
+    name.starts_with("__") || name.contains(".___") || matches!(name, "uei" | "uei_dump" | "uei_dump_len")
 }
 
-fn sidecar_of(object: &Path) -> Result<Option<Sidecar>, OpenError> {
+/// The last part of a path.
+fn display_name(path: &Path) -> String {
+    printable(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy())
+}
+
+/// Without what would control a terminal: others choose the names of files.
+fn printable(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, OpenError> {
+    let unreadable = |error: io::Error| {
+        let missing = error.kind() == io::ErrorKind::NotFound;
+        OpenError::Read {
+            path: path.to_owned(),
+            why: error.to_string(),
+            nearest: missing.then(|| alike(path)).flatten(),
+        }
+    };
+    let file = File::open(path).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    // Some files have no end.
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > LARGEST { Err(OpenError::TooLarge(path.to_owned())) } else { Ok(bytes) }
+}
+
+/// The object in the same folder whose name is most like a missing one's.
+fn alike(path: &Path) -> Option<String> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let entries = std::fs::read_dir(folder).ok()?;
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.ends_with(".o"))
+        .collect();
+    names.sort();
+    let wanted = path.file_name()?.to_str()?;
+    let found = nearest(wanted, names.iter().map(String::as_str))
+        .or_else(|| names.iter().map(String::as_str).find(|name| name.strip_suffix(".bpf.o") == Some(wanted)))?;
+    Some(printable(&path.with_file_name(found).to_string_lossy()))
+}
+
+fn sidecar_path(object: &Path) -> PathBuf {
     let name = object.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let stem = name.strip_suffix(".o").unwrap_or(&name);
     let stem = stem.strip_suffix(".bpf").unwrap_or(stem);
-    let path = object.with_file_name(format!("{stem}.toml"));
+    object.with_file_name(format!("{stem}.toml"))
+}
+
+fn sidecar_of(object: &Path) -> Result<Option<Sidecar>, OpenError> {
+    let path = sidecar_path(object);
     match std::fs::read_to_string(&path) {
         Ok(text) => Ok(Some(Sidecar::parse(&path, &text)?)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(unreadable(&path, &error)),
+        Err(error) => Err(InputError::whole(&path, format!("cannot be read: {error}")).into()),
     }
 }

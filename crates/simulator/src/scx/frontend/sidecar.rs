@@ -14,12 +14,25 @@
 //! [run.syscall]
 //! enable_primary_cpu = [-1]
 //! ```
+//!
+//! For what depends on the machine, `[each.cpu]`, `[each.domain]`, `[each.machine]`, `[each.hybrid]` set a variable once for
+//! each of them: `{}` in its name is the number of the CPU or domain, and the value a number or a fact, of which
+//! [`domains`](super::domains) has the words. A fact of several numbers sets as many elements of an array from the first on,
+//! or, if the name ends in `[8..]`, from the eighth on.
+//!
+//! ```toml
+//! [each.domain]
+//! "domains[{}].cpus" = "mask"
+//! [run]
+//! arena = "task_ctx"    # the library of scx_arena is set up, for tasks with this structure
+//! ```
 
 use std::path::Path;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::domains::Each;
 use crate::input::{InputError, valid_names};
 use crate::scx::abi::profile::Profile;
 
@@ -30,14 +43,27 @@ pub struct Sidecar {
     pub profile: Option<Profile>,
     /// Global variables, or parts of them, and their values.
     pub set: Vec<(String, Value)>,
+    /// Variables to set for each of something: whose, the pattern of the name, and the value.
+    pub each: Vec<(Each, String, EachValue)>,
     /// Arrays at the end of data sections, and how many elements they shall have.
     pub resize: Vec<(String, Value)>,
     /// Members of `struct sched_ext_ops`: `flags`, `timeout_ms`, `exit_dump_len`, `dispatch_max_batch`.
     pub ops: Vec<(String, u64)>,
     /// The CPU that `ops.init` must run on.
     pub init_cpu: Option<u32>,
+    /// The structure of a task's data, if the library of the crate scx_arena shall be set up (`ArenaLib::setup`).
+    pub arena: Option<String>,
     /// `syscall` programs to run before the scheduler is attached, in order, and their arguments, each an `s32`.
     pub syscalls: Vec<(String, Vec<i32>)>,
+}
+
+/// What a variable gets for each of something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EachValue {
+    /// Always this.
+    Number(i128),
+    /// This fact of it.
+    Fact(String),
 }
 
 /// A value of a setting.
@@ -51,9 +77,11 @@ pub enum Value {
 
 /// The word for the machine's number of CPUs.
 const NR_CPUS: [&str; 2] = ["nr_cpus", "possible_cpus"];
-const TOP: &[&str] = &["profile", "set", "resize", "ops", "run"];
+/// The keys of the file.
+pub(in crate::scx) const TOP: &[&str] = &["profile", "set", "each", "resize", "ops", "run"];
 const OPS: &[&str] = &["flags", "timeout_ms", "exit_dump_len", "dispatch_max_batch"];
-const RUN: &[&str] = &["init_cpu", "syscall"];
+/// The keys of `[run]`.
+pub(in crate::scx) const RUN: &[&str] = &["init_cpu", "arena", "syscall"];
 
 type Item<'a> = &'a Spanned<DeValue<'a>>;
 
@@ -78,6 +106,7 @@ impl Sidecar {
             match key {
                 "profile" => sidecar.profile = Some(file.profile(item)?),
                 "set" => sidecar.set = file.settings(item)?,
+                "each" => sidecar.each = file.each(item)?,
                 "resize" => sidecar.resize = file.counts(item)?,
                 "ops" => sidecar.ops = file.ops(item)?,
                 _ => file.run(item, &mut sidecar)?,
@@ -169,6 +198,26 @@ impl File<'_> {
         Ok(settings)
     }
 
+    /// `[each.cpu]` and its like.
+    fn each(&self, item: Item<'_>) -> Result<Vec<(Each, String, EachValue)>, InputError> {
+        let mut all = Vec::new();
+        for (word, item) in self.known(self.table(item, "`each`")?, "`each`", &Each::WORDS)? {
+            let Some(each) = Each::of(word) else { continue };
+            for (key, _, item) in self.entries(self.table(item, &format!("`each.{word}`"))?) {
+                let value = match (item.get_ref(), self.integer(item)) {
+                    (_, Some(number)) => EachValue::Number(number),
+                    (DeValue::String(fact), _) if each.facts().contains(&&**fact) => EachValue::Fact(fact.to_string()),
+                    _ => {
+                        let expected = format!("a number, or one of {}", each.facts().join(", "));
+                        return Err(self.wrong(item, &format!("`{key}`"), &expected));
+                    }
+                };
+                all.push((each, key.to_owned(), value));
+            }
+        }
+        Ok(all)
+    }
+
     fn counts(&self, item: Item<'_>) -> Result<Vec<(String, Value)>, InputError> {
         let mut counts = Vec::new();
         for (key, _, item) in self.entries(self.table(item, "`resize`")?) {
@@ -191,6 +240,13 @@ impl File<'_> {
         for (key, item) in self.known(self.table(item, "`run`")?, "`run`", RUN)? {
             if key == "init_cpu" {
                 sidecar.init_cpu = Some(self.number(key, item, "the number of a CPU")?);
+                continue;
+            }
+            if key == "arena" {
+                let DeValue::String(name) = item.get_ref() else {
+                    return Err(self.wrong(item, "`arena`", "the name of a structure"));
+                };
+                sidecar.arena = Some(name.to_string());
                 continue;
             }
             for (program, _, item) in self.entries(self.table(item, "`run.syscall`")?) {

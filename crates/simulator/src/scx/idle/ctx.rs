@@ -3,8 +3,8 @@
 
 use tandem_bpf_vm::fault::FaultKind;
 
-use super::bits::{Allowed, any_distribute};
 use super::IdleSetup;
+use super::bits::{Allowed, any_distribute};
 use crate::kernel::cpumask::CpuMask;
 use crate::scx::Ctx;
 use crate::scx::abi::Mask;

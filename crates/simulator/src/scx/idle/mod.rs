@@ -74,17 +74,15 @@ pub struct IdleSetup {
 }
 
 impl IdleTracking {
-    /// Begins to track: all online CPUs count as idle (`reset_idle_masks`). The topology is that of now; who takes CPUs
-    /// on- or offline must begin anew.
+    /// Begins to track: all online CPUs count as idle (`reset_idle_masks`). The topology is that of now; when CPUs come or
+    /// go, [`IdleTracking::set_topology`] must follow.
     ///
     /// # Errors
     /// The programs' memory is exhausted.
     pub fn enable(&mut self, memory: &mut Memory, topology: &Topology, setup: IdleSetup) -> Result<(), FaultKind> {
         (self.enabled, self.per_node) = (true, setup.per_node);
         (self.cpu.address, self.smt.address) = (setup.cpu_address, setup.smt_address);
-        self.siblings = if topology.smt_active { topology.smt.clone() } else { Vec::new() };
-        self.set_nodes(topology);
-        self.update_selcpu_topology(topology);
+        self.set_topology(topology);
         let nodes = if setup.per_node { self.nodes.len() } else { 0 };
         let online = topology.online.words();
         for mask in [&mut self.cpu, &mut self.smt] {
@@ -99,6 +97,13 @@ impl IdleTracking {
             }
         }
         Ok(())
+    }
+
+    /// Other CPUs are online now. The masks stay: a CPU that went is in them until somebody claims it.
+    pub fn set_topology(&mut self, topology: &Topology) {
+        self.siblings = if topology.smt_active { topology.smt.clone() } else { Vec::new() };
+        self.set_nodes(topology);
+        self.update_selcpu_topology(topology);
     }
 
     /// Ceases to track: the scheduler does so itself.
@@ -118,7 +123,8 @@ impl IdleTracking {
     /// `scx_idle_update_selcpu_topology`: which neighbourhoods of a CPU are worth a search of their own.
     fn update_selcpu_topology(&mut self, topology: &Topology) {
         let online = topology.online.weight();
-        let llc = topology.online.first().map_or(0, |cpu| topology.llcs[topology.llc_of[cpu.index()] as usize].cpus.len());
+        let llc =
+            topology.online.first().map_or(0, |cpu| topology.llcs[topology.llc_of[cpu.index()] as usize].cpus.len());
         let is_node = |span: &[u64]| self.nodes.iter().any(|node| node.as_slice() == span);
         let same = topology.llcs.iter().all(|llc| is_node(llc.span.words()));
         self.several_llcs = llc < online;

@@ -23,7 +23,9 @@ pub fn task_cgroup(ctx: &mut Ctx<'_>, [task, ..]: Args) -> Result<u64, Fault> {
 
 /// `bpf_cgroup_from_id(id)`: the cgroup with this number in its file system, or 0.
 pub const FROM_ID: Handler = |ctx, [id, ..]| {
-    let found = (0..ctx.kernel.cgroups.len()).map(CgroupId::at).find(|cgroup| CgroupTree::kernfs_id(*cgroup) == id);
+    let found = (0..ctx.kernel.cgroups.len())
+        .map(CgroupId::at)
+        .find(|cgroup| CgroupTree::kernfs_id(*cgroup) == id && ctx.kernel.cgroups.get(*cgroup).online);
     Ok(found.map_or(0, |cgroup| ctx.scx.guest.cgroup(cgroup)))
 };
 

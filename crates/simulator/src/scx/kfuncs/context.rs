@@ -190,7 +190,9 @@ mod tests {
     /// Callbacks at work, outermost first, each about task 7.
     fn calls(ops: &[Option<Op>]) -> Calls {
         let active = |op: &Option<Op>| Active { op: *op, cpu: CpuId(0), locked: None, tasks: [Some(TaskId(7)), None] };
-        Calls { active: ops.iter().map(active).collect(), ..Calls::default() }
+        let mut calls = Calls::default();
+        calls.active.extend(ops.iter().map(active));
+        calls
     }
 
     fn allowing(context: Context) -> Vec<&'static str> {
@@ -210,7 +212,14 @@ mod tests {
         assert_eq!(allowing(Context::Mask(CPU_RELEASE)), ["cpu_release"]);
         assert_eq!(allowing(Context::Any).len(), Op::ALL.len());
         let sleepable = [
-            "init_task", "cgroup_init", "cgroup_exit", "cgroup_prep_move", "cpu_online", "cpu_offline", "init", "exit",
+            "init_task",
+            "cgroup_init",
+            "cgroup_exit",
+            "cgroup_prep_move",
+            "cpu_online",
+            "cpu_offline",
+            "init",
+            "exit",
         ];
         assert_eq!(allowing(Context::Sleepable), sleepable);
     }

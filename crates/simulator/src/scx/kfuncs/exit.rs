@@ -41,7 +41,7 @@ impl Ctx<'_> {
     /// `bstr_format`: the text that `fmt` makes of the values at `data`, `size` bytes; an error and `None` if it is no
     /// format or they are no values.
     fn bstr_format(&mut self, fmt: u64, data: u64, size: u32) -> Option<String> {
-        if size % 8 != 0 || u64::from(size) > 8 * MAX_VALUES || (size != 0 && data == 0) {
+        if !size.is_multiple_of(8) || u64::from(size) > 8 * MAX_VALUES || (size != 0 && data == 0) {
             self.ops_error(format!("invalid data={data:#x} and data__sz={size}"));
             return None;
         }

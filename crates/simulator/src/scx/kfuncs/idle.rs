@@ -7,8 +7,8 @@ use tandem_bpf_vm::host::Args;
 
 use super::{Handler, errno};
 use crate::scx::Ctx;
-use crate::scx::idle::bits::Allowed;
 use crate::scx::idle::PICK_IDLE_IN_NODE;
+use crate::scx::idle::bits::Allowed;
 use crate::units::CpuId;
 
 const ENOENT: i64 = 2;
@@ -147,7 +147,11 @@ impl Ctx<'_> {
 
     /// Likewise, as a bitmap of as many words as there can be CPUs. It is copied, as programs' masks may lie where idle
     /// CPUs are written to; to a place that is kept, so that nothing is allocated.
-    pub(super) fn with_words<R>(&mut self, address: u64, what: impl FnOnce(&mut Self, &[u64]) -> R) -> Result<R, Fault> {
+    pub(super) fn with_words<R>(
+        &mut self,
+        address: u64,
+        what: impl FnOnce(&mut Self, &[u64]) -> R,
+    ) -> Result<R, Fault> {
         let mut mask = std::mem::take(&mut self.scx.host.mask);
         mask.clear();
         for index in 0..self.kernel.topology.online.words().len() as u64 {
@@ -162,7 +166,7 @@ impl Ctx<'_> {
 
 /// Bits of CPUs that there cannot be mean nothing.
 fn clear_beyond(mask: &mut [u64], nr_cpus: usize) {
-    if let Some(last) = mask.last_mut().filter(|_| nr_cpus % 64 != 0) {
+    if let Some(last) = mask.last_mut().filter(|_| !nr_cpus.is_multiple_of(64)) {
         *last &= (1 << (nr_cpus % 64)) - 1;
     }
 }

@@ -15,9 +15,8 @@ pub const CONTEXT: Context = Context::Mask(ENQUEUE | DISPATCH);
 
 /// `scx_bpf_dispatch(p, dsq_id, slice, enq_flags)`, `scx_bpf_dsq_insert`. A slice of 0 keeps what the task has left, but
 /// at least 1 ns.
-pub const INSERT: Handler = |ctx, [task, dsq_id, slice, enq_flags, _]| {
-    ctx.insert(task, Insertion { dsq_id, slice, vtime: None, enq_flags })
-};
+pub const INSERT: Handler =
+    |ctx, [task, dsq_id, slice, enq_flags, _]| ctx.insert(task, Insertion { dsq_id, slice, vtime: None, enq_flags });
 
 /// `scx_bpf_dispatch_vtime(p, dsq_id, slice, vtime, enq_flags)`, `scx_bpf_dsq_insert_vtime`: by virtual time.
 pub const INSERT_VTIME: Handler = |ctx, [task, dsq_id, slice, vtime, enq_flags]| {

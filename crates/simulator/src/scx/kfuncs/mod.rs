@@ -172,7 +172,10 @@ mod tests {
 
     #[test]
     fn no_function_takes_more_than_five_arguments() {
-        assert!(TABLE.iter().all(|kfunc| kfunc.prototype.params.len() <= 5 && kfunc.prototype.params.iter().all(|kind| *kind != Kind::Void)));
+        assert!(
+            TABLE.iter().all(|kfunc| kfunc.prototype.params.len() <= 5
+                && kfunc.prototype.params.iter().all(|kind| *kind != Kind::Void))
+        );
     }
 
     #[test]

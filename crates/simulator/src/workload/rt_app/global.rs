@@ -49,6 +49,7 @@ impl Default for Global {
             duration: None,
             default_policy: PolicyKind::Other,
             priority_inheritance: false,
+            cgroups: Vec::new(),
             memory_buffer: MEMORY_BUFFER,
         }
     }

@@ -4,6 +4,7 @@
 //!
 //! Text → `json` (tree) → `task`, `event`, … (what the file says: `syntax`) → `checks` → `lower` (programs).
 
+mod cgroups;
 mod checks;
 mod event;
 mod fields;
@@ -56,6 +57,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Workload, InputError> {
         behaviours: names.behaviours,
         duration: global.duration,
         priority_inheritance: global.priority_inheritance,
+        cgroups: global.cgroups,
         warnings: source.into_warnings(),
     })
 }
@@ -64,7 +66,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Workload, InputError> {
 fn sections(source: &Source, root: &json::Value) -> Result<(Global, Objects, Vec<Task>), InputError> {
     const SECTIONS: [&str; 4] = ["tasks", "global", "resources", "tandem"];
     let fields = Fields::of(source, "a workload", root)?;
-    let global = match fields.value("global") {
+    let mut global = match fields.value("global") {
         Some(value) => global::global(source, value)?,
         None => Global::default(),
     };
@@ -75,7 +77,10 @@ fn sections(source: &Source, root: &json::Value) -> Result<(Global, Objects, Vec
     if let Some(value) = fields.value("tandem") {
         let tandem = Fields::of(source, "`tandem` of the workload", value)?;
         tandem.string("description")?;
-        tandem.reject_unknown(&["description"])?;
+        if let Some(value) = tandem.value("cgroups") {
+            global.cgroups = cgroups::read(source, value)?;
+        }
+        tandem.reject_unknown(&["description", "cgroups"])?;
     }
     let tasks = match fields.value("tasks") {
         Some(value) => task::tasks(source, &global, value)?,

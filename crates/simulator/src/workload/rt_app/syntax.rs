@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an rt-app file says, before names become indices and loops become jumps.
 
-use super::super::{LoopSchedule, Spread};
+use super::super::{CgroupSpec, LoopSchedule, Spread};
 use crate::units::Nanos;
 
 /// Times that a task or a phase is repeated; `None`: for ever.
@@ -12,6 +12,7 @@ pub(super) struct Global {
     pub duration: Option<Nanos>,
     pub default_policy: PolicyKind,
     pub priority_inheritance: bool,
+    pub cgroups: Vec<CgroupSpec>,
     /// Buffer of `mem` and `iorun`.
     pub memory_buffer: u64,
 }

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::{Observer, PrevState, TaskInfo};
+use tandem_simulator::simulation::Hotplug;
 use tandem_simulator::units::{CpuId, Nanos, PackageId, SEC, TaskId};
 use tandem_simulator::workload::{Op, TaskSpec, Workload};
 
@@ -30,6 +31,8 @@ pub struct Audit<'r> {
     cpu_power: Vec<PowerSum>,
     package_power: Vec<PowerSum>,
     switches: u64,
+    /// CPUs that come and go. With these a thread may lose its affinity, and an offline CPU's clock is not told.
+    hotplug: &'r [Hotplug],
 }
 
 struct Watched {
@@ -54,7 +57,20 @@ impl<'r> Audit<'r> {
             cpu_power: vec![PowerSum::default(); machine.cpus.len()],
             package_power: vec![PowerSum::default(); machine.packages.len()],
             switches: 0,
+            hotplug: &[],
         }
+    }
+
+    /// Likewise of a run during which CPUs come and go.
+    pub fn with_hotplug(machine: &'r Machine, workload: &'r Workload, hotplug: &'r [Hotplug]) -> Self {
+        Self { hotplug, ..Self::new(machine, workload) }
+    }
+
+    /// Whether `cpu` has been offline since before this instant.
+    fn is_offline(&self, cpu: CpuId) -> bool {
+        let before = self.hotplug.iter().filter(|change| change.cpu == cpu && change.at < self.now);
+        let now = self.hotplug.iter().any(|change| change.cpu == cpu && change.at == self.now);
+        !now && before.max_by_key(|change| change.at).is_some_and(|change| !change.online)
     }
 
     fn advance(&mut self, now: Nanos) {
@@ -68,7 +84,7 @@ impl<'r> Audit<'r> {
 
     /// All online CPUs of a domain have the same clock once an instant is over.
     fn check_domains(&self) {
-        for cpu in &self.told {
+        for cpu in self.told.iter().filter(|_| self.hotplug.is_empty()) {
             let domain = self.machine.cpus[cpu.index()].performance_domain;
             for other in &self.machine.performance_domains[domain.index()].cpus {
                 if self.machine.cpus[other.index()].online {
@@ -202,11 +218,12 @@ impl Observer for Audit<'_> {
             thread.dead = state == PrevState::Dead;
         }
         if let Some(task) = next {
+            assert!(!self.is_offline(cpu), "thread {task} on CPU {cpu}, which went offline, at {now}");
             let thread = &mut self.threads[task.index()];
             assert_eq!(thread.on.replace(cpu), None, "thread {task} on two CPUs at {now}");
             assert!(thread.runnable && !thread.dead, "thread {task} runs although nobody woke it");
             let may = thread.allowed.as_ref().is_none_or(|cpus| cpus.contains(&cpu.0));
-            assert!(may, "thread {task} on CPU {cpu}, which it may not use");
+            assert!(may || !self.hotplug.is_empty(), "thread {task} on CPU {cpu}, which it may not use");
         }
         self.current[cpu.index()] = next;
     }

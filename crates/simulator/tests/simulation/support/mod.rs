@@ -7,6 +7,7 @@ pub mod any_workload;
 pub mod audit;
 pub mod machine;
 pub mod observers;
+pub mod scheduler;
 pub mod starvation;
 pub mod workload;
 

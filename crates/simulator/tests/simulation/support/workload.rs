@@ -25,6 +25,7 @@ pub fn workload(parties: u32) -> Workload {
         behaviours: vec![Behaviour::default()],
         duration: None,
         priority_inheritance: false,
+        cgroups: Vec::new(),
         warnings: Vec::new(),
     }
 }

@@ -61,6 +61,7 @@ const ONLY_V6_12: &[&str] = &[
 
 /// Those that came after 6.12.
 const ONLY_V7: &[&str] = &[
+    "int bpf_arena_reserve_pages(void *p__map, void *ptr__ign, u32 page_cnt)",
     "s32 __scx_bpf_select_cpu_and(struct task_struct *p, const struct cpumask *cpus_allowed, struct scx_bpf_select_cpu_and_args *args)",
     "s32 scx_bpf_select_cpu_and(struct task_struct *p, s32 prev_cpu, u64 wake_flags, const struct cpumask *cpus_allowed, u64 flags)",
     "bool scx_bpf_dsq_insert___v2(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags)",
@@ -89,10 +90,19 @@ const ONLY_V7: &[&str] = &[
     "u64 scx_bpf_now(void)",
     "void scx_bpf_events(struct scx_event_stats *events, size_t events__sz)",
     "int bpf_cpumask_populate(struct cpumask *cpumask, void *src, size_t src__sz)",
+    "struct bpf_rb_node *bpf_rbtree_root(struct bpf_rb_root *root)",
+    "struct bpf_rb_node *bpf_rbtree_left(struct bpf_rb_root *root, struct bpf_rb_node *node)",
+    "struct bpf_rb_node *bpf_rbtree_right(struct bpf_rb_root *root, struct bpf_rb_node *node)",
+    "struct bpf_list_node *bpf_list_front(struct bpf_list_head *head)",
+    "struct bpf_list_node *bpf_list_back(struct bpf_list_head *head)",
+    "void bpf_local_irq_save(unsigned long *flags__irq_flag)",
+    "void bpf_local_irq_restore(unsigned long *flags__irq_flag)",
 ];
 
-/// What BPF itself brings (`kernel/bpf/{helpers,cpumask,task_iter,cgroup_iter}.c`).
+/// What BPF itself brings (`kernel/bpf/{helpers,cpumask,task_iter,cgroup_iter,arena}.c`).
 const BPF: &[&str] = &[
+    "void *bpf_arena_alloc_pages(void *p__map, void *addr__ign, u32 page_cnt, int node_id, u64 flags)",
+    "void bpf_arena_free_pages(void *p__map, void *ptr__ign, u32 page_cnt)",
     "struct task_struct *bpf_task_acquire(struct task_struct *p)",
     "void bpf_task_release(struct task_struct *p)",
     "struct task_struct *bpf_task_from_pid(s32 pid)",

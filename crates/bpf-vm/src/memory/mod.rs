@@ -7,10 +7,18 @@
 //! (What AddressSanitizer does for C; it misses an access that jumps over the gap into another object.)
 //!
 //! Addresses depend on nothing but the order of allocations.
+//!
+//! What BPF calls an arena, a map of pages, is a window of addresses beside it: [`arena`].
+
+mod arena;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 
 use crate::fault::{AccessError, AccessKind, FaultKind};
+
+pub use arena::{Arena, ArenaSpec, PAGE_SIZE, ReserveError};
 
 /// Address of the arena's first byte, in the kernel's half of the address space as its direct map is.
 pub const BASE: u64 = 0xffff_8880_0000_0000;
@@ -44,16 +52,31 @@ pub struct Memory {
     bytes: Vec<u8>,
     shadow: Vec<u8>,
     limit: u64,
+    /// Bytes that are kept outside of the arena and count against the limit.
+    outside: u64,
     /// Sizes of live objects, by offset.
     objects: BTreeMap<u64, u64>,
     /// Freed blocks by their size with the gap, the longest freed first.
     free: BTreeMap<u64, std::collections::VecDeque<u64>>,
+    /// The pages of a map.
+    pages: Option<Box<Arena>>,
+    /// The upper half of the user addresses of these pages.
+    user_half: u64,
 }
 
 impl Memory {
     /// An empty arena that may grow to `limit` bytes.
     pub fn new(limit: u64) -> Self {
-        Self { bytes: Vec::new(), shadow: Vec::new(), limit, objects: BTreeMap::new(), free: BTreeMap::new() }
+        Self {
+            bytes: Vec::new(),
+            shadow: Vec::new(),
+            limit,
+            outside: 0,
+            objects: BTreeMap::new(),
+            free: BTreeMap::new(),
+            pages: None,
+            user_half: 0,
+        }
     }
 
     /// Makes a zeroed object of `size` bytes, aligned to 16; its address. An object of no bytes has an address too.
@@ -61,13 +84,15 @@ impl Memory {
     /// # Errors
     /// [`FaultKind::Exhausted`] if the arena would grow over its limit.
     pub fn alloc(&mut self, size: u64, protection: Protection) -> Result<u64, FaultKind> {
-        let exhausted = || FaultKind::Exhausted(format!("out of memory: {size} bytes over a limit of {}", self.limit));
-        let block = size.checked_add(GAP).and_then(|block| block.checked_next_multiple_of(16)).ok_or_else(exhausted)?;
+        let block = Self::block(size).ok_or_else(|| self.exhausted(size))?;
         let offset = match self.free.get_mut(&block).and_then(|blocks| blocks.pop_front()) {
             Some(offset) => offset,
             None => {
+                if block > self.available() {
+                    return Err(self.exhausted(size));
+                }
                 let offset = self.bytes.len() as u64;
-                let end = offset.checked_add(block).filter(|end| *end <= self.limit).ok_or_else(exhausted)?;
+                let end = offset + block;
                 self.bytes.resize(end as usize, 0);
                 self.shadow.resize((end / GRANULE) as usize, 0);
                 offset
@@ -88,16 +113,38 @@ impl Memory {
         let Some(size) = self.objects.remove(&offset) else {
             return Err(FaultKind::Misuse(format!("free of {address:#x}, where no object begins")));
         };
-        let block = (size + GAP).next_multiple_of(16);
+        let block = Self::block(size).unwrap_or(size);
         let granules = (offset / GRANULE) as usize..((offset + size).div_ceil(GRANULE)) as usize;
         self.shadow[granules].fill(FREED);
         self.free.entry(block).or_default().push_back(offset);
         Ok(())
     }
 
-    /// Bytes by which the arena may still grow.
+    /// Bytes of the arena that an object of `size` bytes takes; `None` if there is no such number.
+    pub fn block(size: u64) -> Option<u64> {
+        size.checked_add(GAP)?.checked_next_multiple_of(16)
+    }
+
+    /// Bytes by which the arena, and the pages beside it, may still grow.
     pub fn available(&self) -> u64 {
-        self.limit - self.bytes.len() as u64
+        let pages = self.pages.as_ref().map_or(0, |pages| pages.bytes());
+        self.limit.saturating_sub(self.bytes.len() as u64 + pages).saturating_sub(self.outside)
+    }
+
+    /// Counts what is kept outside of the arena, keys of maps for instance, against its limit.
+    ///
+    /// # Errors
+    /// [`FaultKind::Exhausted`] if it does not fit.
+    pub fn reserve(&mut self, bytes: u64) -> Result<(), FaultKind> {
+        if bytes > self.available() {
+            return Err(self.exhausted(bytes));
+        }
+        self.outside += bytes;
+        Ok(())
+    }
+
+    fn exhausted(&self, size: u64) -> FaultKind {
+        FaultKind::Exhausted(format!("out of memory: {size} bytes over a limit of {}", self.limit))
     }
 
     /// Size of the live object that begins at `address`.
@@ -110,6 +157,77 @@ impl Memory {
         let offset = address.checked_sub(BASE)?;
         let (start, size) = self.objects.range(..=offset).next_back()?;
         (offset - start < *size).then_some((BASE + start, *size))
+    }
+
+    /// Makes the BPF arena, of which there is one at most; whether there was none.
+    pub(crate) fn make_arena(&mut self, spec: ArenaSpec) -> bool {
+        if self.pages.is_some() {
+            return false;
+        }
+        let pages = Arena::new(spec);
+        self.user_half = pages.upper_half();
+        self.pages = Some(Box::new(pages));
+        true
+    }
+
+    /// The BPF arena.
+    pub fn arena(&self) -> Option<&Arena> {
+        self.pages.as_deref()
+    }
+
+    /// `addr_space_cast`: to the kernel's form of an arena pointer, its lower half, or to user space's, with the upper half
+    /// that all have but null.
+    #[inline]
+    pub(crate) fn cast(&self, pointer: u64, to_user: bool) -> u64 {
+        let low = u64::from(pointer as u32);
+        if to_user && low != 0 { low | self.user_half } else { low }
+    }
+
+    /// Allocates zeroed pages of the BPF arena at a user address, or anywhere if it is 0. The user address of the first;
+    /// `None`: they are taken, or outside.
+    ///
+    /// # Errors
+    /// [`FaultKind::Exhausted`] over the memory limit.
+    pub(crate) fn alloc_pages(&mut self, address: u64, count: u64) -> Result<Option<u64>, FaultKind> {
+        let (available, limit) = (self.available(), self.limit);
+        let Some(pages) = &mut self.pages else { return Ok(None) };
+        if count <= (pages.user_end() - pages.user_start()) / PAGE_SIZE && pages.growth(count) > available {
+            let text = format!("out of memory: {count} pages of a BPF arena over a limit of {limit} bytes");
+            return Err(FaultKind::Exhausted(text));
+        }
+        Ok(pages.alloc(address, count))
+    }
+
+    /// Frees pages of the BPF arena from a user address on.
+    pub(crate) fn free_pages(&mut self, address: u64, count: u64) {
+        if let Some(pages) = &mut self.pages {
+            pages.free(address, count);
+        }
+    }
+
+    /// Keeps pages of the BPF arena from being allocated.
+    ///
+    /// # Errors
+    /// They are taken, or outside.
+    pub(crate) fn reserve_pages(&mut self, address: u64, count: u64) -> Result<(), ReserveError> {
+        match &mut self.pages {
+            Some(pages) => pages.reserve(address, count),
+            None => Err(ReserveError::Outside),
+        }
+    }
+
+    /// Writes to the BPF arena as user space does, whose first access makes a page; whether it could. A page that a program
+    /// reserved is none.
+    ///
+    /// # Errors
+    /// [`FaultKind::Exhausted`] over the memory limit.
+    pub fn write_user(&mut self, address: u64, bytes: &[u8]) -> Result<bool, FaultKind> {
+        let missing = self.pages.as_ref().and_then(|pages| pages.user_missing(address, bytes.len() as u64));
+        let Some(missing) = missing else { return Ok(false) };
+        for page in missing {
+            self.alloc_pages(page, 1)?;
+        }
+        Ok(self.pages.as_mut().and_then(|pages| pages.user_write(address, bytes)).is_some())
     }
 
     /// Changes what programs may do with part of an object: whole granules of 8 bytes from `address` on.
@@ -128,10 +246,12 @@ impl Memory {
     /// A program reads `N` bytes (1, 2, 4, 8), zero-extended.
     ///
     /// # Errors
-    /// Not all of them belong to one object.
+    /// Not all of them belong to one object or to pages of a BPF arena.
     #[inline(always)]
     pub fn load<const N: usize>(&self, address: u64) -> Result<u64, AccessError> {
-        let offset = self.check(address, N as u64, false)?;
+        let Some(offset) = self.in_one_granule(address, N as u64, false) else {
+            return self.load_far::<N>(address);
+        };
         let mut value = [0; 8];
         value[..N].copy_from_slice(&self.bytes[offset..offset + N]);
         Ok(u64::from_le_bytes(value))
@@ -140,10 +260,12 @@ impl Memory {
     /// A program writes the lowest `N` bytes (1, 2, 4, 8) of `value`.
     ///
     /// # Errors
-    /// Not all of them belong to one object that may be written.
+    /// Not all of them belong to one object that may be written or to pages of a BPF arena.
     #[inline(always)]
     pub fn store<const N: usize>(&mut self, address: u64, value: u64) -> Result<(), AccessError> {
-        let offset = self.check(address, N as u64, true)?;
+        let Some(offset) = self.in_one_granule(address, N as u64, true) else {
+            return self.store_far::<N>(address, value);
+        };
         self.bytes[offset..offset + N].copy_from_slice(&value.to_le_bytes()[..N]);
         Ok(())
     }
@@ -209,14 +331,20 @@ impl Memory {
     /// Offset in the arena of an access that is allowed.
     #[inline(always)]
     fn check(&self, address: u64, size: u64, write: bool) -> Result<usize, AccessError> {
-        let offset = address.wrapping_sub(BASE);
-        if let Some(shadow) = self.shadow.get((offset / GRANULE) as usize)
-            && (offset % GRANULE).saturating_add(size) <= u64::from(shadow & LENGTH)
-            && (!write || shadow & WRITABLE != 0)
-        {
-            return Ok(offset as usize);
+        match self.in_one_granule(address, size, write) {
+            Some(offset) => Ok(offset),
+            None => self.check_granules(address, size, write),
         }
-        self.check_granules(address, size, write)
+    }
+
+    /// Offset in the arena of an access that lies in one granule and is allowed.
+    #[inline(always)]
+    fn in_one_granule(&self, address: u64, size: u64, write: bool) -> Option<usize> {
+        let offset = address.wrapping_sub(BASE);
+        let shadow = self.shadow.get((offset / GRANULE) as usize)?;
+        let allowed =
+            (offset % GRANULE).saturating_add(size) <= u64::from(shadow & LENGTH) && (!write || shadow & WRITABLE != 0);
+        allowed.then_some(offset as usize)
     }
 
     /// Likewise for an access that does not lie in one granule, or is wrong.
@@ -246,6 +374,36 @@ impl Memory {
         Ok(offset as usize)
     }
 
+    /// A load from pages, over the end of a granule, or wrong.
+    #[inline(never)]
+    fn load_far<const N: usize>(&self, address: u64) -> Result<u64, AccessError> {
+        if Arena::covers(address)
+            && let Some(pages) = &self.pages
+        {
+            let absent = AccessError { kind: AccessKind::NoPage, address, size: N as u64, write: false };
+            return pages.load(address, N).ok_or(absent);
+        }
+        let offset = self.check_granules(address, N as u64, false)?;
+        let mut value = [0; 8];
+        value[..N].copy_from_slice(&self.bytes[offset..offset + N]);
+        Ok(u64::from_le_bytes(value))
+    }
+
+    /// A store to pages, over the end of a granule, or wrong.
+    #[inline(never)]
+    fn store_far<const N: usize>(&mut self, address: u64, value: u64) -> Result<(), AccessError> {
+        let value = value.to_le_bytes();
+        if Arena::covers(address)
+            && let Some(pages) = &mut self.pages
+        {
+            let absent = AccessError { kind: AccessKind::NoPage, address, size: N as u64, write: true };
+            return pages.store(address, &value[..N]).ok_or(absent);
+        }
+        let offset = self.check_granules(address, N as u64, true)?;
+        self.bytes[offset..offset + N].copy_from_slice(&value[..N]);
+        Ok(())
+    }
+
     /// Marks an object in the shadow.
     fn paint(&mut self, offset: u64, size: u64, protection: Protection) {
         let first = (offset / GRANULE) as usize;
@@ -259,91 +417,5 @@ fn writable(protection: Protection) -> u8 {
     match protection {
         Protection::ReadOnly => 0,
         Protection::ReadWrite => WRITABLE,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn memory() -> Memory {
-        Memory::new(1 << 20)
-    }
-
-    #[test]
-    fn every_byte_of_an_object_is_reachable_and_none_beside_it() {
-        let mut memory = memory();
-        for size in 1..40 {
-            let object = memory.alloc(size, Protection::ReadWrite).unwrap();
-            for at in 0..size {
-                assert_eq!(memory.load::<1>(object + at), Ok(0));
-            }
-            let beyond = memory.load::<1>(object + size).unwrap_err();
-            assert_eq!(beyond.kind, AccessKind::OutOfBounds);
-            assert!(memory.store::<1>(object.wrapping_sub(1), 7).is_err());
-            assert!(memory.store::<8>((object + size).wrapping_sub(7), 7).is_err());
-        }
-    }
-
-    #[test]
-    fn an_access_may_cross_granules() {
-        let mut memory = memory();
-        let object = memory.alloc(16, Protection::ReadWrite).unwrap();
-        memory.store::<8>(object + 5, 0x1122_3344_5566_7788).unwrap();
-        assert_eq!(memory.load::<8>(object + 5), Ok(0x1122_3344_5566_7788));
-        assert_eq!(memory.load::<2>(object + 7), Ok(0x5566));
-    }
-
-    #[test]
-    fn a_freed_object_is_refused_until_its_bytes_are_used_again() {
-        let mut memory = memory();
-        let object = memory.alloc(24, Protection::ReadWrite).unwrap();
-        memory.store::<8>(object, 1).unwrap();
-        memory.free(object).unwrap();
-        assert_eq!(memory.load::<8>(object).unwrap_err().kind, AccessKind::Freed);
-        assert!(memory.free(object).is_err());
-        assert_eq!(memory.alloc(24, Protection::ReadWrite).unwrap(), object);
-        assert_eq!(memory.load::<8>(object), Ok(0));
-    }
-
-    #[test]
-    fn read_only_granules_refuse_programs_and_not_the_host() {
-        let mut memory = memory();
-        let object = memory.alloc(24, Protection::ReadOnly).unwrap();
-        memory.protect(object + 8, 8, Protection::ReadWrite).unwrap();
-        assert_eq!(memory.store::<4>(object, 1).unwrap_err().kind, AccessKind::ReadOnly);
-        assert_eq!(memory.store::<8>(object + 8, 1), Ok(()));
-        assert_eq!(memory.store::<8>(object + 12, 1).unwrap_err().kind, AccessKind::ReadOnly);
-        assert_eq!(memory.host_store::<4>(object, 1), Ok(()));
-    }
-
-    #[test]
-    fn null_and_far_addresses_are_refused() {
-        let memory = memory();
-        assert_eq!(memory.load::<8>(0).unwrap_err().kind, AccessKind::Null);
-        assert_eq!(memory.load::<1>(4095).unwrap_err().kind, AccessKind::Null);
-        assert_eq!(memory.load::<8>(u64::MAX).unwrap_err().kind, AccessKind::Null);
-        assert_eq!(memory.load::<8>(BASE).unwrap_err().kind, AccessKind::OutOfBounds);
-        assert!(memory.read(BASE, u64::MAX).is_err());
-    }
-
-    #[test]
-    fn a_size_that_wraps_around_is_refused() {
-        let mut memory = memory();
-        let object = memory.alloc(16, Protection::ReadWrite).unwrap();
-        for at in 0..8 {
-            for size in [u64::MAX, u64::MAX - 6, u64::MAX - BASE, 1 << 63] {
-                assert!(memory.read(object + at, size).is_err());
-                assert!(memory.write(object + at, size).is_err());
-            }
-        }
-    }
-
-    #[test]
-    fn the_limit_holds() {
-        let mut memory = Memory::new(64);
-        assert!(memory.alloc(32, Protection::ReadWrite).is_ok());
-        assert!(memory.alloc(32, Protection::ReadWrite).is_err());
-        assert!(memory.alloc(u64::MAX, Protection::ReadWrite).is_err());
     }
 }

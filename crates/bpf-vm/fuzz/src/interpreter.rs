@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Programs from any bytes. An even first byte: the others are the program. An odd one: every 8 bytes choose an instruction
+//! that decodes, so that most inputs run.
+
+use std::sync::LazyLock;
+
+use tandem_bpf_vm::helper::helper;
+use tandem_bpf_vm::host::Builtin;
+use tandem_bpf_vm::instance::Instance;
+use tandem_bpf_vm::kfunc::kfunc;
+use tandem_bpf_vm::map::{Field, FieldKind, MAP_BASE, MapSpec, kind};
+use tandem_bpf_vm::memory::{BASE, Memory, Protection};
+
+use crate::kernel::{CPUS, Kernel};
+
+/// Instructions that one run may execute.
+const BUDGET: u64 = 10_000;
+/// Bytes of the arena.
+const LIMIT: u64 = 1 << 20;
+/// Bytes that r1 points to.
+const CONTEXT: u64 = 256;
+/// Instructions of a generated program.
+const SLOTS: usize = 256;
+/// Calls with this number and more are of [`KFUNCS`].
+const FIRST_KFUNC: i32 = 1000;
+
+/// Kernel functions that need no types.
+const KFUNCS: [&str; 40] = [
+    "bpf_cpumask_create",
+    "bpf_cpumask_acquire",
+    "bpf_cpumask_release",
+    "bpf_cpumask_test_cpu",
+    "bpf_cpumask_set_cpu",
+    "bpf_cpumask_clear_cpu",
+    "bpf_cpumask_test_and_set_cpu",
+    "bpf_cpumask_first",
+    "bpf_cpumask_first_zero",
+    "bpf_cpumask_first_and",
+    "bpf_cpumask_any_distribute",
+    "bpf_cpumask_any_and_distribute",
+    "bpf_cpumask_weight",
+    "bpf_cpumask_setall",
+    "bpf_cpumask_clear",
+    "bpf_cpumask_copy",
+    "bpf_cpumask_and",
+    "bpf_cpumask_or",
+    "bpf_cpumask_xor",
+    "bpf_cpumask_equal",
+    "bpf_cpumask_subset",
+    "bpf_cpumask_intersects",
+    "bpf_cpumask_empty",
+    "bpf_cpumask_full",
+    "bpf_cpumask_populate",
+    "bpf_iter_num_new",
+    "bpf_iter_num_next",
+    "bpf_iter_num_destroy",
+    "bpf_iter_bits_new",
+    "bpf_iter_bits_next",
+    "bpf_iter_bits_destroy",
+    "bpf_list_push_front_impl",
+    "bpf_list_push_back_impl",
+    "bpf_list_pop_front",
+    "bpf_list_pop_back",
+    "bpf_rbtree_add_impl",
+    "bpf_rbtree_remove",
+    "bpf_rbtree_first",
+    "bpf_rcu_read_lock",
+    "bpf_throw",
+];
+
+/// Operation codes, in order.
+static CODES: LazyLock<Vec<u8>> = LazyLock::new(|| (0..=u8::MAX).filter(|code| is_operation(*code)).collect());
+
+/// Runs bytes as a program.
+pub fn run(bytes: &[u8]) {
+    let Some((first, rest)) = bytes.split_first() else { return };
+    let program = if first % 2 == 0 { rest.to_vec() } else { generate(rest) };
+    let Ok(mut vm) = Instance::from_instructions(&program, &call, BUDGET) else { return };
+    vm.memory = Memory::new(LIMIT);
+    let Ok(context) = vm.memory.alloc(CONTEXT, Protection::ReadWrite) else { return };
+    assert_eq!(context, BASE);
+    for spec in specs() {
+        assert!(vm.map_create(spec).is_ok());
+    }
+    let Some(main) = vm.program("main") else { return };
+    let mut kernel = Kernel { current: context, ..Kernel::default() };
+    let outcome = vm.run_raw(main, [context, CONTEXT, 3, 4, 5], &mut kernel);
+    // The budget is checked at jumps: what lies between two may be over it.
+    let most = BUDGET + program.len() as u64 / 8 + 1;
+    assert!(vm.executed() <= most, "{} instructions executed: {outcome:?}", vm.executed());
+    for timer in std::mem::take(&mut kernel.timers).into_iter().take(4) {
+        let _ = vm.timer_fired(timer, &mut kernel);
+    }
+    vm.storage_owner_gone(context);
+}
+
+fn call(id: i32) -> Option<Builtin> {
+    match id.checked_sub(FIRST_KFUNC) {
+        Some(number @ 0..) => kfunc(KFUNCS.get(number as usize)?),
+        _ => helper(id),
+    }
+}
+
+/// Maps of every kind; keys have 4 bytes and values 32, with a spin lock and a timer in the first two.
+fn specs() -> Vec<MapSpec> {
+    let fields = vec![
+        Field { offset: 0, size: 4, kind: FieldKind::SpinLock },
+        Field { offset: 8, size: 16, kind: FieldKind::Timer },
+        Field { offset: 24, size: 8, kind: FieldKind::Kptr("bpf_cpumask".to_owned()) },
+    ];
+    let storage = [kind::TASK_STORAGE, kind::CGRP_STORAGE];
+    let kinds =
+        [kind::ARRAY, kind::HASH, kind::LRU_HASH, kind::PERCPU_ARRAY, kind::PERCPU_HASH, kind::PERF_EVENT_ARRAY];
+    let mut specs = Vec::new();
+    for (number, kind) in kinds.into_iter().enumerate() {
+        let fields = if number < 2 { fields.clone() } else { Vec::new() };
+        specs.push(MapSpec { kind, key_size: 4, value_size: 32, max_entries: CPUS, fields, ..MapSpec::default() });
+    }
+    for kind in [kind::QUEUE, kind::STACK, kind::BLOOM_FILTER] {
+        specs.push(MapSpec { kind, value_size: 32, max_entries: 4, ..MapSpec::default() });
+    }
+    for kind in storage {
+        specs.push(MapSpec { kind, key_size: 4, value_size: 32, flags: 1, ..MapSpec::default() });
+    }
+    specs.push(MapSpec { kind: kind::RINGBUF, max_entries: 4096, ..MapSpec::default() });
+    specs
+}
+
+/// Encodes an instruction for every 8 bytes.
+fn generate(bytes: &[u8]) -> Vec<u8> {
+    let choices: Vec<[u8; 8]> = bytes.as_chunks::<8>().0.iter().take(SLOTS).copied().collect();
+    let mut starts = Vec::new();
+    let mut slots = 0;
+    for choice in &choices {
+        starts.push(slots);
+        slots += if code(choice) == 0x18 { 2 } else { 1 };
+    }
+    // The last instruction, which every program can jump to.
+    starts.push(slots);
+    let mut program = Vec::new();
+    for (number, choice) in choices.iter().enumerate() {
+        encode(choice, number, &starts, &mut program);
+    }
+    program.extend([0x95, 0, 0, 0, 0, 0, 0, 0]);
+    program
+}
+
+fn code(choice: &[u8; 8]) -> u8 {
+    CODES[usize::from(choice[0]) % CODES.len()]
+}
+
+/// What the operation code needs of the other fields.
+fn encode(choice: &[u8; 8], number: usize, starts: &[usize], program: &mut Vec<u8>) {
+    let [_, registers, off0, off1, imm @ ..] = *choice;
+    let code = code(choice);
+    let (mut dst, mut src) = (registers % 16 % 11, registers / 16 % 11);
+    let mut off = i16::from_le_bytes([off0, off1]);
+    let mut imm = i32::from_le_bytes(imm);
+    let target = usize::from(off as u16) % starts.len();
+    let distance = starts[target] as i32 - starts[number] as i32 - 1;
+    match code & 7 {
+        // lddw: a number, the memory, a map, a function.
+        0 => return load(choice, (dst.min(9), distance), program),
+        1 => (dst, off) = (dst.min(9), off % 64),
+        2 => off %= 64,
+        3 if matches!(code, 0xc3 | 0xdb) => (off, imm, src) = (off % 64, atomic(imm), src.min(9)),
+        3 => off %= 64,
+        5 | 6 => match code {
+            0x85 => (dst, src, off, imm) = callee(registers, imm, distance),
+            0x95 => (dst, src, off, imm) = (0, 0, 0, 0),
+            0x05 => (dst, src, off, imm) = (0, 0, distance as i16, 0),
+            0x06 => (dst, src, off, imm) = (0, 0, 0, distance),
+            0xe5 => (dst, src, off, imm) = (0, 0, distance as i16, 0),
+            _ if code & 8 != 0 => (off, imm) = (distance as i16, 0),
+            _ => (src, off) = (0, distance as i16),
+        },
+        _ => (dst, src, off, imm) = arithmetic(code, [dst, src], off, imm),
+    }
+    program.extend([code, dst | src << 4]);
+    program.extend(off.to_le_bytes());
+    program.extend(imm.to_le_bytes());
+}
+
+fn load(choice: &[u8; 8], (dst, distance): (u8, i32), program: &mut Vec<u8>) {
+    let number = u64::from(choice[4]);
+    let (src, value) = match choice[1] >> 6 {
+        0 => (0, i64::from(i32::from_le_bytes([choice[4], choice[5], choice[6], choice[7]])) as u64),
+        1 => (0, BASE + number),
+        2 => (0, MAP_BASE + number % 16 * 0x100),
+        _ => (4, u64::from(distance as u32)),
+    };
+    program.extend([0x18, dst | src << 4, 0, 0]);
+    program.extend((value as u32).to_le_bytes());
+    program.extend([0; 4]);
+    program.extend((if src == 0 { (value >> 32) as u32 } else { 0 }).to_le_bytes());
+}
+
+fn atomic(imm: i32) -> i32 {
+    const OPERATIONS: [i32; 12] = [0, 1, 0x40, 0x41, 0x50, 0x51, 0xa0, 0xa1, 0xe1, 0xf1, 0x100, 0x110];
+    OPERATIONS[imm.unsigned_abs() as usize % OPERATIONS.len()]
+}
+
+/// A call by distance, of a helper, or of a kernel function.
+fn callee(registers: u8, imm: i32, distance: i32) -> (u8, u8, i16, i32) {
+    match registers % 8 {
+        0 => (0, 1, 0, distance),
+        1..4 => (0, 0, 0, FIRST_KFUNC + imm.rem_euclid(KFUNCS.len() as i32)),
+        _ => (0, 0, 0, imm.rem_euclid(212)),
+    }
+}
+
+fn arithmetic(code: u8, [dst, src]: [u8; 2], off: i16, imm: i32) -> (u8, u8, i16, i32) {
+    let dst = dst.min(9);
+    let (wide, register) = (code & 7 == 7, code & 8 != 0);
+    match code & 0xf0 {
+        0x30 | 0x90 if register => (dst, src, off & 1, 0),
+        0x30 | 0x90 => (dst, 0, off & 1, imm),
+        0x80 => (dst, 0, 0, 0),
+        0xb0 if register => (dst, src, [0, 8, 16, if wide { 32 } else { 0 }][off as usize % 4], 0),
+        0xd0 => (dst, 0, 0, [16, 32, 64][imm.unsigned_abs() as usize % 3]),
+        _ if register => (dst, src, 0, 0),
+        _ => (dst, 0, 0, imm),
+    }
+}
+
+/// Whether an operation code decodes with the right fields.
+fn is_operation(code: u8) -> bool {
+    let (high, register) = (code & 0xf0, code & 8 != 0);
+    match code & 7 {
+        0 => code == 0x18,
+        1 => matches!(code, 0x61 | 0x69 | 0x71 | 0x79 | 0x81 | 0x89 | 0x91),
+        2 => matches!(code, 0x62 | 0x6a | 0x72 | 0x7a),
+        3 => matches!(code, 0x63 | 0x6b | 0x73 | 0x7b | 0xc3 | 0xdb),
+        4 => high <= 0xd0 && !(high == 0x80 && register),
+        7 => high <= 0xd0 && !(matches!(high, 0x80 | 0xd0) && register),
+        5 => code == 0xe5 || high <= 0xd0 && !(matches!(high, 0x00 | 0x80 | 0x90) && register),
+        _ => code == 0x06 || high <= 0xd0 && !matches!(high, 0x00 | 0x80 | 0x90),
+    }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `tandem scheduler`: what is in a sched_ext object.
+
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use tandem_simulator::simulation::{Listing, Needed, SchedExt, SchedulerError};
+
+use crate::arguments::object;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::json::JsonOption;
+use crate::table::{Align::Left, Align::Right, Table, descriptions, paragraph, printable};
+
+const EXAMPLES: &str = "\
+Examples:
+  tandem scheduler show ./scx_simple.bpf.o
+  tandem scheduler show ./scx_qmap.bpf.o --json | jq '.variables[].name'
+
+How to run an object, and what the simulator offers it, is in docs/schedulers.md.";
+
+/// Show what is in a sched_ext object
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct SchedulerCommand {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    Show(Show),
+}
+
+/// Show callbacks, maps, variables to set, and what an object needs of the kernel that the simulator lacks
+#[derive(Debug, Args)]
+struct Show {
+    /// The object's path, with variables to set behind it if wanted
+    #[arg(value_name = "OBJECT", value_parser = object)]
+    object: Arc<SchedExt>,
+
+    #[command(flatten)]
+    json: JsonOption,
+}
+
+impl SchedulerCommand {
+    /// Runs the command.
+    pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let Action::Show(show) = &self.action;
+        let destination = show.json.open(context)?;
+        let wrong = |why: SchedulerError| Failure::Options(format!("{}: {why}", show.object.path.display()));
+        let listing = show.object.listing().map_err(wrong)?;
+        let width = context.width;
+        destination.write(context, &listing, || text(&listing, &show.object.name, width))
+    }
+}
+
+/// The listing for people on `width` columns.
+fn text(listing: &Listing, object: &str, width: Option<usize>) -> String {
+    let Listing { name, license, kernel, .. } = listing;
+    let title = format!("{object}: the scheduler `{name}` for Linux {kernel}, licence {license}");
+    let mut text = paragraph(&printable(&title), width);
+    text += &paragraph(&verdict(listing), width);
+    text.push('\n');
+    text += &descriptions(&facts(listing), width);
+    let settings = variables(listing, "setting", true);
+    for table in [maps(listing), settings, variables(listing, "variable", false)].into_iter().flatten() {
+        text.push('\n');
+        text += &table.fitting(width).render();
+    }
+    text.push('\n');
+    text + &descriptions(&needs(listing), width)
+}
+
+fn verdict(listing: &Listing) -> String {
+    match &listing.problem {
+        None => "It can be loaded.".to_owned(),
+        Some(problem) => format!("It cannot be loaded (tried with 8 CPUs): {}", printable(problem)),
+    }
+}
+
+/// Names with what is said of each, to be wrapped under itself.
+type Rows = Vec<(String, String)>;
+
+fn facts(listing: &Listing) -> Rows {
+    let list = |names: Vec<&str>| if names.is_empty() { "none".to_owned() } else { printable(&names.join(", ")) };
+    let callbacks = listing.callbacks.iter().map(|callback| callback.name.as_str()).collect();
+    let loader = match &listing.sidecar {
+        Some(path) => format!("done as {} says", printable(path)),
+        None => format!("nothing to do: there is no {}", printable(&listing.sidecar_path)),
+    };
+    let mut rows = vec![
+        ("callbacks", list(callbacks)),
+        ("flags", list(listing.flags.iter().map(String::as_str).collect())),
+        ("timeout", format!("{} ms", listing.timeout_ms)),
+    ];
+    if let Some(batch) = listing.dispatch_max_batch {
+        rows.push(("batch", format!("{batch} tasks")));
+    }
+    rows.push(("loading", loader));
+    rows.into_iter().map(|(name, text)| (name.to_owned(), text)).collect()
+}
+
+fn maps(listing: &Listing) -> Option<Table> {
+    let mut table = Table::new([("map", Left), ("kind", Left), ("key", Right), ("value", Right), ("entries", Right)]);
+    for map in &listing.maps {
+        let bytes = |size: u32| if size == 0 { String::new() } else { format!("{size} B") };
+        let entries = if map.max_entries == 0 { String::new() } else { map.max_entries.to_string() };
+        table.row([map.name.clone(), map.kind.clone(), bytes(map.key_size), bytes(map.value_size), entries]);
+    }
+    (!listing.maps.is_empty()).then_some(table)
+}
+
+/// The variables that programs cannot change, or the others.
+fn variables(listing: &Listing, title: &str, constant: bool) -> Option<Table> {
+    let mut listed = listing.variables.iter().filter(|variable| variable.constant == constant).peekable();
+    listed.peek()?;
+    let mut table = Table::new([(title, Left), ("value", Left), ("type", Left)]);
+    for variable in listed {
+        table.row([variable.name.clone(), variable.value.clone(), variable.type_name.clone()]);
+    }
+    Some(table)
+}
+
+fn needs(listing: &Listing) -> Rows {
+    let mut rows = Vec::new();
+    let kinds = [
+        ("functions", &listing.functions),
+        ("helpers", &listing.helpers),
+        ("kernel variables", &listing.kernel_variables),
+        ("kernel settings", &listing.kernel_config),
+    ];
+    for (kind, needed) in kinds.into_iter().filter(|(_, needed)| !needed.is_empty()) {
+        rows.push((kind.to_owned(), names(needed, |_| true)));
+        let missing = names(needed, |need| !need.found && !need.weak);
+        let optional = names(needed, |need| !need.found && need.weak);
+        // A helper is known by its number: that it is missing shows where it is called.
+        let consequence = if kind == "helpers" { "calling one is a fault" } else { "it asks before it uses them" };
+        if !missing.is_empty() {
+            rows.push(("  missing".to_owned(), missing));
+        }
+        if !optional.is_empty() {
+            rows.push(("  absent".to_owned(), format!("{optional} ({consequence})")));
+        }
+    }
+    for unresolved in &listing.unresolved {
+        let place = unresolved.place.as_ref().map_or_else(String::new, |place| format!(" at {place}"));
+        let text = format!("{}{place}: {} (executing it is a fault)", unresolved.function, unresolved.why);
+        rows.push(("unknown type".to_owned(), printable(&text)));
+    }
+    rows
+}
+
+fn names(needed: &[Needed], which: impl Fn(&Needed) -> bool) -> String {
+    let names: Vec<&str> = needed.iter().filter(|need| which(need)).map(|need| need.name.as_str()).collect();
+    printable(&names.join(", "))
+}
