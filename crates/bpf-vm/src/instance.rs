@@ -7,7 +7,7 @@ use crate::fault::{Fault, FaultKind, Location};
 use crate::helper::HelperState;
 use crate::host::{Args, Builtin, Host};
 use crate::insn::decode::{DecodeError, Resolved, callee_slot, function_starts};
-use crate::interp::{self, Code, CodeBuilder, Entry, Execution};
+use crate::interp::{self, Code, CodeBuilder, Entry, Execution, Trace};
 use crate::kfunc::KfuncState;
 use crate::map::Maps;
 use crate::memory::Memory;
@@ -157,6 +157,22 @@ impl Instance {
     /// Where the running program is, innermost call first, then the programs around it; empty if none runs.
     pub fn backtrace(&self) -> Vec<Location> {
         self.execution.backtrace(&self.code)
+    }
+
+    /// The same place, kept without names; see [`Instance::locate`].
+    pub fn trace(&self) -> Trace {
+        self.execution.trace()
+    }
+
+    /// Where a program last returned. The instruction there is mostly the only one of its function that returns, so its
+    /// line says less about why than its function does.
+    pub fn exit_trace(&self) -> Trace {
+        self.execution.exit_trace()
+    }
+
+    /// The places of a trace, innermost first.
+    pub fn locate(&self, trace: &Trace) -> Vec<Location> {
+        trace.instructions().map(|at| self.code.location(at)).collect()
     }
 
     /// How often a program has accessed a page that the BPF arena does not have, and the first time that it did. The kernel

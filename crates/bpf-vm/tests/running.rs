@@ -149,3 +149,20 @@ fn a_call_of_what_is_no_function_is_a_fault() {
     let fault = run(&mut load(text, 100), &mut Watcher::default()).unwrap_err();
     assert_eq!(fault.kind(), &FaultKind::BadJump(8));
 }
+
+#[test]
+fn an_endless_loop_is_stopped_at_its_jump() {
+    let mut vm = load("mov %r0, 1\nadd %r0, 1\nja -2", 100);
+    let fault = run(&mut vm, &mut Watcher::default()).unwrap_err();
+    assert_eq!(fault.kind(), &FaultKind::Budget(100));
+    assert_eq!(fault.backtrace()[0].insn, 2);
+}
+
+#[test]
+fn a_trace_is_shown_later_with_the_same_places() {
+    let mut vm = load("mov %r0, 7\nexit", 100);
+    run(&mut vm, &mut Watcher::default()).unwrap();
+    assert!(vm.locate(&vm.trace()).is_empty(), "nothing runs");
+    let exit = vm.locate(&vm.exit_trace());
+    assert_eq!(exit.iter().map(|at| (at.function.as_str(), at.insn)).collect::<Vec<_>>(), [("main", 1)]);
+}

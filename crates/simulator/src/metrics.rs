@@ -57,7 +57,7 @@ pub struct Report {
     pub cpus: Vec<CpuReport>,
     /// What a loaded sched_ext scheduler did; `None` under Linux's own.
     pub sched_ext: Option<SchedExtReport>,
-    /// What the simulation could not do as asked (a policy without a model, a scheduler that was ejected).
+    /// What the simulation could not do as asked (a policy without a model).
     pub warnings: Vec<String>,
 }
 
@@ -144,7 +144,7 @@ pub struct SchedExtReport {
     pub restarts: Vec<ExitReport>,
     /// Why it was ejected, if it was; the run went on under `fair`.
     pub exit: Option<ExitReport>,
-    /// What it printed (`bpf_printk`), the first lines.
+    /// What it printed (`bpf_printk`): the last 1000 lines.
     pub output: Vec<String>,
 }
 
@@ -170,14 +170,29 @@ pub struct ExitReport {
     pub reason: String,
     /// Details.
     pub message: String,
-    /// The callback at work, if one was.
+    /// The callback whose doing it is, if it is one's.
     pub callback: Option<String>,
-    /// The CPU where it happened.
+    /// The CPU that executed it, else the one where it happened.
     pub cpu: u32,
-    /// Where in its programs, innermost first.
+    /// Where in its programs, innermost first: where the wrong decision was made.
     pub backtrace: Vec<Frame>,
     /// State of CPUs and tasks, with what the scheduler adds; empty if it was no error.
     pub dump: String,
+    /// What the scheduler itself recorded of it, for its loader (`UEI_RECORD`); `None` if it has no such record.
+    pub recorded: Option<RecordedExit>,
+}
+
+/// What a scheduler recorded of its end (`struct user_exit_info`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RecordedExit {
+    /// Kernel's name of the kind; `0` if it was not told.
+    pub kind: String,
+    /// Exit code.
+    pub code: i64,
+    /// The kind in words.
+    pub reason: String,
+    /// Details.
+    pub message: String,
 }
 
 /// A place in a scheduler's programs.

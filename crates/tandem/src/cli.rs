@@ -20,7 +20,8 @@ Examples:
   tandem compare app.json --machine hikey960 -s fair -s ./scx_simple.bpf.o
 
 Exit status: 0 success; 1 failure; 2 mistake in an option, a machine, a workload or
-a sched_ext object; 3 the simulation cannot end (who waits for what is printed); 130 interrupted.";
+a sched_ext object; 3 the simulation cannot end (who waits for what is printed);
+4 a sched_ext scheduler was ejected (results are printed, fair did the rest); 130 interrupted.";
 
 /// Simulates Linux scheduling on described machines, with time and energy.
 #[derive(Debug, Parser)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Why a command ended without its result, and the exit status that says so.
+//! Why a command ended without its result, or with one that is not what was asked for, and the exit status that says so.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -12,10 +12,12 @@ use tandem_simulator::simulation::SimulationError;
 const MISTAKE: u8 = 2;
 /// Exit status of a simulation that cannot end.
 const STUCK: u8 = 3;
+/// Exit status of results that are partly those of `fair`, as a scheduler was ejected.
+const EJECTED: u8 = 4;
 /// Exit status of anything else that failed.
 const OTHER: u8 = 1;
 
-/// Why a command ended without its result.
+/// Why a command ended without its result, or with a doubtful one.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// A mistake in a machine or a workload.
@@ -27,6 +29,9 @@ pub enum Failure {
     /// The simulation has no report.
     #[error("{0}")]
     Simulation(#[from] SimulationError),
+    /// The results are there, but a sched_ext scheduler went before the end of a run, which `fair` finished.
+    #[error("{0}: its results are partly those of fair")]
+    Ejected(String),
     /// A file could not be written.
     #[error("{}: cannot be written: {source}", path.display())]
     File {
@@ -69,6 +74,7 @@ impl Failure {
             ) => STUCK,
             Self::Simulation(SimulationError::Scheduler { .. } | SimulationError::Hotplug { .. }) => MISTAKE,
             Self::Simulation(SimulationError::ForkRefused { .. }) => OTHER,
+            Self::Ejected(_) => EJECTED,
             Self::Input(_) | Self::Options(_) => MISTAKE,
             Self::File { .. } | Self::Output(_) | Self::System(_) => OTHER,
         }

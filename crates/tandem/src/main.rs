@@ -47,6 +47,8 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     let files = Files::default();
     files.remove_on_signals().map_err(|error| Failure::System(format!("cannot watch for signals: {error}")))?;
     let mut out = stdout().lock();
-    cli.run(&mut Context::of_process(&mut out, files))?;
-    Ok(out.flush()?)
+    let result = cli.run(&mut Context::of_process(&mut out, files));
+    // Also where the results are there and something is wrong with them.
+    out.flush()?;
+    result
 }

@@ -185,7 +185,10 @@ fn an_object_is_listed_before_it_runs() {
         let first = value.as_array().and_then(|items| items.first()?.as_object());
         for name in first.into_iter().flat_map(|item| item.keys()) {
             let names = [format!("`{field}[].{name}`"), format!("`{name}`")];
-            assert!(names.iter().any(|name| page.contains(name)), "docs/schedulers.md does not describe {field}[].{name}");
+            assert!(
+                names.iter().any(|name| page.contains(name)),
+                "docs/schedulers.md does not describe {field}[].{name}"
+            );
         }
     }
     let text = mistake(folder.path(), &["scheduler", "show", "./scx_simple.bpf.o,fifo=1"]);

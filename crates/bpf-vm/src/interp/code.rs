@@ -57,7 +57,7 @@ impl Code {
     }
 
     /// The place of an instruction, with the last source line that begins at or before it.
-    pub(super) fn location(&self, pc: usize) -> Location {
+    pub(crate) fn location(&self, pc: usize) -> Location {
         let Some(function) = self.functions.partition_point(|function| function.start <= pc).checked_sub(1) else {
             return Location::default();
         };

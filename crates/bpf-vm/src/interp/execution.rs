@@ -32,6 +32,8 @@ pub struct Execution {
     pub(super) outer_frames: usize,
     /// Arrays of arguments, by the depth of the program that gets them; likewise kept.
     arguments: Vec<Arguments>,
+    /// The instruction with which a program last returned.
+    exited: usize,
 }
 
 /// An array of arguments.
@@ -40,6 +42,15 @@ struct Arguments {
     address: u64,
     /// Arguments that the last program got; behind them are zeros.
     used: usize,
+}
+
+/// A place in the programs, to be shown later if at all: the instructions that are under way in all call frames, or as many
+/// of the innermost as a program has at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Trace {
+    /// Innermost first.
+    instructions: [u32; MAX_CALL_FRAMES],
+    len: u8,
 }
 
 /// A call frame.
@@ -51,6 +62,13 @@ pub(super) struct Frame {
     saved: [u64; 4],
     /// Iterations that its `may_goto` loops may still make.
     loops: u32,
+}
+
+impl Trace {
+    /// Numbers of the instructions, innermost first.
+    pub(crate) fn instructions(&self) -> impl Iterator<Item = usize> + '_ {
+        self.instructions.iter().take(usize::from(self.len)).map(|place| *place as usize)
+    }
 }
 
 impl Execution {
@@ -67,6 +85,23 @@ impl Execution {
     /// Where it is, innermost first.
     pub(crate) fn backtrace(&self, code: &Code) -> Vec<Location> {
         self.frames.iter().rev().map(|frame| code.location(frame.pc)).collect()
+    }
+
+    /// The same, without names.
+    pub(crate) fn trace(&self) -> Trace {
+        let mut trace = Trace::default();
+        for (place, frame) in trace.instructions.iter_mut().zip(self.frames.iter().rev()) {
+            *place = frame.pc as u32;
+            trace.len += 1;
+        }
+        trace
+    }
+
+    /// The instruction with which a program last returned.
+    pub(crate) fn exit_trace(&self) -> Trace {
+        let mut trace = Trace { len: 1, ..Trace::default() };
+        trace.instructions[0] = self.exited as u32;
+        trace
     }
 
     /// Writes the arguments of a program that is about to run to memory; their address. What is behind them reads as 0: a
@@ -119,10 +154,12 @@ impl Execution {
         Ok(())
     }
 
-    /// A function returns: the instruction after the call, or `None` if it is the one that `run` began with.
+    /// A function returns by the instruction `pc`: the instruction after the call, or `None` if it is the function that
+    /// `run` began with.
     #[inline(never)]
-    pub(super) fn leave(&mut self, depth: usize, regs: &mut Registers) -> Option<usize> {
+    pub(super) fn leave(&mut self, depth: usize, regs: &mut Registers, pc: usize) -> Option<usize> {
         if self.frames.len() <= depth {
+            self.exited = pc;
             return None;
         }
         self.frames.pop();

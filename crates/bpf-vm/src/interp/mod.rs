@@ -12,7 +12,7 @@ use crate::memory::Memory;
 use crate::ops::{Atomic, Conversion, Word};
 
 pub use code::{CODE_BASE, Code, CodeBuilder, code_address};
-pub use execution::{Execution, MAX_CALL_FRAMES, STACK_SIZE};
+pub use execution::{Execution, MAX_CALL_FRAMES, STACK_SIZE, Trace};
 
 /// What begins to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,11 +132,13 @@ macro_rules! step {
         macro_rules! go {
             ($target:expr) => {{
                 let target: usize = $target;
-                $count = $count.wrapping_add($pc as u64).wrapping_sub(target as u64);
-                $pc = target;
-                if $count.wrapping_add($pc as u64) > $limit {
+                let executed = $count.wrapping_add($pc as u64);
+                // Before it moves: the jump is the place of the fault.
+                if executed > $limit {
                     break FaultKind::Budget($limit).into();
                 }
+                $count = executed.wrapping_sub(target as u64);
+                $pc = target;
             }}
         }
         macro_rules! present {
@@ -206,7 +208,7 @@ macro_rules! step {
                 $regs[0] = attempt!(call_out($vm, $host, $code, $insn, &$regs));
                 $count = $vm.execution.executed.wrapping_sub($pc as u64);
             }
-            Op::Exit => match $vm.execution.leave($depth, &mut $regs) {
+            Op::Exit => match $vm.execution.leave($depth, &mut $regs, $pc - 1) {
                 Some(pc) => go!(pc),
                 None => {
                     $vm.execution.executed = $count.wrapping_add($pc as u64);

@@ -8,21 +8,18 @@ use tandem_bpf_vm::instance::Instance;
 use super::Engine;
 use crate::error::SimulationError;
 use crate::kernel::task::TaskState;
-use crate::metrics::{CallbackReport, ExitReport, Frame, SchedExtReport};
+use crate::metrics::{CallbackReport, ExitReport, Frame, RecordedExit, SchedExtReport};
 use crate::options::Scheduler;
 use crate::scx::abi::GuestTaskInfo;
-use crate::scx::exit::ExitInfo;
+use crate::scx::exit::{ExitInfo, ExitKind};
 use crate::scx::frontend::scheduler::SchedExt;
-use crate::scx::frontend::{self, Request, SchedulerError, Syscall};
+use crate::scx::frontend::{self, Request, SchedulerError, Syscall, exit_record};
 use crate::scx::ops::Op;
 use crate::scx::{Ctx, Scx, kfuncs};
 use crate::units::{CpuId, Nanos, SEC, TaskId, seconds};
 
 /// Bytes that the programs' memory may grow to, the kernel's objects in it included.
 const MEMORY_LIMIT: u64 = 1 << 30;
-/// Instructions that one callback may execute: a kernel's verifier would refuse a program that it cannot follow for a
-/// million; loops that it takes on trust end by themselves long before this.
-const BUDGET: u64 = 100_000_000;
 
 /// How often a loader program looks whether its scheduler has gone: it sleeps for so long in between.
 const LOADER_PERIOD: Nanos = SEC;
@@ -57,7 +54,7 @@ impl Engine<'_> {
             profile: scheduler.profile,
             kfuncs: kfuncs::number,
             memory_limit: MEMORY_LIMIT,
-            budget: BUDGET,
+            budget: self.options.kernel.bpf_budget,
         };
         let kernel = &self.scheduler.kernel;
         let loaded = frontend::load_object(scheduler.object.clone(), &request, kernel, self.machine)?;
@@ -112,7 +109,7 @@ impl Engine<'_> {
         let comm = self.name_of(task);
         let info = self.guest_info(task, leader, &comm);
         if let Err(errno) = self.scheduler.scx_fork(task, cpu, &info) {
-            self.failure = Some(SimulationError::ForkRefused { thread: comm, errno });
+            self.failure.get_or_insert(SimulationError::ForkRefused { thread: comm, errno });
         }
     }
 
@@ -192,10 +189,9 @@ impl Engine<'_> {
     /// there are now.
     fn reload_scheduler(&mut self) -> Result<(), SimulationError> {
         self.charge_callbacks();
-        if let Some(info) = self.scheduler.scx_exited.take() {
-            self.loader.restarts.push(exit_report(info));
-        }
         if let Some(scx) = self.scheduler.ext.take() {
+            let exited = self.scheduler.scx_exited.take();
+            self.loader.restarts.extend(exited.map(|info| exit_report(info, &scx)));
             self.loader.callbacks = self.callbacks_so_far(&scx);
             self.loader.output.extend(scx.state.host.printk.iter().map(|(_, line)| line.clone()));
         }
@@ -229,7 +225,7 @@ impl Engine<'_> {
             callbacks: self.callbacks_so_far(scx),
             overhead_s: seconds(self.callback_time),
             restarts: std::mem::take(&mut self.loader.restarts),
-            exit: exit.map(exit_report),
+            exit: exit.map(|exit| exit_report(exit, scx)),
             output,
         })
     }
@@ -253,7 +249,19 @@ fn run_syscall(ctx: &mut Ctx<'_>, call: &Syscall, cpu: CpuId) -> Result<(), Sche
     }
 }
 
-fn exit_report(info: ExitInfo) -> ExitReport {
+/// What the object recorded of its end.
+fn recorded(scx: &Scx) -> Option<RecordedExit> {
+    let record = exit_record::read(&scx.vm)?;
+    let kind = ExitKind::ALL.iter().find(|kind| i64::from(kind.value()) == i64::from(record.kind));
+    Some(RecordedExit {
+        kind: kind.map_or_else(|| record.kind.to_string(), |kind| kind.name().to_owned()),
+        code: record.exit_code,
+        reason: record.reason,
+        message: record.message,
+    })
+}
+
+fn exit_report(info: ExitInfo, scx: &Scx) -> ExitReport {
     let frame = |place: tandem_bpf_vm::fault::Location| Frame {
         function: place.function,
         file: place.file,
@@ -271,5 +279,6 @@ fn exit_report(info: ExitInfo) -> ExitReport {
         cpu: info.cpu.0,
         backtrace: info.backtrace.into_iter().map(frame).collect(),
         dump: info.dump,
+        recorded: recorded(scx),
     }
 }

@@ -41,6 +41,12 @@ pub struct KernelParameters {
     pub cpuidle: bool,
     /// Time of a BPF instruction of a sched_ext scheduler, in picoseconds, kernel functions that it calls included.
     pub bpf_insn_ps: u64,
+    /// BPF instructions that one callback of a sched_ext scheduler may execute; more are an endless loop.
+    ///
+    /// A kernel has no such number. Its verifier refuses what it cannot follow to the end within a million instructions,
+    /// but takes loops on trust (`bpf_loop`, open-coded iterators), and an `init` that fills large tables may take tens of
+    /// millions.
+    pub bpf_budget: u64,
 }
 
 impl Default for KernelParameters {
@@ -63,6 +69,7 @@ impl Default for KernelParameters {
             nr_migrate: 32,
             cpuidle: true,
             bpf_insn_ps: 1_000,
+            bpf_budget: 100_000_000,
         }
     }
 }
@@ -92,7 +99,7 @@ pub enum SettingError {
 
 impl KernelParameters {
     /// Names, units and meaning of all parameters, for help texts.
-    pub const KEYS: [(&str, &str); 16] = [
+    pub const KEYS: [(&str, &str); 17] = [
         ("hz", "ticks per second, 24..=10000 (250)"),
         ("base_slice_us", "fair slice in microseconds, 100..=1000000 (0.7 ms × (1 + log2(CPUs)), CPUs capped at 8)"),
         ("run_to_parity", "true or false (true): a task runs out its slice"),
@@ -108,6 +115,7 @@ impl KernelParameters {
         ("hrtick_dl", "true or false (false): deadline budgets end on time instead of at the next tick"),
         ("migration_cost_us", "cache hotness in microseconds, 0..=1000000 (500)"),
         ("bpf_insn_ps", "picoseconds that a BPF instruction of a loaded scheduler takes, 0..=1000000 (1000)"),
+        ("bpf_budget", "instructions that a callback of a loaded scheduler may take, 1..=1000000000000 (100000000)"),
         ("cpuidle", "true or false (true): deeper idle states than the first are used"),
     ];
 
@@ -147,6 +155,7 @@ impl KernelParameters {
             "hrtick_dl" => self.hrtick_dl = flag()?,
             "migration_cost_us" => self.migration_cost = number(0, 1_000_000)? as Nanos * USEC,
             "bpf_insn_ps" => self.bpf_insn_ps = number(0, 1_000_000)? as u64,
+            "bpf_budget" => self.bpf_budget = number(1, 1_000_000_000_000)? as u64,
             "cpuidle" => self.cpuidle = flag()?,
             _ => return Err(wrong()),
         }

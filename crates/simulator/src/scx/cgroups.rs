@@ -65,7 +65,9 @@ impl Ctx<'_> {
             if !self.scx.cgroups.is_inited(cgroup)
                 && let Err(errno) = self.call_cgroup_init(cgroup, self.scx.enable.cpu)
             {
-                self.scx_ops_error(ExitKind::Error, format!("ops.cgroup_init() failed ({errno})"));
+                let message = format!("ops.cgroup_init() failed ({errno})");
+                let origin = self.returned(Op::CgroupInit, self.scx.enable.cpu);
+                self.blaming(origin, |ctx| ctx.scx_ops_error(ExitKind::Error, message));
                 return Err(errno);
             }
             self.scx.cgroups.set_inited(cgroup, true);

@@ -106,8 +106,9 @@ impl Ctx<'_> {
         self.scx.buffers.set_direct_dispatch_task(this_cpu, Some(DirectDispatch::Task(task)));
         let cpu = self.call_op(Op::SelectCpu, this_cpu, None, [Some(task), None], &args);
         self.scx.buffers.set_direct_dispatch_task(this_cpu, None);
-        let cpu = cpu.and_then(|cpu| self.ops_cpu_valid(cpu as i32, Some("from ops.select_cpu()")));
-        cpu.unwrap_or(prev_cpu)
+        let Some(cpu) = cpu else { return prev_cpu };
+        let valid = |ctx: &mut Self| ctx.ops_cpu_valid(cpu as i32, Some("from ops.select_cpu()"));
+        self.blaming(self.returned(Op::SelectCpu, this_cpu), valid).unwrap_or(prev_cpu)
     }
 
     /// `is_cpu_allowed` and `select_fallback_rq`: `cpu` if `task` may use it now; else the first that it may on the node

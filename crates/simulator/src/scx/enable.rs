@@ -180,9 +180,11 @@ impl Ctx<'_> {
         if returned == 0 {
             return Ok(());
         }
-        let errno = self.ops_sanitize_err(Op::Init, i64::from(returned));
-        self.scx_ops_error(ExitKind::Error, format!("ops.init() failed ({errno})"));
-        Err(errno)
+        Err(self.blaming(self.returned(Op::Init, self.scx.enable.cpu), |ctx| {
+            let errno = ctx.ops_sanitize_err(Op::Init, i64::from(returned));
+            ctx.scx_ops_error(ExitKind::Error, format!("ops.init() failed ({errno})"));
+            errno
+        }))
     }
 
     /// The scheduler goes if CPUs came or went since its loader looked (`check_hotplug_seq`).
@@ -201,8 +203,9 @@ impl Ctx<'_> {
                 continue;
             }
             if let Err(errno) = self.scx_ops_init_task(task, cpu, false) {
-                let who = self.comm_pid(task);
-                self.scx_ops_error(ExitKind::Error, format!("ops.init_task() failed ({errno}) for {who}"));
+                let message = format!("ops.init_task() failed ({errno}) for {}", self.comm_pid(task));
+                let origin = self.returned(Op::InitTask, cpu);
+                self.blaming(origin, |ctx| ctx.scx_ops_error(ExitKind::Error, message));
                 return Err(errno);
             }
             self.scx_task_ready(task);

@@ -16,6 +16,7 @@ use super::abi::profile::{
 use super::dispatch::direct::DirectDispatch;
 use super::dsq::DsqRef;
 use super::ops::Op;
+use super::origin::Origin;
 use super::reenqueue::Reenqueue;
 use crate::kernel::task::ClassId;
 use crate::units::{CpuId, Nanos, TaskId};
@@ -67,6 +68,8 @@ pub struct ScxEntity {
     pub ddsp_dsq_id: u64,
     /// With these flags.
     pub ddsp_enq_flags: u64,
+    /// By this program.
+    pub ddsp_origin: Origin,
     /// It is on the way between CPUs (`TASK_ON_RQ_MIGRATING`).
     pub migrating: bool,
     /// `select_task_rq` chose the CPU that it wakes on (`WF_RQ_SELECTED`).
@@ -88,6 +91,7 @@ impl ScxEntity {
             runnable_node: None,
             ddsp_dsq_id: SCX_DSQ_INVALID,
             ddsp_enq_flags: 0,
+            ddsp_origin: Origin::default(),
             migrating: false,
             rq_selected: false,
             exec_start: 0,

@@ -9,6 +9,7 @@ use tandem_bpf_vm::fault::{Fault, Location};
 use super::Ctx;
 use super::dump::DumpData;
 use super::ops::Op;
+use super::origin::{Blame, Culprit};
 use crate::units::{CpuId, Nanos};
 
 /// Longest message, its null byte included (`SCX_EXIT_MSG_LEN`).
@@ -96,7 +97,7 @@ impl ExitKind {
         }
     }
 
-    /// Whether it is an error (`SCX_EXIT_ERROR` and up): then there is a backtrace and a dump.
+    /// Whether it is an error (`SCX_EXIT_ERROR` and up): then there is a dump.
     pub fn is_error(self) -> bool {
         self >= Self::Error
     }
@@ -115,11 +116,12 @@ pub struct ExitInfo {
     pub message: String,
     /// State of CPUs and tasks after an error; empty otherwise.
     pub dump: String,
-    /// The callback at work, if one was.
+    /// The callback whose doing it is, if it is one's.
     pub op: Option<Op>,
-    /// The CPU where it happened.
+    /// The CPU that executed it, else the one where it happened.
     pub cpu: CpuId,
-    /// Where in the programs, innermost first.
+    /// Where in the programs, innermost first: where the wrong decision was made, which may have failed only after the
+    /// callback. (A kernel has the place where it failed, its own functions included, and for errors only.)
     pub backtrace: Vec<Location>,
     /// When.
     pub at: Nanos,
@@ -149,6 +151,8 @@ enum Claim {
 pub struct ExitState {
     /// What is being dumped.
     pub(super) dumping: Option<DumpData>,
+    /// The decision that is being carried out.
+    pub(super) blame: Option<Blame>,
     claim: Claim,
 }
 
@@ -227,30 +231,23 @@ impl Ctx<'_> {
         if !self.scx.exit.open() {
             return;
         }
-        let backtrace = if kind.is_error() { self.vm.backtrace() } else { Vec::new() };
-        self.claim(kind, exit_code, message, backtrace);
+        let culprit = self.culprit();
+        self.claim_exit(kind, exit_code, message, culprit);
     }
 
     /// A program was stopped: there is no such thing in a kernel, whose verifier would have refused it; here it is an
     /// error of the scheduler.
     pub fn scx_fault(&mut self, fault: &Fault) {
-        self.claim(ExitKind::Error, 0, fault.to_string(), fault.backtrace().to_vec());
+        let (op, cpu, _) = self.culprit();
+        self.claim_exit(ExitKind::Error, 0, fault.to_string(), (op, cpu, fault.backtrace().to_vec()));
     }
 
-    fn claim(&mut self, kind: ExitKind, exit_code: i64, message: String, mut backtrace: Vec<Location>) {
+    fn claim_exit(&mut self, kind: ExitKind, exit_code: i64, message: String, culprit: Culprit) {
+        let (op, cpu, mut backtrace) = culprit;
         backtrace.truncate(SCX_EXIT_BT_LEN);
-        let active = self.scx.calls.active.last();
-        let info = ExitInfo {
-            kind,
-            exit_code,
-            reason: kind.reason(),
-            message: cut(message, SCX_EXIT_MSG_LEN),
-            dump: String::new(),
-            op: active.and_then(|active| active.op),
-            cpu: self.this_cpu(),
-            backtrace,
-            at: self.kernel.now,
-        };
+        let message = cut(message, SCX_EXIT_MSG_LEN);
+        let (reason, at) = (kind.reason(), self.kernel.now);
+        let info = ExitInfo { kind, exit_code, reason, message, dump: String::new(), op, cpu, backtrace, at };
         self.scx.exit.claim(info);
     }
 

@@ -12,7 +12,7 @@
 //! - [`idle`]: which CPUs are idle. [`select_cpu`]: the built-in choice. [`kick`]: CPUs that shall reschedule.
 //!   [`cpuperf`]: wanted performance.
 //! - [`enable`]: a scheduler takes over and goes; [`bypass`]: while it must not be asked. [`exit`]: why it went.
-//!   [`dump`]: what is written down then. [`watchdog`]: tasks that wait too long. [`timers`]: what is due when.
+//!   [`origin`]: which program's fault it was. [`dump`]: what is written down then. [`watchdog`]: tasks that wait too long. [`timers`]: what is due when.
 //!   [`tasks`], [`cgroups`], [`hotplug`]: their callbacks.
 //! - [`kfuncs`]: what programs may call. [`host`]: what the instance asks of the kernel.
 //! - [`abi`]: the kernel's types and objects as programs see them. [`frontend`]: what a loader program does.
@@ -39,6 +39,7 @@ pub mod idle;
 pub mod kfuncs;
 pub mod kick;
 pub mod ops;
+pub mod origin;
 pub mod reenqueue;
 pub mod select_cpu;
 pub mod state;

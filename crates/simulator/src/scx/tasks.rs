@@ -96,11 +96,12 @@ impl Ctx<'_> {
         let address = self.scx.guest.task(task);
         let returned = self.call_op(Op::InitTask, cpu, None, [None; 2], &[address, args]).unwrap_or(0) as i32;
         if returned != 0 {
-            return Err(self.ops_sanitize_err(Op::InitTask, i64::from(returned)));
+            let sanitize = |ctx: &mut Self| ctx.ops_sanitize_err(Op::InitTask, i64::from(returned));
+            return Err(self.blaming(self.returned(Op::InitTask, cpu), sanitize));
         }
         self.scx_set_task_state(task, ScxTaskState::Init);
         if self.scx.guest.disallow(&self.vm.memory, task) {
-            self.reject(task, fork);
+            self.blaming(self.returned(Op::InitTask, cpu), |ctx| ctx.reject(task, fork));
         }
         self.change_task_flags(task, 0, SCX_TASK_RESET_RUNNABLE_AT);
         Ok(())

@@ -125,7 +125,10 @@ impl Ctx<'_> {
         let result = self.vm.timer_fired(address, &mut host);
         match result {
             Ok(outcome) => self.scx.calls.executed.push((cpu, outcome.instructions)),
-            Err(fault) => self.scx_fault(&fault),
+            Err(fault) => {
+                self.scx.calls.executed.push((cpu, self.vm.executed()));
+                self.scx_fault(&fault);
+            }
         }
         self.scx.calls.active.pop();
     }

@@ -54,6 +54,15 @@ struct Run<'a> {
     fairness: Option<f64>,
     apps: Vec<App<'a>>,
     warnings: &'a [String],
+    exit: Option<Exit<'a>>,
+}
+
+/// Why a scheduler went before the end of a run.
+#[derive(Serialize)]
+struct Exit<'a> {
+    at_s: f64,
+    kind: &'a str,
+    message: &'a str,
 }
 
 #[derive(Serialize)]
@@ -132,6 +141,7 @@ impl<'a> Run<'a> {
             fairness: fairness(outcome).ok(),
             apps: report.apps.iter().map(app).collect(),
             warnings: &report.warnings,
+            exit: outcome.exit().map(|exit| Exit { at_s: exit.at_s, kind: &exit.kind, message: &exit.message }),
         }
     }
 }

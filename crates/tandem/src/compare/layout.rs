@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The comparison as a table that fits its place: one line per pair, two lines, or a block.
 
+use tandem_simulator::metrics::ExitReport;
+
 use crate::compare::label;
 use crate::compare::result::{Comparison, Limits, Metric, PairResult};
-use crate::quantity::{NOTHING, estimate, ratio};
-use crate::table::{Align, Table, paragraph};
+use crate::quantity::{NOTHING, SECONDS, estimate, quantity, ratio};
+use crate::table::{Align, Table, paragraph, printable};
 
 /// The table with its title and notes. Without a width (no terminal) each pair has one line, for programs to cut.
 pub fn render(comparison: &Comparison, width: Option<usize>) -> String {
@@ -74,7 +76,7 @@ fn one_line(comparison: &Comparison) -> Table {
     for (index, pair) in comparison.pairs.iter().enumerate() {
         let cells =
             columns(comparison).flat_map(|metric| [value_text(pair, metric), ratio_text(comparison, index, metric)]);
-        table.row([label(&pair.pair)].into_iter().chain(cells));
+        table.row([marked(pair)].into_iter().chain(cells));
     }
     table
 }
@@ -84,7 +86,7 @@ fn two_lines(comparison: &Comparison) -> Table {
     let mut table = Table::with_columns([("pair".to_owned(), Align::Left)].into_iter().chain(metrics));
     for (index, pair) in comparison.pairs.iter().enumerate() {
         let values = columns(comparison).map(|metric| value_text(pair, metric));
-        table.row([label(&pair.pair)].into_iter().chain(values));
+        table.row([marked(pair)].into_iter().chain(values));
         if index > 0 {
             let ratios = columns(comparison).map(|metric| ratio_text(comparison, index, metric));
             table.row([String::new()].into_iter().chain(ratios));
@@ -100,9 +102,31 @@ fn blocks(comparison: &Comparison) -> String {
             let name = format!("  {}", metric.title());
             rows.row([name, value_text(pair, metric), ratio_text(comparison, index, metric)]);
         }
-        format!("{}\n{}", label(&pair.pair), rows.render())
+        format!("{}\n{}", marked(pair), rows.render())
     };
     comparison.pairs.iter().enumerate().map(block).collect::<Vec<_>>().join("\n")
+}
+
+/// The pair's name, with a mark if a note says that its scheduler did not stay to the end.
+fn marked(pair: &PairResult) -> String {
+    let ejected = pair.outcomes.iter().any(|run| run.exit().is_some());
+    label(&pair.pair) + if ejected { " !" } else { "" }
+}
+
+/// Which schedulers did not stay to the end: how often, and how it was the first time.
+fn ejections(comparison: &Comparison) -> impl Iterator<Item = String> + '_ {
+    comparison.pairs.iter().filter_map(|pair| {
+        let exits: Vec<(u64, &ExitReport)> =
+            pair.outcomes.iter().filter_map(|run| Some((run.report.seed, run.exit()?))).collect();
+        let (seed, first) = exits.first()?;
+        let (count, runs, at) = (exits.len(), pair.outcomes.len(), quantity(first.at_s, SECONDS));
+        let ExitReport { reason, message, .. } = first;
+        Some(printable(&format!(
+            "! {}: the scheduler was ejected in {count} of {runs} runs, which went on under fair; with seed {seed} at \
+             {at}: {reason}: {message}",
+            label(&pair.pair)
+        )))
+    })
 }
 
 /// Why there are dashes: each reason once, with the pairs it concerns unless it concerns all.
@@ -126,6 +150,7 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     if comparison.seeds.len() == 1 {
         notes.push("One run has no confidence interval; ask for more with --runs.".to_owned());
     }
+    notes.extend(ejections(comparison));
     notes.extend(warnings(comparison));
     notes
 }

@@ -94,7 +94,13 @@ impl Compare {
         let width = context.width;
         destination.write(context, &json::Document::of(&comparison), || {
             layout::render(&comparison, width) + &sentences::render(&comparison, width)
-        })
+        })?;
+        let runs = comparison.pairs.iter().flat_map(|pair| &pair.outcomes);
+        match runs.filter(|run| run.exit().is_some()).count() {
+            0 => Ok(()),
+            1 => Err(Failure::Ejected("in one run the scheduler did not stay to the end".to_owned())),
+            runs => Err(Failure::Ejected(format!("in {runs} runs the scheduler did not stay to the end"))),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 use tandem_simulator::machine::Machine;
-use tandem_simulator::metrics::{AppReport, Report};
+use tandem_simulator::metrics::{AppReport, ExitReport, Report};
 use tandem_simulator::observer::NoObserver;
 use tandem_simulator::simulation::{Options, SimulationError};
 use tandem_simulator::workload::Workload;
@@ -154,15 +154,35 @@ impl Job<'_> {
         let result = simulator.simulate(machine, self.workload, &self.options, &mut NoObserver);
         let Some(name) = self.alone else { return Ok(Yield::Mix(Box::new(slim(result?)))) };
         Ok(Yield::Alone(match result {
+            Ok(report) if exit_of(&report).is_some() => Err(format!("application `{name}` alone lost its scheduler")),
             Ok(report) => performance_of(&report.apps, name),
             Err(error) => Err(cannot_run_alone(name, &error)),
         }))
     }
 }
 
-/// The report without its large tables, and without the time that the simulation took: runs disturb each other's.
+/// The report without its large tables and texts, and without the time that the simulation took: runs disturb each other's.
 fn slim(report: Report) -> Report {
-    Report { tasks: Vec::new(), cpus: Vec::new(), wall_s: None, ..report }
+    let sched_ext = report.sched_ext.map(|mut scheduler| {
+        scheduler.output.clear();
+        if let Some(exit) = &mut scheduler.exit {
+            exit.dump.clear();
+        }
+        scheduler
+    });
+    Report { tasks: Vec::new(), cpus: Vec::new(), wall_s: None, sched_ext, ..report }
+}
+
+/// Why the scheduler went before the end of the run, if it did.
+fn exit_of(report: &Report) -> Option<&ExitReport> {
+    report.sched_ext.as_ref()?.exit.as_ref()
+}
+
+impl Outcome {
+    /// Why the scheduler went before the end of the run, if it did.
+    pub fn exit(&self) -> Option<&ExitReport> {
+        exit_of(&self.report)
+    }
 }
 
 fn performance_of(apps: &[AppReport], name: &str) -> Result<(String, f64), String> {

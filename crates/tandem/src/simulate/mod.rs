@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `tandem simulate`: one run.
 
+mod scheduler;
 mod summary;
 
 use std::path::{Path, PathBuf};
@@ -27,7 +28,8 @@ Examples:
   tandem simulate app.json -m rk3399 --json | jq .energy_j.total
   tandem simulate app.json -m rk3399 -s ./scx_simple.bpf.o,fifo_sched=true
 
-The fields of the JSON are described in docs/results.md.";
+The fields of the JSON are described in docs/results.md. A sched_ext scheduler that errs is
+ejected; the run goes on under fair, its report says so, and the exit status is 4.";
 
 /// Simulate a workload once and say what it took
 #[derive(Debug, Args)]
@@ -81,7 +83,11 @@ impl Simulate {
         let mut report = self.simulate(context, &machine, &workload, &options)?;
         report.wall_s = (!self.reproducible).then(|| start.elapsed().as_secs_f64());
         let width = context.width;
-        destination.write(context, &report, || summary::summary(&report, width))
+        destination.write(context, &report, || summary::summary(&report, width))?;
+        match report.sched_ext.as_ref().filter(|scheduler| scheduler.exit.is_some()) {
+            Some(scheduler) => Err(Failure::Ejected(format!("scheduler {} did not stay to the end", scheduler.name))),
+            None => Ok(()),
+        }
     }
 
     fn pair(&self) -> Result<Pair, Failure> {

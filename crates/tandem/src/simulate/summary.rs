@@ -3,6 +3,7 @@
 
 use tandem_simulator::metrics::{CpuReport, Report, TaskReport};
 
+use super::scheduler;
 use crate::quantity::{HERTZ, JOULE_SECONDS, JOULES, NOTHING, SECONDS, Unit, WATTS, count, percent, quantity};
 use crate::table::{Align::Left, Align::Right, Table, paragraph};
 
@@ -26,6 +27,8 @@ pub fn summary(report: &Report, width: Option<usize>) -> String {
             text += &format!("… and {hidden} more (--json has all)\n");
         }
     }
+    text += &scheduler::activity(report, width);
+    text += &scheduler::ejection(report, width);
     if !report.warnings.is_empty() {
         text.push('\n');
     }

@@ -14,7 +14,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tandem_simulator::machine::Machine;
-use tandem_simulator::metrics::{AppReport, CpuReport, Energy, Latency, Report, SCHEMA, TaskReport};
+use tandem_simulator::metrics::{
+    AppReport, CallbackReport, CpuReport, Energy, ExitReport, Frame, Latency, RecordedExit, Report, SCHEMA,
+    SchedExtReport, TaskReport,
+};
 use tandem_simulator::observer::{Observer, TaskInfo};
 use tandem_simulator::simulation::{Options, SimulationError, Waiter};
 use tandem_simulator::units::{CpuId, TaskId};
@@ -90,6 +93,7 @@ fn respond(machine: &Machine, workload: &Workload, options: &Options) -> Report 
         edp_js: total * time_s,
         ed2p_js2: total * time_s * time_s,
         apps: workload.applications.iter().enumerate().map(app).collect(),
+        sched_ext: sched_ext(workload, options),
         ..report("")
     }
 }
@@ -133,9 +137,79 @@ pub fn report(workload: &str) -> Report {
             idle_residency: BTreeMap::from([("WFI".to_owned(), 0.5)]),
             energy_j: 4.0,
         }],
-        sched_ext: None,
+        sched_ext: Some(scheduler(Some(erring()))),
         warnings: Vec::new(),
     }
+}
+
+/// A scheduler with two callbacks and twelve lines of output.
+fn scheduler(exit: Option<ExitReport>) -> SchedExtReport {
+    let callback = |name: &str, calls, instructions| (name.to_owned(), CallbackReport { calls, instructions });
+    SchedExtReport {
+        name: "faulty".to_owned(),
+        kernel: "6.12".to_owned(),
+        callbacks: BTreeMap::from([callback("dispatch", 2000, 30_000), callback("enqueue", 1000, 45_678)]),
+        overhead_s: 0.000_75,
+        restarts: Vec::new(),
+        exit,
+        output: (1..=12).map(|line| format!("line\t{line}\u{1b}")).collect(),
+    }
+}
+
+/// An error two calls deep.
+fn erring() -> ExitReport {
+    let frame = |function: &str, line, text: &str| Frame {
+        function: function.to_owned(),
+        file: "schedulers/faulty.bpf.c".to_owned(),
+        line,
+        column: 3,
+        text: text.to_owned(),
+    };
+    let (reason, message) = ("runtime error", "non-existent DSQ 0xdead for worker[3]");
+    ExitReport {
+        at_s: 0.0125,
+        kind: "SCX_EXIT_ERROR".to_owned(),
+        code: 0,
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+        callback: Some("dispatch".to_owned()),
+        cpu: 2,
+        backtrace: vec![
+            frame("queue_wrong", 162, "\t\tscx_bpf_dispatch(p, NO_SUCH_DSQ, slice, enq_flags);\t/* a mistake */"),
+            frame("faulty_dispatch", 211, "\tif (!queue_wrong(p, enq_flags))"),
+        ],
+        dump: "worker[3] triggered exit kind 1024:\n".to_owned(),
+        recorded: Some(RecordedExit {
+            kind: "SCX_EXIT_ERROR".to_owned(),
+            code: 0,
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+        }),
+    }
+}
+
+/// A wish to be loaded again.
+fn leaving() -> ExitReport {
+    ExitReport {
+        kind: "SCX_EXIT_UNREG_BPF".to_owned(),
+        code: 1 << 48 | 7,
+        reason: "unregistered from BPF".to_owned(),
+        message: "a CPU came".to_owned(),
+        callback: None,
+        backtrace: Vec::new(),
+        dump: String::new(),
+        ..erring()
+    }
+}
+
+/// What the scheduler of a workload that has one did; see [`super::ERRING`].
+fn sched_ext(workload: &Workload, options: &Options) -> Option<SchedExtReport> {
+    let has = |name: &str| workload.tasks.iter().any(|task| task.name == name);
+    if has("leaving") {
+        return Some(scheduler(Some(leaving())));
+    }
+    let well = options.governor.to_string() == "performance" || options.seed % 3 == 2;
+    has("erring").then(|| scheduler((!well).then(erring)))
 }
 
 fn task(name: &str, wait_time_s: f64) -> TaskReport {

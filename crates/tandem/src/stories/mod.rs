@@ -3,6 +3,7 @@
 //! the request by rules one can check in the head.
 
 mod comparing;
+mod ejected;
 mod mock;
 mod one_run;
 
@@ -14,6 +15,7 @@ use tempfile::TempDir;
 
 use crate::cli::Cli;
 use crate::context::Context;
+use crate::failure::Failure;
 use crate::files::Files;
 
 pub use mock::{Mock, report};
@@ -28,6 +30,11 @@ const TWO_APPLICATIONS: &str = r#"{
 const ONE_APPLICATION: &str = r#"{ "tasks": { "only": { "loop": 1, "run": 1000 } } }"#;
 /// The mock knows it by its name.
 const DEADLOCK: &str = r#"{ "tasks": { "deadlock": { "loop": 1, "run": 1000 } } }"#;
+
+/// Likewise: under it a scheduler errs, but not under the governor performance, nor with every third seed.
+const ERRING: &str = r#"{ "tasks": { "erring": { "loop": 1, "run": 1000 } } }"#;
+/// Likewise: under it a scheduler ends itself.
+const LEAVING: &str = r#"{ "tasks": { "leaving": { "loop": 1, "run": 1000 } } }"#;
 
 /// Two applications, one of which the mock does not let run alone.
 const PARTNERS: &str = r#"{
@@ -47,8 +54,14 @@ struct Story {
 impl Story {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let workloads =
-            [("two", TWO_APPLICATIONS), ("one", ONE_APPLICATION), ("deadlock", DEADLOCK), ("partners", PARTNERS)];
+        let workloads = [
+            ("two", TWO_APPLICATIONS),
+            ("one", ONE_APPLICATION),
+            ("deadlock", DEADLOCK),
+            ("partners", PARTNERS),
+            ("erring", ERRING),
+            ("leaving", LEAVING),
+        ];
         for (name, text) in workloads {
             fs::write(folder.path().join(format!("{name}.json")), text).unwrap();
         }
@@ -65,6 +78,19 @@ impl Story {
 
     /// Runs the words of `command`, in which `@` stands for the folder; what it prints, or why it failed.
     fn tandem(&self, command: &str) -> Result<String, String> {
+        let (text, result) = self.run(command)?;
+        result.map_err(|failure| failure.to_string())?;
+        Ok(text)
+    }
+
+    /// Likewise, for results that come with a failure: both.
+    fn doubtful(&self, command: &str) -> (String, String) {
+        let (text, result) = self.run(command).unwrap();
+        (text, result.unwrap_err().to_string())
+    }
+
+    /// What `command` prints, and how it ends; words that it does not know are the error.
+    fn run(&self, command: &str) -> Result<(String, Result<(), Failure>), String> {
         let command = command.replace('@', &format!("{}/", self.folder.path().display()));
         let words = ["tandem"].into_iter().chain(command.split_whitespace());
         let cli = Cli::try_parse_from(words).map_err(|error| error.to_string())?;
@@ -76,8 +102,8 @@ impl Story {
             progress: false,
             files: Files::default(),
         };
-        cli.run(&mut context).map_err(|failure| failure.to_string())?;
-        Ok(String::from_utf8(out).unwrap())
+        let result = cli.run(&mut context);
+        Ok((String::from_utf8(out).unwrap(), result))
     }
 
     fn files(&self) -> Vec<String> {

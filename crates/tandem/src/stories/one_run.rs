@@ -121,7 +121,7 @@ fn every_field_of_the_report_is_documented() {
 
 #[test]
 fn every_field_of_a_comparison_is_documented() {
-    let text = Story::new().tandem("compare @two.json -m hikey960 -s fair --runs 2 --json").unwrap();
+    let (text, _) = Story::new().doubtful("compare @erring.json -m hikey960 -s fair --runs 2 --json");
     let document = include_str!("../../../../docs/results.md");
     for field in fields(&serde_json::from_str(&text).unwrap()) {
         assert!(document.contains(&format!("`{field}`")), "docs/results.md does not describe `{field}`");
@@ -182,6 +182,10 @@ fn collect(value: &Value, path: String, paths: &mut BTreeSet<String>) {
     match value {
         Value::Object(_) if path.ends_with("_residency") => {
             paths.insert(path);
+        }
+        // By the scheduler's callbacks.
+        Value::Object(object) if path.ends_with("callbacks") => {
+            object.values().take(1).for_each(|value| collect(value, format!("{path}.*"), paths));
         }
         Value::Object(object) => {
             let prefix = if path.is_empty() { String::new() } else { format!("{path}.") };

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use super::super::Ctx;
 use super::super::abi::profile::SCX_ENQ_CLEAR_OPSS;
 use super::super::enqueue::OpsState;
+use super::super::origin::Origin;
 use super::direct::DirectDispatch;
 use crate::units::{CpuId, TaskId};
 
@@ -39,6 +40,8 @@ struct Entry {
     qseq: u32,
     dsq_id: u64,
     enq_flags: u64,
+    /// The program that wrote it.
+    origin: Origin,
 }
 
 impl DispatchBuffers {
@@ -118,7 +121,8 @@ impl Ctx<'_> {
             self.ops_error("dispatch buffer overflow".to_owned());
             return;
         }
-        let entry = Entry { task, qseq: self.entity(task).ops_state.qseq(), dsq_id, enq_flags };
+        let (qseq, origin) = (self.entity(task).ops_state.qseq(), self.origin());
+        let entry = Entry { task, qseq, dsq_id, enq_flags, origin };
         self.scx.buffers.buffers[cpu.index()].entries.push(entry);
     }
 
@@ -127,7 +131,7 @@ impl Ctx<'_> {
         let cpu = self.this_cpu();
         let mut entries = std::mem::take(&mut self.scx.buffers.buffers[cpu.index()].entries);
         for entry in &entries {
-            self.finish_dispatch(rq, *entry);
+            self.blaming(entry.origin, |ctx| ctx.finish_dispatch(rq, *entry));
         }
         let buffer = &mut self.scx.buffers.buffers[cpu.index()];
         buffer.nr_tasks += entries.len() as u32;

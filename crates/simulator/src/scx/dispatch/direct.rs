@@ -22,8 +22,9 @@ impl Ctx<'_> {
         let name = |ctx: &Self, task| ctx.comm_pid(task);
         match allowed {
             DirectDispatch::Task(expected) if expected == task => {
+                let origin = self.origin();
                 let entity = self.entity_mut(task);
-                (entity.ddsp_dsq_id, entity.ddsp_enq_flags) = (dsq_id, enq_flags);
+                (entity.ddsp_dsq_id, entity.ddsp_enq_flags, entity.ddsp_origin) = (dsq_id, enq_flags, origin);
             }
             DirectDispatch::Task(expected) => {
                 let (expected, task) = (name(self, expected), name(self, task));
@@ -39,6 +40,10 @@ impl Ctx<'_> {
     /// `direct_dispatch`: carries out what was marked. Other CPUs' local queues must wait until the run queue of the task
     /// can be unlocked.
     pub(in crate::scx) fn direct_dispatch(&mut self, task: TaskId, enq_flags: u64) {
+        self.blaming(self.entity(task).ddsp_origin, |ctx| ctx.carry_out_direct_dispatch(task, enq_flags));
+    }
+
+    fn carry_out_direct_dispatch(&mut self, task: TaskId, enq_flags: u64) {
         let cpu = self.kernel.task(task).cpu;
         let dsq = self.find_dsq_for_dispatch(cpu, self.entity(task).ddsp_dsq_id, task);
         let entity = self.entity_mut(task);
@@ -82,12 +87,14 @@ impl Ctx<'_> {
     fn process_ddsp_deferred_locals(&mut self, cpu: CpuId) {
         while let Some(task) = self.scx_rq_mut(cpu).ddsp_deferred_locals.pop_front() {
             let entity = self.entity_mut(task);
-            let (dsq_id, enq_flags) = (entity.ddsp_dsq_id, entity.ddsp_enq_flags);
+            let (dsq_id, enq_flags, origin) = (entity.ddsp_dsq_id, entity.ddsp_enq_flags, entity.ddsp_origin);
             entity.clear_direct_dispatch();
-            let dsq = self.find_dsq_for_dispatch(cpu, dsq_id, task);
-            if let Some(dst) = self.scx.dsqs.local_cpu(dsq) {
-                self.dispatch_to_local_dsq(cpu, dst, task, enq_flags);
-            }
+            self.blaming(origin, |ctx| {
+                let dsq = ctx.find_dsq_for_dispatch(cpu, dsq_id, task);
+                if let Some(dst) = ctx.scx.dsqs.local_cpu(dsq) {
+                    ctx.dispatch_to_local_dsq(cpu, dst, task, enq_flags);
+                }
+            });
         }
     }
 }

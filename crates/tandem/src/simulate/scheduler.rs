@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What a loaded sched_ext scheduler did, for people: its callbacks, what it printed, why it was ejected.
+
+use tandem_simulator::metrics::{CallbackReport, ExitReport, Frame, Report, SchedExtReport};
+
+use crate::quantity::{SECONDS, count, percent, quantity};
+use crate::table::{Align::Left, Align::Right, Table, paragraph, printable};
+
+/// Lines of its output that people read; the JSON has the last thousand.
+const MOST_LINES: usize = 10;
+
+/// `SCX_ECODE_ACT_RESTART`, and the bits of an exit code that say what the loader shall do.
+const ACT_RESTART: i64 = 1 << 48;
+const ACT_MASK: i64 = 0xffff << 48;
+
+/// Its callbacks, their cost, its output; nothing if none was loaded.
+pub fn activity(report: &Report, width: Option<usize>) -> String {
+    let Some(scheduler) = &report.sched_ext else { return String::new() };
+    let SchedExtReport { name, kernel, .. } = scheduler;
+    let busy_s: f64 = report.cpus.iter().map(|cpu| cpu.busy_s).sum();
+    let share = if busy_s > 0.0 {
+        format!(", {} of the CPUs' busy time", percent(scheduler.overhead_s / busy_s))
+    } else {
+        String::new()
+    };
+    let cost = quantity(scheduler.overhead_s, SECONDS);
+    let mut text = String::from("\n");
+    text += &paragraph(&format!("scheduler {name} on Linux {kernel}: its programs took {cost}{share}"), width);
+    if !scheduler.callbacks.is_empty() {
+        text.push('\n');
+        text += &callbacks(scheduler).fitting(width).render();
+    }
+    for exit in &scheduler.restarts {
+        let ExitReport { at_s, reason, message, .. } = exit;
+        let why = format!("loaded again after {}: {reason}: {message}", quantity(*at_s, SECONDS));
+        text += &paragraph(&printable(&why), width);
+    }
+    text + &output(&scheduler.output, width)
+}
+
+/// The costliest first.
+fn callbacks(scheduler: &SchedExtReport) -> Table {
+    let mut rows: Vec<(&String, &CallbackReport)> = scheduler.callbacks.iter().collect();
+    // Stable: among equals the order of names stays.
+    rows.sort_by_key(|(_, callback)| std::cmp::Reverse(callback.instructions));
+    let mut table = Table::new([("callback", Left), ("calls", Right), ("instructions", Right), ("each", Right)]);
+    for (name, CallbackReport { calls, instructions }) in rows {
+        let each = (*instructions as f64 / *calls as f64).round() as u64;
+        table.row([name.clone(), count(*calls), count(*instructions), count(each)]);
+    }
+    table
+}
+
+fn output(lines: &[String], width: Option<usize>) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let hidden = lines.len().saturating_sub(MOST_LINES);
+    let mut text = match hidden {
+        0 => "\nprinted (bpf_printk)\n".to_owned(),
+        _ => format!("\nprinted (bpf_printk), the last {MOST_LINES} of {} lines (--json has more)\n", lines.len()),
+    };
+    for line in &lines[hidden..] {
+        text += &indented(line, 2, width);
+    }
+    text
+}
+
+/// Why the scheduler was ejected, and where; nothing if it was not.
+pub fn ejection(report: &Report, width: Option<usize>) -> String {
+    let Some(scheduler) = &report.sched_ext else { return String::new() };
+    let Some(exit) = &scheduler.exit else { return String::new() };
+    let mut text = String::from("\n");
+    text += &paragraph(&headline(&scheduler.name, exit), width);
+    text += &place(exit, width);
+    let restart = exit.code & ACT_MASK == ACT_RESTART;
+    text += "  From then on the run went on under fair.\n";
+    if restart {
+        text += &paragraph("  It asked to be loaded again, but the run was over before its loader looked.", width);
+    }
+    if !exit.dump.is_empty() {
+        text += &paragraph("  The state of CPUs and tasks then: --json, .sched_ext.exit.dump", width);
+    }
+    text
+}
+
+/// What happened in one line: `error: scheduler faulty was ejected at 12 ms: runtime error: dispatch buffer overflow`.
+fn headline(name: &str, exit: &ExitReport) -> String {
+    let (kind, verb) = if is_error(exit) { ("error", "was ejected") } else { ("note", "ended itself") };
+    let at = quantity(exit.at_s, SECONDS);
+    let message = if exit.message.is_empty() { String::new() } else { format!(": {}", exit.message) };
+    let own = exit.code & 0xffff_ffff;
+    let code = if own == 0 { String::new() } else { format!(" (code {own})") };
+    printable(&format!("{kind}: scheduler {name} {verb} at {at}: {}{message}{code}", exit.reason))
+}
+
+/// Whether the exit is an error, and no wish of the scheduler.
+fn is_error(exit: &ExitReport) -> bool {
+    exit.kind.starts_with("SCX_EXIT_ERROR")
+}
+
+/// The callback, the line, and who called it.
+fn place(exit: &ExitReport, width: Option<usize>) -> String {
+    let callback = exit.callback.as_ref().map(|callback| format!("in {callback} on CPU {}", exit.cpu));
+    let Some((innermost, outer)) = exit.backtrace.split_first() else {
+        return callback.map_or(String::new(), |callback| paragraph(&format!("  {callback}"), width));
+    };
+    let callback = callback.unwrap_or_else(|| format!("on CPU {}", exit.cpu));
+    let mut text = paragraph(&printable(&format!("  {callback}: {}", frame(innermost))), width);
+    if !innermost.text.is_empty() {
+        text += &indented(&innermost.text, 6, width);
+    }
+    for caller in outer {
+        text += &paragraph(&printable(&format!("  called by {}", frame(caller))), width);
+    }
+    text
+}
+
+/// `faulty_enqueue at faulty.bpf.c:162:3`.
+fn frame(Frame { function, file, line, column, .. }: &Frame) -> String {
+    match line {
+        0 => function.clone(),
+        _ => format!("{function} at {file}:{line}:{column}"),
+    }
+}
+
+/// A line of somebody else's, in one line of at most `width` columns, its spaces made single.
+fn indented(line: &str, indent: usize, width: Option<usize>) -> String {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let mut text = printable(&words.join(" "));
+    if let Some(room) = width.map(|width| width.saturating_sub(indent).max(20))
+        && console::measure_text_width(&text) > room
+    {
+        text = console::truncate_str(&text, room, "…").into_owned();
+    }
+    format!("{}{text}\n", " ".repeat(indent))
+}
