@@ -39,7 +39,7 @@ pub fn run(bytes: &[u8]) {
         // The object of the kernel that `task` makes below is the arena's first.
         variables: &|_| Some(BASE),
         kconfig: &|_| Some(3),
-        arena_data_last: bytes.len() % 2 == 0,
+        arena_data_last: bytes.len().is_multiple_of(2),
         nr_cpus: CPUS,
         budget: BUDGET,
     };
