@@ -72,10 +72,11 @@ impl Retired {
 }
 
 impl Maps {
-    /// Whether anything is left of values that were removed or overwritten, but for dropped pointers.
+    /// Whether anything is left of values that were removed or overwritten.
     #[inline]
     pub(crate) fn has_retired(&self) -> bool {
-        !self.retired.values.is_empty() || !self.retired.timers.is_empty()
+        let Retired { values, timers, dropped, graphs } = &self.retired;
+        !(values.is_empty() && timers.is_empty() && dropped.is_empty() && graphs.is_empty())
     }
 
     /// Frees the values that were removed; called when the outermost program has ended.

@@ -94,7 +94,7 @@ fn a_negative_priority_is_sign_extended() {
     let mut trace = writer(Vec::new());
     trace.task_new(0, &thread(A0, "deadline", Some(0), -1));
     trace.sched_switch(7, CPU0, None, Some(A0));
-    assert!(decode::text(&trace.finish().unwrap()).contains("next_comm=\"deadline\" next_pid=1 next_prio=-1"));
+    assert!(decode::text(&trace.finish().unwrap()).contains("next_comm=\"deadline\" next_pid=2 next_prio=-1"));
 }
 
 #[test]
