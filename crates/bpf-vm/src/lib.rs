@@ -12,7 +12,7 @@
 //! - [`memory`]: the arena, every access checked. [`fault`]: what can go wrong at run time, and where.
 //! - [`global`]: variables of a loaded object, by name.
 //! - [`map`]: BPF maps. [`helper`]: BPF helpers. [`kfunc`]: the kernel functions that BPF itself brings. [`timer`]:
-//!   `bpf_timer`. [`format`]: `bpf_printk` and its like.
+//!   `bpf_timer`. [`mod@format`]: `bpf_printk` and its like.
 //! - [`errno`]: the error numbers that programs see. [`host`]: what the surrounding kernel answers.
 
 pub mod btf;

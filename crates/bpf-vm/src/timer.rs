@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `bpf_timer` [`kernel/bpf/helpers.c`]: set up by programs, armed by the host.
+//! `bpf_timer` `kernel/bpf/helpers.c`: set up by programs, armed by the host.
 //!
 //! A timer is known by the address of its `struct bpf_timer` in a map's value, whose bytes stay zero. The host keeps the
 //! time: it gets [`TimerStart`] and calls [`Instance::timer_fired`].

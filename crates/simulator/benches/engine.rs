@@ -5,7 +5,6 @@
 //! An event is a processed entry of the event queue, whatever the scheduler. Those under sched_ext need compiled objects
 //! (`scripts/objects`).
 
-#[allow(dead_code, reason = "tests use the rest")]
 #[path = "../tests/common/objects.rs"]
 mod objects;
 

@@ -21,7 +21,7 @@ pub enum SimulationError {
         /// What it is called.
         scheduler: String,
         /// What is wrong with it.
-        why: SchedulerError,
+        why: Box<SchedulerError>,
     },
     /// A CPU that shall come or go is not one that is online at the start.
     #[error("CPU {cpu} cannot come or go: {machine} does not have it, or not online")]

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a workload says of cgroups: how it is read, and what a scheduler hears of it.
 
-#[allow(dead_code, reason = "other tests use the rest")]
 mod common;
 #[path = "common/objects.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
 mod objects;
 
 use std::path::Path;

@@ -13,7 +13,7 @@ use tandem_simulator::generated;
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::NoObserver;
-use tandem_simulator::simulation::{KernelParameters, Options, Scheduler};
+use tandem_simulator::simulation::{Options, Scheduler};
 use tandem_simulator::units::{MSEC, Nanos, SEC};
 use tandem_simulator::workload::Workload;
 

@@ -2,7 +2,6 @@
 //! Sched_ext objects on the command line: the kernel's own schedulers by their paths, and what else may stand there.
 
 #[path = "../../simulator/tests/common/objects.rs"]
-#[allow(dead_code, reason = "shared with tests that read the objects themselves")]
 mod objects;
 
 use std::fs;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Dynptrs [`kernel/bpf/helpers.c`]: views of memory whose size is checked when they are used. The program holds the 16
+//! Dynptrs `kernel/bpf/helpers.c`: views of memory whose size is checked when they are used. The program holds the 16
 //! bytes: address, then size with type and flags in its top byte, then offset.
 
 use super::map_of;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Elements of maps [`kernel/bpf/helpers.c`].
+//! Elements of maps `kernel/bpf/helpers.c`.
 
 use super::{bytes, map_of};
 use crate::errno::{Errno, OpError, answer, pointer};

@@ -5,9 +5,9 @@
 //! What the kernel answers with an errno is a value that the program sees. What the kernel's verifier would have refused
 //! is a fault.
 //!
-//! - [`map`], [`storage`], [`ring`]: maps. [`dynptr`]: checked views of memory. [`percpu`]: the kernel's per-CPU variables.
-//! - [`probe`]: reads that may fail. [`text`]: formatting and parsing. [`clock`], [`task`], [`perf`]: the host's answers.
-//! - [`lock`]: spin locks. [`kptr`]: owned pointers. [`repeat`]: callbacks. [`crate::timer`]: timers.
+//! - `map`, `storage`, `ring`: maps. `dynptr`: checked views of memory. `percpu`: the kernel's per-CPU variables.
+//! - `probe`: reads that may fail. `text`: formatting and parsing. `clock`, `task`, `perf`: the host's answers.
+//! - `lock`: spin locks. `kptr`: owned pointers. `repeat`: callbacks. [`crate::timer`]: timers.
 
 mod clock;
 mod dynptr;

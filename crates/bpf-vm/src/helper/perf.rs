@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Performance counters [`kernel/trace/bpf_trace.c`]: the host has them, or has not.
+//! Performance counters `kernel/trace/bpf_trace.c`: the host has them, or has not.
 
 use super::map_of;
 use crate::errno::{Errno, OpError, answer};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads that may fail [`kernel/trace/bpf_trace.c`]: `-EFAULT` and zeros instead of a fault. User memory is not modelled:
+//! Reads that may fail `kernel/trace/bpf_trace.c`: `-EFAULT` and zeros instead of a fault. User memory is not modelled:
 //! what reads it reads the arena, where a host may put what user space would have.
 
 use crate::errno::Errno;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From the encoding of RFC 9669, section 3, to [`Insn`].
+//! From the encoding of RFC 9669, section 3, to `Insn`.
 //!
 //! A mistake in one instruction poisons that instruction: it faults if it is ever executed. An object may contain code
 //! for kernels other than this one, and only what runs must make sense. A jump to what is no instruction of its function

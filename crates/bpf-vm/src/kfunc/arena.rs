@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pages of a BPF arena [`kernel/bpf/arena.c`].
+//! Pages of a BPF arena `kernel/bpf/arena.c`.
 //!
 //! Which node of memory pages come from is not modelled: any node is accepted that a kernel could have.
 

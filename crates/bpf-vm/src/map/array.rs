@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `ARRAY` and `PERCPU_ARRAY` [`kernel/bpf/arraymap.c`]: all elements exist from the start.
+//! `ARRAY` and `PERCPU_ARRAY` `kernel/bpf/arraymap.c`: all elements exist from the start.
 
 use super::retire::Retired;
 use super::spec::{MapError, MapSpec};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `BLOOM_FILTER` [`kernel/bpf/bloom_filter.c`]: says of a value that it was surely never added, or that it may have been.
+//! `BLOOM_FILTER` `kernel/bpf/bloom_filter.c`: says of a value that it was surely never added, or that it may have been.
 //!
 //! The number of bits and of hash functions are the kernel's; the functions are not (there they depend on a random
 //! seed), so which values it mistakes for added ones differs.

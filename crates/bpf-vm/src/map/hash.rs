@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `HASH`, `PERCPU_HASH` and their LRU kinds [`kernel/bpf/hashtab.c`].
+//! `HASH`, `PERCPU_HASH` and their LRU kinds `kernel/bpf/hashtab.c`.
 //!
 //! Elements are ordered by their keys' bytes, so that going through a map is the same every time; the kernel's order
 //! depends on a random seed. The LRU kinds evict exactly the least recently used element; the kernel approximates that

@@ -5,7 +5,7 @@
 //! of map per file; this file holds what all share and leads an operation to its map.
 //!
 //! - [`spec`]: what a map is made from. [`field`]: special fields in values. [`value`]: how values are copied.
-//! - [`array`], [`hash`], [`queue`], [`ringbuf`], [`storage`], [`nested`], [`bloom`]: the kinds.
+//! - [`mod@array`], [`hash`], [`queue`], [`ringbuf`], [`storage`], [`nested`], [`bloom`]: the kinds.
 //! - [`access`]: what a host does with maps, by name. [`retire`]: values that are no longer in a map.
 
 pub mod access;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `ARRAY_OF_MAPS` and `HASH_OF_MAPS` [`kernel/bpf/map_in_map.c`]. Programs look inner maps up; only the host sets them.
+//! `ARRAY_OF_MAPS` and `HASH_OF_MAPS` `kernel/bpf/map_in_map.c`. Programs look inner maps up; only the host sets them.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

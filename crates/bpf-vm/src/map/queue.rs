@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `QUEUE` and `STACK` [`kernel/bpf/queue_stack_maps.c`]. Programs never point into them, so values are not in the arena.
+//! `QUEUE` and `STACK` `kernel/bpf/queue_stack_maps.c`. Programs never point into them, so values are not in the arena.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `RINGBUF` [`kernel/bpf/ringbuf.c`]: records that programs reserve, fill and submit, and that the host reads in order.
+//! `RINGBUF` `kernel/bpf/ringbuf.c`: records that programs reserve, fill and submit, and that the host reads in order.
 //!
 //! A record under construction is an object of its own in the arena instead of bytes in one ring, but it takes the room
 //! that it would take there, so that the buffer is full when the kernel's is.

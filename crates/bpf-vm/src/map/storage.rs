@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `TASK_STORAGE` and `CGRP_STORAGE` [`kernel/bpf/bpf_local_storage.c`]: a value for each task or cgroup that has one,
+//! `TASK_STORAGE` and `CGRP_STORAGE` `kernel/bpf/bpf_local_storage.c`: a value for each task or cgroup that has one,
 //! which goes with its owner. Owners are known by their addresses.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A BPF arena (`BPF_MAP_TYPE_ARENA`): up to 4 GiB of pages that a program and its loader share [`kernel/bpf/arena.c`].
+//! A BPF arena (`BPF_MAP_TYPE_ARENA`): up to 4 GiB of pages that a program and its loader share `kernel/bpf/arena.c`.
 //!
 //! Pointers into it are addresses of user space. `addr_space_cast` to the kernel keeps their lower 32 bits, and with these
 //! alone a program loads and stores: the arena is the window of addresses from 0 to 4 GiB, which nothing else lies in. The

@@ -8,7 +8,7 @@
 //!
 //! Addresses depend on nothing but the order of allocations.
 //!
-//! What BPF calls an arena, a map of pages, is a window of addresses beside it: [`arena`].
+//! What BPF calls an arena, a map of pages, is a window of addresses beside it: `arena`.
 
 mod arena;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An object whose settings may still be changed, as between libbpf's `open` and `load`: initial values of global
-//! variables by name, sizes of arrays, sizes of maps. [`place`]: what a name means. [`value`]: what a text means.
-//! [`show`]: a value as a text. [`record`]: structures that user space passes.
+//! variables by name, sizes of arrays, sizes of maps. `place`: what a name means. `value`: what a text means.
+//! `show`: a value as a text. `record`: structures that user space passes.
 
 mod error;
 mod place;

@@ -43,7 +43,7 @@ impl Engine<'_> {
     /// Loads the scheduler that was asked for; its loader runs on `cpu`. Threads may exist.
     pub(super) fn load_scheduler(&mut self, cpu: CpuId) -> Result<(), SimulationError> {
         let Scheduler::SchedExt(scheduler) = &self.options.scheduler else { return Ok(()) };
-        let named = |why| SimulationError::Scheduler { scheduler: scheduler.name.clone(), why };
+        let named = |why| SimulationError::Scheduler { scheduler: scheduler.name.clone(), why: Box::new(why) };
         self.load(scheduler, cpu).map_err(named)
     }
 

@@ -127,7 +127,7 @@ impl Ctx<'_> {
     }
 
     /// Whether `task` may move to the cgroup `to`: `cgroup_prep_move` (`scx_cgroup_can_attach`); who moves it runs on
-    /// `cpu`. Then [`Ctx::scx_cgroup_move_task`] or [`Ctx::scx_cgroup_cancel_attach`] must follow.
+    /// `cpu`. Then [`Ctx::scx_cgroup_move_task`] or `Ctx::scx_cgroup_cancel_attach` must follow.
     ///
     /// # Errors
     /// The scheduler's negative errno: the task stays.
@@ -158,17 +158,6 @@ impl Ctx<'_> {
             let args = self.move_args(task, from, to);
             let locked = Some(self.kernel.task(task).cpu);
             self.call_op(Op::CgroupMove, cpu, locked, [Some(task), None], &args);
-        }
-    }
-
-    /// `task` does not move to the cgroup `to` after all: `cgroup_cancel_move` (`scx_cgroup_cancel_attach`).
-    pub fn scx_cgroup_cancel_attach(&mut self, task: TaskId, to: CgroupId, cpu: CpuId) {
-        if !self.scx.cgroups.enabled {
-            return;
-        }
-        if let Some(from) = self.scx.cgroups.take_moving(task) {
-            let args = self.move_args(task, from, to);
-            self.call_op(Op::CgroupCancelMove, cpu, None, [None; 2], &args);
         }
     }
 

@@ -145,13 +145,6 @@ impl Ctx<'_> {
         }
     }
 
-    /// `yield_to_task_scx`: the current task of `cpu` yields to `to`; whether the scheduler says that it will be so.
-    pub fn yield_to_task_scx(&mut self, cpu: CpuId, to: TaskId) -> bool {
-        self.set_this_cpu(cpu);
-        let Some(curr) = self.kernel.rq(cpu).curr else { return false };
-        self.call_yield(cpu, curr, Some(to)).unwrap_or(false)
-    }
-
     fn call_yield(&mut self, cpu: CpuId, from: TaskId, to: Option<TaskId>) -> Option<bool> {
         let to_address = to.map_or(0, |to| self.scx.guest.task(to));
         let args = [self.scx.guest.task(from), to_address];

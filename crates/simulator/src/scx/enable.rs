@@ -13,13 +13,8 @@ use super::ops::{Op, Ops};
 use super::watchdog::SCX_WATCHDOG_MAX_TIMEOUT_MS;
 use crate::kernel::task::TaskState;
 use crate::units::{CpuId, TaskId};
-
-/// `ops.flags`: built-in idle tracking stays on beside `ops.update_idle`.
-pub const SCX_OPS_KEEP_BUILTIN_IDLE: u64 = 1;
 /// `ops.flags`: the last runnable task of a CPU is enqueued when its slice ends, too.
 pub const SCX_OPS_ENQ_LAST: u64 = 1 << 1;
-/// `ops.flags`: exiting tasks are enqueued, too.
-pub const SCX_OPS_ENQ_EXITING: u64 = 1 << 2;
 /// `ops.flags`: only tasks with the policy `SCHED_EXT` belong to the scheduler.
 pub const SCX_OPS_SWITCH_PARTIAL: u64 = 1 << 3;
 

@@ -21,8 +21,6 @@ pub const SCX_EXIT_DUMP_DFL_LEN: u32 = 32768;
 
 /// Exit code: a CPU came or went (`SCX_ECODE_RSN_HOTPLUG`).
 pub const SCX_ECODE_RSN_HOTPLUG: i64 = 1 << 32;
-/// Exit code: the cgroup of a sub-scheduler went (`SCX_ECODE_RSN_CGROUP_OFFLINE`, 7.x).
-pub const SCX_ECODE_RSN_CGROUP_OFFLINE: i64 = 2 << 32;
 /// Exit code: the scheduler shall be loaded again (`SCX_ECODE_ACT_RESTART`).
 pub const SCX_ECODE_ACT_RESTART: i64 = 1 << 48;
 

@@ -12,6 +12,7 @@ mod objects;
 mod programs;
 mod requests;
 #[path = "../engine/support.rs"]
+#[allow(dead_code, unused_imports, reason = "other tests use the rest")]
 mod small;
 mod stall;
 mod support;

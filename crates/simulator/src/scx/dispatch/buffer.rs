@@ -50,11 +50,6 @@ impl DispatchBuffers {
         Self { buffers: (0..nr_cpus).map(|_| Buffer::default()).collect(), deferred: VecDeque::new() }
     }
 
-    /// Whether [`Ctx::deferred_irq_work`] must be called once the present hook is done.
-    pub fn deferred(&self) -> bool {
-        !self.deferred.is_empty()
-    }
-
     /// Who may be dispatched directly on `cpu`; `None`: the buffer is in use.
     pub(in crate::scx) fn set_direct_dispatch_task(&mut self, cpu: CpuId, task: Option<DirectDispatch>) {
         self.buffers[cpu.index()].direct = task;

@@ -90,11 +90,6 @@ impl Dsqs {
         self.reuse(dsq);
     }
 
-    /// The queue that `iter` walks.
-    pub fn iter_dsq(&self, iter: DsqIter) -> Option<DsqRef> {
-        self.cursor(iter).map(|cursor| cursor.dsq)
-    }
-
     /// Whether `task` is in the queue that `iter` walks and was so when `iter` was made.
     pub fn iter_sees(&self, iter: DsqIter, task: TaskId) -> bool {
         self.cursor(iter)

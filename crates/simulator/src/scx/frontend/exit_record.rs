@@ -17,17 +17,7 @@ pub struct UserExitInfo {
     /// The debug dump.
     pub dump: String,
 }
-
-/// `SCX_ECODE_ACT_RESTART`, and the bits that say what a loader shall do.
-const ACT_RESTART: u64 = 1 << 48;
-const ACT_MASK: u64 = 0xffff << 48;
-
-impl UserExitInfo {
-    /// Whether the loader shall load the scheduler again (`UEI_ECODE_RESTART`).
-    pub fn wants_restart(&self) -> bool {
-        self.exit_code as u64 & ACT_MASK == ACT_RESTART
-    }
-}
+impl UserExitInfo {}
 
 /// The record of an object that keeps one in a variable `uei`.
 pub fn read(vm: &Instance) -> Option<UserExitInfo> {

@@ -35,7 +35,7 @@ use sidecar::{EachValue, Sidecar, Value};
 use super::abi::Guest;
 use super::abi::profile::{Profile, Version};
 use super::abi::types::kernel as kernel_types;
-use super::enable::InvalidOps;
+use super::enable::{InvalidOps, check_member};
 use super::ops::Ops;
 
 /// Bytes of a debug dump if the scheduler does not say (`SCX_EXIT_DUMP_DFL_LEN`).
@@ -337,7 +337,9 @@ fn apply(
 fn with_programs(read: ops::ReadOps, object: &Object, vm: &Instance) -> Result<Ops, SchedulerError> {
     let mut scheduler = read.ops;
     for (op, function) in read.callbacks {
-        let name = object.functions.get(function).map(|function| function.name.as_str()).unwrap_or_default();
+        let function = object.functions.get(function);
+        let name = function.map(|function| function.name.as_str()).unwrap_or_default();
+        check_member(op, function.is_some_and(|function| function.section.starts_with("struct_ops.s")))?;
         let program = vm.program(name).ok_or_else(|| SchedulerError::NoProgram(name.to_owned()))?;
         scheduler.set_program(op, program);
     }

@@ -122,7 +122,7 @@ impl SchedExt {
             return None;
         }
         let is_file = |prefix: &&str| std::fs::metadata(prefix).is_ok_and(|metadata| !metadata.is_dir());
-        prefixes().filter(is_file).last().or(object).or_else(|| prefixes().next())
+        prefixes().rfind(is_file).or(object).or_else(|| prefixes().next())
     }
 
     /// Reads `PATH[,NAME=VALUE]...`, and the TOML file beside the object if there is one: `scx_central.toml` beside

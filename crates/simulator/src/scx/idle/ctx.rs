@@ -5,7 +5,6 @@ use tandem_bpf_vm::fault::FaultKind;
 
 use super::IdleSetup;
 use super::bits::{Allowed, any_distribute};
-use crate::kernel::cpumask::CpuMask;
 use crate::scx::Ctx;
 use crate::scx::abi::Mask;
 use crate::scx::ops::Op;
@@ -57,19 +56,9 @@ impl Ctx<'_> {
         }
     }
 
-    /// `update_builtin_idle`: the masks alone.
-    pub fn update_builtin_idle(&mut self, cpu: CpuId, idle: bool) {
-        self.scx.idle.update(&mut self.vm.memory, cpu, idle);
-    }
-
     /// `test_and_clear_cpu_idle`: claims `cpu`; whether it was idle.
     pub fn test_and_clear_cpu_idle(&mut self, cpu: CpuId) -> bool {
         self.scx.idle.test_and_clear(&mut self.vm.memory, cpu)
-    }
-
-    /// `scx_pick_idle_cpu`: claims an idle CPU of `mask`.
-    pub fn scx_pick_idle_cpu(&mut self, mask: &CpuMask, flags: u64) -> Option<CpuId> {
-        self.pick_idle(Allowed::default().and(Some(mask.words())), None, flags)
     }
 
     /// Likewise of CPUs that the caller names as it likes.

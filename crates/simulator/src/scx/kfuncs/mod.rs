@@ -93,11 +93,13 @@ impl Versions {
 pub struct Kfunc {
     /// Its name.
     pub name: &'static str,
-    /// Its type.
+    /// Its type, which tests compare with what objects are given as the kernel's.
+    #[cfg_attr(not(test), expect(dead_code, reason = "only tests ask"))]
     pub prototype: Prototype,
     /// Which kernels have it so.
     pub versions: Versions,
     /// From where it may be called; the function itself asks.
+    #[cfg_attr(not(test), expect(dead_code, reason = "only tests ask"))]
     pub context: Context,
     /// What it does.
     pub handler: Handler,

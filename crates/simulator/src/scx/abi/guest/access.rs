@@ -24,10 +24,6 @@ pub(super) fn put<const N: usize>(memory: &mut Memory, address: u64, value: u64)
     memory.host_store::<N>(address, value).expect(OWN);
 }
 
-pub(super) fn put_bytes(memory: &mut Memory, address: u64, bytes: &[u8]) {
-    memory.host_write(address, bytes.len() as u64).expect(OWN).copy_from_slice(bytes);
-}
-
 /// `text` as C's, cut to what fits into `size` bytes with its null byte.
 pub(super) fn put_text(memory: &mut Memory, address: u64, size: u64, text: &str) {
     let field = memory.host_write(address, size).expect(OWN);

@@ -21,7 +21,6 @@ pub(super) struct ArgObjects {
     init_task: u64,
     exit_task: u64,
     cgroup_init: u64,
-    cpu_acquire: u64,
     cpu_release: u64,
     dump: u64,
     dump_reason: u64,
@@ -90,7 +89,6 @@ impl ArgObjects {
             init_task: alloc(size_of::<ScxInitTaskArgs>())?,
             exit_task: alloc(size_of::<ScxExitTaskArgs>())?,
             cgroup_init: alloc(size_of::<ScxCgroupInitArgs>())?,
-            cpu_acquire: alloc(0)?,
             cpu_release: alloc(size_of::<ScxCpuReleaseArgs>())?,
             dump: alloc(size_of::<ScxDumpCtx>())?,
             dump_reason: alloc(MESSAGE as usize)?,
@@ -127,11 +125,6 @@ impl Guest {
         put::<8>(memory, address + at!(ScxCgroupInitArgs, bw_quota_us), args.bw_quota_us);
         put::<8>(memory, address + at!(ScxCgroupInitArgs, bw_burst_us), args.bw_burst_us);
         address
-    }
-
-    /// `struct scx_cpu_acquire_args`, which is empty.
-    pub fn cpu_acquire_args(&self) -> u64 {
-        self.args.cpu_acquire
     }
 
     /// `struct scx_cpu_release_args`: `SCX_CPU_PREEMPT_*`, and the address of the task that takes the CPU.

@@ -68,14 +68,6 @@ impl Guest {
         Ok(object.cgroup)
     }
 
-    /// Frees the objects of a cgroup without tasks and children.
-    pub fn cgroup_free(&mut self, memory: &mut Memory, cgroup: CgroupId) {
-        let object = std::mem::take(&mut self.cgroups[cgroup.index()]);
-        for address in [object.cgroup, object.kn, object.name, object.css_set] {
-            access::free(memory, address);
-        }
-    }
-
     /// Address of a cgroup's object, which is that of its `self` too; 0 if it has none.
     #[inline]
     pub fn cgroup(&self, cgroup: CgroupId) -> u64 {

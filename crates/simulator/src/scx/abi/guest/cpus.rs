@@ -171,21 +171,10 @@ impl Guest {
         put::<8>(memory, word, if value { old | bit } else { old & !bit });
     }
 
-    /// Whether `cpu` is in a mask.
-    #[inline]
-    pub fn mask_bit(&self, memory: &Memory, mask: Mask, cpu: CpuId) -> bool {
-        get::<8>(memory, self.mask(mask) + u64::from(cpu.0 / 64 * 8)) & (1 << (cpu.0 % 64)) != 0
-    }
-
     /// Address of the idle task of `cpu`.
     #[inline]
     pub fn idle_task(&self, cpu: CpuId) -> u64 {
         self.cpus.idle_tasks[cpu.index()]
-    }
-
-    /// Address of task 1.
-    pub fn init_task(&self) -> u64 {
-        self.cpus.init_task
     }
 
     /// Address of the first CPU's copy of the per-CPU variable `name`; see [`Self::per_cpu_stride`].
@@ -208,12 +197,6 @@ impl Guest {
     #[inline]
     pub fn rq(&self, cpu: CpuId) -> u64 {
         self.cpus.area(cpu) + at!(PerCpu, runqueues)
-    }
-
-    /// Address of the current task's object (`rq->curr`).
-    #[inline]
-    pub fn curr(&self, memory: &Memory, cpu: CpuId) -> u64 {
-        get::<8>(memory, self.cpus.area(cpu) + at!(PerCpu, runqueues.curr))
     }
 
     /// `task` becomes the current one of `cpu`, or its idle task (`rq->curr`, `current`, `on_cpu`).
@@ -252,24 +235,5 @@ impl Guest {
     #[inline]
     pub fn set_local_dsq_nr(&self, memory: &mut Memory, cpu: CpuId, nr: u32) {
         put::<4>(memory, self.cpus.area(cpu) + at!(PerCpu, runqueues.scx.local_dsq.nr), u64::from(nr));
-    }
-
-    /// Sets `scx.cpuperf_target`.
-    pub fn set_cpuperf_target(&self, memory: &mut Memory, cpu: CpuId, target: u32) {
-        put::<4>(memory, self.cpus.area(cpu) + at!(PerCpu, runqueues.scx.cpuperf_target), u64::from(target));
-    }
-
-    /// Sets the preemption count of `cpu` (`preempt_count()`): the bits say whether an interrupt is served.
-    #[inline]
-    pub fn set_preempt_count(&self, memory: &mut Memory, cpu: CpuId, count: u32) {
-        let area = self.cpus.area(cpu);
-        put::<4>(memory, area + at!(PerCpu, preempt_count), u64::from(count));
-        put::<4>(memory, area + at!(PerCpu, pcpu_hot.preempt_count), u64::from(count));
-    }
-
-    /// Sets the current frequency in the cpufreq policy of `cpu`.
-    pub fn set_cpufreq_cur(&self, memory: &mut Memory, cpu: CpuId, khz: u32) {
-        let policy = get::<8>(memory, self.cpus.area(cpu) + at!(PerCpu, cpufreq_cpu_data));
-        put::<4>(memory, policy + at!(CpufreqPolicy, cur), u64::from(khz));
     }
 }

@@ -235,11 +235,6 @@ impl Guest {
         get::<4>(memory, self.task(task) + at!(TaskStruct, pid)) as i32
     }
 
-    /// `tgid`.
-    pub fn tgid(&self, memory: &Memory, task: TaskId) -> i32 {
-        get::<4>(memory, self.task(task) + at!(TaskStruct, tgid)) as i32
-    }
-
     /// `scx.slice`, ns.
     #[inline]
     pub fn slice(&self, memory: &Memory, task: TaskId) -> u64 {
@@ -285,20 +280,6 @@ impl Guest {
         put::<4>(memory, self.task(task) + at!(TaskStruct, scx.flags), u64::from(flags));
     }
 
-    /// Sets `scx.ddsp_dsq_id` and `scx.ddsp_enq_flags`.
-    #[inline]
-    pub fn set_ddsp(&self, memory: &mut Memory, task: TaskId, dsq_id: u64, enq_flags: u64) {
-        put::<8>(memory, self.task(task) + at!(TaskStruct, scx.ddsp_dsq_id), dsq_id);
-        put::<8>(memory, self.task(task) + at!(TaskStruct, scx.ddsp_enq_flags), enq_flags);
-    }
-
-    /// Sets `scx.sticky_cpu`, −1 for none.
-    #[inline]
-    pub fn set_sticky_cpu(&self, memory: &mut Memory, task: TaskId, cpu: Option<CpuId>) {
-        let cpu = cpu.map_or(-1, |cpu| i64::from(cpu.0));
-        put::<4>(memory, self.task(task) + at!(TaskStruct, scx.sticky_cpu), cpu as u64);
-    }
-
     /// Sets `scx.runnable_at`, in ticks.
     #[inline]
     pub fn set_runnable_at(&self, memory: &mut Memory, task: TaskId, jiffies: u64) {
@@ -342,11 +323,6 @@ impl Guest {
         put::<4>(memory, address + at!(TaskStruct, wake_cpu), u64::from(cpu.0));
     }
 
-    /// Sets `migration_disabled`.
-    pub fn set_migration_disabled(&self, memory: &mut Memory, task: TaskId, depth: u16) {
-        put::<2>(memory, self.task(task) + at!(TaskStruct, migration_disabled), u64::from(depth));
-    }
-
     /// Sets `se.sum_exec_runtime`, ns.
     #[inline]
     pub fn set_sum_exec_runtime(&self, memory: &mut Memory, task: TaskId, runtime: Nanos) {
@@ -365,15 +341,6 @@ impl Guest {
         let address = self.task(task);
         put::<4>(memory, address + at!(TaskStruct, on_rq), u64::from(runnable));
         put::<4>(memory, address + at!(TaskStruct, state), u64::from(!runnable));
-    }
-
-    /// Counts a switch away from the task: voluntary (`nvcsw`) or not (`nivcsw`).
-    #[inline]
-    pub fn count_switch(&self, memory: &mut Memory, task: TaskId, voluntary: bool) {
-        let counter = if voluntary { at!(TaskStruct, nvcsw) } else { at!(TaskStruct, nivcsw) };
-        let counter = self.task(task) + counter;
-        let count = get::<8>(memory, counter);
-        put::<8>(memory, counter, count + 1);
     }
 
     /// Writes policy and priorities as the kernel has them.

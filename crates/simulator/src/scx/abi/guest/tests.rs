@@ -119,7 +119,6 @@ fn tasks_with_the_same_affinity_share_a_mask_that_is_padded_with_zeros() {
 fn the_idle_task_of_each_cpu_is_a_task_with_pf_idle() {
     let world = world();
     let idle = world.guest.idle_task(CpuId(3));
-    assert_eq!(world.guest.curr(&world.memory, CpuId(3)), idle);
     assert_eq!(world.guest.idle_task_at(&world.memory, idle), Some(CpuId(3)));
     assert_eq!(world.memory.load::<4>(idle + at!(TaskStruct, flags)), Ok(2));
     assert_eq!(world.memory.read_string(idle + at!(TaskStruct, comm), 16).unwrap(), b"swapper/3");
@@ -131,7 +130,6 @@ fn the_current_task_is_named_by_its_run_queue() {
     let task = world.add(0, &info(10, 10));
     let on_cpu = |world: &World, task: u64| world.memory.load::<4>(task + at!(TaskStruct, on_cpu)).unwrap();
     world.guest.set_curr(&mut world.memory, CpuId(2), Some(TaskId(0)));
-    assert_eq!(world.guest.curr(&world.memory, CpuId(2)), task);
     assert_eq!((on_cpu(&world, task), on_cpu(&world, world.guest.idle_task(CpuId(2)))), (1, 0));
     world.guest.set_curr(&mut world.memory, CpuId(2), None);
     assert_eq!((on_cpu(&world, task), on_cpu(&world, world.guest.idle_task(CpuId(2)))), (0, 1));
@@ -155,7 +153,6 @@ fn a_mask_holds_the_bits_that_are_set() {
     world.guest.set_mask_bit(&mut world.memory, Mask::IdleCpu, CpuId(0), true);
     world.guest.set_mask_bit(&mut world.memory, Mask::IdleCpu, CpuId(2), false);
     assert_eq!(world.memory.load::<8>(world.guest.mask(Mask::IdleCpu)), Ok(0b1));
-    assert!(world.guest.mask_bit(&world.memory, Mask::IdleCpu, CpuId(0)));
 }
 
 #[test]
@@ -190,8 +187,6 @@ fn a_cgroup_knows_its_ancestors() {
     let kn = memory.load::<8>(child + at!(Cgroup, kn)).unwrap();
     assert_eq!(memory.load::<8>(kn + at!(KernfsNode, id)), Ok(23));
     assert_eq!(guest.cgroup_at(memory, child), Some(CgroupId(1)));
-    guest.cgroup_free(memory, CgroupId(2));
-    assert_eq!(guest.cgroup_at(memory, grandchild), None);
 }
 
 #[test]
