@@ -91,10 +91,10 @@ fuzz: test-requirements ## Feed damaged objects, types and programs to the BPF V
 	@command -v cargo-fuzz >/dev/null || { echo "cargo-fuzz is missing: cargo install cargo-fuzz --locked" >&2; exit 1; }
 	sh scripts/objects
 	for target in object btf interpreter; do \
+		seeds=fuzz/seeds/$$target && if [ $$target = object ]; then seeds="$$seeds $(CACHE)/objects"; fi && \
 		mkdir -p crates/bpf-vm/fuzz/corpus/$$target && \
 		(cd crates/bpf-vm && RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run --sanitizer none --release --debug-assertions $$target \
-			fuzz/corpus/$$target fuzz/seeds/$$target $(CACHE)/objects -- \
-			-max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -malloc_limit_mb=512 -print_final_stats=1) || exit; \
+			fuzz/corpus/$$target $$seeds -- -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -print_final_stats=1) || exit; \
 	done
 
 .PHONY: install
