@@ -11,11 +11,13 @@ use tandem_bpf_vm::object::Object;
 use tandem_bpf_vm::open::{OpenObject, Setting};
 use tandem_bpf_vm::survey::{Need, Needs, survey};
 
+use super::facts::System;
 use super::scheduler::SchedExt;
 use super::sidecar::{Sidecar, Value};
 use super::{Request, SchedulerError, detect_profile, load_object, ops};
 use crate::generated;
 use crate::kernel::Kernel;
+use crate::kernel::cpufreq::{Governor, SchedutilTunables};
 use crate::kernel::params::KernelParameters;
 use crate::scx::abi::profile::{Profile, Version};
 use crate::scx::enable::check_ops;
@@ -227,7 +229,9 @@ impl SchedExt {
             memory_limit: MEMORY_LIMIT,
             budget: 0,
         };
-        let loaded = load_object(self.object.clone(), &request, &kernel, &machine)?;
+        let governor = Governor::Schedutil(SchedutilTunables::default());
+        let system = System { kernel: &kernel, machine: &machine, governor };
+        let loaded = load_object(self.object.clone(), &request, &system)?;
         Ok(check_ops(&loaded.ops, loaded.profile)?)
     }
 }

@@ -196,8 +196,8 @@ impl SchedExt {
             let text = |value: &Value| match value {
                 Value::Text(text) => text.clone(),
                 Value::Fact(Fact::NrCpus | Fact::NrNodes) | Value::Table(_) => CPUMASK_BITS.to_string(),
-                Value::Fact(Fact::SmallestCpu) => "0".to_owned(),
-                Value::Fact(_) => "true".to_owned(),
+                Value::Fact(fact) if fact.is_truth() => "true".to_owned(),
+                Value::Fact(_) => "0".to_owned(),
             };
             let wrong = |why| OpenError::SidecarSetting { path: self.sidecar_path(), why };
             for (name, elements) in &sidecar.resize {
