@@ -327,7 +327,7 @@ fn apply(
         }
     }
     for (name, value) in settings {
-        open.set(name, value)?;
+        open.choose(name, value)?;
     }
     Ok(())
 }
