@@ -194,14 +194,18 @@ impl OpenObject {
         value::read(&self.object.btf, name, &place, bytes.unwrap_or_default())
     }
 
-    /// The value that a variable, or part of one, has now, as a text; long arrays and structures are shortened.
+    /// The value that a variable, or part of one, has now, as a text; long arrays and structures are shortened. Enumerators
+    /// have their short name where the object says that the variable is a setting.
     ///
     /// # Errors
     /// [`SettingError`]: no such variable.
     pub fn text(&self, name: &str) -> Result<String, SettingError> {
         let place = place::resolve(&self.object, name)?;
         let bytes = self.object.data.get(place.section).and_then(|section| place.bytes(&section.bytes));
-        Ok(show::show(&self.object.btf, &place, bytes.unwrap_or_default()))
+        let (btf, bytes) = (&self.object.btf, bytes.unwrap_or_default());
+        let tagged = self.tags.contains_key(place::variable_name(&self.object, name));
+        let short = if tagged { show::short_name(btf, &place, bytes) } else { None };
+        Ok(short.unwrap_or_else(|| show::show(btf, &place, bytes)))
     }
 
     /// Gives the array at the end of a data section this many elements (`bpf_map__set_value_size`); new ones are zero.

@@ -234,6 +234,7 @@ fn enumerators_are_named_short_and_in_letters_of_either_case() {
         open.set("mode", text).unwrap();
         assert_eq!(open.integer("mode"), Ok(number), "{text}");
     }
+    assert_eq!(open.text("mode"), Ok("very_fast".to_owned()));
     let mut message = |text: &str| open.set("mode", text).unwrap_err().to_string();
     assert_eq!(message("of"), "mode is enum mode: \"of\" is not one of off, fast, very_fast; did you mean off?");
     assert_eq!(message("3"), "mode is enum mode: \"3\" is not one of off, fast, very_fast");

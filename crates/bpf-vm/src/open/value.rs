@@ -97,7 +97,7 @@ pub(super) fn check_enumerated(btf: &Btf, name: &str, place: &Place, number: i12
 }
 
 /// The number of an enumerator.
-fn signed(values: &Enum, value: &EnumValue) -> i128 {
+pub(super) fn signed(values: &Enum, value: &EnumValue) -> i128 {
     if values.signed { i128::from(value.value as i64) } else { i128::from(value.value) }
 }
 
