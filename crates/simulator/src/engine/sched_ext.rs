@@ -16,7 +16,7 @@ use crate::scx::frontend::facts::System;
 use crate::scx::frontend::scheduler::SchedExt;
 use crate::scx::frontend::{self, Request, SchedulerError, Syscall, exit_record};
 use crate::scx::ops::Op;
-use crate::scx::{Ctx, Scx, kfuncs};
+use crate::scx::{Ctx, Scx, kfuncs, tracing};
 use crate::units::{CpuId, Nanos, SEC, TaskId, seconds};
 
 /// Bytes that the programs' memory may grow to, the kernel's objects in it included.
@@ -210,6 +210,12 @@ impl Engine<'_> {
                 let report = all.entry(op.name().to_owned()).or_insert(CallbackReport { calls: 0, instructions: 0 });
                 (report.calls, report.instructions) = (report.calls + calls, report.instructions + instructions);
             }
+        }
+        let (calls, instructions) = scx.state.tracing.counts();
+        if calls > 0 {
+            let report = all.entry(tracing::TRACEPOINT.to_owned());
+            let report = report.or_insert(CallbackReport { calls: 0, instructions: 0 });
+            (report.calls, report.instructions) = (report.calls + calls, report.instructions + instructions);
         }
         all
     }

@@ -204,6 +204,9 @@ impl Scheduler {
             let ran = self.kernel.now.saturating_sub(std::mem::replace(&mut entity.exec_start, self.kernel.now));
             let (guest, memory) = (&scx.state.guest, &mut scx.vm.memory);
             guest.set_sum_exec_runtime(memory, curr, guest.sum_exec_runtime(memory, curr) + ran);
+            if ran > 0 {
+                scx.with(&mut self.kernel).trace_sched_stat_runtime(cpu, curr, ran);
+            }
         }
     }
 

@@ -18,6 +18,7 @@ use super::idle::IdleTracking;
 use super::kick::Kicks;
 use super::ops::Ops;
 use super::timers::TimerQueue;
+use super::tracing::Tracing;
 use super::watchdog::Watchdog;
 
 /// What ext.c keeps.
@@ -59,6 +60,8 @@ pub struct State {
     pub cgroups: Cgroups,
     /// CPUs that come and go.
     pub hotplug: Hotplug,
+    /// Programs at tracepoints.
+    pub tracing: Tracing,
     /// What the host keeps for the instance.
     pub host: HostState,
 }
