@@ -12,6 +12,7 @@ use crate::metrics::{CallbackReport, ExitReport, Frame, RecordedExit, SchedExtRe
 use crate::options::Scheduler;
 use crate::scx::abi::GuestTaskInfo;
 use crate::scx::exit::{ExitInfo, ExitKind};
+use crate::scx::frontend::facts::System;
 use crate::scx::frontend::scheduler::SchedExt;
 use crate::scx::frontend::{self, Request, SchedulerError, Syscall, exit_record};
 use crate::scx::ops::Op;
@@ -57,7 +58,8 @@ impl Engine<'_> {
             budget: self.options.kernel.bpf_budget,
         };
         let kernel = &self.scheduler.kernel;
-        let loaded = frontend::load_object(scheduler.object.clone(), &request, kernel, self.machine)?;
+        let system = System { kernel, machine: self.machine, governor: self.options.governor };
+        let loaded = frontend::load_object(scheduler.object.clone(), &request, &system)?;
         let cpu = loaded.init_cpu.unwrap_or(cpu);
         let (syscalls, attached) = (loaded.syscalls.clone(), loaded.attached.clone());
         let mut scx = Scx::new(loaded, kernel, self.options.seed);

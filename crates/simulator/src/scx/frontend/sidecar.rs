@@ -24,8 +24,8 @@
 //! the kernel that the object is loaded into; those that it lacks are left out. `[run.syscall]` comes before the scheduler
 //! is attached, `[run.attached]` after that.
 //!
-//! For what depends on the machine, `[each.cpu]`, `[each.domain]`, `[each.machine]`, `[each.hybrid]` set a variable once for
-//! each of them: `{}` in its name is the number of the CPU or domain, and the value a number or a fact, of which
+//! For what depends on the machine, `[each.cpu]`, `[each.domain]`, `[each.opp_table]`, `[each.machine]`, `[each.hybrid]` set
+//! a variable once for each of them: `{}` in its name is the number of the CPU, domain or table, and the value a number or a fact, of which
 //! [`domains`](super::domains) has the words. A fact of several numbers sets as many elements of an array from the first on,
 //! or, if the name ends in `[8..]`, from the eighth on.
 //!
