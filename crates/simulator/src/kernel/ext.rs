@@ -390,9 +390,16 @@ impl Scheduler {
     pub(super) fn scx_deferred_work(&mut self) {
         let Some(scx) = &mut self.ext else { return };
         scx.with(&mut self.kernel).irq_work();
-        if scx.state.exit.pending() {
+        if scx.state.exit.pending() && !self.is_amid_schedule() {
             self.scx_exited = self.scx_disable_workfn();
         }
+    }
+
+    /// Whether a task that has gone to sleep or ended is still current: a kernel has that CPU's run queue locked until
+    /// another is, and nobody changes the task's class meanwhile.
+    fn is_amid_schedule(&self) -> bool {
+        let current = self.kernel.resched.iter().filter_map(|cpu| self.kernel.rq(*cpu).curr);
+        current.into_iter().any(|task| self.kernel.task(task).state != TaskState::Runnable)
     }
 }
 
