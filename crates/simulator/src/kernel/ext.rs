@@ -204,6 +204,9 @@ impl Scheduler {
             let ran = self.kernel.now.saturating_sub(std::mem::replace(&mut entity.exec_start, self.kernel.now));
             let (guest, memory) = (&scx.state.guest, &mut scx.vm.memory);
             guest.set_sum_exec_runtime(memory, curr, guest.sum_exec_runtime(memory, curr) + ran);
+            if ran > 0 {
+                scx.with(&mut self.kernel).trace_sched_stat_runtime(cpu, curr, ran);
+            }
         }
     }
 
@@ -311,6 +314,15 @@ impl Scheduler {
             Some(task) if ctx.kernel.task(task).class == ClassId::Ext => ctx.set_next_task_scx(cpu, task),
             Some(_) => {}
             None => ctx.set_next_task_idle_scx(cpu),
+        }
+    }
+
+    /// `trace_sched_switch`: `prev` leaves `cpu`, where it is still current, to `next`.
+    pub(super) fn trace_sched_switch(&mut self, cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) {
+        if let Some(scx) = &mut self.ext
+            && self.kernel.scx_enabled()
+        {
+            scx.with(&mut self.kernel).trace_sched_switch(cpu, prev, next);
         }
     }
 
