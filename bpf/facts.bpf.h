@@ -53,10 +53,10 @@ const volatile bool cpuperf;
 /* Bandwidth of the memory that the most CPUs share, MB/s; 0 if unknown. */
 const volatile u32 memory_bandwidth;
 
-/* Facts of a CPU; of CPU 0 for what is no CPU, which only a bug would ask for. */
+/* The mask bounds the index in a way that the verifier follows. */
 static __always_inline const volatile struct cpu_facts *facts_of(u32 cpu)
 {
-	return &cpu_facts[cpu < MAX_CPUS ? cpu : 0];
+	return &cpu_facts[cpu & (MAX_CPUS - 1)];
 }
 
 #endif /* __TANDEM_FACTS_H */

@@ -38,44 +38,66 @@ static __always_inline bool much_faster(u32 one, u32 other)
 	return one * 1024 > other * 1078;
 }
 
-/* The performance of the fastest CPU that is slower than @limit; 0 if there is none. */
-static u32 next_performance(u32 limit)
+/*
+ * Where sorting stands. It is in memory because the verifier follows numbers in registers through every round of a loop,
+ * and those in memory not at all.
+ */
+struct sorting {
+	/* The performance that is looked at, that of the first CPU of the kind, and the next lower one. */
+	u32 performance;
+	u32 first;
+	u32 next;
+	/* How many CPUs have their place. */
+	u32 placed;
+};
+
+struct sorting sorting;
+
+/* Looks for the performance of the fastest CPU that is slower than those before; 0 if there is none. */
+static void place_find_next(void)
 {
-	u32 best = 0;
 	s32 cpu;
 
+	sorting.next = 0;
 	for_range(cpu, 0, nr_cpus) {
 		u32 performance = facts_of(cpu)->performance;
 
-		if (performance < limit && performance > best)
-			best = performance;
+		if (performance < sorting.performance && performance > sorting.next)
+			sorting.next = performance;
 	}
-	return best;
 }
 
-/* Sorts CPUs into kinds. With more kinds than MAX_KINDS the slowest are one. */
+/* Gives all CPUs of one performance their place and the kind @kind. */
+static void place_add_equals(u32 kind)
+{
+	s32 cpu;
+
+	for_range(cpu, 0, nr_cpus) {
+		if (facts_of(cpu)->performance != sorting.performance)
+			continue;
+		cpu_of(cpu)->kind = kind;
+		cpus_by_speed[sorting.placed++ & (MAX_CPUS - 1)] = cpu;
+	}
+}
+
+/* Sorts CPUs by performance, and into kinds. With more kinds than MAX_KINDS the slowest are one. */
 static void place_find_kinds(void)
 {
-	u32 first = next_performance(0xffffffff), performance = first, kind = 0, at = 0;
-	s32 step, cpu;
+	s32 step;
 
+	sorting.performance = 0xffffffff;
+	nr_kinds = 0;
 	for_range(step, 0, MAX_CPUS) {
-		if (!performance)
+		place_find_next();
+		if (!sorting.next)
 			break;
-		if (much_faster(first, performance) && kind < MAX_KINDS - 1) {
-			first = performance;
-			kind++;
+		sorting.performance = sorting.next;
+		if (!nr_kinds || (much_faster(sorting.first, sorting.performance) && nr_kinds < MAX_KINDS)) {
+			sorting.first = sorting.performance;
+			nr_kinds++;
 		}
-		for_range(cpu, 0, nr_cpus) {
-			if (facts_of(cpu)->performance != performance)
-				continue;
-			cpu_of(cpu)->kind = kind;
-			if (at < MAX_CPUS)
-				cpus_by_speed[at++] = cpu;
-		}
-		performance = next_performance(performance);
+		place_add_equals(nr_kinds - 1);
 	}
-	nr_kinds = kind + 1;
 }
 
 /* Makes a set of the CPUs of @kind, but for the OS CPU if applications stay off it; of the OS CPU for SYSTEM_SET. */

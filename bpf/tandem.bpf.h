@@ -169,9 +169,10 @@ struct cpu_ctx {
 
 struct cpu_ctx cpu_ctxs[MAX_CPUS];
 
+/* The mask bounds the index in a way that the verifier follows; a number that is no CPU would be a bug. */
 static __always_inline struct cpu_ctx *cpu_of(u32 cpu)
 {
-	return &cpu_ctxs[cpu < MAX_CPUS ? cpu : 0];
+	return &cpu_ctxs[cpu & (MAX_CPUS - 1)];
 }
 
 /* How many kinds of CPU there are, by performance. */

@@ -35,7 +35,7 @@ fn a_tracing_program_hears_all_that_a_task_ran_before_it_stops() {
     let report = common::run_with(&machine, &workload, &Options { scheduler, ..Options::default() });
     let scheduler = report.sched_ext.unwrap();
     assert_eq!(scheduler.exit, None);
-    let (told, stops) = (scheduler.callbacks["sched_stat_runtime"].calls, scheduler.callbacks["stopping"].calls);
+    let (told, stops) = (scheduler.callbacks["tp_btf/sched_stat_runtime"].calls, scheduler.callbacks["stopping"].calls);
     // At every stop but those without any run time, and at ticks in between.
     assert!(told > stops, "{told} {stops}");
 }

@@ -194,6 +194,15 @@ impl OpenObject {
         value::read(&self.object.btf, name, &place, bytes.unwrap_or_default())
     }
 
+    /// The bytes that a variable, or part of one, has now; of a bitfield, those that it reaches into.
+    ///
+    /// # Errors
+    /// [`SettingError`]: no such variable.
+    pub fn bytes(&self, name: &str) -> Result<&[u8], SettingError> {
+        let place = place::resolve(&self.object, name)?;
+        Ok(self.object.data.get(place.section).and_then(|section| place.bytes(&section.bytes)).unwrap_or_default())
+    }
+
     /// The value that a variable, or part of one, has now, as a text; long arrays and structures are shortened. Enumerators
     /// have their short name where the object says that the variable is a setting.
     ///

@@ -17,7 +17,8 @@ use crate::scx::frontend::scheduler::SchedExt;
 use crate::scx::frontend::statistics::{self, Counters, Statistics};
 use crate::scx::frontend::{self, SchedulerError, Syscall, exit_record};
 use crate::scx::ops::Op;
-use crate::scx::{Ctx, Scx, tracing};
+use crate::scx::tracepoints::Tracepoint;
+use crate::scx::{Ctx, Scx};
 use crate::units::{CpuId, Nanos, SEC, TaskId, seconds};
 
 /// How often a loader program looks whether its scheduler has gone: it sleeps for so long in between.
@@ -55,7 +56,9 @@ impl Engine<'_> {
         let loaded = frontend::load_object(scheduler.object.clone(), &request, &system)?;
         let cpu = loaded.init_cpu.unwrap_or(cpu);
         let (check, syscalls, attached) = (loaded.check, loaded.syscalls.clone(), loaded.attached.clone());
+        let counts = !loaded.perf.is_empty();
         let mut scx = Scx::new(loaded, kernel, self.options.seed);
+        self.open_counters(counts);
         let mut ctx = scx.with(&mut self.scheduler.kernel);
         check.map_or(Ok(()), |program| frontend::check::ask(&mut ctx, program, cpu))?;
         ctx.scx_cgroups_new().map_err(SchedulerError::Memory)?;
@@ -196,20 +199,13 @@ impl Engine<'_> {
         self.load_scheduler(cpu)
     }
 
-    /// Callbacks of `scx`, and those before it was loaded again.
+    /// Callbacks of `scx` and its programs at tracepoints, and those before it was loaded again.
     fn callbacks_so_far(&self, scx: &Scx) -> BTreeMap<String, CallbackReport> {
         let mut all = self.loader.callbacks.clone();
-        for op in Op::ALL {
-            let (calls, instructions) = scx.state.calls.of(*op);
-            if calls > 0 {
-                let report = all.entry(op.name().to_owned()).or_insert(CallbackReport { calls: 0, instructions: 0 });
-                (report.calls, report.instructions) = (report.calls + calls, report.instructions + instructions);
-            }
-        }
-        let (calls, instructions) = scx.state.tracing.counts();
-        if calls > 0 {
-            let report = all.entry(tracing::TRACEPOINT.to_owned());
-            let report = report.or_insert(CallbackReport { calls: 0, instructions: 0 });
+        let callbacks = Op::ALL.iter().map(|op| (op.name(), scx.state.calls.of(*op)));
+        let traced = Tracepoint::ALL.map(|point| (point.section(), scx.state.tracepoints.ran(point)));
+        for (name, (calls, instructions)) in callbacks.chain(traced).filter(|(_, (calls, _))| *calls > 0) {
+            let report = all.entry(name.to_owned()).or_insert(CallbackReport { calls: 0, instructions: 0 });
             (report.calls, report.instructions) = (report.calls + calls, report.instructions + instructions);
         }
         all

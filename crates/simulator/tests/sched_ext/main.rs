@@ -3,13 +3,14 @@
 //!
 //! - `whole_runs`: the kernel's own examples over all bundled workloads.
 //! - `simple`, `qmap`: the order of context switches, worked out by hand from the kernel's source.
-//! - `callbacks`: which callback comes when, and with what arguments.
-//! - `chooser`: settings that are refused, counters, states.
+//! - `callbacks`: which callback comes when, and with what arguments. `counters`: performance counters.
+//! - `chooser`: settings that are refused, counters of a scheduler's own, states.
 
 mod callbacks;
 mod chooser;
 #[path = "../common/mod.rs"]
 mod common;
+mod counters;
 #[path = "../common/objects.rs"]
 mod objects;
 mod qmap;

@@ -3,7 +3,8 @@
 //! `UEI_REPORT`).
 //!
 //! - [`scheduler`]: a user's choice, from a file. [`sidecar`]: what a particular scheduler's loader does, from a file;
-//!   [`facts`], [`domains`], [`opps`]: what such loaders find out about the machine; [`arena`]: what they set up in an arena.
+//!   [`facts`], [`domains`], [`opps`]: what such loaders find out about the machine; [`arena`]: what they set up in an arena;
+//!   [`perf`]: counters that they open.
 //! - [`ops`]: its `struct sched_ext_ops`. [`listing`]: what is in it. [`check`]: whether it accepts its settings.
 //!   [`statistics`]: what it counted. [`exit_record`]: what it recorded of its end.
 
@@ -15,6 +16,7 @@ pub mod facts;
 pub mod listing;
 pub mod opps;
 pub mod ops;
+pub mod perf;
 pub mod scheduler;
 pub mod sidecar;
 pub mod statistics;
@@ -39,6 +41,8 @@ use super::abi::profile::{Profile, Version};
 use super::abi::types::kernel as kernel_types;
 use super::enable::{InvalidOps, check_member};
 use super::ops::Ops;
+use super::tracepoints::Tracepoints;
+use perf::PerfMap;
 
 /// Bytes of a debug dump if the scheduler does not say (`SCX_EXIT_DUMP_DFL_LEN`).
 const DUMP_LEN: u32 = 32768;
@@ -102,6 +106,9 @@ pub enum SchedulerError {
     /// A map that the sidecar fills does not exist, or does not take numbers.
     #[error("the object has no map `{0}` with keys and values of 4 bytes to fill")]
     NoMap(String),
+    /// Counters shall be in a map that does not exist or cannot hold them.
+    #[error("the object has no map `{0}` of type PERF_EVENT_ARRAY for counters")]
+    NoPerfMap(String),
     /// The CPU that `ops.init` shall run on does not exist.
     #[error("ops.init cannot run on CPU {cpu}: the machine has {nr_cpus}")]
     NoCpu {
@@ -157,6 +164,10 @@ pub struct Loaded {
     pub syscalls: Vec<Syscall>,
     /// `syscall` programs to run after that.
     pub attached: Vec<Syscall>,
+    /// Programs at tracepoints.
+    pub tracepoints: Tracepoints,
+    /// Maps of performance counters.
+    pub perf: Vec<PerfMap>,
 }
 
 /// A call of a `syscall` program.
@@ -242,13 +253,15 @@ pub fn load_object(object: Arc<Object>, request: &Request<'_>, system: &System<'
     for (name, table) in &sidecar.maps {
         fill(&mut vm, name, &table.numbers(system)).ok_or_else(|| SchedulerError::NoMap(name.clone()))?;
     }
+    perf::check(&vm, &sidecar.perf)?;
     sidecar.statistics.check(&vm)?;
     let scheduler = with_programs(read, &object, &vm)?;
     let program = |name: &String| vm.program(name).ok_or_else(|| SchedulerError::NoProgram(name.clone()));
     let check = sidecar.check.as_ref().map(program).transpose()?;
     let syscalls = syscalls(&vm, &sidecar.syscalls, system)?;
     let attached = self::syscalls(&vm, &sidecar.attached, system)?;
-    Ok(Loaded { vm, ops: scheduler, guest, profile, init_cpu: init_cpu.map(CpuId), check, syscalls, attached })
+    let (tracepoints, perf, init_cpu) = (Tracepoints::of(&object, &vm), sidecar.perf.clone(), init_cpu.map(CpuId));
+    Ok(Loaded { vm, ops: scheduler, guest, profile, init_cpu, check, syscalls, attached, tracepoints, perf })
 }
 
 /// Sets members of `struct sched_ext_ops` as the sidecar says.

@@ -48,6 +48,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::domains::Each;
 use super::facts::{Argument, Fact, Table};
+use super::perf::{self, PerfMap};
 use super::statistics::Statistics;
 use crate::input::{InputError, valid_names};
 use crate::scx::abi::profile::Profile;
@@ -65,6 +66,8 @@ pub struct Sidecar {
     pub resize: Vec<(String, Value)>,
     /// Maps of 32-bit keys and values, and what each CPU's entry shall be.
     pub maps: Vec<(String, Table)>,
+    /// Maps of performance counters, and what they count.
+    pub perf: Vec<PerfMap>,
     /// Members of `struct sched_ext_ops`: `flags`, `timeout_ms`, `exit_dump_len`, `dispatch_max_batch`.
     pub ops: Vec<(String, u64)>,
     /// The structure of a task's data, if the library of the crate scx_arena shall be set up (`ArenaLib::setup`).
@@ -117,15 +120,17 @@ impl Value {
 }
 
 /// The keys of the file.
-pub(in crate::scx) const TOP: &[&str] = &["profile", "set", "each", "resize", "map", "ops", "run", "statistics"];
+pub(in crate::scx) const TOP: &[&str] =
+    &["profile", "set", "each", "resize", "map", "perf", "ops", "run", "statistics"];
 const OPS: &[&str] = &["flags", "flags_if_numa", "timeout_ms", "exit_dump_len", "dispatch_max_batch"];
 /// The keys of `[run]`.
 pub(in crate::scx) const RUN: &[&str] = &["init_cpu", "check", "arena", "syscall", "attached"];
 const STATISTICS: &[&str] = &["map", "names", "states"];
 
-type Item<'a> = &'a Spanned<DeValue<'a>>;
+pub(super) type Item<'a> = &'a Spanned<DeValue<'a>>;
 
-struct File<'a> {
+/// The file being read.
+pub(super) struct File<'a> {
     path: &'a Path,
     text: &'a str,
 }
@@ -149,6 +154,7 @@ impl Sidecar {
                 "each" => sidecar.each = file.each(item)?,
                 "resize" => sidecar.resize = file.counts(item)?,
                 "map" => sidecar.maps = file.maps(item)?,
+                "perf" => sidecar.perf = perf::read(&file, item)?,
                 "ops" => file.ops(item, &mut sidecar)?,
                 "statistics" => sidecar.statistics = file.statistics(item)?,
                 _ => file.run(item, &mut sidecar)?,
@@ -159,13 +165,15 @@ impl Sidecar {
 }
 
 impl File<'_> {
-    fn wrong(&self, item: Item<'_>, what: &str, expected: &str) -> InputError {
+    /// A mistake: `what` cannot be as `item` says.
+    pub(super) fn wrong(&self, item: Item<'_>, what: &str, expected: &str) -> InputError {
         let written = self.text.get(item.span()).unwrap_or_default();
         let message = format!("{what} cannot be {written}");
         InputError::at(self.path, self.text, item.span().start, message).help(format!("expected {expected}"))
     }
 
-    fn table<'a>(&self, item: Item<'a>, what: &str) -> Result<&'a DeTable<'a>, InputError> {
+    /// `item` as a table.
+    pub(super) fn table<'a>(&self, item: Item<'a>, what: &str) -> Result<&'a DeTable<'a>, InputError> {
         match item.get_ref() {
             DeValue::Table(table) => Ok(table),
             _ => Err(self.wrong(item, what, "a table")),
@@ -173,7 +181,7 @@ impl File<'_> {
     }
 
     /// The entries of a table in the order of the file.
-    fn entries<'a>(&self, table: &'a DeTable<'a>) -> Vec<(&'a str, usize, Item<'a>)> {
+    pub(super) fn entries<'a>(&self, table: &'a DeTable<'a>) -> Vec<(&'a str, usize, Item<'a>)> {
         let mut entries: Vec<(&'a str, usize, Item<'a>)> =
             table.iter().map(|(key, item)| (&**key.get_ref(), key.span().start, item)).collect();
         entries.sort_by_key(|(_, at, _)| *at);
