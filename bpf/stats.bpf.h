@@ -16,6 +16,9 @@ enum tandem_stat {
 	NR_STATS,
 };
 
+/* Brings the names into the object: compilers keep only enumerations that are some variable's type. */
+enum tandem_stat stat_names;
+
 enum tandem_state {
 	TANDEM_STATE_OFF,
 	TANDEM_STATE_ACTIVE,
