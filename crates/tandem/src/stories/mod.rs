@@ -4,6 +4,7 @@
 
 mod comparing;
 mod ejected;
+mod generating;
 mod mock;
 mod one_run;
 
