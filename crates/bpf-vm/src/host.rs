@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the surrounding kernel answers while a program runs.
 
+use crate::errno::{Errno, OpError};
 use crate::fault::Fault;
 use crate::instance::Instance;
 use crate::timer::TimerStart;
@@ -79,10 +80,12 @@ pub trait Host {
     /// reference is to be dropped, as the type's destructor does (`bpf_task_release` for a `task_struct`).
     fn kptr_dropped(&mut self, _type_name: &str, _address: u64) {}
 
-    /// Counter value of entry `index` of a perf event array on the executing CPU, if the host has counters:
-    /// (counter, enabled ns, running ns).
-    fn perf_event_value(&mut self, _map: &str, _index: u32) -> Option<(u64, u64, u64)> {
-        None
+    /// Value of the event at `index` of a perf event array: (counter, enabled ns, running ns).
+    ///
+    /// # Errors
+    /// As the kernel: `ENOENT` if there is no event, `EINVAL` if it is another CPU's. A fault: the program may not read it.
+    fn perf_event_value(&mut self, _map: &str, _index: u32) -> Result<(u64, u64, u64), OpError> {
+        Err(Errno::ENOENT.into())
     }
 
     /// A kernel function that [`Environment::kfuncs`](crate::link::Environment) offered, by the number given there.

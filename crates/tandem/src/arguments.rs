@@ -222,7 +222,7 @@ impl Scenario {
     pub fn check<'p>(&self, schedulers: impl IntoIterator<Item = &'p Scheduler>) -> Result<(), String> {
         let objects: Vec<&SchedExt> = schedulers.into_iter().filter_map(object_of).collect();
         for setting in self.settings.iter().filter(|setting| !setting.is_kernel()) {
-            let owners: Vec<&&SchedExt> = objects.iter().filter(|object| object.has_variable(&setting.key)).collect();
+            let owners: Vec<&&SchedExt> = objects.iter().filter(|object| object.has_setting(&setting.key)).collect();
             if owners.is_empty() {
                 return Err(setting.unknown(&objects));
             }
@@ -249,7 +249,7 @@ impl Scenario {
     /// The scheduler with those of the variables that it has.
     fn configured(&self, scheduler: Scheduler) -> Result<Scheduler, String> {
         let Some(object) = object_of(&scheduler) else { return Ok(scheduler) };
-        let its = |setting: &&Setting| !setting.is_kernel() && object.has_variable(&setting.key);
+        let its = |setting: &&Setting| !setting.is_kernel() && object.has_setting(&setting.key);
         let settings: Vec<(String, String)> =
             self.settings.iter().filter(its).map(|setting| (setting.key.clone(), setting.value.clone())).collect();
         if settings.is_empty() {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use tandem_simulator::simulation::{Listing, Needed, SchedExt, SchedulerError};
+use tandem_simulator::simulation::{Listing, Needed, SchedExt, SchedulerError, VariableListing};
 
 use crate::arguments::object;
 use crate::context::Context;
@@ -63,8 +63,14 @@ fn text(listing: &Listing, object: &str, width: Option<usize>) -> String {
     text += &paragraph(&verdict(listing), width);
     text.push('\n');
     text += &descriptions(&facts(listing), width);
-    let settings = variables(listing, "setting", true);
-    for table in [maps(listing), settings, variables(listing, "variable", false)].into_iter().flatten() {
+    let settings = settings(listing);
+    // Where the object itself says which of its variables are settings, other constants are none.
+    let constants = variables(listing, if settings.is_empty() { "setting" } else { "constant" }, true);
+    if !settings.is_empty() {
+        text += "\nsettings\n";
+        text += &descriptions(&settings, width);
+    }
+    for table in [maps(listing), constants, variables(listing, "variable", false)].into_iter().flatten() {
         text.push('\n');
         text += &table.fitting(width).render();
     }
@@ -111,9 +117,34 @@ fn maps(listing: &Listing) -> Option<Table> {
     (!listing.maps.is_empty()).then_some(table)
 }
 
-/// The variables that programs cannot change, or the others.
+/// What the object calls settings: the value, what else it can be, and what it does.
+fn settings(listing: &Listing) -> Rows {
+    let row = |setting: &VariableListing| {
+        let help = setting.help.as_ref().map_or(String::new(), |help| format!(". {help}"));
+        let unit = setting.unit.as_ref().map_or(String::new(), |unit| format!(" {unit}"));
+        let mut text = setting.value.clone() + &unit;
+        if setting.value != setting.default {
+            text += &format!(", by default {}{unit}", setting.default);
+        }
+        text += &format!(" ({})", possible(setting));
+        (format!("  {}", printable(&setting.name)), printable(&(text + &help)))
+    };
+    listing.variables.iter().filter(|variable| variable.setting).map(row).collect()
+}
+
+/// What a setting can be: names, numbers from one to another, or what its type has.
+fn possible(setting: &VariableListing) -> String {
+    match (setting.names.as_slice(), setting.range) {
+        ([names @ .., last], _) if !names.is_empty() => format!("{} or {last}", names.join(", ")),
+        (_, Some((least, largest))) => format!("{}, {least} to {largest}", setting.type_name),
+        _ => setting.type_name.clone(),
+    }
+}
+
+/// The other variables: those that programs cannot change, or the rest.
 fn variables(listing: &Listing, title: &str, constant: bool) -> Option<Table> {
-    let mut listed = listing.variables.iter().filter(|variable| variable.constant == constant).peekable();
+    let wanted = |variable: &&VariableListing| !variable.setting && variable.constant == constant;
+    let mut listed = listing.variables.iter().filter(wanted).peekable();
     listed.peek()?;
     let mut table = Table::new([(title, Left), ("value", Left), ("type", Left)]);
     for variable in listed {

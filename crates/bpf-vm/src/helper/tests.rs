@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 use super::*;
+use crate::errno::{Errno, OpError};
 use crate::host::{Args, Clock};
 use crate::map::{Field, FieldKind, MapSpec, kind};
 use crate::memory::Protection;
@@ -48,8 +49,12 @@ impl Host for TestHost {
         true
     }
 
-    fn perf_event_value(&mut self, map: &str, index: u32) -> Option<(u64, u64, u64)> {
-        (map == "m" && index == 1).then_some((11, 22, 33))
+    fn perf_event_value(&mut self, map: &str, index: u32) -> Result<(u64, u64, u64), OpError> {
+        match (map, index) {
+            ("m", 0) => Err(Errno::ENOENT.into()),
+            ("m", 1) => Ok((11, 22, 33)),
+            _ => Err(Errno::EINVAL.into()),
+        }
     }
 
     fn kfunc(&mut self, _: &mut Instance, _: u32, _: Args) -> Result<u64, Fault> {
@@ -293,6 +298,7 @@ fn counters_come_from_the_host_or_are_missing() {
     assert_eq!(at.get(to, 24)[..9], [11, 0, 0, 0, 0, 0, 0, 0, 22]);
     assert_eq!(at.call(55, &[map, 0xffff_ffff, to, 24]), -2);
     assert_eq!(at.get(to, 24), [0; 24]);
+    assert_eq!(at.call(55, &[map, 2, to, 24]), EINVAL);
     assert_eq!(at.call(55, &[map, 4, to, 24]), -7);
     assert_eq!(at.call(55, &[map, 1, to, 16]), EINVAL);
     assert_eq!(at.call(22, &[map, 1]), 11);

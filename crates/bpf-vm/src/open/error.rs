@@ -15,6 +15,30 @@ pub enum SettingError {
         /// Names like it, the most alike first.
         nearest: Vec<String>,
     },
+    /// The object says which of its variables are settings, and this is none.
+    #[error("there is no setting {name}; {}", settings(.nearest, .valid))]
+    NoSetting {
+        /// The name.
+        name: String,
+        /// Names like it, the most alike first.
+        nearest: Vec<String>,
+        /// All settings.
+        valid: Vec<String>,
+    },
+    /// The number is not one that the object allows.
+    #[error("{name} must be {}, not {number}", span(*min, *max, unit.as_deref()))]
+    OutOfRange {
+        /// The name as it was given.
+        name: String,
+        /// The number.
+        number: i128,
+        /// The least that is allowed.
+        min: i128,
+        /// The largest.
+        max: i128,
+        /// The unit of all three.
+        unit: Option<String>,
+    },
     /// No map has this name.
     #[error("there is no map {name}{}", suggestion(.nearest))]
     UnknownMap {
@@ -89,6 +113,20 @@ pub enum SettingError {
 
 fn suggestion(nearest: &[String]) -> String {
     if nearest.is_empty() { String::new() } else { format!("; did you mean {}?", nearest.join(", ")) }
+}
+
+fn settings(nearest: &[String], valid: &[String]) -> String {
+    let valid = valid.join(", ");
+    match nearest {
+        [] => format!("the settings are {valid}"),
+        _ => format!("did you mean {}? The settings are {valid}", nearest.join(", ")),
+    }
+}
+
+/// A range of numbers in words: `1 to 100 us`.
+pub(super) fn span(min: i128, max: i128, unit: Option<&str>) -> String {
+    let unit = unit.map_or_else(String::new, |unit| format!(" {unit}"));
+    format!("{min} to {max}{unit}")
 }
 
 /// The names most like one, the most alike first; none if none is alike.

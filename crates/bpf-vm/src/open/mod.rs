@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An object whose settings may still be changed, as between libbpf's `open` and `load`: initial values of global
 //! variables by name, sizes of arrays, sizes of maps. `place`: what a name means. `value`: what a text means.
-//! `show`: a value as a text. `record`: structures that user space passes.
+//! `show`: a value as a text. `tags`: what the object says of its settings. `names`: short names of enumerators.
+//! `record`: structures that user space passes.
 
 mod error;
+mod names;
 mod place;
 mod record;
 mod show;
+mod tags;
 mod value;
 
 #[cfg(test)]
@@ -17,8 +20,10 @@ use std::sync::Arc;
 
 pub use error::SettingError;
 use error::nearest;
+pub use names::short_names;
 pub use place::Place;
 pub use record::Record;
+pub use tags::Tags;
 
 use crate::btf::Type;
 use crate::object::{DataSection, MapDefinition, Object, StructOps, Target, Variable};
@@ -32,6 +37,8 @@ pub struct OpenObject {
     object: Arc<Object>,
     /// Programs, by number, that were turned on or off.
     autoload: BTreeMap<usize, bool>,
+    /// What the object says of its variables, by name.
+    tags: Arc<BTreeMap<String, Tags>>,
 }
 
 /// A variable that can be set.
@@ -45,12 +52,17 @@ pub struct Setting {
     pub type_name: String,
     /// Bytes.
     pub size: u64,
+    /// The short names of its values, if it is an enumeration.
+    pub names: Vec<String>,
+    /// What the object says of it; `None` if it says nothing.
+    pub tags: Option<Tags>,
 }
 
 impl OpenObject {
     /// The object as the file says.
     pub fn new(object: Arc<Object>) -> Self {
-        Self { object, autoload: BTreeMap::new() }
+        let tags = Arc::new(Tags::of(&object.btf));
+        Self { object, autoload: BTreeMap::new(), tags }
     }
 
     /// The object with its settings, to load.
@@ -114,6 +126,11 @@ impl OpenObject {
             section: section.name.clone(),
             type_name: self.object.btf.spell(variable.type_id).to_string(),
             size: variable.size,
+            names: match self.object.btf.bare(variable.type_id) {
+                Some(Type::Enum(values) | Type::Enum64(values)) => short_names(&values.values),
+                _ => Vec::new(),
+            },
+            tags: self.tags.get(variable.name.as_str()).cloned(),
         };
         let sections = self.object.data.iter();
         sections.flat_map(|section| section.variables.iter().map(move |variable| of(section, variable))).collect()
@@ -124,14 +141,35 @@ impl OpenObject {
         place::variable(&self.object, name).is_some()
     }
 
+    /// Whether a user may set the variable of this name: of an object that says which of its variables are settings, those.
+    pub fn is_setting(&self, name: &str) -> bool {
+        let name = place::variable_name(&self.object, name);
+        if self.tags.is_empty() { self.has(name) } else { self.tags.contains_key(name) }
+    }
+
+    /// Sets a variable as a user does: of an object that says which of its variables are settings, only those.
+    ///
+    /// # Errors
+    /// As [`OpenObject::set`]; [`SettingError::NoSetting`].
+    pub fn choose(&mut self, name: &str, text: &str) -> Result<(), SettingError> {
+        let variable = place::variable_name(&self.object, name);
+        if self.is_setting(variable) || self.tags.is_empty() {
+            return self.set(name, text);
+        }
+        let valid: Vec<String> = self.tags.keys().cloned().collect();
+        let nearest = nearest(variable, valid.iter().map(String::as_str));
+        Err(SettingError::NoSetting { name: variable.to_owned(), nearest, valid })
+    }
+
     /// Sets a variable, or part of one, to what a text says: `set("slice_ns", "20000000")`, `set("a[3]", "0x10")`,
-    /// `set("s.member", "true")`, `set("mode", "MODE_FAST")`, `set("name", "\"text\"")`.
+    /// `set("s.member", "true")`, `set("mode", "MODE_FAST")` or `set("mode", "fast")`, `set("name", "\"text\"")`.
     ///
     /// # Errors
     /// [`SettingError`]: no such variable, or not a value of its type.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), SettingError> {
         let place = place::resolve(&self.object, name)?;
         let bytes = value::parse(&self.object.btf, name, &place, text)?;
+        self.check_range(name, &place, &bytes)?;
         self.write(&place, &bytes)
     }
 
@@ -142,6 +180,7 @@ impl OpenObject {
     pub fn set_integer(&mut self, name: &str, number: i128) -> Result<(), SettingError> {
         let place = place::resolve(&self.object, name)?;
         let bytes = value::integer(&self.object.btf, name, &place, number)?;
+        self.check_range(name, &place, &bytes)?;
         self.write(&place, &bytes)
     }
 
@@ -155,14 +194,27 @@ impl OpenObject {
         value::read(&self.object.btf, name, &place, bytes.unwrap_or_default())
     }
 
-    /// The value that a variable, or part of one, has now, as a text; long arrays and structures are shortened.
+    /// The bytes that a variable, or part of one, has now; of a bitfield, those that it reaches into.
+    ///
+    /// # Errors
+    /// [`SettingError`]: no such variable.
+    pub fn bytes(&self, name: &str) -> Result<&[u8], SettingError> {
+        let place = place::resolve(&self.object, name)?;
+        Ok(self.object.data.get(place.section).and_then(|section| place.bytes(&section.bytes)).unwrap_or_default())
+    }
+
+    /// The value that a variable, or part of one, has now, as a text; long arrays and structures are shortened. Enumerators
+    /// have their short name where the object says that the variable is a setting.
     ///
     /// # Errors
     /// [`SettingError`]: no such variable.
     pub fn text(&self, name: &str) -> Result<String, SettingError> {
         let place = place::resolve(&self.object, name)?;
         let bytes = self.object.data.get(place.section).and_then(|section| place.bytes(&section.bytes));
-        Ok(show::show(&self.object.btf, &place, bytes.unwrap_or_default()))
+        let (btf, bytes) = (&self.object.btf, bytes.unwrap_or_default());
+        let tagged = self.tags.contains_key(place::variable_name(&self.object, name));
+        let short = if tagged { show::short_name(btf, &place, bytes) } else { None };
+        Ok(short.unwrap_or_else(|| show::show(btf, &place, bytes)))
     }
 
     /// Gives the array at the end of a data section this many elements (`bpf_map__set_value_size`); new ones are zero.
@@ -208,6 +260,18 @@ impl OpenObject {
     /// The object's maps.
     pub fn maps(&self) -> &[MapDefinition] {
         &self.object.maps
+    }
+
+    /// Whether the object says that the variable may be set to the number in these bytes.
+    fn check_range(&self, name: &str, place: &Place, bytes: &[u8]) -> Result<(), SettingError> {
+        let btf = &self.object.btf;
+        let Some(tags) = self.tags.get(place::variable_name(&self.object, name)) else { return Ok(()) };
+        let Ok(number) = value::read(btf, name, &Place { bit_offset: 0, ..*place }, bytes) else { return Ok(()) };
+        if let Some((min, max)) = tags.range.filter(|(min, max)| !(*min..=*max).contains(&number)) {
+            let unit = tags.unit.clone();
+            return Err(SettingError::OutOfRange { name: name.to_owned(), number, min, max, unit });
+        }
+        value::check_enumerated(btf, name, place, number)
     }
 
     fn write(&mut self, place: &Place, bytes: &[u8]) -> Result<(), SettingError> {

@@ -47,6 +47,14 @@ pub(super) fn variable(object: &Object, name: &str) -> Option<(usize, usize)> {
     })
 }
 
+/// The variable that a name is, or is a part of.
+pub(super) fn variable_name<'n>(object: &Object, name: &'n str) -> &'n str {
+    match variable(object, name) {
+        Some(_) => name,
+        None => &name[..name.find(['.', '[']).unwrap_or(name.len())],
+    }
+}
+
 /// The error of a name that no variable has.
 pub(super) fn unknown(object: &Object, name: &str) -> SettingError {
     let variables = object.data.iter().flat_map(|data| &data.variables);
@@ -56,10 +64,7 @@ pub(super) fn unknown(object: &Object, name: &str) -> SettingError {
 
 /// What `x`, `x.member`, `x[3].member[1]` mean. Variables whose own name has a dot are found first.
 pub(super) fn resolve(object: &Object, name: &str) -> Result<Place, SettingError> {
-    let (variable_name, path) = match variable(object, name) {
-        Some(_) => (name, ""),
-        None => name.split_at(name.find(['.', '[']).unwrap_or(name.len())),
-    };
+    let (variable_name, path) = name.split_at(variable_name(object, name).len());
     let (section, index) = variable(object, variable_name).ok_or_else(|| unknown(object, variable_name))?;
     let data = &object.data[section];
     let at = &data.variables[index];

@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use super::names::short_names;
 use super::place::Place;
 use super::value;
 use crate::btf::{Btf, Type};
@@ -38,6 +39,14 @@ pub(super) fn show(btf: &Btf, place: &Place, bytes: &[u8]) -> String {
         }
         _ => braces(bytes).to_owned(),
     }
+}
+
+/// The short name of the enumerator in the place's bytes, if there is one.
+pub(super) fn short_name(btf: &Btf, place: &Place, bytes: &[u8]) -> Option<String> {
+    let values = btf.bare(place.type_id).and_then(Type::enumeration)?;
+    let number = value::read(btf, "", place, bytes).ok()?;
+    let at = values.values.iter().position(|value| value::signed(values, value) == number)?;
+    short_names(&values.values).into_iter().nth(at)
 }
 
 fn braces(bytes: &[u8]) -> &'static str {

@@ -2,8 +2,9 @@
 //! What a text means as a value of a type.
 
 use super::error::{SettingError, nearest};
+use super::names::{short_names, value_named};
 use super::place::Place;
-use crate::btf::{Btf, Enum, Type};
+use crate::btf::{Btf, Enum, EnumValue, Type};
 
 /// Widest number, in bits.
 const MAX_BITS: u64 = 64;
@@ -79,21 +80,36 @@ fn numeric(btf: &Btf, name: &str, place: &Place) -> Result<(bool, bool), Setting
 }
 
 fn enumerated(btf: &Btf, name: &str, place: &Place, (values, text): (&Enum, &str)) -> Result<Vec<u8>, SettingError> {
-    if let Some(value) = values.values.iter().find(|value| value.name == *text) {
-        let number = if values.signed { i128::from(value.value as i64) } else { i128::from(value.value) };
-        return integer(btf, name, place, number);
+    match (value_named(values, text), number(text)) {
+        (Some(value), _) => integer(btf, name, place, signed(values, value)),
+        (None, Some(number)) => integer(btf, name, place, number),
+        (None, None) => Err(not_named(btf, name, place, (values, text))),
     }
-    if let Some(number) = number(text) {
-        return integer(btf, name, place, number);
+}
+
+/// Whether a number is one of the enumeration's, if the place has one.
+pub(super) fn check_enumerated(btf: &Btf, name: &str, place: &Place, number: i128) -> Result<(), SettingError> {
+    let Some(values) = btf.bare(place.type_id).and_then(Type::enumeration) else { return Ok(()) };
+    if values.values.iter().any(|value| signed(values, value) == number) {
+        return Ok(());
     }
-    let nearest = nearest(text, values.values.iter().map(|value| value.name.as_str()));
-    Err(SettingError::Value {
+    Err(not_named(btf, name, place, (values, &number.to_string())))
+}
+
+/// The number of an enumerator.
+pub(super) fn signed(values: &Enum, value: &EnumValue) -> i128 {
+    if values.signed { i128::from(value.value as i64) } else { i128::from(value.value) }
+}
+
+fn not_named(btf: &Btf, name: &str, place: &Place, (values, text): (&Enum, &str)) -> SettingError {
+    let names = short_names(&values.values);
+    SettingError::Value {
         name: name.to_owned(),
         type_name: btf.spell(place.type_id).to_string(),
         text: text.to_owned(),
-        expected: "one of its names, or a number".to_owned(),
-        nearest,
-    })
+        expected: format!("one of {}", names.join(", ")),
+        nearest: nearest(text, names.iter().map(String::as_str)),
+    }
 }
 
 /// A text for an array of characters, with or without quotes; the rest of the array becomes zero.

@@ -11,7 +11,7 @@
 //! - `switching`: context switches and what they cost. `progress`: how fast running threads go. `memory`: what slows
 //!   them down.
 //! - `clocks`: cpufreq decisions. `pauses`: cpuidle decisions. `hardware`: what the machine then does, and draws;
-//!   `meter`: what that sums up to.
+//!   `meter`: what that sums up to. `counting`: what performance counters show.
 //! - `cgroups`: groups come, go and change. `sched_ext`: a loaded scheduler's coming, timers and cost. `hotplug`: CPUs
 //!   come and go.
 //! - `report`: the end; `latency`: how long waits were; `gaps`: what a workload asks for in vain.
@@ -19,6 +19,7 @@
 mod blocking;
 mod cgroups;
 mod clocks;
+mod counting;
 mod events;
 mod gaps;
 mod hardware;

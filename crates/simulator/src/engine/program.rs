@@ -174,7 +174,7 @@ impl Engine<'_> {
         let time = bytes as f64 / (domain.thread_bytes_per_s * 1e-9);
         let left = time.ceil() as Nanos;
         self.threads[task.index()].segment = Segment::Plain { left, stalled: true };
-        self.memory.move_bytes(self.machine, cpu, bytes as f64);
+        self.move_bytes(cpu, bytes as f64);
         Next::Run
     }
 
@@ -188,9 +188,14 @@ impl Engine<'_> {
         let left = (count as f64 * latency).ceil() as Nanos;
         self.threads[task.index()].segment = Segment::Plain { left, stalled: true };
         if missing {
-            self.memory.move_bytes(self.machine, cpu, count as f64 * LINE);
+            self.move_bytes(cpu, count as f64 * LINE);
         }
         Next::Run
+    }
+
+    fn move_bytes(&mut self, cpu: CpuId, bytes: f64) {
+        self.memory.move_bytes(self.machine, cpu, bytes);
+        self.scheduler.kernel.pmu.add_bytes(cpu, bytes);
     }
 
     fn sleep(&mut self, cpu: CpuId, task: TaskId, span: Span) -> Next {

@@ -68,6 +68,7 @@ impl<'r> Engine<'r> {
         if let Some(due) = self.queue.time_of(self.slots.run(cpu)) {
             self.queue.set(self.slots.run(cpu), due.saturating_add(cost));
         }
+        self.count(cpu);
     }
 
     /// What runs on `cpu` is through with its segment, or with the overhead before it.
@@ -199,6 +200,7 @@ impl<'r> Engine<'r> {
             self.running[cpu.index()].to_be_paced = false;
             self.account(cpu);
             self.schedule_run(cpu);
+            self.count(cpu);
         }
         if self.to_pace.is_empty() {
             self.to_pace = to_pace;

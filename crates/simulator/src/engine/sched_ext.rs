@@ -12,9 +12,11 @@ use crate::metrics::{CallbackReport, ExitReport, Frame, RecordedExit, SchedExtRe
 use crate::options::Scheduler;
 use crate::scx::abi::GuestTaskInfo;
 use crate::scx::exit::{ExitInfo, ExitKind};
+use crate::scx::frontend::facts::System;
 use crate::scx::frontend::scheduler::SchedExt;
 use crate::scx::frontend::{self, Request, SchedulerError, Syscall, exit_record};
 use crate::scx::ops::Op;
+use crate::scx::tracepoints::Tracepoint;
 use crate::scx::{Ctx, Scx, kfuncs};
 use crate::units::{CpuId, Nanos, SEC, TaskId, seconds};
 
@@ -57,10 +59,13 @@ impl Engine<'_> {
             budget: self.options.kernel.bpf_budget,
         };
         let kernel = &self.scheduler.kernel;
-        let loaded = frontend::load_object(scheduler.object.clone(), &request, kernel, self.machine)?;
+        let system = System { kernel, machine: self.machine, governor: self.options.governor };
+        let loaded = frontend::load_object(scheduler.object.clone(), &request, &system)?;
         let cpu = loaded.init_cpu.unwrap_or(cpu);
         let (syscalls, attached) = (loaded.syscalls.clone(), loaded.attached.clone());
+        let counts = !loaded.perf.is_empty();
         let mut scx = Scx::new(loaded, kernel, self.options.seed);
+        self.open_counters(counts);
         let mut ctx = scx.with(&mut self.scheduler.kernel);
         ctx.scx_cgroups_new().map_err(SchedulerError::Memory)?;
         if let Some(task_ctx) = scheduler.sidecar.as_ref().and_then(|sidecar| sidecar.arena.as_deref()) {
@@ -199,15 +204,14 @@ impl Engine<'_> {
         self.load_scheduler(cpu)
     }
 
-    /// Callbacks of `scx`, and those before it was loaded again.
+    /// Callbacks of `scx` and its programs at tracepoints, and those before it was loaded again.
     fn callbacks_so_far(&self, scx: &Scx) -> BTreeMap<String, CallbackReport> {
         let mut all = self.loader.callbacks.clone();
-        for op in Op::ALL {
-            let (calls, instructions) = scx.state.calls.of(*op);
-            if calls > 0 {
-                let report = all.entry(op.name().to_owned()).or_insert(CallbackReport { calls: 0, instructions: 0 });
-                (report.calls, report.instructions) = (report.calls + calls, report.instructions + instructions);
-            }
+        let callbacks = Op::ALL.iter().map(|op| (op.name(), scx.state.calls.of(*op)));
+        let traced = Tracepoint::ALL.map(|point| (point.section(), scx.state.tracepoints.ran(point)));
+        for (name, (calls, instructions)) in callbacks.chain(traced).filter(|(_, (calls, _))| *calls > 0) {
+            let report = all.entry(name.to_owned()).or_insert(CallbackReport { calls: 0, instructions: 0 });
+            (report.calls, report.instructions) = (report.calls + calls, report.instructions + instructions);
         }
         all
     }

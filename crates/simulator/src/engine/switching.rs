@@ -27,6 +27,7 @@ impl Engine<'_> {
                 self.enter_idle(cpu);
             }
         }
+        self.count(cpu);
     }
 
     /// `task` loses `cpu`.

@@ -364,6 +364,7 @@ impl Scheduler {
     pub(super) fn switch_to(&mut self, cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) -> Switch {
         // A loaded scheduler is told before `next` is current.
         self.set_next_task_scx(cpu, next);
+        self.trace_sched_switch(cpu, prev, next);
         // The time up to now belongs to who ran: the clock must not see the newcomer yet.
         self.kernel.update_rq_clock(cpu);
         self.kernel.rq_mut(cpu).curr = next;

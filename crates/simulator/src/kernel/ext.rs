@@ -204,6 +204,9 @@ impl Scheduler {
             let ran = self.kernel.now.saturating_sub(std::mem::replace(&mut entity.exec_start, self.kernel.now));
             let (guest, memory) = (&scx.state.guest, &mut scx.vm.memory);
             guest.set_sum_exec_runtime(memory, curr, guest.sum_exec_runtime(memory, curr) + ran);
+            if ran > 0 {
+                scx.with(&mut self.kernel).trace_sched_stat_runtime(cpu, curr, ran);
+            }
         }
     }
 
@@ -314,6 +317,15 @@ impl Scheduler {
         }
     }
 
+    /// `trace_sched_switch`: `prev` leaves `cpu`, where it is still current, to `next`.
+    pub(super) fn trace_sched_switch(&mut self, cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) {
+        if let Some(scx) = &mut self.ext
+            && self.kernel.scx_enabled()
+        {
+            scx.with(&mut self.kernel).trace_sched_switch(cpu, prev, next);
+        }
+    }
+
     /// `__do_set_cpus_allowed`: the CPUs that `task` may use change.
     pub(super) fn set_cpus_allowed(&mut self, task: TaskId, allowed: Option<Arc<CpuMask>>) {
         if self.kernel.task(task).class == ClassId::Ext {
@@ -390,9 +402,16 @@ impl Scheduler {
     pub(super) fn scx_deferred_work(&mut self) {
         let Some(scx) = &mut self.ext else { return };
         scx.with(&mut self.kernel).irq_work();
-        if scx.state.exit.pending() {
+        if scx.state.exit.pending() && !self.is_amid_schedule() {
             self.scx_exited = self.scx_disable_workfn();
         }
+    }
+
+    /// Whether a task that has gone to sleep or ended is still current: a kernel has that CPU's run queue locked until
+    /// another is, and nobody changes the task's class meanwhile.
+    fn is_amid_schedule(&self) -> bool {
+        let current = self.kernel.resched.iter().filter_map(|cpu| self.kernel.rq(*cpu).curr);
+        current.into_iter().any(|task| self.kernel.task(task).state != TaskState::Runnable)
     }
 }
 

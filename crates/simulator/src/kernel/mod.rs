@@ -12,7 +12,7 @@
 //! - [`priority`]: a task changes class or priority, for good or while it holds what a more urgent one waits for.
 //! - [`topology`]: scheduling domains. [`pelt`]: load tracking. [`cpufreq`], [`cpuidle`]: power policies.
 //! - [`cgroup`]: the groups that tasks are in. [`hotplug`]: CPUs come and go.
-//! - [`sync`]: locks, barriers, conditions, semaphores.
+//! - [`sync`]: locks, barriers, conditions, semaphores. [`pmu`]: performance counters.
 
 pub mod cgroup;
 pub mod class;
@@ -26,6 +26,7 @@ pub mod fair;
 pub mod hotplug;
 pub mod params;
 pub mod pelt;
+pub mod pmu;
 pub mod priority;
 pub mod rt;
 pub mod sync;
@@ -43,6 +44,7 @@ use cpumask::CpuMask;
 use ext::Switching;
 use params::KernelParameters;
 use pelt::{PeltClock, SchedAvg};
+use pmu::Pmu;
 use task::{ClassId, NICE_0_WEIGHT, Task};
 use topology::Topology;
 
@@ -94,6 +96,8 @@ pub struct Kernel {
     pub ext_server: bool,
     /// The cgroups that tasks are in.
     pub cgroups: CgroupTree,
+    /// Performance counters.
+    pub pmu: Pmu,
     /// Random choices of the kernel itself (`sched_rng`).
     pub rng: Pcg32,
 }
@@ -172,6 +176,7 @@ impl Kernel {
             switching: Switching::default(),
             ext_server: false,
             cgroups: CgroupTree::default(),
+            pmu: Pmu::default(),
             rng,
             params,
             topology,

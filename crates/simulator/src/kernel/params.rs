@@ -39,6 +39,8 @@ pub struct KernelParameters {
     pub nr_migrate: u32,
     /// Whether an idle CPU's states are chosen by the menu governor; off, it stays in the first state.
     pub cpuidle: bool,
+    /// Whether the CPUs have performance counters that a loaded scheduler can read.
+    pub perf_counters: bool,
     /// Time of a BPF instruction of a sched_ext scheduler, in picoseconds, kernel functions that it calls included.
     pub bpf_insn_ps: u64,
     /// BPF instructions that one callback of a sched_ext scheduler may execute; more are an endless loop.
@@ -68,6 +70,7 @@ impl Default for KernelParameters {
             migration_cost: 500 * USEC,
             nr_migrate: 32,
             cpuidle: true,
+            perf_counters: true,
             bpf_insn_ps: 1_000,
             bpf_budget: 100_000_000,
         }
@@ -99,7 +102,7 @@ pub enum SettingError {
 
 impl KernelParameters {
     /// Names, units and meaning of all parameters, for help texts.
-    pub const KEYS: [(&str, &str); 17] = [
+    pub const KEYS: [(&str, &str); 18] = [
         ("hz", "ticks per second, 24..=10000 (250)"),
         ("base_slice_us", "fair slice in microseconds, 100..=1000000 (0.7 ms × (1 + log2(CPUs)), CPUs capped at 8)"),
         ("run_to_parity", "true or false (true): a task runs out its slice"),
@@ -117,6 +120,7 @@ impl KernelParameters {
         ("bpf_insn_ps", "picoseconds that a BPF instruction of a loaded scheduler takes, 0..=1000000 (1000)"),
         ("bpf_budget", "instructions that a callback of a loaded scheduler may take, 1..=1000000000000 (100000000)"),
         ("cpuidle", "true or false (true): deeper idle states than the first are used"),
+        ("perf_counters", "true or false (true): loaded schedulers can read performance counters"),
     ];
 
     /// Names of all parameters.
@@ -157,6 +161,7 @@ impl KernelParameters {
             "bpf_insn_ps" => self.bpf_insn_ps = number(0, 1_000_000)? as u64,
             "bpf_budget" => self.bpf_budget = number(1, 1_000_000_000_000)? as u64,
             "cpuidle" => self.cpuidle = flag()?,
+            "perf_counters" => self.perf_counters = flag()?,
             _ => return Err(wrong()),
         }
         Ok(())

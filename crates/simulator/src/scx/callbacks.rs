@@ -29,14 +29,23 @@ pub struct Calls {
 /// A callback at work.
 #[derive(Debug, Clone, Copy)]
 pub struct Active {
-    /// Which; `None` for timers and `syscall` programs.
+    /// Which; `None` for timers, and for `syscall` and tracing programs.
     pub op: Option<Op>,
+    /// It is a `syscall` or tracing program, to which the kernel offers more helpers than to callbacks and timers.
+    pub tracing: bool,
     /// The CPU that executes it.
     pub cpu: CpuId,
     /// The CPU whose run queue is locked around it (`scx_locked_rq`).
     pub locked: Option<CpuId>,
     /// The tasks that are its arguments (`kf_tasks`).
     pub tasks: [Option<TaskId>; 2],
+}
+
+impl Active {
+    /// A program that is no callback, on `cpu`.
+    pub fn outside(cpu: CpuId, tracing: bool) -> Self {
+        Self { op: None, tracing, cpu, locked: None, tasks: [None; 2] }
+    }
 }
 
 impl Default for Calls {
@@ -94,7 +103,7 @@ impl Ctx<'_> {
         if let Some(locked) = locked {
             self.mirror_rq_clock(locked);
         }
-        self.scx.calls.active.push(Active { op: Some(op), cpu, locked, tasks });
+        self.scx.calls.active.push(Active { op: Some(op), tracing: false, cpu, locked, tasks });
         let mut host = ScxHost { scx: &mut *self.scx, kernel: &mut *self.kernel };
         let outcome = self.vm.run(program, args, &mut host);
         let outcome = outcome.unwrap_or_else(|fault| {
@@ -126,7 +135,7 @@ impl Ctx<'_> {
         let size = args.len().max(1) as u64;
         let address = self.vm.memory.alloc(size, Protection::ReadWrite)?;
         self.vm.memory.host_write(address, args.len() as u64)?.copy_from_slice(args);
-        self.scx.calls.active.push(Active { op: None, cpu, locked: None, tasks: [None; 2] });
+        self.scx.calls.active.push(Active::outside(cpu, true));
         let mut host = ScxHost { scx: &mut *self.scx, kernel: &mut *self.kernel };
         let outcome = self.vm.run_raw(program, [address, 0, 0, 0, 0], &mut host);
         self.scx.calls.active.pop();

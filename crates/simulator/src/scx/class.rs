@@ -62,6 +62,7 @@ impl Ctx<'_> {
         entity.exec_start = now;
         let runtime = self.scx.guest.sum_exec_runtime(&self.vm.memory, curr) + delta;
         self.scx.guest.set_sum_exec_runtime(&mut self.vm.memory, curr, runtime);
+        self.trace_sched_stat_runtime(cpu, curr, delta);
         let slice = self.slice(curr);
         if slice != SCX_SLICE_INF {
             self.set_slice(curr, slice.saturating_sub(delta));

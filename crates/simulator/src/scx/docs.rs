@@ -11,6 +11,7 @@ use tandem_bpf_vm::map::{MapError, MapSpec, Maps, kind};
 use tandem_bpf_vm::memory::Memory;
 
 use super::abi::profile::Version;
+use super::frontend::domains::Each;
 use super::frontend::facts::Argument;
 use super::frontend::sidecar::{RUN, Sidecar, TOP};
 use super::kfuncs::offered;
@@ -113,6 +114,20 @@ fn generic_functions() -> Names {
         names.extend(patterns.flat_map(|pattern| pattern.split('"').skip(1).step_by(2)).map(str::to_owned));
     }
     names
+}
+
+#[test]
+fn every_fact_is_explained() {
+    let (_, section) = PAGE.split_once("\n### Facts\n").unwrap();
+    let (words, _) = section.split_once("\n| of |").unwrap();
+    let words: Names = quoted(words).iter().map(|word| word.trim_matches('"').to_owned()).collect();
+    for (of, facts, _) in &tables("### Facts")[0] {
+        let each = of.iter().find_map(|word| Each::of(word.strip_prefix("each.")?)).unwrap();
+        let machine = matches!(each, Each::Machine | Each::Hybrid);
+        let documented: Names = if machine { facts | &words } else { facts.clone() };
+        let missing: Vec<&str> = each.facts().into_iter().filter(|fact| !documented.contains(*fact)).collect();
+        assert!(missing.is_empty(), "{of:?}: {missing:?}");
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
+use tandem_bpf_vm::errno::{Errno, OpError};
 use tandem_bpf_vm::fault::{Fault, FaultKind};
 use tandem_bpf_vm::host::{Args, Clock, Host};
 use tandem_bpf_vm::instance::Instance;
@@ -21,6 +22,10 @@ use crate::units::{CpuId, Nanos, SEC};
 pub const UPTIME: Nanos = 60 * SEC;
 /// What the wall clock shows when a run begins, in ns since 1970: the first second of 2026.
 const WALL_CLOCK: Nanos = 1_767_225_600 * SEC;
+
+/// What a program hears that reads a counter and must not (`bpf_scx_get_func_proto`).
+const NO_COUNTERS: &str = "the kernel refuses schedulers whose callbacks or timers read performance counters; programs at \
+    tracepoints may: SEC(\"tp_btf/sched_switch\"), SEC(\"tp_btf/sched_stat_runtime\")";
 
 /// Lines of `bpf_printk` that are kept, the last ones.
 const PRINTK_LINES: usize = 1000;
@@ -120,6 +125,20 @@ impl Host for ScxHost<'_> {
 
     fn timer_cancel(&mut self, timer: u64) -> bool {
         self.scx.timers.cancel(Timer::Bpf(timer))
+    }
+
+    fn perf_event_value(&mut self, map: &str, index: u32) -> Result<(u64, u64, u64), OpError> {
+        if !self.scx.calls.active.last().is_some_and(|active| active.tracing) {
+            return Err(FaultKind::Misuse(NO_COUNTERS.to_owned()).into());
+        }
+        let event = self.scx.perf.iter().find(|(name, _)| name == map).map(|(_, event)| *event);
+        let read = |event| self.kernel.pmu.read(self.kernel.now, CpuId(index), event);
+        let reading = event.and_then(read).ok_or(Errno::ENOENT)?;
+        // `perf_event_read_local`
+        if index != self.cpu_id().0 {
+            return Err(Errno::EINVAL.into());
+        }
+        Ok((reading.counter, reading.enabled, reading.running))
     }
 
     #[inline]

@@ -13,7 +13,7 @@
 //!   [`cpuperf`]: wanted performance.
 //! - [`enable`]: a scheduler takes over and goes; [`bypass`]: while it must not be asked. [`exit`]: why it went.
 //!   [`origin`]: which program's fault it was. [`dump`]: what is written down then. [`watchdog`]: tasks that wait too long. [`timers`]: what is due when.
-//!   [`tasks`], [`cgroups`], [`hotplug`]: their callbacks.
+//!   [`tasks`], [`cgroups`], [`hotplug`]: their callbacks. [`tracepoints`]: programs beside them.
 //! - [`kfuncs`]: what programs may call. [`host`]: what the instance asks of the kernel.
 //! - [`abi`]: the kernel's types and objects as programs see them. [`frontend`]: what a loader program does.
 
@@ -45,6 +45,7 @@ pub mod select_cpu;
 pub mod state;
 pub mod tasks;
 pub mod timers;
+pub mod tracepoints;
 pub mod watchdog;
 
 use tandem_bpf_vm::instance::Instance;
@@ -112,6 +113,8 @@ impl Scx {
             timers: TimerQueue::default(),
             cgroups: Cgroups::default(),
             hotplug: Hotplug::default(),
+            tracepoints: loaded.tracepoints,
+            perf: loaded.perf,
             host: HostState::new(seed),
         };
         Self { state, vm: loaded.vm }

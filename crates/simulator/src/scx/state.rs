@@ -12,12 +12,14 @@ use super::dsq::Dsqs;
 use super::enable::Enable;
 use super::enqueue::{ScxEntity, ScxRq};
 use super::exit::ExitState;
+use super::frontend::perf::PerfMap;
 use super::host::HostState;
 use super::hotplug::Hotplug;
 use super::idle::IdleTracking;
 use super::kick::Kicks;
 use super::ops::Ops;
 use super::timers::TimerQueue;
+use super::tracepoints::Tracepoints;
 use super::watchdog::Watchdog;
 
 /// What ext.c keeps.
@@ -59,6 +61,10 @@ pub struct State {
     pub cgroups: Cgroups,
     /// CPUs that come and go.
     pub hotplug: Hotplug,
+    /// Programs at tracepoints.
+    pub tracepoints: Tracepoints,
+    /// Performance counters, by map.
+    pub perf: Vec<PerfMap>,
     /// What the host keeps for the instance.
     pub host: HostState,
 }

@@ -120,7 +120,7 @@ impl Ctx<'_> {
 
     /// Runs a timer's callback on `cpu` (`bpf_timer_cb`): no run queue is locked, and no task is its argument.
     fn timer_fired(&mut self, address: u64, cpu: CpuId) {
-        self.scx.calls.active.push(Active { op: None, cpu, locked: None, tasks: [None; 2] });
+        self.scx.calls.active.push(Active::outside(cpu, false));
         let mut host = ScxHost { scx: self.scx, kernel: self.kernel };
         let result = self.vm.timer_fired(address, &mut host);
         match result {

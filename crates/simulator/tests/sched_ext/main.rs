@@ -3,11 +3,12 @@
 //!
 //! - `whole_runs`: the kernel's own examples over all bundled workloads.
 //! - `simple`, `qmap`: the order of context switches, worked out by hand from the kernel's source.
-//! - `callbacks`: which callback comes when, and with what arguments.
+//! - `callbacks`: which callback comes when, and with what arguments. `counters`: performance counters.
 
 mod callbacks;
 #[path = "../common/mod.rs"]
 mod common;
+mod counters;
 #[path = "../common/objects.rs"]
 mod objects;
 mod qmap;

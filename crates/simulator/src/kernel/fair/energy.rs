@@ -8,7 +8,7 @@ use super::Fair;
 use super::load::Fit;
 use crate::kernel::Kernel;
 use crate::kernel::cpumask::CpuMask;
-use crate::machine::Machine;
+use crate::machine::{Machine, Opp, PerformanceDomain};
 use crate::units::{CAPACITY_SCALE, CpuId, TaskId};
 
 /// The kernel's energy model (`struct em_perf_domain` of every performance domain).
@@ -51,12 +51,7 @@ impl EnergyModel {
         let domains = machine.performance_domains.iter().filter_map(|domain| {
             let cpus: Vec<CpuId> = domain.cpus.iter().copied().filter(|cpu| online.test(*cpu)).collect();
             let capacity = u64::from(machine.cpus[cpus.first()?.index()].capacity);
-            let top = u64::from(domain.opps[domain.opps.len() - 1].khz);
-            let states = domain.opps.iter().map(|opp| PerfState {
-                performance: (u64::from(opp.khz) * capacity / top).max(1),
-                power: ((opp.dynamic_watts + opp.leakage_watts) * 1e6) as u64,
-            });
-            Some(PerfDomain { states: efficient(states.collect()), cpus })
+            Some(PerfDomain { states: efficient(states(domain, capacity)), cpus })
         });
         Self::new(domains.collect())
     }
@@ -68,6 +63,17 @@ impl EnergyModel {
         let state = states.iter().find(|state| state.performance >= max_util).unwrap_or(&states[states.len() - 1]);
         state.power * sum_util / state.performance
     }
+}
+
+/// A state for each OPP of `domain`, whose CPUs have this capacity at the highest: the table that the kernel registers, which
+/// energy-aware placement reads without its inefficient states.
+pub fn states(domain: &PerformanceDomain, capacity: u64) -> Vec<PerfState> {
+    let top = domain.opps.last().map_or(1, |opp| u64::from(opp.khz));
+    let state = |opp: &Opp| PerfState {
+        performance: (u64::from(opp.khz) * capacity / top).max(1),
+        power: ((opp.dynamic_watts + opp.leakage_watts) * 1e6) as u64,
+    };
+    domain.opps.iter().map(state).collect()
 }
 
 /// Drops states that cost more per work than a faster one (`EM_PERF_STATE_INEFFICIENT`).

@@ -112,7 +112,7 @@ impl<'l> Library<'l, '_> {
             let size = record.bytes().len() as u64;
             let address = ctx.vm.memory.alloc(size, Protection::ReadWrite)?;
             ctx.vm.memory.host_write(address, size)?.copy_from_slice(record.bytes());
-            ctx.scx.calls.active.push(Active { op: None, cpu: self.cpu, locked: None, tasks: [None; 2] });
+            ctx.scx.calls.active.push(Active::outside(self.cpu, true));
             let mut host = ScxHost { scx: &mut *ctx.scx, kernel: &mut *ctx.kernel };
             let outcome = ctx.vm.run_raw(id, [address, 0, 0, 0, 0], &mut host);
             ctx.scx.calls.active.pop();

@@ -8,7 +8,10 @@
 
 use std::cmp::Reverse;
 
+use super::facts::{Fact, System, Table};
+use super::opps::OppTables;
 use crate::kernel::Kernel;
+use crate::machine::{self, Machine};
 use crate::units::CpuId;
 
 /// What a loader says of a kind of thing, once for each.
@@ -22,34 +25,57 @@ pub enum Each {
     Cpu,
     /// Compute domains.
     Domain,
+    /// Different tables of operating points.
+    OppTable,
 }
 
 impl Each {
     /// The words for them.
-    pub const WORDS: [&str; 4] = ["machine", "hybrid", "cpu", "domain"];
+    pub const WORDS: [&str; 5] = ["machine", "hybrid", "cpu", "domain", "opp_table"];
 
     /// What `word` stands for.
     pub fn of(word: &str) -> Option<Self> {
-        let all = [Self::Machine, Self::Hybrid, Self::Cpu, Self::Domain];
+        let all = [Self::Machine, Self::Hybrid, Self::Cpu, Self::Domain, Self::OppTable];
         Self::WORDS.iter().position(|known| *known == word).map(|at| all[at])
     }
 
     /// What can be said of one of them.
-    pub fn facts(self) -> &'static [&'static str] {
-        match self {
-            Self::Machine | Self::Hybrid => MACHINE_FACTS,
+    pub fn facts(self) -> Vec<&'static str> {
+        let words = match self {
+            Self::Machine | Self::Hybrid => {
+                let everywhere =
+                    Fact::WORDS.iter().map(|(word, _)| *word).chain(Table::WORDS.iter().map(|(word, _)| *word));
+                return everywhere.chain(MACHINE_FACTS.iter().copied()).collect();
+            }
             Self::Cpu => CPU_FACTS,
             Self::Domain => DOMAIN_FACTS,
-        }
+            Self::OppTable => OPP_TABLE_FACTS,
+        };
+        words.to_vec()
     }
 }
 
-/// Facts of a machine: numbers of things, whether cores have several CPUs, sums, orders of CPUs, and the capacity of the
-/// first CPU in order of efficiency.
-const MACHINE_FACTS: &[&str] =
-    &["nr_cpus", "nr_llcs", "smt", "total_capacity", "cpus_by_performance", "cpus_by_efficiency", "efficient_capacity"];
-/// Facts of a CPU.
-const CPU_FACTS: &[&str] = &["number", "node", "llc", "capacity", "big", "turbo", "sibling"];
+/// Facts of a machine beside those that `[set]` has, too: sums, orders of CPUs, and the capacity of the first CPU in order of
+/// efficiency.
+const MACHINE_FACTS: &[&str] = &["total_capacity", "cpus_by_performance", "cpus_by_efficiency", "efficient_capacity"];
+/// Facts of a CPU. `performance` is its capacity at the highest clock that limits allow, `core` the lowest CPU of its core.
+const CPU_FACTS: &[&str] = &[
+    "number",
+    "online",
+    "node",
+    "package",
+    "llc",
+    "core",
+    "sibling",
+    "capacity",
+    "performance",
+    "performance_domain",
+    "opp_table",
+    "big",
+    "turbo",
+];
+/// Facts of a table of operating points: their number, and for each its clock in kHz, the capacity of a CPU and its milliwatts.
+const OPP_TABLE_FACTS: &[&str] = &["nr_opps", "frequency", "performance", "power"];
 /// Facts of a domain: neighbours are grouped by distance.
 const DOMAIN_FACTS: &[&str] = &[
     "number",
@@ -76,15 +102,18 @@ struct Domain {
 /// The CPUs of a machine as loaders see them.
 #[derive(Debug)]
 pub struct Cpus<'k> {
+    system: System<'k>,
     kernel: &'k Kernel,
+    opps: OppTables,
     /// In order of the first CPU in [`Cpus::by_performance`].
     domains: Vec<Domain>,
 }
 
 impl<'k> Cpus<'k> {
-    /// The CPUs of this kernel's machine.
-    pub fn of(kernel: &'k Kernel) -> Self {
-        let mut cpus = Self { kernel, domains: Vec::new() };
+    /// The CPUs of this system.
+    pub fn of(system: &System<'k>) -> Self {
+        let mut cpus =
+            Self { system: *system, kernel: system.kernel, opps: OppTables::of(system), domains: Vec::new() };
         for cpu in cpus.by_performance() {
             let place = (cpus.node(cpu), cpus.llc(cpu), cpus.is_big(cpu));
             match cpus.domains.iter_mut().find(|domain| (domain.node, domain.llc, domain.big) == place) {
@@ -114,6 +143,11 @@ impl<'k> Cpus<'k> {
     /// Number of a CPU among those of its core.
     fn thread(&self, cpu: CpuId) -> usize {
         self.kernel.topology.smt[cpu.index()].iter().position(|sibling| *sibling == cpu).unwrap_or(0)
+    }
+
+    fn package(&self, cpu: &machine::Cpu) -> u64 {
+        let Machine { cores, clusters, .. } = self.system.machine;
+        u64::from(clusters[cores[cpu.core.index()].cluster.index()].package.0)
     }
 
     fn core(&self, cpu: CpuId) -> CpuId {
@@ -172,6 +206,7 @@ impl<'k> Cpus<'k> {
             Each::Hybrid => usize::from(self.has_little()),
             Each::Cpu => self.kernel.topology.nr_cpus,
             Each::Domain => self.domains.len(),
+            Each::OppTable => self.opps.count(),
         }
     }
 
@@ -181,16 +216,19 @@ impl<'k> Cpus<'k> {
             Each::Machine | Each::Hybrid => self.machine_fact(word),
             Each::Cpu => self.cpu_fact(CpuId::at(number), word).map(|value| vec![value]),
             Each::Domain => self.domain_fact(number, word),
+            Each::OppTable => self.opp_table_fact(number, word),
         }
     }
 
     fn machine_fact(&self, word: &str) -> Option<Vec<u64>> {
         let numbers = |cpus: Vec<CpuId>| cpus.into_iter().map(|cpu| u64::from(cpu.0)).collect();
-        let topology = &self.kernel.topology;
+        if let Some(fact) = Fact::of(word) {
+            return Some(vec![u64::from(fact.number(&self.system))]);
+        }
+        if let Some(table) = Table::of(word) {
+            return Some(table.numbers(&self.system).into_iter().map(u64::from).collect());
+        }
         Some(match word {
-            "nr_cpus" => vec![topology.nr_cpus as u64],
-            "nr_llcs" => vec![topology.llcs.len() as u64],
-            "smt" => vec![u64::from(topology.smt_active)],
             "total_capacity" => vec![self.all().into_iter().map(|cpu| self.capacity(cpu)).sum()],
             "cpus_by_performance" => numbers(self.by_performance()),
             "cpus_by_efficiency" => numbers(self.by_efficiency()),
@@ -200,11 +238,18 @@ impl<'k> Cpus<'k> {
     }
 
     fn cpu_fact(&self, cpu: CpuId, word: &str) -> Option<u64> {
+        let described = &self.system.machine.cpus[cpu.index()];
         Some(match word {
             "number" => u64::from(cpu.0),
+            "online" => u64::from(self.kernel.topology.online.test(cpu)),
             "node" => self.node(cpu) as u64,
+            "package" => self.package(described),
             "llc" => self.llc(cpu) as u64,
+            "core" => u64::from(self.core(cpu).0),
             "capacity" => self.capacity(cpu),
+            "performance" => u64::from(self.kernel.rq(cpu).capacity_limit),
+            "performance_domain" => u64::from(described.performance_domain.0),
+            "opp_table" => self.opps.number_of(described.performance_domain) as u64,
             "big" => u64::from(self.is_big(cpu)),
             "turbo" => u64::from(self.is_turbo(cpu)),
             // As a loader has it that takes a 32-bit -1 for none.
@@ -212,6 +257,17 @@ impl<'k> Cpus<'k> {
                 let siblings = &self.kernel.topology.smt[cpu.index()];
                 siblings.iter().find(|other| **other != cpu).map_or(u64::from(u32::MAX), |other| u64::from(other.0))
             }
+            _ => return None,
+        })
+    }
+
+    fn opp_table_fact(&self, number: usize, word: &str) -> Option<Vec<u64>> {
+        let table = self.opps.get(number)?;
+        Some(match word {
+            "nr_opps" => vec![table.frequency.len() as u64],
+            "frequency" => table.frequency.iter().copied().map(u64::from).collect(),
+            "performance" => table.performance.clone(),
+            "power" => table.power.clone(),
             _ => return None,
         })
     }
@@ -285,12 +341,18 @@ mod tests {
     use rand_pcg::Pcg32;
 
     use super::*;
+    use crate::kernel::cpufreq::Governor;
     use crate::kernel::params::KernelParameters;
-    use crate::machine::Machine;
 
-    fn kernel(machine: &str) -> Kernel {
+    /// A bundled machine and a kernel on it.
+    fn system(machine: &str) -> (Machine, Kernel) {
         let machine = Machine::load(machine).unwrap();
-        Kernel::new(&machine, KernelParameters::default(), Pcg32::seed_from_u64(1))
+        let kernel = Kernel::new(&machine, KernelParameters::default(), Pcg32::seed_from_u64(1));
+        (machine, kernel)
+    }
+
+    fn cpus((machine, kernel): &(Machine, Kernel)) -> Cpus<'_> {
+        Cpus::of(&System { kernel, machine, governor: Governor::Performance })
     }
 
     fn numbers(cpus: Vec<CpuId>) -> Vec<u32> {
@@ -299,8 +361,8 @@ mod tests {
 
     #[test]
     fn a_big_little_machine_has_a_domain_of_each_kind() {
-        let kernel = kernel("hikey960");
-        let cpus = Cpus::of(&kernel);
+        let system = system("hikey960");
+        let cpus = cpus(&system);
         assert!(cpus.has_little());
         let word = |number, word: &str| cpus.fact(Each::Domain, number, word).unwrap();
         assert_eq!((cpus.count(Each::Domain), word(0, "mask"), word(1, "mask")), (2, vec![0x0f], vec![0xf0]));
@@ -317,8 +379,8 @@ mod tests {
     #[test]
     fn threads_of_a_core_come_late_for_performance_and_together_for_efficiency() {
         // CPUs 2n and 2n+1 are one core up to 15, and 16 to 23 are little ones, all of one cache.
-        let kernel = kernel("i9-12900k");
-        let cpus = Cpus::of(&kernel);
+        let system = system("i9-12900k");
+        let cpus = cpus(&system);
         let siblings = cpus.fact(Each::Cpu, 0, "sibling").unwrap()[0] as u32;
         let fast = numbers(cpus.by_performance());
         assert_eq!(fast.iter().position(|cpu| *cpu == siblings), Some(16), "{fast:?}");
@@ -327,10 +389,48 @@ mod tests {
         assert_eq!(efficient[8..10], [0, siblings]);
     }
 
+    /// The A73's points in `machines/hikey960.toml`: 550 uW/MHz/V2, 903 MHz at 0.7 V and 2362 MHz at 1.1 V.
+    #[test]
+    fn a_kind_of_cpu_has_a_table_of_what_its_clocks_give_and_cost() {
+        let system = system("hikey960");
+        let cpus = cpus(&system);
+        let cpu = |number, word: &str| cpus.fact(Each::Cpu, number, word).unwrap()[0];
+        assert_eq!((cpu(3, "opp_table"), cpu(4, "opp_table"), cpus.count(Each::OppTable)), (0, 1, 2));
+        assert_eq!((cpu(3, "performance_domain"), cpu(4, "performance_domain"), cpu(7, "core")), (0, 1, 7));
+        let big = |word: &str| cpus.fact(Each::OppTable, 1, word).unwrap();
+        assert_eq!(big("nr_opps"), [5]);
+        assert_eq!(big("frequency"), [903_000, 1_421_000, 1_805_000, 2_112_000, 2_362_000]);
+        assert_eq!((big("performance")[0], big("performance")[4]), (1024 * 903 / 2362, 1024));
+        assert_eq!((big("power")[0], big("power")[4]), (243, 1572));
+        assert_eq!(cpus.fact(Each::OppTable, 2, "power"), None);
+    }
+
+    #[test]
+    fn clocks_that_limits_forbid_are_in_no_table() {
+        // Eight CPUs at 2 GHz, eight that may not go above 1 GHz.
+        let system = system("opteron-8350:half-half");
+        let cpus = cpus(&system);
+        let cpu = |number, word: &str| cpus.fact(Each::Cpu, number, word).unwrap()[0];
+        assert_eq!([cpu(0, "capacity"), cpu(8, "capacity")], [1024, 1024]);
+        assert_eq!([cpu(0, "performance"), cpu(8, "performance")], [1024, 512]);
+        assert_eq!([cpu(7, "package"), cpu(8, "package"), cpu(7, "online")], [1, 2, 1]);
+        let fastest =
+            |cpu_number| cpus.fact(Each::OppTable, cpu(cpu_number, "opp_table") as usize, "frequency").unwrap();
+        assert_eq!([fastest(0).pop(), fastest(8).pop()], [Some(2_000_000), Some(1_000_000)]);
+    }
+
+    #[test]
+    fn the_threads_of_a_core_name_the_same_core() {
+        let system = system("i9-12900k");
+        let cpus = cpus(&system);
+        let core = |number| cpus.fact(Each::Cpu, number, "core").unwrap()[0];
+        assert_eq!([core(0), core(1), core(2), core(15), core(16), core(17)], [0, 0, 2, 14, 16, 17]);
+    }
+
     #[test]
     fn every_fact_that_can_be_named_is_there() {
-        let kernel = kernel("hikey960");
-        let cpus = Cpus::of(&kernel);
+        let system = system("hikey960");
+        let cpus = cpus(&system);
         for word in Each::WORDS {
             let each = Each::of(word).unwrap();
             assert!(each.facts().iter().all(|fact| cpus.fact(each, 0, fact).is_some()), "{word}");
@@ -341,8 +441,8 @@ mod tests {
     fn equal_domains_are_visited_as_a_ring() {
         assert_eq!(in_ring(0, &[1, 2, 3, 4, 5, 6, 7]), [1, 7, 2, 6, 3, 5, 4]);
         assert_eq!(in_ring(7, &[0, 1, 2, 3, 4, 5, 6]), [0, 6, 1, 5, 2, 4, 3]);
-        let kernel = kernel("opteron-8350");
-        let cpus = Cpus::of(&kernel);
+        let system = system("opteron-8350");
+        let cpus = cpus(&system);
         assert_eq!(
             (cpus.has_little(), cpus.count(Each::Domain), cpus.fact(Each::Machine, 0, "total_capacity")),
             (false, 4, Some(vec![16 * 1024]))

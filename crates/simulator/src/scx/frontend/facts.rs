@@ -1,9 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What loader programs find out about the machine and hand to their objects.
 
+use super::opps::OppTables;
 use crate::kernel::Kernel;
+use crate::kernel::cpufreq::Governor;
+use crate::machine::{Machine, MemoryDomain};
 use crate::scx::idle::nr_nodes;
-use crate::units::CpuId;
+use crate::units::{CpuId, MemoryDomainId};
+
+/// Where a loader runs: what it reads of the system in sysfs and `/proc`.
+#[derive(Debug, Clone, Copy)]
+pub struct System<'s> {
+    /// The kernel.
+    pub kernel: &'s Kernel,
+    /// The machine under it.
+    pub machine: &'s Machine,
+    /// What chooses clocks (`scaling_governor`).
+    pub governor: Governor,
+}
 
 /// A number or a truth about the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +36,18 @@ pub enum Fact {
     SameCapacity,
     /// The last of [`Table::CpusByCapacity`].
     SmallestCpu,
+    /// Number of last-level caches.
+    NrLlcs,
+    /// Number of packages.
+    NrPackages,
+    /// Number of sets of CPUs that share a clock.
+    NrPerformanceDomains,
+    /// Number of different tables of operating points.
+    NrOppTables,
+    /// MB/s of the path to memory that the most CPUs share; of several the narrowest.
+    MemoryBandwidth,
+    /// Whether the governor follows what a scheduler wants of a CPU (`scx_bpf_cpuperf_set`).
+    Cpuperf,
 }
 
 /// Something for each CPU.
@@ -59,6 +85,12 @@ impl Fact {
         ("uniform", Self::Uniform),
         ("same_capacity", Self::SameCapacity),
         ("smallest_cpu", Self::SmallestCpu),
+        ("nr_llcs", Self::NrLlcs),
+        ("nr_packages", Self::NrPackages),
+        ("nr_performance_domains", Self::NrPerformanceDomains),
+        ("nr_opp_tables", Self::NrOppTables),
+        ("memory_bandwidth", Self::MemoryBandwidth),
+        ("cpuperf", Self::Cpuperf),
     ];
 
     /// The fact that `word` stands for.
@@ -71,31 +103,64 @@ impl Fact {
         Self::WORDS.iter().find(|(_, known)| *known == self).map_or("", |(word, _)| word)
     }
 
-    /// What it is on this machine; truths are 0 or 1.
-    pub fn number(self, kernel: &Kernel) -> u32 {
-        let topology = &kernel.topology;
+    /// Whether it is a truth.
+    pub fn is_truth(self) -> bool {
+        matches!(self, Self::Smt | Self::Numa | Self::Uniform | Self::SameCapacity | Self::Cpuperf)
+    }
+
+    /// What it is on this system; truths are 0 or 1.
+    pub fn number(self, system: &System<'_>) -> u32 {
+        let topology = &system.kernel.topology;
         match self {
             Self::NrCpus => topology.nr_cpus as u32,
             Self::NrNodes => nr_nodes(topology) as u32,
+            Self::NrLlcs => topology.llcs.len() as u32,
+            Self::NrPackages => system.machine.packages.len() as u32,
+            Self::NrPerformanceDomains => system.machine.performance_domains.len() as u32,
+            Self::NrOppTables => OppTables::of(system).count() as u32,
+            Self::MemoryBandwidth => memory_bandwidth(system.machine),
             Self::Smt => u32::from(topology.smt_active),
             Self::Numa => u32::from(nr_nodes(topology) > 1),
             Self::Uniform => u32::from(nr_nodes(topology) == 1),
             Self::SameCapacity => {
-                let capacities = Table::Capacities.numbers(kernel);
+                let capacities = Table::Capacities.numbers(system);
                 u32::from(capacities.windows(2).all(|pair| pair[0] == pair[1]))
             }
-            Self::SmallestCpu => Table::CpusByCapacity.numbers(kernel).last().copied().unwrap_or(0),
+            Self::SmallestCpu => Table::CpusByCapacity.numbers(system).last().copied().unwrap_or(0),
+            Self::Cpuperf => u32::from(follows_cpuperf(system)),
         }
     }
 
     /// The same as text, as a setting takes it.
-    pub fn text(self, kernel: &Kernel) -> String {
-        let number = self.number(kernel);
-        match self {
-            Self::Smt | Self::Numa | Self::Uniform | Self::SameCapacity => (number != 0).to_string(),
-            Self::NrCpus | Self::NrNodes | Self::SmallestCpu => number.to_string(),
-        }
+    pub fn text(self, system: &System<'_>) -> String {
+        let number = self.number(system);
+        if self.is_truth() { (number != 0).to_string() } else { number.to_string() }
     }
+}
+
+/// Of the governors only schedutil asks a scheduler, and only where there is a clock to change.
+fn follows_cpuperf(system: &System<'_>) -> bool {
+    let is_online = |cpu: &CpuId| system.kernel.topology.online.test(*cpu);
+    let mut domains = system.machine.performance_domains.iter();
+    matches!(system.governor, Governor::Schedutil(_))
+        && domains.any(|domain| domain.scalable && domain.cpus.iter().any(is_online))
+}
+
+/// [`Fact::MemoryBandwidth`]. No file of the kernel has it: a loader measures it, or is told.
+fn memory_bandwidth(machine: &Machine) -> u32 {
+    let domains = &machine.memory_domains;
+    let crosses = |mut at: MemoryDomainId, path: usize| loop {
+        match domains[at.index()].parent {
+            _ if at.index() == path => return true,
+            Some(parent) => at = parent,
+            None => return false,
+        }
+    };
+    let cpus = |path: usize| machine.cpus.iter().filter(|cpu| crosses(cpu.memory_domain, path)).count();
+    let widest = (0..domains.len()).map(cpus).max().unwrap_or(0);
+    let shared = domains.iter().enumerate().filter(|(path, _)| cpus(*path) == widest);
+    let narrowest = shared.map(|(_, domain): (_, &MemoryDomain)| domain.bytes_per_s).min_by(f64::total_cmp);
+    narrowest.map_or(0, |bytes_per_s| (bytes_per_s / 1e6).round() as u32)
 }
 
 impl Table {
@@ -113,8 +178,9 @@ impl Table {
         Self::WORDS.iter().find(|(_, known)| *known == self).map_or("", |(word, _)| word)
     }
 
-    /// What it has on this machine, as many numbers as there are CPUs.
-    pub fn numbers(self, kernel: &Kernel) -> Vec<u32> {
+    /// What it has on this system, as many numbers as there are CPUs.
+    pub fn numbers(self, system: &System<'_>) -> Vec<u32> {
+        let kernel = system.kernel;
         let cpus = (0..kernel.topology.nr_cpus).map(CpuId::at);
         let capacity = |cpu: CpuId| kernel.rq(cpu).capacity_orig;
         match self {
@@ -130,7 +196,8 @@ impl Table {
 }
 
 /// The calls that one line of arguments stands for.
-pub fn calls(arguments: &[Argument], kernel: &Kernel) -> Vec<Vec<i32>> {
+pub fn calls(arguments: &[Argument], system: &System<'_>) -> Vec<Vec<i32>> {
+    let kernel = system.kernel;
     let sibling = arguments.contains(&Argument::Sibling);
     if sibling && !kernel.topology.smt_active {
         return Vec::new();
@@ -138,7 +205,7 @@ pub fn calls(arguments: &[Argument], kernel: &Kernel) -> Vec<Vec<i32>> {
     let last = if sibling || arguments.contains(&Argument::Cpu) { kernel.topology.nr_cpus } else { 1 };
     let value = |argument: &Argument, cpu: CpuId| match argument {
         Argument::Number(number) => *number,
-        Argument::Fact(fact) => fact.number(kernel) as i32,
+        Argument::Fact(fact) => fact.number(system) as i32,
         Argument::Cpu => cpu.0 as i32,
         Argument::Sibling => {
             let siblings = &kernel.topology.smt[cpu.index()];

@@ -11,11 +11,13 @@ use tandem_bpf_vm::object::Object;
 use tandem_bpf_vm::open::{OpenObject, Setting};
 use tandem_bpf_vm::survey::{Need, Needs, survey};
 
+use super::facts::System;
 use super::scheduler::SchedExt;
 use super::sidecar::{Sidecar, Value};
 use super::{Request, SchedulerError, detect_profile, load_object, ops};
 use crate::generated;
 use crate::kernel::Kernel;
+use crate::kernel::cpufreq::{Governor, SchedutilTunables};
 use crate::kernel::params::KernelParameters;
 use crate::scx::abi::profile::{Profile, Version};
 use crate::scx::enable::check_ops;
@@ -115,8 +117,20 @@ pub struct VariableListing {
     pub type_name: String,
     /// Its value, with what the sidecar and the user set; `{…}` is one that is not shown, `nr_cpus` the machine's number.
     pub value: String,
+    /// Its value if the user sets nothing.
+    pub default: String,
     /// Programs cannot change it: a setting, not a state.
     pub constant: bool,
+    /// The object says that it is a setting (`btf_decl_tag`). If any is, a user can set no others.
+    pub setting: bool,
+    /// The least and the largest number that the object allows.
+    pub range: Option<(i64, i64)>,
+    /// The unit of its numbers.
+    pub unit: Option<String>,
+    /// What it does.
+    pub help: Option<String>,
+    /// The names that it can be set to, of an enumeration.
+    pub names: Vec<String>,
 }
 
 /// Something of the kernel.
@@ -183,7 +197,8 @@ impl SchedExt {
         })
     }
 
-    /// The variables with what is set; sizes that depend on the machine are left as they are in the file.
+    /// The variables with what is set, settings first, then constants; sizes that depend on the machine are left as they are
+    /// in the file.
     fn variable_listing(&self) -> Vec<VariableListing> {
         let mut open = OpenObject::new(self.object.clone());
         let beside = self.sidecar.as_ref().map_or(&[][..], |sidecar| &sidecar.set);
@@ -191,28 +206,26 @@ impl SchedExt {
             Value::Text(text) => Some((name, text)),
             Value::Fact(_) | Value::Table(_) => None,
         });
-        for (name, text) in constants.chain(self.settings.iter().map(|(name, text)| (name, text))) {
+        for (name, text) in constants {
             // What cannot be set was refused when the scheduler was chosen, but for indexes that depend on the machine.
             let _ = open.set(name, text);
         }
         let by_machine = |name: &str| {
             let set = |(other, value): &&(String, Value)| other == name && !matches!(value, Value::Text(_));
-            let own = self.settings.iter().any(|(other, _)| other == name);
-            beside.iter().find(set).filter(|_| !own).map(|(_, value)| value.word())
+            beside.iter().find(set).map(|(_, value)| value.word().to_owned())
         };
-        let value = |name: &str| match by_machine(name) {
-            Some(word) => word.to_owned(),
-            None => open.text(name).unwrap_or_default(),
-        };
-        let listed = |variable: Setting| VariableListing {
-            value: value(&variable.name),
-            constant: variable.section.starts_with(".rodata"),
-            name: variable.name,
-            type_name: variable.type_name.trim_start_matches("const ").trim_start_matches("volatile ").to_owned(),
-        };
-        let mut variables: Vec<VariableListing> = self.variables().into_iter().map(listed).collect();
+        let by_itself = open.clone();
+        let default = |name: &str| by_machine(name).unwrap_or_else(|| by_itself.text(name).unwrap_or_default());
+        for (name, text) in &self.settings {
+            // Likewise.
+            let _ = open.set(name, text);
+        }
+        let chosen = |name: &str| self.settings.iter().any(|(other, _)| place_in(other, name));
+        let value = |name: &str| if chosen(name) { open.text(name).unwrap_or_default() } else { default(name) };
+        let mut variables: Vec<VariableListing> =
+            self.variables().into_iter().map(|it| listed(value(&it.name), default(&it.name), it)).collect();
         // Stable: within each kind they stay in the order of the object.
-        variables.sort_by_key(|variable| !variable.constant);
+        variables.sort_by_key(|variable| (!variable.setting, !variable.constant));
         variables
     }
 
@@ -227,8 +240,32 @@ impl SchedExt {
             memory_limit: MEMORY_LIMIT,
             budget: 0,
         };
-        let loaded = load_object(self.object.clone(), &request, &kernel, &machine)?;
+        let governor = Governor::Schedutil(SchedutilTunables::default());
+        let system = System { kernel: &kernel, machine: &machine, governor };
+        let loaded = load_object(self.object.clone(), &request, &system)?;
         Ok(check_ops(&loaded.ops, loaded.profile)?)
+    }
+}
+
+/// Whether a setting's name is a variable's, or a place's in it.
+fn place_in(name: &str, variable: &str) -> bool {
+    name.strip_prefix(variable).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+fn listed(value: String, default: String, variable: Setting) -> VariableListing {
+    let tags = variable.tags.as_ref();
+    let number = |number: i128| i64::try_from(number).unwrap_or_default();
+    VariableListing {
+        value,
+        default,
+        constant: variable.section.starts_with(".rodata"),
+        setting: tags.is_some(),
+        range: tags.and_then(|tags| tags.range).map(|(least, largest)| (number(least), number(largest))),
+        unit: tags.and_then(|tags| tags.unit.clone()),
+        help: tags.and_then(|tags| tags.help.clone()),
+        names: variable.names,
+        name: variable.name,
+        type_name: variable.type_name.trim_start_matches("const ").trim_start_matches("volatile ").to_owned(),
     }
 }
 

@@ -3,7 +3,8 @@
 //! `UEI_REPORT`).
 //!
 //! - [`scheduler`]: a user's choice, from a file. [`sidecar`]: what a particular scheduler's loader does, from a file;
-//!   [`facts`], [`domains`]: what such loaders find out about the machine; [`arena`]: what they set up in an arena.
+//!   [`facts`], [`domains`], [`opps`]: what such loaders find out about the machine; [`arena`]: what they set up in an arena;
+//!   [`perf`]: counters that they open.
 //! - [`ops`]: its `struct sched_ext_ops`. [`listing`]: what is in it. [`exit_record`]: what it recorded of its end.
 
 pub mod arena;
@@ -11,7 +12,9 @@ pub mod domains;
 pub mod exit_record;
 pub mod facts;
 pub mod listing;
+pub mod opps;
 pub mod ops;
+pub mod perf;
 pub mod scheduler;
 pub mod sidecar;
 
@@ -25,11 +28,9 @@ use tandem_bpf_vm::memory::Memory;
 use tandem_bpf_vm::object::{ExternKind, Object};
 use tandem_bpf_vm::open::{OpenObject, SettingError};
 
-use crate::kernel::Kernel;
-use crate::machine::Machine;
 use crate::units::CpuId;
 use domains::Cpus;
-use facts::{Argument, Fact};
+use facts::{Argument, Fact, System};
 use sidecar::{EachValue, Sidecar, Value};
 
 use super::abi::Guest;
@@ -37,6 +38,8 @@ use super::abi::profile::{Profile, Version};
 use super::abi::types::kernel as kernel_types;
 use super::enable::{InvalidOps, check_member};
 use super::ops::Ops;
+use super::tracepoints::Tracepoints;
+use perf::PerfMap;
 
 /// Bytes of a debug dump if the scheduler does not say (`SCX_EXIT_DUMP_DFL_LEN`).
 const DUMP_LEN: u32 = 32768;
@@ -89,6 +92,9 @@ pub enum SchedulerError {
     /// A map that the sidecar fills does not exist, or does not take numbers.
     #[error("the object has no map `{0}` with keys and values of 4 bytes to fill")]
     NoMap(String),
+    /// Counters shall be in a map that does not exist or cannot hold them.
+    #[error("the object has no map `{0}` of type PERF_EVENT_ARRAY for counters")]
+    NoPerfMap(String),
     /// The CPU that `ops.init` shall run on does not exist.
     #[error("ops.init cannot run on CPU {cpu}: the machine has {nr_cpus}")]
     NoCpu {
@@ -142,6 +148,10 @@ pub struct Loaded {
     pub syscalls: Vec<Syscall>,
     /// `syscall` programs to run after that.
     pub attached: Vec<Syscall>,
+    /// Programs at tracepoints.
+    pub tracepoints: Tracepoints,
+    /// Maps of performance counters.
+    pub perf: Vec<PerfMap>,
 }
 
 /// A call of a `syscall` program.
@@ -187,29 +197,25 @@ pub fn open(object: Arc<Object>, profile: Profile, exit_dump_len: u32) -> Result
     Ok(open)
 }
 
-/// Loads a scheduler for `machine`.
+/// Loads a scheduler on `system`.
 ///
 /// # Errors
 /// [`SchedulerError`].
-pub fn load_object(
-    object: Arc<Object>,
-    request: &Request<'_>,
-    kernel: &Kernel,
-    machine: &Machine,
-) -> Result<Loaded, SchedulerError> {
+pub fn load_object(object: Arc<Object>, request: &Request<'_>, system: &System<'_>) -> Result<Loaded, SchedulerError> {
+    let System { kernel, machine, .. } = *system;
     let none = Sidecar::default();
     let sidecar = request.sidecar.unwrap_or(&none);
     let profile = request.profile.or(sidecar.profile).unwrap_or_else(|| detect_profile(&object));
     let nr_cpus = kernel.topology.nr_cpus as u32;
-    let init_cpu = sidecar.init_cpu.and_then(|cpu| facts::calls(&[cpu], kernel)[0].first().map(|cpu| *cpu as u32));
+    let init_cpu = sidecar.init_cpu.and_then(|cpu| facts::calls(&[cpu], system)[0].first().map(|cpu| *cpu as u32));
     if let Some(cpu) = init_cpu.filter(|cpu| *cpu >= nr_cpus) {
         return Err(SchedulerError::NoCpu { cpu, nr_cpus });
     }
     let mut read = ops::read(&object, ops::find(&object)?, profile)?;
-    set_ops(&mut read.ops, sidecar, profile, kernel);
+    set_ops(&mut read.ops, sidecar, profile, system);
     let mut opened = open(object.clone(), profile, read.ops.exit_dump_len)?;
-    apply_each(&mut opened, sidecar, kernel)?;
-    apply(&mut opened, sidecar, request.settings, kernel)?;
+    apply_each(&mut opened, sidecar, system)?;
+    apply(&mut opened, sidecar, request.settings, system)?;
     let mut memory = Memory::new(request.memory_limit);
     let guest = Guest::new(&mut memory, kernel, machine).map_err(SchedulerError::Memory)?;
     let version = profile.version;
@@ -229,20 +235,22 @@ pub fn load_object(
         vm.register_percpu(variable, guest.per_cpu_stride());
     }
     for (name, table) in &sidecar.maps {
-        fill(&mut vm, name, &table.numbers(kernel)).ok_or_else(|| SchedulerError::NoMap(name.clone()))?;
+        fill(&mut vm, name, &table.numbers(system)).ok_or_else(|| SchedulerError::NoMap(name.clone()))?;
     }
+    perf::check(&vm, &sidecar.perf)?;
     let scheduler = with_programs(read, &object, &vm)?;
-    let syscalls = syscalls(&vm, &sidecar.syscalls, kernel)?;
-    let attached = self::syscalls(&vm, &sidecar.attached, kernel)?;
-    Ok(Loaded { vm, ops: scheduler, guest, profile, init_cpu: init_cpu.map(CpuId), syscalls, attached })
+    let syscalls = syscalls(&vm, &sidecar.syscalls, system)?;
+    let attached = self::syscalls(&vm, &sidecar.attached, system)?;
+    let (tracepoints, perf, init_cpu) = (Tracepoints::of(&object, &vm), sidecar.perf.clone(), init_cpu.map(CpuId));
+    Ok(Loaded { vm, ops: scheduler, guest, profile, init_cpu, syscalls, attached, tracepoints, perf })
 }
 
 /// Sets members of `struct sched_ext_ops` as the sidecar says.
-fn set_ops(ops: &mut Ops, sidecar: &Sidecar, profile: Profile, kernel: &Kernel) {
+fn set_ops(ops: &mut Ops, sidecar: &Sidecar, profile: Profile, system: &System<'_>) {
     for (member, value) in &sidecar.ops {
         ops::set_number(ops, member, *value);
     }
-    let numa = Fact::Numa.number(kernel) != 0;
+    let numa = Fact::Numa.number(system) != 0;
     let more = sidecar.flags_if_numa.iter().filter(|_| numa);
     for name in sidecar.flags.iter().chain(more) {
         ops.flags |= profile.enum_value(name).unwrap_or(0);
@@ -260,11 +268,15 @@ fn fill(vm: &mut Instance, name: &str, values: &[u32]) -> Option<()> {
 }
 
 /// The calls of `syscall` programs.
-fn syscalls(vm: &Instance, lines: &[(String, Vec<Argument>)], kernel: &Kernel) -> Result<Vec<Syscall>, SchedulerError> {
+fn syscalls(
+    vm: &Instance,
+    lines: &[(String, Vec<Argument>)],
+    system: &System<'_>,
+) -> Result<Vec<Syscall>, SchedulerError> {
     let mut syscalls = Vec::new();
     for (name, arguments) in lines {
         let program = vm.program(name).ok_or_else(|| SchedulerError::NoProgram(name.clone()))?;
-        for args in facts::calls(arguments, kernel) {
+        for args in facts::calls(arguments, system) {
             let args = args.iter().flat_map(|arg| arg.to_le_bytes()).collect();
             syscalls.push(Syscall { program, name: name.clone(), args });
         }
@@ -273,8 +285,8 @@ fn syscalls(vm: &Instance, lines: &[(String, Vec<Argument>)], kernel: &Kernel) -
 }
 
 /// Makes the settings of the sidecar that depend on the machine.
-fn apply_each(open: &mut OpenObject, sidecar: &Sidecar, kernel: &Kernel) -> Result<(), SchedulerError> {
-    let cpus = Cpus::of(kernel);
+fn apply_each(open: &mut OpenObject, sidecar: &Sidecar, system: &System<'_>) -> Result<(), SchedulerError> {
+    let cpus = Cpus::of(system);
     for (each, pattern, value) in &sidecar.each {
         for number in 0..cpus.count(*each) {
             let name = pattern.replace("{}", &number.to_string());
@@ -306,29 +318,29 @@ fn apply(
     open: &mut OpenObject,
     sidecar: &Sidecar,
     settings: &[(String, String)],
-    kernel: &Kernel,
+    system: &System<'_>,
 ) -> Result<(), SchedulerError> {
     for (name, elements) in &sidecar.resize {
         let elements = match elements {
             Value::Text(text) => text.parse().unwrap_or(u64::MAX),
-            Value::Fact(fact) => u64::from(fact.number(kernel)),
-            Value::Table(table) => table.numbers(kernel).len() as u64,
+            Value::Fact(fact) => u64::from(fact.number(system)),
+            Value::Table(table) => table.numbers(system).len() as u64,
         };
         open.resize(name, elements)?;
     }
     for (name, value) in &sidecar.set {
         match value {
             Value::Text(text) => open.set(name, text)?,
-            Value::Fact(fact) => open.set(name, &fact.text(kernel))?,
+            Value::Fact(fact) => open.set(name, &fact.text(system))?,
             Value::Table(table) => {
-                for (index, number) in table.numbers(kernel).iter().enumerate() {
+                for (index, number) in table.numbers(system).iter().enumerate() {
                     open.set(&format!("{name}[{index}]"), &number.to_string())?;
                 }
             }
         }
     }
     for (name, value) in settings {
-        open.set(name, value)?;
+        open.choose(name, value)?;
     }
     Ok(())
 }

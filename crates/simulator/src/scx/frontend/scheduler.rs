@@ -171,13 +171,13 @@ impl SchedExt {
         Self { name: printable(file) + behind, ..self.clone() }
     }
 
-    /// Whether the object has a global variable of this name, or of what comes before a `.` or `[` in it.
-    pub fn has_variable(&self, name: &str) -> bool {
-        let open = OpenObject::new(self.object.clone());
-        open.has(name) || open.has(name.split(['.', '[']).next().unwrap_or(name))
+    /// Whether a user may set a variable of this name, or of what comes before a `.` or `[` in it: of an object that says
+    /// which of its variables are settings (`btf_decl_tag`), one of these.
+    pub fn has_setting(&self, name: &str) -> bool {
+        OpenObject::new(self.object.clone()).is_setting(name)
     }
 
-    /// The variables that a user may want to set: not those that loaders fill in, nor texts of messages.
+    /// The variables that a user may want to see or set: not those that loaders fill in, nor texts of messages.
     pub fn variables(&self) -> Vec<Setting> {
         let mut variables = OpenObject::new(self.object.clone()).variables();
         variables.retain(|variable| !is_loaders(&variable.name));
@@ -196,8 +196,8 @@ impl SchedExt {
             let text = |value: &Value| match value {
                 Value::Text(text) => text.clone(),
                 Value::Fact(Fact::NrCpus | Fact::NrNodes) | Value::Table(_) => CPUMASK_BITS.to_string(),
-                Value::Fact(Fact::SmallestCpu) => "0".to_owned(),
-                Value::Fact(_) => "true".to_owned(),
+                Value::Fact(fact) if fact.is_truth() => "true".to_owned(),
+                Value::Fact(_) => "0".to_owned(),
             };
             let wrong = |why| OpenError::SidecarSetting { path: self.sidecar_path(), why };
             for (name, elements) in &sidecar.resize {
@@ -211,7 +211,7 @@ impl SchedExt {
             }
         }
         for (name, value) in &self.settings {
-            open.set(name, value).map_err(|why| OpenError::Variable { path: self.path.clone(), why })?;
+            open.choose(name, value).map_err(|why| OpenError::Variable { path: self.path.clone(), why })?;
         }
         Ok(())
     }

@@ -24,8 +24,8 @@
 //! the kernel that the object is loaded into; those that it lacks are left out. `[run.syscall]` comes before the scheduler
 //! is attached, `[run.attached]` after that.
 //!
-//! For what depends on the machine, `[each.cpu]`, `[each.domain]`, `[each.machine]`, `[each.hybrid]` set a variable once for
-//! each of them: `{}` in its name is the number of the CPU or domain, and the value a number or a fact, of which
+//! For what depends on the machine, `[each.cpu]`, `[each.domain]`, `[each.opp_table]`, `[each.machine]`, `[each.hybrid]` set
+//! a variable once for each of them: `{}` in its name is the number of the CPU, domain or table, and the value a number or a fact, of which
 //! [`domains`](super::domains) has the words. A fact of several numbers sets as many elements of an array from the first on,
 //! or, if the name ends in `[8..]`, from the eighth on.
 //!
@@ -43,6 +43,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::domains::Each;
 use super::facts::{Argument, Fact, Table};
+use super::perf::{self, PerfMap};
 use crate::input::{InputError, valid_names};
 use crate::scx::abi::profile::Profile;
 
@@ -59,6 +60,8 @@ pub struct Sidecar {
     pub resize: Vec<(String, Value)>,
     /// Maps of 32-bit keys and values, and what each CPU's entry shall be.
     pub maps: Vec<(String, Table)>,
+    /// Maps of performance counters, and what they count.
+    pub perf: Vec<PerfMap>,
     /// Members of `struct sched_ext_ops`: `flags`, `timeout_ms`, `exit_dump_len`, `dispatch_max_batch`.
     pub ops: Vec<(String, u64)>,
     /// The structure of a task's data, if the library of the crate scx_arena shall be set up (`ArenaLib::setup`).
@@ -107,14 +110,15 @@ impl Value {
 }
 
 /// The keys of the file.
-pub(in crate::scx) const TOP: &[&str] = &["profile", "set", "each", "resize", "map", "ops", "run"];
+pub(in crate::scx) const TOP: &[&str] = &["profile", "set", "each", "resize", "map", "perf", "ops", "run"];
 const OPS: &[&str] = &["flags", "flags_if_numa", "timeout_ms", "exit_dump_len", "dispatch_max_batch"];
 /// The keys of `[run]`.
 pub(in crate::scx) const RUN: &[&str] = &["init_cpu", "arena", "syscall", "attached"];
 
-type Item<'a> = &'a Spanned<DeValue<'a>>;
+pub(super) type Item<'a> = &'a Spanned<DeValue<'a>>;
 
-struct File<'a> {
+/// The file being read.
+pub(super) struct File<'a> {
     path: &'a Path,
     text: &'a str,
 }
@@ -138,6 +142,7 @@ impl Sidecar {
                 "each" => sidecar.each = file.each(item)?,
                 "resize" => sidecar.resize = file.counts(item)?,
                 "map" => sidecar.maps = file.maps(item)?,
+                "perf" => sidecar.perf = perf::read(&file, item)?,
                 "ops" => file.ops(item, &mut sidecar)?,
                 _ => file.run(item, &mut sidecar)?,
             }
@@ -147,13 +152,15 @@ impl Sidecar {
 }
 
 impl File<'_> {
-    fn wrong(&self, item: Item<'_>, what: &str, expected: &str) -> InputError {
+    /// A mistake: `what` cannot be as `item` says.
+    pub(super) fn wrong(&self, item: Item<'_>, what: &str, expected: &str) -> InputError {
         let written = self.text.get(item.span()).unwrap_or_default();
         let message = format!("{what} cannot be {written}");
         InputError::at(self.path, self.text, item.span().start, message).help(format!("expected {expected}"))
     }
 
-    fn table<'a>(&self, item: Item<'a>, what: &str) -> Result<&'a DeTable<'a>, InputError> {
+    /// `item` as a table.
+    pub(super) fn table<'a>(&self, item: Item<'a>, what: &str) -> Result<&'a DeTable<'a>, InputError> {
         match item.get_ref() {
             DeValue::Table(table) => Ok(table),
             _ => Err(self.wrong(item, what, "a table")),
@@ -161,7 +168,7 @@ impl File<'_> {
     }
 
     /// The entries of a table in the order of the file.
-    fn entries<'a>(&self, table: &'a DeTable<'a>) -> Vec<(&'a str, usize, Item<'a>)> {
+    pub(super) fn entries<'a>(&self, table: &'a DeTable<'a>) -> Vec<(&'a str, usize, Item<'a>)> {
         let mut entries: Vec<(&'a str, usize, Item<'a>)> =
             table.iter().map(|(key, item)| (&**key.get_ref(), key.span().start, item)).collect();
         entries.sort_by_key(|(_, at, _)| *at);

@@ -10,7 +10,9 @@ use tandem_bpf_vm::object::{DataSection, Extern, StructOps, Variable};
 
 use super::facts::{Argument, Fact, Table, calls};
 use super::*;
+use crate::kernel::Kernel;
 use crate::kernel::params::KernelParameters;
+use crate::machine::Machine;
 use crate::scx::ops::Op;
 
 fn sidecar(text: &str) -> Result<Sidecar, String> {
@@ -72,9 +74,8 @@ fn a_sidecar_says_what_each_cpu_and_domain_gets() {
     assert_eq!(parsed.each.len(), 4);
     assert_eq!(parsed.arena.as_deref(), Some("task_ctx"));
     let settings = |machine: &str| {
-        let kernel = kernel(machine);
         let mut open = OpenObject::new(Arc::new(tables()));
-        apply_each(&mut open, &parsed, &kernel).unwrap();
+        apply_each(&mut open, &parsed, &Bundled::new(machine).system()).unwrap();
         ["capacity[7]", "there[7]", "there[8]", "cpus[0][1]", "cpus[1][0]", "cpus[1][1]", "gain"]
             .map(|name| open.integer(name).unwrap())
     };
@@ -137,16 +138,33 @@ fn words_of_a_sidecar_stand_for_the_machine() {
     assert_eq!(sidecar.init_cpu, Some(Argument::Fact(Fact::SmallestCpu)));
 }
 
-/// A kernel on a bundled machine.
-fn kernel(machine: &str) -> Kernel {
-    let machine = Machine::load(machine).unwrap();
-    Kernel::new(&machine, KernelParameters::default(), Pcg32::seed_from_u64(1))
+/// A bundled machine with a kernel on it.
+struct Bundled {
+    machine: Machine,
+    kernel: Kernel,
+}
+
+impl Bundled {
+    fn new(machine: &str) -> Self {
+        let machine = Machine::load(machine).unwrap();
+        let kernel = Kernel::new(&machine, KernelParameters::default(), Pcg32::seed_from_u64(1));
+        Self { machine, kernel }
+    }
+
+    fn under(&self, governor: &str) -> System<'_> {
+        System { kernel: &self.kernel, machine: &self.machine, governor: governor.parse().unwrap() }
+    }
+
+    fn system(&self) -> System<'_> {
+        self.under("schedutil")
+    }
 }
 
 #[test]
 fn facts_are_those_of_the_machine() {
     // Four small CPUs, then four big ones.
-    let hikey = kernel("hikey960");
+    let hikey = Bundled::new("hikey960");
+    let hikey = hikey.system();
     assert_eq!(Table::CpusByCapacity.numbers(&hikey), [4, 5, 6, 7, 0, 1, 2, 3]);
     let capacities = Table::Capacities.numbers(&hikey);
     assert_eq!((capacities.len(), capacities[7]), (8, 1024));
@@ -157,18 +175,44 @@ fn facts_are_those_of_the_machine() {
     assert!(calls(&[Argument::Cpu, Argument::Sibling], &hikey).is_empty(), "there are no siblings");
 
     // Four nodes of four CPUs.
-    let opteron = kernel("opteron-8350");
+    let opteron = Bundled::new("opteron-8350");
+    let opteron = opteron.system();
     assert_eq!([Fact::NrNodes.text(&opteron), Fact::Numa.text(&opteron)], ["4", "true"]);
     assert_eq!(Table::Nodes.numbers(&opteron)[12..], [3, 3, 3, 3]);
     assert_eq!(calls(&[Argument::Number(-1)], &opteron), [[-1]]);
     assert_eq!(calls(&[Argument::Cpu, Argument::Fact(Fact::NrCpus)], &opteron)[15], [15, 16]);
 
     // Eight cores of two CPUs, eight of one.
-    let hybrid = kernel("i9-12900k");
+    let hybrid = Bundled::new("i9-12900k");
+    let hybrid = hybrid.system();
     let siblings = calls(&[Argument::Cpu, Argument::Sibling], &hybrid);
     let [first, last] = [siblings[0][1], siblings[23][1]];
     assert_eq!(siblings[first as usize][1], 0);
     assert_eq!((siblings.len(), last), (24, -1));
+}
+
+#[test]
+fn facts_say_what_clocks_and_memory_there_are() {
+    let numbers = |machine: &str| {
+        let bundled = Bundled::new(machine);
+        [Fact::NrPackages, Fact::NrLlcs, Fact::NrPerformanceDomains, Fact::NrOppTables, Fact::MemoryBandwidth]
+            .map(|fact| fact.number(&bundled.system()))
+    };
+    // Two clusters with a cache and a clock each, on 14.9 GB/s.
+    assert_eq!(numbers("hikey960"), [1, 2, 2, 2, 14_900]);
+    // Four chips, a clock for each core, 6 GB/s for each chip; two tables where limits make two kinds of core.
+    assert_eq!(numbers("opteron-8350"), [4, 4, 16, 1, 6000]);
+    assert_eq!(numbers("opteron-8350:half-half"), [4, 4, 16, 2, 6000]);
+    // Two caches, one clock, one bus.
+    assert_eq!(numbers("core2-q6600"), [1, 2, 1, 1, 5600]);
+}
+
+#[test]
+fn only_schedutil_follows_what_a_scheduler_wants() {
+    let hikey = Bundled::new("hikey960");
+    let cpuperf = ["schedutil", "performance", "ondemand", "userspace"]
+        .map(|governor| Fact::Cpuperf.number(&hikey.under(governor)));
+    assert_eq!(cpuperf, [1, 0, 0, 0]);
 }
 
 #[test]
@@ -177,7 +221,7 @@ fn flags_that_the_kernel_lacks_are_left_out() {
     let flags = |profile, machine: &str| {
         let mut ops = Ops::default();
         ops.flags = 4;
-        set_ops(&mut ops, &sidecar, profile, &kernel(machine));
+        set_ops(&mut ops, &sidecar, profile, &Bundled::new(machine).system());
         ops.flags
     };
     assert_eq!(flags(Profile::V6_12, "opteron-8350"), 4 | 2);

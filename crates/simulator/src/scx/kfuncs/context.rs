@@ -189,7 +189,8 @@ mod tests {
 
     /// Callbacks at work, outermost first, each about task 7.
     fn calls(ops: &[Option<Op>]) -> Calls {
-        let active = |op: &Option<Op>| Active { op: *op, cpu: CpuId(0), locked: None, tasks: [Some(TaskId(7)), None] };
+        let tasks = [Some(TaskId(7)), None];
+        let active = |op: &Option<Op>| Active { op: *op, tasks, ..Active::outside(CpuId(0), false) };
         let mut calls = Calls::default();
         calls.active.extend(ops.iter().map(active));
         calls

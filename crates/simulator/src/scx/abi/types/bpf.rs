@@ -6,6 +6,8 @@ use crate::scx::abi::layout::structures;
 use super::CpumaskT;
 
 structures! {
+    /// `struct bpf_perf_event_value`.
+    BpfPerfEventValue = "bpf_perf_event_value" { counter: u64, enabled: u64, running: u64 }
     /// `struct bpf_timer`.
     BpfTimer = "bpf_timer" { opaque as "__opaque": [u64; 2] }
     /// `struct bpf_spin_lock`.

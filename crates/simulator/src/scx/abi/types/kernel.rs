@@ -161,6 +161,7 @@ impl Types {
             args::ScxDumpCtx::kind(),
             args::ScxBpfDsqInsertVtimeArgs::kind(),
             args::ScxBpfSelectCpuAndArgs::kind(),
+            bpf::BpfPerfEventValue::kind(),
             bpf::BpfTimer::kind(),
             bpf::BpfSpinLock::kind(),
             bpf::BpfRbRoot::kind(),

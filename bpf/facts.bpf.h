@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What is known of the machine: a loader fills it in before the programs are verified (tandem.toml says from what).
+ */
+#ifndef __TANDEM_FACTS_H
+#define __TANDEM_FACTS_H
+
+#include "include/scx.bpf.h"
+
+enum {
+	MAX_CPUS = 1024,
+	MAX_KINDS = 8,
+	MAX_OPPS = 64,
+	MAX_OPP_TABLES = 16,
+	NO_CPU = 0xffffffff,
+};
+
+struct cpu_facts {
+	/* Performance at the highest clock that is allowed, 1..1024: the fastest CPU of the machine at its highest is 1024. */
+	u32 performance;
+	/* The same at the highest clock there is, allowed or not: the scale of cpuperf. */
+	u32 capacity;
+	/* The lowest CPU of the same core; the other hardware thread of a core of two, or NO_CPU. */
+	u32 core;
+	u32 sibling;
+	/* Numbers from 0 of what it shares with others: last-level cache, package, clock. */
+	u32 llc;
+	u32 package;
+	u32 domain;
+	/* Index into opp_tables. */
+	u32 opp_table;
+};
+
+const volatile struct cpu_facts cpu_facts[MAX_CPUS];
+
+/* Operating points of a kind of CPU, the slowest first. */
+struct opp_table {
+	u32 nr_opps;
+	/* kHz. */
+	u32 frequency[MAX_OPPS];
+	/* Performance of a CPU there, on the scale of cpu_facts.capacity. */
+	u32 performance[MAX_OPPS];
+	/* mW of one busy CPU, 0 if unknown. */
+	u32 power[MAX_OPPS];
+};
+
+const volatile struct opp_table opp_tables[MAX_OPP_TABLES];
+
+const volatile u32 nr_cpus = 1;
+const volatile bool smt;
+/* The governor follows scx_bpf_cpuperf_set. */
+const volatile bool cpuperf;
+/* Bandwidth of the memory that the most CPUs share, MB/s; 0 if unknown. */
+const volatile u32 memory_bandwidth;
+
+/* The mask bounds the index in a way that the verifier follows. */
+static __always_inline const volatile struct cpu_facts *facts_of(u32 cpu)
+{
+	return &cpu_facts[cpu & (MAX_CPUS - 1)];
+}
+
+#endif /* __TANDEM_FACTS_H */

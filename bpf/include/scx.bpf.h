@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The kernel functions of sched_ext that the scheduler calls.
+ *
+ * Linux 6.13 renamed three of them. Both names are weak references here, and the verifier removes the branch whose function
+ * the running kernel does not have.
+ */
+#ifndef __TANDEM_SCX_H
+#define __TANDEM_SCX_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+#ifndef bpf_ksym_exists
+#define bpf_ksym_exists(sym) ((void *)(sym))
+#endif
+
+s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
+s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;
+s32 scx_bpf_select_cpu_dfl(struct task_struct *p, s32 prev_cpu, u64 wake_flags, bool *is_idle) __ksym;
+s32 scx_bpf_pick_idle_cpu(const cpumask_t *cpus_allowed, u64 flags) __ksym;
+bool scx_bpf_test_and_clear_cpu_idle(s32 cpu) __ksym;
+const struct cpumask *scx_bpf_get_idle_cpumask(void) __ksym;
+void scx_bpf_put_idle_cpumask(const struct cpumask *cpumask) __ksym;
+void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
+s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
+u32 scx_bpf_nr_cpu_ids(void) __ksym;
+u32 scx_bpf_cpuperf_cap(s32 cpu) __ksym;
+u32 scx_bpf_cpuperf_cur(s32 cpu) __ksym;
+void scx_bpf_cpuperf_set(s32 cpu, u32 perf) __ksym;
+void scx_bpf_error_bstr(char *fmt, unsigned long long *data, u32 data__sz) __ksym;
+void scx_bpf_dump_bstr(char *fmt, unsigned long long *data, u32 data__sz) __ksym;
+
+bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *cpumask) __ksym;
+void bpf_rcu_read_lock(void) __ksym;
+void bpf_rcu_read_unlock(void) __ksym;
+
+int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) __ksym;
+int *bpf_iter_num_next(struct bpf_iter_num *it) __ksym;
+void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;
+
+/* Linux 6.12. */
+void scx_bpf_dispatch(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym __weak;
+void scx_bpf_dispatch_vtime(struct task_struct *p, u64 dsq_id, u64 slice, u64 vtime, u64 enq_flags) __ksym __weak;
+bool scx_bpf_consume(u64 dsq_id) __ksym __weak;
+
+/* Since Linux 6.13. */
+void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym __weak;
+void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq_id, u64 slice, u64 vtime, u64 enq_flags) __ksym __weak;
+bool scx_bpf_dsq_move_to_local(u64 dsq_id) __ksym __weak;
+
+/* Appends @p to a queue. */
+static __always_inline void dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags)
+{
+	if (bpf_ksym_exists(scx_bpf_dispatch))
+		scx_bpf_dispatch(p, dsq_id, slice, enq_flags);
+	else
+		scx_bpf_dsq_insert(p, dsq_id, slice, enq_flags);
+}
+
+/* Puts @p into a queue at its place by @vtime, the lowest first. */
+static __always_inline void dsq_insert_vtime(struct task_struct *p, u64 dsq_id, u64 slice, u64 vtime, u64 enq_flags)
+{
+	if (bpf_ksym_exists(scx_bpf_dispatch_vtime))
+		scx_bpf_dispatch_vtime(p, dsq_id, slice, vtime, enq_flags);
+	else
+		scx_bpf_dsq_insert_vtime(p, dsq_id, slice, vtime, enq_flags);
+}
+
+/* Takes the first task of a queue that may run on the CPU that dispatches; whether there was one. */
+static __always_inline bool dsq_move_to_local(u64 dsq_id)
+{
+	if (bpf_ksym_exists(scx_bpf_consume))
+		return scx_bpf_consume(dsq_id);
+	return scx_bpf_dsq_move_to_local(dsq_id);
+}
+
+/* A callback: its arguments come as an array. */
+#define BPF_STRUCT_OPS(name, args...)							\
+	SEC("struct_ops/" #name)							\
+	BPF_PROG(name, ##args)
+
+#define BPF_STRUCT_OPS_SLEEPABLE(name, args...)						\
+	SEC("struct_ops.s/" #name)							\
+	BPF_PROG(name, ##args)
+
+#define SCX_OPS_DEFINE(name, members...)						\
+	SEC(".struct_ops.link")								\
+	struct sched_ext_ops name = { members }
+
+/* Ends the scheduler with a message. */
+#define scx_error(fmt, args...)								\
+({											\
+	static char ___fmt[] = fmt;							\
+	unsigned long long ___args[___bpf_narg(args) ?: 1] = {};			\
+	___bpf_fill(___args, args);							\
+	scx_bpf_error_bstr(___fmt, ___args, sizeof(___args));				\
+})
+
+/* Adds a line to the dump that the kernel prints when a scheduler errs. */
+#define scx_dump(fmt, args...)								\
+({											\
+	static char ___fmt[] = fmt;							\
+	unsigned long long ___args[___bpf_narg(args) ?: 1] = {};			\
+	___bpf_fill(___args, args);							\
+	scx_bpf_dump_bstr(___fmt, ___args, sizeof(___args));				\
+})
+
+/* Counts @var from @from up to, not including, @to: a loop that the verifier does not unroll. */
+#define for_range(var, from, to)							\
+	for (struct bpf_iter_num ___it __attribute__((aligned(8), cleanup(bpf_iter_num_destroy))),	\
+		     *___p __attribute__((unused)) = (bpf_iter_num_new(&___it, (from), (to)),		\
+						      (void)bpf_iter_num_destroy, (void *)0);		\
+	     ({										\
+		int *___t = bpf_iter_num_next(&___it);					\
+		(___t && ((var) = *___t, true));					\
+	     });									\
+	)
+
+#endif /* __TANDEM_SCX_H */

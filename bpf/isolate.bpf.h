@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Where: operating-system noise stays on one CPU (Grant & Afsahi, PS-Sched-1 and PS-Sched-2).
+ *
+ * Dedicated: applications stay off that CPU. Shared: they may use it, too. An application is a process that a loader
+ * entered in `applications`, with all that descend from it; everything else is the system's. Clocks are speed.bpf.h's.
+ */
+#ifndef __TANDEM_ISOLATE_H
+#define __TANDEM_ISOLATE_H
+
+#include "tandem.bpf.h"
+
+/* Processes that loaders start or attach to: tgid to number of the application, from 1. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1 << 16);
+	__type(key, u32);
+	__type(value, u32);
+} applications SEC(".maps");
+
+/* Somebody has entered an application; before, nothing is known to be noise. */
+bool applications_known;
+
+/* isolate as asked for; `all` means shared. */
+static __always_inline enum tandem_isolate isolate_mode(void)
+{
+	return isolate == TANDEM_ISOLATE_OFF && all ? TANDEM_ISOLATE_SHARED : isolate;
+}
+
+static __always_inline u32 isolate_os_cpu(void)
+{
+	return os_cpu < 0 ? 0 : os_cpu;
+}
+
+/* Decides which CPUs take what. Without isolation all take everything. */
+static void isolate_init(void)
+{
+	enum tandem_isolate mode = isolate_mode();
+	s32 cpu;
+
+	if (mode != TANDEM_ISOLATE_OFF)
+		isolate_state = nr_cpus > 1 ? TANDEM_STATE_ACTIVE : TANDEM_STATE_ONE_CPU;
+	if (isolate_state == TANDEM_STATE_ACTIVE)
+		active |= ISOLATE;
+	for_range(cpu, 0, nr_cpus) {
+		bool is_os_cpu = cpu == isolate_os_cpu();
+
+		cpu_of(cpu)->takes_system = !(active & ISOLATE) || is_os_cpu;
+		cpu_of(cpu)->takes_applications = !(active & ISOLATE) || !is_os_cpu || mode == TANDEM_ISOLATE_SHARED;
+	}
+}
+
+/* The application that a new task belongs to: that of its process, else of its parent's. 0: the system. */
+static u32 isolate_application(struct task_struct *p)
+{
+	u32 tgid = p->tgid, parent;
+	u32 *known = bpf_map_lookup_elem(&applications, &tgid), number;
+
+	if (known) {
+		applications_known = true;
+		return *known;
+	}
+	if (p->flags & PF_KTHREAD)
+		return 0;
+	parent = BPF_CORE_READ(p, real_parent, tgid);
+	known = bpf_map_lookup_elem(&applications, &parent);
+	if (!known)
+		return 0;
+	number = *known;
+	bpf_map_update_elem(&applications, &tgid, &number, BPF_ANY);
+	return number;
+}
+
+/* Where a task is to run now. */
+static __always_inline enum place place_of(struct task_ctx *tctx)
+{
+	return applications_known ? tctx->place : PLACE_APPLICATION;
+}
+
+/* Where a task belongs, as far as its affinity lets it. */
+static enum place isolate_place(struct task_struct *p, struct task_ctx *tctx)
+{
+	bool on_os_cpu;
+
+	if (!(active & ISOLATE))
+		return PLACE_APPLICATION;
+	on_os_cpu = may_run_on(p, isolate_os_cpu());
+	if (!tctx->application)
+		/* Threads that belong to another CPU, the kernel's own above all, stay there. */
+		return on_os_cpu ? PLACE_SYSTEM : PLACE_APPLICATION;
+	if (on_os_cpu && p->nr_cpus_allowed == 1)
+		return PLACE_SYSTEM;
+	return PLACE_APPLICATION;
+}
+
+#endif /* __TANDEM_ISOLATE_H */

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Idle CPUs by kind, for a place and a wish.
+ *
+ * A kind is a set of CPUs of nearly the same performance: within 5 %, as capacity_greater() of kernel/sched/fair.c has it.
+ */
+#ifndef __TANDEM_PLACE_H
+#define __TANDEM_PLACE_H
+
+#include "tandem.bpf.h"
+
+struct bpf_cpumask *bpf_cpumask_create(void) __ksym;
+void bpf_cpumask_release(struct bpf_cpumask *cpumask) __ksym;
+void bpf_cpumask_set_cpu(u32 cpu, struct bpf_cpumask *cpumask) __ksym;
+
+/* CPUs of a kind that applications may use; behind the kinds, those for system tasks. */
+struct cpu_set {
+	struct bpf_cpumask __kptr *cpus;
+};
+
+enum {
+	SYSTEM_SET = MAX_KINDS,
+	NR_SETS,
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, u32);
+	__type(value, struct cpu_set);
+	__uint(max_entries, NR_SETS);
+} cpu_sets SEC(".maps");
+
+/* All CPUs, the fastest first. */
+u32 cpus_by_speed[MAX_CPUS];
+
+static __always_inline bool much_faster(u32 one, u32 other)
+{
+	return one * 1024 > other * 1078;
+}
+
+/*
+ * Where sorting stands. It is in memory because the verifier follows numbers in registers through every round of a loop,
+ * and those in memory not at all.
+ */
+struct sorting {
+	/* The performance that is looked at, that of the first CPU of the kind, and the next lower one. */
+	u32 performance;
+	u32 first;
+	u32 next;
+	/* How many CPUs have their place. */
+	u32 placed;
+};
+
+struct sorting sorting;
+
+/* Looks for the performance of the fastest CPU that is slower than those before; 0 if there is none. */
+static void place_find_next(void)
+{
+	s32 cpu;
+
+	sorting.next = 0;
+	for_range(cpu, 0, nr_cpus) {
+		u32 performance = facts_of(cpu)->performance;
+
+		if (performance < sorting.performance && performance > sorting.next)
+			sorting.next = performance;
+	}
+}
+
+/* Gives all CPUs of one performance their place and the kind @kind. */
+static void place_add_equals(u32 kind)
+{
+	s32 cpu;
+
+	for_range(cpu, 0, nr_cpus) {
+		if (facts_of(cpu)->performance != sorting.performance)
+			continue;
+		cpu_of(cpu)->kind = kind;
+		cpus_by_speed[sorting.placed++ & (MAX_CPUS - 1)] = cpu;
+	}
+}
+
+/* Sorts CPUs by performance, and into kinds. With more kinds than MAX_KINDS the slowest are one. */
+static void place_find_kinds(void)
+{
+	s32 step;
+
+	sorting.performance = 0xffffffff;
+	nr_kinds = 0;
+	for_range(step, 0, MAX_CPUS) {
+		place_find_next();
+		if (!sorting.next)
+			break;
+		sorting.performance = sorting.next;
+		if (!nr_kinds || (much_faster(sorting.first, sorting.performance) && nr_kinds < MAX_KINDS)) {
+			sorting.first = sorting.performance;
+			nr_kinds++;
+		}
+		place_add_equals(nr_kinds - 1);
+	}
+}
+
+/* Makes a set of the CPUs of @kind, but for the OS CPU if applications stay off it; of the OS CPU for SYSTEM_SET. */
+static s32 place_make_set(u32 number)
+{
+	struct cpu_set *set = bpf_map_lookup_elem(&cpu_sets, &number);
+	struct bpf_cpumask *cpus;
+	s32 cpu;
+
+	if (!set)
+		return -EINVAL;
+	cpus = bpf_cpumask_create();
+	if (!cpus)
+		return -ENOMEM;
+	for_range(cpu, 0, nr_cpus) {
+		bool belongs = number == SYSTEM_SET ? cpu_of(cpu)->takes_system :
+						      cpu_of(cpu)->kind == number && cpu_of(cpu)->takes_applications;
+
+		if (belongs)
+			bpf_cpumask_set_cpu(cpu, cpus);
+	}
+	cpus = bpf_kptr_xchg(&set->cpus, cpus);
+	if (cpus)
+		bpf_cpumask_release(cpus);
+	return 0;
+}
+
+/* An idle CPU of a set, whole idle cores first; it counts as busy from now on. Negative: none. */
+static s32 place_pick_from(u32 number)
+{
+	struct cpu_set *set = bpf_map_lookup_elem(&cpu_sets, &number);
+	struct bpf_cpumask *cpus;
+	s32 cpu = -1;
+
+	if (!set)
+		return -1;
+	bpf_rcu_read_lock();
+	cpus = set->cpus;
+	if (cpus) {
+		if (smt)
+			cpu = scx_bpf_pick_idle_cpu((const cpumask_t *)cpus, SCX_PICK_IDLE_CORE);
+		if (cpu < 0)
+			cpu = scx_bpf_pick_idle_cpu((const cpumask_t *)cpus, 0);
+	}
+	bpf_rcu_read_unlock();
+	return cpu;
+}
+
+/* Whether a CPU takes tasks of this place. */
+static __always_inline bool place_fits(enum place place, u32 cpu)
+{
+	return place == PLACE_SYSTEM ? cpu_of(cpu)->takes_system : cpu_of(cpu)->takes_applications;
+}
+
+/* The same for a task that may use some CPUs only: its own affinity counts, and its place where that leaves a choice. */
+static s32 place_pick_allowed(struct task_struct *p, enum place place, s32 only_kind)
+{
+	s32 at;
+
+	for_range(at, 0, nr_cpus) {
+		u32 cpu = cpus_by_speed[at & (MAX_CPUS - 1)];
+
+		if (only_kind >= 0 && cpu_of(cpu)->kind != only_kind)
+			continue;
+		if (place_fits(place, cpu) && may_run_on(p, cpu) && scx_bpf_test_and_clear_cpu_idle(cpu))
+			return cpu;
+	}
+	return -1;
+}
+
+/* An idle CPU of one kind for a task, its last one if that is of this kind and idle. */
+static s32 place_pick_kind(struct task_struct *p, u32 kind, s32 prev_cpu)
+{
+	struct cpu_ctx *prev = cpu_of(prev_cpu);
+
+	if (p->nr_cpus_allowed < nr_cpus)
+		return place_pick_allowed(p, PLACE_APPLICATION, kind);
+	if (prev->kind == kind && prev->takes_applications && scx_bpf_test_and_clear_cpu_idle(prev_cpu))
+		return prev_cpu;
+	return place_pick_from(kind);
+}
+
+/* An idle CPU for a task of an application: of the fastest kind, or the slowest, first. Negative: none. */
+static s32 place_pick_application(struct task_struct *p, s32 prev_cpu, enum wish wish)
+{
+	s32 step, cpu;
+
+	if (wish == WISH_ANY && place_fits(PLACE_APPLICATION, prev_cpu) && may_run_on(p, prev_cpu) &&
+	    scx_bpf_test_and_clear_cpu_idle(prev_cpu))
+		return prev_cpu;
+	for_range(step, 0, MAX_KINDS) {
+		u32 kind = wish == WISH_SLOW ? nr_kinds - 1 - step : step;
+
+		if (step >= nr_kinds)
+			break;
+		cpu = place_pick_kind(p, kind, prev_cpu);
+		if (cpu >= 0)
+			return cpu;
+	}
+	return -1;
+}
+
+/* An idle CPU for a task. Negative: none. */
+static s32 place_pick_idle(struct task_struct *p, enum place place, s32 prev_cpu, enum wish wish)
+{
+	if (place == PLACE_SYSTEM)
+		return place_pick_allowed(p, PLACE_SYSTEM, -1);
+	return place_pick_application(p, prev_cpu, wish);
+}
+
+/* Makes all sets; kinds and what CPUs take are known by now. */
+static s32 place_init(void)
+{
+	s32 number, err;
+
+	for_range(number, 0, NR_SETS) {
+		err = place_make_set(number);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+#endif /* __TANDEM_PLACE_H */

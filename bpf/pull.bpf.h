@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Running threads move from slower CPUs to faster ones that have nothing to do (Morad et al., section 2, load balancer).
+ *
+ * The faster CPU marks the slower one and makes it schedule; the thread is then queued, and goes where the mark says.
+ */
+#ifndef __TANDEM_PULL_H
+#define __TANDEM_PULL_H
+
+#include "isolate.bpf.h"
+
+/* How much a CPU's thread deserves a faster one; 0: there is none to take. */
+static __always_inline u32 pull_merit(struct cpu_ctx *cctx)
+{
+	if (!cctx->pid || cctx->idle || cctx->wanted_by)
+		return 0;
+	return cctx->rank == RANK_SERIAL ? 3 : cctx->is_long ? 2 : 1;
+}
+
+/*
+ * Makes the most deserving thread of a slower CPU come to @cpu, which is about to be idle. Of equals the one on the slowest
+ * CPU comes. Looks at each CPU once, and only where kinds differ.
+ */
+static void pull_running(s32 cpu)
+{
+	u32 kind = cpu_of(cpu)->kind, best = 0, best_kind = 0, from = 0;
+	struct cpu_ctx *cctx;
+	s32 other;
+
+	if (kind + 1 >= nr_kinds)
+		return;
+	for_range(other, 0, nr_cpus) {
+		u32 merit;
+
+		cctx = cpu_of(other);
+		if (cctx->kind <= kind)
+			continue;
+		merit = pull_merit(cctx);
+		if (merit > best || (merit && merit == best && cctx->kind > best_kind)) {
+			best = merit;
+			best_kind = cctx->kind;
+			from = other;
+		}
+	}
+	if (!best)
+		return;
+	cpu_of(from)->wanted_by = cpu + 1;
+	count(TANDEM_STAT_PULL_ASKED);
+	scx_bpf_kick_cpu(from, SCX_KICK_PREEMPT);
+}
+
+/* Sends a task to the CPU that wanted it; whether one did, and may have it. */
+static bool pull_moves(struct task_struct *p, struct task_ctx *tctx, u64 enq_flags)
+{
+	u32 cpu = tctx->go_to - 1;
+
+	if (!tctx->go_to)
+		return false;
+	tctx->go_to = 0;
+	if (place_of(tctx) != PLACE_APPLICATION || cpu >= nr_cpus || !may_run_on(p, cpu))
+		return false;
+	count(TANDEM_STAT_PULL_MOVED);
+	dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, slice_ns(), enq_flags);
+	return true;
+}
+
+#endif /* __TANDEM_PULL_H */

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the mechanisms did: counters, by name; and why a mechanism that was asked for does nothing.
+ */
+#ifndef __TANDEM_STATS_H
+#define __TANDEM_STATS_H
+
+#include "include/scx.bpf.h"
+
+/* The first word is the mechanism. */
+enum tandem_stat {
+	TANDEM_STAT_BASE_IDLE,			/* found an idle CPU */
+	TANDEM_STAT_BASE_QUEUED,		/* had to wait in a queue */
+	TANDEM_STAT_PULL_ASKED,			/* a faster CPU asked for a running thread */
+	TANDEM_STAT_PULL_MOVED,			/* and got it */
+	NR_STATS,
+};
+
+enum tandem_state {
+	TANDEM_STATE_OFF,
+	TANDEM_STATE_ACTIVE,
+	/* Asked for, but inert: */
+	TANDEM_STATE_ONE_CPU,			/* there is only one CPU */
+	TANDEM_STATE_NO_APPLICATIONS,		/* nobody said what is an application */
+	TANDEM_STATE_ONE_KIND,			/* all CPUs are equally fast */
+	TANDEM_STATE_NO_COUNTERS,		/* no performance counters */
+	TANDEM_STATE_NO_CPUFREQ,		/* no clock to change, or the governor does not listen */
+};
+
+enum tandem_state isolate_state, longest_state, serial_first_state, sorted_state, speed_state;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__type(key, u32);
+	__type(value, u64);
+	__uint(max_entries, NR_STATS);
+} stats SEC(".maps");
+
+static __always_inline void count(u32 stat)
+{
+	u64 *value = bpf_map_lookup_elem(&stats, &stat);
+
+	if (value)
+		(*value)++;
+}
+
+#endif /* __TANDEM_STATS_H */

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Tandem: five published mechanisms in one scheduler, each off unless asked for, in any combination.
+ *
+ *	where may a task run?	isolate.bpf.h	operating-system noise stays on one CPU
+ *	which CPU first?	longest.bpf.h	the longest job on the fastest CPU
+ *	when?			serial.bpf.h	serial phases first, then seniority
+ *	with whom?		sorted.bpf.h	memory-bound beside compute-bound
+ *	how fast?		speed.bpf.h	clocks follow events, and the energy-delay product
+ *
+ * Each callback below asks them in this order. With all off, or inert, it is a fair scheduler by weighted virtual time with
+ * one queue for all CPUs, good where these share a last-level cache.
+ */
+#include "tandem.bpf.h"
+#include "place.bpf.h"
+#include "pull.bpf.h"
+#include "isolate.bpf.h"
+#include "counters.bpf.h"
+#include "longest.bpf.h"
+#include "serial.bpf.h"
+#include "sorted.bpf.h"
+#include "speed.bpf.h"
+#include "check.bpf.h"
+#include "exit.bpf.h"
+
+char _license[] SEC("license") = "GPL";
+
+/* The virtual time a task is queued by: sleeping saves up no more than a slice. */
+static __always_inline u64 budgeted_vtime(struct task_struct *p)
+{
+	u64 vtime = p->scx.dsq_vtime;
+
+	return vtime_before(vtime, vtime_now - slice_ns()) ? vtime_now - slice_ns() : vtime;
+}
+
+/* Which CPU a task should have: a serial phase is the longest job of its application. */
+static __always_inline enum wish wish_of(struct task_struct *p, struct task_ctx *tctx)
+{
+	if (active & SERIAL && serial_rank(p, tctx) == RANK_SERIAL)
+		return WISH_FAST;
+	if (active & LONGEST)
+		return longest_wish(p, tctx);
+	return WISH_ANY;
+}
+
+/* An idle CPU for a task; negative if there is none. */
+static __always_inline s32 pick_idle(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu, enum wish wish)
+{
+	s32 cpu = -1;
+
+	if (active & SPEED && wish == WISH_ANY && place_of(tctx) == PLACE_APPLICATION)
+		cpu = speed_pick_idle(p, prev_cpu);
+	return cpu >= 0 ? cpu : place_pick_idle(p, place_of(tctx), prev_cpu, wish);
+}
+
+s32 BPF_STRUCT_OPS(tandem_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	struct task_ctx *tctx;
+	bool is_idle = false;
+	s32 cpu;
+
+	if (!active || !(tctx = task_of(p))) {
+		cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
+	} else {
+		cpu = pick_idle(p, tctx, prev_cpu, wish_of(p, tctx));
+		is_idle = cpu >= 0;
+	}
+	if (!is_idle)
+		return active ? prev_cpu : cpu;
+	count(TANDEM_STAT_BASE_IDLE);
+	dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), 0);
+	return cpu;
+}
+
+/* The queue in which a task waits for its turn. */
+static __always_inline enum queue queue_of(struct task_struct *p, struct task_ctx *tctx, enum rank rank)
+{
+	if (place_of(tctx) == PLACE_SYSTEM)
+		return QUEUE_SYSTEM;
+	if (rank != RANK_NORMAL)
+		return rank == RANK_SERIAL ? QUEUE_SERIAL : QUEUE_SENIOR;
+	if (active & LONGEST && longest_wish(p, tctx) == WISH_FAST)
+		return QUEUE_LONG;
+	return QUEUE_NORMAL;
+}
+
+/* Queues a task where its mechanisms want it, and sees to it that a CPU which could run it at once hears of it. */
+static void enqueue_by_mechanism(struct task_struct *p, struct task_ctx *tctx, u64 enq_flags)
+{
+	enum rank rank = active & SERIAL ? serial_rank(p, tctx) : RANK_NORMAL;
+	s32 cpu = scx_bpf_task_cpu(p), idle;
+
+	if (pull_moves(p, tctx, enq_flags))
+		return;
+	/* Nobody else wants the CPU. */
+	if (enq_flags & SCX_ENQ_LAST && place_fits(place_of(tctx), cpu)) {
+		dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), enq_flags);
+		return;
+	}
+	if (active & SORTED && place_of(tctx) == PLACE_APPLICATION && rank == RANK_NORMAL)
+		sorted_enqueue(p, tctx, enq_flags);
+	else
+		dsq_insert_vtime(p, queue_of(p, tctx, rank), slice_ns(), budgeted_vtime(p), enq_flags);
+	idle = pick_idle(p, tctx, cpu, wish_of(p, tctx));
+	if (idle >= 0)
+		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+	else if (rank == RANK_SERIAL && place_of(tctx) == PLACE_APPLICATION)
+		serial_preempt(p, tctx);
+}
+
+void BPF_STRUCT_OPS(tandem_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	struct task_ctx *tctx;
+
+	count(TANDEM_STAT_BASE_QUEUED);
+	if (active && (tctx = task_of(p)))
+		enqueue_by_mechanism(p, tctx, enq_flags);
+	else if (enq_flags & SCX_ENQ_LAST)
+		dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), enq_flags);
+	else
+		dsq_insert_vtime(p, QUEUE_NORMAL, slice_ns(), budgeted_vtime(p), enq_flags);
+}
+
+/* Gives a CPU what its mechanisms want it to run next; whether there was something. */
+static bool dispatch_by_mechanism(s32 cpu)
+{
+	struct cpu_ctx *cctx = cpu_of(cpu);
+
+	if (active & ISOLATE && cctx->takes_system && dsq_move_to_local(QUEUE_SYSTEM))
+		return true;
+	if (!cctx->takes_applications)
+		return false;
+	if (active & SERIAL && serial_dispatch(cpu))
+		return true;
+	if (active & LONGEST && !cctx->kind && dsq_move_to_local(QUEUE_LONG))
+		return true;
+	if (active & SORTED && sorted_dispatch(cpu))
+		return true;
+	if (dsq_move_to_local(QUEUE_NORMAL))
+		return true;
+	return active & LONGEST && dsq_move_to_local(QUEUE_LONG);
+}
+
+void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
+{
+	if (!active) {
+		dsq_move_to_local(QUEUE_NORMAL);
+		return;
+	}
+	if (dispatch_by_mechanism(cpu))
+		return;
+	/* The CPU has nothing to do: a slower one's thread may do better here. */
+	if (active & (SERIAL | LONGEST) && !prev && cpu_of(cpu)->takes_applications)
+		pull_running(cpu);
+}
+
+void BPF_STRUCT_OPS(tandem_runnable, struct task_struct *p, u64 enq_flags)
+{
+	struct task_ctx *tctx;
+
+	if (!(active & (SERIAL | LONGEST)) || !(tctx = task_of(p)))
+		return;
+	if (active & LONGEST)
+		longest_runnable(p, tctx, enq_flags);
+	if (active & SERIAL)
+		serial_runnable(p, tctx);
+}
+
+void BPF_STRUCT_OPS(tandem_running, struct task_struct *p)
+{
+	struct task_ctx *tctx;
+	struct cpu_ctx *cctx;
+
+	/*
+	 * Virtual time goes forward as tasks begin to run. CPUs may do this at the same time and one step may be lost, which
+	 * the next makes good.
+	 */
+	if (vtime_before(vtime_now, p->scx.dsq_vtime))
+		vtime_now = p->scx.dsq_vtime;
+	if (!active || !(tctx = task_of(p)))
+		return;
+	cctx = cpu_runs(p, tctx);
+	if (active & SERIAL)
+		cctx->rank = serial_rank(p, tctx);
+	if (active & LONGEST)
+		cctx->is_long = longest_wish(p, tctx) == WISH_FAST;
+	if (active & SORTED)
+		sorted_running(p, tctx);
+	if (active & (SORTED | SPEED))
+		counters_running(tctx);
+	if (active & SPEED)
+		speed_running(p, tctx);
+}
+
+void BPF_STRUCT_OPS(tandem_stopping, struct task_struct *p, bool runnable)
+{
+	struct task_ctx *tctx;
+	u64 ran;
+
+	if (!active || !(tctx = task_of(p))) {
+		/* A task that yields is charged its whole slice. */
+		p->scx.dsq_vtime += (slice_ns() - p->scx.slice) * 100 / p->scx.weight;
+		return;
+	}
+	ran = cpu_stops(p, tctx);
+	p->scx.dsq_vtime += ran * 100 / p->scx.weight;
+	if (active & (SORTED | SPEED))
+		counters_stopping(tctx, ran);
+	if (active & LONGEST)
+		longest_stopping(p, tctx, ran, runnable);
+	if (active & SERIAL)
+		serial_stopping(p, tctx, ran);
+	if (active & SORTED)
+		sorted_stopping(p, tctx, ran, runnable);
+	if (active & (ISOLATE | SPEED))
+		speed_stopping(p, tctx, ran);
+}
+
+void BPF_STRUCT_OPS(tandem_quiescent, struct task_struct *p, u64 deq_flags)
+{
+	struct task_ctx *tctx;
+
+	if (!(active & (SERIAL | LONGEST)) || !(tctx = task_of(p)))
+		return;
+	if (active & SERIAL)
+		serial_quiescent(p, tctx);
+	if (active & LONGEST)
+		longest_quiescent(p, tctx, deq_flags);
+}
+
+void BPF_STRUCT_OPS(tandem_update_idle, s32 cpu, bool idle)
+{
+	cpu_of(cpu)->idle = idle;
+	if (active & SPEED)
+		speed_update_idle(cpu, idle);
+}
+
+s32 BPF_STRUCT_OPS(tandem_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	struct task_ctx *tctx = bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct group *group;
+
+	if (!tctx)
+		return -ENOMEM;
+	group = group_join(p);
+	if (!group)
+		return -ENOMEM;
+	tctx->application = isolate_application(p);
+	tctx->place = isolate_place(p, tctx);
+	if (active & LONGEST)
+		longest_init_task(p, tctx, group);
+	return 0;
+}
+
+void BPF_STRUCT_OPS(tandem_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+	struct task_ctx *tctx = task_of(p);
+
+	if (!tctx)
+		return;
+	if (active & LONGEST)
+		longest_exit_task(p, tctx);
+	group_leave(p);
+}
+
+void BPF_STRUCT_OPS(tandem_enable, struct task_struct *p)
+{
+	p->scx.dsq_vtime = vtime_now;
+}
+
+void BPF_STRUCT_OPS(tandem_set_cpumask, struct task_struct *p, const struct cpumask *cpumask)
+{
+	struct task_ctx *tctx = task_of(p);
+
+	if (tctx)
+		tctx->place = isolate_place(p, tctx);
+}
+
+static s32 create_queues(void)
+{
+	s32 queue, cpu, err;
+
+	for_range(queue, QUEUE_NORMAL, QUEUE_SYSTEM + 1) {
+		err = scx_bpf_create_dsq(queue, -1);
+		if (err)
+			return err;
+	}
+	if (!(active & SORTED))
+		return 0;
+	for_range(cpu, 0, nr_cpus) {
+		err = scx_bpf_create_dsq(QUEUE_CPU + cpu, -1);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_init)
+{
+	s32 err;
+
+	if (check_settings()) {
+		scx_error("%s", (u64)problem);
+		return -EINVAL;
+	}
+	place_find_kinds();
+	isolate_init();
+	longest_init();
+	serial_init();
+	sorted_init();
+	speed_init();
+	err = place_init();
+	return err ?: create_queues();
+}
+
+SCX_OPS_DEFINE(tandem_ops,
+	       .select_cpu		= (void *)tandem_select_cpu,
+	       .enqueue			= (void *)tandem_enqueue,
+	       .dispatch		= (void *)tandem_dispatch,
+	       .runnable		= (void *)tandem_runnable,
+	       .running			= (void *)tandem_running,
+	       .stopping		= (void *)tandem_stopping,
+	       .quiescent		= (void *)tandem_quiescent,
+	       .update_idle		= (void *)tandem_update_idle,
+	       .set_cpumask		= (void *)tandem_set_cpumask,
+	       .init_task		= (void *)tandem_init_task,
+	       .exit_task		= (void *)tandem_exit_task,
+	       .enable			= (void *)tandem_enable,
+	       .init			= (void *)tandem_init,
+	       .exit			= (void *)tandem_exit,
+	       .flags			= SCX_OPS_KEEP_BUILTIN_IDLE | SCX_OPS_ENQ_LAST,
+	       .name			= "tandem");

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the mechanisms share: tasks, thread groups, CPUs, queues.
+ */
+#ifndef __TANDEM_H
+#define __TANDEM_H
+
+#include "include/scx.bpf.h"
+#include "settings.bpf.h"
+#include "facts.bpf.h"
+#include "stats.bpf.h"
+
+enum {
+	ENOMEM = 12,
+	EINVAL = 22,
+	NSEC_PER_USEC = 1000,
+	NSEC_PER_MSEC = 1000000,
+	NSEC_PER_SEC = 1000000000,
+	PF_KTHREAD = 0x00200000,
+	CLOCK_MONOTONIC = 1,
+};
+
+/* Bits of `active`: the mechanisms that are on and not inert. 0: a plain weighted fair scheduler. */
+enum mechanism {
+	ISOLATE = 1 << 0,
+	LONGEST = 1 << 1,
+	SERIAL = 1 << 2,
+	SORTED = 1 << 3,
+	SPEED = 1 << 4,
+};
+
+u32 active;
+
+/* Queues, in virtual time unless they say otherwise. */
+enum queue {
+	/* Tasks of no particular merit: all of them if no mechanism says otherwise. */
+	QUEUE_NORMAL,
+	/* longest: tasks that fast CPUs take first and slow ones last. */
+	QUEUE_LONG,
+	/* serial: threads in serial phases; threads of the senior application. */
+	QUEUE_SERIAL,
+	QUEUE_SENIOR,
+	/* isolate: what only the OS CPU may take. */
+	QUEUE_SYSTEM,
+	/* sorted: one for each CPU, by epoch and intensity. */
+	QUEUE_CPU = 1 << 16,
+};
+
+/* Where a task may run: isolation's answer. */
+enum place {
+	/* Where applications may: everywhere, or not on the OS CPU. */
+	PLACE_APPLICATION,
+	/* Only on the OS CPU. */
+	PLACE_SYSTEM,
+};
+
+/* Which CPU it should have: longest's and serial's answer. */
+enum wish {
+	WISH_ANY,
+	WISH_FAST,
+	WISH_SLOW,
+};
+
+/* When it runs: serial's answer. */
+enum rank {
+	RANK_NORMAL,
+	RANK_SENIOR,
+	RANK_SERIAL,
+};
+
+/* A task. */
+struct task_ctx {
+	/* isolate: number of its application, 0 for system tasks. */
+	u32 application;
+	enum place place;
+	/* When it began to run, ns; 0 while it does not. */
+	u64 started;
+	/* The slice that it was given, ns. */
+	u64 slice;
+	/* A CPU to go to when it is queued the next time, plus 1; 0: none. */
+	u32 go_to;
+	/* Memory-bound share of what it runs, 0..1024, and whether counters have said so. */
+	u32 intensity;
+	bool measured;
+	/* serial: whether it counts as ready in its group. */
+	bool ready;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task_ctx);
+} tasks SEC(".maps");
+
+static __always_inline struct task_ctx *task_of(struct task_struct *p)
+{
+	return bpf_task_storage_get(&tasks, p, 0, 0);
+}
+
+/* A thread group: what the papers call a program. */
+struct group {
+	u32 nr_threads;
+	/* serial: threads that run or could. */
+	s32 nr_ready;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1 << 16);
+	__type(key, u32);
+	__type(value, struct group);
+} groups SEC(".maps");
+
+static __always_inline struct group *group_of(struct task_struct *p)
+{
+	u32 tgid = p->tgid;
+
+	return bpf_map_lookup_elem(&groups, &tgid);
+}
+
+/* Counts a new thread in its group, which its first thread makes. */
+static struct group *group_join(struct task_struct *p)
+{
+	u32 tgid = p->tgid;
+	struct group new = {}, *group = group_of(p);
+
+	if (!group) {
+		/* Another thread of the group may have been quicker: then that one's stays. */
+		bpf_map_update_elem(&groups, &tgid, &new, BPF_NOEXIST);
+		group = group_of(p);
+	}
+	if (group)
+		__sync_fetch_and_add(&group->nr_threads, 1);
+	return group;
+}
+
+/* Its last thread takes a group away. */
+static void group_leave(struct task_struct *p)
+{
+	u32 tgid = p->tgid;
+	struct group *group = group_of(p);
+
+	if (group && __sync_fetch_and_sub(&group->nr_threads, 1) == 1)
+		bpf_map_delete_elem(&groups, &tgid);
+}
+
+/* A CPU. Written by itself only, unless a member says otherwise; others read what may be a moment old. */
+struct cpu_ctx {
+	/* 0 for the fastest CPUs, 1 for the next, ... */
+	u32 kind;
+	/* isolate: whether it takes tasks of applications, and of the system. */
+	bool takes_applications;
+	bool takes_system;
+	/* What runs: its process and rank; 0 and RANK_NORMAL if the CPU is idle. */
+	u32 pid;
+	u32 tgid;
+	enum rank rank;
+	/* longest: it should have a fast CPU. */
+	bool is_long;
+	/* No task runs here. */
+	bool idle;
+	/* Memory intensity of what runs. */
+	u32 intensity;
+	/* A faster CPU that wants what runs here, plus 1; written by that CPU. 0: none. */
+	u32 wanted_by;
+};
+
+struct cpu_ctx cpu_ctxs[MAX_CPUS];
+
+/* The mask bounds the index in a way that the verifier follows; a number that is no CPU would be a bug. */
+static __always_inline struct cpu_ctx *cpu_of(u32 cpu)
+{
+	return &cpu_ctxs[cpu & (MAX_CPUS - 1)];
+}
+
+/* How many kinds of CPU there are, by performance. */
+u32 nr_kinds;
+
+/* Virtual time of the task that ran with the most. */
+u64 vtime_now;
+
+static __always_inline u64 slice_ns(void)
+{
+	return (u64)slice_us * NSEC_PER_USEC;
+}
+
+static __always_inline bool vtime_before(u64 a, u64 b)
+{
+	return (s64)(a - b) < 0;
+}
+
+static __always_inline bool may_run_on(const struct task_struct *p, u32 cpu)
+{
+	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+}
+
+/* Notes that a task begins to run on this CPU. */
+static __always_inline struct cpu_ctx *cpu_runs(struct task_struct *p, struct task_ctx *tctx)
+{
+	struct cpu_ctx *cctx = cpu_of(bpf_get_smp_processor_id());
+
+	tctx->started = bpf_ktime_get_ns();
+	cctx->pid = p->pid;
+	cctx->tgid = p->tgid;
+	cctx->rank = RANK_NORMAL;
+	cctx->is_long = false;
+	cctx->wanted_by = 0;
+	cctx->idle = false;
+	return cctx;
+}
+
+/* Notes that it stops; how long it ran, ns. */
+static __always_inline u64 cpu_stops(struct task_struct *p, struct task_ctx *tctx)
+{
+	struct cpu_ctx *cctx = cpu_of(bpf_get_smp_processor_id());
+	u64 ran = tctx->started ? bpf_ktime_get_ns() - tctx->started : 0;
+
+	tctx->started = 0;
+	tctx->go_to = cctx->wanted_by;
+	cctx->wanted_by = 0;
+	cctx->pid = 0;
+	return ran;
+}
+
+#endif /* __TANDEM_H */

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What an object says of its settings, in declaration tags (`btf_decl_tag`) of its variables: `range 1..100`, `unit us`,
+//! `help One sentence.`. Tags that do not read so are somebody else's and mean nothing here.
+
+use std::collections::BTreeMap;
+
+use crate::btf::{Btf, Type};
+
+/// What an object says of one of its variables.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Tags {
+    /// The least and the largest number that it may be set to; of an array, each element.
+    pub range: Option<(i128, i128)>,
+    /// The unit of its numbers.
+    pub unit: Option<String>,
+    /// What it does, for people.
+    pub help: Option<String>,
+}
+
+impl Tags {
+    /// The tags of all variables that have any, by name.
+    pub(super) fn of(btf: &Btf) -> BTreeMap<String, Self> {
+        let mut all = BTreeMap::<String, Self>::new();
+        for (_, ty) in btf.types() {
+            let Type::DeclTag { tag, target, component: None } = ty else { continue };
+            let Some(Type::Var { name, .. }) = btf.get(*target) else { continue };
+            let Some((word, text)) = tag.as_str().split_once(' ') else { continue };
+            let text = text.trim().to_owned();
+            match word {
+                "range" => {
+                    let Some(range) = range(&text) else { continue };
+                    all.entry(name.to_string()).or_default().range = Some(range);
+                }
+                "unit" => all.entry(name.to_string()).or_default().unit = Some(text),
+                "help" => all.entry(name.to_string()).or_default().help = Some(text),
+                _ => {}
+            }
+        }
+        all
+    }
+}
+
+/// `1..100`, both included.
+fn range(text: &str) -> Option<(i128, i128)> {
+    let (least, largest) = text.split_once("..")?;
+    let number = |text: &str| text.trim().parse::<i64>().ok().map(i128::from);
+    Some((number(least)?, number(largest)?)).filter(|(least, largest)| least <= largest)
+}

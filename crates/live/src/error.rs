@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What can go wrong between a file and a running scheduler.
+
+use std::io;
+use std::path::PathBuf;
+
+use tandem_bpf_vm::object::ObjectError;
+use tandem_bpf_vm::open::SettingError;
+
+use crate::refusal::Refusal;
+
+/// Why a scheduler was not loaded, or does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// The file cannot be read.
+    #[error("{}: cannot be read: {why}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        why: io::Error,
+    },
+    /// It is no BPF object.
+    #[error("{}: {why}", path.display())]
+    Object {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: ObjectError,
+    },
+    /// It is one, but not one with a `struct sched_ext_ops`, or it has several.
+    #[error("{}: {count} values of struct sched_ext_ops in it, where a scheduler has one", path.display())]
+    NoScheduler {
+        /// The file.
+        path: PathBuf,
+        /// How many it has.
+        count: usize,
+    },
+    /// A variable cannot be set so.
+    #[error("{}: {why}", path.display())]
+    Setting {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with the setting.
+        why: SettingError,
+    },
+    /// The running kernel has no sched_ext.
+    #[error("this kernel has no sched_ext: Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT is needed (vm/run boots one)")]
+    NoSchedExt,
+    /// Another scheduler is loaded, or is being loaded or unloaded.
+    #[error("sched_ext is {state} already: a scheduler must go before another one can come")]
+    Busy {
+        /// What `/sys/kernel/sched_ext/state` says.
+        state: String,
+    },
+    /// The kernel refused the object: mostly its verifier a program.
+    #[error("{0}")]
+    Refused(Box<Refusal>),
+    /// Something else that libbpf or the kernel did not do.
+    #[error("{what}: {why}{}", indented(.messages))]
+    Libbpf {
+        /// What was tried.
+        what: String,
+        /// The error.
+        why: libbpf_rs::Error,
+        /// What libbpf said of it.
+        messages: String,
+    },
+}
+
+fn indented(messages: &str) -> String {
+    messages.lines().map(|line| format!("\n  {line}")).collect()
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Loads sched_ext objects into the running kernel.
+//!
+//! The object file is the one that the simulator runs, and its settings are read and checked by the same code
+//! ([`tandem_bpf_vm::open`]); libbpf does the rest. One life, top to bottom:
+//!
+//! 1. [`OpenScheduler::open`] reads a file; [`set`](OpenScheduler::set) sets global variables by name.
+//! 2. [`OpenScheduler::load`] gives it to the kernel's verifier, which accepts it or says why not ([`Refusal`]).
+//! 3. [`Scheduler::attach`] lets it schedule.
+//! 4. [`Scheduler::exit`] says whether and why it ended; [`Scheduler::detach`] ends it.
+//!
+//! All this needs root, and a kernel with `CONFIG_SCHED_CLASS_EXT`. [`kernel`] says whether there is one.
+
+mod error;
+mod exit;
+pub mod kernel;
+mod messages;
+mod open;
+mod refusal;
+mod scheduler;
+
+pub use error::LiveError;
+pub use exit::Exit;
+pub use open::OpenScheduler;
+pub use refusal::Refusal;
+pub use scheduler::{Scheduler, Verified};

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A scheduler before it is loaded: an object file and its settings.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use libbpf_rs::{MapCore, MapType, ObjectBuilder};
+use tandem_bpf_vm::object::{DataSection, Object, StructOps};
+use tandem_bpf_vm::open::{OpenObject, SettingError};
+
+use crate::error::LiveError;
+use crate::kernel;
+use crate::messages::collect;
+use crate::refusal::Refusal;
+use crate::scheduler::Scheduler;
+
+/// The structure of a scheduler.
+const OPS: &str = "sched_ext_ops";
+/// Bytes for the debug dump if the scheduler does not say how many (`UEI_DUMP_DFL_LEN`).
+const DUMP_LEN: u64 = 32768;
+
+/// A sched_ext object whose settings may still be changed.
+#[derive(Debug, Clone)]
+pub struct OpenScheduler {
+    path: PathBuf,
+    bytes: Vec<u8>,
+    open: OpenObject,
+}
+
+impl OpenScheduler {
+    /// Reads an object file, and makes room for its exit record as every loader does (`UEI_SET_SIZE`).
+    ///
+    /// # Errors
+    /// [`LiveError::Read`], [`LiveError::Object`], [`LiveError::NoScheduler`].
+    pub fn open(path: &Path) -> Result<Self, LiveError> {
+        let bytes = fs::read(path).map_err(|why| LiveError::Read { path: path.to_owned(), why })?;
+        let object = Object::parse(&bytes).map_err(|why| LiveError::Object { path: path.to_owned(), why })?;
+        let count = object.struct_ops.iter().filter(|ops| is_scheduler(&object, ops)).count();
+        if count != 1 {
+            return Err(LiveError::NoScheduler { path: path.to_owned(), count });
+        }
+        let mut open = Self { path: path.to_owned(), bytes, open: OpenObject::new(Arc::new(object)) };
+        open.make_room_for_dump()?;
+        Ok(open)
+    }
+
+    fn make_room_for_dump(&mut self) -> Result<(), LiveError> {
+        if !self.open.has("uei_dump") || !self.open.has("uei_dump_len") {
+            return Ok(());
+        }
+        let length = self.ops_number("exit_dump_len").filter(|length| *length > 0).unwrap_or(DUMP_LEN);
+        let room = self.open.resize("uei_dump", length);
+        let room = room.and_then(|()| self.open.set_integer("uei_dump_len", i128::from(length)));
+        room.map_err(|why| self.setting(why))
+    }
+
+    /// What a member of the `struct sched_ext_ops` is, if it is a number.
+    fn ops_number(&self, member: &str) -> Option<u64> {
+        let object = self.open.object();
+        let ops = object.struct_ops.iter().find(|ops| is_scheduler(object, ops))?;
+        let place = object.btf.member(ops.type_id, member)?;
+        let (offset, size) = (usize::try_from(place.offset()).ok()?, usize::try_from(place.size()).ok()?);
+        let bytes = ops.bytes.get(offset..offset.checked_add(size)?)?;
+        Some(bytes.iter().take(8).rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
+    }
+
+    /// Sets a global variable, or part of one: `set("slice_ns", "5000000")`, `set("cpus[3].capacity", "512")`.
+    ///
+    /// # Errors
+    /// [`LiveError::Setting`]: there is no such variable, or this is no value of its type.
+    pub fn set(&mut self, name: &str, text: &str) -> Result<(), LiveError> {
+        self.open.set(name, text).map_err(|why| self.setting(why))
+    }
+
+    /// Whether it has a global variable of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.open.has(name)
+    }
+
+    fn setting(&self, why: SettingError) -> LiveError {
+        LiveError::Setting { path: self.path.clone(), why }
+    }
+
+    /// Loads it: its maps are made, and the kernel's verifier checks its programs. Nothing is scheduled by it yet.
+    ///
+    /// # Errors
+    /// [`LiveError::NoSchedExt`], [`LiveError::Busy`]; [`LiveError::Refused`] with the verifier's log; [`LiveError::Libbpf`].
+    pub fn load(&self) -> Result<Scheduler, LiveError> {
+        kernel::check_free()?;
+        let name = self.path.file_stem().unwrap_or_default().to_string_lossy();
+        let (opened, messages) = collect(|| ObjectBuilder::default().name(name.as_ref())?.open_memory(&self.bytes));
+        let mut opened =
+            opened.map_err(|why| LiveError::Libbpf { what: format!("opening {}", self.path.display()), why, messages })?;
+        for mut map in opened.maps_mut() {
+            let name = map.name().to_string_lossy().into_owned();
+            let Some(section) = self.section_of(&name) else { continue };
+            // libbpf allocates in whole pages, and keeps the rest to itself.
+            let sized = map.value_size() as usize == section.bytes.len();
+            let written = if sized { Ok(()) } else { map.set_value_size(section.bytes.len() as u32) };
+            let written = written.and_then(|()| map.set_initial_value(&section.bytes));
+            let what = || format!("setting the initial value of {name}");
+            written.map_err(|why| LiveError::Libbpf { what: what(), why, messages: String::new() })?;
+        }
+        let (loaded, messages) = collect(|| opened.load());
+        let loaded = loaded.map_err(|_| LiveError::Refused(Box::new(Refusal::new(&messages))))?;
+        Ok(Scheduler::new(loaded, Arc::clone(self.open.object())))
+    }
+
+    /// The section whose contents this map of libbpf has. libbpf calls the map of `.rodata` by the object's name, then
+    /// `.rodata`; that of `.data.private` it calls so. What it fills in itself (`.kconfig`) is no section of the file.
+    fn section_of(&self, map: &str) -> Option<&DataSection> {
+        section_of(self.open.object(), map)
+    }
+}
+
+/// Likewise, of any object.
+pub(crate) fn section_of<'o>(object: &'o Object, map: &str) -> Option<&'o DataSection> {
+    object.data.iter().find(|section| {
+        let is_default = section.name.matches('.').count() == 1;
+        !section.arena && (map == section.name || is_default && map.ends_with(&section.name))
+    })
+}
+
+fn is_scheduler(object: &Object, ops: &StructOps) -> bool {
+    !ops.optional && object.btf.name(object.btf.skip_modifiers(ops.type_id)) == OPS
+}
+
+/// Whether a map of a loaded object is a scheduler.
+pub(crate) fn is_struct_ops(map: &impl MapCore) -> bool {
+    map.map_type() == MapType::StructOps
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Operating points as a loader reads them: clocks from cpufreq (`scaling_available_frequencies`, between `scaling_min_freq`
+//! and `scaling_max_freq`), performance and power from the kernel's energy model (`/sys/kernel/debug/energy_model`).
+//!
+//! CPUs that differ in none of these share a table.
+
+use super::facts::System;
+use crate::kernel::fair::energy;
+use crate::units::PerformanceDomainId;
+
+/// A table of operating points, ascending by clock.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OppTable {
+    /// Clock in kHz.
+    pub frequency: Vec<u32>,
+    /// Capacity of a CPU at it, 1..=1024, of the fastest CPU at its highest clock.
+    pub performance: Vec<u64>,
+    /// Milliwatts of one busy CPU, as the energy model has them; inefficient points stay.
+    pub power: Vec<u64>,
+}
+
+/// The different tables of a machine, in order of the first domain that has each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OppTables {
+    tables: Vec<OppTable>,
+    /// By performance domain: the index of its table.
+    of_domain: Vec<usize>,
+}
+
+impl OppTables {
+    /// The tables of the operating points that limits allow; without a cpufreq driver there is one point, the clock that
+    /// the firmware has set.
+    pub fn of(system: &System<'_>) -> Self {
+        let mut all = Self { tables: Vec::new(), of_domain: Vec::new() };
+        for domain in &system.machine.performance_domains {
+            let capacity = domain.cpus.first().map_or(1, |cpu| system.kernel.rq(*cpu).capacity_orig);
+            let lowest = if domain.scalable { domain.min_opp } else { domain.max_opp };
+            let states = energy::states(domain, u64::from(capacity));
+            let mut table = OppTable::default();
+            for (opp, state) in domain.opps.iter().zip(states).take(domain.max_opp + 1).skip(lowest) {
+                table.frequency.push(opp.khz);
+                table.performance.push(state.performance);
+                table.power.push((state.power + 500) / 1000);
+            }
+            let known = all.tables.iter().position(|other| *other == table);
+            all.of_domain.push(known.unwrap_or(all.tables.len()));
+            if known.is_none() {
+                all.tables.push(table);
+            }
+        }
+        all
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.tables.len()
+    }
+
+    /// One of them.
+    pub fn get(&self, number: usize) -> Option<&OppTable> {
+        self.tables.get(number)
+    }
+
+    /// The number of a domain's table.
+    pub fn number_of(&self, domain: PerformanceDomainId) -> usize {
+        self.of_domain.get(domain.index()).copied().unwrap_or(0)
+    }
+}
