@@ -316,6 +316,6 @@ mod tests {
         assert_eq!(Vec::<u32>::read("7, 7,5"), Some(vec![7, 7, 5]));
         assert_eq!(Vec::<u32>::read("7,,5"), None);
         assert!(!Vec::<u32>::new().within(&(1..=9)));
-        assert!(!vec![7, 10].within(&(1..=9)));
+        assert!(!vec![7u32, 10].within(&(1..=9)));
     }
 }
