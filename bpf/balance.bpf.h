@@ -49,7 +49,7 @@ static void rq_uncount(struct turn *turn)
 }
 
 /* Where a turn is in a queue: by epoch, then by intensity, the highest first on a pair's first CPU, last on its second. */
-static __always_inline u64 rq_key(struct run_queue *rq, u64 epoch, u32 intensity)
+static __always_inline u64 rq_key(const struct run_queue *rq, u64 epoch, u32 intensity)
 {
 	return epoch << 16 | (rq->position & 1 ? intensity : 1024 - intensity) + 1;
 }

@@ -141,53 +141,29 @@ static __always_inline bool sorted_newcomers_first(struct run_queue *rq, u64 now
 	return !vtime_before(sorted_vtime, newcomers_vtime);
 }
 
-/* Gives a CPU its next task; @prev is the one that ran, if it could go on. */
-static bool sorted_dispatch(s32 cpu, struct task_struct *prev)
-{
-	struct run_queue *rq = rq_of(cpu);
-	u64 now = bpf_ktime_get_ns();
-	bool balance = rq->balance;
-
-	rq->balance = false;
-	/*
-	 * At the beginning of an epoch the common queue comes first once: its first task may be one that only this CPU may run,
-	 * which newcomers_vtime knows nothing of.
-	 */
-	if ((balance || sorted_newcomers_first(rq, now)) && dsq_move_to_local(QUEUE_NORMAL))
-		return true;
-	if (balance && balance_queue(cpu, now))
-		return true;
-	if (dsq_move_to_local(QUEUE_CPU + (cpu & (MAX_CPUS - 1))) || dsq_move_to_local(QUEUE_NORMAL))
-		return true;
-	if (nr_sorted_waiting <= 0)
-		return false;
-	/* A lone task shares with the longest queue; a CPU without any takes what there is. */
-	if (prev && prev->scx.flags & SCX_TASK_QUEUED)
-		return balance_queue(cpu, now);
-	return balance_steal(cpu);
-}
-
-/* Begins a CPU's epoch. It ends with the pair's, or with the pair's next one if that has hardly half of its time left. */
-static void sorted_begin_epoch(struct run_queue *rq, u32 cpu, u64 epoch, u64 now)
+/*
+ * Begins a CPU's epoch, with a task of weight @weight and those that wait. It ends with the pair's, or with the pair's next
+ * one if that has hardly a quarter of its time left: after one epoch both CPUs are in step.
+ */
+static void sorted_begin_epoch(struct run_queue *rq, u32 cpu, u64 weight, u64 now)
 {
 	u64 ends = pair_ends(cpu, now), length = pair_of(cpu)->length;
 
-	rq->epoch = epoch;
-	rq->ends = ends > now + length / 2 ? ends : ends + length;
+	rq->epoch++;
+	rq->ends = ends > now + length / 4 ? ends : ends + length;
 	rq->left = rq->weight;
-	rq->all_weight = rq->weight > 0 ? rq->weight : 1;
+	rq->all_weight = rq->weight + weight;
 	rq->balance = true;
 }
 
 /*
- * How long a turn is: the task's part, by weight, of what is left of the epoch, which all that are still to run in it share.
- * Not less than a quarter of a slice, also if the CPU is late.
+ * How long a turn is: the task's part, by weight, of what is left of the epoch, which it shares with all that are still to
+ * run in it. Not less than a quarter of a slice, also if the CPU is late.
  */
-static u64 sorted_turn(struct run_queue *rq, struct turn *turn, u64 now)
+static u64 sorted_turn(struct run_queue *rq, u64 weight, u64 now)
 {
 	u64 least = sorted_slice_ns() / 4, time = rq->ends > now ? rq->ends - now : 0;
-	u64 left = rq->left > (s64)turn->weight ? rq->left : turn->weight;
-	u64 slice = left ? time * turn->weight / left : time;
+	u64 slice = time * weight / (weight + (rq->left > 0 ? rq->left : 0));
 
 	return slice > least ? slice : least;
 }
@@ -217,19 +193,86 @@ static void sorted_begin_turn(struct task_struct *p, struct task_ctx *tctx, u32 
 {
 	struct turn *turn = &tctx->turn;
 	struct run_queue *rq = rq_of(cpu);
+	bool here = turn->waits_on == cpu + 1;
 	u64 now = bpf_ktime_get_ns(), slice = sorted_slice_ns();
 
-	if (turn->waits_on == cpu + 1) {
-		if (turn->epoch > rq->epoch)
-			sorted_begin_epoch(rq, cpu, turn->epoch, now);
-		slice = sorted_turn(rq, turn, now);
-	}
 	rq_uncount(turn);
+	if (here && turn->epoch > rq->epoch)
+		sorted_begin_epoch(rq, cpu, turn->weight, now);
+	if (here)
+		slice = sorted_turn(rq, turn->weight, now);
 	p->scx.slice = turn->rest ?: slice;
 	p->scx.dsq_vtime = turn->vtime;
 	turn->rest = 0;
 	sorted_advance(turn->vtime);
 	sorted_count_turn(rq, cpu, tctx->intensity);
+}
+
+/* Intensity of the first task of a CPU's queue; negative if there is none. */
+static s32 sorted_first(u32 cpu)
+{
+	struct task_struct *p;
+	struct task_ctx *tctx;
+
+	for_queued(it, p, QUEUE_CPU + (cpu & (MAX_CPUS - 1))) {
+		tctx = task_of(p);
+		return tctx ? tctx->turn.intensity : -1;
+	}
+	return -1;
+}
+
+/*
+ * The last task of an epoch goes on if its place in the next one is the first. It is in no queue while the CPU looks for its
+ * next task, so that this is the only way to get there: two tasks would otherwise alternate for ever, in step or not.
+ */
+static bool sorted_goes_on(struct task_struct *prev, struct run_queue *rq, u32 cpu)
+{
+	struct task_ctx *tctx;
+	u64 now = bpf_ktime_get_ns(), slice;
+	s32 first;
+
+	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED) || rq->left > 0 || rq->nr_waiting <= 0)
+		return false;
+	tctx = task_of(prev);
+	if (!tctx || place_of(tctx) != PLACE_APPLICATION || cpu_of(cpu)->rank != RANK_NORMAL || cpu_of(cpu)->wanted_by)
+		return false;
+	first = sorted_first(cpu);
+	if (first < 0 || rq_key(rq, 0, tctx->intensity) + EXCHANGE_STEP > rq_key(rq, 0, first))
+		return false;
+	sorted_begin_epoch(rq, cpu, prev->scx.weight, now);
+	slice = sorted_turn(rq, prev->scx.weight, now);
+	prev->scx.slice = slice;
+	tctx->slice += slice;
+	sorted_count_turn(rq, cpu, tctx->intensity);
+	return true;
+}
+
+/* Gives a CPU its next task; @prev is the one that ran, if it could go on. */
+static bool sorted_dispatch(s32 cpu, struct task_struct *prev)
+{
+	struct run_queue *rq = rq_of(cpu);
+	u64 now = bpf_ktime_get_ns();
+	bool balance = rq->balance;
+
+	rq->balance = false;
+	/*
+	 * At the beginning of an epoch the common queue comes first once: its first task may be one that only this CPU may run,
+	 * which newcomers_vtime knows nothing of.
+	 */
+	if ((balance || sorted_newcomers_first(rq, now)) && dsq_move_to_local(QUEUE_NORMAL))
+		return true;
+	if (balance && balance_queue(cpu, now))
+		return true;
+	if (sorted_goes_on(prev, rq, cpu))
+		return true;
+	if (dsq_move_to_local(QUEUE_CPU + (cpu & (MAX_CPUS - 1))) || dsq_move_to_local(QUEUE_NORMAL))
+		return true;
+	if (nr_sorted_waiting <= 0)
+		return false;
+	/* A lone task shares with the longest queue; a CPU without any takes what there is. */
+	if (prev && prev->scx.flags & SCX_TASK_QUEUED)
+		return balance_queue(cpu, now);
+	return balance_steal(cpu);
 }
 
 /* A task begins to run. */
