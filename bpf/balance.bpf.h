@@ -3,9 +3,9 @@
  * sorted: equal queues. Every CPU has as many tasks as its performance allows, and tasks of different intensity (Merkel &
  * Bellosa, section 2: the balancer, whose rules the paper leaves open).
  *
- * A CPU that begins an epoch takes a task from the longest queue of its chip, if that one has more than it would have then.
- * Where tasks do not divide evenly the longer queue goes around, so that all tasks have the same time in the end. If lengths
- * are even it exchanges a memory-bound task for a compute-bound one of the CPU with the least intensity.
+ * A CPU that begins an epoch, or ends a slice of a lone task, takes a task from the longest queue of its chip, if that one
+ * has more than it would have then. Where tasks do not divide evenly the longer queue goes around, so that all tasks have
+ * the same time in the end. If lengths are even it exchanges a memory-bound task for a compute-bound one of the CPU with the least intensity.
  */
 #ifndef __TANDEM_BALANCE_H
 #define __TANDEM_BALANCE_H
@@ -129,12 +129,44 @@ static void balance_exchange(u32 cpu, u32 light)
 	count(TANDEM_STAT_SORTED_EXCHANGED);
 }
 
-/* Takes the first task of another CPU's queue that has more than @cpu would have then, @more CPUs' slack aside. */
-static bool balance_take(u32 cpu, u32 other, u32 slack)
+static __always_inline bool is_queued(struct task_struct *p)
 {
-	if (other == cpu || rq_of(other)->nr_waiting <= 0)
+	return p && p->scx.flags & SCX_TASK_QUEUED;
+}
+
+/*
+ * Whether the first task of a queue has had less time than @prev, which has just run, by more than a slice. Only then does it
+ * gain anything to change which of two queues is the longer one.
+ */
+static bool balance_is_behind(u32 other, struct task_struct *prev, u64 now)
+{
+	struct task_ctx *tctx, *prev_tctx = task_of(prev);
+	struct task_struct *p;
+	u64 vtime;
+
+	if (!prev_tctx)
 		return false;
-	if (rq_load(other, rq_nr(other)) < rq_load(cpu, rq_nr(cpu) + 1 + slack))
+	/* What it has just run is not charged yet. */
+	vtime = prev->scx.dsq_vtime;
+	if (prev_tctx->started)
+		vtime += (now - prev_tctx->started) * 100 / prev->scx.weight;
+	for_queued(it, p, QUEUE_CPU + (other & (MAX_CPUS - 1))) {
+		tctx = task_of(p);
+		return tctx && vtime_before(tctx->turn.vtime + sorted_slice_ns(), vtime);
+	}
+	return false;
+}
+
+/* Takes the first task of another CPU's queue that would still not be shorter than that of @cpu, where @prev ran. */
+static bool balance_take(u32 cpu, u32 other, struct task_struct *prev, u64 now)
+{
+	s32 waiting = rq_of(cpu)->nr_waiting;
+	u32 nr = rq_nr(other), load = rq_load(cpu, (waiting > 0 ? waiting : 0) + is_queued(prev) + 1);
+
+	if (other == cpu || rq_of(other)->nr_waiting <= 0 || rq_load(other, nr) < load)
+		return false;
+	/* The queues would only change places. */
+	if (rq_load(other, nr - 1) < load && !(is_queued(prev) && balance_is_behind(other, prev, now)))
 		return false;
 	if (!dsq_move_to_local(QUEUE_CPU + (other & (MAX_CPUS - 1))))
 		return false;
@@ -144,18 +176,18 @@ static bool balance_take(u32 cpu, u32 other, u32 slack)
 
 /*
  * Balances a CPU's queue with the others of its chip, and its length with that of one CPU anywhere, another one each time:
- * whether it took a task to run. Between chips the longer queue does not go around.
+ * whether it took a task to run.
  */
-static bool balance_queue(u32 cpu, u64 now)
+static bool balance_queue(u32 cpu, struct task_struct *prev, u64 now)
 {
 	struct run_queue *rq = rq_of(cpu);
 	struct chip *chip = chip_of(cpu);
 
 	chip_look(chip, now);
-	if (balance_take(cpu, chip->longest, 0))
+	if (balance_take(cpu, chip->longest, prev, now))
 		return true;
 	rq->probed = rq->probed + 1 < nr_cpus ? rq->probed + 1 : 0;
-	if (balance_take(cpu, rq->probed, 1))
+	if (balance_take(cpu, rq->probed, prev, now))
 		return true;
 	if (rq->nr_waiting > 0 && rq_of(chip->lightest)->exists)
 		balance_exchange(cpu, chip->lightest);

@@ -231,7 +231,7 @@ static bool sorted_goes_on(struct task_struct *prev, struct run_queue *rq, u32 c
 	u64 now = bpf_ktime_get_ns(), slice;
 	s32 first;
 
-	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED) || rq->left > 0 || rq->nr_waiting <= 0)
+	if (!is_queued(prev) || rq->left > 0 || rq->nr_waiting <= 0)
 		return false;
 	tctx = task_of(prev);
 	if (!tctx || place_of(tctx) != PLACE_APPLICATION || cpu_of(cpu)->rank != RANK_NORMAL || cpu_of(cpu)->wanted_by)
@@ -261,7 +261,7 @@ static bool sorted_dispatch(s32 cpu, struct task_struct *prev)
 	 */
 	if ((balance || sorted_newcomers_first(rq, now)) && dsq_move_to_local(QUEUE_NORMAL))
 		return true;
-	if (balance && balance_queue(cpu, now))
+	if (balance && balance_queue(cpu, prev, now))
 		return true;
 	if (sorted_goes_on(prev, rq, cpu))
 		return true;
@@ -270,8 +270,8 @@ static bool sorted_dispatch(s32 cpu, struct task_struct *prev)
 	if (nr_sorted_waiting <= 0)
 		return false;
 	/* A lone task shares with the longest queue; a CPU without any takes what there is. */
-	if (prev && prev->scx.flags & SCX_TASK_QUEUED)
-		return balance_queue(cpu, now);
+	if (is_queued(prev))
+		return balance_queue(cpu, prev, now);
 	return balance_steal(cpu);
 }
 
