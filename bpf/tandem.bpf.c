@@ -55,22 +55,31 @@ static __always_inline s32 pick_idle(struct task_struct *p, struct task_ctx *tct
 	return cpu >= 0 ? cpu : place_pick_idle(p, place_of(tctx), prev_cpu, wish);
 }
 
+/* Sends a task that wakes to an idle CPU that its mechanisms like, where it runs at once. */
+static s32 select_by_mechanism(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)
+{
+	s32 cpu = pick_idle(p, tctx, prev_cpu, wish_of(p, tctx));
+
+	if (cpu < 0)
+		return prev_cpu;
+	count(TANDEM_STAT_BASE_IDLE);
+	dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), 0);
+	return cpu;
+}
+
 s32 BPF_STRUCT_OPS(tandem_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct task_ctx *tctx;
 	bool is_idle = false;
 	s32 cpu;
 
-	if (!active || !(tctx = task_of(p))) {
-		cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
-	} else {
-		cpu = pick_idle(p, tctx, prev_cpu, wish_of(p, tctx));
-		is_idle = cpu >= 0;
+	if (active && (tctx = task_of(p)))
+		return select_by_mechanism(p, tctx, prev_cpu);
+	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
+	if (is_idle) {
+		count(TANDEM_STAT_BASE_IDLE);
+		dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), 0);
 	}
-	if (!is_idle)
-		return active ? prev_cpu : cpu;
-	count(TANDEM_STAT_BASE_IDLE);
-	dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), 0);
 	return cpu;
 }
 
@@ -258,9 +267,12 @@ void BPF_STRUCT_OPS(tandem_update_idle, s32 cpu, bool idle)
 
 s32 BPF_STRUCT_OPS(tandem_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-	struct task_ctx *tctx = bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct task_ctx *tctx;
 	struct group *group;
 
+	if (!active)
+		return 0;
+	tctx = bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!tctx)
 		return -ENOMEM;
 	group = group_join(p);
@@ -343,5 +355,5 @@ SCX_OPS_DEFINE(tandem_ops,
 	       .enable			= (void *)tandem_enable,
 	       .init			= (void *)tandem_init,
 	       .exit			= (void *)tandem_exit,
-	       .flags			= SCX_OPS_KEEP_BUILTIN_IDLE | SCX_OPS_ENQ_LAST,
+	       .flags			= SCX_OPS_KEEP_BUILTIN_IDLE,
 	       .name			= "tandem");
