@@ -97,13 +97,12 @@ static void serial_promote_task(struct bpf_iter_scx_dsq *it, struct task_struct 
 /* Finds the waiting threads of a group whose rank has changed. In per-CPU queues (sorted) they wait for their turn. */
 static void serial_promote(u32 tgid, u32 queue, u32 kind)
 {
-	struct bpf_iter_scx_dsq *it;
 	struct task_struct *p;
 	u32 seen = 0;
 
 	for_queued(it, p, queue) {
 		if (p->tgid == tgid)
-			serial_promote_task(it, p, queue, kind);
+			serial_promote_task(&it, p, queue, kind);
 		if (++seen >= PROMOTE_MAX)
 			break;
 	}

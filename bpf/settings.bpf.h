@@ -78,6 +78,8 @@ const volatile u32 sorted_slice_us
 	__range("1000..1000000") __unit("us") __help("Slice on the CPU with the longest queue; the others' are longer.") = 20000;
 const volatile u32 intensity_weight_pct
 	__range("1..100") __unit("%") __help("Weight of the last slice in a task's memory intensity.") = 50;
+const volatile u32 memory_mbps
+	__range("0..10000000") __unit("MB/s") __help("Bandwidth of a node's memory; 0: what the machine says, else the most that was seen.");
 
 /* speed */
 

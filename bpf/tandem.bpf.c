@@ -18,6 +18,8 @@
 #include "counters.bpf.h"
 #include "longest.bpf.h"
 #include "serial.bpf.h"
+#include "pairs.bpf.h"
+#include "balance.bpf.h"
 #include "sorted.bpf.h"
 #include "speed.bpf.h"
 #include "check.bpf.h"
@@ -113,6 +115,16 @@ static bool goes_to_fast(struct task_struct *p, enum rank rank, s32 cpu, u64 enq
 	return true;
 }
 
+/* Queues a task by virtual time. */
+static void insert_by_vtime(struct task_struct *p, enum queue queue, u64 enq_flags)
+{
+	u64 vtime = budgeted_from(p, active & SORTED ? sorted_base_vtime() : vtime_now);
+
+	if (active & SORTED && queue == QUEUE_NORMAL)
+		sorted_note_newcomer(vtime);
+	dsq_insert_vtime(p, queue, slice_ns(), vtime, enq_flags);
+}
+
 /* Queues a task where its mechanisms want it, and sees to it that a CPU which could run it at once hears of it. */
 static void enqueue_by_mechanism(struct task_struct *p, struct task_ctx *tctx, u64 enq_flags)
 {
@@ -130,10 +142,9 @@ static void enqueue_by_mechanism(struct task_struct *p, struct task_ctx *tctx, u
 		dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), enq_flags);
 		return;
 	}
-	if (active & SORTED && place_of(tctx) == PLACE_APPLICATION && rank == RANK_NORMAL)
-		sorted_enqueue(p, tctx, enq_flags);
-	else
-		dsq_insert_vtime(p, queue_of(tctx, rank, wish), slice_ns(), budgeted_vtime(p), enq_flags);
+	if (!(active & SORTED && place_of(tctx) == PLACE_APPLICATION && rank == RANK_NORMAL &&
+	      sorted_enqueue(p, tctx, wish, enq_flags)))
+		insert_by_vtime(p, queue_of(tctx, rank, wish), enq_flags);
 	idle = pick_idle(p, tctx, cpu, wish);
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
@@ -168,7 +179,7 @@ static bool dispatch_by_mechanism(s32 cpu, struct task_struct *prev)
 	/* Without a senior there are no juniors; those that still wait as such have waited for longest. */
 	if (active & SERIAL && !senior && dsq_move_to_local(QUEUE_JUNIOR))
 		return true;
-	if (active & SORTED && sorted_dispatch(cpu))
+	if (active & SORTED && sorted_dispatch(cpu, prev))
 		return true;
 	if (dsq_move_to_local(QUEUE_NORMAL))
 		return true;
@@ -186,7 +197,7 @@ void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
 	if (dispatch_by_mechanism(cpu, prev))
 		return;
 	/* The CPU has nothing to do: a slower one's thread may do better here. */
-	if (active & (SERIAL | LONGEST) && !(prev && prev->scx.flags & SCX_TASK_QUEUED) && cpu_of(cpu)->takes_applications)
+	if (active & (SERIAL | LONGEST | SORTED) && !is_queued(prev) && cpu_of(cpu)->takes_applications)
 		pull_running(cpu);
 }
 
@@ -205,27 +216,34 @@ void BPF_STRUCT_OPS(tandem_runnable, struct task_struct *p, u64 enq_flags)
 		serial_phase_changed(p, group, change);
 }
 
+/*
+ * Virtual time goes forward as tasks begin to run. CPUs may do this at the same time and one step may be lost, which the next
+ * makes good.
+ */
+static __always_inline void advance_vtime(struct task_struct *p)
+{
+	if (vtime_before(vtime_now, p->scx.dsq_vtime))
+		vtime_now = p->scx.dsq_vtime;
+}
+
 void BPF_STRUCT_OPS(tandem_running, struct task_struct *p)
 {
 	struct task_ctx *tctx;
 	struct cpu_ctx *cctx;
 
-	/*
-	 * Virtual time goes forward as tasks begin to run. CPUs may do this at the same time and one step may be lost, which
-	 * the next makes good.
-	 */
-	if (vtime_before(vtime_now, p->scx.dsq_vtime))
-		vtime_now = p->scx.dsq_vtime;
-	if (!active || !(tctx = task_of(p)))
+	if (!active || !(tctx = task_of(p))) {
+		advance_vtime(p);
 		return;
+	}
 	cctx = cpu_runs(p, tctx);
+	if (active & SORTED)
+		sorted_running(p, tctx);
+	advance_vtime(p);
 	if (active & SERIAL)
 		cctx->rank = rank_of(p, tctx);
 	if (active & LONGEST)
 		longest_running(p, tctx, cctx);
-	if (active & SORTED)
-		sorted_running(p, tctx);
-	if (active & (SORTED | SPEED))
+	if (counters_work)
 		counters_running(tctx);
 	if (active & SPEED)
 		speed_running(p, tctx);
@@ -243,8 +261,6 @@ void BPF_STRUCT_OPS(tandem_stopping, struct task_struct *p, bool runnable)
 	}
 	ran = cpu_stops(p, tctx);
 	p->scx.dsq_vtime += (active & SERIAL ? seniority_charge(p, ran) : ran) * 100 / p->scx.weight;
-	if (active & (SORTED | SPEED))
-		counters_stopping(tctx, ran);
 	if (active & LONGEST)
 		longest_stopping(p, tctx, ran);
 	if (active & SERIAL)
@@ -261,8 +277,10 @@ void BPF_STRUCT_OPS(tandem_quiescent, struct task_struct *p, u64 deq_flags)
 	struct group *group;
 	u32 change;
 
-	if (!(active & (SERIAL | LONGEST)) || !(tctx = task_of(p)) || !(group = group_of(p)))
+	if (!(active & (SERIAL | LONGEST | SORTED)) || !(tctx = task_of(p)) || !(group = group_of(p)))
 		return;
+	if (active & SORTED)
+		sorted_quiescent(p, tctx);
 	change = phase_quiescent(tctx, group);
 	if (active & SERIAL && change)
 		serial_phase_changed(p, group, change);
@@ -273,6 +291,8 @@ void BPF_STRUCT_OPS(tandem_quiescent, struct task_struct *p, u64 deq_flags)
 void BPF_STRUCT_OPS(tandem_update_idle, s32 cpu, bool idle)
 {
 	cpu_of(cpu)->idle = idle;
+	if (idle)
+		counters_idle(cpu);
 	if (active & SPEED)
 		speed_update_idle(cpu, idle);
 }
@@ -337,21 +357,14 @@ void BPF_STRUCT_OPS(tandem_set_cpumask, struct task_struct *p, const struct cpum
 
 static s32 create_queues(void)
 {
-	s32 queue, cpu, err;
+	s32 queue, err;
 
 	for_range(queue, QUEUE_NORMAL, QUEUE_SYSTEM + 1) {
 		err = scx_bpf_create_dsq(queue, -1);
 		if (err)
 			return err;
 	}
-	if (!(active & SORTED))
-		return 0;
-	for_range(cpu, 0, nr_cpus) {
-		err = scx_bpf_create_dsq(QUEUE_CPU + cpu, -1);
-		if (err)
-			return err;
-	}
-	return 0;
+	return sorted_create_queues();
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_init)
@@ -367,6 +380,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_init)
 	phase_init();
 	longest_init();
 	serial_init();
+	counters_init();
 	sorted_init();
 	speed_init();
 	err = place_init();
