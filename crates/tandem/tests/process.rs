@@ -31,7 +31,13 @@ fn wait_until(condition: impl Fn() -> bool) {
 
 #[test]
 fn help_succeeds_and_shows_examples() {
-    for command in [&["--help"][..], &["simulate", "--help"], &["compare", "--help"], &["machine", "--help"]] {
+    for command in [
+        &["--help"][..],
+        &["simulate", "--help"],
+        &["compare", "--help"],
+        &["machine", "--help"],
+        &["analyze", "--help"],
+    ] {
         let output = tandem(command);
         assert_eq!(output.status.code(), Some(0));
         assert!(String::from_utf8(output.stdout).unwrap().contains("Examples:"), "{command:?}");
@@ -50,6 +56,13 @@ fn mistakes_in_options_have_status_2_and_the_nearest_name() {
         (&["simulate", "w.json", "-m", "hikey960", "--duration", "-10s"], "'--duration <TIME>'"),
         (&["simulate", "w.json", "-m", "hikey960", "--json=a", "--trace", "a"], "--json and --trace"),
         (&["compare", "w.json", "-m", "hikey960", "-s", "fair", "--runs", "0"], "1..=100000"),
+        (&["analyze", "--cpus", "1"], "--cpus: the model needs at least 2 cores, not 1"),
+        (&["analyze", "--asymmetry", "0.5"], "--asymmetry: the asymmetry must be a number from 1"),
+        (&["analyze", "--asymmetry", "-1"], "from 1 (all cores alike) to 1024, not -1"),
+        (&["analyze", "--cpus", "4", "--applications", "5"], "--applications: the model covers 2 to 4"),
+        (&["analyze", "--cpus", "4", "--machine", "smp-8"], "'--machine <M>'"),
+        (&["analyze", "--machine", "hikey960"], "hikey960: the model does not cover it: of 8 CPUs 4 share"),
+        (&["analyze", "--simulate", "10s"], "--machine"),
         (&["compare", "w.json", "-m", "hikey960", "-s", "fair", "--runs", "-3"], "'--runs <N>'"),
     ] {
         let output = tandem(arguments);
