@@ -9,12 +9,13 @@
  * Intensity (Merkel & Bellosa, section 2: memory transactions in a slice as utilisation of the bus, 0 to 1) is bytes per
  * second over the task's fair share of the memory's bandwidth, that is, over 1/n of it if n CPUs run something: n
  * streams that saturate the bus have intensity 1 each, though each moves 1/n of what one could. Stall is the share of
- * cycles that wait for memory, which says more about what a lower clock costs.
+ * time that waits for memory, and would at the highest clock, which says more about what a lower clock costs.
  */
 #ifndef __TANDEM_COUNTERS_H
 #define __TANDEM_COUNTERS_H
 
 #include "tandem.bpf.h"
+#include "edp.bpf.h"
 
 /* Loaders open an event for each CPU: transactions with memory of CACHE_LINE bytes, cycles that wait for it, cycles. */
 #define COUNTER_MAP(name)						\
@@ -236,7 +237,7 @@ int BPF_PROG(tandem_sched_stat_runtime, struct task_struct *p, u64 ran)
 		stalled = all_cycles = 0;
 	else if (stalled > all_cycles)
 		stalled = all_cycles;
-	counters_fold(tctx, cpu, ran, transactions, all_cycles ? (u64)stalled * ONE / (u64)all_cycles : 0);
+	counters_fold(tctx, cpu, ran, transactions, edp_share_at_top(cpu, stalled, all_cycles, ran));
 	counters_running(tctx);
 	return 0;
 }

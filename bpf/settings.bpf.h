@@ -94,10 +94,12 @@ const volatile u32 min_low_us
 const volatile bool edp
 	__help("Lower the clock of memory-bound work where the energy-delay product gains.") = true;
 const volatile u32 edp_base_pct
-	__range("100..1000") __unit("%") __help("Energy-delay factor of compute-bound work at the lowest clock.") = 140;
+	__range("0..1000") __unit("%") __help("Energy-delay factor of compute-bound work at the lowest clock; 0: from the power of each clock, or 140 and a slope of 80 where that is unknown.");
 const volatile u32 edp_slope_pct
 	__range("0..1000") __unit("%") __help("How much of that memory-bound work takes off.") = 80;
+const volatile u32 edp_slowdown_pct
+	__range("0..1000") __unit("%") __help("Most that work may take longer for that, where power is known.") = 5;
 const volatile bool concentrate
-	__help("Wake tasks where the clock is high already, and on few packages or domains where that saves power.") = true;
+	__help("Wake tasks where the clock is high already.") = true;
 
 #endif /* __TANDEM_SETTINGS_H */

@@ -37,6 +37,14 @@ enum tandem_stat {
 	TANDEM_STAT_SORTED_BALANCED,		/* taken from a longer queue, for equal lengths */
 	TANDEM_STAT_SORTED_STOLEN,		/* taken by a CPU with nothing else to do */
 	TANDEM_STAT_SORTED_EXCHANGED,		/* pairs of tasks exchanged, for equal intensities */
+	TANDEM_STAT_ISOLATE_CLOCK_CHANGED,	/* the OS CPU's clock follows the noise */
+	TANDEM_STAT_ISOLATE_CLOCK_HURRIED,	/* it went up at once, noise piling up */
+	TANDEM_STAT_SPEED_RAISED,		/* a clock went up */
+	TANDEM_STAT_SPEED_LOWERED,		/* a clock went down, its CPUs being idle */
+	TANDEM_STAT_SPEED_EDP_LOWERED,		/* a clock went down, its CPUs waiting for memory */
+	TANDEM_STAT_SPEED_KEPT,			/* a pending change was dropped, load having flipped back in time */
+	TANDEM_STAT_SPEED_REPEATED,		/* asked again for a clock, schedutil perhaps having missed it */
+	TANDEM_STAT_SPEED_WARM,			/* woke a task where the clock was high */
 	NR_STATS,
 };
 

@@ -54,7 +54,7 @@ static __always_inline s32 pick_idle(struct task_struct *p, struct task_ctx *tct
 	s32 cpu = -1;
 
 	if (active & SPEED && wish == WISH_ANY && place_of(tctx) == PLACE_APPLICATION)
-		cpu = speed_pick_idle(p, prev_cpu);
+		cpu = speed_pick_idle(p, tctx, prev_cpu);
 	return cpu >= 0 ? cpu : place_pick_idle(p, place_of(tctx), prev_cpu, wish);
 }
 
@@ -245,8 +245,8 @@ void BPF_STRUCT_OPS(tandem_running, struct task_struct *p)
 		longest_running(p, tctx, cctx);
 	if (counters_work)
 		counters_running(tctx);
-	if (active & SPEED)
-		speed_running(p, tctx);
+	if (active & CLOCKS)
+		speed_running(tctx);
 }
 
 void BPF_STRUCT_OPS(tandem_stopping, struct task_struct *p, bool runnable)
@@ -267,8 +267,8 @@ void BPF_STRUCT_OPS(tandem_stopping, struct task_struct *p, bool runnable)
 		serial_stopping(tctx, cpu_of(bpf_get_smp_processor_id()), ran);
 	if (active & SORTED)
 		sorted_stopping(p, tctx, ran, runnable);
-	if (active & (ISOLATE | SPEED))
-		speed_stopping(p, tctx, ran);
+	if (active & CLOCKS)
+		speed_stopping(tctx, ran);
 }
 
 void BPF_STRUCT_OPS(tandem_quiescent, struct task_struct *p, u64 deq_flags)
@@ -293,7 +293,7 @@ void BPF_STRUCT_OPS(tandem_update_idle, s32 cpu, bool idle)
 	cpu_of(cpu)->idle = idle;
 	if (idle)
 		counters_idle(cpu);
-	if (active & SPEED)
+	if (active & CLOCKS)
 		speed_update_idle(cpu, idle);
 }
 
@@ -382,8 +382,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_init)
 	serial_init();
 	counters_init();
 	sorted_init();
-	speed_init();
-	err = place_init();
+	err = place_init() ?: speed_init();
 	return err ?: create_queues();
 }
 

@@ -28,6 +28,8 @@ enum mechanism {
 	SERIAL = 1 << 2,
 	SORTED = 1 << 3,
 	SPEED = 1 << 4,
+	/* Not a mechanism: speed or isolation has clocks to set. */
+	CLOCKS = 1 << 5,
 };
 
 u32 active;
@@ -245,6 +247,22 @@ struct cpu_ctx {
 	bool preempted;
 	/* A faster CPU that wants what runs here, plus 1, perhaps with WANTED_NOW; others write it. 0: none. */
 	u32 wanted_by;
+	/* speed: the next CPU with the same clock. */
+	u32 next;
+	/* The operating point it asks for, plus 1 (others write it, too), and the highest that it may. */
+	u32 asked;
+	u32 bound;
+	/* isolate: it is not on the OS CPU's core, and the others' performance for which bound holds. */
+	bool is_rest;
+	u32 bound_rest;
+	/* Not idle, as the governor counts it, and since when, ns. */
+	bool loaded;
+	u64 loaded_since;
+	/* Its clock is high; whoever changes the clock writes it. */
+	bool warm;
+	/* Whether a task of its own is in the mix of its clock, and with which share of memory. */
+	u32 mixed;
+	u32 share;
 };
 
 enum {
