@@ -95,7 +95,6 @@ static s32 longest_place(struct task_struct *p, s32 prev_cpu, u64 *flags)
 /* Virtual time of the first task of a queue; false if there is none. */
 static bool queue_head(u32 queue, u64 *vtime)
 {
-	struct bpf_iter_scx_dsq *it;
 	struct task_struct *p;
 
 	for_queued(it, p, queue) {

@@ -97,13 +97,12 @@ static void serial_promote_task(struct bpf_iter_scx_dsq *it, struct task_struct 
 /* Finds the waiting threads of a group whose rank has changed. In per-CPU queues (sorted) they wait for their turn. */
 static void serial_promote(u32 tgid, u32 queue, struct cpu_ctx *cctx)
 {
-	struct bpf_iter_scx_dsq *it;
 	struct task_struct *p;
 
 	cctx->promote_seen = 0;
 	for_queued(it, p, queue) {
 		if (p->tgid == tgid)
-			serial_promote_task(it, p, queue, cctx->kind);
+			serial_promote_task(&it, p, queue, cctx->kind);
 		if (++cctx->promote_seen >= PROMOTE_MAX)
 			break;
 	}

@@ -30,8 +30,26 @@ enum tandem_stat {
 	TANDEM_STAT_SERIAL_JUNIORS,		/* waited as juniors */
 	TANDEM_STAT_SERIAL_SENIOR,		/* times that an application became the senior */
 	TANDEM_STAT_SERIAL_SENIORITY_CROWDED,	/* large applications beyond those that seniority watches */
+	TANDEM_STAT_SORTED_EPOCHS,		/* epochs of pairs */
+	TANDEM_STAT_SORTED_TURNS,		/* turns in a sorted queue */
+	TANDEM_STAT_SORTED_MIXED,		/* of these, those beside a task of the other half of intensities */
+	TANDEM_STAT_SORTED_NEWCOMERS,		/* tasks that came into no sorted queue as they woke or were new */
+	TANDEM_STAT_SORTED_BALANCED,		/* taken from a longer queue, for equal lengths */
+	TANDEM_STAT_SORTED_STOLEN,		/* taken by a CPU with nothing else to do */
+	TANDEM_STAT_SORTED_EXCHANGED,		/* pairs of tasks exchanged, for equal intensities */
+	TANDEM_STAT_ISOLATE_CLOCK_CHANGED,	/* the OS CPU's clock follows the noise */
+	TANDEM_STAT_ISOLATE_CLOCK_HURRIED,	/* it went up at once, noise piling up */
+	TANDEM_STAT_SPEED_RAISED,		/* a clock went up */
+	TANDEM_STAT_SPEED_LOWERED,		/* a clock went down, its CPUs being idle */
+	TANDEM_STAT_SPEED_EDP_LOWERED,		/* a clock went down, its CPUs waiting for memory */
+	TANDEM_STAT_SPEED_KEPT,			/* a pending change was dropped, load having flipped back in time */
+	TANDEM_STAT_SPEED_REPEATED,		/* asked again for a clock, schedutil perhaps having missed it */
+	TANDEM_STAT_SPEED_WARM,			/* woke a task where the clock was high */
 	NR_STATS,
 };
+
+/* Brings the names into the object: compilers keep only enumerations that are some variable's type. */
+enum tandem_stat stat_names;
 
 enum tandem_state {
 	TANDEM_STATE_OFF,

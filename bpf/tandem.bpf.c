@@ -18,6 +18,8 @@
 #include "counters.bpf.h"
 #include "longest.bpf.h"
 #include "serial.bpf.h"
+#include "pairs.bpf.h"
+#include "balance.bpf.h"
 #include "sorted.bpf.h"
 #include "speed.bpf.h"
 #include "check.bpf.h"
@@ -52,37 +54,40 @@ static __always_inline s32 pick_idle(struct task_struct *p, struct task_ctx *tct
 	s32 cpu = -1;
 
 	if (active & SPEED && wish == WISH_ANY && place_of(tctx) == PLACE_APPLICATION)
-		cpu = speed_pick_idle(p, prev_cpu);
+		cpu = speed_pick_idle(p, tctx, prev_cpu);
 	return cpu >= 0 ? cpu : place_pick_idle(p, place_of(tctx), prev_cpu, wish);
 }
 
-/* A CPU for a task that wakes up, and how it goes there; negative: it has to wait. */
-static s32 select_by_mechanism(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu, u64 *flags)
+/* Sends a task that wakes to a CPU where its mechanisms let it run at once, if there is one. */
+static s32 select_by_mechanism(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)
 {
 	enum rank rank = rank_of(p, tctx);
 	enum wish wish = wish_of(p, tctx, rank);
-	s32 cpu = wish == WISH_FAST ? claim_fast(p, rank, prev_cpu, flags) : -1;
+	u64 flags = 0;
+	s32 cpu = wish == WISH_FAST ? claim_fast(p, rank, prev_cpu, &flags) : -1;
 
-	return cpu >= 0 || rank == RANK_SERIAL ? cpu : pick_idle(p, tctx, prev_cpu, wish);
+	if (cpu < 0 && rank != RANK_SERIAL)
+		cpu = pick_idle(p, tctx, prev_cpu, wish);
+	if (cpu < 0)
+		return prev_cpu;
+	count(TANDEM_STAT_BASE_IDLE);
+	dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), flags);
+	return cpu;
 }
 
 s32 BPF_STRUCT_OPS(tandem_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct task_ctx *tctx;
 	bool is_idle = false;
-	u64 flags = 0;
 	s32 cpu;
 
-	if (!active || !(tctx = task_of(p))) {
-		cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
-	} else {
-		cpu = select_by_mechanism(p, tctx, prev_cpu, &flags);
-		is_idle = cpu >= 0;
+	if (active && (tctx = task_of(p)))
+		return select_by_mechanism(p, tctx, prev_cpu);
+	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
+	if (is_idle) {
+		count(TANDEM_STAT_BASE_IDLE);
+		dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), 0);
 	}
-	if (!is_idle)
-		return active ? prev_cpu : cpu;
-	count(TANDEM_STAT_BASE_IDLE);
-	dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), flags);
 	return cpu;
 }
 
@@ -110,6 +115,16 @@ static bool goes_to_fast(struct task_struct *p, enum rank rank, s32 cpu, u64 enq
 	return true;
 }
 
+/* Queues a task by virtual time. */
+static void insert_by_vtime(struct task_struct *p, enum queue queue, u64 enq_flags)
+{
+	u64 vtime = budgeted_from(p, active & SORTED ? sorted_base_vtime() : vtime_now);
+
+	if (active & SORTED && queue == QUEUE_NORMAL)
+		sorted_note_newcomer(vtime);
+	dsq_insert_vtime(p, queue, slice_ns(), vtime, enq_flags);
+}
+
 /* Queues a task where its mechanisms want it, and sees to it that a CPU which could run it at once hears of it. */
 static void enqueue_by_mechanism(struct task_struct *p, struct task_ctx *tctx, u64 enq_flags)
 {
@@ -127,10 +142,9 @@ static void enqueue_by_mechanism(struct task_struct *p, struct task_ctx *tctx, u
 		dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), enq_flags);
 		return;
 	}
-	if (active & SORTED && place_of(tctx) == PLACE_APPLICATION && rank == RANK_NORMAL)
-		sorted_enqueue(p, tctx, enq_flags);
-	else
-		dsq_insert_vtime(p, queue_of(tctx, rank, wish), slice_ns(), budgeted_vtime(p), enq_flags);
+	if (!(active & SORTED && place_of(tctx) == PLACE_APPLICATION && rank == RANK_NORMAL &&
+	      sorted_enqueue(p, tctx, wish, enq_flags)))
+		insert_by_vtime(p, queue_of(tctx, rank, wish), enq_flags);
 	idle = pick_idle(p, tctx, cpu, wish);
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
@@ -165,7 +179,7 @@ static bool dispatch_by_mechanism(s32 cpu, struct task_struct *prev)
 	/* Without a senior there are no juniors; those that still wait as such have waited for longest. */
 	if (active & SERIAL && !senior && dsq_move_to_local(QUEUE_JUNIOR))
 		return true;
-	if (active & SORTED && sorted_dispatch(cpu))
+	if (active & SORTED && sorted_dispatch(cpu, prev))
 		return true;
 	if (dsq_move_to_local(QUEUE_NORMAL))
 		return true;
@@ -183,7 +197,7 @@ void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
 	if (dispatch_by_mechanism(cpu, prev))
 		return;
 	/* The CPU has nothing to do: a slower one's thread may do better here. */
-	if (active & (SERIAL | LONGEST) && !(prev && prev->scx.flags & SCX_TASK_QUEUED) && cpu_of(cpu)->takes_applications)
+	if (active & (SERIAL | LONGEST | SORTED) && !is_queued(prev) && cpu_of(cpu)->takes_applications)
 		pull_running(cpu);
 }
 
@@ -202,30 +216,37 @@ void BPF_STRUCT_OPS(tandem_runnable, struct task_struct *p, u64 enq_flags)
 		serial_phase_changed(p, group, change);
 }
 
+/*
+ * Virtual time goes forward as tasks begin to run. CPUs may do this at the same time and one step may be lost, which the next
+ * makes good.
+ */
+static __always_inline void advance_vtime(struct task_struct *p)
+{
+	if (vtime_before(vtime_now, p->scx.dsq_vtime))
+		vtime_now = p->scx.dsq_vtime;
+}
+
 void BPF_STRUCT_OPS(tandem_running, struct task_struct *p)
 {
 	struct task_ctx *tctx;
 	struct cpu_ctx *cctx;
 
-	/*
-	 * Virtual time goes forward as tasks begin to run. CPUs may do this at the same time and one step may be lost, which
-	 * the next makes good.
-	 */
-	if (vtime_before(vtime_now, p->scx.dsq_vtime))
-		vtime_now = p->scx.dsq_vtime;
-	if (!active || !(tctx = task_of(p)))
+	if (!active || !(tctx = task_of(p))) {
+		advance_vtime(p);
 		return;
+	}
 	cctx = cpu_runs(p, tctx);
+	if (active & SORTED)
+		sorted_running(p, tctx);
+	advance_vtime(p);
 	if (active & SERIAL)
 		cctx->rank = rank_of(p, tctx);
 	if (active & LONGEST)
 		longest_running(p, tctx, cctx);
-	if (active & SORTED)
-		sorted_running(p, tctx);
-	if (active & (SORTED | SPEED))
+	if (counters_work)
 		counters_running(tctx);
-	if (active & SPEED)
-		speed_running(p, tctx);
+	if (active & CLOCKS)
+		speed_running(tctx);
 }
 
 void BPF_STRUCT_OPS(tandem_stopping, struct task_struct *p, bool runnable)
@@ -240,16 +261,14 @@ void BPF_STRUCT_OPS(tandem_stopping, struct task_struct *p, bool runnable)
 	}
 	ran = cpu_stops(p, tctx);
 	p->scx.dsq_vtime += (active & SERIAL ? seniority_charge(p, ran) : ran) * 100 / p->scx.weight;
-	if (active & (SORTED | SPEED))
-		counters_stopping(tctx, ran);
 	if (active & LONGEST)
 		longest_stopping(p, tctx, ran);
 	if (active & SERIAL)
 		serial_stopping(tctx, cpu_of(bpf_get_smp_processor_id()), ran);
 	if (active & SORTED)
 		sorted_stopping(p, tctx, ran, runnable);
-	if (active & (ISOLATE | SPEED))
-		speed_stopping(p, tctx, ran);
+	if (active & CLOCKS)
+		speed_stopping(tctx, ran);
 }
 
 void BPF_STRUCT_OPS(tandem_quiescent, struct task_struct *p, u64 deq_flags)
@@ -258,8 +277,10 @@ void BPF_STRUCT_OPS(tandem_quiescent, struct task_struct *p, u64 deq_flags)
 	struct group *group;
 	u32 change;
 
-	if (!(active & (SERIAL | LONGEST)) || !(tctx = task_of(p)) || !(group = group_of(p)))
+	if (!(active & (SERIAL | LONGEST | SORTED)) || !(tctx = task_of(p)) || !(group = group_of(p)))
 		return;
+	if (active & SORTED)
+		sorted_quiescent(p, tctx);
 	change = phase_quiescent(tctx, group);
 	if (active & SERIAL && change)
 		serial_phase_changed(p, group, change);
@@ -270,15 +291,20 @@ void BPF_STRUCT_OPS(tandem_quiescent, struct task_struct *p, u64 deq_flags)
 void BPF_STRUCT_OPS(tandem_update_idle, s32 cpu, bool idle)
 {
 	cpu_of(cpu)->idle = idle;
-	if (active & SPEED)
+	if (idle)
+		counters_idle(cpu);
+	if (active & CLOCKS)
 		speed_update_idle(cpu, idle);
 }
 
 s32 BPF_STRUCT_OPS(tandem_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-	struct task_ctx *tctx = bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct task_ctx *tctx;
 	struct group *group;
 
+	if (!active)
+		return 0;
+	tctx = bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!tctx)
 		return -ENOMEM;
 	group = group_join(p);
@@ -331,21 +357,14 @@ void BPF_STRUCT_OPS(tandem_set_cpumask, struct task_struct *p, const struct cpum
 
 static s32 create_queues(void)
 {
-	s32 queue, cpu, err;
+	s32 queue, err;
 
 	for_range(queue, QUEUE_NORMAL, QUEUE_SYSTEM + 1) {
 		err = scx_bpf_create_dsq(queue, -1);
 		if (err)
 			return err;
 	}
-	if (!(active & SORTED))
-		return 0;
-	for_range(cpu, 0, nr_cpus) {
-		err = scx_bpf_create_dsq(QUEUE_CPU + cpu, -1);
-		if (err)
-			return err;
-	}
-	return 0;
+	return sorted_create_queues();
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_init)
@@ -361,9 +380,9 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_init)
 	phase_init();
 	longest_init();
 	serial_init();
+	counters_init();
 	sorted_init();
-	speed_init();
-	err = place_init();
+	err = place_init() ?: speed_init();
 	return err ?: create_queues();
 }
 
@@ -382,5 +401,5 @@ SCX_OPS_DEFINE(tandem_ops,
 	       .enable			= (void *)tandem_enable,
 	       .init			= (void *)tandem_init,
 	       .exit			= (void *)tandem_exit,
-	       .flags			= SCX_OPS_KEEP_BUILTIN_IDLE | SCX_OPS_ENQ_LAST,
+	       .flags			= SCX_OPS_KEEP_BUILTIN_IDLE,
 	       .name			= "tandem");

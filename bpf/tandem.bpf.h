@@ -28,6 +28,8 @@ enum mechanism {
 	SERIAL = 1 << 2,
 	SORTED = 1 << 3,
 	SPEED = 1 << 4,
+	/* Not a mechanism: speed or isolation has clocks to set. */
+	CLOCKS = 1 << 5,
 };
 
 u32 active;
@@ -98,6 +100,25 @@ struct job {
 	u64 length;
 };
 
+/* sorted: when a task has its turn (sorted.bpf.h). */
+struct turn {
+	/* The CPU in whose queue it waits, plus 1; 0: in none. */
+	u32 waits_on;
+	/* With which weight and intensity it was counted there. */
+	u32 weight;
+	u32 intensity;
+	/* In which epoch of that queue it has its turn. */
+	u64 epoch;
+	/* What is left of a turn that was cut short, ns. */
+	u64 rest;
+	/* Its virtual time, since the queue uses the kernel's field for the order. */
+	u64 vtime;
+	/* It ran until now, or waited in another CPU's queue: it does not wake. */
+	bool over;
+	/* It waits in the queue for all CPUs. */
+	bool newcomer;
+};
+
 /* A task. */
 struct task_ctx {
 	/* isolate: number of its application, 0 for system tasks. */
@@ -109,9 +130,17 @@ struct task_ctx {
 	u64 slice;
 	/* What wanted_by of the CPU said where it ran last; it goes there when it is queued the next time. */
 	u32 go_to;
-	/* Memory-bound share of what it runs, 0..1024, and whether counters have said so. */
+	/* What counters say of it, 0..1024: use of its share of the memory, cycles that wait for it; how, see counters.bpf.h. */
 	u32 intensity;
+	u32 stall;
+	/* They have watched it long enough. */
 	bool measured;
+	/* The same on a scale that is 1024 times as fine; and how long they have watched, ns. */
+	u32 fine_intensity;
+	u32 fine_stall;
+	u64 counted;
+	/* sorted: its place in a run queue. */
+	struct turn turn;
 	/* Whether it counts as ready in its group. */
 	bool ready;
 	/* serial: time of this run that the serial share has paid already, ns. */
@@ -213,10 +242,29 @@ struct cpu_ctx {
 	u32 promote_seen;
 	/* No task runs here. */
 	bool idle;
-	/* Memory intensity of what runs. */
+	/* Memory intensity and stall of what runs, as of the task. */
 	u32 intensity;
+	u32 stall;
+	/* Another CPU made its task stop before the end of its slice; written by that one. */
+	bool preempted;
 	/* A faster CPU that wants what runs here, plus 1, perhaps with WANTED_NOW; others write it. 0: none. */
 	u32 wanted_by;
+	/* speed: the next CPU with the same clock. */
+	u32 next;
+	/* The operating point it asks for, plus 1 (others write it, too), and the highest that it may. */
+	u32 asked;
+	u32 bound;
+	/* isolate: it is not on the OS CPU's core, and the others' performance for which bound holds. */
+	bool is_rest;
+	u32 bound_rest;
+	/* Not idle, as the governor counts it, and since when, ns. */
+	bool loaded;
+	u64 loaded_since;
+	/* Its clock is high; whoever changes the clock writes it. */
+	bool warm;
+	/* Whether a task of its own is in the mix of its clock, and with which share of memory. */
+	u32 mixed;
+	u32 share;
 };
 
 enum {
@@ -248,12 +296,17 @@ static __always_inline bool vtime_before(u64 a, u64 b)
 	return (s64)(a - b) < 0;
 }
 
-/* The virtual time a task is queued by: sleeping saves up no more than a slice. */
-static __always_inline u64 budgeted_vtime(struct task_struct *p)
+/* The virtual time a task is queued by where the others are at @now: sleeping saves up no more than a slice. */
+static __always_inline u64 budgeted_from(struct task_struct *p, u64 now)
 {
 	u64 vtime = p->scx.dsq_vtime;
 
-	return vtime_before(vtime, vtime_now - slice_ns()) ? vtime_now - slice_ns() : vtime;
+	return vtime_before(vtime, now - slice_ns()) ? now - slice_ns() : vtime;
+}
+
+static __always_inline u64 budgeted_vtime(struct task_struct *p)
+{
+	return budgeted_from(p, vtime_now);
 }
 
 static __always_inline bool may_run_on(const struct task_struct *p, u32 cpu)

@@ -37,6 +37,10 @@ bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *cpumask) __ksym;
 void bpf_rcu_read_lock(void) __ksym;
 void bpf_rcu_read_unlock(void) __ksym;
 
+int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flags) __ksym;
+struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) __ksym;
+void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) __ksym;
+
 int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) __ksym;
 int *bpf_iter_num_next(struct bpf_iter_num *it) __ksym;
 void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;
@@ -140,15 +144,6 @@ static __always_inline bool dsq_move_vtime(struct bpf_iter_scx_dsq *it, struct t
 	scx_bpf_dump_bstr(___fmt, ___args, sizeof(___args));				\
 })
 
-/* Walks the tasks of a queue, the first in line first. Needs `struct bpf_iter_scx_dsq *it` and `struct task_struct *p`. */
-#define for_queued(it, p, dsq_id)								\
-	for (struct bpf_iter_scx_dsq ___q __attribute__((aligned(8), cleanup(bpf_iter_scx_dsq_destroy))),	\
-		     *___r __attribute__((unused)) = (bpf_iter_scx_dsq_new(&___q, (dsq_id), 0),		\
-						      (it) = &___q,					\
-						      (void)bpf_iter_scx_dsq_destroy, (void *)0);	\
-	     ((p) = bpf_iter_scx_dsq_next(&___q));						\
-	)
-
 /* Counts @var from @from up to, not including, @to: a loop that the verifier does not unroll. */
 #define for_range(var, from, to)							\
 	for (struct bpf_iter_num ___it __attribute__((aligned(8), cleanup(bpf_iter_num_destroy))),	\
@@ -158,6 +153,14 @@ static __always_inline bool dsq_move_vtime(struct bpf_iter_scx_dsq *it, struct t
 		int *___t = bpf_iter_num_next(&___it);					\
 		(___t && ((var) = *___t, true));					\
 	     });									\
+	)
+
+/* Goes through the tasks that wait in a queue, the first one first; @it is a name for where it stands. */
+#define for_queued(it, p, dsq_id)							\
+	for (struct bpf_iter_scx_dsq it __attribute__((aligned(8), cleanup(bpf_iter_scx_dsq_destroy))),	\
+		     *___q __attribute__((unused)) = (bpf_iter_scx_dsq_new(&it, (dsq_id), 0),		\
+						      (void)bpf_iter_scx_dsq_destroy, (void *)0);	\
+	     (((p) = bpf_iter_scx_dsq_next(&it)));					\
 	)
 
 #endif /* __TANDEM_SCX_H */

@@ -152,8 +152,7 @@ enum scx_exit_kind {
 	SCX_EXIT_ERROR = 1024,
 };
 
-/* sched_ext_entity.flags */
-enum {
+enum scx_ent_flags {
 	SCX_TASK_QUEUED = 1,
 };
 
