@@ -55,7 +55,7 @@ static void speed_running(struct task_ctx *tctx)
 	if (active & ISOLATE)
 		points_running(cpu);
 	domain_loads(domain, cctx, true);
-	if (edp)
+	if (edp && active & SPEED)
 		domain_mixes(domain, cctx, 1, edp_share_of(tctx, domain->table));
 	domain_follow(cpu, domain);
 	speed_ask(cpu, domain);
@@ -82,7 +82,7 @@ static void speed_update_idle(u32 cpu, bool idle)
 		domain_keep(domain);
 		return;
 	}
-	if (edp)
+	if (edp && active & SPEED)
 		domain_mixes(domain, cctx, 0, 0);
 	domain_follow(cpu, domain);
 	/* The other CPUs keep asking for the clock that they share, until the last one's timer speaks for all. */
