@@ -23,9 +23,10 @@ struct cpu_facts {
 	/* The lowest CPU of the same core; the other hardware thread of a core of two, or NO_CPU. */
 	u32 core;
 	u32 sibling;
-	/* Numbers from 0 of what it shares with others: last-level cache, package, clock. */
+	/* Numbers from 0 of what it shares with others: last-level cache, package, memory, clock. */
 	u32 llc;
 	u32 package;
+	u32 node;
 	u32 domain;
 	/* Index into opp_tables. */
 	u32 opp_table;

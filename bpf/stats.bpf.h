@@ -15,6 +15,13 @@ enum tandem_stat {
 	TANDEM_STAT_PULL_MOVED,			/* and got it */
 	TANDEM_STAT_ISOLATE_CLOCK_CHANGED,	/* the OS CPU's clock follows the noise */
 	TANDEM_STAT_ISOLATE_CLOCK_HURRIED,	/* it went up at once, noise piling up */
+	TANDEM_STAT_SORTED_EPOCHS,		/* epochs of pairs */
+	TANDEM_STAT_SORTED_TURNS,		/* turns in a sorted queue */
+	TANDEM_STAT_SORTED_MIXED,		/* of these, those beside a task of the other half of intensities */
+	TANDEM_STAT_SORTED_NEWCOMERS,		/* tasks that came into no sorted queue as they woke or were new */
+	TANDEM_STAT_SORTED_BALANCED,		/* taken from a longer queue, for equal lengths */
+	TANDEM_STAT_SORTED_STOLEN,		/* taken by a CPU with nothing else to do */
+	TANDEM_STAT_SORTED_EXCHANGED,		/* pairs of tasks exchanged, for equal intensities */
 	TANDEM_STAT_SPEED_RAISED,		/* a clock went up */
 	TANDEM_STAT_SPEED_LOWERED,		/* a clock went down, its CPUs being idle */
 	TANDEM_STAT_SPEED_EDP_LOWERED,		/* a clock went down, its CPUs waiting for memory */

@@ -18,6 +18,8 @@
 #include "counters.bpf.h"
 #include "longest.bpf.h"
 #include "serial.bpf.h"
+#include "pairs.bpf.h"
+#include "balance.bpf.h"
 #include "sorted.bpf.h"
 #include "speed.bpf.h"
 #include "check.bpf.h"
@@ -28,9 +30,9 @@ char _license[] SEC("license") = "GPL";
 /* The virtual time a task is queued by: sleeping saves up no more than a slice. */
 static __always_inline u64 budgeted_vtime(struct task_struct *p)
 {
-	u64 vtime = p->scx.dsq_vtime;
+	u64 vtime = p->scx.dsq_vtime, least = (active & SORTED ? sorted_base_vtime() : vtime_now) - slice_ns();
 
-	return vtime_before(vtime, vtime_now - slice_ns()) ? vtime_now - slice_ns() : vtime;
+	return vtime_before(vtime, least) ? least : vtime;
 }
 
 /* Which CPU a task should have: a serial phase is the longest job of its application. */
@@ -53,22 +55,31 @@ static __always_inline s32 pick_idle(struct task_struct *p, struct task_ctx *tct
 	return cpu >= 0 ? cpu : place_pick_idle(p, place_of(tctx), prev_cpu, wish);
 }
 
+/* Sends a task that wakes to an idle CPU that its mechanisms like, where it runs at once. */
+static s32 select_by_mechanism(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)
+{
+	s32 cpu = pick_idle(p, tctx, prev_cpu, wish_of(p, tctx));
+
+	if (cpu < 0)
+		return prev_cpu;
+	count(TANDEM_STAT_BASE_IDLE);
+	dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), 0);
+	return cpu;
+}
+
 s32 BPF_STRUCT_OPS(tandem_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct task_ctx *tctx;
 	bool is_idle = false;
 	s32 cpu;
 
-	if (!active || !(tctx = task_of(p))) {
-		cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
-	} else {
-		cpu = pick_idle(p, tctx, prev_cpu, wish_of(p, tctx));
-		is_idle = cpu >= 0;
+	if (active && (tctx = task_of(p)))
+		return select_by_mechanism(p, tctx, prev_cpu);
+	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
+	if (is_idle) {
+		count(TANDEM_STAT_BASE_IDLE);
+		dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), 0);
 	}
-	if (!is_idle)
-		return active ? prev_cpu : cpu;
-	count(TANDEM_STAT_BASE_IDLE);
-	dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), 0);
 	return cpu;
 }
 
@@ -84,6 +95,17 @@ static __always_inline enum queue queue_of(struct task_struct *p, struct task_ct
 	return QUEUE_NORMAL;
 }
 
+/* Queues a task by virtual time. */
+static void insert_by_vtime(struct task_struct *p, struct task_ctx *tctx, enum rank rank, u64 enq_flags)
+{
+	enum queue queue = queue_of(p, tctx, rank);
+	u64 vtime = budgeted_vtime(p);
+
+	if (active & SORTED && queue == QUEUE_NORMAL)
+		sorted_note_newcomer(vtime);
+	dsq_insert_vtime(p, queue, slice_ns(), vtime, enq_flags);
+}
+
 /* Queues a task where its mechanisms want it, and sees to it that a CPU which could run it at once hears of it. */
 static void enqueue_by_mechanism(struct task_struct *p, struct task_ctx *tctx, u64 enq_flags)
 {
@@ -97,10 +119,9 @@ static void enqueue_by_mechanism(struct task_struct *p, struct task_ctx *tctx, u
 		dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), enq_flags);
 		return;
 	}
-	if (active & SORTED && place_of(tctx) == PLACE_APPLICATION && rank == RANK_NORMAL)
-		sorted_enqueue(p, tctx, enq_flags);
-	else
-		dsq_insert_vtime(p, queue_of(p, tctx, rank), slice_ns(), budgeted_vtime(p), enq_flags);
+	if (!(active & SORTED && place_of(tctx) == PLACE_APPLICATION && rank == RANK_NORMAL &&
+	      sorted_enqueue(p, tctx, wish_of(p, tctx), enq_flags)))
+		insert_by_vtime(p, tctx, rank, enq_flags);
 	idle = pick_idle(p, tctx, cpu, wish_of(p, tctx));
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
@@ -122,7 +143,7 @@ void BPF_STRUCT_OPS(tandem_enqueue, struct task_struct *p, u64 enq_flags)
 }
 
 /* Gives a CPU what its mechanisms want it to run next; whether there was something. */
-static bool dispatch_by_mechanism(s32 cpu)
+static bool dispatch_by_mechanism(s32 cpu, struct task_struct *prev)
 {
 	struct cpu_ctx *cctx = cpu_of(cpu);
 
@@ -134,7 +155,7 @@ static bool dispatch_by_mechanism(s32 cpu)
 		return true;
 	if (active & LONGEST && !cctx->kind && dsq_move_to_local(QUEUE_LONG))
 		return true;
-	if (active & SORTED && sorted_dispatch(cpu))
+	if (active & SORTED && sorted_dispatch(cpu, prev))
 		return true;
 	if (dsq_move_to_local(QUEUE_NORMAL))
 		return true;
@@ -147,10 +168,10 @@ void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
 		dsq_move_to_local(QUEUE_NORMAL);
 		return;
 	}
-	if (dispatch_by_mechanism(cpu))
+	if (dispatch_by_mechanism(cpu, prev))
 		return;
 	/* The CPU has nothing to do: a slower one's thread may do better here. */
-	if (active & (SERIAL | LONGEST) && !prev && cpu_of(cpu)->takes_applications)
+	if (active & (SERIAL | LONGEST | SORTED) && !is_queued(prev) && cpu_of(cpu)->takes_applications)
 		pull_running(cpu);
 }
 
@@ -166,27 +187,34 @@ void BPF_STRUCT_OPS(tandem_runnable, struct task_struct *p, u64 enq_flags)
 		serial_runnable(p, tctx);
 }
 
+/*
+ * Virtual time goes forward as tasks begin to run. CPUs may do this at the same time and one step may be lost, which the next
+ * makes good.
+ */
+static __always_inline void advance_vtime(struct task_struct *p)
+{
+	if (vtime_before(vtime_now, p->scx.dsq_vtime))
+		vtime_now = p->scx.dsq_vtime;
+}
+
 void BPF_STRUCT_OPS(tandem_running, struct task_struct *p)
 {
 	struct task_ctx *tctx;
 	struct cpu_ctx *cctx;
 
-	/*
-	 * Virtual time goes forward as tasks begin to run. CPUs may do this at the same time and one step may be lost, which
-	 * the next makes good.
-	 */
-	if (vtime_before(vtime_now, p->scx.dsq_vtime))
-		vtime_now = p->scx.dsq_vtime;
-	if (!active || !(tctx = task_of(p)))
+	if (!active || !(tctx = task_of(p))) {
+		advance_vtime(p);
 		return;
+	}
 	cctx = cpu_runs(p, tctx);
+	if (active & SORTED)
+		sorted_running(p, tctx);
+	advance_vtime(p);
 	if (active & SERIAL)
 		cctx->rank = serial_rank(p, tctx);
 	if (active & LONGEST)
 		cctx->is_long = longest_wish(p, tctx) == WISH_FAST;
-	if (active & SORTED)
-		sorted_running(p, tctx);
-	if (active & (SORTED | SPEED))
+	if (counters_work)
 		counters_running(tctx);
 	if (active & CLOCKS)
 		speed_running(tctx);
@@ -204,8 +232,6 @@ void BPF_STRUCT_OPS(tandem_stopping, struct task_struct *p, bool runnable)
 	}
 	ran = cpu_stops(p, tctx);
 	p->scx.dsq_vtime += ran * 100 / p->scx.weight;
-	if (active & (SORTED | SPEED))
-		counters_stopping(tctx, ran);
 	if (active & LONGEST)
 		longest_stopping(p, tctx, ran, runnable);
 	if (active & SERIAL)
@@ -220,8 +246,10 @@ void BPF_STRUCT_OPS(tandem_quiescent, struct task_struct *p, u64 deq_flags)
 {
 	struct task_ctx *tctx;
 
-	if (!(active & (SERIAL | LONGEST)) || !(tctx = task_of(p)))
+	if (!(active & (SERIAL | LONGEST | SORTED)) || !(tctx = task_of(p)))
 		return;
+	if (active & SORTED)
+		sorted_quiescent(p, tctx);
 	if (active & SERIAL)
 		serial_quiescent(p, tctx);
 	if (active & LONGEST)
@@ -231,15 +259,20 @@ void BPF_STRUCT_OPS(tandem_quiescent, struct task_struct *p, u64 deq_flags)
 void BPF_STRUCT_OPS(tandem_update_idle, s32 cpu, bool idle)
 {
 	cpu_of(cpu)->idle = idle;
+	if (idle)
+		counters_idle(cpu);
 	if (active & CLOCKS)
 		speed_update_idle(cpu, idle);
 }
 
 s32 BPF_STRUCT_OPS(tandem_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-	struct task_ctx *tctx = bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct task_ctx *tctx;
 	struct group *group;
 
+	if (!active)
+		return 0;
+	tctx = bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!tctx)
 		return -ENOMEM;
 	group = group_join(p);
@@ -278,21 +311,14 @@ void BPF_STRUCT_OPS(tandem_set_cpumask, struct task_struct *p, const struct cpum
 
 static s32 create_queues(void)
 {
-	s32 queue, cpu, err;
+	s32 queue, err;
 
 	for_range(queue, QUEUE_NORMAL, QUEUE_SYSTEM + 1) {
 		err = scx_bpf_create_dsq(queue, -1);
 		if (err)
 			return err;
 	}
-	if (!(active & SORTED))
-		return 0;
-	for_range(cpu, 0, nr_cpus) {
-		err = scx_bpf_create_dsq(QUEUE_CPU + cpu, -1);
-		if (err)
-			return err;
-	}
-	return 0;
+	return sorted_create_queues();
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_init)
@@ -307,6 +333,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_init)
 	isolate_init();
 	longest_init();
 	serial_init();
+	counters_init();
 	sorted_init();
 	err = place_init() ?: speed_init();
 	return err ?: create_queues();
@@ -327,5 +354,5 @@ SCX_OPS_DEFINE(tandem_ops,
 	       .enable			= (void *)tandem_enable,
 	       .init			= (void *)tandem_init,
 	       .exit			= (void *)tandem_exit,
-	       .flags			= SCX_OPS_KEEP_BUILTIN_IDLE | SCX_OPS_ENQ_LAST,
+	       .flags			= SCX_OPS_KEEP_BUILTIN_IDLE,
 	       .name			= "tandem");

@@ -70,6 +70,25 @@ enum rank {
 	RANK_SERIAL,
 };
 
+/* sorted: when a task has its turn (sorted.bpf.h). */
+struct turn {
+	/* The CPU in whose queue it waits, plus 1; 0: in none. */
+	u32 waits_on;
+	/* With which weight and intensity it was counted there. */
+	u32 weight;
+	u32 intensity;
+	/* In which epoch of that queue it has its turn. */
+	u64 epoch;
+	/* What is left of a turn that was cut short, ns. */
+	u64 rest;
+	/* Its virtual time, since the queue uses the kernel's field for the order. */
+	u64 vtime;
+	/* It ran until now, or waited in another CPU's queue: it does not wake. */
+	bool over;
+	/* It waits in the queue for all CPUs. */
+	bool newcomer;
+};
+
 /* A task. */
 struct task_ctx {
 	/* isolate: number of its application, 0 for system tasks. */
@@ -81,11 +100,20 @@ struct task_ctx {
 	u64 slice;
 	/* A CPU to go to when it is queued the next time, plus 1; 0: none. */
 	u32 go_to;
-	/* Memory-bound share of what it runs, 0..1024, and whether counters have said so. */
+	/*
+	 * What counters say of it, 0..1024: use of its share of the memory, and the share of its time that it waits for memory
+	 * and would at the highest clock; how, see counters.bpf.h.
+	 */
 	u32 intensity;
-	bool measured;
-	/* Share of its time that it waits for memory, and would at the highest clock, 0..1024. */
 	u32 stall;
+	/* They have watched it long enough. */
+	bool measured;
+	/* The same on a scale that is 1024 times as fine; and how long they have watched, ns. */
+	u32 fine_intensity;
+	u32 fine_stall;
+	u64 counted;
+	/* sorted: its place in a run queue. */
+	struct turn turn;
 	/* serial: whether it counts as ready in its group. */
 	bool ready;
 };
@@ -165,8 +193,11 @@ struct cpu_ctx {
 	bool is_long;
 	/* No task runs here. */
 	bool idle;
-	/* Memory intensity of what runs. */
+	/* Memory intensity and stall of what runs, as of the task. */
 	u32 intensity;
+	u32 stall;
+	/* Another CPU made its task stop before the end of its slice; written by that one. */
+	bool preempted;
 	/* A faster CPU that wants what runs here, plus 1; written by that CPU. 0: none. */
 	u32 wanted_by;
 	/* speed: the next CPU with the same clock. */

@@ -37,6 +37,10 @@ bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *cpumask) __ksym;
 void bpf_rcu_read_lock(void) __ksym;
 void bpf_rcu_read_unlock(void) __ksym;
 
+int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flags) __ksym;
+struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) __ksym;
+void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) __ksym;
+
 int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) __ksym;
 int *bpf_iter_num_next(struct bpf_iter_num *it) __ksym;
 void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;
@@ -45,11 +49,17 @@ void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;
 void scx_bpf_dispatch(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym __weak;
 void scx_bpf_dispatch_vtime(struct task_struct *p, u64 dsq_id, u64 slice, u64 vtime, u64 enq_flags) __ksym __weak;
 bool scx_bpf_consume(u64 dsq_id) __ksym __weak;
+void scx_bpf_dispatch_from_dsq_set_vtime(struct bpf_iter_scx_dsq *it__iter, u64 vtime) __ksym __weak;
+bool scx_bpf_dispatch_vtime_from_dsq(struct bpf_iter_scx_dsq *it__iter, struct task_struct *p, u64 dsq_id,
+				     u64 enq_flags) __ksym __weak;
 
 /* Since Linux 6.13. */
 void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym __weak;
 void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq_id, u64 slice, u64 vtime, u64 enq_flags) __ksym __weak;
 bool scx_bpf_dsq_move_to_local(u64 dsq_id) __ksym __weak;
+void scx_bpf_dsq_move_set_vtime(struct bpf_iter_scx_dsq *it__iter, u64 vtime) __ksym __weak;
+bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *it__iter, struct task_struct *p, u64 dsq_id,
+			    u64 enq_flags) __ksym __weak;
 
 /* Appends @p to a queue. */
 static __always_inline void dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags)
@@ -75,6 +85,17 @@ static __always_inline bool dsq_move_to_local(u64 dsq_id)
 	if (bpf_ksym_exists(scx_bpf_consume))
 		return scx_bpf_consume(dsq_id);
 	return scx_bpf_dsq_move_to_local(dsq_id);
+}
+
+/* Moves @p, which the loop at @it has come to, to another queue, at its place by @vtime; whether it was still there. */
+static __always_inline bool dsq_move_vtime(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id, u64 vtime)
+{
+	if (bpf_ksym_exists(scx_bpf_dispatch_vtime_from_dsq)) {
+		scx_bpf_dispatch_from_dsq_set_vtime(it, vtime);
+		return scx_bpf_dispatch_vtime_from_dsq(it, p, dsq_id, 0);
+	}
+	scx_bpf_dsq_move_set_vtime(it, vtime);
+	return scx_bpf_dsq_move_vtime(it, p, dsq_id, 0);
 }
 
 /* A callback: its arguments come as an array. */
@@ -117,6 +138,14 @@ static __always_inline bool dsq_move_to_local(u64 dsq_id)
 		int *___t = bpf_iter_num_next(&___it);					\
 		(___t && ((var) = *___t, true));					\
 	     });									\
+	)
+
+/* Goes through the tasks that wait in a queue, the first one first; @it is a name for where it stands. */
+#define for_queued(it, p, dsq_id)							\
+	for (struct bpf_iter_scx_dsq it __attribute__((aligned(8), cleanup(bpf_iter_scx_dsq_destroy))),	\
+		     *___q __attribute__((unused)) = (bpf_iter_scx_dsq_new(&it, (dsq_id), 0),		\
+						      (void)bpf_iter_scx_dsq_destroy, (void *)0);	\
+	     (((p) = bpf_iter_scx_dsq_next(&it)));					\
 	)
 
 #endif /* __TANDEM_SCX_H */

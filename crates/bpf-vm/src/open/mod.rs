@@ -6,6 +6,7 @@
 
 mod error;
 mod names;
+mod needs;
 mod place;
 mod record;
 mod show;
@@ -23,6 +24,7 @@ use error::nearest;
 pub use names::short_names;
 pub use place::Place;
 pub use record::Record;
+pub use needs::Needs;
 pub use tags::Tags;
 
 use crate::btf::Type;
