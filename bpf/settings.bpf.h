@@ -63,6 +63,10 @@ const volatile bool learn_lengths
 
 const volatile u32 serial_threshold
 	__range("1..64") __unit("threads") __help("An application with at most so many ready threads is in a serial phase.") = 2;
+const volatile bool serial_single
+	__help("Programs that were never parallel count as serial phases, too.");
+const volatile u32 serial_memory_ms
+	__range("1..3600000") __unit("ms") __help("How long after a parallel phase a serial one counts as such.") = 10000;
 const volatile u32 serial_share_pct
 	__range("1..100") __unit("%") __help("Most CPU time that serial phases may take before others while these wait.") = 50;
 const volatile u32 seniority_ms

@@ -27,22 +27,25 @@
 
 char _license[] SEC("license") = "GPL";
 
-/* The virtual time a task is queued by: sleeping saves up no more than a slice. */
-static __always_inline u64 budgeted_vtime(struct task_struct *p)
+static __always_inline enum rank rank_of(struct task_struct *p, struct task_ctx *tctx)
 {
-	u64 vtime = p->scx.dsq_vtime, least = (active & SORTED ? sorted_base_vtime() : vtime_now) - slice_ns();
-
-	return vtime_before(vtime, least) ? least : vtime;
+	return active & SERIAL && place_of(tctx) == PLACE_APPLICATION ? serial_rank(p, tctx) : RANK_NORMAL;
 }
 
 /* Which CPU a task should have: a serial phase is the longest job of its application. */
-static __always_inline enum wish wish_of(struct task_struct *p, struct task_ctx *tctx)
+static __always_inline enum wish wish_of(struct task_struct *p, struct task_ctx *tctx, enum rank rank)
 {
-	if (active & SERIAL && serial_rank(p, tctx) == RANK_SERIAL)
+	if (rank == RANK_SERIAL)
 		return WISH_FAST;
-	if (active & LONGEST)
+	if (active & LONGEST && place_of(tctx) == PLACE_APPLICATION)
 		return longest_wish(p, tctx);
 	return WISH_ANY;
+}
+
+/* A fast CPU for a task that wishes one, perhaps in another's place: then SCX_ENQ_PREEMPT is in @flags. Negative: none. */
+static s32 claim_fast(struct task_struct *p, enum rank rank, s32 prev_cpu, u64 *flags)
+{
+	return rank == RANK_SERIAL ? serial_place(p, prev_cpu, flags) : longest_place(p, prev_cpu, flags);
 }
 
 /* An idle CPU for a task; negative if there is none. */
@@ -55,15 +58,20 @@ static __always_inline s32 pick_idle(struct task_struct *p, struct task_ctx *tct
 	return cpu >= 0 ? cpu : place_pick_idle(p, place_of(tctx), prev_cpu, wish);
 }
 
-/* Sends a task that wakes to an idle CPU that its mechanisms like, where it runs at once. */
+/* Sends a task that wakes to a CPU where its mechanisms let it run at once, if there is one. */
 static s32 select_by_mechanism(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)
 {
-	s32 cpu = pick_idle(p, tctx, prev_cpu, wish_of(p, tctx));
+	enum rank rank = rank_of(p, tctx);
+	enum wish wish = wish_of(p, tctx, rank);
+	u64 flags = 0;
+	s32 cpu = wish == WISH_FAST ? claim_fast(p, rank, prev_cpu, &flags) : -1;
 
+	if (cpu < 0 && rank != RANK_SERIAL)
+		cpu = pick_idle(p, tctx, prev_cpu, wish);
 	if (cpu < 0)
 		return prev_cpu;
 	count(TANDEM_STAT_BASE_IDLE);
-	dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), 0);
+	dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), flags);
 	return cpu;
 }
 
@@ -84,22 +92,33 @@ s32 BPF_STRUCT_OPS(tandem_select_cpu, struct task_struct *p, s32 prev_cpu, u64 w
 }
 
 /* The queue in which a task waits for its turn. */
-static __always_inline enum queue queue_of(struct task_struct *p, struct task_ctx *tctx, enum rank rank)
+static __always_inline enum queue queue_of(struct task_ctx *tctx, enum rank rank, enum wish wish)
 {
 	if (place_of(tctx) == PLACE_SYSTEM)
 		return QUEUE_SYSTEM;
+	if (rank == RANK_JUNIOR)
+		count(TANDEM_STAT_SERIAL_JUNIORS);
 	if (rank != RANK_NORMAL)
-		return rank == RANK_SERIAL ? QUEUE_SERIAL : QUEUE_SENIOR;
-	if (active & LONGEST && longest_wish(p, tctx) == WISH_FAST)
-		return QUEUE_LONG;
-	return QUEUE_NORMAL;
+		return rank == RANK_SERIAL ? QUEUE_SERIAL : QUEUE_JUNIOR;
+	return active & LONGEST && wish == WISH_FAST ? QUEUE_LONG : QUEUE_NORMAL;
+}
+
+/* Sends a task that wishes a fast CPU to one at once; whether there is one for it. */
+static bool goes_to_fast(struct task_struct *p, enum rank rank, s32 cpu, u64 enq_flags)
+{
+	u64 flags = enq_flags;
+	s32 fast = claim_fast(p, rank, cpu, &flags);
+
+	if (fast < 0)
+		return false;
+	dsq_insert(p, SCX_DSQ_LOCAL_ON | fast, slice_ns(), flags);
+	return true;
 }
 
 /* Queues a task by virtual time. */
-static void insert_by_vtime(struct task_struct *p, struct task_ctx *tctx, enum rank rank, u64 enq_flags)
+static void insert_by_vtime(struct task_struct *p, enum queue queue, u64 enq_flags)
 {
-	enum queue queue = queue_of(p, tctx, rank);
-	u64 vtime = budgeted_vtime(p);
+	u64 vtime = budgeted_from(p, active & SORTED ? sorted_base_vtime() : vtime_now);
 
 	if (active & SORTED && queue == QUEUE_NORMAL)
 		sorted_note_newcomer(vtime);
@@ -109,24 +128,26 @@ static void insert_by_vtime(struct task_struct *p, struct task_ctx *tctx, enum r
 /* Queues a task where its mechanisms want it, and sees to it that a CPU which could run it at once hears of it. */
 static void enqueue_by_mechanism(struct task_struct *p, struct task_ctx *tctx, u64 enq_flags)
 {
-	enum rank rank = active & SERIAL ? serial_rank(p, tctx) : RANK_NORMAL;
+	enum rank rank = rank_of(p, tctx);
+	enum wish wish = wish_of(p, tctx, rank);
 	s32 cpu = scx_bpf_task_cpu(p), idle;
+	bool last = enq_flags & SCX_ENQ_LAST && place_fits(place_of(tctx), cpu);
 
 	if (pull_moves(p, tctx, enq_flags))
 		return;
+	if (wish == WISH_FAST && !(last && !cpu_of(cpu)->kind) && goes_to_fast(p, rank, cpu, enq_flags))
+		return;
 	/* Nobody else wants the CPU. */
-	if (enq_flags & SCX_ENQ_LAST && place_fits(place_of(tctx), cpu)) {
+	if (last) {
 		dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), enq_flags);
 		return;
 	}
 	if (!(active & SORTED && place_of(tctx) == PLACE_APPLICATION && rank == RANK_NORMAL &&
-	      sorted_enqueue(p, tctx, wish_of(p, tctx), enq_flags)))
-		insert_by_vtime(p, tctx, rank, enq_flags);
-	idle = pick_idle(p, tctx, cpu, wish_of(p, tctx));
+	      sorted_enqueue(p, tctx, wish, enq_flags)))
+		insert_by_vtime(p, queue_of(tctx, rank, wish), enq_flags);
+	idle = pick_idle(p, tctx, cpu, wish);
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
-	else if (rank == RANK_SERIAL && place_of(tctx) == PLACE_APPLICATION)
-		serial_preempt(p, tctx);
 }
 
 void BPF_STRUCT_OPS(tandem_enqueue, struct task_struct *p, u64 enq_flags)
@@ -151,15 +172,20 @@ static bool dispatch_by_mechanism(s32 cpu, struct task_struct *prev)
 		return true;
 	if (!cctx->takes_applications)
 		return false;
-	if (active & SERIAL && serial_dispatch(cpu))
+	if (active & SERIAL && serial_dispatch(cpu, prev))
 		return true;
-	if (active & LONGEST && !cctx->kind && dsq_move_to_local(QUEUE_LONG))
+	if (active & LONGEST && longest_dispatch(cctx))
+		return true;
+	/* Without a senior there are no juniors; those that still wait as such have waited for longest. */
+	if (active & SERIAL && !senior && dsq_move_to_local(QUEUE_JUNIOR))
 		return true;
 	if (active & SORTED && sorted_dispatch(cpu, prev))
 		return true;
 	if (dsq_move_to_local(QUEUE_NORMAL))
 		return true;
-	return active & LONGEST && dsq_move_to_local(QUEUE_LONG);
+	if (active & LONGEST && dsq_move_to_local(QUEUE_LONG))
+		return true;
+	return active & SERIAL && (dsq_move_to_local(QUEUE_JUNIOR) || dsq_move_to_local(QUEUE_SERIAL));
 }
 
 void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
@@ -180,13 +206,16 @@ void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
 void BPF_STRUCT_OPS(tandem_runnable, struct task_struct *p, u64 enq_flags)
 {
 	struct task_ctx *tctx;
+	struct group *group;
+	u32 change;
 
-	if (!(active & (SERIAL | LONGEST)) || !(tctx = task_of(p)))
+	if (!(active & (SERIAL | LONGEST)) || !(tctx = task_of(p)) || !(group = group_of(p)))
 		return;
+	change = phase_runnable(tctx, group);
 	if (active & LONGEST)
-		longest_runnable(p, tctx, enq_flags);
-	if (active & SERIAL)
-		serial_runnable(p, tctx);
+		longest_runnable(p, tctx, group, enq_flags);
+	if (active & SERIAL && change)
+		serial_phase_changed(p, group, change);
 }
 
 /*
@@ -213,9 +242,9 @@ void BPF_STRUCT_OPS(tandem_running, struct task_struct *p)
 		sorted_running(p, tctx);
 	advance_vtime(p);
 	if (active & SERIAL)
-		cctx->rank = serial_rank(p, tctx);
+		cctx->rank = rank_of(p, tctx);
 	if (active & LONGEST)
-		cctx->is_long = longest_wish(p, tctx) == WISH_FAST;
+		longest_running(p, tctx, cctx);
 	if (counters_work)
 		counters_running(tctx);
 	if (active & CLOCKS)
@@ -233,11 +262,11 @@ void BPF_STRUCT_OPS(tandem_stopping, struct task_struct *p, bool runnable)
 		return;
 	}
 	ran = cpu_stops(p, tctx);
-	p->scx.dsq_vtime += ran * 100 / p->scx.weight;
+	p->scx.dsq_vtime += (active & SERIAL ? seniority_charge(p, ran) : ran) * 100 / p->scx.weight;
 	if (active & LONGEST)
-		longest_stopping(p, tctx, ran, runnable);
+		longest_stopping(p, tctx, ran);
 	if (active & SERIAL)
-		serial_stopping(p, tctx, ran);
+		serial_stopping(tctx, cpu_of(bpf_get_smp_processor_id()), ran);
 	if (active & SORTED)
 		sorted_stopping(p, tctx, ran, runnable);
 	if (active & CLOCKS)
@@ -247,15 +276,18 @@ void BPF_STRUCT_OPS(tandem_stopping, struct task_struct *p, bool runnable)
 void BPF_STRUCT_OPS(tandem_quiescent, struct task_struct *p, u64 deq_flags)
 {
 	struct task_ctx *tctx;
+	struct group *group;
+	u32 change;
 
-	if (!(active & (SERIAL | LONGEST | SORTED)) || !(tctx = task_of(p)))
+	if (!(active & (SERIAL | LONGEST | SORTED)) || !(tctx = task_of(p)) || !(group = group_of(p)))
 		return;
 	if (active & SORTED)
 		sorted_quiescent(p, tctx);
-	if (active & SERIAL)
-		serial_quiescent(p, tctx);
-	if (active & LONGEST)
-		longest_quiescent(p, tctx, deq_flags);
+	change = phase_quiescent(tctx, group);
+	if (active & SERIAL && change)
+		serial_phase_changed(p, group, change);
+	if (active & LONGEST && deq_flags & SCX_DEQ_SLEEP)
+		longest_quiescent(p, tctx, group);
 }
 
 void BPF_STRUCT_OPS(tandem_update_idle, s32 cpu, bool idle)
@@ -282,19 +314,33 @@ s32 BPF_STRUCT_OPS(tandem_init_task, struct task_struct *p, struct scx_init_task
 		return -ENOMEM;
 	tctx->application = isolate_application(p);
 	tctx->place = isolate_place(p, tctx);
+	if (active & SERIAL)
+		serial_init_task(p, group);
 	if (active & LONGEST)
 		longest_init_task(p, tctx, group);
 	return 0;
 }
 
+/* What a group loses with a thread; its last one takes it away. */
+static void leave_group(struct task_struct *p, struct task_ctx *tctx, struct group *group)
+{
+	u32 change = phase_quiescent(tctx, group);
+
+	if (active & SERIAL && change)
+		serial_phase_changed(p, group, change);
+	if (active & LONGEST)
+		longest_exit_task(p, tctx, group);
+	if (active & SERIAL && group->nr_threads <= 1)
+		seniority_leave(group, p->tgid);
+}
+
 void BPF_STRUCT_OPS(tandem_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
 	struct task_ctx *tctx = task_of(p);
+	struct group *group = group_of(p);
 
-	if (!tctx)
-		return;
-	if (active & LONGEST)
-		longest_exit_task(p, tctx);
+	if (tctx && group)
+		leave_group(p, tctx, group);
 	group_leave(p);
 }
 
@@ -333,6 +379,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_init)
 	}
 	place_find_kinds();
 	isolate_init();
+	phase_init();
 	longest_init();
 	serial_init();
 	counters_init();

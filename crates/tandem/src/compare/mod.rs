@@ -13,12 +13,12 @@ mod sentences;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use tandem_simulator::machine::Machine;
-use tandem_simulator::workload::Workload;
 
 use crate::arguments::{Choice, Pair, Scenario, choice};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::json::JsonOption;
+use crate::workload;
 
 use result::Comparison;
 
@@ -76,7 +76,7 @@ impl Compare {
         self.scenario.check(pairs.iter().map(|pair| &pair.scheduler)).map_err(Failure::Options)?;
         names::tell_apart(&mut pairs);
         let machine = Machine::load(&self.scenario.machine)?;
-        let workload = Workload::load(&self.scenario.workload)?;
+        let workload = workload::load(&self.scenario.workload)?;
         for warning in &workload.warnings {
             context.warn(warning);
         }

@@ -19,6 +19,7 @@ use crate::arguments::{Choice, Pair, Scenario, choice, governor};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::json::JsonOption;
+use crate::workload;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -74,7 +75,7 @@ impl Simulate {
         self.scenario.check([&pair.scheduler]).map_err(Failure::Options)?;
         let options = self.scenario.options(&pair, self.seed).map_err(Failure::Options)?;
         let machine = Machine::load(&self.scenario.machine)?;
-        let workload = Workload::load(&self.scenario.workload)?;
+        let workload = workload::load(&self.scenario.workload)?;
         for warning in &workload.warnings {
             context.warn(warning);
         }

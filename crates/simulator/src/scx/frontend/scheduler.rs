@@ -11,13 +11,17 @@ use tandem_bpf_vm::open::{OpenObject, Setting, SettingError};
 
 use super::facts::Fact;
 use super::sidecar::{Sidecar, Value};
-use super::{SchedulerError, ops};
+use super::{Request, SchedulerError, ops};
 use crate::input::{InputError, nearest};
 use crate::scx::abi::profile::Profile;
 use crate::scx::abi::types::CPUMASK_BITS;
+use crate::scx::kfuncs;
 
 /// Largest file that is read: objects have some hundred kilobytes.
 const LARGEST: u64 = 256 << 20;
+
+/// Bytes that the programs' memory may grow to, the kernel's objects in it included.
+const MEMORY_LIMIT: u64 = 1 << 30;
 
 /// A sched_ext object, and how to load it.
 #[derive(Debug, Clone)]
@@ -169,6 +173,18 @@ impl SchedExt {
     pub fn called(&self, file: &str) -> Self {
         let behind = self.name.strip_prefix(&display_name(&self.path)).unwrap_or_default();
         Self { name: printable(file) + behind, ..self.clone() }
+    }
+
+    /// How to load it, its programs executing at most `budget` instructions a call.
+    pub(crate) fn request(&self, budget: u64) -> Request<'_> {
+        Request {
+            settings: &self.settings,
+            sidecar: self.sidecar.as_ref(),
+            profile: self.profile,
+            kfuncs: kfuncs::number,
+            memory_limit: MEMORY_LIMIT,
+            budget,
+        }
     }
 
     /// Whether a user may set a variable of this name, or of what comes before a `.` or `[` in it: of an object that says

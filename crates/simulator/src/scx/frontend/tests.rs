@@ -255,6 +255,11 @@ fn a_mistake_in_a_sidecar_is_shown_with_its_place() {
         ("[each.core]\n", "s.toml:1:7: unknown key `core` in `each`"),
         ("[each.cpu]\n\"a[{}]\" = \"colour\"\n", "s.toml:2:11: `a[{}]` cannot be \"colour\""),
         ("[run]\narena = 1\n", "s.toml:2:9: `arena` cannot be 1"),
+        ("[run]\ncheck = true\n", "s.toml:2:9: `check` cannot be true"),
+        ("[statistics]\nmap = \"m\"\n", "s.toml:1:1: `map` of `statistics` without `names`"),
+        ("[statistics]\nstates = \"s\"\n", "s.toml:2:10: `states` cannot be \"s\""),
+        ("[statistics]\nstates = [1]\n", "s.toml:2:11: a state cannot be 1"),
+        ("[statistics]\nstate = []\n", "s.toml:2:1: unknown key `state` in `statistics`"),
         ("[set]\na = 1.5\n", "s.toml:2:5: `a` cannot be 1.5"),
     ];
     for (text, expected) in mistakes {
