@@ -52,11 +52,13 @@ static void pull_running(s32 cpu)
 /* Sends a task to the CPU that wanted it; whether one did, and may have it. */
 static bool pull_moves(struct task_struct *p, struct task_ctx *tctx, u64 enq_flags)
 {
-	u32 cpu = tctx->go_to - 1;
+	u32 wanted = tctx->go_to, cpu = (wanted & ~WANTED_NOW) - 1;
 
-	if (!tctx->go_to)
+	if (!wanted)
 		return false;
 	tctx->go_to = 0;
+	if (wanted & WANTED_NOW)
+		enq_flags |= SCX_ENQ_PREEMPT;
 	if (place_of(tctx) != PLACE_APPLICATION || cpu >= nr_cpus || !may_run_on(p, cpu))
 		return false;
 	count(TANDEM_STAT_PULL_MOVED);

@@ -221,7 +221,7 @@ fn setting_help() -> String {
 /// What is simulated; shared by the commands that simulate.
 #[derive(Debug, Args)]
 pub struct Scenario {
-    /// Workload: an rt-app JSON file, or the name of a bundled workload (see `tandem workload list`)
+    /// Workload: an rt-app JSON file, a bundled name (see `tandem workload list`), or `-` for standard input
     pub workload: PathBuf,
 
     /// Machine: a bundled name (see `tandem machine list`) or a TOML file, with `:CONFIGURATION` behind it if wanted

@@ -13,12 +13,12 @@ mod sentences;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use tandem_simulator::machine::Machine;
-use tandem_simulator::workload::Workload;
 
 use crate::arguments::{Choice, Pair, Scenario, choice};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::json::JsonOption;
+use crate::workload;
 
 use result::Comparison;
 
@@ -78,7 +78,7 @@ impl Compare {
         names::tell_apart(&mut pairs);
         let machine = Machine::load(&self.scenario.machine)?;
         pairs.iter().try_for_each(|pair| self.scenario.check_on(&machine, pair, self.seed))?;
-        let workload = Workload::load(&self.scenario.workload)?;
+        let workload = workload::load(&self.scenario.workload)?;
         for warning in &workload.warnings {
             context.warn(warning);
         }

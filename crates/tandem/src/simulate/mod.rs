@@ -19,6 +19,7 @@ use crate::arguments::{Choice, Pair, Scenario, choice, governor};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::json::JsonOption;
+use crate::workload;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -76,7 +77,7 @@ impl Simulate {
         let options = self.scenario.options(&pair, self.seed).map_err(Failure::Options)?;
         let machine = Machine::load(&self.scenario.machine)?;
         self.scenario.check_on(&machine, &pair, self.seed)?;
-        let workload = Workload::load(&self.scenario.workload)?;
+        let workload = workload::load(&self.scenario.workload)?;
         for warning in &workload.warnings {
             context.warn(warning);
         }

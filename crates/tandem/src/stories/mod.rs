@@ -5,6 +5,7 @@
 mod analyzing;
 mod comparing;
 mod ejected;
+mod generating;
 mod mock;
 mod one_run;
 

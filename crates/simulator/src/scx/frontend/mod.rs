@@ -29,7 +29,7 @@ use tandem_bpf_vm::link::{Environment, LoadError};
 use tandem_bpf_vm::map::Item;
 use tandem_bpf_vm::memory::Memory;
 use tandem_bpf_vm::object::{ExternKind, Object};
-use tandem_bpf_vm::open::{OpenObject, SettingError};
+use tandem_bpf_vm::open::{Needs, OpenObject, SettingError};
 
 use crate::units::CpuId;
 use domains::Cpus;
@@ -232,6 +232,8 @@ pub fn load_object(object: Arc<Object>, request: &Request<'_>, system: &System<'
     let mut opened = open(object.clone(), profile, read.ops.exit_dump_len)?;
     apply_each(&mut opened, sidecar, system)?;
     apply(&mut opened, sidecar, request.settings, system)?;
+    let needs = opened.needs();
+    heed_needs(&mut read, &needs, profile);
     let mut memory = Memory::new(request.memory_limit);
     let guest = Guest::new(&mut memory, kernel, machine).map_err(SchedulerError::Memory)?;
     let version = profile.version;
@@ -260,7 +262,8 @@ pub fn load_object(object: Arc<Object>, request: &Request<'_>, system: &System<'
     let check = sidecar.check.as_ref().map(program).transpose()?;
     let syscalls = syscalls(&vm, &sidecar.syscalls, system)?;
     let attached = self::syscalls(&vm, &sidecar.attached, system)?;
-    let (tracepoints, perf, init_cpu) = (Tracepoints::of(&object, &vm), sidecar.perf.clone(), init_cpu.map(CpuId));
+    let (perf, init_cpu) = (sidecar.perf.clone(), init_cpu.map(CpuId));
+    let tracepoints = Tracepoints::of(&object, &vm, &needs);
     Ok(Loaded { vm, ops: scheduler, guest, profile, init_cpu, check, syscalls, attached, tracepoints, perf })
 }
 
@@ -273,6 +276,14 @@ fn set_ops(ops: &mut Ops, sidecar: &Sidecar, profile: Profile, system: &System<'
     let more = sidecar.flags_if_numa.iter().filter(|_| numa);
     for name in sidecar.flags.iter().chain(more) {
         ops.flags |= profile.enum_value(name).unwrap_or(0);
+    }
+}
+
+/// Leaves out callbacks that no setting needs, and adds the flags that some do.
+fn heed_needs(read: &mut ops::ReadOps, needs: &Needs, profile: Profile) {
+    read.callbacks.retain(|(op, _)| !needs.leave_out(op.name()));
+    for flag in needs.needed().filter(|name| name.starts_with("SCX_OPS_")) {
+        read.ops.flags |= profile.enum_value(flag).unwrap_or(0);
     }
 }
 
