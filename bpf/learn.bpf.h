@@ -60,23 +60,40 @@ static void learn_count(struct job *job, u64 start, u64 now)
 		job->work += (now - start) * performance / 1024;
 }
 
-/* A thread's round is over: its length is the mean of this and earlier ones, of which half is the last. */
+static __always_inline u64 difference(u64 one, u64 other)
+{
+	return one > other ? one - other : other - one;
+}
+
+/*
+ * A thread's length after a round: the mean of this and earlier ones, of which half is the last. It is unknown (0) while
+ * rounds differ from the mean by more than a quarter of it: then one says nothing of the next, as with work between locks.
+ */
+static u64 learn_mean(struct job *job, u64 work)
+{
+	u64 off = job->smoothed ? difference(work, job->smoothed) : 0;
+
+	job->smoothed = job->smoothed ? (job->smoothed + work) / 2 : work;
+	job->spread = (job->spread + off) / 2;
+	return job->spread > job->smoothed / 4 ? 0 : job->smoothed;
+}
+
+/* A thread's round is over. Others hear of its length if that has changed enough to matter. */
 static void learn_round(struct task_struct *p, struct job *job, struct group *group)
 {
 	struct place_in_program key = {};
-	u64 work = job->work;
+	u64 work = job->work, length;
 
 	job->work = 0;
 	job->round = group->round;
 	if (!job->counts || !work || job->hinted)
 		return;
 	job->counts = false;
-	job->smoothed = job->smoothed ? (job->smoothed + work) / 2 : work;
-	/* Others hear of it if it matters. */
-	if (!is_longer(job->smoothed, job->length) && !is_longer(job->length, job->smoothed))
+	length = learn_mean(job, work);
+	if (!is_longer(length, job->length) && !is_longer(job->length, length))
 		return;
-	job->length = job->smoothed;
-	roster_set(p, job, group, job->length);
+	job->length = length;
+	roster_set(p, job, group, length);
 	learn_key(p, job, &key);
 	bpf_map_update_elem(&learned_lengths, &key, &job->length, BPF_ANY);
 	count(TANDEM_STAT_LONGEST_LEARNED);

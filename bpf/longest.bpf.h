@@ -149,6 +149,7 @@ static void longest_enter(struct task_struct *p, struct job *job, struct group *
 		count(TANDEM_STAT_LONGEST_HINTED);
 	} else if (!job->length && learn_lengths) {
 		job->length = learn_recall(p, job);
+		job->smoothed = job->length;
 		if (job->length)
 			count(TANDEM_STAT_LONGEST_RECALLED);
 	} else {
