@@ -70,7 +70,7 @@ static bool pull_moves(struct task_struct *p, struct task_ctx *tctx, u64 enq_fla
 	if (place_of(tctx) != PLACE_APPLICATION || cpu >= nr_cpus || !may_run_on(p, cpu))
 		return false;
 	count(TANDEM_STAT_PULL_MOVED);
-	dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, slice_ns(), enq_flags);
+	insert_on(p, cpu, enq_flags);
 	return true;
 }
 
