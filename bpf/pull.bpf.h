@@ -53,6 +53,7 @@ static void pull_running(s32 cpu)
 	if (!best)
 		return;
 	cpu_of(from)->wanted_by = cpu + 1;
+	cpu_of(from)->preempted = true;
 	count(TANDEM_STAT_PULL_ASKED);
 	scx_bpf_kick_cpu(from, SCX_KICK_PREEMPT);
 }
@@ -68,6 +69,9 @@ static bool pull_moves(struct task_struct *p, struct task_ctx *tctx, u64 enq_fla
 	if (wanted & WANTED_NOW)
 		enq_flags |= SCX_ENQ_PREEMPT;
 	if (place_of(tctx) != PLACE_APPLICATION || cpu >= nr_cpus || !may_run_on(p, cpu))
+		return false;
+	/* It may have found something else to do since: then the task would wait there. */
+	if (!(wanted & WANTED_NOW) && !scx_bpf_test_and_clear_cpu_idle(cpu))
 		return false;
 	count(TANDEM_STAT_PULL_MOVED);
 	dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, slice_ns(), enq_flags);
