@@ -8,6 +8,7 @@
 #define __TANDEM_PULL_H
 
 #include "isolate.bpf.h"
+#include "place.bpf.h"
 
 /* How much a CPU's thread deserves a faster one; 0: there is none to take. */
 static __always_inline u32 pull_merit(struct cpu_ctx *cctx)
@@ -15,14 +16,6 @@ static __always_inline u32 pull_merit(struct cpu_ctx *cctx)
 	if (!cctx->pid || cctx->idle || cctx->wanted_by)
 		return 0;
 	return cctx->rank == RANK_SERIAL ? 3 : cctx->is_long ? 2 : 1;
-}
-
-/* Whether a CPU shares its core with a hardware thread that runs something: then it is no faster than a slower core alone. */
-static __always_inline bool pull_is_halved(u32 cpu)
-{
-	u32 sibling = facts_of(cpu)->sibling;
-
-	return smt && sibling < nr_cpus && !cpu_of(sibling)->idle;
 }
 
 /*
@@ -35,7 +28,7 @@ static void pull_running(s32 cpu)
 	struct cpu_ctx *cctx;
 	s32 other;
 
-	if (kind + 1 >= nr_kinds || pull_is_halved(cpu))
+	if (kind + 1 >= nr_kinds || place_shares_core(cpu))
 		return;
 	for_range(other, 0, nr_cpus) {
 		u32 merit;
@@ -95,7 +88,7 @@ static bool pull_goes_up(struct task_struct *p, struct task_ctx *tctx, u64 enq_f
 		cpu = place_pick_kind(p, faster, from);
 		if (cpu < 0)
 			continue;
-		if (pull_is_halved(cpu)) {
+		if (place_shares_core(cpu)) {
 			/* It has been claimed: let it be idle again. */
 			scx_bpf_kick_cpu(cpu, 0);
 			continue;
