@@ -214,7 +214,8 @@ int BPF_PROG(tandem_sched_stat_runtime, struct task_struct *p, u64 ran)
 	s64 transactions, stalled, all_cycles;
 	struct task_ctx *tctx;
 
-	if (!counters_wanted)
+	/* Who asks for a task's times from another CPU passes here, too. */
+	if (!counters_wanted || scx_bpf_task_cpu(p) != cpu)
 		return 0;
 	transactions = counter_gain(&memory_transactions, &counters->transactions);
 	if (transactions < 0)

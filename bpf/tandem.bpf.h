@@ -241,6 +241,8 @@ struct cpu_ctx {
 	u64 swapped_at;
 	/* serial: a group whose waiting threads now have another rank; 0: none. */
 	u32 promote;
+	/* How many waiting tasks it has looked at for that: here because the verifier follows what is in registers. */
+	u32 promote_seen;
 	/* No task runs here. */
 	bool idle;
 	/* Memory intensity and stall of what runs, as of the task. */
