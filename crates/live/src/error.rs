@@ -45,7 +45,9 @@ pub enum LiveError {
         why: SettingError,
     },
     /// The running kernel has no sched_ext.
-    #[error("this kernel has no sched_ext: Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT is needed (vm/run boots one)")]
+    #[error(
+        "this kernel has no sched_ext: Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT is needed (vm/run boots one)"
+    )]
     NoSchedExt,
     /// Another scheduler is loaded, or is being loaded or unloaded.
     #[error("sched_ext is {state} already: a scheduler must go before another one can come")]

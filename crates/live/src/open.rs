@@ -90,8 +90,11 @@ impl OpenScheduler {
         kernel::check_free()?;
         let name = self.path.file_stem().unwrap_or_default().to_string_lossy();
         let (opened, messages) = collect(|| ObjectBuilder::default().name(name.as_ref())?.open_memory(&self.bytes));
-        let mut opened =
-            opened.map_err(|why| LiveError::Libbpf { what: format!("opening {}", self.path.display()), why, messages })?;
+        let mut opened = opened.map_err(|why| LiveError::Libbpf {
+            what: format!("opening {}", self.path.display()),
+            why,
+            messages,
+        })?;
         for mut map in opened.maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
             let Some(section) = self.section_of(&name) else { continue };

@@ -45,7 +45,9 @@ impl Refusal {
     /// What the verifier found wrong: the last line of its log that is none of its statistics.
     pub fn verdict(&self) -> Option<&str> {
         let is_statistic = |line: &&str| {
-            ["processed ", "verification time ", "stack depth ", "max_states_per_insn"].iter().any(|word| line.starts_with(word))
+            ["processed ", "verification time ", "stack depth ", "max_states_per_insn"]
+                .iter()
+                .any(|word| line.starts_with(word))
         };
         self.log.lines().rev().map(str::trim).filter(|line| !line.is_empty()).find(|line| !is_statistic(line))
     }
@@ -72,7 +74,11 @@ impl fmt::Display for Refusal {
         }
         let lines: Vec<&str> = self.log.lines().collect();
         let left_out = lines.len().saturating_sub(SHOWN);
-        write!(f, "\n  its log{}:", if left_out > 0 { format!(", without the first {left_out} lines") } else { String::new() })?;
+        write!(
+            f,
+            "\n  its log{}:",
+            if left_out > 0 { format!(", without the first {left_out} lines") } else { String::new() }
+        )?;
         lines[left_out..].iter().try_for_each(|line| write!(f, "\n  | {line}"))
     }
 }

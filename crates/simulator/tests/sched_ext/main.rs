@@ -3,15 +3,18 @@
 //!
 //! - `whole_runs`: the kernel's own examples over all bundled workloads.
 //! - `simple`, `qmap`: the order of context switches, worked out by hand from the kernel's source.
-//! - `callbacks`: which callback comes when, and with what arguments. `counters`: performance counters.
+//! - `callbacks`: which callback comes when, and with what arguments. `counters`: performance counters. `relations`:
+//!   processes, parents, wakers. `cpuperf`: clocks that are asked for.
 
 mod callbacks;
 #[path = "../common/mod.rs"]
 mod common;
 mod counters;
+mod cpuperf;
 #[path = "../common/objects.rs"]
 mod objects;
 mod qmap;
+mod relations;
 mod simple;
 mod support;
 mod whole_runs;
