@@ -8,6 +8,7 @@ use tandem_bpf_vm::object::ObjectError;
 use tandem_bpf_vm::open::SettingError;
 
 use crate::refusal::Refusal;
+use crate::sidecar::SidecarError;
 
 /// Why a scheduler was not loaded, or does not run.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +44,20 @@ pub enum LiveError {
         path: PathBuf,
         /// What is wrong with the setting.
         why: SettingError,
+    },
+    /// The file beside it has a mistake.
+    #[error(transparent)]
+    Sidecar(#[from] SidecarError),
+    /// sysfs does not say which CPUs there are.
+    #[error("/sys/devices/system/cpu/possible: no list of CPUs")]
+    Machine,
+    /// A program of the object that is run before it is attached (`[run.syscall]`) refused.
+    #[error("{program} refuses: {}", problem.as_deref().unwrap_or("it does not say why"))]
+    Problem {
+        /// The program.
+        program: String,
+        /// What the object's variable `problem` says.
+        problem: Option<String>,
     },
     /// The running kernel has no sched_ext.
     #[error(

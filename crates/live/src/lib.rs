@@ -5,6 +5,7 @@
 //! ([`tandem_bpf_vm::open`]); libbpf does the rest. One life, top to bottom:
 //!
 //! 1. [`OpenScheduler::open`] reads a file; [`set`](OpenScheduler::set) sets global variables by name.
+//!    What the object wants to know of the machine ([`machine`]) is said in the TOML file beside it.
 //! 2. [`OpenScheduler::load`] gives it to the kernel's verifier, which accepts it or says why not ([`Refusal`]).
 //! 3. [`Scheduler::attach`] lets it schedule.
 //! 4. [`Scheduler::exit`] says whether and why it ended; [`Scheduler::detach`] ends it.
@@ -14,13 +15,16 @@
 mod error;
 mod exit;
 pub mod kernel;
+pub mod machine;
 mod messages;
 mod open;
 mod refusal;
 mod scheduler;
+mod sidecar;
 
 pub use error::LiveError;
 pub use exit::Exit;
 pub use open::OpenScheduler;
 pub use refusal::Refusal;
 pub use scheduler::{Scheduler, Verified};
+pub use sidecar::SidecarError;

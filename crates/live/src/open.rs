@@ -11,9 +11,11 @@ use tandem_bpf_vm::open::{OpenObject, SettingError};
 
 use crate::error::LiveError;
 use crate::kernel;
+use crate::machine::Machine;
 use crate::messages::collect;
 use crate::refusal::Refusal;
 use crate::scheduler::Scheduler;
+use crate::sidecar::{Call, Sidecar};
 
 /// The structure of a scheduler.
 const OPS: &str = "sched_ext_ops";
@@ -26,22 +28,26 @@ pub struct OpenScheduler {
     path: PathBuf,
     bytes: Vec<u8>,
     open: OpenObject,
+    calls: Vec<Call>,
 }
 
 impl OpenScheduler {
-    /// Reads an object file, and makes room for its exit record as every loader does (`UEI_SET_SIZE`).
+    /// Reads an object file and the file beside it, tells the object of the machine, and makes room for its exit record as
+    /// every loader does (`UEI_SET_SIZE`).
     ///
     /// # Errors
-    /// [`LiveError::Read`], [`LiveError::Object`], [`LiveError::NoScheduler`].
-    pub fn open(path: &Path) -> Result<Self, LiveError> {
+    /// [`LiveError::Read`], [`LiveError::Object`], [`LiveError::NoScheduler`], [`LiveError::Sidecar`].
+    pub fn open(path: &Path, machine: &Machine) -> Result<Self, LiveError> {
         let bytes = fs::read(path).map_err(|why| LiveError::Read { path: path.to_owned(), why })?;
         let object = Object::parse(&bytes).map_err(|why| LiveError::Object { path: path.to_owned(), why })?;
         let count = object.struct_ops.iter().filter(|ops| is_scheduler(&object, ops)).count();
         if count != 1 {
             return Err(LiveError::NoScheduler { path: path.to_owned(), count });
         }
-        let mut open = Self { path: path.to_owned(), bytes, open: OpenObject::new(Arc::new(object)) };
+        let mut open =
+            Self { path: path.to_owned(), bytes, open: OpenObject::new(Arc::new(object)), calls: Vec::new() };
         open.make_room_for_dump()?;
+        open.calls = Sidecar::beside(path)?.apply(machine, &mut open.open)?;
         Ok(open)
     }
 
@@ -82,10 +88,12 @@ impl OpenScheduler {
         LiveError::Setting { path: self.path.clone(), why }
     }
 
-    /// Loads it: its maps are made, and the kernel's verifier checks its programs. Nothing is scheduled by it yet.
+    /// Loads it: its maps are made, the kernel's verifier checks its programs, and those that the file beside it names are
+    /// run. Nothing is scheduled by it yet.
     ///
     /// # Errors
-    /// [`LiveError::NoSchedExt`], [`LiveError::Busy`]; [`LiveError::Refused`] with the verifier's log; [`LiveError::Libbpf`].
+    /// [`LiveError::NoSchedExt`], [`LiveError::Busy`]; [`LiveError::Refused`] with the verifier's log; [`LiveError::Problem`];
+    /// [`LiveError::Libbpf`].
     pub fn load(&self) -> Result<Scheduler, LiveError> {
         kernel::check_free()?;
         let name = self.path.file_stem().unwrap_or_default().to_string_lossy();
@@ -107,7 +115,9 @@ impl OpenScheduler {
         }
         let (loaded, messages) = collect(|| opened.load());
         let loaded = loaded.map_err(|_| LiveError::Refused(Box::new(Refusal::new(&messages))))?;
-        Ok(Scheduler::new(loaded, Arc::clone(self.open.object())))
+        let scheduler = Scheduler::new(loaded, Arc::clone(self.open.object()));
+        self.calls.iter().try_for_each(|call| scheduler.run(call))?;
+        Ok(scheduler)
     }
 
     /// The section whose contents this map of libbpf has. libbpf calls the map of `.rodata` by the object's name, then

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use libbpf_rs::query::ProgInfoIter;
-use libbpf_rs::{Link, MapCore, MapFlags, Program, ProgramType};
+use libbpf_rs::{Link, MapCore, MapFlags, Program, ProgramInput, ProgramType};
 use tandem_bpf_vm::object::Object;
 use tandem_bpf_vm::open::{OpenObject, SettingError};
 
@@ -13,6 +13,7 @@ use crate::error::LiveError;
 use crate::exit::Exit;
 use crate::messages::collect;
 use crate::open::{is_struct_ops, section_of};
+use crate::sidecar::Call;
 
 /// A loaded scheduler; it goes when this is dropped.
 #[derive(Debug)]
@@ -49,6 +50,30 @@ impl Scheduler {
             Some(Verified { name, instructions: program.insn_cnt(), followed })
         };
         self.object.progs().filter_map(verified).collect()
+    }
+
+    /// Runs a program of type `syscall`, whose context is its arguments, 32 bits each. A result below 0 is a refusal.
+    pub(crate) fn run(&self, call: &Call) -> Result<(), LiveError> {
+        let Some(program) = self.object.progs_mut().find(|program| program.name() == call.program.as_str()) else {
+            let problem = Some("the object has no such program".to_owned());
+            return Err(LiveError::Problem { program: call.program.clone(), problem });
+        };
+        let mut context: Vec<u8> = call.arguments.iter().flat_map(|argument| argument.to_ne_bytes()).collect();
+        let context_in = (!context.is_empty()).then_some(context.as_mut_slice());
+        let (ran, messages) = collect(|| program.test_run(ProgramInput { context_in, ..ProgramInput::default() }));
+        let ran = ran.map_err(|why| LiveError::Libbpf { what: format!("running {}", call.program), why, messages })?;
+        if (ran.return_value as i32) < 0 {
+            let problem = self.text("problem").filter(|text| !text.is_empty());
+            return Err(LiveError::Problem { program: call.program.clone(), problem });
+        }
+        Ok(())
+    }
+
+    /// What an array of characters has now, up to its end.
+    fn text(&self, name: &str) -> Option<String> {
+        let open = OpenObject::new(Arc::new(self.now()));
+        let bytes = open.bytes(name).ok()?.split(|byte| *byte == 0).next()?;
+        Some(String::from_utf8_lossy(bytes).into_owned())
     }
 
     /// Attaches the programs that watch the kernel, then the scheduler: from now on it schedules all fair tasks.

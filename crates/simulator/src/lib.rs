@@ -10,9 +10,11 @@
 //! - `kernel`: Linux's scheduling: tasks, run queues, classes, balancing, cpufreq, cpuidle, locks. Has no event queue.
 //! - `scx`: sched_ext, one more class, whose decisions a BPF object makes.
 //! - [`metrics`]: the report of a run. [`observer`]: what a run shows while it goes on; [`trace`]: one observer.
+//! - [`analysis`]: what applications lose by sharing a machine, computed by an analytical model.
 //! - [`generated`]: machines and workloads of any size, for benchmarks.
 //! - [`input`]: mistakes in files. [`units`]: identifiers and time.
 
+pub mod analysis;
 mod engine;
 mod error;
 pub mod generated;

@@ -3,6 +3,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::analyze::Analyze;
 use crate::bench::Bench;
 use crate::compare::Compare;
 use crate::context::Context;
@@ -38,6 +39,7 @@ enum Command {
     Machine(MachineCommand),
     Scheduler(SchedulerCommand),
     Workload(WorkloadCommand),
+    Analyze(Analyze),
     Bench(Bench),
 }
 
@@ -50,6 +52,7 @@ impl Cli {
             Command::Machine(command) => command.run(context),
             Command::Scheduler(command) => command.run(context),
             Command::Workload(command) => command.run(context),
+            Command::Analyze(command) => command.run(context),
             Command::Bench(command) => command.run(context),
         }
     }

@@ -2,12 +2,15 @@
 //! The `tandem` command: reads arguments, calls the simulator, prints.
 //!
 //! - [`cli`]: the commands; each is a struct with its arguments and `run`. [`arguments`]: values of options.
-//! - [`simulate`], [`compare`], [`mod@bench`], [`machine`], [`scheduler`], [`workload`]: one command each.
+//! - [`simulate`], [`compare`], [`analyze`], [`mod@bench`], [`machine`], [`scheduler`], [`workload`]: one command each.
+//! - [`bundled`]: the scheduler that the command carries.
 //! - [`context`]: what commands are given: the [`simulator`], where to print, the [`files`] they write; [`json`]: how.
 //! - [`quantity`], [`statistics`], [`table`]: numbers and text for people. [`failure`]: exit statuses.
 
+mod analyze;
 mod arguments;
 mod bench;
+mod bundled;
 mod cli;
 mod compare;
 mod context;

@@ -2,7 +2,7 @@
 //! The program as a process: exit statuses, pipes, signals, and what is left on disk.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -31,7 +31,14 @@ fn wait_until(condition: impl Fn() -> bool) {
 
 #[test]
 fn help_succeeds_and_shows_examples() {
-    for command in [&["--help"][..], &["simulate", "--help"], &["compare", "--help"], &["machine", "--help"]] {
+    for command in [
+        &["--help"][..],
+        &["simulate", "--help"],
+        &["compare", "--help"],
+        &["machine", "--help"],
+        &["workload", "--help"],
+        &["analyze", "--help"],
+    ] {
         let output = tandem(command);
         assert_eq!(output.status.code(), Some(0));
         assert!(String::from_utf8(output.stdout).unwrap().contains("Examples:"), "{command:?}");
@@ -50,6 +57,18 @@ fn mistakes_in_options_have_status_2_and_the_nearest_name() {
         (&["simulate", "w.json", "-m", "hikey960", "--duration", "-10s"], "'--duration <TIME>'"),
         (&["simulate", "w.json", "-m", "hikey960", "--json=a", "--trace", "a"], "--json and --trace"),
         (&["compare", "w.json", "-m", "hikey960", "-s", "fair", "--runs", "0"], "1..=100000"),
+        (&["workload", "phasis"], "'phases'"),
+        (&["workload", "phases", "--labels", "1:4"], "'--label'"),
+        (&["workload", "phases", "--threads", "0"], "--threads 0: expected 1 to 1024"),
+        (&["workload", "global-sum", "--section", "-1"], "--section -1: expected 1 to 99"),
+        (&["workload", "matmul", "--threads", "7"], "even"),
+        (&["analyze", "--cpus", "1"], "--cpus: the model needs at least 2 cores, not 1"),
+        (&["analyze", "--asymmetry", "0.5"], "--asymmetry: the asymmetry must be a number from 1"),
+        (&["analyze", "--asymmetry", "-1"], "from 1 (all cores alike) to 1024, not -1"),
+        (&["analyze", "--cpus", "4", "--applications", "5"], "--applications: the model covers 2 to 4"),
+        (&["analyze", "--cpus", "4", "--machine", "smp-8"], "'--machine <M>'"),
+        (&["analyze", "--machine", "hikey960"], "hikey960: the model does not cover it: of 8 CPUs 4 share"),
+        (&["analyze", "--simulate", "10s"], "--machine"),
         (&["compare", "w.json", "-m", "hikey960", "-s", "fair", "--runs", "-3"], "'--runs <N>'"),
     ] {
         let output = tandem(arguments);
@@ -174,4 +193,43 @@ fn noise_alone_has_no_fairness_and_no_difference_too_small_to_print() {
     assert!(text.contains("fairness was not measured: the workload has no application"), "{text}");
     assert!(text.contains("(×1.000 ± 0.000) no difference in energy is shown"), "{text}");
     assert!(!text.contains("1.000 ± 0.000 times"), "{text}");
+}
+
+/// What `arguments` print when `input` is their standard input.
+fn piped(arguments: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tandem"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_workload_comes_through_a_pipe() {
+    let file = tandem(&["workload", "iterations", "--work", "1ms"]).stdout;
+    let simulated =
+        piped(&["simulate", "-", "-m", "precision-490:all-fast", "-s", "fair+performance", "--json"], &file);
+    assert_eq!(simulated.status.code(), Some(0), "{}", stderr(&simulated));
+    let report: serde_json::Value = serde_json::from_slice(&simulated.stdout).unwrap();
+    assert_eq!(report["workload"], "standard input");
+    // 50 iterations of 1 ms.
+    assert!((report["apps"][0]["work_s"].as_f64().unwrap() - 0.05).abs() < 1e-9, "{report}");
+    let compared = piped(&["compare", "-", "-m", "precision-490", "-s", "fair", "--runs", "2"], &file);
+    assert_eq!(compared.status.code(), Some(0), "{}", stderr(&compared));
+    let shown = piped(&["workload", "show", "-", "--source"], &file);
+    assert_eq!(shown.stdout, file);
+}
+
+#[test]
+fn a_mistake_in_a_pipe_has_its_place() {
+    let output = piped(&["simulate", "-", "-m", "hikey960"], b"{\n \"tasks\" : { \"a\" : { \"rum\" : 1 } } }\n");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).starts_with("error: standard input:2:"), "{}", stderr(&output));
+    let output = piped(&["simulate", "-", "-m", "hikey960"], b"\xff");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).starts_with("error: standard input: cannot be read"), "{}", stderr(&output));
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
+use tandem_live::machine::Machine;
 use tandem_live::{LiveError, OpenScheduler, Scheduler, kernel};
 
 const USAGE: &str = "\
@@ -77,6 +78,8 @@ fn main() -> ExitCode {
                     | LiveError::Object { .. }
                     | LiveError::NoScheduler { .. }
                     | LiveError::Setting { .. }
+                    | LiveError::Sidecar(_)
+                    | LiveError::Problem { .. }
             );
             ExitCode::from(if is_mistake { MISTAKE } else { 1 })
         }
@@ -84,7 +87,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<u8, LiveError> {
-    let mut open = OpenScheduler::open(&arguments.object)?;
+    let mut open = OpenScheduler::open(&arguments.object, &Machine::running()?)?;
     for (name, value) in &arguments.settings {
         open.set(name, value)?;
     }

@@ -4,6 +4,7 @@
 //! Plain data, read from rt-app JSON; nothing here knows machines, time or scheduling. Start with [`Workload`].
 
 pub mod bundled;
+pub mod generate;
 mod json;
 mod listing;
 mod rt_app;

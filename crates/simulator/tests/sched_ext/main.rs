@@ -5,8 +5,10 @@
 //! - `simple`, `qmap`: the order of context switches, worked out by hand from the kernel's source.
 //! - `callbacks`: which callback comes when, and with what arguments. `counters`: performance counters. `relations`:
 //!   processes, parents, wakers. `cpuperf`: clocks that are asked for.
+//! - `chooser`: settings that are refused, counters of a scheduler's own, states.
 
 mod callbacks;
+mod chooser;
 #[path = "../common/mod.rs"]
 mod common;
 mod counters;

@@ -2,8 +2,10 @@
 //! What people do with the command, told through the real argument parser. A mock simulates: its results follow from
 //! the request by rules one can check in the head.
 
+mod analyzing;
 mod comparing;
 mod ejected;
+mod generating;
 mod mock;
 mod one_run;
 

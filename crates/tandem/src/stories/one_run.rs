@@ -129,6 +129,19 @@ fn every_field_of_a_comparison_is_documented() {
 }
 
 #[test]
+fn every_field_of_an_analysis_is_documented() {
+    let command = "analyze -m proliant-dl580:asymmetric --applications 3 --simulate 1s --runs 1 --json";
+    let text = Story::new().tandem(command).unwrap();
+    let (_, document) = include_str!("../../../../docs/results.md").split_once("## An analysis").unwrap();
+    for path in fields(&serde_json::from_str(&text).unwrap()) {
+        // Rows and bounds are described once for all.
+        for field in path.split('.').map(|field| field.trim_end_matches("[]")) {
+            assert!(document.contains(field), "docs/results.md does not describe `{field}` of `{path}`");
+        }
+    }
+}
+
+#[test]
 fn the_bundled_workloads_are_listed_and_shown() {
     let story = Story::on_terminal(80);
     let list = story.tandem("workload list").unwrap();

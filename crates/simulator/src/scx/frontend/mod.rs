@@ -5,9 +5,11 @@
 //! - [`scheduler`]: a user's choice, from a file. [`sidecar`]: what a particular scheduler's loader does, from a file;
 //!   [`facts`], [`domains`], [`opps`]: what such loaders find out about the machine; [`arena`]: what they set up in an arena;
 //!   [`perf`]: counters that they open; [`tasks`]: what they know of tasks.
-//! - [`ops`]: its `struct sched_ext_ops`. [`listing`]: what is in it. [`exit_record`]: what it recorded of its end.
+//! - [`ops`]: its `struct sched_ext_ops`. [`listing`]: what is in it. [`check`]: whether it accepts its settings.
+//!   [`statistics`]: what it counted. [`exit_record`]: what it recorded of its end.
 
 pub mod arena;
+pub mod check;
 pub mod domains;
 pub mod exit_record;
 pub mod facts;
@@ -17,6 +19,7 @@ pub mod ops;
 pub mod perf;
 pub mod scheduler;
 pub mod sidecar;
+pub mod statistics;
 pub mod tasks;
 
 use std::sync::Arc;
@@ -27,7 +30,7 @@ use tandem_bpf_vm::link::{Environment, LoadError};
 use tandem_bpf_vm::map::Item;
 use tandem_bpf_vm::memory::Memory;
 use tandem_bpf_vm::object::{ExternKind, Object};
-use tandem_bpf_vm::open::{OpenObject, SettingError};
+use tandem_bpf_vm::open::{Needs, OpenObject, SettingError};
 
 use crate::units::CpuId;
 use domains::Cpus;
@@ -77,6 +80,17 @@ pub enum SchedulerError {
     /// A setting could not be made.
     #[error("{0}")]
     Setting(#[from] SettingError),
+    /// The scheduler itself refuses its settings, for this reason.
+    #[error("{0}")]
+    Refused(String),
+    /// What shall be reported of it does not exist.
+    #[error("the object has no {what} `{name}` for statistics")]
+    NoStatistics {
+        /// What is missing.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
     /// A program that shall run before the scheduler is attached does not exist.
     #[error("the object has no program `{0}` to run")]
     NoProgram(String),
@@ -154,6 +168,8 @@ pub struct Loaded {
     pub profile: Profile,
     /// The CPU that `syscall` programs and `ops.init` must run on, if that matters to them.
     pub init_cpu: Option<CpuId>,
+    /// The `syscall` program that says whether the settings will do; it comes before all others.
+    pub check: Option<ProgramId>,
     /// `syscall` programs to run before the scheduler is attached.
     pub syscalls: Vec<Syscall>,
     /// `syscall` programs to run after that.
@@ -228,6 +244,8 @@ pub fn load_object(object: Arc<Object>, request: &Request<'_>, system: &System<'
     let mut opened = open(object.clone(), profile, read.ops.exit_dump_len)?;
     apply_each(&mut opened, sidecar, system)?;
     apply(&mut opened, sidecar, request.settings, system)?;
+    let needs = opened.needs();
+    heed_needs(&mut read, &needs, profile);
     let mut memory = Memory::new(request.memory_limit);
     let guest = Guest::new(&mut memory, kernel, machine).map_err(SchedulerError::Memory)?;
     let version = profile.version;
@@ -251,11 +269,15 @@ pub fn load_object(object: Arc<Object>, request: &Request<'_>, system: &System<'
     }
     perf::check(&vm, &sidecar.perf)?;
     let task_maps = TaskMaps::of(&vm, sidecar)?;
-    let scheduler = with_programs(read, &object, &vm)?;
+    sidecar.statistics.check(&vm)?;
+    let ops = with_programs(read, &object, &vm)?;
+    let program = |name: &String| vm.program(name).ok_or_else(|| SchedulerError::NoProgram(name.clone()));
+    let check = sidecar.check.as_ref().map(program).transpose()?;
     let syscalls = syscalls(&vm, &sidecar.syscalls, system)?;
     let attached = self::syscalls(&vm, &sidecar.attached, system)?;
-    let (tracepoints, perf, init_cpu) = (Tracepoints::of(&object, &vm), sidecar.perf.clone(), init_cpu.map(CpuId));
-    Ok(Loaded { vm, ops: scheduler, guest, profile, init_cpu, syscalls, attached, tracepoints, perf, task_maps })
+    let (perf, init_cpu) = (sidecar.perf.clone(), init_cpu.map(CpuId));
+    let tracepoints = Tracepoints::of(&object, &vm, &needs);
+    Ok(Loaded { vm, ops, guest, profile, init_cpu, check, syscalls, attached, tracepoints, perf, task_maps })
 }
 
 /// Sets members of `struct sched_ext_ops` as the sidecar says.
@@ -267,6 +289,14 @@ fn set_ops(ops: &mut Ops, sidecar: &Sidecar, profile: Profile, system: &System<'
     let more = sidecar.flags_if_numa.iter().filter(|_| numa);
     for name in sidecar.flags.iter().chain(more) {
         ops.flags |= profile.enum_value(name).unwrap_or(0);
+    }
+}
+
+/// Leaves out callbacks that no setting needs, and adds the flags that some do.
+fn heed_needs(read: &mut ops::ReadOps, needs: &Needs, profile: Profile) {
+    read.callbacks.retain(|(op, _)| !needs.leave_out(op.name()));
+    for flag in needs.needed().filter(|name| name.starts_with("SCX_OPS_")) {
+        read.ops.flags |= profile.enum_value(flag).unwrap_or(0);
     }
 }
 

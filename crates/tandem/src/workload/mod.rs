@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `tandem workload`: what workloads are bundled and what their threads do.
+//! `tandem workload`: what workloads are bundled, what their threads do, and generators of others.
+
+mod generate;
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -14,13 +17,24 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::table::{descriptions, paragraph, printable};
 
+use self::generate::Generate;
+
+/// What stands for standard input where a workload is expected, and how messages call it.
+const DASH: &str = "-";
+const STANDARD_INPUT: &str = "standard input";
+
 const EXAMPLES: &str = "\
 Examples:
   tandem workload list
   tandem workload show pipeline
-  tandem workload show ./app.json";
+  tandem workload show ./app.json
+  tandem workload phases --label 1:4 --label inf:1 -o phases.json
+  tandem workload mixes --aluadd 3 --stream 1 | tandem simulate - -m core2-q6600
 
-/// List and show workloads
+Beside list and show, each command generates workloads of one kind; its --help has the
+options with units, ranges, defaults and source.";
+
+/// List, show and generate workloads
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct WorkloadCommand {
@@ -33,12 +47,14 @@ enum Action {
     /// List the bundled workloads
     List,
     Show(Show),
+    #[command(flatten)]
+    Generate(Generate),
 }
 
 /// Say what a workload is and what each of its threads does
 #[derive(Debug, Args)]
 struct Show {
-    /// A bundled name or an rt-app JSON file
+    /// A bundled name, an rt-app JSON file, or `-` for standard input
     #[arg(value_name = "NAME")]
     workload: PathBuf,
 
@@ -53,16 +69,40 @@ impl WorkloadCommand {
         match &self.action {
             Action::List => list(context),
             Action::Show(show) => show.run(context),
+            Action::Generate(generate) => generate.run(context),
         }
     }
 }
 
-/// The text of the workload that `spec` names, as [`Workload::load`] finds it.
-fn text(spec: &Path) -> Result<String, InputError> {
-    match bundled_text(spec) {
-        Some(text) if !spec.exists() => Ok(text.to_owned()),
-        _ => fs::read_to_string(spec).map_err(|error| InputError::whole(spec, format!("cannot be read: {error}"))),
+/// The workload that `spec` names: a bundled one, a file, or `-`, standard input.
+pub fn load(spec: &Path) -> Result<Workload, InputError> {
+    match spec == Path::new(DASH) {
+        true => Workload::parse(Path::new(STANDARD_INPUT), &standard_input()?),
+        false => Workload::load(spec),
     }
+}
+
+/// Likewise, with its text.
+fn load_with_text(spec: &Path) -> Result<(Workload, String), InputError> {
+    if spec == Path::new(DASH) {
+        let text = standard_input()?;
+        return Ok((Workload::parse(Path::new(STANDARD_INPUT), &text)?, text));
+    }
+    // Loading first: its mistakes say more than the file system's.
+    let workload = Workload::load(spec)?;
+    let text = match bundled_text(spec) {
+        Some(text) if !spec.exists() => text.to_owned(),
+        _ => fs::read_to_string(spec).map_err(|error| unreadable(spec, &error))?,
+    };
+    Ok((workload, text))
+}
+
+fn standard_input() -> Result<String, InputError> {
+    io::read_to_string(io::stdin().lock()).map_err(|error| unreadable(Path::new(STANDARD_INPUT), &error))
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> InputError {
+    InputError::whole(path, format!("cannot be read: {error}"))
 }
 
 fn bundled_text(spec: &Path) -> Option<&'static str> {
@@ -77,9 +117,7 @@ fn list(context: &mut Context<'_>) -> Result<(), Failure> {
 
 impl Show {
     fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
-        // Loading first: its mistakes say more than the file system's.
-        let workload = Workload::load(&self.workload)?;
-        let text = text(&self.workload)?;
+        let (workload, text) = load_with_text(&self.workload)?;
         if self.source {
             return Ok(context.out.write_all(text.as_bytes())?);
         }

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The machine as its kernel describes it in sysfs: what a scheduler's loader finds out and hands to its object.
+//!
+//! `sysfs`: files. `topology`: what CPUs share. `opps`: clocks, and what they give and cost.
+//!
+//! What sysfs does not have is not made up: without `cpu_capacity` all CPUs are equal, without cpufreq there are no clocks,
+//! without an energy model no watts, and nothing at all says how fast memory is.
+
+mod opps;
+mod sysfs;
+#[cfg(test)]
+mod tests;
+mod topology;
+
+use std::path::Path;
+
+pub use opps::OppTable;
+use sysfs::Sysfs;
+
+use crate::error::LiveError;
+
+/// The capacity of the fastest CPU at its highest clock (`SCHED_CAPACITY_SCALE`).
+pub const CAPACITY_SCALE: u64 = 1024;
+
+/// A CPU. Numbers of what CPUs share count from 0 in the order of their lowest CPUs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cpu {
+    /// Whether it runs now.
+    pub online: bool,
+    /// NUMA node, as the kernel numbers it.
+    pub node: u64,
+    /// Package.
+    pub package: u64,
+    /// Last-level cache.
+    pub llc: u64,
+    /// The lowest CPU of the same core.
+    pub core: u64,
+    /// Another CPU of the same core.
+    pub sibling: Option<u64>,
+    /// Set of CPUs that share a clock; without cpufreq a CPU has its own.
+    pub performance_domain: u64,
+    /// Index into [`Machine::opp_tables`].
+    pub opp_table: u64,
+    /// At the highest clock there is, 1..=1024.
+    pub capacity: u64,
+    /// At the highest clock that is allowed now (`scaling_max_freq`), 1..=1024.
+    pub performance: u64,
+}
+
+/// A machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// All CPUs that the kernel has room for (`nr_cpu_ids`), offline ones included.
+    pub cpus: Vec<Cpu>,
+    /// Different tables of operating points, in the order of the first CPU that has each.
+    pub opp_tables: Vec<OppTable>,
+    /// Number of NUMA nodes.
+    pub nr_nodes: u64,
+    /// Whether a governor asks the scheduler (schedutil), so that `scx_bpf_cpuperf_set` has an effect.
+    pub cpuperf: bool,
+}
+
+impl Machine {
+    /// The machine that this runs on.
+    ///
+    /// # Errors
+    /// [`LiveError::Machine`]: sysfs does not say which CPUs there are.
+    pub fn running() -> Result<Self, LiveError> {
+        Self::read(Path::new("/"))
+    }
+
+    /// The machine whose `/sys` is below `root`.
+    ///
+    /// # Errors
+    /// [`LiveError::Machine`].
+    pub fn read(root: &Path) -> Result<Self, LiveError> {
+        let sysfs = Sysfs::new(root);
+        let mut machine = topology::read(&sysfs)?;
+        opps::read(&sysfs, &mut machine);
+        Ok(machine)
+    }
+
+    /// CPUs from the biggest to the smallest; equals in their order.
+    pub fn cpus_by_capacity(&self) -> Vec<u64> {
+        let mut sorted: Vec<usize> = (0..self.cpus.len()).collect();
+        sorted.sort_by_key(|cpu| std::cmp::Reverse(self.cpus[*cpu].capacity));
+        sorted.into_iter().map(|cpu| cpu as u64).collect()
+    }
+}

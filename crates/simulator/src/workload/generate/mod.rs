@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Generators: the workloads that published scheduling mechanisms were made for, as rt-app files of any size.
+//!
+//! A generator is a struct of options ([`Options`]) that writes a file ([`Generator`]). What the papers leave open is an
+//! assumption that the option's text calls so; nothing is fitted to a published result. The same options give the same
+//! bytes. Where a file needs random numbers of its own, `seed` draws them; what varies from run to run is left to the
+//! simulation (`run_spread`).
+//!
+//! - one file per family: [`phases`], [`global_sum`], [`matmul`], [`iterations`], [`parallel_for`], [`scientific`],
+//!   [`mixes`], [`programs`], [`compile`]; `lengths` has what `matmul` and `iterations` share
+//! - [`options`] and [`value`]: how options are declared, read and limited; `document`: how the file is written
+
+pub mod compile;
+mod document;
+pub mod global_sum;
+pub mod iterations;
+mod lengths;
+pub mod matmul;
+pub mod mixes;
+pub mod options;
+pub mod parallel_for;
+pub mod phases;
+pub mod programs;
+pub mod scientific;
+pub mod value;
+
+pub use document::Document;
+pub use options::{OptionError, OptionInfo, Options};
+
+/// Options that make a workload.
+pub trait Generator: Options {
+    /// The workload.
+    ///
+    /// # Errors
+    /// Options that do not go together. Each alone is within its range: [`text`] checks that first.
+    fn document(&self) -> Result<Document, OptionError>;
+}
+
+/// All generators, with the default of every option, in the order of the guide.
+pub fn generators() -> Vec<Box<dyn Generator>> {
+    vec![
+        Box::<phases::Phases>::default(),
+        Box::<global_sum::GlobalSum>::default(),
+        Box::<matmul::Matmul>::default(),
+        Box::<iterations::Iterations>::default(),
+        Box::<parallel_for::ParallelFor>::default(),
+        Box::<scientific::Scientific>::default(),
+        Box::<mixes::Mixes>::default(),
+        Box::<programs::Programs>::default(),
+        Box::<compile::Compile>::default(),
+    ]
+}
+
+/// The rt-app file of `generator`; its first comment is the command that makes it again.
+///
+/// # Errors
+/// An option outside of its range, or options that do not go together.
+pub fn text(generator: &dyn Generator) -> Result<String, OptionError> {
+    generator.check()?;
+    Ok(generator.document()?.text(&command(generator)))
+}
+
+/// `tandem workload …` with the value of every option.
+fn command(generator: &dyn Generator) -> String {
+    let mut command = format!("tandem workload {}", generator.command());
+    for option in generator.options() {
+        match (option.flag, option.value.as_str()) {
+            (true, "true") => command += &format!(" --{}", option.name),
+            (true, _) => {}
+            (false, value) => command += &format!(" --{} {value}", option.name),
+        }
+    }
+    command
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `scientific`: loop-parallel programs that meet at barriers, beside the operating system's noise.
+
+use super::document::{Document, Memory, Object};
+use super::options::{names, options};
+use super::value::{Bytes, Own, Usec, Value};
+use super::{Generator, OptionError};
+
+options! {
+    /// A loop-parallel program whose threads meet at barriers, beside system noise. In each iteration thread 0 does its
+    /// serial part, then all threads do their share and meet. The noise is daemons of random length and rate, monitors
+    /// with a period, and kernel threads that belong to one CPU each; all threads wait for the one that it hits.
+    ///
+    /// A program's values stand for a class, not for a measurement: which programs wait for memory is what both papers
+    /// say, apsi changing phase most often is from Morad et al., all figures are assumed. So is the noise, which neither
+    /// paper describes. Values given as options take the place of the program's.
+    "scientific" => Scientific from "Grant & Afsahi, sections 2 and 5; Morad, Kolodny & Weiser, section 4 (SPEC OMP2001)" {
+        /// Which program's values to take.
+        "program" program: Program = Program::Swim, ();
+        /// Threads; thread 0 also does the serial part.
+        "threads" threads: u32 = 8, 1..=1024;
+        /// Iterations, each with one barrier, or two if there is a serial part.
+        "iterations" iterations: u32 = 1000, 1..=10_000_000;
+        /// Work of each thread in an iteration.
+        "iteration" iteration: Own<Usec> = Own::Program, Usec(1)..=Usec::s(100);
+        /// Work of thread 0 before it, while the others wait.
+        "serial" serial: Own<Usec> = Own::Program, Usec(0)..=Usec::s(100);
+        /// Share of the work's time that waits for memory.
+        "memory-bound" memory_bound: Own<f64> = Own::Program, 0.0..=1.0;
+        /// Memory traffic of a thread, MB per second of work.
+        "bandwidth" bandwidth: Own<f64> = Own::Program, 0.0..=1_000_000.0;
+        /// What a thread uses again and again; 0B: a stream that no cache holds.
+        "footprint" footprint: Own<Bytes> = Own::Program, Bytes(0)..=Bytes::mib(1 << 20);
+        /// How a thread's work varies from iteration to iteration: uniform around it by this share.
+        "imbalance" imbalance: Own<f64> = Own::Program, 0.0..=1.0;
+        /// How long a thread spins at a barrier before it sleeps. Assumed.
+        "spin" spin: Usec = Usec(0), Usec(0)..=Usec::s(10);
+        /// Daemons that wake at random (exponential sleep and run time).
+        "daemons" daemons: u32 = 3, 0..=1024;
+        /// Mean run time of a daemon.
+        "daemon-run" daemon_run: Usec = Usec::ms(1), Usec(1)..=Usec::s(10);
+        /// Mean sleep of a daemon.
+        "daemon-sleep" daemon_sleep: Usec = Usec::ms(100), Usec(1)..=Usec::s(1000);
+        /// Monitors that wake with a period.
+        "monitors" monitors: u32 = 1, 0..=1024;
+        /// Run time of a monitor.
+        "monitor-run" monitor_run: Usec = Usec::ms(2), Usec(1)..=Usec::s(10);
+        /// Period of a monitor.
+        "monitor-period" monitor_period: Usec = Usec::ms(100), Usec(1)..=Usec::s(1000);
+        /// Kernel threads: the first is bound to CPU 0, the next to CPU 1, and so on.
+        "kthreads" kthreads: u32 = 0, 0..=1024;
+        /// Run time of a kernel thread.
+        "kthread-run" kthread_run: Usec = Usec(50), Usec(1)..=Usec::s(10);
+        /// Period of a kernel thread.
+        "kthread-period" kthread_period: Usec = Usec::ms(10), Usec(1)..=Usec::s(1000);
+    }
+}
+
+names! {
+    /// Programs of SPEC OMP2001 that the papers ran, and one that only computes.
+    Program {
+        /// Finite differences over large arrays: streams.
+        Swim = "swim",
+        /// Multigrid: streams.
+        Mgrid = "mgrid",
+        /// Solver: streams.
+        Applu = "applu",
+        /// Neural network that reuses more than most caches hold.
+        Art = "art",
+        /// Sparse matrices, with serial parts.
+        Equake = "equake",
+        /// Meteorology: short parallel loops, with serial parts between.
+        Apsi = "apsi",
+        /// Genetic algorithm with scattered accesses.
+        Gafort = "gafort",
+        /// Finite elements, unequal ones.
+        Fma3d = "fma3d",
+        /// Molecular dynamics, unequal neighbourhoods.
+        Ammp = "ammp",
+        /// Matrix products of physics: mostly computes.
+        Wupwise = "wupwise",
+        /// Only computes; no program of the suite.
+        Compute = "compute",
+    }
+}
+
+/// What a program's values are where no option says otherwise; all assumed, see the module.
+struct Values {
+    iteration: Usec,
+    serial: Usec,
+    memory: Memory,
+    imbalance: f64,
+}
+
+impl Program {
+    fn values(self) -> Values {
+        // Microseconds, microseconds, share, MB/s, KiB, share.
+        let (iteration, serial, bound, mb_per_s, kib, imbalance) = match self {
+            Self::Swim => (10_000, 0, 0.8, 1500.0, 0, 0.02),
+            Self::Mgrid => (5_000, 0, 0.7, 1200.0, 0, 0.02),
+            Self::Applu => (5_000, 0, 0.6, 1000.0, 0, 0.05),
+            Self::Art => (10_000, 0, 0.6, 1200.0, 3_700, 0.1),
+            Self::Equake => (4_000, 1_000, 0.6, 900.0, 0, 0.1),
+            Self::Apsi => (1_000, 500, 0.3, 400.0, 1_024, 0.1),
+            Self::Gafort => (8_000, 0, 0.5, 700.0, 0, 0.1),
+            Self::Fma3d => (6_000, 500, 0.4, 500.0, 2_048, 0.2),
+            Self::Ammp => (10_000, 0, 0.4, 400.0, 2_048, 0.3),
+            Self::Wupwise => (10_000, 0, 0.2, 300.0, 1_024, 0.02),
+            Self::Compute => (10_000, 0, 0.0, 0.0, 0, 0.0),
+        };
+        let memory = Memory { bound, mb_per_s, footprint: Bytes::kib(kib) };
+        Values { iteration: Usec(iteration), serial: Usec(serial), memory, imbalance }
+    }
+}
+
+impl Generator for Scientific {
+    fn document(&self) -> Result<Document, OptionError> {
+        let values = self.values();
+        let name = self.program.show();
+        let mut document = Document::new(format!(
+            "{} threads of a program like {name}: {} iterations of {} us, after which all meet, beside system noise.",
+            self.threads, self.iterations, values.iteration.0
+        ));
+        let work = u64::from(self.threads) * values.iteration.0 + values.serial.0;
+        document.note(format!("Work: {} s.", (work * u64::from(self.iterations)) as f64 / 1e6));
+        let task = |instances: u32| {
+            let tandem = Object::new()
+                .with("application", name.as_str())
+                .with_memory(values.memory)
+                .with_some("run_spread", spread(values.imbalance))
+                .with_some("spin", (self.spin.0 > 0).then_some(self.spin.0));
+            Object::new().with("instance", instances).with("tandem", tandem).with("loop", self.iterations)
+        };
+        let parallel = |task: Object| task.with("run1", values.iteration.0).with("barrier1", "end");
+        if values.serial.0 == 0 {
+            document.task("worker", parallel(task(self.threads)));
+        } else {
+            let main = task(1).with("run0", values.serial.0).with("barrier0", "begin");
+            document.task("main", parallel(main));
+            if self.threads > 1 {
+                document.task("worker", parallel(task(self.threads - 1).with("barrier0", "begin")));
+            }
+        }
+        self.noise(&mut document);
+        Ok(document)
+    }
+}
+
+fn spread(width: f64) -> Option<Object> {
+    (width > 0.0).then(|| Object::new().with("uniform", width))
+}
+
+impl Scientific {
+    fn values(&self) -> Values {
+        let own = self.program.values();
+        let memory = Memory {
+            bound: self.memory_bound.or(own.memory.bound),
+            mb_per_s: self.bandwidth.or(own.memory.mb_per_s),
+            footprint: self.footprint.or(own.memory.footprint),
+        };
+        Values {
+            iteration: self.iteration.or(own.iteration),
+            serial: self.serial.or(own.serial),
+            memory,
+            imbalance: self.imbalance.or(own.imbalance),
+        }
+    }
+
+    fn noise(&self, document: &mut Document) {
+        let system = || Object::new().with("system", true);
+        let timer = |period: Usec| Object::new().with("ref", "unique").with("period", period.0);
+        if self.daemons > 0 {
+            let tandem = system().with("run_spread", "exponential").with("sleep_spread", "exponential");
+            let daemon = Object::new().with("instance", self.daemons).with("tandem", tandem);
+            document.task("daemon", daemon.with("sleep", self.daemon_sleep.0).with("run", self.daemon_run.0));
+        }
+        if self.monitors > 0 {
+            let monitor = Object::new().with("instance", self.monitors).with("tandem", system());
+            document.task("monitor", monitor.with("timer", timer(self.monitor_period)).with("run", self.monitor_run.0));
+        }
+        for cpu in 0..self.kthreads {
+            let kthread = Object::new().with("cpus", vec![cpu]).with("tandem", system());
+            let kthread = kthread.with("timer", timer(self.kthread_period)).with("run", self.kthread_run.0);
+            document.task(format!("kthread-{cpu}"), kthread);
+        }
+    }
+}
