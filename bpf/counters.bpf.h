@@ -1,18 +1,245 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory intensity of tasks, from performance counters.
+ * How memory-bound tasks are, from performance counters.
+ *
+ * Callbacks of sched_ext may not read counters, programs at tracepoints may. The kernel passes sched_stat_runtime at each
+ * tick and before it takes a task off its CPU, ahead of `stopping`, on that CPU: what the counters have gained since the
+ * last time there is the task's.
+ *
+ * Intensity (Merkel & Bellosa, section 2: memory transactions in a slice as utilisation of the bus, 0 to 1) is bytes per
+ * second over the task's fair share of the memory's bandwidth, that is, over 1/n of it if n CPUs run something: n
+ * streams that saturate the bus have intensity 1 each, though each moves 1/n of what one could. Stall is the share of
+ * time that waits for memory at the highest clock, which says more about what a lower clock costs.
  */
 #ifndef __TANDEM_COUNTERS_H
 #define __TANDEM_COUNTERS_H
 
-#include "tandem.bpf.h"
+#include "clock.bpf.h"
 
-static __always_inline void counters_running(struct task_ctx *tctx)
+/* Loaders open an event for each CPU: transactions with memory of CACHE_LINE bytes, cycles that wait for it, cycles. */
+#define COUNTER_MAP(name)						\
+	struct {							\
+		__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);		\
+		__uint(max_entries, MAX_CPUS);				\
+		__type(key, u32);					\
+		__type(value, u32);					\
+	} name SEC(".maps")
+
+COUNTER_MAP(memory_transactions);
+COUNTER_MAP(stalled_cycles);
+COUNTER_MAP(cycles);
+
+enum {
+	CACHE_LINE = 64,
+	/* Intensity and stall of 1, and the finer scale that averages are kept on. */
+	ONE = 1024,
+	FINE_SHIFT = 10,
+	/* A task is measured after so much run time, ns. */
+	MEASURED_AFTER = 1000000,
+	MAX_NODES = 64,
+};
+
+/* What a CPU's counters said the last time. */
+struct cpu_counters {
+	struct bpf_perf_event_value transactions;
+	struct bpf_perf_event_value stalled;
+	struct bpf_perf_event_value cycles;
+	/* They said something. */
+	bool known;
+	/* It has run something since it was idle, and counts in its node. */
+	bool busy;
+	/* MB/s that its task moved the last time. */
+	u32 rate;
+};
+
+struct cpu_counters cpu_counters[MAX_CPUS];
+
+/* What the CPUs of a node do to their memory. */
+struct node_memory {
+	s32 nr_busy;
+	/* MB/s of all of them, and the most there ever was. */
+	s32 rate;
+	s32 most;
+};
+
+struct node_memory node_memories[MAX_NODES];
+
+/* Somebody wants to know. */
+bool counters_wanted;
+/* Counters can be read. */
+bool counters_work;
+
+static void counters_init(void)
 {
+	counters_wanted = all || sorted || (speed && edp);
 }
 
-static __always_inline void counters_stopping(struct task_ctx *tctx, u64 ran)
+static __always_inline struct node_memory *memory_of(u32 cpu)
 {
+	return &node_memories[facts_of(cpu)->node & (MAX_NODES - 1)];
+}
+
+/*
+ * What an event counted since the last time. The kernel lets events take turns if there are more than counters: then it is
+ * what it would have been over the whole time. Negative: it did not count at all, or there is no such event.
+ */
+static __always_inline s64 counter_gain(void *map, struct bpf_perf_event_value *last)
+{
+	struct bpf_perf_event_value now = {};
+	u64 gain, enabled, running;
+
+	if (bpf_perf_event_read_value(map, BPF_F_CURRENT_CPU, &now, sizeof(now)))
+		return -1;
+	gain = now.counter - last->counter;
+	enabled = now.enabled - last->enabled;
+	running = now.running - last->running;
+	*last = now;
+	if (running == enabled)
+		return gain;
+	return running ? gain * enabled / running : -1;
+}
+
+/* Notes what this CPU's task does to the memory, MB/s; only needed where nobody knows what the memory can do. */
+static __always_inline void counters_note_rate(struct node_memory *memory, struct cpu_counters *counters, u32 rate)
+{
+	s32 all_of_it;
+
+	/* Sums by parts: CPUs do this at the same time. */
+	all_of_it = __sync_fetch_and_add(&memory->rate, (s32)(rate - counters->rate)) + (s32)(rate - counters->rate);
+	counters->rate = rate;
+	/* Of two new records at the same time one may be lost; the next one is near. */
+	if (all_of_it > memory->most)
+		memory->most = all_of_it;
+}
+
+/* The bandwidth of a node, MB/s: as set, as known, or else the most that was ever seen. */
+static __always_inline u32 counters_bandwidth(struct node_memory *memory)
+{
+	u32 known = memory_mbps ?: memory_bandwidth;
+
+	return known ?: memory->most;
+}
+
+/* The intensity of moving @rate MB/s now, 0..ONE. */
+static u32 counters_intensity(u32 cpu, u32 rate)
+{
+	struct node_memory *memory = memory_of(cpu);
+	u64 sharers = memory->nr_busy > 0 ? memory->nr_busy : 1, bandwidth, intensity;
+
+	if (!memory_mbps && !memory_bandwidth)
+		counters_note_rate(memory, &cpu_counters[cpu & (MAX_CPUS - 1)], rate);
+	bandwidth = counters_bandwidth(memory);
+	if (!bandwidth)
+		return 0;
+	intensity = rate * sharers * ONE / bandwidth;
+	return intensity < ONE ? intensity : ONE;
+}
+
+/*
+ * The weight of the last @ran ns in an average, of ONE. A slice weighs what the setting says, less time less in proportion.
+ * A new task's average is that of its whole life as long as this is short.
+ */
+static u64 counters_weight(struct task_ctx *tctx, u64 ran)
+{
+	u64 slice = slice_ns(), weight = (u64)intensity_weight_pct * ONE / 100, in_life;
+
+	tctx->counted += ran;
+	in_life = ran * ONE / tctx->counted;
+	if (ran < slice)
+		weight = weight * ran / slice;
+	return weight > in_life ? weight : in_life;
+}
+
+/* Takes @value, 0..ONE, into an average. */
+static __always_inline void counters_average(u32 *average, u32 value, u64 weight)
+{
+	s64 difference = ((s64)value << FINE_SHIFT) - *average;
+
+	*average += (difference * (s64)weight) >> FINE_SHIFT;
+}
+
+/* Takes what a task did in the last @ran ns into what is known of it; @stall is negative where there is no such event. */
+static void counters_fold(struct task_ctx *tctx, u32 cpu, u64 ran, s64 transactions, s64 stall)
+{
+	u32 intensity = counters_intensity(cpu, transactions * CACHE_LINE * 1000 / ran);
+	u64 weight = counters_weight(tctx, ran);
+
+	counters_average(&tctx->fine_intensity, intensity, weight);
+	counters_average(&tctx->fine_stall, stall < 0 ? intensity : stall, weight);
+	tctx->intensity = tctx->fine_intensity >> FINE_SHIFT;
+	tctx->stall = tctx->fine_stall >> FINE_SHIFT;
+	tctx->measured = tctx->counted >= MEASURED_AFTER;
+}
+
+/* Tells what runs on a CPU from what is known of its task. */
+static __always_inline void counters_running(struct task_ctx *tctx)
+{
+	struct cpu_ctx *cctx = cpu_of(bpf_get_smp_processor_id());
+
+	cctx->intensity = tctx->intensity;
+	cctx->stall = tctx->stall;
+}
+
+/* A CPU goes idle: others' shares of the memory grow. */
+static __always_inline void counters_idle(u32 cpu)
+{
+	struct cpu_counters *counters = &cpu_counters[cpu & (MAX_CPUS - 1)];
+
+	if (!counters->busy)
+		return;
+	counters->busy = false;
+	__sync_fetch_and_add(&memory_of(cpu)->nr_busy, -1);
+	if (counters->rate)
+		counters_note_rate(memory_of(cpu), counters, 0);
+}
+
+/* The first count on a CPU: it is from now on that counters say something, and that mechanisms which need them act. */
+static void counters_begin(struct cpu_counters *counters)
+{
+	counters->known = true;
+	if (counters_work)
+		return;
+	counters_work = true;
+	if (sorted_state != TANDEM_STATE_NO_COUNTERS)
+		return;
+	sorted_state = TANDEM_STATE_ACTIVE;
+	__sync_fetch_and_or(&active, SORTED);
+}
+
+SEC("tp_btf/sched_stat_runtime")
+int BPF_PROG(tandem_sched_stat_runtime, struct task_struct *p, u64 ran)
+{
+	u32 cpu = bpf_get_smp_processor_id() & (MAX_CPUS - 1);
+	struct cpu_counters *counters = &cpu_counters[cpu];
+	s64 transactions, stalled, all_cycles;
+	struct task_ctx *tctx;
+
+	/* Who asks for a task's times from another CPU passes here, too. */
+	if (!counters_wanted || scx_bpf_task_cpu(p) != cpu)
+		return 0;
+	transactions = counter_gain(&memory_transactions, &counters->transactions);
+	if (transactions < 0)
+		return 0;
+	stalled = counter_gain(&stalled_cycles, &counters->stalled);
+	all_cycles = counter_gain(&cycles, &counters->cycles);
+	if (!counters->busy) {
+		counters->busy = true;
+		__sync_fetch_and_add(&memory_of(cpu)->nr_busy, 1);
+	}
+	if (!counters->known) {
+		counters_begin(counters);
+		return 0;
+	}
+	tctx = task_of(p);
+	if (!tctx || !ran)
+		return 0;
+	/* Many processors have no event for stalled cycles: then intensity is all there is. */
+	if (stalled < 0 || all_cycles <= 0)
+		counters_fold(tctx, cpu, ran, transactions, -1);
+	else
+		counters_fold(tctx, cpu, ran, transactions, clock_share_at_top(cpu, stalled, all_cycles, ran));
+	counters_running(tctx);
+	return 0;
 }
 
 #endif /* __TANDEM_COUNTERS_H */

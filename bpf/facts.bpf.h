@@ -23,9 +23,10 @@ struct cpu_facts {
 	/* The lowest CPU of the same core; the other hardware thread of a core of two, or NO_CPU. */
 	u32 core;
 	u32 sibling;
-	/* Numbers from 0 of what it shares with others: last-level cache, package, clock. */
+	/* Numbers from 0 of what it shares with others: last-level cache, package, memory, clock. */
 	u32 llc;
 	u32 package;
+	u32 node;
 	u32 domain;
 	/* Index into opp_tables. */
 	u32 opp_table;
@@ -42,6 +43,8 @@ struct opp_table {
 	u32 performance[MAX_OPPS];
 	/* mW of one busy CPU, 0 if unknown. */
 	u32 power[MAX_OPPS];
+	/* mW that CPUs with this clock draw together while one is awake, besides that; 0 if none or unknown. */
+	u32 static_power[MAX_OPPS];
 };
 
 const volatile struct opp_table opp_tables[MAX_OPP_TABLES];
@@ -50,6 +53,8 @@ const volatile u32 nr_cpus = 1;
 const volatile bool smt;
 /* The governor follows scx_bpf_cpuperf_set. */
 const volatile bool cpuperf;
+/* mW that the machine draws whatever its CPUs do, 0 if none or unknown. */
+const volatile u32 fixed_power;
 /* Bandwidth of the memory that the most CPUs share, MB/s; 0 if unknown. */
 const volatile u32 memory_bandwidth;
 

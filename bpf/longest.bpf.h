@@ -1,39 +1,245 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Which CPU: the longest job on the fastest CPU (Lakshminarayana & Kim, LJFPF).
+ *
+ * Of the threads of a group, as many as there are CPUs of the fastest kind wish one of these, the longest first; the others
+ * wish the slow ones. A wish is not an order: no CPU is idle while a thread waits. A thread counts as long, too, while all
+ * others of its parallel program wait for it, and while it has a lock that others wait for (the paper's own suggestion).
  */
 #ifndef __TANDEM_LONGEST_H
 #define __TANDEM_LONGEST_H
 
-#include "tandem.bpf.h"
+#include "place.bpf.h"
+#include "learn.bpf.h"
+
+enum {
+	/* A CPU's thread gives way to a longer one at most so often, ns. */
+	SWAP_PERIOD = 10 * NSEC_PER_MSEC,
+	/* Slices by which one queue's tasks may be ahead of the other's: fast CPUs prefer long ones so far and no further. */
+	LONG_LEAD = 5,
+};
 
 static void longest_init(void)
 {
+	bool asked = longest || all;
+
+	if (asked)
+		longest_state = nr_kinds > 1 ? TANDEM_STATE_ACTIVE : TANDEM_STATE_ONE_KIND;
+	if (longest_state != TANDEM_STATE_ACTIVE)
+		return;
+	active |= LONGEST;
+	length_init();
 }
 
-static __always_inline enum wish longest_wish(struct task_struct *p, struct task_ctx *tctx)
+/* What a thread wishes. A thread that may not run everywhere wishes nothing. */
+static enum wish longest_wish(struct task_struct *p, struct task_ctx *tctx)
 {
-	return WISH_ANY;
+	struct job *job = &tctx->job;
+	struct group *group;
+
+	if (p->nr_cpus_allowed < nr_cpus || is_system_task(p, tctx) || !(group = group_of(p)))
+		return WISH_ANY;
+	if (job->holder || (phase_ready(tctx, group) <= 1 && phase_has_been_parallel(group)))
+		return WISH_FAST;
+	if (job->generation != group->generation) {
+		job->generation = group->generation;
+		job->wish = roster_wish(p, job->at);
+	}
+	return job->wish;
+}
+
+/* Whether a CPU runs a thread of the group that does not deserve it; ranks may have changed since it began to run. */
+static bool longest_gives_way(struct task_struct *p, struct group *group, struct cpu_ctx *cctx, u64 now)
+{
+	if (!cctx->pid || cctx->tgid != p->tgid || cctx->claimed || cctx->wanted_by || cctx->rank == RANK_SERIAL)
+		return false;
+	if (!cctx->takes_applications || now - cctx->swapped_at < SWAP_PERIOD)
+		return false;
+	if (cctx->generation != group->generation) {
+		cctx->generation = group->generation;
+		cctx->is_long = roster_wish(p, cctx->job_at) == WISH_FAST;
+	}
+	return !cctx->is_long;
+}
+
+/*
+ * A CPU of the fastest kind for a long thread: an idle one, or one where a shorter thread of its group runs; that gives way
+ * (SCX_ENQ_PREEMPT in @flags), and finds the CPU that the long one leaves. Negative: none.
+ */
+static s32 longest_place(struct task_struct *p, s32 prev_cpu, u64 *flags)
+{
+	s32 cpu = place_pick_kind(p, 0, prev_cpu), at;
+	struct group *group = group_of(p);
+	u64 now;
+
+	if (cpu >= 0 || !group)
+		return cpu;
+	now = bpf_ktime_get_ns();
+	for_range(at, 0, nr_cpus) {
+		u32 other = cpus_by_speed[at & (MAX_CPUS - 1)];
+		struct cpu_ctx *cctx = cpu_of(other);
+
+		if (cctx->kind)
+			break;
+		if (!longest_gives_way(p, group, cctx, now))
+			continue;
+		cctx->claimed = true;
+		cctx->swapped_at = now;
+		*flags |= SCX_ENQ_PREEMPT;
+		count(TANDEM_STAT_LONGEST_SWAPPED);
+		return other;
+	}
+	return -1;
+}
+
+/* Virtual time of the first task of a queue; false if there is none. */
+static bool queue_head(u32 queue, u64 *vtime)
+{
+	struct task_struct *p;
+
+	for_queued(it, p, queue) {
+		*vtime = p->scx.dsq_vtime;
+		return true;
+	}
+	return false;
+}
+
+/* Whether the first of one queue has had much more than the first of the other, so that the other's is to go first. */
+static bool queue_leads(u32 queue, u32 other)
+{
+	u64 vtime = 0, others = 0;
+
+	if (!scx_bpf_dsq_nr_queued(queue) || !scx_bpf_dsq_nr_queued(other))
+		return false;
+	return queue_head(queue, &vtime) && queue_head(other, &others) &&
+	       vtime_before(others + LONG_LEAD * slice_ns(), vtime);
+}
+
+/* Gives a CPU a long thread if it is fast, or if the long ones have waited for long. */
+static bool longest_dispatch(struct cpu_ctx *cctx)
+{
+	if (cctx->kind ? !queue_leads(QUEUE_NORMAL, QUEUE_LONG) : queue_leads(QUEUE_LONG, QUEUE_NORMAL))
+		return false;
+	return dsq_move_to_local(QUEUE_LONG);
+}
+
+/* Enters a thread into its group's roster as soon as there are others, with the length that is known. */
+static void longest_enter(struct task_struct *p, struct job *job, struct group *group)
+{
+	u32 pid = p->pid;
+	u64 *hint;
+
+	if (!job->at && (group->nr_threads < 2 || !roster_enter(p, job, group)))
+		return;
+	if (job->hinted)
+		return;
+	hint = bpf_map_lookup_elem(&relative_lengths, &pid);
+	if (hint && *hint) {
+		job->hinted = true;
+		job->length = *hint;
+		count(TANDEM_STAT_LONGEST_HINTED);
+	} else if (!job->length && learn_lengths) {
+		job->length = learn_recall(p, job);
+		if (job->length)
+			count(TANDEM_STAT_LONGEST_RECALLED);
+	} else {
+		return;
+	}
+	if (job->length)
+		roster_set(p, job, group, job->length);
 }
 
 static void longest_init_task(struct task_struct *p, struct task_ctx *tctx, struct group *group)
 {
+	longest_enter(p, &tctx->job, group);
 }
 
-static void longest_exit_task(struct task_struct *p, struct task_ctx *tctx)
+static void longest_leave(struct task_struct *p, struct job *job, struct group *group)
 {
+	u32 pid = p->pid, tgid = p->tgid;
+
+	if (learn_lengths && !job->hinted && job->at)
+		learn_round(p, job, group);
+	roster_leave(p, job, group);
+	if (job->hinted)
+		bpf_map_delete_elem(&relative_lengths, &pid);
+	job->hinted = false;
+	if (group->nr_threads <= 1)
+		bpf_map_delete_elem(&rosters, &tgid);
 }
 
-static void longest_runnable(struct task_struct *p, struct task_ctx *tctx, u64 enq_flags)
+static void longest_exit_task(struct task_struct *p, struct task_ctx *tctx, struct group *group)
 {
+	longest_leave(p, &tctx->job, group);
 }
 
-static void longest_quiescent(struct task_struct *p, struct task_ctx *tctx, u64 deq_flags)
+/*
+ * A thread wakes up another one of its group: the sleeper's round is over. In an interrupt, what it interrupted is taken
+ * for the waker; where that belongs to the same group by chance a round ends early.
+ */
+static void longest_woken(struct task_struct *p, struct task_ctx *tctx, struct group *group)
 {
+	struct task_struct *waker = bpf_get_current_task_btf();
+	struct job *job = &tctx->job;
+	struct task_ctx *wakers;
+
+	if (waker->tgid != p->tgid || waker->pid == p->pid || !(wakers = task_of(waker)))
+		return;
+	if (learn_lengths)
+		learn_release(waker, wakers, group);
+	wakers->job.holder = false;
+	if (learn_lengths && job->round != group->round)
+		learn_round(p, job, group);
+	/*
+	 * Not all are woken up, and not by the last one of a round: what the waker lets go is a lock, and others wait for it.
+	 * The waker and a third thread are ready: with fewer it would be a serial phase.
+	 */
+	job->holder = !wakers->job.opened && phase_ready(tctx, group) > 2 &&
+		      phase_ready(tctx, group) < group->nr_threads;
+	if (job->holder)
+		count(TANDEM_STAT_LONGEST_LOCK_HOLDERS);
 }
 
-static void longest_stopping(struct task_struct *p, struct task_ctx *tctx, u64 ran, bool runnable)
+static void longest_runnable(struct task_struct *p, struct task_ctx *tctx, struct group *group, u64 enq_flags)
 {
+	if (is_system_task(p, tctx))
+		return;
+	longest_enter(p, &tctx->job, group);
+	if (tctx->job.at && enq_flags & SCX_ENQ_WAKEUP)
+		longest_woken(p, tctx, group);
+}
+
+static void longest_quiescent(struct task_struct *p, struct task_ctx *tctx, struct group *group)
+{
+	tctx->job.holder = false;
+	tctx->job.opened = false;
+	/* Its place is free for the next round's thread before the kernel has cleared it away. */
+	if (p->flags & PF_EXITING)
+		longest_leave(p, &tctx->job, group);
+}
+
+static void longest_stopping(struct task_struct *p, struct task_ctx *tctx, u64 ran)
+{
+	struct job *job = &tctx->job;
+	struct group *group;
+	u64 now;
+
+	if (!learn_lengths || job->hinted || !job->at || !(group = group_of(p)))
+		return;
+	now = bpf_ktime_get_ns();
+	learn_count(job, now - ran, now);
+	if (group->nr_ready > 1)
+		job->counts = true;
+}
+
+/* What other CPUs see of a thread that begins to run. */
+static void longest_running(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx)
+{
+	cctx->is_long = longest_wish(p, tctx) == WISH_FAST;
+	cctx->job_at = tctx->job.at;
+	cctx->generation = tctx->job.generation;
+	if (cctx->kind == 0 && cctx->is_long)
+		count(TANDEM_STAT_LONGEST_ON_FAST);
 }
 
 #endif /* __TANDEM_LONGEST_H */

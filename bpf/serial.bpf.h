@@ -1,40 +1,205 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * When: serial phases first, then seniority among parallel applications (Morad, Kolodny & Weiser).
+ * When: serial phases first, then seniority among parallel applications (Morad, Kolodny & Weiser, section 2).
+ *
+ * A thread in a serial phase has a queue of its own that every CPU looks into first; it takes the fastest CPU at once from
+ * whatever ranks lower, and keeps it while no other serial thread waits. The paper's ten levels of priority do the same in
+ * the scheduler that it changed. What serial phases may take from others is limited (share.bpf.h).
  */
 #ifndef __TANDEM_SERIAL_H
 #define __TANDEM_SERIAL_H
 
-#include "tandem.bpf.h"
+#include "claim.bpf.h"
+#include "share.bpf.h"
+
+enum {
+	/* Waiting tasks that are looked at when a group's rank changes. Those behind learn of it when they are queued again. */
+	PROMOTE_MAX = 512,
+};
 
 static void serial_init(void)
 {
+	bool asked = serial_first || all;
+
+	if (asked)
+		serial_first_state = TANDEM_STATE_ACTIVE;
+	if (asked)
+		active |= SERIAL;
+	share_filled = bpf_ktime_get_ns();
+	share_credit = share_of(SHARE_WINDOW);
 }
 
-static __always_inline enum rank serial_rank(struct task_struct *p, struct task_ctx *tctx)
+/* The rank of a thread: of its group's phase, and among parallel groups of its seniority. */
+static enum rank serial_rank(struct task_struct *p, struct task_ctx *tctx)
 {
-	return RANK_NORMAL;
+	struct group *group;
+	s32 ready;
+
+	if (is_system_task(p, tctx) || !(group = group_of(p)))
+		return RANK_NORMAL;
+	ready = phase_ready(tctx, group);
+	if (ready <= (s32)serial_threshold)
+		return serial_single || phase_has_been_parallel(group) ? RANK_SERIAL : RANK_NORMAL;
+	return is_junior(p, group, ready) ? RANK_JUNIOR : RANK_NORMAL;
 }
 
-static void serial_preempt(struct task_struct *p, struct task_ctx *tctx)
+/*
+ * A CPU for a thread in a serial phase: an idle one, or one that gives way where that is faster; then SCX_ENQ_PREEMPT goes
+ * into @flags. Negative: none.
+ */
+static s32 serial_place(struct task_struct *p, s32 prev_cpu, u64 *flags)
 {
+	s32 cpu = place_pick_kind(p, 0, prev_cpu), victim = -1, kind;
+
+	if (cpu >= 0)
+		return cpu;
+	if (share_is_spent())
+		count(TANDEM_STAT_SERIAL_LIMITED);
+	else
+		victim = claim_find(p, MAX_KINDS);
+	for_range(kind, 1, MAX_KINDS) {
+		if (kind >= nr_kinds || (victim >= 0 && kind > cpu_of(victim)->kind))
+			break;
+		cpu = place_pick_kind(p, kind, prev_cpu);
+		if (cpu >= 0)
+			return cpu;
+	}
+	if (victim < 0)
+		return -1;
+	cpu_of(victim)->claimed = true;
+	*flags |= SCX_ENQ_PREEMPT;
+	count(TANDEM_STAT_SERIAL_PREEMPTED);
+	return victim;
 }
 
-static bool serial_dispatch(s32 cpu)
+/* Puts a thread that was waiting where its rank now wants it. Runs in dispatch only. */
+static void serial_promote_task(struct bpf_iter_scx_dsq *it, struct task_struct *p, u32 queue, u32 kind)
 {
-	return dsq_move_to_local(QUEUE_SERIAL) || dsq_move_to_local(QUEUE_SENIOR);
+	struct task_ctx *tctx = task_of(p);
+	enum rank rank = tctx ? serial_rank(p, tctx) : RANK_NORMAL;
+	s32 cpu;
+
+	if (rank == RANK_SERIAL) {
+		/* This CPU takes it, unless there is a faster one. */
+		cpu = share_is_spent() ? -1 : claim_find(p, kind);
+		if (cpu >= 0 && dsq_move(it, p, SCX_DSQ_LOCAL_ON | cpu, SCX_ENQ_PREEMPT))
+			cpu_of(cpu)->claimed = true;
+		else
+			dsq_move_vtime(it, p, QUEUE_SERIAL, budgeted_vtime(p));
+	} else if (rank == RANK_NORMAL && queue == QUEUE_JUNIOR) {
+		dsq_move_vtime(it, p, QUEUE_NORMAL, budgeted_vtime(p));
+	} else {
+		return;
+	}
+	count(TANDEM_STAT_SERIAL_PROMOTED);
 }
 
-static void serial_runnable(struct task_struct *p, struct task_ctx *tctx)
+/* Finds the waiting threads of a group whose rank has changed. In per-CPU queues (sorted) they wait for their turn. */
+static void serial_promote(u32 tgid, u32 queue, struct cpu_ctx *cctx)
 {
+	struct task_struct *p;
+
+	cctx->promote_seen = 0;
+	for_queued(it, p, queue) {
+		if (p->tgid == tgid)
+			serial_promote_task(&it, p, queue, cctx->kind);
+		if (++cctx->promote_seen >= PROMOTE_MAX)
+			break;
+	}
 }
 
-static void serial_quiescent(struct task_struct *p, struct task_ctx *tctx)
+/* A serial thread whose slice is over goes on while no other one waits. */
+static bool serial_keeps(struct cpu_ctx *cctx, struct task_struct *prev)
 {
+	struct task_ctx *tctx;
+
+	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED) || cctx->rank != RANK_SERIAL || cctx->wanted_by)
+		return false;
+	if (scx_bpf_dsq_nr_queued(QUEUE_SERIAL))
+		return false;
+	tctx = task_of(prev);
+	if (!tctx || serial_rank(prev, tctx) != RANK_SERIAL)
+		return false;
+	share_spend(slice_ns());
+	tctx->paid += slice_ns();
+	prev->scx.slice = slice_ns();
+	count(TANDEM_STAT_SERIAL_KEPT);
+	return true;
 }
 
-static void serial_stopping(struct task_struct *p, struct task_ctx *tctx, u64 ran)
+/* Gives a CPU a serial thread; without credit only when nobody else wants it. */
+static bool serial_dispatch(s32 cpu, struct task_struct *prev)
 {
+	struct cpu_ctx *cctx = cpu_of(cpu);
+	u32 tgid = cctx->promote;
+
+	if (tgid) {
+		cctx->promote = 0;
+		serial_promote(tgid, QUEUE_NORMAL, cctx);
+		serial_promote(tgid, QUEUE_JUNIOR, cctx);
+	}
+	if (share_is_spent())
+		return false;
+	return serial_keeps(cctx, prev) || dsq_move_to_local(QUEUE_SERIAL);
+}
+
+/* The last threads that run when a group becomes serial: they rank higher now, and slow CPUs pass them to faster ones. */
+static void serial_raise_running(u32 tgid)
+{
+	s32 cpu, faster;
+
+	for_range(cpu, 0, nr_cpus) {
+		struct cpu_ctx *cctx = cpu_of(cpu);
+
+		if (cctx->tgid != tgid || !cctx->pid)
+			continue;
+		cctx->rank = RANK_SERIAL;
+		if (!cctx->kind || cctx->wanted_by || share_is_spent())
+			continue;
+		faster = claim_find(0, cctx->kind);
+		if (faster < 0)
+			continue;
+		cpu_of(faster)->claimed = true;
+		cctx->wanted_by = (faster + 1) | WANTED_NOW;
+		count(TANDEM_STAT_SERIAL_RAISED);
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	}
+}
+
+/* Acts on a change of phase. On equal CPUs nothing has to move. */
+static void serial_phase_changed(struct task_struct *p, struct group *group, u32 change)
+{
+	u32 tgid = p->tgid;
+
+	if (change & PHASE_BECAME_PARALLEL) {
+		count(TANDEM_STAT_SERIAL_PARALLEL_PHASES);
+		seniority_parallel(group);
+	}
+	if (change & PHASE_BECAME_FULL)
+		seniority_full(group);
+	if (change & PHASE_CEASED_FULL)
+		seniority_ceased(group, tgid);
+	if (!(change & PHASE_BECAME_SERIAL))
+		return;
+	count(TANDEM_STAT_SERIAL_PHASES);
+	if (group->nr_ready <= 0)
+		return;
+	cpu_of(bpf_get_smp_processor_id())->promote = tgid;
+	if (nr_kinds > 1)
+		serial_raise_running(tgid);
+}
+
+static __always_inline void serial_init_task(struct task_struct *p, struct group *group)
+{
+	seniority_join(group, p->tgid);
+}
+
+static void serial_stopping(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 ran)
+{
+	if (cctx->rank == RANK_SERIAL && ran > tctx->paid)
+		share_spend(ran - tctx->paid);
+	tctx->paid = 0;
+	seniority_pass_on();
 }
 
 #endif /* __TANDEM_SERIAL_H */

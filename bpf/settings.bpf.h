@@ -10,6 +10,8 @@
 #define __range(text) __attribute__((btf_decl_tag("range " text)))
 #define __unit(text) __attribute__((btf_decl_tag("unit " text)))
 #define __help(text) __attribute__((btf_decl_tag("help " text)))
+/* Callbacks, other programs and flags of struct sched_ext_ops that a loader leaves out unless one who needs them is on. */
+#define __needs(text) __attribute__((btf_decl_tag("needs " text)))
 
 enum tandem_isolate {
 	TANDEM_ISOLATE_OFF,
@@ -20,16 +22,22 @@ enum tandem_isolate {
 /* The mechanisms. */
 
 const volatile bool all
+	__needs("runnable quiescent update_idle set_cpumask exit_task tandem_sched_stat_runtime SCX_OPS_ENQ_LAST")
 	__help("Turn on all five mechanisms, isolation as shared unless said otherwise.");
 const volatile enum tandem_isolate isolate
+	__needs("set_cpumask update_idle exit_task")
 	__help("Keep operating-system noise on one CPU: off, dedicated (applications stay off it), shared (they may use it).");
 const volatile bool longest
+	__needs("runnable quiescent update_idle exit_task SCX_OPS_ENQ_LAST")
 	__help("The longest jobs run on the fastest CPUs.");
 const volatile bool serial_first
+	__needs("runnable quiescent update_idle exit_task SCX_OPS_ENQ_LAST")
 	__help("Serial phases of parallel applications run first, then the senior of several parallel ones.");
 const volatile bool sorted
+	__needs("quiescent update_idle exit_task tandem_sched_stat_runtime SCX_OPS_ENQ_LAST")
 	__help("Run queues sorted by memory intensity, opposite ways on paired CPUs, in synchronised epochs.");
 const volatile bool speed
+	__needs("update_idle exit_task tandem_sched_stat_runtime")
 	__help("Clocks follow idle and loaded, delayed, and the energy-delay factor of what runs.");
 
 /* For all of them. */
@@ -55,6 +63,10 @@ const volatile bool learn_lengths
 
 const volatile u32 serial_threshold
 	__range("1..64") __unit("threads") __help("An application with at most so many ready threads is in a serial phase.") = 2;
+const volatile bool serial_single
+	__help("Programs that were never parallel count as serial phases, too.");
+const volatile u32 serial_memory_ms
+	__range("1..3600000") __unit("ms") __help("How long after a parallel phase a serial one counts as such.") = 10000;
 const volatile u32 serial_share_pct
 	__range("1..100") __unit("%") __help("Most CPU time that serial phases may take before others while these wait.") = 50;
 const volatile u32 seniority_ms
@@ -66,6 +78,8 @@ const volatile u32 sorted_slice_us
 	__range("1000..1000000") __unit("us") __help("Slice on the CPU with the longest queue; the others' are longer.") = 20000;
 const volatile u32 intensity_weight_pct
 	__range("1..100") __unit("%") __help("Weight of the last slice in a task's memory intensity.") = 50;
+const volatile u32 memory_mbps
+	__range("0..10000000") __unit("MB/s") __help("Bandwidth of a node's memory; 0: what the machine says, else the most that was seen.");
 
 /* speed */
 
@@ -80,10 +94,12 @@ const volatile u32 min_low_us
 const volatile bool edp
 	__help("Lower the clock of memory-bound work where the energy-delay product gains.") = true;
 const volatile u32 edp_base_pct
-	__range("100..1000") __unit("%") __help("Energy-delay factor of compute-bound work at the lowest clock.") = 140;
+	__range("0..1000") __unit("%") __help("Energy-delay factor of compute-bound work at the lowest clock; 0: from the power of each clock, or 140 and a slope of 80 where that is unknown.");
 const volatile u32 edp_slope_pct
 	__range("0..1000") __unit("%") __help("How much of that memory-bound work takes off.") = 80;
+const volatile u32 edp_slowdown_pct
+	__range("0..1000") __unit("%") __help("Most that work may take longer for that, where power is known.") = 5;
 const volatile bool concentrate
-	__help("Wake tasks where the clock is high already, and on few packages or domains where that saves power.") = true;
+	__help("Wake tasks where the clock is high already.") = true;
 
 #endif /* __TANDEM_SETTINGS_H */

@@ -1,32 +1,102 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How fast: clocks follow events (Richling et al.), the energy-delay product (Merkel & Bellosa) and isolation's static
- * points (Grant & Afsahi).
+ * How fast: clocks follow idle and loaded (governor.bpf.h), the energy-delay factor of what runs (edp.bpf.h), and isolation's
+ * points (points.bpf.h); work goes where the clock is high (warm.bpf.h).
+ *
+ * Isolation has its clocks without `speed`, too: a bit of its own says that there are some to set.
  */
 #ifndef __TANDEM_SPEED_H
 #define __TANDEM_SPEED_H
 
-#include "tandem.bpf.h"
+#include "governor.bpf.h"
 
-static void speed_init(void)
+/* Turns on what has a clock to change. Isolation has been decided. */
+static s32 speed_init(void)
 {
+	bool clocks = clock_init();
+
+	if (speed || all)
+		speed_state = clocks ? TANDEM_STATE_ACTIVE : TANDEM_STATE_NO_CPUFREQ;
+	if (speed_state == TANDEM_STATE_ACTIVE)
+		active |= SPEED;
+	if (clocks && active & (ISOLATE | SPEED))
+		active |= CLOCKS;
+	return active & CLOCKS ? warm_init() ?: governor_init() : 0;
 }
 
-static __always_inline s32 speed_pick_idle(struct task_struct *p, s32 prev_cpu)
+static __always_inline s32 speed_pick_idle(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)
 {
-	return -1;
+	s32 cpu;
+
+	if (!concentrate)
+		return -1;
+	cpu = warm_pick_idle(p, tctx, prev_cpu);
+	if (cpu >= 0)
+		count(TANDEM_STAT_SPEED_WARM);
+	return cpu;
 }
 
-static void speed_running(struct task_struct *p, struct task_ctx *tctx)
+/* Asks for this CPU's operating point. Where CPUs of a clock have different bounds it may have to be asked for again. */
+static void speed_ask(u32 cpu, struct domain *domain)
 {
+	u32 asked = cpu_of(cpu)->asked;
+
+	clock_ask(cpu, domain_opp_of(domain, cpu_of(cpu)));
+	if (domain->uneven && cpu_of(cpu)->asked != asked)
+		domain_asked_apart(cpu, domain);
 }
 
-static void speed_stopping(struct task_struct *p, struct task_ctx *tctx, u64 ran)
+static void speed_running(struct task_ctx *tctx)
 {
+	u32 cpu = bpf_get_smp_processor_id();
+	struct domain *domain = domain_of(cpu);
+	struct cpu_ctx *cctx = cpu_of(cpu);
+
+	if (active & ISOLATE)
+		points_running(cpu);
+	domain_loads(domain, cctx, true);
+	if (edp && active & SPEED)
+		domain_mixes(domain, cctx, 1, edp_share_of(tctx, domain->table));
+	domain_follow(cpu, domain);
+	speed_ask(cpu, domain);
 }
 
-static void speed_update_idle(s32 cpu, bool idle)
+/* A task goes on with a new slice as nothing else waits; `running` is not called then. */
+static void speed_continues(struct task_struct *p)
 {
+	struct task_ctx *tctx = task_of(p);
+
+	if (tctx)
+		speed_running(tctx);
+}
+
+static void speed_stopping(struct task_ctx *tctx, u64 ran)
+{
+	if (active & ISOLATE)
+		points_stopping(bpf_get_smp_processor_id(), tctx, ran);
+}
+
+/*
+ * A CPU that becomes loaded may run another class's task, which schedutil sees to itself: it keeps the clock up, and the first
+ * task of ours raises it. What runs is known by then.
+ */
+static void speed_update_idle(u32 cpu, bool idle)
+{
+	struct domain *domain = domain_of(cpu);
+	struct cpu_ctx *cctx = cpu_of(cpu);
+
+	if (!domain_loads(domain, cctx, !idle))
+		return;
+	if (!idle) {
+		domain_keep(domain);
+		return;
+	}
+	if (edp && active & SPEED)
+		domain_mixes(domain, cctx, 0, 0);
+	domain_follow(cpu, domain);
+	/* The other CPUs keep asking for the clock that they share, until the last one's timer speaks for all. */
+	if (domain->nr_cpus == 1 || (domain->uneven && domain->nr_loaded > 0))
+		speed_ask(cpu, domain);
 }
 
 #endif /* __TANDEM_SPEED_H */

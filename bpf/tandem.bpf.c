@@ -18,6 +18,8 @@
 #include "counters.bpf.h"
 #include "longest.bpf.h"
 #include "serial.bpf.h"
+#include "pairs.bpf.h"
+#include "balance.bpf.h"
 #include "sorted.bpf.h"
 #include "speed.bpf.h"
 #include "check.bpf.h"
@@ -25,22 +27,25 @@
 
 char _license[] SEC("license") = "GPL";
 
-/* The virtual time a task is queued by: sleeping saves up no more than a slice. */
-static __always_inline u64 budgeted_vtime(struct task_struct *p)
+static __always_inline enum rank rank_of(struct task_struct *p, struct task_ctx *tctx)
 {
-	u64 vtime = p->scx.dsq_vtime;
-
-	return vtime_before(vtime, vtime_now - slice_ns()) ? vtime_now - slice_ns() : vtime;
+	return active & SERIAL && place_of(tctx) == PLACE_APPLICATION ? serial_rank(p, tctx) : RANK_NORMAL;
 }
 
 /* Which CPU a task should have: a serial phase is the longest job of its application. */
-static __always_inline enum wish wish_of(struct task_struct *p, struct task_ctx *tctx)
+static __always_inline enum wish wish_of(struct task_struct *p, struct task_ctx *tctx, enum rank rank)
 {
-	if (active & SERIAL && serial_rank(p, tctx) == RANK_SERIAL)
+	if (rank == RANK_SERIAL)
 		return WISH_FAST;
-	if (active & LONGEST)
+	if (active & LONGEST && place_of(tctx) == PLACE_APPLICATION)
 		return longest_wish(p, tctx);
 	return WISH_ANY;
+}
+
+/* A fast CPU for a task that wishes one, perhaps in another's place: then SCX_ENQ_PREEMPT is in @flags. Negative: none. */
+static s32 claim_fast(struct task_struct *p, enum rank rank, s32 prev_cpu, u64 *flags)
+{
+	return rank == RANK_SERIAL ? serial_place(p, prev_cpu, flags) : longest_place(p, prev_cpu, flags);
 }
 
 /* An idle CPU for a task; negative if there is none. */
@@ -49,8 +54,25 @@ static __always_inline s32 pick_idle(struct task_struct *p, struct task_ctx *tct
 	s32 cpu = -1;
 
 	if (active & SPEED && wish == WISH_ANY && place_of(tctx) == PLACE_APPLICATION)
-		cpu = speed_pick_idle(p, prev_cpu);
+		cpu = speed_pick_idle(p, tctx, prev_cpu);
 	return cpu >= 0 ? cpu : place_pick_idle(p, place_of(tctx), prev_cpu, wish);
+}
+
+/* Sends a task that wakes to a CPU where its mechanisms let it run at once, if there is one. */
+static s32 select_by_mechanism(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)
+{
+	enum rank rank = rank_of(p, tctx);
+	enum wish wish = wish_of(p, tctx, rank);
+	u64 flags = 0;
+	s32 cpu = wish == WISH_FAST ? claim_fast(p, rank, prev_cpu, &flags) : -1;
+
+	if (cpu < 0 && rank != RANK_SERIAL)
+		cpu = pick_idle(p, tctx, prev_cpu, wish);
+	if (cpu < 0)
+		return prev_cpu;
+	count(TANDEM_STAT_BASE_IDLE);
+	dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), flags);
+	return cpu;
 }
 
 s32 BPF_STRUCT_OPS(tandem_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
@@ -59,53 +81,75 @@ s32 BPF_STRUCT_OPS(tandem_select_cpu, struct task_struct *p, s32 prev_cpu, u64 w
 	bool is_idle = false;
 	s32 cpu;
 
-	if (!active || !(tctx = task_of(p))) {
-		cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
-	} else {
-		cpu = pick_idle(p, tctx, prev_cpu, wish_of(p, tctx));
-		is_idle = cpu >= 0;
+	if (active && (tctx = task_of(p)))
+		return select_by_mechanism(p, tctx, prev_cpu);
+	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
+	if (is_idle) {
+		count(TANDEM_STAT_BASE_IDLE);
+		dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), 0);
 	}
-	if (!is_idle)
-		return active ? prev_cpu : cpu;
-	count(TANDEM_STAT_BASE_IDLE);
-	dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), 0);
 	return cpu;
 }
 
 /* The queue in which a task waits for its turn. */
-static __always_inline enum queue queue_of(struct task_struct *p, struct task_ctx *tctx, enum rank rank)
+static __always_inline enum queue queue_of(struct task_ctx *tctx, enum rank rank, enum wish wish)
 {
 	if (place_of(tctx) == PLACE_SYSTEM)
 		return QUEUE_SYSTEM;
+	if (rank == RANK_JUNIOR)
+		count(TANDEM_STAT_SERIAL_JUNIORS);
 	if (rank != RANK_NORMAL)
-		return rank == RANK_SERIAL ? QUEUE_SERIAL : QUEUE_SENIOR;
-	if (active & LONGEST && longest_wish(p, tctx) == WISH_FAST)
-		return QUEUE_LONG;
-	return QUEUE_NORMAL;
+		return rank == RANK_SERIAL ? QUEUE_SERIAL : QUEUE_JUNIOR;
+	return active & LONGEST && wish == WISH_FAST ? QUEUE_LONG : QUEUE_NORMAL;
+}
+
+/* Sends a task that wishes a fast CPU to one at once; whether there is one for it. */
+static bool goes_to_fast(struct task_struct *p, enum rank rank, s32 cpu, u64 enq_flags)
+{
+	u64 flags = enq_flags;
+	s32 fast = claim_fast(p, rank, cpu, &flags);
+
+	if (fast < 0)
+		return false;
+	dsq_insert(p, SCX_DSQ_LOCAL_ON | fast, slice_ns(), flags);
+	return true;
+}
+
+/* Queues a task by virtual time. */
+static void insert_by_vtime(struct task_struct *p, enum queue queue, u64 enq_flags)
+{
+	u64 vtime = budgeted_from(p, active & SORTED ? sorted_base_vtime() : vtime_now);
+
+	if (active & SORTED && queue == QUEUE_NORMAL)
+		sorted_note_newcomer(vtime);
+	dsq_insert_vtime(p, queue, slice_ns(), vtime, enq_flags);
 }
 
 /* Queues a task where its mechanisms want it, and sees to it that a CPU which could run it at once hears of it. */
 static void enqueue_by_mechanism(struct task_struct *p, struct task_ctx *tctx, u64 enq_flags)
 {
-	enum rank rank = active & SERIAL ? serial_rank(p, tctx) : RANK_NORMAL;
+	enum rank rank = rank_of(p, tctx);
+	enum wish wish = wish_of(p, tctx, rank);
 	s32 cpu = scx_bpf_task_cpu(p), idle;
+	bool last = enq_flags & SCX_ENQ_LAST && place_fits(place_of(tctx), cpu);
 
 	if (pull_moves(p, tctx, enq_flags))
 		return;
+	if (wish == WISH_FAST && !(last && !cpu_of(cpu)->kind) && goes_to_fast(p, rank, cpu, enq_flags))
+		return;
+	if (active & (SERIAL | LONGEST | SORTED) && wish == WISH_ANY && pull_goes_up(p, tctx, enq_flags))
+		return;
 	/* Nobody else wants the CPU. */
-	if (enq_flags & SCX_ENQ_LAST && place_fits(place_of(tctx), cpu)) {
+	if (last) {
 		dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), enq_flags);
 		return;
 	}
-	if (active & SORTED && place_of(tctx) == PLACE_APPLICATION && rank == RANK_NORMAL)
-		sorted_enqueue(p, tctx, enq_flags);
-	else
-		dsq_insert_vtime(p, queue_of(p, tctx, rank), slice_ns(), budgeted_vtime(p), enq_flags);
-	idle = pick_idle(p, tctx, cpu, wish_of(p, tctx));
+	if (!(active & SORTED && place_of(tctx) == PLACE_APPLICATION && rank == RANK_NORMAL &&
+	      sorted_enqueue(p, tctx, wish, enq_flags)))
+		insert_by_vtime(p, queue_of(tctx, rank, wish), enq_flags);
+	idle = pick_idle(p, tctx, cpu, wish);
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
-	else if (rank == RANK_SERIAL && place_of(tctx) == PLACE_APPLICATION)
-		serial_preempt(p, tctx);
 }
 
 void BPF_STRUCT_OPS(tandem_enqueue, struct task_struct *p, u64 enq_flags)
@@ -122,7 +166,7 @@ void BPF_STRUCT_OPS(tandem_enqueue, struct task_struct *p, u64 enq_flags)
 }
 
 /* Gives a CPU what its mechanisms want it to run next; whether there was something. */
-static bool dispatch_by_mechanism(s32 cpu)
+static bool dispatch_by_mechanism(s32 cpu, struct task_struct *prev)
 {
 	struct cpu_ctx *cctx = cpu_of(cpu);
 
@@ -130,15 +174,20 @@ static bool dispatch_by_mechanism(s32 cpu)
 		return true;
 	if (!cctx->takes_applications)
 		return false;
-	if (active & SERIAL && serial_dispatch(cpu))
+	if (active & SERIAL && serial_dispatch(cpu, prev))
 		return true;
-	if (active & LONGEST && !cctx->kind && dsq_move_to_local(QUEUE_LONG))
+	if (active & LONGEST && longest_dispatch(cctx))
 		return true;
-	if (active & SORTED && sorted_dispatch(cpu))
+	/* Without a senior there are no juniors; those that still wait as such have waited for longest. */
+	if (active & SERIAL && !senior && dsq_move_to_local(QUEUE_JUNIOR))
+		return true;
+	if (active & SORTED && sorted_dispatch(cpu, prev))
 		return true;
 	if (dsq_move_to_local(QUEUE_NORMAL))
 		return true;
-	return active & LONGEST && dsq_move_to_local(QUEUE_LONG);
+	if (active & LONGEST && dsq_move_to_local(QUEUE_LONG))
+		return true;
+	return active & SERIAL && (dsq_move_to_local(QUEUE_JUNIOR) || dsq_move_to_local(QUEUE_SERIAL));
 }
 
 void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
@@ -147,23 +196,38 @@ void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
 		dsq_move_to_local(QUEUE_NORMAL);
 		return;
 	}
-	if (dispatch_by_mechanism(cpu))
+	if (dispatch_by_mechanism(cpu, prev))
 		return;
+	if (active & CLOCKS && is_queued(prev))
+		speed_continues(prev);
 	/* The CPU has nothing to do: a slower one's thread may do better here. */
-	if (active & (SERIAL | LONGEST) && !prev && cpu_of(cpu)->takes_applications)
+	if (active & (SERIAL | LONGEST | SORTED) && !is_queued(prev) && cpu_of(cpu)->takes_applications)
 		pull_running(cpu);
 }
 
 void BPF_STRUCT_OPS(tandem_runnable, struct task_struct *p, u64 enq_flags)
 {
 	struct task_ctx *tctx;
+	struct group *group;
+	u32 change;
 
-	if (!(active & (SERIAL | LONGEST)) || !(tctx = task_of(p)))
+	if (!(active & (SERIAL | LONGEST)) || !(tctx = task_of(p)) || !(group = group_of(p)))
 		return;
+	change = phase_runnable(tctx, group);
 	if (active & LONGEST)
-		longest_runnable(p, tctx, enq_flags);
-	if (active & SERIAL)
-		serial_runnable(p, tctx);
+		longest_runnable(p, tctx, group, enq_flags);
+	if (active & SERIAL && change)
+		serial_phase_changed(p, group, change);
+}
+
+/*
+ * Virtual time goes forward as tasks begin to run. CPUs may do this at the same time and one step may be lost, which the next
+ * makes good.
+ */
+static __always_inline void advance_vtime(struct task_struct *p)
+{
+	if (vtime_before(vtime_now, p->scx.dsq_vtime))
+		vtime_now = p->scx.dsq_vtime;
 }
 
 void BPF_STRUCT_OPS(tandem_running, struct task_struct *p)
@@ -171,25 +235,22 @@ void BPF_STRUCT_OPS(tandem_running, struct task_struct *p)
 	struct task_ctx *tctx;
 	struct cpu_ctx *cctx;
 
-	/*
-	 * Virtual time goes forward as tasks begin to run. CPUs may do this at the same time and one step may be lost, which
-	 * the next makes good.
-	 */
-	if (vtime_before(vtime_now, p->scx.dsq_vtime))
-		vtime_now = p->scx.dsq_vtime;
-	if (!active || !(tctx = task_of(p)))
+	if (!active || !(tctx = task_of(p))) {
+		advance_vtime(p);
 		return;
+	}
 	cctx = cpu_runs(p, tctx);
-	if (active & SERIAL)
-		cctx->rank = serial_rank(p, tctx);
-	if (active & LONGEST)
-		cctx->is_long = longest_wish(p, tctx) == WISH_FAST;
 	if (active & SORTED)
 		sorted_running(p, tctx);
-	if (active & (SORTED | SPEED))
+	advance_vtime(p);
+	if (active & SERIAL)
+		cctx->rank = rank_of(p, tctx);
+	if (active & LONGEST)
+		longest_running(p, tctx, cctx);
+	if (counters_work)
 		counters_running(tctx);
-	if (active & SPEED)
-		speed_running(p, tctx);
+	if (active & CLOCKS)
+		speed_running(tctx);
 }
 
 void BPF_STRUCT_OPS(tandem_stopping, struct task_struct *p, bool runnable)
@@ -203,43 +264,54 @@ void BPF_STRUCT_OPS(tandem_stopping, struct task_struct *p, bool runnable)
 		return;
 	}
 	ran = cpu_stops(p, tctx);
-	p->scx.dsq_vtime += ran * 100 / p->scx.weight;
-	if (active & (SORTED | SPEED))
-		counters_stopping(tctx, ran);
+	p->scx.dsq_vtime += (active & SERIAL ? seniority_charge(p, ran) : ran) * 100 / p->scx.weight;
 	if (active & LONGEST)
-		longest_stopping(p, tctx, ran, runnable);
+		longest_stopping(p, tctx, ran);
 	if (active & SERIAL)
-		serial_stopping(p, tctx, ran);
+		serial_stopping(tctx, cpu_of(bpf_get_smp_processor_id()), ran);
 	if (active & SORTED)
 		sorted_stopping(p, tctx, ran, runnable);
-	if (active & (ISOLATE | SPEED))
-		speed_stopping(p, tctx, ran);
+	if (active & CLOCKS)
+		speed_stopping(tctx, ran);
 }
 
 void BPF_STRUCT_OPS(tandem_quiescent, struct task_struct *p, u64 deq_flags)
 {
 	struct task_ctx *tctx;
+	struct group *group;
+	u32 change;
 
-	if (!(active & (SERIAL | LONGEST)) || !(tctx = task_of(p)))
+	if (!(active & (SERIAL | LONGEST | SORTED)) || !(tctx = task_of(p)))
 		return;
-	if (active & SERIAL)
-		serial_quiescent(p, tctx);
-	if (active & LONGEST)
-		longest_quiescent(p, tctx, deq_flags);
+	if (active & SORTED)
+		sorted_quiescent(p, tctx);
+	if (!(active & (SERIAL | LONGEST)) || !(group = group_of(p)))
+		return;
+	change = phase_quiescent(tctx, group);
+	if (active & SERIAL && change)
+		serial_phase_changed(p, group, change);
+	if (active & LONGEST && deq_flags & SCX_DEQ_SLEEP)
+		longest_quiescent(p, tctx, group);
 }
 
 void BPF_STRUCT_OPS(tandem_update_idle, s32 cpu, bool idle)
 {
 	cpu_of(cpu)->idle = idle;
-	if (active & SPEED)
+	if (idle)
+		counters_idle(cpu);
+	if (active & CLOCKS)
 		speed_update_idle(cpu, idle);
 }
 
 s32 BPF_STRUCT_OPS(tandem_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-	struct task_ctx *tctx = bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct task_ctx *tctx;
 	struct group *group;
 
+	/* sorted becomes active with the first counters. */
+	if (!active && !sorted_wanted)
+		return 0;
+	tctx = bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!tctx)
 		return -ENOMEM;
 	group = group_join(p);
@@ -247,19 +319,33 @@ s32 BPF_STRUCT_OPS(tandem_init_task, struct task_struct *p, struct scx_init_task
 		return -ENOMEM;
 	tctx->application = isolate_application(p);
 	tctx->place = isolate_place(p, tctx);
+	if (active & SERIAL)
+		serial_init_task(p, group);
 	if (active & LONGEST)
 		longest_init_task(p, tctx, group);
 	return 0;
 }
 
+/* What a group loses with a thread; its last one takes it away. */
+static void leave_group(struct task_struct *p, struct task_ctx *tctx, struct group *group)
+{
+	u32 change = phase_quiescent(tctx, group);
+
+	if (active & SERIAL && change)
+		serial_phase_changed(p, group, change);
+	if (active & LONGEST)
+		longest_exit_task(p, tctx, group);
+	if (active & SERIAL && group->nr_threads <= 1)
+		seniority_leave(group, p->tgid);
+}
+
 void BPF_STRUCT_OPS(tandem_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
 	struct task_ctx *tctx = task_of(p);
+	struct group *group = group_of(p);
 
-	if (!tctx)
-		return;
-	if (active & LONGEST)
-		longest_exit_task(p, tctx);
+	if (tctx && group)
+		leave_group(p, tctx, group);
 	group_leave(p);
 }
 
@@ -278,21 +364,14 @@ void BPF_STRUCT_OPS(tandem_set_cpumask, struct task_struct *p, const struct cpum
 
 static s32 create_queues(void)
 {
-	s32 queue, cpu, err;
+	s32 queue, err;
 
 	for_range(queue, QUEUE_NORMAL, QUEUE_SYSTEM + 1) {
 		err = scx_bpf_create_dsq(queue, -1);
 		if (err)
 			return err;
 	}
-	if (!(active & SORTED))
-		return 0;
-	for_range(cpu, 0, nr_cpus) {
-		err = scx_bpf_create_dsq(QUEUE_CPU + cpu, -1);
-		if (err)
-			return err;
-	}
-	return 0;
+	return sorted_create_queues();
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_init)
@@ -305,11 +384,12 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_init)
 	}
 	place_find_kinds();
 	isolate_init();
+	phase_init();
 	longest_init();
 	serial_init();
+	counters_init();
 	sorted_init();
-	speed_init();
-	err = place_init();
+	err = place_init() ?: speed_init();
 	return err ?: create_queues();
 }
 
@@ -328,5 +408,5 @@ SCX_OPS_DEFINE(tandem_ops,
 	       .enable			= (void *)tandem_enable,
 	       .init			= (void *)tandem_init,
 	       .exit			= (void *)tandem_exit,
-	       .flags			= SCX_OPS_KEEP_BUILTIN_IDLE | SCX_OPS_ENQ_LAST,
+	       .flags			= SCX_OPS_KEEP_BUILTIN_IDLE,
 	       .name			= "tandem");

@@ -16,6 +16,7 @@ enum {
 	NSEC_PER_USEC = 1000,
 	NSEC_PER_MSEC = 1000000,
 	NSEC_PER_SEC = 1000000000,
+	PF_EXITING = 0x00000004,
 	PF_KTHREAD = 0x00200000,
 	CLOCK_MONOTONIC = 1,
 };
@@ -27,6 +28,8 @@ enum mechanism {
 	SERIAL = 1 << 2,
 	SORTED = 1 << 3,
 	SPEED = 1 << 4,
+	/* Not a mechanism: speed or isolation has clocks to set. */
+	CLOCKS = 1 << 5,
 };
 
 u32 active;
@@ -37,9 +40,9 @@ enum queue {
 	QUEUE_NORMAL,
 	/* longest: tasks that fast CPUs take first and slow ones last. */
 	QUEUE_LONG,
-	/* serial: threads in serial phases; threads of the senior application. */
+	/* serial: threads in serial phases; those of parallel applications that are not the senior. */
 	QUEUE_SERIAL,
-	QUEUE_SENIOR,
+	QUEUE_JUNIOR,
 	/* isolate: what only the OS CPU may take. */
 	QUEUE_SYSTEM,
 	/* sorted: one for each CPU, by epoch and intensity. */
@@ -58,14 +61,62 @@ enum place {
 enum wish {
 	WISH_ANY,
 	WISH_FAST,
+	/* The next kinds. */
+	WISH_MIDDLE,
 	WISH_SLOW,
 };
 
 /* When it runs: serial's answer. */
 enum rank {
 	RANK_NORMAL,
-	RANK_SENIOR,
+	/* Behind the others. */
+	RANK_JUNIOR,
+	/* Before the others. */
 	RANK_SERIAL,
+};
+
+/* How long a task is among the threads of its group (longest; length.bpf.h, learn.bpf.h). */
+struct job {
+	/* Its place in the roster, plus 1; 0: none. */
+	u32 at;
+	/* What it wishes, and the roster's generation for which it does. */
+	u32 generation;
+	enum wish wish;
+	/* Its program has said how long it is. */
+	bool hinted;
+	/* Its work counts: it does it beside others of its group. */
+	bool counts;
+	/* It has the lock that others wait for. */
+	bool holder;
+	/* It has ended a round of its group and lets the others go on. */
+	bool opened;
+	/* The group's round in which it began its work. */
+	u32 round;
+	/* What it has worked since, and when that was brought up to date, ns. */
+	u64 work;
+	u64 counted;
+	/* Work in a round, smoothed, and what the roster says; 0: unknown. */
+	u64 smoothed;
+	u64 length;
+};
+
+/* sorted: when a task has its turn (sorted.bpf.h). */
+struct turn {
+	/* The CPU in whose queue it waits, plus 1; 0: in none. */
+	u32 waits_on;
+	/* With which weight and intensity it was counted there. */
+	u32 weight;
+	u32 intensity;
+	/* In which epoch of that queue it has its turn. */
+	u64 epoch;
+	/* What is left of a turn that was cut short, ns. */
+	u64 rest;
+	/* Its virtual time, since the queue uses the kernel's field for the order. */
+	u64 vtime;
+	/* It ran until now, or waited in another CPU's queue: it does not wake. */
+	bool over;
+	/* It waits in the queue for all CPUs. */
+	bool newcomer;
 };
 
 /* A task. */
@@ -77,13 +128,28 @@ struct task_ctx {
 	u64 started;
 	/* The slice that it was given, ns. */
 	u64 slice;
-	/* A CPU to go to when it is queued the next time, plus 1; 0: none. */
+	/* What wanted_by of the CPU said where it ran last; it goes there when it is queued the next time. */
 	u32 go_to;
-	/* Memory-bound share of what it runs, 0..1024, and whether counters have said so. */
+	/*
+	 * What counters say of it, 0..1024: use of its share of the memory, and the share of its time that it waits for memory
+	 * and would at the highest clock; how, see counters.bpf.h.
+	 */
 	u32 intensity;
+	u32 stall;
+	/* They have watched it long enough. */
 	bool measured;
-	/* serial: whether it counts as ready in its group. */
+	/* The same on a scale that is 1024 times as fine; and how long they have watched, ns. */
+	u32 fine_intensity;
+	u32 fine_stall;
+	u64 counted;
+	/* sorted: its place in a run queue. */
+	struct turn turn;
+	/* Whether it counts as ready in its group. */
 	bool ready;
+	/* serial: time of this run that the serial share has paid already, ns. */
+	u64 paid;
+	/* longest: what its group's roster says of it, and how it works between meetings. */
+	struct job job;
 };
 
 struct {
@@ -100,9 +166,17 @@ static __always_inline struct task_ctx *task_of(struct task_struct *p)
 
 /* A thread group: what the papers call a program. */
 struct group {
-	u32 nr_threads;
-	/* serial: threads that run or could. */
+	s32 nr_threads;
+	/* Threads that run or could. */
 	s32 nr_ready;
+	/* When it became parallel, and when it ceased to be, ns; 0: never. */
+	u64 parallel_since;
+	u64 parallel_until;
+	/* serial: its place among those that can fill the machine, plus 1; 0: none. */
+	u32 slot;
+	/* longest: how often all but one of its threads waited, and how often its roster changed. */
+	u32 round;
+	u32 generation;
 };
 
 struct {
@@ -157,14 +231,48 @@ struct cpu_ctx {
 	u32 pid;
 	u32 tgid;
 	enum rank rank;
-	/* longest: it should have a fast CPU. */
+	/* longest: it should have a fast CPU; its place in the roster, plus 1, and the roster's generation for which that holds. */
 	bool is_long;
+	u32 job_at;
+	u32 generation;
+	/* A task of higher rank is on its way here. */
+	bool claimed;
+	/* When it last lost the CPU to a longer one, ns. */
+	u64 swapped_at;
+	/* serial: a group whose waiting threads now have another rank; 0: none. */
+	u32 promote;
+	/* How many waiting tasks it has looked at for that: here because the verifier follows what is in registers. */
+	u32 promote_seen;
 	/* No task runs here. */
 	bool idle;
-	/* Memory intensity of what runs. */
+	/* Memory intensity and stall of what runs, as of the task. */
 	u32 intensity;
-	/* A faster CPU that wants what runs here, plus 1; written by that CPU. 0: none. */
+	u32 stall;
+	/* Another CPU made its task stop before the end of its slice; written by that one. */
+	bool preempted;
+	/* A faster CPU that wants what runs here, plus 1, perhaps with WANTED_NOW; others write it. 0: none. */
 	u32 wanted_by;
+	/* speed: the next CPU with the same clock. */
+	u32 next;
+	/* The operating point it asks for, plus 1 (others write it, too), and the highest that it may. */
+	u32 asked;
+	u32 bound;
+	/* isolate: it is not on the OS CPU's core, and the others' performance for which bound holds. */
+	bool is_rest;
+	u32 bound_rest;
+	/* Not idle, as the governor counts it, and since when, ns. */
+	bool loaded;
+	u64 loaded_since;
+	/* Its clock is high; whoever changes the clock writes it. */
+	bool warm;
+	/* Whether a task of its own is in the mix of its clock, and with which share of memory. */
+	u32 mixed;
+	u32 share;
+};
+
+enum {
+	/* The faster CPU is to leave what it does. */
+	WANTED_NOW = 1 << 31,
 };
 
 struct cpu_ctx cpu_ctxs[MAX_CPUS];
@@ -191,6 +299,19 @@ static __always_inline bool vtime_before(u64 a, u64 b)
 	return (s64)(a - b) < 0;
 }
 
+/* The virtual time a task is queued by where the others are at @now: sleeping saves up no more than a slice. */
+static __always_inline u64 budgeted_from(struct task_struct *p, u64 now)
+{
+	u64 vtime = p->scx.dsq_vtime;
+
+	return vtime_before(vtime, now - slice_ns()) ? now - slice_ns() : vtime;
+}
+
+static __always_inline u64 budgeted_vtime(struct task_struct *p)
+{
+	return budgeted_from(p, vtime_now);
+}
+
 static __always_inline bool may_run_on(const struct task_struct *p, u32 cpu)
 {
 	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
@@ -206,6 +327,8 @@ static __always_inline struct cpu_ctx *cpu_runs(struct task_struct *p, struct ta
 	cctx->tgid = p->tgid;
 	cctx->rank = RANK_NORMAL;
 	cctx->is_long = false;
+	cctx->job_at = 0;
+	cctx->claimed = false;
 	cctx->wanted_by = 0;
 	cctx->idle = false;
 	return cctx;

@@ -2,7 +2,7 @@
 /*
  * The kernel functions of sched_ext that the scheduler calls.
  *
- * Linux 6.13 renamed three of them. Both names are weak references here, and the verifier removes the branch whose function
+ * Linux 6.13 renamed some of them. Both names are weak references here, and the verifier removes the branch whose function
  * the running kernel does not have.
  */
 #ifndef __TANDEM_SCX_H
@@ -37,19 +37,36 @@ bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *cpumask) __ksym;
 void bpf_rcu_read_lock(void) __ksym;
 void bpf_rcu_read_unlock(void) __ksym;
 
+int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flags) __ksym;
+struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) __ksym;
+void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) __ksym;
+
 int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) __ksym;
 int *bpf_iter_num_next(struct bpf_iter_num *it) __ksym;
 void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;
+
+int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flags) __ksym;
+struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) __ksym;
+void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) __ksym;
 
 /* Linux 6.12. */
 void scx_bpf_dispatch(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym __weak;
 void scx_bpf_dispatch_vtime(struct task_struct *p, u64 dsq_id, u64 slice, u64 vtime, u64 enq_flags) __ksym __weak;
 bool scx_bpf_consume(u64 dsq_id) __ksym __weak;
+bool scx_bpf_dispatch_from_dsq(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id,
+			       u64 enq_flags) __ksym __weak;
+bool scx_bpf_dispatch_vtime_from_dsq(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id,
+				     u64 enq_flags) __ksym __weak;
+void scx_bpf_dispatch_from_dsq_set_vtime(struct bpf_iter_scx_dsq *it, u64 vtime) __ksym __weak;
 
 /* Since Linux 6.13. */
 void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym __weak;
 void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq_id, u64 slice, u64 vtime, u64 enq_flags) __ksym __weak;
 bool scx_bpf_dsq_move_to_local(u64 dsq_id) __ksym __weak;
+bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id, u64 enq_flags) __ksym __weak;
+bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id,
+			    u64 enq_flags) __ksym __weak;
+void scx_bpf_dsq_move_set_vtime(struct bpf_iter_scx_dsq *it, u64 vtime) __ksym __weak;
 
 /* Appends @p to a queue. */
 static __always_inline void dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags)
@@ -75,6 +92,25 @@ static __always_inline bool dsq_move_to_local(u64 dsq_id)
 	if (bpf_ksym_exists(scx_bpf_consume))
 		return scx_bpf_consume(dsq_id);
 	return scx_bpf_dsq_move_to_local(dsq_id);
+}
+
+/* Takes @p out of the queue that @it walks and puts it at the end of another one; whether it was still there. */
+static __always_inline bool dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id, u64 enq_flags)
+{
+	if (bpf_ksym_exists(scx_bpf_dispatch_from_dsq))
+		return scx_bpf_dispatch_from_dsq(it, p, dsq_id, enq_flags);
+	return scx_bpf_dsq_move(it, p, dsq_id, enq_flags);
+}
+
+/* The same to its place by @vtime. */
+static __always_inline bool dsq_move_vtime(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id, u64 vtime)
+{
+	if (bpf_ksym_exists(scx_bpf_dispatch_vtime_from_dsq)) {
+		scx_bpf_dispatch_from_dsq_set_vtime(it, vtime);
+		return scx_bpf_dispatch_vtime_from_dsq(it, p, dsq_id, 0);
+	}
+	scx_bpf_dsq_move_set_vtime(it, vtime);
+	return scx_bpf_dsq_move_vtime(it, p, dsq_id, 0);
 }
 
 /* A callback: its arguments come as an array. */
@@ -117,6 +153,14 @@ static __always_inline bool dsq_move_to_local(u64 dsq_id)
 		int *___t = bpf_iter_num_next(&___it);					\
 		(___t && ((var) = *___t, true));					\
 	     });									\
+	)
+
+/* Goes through the tasks that wait in a queue, the first one first; @it is a name for where it stands. */
+#define for_queued(it, p, dsq_id)							\
+	for (struct bpf_iter_scx_dsq it __attribute__((aligned(8), cleanup(bpf_iter_scx_dsq_destroy))),	\
+		     *___q __attribute__((unused)) = (bpf_iter_scx_dsq_new(&it, (dsq_id), 0),		\
+						      (void)bpf_iter_scx_dsq_destroy, (void *)0);	\
+	     (((p) = bpf_iter_scx_dsq_next(&it)));					\
 	)
 
 #endif /* __TANDEM_SCX_H */

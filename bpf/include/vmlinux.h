@@ -81,6 +81,10 @@ struct bpf_iter_num {
 	__u64 __opaque[1];
 } __attribute__((aligned(8)));
 
+struct bpf_iter_scx_dsq {
+	__u64 __opaque[6];
+} __attribute__((aligned(8)));
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 typedef int pid_t;
@@ -148,7 +152,12 @@ enum scx_exit_kind {
 	SCX_EXIT_ERROR = 1024,
 };
 
+enum scx_ent_flags {
+	SCX_TASK_QUEUED = 1,
+};
+
 struct sched_ext_entity {
+	u32 flags;
 	u32 weight;
 	u64 slice;
 	u64 dsq_vtime;

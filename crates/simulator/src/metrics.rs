@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// Version of the JSON schema; grows when a field changes its meaning or goes away.
 pub const SCHEMA: u32 = 1;
@@ -140,12 +140,23 @@ pub struct SchedExtReport {
     pub callbacks: BTreeMap<String, CallbackReport>,
     /// CPU time that all its programs were charged, on all CPUs.
     pub overhead_s: f64,
+    /// What it counted, by name, in its order: sums over all CPUs. Empty if the file beside the object names no counters.
+    #[serde(serialize_with = "as_map")]
+    pub statistics: Vec<(String, u64)>,
+    /// States that it was in at the end, by the names of its variables. Empty likewise.
+    #[serde(serialize_with = "as_map")]
+    pub states: Vec<(String, String)>,
     /// Exits after which it was loaded again, as its loader would: a CPU came or went and it has no callback for that.
     pub restarts: Vec<ExitReport>,
     /// Why it was ejected, if it was; the run went on under `fair`.
     pub exit: Option<ExitReport>,
     /// What it printed (`bpf_printk`): the last 1000 lines.
     pub output: Vec<String>,
+}
+
+/// Pairs as an object whose members stay in this order.
+fn as_map<S: Serializer, V: Serialize>(pairs: &[(String, V)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
 }
 
 /// A callback of a scheduler.

@@ -12,6 +12,7 @@ use crate::metrics::Report;
 use crate::observer::Observer;
 pub use crate::options::{Hotplug, Options, Scheduler, UnknownScheduler};
 pub use crate::scx::abi::profile::{Profile, UnknownProfile};
+use crate::scx::frontend;
 pub use crate::scx::frontend::SchedulerError;
 pub use crate::scx::frontend::listing::{Callback, Listing, MapListing, Needed, UnresolvedListing, VariableListing};
 pub use crate::scx::frontend::scheduler::{OpenError, SchedExt};
@@ -44,6 +45,17 @@ pub fn simulate(
         report.warnings.push(format!("{why} and no duration is given: ended after {limit} s"));
     }
     Ok(report)
+}
+
+/// Whether the scheduler of a run can be loaded and accepts its settings on this machine, as [`simulate`] asks it first of
+/// all.
+///
+/// # Errors
+/// [`SimulationError::Scheduler`].
+pub fn check(machine: &Machine, options: &Options) -> Result<(), SimulationError> {
+    let Scheduler::SchedExt(scheduler) = &options.scheduler else { return Ok(()) };
+    let named = |why| SimulationError::Scheduler { scheduler: scheduler.name.clone(), why: Box::new(why) };
+    frontend::check::on_machine(scheduler, machine, options).map_err(named)
 }
 
 /// Why no thread's end would end the run: some application thread loops for ever, or forks threads for ever that fork

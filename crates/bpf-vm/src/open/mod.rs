@@ -6,6 +6,7 @@
 
 mod error;
 mod names;
+mod needs;
 mod place;
 mod record;
 mod show;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 pub use error::SettingError;
 use error::nearest;
 pub use names::short_names;
+pub use needs::Needs;
 pub use place::Place;
 pub use record::Record;
 pub use tags::Tags;

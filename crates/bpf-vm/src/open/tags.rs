@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an object says of its settings, in declaration tags (`btf_decl_tag`) of its variables: `range 1..100`, `unit us`,
-//! `help One sentence.`. Tags that do not read so are somebody else's and mean nothing here.
+//! `help One sentence.`, `needs runnable SCX_OPS_ENQ_LAST`. Tags that do not read so are somebody else's and mean nothing here.
 
 use std::collections::BTreeMap;
 
@@ -15,6 +15,8 @@ pub struct Tags {
     pub unit: Option<String>,
     /// What it does, for people.
     pub help: Option<String>,
+    /// Callbacks, programs and flags that are of use only if it is on; see [`Needs`](super::Needs).
+    pub needs: Vec<String>,
 }
 
 impl Tags {
@@ -33,6 +35,10 @@ impl Tags {
                 }
                 "unit" => all.entry(name.to_string()).or_default().unit = Some(text),
                 "help" => all.entry(name.to_string()).or_default().help = Some(text),
+                "needs" => {
+                    let names = text.split_whitespace().map(str::to_owned);
+                    all.entry(name.to_string()).or_default().needs.extend(names);
+                }
                 _ => {}
             }
         }

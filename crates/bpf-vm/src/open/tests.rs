@@ -190,16 +190,17 @@ fn tagged() -> OpenObject {
             btf.decl_tag(text, var);
         }
     };
-    tag("mode", mode, &["help How fast."]);
+    tag("mode", mode, &["help How fast.", "needs tick FLAG"]);
     tag("slice", slices, &["range 100..1000", "unit us", "help A slice.", "other 7"]);
+    tag("more", int, &["needs tick yield"]);
     // Somebody else's tags, and a range that is none.
     tag("state", int, &["user", "range 5..1", "range few"]);
     let variable =
         |(name, offset, size, type_id): (&str, u64, u64, TypeId)| Variable { name: name.into(), offset, size, type_id };
-    let variables = [("mode", 0, 4, mode), ("slice", 4, 8, slices), ("state", 12, 4, int)];
+    let variables = [("mode", 0, 4, mode), ("slice", 4, 8, slices), ("state", 12, 4, int), ("more", 16, 4, int)];
     let section = DataSection {
         name: ".rodata".to_owned(),
-        bytes: [1_u32, 500, 500, 0].iter().flat_map(|value| value.to_le_bytes()).collect(),
+        bytes: [1_u32, 500, 500, 0, 0].iter().flat_map(|value| value.to_le_bytes()).collect(),
         variables: variables.into_iter().map(variable).collect(),
         ..DataSection::default()
     };
@@ -209,7 +210,12 @@ fn tagged() -> OpenObject {
 #[test]
 fn an_object_says_ranges_units_and_sentences_of_its_settings() {
     let listed = tagged().variables();
-    let slice = Tags { range: Some((100, 1000)), unit: Some("us".to_owned()), help: Some("A slice.".to_owned()) };
+    let slice = Tags {
+        range: Some((100, 1000)),
+        unit: Some("us".to_owned()),
+        help: Some("A slice.".to_owned()),
+        needs: Vec::new(),
+    };
     assert_eq!(listed[1].tags, Some(slice));
     assert_eq!(listed[0].names, ["off", "fast", "very_fast"]);
     assert_eq!((&listed[2].tags, listed[2].names.len()), (&None, 0));
@@ -246,12 +252,32 @@ fn a_user_sets_what_the_object_calls_a_setting() {
     open.choose("slice[0]", "200").unwrap();
     assert!(open.is_setting("mode") && open.is_setting("slice[1]") && !open.is_setting("state"));
     let mut message = |name: &str| open.choose(name, "1").unwrap_err().to_string();
-    assert_eq!(message("state"), "there is no setting state; the settings are mode, slice");
-    assert_eq!(message("slise[1]"), "there is no setting slise; did you mean slice? The settings are mode, slice");
+    assert_eq!(message("state"), "there is no setting state; the settings are mode, more, slice");
+    assert_eq!(
+        message("slise[1]"),
+        "there is no setting slise; did you mean slice? The settings are mode, more, slice"
+    );
     // Its loader may set all, and of an object that says nothing a user, too.
     open.set("state", "1").unwrap();
     object().choose("x", "1").unwrap();
     assert!(object().is_setting("x") && !object().is_setting("z"));
+}
+
+#[test]
+fn what_only_settings_need_that_are_off_is_left_out() {
+    let mut open = tagged();
+    let left_out = |open: &OpenObject| {
+        let needs = open.needs();
+        ["tick", "yield", "FLAG", "enqueue"].map(|name| needs.leave_out(name))
+    };
+    // `mode` is on, `more` is not.
+    assert_eq!(open.needs().needed().collect::<Vec<_>>(), ["FLAG", "tick"]);
+    assert_eq!(left_out(&open), [false, true, false, false]);
+    open.set("mode", "off").unwrap();
+    assert_eq!(left_out(&open), [true, true, true, false]);
+    open.set("more", "1").unwrap();
+    assert_eq!(open.needs().needed().collect::<Vec<_>>(), ["tick", "yield"]);
+    assert_eq!(left_out(&open), [false, false, true, false]);
 }
 
 #[test]

@@ -14,14 +14,12 @@ use crate::scx::abi::GuestTaskInfo;
 use crate::scx::exit::{ExitInfo, ExitKind};
 use crate::scx::frontend::facts::System;
 use crate::scx::frontend::scheduler::SchedExt;
-use crate::scx::frontend::{self, Request, SchedulerError, Syscall, exit_record};
+use crate::scx::frontend::statistics::{self, Counters, Statistics};
+use crate::scx::frontend::{self, SchedulerError, Syscall, exit_record};
 use crate::scx::ops::Op;
 use crate::scx::tracepoints::Tracepoint;
-use crate::scx::{Ctx, Scx, kfuncs};
+use crate::scx::{Ctx, Scx};
 use crate::units::{CpuId, Nanos, SEC, TaskId, seconds};
-
-/// Bytes that the programs' memory may grow to, the kernel's objects in it included.
-const MEMORY_LIMIT: u64 = 1 << 30;
 
 /// How often a loader program looks whether its scheduler has gone: it sleeps for so long in between.
 const LOADER_PERIOD: Nanos = SEC;
@@ -37,6 +35,8 @@ pub(super) struct Loader {
     restarts: Vec<ExitReport>,
     /// Callbacks before that.
     callbacks: BTreeMap<String, CallbackReport>,
+    /// What it counted before that.
+    statistics: Counters,
     /// What it printed before that.
     output: Vec<String>,
 }
@@ -50,23 +50,17 @@ impl Engine<'_> {
     }
 
     fn load(&mut self, scheduler: &SchedExt, cpu: CpuId) -> Result<(), SchedulerError> {
-        let request = Request {
-            settings: &scheduler.settings,
-            sidecar: scheduler.sidecar.as_ref(),
-            profile: scheduler.profile,
-            kfuncs: kfuncs::number,
-            memory_limit: MEMORY_LIMIT,
-            budget: self.options.kernel.bpf_budget,
-        };
+        let request = scheduler.request(self.options.kernel.bpf_budget);
         let kernel = &self.scheduler.kernel;
         let system = System { kernel, machine: self.machine, governor: self.options.governor };
         let loaded = frontend::load_object(scheduler.object.clone(), &request, &system)?;
         let cpu = loaded.init_cpu.unwrap_or(cpu);
-        let (syscalls, attached) = (loaded.syscalls.clone(), loaded.attached.clone());
+        let (check, syscalls, attached) = (loaded.check, loaded.syscalls.clone(), loaded.attached.clone());
         let counts = !loaded.perf.is_empty();
         let mut scx = Scx::new(loaded, kernel, self.options.seed);
         self.open_counters(counts);
         let mut ctx = scx.with(&mut self.scheduler.kernel);
+        check.map_or(Ok(()), |program| frontend::check::ask(&mut ctx, program, cpu))?;
         ctx.scx_cgroups_new().map_err(SchedulerError::Memory)?;
         if let Some(task_ctx) = scheduler.sidecar.as_ref().and_then(|sidecar| sidecar.arena.as_deref()) {
             frontend::arena::setup(&mut ctx, task_ctx, cpu)?;
@@ -198,6 +192,7 @@ impl Engine<'_> {
             let exited = self.scheduler.scx_exited.take();
             self.loader.restarts.extend(exited.map(|info| exit_report(info, &scx)));
             self.loader.callbacks = self.callbacks_so_far(&scx);
+            self.loader.statistics = self.statistics_so_far(&scx);
             self.loader.output.extend(scx.state.host.printk.iter().map(|(_, line)| line.clone()));
         }
         let cpu = self.scheduler.kernel.topology.online.first().unwrap_or(CpuId(0));
@@ -216,6 +211,19 @@ impl Engine<'_> {
         all
     }
 
+    /// What `scx` counted, and what was counted before it was loaded again.
+    fn statistics_so_far(&self, scx: &Scx) -> Counters {
+        let mut all = self.loader.statistics.clone();
+        statistics::add(&mut all, self.statistics().map_or_else(Vec::new, |wanted| wanted.counters(&scx.vm)));
+        all
+    }
+
+    /// Where the scheduler keeps them.
+    fn statistics(&self) -> Option<&Statistics> {
+        let Scheduler::SchedExt(scheduler) = &self.options.scheduler else { return None };
+        scheduler.sidecar.as_ref().map(|sidecar| &sidecar.statistics)
+    }
+
     /// What the scheduler did; it is unloaded, as its user would at the end.
     pub(super) fn sched_ext_report(&mut self) -> Option<SchedExtReport> {
         let unloaded = self.scheduler.scx_unreg();
@@ -228,6 +236,8 @@ impl Engine<'_> {
             kernel: scx.state.profile.to_string(),
             callbacks: self.callbacks_so_far(scx),
             overhead_s: seconds(self.callback_time),
+            statistics: self.statistics_so_far(scx),
+            states: self.statistics().map_or_else(Vec::new, |wanted| wanted.states(&scx.vm)),
             restarts: std::mem::take(&mut self.loader.restarts),
             exit: exit.map(|exit| exit_report(exit, scx)),
             output,

@@ -9,6 +9,7 @@
 
 use tandem_bpf_vm::instance::{Instance, ProgramId};
 use tandem_bpf_vm::object::Object;
+use tandem_bpf_vm::open::Needs;
 
 use super::Ctx;
 use super::callbacks::Active;
@@ -55,11 +56,13 @@ pub struct Tracepoints {
 }
 
 impl Tracepoints {
-    /// Those of a loaded object, in its order. (Optional ones, whose section begins with `?`, are not loaded.)
-    pub fn of(object: &Object, vm: &Instance) -> Self {
+    /// Those of a loaded object, in its order, but for those that no setting needs. (Optional ones, whose section begins with
+    /// `?`, are not loaded.)
+    pub fn of(object: &Object, vm: &Instance, needs: &Needs) -> Self {
         let programs = |point: Tracepoint| {
             let here = object.functions.iter().filter(|function| function.section == point.section());
-            here.filter(|function| !function.optional).filter_map(|function| vm.program(&function.name)).collect()
+            let wanted = here.filter(|function| !function.optional && !needs.leave_out(&function.name));
+            wanted.filter_map(|function| vm.program(&function.name)).collect()
         };
         Self { attached: Tracepoint::ALL.map(|point| Attached { programs: programs(point), ..Attached::default() }) }
     }

@@ -4,8 +4,10 @@
 //! - `whole_runs`: the kernel's own examples over all bundled workloads.
 //! - `simple`, `qmap`: the order of context switches, worked out by hand from the kernel's source.
 //! - `callbacks`: which callback comes when, and with what arguments. `counters`: performance counters.
+//! - `chooser`: settings that are refused, counters of a scheduler's own, states.
 
 mod callbacks;
+mod chooser;
 #[path = "../common/mod.rs"]
 mod common;
 mod counters;

@@ -17,7 +17,6 @@ pub struct UserExitInfo {
     /// The debug dump.
     pub dump: String,
 }
-impl UserExitInfo {}
 
 /// The record of an object that keeps one in a variable `uei`.
 pub fn read(vm: &Instance) -> Option<UserExitInfo> {
@@ -31,10 +30,6 @@ pub fn read(vm: &Instance) -> Option<UserExitInfo> {
         let value = bytes.iter().take(8).rev().fold(0_u64, |value, byte| value << 8 | u64::from(*byte));
         Some(value as i64)
     };
-    let text = |bytes: &[u8]| {
-        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-        String::from_utf8_lossy(&bytes[..end]).into_owned()
-    };
     Some(UserExitInfo {
         kind: number("kind")? as i32,
         exit_code: number("exit_code").unwrap_or(0),
@@ -42,4 +37,10 @@ pub fn read(vm: &Instance) -> Option<UserExitInfo> {
         message: text(member("msg")?),
         dump: vm.global_bytes("uei_dump").map(text).unwrap_or_default(),
     })
+}
+
+/// The text that bytes hold up to the first null byte.
+pub(super) fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
 }

@@ -14,7 +14,7 @@ use tandem_bpf_vm::survey::{Need, Needs, survey};
 use super::facts::System;
 use super::scheduler::SchedExt;
 use super::sidecar::{Sidecar, Value};
-use super::{Request, SchedulerError, detect_profile, load_object, ops};
+use super::{SchedulerError, detect_profile, load_object, ops};
 use crate::generated;
 use crate::kernel::Kernel;
 use crate::kernel::cpufreq::{Governor, SchedutilTunables};
@@ -27,8 +27,6 @@ use crate::scx::watchdog::SCX_WATCHDOG_MAX_TIMEOUT_MS;
 
 /// CPUs of the machine that loading is tried on.
 const CPUS: u32 = 8;
-/// Bytes that programs' memory may grow to, as in a run.
-const MEMORY_LIMIT: u64 = 1 << 30;
 /// Flags of `struct sched_ext_ops`, without `SCX_OPS_`.
 const FLAGS: [&str; 9] = [
     "KEEP_BUILTIN_IDLE",
@@ -232,17 +230,9 @@ impl SchedExt {
     fn try_to_load(&self) -> Result<(), SchedulerError> {
         let Ok(machine) = generated::machine(CPUS) else { return Ok(()) };
         let kernel = Kernel::new(&machine, KernelParameters::default(), Pcg32::seed_from_u64(0));
-        let request = Request {
-            settings: &self.settings,
-            sidecar: self.sidecar.as_ref(),
-            profile: self.profile,
-            kfuncs: kfuncs::number,
-            memory_limit: MEMORY_LIMIT,
-            budget: 0,
-        };
         let governor = Governor::Schedutil(SchedutilTunables::default());
         let system = System { kernel: &kernel, machine: &machine, governor };
-        let loaded = load_object(self.object.clone(), &request, &system)?;
+        let loaded = load_object(self.object.clone(), &self.request(0), &system)?;
         Ok(check_ops(&loaded.ops, loaded.profile)?)
     }
 }

@@ -5,9 +5,11 @@
 //! - [`scheduler`]: a user's choice, from a file. [`sidecar`]: what a particular scheduler's loader does, from a file;
 //!   [`facts`], [`domains`], [`opps`]: what such loaders find out about the machine; [`arena`]: what they set up in an arena;
 //!   [`perf`]: counters that they open.
-//! - [`ops`]: its `struct sched_ext_ops`. [`listing`]: what is in it. [`exit_record`]: what it recorded of its end.
+//! - [`ops`]: its `struct sched_ext_ops`. [`listing`]: what is in it. [`check`]: whether it accepts its settings.
+//!   [`statistics`]: what it counted. [`exit_record`]: what it recorded of its end.
 
 pub mod arena;
+pub mod check;
 pub mod domains;
 pub mod exit_record;
 pub mod facts;
@@ -17,6 +19,7 @@ pub mod ops;
 pub mod perf;
 pub mod scheduler;
 pub mod sidecar;
+pub mod statistics;
 
 use std::sync::Arc;
 
@@ -26,7 +29,7 @@ use tandem_bpf_vm::link::{Environment, LoadError};
 use tandem_bpf_vm::map::Item;
 use tandem_bpf_vm::memory::Memory;
 use tandem_bpf_vm::object::{ExternKind, Object};
-use tandem_bpf_vm::open::{OpenObject, SettingError};
+use tandem_bpf_vm::open::{Needs, OpenObject, SettingError};
 
 use crate::units::CpuId;
 use domains::Cpus;
@@ -75,6 +78,17 @@ pub enum SchedulerError {
     /// A setting could not be made.
     #[error("{0}")]
     Setting(#[from] SettingError),
+    /// The scheduler itself refuses its settings, for this reason.
+    #[error("{0}")]
+    Refused(String),
+    /// What shall be reported of it does not exist.
+    #[error("the object has no {what} `{name}` for statistics")]
+    NoStatistics {
+        /// What is missing.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
     /// A program that shall run before the scheduler is attached does not exist.
     #[error("the object has no program `{0}` to run")]
     NoProgram(String),
@@ -144,6 +158,8 @@ pub struct Loaded {
     pub profile: Profile,
     /// The CPU that `syscall` programs and `ops.init` must run on, if that matters to them.
     pub init_cpu: Option<CpuId>,
+    /// The `syscall` program that says whether the settings will do; it comes before all others.
+    pub check: Option<ProgramId>,
     /// `syscall` programs to run before the scheduler is attached.
     pub syscalls: Vec<Syscall>,
     /// `syscall` programs to run after that.
@@ -216,6 +232,8 @@ pub fn load_object(object: Arc<Object>, request: &Request<'_>, system: &System<'
     let mut opened = open(object.clone(), profile, read.ops.exit_dump_len)?;
     apply_each(&mut opened, sidecar, system)?;
     apply(&mut opened, sidecar, request.settings, system)?;
+    let needs = opened.needs();
+    heed_needs(&mut read, &needs, profile);
     let mut memory = Memory::new(request.memory_limit);
     let guest = Guest::new(&mut memory, kernel, machine).map_err(SchedulerError::Memory)?;
     let version = profile.version;
@@ -238,11 +256,15 @@ pub fn load_object(object: Arc<Object>, request: &Request<'_>, system: &System<'
         fill(&mut vm, name, &table.numbers(system)).ok_or_else(|| SchedulerError::NoMap(name.clone()))?;
     }
     perf::check(&vm, &sidecar.perf)?;
+    sidecar.statistics.check(&vm)?;
     let scheduler = with_programs(read, &object, &vm)?;
+    let program = |name: &String| vm.program(name).ok_or_else(|| SchedulerError::NoProgram(name.clone()));
+    let check = sidecar.check.as_ref().map(program).transpose()?;
     let syscalls = syscalls(&vm, &sidecar.syscalls, system)?;
     let attached = self::syscalls(&vm, &sidecar.attached, system)?;
-    let (tracepoints, perf, init_cpu) = (Tracepoints::of(&object, &vm), sidecar.perf.clone(), init_cpu.map(CpuId));
-    Ok(Loaded { vm, ops: scheduler, guest, profile, init_cpu, syscalls, attached, tracepoints, perf })
+    let (perf, init_cpu) = (sidecar.perf.clone(), init_cpu.map(CpuId));
+    let tracepoints = Tracepoints::of(&object, &vm, &needs);
+    Ok(Loaded { vm, ops: scheduler, guest, profile, init_cpu, check, syscalls, attached, tracepoints, perf })
 }
 
 /// Sets members of `struct sched_ext_ops` as the sidecar says.
@@ -254,6 +276,14 @@ fn set_ops(ops: &mut Ops, sidecar: &Sidecar, profile: Profile, system: &System<'
     let more = sidecar.flags_if_numa.iter().filter(|_| numa);
     for name in sidecar.flags.iter().chain(more) {
         ops.flags |= profile.enum_value(name).unwrap_or(0);
+    }
+}
+
+/// Leaves out callbacks that no setting needs, and adds the flags that some do.
+fn heed_needs(read: &mut ops::ReadOps, needs: &Needs, profile: Profile) {
+    read.callbacks.retain(|(op, _)| !needs.leave_out(op.name()));
+    for flag in needs.needed().filter(|name| name.starts_with("SCX_OPS_")) {
+        read.ops.flags |= profile.enum_value(flag).unwrap_or(0);
     }
 }
 

@@ -33,7 +33,12 @@
 //! [each.domain]
 //! "domains[{}].cpus" = "mask"
 //! [run]
+//! check = "check_settings"    # says whether the settings will do, in `problem` why not
 //! arena = "task_ctx"    # the library of scx_arena is set up, for tasks with this structure
+//! [statistics]
+//! map = "stats"         # counters, reported by the names of the enumeration `stat`
+//! names = "stat"
+//! states = ["mode"]     # variables that are enumerations, likewise
 //! ```
 
 use std::path::Path;
@@ -44,6 +49,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 use super::domains::Each;
 use super::facts::{Argument, Fact, Table};
 use super::perf::{self, PerfMap};
+use super::statistics::Statistics;
 use crate::input::{InputError, valid_names};
 use crate::scx::abi::profile::Profile;
 
@@ -70,12 +76,16 @@ pub struct Sidecar {
     pub flags: Vec<String>,
     /// More of them for machines of several NUMA nodes.
     pub flags_if_numa: Vec<String>,
+    /// The `syscall` program that says whether the settings will do: 0, or not, and then `problem` says why.
+    pub check: Option<String>,
     /// The CPU that `syscall` programs and `ops.init` must run on.
     pub init_cpu: Option<Argument>,
     /// `syscall` programs to run before the scheduler is attached, in order, and their arguments, each an `s32`.
     pub syscalls: Vec<(String, Vec<Argument>)>,
     /// Likewise after that.
     pub attached: Vec<(String, Vec<Argument>)>,
+    /// What to report of it.
+    pub statistics: Statistics,
 }
 
 /// What a variable gets for each of something.
@@ -110,10 +120,12 @@ impl Value {
 }
 
 /// The keys of the file.
-pub(in crate::scx) const TOP: &[&str] = &["profile", "set", "each", "resize", "map", "perf", "ops", "run"];
+pub(in crate::scx) const TOP: &[&str] =
+    &["profile", "set", "each", "resize", "map", "perf", "ops", "run", "statistics"];
 const OPS: &[&str] = &["flags", "flags_if_numa", "timeout_ms", "exit_dump_len", "dispatch_max_batch"];
 /// The keys of `[run]`.
-pub(in crate::scx) const RUN: &[&str] = &["init_cpu", "arena", "syscall", "attached"];
+pub(in crate::scx) const RUN: &[&str] = &["init_cpu", "check", "arena", "syscall", "attached"];
+const STATISTICS: &[&str] = &["map", "names", "states"];
 
 pub(super) type Item<'a> = &'a Spanned<DeValue<'a>>;
 
@@ -144,6 +156,7 @@ impl Sidecar {
                 "map" => sidecar.maps = file.maps(item)?,
                 "perf" => sidecar.perf = perf::read(&file, item)?,
                 "ops" => file.ops(item, &mut sidecar)?,
+                "statistics" => sidecar.statistics = file.statistics(item)?,
                 _ => file.run(item, &mut sidecar)?,
             }
         }
@@ -310,15 +323,42 @@ impl File<'_> {
         for (key, item) in self.known(self.table(item, "`run`")?, "`run`", RUN)? {
             match key {
                 "init_cpu" => sidecar.init_cpu = Some(self.cpu(item)?),
-                "arena" => match item.get_ref() {
-                    DeValue::String(name) => sidecar.arena = Some(name.to_string()),
-                    _ => return Err(self.wrong(item, "`arena`", "the name of a structure")),
-                },
+                "arena" => sidecar.arena = Some(self.name(item, "`arena`", "the name of a structure")?),
+                "check" => sidecar.check = Some(self.name(item, "`check`", "the name of a program")?),
                 "syscall" => sidecar.syscalls = self.calls(item, "`run.syscall`")?,
                 _ => sidecar.attached = self.calls(item, "`run.attached`")?,
             }
         }
         Ok(())
+    }
+
+    fn name(&self, item: Item<'_>, what: &str, expected: &str) -> Result<String, InputError> {
+        item.get_ref().as_str().map(str::to_owned).ok_or_else(|| self.wrong(item, what, expected))
+    }
+
+    fn statistics(&self, item: Item<'_>) -> Result<Statistics, InputError> {
+        let (mut map, mut names, mut states) = (None, None, Vec::new());
+        for (key, entry) in self.known(self.table(item, "`statistics`")?, "`statistics`", STATISTICS)? {
+            match (key, entry.get_ref()) {
+                ("map", _) => map = Some(self.name(entry, "`map`", "the name of a map")?),
+                ("names", _) => names = Some(self.name(entry, "`names`", "the name of an enumeration")?),
+                (_, DeValue::Array(variables)) => {
+                    let name = |item| self.name(item, "a state", "the name of a variable");
+                    states = variables.iter().map(name).collect::<Result<_, _>>()?;
+                }
+                _ => return Err(self.wrong(entry, "`states`", "an array of names of variables")),
+            }
+        }
+        match (map, names) {
+            (Some(map), Some(names)) => Ok(Statistics { counters: Some((map, names)), states }),
+            (None, None) => Ok(Statistics { counters: None, states }),
+            (map, _) => {
+                let (given, missing) = if map.is_some() { ("map", "names") } else { ("names", "map") };
+                let message = format!("`{given}` of `statistics` without `{missing}`");
+                let help = "`map` has the counters, and the enumeration `names` says what they are called";
+                Err(InputError::at(self.path, self.text, item.span().start, message).help(help.to_owned()))
+            }
+        }
     }
 
     fn cpu(&self, item: Item<'_>) -> Result<Argument, InputError> {

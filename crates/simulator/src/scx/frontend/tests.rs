@@ -208,6 +208,15 @@ fn facts_say_what_clocks_and_memory_there_are() {
 }
 
 #[test]
+fn a_machine_at_rest_draws_what_its_parts_draw() {
+    let idle_power = |machine: &str| Fact::IdlePower.number(&Bundled::new(machine).system());
+    // 24 halted cores of 1.5 W, four uncores of 20.5 W, four times 6 W of memory, a board of 96 W.
+    assert_eq!(idle_power("opteron-8435"), 36_000 + 82_000 + 24_000 + 96_000);
+    // Four halted cores of 3 W and an uncore of 8 W: the processor alone is measured.
+    assert_eq!(idle_power("core2-q6600"), 12_000 + 8_000);
+}
+
+#[test]
 fn only_schedutil_follows_what_a_scheduler_wants() {
     let hikey = Bundled::new("hikey960");
     let cpuperf = ["schedutil", "performance", "ondemand", "userspace"]
@@ -246,6 +255,11 @@ fn a_mistake_in_a_sidecar_is_shown_with_its_place() {
         ("[each.core]\n", "s.toml:1:7: unknown key `core` in `each`"),
         ("[each.cpu]\n\"a[{}]\" = \"colour\"\n", "s.toml:2:11: `a[{}]` cannot be \"colour\""),
         ("[run]\narena = 1\n", "s.toml:2:9: `arena` cannot be 1"),
+        ("[run]\ncheck = true\n", "s.toml:2:9: `check` cannot be true"),
+        ("[statistics]\nmap = \"m\"\n", "s.toml:1:1: `map` of `statistics` without `names`"),
+        ("[statistics]\nstates = \"s\"\n", "s.toml:2:10: `states` cannot be \"s\""),
+        ("[statistics]\nstates = [1]\n", "s.toml:2:11: a state cannot be 1"),
+        ("[statistics]\nstate = []\n", "s.toml:2:1: unknown key `state` in `statistics`"),
         ("[set]\na = 1.5\n", "s.toml:2:5: `a` cannot be 1.5"),
     ];
     for (text, expected) in mistakes {

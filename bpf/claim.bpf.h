@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which CPU gives way to a serial thread: the fastest one whose task ranks lowest (Morad et al., section 2).
+ */
+#ifndef __TANDEM_CLAIM_H
+#define __TANDEM_CLAIM_H
+
+#include "place.bpf.h"
+#include "seniority.bpf.h"
+
+/* How dear a CPU's task is: the lower, the sooner it gives way. */
+enum dearness {
+	DEAR_JUNIOR,
+	DEAR_NORMAL,
+	DEAR_LONG,
+	/* It does not give way, or there is none. */
+	DEAR_MOST,
+};
+
+static __always_inline enum dearness dearness_of(struct cpu_ctx *cctx)
+{
+	if (!cctx->pid || cctx->claimed || cctx->wanted_by || !cctx->takes_applications || cctx->rank == RANK_SERIAL)
+		return DEAR_MOST;
+	if (cctx->rank == RANK_JUNIOR)
+		return DEAR_JUNIOR;
+	return cctx->is_long ? DEAR_LONG : DEAR_NORMAL;
+}
+
+/*
+ * The CPU whose task gives way to @p: of the fastest kind below @limit that has one, the least dear. Negative: none.
+ * Where it is not known who the thread is, @p is null, and affinity is looked at when it moves. On equal CPUs the search
+ * ends with the first task that is not serial, or with the first junior's.
+ */
+static s32 claim_find(struct task_struct *p, u32 limit)
+{
+	u32 best = DEAR_MOST, best_kind = 0, least = senior ? DEAR_JUNIOR : DEAR_NORMAL;
+	s32 at, found = -1;
+
+	for_range(at, 0, nr_cpus) {
+		u32 cpu = cpus_by_speed[at & (MAX_CPUS - 1)];
+		struct cpu_ctx *cctx = cpu_of(cpu);
+		u32 dear = dearness_of(cctx);
+
+		if (cctx->kind >= limit || best <= least || (found >= 0 && cctx->kind > best_kind))
+			break;
+		if (dear >= best || (p && !may_run_on(p, cpu)))
+			continue;
+		best = dear;
+		best_kind = cctx->kind;
+		found = cpu;
+	}
+	return found;
+}
+
+#endif /* __TANDEM_CLAIM_H */

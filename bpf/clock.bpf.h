@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Asking for a clock.
+ *
+ * schedutil takes what scx_bpf_cpuperf_set says for the CPU's utilisation, on the scale of cpu_facts.capacity, adds a quarter,
+ * and rounds the clock for that up to an operating point (kernel/sched/cpufreq_schedutil.c: sugov_get_util,
+ * sugov_effective_cpu_perf, get_next_freq). CPUs that share a clock get the highest that one of them asks for. Since Linux 6.15
+ * a callback that holds a run queue may speak for that CPU alone: others are spoken for by timers (governor.bpf.h).
+ */
+#ifndef __TANDEM_CLOCK_H
+#define __TANDEM_CLOCK_H
+
+#include "tandem.bpf.h"
+
+enum {
+	CLOCK_ONE = 1024,
+	MAX_DOMAINS = MAX_CPUS,
+};
+
+/* What follows from a table of operating points. */
+struct clock_table {
+	/* Index of the highest. */
+	u32 top;
+	/* What to ask for to get each. */
+	u32 request[MAX_OPPS];
+	/* Time that compute-bound work takes there, 1024: as long as at the highest. */
+	u32 slowness[MAX_OPPS];
+};
+
+struct clock_table clock_tables[MAX_OPP_TABLES];
+
+static __always_inline struct clock_table *clocks_of(u32 cpu)
+{
+	return &clock_tables[facts_of(cpu)->opp_table & (MAX_OPP_TABLES - 1)];
+}
+
+static __always_inline u32 clock_top(u32 cpu)
+{
+	return clocks_of(cpu)->top;
+}
+
+/*
+ * What to ask for so that the clock is that of @performance. One less than four fifths: a quarter more is then below
+ * @performance, which is itself rounded, and above the next lower point's unless these are only two apart.
+ */
+static __always_inline u32 clock_request_for(u32 performance)
+{
+	u32 request = performance ? (performance * 4 - 1) / 5 : 0;
+
+	return request < CLOCK_ONE ? request : CLOCK_ONE;
+}
+
+/* Whether any CPU has a choice of clocks. */
+bool clock_choice;
+
+static void clock_init_table(u32 number)
+{
+	const volatile struct opp_table *opps = &opp_tables[number & (MAX_OPP_TABLES - 1)];
+	struct clock_table *table = &clock_tables[number & (MAX_OPP_TABLES - 1)];
+	u32 nr = opps->nr_opps < MAX_OPPS ? opps->nr_opps : MAX_OPPS;
+	s32 opp;
+
+	if (!nr)
+		return;
+	table->top = nr - 1;
+	if (nr > 1)
+		clock_choice = true;
+	for_range(opp, 0, nr) {
+		u32 at = opp & (MAX_OPPS - 1), frequency = opps->frequency[at];
+
+		table->request[at] = clock_request_for(opps->performance[at]);
+		table->slowness[at] = frequency ? (u64)opps->frequency[(nr - 1) & (MAX_OPPS - 1)] * CLOCK_ONE / frequency :
+						  CLOCK_ONE;
+	}
+	/* Limits may have changed since; above all, the highest is what sched_ext begins with. */
+	table->request[(nr - 1) & (MAX_OPPS - 1)] = CLOCK_ONE;
+}
+
+/* Makes the tables; whether there is a clock to change and a governor that listens. */
+static bool clock_init(void)
+{
+	s32 number;
+
+	for_range(number, 0, MAX_OPP_TABLES)
+		clock_init_table(number);
+	return cpuperf && clock_choice;
+}
+
+/* Asks for an operating point of a CPU unless it has asked for that before. */
+static __always_inline void clock_ask(u32 cpu, u32 opp)
+{
+	struct cpu_ctx *cctx = cpu_of(cpu);
+	u32 request;
+
+	if (cctx->asked == opp + 1)
+		return;
+	cctx->asked = opp + 1;
+	request = clocks_of(cpu)->request[opp & (MAX_OPPS - 1)];
+	scx_bpf_cpuperf_set(cpu, request < CLOCK_ONE ? request : CLOCK_ONE);
+}
+
+/* The lowest operating point of a CPU that gives at least @performance, or its highest. */
+static u32 clock_for_performance(u32 cpu, u32 performance)
+{
+	const volatile struct opp_table *opps = &opp_tables[facts_of(cpu)->opp_table & (MAX_OPP_TABLES - 1)];
+	u32 top = clock_top(cpu);
+	s32 opp;
+
+	for_range(opp, 0, MAX_OPPS) {
+		if (opp >= top || opps->performance[opp & (MAX_OPPS - 1)] >= performance)
+			return opp;
+	}
+	return top;
+}
+
+/* The lowest operating point of a CPU at @mhz or above, or its highest. */
+static u32 clock_for_mhz(u32 cpu, u32 mhz)
+{
+	const volatile struct opp_table *opps = &opp_tables[facts_of(cpu)->opp_table & (MAX_OPP_TABLES - 1)];
+	u32 top = clock_top(cpu);
+	s32 opp;
+
+	for_range(opp, 0, MAX_OPPS) {
+		if (opp >= top || opps->frequency[opp & (MAX_OPPS - 1)] >= mhz * 1000)
+			return opp;
+	}
+	return top;
+}
+
+/*
+ * The share of time that work would wait for memory at the highest clock, 0..1024, if it waited during @stalled of @cycles
+ * in @ns. Cycles over time is the clock that there was: waiting takes as long at any clock, computing gets shorter with it.
+ */
+static __always_inline u32 clock_share_at_top(u32 cpu, u64 stalled, u64 cycles, u64 ns)
+{
+	u32 table = facts_of(cpu)->opp_table & (MAX_OPP_TABLES - 1);
+	u64 khz = opp_tables[table].frequency[clock_tables[table].top & (MAX_OPPS - 1)];
+	u64 speed = ns && khz ? cycles * 1000 * CLOCK_ONE / (ns * khz / 1000 ?: 1) : CLOCK_ONE, all;
+
+	if (stalled > cycles)
+		stalled = cycles;
+	if (speed > CLOCK_ONE)
+		speed = CLOCK_ONE;
+	/* Cycles of a slice and 2^10 more fit by far. */
+	all = stalled + (((cycles - stalled) * speed) >> 10);
+	return all ? stalled * CLOCK_ONE / all : 0;
+}
+
+#endif /* __TANDEM_CLOCK_H */

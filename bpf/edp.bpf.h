@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The energy-delay factor of what runs on the CPUs of a clock, at each of its operating points (Merkel & Bellosa, section 3).
+ *
+ * A task's factor at an operating point is its energy times its run time there, over the same at the highest. The mean over
+ * the tasks that run counts, and the point with the lowest mean wins. Two ways to know a factor:
+ *
+ * From the power of the points, where it is known. Of a task that waits for memory during the share m of its time (at the
+ * highest clock), waiting takes as long at any clock and the rest gets slower with it:
+ *
+ *	t(f) = (1 - m) * f_max / f + m
+ *	P(f) = power(f) * (1 - 1/2 * m / t(f)) + (static_power(f) + fixed_power / (clocks in use)) / n
+ *	factor(f) = P(f) * t(f)^2 / (P(f_max) * t(f_max)^2)
+ *
+ * n being the number of tasks that run on the clock's CPUs, and m / t(f) the share of time that the task waits there: a core
+ * that waits is taken to draw half of what one draws that computes. (It is between a fifth and nine tenths, by the kind of
+ * core, and few choices depend on it.) Work may take no longer than edp_slowdown_pct more, the slowest task's included,
+ * whatever that would save.
+ *
+ * By the paper's line, edp_base - edp_slope * x at the lowest point, x being the task's share of the memory bus: where
+ * edp_base_pct is set, or power is not known. Between the lowest and the highest point the factor goes with how much longer
+ * compute-bound work takes there. A straight line has its least value at an end: the lowest or the highest point wins.
+ */
+#ifndef __TANDEM_EDP_H
+#define __TANDEM_EDP_H
+
+#include "clock.bpf.h"
+
+enum {
+	/* Shares of memory come in so many steps, so that equal tasks have equal ones and nothing is computed twice. */
+	EDP_STEPS = 32,
+	/* The paper's line for real programs (section 3), percent. */
+	EDP_PAPER_BASE = 140,
+	EDP_PAPER_SLOPE = 80,
+	/* Another point must be better by 1/64 than the one in force: changing costs time, too. */
+	EDP_GAIN_SHIFT = 6,
+};
+
+/* What runs on the CPUs of a clock: how many tasks, the sums of their shares in steps, and of the squares of these. */
+struct edp_mix {
+	u32 nr;
+	u32 sum;
+	u32 squares;
+};
+
+/* Clocks that have a loaded CPU. */
+u32 edp_clocks_in_use;
+
+static __always_inline bool edp_by_power(u32 table)
+{
+	return !edp_base_pct && opp_tables[table & (MAX_OPP_TABLES - 1)].power[0];
+}
+
+/* A task's share, in steps, downwards: what is not known to wait is taken to compute. */
+static __always_inline u32 edp_share_of(struct task_ctx *tctx, u32 table)
+{
+	u32 share = edp_by_power(table) ? tctx->stall : tctx->intensity;
+
+	if (!tctx->measured)
+		return 0;
+	share = share * EDP_STEPS / CLOCK_ONE;
+	return share < EDP_STEPS ? share : EDP_STEPS;
+}
+
+/* Milliwatts at a point that do not depend on how many tasks run. */
+static __always_inline u64 edp_shared_power(u32 table, u32 opp)
+{
+	u32 clocks = edp_clocks_in_use ?: 1;
+
+	return opp_tables[table & (MAX_OPP_TABLES - 1)].static_power[opp & (MAX_OPPS - 1)] + fixed_power / clocks;
+}
+
+/*
+ * Sums over the tasks of power times squared time, in milliwatts times 2^16. In units of 1/EDP_STEPS the time of a task of s
+ * steps is time = EDP_STEPS * slow - s * more, and half of what it waits is EDP_STEPS / 2 * s.
+ */
+static __always_inline u64 edp_by_power_at(struct edp_mix *mix, u32 table, u32 opp)
+{
+	u64 power = opp_tables[table & (MAX_OPP_TABLES - 1)].power[opp & (MAX_OPPS - 1)];
+	u64 slow = clock_tables[table & (MAX_OPP_TABLES - 1)].slowness[opp & (MAX_OPPS - 1)], more = slow - CLOCK_ONE;
+	u64 sum = mix->sum, squares = mix->squares, all = EDP_STEPS * slow;
+	/* Of time squared, and of the time that is waited, halved, times time. */
+	u64 times = mix->nr * all * all - 2 * all * more * sum + more * more * squares;
+	u64 waits = (all * sum - more * squares) * (CLOCK_ONE / 2);
+
+	return (((times - waits) / mix->nr) >> 14) * power * mix->nr + ((times / mix->nr) >> 14) * edp_shared_power(table, opp);
+}
+
+/* The paper's line, in percent times 2^16. */
+static __always_inline u64 edp_by_line_at(struct edp_mix *mix, u32 table, u32 opp)
+{
+	struct clock_table *clocks = &clock_tables[table & (MAX_OPP_TABLES - 1)];
+	s64 base = edp_base_pct ?: EDP_PAPER_BASE, slope = edp_base_pct ? edp_slope_pct : EDP_PAPER_SLOPE, factor;
+	u64 more = clocks->slowness[opp & (MAX_OPPS - 1)] - CLOCK_ONE, most = clocks->slowness[0] - CLOCK_ONE;
+	u64 used = ((u64)slope << 16) * mix->sum / ((u64)mix->nr * EDP_STEPS);
+	u64 lowest = (u64)base << 16, highest = 100 << 16;
+
+	lowest = lowest > used ? lowest - used : 0;
+	most = most ?: 1;
+	/* Weighted by the way from the highest point to the lowest. */
+	factor = (lowest * more + highest * (most - more)) / most;
+	return factor;
+}
+
+static __always_inline u64 edp_factor(struct edp_mix *mix, u32 table, u32 opp)
+{
+	return edp_by_power(table) ? edp_by_power_at(mix, table, opp) : edp_by_line_at(mix, table, opp);
+}
+
+/*
+ * Whether no task takes longer than it may at a point. None of n numbers is further above their mean than sqrt(n - 1) times
+ * their standard deviation (Samuelson's inequality), and that much is taken for the slowest.
+ */
+static __always_inline bool edp_fast_enough(struct edp_mix *mix, u32 table, u32 opp)
+{
+	u64 slow = clock_tables[table & (MAX_OPP_TABLES - 1)].slowness[opp & (MAX_OPPS - 1)], more = slow - CLOCK_ONE;
+	u64 mean = slow * EDP_STEPS - more * mix->sum / mix->nr, limit = (100 + edp_slowdown_pct) * CLOCK_ONE * EDP_STEPS / 100;
+	u64 variance = ((u64)mix->squares * mix->nr - (u64)mix->sum * mix->sum) * more * more / mix->nr / mix->nr;
+
+	if (!edp_by_power(table))
+		return true;
+	return mean <= limit && (limit - mean) * (limit - mean) >= (mix->nr - 1) * variance;
+}
+
+/* The operating point for what runs, when @now is in force. */
+static u32 edp_best(struct edp_mix *mix, u32 table, u32 now)
+{
+	u32 top = clock_tables[table & (MAX_OPP_TABLES - 1)].top, best = top;
+	u64 least, factor, current;
+	s32 opp;
+
+	if (!mix->nr)
+		return top;
+	least = edp_factor(mix, table, top);
+	for_range(opp, 0, MAX_OPPS) {
+		if (opp >= top)
+			break;
+		factor = edp_factor(mix, table, opp);
+		if (factor < least && edp_fast_enough(mix, table, opp)) {
+			least = factor;
+			best = opp;
+		}
+	}
+	if (now > top || !edp_fast_enough(mix, table, now))
+		return best;
+	current = edp_factor(mix, table, now);
+	return least + (current >> EDP_GAIN_SHIFT) < current ? best : now;
+}
+
+#endif /* __TANDEM_EDP_H */

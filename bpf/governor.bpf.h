@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The event-driven governor (Richling et al., section 2), one for each clock.
+ *
+ * A clock is low when all its CPUs are idle and high while one is loaded; events, not samples, tell. Delays and shortest times
+ * at a level damp it. High is the highest operating point, or the one that the energy-delay factor of what runs asks for
+ * (edp.bpf.h); it changes without delays then, but not before the shortest time has passed. No CPU asks for more than its
+ * own bound (points.bpf.h).
+ *
+ * A change that has to wait is made by the clock's timer, and so is one that concerns several CPUs: callbacks may speak for
+ * their own CPU only. The CPU that raises a clock asks for all. Nothing waits for a timer to be cancelled, which could
+ * deadlock with run queues locked: one that is not needed any more finds nothing to do. With no change pending there is none.
+ *
+ * schedutil ignores requests that follow a change of its clock too closely (rate_limit_us) and does not come back to them. So
+ * what followed a change within SETTLE_NS is asked for again, in growing intervals. The paper has no such limit.
+ *
+ * Members of a clock are written by any of its CPUs without a lock. What can go wrong is a level that is wrong until the
+ * next event: the timer looks again at the count of loaded CPUs, which is exact, and each task that begins to run does too.
+ */
+#ifndef __TANDEM_GOVERNOR_H
+#define __TANDEM_GOVERNOR_H
+
+#include "points.bpf.h"
+#include "edp.bpf.h"
+#include "warm.bpf.h"
+
+enum {
+	BPF_F_TIMER_CPU_PIN = 2,
+	SETTLE_NS = 10 * NSEC_PER_MSEC,
+	/* The first repetition comes no sooner. */
+	REPEAT_NS = 100 * NSEC_PER_USEC,
+};
+
+/* A clock: CPUs of a performance domain. */
+struct domain {
+	/* Its first CPU, from which cpu_ctx.next leads to the others. */
+	u32 first;
+	u32 nr_cpus;
+	u32 table;
+	/* Some of its CPUs have a lower bound than others: then idle ones must not hold it up. */
+	bool uneven;
+	s32 nr_loaded;
+	/* The operating point that its CPUs ask for, when that changed last, and before that. */
+	u32 opp;
+	u64 changed;
+	u64 changed_before;
+	/* When a pending change is due, and when to ask again; 0: nothing is. */
+	u64 due;
+	u64 repeat;
+	/* What runs, and what was decided for that. */
+	struct edp_mix mix;
+	struct edp_mix decided;
+	u32 decision;
+};
+
+struct domain domains[MAX_DOMAINS];
+
+struct domain_timer {
+	struct bpf_timer timer;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, u32);
+	__type(value, struct domain_timer);
+	__uint(max_entries, MAX_DOMAINS);
+} domain_timers SEC(".maps");
+
+static __always_inline struct domain *domain_of(u32 cpu)
+{
+	return &domains[facts_of(cpu)->domain & (MAX_DOMAINS - 1)];
+}
+
+static __always_inline bool domain_is_high(struct domain *domain)
+{
+	return domain->opp > 0;
+}
+
+/* What runs has changed, or the same runs again: the operating point of a loaded clock. */
+static __always_inline u32 domain_loaded_opp(struct domain *domain)
+{
+	struct edp_mix mix = domain->mix;
+
+	if (!edp || !(active & SPEED))
+		return clock_tables[domain->table & (MAX_OPP_TABLES - 1)].top;
+	if (mix.nr && (mix.nr != domain->decided.nr || mix.sum != domain->decided.sum ||
+		       mix.squares != domain->decided.squares)) {
+		domain->decided = mix;
+		domain->decision = edp_best(&mix, domain->table, domain->decision);
+	}
+	return domain->decision;
+}
+
+/* Without the governor, isolation's clocks stay where they are when CPUs are idle. */
+static __always_inline u32 domain_wanted_opp(struct domain *domain)
+{
+	return domain->nr_loaded > 0 || !(active & SPEED) ? domain_loaded_opp(domain) : 0;
+}
+
+/* When a change may be made that is wanted from now on ("next()" of the paper's slide). */
+static __always_inline u64 domain_earliest(struct domain *domain, u32 wanted, u64 now)
+{
+	bool idles = wanted < domain->opp && domain->nr_loaded <= 0, wakes = wanted > domain->opp && !domain_is_high(domain);
+	u64 wait = idles ? down_delay_us : wakes ? up_delay_us : 0;
+	u64 stay = wanted < domain->opp ? min_high_us : wakes ? min_low_us : 0;
+	u64 at = now + wait * NSEC_PER_USEC, dwelt = domain->changed + stay * NSEC_PER_USEC;
+
+	return vtime_before(at, dwelt) ? dwelt : at;
+}
+
+/* The operating point that a CPU is to ask for. */
+static __always_inline u32 domain_opp_of(struct domain *domain, struct cpu_ctx *cctx)
+{
+	u32 opp = domain->uneven && domain->nr_loaded > 0 && !cctx->loaded ? 0 : domain->opp;
+
+	return opp < cctx->bound ? opp : cctx->bound;
+}
+
+/* Starts the timer for what comes first. */
+static void domain_arm(u32 number, u64 now)
+{
+	struct domain *domain = &domains[number & (MAX_DOMAINS - 1)];
+	struct domain_timer *timer = bpf_map_lookup_elem(&domain_timers, &number);
+	u64 at = domain->due;
+
+	if (domain->repeat && (!at || vtime_before(domain->repeat, at)))
+		at = domain->repeat;
+	if (timer && at)
+		bpf_timer_start(&timer->timer, vtime_before(now, at) ? at - now : 0, BPF_F_TIMER_CPU_PIN);
+}
+
+/* Notes a change that is made now; whether it has to be asked for again, later. */
+static bool domain_change(struct domain *domain, u32 wanted, u64 now)
+{
+	u64 since = now - domain->changed;
+
+	if (wanted > domain->opp)
+		count(TANDEM_STAT_SPEED_RAISED);
+	else if (domain->nr_loaded > 0)
+		count(TANDEM_STAT_SPEED_EDP_LOWERED);
+	else
+		count(TANDEM_STAT_SPEED_LOWERED);
+	if (domain_is_high(domain) != (wanted > 0))
+		warm_mark_all(domain->first, domain->nr_cpus, wanted > 0);
+	domain->changed_before = domain->changed;
+	domain->changed = now;
+	domain->due = 0;
+	/* The barrier is for the timer, which looks at the loaded CPUs afterwards. */
+	__sync_lock_test_and_set(&domain->opp, wanted);
+	if (since < SETTLE_NS)
+		domain->repeat = now + (since > REPEAT_NS ? since : REPEAT_NS);
+	return since < SETTLE_NS;
+}
+
+/* A pending change is not wanted any more. */
+static __always_inline void domain_keep(struct domain *domain)
+{
+	if (!domain->due)
+		return;
+	domain->due = 0;
+	count(TANDEM_STAT_SPEED_KEPT);
+}
+
+/* Brings a clock up to date from one of its CPUs, which runs this. */
+static void domain_follow(u32 cpu, struct domain *domain)
+{
+	u32 wanted = domain_wanted_opp(domain);
+	bool later = false;
+	u64 now, at;
+
+	if (wanted == domain->opp) {
+		domain_keep(domain);
+		return;
+	}
+	now = bpf_ktime_get_ns();
+	at = domain_earliest(domain, wanted, now);
+	if (!vtime_before(now, at) && (wanted > domain->opp || domain->nr_cpus == 1)) {
+		later = domain_change(domain, wanted, now);
+	} else if (!domain->due || vtime_before(at, domain->due) || domain->nr_loaded <= 0) {
+		domain->due = at;
+		later = true;
+	}
+	if (later)
+		domain_arm(facts_of(cpu)->domain, now);
+}
+
+/* Of CPUs with different bounds one has asked for something else: that may be lost as well. */
+static void domain_asked_apart(u32 cpu, struct domain *domain)
+{
+	u64 now = bpf_ktime_get_ns();
+
+	domain->changed_before = now;
+	domain->repeat = now + REPEAT_NS;
+	domain_arm(facts_of(cpu)->domain, now);
+}
+
+/* Makes all CPUs of a clock ask for what it has come to. No run queue is locked. */
+static void domain_ask(struct domain *domain)
+{
+	u32 cpu = domain->first;
+	s32 step;
+
+	for_range(step, 0, domain->nr_cpus) {
+		struct cpu_ctx *cctx = cpu_of(cpu);
+
+		clock_ask(cpu & (MAX_CPUS - 1), domain_opp_of(domain, cctx));
+		cpu = cctx->next;
+	}
+}
+
+/* Asks again for what schedutil may have ignored. */
+static void domain_repeat(u32 number, struct domain *domain, u64 now)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	u64 since = now - domain->changed_before;
+
+	/* Timers of a CPU that goes offline move. */
+	if (facts_of(cpu)->domain != number)
+		cpu = domain->first;
+	cpu_of(cpu)->asked = 0;
+	clock_ask(cpu, domain_opp_of(domain, cpu_of(cpu)));
+	domain->repeat = since < SETTLE_NS ? now + since : 0;
+	count(TANDEM_STAT_SPEED_REPEATED);
+}
+
+static int domain_timer_fires(void *map, u32 *key, struct domain_timer *timer)
+{
+	u32 number = *key;
+	struct domain *domain = &domains[number & (MAX_DOMAINS - 1)];
+	u64 now = bpf_ktime_get_ns();
+	u32 wanted;
+
+	if (domain->due && !vtime_before(now, domain->due)) {
+		wanted = domain_wanted_opp(domain);
+		domain->due = 0;
+		if (wanted != domain->opp) {
+			domain_change(domain, wanted, now);
+			domain_ask(domain);
+		}
+		/* The last CPU may have gone idle meanwhile, and have seen nothing to lower. */
+		if (domain_wanted_opp(domain) != domain->opp)
+			domain->due = domain_earliest(domain, domain_wanted_opp(domain), now);
+	}
+	if (domain->repeat && !vtime_before(now, domain->repeat))
+		domain_repeat(number, domain, now);
+	domain_arm(number, now);
+	return 0;
+}
+
+/* Notes whether a CPU is loaded; whether that is new. */
+static bool domain_loads(struct domain *domain, struct cpu_ctx *cctx, bool loaded)
+{
+	s32 before;
+
+	if (cctx->loaded == loaded)
+		return false;
+	cctx->loaded = loaded;
+	cctx->loaded_since = loaded ? bpf_ktime_get_ns() : 0;
+	before = __sync_fetch_and_add(&domain->nr_loaded, loaded ? 1 : -1);
+	if (before == (loaded ? 0 : 1))
+		__sync_fetch_and_add(&edp_clocks_in_use, loaded ? 1 : -1);
+	return true;
+}
+
+/* Counts in what runs on a CPU now instead of what ran there before; @nr is 0 for nothing. */
+static void domain_mixes(struct domain *domain, struct cpu_ctx *cctx, u32 nr, u32 share)
+{
+	u32 old_nr = cctx->mixed, old = cctx->share;
+
+	if (nr != old_nr)
+		__sync_fetch_and_add(&domain->mix.nr, nr - old_nr);
+	if (share != old) {
+		__sync_fetch_and_add(&domain->mix.sum, share - old);
+		__sync_fetch_and_add(&domain->mix.squares, share * share - old * old);
+	}
+	cctx->mixed = nr;
+	cctx->share = share;
+}
+
+/* Puts a CPU into its clock's domain. */
+static void governor_init_cpu(u32 cpu)
+{
+	struct domain *domain = domain_of(cpu);
+	struct cpu_ctx *cctx = cpu_of(cpu);
+
+	points_init_cpu(cpu);
+	if (domain->nr_cpus && (cctx->bound != cpu_of(domain->first)->bound || points_follow_here(cpu)))
+		domain->uneven = true;
+	cctx->next = domain->nr_cpus ? domain->first : cpu;
+	domain->first = cpu;
+	domain->nr_cpus++;
+	domain->table = facts_of(cpu)->opp_table;
+	domain->opp = active & SPEED ? 0 : clock_top(cpu);
+	domain->decision = clock_top(cpu);
+}
+
+static s32 governor_init_domain(u32 number)
+{
+	struct domain_timer *timer = bpf_map_lookup_elem(&domain_timers, &number);
+	struct domain *domain = &domains[number & (MAX_DOMAINS - 1)];
+	s32 err;
+
+	if (!timer || !domain->nr_cpus)
+		return 0;
+	err = bpf_timer_init(&timer->timer, &domain_timers, CLOCK_MONOTONIC);
+	if (err)
+		return err;
+	err = bpf_timer_set_callback(&timer->timer, domain_timer_fires);
+	if (err)
+		return err;
+	domain_ask(domain);
+	return 0;
+}
+
+static s32 governor_init(void)
+{
+	s32 number, err;
+
+	for_range(number, 0, nr_cpus)
+		governor_init_cpu(number);
+	for_range(number, 0, MAX_DOMAINS) {
+		err = governor_init_domain(number);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+#endif /* __TANDEM_GOVERNOR_H */

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Lengths that nobody has given, learned from earlier rounds and runs (Lakshminarayana & Kim, section 8, future work).
+ *
+ * Threads of a program meet: at barriers, in joins. A round ends when all threads but one wait. The length of a thread is
+ * its work in a round: run time by the performance of the CPU at its clock, so that it is the same on a slow CPU as on a
+ * fast one. The sleepers' work is complete when a thread of the group wakes them up; the last one's, which does not sleep,
+ * when it wakes up the others. What a thread does alone, between rounds, does not count.
+ *
+ * A program that makes new threads for each round, or is run again, finds what its threads did last time by their order.
+ */
+#ifndef __TANDEM_LEARN_H
+#define __TANDEM_LEARN_H
+
+#include "length.bpf.h"
+
+/* A thread that comes again: the program's name, and the order of creation among the threads that are there. */
+struct place_in_program {
+	char comm[16];
+	u32 at;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1 << 14);
+	__type(key, struct place_in_program);
+	__type(value, u64);
+} learned_lengths SEC(".maps");
+
+static void learn_key(struct task_struct *p, struct job *job, struct place_in_program *key)
+{
+	BPF_CORE_READ_STR_INTO(&key->comm, p, group_leader, comm);
+	key->at = job->at;
+}
+
+/* What such a thread's length was the last time; 0: unknown. */
+static u64 learn_recall(struct task_struct *p, struct job *job)
+{
+	struct place_in_program key = {};
+	u64 *length;
+
+	learn_key(p, job, &key);
+	length = bpf_map_lookup_elem(&learned_lengths, &key);
+	return length ? *length : 0;
+}
+
+/*
+ * Adds what the thread worked until @now, since @start or since it was counted last. The clock is that of now: it may have
+ * changed meanwhile, which evens out as fast and slow rounds are averaged.
+ */
+static void learn_count(struct job *job, u64 start, u64 now)
+{
+	s32 cpu = bpf_get_smp_processor_id();
+	u64 performance = (u64)facts_of(cpu)->capacity * scx_bpf_cpuperf_cur(cpu) / 1024;
+
+	if (job->counted > start)
+		start = job->counted;
+	job->counted = now;
+	if (now > start)
+		job->work += (now - start) * performance / 1024;
+}
+
+/* A thread's round is over: its length is the mean of this and earlier ones, of which half is the last. */
+static void learn_round(struct task_struct *p, struct job *job, struct group *group)
+{
+	struct place_in_program key = {};
+	u64 work = job->work;
+
+	job->work = 0;
+	job->round = group->round;
+	if (!job->counts || !work || job->hinted)
+		return;
+	job->counts = false;
+	job->smoothed = job->smoothed ? (job->smoothed + work) / 2 : work;
+	/* Others hear of it if it matters. */
+	if (!is_longer(job->smoothed, job->length) && !is_longer(job->length, job->smoothed))
+		return;
+	job->length = job->smoothed;
+	roster_set(p, job, group, job->length);
+	learn_key(p, job, &key);
+	bpf_map_update_elem(&learned_lengths, &key, &job->length, BPF_ANY);
+	count(TANDEM_STAT_LONGEST_LEARNED);
+}
+
+/* A thread wakes up another one of its group, or has made it: it lets it go on. */
+static void learn_release(struct task_struct *waker, struct task_ctx *tctx, struct group *group)
+{
+	struct job *job = &tctx->job;
+	u64 now = bpf_ktime_get_ns();
+
+	if (job->round != group->round) {
+		learn_count(job, tctx->started, now);
+		learn_round(waker, job, group);
+		job->opened = true;
+	} else if (!job->counts) {
+		/* What it did alone before. */
+		job->work = 0;
+		job->counted = now;
+	}
+	job->counts = true;
+}
+
+#endif /* __TANDEM_LEARN_H */

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * sorted: which CPUs are a pair, the run queue of each CPU, and when the pairs' epochs end (Merkel & Bellosa, section 2).
+ *
+ * A chip is a package. Its CPUs are paired by position, hardware threads of a core next to each other: 0 with 1, 2 with 3, ...
+ * An odd one is a pair of its own. Only time keeps a pair in step: both CPUs plan their turns to finish when the pair's epoch
+ * ends. The others of a chip's P pairs are p/P of an epoch behind the first one.
+ */
+#ifndef __TANDEM_PAIRS_H
+#define __TANDEM_PAIRS_H
+
+#include "tandem.bpf.h"
+
+/* The longest epoch, ns: with so many tasks that each would wait for longer, slices are shorter instead. */
+#define MAX_EPOCH (5ULL * NSEC_PER_SEC)
+
+/* What waits for a CPU. Sums are atomic, since other CPUs take tasks from here. */
+struct run_queue {
+	/* Number of the CPU's epoch: each task in the queue runs once in it, and when all have, the next one begins. */
+	u64 epoch;
+	/* When it is to end, ns; and the weight of all tasks when it began. */
+	u64 ends;
+	u64 all_weight;
+	/* Tasks that wait, their weight, that of those whose turn is in this epoch still, and their intensity. */
+	s32 nr_waiting;
+	s32 intensity;
+	s64 weight;
+	s64 left;
+	/* Position in its chip; the first CPU of its pair; the next CPU of its chip, around. */
+	u32 position;
+	u32 pair;
+	u32 next;
+	/* It takes part. */
+	bool exists;
+	/* An epoch has begun, and no balancing since. */
+	bool balance;
+	/* Where it looked for longer queues of other chips. */
+	u32 probed;
+};
+
+struct run_queue run_queues[MAX_CPUS];
+
+static __always_inline struct run_queue *rq_of(u32 cpu)
+{
+	return &run_queues[cpu & (MAX_CPUS - 1)];
+}
+
+/* A pair, by its first CPU. */
+struct pair {
+	/* When its epoch ends, ns, and how long it is. */
+	u64 ends;
+	u64 length;
+};
+
+struct pair pairs[MAX_CPUS];
+
+static __always_inline struct pair *pair_of(u32 cpu)
+{
+	return &pairs[rq_of(cpu)->pair & (MAX_CPUS - 1)];
+}
+
+/* A chip, by its package's number. Sums are of the last look. */
+struct chip {
+	u32 nr_cpus;
+	u32 first;
+	u32 last;
+	/* The CPU that is looked at. */
+	u32 at;
+	/* When somebody looked the last time, ns. */
+	u64 looked;
+	/* Tasks on the CPU with most of them; that CPU, with most by its performance; that with the least intensity. */
+	u32 most;
+	u32 longest;
+	u32 lightest;
+	/* Of these two. */
+	u32 longest_load;
+	s32 lightest_intensity;
+};
+
+struct chip chips[MAX_CPUS];
+
+static __always_inline struct chip *chip_of(u32 cpu)
+{
+	return &chips[facts_of(cpu)->package & (MAX_CPUS - 1)];
+}
+
+/* CPUs that take part; tasks that wait everywhere. */
+u32 nr_sorted_cpus;
+s32 nr_sorted_waiting;
+
+static __always_inline u64 sorted_slice_ns(void)
+{
+	return (u64)sorted_slice_us * NSEC_PER_USEC;
+}
+
+/* Adds a CPU to its chip: to the last one's pair, or to a new one. */
+static void pairs_add(u32 cpu)
+{
+	struct run_queue *rq = rq_of(cpu);
+	struct chip *chip = chip_of(cpu);
+
+	rq->position = chip->nr_cpus++;
+	rq->exists = true;
+	nr_sorted_cpus++;
+	rq->pair = rq->position & 1 ? chip->last : cpu;
+	if (rq->position)
+		rq_of(chip->last)->next = cpu;
+	else
+		chip->first = cpu;
+	rq->next = chip->first;
+	chip->last = cpu;
+}
+
+static __always_inline bool pairs_may_add(u32 cpu)
+{
+	return cpu < nr_cpus && cpu_of(cpu)->takes_applications && !rq_of(cpu)->exists;
+}
+
+/* Makes all pairs of the CPUs that applications may use. */
+static void pairs_init(void)
+{
+	s32 cpu;
+
+	for_range(cpu, 0, nr_cpus) {
+		u32 sibling = facts_of(cpu)->sibling;
+
+		if (!pairs_may_add(cpu))
+			continue;
+		pairs_add(cpu);
+		if (smt && pairs_may_add(sibling))
+			pairs_add(sibling);
+	}
+}
+
+/* How many tasks a CPU has, with the one that runs. */
+static __always_inline u32 rq_nr(u32 cpu)
+{
+	s32 waiting = rq_of(cpu)->nr_waiting;
+
+	return (waiting > 0 ? waiting : 0) + !cpu_of(cpu)->idle;
+}
+
+/* That over the CPU's performance, so that the same on all is balance. */
+static __always_inline u32 rq_load(u32 cpu, u32 nr)
+{
+	u32 performance = facts_of(cpu)->performance;
+
+	return nr * 1024 / (performance ?: 1);
+}
+
+/* The intensity of them all. */
+static __always_inline s32 rq_intensity(u32 cpu)
+{
+	return rq_of(cpu)->intensity + (cpu_of(cpu)->idle ? 0 : cpu_of(cpu)->intensity);
+}
+
+/* Takes one CPU of a chip into account. */
+static __always_inline void chip_look_at(struct chip *chip, u32 cpu)
+{
+	u32 nr = rq_nr(cpu), load = rq_load(cpu, nr);
+	s32 intensity = rq_intensity(cpu);
+
+	if (nr > chip->most)
+		chip->most = nr;
+	if (load > chip->longest_load) {
+		chip->longest_load = load;
+		chip->longest = cpu;
+	}
+	if (intensity < chip->lightest_intensity) {
+		chip->lightest_intensity = intensity;
+		chip->lightest = cpu;
+	}
+}
+
+/*
+ * Looks at all CPUs of a chip, at most twice in a slice however many of them ask. Two that do so at once may leave a mixture,
+ * which is as good as a look somewhat later.
+ */
+static void chip_look(struct chip *chip, u64 now)
+{
+	s32 step;
+
+	if (now - chip->looked < sorted_slice_ns() / 2)
+		return;
+	chip->looked = now;
+	chip->most = 0;
+	chip->longest_load = 0;
+	chip->lightest_intensity = 0x7fffffff;
+	chip->at = chip->first;
+	for_range(step, 0, MAX_CPUS) {
+		if (step >= chip->nr_cpus)
+			break;
+		chip_look_at(chip, chip->at);
+		chip->at = rq_of(chip->at)->next;
+	}
+}
+
+/* How long an epoch is now: as long as the longest queue takes with the slice of the setting. */
+static u64 pair_length(struct chip *chip, u64 now)
+{
+	u64 length;
+
+	chip_look(chip, now);
+	length = (chip->most ?: 1) * sorted_slice_ns();
+	return length < MAX_EPOCH ? length : MAX_EPOCH;
+}
+
+/*
+ * How much later than it should an epoch would end that ends at @ends, ns, so that pair p of P is p/P of an epoch behind the
+ * first one. Not more than a quarter of an epoch, for slices that are even; the rest follows in the next one. Negative: earlier.
+ */
+static s64 pair_lag(struct chip *chip, u32 cpu, u64 ends, u64 now)
+{
+	struct pair *first = pair_of(chip->first);
+	u64 length = first->length, number = rq_of(cpu)->position / 2, nr_pairs = (chip->nr_cpus + 1) / 2, lag;
+
+	/* The first pair itself, and a first pair whose CPUs have been idle. */
+	if (!number || !length || first->ends + length < now)
+		return 0;
+	/* Four more lengths keep the difference positive. */
+	lag = (ends + 4 * length - first->ends - length * number / nr_pairs) % length;
+	if (lag > length / 2)
+		return lag > length * 3 / 4 ? -(s64)(length - lag) : -(s64)(length / 4);
+	return lag < length / 4 ? lag : length / 4;
+}
+
+/* When the pair's epoch ends, ns; begins a new one if that is over. */
+static u64 pair_ends(u32 cpu, u64 now)
+{
+	struct chip *chip = chip_of(cpu);
+	struct pair *pair = pair_of(cpu);
+	u64 ended = pair->ends, length, ends;
+
+	if (now < ended)
+		return ended;
+	length = pair_length(chip, now);
+	/* After idleness time begins anew. */
+	ends = (now - ended < length ? ended : now) + length;
+	ends -= pair_lag(chip, cpu, ends, now);
+	/* One of those who come to this at the same time sets it. */
+	if (__sync_val_compare_and_swap(&pair->ends, ended, ends) != ended)
+		return pair->ends;
+	pair->length = length;
+	count(TANDEM_STAT_SORTED_EPOCHS);
+	return ends;
+}
+
+#endif /* __TANDEM_PAIRS_H */

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * When, among parallel applications: the senior first (Morad et al., section 2, evaluate_seniority).
+ *
+ * Two or more applications of which each could fill the machine would only mix in its caches. The one that has been
+ * parallel for longest is the senior for seniority_ms, then the next one.
+ *
+ * The paper boosts the senior and does not say by how much. Here the others of that size, the juniors, step back behind
+ * everyone instead: to them that is the same, and applications too small to fill the machine do not starve. The senior runs
+ * on the juniors' time, too: while there are n such applications its virtual time passes n times slower, so that against
+ * third parties all keep their share. Time is looked at when the senior's threads stop, which they do at least once in a
+ * slice: no timer has to run.
+ */
+#ifndef __TANDEM_SENIORITY_H
+#define __TANDEM_SENIORITY_H
+
+#include "phase.bpf.h"
+
+enum {
+	/* Groups that are watched; others that fill the machine are normal. */
+	NR_SLOTS = 64,
+	/* In this time each has its turn, so that juniors wait much shorter than the kernel's watchdog, ns. */
+	SENIORITY_CYCLE = 10ULL * NSEC_PER_SEC,
+};
+
+/* A group that has had enough threads to fill the machine. */
+struct seniority_slot {
+	/* 0: free. */
+	u32 tgid;
+	/* 1 while it fills the machine; counted, as CPUs may do it in any order. */
+	s32 full;
+	u64 parallel_since;
+};
+
+struct seniority_slot seniority_slots[NR_SLOTS];
+
+/* How many fill the machine. */
+s32 nr_full;
+
+/* The senior's group, or 0; since when it is, and since when it has been parallel, ns. */
+u32 senior;
+u64 senior_since;
+u64 senior_parallel_since;
+
+static __always_inline struct seniority_slot *seniority_slot_of(struct group *group)
+{
+	u32 slot = group->slot - 1;
+
+	return slot < NR_SLOTS ? &seniority_slots[slot] : 0;
+}
+
+/* Gives a group a slot as soon as it has threads enough. */
+static void seniority_join(struct group *group, u32 tgid)
+{
+	u32 at;
+
+	if (group->nr_threads < phase_full || group->slot)
+		return;
+	for_range(at, 0, NR_SLOTS) {
+		struct seniority_slot *slot = &seniority_slots[at & (NR_SLOTS - 1)];
+
+		if (slot->tgid || __sync_val_compare_and_swap(&slot->tgid, 0, tgid))
+			continue;
+		/* Two threads may be made at once: the second gives its slot back. */
+		if (__sync_val_compare_and_swap(&group->slot, 0, at + 1))
+			slot->tgid = 0;
+		return;
+	}
+	count(TANDEM_STAT_SERIAL_SENIORITY_CROWDED);
+}
+
+/* Whether @slot comes before @best, of those that became parallel after @after first. */
+static __always_inline bool seniority_before(struct seniority_slot *slot, struct seniority_slot *best, u64 after)
+{
+	bool slot_later = slot->parallel_since > after, best_later = best->parallel_since > after;
+
+	if (slot_later != best_later)
+		return slot_later;
+	return slot->parallel_since < best->parallel_since;
+}
+
+/* Makes the next group the senior, in the order in which they became parallel; @after: the last senior's time, or 0. */
+static void seniority_choose(u64 after)
+{
+	struct seniority_slot *best = 0;
+	u32 at;
+
+	for_range(at, 0, NR_SLOTS) {
+		struct seniority_slot *slot = &seniority_slots[at & (NR_SLOTS - 1)];
+
+		if (slot->tgid && slot->full > 0 && (!best || seniority_before(slot, best, after)))
+			best = slot;
+	}
+	if (!best)
+		return;
+	senior = best->tgid;
+	senior_parallel_since = best->parallel_since;
+	senior_since = bpf_ktime_get_ns();
+	/* Its threads that wait as juniors are normal from now on: this CPU sees to it when it dispatches. */
+	cpu_of(bpf_get_smp_processor_id())->promote = senior;
+	count(TANDEM_STAT_SERIAL_SENIOR);
+}
+
+/* A group became parallel. */
+static __always_inline void seniority_parallel(struct group *group)
+{
+	struct seniority_slot *slot = seniority_slot_of(group);
+
+	if (slot)
+		slot->parallel_since = group->parallel_since;
+}
+
+/* A group can fill the machine. */
+static void seniority_full(struct group *group)
+{
+	struct seniority_slot *slot = seniority_slot_of(group);
+
+	if (!slot)
+		return;
+	__sync_fetch_and_add(&slot->full, 1);
+	if (__sync_fetch_and_add(&nr_full, 1) >= 1 && !senior)
+		seniority_choose(0);
+}
+
+/* It no longer can, or is gone. */
+static void seniority_ceased(struct group *group, u32 tgid)
+{
+	struct seniority_slot *slot = seniority_slot_of(group);
+	s32 before;
+
+	if (!slot)
+		return;
+	__sync_fetch_and_sub(&slot->full, 1);
+	before = __sync_fetch_and_sub(&nr_full, 1);
+	if (before <= 2)
+		senior = 0;
+	else if (senior == tgid)
+		seniority_choose(0);
+}
+
+/* The group has ended. */
+static void seniority_leave(struct group *group, u32 tgid)
+{
+	struct seniority_slot *slot = seniority_slot_of(group);
+
+	if (!slot)
+		return;
+	if (senior == tgid)
+		senior = 0;
+	slot->parallel_since = 0;
+	slot->tgid = 0;
+}
+
+/*
+ * Passes seniority on when its time is over. Called when any task stops, in case the senior's own do not run. Several CPUs
+ * may see it at once; then the last one's choice stands.
+ */
+static __always_inline void seniority_pass_on(void)
+{
+	u64 turn = (u64)seniority_ms * NSEC_PER_MSEC;
+	u32 full = nr_full;
+
+	if (!senior)
+		return;
+	if (full < 2) {
+		senior = 0;
+		return;
+	}
+	if (turn > SENIORITY_CYCLE / full)
+		turn = SENIORITY_CYCLE / full;
+	if (bpf_ktime_get_ns() - senior_since >= turn)
+		seniority_choose(senior_parallel_since);
+}
+
+/* What a thread's run is charged: the senior's passes on time that the juniors do not use. */
+static __always_inline u64 seniority_charge(struct task_struct *p, u64 ran)
+{
+	s32 full = nr_full;
+
+	return senior && senior == p->tgid && full > 1 ? ran / full : ran;
+}
+
+/* A thread of a parallel application that is not the senior while another one is. */
+static __always_inline bool is_junior(struct task_struct *p, struct group *group, s32 ready)
+{
+	return senior && senior != p->tgid && group->slot && ready >= phase_full;
+}
+
+#endif /* __TANDEM_SENIORITY_H */

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * How much CPU time serial phases may take before others (Morad et al. name the danger, and no rule: with more
+ * applications than CPUs their serial threads could take the machine over).
+ *
+ * A credit that fills with serial_share_pct of all CPUs' time and that serial threads spend. Without credit they still run
+ * where nobody else waits, but no longer before others and not in their place.
+ */
+#ifndef __TANDEM_SHARE_H
+#define __TANDEM_SHARE_H
+
+#include "tandem.bpf.h"
+
+enum {
+	/* The credit holds what fills it in this time; no more can be saved up, ns. */
+	SHARE_WINDOW = 200 * NSEC_PER_MSEC,
+	/* How often it is filled, ns. */
+	SHARE_STEP = NSEC_PER_MSEC,
+};
+
+/* CPU time, ns. CPUs add and subtract at the same time; its limits are kept only nearly. */
+s64 share_credit;
+u64 share_filled;
+
+/* What all CPUs may spend in @time. */
+static __always_inline s64 share_of(u64 time)
+{
+	return time * nr_cpus * serial_share_pct / 100;
+}
+
+static void share_fill(void)
+{
+	u64 now = bpf_ktime_get_ns(), last = share_filled;
+	s64 more, room;
+
+	if (now - last < SHARE_STEP)
+		return;
+	if (__sync_val_compare_and_swap(&share_filled, last, now) != last)
+		return;
+	more = now - last > SHARE_WINDOW ? share_of(SHARE_WINDOW) : share_of(now - last);
+	room = share_of(SHARE_WINDOW) - share_credit;
+	if (more > room)
+		more = room;
+	__sync_fetch_and_add(&share_credit, more);
+}
+
+/* A serial thread ran. Debts are small: who had the machine for himself does not pay for it later. */
+static void share_spend(u64 ran)
+{
+	share_fill();
+	if (share_credit > -(s64)slice_ns() * (s64)nr_cpus)
+		__sync_fetch_and_add(&share_credit, -(s64)ran);
+}
+
+/* Serial threads have had their share. */
+static bool share_is_spent(void)
+{
+	if (share_credit > 0)
+		return false;
+	share_fill();
+	return share_credit <= 0;
+}
+
+#endif /* __TANDEM_SHARE_H */

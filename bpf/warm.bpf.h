@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Work in space (Richling et al., "planned second step"): wake tasks on CPUs whose clock is high already.
+ *
+ * A CPU is warm while its clock is. Where each has a clock of its own that is while it is loaded and for the delay after
+ * that, so that work stays on few CPUs while there is little. The search does not leave the cache of the task's last CPU: what
+ * a raised clock saves is less than what a cold cache costs. Of hardware threads only those of wholly idle cores count. Work
+ * that waits for memory for half of its time is not gathered, as more caches and paths to memory serve it better.
+ */
+#ifndef __TANDEM_WARM_H
+#define __TANDEM_WARM_H
+
+#include "place.bpf.h"
+
+void bpf_cpumask_clear_cpu(u32 cpu, struct bpf_cpumask *cpumask) __ksym;
+
+/* Warm CPUs that applications may use, by last-level cache. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, u32);
+	__type(value, struct cpu_set);
+	__uint(max_entries, MAX_CPUS);
+} warm_sets SEC(".maps");
+
+static __always_inline struct cpu_set *warm_set_of(u32 cpu)
+{
+	u32 llc = facts_of(cpu)->llc;
+
+	return bpf_map_lookup_elem(&warm_sets, &llc);
+}
+
+static void warm_mark(u32 cpu, bool warm)
+{
+	struct cpu_set *set = warm_set_of(cpu);
+	struct bpf_cpumask *cpus;
+
+	if (!set || !cpu_of(cpu)->takes_applications)
+		return;
+	bpf_rcu_read_lock();
+	cpus = set->cpus;
+	if (cpus && warm)
+		bpf_cpumask_set_cpu(cpu, cpus);
+	else if (cpus)
+		bpf_cpumask_clear_cpu(cpu, cpus);
+	bpf_rcu_read_unlock();
+}
+
+/* Notes that the clock of @nr CPUs, of which @cpu is the first, has become high or low. */
+static void warm_mark_all(u32 cpu, u32 nr, bool warm)
+{
+	s32 step;
+
+	if (!concentrate)
+		return;
+	for_range(step, 0, nr) {
+		cpu &= MAX_CPUS - 1;
+		warm_mark(cpu, warm);
+		cpu_of(cpu)->warm = warm;
+		cpu = cpu_of(cpu)->next;
+	}
+}
+
+/* Whether a CPU that is idle and warm is as good as any: no other thread uses its core. */
+static __always_inline bool warm_fits(struct task_struct *p, u32 cpu)
+{
+	u32 sibling = facts_of(cpu)->sibling;
+
+	if (!cpu_of(cpu)->warm || !cpu_of(cpu)->takes_applications || !may_run_on(p, cpu))
+		return false;
+	return sibling == NO_CPU || !smt || cpu_of(sibling)->idle;
+}
+
+/* An idle warm CPU for a task; negative if there is none. */
+static s32 warm_pick_idle(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)
+{
+	struct bpf_cpumask *cpus;
+	struct cpu_set *set;
+	s32 cpu = -1;
+
+	if (warm_fits(p, prev_cpu) && scx_bpf_test_and_clear_cpu_idle(prev_cpu))
+		return prev_cpu;
+	if (p->nr_cpus_allowed < nr_cpus || (tctx->measured && tctx->stall > CLOCK_ONE / 2) || !(set = warm_set_of(prev_cpu)))
+		return -1;
+	bpf_rcu_read_lock();
+	cpus = set->cpus;
+	if (cpus)
+		cpu = scx_bpf_pick_idle_cpu((const cpumask_t *)cpus, smt ? SCX_PICK_IDLE_CORE : 0);
+	bpf_rcu_read_unlock();
+	return cpu;
+}
+
+/* Makes the set of one cache. */
+static s32 warm_init_set(u32 cpu)
+{
+	struct cpu_set *set = warm_set_of(cpu);
+	struct bpf_cpumask *cpus;
+
+	if (!set || set->cpus)
+		return 0;
+	cpus = bpf_cpumask_create();
+	if (!cpus)
+		return -ENOMEM;
+	cpus = bpf_kptr_xchg(&set->cpus, cpus);
+	if (cpus)
+		bpf_cpumask_release(cpus);
+	return 0;
+}
+
+static s32 warm_init(void)
+{
+	s32 cpu, err;
+
+	if (!concentrate)
+		return 0;
+	for_range(cpu, 0, nr_cpus) {
+		err = warm_init_set(cpu);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+#endif /* __TANDEM_WARM_H */

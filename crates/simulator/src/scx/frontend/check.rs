@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whether a scheduler accepts its settings on a system: it is loaded, and its own program for that (`[run] check`) asked.
+
+use rand::SeedableRng;
+use rand_pcg::Pcg32;
+use tandem_bpf_vm::instance::ProgramId;
+
+use super::exit_record::text;
+use super::facts::System;
+use super::scheduler::SchedExt;
+use super::{SchedulerError, load_object};
+use crate::kernel::Kernel;
+use crate::machine::Machine;
+use crate::options::Options;
+use crate::scx::enable::check_ops;
+use crate::scx::{Ctx, Scx};
+use crate::units::CpuId;
+
+/// The variable in which a scheduler says why it refuses its settings.
+const PROBLEM: &str = "problem";
+
+/// Loads the scheduler and asks it, without running anything else.
+///
+/// # Errors
+/// It cannot be loaded, or [`SchedulerError::Refused`].
+pub fn on_machine(scheduler: &SchedExt, machine: &Machine, options: &Options) -> Result<(), SchedulerError> {
+    let mut kernel = Kernel::new(machine, options.kernel.clone(), Pcg32::seed_from_u64(options.seed));
+    let system = System { kernel: &kernel, machine, governor: options.governor };
+    let loaded = load_object(scheduler.object.clone(), &scheduler.request(options.kernel.bpf_budget), &system)?;
+    check_ops(&loaded.ops, loaded.profile)?;
+    let Some(program) = loaded.check else { return Ok(()) };
+    let cpu = loaded.init_cpu.or_else(|| kernel.topology.online.first()).unwrap_or(CpuId(0));
+    ask(&mut Scx::new(loaded, &kernel, options.seed).with(&mut kernel), program, cpu)
+}
+
+/// Runs the check program of a loaded scheduler on `cpu`.
+///
+/// # Errors
+/// It refuses the settings, or is stopped.
+pub fn ask(ctx: &mut Ctx<'_>, program: ProgramId, cpu: CpuId) -> Result<(), SchedulerError> {
+    let name = ctx.vm.program_name(program).to_owned();
+    match ctx.run_syscall(program, &[], cpu) {
+        Ok(0) => Ok(()),
+        Ok(errno) => {
+            let problem = ctx.vm.global_bytes(PROBLEM).map(text).filter(|problem| !problem.is_empty());
+            Err(SchedulerError::Refused(problem.unwrap_or_else(|| format!("the program `{name}` returned {errno}"))))
+        }
+        Err(fault) => Err(SchedulerError::Syscall { name, why: fault.to_string() }),
+    }
+}
