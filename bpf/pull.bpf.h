@@ -68,7 +68,7 @@ static bool pull_moves(struct task_struct *p, struct task_ctx *tctx, u64 enq_fla
 	if (!(wanted & WANTED_NOW) && !scx_bpf_test_and_clear_cpu_idle(cpu))
 		return false;
 	count(TANDEM_STAT_PULL_MOVED);
-	dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, slice_ns(), enq_flags);
+	insert_on(p, cpu, enq_flags);
 	return true;
 }
 
