@@ -3,6 +3,8 @@
 
 use std::fs;
 
+use tandem_bpf_vm::btf::{Btf, Type};
+
 use crate::error::LiveError;
 
 const FOLDER: &str = "/sys/kernel/sched_ext";
@@ -32,6 +34,17 @@ pub fn check_free() -> Result<(), LiveError> {
         Some(state) if state == "disabled" => Ok(()),
         Some(state) => Err(LiveError::Busy { state }),
     }
+}
+
+/// The running kernel's types; `None` if it has none to show.
+pub(crate) fn types() -> Option<Btf> {
+    Btf::parse(&fs::read("/sys/kernel/btf/vmlinux").ok()?).ok()
+}
+
+/// The value of an enumerator.
+pub(crate) fn enumerator(btf: &Btf, name: &str) -> Option<u64> {
+    let mut enums = btf.types().filter_map(|(_, ty)| Type::enumeration(ty));
+    enums.find_map(|values| values.values.iter().find(|value| value.name == *name)).map(|value| value.value)
 }
 
 fn file(name: &str) -> Option<String> {

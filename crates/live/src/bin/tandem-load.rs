@@ -4,21 +4,24 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use tandem_live::machine::Machine;
-use tandem_live::{LiveError, OpenScheduler, Scheduler, kernel};
+use tandem_live::{CounterSource, LiveError, OpenScheduler, Scheduler, Uncounted, kernel};
 
 const USAGE: &str = "\
-usage: tandem-load [--log FILE] [--print NAME]... OBJECT [NAME=VALUE]... [-- COMMAND [ARGUMENT]...]
+usage: tandem-load [OPTION]... OBJECT [NAME=VALUE]... [-- COMMAND [ARGUMENT]...]
 
 Sets global variables of the object, gives it to the kernel's verifier, and says what that followed. With a command,
-the object schedules while the command runs.
+the object schedules while the command runs, and is told that the command is an application.
 
-  --log FILE     write the verifier's whole log there if it refuses a program
-  --print NAME   show a global variable at the end: counter, table[3], state.member
+  --log FILE        write the verifier's whole log there if it refuses a program
+  --print NAME      show a global variable at the end: counter, table[3], state.member
+  --stats           show at the end what it counted, and the states that it is in
+  --machine FOLDER  tell it of the machine whose /sys is in this folder, not of this one
+  --stand-in        for counters that this machine does not have let others stand in: for tests only
 
 Exit status: the command's; 1 the kernel refused it; 2 a mistake in an option or a setting; 4 the scheduler was ejected.";
 
@@ -32,6 +35,9 @@ const EJECTED: u8 = 4;
 struct Arguments {
     log: Option<PathBuf>,
     print: Vec<String>,
+    stats: bool,
+    machine: Option<PathBuf>,
+    stand_in: bool,
     object: PathBuf,
     settings: Vec<(String, String)>,
     command: Vec<OsString>,
@@ -50,6 +56,9 @@ impl Arguments {
                 }
                 Some("--log") => parsed.log = Some(arguments.next()?.into()),
                 Some("--print") => parsed.print.push(arguments.next()?.into_string().ok()?),
+                Some("--stats") => parsed.stats = true,
+                Some("--machine") => parsed.machine = Some(arguments.next()?.into()),
+                Some("--stand-in") => parsed.stand_in = true,
                 Some(option) if option.starts_with("--") => return None,
                 _ if parsed.object.as_os_str().is_empty() => parsed.object = argument.into(),
                 setting => {
@@ -79,6 +88,7 @@ fn main() -> ExitCode {
                     | LiveError::NoScheduler { .. }
                     | LiveError::Setting { .. }
                     | LiveError::Sidecar(_)
+                    | LiveError::NoMap { .. }
                     | LiveError::Problem { .. }
             );
             ExitCode::from(if is_mistake { MISTAKE } else { 1 })
@@ -87,14 +97,24 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<u8, LiveError> {
-    let mut open = OpenScheduler::open(&arguments.object, &Machine::running()?)?;
+    let machine = Machine::read(arguments.machine.as_deref().unwrap_or(Path::new("/")))?;
+    let mut open = OpenScheduler::open(&arguments.object, &machine)?;
     for (name, value) in &arguments.settings {
         open.set(name, value)?;
+    }
+    if arguments.stand_in {
+        open.count_by(CounterSource::StandIn);
     }
     let begun = Instant::now();
     let mut scheduler = open.load()?;
     println!("accepted in {} ms\n{}", begun.elapsed().as_millis(), table(&scheduler));
+    for Uncounted { map, cpu, why } in scheduler.uncounted() {
+        println!("no counter for {map}, on CPU {cpu} at least: {why}");
+    }
     let status = if arguments.command.is_empty() { 0 } else { under(&mut scheduler, &arguments.command)? };
+    if arguments.stats {
+        print!("{}", statistics(&scheduler));
+    }
     for name in &arguments.print {
         match scheduler.variable(name) {
             Ok(value) => println!("{name} = {value}"),
@@ -104,8 +124,17 @@ fn run(arguments: &Arguments) -> Result<u8, LiveError> {
     Ok(status)
 }
 
+/// Its states, and the counters that are not 0.
+fn statistics(scheduler: &Scheduler) -> String {
+    let states = scheduler.states().into_iter().map(|(name, state)| format!("  {name} {state}\n"));
+    let counters = scheduler.counters().into_iter().filter(|(_, count)| *count > 0);
+    states.chain(counters.map(|(name, count)| format!("  {name} {count}\n"))).collect()
+}
+
 /// Runs a command under the scheduler, and says how both ended.
 fn under(scheduler: &mut Scheduler, command: &[OsString]) -> Result<u8, LiveError> {
+    // What this starts descends from it.
+    scheduler.enter_application(std::process::id(), 1)?;
     scheduler.attach()?;
     println!("attached: {}", kernel::scheduler().unwrap_or_else(|| "gone already".to_owned()));
     let status = match Command::new(&command[0]).args(&command[1..]).status() {
