@@ -37,7 +37,7 @@ struct domain {
 	u32 first;
 	u32 nr_cpus;
 	u32 table;
-	/* Some of its CPUs have a lower bound than others: then idle ones must not hold it up. */
+	/* Its CPUs' bounds differ or move: then idle ones must not hold it up. */
 	bool uneven;
 	s32 nr_loaded;
 	/* The operating point that its CPUs ask for, when that changed last, and before that. */
@@ -111,7 +111,7 @@ static __always_inline u64 domain_earliest(struct domain *domain, u32 wanted, u6
 /* The operating point that a CPU is to ask for. */
 static __always_inline u32 domain_opp_of(struct domain *domain, struct cpu_ctx *cctx)
 {
-	u32 opp = domain->uneven && domain->nr_loaded > 0 && !cctx->loaded ? 0 : domain->opp;
+	u32 opp = domain->uneven && !cctx->loaded ? 0 : domain->opp;
 
 	return opp < cctx->bound ? opp : cctx->bound;
 }

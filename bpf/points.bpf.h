@@ -54,10 +54,13 @@ static __always_inline bool points_follow_rest(void)
 	return isolate_mode() == TANDEM_ISOLATE_SHARED && !rest_mhz;
 }
 
-/* Whether a CPU shares its clock with the OS CPU and that one's bound moves. */
+/* Whether a CPU's bound moves, or that of another one with the same clock. */
 static __always_inline bool points_follow_here(u32 cpu)
 {
-	return active & ISOLATE && points_follow_os() && facts_of(cpu)->domain == facts_of(isolate_os_cpu())->domain;
+	if (!(active & ISOLATE))
+		return false;
+	return points_follow_rest() ||
+	       (points_follow_os() && facts_of(cpu)->domain == facts_of(isolate_os_cpu())->domain);
 }
 
 /* The clock that a CPU begins with, and keeps unless it follows the noise. */
@@ -68,6 +71,9 @@ static void points_init_cpu(u32 cpu)
 	u32 mhz = !(active & ISOLATE) ? 0 : os_core ? os_mhz : rest_mhz;
 
 	cctx->bound = mhz ? clock_for_mhz(cpu, mhz) : clock_top(cpu);
+	/* What there is no noise for yet begins low. */
+	if (active & ISOLATE && points_follow_os() && cpu == isolate_os_cpu())
+		cctx->bound = 0;
 	cctx->bound_rest = CLOCK_ONE;
 	cctx->is_rest = !os_core;
 }

@@ -82,10 +82,13 @@ static void serial_promote_task(struct bpf_iter_scx_dsq *it, struct task_struct 
 	if (rank == RANK_SERIAL) {
 		/* This CPU takes it, unless there is a faster one. */
 		cpu = share_is_spent() ? -1 : claim_find(p, kind);
-		if (cpu >= 0 && dsq_move(it, p, SCX_DSQ_LOCAL_ON | cpu, SCX_ENQ_PREEMPT))
+		if (cpu >= 0 && dsq_move(it, p, SCX_DSQ_LOCAL_ON | cpu, SCX_ENQ_PREEMPT)) {
 			cpu_of(cpu)->claimed = true;
-		else
+			/* See insert_on. */
+			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		} else {
 			dsq_move_vtime(it, p, QUEUE_SERIAL, budgeted_vtime(p));
+		}
 	} else if (rank == RANK_NORMAL && queue == QUEUE_JUNIOR) {
 		dsq_move_vtime(it, p, QUEUE_NORMAL, budgeted_vtime(p));
 	} else {

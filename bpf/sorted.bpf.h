@@ -214,7 +214,7 @@ static void sorted_begin_turn(struct task_struct *p, struct task_ctx *tctx, u32 
 }
 
 /* Intensity of the first task of a CPU's queue; negative if there is none. */
-static s32 sorted_first(u32 cpu)
+__noinline int sorted_first(u32 cpu)
 {
 	struct task_struct *p;
 	struct task_ctx *tctx;

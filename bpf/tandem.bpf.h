@@ -312,6 +312,17 @@ static __always_inline u64 budgeted_vtime(struct task_struct *p)
 	return budgeted_from(p, vtime_now);
 }
 
+/*
+ * Sends a task to another CPU; with SCX_ENQ_PREEMPT it runs there at once. On the way to another CPU Linux 6.12 loses that
+ * flag (enqueue_task_scx takes flags as an int), and the CPU has to be kicked.
+ */
+static __always_inline void insert_on(struct task_struct *p, s32 cpu, u64 enq_flags)
+{
+	dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, slice_ns(), enq_flags);
+	if (enq_flags & SCX_ENQ_PREEMPT)
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+}
+
 static __always_inline bool may_run_on(const struct task_struct *p, u32 cpu)
 {
 	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
