@@ -284,6 +284,12 @@ static __always_inline struct cpu_ctx *cpu_of(u32 cpu)
 	return &cpu_ctxs[cpu & (MAX_CPUS - 1)];
 }
 
+/*
+ * isolate: the other hardware thread of a dedicated OS CPU, plus 1; 0: none. Its core's clock may be low and noise disturbs
+ * it (Grant & Afsahi, section 3), so it gets a thread only where no other CPU is idle.
+ */
+u32 last_resort;
+
 /* How many kinds of CPU there are, by performance. */
 u32 nr_kinds;
 
