@@ -93,7 +93,8 @@ static void serial_promote_task(struct bpf_iter_scx_dsq *it, struct task_struct 
 			dsq_move_vtime(it, p, QUEUE_SERIAL, budgeted_vtime(p));
 		}
 	} else if (rank == RANK_NORMAL && queue == QUEUE_JUNIOR) {
-		dsq_move_vtime(it, p, QUEUE_NORMAL, budgeted_vtime(p));
+		/* It has saved nothing up: the senior before ran on its time (seniority_charge). */
+		dsq_move_vtime(it, p, QUEUE_NORMAL, vtime_before(p->scx.dsq_vtime, vtime_now) ? vtime_now : p->scx.dsq_vtime);
 	} else {
 		return;
 	}
