@@ -80,6 +80,7 @@ static void serial_promote_task(struct bpf_iter_scx_dsq *it, struct task_struct 
 {
 	struct task_ctx *tctx = task_of(p);
 	enum rank rank = tctx ? serial_rank(p, tctx) : RANK_NORMAL;
+	u64 vtime = p->scx.dsq_vtime;
 	s32 cpu;
 
 	if (rank == RANK_SERIAL) {
@@ -94,7 +95,9 @@ static void serial_promote_task(struct bpf_iter_scx_dsq *it, struct task_struct 
 		}
 	} else if (rank == RANK_NORMAL && queue == QUEUE_JUNIOR) {
 		/* It has saved nothing up: the senior before ran on its time (seniority_charge). */
-		dsq_move_vtime(it, p, QUEUE_NORMAL, vtime_before(p->scx.dsq_vtime, vtime_now) ? vtime_now : p->scx.dsq_vtime);
+		if (vtime_before(vtime, vtime_now))
+			vtime = vtime_now;
+		dsq_move_vtime(it, p, QUEUE_NORMAL, vtime);
 	} else {
 		return;
 	}
