@@ -170,8 +170,8 @@ struct group {
 	s32 nr_threads;
 	/* Threads that run or could. */
 	s32 nr_ready;
-	/* When it became parallel, and when it ceased to be, ns; 0: never. */
-	u64 parallel_since;
+	/* The number of its parallel phase, among all groups', and when the last one ended, ns; 0: never. */
+	u64 parallel_number;
 	u64 parallel_until;
 	/* serial: its place among those that can fill the machine, plus 1; 0: none. */
 	u32 slot;
