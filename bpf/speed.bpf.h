@@ -85,6 +85,8 @@ static void speed_update_idle(u32 cpu, bool idle)
 	struct domain *domain = domain_of(cpu);
 	struct cpu_ctx *cctx = cpu_of(cpu);
 
+	if (idle && cctx->loaded && active & ISOLATE)
+		points_idle(cpu);
 	if (!domain_loads(domain, cctx, !idle))
 		return;
 	if (!idle) {
