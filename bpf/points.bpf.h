@@ -2,21 +2,22 @@
 /*
  * Isolation's clocks: the highest operating point that each CPU may ask for (Grant & Afsahi, section 3).
  *
- * PS-Sched-1 (dedicated) runs the OS CPU's core slower, PS-Sched-2 (shared) all others. os_mhz and rest_mhz fix these clocks,
- * as the paper has it. Without them they follow what the noise needs, the paper's rule of thumb and its future work:
+ * PS-Sched-1 (dedicated) runs the OS CPU's core slower, PS-Sched-2 (shared) all others. os_mhz and rest_mhz fix these
+ * clocks, as the paper has it. Without them they follow what the noise needs, the paper's rule of thumb and its future
+ * work:
  *
  *	dedicated	the OS CPU gets the lowest clock that noise loads to less than 90 %
- *	shared		the others lose the share of their clock that noise takes of the OS CPU, as far as they wait for it
+ *	shared		the others lose the share that noise takes of the OS CPU, as far as they wait for it
  *
- * Noise is measured over windows of 100 ms, and the greater of two in a row counts, so that one quiet window slows nothing
- * down. Where noise keeps the OS CPU at work for a quarter of a window its clock goes up at once.
+ * Noise is measured over windows of 100 ms, and the greater of two in a row counts, so that one quiet window slows
+ * nothing down. Where noise keeps the OS CPU at work for a quarter of a window its clock goes up at once.
  *
- * That share is the whole truth for an application with a thread on every CPU that stays there, as in the paper. Where threads
- * move, or leave the OS CPU alone, slower clocks would cost time: so the others wait for the OS CPU only if that one is busy
- * nearly all the time, and none gets a clock at which it would be.
+ * That share is the whole truth for an application with a thread on every CPU that stays there, as in the paper. Where
+ * threads move, or leave the OS CPU alone, slower clocks would cost time: so the others wait for the OS CPU only if
+ * that one is busy nearly all the time, and none gets a clock at which it would be.
  *
- * The other hardware thread of the OS CPU's core shares that clock. A fixed clock is the core's, as in the paper; one that
- * follows the noise is lowered by the OS CPU alone, and the core stays fast while the other thread has work.
+ * The other hardware thread of the OS CPU's core shares that clock. A fixed clock is the core's, as in the paper; one
+ * that follows the noise is lowered by the OS CPU alone, and the core stays fast while the other thread has work.
  */
 #ifndef __TANDEM_POINTS_H
 #define __TANDEM_POINTS_H
@@ -122,7 +123,7 @@ static __always_inline u32 points_work_share(u32 cpu, u64 now, u64 window)
 	return work < window ? work * CLOCK_ONE / window : CLOCK_ONE;
 }
 
-/* The performance that CPUs need which are not on the OS CPU's core, so that none of them is busy nearly all the time. */
+/* The performance that CPUs off the OS CPU's core need so that none of them is busy nearly all the time. */
 static u32 points_rest_needs(u64 now, u64 window)
 {
 	s32 cpu;
@@ -202,7 +203,7 @@ static void points_running(u32 cpu)
 
 	if (cctx->is_rest && cctx->bound_rest != rest) {
 		cctx->bound_rest = rest;
-		cctx->bound = clock_for_performance(cpu, (facts_of(cpu)->performance * rest + CLOCK_ONE - 1) / CLOCK_ONE);
+		cctx->bound = clock_for_performance(cpu, (facts_of(cpu)->performance * rest + CLOCK_ONE - 1) >> 10);
 	}
 	if (cpu != isolate_os_cpu() || !points_follow_os() || noise.hurry || !cctx->loaded_since)
 		return;

@@ -2,11 +2,11 @@
 /*
  * Work in space (Richling et al., "planned second step"): wake tasks on CPUs whose clock is high already.
  *
- * A CPU is warm while its clock is. Where each has a clock of its own that is while it is loaded and for the delay after
- * that, so that work stays on few CPUs while there is little. The search does not leave the cache of the task's last CPU: what
- * a raised clock saves is less than what a cold cache costs. Of hardware threads only those of wholly idle cores count. Work
- * that waits for memory for half of its time is not gathered, as more caches and paths to memory serve it better; nor is work on
- * CPUs that are not of the fastest kind, as an idle one of those serves it better.
+ * A CPU is warm while its clock is. Where each has a clock of its own that is while it is loaded and for the delay
+ * after that, so that work stays on few CPUs while there is little. The search does not leave the cache of the task's
+ * last CPU: what a raised clock saves is less than what a cold cache costs. Of hardware threads only those of wholly
+ * idle cores count. Work that waits for memory for half of its time is not gathered, as more caches and paths to memory
+ * serve it better; nor is work on CPUs that are not of the fastest kind, as an idle one of those serves it better.
  */
 #ifndef __TANDEM_WARM_H
 #define __TANDEM_WARM_H
