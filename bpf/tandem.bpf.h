@@ -261,6 +261,9 @@ struct cpu_ctx {
 	/* isolate: it is not on the OS CPU's core, and the others' performance for which bound holds. */
 	bool is_rest;
 	u32 bound_rest;
+	/* isolate: what it had worked when it last went idle, and (the OS CPU's) when the last window ended, ns at its highest clock. */
+	u64 worked;
+	u64 worked_before;
 	/* Not idle, as the governor counts it, and since when, ns. */
 	bool loaded;
 	u64 loaded_since;

@@ -186,7 +186,10 @@ impl Sidecar {
                 }
                 ("syscall", Value::Table(programs)) => {
                     for (program, arguments) in programs {
-                        calls.push(Call { program: program.clone(), arguments: self.arguments(program, arguments, machine)? });
+                        calls.push(Call {
+                            program: program.clone(),
+                            arguments: self.arguments(program, arguments, machine)?,
+                        });
                     }
                 }
                 _ => {
@@ -220,7 +223,13 @@ impl Sidecar {
     fn statistics(&self) -> Result<Statistics, SidecarError> {
         let (mut map, mut names, mut states) = (None, None, Vec::new());
         for (key, value) in self.entries("statistics")? {
-            let wrong = || self.wrong(&format!("statistics.{key}"), value, "`map`, `names`: a name each; `states`: an array of names");
+            let wrong = || {
+                self.wrong(
+                    &format!("statistics.{key}"),
+                    value,
+                    "`map`, `names`: a name each; `states`: an array of names",
+                )
+            };
             let text = |value: &Value| value.as_str().map(str::to_owned).ok_or_else(wrong);
             match key.as_str() {
                 "map" => map = Some(text(value)?),
