@@ -54,13 +54,16 @@ static __always_inline bool points_follow_rest(void)
 	return isolate_mode() == TANDEM_ISOLATE_SHARED && !rest_mhz;
 }
 
-/* Whether a CPU's bound moves, or that of another one with the same clock. */
+/* Whether a CPU shares its clock with the OS CPU and that one's bound moves. */
+static __always_inline bool points_os_here(u32 cpu)
+{
+	return active & ISOLATE && points_follow_os() && facts_of(cpu)->domain == facts_of(isolate_os_cpu())->domain;
+}
+
+/* Whether the bounds of a CPU's clock move: then CPUs ask for nothing before they are loaded. */
 static __always_inline bool points_follow_here(u32 cpu)
 {
-	if (!(active & ISOLATE))
-		return false;
-	return points_follow_rest() ||
-	       (points_follow_os() && facts_of(cpu)->domain == facts_of(isolate_os_cpu())->domain);
+	return points_os_here(cpu) || (active & ISOLATE && points_follow_rest());
 }
 
 /* The clock that a CPU begins with, and keeps unless it follows the noise. */

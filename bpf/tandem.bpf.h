@@ -95,8 +95,9 @@ struct job {
 	/* What it has worked since, and when that was brought up to date, ns. */
 	u64 work;
 	u64 counted;
-	/* Work in a round, smoothed, and what the roster says; 0: unknown. */
+	/* Work in a round, smoothed; by how much rounds differ from it, smoothed; and what the roster says. 0: unknown. */
 	u64 smoothed;
+	u64 spread;
 	u64 length;
 };
 

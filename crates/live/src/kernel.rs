@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the running kernel says of sched_ext, in `/sys/kernel/sched_ext`.
 
+use std::ffi::OsStr;
 use std::fs;
 
-use tandem_bpf_vm::btf::{Btf, Type};
+use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::{Enum, Enum64};
 
 use crate::error::LiveError;
 
@@ -36,15 +38,17 @@ pub fn check_free() -> Result<(), LiveError> {
     }
 }
 
-/// The running kernel's types; `None` if it has none to show.
-pub(crate) fn types() -> Option<Btf> {
-    Btf::parse(&fs::read("/sys/kernel/btf/vmlinux").ok()?).ok()
-}
-
-/// The value of an enumerator.
-pub(crate) fn enumerator(btf: &Btf, name: &str) -> Option<u64> {
-    let mut enums = btf.types().filter_map(|(_, ty)| Type::enumeration(ty));
-    enums.find_map(|values| values.values.iter().find(|value| value.name == *name)).map(|value| value.value)
+/// The flags of `struct sched_ext_ops` that have these names. What the running kernel does not know, it cannot be asked.
+pub(crate) fn ops_flags(names: &[&str]) -> u64 {
+    const FLAGS: &str = "scx_ops_flags";
+    let Ok(btf) = Btf::from_vmlinux() else { return 0 };
+    let wanted = |name: Option<&OsStr>| name.and_then(OsStr::to_str).is_some_and(|name| names.contains(&name));
+    let all = |flags: u64, flag: u64| flags | flag;
+    if let Some(flags) = btf.type_by_name::<Enum64<'_>>(FLAGS) {
+        return flags.iter().filter(|flag| wanted(flag.name)).map(|flag| flag.value as u64).fold(0, all);
+    }
+    let Some(flags) = btf.type_by_name::<Enum<'_>>(FLAGS) else { return 0 };
+    flags.iter().filter(|flag| wanted(flag.name)).map(|flag| flag.value as u64).fold(0, all)
 }
 
 fn file(name: &str) -> Option<String> {

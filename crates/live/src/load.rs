@@ -18,14 +18,19 @@ use crate::refusal::Refusal;
 const POINTER: usize = 8;
 
 /// Loads the object in `bytes` with the values that `open` has for its variables.
-pub(crate) fn load(path: &Path, bytes: &[u8], open: &OpenObject) -> Result<libbpf_rs::Object, LiveError> {
+pub(crate) fn load(
+    path: &Path,
+    bytes: &[u8],
+    open: &OpenObject,
+    watchdog_ms: Option<u32>,
+) -> Result<libbpf_rs::Object, LiveError> {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let (opened, messages) = collect(|| ObjectBuilder::default().name(name.as_ref())?.open_memory(bytes));
     let failed = |why| LiveError::Libbpf { what: format!("opening {}", path.display()), why, messages };
     let mut opened = opened.map_err(failed)?;
     let object = open.object();
     opened.maps_mut().try_for_each(|mut map| fill(&mut map, object))?;
-    leave_out(&mut opened, object, &open.needs());
+    change_scheduler(&mut opened, object, &open.needs(), watchdog_ms);
     let (loaded, messages) = collect(|| opened.load());
     loaded.map_err(|_| LiveError::Refused(Box::new(Refusal::new(&messages))))
 }
@@ -45,7 +50,7 @@ fn fill(map: &mut OpenMapMut<'_>, object: &Object) -> Result<(), LiveError> {
 }
 
 /// Takes callbacks and programs away that no setting needs, and adds the flags that some do.
-fn leave_out(opened: &mut Opened, object: &Object, needs: &Needs) {
+fn change_scheduler(opened: &mut Opened, object: &Object, needs: &Needs, watchdog_ms: Option<u32>) {
     let mut unused = BTreeSet::new();
     let schedulers: Vec<&StructOps> = object.struct_ops.iter().filter(|ops| is_scheduler(object, ops)).collect();
     for mut map in opened.maps_mut().filter(|map| map.map_type() == MapType::StructOps) {
@@ -58,7 +63,14 @@ fn leave_out(opened: &mut Opened, object: &Object, needs: &Needs) {
                 unused.extend(object.functions.get(*function).map(|function| function.name.to_string()));
             }
         }
-        add_flags(value, object, ops, needs);
+        let member = |name: &str| object.btf.member(ops.type_id, name).map(|place| place.offset());
+        if let Some(flags) = member("flags") {
+            let wanted = number_at(value, flags) | needed_flags(needs);
+            write(value, flags, &wanted.to_ne_bytes());
+        }
+        if let (Some(timeout), Some(ms)) = (member("timeout_ms"), watchdog_ms) {
+            write(value, timeout, &ms.to_ne_bytes());
+        }
     }
     for mut program in opened.progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
@@ -68,16 +80,10 @@ fn leave_out(opened: &mut Opened, object: &Object, needs: &Needs) {
     }
 }
 
-/// Adds needed flags (`SCX_OPS_*`) to those of the scheduler; what the running kernel does not know, it cannot be asked.
-fn add_flags(value: &mut [u8], object: &Object, ops: &StructOps, needs: &Needs) {
-    let mut names = needs.needed().filter(|name| name.starts_with("SCX_OPS_")).peekable();
-    let Some(place) = object.btf.member(ops.type_id, "flags").filter(|_| names.peek().is_some()) else { return };
-    let kernel = kernel::types();
-    let wanted = names.filter_map(|name| kernel::enumerator(kernel.as_ref()?, name)).fold(0, |all, flag| all | flag);
-    let Some(bytes) = usize::try_from(place.offset()).ok().and_then(|at| value.get_mut(at..at + 8)) else { return };
-    for (byte, more) in bytes.iter_mut().zip(wanted.to_le_bytes()) {
-        *byte |= more;
-    }
+/// The flags of a scheduler (`SCX_OPS_*`) that settings need.
+fn needed_flags(needs: &Needs) -> u64 {
+    let names: Vec<&str> = needs.needed().filter(|name| name.starts_with("SCX_OPS_")).collect();
+    if names.is_empty() { 0 } else { kernel::ops_flags(&names) }
 }
 
 /// The member of a scheduler's structure at an offset.
@@ -92,6 +98,12 @@ fn write(value: &mut [u8], offset: u64, bytes: &[u8]) {
     if let Some(place) = at.checked_add(bytes.len()).and_then(|end| value.get_mut(at..end)) {
         place.copy_from_slice(bytes);
     }
+}
+
+/// 64 bits of a value; those beyond its end are 0.
+fn number_at(value: &[u8], offset: u64) -> u64 {
+    let bytes = usize::try_from(offset).ok().and_then(|at| value.get(at..)).unwrap_or_default();
+    bytes.iter().take(8).rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 /// The section whose contents a map of libbpf has. libbpf calls the map of `.rodata` by the object's name, then `.rodata`;

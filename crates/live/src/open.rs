@@ -30,6 +30,7 @@ pub struct OpenScheduler {
     plan: Plan,
     cpus: Vec<usize>,
     counters: CounterSource,
+    watchdog_ms: Option<u32>,
 }
 
 impl OpenScheduler {
@@ -52,6 +53,7 @@ impl OpenScheduler {
             plan: Plan::default(),
             cpus: (0..machine.cpus.len()).filter(|cpu| machine.cpus[*cpu].online).collect(),
             counters: CounterSource::default(),
+            watchdog_ms: None,
         };
         open.make_room_for_dump()?;
         open.plan = Sidecar::beside(path)?.apply(machine, &mut open.open)?;
@@ -104,6 +106,12 @@ impl OpenScheduler {
         self.counters = source;
     }
 
+    /// Has the kernel eject it if a task that is ready waits this long, whatever it says itself (`ops.timeout_ms`). At most
+    /// 30,000 ms (`SCX_WATCHDOG_MAX_TIMEOUT`): the kernel refuses more.
+    pub fn watch(&mut self, ms: u32) {
+        self.watchdog_ms = Some(ms);
+    }
+
     fn setting(&self, why: SettingError) -> LiveError {
         LiveError::Setting { path: self.path.clone(), why }
     }
@@ -116,7 +124,7 @@ impl OpenScheduler {
     /// [`LiveError::NoMap`]; [`LiveError::Libbpf`].
     pub fn load(&self) -> Result<Scheduler, LiveError> {
         kernel::check_free()?;
-        let loaded = load::load(&self.path, &self.bytes, &self.open)?;
+        let loaded = load::load(&self.path, &self.bytes, &self.open, self.watchdog_ms)?;
         let mut scheduler = Scheduler::new(loaded, Arc::clone(self.open.object()), self.plan.clone());
         scheduler.check_maps()?;
         scheduler.open_counters(&self.cpus, self.counters)?;

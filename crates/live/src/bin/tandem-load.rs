@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
@@ -22,8 +23,16 @@ the object schedules while the command runs, and is told that the command is an 
   --stats           show at the end what it counted, and the states that it is in
   --machine FOLDER  tell it of the machine whose /sys is in this folder, not of this one
   --stand-in        for counters that this machine does not have let others stand in: for tests only
+  --watchdog MS     have it ejected if a task waits so long (default: as it says itself, mostly 30 s)
 
 Exit status: the command's; 1 the kernel refused it; 2 a mistake in an option or a setting; 4 the scheduler was ejected.";
+
+/// Writes a line; nobody may be there to read it.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        let _ = writeln!(std::io::stdout(), $($text)*);
+    }};
+}
 
 /// Exit status of a mistake in the input.
 const MISTAKE: u8 = 2;
@@ -38,6 +47,7 @@ struct Arguments {
     stats: bool,
     machine: Option<PathBuf>,
     stand_in: bool,
+    watchdog_ms: Option<u32>,
     object: PathBuf,
     settings: Vec<(String, String)>,
     command: Vec<OsString>,
@@ -58,6 +68,7 @@ impl Arguments {
                 Some("--print") => parsed.print.push(arguments.next()?.into_string().ok()?),
                 Some("--stats") => parsed.stats = true,
                 Some("--machine") => parsed.machine = Some(arguments.next()?.into()),
+                Some("--watchdog") => parsed.watchdog_ms = Some(arguments.next()?.to_str()?.parse().ok()?),
                 Some("--stand-in") => parsed.stand_in = true,
                 Some(option) if option.starts_with("--") => return None,
                 _ if parsed.object.as_os_str().is_empty() => parsed.object = argument.into(),
@@ -73,13 +84,13 @@ impl Arguments {
 
 fn main() -> ExitCode {
     let Some(arguments) = Arguments::parse(std::env::args_os().skip(1)) else {
-        eprintln!("{USAGE}");
+        esay!("{USAGE}");
         return ExitCode::from(MISTAKE);
     };
     match run(&arguments) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
-            eprintln!("tandem-load: {error}");
+            esay!("tandem-load: {error}");
             write_log(&arguments, &error);
             let is_mistake = matches!(
                 error,
@@ -105,20 +116,23 @@ fn run(arguments: &Arguments) -> Result<u8, LiveError> {
     if arguments.stand_in {
         open.count_by(CounterSource::StandIn);
     }
+    if let Some(ms) = arguments.watchdog_ms {
+        open.watch(ms);
+    }
     let begun = Instant::now();
     let mut scheduler = open.load()?;
-    println!("accepted in {} ms\n{}", begun.elapsed().as_millis(), table(&scheduler));
+    say!("accepted in {} ms\n{}", begun.elapsed().as_millis(), table(&scheduler));
     for Uncounted { map, cpu, why } in scheduler.uncounted() {
-        println!("no counter for {map}, on CPU {cpu} at least: {why}");
+        say!("no counter for {map}, on CPU {cpu} at least: {why}");
     }
     let status = if arguments.command.is_empty() { 0 } else { under(&mut scheduler, &arguments.command)? };
     if arguments.stats {
-        print!("{}", statistics(&scheduler));
+        say!("{}", statistics(&scheduler));
     }
     for name in &arguments.print {
         match scheduler.variable(name) {
-            Ok(value) => println!("{name} = {value}"),
-            Err(error) => eprintln!("tandem-load: {error}"),
+            Ok(value) => say!("{name} = {value}"),
+            Err(error) => esay!("tandem-load: {error}"),
         }
     }
     Ok(status)
@@ -126,9 +140,10 @@ fn run(arguments: &Arguments) -> Result<u8, LiveError> {
 
 /// Its states, and the counters that are not 0.
 fn statistics(scheduler: &Scheduler) -> String {
-    let states = scheduler.states().into_iter().map(|(name, state)| format!("  {name} {state}\n"));
+    let states = scheduler.states().into_iter().map(|(name, state)| format!("  {name} {state}"));
     let counters = scheduler.counters().into_iter().filter(|(_, count)| *count > 0);
-    states.chain(counters.map(|(name, count)| format!("  {name} {count}\n"))).collect()
+    let lines: Vec<String> = states.chain(counters.map(|(name, count)| format!("  {name} {count}"))).collect();
+    lines.join("\n")
 }
 
 /// Runs a command under the scheduler, and says how both ended.
@@ -136,11 +151,11 @@ fn under(scheduler: &mut Scheduler, command: &[OsString]) -> Result<u8, LiveErro
     // What this starts descends from it.
     scheduler.enter_application(std::process::id(), 1)?;
     scheduler.attach()?;
-    println!("attached: {}", kernel::scheduler().unwrap_or_else(|| "gone already".to_owned()));
+    say!("attached: {}", kernel::scheduler().unwrap_or_else(|| "gone already".to_owned()));
     let status = match Command::new(&command[0]).args(&command[1..]).status() {
         Ok(status) => status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1),
         Err(error) => {
-            eprintln!("tandem-load: {}: {error}", command[0].display());
+            esay!("tandem-load: {}: {error}", command[0].display());
             1
         }
     };
@@ -149,8 +164,8 @@ fn under(scheduler: &mut Scheduler, command: &[OsString]) -> Result<u8, LiveErro
     scheduler.detach();
     let exit = went_early.clone().or_else(|| scheduler.exit());
     match &exit {
-        Some(exit) => println!("exit: {exit}"),
-        None => println!("exit: not recorded; sched_ext was {}", was_there.as_deref().unwrap_or("absent")),
+        Some(exit) => say!("exit: {exit}"),
+        None => say!("exit: not recorded; sched_ext was {}", was_there.as_deref().unwrap_or("absent")),
     }
     if let Some(exit) = exit.filter(|exit| exit.is_error()) {
         eprint!("{}", exit.dump);
@@ -176,7 +191,7 @@ fn table(scheduler: &Scheduler) -> String {
 fn write_log(arguments: &Arguments, error: &LiveError) {
     let (Some(path), LiveError::Refused(refusal)) = (&arguments.log, error) else { return };
     if let Err(error) = fs::write(path, format!("{}{}", refusal.messages, refusal.log)) {
-        eprintln!("tandem-load: {}: cannot be written: {error}", path.display());
+        esay!("tandem-load: {}: cannot be written: {error}", path.display());
     }
 }
 
