@@ -8,6 +8,7 @@
 #define __TANDEM_PULL_H
 
 #include "isolate.bpf.h"
+#include "place.bpf.h"
 
 /* How much a CPU's thread deserves a faster one; 0: there is none to take. */
 static __always_inline u32 pull_merit(struct cpu_ctx *cctx)
@@ -17,26 +18,18 @@ static __always_inline u32 pull_merit(struct cpu_ctx *cctx)
 	return cctx->rank == RANK_SERIAL ? 3 : cctx->is_long ? 2 : 1;
 }
 
-/* Whether a CPU shares its core with a hardware thread that runs something: then it is no faster than a slower core alone. */
-static __always_inline bool pull_is_halved(u32 cpu)
-{
-	u32 sibling = facts_of(cpu)->sibling;
-
-	return smt && sibling < nr_cpus && !cpu_of(sibling)->idle;
-}
-
 /*
  * Makes the most deserving thread of a slower CPU come to @cpu, which is about to be idle. Of equals the one on the slowest
  * CPU comes. Looks at each CPU once, and only where kinds differ.
  */
-static void pull_running(s32 cpu)
+__noinline int pull_running(s32 cpu)
 {
 	u32 kind = cpu_of(cpu)->kind, best = 0, best_kind = 0, from = 0;
 	struct cpu_ctx *cctx;
 	s32 other;
 
-	if (kind + 1 >= nr_kinds || pull_is_halved(cpu))
-		return;
+	if (kind + 1 >= nr_kinds || place_shares_core(cpu))
+		return 0;
 	for_range(other, 0, nr_cpus) {
 		u32 merit;
 
@@ -51,10 +44,12 @@ static void pull_running(s32 cpu)
 		}
 	}
 	if (!best)
-		return;
+		return 0;
 	cpu_of(from)->wanted_by = cpu + 1;
+	cpu_of(from)->preempted = true;
 	count(TANDEM_STAT_PULL_ASKED);
 	scx_bpf_kick_cpu(from, SCX_KICK_PREEMPT);
+	return 0;
 }
 
 /* Sends a task to the CPU that wanted it; whether one did, and may have it. */
@@ -69,8 +64,11 @@ static bool pull_moves(struct task_struct *p, struct task_ctx *tctx, u64 enq_fla
 		enq_flags |= SCX_ENQ_PREEMPT;
 	if (place_of(tctx) != PLACE_APPLICATION || cpu >= nr_cpus || !may_run_on(p, cpu))
 		return false;
+	/* It may have found something else to do since: then the task would wait there. */
+	if (!(wanted & WANTED_NOW) && !scx_bpf_test_and_clear_cpu_idle(cpu))
+		return false;
 	count(TANDEM_STAT_PULL_MOVED);
-	dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, slice_ns(), enq_flags);
+	insert_on(p, cpu, enq_flags);
 	return true;
 }
 
@@ -91,7 +89,7 @@ static bool pull_goes_up(struct task_struct *p, struct task_ctx *tctx, u64 enq_f
 		cpu = place_pick_kind(p, faster, from);
 		if (cpu < 0)
 			continue;
-		if (pull_is_halved(cpu)) {
+		if (place_shares_core(cpu)) {
 			/* It has been claimed: let it be idle again. */
 			scx_bpf_kick_cpu(cpu, 0);
 			continue;

@@ -95,8 +95,9 @@ struct job {
 	/* What it has worked since, and when that was brought up to date, ns. */
 	u64 work;
 	u64 counted;
-	/* Work in a round, smoothed, and what the roster says; 0: unknown. */
+	/* Work in a round, smoothed; by how much rounds differ from it, smoothed; and what the roster says. 0: unknown. */
 	u64 smoothed;
+	u64 spread;
 	u64 length;
 };
 
@@ -169,8 +170,8 @@ struct group {
 	s32 nr_threads;
 	/* Threads that run or could. */
 	s32 nr_ready;
-	/* When it became parallel, and when it ceased to be, ns; 0: never. */
-	u64 parallel_since;
+	/* The number of its parallel phase, among all groups', and when the last one ended, ns; 0: never. */
+	u64 parallel_number;
 	u64 parallel_until;
 	/* serial: its place among those that can fill the machine, plus 1; 0: none. */
 	u32 slot;
@@ -260,6 +261,9 @@ struct cpu_ctx {
 	/* isolate: it is not on the OS CPU's core, and the others' performance for which bound holds. */
 	bool is_rest;
 	u32 bound_rest;
+	/* isolate: what it had worked when it last went idle, and (the OS CPU's) when the last window ended, ns at its highest clock. */
+	u64 worked;
+	u64 worked_before;
 	/* Not idle, as the governor counts it, and since when, ns. */
 	bool loaded;
 	u64 loaded_since;
@@ -282,6 +286,12 @@ static __always_inline struct cpu_ctx *cpu_of(u32 cpu)
 {
 	return &cpu_ctxs[cpu & (MAX_CPUS - 1)];
 }
+
+/*
+ * isolate: the other hardware thread of a dedicated OS CPU, plus 1; 0: none. Its core's clock may be low and noise disturbs
+ * it (Grant & Afsahi, section 3), so it gets a thread only where no other CPU is idle.
+ */
+u32 last_resort;
 
 /* How many kinds of CPU there are, by performance. */
 u32 nr_kinds;
@@ -310,6 +320,17 @@ static __always_inline u64 budgeted_from(struct task_struct *p, u64 now)
 static __always_inline u64 budgeted_vtime(struct task_struct *p)
 {
 	return budgeted_from(p, vtime_now);
+}
+
+/*
+ * Sends a task to another CPU; with SCX_ENQ_PREEMPT it runs there at once. On the way to another CPU Linux 6.12 loses that
+ * flag (enqueue_task_scx takes flags as an int), and the CPU has to be kicked.
+ */
+static __always_inline void insert_on(struct task_struct *p, s32 cpu, u64 enq_flags)
+{
+	dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, slice_ns(), enq_flags);
+	if (enq_flags & SCX_ENQ_PREEMPT)
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
 static __always_inline bool may_run_on(const struct task_struct *p, u32 cpu)
