@@ -2,20 +2,23 @@
 /*
  * The event-driven governor (Richling et al., section 2), one for each clock.
  *
- * A clock is low when all its CPUs are idle and high while one is loaded; events, not samples, tell. Delays and shortest times
- * at a level damp it. High is the highest operating point, or the one that the energy-delay factor of what runs asks for
- * (edp.bpf.h); it changes without delays then, but not before the shortest time has passed. No CPU asks for more than its
- * own bound (points.bpf.h).
+ * A clock is low when all its CPUs are idle and high while one is loaded; events, not samples, tell. Delays and
+ * shortest times at a level damp it. High is the highest operating point, or the one that the energy-delay factor of
+ * what runs asks for (edp.bpf.h); it changes without delays then, but not before the shortest time has passed. No CPU
+ * asks for more than its own bound (points.bpf.h).
  *
- * A change that has to wait is made by the clock's timer, and so is one that concerns several CPUs: callbacks may speak for
- * their own CPU only. The CPU that raises a clock asks for all. Nothing waits for a timer to be cancelled, which could
- * deadlock with run queues locked: one that is not needed any more finds nothing to do. With no change pending there is none.
+ * A change that has to wait is made by the clock's timer, and so is one that concerns several CPUs: callbacks may speak
+ * for their own CPU only. The CPU that raises a clock asks for all. Nothing waits for a timer to be cancelled, which
+ * could deadlock with run queues locked: one that is not needed any more finds nothing to do. With no change pending
+ * there is none.
  *
- * schedutil ignores requests that follow a change of its clock too closely (rate_limit_us) and does not come back to them. So
- * what followed a change within SETTLE_NS is asked for again, in growing intervals. The paper has no such limit.
+ * schedutil ignores requests that follow a change of its clock too closely (rate_limit_us) and does not come back to
+ * them. So what followed a change within SETTLE_NS is asked for again, in growing intervals. The paper has no such
+ * limit.
  *
- * Members of a clock are written by any of its CPUs without a lock. What can go wrong is a level that is wrong until the
- * next event: the timer looks again at the count of loaded CPUs, which is exact, and each task that begins to run does too.
+ * Members of a clock are written by any of its CPUs without a lock. What can go wrong is a level that is wrong until
+ * the next event: the timer looks again at the count of loaded CPUs, which is exact, and each task that begins to run
+ * does too.
  */
 #ifndef __TANDEM_GOVERNOR_H
 #define __TANDEM_GOVERNOR_H
@@ -100,7 +103,8 @@ static __always_inline u32 domain_wanted_opp(struct domain *domain)
 /* When a change may be made that is wanted from now on ("next()" of the paper's slide). */
 static __always_inline u64 domain_earliest(struct domain *domain, u32 wanted, u64 now)
 {
-	bool idles = wanted < domain->opp && domain->nr_loaded <= 0, wakes = wanted > domain->opp && !domain_is_high(domain);
+	bool idles = wanted < domain->opp && domain->nr_loaded <= 0;
+	bool wakes = wanted > domain->opp && !domain_is_high(domain);
 	u64 wait = idles ? down_delay_us : wakes ? up_delay_us : 0;
 	u64 stay = wanted < domain->opp ? min_high_us : wakes ? min_low_us : 0;
 	u64 at = now + wait * NSEC_PER_USEC, dwelt = domain->changed + stay * NSEC_PER_USEC;
@@ -184,6 +188,17 @@ static void domain_follow(u32 cpu, struct domain *domain)
 		domain_arm(facts_of(cpu)->domain, now);
 }
 
+/* One of CPUs with different bounds is idle and may hold the clock up: it is not to, after the delay. */
+static void domain_let_go(u32 cpu, struct domain *domain)
+{
+	u64 now = bpf_ktime_get_ns();
+
+	if (!domain->uneven || domain->nr_loaded <= 0 || domain->due)
+		return;
+	domain->due = now + (u64)down_delay_us * NSEC_PER_USEC;
+	domain_arm(facts_of(cpu)->domain, now);
+}
+
 /* Of CPUs with different bounds one has asked for something else: that may be lost as well. */
 static void domain_asked_apart(u32 cpu, struct domain *domain)
 {
@@ -217,8 +232,7 @@ static void domain_repeat(u32 number, struct domain *domain, u64 now)
 	/* Timers of a CPU that goes offline move. */
 	if (facts_of(cpu)->domain != number)
 		cpu = domain->first;
-	cpu_of(cpu)->asked = 0;
-	clock_ask(cpu, domain_opp_of(domain, cpu_of(cpu)));
+	clock_ask_again(cpu);
 	domain->repeat = since < SETTLE_NS ? now + since : 0;
 	count(TANDEM_STAT_SPEED_REPEATED);
 }
@@ -233,10 +247,9 @@ static int domain_timer_fires(void *map, u32 *key, struct domain_timer *timer)
 	if (domain->due && !vtime_before(now, domain->due)) {
 		wanted = domain_wanted_opp(domain);
 		domain->due = 0;
-		if (wanted != domain->opp) {
+		if (wanted != domain->opp)
 			domain_change(domain, wanted, now);
-			domain_ask(domain);
-		}
+		domain_ask(domain);
 		/* The last CPU may have gone idle meanwhile, and have seen nothing to lower. */
 		if (domain_wanted_opp(domain) != domain->opp)
 			domain->due = domain_earliest(domain, domain_wanted_opp(domain), now);
@@ -284,13 +297,13 @@ static void governor_init_cpu(u32 cpu)
 	struct cpu_ctx *cctx = cpu_of(cpu);
 
 	points_init_cpu(cpu);
-	if (domain->nr_cpus && (cctx->bound != cpu_of(domain->first)->bound || points_follow_here(cpu)))
+	if (domain->nr_cpus && (cctx->bound != cpu_of(domain->first)->bound || points_os_here(cpu)))
 		domain->uneven = true;
 	cctx->next = domain->nr_cpus ? domain->first : cpu;
 	domain->first = cpu;
 	domain->nr_cpus++;
 	domain->table = facts_of(cpu)->opp_table;
-	domain->opp = active & SPEED ? 0 : clock_top(cpu);
+	domain->opp = active & SPEED || points_follow_here(cpu) ? 0 : clock_top(cpu);
 	domain->decision = clock_top(cpu);
 }
 

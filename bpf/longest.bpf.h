@@ -2,9 +2,10 @@
 /*
  * Which CPU: the longest job on the fastest CPU (Lakshminarayana & Kim, LJFPF).
  *
- * Of the threads of a group, as many as there are CPUs of the fastest kind wish one of these, the longest first; the others
- * wish the slow ones. A wish is not an order: no CPU is idle while a thread waits. A thread counts as long, too, while all
- * others of its parallel program wait for it, and while it has a lock that others wait for (the paper's own suggestion).
+ * Of the threads of a group, as many as there are CPUs of the fastest kind wish one of these, the longest first; the
+ * others wish the slow ones. A wish is not an order: no CPU is idle while a thread waits. A thread counts as long,
+ * too, while all others of its parallel program wait for it, and while it has a lock that others wait for (the paper's
+ * own suggestion).
  */
 #ifndef __TANDEM_LONGEST_H
 #define __TANDEM_LONGEST_H
@@ -15,7 +16,10 @@
 enum {
 	/* A CPU's thread gives way to a longer one at most so often, ns. */
 	SWAP_PERIOD = 10 * NSEC_PER_MSEC,
-	/* Slices by which one queue's tasks may be ahead of the other's: fast CPUs prefer long ones so far and no further. */
+	/*
+	 * Slices by which one queue's tasks may be ahead of the other's: fast CPUs prefer long ones so far and no
+	 * further.
+	 */
 	LONG_LEAD = 5,
 };
 
@@ -85,8 +89,8 @@ static s32 longest_swap(struct task_struct *p, struct group *group)
 }
 
 /*
- * A CPU of the fastest kind for a long thread: an idle one, or one where a shorter thread of its group runs; that gives way
- * (SCX_ENQ_PREEMPT in @flags), and finds the CPU that the long one leaves. Negative: none.
+ * A CPU of the fastest kind for a long thread: an idle one, or one where a shorter thread of its group runs; that
+ * gives way (SCX_ENQ_PREEMPT in @flags), and finds the CPU that the long one leaves. Negative: none.
  */
 static s32 longest_place(struct task_struct *p, s32 prev_cpu, u64 *flags)
 {
@@ -149,6 +153,7 @@ static void longest_enter(struct task_struct *p, struct job *job, struct group *
 		count(TANDEM_STAT_LONGEST_HINTED);
 	} else if (!job->length && learn_lengths) {
 		job->length = learn_recall(p, job);
+		job->smoothed = job->length;
 		if (job->length)
 			count(TANDEM_STAT_LONGEST_RECALLED);
 	} else {
@@ -183,8 +188,8 @@ static void longest_exit_task(struct task_struct *p, struct task_ctx *tctx, stru
 }
 
 /*
- * A thread wakes up another one of its group: the sleeper's round is over. In an interrupt, what it interrupted is taken
- * for the waker; where that belongs to the same group by chance a round ends early.
+ * A thread wakes up another one of its group: the sleeper's round is over. In an interrupt, what it interrupted is
+ * taken for the waker; where that belongs to the same group by chance a round ends early.
  */
 static void longest_woken(struct task_struct *p, struct task_ctx *tctx, struct group *group)
 {
@@ -200,8 +205,8 @@ static void longest_woken(struct task_struct *p, struct task_ctx *tctx, struct g
 	if (learn_lengths && job->round != group->round)
 		learn_round(p, job, group);
 	/*
-	 * Not all are woken up, and not by the last one of a round: what the waker lets go is a lock, and others wait for it.
-	 * The waker and a third thread are ready: with fewer it would be a serial phase.
+	 * Not all are woken up, and not by the last one of a round: what the waker lets go is a lock, and others wait
+	 * for it. The waker and a third thread are ready: with fewer it would be a serial phase.
 	 */
 	job->holder = !wakers->job.opened && phase_ready(tctx, group) > 2 &&
 		      phase_ready(tctx, group) < group->nr_threads;
@@ -271,8 +276,8 @@ static void longest_give_way(struct task_struct *p, struct cpu_ctx *here, u32 to
 }
 
 /*
- * What other CPUs see of a thread that begins to run. Where it is not where it should be, because those that are went there
- * first, it is seen to now: before, nobody could know who would run there.
+ * What other CPUs see of a thread that begins to run. Where it is not where it should be, because those that are went
+ * there first, it is seen to now: before, nobody could know who would run there.
  */
 static void longest_running(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx)
 {

@@ -132,6 +132,17 @@ static void pairs_init(void)
 	}
 }
 
+/* Counts whether what runs on a CPU now is beside a task of the other half of intensities on its partner. */
+static __always_inline void pair_count_mix(u32 cpu)
+{
+	u32 first = rq_of(cpu)->pair, partner = first == cpu ? rq_of(cpu)->next : first;
+
+	if (partner == cpu || rq_of(partner)->pair != first || cpu_of(partner)->idle)
+		return;
+	count((cpu_of(partner)->intensity < 512) != (cpu_of(cpu)->intensity < 512) ? TANDEM_STAT_SORTED_MIXED :
+										     TANDEM_STAT_SORTED_ALIKE);
+}
+
 /* How many tasks a CPU has, with the one that runs. */
 static __always_inline u32 rq_nr(u32 cpu)
 {

@@ -2,9 +2,9 @@
 /*
  * Phases of multithreaded applications: how many threads of a group are ready (Morad et al., section 2).
  *
- * A group with more than serial_threshold ready threads is in a parallel phase, else in a serial one. Counting is all that
- * an event costs; what follows from a change of phase is done by who crosses the threshold, and atomic counting lets
- * exactly one CPU see each crossing.
+ * A group with more than serial_threshold ready threads is in a parallel phase, else in a serial one. Counting is all
+ * that an event costs; what follows from a change of phase is done by who crosses the threshold, and atomic counting
+ * lets exactly one CPU see each crossing.
  */
 #ifndef __TANDEM_PHASE_H
 #define __TANDEM_PHASE_H
@@ -22,6 +22,9 @@ enum phase_change {
 
 /* Ready threads that fill the machine: one for each CPU that takes applications, and enough for a parallel phase. */
 s32 phase_full;
+
+/* Parallel phases so far. Their numbers say who became parallel first, and no two are the same, as times may be. */
+u64 parallel_phases;
 
 static void phase_init(void)
 {
@@ -44,7 +47,7 @@ static u32 phase_runnable(struct task_ctx *tctx, struct group *group)
 	tctx->ready = true;
 	before = __sync_fetch_and_add(&group->nr_ready, 1);
 	if (before == serial_threshold) {
-		group->parallel_since = bpf_ktime_get_ns();
+		group->parallel_number = __sync_fetch_and_add(&parallel_phases, 1) + 1;
 		change |= PHASE_BECAME_PARALLEL;
 	}
 	if (before + 1 == phase_full)
@@ -83,9 +86,10 @@ static __always_inline s32 phase_ready(struct task_ctx *tctx, struct group *grou
 /*
  * A group whose serial phases count: it was parallel not long ago.
  *
- * The paper speaks of parallel programs. A program that never has more threads than the threshold is always "serial", and
- * where every program is, first come all and therefore none; worse, sequential programs would never be sorted by their
- * memory intensity. So a serial phase is one between parallel phases. serial_single takes the paper by its letter.
+ * The paper speaks of parallel programs. A program that never has more threads than the threshold is always "serial",
+ * and where every program is, first come all and therefore none; worse, sequential programs would never be sorted by
+ * their memory intensity. So a serial phase is one between parallel phases. serial_single takes the paper by its
+ * letter.
  */
 static __always_inline bool phase_has_been_parallel(struct group *group)
 {
