@@ -7,11 +7,15 @@ use std::sync::Arc;
 
 use clap::Args;
 use tandem_simulator::input::{nearest, valid_names};
+use tandem_simulator::machine::Machine;
 use tandem_simulator::simulation::{
-    Governor, Hotplug, KernelParameters, OpenError, Options, Profile, SchedExt, Scheduler, UnknownProfile,
+    self, Governor, Hotplug, KernelParameters, OpenError, Options, Profile, SchedExt, Scheduler, UnknownProfile,
     UnknownScheduler,
 };
 use tandem_simulator::units::{CpuId, MSEC, Nanos, SEC, USEC};
+
+use crate::bundled;
+use crate::failure::Failure;
 
 /// A scheduler and the governor that chooses clocks beside it, written `fair+schedutil`.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,15 +62,22 @@ pub fn choice(text: &str) -> Result<Choice, String> {
 
 /// Reads a scheduler without a governor.
 fn scheduler(text: &str) -> Result<Scheduler, String> {
-    text.parse::<Scheduler>().map_err(|error| match &error {
-        UnknownScheduler::Object(error) => with_advice(error),
-        UnknownScheduler::Name { .. } => error.to_string(),
+    if let Some(bundled) = bundled::open(text) {
+        let scheduler = bundled.map_err(|error| with_advice(&error))?;
+        return Ok(Scheduler::SchedExt(Arc::new(scheduler)));
+    }
+    text.parse::<Scheduler>().map_err(|error| match error {
+        UnknownScheduler::Object(error) => with_advice(&error),
+        UnknownScheduler::Name { name, .. } => {
+            let first = name.split(',').next().unwrap_or_default();
+            UnknownScheduler::Name { valid: valid_names(first, &["fair", bundled::NAME]), name }.to_string()
+        }
     })
 }
 
-/// Reads the path of a sched_ext object, with variables to set behind it.
+/// Reads `tandem` or the path of a sched_ext object, with variables to set behind it.
 pub fn object(text: &str) -> Result<Arc<SchedExt>, String> {
-    SchedExt::open(text).map(Arc::new).map_err(|error| with_advice(&error))
+    bundled::open(text).unwrap_or_else(|| SchedExt::open(text)).map(Arc::new).map_err(|error| with_advice(&error))
 }
 
 /// What is wrong with a sched_ext object, and what to do.
@@ -113,21 +124,38 @@ pub fn profile(text: &str) -> Result<Profile, String> {
     text.parse().map_err(|error: UnknownProfile| error.to_string())
 }
 
-/// One `--set KEY=VALUE`.
+/// One `--set`: one setting or several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings(Vec<Setting>);
+
+/// One KEY=VALUE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     key: String,
     value: String,
 }
 
-/// Reads `KEY=VALUE`. Whose key it is, and what it may be, depends on the schedulers: see [`Scenario::check`].
-pub fn setting(text: &str) -> Result<Setting, String> {
-    let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
+/// Reads `KEY=VALUE[,KEY=VALUE]...`. Whose key it is, and what it may be, depends on the schedulers: see
+/// [`Scenario::check`].
+pub fn settings(text: &str) -> Result<Settings, String> {
+    parts(text).into_iter().map(setting).collect::<Result<_, _>>().map(Settings)
+}
+
+fn setting(text: &str) -> Result<Setting, String> {
+    let expected = || "expected KEY=VALUE, or several with commas between them".to_owned();
+    let (key, value) = text.split_once('=').ok_or_else(expected)?;
     let (key, value) = (key.trim().to_owned(), value.trim().to_owned());
-    if key.is_empty() {
-        return Err("expected KEY=VALUE".to_owned());
-    }
-    Ok(Setting { key, value })
+    if key.is_empty() { Err(expected()) } else { Ok(Setting { key, value }) }
+}
+
+/// The parts of a text at its commas, but for those between quotes: a text may hold commas of its own.
+fn parts(text: &str) -> Vec<&str> {
+    let mut quoted = false;
+    let separates = |c: char| {
+        quoted ^= c == '"';
+        c == ',' && !quoted
+    };
+    text.split(separates).collect()
 }
 
 /// Reads `TIME:CPU=on` or `TIME:CPU=off`.
@@ -182,8 +210,9 @@ impl Setting {
 fn setting_help() -> String {
     let keys: Vec<String> = KernelParameters::KEYS.iter().map(|(key, meaning)| format!("  {key}: {meaning}")).collect();
     format!(
-        "Set a kernel parameter, or a global variable of the sched_ext objects that have it, for example `--set hz=1000` \
-         or `--set fifo_sched=true`; may be repeated. `tandem scheduler show OBJECT` lists an object's variables.\n\n\
+        "Set a kernel parameter, or a setting of the sched_ext schedulers that have it, for example `--set hz=1000` \
+         or `--set serial_first=true,sorted=true`; may be repeated. `tandem scheduler show tandem` lists those of Tandem's \
+         own scheduler, `tandem scheduler show OBJECT` an object's variables.\n\n\
          Kernel parameters:\n\n{}",
         keys.join("\n")
     )
@@ -199,9 +228,9 @@ pub struct Scenario {
     #[arg(short, long, value_name = "M")]
     pub machine: String,
 
-    /// Set a kernel parameter (`--set hz=1000`) or a variable of a sched_ext object; may be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting, long_help = setting_help())]
-    pub settings: Vec<Setting>,
+    /// Set kernel parameters (`--set hz=1000`) or what a sched_ext scheduler can be set to; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE,...", value_parser = settings, long_help = setting_help())]
+    pub settings: Vec<Settings>,
 
     /// Linux version whose sched_ext rules hold: 6.12 or 7.1; by default the one that the scheduler's object asks for
     #[arg(long = "kernel", value_name = "VERSION", value_parser = profile)]
@@ -217,11 +246,21 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    fn settings(&self) -> impl Iterator<Item = &Setting> {
+        self.settings.iter().flat_map(|Settings(settings)| settings)
+    }
+
+    /// Whether the scheduler can be loaded on this machine and accepts its settings there, before anything is run.
+    pub fn check_on(&self, machine: &Machine, pair: &Pair, seed: u64) -> Result<(), Failure> {
+        let options = self.options(pair, seed).map_err(Failure::Options)?;
+        Ok(simulation::check(machine, &options)?)
+    }
+
     /// Whether every setting is somebody's, and of its type, before anything is run: a kernel parameter, or a variable of
     /// at least one of the schedulers.
     pub fn check<'p>(&self, schedulers: impl IntoIterator<Item = &'p Scheduler>) -> Result<(), String> {
         let objects: Vec<&SchedExt> = schedulers.into_iter().filter_map(object_of).collect();
-        for setting in self.settings.iter().filter(|setting| !setting.is_kernel()) {
+        for setting in self.settings().filter(|setting| !setting.is_kernel()) {
             let owners: Vec<&&SchedExt> = objects.iter().filter(|object| object.has_setting(&setting.key)).collect();
             if owners.is_empty() {
                 return Err(setting.unknown(&objects));
@@ -238,7 +277,7 @@ impl Scenario {
     /// behind a scheduler's path last.
     pub fn options(&self, pair: &Pair, seed: u64) -> Result<Options, String> {
         let mut kernel = KernelParameters::default();
-        for setting in self.settings.iter().filter(|setting| setting.is_kernel()) {
+        for setting in self.settings().filter(|setting| setting.is_kernel()) {
             kernel.set(&setting.key, &setting.value).map_err(|error| format!("--set: {error}"))?;
         }
         let Pair { scheduler, governor } = pair.clone();
@@ -251,7 +290,7 @@ impl Scenario {
         let Some(object) = object_of(&scheduler) else { return Ok(scheduler) };
         let its = |setting: &&Setting| !setting.is_kernel() && object.has_setting(&setting.key);
         let settings: Vec<(String, String)> =
-            self.settings.iter().filter(its).map(|setting| (setting.key.clone(), setting.value.clone())).collect();
+            self.settings().filter(its).map(|setting| (setting.key.clone(), setting.value.clone())).collect();
         if settings.is_empty() {
             return Ok(scheduler);
         }
@@ -361,7 +400,29 @@ mod tests {
         assert!(choice("fiar").unwrap_err().contains("`fair`"));
         assert!(choice("fair+shedutil").unwrap_err().contains("`schedutil`"));
         assert!(choice("fair+").is_err());
-        assert!(setting("hz").unwrap_err().contains("KEY=VALUE"));
-        assert!(setting("=250").unwrap_err().contains("KEY=VALUE"));
+        assert!(super::choice("tanden,sorted=true").unwrap_err().contains("did you mean `tandem`"));
+        assert!(settings("hz").unwrap_err().contains("KEY=VALUE"));
+        assert!(settings("=250").unwrap_err().contains("KEY=VALUE"));
+        assert!(settings("hz=250,").unwrap_err().contains("KEY=VALUE"));
+    }
+
+    #[test]
+    fn several_settings_stand_between_commas_and_quotes_keep_theirs() {
+        let read = |text: &str| {
+            let Settings(all) = settings(text).unwrap();
+            all.into_iter().map(|Setting { key, value }| format!("{key}:{value}")).collect::<Vec<_>>()
+        };
+        assert_eq!(read("hz=100"), ["hz:100"]);
+        assert_eq!(read("a=1, b = true ,c=-2"), ["a:1", "b:true", "c:-2"]);
+        assert_eq!(read(r#"name="x,y=1",hz=100"#), [r#"name:"x,y=1""#, "hz:100"]);
+    }
+
+    #[test]
+    fn the_commands_own_scheduler_is_named_without_a_path() {
+        let choice = super::choice("tandem,sorted=true,isolate=dedicated+powersave").unwrap();
+        assert_eq!(choice.pair().to_string(), "tandem,sorted=true,isolate=dedicated+powersave");
+        let pair = super::choice("tandem").unwrap().pair();
+        assert_eq!(pair.to_string(), "tandem+schedutil");
+        assert!(super::choice("tandems").unwrap_err().contains("no scheduler `tandems`"));
     }
 }

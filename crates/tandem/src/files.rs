@@ -73,9 +73,9 @@ impl Files {
     }
 
     /// Writes `content` as the whole of `target`.
-    pub fn write(&self, target: &Path, content: &str) -> Result<(), Failure> {
+    pub fn write(&self, target: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
         let mut staged = self.create(target)?;
-        staged.write_text(content)?;
+        staged.write_all(content.as_ref()).map_err(|error| Failure::writing(target, error))?;
         staged.finish()
     }
 }

@@ -3,12 +3,14 @@
 //!
 //! - [`cli`]: the commands; each is a struct with its arguments and `run`. [`arguments`]: values of options.
 //! - [`simulate`], [`compare`], [`analyze`], [`mod@bench`], [`machine`], [`scheduler`], [`workload`]: one command each.
+//! - [`bundled`]: the scheduler that the command carries.
 //! - [`context`]: what commands are given: the [`simulator`], where to print, the [`files`] they write; [`json`]: how.
 //! - [`quantity`], [`statistics`], [`table`]: numbers and text for people. [`failure`]: exit statuses.
 
 mod analyze;
 mod arguments;
 mod bench;
+mod bundled;
 mod cli;
 mod compare;
 mod context;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `tandem scheduler`: what is in a sched_ext object.
+//! `tandem scheduler`: what is in a sched_ext object, and the command's own.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use tandem_simulator::simulation::{Listing, Needed, SchedExt, SchedulerError, VariableListing};
 
 use crate::arguments::object;
+use crate::bundled;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::json::JsonOption;
@@ -14,12 +16,14 @@ use crate::table::{Align::Left, Align::Right, Table, descriptions, paragraph, pr
 
 const EXAMPLES: &str = "\
 Examples:
+  tandem scheduler show tandem
   tandem scheduler show ./scx_simple.bpf.o
   tandem scheduler show ./scx_qmap.bpf.o --json | jq '.variables[].name'
+  tandem scheduler export tandem --output tandem.bpf.o
 
 How to run an object, and what the simulator offers it, is in docs/schedulers.md.";
 
-/// Show what is in a sched_ext object
+/// Show what is in a sched_ext object, or write Tandem's own to a file
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct SchedulerCommand {
@@ -30,12 +34,13 @@ pub struct SchedulerCommand {
 #[derive(Debug, Subcommand)]
 enum Action {
     Show(Show),
+    Export(Export),
 }
 
 /// Show callbacks, maps, variables to set, and what an object needs of the kernel that the simulator lacks
 #[derive(Debug, Args)]
 struct Show {
-    /// The object's path, with variables to set behind it if wanted
+    /// `tandem` or an object's path, with variables to set behind it if wanted
     #[arg(value_name = "OBJECT", value_parser = object)]
     object: Arc<SchedExt>,
 
@@ -43,15 +48,47 @@ struct Show {
     json: JsonOption,
 }
 
+/// Write the object of a scheduler that the command carries to a file, and what its loader does to a TOML file beside it
+#[derive(Debug, Args)]
+struct Export {
+    /// The scheduler
+    #[arg(value_name = "NAME", value_parser = [bundled::NAME])]
+    name: String,
+
+    /// The object's file; the other one has the same name, with `.toml` for `.bpf.o`
+    #[arg(short, long, value_name = "FILE", default_value = "tandem.bpf.o")]
+    output: PathBuf,
+}
+
 impl SchedulerCommand {
     /// Runs the command.
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
-        let Action::Show(show) = &self.action;
-        let destination = show.json.open(context)?;
-        let wrong = |why: SchedulerError| Failure::Options(format!("{}: {why}", show.object.path.display()));
-        let listing = show.object.listing().map_err(wrong)?;
+        match &self.action {
+            Action::Show(show) => show.run(context),
+            Action::Export(export) => export.run(context),
+        }
+    }
+}
+
+impl Show {
+    fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let destination = self.json.open(context)?;
+        let wrong = |why: SchedulerError| Failure::Options(format!("{}: {why}", self.object.path.display()));
+        let listing = self.object.listing().map_err(wrong)?;
         let width = context.width;
-        destination.write(context, &listing, || text(&listing, &show.object.name, width))
+        destination.write(context, &listing, || text(&listing, &self.object.name, width))
+    }
+}
+
+impl Export {
+    fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let beside = SchedExt::path_beside(&self.output);
+        if beside == self.output {
+            let file = self.output.display();
+            return Err(Failure::Options(format!("{file} is where the file beside the object goes; end it in .bpf.o")));
+        }
+        context.files.write(&self.output, bundled::OBJECT)?;
+        context.files.write(&beside, bundled::SIDECAR)
     }
 }
 

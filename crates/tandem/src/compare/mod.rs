@@ -27,6 +27,7 @@ Examples:
   tandem compare app.json --machine hikey960 -s fair+schedutil -s fair+performance
   tandem compare mix.json -m rk3399 -s fair+schedutil -s fair+ondemand --runs 30 --seed 100
   tandem compare mix.json -m rk3399 -s fair -s ./scx_simple.bpf.o -s ./scx_simple.bpf.o,fifo_sched=true
+  tandem compare mix.json -m rk3399 -s fair -s tandem -s tandem,longest=true
   tandem compare mix.json -m rk3399 -s fair -s fair+powersave --json | jq '.pairs[].metrics'
 
 Fairness compares what each application loses by sharing the machine: the smallest speedup
@@ -42,7 +43,7 @@ pub struct Compare {
     #[command(flatten)]
     scenario: Scenario,
 
-    /// Scheduler and governor as in `fair+schedutil` or `./scx_simple.bpf.o+schedutil`; repeat for each to compare, the
+    /// Scheduler and governor as in `fair+schedutil`, `tandem,sorted=true+schedutil` or `./scx_simple.bpf.o`; repeat for each to compare, the
     /// first is the reference
     #[arg(short, long = "scheduler", value_name = "S+G", required = true, value_parser = choice)]
     schedulers: Vec<Choice>,
@@ -76,6 +77,7 @@ impl Compare {
         self.scenario.check(pairs.iter().map(|pair| &pair.scheduler)).map_err(Failure::Options)?;
         names::tell_apart(&mut pairs);
         let machine = Machine::load(&self.scenario.machine)?;
+        pairs.iter().try_for_each(|pair| self.scenario.check_on(&machine, pair, self.seed))?;
         let workload = workload::load(&self.scenario.workload)?;
         for warning in &workload.warnings {
             context.warn(warning);

@@ -28,6 +28,7 @@ Examples:
   tandem simulate app.json -m ./mine.toml --set hz=1000 --duration 10s --trace run.perfetto
   tandem simulate app.json -m rk3399 --json | jq .energy_j.total
   tandem simulate app.json -m rk3399 -s ./scx_simple.bpf.o,fifo_sched=true
+  tandem simulate app.json -m rk3399 -s tandem --set serial_first=true,sorted=true
 
 The fields of the JSON are described in docs/results.md. A sched_ext scheduler that errs is
 ejected; the run goes on under fair, its report says so, and the exit status is 4.";
@@ -39,7 +40,7 @@ pub struct Simulate {
     #[command(flatten)]
     scenario: Scenario,
 
-    /// Scheduler (`fair`, or a sched_ext object's path), or scheduler and governor as in `fair+schedutil`
+    /// Scheduler (`fair`, `tandem`, or a sched_ext object's path), or scheduler and governor as in `tandem+schedutil`
     #[arg(short, long, value_name = "S", default_value = "fair", value_parser = choice)]
     scheduler: Choice,
 
@@ -75,6 +76,7 @@ impl Simulate {
         self.scenario.check([&pair.scheduler]).map_err(Failure::Options)?;
         let options = self.scenario.options(&pair, self.seed).map_err(Failure::Options)?;
         let machine = Machine::load(&self.scenario.machine)?;
+        self.scenario.check_on(&machine, &pair, self.seed)?;
         let workload = workload::load(&self.scenario.workload)?;
         for warning in &workload.warnings {
             context.warn(warning);

@@ -4,7 +4,7 @@
 use tandem_simulator::metrics::{CallbackReport, ExitReport, Frame, Report, SchedExtReport};
 
 use crate::quantity::{SECONDS, count, percent, quantity};
-use crate::table::{Align::Left, Align::Right, Table, paragraph, printable};
+use crate::table::{Align::Left, Align::Right, Table, descriptions, paragraph, printable};
 
 /// Lines of its output that people read; the JSON has the last thousand.
 const MOST_LINES: usize = 10;
@@ -30,6 +30,7 @@ pub fn activity(report: &Report, width: Option<usize>) -> String {
         text.push('\n');
         text += &callbacks(scheduler).fitting(width).render();
     }
+    text += &counted(scheduler, width);
     for exit in &scheduler.restarts {
         let ExitReport { at_s, reason, message, .. } = exit;
         let why = format!("loaded again after {}: {reason}: {message}", quantity(*at_s, SECONDS));
@@ -49,6 +50,27 @@ fn callbacks(scheduler: &SchedExtReport) -> Table {
         table.row([name.clone(), count(*calls), count(*instructions), count(each)]);
     }
     table
+}
+
+/// What it counted that is not 0, a line for each first word of the names, and its states.
+fn counted(scheduler: &SchedExtReport, width: Option<usize>) -> String {
+    let mut rows: Vec<(String, String)> = Vec::new();
+    for (name, number) in scheduler.statistics.iter().filter(|(_, number)| *number > 0) {
+        let (first, rest) = name.split_once('_').unwrap_or((name, ""));
+        let entry = format!("{} {}", rest.replace('_', " "), count(*number));
+        match rows.iter_mut().find(|(word, _)| *word == first) {
+            Some((_, text)) => *text += &format!(", {}", entry.trim_start()),
+            None => rows.push((first.to_owned(), entry.trim_start().to_owned())),
+        }
+    }
+    let states = scheduler.states.iter().map(|(name, state)| format!("{name} {}", state.replace('_', " ")));
+    let states: Vec<String> = states.collect();
+    if !states.is_empty() {
+        rows.push(("states".to_owned(), states.join(", ")));
+    }
+    let rows: Vec<(String, String)> =
+        rows.into_iter().map(|(name, text)| (printable(&name), printable(&text))).collect();
+    if rows.is_empty() { String::new() } else { format!("\n{}", descriptions(&rows, width)) }
 }
 
 fn output(lines: &[String], width: Option<usize>) -> String {

@@ -150,6 +150,12 @@ fn scheduler(exit: Option<ExitReport>) -> SchedExtReport {
         kernel: "6.12".to_owned(),
         callbacks: BTreeMap::from([callback("dispatch", 2000, 30_000), callback("enqueue", 1000, 45_678)]),
         overhead_s: 0.000_75,
+        statistics: [("base_idle", 1234), ("serial_first_preempted", 0), ("base_queued_twice", 5), ("kicks", 7)]
+            .map(|(name, count)| (name.to_owned(), count))
+            .to_vec(),
+        states: [("base_state", "active"), ("sorted_state", "no_counters")]
+            .map(|(name, state)| (name.to_owned(), state.to_owned()))
+            .to_vec(),
         restarts: Vec::new(),
         exit,
         output: (1..=12).map(|line| format!("line\t{line}\u{1b}")).collect(),

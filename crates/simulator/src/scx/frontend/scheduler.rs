@@ -26,7 +26,7 @@ const MEMORY_LIMIT: u64 = 1 << 30;
 /// A sched_ext object, and how to load it.
 #[derive(Debug, Clone)]
 pub struct SchedExt {
-    /// The object's file.
+    /// The object's file; of one that a program carries, its name there.
     pub path: PathBuf,
     /// What it is called: the name of the file, and what was set behind it.
     pub name: String,
@@ -95,9 +95,7 @@ pub enum OpenError {
         why: SettingError,
     },
     /// What stands behind the path is no setting.
-    #[error(
-        "`{0}` is no setting: expected NAME=VALUE behind the object's path, as in ./scx_simple.bpf.o,fifo_sched=true"
-    )]
+    #[error("`{0}` is no setting: expected NAME=VALUE behind the scheduler, as in ./scx_simple.bpf.o,fifo_sched=true")]
     Setting(String),
     /// A variable cannot be set so.
     #[error("{}: {why}", path.display())]
@@ -137,20 +135,33 @@ impl SchedExt {
     pub fn open(text: &str) -> Result<Self, OpenError> {
         let path = Self::path_in(text).unwrap_or(text);
         let behind = &text[path.len()..];
-        let setting = |part: &str| match part.split_once('=') {
-            Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
-            _ => Err(OpenError::Setting(part.to_owned())),
-        };
-        let settings = match behind.strip_prefix(',') {
-            Some(settings) => settings.split(',').map(setting).collect::<Result<_, _>>()?,
-            None if behind.is_empty() => Vec::new(),
-            None => return Err(OpenError::Setting(behind.to_owned())),
-        };
+        let settings = settings_in(behind)?;
         let path = Path::new(path);
-        let object = Object::parse(&read(path)?).map_err(|why| OpenError::Object { path: path.to_owned(), why })?;
+        let bytes = read(path)?;
+        Self::new(path, &bytes, behind, settings, sidecar_of(path)?)
+    }
+
+    /// An object that a program carries, under a name of its own, with the text of the file about it; `behind` is what
+    /// stands behind the name: `[,NAME=VALUE]...`.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn embedded(name: &str, object: &[u8], sidecar: &str, behind: &str) -> Result<Self, OpenError> {
+        let path = Path::new(name);
+        let sidecar = Sidecar::parse(&sidecar_path(path), sidecar)?;
+        Self::new(path, object, behind, settings_in(behind)?, Some(sidecar))
+    }
+
+    fn new(
+        path: &Path,
+        object: &[u8],
+        behind: &str,
+        settings: Vec<(String, String)>,
+        sidecar: Option<Sidecar>,
+    ) -> Result<Self, OpenError> {
+        let object = Object::parse(object).map_err(|why| OpenError::Object { path: path.to_owned(), why })?;
         ops::find(&object).map_err(|why| OpenError::Scheduler { path: path.to_owned(), why: Box::new(why) })?;
         let name = display_name(path) + behind;
-        let sidecar = sidecar_of(path)?;
         let scheduler =
             Self { path: path.to_owned(), name, object: Arc::new(object), sidecar, settings, profile: None };
         scheduler.check()?;
@@ -202,7 +213,12 @@ impl SchedExt {
 
     /// Where the file beside the object would be.
     pub fn sidecar_path(&self) -> PathBuf {
-        sidecar_path(&self.path)
+        Self::path_beside(&self.path)
+    }
+
+    /// Where the file beside an object at this path is: `scx_central.toml` beside `scx_central.bpf.o`.
+    pub fn path_beside(object: &Path) -> PathBuf {
+        sidecar_path(object)
     }
 
     /// Tries the settings, on the largest machine there can be: what remains to go wrong with them are indexes.
@@ -230,6 +246,19 @@ impl SchedExt {
             open.choose(name, value).map_err(|why| OpenError::Variable { path: self.path.clone(), why })?;
         }
         Ok(())
+    }
+}
+
+/// The settings behind a scheduler's name: `[,NAME=VALUE]...`.
+fn settings_in(behind: &str) -> Result<Vec<(String, String)>, OpenError> {
+    let setting = |part: &str| match part.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
+        _ => Err(OpenError::Setting(part.to_owned())),
+    };
+    match behind.strip_prefix(',') {
+        Some(settings) => settings.split(',').map(setting).collect(),
+        None if behind.is_empty() => Ok(Vec::new()),
+        None => Err(OpenError::Setting(behind.to_owned())),
     }
 }
 

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Compiles the scheduler, `bpf/tandem.bpf.c`, into an object that the command carries.
+//!
+//! The same source and the same clang give the same object, wherever the source is: the compiler works in the project's
+//! folder and writes no other path down.
+//!
+//! - `CLANG`: the compiler (default: `clang-19`, else a `clang` that is 16 or newer).
+//! - `LIBBPF_INCLUDE`: the folder with libbpf's headers in `bpf/` (default: `/usr/include`).
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, exit};
+
+const SOURCE: &str = "bpf/tandem.bpf.c";
+/// The oldest clang that writes what the scheduler is made of: enumerations of 64 bits and tags of declarations.
+const OLDEST_CLANG: u32 = 16;
+
+fn main() {
+    for variable in ["CLANG", "LIBBPF_INCLUDE"] {
+        println!("cargo:rerun-if-env-changed={variable}");
+    }
+    if let Err(message) = build() {
+        eprintln!("{message}");
+        exit(1);
+    }
+}
+
+fn build() -> Result<(), String> {
+    let root = Path::new(&of_cargo("CARGO_MANIFEST_DIR")?).join("../..");
+    let root = root.canonicalize().map_err(|error| format!("{}: {error}", root.display()))?;
+    println!("cargo:rerun-if-changed={}", root.join("bpf").display());
+    let object = PathBuf::from(of_cargo("OUT_DIR")?).join("tandem.bpf.o");
+    let include = env::var("LIBBPF_INCLUDE").unwrap_or_else(|_| "/usr/include".to_owned());
+    let header = Path::new(&include).join("bpf/bpf_helpers.h");
+    if !header.exists() {
+        return Err(missing(&format!("libbpf's headers are not in {include}/bpf"), "libbpf-dev", "LIBBPF_INCLUDE"));
+    }
+    compile(&clang()?, &root, &include, &object)
+}
+
+fn of_cargo(variable: &str) -> Result<String, String> {
+    env::var(variable).map_err(|_| format!("cargo does not say {variable}"))
+}
+
+/// The flags of `scripts/objects`, for the scheduler's own headers.
+fn compile(clang: &str, root: &Path, include: &str, object: &Path) -> Result<(), String> {
+    let mut command = Command::new(clang);
+    command.current_dir(root);
+    command.args(["-g", "-O2", "-Wall", "-Wno-compare-distinct-pointer-types", "--target=bpf", "-mcpu=v3"]);
+    command.args(["-mlittle-endian", "-D__TARGET_ARCH_x86", "-fdebug-compilation-dir=.", "-nostdinc"]);
+    command.arg(format!("-ffile-prefix-map={}/=", root.display()));
+    command.arg(format!("-ffile-prefix-map={include}/="));
+    command.args(["-idirafter", include, "-c", SOURCE, "-o"]).arg(object);
+    let output = command.output().map_err(|error| format!("{clang}: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        return Err(format!("{clang} does not compile {SOURCE}:\n{said}"));
+    }
+    for line in said.lines().filter(|line| line.contains("warning:")) {
+        println!("cargo:warning={line}");
+    }
+    Ok(())
+}
+
+/// The compiler that was asked for, or one that will do.
+fn clang() -> Result<String, String> {
+    if let Ok(clang) = env::var("CLANG") {
+        return version(&clang)
+            .map(|_| clang.clone())
+            .ok_or_else(|| format!("CLANG={clang} is no clang that runs: it is needed to compile {SOURCE}"));
+    }
+    let found = ["clang-19", "clang"].into_iter().find(|clang| version(clang).is_some_and(|it| it >= OLDEST_CLANG));
+    let what = format!("there is neither clang-19 nor a clang that is {OLDEST_CLANG} or newer");
+    found.map(str::to_owned).ok_or_else(|| missing(&what, "clang-19", "CLANG"))
+}
+
+/// The first number of its version.
+fn version(clang: &str) -> Option<u32> {
+    let output = Command::new(clang).arg("-dumpversion").output().ok().filter(|output| output.status.success())?;
+    String::from_utf8(output.stdout).ok()?.split('.').next()?.trim().parse().ok()
+}
+
+fn missing(what: &str, package: &str, variable: &str) -> String {
+    format!(
+        "{SOURCE} cannot be compiled: {what}. Install it (`scripts/requirements build`, or on Debian `apt-get install \
+         {package}`), or say where it is: {variable}=..."
+    )
+}
