@@ -40,8 +40,8 @@ static void isolate_init(void)
 	s32 cpu;
 
 	if (mode != TANDEM_ISOLATE_OFF)
-		isolate_state = nr_cpus > 1 ? TANDEM_STATE_ACTIVE : TANDEM_STATE_ONE_CPU;
-	if (isolate_state == TANDEM_STATE_ACTIVE)
+		isolate_state = nr_cpus > 1 ? TANDEM_STATE_NO_APPLICATIONS : TANDEM_STATE_ONE_CPU;
+	if (isolate_state == TANDEM_STATE_NO_APPLICATIONS)
 		active |= ISOLATE;
 	for_range(cpu, 0, nr_cpus) {
 		bool is_os_cpu = cpu == isolate_os_cpu();
@@ -51,6 +51,14 @@ static void isolate_init(void)
 	}
 }
 
+/* From the first application on it is known what is noise, and isolation acts. */
+static __always_inline void isolate_begin(void)
+{
+	applications_known = true;
+	if (isolate_state == TANDEM_STATE_NO_APPLICATIONS)
+		isolate_state = TANDEM_STATE_ACTIVE;
+}
+
 /* The application that a new task belongs to: that of its process, else of its parent's. 0: the system. */
 static u32 isolate_application(struct task_struct *p)
 {
@@ -58,7 +66,7 @@ static u32 isolate_application(struct task_struct *p)
 	u32 *known = bpf_map_lookup_elem(&applications, &tgid), number;
 
 	if (known) {
-		applications_known = true;
+		isolate_begin();
 		return *known;
 	}
 	if (p->flags & PF_KTHREAD)
@@ -92,6 +100,13 @@ static enum place isolate_place(struct task_struct *p, struct task_ctx *tctx)
 	if (on_os_cpu && p->nr_cpus_allowed == 1)
 		return PLACE_SYSTEM;
 	return PLACE_APPLICATION;
+}
+
+/* A task begins to run. */
+static __always_inline void isolate_running(struct task_ctx *tctx)
+{
+	if (place_of(tctx) == PLACE_SYSTEM)
+		count(TANDEM_STAT_ISOLATE_NOISE);
 }
 
 #endif /* __TANDEM_ISOLATE_H */
