@@ -127,4 +127,23 @@ static u32 clock_for_mhz(u32 cpu, u32 mhz)
 	return top;
 }
 
+/*
+ * The share of time that work would wait for memory at the highest clock, 0..1024, if it waited during @stalled of @cycles
+ * in @ns. Cycles over time is the clock that there was: waiting takes as long at any clock, computing gets shorter with it.
+ */
+static __always_inline u32 clock_share_at_top(u32 cpu, u64 stalled, u64 cycles, u64 ns)
+{
+	u32 table = facts_of(cpu)->opp_table & (MAX_OPP_TABLES - 1);
+	u64 khz = opp_tables[table].frequency[clock_tables[table].top & (MAX_OPPS - 1)];
+	u64 speed = ns && khz ? cycles * 1000 * CLOCK_ONE / (ns * khz / 1000 ?: 1) : CLOCK_ONE, all;
+
+	if (stalled > cycles)
+		stalled = cycles;
+	if (speed > CLOCK_ONE)
+		speed = CLOCK_ONE;
+	/* Cycles of a slice and 2^10 more fit by far. */
+	all = stalled + (((cycles - stalled) * speed) >> 10);
+	return all ? stalled * CLOCK_ONE / all : 0;
+}
+
 #endif /* __TANDEM_CLOCK_H */

@@ -9,13 +9,12 @@
  * Intensity (Merkel & Bellosa, section 2: memory transactions in a slice as utilisation of the bus, 0 to 1) is bytes per
  * second over the task's fair share of the memory's bandwidth, that is, over 1/n of it if n CPUs run something: n
  * streams that saturate the bus have intensity 1 each, though each moves 1/n of what one could. Stall is the share of
- * time that waits for memory, and would at the highest clock, which says more about what a lower clock costs.
+ * time that waits for memory at the highest clock, which says more about what a lower clock costs.
  */
 #ifndef __TANDEM_COUNTERS_H
 #define __TANDEM_COUNTERS_H
 
-#include "tandem.bpf.h"
-#include "edp.bpf.h"
+#include "clock.bpf.h"
 
 /* Loaders open an event for each CPU: transactions with memory of CACHE_LINE bytes, cycles that wait for it, cycles. */
 #define COUNTER_MAP(name)						\
@@ -159,13 +158,14 @@ static __always_inline void counters_average(u32 *average, u32 value, u64 weight
 	*average += (difference * (s64)weight) >> FINE_SHIFT;
 }
 
-/* Takes what a task did in the last @ran ns into what is known of it. */
+/* Takes what a task did in the last @ran ns into what is known of it; @stall is negative where there is no such event. */
 static void counters_fold(struct task_ctx *tctx, u32 cpu, u64 ran, s64 transactions, s64 stall)
 {
+	u32 intensity = counters_intensity(cpu, transactions * CACHE_LINE * 1000 / ran);
 	u64 weight = counters_weight(tctx, ran);
 
-	counters_average(&tctx->fine_intensity, counters_intensity(cpu, transactions * CACHE_LINE * 1000 / ran), weight);
-	counters_average(&tctx->fine_stall, stall, weight);
+	counters_average(&tctx->fine_intensity, intensity, weight);
+	counters_average(&tctx->fine_stall, stall < 0 ? intensity : stall, weight);
 	tctx->intensity = tctx->fine_intensity >> FINE_SHIFT;
 	tctx->stall = tctx->fine_stall >> FINE_SHIFT;
 	tctx->measured = tctx->counted >= MEASURED_AFTER;
@@ -214,7 +214,8 @@ int BPF_PROG(tandem_sched_stat_runtime, struct task_struct *p, u64 ran)
 	s64 transactions, stalled, all_cycles;
 	struct task_ctx *tctx;
 
-	if (!counters_wanted)
+	/* Who asks for a task's times from another CPU passes here, too. */
+	if (!counters_wanted || scx_bpf_task_cpu(p) != cpu)
 		return 0;
 	transactions = counter_gain(&memory_transactions, &counters->transactions);
 	if (transactions < 0)
@@ -234,10 +235,9 @@ int BPF_PROG(tandem_sched_stat_runtime, struct task_struct *p, u64 ran)
 		return 0;
 	/* Many processors have no event for stalled cycles: then intensity is all there is. */
 	if (stalled < 0 || all_cycles <= 0)
-		stalled = all_cycles = 0;
-	else if (stalled > all_cycles)
-		stalled = all_cycles;
-	counters_fold(tctx, cpu, ran, transactions, edp_share_at_top(cpu, stalled, all_cycles, ran));
+		counters_fold(tctx, cpu, ran, transactions, -1);
+	else
+		counters_fold(tctx, cpu, ran, transactions, clock_share_at_top(cpu, stalled, all_cycles, ran));
 	counters_running(tctx);
 	return 0;
 }

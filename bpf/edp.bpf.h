@@ -9,11 +9,13 @@
  * highest clock), waiting takes as long at any clock and the rest gets slower with it:
  *
  *	t(f) = (1 - m) * f_max / f + m
- *	factor(f) = P(f) / P(f_max) * t(f)^2
- *	P(f) = n * power(f) + static_power(f) + fixed_power / (clocks in use)
+ *	P(f) = power(f) * (1 - 1/2 * m / t(f)) + (static_power(f) + fixed_power / (clocks in use)) / n
+ *	factor(f) = P(f) * t(f)^2 / (P(f_max) * t(f_max)^2)
  *
- * n being the number of tasks that run on the clock's CPUs. All tasks are taken to draw alike. Work may take no longer than
- * edp_slowdown_pct more, the slowest task's included, whatever that would save.
+ * n being the number of tasks that run on the clock's CPUs, and m / t(f) the share of time that the task waits there: a core
+ * that waits is taken to draw half of what one draws that computes. (It is between a fifth and nine tenths, by the kind of
+ * core, and few choices depend on it.) Work may take no longer than edp_slowdown_pct more, the slowest task's included,
+ * whatever that would save.
  *
  * By the paper's line, edp_base - edp_slope * x at the lowest point, x being the task's share of the memory bus: where
  * edp_base_pct is set, or power is not known. Between the lowest and the highest point the factor goes with how much longer
@@ -49,25 +51,6 @@ static __always_inline bool edp_by_power(u32 table)
 	return !edp_base_pct && opp_tables[table & (MAX_OPP_TABLES - 1)].power[0];
 }
 
-/*
- * The share of time that work would wait for memory at the highest clock, 0..1024, if it waited during @stalled of @cycles
- * in @ns. Cycles over time is the clock that there was: waiting takes as long at any clock, computing gets shorter with it.
- */
-static __always_inline u32 edp_share_at_top(u32 cpu, u64 stalled, u64 cycles, u64 ns)
-{
-	u32 table = facts_of(cpu)->opp_table & (MAX_OPP_TABLES - 1);
-	u64 khz = opp_tables[table].frequency[clock_tables[table].top & (MAX_OPPS - 1)];
-	u64 speed = ns && khz ? cycles * 1000 * CLOCK_ONE / (ns * khz / 1000 ?: 1) : CLOCK_ONE, all;
-
-	if (stalled > cycles)
-		stalled = cycles;
-	if (speed > CLOCK_ONE)
-		speed = CLOCK_ONE;
-	/* Cycles of a slice and 2^10 more fit by far. */
-	all = stalled + (((cycles - stalled) * speed) >> 10);
-	return all ? stalled * CLOCK_ONE / all : 0;
-}
-
 /* A task's share, in steps, downwards: what is not known to wait is taken to compute. */
 static __always_inline u32 edp_share_of(struct task_ctx *tctx, u32 table)
 {
@@ -79,25 +62,28 @@ static __always_inline u32 edp_share_of(struct task_ctx *tctx, u32 table)
 	return share < EDP_STEPS ? share : EDP_STEPS;
 }
 
-/* Milliwatts while the tasks of @mix run at a point. */
-static __always_inline u64 edp_power(struct edp_mix *mix, u32 table, u32 opp)
+/* Milliwatts at a point that do not depend on how many tasks run. */
+static __always_inline u64 edp_shared_power(u32 table, u32 opp)
 {
-	const volatile struct opp_table *opps = &opp_tables[table & (MAX_OPP_TABLES - 1)];
 	u32 clocks = edp_clocks_in_use ?: 1;
 
-	opp &= MAX_OPPS - 1;
-	return (u64)mix->nr * opps->power[opp] + opps->static_power[opp] + fixed_power / clocks;
+	return opp_tables[table & (MAX_OPP_TABLES - 1)].static_power[opp & (MAX_OPPS - 1)] + fixed_power / clocks;
 }
 
-/* Power times the mean of squared times, 2^16: as long as at the highest point. */
+/*
+ * Sums over the tasks of power times squared time, in milliwatts times 2^16. In units of 1/EDP_STEPS the time of a task of s
+ * steps is time = EDP_STEPS * slow - s * more, and half of what it waits is EDP_STEPS / 2 * s.
+ */
 static __always_inline u64 edp_by_power_at(struct edp_mix *mix, u32 table, u32 opp)
 {
+	u64 power = opp_tables[table & (MAX_OPP_TABLES - 1)].power[opp & (MAX_OPPS - 1)];
 	u64 slow = clock_tables[table & (MAX_OPP_TABLES - 1)].slowness[opp & (MAX_OPPS - 1)], more = slow - CLOCK_ONE;
-	/* Of a share of s steps: EDP_STEPS * t = EDP_STEPS * slow - s * more. */
-	u64 squares = mix->nr * slow * slow * EDP_STEPS * EDP_STEPS - 2 * EDP_STEPS * slow * more * mix->sum +
-		      more * more * mix->squares;
+	u64 sum = mix->sum, squares = mix->squares, all = EDP_STEPS * slow;
+	/* Of time squared, and of the time that is waited, halved, times time. */
+	u64 times = mix->nr * all * all - 2 * all * more * sum + more * more * squares;
+	u64 waits = (all * sum - more * squares) * (CLOCK_ONE / 2);
 
-	return ((squares / mix->nr) >> 14) * edp_power(mix, table, opp);
+	return (((times - waits) / mix->nr) >> 14) * power * mix->nr + ((times / mix->nr) >> 14) * edp_shared_power(table, opp);
 }
 
 /* The paper's line, in percent times 2^16. */

@@ -84,7 +84,8 @@ static __always_inline struct chip *chip_of(u32 cpu)
 	return &chips[facts_of(cpu)->package & (MAX_CPUS - 1)];
 }
 
-/* Tasks that wait everywhere. */
+/* CPUs that take part; tasks that wait everywhere. */
+u32 nr_sorted_cpus;
 s32 nr_sorted_waiting;
 
 static __always_inline u64 sorted_slice_ns(void)
@@ -100,6 +101,7 @@ static void pairs_add(u32 cpu)
 
 	rq->position = chip->nr_cpus++;
 	rq->exists = true;
+	nr_sorted_cpus++;
 	rq->pair = rq->position & 1 ? chip->last : cpu;
 	if (rq->position)
 		rq_of(chip->last)->next = cpu;

@@ -76,6 +76,8 @@ static void place_add_equals(u32 kind)
 		if (facts_of(cpu)->performance != sorting.performance)
 			continue;
 		cpu_of(cpu)->kind = kind;
+		/* The kernel does not tell of CPUs that are idle when the scheduler comes. */
+		cpu_of(cpu)->idle = true;
 		cpus_by_speed[sorting.placed++ & (MAX_CPUS - 1)] = cpu;
 	}
 }

@@ -17,6 +17,14 @@ static __always_inline u32 pull_merit(struct cpu_ctx *cctx)
 	return cctx->rank == RANK_SERIAL ? 3 : cctx->is_long ? 2 : 1;
 }
 
+/* Whether a CPU shares its core with a hardware thread that runs something: then it is no faster than a slower core alone. */
+static __always_inline bool pull_is_halved(u32 cpu)
+{
+	u32 sibling = facts_of(cpu)->sibling;
+
+	return smt && sibling < nr_cpus && !cpu_of(sibling)->idle;
+}
+
 /*
  * Makes the most deserving thread of a slower CPU come to @cpu, which is about to be idle. Of equals the one on the slowest
  * CPU comes. Looks at each CPU once, and only where kinds differ.
@@ -27,7 +35,7 @@ static void pull_running(s32 cpu)
 	struct cpu_ctx *cctx;
 	s32 other;
 
-	if (kind + 1 >= nr_kinds)
+	if (kind + 1 >= nr_kinds || pull_is_halved(cpu))
 		return;
 	for_range(other, 0, nr_cpus) {
 		u32 merit;
@@ -64,6 +72,35 @@ static bool pull_moves(struct task_struct *p, struct task_ctx *tctx, u64 enq_fla
 	count(TANDEM_STAT_PULL_MOVED);
 	dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, slice_ns(), enq_flags);
 	return true;
+}
+
+/*
+ * Sends a task that has used up a slice on a slower CPU to a faster one that is idle: a CPU that has been idle for long does
+ * not ask for one. Those that need less than a slice at a time stay where they cost less.
+ */
+static bool pull_goes_up(struct task_struct *p, struct task_ctx *tctx, u64 enq_flags)
+{
+	u32 from = scx_bpf_task_cpu(p), kind = cpu_of(from)->kind;
+	s32 faster, cpu;
+
+	if (!kind || enq_flags & SCX_ENQ_WAKEUP || place_of(tctx) != PLACE_APPLICATION)
+		return false;
+	for_range(faster, 0, MAX_KINDS) {
+		if (faster >= kind)
+			break;
+		cpu = place_pick_kind(p, faster, from);
+		if (cpu < 0)
+			continue;
+		if (pull_is_halved(cpu)) {
+			/* It has been claimed: let it be idle again. */
+			scx_bpf_kick_cpu(cpu, 0);
+			continue;
+		}
+		count(TANDEM_STAT_PULL_MOVED);
+		dsq_insert(p, SCX_DSQ_LOCAL_ON | (u32)cpu, slice_ns(), enq_flags);
+		return true;
+	}
+	return false;
 }
 
 #endif /* __TANDEM_PULL_H */

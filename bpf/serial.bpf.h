@@ -95,15 +95,15 @@ static void serial_promote_task(struct bpf_iter_scx_dsq *it, struct task_struct 
 }
 
 /* Finds the waiting threads of a group whose rank has changed. In per-CPU queues (sorted) they wait for their turn. */
-static void serial_promote(u32 tgid, u32 queue, u32 kind)
+static void serial_promote(u32 tgid, u32 queue, struct cpu_ctx *cctx)
 {
 	struct task_struct *p;
-	u32 seen = 0;
 
+	cctx->promote_seen = 0;
 	for_queued(it, p, queue) {
 		if (p->tgid == tgid)
-			serial_promote_task(&it, p, queue, kind);
-		if (++seen >= PROMOTE_MAX)
+			serial_promote_task(&it, p, queue, cctx->kind);
+		if (++cctx->promote_seen >= PROMOTE_MAX)
 			break;
 	}
 }
@@ -135,8 +135,8 @@ static bool serial_dispatch(s32 cpu, struct task_struct *prev)
 
 	if (tgid) {
 		cctx->promote = 0;
-		serial_promote(tgid, QUEUE_NORMAL, cctx->kind);
-		serial_promote(tgid, QUEUE_JUNIOR, cctx->kind);
+		serial_promote(tgid, QUEUE_NORMAL, cctx);
+		serial_promote(tgid, QUEUE_JUNIOR, cctx);
 	}
 	if (share_is_spent())
 		return false;

@@ -34,7 +34,7 @@ const volatile bool serial_first
 	__needs("runnable quiescent update_idle exit_task SCX_OPS_ENQ_LAST")
 	__help("Serial phases of parallel applications run first, then the senior of several parallel ones.");
 const volatile bool sorted
-	__needs("update_idle exit_task tandem_sched_stat_runtime")
+	__needs("quiescent update_idle exit_task tandem_sched_stat_runtime SCX_OPS_ENQ_LAST")
 	__help("Run queues sorted by memory intensity, opposite ways on paired CPUs, in synchronised epochs.");
 const volatile bool speed
 	__needs("update_idle exit_task tandem_sched_stat_runtime")

@@ -17,6 +17,11 @@
 #include "balance.bpf.h"
 #include "counters.bpf.h"
 
+enum {
+	/* Epochs after which a CPU takes from the common queue first in any case. */
+	NEWCOMERS_EPOCHS = 8,
+};
+
 /* sorted is asked for and can act; it does as soon as there are counters. */
 bool sorted_wanted;
 
@@ -28,7 +33,7 @@ static void sorted_init(void)
 	if (!sorted && !all)
 		return;
 	pairs_init();
-	if (chips[facts_of(0)->package & (MAX_CPUS - 1)].nr_cpus < 2 && nr_cpus < 2) {
+	if (nr_sorted_cpus < 2) {
 		sorted_state = TANDEM_STATE_ONE_CPU;
 		return;
 	}
@@ -97,19 +102,19 @@ static void sorted_insert(struct task_struct *p, struct task_ctx *tctx, u32 cpu,
 /*
  * Queues a task whose turn is over or was cut short; false if it wakes or is new.
  *
- * One that may use this CPU only would have to be searched for in the common queue by all: it waits here also if it wakes,
- * for the first turn if it has had less than others.
+ * One that may use some CPUs only would have to be searched for in the common queue by all: it waits here also if it wakes, for
+ * the first turn if it has had less than others.
  */
 static bool sorted_enqueue(struct task_struct *p, struct task_ctx *tctx, enum wish wish, u64 enq_flags)
 {
 	struct turn *turn = &tctx->turn;
-	bool over = turn->over, pinned = p->nr_cpus_allowed == 1;
+	bool over = turn->over, bound = p->nr_cpus_allowed < (int)nr_cpus;
 	u32 cpu = sorted_cpu_for(p, wish);
 	struct run_queue *rq = rq_of(cpu);
 	u64 epoch = rq->epoch + 1;
 
 	turn->over = false;
-	turn->newcomer = !rq->exists || !may_run_on(p, cpu) || (!over && !pinned);
+	turn->newcomer = !rq->exists || !may_run_on(p, cpu) || (!over && !bound);
 	if (turn->newcomer) {
 		rq_uncount(turn);
 		count(TANDEM_STAT_SORTED_NEWCOMERS);
@@ -256,10 +261,10 @@ static bool sorted_dispatch(s32 cpu, struct task_struct *prev)
 
 	rq->balance = false;
 	/*
-	 * At the beginning of an epoch the common queue comes first once: its first task may be one that only this CPU may run,
-	 * which newcomers_vtime knows nothing of.
+	 * In some epochs the common queue comes first once: there may be a task for which newcomers_vtime is wrong, because only
+	 * this CPU may run it now or because CPUs wrote it at the same time.
 	 */
-	if ((balance || sorted_newcomers_first(rq, now)) && dsq_move_to_local(QUEUE_NORMAL))
+	if (((balance && rq->epoch % NEWCOMERS_EPOCHS == 0) || sorted_newcomers_first(rq, now)) && dsq_move_to_local(QUEUE_NORMAL))
 		return true;
 	if (balance && balance_queue(cpu, prev, now))
 		return true;

@@ -55,10 +55,19 @@ static void speed_running(struct task_ctx *tctx)
 	if (active & ISOLATE)
 		points_running(cpu);
 	domain_loads(domain, cctx, true);
-	if (edp)
+	if (edp && active & SPEED)
 		domain_mixes(domain, cctx, 1, edp_share_of(tctx, domain->table));
 	domain_follow(cpu, domain);
 	speed_ask(cpu, domain);
+}
+
+/* A task goes on with a new slice as nothing else waits; `running` is not called then. */
+static void speed_continues(struct task_struct *p)
+{
+	struct task_ctx *tctx = task_of(p);
+
+	if (tctx)
+		speed_running(tctx);
 }
 
 static void speed_stopping(struct task_ctx *tctx, u64 ran)
@@ -82,7 +91,7 @@ static void speed_update_idle(u32 cpu, bool idle)
 		domain_keep(domain);
 		return;
 	}
-	if (edp)
+	if (edp && active & SPEED)
 		domain_mixes(domain, cctx, 0, 0);
 	domain_follow(cpu, domain);
 	/* The other CPUs keep asking for the clock that they share, until the last one's timer speaks for all. */

@@ -137,6 +137,8 @@ static void enqueue_by_mechanism(struct task_struct *p, struct task_ctx *tctx, u
 		return;
 	if (wish == WISH_FAST && !(last && !cpu_of(cpu)->kind) && goes_to_fast(p, rank, cpu, enq_flags))
 		return;
+	if (active & (SERIAL | LONGEST | SORTED) && wish == WISH_ANY && pull_goes_up(p, tctx, enq_flags))
+		return;
 	/* Nobody else wants the CPU. */
 	if (last) {
 		dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), enq_flags);
@@ -196,6 +198,8 @@ void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
 	}
 	if (dispatch_by_mechanism(cpu, prev))
 		return;
+	if (active & CLOCKS && is_queued(prev))
+		speed_continues(prev);
 	/* The CPU has nothing to do: a slower one's thread may do better here. */
 	if (active & (SERIAL | LONGEST | SORTED) && !is_queued(prev) && cpu_of(cpu)->takes_applications)
 		pull_running(cpu);
@@ -279,10 +283,12 @@ void BPF_STRUCT_OPS(tandem_quiescent, struct task_struct *p, u64 deq_flags)
 	struct group *group;
 	u32 change;
 
-	if (!(active & (SERIAL | LONGEST | SORTED)) || !(tctx = task_of(p)) || !(group = group_of(p)))
+	if (!(active & (SERIAL | LONGEST | SORTED)) || !(tctx = task_of(p)))
 		return;
 	if (active & SORTED)
 		sorted_quiescent(p, tctx);
+	if (!(active & (SERIAL | LONGEST)) || !(group = group_of(p)))
+		return;
 	change = phase_quiescent(tctx, group);
 	if (active & SERIAL && change)
 		serial_phase_changed(p, group, change);
@@ -304,7 +310,8 @@ s32 BPF_STRUCT_OPS(tandem_init_task, struct task_struct *p, struct scx_init_task
 	struct task_ctx *tctx;
 	struct group *group;
 
-	if (!active)
+	/* sorted becomes active with the first counters. */
+	if (!active && !sorted_wanted)
 		return 0;
 	tctx = bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!tctx)

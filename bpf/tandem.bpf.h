@@ -130,7 +130,10 @@ struct task_ctx {
 	u64 slice;
 	/* What wanted_by of the CPU said where it ran last; it goes there when it is queued the next time. */
 	u32 go_to;
-	/* What counters say of it, 0..1024: use of its share of the memory, cycles that wait for it; how, see counters.bpf.h. */
+	/*
+	 * What counters say of it, 0..1024: use of its share of the memory, and the share of its time that it waits for memory
+	 * and would at the highest clock; how, see counters.bpf.h.
+	 */
 	u32 intensity;
 	u32 stall;
 	/* They have watched it long enough. */
@@ -238,6 +241,8 @@ struct cpu_ctx {
 	u64 swapped_at;
 	/* serial: a group whose waiting threads now have another rank; 0: none. */
 	u32 promote;
+	/* How many waiting tasks it has looked at for that: here because the verifier follows what is in registers. */
+	u32 promote_seen;
 	/* No task runs here. */
 	bool idle;
 	/* Memory intensity and stall of what runs, as of the task. */

@@ -22,9 +22,9 @@ use std::sync::Arc;
 pub use error::SettingError;
 use error::nearest;
 pub use names::short_names;
+pub use needs::Needs;
 pub use place::Place;
 pub use record::Record;
-pub use needs::Needs;
 pub use tags::Tags;
 
 use crate::btf::Type;

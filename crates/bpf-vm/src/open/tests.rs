@@ -210,7 +210,12 @@ fn tagged() -> OpenObject {
 #[test]
 fn an_object_says_ranges_units_and_sentences_of_its_settings() {
     let listed = tagged().variables();
-    let slice = Tags { range: Some((100, 1000)), unit: Some("us".to_owned()), help: Some("A slice.".to_owned()), needs: Vec::new() };
+    let slice = Tags {
+        range: Some((100, 1000)),
+        unit: Some("us".to_owned()),
+        help: Some("A slice.".to_owned()),
+        needs: Vec::new(),
+    };
     assert_eq!(listed[1].tags, Some(slice));
     assert_eq!(listed[0].names, ["off", "fast", "very_fast"]);
     assert_eq!((&listed[2].tags, listed[2].names.len()), (&None, 0));
@@ -248,7 +253,10 @@ fn a_user_sets_what_the_object_calls_a_setting() {
     assert!(open.is_setting("mode") && open.is_setting("slice[1]") && !open.is_setting("state"));
     let mut message = |name: &str| open.choose(name, "1").unwrap_err().to_string();
     assert_eq!(message("state"), "there is no setting state; the settings are mode, more, slice");
-    assert_eq!(message("slise[1]"), "there is no setting slise; did you mean slice? The settings are mode, more, slice");
+    assert_eq!(
+        message("slise[1]"),
+        "there is no setting slise; did you mean slice? The settings are mode, more, slice"
+    );
     // Its loader may set all, and of an object that says nothing a user, too.
     open.set("state", "1").unwrap();
     object().choose("x", "1").unwrap();

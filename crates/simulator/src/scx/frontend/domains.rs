@@ -75,7 +75,7 @@ const CPU_FACTS: &[&str] = &[
     "turbo",
 ];
 /// Facts of a table of operating points: their number, and for each its clock in kHz, the capacity of a CPU and its milliwatts.
-const OPP_TABLE_FACTS: &[&str] = &["nr_opps", "frequency", "performance", "power"];
+const OPP_TABLE_FACTS: &[&str] = &["nr_opps", "frequency", "performance", "power", "static_power"];
 /// Facts of a domain: neighbours are grouped by distance.
 const DOMAIN_FACTS: &[&str] = &[
     "number",
@@ -268,6 +268,7 @@ impl<'k> Cpus<'k> {
             "frequency" => table.frequency.iter().copied().map(u64::from).collect(),
             "performance" => table.performance.clone(),
             "power" => table.power.clone(),
+            "static_power" => table.static_power.clone(),
             _ => return None,
         })
     }
@@ -402,6 +403,8 @@ mod tests {
         assert_eq!(big("frequency"), [903_000, 1_421_000, 1_805_000, 2_112_000, 2_362_000]);
         assert_eq!((big("performance")[0], big("performance")[4]), (1024 * 903 / 2362, 1024));
         assert_eq!((big("power")[0], big("power")[4]), (243, 1572));
+        // 15 and 118 mW of the cluster, which has one clock.
+        assert_eq!((big("static_power")[0], big("static_power")[4]), (15, 118));
         assert_eq!(cpus.fact(Each::OppTable, 2, "power"), None);
     }
 

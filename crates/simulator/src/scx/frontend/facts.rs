@@ -46,6 +46,8 @@ pub enum Fact {
     NrOppTables,
     /// MB/s of the path to memory that the most CPUs share; of several the narrowest.
     MemoryBandwidth,
+    /// Milliwatts that the machine draws with all CPUs in their deepest idle states, without what awake clusters add.
+    IdlePower,
     /// Whether the governor follows what a scheduler wants of a CPU (`scx_bpf_cpuperf_set`).
     Cpuperf,
 }
@@ -90,6 +92,7 @@ impl Fact {
         ("nr_performance_domains", Self::NrPerformanceDomains),
         ("nr_opp_tables", Self::NrOppTables),
         ("memory_bandwidth", Self::MemoryBandwidth),
+        ("idle_power", Self::IdlePower),
         ("cpuperf", Self::Cpuperf),
     ];
 
@@ -119,6 +122,7 @@ impl Fact {
             Self::NrPerformanceDomains => system.machine.performance_domains.len() as u32,
             Self::NrOppTables => OppTables::of(system).count() as u32,
             Self::MemoryBandwidth => memory_bandwidth(system.machine),
+            Self::IdlePower => (idle_watts(system.machine) * 1e3).round() as u32,
             Self::Smt => u32::from(topology.smt_active),
             Self::Numa => u32::from(nr_nodes(topology) > 1),
             Self::Uniform => u32::from(nr_nodes(topology) == 1),
@@ -161,6 +165,17 @@ fn memory_bandwidth(machine: &Machine) -> u32 {
     let shared = domains.iter().enumerate().filter(|(path, _)| cpus(*path) == widest);
     let narrowest = shared.map(|(_, domain): (_, &MemoryDomain)| domain.bytes_per_s).min_by(f64::total_cmp);
     narrowest.map_or(0, |bytes_per_s| (bytes_per_s / 1e6).round() as u32)
+}
+
+/// [`Fact::IdlePower`] in watts, behind the power supply. A loader measures it, or is told.
+fn idle_watts(machine: &Machine) -> f64 {
+    let cores = machine.clusters.iter().map(|cluster| {
+        let deepest = cluster.idle_states.last().map_or(0.0, |state| state.watts);
+        deepest * cluster.cores.len() as f64
+    });
+    let uncore = machine.packages.iter().map(|package| package.uncore_idle_watts);
+    let memory = machine.memory_domains.iter().map(|domain| domain.static_watts);
+    machine.platform.watts + cores.chain(uncore).chain(memory).sum::<f64>()
 }
 
 impl Table {

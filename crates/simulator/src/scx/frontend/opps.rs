@@ -4,9 +4,12 @@
 //!
 //! CPUs that differ in none of these share a table.
 
+use std::collections::BTreeSet;
+
 use super::facts::System;
 use crate::kernel::fair::energy;
-use crate::units::PerformanceDomainId;
+use crate::machine::{Machine, Opp, PerformanceDomain};
+use crate::units::{CoreId, PerformanceDomainId};
 
 /// A table of operating points, ascending by clock.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -17,6 +20,9 @@ pub struct OppTable {
     pub performance: Vec<u64>,
     /// Milliwatts of one busy CPU, as the energy model has them; inefficient points stay.
     pub power: Vec<u64>,
+    /// Milliwatts that the CPUs of one clock draw together while one of them is awake, besides that: their clusters' static
+    /// power. No file of the kernel has it: a loader measures it, or is told.
+    pub static_power: Vec<u64>,
 }
 
 /// The different tables of a machine, in order of the first domain that has each.
@@ -41,6 +47,7 @@ impl OppTables {
                 table.frequency.push(opp.khz);
                 table.performance.push(state.performance);
                 table.power.push((state.power + 500) / 1000);
+                table.static_power.push((static_watts(system.machine, domain, opp) * 1e3).round() as u64);
             }
             let known = all.tables.iter().position(|other| *other == table);
             all.of_domain.push(known.unwrap_or(all.tables.len()));
@@ -65,4 +72,14 @@ impl OppTables {
     pub fn number_of(&self, domain: PerformanceDomainId) -> usize {
         self.of_domain.get(domain.index()).copied().unwrap_or(0)
     }
+}
+
+/// Static power, in watts, of the clusters of a domain's CPUs at `opp`, as far as their cores are of this domain.
+fn static_watts(machine: &Machine, domain: &PerformanceDomain, opp: &Opp) -> f64 {
+    let cores: BTreeSet<CoreId> = domain.cpus.iter().map(|cpu| machine.cpus[cpu.index()].core).collect();
+    let share = |core: &CoreId| {
+        let cluster = &machine.clusters[machine.cores[core.index()].cluster.index()];
+        opp.static_watts.unwrap_or(cluster.static_watts) / cluster.cores.len() as f64
+    };
+    cores.iter().map(share).sum()
 }

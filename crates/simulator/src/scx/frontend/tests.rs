@@ -208,6 +208,15 @@ fn facts_say_what_clocks_and_memory_there_are() {
 }
 
 #[test]
+fn a_machine_at_rest_draws_what_its_parts_draw() {
+    let idle_power = |machine: &str| Fact::IdlePower.number(&Bundled::new(machine).system());
+    // 24 halted cores of 1.5 W, four uncores of 20.5 W, four times 6 W of memory, a board of 96 W.
+    assert_eq!(idle_power("opteron-8435"), 36_000 + 82_000 + 24_000 + 96_000);
+    // Four halted cores of 3 W and an uncore of 8 W: the processor alone is measured.
+    assert_eq!(idle_power("core2-q6600"), 12_000 + 8_000);
+}
+
+#[test]
 fn only_schedutil_follows_what_a_scheduler_wants() {
     let hikey = Bundled::new("hikey960");
     let cpuperf = ["schedutil", "performance", "ondemand", "userspace"]
