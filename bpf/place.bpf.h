@@ -127,8 +127,8 @@ static s32 place_make_set(u32 number)
 	return 0;
 }
 
-/* An idle CPU of a set, whole idle cores first; it counts as busy from now on. Negative: none. */
-static s32 place_pick_from(u32 number)
+/* An idle CPU of a set, of an idle core if @flags say so; it counts as busy from now on. Negative: none. */
+static s32 place_pick_from(u32 number, u64 flags)
 {
 	struct cpu_set *set = bpf_map_lookup_elem(&cpu_sets, &number);
 	struct bpf_cpumask *cpus;
@@ -138,14 +138,18 @@ static s32 place_pick_from(u32 number)
 		return -1;
 	bpf_rcu_read_lock();
 	cpus = set->cpus;
-	if (cpus) {
-		if (smt)
-			cpu = scx_bpf_pick_idle_cpu((const cpumask_t *)cpus, SCX_PICK_IDLE_CORE);
-		if (cpu < 0)
-			cpu = scx_bpf_pick_idle_cpu((const cpumask_t *)cpus, 0);
-	}
+	if (cpus)
+		cpu = scx_bpf_pick_idle_cpu((const cpumask_t *)cpus, flags);
 	bpf_rcu_read_unlock();
 	return cpu;
+}
+
+/* Whether a CPU shares its core with a hardware thread that runs something: then it is no faster than a slower core alone. */
+static __always_inline bool place_shares_core(u32 cpu)
+{
+	u32 sibling = facts_of(cpu)->sibling;
+
+	return smt && sibling < nr_cpus && !cpu_of(sibling)->idle;
 }
 
 /* Whether a CPU takes tasks of this place. */
@@ -170,32 +174,67 @@ static s32 place_pick_allowed(struct task_struct *p, enum place place, s32 only_
 	return -1;
 }
 
-/* An idle CPU of one kind for a task, its last one if that is of this kind and idle. */
+/* An idle CPU of one kind for a task: of an idle core first, its last one first. */
 static s32 place_pick_kind(struct task_struct *p, u32 kind, s32 prev_cpu)
 {
-	struct cpu_ctx *prev = cpu_of(prev_cpu);
+	bool prev_fits = cpu_of(prev_cpu)->kind == kind && cpu_of(prev_cpu)->takes_applications;
+	s32 cpu = -1;
 
 	if (p->nr_cpus_allowed < nr_cpus)
 		return place_pick_allowed(p, PLACE_APPLICATION, kind);
-	if (prev->kind == kind && prev->takes_applications && scx_bpf_test_and_clear_cpu_idle(prev_cpu))
+	if (prev_fits && !place_shares_core(prev_cpu) && scx_bpf_test_and_clear_cpu_idle(prev_cpu))
 		return prev_cpu;
-	return place_pick_from(kind);
+	if (smt)
+		cpu = place_pick_from(kind, SCX_PICK_IDLE_CORE);
+	if (cpu >= 0)
+		return cpu;
+	if (smt && prev_fits && scx_bpf_test_and_clear_cpu_idle(prev_cpu))
+		return prev_cpu;
+	return place_pick_from(kind, 0);
+}
+
+/* The kinds in the order of a wish: from the fastest, or from the slowest. */
+static __always_inline u32 place_kind_at(u32 step, enum wish wish)
+{
+	return wish == WISH_SLOW ? nr_kinds - 1 - step : step;
+}
+
+/* An idle CPU of an idle core of whatever kind. Negative: none, or the task may use some CPUs only. */
+static s32 place_pick_core(struct task_struct *p, enum wish wish)
+{
+	s32 step, cpu;
+
+	if (p->nr_cpus_allowed < nr_cpus)
+		return -1;
+	for_range(step, 0, MAX_KINDS) {
+		if (step >= nr_kinds)
+			break;
+		cpu = place_pick_from(place_kind_at(step, wish), SCX_PICK_IDLE_CORE);
+		if (cpu >= 0)
+			return cpu;
+	}
+	return -1;
 }
 
 /* An idle CPU for a task of an application: of the fastest kind, or the slowest, first. Negative: none. */
 static s32 place_pick_application(struct task_struct *p, s32 prev_cpu, enum wish wish)
 {
+	bool prev_fits = wish == WISH_ANY && place_fits(PLACE_APPLICATION, prev_cpu) && may_run_on(p, prev_cpu);
 	s32 step, cpu;
 
-	if (wish == WISH_ANY && place_fits(PLACE_APPLICATION, prev_cpu) && may_run_on(p, prev_cpu) &&
-	    scx_bpf_test_and_clear_cpu_idle(prev_cpu))
+	if (prev_fits && !place_shares_core(prev_cpu) && scx_bpf_test_and_clear_cpu_idle(prev_cpu))
 		return prev_cpu;
+	if (smt) {
+		cpu = place_pick_core(p, wish);
+		if (cpu >= 0)
+			return cpu;
+		if (prev_fits && scx_bpf_test_and_clear_cpu_idle(prev_cpu))
+			return prev_cpu;
+	}
 	for_range(step, 0, MAX_KINDS) {
-		u32 kind = wish == WISH_SLOW ? nr_kinds - 1 - step : step;
-
 		if (step >= nr_kinds)
 			break;
-		cpu = place_pick_kind(p, kind, prev_cpu);
+		cpu = place_pick_kind(p, place_kind_at(step, wish), prev_cpu);
 		if (cpu >= 0)
 			return cpu;
 	}

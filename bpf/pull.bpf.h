@@ -8,6 +8,7 @@
 #define __TANDEM_PULL_H
 
 #include "isolate.bpf.h"
+#include "place.bpf.h"
 
 /* How much a CPU's thread deserves a faster one; 0: there is none to take. */
 static __always_inline u32 pull_merit(struct cpu_ctx *cctx)
@@ -15,14 +16,6 @@ static __always_inline u32 pull_merit(struct cpu_ctx *cctx)
 	if (!cctx->pid || cctx->idle || cctx->wanted_by)
 		return 0;
 	return cctx->rank == RANK_SERIAL ? 3 : cctx->is_long ? 2 : 1;
-}
-
-/* Whether a CPU shares its core with a hardware thread that runs something: then it is no faster than a slower core alone. */
-static __always_inline bool pull_is_halved(u32 cpu)
-{
-	u32 sibling = facts_of(cpu)->sibling;
-
-	return smt && sibling < nr_cpus && !cpu_of(sibling)->idle;
 }
 
 /*
@@ -35,7 +28,7 @@ static void pull_running(s32 cpu)
 	struct cpu_ctx *cctx;
 	s32 other;
 
-	if (kind + 1 >= nr_kinds || pull_is_halved(cpu))
+	if (kind + 1 >= nr_kinds || place_shares_core(cpu))
 		return;
 	for_range(other, 0, nr_cpus) {
 		u32 merit;
@@ -53,6 +46,7 @@ static void pull_running(s32 cpu)
 	if (!best)
 		return;
 	cpu_of(from)->wanted_by = cpu + 1;
+	cpu_of(from)->preempted = true;
 	count(TANDEM_STAT_PULL_ASKED);
 	scx_bpf_kick_cpu(from, SCX_KICK_PREEMPT);
 }
@@ -68,6 +62,9 @@ static bool pull_moves(struct task_struct *p, struct task_ctx *tctx, u64 enq_fla
 	if (wanted & WANTED_NOW)
 		enq_flags |= SCX_ENQ_PREEMPT;
 	if (place_of(tctx) != PLACE_APPLICATION || cpu >= nr_cpus || !may_run_on(p, cpu))
+		return false;
+	/* It may have found something else to do since: then the task would wait there. */
+	if (!(wanted & WANTED_NOW) && !scx_bpf_test_and_clear_cpu_idle(cpu))
 		return false;
 	count(TANDEM_STAT_PULL_MOVED);
 	dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, slice_ns(), enq_flags);
@@ -91,7 +88,7 @@ static bool pull_goes_up(struct task_struct *p, struct task_ctx *tctx, u64 enq_f
 		cpu = place_pick_kind(p, faster, from);
 		if (cpu < 0)
 			continue;
-		if (pull_is_halved(cpu)) {
+		if (place_shares_core(cpu)) {
 			/* It has been claimed: let it be idle again. */
 			scx_bpf_kick_cpu(cpu, 0);
 			continue;
