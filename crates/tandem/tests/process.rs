@@ -35,12 +35,10 @@ fn help_succeeds_and_shows_examples() {
         &["--help"][..],
         &["simulate", "--help"],
         &["compare", "--help"],
+        &["explain", "--help"],
         &["machine", "--help"],
-<<<<<<< HEAD
         &["workload", "--help"],
-=======
         &["analyze", "--help"],
->>>>>>> tandem
     ] {
         let output = tandem(command);
         assert_eq!(output.status.code(), Some(0));
@@ -60,13 +58,11 @@ fn mistakes_in_options_have_status_2_and_the_nearest_name() {
         (&["simulate", "w.json", "-m", "hikey960", "--duration", "-10s"], "'--duration <TIME>'"),
         (&["simulate", "w.json", "-m", "hikey960", "--json=a", "--trace", "a"], "--json and --trace"),
         (&["compare", "w.json", "-m", "hikey960", "-s", "fair", "--runs", "0"], "1..=100000"),
-<<<<<<< HEAD
         (&["workload", "phasis"], "'phases'"),
         (&["workload", "phases", "--labels", "1:4"], "'--label'"),
         (&["workload", "phases", "--threads", "0"], "--threads 0: expected 1 to 1024"),
         (&["workload", "global-sum", "--section", "-1"], "--section -1: expected 1 to 99"),
         (&["workload", "matmul", "--threads", "7"], "even"),
-=======
         (&["analyze", "--cpus", "1"], "--cpus: the model needs at least 2 cores, not 1"),
         (&["analyze", "--asymmetry", "0.5"], "--asymmetry: the asymmetry must be a number from 1"),
         (&["analyze", "--asymmetry", "-1"], "from 1 (all cores alike) to 1024, not -1"),
@@ -74,7 +70,6 @@ fn mistakes_in_options_have_status_2_and_the_nearest_name() {
         (&["analyze", "--cpus", "4", "--machine", "smp-8"], "'--machine <M>'"),
         (&["analyze", "--machine", "hikey960"], "hikey960: the model does not cover it: of 8 CPUs 4 share"),
         (&["analyze", "--simulate", "10s"], "--machine"),
->>>>>>> tandem
         (&["compare", "w.json", "-m", "hikey960", "-s", "fair", "--runs", "-3"], "'--runs <N>'"),
     ] {
         let output = tandem(arguments);
