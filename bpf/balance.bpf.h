@@ -109,24 +109,25 @@ static void balance_move(s32 pid, u32 from, u32 to)
 }
 
 /* Exchanges a task of @cpu for one of the CPU with the least intensity of its chip, if both have more even sums then. */
-static void balance_exchange(u32 cpu, u32 light)
+__noinline int balance_exchange(u32 cpu, u32 light)
 {
 	struct extreme *give = &extremes[2 * (cpu & (MAX_CPUS - 1))], *take = give + 1;
 	s32 difference = rq_intensity(cpu) - rq_intensity(light), gain;
 
 	/* The sums' difference falls by twice that of the tasks. */
 	if (difference < 2 * EXCHANGE_STEP || rq_of(light)->nr_waiting <= 0)
-		return;
+		return 0;
 	balance_find(give, cpu, light, true);
 	balance_find(take, light, cpu, false);
 	if (!give->pid || !take->pid)
-		return;
+		return 0;
 	gain = give->intensity - take->intensity;
 	if (gain < EXCHANGE_STEP || gain > difference - EXCHANGE_STEP)
-		return;
+		return 0;
 	balance_move(give->pid, cpu, light);
 	balance_move(take->pid, light, cpu);
 	count(TANDEM_STAT_SORTED_EXCHANGED);
+	return 0;
 }
 
 static __always_inline bool is_queued(struct task_struct *p)
@@ -183,7 +184,7 @@ static bool balance_queue(u32 cpu, struct task_struct *prev, u64 now)
 	struct run_queue *rq = rq_of(cpu);
 	struct chip *chip = chip_of(cpu);
 
-	chip_look(chip, now);
+	chip_look(cpu, now);
 	if (balance_take(cpu, chip->longest, prev, now))
 		return true;
 	rq->probed = rq->probed + 1 < nr_cpus ? rq->probed + 1 : 0;
@@ -195,7 +196,7 @@ static bool balance_queue(u32 cpu, struct task_struct *prev, u64 now)
 }
 
 /* Takes any task that waits and may run here, those of the next CPUs first; for a CPU that has nothing to do. */
-static bool balance_steal(u32 cpu)
+__noinline int balance_steal(u32 cpu)
 {
 	s32 step;
 

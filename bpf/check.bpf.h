@@ -19,6 +19,40 @@ char problem[128];
 	-EINVAL;									\
 })
 
+/* The lowest and the highest clock of a table, MHz; 0 if there is none. */
+static __always_inline u32 check_lowest_mhz(u32 table)
+{
+	return opp_tables[table & (MAX_OPP_TABLES - 1)].frequency[0] / 1000;
+}
+
+static __always_inline u32 check_highest_mhz(u32 table)
+{
+	u32 nr = opp_tables[table & (MAX_OPP_TABLES - 1)].nr_opps;
+
+	return nr ? (opp_tables[table & (MAX_OPP_TABLES - 1)].frequency[(nr - 1) & (MAX_OPPS - 1)] + 999) / 1000 : 0;
+}
+
+/* Isolation's fixed clocks: whether they can be set, and are clocks of the OS CPU, or of any CPU. */
+static s32 check_clocks(void)
+{
+	u32 table = facts_of(isolate_os_cpu())->opp_table, lowest = check_lowest_mhz(table), highest = check_highest_mhz(table);
+	s32 number;
+
+	if ((os_mhz || rest_mhz) && !cpuperf)
+		return refuse("os_mhz and rest_mhz need the governor schedutil, and clocks that can be changed");
+	if (os_mhz && (os_mhz < lowest || os_mhz > highest))
+		return refuse("os_mhz=%d: CPU %d has clocks from %d to %d MHz", os_mhz, isolate_os_cpu(), lowest, highest);
+	for_range(number, 0, MAX_OPP_TABLES) {
+		if (!check_highest_mhz(number))
+			continue;
+		lowest = check_lowest_mhz(number) < lowest ? check_lowest_mhz(number) : lowest;
+		highest = check_highest_mhz(number) > highest ? check_highest_mhz(number) : highest;
+	}
+	if (rest_mhz && (rest_mhz < lowest || rest_mhz > highest))
+		return refuse("rest_mhz=%d: the machine has clocks from %d to %d MHz", rest_mhz, lowest, highest);
+	return 0;
+}
+
 static s32 check_settings(void)
 {
 	if (nr_cpus < 1 || nr_cpus > MAX_CPUS)
@@ -29,7 +63,7 @@ static s32 check_settings(void)
 		return refuse("os_cpu, os_mhz and rest_mhz mean something with isolate=dedicated or isolate=shared only");
 	if (isolate == TANDEM_ISOLATE_DEDICATED && nr_cpus == 1)
 		return refuse("isolate=dedicated leaves applications no CPU: the machine has one");
-	return 0;
+	return check_clocks();
 }
 
 /* Run by loaders before they attach the scheduler. */

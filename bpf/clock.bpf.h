@@ -86,17 +86,21 @@ static bool clock_init(void)
 	return cpuperf && clock_choice;
 }
 
+/* Asks, perhaps again, for the operating point that a CPU has come to. */
+static __always_inline void clock_ask_again(u32 cpu)
+{
+	u32 opp = cpu_of(cpu)->asked - 1, request = clocks_of(cpu)->request[opp & (MAX_OPPS - 1)];
+
+	scx_bpf_cpuperf_set(cpu, request < CLOCK_ONE ? request : CLOCK_ONE);
+}
+
 /* Asks for an operating point of a CPU unless it has asked for that before. */
 static __always_inline void clock_ask(u32 cpu, u32 opp)
 {
-	struct cpu_ctx *cctx = cpu_of(cpu);
-	u32 request;
-
-	if (cctx->asked == opp + 1)
+	if (cpu_of(cpu)->asked == opp + 1)
 		return;
-	cctx->asked = opp + 1;
-	request = clocks_of(cpu)->request[opp & (MAX_OPPS - 1)];
-	scx_bpf_cpuperf_set(cpu, request < CLOCK_ONE ? request : CLOCK_ONE);
+	cpu_of(cpu)->asked = opp + 1;
+	clock_ask_again(cpu);
 }
 
 /* The lowest operating point of a CPU that gives at least @performance, or its highest. */

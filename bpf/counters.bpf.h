@@ -15,6 +15,7 @@
 #define __TANDEM_COUNTERS_H
 
 #include "clock.bpf.h"
+#include "pairs.bpf.h"
 
 /* Loaders open an event for each CPU: transactions with memory of CACHE_LINE bytes, cycles that wait for it, cycles. */
 #define COUNTER_MAP(name)						\
@@ -239,6 +240,8 @@ int BPF_PROG(tandem_sched_stat_runtime, struct task_struct *p, u64 ran)
 	else
 		counters_fold(tctx, cpu, ran, transactions, clock_share_at_top(cpu, stalled, all_cycles, ran));
 	counters_running(tctx);
+	if (active & SORTED)
+		pair_count_mix(cpu);
 	return 0;
 }
 

@@ -2,20 +2,21 @@
 /*
  * The energy-delay factor of what runs on the CPUs of a clock, at each of its operating points (Merkel & Bellosa, section 3).
  *
- * A task's factor at an operating point is its energy times its run time there, over the same at the highest. The mean over
- * the tasks that run counts, and the point with the lowest mean wins. Two ways to know a factor:
+ * A factor is energy times run time at an operating point, over the same at the highest. Of the points the one with the lowest
+ * mean over the tasks that run wins. Two ways to know it:
  *
  * From the power of the points, where it is known. Of a task that waits for memory during the share m of its time (at the
  * highest clock), waiting takes as long at any clock and the rest gets slower with it:
  *
  *	t(f) = (1 - m) * f_max / f + m
  *	P(f) = power(f) * (1 - 1/2 * m / t(f)) + (static_power(f) + fixed_power / (clocks in use)) / n
- *	factor(f) = P(f) * t(f)^2 / (P(f_max) * t(f_max)^2)
+ *	energy times time = P(f) * t(f)^2
  *
  * n being the number of tasks that run on the clock's CPUs, and m / t(f) the share of time that the task waits there: a core
  * that waits is taken to draw half of what one draws that computes. (It is between a fifth and nine tenths, by the kind of
- * core, and few choices depend on it.) Work may take no longer than edp_slowdown_pct more, the slowest task's included,
- * whatever that would save.
+ * core, and few choices depend on it.) The sum over the tasks is compared, not the mean of quotients, so that what a task
+ * draws counts as much as it is. Work may take no longer than edp_slowdown_pct more, the slowest task's included, whatever
+ * that would save.
  *
  * By the paper's line, edp_base - edp_slope * x at the lowest point, x being the task's share of the memory bus: where
  * edp_base_pct is set, or power is not known. Between the lowest and the highest point the factor goes with how much longer

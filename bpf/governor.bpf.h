@@ -37,7 +37,7 @@ struct domain {
 	u32 first;
 	u32 nr_cpus;
 	u32 table;
-	/* Some of its CPUs have a lower bound than others: then idle ones must not hold it up. */
+	/* Its CPUs' bounds differ or move: then idle ones must not hold it up. */
 	bool uneven;
 	s32 nr_loaded;
 	/* The operating point that its CPUs ask for, when that changed last, and before that. */
@@ -111,7 +111,7 @@ static __always_inline u64 domain_earliest(struct domain *domain, u32 wanted, u6
 /* The operating point that a CPU is to ask for. */
 static __always_inline u32 domain_opp_of(struct domain *domain, struct cpu_ctx *cctx)
 {
-	u32 opp = domain->uneven && domain->nr_loaded > 0 && !cctx->loaded ? 0 : domain->opp;
+	u32 opp = domain->uneven && !cctx->loaded ? 0 : domain->opp;
 
 	return opp < cctx->bound ? opp : cctx->bound;
 }
@@ -184,6 +184,17 @@ static void domain_follow(u32 cpu, struct domain *domain)
 		domain_arm(facts_of(cpu)->domain, now);
 }
 
+/* One of CPUs with different bounds is idle and may hold the clock up: it is not to, after the delay. */
+static void domain_let_go(u32 cpu, struct domain *domain)
+{
+	u64 now = bpf_ktime_get_ns();
+
+	if (!domain->uneven || domain->nr_loaded <= 0 || domain->due)
+		return;
+	domain->due = now + (u64)down_delay_us * NSEC_PER_USEC;
+	domain_arm(facts_of(cpu)->domain, now);
+}
+
 /* Of CPUs with different bounds one has asked for something else: that may be lost as well. */
 static void domain_asked_apart(u32 cpu, struct domain *domain)
 {
@@ -217,8 +228,7 @@ static void domain_repeat(u32 number, struct domain *domain, u64 now)
 	/* Timers of a CPU that goes offline move. */
 	if (facts_of(cpu)->domain != number)
 		cpu = domain->first;
-	cpu_of(cpu)->asked = 0;
-	clock_ask(cpu, domain_opp_of(domain, cpu_of(cpu)));
+	clock_ask_again(cpu);
 	domain->repeat = since < SETTLE_NS ? now + since : 0;
 	count(TANDEM_STAT_SPEED_REPEATED);
 }
@@ -233,10 +243,9 @@ static int domain_timer_fires(void *map, u32 *key, struct domain_timer *timer)
 	if (domain->due && !vtime_before(now, domain->due)) {
 		wanted = domain_wanted_opp(domain);
 		domain->due = 0;
-		if (wanted != domain->opp) {
+		if (wanted != domain->opp)
 			domain_change(domain, wanted, now);
-			domain_ask(domain);
-		}
+		domain_ask(domain);
 		/* The last CPU may have gone idle meanwhile, and have seen nothing to lower. */
 		if (domain_wanted_opp(domain) != domain->opp)
 			domain->due = domain_earliest(domain, domain_wanted_opp(domain), now);
@@ -284,13 +293,13 @@ static void governor_init_cpu(u32 cpu)
 	struct cpu_ctx *cctx = cpu_of(cpu);
 
 	points_init_cpu(cpu);
-	if (domain->nr_cpus && (cctx->bound != cpu_of(domain->first)->bound || points_follow_here(cpu)))
+	if (domain->nr_cpus && (cctx->bound != cpu_of(domain->first)->bound || points_os_here(cpu)))
 		domain->uneven = true;
 	cctx->next = domain->nr_cpus ? domain->first : cpu;
 	domain->first = cpu;
 	domain->nr_cpus++;
 	domain->table = facts_of(cpu)->opp_table;
-	domain->opp = active & SPEED ? 0 : clock_top(cpu);
+	domain->opp = active & SPEED || points_follow_here(cpu) ? 0 : clock_top(cpu);
 	domain->decision = clock_top(cpu);
 }
 

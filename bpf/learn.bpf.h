@@ -2,12 +2,13 @@
 /*
  * Lengths that nobody has given, learned from earlier rounds and runs (Lakshminarayana & Kim, section 8, future work).
  *
- * Threads of a program meet: at barriers, in joins. A round ends when all threads but one wait. The length of a thread is
- * its work in a round: run time by the performance of the CPU at its clock, so that it is the same on a slow CPU as on a
- * fast one. The sleepers' work is complete when a thread of the group wakes them up; the last one's, which does not sleep,
- * when it wakes up the others. What a thread does alone, between rounds, does not count.
+ * Threads of a program meet: at barriers, in joins. A round ends when all threads but one wait. The length of a thread
+ * is its work in a round: run time by the performance of the CPU at its clock, so that it is the same on a slow CPU as
+ * on a fast one. The sleepers' work is complete when a thread of the group wakes them up; the last one's, which does
+ * not sleep, when it wakes up the others. What a thread does alone, between rounds, does not count.
  *
- * A program that makes new threads for each round, or is run again, finds what its threads did last time by their order.
+ * A program that makes new threads for each round, or is run again, finds what its threads did last time by their
+ * order.
  */
 #ifndef __TANDEM_LEARN_H
 #define __TANDEM_LEARN_H
@@ -45,8 +46,8 @@ static u64 learn_recall(struct task_struct *p, struct job *job)
 }
 
 /*
- * Adds what the thread worked until @now, since @start or since it was counted last. The clock is that of now: it may have
- * changed meanwhile, which evens out as fast and slow rounds are averaged.
+ * Adds what the thread worked until @now, since @start or since it was counted last. The clock is that of now: it may
+ * have changed meanwhile, which evens out as fast and slow rounds are averaged.
  */
 static void learn_count(struct job *job, u64 start, u64 now)
 {
@@ -60,23 +61,41 @@ static void learn_count(struct job *job, u64 start, u64 now)
 		job->work += (now - start) * performance / 1024;
 }
 
-/* A thread's round is over: its length is the mean of this and earlier ones, of which half is the last. */
+static __always_inline u64 difference(u64 one, u64 other)
+{
+	return one > other ? one - other : other - one;
+}
+
+/*
+ * A thread's length after a round: the mean of this and earlier ones, of which half is the last. It is unknown (0)
+ * while rounds differ from the mean by more than a quarter of it: then one says nothing of the next, as with work
+ * between locks.
+ */
+static u64 learn_mean(struct job *job, u64 work)
+{
+	u64 off = job->smoothed ? difference(work, job->smoothed) : 0;
+
+	job->smoothed = job->smoothed ? (job->smoothed + work) / 2 : work;
+	job->spread = (job->spread + off) / 2;
+	return job->spread > job->smoothed / 4 ? 0 : job->smoothed;
+}
+
+/* A thread's round is over. Others hear of its length if that has changed enough to matter. */
 static void learn_round(struct task_struct *p, struct job *job, struct group *group)
 {
 	struct place_in_program key = {};
-	u64 work = job->work;
+	u64 work = job->work, length;
 
 	job->work = 0;
 	job->round = group->round;
 	if (!job->counts || !work || job->hinted)
 		return;
 	job->counts = false;
-	job->smoothed = job->smoothed ? (job->smoothed + work) / 2 : work;
-	/* Others hear of it if it matters. */
-	if (!is_longer(job->smoothed, job->length) && !is_longer(job->length, job->smoothed))
+	length = learn_mean(job, work);
+	if (!is_longer(length, job->length) && !is_longer(job->length, length))
 		return;
-	job->length = job->smoothed;
-	roster_set(p, job, group, job->length);
+	job->length = length;
+	roster_set(p, job, group, length);
 	learn_key(p, job, &key);
 	bpf_map_update_elem(&learned_lengths, &key, &job->length, BPF_ANY);
 	count(TANDEM_STAT_LONGEST_LEARNED);

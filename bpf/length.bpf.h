@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How long a thread is among the threads of its group: lengths, and the rosters that compare them (Lakshminarayana & Kim,
- * section 2).
+ * How long a thread is among the threads of its group: lengths, and the rosters that compare them (Lakshminarayana &
+ * Kim, section 2).
  *
- * A length is relative, as the paper's is: any number that is larger for longer threads of the same program. It comes from
- * the program (relative_lengths) or is learned (learn.bpf.h).
+ * A length is relative, as the paper's is: any number that is larger for longer threads of the same program. It comes
+ * from the program (relative_lengths) or is learned (learn.bpf.h).
  */
 #ifndef __TANDEM_LENGTH_H
 #define __TANDEM_LENGTH_H
@@ -127,7 +127,9 @@ static __always_inline bool is_longer(u64 one, u64 other)
 	return one > other + other / 32;
 }
 
-/* How many threads of the group go before the one at @at: longer ones, and of nearly equal ones those created earlier. */
+/*
+ * How many threads of the group go before the one at @at: longer ones, and of nearly equal ones those created earlier.
+ */
 static u32 roster_rank(struct roster *roster, u32 at)
 {
 	u64 length = roster->entries[at & (NR_JOBS - 1)].length;

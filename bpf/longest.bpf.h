@@ -2,9 +2,10 @@
 /*
  * Which CPU: the longest job on the fastest CPU (Lakshminarayana & Kim, LJFPF).
  *
- * Of the threads of a group, as many as there are CPUs of the fastest kind wish one of these, the longest first; the others
- * wish the slow ones. A wish is not an order: no CPU is idle while a thread waits. A thread counts as long, too, while all
- * others of its parallel program wait for it, and while it has a lock that others wait for (the paper's own suggestion).
+ * Of the threads of a group, as many as there are CPUs of the fastest kind wish one of these, the longest first; the
+ * others wish the slow ones. A wish is not an order: no CPU is idle while a thread waits. A thread counts as long,
+ * too, while all others of its parallel program wait for it, and while it has a lock that others wait for (the paper's
+ * own suggestion).
  */
 #ifndef __TANDEM_LONGEST_H
 #define __TANDEM_LONGEST_H
@@ -15,7 +16,10 @@
 enum {
 	/* A CPU's thread gives way to a longer one at most so often, ns. */
 	SWAP_PERIOD = 10 * NSEC_PER_MSEC,
-	/* Slices by which one queue's tasks may be ahead of the other's: fast CPUs prefer long ones so far and no further. */
+	/*
+	 * Slices by which one queue's tasks may be ahead of the other's: fast CPUs prefer long ones so far and no
+	 * further.
+	 */
 	LONG_LEAD = 5,
 };
 
@@ -62,22 +66,15 @@ static bool longest_gives_way(struct task_struct *p, struct group *group, struct
 	return !cctx->is_long;
 }
 
-/*
- * A CPU of the fastest kind for a long thread: an idle one, or one where a shorter thread of its group runs; that gives way
- * (SCX_ENQ_PREEMPT in @flags), and finds the CPU that the long one leaves. Negative: none.
- */
-static s32 longest_place(struct task_struct *p, s32 prev_cpu, u64 *flags)
+/* A CPU of the fastest kind where a thread of the group runs that is shorter than @p; it gives way. Negative: none. */
+static s32 longest_swap(struct task_struct *p, struct group *group)
 {
-	s32 cpu = place_pick_kind(p, 0, prev_cpu), at;
-	struct group *group = group_of(p);
-	u64 now;
+	u64 now = bpf_ktime_get_ns();
+	s32 at;
 
-	if (cpu >= 0 || !group)
-		return cpu;
-	now = bpf_ktime_get_ns();
 	for_range(at, 0, nr_cpus) {
-		u32 other = cpus_by_speed[at & (MAX_CPUS - 1)];
-		struct cpu_ctx *cctx = cpu_of(other);
+		u32 cpu = cpus_by_speed[at & (MAX_CPUS - 1)];
+		struct cpu_ctx *cctx = cpu_of(cpu);
 
 		if (cctx->kind)
 			break;
@@ -85,11 +82,27 @@ static s32 longest_place(struct task_struct *p, s32 prev_cpu, u64 *flags)
 			continue;
 		cctx->claimed = true;
 		cctx->swapped_at = now;
-		*flags |= SCX_ENQ_PREEMPT;
 		count(TANDEM_STAT_LONGEST_SWAPPED);
-		return other;
+		return cpu;
 	}
 	return -1;
+}
+
+/*
+ * A CPU of the fastest kind for a long thread: an idle one, or one where a shorter thread of its group runs; that
+ * gives way (SCX_ENQ_PREEMPT in @flags), and finds the CPU that the long one leaves. Negative: none.
+ */
+static s32 longest_place(struct task_struct *p, s32 prev_cpu, u64 *flags)
+{
+	s32 cpu = place_pick_kind(p, 0, prev_cpu);
+	struct group *group;
+
+	if (cpu >= 0 || !(group = group_of(p)))
+		return cpu;
+	cpu = longest_swap(p, group);
+	if (cpu >= 0)
+		*flags |= SCX_ENQ_PREEMPT;
+	return cpu;
 }
 
 /* Virtual time of the first task of a queue; false if there is none. */
@@ -140,6 +153,7 @@ static void longest_enter(struct task_struct *p, struct job *job, struct group *
 		count(TANDEM_STAT_LONGEST_HINTED);
 	} else if (!job->length && learn_lengths) {
 		job->length = learn_recall(p, job);
+		job->smoothed = job->length;
 		if (job->length)
 			count(TANDEM_STAT_LONGEST_RECALLED);
 	} else {
@@ -174,8 +188,8 @@ static void longest_exit_task(struct task_struct *p, struct task_ctx *tctx, stru
 }
 
 /*
- * A thread wakes up another one of its group: the sleeper's round is over. In an interrupt, what it interrupted is taken
- * for the waker; where that belongs to the same group by chance a round ends early.
+ * A thread wakes up another one of its group: the sleeper's round is over. In an interrupt, what it interrupted is
+ * taken for the waker; where that belongs to the same group by chance a round ends early.
  */
 static void longest_woken(struct task_struct *p, struct task_ctx *tctx, struct group *group)
 {
@@ -191,8 +205,8 @@ static void longest_woken(struct task_struct *p, struct task_ctx *tctx, struct g
 	if (learn_lengths && job->round != group->round)
 		learn_round(p, job, group);
 	/*
-	 * Not all are woken up, and not by the last one of a round: what the waker lets go is a lock, and others wait for it.
-	 * The waker and a third thread are ready: with fewer it would be a serial phase.
+	 * Not all are woken up, and not by the last one of a round: what the waker lets go is a lock, and others wait
+	 * for it. The waker and a third thread are ready: with fewer it would be a serial phase.
 	 */
 	job->holder = !wakers->job.opened && phase_ready(tctx, group) > 2 &&
 		      phase_ready(tctx, group) < group->nr_threads;
@@ -232,14 +246,63 @@ static void longest_stopping(struct task_struct *p, struct task_ctx *tctx, u64 r
 		job->counts = true;
 }
 
-/* What other CPUs see of a thread that begins to run. */
+/* Makes the thread that runs on @from go to a faster CPU, which a shorter thread of its group leaves to it. */
+static void longest_exchange(struct cpu_ctx *cctx, u32 from, u32 to)
+{
+	cctx->wanted_by = (to + 1) | WANTED_NOW;
+	scx_bpf_kick_cpu(from, SCX_KICK_PREEMPT);
+}
+
+/* A short thread begins to run on a fast CPU while a long one of its group runs on a slow one: they change places. */
+static void longest_give_way(struct task_struct *p, struct cpu_ctx *here, u32 to)
+{
+	u64 now = bpf_ktime_get_ns();
+	s32 at;
+
+	if (here->claimed || now - here->swapped_at < SWAP_PERIOD)
+		return;
+	for_range(at, 0, nr_cpus) {
+		u32 cpu = cpus_by_speed[at & (MAX_CPUS - 1)];
+		struct cpu_ctx *cctx = cpu_of(cpu);
+
+		if (!cctx->kind || cctx->tgid != p->tgid || !cctx->pid || !cctx->is_long || cctx->wanted_by)
+			continue;
+		here->claimed = true;
+		here->swapped_at = now;
+		count(TANDEM_STAT_LONGEST_SWAPPED);
+		longest_exchange(cctx, cpu, to);
+		return;
+	}
+}
+
+/*
+ * What other CPUs see of a thread that begins to run. Where it is not where it should be, because those that are went
+ * there first, it is seen to now: before, nobody could know who would run there.
+ */
 static void longest_running(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx)
 {
-	cctx->is_long = longest_wish(p, tctx) == WISH_FAST;
+	enum wish wish = longest_wish(p, tctx);
+	s32 here = bpf_get_smp_processor_id(), fast;
+	struct group *group;
+
+	cctx->is_long = wish == WISH_FAST;
 	cctx->job_at = tctx->job.at;
 	cctx->generation = tctx->job.generation;
-	if (cctx->kind == 0 && cctx->is_long)
+	if (wish == WISH_ANY || nr_kinds < 2)
+		return;
+	if (wish != WISH_FAST) {
+		if (!cctx->kind)
+			longest_give_way(p, cctx, here);
+		return;
+	}
+	if (!cctx->kind) {
 		count(TANDEM_STAT_LONGEST_ON_FAST);
+		return;
+	}
+	group = group_of(p);
+	fast = group ? longest_swap(p, group) : -1;
+	if (fast >= 0)
+		longest_exchange(cctx, here, fast);
 }
 
 #endif /* __TANDEM_LONGEST_H */

@@ -132,6 +132,17 @@ static void pairs_init(void)
 	}
 }
 
+/* Counts whether what runs on a CPU now is beside a task of the other half of intensities on its partner. */
+static __always_inline void pair_count_mix(u32 cpu)
+{
+	u32 first = rq_of(cpu)->pair, partner = first == cpu ? rq_of(cpu)->next : first;
+
+	if (partner == cpu || rq_of(partner)->pair != first || cpu_of(partner)->idle)
+		return;
+	count((cpu_of(partner)->intensity < 512) != (cpu_of(cpu)->intensity < 512) ? TANDEM_STAT_SORTED_MIXED :
+										     TANDEM_STAT_SORTED_ALIKE);
+}
+
 /* How many tasks a CPU has, with the one that runs. */
 static __always_inline u32 rq_nr(u32 cpu)
 {
@@ -173,15 +184,17 @@ static __always_inline void chip_look_at(struct chip *chip, u32 cpu)
 }
 
 /*
- * Looks at all CPUs of a chip, at most twice in a slice however many of them ask. Two that do so at once may leave a mixture,
- * which is as good as a look somewhat later.
+ * Looks at all CPUs of a CPU's chip, at most twice in a slice however many of them ask. Two that do so at once may leave a
+ * mixture, which is as good as a look somewhat later. The verifier follows a function that is not static once, not for each
+ * of its callers.
  */
-static void chip_look(struct chip *chip, u64 now)
+__noinline int chip_look(u32 cpu, u64 now)
 {
+	struct chip *chip = chip_of(cpu);
 	s32 step;
 
 	if (now - chip->looked < sorted_slice_ns() / 2)
-		return;
+		return 0;
 	chip->looked = now;
 	chip->most = 0;
 	chip->longest_load = 0;
@@ -193,15 +206,16 @@ static void chip_look(struct chip *chip, u64 now)
 		chip_look_at(chip, chip->at);
 		chip->at = rq_of(chip->at)->next;
 	}
+	return 0;
 }
 
 /* How long an epoch is now: as long as the longest queue takes with the slice of the setting. */
-static u64 pair_length(struct chip *chip, u64 now)
+static u64 pair_length(u32 cpu, u64 now)
 {
 	u64 length;
 
-	chip_look(chip, now);
-	length = (chip->most ?: 1) * sorted_slice_ns();
+	chip_look(cpu, now);
+	length = (chip_of(cpu)->most ?: 1) * sorted_slice_ns();
 	return length < MAX_EPOCH ? length : MAX_EPOCH;
 }
 
@@ -233,7 +247,7 @@ static u64 pair_ends(u32 cpu, u64 now)
 
 	if (now < ended)
 		return ended;
-	length = pair_length(chip, now);
+	length = pair_length(cpu, now);
 	/* After idleness time begins anew. */
 	ends = (now - ended < length ? ended : now) + length;
 	ends -= pair_lag(chip, cpu, ends, now);

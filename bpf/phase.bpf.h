@@ -2,9 +2,9 @@
 /*
  * Phases of multithreaded applications: how many threads of a group are ready (Morad et al., section 2).
  *
- * A group with more than serial_threshold ready threads is in a parallel phase, else in a serial one. Counting is all that
- * an event costs; what follows from a change of phase is done by who crosses the threshold, and atomic counting lets
- * exactly one CPU see each crossing.
+ * A group with more than serial_threshold ready threads is in a parallel phase, else in a serial one. Counting is all
+ * that an event costs; what follows from a change of phase is done by who crosses the threshold, and atomic counting
+ * lets exactly one CPU see each crossing.
  */
 #ifndef __TANDEM_PHASE_H
 #define __TANDEM_PHASE_H
@@ -83,9 +83,10 @@ static __always_inline s32 phase_ready(struct task_ctx *tctx, struct group *grou
 /*
  * A group whose serial phases count: it was parallel not long ago.
  *
- * The paper speaks of parallel programs. A program that never has more threads than the threshold is always "serial", and
- * where every program is, first come all and therefore none; worse, sequential programs would never be sorted by their
- * memory intensity. So a serial phase is one between parallel phases. serial_single takes the paper by its letter.
+ * The paper speaks of parallel programs. A program that never has more threads than the threshold is always "serial",
+ * and where every program is, first come all and therefore none; worse, sequential programs would never be sorted by
+ * their memory intensity. So a serial phase is one between parallel phases. serial_single takes the paper by its
+ * letter.
  */
 static __always_inline bool phase_has_been_parallel(struct group *group)
 {

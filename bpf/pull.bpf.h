@@ -22,14 +22,14 @@ static __always_inline u32 pull_merit(struct cpu_ctx *cctx)
  * Makes the most deserving thread of a slower CPU come to @cpu, which is about to be idle. Of equals the one on the slowest
  * CPU comes. Looks at each CPU once, and only where kinds differ.
  */
-static void pull_running(s32 cpu)
+__noinline int pull_running(s32 cpu)
 {
 	u32 kind = cpu_of(cpu)->kind, best = 0, best_kind = 0, from = 0;
 	struct cpu_ctx *cctx;
 	s32 other;
 
 	if (kind + 1 >= nr_kinds || place_shares_core(cpu))
-		return;
+		return 0;
 	for_range(other, 0, nr_cpus) {
 		u32 merit;
 
@@ -44,11 +44,12 @@ static void pull_running(s32 cpu)
 		}
 	}
 	if (!best)
-		return;
+		return 0;
 	cpu_of(from)->wanted_by = cpu + 1;
 	cpu_of(from)->preempted = true;
 	count(TANDEM_STAT_PULL_ASKED);
 	scx_bpf_kick_cpu(from, SCX_KICK_PREEMPT);
+	return 0;
 }
 
 /* Sends a task to the CPU that wanted it; whether one did, and may have it. */
@@ -67,7 +68,7 @@ static bool pull_moves(struct task_struct *p, struct task_ctx *tctx, u64 enq_fla
 	if (!(wanted & WANTED_NOW) && !scx_bpf_test_and_clear_cpu_idle(cpu))
 		return false;
 	count(TANDEM_STAT_PULL_MOVED);
-	dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, slice_ns(), enq_flags);
+	insert_on(p, cpu, enq_flags);
 	return true;
 }
 

@@ -5,11 +5,11 @@
  * Two or more applications of which each could fill the machine would only mix in its caches. The one that has been
  * parallel for longest is the senior for seniority_ms, then the next one.
  *
- * The paper boosts the senior and does not say by how much. Here the others of that size, the juniors, step back behind
- * everyone instead: to them that is the same, and applications too small to fill the machine do not starve. The senior runs
- * on the juniors' time, too: while there are n such applications its virtual time passes n times slower, so that against
- * third parties all keep their share. Time is looked at when the senior's threads stop, which they do at least once in a
- * slice: no timer has to run.
+ * The paper boosts the senior and does not say by how much. Here the others of that size, the juniors, step back
+ * behind everyone instead: to them that is the same, and applications too small to fill the machine do not starve. The
+ * senior runs on the juniors' time, too: while there are n such applications its virtual time passes n times slower,
+ * so that against third parties all keep their share. Time is looked at when the senior's threads stop, which they do
+ * at least once in a slice: no timer has to run.
  */
 #ifndef __TANDEM_SENIORITY_H
 #define __TANDEM_SENIORITY_H
@@ -152,8 +152,8 @@ static void seniority_leave(struct group *group, u32 tgid)
 }
 
 /*
- * Passes seniority on when its time is over. Called when any task stops, in case the senior's own do not run. Several CPUs
- * may see it at once; then the last one's choice stands.
+ * Passes seniority on when its time is over. Called when any task stops, in case the senior's own do not run. Several
+ * CPUs may see it at once; then the last one's choice stands.
  */
 static __always_inline void seniority_pass_on(void)
 {

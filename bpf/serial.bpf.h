@@ -2,9 +2,9 @@
 /*
  * When: serial phases first, then seniority among parallel applications (Morad, Kolodny & Weiser, section 2).
  *
- * A thread in a serial phase has a queue of its own that every CPU looks into first; it takes the fastest CPU at once from
- * whatever ranks lower, and keeps it while no other serial thread waits. The paper's ten levels of priority do the same in
- * the scheduler that it changed. What serial phases may take from others is limited (share.bpf.h).
+ * A thread in a serial phase has a queue of its own that every CPU looks into first; it takes the fastest CPU at once
+ * from whatever ranks lower, and keeps it while no other serial thread waits. The paper's ten levels of priority do
+ * the same in the scheduler that it changed. What serial phases may take from others is limited (share.bpf.h).
  */
 #ifndef __TANDEM_SERIAL_H
 #define __TANDEM_SERIAL_H
@@ -13,7 +13,10 @@
 #include "share.bpf.h"
 
 enum {
-	/* Waiting tasks that are looked at when a group's rank changes. Those behind learn of it when they are queued again. */
+	/*
+	 * Waiting tasks that are looked at when a group's rank changes. Those behind learn of it when they are queued
+	 * again.
+	 */
 	PROMOTE_MAX = 512,
 };
 
@@ -44,8 +47,8 @@ static enum rank serial_rank(struct task_struct *p, struct task_ctx *tctx)
 }
 
 /*
- * A CPU for a thread in a serial phase: an idle one, or one that gives way where that is faster; then SCX_ENQ_PREEMPT goes
- * into @flags. Negative: none.
+ * A CPU for a thread in a serial phase: an idle one, or one that gives way where that is faster; then SCX_ENQ_PREEMPT
+ * goes into @flags. Negative: none.
  */
 static s32 serial_place(struct task_struct *p, s32 prev_cpu, u64 *flags)
 {
@@ -82,10 +85,13 @@ static void serial_promote_task(struct bpf_iter_scx_dsq *it, struct task_struct 
 	if (rank == RANK_SERIAL) {
 		/* This CPU takes it, unless there is a faster one. */
 		cpu = share_is_spent() ? -1 : claim_find(p, kind);
-		if (cpu >= 0 && dsq_move(it, p, SCX_DSQ_LOCAL_ON | cpu, SCX_ENQ_PREEMPT))
+		if (cpu >= 0 && dsq_move(it, p, SCX_DSQ_LOCAL_ON | cpu, SCX_ENQ_PREEMPT)) {
 			cpu_of(cpu)->claimed = true;
-		else
+			/* See insert_on. */
+			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		} else {
 			dsq_move_vtime(it, p, QUEUE_SERIAL, budgeted_vtime(p));
+		}
 	} else if (rank == RANK_NORMAL && queue == QUEUE_JUNIOR) {
 		dsq_move_vtime(it, p, QUEUE_NORMAL, budgeted_vtime(p));
 	} else {
@@ -143,7 +149,9 @@ static bool serial_dispatch(s32 cpu, struct task_struct *prev)
 	return serial_keeps(cctx, prev) || dsq_move_to_local(QUEUE_SERIAL);
 }
 
-/* The last threads that run when a group becomes serial: they rank higher now, and slow CPUs pass them to faster ones. */
+/*
+ * The last threads that run when a group becomes serial: they rank higher now, and slow CPUs pass them to faster ones.
+ */
 static void serial_raise_running(u32 tgid)
 {
 	s32 cpu, faster;

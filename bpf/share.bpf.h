@@ -3,8 +3,8 @@
  * How much CPU time serial phases may take before others (Morad et al. name the danger, and no rule: with more
  * applications than CPUs their serial threads could take the machine over).
  *
- * A credit that fills with serial_share_pct of all CPUs' time and that serial threads spend. Without credit they still run
- * where nobody else waits, but no longer before others and not in their place.
+ * A credit that fills with serial_share_pct of all CPUs' time and that serial threads spend. Without credit they still
+ * run where nobody else waits, but no longer before others and not in their place.
  */
 #ifndef __TANDEM_SHARE_H
 #define __TANDEM_SHARE_H

@@ -182,17 +182,6 @@ static __always_inline void sorted_advance(u64 vtime)
 		sorted_vtime = vtime;
 }
 
-/* Counts a turn, and whether it begins beside a task of the other half. */
-static __always_inline void sorted_count_turn(struct run_queue *rq, u32 cpu, u32 intensity)
-{
-	struct run_queue *first = rq_of(rq->pair);
-	u32 partner = rq->pair == cpu ? first->next : rq->pair;
-
-	count(TANDEM_STAT_SORTED_TURNS);
-	if (partner != cpu && !cpu_of(partner)->idle && (cpu_of(partner)->intensity < 512) != (intensity < 512))
-		count(TANDEM_STAT_SORTED_MIXED);
-}
-
 /* A task's turn begins, here or, if it was taken from there, in step with another queue no longer. */
 static void sorted_begin_turn(struct task_struct *p, struct task_ctx *tctx, u32 cpu)
 {
@@ -210,11 +199,11 @@ static void sorted_begin_turn(struct task_struct *p, struct task_ctx *tctx, u32 
 	p->scx.dsq_vtime = turn->vtime;
 	turn->rest = 0;
 	sorted_advance(turn->vtime);
-	sorted_count_turn(rq, cpu, tctx->intensity);
+	count(TANDEM_STAT_SORTED_TURNS);
 }
 
 /* Intensity of the first task of a CPU's queue; negative if there is none. */
-static s32 sorted_first(u32 cpu)
+__noinline int sorted_first(u32 cpu)
 {
 	struct task_struct *p;
 	struct task_ctx *tctx;
@@ -248,7 +237,7 @@ static bool sorted_goes_on(struct task_struct *prev, struct run_queue *rq, u32 c
 	slice = sorted_turn(rq, prev->scx.weight, now);
 	prev->scx.slice = slice;
 	tctx->slice += slice;
-	sorted_count_turn(rq, cpu, tctx->intensity);
+	count(TANDEM_STAT_SORTED_TURNS);
 	return true;
 }
 

@@ -94,9 +94,11 @@ static void speed_update_idle(u32 cpu, bool idle)
 	if (edp && active & SPEED)
 		domain_mixes(domain, cctx, 0, 0);
 	domain_follow(cpu, domain);
-	/* The other CPUs keep asking for the clock that they share, until the last one's timer speaks for all. */
-	if (domain->nr_cpus == 1 || (domain->uneven && domain->nr_loaded > 0))
+	/* Of several CPUs none stops asking for the clock that they share, until the last one's timer speaks for all. */
+	if (domain->nr_cpus == 1)
 		speed_ask(cpu, domain);
+	else
+		domain_let_go(cpu, domain);
 }
 
 #endif /* __TANDEM_SPEED_H */

@@ -32,7 +32,8 @@ enum tandem_stat {
 	TANDEM_STAT_SERIAL_SENIORITY_CROWDED,	/* large applications beyond those that seniority watches */
 	TANDEM_STAT_SORTED_EPOCHS,		/* epochs of pairs */
 	TANDEM_STAT_SORTED_TURNS,		/* turns in a sorted queue */
-	TANDEM_STAT_SORTED_MIXED,		/* of these, those beside a task of the other half of intensities */
+	TANDEM_STAT_SORTED_MIXED,		/* ticks beside a task of the other half of intensities on the partner */
+	TANDEM_STAT_SORTED_ALIKE,		/* ticks beside one of the same half */
 	TANDEM_STAT_SORTED_NEWCOMERS,		/* tasks that came into no sorted queue as they woke or were new */
 	TANDEM_STAT_SORTED_BALANCED,		/* taken from a longer queue, for equal lengths */
 	TANDEM_STAT_SORTED_STOLEN,		/* taken by a CPU with nothing else to do */

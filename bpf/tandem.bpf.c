@@ -32,14 +32,17 @@ static __always_inline enum rank rank_of(struct task_struct *p, struct task_ctx 
 	return active & SERIAL && place_of(tctx) == PLACE_APPLICATION ? serial_rank(p, tctx) : RANK_NORMAL;
 }
 
-/* Which CPU a task should have: a serial phase is the longest job of its application. */
+/*
+ * Which CPU a task should have. Where lengths are known they say it, also when a serial phase begins or ends: the first
+ * threads that a barrier lets go are not those that need the fastest CPU. A lone thread is long in any case.
+ */
 static __always_inline enum wish wish_of(struct task_struct *p, struct task_ctx *tctx, enum rank rank)
 {
-	if (rank == RANK_SERIAL)
-		return WISH_FAST;
+	enum wish wish = WISH_ANY;
+
 	if (active & LONGEST && place_of(tctx) == PLACE_APPLICATION)
-		return longest_wish(p, tctx);
-	return WISH_ANY;
+		wish = longest_wish(p, tctx);
+	return wish == WISH_ANY && rank == RANK_SERIAL ? WISH_FAST : wish;
 }
 
 /* A fast CPU for a task that wishes one, perhaps in another's place: then SCX_ENQ_PREEMPT is in @flags. Negative: none. */
@@ -58,16 +61,26 @@ static __always_inline s32 pick_idle(struct task_struct *p, struct task_ctx *tct
 	return cpu >= 0 ? cpu : place_pick_idle(p, place_of(tctx), prev_cpu, wish);
 }
 
-/* Sends a task that wakes to a CPU where its mechanisms let it run at once, if there is one. */
-static s32 select_by_mechanism(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)
+/* A CPU where a task may run at once: a fast one if it wishes that, an idle one, or what gives way to a serial phase. */
+static s32 find_cpu(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu, u64 *flags)
 {
 	enum rank rank = rank_of(p, tctx);
 	enum wish wish = wish_of(p, tctx, rank);
-	u64 flags = 0;
-	s32 cpu = wish == WISH_FAST ? claim_fast(p, rank, prev_cpu, &flags) : -1;
+	s32 cpu = wish == WISH_FAST ? claim_fast(p, rank, prev_cpu, flags) : -1;
 
-	if (cpu < 0 && rank != RANK_SERIAL)
+	if (cpu < 0)
 		cpu = pick_idle(p, tctx, prev_cpu, wish);
+	if (cpu < 0 && rank == RANK_SERIAL && wish != WISH_FAST)
+		cpu = serial_place(p, prev_cpu, flags);
+	return cpu;
+}
+
+/* Sends a task that wakes to such a CPU, if there is one. */
+static s32 select_by_mechanism(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)
+{
+	u64 flags = 0;
+	s32 cpu = find_cpu(p, tctx, prev_cpu, &flags);
+
 	if (cpu < 0)
 		return prev_cpu;
 	count(TANDEM_STAT_BASE_IDLE);
@@ -111,7 +124,7 @@ static bool goes_to_fast(struct task_struct *p, enum rank rank, s32 cpu, u64 enq
 
 	if (fast < 0)
 		return false;
-	dsq_insert(p, SCX_DSQ_LOCAL_ON | fast, slice_ns(), flags);
+	insert_on(p, fast, flags);
 	return true;
 }
 

@@ -95,8 +95,9 @@ struct job {
 	/* What it has worked since, and when that was brought up to date, ns. */
 	u64 work;
 	u64 counted;
-	/* Work in a round, smoothed, and what the roster says; 0: unknown. */
+	/* Work in a round, smoothed; by how much rounds differ from it, smoothed; and what the roster says. 0: unknown. */
 	u64 smoothed;
+	u64 spread;
 	u64 length;
 };
 
@@ -310,6 +311,17 @@ static __always_inline u64 budgeted_from(struct task_struct *p, u64 now)
 static __always_inline u64 budgeted_vtime(struct task_struct *p)
 {
 	return budgeted_from(p, vtime_now);
+}
+
+/*
+ * Sends a task to another CPU; with SCX_ENQ_PREEMPT it runs there at once. On the way to another CPU Linux 6.12 loses that
+ * flag (enqueue_task_scx takes flags as an int), and the CPU has to be kicked.
+ */
+static __always_inline void insert_on(struct task_struct *p, s32 cpu, u64 enq_flags)
+{
+	dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, slice_ns(), enq_flags);
+	if (enq_flags & SCX_ENQ_PREEMPT)
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
 static __always_inline bool may_run_on(const struct task_struct *p, u32 cpu)

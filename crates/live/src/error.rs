@@ -59,6 +59,14 @@ pub enum LiveError {
         /// What the object's variable `problem` says.
         problem: Option<String>,
     },
+    /// The file beside it names a map, or names for counters, that the object does not have, or not so.
+    #[error("the object has no {what} `{name}`, which the file beside it names")]
+    NoMap {
+        /// What it should be.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
     /// The running kernel has no sched_ext.
     #[error(
         "this kernel has no sched_ext: Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT is needed (vm/run boots one)"

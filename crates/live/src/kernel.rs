@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the running kernel says of sched_ext, in `/sys/kernel/sched_ext`.
 
+use std::ffi::OsStr;
 use std::fs;
+
+use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::{Enum, Enum64};
 
 use crate::error::LiveError;
 
@@ -32,6 +36,19 @@ pub fn check_free() -> Result<(), LiveError> {
         Some(state) if state == "disabled" => Ok(()),
         Some(state) => Err(LiveError::Busy { state }),
     }
+}
+
+/// The flags of `struct sched_ext_ops` that have these names. What the running kernel does not know, it cannot be asked.
+pub(crate) fn ops_flags(names: &[&str]) -> u64 {
+    const FLAGS: &str = "scx_ops_flags";
+    let Ok(btf) = Btf::from_vmlinux() else { return 0 };
+    let wanted = |name: Option<&OsStr>| name.and_then(OsStr::to_str).is_some_and(|name| names.contains(&name));
+    let all = |flags: u64, flag: u64| flags | flag;
+    if let Some(flags) = btf.type_by_name::<Enum64<'_>>(FLAGS) {
+        return flags.iter().filter(|flag| wanted(flag.name)).map(|flag| flag.value as u64).fold(0, all);
+    }
+    let Some(flags) = btf.type_by_name::<Enum<'_>>(FLAGS) else { return 0 };
+    flags.iter().filter(|flag| wanted(flag.name)).map(|flag| flag.value as u64).fold(0, all)
 }
 
 fn file(name: &str) -> Option<String> {

@@ -12,19 +12,23 @@
 //!
 //! All this needs root, and a kernel with `CONFIG_SCHED_CLASS_EXT`. [`kernel`] says whether there is one.
 
+mod counters;
 mod error;
 mod exit;
 pub mod kernel;
+mod load;
 pub mod machine;
 mod messages;
 mod open;
 mod refusal;
 mod scheduler;
 mod sidecar;
+mod statistics;
 
+pub use counters::CounterSource;
 pub use error::LiveError;
 pub use exit::Exit;
 pub use open::OpenScheduler;
 pub use refusal::Refusal;
-pub use scheduler::{Scheduler, Verified};
+pub use scheduler::{Scheduler, Uncounted, Verified};
 pub use sidecar::SidecarError;

@@ -5,17 +5,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use libbpf_rs::{MapCore, MapType, ObjectBuilder};
-use tandem_bpf_vm::object::{DataSection, Object, StructOps};
+use tandem_bpf_vm::object::{Object, StructOps};
 use tandem_bpf_vm::open::{OpenObject, SettingError};
 
+use crate::counters::CounterSource;
 use crate::error::LiveError;
 use crate::kernel;
+use crate::load;
 use crate::machine::Machine;
-use crate::messages::collect;
-use crate::refusal::Refusal;
 use crate::scheduler::Scheduler;
-use crate::sidecar::{Call, Sidecar};
+use crate::sidecar::{Plan, Sidecar};
 
 /// The structure of a scheduler.
 const OPS: &str = "sched_ext_ops";
@@ -28,7 +27,10 @@ pub struct OpenScheduler {
     path: PathBuf,
     bytes: Vec<u8>,
     open: OpenObject,
-    calls: Vec<Call>,
+    plan: Plan,
+    cpus: Vec<usize>,
+    counters: CounterSource,
+    watchdog_ms: Option<u32>,
 }
 
 impl OpenScheduler {
@@ -44,10 +46,17 @@ impl OpenScheduler {
         if count != 1 {
             return Err(LiveError::NoScheduler { path: path.to_owned(), count });
         }
-        let mut open =
-            Self { path: path.to_owned(), bytes, open: OpenObject::new(Arc::new(object)), calls: Vec::new() };
+        let mut open = Self {
+            path: path.to_owned(),
+            bytes,
+            open: OpenObject::new(Arc::new(object)),
+            plan: Plan::default(),
+            cpus: (0..machine.cpus.len()).filter(|cpu| machine.cpus[*cpu].online).collect(),
+            counters: CounterSource::default(),
+            watchdog_ms: None,
+        };
         open.make_room_for_dump()?;
-        open.calls = Sidecar::beside(path)?.apply(machine, &mut open.open)?;
+        open.plan = Sidecar::beside(path)?.apply(machine, &mut open.open)?;
         Ok(open)
     }
 
@@ -79,9 +88,28 @@ impl OpenScheduler {
         self.open.set(name, text).map_err(|why| self.setting(why))
     }
 
+    /// Sets one of its settings as a user does: of an object that says which of its variables are settings, only those.
+    ///
+    /// # Errors
+    /// [`LiveError::Setting`].
+    pub fn choose(&mut self, name: &str, text: &str) -> Result<(), LiveError> {
+        self.open.choose(name, text).map_err(|why| self.setting(why))
+    }
+
     /// Whether it has a global variable of this name.
     pub fn has(&self, name: &str) -> bool {
         self.open.has(name)
+    }
+
+    /// Where the counters shall come from that it wants (`[perf]`).
+    pub fn count_by(&mut self, source: CounterSource) {
+        self.counters = source;
+    }
+
+    /// Has the kernel eject it if a task that is ready waits this long, whatever it says itself (`ops.timeout_ms`). At most
+    /// 30,000 ms (`SCX_WATCHDOG_MAX_TIMEOUT`): the kernel refuses more.
+    pub fn watch(&mut self, ms: u32) {
+        self.watchdog_ms = Some(ms);
     }
 
     fn setting(&self, why: SettingError) -> LiveError {
@@ -89,57 +117,23 @@ impl OpenScheduler {
     }
 
     /// Loads it: its maps are made, the kernel's verifier checks its programs, and those that the file beside it names are
-    /// run. Nothing is scheduled by it yet.
+    /// run. What its settings do not need is left out. Nothing is scheduled by it yet.
     ///
     /// # Errors
     /// [`LiveError::NoSchedExt`], [`LiveError::Busy`]; [`LiveError::Refused`] with the verifier's log; [`LiveError::Problem`];
-    /// [`LiveError::Libbpf`].
+    /// [`LiveError::NoMap`]; [`LiveError::Libbpf`].
     pub fn load(&self) -> Result<Scheduler, LiveError> {
         kernel::check_free()?;
-        let name = self.path.file_stem().unwrap_or_default().to_string_lossy();
-        let (opened, messages) = collect(|| ObjectBuilder::default().name(name.as_ref())?.open_memory(&self.bytes));
-        let mut opened = opened.map_err(|why| LiveError::Libbpf {
-            what: format!("opening {}", self.path.display()),
-            why,
-            messages,
-        })?;
-        for mut map in opened.maps_mut() {
-            let name = map.name().to_string_lossy().into_owned();
-            let Some(section) = self.section_of(&name) else { continue };
-            // libbpf allocates in whole pages, and keeps the rest to itself.
-            let sized = map.value_size() as usize == section.bytes.len();
-            let written = if sized { Ok(()) } else { map.set_value_size(section.bytes.len() as u32) };
-            let written = written.and_then(|()| map.set_initial_value(&section.bytes));
-            let what = || format!("setting the initial value of {name}");
-            written.map_err(|why| LiveError::Libbpf { what: what(), why, messages: String::new() })?;
-        }
-        let (loaded, messages) = collect(|| opened.load());
-        let loaded = loaded.map_err(|_| LiveError::Refused(Box::new(Refusal::new(&messages))))?;
-        let scheduler = Scheduler::new(loaded, Arc::clone(self.open.object()));
-        self.calls.iter().try_for_each(|call| scheduler.run(call))?;
+        let loaded = load::load(&self.path, &self.bytes, &self.open, self.watchdog_ms)?;
+        let mut scheduler = Scheduler::new(loaded, Arc::clone(self.open.object()), self.plan.clone());
+        scheduler.check_maps()?;
+        scheduler.open_counters(&self.cpus, self.counters)?;
+        self.plan.calls.iter().try_for_each(|call| scheduler.run(call))?;
         Ok(scheduler)
     }
-
-    /// The section whose contents this map of libbpf has. libbpf calls the map of `.rodata` by the object's name, then
-    /// `.rodata`; that of `.data.private` it calls so. What it fills in itself (`.kconfig`) is no section of the file.
-    fn section_of(&self, map: &str) -> Option<&DataSection> {
-        section_of(self.open.object(), map)
-    }
 }
 
-/// Likewise, of any object.
-pub(crate) fn section_of<'o>(object: &'o Object, map: &str) -> Option<&'o DataSection> {
-    object.data.iter().find(|section| {
-        let is_default = section.name.matches('.').count() == 1;
-        !section.arena && (map == section.name || is_default && map.ends_with(&section.name))
-    })
-}
-
-fn is_scheduler(object: &Object, ops: &StructOps) -> bool {
+/// Whether a value is a scheduler.
+pub(crate) fn is_scheduler(object: &Object, ops: &StructOps) -> bool {
     !ops.optional && object.btf.name(object.btf.skip_modifiers(ops.type_id)) == OPS
-}
-
-/// Whether a map of a loaded object is a scheduler.
-pub(crate) fn is_struct_ops(map: &impl MapCore) -> bool {
-    map.map_type() == MapType::StructOps
 }

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A scheduler that the kernel has accepted.
 
+use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use libbpf_rs::query::ProgInfoIter;
-use libbpf_rs::{Link, MapCore, MapFlags, Program, ProgramInput, ProgramType};
+use libbpf_rs::{Link, MapCore, MapFlags, MapImpl, MapType, Program, ProgramInput, ProgramType};
+use tandem_bpf_vm::btf::Type;
 use tandem_bpf_vm::object::Object;
 use tandem_bpf_vm::open::{OpenObject, SettingError};
 
+use crate::counters::{CounterSource, OpenCounter};
 use crate::error::LiveError;
 use crate::exit::Exit;
+use crate::load::{is_struct_ops, section_of};
 use crate::messages::collect;
-use crate::open::{is_struct_ops, section_of};
-use crate::sidecar::Call;
+use crate::sidecar::{Call, Plan};
+use crate::statistics;
 
 /// A loaded scheduler; it goes when this is dropped.
 #[derive(Debug)]
@@ -22,6 +26,9 @@ pub struct Scheduler {
     links: Vec<Link>,
     object: libbpf_rs::Object,
     source: Arc<Object>,
+    plan: Plan,
+    counters: Vec<OpenCounter>,
+    uncounted: Vec<Uncounted>,
 }
 
 /// A program that the verifier accepted.
@@ -35,12 +42,108 @@ pub struct Verified {
     pub followed: u32,
 }
 
+/// A counter that is missing.
+#[derive(Debug)]
+pub struct Uncounted {
+    /// The object's map that it should be in.
+    pub map: String,
+    /// Its CPU.
+    pub cpu: usize,
+    /// Why it cannot be opened.
+    pub why: io::Error,
+}
+
 impl Scheduler {
-    pub(crate) fn new(object: libbpf_rs::Object, source: Arc<Object>) -> Self {
-        Self { links: Vec::new(), object, source }
+    pub(crate) fn new(object: libbpf_rs::Object, source: Arc<Object>, plan: Plan) -> Self {
+        Self { links: Vec::new(), object, source, plan, counters: Vec::new(), uncounted: Vec::new() }
     }
 
-    /// The programs, in the order of the object.
+    /// Whether the object has the maps and names that the file beside it speaks of.
+    pub(crate) fn check_maps(&self) -> Result<(), LiveError> {
+        let missing = |what, name: &str| LiveError::NoMap { what, name: name.to_owned() };
+        if let Some(map) = &self.plan.applications {
+            self.hash(map, 4).ok_or_else(|| missing("hash map from 32 bits to 32 bits", map))?;
+        }
+        if let Some(map) = &self.plan.lengths {
+            self.hash(map, 8).ok_or_else(|| missing("hash map from 32 bits to 64 bits", map))?;
+        }
+        if let Some((map, names)) = &self.plan.statistics.counters {
+            let found = self.map(map).filter(|map| map.key_size() == 4 && map.value_size() == 8);
+            found.ok_or_else(|| missing("array of 64-bit counters", map))?;
+            let found = self.source.btf.find(names, |ty| Type::enumeration(ty).is_some());
+            found.ok_or_else(|| missing("enumeration", names))?;
+        }
+        let now = OpenObject::new(Arc::clone(&self.source));
+        let absent = self.plan.statistics.states.iter().find(|name| statistics::state(&now, name).is_none());
+        absent.map_or(Ok(()), |name| Err(missing("variable that is an enumeration", name)))
+    }
+
+    /// Opens a counter for each of these CPUs and each map that wants one. What they do not count is noted, no error.
+    pub(crate) fn open_counters(&mut self, cpus: &[usize], source: CounterSource) -> Result<(), LiveError> {
+        let (mut counters, mut uncounted) = (Vec::new(), Vec::new());
+        for (name, event) in &self.plan.counters {
+            let map = self.map(name).filter(|map| map.map_type() == MapType::PerfEventArray);
+            let map = map.ok_or_else(|| LiveError::NoMap { what: "map of counters", name: name.clone() })?;
+            let opened: Vec<_> = cpus.iter().map(|cpu| (*cpu, event.open(*cpu, source))).collect();
+            // For all CPUs it is mostly the same reason.
+            let mut failed = None;
+            for (cpu, counter) in opened {
+                match counter {
+                    Ok(counter) => {
+                        enter(&map, cpu as u32, &counter.value())?;
+                        counters.push(counter);
+                    }
+                    Err(why) => failed = failed.or(Some(Uncounted { map: name.clone(), cpu, why })),
+                }
+            }
+            uncounted.extend(failed);
+        }
+        self.counters = counters;
+        self.uncounted = uncounted;
+        Ok(())
+    }
+
+    /// What should be counted (`[perf]`) and is not: for each map the first CPU where it is so.
+    pub fn uncounted(&self) -> &[Uncounted] {
+        &self.uncounted
+    }
+
+    fn map(&self, name: &str) -> Option<MapImpl<'_>> {
+        self.object.maps().find(|map| map.name() == name)
+    }
+
+    fn hash(&self, name: &str, value_size: u32) -> Option<MapImpl<'_>> {
+        let kinds = [MapType::Hash, MapType::LruHash];
+        let fits = |map: &MapImpl<'_>| (map.key_size(), map.value_size()) == (4, value_size);
+        self.map(name).filter(|map| kinds.contains(&map.map_type()) && fits(map))
+    }
+
+    /// Says that a process and all that will descend from it are the application `number`, from 1; false if the object does
+    /// not ask which applications there are.
+    ///
+    /// # Errors
+    /// [`LiveError::Libbpf`]: there is no room.
+    pub fn enter_application(&self, process: u32, number: u32) -> Result<bool, LiveError> {
+        let Some(map) = self.plan.applications.as_ref().and_then(|map| self.hash(map, 4)) else { return Ok(false) };
+        enter(&map, process, &number.to_ne_bytes())?;
+        Ok(true)
+    }
+
+    /// What it has counted so far, by name, in its order (`[statistics]`).
+    pub fn counters(&self) -> Vec<(String, u64)> {
+        let Some((map, names)) = &self.plan.statistics.counters else { return Vec::new() };
+        let counters = self.map(map).and_then(|map| statistics::counters(&map, &self.source.btf, names));
+        counters.unwrap_or_default()
+    }
+
+    /// The states that it is in: names of variables and of their values.
+    pub fn states(&self) -> Vec<(String, String)> {
+        let now = OpenObject::new(Arc::new(self.now()));
+        let state = |name: &String| Some((name.clone(), statistics::state(&now, name)?));
+        self.plan.statistics.states.iter().filter_map(state).collect()
+    }
+
+    /// The programs that were loaded, in the order of the object.
     pub fn programs(&self) -> Vec<Verified> {
         let infos: Vec<_> = ProgInfoIter::default().collect();
         let verified = |program: Program<'_>| {
@@ -49,7 +152,7 @@ impl Scheduler {
             let name = program.name().to_string_lossy().into_owned();
             Some(Verified { name, instructions: program.insn_cnt(), followed })
         };
-        self.object.progs().filter_map(verified).collect()
+        self.object.progs().filter(|program| program.autoload()).filter_map(verified).collect()
     }
 
     /// Runs a program of type `syscall`, whose context is its arguments, 32 bits each. A result below 0 is a refusal.
@@ -81,7 +184,7 @@ impl Scheduler {
     /// # Errors
     /// [`LiveError::Libbpf`]; if `ops.init` refuses, the kernel's log says why.
     pub fn attach(&mut self) -> Result<(), LiveError> {
-        for program in self.object.progs_mut().filter(|program| attaches_itself(program.prog_type())) {
+        for program in self.object.progs_mut().filter(|program| program.autoload() && attaches_itself(program.prog_type())) {
             let (link, messages) = collect(|| program.attach());
             let what = || format!("attaching {}", program.name().to_string_lossy());
             self.links.push(link.map_err(|why| LiveError::Libbpf { what: what(), why, messages })?);
@@ -128,6 +231,15 @@ impl Scheduler {
         }
         now
     }
+}
+
+/// Enters a value in a map of 32-bit keys.
+fn enter(map: &MapImpl<'_>, key: u32, value: &[u8]) -> Result<(), LiveError> {
+    map.update(&key.to_ne_bytes(), value, MapFlags::ANY).map_err(|why| LiveError::Libbpf {
+        what: format!("entering {key} in {}", map.name().to_string_lossy()),
+        why,
+        messages: String::new(),
+    })
 }
 
 /// Whether a program is attached by what its section says, not by the scheduler or as a system call.

@@ -78,6 +78,11 @@ const MISTAKES: &[(&str, usize, &str)] = &[
         "`system` belongs in the task's `tandem`",
     ),
     (r#""t": {"tandem": {"join": true}, "phases": {"p": {"run": 1}}}"#, 18, "`join` belongs in a phase's `tandem`"),
+    (
+        r#""t": {"run": 1, "tandem": {"kernel_thread": true}}"#,
+        27,
+        "task `t` is a kernel thread, so it must be a system task, too",
+    ),
     (r#""t": {"tandem": {"parallel_for": {"name": "l", "work": 1}}}"#, 34, "`parallel_for` has no `iterations`"),
     (
         r#""t": {"tandem": {"parallel_for": {"name": "l", "iterations": 4, "work": 1, "chunk": 2}}}"#,

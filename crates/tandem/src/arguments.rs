@@ -185,11 +185,15 @@ impl Setting {
             return format!("--set: unknown setting `{key}`; {}", valid_names(key, &keys));
         }
         let names: Vec<&str> = schedulers.iter().map(|scheduler| scheduler.name.as_str()).collect();
-        let mut near = Vec::new();
+        let (mut near, mut all) = (Vec::new(), String::new());
         for scheduler in schedulers {
-            let variables = scheduler.variables();
-            if let Some(name) = nearest(key, variables.iter().map(|variable| variable.name.as_str())) {
-                near.push(format!("the variable `{name}` of {}", scheduler.name));
+            let (what, variables) = settable(scheduler);
+            if let Some(name) = nearest(key, variables.iter().map(String::as_str)) {
+                near.push(format!("the {what} `{name}` of {}", scheduler.name));
+            }
+            let list = format!("\n  settings of {}: {}", scheduler.path.display(), variables.join(", "));
+            if what == "setting" && !all.contains(&list) {
+                all += &list;
             }
         }
         near.extend(nearest(key, keys.iter().copied()).map(|name| format!("the kernel parameter `{name}`")));
@@ -202,8 +206,17 @@ impl Setting {
             ),
             false => format!("did you mean {}?", near.join(" or ")),
         };
-        format!("--set: `{key}` is neither a kernel parameter nor a variable of {}; {advice}", names.join(" or "))
+        format!("--set: `{key}` is neither a kernel parameter nor a variable of {}; {advice}{all}", names.join(" or "))
     }
+}
+
+/// What a user can set of a scheduler: settings, if the object says which of its variables are, else variables.
+fn settable(scheduler: &SchedExt) -> (&'static str, Vec<String>) {
+    let mut variables = scheduler.variables();
+    let tagged = variables.iter().any(|variable| variable.tags.is_some());
+    variables.retain(|variable| variable.tags.is_some() == tagged);
+    let names = variables.into_iter().map(|variable| variable.name).collect();
+    (if tagged { "setting" } else { "variable" }, names)
 }
 
 /// Lists the keys that `--set` takes.

@@ -87,6 +87,9 @@ fn one_set_takes_several_settings() {
     let json = shown(folder.path(), &run(&["-s", "./chooser.bpf.o", "--set", "mode=very_brisk,hz=1000", "--json"]));
     let report: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(report["sched_ext"]["states"]["mode_now"], "very_brisk");
+    let text = mistake(folder.path(), &run(&["-s", "./chooser.bpf.o", "--set", "moda=calm"]));
+    assert!(text.contains("did you mean the setting `mode` of chooser.bpf.o?"), "{text}");
+    assert!(text.contains("settings of ./chooser.bpf.o: mode, slice_us, refuse_silently, error_after"), "{text}");
     let text = mistake(folder.path(), &run(&["-s", "./chooser.bpf.o", "--set", "mode=calm,hz=7"]));
     assert!(text.contains("`7` is no value of `hz`"), "{text}");
 }

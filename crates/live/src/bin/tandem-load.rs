@@ -4,23 +4,35 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use tandem_live::machine::Machine;
-use tandem_live::{LiveError, OpenScheduler, Scheduler, kernel};
+use tandem_live::{CounterSource, LiveError, OpenScheduler, Scheduler, Uncounted, kernel};
 
 const USAGE: &str = "\
-usage: tandem-load [--log FILE] [--print NAME]... OBJECT [NAME=VALUE]... [-- COMMAND [ARGUMENT]...]
+usage: tandem-load [OPTION]... OBJECT [NAME=VALUE]... [-- COMMAND [ARGUMENT]...]
 
 Sets global variables of the object, gives it to the kernel's verifier, and says what that followed. With a command,
-the object schedules while the command runs.
+the object schedules while the command runs, and is told that the command is an application.
 
-  --log FILE     write the verifier's whole log there if it refuses a program
-  --print NAME   show a global variable at the end: counter, table[3], state.member
+  --log FILE        write the verifier's whole log there if it refuses a program
+  --print NAME      show a global variable at the end: counter, table[3], state.member
+  --stats           show at the end what it counted, and the states that it is in
+  --machine FOLDER  tell it of the machine whose /sys is in this folder, not of this one
+  --stand-in        for counters that this machine does not have let others stand in: for tests only
+  --watchdog MS     have it ejected if a task waits so long (default: as it says itself, mostly 30 s)
 
 Exit status: the command's; 1 the kernel refused it; 2 a mistake in an option or a setting; 4 the scheduler was ejected.";
+
+/// Writes a line; nobody may be there to read it.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        let _ = writeln!(std::io::stdout(), $($text)*);
+    }};
+}
 
 /// Exit status of a mistake in the input.
 const MISTAKE: u8 = 2;
@@ -32,6 +44,10 @@ const EJECTED: u8 = 4;
 struct Arguments {
     log: Option<PathBuf>,
     print: Vec<String>,
+    stats: bool,
+    machine: Option<PathBuf>,
+    stand_in: bool,
+    watchdog_ms: Option<u32>,
     object: PathBuf,
     settings: Vec<(String, String)>,
     command: Vec<OsString>,
@@ -50,6 +66,10 @@ impl Arguments {
                 }
                 Some("--log") => parsed.log = Some(arguments.next()?.into()),
                 Some("--print") => parsed.print.push(arguments.next()?.into_string().ok()?),
+                Some("--stats") => parsed.stats = true,
+                Some("--machine") => parsed.machine = Some(arguments.next()?.into()),
+                Some("--watchdog") => parsed.watchdog_ms = Some(arguments.next()?.to_str()?.parse().ok()?),
+                Some("--stand-in") => parsed.stand_in = true,
                 Some(option) if option.starts_with("--") => return None,
                 _ if parsed.object.as_os_str().is_empty() => parsed.object = argument.into(),
                 setting => {
@@ -64,13 +84,13 @@ impl Arguments {
 
 fn main() -> ExitCode {
     let Some(arguments) = Arguments::parse(std::env::args_os().skip(1)) else {
-        eprintln!("{USAGE}");
+        esay!("{USAGE}");
         return ExitCode::from(MISTAKE);
     };
     match run(&arguments) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
-            eprintln!("tandem-load: {error}");
+            esay!("tandem-load: {error}");
             write_log(&arguments, &error);
             let is_mistake = matches!(
                 error,
@@ -79,6 +99,7 @@ fn main() -> ExitCode {
                     | LiveError::NoScheduler { .. }
                     | LiveError::Setting { .. }
                     | LiveError::Sidecar(_)
+                    | LiveError::NoMap { .. }
                     | LiveError::Problem { .. }
             );
             ExitCode::from(if is_mistake { MISTAKE } else { 1 })
@@ -87,31 +108,54 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<u8, LiveError> {
-    let mut open = OpenScheduler::open(&arguments.object, &Machine::running()?)?;
+    let machine = Machine::read(arguments.machine.as_deref().unwrap_or(Path::new("/")))?;
+    let mut open = OpenScheduler::open(&arguments.object, &machine)?;
     for (name, value) in &arguments.settings {
         open.set(name, value)?;
     }
+    if arguments.stand_in {
+        open.count_by(CounterSource::StandIn);
+    }
+    if let Some(ms) = arguments.watchdog_ms {
+        open.watch(ms);
+    }
     let begun = Instant::now();
     let mut scheduler = open.load()?;
-    println!("accepted in {} ms\n{}", begun.elapsed().as_millis(), table(&scheduler));
+    say!("accepted in {} ms\n{}", begun.elapsed().as_millis(), table(&scheduler));
+    for Uncounted { map, cpu, why } in scheduler.uncounted() {
+        say!("no counter for {map}, on CPU {cpu} at least: {why}");
+    }
     let status = if arguments.command.is_empty() { 0 } else { under(&mut scheduler, &arguments.command)? };
+    if arguments.stats {
+        say!("{}", statistics(&scheduler));
+    }
     for name in &arguments.print {
         match scheduler.variable(name) {
-            Ok(value) => println!("{name} = {value}"),
-            Err(error) => eprintln!("tandem-load: {error}"),
+            Ok(value) => say!("{name} = {value}"),
+            Err(error) => esay!("tandem-load: {error}"),
         }
     }
     Ok(status)
 }
 
+/// Its states, and the counters that are not 0.
+fn statistics(scheduler: &Scheduler) -> String {
+    let states = scheduler.states().into_iter().map(|(name, state)| format!("  {name} {state}"));
+    let counters = scheduler.counters().into_iter().filter(|(_, count)| *count > 0);
+    let lines: Vec<String> = states.chain(counters.map(|(name, count)| format!("  {name} {count}"))).collect();
+    lines.join("\n")
+}
+
 /// Runs a command under the scheduler, and says how both ended.
 fn under(scheduler: &mut Scheduler, command: &[OsString]) -> Result<u8, LiveError> {
+    // What this starts descends from it.
+    scheduler.enter_application(std::process::id(), 1)?;
     scheduler.attach()?;
-    println!("attached: {}", kernel::scheduler().unwrap_or_else(|| "gone already".to_owned()));
+    say!("attached: {}", kernel::scheduler().unwrap_or_else(|| "gone already".to_owned()));
     let status = match Command::new(&command[0]).args(&command[1..]).status() {
         Ok(status) => status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1),
         Err(error) => {
-            eprintln!("tandem-load: {}: {error}", command[0].display());
+            esay!("tandem-load: {}: {error}", command[0].display());
             1
         }
     };
@@ -120,8 +164,8 @@ fn under(scheduler: &mut Scheduler, command: &[OsString]) -> Result<u8, LiveErro
     scheduler.detach();
     let exit = went_early.clone().or_else(|| scheduler.exit());
     match &exit {
-        Some(exit) => println!("exit: {exit}"),
-        None => println!("exit: not recorded; sched_ext was {}", was_there.as_deref().unwrap_or("absent")),
+        Some(exit) => say!("exit: {exit}"),
+        None => say!("exit: not recorded; sched_ext was {}", was_there.as_deref().unwrap_or("absent")),
     }
     if let Some(exit) = exit.filter(|exit| exit.is_error()) {
         eprint!("{}", exit.dump);
@@ -147,7 +191,7 @@ fn table(scheduler: &Scheduler) -> String {
 fn write_log(arguments: &Arguments, error: &LiveError) {
     let (Some(path), LiveError::Refused(refusal)) = (&arguments.log, error) else { return };
     if let Err(error) = fs::write(path, format!("{}{}", refusal.messages, refusal.log)) {
-        eprintln!("tandem-load: {}: cannot be written: {error}", path.display());
+        esay!("tandem-load: {}: cannot be written: {error}", path.display());
     }
 }
 

@@ -13,7 +13,7 @@
 //! - `clocks`: cpufreq decisions. `pauses`: cpuidle decisions. `hardware`: what the machine then does, and draws;
 //!   `meter`: what that sums up to. `counting`: what performance counters show.
 //! - `cgroups`: groups come, go and change. `sched_ext`: a loaded scheduler's coming, timers and cost. `hotplug`: CPUs
-//!   come and go.
+//!   come and go. `processes`: who belongs together.
 //! - `report`: the end; `latency`: how long waits were; `gaps`: what a workload asks for in vain.
 
 mod blocking;
@@ -31,6 +31,7 @@ mod loops;
 mod memory;
 mod meter;
 mod pauses;
+mod processes;
 mod program;
 mod progress;
 mod queue;
@@ -64,6 +65,7 @@ use hardware::Hardware;
 use loops::LoopState;
 use memory::Memory;
 use pauses::Pauses;
+use processes::Processes;
 use progress::Running;
 use queue::EventQueue;
 use sched_ext::Loader;
@@ -112,8 +114,7 @@ pub(crate) struct Engine<'r> {
     failure: Option<SimulationError>,
     /// Time that callbacks of a loaded scheduler took on all CPUs.
     callback_time: Nanos,
-    /// By application: its first thread.
-    leaders: Vec<Option<TaskId>>,
+    processes: Processes,
     /// CPUs that are still to come and go.
     hotplug: VecDeque<Hotplug>,
     /// What is known of a loaded scheduler from before it was loaded again, and when it will be.
@@ -185,7 +186,7 @@ impl<'r> Engine<'r> {
             cgroup_changes: Vec::new(),
             failure: None,
             callback_time: 0,
-            leaders: Vec::new(),
+            processes: Processes::default(),
             hotplug: VecDeque::new(),
             loader: Loader::default(),
             warnings: gaps::of(workload, &options.scheduler),

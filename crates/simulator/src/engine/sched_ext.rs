@@ -10,11 +10,11 @@ use crate::error::SimulationError;
 use crate::kernel::task::TaskState;
 use crate::metrics::{CallbackReport, ExitReport, Frame, RecordedExit, SchedExtReport};
 use crate::options::Scheduler;
-use crate::scx::abi::GuestTaskInfo;
 use crate::scx::exit::{ExitInfo, ExitKind};
 use crate::scx::frontend::facts::System;
 use crate::scx::frontend::scheduler::SchedExt;
 use crate::scx::frontend::statistics::{self, Counters, Statistics};
+use crate::scx::frontend::tasks::TaskMaps;
 use crate::scx::frontend::{self, SchedulerError, Syscall, exit_record};
 use crate::scx::ops::Op;
 use crate::scx::tracepoints::Tracepoint;
@@ -39,6 +39,8 @@ pub(super) struct Loader {
     statistics: Counters,
     /// What it printed before that.
     output: Vec<String>,
+    /// Maps of the loaded object that are to be filled for tasks.
+    maps: TaskMaps,
 }
 
 impl Engine<'_> {
@@ -57,6 +59,7 @@ impl Engine<'_> {
         let cpu = loaded.init_cpu.unwrap_or(cpu);
         let (check, syscalls, attached) = (loaded.check, loaded.syscalls.clone(), loaded.attached.clone());
         let counts = !loaded.perf.is_empty();
+        self.loader.maps = loaded.task_maps;
         let mut scx = Scx::new(loaded, kernel, self.options.seed);
         self.open_counters(counts);
         let mut ctx = scx.with(&mut self.scheduler.kernel);
@@ -78,50 +81,33 @@ impl Engine<'_> {
 
     /// Makes the objects of all threads that exist.
     fn threads_for_scheduler(&mut self, scx: &mut Scx) {
+        let maps = self.loader.maps;
         for task in (0..self.threads.len()).map(TaskId::at) {
             if self.scheduler.kernel.task(task).state != TaskState::Dead {
-                let leader = self.leader_of(task);
                 let comm = self.name_of(task);
-                let info = self.guest_info(task, leader, &comm);
+                let info = self.guest_info(task, &comm);
                 scx.with(&mut self.scheduler.kernel).scx_task_new(task, &info);
+                self.enter_in_maps(scx, &maps, task);
             }
-        }
-    }
-
-    fn guest_info<'a>(&self, task: TaskId, leader: TaskId, comm: &'a str) -> GuestTaskInfo<'a> {
-        GuestTaskInfo {
-            pid: task.pid() as i32,
-            tgid: leader.pid() as i32,
-            comm,
-            flags: 0,
-            cgroup: Some(self.scheduler.kernel.task(task).cgroup),
-            start_time: self.now,
         }
     }
 
     /// The scheduler hears of a new thread.
     pub(super) fn fork_into_scheduler(&mut self, task: TaskId, cpu: CpuId) {
-        let leader = self.leader_of(task);
+        self.join_process(task);
         if !self.scheduler.kernel.scx_enabled() {
             return;
         }
+        if let Some(mut scx) = self.scheduler.ext.take() {
+            let maps = self.loader.maps;
+            self.enter_in_maps(&mut scx, &maps, task);
+            self.scheduler.ext = Some(scx);
+        }
         let comm = self.name_of(task);
-        let info = self.guest_info(task, leader, &comm);
+        let info = self.guest_info(task, &comm);
         if let Err(errno) = self.scheduler.scx_fork(task, cpu, &info) {
             self.failure.get_or_insert(SimulationError::ForkRefused { thread: comm, errno });
         }
-    }
-
-    /// The first thread of a thread's application; system tasks stand for themselves.
-    fn leader_of(&mut self, task: TaskId) -> TaskId {
-        let kind = &self.workload.tasks[self.threads[task.index()].spec as usize];
-        if kind.system {
-            return task;
-        }
-        if self.leaders.len() <= kind.application {
-            self.leaders.resize(kind.application + 1, None);
-        }
-        *self.leaders[kind.application].get_or_insert(task)
     }
 
     /// Charges the instructions of callbacks to the CPUs that executed them: what runs there goes on so much later, and

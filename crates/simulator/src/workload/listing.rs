@@ -53,6 +53,10 @@ impl Listing<'_> {
         if let Some(length) = task.relative_length {
             write!(f, ", length {length}")?;
         }
+        let kinds = [(task.process, "a process each"), (task.kernel_thread, "kernel thread")];
+        for (_, kind) in kinds.iter().filter(|(is, _)| *is) {
+            write!(f, ", {kind}")?;
+        }
         writeln!(f)?;
         let mut depth = 1;
         for op in &task.program {

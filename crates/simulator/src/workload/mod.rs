@@ -89,6 +89,10 @@ pub struct TaskSpec {
     pub task_group: Option<String>,
     /// Length relative to its siblings, in any unit: the hint that "longest job to the fastest CPU" uses.
     pub relative_length: Option<u64>,
+    /// Each thread is a process of its own, a child of whoever forked it, else of the application's first process.
+    pub process: bool,
+    /// A kernel thread (`PF_KTHREAD`), of the system.
+    pub kernel_thread: bool,
     /// What it does.
     pub program: Vec<Op>,
     /// Number of loop counters that each instance needs.
@@ -111,6 +115,8 @@ impl TaskSpec {
             affinity: None,
             task_group: None,
             relative_length: None,
+            process: false,
+            kernel_thread: false,
             program,
             counters: 0,
             unique_timers: 0,

@@ -3,7 +3,8 @@
 //!
 //! - `whole_runs`: the kernel's own examples over all bundled workloads.
 //! - `simple`, `qmap`: the order of context switches, worked out by hand from the kernel's source.
-//! - `callbacks`: which callback comes when, and with what arguments. `counters`: performance counters.
+//! - `callbacks`: which callback comes when, and with what arguments. `counters`: performance counters. `relations`:
+//!   processes, parents, wakers. `cpuperf`: clocks that are asked for.
 //! - `chooser`: settings that are refused, counters of a scheduler's own, states.
 
 mod callbacks;
@@ -11,9 +12,11 @@ mod chooser;
 #[path = "../common/mod.rs"]
 mod common;
 mod counters;
+mod cpuperf;
 #[path = "../common/objects.rs"]
 mod objects;
 mod qmap;
+mod relations;
 mod simple;
 mod support;
 mod whole_runs;

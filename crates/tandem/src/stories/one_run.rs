@@ -196,8 +196,8 @@ fn collect(value: &Value, path: String, paths: &mut BTreeSet<String>) {
         Value::Object(_) if path.ends_with("_residency") => {
             paths.insert(path);
         }
-        // By the scheduler's callbacks.
-        Value::Object(object) if path.ends_with("callbacks") => {
+        // By the scheduler's callbacks, counters and variables.
+        Value::Object(object) if ["callbacks", "statistics", "states"].iter().any(|end| path.ends_with(end)) => {
             object.values().take(1).for_each(|value| collect(value, format!("{path}.*"), paths));
         }
         Value::Object(object) => {

@@ -4,7 +4,7 @@
 //!
 //! - [`scheduler`]: a user's choice, from a file. [`sidecar`]: what a particular scheduler's loader does, from a file;
 //!   [`facts`], [`domains`], [`opps`]: what such loaders find out about the machine; [`arena`]: what they set up in an arena;
-//!   [`perf`]: counters that they open.
+//!   [`perf`]: counters that they open; [`tasks`]: what they know of tasks.
 //! - [`ops`]: its `struct sched_ext_ops`. [`listing`]: what is in it. [`check`]: whether it accepts its settings.
 //!   [`statistics`]: what it counted. [`exit_record`]: what it recorded of its end.
 
@@ -20,6 +20,7 @@ pub mod perf;
 pub mod scheduler;
 pub mod sidecar;
 pub mod statistics;
+pub mod tasks;
 
 use std::sync::Arc;
 
@@ -43,6 +44,7 @@ use super::enable::{InvalidOps, check_member};
 use super::ops::Ops;
 use super::tracepoints::Tracepoints;
 use perf::PerfMap;
+use tasks::TaskMaps;
 
 /// Bytes of a debug dump if the scheduler does not say (`SCX_EXIT_DUMP_DFL_LEN`).
 const DUMP_LEN: u32 = 32768;
@@ -106,6 +108,14 @@ pub enum SchedulerError {
     /// A map that the sidecar fills does not exist, or does not take numbers.
     #[error("the object has no map `{0}` with keys and values of 4 bytes to fill")]
     NoMap(String),
+    /// What is known of tasks shall be in a map that does not exist or cannot hold it.
+    #[error("the object has no map `{map}` of type HASH with keys of 4 bytes and values of {value_size}")]
+    NoTaskMap {
+        /// Its name.
+        map: String,
+        /// Bytes of a value.
+        value_size: u32,
+    },
     /// Counters shall be in a map that does not exist or cannot hold them.
     #[error("the object has no map `{0}` of type PERF_EVENT_ARRAY for counters")]
     NoPerfMap(String),
@@ -168,6 +178,8 @@ pub struct Loaded {
     pub tracepoints: Tracepoints,
     /// Maps of performance counters.
     pub perf: Vec<PerfMap>,
+    /// Maps to fill for tasks.
+    pub task_maps: TaskMaps,
 }
 
 /// A call of a `syscall` program.
@@ -256,15 +268,16 @@ pub fn load_object(object: Arc<Object>, request: &Request<'_>, system: &System<'
         fill(&mut vm, name, &table.numbers(system)).ok_or_else(|| SchedulerError::NoMap(name.clone()))?;
     }
     perf::check(&vm, &sidecar.perf)?;
+    let task_maps = TaskMaps::of(&vm, sidecar)?;
     sidecar.statistics.check(&vm)?;
-    let scheduler = with_programs(read, &object, &vm)?;
+    let ops = with_programs(read, &object, &vm)?;
     let program = |name: &String| vm.program(name).ok_or_else(|| SchedulerError::NoProgram(name.clone()));
     let check = sidecar.check.as_ref().map(program).transpose()?;
     let syscalls = syscalls(&vm, &sidecar.syscalls, system)?;
     let attached = self::syscalls(&vm, &sidecar.attached, system)?;
     let (perf, init_cpu) = (sidecar.perf.clone(), init_cpu.map(CpuId));
     let tracepoints = Tracepoints::of(&object, &vm, &needs);
-    Ok(Loaded { vm, ops: scheduler, guest, profile, init_cpu, check, syscalls, attached, tracepoints, perf })
+    Ok(Loaded { vm, ops, guest, profile, init_cpu, check, syscalls, attached, tracepoints, perf, task_maps })
 }
 
 /// Sets members of `struct sched_ext_ops` as the sidecar says.

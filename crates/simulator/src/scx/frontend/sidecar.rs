@@ -50,6 +50,7 @@ use super::domains::Each;
 use super::facts::{Argument, Fact, Table};
 use super::perf::{self, PerfMap};
 use super::statistics::Statistics;
+use super::tasks;
 use crate::input::{InputError, valid_names};
 use crate::scx::abi::profile::Profile;
 
@@ -66,6 +67,10 @@ pub struct Sidecar {
     pub resize: Vec<(String, Value)>,
     /// Maps of 32-bit keys and values, and what each CPU's entry shall be.
     pub maps: Vec<(String, Table)>,
+    /// The map in which threads' relative lengths are entered.
+    pub relative_length: Option<String>,
+    /// The map in which the first processes of applications are entered.
+    pub tgids: Option<String>,
     /// Maps of performance counters, and what they count.
     pub perf: Vec<PerfMap>,
     /// Members of `struct sched_ext_ops`: `flags`, `timeout_ms`, `exit_dump_len`, `dispatch_max_batch`.
@@ -121,7 +126,7 @@ impl Value {
 
 /// The keys of the file.
 pub(in crate::scx) const TOP: &[&str] =
-    &["profile", "set", "each", "resize", "map", "perf", "ops", "run", "statistics"];
+    &["profile", "set", "each", "resize", "map", "perf", "hints", "applications", "ops", "run", "statistics"];
 const OPS: &[&str] = &["flags", "flags_if_numa", "timeout_ms", "exit_dump_len", "dispatch_max_batch"];
 /// The keys of `[run]`.
 pub(in crate::scx) const RUN: &[&str] = &["init_cpu", "check", "arena", "syscall", "attached"];
@@ -154,6 +159,8 @@ impl Sidecar {
                 "each" => sidecar.each = file.each(item)?,
                 "resize" => sidecar.resize = file.counts(item)?,
                 "map" => sidecar.maps = file.maps(item)?,
+                "hints" => sidecar.relative_length = tasks::read(&file, item, "`hints`", "relative_length")?,
+                "applications" => sidecar.tgids = tasks::read(&file, item, "`applications`", "tgids")?,
                 "perf" => sidecar.perf = perf::read(&file, item)?,
                 "ops" => file.ops(item, &mut sidecar)?,
                 "statistics" => sidecar.statistics = file.statistics(item)?,
@@ -188,7 +195,8 @@ impl File<'_> {
         entries
     }
 
-    fn known<'a>(
+    /// The entries of a table that may have these keys only.
+    pub(super) fn known<'a>(
         &self,
         table: &'a DeTable<'a>,
         what: &str,

@@ -36,6 +36,8 @@ pub(super) fn task(
         affinity: task.settings.cpus.clone(),
         task_group: task.settings.task_group.clone().map(|(name, _)| name),
         relative_length: task.tandem.relative_length,
+        process: task.tandem.process,
+        kernel_thread: task.tandem.kernel_thread,
         program: ops,
         counters,
         unique_timers: timers.len() as u32,

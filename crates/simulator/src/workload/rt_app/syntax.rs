@@ -92,6 +92,8 @@ pub(super) struct Tandem {
     pub application: Option<String>,
     pub system: bool,
     pub relative_length: Option<u64>,
+    pub process: bool,
+    pub kernel_thread: bool,
     pub join: bool,
 }
 

@@ -19,7 +19,7 @@ pub(super) enum Level {
     Both,
 }
 
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 14] = [
     "memory_bound",
     "bytes_per_work",
     "footprint",
@@ -30,10 +30,12 @@ const KEYS: [&str; 12] = [
     "application",
     "system",
     "relative_length",
+    "process",
+    "kernel_thread",
     "parallel_for",
     "join",
 ];
-const OF_TASKS: [&str; 3] = ["application", "system", "relative_length"];
+const OF_TASKS: [&str; 5] = ["application", "system", "relative_length", "process", "kernel_thread"];
 const OF_PHASES: [&str; 2] = ["parallel_for", "join"];
 
 /// Largest `bytes_per_work`, in bytes per microsecond: a terabyte per second.
@@ -63,8 +65,15 @@ pub(super) fn read(
         application: fields.string("application")?.map(str::to_owned),
         system: fields.boolean("system")?.unwrap_or(false),
         relative_length: fields.integer("relative_length", 0..=MAX_COUNT)?.map(i64::unsigned_abs),
+        process: fields.boolean("process")?.unwrap_or(false),
+        kernel_thread: fields.boolean("kernel_thread")?.unwrap_or(false),
         join: fields.boolean("join")?.unwrap_or(false),
     };
+    if tandem.kernel_thread && !tandem.system {
+        return Err(fields
+            .error(value.offset, format!("{what} is a kernel thread, so it must be a system task, too"))
+            .help("`\"system\" : true`"));
+    }
     if tandem.system && tandem.application.is_some() {
         source.warn(value.offset, format!("{what} is a system task, so it belongs to no application"));
     }

@@ -222,6 +222,8 @@ struct sched_entity {
 	u64 sum_exec_runtime;
 };
 
+struct mm_struct;
+
 struct task_struct {
 	unsigned int flags;
 	int prio;
@@ -230,6 +232,9 @@ struct task_struct {
 	struct sched_ext_entity scx;
 	unsigned int policy;
 	int nr_cpus_allowed;
+	struct mm_struct *mm;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
 	const cpumask_t *cpus_ptr;
 	cpumask_t cpus_mask;
 	unsigned short migration_disabled;

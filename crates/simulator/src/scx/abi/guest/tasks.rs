@@ -30,6 +30,8 @@ pub struct GuestTaskInfo<'a> {
     pub pid: i32,
     /// Process's number.
     pub tgid: i32,
+    /// The thread that made its process; `None`, or once that is gone: init.
+    pub parent: Option<TaskId>,
     /// Name; what is longer than 15 bytes is cut.
     pub comm: &'a str,
     /// `PF_*`.
@@ -51,6 +53,10 @@ pub(super) struct ThreadGroups {
 struct ThreadGroup {
     mm: u64,
     members: BTreeSet<TaskId>,
+    /// The object of its first thread, once that has ended before the others.
+    zombie: Option<u64>,
+    /// Tasks whose parent is one of them.
+    children: BTreeSet<TaskId>,
 }
 
 /// Bytes of a task's object: `cpus_mask`, the last member, has only the words that hold CPUs.
@@ -126,9 +132,8 @@ impl Guest {
         self.tasks[task.index()] = address;
         write_identity(memory, address, info, known.cpu);
         write_affinity(memory, &mut self.affinities, address, known.allowed.as_deref())?;
-        put::<8>(memory, address + at!(TaskStruct, real_parent), self.cpus.init_task);
-        put::<8>(memory, address + at!(TaskStruct, parent), self.cpus.init_task);
         self.join_thread_group(memory, task, info)?;
+        self.set_parent(memory, task, info.parent);
         self.set_scheduling(memory, known);
         if let Some(cgroup) = info.cgroup {
             self.set_task_cgroup(memory, task, cgroup);
@@ -144,9 +149,9 @@ impl Guest {
     ) -> Result<(), FaultKind> {
         let address = self.task(task);
         let leader = self.groups.pids.get(&info.tgid).map(|leader| self.tasks[leader.index()]);
-        put::<8>(memory, address + at!(TaskStruct, group_leader), leader.unwrap_or(address));
         self.groups.pids.insert(info.pid, task);
         let group = self.groups.groups.entry(info.tgid).or_default();
+        put::<8>(memory, address + at!(TaskStruct, group_leader), leader.or(group.zombie).unwrap_or(address));
         group.members.insert(task);
         if info.flags & PF_KTHREAD == 0 {
             if group.mm == 0 {
@@ -158,37 +163,75 @@ impl Guest {
         Ok(())
     }
 
-    /// Frees the object of `task`; programs that still use it fault.
-    ///
-    /// A process whose first thread ends before the others keeps it as a zombie in Linux; here its other threads become
-    /// leaders of their own, which only a program that follows `group_leader` can tell.
+    /// Frees the object of `task`; programs that still use it fault. That of a process's first thread stays until its other
+    /// threads have gone, too, as that of a zombie does.
     pub fn task_free(&mut self, memory: &mut Memory, task: TaskId) {
         let address = self.task(task);
         self.unhash_pid(memory, task);
-        let pid = self.pid(memory, task);
+        self.forget_original_parent(memory, task);
+        let leads = get::<8>(memory, address + at!(TaskStruct, group_leader)) == address;
+        self.tasks[task.index()] = 0;
         let tgid = get::<4>(memory, address + at!(TaskStruct, tgid)) as i32;
-        if let Some(group) = self.groups.groups.get_mut(&tgid) {
-            group.members.remove(&task);
-            // Only the first thread of a process leads others.
-            if pid == tgid {
-                for member in group.members.iter().map(|member| self.tasks[member.index()]) {
-                    let leader = member + at!(TaskStruct, group_leader);
-                    if get::<8>(memory, leader) == address {
-                        put::<8>(memory, leader, member);
-                    }
-                }
+        let Some(group) = self.groups.groups.get_mut(&tgid) else { return };
+        group.members.remove(&task);
+        if !group.members.is_empty() {
+            if leads {
+                group.zombie = Some(address);
+            } else {
+                self.free_object(memory, address);
             }
-            if group.members.is_empty() {
-                if group.mm != 0 {
-                    access::free(memory, group.mm);
-                }
-                self.groups.groups.remove(&tgid);
-            }
+            return;
         }
+        let (mm, zombie) = (group.mm, group.zombie);
+        self.groups.groups.remove(&tgid);
+        if mm != 0 {
+            access::free(memory, mm);
+        }
+        for address in [Some(address), zombie].into_iter().flatten() {
+            self.free_object(memory, address);
+        }
+    }
+
+    fn free_object(&mut self, memory: &mut Memory, address: u64) {
         let mask = get::<8>(memory, address + at!(TaskStruct, cpus_ptr));
         self.affinities.release(memory, mask);
         access::free(memory, address);
-        self.tasks[task.index()] = 0;
+    }
+
+    /// The parent of `task` is `parent`, or init if that is none or gone.
+    fn set_parent(&mut self, memory: &mut Memory, task: TaskId, parent: Option<TaskId>) {
+        let address = self.task(task);
+        let parent = parent.filter(|parent| self.task(*parent) != 0);
+        if let Some(group) = parent.and_then(|parent| self.group_of(memory, parent)) {
+            group.children.insert(task);
+        }
+        let parent = parent.map_or(self.cpus.init_task, |parent| self.task(parent));
+        put::<8>(memory, address + at!(TaskStruct, real_parent), parent);
+        put::<8>(memory, address + at!(TaskStruct, parent), parent);
+    }
+
+    /// The process of `task`.
+    fn group_of(&mut self, memory: &Memory, task: TaskId) -> Option<&mut ThreadGroup> {
+        let tgid = get::<4>(memory, self.task(task) + at!(TaskStruct, tgid)) as i32;
+        self.groups.groups.get_mut(&tgid)
+    }
+
+    /// `task` goes: another thread of its process is its children's parent now, else init. Its own parent forgets it.
+    fn forget_original_parent(&mut self, memory: &mut Memory, task: TaskId) {
+        let address = self.task(task);
+        let own = get::<8>(memory, address + at!(TaskStruct, real_parent));
+        let own = self.task_at(memory, own);
+        if let Some(group) = own.and_then(|parent| self.group_of(memory, parent)) {
+            group.children.remove(&task);
+        }
+        let Some(group) = self.group_of(memory, task) else { return };
+        let heir = group.members.iter().copied().find(|member| *member != task);
+        let children: Vec<TaskId> = group.children.iter().copied().collect();
+        for child in children {
+            if get::<8>(memory, self.task(child) + at!(TaskStruct, real_parent)) == address {
+                self.set_parent(memory, child, heir);
+            }
+        }
     }
 
     /// `task` can no longer be found by its number (`__unhash_process`).

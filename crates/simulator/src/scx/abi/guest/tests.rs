@@ -38,7 +38,7 @@ fn world() -> World {
 }
 
 fn info(pid: i32, tgid: i32) -> GuestTaskInfo<'static> {
-    GuestTaskInfo { pid, tgid, comm: "a rather long name", flags: 0, cgroup: None, start_time: 7 }
+    GuestTaskInfo { pid, tgid, parent: None, comm: "a rather long name", flags: 0, cgroup: None, start_time: 7 }
 }
 
 impl World {
@@ -167,7 +167,27 @@ fn threads_of_a_process_share_its_memory_and_its_leader() {
     assert_ne!(member(&world, leader, mm), member(&world, other, mm));
     assert_eq!(member(&world, thread, at!(TaskStruct, group_leader)), leader);
     world.guest.task_free(&mut world.memory, TaskId(0));
-    assert_eq!(member(&world, thread, at!(TaskStruct, group_leader)), thread);
+    assert_eq!(member(&world, thread, at!(TaskStruct, group_leader)), leader, "a zombie stays");
+    assert_eq!((world.guest.task(TaskId(0)), world.guest.task_by_pid(10)), (0, None));
+    world.guest.task_free(&mut world.memory, TaskId(1));
+    assert_eq!(world.memory.load::<8>(leader).unwrap_err().kind, AccessKind::Freed);
+}
+
+#[test]
+fn children_of_a_task_that_goes_belong_to_its_process_and_then_to_init() {
+    let mut world = world();
+    let main = world.add(0, &info(10, 10));
+    let _ = world.add(1, &info(11, 10));
+    let child = world.add(2, &GuestTaskInfo { parent: Some(TaskId(1)), ..info(12, 12) });
+    let parent = |world: &World| {
+        let address = world.memory.load::<8>(child + at!(TaskStruct, real_parent)).unwrap();
+        (address, world.memory.load::<4>(address + at!(TaskStruct, pid)).unwrap())
+    };
+    assert_eq!(parent(&world).1, 11);
+    world.guest.task_free(&mut world.memory, TaskId(1));
+    assert_eq!(parent(&world), (main, 10));
+    world.guest.task_free(&mut world.memory, TaskId(0));
+    assert_eq!(parent(&world).1, 1);
 }
 
 #[test]

@@ -115,6 +115,8 @@ pub const PF_IDLE: u32 = 0x2;
 pub const PF_EXITING: u32 = 0x4;
 /// `PF_KTHREAD`.
 pub const PF_KTHREAD: u32 = 0x20_0000;
+/// `PF_NO_SETAFFINITY`.
+pub const PF_NO_SETAFFINITY: u32 = 0x400_0000;
 
 impl Profile {
     /// Linux 6.12.117.

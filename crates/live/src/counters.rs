@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Performance counters for an object's programs: one of each kind on each CPU, for whatever runs there.
+//!
+//! Not every machine counts everything, and virtual ones often nothing: what is not there is left out, and the object finds
+//! its map empty. Left out is also what Intel's hybrid processors count on their small cores, whose events have numbers of
+//! their own: there the object learns nothing of what runs on these.
+
+use std::io;
+use std::os::fd::AsRawFd;
+
+use perf_event::events::{Event as PerfEvent, Hardware, Software};
+use perf_event::{Builder, Counter};
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Event {
+    Cycles,
+    Instructions,
+    /// Lines that were in no cache.
+    CacheMisses,
+    /// Cycles that wait for something behind the decoder: mostly memory (`stalled-cycles-backend`).
+    StalledCycles,
+}
+
+/// Where counters come from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CounterSource {
+    /// The processor.
+    #[default]
+    Processor,
+    /// What the kernel counts itself stands in, for tests on machines that count nothing: its programs can be tried with
+    /// it, and what they make of the numbers means nothing. Cycles are nanoseconds; stalled ones and instructions are so,
+    /// too; cache misses are context switches.
+    StandIn,
+}
+
+impl Event {
+    /// The event that a word names.
+    pub(crate) fn of(word: &str) -> Option<Self> {
+        Some(match word {
+            "cycles" => Self::Cycles,
+            "instructions" => Self::Instructions,
+            "cache_misses" => Self::CacheMisses,
+            "stalled_cycles" => Self::StalledCycles,
+            _ => return None,
+        })
+    }
+
+    /// Opens its counter on a CPU; it counts, kernel code too, until it is dropped.
+    ///
+    /// # Errors
+    /// The machine has none, or it is not allowed.
+    pub(crate) fn open(self, cpu: usize, source: CounterSource) -> io::Result<OpenCounter> {
+        let event: PerfEvent = match source {
+            CounterSource::Processor => self.of_processor().into(),
+            CounterSource::StandIn => self.of_kernel().into(),
+        };
+        let mut builder = Builder::new().kind(event).any_pid().one_cpu(cpu);
+        builder.include_kernel();
+        let mut counter = builder.build()?;
+        counter.enable()?;
+        Ok(OpenCounter(counter))
+    }
+
+    fn of_processor(self) -> Hardware {
+        match self {
+            Self::Cycles => Hardware::CPU_CYCLES,
+            Self::Instructions => Hardware::INSTRUCTIONS,
+            Self::CacheMisses => Hardware::CACHE_MISSES,
+            Self::StalledCycles => Hardware::STALLED_CYCLES_BACKEND,
+        }
+    }
+
+    fn of_kernel(self) -> Software {
+        match self {
+            Self::Cycles | Self::Instructions | Self::StalledCycles => Software::CPU_CLOCK,
+            Self::CacheMisses => Software::CONTEXT_SWITCHES,
+        }
+    }
+}
+
+/// A counter that counts.
+#[derive(Debug)]
+pub(crate) struct OpenCounter(Counter);
+
+impl OpenCounter {
+    /// What maps of counters have for it.
+    pub(crate) fn value(&self) -> [u8; 4] {
+        self.0.as_raw_fd().to_ne_bytes()
+    }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What libbpf is told of an object between opening and loading it: the values of its variables, and what of it is left out.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use libbpf_rs::{MapCore, MapType, ObjectBuilder, OpenMapMut, OpenObject as Opened};
+use tandem_bpf_vm::object::{DataSection, Object, StructOps};
+use tandem_bpf_vm::open::{Needs, OpenObject};
+
+use crate::error::LiveError;
+use crate::kernel;
+use crate::messages::collect;
+use crate::open::is_scheduler;
+use crate::refusal::Refusal;
+
+/// Bytes of a pointer to a program, which libbpf has in the place of a callback.
+const POINTER: usize = 8;
+
+/// Loads the object in `bytes` with the values that `open` has for its variables.
+pub(crate) fn load(
+    path: &Path,
+    bytes: &[u8],
+    open: &OpenObject,
+    watchdog_ms: Option<u32>,
+) -> Result<libbpf_rs::Object, LiveError> {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let (opened, messages) = collect(|| ObjectBuilder::default().name(name.as_ref())?.open_memory(bytes));
+    let failed = |why| LiveError::Libbpf { what: format!("opening {}", path.display()), why, messages };
+    let mut opened = opened.map_err(failed)?;
+    let object = open.object();
+    opened.maps_mut().try_for_each(|mut map| fill(&mut map, object))?;
+    change_scheduler(&mut opened, object, &open.needs(), watchdog_ms);
+    let (loaded, messages) = collect(|| opened.load());
+    loaded.map_err(|_| LiveError::Refused(Box::new(Refusal::new(&messages))))
+}
+
+/// Gives a map of global variables their values.
+fn fill(map: &mut OpenMapMut<'_>, object: &Object) -> Result<(), LiveError> {
+    let name = map.name().to_string_lossy().into_owned();
+    let Some(section) = section_of(object, &name) else { return Ok(()) };
+    // libbpf allocates in whole pages, and keeps the rest to itself.
+    let sized = map.value_size() as usize == section.bytes.len();
+    let written = if sized { Ok(()) } else { map.set_value_size(section.bytes.len() as u32) };
+    written.and_then(|()| map.set_initial_value(&section.bytes)).map_err(|why| LiveError::Libbpf {
+        what: format!("setting the initial value of {name}"),
+        why,
+        messages: String::new(),
+    })
+}
+
+/// Takes callbacks and programs away that no setting needs, and adds the flags that some do.
+fn change_scheduler(opened: &mut Opened, object: &Object, needs: &Needs, watchdog_ms: Option<u32>) {
+    let mut unused = BTreeSet::new();
+    let schedulers: Vec<&StructOps> = object.struct_ops.iter().filter(|ops| is_scheduler(object, ops)).collect();
+    for mut map in opened.maps_mut().filter(|map| map.map_type() == MapType::StructOps) {
+        let name = map.name().to_string_lossy().into_owned();
+        let Some(ops) = schedulers.iter().find(|ops| ops.name == name) else { continue };
+        let Some(value) = map.initial_value_mut() else { continue };
+        for (offset, function) in &ops.callbacks {
+            if member_at(object, ops, *offset).is_some_and(|member| needs.leave_out(member)) {
+                write(value, *offset, &[0; POINTER]);
+                unused.extend(object.functions.get(*function).map(|function| function.name.to_string()));
+            }
+        }
+        let member = |name: &str| object.btf.member(ops.type_id, name).map(|place| place.offset());
+        if let Some(flags) = member("flags") {
+            let wanted = number_at(value, flags) | needed_flags(needs);
+            write(value, flags, &wanted.to_ne_bytes());
+        }
+        if let (Some(timeout), Some(ms)) = (member("timeout_ms"), watchdog_ms) {
+            write(value, timeout, &ms.to_ne_bytes());
+        }
+    }
+    for mut program in opened.progs_mut() {
+        let name = program.name().to_string_lossy().into_owned();
+        if unused.contains(&name) || needs.leave_out(&name) {
+            program.set_autoload(false);
+        }
+    }
+}
+
+/// The flags of a scheduler (`SCX_OPS_*`) that settings need.
+fn needed_flags(needs: &Needs) -> u64 {
+    let names: Vec<&str> = needs.needed().filter(|name| name.starts_with("SCX_OPS_")).collect();
+    if names.is_empty() { 0 } else { kernel::ops_flags(&names) }
+}
+
+/// The member of a scheduler's structure at an offset.
+fn member_at<'o>(object: &'o Object, ops: &StructOps, offset: u64) -> Option<&'o str> {
+    let members = &object.btf.bare(ops.type_id)?.composite()?.members;
+    let member = members.iter().find(|member| u64::from(member.bit_offset) == offset * 8)?;
+    Some(member.name.as_str())
+}
+
+fn write(value: &mut [u8], offset: u64, bytes: &[u8]) {
+    let at = usize::try_from(offset).unwrap_or(usize::MAX);
+    if let Some(place) = at.checked_add(bytes.len()).and_then(|end| value.get_mut(at..end)) {
+        place.copy_from_slice(bytes);
+    }
+}
+
+/// 64 bits of a value; those beyond its end are 0.
+fn number_at(value: &[u8], offset: u64) -> u64 {
+    let bytes = usize::try_from(offset).ok().and_then(|at| value.get(at..)).unwrap_or_default();
+    bytes.iter().take(8).rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+/// The section whose contents a map of libbpf has. libbpf calls the map of `.rodata` by the object's name, then `.rodata`;
+/// that of `.data.private` it calls so. What it fills in itself (`.kconfig`) is no section of the file.
+pub(crate) fn section_of<'o>(object: &'o Object, map: &str) -> Option<&'o DataSection> {
+    object.data.iter().find(|section| {
+        let is_default = section.name.matches('.').count() == 1;
+        !section.arena && (map == section.name || is_default && map.ends_with(&section.name))
+    })
+}
+
+/// Whether a map of a loaded object is a scheduler.
+pub(crate) fn is_struct_ops(map: &impl MapCore) -> bool {
+    map.map_type() == MapType::StructOps
+}
