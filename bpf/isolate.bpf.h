@@ -63,6 +63,14 @@ static __always_inline void isolate_begin(void)
 		isolate_state = TANDEM_STATE_ACTIVE;
 }
 
+/* From the first application on it is known what is noise, and isolation acts. */
+static __always_inline void isolate_begin(void)
+{
+	applications_known = true;
+	if (isolate_state == TANDEM_STATE_NO_APPLICATIONS)
+		isolate_state = TANDEM_STATE_ACTIVE;
+}
+
 /* The application that a new task belongs to: that of its process, else of its parent's. 0: the system. */
 static u32 isolate_application(struct task_struct *p)
 {
@@ -104,6 +112,13 @@ static enum place isolate_place(struct task_struct *p, struct task_ctx *tctx)
 	if (on_os_cpu && p->nr_cpus_allowed == 1)
 		return PLACE_SYSTEM;
 	return PLACE_APPLICATION;
+}
+
+/* A task begins to run. */
+static __always_inline void isolate_running(struct task_ctx *tctx)
+{
+	if (place_of(tctx) == PLACE_SYSTEM)
+		count(TANDEM_STAT_ISOLATE_NOISE);
 }
 
 #endif /* __TANDEM_ISOLATE_H */
