@@ -40,8 +40,8 @@ static void isolate_init(void)
 	s32 cpu;
 
 	if (mode != TANDEM_ISOLATE_OFF)
-		isolate_state = nr_cpus > 1 ? TANDEM_STATE_ACTIVE : TANDEM_STATE_ONE_CPU;
-	if (isolate_state == TANDEM_STATE_ACTIVE)
+		isolate_state = nr_cpus > 1 ? TANDEM_STATE_NO_APPLICATIONS : TANDEM_STATE_ONE_CPU;
+	if (isolate_state == TANDEM_STATE_NO_APPLICATIONS)
 		active |= ISOLATE;
 	for_range(cpu, 0, nr_cpus) {
 		bool is_os_cpu = cpu == isolate_os_cpu();
@@ -49,6 +49,18 @@ static void isolate_init(void)
 		cpu_of(cpu)->takes_system = !(active & ISOLATE) || is_os_cpu;
 		cpu_of(cpu)->takes_applications = !(active & ISOLATE) || !is_os_cpu || mode == TANDEM_ISOLATE_SHARED;
 	}
+	if (active & ISOLATE && mode == TANDEM_ISOLATE_DEDICATED && facts_of(isolate_os_cpu())->sibling < nr_cpus)
+		last_resort = facts_of(isolate_os_cpu())->sibling + 1;
+}
+
+/* An application is known: everything else is noise from now on. */
+static __always_inline void isolate_begin(void)
+{
+	if (applications_known)
+		return;
+	applications_known = true;
+	if (isolate_state == TANDEM_STATE_NO_APPLICATIONS)
+		isolate_state = TANDEM_STATE_ACTIVE;
 }
 
 /* The application that a new task belongs to: that of its process, else of its parent's. 0: the system. */
@@ -58,7 +70,7 @@ static u32 isolate_application(struct task_struct *p)
 	u32 *known = bpf_map_lookup_elem(&applications, &tgid), number;
 
 	if (known) {
-		applications_known = true;
+		isolate_begin();
 		return *known;
 	}
 	if (p->flags & PF_KTHREAD)
@@ -92,6 +104,13 @@ static enum place isolate_place(struct task_struct *p, struct task_ctx *tctx)
 	if (on_os_cpu && p->nr_cpus_allowed == 1)
 		return PLACE_SYSTEM;
 	return PLACE_APPLICATION;
+}
+
+/* A task begins to run. */
+static __always_inline void isolate_running(struct task_ctx *tctx)
+{
+	if (place_of(tctx) == PLACE_SYSTEM)
+		count(TANDEM_STAT_ISOLATE_NOISE);
 }
 
 #endif /* __TANDEM_ISOLATE_H */
