@@ -13,7 +13,7 @@
 /* How much a CPU's thread deserves a faster one; 0: there is none to take. */
 static __always_inline u32 pull_merit(struct cpu_ctx *cctx)
 {
-	if (!cctx->pid || cctx->idle || cctx->wanted_by)
+	if (!cctx->pid || cctx->idle || cctx->wanted_by || cctx->keeps)
 		return 0;
 	return cctx->rank == RANK_SERIAL ? 3 : cctx->is_long ? 2 : 1;
 }

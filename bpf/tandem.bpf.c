@@ -253,6 +253,7 @@ void BPF_STRUCT_OPS(tandem_running, struct task_struct *p)
 		return;
 	}
 	cctx = cpu_runs(p, tctx);
+	cctx->keeps = place_of(tctx) != PLACE_APPLICATION || p->nr_cpus_allowed == 1;
 	if (active & SORTED)
 		sorted_running(p, tctx);
 	advance_vtime(p);
