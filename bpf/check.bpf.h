@@ -35,13 +35,14 @@ static __always_inline u32 check_highest_mhz(u32 table)
 /* Isolation's fixed clocks: whether they can be set, and are clocks of the OS CPU, or of any CPU. */
 static s32 check_clocks(void)
 {
-	u32 table = facts_of(isolate_os_cpu())->opp_table, lowest = check_lowest_mhz(table), highest = check_highest_mhz(table);
+	u32 os = isolate_os_cpu(), table = facts_of(os)->opp_table;
+	u32 lowest = check_lowest_mhz(table), highest = check_highest_mhz(table);
 	s32 number;
 
 	if ((os_mhz || rest_mhz) && !cpuperf)
 		return refuse("os_mhz and rest_mhz need the governor schedutil, and clocks that can be changed");
 	if (os_mhz && (os_mhz < lowest || os_mhz > highest))
-		return refuse("os_mhz=%d: CPU %d has clocks from %d to %d MHz", os_mhz, isolate_os_cpu(), lowest, highest);
+		return refuse("os_mhz=%d: CPU %d has clocks from %d to %d MHz", os_mhz, os, lowest, highest);
 	for_range(number, 0, MAX_OPP_TABLES) {
 		if (!check_highest_mhz(number))
 			continue;

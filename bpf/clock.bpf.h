@@ -2,10 +2,11 @@
 /*
  * Asking for a clock.
  *
- * schedutil takes what scx_bpf_cpuperf_set says for the CPU's utilisation, on the scale of cpu_facts.capacity, adds a quarter,
- * and rounds the clock for that up to an operating point (kernel/sched/cpufreq_schedutil.c: sugov_get_util,
- * sugov_effective_cpu_perf, get_next_freq). CPUs that share a clock get the highest that one of them asks for. Since Linux 6.15
- * a callback that holds a run queue may speak for that CPU alone: others are spoken for by timers (governor.bpf.h).
+ * schedutil takes what scx_bpf_cpuperf_set says for the CPU's utilisation, on the scale of cpu_facts.capacity, adds a
+ * quarter, and rounds the clock for that up to an operating point (kernel/sched/cpufreq_schedutil.c: sugov_get_util,
+ * sugov_effective_cpu_perf, get_next_freq). CPUs that share a clock get the highest that one of them asks for. In
+ * newer kernels a callback that holds a run queue may speak for that CPU alone: others are spoken for by timers
+ * (governor.bpf.h).
  */
 #ifndef __TANDEM_CLOCK_H
 #define __TANDEM_CLOCK_H
@@ -58,10 +59,12 @@ static void clock_init_table(u32 number)
 	const volatile struct opp_table *opps = &opp_tables[number & (MAX_OPP_TABLES - 1)];
 	struct clock_table *table = &clock_tables[number & (MAX_OPP_TABLES - 1)];
 	u32 nr = opps->nr_opps < MAX_OPPS ? opps->nr_opps : MAX_OPPS;
+	u64 highest;
 	s32 opp;
 
 	if (!nr)
 		return;
+	highest = opps->frequency[(nr - 1) & (MAX_OPPS - 1)];
 	table->top = nr - 1;
 	if (nr > 1)
 		clock_choice = true;
@@ -69,8 +72,7 @@ static void clock_init_table(u32 number)
 		u32 at = opp & (MAX_OPPS - 1), frequency = opps->frequency[at];
 
 		table->request[at] = clock_request_for(opps->performance[at]);
-		table->slowness[at] = frequency ? (u64)opps->frequency[(nr - 1) & (MAX_OPPS - 1)] * CLOCK_ONE / frequency :
-						  CLOCK_ONE;
+		table->slowness[at] = frequency ? highest * CLOCK_ONE / frequency : CLOCK_ONE;
 	}
 	/* Limits may have changed since; above all, the highest is what sched_ext begins with. */
 	table->request[(nr - 1) & (MAX_OPPS - 1)] = CLOCK_ONE;
@@ -132,8 +134,9 @@ static u32 clock_for_mhz(u32 cpu, u32 mhz)
 }
 
 /*
- * The share of time that work would wait for memory at the highest clock, 0..1024, if it waited during @stalled of @cycles
- * in @ns. Cycles over time is the clock that there was: waiting takes as long at any clock, computing gets shorter with it.
+ * The share of time that work would wait for memory at the highest clock, 0..1024, if it waited during @stalled of
+ * @cycles in @ns. Cycles over time is the clock that there was: waiting takes as long at any clock, computing gets
+ * shorter with it.
  */
 static __always_inline u32 clock_share_at_top(u32 cpu, u64 stalled, u64 cycles, u64 ns)
 {

@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The energy-delay factor of what runs on the CPUs of a clock, at each of its operating points (Merkel & Bellosa, section 3).
+ * The energy-delay factor of what runs on the CPUs of a clock, at each of its operating points (Merkel & Bellosa,
+ * section 3).
  *
- * A factor is energy times run time at an operating point, over the same at the highest. Of the points the one with the lowest
- * mean over the tasks that run wins. Two ways to know it:
+ * A factor is energy times run time at an operating point, over the same at the highest. Of the points the one with the
+ * lowest mean over the tasks that run wins. Two ways to know it:
  *
- * From the power of the points, where it is known. Of a task that waits for memory during the share m of its time (at the
- * highest clock), waiting takes as long at any clock and the rest gets slower with it:
+ * From the power of the points, where it is known. Of a task that waits for memory during the share m of its time (at
+ * the highest clock), waiting takes as long at any clock and the rest gets slower with it:
  *
  *	t(f) = (1 - m) * f_max / f + m
  *	P(f) = power(f) * (1 - 1/2 * m / t(f)) + (static_power(f) + fixed_power / (clocks in use)) / n
  *	energy times time = P(f) * t(f)^2
  *
- * n being the number of tasks that run on the clock's CPUs, and m / t(f) the share of time that the task waits there: a core
- * that waits is taken to draw half of what one draws that computes. (It is between a fifth and nine tenths, by the kind of
- * core, and few choices depend on it.) The sum over the tasks is compared, not the mean of quotients, so that what a task
- * draws counts as much as it is. Work may take no longer than edp_slowdown_pct more, the slowest task's included, whatever
- * that would save.
+ * n being the number of tasks that run on the clock's CPUs, and m / t(f) the share of time that the task waits there: a
+ * core that waits is taken to draw half of what one draws that computes. (It is between a fifth and nine tenths, by the
+ * kind of core, and few choices depend on it.) The sum over the tasks is compared, not the mean of quotients, so that
+ * what a task draws counts as much as it is. Work may take no longer than edp_slowdown_pct more, the slowest task's
+ * included, whatever that would save.
  *
  * By the paper's line, edp_base - edp_slope * x at the lowest point, x being the task's share of the memory bus: where
- * edp_base_pct is set, or power is not known. Between the lowest and the highest point the factor goes with how much longer
- * compute-bound work takes there. A straight line has its least value at an end: the lowest or the highest point wins.
+ * edp_base_pct is set, or power is not known. Between the lowest and the highest point the factor goes with how much
+ * longer compute-bound work takes there. A straight line has its least value at an end: the lowest or the highest point
+ * wins.
  */
 #ifndef __TANDEM_EDP_H
 #define __TANDEM_EDP_H
@@ -72,8 +74,8 @@ static __always_inline u64 edp_shared_power(u32 table, u32 opp)
 }
 
 /*
- * Sums over the tasks of power times squared time, in milliwatts times 2^16. In units of 1/EDP_STEPS the time of a task of s
- * steps is time = EDP_STEPS * slow - s * more, and half of what it waits is EDP_STEPS / 2 * s.
+ * Sums over the tasks of power times squared time, in milliwatts times 2^16. In units of 1/EDP_STEPS the time of a task
+ * of s steps is time = EDP_STEPS * slow - s * more, and half of what it waits is EDP_STEPS / 2 * s.
  */
 static __always_inline u64 edp_by_power_at(struct edp_mix *mix, u32 table, u32 opp)
 {
@@ -84,7 +86,8 @@ static __always_inline u64 edp_by_power_at(struct edp_mix *mix, u32 table, u32 o
 	u64 times = mix->nr * all * all - 2 * all * more * sum + more * more * squares;
 	u64 waits = (all * sum - more * squares) * (CLOCK_ONE / 2);
 
-	return (((times - waits) / mix->nr) >> 14) * power * mix->nr + ((times / mix->nr) >> 14) * edp_shared_power(table, opp);
+	return (((times - waits) / mix->nr) >> 14) * power * mix->nr +
+	       ((times / mix->nr) >> 14) * edp_shared_power(table, opp);
 }
 
 /* The paper's line, in percent times 2^16. */
@@ -109,13 +112,14 @@ static __always_inline u64 edp_factor(struct edp_mix *mix, u32 table, u32 opp)
 }
 
 /*
- * Whether no task takes longer than it may at a point. None of n numbers is further above their mean than sqrt(n - 1) times
- * their standard deviation (Samuelson's inequality), and that much is taken for the slowest.
+ * Whether no task takes longer than it may at a point. None of n numbers is further above their mean than sqrt(n - 1)
+ * times their standard deviation (Samuelson's inequality), and that much is taken for the slowest.
  */
 static __always_inline bool edp_fast_enough(struct edp_mix *mix, u32 table, u32 opp)
 {
 	u64 slow = clock_tables[table & (MAX_OPP_TABLES - 1)].slowness[opp & (MAX_OPPS - 1)], more = slow - CLOCK_ONE;
-	u64 mean = slow * EDP_STEPS - more * mix->sum / mix->nr, limit = (100 + edp_slowdown_pct) * CLOCK_ONE * EDP_STEPS / 100;
+	u64 mean = slow * EDP_STEPS - more * mix->sum / mix->nr;
+	u64 limit = (100 + edp_slowdown_pct) * CLOCK_ONE * EDP_STEPS / 100;
 	u64 variance = ((u64)mix->squares * mix->nr - (u64)mix->sum * mix->sum) * more * more / mix->nr / mix->nr;
 
 	if (!edp_by_power(table))

@@ -2,20 +2,23 @@
 /*
  * The event-driven governor (Richling et al., section 2), one for each clock.
  *
- * A clock is low when all its CPUs are idle and high while one is loaded; events, not samples, tell. Delays and shortest times
- * at a level damp it. High is the highest operating point, or the one that the energy-delay factor of what runs asks for
- * (edp.bpf.h); it changes without delays then, but not before the shortest time has passed. No CPU asks for more than its
- * own bound (points.bpf.h).
+ * A clock is low when all its CPUs are idle and high while one is loaded; events, not samples, tell. Delays and
+ * shortest times at a level damp it. High is the highest operating point, or the one that the energy-delay factor of
+ * what runs asks for (edp.bpf.h); it changes without delays then, but not before the shortest time has passed. No CPU
+ * asks for more than its own bound (points.bpf.h).
  *
- * A change that has to wait is made by the clock's timer, and so is one that concerns several CPUs: callbacks may speak for
- * their own CPU only. The CPU that raises a clock asks for all. Nothing waits for a timer to be cancelled, which could
- * deadlock with run queues locked: one that is not needed any more finds nothing to do. With no change pending there is none.
+ * A change that has to wait is made by the clock's timer, and so is one that concerns several CPUs: callbacks may speak
+ * for their own CPU only. The CPU that raises a clock asks for all. Nothing waits for a timer to be cancelled, which
+ * could deadlock with run queues locked: one that is not needed any more finds nothing to do. With no change pending
+ * there is none.
  *
- * schedutil ignores requests that follow a change of its clock too closely (rate_limit_us) and does not come back to them. So
- * what followed a change within SETTLE_NS is asked for again, in growing intervals. The paper has no such limit.
+ * schedutil ignores requests that follow a change of its clock too closely (rate_limit_us) and does not come back to
+ * them. So what followed a change within SETTLE_NS is asked for again, in growing intervals. The paper has no such
+ * limit.
  *
- * Members of a clock are written by any of its CPUs without a lock. What can go wrong is a level that is wrong until the
- * next event: the timer looks again at the count of loaded CPUs, which is exact, and each task that begins to run does too.
+ * Members of a clock are written by any of its CPUs without a lock. What can go wrong is a level that is wrong until
+ * the next event: the timer looks again at the count of loaded CPUs, which is exact, and each task that begins to run
+ * does too.
  */
 #ifndef __TANDEM_GOVERNOR_H
 #define __TANDEM_GOVERNOR_H
@@ -100,7 +103,8 @@ static __always_inline u32 domain_wanted_opp(struct domain *domain)
 /* When a change may be made that is wanted from now on ("next()" of the paper's slide). */
 static __always_inline u64 domain_earliest(struct domain *domain, u32 wanted, u64 now)
 {
-	bool idles = wanted < domain->opp && domain->nr_loaded <= 0, wakes = wanted > domain->opp && !domain_is_high(domain);
+	bool idles = wanted < domain->opp && domain->nr_loaded <= 0;
+	bool wakes = wanted > domain->opp && !domain_is_high(domain);
 	u64 wait = idles ? down_delay_us : wakes ? up_delay_us : 0;
 	u64 stay = wanted < domain->opp ? min_high_us : wakes ? min_low_us : 0;
 	u64 at = now + wait * NSEC_PER_USEC, dwelt = domain->changed + stay * NSEC_PER_USEC;

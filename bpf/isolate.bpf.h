@@ -49,6 +49,18 @@ static void isolate_init(void)
 		cpu_of(cpu)->takes_system = !(active & ISOLATE) || is_os_cpu;
 		cpu_of(cpu)->takes_applications = !(active & ISOLATE) || !is_os_cpu || mode == TANDEM_ISOLATE_SHARED;
 	}
+	if (active & ISOLATE && mode == TANDEM_ISOLATE_DEDICATED && facts_of(isolate_os_cpu())->sibling < nr_cpus)
+		last_resort = facts_of(isolate_os_cpu())->sibling + 1;
+}
+
+/* An application is known: everything else is noise from now on. */
+static __always_inline void isolate_begin(void)
+{
+	if (applications_known)
+		return;
+	applications_known = true;
+	if (isolate_state == TANDEM_STATE_NO_APPLICATIONS)
+		isolate_state = TANDEM_STATE_ACTIVE;
 }
 
 /* From the first application on it is known what is noise, and isolation acts. */

@@ -23,6 +23,9 @@ enum phase_change {
 /* Ready threads that fill the machine: one for each CPU that takes applications, and enough for a parallel phase. */
 s32 phase_full;
 
+/* Parallel phases so far. Their numbers say who became parallel first, and no two are the same, as times may be. */
+u64 parallel_phases;
+
 static void phase_init(void)
 {
 	u32 cpu;
@@ -44,7 +47,7 @@ static u32 phase_runnable(struct task_ctx *tctx, struct group *group)
 	tctx->ready = true;
 	before = __sync_fetch_and_add(&group->nr_ready, 1);
 	if (before == serial_threshold) {
-		group->parallel_since = bpf_ktime_get_ns();
+		group->parallel_number = __sync_fetch_and_add(&parallel_phases, 1) + 1;
 		change |= PHASE_BECAME_PARALLEL;
 	}
 	if (before + 1 == phase_full)

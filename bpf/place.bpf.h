@@ -116,7 +116,8 @@ static s32 place_make_set(u32 number)
 		return -ENOMEM;
 	for_range(cpu, 0, nr_cpus) {
 		bool belongs = number == SYSTEM_SET ? cpu_of(cpu)->takes_system :
-						      cpu_of(cpu)->kind == number && cpu_of(cpu)->takes_applications;
+						      cpu_of(cpu)->kind == number && cpu_of(cpu)->takes_applications &&
+							      cpu + 1 != last_resort;
 
 		if (belongs)
 			bpf_cpumask_set_cpu(cpu, cpus);
@@ -158,7 +159,13 @@ static __always_inline bool place_fits(enum place place, u32 cpu)
 	return place == PLACE_SYSTEM ? cpu_of(cpu)->takes_system : cpu_of(cpu)->takes_applications;
 }
 
-/* The same for a task that may use some CPUs only: its own affinity counts, and its place where that leaves a choice. */
+/* Whether a CPU takes tasks of applications, and not as a last resort. */
+static __always_inline bool place_likes(u32 cpu)
+{
+	return cpu_of(cpu)->takes_applications && cpu + 1 != last_resort;
+}
+
+/* An idle CPU for a task that may use some CPUs only: its own affinity counts, and its place where that leaves a choice. */
 static s32 place_pick_allowed(struct task_struct *p, enum place place, s32 only_kind)
 {
 	s32 at;
@@ -177,7 +184,7 @@ static s32 place_pick_allowed(struct task_struct *p, enum place place, s32 only_
 /* An idle CPU of one kind for a task: of an idle core first, its last one first. */
 static s32 place_pick_kind(struct task_struct *p, u32 kind, s32 prev_cpu)
 {
-	bool prev_fits = cpu_of(prev_cpu)->kind == kind && cpu_of(prev_cpu)->takes_applications;
+	bool prev_fits = cpu_of(prev_cpu)->kind == kind && place_likes(prev_cpu);
 	s32 cpu = -1;
 
 	if (p->nr_cpus_allowed < nr_cpus)
@@ -219,7 +226,7 @@ static s32 place_pick_core(struct task_struct *p, enum wish wish)
 /* An idle CPU for a task of an application: of the fastest kind, or the slowest, first. Negative: none. */
 static s32 place_pick_application(struct task_struct *p, s32 prev_cpu, enum wish wish)
 {
-	bool prev_fits = wish == WISH_ANY && place_fits(PLACE_APPLICATION, prev_cpu) && may_run_on(p, prev_cpu);
+	bool prev_fits = wish == WISH_ANY && place_likes(prev_cpu) && may_run_on(p, prev_cpu);
 	s32 step, cpu;
 
 	if (prev_fits && !place_shares_core(prev_cpu) && scx_bpf_test_and_clear_cpu_idle(prev_cpu))
@@ -238,6 +245,8 @@ static s32 place_pick_application(struct task_struct *p, s32 prev_cpu, enum wish
 		if (cpu >= 0)
 			return cpu;
 	}
+	if (last_resort && may_run_on(p, last_resort - 1) && scx_bpf_test_and_clear_cpu_idle(last_resort - 1))
+		return last_resort - 1;
 	return -1;
 }
 

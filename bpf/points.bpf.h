@@ -2,17 +2,22 @@
 /*
  * Isolation's clocks: the highest operating point that each CPU may ask for (Grant & Afsahi, section 3).
  *
- * PS-Sched-1 (dedicated) runs the OS CPU's core slower, PS-Sched-2 (shared) all others. os_mhz and rest_mhz fix these clocks,
- * as the paper has it. Without them they follow what the noise needs, the paper's rule of thumb and its future work:
+ * PS-Sched-1 (dedicated) runs the OS CPU's core slower, PS-Sched-2 (shared) all others. os_mhz and rest_mhz fix these
+ * clocks, as the paper has it. Without them they follow what the noise needs, the paper's rule of thumb and its future
+ * work:
  *
  *	dedicated	the OS CPU gets the lowest clock that noise loads to less than 90 %
- *	shared		the others lose the share of their clock that noise takes of the OS CPU
+ *	shared		the others lose the share that noise takes of the OS CPU, as far as they wait for it
  *
- * Noise is measured over windows of 100 ms, and the greater of two in a row counts, so that one quiet window slows nothing
- * down. Where noise keeps the OS CPU at work for a quarter of a window its clock goes up at once.
+ * Noise is measured over windows of 100 ms, and the greater of two in a row counts, so that one quiet window slows
+ * nothing down. Where noise keeps the OS CPU at work for a quarter of a window its clock goes up at once.
  *
- * The other hardware thread of the OS CPU's core shares that clock. A fixed clock is the core's, as in the paper; one that
- * follows the noise is lowered by the OS CPU alone, and the core stays fast while the other thread has work.
+ * That share is the whole truth for an application with a thread on every CPU that stays there, as in the paper. Where
+ * threads move, or leave the OS CPU alone, slower clocks would cost time: so the others wait for the OS CPU only if
+ * that one is busy nearly all the time, and none gets a clock at which it would be.
+ *
+ * The other hardware thread of the OS CPU's core shares that clock. A fixed clock is the core's, as in the paper; one
+ * that follows the noise is lowered by the OS CPU alone, and the core stays fast while the other thread has work.
  */
 #ifndef __TANDEM_POINTS_H
 #define __TANDEM_POINTS_H
@@ -24,6 +29,8 @@ enum {
 	POINTS_WINDOW_NS = 100 * NSEC_PER_MSEC,
 	/* Most that noise may load the OS CPU at the clock it gets, in 1024ths. */
 	POINTS_FULL = 922,
+	/* A CPU that works more than this much of the time is busy nearly all of it, in 1024ths. */
+	POINTS_BUSY = 973,
 };
 
 /* System tasks on the OS CPU. Written by that CPU only. */
@@ -35,6 +42,8 @@ struct noise {
 	u32 before;
 	/* What counts: the greater of the last two. */
 	u32 share;
+	/* The most that another CPU worked in a window, 0..1024. */
+	u32 most;
 	/* The clock went up in this window because work piled up. */
 	bool hurry;
 };
@@ -89,11 +98,75 @@ static __always_inline u32 points_speed(u32 cpu)
 	return slowness ? CLOCK_ONE * CLOCK_ONE / slowness : CLOCK_ONE;
 }
 
-/* Makes clocks follow what noise took in a window that is over. */
+/* What a CPU has worked up to now, ns at its highest clock. */
+static __always_inline u64 points_worked(u32 cpu, u64 now)
+{
+	struct cpu_ctx *cctx = cpu_of(cpu);
+	u64 since = cctx->loaded_since;
+
+	return cctx->worked + (since && vtime_before(since, now) ? ((now - since) * points_speed(cpu)) >> 10 : 0);
+}
+
+/* A CPU that goes idle notes what it has worked. Others read that at any time: a window may count a little wrong. */
+static __always_inline void points_idle(u32 cpu)
+{
+	cpu_of(cpu)->worked = points_worked(cpu, bpf_ktime_get_ns());
+}
+
+/* The share of a window that a CPU has worked, 0..1024 of its highest clock; begins the next one. */
+static __always_inline u32 points_work_share(u32 cpu, u64 now, u64 window)
+{
+	u64 worked = points_worked(cpu, now), before = cpu_of(cpu)->worked_before;
+	u64 work = vtime_before(before, worked) ? worked - before : 0;
+
+	cpu_of(cpu)->worked_before = worked;
+	return work < window ? work * CLOCK_ONE / window : CLOCK_ONE;
+}
+
+/* The performance that CPUs off the OS CPU's core need so that none of them is busy nearly all the time. */
+static u32 points_rest_needs(u64 now, u64 window)
+{
+	s32 cpu;
+
+	noise.most = 0;
+	for_range(cpu, 0, nr_cpus) {
+		u32 share = points_work_share(cpu, now, window);
+
+		if (cpu_of(cpu)->is_rest && share > noise.most)
+			noise.most = share;
+	}
+	return noise.most * CLOCK_ONE / POINTS_BUSY;
+}
+
+/* Makes the others' clocks follow the noise. */
+static void points_follow_with_rest(u32 cpu, u64 now, u64 window)
+{
+	u64 before = cpu_of(cpu)->worked_before, worked = points_worked(cpu, now);
+	bool waited_for = before && (worked - before) * CLOCK_ONE / window > POINTS_BUSY;
+	u32 needs = points_rest_needs(now, window), rest = CLOCK_ONE - noise.share;
+
+	rest = rest > needs ? rest : needs;
+	rest = waited_for && rest < CLOCK_ONE ? rest : CLOCK_ONE;
+	if (rest != points_rest)
+		count(TANDEM_STAT_ISOLATE_CLOCK_CHANGED);
+	points_rest = rest;
+}
+
+/* Makes the OS CPU's clock follow it. */
+static void points_follow_with_os(u32 cpu)
+{
+	u32 bound = clock_for_performance(cpu, noise.share * facts_of(cpu)->performance / POINTS_FULL + 1);
+	struct cpu_ctx *cctx = cpu_of(cpu);
+
+	if (bound != cctx->bound)
+		count(TANDEM_STAT_ISOLATE_CLOCK_CHANGED);
+	cctx->bound = bound;
+}
+
+/* A window is over. */
 static void points_end_window(u32 cpu, u64 now)
 {
-	u32 share = noise.work * CLOCK_ONE / (now - noise.since), capacity = facts_of(cpu)->performance, bound;
-	struct cpu_ctx *cctx = cpu_of(cpu);
+	u64 window = now - noise.since, share = noise.work * CLOCK_ONE / window;
 
 	share = share < CLOCK_ONE ? share : CLOCK_ONE;
 	noise.share = share > noise.before ? share : noise.before;
@@ -101,15 +174,10 @@ static void points_end_window(u32 cpu, u64 now)
 	noise.since = now;
 	noise.work = 0;
 	noise.hurry = false;
-	if (points_follow_os()) {
-		bound = clock_for_performance(cpu, noise.share * capacity / POINTS_FULL + 1);
-		if (bound != cctx->bound)
-			count(TANDEM_STAT_ISOLATE_CLOCK_CHANGED);
-		cctx->bound = bound;
-	}
+	if (points_follow_os())
+		points_follow_with_os(cpu);
 	if (points_follow_rest())
-		/* Application threads leave a CPU of which noise takes more than half: the others do not wait for that one then. */
-		points_rest = noise.share <= CLOCK_ONE / 2 ? CLOCK_ONE - noise.share : CLOCK_ONE;
+		points_follow_with_rest(cpu, now, window);
 }
 
 /* Counts what a system task ran. */
@@ -136,7 +204,7 @@ static void points_running(u32 cpu)
 
 	if (cctx->is_rest && cctx->bound_rest != rest) {
 		cctx->bound_rest = rest;
-		cctx->bound = clock_for_performance(cpu, (facts_of(cpu)->performance * rest + CLOCK_ONE - 1) / CLOCK_ONE);
+		cctx->bound = clock_for_performance(cpu, (facts_of(cpu)->performance * rest + CLOCK_ONE - 1) >> 10);
 	}
 	if (cpu != isolate_os_cpu() || !points_follow_os() || noise.hurry || !cctx->loaded_since)
 		return;

@@ -29,7 +29,7 @@ struct seniority_slot {
 	u32 tgid;
 	/* 1 while it fills the machine; counted, as CPUs may do it in any order. */
 	s32 full;
-	u64 parallel_since;
+	u64 parallel_number;
 };
 
 struct seniority_slot seniority_slots[NR_SLOTS];
@@ -37,10 +37,10 @@ struct seniority_slot seniority_slots[NR_SLOTS];
 /* How many fill the machine. */
 s32 nr_full;
 
-/* The senior's group, or 0; since when it is, and since when it has been parallel, ns. */
+/* The senior's group, or 0; since when it is, ns, and the number of its parallel phase. */
 u32 senior;
 u64 senior_since;
-u64 senior_parallel_since;
+u64 senior_parallel_number;
 
 static __always_inline struct seniority_slot *seniority_slot_of(struct group *group)
 {
@@ -64,6 +64,8 @@ static void seniority_join(struct group *group, u32 tgid)
 		/* Two threads may be made at once: the second gives its slot back. */
 		if (__sync_val_compare_and_swap(&group->slot, 0, at + 1))
 			slot->tgid = 0;
+		else
+			slot->parallel_number = group->parallel_number;
 		return;
 	}
 	count(TANDEM_STAT_SERIAL_SENIORITY_CROWDED);
@@ -72,14 +74,14 @@ static void seniority_join(struct group *group, u32 tgid)
 /* Whether @slot comes before @best, of those that became parallel after @after first. */
 static __always_inline bool seniority_before(struct seniority_slot *slot, struct seniority_slot *best, u64 after)
 {
-	bool slot_later = slot->parallel_since > after, best_later = best->parallel_since > after;
+	bool slot_later = slot->parallel_number > after, best_later = best->parallel_number > after;
 
 	if (slot_later != best_later)
 		return slot_later;
-	return slot->parallel_since < best->parallel_since;
+	return slot->parallel_number < best->parallel_number;
 }
 
-/* Makes the next group the senior, in the order in which they became parallel; @after: the last senior's time, or 0. */
+/* Makes the next group the senior, in the order in which they became parallel; @after: the last senior's number, or 0. */
 static void seniority_choose(u64 after)
 {
 	struct seniority_slot *best = 0;
@@ -94,7 +96,7 @@ static void seniority_choose(u64 after)
 	if (!best)
 		return;
 	senior = best->tgid;
-	senior_parallel_since = best->parallel_since;
+	senior_parallel_number = best->parallel_number;
 	senior_since = bpf_ktime_get_ns();
 	/* Its threads that wait as juniors are normal from now on: this CPU sees to it when it dispatches. */
 	cpu_of(bpf_get_smp_processor_id())->promote = senior;
@@ -107,7 +109,7 @@ static __always_inline void seniority_parallel(struct group *group)
 	struct seniority_slot *slot = seniority_slot_of(group);
 
 	if (slot)
-		slot->parallel_since = group->parallel_since;
+		slot->parallel_number = group->parallel_number;
 }
 
 /* A group can fill the machine. */
@@ -147,7 +149,7 @@ static void seniority_leave(struct group *group, u32 tgid)
 		return;
 	if (senior == tgid)
 		senior = 0;
-	slot->parallel_since = 0;
+	slot->parallel_number = 0;
 	slot->tgid = 0;
 }
 
@@ -169,7 +171,7 @@ static __always_inline void seniority_pass_on(void)
 	if (turn > SENIORITY_CYCLE / full)
 		turn = SENIORITY_CYCLE / full;
 	if (bpf_ktime_get_ns() - senior_since >= turn)
-		seniority_choose(senior_parallel_since);
+		seniority_choose(senior_parallel_number);
 }
 
 /* What a thread's run is charged: the senior's passes on time that the juniors do not use. */

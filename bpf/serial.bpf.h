@@ -80,6 +80,7 @@ static void serial_promote_task(struct bpf_iter_scx_dsq *it, struct task_struct 
 {
 	struct task_ctx *tctx = task_of(p);
 	enum rank rank = tctx ? serial_rank(p, tctx) : RANK_NORMAL;
+	u64 vtime = p->scx.dsq_vtime;
 	s32 cpu;
 
 	if (rank == RANK_SERIAL) {
@@ -93,7 +94,10 @@ static void serial_promote_task(struct bpf_iter_scx_dsq *it, struct task_struct 
 			dsq_move_vtime(it, p, QUEUE_SERIAL, budgeted_vtime(p));
 		}
 	} else if (rank == RANK_NORMAL && queue == QUEUE_JUNIOR) {
-		dsq_move_vtime(it, p, QUEUE_NORMAL, budgeted_vtime(p));
+		/* It has saved nothing up: the senior before ran on its time (seniority_charge). */
+		if (vtime_before(vtime, vtime_now))
+			vtime = vtime_now;
+		dsq_move_vtime(it, p, QUEUE_NORMAL, vtime);
 	} else {
 		return;
 	}

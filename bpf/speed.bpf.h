@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How fast: clocks follow idle and loaded (governor.bpf.h), the energy-delay factor of what runs (edp.bpf.h), and isolation's
- * points (points.bpf.h); work goes where the clock is high (warm.bpf.h).
+ * How fast: clocks follow idle and loaded (governor.bpf.h), the energy-delay factor of what runs (edp.bpf.h), and
+ * isolation's points (points.bpf.h); work goes where the clock is high (warm.bpf.h).
  *
  * Isolation has its clocks without `speed`, too: a bit of its own says that there are some to set.
  */
@@ -36,7 +36,7 @@ static __always_inline s32 speed_pick_idle(struct task_struct *p, struct task_ct
 	return cpu;
 }
 
-/* Asks for this CPU's operating point. Where CPUs of a clock have different bounds it may have to be asked for again. */
+/* Asks for this CPU's operating point, perhaps again where CPUs of a clock have different bounds. */
 static void speed_ask(u32 cpu, struct domain *domain)
 {
 	u32 asked = cpu_of(cpu)->asked;
@@ -77,14 +77,16 @@ static void speed_stopping(struct task_ctx *tctx, u64 ran)
 }
 
 /*
- * A CPU that becomes loaded may run another class's task, which schedutil sees to itself: it keeps the clock up, and the first
- * task of ours raises it. What runs is known by then.
+ * A CPU that becomes loaded may run another class's task, which schedutil sees to itself: it keeps the clock up, and
+ * the first task of ours raises it. What runs is known by then.
  */
 static void speed_update_idle(u32 cpu, bool idle)
 {
 	struct domain *domain = domain_of(cpu);
 	struct cpu_ctx *cctx = cpu_of(cpu);
 
+	if (idle && cctx->loaded && active & ISOLATE)
+		points_idle(cpu);
 	if (!domain_loads(domain, cctx, !idle))
 		return;
 	if (!idle) {
@@ -94,7 +96,7 @@ static void speed_update_idle(u32 cpu, bool idle)
 	if (edp && active & SPEED)
 		domain_mixes(domain, cctx, 0, 0);
 	domain_follow(cpu, domain);
-	/* Of several CPUs none stops asking for the clock that they share, until the last one's timer speaks for all. */
+	/* Of several CPUs none stops asking for the clock that they share, until the timer speaks for all. */
 	if (domain->nr_cpus == 1)
 		speed_ask(cpu, domain);
 	else

@@ -170,8 +170,8 @@ struct group {
 	s32 nr_threads;
 	/* Threads that run or could. */
 	s32 nr_ready;
-	/* When it became parallel, and when it ceased to be, ns; 0: never. */
-	u64 parallel_since;
+	/* The number of its parallel phase, among all groups', and when the last one ended, ns; 0: never. */
+	u64 parallel_number;
 	u64 parallel_until;
 	/* serial: its place among those that can fill the machine, plus 1; 0: none. */
 	u32 slot;
@@ -261,6 +261,9 @@ struct cpu_ctx {
 	/* isolate: it is not on the OS CPU's core, and the others' performance for which bound holds. */
 	bool is_rest;
 	u32 bound_rest;
+	/* isolate: what it had worked when it last went idle, and (the OS CPU's) when the last window ended, ns at its highest clock. */
+	u64 worked;
+	u64 worked_before;
 	/* Not idle, as the governor counts it, and since when, ns. */
 	bool loaded;
 	u64 loaded_since;
@@ -283,6 +286,12 @@ static __always_inline struct cpu_ctx *cpu_of(u32 cpu)
 {
 	return &cpu_ctxs[cpu & (MAX_CPUS - 1)];
 }
+
+/*
+ * isolate: the other hardware thread of a dedicated OS CPU, plus 1; 0: none. Its core's clock may be low and noise disturbs
+ * it (Grant & Afsahi, section 3), so it gets a thread only where no other CPU is idle.
+ */
+u32 last_resort;
 
 /* How many kinds of CPU there are, by performance. */
 u32 nr_kinds;

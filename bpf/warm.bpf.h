@@ -2,10 +2,11 @@
 /*
  * Work in space (Richling et al., "planned second step"): wake tasks on CPUs whose clock is high already.
  *
- * A CPU is warm while its clock is. Where each has a clock of its own that is while it is loaded and for the delay after
- * that, so that work stays on few CPUs while there is little. The search does not leave the cache of the task's last CPU: what
- * a raised clock saves is less than what a cold cache costs. Of hardware threads only those of wholly idle cores count. Work
- * that waits for memory for half of its time is not gathered, as more caches and paths to memory serve it better.
+ * A CPU is warm while its clock is. Where each has a clock of its own that is while it is loaded and for the delay
+ * after that, so that work stays on few CPUs while there is little. The search does not leave the cache of the task's
+ * last CPU: what a raised clock saves is less than what a cold cache costs. Of hardware threads only those of wholly
+ * idle cores count. Work that waits for memory for half of its time is not gathered, as more caches and paths to memory
+ * serve it better; nor is work on CPUs that are not of the fastest kind, as an idle one of those serves it better.
  */
 #ifndef __TANDEM_WARM_H
 #define __TANDEM_WARM_H
@@ -79,7 +80,10 @@ static s32 warm_pick_idle(struct task_struct *p, struct task_ctx *tctx, s32 prev
 
 	if (warm_fits(p, prev_cpu) && scx_bpf_test_and_clear_cpu_idle(prev_cpu))
 		return prev_cpu;
-	if (p->nr_cpus_allowed < nr_cpus || (tctx->measured && tctx->stall > CLOCK_ONE / 2) || !(set = warm_set_of(prev_cpu)))
+	if (cpu_of(prev_cpu)->kind || p->nr_cpus_allowed < nr_cpus)
+		return -1;
+	set = warm_set_of(prev_cpu);
+	if (!set || (tctx->measured && tctx->stall > CLOCK_ONE / 2))
 		return -1;
 	bpf_rcu_read_lock();
 	cpus = set->cpus;

@@ -184,7 +184,9 @@ impl Scheduler {
     /// # Errors
     /// [`LiveError::Libbpf`]; if `ops.init` refuses, the kernel's log says why.
     pub fn attach(&mut self) -> Result<(), LiveError> {
-        for program in self.object.progs_mut().filter(|program| program.autoload() && attaches_itself(program.prog_type())) {
+        for program in
+            self.object.progs_mut().filter(|program| program.autoload() && attaches_itself(program.prog_type()))
+        {
             let (link, messages) = collect(|| program.attach());
             let what = || format!("attaching {}", program.name().to_string_lossy());
             self.links.push(link.map_err(|why| LiveError::Libbpf { what: what(), why, messages })?);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a scheduler counts, and the states it is in, by the names that it has for them.
 
-use libbpf_rs::{MapFlags, MapImpl, MapCore};
+use libbpf_rs::{MapCore, MapFlags, MapImpl};
 use tandem_bpf_vm::btf::{Btf, Enum, EnumValue, Type};
 use tandem_bpf_vm::open::{OpenObject, short_names};
 
@@ -21,7 +21,8 @@ pub(crate) struct Statistics {
 pub(crate) fn counters(map: &MapImpl<'_>, btf: &Btf, names: &str) -> Option<Vec<(String, u64)>> {
     let names = btf.get(btf.find(names, |ty| ty.enumeration().is_some())?)?.enumeration()?;
     // One behind the last, which says how many there are, is no counter.
-    let named: Vec<&EnumValue> = names.values.iter().filter(|value| value.value < u64::from(map.max_entries())).collect();
+    let named: Vec<&EnumValue> =
+        names.values.iter().filter(|value| value.value < u64::from(map.max_entries())).collect();
     let sums = named.iter().map(|value| sum(map, value.value as u32));
     Some(short_names(named.iter().copied()).into_iter().zip(sums).collect())
 }

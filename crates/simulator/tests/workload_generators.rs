@@ -209,6 +209,7 @@ fn noise_is_as_frequent_as_asked_and_belongs_to_no_application() {
     let names: Vec<&str> = system.iter().map(|task| task.name.as_str()).collect();
     assert_eq!(names, ["daemon", "monitor", "kthread-0", "kthread-1"]);
     assert_eq!(task(&noisy, "kthread-1").affinity, Some(vec![1]));
+    assert!(task(&noisy, "kthread-1").kernel_thread && !task(&noisy, "daemon").kernel_thread);
     // Three daemons of 1 ms per 101 ms, a monitor of 2 ms per 100 ms, two kernel threads of 50 us per 10 ms.
     let report = run(&noisy);
     let noise: f64 = report.tasks.iter().filter(|task| task.system).map(|task| task.work_s).sum();
@@ -247,13 +248,16 @@ fn programs_run_side_by_side_or_one_set_after_the_other() {
 fn a_compile_job_starts_three_processes_per_file_and_never_more_jobs_than_asked() {
     // 20 x (0.2 + 2 x 0.5 + 5 x 0.3 + 20 + 4) ms + 30 ms.
     let options = "files=20 jobs=3 spread=0 reads=5 compile=20ms assemble=4ms link=30ms";
-    let report = run(&workload("compile", options));
+    let workload = workload("compile", options);
+    let processes: Vec<&str> = workload.tasks.iter().filter(|it| it.process).map(|it| it.name.as_str()).collect();
+    assert_eq!(processes, ["cc", "cc1", "as", "ld"]);
+    let report = run(&workload);
     let make = application(&report, "make");
     assert!((make.work_s - 0.564).abs() < 1e-9, "{}", make.work_s);
     assert_eq!(make.threads, 62);
     // Three jobs at a time cannot be faster than three CPUs, make and the drivers hardly working meanwhile.
     assert!(report.time_s > 0.534 / 3.0 + 0.03, "{}", report.time_s);
-    let alone = run(&workload("compile", &options.replace("jobs=3", "jobs=1")));
+    let alone = run(&self::workload("compile", &options.replace("jobs=3", "jobs=1")));
     assert!(alone.time_s > 0.564, "{}", alone.time_s);
 }
 

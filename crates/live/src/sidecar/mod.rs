@@ -103,6 +103,11 @@ impl Sidecar {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(why) => return Err(SidecarError::Read { path, why }),
         };
+        Self::parse(path, &text)
+    }
+
+    /// Reads the text of the file at `path`.
+    fn parse(path: PathBuf, text: &str) -> Result<Self, SidecarError> {
         match text.parse() {
             Ok(table) => Ok(Self { path, table }),
             Err(why) => Err(SidecarError::Toml { path, why: Box::new(why) }),
@@ -186,7 +191,10 @@ impl Sidecar {
                 }
                 ("syscall", Value::Table(programs)) => {
                     for (program, arguments) in programs {
-                        calls.push(Call { program: program.clone(), arguments: self.arguments(program, arguments, machine)? });
+                        calls.push(Call {
+                            program: program.clone(),
+                            arguments: self.arguments(program, arguments, machine)?,
+                        });
                     }
                 }
                 _ => {
@@ -220,7 +228,13 @@ impl Sidecar {
     fn statistics(&self) -> Result<Statistics, SidecarError> {
         let (mut map, mut names, mut states) = (None, None, Vec::new());
         for (key, value) in self.entries("statistics")? {
-            let wrong = || self.wrong(&format!("statistics.{key}"), value, "`map`, `names`: a name each; `states`: an array of names");
+            let wrong = || {
+                self.wrong(
+                    &format!("statistics.{key}"),
+                    value,
+                    "`map`, `names`: a name each; `states`: an array of names",
+                )
+            };
             let text = |value: &Value| value.as_str().map(str::to_owned).ok_or_else(wrong);
             match key.as_str() {
                 "map" => map = Some(text(value)?),

@@ -61,9 +61,9 @@ impl Generator for Compile {
     }
 }
 
-/// A process that others start.
+/// A process of its own that others start.
 fn process(memory: Memory) -> Object {
-    let tandem = Object::new().with("application", "make").with_memory(memory);
+    let tandem = Object::new().with("application", "make").with("process", true).with_memory(memory);
     Object::new().with("instance", 0u32).with("tandem", tandem)
 }
 

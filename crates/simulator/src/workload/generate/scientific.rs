@@ -179,7 +179,8 @@ impl Scientific {
             document.task("monitor", monitor.with("timer", timer(self.monitor_period)).with("run", self.monitor_run.0));
         }
         for cpu in 0..self.kthreads {
-            let kthread = Object::new().with("cpus", vec![cpu]).with("tandem", system());
+            let tandem = system().with("kernel_thread", true);
+            let kthread = Object::new().with("cpus", vec![cpu]).with("tandem", tandem);
             let kthread = kthread.with("timer", timer(self.kthread_period)).with("run", self.kthread_run.0);
             document.task(format!("kthread-{cpu}"), kthread);
         }
