@@ -63,14 +63,6 @@ static __always_inline void isolate_begin(void)
 		isolate_state = TANDEM_STATE_ACTIVE;
 }
 
-/* From the first application on it is known what is noise, and isolation acts. */
-static __always_inline void isolate_begin(void)
-{
-	applications_known = true;
-	if (isolate_state == TANDEM_STATE_NO_APPLICATIONS)
-		isolate_state = TANDEM_STATE_ACTIVE;
-}
-
 /* The application that a new task belongs to: that of its process, else of its parent's. 0: the system. */
 static u32 isolate_application(struct task_struct *p)
 {
