@@ -79,6 +79,8 @@ enum rank {
 struct job {
 	/* Its place in the roster, plus 1; 0: none. */
 	u32 at;
+	/* The roster was full. */
+	bool left_out;
 	/* What it wishes, and the roster's generation for which it does. */
 	u32 generation;
 	enum wish wish;

@@ -36,8 +36,10 @@ pub struct Traits {
 pub struct ApplicationTraits {
     /// Its name.
     pub name: String,
-    /// Most threads that it can have at once; `None`: it forks for ever.
+    /// Most threads that it can have at once; `None`: no bound, as one forks for ever, or others fork all of them.
     pub threads: Option<u32>,
+    /// Likewise of one of its processes: what kernels see as a program.
+    pub program_threads: Option<u32>,
     /// Threads, at the start or of forked kinds, one each, that say how long they are (`relative_length`).
     pub hinted: u32,
     /// Its threads meet: at barriers, in joins or at the end of parallel loops.
@@ -51,9 +53,9 @@ pub struct ApplicationTraits {
 }
 
 impl ApplicationTraits {
-    /// Whether it can have more than `threshold` threads at once.
+    /// Whether a process of it can have more than `threshold` threads at once.
     pub fn exceeds(&self, threshold: u32) -> bool {
-        self.threads.is_none_or(|threads| threads > threshold)
+        self.program_threads.is_none_or(|threads| threads > threshold)
     }
 }
 
@@ -70,7 +72,7 @@ impl Traits {
         }
     }
 
-    /// Applications that can have more than `threshold` threads at once.
+    /// Applications of which a process can have more than `threshold` threads at once.
     pub fn parallel(&self, threshold: u32) -> impl Iterator<Item = &ApplicationTraits> {
         self.applications.iter().filter(move |application| application.exceeds(threshold))
     }
@@ -83,20 +85,17 @@ impl Traits {
 
 /// The traits of the application `index`; `None` if it has no threads.
 fn application(workload: &Workload, index: usize, name: &str) -> Option<ApplicationTraits> {
-    let its = |kind: &usize| workload.tasks[*kind].application == index && !workload.tasks[*kind].system;
-    let starts: Vec<usize> =
-        (0..workload.tasks.len()).filter(its).filter(|kind| instances(workload, *kind) > 0).collect();
-    if starts.is_empty() {
+    let kinds: Vec<&TaskSpec> = reached(workload).into_iter().map(|kind| &workload.tasks[kind]).collect();
+    let kinds: Vec<&TaskSpec> = kinds.into_iter().filter(|task| task.application == index && !task.system).collect();
+    if kinds.is_empty() {
         return None;
     }
-    let kinds: Vec<usize> = reached(workload, &starts).into_iter().filter(its).collect();
-    let ops = || kinds.iter().flat_map(|kind| &workload.tasks[*kind].program);
+    let ops = || kinds.iter().flat_map(|task| &task.program);
     let (mut memory_bound, mut compute_bound, mut hinted) = (0, 0, 0);
-    for kind in &kinds {
-        let effort = effort(workload, &workload.tasks[*kind]);
-        let threads = instances(workload, *kind).max(1);
-        hinted += if workload.tasks[*kind].relative_length.is_some() { threads } else { 0 };
-        match effort.memory_share() {
+    for task in &kinds {
+        let threads = task.instances.max(1);
+        hinted += if task.relative_length.is_some() { threads } else { 0 };
+        match effort(workload, task).memory_share() {
             Some(share) if share >= MEMORY_BOUND => memory_bound += threads,
             Some(_) => compute_bound += threads,
             None => {}
@@ -104,10 +103,8 @@ fn application(workload: &Workload, index: usize, name: &str) -> Option<Applicat
     }
     Some(ApplicationTraits {
         name: name.to_owned(),
-        threads: starts.iter().try_fold(0_u32, |sum, kind| {
-            let each = at_once(workload, *kind, &mut BTreeSet::new())?;
-            Some(sum.saturating_add(each.saturating_mul(instances(workload, *kind))))
-        }),
+        threads: threads(workload, &kinds),
+        program_threads: program_threads(workload, &kinds),
         hinted,
         meets: ops().any(|op| matches!(op, Op::Barrier(_) | Op::Join | Op::ParallelLoop(_))),
         locks: ops().any(|op| matches!(op, Op::Lock(_))),
@@ -116,14 +113,36 @@ fn application(workload: &Workload, index: usize, name: &str) -> Option<Applicat
     })
 }
 
-fn instances(workload: &Workload, kind: usize) -> u32 {
-    workload.tasks[kind].instances
+/// Most threads of an application at once.
+fn threads(workload: &Workload, kinds: &[&TaskSpec]) -> Option<u32> {
+    let starts = kinds.iter().filter(|task| task.instances > 0);
+    let each = |task: &&&TaskSpec| {
+        Some(at_once(workload, task, Count::Application, &mut BTreeSet::new())?.saturating_mul(task.instances))
+    };
+    let all: Vec<u32> = starts.map(|task| each(&task)).collect::<Option<_>>()?;
+    // Of threads that others fork nobody says here how many there are.
+    (!all.is_empty()).then(|| all.into_iter().fold(0, u32::saturating_add))
 }
 
-/// `starts` and all kinds that come of them by forks.
-fn reached(workload: &Workload, starts: &[usize]) -> BTreeSet<usize> {
+/// Most threads of a process at once: of the application's main one, or of one that begins with a task of its own.
+fn program_threads(workload: &Workload, kinds: &[&TaskSpec]) -> Option<u32> {
+    threads(workload, kinds)?;
+    let each = |task: &TaskSpec| at_once(workload, task, Count::Process, &mut BTreeSet::new());
+    let mut main = 0_u32;
+    let mut most = 0_u32;
+    for task in kinds {
+        match task.process {
+            true => most = most.max(each(task)?),
+            false => main = main.saturating_add(each(task)?.saturating_mul(task.instances)),
+        }
+    }
+    Some(most.max(main))
+}
+
+/// Kinds of which there are threads: at the start, or by forks.
+fn reached(workload: &Workload) -> BTreeSet<usize> {
     let mut known = BTreeSet::new();
-    let mut open = starts.to_vec();
+    let mut open: Vec<usize> = (0..workload.tasks.len()).filter(|kind| workload.tasks[*kind].instances > 0).collect();
     while let Some(kind) = open.pop() {
         if known.insert(kind) {
             let forked = workload.tasks[kind].program.iter().filter_map(|op| match op {
@@ -190,15 +209,28 @@ impl Forks {
     }
 }
 
-/// Most threads that there are of a thread of `kind` and all that it forks; `None` without a bound. `above`: the kinds whose
-/// forks these are.
-fn at_once(workload: &Workload, kind: usize, above: &mut BTreeSet<usize>) -> Option<u32> {
-    if !above.insert(kind) {
+/// Which threads are counted beside the one that forks them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Count {
+    /// Those of the same application.
+    Application,
+    /// Of these, those of the same process.
+    Process,
+}
+
+/// Most threads that there are at once of a thread of `task` and all that it forks; `None` without a bound. `above`: the
+/// tasks whose forks these are, by name.
+fn at_once<'w>(workload: &'w Workload, task: &'w TaskSpec, count: Count, above: &mut BTreeSet<&'w str>) -> Option<u32> {
+    if !above.insert(&task.name) {
         return None;
     }
+    let counts = |forked: &TaskSpec| {
+        let process = count == Count::Application || !forked.process;
+        !forked.system && forked.application == task.application && process
+    };
     // The innermost stretch is the last; a loop's begins with its count.
     let mut open: Vec<(Option<u64>, Forks)> = vec![(Some(1), Forks::default())];
-    for op in &workload.tasks[kind].program {
+    for op in &task.program {
         match op {
             Op::LoopStart { count, .. } => open.push((*count, Forks::default())),
             Op::LoopEnd { .. } if open.len() > 1 => {
@@ -206,14 +238,17 @@ fn at_once(workload: &Workload, kind: usize, above: &mut BTreeSet<usize>) -> Opt
                 open.last_mut()?.1.append(body.times(count)?);
             }
             Op::Fork(forked) => {
-                let threads = at_once(workload, *forked as usize, above)?;
-                open.last_mut()?.1.fork(threads);
+                let forked = workload.tasks.get(*forked as usize).filter(|forked| counts(forked));
+                if let Some(forked) = forked {
+                    let threads = at_once(workload, forked, count, above)?;
+                    open.last_mut()?.1.fork(threads);
+                }
             }
             Op::Join => open.last_mut()?.1.join(),
             _ => {}
         }
     }
-    above.remove(&kind);
+    above.remove(task.name.as_str());
     Some(open.first()?.1.peak.saturating_add(1))
 }
 
@@ -334,6 +369,18 @@ mod tests {
         let endless = r#""main": { "loop": -1, "run": 10, "fork": "child" }"#;
         assert_eq!(only(&format!("{endless}, {child}")).threads, None);
         assert!(only(&format!("{endless}, {child}")).exceeds(u32::MAX));
+    }
+
+    #[test]
+    fn processes_of_an_application_are_programs_of_their_own() {
+        let all = only(
+            r#""make": { "loop": 4, "run": 10, "fork": "job" },
+               "job": { "instance": 0, "loop": 2, "run": 10, "fork": "thread", "tandem": { "process": true } },
+               "thread": { "instance": 0, "loop": 1, "run": 10 }"#,
+        );
+        // make, four jobs and two threads of each; a job's process has three threads.
+        assert_eq!((all.threads, all.program_threads), (Some(13), Some(3)));
+        assert!(all.exceeds(2) && !all.exceeds(3));
     }
 
     #[test]

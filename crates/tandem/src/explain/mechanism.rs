@@ -95,7 +95,8 @@ pub const MECHANISMS: [Mechanism; 5] = [
         counters: &[
             sees("sorted_epochs", "epochs of pairs of CPUs"),
             acts("sorted_turns", "turns in sorted queues"),
-            sees("sorted_mixed", "of these, those beside a thread of the other half of intensities"),
+            sees("sorted_mixed", "ticks beside a thread of the other half of intensities"),
+            sees("sorted_alike", "ticks beside one of the same half"),
             sees("sorted_newcomers", "threads that waited as newcomers, in no sorted queue"),
             acts("sorted_balanced", "threads taken from longer queues"),
             acts("sorted_stolen", "threads taken by CPUs with nothing else to do"),

@@ -10,6 +10,9 @@ mod reason;
 mod text;
 mod trial;
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt::Display;
 use std::path::PathBuf;
 

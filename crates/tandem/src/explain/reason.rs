@@ -118,14 +118,14 @@ impl Place<'_> {
             ),
             "longest" => reason(
                 format!("CPUs are of {} kinds.", kinds.len()),
-                "an application whose threads have different lengths, and say so (relative_length) or meet time and again",
+                "a program whose threads have different lengths, and say so (relative_length) or meet time and again",
             ),
             "serial_first" => {
                 let faster = if kinds.len() > 1 { " and run on the fastest CPUs" } else { "" };
                 reason(
                     format!("Threads in serial phases can go before others{faster}."),
                     format!(
-                        "applications with more than {} ready threads at times, and fewer at others",
+                        "programs with more than {} ready threads at times, and fewer at others",
                         self.serial_threshold
                     ),
                 )
@@ -144,7 +144,7 @@ impl Place<'_> {
     }
 
     fn nothing_to_do(&self, mechanism: &Mechanism, trial: &Trial, workload: &WorkloadTraits) -> Reason {
-        let can = self.can_act(mechanism);
+        let mut can = self.can_act(mechanism);
         let why = match mechanism.name {
             "isolate" if workload.applications.is_empty() => "The workload has no application to protect.".to_owned(),
             "isolate" if workload.system_threads == 0 => {
@@ -152,10 +152,14 @@ impl Place<'_> {
             }
             "isolate" => "No system task ran.".to_owned(),
             "longest" if workload.parallel(1).next().is_none() => {
-                "No application has two threads that could be compared.".to_owned()
+                "No program has two threads that could be compared.".to_owned()
             }
             "longest" => "No thread's length became known, or all were equally long.".to_owned(),
-            "serial_first" => self.nothing_serial(trial, workload),
+            "serial_first" if trial.count("serial_phases") > 0 => {
+                can.needs = Some("more ready threads than CPUs, or CPUs of different speed".to_owned());
+                "Serial phases began, but always found what they wanted without it.".to_owned()
+            }
+            "serial_first" => self.never_serial(workload),
             "sorted" => match workload.threads() {
                 Some(threads) if threads <= self.machine.cpus => {
                     format!(
@@ -170,14 +174,11 @@ impl Place<'_> {
         Reason { why, ..can }
     }
 
-    fn nothing_serial(&self, trial: &Trial, workload: &WorkloadTraits) -> String {
+    fn never_serial(&self, workload: &WorkloadTraits) -> String {
         let threshold = self.serial_threshold;
-        if workload.parallel(threshold).next().is_none() {
-            return format!("No application has more than {threshold} threads, so none is ever in a parallel phase.");
-        }
-        match trial.count("serial_phases") {
-            0 => format!("No application had more than {threshold} ready threads and then fewer."),
-            _ => "Serial phases began, but always found what they wanted without it.".to_owned(),
+        match workload.parallel(threshold).next() {
+            None => format!("No program has more than {threshold} threads, so none is ever in a parallel phase."),
+            Some(_) => format!("No program had more than {threshold} ready threads and then fewer."),
         }
     }
 
@@ -197,16 +198,14 @@ impl Place<'_> {
                 self.serial_threshold
             ),
             "sorted" => {
-                let sum = |of: fn(&tandem_simulator::workload::traits::ApplicationTraits) -> u32| -> u64 {
-                    workload.applications.iter().map(|app| u64::from(of(app))).sum()
-                };
-                let (memory, compute) = (sum(|app| app.memory_bound), sum(|app| app.compute_bound));
+                let memory = workload.applications.iter().map(|app| u64::from(app.memory_bound)).sum();
+                let compute: u64 = workload.applications.iter().map(|app| u64::from(app.compute_bound)).sum();
                 if trial.count("sorted_mixed") == 0 {
                     needs =
                         Some("threads with more and less than half of the memory's bandwidth, to mix them".to_owned());
                 }
-                let spread = format!("{} memory-bound, {compute} compute-bound", some(memory, "thread"));
-                format!("There are more threads than free CPUs at times ({spread}). {machine}")
+                let kinds = format!("{} and {compute} compute-bound", some(memory, "memory-bound thread"));
+                format!("Threads wait for CPUs: there are {kinds}. {machine}")
             }
             _ => machine,
         };

@@ -87,8 +87,13 @@ fn workload(workload: &WorkloadTraits) -> String {
 
 /// `solver: 4 threads at most, compute-bound, that meet`.
 fn application(application: &ApplicationTraits) -> String {
-    let ApplicationTraits { name, threads, hinted, meets, locks, memory_bound, compute_bound } = application;
-    let threads = threads.map_or("threads without end".to_owned(), |threads| some(threads.into(), "thread"));
+    let ApplicationTraits { name, threads, program_threads, hinted, meets, locks, memory_bound, compute_bound } =
+        application;
+    let mut many = threads.map_or("threads without end".to_owned(), |threads| some(threads.into(), "thread"));
+    match program_threads {
+        Some(of_one) if program_threads != threads => many += &format!(" in processes of at most {of_one}"),
+        _ => {}
+    }
     let memory = match (memory_bound, compute_bound) {
         (0, 0) => None,
         (_, 0) => Some("memory-bound".to_owned()),
@@ -103,7 +108,7 @@ fn application(application: &ApplicationTraits) -> String {
     ];
     let traits: Vec<String> = traits.into_iter().flatten().collect();
     let behind = if traits.is_empty() { String::new() } else { format!(", {}", traits.join(", ")) };
-    format!("{name}: {threads}{behind}")
+    format!("{name}: {many}{behind}")
 }
 
 fn block(mechanism: &Explained) -> Vec<(String, String)> {
