@@ -95,8 +95,10 @@ s32 BPF_STRUCT_OPS(tandem_select_cpu, struct task_struct *p, s32 prev_cpu, u64 w
 	bool is_idle = false;
 	s32 cpu;
 
-	if (active && (tctx = task_of(p)))
+	if (active && (tctx = task_of(p))) {
+		light_wakes(tctx);
 		return select_by_mechanism(p, tctx, prev_cpu);
+	}
 	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
 	if (is_idle) {
 		count(TANDEM_STAT_BASE_IDLE);
@@ -266,6 +268,8 @@ void BPF_STRUCT_OPS(tandem_running, struct task_struct *p)
 		cctx->rank = rank_of(p, tctx);
 	if (active & LONGEST)
 		longest_running(p, tctx, cctx);
+	if (cctx->rank == RANK_NORMAL && !cctx->is_long && light_stays(tctx, cctx))
+		cctx->keeps = true;
 	if (counters_work)
 		counters_running(tctx);
 	if (active & CLOCKS)

@@ -145,6 +145,10 @@ struct task_ctx {
 	u32 fine_intensity;
 	u32 fine_stall;
 	u64 counted;
+	/* speed: when it woke, ns; its work since, ns of the fastest CPU; and of all time how much it needs, of 1024 * 1024. */
+	u64 woke;
+	u64 did;
+	u64 needs;
 	/* sorted: its place in a run queue. */
 	struct turn turn;
 	/* Whether it counts as ready in its group. */
