@@ -88,6 +88,22 @@ static __always_inline bool light_stays(struct task_ctx *tctx, struct cpu_ctx *c
 	return light_works && cctx->kind && light_for(tctx, kind_performances[cctx->kind & (MAX_KINDS - 1)]);
 }
 
+/* Whether there is a slower kind for it. */
+static bool light_for_any(struct task_ctx *tctx)
+{
+	s32 kind;
+
+	if (!light_works)
+		return false;
+	for_range(kind, 1, MAX_KINDS) {
+		if (kind >= nr_kinds)
+			break;
+		if (kind_costs[kind] && kind_costs[kind] < kind_costs[0] && light_for(tctx, kind_performances[kind]))
+			return true;
+	}
+	return false;
+}
+
 /* An idle CPU of the slowest kind that a task is light for. Negative: none. */
 static s32 light_pick_idle(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)
 {

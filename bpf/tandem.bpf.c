@@ -18,6 +18,7 @@
 #include "counters.bpf.h"
 #include "trade.bpf.h"
 #include "longest.bpf.h"
+#include "light.bpf.h"
 #include "serial.bpf.h"
 #include "pairs.bpf.h"
 #include "balance.bpf.h"
@@ -35,7 +36,8 @@ static __always_inline enum rank rank_of(struct task_struct *p, struct task_ctx 
 
 /*
  * Which CPU a task should have. Where lengths are known they say it, also when a serial phase begins or ends: the first
- * threads that a barrier lets go are not those that need the fastest CPU. A lone thread is long in any case.
+ * threads that a barrier lets go are not those that need the fastest CPU. A lone thread is long in any case. What sleeps so
+ * much that a slower CPU is fast enough for it gains little on a fast one, which it would have to wake up each time.
  */
 static __always_inline enum wish wish_of(struct task_struct *p, struct task_ctx *tctx, enum rank rank)
 {
@@ -43,7 +45,9 @@ static __always_inline enum wish wish_of(struct task_struct *p, struct task_ctx 
 
 	if (active & LONGEST && place_of(tctx) == PLACE_APPLICATION)
 		wish = longest_wish(p, tctx);
-	return wish == WISH_ANY && rank == RANK_SERIAL ? WISH_FAST : wish;
+	if (wish == WISH_ANY && rank == RANK_SERIAL)
+		wish = WISH_FAST;
+	return wish == WISH_FAST && light_for_any(tctx) ? WISH_ANY : wish;
 }
 
 /* A fast CPU for a task that wishes one, perhaps in another's place: then SCX_ENQ_PREEMPT is in @flags. Negative: none. */
