@@ -291,6 +291,7 @@ void BPF_STRUCT_OPS(tandem_stopping, struct task_struct *p, bool runnable)
 		return;
 	}
 	ran = cpu_stops(p, tctx);
+	pull_stopping(cpu_of(bpf_get_smp_processor_id()));
 	p->scx.dsq_vtime += (active & SERIAL ? seniority_charge(p, ran) : ran) * 100 / p->scx.weight;
 	if (active & LONGEST)
 		longest_stopping(p, tctx, ran);
@@ -324,6 +325,8 @@ void BPF_STRUCT_OPS(tandem_quiescent, struct task_struct *p, u64 deq_flags)
 void BPF_STRUCT_OPS(tandem_update_idle, s32 cpu, bool idle)
 {
 	cpu_of(cpu)->idle = idle;
+	if (nr_kinds > 1)
+		pull_update_idle(cpu_of(cpu), idle);
 	if (idle)
 		counters_idle(cpu);
 	if (active & CLOCKS)
@@ -410,6 +413,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_init)
 		return -EINVAL;
 	}
 	place_find_kinds();
+	pull_init();
 	isolate_init();
 	phase_init();
 	longest_init();
