@@ -25,7 +25,7 @@ const volatile bool all
 	__needs("runnable quiescent update_idle set_cpumask exit_task tandem_sched_stat_runtime SCX_OPS_ENQ_LAST")
 	__help("Turn on all five mechanisms, isolation as shared unless said otherwise.");
 const volatile enum tandem_isolate isolate
-	__needs("set_cpumask update_idle exit_task")
+	__needs("set_cpumask update_idle exit_task SCX_OPS_ENQ_LAST")
 	__help("Keep operating-system noise on one CPU: off, dedicated (applications stay off it), shared (they may use it).");
 const volatile bool longest
 	__needs("runnable quiescent update_idle exit_task SCX_OPS_ENQ_LAST")
@@ -37,7 +37,7 @@ const volatile bool sorted
 	__needs("quiescent update_idle exit_task tandem_sched_stat_runtime SCX_OPS_ENQ_LAST")
 	__help("Run queues sorted by memory intensity, opposite ways on paired CPUs, in synchronised epochs.");
 const volatile bool speed
-	__needs("update_idle exit_task tandem_sched_stat_runtime")
+	__needs("update_idle exit_task tandem_sched_stat_runtime SCX_OPS_ENQ_LAST")
 	__help("Clocks follow idle and loaded, delayed, and the energy-delay factor of what runs.");
 
 /* For all of them. */

@@ -223,7 +223,7 @@ void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
 	if (active & CLOCKS && is_queued(prev))
 		speed_continues(prev);
 	/* The CPU has nothing to do: a slower one's thread may do better here. */
-	if (active & (SERIAL | LONGEST | SORTED) && !is_queued(prev) && cpu_of(cpu)->takes_applications)
+	if (!is_queued(prev) && cpu_of(cpu)->takes_applications)
 		pull_running(cpu);
 }
 
