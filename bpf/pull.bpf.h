@@ -31,6 +31,11 @@ static void pull_ends(struct cpu_ctx *cctx)
 {
 	u64 was_free = bpf_ktime_get_ns() - cctx->free_since;
 
+	/* A lone task whose slice ends leaves for the idle one, and is back at once: the CPU was not free. */
+	if (was_free < NSEC_PER_USEC * 10) {
+		cctx->free_since = 0;
+		return;
+	}
 	if (was_free > 2 * PULL_WORTH)
 		was_free = 2 * PULL_WORTH;
 	cctx->free_since = 0;
