@@ -5,7 +5,7 @@
  * A task is light for a CPU that has a quarter more performance than the task needs on average (fits_capacity() of
  * kernel/sched/fair.c). Of the kinds for which it is light, the slowest that costs less than the fastest kind gets it: by the
  * power of a busy CPU at its highest clock, which `speed` gives to whatever runs, over its performance there. What has used
- * up half of a slice without sleeping is not light, and what a mechanism wishes a fast CPU for has one.
+ * up half of a slice without sleeping is not light.
  *
  * The average forgets as the kernel's does, by half in 32 ms. It counts time at a low clock as if the clock were high: a task
  * is taken to be heavier than it is, if anything.
