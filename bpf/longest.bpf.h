@@ -142,8 +142,12 @@ static void longest_enter(struct task_struct *p, struct job *job, struct group *
 	u32 pid = p->pid;
 	u64 *hint;
 
-	if (!job->at && (group->nr_threads < 2 || !roster_enter(p, job, group)))
+	if (!job->at && (job->left_out || group->nr_threads < 2))
 		return;
+	if (!job->at && !roster_enter(p, job, group)) {
+		job->left_out = true;
+		return;
+	}
 	if (job->hinted)
 		return;
 	hint = bpf_map_lookup_elem(&relative_lengths, &pid);
@@ -281,10 +285,14 @@ static void longest_give_way(struct task_struct *p, struct cpu_ctx *here, u32 to
  */
 static void longest_running(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx)
 {
-	enum wish wish = longest_wish(p, tctx);
 	s32 here = bpf_get_smp_processor_id(), fast;
-	struct group *group;
+	struct group *group = group_of(p);
+	enum wish wish;
 
+	/* A program's first thread was alone when it woke, and may never sleep again. */
+	if (!tctx->job.at && group && !is_system_task(p, tctx))
+		longest_enter(p, &tctx->job, group);
+	wish = longest_wish(p, tctx);
 	cctx->is_long = wish == WISH_FAST;
 	cctx->job_at = tctx->job.at;
 	cctx->generation = tctx->job.generation;
@@ -299,7 +307,6 @@ static void longest_running(struct task_struct *p, struct task_ctx *tctx, struct
 		count(TANDEM_STAT_LONGEST_ON_FAST);
 		return;
 	}
-	group = group_of(p);
 	fast = group ? longest_swap(p, group) : -1;
 	if (fast >= 0)
 		longest_exchange(cctx, here, fast);

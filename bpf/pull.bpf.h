@@ -10,22 +10,24 @@
 #include "isolate.bpf.h"
 #include "place.bpf.h"
 
-/* How much a CPU's thread deserves a faster one; 0: there is none to take. */
-static __always_inline u32 pull_merit(struct cpu_ctx *cctx)
+/*
+ * How much a CPU's thread deserves a CPU of performance @performance: by its rank, then by what it gains there. Of
+ * its time it waits for memory for the share of `stall`, and gains nothing in that. 0: there is none to take.
+ */
+static __always_inline u32 pull_merit(struct cpu_ctx *cctx, u32 slower, u32 performance)
 {
-	if (!cctx->pid || cctx->idle || cctx->wanted_by)
+	u32 class;
+
+	if (!cctx->pid || cctx->idle || cctx->wanted_by || cctx->keeps)
 		return 0;
-	return cctx->rank == RANK_SERIAL ? 3 : cctx->is_long ? 2 : 1;
+	class = cctx->rank == RANK_SERIAL ? 3 : cctx->is_long ? 2 : 1;
+	return class << 24 | ((1024 - (cctx->stall & 1023)) * (performance - slower)) >> 3;
 }
 
-/*
- * Makes the most deserving thread of a slower CPU come to @cpu, which is about to be idle. Of equals the one on the slowest
- * CPU comes. Looks at each CPU once, and only where kinds differ.
- */
+/* Makes the most deserving thread of a slower CPU come to @cpu, which is about to be idle. Only where kinds differ. */
 __noinline int pull_running(s32 cpu)
 {
-	u32 kind = cpu_of(cpu)->kind, best = 0, best_kind = 0, from = 0;
-	struct cpu_ctx *cctx;
+	u32 kind = cpu_of(cpu)->kind, best = 0, from = 0, performance = facts_of(cpu)->performance;
 	s32 other;
 
 	if (kind + 1 >= nr_kinds || place_shares_core(cpu))
@@ -33,13 +35,11 @@ __noinline int pull_running(s32 cpu)
 	for_range(other, 0, nr_cpus) {
 		u32 merit;
 
-		cctx = cpu_of(other);
-		if (cctx->kind <= kind)
+		if (cpu_of(other)->kind <= kind)
 			continue;
-		merit = pull_merit(cctx);
-		if (merit > best || (merit && merit == best && cctx->kind > best_kind)) {
+		merit = pull_merit(cpu_of(other), facts_of(other)->performance, performance);
+		if (merit > best) {
 			best = merit;
-			best_kind = cctx->kind;
 			from = other;
 		}
 	}

@@ -13,6 +13,7 @@ enum tandem_stat {
 	TANDEM_STAT_BASE_QUEUED,		/* had to wait in a queue */
 	TANDEM_STAT_PULL_ASKED,			/* a faster CPU asked for a running thread */
 	TANDEM_STAT_PULL_MOVED,			/* and got it */
+	TANDEM_STAT_PULL_TRADED,		/* took a faster CPU from a thread that waits for memory */
 	TANDEM_STAT_LONGEST_HINTED,		/* threads whose program said how long they are */
 	TANDEM_STAT_LONGEST_RECALLED,		/* threads whose length is that of an earlier round or run */
 	TANDEM_STAT_LONGEST_LEARNED,		/* lengths learned, or corrected by more than 3 % */
@@ -38,6 +39,7 @@ enum tandem_stat {
 	TANDEM_STAT_SORTED_BALANCED,		/* taken from a longer queue, for equal lengths */
 	TANDEM_STAT_SORTED_STOLEN,		/* taken by a CPU with nothing else to do */
 	TANDEM_STAT_SORTED_EXCHANGED,		/* pairs of tasks exchanged, for equal intensities */
+	TANDEM_STAT_ISOLATE_NOISE,		/* system tasks that began to run on the OS CPU */
 	TANDEM_STAT_ISOLATE_CLOCK_CHANGED,	/* the OS CPU's clock follows the noise */
 	TANDEM_STAT_ISOLATE_CLOCK_HURRIED,	/* it went up at once, noise piling up */
 	TANDEM_STAT_SPEED_RAISED,		/* a clock went up */

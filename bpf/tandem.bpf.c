@@ -16,6 +16,7 @@
 #include "pull.bpf.h"
 #include "isolate.bpf.h"
 #include "counters.bpf.h"
+#include "trade.bpf.h"
 #include "longest.bpf.h"
 #include "serial.bpf.h"
 #include "pairs.bpf.h"
@@ -153,6 +154,8 @@ static void enqueue_by_mechanism(struct task_struct *p, struct task_ctx *tctx, u
 	if (active & (SERIAL | LONGEST | SORTED) && wish == WISH_ANY && pull_goes_up(p, tctx, enq_flags))
 		return;
 	/* Nobody else wants the CPU. */
+	if (last && wish == WISH_ANY && counters_work && trade_up(p, tctx, enq_flags))
+		return;
 	if (last) {
 		dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), enq_flags);
 		return;
@@ -253,9 +256,12 @@ void BPF_STRUCT_OPS(tandem_running, struct task_struct *p)
 		return;
 	}
 	cctx = cpu_runs(p, tctx);
+	cctx->keeps = place_of(tctx) != PLACE_APPLICATION || p->nr_cpus_allowed == 1;
 	if (active & SORTED)
 		sorted_running(p, tctx);
 	advance_vtime(p);
+	if (active & ISOLATE)
+		isolate_running(tctx);
 	if (active & SERIAL)
 		cctx->rank = rank_of(p, tctx);
 	if (active & LONGEST)

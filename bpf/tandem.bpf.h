@@ -79,6 +79,8 @@ enum rank {
 struct job {
 	/* Its place in the roster, plus 1; 0: none. */
 	u32 at;
+	/* The roster was full. */
+	bool left_out;
 	/* What it wishes, and the roster's generation for which it does. */
 	u32 generation;
 	enum wish wish;
@@ -232,6 +234,8 @@ struct cpu_ctx {
 	u32 pid;
 	u32 tgid;
 	enum rank rank;
+	/* What runs belongs here, or is no application's: another CPU gains nothing by asking for it. */
+	bool keeps;
 	/* longest: it should have a fast CPU; its place in the roster, plus 1, and the roster's generation for which that holds. */
 	bool is_long;
 	u32 job_at;
@@ -348,6 +352,7 @@ static __always_inline struct cpu_ctx *cpu_runs(struct task_struct *p, struct ta
 	cctx->tgid = p->tgid;
 	cctx->rank = RANK_NORMAL;
 	cctx->is_long = false;
+	cctx->keeps = false;
 	cctx->job_at = 0;
 	cctx->claimed = false;
 	cctx->wanted_by = 0;

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! That words and numbers agree with the object, on all bundled workloads; and how they read.
+
+use std::path::Path;
+
+use clap::Parser;
+use rayon::prelude::*;
+use serde_json::Value;
+use tandem_simulator::machine::Machine;
+use tandem_simulator::machine::traits::{Kind, SharedMemory, Traits as MachineTraits};
+use tandem_simulator::metrics::SchedExtReport;
+use tandem_simulator::observer::NoObserver;
+use tandem_simulator::simulation::{Governor, Options, Scheduler, simulate};
+use tandem_simulator::units::MSEC;
+use tandem_simulator::workload::Workload;
+use tandem_simulator::workload::bundled::BUNDLED;
+use tandem_simulator::workload::traits::Traits as WorkloadTraits;
+
+use super::mechanism::MECHANISMS;
+use super::reason::Place;
+use super::trial::Trial;
+use super::{Explained, Explanation, Named, text};
+use crate::arguments::object;
+use crate::cli::Cli;
+use crate::context::Context;
+use crate::files::Files;
+use crate::simulator::Linux;
+
+/// Equal CPUs, two and three kinds, and several packages.
+const MACHINES: [&str; 4] = ["smp-8", "hikey960", "pixel6", "proliant-dl580"];
+
+/// What `tandem explain …` prints, or why it fails.
+fn explain(arguments: &str) -> Result<String, String> {
+    let words = ["tandem", "explain"].into_iter().chain(arguments.split_whitespace());
+    let cli = Cli::try_parse_from(words).map_err(|error| error.to_string())?;
+    let mut out = Vec::new();
+    let mut context =
+        Context { simulator: &Linux, out: &mut out, width: Some(80), progress: false, files: Files::default() };
+    cli.run(&mut context).map_err(|failure| failure.to_string())?;
+    Ok(String::from_utf8(out).unwrap())
+}
+
+fn json(arguments: &str) -> Value {
+    serde_json::from_str(&explain(&format!("{arguments} --json")).unwrap()).unwrap()
+}
+
+/// What the scheduler with these settings says of itself after a short run.
+fn simulated(settings: &str, workload: &str, machine: &str) -> SchedExtReport {
+    let scheduler = Scheduler::SchedExt(object(&format!("tandem,{settings}")).unwrap());
+    let options = Options { scheduler, seed: 0, time_limit: Some(300 * MSEC), ..Options::default() };
+    let (machine, workload) = (Machine::load(machine).unwrap(), Workload::load(Path::new(workload)).unwrap());
+    simulate(&machine, &workload, &options, &mut NoObserver).unwrap().sched_ext.unwrap()
+}
+
+/// The entry of a mechanism.
+fn of<'j>(json: &'j Value, mechanism: &str) -> &'j Value {
+    json["mechanisms"].as_array().unwrap().iter().find(|entry| entry["name"] == mechanism).unwrap()
+}
+
+#[test]
+fn the_names_of_counters_and_states_are_the_objects() {
+    let report = simulated("all=true", "noise", "smp-8");
+    let known: Vec<&str> =
+        MECHANISMS.iter().flat_map(|mechanism| mechanism.counters).map(|counter| counter.name).collect();
+    let shared = |name: &str| name.starts_with("base_") || name.starts_with("pull_");
+    let mut counted: Vec<&str> =
+        report.statistics.iter().map(|(name, _)| name.as_str()).filter(|name| !shared(name)).collect();
+    // The object's order of mechanisms is another.
+    let place = |name: &&str| known.iter().position(|known| known == name);
+    counted.sort_by_key(place);
+    assert_eq!(counted, known);
+    for mechanism in &MECHANISMS {
+        let mine = known.iter().filter(|name| name.starts_with(mechanism.prefix)).count();
+        assert_eq!(mine, mechanism.counters.len(), "{}", mechanism.name);
+        assert!(report.states.iter().any(|(name, _)| *name == mechanism.state()), "{}", mechanism.name);
+    }
+}
+
+#[test]
+fn what_is_called_inert_is_inert_wherever_it_is_simulated() {
+    let places: Vec<(&str, &str)> =
+        MACHINES.iter().flat_map(|machine| BUNDLED.iter().map(move |(workload, _)| (*workload, *machine))).collect();
+    places.par_iter().for_each(|(workload, machine)| {
+        let explained = json(&format!("{workload} -m {machine} --limit 300ms"));
+        let report = simulated("all=true", workload, machine);
+        for mechanism in &MECHANISMS {
+            let entry = of(&explained, mechanism.name);
+            let place = format!("{} for {workload} on {machine}: {entry}", mechanism.name);
+            let variable = mechanism.state();
+            let state = &report.states.iter().find(|(name, _)| *name == variable).unwrap().1;
+            let its = || report.statistics.iter().filter(|(name, _)| name.starts_with(mechanism.prefix));
+            if entry["verdict"] == "inert" {
+                assert_eq!(entry["state"], state.as_str(), "{place}");
+                assert_eq!(its().map(|(_, count)| count).sum::<u64>(), 0, "{place}");
+                assert!(entry["counters"].as_array().unwrap().is_empty(), "{place}");
+            } else {
+                assert_eq!((&entry["state"], state.as_str()), (&"active".into(), "active"), "{place}");
+            }
+            let acts = mechanism.counters.iter().filter(|counter| counter.acts).any(|counter| {
+                let named = |entry: &&Value| entry["name"] == counter.name;
+                entry["counters"].as_array().unwrap().iter().any(|entry| named(&entry))
+            });
+            assert_eq!(entry["verdict"] == "acts", acts, "{place}");
+            // No state is without words of its own.
+            assert!(!entry["why"].as_str().unwrap().contains("The scheduler says"), "{place}");
+        }
+    });
+}
+
+#[test]
+fn a_machine_alone_says_what_can_act() {
+    let verdicts = |arguments: &str| -> Vec<String> {
+        let json = json(arguments);
+        let entries = json["mechanisms"].as_array().unwrap().clone();
+        entries.iter().map(|entry| format!("{} {}", entry["verdict"].as_str().unwrap(), entry["state"])).collect()
+    };
+    assert_eq!(verdicts("-m hikey960"), [r#"can_act "active""#; 5]);
+    let equal = verdicts("-m smp-8 -g performance --set perf_counters=false");
+    let inert = [r#"inert "one_kind""#, r#"can_act "active""#, r#"inert "no_counters""#, r#"inert "no_cpufreq""#];
+    assert_eq!(equal[1..], inert);
+    let text = explain("-m hikey960 -g performance").unwrap();
+    assert!(text.contains("The governor performance does not follow"), "{text}");
+    assert!(text.ends_with("tandem explain WORKLOAD -m hikey960\n"), "{text}");
+}
+
+#[test]
+fn noise_is_isolated_where_there_is_some() {
+    let noisy = json("noise -m smp-8 --limit 200ms --set isolate=dedicated");
+    let isolate = of(&noisy, "isolate");
+    assert_eq!((&isolate["verdict"], &isolate["setting"]), (&"acts".into(), &"isolate=dedicated".into()), "{isolate}");
+    assert_eq!(isolate["counters"][0]["name"], "isolate_noise");
+    let command = noisy["compare"].as_str().unwrap();
+    assert!(
+        command.starts_with("tandem compare noise -m smp-8 --set isolate=dedicated -s fair -s tandem,"),
+        "{command}"
+    );
+    let quiet = json("mixed-memory -m smp-8 --limit 200ms");
+    let isolate = of(&quiet, "isolate");
+    assert_eq!(isolate["verdict"], "nothing_to_do", "{isolate}");
+    assert!(isolate["why"].as_str().unwrap().contains("no system tasks"), "{isolate}");
+}
+
+#[test]
+fn settings_that_the_scheduler_refuses_are_refused_before_anything_runs() {
+    let refused = explain("forkjoin -m smp-8 --set serial_threshold=65").unwrap_err();
+    assert!(refused.contains("serial_threshold") && refused.contains("64"), "{refused}");
+    let refused = explain("forkjoin -m smp-8 --set isolate=shared,os_cpu=8").unwrap_err();
+    assert!(refused.contains("the machine has CPUs 0 to 7"), "{refused}");
+    assert!(explain("forkjoin -m smp-8 --set serial_frist=true").unwrap_err().contains("serial_first"));
+}
+
+#[test]
+fn every_field_is_documented() {
+    let (_, document) = include_str!("../../../../docs/results.md").split_once("## An explanation").unwrap();
+    let document = document.split("\n## ").next().unwrap();
+    let mut open = vec![json("noise -m smp-8 --limit 200ms")];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(fields) => {
+                for (field, value) in fields {
+                    assert!(document.contains(&field), "docs/results.md does not describe `{field}` of an explanation");
+                    open.push(value);
+                }
+            }
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+}
+
+/// An explanation whose trials were so.
+fn explanation(workload: Option<&str>, states: [&str; 5], counters: &[(&str, u64)]) -> Explanation {
+    let machine = MachineTraits {
+        cpus: 8,
+        kinds: vec![Kind { performance: 1024, cpus: 4 }, Kind { performance: 462, cpus: 4 }],
+        clocks: 2,
+        changeable_clocks: 2,
+        memory: Some(SharedMemory { cpus: 8, bytes_per_s: 12.8e9 }),
+    };
+    let workload = workload.map(|name| Workload::load(Path::new(name)).unwrap());
+    let traits = workload.as_ref().map(WorkloadTraits::of);
+    let governor = Governor::Schedutil(Default::default());
+    let place = Place { machine: &machine, workload: traits.as_ref(), governor, serial_threshold: 2 };
+    let mechanisms = MECHANISMS.iter().zip(states).map(|(mechanism, state)| {
+        let its = counters.iter().filter(|(name, _)| name.starts_with(mechanism.prefix));
+        let counters = its.map(|(name, count)| ((*name).to_owned(), *count)).collect();
+        Explained::of(&place, mechanism, Trial { on: mechanism.on(), state: state.to_owned(), counters, ejected: None })
+    });
+    Explanation {
+        schema: super::SCHEMA,
+        mechanisms: mechanisms.collect(),
+        machine: Named { name: "some".to_owned(), traits: machine.clone() },
+        limit_s: workload.is_some().then_some(2.0),
+        workload: workload.map(|workload| workload.name).zip(traits).map(|(name, traits)| Named { name, traits }),
+        governor: "schedutil".to_owned(),
+        seed: 0,
+        compare: None,
+    }
+}
+
+#[test]
+fn a_person_reads_a_block_for_each_mechanism() {
+    let counters = [("isolate_noise", 1234), ("serial_phases", 56), ("serial_preempted", 7), ("sorted_turns", 5)];
+    let states = ["active", "active", "active", "active", "no_cpufreq"];
+    let text = text::text(&explanation(Some("forkjoin"), states, &counters), Some(80));
+    assert!(text.lines().all(|line| console::measure_text_width(line) <= 80), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_person_reads_what_a_machine_can_do() {
+    let states = ["one_cpu", "one_kind", "active", "no_counters", "active"];
+    insta::assert_snapshot!(text::text(&explanation(None, states, &[]), Some(80)));
+}
