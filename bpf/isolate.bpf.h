@@ -106,4 +106,11 @@ static enum place isolate_place(struct task_struct *p, struct task_ctx *tctx)
 	return PLACE_APPLICATION;
 }
 
+/* A task begins to run. */
+static __always_inline void isolate_running(struct task_ctx *tctx)
+{
+	if (place_of(tctx) == PLACE_SYSTEM)
+		count(TANDEM_STAT_ISOLATE_NOISE);
+}
+
 #endif /* __TANDEM_ISOLATE_H */

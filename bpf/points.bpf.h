@@ -185,9 +185,10 @@ static void points_stopping(u32 cpu, struct task_ctx *tctx, u64 ran)
 {
 	u64 now = bpf_ktime_get_ns();
 
-	if (cpu != isolate_os_cpu())
+	/* Before an application is known nothing is known to be noise. */
+	if (cpu != isolate_os_cpu() || !applications_known)
 		return;
-	if (applications_known && !tctx->application)
+	if (!tctx->application)
 		noise.work += (ran * points_speed(cpu)) >> 10;
 	if (!noise.since)
 		noise.since = now;

@@ -38,6 +38,7 @@ enum tandem_stat {
 	TANDEM_STAT_SORTED_BALANCED,		/* taken from a longer queue, for equal lengths */
 	TANDEM_STAT_SORTED_STOLEN,		/* taken by a CPU with nothing else to do */
 	TANDEM_STAT_SORTED_EXCHANGED,		/* pairs of tasks exchanged, for equal intensities */
+	TANDEM_STAT_ISOLATE_NOISE,		/* system tasks that began to run on the OS CPU */
 	TANDEM_STAT_ISOLATE_CLOCK_CHANGED,	/* the OS CPU's clock follows the noise */
 	TANDEM_STAT_ISOLATE_CLOCK_HURRIED,	/* it went up at once, noise piling up */
 	TANDEM_STAT_SPEED_RAISED,		/* a clock went up */

@@ -256,6 +256,8 @@ void BPF_STRUCT_OPS(tandem_running, struct task_struct *p)
 	if (active & SORTED)
 		sorted_running(p, tctx);
 	advance_vtime(p);
+	if (active & ISOLATE)
+		isolate_running(tctx);
 	if (active & SERIAL)
 		cctx->rank = rank_of(p, tctx);
 	if (active & LONGEST)

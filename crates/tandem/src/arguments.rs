@@ -263,6 +263,16 @@ impl Scenario {
         self.settings.iter().flat_map(|Settings(settings)| settings)
     }
 
+    /// What `--set` sets `key` to; the last one counts.
+    pub fn value_of(&self, key: &str) -> Option<&str> {
+        self.settings().filter(|setting| setting.key == key).last().map(|setting| setting.value.as_str())
+    }
+
+    /// All settings, as they can be given again: `KEY=VALUE`.
+    pub fn settings_text(&self) -> impl Iterator<Item = String> + '_ {
+        self.settings().map(|Setting { key, value }| format!("{key}={value}"))
+    }
+
     /// Whether the scheduler can be loaded on this machine and accepts its settings there, before anything is run.
     pub fn check_on(&self, machine: &Machine, pair: &Pair, seed: u64) -> Result<(), Failure> {
         let options = self.options(pair, seed).map_err(Failure::Options)?;

@@ -7,6 +7,7 @@ use crate::analyze::Analyze;
 use crate::bench::Bench;
 use crate::compare::Compare;
 use crate::context::Context;
+use crate::explain::Explain;
 use crate::failure::Failure;
 use crate::machine::MachineCommand;
 use crate::scheduler::SchedulerCommand;
@@ -36,6 +37,7 @@ pub struct Cli {
 enum Command {
     Simulate(Simulate),
     Compare(Compare),
+    Explain(Explain),
     Machine(MachineCommand),
     Scheduler(SchedulerCommand),
     Workload(WorkloadCommand),
@@ -49,6 +51,7 @@ impl Cli {
         match &self.command {
             Command::Simulate(command) => command.run(context),
             Command::Compare(command) => command.run(context),
+            Command::Explain(command) => command.run(context),
             Command::Machine(command) => command.run(context),
             Command::Scheduler(command) => command.run(context),
             Command::Workload(command) => command.run(context),

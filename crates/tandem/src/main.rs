@@ -2,7 +2,7 @@
 //! The `tandem` command: reads arguments, calls the simulator, prints.
 //!
 //! - [`cli`]: the commands; each is a struct with its arguments and `run`. [`arguments`]: values of options.
-//! - [`simulate`], [`compare`], [`analyze`], [`mod@bench`], [`machine`], [`scheduler`], [`workload`]: one command each.
+//! - [`simulate`], [`compare`], [`explain`], [`analyze`], [`mod@bench`], [`machine`], [`scheduler`], [`workload`]: one command each.
 //! - [`bundled`]: the scheduler that the command carries.
 //! - [`context`]: what commands are given: the [`simulator`], where to print, the [`files`] they write; [`json`]: how.
 //! - [`quantity`], [`statistics`], [`table`]: numbers and text for people. [`failure`]: exit statuses.
@@ -14,6 +14,7 @@ mod bundled;
 mod cli;
 mod compare;
 mod context;
+mod explain;
 mod failure;
 mod files;
 mod json;

@@ -23,6 +23,8 @@ pub const JOULE_SECONDS: Unit = Unit { symbol: "J·s", largest: 9 };
 pub const HERTZ: Unit = Unit { symbol: "Hz", largest: 9 };
 /// Events per second, and other counts.
 pub const PER_SECOND: Unit = Unit { symbol: "/s", largest: 9 };
+/// Bandwidth.
+pub const BYTES_PER_SECOND: Unit = Unit { symbol: "B/s", largest: 9 };
 /// Pure numbers around 1; never prefixed.
 pub const NUMBER: Unit = Unit { symbol: "", largest: i32::MIN };
 /// Small shares of one, shown as percent.

@@ -35,6 +35,7 @@ fn help_succeeds_and_shows_examples() {
         &["--help"][..],
         &["simulate", "--help"],
         &["compare", "--help"],
+        &["explain", "--help"],
         &["machine", "--help"],
         &["workload", "--help"],
         &["analyze", "--help"],

@@ -84,13 +84,13 @@ impl Arguments {
 
 fn main() -> ExitCode {
     let Some(arguments) = Arguments::parse(std::env::args_os().skip(1)) else {
-        esay!("{USAGE}");
+        eprintln!("{USAGE}");
         return ExitCode::from(MISTAKE);
     };
     match run(&arguments) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
-            esay!("tandem-load: {error}");
+            eprintln!("tandem-load: {error}");
             write_log(&arguments, &error);
             let is_mistake = matches!(
                 error,
@@ -132,7 +132,7 @@ fn run(arguments: &Arguments) -> Result<u8, LiveError> {
     for name in &arguments.print {
         match scheduler.variable(name) {
             Ok(value) => say!("{name} = {value}"),
-            Err(error) => esay!("tandem-load: {error}"),
+            Err(error) => eprintln!("tandem-load: {error}"),
         }
     }
     Ok(status)
@@ -155,7 +155,7 @@ fn under(scheduler: &mut Scheduler, command: &[OsString]) -> Result<u8, LiveErro
     let status = match Command::new(&command[0]).args(&command[1..]).status() {
         Ok(status) => status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1),
         Err(error) => {
-            esay!("tandem-load: {}: {error}", command[0].display());
+            eprintln!("tandem-load: {}: {error}", command[0].display());
             1
         }
     };
@@ -191,7 +191,7 @@ fn table(scheduler: &Scheduler) -> String {
 fn write_log(arguments: &Arguments, error: &LiveError) {
     let (Some(path), LiveError::Refused(refusal)) = (&arguments.log, error) else { return };
     if let Err(error) = fs::write(path, format!("{}{}", refusal.messages, refusal.log)) {
-        esay!("tandem-load: {}: cannot be written: {error}", path.display());
+        eprintln!("tandem-load: {}: cannot be written: {error}", path.display());
     }
 }
 

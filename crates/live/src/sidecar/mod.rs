@@ -103,6 +103,11 @@ impl Sidecar {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(why) => return Err(SidecarError::Read { path, why }),
         };
+        Self::parse(path, &text)
+    }
+
+    /// Reads the text of the file at `path`.
+    fn parse(path: PathBuf, text: &str) -> Result<Self, SidecarError> {
         match text.parse() {
             Ok(table) => Ok(Self { path, table }),
             Err(why) => Err(SidecarError::Toml { path, why: Box::new(why) }),

@@ -10,6 +10,7 @@ pub mod detect;
 pub mod power;
 pub mod show;
 pub mod speed;
+pub mod traits;
 
 use crate::units::{
     CacheId, ClusterId, CoreId, CoreTypeId, CpuId, MemoryDomainId, Nanos, PackageId, PerformanceDomainId,

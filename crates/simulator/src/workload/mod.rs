@@ -8,6 +8,7 @@ pub mod generate;
 mod json;
 mod listing;
 mod rt_app;
+pub mod traits;
 
 use std::collections::BTreeMap;
 

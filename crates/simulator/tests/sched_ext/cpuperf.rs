@@ -58,8 +58,8 @@ fn assert_reached(machine: &Machine, wanted: usize) {
     let targets: Vec<u32> = (0..machine.cpus.len()).map(target).collect();
     let mut clocks = Clocks::default();
     survived(&run(machine, &targets, &mut clocks));
-    for cpu in 0..machine.cpus.len() {
-        assert_eq!(clocks.0[&(cpu as u32)], khz(cpu), "{} CPU {cpu}, target {}", machine.name, targets[cpu]);
+    for (cpu, target) in targets.iter().enumerate() {
+        assert_eq!(clocks.0[&(cpu as u32)], khz(cpu), "{} CPU {cpu}, target {target}", machine.name);
     }
 }
 

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `tandem explain`: which of the scheduler's mechanisms can act on a machine and a workload, which cannot, and why.
+//!
+//! [`mechanism`]: what they are called. [`trial`]: short simulations, in which the scheduler itself says what it does.
+//! [`reason`]: why, from the machine and the workload. [`command`]: what to try next. [`text`]: all of it for people.
+
+mod command;
+mod mechanism;
+mod reason;
+mod text;
+mod trial;
+
+use std::fmt::Display;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use tandem_simulator::machine::Machine;
+use tandem_simulator::machine::traits::Traits as MachineTraits;
+use tandem_simulator::simulation::{Governor, Profile, SchedulerError};
+use tandem_simulator::units::{Nanos, seconds};
+use tandem_simulator::workload::Workload;
+use tandem_simulator::workload::traits::Traits as WorkloadTraits;
+
+use self::mechanism::{MECHANISMS, Mechanism};
+use self::reason::{Place, Reason, Verdict};
+use self::trial::{Plan, Trial};
+use crate::arguments::{Scenario, Settings, duration, governor, object, profile, settings};
+use crate::bundled;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::json::JsonOption;
+use crate::workload;
+
+/// Version of the JSON schema; grows when a field changes its meaning or goes away.
+const SCHEMA: u32 = 1;
+
+const EXAMPLES: &str = "\
+Examples:
+  tandem explain --machine hikey960
+  tandem explain forkjoin --machine hikey960
+  tandem explain forkjoin -m hikey960 --governor performance
+  tandem explain app.json -m rk3399 --set isolate=dedicated --limit 10s
+  tandem explain app.json -m rk3399 --json | jq '.mechanisms[] | {name, verdict}'
+
+Each mechanism is turned on alone, in a short simulation, and what the scheduler itself says of it
+is shown. The fields of the JSON are described in docs/results.md.";
+
+/// Say which of Tandem's mechanisms can act on a machine and a workload, which cannot, and why
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Explain {
+    /// Workload: an rt-app JSON file, a bundled name (see `tandem workload list`), or `-` for standard input; without one,
+    /// what the machine lets the mechanisms do
+    workload: Option<PathBuf>,
+
+    /// Machine: a bundled name (see `tandem machine list`) or a TOML file, with `:CONFIGURATION` behind it if wanted
+    #[arg(short, long, value_name = "M")]
+    machine: String,
+
+    /// Set kernel parameters (`--set perf_counters=false`) or settings of the scheduler; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE,...", value_parser = settings)]
+    settings: Vec<Settings>,
+
+    /// Frequency governor, as in `tandem simulate`
+    #[arg(short, long, value_name = "G", default_value = "schedutil", value_parser = governor)]
+    governor: Governor,
+
+    /// Simulated time for which each mechanism is tried
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration, allow_hyphen_values = true)]
+    limit: Nanos,
+
+    /// Seed of the trials
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    seed: u64,
+
+    /// Linux version whose sched_ext rules hold: 6.12 or 7.1
+    #[arg(long = "kernel", value_name = "VERSION", value_parser = profile)]
+    profile: Option<Profile>,
+
+    #[command(flatten)]
+    json: JsonOption,
+}
+
+/// All results; the field names are the JSON schema (docs/results.md).
+#[derive(Debug, Serialize)]
+struct Explanation {
+    /// [`SCHEMA`].
+    schema: u32,
+    machine: Named<MachineTraits>,
+    /// `None` where none was given.
+    workload: Option<Named<WorkloadTraits>>,
+    governor: String,
+    /// `None` where no workload was given.
+    limit_s: Option<f64>,
+    seed: u64,
+    mechanisms: Vec<Explained>,
+    /// A command line that shows what those that act are worth; `None` if none does.
+    compare: Option<String>,
+}
+
+/// A machine or a workload: its name, and what of it mechanisms act on.
+#[derive(Debug, Serialize)]
+struct Named<T> {
+    name: String,
+    #[serde(flatten)]
+    traits: T,
+}
+
+/// What is said of a mechanism.
+#[derive(Debug, Serialize)]
+struct Explained {
+    name: &'static str,
+    /// What turns it on.
+    setting: String,
+    verdict: Verdict,
+    /// The scheduler's own word for its state.
+    state: String,
+    why: String,
+    needs: Option<String>,
+    /// Those that are not 0.
+    counters: Vec<Counted>,
+    /// Why the scheduler was ejected in the trial.
+    ejected: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Counted {
+    name: String,
+    count: u64,
+    meaning: &'static str,
+}
+
+impl Explain {
+    /// Runs the command.
+    pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let machine = Machine::load(&self.machine)?;
+        let scheduler = object(bundled::NAME).map_err(Failure::Options)?;
+        let scenario = self.scenario();
+        let mut plan = Plan {
+            machine: &machine,
+            workload: None,
+            scenario: &scenario,
+            scheduler: &scheduler,
+            governor: self.governor,
+            seed: self.seed,
+        };
+        plan.check()?;
+        let workload = self.workload.as_deref().map(workload::load).transpose()?;
+        for warning in workload.iter().flat_map(|workload| &workload.warnings) {
+            context.warn(warning);
+        }
+        let destination = self.json.open(context)?;
+        plan.workload = workload.as_ref();
+        let trials = plan.run(context)?;
+        let explanation = self.explanation(&plan, trials)?;
+        let width = context.width;
+        destination.write(context, &explanation, || text::text(&explanation, width))?;
+        match explanation.mechanisms.iter().find(|mechanism| mechanism.ejected.is_some()) {
+            Some(mechanism) => {
+                Err(Failure::Ejected(format!("scheduler tandem,{} did not stay to the end", mechanism.setting)))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn scenario(&self) -> Scenario {
+        Scenario {
+            workload: self.workload.clone().unwrap_or_default(),
+            machine: self.machine.clone(),
+            settings: self.settings.clone(),
+            profile: self.profile,
+            duration: Some(self.limit),
+            hotplug: Vec::new(),
+        }
+    }
+
+    fn explanation(&self, plan: &Plan<'_>, trials: Vec<Trial>) -> Result<Explanation, Failure> {
+        let machine = MachineTraits::of(plan.machine);
+        let workload = plan.workload.map(WorkloadTraits::of);
+        let place = Place {
+            machine: &machine,
+            workload: workload.as_ref(),
+            governor: self.governor,
+            serial_threshold: serial_threshold(plan)?,
+        };
+        let explain = |(mechanism, trial)| Explained::of(&place, mechanism, trial);
+        let mechanisms: Vec<Explained> = MECHANISMS.iter().zip(trials).map(explain).collect();
+        let named = |workload: &Workload| workload.name.clone();
+        let workload = plan.workload.map(named).zip(workload).map(|(name, traits)| Named { name, traits });
+        Ok(Explanation {
+            schema: SCHEMA,
+            machine: Named { name: plan.machine.name.clone(), traits: machine },
+            limit_s: workload.is_some().then(|| seconds(self.limit)),
+            workload,
+            governor: self.governor.to_string(),
+            seed: self.seed,
+            compare: command::compare(self, plan.scenario, &mechanisms),
+            mechanisms,
+        })
+    }
+}
+
+impl Explained {
+    fn of(place: &Place<'_>, mechanism: &Mechanism, trial: Trial) -> Self {
+        let verdict = Verdict::of(mechanism, &trial, place.workload.is_some());
+        let Reason { why, needs } = place.reason(mechanism, &trial, verdict);
+        Self {
+            name: mechanism.name,
+            verdict,
+            why,
+            needs,
+            counters: trial.counters.iter().map(|(name, count)| Counted::of(mechanism, name, *count)).collect(),
+            setting: trial.on,
+            state: trial.state,
+            ejected: trial.ejected,
+        }
+    }
+}
+
+impl Counted {
+    fn of(mechanism: &Mechanism, name: &str, count: u64) -> Self {
+        let known = mechanism.counters.iter().find(|counter| counter.name == name);
+        Self { name: name.to_owned(), count, meaning: known.map_or("", |counter| counter.meaning) }
+    }
+}
+
+/// The setting `serial_threshold` of all trials, read from the object as it will be loaded.
+fn serial_threshold(plan: &Plan<'_>) -> Result<u32, Failure> {
+    const KEY: &str = "serial_threshold";
+    let wrong = |why: &dyn Display| Failure::Options(format!("{KEY}: {why}"));
+    let chosen = plan.scenario.value_of(KEY).map(|value| (KEY.to_owned(), value.to_owned()));
+    let scheduler = plan.scheduler.with_settings(chosen.into_iter().collect()).map_err(|why| wrong(&why))?;
+    let listing = scheduler.listing().map_err(|why: SchedulerError| wrong(&why))?;
+    let value = listing.variables.into_iter().find(|variable| variable.name == KEY).map(|variable| variable.value);
+    value.unwrap_or_default().parse().map_err(|why| wrong(&why))
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Why a mechanism acts, has nothing to do, or is inert; and what it takes.
+//!
+//! Whether it does is the scheduler's word ([`Trial`]), never guessed. The reasons are read from the machine and the workload.
+
+use serde::Serialize;
+use tandem_simulator::machine::traits::Traits as MachineTraits;
+use tandem_simulator::simulation::Governor;
+use tandem_simulator::workload::traits::Traits as WorkloadTraits;
+
+use super::mechanism::Mechanism;
+use super::trial::{ACTIVE, Trial};
+use crate::quantity::{BYTES_PER_SECOND, percent, quantity};
+
+/// What a mechanism can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It decided something in the trial.
+    Acts,
+    /// It can act on this machine; no workload was given.
+    CanAct,
+    /// It can act on this machine, but found nothing to decide in the trial.
+    NothingToDo,
+    /// It cannot act here, whatever runs.
+    Inert,
+}
+
+impl Verdict {
+    /// What the trial showed.
+    pub fn of(mechanism: &Mechanism, trial: &Trial, has_workload: bool) -> Self {
+        match (trial.state == ACTIVE, has_workload) {
+            (false, _) => Self::Inert,
+            (true, false) => Self::CanAct,
+            (true, true) if trial.acts(mechanism) => Self::Acts,
+            (true, true) => Self::NothingToDo,
+        }
+    }
+
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Acts => "acts",
+            Self::CanAct => "can act",
+            Self::NothingToDo => "can act, but has nothing to do here",
+            Self::Inert => "inert",
+        }
+    }
+}
+
+/// What is known of the place.
+#[derive(Debug)]
+pub struct Place<'a> {
+    pub machine: &'a MachineTraits,
+    pub workload: Option<&'a WorkloadTraits>,
+    pub governor: Governor,
+    /// The setting `serial_threshold`.
+    pub serial_threshold: u32,
+}
+
+/// Why, and what would have to be different for more.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Reason {
+    pub why: String,
+    pub needs: Option<String>,
+}
+
+fn reason(why: impl Into<String>, needs: impl Into<String>) -> Reason {
+    Reason { why: why.into(), needs: Some(needs.into()) }
+}
+
+impl Place<'_> {
+    /// The reason of a verdict.
+    pub fn reason(&self, mechanism: &Mechanism, trial: &Trial, verdict: Verdict) -> Reason {
+        match (verdict, self.workload) {
+            (Verdict::Inert, _) => self.inert(&trial.state),
+            (Verdict::Acts, Some(workload)) => self.acts(mechanism, trial, workload),
+            (Verdict::NothingToDo, Some(workload)) => self.nothing_to_do(mechanism, trial, workload),
+            _ => self.can_act(mechanism),
+        }
+    }
+
+    /// By the names of `enum tandem_state` (`bpf/stats.bpf.h`).
+    fn inert(&self, state: &str) -> Reason {
+        let cpus = self.machine.cpus;
+        match state {
+            "one_cpu" => reason("There is one CPU: nothing can be kept apart or put together.", "two CPUs or more"),
+            "one_kind" => reason(
+                format!("All {cpus} CPUs are equally fast, within 5 %: none is the one for the longest job."),
+                "a machine with CPUs of different speed, or clocks limited to different ones",
+            ),
+            "no_applications" => reason(
+                "Nobody says what belongs to an application, so that nothing is known to be noise.",
+                "a loader that enters applications, as `[applications]` of a scheduler's TOML file does",
+            ),
+            "no_counters" => reason(
+                "Performance counters cannot be read: nobody knows what threads do to the memory.",
+                "counters that a scheduler can read (--set perf_counters=true; not every virtual machine has any)",
+            ),
+            "no_cpufreq" if self.machine.changeable_clocks == 0 => reason(
+                format!("None of the {} clocks can be changed.", self.machine.clocks),
+                "a machine with a cpufreq driver, and limits that leave several operating points",
+            ),
+            "no_cpufreq" => reason(
+                format!("The governor {} does not follow what a scheduler asks for.", self.governor),
+                "the governor schedutil",
+            ),
+            other => reason(format!("The scheduler says {}.", other.replace('_', " ")), "see docs/mechanisms.md"),
+        }
+    }
+
+    fn can_act(&self, mechanism: &Mechanism) -> Reason {
+        let MachineTraits { cpus, kinds, changeable_clocks, .. } = self.machine;
+        match mechanism.name {
+            "isolate" => reason(
+                format!("One of the {cpus} CPUs can take the system's noise from the others."),
+                "system tasks beside an application",
+            ),
+            "longest" => reason(
+                format!("CPUs are of {} kinds.", kinds.len()),
+                "an application whose threads have different lengths, and say so (relative_length) or meet time and again",
+            ),
+            "serial_first" => {
+                let faster = if kinds.len() > 1 { " and run on the fastest CPUs" } else { "" };
+                reason(
+                    format!("Threads in serial phases can go before others{faster}."),
+                    format!(
+                        "applications with more than {} ready threads at times, and fewer at others",
+                        self.serial_threshold
+                    ),
+                )
+            }
+            "sorted" => reason(
+                format!("{}.", self.memory()),
+                format!(
+                    "more threads than the {cpus} CPUs that use up their slices, some memory-bound and some compute-bound"
+                ),
+            ),
+            _ => reason(
+                format!("{}.", clocks(*changeable_clocks)),
+                "CPUs that are idle at times, or threads that wait for memory",
+            ),
+        }
+    }
+
+    fn nothing_to_do(&self, mechanism: &Mechanism, trial: &Trial, workload: &WorkloadTraits) -> Reason {
+        let can = self.can_act(mechanism);
+        let why = match mechanism.name {
+            "isolate" if workload.applications.is_empty() => "The workload has no application to protect.".to_owned(),
+            "isolate" if workload.system_threads == 0 => {
+                "The workload has no system tasks, so there is no noise.".to_owned()
+            }
+            "isolate" => "No system task ran.".to_owned(),
+            "longest" if workload.parallel(1).next().is_none() => {
+                "No application has two threads that could be compared.".to_owned()
+            }
+            "longest" => "No thread's length became known, or all were equally long.".to_owned(),
+            "serial_first" => self.nothing_serial(trial, workload),
+            "sorted" => match workload.threads() {
+                Some(threads) if threads <= self.machine.cpus => {
+                    format!(
+                        "Applications have at most {threads} threads, for {} CPUs: none has to wait.",
+                        self.machine.cpus
+                    )
+                }
+                _ => "No thread used up a slice while others waited.".to_owned(),
+            },
+            _ => "No clock had to change.".to_owned(),
+        };
+        Reason { why, ..can }
+    }
+
+    fn nothing_serial(&self, trial: &Trial, workload: &WorkloadTraits) -> String {
+        let threshold = self.serial_threshold;
+        if workload.parallel(threshold).next().is_none() {
+            return format!("No application has more than {threshold} threads, so none is ever in a parallel phase.");
+        }
+        match trial.count("serial_phases") {
+            0 => format!("No application had more than {threshold} ready threads and then fewer."),
+            _ => "Serial phases began, but always found what they wanted without it.".to_owned(),
+        }
+    }
+
+    fn acts(&self, mechanism: &Mechanism, trial: &Trial, workload: &WorkloadTraits) -> Reason {
+        let Reason { why: machine, .. } = self.can_act(mechanism);
+        let mut needs = None;
+        let why = match mechanism.name {
+            "isolate" => format!(
+                "The workload has {}, with work for {} of a CPU.",
+                some(workload.system_threads.into(), "system task"),
+                percent(workload.system_load)
+            ),
+            "longest" => format!("{machine} {}", lengths(workload)),
+            "serial_first" => format!(
+                "{} can have more than {} ready threads at times.",
+                names(workload.parallel(self.serial_threshold).map(|app| app.name.as_str()).collect()),
+                self.serial_threshold
+            ),
+            "sorted" => {
+                let sum = |of: fn(&tandem_simulator::workload::traits::ApplicationTraits) -> u32| -> u64 {
+                    workload.applications.iter().map(|app| u64::from(of(app))).sum()
+                };
+                let (memory, compute) = (sum(|app| app.memory_bound), sum(|app| app.compute_bound));
+                if trial.count("sorted_mixed") == 0 {
+                    needs =
+                        Some("threads with more and less than half of the memory's bandwidth, to mix them".to_owned());
+                }
+                let spread = format!("{} memory-bound, {compute} compute-bound", some(memory, "thread"));
+                format!("There are more threads than free CPUs at times ({spread}). {machine}")
+            }
+            _ => machine,
+        };
+        Reason { why, needs }
+    }
+
+    /// `8 CPUs share a memory of 14.93 GB/s`.
+    fn memory(&self) -> String {
+        match self.machine.memory {
+            Some(memory) => {
+                format!("{} CPUs share a memory of {}", memory.cpus, quantity(memory.bytes_per_s, BYTES_PER_SECOND))
+            }
+            None => "CPUs share the memory".to_owned(),
+        }
+    }
+}
+
+/// Where lengths come from.
+fn lengths(workload: &WorkloadTraits) -> String {
+    let hinted: u64 = workload.applications.iter().map(|app| u64::from(app.hinted)).sum();
+    let meet: Vec<&str> = workload.applications.iter().filter(|app| app.meets).map(|app| app.name.as_str()).collect();
+    let hints = (hinted > 0).then(|| format!("{} of threads come with the workload", some(hinted, "length")));
+    let learned = (!meet.is_empty()).then(|| format!("lengths are learned where threads meet, in {}", names(meet)));
+    match [hints, learned].into_iter().flatten().collect::<Vec<_>>() {
+        known if known.is_empty() => "Lengths are learned from what threads do.".to_owned(),
+        known => {
+            let text = known.join("; ");
+            let mut chars = text.chars();
+            let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+            format!("{first}{}.", chars.as_str())
+        }
+    }
+}
+
+fn clocks(changeable: u32) -> String {
+    match changeable {
+        1 => "One clock can be changed".to_owned(),
+        more => format!("{more} clocks can be changed"),
+    }
+}
+
+/// `1 thread`, `4 threads`.
+pub fn some(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// Most names that are listed.
+const MOST_NAMES: usize = 4;
+
+/// `a, b and c`.
+fn names(all: Vec<&str>) -> String {
+    let shown = if all.len() > MOST_NAMES { &all[..MOST_NAMES - 1] } else { &all[..] };
+    let more = some((all.len() - shown.len()) as u64, "other");
+    match shown {
+        [] => "no application".to_owned(),
+        shown if shown.len() < all.len() => format!("{} and {more}", shown.join(", ")),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}

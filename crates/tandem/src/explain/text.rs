@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! An explanation for people: a block for each mechanism.
+
+use tandem_simulator::machine::traits::Traits as MachineTraits;
+use tandem_simulator::workload::traits::{ApplicationTraits, Traits as WorkloadTraits};
+
+use super::reason::{Verdict, some};
+use super::{Explained, Explanation};
+use crate::quantity::{BYTES_PER_SECOND, SECONDS, count, percent, quantity};
+use crate::table::{descriptions, paragraph, printable};
+
+/// Applications that are described; the JSON has all.
+const MOST_APPLICATIONS: usize = 6;
+
+/// The explanation on `width` columns.
+pub fn text(explanation: &Explanation, width: Option<usize>) -> String {
+    let mut text = paragraph(&printable(&title(explanation)), width);
+    text.push('\n');
+    let mut rows = vec![("machine".to_owned(), machine(&explanation.machine.traits))];
+    rows.extend(
+        explanation.workload.as_ref().map(|workload| ("workload".to_owned(), self::workload(&workload.traits))),
+    );
+    text += &descriptions(&printables(rows), width);
+    for mechanism in &explanation.mechanisms {
+        text.push('\n');
+        text += &paragraph(&format!("{}: {}", mechanism.name, mechanism.verdict.words()), width);
+        text += &descriptions(&printables(block(mechanism)), width);
+    }
+    text.push('\n');
+    text += &ending(explanation, width);
+    text
+}
+
+fn printables(rows: Vec<(String, String)>) -> Vec<(String, String)> {
+    rows.into_iter().map(|(name, text)| (name, printable(&text))).collect()
+}
+
+fn title(explanation: &Explanation) -> String {
+    let Explanation { machine, workload, governor, limit_s, seed, .. } = explanation;
+    match (workload, limit_s) {
+        (Some(workload), Some(limit)) => format!(
+            "{} on {} under tandem+{governor}: each mechanism alone, for {} of simulated time at most, seed {seed}",
+            workload.name,
+            machine.name,
+            quantity(*limit, SECONDS)
+        ),
+        _ => format!("{} under tandem+{governor}: what each mechanism can do", machine.name),
+    }
+}
+
+/// `8 CPUs: 4 of performance 1024, 4 of 462; 2 clocks that can be changed; 8 CPUs share a memory of 14.93 GB/s`.
+fn machine(machine: &MachineTraits) -> String {
+    let kinds: Vec<String> = match machine.kinds.as_slice() {
+        [_] => vec!["equally fast".to_owned()],
+        kinds => kinds.iter().map(|kind| format!("{} of performance {}", kind.cpus, kind.performance)).collect(),
+    };
+    let clocks = match (machine.clocks, machine.changeable_clocks) {
+        (_, 0) => "no clock that can be changed".to_owned(),
+        (clocks, changeable) if clocks == changeable => format!("{} that can be changed", some(clocks.into(), "clock")),
+        (clocks, changeable) => format!("{} of {clocks} clocks can be changed", changeable),
+    };
+    let mut text = format!("{}: {}; {clocks}", some(machine.cpus.into(), "CPU"), kinds.join(", "));
+    if let Some(memory) = machine.memory {
+        let (cpus, speed) = (some(memory.cpus.into(), "CPU"), quantity(memory.bytes_per_s, BYTES_PER_SECOND));
+        let verb = if memory.cpus == 1 { "has" } else { "share" };
+        text += &format!("; {cpus} {verb} a memory of {speed}");
+    }
+    text
+}
+
+fn workload(workload: &WorkloadTraits) -> String {
+    let shown = workload.applications.iter().take(MOST_APPLICATIONS).map(application);
+    let mut parts: Vec<String> = shown.collect();
+    match workload.applications.len().saturating_sub(MOST_APPLICATIONS) {
+        0 => {}
+        more => parts.push(format!("{} (--json has all)", some(more as u64, "more application"))),
+    }
+    if parts.is_empty() {
+        parts.push("no application".to_owned());
+    }
+    if workload.system_threads > 0 {
+        let load = percent(workload.system_load);
+        parts.push(format!("{} with work for {load} of a CPU", some(workload.system_threads.into(), "system task")));
+    }
+    parts.join("; ")
+}
+
+/// `solver: 4 threads at most, compute-bound, that meet`.
+fn application(application: &ApplicationTraits) -> String {
+    let ApplicationTraits { name, threads, hinted, meets, locks, memory_bound, compute_bound } = application;
+    let threads = threads.map_or("threads without end".to_owned(), |threads| some(threads.into(), "thread"));
+    let memory = match (memory_bound, compute_bound) {
+        (0, 0) => None,
+        (_, 0) => Some("memory-bound".to_owned()),
+        (0, _) => Some("compute-bound".to_owned()),
+        (memory, compute) => Some(format!("{memory} memory-bound and {compute} compute-bound")),
+    };
+    let traits = [
+        memory,
+        meets.then(|| "meeting".to_owned()),
+        locks.then(|| "with locks".to_owned()),
+        (*hinted > 0).then(|| "with lengths".to_owned()),
+    ];
+    let traits: Vec<String> = traits.into_iter().flatten().collect();
+    let behind = if traits.is_empty() { String::new() } else { format!(", {}", traits.join(", ")) };
+    format!("{name}: {threads}{behind}")
+}
+
+fn block(mechanism: &Explained) -> Vec<(String, String)> {
+    let Explained { setting, verdict, why, needs, counters, ejected, .. } = mechanism;
+    let mut rows = vec![("  why".to_owned(), why.clone())];
+    if !counters.is_empty() {
+        let counted = counters.iter().map(|counter| format!("{} {}", count(counter.count), counter.meaning));
+        rows.push(("  counted".to_owned(), counted.collect::<Vec<_>>().join("; ")));
+    }
+    if let Some(ejected) = ejected {
+        rows.push(("  ejected".to_owned(), ejected.clone()));
+    }
+    rows.extend(needs.clone().map(|needs| ("  needs".to_owned(), needs)));
+    if *verdict != Verdict::Inert {
+        rows.push(("  turn on".to_owned(), setting.clone()));
+    }
+    rows
+}
+
+/// What to try next. Command lines are not broken: they are there to be copied.
+fn ending(explanation: &Explanation, width: Option<usize>) -> String {
+    match (&explanation.workload, &explanation.compare) {
+        (_, Some(command)) => {
+            paragraph("What those that act are worth:", width) + &format!("  {}\n", printable(command))
+        }
+        (None, None) => {
+            let command = format!("tandem explain WORKLOAD -m {}", explanation.machine.name);
+            paragraph("What they do for a workload:", width) + &format!("  {}\n", printable(&command))
+        }
+        (Some(_), None) if explanation.mechanisms.iter().any(|mechanism| mechanism.verdict == Verdict::Acts) => {
+            paragraph("`tandem compare` shows what those that act are worth.", width)
+        }
+        (Some(_), None) => paragraph("None of them acts here: tandem is a plain fair scheduler then.", width),
+    }
+}

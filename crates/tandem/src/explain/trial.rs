@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Trials: short simulations of each mechanism alone, to see what the scheduler itself says of it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use tandem_simulator::machine::Machine;
+use tandem_simulator::metrics::{Report, SchedExtReport};
+use tandem_simulator::observer::NoObserver;
+use tandem_simulator::simulation::{Governor, Options, SchedExt, Scheduler};
+use tandem_simulator::units::{MSEC, Nanos};
+use tandem_simulator::workload::Workload;
+
+use super::mechanism::{MECHANISMS, Mechanism};
+use crate::arguments::{Pair, Scenario};
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// What runs where nothing else shows which state a mechanism is in: an application of two threads beside a system task,
+/// for longer than performance counters take to say something.
+const PROBE: &str = r#"{
+    "tasks": {
+        "probe": { "instance": 2, "loop": 1, "run": 30000, "tandem": { "application": "probe" } },
+        "noise": { "loop": -1, "run": 100, "sleep": 1000, "tandem": { "system": true } }
+    }
+}"#;
+/// How long.
+const PROBE_TIME: Nanos = 50 * MSEC;
+
+/// Where and how to try.
+pub struct Plan<'a> {
+    pub machine: &'a Machine,
+    /// `None`: only states are to be known.
+    pub workload: Option<&'a Workload>,
+    pub scenario: &'a Scenario,
+    /// The scheduler, without settings of its own.
+    pub scheduler: &'a SchedExt,
+    pub governor: Governor,
+    pub seed: u64,
+}
+
+/// What a trial of a mechanism showed.
+#[derive(Debug, Default)]
+pub struct Trial {
+    /// What turned it on.
+    pub on: String,
+    /// The state of the machine's own, with nothing of the workload in it.
+    pub state: String,
+    /// Its counters that are not 0, in the object's order.
+    pub counters: Vec<(String, u64)>,
+    /// Why the scheduler was ejected.
+    pub ejected: Option<String>,
+}
+
+impl Plan<'_> {
+    /// Whether the scheduler accepts the settings with each mechanism, before anything is run.
+    pub fn check(&self) -> Result<(), Failure> {
+        for mechanism in &MECHANISMS {
+            let pair = self.pair(mechanism);
+            self.scenario.check([&pair.scheduler]).map_err(Failure::Options)?;
+            self.scenario.check_on(self.machine, &pair, self.seed)?;
+        }
+        Ok(())
+    }
+
+    /// Tries all mechanisms, in parallel.
+    pub fn run(&self, context: &Context<'_>) -> Result<Vec<Trial>, Failure> {
+        let probe = Workload::parse(Path::new("probe.json"), PROBE)?;
+        let simulator = context.simulator;
+        let simulate = |workload: &Workload, options: &Options| {
+            simulator.simulate(self.machine, workload, options, &mut NoObserver)
+        };
+        let jobs: Vec<(&Mechanism, Options)> = MECHANISMS
+            .iter()
+            .map(|mechanism| Ok((mechanism, self.scenario.options(&self.pair(mechanism), self.seed)?)))
+            .collect::<Result<_, String>>()
+            .map_err(Failure::Options)?;
+        let trials = jobs.par_iter().map(|(mechanism, options)| {
+            let on = self.on(mechanism);
+            let tried = self.workload.map(|workload| simulate(workload, options)).transpose()?;
+            let mut trial = tried.map_or_else(Trial::default, |report| Trial::of(mechanism, report));
+            trial.on = on;
+            // What inertness comes of is the machine's: a workload may be too short for it to show.
+            if trial.state != ACTIVE && trial.ejected.is_none() {
+                let options = Options { time_limit: Some(PROBE_TIME), ..options.clone() };
+                trial.state = Trial::of(mechanism, simulate(&probe, &options)?).state;
+            }
+            Ok(trial)
+        });
+        trials.collect::<Vec<Result<_, Failure>>>().into_iter().collect()
+    }
+
+    /// The scheduler with one mechanism, beside what the user sets.
+    fn pair(&self, mechanism: &Mechanism) -> Pair {
+        let mut scheduler = self.scheduler.clone();
+        if self.users_isolation(mechanism).is_none() {
+            scheduler.settings.push((mechanism.name.to_owned(), mechanism.value.to_owned()));
+        }
+        scheduler.name = format!("{},{}", scheduler.name, self.on(mechanism));
+        Pair { scheduler: Scheduler::SchedExt(Arc::new(scheduler)), governor: self.governor }
+    }
+
+    /// What turns a mechanism on: isolation is the user's kind if the user named one.
+    fn on(&self, mechanism: &Mechanism) -> String {
+        match self.users_isolation(mechanism) {
+            Some(kind) => format!("{}={kind}", mechanism.name),
+            None => mechanism.on(),
+        }
+    }
+
+    fn users_isolation(&self, mechanism: &Mechanism) -> Option<&str> {
+        let kind = self.scenario.value_of(mechanism.name).filter(|_| mechanism.name == "isolate")?;
+        let off = ["0", "off", "tandem_isolate_off"].iter().any(|off| kind.eq_ignore_ascii_case(off));
+        (!off).then_some(kind)
+    }
+}
+
+/// The state of a mechanism that is on and not inert.
+pub const ACTIVE: &str = "active";
+
+impl Trial {
+    /// What a report says of a mechanism.
+    fn of(mechanism: &Mechanism, report: Report) -> Self {
+        let Some(SchedExtReport { states, statistics, exit, .. }) = report.sched_ext else { return Self::default() };
+        let variable = mechanism.state();
+        let state = states.into_iter().find(|(name, _)| *name == variable).map(|(_, state)| state);
+        let its = |(name, count): &(String, u64)| name.starts_with(mechanism.prefix) && *count > 0;
+        Self {
+            on: String::new(),
+            state: state.unwrap_or_default(),
+            counters: statistics.into_iter().filter(its).collect(),
+            ejected: exit.map(|exit| format!("{}: {}", exit.reason, exit.message)),
+        }
+    }
+
+    /// How often `counter` counted.
+    pub fn count(&self, counter: &str) -> u64 {
+        self.counters.iter().find(|(name, _)| name == counter).map_or(0, |(_, count)| *count)
+    }
+
+    /// Whether the mechanism decided anything.
+    pub fn acts(&self, mechanism: &Mechanism) -> bool {
+        mechanism.counters.iter().any(|counter| counter.acts && self.count(counter.name) > 0)
+    }
+}
