@@ -91,12 +91,14 @@ static __always_inline bool light_stays(struct task_ctx *tctx, struct cpu_ctx *c
 /* Whether there is a slower kind for it. */
 static bool light_for_any(struct task_ctx *tctx)
 {
-	s32 kind;
+	s32 step;
 
 	if (!light_works)
 		return false;
-	for_range(kind, 1, MAX_KINDS) {
-		if (kind >= nr_kinds)
+	for_range(step, 1, MAX_KINDS) {
+		u32 kind = step & (MAX_KINDS - 1);
+
+		if (step >= nr_kinds)
 			break;
 		if (kind_costs[kind] && kind_costs[kind] < kind_costs[0] && light_for(tctx, kind_performances[kind]))
 			return true;
