@@ -142,7 +142,7 @@ mod tests {
         let boolean = btf.int("_Bool", 1, false);
         let long = btf.int("unsigned long", 8, false);
         let ops =
-            btf.structure("sched_ext_ops", 24, &[("enqueue", long, 0), ("runnable", long, 64), ("flags", long, 128)]);
+            btf.structure("sched_ext_ops", 24, &[("enqueue", long, 0), ("runnable", long, 8), ("flags", long, 16)]);
         let serial_first = btf.var("serial", boolean, Linkage::Global);
         btf.decl_tag("needs runnable", serial_first);
         let variable = Variable { name: "serial".into(), offset: 0, size: 1, type_id: boolean };
