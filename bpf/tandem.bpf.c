@@ -71,8 +71,12 @@ static s32 find_cpu(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu, 
 {
 	enum rank rank = rank_of(p, tctx);
 	enum wish wish = wish_of(p, tctx, rank);
-	s32 cpu = wish == WISH_FAST ? claim_fast(p, rank, prev_cpu, flags) : -1;
+	s32 cpu = -1;
 
+	if ((wish == WISH_ANY || nr_kinds == 1) && place_of(tctx) == PLACE_APPLICATION && place_stays(p, tctx, prev_cpu))
+		return prev_cpu;
+	if (wish == WISH_FAST)
+		cpu = claim_fast(p, rank, prev_cpu, flags);
 	if (cpu < 0)
 		cpu = pick_idle(p, tctx, prev_cpu, wish);
 	if (cpu < 0 && rank == RANK_SERIAL && wish != WISH_FAST)
@@ -88,6 +92,8 @@ static s32 select_by_mechanism(struct task_struct *p, struct task_ctx *tctx, s32
 
 	if (cpu < 0)
 		return prev_cpu;
+	if (smt && cpu != prev_cpu)
+		tctx->moved = bpf_ktime_get_ns();
 	count(TANDEM_STAT_BASE_IDLE);
 	dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), flags);
 	return cpu;

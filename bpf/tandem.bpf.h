@@ -131,6 +131,8 @@ struct task_ctx {
 	u64 started;
 	/* The slice that it was given, ns. */
 	u64 slice;
+	/* When it was last sent to another CPU as it woke, ns. */
+	u64 moved;
 	/* What wanted_by of the CPU said where it ran last; it goes there when it is queued the next time. */
 	u32 go_to;
 	/*
