@@ -151,6 +151,15 @@ static __always_inline bool counters_memory_full(u32 cpu, u32 nr, bool was)
 	return known && memory->nr_busy <= (s32)nr && memory->rate >= (s32)(known - known / (was ? 16 : 32));
 }
 
+/* Whether memory is used enough for tasks to disturb each other there: by a tenth of what it could move, at least. */
+static bool counters_memory_matters(u32 cpu)
+{
+	struct node_memory *memory = memory_of(cpu);
+	u64 rate = memory->rate > 0 ? memory->rate : 0;
+
+	return rate * 10 > counters_bandwidth(memory);
+}
+
 /* The intensity of moving @rate MB/s now, 0..ONE. */
 static u32 counters_intensity(u32 cpu, u32 rate)
 {

@@ -18,6 +18,7 @@
 #include "counters.bpf.h"
 #include "trade.bpf.h"
 #include "longest.bpf.h"
+#include "light.bpf.h"
 #include "serial.bpf.h"
 #include "pairs.bpf.h"
 #include "balance.bpf.h"
@@ -35,7 +36,8 @@ static __always_inline enum rank rank_of(struct task_struct *p, struct task_ctx 
 
 /*
  * Which CPU a task should have. Where lengths are known they say it, also when a serial phase begins or ends: the first
- * threads that a barrier lets go are not those that need the fastest CPU. A lone thread is long in any case.
+ * threads that a barrier lets go are not those that need the fastest CPU. A lone thread is long in any case. What sleeps so
+ * much that a slower CPU is fast enough for it gains little on a fast one, which it would have to wake up each time.
  */
 static __always_inline enum wish wish_of(struct task_struct *p, struct task_ctx *tctx, enum rank rank)
 {
@@ -43,7 +45,9 @@ static __always_inline enum wish wish_of(struct task_struct *p, struct task_ctx 
 
 	if (active & LONGEST && place_of(tctx) == PLACE_APPLICATION)
 		wish = longest_wish(p, tctx);
-	return wish == WISH_ANY && rank == RANK_SERIAL ? WISH_FAST : wish;
+	if (wish == WISH_ANY && rank == RANK_SERIAL)
+		wish = WISH_FAST;
+	return wish == WISH_FAST && light_for_any(tctx) ? WISH_ANY : wish;
 }
 
 /* A fast CPU for a task that wishes one, perhaps in another's place: then SCX_ENQ_PREEMPT is in @flags. Negative: none. */
@@ -67,8 +71,12 @@ static s32 find_cpu(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu, 
 {
 	enum rank rank = rank_of(p, tctx);
 	enum wish wish = wish_of(p, tctx, rank);
-	s32 cpu = wish == WISH_FAST ? claim_fast(p, rank, prev_cpu, flags) : -1;
+	s32 cpu = -1;
 
+	if ((wish == WISH_ANY || nr_kinds == 1) && place_of(tctx) == PLACE_APPLICATION && place_stays(p, tctx, prev_cpu))
+		return prev_cpu;
+	if (wish == WISH_FAST)
+		cpu = claim_fast(p, rank, prev_cpu, flags);
 	if (cpu < 0)
 		cpu = pick_idle(p, tctx, prev_cpu, wish);
 	if (cpu < 0 && rank == RANK_SERIAL && wish != WISH_FAST)
@@ -84,6 +92,8 @@ static s32 select_by_mechanism(struct task_struct *p, struct task_ctx *tctx, s32
 
 	if (cpu < 0)
 		return prev_cpu;
+	if (smt && cpu != prev_cpu)
+		tctx->moved = bpf_ktime_get_ns();
 	count(TANDEM_STAT_BASE_IDLE);
 	dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), flags);
 	return cpu;
@@ -95,8 +105,10 @@ s32 BPF_STRUCT_OPS(tandem_select_cpu, struct task_struct *p, s32 prev_cpu, u64 w
 	bool is_idle = false;
 	s32 cpu;
 
-	if (active && (tctx = task_of(p)))
+	if (active && (tctx = task_of(p))) {
+		light_wakes(tctx);
 		return select_by_mechanism(p, tctx, prev_cpu);
+	}
 	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
 	if (is_idle) {
 		count(TANDEM_STAT_BASE_IDLE);
@@ -206,6 +218,16 @@ static bool dispatch_by_mechanism(s32 cpu, struct task_struct *prev)
 	return active & SERIAL && (dsq_move_to_local(QUEUE_JUNIOR) || dsq_move_to_local(QUEUE_SERIAL));
 }
 
+/*
+ * Whether a task with nobody behind it simply goes on. Otherwise it is queued as the last one, and may go elsewhere from
+ * there: what a faster CPU wants, or could want; and noise, whose time is summed up when it stops. That costs two switches:
+ * Linux 6.12 goes to the idle task before it queues the last one.
+ */
+static __always_inline bool goes_on(struct cpu_ctx *cctx, struct task_struct *prev)
+{
+	return is_queued(prev) && !cctx->kind && !cctx->wanted_by && !(active & ISOLATE && cctx->takes_system);
+}
+
 void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
 {
 	if (!active) {
@@ -216,8 +238,10 @@ void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	if (active & CLOCKS && is_queued(prev))
 		speed_continues(prev);
+	if (goes_on(cpu_of(cpu), prev))
+		prev->scx.slice = slice_ns();
 	/* The CPU has nothing to do: a slower one's thread may do better here. */
-	if (active & (SERIAL | LONGEST | SORTED) && !is_queued(prev) && cpu_of(cpu)->takes_applications)
+	if (!is_queued(prev) && cpu_of(cpu)->takes_applications)
 		pull_running(cpu);
 }
 
@@ -266,6 +290,8 @@ void BPF_STRUCT_OPS(tandem_running, struct task_struct *p)
 		cctx->rank = rank_of(p, tctx);
 	if (active & LONGEST)
 		longest_running(p, tctx, cctx);
+	if (cctx->rank == RANK_NORMAL && !cctx->is_long && light_stays(tctx, cctx))
+		cctx->keeps = true;
 	if (counters_work)
 		counters_running(tctx);
 	if (active & CLOCKS)
@@ -283,6 +309,7 @@ void BPF_STRUCT_OPS(tandem_stopping, struct task_struct *p, bool runnable)
 		return;
 	}
 	ran = cpu_stops(p, tctx);
+	pull_stopping(cpu_of(bpf_get_smp_processor_id()));
 	p->scx.dsq_vtime += (active & SERIAL ? seniority_charge(p, ran) : ran) * 100 / p->scx.weight;
 	if (active & LONGEST)
 		longest_stopping(p, tctx, ran);
@@ -316,6 +343,8 @@ void BPF_STRUCT_OPS(tandem_quiescent, struct task_struct *p, u64 deq_flags)
 void BPF_STRUCT_OPS(tandem_update_idle, s32 cpu, bool idle)
 {
 	cpu_of(cpu)->idle = idle;
+	if (nr_kinds > 1)
+		pull_update_idle(cpu_of(cpu), idle);
 	if (idle)
 		counters_idle(cpu);
 	if (active & CLOCKS)
@@ -402,6 +431,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_init)
 		return -EINVAL;
 	}
 	place_find_kinds();
+	pull_init();
 	isolate_init();
 	phase_init();
 	longest_init();
