@@ -212,6 +212,24 @@ static bool dispatch_by_mechanism(s32 cpu, struct task_struct *prev)
 	return active & SERIAL && (dsq_move_to_local(QUEUE_JUNIOR) || dsq_move_to_local(QUEUE_SERIAL));
 }
 
+/*
+ * Lets a task go on whose slice is over while nothing else waits: the kernel would go by way of its idle task, and so of an
+ * idle state, to put it where it was. Not where it may find a faster CPU, or has to leave.
+ */
+static void goes_on(struct task_struct *prev, u32 cpu)
+{
+	struct cpu_ctx *cctx = cpu_of(cpu);
+	struct task_ctx *tctx;
+
+	if (!is_queued(prev) || prev->scx.slice || cctx->kind || cctx->wanted_by)
+		return;
+	tctx = task_of(prev);
+	if (!tctx || !place_fits(place_of(tctx), cpu) || !may_run_on(prev, cpu))
+		return;
+	prev->scx.slice = slice_ns();
+	tctx->slice += slice_ns();
+}
+
 void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
 {
 	if (!active) {
@@ -220,6 +238,7 @@ void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
 	}
 	if (dispatch_by_mechanism(cpu, prev))
 		return;
+	goes_on(prev, cpu);
 	if (active & CLOCKS && is_queued(prev))
 		speed_continues(prev);
 	/* The CPU has nothing to do: a slower one's thread may do better here. */
