@@ -21,6 +21,8 @@ struct cpu_set {
 enum {
 	SYSTEM_SET = MAX_KINDS,
 	NR_SETS,
+	/* How long a task that changed its CPU stays there, though a core of its own would be faster: long against the cost. */
+	PLACE_STAY_NS = 20 * NSEC_PER_MSEC,
 };
 
 struct {
@@ -151,6 +153,19 @@ static __always_inline bool place_shares_core(u32 cpu)
 	u32 sibling = facts_of(cpu)->sibling;
 
 	return smt && sibling < nr_cpus && !cpu_of(sibling)->idle;
+}
+
+/*
+ * Whether a task goes back to its last CPU although the core's other hardware thread runs something. Threads that a
+ * barrier lets go wake one after the other: each would find the core of one that is about to wake idle, and all would
+ * change places at every barrier. Who really has an idle core to go to goes there, a little later.
+ */
+static __always_inline bool place_stays(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)
+{
+	if (!smt || bpf_ktime_get_ns() - tctx->moved >= PLACE_STAY_NS || !place_shares_core(prev_cpu))
+		return false;
+	return cpu_of(prev_cpu)->takes_applications && prev_cpu + 1 != last_resort && may_run_on(p, prev_cpu) &&
+	       scx_bpf_test_and_clear_cpu_idle(prev_cpu);
 }
 
 /* Whether a CPU takes tasks of this place. */

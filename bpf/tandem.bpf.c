@@ -71,8 +71,12 @@ static s32 find_cpu(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu, 
 {
 	enum rank rank = rank_of(p, tctx);
 	enum wish wish = wish_of(p, tctx, rank);
-	s32 cpu = wish == WISH_FAST ? claim_fast(p, rank, prev_cpu, flags) : -1;
+	s32 cpu = -1;
 
+	if ((wish == WISH_ANY || nr_kinds == 1) && place_of(tctx) == PLACE_APPLICATION && place_stays(p, tctx, prev_cpu))
+		return prev_cpu;
+	if (wish == WISH_FAST)
+		cpu = claim_fast(p, rank, prev_cpu, flags);
 	if (cpu < 0)
 		cpu = pick_idle(p, tctx, prev_cpu, wish);
 	if (cpu < 0 && rank == RANK_SERIAL && wish != WISH_FAST)
@@ -88,6 +92,8 @@ static s32 select_by_mechanism(struct task_struct *p, struct task_ctx *tctx, s32
 
 	if (cpu < 0)
 		return prev_cpu;
+	if (smt && cpu != prev_cpu)
+		tctx->moved = bpf_ktime_get_ns();
 	count(TANDEM_STAT_BASE_IDLE);
 	dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), flags);
 	return cpu;
@@ -213,18 +219,18 @@ static bool dispatch_by_mechanism(s32 cpu, struct task_struct *prev)
 }
 
 /*
- * Lets a task go on whose slice is over while nothing else waits: the kernel would go by way of its idle task, and so of an
- * idle state, to put it where it was. Not where it may find a faster CPU, or has to leave.
+ * Lets a task with nobody behind it simply go on. Otherwise it is queued as the last one, and may go elsewhere from there: what a
+ * faster CPU wants, or could want; what belongs elsewhere; and noise, whose time is summed up when it stops. That costs two
+ * switches and an idle state: Linux 6.12 goes to the idle task before it queues the last one.
  */
-static void goes_on(struct task_struct *prev, u32 cpu)
+static void go_on(struct cpu_ctx *cctx, struct task_struct *prev)
 {
-	struct cpu_ctx *cctx = cpu_of(cpu);
 	struct task_ctx *tctx;
 
-	if (!is_queued(prev) || prev->scx.slice || cctx->kind || cctx->wanted_by)
+	if (!is_queued(prev) || cctx->kind || cctx->wanted_by || (active & ISOLATE && cctx->takes_system))
 		return;
 	tctx = task_of(prev);
-	if (!tctx || !place_fits(place_of(tctx), cpu) || !may_run_on(prev, cpu))
+	if (!tctx || place_of(tctx) != PLACE_APPLICATION)
 		return;
 	prev->scx.slice = slice_ns();
 	tctx->slice += slice_ns();
@@ -238,11 +244,11 @@ void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
 	}
 	if (dispatch_by_mechanism(cpu, prev))
 		return;
-	goes_on(prev, cpu);
 	if (active & CLOCKS && is_queued(prev))
 		speed_continues(prev);
+	go_on(cpu_of(cpu), prev);
 	/* The CPU has nothing to do: a slower one's thread may do better here. */
-	if (active & (SERIAL | LONGEST | SORTED) && !is_queued(prev) && cpu_of(cpu)->takes_applications)
+	if (!is_queued(prev) && cpu_of(cpu)->takes_applications)
 		pull_running(cpu);
 }
 
@@ -310,6 +316,7 @@ void BPF_STRUCT_OPS(tandem_stopping, struct task_struct *p, bool runnable)
 		return;
 	}
 	ran = cpu_stops(p, tctx);
+	pull_stopping(cpu_of(bpf_get_smp_processor_id()));
 	p->scx.dsq_vtime += (active & SERIAL ? seniority_charge(p, ran) : ran) * 100 / p->scx.weight;
 	if (active & LONGEST)
 		longest_stopping(p, tctx, ran);
@@ -343,6 +350,8 @@ void BPF_STRUCT_OPS(tandem_quiescent, struct task_struct *p, u64 deq_flags)
 void BPF_STRUCT_OPS(tandem_update_idle, s32 cpu, bool idle)
 {
 	cpu_of(cpu)->idle = idle;
+	if (nr_kinds > 1)
+		pull_update_idle(cpu_of(cpu), idle);
 	if (idle)
 		counters_idle(cpu);
 	if (active & CLOCKS)
@@ -429,6 +438,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_init)
 		return -EINVAL;
 	}
 	place_find_kinds();
+	pull_init();
 	isolate_init();
 	phase_init();
 	longest_init();

@@ -88,7 +88,7 @@ struct job {
 	bool hinted;
 	/* Its work counts: it does it beside others of its group. */
 	bool counts;
-	/* It has the lock that others wait for. */
+	/* It was handed a lock that others wait for. */
 	bool holder;
 	/* It has ended a round of its group and lets the others go on. */
 	bool opened;
@@ -131,6 +131,8 @@ struct task_ctx {
 	u64 started;
 	/* The slice that it was given, ns. */
 	u64 slice;
+	/* When it was last sent to another CPU as it woke, ns. */
+	u64 moved;
 	/* What wanted_by of the CPU said where it ran last; it goes there when it is queued the next time. */
 	u32 go_to;
 	/*
@@ -184,6 +186,8 @@ struct group {
 	/* longest: how often all but one of its threads waited, and how often its roster changed. */
 	u32 round;
 	u32 generation;
+	/* longest: how long its threads keep the locks that they are handed, a mean, ns. */
+	u64 hold;
 };
 
 struct {
@@ -261,6 +265,13 @@ struct cpu_ctx {
 	bool preempted;
 	/* A faster CPU that wants what runs here, plus 1, perhaps with WANTED_NOW; others write it. 0: none. */
 	u32 wanted_by;
+	/*
+	 * pull: since when it has had nothing to do but what came from a slower CPU, ns, or 0; the mean of such times; and
+	 * whether something is coming, which the slower CPU writes.
+	 */
+	u64 free_since;
+	u64 free_mean;
+	bool pulls;
 	/* speed: the next CPU with the same clock. */
 	u32 next;
 	/* The operating point it asks for, plus 1 (others write it, too), and the highest that it may. */
