@@ -219,13 +219,21 @@ static bool dispatch_by_mechanism(s32 cpu, struct task_struct *prev)
 }
 
 /*
- * Whether a task with nobody behind it simply goes on. Otherwise it is queued as the last one, and may go elsewhere from
- * there: what a faster CPU wants, or could want; and noise, whose time is summed up when it stops. That costs two switches:
- * Linux 6.12 goes to the idle task before it queues the last one.
+ * Lets a task with nobody behind it simply go on. Otherwise it is queued as the last one, and may go elsewhere from there: what a
+ * faster CPU wants, or could want; what belongs elsewhere; and noise, whose time is summed up when it stops. That costs two
+ * switches and an idle state: Linux 6.12 goes to the idle task before it queues the last one.
  */
-static __always_inline bool goes_on(struct cpu_ctx *cctx, struct task_struct *prev)
+static void go_on(struct cpu_ctx *cctx, struct task_struct *prev)
 {
-	return is_queued(prev) && !cctx->kind && !cctx->wanted_by && !(active & ISOLATE && cctx->takes_system);
+	struct task_ctx *tctx;
+
+	if (!is_queued(prev) || cctx->kind || cctx->wanted_by || (active & ISOLATE && cctx->takes_system))
+		return;
+	tctx = task_of(prev);
+	if (!tctx || place_of(tctx) != PLACE_APPLICATION)
+		return;
+	prev->scx.slice = slice_ns();
+	tctx->slice += slice_ns();
 }
 
 void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
@@ -238,8 +246,7 @@ void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	if (active & CLOCKS && is_queued(prev))
 		speed_continues(prev);
-	if (goes_on(cpu_of(cpu), prev))
-		prev->scx.slice = slice_ns();
+	go_on(cpu_of(cpu), prev);
 	/* The CPU has nothing to do: a slower one's thread may do better here. */
 	if (!is_queued(prev) && cpu_of(cpu)->takes_applications)
 		pull_running(cpu);
