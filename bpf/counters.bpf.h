@@ -2,12 +2,12 @@
 /*
  * How memory-bound tasks are, from performance counters.
  *
- * Callbacks of sched_ext may not read counters, programs at tracepoints may. The kernel passes sched_stat_runtime at each
- * tick and before it takes a task off its CPU, ahead of `stopping`, on that CPU: what the counters have gained since the
- * last time there is the task's.
+ * Callbacks of sched_ext may not read counters, programs at tracepoints may. The kernel passes sched_stat_runtime at
+ * each tick and before it takes a task off its CPU, ahead of `stopping`, on that CPU: what the counters have gained
+ * since the last time there is the task's.
  *
- * Intensity (Merkel & Bellosa, section 2: memory transactions in a slice as utilisation of the bus, 0 to 1) is bytes per
- * second over the task's fair share of the memory's bandwidth, that is, over 1/n of it if n CPUs run something: n
+ * Intensity (Merkel & Bellosa, section 2: memory transactions in a slice as utilisation of the bus, 0 to 1) is bytes
+ * per second over the task's fair share of the memory's bandwidth, that is, over 1/n of it if n CPUs run something: n
  * streams that saturate the bus have intensity 1 each, though each moves 1/n of what one could. Stall is the share of
  * time that waits for memory at the highest clock, which says more about what a lower clock costs.
  */
@@ -38,7 +38,10 @@ enum {
 	/* A task is measured after so much run time, ns. */
 	MEASURED_AFTER = 1000000,
 	MAX_NODES = 64,
-	/* What a CPU moves is a mean over so much run time, ns: what passes between a tick and a switch tells nothing. */
+	/*
+	 * What a CPU moves is a mean over so much run time, ns: what passes between a tick and a switch tells
+	 * nothing.
+	 */
 	RATE_AFTER = 500000,
 };
 
@@ -85,8 +88,8 @@ static __always_inline struct node_memory *memory_of(u32 cpu)
 }
 
 /*
- * What an event counted since the last time. The kernel lets events take turns if there are more than counters: then it is
- * what it would have been over the whole time. Negative: it did not count at all, or there is no such event.
+ * What an event counted since the last time. The kernel lets events take turns if there are more than counters: then
+ * it is what it would have been over the whole time. Negative: it did not count at all, or there is no such event.
  */
 static __always_inline s64 counter_gain(void *map, struct bpf_perf_event_value *last)
 {
@@ -140,8 +143,9 @@ static __always_inline u32 counters_bandwidth(struct node_memory *memory)
 }
 
 /*
- * Whether the memory of @cpu's node moves all that it can, for @nr CPUs that are all that run something there. It does from 31/32
- * of its bandwidth to 15/16, @was being what it did before. Where the bandwidth is not known nobody can tell.
+ * Whether the memory of @cpu's node moves all that it can, for @nr CPUs that are all that run something there. It does
+ * from 31/32 of its bandwidth to 15/16, @was being what it did before. Where the bandwidth is not known nobody can
+ * tell.
  */
 static __always_inline bool counters_memory_full(u32 cpu, u32 nr, bool was)
 {
@@ -174,8 +178,8 @@ static u32 counters_intensity(u32 cpu, u32 rate)
 }
 
 /*
- * The weight of the last @ran ns in an average, of ONE. A slice weighs what the setting says, less time less in proportion.
- * A new task's average is that of its whole life as long as this is short.
+ * The weight of the last @ran ns in an average, of ONE. A slice weighs what the setting says, less time less in
+ * proportion. A new task's average is that of its whole life as long as this is short.
  */
 static u64 counters_weight(struct task_ctx *tctx, u64 ran)
 {
@@ -196,7 +200,10 @@ static __always_inline void counters_average(u32 *average, u32 value, u64 weight
 	*average += (difference * (s64)weight) >> FINE_SHIFT;
 }
 
-/* Takes what a task did in the last @ran ns into what is known of it; @stall is negative where there is no such event. */
+/*
+ * Takes what a task did in the last @ran ns into what is known of it; @stall is negative where there is no such
+ * event.
+ */
 static void counters_fold(struct task_ctx *tctx, u32 cpu, u64 ran, s64 transactions, s64 stall)
 {
 	u32 intensity = counters_intensity(cpu, transactions * CACHE_LINE * 1000 / ran);
@@ -209,7 +216,10 @@ static void counters_fold(struct task_ctx *tctx, u32 cpu, u64 ran, s64 transacti
 	tctx->measured = tctx->counted >= MEASURED_AFTER;
 }
 
-/* A CPU runs something, the same as before it was idle until it is measured: a lone task's CPU is idle between its slices. */
+/*
+ * A CPU runs something, the same as before it was idle until it is measured: a lone task's CPU is idle between its
+ * slices.
+ */
 static __always_inline void counters_busy(u32 cpu)
 {
 	struct cpu_counters *counters = &cpu_counters[cpu & (MAX_CPUS - 1)];

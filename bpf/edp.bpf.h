@@ -24,8 +24,8 @@
  *
  *	k(f) = 1 - (f_max / f - 1) * (1 - M) / M
  *
- * so that four equal streams that fill the bus take as long at any clock. This holds where the bandwidth is known and all
- * that runs on the memory's CPUs shares the clock; else others would take what these do not.
+ * so that four equal streams that fill the bus take as long at any clock. This holds where the bandwidth is known and
+ * all that runs on the memory's CPUs shares the clock; else others would take what these do not.
  *
  * By the paper's line, edp_base - edp_slope * x at the lowest point, x being the task's share of the memory bus: where
  * edp_base_pct is set, or power is not known. Between the lowest and the highest point the factor goes with how much

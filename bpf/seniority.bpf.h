@@ -11,8 +11,8 @@
  * so that against third parties all keep their share. Time is looked at when the senior's threads stop, which they do
  * at least once in a slice: no timer has to run.
  *
- * Where run queues are sorted there is no senior: threads of one program are mostly alike, and CPUs that run one program alone
- * are what sorting avoids.
+ * Where run queues are sorted there is no senior: threads of one program are mostly alike, and CPUs that run one
+ * program alone are what sorting avoids.
  */
 #ifndef __TANDEM_SENIORITY_H
 #define __TANDEM_SENIORITY_H
@@ -84,7 +84,10 @@ static __always_inline bool seniority_before(struct seniority_slot *slot, struct
 	return slot->parallel_number < best->parallel_number;
 }
 
-/* Makes the next group the senior, in the order in which they became parallel; @after: the last senior's number, or 0. */
+/*
+ * Makes the next group the senior, in the order in which they became parallel; @after: the last senior's number, or
+ * 0.
+ */
 static void seniority_choose(u64 after)
 {
 	struct seniority_slot *best = 0;

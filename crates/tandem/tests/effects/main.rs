@@ -3,8 +3,8 @@
 //! the paper has published.
 //!
 //! `cargo test -p tandem-sched --test effects -- --nocapture` prints the tables. A test asserts the direction of an
-//! effect and its order of size: that the 95 % interval of ten seeds leaves out "no effect", and that the mean lies in a
-//! range around what was published. Nothing is tuned to that.
+//! effect and its order of size: that the 95 % interval of ten seeds leaves out "no effect", and that the mean lies in
+//! a range around what was published. Nothing is tuned to that.
 
 mod asymmetry;
 mod essence;

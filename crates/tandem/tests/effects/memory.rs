@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Merkel & Bellosa, "Memory-aware Scheduling for Energy Efficiency on Multicore Processors", on their Core 2 Quad Q6600.
+//! Merkel & Bellosa, "Memory-aware Scheduling for Energy Efficiency on Multicore Processors", on their Core 2 Quad
+//! Q6600.
 //!
 //! Their programs are SPEC's. What is known of these here is which compute and which wait for memory; by how much is
-//! assumed (`tandem workload programs --help`). Where only the paper's figures show a number, its text has the direction.
+//! assumed (`tandem workload programs --help`). Where only the paper's figures show a number, its text has the
+//! direction.
 //!
-//! The baseline is Linux at a fixed clock with slices of 100 ms, as its 2.6.22 had. Which programs meet there is chance:
-//! each seed starts them in another order. Nothing else in these programs is random.
+//! The baseline is Linux at a fixed clock with slices of 100 ms, as its 2.6.22 had. Which programs meet there is
+//! chance: each seed starts them in another order. Nothing else in these programs is random.
 
 use crate::support::{Estimate, Report, SEEDS, Workload, print};
 
@@ -173,7 +175,8 @@ fn a_clock_that_follows_the_programs_beats_both_fixed_ones() {
     assert!(limited.is_below(1.0), "{limited}");
 }
 
-/// Section 6: two soplex beside two hmmer at the high clock, against groups at the best clock of each, and the low clock.
+/// Section 6: two soplex beside two hmmer at the high clock, against groups at the best clock of each, and the low
+/// clock.
 #[test]
 fn mixing_costs_less_than_grouping_at_the_best_clocks() {
     let product = |list: &str, machine: &str, name: &str| {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Merkel & Bellosa's heuristic with many operating points: "take the level with the lowest factor" (section 4.2), on the
-//! clusters of an Odroid-XU3 in the simulator, and against what PARTSim measured on the board.
+//! Merkel & Bellosa's heuristic with many operating points: "take the level with the lowest factor" (section 4.2), on
+//! the clusters of an Odroid-XU3 in the simulator, and against what PARTSim measured on the board.
 
 use serde_json::json;
 
@@ -35,15 +35,15 @@ fn the_little_clusters_clock_is_within_one_step_of_the_least_energy_times_time()
     }
 }
 
-/// One program on one core of a cluster, from 200 MHz in steps of 100 MHz: watts that it adds, speed relative to the big
-/// core at 2 GHz. Source: PARTSim, odroid-xu3-single-single.csv.
+/// One program on one core of a cluster, from 200 MHz in steps of 100 MHz: watts that it adds, speed relative to the
+/// big core at 2 GHz. Source: PARTSim, odroid-xu3-single-single.csv.
 struct Measured {
     watts: &'static [f64],
     speed: &'static [f64],
 }
 
-/// A cluster: watts that a compute-bound program (gzip -1) adds, watts of the idle cluster; then a program that waits for
-/// memory (cachekiller) and one that does not (cacherate-0).
+/// A cluster: watts that a compute-bound program (gzip -1) adds, watts of the idle cluster; then a program that waits
+/// for memory (cachekiller) and one that does not (cacherate-0).
 struct Cluster {
     busy: &'static [f64],
     idle: &'static [f64],
@@ -123,7 +123,8 @@ fn least(products: &[f64]) -> usize {
     (0..products.len()).min_by(|one, other| products[*one].total_cmp(&products[*other])).unwrap()
 }
 
-/// What `edp.bpf.h` takes: `power(f) (1 - m / 2t) + static_power(f)`, times the square of `t(f) = (1 - m) f_max / f + m`.
+/// What `edp.bpf.h` takes: `power(f) (1 - m / 2t) + static_power(f)`, times the square of `t(f) = (1 - m) f_max / f +
+/// m`.
 fn chosen(cluster: &Cluster, share: f64) -> usize {
     let top = cluster.busy.len() - 1;
     let product = |at: usize| {
