@@ -6,4 +6,9 @@
 //! effect and its order of size: that the 95 % interval of ten seeds leaves out "no effect", and that the mean lies in a
 //! range around what was published. Nothing is tuned to that.
 
+mod asymmetry;
+mod essence;
+mod memory;
+mod odroid;
 mod support;
+mod together;
