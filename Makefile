@@ -40,6 +40,7 @@ help: ## List the targets
 	@echo
 	@echo "  make run WORKLOAD=… MACHINE=… PAIRS='fair+schedutil …'   the same for another workload or machine"
 	@echo "  make objects OBJECTS=…                                   into another folder than $(OUT)/schedulers"
+	@echo "  make test SMOKE=no                                       without what needs a test kernel"
 	@echo "  make install PREFIX=$$HOME/.local                         for one user, without root"
 
 .PHONY: run
@@ -62,8 +63,16 @@ objects: ## Compile the kernel's example sched_ext schedulers, to run in the sim
 	@echo "Show one: $(TANDEM) scheduler show $(OBJECTS)/scx_simple.bpf.o"
 
 .PHONY: test
-test: test-requirements ## Run every test
+test: test-requirements ## Run every test, those in a test kernel last
 	$(CARGO) test --workspace --locked
+ifneq ($(SMOKE),no)
+	CARGO="$(CARGO)" vm/smoke
+endif
+
+# The kernel is built once, which takes some minutes; after that the guest is busy for about five.
+.PHONY: smoke
+smoke: test-requirements ## Load the scheduler into a test kernel, each mechanism in turn
+	CARGO="$(CARGO)" vm/smoke
 
 .PHONY: lint
 lint: build-requirements $(DENY) ## Check format, lints, documentation and licences

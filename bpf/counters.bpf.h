@@ -38,6 +38,8 @@ enum {
 	/* A task is measured after so much run time, ns. */
 	MEASURED_AFTER = 1000000,
 	MAX_NODES = 64,
+	/* What a CPU moves is a mean over so much run time, ns: what passes between a tick and a switch tells nothing. */
+	RATE_AFTER = 500000,
 };
 
 /* What a CPU's counters said the last time. */
@@ -49,8 +51,10 @@ struct cpu_counters {
 	bool known;
 	/* It has run something since it was idle, and counts in its node. */
 	bool busy;
-	/* MB/s that its task moved the last time. */
+	/* MB/s that its tasks moved the last time; and ns and transactions since then. */
 	u32 rate;
+	u64 ran;
+	u64 moved;
 };
 
 struct cpu_counters cpu_counters[MAX_CPUS];
@@ -100,7 +104,7 @@ static __always_inline s64 counter_gain(void *map, struct bpf_perf_event_value *
 	return running ? gain * enabled / running : -1;
 }
 
-/* Notes what this CPU's task does to the memory, MB/s; only needed where nobody knows what the memory can do. */
+/* Notes what this CPU's task does to the memory, MB/s. */
 static __always_inline void counters_note_rate(struct node_memory *memory, struct cpu_counters *counters, u32 rate)
 {
 	s32 all_of_it;
@@ -113,6 +117,20 @@ static __always_inline void counters_note_rate(struct node_memory *memory, struc
 		memory->most = all_of_it;
 }
 
+/* The same from what a CPU counted in the last @ran ns. */
+static void counters_note_moved(u32 cpu, u64 ran, u64 transactions)
+{
+	struct cpu_counters *counters = &cpu_counters[cpu & (MAX_CPUS - 1)];
+
+	counters->ran += ran;
+	counters->moved += transactions;
+	if (counters->ran < RATE_AFTER)
+		return;
+	counters_note_rate(memory_of(cpu), counters, counters->moved * CACHE_LINE * 1000 / counters->ran);
+	counters->ran = 0;
+	counters->moved = 0;
+}
+
 /* The bandwidth of a node, MB/s: as set, as known, or else the most that was ever seen. */
 static __always_inline u32 counters_bandwidth(struct node_memory *memory)
 {
@@ -121,14 +139,33 @@ static __always_inline u32 counters_bandwidth(struct node_memory *memory)
 	return known ?: memory->most;
 }
 
+/*
+ * Whether the memory of @cpu's node moves all that it can, for @nr CPUs that are all that run something there. It does from 31/32
+ * of its bandwidth to 15/16, @was being what it did before. Where the bandwidth is not known nobody can tell.
+ */
+static __always_inline bool counters_memory_full(u32 cpu, u32 nr, bool was)
+{
+	struct node_memory *memory = memory_of(cpu);
+	u32 known = memory_mbps ?: memory_bandwidth;
+
+	return known && memory->nr_busy <= (s32)nr && memory->rate >= (s32)(known - known / (was ? 16 : 32));
+}
+
+/* Whether memory is used enough for tasks to disturb each other there: by a tenth of what it could move, at least. */
+static bool counters_memory_matters(u32 cpu)
+{
+	struct node_memory *memory = memory_of(cpu);
+	u64 rate = memory->rate > 0 ? memory->rate : 0;
+
+	return rate * 10 > counters_bandwidth(memory);
+}
+
 /* The intensity of moving @rate MB/s now, 0..ONE. */
 static u32 counters_intensity(u32 cpu, u32 rate)
 {
 	struct node_memory *memory = memory_of(cpu);
 	u64 sharers = memory->nr_busy > 0 ? memory->nr_busy : 1, bandwidth, intensity;
 
-	if (!memory_mbps && !memory_bandwidth)
-		counters_note_rate(memory, &cpu_counters[cpu & (MAX_CPUS - 1)], rate);
 	bandwidth = counters_bandwidth(memory);
 	if (!bandwidth)
 		return 0;
@@ -172,11 +209,25 @@ static void counters_fold(struct task_ctx *tctx, u32 cpu, u64 ran, s64 transacti
 	tctx->measured = tctx->counted >= MEASURED_AFTER;
 }
 
+/* A CPU runs something, the same as before it was idle until it is measured: a lone task's CPU is idle between its slices. */
+static __always_inline void counters_busy(u32 cpu)
+{
+	struct cpu_counters *counters = &cpu_counters[cpu & (MAX_CPUS - 1)];
+
+	if (counters->busy)
+		return;
+	counters->busy = true;
+	__sync_fetch_and_add(&memory_of(cpu)->nr_busy, 1);
+	__sync_fetch_and_add(&memory_of(cpu)->rate, (s32)counters->rate);
+}
+
 /* Tells what runs on a CPU from what is known of its task. */
 static __always_inline void counters_running(struct task_ctx *tctx)
 {
-	struct cpu_ctx *cctx = cpu_of(bpf_get_smp_processor_id());
+	u32 cpu = bpf_get_smp_processor_id();
+	struct cpu_ctx *cctx = cpu_of(cpu);
 
+	counters_busy(cpu);
 	cctx->intensity = tctx->intensity;
 	cctx->stall = tctx->stall;
 }
@@ -190,8 +241,7 @@ static __always_inline void counters_idle(u32 cpu)
 		return;
 	counters->busy = false;
 	__sync_fetch_and_add(&memory_of(cpu)->nr_busy, -1);
-	if (counters->rate)
-		counters_note_rate(memory_of(cpu), counters, 0);
+	__sync_fetch_and_add(&memory_of(cpu)->rate, -(s32)counters->rate);
 }
 
 /* The first count on a CPU: it is from now on that counters say something, and that mechanisms which need them act. */
@@ -223,10 +273,7 @@ int BPF_PROG(tandem_sched_stat_runtime, struct task_struct *p, u64 ran)
 		return 0;
 	stalled = counter_gain(&stalled_cycles, &counters->stalled);
 	all_cycles = counter_gain(&cycles, &counters->cycles);
-	if (!counters->busy) {
-		counters->busy = true;
-		__sync_fetch_and_add(&memory_of(cpu)->nr_busy, 1);
-	}
+	counters_busy(cpu);
 	if (!counters->known) {
 		counters_begin(counters);
 		return 0;
@@ -234,6 +281,7 @@ int BPF_PROG(tandem_sched_stat_runtime, struct task_struct *p, u64 ran)
 	tctx = task_of(p);
 	if (!tctx || !ran)
 		return 0;
+	counters_note_moved(cpu, ran, transactions);
 	/* Many processors have no event for stalled cycles: then intensity is all there is. */
 	if (stalled < 0 || all_cycles <= 0)
 		counters_fold(tctx, cpu, ran, transactions, -1);

@@ -19,6 +19,14 @@
  * what a task draws counts as much as it is. Work may take no longer than edp_slowdown_pct more, the slowest task's
  * included, whatever that would save.
  *
+ * While the memory moves all that it can, waiting gets shorter as tasks ask for less: together they move as much as
+ * before. What waited for 1 then waits for k(f); with M the mean of m, weighted by what tasks move, for which m stands,
+ *
+ *	k(f) = 1 - (f_max / f - 1) * (1 - M) / M
+ *
+ * so that four equal streams that fill the bus take as long at any clock. This holds where the bandwidth is known and all
+ * that runs on the memory's CPUs shares the clock; else others would take what these do not.
+ *
  * By the paper's line, edp_base - edp_slope * x at the lowest point, x being the task's share of the memory bus: where
  * edp_base_pct is set, or power is not known. Between the lowest and the highest point the factor goes with how much
  * longer compute-bound work takes there. A straight line has its least value at an end: the lowest or the highest point
@@ -44,6 +52,8 @@ struct edp_mix {
 	u32 nr;
 	u32 sum;
 	u32 squares;
+	/* They move all that the memory can. */
+	bool full;
 };
 
 /* Clocks that have a loaded CPU. */
@@ -54,14 +64,14 @@ static __always_inline bool edp_by_power(u32 table)
 	return !edp_base_pct && opp_tables[table & (MAX_OPP_TABLES - 1)].power[0];
 }
 
-/* A task's share, in steps, downwards: what is not known to wait is taken to compute. */
+/* A task's share, in steps, to the nearest; what is not known to wait is taken to compute. */
 static __always_inline u32 edp_share_of(struct task_ctx *tctx, u32 table)
 {
 	u32 share = edp_by_power(table) ? tctx->stall : tctx->intensity;
 
 	if (!tctx->measured)
 		return 0;
-	share = share * EDP_STEPS / CLOCK_ONE;
+	share = (share * EDP_STEPS + CLOCK_ONE / 2) / CLOCK_ONE;
 	return share < EDP_STEPS ? share : EDP_STEPS;
 }
 
@@ -73,18 +83,30 @@ static __always_inline u64 edp_shared_power(u32 table, u32 opp)
 	return opp_tables[table & (MAX_OPP_TABLES - 1)].static_power[opp & (MAX_OPPS - 1)] + fixed_power / clocks;
 }
 
+/* How long what takes 1 at the highest clock waits at one that is @slow, k(f) above; half as long at least. */
+static __always_inline u64 edp_waiting(struct edp_mix *mix, u64 slow)
+{
+	u64 computes = (u64)EDP_STEPS * mix->sum - mix->squares, less;
+
+	if (!mix->full || !mix->squares)
+		return CLOCK_ONE;
+	less = (slow - CLOCK_ONE) * computes / mix->squares;
+	return less < CLOCK_ONE / 2 ? CLOCK_ONE - less : CLOCK_ONE / 2;
+}
+
 /*
  * Sums over the tasks of power times squared time, in milliwatts times 2^16. In units of 1/EDP_STEPS the time of a task
- * of s steps is time = EDP_STEPS * slow - s * more, and half of what it waits is EDP_STEPS / 2 * s.
+ * of s steps is time = EDP_STEPS * slow - s * more, more being slow - wait, and half of what it waits is wait / 2 * s.
  */
 static __always_inline u64 edp_by_power_at(struct edp_mix *mix, u32 table, u32 opp)
 {
 	u64 power = opp_tables[table & (MAX_OPP_TABLES - 1)].power[opp & (MAX_OPPS - 1)];
-	u64 slow = clock_tables[table & (MAX_OPP_TABLES - 1)].slowness[opp & (MAX_OPPS - 1)], more = slow - CLOCK_ONE;
-	u64 sum = mix->sum, squares = mix->squares, all = EDP_STEPS * slow;
+	u64 slow = clock_tables[table & (MAX_OPP_TABLES - 1)].slowness[opp & (MAX_OPPS - 1)];
+	u64 wait = edp_waiting(mix, slow);
+	u64 sum = mix->sum, squares = mix->squares, all = EDP_STEPS * slow, more = slow - wait;
 	/* Of time squared, and of the time that is waited, halved, times time. */
 	u64 times = mix->nr * all * all - 2 * all * more * sum + more * more * squares;
-	u64 waits = (all * sum - more * squares) * (CLOCK_ONE / 2);
+	u64 waits = (all * sum - more * squares) * (wait / 2);
 
 	return (((times - waits) / mix->nr) >> 14) * power * mix->nr +
 	       ((times / mix->nr) >> 14) * edp_shared_power(table, opp);
@@ -117,7 +139,9 @@ static __always_inline u64 edp_factor(struct edp_mix *mix, u32 table, u32 opp)
  */
 static __always_inline bool edp_fast_enough(struct edp_mix *mix, u32 table, u32 opp)
 {
-	u64 slow = clock_tables[table & (MAX_OPP_TABLES - 1)].slowness[opp & (MAX_OPPS - 1)], more = slow - CLOCK_ONE;
+	u64 slow = clock_tables[table & (MAX_OPP_TABLES - 1)].slowness[opp & (MAX_OPPS - 1)];
+	u64 wait = edp_waiting(mix, slow);
+	u64 more = slow - wait;
 	u64 mean = slow * EDP_STEPS - more * mix->sum / mix->nr;
 	u64 limit = (100 + edp_slowdown_pct) * CLOCK_ONE * EDP_STEPS / 100;
 	u64 variance = ((u64)mix->squares * mix->nr - (u64)mix->sum * mix->sum) * more * more / mix->nr / mix->nr;

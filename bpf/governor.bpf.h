@@ -23,6 +23,7 @@
 #ifndef __TANDEM_GOVERNOR_H
 #define __TANDEM_GOVERNOR_H
 
+#include "counters.bpf.h"
 #include "points.bpf.h"
 #include "edp.bpf.h"
 #include "warm.bpf.h"
@@ -86,8 +87,9 @@ static __always_inline u32 domain_loaded_opp(struct domain *domain)
 
 	if (!edp || !(active & SPEED))
 		return clock_tables[domain->table & (MAX_OPP_TABLES - 1)].top;
+	mix.full = counters_memory_full(domain->first, mix.nr, domain->decided.full);
 	if (mix.nr && (mix.nr != domain->decided.nr || mix.sum != domain->decided.sum ||
-		       mix.squares != domain->decided.squares)) {
+		       mix.squares != domain->decided.squares || mix.full != domain->decided.full)) {
 		domain->decided = mix;
 		domain->decision = edp_best(&mix, domain->table, domain->decision);
 	}

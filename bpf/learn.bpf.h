@@ -28,6 +28,11 @@ struct {
 	__type(value, u64);
 } learned_lengths SEC(".maps");
 
+enum {
+	/* Shorter rounds, ns of work, tell no lengths: threads that change places lose as much to cold caches. */
+	LEARN_WORTH = 500 * NSEC_PER_USEC,
+};
+
 static void learn_key(struct task_struct *p, struct job *job, struct place_in_program *key)
 {
 	BPF_CORE_READ_STR_INTO(&key->comm, p, group_leader, comm);
@@ -69,7 +74,7 @@ static __always_inline u64 difference(u64 one, u64 other)
 /*
  * A thread's length after a round: the mean of this and earlier ones, of which half is the last. It is unknown (0)
  * while rounds differ from the mean by more than a quarter of it: then one says nothing of the next, as with work
- * between locks.
+ * between locks. So it is if rounds are short.
  */
 static u64 learn_mean(struct job *job, u64 work)
 {
@@ -77,7 +82,7 @@ static u64 learn_mean(struct job *job, u64 work)
 
 	job->smoothed = job->smoothed ? (job->smoothed + work) / 2 : work;
 	job->spread = (job->spread + off) / 2;
-	return job->spread > job->smoothed / 4 ? 0 : job->smoothed;
+	return job->spread > job->smoothed / 4 || job->smoothed < LEARN_WORTH ? 0 : job->smoothed;
 }
 
 /* A thread's round is over. Others hear of its length if that has changed enough to matter. */

@@ -21,6 +21,8 @@ enum {
 	 * further.
 	 */
 	LONG_LEAD = 5,
+	/* Locks that are kept for less time at a mean move nobody, ns: going to another cache takes as long. */
+	HOLD_WORTH = 50 * NSEC_PER_USEC,
 };
 
 static void longest_init(void)
@@ -43,7 +45,7 @@ static enum wish longest_wish(struct task_struct *p, struct task_ctx *tctx)
 
 	if (p->nr_cpus_allowed < nr_cpus || is_system_task(p, tctx) || !(group = group_of(p)))
 		return WISH_ANY;
-	if (job->holder || (phase_ready(tctx, group) <= 1 && phase_has_been_parallel(group)))
+	if ((job->holder && group->hold >= HOLD_WORTH) || (phase_ready(tctx, group) <= 1 && phase_has_been_parallel(group)))
 		return WISH_FAST;
 	if (job->generation != group->generation) {
 		job->generation = group->generation;
@@ -205,15 +207,16 @@ static void longest_woken(struct task_struct *p, struct task_ctx *tctx, struct g
 		return;
 	if (learn_lengths)
 		learn_release(waker, wakers, group);
+	if (wakers->job.holder)
+		group->hold = (group->hold * 7 + bpf_ktime_get_ns() - wakers->started) / 8;
 	wakers->job.holder = false;
 	if (learn_lengths && job->round != group->round)
 		learn_round(p, job, group);
 	/*
 	 * Not all are woken up, and not by the last one of a round: what the waker lets go is a lock, and others wait
-	 * for it. The waker and a third thread are ready: with fewer it would be a serial phase.
+	 * for it.
 	 */
-	job->holder = !wakers->job.opened && phase_ready(tctx, group) > 2 &&
-		      phase_ready(tctx, group) < group->nr_threads;
+	job->holder = !wakers->job.opened && phase_ready(tctx, group) < group->nr_threads;
 	if (job->holder)
 		count(TANDEM_STAT_LONGEST_LOCK_HOLDERS);
 }

@@ -10,6 +10,57 @@
 #include "isolate.bpf.h"
 #include "place.bpf.h"
 
+enum {
+	/*
+	 * A CPU that is free for less time at a mean does not pull, ns: caches would cost as much. The kernel's balancer has
+	 * the same rule and number (sysctl_sched_migration_cost).
+	 */
+	PULL_WORTH = 500 * NSEC_PER_USEC,
+};
+
+static void pull_init(void)
+{
+	s32 cpu;
+
+	for_range(cpu, 0, nr_cpus)
+		cpu_of(cpu)->free_mean = 2 * PULL_WORTH;
+}
+
+/* The CPU has work of its own again. One long time counts no more than twice the limit: the mean is to follow. */
+static void pull_ends(struct cpu_ctx *cctx)
+{
+	u64 was_free = bpf_ktime_get_ns() - cctx->free_since;
+
+	/* A lone task whose slice ends leaves for the idle one, and is back at once: the CPU was not free. */
+	if (was_free < NSEC_PER_USEC * 10) {
+		cctx->free_since = 0;
+		return;
+	}
+	if (was_free > 2 * PULL_WORTH)
+		was_free = 2 * PULL_WORTH;
+	cctx->free_since = 0;
+	cctx->free_mean = (cctx->free_mean * 7 + was_free) / 8;
+}
+
+static void pull_update_idle(struct cpu_ctx *cctx, bool idle)
+{
+	if (idle) {
+		if (!cctx->free_since)
+			cctx->free_since = bpf_ktime_get_ns();
+	} else if (cctx->pulls) {
+		cctx->pulls = false;
+	} else if (cctx->free_since) {
+		pull_ends(cctx);
+	}
+}
+
+/* What a pulled thread did here counts as free time: had it not come, the CPU would have been idle. */
+static __always_inline void pull_stopping(struct cpu_ctx *cctx)
+{
+	if (cctx->free_since)
+		pull_ends(cctx);
+}
+
 /*
  * How much a CPU's thread deserves a CPU of performance @performance: by its rank, then by what it gains there. Of
  * its time it waits for memory for the share of `stall`, and gains nothing in that. 0: there is none to take.
@@ -30,7 +81,7 @@ __noinline int pull_running(s32 cpu)
 	u32 kind = cpu_of(cpu)->kind, best = 0, from = 0, performance = facts_of(cpu)->performance;
 	s32 other;
 
-	if (kind + 1 >= nr_kinds || place_shares_core(cpu))
+	if (kind + 1 >= nr_kinds || cpu_of(cpu)->free_mean < PULL_WORTH || place_shares_core(cpu))
 		return 0;
 	for_range(other, 0, nr_cpus) {
 		u32 merit;
@@ -67,6 +118,8 @@ static bool pull_moves(struct task_struct *p, struct task_ctx *tctx, u64 enq_fla
 	/* It may have found something else to do since: then the task would wait there. */
 	if (!(wanted & WANTED_NOW) && !scx_bpf_test_and_clear_cpu_idle(cpu))
 		return false;
+	if (!(wanted & WANTED_NOW))
+		cpu_of(cpu)->pulls = true;
 	count(TANDEM_STAT_PULL_MOVED);
 	insert_on(p, cpu, enq_flags);
 	return true;

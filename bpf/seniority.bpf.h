@@ -10,6 +10,9 @@
  * senior runs on the juniors' time, too: while there are n such applications its virtual time passes n times slower,
  * so that against third parties all keep their share. Time is looked at when the senior's threads stop, which they do
  * at least once in a slice: no timer has to run.
+ *
+ * Where run queues are sorted there is no senior: threads of one program are mostly alike, and CPUs that run one program alone
+ * are what sorting avoids.
  */
 #ifndef __TANDEM_SENIORITY_H
 #define __TANDEM_SENIORITY_H
@@ -120,7 +123,7 @@ static void seniority_full(struct group *group)
 	if (!slot)
 		return;
 	__sync_fetch_and_add(&slot->full, 1);
-	if (__sync_fetch_and_add(&nr_full, 1) >= 1 && !senior)
+	if (__sync_fetch_and_add(&nr_full, 1) >= 1 && !senior && !(active & SORTED))
 		seniority_choose(0);
 }
 
@@ -164,7 +167,8 @@ static __always_inline void seniority_pass_on(void)
 
 	if (!senior)
 		return;
-	if (full < 2) {
+	/* Sorting begins with the first counters. */
+	if (full < 2 || active & SORTED) {
 		senior = 0;
 		return;
 	}

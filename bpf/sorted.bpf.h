@@ -114,7 +114,8 @@ static bool sorted_enqueue(struct task_struct *p, struct task_ctx *tctx, enum wi
 	u64 epoch = rq->epoch + 1;
 
 	turn->over = false;
-	turn->newcomer = !rq->exists || !may_run_on(p, cpu) || (!over && !bound);
+	/* Where nobody waits for memory there is nothing to sort, and queues by CPU cost more than one for all of them. */
+	turn->newcomer = !rq->exists || !may_run_on(p, cpu) || (!over && !bound) || !counters_memory_matters(cpu);
 	if (turn->newcomer) {
 		rq_uncount(turn);
 		count(TANDEM_STAT_SORTED_NEWCOMERS);

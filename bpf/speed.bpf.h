@@ -9,6 +9,7 @@
 #define __TANDEM_SPEED_H
 
 #include "governor.bpf.h"
+#include "light.bpf.h"
 
 /* Turns on what has a clock to change. Isolation has been decided. */
 static s32 speed_init(void)
@@ -19,6 +20,8 @@ static s32 speed_init(void)
 		speed_state = clocks ? TANDEM_STATE_ACTIVE : TANDEM_STATE_NO_CPUFREQ;
 	if (speed_state == TANDEM_STATE_ACTIVE)
 		active |= SPEED;
+	if (active & SPEED)
+		light_init();
 	if (clocks && active & (ISOLATE | SPEED))
 		active |= CLOCKS;
 	return active & CLOCKS ? warm_init() ?: governor_init() : 0;
@@ -30,6 +33,11 @@ static __always_inline s32 speed_pick_idle(struct task_struct *p, struct task_ct
 
 	if (!concentrate)
 		return -1;
+	cpu = light_pick_idle(p, tctx, prev_cpu);
+	if (cpu >= 0) {
+		count(TANDEM_STAT_SPEED_LIGHT);
+		return cpu;
+	}
 	cpu = warm_pick_idle(p, tctx, prev_cpu);
 	if (cpu >= 0)
 		count(TANDEM_STAT_SPEED_WARM);
@@ -72,6 +80,7 @@ static void speed_continues(struct task_struct *p)
 
 static void speed_stopping(struct task_ctx *tctx, u64 ran)
 {
+	light_ran(tctx, ran);
 	if (active & ISOLATE)
 		points_stopping(bpf_get_smp_processor_id(), tctx, ran);
 }

@@ -48,6 +48,7 @@ enum tandem_stat {
 	TANDEM_STAT_SPEED_KEPT,			/* a pending change was dropped, load having flipped back in time */
 	TANDEM_STAT_SPEED_REPEATED,		/* asked again for a clock, schedutil perhaps having missed it */
 	TANDEM_STAT_SPEED_WARM,			/* woke a task where the clock was high */
+	TANDEM_STAT_SPEED_LIGHT,		/* woke a light task where it costs less */
 	NR_STATS,
 };
 

@@ -18,6 +18,7 @@
 #include "counters.bpf.h"
 #include "trade.bpf.h"
 #include "longest.bpf.h"
+#include "light.bpf.h"
 #include "serial.bpf.h"
 #include "pairs.bpf.h"
 #include "balance.bpf.h"
@@ -35,7 +36,8 @@ static __always_inline enum rank rank_of(struct task_struct *p, struct task_ctx 
 
 /*
  * Which CPU a task should have. Where lengths are known they say it, also when a serial phase begins or ends: the first
- * threads that a barrier lets go are not those that need the fastest CPU. A lone thread is long in any case.
+ * threads that a barrier lets go are not those that need the fastest CPU. A lone thread is long in any case. What sleeps so
+ * much that a slower CPU is fast enough for it gains little on a fast one, which it would have to wake up each time.
  */
 static __always_inline enum wish wish_of(struct task_struct *p, struct task_ctx *tctx, enum rank rank)
 {
@@ -43,7 +45,9 @@ static __always_inline enum wish wish_of(struct task_struct *p, struct task_ctx 
 
 	if (active & LONGEST && place_of(tctx) == PLACE_APPLICATION)
 		wish = longest_wish(p, tctx);
-	return wish == WISH_ANY && rank == RANK_SERIAL ? WISH_FAST : wish;
+	if (wish == WISH_ANY && rank == RANK_SERIAL)
+		wish = WISH_FAST;
+	return wish == WISH_FAST && light_for_any(tctx) ? WISH_ANY : wish;
 }
 
 /* A fast CPU for a task that wishes one, perhaps in another's place: then SCX_ENQ_PREEMPT is in @flags. Negative: none. */
@@ -101,8 +105,10 @@ s32 BPF_STRUCT_OPS(tandem_select_cpu, struct task_struct *p, s32 prev_cpu, u64 w
 	bool is_idle = false;
 	s32 cpu;
 
-	if (active && (tctx = task_of(p)))
+	if (active && (tctx = task_of(p))) {
+		light_wakes(tctx);
 		return select_by_mechanism(p, tctx, prev_cpu);
+	}
 	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
 	if (is_idle) {
 		count(TANDEM_STAT_BASE_IDLE);
@@ -212,6 +218,24 @@ static bool dispatch_by_mechanism(s32 cpu, struct task_struct *prev)
 	return active & SERIAL && (dsq_move_to_local(QUEUE_JUNIOR) || dsq_move_to_local(QUEUE_SERIAL));
 }
 
+/*
+ * Lets a task with nobody behind it simply go on. Otherwise it is queued as the last one, and may go elsewhere from there: what a
+ * faster CPU wants, or could want; what belongs elsewhere; and noise, whose time is summed up when it stops. That costs two
+ * switches and an idle state: Linux 6.12 goes to the idle task before it queues the last one.
+ */
+static void go_on(struct cpu_ctx *cctx, struct task_struct *prev)
+{
+	struct task_ctx *tctx;
+
+	if (!is_queued(prev) || cctx->kind || cctx->wanted_by || (active & ISOLATE && cctx->takes_system))
+		return;
+	tctx = task_of(prev);
+	if (!tctx || place_of(tctx) != PLACE_APPLICATION)
+		return;
+	prev->scx.slice = slice_ns();
+	tctx->slice += slice_ns();
+}
+
 void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
 {
 	if (!active) {
@@ -222,8 +246,9 @@ void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	if (active & CLOCKS && is_queued(prev))
 		speed_continues(prev);
+	go_on(cpu_of(cpu), prev);
 	/* The CPU has nothing to do: a slower one's thread may do better here. */
-	if (active & (SERIAL | LONGEST | SORTED) && !is_queued(prev) && cpu_of(cpu)->takes_applications)
+	if (!is_queued(prev) && cpu_of(cpu)->takes_applications)
 		pull_running(cpu);
 }
 
@@ -272,6 +297,8 @@ void BPF_STRUCT_OPS(tandem_running, struct task_struct *p)
 		cctx->rank = rank_of(p, tctx);
 	if (active & LONGEST)
 		longest_running(p, tctx, cctx);
+	if (cctx->rank == RANK_NORMAL && !cctx->is_long && light_stays(tctx, cctx))
+		cctx->keeps = true;
 	if (counters_work)
 		counters_running(tctx);
 	if (active & CLOCKS)
@@ -289,6 +316,7 @@ void BPF_STRUCT_OPS(tandem_stopping, struct task_struct *p, bool runnable)
 		return;
 	}
 	ran = cpu_stops(p, tctx);
+	pull_stopping(cpu_of(bpf_get_smp_processor_id()));
 	p->scx.dsq_vtime += (active & SERIAL ? seniority_charge(p, ran) : ran) * 100 / p->scx.weight;
 	if (active & LONGEST)
 		longest_stopping(p, tctx, ran);
@@ -322,6 +350,8 @@ void BPF_STRUCT_OPS(tandem_quiescent, struct task_struct *p, u64 deq_flags)
 void BPF_STRUCT_OPS(tandem_update_idle, s32 cpu, bool idle)
 {
 	cpu_of(cpu)->idle = idle;
+	if (nr_kinds > 1)
+		pull_update_idle(cpu_of(cpu), idle);
 	if (idle)
 		counters_idle(cpu);
 	if (active & CLOCKS)
@@ -408,6 +438,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_init)
 		return -EINVAL;
 	}
 	place_find_kinds();
+	pull_init();
 	isolate_init();
 	phase_init();
 	longest_init();

@@ -88,7 +88,7 @@ struct job {
 	bool hinted;
 	/* Its work counts: it does it beside others of its group. */
 	bool counts;
-	/* It has the lock that others wait for. */
+	/* It was handed a lock that others wait for. */
 	bool holder;
 	/* It has ended a round of its group and lets the others go on. */
 	bool opened;
@@ -147,6 +147,10 @@ struct task_ctx {
 	u32 fine_intensity;
 	u32 fine_stall;
 	u64 counted;
+	/* speed: when it woke, ns; its work since, ns of the fastest CPU; and of all time how much it needs, of 1024 * 1024. */
+	u64 woke;
+	u64 did;
+	u64 needs;
 	/* sorted: its place in a run queue. */
 	struct turn turn;
 	/* Whether it counts as ready in its group. */
@@ -182,6 +186,8 @@ struct group {
 	/* longest: how often all but one of its threads waited, and how often its roster changed. */
 	u32 round;
 	u32 generation;
+	/* longest: how long its threads keep the locks that they are handed, a mean, ns. */
+	u64 hold;
 };
 
 struct {
@@ -259,6 +265,13 @@ struct cpu_ctx {
 	bool preempted;
 	/* A faster CPU that wants what runs here, plus 1, perhaps with WANTED_NOW; others write it. 0: none. */
 	u32 wanted_by;
+	/*
+	 * pull: since when it has had nothing to do but what came from a slower CPU, ns, or 0; the mean of such times; and
+	 * whether something is coming, which the slower CPU writes.
+	 */
+	u64 free_since;
+	u64 free_mean;
+	bool pulls;
 	/* speed: the next CPU with the same clock. */
 	u32 next;
 	/* The operating point it asks for, plus 1 (others write it, too), and the highest that it may. */

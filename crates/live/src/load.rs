@@ -52,24 +52,19 @@ fn fill(map: &mut OpenMapMut<'_>, object: &Object) -> Result<(), LiveError> {
 /// Takes callbacks and programs away that no setting needs, and adds the flags that some do.
 fn change_scheduler(opened: &mut Opened, object: &Object, needs: &Needs, watchdog_ms: Option<u32>) {
     let mut unused = BTreeSet::new();
-    let schedulers: Vec<&StructOps> = object.struct_ops.iter().filter(|ops| is_scheduler(object, ops)).collect();
+    let flags = needed_flags(needs);
     for mut map in opened.maps_mut().filter(|map| map.map_type() == MapType::StructOps) {
         let name = map.name().to_string_lossy().into_owned();
-        let Some(ops) = schedulers.iter().find(|ops| ops.name == name) else { continue };
-        let Some(value) = map.initial_value_mut() else { continue };
-        for (offset, function) in &ops.callbacks {
-            if member_at(object, ops, *offset).is_some_and(|member| needs.leave_out(member)) {
-                write(value, *offset, &[0; POINTER]);
-                unused.extend(object.functions.get(*function).map(|function| function.name.to_string()));
-            }
-        }
+        let ops = object.struct_ops.iter().find(|ops| ops.name == name && is_scheduler(object, ops));
+        let (Some(ops), Some(value)) = (ops, map.initial_value_mut()) else { continue };
+        unused.extend(take_away(value, object, ops, needs));
         let member = |name: &str| object.btf.member(ops.type_id, name).map(|place| place.offset());
-        if let Some(flags) = member("flags") {
-            let wanted = number_at(value, flags) | needed_flags(needs);
-            write(value, flags, &wanted.to_ne_bytes());
+        if let Some(at) = member("flags") {
+            let flags = number_at(value, at) | flags;
+            write(value, at, &flags.to_ne_bytes());
         }
-        if let (Some(timeout), Some(ms)) = (member("timeout_ms"), watchdog_ms) {
-            write(value, timeout, &ms.to_ne_bytes());
+        if let (Some(at), Some(ms)) = (member("timeout_ms"), watchdog_ms) {
+            write(value, at, &ms.to_ne_bytes());
         }
     }
     for mut program in opened.progs_mut() {
@@ -78,6 +73,18 @@ fn change_scheduler(opened: &mut Opened, object: &Object, needs: &Needs, watchdo
             program.set_autoload(false);
         }
     }
+}
+
+/// Removes callbacks from a scheduler's value; the names of their programs.
+fn take_away(value: &mut [u8], object: &Object, ops: &StructOps, needs: &Needs) -> BTreeSet<String> {
+    let mut programs = BTreeSet::new();
+    for (offset, function) in &ops.callbacks {
+        if member_at(object, ops, *offset).is_some_and(|member| needs.leave_out(member)) {
+            write(value, *offset, &[0; POINTER]);
+            programs.extend(object.functions.get(*function).map(|function| function.name.clone()));
+        }
+    }
+    programs
 }
 
 /// The flags of a scheduler (`SCX_OPS_*`) that settings need.
@@ -118,4 +125,68 @@ pub(crate) fn section_of<'o>(object: &'o Object, map: &str) -> Option<&'o DataSe
 /// Whether a map of a loaded object is a scheduler.
 pub(crate) fn is_struct_ops(map: &impl MapCore) -> bool {
     map.map_type() == MapType::StructOps
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tandem_bpf_vm::btf::{Builder, Linkage};
+    use tandem_bpf_vm::object::{Function, Variable};
+
+    use super::*;
+
+    /// `struct sched_ext_ops` with `enqueue`, `runnable` and `flags`; `bool serial` needs `runnable`.
+    fn object(serial: u8) -> OpenObject {
+        let mut btf = Builder::new();
+        let boolean = btf.int("_Bool", 1, false);
+        let long = btf.int("unsigned long", 8, false);
+        let ops =
+            btf.structure("sched_ext_ops", 24, &[("enqueue", long, 0), ("runnable", long, 8), ("flags", long, 16)]);
+        let serial_first = btf.var("serial", boolean, Linkage::Global);
+        btf.decl_tag("needs runnable", serial_first);
+        let variable = Variable { name: "serial".into(), offset: 0, size: 1, type_id: boolean };
+        let section = DataSection {
+            name: ".rodata".to_owned(),
+            bytes: vec![serial],
+            variables: vec![variable],
+            ..DataSection::default()
+        };
+        let function = |name: &str| Function { name: name.to_owned(), ..Function::default() };
+        let ops = StructOps { type_id: ops, callbacks: vec![(0, 0), (8, 1)], ..StructOps::default() };
+        OpenObject::new(Arc::new(Object {
+            btf: btf.finish(),
+            data: vec![section],
+            functions: vec![function("t_enqueue"), function("t_runnable")],
+            struct_ops: vec![ops],
+            ..Object::default()
+        }))
+    }
+
+    fn left_of(open: &OpenObject) -> ([u8; 24], Vec<String>) {
+        let (object, mut value) = (open.object(), [7; 24]);
+        let programs = take_away(&mut value, object, &object.struct_ops[0], &open.needs());
+        (value, programs.into_iter().collect())
+    }
+
+    #[test]
+    fn a_callback_that_no_setting_needs_is_taken_away() {
+        let (value, programs) = left_of(&object(0));
+        assert_eq!((value[..8] == [7; 8], value[8..16] == [0; 8], value[16..] == [7; 8]), (true, true, true));
+        assert_eq!(programs, ["t_runnable"]);
+    }
+
+    #[test]
+    fn a_callback_that_a_setting_needs_stays() {
+        assert_eq!(left_of(&object(1)), ([7; 24], Vec::new()));
+    }
+
+    #[test]
+    fn what_is_written_beyond_the_end_is_not_written() {
+        let mut value = [1, 2, 3, 4];
+        write(&mut value, 2, &[9, 9]);
+        write(&mut value, 3, &[8, 8]);
+        write(&mut value, u64::MAX, &[8]);
+        assert_eq!((value, number_at(&value, 2), number_at(&value, 9)), ([1, 2, 9, 9], 0x0909, 0));
+    }
 }

@@ -82,13 +82,12 @@ impl Show {
 
 impl Export {
     fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
-        let beside = SchedExt::path_beside(&self.output);
-        if beside == self.output {
+        if self.output.extension().is_none_or(|extension| extension != "o") {
             let file = self.output.display();
-            return Err(Failure::Options(format!("{file} is where the file beside the object goes; end it in .bpf.o")));
+            return Err(Failure::Options(format!("--output {file}: the name of an object ends in .bpf.o")));
         }
         context.files.write(&self.output, bundled::OBJECT)?;
-        context.files.write(&beside, bundled::SIDECAR)
+        context.files.write(&SchedExt::path_beside(&self.output), bundled::SIDECAR)
     }
 }
 

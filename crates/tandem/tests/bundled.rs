@@ -120,7 +120,7 @@ fn an_exported_object_runs_as_the_one_in_the_command() {
     };
     assert_eq!(report("./t.bpf.o"), report("tandem"));
     let text = mistake(folder.path(), &["scheduler", "export", "tandem", "-o", "t.toml"]);
-    assert!(text.contains("end it in .bpf.o"), "{text}");
+    assert!(text.contains("the name of an object ends in .bpf.o"), "{text}");
     let text = mistake(folder.path(), &["scheduler", "export", "fair"]);
     assert!(text.contains("possible values: tandem"), "{text}");
 }

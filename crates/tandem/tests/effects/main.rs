@@ -6,6 +6,11 @@
 //! effect and its order of size: that the 95 % interval of ten seeds leaves out "no effect", and that the mean lies in a
 //! range around what was published. Nothing is tuned to that.
 
+mod asymmetry;
+mod essence;
 mod governor;
+mod memory;
 mod noise;
+mod odroid;
 mod support;
+mod together;

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * speed, on machines with several kinds of CPU: light work goes where it costs least.
+ *
+ * A task is light for a CPU that has a quarter more performance than the task needs on average (fits_capacity() of
+ * kernel/sched/fair.c). Of the kinds for which it is light, the slowest that costs less than the fastest kind gets it: by the
+ * power of a busy CPU at its highest clock, which `speed` gives to whatever runs, over its performance there. What has used
+ * up half of a slice without sleeping is not light.
+ *
+ * The average forgets as the kernel's does, by half in 32 ms. It counts time at a low clock as if the clock were high: a task
+ * is taken to be heavier than it is, if anything.
+ */
+#ifndef __TANDEM_LIGHT_H
+#define __TANDEM_LIGHT_H
+
+#include "clock.bpf.h"
+#include "place.bpf.h"
+
+enum {
+	/* As long as this a period weighs as much as all before it, ns; 32 ms of half-life, as PELT has, is 46 ms. */
+	LIGHT_MEMORY = 46 * NSEC_PER_MSEC,
+};
+
+/* What work costs on a kind of CPU, mW of a busy one at the highest clock over its performance, times 1024; 0: unknown. */
+u32 kind_costs[MAX_KINDS];
+/* Performance of a kind's slowest CPU. */
+u32 kind_performances[MAX_KINDS];
+/* There are slower kinds that cost less. */
+bool light_works;
+
+static u32 light_cost_of(u32 cpu)
+{
+	u32 table = facts_of(cpu)->opp_table, performance = facts_of(cpu)->performance;
+	u32 top = clock_tables[table & (MAX_OPP_TABLES - 1)].top;
+
+	return opp_tables[table & (MAX_OPP_TABLES - 1)].power[top & (MAX_OPPS - 1)] * 1024 / (performance ?: 1);
+}
+
+static void light_init(void)
+{
+	s32 at;
+
+	if (!concentrate || nr_kinds < 2)
+		return;
+	for_range(at, 0, nr_cpus) {
+		u32 cpu = cpus_by_speed[at & (MAX_CPUS - 1)], kind = cpu_of(cpu)->kind & (MAX_KINDS - 1);
+
+		kind_costs[kind] = light_cost_of(cpu);
+		kind_performances[kind] = facts_of(cpu)->performance;
+		if (kind_costs[kind] && kind_costs[kind] < kind_costs[0])
+			light_works = true;
+	}
+}
+
+/* Notes that a task wakes: what it did since it woke before is in the average now. A new task is as heavy as can be. */
+static void light_wakes(struct task_ctx *tctx)
+{
+	u64 now = bpf_ktime_get_ns(), period = now - tctx->woke, part;
+
+	if (!light_works)
+		return;
+	if (!tctx->woke) {
+		tctx->needs = 1024 * 1024;
+	} else if (period) {
+		part = tctx->did * 1024 * 1024 / period;
+		tctx->needs = (tctx->needs * LIGHT_MEMORY + part * period) / (period + LIGHT_MEMORY);
+	}
+	tctx->woke = now;
+	tctx->did = 0;
+}
+
+/* Notes that it has run on this CPU for @ran ns. */
+static __always_inline void light_ran(struct task_ctx *tctx, u64 ran)
+{
+	if (light_works)
+		tctx->did += ran * facts_of(bpf_get_smp_processor_id())->performance / 1024;
+}
+
+/* Whether a task needs no more than a CPU of performance @performance has. */
+static __always_inline bool light_for(struct task_ctx *tctx, u32 performance)
+{
+	return tctx->woke && tctx->did < slice_ns() / 2 && tctx->needs / 1024 * 5 / 4 < performance;
+}
+
+/* Whether it is where it should be as it is light. */
+static __always_inline bool light_stays(struct task_ctx *tctx, struct cpu_ctx *cctx)
+{
+	return light_works && cctx->kind && light_for(tctx, kind_performances[cctx->kind & (MAX_KINDS - 1)]);
+}
+
+/* Whether there is a slower kind for it. */
+static bool light_for_any(struct task_ctx *tctx)
+{
+	s32 step;
+
+	if (!light_works)
+		return false;
+	for_range(step, 1, MAX_KINDS) {
+		u32 kind = step & (MAX_KINDS - 1);
+
+		if (step >= nr_kinds)
+			break;
+		if (kind_costs[kind] && kind_costs[kind] < kind_costs[0] && light_for(tctx, kind_performances[kind]))
+			return true;
+	}
+	return false;
+}
+
+/* An idle CPU of the slowest kind that a task is light for. Negative: none. */
+static s32 light_pick_idle(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)
+{
+	s32 step, cpu;
+
+	if (!light_works)
+		return -1;
+	for_range(step, 1, MAX_KINDS) {
+		u32 kind = (nr_kinds - step) & (MAX_KINDS - 1);
+
+		if (step >= nr_kinds)
+			break;
+		if (!kind_costs[kind] || kind_costs[kind] >= kind_costs[0] || !light_for(tctx, kind_performances[kind]))
+			continue;
+		cpu = place_pick_kind(p, kind, prev_cpu);
+		if (cpu >= 0)
+			return cpu;
+	}
+	return -1;
+}
+
+#endif /* __TANDEM_LIGHT_H */
