@@ -9,8 +9,8 @@
 //!
 //! What appears of the paper: with one thread less and noise on a CPU of its own, programs that saturate the memory are
 //! faster on eight contexts, and both schedulers save energy there. What does not: that the others, and those on four
-//! contexts, are faster as well. Without any noise they would be so by 2 to 9 %, but a thread less takes 10 % and more from
-//! them. The 17 % of the paper need more noise than it calls marginal, or the caches that it measured.
+//! contexts, are faster as well. Without any noise they would be so by at most 9 %, but a thread less takes 10 % and more
+//! from them. The 17 % of the paper would need more noise than is assumed here, or what it did to caches.
 
 use std::ops::Range;
 
