@@ -149,6 +149,7 @@ fn a_clock_that_follows_the_noise_is_low_and_starves_nobody() {
     let below = each(&|follows, _| follows.share_at(0, 2800));
     let done = each(&|follows, fixed| noise(follows) / noise(fixed));
     let energy = each(&|follows, fixed| follows.energy() / fixed.energy());
+    assert!(follows.iter().all(|seed| seed[0].count("isolate_noise") > 0), "noise never ran on its CPU");
     print("HToff-3-2, wupwise: OS CPU's time at 2.8 GHz", below, "1 (fixed)");
     print("HToff-3-2, wupwise: noise done, clock follows it / 2.8 GHz", done, "not in the paper");
     print("HToff-3-2, wupwise: energy, clock follows noise / 2.8 GHz", energy, "not in the paper");

@@ -82,18 +82,6 @@ impl Report {
         self.number("/edp_js")
     }
 
-    /// A field of the applications whose name begins with `name`, their mean.
-    pub fn application(&self, name: &str, field: &str) -> f64 {
-        let all = self.0["apps"].as_array().unwrap();
-        let chosen: Vec<f64> = all
-            .iter()
-            .filter(|app| app["name"].as_str().is_some_and(|it| it.starts_with(name)))
-            .map(|app| app[field].as_f64().unwrap_or_else(|| panic!("{field} of {app}")))
-            .collect();
-        assert!(!chosen.is_empty(), "no application {name} in {}", self.0);
-        chosen.iter().sum::<f64>() / chosen.len() as f64
-    }
-
     /// A counter of the sched_ext scheduler; 0 if it never counted.
     pub fn count(&self, name: &str) -> u64 {
         self.0["sched_ext"]["statistics"][name].as_u64().unwrap_or(0)
