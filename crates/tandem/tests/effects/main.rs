@@ -8,7 +8,9 @@
 
 mod asymmetry;
 mod essence;
+mod governor;
 mod memory;
+mod noise;
 mod odroid;
 mod support;
 mod together;

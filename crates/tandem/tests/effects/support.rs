@@ -82,6 +82,11 @@ impl Report {
         self.number("/edp_js")
     }
 
+    /// A counter of the sched_ext scheduler; 0 if it never counted.
+    pub fn count(&self, name: &str) -> u64 {
+        self.0["sched_ext"]["statistics"][name].as_u64().unwrap_or(0)
+    }
+
     /// The share of its time that a CPU spent at `mhz`.
     pub fn share_at(&self, cpu: usize, mhz: u64) -> f64 {
         let residency = self.0["cpus"][cpu]["freq_residency"].as_object().unwrap();

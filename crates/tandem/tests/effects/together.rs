@@ -30,7 +30,8 @@ fn edp(machine: &str, generator: &[&str]) -> Estimate {
 #[test]
 fn noise_takes_no_larger_product_on_the_poweredge() {
     for (machine, threads) in [("hton-4-1", "4"), ("htoff-4-2", "4"), ("hton-8-2", "8")] {
-        let product = edp(&format!("poweredge-2850:{machine}"), &["scientific", "--threads", threads, "--iterations", "300"]);
+        let product =
+            edp(&format!("poweredge-2850:{machine}"), &["scientific", "--threads", threads, "--iterations", "300"]);
         // One thread for each context leaves little to gain where clocks are throttled at constant voltage.
         assert!(product.is_below(1.005), "{machine} {product}");
     }
