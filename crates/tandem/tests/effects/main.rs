@@ -11,3 +11,4 @@ mod essence;
 mod memory;
 mod odroid;
 mod support;
+mod together;

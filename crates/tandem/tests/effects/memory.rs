@@ -106,7 +106,8 @@ fn sorting_makes_programs_that_wait_for_memory_faster_and_others_hardly_slower()
     // What Linux does varies more than what is measured: twice as many seeds.
     let seeds = SEEDS.start..2 * SEEDS.end;
     let linux: Vec<_> = seeds.clone().map(|seed| fares(&run(seed, FAST, "fair+performance", &LINUX_2_6))).collect();
-    let sorted: Vec<_> = seeds.clone().map(|seed| fares(&run(seed, FAST, "tandem,sorted=true+performance", &[]))).collect();
+    let sorted: Vec<_> =
+        seeds.clone().map(|seed| fares(&run(seed, FAST, "tandem,sorted=true+performance", &[]))).collect();
     let both: Vec<_> = seeds.map(|seed| run(seed, CORE2, "tandem,sorted=true,speed=true+schedutil", &[])).collect();
 
     let memory = estimate(&sorted, &linux, |it| it.waits, |it| it.time);
