@@ -3,7 +3,7 @@
 //! in turn parallel and serial, on their ProLiant DL580, symmetric and with one CPU twice as fast as the others.
 //!
 //! Their baseline is Linux 2.6.18, which knew nothing of capacities and had slices of 100 ms. Tandem with all mechanisms
-//! off is the second one: it says what the mechanism itself does. Runs of 4 s instead of 60 s. What the paper calls
+//! off is the second one: it says what the mechanism itself does. Runs of 3 s instead of 60 s. What the paper calls
 //! random work is drawn from the seed, 20 ms at a mean, which is assumed.
 
 use crate::support::{Estimate, Report, SEEDS, Workload, print};
@@ -27,7 +27,7 @@ const PAIRS: [(&str, f64); 6] = [
 fn together(labels: &str, machine: &str, (scheduler, options): (&str, &[&str])) -> Vec<Report> {
     let of_seed = |seed: u64| {
         let table = seed.to_string();
-        let arguments = ["phases", "--label", labels, "--duration", "4s", "--seed", &table];
+        let arguments = ["phases", "--label", labels, "--duration", "3s", "--seed", &table];
         Report::of(&Workload::generated(&arguments), &format!("proliant-dl580:{machine}"), scheduler, seed, options)
     };
     SEEDS.map(of_seed).collect()
@@ -53,7 +53,7 @@ struct Gain {
     idle_less_than_base: Estimate,
 }
 
-fn gain<'a>(groups: impl IntoIterator<Item = (&'a str, f64)>, machine: &str) -> Gain {
+fn gain<'a>(groups: impl IntoIterator<Item = (&'a str, Option<f64>)>, machine: &str) -> Gain {
     let [mut over_old, mut over_base, mut idle_old, mut idle_base] = [const { Vec::new() }; 4];
     for (labels, published) in groups {
         let [old, base, serial] = [OLD, BASE, SERIAL].map(|scheduler| together(labels, machine, scheduler));
@@ -61,8 +61,9 @@ fn gain<'a>(groups: impl IntoIterator<Item = (&'a str, f64)>, machine: &str) -> 
             let both = serial.iter().zip(before);
             both.map(|(run, before)| 100.0 * (before.number("/idle_share") - run.number("/idle_share"))).collect()
         };
+        let published = published.map_or_else(|| "not printed".to_owned(), |percent| percent.to_string());
         let of_base = gains(&serial, &base);
-        print(&format!("{machine}, {labels}: gain over base, %"), Estimate::of(&of_base), &published.to_string());
+        print(&format!("{machine}, {labels}: gain over base, %"), Estimate::of(&of_base), &published);
         over_old.push(gains(&serial, &old));
         over_base.push(of_base);
         idle_old.push(idle(&old));
@@ -90,7 +91,7 @@ impl Gain {
 #[test]
 fn serial_phases_first_do_more_work_on_the_asymmetric_machine() {
     let published = PAIRS.map(|(_, gain)| gain).iter().sum::<f64>() / PAIRS.len() as f64;
-    let gain = gain(PAIRS, "asymmetric");
+    let gain = gain(PAIRS.map(|(labels, gain)| (labels, Some(gain))), "asymmetric");
     gain.print("asymmetric, six pairs", &format!("{published:.1}; all pairs 4.5"), "all pairs 2.8");
     assert!(gain.over_base.is_above(0.0) && gain.over_base.is_within(published / 3.0..=published * 3.0));
     assert!(gain.over_old.is_above(0.0) && gain.over_old.mean > gain.over_base.mean);
@@ -101,8 +102,7 @@ fn serial_phases_first_do_more_work_on_the_asymmetric_machine() {
 /// gains 3 % over a scheduler with a queue for each CPU.
 #[test]
 fn serial_phases_first_do_more_work_on_the_symmetric_machine() {
-    let unknown = f64::NAN;
-    let gain = gain([("8:1,1:1", unknown), ("1:1,1:1", unknown), ("1:2,1:8", unknown)], "symmetric");
+    let gain = gain([("8:1,1:1", None), ("1:1,1:1", None), ("1:2,1:8", None)], "symmetric");
     gain.print("symmetric, three pairs", "all pairs 3", "all pairs 2.8");
     assert!(gain.over_old.is_above(1.0) && gain.idle_less_than_old.is_above(0.0));
     assert!(gain.over_base.is_above(0.0), "{}", gain.over_base);
@@ -113,7 +113,7 @@ fn serial_phases_first_do_more_work_on_the_symmetric_machine() {
 /// one that does not, seniority costs.
 #[test]
 fn seniority_gains_over_slices_of_100_ms_and_costs_little_over_the_base() {
-    let gain = gain([("inf:1,inf:1", 2.0)], "symmetric");
+    let gain = gain([("inf:1,inf:1", None)], "symmetric");
     gain.print("symmetric, inf:1 twice", "0 to 4", "-");
     assert!(gain.over_old.is_above(0.0) && gain.over_base.is_above(-4.0));
 }
@@ -121,8 +121,8 @@ fn seniority_gains_over_slices_of_100_ms_and_costs_little_over_the_base() {
 /// With a third application it is rarer that all are serial, and less is idle that a serial phase could end sooner.
 #[test]
 fn three_applications_gain_less_than_two() {
-    let two = gain([("1:2,1:2", 7.0)], "asymmetric");
-    let three = gain([("1:2,1:2,1:2", f64::NAN)], "asymmetric");
+    let two = gain([("1:2,1:2", Some(7.0))], "asymmetric");
+    let three = gain([("1:2,1:2,1:2", None)], "asymmetric");
     two.print("asymmetric, 1:2 twice", "7", "-");
     three.print("asymmetric, 1:2 three times", "less than two", "-");
     assert!(three.over_base.is_above(0.0) && three.over_base.mean < two.over_base.mean);
@@ -147,7 +147,7 @@ fn jitter_and_fairness(labels: [&str; 2], scheduler: (&str, &[&str])) -> (f64, f
 }
 
 /// Table 9: 59.7 % less jitter of synthetic pairs on the symmetric machine, 50.5 % of SPEC OMP on the asymmetric one.
-/// Fairness, which it has go up, does not: who profits is who has more serial phases, and the base is fair already.
+/// Fairness goes up over the baseline of the paper (there by 19.5 % for synthetic pairs); the base is as fair.
 #[test]
 fn run_times_differ_less_from_run_to_run() {
     let pairs = [["1:2", "1:2"], ["1:1", "1:inf"], ["1:2", "1:8"]];
@@ -164,5 +164,5 @@ fn run_times_differ_less_from_run_to_run() {
         "asymmetric, three pairs, fairness, %: {:.0} with 100 ms, {:.0} base, {:.0} serial",
         old.1, base.1, serial.1
     );
-    assert!(serial.0 < 0.5 * old.0);
+    assert!(serial.0 < 0.5 * old.0 && serial.1 > old.1);
 }
