@@ -22,22 +22,22 @@ enum tandem_isolate {
 /* The mechanisms. */
 
 const volatile bool all
-	__needs("runnable quiescent update_idle set_cpumask exit_task tandem_sched_stat_runtime SCX_OPS_ENQ_LAST")
+	__needs("runnable quiescent update_idle cpu_release set_cpumask exit_task tandem_sched_stat_runtime SCX_OPS_ENQ_LAST")
 	__help("Turn on all five mechanisms, isolation as shared unless said otherwise.") = false;
 const volatile enum tandem_isolate isolate
-	__needs("set_cpumask update_idle exit_task SCX_OPS_ENQ_LAST")
+	__needs("set_cpumask update_idle cpu_release exit_task SCX_OPS_ENQ_LAST")
 	__help("Keep operating-system noise on one CPU: off, dedicated (applications stay off it), shared (they may use it).") = TANDEM_ISOLATE_OFF;
 const volatile bool longest
-	__needs("runnable quiescent update_idle exit_task SCX_OPS_ENQ_LAST")
+	__needs("runnable quiescent update_idle cpu_release exit_task SCX_OPS_ENQ_LAST")
 	__help("The longest jobs run on the fastest CPUs.") = false;
 const volatile bool serial_first
-	__needs("runnable quiescent update_idle exit_task SCX_OPS_ENQ_LAST")
+	__needs("runnable quiescent update_idle cpu_release exit_task SCX_OPS_ENQ_LAST")
 	__help("Serial phases of parallel applications run first, then the senior of several parallel ones.") = false;
 const volatile bool sorted
-	__needs("quiescent update_idle exit_task tandem_sched_stat_runtime SCX_OPS_ENQ_LAST")
+	__needs("quiescent update_idle cpu_release exit_task tandem_sched_stat_runtime SCX_OPS_ENQ_LAST")
 	__help("Run queues sorted by memory intensity, opposite ways on paired CPUs, in synchronised epochs.") = false;
 const volatile bool speed
-	__needs("update_idle exit_task tandem_sched_stat_runtime SCX_OPS_ENQ_LAST")
+	__needs("update_idle cpu_release exit_task tandem_sched_stat_runtime SCX_OPS_ENQ_LAST")
 	__help("Clocks follow idle and loaded, delayed, and the energy-delay factor of what runs.") = false;
 
 /* For all of them. */

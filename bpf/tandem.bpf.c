@@ -358,6 +358,14 @@ void BPF_STRUCT_OPS(tandem_update_idle, s32 cpu, bool idle)
 		speed_update_idle(cpu, idle);
 }
 
+/*
+ * A real-time task takes the CPU: what was sent to it, or ran there, is queued anew, and may run elsewhere meanwhile.
+ */
+void BPF_STRUCT_OPS(tandem_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 s32 BPF_STRUCT_OPS(tandem_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
 	struct task_ctx *tctx;
@@ -458,6 +466,7 @@ SCX_OPS_DEFINE(tandem_ops,
 	       .stopping		= (void *)tandem_stopping,
 	       .quiescent		= (void *)tandem_quiescent,
 	       .update_idle		= (void *)tandem_update_idle,
+	       .cpu_release		= (void *)tandem_cpu_release,
 	       .set_cpumask		= (void *)tandem_set_cpumask,
 	       .init_task		= (void *)tandem_init_task,
 	       .exit_task		= (void *)tandem_exit_task,

@@ -179,6 +179,10 @@ struct scx_exit_task_args {
 	bool cancelled;
 };
 
+struct scx_cpu_release_args {
+	struct task_struct *task;
+};
+
 struct scx_dump_ctx {
 	enum scx_exit_kind kind;
 };
@@ -215,6 +219,7 @@ struct sched_ext_ops {
 	void (*quiescent)(struct task_struct *p, u64 deq_flags);
 	void (*set_cpumask)(struct task_struct *p, const struct cpumask *cpumask);
 	void (*update_idle)(s32 cpu, bool idle);
+	void (*cpu_release)(s32 cpu, struct scx_cpu_release_args *args);
 	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
 	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
 	void (*enable)(struct task_struct *p);

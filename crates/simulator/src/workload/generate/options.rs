@@ -61,7 +61,7 @@ impl OptionError {
     }
 }
 
-/// What [`options!`] makes of a declaration.
+/// What `options!` makes of a declaration.
 pub trait Options {
     /// The generator's name on the command line.
     fn command(&self) -> &'static str;
