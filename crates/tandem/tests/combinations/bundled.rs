@@ -73,7 +73,7 @@ fn no_cpu_idles_for_long_while_a_thread_waits() {
     });
     let ((longest, at), place) = worst.max().unwrap();
     println!("longest: {} us up to {} s, {place}", longest / 1000, at as f64 / SEC as f64);
-    // What is sent to a CPU just as another thread begins there stays in that CPU's own queue, from which nobody takes it: for
-    // a slice of 20 ms at most, and what leaving an idle state takes.
+    // The longest is 13 ms, in `locks` on pixel6, whose real-time threads come and go; why nobody takes that thread sooner is
+    // not known. The bound is a slice of 20 ms and what leaving an idle state takes: it catches threads that are forgotten.
     assert!(longest <= 25 * MSEC, "{longest} ns up to {at} ns: {place}");
 }
