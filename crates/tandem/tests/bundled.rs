@@ -108,6 +108,17 @@ fn settings_that_contradict_each_other_end_a_comparison_before_it_begins() {
 }
 
 #[test]
+fn two_values_of_one_setting_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let both = "isolate=dedicated,isolate=shared";
+    let behind = format!("tandem,{both}");
+    for arguments in [&["-s", behind.as_str()][..], &["-s", "tandem", "--set", both]] {
+        let text = mistake(folder.path(), &run(arguments));
+        assert!(text.contains("isolate cannot be both dedicated and shared"), "{text}");
+    }
+}
+
+#[test]
 fn an_exported_object_runs_as_the_one_in_the_command() {
     let folder = tempfile::tempdir().unwrap();
     shown(folder.path(), &["scheduler", "export", "tandem", "-o", "t.bpf.o"]);

@@ -114,6 +114,7 @@ pub const MECHANISMS: [Mechanism; 5] = [
             sees("speed_kept", "changes dropped, as load flipped back in time"),
             sees("speed_repeated", "requests made again, which the governor may have missed"),
             acts("speed_warm", "threads woken where the clock was high already"),
+            acts("speed_light", "light threads woken where they cost less"),
         ],
     },
 ];

@@ -97,6 +97,16 @@ pub enum OpenError {
     /// What stands behind the path is no setting.
     #[error("`{0}` is no setting: expected NAME=VALUE behind the scheduler, as in ./scx_simple.bpf.o,fifo_sched=true")]
     Setting(String),
+    /// One setting is given two values in the same place.
+    #[error("{name} cannot be both {first} and {second}")]
+    Twice {
+        /// The setting.
+        name: String,
+        /// One value.
+        first: String,
+        /// The other.
+        second: String,
+    },
     /// A variable cannot be set so.
     #[error("{}: {why}", path.display())]
     Variable {
@@ -173,6 +183,7 @@ impl SchedExt {
     /// # Errors
     /// One is none of the object's variables, or no value of its type.
     pub fn with_settings(&self, mut settings: Vec<(String, String)>) -> Result<Self, OpenError> {
+        agree(&settings)?;
         settings.extend(self.settings.iter().cloned());
         let scheduler = Self { settings, ..self.clone() };
         scheduler.check()?;
@@ -256,10 +267,25 @@ fn settings_in(behind: &str) -> Result<Vec<(String, String)>, OpenError> {
         _ => Err(OpenError::Setting(part.to_owned())),
     };
     match behind.strip_prefix(',') {
-        Some(settings) => settings.split(',').map(setting).collect(),
+        Some(settings) => {
+            let settings: Vec<_> = settings.split(',').map(setting).collect::<Result<_, _>>()?;
+            agree(&settings)?;
+            Ok(settings)
+        }
         None if behind.is_empty() => Ok(Vec::new()),
         None => Err(OpenError::Setting(behind.to_owned())),
     }
+}
+
+/// Settings that are made in one place must not contradict each other.
+fn agree(settings: &[(String, String)]) -> Result<(), OpenError> {
+    for (at, (name, second)) in settings.iter().enumerate() {
+        if let Some((_, first)) = settings[..at].iter().find(|(other, value)| other == name && value != second) {
+            let (name, first, second) = (name.clone(), first.clone(), second.clone());
+            return Err(OpenError::Twice { name, first, second });
+        }
+    }
+    Ok(())
 }
 
 /// Whether loaders fill in the variable themselves, enumerators of the kernel and the record of the exit, or it is the
