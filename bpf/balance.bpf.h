@@ -130,11 +130,6 @@ __noinline int balance_exchange(u32 cpu, u32 light)
 	return 0;
 }
 
-static __always_inline bool is_queued(struct task_struct *p)
-{
-	return p && p->scx.flags & SCX_TASK_QUEUED;
-}
-
 /*
  * Whether the first task of a queue has had less time than @prev, which has just run, by more than a slice. Only then does it
  * gain anything to change which of two queues is the longer one.

@@ -105,32 +105,34 @@ static __always_inline void clock_ask(u32 cpu, u32 opp)
 	clock_ask_again(cpu);
 }
 
-/* The lowest operating point of a CPU that gives at least @performance, or its highest. */
-static u32 clock_for_performance(u32 cpu, u32 performance)
+static __always_inline const volatile struct opp_table *opps_of(u32 cpu)
 {
-	const volatile struct opp_table *opps = &opp_tables[facts_of(cpu)->opp_table & (MAX_OPP_TABLES - 1)];
+	return &opp_tables[facts_of(cpu)->opp_table & (MAX_OPP_TABLES - 1)];
+}
+
+/* The lowest operating point of a CPU whose entry in @column of its table is at least @least, or its highest. */
+static __always_inline u32 clock_lowest(u32 cpu, const volatile u32 *column, u32 least)
+{
 	u32 top = clock_top(cpu);
 	s32 opp;
 
 	for_range(opp, 0, MAX_OPPS) {
-		if (opp >= top || opps->performance[opp & (MAX_OPPS - 1)] >= performance)
+		if (opp >= top || column[opp & (MAX_OPPS - 1)] >= least)
 			return opp;
 	}
 	return top;
 }
 
+/* The lowest operating point of a CPU that gives at least @performance, or its highest. */
+static u32 clock_for_performance(u32 cpu, u32 performance)
+{
+	return clock_lowest(cpu, opps_of(cpu)->performance, performance);
+}
+
 /* The lowest operating point of a CPU at @mhz or above, or its highest. */
 static u32 clock_for_mhz(u32 cpu, u32 mhz)
 {
-	const volatile struct opp_table *opps = &opp_tables[facts_of(cpu)->opp_table & (MAX_OPP_TABLES - 1)];
-	u32 top = clock_top(cpu);
-	s32 opp;
-
-	for_range(opp, 0, MAX_OPPS) {
-		if (opp >= top || opps->frequency[opp & (MAX_OPPS - 1)] >= mhz * 1000)
-			return opp;
-	}
-	return top;
+	return clock_lowest(cpu, opps_of(cpu)->frequency, mhz * 1000);
 }
 
 /*

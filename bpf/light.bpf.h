@@ -36,6 +36,12 @@ static u32 light_cost_of(u32 cpu)
 	return opp_tables[table & (MAX_OPP_TABLES - 1)].power[top & (MAX_OPPS - 1)] * 1024 / (performance ?: 1);
 }
 
+/* Whether work costs less on a kind than on the fastest. */
+static __always_inline bool light_costs_less(u32 kind)
+{
+	return kind_costs[kind] && kind_costs[kind] < kind_costs[0];
+}
+
 static void light_init(void)
 {
 	s32 at;
@@ -47,7 +53,7 @@ static void light_init(void)
 
 		kind_costs[kind] = light_cost_of(cpu);
 		kind_performances[kind] = facts_of(cpu)->performance;
-		if (kind_costs[kind] && kind_costs[kind] < kind_costs[0])
+		if (light_costs_less(kind))
 			light_works = true;
 	}
 }
@@ -100,7 +106,7 @@ static bool light_for_any(struct task_ctx *tctx)
 
 		if (step >= nr_kinds)
 			break;
-		if (kind_costs[kind] && kind_costs[kind] < kind_costs[0] && light_for(tctx, kind_performances[kind]))
+		if (light_costs_less(kind) && light_for(tctx, kind_performances[kind]))
 			return true;
 	}
 	return false;
@@ -118,7 +124,7 @@ static s32 light_pick_idle(struct task_struct *p, struct task_ctx *tctx, s32 pre
 
 		if (step >= nr_kinds)
 			break;
-		if (!kind_costs[kind] || kind_costs[kind] >= kind_costs[0] || !light_for(tctx, kind_performances[kind]))
+		if (!light_costs_less(kind) || !light_for(tctx, kind_performances[kind]))
 			continue;
 		cpu = place_pick_kind(p, kind, prev_cpu);
 		if (cpu >= 0)

@@ -104,6 +104,20 @@ static void place_find_kinds(void)
 	}
 }
 
+/* Whether a CPU takes tasks of applications, and not as a last resort. */
+static __always_inline bool place_likes(u32 cpu)
+{
+	return cpu_of(cpu)->takes_applications && cpu + 1 != last_resort;
+}
+
+/* Gives a set its CPUs. */
+static __always_inline void place_fill(struct cpu_set *set, struct bpf_cpumask *cpus)
+{
+	cpus = bpf_kptr_xchg(&set->cpus, cpus);
+	if (cpus)
+		bpf_cpumask_release(cpus);
+}
+
 /* Makes a set of the CPUs of @kind, but for the OS CPU if applications stay off it; of the OS CPU for SYSTEM_SET. */
 static s32 place_make_set(u32 number)
 {
@@ -118,22 +132,18 @@ static s32 place_make_set(u32 number)
 		return -ENOMEM;
 	for_range(cpu, 0, nr_cpus) {
 		bool belongs = number == SYSTEM_SET ? cpu_of(cpu)->takes_system :
-						      cpu_of(cpu)->kind == number && cpu_of(cpu)->takes_applications &&
-							      cpu + 1 != last_resort;
+						      cpu_of(cpu)->kind == number && place_likes(cpu);
 
 		if (belongs)
 			bpf_cpumask_set_cpu(cpu, cpus);
 	}
-	cpus = bpf_kptr_xchg(&set->cpus, cpus);
-	if (cpus)
-		bpf_cpumask_release(cpus);
+	place_fill(set, cpus);
 	return 0;
 }
 
 /* An idle CPU of a set, of an idle core if @flags say so; it counts as busy from now on. Negative: none. */
-static s32 place_pick_from(u32 number, u64 flags)
+static __always_inline s32 place_pick_in(struct cpu_set *set, u64 flags)
 {
-	struct cpu_set *set = bpf_map_lookup_elem(&cpu_sets, &number);
 	struct bpf_cpumask *cpus;
 	s32 cpu = -1;
 
@@ -145,6 +155,11 @@ static s32 place_pick_from(u32 number, u64 flags)
 		cpu = scx_bpf_pick_idle_cpu((const cpumask_t *)cpus, flags);
 	bpf_rcu_read_unlock();
 	return cpu;
+}
+
+static s32 place_pick_from(u32 number, u64 flags)
+{
+	return place_pick_in(bpf_map_lookup_elem(&cpu_sets, &number), flags);
 }
 
 /* Whether a CPU shares its core with a hardware thread that runs something: then it is no faster than a slower core alone. */
@@ -164,20 +179,13 @@ static __always_inline bool place_stays(struct task_struct *p, struct task_ctx *
 {
 	if (!smt || bpf_ktime_get_ns() - tctx->moved >= PLACE_STAY_NS || !place_shares_core(prev_cpu))
 		return false;
-	return cpu_of(prev_cpu)->takes_applications && prev_cpu + 1 != last_resort && may_run_on(p, prev_cpu) &&
-	       scx_bpf_test_and_clear_cpu_idle(prev_cpu);
+	return place_likes(prev_cpu) && may_run_on(p, prev_cpu) && scx_bpf_test_and_clear_cpu_idle(prev_cpu);
 }
 
 /* Whether a CPU takes tasks of this place. */
 static __always_inline bool place_fits(enum place place, u32 cpu)
 {
 	return place == PLACE_SYSTEM ? cpu_of(cpu)->takes_system : cpu_of(cpu)->takes_applications;
-}
-
-/* Whether a CPU takes tasks of applications, and not as a last resort. */
-static __always_inline bool place_likes(u32 cpu)
-{
-	return cpu_of(cpu)->takes_applications && cpu + 1 != last_resort;
 }
 
 /* An idle CPU for a task that may use some CPUs only: its own affinity counts, and its place where that leaves a choice. */

@@ -31,14 +31,12 @@ static void pull_ends(struct cpu_ctx *cctx)
 {
 	u64 was_free = bpf_ktime_get_ns() - cctx->free_since;
 
+	cctx->free_since = 0;
 	/* A lone task whose slice ends leaves for the idle one, and is back at once: the CPU was not free. */
-	if (was_free < NSEC_PER_USEC * 10) {
-		cctx->free_since = 0;
+	if (was_free < NSEC_PER_USEC * 10)
 		return;
-	}
 	if (was_free > 2 * PULL_WORTH)
 		was_free = 2 * PULL_WORTH;
-	cctx->free_since = 0;
 	cctx->free_mean = (cctx->free_mean * 7 + was_free) / 8;
 }
 
@@ -111,15 +109,15 @@ static bool pull_moves(struct task_struct *p, struct task_ctx *tctx, u64 enq_fla
 	if (!wanted)
 		return false;
 	tctx->go_to = 0;
-	if (wanted & WANTED_NOW)
-		enq_flags |= SCX_ENQ_PREEMPT;
 	if (place_of(tctx) != PLACE_APPLICATION || cpu >= nr_cpus || !may_run_on(p, cpu))
 		return false;
-	/* It may have found something else to do since: then the task would wait there. */
-	if (!(wanted & WANTED_NOW) && !scx_bpf_test_and_clear_cpu_idle(cpu))
-		return false;
-	if (!(wanted & WANTED_NOW))
+	if (wanted & WANTED_NOW)
+		enq_flags |= SCX_ENQ_PREEMPT;
+	else if (scx_bpf_test_and_clear_cpu_idle(cpu))
 		cpu_of(cpu)->pulls = true;
+	else
+		/* It has found something else to do since: the task would wait there. */
+		return false;
 	count(TANDEM_STAT_PULL_MOVED);
 	insert_on(p, cpu, enq_flags);
 	return true;

@@ -22,12 +22,10 @@ enum {
 
 static void serial_init(void)
 {
-	bool asked = serial_first || all;
-
-	if (asked)
+	if (serial_first || all) {
 		serial_first_state = TANDEM_STATE_ACTIVE;
-	if (asked)
 		active |= SERIAL;
+	}
 	share_filled = bpf_ktime_get_ns();
 	share_credit = share_of(SHARE_WINDOW);
 }
@@ -123,7 +121,7 @@ static bool serial_keeps(struct cpu_ctx *cctx, struct task_struct *prev)
 {
 	struct task_ctx *tctx;
 
-	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED) || cctx->rank != RANK_SERIAL || cctx->wanted_by)
+	if (!is_queued(prev) || cctx->rank != RANK_SERIAL || cctx->wanted_by)
 		return false;
 	if (scx_bpf_dsq_nr_queued(QUEUE_SERIAL))
 		return false;

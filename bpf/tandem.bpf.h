@@ -352,6 +352,12 @@ static __always_inline void insert_on(struct task_struct *p, s32 cpu, u64 enq_fl
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
+/* Whether the task that ran until now could go on. */
+static __always_inline bool is_queued(struct task_struct *p)
+{
+	return p && p->scx.flags & SCX_TASK_QUEUED;
+}
+
 static __always_inline bool may_run_on(const struct task_struct *p, u32 cpu)
 {
 	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);

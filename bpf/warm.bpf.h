@@ -64,33 +64,19 @@ static void warm_mark_all(u32 cpu, u32 nr, bool warm)
 /* Whether a CPU that is idle and warm is as good as any: no other thread uses its core. */
 static __always_inline bool warm_fits(struct task_struct *p, u32 cpu)
 {
-	u32 sibling = facts_of(cpu)->sibling;
-
-	if (!cpu_of(cpu)->warm || !cpu_of(cpu)->takes_applications || !may_run_on(p, cpu))
-		return false;
-	return sibling == NO_CPU || !smt || cpu_of(sibling)->idle;
+	return cpu_of(cpu)->warm && cpu_of(cpu)->takes_applications && may_run_on(p, cpu) && !place_shares_core(cpu);
 }
 
 /* An idle warm CPU for a task; negative if there is none. */
 static s32 warm_pick_idle(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)
 {
-	struct bpf_cpumask *cpus;
-	struct cpu_set *set;
-	s32 cpu = -1;
-
 	if (warm_fits(p, prev_cpu) && scx_bpf_test_and_clear_cpu_idle(prev_cpu))
 		return prev_cpu;
 	if (cpu_of(prev_cpu)->kind || p->nr_cpus_allowed < nr_cpus)
 		return -1;
-	set = warm_set_of(prev_cpu);
-	if (!set || (tctx->measured && tctx->stall > CLOCK_ONE / 2))
+	if (tctx->measured && tctx->stall > CLOCK_ONE / 2)
 		return -1;
-	bpf_rcu_read_lock();
-	cpus = set->cpus;
-	if (cpus)
-		cpu = scx_bpf_pick_idle_cpu((const cpumask_t *)cpus, smt ? SCX_PICK_IDLE_CORE : 0);
-	bpf_rcu_read_unlock();
-	return cpu;
+	return place_pick_in(warm_set_of(prev_cpu), smt ? SCX_PICK_IDLE_CORE : 0);
 }
 
 /* Makes the set of one cache. */
@@ -104,9 +90,7 @@ static s32 warm_init_set(u32 cpu)
 	cpus = bpf_cpumask_create();
 	if (!cpus)
 		return -ENOMEM;
-	cpus = bpf_kptr_xchg(&set->cpus, cpus);
-	if (cpus)
-		bpf_cpumask_release(cpus);
+	place_fill(set, cpus);
 	return 0;
 }
 

@@ -22,17 +22,12 @@ s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;
 s32 scx_bpf_select_cpu_dfl(struct task_struct *p, s32 prev_cpu, u64 wake_flags, bool *is_idle) __ksym;
 s32 scx_bpf_pick_idle_cpu(const cpumask_t *cpus_allowed, u64 flags) __ksym;
 bool scx_bpf_test_and_clear_cpu_idle(s32 cpu) __ksym;
-const struct cpumask *scx_bpf_get_idle_cpumask(void) __ksym;
-void scx_bpf_put_idle_cpumask(const struct cpumask *cpumask) __ksym;
 void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
 u32 scx_bpf_reenqueue_local(void) __ksym;
 s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
-u32 scx_bpf_nr_cpu_ids(void) __ksym;
-u32 scx_bpf_cpuperf_cap(s32 cpu) __ksym;
 u32 scx_bpf_cpuperf_cur(s32 cpu) __ksym;
 void scx_bpf_cpuperf_set(s32 cpu, u32 perf) __ksym;
 void scx_bpf_error_bstr(char *fmt, unsigned long long *data, u32 data__sz) __ksym;
-void scx_bpf_dump_bstr(char *fmt, unsigned long long *data, u32 data__sz) __ksym;
 
 bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *cpumask) __ksym;
 void bpf_rcu_read_lock(void) __ksym;
@@ -134,15 +129,6 @@ static __always_inline bool dsq_move_vtime(struct bpf_iter_scx_dsq *it, struct t
 	unsigned long long ___args[___bpf_narg(args) ?: 1] = {};			\
 	___bpf_fill(___args, args);							\
 	scx_bpf_error_bstr(___fmt, ___args, sizeof(___args));				\
-})
-
-/* Adds a line to the dump that the kernel prints when a scheduler errs. */
-#define scx_dump(fmt, args...)								\
-({											\
-	static char ___fmt[] = fmt;							\
-	unsigned long long ___args[___bpf_narg(args) ?: 1] = {};			\
-	___bpf_fill(___args, args);							\
-	scx_bpf_dump_bstr(___fmt, ___args, sizeof(___args));				\
 })
 
 /* Counts @var from @from up to, not including, @to: a loop that the verifier does not unroll. */

@@ -69,10 +69,6 @@ struct bpf_perf_event_value {
 	__u64 running;
 };
 
-struct bpf_spin_lock {
-	__u32 val;
-};
-
 struct bpf_timer {
 	__u64 __opaque[2];
 } __attribute__((aligned(8)));
@@ -115,12 +111,6 @@ enum scx_dsq_id_flags {
 enum scx_ops_flags {
 	SCX_OPS_KEEP_BUILTIN_IDLE = 1ULL << 0,
 	SCX_OPS_ENQ_LAST = 1ULL << 1,
-};
-
-enum scx_wake_flags {
-	SCX_WAKE_FORK = 4,
-	SCX_WAKE_TTWU = 8,
-	SCX_WAKE_SYNC = 16,
 };
 
 enum scx_enq_flags {
@@ -183,10 +173,6 @@ struct scx_cpu_release_args {
 	struct task_struct *task;
 };
 
-struct scx_dump_ctx {
-	enum scx_exit_kind kind;
-};
-
 /* include/linux/sched.h */
 
 struct sched_entity {
@@ -210,9 +196,7 @@ struct task_struct {
 struct sched_ext_ops {
 	s32 (*select_cpu)(struct task_struct *p, s32 prev_cpu, u64 wake_flags);
 	void (*enqueue)(struct task_struct *p, u64 enq_flags);
-	void (*dequeue)(struct task_struct *p, u64 deq_flags);
 	void (*dispatch)(s32 cpu, struct task_struct *prev);
-	void (*tick)(struct task_struct *p);
 	void (*runnable)(struct task_struct *p, u64 enq_flags);
 	void (*running)(struct task_struct *p);
 	void (*stopping)(struct task_struct *p, bool runnable);
@@ -223,7 +207,6 @@ struct sched_ext_ops {
 	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
 	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
 	void (*enable)(struct task_struct *p);
-	void (*dump)(struct scx_dump_ctx *ctx);
 	s32 (*init)(void);
 	void (*exit)(struct scx_exit_info *info);
 	u64 flags;

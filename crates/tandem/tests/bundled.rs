@@ -1,35 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The scheduler that the command carries, and what objects say of their settings.
 
+#[path = "common/command.rs"]
+mod command;
 #[path = "../../simulator/tests/common/objects.rs"]
 mod objects;
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
 
+use command::{mistake, shown};
 use objects::object_path;
 use serde_json::Value;
-
-fn tandem(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tandem")).current_dir(folder).args(arguments).output().unwrap()
-}
-
-/// Standard output of a command that must succeed.
-fn shown(folder: &Path, arguments: &[&str]) -> String {
-    let output = tandem(folder, arguments);
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// Standard error of a command that must find a mistake.
-fn mistake(folder: &Path, arguments: &[&str]) -> String {
-    let output = tandem(folder, arguments);
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
-    assert!(output.stdout.is_empty(), "{arguments:?}");
-    text
-}
 
 const RUN: [&str; 6] = ["simulate", "periodic", "-m", "hikey960", "--duration", "50ms"];
 

@@ -205,32 +205,12 @@ pub struct StructOps {
     pub callbacks: Vec<(u64, usize)>,
 }
 
-/// Of the headers of 64-bit ELF, bytes.
-const ALIGNMENT: usize = 8;
-
 impl Object {
     /// Reads an object file: what `clang --target=bpf -g -c` writes, or `bpftool gen object`. Any bytes may be given.
     ///
     /// # Errors
     /// Says what is wrong, where, and what to do.
     pub fn parse(bytes: &[u8]) -> Result<Self, ObjectError> {
-        // The headers are read in place, as they stand in a file that is aligned. Bytes of a program's own (`include_bytes!`)
-        // may begin anywhere.
-        if bytes.as_ptr().align_offset(ALIGNMENT) != 0 {
-            let mut copy = vec![0; bytes.len() + ALIGNMENT];
-            let start = copy.as_ptr().align_offset(ALIGNMENT);
-            return match copy.get_mut(start..start + bytes.len()) {
-                Some(aligned) => {
-                    aligned.copy_from_slice(bytes);
-                    Self::parse_aligned(aligned)
-                }
-                None => Self::parse_aligned(bytes),
-            };
-        }
-        Self::parse_aligned(bytes)
-    }
-
-    fn parse_aligned(bytes: &[u8]) -> Result<Self, ObjectError> {
         let elf = Elf::read(bytes)?;
         elf::check_sections(&elf.sections)?;
         if elf.section("maps").is_some_and(|section| section.size > 0) {

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! CPUs that go offline and come back during a run.
 
-use std::collections::BTreeSet;
-
 use proptest::prelude::*;
-use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::{Report, SchedExtReport};
 use tandem_simulator::observer::{NoObserver, Observer, PrevState};
 use tandem_simulator::simulation::{Hotplug, Options, Scheduler, SimulationError, simulate};
 use tandem_simulator::units::{CpuId, MSEC, Nanos, SEC, TaskId, seconds};
 use tandem_simulator::workload::{Op, Policy};
 
+use crate::support::any_hotplug::{any_hotplug, possible};
 use crate::support::any_machine::any_machine;
 use crate::support::any_workload::{any_workload, work_asked};
 use crate::support::audit::Audit;
@@ -164,29 +162,6 @@ fn timers_of_a_scheduler_leave_a_cpu_that_goes() {
     let report = simulate(&machine, &workload, &options, &mut arrivals).unwrap_or_else(|error| panic!("{error}"));
     assert!(arrivals.0.iter().all(|(at, cpu)| *cpu != 0 || *at <= 50 * MSEC));
     assert!(report.time_s < 1.0, "{}", report.time_s);
-}
-
-/// A few changes of the first CPUs, at any time of the first 30 ms.
-fn any_hotplug() -> impl Strategy<Value = Vec<Hotplug>> {
-    let change = (1..30_000_000_u64, 0..6_u32, any::<bool>());
-    prop::collection::vec(change.prop_map(|(at, cpu, online)| Hotplug { at, cpu: CpuId(cpu), online }), 1..8)
-}
-
-/// Those of `wanted` that can be, in order: of CPUs that the machine has online, no CPU twice, never the last one.
-fn possible(machine: &Machine, mut wanted: Vec<Hotplug>) -> Vec<Hotplug> {
-    wanted.sort_by_key(|change| change.at);
-    let mut online: BTreeSet<CpuId> = machine.online().collect();
-    wanted.retain(|Hotplug { cpu, online: comes, .. }| {
-        let known = machine.cpus.get(cpu.index()).is_some_and(|entry| entry.online);
-        let changes = known && online.contains(cpu) != *comes && (*comes || online.len() > 1);
-        if changes && *comes {
-            online.insert(*cpu);
-        } else if changes {
-            online.remove(cpu);
-        }
-        changes
-    });
-    wanted
 }
 
 proptest! {

@@ -17,6 +17,7 @@ mod objects;
 #[path = "../../../simulator/tests/simulation/support"]
 #[allow(dead_code, reason = "shared with the simulator's tests")]
 mod support {
+    pub mod any_hotplug;
     pub mod any_machine;
     pub mod any_options;
     pub mod any_workload;

@@ -2,15 +2,13 @@
 //! Random machines, workloads, governors and kernel parameters: affinities that change, weights, real-time and deadline
 //! threads, threads that fork and end.
 
-use std::collections::BTreeSet;
-
 use proptest::prelude::*;
-use tandem_simulator::machine::Machine;
-use tandem_simulator::simulation::{Hotplug, Options};
-use tandem_simulator::units::{CpuId, SEC, seconds};
+use tandem_simulator::simulation::Options;
+use tandem_simulator::units::{SEC, seconds};
 use tandem_simulator::workload::Workload;
 
 use crate::scheduler::{MECHANISMS, audited_run, tandem};
+use crate::support::any_hotplug::{any_hotplug, possible};
 use crate::support::any_machine::any_machine;
 use crate::support::any_options::{any_options, cases};
 use crate::support::any_workload::{any_workload, work_asked};
@@ -18,29 +16,6 @@ use crate::support::any_workload::{any_workload, work_asked};
 /// Each mechanism alone, and all of them twice.
 fn any_settings() -> impl Strategy<Value = &'static str> {
     prop::sample::select([MECHANISMS.as_slice(), &["all=true", "all=true"]].concat())
-}
-
-/// A few changes of the first CPUs, at any time of the first 30 ms.
-fn any_hotplug() -> impl Strategy<Value = Vec<Hotplug>> {
-    let change = (1..30_000_000_u64, 0..6_u32, any::<bool>());
-    prop::collection::vec(change.prop_map(|(at, cpu, online)| Hotplug { at, cpu: CpuId(cpu), online }), 1..8)
-}
-
-/// Those of `wanted` that can be, in order: of CPUs that the machine has online, no CPU twice, never the last one.
-fn possible(machine: &Machine, mut wanted: Vec<Hotplug>) -> Vec<Hotplug> {
-    wanted.sort_by_key(|change| change.at);
-    let mut online: BTreeSet<CpuId> = machine.online().collect();
-    wanted.retain(|Hotplug { cpu, online: comes, .. }| {
-        let known = machine.cpus.get(cpu.index()).is_some_and(|entry| entry.online);
-        let changes = known && online.contains(cpu) != *comes && (*comes || online.len() > 1);
-        if changes && *comes {
-            online.insert(*cpu);
-        } else if changes {
-            online.remove(cpu);
-        }
-        changes
-    });
-    wanted
 }
 
 /// Whether a workload ends by itself.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the tests share: machines and workloads in a few words, running them, and looking at the result.
 
+pub mod any_hotplug;
 pub mod any_machine;
 pub mod any_options;
 pub mod any_workload;
