@@ -72,7 +72,8 @@ static int vm_clocks_target_index(struct cpufreq_policy *policy, unsigned int in
 
 static unsigned int vm_clocks_fast_switch(struct cpufreq_policy *policy, unsigned int khz)
 {
-	unsigned int index = cpufreq_frequency_table_target(policy, khz, CPUFREQ_RELATION_L);
+	unsigned int index = cpufreq_frequency_table_target(policy, khz, policy->min, policy->max,
+							    CPUFREQ_RELATION_L);
 
 	set_clock(policy, policy->freq_table[index].frequency);
 	return policy->freq_table[index].frequency;
