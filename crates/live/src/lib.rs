@@ -10,8 +10,12 @@
 //! 3. [`Scheduler::attach`] lets it schedule.
 //! 4. [`Scheduler::exit`] says whether and why it ended; [`Scheduler::detach`] ends it.
 //!
+//! Beside that life stand the [`control`] socket, over which programs say how long their threads are, and who may
+//! say it of which [`process`].
+//!
 //! All this needs root, and a kernel with `CONFIG_SCHED_CLASS_EXT`. [`kernel`] says whether there is one.
 
+pub mod control;
 mod counters;
 mod error;
 mod exit;
@@ -20,6 +24,7 @@ mod load;
 pub mod machine;
 mod messages;
 mod open;
+pub mod process;
 mod refusal;
 mod scheduler;
 mod sidecar;

@@ -107,7 +107,7 @@ impl Sidecar {
     }
 
     /// Reads the text of the file at `path`.
-    fn parse(path: PathBuf, text: &str) -> Result<Self, SidecarError> {
+    pub(crate) fn parse(path: PathBuf, text: &str) -> Result<Self, SidecarError> {
         match text.parse() {
             Ok(table) => Ok(Self { path, table }),
             Err(why) => Err(SidecarError::Toml { path, why: Box::new(why) }),
