@@ -129,6 +129,17 @@ impl Scheduler {
         Ok(true)
     }
 
+    /// Says that a thread which was there before belongs to the application `number`; false if the object does not ask. Its
+    /// process is to be entered before.
+    ///
+    /// # Errors
+    /// [`LiveError::Libbpf`], [`LiveError::Problem`].
+    pub fn adopt(&self, thread: u32, number: u32) -> Result<bool, LiveError> {
+        let Some(program) = self.plan.adopt.clone() else { return Ok(false) };
+        self.run(&Call { program, arguments: vec![thread.cast_signed(), number.cast_signed()] })?;
+        Ok(true)
+    }
+
     /// The processes of applications, each with its application's number: those that were entered, and what descends from them
     /// and lives.
     pub fn applications(&self) -> Vec<(u32, u32)> {
