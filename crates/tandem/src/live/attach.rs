@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `tandem attach`: a session that stays until it is told to go.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use sd_notify::NotifyState;
+use tandem_live::process::Process;
+
+use super::activity::Activity;
+use super::events::{Event, Events};
+use super::mechanisms::MechanismOptions;
+use super::session::{ROOT, Session, TICK, socket};
+use super::{say, seconds, status};
+use crate::context::Context;
+use crate::failure::Failure;
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo tandem attach --all --stats 10
+  sudo tandem attach --isolate shared --application 4242
+  sudo tandem attach --all --metrics 9847 && curl http://127.0.0.1:9847/metrics
+  sudo systemctl start tandem
+
+It stays until Ctrl-C or SIGTERM, and gives the machine back then. Exit status: 0; 125 if it could not begin; 2 a mistake
+in an option; 4 if the scheduler was ejected. docs/live.md is the guide.";
+
+/// Let Tandem's scheduler run until told otherwise, for all programs
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Attach {
+    #[command(flatten)]
+    mechanisms: MechanismOptions,
+
+    /// A process that is an application, with all that it starts; may be repeated. Others announce themselves later
+    #[arg(long = "application", value_name = "PID", value_parser = clap::value_parser!(u32).range(1..=0x7fff_ffff))]
+    applications: Vec<u32>,
+
+    /// Say on standard output what was done, every so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    stats: Option<Duration>,
+}
+
+impl Attach {
+    /// Runs the command.
+    pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let applications = self.applications.iter().map(|process| application(*process));
+        let applications = applications.collect::<Result<Vec<_>, _>>()?;
+        let mut session = Session::begin(&self.mechanisms.request())?;
+        let events = Events::watch().map_err(|error| Failure::System(format!("cannot watch for signals: {error}")))?;
+        let server = events.listen(&socket()).map_err(|error| Failure::NotStarted(error.to_string()))?;
+        for process in applications {
+            session.enter(process.id, &process.name).map_err(Failure::NotStarted)?;
+        }
+        session.attach()?;
+        notify(&[NotifyState::Ready]);
+        say(&format!("attached, by {}; Ctrl-C or SIGTERM ends it", session.backend_name()));
+        let ended = self.stay(&mut session, &events, context);
+        notify(&[NotifyState::Stopping]);
+        let exit = session.give_back();
+        drop(server);
+        if let Some(exit) = exit.filter(tandem_live::Exit::is_error) {
+            say(&exit.dump);
+        }
+        ended
+    }
+
+    /// Until somebody ends it, or the scheduler goes.
+    fn stay(&self, session: &mut Session, events: &Events, context: &mut Context<'_>) -> Result<(), Failure> {
+        let mut activity = Activity::default();
+        let mut due = self.stats.map(|every| Instant::now() + every);
+        loop {
+            match events.next(Instant::now() + TICK) {
+                Some(Event::Signal { .. }) => return Ok(()),
+                Some(Event::Asked { peer, request, reply }) => {
+                    let _ = reply.send(status::answer(session, peer, request, "attach"));
+                    continue;
+                }
+                Some(Event::Ended(_)) | None => {}
+            }
+            if let Some(gone) = session.tick()? {
+                return Err(Failure::Ejected(gone.to_string()));
+            }
+            if let Some((every, at)) = self.stats.zip(due).filter(|(_, at)| *at <= Instant::now()) {
+                due = Some(at + every);
+                let line = activity.line(&session.measured(), &session.counters());
+                writeln!(context.out, "{line}").and_then(|()| context.out.flush())?;
+            }
+        }
+    }
+}
+
+/// A process that is to be an application.
+fn application(id: u32) -> Result<Process, Failure> {
+    let found = Process::read(Path::new(ROOT), id).filter(|process| process.group == id && !process.kernel);
+    found.ok_or_else(|| Failure::Options(format!("--application {id}: there is no such process, or it is a thread")))
+}
+
+/// Tells the service manager, if there is one.
+fn notify(state: &[NotifyState<'_>]) {
+    let _ = sd_notify::notify(state);
+}
