@@ -24,6 +24,7 @@ mod refusal;
 mod scheduler;
 mod sidecar;
 mod statistics;
+mod tree;
 
 pub use counters::CounterSource;
 pub use error::LiveError;
