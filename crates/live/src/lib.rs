@@ -15,6 +15,7 @@
 mod counters;
 mod error;
 mod exit;
+pub mod host;
 pub mod kernel;
 mod load;
 pub mod machine;
