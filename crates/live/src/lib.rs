@@ -19,6 +19,7 @@ pub mod control;
 mod counters;
 mod error;
 mod exit;
+pub mod host;
 pub mod kernel;
 mod load;
 pub mod machine;
@@ -29,6 +30,7 @@ mod refusal;
 mod scheduler;
 mod sidecar;
 mod statistics;
+mod tree;
 
 pub use counters::CounterSource;
 pub use error::LiveError;
