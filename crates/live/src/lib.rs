@@ -19,6 +19,7 @@ pub mod kernel;
 mod load;
 pub mod machine;
 mod messages;
+pub mod meter;
 mod open;
 mod refusal;
 mod scheduler;

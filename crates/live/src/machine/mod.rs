@@ -16,6 +16,7 @@ use std::path::Path;
 
 pub use opps::OppTable;
 use sysfs::Sysfs;
+pub(crate) use sysfs::list as cpu_list;
 
 use crate::error::LiveError;
 

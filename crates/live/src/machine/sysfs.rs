@@ -45,7 +45,7 @@ impl Sysfs {
 }
 
 /// `0-3,8` as the kernel writes lists (or `0 1 2`, as cpufreq does); `None` for anything else.
-pub(super) fn list(text: &str) -> Option<Vec<usize>> {
+pub(crate) fn list(text: &str) -> Option<Vec<usize>> {
     let mut all = Vec::new();
     for part in text.split([',', ' ']).filter(|part| !part.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
