@@ -24,6 +24,7 @@ pub mod kernel;
 mod load;
 pub mod machine;
 mod messages;
+pub mod meter;
 mod open;
 pub mod process;
 mod refusal;
