@@ -12,7 +12,9 @@
 //!
 //! All this needs root, and a kernel with `CONFIG_SCHED_CLASS_EXT`. [`kernel`] says whether there is one.
 
+pub mod changes;
 mod counters;
+pub mod cpus;
 mod error;
 mod exit;
 pub mod kernel;
@@ -24,6 +26,9 @@ mod refusal;
 mod scheduler;
 mod sidecar;
 mod statistics;
+mod tasks;
+#[cfg(test)]
+mod testing;
 
 pub use counters::CounterSource;
 pub use error::LiveError;
