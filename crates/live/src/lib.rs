@@ -12,7 +12,9 @@
 //!
 //! All this needs root, and a kernel with `CONFIG_SCHED_CLASS_EXT`. [`kernel`] says whether there is one.
 
+pub mod changes;
 mod counters;
+pub mod cpus;
 mod error;
 mod exit;
 pub mod host;
@@ -25,6 +27,9 @@ mod refusal;
 mod scheduler;
 mod sidecar;
 mod statistics;
+mod tasks;
+#[cfg(test)]
+mod testing;
 mod tree;
 
 pub use counters::CounterSource;
