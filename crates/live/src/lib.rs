@@ -10,13 +10,15 @@
 //! 3. [`Scheduler::attach`] lets it schedule.
 //! 4. [`Scheduler::exit`] says whether and why it ended; [`Scheduler::detach`] ends it.
 //!
-//! Beside that life stand the [`control`] socket, over which programs say how long their threads are, and who may
+//! Before it, [`host`] gathers the facts of kernel and machine, and [`plan`] decides what can be done with them. Beside it stand the [`control`] socket, over which programs say how long their threads are, and who may
 //! say it of which [`process`].
 //!
-//! All this needs root, and a kernel with `CONFIG_SCHED_CLASS_EXT`. [`kernel`] says whether there is one.
+//! All this needs root, and a kernel with `CONFIG_SCHED_CLASS_EXT`.
 
+pub mod changes;
 pub mod control;
 mod counters;
+pub mod cpus;
 mod error;
 mod exit;
 pub mod host;
@@ -26,11 +28,15 @@ pub mod machine;
 mod messages;
 pub mod meter;
 mod open;
+pub mod plan;
 pub mod process;
 mod refusal;
 mod scheduler;
 mod sidecar;
 mod statistics;
+mod tasks;
+#[cfg(test)]
+mod testing;
 mod tree;
 
 pub use counters::CounterSource;
