@@ -17,6 +17,7 @@ mod counters;
 pub mod cpus;
 mod error;
 mod exit;
+pub mod host;
 pub mod kernel;
 mod load;
 pub mod machine;
@@ -29,6 +30,7 @@ mod statistics;
 mod tasks;
 #[cfg(test)]
 mod testing;
+mod tree;
 
 pub use counters::CounterSource;
 pub use error::LiveError;
