@@ -10,7 +10,8 @@
 //! 3. [`Scheduler::attach`] lets it schedule.
 //! 4. [`Scheduler::exit`] says whether and why it ended; [`Scheduler::detach`] ends it.
 //!
-//! All this needs root, and a kernel with `CONFIG_SCHED_CLASS_EXT`. [`kernel`] says whether there is one.
+//! All this needs root, and a kernel with `CONFIG_SCHED_CLASS_EXT`. Before it, [`host`] gathers the facts of kernel and machine, and
+//! [`plan`] decides what can be done with them.
 
 pub mod changes;
 mod counters;
@@ -23,6 +24,7 @@ mod load;
 pub mod machine;
 mod messages;
 mod open;
+pub mod plan;
 mod refusal;
 mod scheduler;
 mod sidecar;

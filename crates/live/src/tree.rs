@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::cpus::CpuList;
+
 /// The files below a root.
 #[derive(Debug)]
 pub(crate) struct Tree {
@@ -59,38 +61,7 @@ impl Tree {
     }
 }
 
-/// `0-3,8` as the kernel writes lists (or `0 1 2`, as cpufreq does); `None` for anything else.
+/// The CPUs of a list, ascending; `None` if it is none.
 pub(crate) fn list(text: &str) -> Option<Vec<usize>> {
-    let mut all = Vec::new();
-    for part in text.split([',', ' ']).filter(|part| !part.is_empty()) {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
-        // No kernel has more CPUs (NR_CPUS).
-        if last > 1 << 16 {
-            return None;
-        }
-        all.extend(first..=last);
-    }
-    Some(all)
-}
-
-/// `0-3,8`, as the kernel writes it, of CPUs in ascending order.
-pub(crate) fn list_text(cpus: &[usize]) -> String {
-    let runs = cpus.chunk_by(|one, next| one + 1 == *next).filter_map(|run| Some((*run.first()?, *run.last()?)));
-    let parts: Vec<String> =
-        runs.map(|(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") }).collect();
-    parts.join(",")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_list_of_cpus_reads_back_as_it_was_written() {
-        for (text, cpus) in [("0", vec![0]), ("0-3,8", vec![0, 1, 2, 3, 8]), ("1,3,5-6", vec![1, 3, 5, 6])] {
-            assert_eq!((list(text), list_text(&cpus)), (Some(cpus.clone()), text.to_owned()));
-        }
-        assert_eq!((list("0 1 2"), list("0-x"), list("0-99999999999")), (Some(vec![0, 1, 2]), None, None));
-    }
+    Some(CpuList::parse(text)?.iter().collect())
 }

@@ -29,12 +29,14 @@ impl Config {
         let files = [format!("boot/config-{release}"), format!("lib/modules/{release}/config")];
         let packed = || Some(("proc/config.gz".to_owned(), unpacked(tree, "proc/config.gz")?));
         let text = packed().or_else(|| files.into_iter().find_map(|path| plain(&path).map(|text| (path, text))));
-        let Some((path, text)) = text else { return Self::default() };
+        text.map_or_else(Self::default, |(path, text)| Self::parse(PathBuf::from("/").join(path), &text))
+    }
+
+    /// The configuration in a file's text.
+    pub(crate) fn parse(path: PathBuf, text: &str) -> Self {
         let options = text.lines().filter_map(|line| line.strip_prefix("CONFIG_")?.split_once('='));
-        Self {
-            path: Some(PathBuf::from("/").join(path)),
-            options: options.map(|(name, value)| (name.to_owned(), value.trim().to_owned())).collect(),
-        }
+        let options = options.map(|(name, value)| (name.to_owned(), value.trim().to_owned())).collect();
+        Self { path: Some(path), options }
     }
 
     /// Whether the kernel was built with `option` (`SCHED_CLASS_EXT`), as a module or not; `None` if nobody knows.

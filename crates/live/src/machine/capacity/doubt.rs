@@ -5,7 +5,7 @@ use super::choice::{Choice, FAVOURED, SAME_CAPACITY};
 use super::claims::{Claim, Claims, Source};
 use super::core_type::CoreType;
 use super::share_to_capacity;
-use crate::tree::list_text;
+use crate::cpus::CpuList;
 
 /// Values that differ by no more say that CPUs are equal: it is rounding.
 const EQUAL: f64 = 0.03;
@@ -159,7 +159,7 @@ fn favoured(claims: &Claims, claim: &Claim, levels: &[(CoreType, f64)]) -> Optio
     (!lower.is_empty() && most <= FAVOURED).then(|| Doubt::Favoured {
         source_: claim.source,
         percent: percent(most),
-        cpus: list_text(&lower.iter().map(|at| claims.cpus[*at]).collect::<Vec<_>>()),
+        cpus: lower.iter().map(|at| claims.cpus[*at]).collect::<CpuList>().to_string(),
     })
 }
 
@@ -173,8 +173,8 @@ fn types(claims: &Claims) -> String {
     let all = [CoreType::Performance, CoreType::Efficient, CoreType::LowPower, CoreType::Only];
     let of = |wanted: CoreType| {
         let own = claims.cpus.iter().zip(&claims.types).filter(|(_, own)| **own == wanted);
-        let cpus: Vec<usize> = own.map(|(cpu, _)| *cpu).collect();
-        (!cpus.is_empty()).then(|| format!("{wanted} ({})", list_text(&cpus)))
+        let cpus: CpuList = own.map(|(cpu, _)| *cpu).collect();
+        (!cpus.is_empty()).then(|| format!("{wanted} ({cpus})"))
     };
     all.into_iter().filter_map(of).collect::<Vec<_>>().join(" and ")
 }
