@@ -20,6 +20,7 @@ mod load;
 pub mod machine;
 mod messages;
 pub mod meter;
+pub mod metrics;
 mod open;
 mod refusal;
 mod scheduler;

@@ -18,6 +18,7 @@ mod explain;
 mod failure;
 mod files;
 mod json;
+mod live;
 mod machine;
 mod quantity;
 mod scheduler;
