@@ -25,7 +25,8 @@ pub fn json(outcome: &Outcome) -> impl Serialize + '_ {
         power_w: outcome.watts(),
         edp_js: outcome.joule_seconds(),
         energy: Meters::from(&outcome.measured),
-        states: outcome.states.iter().map(|(name, state)| (name.as_str(), state.as_str())).collect(),
+        states: outcome.states.iter().map(|state| (state.name.as_str(), state.state.as_str())).collect(),
+        inert: outcome.states.iter().filter_map(|state| Some((state.name.as_str(), state.why.as_deref()?))).collect(),
         counters: outcome.counters.iter().map(|(name, count)| (name.as_str(), *count)).collect(),
         ejected: outcome.ejected,
         exit: outcome.exit.as_ref().map(ExitRecord::from),
@@ -46,6 +47,8 @@ struct Run<'a> {
     edp_js: Option<f64>,
     energy: Meters<'a>,
     states: BTreeMap<&'a str, &'a str>,
+    /// Why mechanisms do nothing, by the names of their states.
+    inert: BTreeMap<&'a str, &'a str>,
     counters: BTreeMap<&'a str, u64>,
     ejected: bool,
     exit: Option<ExitRecord<'a>>,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What the mechanisms did: their states and counters, in words.
 
+use super::State;
 use crate::explain::mechanism::{MECHANISMS, Mechanism};
 use crate::quantity::count;
 
@@ -25,10 +26,10 @@ pub struct Deeds {
 }
 
 /// Mechanisms in the order of their states, then what is no mechanism's. What is off and has counted nothing is left out.
-pub fn deeds(states: &[(String, String)], counters: &[(String, u64)]) -> Vec<Deeds> {
-    let mut all: Vec<Deeds> = states.iter().filter_map(|(name, state)| of_mechanism(name, state, counters)).collect();
+pub fn deeds(states: &[State], counters: &[(String, u64)]) -> Vec<Deeds> {
+    let mut all: Vec<Deeds> = states.iter().filter_map(|state| of_mechanism(state, counters)).collect();
     let known = |counter: &str| {
-        states.iter().any(|(name, _)| mechanism(name).is_some_and(|known| counter.starts_with(known.prefix)))
+        states.iter().any(|state| mechanism(&state.name).is_some_and(|known| counter.starts_with(known.prefix)))
     };
     for (name, number) in counters.iter().filter(|(name, number)| *number > 0 && !known(name)) {
         let word = name.split('_').next().unwrap_or(name);
@@ -46,7 +47,8 @@ fn mechanism(variable: &str) -> Option<&'static Mechanism> {
     MECHANISMS.iter().find(|mechanism| mechanism.state() == variable)
 }
 
-fn of_mechanism(variable: &str, state: &str, counters: &[(String, u64)]) -> Option<Deeds> {
+fn of_mechanism(state: &State, counters: &[(String, u64)]) -> Option<Deeds> {
+    let State { name: variable, state, why } = state;
     let name = variable.strip_suffix("_state").unwrap_or(variable).to_owned();
     let known = mechanism(variable);
     let mine: Vec<&(String, u64)> = counters
@@ -60,25 +62,12 @@ fn of_mechanism(variable: &str, state: &str, counters: &[(String, u64)]) -> Opti
     let acted = known.is_none_or(|known| {
         mine.iter().any(|(name, _)| known.counters.iter().any(|counter| counter.name == name && counter.acts))
     });
-    let state = match state {
+    let state = match state.as_str() {
         "active" if acted => "active".to_owned(),
         "active" => "active, but found nothing to do".to_owned(),
-        other => inert(other),
+        other => format!("inert: {}", why.clone().unwrap_or_else(|| other.replace('_', " "))),
     };
     Some(Deeds { name, state: Some(state), counted })
-}
-
-/// By the names of `enum tandem_state` (`bpf/stats.bpf.h`).
-fn inert(state: &str) -> String {
-    let why = match state {
-        "one_cpu" => "there is only one CPU",
-        "no_applications" => "nobody said what belongs to an application",
-        "one_kind" => "all CPUs are equally fast",
-        "no_counters" => "this machine's performance counters cannot be read",
-        "no_cpufreq" => "no clock can be changed, or the governor is not schedutil",
-        other => return other.replace('_', " "),
-    };
-    format!("inert: {why}")
 }
 
 /// `12 serial phases that began`; of a counter that is not known, its name.

@@ -33,8 +33,8 @@ pub struct Outcome {
     pub cpu_time: Option<CpuTime>,
     /// Energy in that time.
     pub measured: Measured,
-    /// States of mechanisms, as the scheduler names them: `isolate_state`, `active`.
-    pub states: Vec<(String, String)>,
+    /// What became of the mechanisms.
+    pub states: Vec<State>,
     /// What it counted, as it names that: `serial_phases`.
     pub counters: Vec<(String, u64)>,
     /// What the kernel said at the end; `None` if there was no scheduler in it, or none that keeps a record.
@@ -43,6 +43,17 @@ pub struct Outcome {
     pub ejected: bool,
     /// What else somebody should know.
     pub notes: Vec<String>,
+}
+
+/// What became of a mechanism.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct State {
+    /// As the scheduler names it: `isolate_state`.
+    pub name: String,
+    /// Likewise: `active`, `one_kind`.
+    pub state: String,
+    /// Why it is inert, if it is and that is known.
+    pub why: Option<String>,
 }
 
 /// Time on CPUs.

@@ -13,8 +13,12 @@ fn energy(source: &str, part: Part, package: u32, joules: f64) -> Energy {
     Energy { source: source.to_owned(), domain: Domain { part, package, die: 0 }, method: Method::Counted, joules }
 }
 
-fn named<T: Clone>(pairs: &[(&str, T)]) -> Vec<(String, T)> {
-    pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+fn named(counters: &[(&str, u64)]) -> Vec<(String, u64)> {
+    counters.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
+}
+
+fn state(mechanism: &str, state: &str, why: Option<&str>) -> State {
+    State { name: format!("{mechanism}_state"), state: state.to_owned(), why: why.map(str::to_owned) }
 }
 
 fn seconds(seconds: f64) -> Duration {
@@ -41,16 +45,13 @@ fn outcome() -> Outcome {
         time: seconds(10.0),
         cpu_time: Some(CpuTime { user: seconds(60.0), system: seconds(15.5) }),
         measured: measured(),
-        states: named(
-            &[
-                ("isolate_state", "off"),
-                ("longest_state", "one_kind"),
-                ("serial_first_state", "active"),
-                ("sorted_state", "active"),
-                ("speed_state", "no_cpufreq"),
-            ]
-            .map(|(name, state)| (name, state.to_owned())),
-        ),
+        states: vec![
+            state("isolate", "off", None),
+            state("longest", "one_kind", Some("All 4 CPUs are equally fast, within 5 %.")),
+            state("serial_first", "active", None),
+            state("sorted", "active", None),
+            state("speed", "no_cpufreq", None),
+        ],
         counters: named(&[
             ("base_idle", 12_345),
             ("base_queued", 678),
@@ -117,7 +118,7 @@ fn a_run_without_a_scheduler_in_the_kernel_by_a_power_meter() {
     let method = Method::Sampled { longest_gap: seconds(1.25) };
     let meter = Energy { method, ..energy("hwmon hwmon2 power_meter 1", Part::Machine, 0, 2_500.0) };
     let measured = Measured { energy: vec![meter], ..measured() };
-    let states = named(&[("isolate_state", "active".to_owned())]);
+    let states = vec![state("isolate", "active", None)];
     let counters = named(&[("isolate_moved", 120), ("isolate_refused", 3)]);
     let outcome = Outcome { backend: "affinity".to_owned(), measured, states, counters, exit: None, ..outcome() };
     assert_snapshot!(text(&outcome, Some(100)));
