@@ -27,6 +27,7 @@ mod load;
 pub mod machine;
 mod messages;
 pub mod meter;
+pub mod metrics;
 mod open;
 pub mod plan;
 pub mod process;

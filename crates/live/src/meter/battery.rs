@@ -7,19 +7,22 @@
 use std::path::{Path, PathBuf};
 
 use super::source::{Amount, Domain, Found, Part, Probe, Unit};
-use super::why::{Why, names, read_number, read_text};
+use super::why::{Why, read_number, read_text};
+use crate::tree::Tree;
 
-const FOLDER: &str = "sys/class/power_supply";
+/// Below `/sys`.
+const FOLDER: &str = "class/power_supply";
 
 /// Microjoules in a µWh, and microcoulombs in a µAh.
 const SECONDS: f64 = 3600.0;
 
 /// The machine's batteries, if it has any.
 pub(super) fn find(root: &Path) -> Option<Found> {
-    let folder = root.join(FOLDER);
+    let tree = Tree::new(root);
+    let folder = tree.path("sys").join(FOLDER);
     let kind = |name: &String| read_text(&folder.join(name).join("type")).ok();
     let (mut batteries, mut feeds) = (Vec::new(), Vec::new());
-    for name in names(&folder) {
+    for name in tree.names(FOLDER) {
         match kind(&name).as_deref() {
             Some("Battery") if !is_of_a_device(&folder.join(&name)) => batteries.push(name),
             Some("Mains" | "USB" | "Wireless") => feeds.push(folder.join(&name)),

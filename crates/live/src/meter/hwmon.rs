@@ -8,9 +8,11 @@
 use std::path::{Path, PathBuf};
 
 use super::source::{Amount, CounterFile, Domain, Found, Part, Probe, Unit};
-use super::why::{Why, names, read_number, read_text};
+use super::why::{Why, read_number, read_text};
+use crate::tree::Tree;
 
-const FOLDER: &str = "sys/class/hwmon";
+/// Below `/sys`.
+const FOLDER: &str = "class/hwmon";
 
 /// Drivers of graphics cards.
 const GRAPHICS: [&str; 5] = ["amdgpu", "i915", "nouveau", "radeon", "xe"];
@@ -33,17 +35,18 @@ impl Probe for PowerFile {
 
 /// Every sensor of energy or power.
 pub(super) fn find(root: &Path) -> Vec<Found> {
-    let folder = root.join(FOLDER);
-    names(&folder).iter().flat_map(|device| sensors(&folder.join(device), device)).collect()
+    let tree = Tree::new(root);
+    tree.names(FOLDER).iter().flat_map(|device| sensors(&tree, device)).collect()
 }
 
-fn sensors(folder: &Path, device: &str) -> Vec<Found> {
+fn sensors(tree: &Tree, device: &str) -> Vec<Found> {
+    let below = format!("{FOLDER}/{device}");
+    let (folder, files) = (tree.path("sys").join(&below), tree.names(&below));
     let driver = read_text(&folder.join("name")).unwrap_or_default();
     // Power supplies appear here once more, batteries among them.
     if read_text(&folder.join("device/type")).is_ok_and(|kind| SUPPLIES.contains(&kind.as_str())) {
         return Vec::new();
     }
-    let files = names(folder);
     let mut found: Vec<Found> = Vec::new();
     for (kind, ending) in [("energy", "_input"), ("power", "_average"), ("power", "_input")] {
         let number = |file: &String| file.strip_prefix(kind)?.strip_suffix(ending)?.parse::<u32>().ok();

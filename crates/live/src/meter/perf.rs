@@ -8,10 +8,11 @@ use std::path::Path;
 use perf_event::{Builder, Counter};
 
 use super::source::{Amount, Domain, Found, Part, Probe, Unit};
-use super::why::{Why, names, read_number, read_text};
-use crate::tree::list as cpu_list;
+use super::why::{Why, read_number, read_text};
+use crate::tree::{Tree, list};
 
-const FOLDER: &str = "sys/bus/event_source/devices/power";
+/// Below `/sys`.
+const FOLDER: &str = "bus/event_source/devices/power";
 
 /// Which event to open, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,14 +57,15 @@ impl Probe for OpenEvent {
 
 /// Every event, on each processor that has it.
 pub(super) fn find(root: &Path, open: &dyn Open) -> Vec<Found> {
-    let folder = root.join(FOLDER);
+    let tree = Tree::new(root);
+    let folder = tree.path("sys").join(FOLDER);
     let Some(kind) = read_number(&folder.join("type")).ok().and_then(|kind| u32::try_from(kind).ok()) else {
         return Vec::new();
     };
-    let cpus = read_text(&folder.join("cpumask")).ok().and_then(|text| cpu_list(&text)).unwrap_or_default();
-    let places = places(root, &cpus);
+    let cpus = read_text(&folder.join("cpumask")).ok().and_then(|text| list(&text)).unwrap_or_default();
+    let places = places(&tree, &cpus);
     let mut found = Vec::new();
-    for name in names(&folder.join("events")).iter().filter(|name| !name.contains('.')) {
+    for name in tree.names(&format!("{FOLDER}/events")).iter().filter(|name| !name.contains('.')) {
         let Some((part, config, joules)) = described(&folder, name) else { continue };
         // What the platform draws, all processors would count.
         let here = if part == Part::Platform { 1 } else { places.len() };
@@ -100,11 +102,10 @@ fn described(folder: &Path, name: &str) -> Option<(Part, u64, f64)> {
 }
 
 /// The processor, and the die in it, that each of these CPUs stands for. Dies count only where they are counted apart.
-fn places(root: &Path, cpus: &[usize]) -> Vec<(usize, u32, u32)> {
+fn places(tree: &Tree, cpus: &[usize]) -> Vec<(usize, u32, u32)> {
     let number = |cpu: usize, file: &str| {
-        let path = root.join(format!("sys/devices/system/cpu/cpu{cpu}/topology/{file}"));
         // Where there is one die, the kernel says 0, 65535 or -1.
-        read_number(&path).ok().and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
+        tree.cpu_number(cpu, &format!("topology/{file}")).and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
     };
     let packages: Vec<u32> = cpus.iter().map(|cpu| number(*cpu, "physical_package_id")).collect();
     let several = |package: u32| packages.iter().filter(|other| **other == package).count() > 1;

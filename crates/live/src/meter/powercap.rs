@@ -8,14 +8,16 @@
 use std::path::Path;
 
 use super::source::{CounterFile, Domain, Found, Part, Unit};
-use super::why::{names, read_number, read_text};
+use super::why::{read_number, read_text};
+use crate::tree::Tree;
 
-const FOLDER: &str = "sys/class/powercap";
+/// Below `/sys`.
+const FOLDER: &str = "class/powercap";
 
 /// Every zone that has a counter.
 pub(super) fn find(root: &Path) -> Vec<Found> {
-    let folder = root.join(FOLDER);
-    let mut zones = names(&folder);
+    let tree = Tree::new(root);
+    let (folder, mut zones) = (tree.path("sys").join(FOLDER), tree.names(FOLDER));
     zones.retain(|zone| zone.contains(':'));
     zones.sort_by_key(|zone| zone.split(':').next().is_some_and(|kind| kind.ends_with("-mmio")));
     zones.iter().filter_map(|zone| found(&folder, zone)).collect()

@@ -32,6 +32,21 @@ pub enum Part {
 }
 
 impl Part {
+    /// It in a word, for programs.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Platform => "platform",
+            Self::Package => "package",
+            Self::Core => "core",
+            Self::Uncore => "uncore",
+            Self::Dram => "dram",
+            Self::Machine => "machine",
+            Self::Battery => "battery",
+            Self::Gpu => "gpu",
+            Self::Other => "other",
+        }
+    }
+
     /// Whether the processor's own counters (RAPL) count it, which can be read in several ways.
     pub(super) fn is_of_processor(self) -> bool {
         matches!(self, Self::Platform | Self::Package | Self::Core | Self::Uncore | Self::Dram)

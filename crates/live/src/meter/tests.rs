@@ -8,23 +8,23 @@ use std::sync::{Arc, Mutex};
 
 use super::source::{Amount, Probe};
 use super::*;
+use crate::testing;
 
-/// Files below a root.
-struct Tree(tempfile::TempDir);
+/// A machine's files.
+struct Tree(testing::Tree);
 
 impl Tree {
     fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+        Self(testing::Tree::new())
     }
 
     fn root(&self) -> &Path {
-        self.0.path()
+        self.0.root()
     }
 
+    /// Below `/sys`.
     fn write(&self, path: &str, text: &str) {
-        let path = self.root().join("sys").join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, format!("{text}\n")).unwrap();
+        self.0.write(&format!("sys/{path}"), &format!("{text}\n"));
     }
 
     /// A zone of powercap whose counter starts again after 1 kJ.

@@ -88,11 +88,3 @@ pub(super) fn read_number(path: &Path) -> Result<u64, Why> {
     let text = read_text(path)?;
     text.parse().map_err(|_| Why::Garbage(text.chars().filter(|c| !c.is_control()).take(SHOWN).collect()))
 }
-
-/// The names in a folder, sorted; none if it cannot be read.
-pub(super) fn names(folder: &Path) -> Vec<String> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
-    names.sort();
-    names
-}

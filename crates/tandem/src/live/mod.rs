@@ -5,7 +5,7 @@
 //! - [`run`]: a session around one command, which [`launch`] starts as the [`user`] who called. [`attach`]: one that stays.
 //! - [`events`]: what happens meanwhile. [`mechanisms`]: options of both.
 //! - [`status`], [`hint`]: questions to a session that runs. [`restore`]: what a killed one left.
-//! - [`activity`]: a line of what was done lately.
+//! - [`activity`]: a line of what was done lately. [`report`]: what a run was.
 
 pub mod activity;
 pub mod attach;
@@ -14,6 +14,7 @@ mod events;
 pub mod hint;
 pub mod launch;
 mod mechanisms;
+pub mod report;
 pub mod restore;
 pub mod run;
 mod session;

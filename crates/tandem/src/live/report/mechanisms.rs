@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What the mechanisms did: their states and counters, in words.
+
+use super::State;
+use crate::explain::mechanism::{MECHANISMS, Mechanism};
+use crate::quantity::count;
+
+/// What no mechanism counts.
+const BASE: [(&str, &str); 5] = [
+    ("base_idle", "times that a task found an idle CPU"),
+    ("base_queued", "times that it had to wait"),
+    ("pull_asked", "running threads that a faster CPU asked for"),
+    ("pull_moved", "threads that it got"),
+    ("pull_traded", "faster CPUs taken from threads that wait for memory"),
+];
+
+/// A mechanism that was asked for, or what the scheduler does anyway.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Deeds {
+    /// Its name.
+    pub name: String,
+    /// How it fared.
+    pub state: Option<String>,
+    /// What was counted of it.
+    pub counted: Vec<String>,
+}
+
+/// Mechanisms in the order of their states, then what is no mechanism's. What is off and has counted nothing is left out.
+pub fn deeds(states: &[State], counters: &[(String, u64)]) -> Vec<Deeds> {
+    let mut all: Vec<Deeds> = states.iter().filter_map(|state| of_mechanism(state, counters)).collect();
+    let known = |counter: &str| {
+        states.iter().any(|state| mechanism(&state.name).is_some_and(|known| counter.starts_with(known.prefix)))
+    };
+    for (name, number) in counters.iter().filter(|(name, number)| *number > 0 && !known(name)) {
+        let word = name.split('_').next().unwrap_or(name);
+        let counted = counted(name, *number);
+        match all.iter_mut().find(|deeds| deeds.name == word && deeds.state.is_none()) {
+            Some(deeds) => deeds.counted.push(counted),
+            None => all.push(Deeds { name: word.to_owned(), state: None, counted: vec![counted] }),
+        }
+    }
+    all
+}
+
+/// The mechanism that a variable has the state of.
+fn mechanism(variable: &str) -> Option<&'static Mechanism> {
+    MECHANISMS.iter().find(|mechanism| mechanism.state() == variable)
+}
+
+fn of_mechanism(state: &State, counters: &[(String, u64)]) -> Option<Deeds> {
+    let State { name: variable, state, why } = state;
+    let name = variable.strip_suffix("_state").unwrap_or(variable).to_owned();
+    let known = mechanism(variable);
+    let mine: Vec<&(String, u64)> = counters
+        .iter()
+        .filter(|(name, number)| *number > 0 && known.is_some_and(|known| name.starts_with(known.prefix)))
+        .collect();
+    if state == "off" && mine.is_empty() {
+        return None;
+    }
+    let counted = mine.iter().map(|(name, number)| counted(name, *number)).collect();
+    let acted = known.is_none_or(|known| {
+        mine.iter().any(|(name, _)| known.counters.iter().any(|counter| counter.name == name && counter.acts))
+    });
+    let state = match state.as_str() {
+        "active" if acted => "active".to_owned(),
+        "active" => "active, but found nothing to do".to_owned(),
+        other => format!("inert: {}", why.clone().unwrap_or_else(|| other.replace('_', " "))),
+    };
+    Some(Deeds { name, state: Some(state), counted })
+}
+
+/// `12 serial phases that began`; of a counter that is not known, its name.
+fn counted(name: &str, number: u64) -> String {
+    let counters = MECHANISMS.iter().flat_map(|mechanism| mechanism.counters);
+    let meaning = counters.filter(|counter| counter.name == name).map(|counter| counter.meaning);
+    let meaning = meaning.chain(BASE.iter().filter(|(known, _)| *known == name).map(|(_, meaning)| *meaning)).next();
+    let words = || name.split_once('_').map_or(name, |(_, rest)| rest).replace('_', " ");
+    format!("{} {}", count(number), meaning.map_or_else(words, str::to_owned))
+}
