@@ -10,8 +10,10 @@
 //! 3. [`Scheduler::attach`] lets it schedule.
 //! 4. [`Scheduler::exit`] says whether and why it ended; [`Scheduler::detach`] ends it.
 //!
-//! Before it, [`host`] gathers the facts of kernel and machine, and [`plan`] decides what can be done with them. Beside it stand the [`control`] socket, over which programs say how long their threads are, and who may
-//! say it of which [`process`].
+//! Before it, [`host`] gathers the facts of kernel and machine, and [`plan`] decides what can be done with them; what that
+//! changes of the machine stands in a journal ([`changes`]). Meanwhile a [`meter`] measures energy, programs say at the
+//! [`control`] socket how long their threads are, and [`metrics`] tells whoever asks. Without sched_ext [`affinity`] does what can
+//! be done.
 //!
 //! All this needs root, and a kernel with `CONFIG_SCHED_CLASS_EXT`.
 

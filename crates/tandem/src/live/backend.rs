@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use tandem_live::changes::Journal;
+use tandem_live::affinity::{Affinity, AffinityError, AffinityRequest};
+use tandem_live::changes::{Journal, Restored};
 use tandem_live::host::Host;
 use tandem_live::machine::Machine;
 use tandem_live::plan::{self, Plan};
@@ -16,112 +17,148 @@ use super::session::{Gone, ROOT, open};
 use crate::bundled;
 use crate::failure::Failure;
 
-/// What acts.
+/// What acts, and what it has changed of the machine.
 #[derive(Debug)]
 pub enum Backend {
-    /// A loaded scheduler.
-    SchedExt(Box<Scheduler>),
+    /// A loaded scheduler. It goes first; what was changed for it is given back then.
+    SchedExt(Box<Scheduler>, Option<Journal>),
+    /// Affinities and clocks, while there are any.
+    Affinity(Option<Box<Affinity>>),
 }
 
 impl Backend {
     /// Loads what the plan asks for; it does not act yet.
+    ///
+    /// # Errors
+    /// The kernel refuses.
     pub fn prepare(
         plan: &Plan,
-        _host: &Host,
+        host: &Host,
         settings: &[(String, String)],
-        _journal: &mut Journal,
+        journal: Journal,
     ) -> Result<Self, Failure> {
         match plan.backend {
-            plan::Backend::SchedExt => {
-                // The governors may have been changed just now.
-                let machine = Machine::running().map_err(|error| not_started(&error))?;
-                load(&machine, settings)
+            plan::Backend::SchedExt => Ok(Self::SchedExt(Box::new(load(&host.machine, settings)?), Some(journal))),
+            plan::Backend::Affinity => {
+                let request = AffinityRequest::from_settings(settings);
+                let request = request.map_err(|error| Failure::Options(error.to_string()))?;
+                let started = Affinity::start(host, &request, journal);
+                let affinity = started.map_err(|error| Failure::NotStarted(error.to_string()))?;
+                Ok(Self::Affinity(Some(Box::new(affinity))))
             }
-            plan::Backend::Affinity => Err(Failure::NotStarted("not yet".to_owned())),
         }
     }
 
-    /// Loads it anew.
+    /// Loads it anew, for a machine that has changed.
+    ///
+    /// # Errors
+    /// The kernel refuses.
     pub fn reload(&mut self, machine: &Machine, settings: &[(String, String)]) -> Result<(), Failure> {
-        match self {
-            Self::SchedExt(scheduler) => {
-                scheduler.detach();
-                *self = load(machine, settings)?;
-            }
+        if let Self::SchedExt(scheduler, _) = self {
+            scheduler.detach();
+            **scheduler = load(machine, settings)?;
         }
         Ok(())
     }
 
     /// Begins to act.
+    ///
+    /// # Errors
+    /// The kernel refuses.
     pub fn attach(&mut self) -> Result<(), Failure> {
         match self {
-            Self::SchedExt(scheduler) => scheduler.attach().map_err(|error| not_started(&error)),
+            Self::SchedExt(scheduler, _) => scheduler.attach().map_err(|error| not_started(&error)),
+            Self::Affinity(_) => Ok(()),
         }
     }
 
-    /// Ends it; how the scheduler says that it ended.
-    pub fn detach(&mut self) -> Option<Exit> {
+    /// Ends it: how the scheduler says that it ended, and what became of the changes.
+    pub fn give_back(&mut self) -> (Option<Exit>, Option<Restored>) {
         match self {
-            Self::SchedExt(scheduler) => {
+            Self::SchedExt(scheduler, journal) => {
                 scheduler.detach();
-                scheduler.exit()
+                (scheduler.exit(), journal.take().map(Journal::restore))
             }
+            Self::Affinity(affinity) => (None, affinity.take().map(|affinity| affinity.stop())),
         }
     }
 
     /// Makes a process and all that descends from it an application.
+    ///
+    /// # Errors
+    /// In words.
     pub fn enter(&mut self, process: u32, number: u32) -> Result<(), String> {
         match self {
-            Self::SchedExt(scheduler) => {
-                enter(scheduler, process, number).map_err(|error| error.to_string())
-            }
+            Self::SchedExt(scheduler, _) => enter(scheduler, process, number).map_err(|error| error.to_string()),
+            Self::Affinity(Some(affinity)) => match affinity.enter_application(process) {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(format!("there is no process {process}")),
+                Err(error) => Err(error.to_string()),
+            },
+            Self::Affinity(None) => Ok(()),
         }
     }
 
     /// Says how long a thread is.
+    ///
+    /// # Errors
+    /// In words.
     pub fn hint(&mut self, thread: u32, length: u64) -> Result<(), String> {
         match self {
-            Self::SchedExt(scheduler) => scheduler.hint(thread, length).map(drop).map_err(|error| error.to_string()),
+            Self::SchedExt(scheduler, _) => {
+                scheduler.hint(thread, length).map(drop).map_err(|error| error.to_string())
+            }
+            Self::Affinity(Some(affinity)) => match affinity.hint(thread, length) {
+                Ok(heeded) => heeded.map_err(|not| not.to_string()),
+                Err(error) => Err(error.to_string()),
+            },
+            Self::Affinity(None) => Ok(()),
         }
     }
 
     /// Takes that back.
     pub fn forget(&mut self, thread: u32) {
-        match self {
-            Self::SchedExt(scheduler) => scheduler.forget(thread),
+        // The other one sees for itself who has ended.
+        if let Self::SchedExt(scheduler, _) = self {
+            scheduler.forget(thread);
         }
     }
 
-    /// Looks whether it still acts; how it ended if it does not.
+    /// Looks after it, and whether it still acts; how it ended if it does not.
+    ///
+    /// # Errors
+    /// What is changed cannot be written down any more.
     pub fn tick(&mut self) -> Result<Option<Gone>, Failure> {
-        match self {
-            Self::SchedExt(scheduler) => {
-                let state = kernel::state().unwrap_or_else(|| "absent".to_owned());
-                let is_ours = || kernel::scheduler().is_none_or(|name| name == bundled::NAME);
-                if state == "enabled" && is_ours() {
-                    return Ok(None);
-                }
-                // It writes its record just before the kernel is done with it.
-                Ok(match scheduler.exit() {
-                    Some(exit) => Some(Gone::Recorded(exit)),
-                    None if state == "disabling" => None,
-                    None => Some(Gone::Silent(state)),
-                })
-            }
+        let Self::SchedExt(scheduler, _) = self else {
+            let Self::Affinity(Some(affinity)) = self else { return Ok(None) };
+            return affinity.tick().map(|()| None).map_err(|error: AffinityError| Failure::System(error.to_string()));
+        };
+        let state = kernel::state().unwrap_or_else(|| "absent".to_owned());
+        let is_ours = || kernel::scheduler().is_none_or(|name| name == bundled::NAME);
+        if state == "enabled" && is_ours() {
+            return Ok(None);
         }
+        // It writes its record just before the kernel is done with it.
+        Ok(match scheduler.exit() {
+            Some(exit) => Some(Gone::Recorded(exit)),
+            None if state == "disabling" => None,
+            None => Some(Gone::Silent(state)),
+        })
     }
 
     /// The mechanisms' states, by name.
     pub fn states(&self) -> Vec<(String, String)> {
         match self {
-            Self::SchedExt(scheduler) => scheduler.states(),
+            Self::SchedExt(scheduler, _) => scheduler.states(),
+            Self::Affinity(affinity) => affinity.as_ref().map(|affinity| affinity.states()).unwrap_or_default(),
         }
     }
 
     /// What was counted, by name.
     pub fn counters(&self) -> Vec<(String, u64)> {
         match self {
-            Self::SchedExt(scheduler) => scheduler.counters(),
+            Self::SchedExt(scheduler, _) => scheduler.counters(),
+            Self::Affinity(affinity) => affinity.as_ref().map(|affinity| affinity.counters()).unwrap_or_default(),
         }
     }
 }
@@ -144,12 +181,12 @@ fn enter(scheduler: &Scheduler, first: u32, number: u32) -> Result<(), LiveError
     Ok(())
 }
 
-fn load(machine: &Machine, settings: &[(String, String)]) -> Result<Backend, Failure> {
+fn load(machine: &Machine, settings: &[(String, String)]) -> Result<Scheduler, Failure> {
     let scheduler = open(machine, settings)?.load().map_err(|error| not_started(&error))?;
     for missing in scheduler.uncounted() {
         say(&format!("note: no counter for {}, on CPU {} at least: {}", missing.map, missing.cpu, missing.why));
     }
-    Ok(Backend::SchedExt(Box::new(scheduler)))
+    Ok(scheduler)
 }
 
 fn not_started(error: &LiveError) -> Failure {

@@ -3,11 +3,14 @@
 
 use std::io;
 use std::path::Path;
-use std::process::{Child, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
+use nix::sys::signal::Signal;
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
@@ -30,7 +33,7 @@ pub enum Event {
         of_terminal: bool,
     },
     /// The command has ended.
-    Ended(io::Result<ExitStatus>),
+    Ended(Ending),
     /// Somebody asks; the answer goes to `reply`.
     Asked {
         /// Who.
@@ -40,6 +43,17 @@ pub enum Event {
         /// Where they wait.
         reply: SyncSender<Answer>,
     },
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// With this exit status.
+    Exited(i32),
+    /// By this signal.
+    Killed(Signal),
+    /// Nobody knows.
+    Unknown,
 }
 
 /// The queue.
@@ -86,14 +100,25 @@ impl Events {
         })
     }
 
-    /// Waits for a process to end.
+    /// Waits for the command to end, and for whatever else becomes a child of this process: orphans of the command do.
     ///
     /// # Errors
     /// There is no thread left to wait in.
-    pub fn await_end(&self, mut child: Child) -> io::Result<()> {
+    pub fn await_end(&self, command: u32) -> io::Result<()> {
         let sender = self.sender.clone();
         thread::Builder::new().name("wait".to_owned()).spawn(move || {
-            let _ = sender.send(Event::Ended(child.wait()));
+            let is_command = |process: Pid| process.as_raw().unsigned_abs() == command;
+            loop {
+                let ending = match waitpid(None, None) {
+                    Ok(WaitStatus::Exited(process, status)) if is_command(process) => Ending::Exited(status),
+                    Ok(WaitStatus::Signaled(process, signal, _)) if is_command(process) => Ending::Killed(signal),
+                    Ok(_) | Err(Errno::EINTR) => continue,
+                    Err(_) => Ending::Unknown,
+                };
+                if sender.send(Event::Ended(ending)).is_err() || ending == Ending::Unknown {
+                    return;
+                }
+            }
         })?;
         Ok(())
     }

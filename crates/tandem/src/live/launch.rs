@@ -8,7 +8,7 @@ use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write, stderr};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use clap::Args;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
@@ -30,7 +30,7 @@ const OF_SUDO: [&str; 6] = ["SUDO_UID", "SUDO_GID", "SUDO_USER", "SUDO_COMMAND",
 #[derive(Debug)]
 pub struct Launched {
     /// Its process.
-    pub child: Child,
+    pub process: u32,
     gate: io::PipeWriter,
 }
 
@@ -52,8 +52,8 @@ pub fn launch(command: &[OsString], user: Option<&Identity>) -> io::Result<Launc
         }
         OF_SUDO.iter().for_each(|variable| drop(helper.env_remove(variable)));
     }
-    let child = helper.arg("--").args(command).stdin(Stdio::inherit()).spawn()?;
-    Ok(Launched { child, gate })
+    let process = helper.arg("--").args(command).stdin(Stdio::inherit()).spawn()?.id();
+    Ok(Launched { process, gate })
 }
 
 impl Launched {
@@ -61,9 +61,8 @@ impl Launched {
     ///
     /// # Errors
     /// It is not there any more.
-    pub fn go(mut self) -> io::Result<Child> {
-        self.gate.write_all(b"g")?;
-        Ok(self.child)
+    pub fn go(mut self) -> io::Result<()> {
+        self.gate.write_all(b"g")
     }
 }
 

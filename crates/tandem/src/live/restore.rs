@@ -9,6 +9,7 @@ use tandem_live::changes::{Restored, left_behind, restore_left_behind};
 use super::session::{FOLDER, ROOT};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::quantity::count;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,11 +38,11 @@ impl Restore {
         if self.list {
             for left in left_behind(root, folder).map_err(failed)? {
                 lines.push(format!("process {}, which was killed:", left.owner.pid));
-                lines.extend(left.changes.iter().map(|left| format!("  {left}")));
+                lines.extend(left.changes.iter().map(|left| format!("  {}: was {}", left.setting, left.old)));
             }
         } else {
             for (owner, restored) in restore_left_behind(root, folder).map_err(failed)? {
-                lines.push(format!("process {}, which was killed: {restored}", owner.pid));
+                lines.push(format!("process {}, which was killed: {}", owner.pid, summary(&restored)));
                 lines.extend(describe(&restored).iter().map(|line| format!("  {line}")));
                 stuck |= !restored.stuck.is_empty();
             }
@@ -52,6 +53,20 @@ impl Restore {
         context.out.write_all((lines.join("\n") + "\n").as_bytes())?;
         if stuck { Err(Failure::System("not everything could be given back".to_owned())) } else { Ok(()) }
     }
+}
+
+/// How much of it there was: `3 things are as before, 1 has gone`.
+pub fn summary(restored: &Restored) -> String {
+    let Restored { given_back, gone, kept, stuck, .. } = restored;
+    let counts = [
+        (*given_back, "given back"),
+        (*gone, "gone by itself"),
+        (kept.len(), "changed by somebody else since"),
+        (stuck.len(), "still as it was left"),
+    ];
+    let parts: Vec<String> =
+        counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", count(*n as u64))).collect();
+    if parts.is_empty() { "nothing was left to give back".to_owned() } else { parts.join(", ") }
 }
 
 /// What is not as it was before, a line each.

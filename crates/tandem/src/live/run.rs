@@ -3,25 +3,28 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write, stderr};
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use console::Term;
+use nix::sys::prctl::set_child_subreaper;
+use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, kill};
+use nix::sys::time::{TimeVal, TimeValLike};
 use nix::unistd::Pid;
-use tandem_live::Exit;
 use tandem_live::process::tree;
 
 use super::activity::Activity;
-use super::events::{Event, Events};
+use super::events::{Ending, Event, Events};
 use super::launch::{Launched, launch};
 use super::mechanisms::MechanismOptions;
+use super::report::{self, CpuTime, Outcome};
 use super::session::{Gone, ROOT, Session, TICK, socket};
 use super::{say, seconds, status, user};
 use crate::context::Context;
 use crate::failure::{EJECTED, Failure};
+use crate::files::Staged;
 
 /// How long a command that was interrupted may take to end before the machine is given back without waiting for it.
 const GRACE: Duration = Duration::from_millis(500);
@@ -73,15 +76,23 @@ impl Run {
         let server = events.listen(&socket()).map_err(|error| Failure::NotStarted(error.to_string()))?;
         let waiting = launch(&self.command, identity.as_ref())
             .map_err(|error| Failure::NotStarted(format!("the command cannot be started: {error}")))?;
-        let command = waiting.child.id();
+        let command = waiting.process;
         let mut course = Course { activity: self.stats.map(Watch::each), command, ..Course::default() };
         course.begin(&mut session, &events, waiting, &self.command)?;
         course.follow(&mut session, &events)?;
-        course.exit = session.give_back().or(course.exit.take());
+        if !course.given_back {
+            course.give_back(&mut session);
+        }
         drop(server);
-        course.report(&mut session, json)?;
+        course.outcome.command = words(&self.command);
+        course.report(&session, json)?;
         Err(Failure::Status(course.exit_status()))
     }
+}
+
+/// A command as it was typed, nearly.
+fn words(command: &[OsString]) -> String {
+    command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
 /// When the next line of `--stats` is due.
@@ -103,20 +114,24 @@ impl Watch {
 struct Course {
     command: u32,
     activity: Option<Watch>,
+    began: Option<Instant>,
+    /// When the session was last looked after.
+    looked: Option<Instant>,
     /// When the first signal came that asks for the end.
     interrupted: Option<Instant>,
-    /// The scheduler was taken away because of that, while the command runs on.
+    /// The machine has been given back, though the command may run on.
     given_back: bool,
     /// The scheduler went by itself.
     gone: Option<Gone>,
-    exit: Option<Exit>,
-    status: Option<ExitStatus>,
+    ending: Option<Ending>,
+    /// What there is to report.
+    outcome: Outcome,
 }
 
 impl Course {
     /// Lets the command begin once the scheduler knows it and acts.
     fn begin(
-        &self,
+        &mut self,
         session: &mut Session,
         events: &Events,
         waiting: Launched,
@@ -126,24 +141,27 @@ impl Course {
         session.enter(self.command, &name).map_err(Failure::NotStarted)?;
         session.attach()?;
         let lost = |error: io::Error| Failure::NotStarted(format!("the command cannot be started: {error}"));
-        let child = waiting.go().map_err(lost)?;
-        events.await_end(child).map_err(lost)
+        // Orphans stay with this process, and so in sight.
+        let _ = set_child_subreaper(true);
+        self.began = Some(Instant::now());
+        waiting.go().map_err(lost)?;
+        events.await_end(self.command).map_err(lost)
     }
 
     /// Until the command has ended.
     fn follow(&mut self, session: &mut Session, events: &Events) -> Result<(), Failure> {
-        while self.status.is_none() {
+        while self.ending.is_none() {
             match events.next(Instant::now() + TICK) {
-                Some(Event::Ended(status)) => self.status = Some(status?),
+                Some(Event::Ended(ending)) => self.ending = Some(ending),
                 Some(Event::Signal { number, of_terminal }) => self.signal(number, of_terminal),
                 Some(Event::Asked { peer, request, reply }) => {
                     let _ = reply.send(status::answer(session, peer, request, "run"));
-                    continue;
                 }
                 None => {}
             }
             self.look_after(session)?;
         }
+        self.outcome.time = self.began.map(|began| began.elapsed()).unwrap_or_default();
         Ok(())
     }
 
@@ -160,22 +178,22 @@ impl Course {
     }
 
     fn look_after(&mut self, session: &mut Session) -> Result<(), Failure> {
-        if self.given_back || self.gone.is_some() {
+        if self.given_back || self.looked.is_some_and(|looked| looked.elapsed() < TICK) {
             return Ok(());
         }
-        if self.status.is_none() && self.interrupted.is_some_and(|since| since.elapsed() >= GRACE) {
-            self.exit = session.give_back();
-            self.given_back = true;
+        self.looked = Some(Instant::now());
+        if self.ending.is_none() && self.interrupted.is_some_and(|since| since.elapsed() >= GRACE) {
+            self.give_back(session);
             say("interrupted: the kernel's own scheduler has the machine; the command has not ended yet (once more kills it)");
             return Ok(());
         }
         self.gone = session.tick()?;
         if let Some(gone) = &self.gone {
             say(&format!("the scheduler was ejected: {gone}"));
-            if self.status.is_none() {
+            if self.ending.is_none() {
                 say("the command goes on under the kernel's own scheduler");
             }
-            self.exit = session.give_back();
+            self.give_back(session);
         }
         if let Some(watch) = self.activity.as_mut().filter(|watch| watch.due <= Instant::now()) {
             watch.due += watch.every;
@@ -185,20 +203,58 @@ impl Course {
         Ok(())
     }
 
+    /// Gives the machine back, and keeps what is known up to then.
+    fn give_back(&mut self, session: &mut Session) {
+        self.given_back = true;
+        self.outcome.measured = session.measured();
+        self.outcome.states = session.states_with_reasons();
+        self.outcome.counters = session.counters();
+        self.outcome.exit = session.give_back();
+    }
+
     /// What the command ended with; 4 if all is well with it but not with the scheduler.
     fn exit_status(&self) -> u8 {
-        let status = self.status.map_or(1, |status| {
-            let of_signal = || status.signal().map(|signal| 128 + signal);
-            status.code().or_else(of_signal).and_then(|status| u8::try_from(status).ok()).unwrap_or(1)
-        });
+        let status = match self.ending {
+            Some(Ending::Exited(status)) => u8::try_from(status).unwrap_or(1),
+            Some(Ending::Killed(signal)) => u8::try_from(128 + signal as i32).unwrap_or(1),
+            Some(Ending::Unknown) | None => 1,
+        };
         if status == 0 && self.gone.is_some() { EJECTED } else { status }
     }
 
-    fn report(&self, session: &mut Session, json: Option<crate::files::Staged>) -> Result<(), Failure> {
-        let _ = (session, json);
-        let _ = writeln!(stderr(), "report to come");
+    /// Says what there was, and writes it down.
+    fn report(&mut self, session: &Session, json: Option<Staged>) -> Result<(), Failure> {
+        let outcome = &mut self.outcome;
+        outcome.status = match self.ending {
+            Some(Ending::Exited(status)) => format!("exit status {status}"),
+            Some(Ending::Killed(signal)) => format!("killed by {signal}"),
+            Some(Ending::Unknown) | None => "ended, nobody knows how".to_owned(),
+        };
+        outcome.backend = session.backend_name().to_owned();
+        outcome.ejected = self.gone.is_some();
+        outcome.cpu_time = cpu_time();
+        if session.settings.is_empty() {
+            outcome.notes.push("no mechanism was on: --all turns on what can act here".to_owned());
+        }
+        let loaded_again = session.reloads.iter().map(|(_, exit)| format!("the scheduler was loaded again: {exit}"));
+        outcome.notes.extend(loaded_again);
+        let term = Term::stderr();
+        let width = term.is_term().then(|| usize::from(term.size().1));
+        let _ = write!(stderr(), "\n{}", report::text(outcome, width));
+        if let Some(mut file) = json {
+            let text = serde_json::to_string_pretty(&report::json(outcome)).map_err(io::Error::from)?;
+            file.write_text(&(text + "\n"))?;
+            file.finish()?;
+        }
         Ok(())
     }
+}
+
+/// What all that this process has waited for has computed.
+fn cpu_time() -> Option<CpuTime> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
+    let duration = |time: TimeVal| Duration::from_micros(u64::try_from(time.num_microseconds()).unwrap_or(0));
+    Some(CpuTime { user: duration(usage.user_time()), system: duration(usage.system_time()) })
 }
 
 fn send(process: u32, signal: Signal) {

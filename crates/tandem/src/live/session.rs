@@ -21,10 +21,13 @@ use tandem_live::control::rights::{spoken_for, spoken_for_process};
 use tandem_live::host::Host;
 use tandem_live::machine::Machine;
 use tandem_live::meter::{Measured, Meters};
-use tandem_live::plan::{Plan, Request};
-use tandem_live::{Exit, OpenScheduler};
+use tandem_live::metrics::Snapshot;
+use tandem_live::plan::{Inert, Plan, Request};
+use tandem_live::{Exit, OpenScheduler, kernel};
 
 use super::backend::Backend;
+use super::report::State;
+use super::restore::{describe, summary};
 use super::say;
 use crate::bundled;
 use crate::failure::Failure;
@@ -55,8 +58,7 @@ pub struct Application {
 #[derive(Debug)]
 pub struct Session {
     // What is dropped first stands first.
-    backend: Option<Backend>,
-    journal: Option<Journal>,
+    backend: Backend,
     /// Nobody else may begin a session.
     _lock: Flock<File>,
     /// The facts, as they were when it began.
@@ -120,11 +122,12 @@ impl Session {
         for note in &plan.notes {
             say(&format!("note: {note}"));
         }
+        // Governors are facts, too.
+        let host = if plan.changes.is_empty() { host } else { Host::probe(root).map_err(|error| failed(&error))? };
         let settings = request.settings.clone();
-        let backend = Backend::prepare(&plan, &host, &settings, &mut journal)?;
+        let backend = Backend::prepare(&plan, &host, &settings, journal)?;
         Ok(Self {
-            backend: Some(backend),
-            journal: Some(journal),
+            backend,
             _lock: lock,
             host,
             plan,
@@ -144,9 +147,7 @@ impl Session {
     /// # Errors
     /// The kernel refuses.
     pub fn attach(&mut self) -> Result<(), Failure> {
-        if let Some(backend) = &mut self.backend {
-            backend.attach()?;
-        }
+        self.backend.attach()?;
         self.since = SystemTime::now();
         self.meters.restart();
         self.sampled = Instant::now();
@@ -162,9 +163,7 @@ impl Session {
             return Ok(known.number);
         }
         let number = self.applications.iter().map(|known| known.number).max().unwrap_or(0) + 1;
-        if let Some(backend) = &mut self.backend {
-            backend.enter(process, number)?;
-        }
+        self.backend.enter(process, number)?;
         self.applications.push(Application { process, number, name: name.to_owned() });
         Ok(number)
     }
@@ -188,8 +187,9 @@ impl Session {
             self.sweep();
             self.hints.enter(&found).map_err(|_| full.to_string())?;
         }
+        self.backend.hint(thread, length)?;
         self.lengths.insert(thread, length);
-        self.backend.as_mut().map_or(Ok(()), |backend| backend.hint(thread, length))
+        Ok(())
     }
 
     /// How many threads have given a length and live, as far as is known.
@@ -200,9 +200,7 @@ impl Session {
     fn sweep(&mut self) {
         for thread in self.hints.sweep(Path::new(ROOT), Instant::now()) {
             self.lengths.remove(&thread);
-            if let Some(backend) = &mut self.backend {
-                backend.forget(thread);
-            }
+            self.backend.forget(thread);
         }
     }
 
@@ -216,7 +214,7 @@ impl Session {
             self.sampled = Instant::now();
             self.sweep();
         }
-        let Some(gone) = self.backend.as_mut().map_or(Ok(None), Backend::tick)? else { return Ok(None) };
+        let Some(gone) = self.backend.tick()? else { return Ok(None) };
         match gone {
             Gone::Recorded(exit) if exit.wants_restart() && self.may_reload() => {
                 self.reload(exit)?;
@@ -234,7 +232,7 @@ impl Session {
     fn reload(&mut self, exit: Exit) -> Result<(), Failure> {
         say(&format!("loading the scheduler again: {exit}"));
         self.reloads.push((Instant::now(), exit));
-        let Some(backend) = &mut self.backend else { return Ok(()) };
+        let backend = &mut self.backend;
         let machine = Machine::read(Path::new(ROOT)).map_err(|error| Failure::System(error.to_string()))?;
         backend.reload(&machine, &self.settings)?;
         self.applications.retain(|known| Path::new(ROOT).join(format!("proc/{}", known.process)).exists());
@@ -257,12 +255,34 @@ impl Session {
 
     /// The mechanisms' states, by name.
     pub fn states(&self) -> Vec<(String, String)> {
-        self.backend.as_ref().map(Backend::states).unwrap_or_default()
+        self.backend.states()
+    }
+
+    /// Likewise, and why those that are inert are.
+    pub fn states_with_reasons(&self) -> Vec<State> {
+        let with_reason = |(name, state): (String, String)| {
+            let why = Inert::of_state(&state, &self.host).map(|inert| inert.to_string());
+            State { name, state, why }
+        };
+        self.states().into_iter().map(with_reason).collect()
     }
 
     /// What was counted, by name.
     pub fn counters(&self) -> Vec<(String, u64)> {
-        self.backend.as_ref().map(Backend::counters).unwrap_or_default()
+        self.backend.counters()
+    }
+
+    /// All that metrics are of.
+    pub fn snapshot(&mut self) -> Snapshot {
+        Snapshot {
+            backend: self.backend_name().to_owned(),
+            scheduler: kernel::scheduler(),
+            measured: self.measured(),
+            states: self.states(),
+            counters: self.counters(),
+            applications: self.applications.len(),
+            hinted_threads: self.hinted(),
+        }
     }
 
     /// Time and energy since it was attached.
@@ -270,14 +290,11 @@ impl Session {
         self.meters.read()
     }
 
-    /// Gives the machine back: the scheduler goes, settings are as before. What could not be given back is said. Counters can
-    /// still be read.
+    /// Gives the machine back: the scheduler goes, settings are as before. What could not be given back is said. A scheduler's
+    /// counters can still be read.
     pub fn give_back(&mut self) -> Option<Exit> {
-        let exit = self.backend.as_mut().and_then(Backend::detach);
-        if let Some(journal) = self.journal.take() {
-            let restored = journal.restore();
-            super::restore::describe(&restored).iter().for_each(|line| say(line));
-        }
+        let (exit, restored) = self.backend.give_back();
+        restored.iter().flat_map(describe).for_each(|line| say(&line));
         exit
     }
 }
@@ -317,7 +334,8 @@ fn lock(folder: &Path) -> Result<Flock<File>, Failure> {
 fn restore(root: &Path, folder: &Path) -> Result<(), Failure> {
     let all = restore_left_behind(root, folder).map_err(|error| Failure::NotStarted(error.to_string()))?;
     for (owner, restored) in all {
-        say(&format!("process {}, which was killed, had left things changed: {restored}", owner.pid));
+        say(&format!("process {} was killed before it gave all back: {}", owner.pid, summary(&restored)));
+        describe(&restored).iter().for_each(|line| say(line));
     }
     Ok(())
 }
