@@ -49,6 +49,9 @@ static void isolate_init(void)
 		cpu_of(cpu)->takes_system = !(active & ISOLATE) || is_os_cpu;
 		cpu_of(cpu)->takes_applications = !(active & ISOLATE) || !is_os_cpu || mode == TANDEM_ISOLATE_SHARED;
 	}
+	/* A loader may know of one before there is a scheduler. */
+	if (active & ISOLATE && applications_known)
+		isolate_state = TANDEM_STATE_ACTIVE;
 	if (active & ISOLATE && mode == TANDEM_ISOLATE_DEDICATED && facts_of(isolate_os_cpu())->sibling < nr_cpus)
 		last_resort = facts_of(isolate_os_cpu())->sibling + 1;
 }

@@ -17,6 +17,7 @@
 //!
 //! All this needs root, and a kernel with `CONFIG_SCHED_CLASS_EXT`.
 
+pub mod affinity;
 pub mod changes;
 pub mod control;
 mod counters;

@@ -38,7 +38,14 @@ impl Backend {
         journal: Journal,
     ) -> Result<Self, Failure> {
         match plan.backend {
-            plan::Backend::SchedExt => Ok(Self::SchedExt(Box::new(load(&host.machine, settings)?), Some(journal))),
+            plan::Backend::SchedExt => {
+                let scheduler = load(&host.machine, settings)?;
+                // That the machine has none is in the plan's notes.
+                if host.counters {
+                    uncounted(&scheduler);
+                }
+                Ok(Self::SchedExt(Box::new(scheduler), Some(journal)))
+            },
             plan::Backend::Affinity => {
                 let request = AffinityRequest::from_settings(settings);
                 let request = request.map_err(|error| Failure::Options(error.to_string()))?;
@@ -182,11 +189,14 @@ fn enter(scheduler: &Scheduler, first: u32, number: u32) -> Result<(), LiveError
 }
 
 fn load(machine: &Machine, settings: &[(String, String)]) -> Result<Scheduler, Failure> {
-    let scheduler = open(machine, settings)?.load().map_err(|error| not_started(&error))?;
+    open(machine, settings)?.load().map_err(|error| not_started(&error))
+}
+
+/// Says which performance counters cannot be had.
+fn uncounted(scheduler: &Scheduler) {
     for missing in scheduler.uncounted() {
         say(&format!("note: no counter for {}, on CPU {} at least: {}", missing.map, missing.cpu, missing.why));
     }
-    Ok(scheduler)
 }
 
 fn not_started(error: &LiveError) -> Failure {

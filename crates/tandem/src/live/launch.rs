@@ -50,7 +50,9 @@ pub fn launch(command: &[OsString], user: Option<&Identity>) -> io::Result<Launc
         if let Some(name) = name {
             helper.arg(format!("--name={name}")).env("USER", name).env("LOGNAME", name);
         }
-        OF_SUDO.iter().for_each(|variable| drop(helper.env_remove(variable)));
+        for variable in OF_SUDO {
+            helper.env_remove(variable);
+        }
     }
     let process = helper.arg("--").args(command).stdin(Stdio::inherit()).spawn()?.id();
     Ok(Launched { process, gate })

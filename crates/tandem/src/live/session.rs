@@ -261,7 +261,7 @@ impl Session {
     /// Likewise, and why those that are inert are.
     pub fn states_with_reasons(&self) -> Vec<State> {
         let with_reason = |(name, state): (String, String)| {
-            let why = Inert::of_state(&state, &self.host).map(|inert| inert.to_string());
+            let why = Inert::of_state(&state, &self.host).map(|inert| clause(&inert.to_string()));
             State { name, state, why }
         };
         self.states().into_iter().map(with_reason).collect()
@@ -311,6 +311,13 @@ pub fn open(machine: &Machine, settings: &[(String, String)]) -> Result<OpenSche
         open.choose(name, value).map_err(|error| Failure::Options(format!("--set {name}={value}: {error}{help}")))?;
     }
     Ok(open)
+}
+
+/// A sentence as a part of another one.
+fn clause(sentence: &str) -> String {
+    let mut letters = sentence.trim_end_matches('.').chars();
+    let first = letters.next().map(|first| first.to_lowercase().to_string()).unwrap_or_default();
+    format!("{first}{}", letters.as_str())
 }
 
 /// Makes the folder, and sees to it that nobody else begins a session.
