@@ -13,6 +13,7 @@
 //! All this needs root, and a kernel with `CONFIG_SCHED_CLASS_EXT`. Before it, [`host`] gathers the facts of kernel and machine, and
 //! [`plan`] decides what can be done with them.
 
+pub mod affinity;
 pub mod changes;
 mod counters;
 pub mod cpus;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::census::{Census, Found};
 use super::places::{Job, Place, Places, clocks};
-use super::{AffinityError, AffinityRequest, Isolate, NotHinted};
+use super::{AffinityError, AffinityRequest, NotHinted};
 use crate::changes::{Applied, Change, ChangeError, Journal, Restored, Setting};
 use crate::cpus::CpuList;
 use crate::host::Host;
@@ -170,7 +170,7 @@ impl Affinity {
     /// What each mechanism is doing, with the scheduler's names for it.
     pub fn states(&self) -> Vec<(String, String)> {
         let isolate = match self.request.isolate {
-            Isolate::Off => "off",
+            None => "off",
             _ if self.places.os_cpu.is_none() => "one_cpu",
             _ if !self.begun => "no_applications",
             _ => "active",
