@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Work for programs that tests run in a guest. A unit is always the same number of steps, whoever does it: how long it takes
- * says how fast a CPU is. On one that emulates, a step is about ten nanoseconds.
+ * says how fast a CPU is. On one that is emulated a step takes a few nanoseconds.
  */
 #ifndef VM_WORK_H
 #define VM_WORK_H
