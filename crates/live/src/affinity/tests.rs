@@ -244,12 +244,20 @@ fn role_of_an_owner() {
     let mut affinity = Affinity::start(&Host::probe(&root).unwrap(), &request, journal).unwrap();
     assert!(affinity.enter_application(application.parse().unwrap()).unwrap());
     println!("owner: {:?}", affinity.states());
+    let mut child = None;
     for line in std::io::stdin().lock().lines() {
-        assert_eq!(line.unwrap(), "tick");
-        affinity.tick().unwrap();
-        println!("owner: {:?}", affinity.counters());
+        if line.unwrap() == "start" {
+            let started = child.insert(Running::script("echo; cat"));
+            show(&root, started.pid());
+            affinity.tick().unwrap();
+            println!("owner: {}", started.cpus());
+        } else {
+            affinity.tick().unwrap();
+            println!("owner: {:?}", affinity.counters());
+        }
     }
     println!("owner: {}", affinity.stop().given_back);
+    println!("owner: {}", child.map(|child| child.cpus()).unwrap_or_default());
 }
 
 /// A daemon that may run anywhere, one that belongs on CPU 1, and a program that spins.
@@ -274,7 +282,7 @@ impl Scene {
         tree.show_family(program.pid());
         let mut owner = Running::role(ROLE_OWNER, tree.root(), &program.pid().to_string());
         let states = owner.hear_of("owner:");
-        assert!(states.contains(r#"("isolate_state", "active")"#), "{states}");
+        assert!(states.contains(r#"("isolate_state", "active"), ("clocks_state", "active")"#), "{states}");
         Self { tree, daemon, pinned, program, owner }
     }
 
@@ -300,7 +308,12 @@ fn noise_goes_to_the_os_cpu_and_the_program_off_it_until_the_end() {
     for counter in ["isolate_elsewhere", "isolate_interrupts"] {
         assert!(counters.contains(&format!("({counter:?}, 1)")), "{counters}");
     }
+    // What the owner itself starts is the application's, though it inherits the OS CPU.
+    scene.owner.say("start");
+    assert_eq!(scene.owner.hear_of("owner:"), "1");
     scene.owner.end();
+    scene.owner.hear_of("owner:");
+    assert_eq!(scene.owner.hear_of("owner:"), all);
     scene.tree.hide(scene.owner.pid());
     let after = state(&scene.tree, &[&scene.daemon, &scene.pinned, &scene.program]);
     assert_eq!(after, ["2000000", "2000000", "3", "0-1", &all, "1", &all]);

@@ -283,6 +283,25 @@ fn what_inherits_our_cpus_gets_what_its_parent_had() {
     assert_eq!((cpus(), parent.cpus()), (vec![all.clone(); 2], all));
 }
 
+/// A worker of the kernel that was started meanwhile, where work queues may go.
+#[test]
+fn what_nobody_can_move_is_no_heir() {
+    if !has_two_cpus() {
+        return;
+    }
+    let (tree, child) = (tree(), Running::script("echo; cat"));
+    tree.show(child.pid());
+    let stat =
+        format!("4000000 (kworker/u4:1) I {} 0 0 0 -1 69238880 {}20 0 1 0 99999999999 0", child.pid(), "0 ".repeat(8));
+    tree.write("proc/4000000/stat", &stat);
+    tree.write("proc/4000000/task/4000000/stat", &stat);
+    tree.write("proc/4000000/task/4000000/status", "Cpus_allowed_list:\t0\n");
+    let mut journal = begin(&tree);
+    journal.apply(&affinity(child.pid(), "0")).unwrap();
+    let restored = journal.restore();
+    assert_eq!((restored.given_back, restored.gone, restored.stuck.len()), (1, 0, 0));
+}
+
 #[test]
 fn a_journal_of_many_ended_threads_is_written_anew_and_says_the_same() {
     let tree = tree();
