@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Puts threads, interrupts and clocks where they belong, and keeps them there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::{Duration, Instant};
 
 use super::census::{Census, Found};
 use super::places::{Job, Place, Places, clocks};
-use super::{AffinityError, AffinityRequest, Isolate, NotHinted};
+use super::{AffinityError, AffinityRequest, NotHinted};
 use crate::changes::{Applied, Change, ChangeError, Journal, Restored, Setting};
 use crate::cpus::CpuList;
 use crate::host::Host;
@@ -15,8 +15,8 @@ use crate::tasks::Tasks;
 
 /// How often all threads are looked at, new or not: somebody may have changed their affinities.
 const THOROUGH: Duration = Duration::from_secs(5);
-/// Threads whose lengths are kept.
-const MOST_HINTS: usize = 1 << 16;
+/// Threads whose lengths are kept, of a process and of all.
+const MOST_HINTS: [usize; 2] = [1 << 10, 1 << 16];
 
 /// Affinities and clocks at work.
 #[derive(Debug)]
@@ -30,8 +30,10 @@ pub struct Affinity {
     begun: bool,
     looked: Option<Instant>,
     jobs: BTreeMap<u32, Job>,
-    /// The CPUs that lengths give to threads now.
-    given: BTreeMap<u32, CpuList>,
+    /// The CPUs that lengths give now, by process and thread.
+    given: BTreeMap<(u32, u32), CpuList>,
+    /// What became of the clocks that were asked for.
+    clocks: &'static str,
     /// Threads that are not where they belong, and why.
     left: BTreeMap<u32, Why>,
     moved: u64,
@@ -69,18 +71,32 @@ impl Affinity {
             looked: None,
             jobs: BTreeMap::new(),
             given: BTreeMap::new(),
+            clocks: "off",
             left: BTreeMap::new(),
             moved: 0,
             interrupts: 0,
             fixed_interrupts: 0,
             placed: 0,
         };
-        if let Some(os_cpu) = affinity.places.os_cpu {
-            for change in clocks(&host.machine, &host.policies, request, os_cpu) {
-                affinity.journal.apply(&change)?;
-            }
-        }
+        affinity.limit_clocks(host)?;
         Ok(affinity)
+    }
+
+    fn limit_clocks(&mut self, host: &Host) -> Result<(), AffinityError> {
+        let Some(os_cpu) = self.places.os_cpu else { return Ok(()) };
+        if self.request.os_mhz.or(self.request.rest_mhz).is_none() {
+            return Ok(());
+        }
+        let changes = clocks(&host.machine, &host.policies, &self.request, os_cpu);
+        self.clocks = match changes.len() {
+            _ if host.policies.is_empty() => "no_cpufreq",
+            0 => "shared_clock",
+            _ => "active",
+        };
+        for change in changes {
+            self.journal.apply(&change)?;
+        }
+        Ok(())
     }
 
     /// A process is an application, with all that descend from it; the first one makes everything else noise. When this
@@ -119,10 +135,12 @@ impl Affinity {
         for found in self.census.look(thorough) {
             self.place(&found)?;
         }
-        let before = self.jobs.len();
         let census = &self.census;
-        self.jobs.retain(|tid, job| census.lives(job.process, *tid, job.start_time));
-        if self.jobs.len() != before { self.place_jobs() } else { Ok(()) }
+        let has_ended = |job: &&Job| !census.lives(job.process, job.tid, job.start_time);
+        let ended: Vec<Job> = self.jobs.values().filter(has_ended).copied().collect();
+        self.jobs.retain(|tid, _| !ended.iter().any(|job| job.tid == *tid));
+        let processes: BTreeSet<u32> = ended.iter().map(|job| job.process).collect();
+        processes.into_iter().try_for_each(|process| self.rank(process))
     }
 
     /// A thread is so long, relative to others of its process; 0 takes that back. It is heeded at once.
@@ -141,12 +159,17 @@ impl Affinity {
         let Some((process, start_time)) = thread else { return Ok(Err(NotHinted::NoApplication { tid })) };
         if length == 0 {
             self.jobs.remove(&tid);
-        } else if self.jobs.len() >= MOST_HINTS && !self.jobs.contains_key(&tid) {
-            return Ok(Err(NotHinted::TooMany { most: MOST_HINTS }));
-        } else {
+        } else if !self.jobs.contains_key(&tid) {
+            let of_process = self.jobs.values().filter(|job| job.process == process).count();
+            let full = [of_process, self.jobs.len()].into_iter().zip(MOST_HINTS).find(|(count, most)| count >= most);
+            if let Some((_, most)) = full {
+                return Ok(Err(NotHinted::TooMany { most }));
+            }
+        }
+        if length > 0 {
             self.jobs.insert(tid, Job { tid, process, start_time, length });
         }
-        self.place_jobs().map(Ok)
+        self.rank(process).map(Ok)
     }
 
     /// What was done, by names; the same names mean the same every time.
@@ -167,10 +190,11 @@ impl Affinity {
         counters.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
     }
 
-    /// What each mechanism is doing, with the scheduler's names for it.
+    /// What each mechanism is doing, with the scheduler's names for it; and whether clocks are limited: `shared_clock`: they are not,
+    /// since each policy has a CPU that is to keep its clock.
     pub fn states(&self) -> Vec<(String, String)> {
         let isolate = match self.request.isolate {
-            Isolate::Off => "off",
+            None => "off",
             _ if self.places.os_cpu.is_none() => "one_cpu",
             _ if !self.begun => "no_applications",
             _ => "active",
@@ -181,7 +205,8 @@ impl Affinity {
             _ if self.jobs.is_empty() => "no_lengths",
             _ => "active",
         };
-        [("isolate_state", isolate), ("longest_state", longest)].map(|(name, state)| (name.into(), state.into())).into()
+        let states = [("isolate_state", isolate), ("clocks_state", self.clocks), ("longest_state", longest)];
+        states.map(|(name, state)| (name.to_owned(), state.to_owned())).into()
     }
 
     /// Processes of applications that there are.
@@ -221,7 +246,7 @@ impl Affinity {
         let Ok(now) = self.tasks.allowed(*pid, *tid) else { return Ok(()) };
         let had = CpuList::parse(&self.journal.had(&setting, &now.to_string())).unwrap_or_else(|| now.clone());
         let place = match is_application {
-            true => self.places.application(&had, self.given.get(tid)),
+            true => self.places.application(&had, self.given.get(&(*pid, *tid))),
             false => self.places.system(&had),
         };
         let Place::On(cpus) = place else {
@@ -232,7 +257,7 @@ impl Affinity {
             return Ok(());
         }
         match self.try_to(&Change { setting, to: cpus.to_string() })? {
-            Outcome::Changed if *is_application => self.placed += u64::from(self.given.contains_key(tid)),
+            Outcome::Changed if *is_application => self.placed += u64::from(self.given.contains_key(&(*pid, *tid))),
             Outcome::Changed => self.moved += 1,
             Outcome::Refused => drop(self.left.insert(*tid, Why::Fixed)),
             Outcome::Nothing => {}
@@ -240,18 +265,24 @@ impl Affinity {
         Ok(())
     }
 
-    /// Ranks threads anew, and moves those whose CPUs change by that.
-    fn place_jobs(&mut self) -> Result<(), AffinityError> {
-        let jobs: Vec<Job> = self.jobs.values().copied().collect();
-        let before = std::mem::replace(&mut self.given, self.places.jobs(&jobs));
-        let mut changed: Vec<u32> = before.keys().chain(self.given.keys()).copied().collect();
-        changed.retain(|tid| before.get(tid) != self.given.get(tid));
-        changed.sort_unstable();
-        changed.dedup();
-        for tid in changed {
-            let Some((pid, _)) = self.census.of_application(tid) else { continue };
-            let Some(stat) = self.tasks.thread(pid, tid) else { continue };
-            self.place(&Found { pid, tid, stat, is_application: true })?;
+    /// Ranks a process's threads anew, and moves those whose CPUs change by that.
+    fn rank(&mut self, process: u32) -> Result<(), AffinityError> {
+        let jobs: Vec<Job> = self.jobs.values().filter(|job| job.process == process).copied().collect();
+        let given = self.places.jobs(&jobs);
+        let before: Vec<u32> = self.given.range((process, 0)..=(process, u32::MAX)).map(|((_, tid), _)| *tid).collect();
+        let threads: BTreeSet<u32> = before.into_iter().chain(given.keys().copied()).collect();
+        for tid in threads {
+            let (key, now) = ((process, tid), given.get(&tid));
+            if self.given.get(&key) == now {
+                continue;
+            }
+            match now {
+                Some(cpus) => self.given.insert(key, cpus.clone()),
+                None => self.given.remove(&key),
+            };
+            if let Some(stat) = self.tasks.thread(process, tid) {
+                self.place(&Found { pid: process, tid, stat, is_application: true })?;
+            }
         }
         Ok(())
     }

@@ -117,8 +117,12 @@ impl Census {
             pid != self.own && !process.is_application && (process.parent == self.own || of_parent())
         };
         loop {
-            let heirs: Vec<u32> =
-                self.known.iter().filter(|(pid, process)| is_heir(&self.known, **pid, process)).map(|(pid, _)| *pid).collect();
+            let heirs: Vec<u32> = self
+                .known
+                .iter()
+                .filter(|(pid, process)| is_heir(&self.known, **pid, process))
+                .map(|(pid, _)| *pid)
+                .collect();
             if heirs.is_empty() {
                 return;
             }

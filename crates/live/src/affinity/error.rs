@@ -57,7 +57,7 @@ pub enum NotHinted {
         tid: u32,
     },
     /// There are too many already.
-    #[error("{most} threads have lengths already, and more are not kept")]
+    #[error("{most} threads have lengths already, and more of this process, or of all, are not kept")]
     TooMany {
         /// How many there may be.
         most: usize,

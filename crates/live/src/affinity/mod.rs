@@ -31,4 +31,4 @@ mod tests;
 
 pub use acting::Affinity;
 pub use error::{AffinityError, NotHinted};
-pub use request::{AffinityRequest, Isolate};
+pub use request::AffinityRequest;

@@ -4,11 +4,12 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::{AffinityError, AffinityRequest, Isolate};
+use super::{AffinityError, AffinityRequest};
 use crate::changes::{Change, Setting};
 use crate::cpus::CpuList;
 use crate::host::Policy;
 use crate::machine::Machine;
+use crate::plan::Isolation;
 
 /// Who goes where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,11 +50,11 @@ impl Places {
         if let Some(cpu) = request.os_cpu.filter(|cpu| !online.contains(*cpu)) {
             return Err(AffinityError::OsCpu { cpu, online: online.to_string() });
         }
-        let dedicated = request.isolate == Isolate::Dedicated;
+        let dedicated = request.isolate == Some(Isolation::Dedicated);
         if dedicated && online.len() < 2 {
             return Err(AffinityError::OneCpu);
         }
-        let isolates = request.isolate != Isolate::Off && online.len() > 1;
+        let isolates = request.isolate.is_some() && online.len() > 1;
         let os_cpu = request.os_cpu.or_else(|| online.iter().next()).filter(|_| isolates);
         let mut kinds: BTreeMap<Reverse<u64>, Vec<usize>> = BTreeMap::new();
         for cpu in online.iter().filter(|cpu| !dedicated || Some(*cpu) != os_cpu) {
@@ -104,7 +105,8 @@ impl Places {
             rank if rank < fast.len() + between.len() => between.clone(),
             _ => slow.clone(),
         };
-        let of_process = |jobs: &[Job]| jobs.iter().enumerate().map(|(at, job)| (job.tid, cpus(at))).collect::<Vec<_>>();
+        let of_process =
+            |jobs: &[Job]| jobs.iter().enumerate().map(|(at, job)| (job.tid, cpus(at))).collect::<Vec<_>>();
         sorted.chunk_by(|one, other| one.process == other.process).flat_map(of_process).collect()
     }
 }
