@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::explain::Explain;
 use crate::failure::Failure;
 use crate::live::attach::Attach;
-use crate::live::hint::Hint;
+use crate::live::hint::{Announce, Hint};
 use crate::live::launch::Launch;
 use crate::live::restore::Restore;
 use crate::live::run::Run;
@@ -55,6 +55,7 @@ enum Command {
     Attach(Attach),
     Status(StatusCommand),
     Hint(Hint),
+    Announce(Announce),
     Restore(Restore),
     #[command(hide = true)]
     Launch(Launch),
@@ -81,6 +82,7 @@ impl Cli {
             Command::Attach(command) => command.run(context),
             Command::Status(command) => command.run(context),
             Command::Hint(command) => command.run(context),
+            Command::Announce(command) => command.run(context),
             Command::Restore(command) => command.run(context),
             Command::Launch(command) => Err(command.run()),
         }

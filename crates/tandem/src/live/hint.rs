@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `tandem hint`: says how long a thread is.
+//! `tandem hint`: says how long a thread is. `tandem announce`: says that a process is an application.
 
+use std::os::unix::process::parent_id;
 use std::path::Path;
 use std::time::Duration;
 
@@ -32,11 +33,31 @@ pub struct Hint {
     length: u64,
 }
 
+/// Tell a running Tandem that a process, with all that it has started and will start, is an application
+#[derive(Debug, Args)]
+pub struct Announce {
+    /// The process, one of yours unless you are root; without it the one that calls this, such as a shell
+    #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..=0x7fff_ffff))]
+    process: Option<u32>,
+}
+
 impl Hint {
     /// Runs the command.
     pub fn run(&self, _: &mut Context<'_>) -> Result<(), Failure> {
-        let thread = self.thread.unwrap_or_else(std::os::unix::process::parent_id);
-        let answer = ask(Path::new(SOCKET), &format!("hint {thread} {}", self.length), Duration::from_secs(5));
-        answer.map_err(|error| Failure::System(error.to_string()))?.map(drop).map_err(Failure::System)
+        let thread = self.thread.unwrap_or_else(parent_id);
+        tell(&format!("hint {thread} {}", self.length))
     }
+}
+
+impl Announce {
+    /// Runs the command.
+    pub fn run(&self, _: &mut Context<'_>) -> Result<(), Failure> {
+        let process = self.process.unwrap_or_else(parent_id);
+        tell(&format!("application {process}"))
+    }
+}
+
+fn tell(request: &str) -> Result<(), Failure> {
+    let answer = ask(Path::new(SOCKET), request, Duration::from_secs(5));
+    answer.map_err(|error| Failure::System(error.to_string()))?.map(drop).map_err(Failure::System)
 }

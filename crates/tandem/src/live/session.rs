@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use nix::fcntl::{Flock, FlockArg};
+use nix::unistd::Uid;
 use tandem_live::changes::{Journal, restore_left_behind};
 use tandem_live::control::Peer;
 use tandem_live::control::hints::Hints;
@@ -108,9 +109,13 @@ impl Session {
         let host = Host::probe(root).map_err(|error| failed(&error))?;
         // A mistake is one on any machine, and for anybody.
         open(&host.machine, &request.settings)?;
-        Plan::for_host(&host, request).map_err(|error| failed(&error))?;
-
-        let lock = lock(Path::new(FOLDER))?;
+        // Who is not root learns what else is missing, too, and not that a folder cannot be made.
+        let lock = if Uid::effective().is_root() {
+            lock(Path::new(FOLDER))
+        } else {
+            let planned = Plan::for_host(&host, request).map_err(|error| failed(&error));
+            planned.and_then(|_| lock(Path::new(FOLDER)))
+        }?;
         restore(root, Path::new(FOLDER))?;
         // What was given back just now are facts that have changed.
         let host = Host::probe(root).map_err(|error| failed(&error))?;
