@@ -66,8 +66,14 @@ static __always_inline void isolate_begin(void)
 		isolate_state = TANDEM_STATE_ACTIVE;
 }
 
+/* The process that made a task. While it makes it (@fork), the task still has the parent of that one (copy_process). */
+static __always_inline u32 isolate_parent(struct task_struct *p, bool fork)
+{
+	return fork ? bpf_get_current_task_btf()->tgid : BPF_CORE_READ(p, real_parent, tgid);
+}
+
 /* The application that a new task belongs to: that of its process, else of its parent's. 0: the system. */
-static u32 isolate_application(struct task_struct *p)
+static u32 isolate_application(struct task_struct *p, bool fork)
 {
 	u32 tgid = p->tgid, parent;
 	u32 *known = bpf_map_lookup_elem(&applications, &tgid), number;
@@ -78,7 +84,7 @@ static u32 isolate_application(struct task_struct *p)
 	}
 	if (p->flags & PF_KTHREAD)
 		return 0;
-	parent = BPF_CORE_READ(p, real_parent, tgid);
+	parent = isolate_parent(p, fork);
 	known = bpf_map_lookup_elem(&applications, &parent);
 	if (!known)
 		return 0;

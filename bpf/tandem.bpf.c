@@ -380,7 +380,7 @@ s32 BPF_STRUCT_OPS(tandem_init_task, struct task_struct *p, struct scx_init_task
 	group = group_join(p);
 	if (!group)
 		return -ENOMEM;
-	tctx->application = isolate_application(p);
+	tctx->application = isolate_application(p, args->fork);
 	tctx->place = isolate_place(p, tctx);
 	if (active & SERIAL)
 		serial_init_task(p, group);
