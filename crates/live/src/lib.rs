@@ -27,6 +27,7 @@ pub mod meter;
 pub mod metrics;
 mod open;
 pub mod plan;
+mod pmus;
 mod refusal;
 mod scheduler;
 mod sidecar;

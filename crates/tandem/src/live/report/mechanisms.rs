@@ -51,23 +51,23 @@ fn of_mechanism(state: &State, counters: &[(String, u64)]) -> Option<Deeds> {
     let State { name: variable, state, why } = state;
     let name = variable.strip_suffix("_state").unwrap_or(variable).to_owned();
     let known = mechanism(variable);
-    let mine: Vec<&(String, u64)> = counters
-        .iter()
-        .filter(|(name, number)| *number > 0 && known.is_some_and(|known| name.starts_with(known.prefix)))
-        .collect();
-    if state == "off" && mine.is_empty() {
-        return None;
-    }
-    let counted = mine.iter().map(|(name, number)| counted(name, *number)).collect();
-    let acted = known.is_none_or(|known| {
-        mine.iter().any(|(name, _)| known.counters.iter().any(|counter| counter.name == name && counter.acts))
-    });
+    let is_mine = |name: &str| known.is_some_and(|known| name.starts_with(known.prefix));
+    let mine: Vec<&(String, u64)> = counters.iter().filter(|(name, _)| is_mine(name)).collect();
+    let (happened, counts) = (mine.iter().filter(|(_, number)| *number > 0), !mine.is_empty());
+    let acted = happened.clone().any(|(name, _)| known.is_some_and(|known| acts(known, name)));
+    let counted: Vec<String> = happened.map(|(name, number)| counted(name, *number)).collect();
     let state = match state.as_str() {
-        "active" if acted => "active".to_owned(),
-        "active" => "active, but found nothing to do".to_owned(),
+        "off" if counted.is_empty() => return None,
+        "active" if counts && !acted => "active, but found nothing to do".to_owned(),
+        "off" | "active" => state.clone(),
         other => format!("inert: {}", why.clone().unwrap_or_else(|| other.replace('_', " "))),
     };
     Some(Deeds { name, state: Some(state), counted })
+}
+
+/// Whether a counter counts decisions. Those of the other backend are not listed, and all do.
+fn acts(mechanism: &Mechanism, counter: &str) -> bool {
+    mechanism.counters.iter().find(|known| known.name == counter).is_none_or(|known| known.acts)
 }
 
 /// `12 serial phases that began`; of a counter that is not known, its name.
