@@ -33,6 +33,7 @@ pub mod meter;
 pub mod metrics;
 mod open;
 pub mod plan;
+mod pmus;
 pub mod process;
 mod refusal;
 mod scheduler;

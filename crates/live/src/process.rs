@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+use crate::tasks::Tasks;
+
 /// The flag of the kernel's own threads (`PF_KTHREAD`).
 const PF_KTHREAD: u64 = 0x0020_0000;
 
@@ -28,29 +30,21 @@ pub struct Process {
 }
 
 impl Process {
-    /// Reads a process or a thread from the `proc` below `root`; `None` if there is none of this number, or it is just ending.
+    /// Reads a process or a thread from the `proc` below `root`; `None` if there is none of this number, or it has ended.
     pub fn read(root: &Path, id: u32) -> Option<Self> {
-        let folder = root.join("proc").join(id.to_string());
-        let status = fs::read_to_string(folder.join("status")).ok()?;
-        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim);
+        let status = fs::read_to_string(root.join(format!("proc/{id}/status"))).ok()?;
+        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
         let mut users = field("Uid")?.split_whitespace().map_while(|user| user.parse().ok());
         let users = [users.next()?, users.next()?, users.next()?, users.next()?];
-        let stat = fs::read_to_string(folder.join("stat")).ok()?;
-        // A name may hold anything, brackets too: fields are counted from behind the last one. The first there is the state.
-        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-        let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
-        // Zombies have ended, though somebody has yet to hear of it.
-        if matches!(fields.first(), Some(&"Z" | &"X") | None) {
-            return None;
-        }
+        let stat = Tasks::below(root).process(id).filter(|stat| !stat.is_dead())?;
         Some(Self {
             id,
-            group: field("Tgid")?.parse().ok()?,
-            parent: field("PPid")?.parse().ok()?,
+            group: field("Tgid")?.trim().parse().ok()?,
+            parent: stat.parent,
             users,
-            kernel: number(6)? & PF_KTHREAD != 0,
-            start_time: number(19)?,
-            name: field("Name").unwrap_or_default().to_owned(),
+            kernel: stat.flags & PF_KTHREAD != 0,
+            start_time: stat.start_time,
+            name: stat.name,
         })
     }
 
@@ -61,30 +55,19 @@ impl Process {
     }
 }
 
-/// The numbers of all processes, ascending.
-pub fn ids(root: &Path) -> Vec<u32> {
-    numbers(&root.join("proc"))
-}
-
-/// The numbers of a process's threads, ascending.
+/// The numbers of a process's threads, ascending; none if it is gone.
 pub fn threads(root: &Path, process: u32) -> Vec<u32> {
-    numbers(&root.join("proc").join(process.to_string()).join("task"))
+    Tasks::below(root).threads(process)
 }
 
-fn numbers(folder: &Path) -> Vec<u32> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let mut numbers: Vec<u32> = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
-    numbers.sort_unstable();
-    numbers
-}
-
-/// A process and all that descend from it now, ascending. Whose parent has ended belongs to `init` by then, or to whoever
+/// A process and all that descend from it now. Whose parent has ended belongs to `init` by then, or to whoever
 /// adopts orphans.
 pub fn tree(root: &Path, process: u32) -> BTreeSet<u32> {
+    let tasks = Tasks::below(root);
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for id in ids(root) {
-        if let Some(parent) = parent(root, id) {
-            children.entry(parent).or_default().push(id);
+    for id in tasks.processes() {
+        if let Some(stat) = tasks.process(id) {
+            children.entry(stat.parent).or_default().push(id);
         }
     }
     let (mut tree, mut open) = (BTreeSet::new(), vec![process]);
@@ -94,11 +77,6 @@ pub fn tree(root: &Path, process: u32) -> BTreeSet<u32> {
         }
     }
     tree
-}
-
-fn parent(root: &Path, id: u32) -> Option<u32> {
-    let stat = fs::read_to_string(root.join("proc").join(id.to_string()).join("stat")).ok()?;
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::sync::Arc;
 
 use libbpf_rs::query::ProgInfoIter;
@@ -16,6 +17,7 @@ use crate::error::LiveError;
 use crate::exit::Exit;
 use crate::load::{is_struct_ops, section_of};
 use crate::messages::collect;
+use crate::pmus::Pmus;
 use crate::sidecar::{Call, Plan};
 use crate::statistics;
 
@@ -81,10 +83,11 @@ impl Scheduler {
     /// Opens a counter for each of these CPUs and each map that wants one. What they do not count is noted, no error.
     pub(crate) fn open_counters(&mut self, cpus: &[usize], source: CounterSource) -> Result<(), LiveError> {
         let (mut counters, mut uncounted) = (Vec::new(), Vec::new());
+        let pmus = Pmus::read(Path::new("/"));
         for (name, event) in &self.plan.counters {
             let map = self.map(name).filter(|map| map.map_type() == MapType::PerfEventArray);
             let map = map.ok_or_else(|| LiveError::NoMap { what: "map of counters", name: name.clone() })?;
-            let opened: Vec<_> = cpus.iter().map(|cpu| (*cpu, event.open(*cpu, source))).collect();
+            let opened: Vec<_> = cpus.iter().map(|cpu| (*cpu, event.open(*cpu, source, &pmus))).collect();
             // For all CPUs it is mostly the same reason.
             let mut failed = None;
             for (cpu, counter) in opened {

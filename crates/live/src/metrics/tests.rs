@@ -27,7 +27,7 @@ fn snapshot() -> Snapshot {
 
 #[test]
 fn the_text_has_every_number_under_its_name() {
-    let expected = r#"# HELP tandem What acts.
+    let expected = r#"# HELP tandem What acts
 # TYPE tandem info
 tandem_info{backend="sched_ext",scheduler="tandem"} 1
 # HELP tandem_mechanism_state The state that a mechanism is in

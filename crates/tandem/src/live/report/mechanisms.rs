@@ -2,17 +2,37 @@
 //! What the mechanisms did: their states and counters, in words.
 
 use super::State;
-use crate::explain::mechanism::{MECHANISMS, Mechanism};
+use crate::explain::mechanism::{Counter, MECHANISMS, Mechanism};
 use crate::quantity::count;
 
-/// What no mechanism counts.
-const BASE: [(&str, &str); 5] = [
-    ("base_idle", "times that a task found an idle CPU"),
-    ("base_queued", "times that it had to wait"),
-    ("pull_asked", "running threads that a faster CPU asked for"),
-    ("pull_moved", "threads that it got"),
-    ("pull_traded", "faster CPUs taken from threads that wait for memory"),
+const fn acts(name: &'static str, meaning: &'static str) -> Counter {
+    Counter { name, meaning, acts: true }
+}
+
+const fn sees(name: &'static str, meaning: &'static str) -> Counter {
+    Counter { name, meaning, acts: false }
+}
+
+/// What no mechanism counts, and what affinities count and the scheduler does not.
+const OTHERS: [Counter; 11] = [
+    sees("base_idle", "times that a task found an idle CPU"),
+    sees("base_queued", "times that it had to wait"),
+    sees("pull_asked", "running threads that a faster CPU asked for"),
+    acts("pull_moved", "threads that it got"),
+    acts("pull_traded", "faster CPUs taken from threads that wait for memory"),
+    acts("isolate_moved", "threads moved to CPUs where they belong"),
+    sees("isolate_elsewhere", "threads that may not go there"),
+    sees("isolate_fixed", "threads that the kernel lets nobody move"),
+    acts("isolate_interrupts", "interrupts moved to the OS CPU"),
+    sees("isolate_fixed_interrupts", "interrupts that cannot be moved"),
+    acts("longest_placed", "times that a thread got CPUs by its length"),
 ];
+
+/// The counter of a name.
+fn counter(name: &str) -> Option<&'static Counter> {
+    let counters = MECHANISMS.iter().flat_map(|mechanism| mechanism.counters).chain(&OTHERS);
+    counters.into_iter().find(|counter| counter.name == name)
+}
 
 /// A mechanism that was asked for, or what the scheduler does anyway.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,20 +71,15 @@ fn of_mechanism(state: &State, counters: &[(String, u64)]) -> Option<Deeds> {
     let State { name: variable, state, why } = state;
     let name = variable.strip_suffix("_state").unwrap_or(variable).to_owned();
     let known = mechanism(variable);
-    let mine: Vec<&(String, u64)> = counters
-        .iter()
-        .filter(|(name, number)| *number > 0 && known.is_some_and(|known| name.starts_with(known.prefix)))
-        .collect();
-    if state == "off" && mine.is_empty() {
-        return None;
-    }
-    let counted = mine.iter().map(|(name, number)| counted(name, *number)).collect();
-    let acted = known.is_none_or(|known| {
-        mine.iter().any(|(name, _)| known.counters.iter().any(|counter| counter.name == name && counter.acts))
-    });
+    let is_mine = |name: &str| known.is_some_and(|known| name.starts_with(known.prefix));
+    let mine: Vec<&(String, u64)> = counters.iter().filter(|(name, _)| is_mine(name)).collect();
+    let (happened, counts) = (mine.iter().filter(|(_, number)| *number > 0), !mine.is_empty());
+    let acted = happened.clone().any(|(name, _)| counter(name).is_none_or(|known| known.acts));
+    let counted: Vec<String> = happened.map(|(name, number)| counted(name, *number)).collect();
     let state = match state.as_str() {
-        "active" if acted => "active".to_owned(),
-        "active" => "active, but found nothing to do".to_owned(),
+        "off" if counted.is_empty() => return None,
+        "active" if counts && !acted => "active, but found nothing to do".to_owned(),
+        "off" | "active" => state.clone(),
         other => format!("inert: {}", why.clone().unwrap_or_else(|| other.replace('_', " "))),
     };
     Some(Deeds { name, state: Some(state), counted })
@@ -72,9 +87,6 @@ fn of_mechanism(state: &State, counters: &[(String, u64)]) -> Option<Deeds> {
 
 /// `12 serial phases that began`; of a counter that is not known, its name.
 fn counted(name: &str, number: u64) -> String {
-    let counters = MECHANISMS.iter().flat_map(|mechanism| mechanism.counters);
-    let meaning = counters.filter(|counter| counter.name == name).map(|counter| counter.meaning);
-    let meaning = meaning.chain(BASE.iter().filter(|(known, _)| *known == name).map(|(_, meaning)| *meaning)).next();
     let words = || name.split_once('_').map_or(name, |(_, rest)| rest).replace('_', " ");
-    format!("{} {}", count(number), meaning.map_or_else(words, str::to_owned))
+    format!("{} {}", count(number), counter(name).map_or_else(words, |known| known.meaning.to_owned()))
 }

@@ -119,7 +119,7 @@ fn a_run_without_a_scheduler_in_the_kernel_by_a_power_meter() {
     let meter = Energy { method, ..energy("hwmon hwmon2 power_meter 1", Part::Machine, 0, 2_500.0) };
     let measured = Measured { energy: vec![meter], ..measured() };
     let states = vec![state("isolate", "active", None)];
-    let counters = named(&[("isolate_moved", 120), ("isolate_refused", 3)]);
+    let counters = named(&[("isolate_moved", 120), ("isolate_odd_ones", 3)]);
     let outcome = Outcome { backend: "affinity".to_owned(), measured, states, counters, exit: None, ..outcome() };
     assert_snapshot!(text(&outcome, Some(100)));
 }
