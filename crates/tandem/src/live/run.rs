@@ -71,8 +71,12 @@ impl Run {
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
         let json = self.json.as_deref().map(|path| context.files.create(path)).transpose()?;
         let identity = user::of_command(self.user.as_deref()).map_err(|error| Failure::Options(error.to_string()))?;
+        // Before anything is changed: who is interrupted meanwhile gives it back.
+        let events = Events::watch().map_err(|error| Failure::NotStarted(format!("cannot watch for signals: {error}")))?;
         let mut session = Session::begin(&self.mechanisms.request())?;
-        let events = Events::watch().map_err(|error| Failure::System(format!("cannot watch for signals: {error}")))?;
+        if let Some(Event::Signal { number, .. }) = events.next(Instant::now()) {
+            return Err(Failure::Status(u8::try_from(128 + number).unwrap_or(1)));
+        }
         let server = events.listen(&socket()).map_err(|error| Failure::NotStarted(error.to_string()))?;
         let waiting = launch(&self.command, identity.as_ref())
             .map_err(|error| Failure::NotStarted(format!("the command cannot be started: {error}")))?;
