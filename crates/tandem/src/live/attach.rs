@@ -102,7 +102,7 @@ impl Attach {
                 continue;
             }
             looked = Instant::now();
-            if let Some(gone) = session.tick()? {
+            if let Some(gone) = session.tick() {
                 return Err(Failure::Ejected(gone.to_string()));
             }
             if published.is_none_or(|at: Instant| at.elapsed() >= Meters::INTERVAL) {

@@ -83,7 +83,7 @@ impl Run {
         let command = waiting.process;
         let mut course = Course { activity: self.stats.map(Watch::each), command, ..Course::default() };
         course.begin(&mut session, &events, waiting, &self.command)?;
-        course.follow(&mut session, &events)?;
+        course.follow(&mut session, &events);
         if !course.given_back {
             course.give_back(&mut session);
         }
@@ -153,7 +153,7 @@ impl Course {
     }
 
     /// Until the command has ended.
-    fn follow(&mut self, session: &mut Session, events: &Events) -> Result<(), Failure> {
+    fn follow(&mut self, session: &mut Session, events: &Events) {
         while self.ending.is_none() {
             match events.next(Instant::now() + TICK) {
                 Some(Event::Ended(ending)) => self.ending = Some(ending),
@@ -163,10 +163,9 @@ impl Course {
                 }
                 None => {}
             }
-            self.look_after(session)?;
+            self.look_after(session);
         }
         self.outcome.time = self.began.map(|began| began.elapsed()).unwrap_or_default();
-        Ok(())
     }
 
     /// The first signal is the command's affair; it gets one that it has not had from the terminal. The second one kills it.
@@ -181,17 +180,17 @@ impl Course {
         }
     }
 
-    fn look_after(&mut self, session: &mut Session) -> Result<(), Failure> {
+    fn look_after(&mut self, session: &mut Session) {
         if self.given_back || self.looked.is_some_and(|looked| looked.elapsed() < TICK) {
-            return Ok(());
+            return;
         }
         self.looked = Some(Instant::now());
         if self.ending.is_none() && self.interrupted.is_some_and(|since| since.elapsed() >= GRACE) {
             self.give_back(session);
             say("interrupted: the kernel's own scheduler has the machine; the command has not ended yet (once more kills it)");
-            return Ok(());
+            return;
         }
-        self.gone = session.tick()?;
+        self.gone = session.tick();
         if let Some(gone) = &self.gone {
             say(&format!("the scheduler was ejected: {gone}"));
             if self.ending.is_none() {
@@ -204,7 +203,6 @@ impl Course {
             let line = watch.activity.line(&session.measured(), &session.counters());
             say(&line);
         }
-        Ok(())
     }
 
     /// Gives the machine back, and keeps what is known up to then.

@@ -7,9 +7,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -87,12 +87,15 @@ pub enum Gone {
     Recorded(Exit),
     /// It does not; what sched_ext is doing now.
     Silent(String),
+    /// It was to be loaded again, or looked after, and that failed.
+    Lost(String),
 }
 
 impl fmt::Display for Gone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Recorded(exit) => write!(f, "{exit}"),
+            Self::Lost(why) => write!(f, "{why}"),
             Self::Silent(state) => write!(f, "it does not say why; sched_ext is {state}"),
         }
     }
@@ -210,10 +213,11 @@ impl Session {
     }
 
     /// Looks after things; how the scheduler went, if it has gone, and not for a moment only. Often enough is each [`TICK`].
-    ///
-    /// # Errors
-    /// It was to be loaded again, and that failed.
-    pub fn tick(&mut self) -> Result<Option<Gone>, Failure> {
+    pub fn tick(&mut self) -> Option<Gone> {
+        self.look().unwrap_or_else(|failure| Some(Gone::Lost(failure.to_string())))
+    }
+
+    fn look(&mut self) -> Result<Option<Gone>, Failure> {
         if self.sampled.elapsed() >= Meters::INTERVAL {
             self.meters.sample();
             self.sampled = Instant::now();
@@ -329,8 +333,11 @@ fn clause(sentence: &str) -> String {
 fn lock(folder: &Path) -> Result<Flock<File>, Failure> {
     let path = folder.join("lock");
     let failed = |why: io::Error| Failure::NotStarted(format!("{}: cannot be written: {why}", path.display()));
-    DirBuilder::new().recursive(true).mode(0o755).create(folder).map_err(failed)?;
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?;
+    fs::create_dir_all(folder).map_err(failed)?;
+    // Whatever the umask says: programs have to find the socket. The lock is nobody else's affair, who could hold it.
+    fs::set_permissions(folder, Permissions::from_mode(0o755)).map_err(failed)?;
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).create(true).truncate(false).mode(0o600).open(&path).map_err(failed)?;
     let mut lock = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, why)| match why {
         nix::errno::Errno::EWOULDBLOCK => {
             let who = fs::read_to_string(&path).unwrap_or_default();
