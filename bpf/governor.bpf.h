@@ -85,7 +85,7 @@ static __always_inline u32 domain_loaded_opp(struct domain *domain)
 {
 	struct edp_mix mix = domain->mix;
 
-	if (!edp || !is_on(SPEED))
+	if (!edp || !(active & SPEED))
 		return clock_tables[domain->table & (MAX_OPP_TABLES - 1)].top;
 	mix.full = counters_memory_full(domain->first, mix.nr, domain->decided.full);
 	if (mix.nr && (mix.nr != domain->decided.nr || mix.sum != domain->decided.sum ||
@@ -99,7 +99,7 @@ static __always_inline u32 domain_loaded_opp(struct domain *domain)
 /* Without the governor, isolation's clocks stay where they are when CPUs are idle. */
 static __always_inline u32 domain_wanted_opp(struct domain *domain)
 {
-	return domain->nr_loaded > 0 || !is_on(SPEED) ? domain_loaded_opp(domain) : 0;
+	return domain->nr_loaded > 0 || !(active & SPEED) ? domain_loaded_opp(domain) : 0;
 }
 
 /* When a change may be made that is wanted from now on ("next()" of the paper's slide). */
@@ -305,7 +305,7 @@ static void governor_init_cpu(u32 cpu)
 	domain->first = cpu;
 	domain->nr_cpus++;
 	domain->table = facts_of(cpu)->opp_table;
-	domain->opp = is_on(SPEED) || points_follow_here(cpu) ? 0 : clock_top(cpu);
+	domain->opp = active & SPEED || points_follow_here(cpu) ? 0 : clock_top(cpu);
 	domain->decision = clock_top(cpu);
 }
 

@@ -46,10 +46,10 @@ static void isolate_init(void)
 	for_range(cpu, 0, nr_cpus) {
 		bool is_os_cpu = cpu == isolate_os_cpu();
 
-		cpu_of(cpu)->takes_system = !is_on(ISOLATE) || is_os_cpu;
-		cpu_of(cpu)->takes_applications = !is_on(ISOLATE) || !is_os_cpu || mode == TANDEM_ISOLATE_SHARED;
+		cpu_of(cpu)->takes_system = !(active & ISOLATE) || is_os_cpu;
+		cpu_of(cpu)->takes_applications = !(active & ISOLATE) || !is_os_cpu || mode == TANDEM_ISOLATE_SHARED;
 	}
-	if (is_on(ISOLATE) && mode == TANDEM_ISOLATE_DEDICATED && facts_of(isolate_os_cpu())->sibling < nr_cpus)
+	if (active & ISOLATE && mode == TANDEM_ISOLATE_DEDICATED && facts_of(isolate_os_cpu())->sibling < nr_cpus)
 		last_resort = facts_of(isolate_os_cpu())->sibling + 1;
 }
 
@@ -95,7 +95,7 @@ static enum place isolate_place(struct task_struct *p, struct task_ctx *tctx)
 {
 	bool on_os_cpu;
 
-	if (!is_on(ISOLATE))
+	if (!(active & ISOLATE))
 		return PLACE_APPLICATION;
 	on_os_cpu = may_run_on(p, isolate_os_cpu());
 	if (!tctx->application)

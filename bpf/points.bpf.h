@@ -66,13 +66,13 @@ static __always_inline bool points_follow_rest(void)
 /* Whether a CPU shares its clock with the OS CPU and that one's bound moves. */
 static __always_inline bool points_os_here(u32 cpu)
 {
-	return is_on(ISOLATE) && points_follow_os() && facts_of(cpu)->domain == facts_of(isolate_os_cpu())->domain;
+	return active & ISOLATE && points_follow_os() && facts_of(cpu)->domain == facts_of(isolate_os_cpu())->domain;
 }
 
 /* Whether the bounds of a CPU's clock move: then CPUs ask for nothing before they are loaded. */
 static __always_inline bool points_follow_here(u32 cpu)
 {
-	return points_os_here(cpu) || (is_on(ISOLATE) && points_follow_rest());
+	return points_os_here(cpu) || (active & ISOLATE && points_follow_rest());
 }
 
 /* The clock that a CPU begins with, and keeps unless it follows the noise. */
@@ -80,11 +80,11 @@ static void points_init_cpu(u32 cpu)
 {
 	struct cpu_ctx *cctx = cpu_of(cpu);
 	bool os_core = facts_of(cpu)->core == facts_of(isolate_os_cpu())->core;
-	u32 mhz = !is_on(ISOLATE) ? 0 : os_core ? os_mhz : rest_mhz;
+	u32 mhz = !(active & ISOLATE) ? 0 : os_core ? os_mhz : rest_mhz;
 
 	cctx->bound = mhz ? clock_for_mhz(cpu, mhz) : clock_top(cpu);
 	/* What there is no noise for yet begins low. */
-	if (is_on(ISOLATE) && points_follow_os() && cpu == isolate_os_cpu())
+	if (active & ISOLATE && points_follow_os() && cpu == isolate_os_cpu())
 		cctx->bound = 0;
 	cctx->bound_rest = CLOCK_ONE;
 	cctx->is_rest = !os_core;

@@ -126,7 +126,7 @@ static void seniority_full(struct group *group)
 	if (!slot)
 		return;
 	__sync_fetch_and_add(&slot->full, 1);
-	if (__sync_fetch_and_add(&nr_full, 1) >= 1 && !senior && !is_on(SORTED))
+	if (__sync_fetch_and_add(&nr_full, 1) >= 1 && !senior && !(active & SORTED))
 		seniority_choose(0);
 }
 
@@ -171,7 +171,7 @@ static __always_inline void seniority_pass_on(void)
 	if (!senior)
 		return;
 	/* Sorting begins with the first counters. */
-	if (full < 2 || is_on(SORTED)) {
+	if (full < 2 || active & SORTED) {
 		senior = 0;
 		return;
 	}

@@ -20,11 +20,11 @@ static s32 speed_init(void)
 		speed_state = clocks ? TANDEM_STATE_ACTIVE : TANDEM_STATE_NO_CPUFREQ;
 	if (speed_state == TANDEM_STATE_ACTIVE)
 		active |= SPEED;
-	if (is_on(SPEED))
+	if (active & SPEED)
 		light_init();
-	if (clocks && is_on(ISOLATE | SPEED))
+	if (clocks && active & (ISOLATE | SPEED))
 		active |= CLOCKS;
-	return is_on(CLOCKS) ? warm_init() ?: governor_init() : 0;
+	return active & CLOCKS ? warm_init() ?: governor_init() : 0;
 }
 
 static __always_inline s32 speed_pick_idle(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)
@@ -60,10 +60,10 @@ static void speed_running(struct task_ctx *tctx)
 	struct domain *domain = domain_of(cpu);
 	struct cpu_ctx *cctx = cpu_of(cpu);
 
-	if (is_on(ISOLATE))
+	if (active & ISOLATE)
 		points_running(cpu);
 	domain_loads(domain, cctx, true);
-	if (edp && is_on(SPEED))
+	if (edp && active & SPEED)
 		domain_mixes(domain, cctx, 1, edp_share_of(tctx, domain->table));
 	domain_follow(cpu, domain);
 	speed_ask(cpu, domain);
@@ -81,7 +81,7 @@ static void speed_continues(struct task_struct *p)
 static void speed_stopping(struct task_ctx *tctx, u64 ran)
 {
 	light_ran(tctx, ran);
-	if (is_on(ISOLATE))
+	if (active & ISOLATE)
 		points_stopping(bpf_get_smp_processor_id(), tctx, ran);
 }
 
@@ -94,7 +94,7 @@ static void speed_update_idle(u32 cpu, bool idle)
 	struct domain *domain = domain_of(cpu);
 	struct cpu_ctx *cctx = cpu_of(cpu);
 
-	if (idle && cctx->loaded && is_on(ISOLATE))
+	if (idle && cctx->loaded && active & ISOLATE)
 		points_idle(cpu);
 	if (!domain_loads(domain, cctx, !idle))
 		return;
@@ -102,7 +102,7 @@ static void speed_update_idle(u32 cpu, bool idle)
 		domain_keep(domain);
 		return;
 	}
-	if (edp && is_on(SPEED))
+	if (edp && active & SPEED)
 		domain_mixes(domain, cctx, 0, 0);
 	domain_follow(cpu, domain);
 	/* Of several CPUs none stops asking for the clock that they share, until the timer speaks for all. */

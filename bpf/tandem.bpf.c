@@ -105,7 +105,7 @@ s32 BPF_STRUCT_OPS(tandem_select_cpu, struct task_struct *p, s32 prev_cpu, u64 w
 	bool is_idle = false;
 	s32 cpu;
 
-	if (is_on(ANY) && (tctx = task_of(p))) {
+	if (is_any_on() && (tctx = task_of(p))) {
 		light_wakes(tctx);
 		return select_by_mechanism(p, tctx, prev_cpu);
 	}
@@ -126,7 +126,7 @@ static __always_inline enum queue queue_of(struct task_ctx *tctx, enum rank rank
 		count(TANDEM_STAT_SERIAL_JUNIORS);
 	if (rank != RANK_NORMAL)
 		return rank == RANK_SERIAL ? QUEUE_SERIAL : QUEUE_JUNIOR;
-	return is_on(LONGEST) && wish == WISH_FAST ? QUEUE_LONG : QUEUE_NORMAL;
+	return active & LONGEST && wish == WISH_FAST ? QUEUE_LONG : QUEUE_NORMAL;
 }
 
 /* Sends a task that wishes a fast CPU to one at once; whether there is one for it. */
@@ -144,9 +144,9 @@ static bool goes_to_fast(struct task_struct *p, enum rank rank, s32 cpu, u64 enq
 /* Queues a task by virtual time. */
 static void insert_by_vtime(struct task_struct *p, enum queue queue, u64 enq_flags)
 {
-	u64 vtime = budgeted_from(p, is_on(SORTED) ? sorted_base_vtime() : vtime_now);
+	u64 vtime = budgeted_from(p, active & SORTED ? sorted_base_vtime() : vtime_now);
 
-	if (is_on(SORTED) && queue == QUEUE_NORMAL)
+	if (active & SORTED && queue == QUEUE_NORMAL)
 		sorted_note_newcomer(vtime);
 	dsq_insert_vtime(p, queue, slice_ns(), vtime, enq_flags);
 }
@@ -163,7 +163,7 @@ static void enqueue_by_mechanism(struct task_struct *p, struct task_ctx *tctx, u
 		return;
 	if (wish == WISH_FAST && !(last && !cpu_of(cpu)->kind) && goes_to_fast(p, rank, cpu, enq_flags))
 		return;
-	if (is_on(SERIAL | LONGEST | SORTED) && wish == WISH_ANY && pull_goes_up(p, tctx, enq_flags))
+	if (active & (SERIAL | LONGEST | SORTED) && wish == WISH_ANY && pull_goes_up(p, tctx, enq_flags))
 		return;
 	/* Nobody else wants the CPU. */
 	if (last && wish == WISH_ANY && counters_work && trade_up(p, tctx, enq_flags))
@@ -185,7 +185,7 @@ void BPF_STRUCT_OPS(tandem_enqueue, struct task_struct *p, u64 enq_flags)
 	struct task_ctx *tctx;
 
 	count(TANDEM_STAT_BASE_QUEUED);
-	if (is_on(ANY) && (tctx = task_of(p)))
+	if (is_any_on() && (tctx = task_of(p)))
 		enqueue_by_mechanism(p, tctx, enq_flags);
 	else if (enq_flags & SCX_ENQ_LAST)
 		dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), enq_flags);
@@ -198,7 +198,7 @@ static bool dispatch_by_mechanism(s32 cpu, struct task_struct *prev)
 {
 	struct cpu_ctx *cctx = cpu_of(cpu);
 
-	if (is_on(ISOLATE) && cctx->takes_system && dsq_move_to_local(QUEUE_SYSTEM))
+	if (active & ISOLATE && cctx->takes_system && dsq_move_to_local(QUEUE_SYSTEM))
 		return true;
 	if (!cctx->takes_applications)
 		return false;
@@ -207,15 +207,15 @@ static bool dispatch_by_mechanism(s32 cpu, struct task_struct *prev)
 	if (is_on(LONGEST) && longest_dispatch(cctx))
 		return true;
 	/* Without a senior there are no juniors; those that still wait as such have waited for longest. */
-	if (is_on(SERIAL) && !senior && dsq_move_to_local(QUEUE_JUNIOR))
+	if (active & SERIAL && !senior && dsq_move_to_local(QUEUE_JUNIOR))
 		return true;
 	if (is_on(SORTED) && sorted_dispatch(cpu, prev))
 		return true;
 	if (dsq_move_to_local(QUEUE_NORMAL))
 		return true;
-	if (is_on(LONGEST) && dsq_move_to_local(QUEUE_LONG))
+	if (active & LONGEST && dsq_move_to_local(QUEUE_LONG))
 		return true;
-	return is_on(SERIAL) && (dsq_move_to_local(QUEUE_JUNIOR) || dsq_move_to_local(QUEUE_SERIAL));
+	return active & SERIAL && (dsq_move_to_local(QUEUE_JUNIOR) || dsq_move_to_local(QUEUE_SERIAL));
 }
 
 /*
@@ -227,7 +227,7 @@ static void go_on(struct cpu_ctx *cctx, struct task_struct *prev)
 {
 	struct task_ctx *tctx;
 
-	if (!is_queued(prev) || cctx->kind || cctx->wanted_by || (is_on(ISOLATE) && cctx->takes_system))
+	if (!is_queued(prev) || cctx->kind || cctx->wanted_by || (active & ISOLATE && cctx->takes_system))
 		return;
 	tctx = task_of(prev);
 	if (!tctx || place_of(tctx) != PLACE_APPLICATION)
@@ -238,7 +238,7 @@ static void go_on(struct cpu_ctx *cctx, struct task_struct *prev)
 
 void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
 {
-	if (!is_on(ANY)) {
+	if (!is_any_on()) {
 		dsq_move_to_local(QUEUE_NORMAL);
 		return;
 	}
@@ -258,7 +258,7 @@ void BPF_STRUCT_OPS(tandem_runnable, struct task_struct *p, u64 enq_flags)
 	struct group *group;
 	u32 change;
 
-	if (!is_on(SERIAL | LONGEST) || !(tctx = task_of(p)) || !(group = group_of(p)))
+	if (!(active & (SERIAL | LONGEST)) || !(tctx = task_of(p)) || !(group = group_of(p)))
 		return;
 	change = phase_runnable(tctx, group);
 	if (is_on(LONGEST))
@@ -282,7 +282,7 @@ void BPF_STRUCT_OPS(tandem_running, struct task_struct *p)
 	struct task_ctx *tctx;
 	struct cpu_ctx *cctx;
 
-	if (!is_on(ANY) || !(tctx = task_of(p))) {
+	if (!is_any_on() || !(tctx = task_of(p))) {
 		advance_vtime(p);
 		return;
 	}
@@ -291,7 +291,7 @@ void BPF_STRUCT_OPS(tandem_running, struct task_struct *p)
 	if (is_on(SORTED))
 		sorted_running(p, tctx);
 	advance_vtime(p);
-	if (is_on(ISOLATE))
+	if (active & ISOLATE)
 		isolate_running(tctx);
 	if (is_on(SERIAL))
 		cctx->rank = rank_of(p, tctx);
@@ -310,14 +310,14 @@ void BPF_STRUCT_OPS(tandem_stopping, struct task_struct *p, bool runnable)
 	struct task_ctx *tctx;
 	u64 ran;
 
-	if (!is_on(ANY) || !(tctx = task_of(p))) {
+	if (!is_any_on() || !(tctx = task_of(p))) {
 		/* A task that yields is charged its whole slice. */
 		p->scx.dsq_vtime += (slice_ns() - p->scx.slice) * 100 / p->scx.weight;
 		return;
 	}
 	ran = cpu_stops(p, tctx);
 	pull_stopping(cpu_of(bpf_get_smp_processor_id()));
-	p->scx.dsq_vtime += (is_on(SERIAL) ? seniority_charge(p, ran) : ran) * 100 / p->scx.weight;
+	p->scx.dsq_vtime += (active & SERIAL ? seniority_charge(p, ran) : ran) * 100 / p->scx.weight;
 	if (is_on(LONGEST))
 		longest_stopping(p, tctx, ran);
 	if (is_on(SERIAL))
@@ -334,11 +334,11 @@ void BPF_STRUCT_OPS(tandem_quiescent, struct task_struct *p, u64 deq_flags)
 	struct group *group;
 	u32 change;
 
-	if (!is_on(SERIAL | LONGEST | SORTED) || !(tctx = task_of(p)))
+	if (!(active & (SERIAL | LONGEST | SORTED)) || !(tctx = task_of(p)))
 		return;
 	if (is_on(SORTED))
 		sorted_quiescent(p, tctx);
-	if (!is_on(SERIAL | LONGEST) || !(group = group_of(p)))
+	if (!(active & (SERIAL | LONGEST)) || !(group = group_of(p)))
 		return;
 	change = phase_quiescent(tctx, group);
 	if (is_on(SERIAL) && change)
@@ -372,7 +372,7 @@ s32 BPF_STRUCT_OPS(tandem_init_task, struct task_struct *p, struct scx_init_task
 	struct group *group;
 
 	/* sorted becomes active with the first counters. */
-	if (!is_on(ANY) && !sorted_wanted)
+	if (!is_any_on() && !sorted_wanted)
 		return 0;
 	tctx = bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!tctx)

@@ -30,7 +30,6 @@ enum mechanism {
 	SPEED = 1 << 4,
 	/* Not a mechanism: speed or isolation has clocks to set. */
 	CLOCKS = 1 << 5,
-	ANY = (1 << 6) - 1,
 };
 
 u32 active;
@@ -47,6 +46,12 @@ static __always_inline bool is_asked(u32 mechanisms)
 static __always_inline bool is_on(u32 mechanisms)
 {
 	return active & mechanisms && is_asked(mechanisms);
+}
+
+/* Whether any mechanism is on. */
+static __always_inline bool is_any_on(void)
+{
+	return active && is_asked(ISOLATE | LONGEST | SERIAL | SORTED | SPEED);
 }
 
 /* Queues, in virtual time unless they say otherwise. */
