@@ -15,37 +15,14 @@ fn one(line: &str) -> String {
 }
 
 /// All of them.
-pub fn exact(lines: &[String]) -> Vec<String> {
+pub fn form(lines: &[String]) -> Vec<String> {
     lines.iter().map(|line| one(line)).collect()
-}
-
-/// What repeats itself at once, up to four callbacks, once.
-pub fn turns(lines: &[String]) -> Vec<String> {
-    let mut seen: Vec<String> = Vec::new();
-    for line in exact(lines) {
-        seen.push(line);
-        while let Some(length) = (1..=4).find(|length| repeats(&seen, *length)) {
-            seen.truncate(seen.len() - length);
-        }
-    }
-    seen
-}
-
-/// Whether the last `length` are those before them.
-fn repeats(seen: &[String], length: usize) -> bool {
-    seen.len() >= 2 * length && seen[seen.len() - length..] == seen[seen.len() - 2 * length..seen.len() - length]
 }
 
 #[test]
 fn names_and_slices_do_not_count_but_cpus_and_flags_do() {
-    let lines = ["0 enable a 20000000", "1 enqueue a 0x9", "0 dispatch 0 a", "1 exit_task a 0", "0 select_cpu a 0 0x8 -> 1"];
+    let lines =
+        ["0 enable a 20000000", "1 enqueue a 0x9", "0 dispatch 0 a", "1 exit_task a 0", "0 select_cpu a 0 0x8 -> 1"];
     let expected = ["0 enable", "1 enqueue 0x9", "0 dispatch 0", "exit_task", "0 select_cpu 0 0x8 -> 1"];
-    assert_eq!(exact(&lines.map(str::to_owned)), expected);
-}
-
-#[test]
-fn two_turns_are_as_good_as_three() {
-    let of = |text: &str| turns(&text.chars().map(|letter| format!("0 {letter}")).collect::<Vec<_>>());
-    assert_eq!(of("rdserdserdsx"), of("rdserdsx"));
-    assert_ne!(of("rdserdsx"), of("rdserdex"));
+    assert_eq!(form(&lines.map(str::to_owned)), expected);
 }

@@ -17,8 +17,6 @@ pub enum Compared {
     Order,
     /// What each thread makes the scheduler hear.
     Callbacks,
-    /// The same, with what repeats itself taken once.
-    Turns,
 }
 
 /// One file.

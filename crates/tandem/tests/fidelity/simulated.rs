@@ -22,28 +22,35 @@ const BEGIN: Nanos = SEC;
 /// What is compared of the run under one of its schedulers.
 #[track_caller]
 pub fn run(scenario: &Scenario, scheduler: &str) -> Run {
-    let workload = Workload::parse(Path::new(&scenario.name), &scenario.workload).unwrap_or_else(|error| panic!("{error}"));
+    let workload =
+        Workload::parse(Path::new(&scenario.name), &scenario.workload).unwrap_or_else(|error| panic!("{error}"));
     let options = Options { scheduler: opened(scheduler), ..Options::default() };
-    let mut watch = Watch { window: scenario.window_s.map(|window| window.map(|s| (s * SEC as f64) as Nanos)), ..Watch::default() };
-    let report = simulate(&machine(scenario.cpus), &workload, &options, &mut watch).unwrap_or_else(|error| panic!("{error}"));
+    let mut watch =
+        Watch { window: scenario.window_s.map(|window| window.map(|s| (s * SEC as f64) as Nanos)), ..Watch::default() };
+    let report =
+        simulate(&machine(scenario.cpus), &workload, &options, &mut watch).unwrap_or_else(|error| panic!("{error}"));
     let lines = report.sched_ext.map(|scx| {
         assert_eq!(scx.exit, None, "{} under {scheduler}", scenario.name);
         scx.output
     });
     let has = |what| scenario.compare.contains(&what);
-    let heard = has(Compared::Callbacks) || has(Compared::Turns);
     Run {
         scheduler: scheduler.to_owned(),
         shares: if scenario.window_s.is_some() { watch.shares() } else { BTreeMap::new() },
-        order: if has(Compared::Order) { watch.order.iter().map(|task| watch.names[task].clone()).collect() } else { Vec::new() },
-        callbacks: if heard { watch.callbacks(&lines.unwrap_or_default()) } else { BTreeMap::new() },
+        order: if has(Compared::Order) {
+            watch.order.iter().map(|task| watch.names[task].clone()).collect()
+        } else {
+            Vec::new()
+        },
+        callbacks: if has(Compared::Callbacks) { watch.callbacks(&lines.unwrap_or_default()) } else { BTreeMap::new() },
     }
 }
 
 /// Equal CPUs of one cache, on which nothing but work costs time.
 fn machine(cpus: usize) -> Machine {
     let text = include_str!("../../../../machines/smp-8.toml").replace("cores = 8\n", &format!("cores = {cpus}\n"));
-    let machine = Machine::parse("equal", Path::new("equal.toml"), &text, None).unwrap_or_else(|error| panic!("{error}"));
+    let machine =
+        Machine::parse("equal", Path::new("equal.toml"), &text, None).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(machine.cpus.len(), cpus);
     machine
 }
@@ -128,9 +135,12 @@ impl Watch {
     /// What the recorder printed of each thread after all had started: time, PID, CPU, callback.
     fn callbacks(&self, lines: &[String]) -> BTreeMap<String, Vec<String>> {
         let of: BTreeMap<u32, &String> = self.names.iter().map(|(task, name)| (task.pid(), name)).collect();
-        let mut heard: BTreeMap<String, Vec<String>> = self.names.values().map(|name| (name.clone(), Vec::new())).collect();
+        let mut heard: BTreeMap<String, Vec<String>> =
+            self.names.values().map(|name| (name.clone(), Vec::new())).collect();
         for line in lines {
-            let [at, pid, rest] = line.splitn(3, ' ').collect::<Vec<_>>()[..] else { panic!("no time and PID in {line}") };
+            let [at, pid, rest] = line.splitn(3, ' ').collect::<Vec<_>>()[..] else {
+                panic!("no time and PID in {line}")
+            };
             let name = pid.parse().ok().and_then(|pid| of.get(&pid));
             if let Some(name) = name.filter(|_| at.parse::<Nanos>().unwrap() >= BEGIN) {
                 heard.get_mut(*name).expect("all are there").push(rest.to_owned());
