@@ -380,7 +380,7 @@ s32 BPF_STRUCT_OPS(tandem_init_task, struct task_struct *p, struct scx_init_task
 	group = group_join(p);
 	if (!group)
 		return -ENOMEM;
-	tctx->application = isolate_application(p);
+	tctx->application = isolate_application(p, args->fork);
 	tctx->place = isolate_place(p, tctx);
 	if (active & SERIAL)
 		serial_init_task(p, group);
@@ -400,6 +400,9 @@ static void leave_group(struct task_struct *p, struct task_ctx *tctx, struct gro
 		longest_exit_task(p, tctx, group);
 	if (active & SERIAL && group->nr_threads <= 1)
 		seniority_leave(group, p->tgid);
+	/* Where the scheduler goes and the task stays, the next one wants to know. */
+	if (p->flags & PF_EXITING && group->nr_threads <= 1)
+		isolate_leave(p);
 }
 
 void BPF_STRUCT_OPS(tandem_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
