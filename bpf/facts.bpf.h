@@ -57,6 +57,8 @@ const volatile bool cpuperf;
 const volatile u32 fixed_power;
 /* Bandwidth of the memory that the most CPUs share, MB/s; 0 if unknown. */
 const volatile u32 memory_bandwidth;
+/* What one transaction with memory moves that is counted: a line of a cache, or what a loader counts instead. */
+const volatile u32 transaction_bytes = 64;
 
 /* The mask bounds the index in a way that the verifier follows. */
 static __always_inline const volatile struct cpu_facts *facts_of(u32 cpu)

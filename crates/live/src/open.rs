@@ -18,6 +18,8 @@ use crate::sidecar::{Plan, Sidecar};
 
 /// The structure of a scheduler.
 const OPS: &str = "sched_ext_ops";
+/// The variable that objects which count transactions with memory have for their size.
+const TRANSACTION_BYTES: &str = "transaction_bytes";
 /// Bytes for the debug dump if the scheduler does not say how many (`UEI_DUMP_DFL_LEN`).
 const DUMP_LEN: u64 = 32768;
 
@@ -101,9 +103,17 @@ impl OpenScheduler {
         self.open.has(name)
     }
 
-    /// Where the counters shall come from that it wants (`[perf]`).
-    pub fn count_by(&mut self, source: CounterSource) {
+    /// Where the counters shall come from that it wants (`[perf]`); its variable `transaction_bytes`, if it has one, is told
+    /// what a transaction with memory moves then.
+    ///
+    /// # Errors
+    /// [`LiveError::Setting`]: the variable cannot hold it.
+    pub fn count_by(&mut self, source: CounterSource) -> Result<(), LiveError> {
         self.counters = source;
+        if !self.open.has(TRANSACTION_BYTES) {
+            return Ok(());
+        }
+        self.open.set_integer(TRANSACTION_BYTES, source.transaction_bytes()).map_err(|why| self.setting(why))
     }
 
     /// Has the kernel eject it if a task that is ready waits this long, whatever it says itself (`ops.timeout_ms`). At most
