@@ -18,6 +18,8 @@ use crate::sidecar::{Plan, Sidecar};
 
 /// The structure of a scheduler.
 const OPS: &str = "sched_ext_ops";
+/// The variable that objects which ask for clocks have for whether they may from timers ([`kernel::cpuperf_locks`]).
+const CPUPERF_LOCKS: &str = "cpuperf_locks";
 /// The variable that objects which count transactions with memory have for their size.
 const TRANSACTION_BYTES: &str = "transaction_bytes";
 /// Bytes for the debug dump if the scheduler does not say how many (`UEI_DUMP_DFL_LEN`).
@@ -59,6 +61,7 @@ impl OpenScheduler {
         };
         open.make_room_for_dump()?;
         open.plan = Sidecar::beside(path)?.apply(machine, &mut open.open)?;
+        open.tell(CPUPERF_LOCKS, i128::from(kernel::cpuperf_locks()))?;
         Ok(open)
     }
 
@@ -110,10 +113,15 @@ impl OpenScheduler {
     /// [`LiveError::Setting`]: the variable cannot hold it.
     pub fn count_by(&mut self, source: CounterSource) -> Result<(), LiveError> {
         self.counters = source;
-        if !self.open.has(TRANSACTION_BYTES) {
+        self.tell(TRANSACTION_BYTES, source.transaction_bytes())
+    }
+
+    /// Sets a variable if the object has it.
+    fn tell(&mut self, name: &str, value: i128) -> Result<(), LiveError> {
+        if !self.open.has(name) {
             return Ok(());
         }
-        self.open.set_integer(TRANSACTION_BYTES, source.transaction_bytes()).map_err(|why| self.setting(why))
+        self.open.set_integer(name, value).map_err(|why| self.setting(why))
     }
 
     /// Has the kernel eject it if a task that is ready waits this long, whatever it says itself (`ops.timeout_ms`). At most
