@@ -10,21 +10,30 @@
 //! 3. [`Scheduler::attach`] lets it schedule.
 //! 4. [`Scheduler::exit`] says whether and why it ended; [`Scheduler::detach`] ends it.
 //!
-//! All this needs root, and a kernel with `CONFIG_SCHED_CLASS_EXT`. [`kernel`] says whether there is one.
+//! All this needs root, and a kernel with `CONFIG_SCHED_CLASS_EXT`. Before it, [`host`] gathers the facts of kernel and machine, and
+//! [`plan`] decides what can be done with them.
 
+pub mod changes;
 mod counters;
+pub mod cpus;
 mod error;
 mod exit;
+pub mod host;
 pub mod kernel;
 mod load;
 pub mod machine;
 mod messages;
 mod observer;
 mod open;
+pub mod plan;
 mod refusal;
 mod scheduler;
 mod sidecar;
 mod statistics;
+mod tasks;
+#[cfg(test)]
+mod testing;
+mod tree;
 
 pub use counters::CounterSource;
 pub use error::LiveError;

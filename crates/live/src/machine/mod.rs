@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine as its kernel describes it in sysfs: what a scheduler's loader finds out and hands to its object.
 //!
-//! `sysfs`: files. `topology`: what CPUs share. `opps`: clocks, and what they give and cost.
+//! `topology`: what CPUs share. `capacity`: how fast they are. `opps`: clocks, and what they give and cost.
 //!
-//! What sysfs does not have is not made up: without `cpu_capacity` all CPUs are equal, without cpufreq there are no clocks,
-//! without an energy model no watts, and nothing at all says how fast memory is.
+//! What sysfs does not have is not made up: where no source tells CPUs apart they are equal, without cpufreq there are no
+//! clocks, without an energy model no watts, and nothing at all says how fast memory is.
 
+mod capacity;
 mod opps;
-mod sysfs;
 #[cfg(test)]
 mod tests;
 mod topology;
 
 use std::path::Path;
 
+pub use capacity::{Capacities, Claim, CoreType, Doubt, Kind, Source};
 pub use opps::OppTable;
-use sysfs::Sysfs;
 
 use crate::error::LiveError;
+use crate::tree::Tree;
 
 /// The capacity of the fastest CPU at its highest clock (`SCHED_CAPACITY_SCALE`).
 pub const CAPACITY_SCALE: u64 = 1024;
@@ -41,7 +42,7 @@ pub struct Cpu {
     pub performance_domain: u64,
     /// Index into [`Machine::opp_tables`].
     pub opp_table: u64,
-    /// At the highest clock there is, 1..=1024.
+    /// At the highest clock there is, 1..=1024; of CPUs of one kind that of the best ([`Capacities`]).
     pub capacity: u64,
     /// At the highest clock that is allowed now (`scaling_max_freq`), 1..=1024.
     pub performance: u64,
@@ -74,10 +75,24 @@ impl Machine {
     /// # Errors
     /// [`LiveError::Machine`].
     pub fn read(root: &Path) -> Result<Self, LiveError> {
-        let sysfs = Sysfs::new(root);
-        let mut machine = topology::read(&sysfs)?;
-        opps::read(&sysfs, &mut machine);
-        Ok(machine)
+        Ok(Self::read_with_capacities(root)?.0)
+    }
+
+    /// The same, and where its capacities come from.
+    ///
+    /// # Errors
+    /// [`LiveError::Machine`].
+    pub fn read_with_capacities(root: &Path) -> Result<(Self, Capacities), LiveError> {
+        let tree = Tree::new(root);
+        let mut machine = topology::read(&tree)?;
+        let online = (0..machine.cpus.len()).filter(|cpu| machine.cpus[*cpu].online).collect();
+        let capacities = Capacities::read(&tree, online);
+        for (number, cpu) in machine.cpus.iter_mut().enumerate() {
+            cpu.capacity = capacities.kind_of(number).map_or(CAPACITY_SCALE, |kind| kind.capacity);
+            cpu.performance = cpu.capacity;
+        }
+        opps::read(&tree, &mut machine, &capacities);
+        Ok((machine, capacities))
     }
 
     /// CPUs from the biggest to the smallest; equals in their order.

@@ -98,3 +98,20 @@ fn clocks_above_the_limit_count_for_capacity_only() {
     assert!(machine.cpuperf);
     assert_eq!(machine.cpus_by_capacity(), [1, 0]);
 }
+
+/// As intel_pstate is: no list of clocks, but a range, which is limited to 3 GHz from above and 1 GHz from below.
+#[test]
+fn a_range_of_clocks_ends_at_its_limits() {
+    let root = with_cpus("0");
+    for (file, khz) in [
+        ("cpuinfo_min_freq", "800000"),
+        ("cpuinfo_max_freq", "4000000"),
+        ("scaling_min_freq", "1000000"),
+        ("scaling_max_freq", "3000000"),
+    ] {
+        write_cpu(root.path(), 0, &format!("cpufreq/{file}"), khz);
+    }
+    let machine = Machine::read(root.path()).unwrap();
+    assert_eq!(machine.opp_tables[0].frequency, [1_000_000, 3_000_000]);
+    assert_eq!((machine.cpus[0].capacity, machine.cpus[0].performance), (1024, 768));
+}

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What CPUs share: cores, caches, packages, nodes.
 
-use super::sysfs::{Sysfs, list};
 use super::{CAPACITY_SCALE, Cpu, Machine};
 use crate::error::LiveError;
+use crate::tree::{Tree, list};
 
 /// Reads the CPUs, their clocks excepted.
-pub(super) fn read(sysfs: &Sysfs) -> Result<Machine, LiveError> {
-    let cpus = |file: &str| sysfs.text(&format!("devices/system/cpu/{file}")).and_then(|text| list(&text));
+pub(super) fn read(tree: &Tree) -> Result<Machine, LiveError> {
+    let cpus = |file: &str| tree.sys(&format!("devices/system/cpu/{file}")).and_then(|text| list(&text));
     let possible = cpus("possible").ok_or(LiveError::Machine)?;
     let online = cpus("online").unwrap_or_else(|| possible.clone());
     let count = possible.iter().max().ok_or(LiveError::Machine)? + 1;
     let nodes: Vec<(u64, Vec<usize>)> =
-        sysfs.names("devices/system/node").iter().filter_map(|name| node(sysfs, name)).collect();
+        tree.names("devices/system/node").iter().filter_map(|name| node(tree, name)).collect();
     let keys = |key: &dyn Fn(usize) -> u64| numbered((0..count).map(key).collect());
-    let packages = keys(&|cpu| sysfs.cpu_number(cpu, "topology/physical_package_id").unwrap_or(0));
-    let llcs = keys(&|cpu| last_level_cache(sysfs, cpu));
+    let packages = keys(&|cpu| tree.cpu_number(cpu, "topology/physical_package_id").unwrap_or(0));
+    let llcs = keys(&|cpu| last_level_cache(tree, cpu));
     let read = |cpu: usize| {
-        let siblings = sysfs.cpu_list(cpu, "topology/thread_siblings_list").unwrap_or_else(|| vec![cpu]);
-        let capacity = sysfs.cpu_number(cpu, "cpu_capacity").unwrap_or(CAPACITY_SCALE).clamp(1, CAPACITY_SCALE);
+        let siblings = tree.cpu_list(cpu, "topology/thread_siblings_list").unwrap_or_else(|| vec![cpu]);
         Cpu {
             online: online.contains(&cpu),
             node: nodes.iter().find(|(_, cpus)| cpus.contains(&cpu)).map_or(0, |(node, _)| *node),
@@ -28,8 +27,9 @@ pub(super) fn read(sysfs: &Sysfs) -> Result<Machine, LiveError> {
             sibling: siblings.iter().find(|sibling| **sibling != cpu).map(|sibling| *sibling as u64),
             performance_domain: cpu as u64,
             opp_table: 0,
-            capacity,
-            performance: capacity,
+            // `capacity` knows better.
+            capacity: CAPACITY_SCALE,
+            performance: CAPACITY_SCALE,
         }
     };
     let nr_nodes = nodes.len().max(1) as u64;
@@ -37,22 +37,22 @@ pub(super) fn read(sysfs: &Sysfs) -> Result<Machine, LiveError> {
 }
 
 /// `node3`, and the CPUs of it.
-fn node(sysfs: &Sysfs, name: &str) -> Option<(u64, Vec<usize>)> {
+fn node(tree: &Tree, name: &str) -> Option<(u64, Vec<usize>)> {
     let number = name.strip_prefix("node")?.parse().ok()?;
-    Some((number, list(&sysfs.text(&format!("devices/system/node/{name}/cpulist")).unwrap_or_default())?))
+    Some((number, list(&tree.sys(&format!("devices/system/node/{name}/cpulist")).unwrap_or_default())?))
 }
 
 /// The lowest CPU of those that share the deepest cache of data with this one; without cache files, all of its package do.
-fn last_level_cache(sysfs: &Sysfs, cpu: usize) -> u64 {
-    let caches = sysfs.names(&format!("devices/system/cpu/cpu{cpu}/cache"));
+fn last_level_cache(tree: &Tree, cpu: usize) -> u64 {
+    let caches = tree.names(&format!("devices/system/cpu/cpu{cpu}/cache"));
     let cache = |name: &String| {
-        let file = |file: &str| sysfs.cpu_text(cpu, &format!("cache/{name}/{file}"));
+        let file = |file: &str| tree.cpu_text(cpu, &format!("cache/{name}/{file}"));
         let level: u32 = file("level")?.parse().ok()?;
         let first = list(&file("shared_cpu_list")?)?.first().copied()?;
         (file("type")? != "Instruction").then_some((level, first))
     };
     let deepest = caches.iter().filter_map(cache).max_by_key(|(level, _)| *level);
-    let of_package = || sysfs.cpu_list(cpu, "topology/core_siblings_list")?.first().copied();
+    let of_package = || tree.cpu_list(cpu, "topology/core_siblings_list")?.first().copied();
     deepest.map(|(_, first)| first).or_else(of_package).unwrap_or(0) as u64
 }
 

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A process's journal: changes things, and gives them back.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::{Flock, FlockArg};
+
+use super::record::{Line, Owner, Records};
+use super::restore::{self, Restored};
+use super::{Change, ChangeError, Setting};
+
+/// Journals end so; what does not is being made.
+pub(super) const ENDING: &str = "journal";
+
+/// What became of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Applied {
+    /// It was made.
+    Changed,
+    /// It was so already; nothing was done, nor will it be undone.
+    Already,
+}
+
+/// A process's changes. What is still as it left it is given back when this is dropped.
+#[derive(Debug)]
+pub struct Journal {
+    root: PathBuf,
+    owner: Owner,
+    path: PathBuf,
+    /// Locked as long as the process lives: nobody else gives back what is in use.
+    file: Flock<File>,
+    /// Bytes of whole lines.
+    length: u64,
+    records: Records,
+}
+
+/// Where journals are, below the folder for a running Tandem (`/run/tandem`).
+pub(super) fn folder(folder: &Path) -> PathBuf {
+    folder.join("changes")
+}
+
+impl Journal {
+    /// Begins the journal of this process in the folder `changes` of `folder`, which is made if it is not there. `root` is
+    /// where `/sys` and `/proc` are; threads are the running kernel's, whatever it is.
+    ///
+    /// # Errors
+    /// [`ChangeError::Journal`], for instance because this process is not root's.
+    pub fn begin(root: &Path, folder: &Path) -> Result<Self, ChangeError> {
+        let folder = self::folder(folder);
+        let failed = |why| ChangeError::Journal { path: folder.clone(), doing: "created", why };
+        if let Some(parent) = folder.parent() {
+            fs::create_dir_all(parent).map_err(failed)?;
+        }
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed)?;
+        let no_proc = || io::Error::new(io::ErrorKind::NotFound, "/proc does not say when this process began");
+        let owner = Owner::this(root).ok_or_else(no_proc).map_err(failed)?;
+        let path = folder.join(format!("{}-{}.{ENDING}", owner.pid, owner.start_time));
+        let (file, length) = create(&path, &owner).map_err(failed)?;
+        Ok(Self { root: root.to_owned(), owner, path, file, length, records: Records::default() })
+    }
+
+    /// Changes something: writes down what it was, then does it.
+    ///
+    /// # Errors
+    /// Each says that nothing was changed.
+    pub fn apply(&mut self, change: &Change) -> Result<Applied, ChangeError> {
+        let (setting, to) = (&change.setting, &change.setting.plain(&change.to));
+        let now = setting.read(&self.root).map_err(|why| ChangeError::Unreadable { setting: setting.clone(), why })?;
+        if setting.is_same(&now, to) {
+            return Ok(Applied::Already);
+        }
+        let known = self.records.get(setting);
+        let is_first = known.is_none();
+        let inherited = || restore::inherited(&self.root, &self.records, self.owner.start_time, setting, &now);
+        let old = known.map(|left| left.old.clone()).or_else(inherited).unwrap_or_else(|| now.clone());
+        self.note(Line::Change { setting: setting.clone(), old, to: to.clone() })?;
+        if let Err(why) = setting.write(&self.root, to) {
+            if is_first {
+                self.note(Line::Refused { setting: setting.clone() })?;
+            }
+            return Err(ChangeError::Refused { setting: setting.clone(), to: to.clone(), why });
+        }
+        let became = setting.read(&self.root).unwrap_or_else(|_| to.clone());
+        if !setting.is_same(&became, to) {
+            self.note(Line::Became { setting: setting.clone(), value: became })?;
+        }
+        Ok(Applied::Changed)
+    }
+
+    /// How many things are different now because of this process.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether nothing is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value that something had before its first change; `None` if it was not changed.
+    pub fn old(&self, setting: &Setting) -> Option<&str> {
+        self.records.get(setting).map(|left| left.old.as_str())
+    }
+
+    /// Gives everything back.
+    pub fn restore(mut self) -> Restored {
+        self.give_back()
+    }
+
+    fn give_back(&mut self) -> Restored {
+        let restored = restore::give_back(&self.root, &mut self.records, self.owner.start_time);
+        // What could not be given back is tried again by the next one who finds this file.
+        if restored.stuck.is_empty() {
+            let _ = fs::remove_file(&self.path);
+        }
+        restored
+    }
+
+    /// Writes a line. The file is of a file system in memory, so it is there as soon as this returns.
+    fn note(&mut self, line: Line) -> Result<(), ChangeError> {
+        let written = write_line(&mut self.file, &line);
+        match written {
+            Ok(bytes) => self.length += bytes,
+            Err(why) => {
+                // The next line must not begin behind half of this one.
+                let _ = self.file.set_len(self.length);
+                return Err(ChangeError::Journal { path: self.path.clone(), doing: "written", why });
+            }
+        }
+        self.records.add(line);
+        Ok(())
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
+/// Makes a journal with its first line, which appears whole and locked.
+fn create(path: &Path, owner: &Owner) -> io::Result<(Flock<File>, u64)> {
+    let new = path.with_extension("new");
+    let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&new)?;
+    let mut file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, why)| io::Error::from(why))?;
+    file.set_len(0)?;
+    let length = write_line(&mut file, &Line::Owner(owner.clone()))?;
+    // A process has one journal: another one would be given back twice.
+    fs::hard_link(&new, path)?;
+    fs::remove_file(&new)?;
+    Ok((file, length))
+}
+
+fn write_line(file: &mut File, line: &Line) -> io::Result<u64> {
+    let text = serde_json::to_string(line)? + "\n";
+    file.write_all(text.as_bytes())?;
+    Ok(text.len() as u64)
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Lines of a journal, and what they say together.
+//!
+//! A line is a JSON object: one that was cut off is none, and is passed over.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::Setting;
+use crate::tasks::Tasks;
+
+/// The process that makes changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// Its number.
+    pub pid: u32,
+    /// When it began, in clock ticks after boot.
+    pub start_time: u64,
+    /// Which boot that was (`/proc/sys/kernel/random/boot_id`).
+    pub boot: String,
+}
+
+impl Owner {
+    /// This process.
+    pub(super) fn this(root: &Path) -> Option<Self> {
+        let (tasks, pid) = (Tasks::below(root), std::process::id());
+        Some(Self { pid, start_time: tasks.process(pid)?.start_time, boot: tasks.boot() })
+    }
+
+    /// Whether it runs.
+    pub fn lives(&self, root: &Path) -> bool {
+        let tasks = Tasks::below(root);
+        let process = tasks.process(self.pid).filter(|stat| stat.start_time == self.start_time && !stat.is_dead());
+        process.is_some() && tasks.boot() == self.boot
+    }
+}
+
+/// A line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Line {
+    /// The first one.
+    Owner(Owner),
+    /// Will be changed now.
+    Change { setting: Setting, old: String, to: String },
+    /// Was changed, but not to exactly that: clocks are rounded.
+    Became { setting: Setting, value: String },
+    /// The kernel did not want the first change of it: it is as it was.
+    Refused { setting: Setting },
+}
+
+/// A change as it was left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// What.
+    pub setting: Setting,
+    /// Its value before the first change.
+    pub old: String,
+    /// The values that it was given since, different ones; the last is that of the last change.
+    pub given: Vec<String>,
+    /// Which change it was: they are given back from the last to the first.
+    pub(super) number: usize,
+}
+
+impl Left {
+    /// Whether a value is one that we gave.
+    pub(super) fn is_ours(&self, value: &str) -> bool {
+        self.given.iter().any(|given| self.setting.is_same(given, value))
+    }
+
+    fn give(&mut self, value: String) {
+        self.given.retain(|given| !self.setting.is_same(given, &value));
+        self.given.push(value);
+    }
+}
+
+/// What a journal says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Records {
+    changes: BTreeMap<Setting, Left>,
+    /// Sets of CPUs that threads were given.
+    given: BTreeSet<String>,
+    /// Lines so far, those of changes that were given back or refused included.
+    count: usize,
+}
+
+impl Records {
+    /// The owner, what was changed, and how many lines mean nothing. `None` if the first line is not the owner's.
+    pub(super) fn read(text: &str) -> Option<(Owner, Self, usize)> {
+        let mut lines = text.lines();
+        let Ok(Line::Owner(owner)) = serde_json::from_str(lines.next()?) else { return None };
+        let (mut records, mut unread) = (Self::default(), 0);
+        for line in lines {
+            match serde_json::from_str(line) {
+                Ok(line) => records.add(line),
+                Err(_) => unread += 1,
+            }
+        }
+        Some((owner, records, unread))
+    }
+
+    pub(super) fn add(&mut self, line: Line) {
+        self.count += 1;
+        match line {
+            Line::Owner(_) => {}
+            Line::Change { setting, old, to } => {
+                if matches!(setting, Setting::Affinity { .. }) {
+                    self.given.insert(to.clone());
+                }
+                let new = Left { setting: setting.clone(), old, given: Vec::new(), number: self.count };
+                self.changes.entry(setting).or_insert(new).give(to);
+            }
+            Line::Became { setting, value } => {
+                if let Some(left) = self.changes.get_mut(&setting) {
+                    left.give(value);
+                }
+            }
+            Line::Refused { setting } => drop(self.changes.remove(&setting)),
+        }
+    }
+
+    pub(super) fn get(&self, setting: &Setting) -> Option<&Left> {
+        self.changes.get(setting)
+    }
+
+    /// The last first.
+    pub(super) fn last_first(&self) -> Vec<&Left> {
+        let mut all: Vec<&Left> = self.changes.values().collect();
+        all.sort_by_key(|left| std::cmp::Reverse(left.number));
+        all
+    }
+
+    /// Threads of a process that began at or after a time, by number.
+    pub(super) fn threads(&self, process: u32, since: u64) -> impl Iterator<Item = &Left> {
+        let first = Setting::Affinity { pid: process, tid: 0, start_time: 0 };
+        let last = Setting::Affinity { pid: process, tid: u32::MAX, start_time: u64::MAX };
+        let is_later =
+            move |left: &&Left| matches!(left.setting, Setting::Affinity { start_time, .. } if start_time >= since);
+        self.changes.range(first..=last).map(|(_, left)| left).filter(is_later)
+    }
+
+    /// Whether any thread was given this set of CPUs, as a list in its shortest form.
+    pub(super) fn gave(&self, cpus: &str) -> bool {
+        self.given.contains(cpus)
+    }
+
+    pub(super) fn has_threads(&self) -> bool {
+        self.changes.keys().any(|setting| matches!(setting, Setting::Affinity { .. }))
+    }
+
+    /// Forgets all but these.
+    pub(super) fn keep(&mut self, settings: &[Setting]) {
+        self.changes.retain(|setting, _| settings.contains(setting));
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.changes.len()
+    }
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Gives back what was changed.
+
+use std::fmt;
+use std::path::Path;
+
+use super::error::is_gone;
+use super::record::{Left, Records};
+use super::{ChangeError, Setting};
+use crate::tasks::Tasks;
+
+/// How often threads are looked for that others have started in the meantime, with our affinity.
+const PASSES: usize = 8;
+
+/// What became of changes when they were given back.
+#[derive(Debug, Default)]
+pub struct Restored {
+    /// So many things are as they were before.
+    pub given_back: usize,
+    /// So many are not there any more.
+    pub gone: usize,
+    /// Somebody else has changed these since, so they stay.
+    pub kept: Vec<Kept>,
+    /// These are still as we left them.
+    pub stuck: Vec<Stuck>,
+    /// So many lines of the journal mean nothing: it was cut off there, or is a newer version's.
+    pub unread_lines: usize,
+}
+
+/// Something that somebody else has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// What.
+    pub setting: Setting,
+    /// What it was before us.
+    pub old: String,
+    /// What we made of it.
+    pub ours: String,
+    /// What they made of it.
+    pub theirs: String,
+}
+
+/// Something that could not be given back.
+#[derive(Debug)]
+pub struct Stuck {
+    /// What.
+    pub setting: Setting,
+    /// What it was before us.
+    pub old: String,
+    /// Why.
+    pub why: ChangeError,
+}
+
+impl fmt::Display for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { setting, old, ours, theirs } = self;
+        write!(f, "{setting}: somebody has changed that from {ours} to {theirs}, so it stays; it was {old} at first")
+    }
+}
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; that it was at first", self.why)
+    }
+}
+
+/// Gives back all of it, and to threads that began since `began` (clock ticks) what their relatives had. What is done with
+/// is forgotten.
+pub(super) fn give_back(root: &Path, records: &mut Records, began: u64) -> Restored {
+    let mut restored = Restored::default();
+    for left in records.last_first() {
+        give_back_one(root, left, &mut restored);
+    }
+    if records.has_threads() {
+        for _ in 0..PASSES {
+            if heirs(root, records, began, &mut restored) == 0 {
+                break;
+            }
+        }
+    }
+    let stuck: Vec<Setting> = restored.stuck.iter().map(|stuck| stuck.setting.clone()).collect();
+    records.keep(&stuck);
+    restored
+}
+
+fn give_back_one(root: &Path, left: &Left, restored: &mut Restored) {
+    let Left { setting, old, given, .. } = left;
+    let done = match setting.read(root) {
+        Ok(now) if setting.is_same(&now, old) => Ok(()),
+        Ok(now) if !left.is_ours(&now) => {
+            let ours = given.last().cloned().unwrap_or_default();
+            restored.kept.push(Kept { setting: setting.clone(), old: old.clone(), ours, theirs: now });
+            return;
+        }
+        Ok(_) => setting.give_back(root, old).map_err(|why| (true, why)),
+        Err(why) => Err((false, why)),
+    };
+    match done {
+        Ok(()) => restored.given_back += 1,
+        Err((_, why)) if is_gone(&why) => restored.gone += 1,
+        Err((is_write, why)) => {
+            let (setting, to) = (setting.clone(), old.clone());
+            let why = match is_write {
+                true => ChangeError::Refused { setting: setting.clone(), to: to.clone(), why },
+                false => ChangeError::Unreadable { setting: setting.clone(), why },
+            };
+            restored.stuck.push(Stuck { setting, old: to, why });
+        }
+    }
+}
+
+/// Gives threads that inherited one of our affinities what they would have inherited without us; how many.
+fn heirs(root: &Path, records: &Records, began: u64, restored: &mut Restored) -> usize {
+    let (tasks, mut count) = (Tasks::below(root), 0);
+    let threads =
+        tasks.processes().into_iter().flat_map(|pid| tasks.threads(pid).into_iter().map(move |tid| (pid, tid)));
+    for (pid, tid) in threads {
+        let Some(stat) = tasks.thread(pid, tid).filter(|stat| stat.start_time >= began) else { continue };
+        let setting = Setting::Affinity { pid, tid, start_time: stat.start_time };
+        if records.get(&setting).is_some() {
+            continue;
+        }
+        let Ok(now) = tasks.allowed(pid, tid).map(|cpus| cpus.to_string()) else { continue };
+        let Some(old) = inherited(root, records, began, &setting, &now) else { continue };
+        if setting.is_same(&now, &old) {
+            continue;
+        }
+        restored.stuck.retain(|stuck| stuck.setting != setting);
+        let before = restored.given_back;
+        give_back_one(root, &Left { given: vec![now], setting, old, number: 0 }, restored);
+        count += restored.given_back - before;
+    }
+    count
+}
+
+/// The CPUs that a thread would have now if we had changed nothing: it has those that we gave to a relative of it in the
+/// journal. `None` if it is no thread, older than the journal, or has others.
+pub(super) fn inherited(root: &Path, records: &Records, began: u64, thread: &Setting, now: &str) -> Option<String> {
+    let Setting::Affinity { pid, start_time, .. } = thread else { return None };
+    if *start_time < began || !records.gave(now) {
+        return None;
+    }
+    let tasks = Tasks::below(root);
+    let mut process = *pid;
+    // A chain of parents ends at process 1 or 2; the count is for a /proc that changes while it is read.
+    for _ in 0..1000 {
+        let stat = tasks.process(process)?;
+        // Records of an earlier process with its number are not its.
+        let mut relatives = records.threads(process, stat.start_time).filter(|left| left.setting != *thread);
+        if let Some(left) = relatives.find(|left| left.is_ours(now)) {
+            return Some(left.old.clone());
+        }
+        process = Some(stat.parent).filter(|parent| *parent != 0)?;
+    }
+    None
+}

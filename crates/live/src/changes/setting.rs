@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What can be changed of a machine: how each thing is read, written and compared.
+
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+
+use crate::cpus::CpuList;
+use crate::tasks::Tasks;
+
+/// Something that can be changed. Its values are texts: names of governors, kHz, lists of CPUs.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Setting {
+    /// `scaling_governor` of a cpufreq policy.
+    Governor {
+        /// `policy0` …
+        policy: String,
+    },
+    /// `scaling_min_freq`, kHz. It reads as what holds, which firmware or heat may have made narrower than what was
+    /// asked for; and so `scaling_max_freq`.
+    MinFrequency {
+        /// `policy0` …
+        policy: String,
+    },
+    /// `scaling_max_freq`, kHz.
+    MaxFrequency {
+        /// `policy0` …
+        policy: String,
+    },
+    /// The CPUs that a thread may use.
+    Affinity {
+        /// Its process.
+        pid: u32,
+        /// The thread.
+        tid: u32,
+        /// When it began, in clock ticks after boot: another thread may get its number.
+        start_time: u64,
+    },
+    /// The CPUs that an interrupt may go to.
+    IrqAffinity {
+        /// Its number.
+        irq: u32,
+    },
+    /// The same for interrupts that are requested from now on.
+    DefaultIrqAffinity,
+    /// The CPUs that workers of the kernel's unbound work queues may use.
+    WorkqueueCpus,
+}
+
+/// A setting and the value that it is to get.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// What.
+    pub setting: Setting,
+    /// The new value. CPUs are always a list (`0-3,8`), also where the file has a mask.
+    pub to: String,
+}
+
+impl Setting {
+    /// Its value now. CPUs are a list.
+    pub(super) fn read(&self, root: &Path) -> io::Result<String> {
+        match self {
+            Self::Affinity { pid, tid, start_time } => {
+                let tasks = Tasks::below(root);
+                same_thread(&tasks, *pid, *tid, *start_time)?;
+                Ok(tasks.allowed(*pid, *tid)?.to_string())
+            }
+            Self::DefaultIrqAffinity | Self::WorkqueueCpus => {
+                let text = fs::read_to_string(root.join(self.path()))?;
+                let cpus = CpuList::from_mask(&text);
+                cpus.map(|cpus| cpus.to_string()).ok_or_else(|| invalid("it is no mask of CPUs"))
+            }
+            _ => Ok(fs::read_to_string(root.join(self.path()))?.trim().to_owned()),
+        }
+    }
+
+    /// Sets it.
+    pub(super) fn write(&self, root: &Path, value: &str) -> io::Result<()> {
+        let cpus = || CpuList::parse(value).ok_or_else(|| invalid("it is no list of CPUs"));
+        match self {
+            Self::Affinity { pid, tid, start_time } => {
+                same_thread(&Tasks::below(root), *pid, *tid, *start_time)?;
+                set_affinity(*tid, &cpus()?)
+            }
+            Self::DefaultIrqAffinity | Self::WorkqueueCpus => write(&root.join(self.path()), &cpus()?.mask()),
+            _ => write(&root.join(self.path()), value),
+        }
+    }
+
+    /// Gives back a value that it had before. See the module on what a thread is allowed first.
+    pub(super) fn give_back(&self, root: &Path, old: &str) -> io::Result<()> {
+        if let Self::Affinity { tid, .. } = self {
+            let had = self.read(root)?;
+            if set_affinity(*tid, &everything()).is_ok() && self.is_same(&self.read(root)?, old) {
+                return Ok(());
+            }
+            // It must not keep more than it had.
+            return self.write(root, old).inspect_err(|_| drop(self.write(root, &had)));
+        }
+        self.write(root, old)
+    }
+
+    /// Whether two values mean the same.
+    pub(super) fn is_same(&self, one: &str, other: &str) -> bool {
+        one == other || self.is_list() && CpuList::parse(one).is_some_and(|one| CpuList::parse(other) == Some(one))
+    }
+
+    /// A value as this is read.
+    pub(super) fn plain(&self, value: &str) -> String {
+        let cpus = CpuList::parse(value).filter(|_| self.is_list());
+        cpus.map_or_else(|| value.trim().to_owned(), |cpus| cpus.to_string())
+    }
+
+    /// Whether its values are lists of CPUs.
+    fn is_list(&self) -> bool {
+        !matches!(self, Self::Governor { .. } | Self::MinFrequency { .. } | Self::MaxFrequency { .. })
+    }
+
+    /// Its file, below a root.
+    fn path(&self) -> String {
+        let of_policy = |policy: &str, file: &str| format!("sys/devices/system/cpu/cpufreq/{policy}/{file}");
+        match self {
+            Self::Governor { policy } => of_policy(policy, "scaling_governor"),
+            Self::MinFrequency { policy } => of_policy(policy, "scaling_min_freq"),
+            Self::MaxFrequency { policy } => of_policy(policy, "scaling_max_freq"),
+            Self::Affinity { pid, tid, .. } => format!("proc/{pid}/task/{tid}/status"),
+            Self::IrqAffinity { irq } => format!("proc/irq/{irq}/smp_affinity_list"),
+            Self::DefaultIrqAffinity => "proc/irq/default_smp_affinity".to_owned(),
+            Self::WorkqueueCpus => "sys/devices/virtual/workqueue/cpumask".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Governor { policy } => write!(f, "the governor of {policy}"),
+            Self::MinFrequency { policy } => write!(f, "the lowest clock of {policy}"),
+            Self::MaxFrequency { policy } => write!(f, "the highest clock of {policy}"),
+            Self::Affinity { pid, tid, .. } if pid == tid => write!(f, "the CPUs of process {pid}"),
+            Self::Affinity { pid, tid, .. } => write!(f, "the CPUs of thread {tid} of process {pid}"),
+            Self::IrqAffinity { irq } => write!(f, "the CPUs of interrupt {irq}"),
+            Self::DefaultIrqAffinity => write!(f, "the CPUs of new interrupts"),
+            Self::WorkqueueCpus => write!(f, "the CPUs of the kernel's work queues"),
+        }
+    }
+}
+
+/// Writes a file that is there; none is made.
+fn write(path: &Path, value: &str) -> io::Result<()> {
+    OpenOptions::new().write(true).truncate(true).open(path)?.write_all(value.as_bytes())
+}
+
+/// Whether a thread is the one that began then, and not a later one with its number.
+fn same_thread(tasks: &Tasks, pid: u32, tid: u32, start_time: u64) -> io::Result<()> {
+    let is_same = tasks.thread(pid, tid).is_some_and(|stat| stat.start_time == start_time && !stat.is_dead());
+    if is_same { Ok(()) } else { Err(Errno::ESRCH.into()) }
+}
+
+/// CPUs beyond those that `CpuSet` has room for (1,024) are left out.
+fn set_affinity(tid: u32, cpus: &CpuList) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    for cpu in cpus.iter().take_while(|cpu| *cpu < CpuSet::count()) {
+        set.set(cpu)?;
+    }
+    let tid = i32::try_from(tid).map_err(|_| invalid("no thread has such a number"))?;
+    Ok(sched_setaffinity(Pid::from_raw(tid), &set)?)
+}
+
+fn everything() -> CpuList {
+    (0..CpuSet::count()).collect()
+}
+
+fn invalid(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}

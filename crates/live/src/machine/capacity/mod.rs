@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How fast CPUs are relative to each other, from sources that may contradict each other.
+//!
+//! None can be trusted alone: there are hybrids on which `cpuinfo_max_freq` and CPPC are equal on every CPU, and machines of
+//! one kind of core whose CPPC only ranks favoured ones. `claims`: what each says; `core_type`, `vendor`: what they are judged
+//! by; `choice`: which one is believed; `doubt`: what is wrong with the others. docs/live.md has the rules for people.
+
+mod choice;
+mod claims;
+mod core_type;
+mod doubt;
+#[cfg(test)]
+mod tests;
+mod vendor;
+
+pub use claims::{Claim, Source};
+pub use core_type::CoreType;
+pub use doubt::Doubt;
+
+use super::CAPACITY_SCALE;
+use crate::tree::Tree;
+use choice::Choice;
+use claims::Claims;
+
+/// CPUs of one type and one capacity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kind {
+    /// 1..=1024, the best of its CPUs.
+    pub capacity: u64,
+    /// Their type.
+    pub core_type: CoreType,
+    /// Those that are online, ascending.
+    pub cpus: Vec<usize>,
+}
+
+/// The capacities of a machine's CPUs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capacities {
+    /// Who is believed.
+    pub source: Source,
+    /// What all sources say, in their own units.
+    pub claims: Vec<Claim>,
+    /// The kinds of CPU, the fastest first. CPUs that are offline are of none.
+    pub kinds: Vec<Kind>,
+    /// Where sources contradict each other, and what was assumed.
+    pub doubts: Vec<Doubt>,
+}
+
+impl Capacities {
+    /// Reads the capacities of CPUs, of which some are online.
+    pub(super) fn read(tree: &Tree, online: Vec<usize>) -> Self {
+        let claims = Claims::read(tree, online);
+        let choice = Choice::of(&claims);
+        let levels = choice.levels(&claims);
+        let mut kinds: Vec<Kind> = Vec::new();
+        for (cpu, (core_type, share)) in claims.cpus.iter().zip(&levels) {
+            let (core_type, capacity) = (*core_type, share_to_capacity(*share));
+            match kinds.iter_mut().find(|kind| (kind.core_type, kind.capacity) == (core_type, capacity)) {
+                Some(kind) => kind.cpus.push(*cpu),
+                None => kinds.push(Kind { capacity, core_type, cpus: vec![*cpu] }),
+            }
+        }
+        kinds.sort_by_key(|kind| std::cmp::Reverse(kind.capacity));
+        let doubts = doubt::doubts(&claims, &choice, &levels);
+        Self { source: choice.source, claims: claims.all().cloned().collect(), kinds, doubts }
+    }
+
+    /// The kind of a CPU; of one that is offline that of the next lower one that is online, mostly its sibling or neighbour.
+    pub fn kind_of(&self, cpu: usize) -> Option<&Kind> {
+        let nearest = |kind: &Kind| kind.cpus.iter().copied().filter(|of_kind| *of_kind <= cpu).max();
+        let below = self.kinds.iter().filter(|kind| nearest(kind).is_some()).max_by_key(|kind| nearest(kind));
+        below.or_else(|| self.kinds.iter().min_by_key(|kind| kind.cpus.first().copied()))
+    }
+}
+
+/// A share of the best as a capacity.
+fn share_to_capacity(share: f64) -> u64 {
+    ((share * CAPACITY_SCALE as f64).round() as u64).clamp(1, CAPACITY_SCALE)
+}

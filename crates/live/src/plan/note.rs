@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What people should know of a plan: what will have no effect here, and what could be done about it.
+
+use super::inert::{Inert, online};
+use super::{Backend, Governor, Plan, Request};
+use crate::host::{Host, Policy};
+use crate::machine::Doubt;
+
+/// Something to know. Its text begins in lower case and has no full stop at its end, so that it can stand behind a name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Note {
+    /// A mechanism has nothing to act on.
+    #[error("{mechanism} stays inert: {}", clause(.why))]
+    Inert {
+        /// Which one.
+        mechanism: &'static str,
+        /// Why.
+        why: Inert,
+    },
+    /// Serial phases go first, but no CPU is the fastest.
+    #[error("serial_first chooses who runs first, not where: all CPUs are equally fast")]
+    NoFastCpu,
+    /// Stalled cycles cannot be counted.
+    #[error("speed takes all work for compute-bound, as there are no performance counters: only idle CPUs get slower")]
+    NoStalls,
+    /// There is no cpufreq.
+    #[error("there is no cpufreq driver, so no clock can be changed")]
+    NoCpufreq,
+    /// Requests for clocks have no effect, and could have.
+    #[error(
+        "requests for clocks have no effect under the governor {governor}: `--governor schedutil` has {} follow them, and \
+         gives {governor} back at the end", some(*policies)
+    )]
+    OfferSchedutil {
+        /// The governor now.
+        governor: String,
+        /// How many policies have another one than schedutil.
+        policies: u64,
+    },
+    /// Requests for clocks have no effect, as somebody wants.
+    #[error("requests for clocks have no effect under the governor {governor}, which is kept")]
+    Keeps {
+        /// The governor now.
+        governor: String,
+    },
+    /// The driver has no governors of the kernel's.
+    #[error(
+        "the driver {driver} chooses clocks itself, and has no schedutil: {} (Tandem does not do that)",
+        passive(*mode_file)
+    )]
+    GovernsItself {
+        /// The driver.
+        driver: String,
+        /// The file that makes it passive.
+        mode_file: Option<&'static str>,
+    },
+    /// The kernel has no schedutil.
+    #[error("{policy} has no governor schedutil: boot a kernel with CONFIG_CPU_FREQ_GOV_SCHEDUTIL")]
+    NotBuilt {
+        /// Where.
+        policy: String,
+    },
+    /// Mechanisms that were asked for with all the others, but take a scheduler.
+    #[error("without sched_ext {} {} left out", mechanisms.join(", "), if mechanisms.len() == 1 { "is" } else { "are" })]
+    LeftOut {
+        /// Which.
+        mechanisms: Vec<&'static str>,
+    },
+    /// Sources contradict each other on how fast CPUs are.
+    #[error(transparent)]
+    Capacity(#[from] Doubt),
+}
+
+/// A sentence in the middle of another one.
+fn clause(why: &Inert) -> String {
+    let sentence = why.to_string();
+    let mut letters = sentence.trim_end_matches('.').chars();
+    let first = letters.next().map(|first| first.to_lowercase().to_string()).unwrap_or_default();
+    format!("{first}{}", letters.as_str())
+}
+
+fn some(policies: u64) -> String {
+    if policies == 1 { "1 policy".to_owned() } else { format!("{policies} policies") }
+}
+
+fn passive(mode_file: Option<&str>) -> String {
+    match mode_file {
+        Some(file) => format!("`echo passive >{file}` gives it the kernel's governors"),
+        None => "boot with its passive mode".to_owned(),
+    }
+}
+
+/// All there are.
+pub(super) fn notes(host: &Host, request: &Request, plan: &Plan) -> Vec<Note> {
+    let mut notes = mechanisms(host, plan);
+    notes.extend(clocks(host, request, plan));
+    notes.extend(host.capacities.doubts.iter().cloned().map(Note::Capacity));
+    if plan.backend == Backend::Affinity && !plan.mechanisms.beyond_affinity().is_empty() {
+        notes.push(Note::LeftOut { mechanisms: plan.mechanisms.beyond_affinity() });
+    }
+    notes
+}
+
+/// What cannot act, but for its clocks.
+fn mechanisms(host: &Host, plan: &Plan) -> Vec<Note> {
+    let (on, mut notes) = (&plan.mechanisms, Vec::new());
+    let by_scheduler = plan.backend == Backend::SchedExt;
+    let mut inert = |mechanism, why: Inert| notes.push(Note::Inert { mechanism, why });
+    let one_cpu = online(&host.machine) < 2;
+    if on.isolate.is_some() && one_cpu {
+        inert("isolate", Inert::OneCpu);
+    }
+    let one_kind = Inert::of_kinds(&host.machine);
+    if let Some(why) = one_kind.clone().filter(|_| on.longest) {
+        inert("longest", why);
+    }
+    if on.sorted && by_scheduler && one_cpu {
+        inert("sorted", Inert::OneCpu);
+    } else if on.sorted && by_scheduler && !host.counters {
+        inert("sorted", Inert::NoCounters);
+    }
+    if on.serial_first && by_scheduler && one_kind.is_some() {
+        notes.push(Note::NoFastCpu);
+    }
+    if on.speed && by_scheduler && !host.counters {
+        notes.push(Note::NoStalls);
+    }
+    notes
+}
+
+/// Why clocks do not follow a scheduler that asks for them.
+fn clocks(host: &Host, request: &Request, plan: &Plan) -> Vec<Note> {
+    let asks = plan.mechanisms.ask_for_clocks() && plan.backend == Backend::SchedExt;
+    if !asks || !plan.changes.is_empty() {
+        return Vec::new();
+    }
+    if host.policies.is_empty() {
+        return vec![Note::NoCpufreq];
+    }
+    let mut others = host.policies.iter().filter(|policy| !policy.follows_schedulers());
+    let Some(first) = others.next() else { return fixed(host, plan) };
+    let governor = first.governor.clone();
+    vec![match (why_not_schedutil(host, first), request.governor) {
+        (Some(why), _) => why,
+        (None, Some(Governor::Keep)) => Note::Keeps { governor },
+        (None, _) => Note::OfferSchedutil { governor, policies: 1 + others.count() as u64 },
+    }]
+}
+
+fn fixed(host: &Host, plan: &Plan) -> Vec<Note> {
+    let why = Inert::of_clocks(host).filter(|_| plan.mechanisms.speed);
+    why.map(|why| Note::Inert { mechanism: "speed", why }).into_iter().collect()
+}
+
+/// Why a policy cannot have schedutil; `None` if it can.
+pub(super) fn why_not_schedutil(host: &Host, policy: &Policy) -> Option<Note> {
+    if policy.has_schedutil() {
+        return None;
+    }
+    if policy.governs_itself() {
+        return Some(Note::GovernsItself { driver: policy.driver.clone(), mode_file: policy.mode_file });
+    }
+    // A governor that is a module is loaded when it is asked for.
+    let built = host.kernel.config.has("CPU_FREQ_GOV_SCHEDUTIL").unwrap_or(false);
+    (!built).then(|| Note::NotBuilt { policy: policy.name.clone() })
+}

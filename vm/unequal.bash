@@ -1,0 +1,94 @@
+# Words for tests whose guest has CPUs of two speeds: source it after testing.bash.
+#
+# Such a test runs on this machine (`where: host`). It defines `measure`, and calls `unequal_guest`, which boots a guest and runs
+# the same script in it, where it returns. What is compared is compared within one boot, in turns, so that what else this
+# machine does meets all alike.
+
+# How fast each CPU is: percent of one of this machine's.
+speeds=60,30,30,30
+
+# unequal_guest SECONDS ARGUMENTS...: SECONDS for the guest, ARGUMENTS of the script.
+unequal_guest() {
+    local program seconds=$1
+    shift
+    preparing=$RESULTS/speeds-now
+    if [ "${1:-}" = --measure ]; then
+        shift
+        throttled measure "$@" >"$RESULTS/said"
+        exit
+    fi
+    [ "${IN_GUEST:-}" != yes ] || { tell_kinds && return; }
+    if ! "$vm/throttle" --check 2>"$RESULTS/throttle"; then
+        undecided "CPUs can be made unequal" "$(cat "$RESULTS/throttle")"
+        finish
+    fi
+    for program in "$vm"/programs/*.c; do
+        "${CC:-gcc}" -std=gnu11 -O2 -Wall -Wextra -Werror -pthread -o "$RESULTS/$(basename "$program" .c)" "$program"
+    done
+    quick
+    exec "$vm/run" --cpus 4 --speeds "$speeds" --speeds-from "$preparing" --timeout "$seconds" --results "$RESULTS" -- \
+        env IN_GUEST=yes RESULTS="$RESULTS" LOADER="$LOADER" OBJECT="$OBJECT" "$0"
+}
+
+# throttled COMMAND...: runs it with CPUs as slow as they are to be.
+throttled() {
+    rm -f "$preparing"
+    sleep 0.5
+    "$@"
+    quick
+}
+
+# Lets the first CPU go as fast as can be until something is measured: the verifier needs many seconds of it.
+quick() {
+    echo 90,20,20,20 >"$preparing.new"
+    mv "$preparing.new" "$preparing"
+}
+
+# Describes the guest's CPUs as they are: nobody can find out that they are throttled.
+tell_kinds() {
+    local cpu folder
+    mkdir -p "$RESULTS/machine/sys/devices/system/cpu"
+    echo 0-3 >"$RESULTS/machine/sys/devices/system/cpu/possible"
+    for cpu in 0 1 2 3; do
+        folder=$RESULTS/machine/sys/devices/system/cpu/cpu$cpu
+        mkdir -p "$folder"
+        [ "$cpu" = 0 ] && echo 1024 >"$folder/cpu_capacity" || echo 512 >"$folder/cpu_capacity"
+    done
+}
+
+# Measures the speeds; a guest where they are not two to one shows nothing.
+check_kinds() {
+    local measured ratio
+    measured=$(throttled "$RESULTS/speeds" 2)
+    ratio=$(awk '{ printf "%.2f", 3 * $1 / ($2 + $3 + $4) }' <<<"$measured")
+    echo "           units of work in a second: $measured; the first CPU is $ratio times as fast as the others"
+    within "$ratio" 1.5 2.5 || { undecided "one CPU is twice as fast as the others" "$ratio times" && finish; }
+}
+
+# under SCHEDULER ARGUMENTS...: calls `measure` with these arguments under the kernel's own scheduler (`fair`), or Tandem's with
+# some settings, between which are commas (`-`: none). What it prints goes to $RESULTS/said.
+under() {
+    local settings=() scheduler=$1
+    shift
+    if [ "$scheduler" = fair ]; then
+        throttled measure "$@" >"$RESULTS/said"
+        return
+    fi
+    [ "$scheduler" = - ] || IFS=, read -r -a settings <<<"$scheduler"
+    taskset -c 0 "$LOADER" --stats --machine "$RESULTS/machine" "$OBJECT" "${settings[@]}" -- \
+        taskset -c 0-3 "$0" --measure "$@" \
+        >"$RESULTS/loader.$scheduler" 2>&1 || { cat "$RESULTS/loader.$scheduler" && return 1; }
+}
+
+# judge CLAIM LEAST FILE: what pairs of numbers say of "the second one is greater": it holds, it does not (it is less than LEAST
+# times the first), or these pairs cannot tell.
+judge() {
+    local claim=$1 median low high n greater verdict numbers
+    read -r median low high n greater verdict < <(awk -f "$vm/pairs.awk" -v least="$2" "$3")
+    numbers="$median times, $low to $high; $n pairs, $greater of them greater"
+    case $verdict in
+    better) ok "$claim" "$numbers" ;;
+    absent) failed "$claim" "$numbers" ;;
+    *) undecided "$claim" "$numbers" ;;
+    esac
+}
