@@ -222,7 +222,7 @@ static void domain_ask(struct domain *domain)
 	for_range(step, 0, domain->nr_cpus) {
 		struct cpu_ctx *cctx = cpu_of(cpu);
 
-		clock_ask(cpu & (MAX_CPUS - 1), domain_opp_of(domain, cctx));
+		clock_have_asked(cpu & (MAX_CPUS - 1), domain_opp_of(domain, cctx));
 		cpu = cctx->next;
 	}
 }
@@ -236,7 +236,7 @@ static void domain_repeat(u32 number, struct domain *domain, u64 now)
 	/* Timers of a CPU that goes offline move. */
 	if (facts_of(cpu)->domain != number)
 		cpu = domain->first;
-	clock_ask_again(cpu);
+	clock_have_asked_again(cpu);
 	domain->repeat = since < SETTLE_NS ? now + since : 0;
 	count(TANDEM_STAT_SPEED_REPEATED);
 }

@@ -242,6 +242,8 @@ void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
 		dsq_move_to_local(QUEUE_NORMAL);
 		return;
 	}
+	if (active & CLOCKS)
+		clock_catch_up(cpu);
 	if (dispatch_by_mechanism(cpu, prev))
 		return;
 	if (is_on(CLOCKS) && is_queued(prev))

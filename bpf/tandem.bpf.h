@@ -297,6 +297,8 @@ struct cpu_ctx {
 	/* The operating point it asks for, plus 1 (others write it, too), and the highest that it may. */
 	u32 asked;
 	u32 bound;
+	/* It is to do so in its next callback; others write this. */
+	bool asks;
 	/* isolate: it is not on the OS CPU's core, and the others' performance for which bound holds. */
 	bool is_rest;
 	u32 bound_rest;
