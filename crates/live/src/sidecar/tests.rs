@@ -90,6 +90,7 @@ fn what_is_for_later_is_remembered_and_the_check_comes_first() {
             states: vec!["mode".to_owned()],
         },
         applications: Some("processes".to_owned()),
+        adopt: None,
         lengths: Some("lengths".to_owned()),
     };
     assert_eq!(apply(text, &mut object()).unwrap(), expected);
