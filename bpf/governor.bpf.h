@@ -55,6 +55,8 @@ struct domain {
 	struct edp_mix mix;
 	struct edp_mix decided;
 	u32 decision;
+	/* And for what ran before (edp.bpf.h). */
+	u64 memos[EDP_MEMOS];
 };
 
 struct domain domains[MAX_DOMAINS];
@@ -91,7 +93,7 @@ static __always_inline u32 domain_loaded_opp(struct domain *domain)
 	if (mix.nr && (mix.nr != domain->decided.nr || mix.sum != domain->decided.sum ||
 		       mix.squares != domain->decided.squares || mix.full != domain->decided.full)) {
 		domain->decided = mix;
-		domain->decision = edp_best(&mix, domain->table, domain->decision);
+		domain->decision = edp_decide(domain->memos, &mix, domain->table, domain->decision);
 	}
 	return domain->decision;
 }
@@ -220,7 +222,7 @@ static void domain_ask(struct domain *domain)
 	for_range(step, 0, domain->nr_cpus) {
 		struct cpu_ctx *cctx = cpu_of(cpu);
 
-		clock_ask(cpu & (MAX_CPUS - 1), domain_opp_of(domain, cctx));
+		clock_have_asked(cpu & (MAX_CPUS - 1), domain_opp_of(domain, cctx));
 		cpu = cctx->next;
 	}
 }
@@ -234,7 +236,7 @@ static void domain_repeat(u32 number, struct domain *domain, u64 now)
 	/* Timers of a CPU that goes offline move. */
 	if (facts_of(cpu)->domain != number)
 		cpu = domain->first;
-	clock_ask_again(cpu);
+	clock_have_asked_again(cpu);
 	domain->repeat = since < SETTLE_NS ? now + since : 0;
 	count(TANDEM_STAT_SPEED_REPEATED);
 }

@@ -2,14 +2,15 @@
 //! Performance counters for an object's programs: one of each kind on each CPU, for whatever runs there.
 //!
 //! Not every machine counts everything, and virtual ones often nothing: what is not there is left out, and the object finds
-//! its map empty. Left out is also what Intel's hybrid processors count on their small cores, whose events have numbers of
-//! their own: there the object learns nothing of what runs on these.
+//! its map empty. Where cores are of several kinds, each event is asked of the unit of its own ([`Pmus`]).
 
 use std::io;
 use std::os::fd::AsRawFd;
 
 use perf_event::events::{Event as PerfEvent, Hardware, Software};
 use perf_event::{Builder, Counter};
+
+use crate::pmus::Pmus;
 
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,10 +29,24 @@ pub enum CounterSource {
     /// The processor.
     #[default]
     Processor,
+    /// The kernel itself, for machines whose processor counts nothing, as virtual ones: page faults stand for what goes to
+    /// memory, and nothing for what waits for it. They tell programs that take and give back memory all the time from those
+    /// that compute; what goes through memory that it has had for long looks like computing.
+    Software,
     /// What the kernel counts itself stands in, for tests on machines that count nothing: its programs can be tried with
     /// it, and what they make of the numbers means nothing. Cycles are nanoseconds; stalled ones and instructions are so,
     /// too; cache misses are context switches.
     StandIn,
+}
+
+impl CounterSource {
+    /// What a transaction with memory moves that it counts: a line of a cache, or a page.
+    pub(crate) fn transaction_bytes(self) -> i128 {
+        match self {
+            Self::Processor | Self::StandIn => 64,
+            Self::Software => 4096,
+        }
+    }
 }
 
 impl Event {
@@ -50,13 +65,18 @@ impl Event {
     ///
     /// # Errors
     /// The machine has none, or it is not allowed.
-    pub(crate) fn open(self, cpu: usize, source: CounterSource) -> io::Result<OpenCounter> {
+    pub(crate) fn open(self, cpu: usize, source: CounterSource, pmus: &Pmus) -> io::Result<OpenCounter> {
         let event: PerfEvent = match source {
             CounterSource::Processor => self.of_processor().into(),
-            CounterSource::StandIn => self.of_kernel().into(),
+            CounterSource::Software => self.of_kernel().ok_or(io::ErrorKind::Unsupported)?.into(),
+            CounterSource::StandIn => self.stand_in().into(),
         };
         let mut builder = Builder::new().kind(event).any_pid().one_cpu(cpu);
         builder.include_kernel();
+        if source == CounterSource::Processor {
+            let attributes = builder.attrs_mut();
+            attributes.config = pmus.config(cpu, attributes.config);
+        }
         let mut counter = builder.build()?;
         counter.enable()?;
         Ok(OpenCounter(counter))
@@ -71,7 +91,16 @@ impl Event {
         }
     }
 
-    fn of_kernel(self) -> Software {
+    /// What the kernel counts that means something like it.
+    fn of_kernel(self) -> Option<Software> {
+        match self {
+            Self::Cycles => Some(Software::CPU_CLOCK),
+            Self::CacheMisses => Some(Software::PAGE_FAULTS),
+            Self::Instructions | Self::StalledCycles => None,
+        }
+    }
+
+    fn stand_in(self) -> Software {
         match self {
             Self::Cycles | Self::Instructions | Self::StalledCycles => Software::CPU_CLOCK,
             Self::CacheMisses => Software::CONTEXT_SWITCHES,

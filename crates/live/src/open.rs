@@ -14,10 +14,14 @@ use crate::kernel;
 use crate::load;
 use crate::machine::Machine;
 use crate::scheduler::Scheduler;
-use crate::sidecar::{Plan, Sidecar};
+use crate::sidecar::{Plan, Sidecar, SidecarError};
 
 /// The structure of a scheduler.
 const OPS: &str = "sched_ext_ops";
+/// The variable that objects which ask for clocks have for whether they may from timers ([`kernel::cpuperf_locks`]).
+const CPUPERF_LOCKS: &str = "cpuperf_locks";
+/// The variable that objects which count transactions with memory have for their size.
+const TRANSACTION_BYTES: &str = "transaction_bytes";
 /// Bytes for the debug dump if the scheduler does not say how many (`UEI_DUMP_DFL_LEN`).
 const DUMP_LEN: u64 = 32768;
 
@@ -41,6 +45,25 @@ impl OpenScheduler {
     /// [`LiveError::Read`], [`LiveError::Object`], [`LiveError::NoScheduler`], [`LiveError::Sidecar`].
     pub fn open(path: &Path, machine: &Machine) -> Result<Self, LiveError> {
         let bytes = fs::read(path).map_err(|why| LiveError::Read { path: path.to_owned(), why })?;
+        Self::of_bytes(path, bytes, machine, || Sidecar::beside(path))
+    }
+
+    /// Likewise for an object that a program carries: `name` stands for the file's, `sidecar` is the text of the file beside
+    /// it.
+    ///
+    /// # Errors
+    /// As [`OpenScheduler::open`].
+    pub fn embedded(name: &str, bytes: &[u8], sidecar: &str, machine: &Machine) -> Result<Self, LiveError> {
+        let described = || Sidecar::parse(PathBuf::from(format!("{name}.toml")), sidecar);
+        Self::of_bytes(Path::new(name), bytes.to_owned(), machine, described)
+    }
+
+    fn of_bytes(
+        path: &Path,
+        bytes: Vec<u8>,
+        machine: &Machine,
+        sidecar: impl FnOnce() -> Result<Sidecar, SidecarError>,
+    ) -> Result<Self, LiveError> {
         let object = Object::parse(&bytes).map_err(|why| LiveError::Object { path: path.to_owned(), why })?;
         let count = object.struct_ops.iter().filter(|ops| is_scheduler(&object, ops)).count();
         if count != 1 {
@@ -56,7 +79,8 @@ impl OpenScheduler {
             watchdog_ms: None,
         };
         open.make_room_for_dump()?;
-        open.plan = Sidecar::beside(path)?.apply(machine, &mut open.open)?;
+        open.plan = sidecar()?.apply(machine, &mut open.open)?;
+        open.tell(CPUPERF_LOCKS, i128::from(kernel::cpuperf_locks()))?;
         Ok(open)
     }
 
@@ -101,9 +125,22 @@ impl OpenScheduler {
         self.open.has(name)
     }
 
-    /// Where the counters shall come from that it wants (`[perf]`).
-    pub fn count_by(&mut self, source: CounterSource) {
+    /// Where the counters shall come from that it wants (`[perf]`); its variable `transaction_bytes`, if it has one, is told
+    /// what a transaction with memory moves then.
+    ///
+    /// # Errors
+    /// [`LiveError::Setting`]: the variable cannot hold it.
+    pub fn count_by(&mut self, source: CounterSource) -> Result<(), LiveError> {
         self.counters = source;
+        self.tell(TRANSACTION_BYTES, source.transaction_bytes())
+    }
+
+    /// Sets a variable if the object has it.
+    fn tell(&mut self, name: &str, value: i128) -> Result<(), LiveError> {
+        if !self.open.has(name) {
+            return Ok(());
+        }
+        self.open.set_integer(name, value).map_err(|why| self.setting(why))
     }
 
     /// Has the kernel eject it if a task that is ready waits this long, whatever it says itself (`ops.timeout_ms`). At most
