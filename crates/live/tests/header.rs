@@ -27,7 +27,8 @@ fn said(program: &Path, socket: &Path, lengths: &[&str]) -> Vec<(u32, i32)> {
     let output = Command::new(program).args(lengths).env("TANDEM_SOCKET", socket).output().unwrap();
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).unwrap();
-    let line = |line: &str| line.split_once(' ').map(|(id, said)| (id.parse().unwrap(), said.parse().unwrap())).unwrap();
+    let line =
+        |line: &str| line.split_once(' ').map(|(id, said)| (id.parse().unwrap(), said.parse().unwrap())).unwrap();
     text.lines().map(line).collect()
 }
 

@@ -79,7 +79,8 @@ impl Hints {
             return Vec::new();
         }
         self.swept = Some(now);
-        let lives = |thread: u32, began: u64| Process::read(root, thread).is_some_and(|found| found.start_time == began);
+        let lives =
+            |thread: u32, began: u64| Process::read(root, thread).is_some_and(|found| found.start_time == began);
         let ended = |(thread, (_, began)): (&u32, &(u32, u64))| (!lives(*thread, *began)).then_some(*thread);
         let ended: Vec<u32> = self.threads.iter().filter_map(ended).collect();
         ended.iter().for_each(|thread| self.forget(*thread));

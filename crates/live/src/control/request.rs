@@ -62,7 +62,8 @@ impl Request {
 
 /// The number of a process: a positive one of 31 bits.
 fn id(word: &str) -> Result<u32, RequestError> {
-    let known = number(word).and_then(|id| u32::try_from(id).ok()).filter(|id| (1..=i32::MAX.unsigned_abs()).contains(id));
+    let known =
+        number(word).and_then(|id| u32::try_from(id).ok()).filter(|id| (1..=i32::MAX.unsigned_abs()).contains(id));
     known.ok_or_else(|| RequestError::Id(word.to_owned()))
 }
 
@@ -84,7 +85,9 @@ mod tests {
 
     #[test]
     fn lengths_that_no_program_means_are_refused() {
-        for length in ["0", "9007199254740993", "9223372036854775808", "18446744073709551616", "-1", "+1", "1.5", "x", ""] {
+        for length in
+            ["0", "9007199254740993", "9223372036854775808", "18446744073709551616", "-1", "+1", "1.5", "x", ""]
+        {
             let refused = Request::parse(&format!("hint 12 {length}"));
             assert_eq!(refused, Err(RequestError::Length(length.to_owned())));
         }

@@ -42,7 +42,9 @@ fn what_is_no_request_is_refused_in_words_and_the_next_one_is_heard() {
     let mut stream = UnixStream::connect(&path).unwrap();
     stream.write_all(b"stop\nhint 5 0\n\xff\xfe\nhint 5\t1\nhint 5 1\n").unwrap();
     let mut lines = BufReader::new(stream).lines();
-    for expected in ["error expected", "error `0` is no relative", "error a request is one line", "error a request", "ok"] {
+    for expected in
+        ["error expected", "error `0` is no relative", "error a request is one line", "error a request", "ok"]
+    {
         let line = lines.next().unwrap().unwrap();
         assert!(line.starts_with(expected), "{line}");
     }

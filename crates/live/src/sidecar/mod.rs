@@ -268,9 +268,8 @@ impl Sidecar {
         let mut names = vec![None; N];
         for (key, value) in self.entries(table)? {
             let at = keys.iter().position(|known| known == key);
-            let (at, name) = at
-                .zip(value.as_str())
-                .ok_or_else(|| self.wrong(&format!("{table}.{key}"), value, expected))?;
+            let (at, name) =
+                at.zip(value.as_str()).ok_or_else(|| self.wrong(&format!("{table}.{key}"), value, expected))?;
             names[at] = Some(name.to_owned());
         }
         Ok(names)

@@ -55,7 +55,8 @@ impl Attach {
         let applications = self.applications.iter().map(|process| application(*process));
         let applications = applications.collect::<Result<Vec<_>, _>>()?;
         // Before anything is changed: who is interrupted meanwhile gives it back.
-        let events = Events::watch().map_err(|error| Failure::NotStarted(format!("cannot watch for signals: {error}")))?;
+        let events =
+            Events::watch().map_err(|error| Failure::NotStarted(format!("cannot watch for signals: {error}")))?;
         let mut session = Session::begin(&self.mechanisms.request())?;
         let endpoint = self.metrics.map(Endpoint::open).transpose();
         let endpoint = endpoint.map_err(|error| Failure::NotStarted(error.to_string()))?;

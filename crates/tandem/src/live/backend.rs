@@ -31,12 +31,7 @@ impl Backend {
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn prepare(
-        plan: &Plan,
-        host: &Host,
-        settings: &[(String, String)],
-        journal: Journal,
-    ) -> Result<Self, Failure> {
+    pub fn prepare(plan: &Plan, host: &Host, settings: &[(String, String)], journal: Journal) -> Result<Self, Failure> {
         match plan.backend {
             plan::Backend::SchedExt => {
                 let scheduler = load(&host.machine, settings)?;
@@ -45,7 +40,7 @@ impl Backend {
                     uncounted(&scheduler);
                 }
                 Ok(Self::SchedExt(Box::new(scheduler), Some(journal)))
-            },
+            }
             plan::Backend::Affinity => {
                 let request = AffinityRequest::from_settings(settings);
                 let request = request.map_err(|error| Failure::Options(error.to_string()))?;
@@ -112,9 +107,7 @@ impl Backend {
     /// In words.
     pub fn hint(&mut self, thread: u32, length: u64) -> Result<(), String> {
         match self {
-            Self::SchedExt(scheduler, _) => {
-                scheduler.hint(thread, length).map(drop).map_err(|error| error.to_string())
-            }
+            Self::SchedExt(scheduler, _) => scheduler.hint(thread, length).map(drop).map_err(|error| error.to_string()),
             Self::Affinity(Some(affinity)) => match affinity.hint(thread, length) {
                 Ok(heeded) => heeded.map_err(|not| not.to_string()),
                 Err(error) => Err(error.to_string()),

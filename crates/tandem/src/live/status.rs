@@ -195,10 +195,13 @@ impl SessionStatus {
             row(name.strip_suffix("_state").unwrap_or(name), state.replace('_', " "));
         }
         row("time", quantity(*time_s, SECONDS));
-        row("energy", match energy_j {
-            Some(joules) => format!("{} ({energy_of})", quantity(*joules, JOULES)),
-            None => format!("not measured: {energy_of}"),
-        });
+        row(
+            "energy",
+            match energy_j {
+                Some(joules) => format!("{} ({energy_of})", quantity(*joules, JOULES)),
+                None => format!("not measured: {energy_of}"),
+            },
+        );
         if self.applications.is_empty() {
             row("applications", "none: everything counts as one".to_owned());
         }

@@ -13,6 +13,9 @@ pub struct Run {
     /// Percent of one CPU's time in the window.
     #[serde(default)]
     pub shares: BTreeMap<String, f64>,
+    /// What the guest's host took of that time, in percent of the rest.
+    #[serde(default)]
+    pub stolen: f64,
     /// Who ended, in order.
     #[serde(default)]
     pub order: Vec<String>,

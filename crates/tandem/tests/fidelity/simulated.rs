@@ -36,6 +36,7 @@ pub fn run(scenario: &Scenario, scheduler: &str) -> Run {
     let has = |what| scenario.compare.contains(&what);
     Run {
         scheduler: scheduler.to_owned(),
+        stolen: 0.0,
         shares: if scenario.window_s.is_some() { watch.shares() } else { BTreeMap::new() },
         order: if has(Compared::Order) {
             watch.order.iter().map(|task| watch.names[task].clone()).collect()
