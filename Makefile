@@ -115,8 +115,11 @@ fuzz: test-requirements ## Feed damaged objects, types and programs to the BPF V
 	done
 
 .PHONY: install
-install: build ## Install the command into DESTDIR/PREFIX/bin (PREFIX defaults to /usr/local)
+install: build ## Install the command, its C header and its systemd unit below DESTDIR/PREFIX (/usr/local)
 	install -D -m 755 "$(TANDEM)" "$(DESTDIR)$(PREFIX)/bin/tandem"
+	install -D -m 644 include/tandem.h "$(DESTDIR)$(PREFIX)/include/tandem.h"
+	install -d "$(DESTDIR)$(PREFIX)/lib/systemd/system"
+	sed 's|@BINDIR@|$(PREFIX)/bin|' dist/tandem.service >"$(DESTDIR)$(PREFIX)/lib/systemd/system/tandem.service"
 
 .PHONY: build-requirements test-requirements
 build-requirements:

@@ -300,7 +300,7 @@ int BPF_PROG(tandem_sched_stat_runtime, struct task_struct *p, u64 ran)
 	else
 		counters_fold(tctx, cpu, ran, transactions, clock_share_at_top(cpu, stalled, all_cycles, ran));
 	counters_running(tctx);
-	if (active & SORTED)
+	if (is_on(SORTED))
 		pair_count_mix(cpu);
 	return 0;
 }

@@ -55,6 +55,8 @@ struct domain {
 	struct edp_mix mix;
 	struct edp_mix decided;
 	u32 decision;
+	/* And for what ran before (edp.bpf.h). */
+	u64 memos[EDP_MEMOS];
 };
 
 struct domain domains[MAX_DOMAINS];
@@ -91,7 +93,7 @@ static __always_inline u32 domain_loaded_opp(struct domain *domain)
 	if (mix.nr && (mix.nr != domain->decided.nr || mix.sum != domain->decided.sum ||
 		       mix.squares != domain->decided.squares || mix.full != domain->decided.full)) {
 		domain->decided = mix;
-		domain->decision = edp_best(&mix, domain->table, domain->decision);
+		domain->decision = edp_decide(domain->memos, &mix, domain->table, domain->decision);
 	}
 	return domain->decision;
 }

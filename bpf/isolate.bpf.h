@@ -49,6 +49,9 @@ static void isolate_init(void)
 		cpu_of(cpu)->takes_system = !(active & ISOLATE) || is_os_cpu;
 		cpu_of(cpu)->takes_applications = !(active & ISOLATE) || !is_os_cpu || mode == TANDEM_ISOLATE_SHARED;
 	}
+	/* A loader may know of one before there is a scheduler. */
+	if (active & ISOLATE && applications_known)
+		isolate_state = TANDEM_STATE_ACTIVE;
 	if (active & ISOLATE && mode == TANDEM_ISOLATE_DEDICATED && facts_of(isolate_os_cpu())->sibling < nr_cpus)
 		last_resort = facts_of(isolate_os_cpu())->sibling + 1;
 }
@@ -63,8 +66,14 @@ static __always_inline void isolate_begin(void)
 		isolate_state = TANDEM_STATE_ACTIVE;
 }
 
+/* The process that made a task. While it makes it (@fork), the task still has the parent of that one (copy_process). */
+static __always_inline u32 isolate_parent(struct task_struct *p, bool fork)
+{
+	return fork ? bpf_get_current_task_btf()->tgid : BPF_CORE_READ(p, real_parent, tgid);
+}
+
 /* The application that a new task belongs to: that of its process, else of its parent's. 0: the system. */
-static u32 isolate_application(struct task_struct *p)
+static u32 isolate_application(struct task_struct *p, bool fork)
 {
 	u32 tgid = p->tgid, parent;
 	u32 *known = bpf_map_lookup_elem(&applications, &tgid), number;
@@ -75,7 +84,7 @@ static u32 isolate_application(struct task_struct *p)
 	}
 	if (p->flags & PF_KTHREAD)
 		return 0;
-	parent = BPF_CORE_READ(p, real_parent, tgid);
+	parent = isolate_parent(p, fork);
 	known = bpf_map_lookup_elem(&applications, &parent);
 	if (!known)
 		return 0;
@@ -111,6 +120,48 @@ static __always_inline void isolate_running(struct task_ctx *tctx)
 {
 	if (place_of(tctx) == PLACE_SYSTEM)
 		count(TANDEM_STAT_ISOLATE_NOISE);
+}
+
+/* Who is taken on as an application's. */
+struct adoption {
+	u32 tid;
+	/* Of the application, from 1. */
+	u32 number;
+};
+
+/*
+ * Makes a thread one of an application's, though it was there before: a loader runs this for each thread of a process that it
+ * is told of while the scheduler runs, having entered the process in `applications`. What these threads start inherits it.
+ */
+SEC("syscall")
+int tandem_adopt(struct adoption *adoption)
+{
+	struct task_struct *p;
+	struct task_ctx *tctx;
+
+	if (!bpf_ksym_exists(bpf_task_from_pid))
+		return -EINVAL;
+	p = bpf_task_from_pid(adoption->tid);
+	if (!p)
+		return 0;
+	isolate_begin();
+	bpf_rcu_read_lock();
+	tctx = task_of(p);
+	if (tctx) {
+		tctx->application = adoption->number;
+		tctx->place = isolate_place(p, tctx);
+	}
+	bpf_rcu_read_unlock();
+	bpf_task_release(p);
+	return 0;
+}
+
+/* The last thread of a process goes: its number may be another process's soon. */
+static void isolate_leave(struct task_struct *p)
+{
+	u32 tgid = p->tgid;
+
+	bpf_map_delete_elem(&applications, &tgid);
 }
 
 #endif /* __TANDEM_ISOLATE_H */

@@ -46,6 +46,24 @@ static const struct powercap_zone_ops zone_ops = {
 	.release = release,
 };
 
+static int set_nothing(struct powercap_zone *zone, int constraint, u64 value)
+{
+	return -EOPNOTSUPP;
+}
+
+static int get_nothing(struct powercap_zone *zone, int constraint, u64 *value)
+{
+	return -EOPNOTSUPP;
+}
+
+/* powercap_register_zone() wants these of a zone without constraints, too, where nobody can call them. */
+static const struct powercap_zone_constraint_ops constraint_ops = {
+	.set_power_limit_uw = set_nothing,
+	.get_power_limit_uw = get_nothing,
+	.set_time_window_us = set_nothing,
+	.get_time_window_us = get_nothing,
+};
+
 static void take_away(void)
 {
 	if (zone)
@@ -63,11 +81,13 @@ static int make(void)
 		control_type = NULL;
 		return -EBUSY;
 	}
-	zone = powercap_register_zone(NULL, control_type, "package-0", NULL, &zone_ops, 0, NULL);
+	zone = powercap_register_zone(NULL, control_type, "package-0", NULL, &zone_ops, 0, &constraint_ops);
 	if (IS_ERR(zone)) {
+		int err = PTR_ERR(zone);
+
 		zone = NULL;
 		take_away();
-		return -ENOMEM;
+		return err;
 	}
 	return 0;
 }

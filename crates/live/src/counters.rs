@@ -2,14 +2,15 @@
 //! Performance counters for an object's programs: one of each kind on each CPU, for whatever runs there.
 //!
 //! Not every machine counts everything, and virtual ones often nothing: what is not there is left out, and the object finds
-//! its map empty. Left out is also what Intel's hybrid processors count on their small cores, whose events have numbers of
-//! their own: there the object learns nothing of what runs on these.
+//! its map empty. Where cores are of several kinds, each event is asked of the unit of its own ([`Pmus`]).
 
 use std::io;
 use std::os::fd::AsRawFd;
 
 use perf_event::events::{Event as PerfEvent, Hardware, Software};
 use perf_event::{Builder, Counter};
+
+use crate::pmus::Pmus;
 
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +65,7 @@ impl Event {
     ///
     /// # Errors
     /// The machine has none, or it is not allowed.
-    pub(crate) fn open(self, cpu: usize, source: CounterSource) -> io::Result<OpenCounter> {
+    pub(crate) fn open(self, cpu: usize, source: CounterSource, pmus: &Pmus) -> io::Result<OpenCounter> {
         let event: PerfEvent = match source {
             CounterSource::Processor => self.of_processor().into(),
             CounterSource::Software => self.of_kernel().ok_or(io::ErrorKind::Unsupported)?.into(),
@@ -72,6 +73,10 @@ impl Event {
         };
         let mut builder = Builder::new().kind(event).any_pid().one_cpu(cpu);
         builder.include_kernel();
+        if source == CounterSource::Processor {
+            let attributes = builder.attrs_mut();
+            attributes.config = pmus.config(cpu, attributes.config);
+        }
         let mut counter = builder.build()?;
         counter.enable()?;
         Ok(OpenCounter(counter))

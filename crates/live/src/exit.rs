@@ -9,6 +9,9 @@ use tandem_bpf_vm::open::OpenObject;
 
 /// The first kind that is an error (`SCX_EXIT_ERROR`).
 const ERROR: i64 = 1024;
+/// What an exit code asks of the loader (`SCX_ECODE_ACT_MASK`): to load it again (`SCX_ECODE_ACT_RESTART`).
+const ACTION: i64 = 0xffff << 48;
+const RESTART: i64 = 1 << 48;
 
 /// How a scheduler ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +42,11 @@ impl Exit {
             message: text("uei.msg"),
             dump: text("uei_dump"),
         })
+    }
+
+    /// Whether it is to be loaded again, as after a CPU came or went.
+    pub fn wants_restart(&self) -> bool {
+        !self.is_error() && self.code & ACTION == RESTART
     }
 
     /// Whether the kernel threw it out, or it reported an error itself.

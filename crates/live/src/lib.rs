@@ -10,10 +10,16 @@
 //! 3. [`Scheduler::attach`] lets it schedule.
 //! 4. [`Scheduler::exit`] says whether and why it ended; [`Scheduler::detach`] ends it.
 //!
-//! All this needs root, and a kernel with `CONFIG_SCHED_CLASS_EXT`. Before it, [`host`] gathers the facts of kernel and machine, and
-//! [`plan`] decides what can be done with them.
+//! Before it, [`host`] gathers the facts of kernel and machine, and [`plan`] decides what can be done with them; what that
+//! changes of the machine stands in a journal ([`changes`]). Meanwhile a [`meter`] measures energy, programs say at the
+//! [`control`] socket how long their threads are, and [`metrics`] tells whoever asks. Without sched_ext [`affinity`] does what can
+//! be done.
+//!
+//! All this needs root, and a kernel with `CONFIG_SCHED_CLASS_EXT`.
 
+pub mod affinity;
 pub mod changes;
+pub mod control;
 mod counters;
 pub mod cpus;
 mod error;
@@ -23,9 +29,13 @@ pub mod kernel;
 mod load;
 pub mod machine;
 mod messages;
+pub mod meter;
+pub mod metrics;
 mod observer;
 mod open;
 pub mod plan;
+mod pmus;
+pub mod process;
 mod refusal;
 mod scheduler;
 mod sidecar;

@@ -14,7 +14,7 @@ use crate::kernel;
 use crate::load;
 use crate::machine::Machine;
 use crate::scheduler::Scheduler;
-use crate::sidecar::{Plan, Sidecar};
+use crate::sidecar::{Plan, Sidecar, SidecarError};
 
 /// The structure of a scheduler.
 const OPS: &str = "sched_ext_ops";
@@ -45,6 +45,25 @@ impl OpenScheduler {
     /// [`LiveError::Read`], [`LiveError::Object`], [`LiveError::NoScheduler`], [`LiveError::Sidecar`].
     pub fn open(path: &Path, machine: &Machine) -> Result<Self, LiveError> {
         let bytes = fs::read(path).map_err(|why| LiveError::Read { path: path.to_owned(), why })?;
+        Self::of_bytes(path, bytes, machine, || Sidecar::beside(path))
+    }
+
+    /// Likewise for an object that a program carries: `name` stands for the file's, `sidecar` is the text of the file beside
+    /// it.
+    ///
+    /// # Errors
+    /// As [`OpenScheduler::open`].
+    pub fn embedded(name: &str, bytes: &[u8], sidecar: &str, machine: &Machine) -> Result<Self, LiveError> {
+        let described = || Sidecar::parse(PathBuf::from(format!("{name}.toml")), sidecar);
+        Self::of_bytes(Path::new(name), bytes.to_owned(), machine, described)
+    }
+
+    fn of_bytes(
+        path: &Path,
+        bytes: Vec<u8>,
+        machine: &Machine,
+        sidecar: impl FnOnce() -> Result<Sidecar, SidecarError>,
+    ) -> Result<Self, LiveError> {
         let object = Object::parse(&bytes).map_err(|why| LiveError::Object { path: path.to_owned(), why })?;
         let count = object.struct_ops.iter().filter(|ops| is_scheduler(&object, ops)).count();
         if count != 1 {
@@ -60,7 +79,7 @@ impl OpenScheduler {
             watchdog_ms: None,
         };
         open.make_room_for_dump()?;
-        open.plan = Sidecar::beside(path)?.apply(machine, &mut open.open)?;
+        open.plan = sidecar()?.apply(machine, &mut open.open)?;
         open.tell(CPUPERF_LOCKS, i128::from(kernel::cpuperf_locks()))?;
         Ok(open)
     }

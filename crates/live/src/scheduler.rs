@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::sync::Arc;
 
 use libbpf_rs::query::ProgInfoIter;
@@ -16,6 +17,7 @@ use crate::error::LiveError;
 use crate::exit::Exit;
 use crate::load::{is_struct_ops, section_of};
 use crate::messages::collect;
+use crate::pmus::Pmus;
 use crate::sidecar::{Call, Plan};
 use crate::statistics;
 
@@ -78,13 +80,19 @@ impl Scheduler {
         absent.map_or(Ok(()), |name| Err(missing("variable that is an enumeration", name)))
     }
 
-    /// Opens a counter for each of these CPUs and each map that wants one. What they do not count is noted, no error.
+    /// Opens a counter for each of these CPUs and each map that wants one, if a program was loaded that can read them: the
+    /// processor has few, and the kernel's own cost time. What they do not count is noted, no error.
     pub(crate) fn open_counters(&mut self, cpus: &[usize], source: CounterSource) -> Result<(), LiveError> {
+        // The kernel lets no callback of a scheduler and no system call read them.
+        if !self.object.progs().any(|program| program.autoload() && attaches_itself(program.prog_type())) {
+            return Ok(());
+        }
         let (mut counters, mut uncounted) = (Vec::new(), Vec::new());
+        let pmus = Pmus::read(Path::new("/"));
         for (name, event) in &self.plan.counters {
             let map = self.map(name).filter(|map| map.map_type() == MapType::PerfEventArray);
             let map = map.ok_or_else(|| LiveError::NoMap { what: "map of counters", name: name.clone() })?;
-            let opened: Vec<_> = cpus.iter().map(|cpu| (*cpu, event.open(*cpu, source))).collect();
+            let opened: Vec<_> = cpus.iter().map(|cpu| (*cpu, event.open(*cpu, source, &pmus))).collect();
             // For all CPUs it is mostly the same reason.
             let mut failed = None;
             for (cpu, counter) in opened {
@@ -127,6 +135,43 @@ impl Scheduler {
         let Some(map) = self.plan.applications.as_ref().and_then(|map| self.hash(map, 4)) else { return Ok(false) };
         enter(&map, process, &number.to_ne_bytes())?;
         Ok(true)
+    }
+
+    /// Says that a thread which was there before belongs to the application `number`; false if the object does not ask. Its
+    /// process is to be entered before.
+    ///
+    /// # Errors
+    /// [`LiveError::Libbpf`], [`LiveError::Problem`].
+    pub fn adopt(&self, thread: u32, number: u32) -> Result<bool, LiveError> {
+        let Some(program) = self.plan.adopt.clone() else { return Ok(false) };
+        self.run(&Call { program, arguments: vec![thread.cast_signed(), number.cast_signed()] })?;
+        Ok(true)
+    }
+
+    /// The processes of applications, each with its application's number: those that were entered, and what descends from them
+    /// and lives.
+    pub fn applications(&self) -> Vec<(u32, u32)> {
+        let Some(map) = self.plan.applications.as_ref().and_then(|map| self.hash(map, 4)) else { return Vec::new() };
+        let number = |bytes: &[u8]| Some(u32::from_ne_bytes(bytes.try_into().ok()?));
+        let entry = |key: Vec<u8>| Some((number(&key)?, number(&map.lookup(&key, MapFlags::ANY).ok()??)?));
+        map.keys().filter_map(entry).collect()
+    }
+
+    /// Says how long a thread is, relative to other threads of its program; false if the object does not ask.
+    ///
+    /// # Errors
+    /// [`LiveError::Libbpf`]: there is no room.
+    pub fn hint(&self, thread: u32, length: u64) -> Result<bool, LiveError> {
+        let Some(map) = self.plan.lengths.as_ref().and_then(|map| self.hash(map, 8)) else { return Ok(false) };
+        enter(&map, thread, &length.to_ne_bytes())?;
+        Ok(true)
+    }
+
+    /// Takes back what was said of a thread; no matter if the scheduler has done so itself.
+    pub fn forget(&self, thread: u32) {
+        if let Some(map) = self.plan.lengths.as_ref().and_then(|map| self.hash(map, 8)) {
+            let _ = map.delete(&thread.to_ne_bytes());
+        }
     }
 
     /// What it has counted so far, by name, in its order (`[statistics]`).

@@ -7,8 +7,6 @@ use std::path::{Path, PathBuf};
 
 use crate::cpus::CpuList;
 
-/// A thread of the kernel (`PF_KTHREAD`).
-const KERNEL_THREAD: u64 = 0x0020_0000;
 /// A kernel thread whose affinity nobody may change (`PF_NO_SETAFFINITY`): one that belongs to a CPU, or a worker.
 const NO_SETAFFINITY: u64 = 0x0400_0000;
 
@@ -34,10 +32,6 @@ pub(crate) struct Stat {
 }
 
 impl Stat {
-    pub(crate) fn is_kernel_thread(&self) -> bool {
-        self.flags & KERNEL_THREAD != 0
-    }
-
     /// Whether the kernel lets anybody change its affinity.
     pub(crate) fn is_movable(&self) -> bool {
         self.flags & NO_SETAFFINITY == 0
@@ -117,8 +111,8 @@ mod tests {
         let text = "42 (a) R 1 (b) S 7 42 42 0 -1 69238848 0 0 0 0 0 0 0 0 20 0 1 0 123456 0 0";
         let stat = Stat::parse(text).unwrap();
         assert_eq!((stat.name.as_str(), stat.state, stat.parent, stat.start_time), ("a) R 1 (b", 'S', 7, 123_456));
-        // 0x4208040: PF_NO_SETAFFINITY | PF_KTHREAD, and others.
-        assert!(stat.is_kernel_thread() && !stat.is_movable());
+        // 0x4208040: PF_NO_SETAFFINITY and others.
+        assert!(!stat.is_movable());
         assert_eq!(Stat::parse("42 (a) R 1"), None);
     }
 
@@ -127,7 +121,7 @@ mod tests {
         let (tasks, pid) = (Tasks::below(Path::new("/")), std::process::id());
         assert!(tasks.processes().contains(&pid) && tasks.threads(pid).contains(&pid));
         let stat = tasks.process(pid).unwrap();
-        assert!(!stat.is_dead() && !stat.is_kernel_thread() && stat.is_movable() && stat.start_time > 0);
+        assert!(!stat.is_dead() && stat.is_movable() && stat.start_time > 0);
         let here = nix::sched::sched_getcpu().unwrap();
         assert!(tasks.allowed(pid, nix::unistd::gettid().as_raw() as u32).unwrap().contains(here));
     }

@@ -5,7 +5,9 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
@@ -48,7 +50,12 @@ impl Tree {
 
     /// Lists a running process.
     pub(crate) fn show(&self, pid: u32) {
-        let _ = symlink(format!("/proc/{pid}"), self.root().join(format!("proc/{pid}")));
+        show(self.root(), pid);
+    }
+
+    /// Lists a process no more.
+    pub(crate) fn hide(&self, pid: u32) {
+        fs::remove_file(self.root().join(format!("proc/{pid}"))).unwrap();
     }
 
     /// Lists a running process and all that descend from it.
@@ -65,32 +72,67 @@ impl Tree {
 }
 
 /// A child process that ends with the test.
-pub(crate) struct Running(pub Child);
+pub(crate) struct Running {
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
 
 impl Running {
     /// Runs a shell script until it has said its first line.
     pub(crate) fn script(text: &str) -> Self {
-        let mut command = Command::new("sh");
-        let mut running =
-            Self(command.args(["-c", text]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap());
+        let mut running = Self::start(Command::new("sh").args(["-c", text]));
         running.hear();
         running
     }
 
-    /// Writes a line to it.
-    pub(crate) fn say(&mut self, line: &str) {
-        writeln!(self.0.stdin.as_mut().unwrap(), "{line}").unwrap();
+    /// Runs an ignored test of this program, told of a tree and of something else.
+    pub(crate) fn role(test: &str, tree: &Path, word: &str) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"]);
+        Self::start(command.env("TANDEM_TREE", tree).env("TANDEM_WORD", word))
     }
 
-    /// Its next line. It must not be many lines ahead.
+    fn start(command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self { child, output }
+    }
+
+    /// Writes a line to it.
+    pub(crate) fn say(&mut self, line: &str) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    /// Its next line.
     pub(crate) fn hear(&mut self) -> String {
         let mut line = String::new();
-        BufReader::new(self.0.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_ne!(self.output.read_line(&mut line).unwrap(), 0, "it says nothing more");
         line.trim().to_owned()
     }
 
+    /// What it says behind `word` in the next line that has it.
+    pub(crate) fn hear_of(&mut self, word: &str) -> String {
+        loop {
+            if let Some((_, rest)) = self.hear().split_once(word) {
+                return rest.trim().to_owned();
+            }
+        }
+    }
+
+    /// Waits until it ends by itself, told that nothing more will be said to it.
+    pub(crate) fn end(&mut self) {
+        drop(self.child.stdin.take());
+        assert!(self.child.wait().unwrap().success());
+    }
+
+    /// `kill -9`.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     pub(crate) fn pid(&self) -> u32 {
-        self.0.id()
+        self.child.id()
     }
 
     pub(crate) fn cpus(&self) -> String {
@@ -99,10 +141,32 @@ impl Running {
 }
 
 impl Drop for Running {
+    /// At the end of its input it may still see to what it has started.
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        drop(self.child.stdin.take());
+        for _ in 0..100 {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            sleep(Duration::from_millis(10));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
+}
+
+/// What a role was told: the tree's root and the word.
+pub(crate) fn told() -> Option<(PathBuf, String)> {
+    Some((std::env::var_os("TANDEM_TREE")?.into(), std::env::var("TANDEM_WORD").ok()?))
+}
+
+/// Whether there are CPUs 0 and 1, which tests with threads need.
+pub(crate) fn has_two_cpus() -> bool {
+    let has = cpus_of(0).starts_with("0-");
+    if !has {
+        eprintln!("this needs CPUs 0 and 1");
+    }
+    has
 }
 
 /// The CPUs that a thread may use and that are there.
@@ -121,4 +185,9 @@ pub(crate) fn pin(tid: u32, cpu: usize) {
 /// When a process began, in clock ticks.
 pub(crate) fn start_time(pid: u32) -> u64 {
     Tasks::below(Path::new("/")).process(pid).unwrap().start_time
+}
+
+/// Lists a running process below a root.
+pub(crate) fn show(root: &Path, pid: u32) {
+    let _ = symlink(format!("/proc/{pid}"), root.join(format!("proc/{pid}")));
 }

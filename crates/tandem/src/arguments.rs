@@ -135,6 +135,13 @@ pub struct Setting {
     value: String,
 }
 
+impl Settings {
+    /// Keys with their values, in the order given.
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|Setting { key, value }| (key.as_str(), value.as_str()))
+    }
+}
+
 /// Reads `KEY=VALUE[,KEY=VALUE]...`. Whose key it is, and what it may be, depends on the schedulers: see
 /// [`Scenario::check`].
 pub fn settings(text: &str) -> Result<Settings, String> {

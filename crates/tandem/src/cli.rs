@@ -9,6 +9,12 @@ use crate::compare::Compare;
 use crate::context::Context;
 use crate::explain::Explain;
 use crate::failure::Failure;
+use crate::live::attach::Attach;
+use crate::live::hint::{Announce, Hint};
+use crate::live::launch::Launch;
+use crate::live::restore::Restore;
+use crate::live::run::Run;
+use crate::live::status::StatusCommand;
 use crate::machine::MachineCommand;
 use crate::scheduler::SchedulerCommand;
 use crate::simulate::Simulate;
@@ -20,12 +26,14 @@ Examples:
   tandem simulate app.json --machine hikey960
   tandem compare app.json --machine hikey960 -s fair+schedutil -s fair+performance
   tandem compare app.json --machine hikey960 -s fair -s ./scx_simple.bpf.o
+  sudo tandem run --all -- make -j8
 
 Exit status: 0 success; 1 failure; 2 mistake in an option, a machine, a workload or
 a sched_ext object; 3 the simulation cannot end (who waits for what is printed);
-4 a sched_ext scheduler was ejected (results are printed, fair did the rest); 130 interrupted.";
+4 a sched_ext scheduler was ejected (results are printed, fair did the rest); 130 interrupted.
+`tandem run` has that of its command, and 125 where it was not started.";
 
-/// Simulates Linux scheduling on described machines, with time and energy.
+/// Schedules multicore machines for energy: on the kernel that runs, and in a simulator on described machines.
 #[derive(Debug, Parser)]
 #[command(name = "tandem", version, after_help = EXAMPLES)]
 pub struct Cli {
@@ -43,9 +51,22 @@ enum Command {
     Workload(WorkloadCommand),
     Analyze(Analyze),
     Bench(Bench),
+    Run(Run),
+    Attach(Attach),
+    Status(StatusCommand),
+    Hint(Hint),
+    Announce(Announce),
+    Restore(Restore),
+    #[command(hide = true)]
+    Launch(Launch),
 }
 
 impl Cli {
+    /// Whether the command ends in an order of its own when a signal asks for the end.
+    pub fn minds_signals(&self) -> bool {
+        matches!(self.command, Command::Run(_) | Command::Attach(_) | Command::Launch(_))
+    }
+
     /// Runs the command that was asked for.
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
         match &self.command {
@@ -57,6 +78,13 @@ impl Cli {
             Command::Workload(command) => command.run(context),
             Command::Analyze(command) => command.run(context),
             Command::Bench(command) => command.run(context),
+            Command::Run(command) => command.run(context),
+            Command::Attach(command) => command.run(context),
+            Command::Status(command) => command.run(context),
+            Command::Hint(command) => command.run(context),
+            Command::Announce(command) => command.run(context),
+            Command::Restore(command) => command.run(context),
+            Command::Launch(command) => Err(command.run()),
         }
     }
 }

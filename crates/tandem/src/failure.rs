@@ -10,10 +10,12 @@ use tandem_simulator::simulation::SimulationError;
 
 /// Exit status of a mistake in a machine, a workload or an option; clap's own, too.
 const MISTAKE: u8 = 2;
+/// Exit status of `tandem run` if its command was not started, as `env` and `timeout` have it.
+pub const NOT_STARTED: u8 = 125;
 /// Exit status of a simulation that cannot end.
 const STUCK: u8 = 3;
 /// Exit status of results that are partly those of `fair`, as a scheduler was ejected.
-const EJECTED: u8 = 4;
+pub const EJECTED: u8 = 4;
 /// Exit status of anything else that failed.
 const OTHER: u8 = 1;
 
@@ -46,6 +48,12 @@ pub enum Failure {
     /// Something of this computer could not be read.
     #[error("{0}")]
     System(String),
+    /// The command of `tandem run` was not started.
+    #[error("{0}")]
+    NotStarted(String),
+    /// All is said; this is the exit status, mostly that of a command which was run.
+    #[error("exit status {0}")]
+    Status(u8),
 }
 
 impl Failure {
@@ -59,6 +67,9 @@ impl Failure {
     pub fn report(&self) -> ExitCode {
         if matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe) {
             return ExitCode::SUCCESS;
+        }
+        if let Self::Status(status) = self {
+            return ExitCode::from(*status);
         }
         // Where even standard error is closed, the status has to say it.
         let _ = writeln!(io::stderr(), "error: {self}");
@@ -77,6 +88,8 @@ impl Failure {
             Self::Ejected(_) => EJECTED,
             Self::Input(_) | Self::Options(_) => MISTAKE,
             Self::File { .. } | Self::Output(_) | Self::System(_) => OTHER,
+            Self::NotStarted(_) => NOT_STARTED,
+            Self::Status(status) => *status,
         }
     }
 }

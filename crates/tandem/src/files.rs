@@ -25,7 +25,7 @@ impl Files {
     /// From now on SIGINT, SIGTERM and SIGHUP remove the temporary files and end the program with 128 + the signal's
     /// number. What is ignored already (as under `nohup`) stays so.
     pub fn remove_on_signals(&self) -> io::Result<()> {
-        let ignored = ignored_signals(&fs::read_to_string("/proc/self/status").unwrap_or_default());
+        let ignored = ignored_signals();
         let mut signals =
             Signals::new([SIGINT, SIGTERM, SIGHUP].iter().filter(|signal| ignored >> (**signal - 1) & 1 == 0))?;
         let files = self.clone();
@@ -80,8 +80,13 @@ impl Files {
     }
 }
 
-/// The set of ignored signals, signal 1 in the lowest bit, from a `/proc/PID/status`; empty if it does not say.
-fn ignored_signals(status: &str) -> u64 {
+/// The set of signals that this process ignores, signal 1 in the lowest bit.
+pub fn ignored_signals() -> u64 {
+    ignored_in(&fs::read_to_string("/proc/self/status").unwrap_or_default())
+}
+
+/// The set of ignored signals in a `/proc/PID/status`; empty if it does not say.
+fn ignored_in(status: &str) -> u64 {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
@@ -197,8 +202,8 @@ mod tests {
     #[test]
     fn ignored_signals_are_read_from_the_status() {
         // SIGHUP is signal 1, SIGINT 2.
-        assert_eq!(ignored_signals("SigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\n"), 0x1001);
-        assert_eq!(ignored_signals(""), 0);
+        assert_eq!(ignored_in("SigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\n"), 0x1001);
+        assert_eq!(ignored_in(""), 0);
     }
 
     #[test]

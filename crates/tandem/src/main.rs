@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The `tandem` command: reads arguments, calls the simulator, prints.
+//! The `tandem` command: reads arguments, calls the simulator or the kernel, prints.
 //!
 //! - [`cli`]: the commands; each is a struct with its arguments and `run`. [`arguments`]: values of options.
 //! - [`simulate`], [`compare`], [`explain`], [`analyze`], [`mod@bench`], [`machine`], [`scheduler`], [`workload`]: one command each.
+//! - [`live`]: the commands for the kernel that is running.
 //! - [`bundled`]: the scheduler that the command carries.
 //! - [`context`]: what commands are given: the [`simulator`], where to print, the [`files`] they write; [`json`]: how.
 //! - [`quantity`], [`statistics`], [`table`]: numbers and text for people. [`failure`]: exit statuses.
@@ -18,6 +19,7 @@ mod explain;
 mod failure;
 mod files;
 mod json;
+mod live;
 mod machine;
 mod quantity;
 mod scheduler;
@@ -49,7 +51,9 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<(), Failure> {
     let files = Files::default();
-    files.remove_on_signals().map_err(|error| Failure::System(format!("cannot watch for signals: {error}")))?;
+    if !cli.minds_signals() {
+        files.remove_on_signals().map_err(|error| Failure::System(format!("cannot watch for signals: {error}")))?;
+    }
     let mut out = stdout().lock();
     let result = cli.run(&mut Context::of_process(&mut out, files));
     // Also where the results are there and something is wrong with them.

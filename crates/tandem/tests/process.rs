@@ -39,6 +39,11 @@ fn help_succeeds_and_shows_examples() {
         &["machine", "--help"],
         &["workload", "--help"],
         &["analyze", "--help"],
+        &["run", "--help"],
+        &["attach", "--help"],
+        &["status", "--help"],
+        &["hint", "--help"],
+        &["restore", "--help"],
     ] {
         let output = tandem(command);
         assert_eq!(output.status.code(), Some(0));
@@ -71,6 +76,10 @@ fn mistakes_in_options_have_status_2_and_the_nearest_name() {
         (&["analyze", "--machine", "hikey960"], "hikey960: the model does not cover it: of 8 CPUs 4 share"),
         (&["analyze", "--simulate", "10s"], "--machine"),
         (&["compare", "w.json", "-m", "hikey960", "-s", "fair", "--runs", "-3"], "'--runs <N>'"),
+        (&["run", "--lonest", "--", "true"], "'--longest'"),
+        (&["run", "--set", "serial_frist=true", "--", "true"], "serial_first"),
+        (&["attach", "--metrics", "0.0.0.0:9435"], "others can reach"),
+        (&["hint", "0"], "'<LENGTH>'"),
     ] {
         let output = tandem(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

@@ -8,12 +8,16 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
 
-use super::record::{Line, Owner, Records};
+use super::record::{Left, Line, Owner, Records};
 use super::restore::{self, Restored};
 use super::{Change, ChangeError, Setting};
+use crate::tasks::Tasks;
 
 /// Journals end so; what does not is being made.
 pub(super) const ENDING: &str = "journal";
+
+/// A journal with so few lines is not worth writing anew.
+const FEW_LINES: usize = 1000;
 
 /// What became of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,10 +76,8 @@ impl Journal {
         if setting.is_same(&now, to) {
             return Ok(Applied::Already);
         }
-        let known = self.records.get(setting);
-        let is_first = known.is_none();
-        let inherited = || restore::inherited(&self.root, &self.records, self.owner.start_time, setting, &now);
-        let old = known.map(|left| left.old.clone()).or_else(inherited).unwrap_or_else(|| now.clone());
+        let is_first = self.records.get(setting).is_none();
+        let old = self.had(setting, &now);
         self.note(Line::Change { setting: setting.clone(), old, to: to.clone() })?;
         if let Err(why) = setting.write(&self.root, to) {
             if is_first {
@@ -103,6 +105,38 @@ impl Journal {
     /// The value that something had before its first change; `None` if it was not changed.
     pub fn old(&self, setting: &Setting) -> Option<&str> {
         self.records.get(setting).map(|left| left.old.as_str())
+    }
+
+    /// The value that something would have if nothing had been changed: its old one, for a thread that inherited one of
+    /// ours that of the relative it has it from, else the one that it has now.
+    pub(crate) fn had(&self, setting: &Setting, now: &str) -> String {
+        let old = self.old(setting).map(str::to_owned);
+        let inherited = || restore::inherited(&self.root, &self.records, self.owner.start_time, setting, now);
+        old.or_else(inherited).unwrap_or_else(|| now.to_owned())
+    }
+
+    /// Where `/sys` and `/proc` are.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Forgets threads of processes that have ended, and writes the journal anew once it is mostly about these: it is in
+    /// memory, and a process may keep one for months.
+    ///
+    /// # Errors
+    /// [`ChangeError::Journal`]: it is as it was.
+    pub(crate) fn tidy(&mut self) -> Result<(), ChangeError> {
+        self.records.forget_ended(&Tasks::below(&self.root));
+        if self.records.lines() < FEW_LINES + 4 * self.records.len() {
+            return Ok(());
+        }
+        let failed = |why| ChangeError::Journal { path: self.path.clone(), doing: "written", why };
+        let lines: Vec<Line> = self.records.in_order().into_iter().flat_map(Left::to_lines).collect();
+        let (file, length) = write_new(&self.path, &self.owner, &lines).map_err(failed)?;
+        fs::rename(self.path.with_extension("new"), &self.path).map_err(failed)?;
+        (self.file, self.length) = (file, length);
+        self.records.count_again(lines.len());
+        Ok(())
     }
 
     /// Gives everything back.
@@ -143,14 +177,23 @@ impl Drop for Journal {
 
 /// Makes a journal with its first line, which appears whole and locked.
 fn create(path: &Path, owner: &Owner) -> io::Result<(Flock<File>, u64)> {
+    let made = write_new(path, owner, &[])?;
     let new = path.with_extension("new");
-    let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&new)?;
+    // A process has one journal: another one would be given back twice.
+    let linked = fs::hard_link(&new, path);
+    fs::remove_file(&new)?;
+    linked.map(|()| made)
+}
+
+/// Writes a journal beside the place of another one, locked.
+fn write_new(path: &Path, owner: &Owner, lines: &[Line]) -> io::Result<(Flock<File>, u64)> {
+    let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path.with_extension("new"))?;
     let mut file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, why)| io::Error::from(why))?;
     file.set_len(0)?;
-    let length = write_line(&mut file, &Line::Owner(owner.clone()))?;
-    // A process has one journal: another one would be given back twice.
-    fs::hard_link(&new, path)?;
-    fs::remove_file(&new)?;
+    let mut length = write_line(&mut file, &Line::Owner(owner.clone()))?;
+    for line in lines {
+        length += write_line(&mut file, line)?;
+    }
     Ok((file, length))
 }
 

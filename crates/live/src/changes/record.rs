@@ -70,6 +70,12 @@ impl Left {
         self.given.iter().any(|given| self.setting.is_same(given, value))
     }
 
+    /// Lines that say the same.
+    pub(super) fn to_lines(&self) -> Vec<Line> {
+        let line = |to: &String| Line::Change { setting: self.setting.clone(), old: self.old.clone(), to: to.clone() };
+        self.given.iter().map(line).collect()
+    }
+
     fn give(&mut self, value: String) {
         self.given.retain(|given| !self.setting.is_same(given, &value));
         self.given.push(value);
@@ -82,8 +88,10 @@ pub(super) struct Records {
     changes: BTreeMap<Setting, Left>,
     /// Sets of CPUs that threads were given.
     given: BTreeSet<String>,
-    /// Lines so far, those of changes that were given back or refused included.
+    /// Changes so far, forgotten ones included.
     count: usize,
+    /// Lines of the file.
+    lines: usize,
 }
 
 impl Records {
@@ -103,6 +111,7 @@ impl Records {
 
     pub(super) fn add(&mut self, line: Line) {
         self.count += 1;
+        self.lines += 1;
         match line {
             Line::Owner(_) => {}
             Line::Change { setting, old, to } => {
@@ -127,9 +136,34 @@ impl Records {
 
     /// The last first.
     pub(super) fn last_first(&self) -> Vec<&Left> {
+        self.in_order().into_iter().rev().collect()
+    }
+
+    /// The first first.
+    pub(super) fn in_order(&self) -> Vec<&Left> {
         let mut all: Vec<&Left> = self.changes.values().collect();
-        all.sort_by_key(|left| std::cmp::Reverse(left.number));
+        all.sort_by_key(|left| left.number);
         all
+    }
+
+    /// Lines since it was begun or written anew.
+    pub(super) fn lines(&self) -> usize {
+        self.lines
+    }
+
+    /// It was written anew, with so many lines.
+    pub(super) fn count_again(&mut self, lines: usize) {
+        self.lines = lines;
+    }
+
+    /// Forgets threads of processes that are no more. Those of others may have heirs.
+    pub(super) fn forget_ended(&mut self, tasks: &Tasks) {
+        let mut began: BTreeMap<u32, Option<u64>> = BTreeMap::new();
+        self.changes.retain(|setting, _| {
+            let Setting::Affinity { pid, start_time, .. } = setting else { return true };
+            let began = began.entry(*pid).or_insert_with(|| tasks.process(*pid).map(|stat| stat.start_time));
+            began.is_some_and(|began| *start_time >= began)
+        });
     }
 
     /// Threads of a process that began at or after a time, by number.

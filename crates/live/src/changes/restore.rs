@@ -7,7 +7,7 @@ use std::path::Path;
 use super::error::is_gone;
 use super::record::{Left, Records};
 use super::{ChangeError, Setting};
-use crate::tasks::Tasks;
+use crate::tasks::{Stat, Tasks};
 
 /// How often threads are looked for that others have started in the meantime, with our affinity.
 const PASSES: usize = 8;
@@ -115,7 +115,9 @@ fn heirs(root: &Path, records: &Records, began: u64, restored: &mut Restored) ->
     let threads =
         tasks.processes().into_iter().flat_map(|pid| tasks.threads(pid).into_iter().map(move |tid| (pid, tid)));
     for (pid, tid) in threads {
-        let Some(stat) = tasks.thread(pid, tid).filter(|stat| stat.start_time >= began) else { continue };
+        // The kernel's workers go where its work queues may, not where anybody puts them.
+        let is_heir = |stat: &Stat| stat.start_time >= began && stat.is_movable();
+        let Some(stat) = tasks.thread(pid, tid).filter(is_heir) else { continue };
         let setting = Setting::Affinity { pid, tid, start_time: stat.start_time };
         if records.get(&setting).is_some() {
             continue;

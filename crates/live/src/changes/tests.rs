@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::*;
-use crate::testing::{Running, Tree, cpus_of, pin, start_time};
+use crate::testing::{Running, Tree, cpus_of, has_two_cpus, pin, start_time};
 
 const GOVERNOR: &str = "sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
 const HIGHEST: &str = "sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq";
@@ -213,15 +213,6 @@ fn a_process_has_one_journal_and_no_folder_means_none() {
     assert!(error.to_string().contains("the journal of changes cannot be created"), "{error}");
 }
 
-/// Whether there are CPUs 0 and 1, which the tests with threads need.
-fn has_two_cpus() -> bool {
-    let has = cpus_of(0).starts_with("0-");
-    if !has {
-        eprintln!("this needs CPUs 0 and 1");
-    }
-    has
-}
-
 #[test]
 fn threads_get_back_the_cpus_that_they_had() {
     if !has_two_cpus() {
@@ -290,4 +281,50 @@ fn what_inherits_our_cpus_gets_what_its_parent_had() {
     assert_eq!(journal.old(&affinity(others[1], "1").setting), Some(all.as_str()));
     journal.restore();
     assert_eq!((cpus(), parent.cpus()), (vec![all.clone(); 2], all));
+}
+
+/// A worker of the kernel that was started meanwhile, where work queues may go.
+#[test]
+fn what_nobody_can_move_is_no_heir() {
+    if !has_two_cpus() {
+        return;
+    }
+    let (tree, child) = (tree(), Running::script("echo; cat"));
+    tree.show(child.pid());
+    let stat =
+        format!("4000000 (kworker/u4:1) I {} 0 0 0 -1 69238880 {}20 0 1 0 99999999999 0", child.pid(), "0 ".repeat(8));
+    tree.write("proc/4000000/stat", &stat);
+    tree.write("proc/4000000/task/4000000/stat", &stat);
+    tree.write("proc/4000000/task/4000000/status", "Cpus_allowed_list:\t0\n");
+    let mut journal = begin(&tree);
+    journal.apply(&affinity(child.pid(), "0")).unwrap();
+    let restored = journal.restore();
+    assert_eq!((restored.given_back, restored.gone, restored.stuck.len()), (1, 0, 0));
+}
+
+#[test]
+fn a_long_journal_is_written_anew_and_says_the_same() {
+    if !has_two_cpus() {
+        return;
+    }
+    let (tree, child, ended) = (tree(), Running::script("echo; cat"), Running::script("echo; cat"));
+    tree.show(child.pid());
+    tree.show(ended.pid());
+    let mut journal = begin(&tree);
+    journal.apply(&highest("1600000")).unwrap();
+    journal.apply(&affinity(ended.pid(), "0")).unwrap();
+    drop(ended);
+    for round in 0..1100 {
+        journal.apply(&affinity(child.pid(), ["0", "1"][round % 2])).unwrap();
+    }
+    journal.tidy().unwrap();
+    let [path] = journals(&tree).try_into().unwrap();
+    // Its owner, a clock, the two CPUs that the child was given; nothing of the one that ended.
+    assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 4);
+    journal.apply(&highest("1400000")).unwrap();
+    assert!(restore_left_behind(tree.root(), &tree.run()).unwrap().is_empty());
+    die(&tree, journal);
+    let restored = &restore_left_behind(tree.root(), &tree.run()).unwrap()[0].1;
+    assert_eq!((restored.given_back, restored.gone), (2, 0));
+    assert_eq!([child.cpus(), tree.read(HIGHEST)], [cpus_of(0), "2000000".to_owned()]);
 }

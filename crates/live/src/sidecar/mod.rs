@@ -81,6 +81,8 @@ pub(crate) struct Plan {
     pub statistics: Statistics,
     /// The map from an application's first process to its number.
     pub applications: Option<String>,
+    /// The program that makes a thread one of an application's.
+    pub adopt: Option<String>,
     /// The map from a thread to its relative length.
     pub lengths: Option<String>,
 }
@@ -107,7 +109,7 @@ impl Sidecar {
     }
 
     /// Reads the text of the file at `path`.
-    fn parse(path: PathBuf, text: &str) -> Result<Self, SidecarError> {
+    pub(crate) fn parse(path: PathBuf, text: &str) -> Result<Self, SidecarError> {
         match text.parse() {
             Ok(table) => Ok(Self { path, table }),
             Err(why) => Err(SidecarError::Toml { path, why: Box::new(why) }),
@@ -131,8 +133,15 @@ impl Sidecar {
                 "run" => plan.calls = self.calls(machine)?,
                 "perf" => plan.counters = self.counters()?,
                 "statistics" => plan.statistics = self.statistics()?,
-                "applications" => plan.applications = self.map_of("applications", "tgids")?,
-                "hints" => plan.lengths = self.map_of("hints", "relative_length")?,
+                "applications" => {
+                    let mut names = self.names("applications", ["tgids", "adopt"], "`tgids`, `adopt`: a name each")?;
+                    plan.adopt = names.pop().flatten();
+                    plan.applications = names.pop().flatten();
+                }
+                "hints" => {
+                    let mut names = self.names("hints", ["relative_length"], "`relative_length`, the name of a map")?;
+                    plan.lengths = names.pop().flatten();
+                }
                 _ => return Err(self.wrong(key, value, KEYS)),
             }
         }
@@ -249,18 +258,22 @@ impl Sidecar {
         Ok(Statistics { counters: map.zip(names), states })
     }
 
-    /// The map that a table of one key names.
-    fn map_of(&self, table: &str, only: &'static str) -> Result<Option<String>, SidecarError> {
-        let mut map = None;
+    /// The names that a table has for these keys, in their order, and for no others.
+    fn names<const N: usize>(
+        &self,
+        table: &str,
+        keys: [&str; N],
+        expected: &'static str,
+    ) -> Result<Vec<Option<String>>, SidecarError> {
+        let mut names = vec![None; N];
         for (key, value) in self.entries(table)? {
-            let name = value.as_str().filter(|_| key == only);
-            let expected = match only {
-                "tgids" => "`tgids`, the name of a map",
-                _ => "`relative_length`, the name of a map",
-            };
-            map = Some(name.ok_or_else(|| self.wrong(&format!("{table}.{key}"), value, expected))?.to_owned());
+            let at = keys.iter().position(|known| known == key);
+            let (at, name) = at
+                .zip(value.as_str())
+                .ok_or_else(|| self.wrong(&format!("{table}.{key}"), value, expected))?;
+            names[at] = Some(name.to_owned());
         }
-        Ok(map)
+        Ok(names)
     }
 
     fn entries(&self, key: &str) -> Result<impl Iterator<Item = (&String, &Value)>, SidecarError> {

@@ -89,6 +89,7 @@ impl Engine<'_> {
             pid: task.pid() as i32,
             tgid: leader.pid() as i32,
             parent,
+            maker: self.threads[task.index()].parent.or(Some(leader).filter(|leader| *leader != task)).or(parent),
             comm,
             flags,
             cgroup: Some(known.cgroup),

@@ -116,7 +116,7 @@ impl Scheduler {
         let Some(scx) = &mut self.ext else { return Ok(()) };
         let mut ctx = scx.with(&mut self.kernel);
         ctx.scx_task_new(task, info);
-        let forked = ctx.scx_fork(task, cpu);
+        let forked = ctx.scx_fork(task, cpu, info.maker);
         match forked {
             Ok(()) => ctx.scx_post_fork(task, cpu),
             Err(_) => ctx.scx_cancel_fork(task, cpu),

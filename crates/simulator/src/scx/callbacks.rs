@@ -22,6 +22,8 @@ pub struct Calls {
     pub executed: Vec<(CpuId, u64)>,
     /// The CPU that executes the kernel while no callback is at work; see [`Ctx::this_cpu`].
     pub this_cpu: CpuId,
+    /// Address of the task that makes another one now: it is the current one, although engines make tasks at any time.
+    pub maker: Option<u64>,
     /// Calls of each callback and their instructions, by [`Op`].
     counts: Vec<(u64, u64)>,
 }
@@ -50,7 +52,13 @@ impl Active {
 
 impl Default for Calls {
     fn default() -> Self {
-        Self { active: Vec::new(), executed: Vec::new(), this_cpu: CpuId(0), counts: vec![(0, 0); Op::ALL.len()] }
+        Self {
+            active: Vec::new(),
+            executed: Vec::new(),
+            this_cpu: CpuId(0),
+            maker: None,
+            counts: vec![(0, 0); Op::ALL.len()],
+        }
     }
 }
 

@@ -96,7 +96,7 @@ impl Host for ScxHost<'_> {
     }
 
     fn current(&self) -> u64 {
-        current_address(self.scx, self.kernel, self.cpu_id())
+        self.scx.calls.maker.unwrap_or_else(|| current_address(self.scx, self.kernel, self.cpu_id()))
     }
 
     fn current_cgroup_id(&self) -> u64 {

@@ -166,12 +166,20 @@ impl Ctx<'_> {
         }
     }
 
-    /// A new task: `init_task` (`scx_fork`); its parent runs on `cpu`.
+    /// A new task: `init_task` (`scx_fork`); `maker`, or init, runs on `cpu` and makes it.
     ///
     /// # Errors
     /// The scheduler's negative errno: there is no task then.
-    pub fn scx_fork(&mut self, task: TaskId, cpu: CpuId) -> Result<(), i32> {
-        if self.scx.enable.init_task { self.scx_ops_init_task(task, cpu, true) } else { Ok(()) }
+    pub fn scx_fork(&mut self, task: TaskId, cpu: CpuId, maker: Option<TaskId>) -> Result<(), i32> {
+        if !self.scx.enable.init_task {
+            return Ok(());
+        }
+        let (maker, parent) = self.scx.guest.begin_fork(&mut self.vm.memory, task, maker);
+        self.scx.calls.maker = Some(maker);
+        let refused = self.scx_ops_init_task(task, cpu, true);
+        self.scx.calls.maker = None;
+        self.scx.guest.end_fork(&mut self.vm.memory, task, parent);
+        refused
     }
 
     /// The new task is there: `enable` if it is the scheduler's own (`scx_post_fork`).

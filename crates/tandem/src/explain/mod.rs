@@ -5,7 +5,7 @@
 //! [`reason`]: why, from the machine and the workload. [`command`]: what to try next. [`text`]: all of it for people.
 
 mod command;
-mod mechanism;
+pub mod mechanism;
 mod reason;
 mod text;
 mod trial;

@@ -6,6 +6,7 @@ mod analyzing;
 mod comparing;
 mod ejected;
 mod generating;
+mod live;
 mod mock;
 mod one_run;
 

@@ -7,6 +7,7 @@
 //! relative_length = "lengths"     # HASH: thread (u32) to its relative length (u64), as its program says it
 //! [applications]
 //! tgids = "applications"          # HASH: first process of an application (u32) to its number (u32), from 1
+//! adopt = "adopt"                 # not followed: a program for threads that are there before their application is known
 //! ```
 //!
 //! Nobody takes an entry away: a number is not given to another task in a run.
@@ -27,12 +28,18 @@ pub struct TaskMaps {
     tgids: Option<MapId>,
 }
 
-/// Reads a table with the one key `key`, whose value is the name of a map.
+/// The key of a program that only loaders on a kernel need.
+const ADOPT: &str = "adopt";
+
+/// Reads a table with the one key `key`, whose value is the name of a map; `adopt` beside it is passed over.
 pub(super) fn read(file: &File<'_>, item: Item<'_>, what: &str, key: &str) -> Result<Option<String>, InputError> {
     let mut map = None;
-    for (_, item) in file.known(file.table(item, what)?, what, &[key])? {
-        let name = item.get_ref().as_str().ok_or_else(|| file.wrong(item, &format!("`{key}`"), "the name of a map"))?;
-        map = Some(name.to_owned());
+    let keys = if key == "tgids" { &[key, ADOPT][..] } else { &[key] };
+    for (found, item) in file.known(file.table(item, what)?, what, keys)? {
+        let name = item.get_ref().as_str().ok_or_else(|| file.wrong(item, &format!("`{found}`"), "a name"))?;
+        if *found != *ADOPT {
+            map = Some(name.to_owned());
+        }
     }
     Ok(map)
 }

@@ -75,7 +75,16 @@ impl CpuObjects {
         put_words(memory, masks[Mask::Possible as usize], possible.words());
         put_words(memory, masks[Mask::Online as usize], kernel.topology.online.words());
         let per_cpu = memory.alloc(STRIDE * nr_cpus as u64, Protection::ReadOnly)?;
-        let init = GuestTaskInfo { pid: 1, tgid: 1, parent: None, comm: "init", flags: 0, cgroup: None, start_time: 0 };
+        let init = GuestTaskInfo {
+            pid: 1,
+            tgid: 1,
+            parent: None,
+            maker: None,
+            comm: "init",
+            flags: 0,
+            cgroup: None,
+            start_time: 0,
+        };
         let init_task = tasks::alloc_task(memory, affinities, tasks::OWNER_INIT)?;
         tasks::write_identity(memory, init_task, &init, CpuId(0));
         tasks::write_affinity(memory, affinities, init_task, None)?;
@@ -99,8 +108,16 @@ impl CpuObjects {
         cpu: CpuId,
     ) -> Result<(), FaultKind> {
         let comm = format!("swapper/{cpu}");
-        let info =
-            GuestTaskInfo { pid: 0, tgid: 0, parent: None, comm: &comm, flags: PF_IDLE, cgroup: None, start_time: 0 };
+        let info = GuestTaskInfo {
+            pid: 0,
+            tgid: 0,
+            parent: None,
+            maker: None,
+            comm: &comm,
+            flags: PF_IDLE,
+            cgroup: None,
+            start_time: 0,
+        };
         let idle = tasks::alloc_task(memory, affinities, tasks::OWNER_IDLE)?;
         tasks::write_identity(memory, idle, &info, cpu);
         let only = CpuMask::of(kernel.topology.nr_cpus, [cpu]);

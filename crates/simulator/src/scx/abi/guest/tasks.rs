@@ -32,6 +32,8 @@ pub struct GuestTaskInfo<'a> {
     pub tgid: i32,
     /// The thread that made its process; `None`, or once that is gone: init.
     pub parent: Option<TaskId>,
+    /// The thread that makes it; `None`: init.
+    pub maker: Option<TaskId>,
     /// Name; what is longer than 15 bytes is cut.
     pub comm: &'a str,
     /// `PF_*`.
@@ -208,6 +210,23 @@ impl Guest {
         let parent = parent.map_or(self.cpus.init_task, |parent| self.task(parent));
         put::<8>(memory, address + at!(TaskStruct, real_parent), parent);
         put::<8>(memory, address + at!(TaskStruct, parent), parent);
+    }
+
+    /// `task` is being made by `maker`, or init: until that is done it has the parent of that one, whose copy it is
+    /// (`copy_process`, which calls the scheduler before it sets the parent). Addresses: the maker's, and the parent's to be.
+    pub fn begin_fork(&mut self, memory: &mut Memory, task: TaskId, maker: Option<TaskId>) -> (u64, u64) {
+        let maker = maker.map_or(0, |maker| self.task(maker));
+        let maker = if maker == 0 { self.cpus.init_task } else { maker };
+        let address = self.task(task);
+        let parent = get::<8>(memory, address + at!(TaskStruct, real_parent));
+        let grandparent = get::<8>(memory, maker + at!(TaskStruct, real_parent));
+        put::<8>(memory, address + at!(TaskStruct, real_parent), grandparent);
+        (maker, parent)
+    }
+
+    /// `task` gets its parent, which [`Guest::begin_fork`] has told.
+    pub fn end_fork(&mut self, memory: &mut Memory, task: TaskId, parent: u64) {
+        put::<8>(memory, self.task(task) + at!(TaskStruct, real_parent), parent);
     }
 
     /// The process of `task`.
@@ -389,8 +408,8 @@ impl Guest {
     /// Writes policy and priorities as the kernel has them.
     pub fn set_scheduling(&self, memory: &mut Memory, task: &Task) {
         let address = self.task(task.id);
-        let (policy, nice) = policy_of(task.scheduling.policy);
-        let static_prio = 120 + i64::from(nice);
+        let policy = policy_of(task.scheduling.policy);
+        let static_prio = 120 + i64::from(task.nice);
         let prio = i64::from(task.kernel_priority());
         put::<4>(memory, address + at!(TaskStruct, policy), policy);
         put::<4>(memory, address + at!(TaskStruct, static_prio), static_prio as u64);
@@ -402,15 +421,15 @@ impl Guest {
     }
 }
 
-/// `SCHED_*` of a policy, and its nice value.
-fn policy_of(policy: Policy) -> (u64, i8) {
+/// `SCHED_*` of a policy.
+fn policy_of(policy: Policy) -> u64 {
     match policy {
-        Policy::Other { nice, .. } => (0, nice),
-        Policy::Fifo { .. } => (1, 0),
-        Policy::RoundRobin { .. } => (2, 0),
-        Policy::Batch { nice } => (3, nice),
-        Policy::Idle => (5, 0),
-        Policy::Deadline { .. } => (6, 0),
-        Policy::Ext { nice } => (7, nice),
+        Policy::Other { .. } => 0,
+        Policy::Fifo { .. } => 1,
+        Policy::RoundRobin { .. } => 2,
+        Policy::Batch { .. } => 3,
+        Policy::Idle => 5,
+        Policy::Deadline { .. } => 6,
+        Policy::Ext { .. } => 7,
     }
 }

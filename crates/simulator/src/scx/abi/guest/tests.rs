@@ -38,7 +38,16 @@ fn world() -> World {
 }
 
 fn info(pid: i32, tgid: i32) -> GuestTaskInfo<'static> {
-    GuestTaskInfo { pid, tgid, parent: None, comm: "a rather long name", flags: 0, cgroup: None, start_time: 7 }
+    GuestTaskInfo {
+        pid,
+        tgid,
+        parent: None,
+        maker: None,
+        comm: "a rather long name",
+        flags: 0,
+        cgroup: None,
+        start_time: 7,
+    }
 }
 
 impl World {

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! As much of HTTP/1.1 as somebody needs who reads metrics: one request, one answer, and the connection is closed.
+
+use std::net::IpAddr;
+
+/// More than any reader of metrics sends.
+pub(super) const MOST_BYTES: usize = 8192;
+const MOST_HEADERS: usize = 64;
+
+/// The media type of OpenMetrics text.
+const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const PLAIN: &str = "text/plain; charset=utf-8";
+
+/// Answers a request if it is there in full; `None`: more of it has to come.
+pub(super) fn answer(request: &[u8], metrics: impl FnOnce() -> String) -> Option<Vec<u8>> {
+    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut parsed = httparse::Request::new(&mut headers);
+    match parsed.parse(request) {
+        Ok(httparse::Status::Complete(_)) => {}
+        Ok(httparse::Status::Partial) if request.len() < MOST_BYTES => return None,
+        Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => {
+            return Some(refusal("431 Request Header Fields Too Large", "too long a request"));
+        }
+        Err(_) => return Some(refusal("400 Bad Request", "not HTTP")),
+    }
+    Some(respond(&parsed, metrics))
+}
+
+fn respond(request: &httparse::Request<'_, '_>, metrics: impl FnOnce() -> String) -> Vec<u8> {
+    let mut hosts = request.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("host"));
+    // A web page may have its visitor's browser ask for a name of its own that stands for this machine.
+    if hosts.any(|host| !is_this_machine(host.value)) {
+        return refusal("403 Forbidden", "asked for under a name that is not this machine's");
+    }
+    let path = request.path.unwrap_or_default();
+    if path.split('?').next() != Some("/metrics") {
+        return refusal("404 Not Found", "metrics are at /metrics");
+    }
+    match request.method {
+        Some("GET") => response("200 OK", OPENMETRICS, "", &metrics(), true),
+        Some("HEAD") => response("200 OK", OPENMETRICS, "", &metrics(), false),
+        _ => response("405 Method Not Allowed", PLAIN, "Allow: GET, HEAD\r\n", "GET or HEAD\n", true),
+    }
+}
+
+/// Of `localhost:9435`, `127.0.0.1`, `[::1]:9435`.
+fn is_this_machine(host: &[u8]) -> bool {
+    let Ok(host) = std::str::from_utf8(host) else { return false };
+    let host = host.trim();
+    let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, _)) => address,
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    };
+    name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+}
+
+fn refusal(status: &str, words: &str) -> Vec<u8> {
+    response(status, PLAIN, "", &format!("{words}\n"), true)
+}
+
+fn response(status: &str, media: &str, more: &str, body: &str, with_body: bool) -> Vec<u8> {
+    let length = body.len();
+    let body = if with_body { body } else { "" };
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {media}\r\nContent-Length: {length}\r\n{more}Cache-Control: no-store\r\n\
+         Connection: close\r\n\r\n{body}"
+    )
+    .into_bytes()
+}

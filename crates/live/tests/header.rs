@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `include/tandem.h`: compiled as C and as C++ without a warning, and talking to a server.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::mpsc::{Receiver, channel};
+
+use tandem_live::control::{Answer, Peer, Request, Server};
+
+const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-pedantic"];
+
+/// Compiles the C program that calls the header.
+fn compile(folder: &Path, compiler: &str, options: &[&str]) -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let program = folder.join(format!("hint{}", options.concat()));
+    let mut command = Command::new(compiler);
+    command.args(options).args(WARNINGS).arg("-I").arg(here.join("../../include"));
+    command.arg(here.join("tests/c/hint.c")).arg("-o").arg(&program).arg("-pthread");
+    let output = command.output().unwrap_or_else(|error| panic!("{compiler}: {error}: install gcc and g++"));
+    assert!(output.status.success(), "{compiler}: {}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+/// What the program said: the number of each thread, and what was returned to it.
+fn said(program: &Path, socket: &Path, lengths: &[&str]) -> Vec<(u32, i32)> {
+    let output = Command::new(program).args(lengths).env("TANDEM_SOCKET", socket).output().unwrap();
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line = |line: &str| line.split_once(' ').map(|(id, said)| (id.parse().unwrap(), said.parse().unwrap())).unwrap();
+    text.lines().map(line).collect()
+}
+
+/// A server that refuses the length 13.
+fn server(folder: &Path) -> (Server, PathBuf, Receiver<(Peer, Request)>) {
+    let path = folder.join("control.sock");
+    let (sender, heard) = channel();
+    let answer = move |peer, request| -> Answer {
+        sender.send((peer, request)).unwrap();
+        match request {
+            Request::Hint { length: 13, .. } => Err("not thirteen".to_owned()),
+            _ => Ok(String::new()),
+        }
+    };
+    (Server::start(&path, answer).unwrap(), path, heard)
+}
+
+#[test]
+fn c_and_cpp_programs_say_the_lengths_of_their_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_server, socket, heard) = server(folder.path());
+    for (compiler, options) in [
+        ("gcc", &["-std=c99", "-x", "c"][..]),
+        ("gcc", &["-std=gnu11", "-x", "c"]),
+        ("g++", &["-std=c++98", "-x", "c++"]),
+        ("g++", &["-std=c++17", "-x", "c++"]),
+    ] {
+        let program = compile(folder.path(), compiler, options);
+        let said = said(&program, &socket, &["700", "701", "702", "703", "704", "705"]);
+        assert!(said.iter().all(|(_, said)| *said == 0), "{compiler}: {said:?}");
+        let heard: Vec<(Peer, Request)> = heard.try_iter().collect();
+        let (threads, lengths): (BTreeSet<u32>, BTreeSet<u64>) = heard
+            .iter()
+            .filter_map(|(_, request)| match request {
+                Request::Hint { thread, length } => Some((*thread, *length)),
+                _ => None,
+            })
+            .unzip();
+        assert_eq!(lengths, BTreeSet::from([700, 701, 702, 703, 704, 705, 4711]));
+        assert_eq!(threads, said.iter().map(|(thread, _)| *thread).collect());
+        // The threads share a connection; the child has its own.
+        let processes: BTreeSet<u32> = heard.iter().map(|(peer, _)| peer.process).collect();
+        assert_eq!(processes.len(), 2, "{heard:?}");
+    }
+}
+
+#[test]
+fn a_refusal_and_an_absurd_length_have_their_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_server, socket, heard) = server(folder.path());
+    let program = compile(folder.path(), "gcc", &["-std=c99", "-x", "c"]);
+    let absurd = ["13", "0", "9007199254740993", "18446744073709551615"];
+    let returned: Vec<i32> = said(&program, &socket, &absurd).into_iter().map(|(_, said)| said).collect();
+    let (eperm, einval) = (-1, -22);
+    assert_eq!(returned, [eperm, einval, einval, einval, 0]);
+    assert_eq!(heard.try_iter().count(), 2);
+}
+
+#[test]
+fn without_a_server_nothing_happens() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(folder.path(), "gcc", &["-std=c99", "-x", "c"]);
+    let enoent = -2;
+    let returned = said(&program, &folder.path().join("nobody"), &["1", "2"]);
+    assert!(returned.iter().all(|(_, said)| *said == enoent), "{returned:?}");
+    let (server, socket, _heard) = server(folder.path());
+    drop(server);
+    let returned = said(&program, &socket, &["1"]);
+    assert!(returned.iter().all(|(_, said)| *said == enoent), "{returned:?}");
+}

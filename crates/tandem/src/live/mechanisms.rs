@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What `tandem run` and `tandem attach` are asked to do: mechanisms, settings, the way of acting.
+
+use clap::{Args, ValueEnum};
+use tandem_live::plan::{Choice, Governor, Request};
+
+use crate::arguments::{Settings, settings};
+
+/// Options that both commands have.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Mechanisms")]
+pub struct MechanismOptions {
+    /// All five: what can act here acts, isolation as `shared` unless said otherwise
+    #[arg(long)]
+    all: bool,
+
+    /// Keep operating-system noise on one CPU, which applications do not use, or use too
+    #[arg(long, value_name = "HOW", value_enum)]
+    isolate: Option<Isolation>,
+
+    /// The longest jobs run on the fastest CPUs
+    #[arg(long)]
+    longest: bool,
+
+    /// Serial phases of parallel programs run first
+    #[arg(long)]
+    serial_first: bool,
+
+    /// Memory-bound threads run beside compute-bound ones
+    #[arg(long)]
+    sorted: bool,
+
+    /// Clocks follow idle and loaded CPUs, and what runs there
+    #[arg(long)]
+    speed: bool,
+
+    /// Change a setting of the scheduler (`tandem scheduler show tandem` lists them); may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE,...", value_parser = settings)]
+    settings: Vec<Settings>,
+
+    /// Act through sched_ext, or through affinities and clocks alone, which `isolate` and `longest` can do with
+    #[arg(long, value_enum, default_value_t)]
+    backend: Backend,
+
+    /// Whether to switch clocks to schedutil meanwhile, which a scheduler needs to ask for them, or keep the governors
+    #[arg(long, value_enum)]
+    governor: Option<GovernorChoice>,
+}
+
+/// How noise is kept apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Isolation {
+    /// Applications stay off its CPU
+    Dedicated,
+    /// They may use it, too
+    Shared,
+}
+
+/// How to act.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Backend {
+    /// sched_ext; where it is missing, say what is
+    #[default]
+    Auto,
+    /// sched_ext
+    SchedExt,
+    /// Affinities and clocks
+    Affinity,
+}
+
+/// Who shall choose clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum GovernorChoice {
+    /// schedutil, which follows the scheduler
+    Schedutil,
+    /// Whoever does now
+    Keep,
+}
+
+impl MechanismOptions {
+    /// Settings of the scheduler, in the order in which they take effect.
+    pub fn settings(&self) -> Vec<(String, String)> {
+        let flags = [
+            ("all", self.all),
+            ("longest", self.longest),
+            ("serial_first", self.serial_first),
+            ("sorted", self.sorted),
+            ("speed", self.speed),
+        ];
+        let on = flags.into_iter().filter(|(_, on)| *on).map(|(name, _)| (name, "true"));
+        let isolate = self.isolate.map(|how| match how {
+            Isolation::Dedicated => ("isolate", "dedicated"),
+            Isolation::Shared => ("isolate", "shared"),
+        });
+        let set = self.settings.iter().flat_map(Settings::pairs);
+        on.chain(isolate).chain(set).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+
+    /// What to plan for.
+    pub fn request(&self) -> Request {
+        Request {
+            backend: match self.backend {
+                Backend::Auto => Choice::Auto,
+                Backend::SchedExt => Choice::SchedExt,
+                Backend::Affinity => Choice::Affinity,
+            },
+            settings: self.settings(),
+            governor: self.governor.map(|governor| match governor {
+                GovernorChoice::Schedutil => Governor::Schedutil,
+                GovernorChoice::Keep => Governor::Keep,
+            }),
+        }
+    }
+}

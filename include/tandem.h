@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * tandem.h: a program tells Tandem's scheduler how long its threads are, relative to each other.
+ *
+ * Threads that have more to do than others of the same program run on the fastest CPUs then (`tandem run --longest`; see
+ * docs/live.md). Any number will do that is larger for longer threads, such as the number of rounds that each will do:
+ *
+ *	static void *work(void *argument)
+ *	{
+ *		struct part *part = argument;
+ *
+ *		tandem_hint(part->rounds);
+ *		...
+ *
+ * Only this header is needed, in C99 or C++, on Linux. Where Tandem does not run a call costs a system call or two, and at most
+ * once a second a third one. A process keeps one connection. A hint is a request: that it was taken does not mean that it had
+ * an effect, and programs do the same with and without.
+ */
+#ifndef TANDEM_H
+#define TANDEM_H
+
+/* For syscall() and clock_gettime(): with -std=c99 this header has to be the first one, or this be defined before. */
+#ifndef _DEFAULT_SOURCE
+#define _DEFAULT_SOURCE 1
+#endif
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/types.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Where Tandem listens. TANDEM_SOCKET in the environment names another place, for tests. */
+#define TANDEM_SOCKET "/run/tandem/control.sock"
+
+/* The largest length. */
+#define TANDEM_MAX_LENGTH ((uint64_t)1 << 53)
+
+/* The connection of this process. */
+struct tandem_connection {
+	/* The process of whom a thread is asking: one question, then its answer. 0: nobody is. */
+	pid_t busy;
+	/* -1: none. */
+	int fd;
+	/* Whose it is: a child of fork() makes its own. */
+	pid_t owner;
+	/* When connecting failed last, in seconds of the monotonic clock. */
+	time_t failed;
+};
+
+static inline struct tandem_connection *tandem_connection_(void)
+{
+	static struct tandem_connection connection = { 0, -1, 0, 0 };
+
+	return &connection;
+}
+
+static inline time_t tandem_now_(void)
+{
+	struct timespec now;
+
+	/* Nothing of it is older than a second: 0 is none. */
+	return clock_gettime(CLOCK_MONOTONIC, &now) ? 1 : now.tv_sec + 1;
+}
+
+static inline void tandem_hang_up_(struct tandem_connection *connection)
+{
+	if (connection->fd >= 0)
+		close(connection->fd);
+	connection->fd = -1;
+}
+
+/* Connects, unless that failed a moment ago. 0, or an error as a negative number. */
+static inline int tandem_connect_(struct tandem_connection *connection)
+{
+	const char *path = getenv("TANDEM_SOCKET");
+	/* Who does not answer keeps a thread for so long, no longer. */
+	struct timeval patience;
+	struct sockaddr_un address;
+	pid_t self = getpid();
+	time_t now;
+	int fd, err;
+
+	if (connection->fd >= 0 && connection->owner == self)
+		return 0;
+	/* The parent's: its answers are not for this process. */
+	tandem_hang_up_(connection);
+	now = tandem_now_();
+	if (connection->owner == self && connection->failed == now)
+		return -ENOENT;
+	connection->owner = self;
+	memset(&address, 0, sizeof(address));
+	address.sun_family = AF_UNIX;
+	if (!path)
+		path = TANDEM_SOCKET;
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(address.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	patience.tv_sec = 1;
+	patience.tv_usec = 0;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address))) {
+		err = -errno;
+		close(fd);
+		connection->failed = now;
+		return err;
+	}
+	connection->fd = fd;
+	return 0;
+}
+
+/* Asks, and waits for `ok`. */
+static inline int tandem_ask_(struct tandem_connection *connection, const char *line, size_t length)
+{
+	char answer[512];
+	size_t got = 0;
+	ssize_t more;
+
+	/* A signal for a program that has hung up would be for this whole process. */
+	more = send(connection->fd, line, length, MSG_NOSIGNAL);
+	if (more < 0 || (size_t)more != length)
+		return more < 0 ? -errno : -EIO;
+	do {
+		more = recv(connection->fd, answer + got, sizeof(answer) - got, 0);
+		if (more < 0 && errno == EINTR)
+			continue;
+		if (more <= 0)
+			return more < 0 ? -errno : -EPIPE;
+		got += (size_t)more;
+	} while (answer[got - 1] != '\n' && got < sizeof(answer));
+	return got == 3 && !memcmp(answer, "ok\n", 3) ? 0 : -EPERM;
+}
+
+/* Writes a number at @at, in decimal; where it ends. */
+static inline char *tandem_write_(char *at, uint64_t number)
+{
+	char digits[20];
+	int count = 0;
+
+	do {
+		digits[count++] = (char)('0' + number % 10);
+		number /= 10;
+	} while (number);
+	while (count)
+		*at++ = digits[--count];
+	return at;
+}
+
+/* Waits until no other thread asks: 0, or -EBUSY. */
+static inline int tandem_wait_(struct tandem_connection *connection)
+{
+	struct timespec moment;
+	pid_t self = getpid(), busy;
+	int turns = 0;
+
+	moment.tv_sec = 0;
+	moment.tv_nsec = 100000;
+	for (;;) {
+		busy = __atomic_load_n(&connection->busy, __ATOMIC_RELAXED);
+		/* What another process was at when this one was forked off it, nobody will finish here. */
+		if (busy != self &&
+		    __atomic_compare_exchange_n(&connection->busy, &busy, self, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return 0;
+		if (++turns > 20000)
+			return -EBUSY;
+		nanosleep(&moment, NULL);
+	}
+}
+
+/*
+ * Says how long the calling thread is, relative to other threads of its program: 1 to TANDEM_MAX_LENGTH. It may be called
+ * again, by any number of threads at once.
+ *
+ * 0: it was taken. Otherwise a negative number, and nothing has happened: -EINVAL, no such length; -EPERM, it was refused;
+ * -EBUSY, another thread is just asking and does not come to an end; any other, above all -ENOENT and -ECONNREFUSED: Tandem
+ * does not run. errno stays as it is.
+ */
+static inline int tandem_hint(uint64_t relative_length)
+{
+	struct tandem_connection *connection = tandem_connection_();
+	int err, before = errno;
+	char line[64] = "hint ", *at = line + 5;
+
+	if (relative_length < 1 || relative_length > TANDEM_MAX_LENGTH)
+		return -EINVAL;
+	at = tandem_write_(at, (uint64_t)syscall(SYS_gettid));
+	*at++ = ' ';
+	at = tandem_write_(at, relative_length);
+	*at++ = '\n';
+	err = tandem_wait_(connection);
+	if (err) {
+		errno = before;
+		return err;
+	}
+	err = tandem_connect_(connection);
+	if (!err) {
+		err = tandem_ask_(connection, line, (size_t)(at - line));
+		/* Who was refused may ask again; any other end is that of the connection. */
+		if (err && err != -EPERM)
+			tandem_hang_up_(connection);
+	}
+	__atomic_store_n(&connection->busy, 0, __ATOMIC_RELEASE);
+	errno = before;
+	return err;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TANDEM_H */
