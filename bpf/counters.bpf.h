@@ -275,7 +275,7 @@ int BPF_PROG(tandem_sched_stat_runtime, struct task_struct *p, u64 ran)
 	struct task_ctx *tctx;
 
 	/* Who asks for a task's times from another CPU passes here, too. */
-	if (scx_bpf_task_cpu(p) != cpu)
+	if ((!counters_wanted && cpuperf_locks) || scx_bpf_task_cpu(p) != cpu)
 		return 0;
 	clock_catch_up(cpu);
 	if (!counters_wanted)
