@@ -27,7 +27,7 @@ unequal_guest() {
     done
     quick
     exec "$vm/run" --cpus 4 --speeds "$speeds" --speeds-from "$preparing" --timeout "$seconds" --results "$RESULTS" -- \
-        env IN_GUEST=yes RESULTS="$RESULTS" TANDEM="$TANDEM" LOADER="$LOADER" OBJECT="$OBJECT" "$0"
+        env IN_GUEST=yes ROUNDS="${ROUNDS:-}" RESULTS="$RESULTS" TANDEM="$TANDEM" LOADER="$LOADER" OBJECT="$OBJECT" "$0"
 }
 
 # throttled COMMAND...: runs it with CPUs as slow as they are to be.
