@@ -23,11 +23,11 @@ unequal_guest() {
         finish
     fi
     for program in "$vm"/programs/*.c; do
-        "${CC:-gcc}" -std=gnu11 -O2 -Wall -Wextra -Werror -pthread -o "$RESULTS/$(basename "$program" .c)" "$program"
+        "${CC:-gcc}" -std=gnu11 -O2 -Wall -Wextra -Werror -pthread -I "$vm/../include" -o "$RESULTS/$(basename "$program" .c)" "$program"
     done
     quick
     exec "$vm/run" --cpus 4 --speeds "$speeds" --speeds-from "$preparing" --timeout "$seconds" --results "$RESULTS" -- \
-        env IN_GUEST=yes RESULTS="$RESULTS" TANDEM="$TANDEM" LOADER="$LOADER" OBJECT="$OBJECT" "$0"
+        env IN_GUEST=yes ROUNDS="${ROUNDS:-}" RESULTS="$RESULTS" TANDEM="$TANDEM" LOADER="$LOADER" OBJECT="$OBJECT" "$0"
 }
 
 # throttled COMMAND...: runs it with CPUs as slow as they are to be.
@@ -58,18 +58,24 @@ check_kinds() {
     within "$ratio" 1.5 2.5 || { undecided "one CPU is twice as fast as the others" "$ratio times" && finish; }
 }
 
-# under SCHEDULER ARGUMENTS...: calls `measure` with these arguments under the kernel's own scheduler (`fair`), or Tandem's with
-# some settings, between which are commas (`-`: none). What it prints goes to $RESULTS/said.
+# under SCHEDULER ARGUMENTS...: calls `measure` with these arguments under the kernel's own scheduler (`fair`), Tandem's with some
+# settings, between which are commas (`-`: none), or `tandem run` with an option, as --longest. What it prints goes to
+# $RESULTS/said.
 under() {
-    local settings=() scheduler=$1
+    local settings=() scheduler=$1 loader
     shift
     if [ "$scheduler" = fair ]; then
         throttled measure "$@" >"$RESULTS/said"
         return
     fi
-    [ "$scheduler" = - ] || IFS=, read -r -a settings <<<"$scheduler"
-    taskset -c 0 "$LOADER" --stats "$OBJECT" "${settings[@]}" -- taskset -c 0-3 "$0" --measure "$@" \
-        >"$RESULTS/loader.$scheduler" 2>&1 || { cat "$RESULTS/loader.$scheduler" && return 1; }
+    if [[ $scheduler = --* ]]; then
+        loader=("$TANDEM" run "$scheduler")
+    else
+        [ "$scheduler" = - ] || IFS=, read -r -a settings <<<"$scheduler"
+        loader=("$LOADER" --stats "$OBJECT" "${settings[@]}")
+    fi
+    taskset -c 0 "${loader[@]}" -- taskset -c 0-3 "$0" --measure "$@" >"$RESULTS/loader.$scheduler" 2>&1 ||
+        { cat "$RESULTS/loader.$scheduler" && return 1; }
 }
 
 # times KEY SCHEDULER...: numbers that were measured in $RESULTS/log (ROUND SCHEDULER KEY NUMBER) under each scheduler, side by
