@@ -102,6 +102,11 @@ bench: build ## Measure the simulator's speed
 	$(CARGO) bench --workspace --locked
 	"$(TANDEM)" bench
 
+# Half an hour on a machine with two idle CPUs, and no less: others' work is in the times. `vm/cost --count` is immune to it.
+.PHONY: cost
+cost: test-requirements ## Measure what schedulers cost in a test kernel
+	CARGO="$(CARGO)" vm/cost
+
 # Each target runs for FUZZ_SECONDS; what was found before is kept and built upon. cargo-fuzz wants a nightly compiler's flags.
 .PHONY: fuzz
 fuzz: test-requirements ## Feed damaged objects, types and programs to the BPF VM (FUZZ_SECONDS=600 each)

@@ -82,6 +82,15 @@ static __always_inline bool domain_is_high(struct domain *domain)
 	return domain->opp > 0;
 }
 
+/* The operating point for what was noted in `decided`. As this is not static, the verifier follows it once, not for each caller. */
+__noinline int domain_decide(u32 number)
+{
+	struct domain *domain = &domains[number & (MAX_DOMAINS - 1)];
+	struct edp_mix mix = domain->decided;
+
+	return edp_decide(domain->memos, &mix, domain->table, domain->decision);
+}
+
 /* What runs has changed, or the same runs again: the operating point of a loaded clock. */
 static __always_inline u32 domain_loaded_opp(struct domain *domain)
 {
@@ -93,7 +102,7 @@ static __always_inline u32 domain_loaded_opp(struct domain *domain)
 	if (mix.nr && (mix.nr != domain->decided.nr || mix.sum != domain->decided.sum ||
 		       mix.squares != domain->decided.squares || mix.full != domain->decided.full)) {
 		domain->decided = mix;
-		domain->decision = edp_decide(domain->memos, &mix, domain->table, domain->decision);
+		domain->decision = domain_decide(facts_of(domain->first)->domain);
 	}
 	return domain->decision;
 }

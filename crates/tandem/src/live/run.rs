@@ -72,7 +72,8 @@ impl Run {
         let json = self.json.as_deref().map(|path| context.files.create(path)).transpose()?;
         let identity = user::of_command(self.user.as_deref()).map_err(|error| Failure::Options(error.to_string()))?;
         // Before anything is changed: who is interrupted meanwhile gives it back.
-        let events = Events::watch().map_err(|error| Failure::NotStarted(format!("cannot watch for signals: {error}")))?;
+        let events =
+            Events::watch().map_err(|error| Failure::NotStarted(format!("cannot watch for signals: {error}")))?;
         let mut session = Session::begin(&self.mechanisms.request())?;
         if let Some(Event::Signal { number, .. }) = events.next(Instant::now()) {
             return Err(Failure::Status(u8::try_from(128 + number).unwrap_or(1)));
@@ -187,7 +188,9 @@ impl Course {
         self.looked = Some(Instant::now());
         if self.ending.is_none() && self.interrupted.is_some_and(|since| since.elapsed() >= GRACE) {
             self.give_back(session);
-            say("interrupted: the kernel's own scheduler has the machine; the command has not ended yet (once more kills it)");
+            say(
+                "interrupted: the kernel's own scheduler has the machine; the command has not ended yet (once more kills it)",
+            );
             return;
         }
         self.gone = session.tick();
