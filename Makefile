@@ -102,7 +102,7 @@ bench: build ## Measure the simulator's speed
 	$(CARGO) bench --workspace --locked
 	"$(TANDEM)" bench
 
-# Half an hour on a machine with two idle CPUs, and no less: others' work is in the times. `vm/cost --count` is immune to it.
+# It needs two idle CPUs: what others do is in the times. With `vm/cost --count` it is not.
 .PHONY: cost
 cost: test-requirements ## Measure what schedulers cost in a test kernel
 	CARGO="$(CARGO)" vm/cost

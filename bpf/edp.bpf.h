@@ -185,7 +185,7 @@ static u32 edp_best(struct edp_mix *mix, u32 table, u32 now)
 
 /*
  * All that a decision depends on, in one number; 0 if that has no room for it. CPUs that share a clock come and go and bring
- * back what was decided before: to look is less than a tenth of the work.
+ * back what was decided before.
  */
 static __always_inline u64 edp_key(struct edp_mix *mix, u32 now)
 {
