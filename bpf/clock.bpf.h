@@ -75,10 +75,11 @@ static void clock_init_table(u32 number)
 		table->slowness[at] = frequency ? highest * CLOCK_ONE / frequency : CLOCK_ONE;
 	}
 	/*
-	 * Nothing is the lowest, also where schedutil starts from the clock that there is, not from the highest, because the
-	 * processor does not say how fast it was (arch_scale_freq_invariant): it would stay up there for anything more.
+	 * Next to nothing is the lowest, also where schedutil starts from the clock that there is, not from the highest, because
+	 * the processor does not say how fast it was (arch_scale_freq_invariant): it would stay up there for anything more. Nothing
+	 * at all it takes for what it had before it was first asked (get_next_freq, cached_raw_freq), and changes nothing.
 	 */
-	table->request[0] = 0;
+	table->request[0] = 1;
 	/* Limits may have changed since; above all, the highest is what sched_ext begins with. */
 	table->request[(nr - 1) & (MAX_OPPS - 1)] = CLOCK_ONE;
 }
