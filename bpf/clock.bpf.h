@@ -74,6 +74,12 @@ static void clock_init_table(u32 number)
 		table->request[at] = clock_request_for(opps->performance[at]);
 		table->slowness[at] = frequency ? highest * CLOCK_ONE / frequency : CLOCK_ONE;
 	}
+	/*
+	 * Next to nothing is the lowest, also where schedutil starts from the clock that there is, not from the highest, because
+	 * the processor does not say how fast it was (arch_scale_freq_invariant): it would stay up there for anything more. Nothing
+	 * at all it takes for what it had before it was first asked (get_next_freq, cached_raw_freq), and changes nothing.
+	 */
+	table->request[0] = 1;
 	/* Limits may have changed since; above all, the highest is what sched_ext begins with. */
 	table->request[(nr - 1) & (MAX_OPPS - 1)] = CLOCK_ONE;
 }
@@ -96,13 +102,45 @@ static __always_inline void clock_ask_again(u32 cpu)
 	scx_bpf_cpuperf_set(cpu, request < CLOCK_ONE ? request : CLOCK_ONE);
 }
 
-/* Asks for an operating point of a CPU unless it has asked for that before. */
+/* Asks for an operating point of the CPU that runs this unless it has asked for that before. */
 static __always_inline void clock_ask(u32 cpu, u32 opp)
 {
 	if (cpu_of(cpu)->asked == opp + 1)
 		return;
 	cpu_of(cpu)->asked = opp + 1;
 	clock_ask_again(cpu);
+}
+
+/*
+ * The same where no run queue is locked, perhaps for another CPU. Where the kernel cannot do that the CPU does it itself: an
+ * idle one is woken up for it, a busy one comes to it by its next tick.
+ */
+static __always_inline void clock_have_asked_again(u32 cpu)
+{
+	if (cpuperf_locks) {
+		clock_ask_again(cpu);
+		return;
+	}
+	cpu_of(cpu)->asks = true;
+	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+}
+
+static __always_inline void clock_have_asked(u32 cpu, u32 opp)
+{
+	if (cpu_of(cpu)->asked == opp + 1)
+		return;
+	cpu_of(cpu)->asked = opp + 1;
+	clock_have_asked_again(cpu);
+}
+
+/* A callback of this CPU, whose run queue is locked: it asks for what a timer has come to. */
+static __always_inline void clock_catch_up(u32 cpu)
+{
+	if (cpuperf_locks || !cpu_of(cpu)->asks)
+		return;
+	cpu_of(cpu)->asks = false;
+	if (cpu_of(cpu)->asked)
+		clock_ask_again(cpu);
 }
 
 static __always_inline const volatile struct opp_table *opps_of(u32 cpu)

@@ -17,7 +17,7 @@
 #include "clock.bpf.h"
 #include "pairs.bpf.h"
 
-/* Loaders open an event for each CPU: transactions with memory of CACHE_LINE bytes, cycles that wait for it, cycles. */
+/* Loaders open an event for each CPU: transactions with memory of transaction_bytes each, cycles that wait for it, cycles. */
 #define COUNTER_MAP(name)						\
 	struct {							\
 		__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);		\
@@ -31,7 +31,6 @@ COUNTER_MAP(stalled_cycles);
 COUNTER_MAP(cycles);
 
 enum {
-	CACHE_LINE = 64,
 	/* Intensity and stall of 1, and the finer scale that averages are kept on. */
 	ONE = 1024,
 	FINE_SHIFT = 10,
@@ -129,7 +128,7 @@ static void counters_note_moved(u32 cpu, u64 ran, u64 transactions)
 	counters->moved += transactions;
 	if (counters->ran < RATE_AFTER)
 		return;
-	counters_note_rate(memory_of(cpu), counters, counters->moved * CACHE_LINE * 1000 / counters->ran);
+	counters_note_rate(memory_of(cpu), counters, counters->moved * transaction_bytes * 1000 / counters->ran);
 	counters->ran = 0;
 	counters->moved = 0;
 }
@@ -206,7 +205,7 @@ static __always_inline void counters_average(u32 *average, u32 value, u64 weight
  */
 static void counters_fold(struct task_ctx *tctx, u32 cpu, u64 ran, s64 transactions, s64 stall)
 {
-	u32 intensity = counters_intensity(cpu, transactions * CACHE_LINE * 1000 / ran);
+	u32 intensity = counters_intensity(cpu, transactions * transaction_bytes * 1000 / ran);
 	u64 weight = counters_weight(tctx, ran);
 
 	counters_average(&tctx->fine_intensity, intensity, weight);
@@ -276,7 +275,10 @@ int BPF_PROG(tandem_sched_stat_runtime, struct task_struct *p, u64 ran)
 	struct task_ctx *tctx;
 
 	/* Who asks for a task's times from another CPU passes here, too. */
-	if (!counters_wanted || scx_bpf_task_cpu(p) != cpu)
+	if ((!counters_wanted && cpuperf_locks) || scx_bpf_task_cpu(p) != cpu)
+		return 0;
+	clock_catch_up(cpu);
+	if (!counters_wanted)
 		return 0;
 	transactions = counter_gain(&memory_transactions, &counters->transactions);
 	if (transactions < 0)
@@ -298,7 +300,7 @@ int BPF_PROG(tandem_sched_stat_runtime, struct task_struct *p, u64 ran)
 	else
 		counters_fold(tctx, cpu, ran, transactions, clock_share_at_top(cpu, stalled, all_cycles, ran));
 	counters_running(tctx);
-	if (active & SORTED)
+	if (is_on(SORTED))
 		pair_count_mix(cpu);
 	return 0;
 }

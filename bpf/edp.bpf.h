@@ -45,6 +45,13 @@ enum {
 	EDP_PAPER_SLOPE = 80,
 	/* Another point must be better by 1/64 than the one in force: changing costs time, too. */
 	EDP_GAIN_SHIFT = 6,
+	/* How many decisions a clock remembers; bits of an operating point, and of what a decision depends on. */
+	EDP_MEMOS = 8,
+	EDP_OPP_BITS = 6,
+	EDP_NR_BITS = 6,
+	EDP_SUM_BITS = 11,
+	EDP_SQUARES_BITS = 16,
+	EDP_CLOCKS_BITS = 10,
 };
 
 /* What runs on the CPUs of a clock: how many tasks, the sums of their shares in steps, and of the squares of these. */
@@ -174,6 +181,36 @@ static u32 edp_best(struct edp_mix *mix, u32 table, u32 now)
 		return best;
 	current = edp_factor(mix, table, now);
 	return least + (current >> EDP_GAIN_SHIFT) < current ? best : now;
+}
+
+/*
+ * All that a decision depends on, in one number; 0 if that has no room for it. CPUs that share a clock come and go and bring
+ * back what was decided before.
+ */
+static __always_inline u64 edp_key(struct edp_mix *mix, u32 now)
+{
+	u64 clocks = edp_clocks_in_use, key = mix->nr;
+
+	if (key >> EDP_NR_BITS || mix->sum >> EDP_SUM_BITS || mix->squares >> EDP_SQUARES_BITS || clocks >> EDP_CLOCKS_BITS)
+		return 0;
+	key = key << EDP_SUM_BITS | mix->sum;
+	key = key << EDP_SQUARES_BITS | mix->squares;
+	key = key << EDP_CLOCKS_BITS | clocks;
+	return (key << 1 | mix->full) << EDP_OPP_BITS | now;
+}
+
+/* The same as edp_best(), from what was decided before if possible. A memo is one number: CPUs write them at the same time. */
+static u32 edp_decide(u64 *memos, struct edp_mix *mix, u32 table, u32 now)
+{
+	u64 *memo = &memos[(mix->nr + mix->sum) & (EDP_MEMOS - 1)], known = *memo, key = edp_key(mix, now);
+	u32 best;
+
+	if (key && known >> EDP_OPP_BITS == key)
+		return known & (MAX_OPPS - 1);
+	best = edp_best(mix, table, now);
+	if (key)
+		*memo = key << EDP_OPP_BITS | best;
+	return best;
 }
 
 #endif /* __TANDEM_EDP_H */

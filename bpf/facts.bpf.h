@@ -53,10 +53,17 @@ const volatile u32 nr_cpus = 1;
 const volatile bool smt;
 /* The governor follows scx_bpf_cpuperf_set. */
 const volatile bool cpuperf;
+/*
+ * scx_bpf_cpuperf_set may be called where no run queue is locked. Before Linux 6.15 it does not lock the CPU's own then:
+ * schedutil takes a time from there that may be out of date, and the kernel complains.
+ */
+const volatile bool cpuperf_locks = true;
 /* mW that the machine draws whatever its CPUs do, 0 if none or unknown. */
 const volatile u32 fixed_power;
 /* Bandwidth of the memory that the most CPUs share, MB/s; 0 if unknown. */
 const volatile u32 memory_bandwidth;
+/* What one transaction with memory moves that is counted: a line of a cache, or what a loader counts instead. */
+const volatile u32 transaction_bytes = 64;
 
 /* The mask bounds the index in a way that the verifier follows. */
 static __always_inline const volatile struct cpu_facts *facts_of(u32 cpu)

@@ -55,6 +55,8 @@ struct domain {
 	struct edp_mix mix;
 	struct edp_mix decided;
 	u32 decision;
+	/* And for what ran before (edp.bpf.h). */
+	u64 memos[EDP_MEMOS];
 };
 
 struct domain domains[MAX_DOMAINS];
@@ -80,6 +82,15 @@ static __always_inline bool domain_is_high(struct domain *domain)
 	return domain->opp > 0;
 }
 
+/* The operating point for what was noted in `decided`. As this is not static, the verifier follows it once, not for each caller. */
+__noinline int domain_decide(u32 number)
+{
+	struct domain *domain = &domains[number & (MAX_DOMAINS - 1)];
+	struct edp_mix mix = domain->decided;
+
+	return edp_decide(domain->memos, &mix, domain->table, domain->decision);
+}
+
 /* What runs has changed, or the same runs again: the operating point of a loaded clock. */
 static __always_inline u32 domain_loaded_opp(struct domain *domain)
 {
@@ -91,7 +102,7 @@ static __always_inline u32 domain_loaded_opp(struct domain *domain)
 	if (mix.nr && (mix.nr != domain->decided.nr || mix.sum != domain->decided.sum ||
 		       mix.squares != domain->decided.squares || mix.full != domain->decided.full)) {
 		domain->decided = mix;
-		domain->decision = edp_best(&mix, domain->table, domain->decision);
+		domain->decision = domain_decide(facts_of(domain->first)->domain);
 	}
 	return domain->decision;
 }
@@ -220,7 +231,7 @@ static void domain_ask(struct domain *domain)
 	for_range(step, 0, domain->nr_cpus) {
 		struct cpu_ctx *cctx = cpu_of(cpu);
 
-		clock_ask(cpu & (MAX_CPUS - 1), domain_opp_of(domain, cctx));
+		clock_have_asked(cpu & (MAX_CPUS - 1), domain_opp_of(domain, cctx));
 		cpu = cctx->next;
 	}
 }
@@ -234,7 +245,7 @@ static void domain_repeat(u32 number, struct domain *domain, u64 now)
 	/* Timers of a CPU that goes offline move. */
 	if (facts_of(cpu)->domain != number)
 		cpu = domain->first;
-	clock_ask_again(cpu);
+	clock_have_asked_again(cpu);
 	domain->repeat = since < SETTLE_NS ? now + since : 0;
 	count(TANDEM_STAT_SPEED_REPEATED);
 }

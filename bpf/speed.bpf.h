@@ -60,6 +60,7 @@ static void speed_running(struct task_ctx *tctx)
 	struct domain *domain = domain_of(cpu);
 	struct cpu_ctx *cctx = cpu_of(cpu);
 
+	clock_catch_up(cpu);
 	if (active & ISOLATE)
 		points_running(cpu);
 	domain_loads(domain, cctx, true);

@@ -31,7 +31,7 @@ char _license[] SEC("license") = "GPL";
 
 static __always_inline enum rank rank_of(struct task_struct *p, struct task_ctx *tctx)
 {
-	return active & SERIAL && place_of(tctx) == PLACE_APPLICATION ? serial_rank(p, tctx) : RANK_NORMAL;
+	return is_on(SERIAL) && place_of(tctx) == PLACE_APPLICATION ? serial_rank(p, tctx) : RANK_NORMAL;
 }
 
 /*
@@ -43,7 +43,7 @@ static __always_inline enum wish wish_of(struct task_struct *p, struct task_ctx 
 {
 	enum wish wish = WISH_ANY;
 
-	if (active & LONGEST && place_of(tctx) == PLACE_APPLICATION)
+	if (is_on(LONGEST) && place_of(tctx) == PLACE_APPLICATION)
 		wish = longest_wish(p, tctx);
 	if (wish == WISH_ANY && rank == RANK_SERIAL)
 		wish = WISH_FAST;
@@ -61,7 +61,7 @@ static __always_inline s32 pick_idle(struct task_struct *p, struct task_ctx *tct
 {
 	s32 cpu = -1;
 
-	if (active & SPEED && wish == WISH_ANY && place_of(tctx) == PLACE_APPLICATION)
+	if (is_on(SPEED) && wish == WISH_ANY && place_of(tctx) == PLACE_APPLICATION)
 		cpu = speed_pick_idle(p, tctx, prev_cpu);
 	return cpu >= 0 ? cpu : place_pick_idle(p, place_of(tctx), prev_cpu, wish);
 }
@@ -105,7 +105,7 @@ s32 BPF_STRUCT_OPS(tandem_select_cpu, struct task_struct *p, s32 prev_cpu, u64 w
 	bool is_idle = false;
 	s32 cpu;
 
-	if (active && (tctx = task_of(p))) {
+	if (is_any_on() && (tctx = task_of(p))) {
 		light_wakes(tctx);
 		return select_by_mechanism(p, tctx, prev_cpu);
 	}
@@ -172,7 +172,7 @@ static void enqueue_by_mechanism(struct task_struct *p, struct task_ctx *tctx, u
 		dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), enq_flags);
 		return;
 	}
-	if (!(active & SORTED && place_of(tctx) == PLACE_APPLICATION && rank == RANK_NORMAL &&
+	if (!(is_on(SORTED) && place_of(tctx) == PLACE_APPLICATION && rank == RANK_NORMAL &&
 	      sorted_enqueue(p, tctx, wish, enq_flags)))
 		insert_by_vtime(p, queue_of(tctx, rank, wish), enq_flags);
 	idle = pick_idle(p, tctx, cpu, wish);
@@ -185,7 +185,7 @@ void BPF_STRUCT_OPS(tandem_enqueue, struct task_struct *p, u64 enq_flags)
 	struct task_ctx *tctx;
 
 	count(TANDEM_STAT_BASE_QUEUED);
-	if (active && (tctx = task_of(p)))
+	if (is_any_on() && (tctx = task_of(p)))
 		enqueue_by_mechanism(p, tctx, enq_flags);
 	else if (enq_flags & SCX_ENQ_LAST)
 		dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), enq_flags);
@@ -202,14 +202,14 @@ static bool dispatch_by_mechanism(s32 cpu, struct task_struct *prev)
 		return true;
 	if (!cctx->takes_applications)
 		return false;
-	if (active & SERIAL && serial_dispatch(cpu, prev))
+	if (is_on(SERIAL) && serial_dispatch(cpu, prev))
 		return true;
-	if (active & LONGEST && longest_dispatch(cctx))
+	if (is_on(LONGEST) && longest_dispatch(cctx))
 		return true;
 	/* Without a senior there are no juniors; those that still wait as such have waited for longest. */
 	if (active & SERIAL && !senior && dsq_move_to_local(QUEUE_JUNIOR))
 		return true;
-	if (active & SORTED && sorted_dispatch(cpu, prev))
+	if (is_on(SORTED) && sorted_dispatch(cpu, prev))
 		return true;
 	if (dsq_move_to_local(QUEUE_NORMAL))
 		return true;
@@ -238,13 +238,15 @@ static void go_on(struct cpu_ctx *cctx, struct task_struct *prev)
 
 void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
 {
-	if (!active) {
+	if (!is_any_on()) {
 		dsq_move_to_local(QUEUE_NORMAL);
 		return;
 	}
+	if (active & CLOCKS)
+		clock_catch_up(cpu);
 	if (dispatch_by_mechanism(cpu, prev))
 		return;
-	if (active & CLOCKS && is_queued(prev))
+	if (is_on(CLOCKS) && is_queued(prev))
 		speed_continues(prev);
 	go_on(cpu_of(cpu), prev);
 	/* The CPU has nothing to do: a slower one's thread may do better here. */
@@ -261,9 +263,9 @@ void BPF_STRUCT_OPS(tandem_runnable, struct task_struct *p, u64 enq_flags)
 	if (!(active & (SERIAL | LONGEST)) || !(tctx = task_of(p)) || !(group = group_of(p)))
 		return;
 	change = phase_runnable(tctx, group);
-	if (active & LONGEST)
+	if (is_on(LONGEST))
 		longest_runnable(p, tctx, group, enq_flags);
-	if (active & SERIAL && change)
+	if (is_on(SERIAL) && change)
 		serial_phase_changed(p, group, change);
 }
 
@@ -282,26 +284,26 @@ void BPF_STRUCT_OPS(tandem_running, struct task_struct *p)
 	struct task_ctx *tctx;
 	struct cpu_ctx *cctx;
 
-	if (!active || !(tctx = task_of(p))) {
+	if (!is_any_on() || !(tctx = task_of(p))) {
 		advance_vtime(p);
 		return;
 	}
 	cctx = cpu_runs(p, tctx);
 	cctx->keeps = place_of(tctx) != PLACE_APPLICATION || p->nr_cpus_allowed == 1;
-	if (active & SORTED)
+	if (is_on(SORTED))
 		sorted_running(p, tctx);
 	advance_vtime(p);
 	if (active & ISOLATE)
 		isolate_running(tctx);
-	if (active & SERIAL)
+	if (is_on(SERIAL))
 		cctx->rank = rank_of(p, tctx);
-	if (active & LONGEST)
+	if (is_on(LONGEST))
 		longest_running(p, tctx, cctx);
 	if (cctx->rank == RANK_NORMAL && !cctx->is_long && light_stays(tctx, cctx))
 		cctx->keeps = true;
 	if (counters_work)
 		counters_running(tctx);
-	if (active & CLOCKS)
+	if (is_on(CLOCKS))
 		speed_running(tctx);
 }
 
@@ -310,7 +312,7 @@ void BPF_STRUCT_OPS(tandem_stopping, struct task_struct *p, bool runnable)
 	struct task_ctx *tctx;
 	u64 ran;
 
-	if (!active || !(tctx = task_of(p))) {
+	if (!is_any_on() || !(tctx = task_of(p))) {
 		/* A task that yields is charged its whole slice. */
 		p->scx.dsq_vtime += (slice_ns() - p->scx.slice) * 100 / p->scx.weight;
 		return;
@@ -318,13 +320,13 @@ void BPF_STRUCT_OPS(tandem_stopping, struct task_struct *p, bool runnable)
 	ran = cpu_stops(p, tctx);
 	pull_stopping(cpu_of(bpf_get_smp_processor_id()));
 	p->scx.dsq_vtime += (active & SERIAL ? seniority_charge(p, ran) : ran) * 100 / p->scx.weight;
-	if (active & LONGEST)
+	if (is_on(LONGEST))
 		longest_stopping(p, tctx, ran);
-	if (active & SERIAL)
+	if (is_on(SERIAL))
 		serial_stopping(tctx, cpu_of(bpf_get_smp_processor_id()), ran);
-	if (active & SORTED)
+	if (is_on(SORTED))
 		sorted_stopping(p, tctx, ran, runnable);
-	if (active & CLOCKS)
+	if (is_on(CLOCKS))
 		speed_stopping(tctx, ran);
 }
 
@@ -336,14 +338,14 @@ void BPF_STRUCT_OPS(tandem_quiescent, struct task_struct *p, u64 deq_flags)
 
 	if (!(active & (SERIAL | LONGEST | SORTED)) || !(tctx = task_of(p)))
 		return;
-	if (active & SORTED)
+	if (is_on(SORTED))
 		sorted_quiescent(p, tctx);
 	if (!(active & (SERIAL | LONGEST)) || !(group = group_of(p)))
 		return;
 	change = phase_quiescent(tctx, group);
-	if (active & SERIAL && change)
+	if (is_on(SERIAL) && change)
 		serial_phase_changed(p, group, change);
-	if (active & LONGEST && deq_flags & SCX_DEQ_SLEEP)
+	if (is_on(LONGEST) && deq_flags & SCX_DEQ_SLEEP)
 		longest_quiescent(p, tctx, group);
 }
 
@@ -354,7 +356,7 @@ void BPF_STRUCT_OPS(tandem_update_idle, s32 cpu, bool idle)
 		pull_update_idle(cpu_of(cpu), idle);
 	if (idle)
 		counters_idle(cpu);
-	if (active & CLOCKS)
+	if (is_on(CLOCKS))
 		speed_update_idle(cpu, idle);
 }
 
@@ -372,7 +374,7 @@ s32 BPF_STRUCT_OPS(tandem_init_task, struct task_struct *p, struct scx_init_task
 	struct group *group;
 
 	/* sorted becomes active with the first counters. */
-	if (!active && !sorted_wanted)
+	if (!is_any_on() && !sorted_wanted)
 		return 0;
 	tctx = bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!tctx)
@@ -382,9 +384,9 @@ s32 BPF_STRUCT_OPS(tandem_init_task, struct task_struct *p, struct scx_init_task
 		return -ENOMEM;
 	tctx->application = isolate_application(p, args->fork);
 	tctx->place = isolate_place(p, tctx);
-	if (active & SERIAL)
+	if (is_on(SERIAL))
 		serial_init_task(p, group);
-	if (active & LONGEST)
+	if (is_on(LONGEST))
 		longest_init_task(p, tctx, group);
 	return 0;
 }
@@ -394,11 +396,11 @@ static void leave_group(struct task_struct *p, struct task_ctx *tctx, struct gro
 {
 	u32 change = phase_quiescent(tctx, group);
 
-	if (active & SERIAL && change)
+	if (is_on(SERIAL) && change)
 		serial_phase_changed(p, group, change);
-	if (active & LONGEST)
+	if (is_on(LONGEST))
 		longest_exit_task(p, tctx, group);
-	if (active & SERIAL && group->nr_threads <= 1)
+	if (is_on(SERIAL) && group->nr_threads <= 1)
 		seniority_leave(group, p->tgid);
 	/* Where the scheduler goes and the task stays, the next one wants to know. */
 	if (p->flags & PF_EXITING && group->nr_threads <= 1)

@@ -34,6 +34,26 @@ enum mechanism {
 
 u32 active;
 
+/* Whether one of these was asked for. Settings are constants to the verifier, which does not follow what they turn off. */
+static __always_inline bool is_asked(u32 mechanisms)
+{
+	return all || (mechanisms & (ISOLATE | CLOCKS) && isolate) || (mechanisms & LONGEST && longest) ||
+	       (mechanisms & SERIAL && serial_first) || (mechanisms & SORTED && sorted) ||
+	       (mechanisms & (SPEED | CLOCKS) && speed);
+}
+
+/* Whether one of these is on. `active` says it all, and says it first: with everything off nothing else is looked at. */
+static __always_inline bool is_on(u32 mechanisms)
+{
+	return active & mechanisms && is_asked(mechanisms);
+}
+
+/* Whether any mechanism is on. */
+static __always_inline bool is_any_on(void)
+{
+	return active && is_asked(ISOLATE | LONGEST | SERIAL | SORTED | SPEED);
+}
+
 /* Queues, in virtual time unless they say otherwise. */
 enum queue {
 	/* Tasks of no particular merit: all of them if no mechanism says otherwise. */
@@ -277,6 +297,8 @@ struct cpu_ctx {
 	/* The operating point it asks for, plus 1 (others write it, too), and the highest that it may. */
 	u32 asked;
 	u32 bound;
+	/* It is to do so in its next callback; others write this. */
+	bool asks;
 	/* isolate: it is not on the OS CPU's core, and the others' performance for which bound holds. */
 	bool is_rest;
 	u32 bound_rest;

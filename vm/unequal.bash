@@ -23,11 +23,11 @@ unequal_guest() {
         finish
     fi
     for program in "$vm"/programs/*.c; do
-        "${CC:-gcc}" -std=gnu11 -O2 -Wall -Wextra -Werror -pthread -o "$RESULTS/$(basename "$program" .c)" "$program"
+        "${CC:-gcc}" -std=gnu11 -O2 -Wall -Wextra -Werror -pthread -I "$vm/../include" -o "$RESULTS/$(basename "$program" .c)" "$program"
     done
     quick
     exec "$vm/run" --cpus 4 --speeds "$speeds" --speeds-from "$preparing" --timeout "$seconds" --results "$RESULTS" -- \
-        env IN_GUEST=yes RESULTS="$RESULTS" LOADER="$LOADER" OBJECT="$OBJECT" "$0"
+        env IN_GUEST=yes ROUNDS="${ROUNDS:-}" RESULTS="$RESULTS" TANDEM="$TANDEM" LOADER="$LOADER" OBJECT="$OBJECT" "$0"
 }
 
 # throttled COMMAND...: runs it with CPUs as slow as they are to be.
@@ -44,16 +44,9 @@ quick() {
     mv "$preparing.new" "$preparing"
 }
 
-# Describes the guest's CPUs as they are: nobody can find out that they are throttled.
+# Nobody can find out that CPUs are throttled: the guest's clocks, which only say so, say what is true.
 tell_kinds() {
-    local cpu folder
-    mkdir -p "$RESULTS/machine/sys/devices/system/cpu"
-    echo 0-3 >"$RESULTS/machine/sys/devices/system/cpu/possible"
-    for cpu in 0 1 2 3; do
-        folder=$RESULTS/machine/sys/devices/system/cpu/cpu$cpu
-        mkdir -p "$folder"
-        [ "$cpu" = 0 ] && echo 1024 >"$folder/cpu_capacity" || echo 512 >"$folder/cpu_capacity"
-    done
+    echo '0 2000000; 1-3 1000000' >/sys/module/vm_clocks/parameters/policies
 }
 
 # Measures the speeds; a guest where they are not two to one shows nothing.
@@ -65,27 +58,45 @@ check_kinds() {
     within "$ratio" 1.5 2.5 || { undecided "one CPU is twice as fast as the others" "$ratio times" && finish; }
 }
 
-# under SCHEDULER ARGUMENTS...: calls `measure` with these arguments under the kernel's own scheduler (`fair`), or Tandem's with
-# some settings, between which are commas (`-`: none). What it prints goes to $RESULTS/said.
+# under SCHEDULER ARGUMENTS...: calls `measure` with these arguments under the kernel's own scheduler (`fair`), Tandem's with some
+# settings, between which are commas (`-`: none), or `tandem run` with an option, as --longest. What it prints goes to
+# $RESULTS/said.
 under() {
-    local settings=() scheduler=$1
+    local settings=() scheduler=$1 loader
     shift
     if [ "$scheduler" = fair ]; then
         throttled measure "$@" >"$RESULTS/said"
         return
     fi
-    [ "$scheduler" = - ] || IFS=, read -r -a settings <<<"$scheduler"
-    taskset -c 0 "$LOADER" --stats --machine "$RESULTS/machine" "$OBJECT" "${settings[@]}" -- \
-        taskset -c 0-3 "$0" --measure "$@" \
-        >"$RESULTS/loader.$scheduler" 2>&1 || { cat "$RESULTS/loader.$scheduler" && return 1; }
+    if [[ $scheduler = --* ]]; then
+        loader=("$TANDEM" run "$scheduler")
+    else
+        [ "$scheduler" = - ] || IFS=, read -r -a settings <<<"$scheduler"
+        loader=("$LOADER" --stats "$OBJECT" "${settings[@]}")
+    fi
+    taskset -c 0 "${loader[@]}" -- taskset -c 0-3 "$0" --measure "$@" >"$RESULTS/loader.$scheduler" 2>&1 ||
+        { cat "$RESULTS/loader.$scheduler" && return 1; }
 }
 
-# judge CLAIM LEAST FILE: what pairs of numbers say of "the second one is greater": it holds, it does not (it is less than LEAST
-# times the first), or these pairs cannot tell.
+# times KEY SCHEDULER...: numbers that were measured in $RESULTS/log (ROUND SCHEDULER KEY NUMBER) under each scheduler, side by
+# side: a line for each time.
+times() {
+    local key=$1 scheduler columns=()
+    shift
+    for scheduler; do
+        awk -v key="$key" -v scheduler="$scheduler" '$2 == scheduler && $3 == key { print $4 }' "$RESULTS/log" \
+            >"$RESULTS/$key.$scheduler"
+        columns+=("$RESULTS/$key.$scheduler")
+    done
+    paste -d ' ' "${columns[@]}"
+}
+
+# judge CLAIM LEAST KEY FIRST SECOND: what was measured under two schedulers says of "the second has more": it holds, it does not
+# (it has less than LEAST times as much), or this cannot be told.
 judge() {
     local claim=$1 median low high n greater verdict numbers
-    read -r median low high n greater verdict < <(awk -f "$vm/pairs.awk" -v least="$2" "$3")
-    numbers="$median times, $low to $high; $n pairs, $greater of them greater"
+    read -r median low high n greater verdict < <(times "$3" "$4" "$5" | awk -f "$vm/pairs.awk" -v least="$2")
+    numbers="$median times as much, $low to $high; $n pairs, $greater for it"
     case $verdict in
     better) ok "$claim" "$numbers" ;;
     absent) failed "$claim" "$numbers" ;;

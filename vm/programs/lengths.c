@@ -5,13 +5,14 @@
  *
  *	lengths NAME ROUNDS UNITS...
  *
- * There is a thread for each number of UNITS, which does so much in each round; the first is the program's own. It prints how
- * many seconds all rounds took. Schedulers remember programs by their names.
+ * There is a thread for each number of UNITS, which does so much in each round, and tells Tandem so if there is somebody to
+ * tell; the first is the program's own. It prints how many seconds all rounds took. Schedulers remember programs by their names.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sys/prctl.h>
 
+#include "tandem.h"
 #include "work.h"
 
 enum { MAX_THREADS = 64 };
@@ -24,6 +25,7 @@ static void *work(void *of_thread)
 	const long *mine = of_thread;
 	long round, unit;
 
+	tandem_hint(*mine);
 	pthread_barrier_wait(&meeting);
 	for (round = 0; round < rounds; round++) {
 		for (unit = 0; unit < *mine; unit++)

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,12 +61,22 @@ static void work(long units)
 	}
 }
 
-static void *follow(void *unused)
+/* Gives this thread a name that tells it from others in a trace: app0-3. */
+static void take_name(long thread)
 {
+	char name[16];
+
+	snprintf(name, sizeof(name), "app%d-%ld", app.number, thread);
+	must(!prctl(PR_SET_NAME, name), "a thread cannot have its name");
+}
+
+static void *follow(void *thread)
+{
+	take_name((long)thread);
 	for (;;) {
 		pthread_barrier_wait(&app.begins);
 		if (!app.units)
-			return unused;
+			return NULL;
 		work(app.units);
 		pthread_barrier_wait(&app.ends);
 	}
@@ -94,8 +105,9 @@ static void run_application(long seed)
 	app.random = 0x9e3779b97f4a7c15ull * (seed * MAX_APPLICATIONS + app.number + 1);
 	pthread_barrier_init(&app.begins, NULL, nr);
 	pthread_barrier_init(&app.ends, NULL, nr);
+	take_name(0);
 	for (at = 1; at < nr; at++)
-		must(!pthread_create(&threads[at], NULL, follow, NULL), "a thread cannot be made");
+		must(!pthread_create(&threads[at], NULL, follow, (void *)at), "a thread cannot be made");
 	while (!shared->begin)
 		usleep(1000);
 	lead();

@@ -29,10 +29,24 @@ pub enum CounterSource {
     /// The processor.
     #[default]
     Processor,
+    /// The kernel itself, for machines whose processor counts nothing, as virtual ones: page faults stand for what goes to
+    /// memory, and nothing for what waits for it. They tell programs that take and give back memory all the time from those
+    /// that compute; what goes through memory that it has had for long looks like computing.
+    Software,
     /// What the kernel counts itself stands in, for tests on machines that count nothing: its programs can be tried with
     /// it, and what they make of the numbers means nothing. Cycles are nanoseconds; stalled ones and instructions are so,
     /// too; cache misses are context switches.
     StandIn,
+}
+
+impl CounterSource {
+    /// What a transaction with memory moves that it counts: a line of a cache, or a page.
+    pub(crate) fn transaction_bytes(self) -> i128 {
+        match self {
+            Self::Processor | Self::StandIn => 64,
+            Self::Software => 4096,
+        }
+    }
 }
 
 impl Event {
@@ -54,7 +68,8 @@ impl Event {
     pub(crate) fn open(self, cpu: usize, source: CounterSource, pmus: &Pmus) -> io::Result<OpenCounter> {
         let event: PerfEvent = match source {
             CounterSource::Processor => self.of_processor().into(),
-            CounterSource::StandIn => self.of_kernel().into(),
+            CounterSource::Software => self.of_kernel().ok_or(io::ErrorKind::Unsupported)?.into(),
+            CounterSource::StandIn => self.stand_in().into(),
         };
         let mut builder = Builder::new().kind(event).any_pid().one_cpu(cpu);
         builder.include_kernel();
@@ -76,7 +91,16 @@ impl Event {
         }
     }
 
-    fn of_kernel(self) -> Software {
+    /// What the kernel counts that means something like it.
+    fn of_kernel(self) -> Option<Software> {
+        match self {
+            Self::Cycles => Some(Software::CPU_CLOCK),
+            Self::CacheMisses => Some(Software::PAGE_FAULTS),
+            Self::Instructions | Self::StalledCycles => None,
+        }
+    }
+
+    fn stand_in(self) -> Software {
         match self {
             Self::Cycles | Self::Instructions | Self::StalledCycles => Software::CPU_CLOCK,
             Self::CacheMisses => Software::CONTEXT_SWITCHES,

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 
 use libbpf_rs::btf::Btf;
-use libbpf_rs::btf::types::{Enum, Enum64};
+use libbpf_rs::btf::types::{Enum, Enum64, Var};
 
 use crate::error::LiveError;
 
@@ -49,6 +49,13 @@ pub(crate) fn ops_flags(names: &[&str]) -> u64 {
     }
     let Some(flags) = btf.type_by_name::<Enum<'_>>(FLAGS) else { return 0 };
     flags.iter().filter(|flag| wanted(flag.name)).map(|flag| flag.value as u64).fold(0, all)
+}
+
+/// Whether `scx_bpf_cpuperf_set` locks the CPU's run queue if its caller has none locked, so that timers may call it. It does
+/// since Linux 6.15, which brought a variable of each CPU for what is locked.
+pub(crate) fn cpuperf_locks() -> bool {
+    let Ok(btf) = Btf::from_vmlinux() else { return false };
+    ["scx_locked_rq_state", "locked_rq"].iter().any(|name| btf.type_by_name::<Var<'_>>(name).is_some())
 }
 
 fn file(name: &str) -> Option<String> {

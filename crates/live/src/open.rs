@@ -18,6 +18,10 @@ use crate::sidecar::{Plan, Sidecar, SidecarError};
 
 /// The structure of a scheduler.
 const OPS: &str = "sched_ext_ops";
+/// The variable that objects which ask for clocks have for whether they may from timers ([`kernel::cpuperf_locks`]).
+const CPUPERF_LOCKS: &str = "cpuperf_locks";
+/// The variable that objects which count transactions with memory have for their size.
+const TRANSACTION_BYTES: &str = "transaction_bytes";
 /// Bytes for the debug dump if the scheduler does not say how many (`UEI_DUMP_DFL_LEN`).
 const DUMP_LEN: u64 = 32768;
 
@@ -76,6 +80,7 @@ impl OpenScheduler {
         };
         open.make_room_for_dump()?;
         open.plan = sidecar()?.apply(machine, &mut open.open)?;
+        open.tell(CPUPERF_LOCKS, i128::from(kernel::cpuperf_locks()))?;
         Ok(open)
     }
 
@@ -120,9 +125,22 @@ impl OpenScheduler {
         self.open.has(name)
     }
 
-    /// Where the counters shall come from that it wants (`[perf]`).
-    pub fn count_by(&mut self, source: CounterSource) {
+    /// Where the counters shall come from that it wants (`[perf]`); its variable `transaction_bytes`, if it has one, is told
+    /// what a transaction with memory moves then.
+    ///
+    /// # Errors
+    /// [`LiveError::Setting`]: the variable cannot hold it.
+    pub fn count_by(&mut self, source: CounterSource) -> Result<(), LiveError> {
         self.counters = source;
+        self.tell(TRANSACTION_BYTES, source.transaction_bytes())
+    }
+
+    /// Sets a variable if the object has it.
+    fn tell(&mut self, name: &str, value: i128) -> Result<(), LiveError> {
+        if !self.open.has(name) {
+            return Ok(());
+        }
+        self.open.set_integer(name, value).map_err(|why| self.setting(why))
     }
 
     /// Has the kernel eject it if a task that is ready waits this long, whatever it says itself (`ops.timeout_ms`). At most

@@ -80,8 +80,13 @@ impl Scheduler {
         absent.map_or(Ok(()), |name| Err(missing("variable that is an enumeration", name)))
     }
 
-    /// Opens a counter for each of these CPUs and each map that wants one. What they do not count is noted, no error.
+    /// Opens a counter for each of these CPUs and each map that wants one, if a program was loaded that can read them: the
+    /// processor has few, and the kernel's own cost time. What they do not count is noted, no error.
     pub(crate) fn open_counters(&mut self, cpus: &[usize], source: CounterSource) -> Result<(), LiveError> {
+        // The kernel lets no callback of a scheduler and no system call read them.
+        if !self.object.progs().any(|program| program.autoload() && attaches_itself(program.prog_type())) {
+            return Ok(());
+        }
         let (mut counters, mut uncounted) = (Vec::new(), Vec::new());
         let pmus = Pmus::read(Path::new("/"));
         for (name, event) in &self.plan.counters {

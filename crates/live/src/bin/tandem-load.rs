@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loads a sched_ext object into the running kernel: to see whether the verifier accepts it, or to run a command under it.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use tandem_live::machine::Machine;
-use tandem_live::{CounterSource, LiveError, OpenScheduler, Scheduler, Uncounted, kernel};
+use tandem_live::{CounterSource, LiveError, Observer, OpenScheduler, Scheduler, Uncounted, kernel};
 
 const USAGE: &str = "\
 usage: tandem-load [OPTION]... OBJECT [NAME=VALUE]... [-- COMMAND [ARGUMENT]...]
@@ -22,7 +22,9 @@ the object schedules while the command runs, and is told that the command is an 
   --print NAME      show a global variable at the end: counter, table[3], state.member
   --stats           show at the end what it counted, and the states that it is in
   --machine FOLDER  tell it of the machine whose /sys is in this folder, not of this one
-  --stand-in        for counters that this machine does not have let others stand in: for tests only
+  --counters WHERE  who counts: processor (default), software (the kernel, where the processor counts nothing: page faults
+                    for what goes to memory), stand-in (anything, so that programs can be tried: for tests only)
+  --observe FILE    attach the programs of another object, too: what watches the kernel meanwhile
   --watchdog MS     have it ejected if a task waits so long (default: as it says itself, mostly 30 s)
 
 Exit status: the command's; 1 the kernel refused it; 2 a mistake in an option or a setting; 4 the scheduler was ejected.";
@@ -46,7 +48,8 @@ struct Arguments {
     print: Vec<String>,
     stats: bool,
     machine: Option<PathBuf>,
-    stand_in: bool,
+    counters: CounterSource,
+    observe: Option<PathBuf>,
     watchdog_ms: Option<u32>,
     object: PathBuf,
     settings: Vec<(String, String)>,
@@ -68,8 +71,11 @@ impl Arguments {
                 Some("--print") => parsed.print.push(arguments.next()?.into_string().ok()?),
                 Some("--stats") => parsed.stats = true,
                 Some("--machine") => parsed.machine = Some(arguments.next()?.into()),
+                Some("--observe") => parsed.observe = Some(arguments.next()?.into()),
                 Some("--watchdog") => parsed.watchdog_ms = Some(arguments.next()?.to_str()?.parse().ok()?),
-                Some("--stand-in") => parsed.stand_in = true,
+                Some("--counters") => parsed.counters = source(&arguments.next()?)?,
+                // Its older name.
+                Some("--stand-in") => parsed.counters = CounterSource::StandIn,
                 Some(option) if option.starts_with("--") => return None,
                 _ if parsed.object.as_os_str().is_empty() => parsed.object = argument.into(),
                 setting => {
@@ -80,6 +86,16 @@ impl Arguments {
         }
         (!parsed.object.as_os_str().is_empty()).then_some(parsed)
     }
+}
+
+/// Where counters come from, by its name.
+fn source(word: &OsStr) -> Option<CounterSource> {
+    Some(match word.to_str()? {
+        "processor" => CounterSource::Processor,
+        "software" => CounterSource::Software,
+        "stand-in" => CounterSource::StandIn,
+        _ => return None,
+    })
 }
 
 fn main() -> ExitCode {
@@ -113,9 +129,7 @@ fn run(arguments: &Arguments) -> Result<u8, LiveError> {
     for (name, value) in &arguments.settings {
         open.set(name, value)?;
     }
-    if arguments.stand_in {
-        open.count_by(CounterSource::StandIn);
-    }
+    open.count_by(arguments.counters)?;
     if let Some(ms) = arguments.watchdog_ms {
         open.watch(ms);
     }
@@ -125,6 +139,7 @@ fn run(arguments: &Arguments) -> Result<u8, LiveError> {
     for Uncounted { map, cpu, why } in scheduler.uncounted() {
         say!("no counter for {map}, on CPU {cpu} at least: {why}");
     }
+    let _observer = arguments.observe.as_deref().map(Observer::attach).transpose()?;
     let status = if arguments.command.is_empty() { 0 } else { under(&mut scheduler, &arguments.command)? };
     if arguments.stats {
         say!("{}", statistics(&scheduler));
@@ -212,8 +227,16 @@ mod tests {
     }
 
     #[test]
+    fn counters_are_the_processors_unless_said_otherwise() {
+        let counters = |text| parse(text).unwrap().counters;
+        assert_eq!(counters("a.o"), CounterSource::Processor);
+        assert_eq!(counters("--counters software a.o"), CounterSource::Software);
+        assert_eq!(counters("--counters stand-in a.o"), CounterSource::StandIn);
+    }
+
+    #[test]
     fn what_is_no_setting_is_refused() {
-        for mistake in ["", "a.o x", "a.o --", "--quick a.o", "a.o --log"] {
+        for mistake in ["", "a.o x", "a.o --", "--quick a.o", "a.o --log", "--counters guesses a.o"] {
             assert_eq!(parse(mistake), None, "{mistake}");
         }
     }

@@ -127,7 +127,7 @@ mod tests {
         let now = Instant::now();
         assert_eq!(hints.sweep(Path::new("/"), now), [1 << 23]);
         hints.enter(&Process { start_time: mine.start_time - 1, ..mine.clone() }).unwrap();
-        assert_eq!(hints.sweep(Path::new("/"), now), []);
+        assert_eq!(hints.sweep(Path::new("/"), now), Vec::<u32>::new());
         assert_eq!(hints.sweep(Path::new("/"), now + SWEEP), [mine.id]);
         assert!(hints.is_empty());
     }

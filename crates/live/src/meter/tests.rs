@@ -268,7 +268,7 @@ fn a_counter_behind_a_permission_is_refused_and_not_absent() {
     let tree = Tree::new();
     tree.zone("intel-rapl:0", "package-0", 0);
     let path = tree.root().join("sys/class/powercap/intel-rapl:0/energy_uj");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(&path).is_err() {
         assert_eq!(why_not(&mut tree.meters(), 1), "powercap intel-rapl:0 package-0: only root may read it");
     }

@@ -80,6 +80,7 @@ fn what_is_for_later_is_remembered_and_the_check_comes_first() {
         relative_length = "lengths"
         [applications]
         tgids = "processes"
+        adopt = "take_on"
     "#;
     let call = |program: &str, arguments: &[i32]| Call { program: program.to_owned(), arguments: arguments.to_vec() };
     let expected = Plan {
@@ -90,6 +91,7 @@ fn what_is_for_later_is_remembered_and_the_check_comes_first() {
             states: vec!["mode".to_owned()],
         },
         applications: Some("processes".to_owned()),
+        adopt: Some("take_on".to_owned()),
         lengths: Some("lengths".to_owned()),
     };
     assert_eq!(apply(text, &mut object()).unwrap(), expected);

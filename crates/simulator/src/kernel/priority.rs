@@ -87,7 +87,7 @@ impl Scheduler {
             == std::mem::discriminant(&scheduling.policy)
             && before.class >= ClassId::Fair;
         let mut after = Task::new(task, before.scheduling, None, self.kernel.switching);
-        after.inherits = before.inherits;
+        (after.inherits, after.nice) = (before.inherits, before.nice);
         after.set_scheduling(scheduling, self.kernel.switching);
         let (old, new) = (before.kernel_priority(), after.kernel_priority());
         if nice_alone || old == new { Bracket::Save } else { Bracket::Move { head: old < new } }

@@ -50,7 +50,9 @@ pub struct Task {
     pub class: ClassId,
     /// Its parameters.
     pub scheduling: Scheduling,
-    /// Load weight (`sched_prio_to_weight`).
+    /// Nice value (`static_prio` less 120). Policies that have none leave it as it was.
+    pub nice: i8,
+    /// Load weight (`sched_prio_to_weight`), of a real-time task that which it would have.
     pub weight: u32,
     /// Real-time priority 1..=99, inherited or its own; 0 for fair, [`DL_PRIORITY`] for deadline.
     pub rt_priority: u8,
@@ -86,6 +88,7 @@ impl Task {
             cpu: CpuId(0),
             class: ClassId::Fair,
             scheduling,
+            nice: 0,
             weight: 0,
             rt_priority: 0,
             inherits: None,
@@ -109,14 +112,16 @@ impl Task {
         (self.idle_policy, self.batch, self.rt_priority) = (false, false, 0);
         self.class = switching.class(scheduling.policy);
         match scheduling.policy {
-            Policy::Other { nice, .. } | Policy::Ext { nice } => self.weight = weight_of_nice(nice),
-            Policy::Batch { nice } => (self.weight, self.batch) = (weight_of_nice(nice), true),
-            Policy::Idle => (self.weight, self.batch, self.idle_policy) = (WEIGHT_IDLEPRIO, true, true),
+            Policy::Other { nice, .. } | Policy::Ext { nice } => self.nice = nice,
+            Policy::Batch { nice } => (self.nice, self.batch) = (nice, true),
+            Policy::Idle => (self.batch, self.idle_policy) = (true, true),
             Policy::Fifo { priority } | Policy::RoundRobin { priority } => {
                 (self.class, self.rt_priority) = (ClassId::Rt, priority);
             }
             Policy::Deadline { .. } => (self.class, self.rt_priority) = (ClassId::Dl, DL_PRIORITY),
         }
+        // `set_load_weight`
+        self.weight = if self.idle_policy { WEIGHT_IDLEPRIO } else { weight_of_nice(self.nice) };
         // `rt_effective_prio`
         if let Some((class, priority)) = self.inherits.filter(|(_, priority)| *priority > self.rt_priority) {
             (self.class, self.rt_priority) = (class, priority);
@@ -131,13 +136,9 @@ impl Task {
 
     /// Kernel priority as `sched_switch` prints it: 120 + nice for fair, 99 − priority for rt, −1 for deadline.
     pub fn kernel_priority(&self) -> i32 {
-        match (self.class, self.scheduling.policy) {
-            (
-                ClassId::Fair | ClassId::Ext,
-                Policy::Other { nice, .. } | Policy::Batch { nice } | Policy::Ext { nice },
-            ) => 120 + i32::from(nice),
-            (ClassId::Fair | ClassId::Ext, _) => 139,
-            (ClassId::Rt | ClassId::Dl, _) => 99 - i32::from(self.rt_priority),
+        match self.class {
+            ClassId::Fair | ClassId::Ext => 120 + i32::from(self.nice),
+            ClassId::Rt | ClassId::Dl => 99 - i32::from(self.rt_priority),
         }
     }
 }

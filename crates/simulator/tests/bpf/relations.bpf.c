@@ -43,9 +43,9 @@ static u32 application_of(struct task_struct *p)
 
 s32 BPF_STRUCT_OPS(relations_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-	bpf_printk("%s: %d of %d (%d), child of %d of %d, flags 0x%x, CPUs %d, mm %d, length %llu, application %u", p->comm,
-		   p->pid, p->tgid, p->group_leader->pid, p->real_parent->pid, p->real_parent->tgid, p->flags,
-		   p->nr_cpus_allowed, !!p->mm, length_of(p), application_of(p));
+	bpf_printk("%s: %d of %d (%d), made by %d, child of %d, flags 0x%x, CPUs %d, mm %d, length %llu, application %u", p->comm,
+		   p->pid, p->tgid, p->group_leader->pid, args->fork ? bpf_get_current_task_btf()->pid : 0, p->real_parent->pid,
+		   p->flags, p->nr_cpus_allowed, !!p->mm, length_of(p), application_of(p));
 	return 0;
 }
 

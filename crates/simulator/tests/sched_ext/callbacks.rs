@@ -384,6 +384,30 @@ fn a_change_of_policy_is_a_change_of_class() {
     assert_lines(&lines, us(1), &expected);
 }
 
+/// `SCHED_IDLE` has no nice value: the old one stays, and with it the priority, so nothing moves (SAVE and NOCLOCK alone).
+/// The weight is what a kernel gives it, 3 · 100 / 1024 and at least 1. On the way to a real-time policy the weight is that
+/// of the nice value again (`set_load_weight` after the policy is set). A 6.12 kernel prints the same.
+#[test]
+fn an_idle_policy_keeps_the_priority_and_a_real_time_one_restores_the_weight() {
+    let tasks = [r#""a" : { "loop" : 1, "phases" : {
+            "plain" : { "loop" : 1, "run" : 1000 },
+            "idle" : { "policy" : "SCHED_IDLE", "loop" : 1, "run" : 1000 },
+            "urgent" : { "policy" : "SCHED_FIFO", "priority" : 50, "loop" : 1, "run" : 1000 } } }"#];
+    let lines = before(recorded(1, &recorder(), &tasks, ms(10)), us(2500));
+    let expected = [
+        (ms(1), "0 stopping a 0"),
+        (ms(1), "0 quiescent a 0xa"),
+        (ms(1), "0 set_weight a 1"),
+        (ms(1), "0 runnable a 0xa"),
+        (ms(1), "0 running a"),
+        (ms(2), "0 stopping a 0"),
+        (ms(2), "0 quiescent a 0xe"),
+        (ms(2), "0 set_weight a 100"),
+        (ms(2), "0 disable a"),
+    ];
+    assert_lines(&lines, us(1), &expected);
+}
+
 const MOVER: &str = r#""a" : { "loop" : 1, "phases" : {
     "outside" : { "loop" : 1, "run" : 1000 },
     "inside" : { "taskgroup" : "/group", "loop" : 1, "run" : 1000 } } }"#;

@@ -13,7 +13,7 @@ fn run(cpus: usize, settings: &str, tasks: &[&str]) -> Report {
     run_with(&machine(cpus), &tasks_of(tasks), &options(&open_with("relations", settings, SIDECAR), ms(500)))
 }
 
-/// What the scheduler printed of tasks that came.
+/// What the scheduler printed of tasks that came. While a task is made it still has its maker's parent.
 #[track_caller]
 fn births(tasks: &[&str]) -> Vec<String> {
     let report = run(2, "", tasks);
@@ -29,11 +29,11 @@ fn threads_of_an_application_are_one_process_that_init_started() {
         r#""d" : { "loop" : 1, "run" : 1000, "instance" : 0, "tandem" : { "application" : "one" } }"#,
     ];
     let expected = [
-        "a-0: 2 of 2 (2), child of 1 of 1, flags 0x0, CPUs 2, mm 1, length 0, application 1",
-        "a-1: 3 of 2 (2), child of 1 of 1, flags 0x0, CPUs 2, mm 1, length 0, application 1",
-        "b: 4 of 4 (4), child of 1 of 1, flags 0x0, CPUs 2, mm 1, length 0, application 2",
-        "c: 5 of 2 (2), child of 1 of 1, flags 0x0, CPUs 2, mm 1, length 0, application 1",
-        "d-0: 6 of 2 (2), child of 1 of 1, flags 0x0, CPUs 2, mm 1, length 0, application 1",
+        "a-0: 2 of 2 (2), made by 1, child of 1, flags 0x0, CPUs 2, mm 1, length 0, application 1",
+        "a-1: 3 of 2 (2), made by 2, child of 1, flags 0x0, CPUs 2, mm 1, length 0, application 1",
+        "b: 4 of 4 (4), made by 1, child of 1, flags 0x0, CPUs 2, mm 1, length 0, application 2",
+        "c: 5 of 2 (2), made by 2, child of 1, flags 0x0, CPUs 2, mm 1, length 0, application 1",
+        "d-0: 6 of 2 (2), made by 5, child of 1, flags 0x0, CPUs 2, mm 1, length 0, application 1",
     ];
     assert_eq!(births(&tasks), expected);
 }
@@ -48,12 +48,11 @@ fn processes_are_children_of_who_forked_them_or_of_the_applications_first() {
         r#""worker" : { "loop" : 1, "run" : 1000, "instance" : 0 }"#,
     ];
     let expected = [
-        "shell: 2 of 2 (2), child of 1 of 1, flags 0x0, CPUs 2, mm 1, length 0, application 1",
-        "tool: 3 of 3 (3), child of 2 of 2, flags 0x0, CPUs 2, mm 1, length 0, application 0",
-        "thread: 4 of 4 (4), child of 2 of 2, flags 0x0, CPUs 2, mm 1, length 0, application 0",
-        "job-0: 5 of 5 (5), child of 2 of 2, flags 0x0, CPUs 2, mm 1, length 0, application 0",
-        // The shell has ended, and init has taken its children.
-        "worker-0: 6 of 5 (5), child of 1 of 1, flags 0x0, CPUs 2, mm 1, length 0, application 0",
+        "shell: 2 of 2 (2), made by 1, child of 1, flags 0x0, CPUs 2, mm 1, length 0, application 1",
+        "tool: 3 of 3 (3), made by 2, child of 1, flags 0x0, CPUs 2, mm 1, length 0, application 0",
+        "thread: 4 of 4 (4), made by 2, child of 1, flags 0x0, CPUs 2, mm 1, length 0, application 0",
+        "job-0: 5 of 5 (5), made by 2, child of 1, flags 0x0, CPUs 2, mm 1, length 0, application 0",
+        "worker-0: 6 of 5 (5), made by 5, child of 1, flags 0x0, CPUs 2, mm 1, length 0, application 0",
     ];
     assert_eq!(births(&tasks), expected);
     let ends: Vec<String> = run(2, "", &tasks).sched_ext.unwrap().output;
@@ -71,7 +70,7 @@ fn children_of_a_thread_that_ends_are_those_of_another_thread_of_its_process() {
     ];
     let report = run(3, "", &tasks);
     let output = &survived(&report).output;
-    assert!(output[2].starts_with("job-0: 4 of 4 (4), child of 3 of 2,"), "{output:?}");
+    assert!(output[2].starts_with("job-0: 4 of 4 (4), made by 3, child of 1,"), "{output:?}");
     assert!(output.iter().any(|line| line == "job-0 ends, child of 2"), "{output:?}");
 }
 
@@ -84,11 +83,11 @@ fn the_system_has_processes_and_kernel_threads_of_its_own() {
         r#""ksoftirqd" : { "run" : 100, "sleep" : 1000, "cpus" : [1], "tandem" : { "system" : true, "kernel_thread" : true } }"#,
     ];
     let expected = [
-        "app: 2 of 2 (2), child of 1 of 1, flags 0x0, CPUs 2, mm 1, length 0, application 1",
-        "sshd: 3 of 3 (3), child of 1 of 1, flags 0x0, CPUs 2, mm 1, length 0, application 0",
+        "app: 2 of 2 (2), made by 1, child of 1, flags 0x0, CPUs 2, mm 1, length 0, application 1",
+        "sshd: 3 of 3 (3), made by 1, child of 1, flags 0x0, CPUs 2, mm 1, length 0, application 0",
         // PF_KTHREAD, and PF_NO_SETAFFINITY.
-        "kworker: 4 of 4 (4), child of 1 of 1, flags 0x200000, CPUs 2, mm 0, length 0, application 0",
-        "ksoftirqd: 5 of 5 (5), child of 1 of 1, flags 0x4200000, CPUs 1, mm 0, length 0, application 0",
+        "kworker: 4 of 4 (4), made by 1, child of 1, flags 0x200000, CPUs 2, mm 0, length 0, application 0",
+        "ksoftirqd: 5 of 5 (5), made by 1, child of 1, flags 0x4200000, CPUs 1, mm 0, length 0, application 0",
     ];
     assert_eq!(births(&tasks), expected);
 }

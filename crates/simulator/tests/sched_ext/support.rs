@@ -143,12 +143,12 @@ pub fn tick(count: u64) -> Nanos {
     first + ms(count)
 }
 
-/// What `recorder` printed in a run up to `limit`: when, and the rest of the line.
+/// What `recorder` printed in a run up to `limit`: when, and the line without time and PID.
 #[track_caller]
 pub fn recorded(cpus: usize, scheduler: &Arc<SchedExt>, tasks: &[&str], limit: Nanos) -> Vec<(Nanos, String)> {
     let report = watch(&machine(cpus), &tasks_of(tasks), &options(scheduler, limit), &mut Turns::default());
     let parse = |line: &String| {
-        let (at, rest) = line.split_once(' ').unwrap_or_else(|| panic!("no time in {line}"));
+        let [at, _pid, rest] = line.splitn(3, ' ').collect::<Vec<_>>()[..] else { panic!("no time and PID in {line}") };
         (at.parse().unwrap_or_else(|_| panic!("no time in {line}")), rest.to_owned())
     };
     survived(&report).output.iter().map(parse).collect()

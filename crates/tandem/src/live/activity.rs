@@ -17,7 +17,7 @@ pub struct Activity {
 }
 
 impl Activity {
-    /// A line of what has happened since the last one: `12.0 s  9.98 W  base idle 2,345 queued 12  serial phases 3`. Without a
+    /// A line of what has happened since the last one: `12.0 s  9.98 W  base idle 2345 queued 12  serial phases 3`. Without a
     /// meter there are no watts, and what did not happen is not said.
     pub fn line(&mut self, measured: &Measured, counters: &[(String, u64)]) -> String {
         let joules = measured.total().map(|total| total.joules);
@@ -60,7 +60,7 @@ mod tests {
             [("base_idle", idle), ("base_queued", 7), ("serial_phases", phases)].map(|(name, n)| (name.to_owned(), n))
         };
         assert_eq!(activity.line(&after(1), &counters(10, 0)), "1.0 s  base idle 10 queued 7");
-        assert_eq!(activity.line(&after(3), &counters(1510, 2)), "3.0 s  base idle 1,500  serial phases 2");
+        assert_eq!(activity.line(&after(3), &counters(1510, 2)), format!("3.0 s  base idle {}  serial phases 2", count(1500)));
         assert_eq!(activity.line(&after(4), &counters(1510, 2)), "4.0 s");
     }
 }

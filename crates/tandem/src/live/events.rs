@@ -3,7 +3,7 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -125,10 +125,7 @@ impl Events {
 
     /// The next one; `None` if nothing happens until then.
     pub fn next(&self, until: Instant) -> Option<Event> {
-        match self.receiver.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            Ok(event) => Some(event),
-            // The queue has a sender of its own: it does not end.
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        }
+        // The queue has a sender of its own: it ends by the time alone.
+        self.receiver.recv_timeout(until.saturating_duration_since(Instant::now())).ok()
     }
 }

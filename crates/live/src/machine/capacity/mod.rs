@@ -49,9 +49,13 @@ pub struct Capacities {
 impl Capacities {
     /// Reads the capacities of CPUs, of which some are online.
     pub(super) fn read(tree: &Tree, online: Vec<usize>) -> Self {
-        let claims = Claims::read(tree, online);
-        let choice = Choice::of(&claims);
-        let levels = choice.levels(&claims);
+        Self::of(&Claims::read(tree, online))
+    }
+
+    /// The capacities that follow from what sources say.
+    fn of(claims: &Claims) -> Self {
+        let choice = Choice::of(claims);
+        let levels = choice.levels(claims);
         let mut kinds: Vec<Kind> = Vec::new();
         for (cpu, (core_type, share)) in claims.cpus.iter().zip(&levels) {
             let (core_type, capacity) = (*core_type, share_to_capacity(*share));
@@ -61,7 +65,7 @@ impl Capacities {
             }
         }
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.capacity));
-        let doubts = doubt::doubts(&claims, &choice, &levels);
+        let doubts = doubt::doubts(claims, &choice, &levels);
         Self { source: choice.source, claims: claims.all().cloned().collect(), kinds, doubts }
     }
 

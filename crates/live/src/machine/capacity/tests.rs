@@ -272,3 +272,67 @@ fn every_claim_is_kept_in_its_own_unit() {
     assert_eq!(claims[0], Claim { source: Source::Cppc, values: vec![40, 40] });
     assert_eq!(claims[1], Claim { source: Source::HighestClock, values: vec![3_000_000, 3_000_000] });
 }
+
+mod laws {
+    //! Whatever sources say.
+
+    use proptest::prelude::*;
+
+    use super::super::vendor::Vendor;
+    use super::*;
+
+    fn claim(source: Source, cpus: usize, values: std::ops::Range<u64>) -> impl Strategy<Value = Option<Claim>> {
+        let values = proptest::collection::vec(values, cpus);
+        proptest::option::of(values.prop_map(move |values| Claim { source, values }))
+    }
+
+    fn claims() -> impl Strategy<Value = Claims> {
+        let types = [CoreType::Only, CoreType::Performance, CoreType::Efficient, CoreType::LowPower];
+        (1..40_usize).prop_flat_map(move |cpus| {
+            let sources = (
+                claim(Source::CpuCapacity, cpus, 1..1025),
+                claim(Source::Cppc, cpus, 1..256),
+                claim(Source::HighestClock, cpus, 1..6_000_000),
+                claim(Source::BaseClock, cpus, 1..6_000_000),
+            );
+            let types = proptest::collection::vec(proptest::sample::select(types.to_vec()), cpus);
+            let vendor = (any::<bool>(), any::<bool>());
+            (sources, types, vendor).prop_map(move |(sources, types, (ranks, ipc_is_known))| Claims {
+                cpus: (0..cpus).collect(),
+                cpu_capacity: sources.0,
+                cppc: sources.1,
+                highest_clock: sources.2,
+                base_clock: sources.3,
+                types,
+                vendor: Vendor { ranks, efficient_ipc: 0.8, ipc_is_known },
+                incomplete: Vec::new(),
+            })
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn every_cpu_is_of_one_kind_and_somebody_is_the_best(claims in claims()) {
+            let capacities = Capacities::of(&claims);
+            let mut cpus: Vec<usize> = capacities.kinds.iter().flat_map(|kind| kind.cpus.clone()).collect();
+            cpus.sort_unstable();
+            prop_assert_eq!(&cpus, &claims.cpus);
+            prop_assert_eq!(capacities.kinds[0].capacity, 1024);
+            prop_assert!(capacities.kinds.iter().all(|kind| (1..=1024).contains(&kind.capacity)));
+            prop_assert!(cpus.iter().all(|cpu| capacities.kind_of(*cpu).is_some_and(|kind| kind.cpus.contains(cpu))));
+        }
+
+        /// So that favoured cores and rounding never fill up the eight kinds that a scheduler has room for.
+        #[test]
+        fn kinds_of_one_type_are_further_apart_than_the_tolerance(claims in claims()) {
+            let choice = Choice::of(&claims);
+            let tolerance =
+                if choice.source == Source::CpuCapacity { choice::SAME_CAPACITY } else { choice::FAVOURED };
+            let levels = choice.levels(&claims);
+            for (one, other) in levels.iter().flat_map(|one| levels.iter().map(move |other| (one, other))) {
+                let apart = one.1 == other.1 || one.1.min(other.1) < one.1.max(other.1) * (1.0 - tolerance);
+                prop_assert!(one.0 != other.0 || apart, "{:?} {:?}", one, other);
+            }
+        }
+    }
+}

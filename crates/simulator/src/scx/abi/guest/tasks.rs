@@ -408,8 +408,8 @@ impl Guest {
     /// Writes policy and priorities as the kernel has them.
     pub fn set_scheduling(&self, memory: &mut Memory, task: &Task) {
         let address = self.task(task.id);
-        let (policy, nice) = policy_of(task.scheduling.policy);
-        let static_prio = 120 + i64::from(nice);
+        let policy = policy_of(task.scheduling.policy);
+        let static_prio = 120 + i64::from(task.nice);
         let prio = i64::from(task.kernel_priority());
         put::<4>(memory, address + at!(TaskStruct, policy), policy);
         put::<4>(memory, address + at!(TaskStruct, static_prio), static_prio as u64);
@@ -421,15 +421,15 @@ impl Guest {
     }
 }
 
-/// `SCHED_*` of a policy, and its nice value.
-fn policy_of(policy: Policy) -> (u64, i8) {
+/// `SCHED_*` of a policy.
+fn policy_of(policy: Policy) -> u64 {
     match policy {
-        Policy::Other { nice, .. } => (0, nice),
-        Policy::Fifo { .. } => (1, 0),
-        Policy::RoundRobin { .. } => (2, 0),
-        Policy::Batch { nice } => (3, nice),
-        Policy::Idle => (5, 0),
-        Policy::Deadline { .. } => (6, 0),
-        Policy::Ext { nice } => (7, nice),
+        Policy::Other { .. } => 0,
+        Policy::Fifo { .. } => 1,
+        Policy::RoundRobin { .. } => 2,
+        Policy::Batch { .. } => 3,
+        Policy::Idle => 5,
+        Policy::Deadline { .. } => 6,
+        Policy::Ext { .. } => 7,
     }
 }

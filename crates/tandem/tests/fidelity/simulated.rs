@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A scenario in the simulator.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, OnceLock};
+
+use tandem_simulator::machine::Machine;
+use tandem_simulator::observer::{Observer, PrevState, TaskInfo};
+use tandem_simulator::simulation::{Options, SchedExt, Scheduler, simulate};
+use tandem_simulator::units::{CpuId, Nanos, SEC, TaskId};
+use tandem_simulator::workload::Workload;
+
+use crate::objects::object_path;
+use crate::run::Run;
+use crate::scenario::{Compared, Scenario};
+
+/// When callbacks begin to count: before that threads start, and then sleep.
+const BEGIN: Nanos = SEC;
+
+/// What is compared of the run under one of its schedulers.
+#[track_caller]
+pub fn run(scenario: &Scenario, scheduler: &str) -> Run {
+    let workload =
+        Workload::parse(Path::new(&scenario.name), &scenario.workload).unwrap_or_else(|error| panic!("{error}"));
+    let options = Options { scheduler: opened(scheduler), ..Options::default() };
+    let mut watch =
+        Watch { window: scenario.window_s.map(|window| window.map(|s| (s * SEC as f64) as Nanos)), ..Watch::default() };
+    let report =
+        simulate(&machine(scenario.cpus), &workload, &options, &mut watch).unwrap_or_else(|error| panic!("{error}"));
+    let lines = report.sched_ext.map(|scx| {
+        assert_eq!(scx.exit, None, "{} under {scheduler}", scenario.name);
+        scx.output
+    });
+    let has = |what| scenario.compare.contains(&what);
+    Run {
+        scheduler: scheduler.to_owned(),
+        stolen: 0.0,
+        shares: if scenario.window_s.is_some() { watch.shares() } else { BTreeMap::new() },
+        order: if has(Compared::Order) {
+            watch.order.iter().map(|task| watch.names[task].clone()).collect()
+        } else {
+            Vec::new()
+        },
+        callbacks: if has(Compared::Callbacks) { watch.callbacks(&lines.unwrap_or_default()) } else { BTreeMap::new() },
+    }
+}
+
+/// Equal CPUs of one cache, on which nothing but work costs time.
+fn machine(cpus: usize) -> Machine {
+    let text = include_str!("../../../../machines/smp-8.toml").replace("cores = 8\n", &format!("cores = {cpus}\n"));
+    let machine =
+        Machine::parse("equal", Path::new("equal.toml"), &text, None).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(machine.cpus.len(), cpus);
+    machine
+}
+
+/// `fair`, `tandem` or an object of `scripts/objects`, with settings.
+#[track_caller]
+fn opened(scheduler: &str) -> Scheduler {
+    let (name, settings) = scheduler.split_once(',').map_or((scheduler, ""), |(name, settings)| (name, settings));
+    let object = match name {
+        "fair" => return Scheduler::Fair,
+        "tandem" => tandem().to_owned(),
+        name => object_path(name),
+    };
+    let comma = if settings.is_empty() { "" } else { "," };
+    let text = format!("{}{comma}{settings}", object.display());
+    Scheduler::SchedExt(Arc::new(SchedExt::open(&text).unwrap_or_else(|error| panic!("{error}"))))
+}
+
+/// The object that the command carries, as a file.
+fn tandem() -> &'static Path {
+    static OBJECT: OnceLock<PathBuf> = OnceLock::new();
+    OBJECT.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fidelity");
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        let object = folder.join("tandem.bpf.o");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tandem"));
+        let output = command.args(["scheduler", "export", "tandem", "--output"]).arg(&object).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        object
+    })
+}
+
+/// Names, CPU time in the window, ends.
+#[derive(Debug, Default)]
+struct Watch {
+    window: Option<[Nanos; 2]>,
+    names: BTreeMap<TaskId, String>,
+    spent: BTreeMap<TaskId, Nanos>,
+    running: BTreeMap<u32, (Nanos, TaskId)>,
+    order: Vec<TaskId>,
+}
+
+impl Observer for Watch {
+    fn task_new(&mut self, _now: Nanos, task: &TaskInfo) {
+        // A forked thread has a number behind its task's name.
+        let name = task.name.split_once('-').map_or(task.name.as_str(), |(name, _)| name);
+        self.names.insert(task.id, name.to_owned());
+        self.spent.insert(task.id, 0);
+    }
+
+    fn sched_switch(&mut self, now: Nanos, cpu: CpuId, prev: Option<(TaskId, PrevState)>, next: Option<TaskId>) {
+        self.pay(now, cpu.0);
+        if let Some(next) = next {
+            self.running.insert(cpu.0, (now, next));
+        }
+        if let Some((task, PrevState::Dead)) = prev {
+            self.order.push(task);
+        }
+    }
+}
+
+impl Watch {
+    /// Who ran on a CPU until now.
+    fn pay(&mut self, now: Nanos, cpu: u32) {
+        if let (Some((since, task)), Some([begin, end])) = (self.running.remove(&cpu), self.window) {
+            *self.spent.entry(task).or_default() += now.min(end).saturating_sub(since.max(begin));
+        }
+    }
+
+    /// Percent of one CPU's time.
+    fn shares(&mut self) -> BTreeMap<String, f64> {
+        let [begin, end] = self.window.expect("a window");
+        // Who still runs at the end ran to the window's.
+        for cpu in self.running.keys().copied().collect::<Vec<_>>() {
+            self.pay(end, cpu);
+        }
+        let percent = |spent: Nanos| 100.0 * spent as f64 / (end - begin) as f64;
+        self.spent.iter().map(|(task, spent)| (self.names[task].clone(), percent(*spent))).collect()
+    }
+
+    /// What the recorder printed of each thread after all had started: time, PID, CPU, callback.
+    fn callbacks(&self, lines: &[String]) -> BTreeMap<String, Vec<String>> {
+        let of: BTreeMap<u32, &String> = self.names.iter().map(|(task, name)| (task.pid(), name)).collect();
+        let mut heard: BTreeMap<String, Vec<String>> =
+            self.names.values().map(|name| (name.clone(), Vec::new())).collect();
+        for line in lines {
+            let [at, pid, rest] = line.splitn(3, ' ').collect::<Vec<_>>()[..] else {
+                panic!("no time and PID in {line}")
+            };
+            let name = pid.parse().ok().and_then(|pid| of.get(&pid));
+            if let Some(name) = name.filter(|_| at.parse::<Nanos>().unwrap() >= BEGIN) {
+                heard.get_mut(*name).expect("all are there").push(rest.to_owned());
+            }
+        }
+        heard
+    }
+}
