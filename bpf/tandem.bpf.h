@@ -350,12 +350,23 @@ static __always_inline bool vtime_before(u64 a, u64 b)
 	return (s64)(a - b) < 0;
 }
 
-/* The virtual time a task is queued by where the others are at @now: sleeping saves up no more than a slice. */
+enum {
+	/* Virtual time by which a task's turn comes after the others' at most, slices. */
+	MAX_LEAD = 10,
+};
+
+/*
+ * The virtual time a task is queued by where the others are at @now. Sleeping saves up no more than a slice. Having run costs
+ * no more than MAX_LEAD slices: a slice of SCHED_IDLE's weight is worth a hundred, and behind twenty tasks for each CPU that is
+ * forty seconds, while the kernel ejects a scheduler after thirty. So the lowest weights (nice above 10) get more than theirs.
+ */
 static __always_inline u64 budgeted_from(struct task_struct *p, u64 now)
 {
-	u64 vtime = p->scx.dsq_vtime;
+	u64 vtime = p->scx.dsq_vtime, earliest = now - slice_ns(), latest = now + MAX_LEAD * slice_ns();
 
-	return vtime_before(vtime, now - slice_ns()) ? now - slice_ns() : vtime;
+	if (vtime_before(vtime, earliest))
+		return earliest;
+	return vtime_before(latest, vtime) ? latest : vtime;
 }
 
 static __always_inline u64 budgeted_vtime(struct task_struct *p)

@@ -10,7 +10,7 @@ use tandem_simulator::simulation::Scheduler;
 use crate::scheduler::{assert_same_work, audited_run, machine, options, tandem, workloads};
 
 /// So many equal CPUs.
-fn equal(cpus: usize) -> Machine {
+pub fn equal(cpus: usize) -> Machine {
     let text = include_str!("../../../../machines/smp-8.toml").replace("cores = 8\n", &format!("cores = {cpus}\n"));
     let machine =
         Machine::parse("equal", Path::new("equal.toml"), &text, None).unwrap_or_else(|error| panic!("{error}"));

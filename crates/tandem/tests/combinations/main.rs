@@ -6,6 +6,7 @@
 mod bundled;
 mod cost;
 mod machines;
+mod patience;
 mod random;
 mod scheduler;
 mod slowdown;
