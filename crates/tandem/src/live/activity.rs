@@ -60,7 +60,10 @@ mod tests {
             [("base_idle", idle), ("base_queued", 7), ("serial_phases", phases)].map(|(name, n)| (name.to_owned(), n))
         };
         assert_eq!(activity.line(&after(1), &counters(10, 0)), "1.0 s  base idle 10 queued 7");
-        assert_eq!(activity.line(&after(3), &counters(1510, 2)), format!("3.0 s  base idle {}  serial phases 2", count(1500)));
+        assert_eq!(
+            activity.line(&after(3), &counters(1510, 2)),
+            format!("3.0 s  base idle {}  serial phases 2", count(1500))
+        );
         assert_eq!(activity.line(&after(4), &counters(1510, 2)), "4.0 s");
     }
 }
