@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The energy that the machine takes, as far as something in it counts that.
 //!
-//! - [`powercap`]: the processor's own counters (RAPL), which only root may read.
-//! - [`perf`]: the same counters as performance events.
-//! - [`hwmon`]: other counters and power meters on the board.
-//! - [`battery`]: what a battery gives while nothing charges it.
+//! - `powercap`: the processor's own counters (RAPL), which only root may read.
+//! - `perf`: the same counters as performance events.
+//! - `hwmon`: other counters and power meters on the board.
+//! - `battery`: what a battery gives while nothing charges it.
 //! - `source`: what one of them counted. `measured`: all of them together, so that nothing is counted twice.
 //!
 //! What nothing counts is not measured: no number here comes from a model, from a nominal power or from a time. And a
