@@ -102,13 +102,20 @@ static __always_inline void clock_ask_again(u32 cpu)
 	scx_bpf_cpuperf_set(cpu, request < CLOCK_ONE ? request : CLOCK_ONE);
 }
 
+/* Notes which operating point a CPU wants; whether it has not asked for that already. */
+static __always_inline bool clock_wants(u32 cpu, u32 opp)
+{
+	if (cpu_of(cpu)->asked == opp + 1)
+		return false;
+	cpu_of(cpu)->asked = opp + 1;
+	return true;
+}
+
 /* Asks for an operating point of the CPU that runs this unless it has asked for that before. */
 static __always_inline void clock_ask(u32 cpu, u32 opp)
 {
-	if (cpu_of(cpu)->asked == opp + 1)
-		return;
-	cpu_of(cpu)->asked = opp + 1;
-	clock_ask_again(cpu);
+	if (clock_wants(cpu, opp))
+		clock_ask_again(cpu);
 }
 
 /*
@@ -127,10 +134,8 @@ static __always_inline void clock_have_asked_again(u32 cpu)
 
 static __always_inline void clock_have_asked(u32 cpu, u32 opp)
 {
-	if (cpu_of(cpu)->asked == opp + 1)
-		return;
-	cpu_of(cpu)->asked = opp + 1;
-	clock_have_asked_again(cpu);
+	if (clock_wants(cpu, opp))
+		clock_have_asked_again(cpu);
 }
 
 /* A callback of this CPU, whose run queue is locked: it asks for what a timer has come to. */

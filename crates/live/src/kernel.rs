@@ -21,11 +21,6 @@ pub fn scheduler() -> Option<String> {
     file("root/ops")
 }
 
-/// How many tasks were turned away by schedulers and are fair (`SCX_TASK_REQ_...`), since the kernel started.
-pub fn rejected() -> Option<u64> {
-    file("nr_rejected")?.parse().ok()
-}
-
 /// Checks that a scheduler could be loaded now.
 ///
 /// # Errors

@@ -74,8 +74,6 @@ impl Arguments {
                 Some("--observe") => parsed.observe = Some(arguments.next()?.into()),
                 Some("--watchdog") => parsed.watchdog_ms = Some(arguments.next()?.to_str()?.parse().ok()?),
                 Some("--counters") => parsed.counters = source(&arguments.next()?)?,
-                // Its older name.
-                Some("--stand-in") => parsed.counters = CounterSource::StandIn,
                 Some(option) if option.starts_with("--") => return None,
                 _ if parsed.object.as_os_str().is_empty() => parsed.object = argument.into(),
                 setting => {

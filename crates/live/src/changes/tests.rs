@@ -37,6 +37,14 @@ fn begin(tree: &Tree) -> Journal {
     Journal::begin(tree.root(), &tree.run()).unwrap()
 }
 
+/// A journal of a governor and a limit.
+fn two_changes(tree: &Tree) -> Journal {
+    let mut journal = begin(tree);
+    journal.apply(&governor("schedutil")).unwrap();
+    journal.apply(&highest("1600000")).unwrap();
+    journal
+}
+
 fn journals(tree: &Tree) -> Vec<PathBuf> {
     fs::read_dir(tree.run().join("changes")).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
@@ -160,10 +168,7 @@ fn the_dead_leave_a_journal_behind_and_others_give_back() {
 #[test]
 fn a_line_that_was_cut_off_costs_no_other_line() {
     let tree = tree();
-    let mut journal = begin(&tree);
-    journal.apply(&governor("schedutil")).unwrap();
-    journal.apply(&highest("1600000")).unwrap();
-    let path = die(&tree, journal);
+    let path = die(&tree, two_changes(&tree));
     let text = fs::read_to_string(&path).unwrap();
     // In the middle of the last line, with bytes that are no text.
     let last = text.trim_end().rfind('\n').unwrap() + 20;
@@ -176,10 +181,7 @@ fn a_line_that_was_cut_off_costs_no_other_line() {
 #[test]
 fn a_journal_cut_off_anywhere_gives_back_every_change_whose_line_is_whole() {
     let tree = tree();
-    let mut journal = begin(&tree);
-    journal.apply(&governor("schedutil")).unwrap();
-    journal.apply(&highest("1600000")).unwrap();
-    let path = die(&tree, journal);
+    let path = die(&tree, two_changes(&tree));
     let text = fs::read_to_string(&path).unwrap();
     let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
     for length in 0..=text.len() {

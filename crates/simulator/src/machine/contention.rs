@@ -77,10 +77,11 @@ fn root((low, guess): (f64, f64), high: impl Fn() -> f64, f: impl Fn(f64) -> (f6
     let mut lambda = guess.max(low);
     for _ in 0..MAX_STEPS {
         let (value, slope) = f(lambda);
-        let next = (lambda - value / slope).max(low);
-        if !next.is_finite() {
+        // Level where all are slowed more elsewhere: nothing says how far away the root is.
+        if slope >= 0.0 {
             break;
         }
+        let next = (lambda - value / slope).max(low);
         if (next - lambda).abs() <= ACCURACY * lambda {
             return next;
         }
@@ -137,6 +138,15 @@ mod tests {
     fn who_is_held_back_elsewhere_leaves_bandwidth_to_others() {
         // The first moves 10/5 = 2 at its own λ; the second wants 6 of the 10: no contention here.
         assert_eq!(solve(&[flow(stream(10.0), 5.0, 1), flow(stream(6.0), 1.0, 1)], 10.0, 0.0, 1.0), 1.0);
+    }
+
+    #[test]
+    fn who_is_held_back_elsewhere_is_held_back_further_where_that_is_too_much() {
+        // Two that move 10/2 = 5 each at their own λ; 4 fit, so that λ = 20/4, from wherever the search begins.
+        for guess in [1.0, 3.0, 7.0] {
+            let lambda = solve(&[flow(stream(10.0), 2.0, 2)], 4.0, 0.5, guess);
+            assert!((lambda - 5.0).abs() < 1e-6, "{guess}: {lambda}");
+        }
     }
 
     proptest! {

@@ -14,7 +14,7 @@ use tandem_live::process::Process;
 use super::activity::Activity;
 use super::events::{Event, Events};
 use super::mechanisms::MechanismOptions;
-use super::session::{ROOT, Session, TICK, socket};
+use super::session::{ROOT, SOCKET, Session, TICK};
 use super::{say, seconds, status};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -60,7 +60,7 @@ impl Attach {
         let mut session = Session::begin(&self.mechanisms.request())?;
         let endpoint = self.metrics.map(Endpoint::open).transpose();
         let endpoint = endpoint.map_err(|error| Failure::NotStarted(error.to_string()))?;
-        let server = events.listen(&socket()).map_err(|error| Failure::NotStarted(error.to_string()))?;
+        let server = events.listen(Path::new(SOCKET)).map_err(|error| Failure::NotStarted(error.to_string()))?;
         for process in applications {
             session.enter(process.id, &process.name).map_err(Failure::NotStarted)?;
         }

@@ -20,7 +20,7 @@ use super::events::{Ending, Event, Events};
 use super::launch::{Launched, launch};
 use super::mechanisms::MechanismOptions;
 use super::report::{self, CpuTime, Outcome};
-use super::session::{Gone, ROOT, Session, TICK, socket};
+use super::session::{Gone, ROOT, SOCKET, Session, TICK};
 use super::{say, seconds, status, user};
 use crate::context::Context;
 use crate::failure::{EJECTED, Failure};
@@ -78,7 +78,7 @@ impl Run {
         if let Some(Event::Signal { number, .. }) = events.next(Instant::now()) {
             return Err(Failure::Status(u8::try_from(128 + number).unwrap_or(1)));
         }
-        let server = events.listen(&socket()).map_err(|error| Failure::NotStarted(error.to_string()))?;
+        let server = events.listen(Path::new(SOCKET)).map_err(|error| Failure::NotStarted(error.to_string()))?;
         let waiting = launch(&self.command, identity.as_ref())
             .map_err(|error| Failure::NotStarted(format!("the command cannot be started: {error}")))?;
         let command = waiting.process;

@@ -10,7 +10,7 @@ use std::fmt;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use nix::fcntl::{Flock, FlockArg};
@@ -357,9 +357,4 @@ fn restore(root: &Path, folder: &Path) -> Result<(), Failure> {
         describe(&restored).iter().for_each(|line| say(line));
     }
     Ok(())
-}
-
-/// The path of the control socket.
-pub fn socket() -> PathBuf {
-    PathBuf::from(SOCKET)
 }
