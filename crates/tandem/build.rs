@@ -8,9 +8,9 @@
 //! - `CLANG`: the compiler (default: `clang-19`, else a `clang` that is 16 or newer).
 //! - `LIBBPF_INCLUDE`: the folder with libbpf's headers in `bpf/` (default: `/usr/include`).
 
-use std::{env, fs};
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
+use std::{env, fs};
 
 const SOURCE: &str = "bpf/tandem.bpf.c";
 /// The oldest clang that writes what the scheduler is made of: enumerations of 64 bits and tags of declarations.

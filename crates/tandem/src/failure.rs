@@ -98,7 +98,9 @@ impl Failure {
 
 fn of_simulation(error: &SimulationError) -> u8 {
     match error {
-        SimulationError::Stuck { .. } | SimulationError::NoProgress { .. } | SimulationError::TooManyThreads { .. } => STUCK,
+        SimulationError::Stuck { .. } | SimulationError::NoProgress { .. } | SimulationError::TooManyThreads { .. } => {
+            STUCK
+        }
         SimulationError::Scheduler { .. } | SimulationError::Hotplug { .. } => MISTAKE,
         SimulationError::ForkRefused { .. } => OTHER,
     }

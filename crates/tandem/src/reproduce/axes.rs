@@ -243,8 +243,11 @@ mod tests {
     #[test]
     fn combinations_are_all_of_them() {
         let names = ["clock".to_owned(), "mix".to_owned()];
-        let all: Vec<String> =
-            axes().combinations(&names).iter().map(|place| place.values().cloned().collect::<Vec<_>>().join(" ")).collect();
+        let all: Vec<String> = axes()
+            .combinations(&names)
+            .iter()
+            .map(|place| place.values().cloned().collect::<Vec<_>>().join(" "))
+            .collect();
         assert_eq!(all, ["1600 3-1", "1600 4-0", "2400 3-1", "2400 4-0"]);
         assert_eq!(axes().combinations(&[]), [Place::new()]);
     }

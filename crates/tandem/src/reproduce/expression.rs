@@ -23,6 +23,9 @@ const MOST_OPERATIONS: u64 = 100_000;
 /// Depth to which brackets may nest.
 const MOST_DEPTH: usize = 32;
 
+/// What expressions call besides [`METRICS`] and the functions of mathematics.
+const OTHERS: [&str; 8] = ["counter", "report", "fairness", "jitter", "number", "mean", "min", "max"];
+
 /// Where an expression is evaluated.
 struct Scene {
     paper: Rc<Paper>,
@@ -88,11 +91,19 @@ impl Calculator {
 
     /// The expression `text`, read; what is wrong with it, and at which byte, otherwise.
     pub fn compile(&self, text: &str) -> Result<AST, (usize, String)> {
-        self.engine.compile_expression(text).map_err(|error| (offset(text, error.position()), error.err_type().to_string()))
+        self.engine
+            .compile_expression(text)
+            .map_err(|error| (offset(text, error.position()), error.err_type().to_string()))
     }
 
     /// The value of `ast` with the runs of `seeds`; what is wrong, and at which byte of `text`, otherwise.
-    pub fn value(&self, ast: &AST, text: &str, question: &Question<'_>, seeds: &[usize]) -> Result<f64, (usize, String)> {
+    pub fn value(
+        &self,
+        ast: &AST,
+        text: &str,
+        question: &Question<'_>,
+        seeds: &[usize],
+    ) -> Result<f64, (usize, String)> {
         {
             let mut scene = self.scene.borrow_mut();
             scene.experiment = question.experiment;
@@ -101,7 +112,8 @@ impl Calculator {
             scene.change = question.change.cloned();
             scene.seeds_wanted = question.seeds;
         }
-        let value: Dynamic = self.engine.eval_ast(ast).map_err(|error| (offset(text, error.position()), plain(&error)))?;
+        let value: Dynamic =
+            self.engine.eval_ast(ast).map_err(|error| (offset(text, error.position()), plain(&error)))?;
         let number = value.as_float().or_else(|_| value.as_int().map(|whole| whole as f64));
         let number = number.map_err(|kind| (0, format!("the expression's value is no number but {kind}")))?;
         if number.is_finite() || !self.scene.borrow().wanted.is_empty() {
@@ -147,7 +159,8 @@ impl Calculator {
         let of = Rc::clone(metric);
         self.engine.register_fn(name, move |run: ImmutableString, map: Map| of(&run, None, map));
         let of = Rc::clone(metric);
-        self.engine.register_fn(name, move |run: ImmutableString, app: ImmutableString| of(&run, Some(&app), Map::new()));
+        self.engine
+            .register_fn(name, move |run: ImmutableString, app: ImmutableString| of(&run, Some(&app), Map::new()));
         let of = Rc::clone(metric);
         self.engine
             .register_fn(name, move |run: ImmutableString, app: ImmutableString, map: Map| of(&run, Some(&app), map));
@@ -163,13 +176,18 @@ impl Calculator {
             });
             let value = Rc::new(value);
             let of = Rc::clone(&value);
-            self.engine.register_fn(name, move |run: ImmutableString, what: ImmutableString| of(&run, Some(&what), Map::new()));
-            self.engine.register_fn(name, move |run: ImmutableString, what: ImmutableString, map: Map| value(&run, Some(&what), map));
+            self.engine.register_fn(name, move |run: ImmutableString, what: ImmutableString| {
+                of(&run, Some(&what), Map::new())
+            });
+            self.engine.register_fn(name, move |run: ImmutableString, what: ImmutableString, map: Map| {
+                value(&run, Some(&what), map)
+            });
         }
         let fairness = Rc::new(fairness(&self.scene, &self.book));
         let with = Rc::clone(&fairness);
         self.engine.register_fn("fairness", move |run: ImmutableString, alone: Array| with(&run, &alone, &Map::new()));
-        self.engine.register_fn("fairness", move |run: ImmutableString, alone: Array, map: Map| fairness(&run, &alone, &map));
+        self.engine
+            .register_fn("fairness", move |run: ImmutableString, alone: Array, map: Map| fairness(&run, &alone, &map));
         let scene = Rc::clone(&self.scene);
         self.engine.register_fn("number", move |what: ImmutableString| -> Outcome<f64> {
             let scene = scene.borrow();
@@ -242,7 +260,10 @@ impl Scene {
     fn own(&self, run: &str, map: &Map) -> Map {
         let runs = &self.paper.experiments[self.experiment].runs;
         let axes = runs.iter().find(|known| known.name == run).map_or(&[][..], |run| run.axes.as_slice());
-        map.iter().filter(|(axis, _)| axes.iter().any(|own| own == axis.as_str())).map(|(axis, value)| (axis.clone(), value.clone())).collect()
+        map.iter()
+            .filter(|(axis, _)| axes.iter().any(|own| own == axis.as_str()))
+            .map(|(axis, value)| (axis.clone(), value.clone()))
+            .collect()
     }
 
     /// The reports of `run`, where `map` changes the place; `None` if they are still to be made.
@@ -288,7 +309,14 @@ fn offset(text: &str, position: Position) -> usize {
 fn plain(error: &EvalAltResult) -> String {
     match error {
         EvalAltResult::ErrorRuntime(message, _) => message.to_string(),
-        EvalAltResult::ErrorFunctionNotFound(signature, _) => format!("no function {signature}"),
+        EvalAltResult::ErrorFunctionNotFound(signature, _) => {
+            let name = signature.split([' ', '(']).next().unwrap_or_default();
+            let names: Vec<&str> = METRICS.iter().map(|(name, _)| *name).chain(OTHERS).collect();
+            match names.contains(&name) {
+                true => format!("`{name}` does not take that: {signature}"),
+                false => format!("no function `{name}`; {}", valid_names(name, &names)),
+            }
+        }
         error => {
             let text = error.to_string();
             text.rsplit_once(" (line").map_or(text.clone(), |(text, _)| text.to_owned())

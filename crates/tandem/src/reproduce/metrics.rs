@@ -114,8 +114,13 @@ pub fn fairness(mix: &Report, alone: &[&Report]) -> Result<f64, String> {
         }
         speedups.push(app.performance / apart.performance);
     }
-    let (least, most) = (speedups.iter().copied().fold(f64::INFINITY, f64::min), speedups.iter().copied().fold(0.0, f64::max));
-    if speedups.len() < 2 || most <= 0.0 { Err("fairness is that of two applications or more that do work".to_owned()) } else { Ok(least / most) }
+    let (least, most) =
+        (speedups.iter().copied().fold(f64::INFINITY, f64::min), speedups.iter().copied().fold(0.0, f64::max));
+    if speedups.len() < 2 || most <= 0.0 {
+        Err("fairness is that of two applications or more that do work".to_owned())
+    } else {
+        Ok(least / most)
+    }
 }
 
 /// Jitter over runs: of an application, else the mean over all of the relative deviation of its time, or of its time per

@@ -180,7 +180,8 @@ impl Results {
 impl SeriesResult {
     /// What tells its cells apart, each as text: the values of those axes that are not the same in all of them.
     pub fn labels(&self) -> Vec<String> {
-        let same = |axis: &str, value: &str| self.cells.iter().all(|cell| cell.at.get(axis).is_some_and(|own| own == value));
+        let same =
+            |axis: &str, value: &str| self.cells.iter().all(|cell| cell.at.get(axis).is_some_and(|own| own == value));
         // Of a single one, all is told.
         let several = self.cells.len() > 1;
         let label = |cell: &CellResult| {

@@ -145,7 +145,8 @@ impl Study {
             place.extend(cell.at.clone());
             let question = Question { experiment, place: &place, change, seeds };
             let value = self.calculator.value(ast, &formula.text, &question, runs);
-            values.push(value.map_err(|(at, message)| located(formula, (at, format!("{message}{}", describe(&place)))))?);
+            values
+                .push(value.map_err(|(at, message)| located(formula, (at, format!("{message}{}", describe(&place)))))?);
         }
         Ok(match numbers.fold {
             Fold::Mean => values.iter().sum::<f64>() / values.len() as f64,
@@ -169,7 +170,12 @@ impl Study {
         Ok(PaperResult { name, title, source, counts: Counts::of(&experiments), experiments, sensitivity: None })
     }
 
-    fn series(&self, index: (usize, usize), experiment: &Experiment, series: &Series) -> Result<SeriesResult, InputError> {
+    fn series(
+        &self,
+        index: (usize, usize),
+        experiment: &Experiment,
+        series: &Series,
+    ) -> Result<SeriesResult, InputError> {
         let mut ours = Vec::new();
         for cell in &series.cells {
             let number = Number { index, experiment, series, cell };

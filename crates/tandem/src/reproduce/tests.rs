@@ -9,7 +9,10 @@ use super::*;
 /// All papers, read.
 fn papers(library: &Library) -> Vec<Rc<Paper>> {
     let names = library.names(&[]).unwrap();
-    names.into_iter().map(|name| Rc::new(paper::paper(library, name).unwrap_or_else(|error| panic!("{error}")))).collect()
+    names
+        .into_iter()
+        .map(|name| Rc::new(paper::paper(library, name).unwrap_or_else(|error| panic!("{error}"))))
+        .collect()
 }
 
 #[test]

@@ -72,7 +72,9 @@ impl Published<'_> {
             return Verdict::Agrees;
         }
         match self.reference {
-            Some((published, of_ours)) if side(self.value - published) == side(ours - of_ours) => Verdict::SameDirection,
+            Some((published, of_ours)) if side(self.value - published) == side(ours - of_ours) => {
+                Verdict::SameDirection
+            }
             _ => Verdict::Differs,
         }
     }
@@ -138,7 +140,9 @@ mod tests {
     #[test]
     fn two_points_of_a_small_percentage_agree() {
         use Verdict::{Agrees, Differs, SameDirection};
-        for (ours, verdict) in [(5.0, Agrees), (1.0, Agrees), (5.1, SameDirection), (0.9, SameDirection), (-0.1, Differs)] {
+        for (ours, verdict) in
+            [(5.0, Agrees), (1.0, Agrees), (5.1, SameDirection), (0.9, SameDirection), (-0.1, Differs)]
+        {
             assert_eq!(judged("%", 3.0, ours), verdict, "{ours}");
         }
         // 10 % of 50 % are 5 points.

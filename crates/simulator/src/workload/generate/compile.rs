@@ -32,12 +32,18 @@ options! {
         "assemble" assemble: Usec = Usec::ms(10), Usec(1)..=Usec::s(1000);
         /// Work of the linker.
         "link" link: Usec = Usec::ms(300), Usec(1)..=Usec::s(1000);
+        /// CPUs on which the kernel's own upkeep runs for 20 us once a second; without it a CPU that never gets a process never
+        /// wakes, and keeps the clock that it had at the start.
+        "upkeep" upkeep: u32 = 0, 0..=8192;
     }
 }
 
 /// Work of make per file, and of the driver before and after each program it starts, in microseconds.
 const MAKE_US: u64 = 200;
 const DRIVER_US: u64 = 500;
+/// What a CPU's upkeep (statistics of memory, watchdogs) takes, and how often it is due. Assumed.
+const UPKEEP: Usec = Usec(20);
+const UPKEEP_PERIOD: Usec = Usec::s(1);
 
 impl Generator for Compile {
     fn document(&self) -> Result<Document, OptionError> {
@@ -57,6 +63,12 @@ impl Generator for Compile {
         document.task("as", process(tool).with("loop", 1u32).with("run", self.assemble.0));
         let linker = Memory { bound: 0.4, mb_per_s: 800.0, footprint: Bytes::mib(16) };
         document.task("ld", process(linker).with("loop", 1u32).with("run", self.link.0));
+        for cpu in 0..self.upkeep {
+            let tandem = Object::new().with("system", true).with("kernel_thread", true);
+            let timer = Object::new().with("ref", "unique").with("period", UPKEEP_PERIOD.0);
+            let thread = Object::new().with("cpus", vec![cpu]).with("tandem", tandem);
+            document.task(format!("upkeep-{cpu}"), thread.with("timer", timer).with("run", UPKEEP.0));
+        }
         Ok(document)
     }
 }

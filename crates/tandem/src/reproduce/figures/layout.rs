@@ -35,9 +35,8 @@ pub fn panels(paper: &PaperResult) -> Vec<Panel<'_>> {
     for experiment in &paper.experiments {
         let series: Vec<&SeriesResult> =
             experiment.series.iter().filter(|series| series.cells.iter().any(|cell| cell.ours.is_some())).collect();
-        let together = |a: &&SeriesResult, b: &&SeriesResult| {
-            a.unit == b.unit && a.cells.len() <= SHORT && b.cells.len() <= SHORT
-        };
+        let together =
+            |a: &&SeriesResult, b: &&SeriesResult| a.unit == b.unit && a.cells.len() <= SHORT && b.cells.len() <= SHORT;
         for group in series.chunk_by(together) {
             for group in group.chunks(MOST_SHARED / SHORT) {
                 panels.push(panel(experiment, group));

@@ -26,9 +26,8 @@ const GAP: i32 = 16;
 /// The widest labels of rows.
 const MOST_LABEL: i32 = 215;
 /// Of a letter at the size of labels, about.
-const LETTER: f64 = 5.6;
+const LETTER: f64 = 6.3;
 
-/// Colours that colour-blind people tell apart (M. Okabe and K. Ito, "Color Universal Design").
 const BLACK: RGBColor = RGBColor(30, 30, 30);
 const GREY: RGBColor = RGBColor(125, 125, 125);
 const LINE: RGBColor = RGBColor(222, 222, 222);
@@ -36,6 +35,7 @@ const LINE: RGBColor = RGBColor(222, 222, 222);
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
+/// Colours that colour-blind people tell apart (M. Okabe and K. Ito, "Color Universal Design").
 fn colour(verdict: Verdict) -> RGBColor {
     match verdict {
         Verdict::Agrees => RGBColor(0, 114, 178),
@@ -82,7 +82,7 @@ fn legend(area: &Area<'_>) -> Drawn {
     for verdict in Verdict::ALL.into_iter().filter(|verdict| *verdict != Verdict::NotModelled) {
         area.draw(&Circle::new((x, y), 4, colour(verdict).filled()))?;
         text(area, verdict.name(), (x + 10, y), (14, HPos::Left, BLACK))?;
-        x += 32 + 8 * verdict.name().len() as i32;
+        x += 36 + 7 * verdict.name().len() as i32;
     }
     Ok(())
 }

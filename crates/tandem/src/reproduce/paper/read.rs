@@ -27,7 +27,8 @@ const PAPER: &str = "paper.toml";
 pub fn paper(library: &Library, name: &str) -> Result<Paper, InputError> {
     let file = File::open(library, name, PAPER)?;
     let raw: raw::Paper = file.parse()?;
-    let parameters = raw.parameter.into_iter().map(|parameter| read_parameter(&file, parameter)).collect::<Result<_, _>>()?;
+    let parameters =
+        raw.parameter.into_iter().map(|parameter| read_parameter(&file, parameter)).collect::<Result<_, _>>()?;
     let mut experiments = Vec::new();
     for path in order(&file, library.experiments(name).collect(), raw.experiments)? {
         experiments.push(read_experiment(&File::open(library, name, &path)?)?);
@@ -36,8 +37,9 @@ pub fn paper(library: &Library, name: &str) -> Result<Paper, InputError> {
     let cells = paper.experiments.iter().flat_map(|experiment| &experiment.series).flat_map(|series| &series.cells);
     match cells.filter(|cell| cell.headline).count() {
         0..=MOST_HEADLINES => Ok(paper),
-        count => Err(InputError::whole(&file.path, format!("the paper has {count} headlines"))
-            .help(format!("expected at most {MOST_HEADLINES} cells with `headline = true`, their own or their series'"))),
+        count => Err(InputError::whole(&file.path, format!("the paper has {count} headlines")).help(format!(
+            "expected at most {MOST_HEADLINES} cells with `headline = true`, their own or their series'"
+        ))),
     }
 }
 
@@ -155,14 +157,21 @@ fn read_axes(file: &File, raw: BTreeMap<Spanned<String>, Spanned<Value>>) -> Res
         let at = value.span();
         let (name, wrong) = (name.into_inner(), |message: String| file.error(&at, message).help(EXPECTED_AXIS));
         let values = match value.get_ref() {
-            Value::Array(values) => values.iter().map(|value| {
-                let name = text_of(value).ok_or_else(|| wrong(format!("a value of axis `{name}` is no text")))?;
-                Ok(AxisValue { name, fields: BTreeMap::new() })
-            }).collect::<Result<Vec<_>, InputError>>()?,
-            Value::Table(values) => values.iter().map(|(value, fields)| {
-                let fields = fields_of(fields).map_err(|message| wrong(format!("`{value}` of axis `{name}`: {message}")))?;
-                Ok(AxisValue { name: value.clone(), fields })
-            }).collect::<Result<Vec<_>, InputError>>()?,
+            Value::Array(values) => values
+                .iter()
+                .map(|value| {
+                    let name = text_of(value).ok_or_else(|| wrong(format!("a value of axis `{name}` is no text")))?;
+                    Ok(AxisValue { name, fields: BTreeMap::new() })
+                })
+                .collect::<Result<Vec<_>, InputError>>()?,
+            Value::Table(values) => values
+                .iter()
+                .map(|(value, fields)| {
+                    let fields =
+                        fields_of(fields).map_err(|message| wrong(format!("`{value}` of axis `{name}`: {message}")))?;
+                    Ok(AxisValue { name: value.clone(), fields })
+                })
+                .collect::<Result<Vec<_>, InputError>>()?,
             _ => return Err(wrong(format!("axis `{name}` is neither a list nor a table"))),
         };
         if values.is_empty() {
@@ -173,8 +182,7 @@ fn read_axes(file: &File, raw: BTreeMap<Spanned<String>, Spanned<Value>>) -> Res
     Ok(axes)
 }
 
-const EXPECTED_AXIS: &str =
-    "expected a list of texts, `clock = [\"1600\", \"2400\"]`, or a table of fields for each value, `[axes.mix.\"3-1\"]`";
+const EXPECTED_AXIS: &str = "expected a list of texts, `clock = [\"1600\", \"2400\"]`, or a table of fields for each value, `[axes.mix.\"3-1\"]`";
 
 /// A text or a number, as text.
 fn text_of(value: &Value) -> Option<String> {
@@ -209,7 +217,8 @@ fn read_run(file: &File, axes: &Axes, name: String, run: Spanned<raw::Run>) -> R
         (None, Some(name)) => Work::Named(template(name)?),
         _ => {
             let found = file.error(&span, format!("run `{name}` has no workload, or two"));
-            return Err(found.help("expected either `generate`, arguments of `tandem workload`, or `workload`, a name or a file"));
+            return Err(found
+                .help("expected either `generate`, arguments of `tandem workload`, or `workload`, a name or a file"));
         }
     };
     let scheduler = template(&raw.scheduler)?;
@@ -275,7 +284,9 @@ fn read_series(file: &File, axes: &Axes, series: Spanned<raw::Series>) -> Result
 /// What can be wrong with all cells together.
 fn check_series(file: &File, span: &Range<usize>, series: &Series) -> Result<(), InputError> {
     if series.cells.is_empty() {
-        return Err(file.error(span, format!("series `{}` has no cell", series.what)).help("expected `[[series.cell]]`"));
+        return Err(file
+            .error(span, format!("series `{}` has no cell", series.what))
+            .help("expected `[[series.cell]]`"));
     }
     for cell in &series.cells {
         if series.cells.iter().filter(|other| other.at == cell.at).count() > 1 {
@@ -287,7 +298,13 @@ fn check_series(file: &File, span: &Range<usize>, series: &Series) -> Result<(),
         let place = series.beside_of(cell);
         if !series.cells.iter().any(|other| other.at == place && other.published.is_some()) {
             return Err(file
-                .error(span, format!("series `{}` has no published cell at {place:?} to stand beside {:?}", series.what, cell.at))
+                .error(
+                    span,
+                    format!(
+                        "series `{}` has no published cell at {place:?} to stand beside {:?}",
+                        series.what, cell.at
+                    ),
+                )
                 .help("`beside` says in which axes, and to which values, the cell to compare with differs"));
         }
     }
@@ -309,7 +326,8 @@ fn read_over(file: &File, axes: &Axes, over: &Spanned<Value>) -> Result<Vec<Stri
         Value::Array(names) => names.iter().map(|name| name.as_str().map(str::to_owned)).collect(),
         _ => None,
     };
-    let names = names.ok_or_else(|| file.error(&over.span(), "`over` names no axis").help("expected a name or a list"))?;
+    let names =
+        names.ok_or_else(|| file.error(&over.span(), "`over` names no axis").help("expected a name or a list"))?;
     for name in &names {
         axes.axis(name).map_err(|message| file.error(&over.span(), message))?;
     }
@@ -350,4 +368,3 @@ fn read_cell(file: &File, axes: &Axes, series: &Series, cell: Spanned<raw::Cell>
         headline: raw.headline,
     })
 }
-

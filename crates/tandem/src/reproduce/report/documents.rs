@@ -42,7 +42,10 @@ impl Documents {
         let mut drawn = Vec::new();
         for (paper, mut file) in results.papers.iter().zip(self.figures) {
             let draw = figures::svg(paper).map_err(|error| {
-                Failure::System(format!("{}: cannot be drawn: {error}", self.folder.join(figure(&paper.name)).display()))
+                Failure::System(format!(
+                    "{}: cannot be drawn: {error}",
+                    self.folder.join(figure(&paper.name)).display()
+                ))
             })?;
             if let Some(svg) = draw {
                 file.write_text(&svg)?;

@@ -72,7 +72,8 @@ fn headlines(results: &Results) -> String {
         for series in paper.experiments.iter().flat_map(|experiment| &experiment.series) {
             for cell in series.cells.iter().filter(|cell| cell.headline) {
                 let what = [named(series), at(cell)].concat();
-                text += &format!("| {} | {} | {what} | {} |\n", paper.name, cell_text(&series.place), values(series, cell));
+                text +=
+                    &format!("| {} | {} | {what} | {} |\n", paper.name, cell_text(&series.place), values(series, cell));
             }
         }
     }

@@ -63,9 +63,14 @@ fn grouped(text: &str) -> String {
 pub fn deviation(unit: &Unit, cell: &CellResult) -> String {
     match (cell.deviation, unit) {
         (None, _) => String::new(),
-        (Some(points), Unit::Points(_)) => format!("{points:+.1} pp"),
-        (Some(percent), _) => format!("{percent:+.1} %"),
+        (Some(points), Unit::Points(_)) => format!("{} pp", signed(points)),
+        (Some(percent), _) => format!("{} %", signed(percent)),
     }
+}
+
+/// A tenth's precision, with its sign unless it rounds to nothing.
+pub fn signed(value: f64) -> String {
+    if value.abs() < 0.05 { "0.0".to_owned() } else { format!("{value:+.1}") }
 }
 
 #[cfg(test)]
@@ -74,8 +79,12 @@ mod tests {
 
     #[test]
     fn four_digits_and_groups_of_three() {
-        assert_eq!([short(1.23456), short(0.012_34), short(123.44), short(-12345.6)], ["1.235", "0.0123", "123.4", "-12 346"]);
+        assert_eq!(
+            [short(1.23456), short(0.012_34), short(123.44), short(-12345.6)],
+            ["1.235", "0.0123", "123.4", "-12 346"]
+        );
         assert_eq!(grouped("1153407308"), "1 153 407 308");
         assert_eq!(grouped("1234.5"), "1234.5");
+        assert_eq!([signed(-0.04), signed(0.06), signed(-12.34)], ["0.0", "+0.1", "-12.3"]);
     }
 }

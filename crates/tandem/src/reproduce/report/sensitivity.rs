@@ -3,9 +3,10 @@
 
 use super::super::paper::Unit;
 use super::super::result::{Moved, ParameterResult};
-use super::numbers::short;
+use super::numbers::{short, signed};
+use super::text::indented;
 use crate::quantity::NOTHING;
-use crate::table::{Align::Left, Align::Right, Table, paragraph, printable};
+use crate::table::{Align::Left, Align::Right, Table};
 
 /// The table as markdown.
 pub fn markdown(rows: &[ParameterResult]) -> String {
@@ -28,9 +29,10 @@ pub fn markdown(rows: &[ParameterResult]) -> String {
 pub fn text(rows: &[ParameterResult], width: Option<usize>) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let mut text = String::from("  if a parameter is a fifth smaller / larger, these move by\n");
-    let letters: Vec<String> = (b'A'..=b'Z').take(first.headlines.len()).map(|letter| char::from(letter).to_string()).collect();
+    let letters: Vec<String> =
+        (b'A'..=b'Z').take(first.headlines.len()).map(|letter| char::from(letter).to_string()).collect();
     for (letter, moved) in letters.iter().zip(&first.headlines) {
-        text += &paragraph(&printable(&format!("    {letter} {}: {}", moved.what, value(moved))), width);
+        text += &indented(&format!("{letter} {}: {}", moved.what, value(moved)), 4, width);
     }
     let columns = letters.iter().map(|letter| (letter.clone(), Right));
     let mut table = Table::with_columns([("    parameter".to_owned(), Left)].into_iter().chain(columns));
@@ -61,10 +63,13 @@ fn both(moved: &Moved) -> String {
         let difference = value - moved.unchanged;
         match (points, moved.unchanged == 0.0) {
             (false, true) => NOTHING.to_owned(),
-            (false, false) => format!("{:+.1}", 100.0 * difference / moved.unchanged.abs()),
-            (true, _) => format!("{difference:+.1}"),
+            (false, false) => signed(100.0 * difference / moved.unchanged.abs()),
+            (true, _) => signed(difference),
         }
     };
+    if [moved.smaller, moved.larger] == [Some(moved.unchanged); 2] {
+        return "0".to_owned();
+    }
     format!("{} / {} {}", change(moved.smaller), change(moved.larger), if points { "pp" } else { "%" })
 }
 
@@ -83,5 +88,7 @@ mod tests {
         };
         assert_eq!(both(&moved("W")), "-10.0 / — %");
         assert_eq!(both(&moved("%")), "-5.0 / — pp");
+        let still = Moved { smaller: Some(50.0), larger: Some(50.0), ..moved("W") };
+        assert_eq!(both(&still), "0");
     }
 }

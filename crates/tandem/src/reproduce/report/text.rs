@@ -56,8 +56,8 @@ fn of_experiment(paper: &PaperResult, experiment: &ExperimentResult, width: Opti
 }
 
 fn of_series(series: &SeriesResult, width: Option<usize>) -> String {
-    let heading = format!("  {}, {} [{}]", series.place, series.what, series.unit.name());
-    let mut text = paragraph(&printable(&heading), width);
+    let heading = format!("{}, {} [{}]", series.place, series.what, series.unit.name());
+    let mut text = indented(&heading, 2, width);
     let mut table =
         Table::new([("   ", Left), ("published", Right), ("ours", Right), ("", Left), ("deviation", Right)]);
     for (cell, label) in series.cells.iter().zip(series.labels()) {
@@ -72,9 +72,15 @@ fn of_series(series: &SeriesResult, width: Option<usize>) -> String {
         reasons.extend(cell.reason.as_ref().filter(|reason| !reasons.contains(reason)));
     }
     for reason in reasons {
-        text += &paragraph(&printable(&format!("    not modelled: {reason}")), width);
+        text += &indented(&format!("not modelled: {reason}"), 4, width);
     }
     text
+}
+
+/// A paragraph so many columns from the left.
+pub fn indented(text: &str, columns: usize, width: Option<usize>) -> String {
+    let text = paragraph(&printable(text), width.map(|width| width.saturating_sub(columns)));
+    text.lines().map(|line| format!("{:columns$}{line}\n", "")).collect()
 }
 
 /// A sentence for each number, where a table has no room.
@@ -82,7 +88,7 @@ fn blocks(series: &SeriesResult, width: Option<usize>) -> String {
     let sentence = |(cell, label): (&CellResult, String)| {
         let (published, ours) = (numbers::published(cell), numbers::ours(cell));
         let label = if label.is_empty() { String::new() } else { format!("{label}: ") };
-        paragraph(&printable(&format!("    {label}{published}, ours {ours}: {}", cell.verdict.name())), width)
+        indented(&format!("{label}{published}, ours {ours}: {}", cell.verdict.name()), 4, width)
     };
     series.cells.iter().zip(series.labels()).map(sentence).collect()
 }

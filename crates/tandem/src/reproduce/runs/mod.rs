@@ -58,7 +58,8 @@ impl Simulation {
     pub fn of(paper: &str, experiment: &Experiment, run: &Run, place: &Place) -> Result<Self, String> {
         let axes = &experiment.axes;
         let arguments = |templates: &[super::axes::Template]| -> Result<Vec<String>, String> {
-            let all = templates.iter().map(|template| template.arguments(axes, place)).collect::<Result<Vec<_>, _>>()?;
+            let all =
+                templates.iter().map(|template| template.arguments(axes, place)).collect::<Result<Vec<_>, _>>()?;
             Ok(all.into_iter().flatten().collect())
         };
         let workload = match &run.workload {
@@ -128,7 +129,8 @@ impl Book {
 
     /// All simulations in which a sched_ext scheduler went before the end.
     pub fn ejected(&self) -> usize {
-        let ejected = |report: &&Rc<Report>| report.sched_ext.as_ref().is_some_and(|scheduler| scheduler.exit.is_some());
+        let ejected =
+            |report: &&Rc<Report>| report.sched_ext.as_ref().is_some_and(|scheduler| scheduler.exit.is_some());
         self.reports.values().flatten().filter(ejected).count()
     }
 
@@ -202,8 +204,7 @@ pub fn check_parameter(library: &Library, paper: &str, parameter: &Parameter) ->
 
 /// What `run` of an experiment is called in messages.
 pub fn label(paper: &Paper, experiment: &Experiment, run: &Run, place: &Place) -> String {
-    let values: Vec<String> =
-        run.axes.iter().filter_map(|axis| Some(format!("{axis} {}", place.get(axis)?))).collect();
+    let values: Vec<String> = run.axes.iter().filter_map(|axis| Some(format!("{axis} {}", place.get(axis)?))).collect();
     let at = if values.is_empty() { String::new() } else { format!(" ({})", values.join(", ")) };
     format!("{}/{}: run `{}`{at}", paper.name, experiment.name, run.name)
 }

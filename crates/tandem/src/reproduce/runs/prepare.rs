@@ -90,7 +90,10 @@ impl<'a> Workshop<'a> {
         let Some(text) = own.or_else(|| catalogue::text(name)) else {
             let names: Vec<&str> = catalogue::names().collect();
             let help = tandem_simulator::input::valid_names(name, &names);
-            return Err(origin.error(format!("{label}: no machine `{name}`, nor a file of the paper")).help(help).into());
+            return Err(origin
+                .error(format!("{label}: no machine `{name}`, nor a file of the paper"))
+                .help(help)
+                .into());
         };
         let path = match own {
             Some(_) => self.library.path(paper, name),
@@ -107,7 +110,12 @@ impl<'a> Workshop<'a> {
         Ok(Machine::parse(&stem, &path, &text, configuration)?)
     }
 
-    fn workload(&mut self, simulation: &Simulation, origin: &Origin, label: &str) -> Result<Arc<workload::Workload>, Failure> {
+    fn workload(
+        &mut self,
+        simulation: &Simulation,
+        origin: &Origin,
+        label: &str,
+    ) -> Result<Arc<workload::Workload>, Failure> {
         let Simulation { paper, workload, change, .. } = simulation;
         let change = change.clone().filter(|change| matches!(change.target, Target::Generate(_)));
         let key = (paper.clone(), workload.clone(), change);

@@ -63,17 +63,20 @@ fn change(value: &mut Value, steps: &[Step], percent: u32, changed: &mut usize) 
             }
         },
         // Not every one need have it: a row without it has a default.
-        (Step::EveryKey, Value::Table(table)) => {
-            table.iter_mut().filter(|(_, value)| has(value, rest)).try_for_each(|(_, value)| change(value, rest, percent, changed))
-        }
+        (Step::EveryKey, Value::Table(table)) => table
+            .iter_mut()
+            .filter(|(_, value)| has(value, rest))
+            .try_for_each(|(_, value)| change(value, rest, percent, changed)),
         (Step::Entry(index), Value::Array(array)) => {
             let count = array.len();
-            let value = array.get_mut(*index).ok_or_else(|| format!("no entry {index}: there are {count}, from 0 on"))?;
+            let value =
+                array.get_mut(*index).ok_or_else(|| format!("no entry {index}: there are {count}, from 0 on"))?;
             change(value, rest, percent, changed)
         }
-        (Step::EveryEntry, Value::Array(array)) => {
-            array.iter_mut().filter(|value| has(value, rest)).try_for_each(|value| change(value, rest, percent, changed))
-        }
+        (Step::EveryEntry, Value::Array(array)) => array
+            .iter_mut()
+            .filter(|value| has(value, rest))
+            .try_for_each(|value| change(value, rest, percent, changed)),
         (Step::Key(_) | Step::EveryKey, _) => Err("a name leads into what is no table".to_owned()),
         (Step::Entry(_) | Step::EveryEntry, _) => Err("an index leads into what is no array".to_owned()),
     }
