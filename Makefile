@@ -59,6 +59,10 @@ run: build ## Install what is missing, build, compare schedulers on an example a
 build: build-requirements ## Build the release binary
 	$(CARGO) build --release --locked --bin tandem
 
+.PHONY: reproduce
+reproduce: build ## Run the papers' experiments and write docs/results.md, its numbers and its figures
+	"$(TANDEM)" reproduce --sensitivity --write docs
+
 .PHONY: objects
 objects: ## Compile the kernel's example sched_ext schedulers, to run in the simulator
 	@sh scripts/requirements objects

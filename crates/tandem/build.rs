@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Compiles the scheduler, `bpf/tandem.bpf.c`, into an object that the command carries.
+//! Compiles the scheduler, `bpf/tandem.bpf.c`, into an object that the command carries, and lists the files of `papers/` that it
+//! carries too.
 //!
 //! The same source and the same clang give the same object, wherever the source is: the compiler works in the project's
 //! folder and writes no other path down.
@@ -7,7 +8,7 @@
 //! - `CLANG`: the compiler (default: `clang-19`, else a `clang` that is 16 or newer).
 //! - `LIBBPF_INCLUDE`: the folder with libbpf's headers in `bpf/` (default: `/usr/include`).
 
-use std::env;
+use std::{env, fs};
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 
@@ -19,7 +20,7 @@ fn main() {
     for variable in ["CLANG", "LIBBPF_INCLUDE"] {
         println!("cargo:rerun-if-env-changed={variable}");
     }
-    if let Err(message) = build() {
+    if let Err(message) = build().and_then(|()| list_papers()) {
         eprintln!("{message}");
         exit(1);
     }
@@ -36,6 +37,38 @@ fn build() -> Result<(), String> {
         return Err(missing(&format!("libbpf's headers are not in {include}/bpf"), "libbpf-dev", "LIBBPF_INCLUDE"));
     }
     compile(&clang()?, &root, &include, &object)
+}
+
+/// Writes `PAPERS: &[(&str, &str)]`, the TOML and JSON files below `papers/` and their texts, so that a new file needs no
+/// other edit.
+fn list_papers() -> Result<(), String> {
+    let folder = Path::new(&of_cargo("CARGO_MANIFEST_DIR")?).join("../../papers");
+    let folder = folder.canonicalize().map_err(|error| format!("{}: {error}", folder.display()))?;
+    // Cargo looks at all that is below it.
+    println!("cargo:rerun-if-changed={}", folder.display());
+    let mut files = Vec::new();
+    below(&folder, &mut files).map_err(|error| format!("{}: {error}", folder.display()))?;
+    files.sort();
+    let mut list = String::from("const PAPERS: &[(&str, &str)] = &[\n");
+    for file in files {
+        let name = file.strip_prefix(&folder).ok().and_then(Path::to_str).ok_or("a paper's file name is not UTF-8")?;
+        list += &format!("    ({name:?}, include_str!({file:?})),\n");
+    }
+    list += "];\n";
+    let path = PathBuf::from(of_cargo("OUT_DIR")?).join("papers.rs");
+    fs::write(&path, list).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn below(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            below(&path, files)?;
+        } else if path.extension().is_some_and(|kind| kind == "toml" || kind == "json") {
+            files.push(path);
+        }
+    }
+    Ok(())
 }
 
 fn of_cargo(variable: &str) -> Result<String, String> {

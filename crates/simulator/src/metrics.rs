@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run is judged by: the report of one simulation.
 //!
-//! The field names are the JSON schema (docs/results.md); a metric that was not measured is `None`, never 0.
+//! The field names are the JSON schema (docs/reports.md); a metric that was not measured is `None`, never 0.
 
 use std::collections::BTreeMap;
 

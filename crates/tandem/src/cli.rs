@@ -16,6 +16,7 @@ use crate::live::restore::Restore;
 use crate::live::run::Run;
 use crate::live::status::StatusCommand;
 use crate::machine::MachineCommand;
+use crate::reproduce::Reproduce;
 use crate::scheduler::SchedulerCommand;
 use crate::simulate::Simulate;
 use crate::workload::WorkloadCommand;
@@ -50,6 +51,7 @@ enum Command {
     Scheduler(SchedulerCommand),
     Workload(WorkloadCommand),
     Analyze(Analyze),
+    Reproduce(Reproduce),
     Bench(Bench),
     Run(Run),
     Attach(Attach),
@@ -77,6 +79,7 @@ impl Cli {
             Command::Scheduler(command) => command.run(context),
             Command::Workload(command) => command.run(context),
             Command::Analyze(command) => command.run(context),
+            Command::Reproduce(command) => command.run(context),
             Command::Bench(command) => command.run(context),
             Command::Run(command) => command.run(context),
             Command::Attach(command) => command.run(context),

@@ -4,6 +4,7 @@
 use std::io::{Write, stderr};
 
 use console::Term;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::files::Files;
 use crate::simulator::{Linux, Simulator};
@@ -26,6 +27,14 @@ impl<'a> Context<'a> {
     /// Warns on standard error; whoever closed it does not want to know.
     pub fn warn(&self, warning: &str) {
         let _ = writeln!(stderr(), "warning: {warning}");
+    }
+
+    /// A bar on standard error for so many runs; hidden where nobody watches.
+    pub fn progress_bar(&self, runs: usize) -> ProgressBar {
+        let target = if self.progress { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(Some(runs as u64), target);
+        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {eta} left");
+        bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
     }
 
     /// The context of this process, whose standard output is `out`.

@@ -31,6 +31,14 @@ pub enum Failure {
     /// The simulation has no report.
     #[error("{0}")]
     Simulation(#[from] SimulationError),
+    /// One of many simulations has no report.
+    #[error("{run}: {source}")]
+    Run {
+        /// Which.
+        run: String,
+        /// Why.
+        source: SimulationError,
+    },
     /// The results are there, but a sched_ext scheduler went before the end of a run, which `fair` finished.
     #[error("{0}: its results are partly those of fair")]
     Ejected(String),
@@ -78,13 +86,7 @@ impl Failure {
 
     fn status(&self) -> u8 {
         match self {
-            Self::Simulation(
-                SimulationError::Stuck { .. }
-                | SimulationError::NoProgress { .. }
-                | SimulationError::TooManyThreads { .. },
-            ) => STUCK,
-            Self::Simulation(SimulationError::Scheduler { .. } | SimulationError::Hotplug { .. }) => MISTAKE,
-            Self::Simulation(SimulationError::ForkRefused { .. }) => OTHER,
+            Self::Simulation(error) | Self::Run { source: error, .. } => of_simulation(error),
             Self::Ejected(_) => EJECTED,
             Self::Input(_) | Self::Options(_) => MISTAKE,
             Self::File { .. } | Self::Output(_) | Self::System(_) => OTHER,
@@ -92,4 +94,20 @@ impl Failure {
             Self::Status(status) => *status,
         }
     }
+}
+
+fn of_simulation(error: &SimulationError) -> u8 {
+    match error {
+        SimulationError::Stuck { .. } | SimulationError::NoProgress { .. } | SimulationError::TooManyThreads { .. } => STUCK,
+        SimulationError::Scheduler { .. } | SimulationError::Hotplug { .. } => MISTAKE,
+        SimulationError::ForkRefused { .. } => OTHER,
+    }
+}
+
+/// A mistake in arguments that are not the command's own: what is wrong, in one line, without usage.
+pub fn in_short(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let said = text.strip_prefix("error: ").unwrap_or(&text).lines().map(str::trim);
+    let said = said.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+    said.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }

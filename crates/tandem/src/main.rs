@@ -3,10 +3,11 @@
 //!
 //! - [`cli`]: the commands; each is a struct with its arguments and `run`. [`arguments`]: values of options.
 //! - [`simulate`], [`compare`], [`explain`], [`analyze`], [`mod@bench`], [`machine`], [`scheduler`], [`workload`]: one command each.
+//! - [`reproduce`]: the published numbers of papers beside ours.
 //! - [`live`]: the commands for the kernel that is running.
 //! - [`bundled`]: the scheduler that the command carries.
 //! - [`context`]: what commands are given: the [`simulator`], where to print, the [`files`] they write; [`json`]: how.
-//! - [`quantity`], [`statistics`], [`table`]: numbers and text for people. [`failure`]: exit statuses.
+//! - [`parallel`]: many simulations at once. [`quantity`], [`statistics`], [`table`]: numbers and text for people. [`failure`]: exit statuses.
 
 mod analyze;
 mod arguments;
@@ -21,7 +22,9 @@ mod files;
 mod json;
 mod live;
 mod machine;
+mod parallel;
 mod quantity;
+mod reproduce;
 mod scheduler;
 mod simulate;
 mod simulator;

@@ -111,7 +111,7 @@ fn text(listing: &Listing, object: &str, width: Option<usize>) -> String {
         text += &table.fitting(width).render();
     }
     text.push('\n');
-    text + &descriptions(&needs(listing), width)
+    text + descriptions(&needs(listing), width).as_str()
 }
 
 fn verdict(listing: &Listing) -> String {
@@ -158,12 +158,12 @@ fn settings(listing: &Listing) -> Rows {
     let row = |setting: &VariableListing| {
         let help = setting.help.as_ref().map_or(String::new(), |help| format!(". {help}"));
         let unit = setting.unit.as_ref().map_or(String::new(), |unit| format!(" {unit}"));
-        let mut text = setting.value.clone() + &unit;
+        let mut text = setting.value.clone() + unit.as_str();
         if setting.value != setting.default {
             text += &format!(", by default {}{unit}", setting.default);
         }
         text += &format!(" ({})", possible(setting));
-        (format!("  {}", printable(&setting.name)), printable(&(text + &help)))
+        (format!("  {}", printable(&setting.name)), printable(&(text + help.as_str())))
     };
     listing.variables.iter().filter(|variable| variable.setting).map(row).collect()
 }

@@ -83,7 +83,7 @@ pub struct Analyze {
     json: JsonOption,
 }
 
-/// All results; the field names are the JSON schema (docs/results.md).
+/// All results; the field names are the JSON schema (docs/reports.md).
 #[derive(Debug, Serialize)]
 struct Analysis {
     /// [`SCHEMA`].

@@ -166,7 +166,7 @@ fn simulated(measured: &Measured, theory: &Theory, width: Option<usize>) -> Stri
     );
     text += &section("Fairness, simulated beside its lower bounds", simulated_fairness(measured, theory), width);
     text.push('\n');
-    text + &paragraph(&words, width)
+    text + paragraph(&words, width).as_str()
 }
 
 fn speedups(measured: &Measured, theory: &Theory) -> Table {

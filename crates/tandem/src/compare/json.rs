@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The comparison for programs; docs/results.md describes every field.
+//! The comparison for programs; docs/reports.md describes every field.
 
 use std::collections::BTreeMap;
 

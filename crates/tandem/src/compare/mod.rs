@@ -34,7 +34,7 @@ Fairness compares what each application loses by sharing the machine: the smalle
 against running alone over the largest, 1 being fair. Jitter is the relative deviation of an
 application's time from run to run. Ratios are against the first pair. Governors are
 performance, powersave, userspace=CLOCK, ondemand, conservative and, unless another is named,
-schedutil. The fields of the JSON are described in docs/results.md.";
+schedutil. The fields of the JSON are described in docs/reports.md.";
 
 /// Compare schedulers and governors: means with 95 % confidence intervals over several seeds
 #[derive(Debug, Args)]
@@ -95,7 +95,7 @@ impl Compare {
         let comparison = Comparison::of(&machine.name, &workload.name, plan.pairs, plan.seeds, outcomes);
         let width = context.width;
         destination.write(context, &json::Document::of(&comparison), || {
-            layout::render(&comparison, width) + &sentences::render(&comparison, width)
+            layout::render(&comparison, width) + sentences::render(&comparison, width).as_str()
         })?;
         let runs = comparison.pairs.iter().flat_map(|pair| &pair.outcomes);
         match runs.filter(|run| run.exit().is_some()).count() {

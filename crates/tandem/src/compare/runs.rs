@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The simulations of a comparison, in parallel; what they yield does not depend on how many threads do it.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use rayon::prelude::*;
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::{AppReport, ExitReport, Report};
 use tandem_simulator::observer::NoObserver;
@@ -14,6 +10,7 @@ use tandem_simulator::workload::Workload;
 use crate::arguments::{Pair, Scenario};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::parallel;
 use crate::simulator::Simulator;
 
 /// What to simulate.
@@ -60,8 +57,8 @@ impl Plan<'_> {
     pub fn run(&self, context: &Context<'_>) -> Result<Vec<Vec<Outcome>>, Failure> {
         let apart = self.workloads_apart();
         let jobs = self.jobs(&apart)?;
-        let bar = progress_bar(jobs.len(), context.progress);
-        let yields = run_all(&jobs, self.machine, context.simulator, &bar);
+        let bar = context.progress_bar(jobs.len());
+        let yields = parallel::run_all(&jobs, |job| job.run(self.machine, context.simulator), &bar);
         bar.finish_and_clear();
         let mut yields = yields?.into_iter();
         let mut outcomes = Vec::new();
@@ -122,33 +119,6 @@ impl Plan<'_> {
     }
 }
 
-/// Runs the jobs on all cores. Of several failures the first in order counts, so that the message is always the same;
-/// jobs behind a failure are skipped, those before it never are.
-fn run_all(
-    jobs: &[Job<'_>],
-    machine: &Machine,
-    simulator: &dyn Simulator,
-    bar: &ProgressBar,
-) -> Result<Vec<Yield>, SimulationError> {
-    let first_failure = AtomicUsize::new(usize::MAX);
-    let results: Vec<Option<Result<Yield, SimulationError>>> = jobs
-        .par_iter()
-        .enumerate()
-        .map(|(index, job)| {
-            if first_failure.load(Ordering::Relaxed) < index {
-                return None;
-            }
-            let result = job.run(machine, simulator);
-            if result.is_err() {
-                first_failure.fetch_min(index, Ordering::Relaxed);
-            }
-            bar.inc(1);
-            Some(result)
-        })
-        .collect();
-    results.into_iter().flatten().collect()
-}
-
 impl Job<'_> {
     fn run(&self, machine: &Machine, simulator: &dyn Simulator) -> Result<Yield, SimulationError> {
         let result = simulator.simulate(machine, self.workload, &self.options, &mut NoObserver);
@@ -197,11 +167,4 @@ fn cannot_run_alone(name: &str, error: &SimulationError) -> String {
     let error = error.to_string();
     let what = error.lines().next().unwrap_or_default().trim_end_matches(':');
     format!("application `{name}` cannot run alone: {what}")
-}
-
-fn progress_bar(jobs: usize, shown: bool) -> ProgressBar {
-    let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let bar = ProgressBar::with_draw_target(Some(jobs as u64), target);
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {eta} left");
-    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

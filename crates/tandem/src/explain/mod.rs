@@ -47,7 +47,7 @@ Examples:
   tandem explain app.json -m rk3399 --json | jq '.mechanisms[] | {name, verdict}'
 
 Each mechanism is turned on alone, in a short simulation, and what the scheduler itself says of it
-is shown. The fields of the JSON are described in docs/results.md.";
+is shown. The fields of the JSON are described in docs/reports.md.";
 
 /// Say which of Tandem's mechanisms can act on a machine and a workload, which cannot, and why
 #[derive(Debug, Args)]
@@ -85,7 +85,7 @@ pub struct Explain {
     json: JsonOption,
 }
 
-/// All results; the field names are the JSON schema (docs/results.md).
+/// All results; the field names are the JSON schema (docs/reports.md).
 #[derive(Debug, Serialize)]
 struct Explanation {
     /// [`SCHEMA`].

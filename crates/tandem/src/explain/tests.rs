@@ -151,14 +151,14 @@ fn settings_that_the_scheduler_refuses_are_refused_before_anything_runs() {
 
 #[test]
 fn every_field_is_documented() {
-    let (_, document) = include_str!("../../../../docs/results.md").split_once("## An explanation").unwrap();
+    let (_, document) = include_str!("../../../../docs/reports.md").split_once("## An explanation").unwrap();
     let document = document.split("\n## ").next().unwrap();
     let mut open = vec![json("noise -m smp-8 --limit 200ms")];
     while let Some(value) = open.pop() {
         match value {
             Value::Object(fields) => {
                 for (field, value) in fields {
-                    assert!(document.contains(&field), "docs/results.md does not describe `{field}` of an explanation");
+                    assert!(document.contains(&field), "docs/reports.md does not describe `{field}` of an explanation");
                     open.push(value);
                 }
             }

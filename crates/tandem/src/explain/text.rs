@@ -132,11 +132,11 @@ fn block(mechanism: &Explained) -> Vec<(String, String)> {
 fn ending(explanation: &Explanation, width: Option<usize>) -> String {
     match (&explanation.workload, &explanation.compare) {
         (_, Some(command)) => {
-            paragraph("What those that act are worth:", width) + &format!("  {}\n", printable(command))
+            paragraph("What those that act are worth:", width) + format!("  {}\n", printable(command)).as_str()
         }
         (None, None) => {
             let command = format!("tandem explain WORKLOAD -m {}", explanation.machine.name);
-            paragraph("What they do for a workload:", width) + &format!("  {}\n", printable(&command))
+            paragraph("What they do for a workload:", width) + format!("  {}\n", printable(&command)).as_str()
         }
         (Some(_), None) if explanation.mechanisms.iter().any(|mechanism| mechanism.verdict == Verdict::Acts) => {
             paragraph("`tandem compare` shows what those that act are worth.", width)

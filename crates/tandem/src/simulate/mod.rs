@@ -30,7 +30,7 @@ Examples:
   tandem simulate app.json -m rk3399 -s ./scx_simple.bpf.o,fifo_sched=true
   tandem simulate app.json -m rk3399 -s tandem --set serial_first=true,sorted=true
 
-The fields of the JSON are described in docs/results.md. A sched_ext scheduler that errs is
+The fields of the JSON are described in docs/reports.md. A sched_ext scheduler that errs is
 ejected; the run goes on under fair, its report says so, and the exit status is 4.";
 
 /// Simulate a workload once and say what it took
@@ -91,6 +91,12 @@ impl Simulate {
             Some(scheduler) => Err(Failure::Ejected(format!("scheduler {} did not stay to the end", scheduler.name))),
             None => Ok(()),
         }
+    }
+
+    /// What is simulated, and under which scheduler and governor.
+    pub fn parts(self) -> Result<(Scenario, Pair), Failure> {
+        let pair = self.pair()?;
+        Ok((self.scenario, pair))
     }
 
     fn pair(&self) -> Result<Pair, Failure> {

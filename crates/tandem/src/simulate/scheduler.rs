@@ -36,7 +36,7 @@ pub fn activity(report: &Report, width: Option<usize>) -> String {
         let why = format!("loaded again after {}: {reason}: {message}", quantity(*at_s, SECONDS));
         text += &paragraph(&printable(&why), width);
     }
-    text + &output(&scheduler.output, width)
+    text + output(&scheduler.output, width).as_str()
 }
 
 /// The costliest first.

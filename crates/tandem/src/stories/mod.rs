@@ -9,6 +9,7 @@ mod generating;
 mod live;
 mod mock;
 mod one_run;
+mod reproducing;
 
 use std::fs;
 use std::path::PathBuf;

@@ -113,18 +113,18 @@ fn a_time_limit_reaches_the_simulation_and_is_no_measure_of_speed() {
 fn every_field_of_the_report_is_documented() {
     let mut story_report = report("w");
     story_report.wall_s = Some(1.0);
-    let document = include_str!("../../../../docs/results.md");
+    let document = include_str!("../../../../docs/reports.md");
     for field in fields(&serde_json::to_value(&story_report).unwrap()) {
-        assert!(document.contains(&format!("`{field}`")), "docs/results.md does not describe `{field}`");
+        assert!(document.contains(&format!("`{field}`")), "docs/reports.md does not describe `{field}`");
     }
 }
 
 #[test]
 fn every_field_of_a_comparison_is_documented() {
     let (text, _) = Story::new().doubtful("compare @erring.json -m hikey960 -s fair --runs 2 --json");
-    let document = include_str!("../../../../docs/results.md");
+    let document = include_str!("../../../../docs/reports.md");
     for field in fields(&serde_json::from_str(&text).unwrap()) {
-        assert!(document.contains(&format!("`{field}`")), "docs/results.md does not describe `{field}`");
+        assert!(document.contains(&format!("`{field}`")), "docs/reports.md does not describe `{field}`");
     }
 }
 
@@ -132,11 +132,11 @@ fn every_field_of_a_comparison_is_documented() {
 fn every_field_of_an_analysis_is_documented() {
     let command = "analyze -m proliant-dl580:asymmetric --applications 3 --simulate 1s --runs 1 --json";
     let text = Story::new().tandem(command).unwrap();
-    let (_, document) = include_str!("../../../../docs/results.md").split_once("## An analysis").unwrap();
+    let (_, document) = include_str!("../../../../docs/reports.md").split_once("## An analysis").unwrap();
     for path in fields(&serde_json::from_str(&text).unwrap()) {
         // Rows and bounds are described once for all.
         for field in path.split('.').map(|field| field.trim_end_matches("[]")) {
-            assert!(document.contains(field), "docs/results.md does not describe `{field}` of `{path}`");
+            assert!(document.contains(field), "docs/reports.md does not describe `{field}` of `{path}`");
         }
     }
 }

@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, Subcommand, valu
 use tandem_simulator::workload::generate::{self, Generator, OptionInfo, generators};
 
 use crate::context::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, in_short};
 
 /// The generator that was chosen, and what was said of its options.
 #[derive(Debug, Clone)]
@@ -22,6 +22,15 @@ pub struct Generate {
 impl Generate {
     /// Runs the command.
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let text = self.text()?;
+        match &self.output {
+            Some(path) => context.files.write(path, &text),
+            None => Ok(context.out.write_all(text.as_bytes())?),
+        }
+    }
+
+    /// The generated file.
+    fn text(&self) -> Result<String, Failure> {
         let known = generators().into_iter().find(|generator| generator.command() == self.command);
         let Some(mut generator) = known else {
             return Err(Failure::Options(format!("no generator `{}`", self.command)));
@@ -30,11 +39,19 @@ impl Generate {
         for (option, value) in &self.given {
             generator.set(option, value).map_err(mistake)?;
         }
-        let text = generate::text(generator.as_ref()).map_err(mistake)?;
-        match &self.output {
-            Some(path) => context.files.write(path, &text),
-            None => Ok(context.out.write_all(text.as_bytes())?),
-        }
+        generate::text(generator.as_ref()).map_err(mistake)
+    }
+}
+
+/// What `tandem workload` prints for `arguments`, as in `["mixes", "--stream", "2"]`.
+pub fn generated(arguments: &[String]) -> Result<String, String> {
+    let command = Command::new("tandem workload").no_binary_name(true).disable_help_subcommand(true);
+    let matches = Generate::augment_subcommands(command).try_get_matches_from(arguments);
+    let matches = matches.map_err(|error| in_short(&error))?;
+    let generate = Generate::from_arg_matches(&matches).map_err(|error| in_short(&error))?;
+    match &generate.output {
+        Some(_) => Err("the workload goes nowhere else: leave `--output` out".to_owned()),
+        None => generate.text().map_err(|failure| failure.to_string()),
     }
 }
 

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `tandem reproduce`: the experiments of papers, each published number beside ours.
+//!
+//! Top to bottom: [`library`] has the files, [`paper`] is what they say, [`axes`] what an experiment varies, [`runs`]
+//! simulates, [`expression`] computes numbers of [`metrics`], [`study`] does all that for a paper, [`verdict`] judges,
+//! [`result`] is what comes out, [`report`] and [`figures`] show it; [`sensitivity`] asks how far results move with a
+//! machine's numbers.
+
+mod axes;
+mod expression;
+mod figures;
+mod library;
+mod metrics;
+mod paper;
+mod report;
+mod result;
+mod runs;
+mod sensitivity;
+mod study;
+mod verdict;
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::json::JsonOption;
+
+use library::Library;
+use paper::Paper;
+use report::documents::Documents;
+use result::{Results, SCHEMA};
+use runs::Book;
+use study::Study;
+
+const EXAMPLES: &str = "\
+Examples:
+  tandem reproduce
+  tandem reproduce memory --seeds 20
+  tandem reproduce --sensitivity --write docs
+  tandem reproduce --papers ./papers --list
+
+A number of ours agrees with the published one within 10 %, or within 2 percentage points; it has
+the same direction if it is on the same side of \"no effect\", or of another cell; else it differs.
+papers/README.md describes the files, docs/reports.md the fields of the JSON.";
+
+/// Run the experiments of papers and show each published number beside ours
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Reproduce {
+    /// Papers (see --list); all of them by default
+    #[arg(value_name = "PAPER")]
+    papers: Vec<String>,
+
+    /// Read the papers of this folder instead of those that the command carries
+    #[arg(long = "papers", value_name = "DIR")]
+    folder: Option<PathBuf>,
+
+    /// Runs of each simulation, each with a seed of its own, instead of what the experiments say
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u32>::new().range(1..=1000))]
+    seeds: Option<u32>,
+
+    /// Simulations at a time; by default as many as there are cores
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
+    jobs: Option<usize>,
+
+    #[command(flatten)]
+    json: JsonOption,
+
+    /// Also say how far each paper's main results move when a parameter of its machines is a fifth smaller or larger
+    #[arg(long)]
+    sensitivity: bool,
+
+    /// Write results.md, results.json and a results-PAPER.svg for each paper into this folder
+    #[arg(long, value_name = "DIR")]
+    write: Option<PathBuf>,
+
+    /// Say what papers and experiments there are, and run nothing
+    #[arg(long, conflicts_with_all = ["seeds", "jobs", "json", "sensitivity", "write"])]
+    list: bool,
+}
+
+impl Reproduce {
+    /// Runs the command.
+    pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let library = match &self.folder {
+            Some(folder) => Library::of_folder(folder)?,
+            None => Library::bundled(),
+        };
+        let names = library.names(&self.papers)?;
+        let papers = names.into_iter().map(|name| paper::paper(&library, name)).collect::<Result<Vec<_>, _>>()?;
+        if self.list {
+            return Ok(context.out.write_all(report::text::list(&papers, context.width).as_bytes())?);
+        }
+        let destination = self.json.open(context)?;
+        let documents = self.write.as_deref().map(|folder| Documents::open(folder, &papers, context)).transpose()?;
+        let book = Rc::new(RefCell::new(Book::new(self.jobs)?));
+        let results = self.reproduce(papers, &library, &book, context)?;
+        let width = context.width;
+        if let Some(documents) = documents {
+            documents.write(&results)?;
+        }
+        destination.write(context, &results, || report::text::render(&results, width))?;
+        match book.borrow().ejected() {
+            0 => Ok(()),
+            runs => Err(Failure::Ejected(format!("in {runs} runs the scheduler did not stay to the end"))),
+        }
+    }
+
+    /// All results, of all papers.
+    fn reproduce(
+        &self,
+        papers: Vec<Paper>,
+        library: &Library,
+        book: &Rc<RefCell<Book>>,
+        context: &Context<'_>,
+    ) -> Result<Results, Failure> {
+        let study = |paper: Paper| Study::new(Rc::new(paper), book, self.seeds);
+        let studies = papers.into_iter().map(study).collect::<Result<Vec<_>, _>>()?;
+        let mut papers = Vec::new();
+        for study in &studies {
+            study.settle(library, context, || study.wanted())?;
+            let mut paper = study.results()?;
+            if self.sensitivity && !study.paper.parameters.is_empty() {
+                paper.sensitivity = Some(sensitivity::of_paper(study, library, context)?);
+            }
+            papers.push(paper);
+        }
+        Ok(Results { schema: SCHEMA, papers })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! How the numbers of reports are written.
+
+use super::super::paper::{Bound, Unit};
+use super::super::result::CellResult;
+use crate::quantity::NOTHING;
+use crate::statistics::Estimate;
+
+/// The published value: `≤ 4`.
+pub fn published(cell: &CellResult) -> String {
+    let Some(value) = cell.published else { return NOTHING.to_owned() };
+    let bound = match cell.bound {
+        None => "",
+        Some(Bound::AtMost) => "≤ ",
+        Some(Bound::AtLeast) => "≥ ",
+    };
+    format!("{bound}{}", grouped(&value.to_string()))
+}
+
+/// Ours: `1.13 ± 0.02`.
+pub fn ours(cell: &CellResult) -> String {
+    let Some(Estimate { mean, half_width }) = cell.ours else { return NOTHING.to_owned() };
+    let decimals = decimals(mean);
+    let number = |value: f64| grouped(&format!("{value:.decimals$}"));
+    match half_width {
+        None => number(mean),
+        Some(half) if half > 0.0 && half < 0.5 * 10f64.powi(-(decimals as i32)) => {
+            format!("{} ± <{}", number(mean), number(10f64.powi(-(decimals as i32))))
+        }
+        Some(half) => format!("{} ± {}", number(mean), number(half)),
+    }
+}
+
+/// Four digits, but no more than four behind the point.
+fn decimals(value: f64) -> usize {
+    let magnitude = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
+    (3 - magnitude).clamp(0, 4) as usize
+}
+
+/// Four digits of a value.
+pub fn short(value: f64) -> String {
+    grouped(&format!("{value:.*}", decimals(value)))
+}
+
+/// With thin groups of three from five digits on.
+fn grouped(text: &str) -> String {
+    let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
+    let (whole, rest) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
+    if whole.len() < 5 {
+        return text.to_owned();
+    }
+    let mut grouped = String::from(sign);
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) {
+            grouped.push(' ');
+        }
+        grouped.push(digit);
+    }
+    grouped + rest
+}
+
+/// `+3.2 %`, or `+3.2 pp` for percentages.
+pub fn deviation(unit: &Unit, cell: &CellResult) -> String {
+    match (cell.deviation, unit) {
+        (None, _) => String::new(),
+        (Some(points), Unit::Points(_)) => format!("{points:+.1} pp"),
+        (Some(percent), _) => format!("{percent:+.1} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn four_digits_and_groups_of_three() {
+        assert_eq!([short(1.23456), short(0.012_34), short(123.44), short(-12345.6)], ["1.235", "0.0123", "123.4", "-12 346"]);
+        assert_eq!(grouped("1153407308"), "1 153 407 308");
+        assert_eq!(grouped("1234.5"), "1234.5");
+    }
+}

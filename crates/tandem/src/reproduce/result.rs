@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What reproducing yields: each number of each paper beside ours. The field names are the JSON schema (docs/reports.md).
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::axes::Place;
+use super::paper::{Bound, Unit};
+use super::verdict::Verdict;
+use crate::statistics::Estimate;
+
+/// Version of the JSON schema; grows when a field changes its meaning or goes away.
+pub const SCHEMA: u32 = 1;
+
+/// All results.
+#[derive(Debug, Serialize)]
+pub struct Results {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// By name.
+    pub papers: Vec<PaperResult>,
+}
+
+/// A paper's.
+#[derive(Debug, Serialize)]
+pub struct PaperResult {
+    /// Its folder's name.
+    pub name: String,
+    /// As its authors call it.
+    pub title: String,
+    /// Authors and venue.
+    pub source: String,
+    /// Numbers by verdict.
+    pub counts: Counts,
+    /// In the order of the report.
+    pub experiments: Vec<ExperimentResult>,
+    /// How far the main results move with each parameter; `None` if that was not asked for or the paper names none.
+    pub sensitivity: Option<Vec<ParameterResult>>,
+}
+
+/// An experiment's.
+#[derive(Debug, Serialize)]
+pub struct ExperimentResult {
+    /// Its file's stem.
+    pub name: String,
+    /// For people.
+    pub title: String,
+    /// What is measured, how it is simulated, what is left out.
+    pub about: String,
+    /// Runs of each simulation.
+    pub seeds: u32,
+    /// Its numbers.
+    pub series: Vec<SeriesResult>,
+}
+
+/// Numbers of one kind.
+#[derive(Debug, Serialize)]
+pub struct SeriesResult {
+    /// Where in the paper.
+    #[serde(rename = "where")]
+    pub place: String,
+    /// The metric, for people.
+    pub what: String,
+    /// Its unit.
+    #[serde(serialize_with = "by_name")]
+    pub unit: Unit,
+    /// How ours are computed.
+    pub expression: Option<String>,
+    /// The numbers.
+    pub cells: Vec<CellResult>,
+}
+
+/// A number.
+#[derive(Debug, Clone, Serialize)]
+pub struct CellResult {
+    /// Which, by axis.
+    pub at: Place,
+    /// The paper's value; a prediction has none.
+    pub published: Option<f64>,
+    /// Whether that is a limit.
+    #[serde(serialize_with = "in_words")]
+    pub bound: Option<Bound>,
+    /// Ours, the mean over seeds.
+    pub ours: Option<Estimate>,
+    /// Percentage points for percentages, else percent of the published value.
+    pub deviation: Option<f64>,
+    /// How ours stands to it.
+    pub verdict: Verdict,
+    /// Why there is none of ours, or which parameter was fitted.
+    pub reason: Option<String>,
+    /// What a reader should know.
+    pub note: Option<String>,
+    /// Whether it is one of the paper's main results.
+    pub headline: bool,
+}
+
+/// How far the main results move with a parameter.
+#[derive(Debug, Serialize)]
+pub struct ParameterResult {
+    /// For people.
+    pub what: String,
+    /// The machine and the path in its description, or the option.
+    pub target: String,
+    /// Why it cannot be a fifth smaller or larger, if it cannot: a share above 1.
+    pub not_valid: Option<String>,
+    /// In the order of the report.
+    pub headlines: Vec<Moved>,
+}
+
+/// A main result with a parameter as it is, a fifth smaller, and a fifth larger.
+#[derive(Debug, Serialize)]
+pub struct Moved {
+    /// The metric and which, for people.
+    pub what: String,
+    /// Its unit.
+    #[serde(serialize_with = "by_name")]
+    pub unit: Unit,
+    /// As the files say; the mean over the few seeds of the table.
+    pub unchanged: f64,
+    /// With the parameter a fifth smaller.
+    pub smaller: Option<f64>,
+    /// With the parameter a fifth larger.
+    pub larger: Option<f64>,
+}
+
+/// Numbers by verdict.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Counts(pub BTreeMap<Verdict, usize>);
+
+impl Counts {
+    /// Of these experiments.
+    pub fn of(experiments: &[ExperimentResult]) -> Self {
+        let mut counts = Self(Verdict::ALL.into_iter().map(|verdict| (verdict, 0)).collect());
+        for cell in experiments.iter().flat_map(|experiment| &experiment.series).flat_map(|series| &series.cells) {
+            *counts.0.entry(cell.verdict).or_default() += 1;
+        }
+        counts
+    }
+
+    /// With that of others.
+    pub fn add(&mut self, other: &Self) {
+        for (verdict, count) in &other.0 {
+            *self.0.entry(*verdict).or_default() += count;
+        }
+    }
+
+    /// How many have this verdict.
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.0.get(&verdict).copied().unwrap_or(0)
+    }
+
+    /// Published numbers.
+    pub fn published(&self) -> usize {
+        self.0.iter().filter(|(verdict, _)| **verdict != Verdict::Predicted).map(|(_, count)| count).sum()
+    }
+
+    /// Published numbers that are judged: neither calibrated nor without a model.
+    pub fn judged(&self) -> usize {
+        [Verdict::Agrees, Verdict::SameDirection, Verdict::Differs].map(|verdict| self.count(verdict)).iter().sum()
+    }
+
+    /// The share of the judged that agree, and of those that do or have the same direction; `None` if none is judged.
+    pub fn shares(&self) -> Option<(f64, f64)> {
+        let judged = self.judged() as f64;
+        let agree = self.count(Verdict::Agrees) as f64;
+        (judged > 0.0).then(|| (agree / judged, (agree + self.count(Verdict::SameDirection) as f64) / judged))
+    }
+}
+
+impl Results {
+    /// Numbers of all papers by verdict.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::of(&[]);
+        self.papers.iter().for_each(|paper| counts.add(&paper.counts));
+        counts
+    }
+}
+
+impl SeriesResult {
+    /// What tells its cells apart, each as text: the values of those axes that are not the same in all of them.
+    pub fn labels(&self) -> Vec<String> {
+        let same = |axis: &str, value: &str| self.cells.iter().all(|cell| cell.at.get(axis).is_some_and(|own| own == value));
+        // Of a single one, all is told.
+        let several = self.cells.len() > 1;
+        let label = |cell: &CellResult| {
+            let parts = cell.at.iter().filter(|(axis, value)| !several || !same(axis, value));
+            parts.map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(", ")
+        };
+        self.cells.iter().map(label).collect()
+    }
+}
+
+fn by_name<S: serde::Serializer>(unit: &Unit, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(unit.name())
+}
+
+fn in_words<S: serde::Serializer>(bound: &Option<Bound>, serializer: S) -> Result<S::Ok, S::Error> {
+    bound.map(words).serialize(serializer)
+}
+
+/// As papers' files have it.
+pub fn words(bound: Bound) -> &'static str {
+    match bound {
+        Bound::AtMost => "at most",
+        Bound::AtLeast => "at least",
+    }
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The simulations that the papers' numbers need: each distinct one is run once for each seed, however many ask for it.
+//!
+//! [`Simulation`] says what to run, `prepare` makes it ready, [`Book`] runs and keeps.
+
+mod prepare;
+mod vary;
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use tandem_simulator::input::{InputError, valid_names};
+use tandem_simulator::machine::catalogue;
+use tandem_simulator::metrics::Report;
+use tandem_simulator::observer::NoObserver;
+use tandem_simulator::simulation::{Options, SimulationError};
+
+use super::axes::Place;
+use super::library::Library;
+use super::paper::{Experiment, Origin, Paper, Parameter, Run, Target, Work};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::parallel;
+use crate::simulator::Simulator;
+
+use prepare::{Ready, Workshop};
+
+/// What to simulate, as text: two runs of whatever experiments that say the same are one simulation.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Simulation {
+    /// Whose files count.
+    paper: String,
+    machine: String,
+    workload: Workload,
+    scheduler: String,
+    options: Vec<String>,
+    change: Option<Change>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Workload {
+    Generated(Vec<String>),
+    Named(String),
+}
+
+/// A number that is not what the files say.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Change {
+    /// Which.
+    pub target: Target,
+    /// What it is multiplied with, in percent.
+    pub percent: u32,
+}
+
+impl Simulation {
+    /// What `run` is at `place`.
+    pub fn of(paper: &str, experiment: &Experiment, run: &Run, place: &Place) -> Result<Self, String> {
+        let axes = &experiment.axes;
+        let arguments = |templates: &[super::axes::Template]| -> Result<Vec<String>, String> {
+            let all = templates.iter().map(|template| template.arguments(axes, place)).collect::<Result<Vec<_>, _>>()?;
+            Ok(all.into_iter().flatten().collect())
+        };
+        let workload = match &run.workload {
+            Work::Generate(templates) => Workload::Generated(arguments(templates)?),
+            Work::Named(name) => Workload::Named(name.fill(axes, place)?),
+        };
+        Ok(Self {
+            paper: paper.to_owned(),
+            machine: run.machine.fill(axes, place)?,
+            workload,
+            scheduler: run.scheduler.fill(axes, place)?,
+            options: arguments(&run.options)?,
+            change: None,
+        })
+    }
+
+    /// The same with `change`, if that changes anything.
+    pub fn with(&self, change: &Change) -> Self {
+        let concerns = match &change.target {
+            Target::Machine { machine, .. } => self.machine.split(':').next() == Some(machine.as_str()),
+            Target::Generate(option) => match &self.workload {
+                Workload::Generated(arguments) => arguments.iter().any(|argument| vary::is_option(argument, option)),
+                Workload::Named(_) => false,
+            },
+        };
+        Self { change: concerns.then(|| change.clone()), ..self.clone() }
+    }
+}
+
+/// Who asks for a simulation, for messages, and for how many seeds.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// What it is called there.
+    pub label: String,
+    /// Where.
+    pub origin: Origin,
+    /// How many runs, from seed 0 on.
+    pub seeds: u32,
+}
+
+/// The reports of all simulations so far.
+#[derive(Debug)]
+pub struct Book {
+    threads: ThreadPool,
+    reports: BTreeMap<Simulation, Vec<Rc<Report>>>,
+}
+
+/// One simulation with one seed.
+struct Job<'a> {
+    ready: &'a Ready,
+    options: Options,
+    label: &'a str,
+}
+
+impl Book {
+    /// An empty one, for so many simulations at a time; `None`: as many as there are cores.
+    pub fn new(jobs: Option<usize>) -> Result<Self, Failure> {
+        let threads = ThreadPoolBuilder::new().num_threads(jobs.unwrap_or(0)).build();
+        let threads = threads.map_err(|error| Failure::System(format!("cannot start threads: {error}")))?;
+        Ok(Self { threads, reports: BTreeMap::new() })
+    }
+
+    /// The reports of `simulation`, by seed; fewer than asked for where they are still to be run.
+    pub fn reports(&self, simulation: &Simulation) -> &[Rc<Report>] {
+        self.reports.get(simulation).map_or(&[], Vec::as_slice)
+    }
+
+    /// All simulations in which a sched_ext scheduler went before the end.
+    pub fn ejected(&self) -> usize {
+        let ejected = |report: &&Rc<Report>| report.sched_ext.as_ref().is_some_and(|scheduler| scheduler.exit.is_some());
+        self.reports.values().flatten().filter(ejected).count()
+    }
+
+    /// Whether what is wanted can be run: its files are read, its schedulers loaded.
+    pub fn check(library: &Library, wanted: &BTreeMap<Simulation, Request>) -> Result<(), Failure> {
+        let mut workshop = Workshop::new(library);
+        wanted.iter().try_for_each(|(simulation, Request { origin, label, .. })| {
+            workshop.ready(simulation, origin, label).map(drop)
+        })
+    }
+
+    /// Runs what is wanted and not there yet.
+    pub fn run(
+        &mut self,
+        library: &Library,
+        wanted: &BTreeMap<Simulation, Request>,
+        context: &Context<'_>,
+    ) -> Result<(), Failure> {
+        let mut workshop = Workshop::new(library);
+        let mut ready = Vec::new();
+        for (simulation, request) in wanted {
+            if self.reports(simulation).len() < request.seeds as usize {
+                ready.push((simulation, request, workshop.ready(simulation, &request.origin, &request.label)?));
+            }
+        }
+        workshop.warnings().iter().for_each(|warning| context.warn(warning));
+        let mut jobs = Vec::new();
+        for (simulation, request, ready) in &ready {
+            for seed in self.reports(simulation).len() as u64..u64::from(request.seeds) {
+                let options = ready.options(seed).map_err(Failure::Options)?;
+                jobs.push(Job { ready, options, label: &request.label });
+            }
+        }
+        let bar = context.progress_bar(jobs.len());
+        let simulator = context.simulator;
+        let reports = self.threads.install(|| parallel::run_all(&jobs, |job| job.run(simulator), &bar));
+        bar.finish_and_clear();
+        let mut reports = reports?.into_iter().map(Rc::new);
+        for (simulation, request, _) in &ready {
+            let known = self.reports.entry((*simulation).clone()).or_default();
+            let missing = request.seeds as usize - known.len();
+            known.extend(reports.by_ref().take(missing));
+        }
+        Ok(())
+    }
+}
+
+impl Job<'_> {
+    fn run(&self, simulator: &dyn Simulator) -> Result<Report, Failure> {
+        let report = simulator.simulate(&self.ready.machine, &self.ready.workload, &self.options, &mut NoObserver);
+        let failed = |source: SimulationError| Failure::Run { run: self.label.to_owned(), source };
+        let mut report = report.map_err(failed)?;
+        report.wall_s = None;
+        if let Some(scheduler) = &mut report.sched_ext {
+            scheduler.output.clear();
+        }
+        Ok(report)
+    }
+}
+
+/// Whether there is what `parameter` names, in the machine's description.
+pub fn check_parameter(library: &Library, paper: &str, parameter: &Parameter) -> Result<(), InputError> {
+    let Target::Machine { machine, path } = &parameter.target else { return Ok(()) };
+    let names: Vec<&str> = catalogue::names().collect();
+    let Some(text) = library.text(paper, machine).or_else(|| catalogue::text(machine)) else {
+        let wrong = parameter.origin.error(format!("no machine `{machine}`, nor a file of the paper"));
+        return Err(wrong.help(valid_names(machine, &names)));
+    };
+    vary::description(text, path, 100).map(drop).map_err(|message| parameter.origin.error(message))
+}
+
+/// What `run` of an experiment is called in messages.
+pub fn label(paper: &Paper, experiment: &Experiment, run: &Run, place: &Place) -> String {
+    let values: Vec<String> =
+        run.axes.iter().filter_map(|axis| Some(format!("{axis} {}", place.get(axis)?))).collect();
+    let at = if values.is_empty() { String::new() } else { format!(" ({})", values.join(", ")) };
+    format!("{}/{}: run `{}`{at}", paper.name, experiment.name, run.name)
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Simulations made ready: machines, workloads and schedulers, each read once.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use clap::{Args, Command, FromArgMatches};
+use tandem_simulator::input::InputError;
+use tandem_simulator::machine::{Machine, catalogue};
+use tandem_simulator::simulation::Options;
+use tandem_simulator::workload;
+
+use super::super::library::Library;
+use super::super::paper::{Origin, Target};
+use super::{Change, Simulation, Workload, vary};
+use crate::arguments::{Pair, Scenario};
+use crate::failure::{Failure, in_short};
+use crate::simulate::Simulate;
+use crate::workload::generated;
+
+/// A simulation that lacks only a seed.
+#[derive(Debug)]
+pub struct Ready {
+    pub machine: Arc<Machine>,
+    pub workload: Arc<workload::Workload>,
+    scenario: Scenario,
+    pair: Pair,
+}
+
+impl Ready {
+    /// The options of the run with `seed`.
+    pub fn options(&self, seed: u64) -> Result<Options, String> {
+        self.scenario.options(&self.pair, seed)
+    }
+}
+
+/// Reads machines and workloads, and knows those that it has read.
+pub struct Workshop<'a> {
+    library: &'a Library,
+    machines: BTreeMap<(String, String, Option<Change>), Arc<Machine>>,
+    workloads: BTreeMap<(String, Workload, Option<Change>), Arc<workload::Workload>>,
+    warnings: Vec<String>,
+}
+
+impl<'a> Workshop<'a> {
+    pub fn new(library: &'a Library) -> Self {
+        Self { library, machines: BTreeMap::new(), workloads: BTreeMap::new(), warnings: Vec::new() }
+    }
+
+    /// What the workloads' readers warned about.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// All that `simulation` needs; mistakes are told as those of `origin`, which calls it `label`.
+    pub fn ready(&mut self, simulation: &Simulation, origin: &Origin, label: &str) -> Result<Ready, Failure> {
+        let machine = self.machine(simulation, origin, label)?;
+        let workload = self.workload(simulation, origin, label)?;
+        let wrong = |message: String| Failure::Input(origin.error(format!("{label}: {message}")));
+        let simulate = line(simulation).map_err(wrong)?;
+        let (scenario, pair) = simulate.parts().map_err(|failure| wrong(failure.to_string()))?;
+        scenario.check([&pair.scheduler]).map_err(wrong)?;
+        scenario.check_on(&machine, &pair, 0).map_err(|failure| wrong(failure.to_string()))?;
+        Ok(Ready { machine, workload, scenario, pair })
+    }
+
+    fn machine(&mut self, simulation: &Simulation, origin: &Origin, label: &str) -> Result<Arc<Machine>, Failure> {
+        let Simulation { paper, machine: spec, change, .. } = simulation;
+        let change = change.clone().filter(|change| matches!(change.target, Target::Machine { .. }));
+        let key = (paper.clone(), spec.clone(), change);
+        if let Some(machine) = self.machines.get(&key) {
+            return Ok(Arc::clone(machine));
+        }
+        let machine = self.read_machine(&key.0, spec, key.2.as_ref(), (origin, label))?;
+        let machine = Arc::new(machine);
+        self.machines.insert(key, Arc::clone(&machine));
+        Ok(machine)
+    }
+
+    fn read_machine(
+        &self,
+        paper: &str,
+        spec: &str,
+        change: Option<&Change>,
+        (origin, label): (&Origin, &str),
+    ) -> Result<Machine, Failure> {
+        let (name, configuration) = spec.split_once(':').map_or((spec, None), |(name, rest)| (name, Some(rest)));
+        let own = self.library.text(paper, name);
+        let Some(text) = own.or_else(|| catalogue::text(name)) else {
+            let names: Vec<&str> = catalogue::names().collect();
+            let help = tandem_simulator::input::valid_names(name, &names);
+            return Err(origin.error(format!("{label}: no machine `{name}`, nor a file of the paper")).help(help).into());
+        };
+        let path = match own {
+            Some(_) => self.library.path(paper, name),
+            None => Path::new("machines").join(format!("{name}.toml")),
+        };
+        let stem = Path::new(name).file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let text = match change {
+            Some(Change { target: Target::Machine { path, .. }, percent }) => {
+                let varied = vary::description(text, path, *percent);
+                varied.map_err(|message| Failure::Input(origin.error(format!("{label}: {message}"))))?
+            }
+            _ => text.to_owned(),
+        };
+        Ok(Machine::parse(&stem, &path, &text, configuration)?)
+    }
+
+    fn workload(&mut self, simulation: &Simulation, origin: &Origin, label: &str) -> Result<Arc<workload::Workload>, Failure> {
+        let Simulation { paper, workload, change, .. } = simulation;
+        let change = change.clone().filter(|change| matches!(change.target, Target::Generate(_)));
+        let key = (paper.clone(), workload.clone(), change);
+        if let Some(workload) = self.workloads.get(&key) {
+            return Ok(Arc::clone(workload));
+        }
+        let wrong = |message: String| Failure::Input(origin.error(format!("{label}: {message}")));
+        let read = match (workload, &key.2) {
+            (Workload::Named(name), _) => self.read_named(paper, name)?,
+            (Workload::Generated(arguments), Some(Change { target: Target::Generate(option), percent })) => {
+                generate(&vary::arguments(arguments, option, *percent).map_err(wrong)?).map_err(wrong)?
+            }
+            (Workload::Generated(arguments), _) => generate(arguments).map_err(wrong)?,
+        };
+        for warning in &read.warnings {
+            if !self.warnings.contains(warning) {
+                self.warnings.push(warning.clone());
+            }
+        }
+        let read = Arc::new(read);
+        self.workloads.insert(key, Arc::clone(&read));
+        Ok(read)
+    }
+
+    /// A file of the paper, or a bundled workload.
+    fn read_named(&self, paper: &str, name: &str) -> Result<workload::Workload, InputError> {
+        match self.library.text(paper, name) {
+            Some(text) => workload::Workload::parse(&self.library.path(paper, name), text),
+            None => {
+                let bundled = workload::bundled::BUNDLED.iter().find(|(bundled, _)| *bundled == name);
+                let path = self.library.path(paper, name);
+                let names: Vec<&str> = workload::bundled::BUNDLED.iter().map(|(name, _)| *name).collect();
+                let Some((name, text)) = bundled else {
+                    let error = InputError::whole(&path, "no such file, and no bundled workload of that name");
+                    return Err(error.help(tandem_simulator::input::valid_names(name, &names)));
+                };
+                workload::Workload::parse(Path::new(&format!("{name}.json")), text)
+            }
+        }
+    }
+}
+
+fn generate(arguments: &[String]) -> Result<workload::Workload, String> {
+    let text = generated(arguments)?;
+    let name = arguments.first().map_or("workload", String::as_str);
+    workload::Workload::parse(Path::new(&format!("{name}.json")), &text).map_err(|error| error.to_string())
+}
+
+/// The command `tandem simulate` that says the same.
+fn line(simulation: &Simulation) -> Result<Simulate, String> {
+    let command = Simulate::augment_args(Command::new("tandem simulate").no_binary_name(true).disable_help_flag(true));
+    let fixed = ["workload", "--machine", &simulation.machine, "--scheduler", &simulation.scheduler];
+    let arguments = fixed.into_iter().chain(simulation.options.iter().map(String::as_str));
+    let matches = command.try_get_matches_from(arguments).map_err(|error| in_short(&error))?;
+    for (option, why) in FIXED {
+        if matches.value_source(option) == Some(clap::parser::ValueSource::CommandLine) {
+            return Err(format!("`--{option}` cannot be among the options: {why}"));
+        }
+    }
+    Simulate::from_arg_matches(&matches).map_err(|error| in_short(&error))
+}
+
+/// Options of `tandem simulate` that say nothing of a simulation here.
+const FIXED: [(&str, &str); 4] = [
+    ("seed", "an experiment's `seeds` says how many there are"),
+    ("json", "the report is the command's"),
+    ("trace", "`tandem simulate` writes traces"),
+    ("reproducible", "runs always are"),
+];

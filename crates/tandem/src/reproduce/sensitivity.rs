@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! How far a paper's main results move when a parameter is a fifth smaller or larger.
+
+use super::library::Library;
+use super::paper::{Parameter, Target};
+use super::result::{Moved, ParameterResult};
+use super::runs::{Book, Change, check_parameter};
+use super::study::{Number, Study};
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// A fifth less and a fifth more.
+const SMALLER: u32 = 80;
+const LARGER: u32 = 120;
+/// Seeds of each value: what is looked for is larger than noise.
+const SEEDS: u32 = 3;
+
+/// A row for each parameter of the paper; the results with all as the files say have been run.
+pub fn of_paper(study: &Study, library: &Library, context: &Context<'_>) -> Result<Vec<ParameterResult>, Failure> {
+    let headlines: Vec<Number<'_>> = study.numbers().filter(|number| number.cell.headline).collect();
+    let mut rows = Vec::new();
+    for parameter in &study.paper.parameters {
+        check_parameter(library, &study.paper.name, parameter)?;
+        rows.push(of_parameter(study, parameter, &headlines, (library, context))?);
+    }
+    Ok(rows)
+}
+
+fn of_parameter(
+    study: &Study,
+    parameter: &Parameter,
+    headlines: &[Number<'_>],
+    (library, context): (&Library, &Context<'_>),
+) -> Result<ParameterResult, Failure> {
+    let changed = |percent| Change { target: parameter.target.clone(), percent };
+    let smaller = values(study, &changed(SMALLER), headlines, (library, context))?;
+    let larger = values(study, &changed(LARGER), headlines, (library, context))?;
+    let mut moved = Vec::new();
+    for (index, number) in headlines.iter().enumerate() {
+        let seeds = study.seeds(number.experiment).min(SEEDS);
+        moved.push(Moved {
+            what: title(number),
+            unit: number.series.unit.clone(),
+            unchanged: study.estimate(*number, None, seeds)?.mean,
+            smaller: smaller.as_ref().ok().map(|values| values[index]),
+            larger: larger.as_ref().ok().map(|values| values[index]),
+        });
+    }
+    let target = match &parameter.target {
+        Target::Machine { machine, path } => format!("{machine}: {path}"),
+        Target::Generate(option) => option.clone(),
+    };
+    let not_valid = smaller.err().or(larger.err());
+    Ok(ParameterResult { what: parameter.what.clone(), target, not_valid, headlines: moved })
+}
+
+/// The headlines with `change`; why there are none if no machine or workload is that way.
+fn values(
+    study: &Study,
+    change: &Change,
+    headlines: &[Number<'_>],
+    (library, context): (&Library, &Context<'_>),
+) -> Result<Result<Vec<f64>, String>, Failure> {
+    let ask = || {
+        let mut values = Vec::new();
+        for number in headlines {
+            let seeds = study.seeds(number.experiment).min(SEEDS);
+            values.push(study.estimate(*number, Some(change), seeds)?.mean);
+        }
+        Ok(values)
+    };
+    let wanted = ask().map(|_: Vec<f64>| study.take_wanted())?;
+    // The path was found: what is wrong now is the value.
+    if let Err(Failure::Input(error)) = Book::check(library, &wanted) {
+        return Ok(Err(error.message));
+    }
+    study.settle(library, context, || ask().map(|_| study.take_wanted()))?;
+    ask().map(Ok)
+}
+
+/// What a number is called where it stands among others of the paper.
+fn title(number: &Number<'_>) -> String {
+    let values: Vec<&str> = number.cell.at.values().map(String::as_str).collect();
+    let at = if values.is_empty() { String::new() } else { format!(" ({})", values.join(", ")) };
+    format!("{}: {}{at}", number.series.place, number.series.what)
+}

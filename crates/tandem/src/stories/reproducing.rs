@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Stories of `tandem reproduce`, with a paper of one table. Times and powers are those of the mock: 1 s at 10 W under
+//! performance, 1.25 s at 6 W under schedutil, 2 s at 4 W under powersave, times 0.99, 1 and 1.01 with the seeds 0, 1 and 2.
+
+use std::fs;
+
+use super::Story;
+
+const PAPER: &str = r#"title = "On governors"
+source = "A. Author, a venue"
+
+[[parameter]]
+machine = "hikey960"
+path = "memory.*.gb_per_s"
+what = "bandwidth"
+"#;
+
+const TABLE: &str = r#"title = "Table 1: three governors"
+about = "All at once, without | anything left out."
+seeds = 3
+
+[axes]
+governor = ["performance", "schedutil", "powersave"]
+
+[run.both]
+machine = "hikey960"
+workload = "both.json"
+scheduler = "fair+{governor}"
+
+[[series]]
+where = "Table 1"
+what = "run time"
+unit = "ratio"
+ours = 'time("both") / time("both", #{governor: "performance"})'
+[[series.cell]]
+at = { governor = "schedutil" }
+published = 1.3
+headline = true
+[[series.cell]]
+at = { governor = "powersave" }
+published = 1.5
+note = "about"
+
+[[series]]
+where = "Table 1"
+what = "energy saving"
+unit = "%"
+ours = '100 * (1 - energy("both") / energy("both", #{governor: "performance"}))'
+headline = true
+[[series.cell]]
+at = { governor = "schedutil" }
+published = -4
+[[series.cell]]
+at = { governor = "powersave" }
+
+[[series]]
+where = "Table 2"
+what = "power"
+unit = "W"
+ours = 'power("both")'
+beside = { governor = "performance" }
+[[series.cell]]
+at = { governor = "performance" }
+published = 12
+bound = "at most"
+[[series.cell]]
+at = { governor = "schedutil" }
+published = 8
+[[series.cell]]
+at = { governor = "powersave" }
+published = 4.1
+calibrated = "machines/hikey960.toml: something"
+
+[[series]]
+where = "section 3"
+what = "performance, the mean of all governors"
+unit = "s/s"
+ours = 'performance("both", "fast")'
+over = "governor"
+[[series.cell]]
+published = 0.4
+
+[[series]]
+where = "section 3"
+what = "jitter"
+unit = "1e-3"
+ours = '1000 * jitter("both")'
+[[series.cell]]
+at = { governor = "performance" }
+published = 8
+
+[[series]]
+where = "section 4"
+what = "opinions"
+unit = "count"
+not_modelled = "machines have none"
+[[series.cell]]
+published = 12345
+"#;
+
+/// A story whose folder has the paper `tiny`, with `from` replaced by `to` in its table.
+fn with_paper(width: Option<usize>, from: &str, to: &str) -> Story {
+    let story = Story { width, ..Story::new() };
+    let folder = story.path("papers/tiny");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("paper.toml"), PAPER).unwrap();
+    assert!(TABLE.contains(from), "{from}");
+    fs::write(folder.join("table1.toml"), TABLE.replace(from, to)).unwrap();
+    fs::write(folder.join("both.json"), super::TWO_APPLICATIONS).unwrap();
+    story
+}
+
+fn mistake(from: &str, to: &str) -> String {
+    let story = with_paper(None, from, to);
+    let message = story.tandem("reproduce --papers @papers").unwrap_err();
+    message.replace(story.folder.path().to_str().unwrap(), "")
+}
+
+#[test]
+fn each_published_number_stands_beside_ours() {
+    let story = with_paper(Some(100), "seeds", "seeds");
+    insta::assert_snapshot!(story.tandem("reproduce --papers @papers").unwrap());
+    // Three governors with three seeds, whatever the number of expressions.
+    assert_eq!(story.mock.calls.load(std::sync::atomic::Ordering::Relaxed), 9);
+}
+
+#[test]
+fn a_narrow_terminal_has_sentences() {
+    let story = with_paper(Some(44), "seeds", "seeds");
+    let text = story.tandem("reproduce --papers @papers").unwrap();
+    assert!(text.lines().all(|line| console::measure_text_width(line) <= 44), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn written_results_are_a_page_a_figure_and_numbers() {
+    let story = with_paper(None, "seeds", "seeds");
+    story.tandem("reproduce tiny --papers @papers --sensitivity --write @").unwrap();
+    let read = |name: &str| fs::read_to_string(story.path(name)).unwrap();
+    insta::assert_snapshot!("page", read("results.md"));
+    insta::assert_snapshot!("numbers", read("results.json"));
+    let figure = read("results-tiny.svg");
+    assert!(figure.starts_with("<svg") && figure.trim_end().ends_with("</svg>"), "{figure}");
+    for text in ["Table 1: three governors, Table 1", "run time [ratio]", "powersave", "calibrated"] {
+        assert!(figure.contains(text), "{text}: {figure}");
+    }
+    assert!(!figure.contains("opinions"), "{figure}");
+}
+
+#[test]
+fn the_same_seeds_give_the_same_bytes_on_any_number_of_threads() {
+    let written = |jobs: u32| {
+        let story = with_paper(None, "seeds", "seeds");
+        story.tandem(&format!("reproduce --papers @papers --jobs {jobs} --write @")).unwrap();
+        ["results.md", "results.json", "results-tiny.svg"].map(|name| fs::read(story.path(name)).unwrap())
+    };
+    assert_eq!(written(1), written(4));
+}
+
+#[test]
+fn more_seeds_may_be_asked_for() {
+    let story = with_paper(None, "seeds", "seeds");
+    assert!(story.tandem("reproduce --papers @papers --seeds 6").unwrap().contains("(6 seeds)"));
+    assert_eq!(story.mock.calls.load(std::sync::atomic::Ordering::Relaxed), 18);
+    let one = story.tandem("reproduce --papers @papers --seeds 1").unwrap_err();
+    assert!(one.contains("it needs two seeds or more"), "{one}");
+}
+
+#[test]
+fn a_list_runs_nothing() {
+    let story = with_paper(None, "seeds", "seeds");
+    insta::assert_snapshot!(story.tandem("reproduce --papers @papers --list").unwrap(), @r"
+    tiny: A. Author, a venue, On governors
+      table1  Table 1: three governors (10 numbers)
+    ");
+    assert_eq!(story.mock.calls.load(std::sync::atomic::Ordering::Relaxed), 0);
+    let unknown = story.tandem("reproduce tinny --papers @papers").unwrap_err();
+    assert!(unknown.contains("did you mean `tiny`?"), "{unknown}");
+}
+
+#[test]
+fn a_mistake_is_told_with_its_place_and_what_was_meant() {
+    insta::assert_snapshot!(mistake("scheduler =", "schedular ="), @"");
+    insta::assert_snapshot!(mistake("at = { governor = \"schedutil\" }\npublished = 1.3", "at = { governor = \"shedutil\" }"), @"");
+    insta::assert_snapshot!(mistake("{governor}", "{govenor}"), @"");
+    insta::assert_snapshot!(mistake("power(\"both\")", "power(\"bot\")"), @"");
+    insta::assert_snapshot!(mistake("power(\"both\")", "pover(\"both\")"), @"");
+    insta::assert_snapshot!(mistake("power(\"both\")", "power(\"both\""), @"");
+    insta::assert_snapshot!(mistake("over = \"governor\"\n", ""), @"");
+    insta::assert_snapshot!(mistake("not_modelled = \"machines have none\"\n", ""), @"");
+    insta::assert_snapshot!(mistake("both.json", "bothe.json"), @"");
+    insta::assert_snapshot!(mistake("machine = \"hikey960\"", "machine = \"hikey961\""), @"");
+    insta::assert_snapshot!(mistake("fair+{governor}", "far+{governor}"), @"");
+}
+
+#[test]
+fn every_field_of_the_numbers_is_documented() {
+    fn fields(value: &serde_json::Value, known: &mut Vec<String>) {
+        match value {
+            serde_json::Value::Object(members) => members.iter().for_each(|(name, value)| {
+                known.push(name.clone());
+                // Their members are names that files choose.
+                if !["at", "counts"].contains(&name.as_str()) {
+                    fields(value, known);
+                }
+            }),
+            serde_json::Value::Array(items) => items.iter().for_each(|item| fields(item, known)),
+            _ => {}
+        }
+    }
+    let story = with_paper(None, "seeds", "seeds");
+    let text = story.tandem("reproduce --papers @papers --sensitivity --json").unwrap();
+    let (_, document) = include_str!("../../../../docs/reports.md").split_once("## Published numbers").unwrap();
+    let mut known = Vec::new();
+    fields(&serde_json::from_str(&text).unwrap(), &mut known);
+    for field in known {
+        let said = ["`", "."].iter().any(|before| document.contains(&format!("{before}{field}`")));
+        let inner = document.contains(&format!("{field}[]")) || document.contains(&format!("`{field}`"));
+        assert!(said || inner, "docs/reports.md does not describe `{field}`");
+    }
+}
