@@ -206,9 +206,16 @@ where
 {
     let (scene, book) = (Rc::clone(scene), Rc::clone(book));
     move |run: &str, what: Option<&str>, map: Map| {
-        let Some(reports) = scene.borrow_mut().reports(&book.borrow(), run, &map)? else { return Ok(1.0) };
-        let reports: Vec<&Report> = reports.iter().map(Rc::as_ref).collect();
-        Ok(value(&reports, what).map_err(|message| format!("run `{run}`: {message}"))?)
+        let maps = scene.borrow().every(&map)?;
+        let mut sum = 0.0;
+        for map in &maps {
+            let reports = scene.borrow_mut().reports(&book.borrow(), run, map)?;
+            sum += reports.map_or(Ok(1.0), |reports| {
+                let reports: Vec<&Report> = reports.iter().map(Rc::as_ref).collect();
+                value(&reports, what).map_err(|message| format!("run `{run}`: {message}"))
+            })?;
+        }
+        Ok(sum / maps.len() as f64)
     }
 }
 
@@ -219,13 +226,26 @@ fn fairness(
 ) -> impl Fn(&str, &Array, &Map) -> Outcome<f64> + use<> {
     let (scene, book) = (Rc::clone(scene), Rc::clone(book));
     move |run: &str, alone: &Array, map: &Map| {
+        let name = |run: Dynamic| run.into_string().map_err(|kind| format!("a run's name is text, not {kind}"));
+        let alone = alone.iter().cloned().map(name).collect::<Result<Vec<_>, _>>()?;
         let (mut scene, book) = (scene.borrow_mut(), book.borrow());
-        let mix = scene.reports(&book, run, map)?;
+        let maps = scene.every(map)?;
+        let mut sum = 0.0;
+        for map in &maps {
+            sum += scene.fairness(&book, run, &alone, map)?;
+        }
+        Ok(sum / maps.len() as f64)
+    }
+}
+
+impl Scene {
+    /// The mean over the seeds that count; 1 if the reports are still to be made.
+    fn fairness(&mut self, book: &Book, run: &str, alone: &[String], map: &Map) -> Result<f64, String> {
+        let mix = self.reports(book, run, map)?;
         let mut apart = Vec::new();
         for run in alone {
-            let run = run.clone().into_string().map_err(|kind| format!("a run's name is text, not {kind}"))?;
-            let map = scene.own(&run, map);
-            apart.push(scene.reports(&book, &run, &map)?);
+            let map = self.own(run, map);
+            apart.push(self.reports(book, run, &map)?);
         }
         let (Some(mix), Some(apart)) = (mix, apart.into_iter().collect::<Option<Vec<_>>>()) else { return Ok(1.0) };
         let mut sum = 0.0;
@@ -235,9 +255,21 @@ fn fairness(
         }
         Ok(sum / mix.len() as f64)
     }
-}
 
-impl Scene {
+    /// The maps that `map` means: one for each value of the axes that are `*` in it.
+    fn every(&self, map: &Map) -> Result<Vec<Map>, String> {
+        let axes = &self.paper.experiments[self.experiment].axes;
+        let all = map.iter().filter(|(_, value)| value.to_string() == "*").map(|(axis, _)| axis.to_string());
+        let all: Vec<String> = all.collect();
+        all.iter().try_for_each(|axis| axes.axis(axis).map(drop))?;
+        let with = |place: Place| {
+            let mut map = map.clone();
+            map.extend(place.into_iter().map(|(axis, value)| (axis.into(), value.into())));
+            map
+        };
+        Ok(axes.combinations(&all).into_iter().map(with).collect())
+    }
+
     /// Of `map`, the axes that `run` depends on.
     fn own(&self, run: &str, map: &Map) -> Map {
         let runs = &self.paper.experiments[self.experiment].runs;
