@@ -104,7 +104,9 @@ impl Calculator {
         let value: Dynamic = self.engine.eval_ast(ast).map_err(|error| (offset(text, error.position()), plain(&error)))?;
         let number = value.as_float().or_else(|_| value.as_int().map(|whole| whole as f64));
         let number = number.map_err(|kind| (0, format!("the expression's value is no number but {kind}")))?;
-        if number.is_finite() || !self.scene.borrow().wanted.is_empty() {
+        let scene = self.scene.borrow();
+        // One run has no jitter: what is divided by it is asked for again with more.
+        if number.is_finite() || !scene.wanted.is_empty() || (scene.joint && seeds.len() < 2) {
             return Ok(number);
         }
         Err((0, format!("the expression's value is {number}")))
