@@ -59,3 +59,49 @@ fn every_paper_says_what_was_read_how() {
         assert!(folder.join(name).join("README.md").is_file(), "papers/{name} has no README.md");
     }
 }
+
+/// What the files say of a number: where it is, what it is, which, and the published value.
+type Said = (String, String, String, String, Option<f64>);
+
+fn said_by_files(paper: &Paper) -> Vec<Said> {
+    let mut said = Vec::new();
+    for experiment in &paper.experiments {
+        for series in &experiment.series {
+            for cell in &series.cells {
+                let at = serde_json::to_string(&cell.at).unwrap();
+                said.push((experiment.name.clone(), series.place.clone(), series.what.clone(), at, cell.published));
+            }
+        }
+    }
+    said
+}
+
+fn said_by_results(paper: &serde_json::Value) -> Vec<Said> {
+    let list = |value: &serde_json::Value, key: &str| value[key].as_array().unwrap().clone();
+    let text = |value: &serde_json::Value, key: &str| value[key].as_str().unwrap().to_owned();
+    let mut said = Vec::new();
+    for experiment in list(paper, "experiments") {
+        for series in list(&experiment, "series") {
+            for cell in list(&series, "cells") {
+                let at = cell["at"].to_string();
+                let (place, what) = (text(&series, "where"), text(&series, "what"));
+                said.push((text(&experiment, "name"), place, what, at, cell["published"].as_f64()));
+            }
+        }
+    }
+    said
+}
+
+#[test]
+fn the_written_results_are_those_of_these_papers() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let text = std::fs::read_to_string(folder.join("results.json")).unwrap();
+    let written: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let written = written["papers"].as_array().unwrap();
+    let papers = papers(&Library::bundled());
+    assert_eq!(written.len(), papers.len());
+    for (paper, written) in papers.iter().zip(written) {
+        assert_eq!(written["name"], paper.name);
+        assert!(said_by_files(paper) == said_by_results(written), "{} has changed: run `make reproduce`", paper.name);
+    }
+}

@@ -23,14 +23,18 @@ const TITLE: i32 = 38;
 const ROW: i32 = 17;
 const AXIS: i32 = 26;
 const GAP: i32 = 16;
-/// The widest labels of rows.
-const MOST_LABEL: i32 = 215;
+/// The widest labels left of rows; longer ones stand above them.
+const MOST_LABEL: i32 = 190;
+/// A line of text above a row.
+const LINE: i32 = 15;
 /// Of a letter at the size of labels, about.
 const LETTER: f64 = 6.3;
+/// Likewise, of long texts, in which wide letters and narrow ones even out.
+const LETTER_OF_MANY: f64 = 5.7;
 
 const BLACK: RGBColor = RGBColor(30, 30, 30);
 const GREY: RGBColor = RGBColor(125, 125, 125);
-const LINE: RGBColor = RGBColor(222, 222, 222);
+const PALE: RGBColor = RGBColor(222, 222, 222);
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
@@ -48,7 +52,7 @@ fn colour(verdict: Verdict) -> RGBColor {
 
 /// The page as SVG.
 pub fn draw(title: &str, panels: &[Panel<'_>]) -> Result<String, String> {
-    let heights: Vec<i32> = panels.iter().map(|panel| TITLE + ROW * panel.rows.len() as i32 + AXIS + GAP).collect();
+    let heights: Vec<i32> = panels.iter().map(|panel| TITLE + Rows::of(panel).height() + AXIS + GAP).collect();
     let (places, bottom) = places(&heights, TOP);
     let mut svg = String::new();
     {
@@ -89,20 +93,49 @@ fn legend(area: &Area<'_>) -> Drawn {
 
 fn draw_panel(area: &Area<'_>, panel: &Panel<'_>, (left, top): (i32, i32)) -> Drawn {
     let right = left + COLUMN;
-    text(area, &cut(&panel.place, COLUMN), (left, top + 8), (14, HPos::Left, BLACK))?;
-    text(area, &cut(&panel.what, COLUMN), (left, top + 25), (14, HPos::Left, GREY))?;
-    let longest = panel.rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
-    let labels = ((longest as f64 * LETTER) as i32 + 14).min(MOST_LABEL);
+    text(area, &cut(&panel.place), (left, top + 8), (14, HPos::Left, BLACK))?;
+    text(area, &cut(&panel.what), (left, top + 25), (14, HPos::Left, GREY))?;
+    let rows = Rows::of(panel);
     let (low, high) = panel.range();
-    let axis = Axis { coord: (low..high).into(), left: left + labels, right: right - 6 };
-    let (first, last) = (top + TITLE, top + TITLE + ROW * panel.rows.len() as i32);
-    draw_axis(area, panel, &axis, (first, last))?;
+    let axis = Axis { coord: (low..high).into(), left: left + rows.labels, right: right - 6 };
+    let first = top + TITLE;
+    draw_axis(area, panel, &axis, (first, &rows))?;
     for (index, row) in panel.rows.iter().enumerate() {
-        let y = first + ROW * index as i32 + ROW / 2;
-        text(area, &cut(&row.label, labels - 8), (axis.left - 8, y), (13, HPos::Right, BLACK))?;
-        draw_cell(area, row.cell, &axis, y)?;
+        let bottom = first + rows.each * (index as i32 + 1);
+        match rows.above {
+            true => text(area, &cut(&row.label), (left + 8, bottom - ROW - LINE / 2), (13, HPos::Left, BLACK))?,
+            false => text(area, &row.label, (axis.left - 8, bottom - ROW / 2), (13, HPos::Right, BLACK))?,
+        }
+        draw_cell(area, row.cell, &axis, bottom - ROW / 2)?;
     }
     Ok(())
+}
+
+/// How the rows of a panel stand.
+struct Rows {
+    count: i32,
+    /// Whether labels stand above, not left.
+    above: bool,
+    /// Room left of the axis.
+    labels: i32,
+    /// Height of one.
+    each: i32,
+}
+
+impl Rows {
+    fn of(panel: &Panel<'_>) -> Self {
+        let longest = panel.rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
+        let room = (longest as f64 * LETTER) as i32 + 14;
+        let count = panel.rows.len() as i32;
+        match room > MOST_LABEL {
+            true => Self { count, above: true, labels: 8, each: ROW + LINE },
+            false => Self { count, above: false, labels: room, each: ROW },
+        }
+    }
+
+    fn height(&self) -> i32 {
+        self.count * self.each
+    }
 }
 
 /// Where values stand.
@@ -118,20 +151,21 @@ impl Axis {
     }
 }
 
-fn draw_axis(area: &Area<'_>, panel: &Panel<'_>, axis: &Axis, (first, last): (i32, i32)) -> Drawn {
+fn draw_axis(area: &Area<'_>, panel: &Panel<'_>, axis: &Axis, (first, rows): (i32, &Rows)) -> Drawn {
+    let last = first + rows.height();
     let line = |from: (i32, i32), to: (i32, i32), colour: RGBColor| {
         area.draw(&PathElement::new(vec![from, to], colour.stroke_width(1)))
     };
     for tick in axis.coord.key_points(6) {
         let x = axis.x(tick);
-        line((x, first), (x, last), LINE)?;
+        line((x, first), (x, last), PALE)?;
         text(area, &number(tick), (x, last + 10), (12, HPos::Center, GREY))?;
     }
     if let Some(neutral) = panel.unit.neutral() {
         line((axis.x(neutral), first), (axis.x(neutral), last), GREY)?;
     }
-    for y in (first..=last).step_by(ROW as usize) {
-        line((axis.left, y), (axis.right, y), LINE)?;
+    for y in (first..=last).step_by(rows.each as usize) {
+        line((axis.left, y), (axis.right, y), PALE)?;
     }
     Ok(())
 }
@@ -165,9 +199,9 @@ fn number(value: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// `text`, its end left out where it has no room in `width` pixels.
-fn cut(text: &str, width: i32) -> String {
-    let most = (f64::from(width) / LETTER) as usize;
+/// `text`, its end left out where a column has no room for it.
+fn cut(text: &str) -> String {
+    let most = (f64::from(COLUMN) / LETTER_OF_MANY) as usize;
     if text.chars().count() <= most {
         return text.to_owned();
     }

@@ -25,6 +25,7 @@ use crate::parallel;
 use crate::simulator::Simulator;
 
 use prepare::{Ready, Workshop};
+use vary::Whole;
 
 /// What to simulate, as text: two runs of whatever experiments that say the same are one simulation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -219,7 +220,7 @@ pub fn check_parameter(library: &Library, paper: &str, parameter: &Parameter) ->
         let wrong = parameter.origin.error(format!("no machine `{machine}`, nor a file of the paper"));
         return Err(wrong.help(valid_names(machine, &names)));
     };
-    vary::description(text, path, 100).map(drop).map_err(|message| parameter.origin.error(message))
+    vary::description(text, path, 100, Whole::Kept).map(drop).map_err(|message| parameter.origin.error(message))
 }
 
 /// What `run` of an experiment is called in messages.

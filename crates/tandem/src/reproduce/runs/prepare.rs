@@ -13,7 +13,8 @@ use tandem_simulator::workload;
 
 use super::super::library::Library;
 use super::super::paper::{Origin, Target};
-use super::{Change, Request, Simulation, Workload, vary};
+use super::vary::{self, Whole};
+use super::{Change, Request, Simulation, Workload};
 use crate::arguments::{Pair, Scenario};
 use crate::failure::{Failure, in_short};
 use crate::simulate::Simulate;
@@ -112,14 +113,16 @@ impl<'a> Workshop<'a> {
             None => Path::new("machines").join(format!("{name}.toml")),
         };
         let stem = Path::new(name).file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        let text = match change {
-            Some(Change { target: Target::Machine { path, .. }, percent }) => {
-                let varied = vary::description(text, path, *percent);
-                varied.map_err(|message| Failure::Input(origin.error(format!("{label}: {message}"))))?
-            }
-            _ => text.to_owned(),
+        let parse = |text: &str| Machine::parse(&stem, &path, text, configuration);
+        let Some(Change { target: Target::Machine { path: number, .. }, percent }) = change else {
+            return Ok(parse(text)?);
         };
-        Ok(Machine::parse(&stem, &path, &text, configuration)?)
+        let varied = |whole| {
+            let varied = vary::description(text, number, *percent, whole);
+            parse(&varied.map_err(|message| origin.error(format!("{label}: {message}")))?)
+        };
+        // Which numbers must be whole is the description's own knowledge.
+        Ok(varied(Whole::Divided).or_else(|_| varied(Whole::Kept))?)
     }
 
     fn workload(

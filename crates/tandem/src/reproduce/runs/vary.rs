@@ -3,13 +3,30 @@
 
 use toml::{Table, Value};
 
-/// The description `text` with every number at `path` multiplied by `percent` / 100. Whole numbers stay whole.
-pub fn description(text: &str, path: &str, percent: u32) -> Result<String, String> {
+/// What becomes of whole numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whole {
+    /// They may get fractions.
+    Divided,
+    /// They are rounded: counts and clocks.
+    Kept,
+}
+
+/// How much, and how.
+#[derive(Debug, Clone, Copy)]
+struct Factor {
+    percent: u32,
+    whole: Whole,
+}
+
+/// The description `text` with every number at `path` multiplied by `percent` / 100.
+pub fn description(text: &str, path: &str, percent: u32, whole: Whole) -> Result<String, String> {
+    let factor = Factor { percent, whole };
     let mut table: Table = toml::from_str(text).map_err(|error| error.to_string())?;
     let steps = steps(path)?;
     let mut changed = 0;
     let mut root = Value::Table(std::mem::take(&mut table));
-    change(&mut root, &steps, percent, &mut changed).map_err(|message| format!("{path}: {message}"))?;
+    change(&mut root, &steps, factor, &mut changed).map_err(|message| format!("{path}: {message}"))?;
     match changed {
         0 => Err(format!("{path}: there is no such number")),
         _ => toml::to_string(&root).map_err(|error| error.to_string()),
@@ -48,15 +65,15 @@ fn steps(path: &str) -> Result<Vec<Step>, String> {
     Ok(steps)
 }
 
-fn change(value: &mut Value, steps: &[Step], percent: u32, changed: &mut usize) -> Result<(), String> {
+fn change(value: &mut Value, steps: &[Step], factor: Factor, changed: &mut usize) -> Result<(), String> {
     let Some((step, rest)) = steps.split_first() else {
-        scale(value, percent)?;
+        scale(value, factor)?;
         *changed += 1;
         return Ok(());
     };
     match (step, value) {
         (Step::Key(key), Value::Table(table)) => match table.get_mut(key) {
-            Some(value) => change(value, rest, percent, changed),
+            Some(value) => change(value, rest, factor, changed),
             None => {
                 let names: Vec<&str> = table.keys().map(String::as_str).collect();
                 Err(format!("no `{key}`; {}", tandem_simulator::input::valid_names(key, &names)))
@@ -66,17 +83,16 @@ fn change(value: &mut Value, steps: &[Step], percent: u32, changed: &mut usize) 
         (Step::EveryKey, Value::Table(table)) => table
             .iter_mut()
             .filter(|(_, value)| has(value, rest))
-            .try_for_each(|(_, value)| change(value, rest, percent, changed)),
+            .try_for_each(|(_, value)| change(value, rest, factor, changed)),
         (Step::Entry(index), Value::Array(array)) => {
             let count = array.len();
             let value =
                 array.get_mut(*index).ok_or_else(|| format!("no entry {index}: there are {count}, from 0 on"))?;
-            change(value, rest, percent, changed)
+            change(value, rest, factor, changed)
         }
-        (Step::EveryEntry, Value::Array(array)) => array
-            .iter_mut()
-            .filter(|value| has(value, rest))
-            .try_for_each(|value| change(value, rest, percent, changed)),
+        (Step::EveryEntry, Value::Array(array)) => {
+            array.iter_mut().filter(|value| has(value, rest)).try_for_each(|value| change(value, rest, factor, changed))
+        }
         (Step::Key(_) | Step::EveryKey, _) => Err("a name leads into what is no table".to_owned()),
         (Step::Entry(_) | Step::EveryEntry, _) => Err("an index leads into what is no array".to_owned()),
     }
@@ -91,10 +107,12 @@ fn has(value: &Value, steps: &[Step]) -> bool {
     }
 }
 
-fn scale(value: &mut Value, percent: u32) -> Result<(), String> {
+fn scale(value: &mut Value, Factor { percent, whole }: Factor) -> Result<(), String> {
+    let times = |number: f64| number * f64::from(percent) / 100.0;
     match value {
-        Value::Integer(number) => *number = (*number as f64 * f64::from(percent) / 100.0).round() as i64,
-        Value::Float(number) => *number = *number * f64::from(percent) / 100.0,
+        Value::Integer(number) if whole == Whole::Kept => *number = times(*number as f64).round() as i64,
+        Value::Integer(number) => *value = Value::Float(times(*number as f64)),
+        Value::Float(number) => *number = times(*number),
         _ => return Err("is no number".to_owned()),
     }
     Ok(())
@@ -144,23 +162,29 @@ mod tests {
 
     #[test]
     fn a_number_is_found_by_its_path() {
-        let text = description(TEXT, "memory.a.gb_per_s", 120).unwrap();
+        let text = description(TEXT, "memory.a.gb_per_s", 120, Whole::Kept).unwrap();
         assert!(text.contains("gb_per_s = 6.0") && text.contains("gb_per_s = 10.0"), "{text}");
-        let text = description(TEXT, "t.opps[1].mhz", 80).unwrap();
+        let text = description(TEXT, "t.opps[1].mhz", 80, Whole::Kept).unwrap();
         assert!(text.contains("mhz = 200") && text.contains("mhz = 100"), "{text}");
     }
 
     #[test]
+    fn whole_numbers_stay_whole_where_they_must() {
+        let fraction = |whole| description(TEXT, "t.opps[0].watts", 120, whole).unwrap().contains("watts = 2.4");
+        assert!(fraction(Whole::Divided) && !fraction(Whole::Kept));
+    }
+
+    #[test]
     fn a_star_is_all_that_have_it() {
-        let text = description(TEXT, "memory.*.gb_per_s", 120).unwrap();
+        let text = description(TEXT, "memory.*.gb_per_s", 120, Whole::Kept).unwrap();
         assert!(text.contains("gb_per_s = 6.0") && text.contains("gb_per_s = 12.0"), "{text}");
-        let text = description(TEXT, "t.opps[*].watts", 150).unwrap();
+        let text = description(TEXT, "t.opps[*].watts", 150, Whole::Kept).unwrap();
         assert!(text.contains("watts = 3") && text.contains("mhz = 250"), "{text}");
     }
 
     #[test]
     fn a_path_that_leads_nowhere_says_so() {
-        let wrong = |path| description(TEXT, path, 120).unwrap_err();
+        let wrong = |path| description(TEXT, path, 120, Whole::Kept).unwrap_err();
         assert!(wrong("memory.a.gb_per").contains("did you mean `gb_per_s`?"), "{}", wrong("memory.a.gb_per"));
         assert_eq!(wrong("t.opps[2].mhz"), "t.opps[2].mhz: no entry 2: there are 2, from 0 on");
         assert_eq!(wrong("memory.*.watts"), "memory.*.watts: there is no such number");
