@@ -201,6 +201,21 @@ fn a_scientific_program_takes_its_values_from_the_program_or_the_options() {
 }
 
 #[test]
+fn scientific_programs_run_side_by_side_with_loops_dealt_as_asked() {
+    let exact = "imbalance=0 iterations=100 memory-bound=0 schedule=dynamic daemons=0 monitors=0";
+    // 100 x (8 x 1 ms + 0.5 ms), and without serial parts 100 x 8 x 10 ms.
+    let pair = run(&workload("scientific", &format!("program=apsi,wupwise {exact}")));
+    for (name, work_s) in [("a-apsi", 0.85), ("b-wupwise", 8.0)] {
+        let app = application(&pair, name);
+        assert!((app.work_s - work_s).abs() < 1e-6, "{app:?}");
+    }
+    let twice = workload("scientific", &format!("program=apsi,apsi {exact}"));
+    assert_eq!(twice.applications, ["a-apsi", "b-apsi"]);
+    let alone = run(&workload("scientific", &format!("program=apsi {exact}")));
+    assert!((application(&alone, "apsi").work_s - 0.85).abs() < 1e-6, "{:?}", alone.apps);
+}
+
+#[test]
 fn noise_is_as_frequent_as_asked_and_belongs_to_no_application() {
     let quiet = workload("scientific", "daemons=0 monitors=0");
     assert_eq!(quiet.tasks.len(), 1);

@@ -80,6 +80,9 @@ impl Axis {
     }
 }
 
+/// `{seed}` stays as it is: each run of a simulation has its own.
+const SEED: &str = "seed";
+
 /// A text in which `{axis}` and `{axis.field}` stand for what a place says; `{{` and `}}` are braces.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template(Vec<Part>);
@@ -106,6 +109,11 @@ impl Template {
             }
             let end = rest.find('}').filter(|_| brace == "{");
             let Some(end) = end else { return Err(format!("`{brace}` without its partner in `{text}`")) };
+            if &rest[..end] == SEED {
+                push_text(&mut parts, &format!("{{{SEED}}}"));
+                rest = &rest[end + 1..];
+                continue;
+            }
             let (name, field) = match rest[..end].split_once('.') {
                 Some((name, field)) => (name, Some(field.to_owned())),
                 None => (&rest[..end], None),
@@ -220,6 +228,13 @@ mod tests {
         assert_eq!(text.fill(&axes(), &place(&[("clock", "1600")])).unwrap(), "fair+userspace=1600MHz {x}");
         let open = text.fill(&axes(), &place(&[("mix", "4-0")])).unwrap_err();
         assert!(open.starts_with("axis `clock` is open"), "{open}");
+    }
+
+    #[test]
+    fn a_seed_stays_for_each_run_to_fill_in() {
+        let text = Template::parse("{seed}").unwrap();
+        assert_eq!(text.axes().count(), 0);
+        assert_eq!(text.arguments(&axes(), &Place::new()).unwrap(), ["{seed}"]);
     }
 
     #[test]

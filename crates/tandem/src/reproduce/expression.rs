@@ -116,7 +116,9 @@ impl Calculator {
             self.engine.eval_ast(ast).map_err(|error| (offset(text, error.position()), plain(&error)))?;
         let number = value.as_float().or_else(|_| value.as_int().map(|whole| whole as f64));
         let number = number.map_err(|kind| (0, format!("the expression's value is no number but {kind}")))?;
-        if number.is_finite() || !self.scene.borrow().wanted.is_empty() {
+        let scene = self.scene.borrow();
+        // One run has no jitter: what is divided by it is asked for again with more.
+        if number.is_finite() || !scene.wanted.is_empty() || (scene.joint && seeds.len() < 2) {
             return Ok(number);
         }
         Err((0, format!("the expression's value is {number}")))
@@ -224,9 +226,16 @@ where
 {
     let (scene, book) = (Rc::clone(scene), Rc::clone(book));
     move |run: &str, what: Option<&str>, map: Map| {
-        let Some(reports) = scene.borrow_mut().reports(&book.borrow(), run, &map)? else { return Ok(1.0) };
-        let reports: Vec<&Report> = reports.iter().map(Rc::as_ref).collect();
-        Ok(value(&reports, what).map_err(|message| format!("run `{run}`: {message}"))?)
+        let maps = scene.borrow().every(&map)?;
+        let mut sum = 0.0;
+        for map in &maps {
+            let reports = scene.borrow_mut().reports(&book.borrow(), run, map)?;
+            sum += reports.map_or(Ok(1.0), |reports| {
+                let reports: Vec<&Report> = reports.iter().map(Rc::as_ref).collect();
+                value(&reports, what).map_err(|message| format!("run `{run}`: {message}"))
+            })?;
+        }
+        Ok(sum / maps.len() as f64)
     }
 }
 
@@ -237,13 +246,26 @@ fn fairness(
 ) -> impl Fn(&str, &Array, &Map) -> Outcome<f64> + use<> {
     let (scene, book) = (Rc::clone(scene), Rc::clone(book));
     move |run: &str, alone: &Array, map: &Map| {
+        let name = |run: Dynamic| run.into_string().map_err(|kind| format!("a run's name is text, not {kind}"));
+        let alone = alone.iter().cloned().map(name).collect::<Result<Vec<_>, _>>()?;
         let (mut scene, book) = (scene.borrow_mut(), book.borrow());
-        let mix = scene.reports(&book, run, map)?;
+        let maps = scene.every(map)?;
+        let mut sum = 0.0;
+        for map in &maps {
+            sum += scene.fairness(&book, run, &alone, map)?;
+        }
+        Ok(sum / maps.len() as f64)
+    }
+}
+
+impl Scene {
+    /// The mean over the seeds that count; 1 if the reports are still to be made.
+    fn fairness(&mut self, book: &Book, run: &str, alone: &[String], map: &Map) -> Result<f64, String> {
+        let mix = self.reports(book, run, map)?;
         let mut apart = Vec::new();
         for run in alone {
-            let run = run.clone().into_string().map_err(|kind| format!("a run's name is text, not {kind}"))?;
-            let map = scene.own(&run, map);
-            apart.push(scene.reports(&book, &run, &map)?);
+            let map = self.own(run, map);
+            apart.push(self.reports(book, run, &map)?);
         }
         let (Some(mix), Some(apart)) = (mix, apart.into_iter().collect::<Option<Vec<_>>>()) else { return Ok(1.0) };
         let mut sum = 0.0;
@@ -253,9 +275,21 @@ fn fairness(
         }
         Ok(sum / mix.len() as f64)
     }
-}
 
-impl Scene {
+    /// The maps that `map` means: one for each value of the axes that are `*` in it.
+    fn every(&self, map: &Map) -> Result<Vec<Map>, String> {
+        let axes = &self.paper.experiments[self.experiment].axes;
+        let all = map.iter().filter(|(_, value)| value.to_string() == "*").map(|(axis, _)| axis.to_string());
+        let all: Vec<String> = all.collect();
+        all.iter().try_for_each(|axis| axes.axis(axis).map(drop))?;
+        let with = |place: Place| {
+            let mut map = map.clone();
+            map.extend(place.into_iter().map(|(axis, value)| (axis.into(), value.into())));
+            map
+        };
+        Ok(axes.combinations(&all).into_iter().map(with).collect())
+    }
+
     /// Of `map`, the axes that `run` depends on.
     fn own(&self, run: &str, map: &Map) -> Map {
         let runs = &self.paper.experiments[self.experiment].runs;

@@ -104,10 +104,15 @@ pub fn pointed(report: &Report, pointer: &str) -> Result<f64, String> {
 }
 
 /// Smallest over largest speedup of the applications: performance in the mix over that in the runs in which they are alone.
+/// An application is in the run that has its name, else in the one of its place in the mix.
 pub fn fairness(mix: &Report, alone: &[&Report]) -> Result<f64, String> {
     let mut speedups = Vec::new();
-    for app in &mix.apps {
+    for (index, app) in mix.apps.iter().enumerate() {
         let apart = alone.iter().flat_map(|report| &report.apps).find(|other| other.name == app.name);
+        let apart = apart.or_else(|| match &alone.get(index)?.apps[..] {
+            [only] => Some(only),
+            _ => None,
+        });
         let apart = apart.ok_or_else(|| format!("application `{}` is in none of the runs alone", app.name))?;
         if apart.performance <= 0.0 {
             return Err(format!("application `{}` does no work alone", app.name));
@@ -184,6 +189,10 @@ mod tests {
         let (a, b) = (with_apps(&[("a", 1.0, 2.0)]), with_apps(&[("b", 1.0, 5.0)]));
         assert_eq!(fairness(&mix, &[&a, &b]), Ok(0.625));
         assert!(fairness(&mix, &[&a]).is_err());
+        // Alone it may have another name: then its place counts.
+        let other = with_apps(&[("x", 1.0, 5.0)]);
+        assert_eq!(fairness(&mix, &[&a, &other]), Ok(0.625));
+        assert!(fairness(&mix, &[&other]).is_err());
     }
 
     #[test]

@@ -9,15 +9,16 @@ use super::{Generator, OptionError};
 options! {
     /// A loop-parallel program whose threads meet at barriers, beside system noise. In each iteration thread 0 does its
     /// serial part, then all threads do their share and meet. The noise is daemons of random length and rate, monitors
-    /// with a period, and kernel threads that belong to one CPU each; all threads wait for the one that it hits.
+    /// with a period, and kernel threads that belong to one CPU each; all threads wait for the one that it hits. Several
+    /// programs run side by side, each an application of its own with as many threads.
     ///
     /// A program's values stand for a class, not for a measurement: which programs wait for memory is what both papers
     /// say, apsi changing phase most often is from Morad et al., all figures are assumed. So is the noise, which neither
     /// paper describes. Values given as options take the place of the program's.
     "scientific" => Scientific from "Grant & Afsahi, sections 2 and 5; Morad, Kolodny & Weiser, section 4 (SPEC OMP2001)" {
-        /// Which program's values to take.
-        "program" program: Program = Program::Swim, ();
-        /// Threads; thread 0 also does the serial part.
+        /// Which programs' values to take, one for each program that runs.
+        "program" program: Vec<Program> = vec![Program::Swim], ();
+        /// Threads of a program; thread 0 also does the serial part.
         "threads" threads: u32 = 8, 1..=1024;
         /// Iterations, each with one barrier, or two if there is a serial part.
         "iterations" iterations: u32 = 1000, 1..=10_000_000;
@@ -31,7 +32,9 @@ options! {
         "bandwidth" bandwidth: Own<f64> = Own::Program, 0.0..=1_000_000.0;
         /// What a thread uses again and again; 0B: a stream that no cache holds.
         "footprint" footprint: Own<Bytes> = Own::Program, Bytes(0)..=Bytes::mib(1 << 20);
-        /// How a thread's work varies from iteration to iteration: uniform around it by this share.
+        /// Whether each thread has its share of a loop, or takes pieces of an eighth of a share as it gets free.
+        "schedule" schedule: Schedule = Schedule::Static, ();
+        /// How a share or piece varies from iteration to iteration: uniform around its work by this share.
         "imbalance" imbalance: Own<f64> = Own::Program, 0.0..=1.0;
         /// How long a thread spins at a barrier before it sleeps. Assumed.
         "spin" spin: Usec = Usec(0), Usec(0)..=Usec::s(10);
@@ -84,6 +87,19 @@ names! {
     }
 }
 
+names! {
+    /// How loops are dealt to threads.
+    Schedule {
+        /// Equal shares, which all threads do before they meet.
+        Static = "static",
+        /// Pieces, one to whoever is free, as OpenMP does.
+        Dynamic = "dynamic",
+    }
+}
+
+/// Pieces of a thread's share.
+const PIECES: u32 = 8;
+
 /// What a program's values are where no option says otherwise; all assumed, see the module.
 struct Values {
     iteration: Usec,
@@ -113,33 +129,34 @@ impl Program {
     }
 }
 
+/// Most programs: they are called by letters.
+const MAX_PROGRAMS: usize = 26;
+
 impl Generator for Scientific {
     fn document(&self) -> Result<Document, OptionError> {
-        let values = self.values();
-        let name = self.program.show();
-        let mut document = Document::new(format!(
-            "{} threads of a program like {name}: {} iterations of {} us, after which all meet, beside system noise.",
-            self.threads, self.iterations, values.iteration.0
-        ));
-        let work = u64::from(self.threads) * values.iteration.0 + values.serial.0;
-        document.note(format!("Work: {} s.", (work * u64::from(self.iterations)) as f64 / 1e6));
-        let task = |instances: u32| {
-            let tandem = Object::new()
-                .with("application", name.as_str())
-                .with_memory(values.memory)
-                .with_some("run_spread", spread(values.imbalance))
-                .with_some("spin", (self.spin.0 > 0).then_some(self.spin.0));
-            Object::new().with("instance", instances).with("tandem", tandem).with("loop", self.iterations)
+        let names: Vec<String> = self.program.iter().map(Program::show).collect();
+        let mut document = match &self.program[..] {
+            [one] => Document::new(format!(
+                "{} threads of a program like {}: {} iterations of {} us, after which all meet, beside system noise.",
+                self.threads,
+                names[0],
+                self.iterations,
+                self.values(*one).iteration.0
+            )),
+            several if several.len() <= MAX_PROGRAMS => Document::new(format!(
+                "Programs like {}, with {} threads each, which meet after each of {} iterations, beside system noise.",
+                names.join(", "),
+                self.threads,
+                self.iterations
+            )),
+            _ => return Err(OptionError::conflict("program", format!("at most {MAX_PROGRAMS} programs"))),
         };
-        let parallel = |task: Object| task.with("run1", values.iteration.0).with("barrier1", "end");
-        if values.serial.0 == 0 {
-            document.task("worker", parallel(task(self.threads)));
-        } else {
-            let main = task(1).with("run0", values.serial.0).with("barrier0", "begin");
-            document.task("main", parallel(main));
-            if self.threads > 1 {
-                document.task("worker", parallel(task(self.threads - 1).with("barrier0", "begin")));
-            }
+        for (index, program) in self.program.iter().enumerate() {
+            let prefix = match self.program.len() {
+                1 => String::new(),
+                _ => format!("{}-", char::from(b'a' + index as u8)),
+            };
+            self.application(&mut document, &prefix, *program);
         }
         self.noise(&mut document);
         Ok(document)
@@ -151,8 +168,51 @@ fn spread(width: f64) -> Option<Object> {
 }
 
 impl Scientific {
-    fn values(&self) -> Values {
-        let own = self.program.values();
+    /// The tasks of a program; `prefix` tells their names from those of the others.
+    fn application(&self, document: &mut Document, prefix: &str, program: Program) {
+        let values = self.values(program);
+        let name = format!("{prefix}{}", program.show());
+        let work = u64::from(self.threads) * values.iteration.0 + values.serial.0;
+        let of = if prefix.is_empty() { String::new() } else { format!(" of {name}") };
+        document.note(format!("Work{of}: {} s.", (work * u64::from(self.iterations)) as f64 / 1e6));
+        let serial = values.serial.0;
+        if serial > 0 {
+            document.task(format!("{prefix}main"), self.task(program, prefix, 1, Some(serial)));
+        }
+        let others = self.threads - u32::from(serial > 0);
+        if others > 0 {
+            document.task(format!("{prefix}worker"), self.task(program, prefix, others, None));
+        }
+    }
+
+    /// Threads of a program, all alike; `serial` is what they do while the others wait.
+    fn task(&self, program: Program, prefix: &str, instances: u32, serial: Option<u64>) -> Object {
+        let values = self.values(program);
+        let tandem = Object::new()
+            .with("application", format!("{prefix}{}", program.show()))
+            .with_memory(values.memory)
+            .with_some("run_spread", spread(values.imbalance))
+            .with_some("spin", (self.spin.0 > 0).then_some(self.spin.0));
+        let begin = (values.serial.0 > 0).then(|| format!("{prefix}begin"));
+        let task = Object::new().with("instance", instances);
+        if self.schedule == Schedule::Static {
+            let task = task.with("tandem", tandem).with("loop", self.iterations);
+            let task = task.with_some("run0", serial).with_some("barrier0", begin);
+            return task.with("run1", values.iteration.0).with("barrier1", format!("{prefix}end"));
+        }
+        let pieces = Object::new()
+            .with("name", format!("{prefix}loop"))
+            .with("iterations", self.threads * PIECES)
+            .with("work", values.iteration.0 as f64 / f64::from(PIECES))
+            .with("schedule", "dynamic");
+        // rt-app wants an event in each phase.
+        let event = serial.or(begin.is_none().then_some(0));
+        let task = task.with("loop", self.iterations).with_some("run0", event).with_some("barrier0", begin);
+        task.with("tandem", tandem.with("parallel_for", pieces))
+    }
+
+    fn values(&self, program: Program) -> Values {
+        let own = program.values();
         let memory = Memory {
             bound: self.memory_bound.or(own.memory.bound),
             mb_per_s: self.bandwidth.or(own.memory.mb_per_s),

@@ -45,6 +45,27 @@ enum Workload {
     Named(String),
 }
 
+impl Workload {
+    /// Whether it differs from seed to seed.
+    fn has_seed(&self) -> bool {
+        matches!(self, Self::Generated(arguments) if arguments.iter().any(|argument| argument.contains(SEED_MARK)))
+    }
+
+    /// That of the run with `seed`.
+    fn with_seed(&self, seed: u64) -> Self {
+        match self {
+            Self::Generated(arguments) => {
+                let seed = seed.to_string();
+                Self::Generated(arguments.iter().map(|argument| argument.replace(SEED_MARK, &seed)).collect())
+            }
+            Self::Named(name) => Self::Named(name.clone()),
+        }
+    }
+}
+
+/// What stands for a run's seed among a generator's arguments.
+const SEED_MARK: &str = "{seed}";
+
 /// A number that is not what the files say.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Change {
@@ -111,6 +132,7 @@ pub struct Book {
 /// One simulation with one seed.
 struct Job<'a> {
     ready: &'a Ready,
+    seed: u64,
     options: Options,
     label: &'a str,
 }
@@ -138,9 +160,7 @@ impl Book {
     /// Whether what is wanted can be run: its files are read, its schedulers loaded.
     pub fn check(library: &Library, wanted: &BTreeMap<Simulation, Request>) -> Result<(), Failure> {
         let mut workshop = Workshop::new(library);
-        wanted.iter().try_for_each(|(simulation, Request { origin, label, .. })| {
-            workshop.ready(simulation, origin, label).map(drop)
-        })
+        wanted.iter().try_for_each(|(simulation, request)| workshop.ready(simulation, request).map(drop))
     }
 
     /// Runs what is wanted and not there yet.
@@ -154,7 +174,7 @@ impl Book {
         let mut ready = Vec::new();
         for (simulation, request) in wanted {
             if self.reports(simulation).len() < request.seeds as usize {
-                ready.push((simulation, request, workshop.ready(simulation, &request.origin, &request.label)?));
+                ready.push((simulation, request, workshop.ready(simulation, request)?));
             }
         }
         workshop.warnings().iter().for_each(|warning| context.warn(warning));
@@ -162,7 +182,7 @@ impl Book {
         for (simulation, request, ready) in &ready {
             for seed in self.reports(simulation).len() as u64..u64::from(request.seeds) {
                 let options = ready.options(seed).map_err(Failure::Options)?;
-                jobs.push(Job { ready, options, label: &request.label });
+                jobs.push(Job { ready, seed, options, label: &request.label });
             }
         }
         let bar = context.progress_bar(jobs.len());
@@ -181,7 +201,8 @@ impl Book {
 
 impl Job<'_> {
     fn run(&self, simulator: &dyn Simulator) -> Result<Report, Failure> {
-        let report = simulator.simulate(&self.ready.machine, &self.ready.workload, &self.options, &mut NoObserver);
+        let report =
+            simulator.simulate(&self.ready.machine, self.ready.workload(self.seed), &self.options, &mut NoObserver);
         let failed = |source: SimulationError| Failure::Run { run: self.label.to_owned(), source };
         let mut report = report.map_err(failed)?;
         report.wall_s = None;
@@ -208,4 +229,17 @@ pub fn label(paper: &Paper, experiment: &Experiment, run: &Run, place: &Place) -
     let values: Vec<String> = run.axes.iter().filter_map(|axis| Some(format!("{axis} {}", place.get(axis)?))).collect();
     let at = if values.is_empty() { String::new() } else { format!(" ({})", values.join(", ")) };
     format!("{}/{}: run `{}`{at}", paper.name, experiment.name, run.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_run_fills_in_its_seed() {
+        let words = |words: &[&str]| Workload::Generated(words.iter().map(|word| (*word).to_owned()).collect());
+        let drawn = words(&["phases", "--seed", "{seed}"]);
+        assert!(drawn.has_seed() && !words(&["phases"]).has_seed());
+        assert_eq!(drawn.with_seed(3), words(&["phases", "--seed", "3"]));
+    }
 }

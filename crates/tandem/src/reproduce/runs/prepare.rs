@@ -14,7 +14,7 @@ use tandem_simulator::workload;
 use super::super::library::Library;
 use super::super::paper::{Origin, Target};
 use super::vary::{self, Whole};
-use super::{Change, Simulation, Workload};
+use super::{Change, Request, Simulation, Workload};
 use crate::arguments::{Pair, Scenario};
 use crate::failure::{Failure, in_short};
 use crate::simulate::Simulate;
@@ -24,12 +24,18 @@ use crate::workload::generated;
 #[derive(Debug)]
 pub struct Ready {
     pub machine: Arc<Machine>,
-    pub workload: Arc<workload::Workload>,
+    /// One for each seed, or one for all.
+    workloads: Vec<Arc<workload::Workload>>,
     scenario: Scenario,
     pair: Pair,
 }
 
 impl Ready {
+    /// What the run with `seed` runs.
+    pub fn workload(&self, seed: u64) -> &Arc<workload::Workload> {
+        &self.workloads[seed as usize % self.workloads.len()]
+    }
+
     /// The options of the run with `seed`.
     pub fn options(&self, seed: u64) -> Result<Options, String> {
         self.scenario.options(&self.pair, seed)
@@ -54,16 +60,22 @@ impl<'a> Workshop<'a> {
         &self.warnings
     }
 
-    /// All that `simulation` needs; mistakes are told as those of `origin`, which calls it `label`.
-    pub fn ready(&mut self, simulation: &Simulation, origin: &Origin, label: &str) -> Result<Ready, Failure> {
+    /// All that `simulation` needs for `request`; mistakes are told as those of its origin.
+    pub fn ready(&mut self, simulation: &Simulation, request: &Request) -> Result<Ready, Failure> {
+        let Request { origin, label, seeds } = request;
         let machine = self.machine(simulation, origin, label)?;
-        let workload = self.workload(simulation, origin, label)?;
+        let seeds = if simulation.workload.has_seed() { u64::from(*seeds) } else { 1 };
+        let workloads = (0..seeds).map(|seed| {
+            let workload = simulation.workload.with_seed(seed);
+            self.workload(&Simulation { workload, ..simulation.clone() }, origin, label)
+        });
+        let workloads = workloads.collect::<Result<_, _>>()?;
         let wrong = |message: String| Failure::Input(origin.error(format!("{label}: {message}")));
         let simulate = line(simulation).map_err(wrong)?;
         let (scenario, pair) = simulate.parts().map_err(|failure| wrong(failure.to_string()))?;
         scenario.check([&pair.scheduler]).map_err(wrong)?;
         scenario.check_on(&machine, &pair, 0).map_err(|failure| wrong(failure.to_string()))?;
-        Ok(Ready { machine, workload, scenario, pair })
+        Ok(Ready { machine, workloads, scenario, pair })
     }
 
     fn machine(&mut self, simulation: &Simulation, origin: &Origin, label: &str) -> Result<Arc<Machine>, Failure> {
