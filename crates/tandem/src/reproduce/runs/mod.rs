@@ -201,7 +201,8 @@ impl Book {
 
 impl Job<'_> {
     fn run(&self, simulator: &dyn Simulator) -> Result<Report, Failure> {
-        let report = simulator.simulate(&self.ready.machine, self.ready.workload(self.seed), &self.options, &mut NoObserver);
+        let report =
+            simulator.simulate(&self.ready.machine, self.ready.workload(self.seed), &self.options, &mut NoObserver);
         let failed = |source: SimulationError| Failure::Run { run: self.label.to_owned(), source };
         let mut report = report.map_err(failed)?;
         report.wall_s = None;
