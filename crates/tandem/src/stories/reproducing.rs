@@ -125,6 +125,17 @@ fn each_published_number_stands_beside_ours() {
 }
 
 #[test]
+fn a_star_is_the_mean_over_an_axis() {
+    let of_performance = "ours = 'performance(\"both\", \"fast\")'\nover = \"governor\"";
+    let story = with_paper(None, of_performance, "ours = 'time(\"both\", #{governor: \"*\"})'");
+    // (1 + 1.25 + 2) / 3.
+    let text = story.tandem("reproduce --papers @papers").unwrap();
+    assert!(text.contains("1.417 ±"), "{text}");
+    let wrong = mistake(of_performance, "ours = 'time(\"both\", #{governer: \"*\"})'");
+    assert!(wrong.contains("did you mean `governor`?"), "{wrong}");
+}
+
+#[test]
 fn a_narrow_terminal_has_sentences() {
     let story = with_paper(Some(44), "seeds", "seeds");
     let text = story.tandem("reproduce --papers @papers").unwrap();
