@@ -75,7 +75,9 @@ fn values(
         return Ok(Err(error.message));
     }
     study.settle(library, context, || ask().map(|_| study.take_wanted()))?;
-    ask().map(Ok)
+    let values = ask()?;
+    study.forget_changed();
+    Ok(Ok(values))
 }
 
 /// What a number is called where it stands among others of the paper.

@@ -94,6 +94,11 @@ impl Study {
         }
     }
 
+    /// Forgets the runs in which a parameter was changed.
+    pub fn forget_changed(&self) {
+        self.calculator.book.borrow_mut().forget_changed();
+    }
+
     /// What was asked for by [`Study::estimate`] and is still to be run.
     pub fn take_wanted(&self) -> BTreeMap<Simulation, Request> {
         self.calculator.take_wanted()

@@ -150,6 +150,11 @@ impl Book {
         self.reports.get(simulation).map_or(&[], Vec::as_slice)
     }
 
+    /// Forgets the runs in which a number was changed: nobody asks for them again.
+    pub fn forget_changed(&mut self) {
+        self.reports.retain(|simulation, _| simulation.change.is_none());
+    }
+
     /// All simulations in which a sched_ext scheduler went before the end.
     pub fn ejected(&self) -> usize {
         let ejected =
@@ -206,6 +211,9 @@ impl Job<'_> {
         let failed = |source: SimulationError| Failure::Run { run: self.label.to_owned(), source };
         let mut report = report.map_err(failed)?;
         report.wall_s = None;
+        // Thousands of reports are kept: their threads would be most of them.
+        report.tasks.clear();
+        report.tasks.shrink_to_fit();
         if let Some(scheduler) = &mut report.sched_ext {
             scheduler.output.clear();
         }
