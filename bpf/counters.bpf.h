@@ -42,6 +42,11 @@ enum {
 	 * nothing.
 	 */
 	RATE_AFTER = 500000,
+	/*
+	 * Memory goes on to matter for so long, ns. Tasks that only compute may run on all CPUs for some slices while those
+	 * that use it wait for their turns.
+	 */
+	MATTERS_FOR = 1000000000,
 };
 
 /* What a CPU's counters said the last time. */
@@ -67,6 +72,8 @@ struct node_memory {
 	/* MB/s of all of them, and the most there ever was. */
 	s32 rate;
 	s32 most;
+	/* When CPUs last moved a tenth of what it can, ns. */
+	u64 used;
 };
 
 struct node_memory node_memories[MAX_NODES];
@@ -106,6 +113,14 @@ static __always_inline s64 counter_gain(void *map, struct bpf_perf_event_value *
 	return running ? gain * enabled / running : -1;
 }
 
+/* The bandwidth of a node, MB/s: as set, as known, or else the most that was ever seen. */
+static __always_inline u32 counters_bandwidth(struct node_memory *memory)
+{
+	u32 known = memory_mbps ?: memory_bandwidth;
+
+	return known ?: memory->most;
+}
+
 /* Notes what this CPU's task does to the memory, MB/s. */
 static __always_inline void counters_note_rate(struct node_memory *memory, struct cpu_counters *counters, u32 rate)
 {
@@ -117,6 +132,8 @@ static __always_inline void counters_note_rate(struct node_memory *memory, struc
 	/* Of two new records at the same time one may be lost; the next one is near. */
 	if (all_of_it > memory->most)
 		memory->most = all_of_it;
+	if (all_of_it > 0 && (u64)all_of_it * 10 > counters_bandwidth(memory))
+		memory->used = bpf_ktime_get_ns();
 }
 
 /* The same from what a CPU counted in the last @ran ns. */
@@ -133,14 +150,6 @@ static void counters_note_moved(u32 cpu, u64 ran, u64 transactions)
 	counters->moved = 0;
 }
 
-/* The bandwidth of a node, MB/s: as set, as known, or else the most that was ever seen. */
-static __always_inline u32 counters_bandwidth(struct node_memory *memory)
-{
-	u32 known = memory_mbps ?: memory_bandwidth;
-
-	return known ?: memory->most;
-}
-
 /*
  * Whether the memory of @cpu's node moves all that it can, for @nr CPUs that are all that run something there. It does
  * from 31/32 of its bandwidth to 15/16, @was being what it did before. Where the bandwidth is not known nobody can
@@ -154,13 +163,12 @@ static __always_inline bool counters_memory_full(u32 cpu, u32 nr, bool was)
 	return known && memory->nr_busy <= (s32)nr && memory->rate >= (s32)(known - known / (was ? 16 : 32));
 }
 
-/* Whether memory is used enough for tasks to disturb each other there: by a tenth of what it could move, at least. */
+/* Whether memory is used enough for tasks to disturb each other there: by a tenth of what it can move, at least. */
 static bool counters_memory_matters(u32 cpu)
 {
-	struct node_memory *memory = memory_of(cpu);
-	u64 rate = memory->rate > 0 ? memory->rate : 0;
+	u64 used = memory_of(cpu)->used;
 
-	return rate * 10 > counters_bandwidth(memory);
+	return used && bpf_ktime_get_ns() < used + MATTERS_FOR;
 }
 
 /* The intensity of moving @rate MB/s now, 0..ONE. */

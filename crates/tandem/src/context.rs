@@ -33,7 +33,7 @@ impl<'a> Context<'a> {
     pub fn progress_bar(&self, runs: usize) -> ProgressBar {
         let target = if self.progress { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(runs as u64), target);
-        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {eta} left");
+        let style = ProgressStyle::with_template("{prefix}{bar:30} {pos}/{len} runs, {eta} left");
         bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
     }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Caches and memory in motion: who shares what at the moment, and the contention that follows.
 
-use crate::machine::contention::{Flow, solve};
+use crate::machine::contention::{Flow, Path};
 use crate::machine::speed::Pace;
 use crate::machine::{Machine, MemoryDomain};
 use crate::units::{CacheId, CpuId, MemoryDomainId};
 
-/// A change of λ below this share is not passed on to the threads. One of a hundred that share a path comes or goes at
-/// every switch; to follow each would cost more than it tells.
+/// A change of a path's latency below this share is not passed on to the threads. One of a hundred that share a path comes
+/// or goes at every switch; to follow each would cost more than it tells.
 const TOLERANCE: f64 = 1e-2;
 
 /// The state of caches and memory domains.
@@ -30,10 +30,12 @@ struct CacheState {
 struct DomainState {
     /// CPUs whose running thread moves data, or waits for some.
     users: Vec<CpuId>,
-    /// The λ in force.
-    lambda: f64,
-    /// The λ of this path alone.
-    own: f64,
+    /// The latency in force, in that of the idle path.
+    latency: f64,
+    /// The latency by the last solution.
+    solved: f64,
+    /// Whether that slows anybody.
+    slows: bool,
     /// Bytes moved so far.
     bytes: f64,
     children: Vec<MemoryDomainId>,
@@ -52,8 +54,9 @@ impl Memory {
             domains: (0..machine.memory_domains.len())
                 .map(|index| DomainState {
                     users: Vec::new(),
-                    lambda: 1.0,
-                    own: 1.0,
+                    latency: 1.0,
+                    solved: 1.0,
+                    slows: false,
                     bytes: 0.0,
                     children: children(index).map(|(child, _)| MemoryDomainId::at(child)).collect(),
                     dirty: false,
@@ -129,10 +132,17 @@ impl Memory {
         }
     }
 
-    /// λ for threads on `cpu`.
+    /// λ for a thread on `cpu` that goes at `pace`: the worst of its own path and those above.
     #[inline]
-    pub fn lambda(&self, machine: &Machine, cpu: CpuId) -> f64 {
-        self.domains[machine.cpus[cpu.index()].memory_domain.index()].lambda
+    pub fn lambda(&self, machine: &Machine, cpu: CpuId, pace: &Pace) -> f64 {
+        let mut lambda = 1.0f64;
+        let mut domain = Some(machine.cpus[cpu.index()].memory_domain).filter(|_| pace.uses_memory());
+        while let Some(id) = domain {
+            let entry = &machine.memory_domains[id.index()];
+            lambda = lambda.max(path(entry).lambda(self.domains[id.index()].latency, pace));
+            domain = entry.parent;
+        }
+        lambda
     }
 
     /// Books traffic of a thread on `cpu`, on every path it crosses.
@@ -151,7 +161,7 @@ impl Memory {
             self.domains[root.index()].dirty = false;
             let mut flows = Vec::new();
             self.solve_below(machine, root, &pace, &mut flows);
-            self.settle(root, 1.0, &mut changed);
+            self.settle(root, false, &mut changed);
         }
         changed
     }
@@ -173,26 +183,32 @@ impl Memory {
         for cpu in &self.domains[domain.index()].users {
             join(flows, here, pace(*cpu));
         }
-        let entry = &machine.memory_domains[domain.index()];
-        let guess = self.domains[domain.index()].own;
-        let lambda = solve(&flows[first..], bytes_per_ns(entry), entry.contention, guess);
-        self.domains[domain.index()].own = lambda;
+        let path = path(&machine.memory_domains[domain.index()]);
+        let state = &mut self.domains[domain.index()];
+        state.solved = path.solve(&flows[first..], state.solved);
+        state.slows = false;
         for flow in &mut flows[first..] {
+            let lambda = path.lambda(state.solved, &flow.pace);
+            state.slows |= lambda > 1.0;
             flow.own = flow.own.max(lambda);
         }
     }
 
-    /// The λ of each path is the worst of its own and those above it; notes whose changed notably.
-    fn settle(&mut self, domain: MemoryDomainId, above: f64, changed: &mut Vec<CpuId>) {
+    /// Puts the solution in force where it changed notably, there or `above`; notes whom that concerns.
+    fn settle(&mut self, domain: MemoryDomainId, above: bool, changed: &mut Vec<CpuId>) {
         let state = &mut self.domains[domain.index()];
-        let lambda = state.own.max(above);
+        let notable = (state.solved - state.latency).abs() > TOLERANCE * state.latency;
         // No contention is no contention: what is left of it must not stay for ever.
-        if (lambda - state.lambda).abs() > TOLERANCE * state.lambda || (lambda == 1.0 && state.lambda != 1.0) {
-            state.lambda = lambda;
+        let ended = !state.slows && state.solved != state.latency;
+        if notable || ended {
+            state.latency = state.solved;
+        }
+        let concerns = above || notable || ended;
+        if concerns {
             changed.extend(&state.users);
         }
         for index in 0..self.domains[domain.index()].children.len() {
-            self.settle(self.domains[domain.index()].children[index], lambda, changed);
+            self.settle(self.domains[domain.index()].children[index], concerns, changed);
         }
     }
 
@@ -211,6 +227,10 @@ fn join(flows: &mut Vec<Flow>, here: usize, pace: Pace) {
         Some(flow) => flow.threads += 1,
         None => flows.push(Flow { pace, own: 1.0, threads: 1 }),
     }
+}
+
+fn path(domain: &MemoryDomain) -> Path {
+    Path { bandwidth: bytes_per_ns(domain), contention: domain.contention }
 }
 
 /// Bandwidth in bytes per nanosecond.

@@ -221,8 +221,8 @@ impl<'r> Engine<'r> {
     /// Sets when what runs on `cpu` will be through, and what it draws meanwhile.
     fn schedule_run(&mut self, cpu: CpuId) {
         let Some(task) = self.running[cpu.index()].task else { return };
-        let lambda = self.memory.lambda(self.machine, cpu);
         let thread = &mut self.threads[task.index()];
+        let lambda = self.memory.lambda(self.machine, cpu, &thread.pace);
         (thread.unit_time, thread.unit_bytes) = (thread.pace.time(lambda), thread.pace.bytes);
         let thread = &self.threads[task.index()];
         let behaviour = self.behaviour(task);

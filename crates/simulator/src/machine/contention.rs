@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory contention: the factor λ by which running threads slow each other's memory accesses down.
 //!
-//! λ is the fixed point of `λ = 1 + c·U²` with `U` the domain's utilisation, which itself falls as λ slows the threads;
-//! where the demand exceeds the bandwidth even so, λ is what makes it fit (`U = 1`). All threads of a domain see the same
-//! λ, so they share bandwidth in proportion to what they ask for.
+//! A domain has one latency for all, `L = 1 + c·U²` with `U` its utilisation, which itself falls as `L` slows the threads;
+//! where the demand exceeds the bandwidth even so, `L` is what makes it fit (`U = 1`). A thread's own speed was measured
+//! alone, with its own traffic in: it is slowed by `λ = L / L_alone`, what the domain takes now over what it takes with this
+//! thread only.
 
 use super::speed::Pace;
 
-/// Relative accuracy of λ.
+/// Relative accuracy of the latency.
 const ACCURACY: f64 = 1e-9;
-/// Steps after which Newton's method gives way to bisection; from a good start it needs three to five.
-const MAX_STEPS: u32 = 40;
+/// Steps after which the search gives up on being accurate; from a good start it needs three to five.
+const MAX_STEPS: u32 = 100;
 
 /// Threads that go at the same pace.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,81 +24,105 @@ pub struct Flow {
     pub threads: u32,
 }
 
-/// λ of a domain with `bandwidth` bytes per nanosecond and growth `contention`, for these threads. `guess` is where to
-/// look first: the λ of a similar situation, or 1.
-pub fn solve(flows: &[Flow], bandwidth: f64, contention: f64, guess: f64) -> f64 {
-    let saturated = 1.0 + contention;
-    if traffic(flows, saturated).0 > bandwidth {
-        // The traffic falls convexly, so Newton's method approaches from below.
-        let excess = |lambda: f64| {
-            let (bytes, slope) = traffic(flows, lambda);
-            (bytes - bandwidth, slope)
+/// What a memory domain carries, and how its latency grows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Path {
+    /// Bytes per nanosecond.
+    pub bandwidth: f64,
+    /// What full use adds to the latency of an idle path.
+    pub contention: f64,
+}
+
+impl Path {
+    /// The latency, in that of an idle path, under traffic of so many bytes per nanosecond that fits.
+    fn latency(&self, bytes: f64) -> f64 {
+        let used = (bytes / self.bandwidth).min(1.0);
+        1.0 + self.contention * used * used
+    }
+
+    /// The latency that a thread of this pace meets when it is alone.
+    #[inline]
+    fn alone(&self, pace: &Pace) -> f64 {
+        if pace.bytes > 0.0 { self.latency(pace.bytes / pace.base) } else { 1.0 }
+    }
+
+    /// The factor by which a `latency` slows the accesses of a thread of this pace down; 1 for a thread that is alone.
+    #[inline]
+    pub fn lambda(&self, latency: f64, pace: &Pace) -> f64 {
+        (latency / self.alone(pace)).max(1.0)
+    }
+
+    /// The latency with these threads. `guess` is where to look first: that of a similar situation, or 1.
+    pub fn solve(&self, flows: &[Flow], guess: f64) -> f64 {
+        let saturated = 1.0 + self.contention;
+        if self.traffic(flows, saturated).0 > self.bandwidth {
+            let excess = |latency: f64| {
+                let (bytes, slope) = self.traffic(flows, latency);
+                (bytes - self.bandwidth, slope)
+            };
+            return root((saturated, guess, self.upper_bound(flows)), excess);
+        }
+        let wanted = |latency: f64| {
+            let (bytes, slope) = self.traffic(flows, latency);
+            let used = bytes / self.bandwidth;
+            if used >= 1.0 {
+                return (saturated - latency, -1.0);
+            }
+            (self.latency(bytes) - latency, 2.0 * self.contention * used * slope / self.bandwidth - 1.0)
         };
-        return root((saturated, guess), || upper_bound(flows, bandwidth, saturated), excess);
+        root((1.0, 1.0, saturated), wanted)
     }
-    let wanted = |lambda: f64| {
-        let (bytes, slope) = traffic(flows, lambda);
-        let used = bytes / bandwidth;
-        if used >= 1.0 {
-            return (saturated - lambda, -1.0);
+
+    /// Bytes per nanosecond that all threads move under `latency`, and how that changes with it.
+    fn traffic(&self, flows: &[Flow], latency: f64) -> (f64, f64) {
+        let mut sum = (0.0, 0.0);
+        for flow in flows.iter().filter(|flow| flow.pace.bytes > 0.0) {
+            let alone = self.alone(&flow.pace);
+            let lambda = latency / alone;
+            let time = flow.pace.time(lambda.max(flow.own));
+            let bytes = f64::from(flow.threads) * flow.pace.bytes / time;
+            sum.0 += bytes;
+            if lambda >= flow.own {
+                sum.1 -= bytes * flow.pace.stretch / (time * alone);
+            }
         }
-        (1.0 + contention * used * used - lambda, 2.0 * contention * used * slope / bandwidth - 1.0)
-    };
-    if contention == 0.0 || wanted(1.0).0 <= 0.0 {
-        return 1.0;
+        sum
     }
-    root((1.0, 1.0), || saturated, wanted)
-}
 
-/// Bytes per nanosecond that all threads move under `lambda`, and how that changes with it.
-fn traffic(flows: &[Flow], lambda: f64) -> (f64, f64) {
-    let mut sum = (0.0, 0.0);
-    for flow in flows {
-        let time = flow.pace.time(lambda.max(flow.own));
-        let bytes = f64::from(flow.threads) * flow.pace.bytes / time;
-        sum.0 += bytes;
-        if lambda >= flow.own {
-            sum.1 -= bytes * flow.pace.stretch / time;
-        }
+    /// A latency at which the traffic surely fits: each thread's traffic is below `bytes / (stretch·(λ−1))`, and nobody
+    /// alone meets more than full use.
+    fn upper_bound(&self, flows: &[Flow]) -> f64 {
+        let movers = flows.iter().filter(|flow| flow.pace.bytes > 0.0);
+        let sum: f64 = movers.map(|flow| f64::from(flow.threads) * flow.pace.bytes / flow.pace.stretch).sum();
+        (1.0 + self.contention) * (1.0 + sum / self.bandwidth)
     }
-    sum
 }
 
-/// A λ at which the traffic surely fits: each thread's traffic is below `bytes / (stretch·(λ−1))`, or it is slowed
-/// enough already.
-fn upper_bound(flows: &[Flow], bandwidth: f64, least: f64) -> f64 {
-    let movers = flows.iter().filter(|flow| flow.pace.bytes > 0.0);
-    let sum: f64 = movers.map(|flow| f64::from(flow.threads) * flow.pace.bytes / flow.pace.stretch).sum();
-    least.max(1.0 + sum / bandwidth)
-}
-
-/// Where a falling function with value and slope `f`, positive at `low`, reaches zero: by Newton's method from `guess`,
-/// and by bisection up to `high` should that fail (a thread slowed elsewhere puts a kink into the function).
-fn root((low, guess): (f64, f64), high: impl Fn() -> f64, f: impl Fn(f64) -> (f64, f64)) -> f64 {
-    let mut lambda = guess.max(low);
+/// Where a falling function with value and slope `f`, positive at `low` (or zero there) and not at `high`, reaches zero: by
+/// Newton's method from `guess`, and by halving where that leads astray (a thread that is slowed elsewhere or not at all puts
+/// a kink into the function).
+fn root((mut low, guess, mut high): (f64, f64, f64), f: impl Fn(f64) -> (f64, f64)) -> f64 {
+    let mut at = guess.clamp(low, high);
     for _ in 0..MAX_STEPS {
-        let (value, slope) = f(lambda);
-        // Level where all are slowed more elsewhere: nothing says how far away the root is.
-        if slope >= 0.0 {
-            break;
+        let (value, slope) = f(at);
+        // What is behind is known: the root lies on the other side.
+        if value > 0.0 {
+            low = at
+        } else {
+            high = at
         }
-        let next = (lambda - value / slope).max(low);
-        if (next - lambda).abs() <= ACCURACY * lambda {
-            return next;
+        let mut next = if slope < 0.0 { at - value / slope } else { f64::NAN };
+        if (next - at).abs() <= ACCURACY * at {
+            return next.clamp(low, high);
         }
-        lambda = next;
-    }
-    bisect(low, high(), |lambda| f(lambda).0 > 0.0)
-}
-
-/// The λ between `low` and `high` where `too_low` turns false.
-fn bisect(mut low: f64, mut high: f64, too_low: impl Fn(f64) -> bool) -> f64 {
-    while high - low > ACCURACY * high {
-        let middle = 0.5 * (low + high);
-        if middle <= low || middle >= high {
-            break;
+        // Not a number, or behind.
+        if !(low..=high).contains(&next) {
+            next = 0.5 * (low + high);
         }
-        if too_low(middle) { low = middle } else { high = middle }
+        if high - low <= ACCURACY * high {
+            return high;
+        }
+        at = next;
     }
     high
 }
@@ -115,6 +140,10 @@ mod tests {
         Flow { pace, own, threads }
     }
 
+    fn solve(flows: &[Flow], bandwidth: f64, contention: f64, guess: f64) -> f64 {
+        Path { bandwidth, contention }.solve(flows, guess)
+    }
+
     #[test]
     fn two_streams_on_a_bus_for_one_take_twice_as_long() {
         let lambda = solve(&[flow(stream(10.0), 1.0, 2)], 10.0, 0.0, 1.0);
@@ -122,11 +151,41 @@ mod tests {
     }
 
     #[test]
-    fn below_saturation_the_factor_follows_the_utilisation() {
-        // U = 0.5 at λ = 1 and falls as λ grows: λ = 1 + 0.4·(0.5/λ)² has its root near 1.085.
-        let lambda = solve(&[flow(stream(5.0), 1.0, 1)], 10.0, 0.4, 1.0);
-        assert!((lambda - (1.0 + 0.4 * (0.5 / lambda).powi(2))).abs() < 1e-6, "{lambda}");
-        assert!((lambda - 1.085).abs() < 0.001, "{lambda}");
+    fn who_is_alone_is_not_slowed() {
+        let path = Path { bandwidth: 10.0, contention: 0.4 };
+        for bytes in [0.0, 3.0, 5.0, 10.0] {
+            let latency = path.solve(&[flow(stream(bytes), 1.0, 1)], 1.0);
+            assert!((latency - (1.0 + 0.4 * (bytes / 10.0).powi(2))).abs() < 1e-9, "{bytes}: {latency}");
+            assert_eq!(path.lambda(latency, &stream(bytes)), 1.0);
+        }
+    }
+
+    #[test]
+    fn who_asks_for_more_than_there_is_gets_what_there_is() {
+        let path = Path { bandwidth: 10.0, contention: 0.4 };
+        let latency = path.solve(&[flow(stream(15.0), 1.0, 1)], 1.0);
+        assert!((path.lambda(latency, &stream(15.0)) - 1.5).abs() < 1e-6, "{latency}");
+    }
+
+    #[test]
+    fn below_saturation_the_latency_follows_the_utilisation() {
+        // Two that alone use 0.4 and meet 1.064: together they use 0.8 / λ with λ = L / 1.064 and L = 1 + 0.4·(0.8 / λ)².
+        // 0.8 / 1.12871 = 0.70877, so L = 1.20094, which is 1.12871 · 1.064.
+        let path = Path { bandwidth: 10.0, contention: 0.4 };
+        let latency = path.solve(&[flow(stream(4.0), 1.0, 2)], 1.0);
+        let lambda = path.lambda(latency, &stream(4.0));
+        assert!((lambda - latency / 1.064).abs() < 1e-9, "{lambda}");
+        assert!((latency - (1.0 + 0.4 * (0.8 / lambda).powi(2))).abs() < 1e-6, "{latency}");
+        assert!((lambda - 1.12871).abs() < 1e-5, "{lambda}");
+    }
+
+    #[test]
+    fn who_hardly_uses_memory_meets_the_latency_that_others_cause() {
+        // The bus is half full of somebody else: 1 + 0.4·0.25 for who moves next to nothing, 1 for who fills it.
+        let path = Path { bandwidth: 10.0, contention: 0.4 };
+        let latency = path.solve(&[flow(stream(5.0), 1.0, 1), flow(stream(0.0), 1.0, 3)], 1.0);
+        assert!((path.lambda(latency, &stream(0.0)) - 1.1).abs() < 1e-9, "{latency}");
+        assert_eq!(path.lambda(latency, &stream(5.0)), 1.0);
     }
 
     #[test]
@@ -142,32 +201,41 @@ mod tests {
 
     #[test]
     fn who_is_held_back_elsewhere_is_held_back_further_where_that_is_too_much() {
-        // Two that move 10/2 = 5 each at their own λ; 4 fit, so that λ = 20/4, from wherever the search begins.
+        // Two that move 10/2 = 5 each at their own λ; 4 fit, so that λ = 20/4, from wherever the search begins. Alone each
+        // would fill the path and meet 1.5.
         for guess in [1.0, 3.0, 7.0] {
-            let lambda = solve(&[flow(stream(10.0), 2.0, 2)], 4.0, 0.5, guess);
-            assert!((lambda - 5.0).abs() < 1e-6, "{guess}: {lambda}");
+            let latency = solve(&[flow(stream(10.0), 2.0, 2)], 4.0, 0.5, guess);
+            assert!((latency - 5.0 * 1.5).abs() < 1e-6, "{guess}: {latency}");
         }
     }
 
     proptest! {
-        /// Traffic never exceeds the bandwidth, and a further thread never makes others faster.
+        /// Traffic never exceeds the bandwidth, a further thread never makes others faster, and a single one is slowed by
+        /// what does not fit only.
         #[test]
         fn bandwidth_is_never_exceeded(
             threads in prop::collection::vec((0.1f64..5.0, 0.01f64..5.0, 0.0f64..20.0), 1..12),
             bandwidth in 0.5f64..50.0,
             contention in 0.0f64..2.0,
         ) {
-            let flow_of = |(base, stretch, bytes): &(f64, f64, f64)| {
-                flow(Pace { base: base + stretch, clock: *base, stretch: *stretch, bytes: *bytes }, 1.0, 1)
+            // As of a machine: whose bytes do not fit waits for them.
+            let flow_of = |(clock, miss, bytes): &(f64, f64, f64)| {
+                let stretch = miss.max(bytes / bandwidth);
+                flow(Pace { base: clock + miss, clock: *clock, stretch, bytes: *bytes }, 1.0, 1)
             };
             let flows: Vec<Flow> = threads.iter().map(flow_of).collect();
-            let lambda = solve(&flows, bandwidth, contention, 1.0);
-            let traffic: f64 = flows.iter().map(|flow| flow.pace.bytes / flow.pace.time(lambda)).sum();
-            prop_assert!(lambda >= 1.0 && traffic <= bandwidth * (1.0 + 1e-6));
-            let guessed = solve(&flows, bandwidth, contention, 7.0);
-            prop_assert!((guessed - lambda).abs() <= 1e-6 * lambda, "{guessed} {lambda}");
-            let fewer = solve(&flows[1..], bandwidth, contention, 1.0);
-            prop_assert!(fewer <= lambda * (1.0 + 1e-6));
+            let path = Path { bandwidth, contention };
+            let latency = path.solve(&flows, 1.0);
+            let moved = |flow: &Flow| flow.pace.bytes / flow.pace.time(path.lambda(latency, &flow.pace));
+            let traffic: f64 = flows.iter().map(moved).sum();
+            prop_assert!(latency >= 1.0 && traffic <= bandwidth * (1.0 + 1e-6));
+            let guessed = path.solve(&flows, 7.0);
+            prop_assert!((guessed - latency).abs() <= 1e-6 * latency, "{guessed} {latency}");
+            let fewer = path.solve(&flows[1..], 1.0);
+            prop_assert!(fewer <= latency * (1.0 + 1e-6));
+            let alone = path.lambda(path.solve(&flows[..1], 1.0), &flows[0].pace);
+            let fits = flows[0].pace.bytes / flows[0].pace.base <= bandwidth;
+            prop_assert_eq!(alone == 1.0, fits, "{}", alone);
         }
     }
 }

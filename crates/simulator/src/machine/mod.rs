@@ -215,7 +215,7 @@ pub struct MemoryDomain {
     pub bytes_per_s: f64,
     /// Bytes per second that one thread alone can use.
     pub thread_bytes_per_s: f64,
-    /// Growth of the memory latency factor below saturation: `λ(U) = 1 + contention · U²`.
+    /// Growth of the memory latency below saturation: 1 + contention · U².
     pub contention: f64,
     /// DRAM watts that do not depend on traffic.
     pub static_watts: f64,

@@ -51,7 +51,7 @@ fn a_footprint_is_refilled_after_a_sleep_elsewhere() {
     assert_eq!(task(&report, "mover").migrations, 1);
 }
 
-/// Contention ends with the traffic, however gently: 1.0015, then 1.0004, then nothing.
+/// Contention ends with the traffic, however gently: both are slowed by 1.0011, then nobody.
 #[test]
 fn contention_leaves_nothing_behind() {
     let report = run(
@@ -62,6 +62,19 @@ fn contention_leaves_nothing_behind() {
             "later": { "delay": 50000, "loop": 1, "run": 100000, "tandem": { "memory_bound": 1.0 } } } }"#,
     );
     assert_time(report.time_s, 0.15);
+}
+
+/// Half of the bus is used: 1 + 1 · 0.5² for who only waits for memory, and nothing new for who uses it.
+#[test]
+fn contention_is_what_others_cause() {
+    let report = run(
+        &machine_from(&text(2).replace("contention = 0\n", "contention = 1\n")),
+        r#"{ "tasks": {
+            "stream": { "loop": 1, "run": 10000, "tandem": { "memory_bound": 1.0, "bytes_per_work": 5000 } },
+            "chase": { "loop": 1, "run": 6000, "tandem": { "memory_bound": 1.0 } } } }"#,
+    );
+    assert_time(report.time_s, 0.01);
+    assert_time(task(&report, "chase").cpu_time_s, 0.0075);
 }
 
 /// A clock that two clusters share obeys the limit of each: two active cores of the second one halve it for all.

@@ -70,6 +70,15 @@ fn governors_that_watch_the_load_save_where_there_is_little() {
 }
 
 #[test]
+fn the_first_sample_comes_at_once() {
+    // Nothing has run before: the lowest clock for a sampling period, in which half of the work is done.
+    let machine = Spec::cores(1).build();
+    let report = run_with(&machine, &of([thread("a", [work(100)])]), &governed("ondemand=20ms"));
+    assert!((seconds_at(&report, 1000) - 0.02).abs() < 0.005, "{:?}", report.cpus[0].freq_residency);
+    assert!((report.time_s - 0.11).abs() < 0.003, "{}", report.time_s);
+}
+
+#[test]
 fn all_cpus_of_a_domain_have_the_clock_of_the_busiest() {
     let machine = Spec::clusters([Cluster { cores: 2, domain: "cluster", ..Cluster::default() }]).build();
     let workload = of([thread("a", [work(1000)]).on(&[0])]);

@@ -104,11 +104,22 @@ fn streams_behind_their_own_buses_share_the_one_behind_both() {
 
 #[test]
 fn below_saturation_the_slowdown_follows_the_formula() {
-    // U settles where the threads that are slowed by 1 + c·U² ask for just U: 1 + 1·0.6823² = 1.4656 = 1 / 0.6823.
+    // Alone a thread uses half of the bus and meets 1 + 1·0.5² = 1.25. Two settle where λ = (1 + 1·U²) / 1.25 and U = 1 / λ:
+    // U = 0.77838, and 1.60588 / 1.25 = 1.28471 = 1 / U. The bus is not full, and both are slower than alone.
     let memory = Memory { contention: 1.0, ..Memory::default() };
-    let machine = Spec { memories: vec![memory], ..Spec::cores(1) }.build();
-    let report = run(&machine, &of([thread("a", [work(100)])]).behaving(stream(10.0)));
-    crate::support::about(report.time_s, 0.146_557, 1e-4);
+    let machine = Spec { memories: vec![memory], ..Spec::cores(2) }.build();
+    let two = of([thread("a", [work(100)]).times(2)]).behaving(stream(5.0));
+    crate::support::about(run(&machine, &two).time_s, 0.128_471, 1e-4);
+}
+
+#[test]
+fn a_thread_alone_is_not_slowed_by_its_own_traffic() {
+    let memory = Memory { contention: 1.0, ..Memory::default() };
+    let machine = Spec { memories: vec![memory], ..Spec::cores(2) }.build();
+    for gb_per_s in [2.0, 10.0] {
+        let report = run(&machine, &of([thread("a", [work(100)])]).behaving(stream(gb_per_s)));
+        assert_eq!(report.time_s, 0.1);
+    }
 }
 
 #[test]

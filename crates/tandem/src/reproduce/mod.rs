@@ -123,7 +123,7 @@ impl Reproduce {
         let studies = papers.into_iter().map(study).collect::<Result<Vec<_>, _>>()?;
         let mut papers = Vec::new();
         for study in &studies {
-            study.settle(library, context, || study.wanted())?;
+            study.settle((library, context), &study.paper.name, || study.wanted())?;
             let mut paper = study.results()?;
             if self.sensitivity && !study.paper.parameters.is_empty() {
                 paper.sensitivity = Some(sensitivity::of_paper(study, library, context)?);

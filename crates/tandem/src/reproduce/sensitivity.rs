@@ -21,7 +21,11 @@ pub fn of_paper(study: &Study, library: &Library, context: &Context<'_>) -> Resu
     let mut rows = Vec::new();
     for parameter in &study.paper.parameters {
         check_parameter(library, &study.paper.name, parameter)?;
-        rows.push(of_parameter(study, parameter, &headlines, (library, context))?);
+    }
+    for (index, parameter) in study.paper.parameters.iter().enumerate() {
+        let parts = study.paper.parameters.len();
+        let progress = format!("{}, parameter {} of {parts}", study.paper.name, index + 1);
+        rows.push(of_parameter(study, parameter, &headlines, (library, context, &progress))?);
     }
     Ok(rows)
 }
@@ -30,11 +34,11 @@ fn of_parameter(
     study: &Study,
     parameter: &Parameter,
     headlines: &[Number<'_>],
-    (library, context): (&Library, &Context<'_>),
+    means: (&Library, &Context<'_>, &str),
 ) -> Result<ParameterResult, Failure> {
     let changed = |percent| Change { target: parameter.target.clone(), percent };
-    let smaller = values(study, &changed(SMALLER), headlines, (library, context))?;
-    let larger = values(study, &changed(LARGER), headlines, (library, context))?;
+    let smaller = values(study, &changed(SMALLER), headlines, means)?;
+    let larger = values(study, &changed(LARGER), headlines, means)?;
     let mut moved = Vec::new();
     for (index, number) in headlines.iter().enumerate() {
         let seeds = study.seeds(number.experiment).min(SEEDS);
@@ -59,7 +63,7 @@ fn values(
     study: &Study,
     change: &Change,
     headlines: &[Number<'_>],
-    (library, context): (&Library, &Context<'_>),
+    (library, context, progress): (&Library, &Context<'_>, &str),
 ) -> Result<Result<Vec<f64>, String>, Failure> {
     let ask = || {
         let mut values = Vec::new();
@@ -74,7 +78,7 @@ fn values(
     if let Err(Failure::Input(error)) = Book::check(library, &wanted) {
         return Ok(Err(error.message));
     }
-    study.settle(library, context, || ask().map(|_| study.take_wanted()))?;
+    study.settle((library, context), progress, || ask().map(|_| study.take_wanted()))?;
     let values = ask()?;
     study.forget_changed();
     Ok(Ok(values))

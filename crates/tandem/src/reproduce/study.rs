@@ -78,11 +78,11 @@ impl Study {
         Ok(self.calculator.take_wanted())
     }
 
-    /// Runs what is still to be run for what `ask` evaluates, as often as it asks for more.
+    /// Runs what is still to be run for what `ask` evaluates, as often as it asks for more. The progress bar says `what`.
     pub fn settle(
         &self,
-        library: &Library,
-        context: &Context<'_>,
+        (library, context): (&Library, &Context<'_>),
+        what: &str,
         ask: impl Fn() -> Result<BTreeMap<Simulation, Request>, Failure>,
     ) -> Result<(), Failure> {
         loop {
@@ -90,7 +90,7 @@ impl Study {
             if wanted.is_empty() {
                 return Ok(());
             }
-            self.calculator.book.borrow_mut().run(library, &wanted, context)?;
+            self.calculator.book.borrow_mut().run((library, context), what, &wanted)?;
         }
     }
 

@@ -9,6 +9,8 @@
 //! The baseline is Linux at a fixed clock with slices of 100 ms, as its 2.6.22 had. Which programs meet there is
 //! chance: each seed starts them in another order. Nothing else in these programs is random.
 
+use serde_json::json;
+
 use crate::support::{Estimate, Report, SEEDS, Workload, print};
 
 const CORE2: &str = "core2-q6600";
@@ -130,6 +132,42 @@ fn sorting_makes_programs_that_wait_for_memory_faster_and_others_hardly_slower()
     assert!(memory.is_below(1.0) && memory.is_within(0.85..=0.99), "{memory}");
     assert!(compute.is_within(0.99..=1.02) && watts.is_within(0.98..=1.02), "{compute} {watts}");
     assert!(edp.is_below(1.0) && low.is_within(0.0..=0.05), "{edp} {low}");
+}
+
+/// A machine of two equal CPUs.
+fn two_cpus() -> (tempfile::TempDir, String) {
+    let eight = include_str!("../../../../machines/smp-8.toml");
+    let (folder, text) = (tempfile::tempdir().unwrap(), eight.replace("cores = 8", "cores = 2"));
+    let path = folder.path().join("two.toml");
+    std::fs::write(&path, text).unwrap();
+    (folder, path.into_os_string().into_string().unwrap())
+}
+
+/// Section 2: two tasks of each kind on two CPUs, which is all that one pair needs. That both CPUs compute for a moment does not
+/// end the order of their queues, nor do threads that disturb it.
+#[test]
+fn a_pair_of_cpus_runs_different_kinds_at_the_same_time_and_all_equally() {
+    let (_folder, machine) = two_cpus();
+    for (disturbers, slice) in [(0, "100000"), (3, "100000"), (0, "20000"), (3, "20000")] {
+        let workload = Workload::new(&json!({ "global": { "duration": 10 }, "tasks": {
+            "waits": { "instance": 2, "loop": -1, "tandem": { "memory_bound": 0.8, "bytes_per_work": 10000 }, "run": 100_000 },
+            "computes": { "instance": 2, "loop": -1, "run": 100_000 },
+            "disturbs": { "instance": disturbers, "loop": -1, "run": 500, "sleep": 50_000 },
+        } }));
+        let report = Report::of(&workload, &machine, &format!("tandem,sorted=true,sorted_slice_us={slice}"), 0, &[]);
+        let mixed = report.count("sorted_mixed") as f64;
+        let mixed = mixed / (mixed + report.count("sorted_alike") as f64);
+        // Those that disturb run for a tenth of a second in all.
+        let times = report.0["tasks"].as_array().unwrap().iter().map(|task| task["cpu_time_s"].as_f64().unwrap());
+        let times = times.filter(|time| *time > 1.0);
+        let (least, most) = times.fold((f64::MAX, 0.0_f64), |(least, most), time| (least.min(time), most.max(time)));
+        println!(
+            "{disturbers} disturbers, slices of {slice} us: mixed {mixed:.2}, least over most CPU time {:.2}",
+            least / most
+        );
+        assert!(mixed > 0.85, "{mixed}");
+        assert!(least / most > 0.85, "{least} {most}");
+    }
 }
 
 /// Section 8, experiment 2. The same at any seed, as these programs are all alike.

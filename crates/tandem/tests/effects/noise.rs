@@ -8,9 +8,9 @@
 //! instead of minutes. The default is the fair class, all contexts with a thread, all cores at 2.8 GHz.
 //!
 //! What appears of the paper: with one thread less and noise on a CPU of its own, programs that saturate the memory are
-//! faster on eight contexts, and both schedulers save energy there. What does not: that the others, and those on four
-//! contexts, are faster as well. Without any noise they would be so by at most 9 %, but a thread less takes 10 % and more
-//! from them. The 17 % of the paper would need more noise than is assumed here, or what it did to caches.
+//! faster on eight contexts and on one chip, and both schedulers save energy on eight. What does not: that the others are
+//! faster as well. A thread less takes 10 % and more from them. The 17 % of the paper would need more noise than is
+//! assumed here, or what it did to caches.
 
 use std::ops::Range;
 
@@ -92,15 +92,16 @@ fn streams_are_faster_with_a_thread_less_once_noise_has_its_own_cpu() {
     assert!(speedup.is_above(0.0) && speedup.is_within(0.005..=0.16), "{speedup}");
 }
 
-/// Not as in the paper, where six programs are 17.2 % faster on HTon-3-1 and 8.6 % on HToff-3-2: these lose most of what the
-/// thread that they lack would do, a quarter, and less than that, as noise does not stop them any more.
+/// 17.2 % on HTon-3-1 and 8.6 % on HToff-3-2 in the paper, the mean of six programs. Those that stream gain a little on one
+/// chip, whose bus three threads fill as well as four do. On two chips only swim and mgrid do; of art each thread has an L2.
 #[test]
-fn on_four_contexts_a_thread_less_costs_more_than_noise_does() {
-    for (machine, name, paper) in [(HTON_4_1, "HTon-3-1", "0.172"), (HTOFF_4_2, "HToff-3-2", "0.086")] {
+fn on_four_contexts_a_thread_less_costs_streams_little() {
+    let cases = [(HTON_4_1, "HTon-3-1", "0.172", 0.005..=0.172), (HTOFF_4_2, "HToff-3-2", "0.086", -0.05..=0.086)];
+    for (machine, name, paper, range) in cases {
         let contest = Contest::new(machine, 4, 1, STREAMS, DEFAULT);
         let speedup = contest.outcome("tandem,isolate=dedicated,os_mhz=2800+schedutil").speedup;
         print(&format!("{name}, swim, mgrid, art: PS-Sched-1 at 2.8 GHz, speedup"), speedup, paper);
-        assert!(speedup.is_below(0.0) && speedup.is_above(-1.0 / 3.0), "{name} {speedup}");
+        assert!(speedup.is_within(range), "{name} {speedup}");
     }
 }
 
@@ -109,14 +110,18 @@ fn on_four_contexts_a_thread_less_costs_more_than_noise_does() {
 fn a_slower_core_for_noise_saves_energy() {
     let contest = Contest::new(HTON_8_2, 8, 1, STREAMS, DEFAULT);
     let full = contest.outcome("tandem,isolate=dedicated,os_mhz=2800+schedutil").saving;
+    let mut savings = vec![full];
     for mhz in [2400, 2100] {
         let scheduler = format!("tandem,isolate=dedicated,os_mhz={mhz}+schedutil");
         let Outcome { saving, speedup, .. } = contest.outcome(&scheduler);
         print(&format!("AMP-HTon-7-2, swim, mgrid, art: OS core at {mhz} MHz, saving"), saving, "0.016 (six programs)");
         print(&format!("AMP-HTon-7-2, swim, mgrid, art: OS core at {mhz} MHz, speedup"), speedup, "-0.007");
-        assert!(saving.is_above(full.mean) && saving.is_within(0.005..=0.05), "{saving} {full}");
+        assert!(saving.mean > savings.last().unwrap().mean && saving.is_within(0.005..=0.05), "{saving} {full}");
         assert!(speedup.is_within(-0.02..=0.05), "{speedup}");
+        savings.push(saving);
     }
+    // A step of the clock adds less than the interval, both do more.
+    assert!(savings.last().unwrap().is_above(full.mean), "{full}");
 }
 
 /// Section 7.3: 3.8 % are saved for 0.8 % of time, apsi at 2.4 GHz left out.

@@ -43,8 +43,8 @@ pub struct Dbs {
 }
 
 impl Dbs {
-    /// Begins sampling at `now`. The kernel takes its first sample at the first scheduler update; here it comes a period
-    /// later, since a simulation has no past to sample.
+    /// Begins sampling at `now`: the first scheduler update takes the first sample, as `cpufreq_dbs_governor_limits` sees
+    /// to when a governor starts.
     pub(super) fn new(
         sampling_period: Nanos,
         ignore_nice: bool,
@@ -64,7 +64,7 @@ impl Dbs {
             ignore_nice,
             io_is_busy,
             last_sample_time: now,
-            sample_delay: sampling_period,
+            sample_delay: 0,
             rate_mult: 1,
             idle_periods: None,
             max_sample_load: 0,

@@ -20,7 +20,11 @@ pub fn markdown(rows: &[ParameterResult]) -> String {
     text += &format!("| parameter | {} |\n| --- {}|\n", titles.join(" | "), "| ---: ".repeat(titles.len()));
     for row in rows {
         let cells: Vec<String> = row.headlines.iter().map(both).collect();
-        text += &format!("| {} (`{}`){} | {} |\n", row.what, row.target, limit(row), cells.join(" | "));
+        text += &format!("| {} (`{}`) | {} |\n", row.what, row.target, cells.join(" | "));
+    }
+    let limits: Vec<String> = rows.iter().filter_map(limit).map(|limit| format!("- {limit}\n")).collect();
+    if !limits.is_empty() {
+        text += &format!("\nNot moved both ways (—):\n\n{}", limits.concat());
     }
     text
 }
@@ -37,10 +41,26 @@ pub fn text(rows: &[ParameterResult], width: Option<usize>) -> String {
     let columns = letters.iter().map(|letter| (letter.clone(), Right));
     let mut table = Table::with_columns([("    parameter".to_owned(), Left)].into_iter().chain(columns));
     for row in rows {
-        let name = format!("    {}{}", row.what, limit(row));
-        table.row([name].into_iter().chain(row.headlines.iter().map(both)));
+        table.row([format!("    {}", row.what)].into_iter().chain(row.headlines.iter().map(both)));
     }
-    text + table.fitting(width).render().as_str()
+    if width.is_some_and(|width| table.width() > width) {
+        rows.iter().for_each(|row| text += &block(row, &letters, width));
+    } else {
+        text += &table.render();
+    }
+    for limit in rows.iter().filter_map(limit) {
+        text += &indented(&format!("— {limit}"), 4, width);
+    }
+    text
+}
+
+/// A parameter where a table has no room: its name, and below it the results by their letters.
+fn block(row: &ParameterResult, letters: &[String], width: Option<usize>) -> String {
+    let moved = letters.iter().zip(&row.headlines).map(|(letter, moved)| format!("{letter} {}", both(moved)));
+    // A result stays on one line.
+    let moved: Vec<String> = moved.map(|moved| moved.replace(' ', "\u{a0}")).collect();
+    let moved = indented(&moved.join("; "), 6, width).replace('\u{a0}', " ");
+    indented(&row.what, 4, width) + moved.as_str()
 }
 
 fn value(moved: &Moved) -> String {
@@ -50,9 +70,9 @@ fn value(moved: &Moved) -> String {
     }
 }
 
-/// Why a side is missing.
-fn limit(row: &ParameterResult) -> String {
-    row.not_valid.as_ref().map_or(String::new(), |why| format!("; cannot move both ways: {why}"))
+/// Which parameter lacks a side, and why.
+fn limit(row: &ParameterResult) -> Option<String> {
+    row.not_valid.as_ref().map(|why| format!("{}: {why}", row.what))
 }
 
 /// `-3.1 / +2.9 %`.
@@ -90,5 +110,53 @@ mod tests {
         assert_eq!(both(&moved("%")), "-5.0 / — pp");
         let still = Moved { smaller: Some(50.0), larger: Some(50.0), ..moved("W") };
         assert_eq!(both(&still), "0");
+    }
+
+    fn rows() -> Vec<ParameterResult> {
+        let moved = |what: &str, unit: &str, smaller| Moved {
+            what: what.to_owned(),
+            unit: Unit::of(unit),
+            unchanged: 50.0,
+            smaller: Some(smaller),
+            larger: None,
+        };
+        let row = |what: &str, not_valid: Option<&str>| ParameterResult {
+            what: what.to_owned(),
+            target: "--load".to_owned(),
+            not_valid: not_valid.map(str::to_owned),
+            headlines: vec![moved("Table 1: time", "s", 45.0), moved("Table 2: saving", "%", 40.0)],
+        };
+        vec![row("load of the machine", None), row("share of waiting", Some("1.08: expected 0 to 1"))]
+    }
+
+    #[test]
+    fn a_narrow_terminal_has_all_results_and_the_reasons() {
+        insta::assert_snapshot!(text(&rows(), Some(44)), @r"
+          if a parameter is a fifth smaller / larger, these move by
+            A Table 1: time: 50.00 s
+            B Table 2: saving: 50.00 %
+            load of the machine
+              A -10.0 / — %; B -10.0 / — pp
+            share of waiting
+              A -10.0 / — %; B -10.0 / — pp
+            — share of waiting: 1.08: expected 0 to
+              1
+        ");
+        insta::assert_snapshot!(text(&rows(), None), @r"
+          if a parameter is a fifth smaller / larger, these move by
+            A Table 1: time: 50.00 s
+            B Table 2: saving: 50.00 %
+            parameter                      A             B
+            load of the machine  -10.0 / — %  -10.0 / — pp
+            share of waiting     -10.0 / — %  -10.0 / — pp
+            — share of waiting: 1.08: expected 0 to 1
+        ");
+    }
+
+    #[test]
+    fn a_page_says_below_the_table_what_cannot_move() {
+        let page = markdown(&rows());
+        assert!(page.contains("| share of waiting (`--load`) | -10.0 / — % |"), "{page}");
+        assert!(page.ends_with("\nNot moved both ways (—):\n\n- share of waiting: 1.08: expected 0 to 1\n"), "{page}");
     }
 }

@@ -168,12 +168,12 @@ impl Book {
         wanted.iter().try_for_each(|(simulation, request)| workshop.ready(simulation, request).map(drop))
     }
 
-    /// Runs what is wanted and not there yet.
+    /// Runs what is wanted and not there yet; the progress bar says for `what`.
     pub fn run(
         &mut self,
-        library: &Library,
+        (library, context): (&Library, &Context<'_>),
+        what: &str,
         wanted: &BTreeMap<Simulation, Request>,
-        context: &Context<'_>,
     ) -> Result<(), Failure> {
         let mut workshop = Workshop::new(library);
         let mut ready = Vec::new();
@@ -190,7 +190,7 @@ impl Book {
                 jobs.push(Job { ready, seed, options, label: &request.label });
             }
         }
-        let bar = context.progress_bar(jobs.len());
+        let bar = context.progress_bar(jobs.len()).with_prefix(format!("{what}: "));
         let simulator = context.simulator;
         let reports = self.threads.install(|| parallel::run_all(&jobs, |job| job.run(simulator), &bar));
         bar.finish_and_clear();
