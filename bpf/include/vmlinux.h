@@ -113,6 +113,10 @@ enum scx_ops_flags {
 	SCX_OPS_ENQ_LAST = 1ULL << 1,
 };
 
+enum scx_wake_flags {
+	SCX_WAKE_SYNC = 0x10,
+};
+
 enum scx_enq_flags {
 	SCX_ENQ_WAKEUP = 1,
 	SCX_ENQ_PREEMPT = 1ULL << 32,
@@ -181,6 +185,7 @@ struct sched_entity {
 
 struct task_struct {
 	unsigned int flags;
+	int static_prio;
 	struct sched_entity se;
 	struct sched_ext_entity scx;
 	int nr_cpus_allowed;
@@ -199,8 +204,10 @@ struct sched_ext_ops {
 	void (*dispatch)(s32 cpu, struct task_struct *prev);
 	void (*runnable)(struct task_struct *p, u64 enq_flags);
 	void (*running)(struct task_struct *p);
+	void (*tick)(struct task_struct *p);
 	void (*stopping)(struct task_struct *p, bool runnable);
 	void (*quiescent)(struct task_struct *p, u64 deq_flags);
+	void (*set_weight)(struct task_struct *p, u32 weight);
 	void (*set_cpumask)(struct task_struct *p, const struct cpumask *cpumask);
 	void (*update_idle)(s32 cpu, bool idle);
 	void (*cpu_release)(s32 cpu, struct scx_cpu_release_args *args);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Compiles the scheduler, `bpf/tandem.bpf.c`, into an object that the command carries, and lists the files of `papers/` that it
-//! carries too.
+//! Compiles the schedulers that the command carries, `bpf/tandem.bpf.c` and `schedulers/o1.bpf.c`, into objects, and lists the
+//! files of `papers/` that it carries too.
 //!
-//! The same source and the same clang give the same object, wherever the source is: the compiler works in the project's
+//! The same source and the same clang give the same objects, wherever the source is: the compiler works in the project's
 //! folder and writes no other path down.
 //!
 //! - `CLANG`: the compiler (default: `clang-19`, else a `clang` that is 16 or newer).
@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 use std::{env, fs};
 
-const SOURCE: &str = "bpf/tandem.bpf.c";
-/// The oldest clang that writes what the scheduler is made of: enumerations of 64 bits and tags of declarations.
+const FOLDERS: [&str; 2] = ["bpf", "schedulers"];
+const SOURCES: [&str; 2] = ["bpf/tandem.bpf.c", "schedulers/o1.bpf.c"];
+/// The oldest clang that writes what they are made of: enumerations of 64 bits and tags of declarations.
 const OLDEST_CLANG: u32 = 16;
 
 fn main() {
@@ -29,14 +30,20 @@ fn main() {
 fn build() -> Result<(), String> {
     let root = Path::new(&of_cargo("CARGO_MANIFEST_DIR")?).join("../..");
     let root = root.canonicalize().map_err(|error| format!("{}: {error}", root.display()))?;
-    println!("cargo:rerun-if-changed={}", root.join("bpf").display());
-    let object = PathBuf::from(of_cargo("OUT_DIR")?).join("tandem.bpf.o");
+    for folder in FOLDERS {
+        println!("cargo:rerun-if-changed={}", root.join(folder).display());
+    }
     let include = env::var("LIBBPF_INCLUDE").unwrap_or_else(|_| "/usr/include".to_owned());
     let header = Path::new(&include).join("bpf/bpf_helpers.h");
     if !header.exists() {
         return Err(missing(&format!("libbpf's headers are not in {include}/bpf"), "libbpf-dev", "LIBBPF_INCLUDE"));
     }
-    compile(&clang()?, &root, &include, &object)
+    let (clang, objects) = (clang()?, PathBuf::from(of_cargo("OUT_DIR")?));
+    for source in SOURCES {
+        let stem = Path::new(source).file_stem().unwrap_or_default();
+        compile(&clang, &root, &include, source, &objects.join(stem).with_extension("bpf.o"))?;
+    }
+    Ok(())
 }
 
 /// Writes `PAPERS: &[(&str, &str)]`, the TOML and JSON files below `papers/` and their texts, so that a new file needs no
@@ -75,19 +82,19 @@ fn of_cargo(variable: &str) -> Result<String, String> {
     env::var(variable).map_err(|_| format!("cargo does not say {variable}"))
 }
 
-/// The flags of `scripts/objects`, for the scheduler's own headers.
-fn compile(clang: &str, root: &Path, include: &str, object: &Path) -> Result<(), String> {
+/// The flags of `scripts/objects`, for the project's own headers.
+fn compile(clang: &str, root: &Path, include: &str, source: &str, object: &Path) -> Result<(), String> {
     let mut command = Command::new(clang);
     command.current_dir(root);
     command.args(["-g", "-O2", "-Wall", "-Wno-compare-distinct-pointer-types", "--target=bpf", "-mcpu=v3"]);
     command.args(["-mlittle-endian", "-D__TARGET_ARCH_x86", "-fdebug-compilation-dir=.", "-nostdinc"]);
     command.arg(format!("-ffile-prefix-map={}/=", root.display()));
     command.arg(format!("-ffile-prefix-map={include}/="));
-    command.args(["-idirafter", include, "-c", SOURCE, "-o"]).arg(object);
+    command.args(["-idirafter", include, "-c", source, "-o"]).arg(object);
     let output = command.output().map_err(|error| format!("{clang}: {error}"))?;
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        return Err(format!("{clang} does not compile {SOURCE}:\n{said}"));
+        return Err(format!("{clang} does not compile {source}:\n{said}"));
     }
     for line in said.lines().filter(|line| line.contains("warning:")) {
         println!("cargo:warning={line}");
@@ -100,7 +107,7 @@ fn clang() -> Result<String, String> {
     if let Ok(clang) = env::var("CLANG") {
         return version(&clang)
             .map(|_| clang.clone())
-            .ok_or_else(|| format!("CLANG={clang} is no clang that runs: it is needed to compile {SOURCE}"));
+            .ok_or_else(|| format!("CLANG={clang} is no clang that runs: it is needed to compile the schedulers"));
     }
     let found = ["clang-19", "clang"].into_iter().find(|clang| version(clang).is_some_and(|it| it >= OLDEST_CLANG));
     let what = format!("there is neither clang-19 nor a clang that is {OLDEST_CLANG} or newer");
@@ -115,7 +122,7 @@ fn version(clang: &str) -> Option<u32> {
 
 fn missing(what: &str, package: &str, variable: &str) -> String {
     format!(
-        "{SOURCE} cannot be compiled: {what}. Install it (`scripts/requirements build`, or on Debian `apt-get install \
+        "the schedulers in bpf/ and schedulers/ cannot be compiled: {what}. Install it (`scripts/requirements build`, or on Debian `apt-get install \
          {package}`), or say where it is: {variable}=..."
     )
 }

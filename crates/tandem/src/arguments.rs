@@ -70,12 +70,13 @@ fn scheduler(text: &str) -> Result<Scheduler, String> {
         UnknownScheduler::Object(error) => with_advice(&error),
         UnknownScheduler::Name { name, .. } => {
             let first = name.split(',').next().unwrap_or_default();
-            UnknownScheduler::Name { valid: valid_names(first, &["fair", bundled::NAME]), name }.to_string()
+            UnknownScheduler::Name { valid: valid_names(first, &[&["fair"], &bundled::NAMES[..]].concat()), name }
+                .to_string()
         }
     })
 }
 
-/// Reads `tandem` or the path of a sched_ext object, with variables to set behind it.
+/// Reads a scheduler that the command carries, `tandem`, or the path of a sched_ext object, with variables to set behind it.
 pub fn object(text: &str) -> Result<Arc<SchedExt>, String> {
     bundled::open(text).unwrap_or_else(|| SchedExt::open(text)).map(Arc::new).map_err(|error| with_advice(&error))
 }

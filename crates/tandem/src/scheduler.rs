@@ -19,7 +19,7 @@ Examples:
   tandem scheduler show tandem
   tandem scheduler show ./scx_simple.bpf.o
   tandem scheduler show ./scx_qmap.bpf.o --json | jq '.variables[].name'
-  tandem scheduler export tandem --output tandem.bpf.o
+  tandem scheduler export tandem
 
 How to run an object, and what the simulator offers it, is in docs/schedulers.md.";
 
@@ -40,7 +40,7 @@ enum Action {
 /// Show callbacks, maps, variables to set, and what an object needs of the kernel that the simulator lacks
 #[derive(Debug, Args)]
 struct Show {
-    /// `tandem` or an object's path, with variables to set behind it if wanted
+    /// `tandem`, `o1` or an object's path, with variables to set behind it if wanted
     #[arg(value_name = "OBJECT", value_parser = object)]
     object: Arc<SchedExt>,
 
@@ -52,12 +52,12 @@ struct Show {
 #[derive(Debug, Args)]
 struct Export {
     /// The scheduler
-    #[arg(value_name = "NAME", value_parser = [bundled::NAME])]
+    #[arg(value_name = "NAME", value_parser = bundled::NAMES)]
     name: String,
 
-    /// The object's file; the other one has the same name, with `.toml` for `.bpf.o`
-    #[arg(short, long, value_name = "FILE", default_value = "tandem.bpf.o")]
-    output: PathBuf,
+    /// The object's file [default: NAME.bpf.o]; the other one has the same name, with `.toml` for `.bpf.o`
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
 }
 
 impl SchedulerCommand {
@@ -82,12 +82,14 @@ impl Show {
 
 impl Export {
     fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
-        if self.output.extension().is_none_or(|extension| extension != "o") {
-            let file = self.output.display();
+        let bundled = bundled::named(&self.name).expect("the parser knows their names");
+        let output = self.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.bpf.o", bundled.name)));
+        if output.extension().is_none_or(|extension| extension != "o") {
+            let file = output.display();
             return Err(Failure::Options(format!("--output {file}: the name of an object ends in .bpf.o")));
         }
-        context.files.write(&self.output, bundled::OBJECT)?;
-        context.files.write(&SchedExt::path_beside(&self.output), bundled::SIDECAR)
+        context.files.write(&output, bundled.object)?;
+        context.files.write(&SchedExt::path_beside(&output), bundled.sidecar)
     }
 }
 

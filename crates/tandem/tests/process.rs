@@ -138,12 +138,14 @@ fn a_reader_that_leaves_early_is_no_failure() {
     assert_eq!(stderr(&output), "");
 }
 
-/// Starts a simulation of a day in `folder`, by way of a shell that does `first`, and waits until its trace is begun.
+/// Starts a simulation of a day in `folder`, by way of a shell that does `first`, and waits until its trace is begun. What
+/// runs in the background may ignore interrupts, and would hand that on; and what nobody ends must not fill the disk.
 fn long_run(folder: &Path, first: &str) -> Child {
     let workload = folder.join("long.json");
     fs::write(&workload, r#"{ "tasks": { "a": { "instance": 64, "loop": -1, "run": 10, "sleep": 10 } } }"#).unwrap();
-    let child = Command::new("sh")
-        .args(["-c", &format!("{first} exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_tandem"), "simulate"])
+    let child = Command::new("env")
+        .args(["--default-signal=INT", "sh", "-c"])
+        .args([&format!("ulimit -f 4000000; {first} exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_tandem"), "simulate"])
         .arg(workload)
         .args(["-m", "hikey960", "--duration", "24h", "--trace"])
         .arg(folder.join("t.perfetto"))

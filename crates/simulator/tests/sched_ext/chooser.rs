@@ -4,7 +4,8 @@
 use tandem_simulator::observer::NoObserver;
 use tandem_simulator::simulation::{OpenError, Options, SchedExt, SimulationError, check, simulate};
 
-use super::support::{machine, ms, open_with, options, tasks_of};
+use super::equal::machine;
+use super::support::{ms, open_with, options, tasks_of};
 use crate::common::run_with;
 
 const SIDECAR: &str = include_str!("../bpf/chooser.toml");

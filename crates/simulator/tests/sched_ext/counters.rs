@@ -9,7 +9,8 @@ use tandem_simulator::metrics::Report;
 use tandem_simulator::simulation::{Governor, KernelParameters, Options, SchedExt};
 
 use crate::common::{run_with, watch};
-use crate::support::{Turns, machine, ms, open_with, options, survived, tasks_of};
+use crate::equal::machine;
+use crate::support::{Turns, ms, open_with, options, survived, tasks_of};
 
 const PERF: &str = "[perf]\ncycles = \"cycles\"\ninstructions = \"instructions\"\nmisses = \"cache_misses\"\nstalled = \"stalled_cycles\"\n";
 

@@ -13,6 +13,8 @@ mod chooser;
 mod common;
 mod counters;
 mod cpuperf;
+#[path = "../common/equal.rs"]
+mod equal;
 #[path = "../common/objects.rs"]
 mod objects;
 mod qmap;

@@ -5,7 +5,8 @@
 use tandem_simulator::metrics::Report;
 
 use crate::common::run_with;
-use crate::support::{machine, ms, open_with, options, survived, tasks_of};
+use crate::equal::machine;
+use crate::support::{ms, open_with, options, survived, tasks_of};
 
 const SIDECAR: &str = "[hints]\nrelative_length = \"lengths\"\n[applications]\ntgids = \"applications\"\n";
 

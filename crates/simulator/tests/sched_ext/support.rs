@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::{Report, SchedExtReport};
 use tandem_simulator::observer::{Observer, PrevState, TaskInfo};
 use tandem_simulator::simulation::{Governor, KernelParameters, Options, SchedExt, Scheduler};
 use tandem_simulator::units::{CpuId, MSEC, Nanos, TaskId, USEC};
 
 use crate::common::{watch, workload};
+use crate::equal::machine;
 use crate::objects::object_path;
 
 #[path = "../simulation/support/audit.rs"]
@@ -43,14 +43,6 @@ pub fn open_with(name: &str, settings: &str, sidecar: &str) -> Arc<SchedExt> {
     let mut scheduler = SchedExt::open(&text).unwrap_or_else(|error| panic!("{error}"));
     scheduler.name = name.to_owned();
     Arc::new(scheduler)
-}
-
-/// Equal CPUs on which nothing costs time but work.
-pub fn machine(cpus: usize) -> Machine {
-    let text = include_str!("../../../../machines/smp-8.toml").replace("cores = 8\n", &format!("cores = {cpus}\n"));
-    let machine = Machine::parse("free", Path::new("free.toml"), &text, None).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(machine.cpus.len(), cpus);
-    machine
 }
 
 /// 1000 ticks a second, callbacks that cost nothing, clocks at their highest.

@@ -20,7 +20,7 @@ pub fn compare(asked: &Explain, scenario: &Scenario, mechanisms: &[Explained]) -
         usual if usual == "schedutil" => String::new(),
         other => format!("+{other}"),
     };
-    let tandem = format!("{},{}{governor}", bundled::NAME, acting.join(","));
+    let tandem = format!("{},{}{governor}", bundled::TANDEM.name, acting.join(","));
     let mut words = ["tandem", "compare"].map(str::to_owned).to_vec();
     words.extend([workload.to_string_lossy().into_owned(), "-m".to_owned(), asked.machine.clone()]);
     for setting in scenario.settings_text() {

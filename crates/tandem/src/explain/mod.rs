@@ -138,7 +138,7 @@ impl Explain {
     /// Runs the command.
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
         let machine = Machine::load(&self.machine)?;
-        let scheduler = object(bundled::NAME).map_err(Failure::Options)?;
+        let scheduler = object(bundled::TANDEM.name).map_err(Failure::Options)?;
         let scenario = self.scenario();
         let mut plan = Plan {
             machine: &machine,

@@ -134,7 +134,7 @@ impl Backend {
             return affinity.tick().map(|()| None).map_err(|error: AffinityError| Failure::System(error.to_string()));
         };
         let state = kernel::state().unwrap_or_else(|| "absent".to_owned());
-        let is_ours = || kernel::scheduler().is_none_or(|name| name == bundled::NAME);
+        let is_ours = || kernel::scheduler().is_none_or(|name| name == bundled::TANDEM.name);
         if state == "enabled" && is_ours() {
             return Ok(None);
         }

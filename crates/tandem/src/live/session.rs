@@ -30,7 +30,7 @@ use super::backend::Backend;
 use super::report::State;
 use super::restore::{describe, summary};
 use super::say;
-use crate::bundled;
+use crate::bundled::TANDEM;
 use crate::failure::Failure;
 
 /// Where the machine's files are.
@@ -313,7 +313,7 @@ impl Session {
 /// # Errors
 /// A mistake in a setting.
 pub fn open(machine: &Machine, settings: &[(String, String)]) -> Result<OpenScheduler, Failure> {
-    let opened = OpenScheduler::embedded(bundled::NAME, bundled::OBJECT, bundled::SIDECAR, machine);
+    let opened = OpenScheduler::embedded(TANDEM.name, TANDEM.object, TANDEM.sidecar, machine);
     let mut open = opened.map_err(|error| Failure::System(error.to_string()))?;
     for (name, value) in settings {
         let help = "\n  help: `tandem scheduler show tandem` lists the settings";

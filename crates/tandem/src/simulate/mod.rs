@@ -40,7 +40,7 @@ pub struct Simulate {
     #[command(flatten)]
     scenario: Scenario,
 
-    /// Scheduler (`fair`, `tandem`, or a sched_ext object's path), or scheduler and governor as in `tandem+schedutil`
+    /// Scheduler (`fair`, `tandem`, `o1`, or a sched_ext object's path), or scheduler and governor as in `tandem+schedutil`
     #[arg(short, long, value_name = "S", default_value = "fair", value_parser = choice)]
     scheduler: Choice,
 

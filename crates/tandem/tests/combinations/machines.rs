@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! All mechanisms on very small machines and on a large one.
 
-use std::path::Path;
-
 use rayon::prelude::*;
 use tandem_simulator::machine::Machine;
 use tandem_simulator::simulation::Scheduler;
 
+use crate::equal;
 use crate::scheduler::{assert_same_work, audited_run, machine, options, tandem, workloads};
-
-/// So many equal CPUs.
-pub fn equal(cpus: usize) -> Machine {
-    let text = include_str!("../../../../machines/smp-8.toml").replace("cores = 8\n", &format!("cores = {cpus}\n"));
-    let machine =
-        Machine::parse("equal", Path::new("equal.toml"), &text, None).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(machine.cpus.len(), cpus);
-    machine
-}
 
 fn does_everything(machine: &Machine) {
     workloads(10).par_iter().for_each(|workload| {
@@ -27,17 +17,17 @@ fn does_everything(machine: &Machine) {
 
 #[test]
 fn one_cpu_does_all_work() {
-    does_everything(&equal(1));
+    does_everything(&equal::machine(1));
 }
 
 #[test]
 fn two_cpus_do_all_work() {
-    does_everything(&equal(2));
+    does_everything(&equal::machine(2));
 }
 
 #[test]
 fn three_cpus_do_all_work() {
-    does_everything(&equal(3));
+    does_everything(&equal::machine(3));
 }
 
 #[test]

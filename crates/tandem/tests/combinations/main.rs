@@ -11,6 +11,8 @@ mod random;
 mod scheduler;
 mod slowdown;
 
+#[path = "../../../simulator/tests/common/equal.rs"]
+mod equal;
 #[path = "../../../simulator/tests/common/objects.rs"]
 mod objects;
 

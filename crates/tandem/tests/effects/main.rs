@@ -7,6 +7,8 @@
 //! a range around what was published. Nothing is tuned to that.
 
 mod asymmetry;
+#[path = "../../../simulator/tests/common/equal.rs"]
+mod equal;
 mod essence;
 mod governor;
 mod memory;

@@ -11,6 +11,7 @@
 
 use serde_json::json;
 
+use crate::equal;
 use crate::support::{Estimate, Report, SEEDS, Workload, print};
 
 const CORE2: &str = "core2-q6600";
@@ -136,10 +137,9 @@ fn sorting_makes_programs_that_wait_for_memory_faster_and_others_hardly_slower()
 
 /// A machine of two equal CPUs.
 fn two_cpus() -> (tempfile::TempDir, String) {
-    let eight = include_str!("../../../../machines/smp-8.toml");
-    let (folder, text) = (tempfile::tempdir().unwrap(), eight.replace("cores = 8", "cores = 2"));
+    let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("two.toml");
-    std::fs::write(&path, text).unwrap();
+    std::fs::write(&path, equal::description(2)).unwrap();
     (folder, path.into_os_string().into_string().unwrap())
 }
 

@@ -9,6 +9,8 @@ mod run;
 mod scenario;
 mod simulated;
 
+#[path = "../../../simulator/tests/common/equal.rs"]
+mod equal;
 #[path = "../../../simulator/tests/common/objects.rs"]
 mod objects;
 

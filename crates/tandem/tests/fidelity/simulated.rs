@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
-use tandem_simulator::machine::Machine;
 use tandem_simulator::observer::{Observer, PrevState, TaskInfo};
 use tandem_simulator::simulation::{Options, SchedExt, Scheduler, simulate};
 use tandem_simulator::units::{CpuId, Nanos, SEC, TaskId};
 use tandem_simulator::workload::Workload;
 
+use crate::equal;
 use crate::objects::object_path;
 use crate::run::Run;
 use crate::scenario::{Compared, Scenario};
@@ -27,8 +27,8 @@ pub fn run(scenario: &Scenario, scheduler: &str) -> Run {
     let options = Options { scheduler: opened(scheduler), ..Options::default() };
     let mut watch =
         Watch { window: scenario.window_s.map(|window| window.map(|s| (s * SEC as f64) as Nanos)), ..Watch::default() };
-    let report =
-        simulate(&machine(scenario.cpus), &workload, &options, &mut watch).unwrap_or_else(|error| panic!("{error}"));
+    let report = simulate(&equal::machine(scenario.cpus), &workload, &options, &mut watch)
+        .unwrap_or_else(|error| panic!("{error}"));
     let lines = report.sched_ext.map(|scx| {
         assert_eq!(scx.exit, None, "{} under {scheduler}", scenario.name);
         scx.output
@@ -45,15 +45,6 @@ pub fn run(scenario: &Scenario, scheduler: &str) -> Run {
         },
         callbacks: if has(Compared::Callbacks) { watch.callbacks(&lines.unwrap_or_default()) } else { BTreeMap::new() },
     }
-}
-
-/// Equal CPUs of one cache, on which nothing but work costs time.
-fn machine(cpus: usize) -> Machine {
-    let text = include_str!("../../../../machines/smp-8.toml").replace("cores = 8\n", &format!("cores = {cpus}\n"));
-    let machine =
-        Machine::parse("equal", Path::new("equal.toml"), &text, None).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(machine.cpus.len(), cpus);
-    machine
 }
 
 /// `fair`, `tandem` or an object of `scripts/objects`, with settings.

@@ -6,7 +6,7 @@
 const HIGHEST_CPU: u32 = 8_191;
 
 /// The CPUs of a list, ascending and without repeats; `None` if it is not a list. An empty text is an empty list.
-pub(super) fn parse(text: &str) -> Option<Vec<u32>> {
+pub(crate) fn parse(text: &str) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();
     for part in text.split([',', ' ', '\t', '\n']).filter(|part| !part.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -26,7 +26,7 @@ fn number(text: &str) -> Option<u32> {
 }
 
 /// The shortest list of `cpus`, which must ascend: `0-3,8`.
-pub(in crate::machine) fn format(cpus: &[u32]) -> String {
+pub(crate) fn format(cpus: &[u32]) -> String {
     let runs = cpus.chunk_by(|a, b| a + 1 == *b);
     let parts = runs.map(|run| match run {
         [only] => only.to_string(),

@@ -5,7 +5,7 @@
 //! test), `write` only prints. `assumed` holds every figure that no file gives. docs/detect.md lists what is read.
 
 mod assumed;
-pub(in crate::machine) mod cpulist;
+pub(crate) mod cpulist;
 mod facts;
 mod plan;
 mod tree;

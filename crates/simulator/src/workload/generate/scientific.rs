@@ -3,7 +3,7 @@
 
 use super::document::{Document, Memory, Object};
 use super::options::{names, options};
-use super::value::{Bytes, Own, Usec, Value};
+use super::value::{Bytes, Cpus, Own, Usec, Value};
 use super::{Generator, OptionError};
 
 options! {
@@ -39,6 +39,10 @@ options! {
         "imbalance" imbalance: Own<f64> = Own::Program, 0.0..=1.0;
         /// How long a thread spins at a barrier before it sleeps. Assumed.
         "spin" spin: Usec = Usec(0), Usec(0)..=Usec::s(10);
+        /// Which CPUs the program's threads may use.
+        "cpus" cpus: Cpus = Cpus::All, ();
+        /// Which CPUs daemons and monitors may use.
+        "noise-cpus" noise_cpus: Cpus = Cpus::All, ();
         /// Daemons that wake at random (exponential sleep and run time).
         "daemons" daemons: u32 = 3, 0..=1024;
         /// Mean run time of a daemon.
@@ -200,7 +204,7 @@ impl Scientific {
             .with_some("run_spread", spread(values.imbalance))
             .with_some("spin", (self.spin.0 > 0).then_some(self.spin.0));
         let begin = (values.serial.0 > 0).then(|| format!("{prefix}begin"));
-        let task = Object::new().with("instance", instances);
+        let task = Object::new().with("instance", instances).with_some("cpus", self.cpus.list());
         if self.schedule == Schedule::Static {
             let task = task.with("tandem", tandem).with("loop", self.iterations);
             let task = task.with_some("run0", serial).with_some("barrier0", begin);
@@ -237,11 +241,13 @@ impl Scientific {
         let timer = |period: Usec| Object::new().with("ref", "unique").with("period", period.0);
         if self.daemons > 0 {
             let tandem = system().with("run_spread", "exponential").with("sleep_spread", "exponential");
-            let daemon = Object::new().with("instance", self.daemons).with("tandem", tandem);
+            let daemon = Object::new().with("instance", self.daemons).with_some("cpus", self.noise_cpus.list());
+            let daemon = daemon.with("tandem", tandem);
             document.task("daemon", daemon.with("sleep", self.daemon_sleep.0).with("run", self.daemon_run.0));
         }
         if self.monitors > 0 {
-            let monitor = Object::new().with("instance", self.monitors).with("tandem", system());
+            let monitor = Object::new().with("instance", self.monitors).with_some("cpus", self.noise_cpus.list());
+            let monitor = monitor.with("tandem", system());
             document.task("monitor", monitor.with("timer", timer(self.monitor_period)).with("run", self.monitor_run.0));
         }
         for cpu in 0..self.kthreads {

@@ -4,6 +4,7 @@
 use std::ops::RangeInclusive;
 
 use super::options::OptionError;
+use crate::machine::detect::cpulist;
 
 /// A type that an option may have.
 pub trait Value: Sized {
@@ -250,6 +251,52 @@ impl<V: Value> Value for Own<V> {
         match self {
             Self::Program => "program".to_owned(),
             Self::Given(value) => value.show(),
+        }
+    }
+}
+
+/// CPUs that a task may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cpus {
+    /// Every one.
+    All,
+    /// These, ascending.
+    These(Vec<u32>),
+}
+
+impl Cpus {
+    /// The list for rt-app's `cpus`, where there is one.
+    pub fn list(&self) -> Option<Vec<u32>> {
+        match self {
+            Self::All => None,
+            Self::These(cpus) => Some(cpus.clone()),
+        }
+    }
+}
+
+impl Value for Cpus {
+    type Limits = ();
+    const NAME: &'static str = "CPUS";
+
+    fn read(text: &str) -> Option<Self> {
+        if text == "all" {
+            return Some(Self::All);
+        }
+        cpulist::parse(text).filter(|cpus| !cpus.is_empty()).map(Self::These)
+    }
+
+    fn within(&self, _limits: &()) -> bool {
+        true
+    }
+
+    fn valid(_limits: &()) -> String {
+        "all, or a list such as 0,2-5".to_owned()
+    }
+
+    fn show(&self) -> String {
+        match self {
+            Self::All => "all".to_owned(),
+            Self::These(cpus) => cpulist::format(cpus),
         }
     }
 }

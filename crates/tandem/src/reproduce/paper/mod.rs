@@ -50,6 +50,7 @@ pub enum Target {
         /// The machine, without a configuration.
         machine: String,
         /// The way to it: `memory.node-0.gb_per_s`, `opp_table.core.opps[0].mv`; `*` is all names, `[*]` all entries.
+        /// Several, with commas between them, move together.
         path: String,
     },
     /// An option of workload generators, `--memory-bound`, wherever one of the paper's runs gives it.

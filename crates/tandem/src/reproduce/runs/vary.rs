@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Numbers made larger or smaller: in a machine's description by the way to them, among a generator's arguments by option.
+//! Numbers made larger or smaller: in a machine's description by the ways to them, among a generator's arguments by option.
 
 use toml::{Table, Value};
 
@@ -19,18 +19,18 @@ struct Factor {
     whole: Whole,
 }
 
-/// The description `text` with every number at `path` multiplied by `percent` / 100.
-pub fn description(text: &str, path: &str, percent: u32, whole: Whole) -> Result<String, String> {
+/// The description `text` with every number at `paths`, ways with commas between them, multiplied by `percent` / 100.
+pub fn description(text: &str, paths: &str, percent: u32, whole: Whole) -> Result<String, String> {
     let factor = Factor { percent, whole };
-    let mut table: Table = toml::from_str(text).map_err(|error| error.to_string())?;
-    let steps = steps(path)?;
-    let mut changed = 0;
-    let mut root = Value::Table(std::mem::take(&mut table));
-    change(&mut root, &steps, factor, &mut changed).map_err(|message| format!("{path}: {message}"))?;
-    match changed {
-        0 => Err(format!("{path}: there is no such number")),
-        _ => toml::to_string(&root).map_err(|error| error.to_string()),
+    let mut root = Value::Table(toml::from_str::<Table>(text).map_err(|error| error.to_string())?);
+    for path in paths.split(',').map(str::trim) {
+        let mut changed = 0;
+        change(&mut root, &steps(path)?, factor, &mut changed).map_err(|message| format!("{path}: {message}"))?;
+        if changed == 0 {
+            return Err(format!("{path}: there is no such number"));
+        }
     }
+    toml::to_string(&root).map_err(|error| error.to_string())
 }
 
 /// One step of a way.
@@ -183,12 +183,23 @@ mod tests {
     }
 
     #[test]
+    fn numbers_of_several_paths_move_together() {
+        let text = description(TEXT, "memory.a.gb_per_s, t.opps[1].mhz", 80, Whole::Kept).unwrap();
+        assert!(
+            text.contains("gb_per_s = 4.0") && text.contains("mhz = 200") && text.contains("gb_per_s = 10.0"),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn a_path_that_leads_nowhere_says_so() {
         let wrong = |path| description(TEXT, path, 120, Whole::Kept).unwrap_err();
         assert!(wrong("memory.a.gb_per").contains("did you mean `gb_per_s`?"), "{}", wrong("memory.a.gb_per"));
         assert_eq!(wrong("t.opps[2].mhz"), "t.opps[2].mhz: no entry 2: there are 2, from 0 on");
         assert_eq!(wrong("memory.*.watts"), "memory.*.watts: there is no such number");
         assert_eq!(wrong("memory.a"), "memory.a: is no number");
+        assert_eq!(wrong("memory.a.gb_per_s, t.x"), "t.x: no `x`; valid: opps");
+        assert_eq!(wrong("memory.a.gb_per_s,"), ": a name is missing");
     }
 
     #[test]

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The O(1) scheduler that the command carries (`schedulers/o1.bpf.c`): what Linux 2.6.18 would do, worked out by hand.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+/// The report of these tasks after so many seconds on eight equal CPUs, where decisions take no time.
+fn run(seconds: u32, tasks: &Value) -> Value {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tandem"));
+    command.args(["simulate", "-", "-m", "smp-8", "-s", "o1+performance", "--set", "bpf_insn_ps=0", "--json"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let workload = json!({ "global": { "duration": seconds }, "tasks": tasks });
+    child.stdin.take().unwrap().write_all(workload.to_string().as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// CPU time in seconds by name.
+fn times(report: &Value) -> Vec<(String, f64)> {
+    let tasks = report["tasks"].as_array().unwrap();
+    tasks.iter().map(|task| (task["name"].as_str().unwrap().to_owned(), task["cpu_time_s"].as_f64().unwrap())).collect()
+}
+
+fn time(report: &Value, name: &str) -> f64 {
+    times(report).iter().find(|(other, _)| other == name).unwrap().1
+}
+
+#[test]
+fn equals_take_turns_of_a_hundred_milliseconds() {
+    let report = run(10, &json!({ "hog": { "instance": 2, "loop": -1, "run": 100_000, "cpus": [0] } }));
+    for (name, time) in times(&report) {
+        assert!((time - 5.0).abs() <= 0.1, "{name}: {time} s");
+    }
+    assert!((100..=102).contains(&report["switches"].as_u64().unwrap()), "{}", report["switches"]);
+}
+
+/// `task_timeslice()`: 100 ms at nice 0, 50 ms at nice 10, 600 ms at nice -10.
+#[test]
+fn slices_are_as_long_as_nice_values_say() {
+    for (nice, share) in [(10, 50.0 / 150.0), (-10, 600.0 / 700.0)] {
+        let hog = |nice: i32| json!({ "loop": -1, "run": 100_000, "cpus": [0], "priority": nice });
+        let report = run(60, &json!({ "plain": hog(0), "nice": hog(nice) }));
+        let time = time(&report, "nice") / 60.0;
+        assert!((time - share).abs() <= 0.02, "nice {nice}: {time}, not {share}");
+    }
+}
+
+/// Asleep for 95 % of the time, it has the best priority soon, and then never waits for one that computes.
+#[test]
+fn who_sleeps_much_runs_at_once() {
+    let report = run(
+        20,
+        &json!({
+            "hog": { "loop": -1, "run": 100_000, "cpus": [0] },
+            "sleeper": { "loop": -1, "run": 1_000, "sleep": 19_000, "cpus": [0] },
+        }),
+    );
+    let sleeper = report["tasks"].as_array().unwrap().iter().find(|task| task["name"] == "sleeper").unwrap();
+    assert_eq!(sleeper["wakeup_latency_ns"]["p99"], 0);
+    assert!((time(&report, "sleeper") - 1.0).abs() <= 0.05, "{}", time(&report, "sleeper"));
+}
+
+/// Nine on eight CPUs: two share one for good, as a difference of one is left alone. A fair scheduler would move the ninth.
+#[test]
+fn a_difference_of_one_is_left_alone() {
+    let report = run(10, &json!({ "hog": { "instance": 9, "loop": -1, "run": 100_000 } }));
+    let mut halves = times(&report).into_iter().map(|(_, time)| time).collect::<Vec<_>>();
+    halves.sort_by(f64::total_cmp);
+    assert!(halves[..2].iter().all(|time| (time - 5.0).abs() <= 0.1), "{halves:?}");
+    assert!(halves[2..].iter().all(|time| (time - 10.0).abs() <= 0.1), "{halves:?}");
+}
+
+/// Two on each CPU, although all began on one.
+#[test]
+fn a_difference_of_two_is_not() {
+    let report = run(10, &json!({ "hog": { "instance": 16, "loop": -1, "run": 100_000 } }));
+    for (name, time) in times(&report) {
+        assert!((time - 5.0).abs() <= 0.1, "{name}: {time} s");
+    }
+}
+
+/// A CPU that has nothing to do takes what waits elsewhere at its next tick: four tasks of two seconds are done in little more
+/// than two on eight CPUs.
+#[test]
+fn idle_cpus_take_what_waits() {
+    let report = run(10, &json!({ "once": { "instance": 4, "loop": 1, "run": 2_000_000 } }));
+    let time = report["time_s"].as_f64().unwrap();
+    assert!((2.0..=2.02).contains(&time), "{time} s");
+}
+
+/// Whom a barrier lets go runs where it was: eight threads that meet each ten milliseconds keep their CPUs.
+#[test]
+fn who_wakes_up_stays() {
+    let report = run(10, &json!({ "met": { "instance": 8, "loop": 500, "run": 10_000, "barrier": "all" } }));
+    let time = report["time_s"].as_f64().unwrap();
+    assert!((5.0..=5.1).contains(&time), "{time} s");
+    let moved =
+        report["tasks"].as_array().unwrap().iter().map(|task| task["migrations"].as_u64().unwrap()).sum::<u64>();
+    assert!(moved <= 16, "{moved}");
+}
