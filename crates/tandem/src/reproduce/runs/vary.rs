@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(wrong("t.opps[2].mhz"), "t.opps[2].mhz: no entry 2: there are 2, from 0 on");
         assert_eq!(wrong("memory.*.watts"), "memory.*.watts: there is no such number");
         assert_eq!(wrong("memory.a"), "memory.a: is no number");
-        assert_eq!(wrong("memory.a.gb_per_s, t.x"), "t.x: no `x`; valid: opps");
+        assert_eq!(wrong("memory.a.gb_per_s, t.x"), "t.x: no `x`; valid: `opps`");
         assert_eq!(wrong("memory.a.gb_per_s,"), ": a name is missing");
     }
 
