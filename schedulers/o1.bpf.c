@@ -60,7 +60,6 @@ static const u64 NO_SLICE_END = -1ULL;
 
 /* The machine: the other thread of each core, or NO_CPU; and how often its CPUs tick. */
 const volatile u32 nr_cpus = 1;
-const volatile bool smt;
 const volatile u32 sibling[MAX_CPUS];
 const volatile u64 tick_ns = 4 * NSEC_PER_MSEC;
 
@@ -258,7 +257,7 @@ static __always_inline u32 wake_idle(struct task_struct *p, u32 cpu)
 {
 	u32 other = sibling[cpu & (MAX_CPUS - 1)];
 
-	if (smt && other != NO_CPU && cpu_rq(cpu)->nr_running && !cpu_rq(other)->nr_running &&
+	if (other != NO_CPU && cpu_rq(cpu)->nr_running && !cpu_rq(other)->nr_running &&
 	    bpf_cpumask_test_cpu(other, p->cpus_ptr))
 		return other;
 	return cpu;
@@ -298,6 +297,11 @@ void BPF_STRUCT_OPS(o1_runnable, struct task_struct *p, u64 enq_flags)
 	tctx->expired = false;
 }
 
+static void start_tick(struct tick *tick)
+{
+	bpf_timer_start(&tick->timer, tick_ns - bpf_ktime_get_ns() % tick_ns, 0);
+}
+
 /* CPUs that idle look for a task at their next tick. */
 static void tick_idle(void)
 {
@@ -307,7 +311,7 @@ static void tick_idle(void)
 	if (!tick || idle_ticks)
 		return;
 	idle_ticks = true;
-	bpf_timer_start(&tick->timer, tick_ns - bpf_ktime_get_ns() % tick_ns, 0);
+	start_tick(tick);
 }
 
 static int idle_cpus_look(void *map, u32 *key, struct tick *tick)
@@ -326,7 +330,7 @@ static int idle_cpus_look(void *map, u32 *key, struct tick *tick)
 		if (!cpu_rq(cpu)->nr_running)
 			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 	}
-	bpf_timer_start(&tick->timer, tick_ns - bpf_ktime_get_ns() % tick_ns, 0);
+	start_tick(tick);
 	return 0;
 }
 

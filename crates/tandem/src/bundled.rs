@@ -28,13 +28,13 @@ const O1: Bundled = Bundled {
     sidecar: include_str!("../../../schedulers/o1.toml"),
 };
 
-/// Their names, in the order of `ALL`.
+static ALL: [Bundled; 2] = [TANDEM, O1];
+/// What they are called.
 pub const NAMES: [&str; 2] = [TANDEM.name, O1.name];
-const ALL: [Bundled; 2] = [TANDEM, O1];
 
 /// The one of this name.
 pub fn named(name: &str) -> Option<&'static Bundled> {
-    const { &ALL }.iter().find(|bundled| bundled.name == name)
+    ALL.iter().find(|bundled| bundled.name == name)
 }
 
 /// The scheduler, if `text` names one: `tandem`, with variables to set behind it if wanted, `tandem,sorted=true`.
