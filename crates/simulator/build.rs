@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = fs::canonicalize(Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../machines"))?;
+    let folder = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("machines");
     // Cargo looks at a folder's files, so additions, removals and edits all run this again.
     println!("cargo::rerun-if-changed={}", folder.display());
 

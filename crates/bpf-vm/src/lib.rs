@@ -1,9 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Loads and runs BPF objects in user space.
+//! Loads and runs BPF objects in user space, without root and on any operating system.
 //!
-//! An [`Object`](object::Object) is what an ELF file says; [`OpenObject`](open::OpenObject) is one whose settings may
-//! still be changed; loading it against a kernel's types gives an [`Instance`](instance::Instance), which runs programs.
-//! Nothing here knows scheduling: what a kernel provides beyond BPF's own helpers comes from a [`Host`](host::Host).
+//! # Start here
+//!
+//! Three types are the life of an object, in this order:
+//!
+//! 1. [`Object`]: what an ELF file says: programs, maps, globals, types. [`Object::parse`] reads foreign bytes; whatever they
+//!    are, the answer is an object or an error.
+//! 2. [`OpenObject`]: an object whose settings may still be changed: initial values of globals, sizes of maps, which
+//!    programs to load.
+//! 3. [`Instance`]: an object that was loaded against the kernel which an [`Environment`] describes. An instance runs
+//!    programs ([`Instance::run`], [`Instance::run_raw`]) until they return an [`Outcome`] or a [`Fault`] stops them.
+//!
+//! What a kernel provides beyond BPF's own helpers (time, tasks, kernel functions, a log) comes from a [`Host`], which the
+//! caller implements. Nothing here knows scheduling. `examples/run_object.rs` is all of this in one screen.
+//!
+//! # What holds
+//!
+//! Every access to memory is checked; a fault names the program, its source line and the address, and is never undefined
+//! behaviour. The same object with the same host gives the same results and the same addresses, from run to run. Instances
+//! share nothing and run in parallel threads. There is no verifier: a program that a kernel would refuse runs here until it
+//! errs.
+//!
+//! # The modules
 //!
 //! - [`object`]: ELF sections, programs, maps, globals, `struct_ops`. [`btf`]: types. [`core_relo`]: CO-RE relocations.
 //! - [`open`]: settings before loading. [`link`]: relocations, externs, decoding. [`instance`]: a loaded object.
@@ -35,3 +54,10 @@ pub mod open;
 pub mod ops;
 pub mod survey;
 pub mod timer;
+
+pub use fault::{Fault, FaultKind};
+pub use host::Host;
+pub use instance::{Instance, Outcome, ProgramId};
+pub use link::{Environment, LoadError};
+pub use object::{Object, ObjectError};
+pub use open::{OpenObject, SettingError};

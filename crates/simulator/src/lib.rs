@@ -1,9 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Machines, workloads and Linux's scheduling, simulated with time and energy.
 //!
+//! # Start here
+//!
+//! A [`Machine`] and a [`Workload`], bundled or read from files, and [`Options`] (scheduler, governor, seed) go into
+//! [`simulate`]; a [`Report`] of time and energy comes out, the same to the last bit each time. An [`Observer`] sees what
+//! happens meanwhile; [`NoObserver`] looks at nothing.
+//!
+//! ```
+//! use tandem_simulator::{Machine, NoObserver, Options, Workload, simulate};
+//!
+//! let machine = Machine::load("hikey960")?;
+//! let workload = Workload::load("pipeline".as_ref())?;
+//! let report = simulate(&machine, &workload, &Options::default(), &mut NoObserver)?;
+//! assert!(report.time_s > 0.0 && report.energy_j.total > 0.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! `examples/own_observer.rs` watches a run with an observer of its own.
+//!
+//! # The modules
+//!
 //! One run, top to bottom: *description → programs → events → decisions → progress and energy → metrics*.
 //!
-//! - [`machine`]: what a machine is, and how its description is read. Start here.
+//! - [`machine`]: what a machine is, and how its description is read.
 //! - [`workload`]: what threads do, and how rt-app files are read.
 //! - [`simulation`]: what a caller asks for and gets: options, one run, why there is no report (`options`, `error`).
 //! - `engine`: the only place with time: next event, progress, energy.
@@ -29,3 +49,10 @@ pub mod simulation;
 pub mod trace;
 pub mod units;
 pub mod workload;
+
+pub use input::InputError;
+pub use machine::Machine;
+pub use metrics::Report;
+pub use observer::{NoObserver, Observer, PrevState, TaskInfo};
+pub use simulation::{Governor, Options, SchedExt, Scheduler, SimulationError, simulate};
+pub use workload::Workload;

@@ -9,7 +9,7 @@ use crate::input::{InputError, nearest};
 macro_rules! bundled {
     ($($name:literal),* $(,)?) => {
         /// Name and text of each bundled workload.
-        pub const BUNDLED: &[(&str, &str)] = &[$(($name, include_str!(concat!("../../../../workloads/", $name, ".json")))),*];
+        pub const BUNDLED: &[(&str, &str)] = &[$(($name, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/workloads/", $name, ".json")))),*];
     };
 }
 
