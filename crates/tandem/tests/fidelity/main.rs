@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The simulator does what a kernel did: the files in `scenarios`, each run by both, compared.
 //!
-//! `scenarios/kernel` has what a kernel did, as `vm/tests/fidelity` recorded it; `FIDELITY=FOLDER` names another recording.
+//! `scenarios/kernel` has what a kernel did, as `guest/tests/fidelity` recorded it; `FIDELITY=FOLDER` names another recording.
 //! `cargo test -p tandem-sched --test fidelity -- --nocapture` prints the tables of docs/fidelity.md.
 
 mod normal;
