@@ -2,8 +2,6 @@
 //! The fair class seen from outside: who runs where and for how long, on machines where that can be worked out.
 
 mod asymmetric;
-#[path = "../common/mod.rs"]
-mod common;
 mod mixes;
 mod one_cpu;
 mod pinned;

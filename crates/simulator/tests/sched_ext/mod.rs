@@ -9,14 +9,8 @@
 
 mod callbacks;
 mod chooser;
-#[path = "../common/mod.rs"]
-mod common;
 mod counters;
 mod cpuperf;
-#[path = "../common/equal.rs"]
-mod equal;
-#[path = "../common/objects.rs"]
-mod objects;
 mod qmap;
 mod relations;
 mod simple;

@@ -2,12 +2,10 @@
 //! The engine on small cases whose outcome can be worked out by hand.
 
 mod accounting;
-#[path = "../common/mod.rs"]
-mod common;
 mod deadline;
 mod ends;
 mod inheritance;
 mod rt;
 mod stress;
-mod support;
+pub mod support;
 mod sync;

@@ -9,8 +9,6 @@
 
 mod classes;
 mod clocks;
-#[path = "../common/mod.rs"]
-mod common;
 mod costs;
 mod determinism;
 mod energy;
@@ -19,9 +17,7 @@ mod idle;
 mod invariants;
 mod loaded;
 mod loops;
-#[path = "../common/objects.rs"]
-mod objects;
 mod speed;
-mod support;
+pub mod support;
 mod waiting;
 mod work_conservation;

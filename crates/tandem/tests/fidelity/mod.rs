@@ -2,17 +2,12 @@
 //! The simulator does what a kernel did: the files in `scenarios`, each run by both, compared.
 //!
 //! `scenarios/kernel` has what a kernel did, as `guest/tests/fidelity` recorded it; `FIDELITY=FOLDER` names another recording.
-//! `cargo test -p tandem-sched --test fidelity -- --nocapture` prints the tables of docs/fidelity.md.
+//! `cargo test -p tandem-sched --test all fidelity:: -- --nocapture` prints the tables of docs/fidelity.md.
 
 mod normal;
 mod run;
 mod scenario;
 mod simulated;
-
-#[path = "../../../simulator/tests/common/equal.rs"]
-mod equal;
-#[path = "../../../simulator/tests/common/objects.rs"]
-mod objects;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

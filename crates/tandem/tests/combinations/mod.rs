@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Tandem's mechanisms in every combination: all work is done, nobody starves, nothing costs much more than fair.
 //!
-//! `cargo test -p tandem-sched --test combinations -- --nocapture` prints the tables.
+//! `cargo test -p tandem-sched --test all combinations:: -- --nocapture` prints the tables.
 
 mod bundled;
 mod cost;
@@ -10,11 +10,6 @@ mod patience;
 mod random;
 mod scheduler;
 mod slowdown;
-
-#[path = "../../../simulator/tests/common/equal.rs"]
-mod equal;
-#[path = "../../../simulator/tests/common/objects.rs"]
-mod objects;
 
 /// What the simulator's own tests have: random machines and workloads, and observers that check a run.
 #[path = "../../../simulator/tests/simulation/support"]
