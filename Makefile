@@ -73,18 +73,18 @@ objects: ## Compile the kernel's example sched_ext schedulers, to run in the sim
 test: test-requirements ## Run every test, those in a test kernel last
 	$(CARGO) test --workspace --locked
 ifneq ($(SMOKE),no)
-	CARGO="$(CARGO)" vm/test
+	CARGO="$(CARGO)" guest/test
 endif
 
 # The kernel is built once, which takes some minutes; after that the guest is busy for about three.
 .PHONY: smoke
 smoke: test-requirements ## Load the scheduler into a test kernel, each mechanism in turn for ten seconds
-	CARGO="$(CARGO)" SECONDS_EACH=10 vm/test mechanisms
+	CARGO="$(CARGO)" SECONDS_EACH=10 guest/test mechanisms
 
 # Hours, in the test kernel.
 .PHONY: soak
 soak: test-requirements ## Load and unload the scheduler SOAK_CYCLES times, and let each mechanism run for SOAK_SECONDS
-	CARGO="$(CARGO)" TIMEOUT=86400 CYCLES=$(SOAK_CYCLES) SECONDS_EACH=$(SOAK_SECONDS) vm/test mechanisms cycles
+	CARGO="$(CARGO)" TIMEOUT=86400 CYCLES=$(SOAK_CYCLES) SECONDS_EACH=$(SOAK_SECONDS) guest/test mechanisms cycles
 
 .PHONY: lint
 lint: build-requirements $(DENY) ## Check format, lints, documentation and licences
@@ -106,10 +106,10 @@ bench: build ## Measure the simulator's speed
 	$(CARGO) bench --workspace --locked
 	"$(TANDEM)" bench
 
-# It needs two idle CPUs: what others do is in the times. With `vm/cost --count` it is not.
+# It needs two idle CPUs: what others do is in the times. With `guest/cost --count` it is not.
 .PHONY: cost
 cost: test-requirements ## Measure what schedulers cost in a test kernel
-	CARGO="$(CARGO)" vm/cost
+	CARGO="$(CARGO)" guest/cost
 
 # Each target runs for FUZZ_SECONDS; what was found before is kept and built upon. cargo-fuzz wants a nightly compiler's flags.
 .PHONY: fuzz

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Helpers that call a program's functions back: loops, walks through maps, timers.
 
-mod assembler;
-
-use assembler::assemble;
+use crate::assembler::assemble;
 use tandem_bpf_vm::fault::Fault;
 use tandem_bpf_vm::helper::helper;
 use tandem_bpf_vm::host::{Args, Clock, Host};

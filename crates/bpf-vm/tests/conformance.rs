@@ -6,8 +6,6 @@
 //! `error`, a part of the fault's or the decoder's message. A file may hold several cases: each begins with `asm` or `raw`,
 //! and `mem` stays for those that follow.
 
-mod assembler;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -15,6 +13,8 @@ use tandem_bpf_vm::fault::{Fault, FaultKind};
 use tandem_bpf_vm::host::{Args, Host};
 use tandem_bpf_vm::instance::Instance;
 use tandem_bpf_vm::memory::Protection;
+
+use crate::assembler;
 
 struct NoHost;
 

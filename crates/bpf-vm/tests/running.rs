@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs that call helpers, which call back or run other programs: frames, budget, backtraces.
 
-mod assembler;
-
 use tandem_bpf_vm::fault::{Fault, FaultKind, Location};
 use tandem_bpf_vm::host::{Args, Builtin, Host};
 use tandem_bpf_vm::instance::{Instance, Outcome};
 use tandem_bpf_vm::interp::STACK_SIZE;
+
+use crate::assembler;
 
 /// Keeps the backtrace that a helper saw.
 #[derive(Default)]

@@ -69,7 +69,7 @@ pub enum LiveError {
     },
     /// The running kernel has no sched_ext.
     #[error(
-        "this kernel has no sched_ext: Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT is needed (vm/run boots one)"
+        "this kernel has no sched_ext: Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT is needed (guest/run boots one)"
     )]
     NoSchedExt,
     /// Another scheduler is loaded, or is being loaded or unloaded.

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The objects that other tests load are there: BPF, with the sections that a scheduler has.
 
-#[path = "common/objects.rs"]
-mod objects;
-
-use objects::{line_of, object};
+use crate::objects::{line_of, object};
 
 /// `EM_BPF`.
 const MACHINE: u16 = 247;

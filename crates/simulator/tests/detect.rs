@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Descriptions of machines that exist as a few files in a temporary folder, and of the machine that runs the test.
 
-mod detect_tree;
-
 use std::path::Path;
 
-use detect_tree::{Tree, at, describe, number, source_of, text, warned};
+use crate::detect_tree::{Tree, at, describe, number, source_of, text, warned};
 use tandem_simulator::machine::Machine;
 use tandem_simulator::machine::detect::{DetectError, detect};
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whatever the files of a machine say, its description is valid.
 
-mod detect_tree;
-
-use detect_tree::{Tree, describe};
+use crate::detect_tree::{Tree, describe};
 use proptest::prelude::*;
 
 /// Files that matter, `{}` being a number from 0 to 5.

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Descriptions of machines with several kinds of core, and sources that contradict each other.
 
-mod detect_tree;
-
-use detect_tree::{Tree, at, describe, number, source_of, text, warned};
+use crate::detect_tree::{Tree, at, describe, number, source_of, text, warned};
 
 const LITTLE: [(u32, u64); 2] = [(533_000, 50_000), (1_844_000, 245_000)];
 const BIG: [(u32, u64); 2] = [(903_000, 300_000), (2_362_000, 1_572_000)];

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every machine of the catalogue, shown as its kernel would show it, is described as what it is.
 
-mod detect_tree;
-
 use std::path::Path;
 
-use detect_tree::{Tree, describe};
+use crate::detect_tree::{Tree, describe};
 use tandem_simulator::machine::{Machine, PerformanceDomain, catalogue};
 use tandem_simulator::units::CpuId;
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What docs/models.md says of models that work together: runs whose numbers follow by hand.
 
-mod common;
-
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::Report;
 use tandem_simulator::simulation::{Governor, Options};
 
-use crate::common::task;
+use crate::common::{self, task};
 
 fn options(settings: &[(&str, &str)]) -> Options {
     let mut options = Options { governor: Governor::Performance, ..Options::default() };

@@ -3,19 +3,14 @@
 //!
 //! The machine has CPUs of equal capacity at one clock; callbacks cost nothing, so that times can be worked out by hand.
 
-#[path = "common/mod.rs"]
-mod common;
-#[path = "common/objects.rs"]
-mod objects;
-
 use std::sync::Arc;
 
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::{Report, SchedExtReport};
 use tandem_simulator::simulation::{KernelParameters, Options, Profile, SchedExt, Scheduler};
 
-use common::{run_with, task, workload};
-use objects::object_path;
+use crate::common::{run_with, task, workload};
+use crate::objects::object_path;
 
 /// Two CPU-bound threads on one CPU: 30 ms each, in slices of 20 ms.
 const TWO: &str = r#"{ "tasks": { "busy": { "instance": 2, "cpus": [0], "loop": 1, "run": 30000 } } }"#;

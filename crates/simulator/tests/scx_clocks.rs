@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What programs of a loaded scheduler read of the run queues' clocks.
 
-#[path = "common/mod.rs"]
-mod common;
-#[path = "common/objects.rs"]
-mod objects;
-
 use std::path::Path;
 
 use tandem_simulator::machine::Machine;
 use tandem_simulator::simulation::{Options, Scheduler};
 use tandem_simulator::workload::Workload;
+
+use crate::{common, objects};
 
 #[test]
 fn a_run_queues_clocks_advance_with_the_task_that_runs() {

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a workload says of cgroups: how it is read, and what a scheduler hears of it.
 
-mod common;
-#[path = "common/objects.rs"]
-mod objects;
-
 use std::path::Path;
 
 use tandem_simulator::machine::Machine;
 use tandem_simulator::observer::NoObserver;
 use tandem_simulator::simulation::{Options, Scheduler, simulate};
 use tandem_simulator::workload::{CgroupSpec, Workload};
+
+use crate::objects;
 
 const TASKS: &str = r#""tasks": {"t": {"taskgroup": "/in/t", "loop": 10, "run": 50000}}"#;
 

@@ -111,7 +111,7 @@ fn in_phases_the_serial_part_follows_the_parallel_one_by_equation_1() {
     for (s, p) in runs(task(&workload, "b-main")).iter().zip(parallel('b')) {
         assert!((*s as f64 - p as f64 / 4.0).abs() <= 0.5, "{s} for {p}");
     }
-    assert_eq!(runs(task(&workload, "c-main")), []);
+    assert_eq!(runs(task(&workload, "c-main")), Vec::<u64>::new());
     assert_eq!(parallel('c').len(), 5);
     assert_eq!(runs(task(&workload, "d-main")).len(), 5);
     assert!(workload.tasks.iter().all(|task| !task.name.starts_with("d-work")));

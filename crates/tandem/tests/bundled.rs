@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The scheduler that the command carries, and what objects say of their settings.
 
-#[path = "common/command.rs"]
-mod command;
-#[path = "../../simulator/tests/common/objects.rs"]
-mod objects;
-
 use std::fs;
 use std::path::Path;
 
-use command::{mistake, shown};
-use objects::object_path;
+use crate::command::{mistake, shown};
+use crate::compiled::object_path;
 use serde_json::Value;
 
 const RUN: [&str; 6] = ["simulate", "periodic", "-m", "hikey960", "--duration", "50ms"];

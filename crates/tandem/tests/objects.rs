@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Sched_ext objects on the command line: the kernel's own schedulers by their paths, and what else may stand there.
 
-#[path = "common/command.rs"]
-mod command;
-#[path = "../../simulator/tests/common/objects.rs"]
-mod objects;
-
 use std::fs;
 use std::path::PathBuf;
 
-use command::{mistake, shown};
-use objects::object_path;
+use crate::command::{mistake, shown};
+use crate::compiled::object_path;
 use serde_json::Value;
 
 const RUN: [&str; 6] = ["simulate", "periodic", "-m", "smp-8", "--duration", "5ms"];

@@ -3,7 +3,7 @@
 
 use tandem_bpf_vm::btf::Btf;
 
-use crate::kernel;
+use super::kernel;
 
 /// Parses bytes as BTF and asks everything of the types.
 pub fn run(bytes: &[u8]) {

@@ -12,7 +12,7 @@ use tandem_bpf_vm::kfunc::kfunc;
 use tandem_bpf_vm::map::{Field, FieldKind, MAP_BASE, MapSpec, kind};
 use tandem_bpf_vm::memory::{BASE, Memory, Protection};
 
-use crate::kernel::{CPUS, KFUNCS, Kernel};
+use super::kernel::{CPUS, KFUNCS, Kernel};
 
 /// Instructions that one run may execute.
 const BUDGET: u64 = 10_000;

@@ -9,7 +9,7 @@ use tandem_bpf_vm::memory::{BASE, Memory, Protection};
 use tandem_bpf_vm::object::Object;
 use tandem_bpf_vm::open::OpenObject;
 
-use crate::kernel::{self, CPUS, Kernel};
+use super::kernel::{self, CPUS, Kernel};
 
 /// Instructions that one program may execute.
 const BUDGET: u64 = 2_000;

@@ -5,7 +5,7 @@ use tandem_bpf_vm::btf::{
     Btf, BtfError, Builder, Composite, Kind, Linkage, Member, Name, Type, TypeId, essential_name,
 };
 
-use crate::builder::BtfWriter;
+use super::builder::BtfWriter;
 
 /// One type of each kind.
 fn each_kind() -> Btf {

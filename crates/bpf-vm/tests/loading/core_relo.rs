@@ -4,7 +4,7 @@
 use tandem_bpf_vm::btf::{Btf, Builder, Composite, Member, Type, TypeId};
 use tandem_bpf_vm::core_relo::{CoreError, CoreKind, CoreRelocation, Resolution, apply, resolve};
 
-use crate::builder::{ld_imm64, slot};
+use super::builder::{ld_imm64, slot};
 
 /// Types of an object, in the order of [`LocalIds`].
 struct Local {

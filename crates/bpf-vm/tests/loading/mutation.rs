@@ -7,7 +7,7 @@ use tandem_bpf_vm::btf::Btf;
 use tandem_bpf_vm::core_relo::resolve;
 use tandem_bpf_vm::object::Object;
 
-use crate::builder::{BtfWriter, scheduler, scheduler_types};
+use super::builder::{BtfWriter, scheduler, scheduler_types};
 
 /// Numbers that damage more than random ones do.
 fn word() -> impl Strategy<Value = u32> {

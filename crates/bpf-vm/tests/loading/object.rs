@@ -5,7 +5,7 @@ use tandem_bpf_vm::btf::{Btf, Builder, Linkage};
 use tandem_bpf_vm::core_relo::CoreKind;
 use tandem_bpf_vm::object::{ExternKind, Object, ObjectError, Relocation, Target};
 
-use crate::builder::{
+use super::builder::{
     Bind, Class, EXIT, ElfBuilder, ExtBuilder, FUNC, R_64_32, R_64_64, call, ld_imm64, scheduler, slot,
 };
 

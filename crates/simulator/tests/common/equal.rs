@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The bundled machine `smp-8` with another number of CPUs: equal ones of one cache, on which nothing but work costs time.
 
-#![allow(dead_code, reason = "each test binary uses its own part")]
+#![allow(dead_code, reason = "another crate's tests, or a bench, use a part")]
 
 use std::path::Path;
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What tests of whole runs share: reading a workload, running it, finding a thread in the report.
 
-#![allow(dead_code, reason = "each test binary uses its own part")]
-
 use std::path::Path;
 
 use tandem_simulator::machine::Machine;

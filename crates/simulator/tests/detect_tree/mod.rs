@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Builds small copies of /sys and /proc in a temporary folder, and looks into the descriptions made from them.
 
-#![allow(dead_code, reason = "each test binary uses its own part")]
-
 use std::fmt::Display;
 use std::fs;
 use std::path::Path;

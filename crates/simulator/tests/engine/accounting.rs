@@ -7,7 +7,7 @@ use tandem_simulator::machine::Machine;
 use tandem_simulator::observer::NoObserver;
 use tandem_simulator::simulation::{Options, simulate};
 
-use crate::support::{assert_time, machine_from, options, run, task, text, workload};
+use super::support::{assert_time, machine_from, options, run, task, text, workload};
 
 /// A CPU that needs 10 ms to wake is no faster because a second, more urgent thread comes meanwhile.
 #[test]

@@ -9,7 +9,7 @@ use tandem_simulator::observer::{NoObserver, Observer, PrevState, TaskInfo};
 use tandem_simulator::simulation::{Options, simulate};
 use tandem_simulator::units::{CpuId, MSEC, Nanos, SEC, TaskId};
 
-use crate::support::{assert_time, machine, options, run, run_until, task, watch, workload};
+use super::support::{assert_time, machine, options, run, run_until, task, watch, workload};
 
 /// A periodic deadline task that needs `run` of its `runtime` in every `period`.
 fn periodic(name: &str, runtime: u64, period: u64, run: u64) -> String {

@@ -4,7 +4,7 @@
 use tandem_simulator::simulation::SimulationError;
 use tandem_simulator::units::{MSEC, SEC};
 
-use crate::support::{assert_time, machine, run, run_until, task, try_run};
+use super::support::{assert_time, machine, run, run_until, task, try_run};
 
 #[test]
 fn work_that_ends_with_the_limit_has_ended() {

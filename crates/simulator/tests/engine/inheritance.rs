@@ -4,7 +4,7 @@
 use tandem_simulator::metrics::Report;
 use tandem_simulator::units::SEC;
 
-use crate::support::{assert_time, machine, run, run_until, task};
+use super::support::{assert_time, machine, run, run_until, task};
 
 fn with(pi: bool, tasks: &str) -> String {
     format!(r#"{{ "global": {{ "pi_enabled": {pi} }}, "tasks": {{ {tasks} }} }}"#)

@@ -3,7 +3,7 @@
 
 use tandem_simulator::units::SEC;
 
-use crate::support::{assert_time, machine, run, run_until, task};
+use super::support::{assert_time, machine, run, run_until, task};
 
 /// A preempted FIFO thread goes on before its equals.
 #[test]

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use tandem_simulator::observer::NoObserver;
 use tandem_simulator::simulation::simulate;
 
-use crate::support::{machine_from, options, text, workload};
+use super::support::{machine_from, options, text, workload};
 
 /// A step of a round, by its number, with a length in microseconds; waits that need somebody else come by themselves.
 fn step(index: usize, kind: u8, length: u32) -> String {

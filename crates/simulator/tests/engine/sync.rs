@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waiting and being woken: spinning, blocking, and both at once.
 
-use crate::support::{assert_time, machine, machine_from, run, run_until, task, text};
+use super::support::{assert_time, machine, machine_from, run, run_until, task, text};
 
 /// A spinner burns its CPU, a sleeper does not. What a phase says counts from its first step on.
 #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Machines whose CPUs differ: misfit migration, energy-aware placement, clamps.
 
-use crate::support::{Places, counts, options, spinning};
+use super::support::{Places, counts, options, spinning};
 use tandem_simulator::machine::Machine;
 use tandem_simulator::simulation::Options;
 use tandem_simulator::units::{CAPACITY_SCALE, CpuId, MSEC, Nanos, SEC};

@@ -2,7 +2,7 @@
 //! Two applications on eight equal CPUs: what each keeps of its speed when both run (Morad, Kolodny and Weiser,
 //! "Task Scheduling Based On Thread Essence and Resource Limitations", table 2, n = 8, all cores alike).
 
-use crate::support::{assert_near, run, spinning};
+use super::support::{assert_near, run, spinning};
 
 const SEEDS: [u64; 4] = [1, 2, 3, 4];
 const SECONDS: u64 = 60;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads that share one CPU: shares, latencies, slices, policies.
 
-use crate::support::{assert_near, run, spinning, task};
+use super::support::{assert_near, run, spinning, task};
 
 /// A thread that runs `run` µs of every `period` µs, pinned to CPU 0.
 fn periodic(name: &str, run: u32, period: u32, more: &str) -> String {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Affinity: threads stay where they may be, and what others leave is used.
 
-use crate::support::{Places, assert_near, options, run, spinning};
+use super::support::{Places, assert_near, options, run, spinning};
 use tandem_simulator::machine::Machine;
 use tandem_simulator::units::{CpuId, SEC};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! New threads and where they end up: idle CPUs first, idle cores before siblings, caches and nodes evenly.
 
-use crate::support::{Places, assert_near, counts, options, run, run_with, spinning};
+use super::support::{Places, assert_near, counts, options, run, run_with, spinning};
 use tandem_simulator::machine::Machine;
 use tandem_simulator::units::{CpuId, MSEC, SEC};
 

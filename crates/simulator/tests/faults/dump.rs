@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is written down when a scheduler errs (`scx_dump_state`).
 
-use crate::support::{exit, run};
+use super::support::{exit, run};
 
 #[test]
 fn the_dump_has_the_cause_the_cpus_and_their_tasks() {

@@ -3,7 +3,7 @@
 
 use tandem_simulator::simulation::SimulationError;
 
-use crate::support::{WORKERS, assert_line, assert_recorded, exit, options, run, says, sched_ext, try_run};
+use super::support::{WORKERS, assert_line, assert_recorded, exit, options, run, says, sched_ext, try_run};
 
 #[test]
 fn an_init_that_fails_leaves_everything_to_fair() {

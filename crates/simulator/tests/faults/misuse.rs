@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Misuse of what the kernel offers: `SCX_EXIT_ERROR` with the words of `kernel/sched/ext.c`.
 
+use super::support::{assert_line, assert_place, assert_recorded, exit, run, run_on, says, sched_ext};
 use crate::objects::line_of;
-use crate::support::{assert_line, assert_place, assert_recorded, exit, run, run_on, says, sched_ext};
 
 /// The mistake is found, said in these words, and traced to its line in the program of `callback`.
 #[track_caller]

@@ -4,7 +4,7 @@
 
 use tandem_simulator::simulation::{KernelParameters, Options};
 
-use crate::support::{WORKERS, assert_place, assert_recorded, exit, options, run, says, sched_ext, try_run};
+use super::support::{WORKERS, assert_place, assert_recorded, exit, options, run, says, sched_ext, try_run};
 
 #[test]
 fn a_write_behind_a_table_is_stopped_at_its_line() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Schedulers that go of their own will (`scx_bpf_error`, `scx_bpf_exit`).
 
-use crate::support::{assert_place, assert_recorded, exit, run, says};
+use super::support::{assert_place, assert_recorded, exit, run, says};
 
 #[test]
 fn a_scheduler_reports_an_error_that_it_found() {

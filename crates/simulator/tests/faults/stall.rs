@@ -4,7 +4,7 @@
 //! The scheduler's `timeout_ms` is 1000: 250 ticks of 4 ms. The watchdog looks every 125 ticks, at 0.5 s, 1.0 s and so on.
 //! A task is late when it has waited for more than 250 ticks.
 
-use crate::support::{assert_recorded, exit, options, says, try_run};
+use super::support::{assert_recorded, exit, options, says, try_run};
 
 /// Two threads: one that has nothing to wait for, and one that runs for the second time after `sleep_ms`, when it is
 /// forgotten.

@@ -6,8 +6,8 @@ use tandem_simulator::observer::NoObserver;
 use tandem_simulator::simulation::{Options, SimulationError, simulate};
 
 use crate::common::workload;
+use crate::engine::support as small;
 use crate::objects::{line_of, object_path};
-use crate::small;
 
 /// Four threads that compute for 20 ms each in turns of 1 ms, on two CPUs.
 pub const WORKERS: &str = r#"{ "tasks": { "worker": { "instance": 4, "loop": 20, "run": 1000, "sleep": 500 } } }"#;

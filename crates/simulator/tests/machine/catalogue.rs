@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use crate::invariants;
+use super::invariants;
 use tandem_simulator::machine::{Machine, catalogue, description};
 
 fn folder() -> PathBuf {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::{DOC, example};
+use super::{DOC, example};
 use tandem_simulator::input::InputError;
 use tandem_simulator::machine::Machine;
 use tandem_simulator::machine::description::schema::{self, Shape};

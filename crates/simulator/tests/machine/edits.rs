@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::{example, invariants};
+use super::{example, invariants};
 use proptest::prelude::*;
 use tandem_simulator::machine::{Machine, catalogue};
 

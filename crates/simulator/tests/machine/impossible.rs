@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Machines that cannot be, although each value by itself could: reported where they contradict themselves.
 
-use crate::mistakes::check;
+use super::mistakes::check;
 
 #[test]
 fn operating_points() {

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use crate::example;
+use super::example;
 use tandem_simulator::input::InputError;
 use tandem_simulator::machine::Machine;
 

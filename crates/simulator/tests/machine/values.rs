@@ -12,7 +12,7 @@ fn hikey960() -> Machine {
 
 /// The documentation's example after `edits` of its text.
 fn example(configuration: Option<&str>, edits: &[(&str, &str)]) -> Machine {
-    let mut text = crate::example().to_owned();
+    let mut text = super::example().to_owned();
     for (from, to) in edits {
         assert_eq!(text.matches(from).count(), 1, "`{from}` must occur once");
         text = text.replace(from, to);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tandem_simulator::simulation::SchedExt;
 use tandem_simulator::units::Nanos;
 
-use crate::support::{ms, open, open_with, recorded, tick, us};
+use super::support::{ms, open, open_with, recorded, tick, us};
 
 /// Prints everything but ticks.
 fn recorder() -> Arc<SchedExt> {

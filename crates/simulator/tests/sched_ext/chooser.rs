@@ -4,9 +4,9 @@
 use tandem_simulator::observer::NoObserver;
 use tandem_simulator::simulation::{OpenError, Options, SchedExt, SimulationError, check, simulate};
 
-use super::equal::machine;
 use super::support::{ms, open_with, options, tasks_of};
 use crate::common::run_with;
+use crate::equal::machine;
 
 const SIDECAR: &str = include_str!("../bpf/chooser.toml");
 const HOGS: [&str; 1] = [r#""hog" : { "instance" : 3, "run" : 1000000, "loop" : -1 }"#];

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use tandem_simulator::metrics::Report;
 use tandem_simulator::simulation::{Governor, KernelParameters, Options, SchedExt};
 
+use super::support::{Turns, ms, open_with, options, survived, tasks_of};
 use crate::common::{run_with, watch};
 use crate::equal::machine;
-use crate::support::{Turns, ms, open_with, options, survived, tasks_of};
 
 const PERF: &str = "[perf]\ncycles = \"cycles\"\ninstructions = \"instructions\"\nmisses = \"cache_misses\"\nstalled = \"stalled_cycles\"\n";
 

@@ -12,8 +12,8 @@ use tandem_simulator::simulation::{Governor, Options, SchedExt, SchedutilTunable
 use tandem_simulator::units::{CpuId, Nanos};
 use tandem_simulator::workload::Workload;
 
+use super::support::{ms, open_with, options, survived, tasks_of};
 use crate::common::watch;
-use crate::support::{ms, open_with, options, survived, tasks_of};
 
 /// The clock of each CPU, as last seen.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@
 //! A thread that may use only one CPU never waits in a queue: `pick_direct_dispatch_cpu` sends it to that CPU at once. So
 //! there are two CPUs here, and a real-time thread keeps the second one where only one is wanted.
 
-use crate::support::{Turn, assert_turns, ms, open, tick, us};
+use super::support::{Turn, assert_turns, ms, open, tick, us};
 
 /// Keeps CPU 1 from the scheduler.
 const BLOCKER: &str = r#""blocker" : { "cpus" : [1], "policy" : "SCHED_FIFO", "priority" : 50, "run" : 1000000 }"#;

@@ -4,9 +4,9 @@
 
 use tandem_simulator::metrics::Report;
 
+use super::support::{ms, open_with, options, survived, tasks_of};
 use crate::common::run_with;
 use crate::equal::machine;
-use crate::support::{ms, open_with, options, survived, tasks_of};
 
 const SIDECAR: &str = "[hints]\nrelative_length = \"lengths\"\n[applications]\ntgids = \"applications\"\n";
 
@@ -121,7 +121,7 @@ fn maps_of_other_types_are_refused() {
         &machine(1),
         &tasks_of(&[r#""a" : { "loop" : 1, "run" : 1000 }"#]),
         &options(&scheduler, ms(500)),
-        &mut crate::support::Turns::default(),
+        &mut super::support::Turns::default(),
     );
     let message = result.expect_err("values have 4 bytes").to_string();
     assert!(message.contains("no map `applications` of type HASH with keys of 4 bytes and values of 8"), "{message}");

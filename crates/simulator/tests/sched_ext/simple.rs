@@ -6,7 +6,7 @@
 //! `balance_one` asks `simple_dispatch` *before* `put_prev_task_scx` enqueues the task that leaves, so it never follows
 //! itself while another one waits. `simple_stopping` charges 20 ms less the rest of the slice, divided by weight/100.
 
-use crate::support::{assert_turns, ms, open, tick, us};
+use super::support::{assert_turns, ms, open, tick, us};
 
 /// Three threads of weights 100 (nice 0), 194 (nice −3: 1991 · 100 / 1024) and 51 (nice 3: 526 · 100 / 1024) on one CPU.
 ///

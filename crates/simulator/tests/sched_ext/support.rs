@@ -14,13 +14,6 @@ use crate::common::{watch, workload};
 use crate::equal::machine;
 use crate::objects::object_path;
 
-#[path = "../simulation/support/audit.rs"]
-#[allow(dead_code, reason = "nobody unplugs CPUs here")]
-pub mod audit;
-#[path = "../simulation/support/observers.rs"]
-#[allow(dead_code, reason = "the auditor needs a part")]
-mod observers;
-
 /// A scheduler by the name of its source, with variables to set (`a=1,b=2`), and what its own loader would do if this
 /// project has a file about it.
 #[track_caller]

@@ -6,9 +6,9 @@ use tandem_simulator::simulation::{KernelParameters, Options};
 use tandem_simulator::units::SEC;
 use tandem_simulator::workload::{Op, Policy, Scheduling, TaskSpec};
 
-use crate::support::machine::Spec;
-use crate::support::workload::{TaskExt, of, repeat, thread, work};
-use crate::support::{about, governed, run, run_with, same, task};
+use super::support::machine::Spec;
+use super::support::workload::{TaskExt, of, repeat, thread, work};
+use super::support::{about, governed, run, run_with, same, task};
 
 /// Ten seconds of these two on one CPU.
 fn ten_seconds(a: TaskSpec, b: TaskSpec) -> Report {

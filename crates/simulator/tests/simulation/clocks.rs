@@ -3,9 +3,9 @@
 
 use tandem_simulator::metrics::Report;
 
-use crate::support::machine::{Cluster, Spec};
-use crate::support::workload::{TaskExt, of, repeat, sleep, thread, timer, work};
-use crate::support::{governed, run_with, same};
+use super::support::machine::{Cluster, Spec};
+use super::support::workload::{TaskExt, of, repeat, sleep, thread, timer, work};
+use super::support::{governed, run_with, same};
 
 /// 100 ms of work on one CPU of 1 or 2 GHz.
 fn hog(governor: &str, machine: &Spec) -> Report {

@@ -5,9 +5,9 @@ use tandem_simulator::simulation::Options;
 use tandem_simulator::units::SEC;
 use tandem_simulator::workload::{Behaviour, Op};
 
-use crate::support::machine::{Cache, Cluster, Memory, Spec};
-use crate::support::workload::{TaskExt, WorkloadExt, of, sleep, thread, work};
-use crate::support::{about, governed, run, run_with, same, task};
+use super::support::machine::{Cache, Cluster, Memory, Spec};
+use super::support::workload::{TaskExt, WorkloadExt, of, sleep, thread, work};
+use super::support::{about, governed, run, run_with, same, task};
 
 /// Two clusters of two cores with a cache each: CPUs 0 and 1, 2 and 3.
 fn two_caches() -> Spec {

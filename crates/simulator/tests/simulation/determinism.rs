@@ -7,10 +7,10 @@ use tandem_simulator::simulation::{Options, simulate};
 use tandem_simulator::units::SEC;
 use tandem_simulator::workload::Workload;
 
-use crate::support::any_machine::any_machine;
-use crate::support::any_workload::any_workload;
-use crate::support::observers::{Event, Recorder};
-use crate::support::{any_options, cases, governed};
+use super::support::any_machine::any_machine;
+use super::support::any_workload::any_workload;
+use super::support::observers::{Event, Recorder};
+use super::support::{any_options, cases, governed};
 
 /// The report as bytes, and all that an observer saw.
 fn outcome(machine: &Machine, workload: &Workload, options: &Options) -> (String, Recorder) {
@@ -38,7 +38,7 @@ proptest! {
     fn an_observer_changes_nothing(spec in any_machine(), workload in any_workload(), options in any_options()) {
         let machine = spec.build();
         let limited = Options { time_limit: Some(SEC), ..options.clone() };
-        let unseen = crate::support::run_with(&machine, &workload, &limited);
+        let unseen = super::support::run_with(&machine, &workload, &limited);
         prop_assert_eq!(outcome(&machine, &workload, &options).0, serde_json::to_string(&unseen).expect("plain data"));
     }
 }
@@ -46,7 +46,7 @@ proptest! {
 #[test]
 fn a_batch_gives_the_same_bytes_on_one_thread_and_on_four() {
     let machine = Machine::load("hikey960").expect("a bundled machine");
-    let workload = crate::support::workload::noisy();
+    let workload = super::support::workload::noisy();
     let runs: Vec<Options> = (0..16).map(|seed| Options { seed, ..governed("schedutil") }).collect();
     let one: Vec<_> = runs.iter().map(|options| outcome(&machine, &workload, options)).collect();
     let four: Vec<_> = std::thread::scope(|scope| {

@@ -3,9 +3,9 @@
 
 use tandem_simulator::workload::{Behaviour, Op};
 
-use crate::support::machine::{Cluster, Idle, Memory, Package, Spec, opp};
-use crate::support::workload::{TaskExt, WorkloadExt, of, sleep, thread, work};
-use crate::support::{governed, run, run_with, same};
+use super::support::machine::{Cluster, Idle, Memory, Package, Spec, opp};
+use super::support::workload::{TaskExt, WorkloadExt, of, sleep, thread, work};
+use super::support::{governed, run, run_with, same};
 
 #[test]
 fn ten_seconds_at_100_watts_are_1000_joules() {

@@ -8,14 +8,14 @@ use tandem_simulator::simulation::{Hotplug, Options, Scheduler, SimulationError,
 use tandem_simulator::units::{CpuId, MSEC, Nanos, SEC, TaskId, seconds};
 use tandem_simulator::workload::{Op, Policy};
 
-use crate::support::any_hotplug::{any_hotplug, possible};
-use crate::support::any_machine::any_machine;
-use crate::support::any_workload::{any_workload, work_asked};
-use crate::support::audit::Audit;
-use crate::support::machine::{Cluster, Idle, Spec};
-use crate::support::scheduler::{any_scheduler, load};
-use crate::support::workload::{TaskExt, of, sleep, thread, work};
-use crate::support::{any_options, cases, governed, run_with, same};
+use super::support::any_hotplug::{any_hotplug, possible};
+use super::support::any_machine::any_machine;
+use super::support::any_workload::{any_workload, work_asked};
+use super::support::audit::Audit;
+use super::support::machine::{Cluster, Idle, Spec};
+use super::support::scheduler::{any_scheduler, load};
+use super::support::workload::{TaskExt, of, sleep, thread, work};
+use super::support::{any_options, cases, governed, run_with, same};
 
 fn off(at: Nanos, cpu: u32) -> Hotplug {
     Hotplug { at, cpu: CpuId(cpu), online: false }

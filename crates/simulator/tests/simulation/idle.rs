@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waking a CPU takes the exit latency of its idle state, to the nanosecond.
 
-use crate::support::machine::{Cluster, Idle, Spec};
-use crate::support::workload::{TaskExt, of, sleep, thread, work};
-use crate::support::{run, same, task};
+use super::support::machine::{Cluster, Idle, Spec};
+use super::support::workload::{TaskExt, of, sleep, thread, work};
+use super::support::{run, same, task};
 
 fn state(entry_us: u32, exit_us: u32, residency_us: u32) -> Idle {
     Idle { cluster_scope: false, entry_us, exit_us, residency_us, watts: 1.0, cluster_watts: 0.0 }

@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use tandem_simulator::simulation::{Options, SimulationError, simulate};
 use tandem_simulator::units::{SEC, seconds};
 
-use crate::support::any_machine::any_machine;
-use crate::support::any_workload::{any_workload, hopeless_workload, work_asked};
-use crate::support::audit::Audit;
-use crate::support::{any_options, cases};
+use super::support::any_machine::any_machine;
+use super::support::any_workload::{any_workload, hopeless_workload, work_asked};
+use super::support::audit::Audit;
+use super::support::{any_options, cases};
 
 proptest! {
     #![proptest_config(cases(800))]

@@ -5,11 +5,11 @@ use proptest::prelude::*;
 use tandem_simulator::simulation::{KernelParameters, Options, SimulationError, simulate};
 use tandem_simulator::units::{SEC, seconds};
 
-use crate::support::any_machine::any_machine;
-use crate::support::any_workload::{any_workload, hopeless_workload, work_asked};
-use crate::support::audit::Audit;
-use crate::support::scheduler::any_scheduler;
-use crate::support::{any_options, cases};
+use super::support::any_machine::any_machine;
+use super::support::any_workload::{any_workload, hopeless_workload, work_asked};
+use super::support::audit::Audit;
+use super::support::scheduler::any_scheduler;
+use super::support::{any_options, cases};
 
 /// Any options with any scheduler, whose instructions cost something or nothing.
 fn loaded_options() -> impl Strategy<Value = Options> {

@@ -3,9 +3,9 @@
 
 use tandem_simulator::workload::{LoopSchedule, Workload};
 
-use crate::support::machine::{Cluster, Spec};
-use crate::support::workload::{TaskExt, WorkloadExt, of, parallel_for, repeat, thread};
-use crate::support::{run, same, task};
+use super::support::machine::{Cluster, Spec};
+use super::support::workload::{TaskExt, WorkloadExt, of, parallel_for, repeat, thread};
+use super::support::{run, same, task};
 
 /// Seconds for 12 iterations of 10 ms on CPUs of speed 1 and 1/2, one thread each.
 fn on_unequal_cpus(schedule: LoopSchedule) -> f64 {

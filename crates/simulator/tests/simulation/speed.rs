@@ -3,9 +3,9 @@
 
 use tandem_simulator::workload::{Behaviour, Op};
 
-use crate::support::machine::{Cache, Cluster, Memory, Spec};
-use crate::support::workload::{TaskExt, WorkloadExt, of, repeat, runtime, thread, work};
-use crate::support::{governed, run, run_with, same, task};
+use super::support::machine::{Cache, Cluster, Memory, Spec};
+use super::support::workload::{TaskExt, WorkloadExt, of, repeat, runtime, thread, work};
+use super::support::{governed, run, run_with, same, task};
 
 /// A thread that waits for memory in this share of its time.
 fn waiting_for_memory(memory_bound: f64) -> Behaviour {
@@ -109,7 +109,7 @@ fn below_saturation_the_slowdown_follows_the_formula() {
     let memory = Memory { contention: 1.0, ..Memory::default() };
     let machine = Spec { memories: vec![memory], ..Spec::cores(2) }.build();
     let two = of([thread("a", [work(100)]).times(2)]).behaving(stream(5.0));
-    crate::support::about(run(&machine, &two).time_s, 0.128_471, 1e-4);
+    super::support::about(run(&machine, &two).time_s, 0.128_471, 1e-4);
 }
 
 #[test]

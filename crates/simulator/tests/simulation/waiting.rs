@@ -4,9 +4,9 @@
 use tandem_simulator::simulation::SimulationError;
 use tandem_simulator::workload::{Behaviour, Op};
 
-use crate::support::machine::Spec;
-use crate::support::workload::{TaskExt, WorkloadExt, of, repeat, sleep, thread, timer, work};
-use crate::support::{fail, run, same, task};
+use super::support::machine::Spec;
+use super::support::workload::{TaskExt, WorkloadExt, of, repeat, sleep, thread, timer, work};
+use super::support::{fail, run, same, task};
 
 #[test]
 fn a_barrier_waits_for_the_slowest() {

@@ -24,12 +24,12 @@ use tandem_simulator::simulation::{KernelParameters, Options, simulate};
 use tandem_simulator::units::{CpuId, MSEC, Nanos, SEC};
 use tandem_simulator::workload::{Op, Policy, Scheduling, Workload};
 
-use crate::support::any_machine::any_machine;
-use crate::support::any_workload::any_workload;
-use crate::support::machine::{Cache, Cluster, Spec};
-use crate::support::starvation::Starvation;
-use crate::support::workload::{TaskExt, of, runtime, thread, work};
-use crate::support::{any_options, cases, governed, run, run_with, task};
+use super::support::any_machine::any_machine;
+use super::support::any_workload::any_workload;
+use super::support::machine::{Cache, Cluster, Spec};
+use super::support::starvation::Starvation;
+use super::support::workload::{TaskExt, of, runtime, thread, work};
+use super::support::{any_options, cases, governed, run, run_with, task};
 
 /// Attempts until a failed balance moves even the busiest thread.
 const HALVINGS: u64 = 10;

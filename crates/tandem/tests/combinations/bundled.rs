@@ -8,8 +8,8 @@ use tandem_simulator::simulation::{Scheduler, simulate};
 use tandem_simulator::units::{MSEC, SEC};
 use tandem_simulator::workload::Workload;
 
-use crate::scheduler::{MECHANISMS, assert_same_work, audited_run, combination, machine, options, tandem, workloads};
-use crate::support::starvation::Starvation;
+use super::scheduler::{MECHANISMS, assert_same_work, audited_run, combination, machine, options, tandem, workloads};
+use super::support::starvation::Starvation;
 
 pub const MACHINES: [&str; 3] = ["smp-8", "hikey960", "pixel6"];
 

@@ -7,8 +7,8 @@ use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::NoObserver;
 use tandem_simulator::simulation::{Scheduler, simulate};
 
-use crate::objects::object_path;
-use crate::scheduler::{MECHANISMS, machine, open, options, tandem, workloads};
+use super::scheduler::{MECHANISMS, machine, open, options, tandem, workloads};
+use crate::compiled::object_path;
 
 /// What happens once, or once in a thread's life.
 const RARE: [&str; 7] = ["init", "exit", "init_task", "exit_task", "enable", "disable", "set_cpumask"];

@@ -5,8 +5,8 @@ use rayon::prelude::*;
 use tandem_simulator::machine::Machine;
 use tandem_simulator::simulation::Scheduler;
 
+use super::scheduler::{assert_same_work, audited_run, machine, options, tandem, workloads};
 use crate::equal;
-use crate::scheduler::{assert_same_work, audited_run, machine, options, tandem, workloads};
 
 fn does_everything(machine: &Machine) {
     workloads(10).par_iter().for_each(|workload| {

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use tandem_simulator::workload::Workload;
 
+use super::scheduler::{audited_run, options, tandem};
 use crate::equal;
-use crate::scheduler::{audited_run, options, tandem};
 
 /// Sixty threads on two CPUs, and one of nice 19. For a slice of 20 ms its weight of 1 costs two seconds of virtual time, and of
 /// these half a minute has one: it would wait for a minute, and the watchdog ejects after half of one. With ten slices at most

@@ -7,11 +7,11 @@ use tandem_simulator::simulation::Options;
 use tandem_simulator::units::{SEC, seconds};
 use tandem_simulator::workload::Workload;
 
-use crate::scheduler::{MECHANISMS, audited_run, tandem};
-use crate::support::any_hotplug::{any_hotplug, possible};
-use crate::support::any_machine::any_machine;
-use crate::support::any_options::{any_options, cases};
-use crate::support::any_workload::{any_workload, work_asked};
+use super::scheduler::{MECHANISMS, audited_run, tandem};
+use super::support::any_hotplug::{any_hotplug, possible};
+use super::support::any_machine::any_machine;
+use super::support::any_options::{any_options, cases};
+use super::support::any_workload::{any_workload, work_asked};
 
 /// Each mechanism alone, and all of them twice.
 fn any_settings() -> impl Strategy<Value = &'static str> {

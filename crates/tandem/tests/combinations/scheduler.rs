@@ -11,7 +11,7 @@ use tandem_simulator::simulation::{Options, SchedExt, Scheduler, simulate};
 use tandem_simulator::workload::bundled::BUNDLED;
 use tandem_simulator::workload::{Op, Workload};
 
-use crate::support::audit::Audit;
+use super::support::audit::Audit;
 
 /// The mechanisms.
 pub const MECHANISMS: [&str; 5] = ["isolate=shared", "longest=true", "serial_first=true", "sorted=true", "speed=true"];

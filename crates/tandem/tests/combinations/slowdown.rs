@@ -7,8 +7,8 @@ use tandem_simulator::observer::NoObserver;
 use tandem_simulator::simulation::{Scheduler, simulate};
 use tandem_simulator::workload::Workload;
 
-use crate::bundled::MACHINES;
-use crate::scheduler::{assert_lived, machine, options, tandem, workloads};
+use super::bundled::MACHINES;
+use super::scheduler::{assert_lived, machine, options, tandem, workloads};
 
 const SEEDS: u64 = 10;
 /// Most that the mean over seeds may be above fair.

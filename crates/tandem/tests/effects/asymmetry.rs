@@ -7,7 +7,7 @@
 
 use serde_json::json;
 
-use crate::support::{Estimate, Report, SEEDS, Workload, print};
+use super::support::{Estimate, Report, SEEDS, Workload, print};
 
 /// Deals threads to CPUs in turn, whatever their speed.
 const ROUND_ROBIN: [&str; 2] = ["--set", "capacity_aware=false,base_slice_us=100000"];

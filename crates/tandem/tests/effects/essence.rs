@@ -6,7 +6,7 @@
 //! off is the second one: it says what the mechanism itself does. Runs of 3 s instead of 60 s. What the paper calls
 //! random work is drawn from the seed, 20 ms at a mean, which is assumed.
 
-use crate::support::{Estimate, Report, SEEDS, Workload, print};
+use super::support::{Estimate, Report, SEEDS, Workload, print};
 
 /// Slices of 100 ms, and CPUs are taken for equals.
 const OLD: (&str, &[&str]) = ("fair+performance", &["--set", "capacity_aware=false,base_slice_us=100000"]);

@@ -5,7 +5,7 @@
 //! The compilation is that of the generator `compile` with assumed lengths: 20 files instead of an hour. All run times and
 //! energies are over those of the performance governor; energy is the whole machine's, as theirs.
 
-use crate::support::{Estimate, Report, SEEDS, Workload, print};
+use super::support::{Estimate, Report, SEEDS, Workload, print};
 
 const SPEED: &str = "tandem,speed=true+schedutil";
 

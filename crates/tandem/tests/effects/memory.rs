@@ -11,8 +11,8 @@
 
 use serde_json::json;
 
+use super::support::{Estimate, Report, SEEDS, Workload, print};
 use crate::equal;
-use crate::support::{Estimate, Report, SEEDS, Workload, print};
 
 const CORE2: &str = "core2-q6600";
 /// Both levels of its clock, fixed.

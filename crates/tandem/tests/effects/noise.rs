@@ -14,7 +14,7 @@
 
 use std::ops::Range;
 
-use crate::support::{Estimate, Report, SEEDS, Workload, print};
+use super::support::{Estimate, Report, SEEDS, Workload, print};
 
 /// The six programs of the paper, and the length of an iteration of theirs in microseconds, of the whole program's threads.
 const PROGRAMS: [(&str, u32); 6] =

@@ -4,7 +4,7 @@
 
 use serde_json::json;
 
-use crate::support::{Report, Workload};
+use super::support::{Report, Workload};
 
 /// Half a second's work of one thread on `cpu` that waits for memory for a share of its time, with hardly any traffic.
 fn thread(cpu: usize, memory_bound: f64) -> Workload {

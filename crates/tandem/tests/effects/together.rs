@@ -2,7 +2,7 @@
 //! All mechanisms at once, against Linux's fair class with schedutil, on each paper's machine and kind of workload: the
 //! energy-delay product of the same work.
 
-use crate::support::{Estimate, Report, SEEDS, Workload, print};
+use super::support::{Estimate, Report, SEEDS, Workload, print};
 
 /// Time, energy and their product for a unit of the applications' work: some workloads run for a given time, and what
 /// differs then is how much they get done.

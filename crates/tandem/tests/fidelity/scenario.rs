@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::run::Run;
+use super::run::Run;
 
 /// What is compared of the two runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

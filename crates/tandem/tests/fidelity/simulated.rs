@@ -11,10 +11,10 @@ use tandem_simulator::simulation::{Options, SchedExt, Scheduler, simulate};
 use tandem_simulator::units::{CpuId, Nanos, SEC, TaskId};
 use tandem_simulator::workload::Workload;
 
+use super::run::Run;
+use super::scenario::{Compared, Scenario};
+use crate::compiled::object_path;
 use crate::equal;
-use crate::objects::object_path;
-use crate::run::Run;
-use crate::scenario::{Compared, Scenario};
 
 /// When callbacks begin to count: before that threads start, and then sleep.
 const BEGIN: Nanos = SEC;

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The engine on small cases whose outcome can be worked out by hand.
+
+mod accounting;
+mod deadline;
+mod ends;
+mod inheritance;
+mod rt;
+mod stress;
+pub mod support;
+mod sync;

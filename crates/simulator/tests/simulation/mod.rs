@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whole simulations: numbers that a reader can check in the head, and what holds for any machine and any workload.
+//!
+//! - [`support`]: small machines and workloads in a few words, observers that check a run while it goes on, and
+//!   generators of random ones.
+//! - `speed`, `energy`, `idle`, `costs`, `waiting`, `loops`, `classes`, `clocks`: checkable by hand, one topic each.
+//! - `hotplug`: CPUs that come and go, under Linux's own scheduler and under loaded ones.
+//! - `invariants`, `determinism`, `work_conservation`, `loaded`: properties of random runs.
+
+mod classes;
+mod clocks;
+mod costs;
+mod determinism;
+mod energy;
+mod hotplug;
+mod idle;
+mod invariants;
+mod loaded;
+mod loops;
+mod speed;
+pub mod support;
+mod waiting;
+mod work_conservation;

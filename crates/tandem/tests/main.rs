@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The command and its scheduler seen from outside. All tests are one program: they are compiled and linked once.
+
+mod bundled;
+mod clocks;
+mod combinations;
+#[path = "common/command.rs"]
+mod command;
+#[path = "../../simulator/tests/common/objects.rs"]
+mod compiled;
+mod effects;
+#[path = "../../simulator/tests/common/equal.rs"]
+mod equal;
+mod fidelity;
+mod o1;
+mod objects;
+mod process;

@@ -1,0 +1,71 @@
+# Words for the scripts in guest/tests, which source this first. A script ends with `finish`.
+#
+# Four things can be found of a claim: it holds (`ok`), it does not (`failed`), or it cannot be said here (`undecided`), which
+# fails nothing but is counted aloud. Whatever goes wrong without being asked for ends the script, as a failure.
+
+set -euo pipefail
+
+guest=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+failures=0 doubts=0
+# The guest's /tmp may be the host's, which is only to be read.
+[ -w "${TMPDIR:-/tmp}" ] || export TMPDIR=/var/tmp
+
+# ok CLAIM [NUMBERS]
+ok() {
+    printf 'ok         %s%s\n' "$1" "${2:+  ($2)}"
+}
+
+# failed CLAIM [WHY]
+failed() {
+    printf 'FAILED     %s%s\n' "$1" "${2:+: $2}"
+    failures=$((failures + 1))
+}
+
+# undecided CLAIM WHY
+undecided() {
+    printf 'undecided  %s: %s\n' "$1" "$2"
+    doubts=$((doubts + 1))
+}
+
+# holds CLAIM NUMBERS COMMAND...: `ok` if the command succeeds, else `failed`.
+holds() {
+    local claim=$1 numbers=$2
+    shift 2
+    if "$@"; then ok "$claim" "$numbers"; else failed "$claim" "$numbers"; fi
+}
+
+# within NUMBER LEAST MOST: decimal numbers.
+within() {
+    awk -v number="$1" -v least="$2" -v most="$3" 'BEGIN { exit !(number >= least && number <= most) }'
+}
+
+# eventually SECONDS COMMAND...: whether the command succeeds within that time; it is tried every tenth of a second.
+eventually() {
+    local end
+    end=$(($(date +%s%N) + $1 * 1000000000))
+    shift
+    until "$@"; do
+        [ "$(date +%s%N)" -lt "$end" ] || return 1
+        sleep 0.1
+    done
+}
+
+# What sched_ext is doing, and whose scheduler runs.
+scx_state() {
+    cat /sys/kernel/sched_ext/state
+}
+
+scx_is() {
+    [ "$(scx_state)" = "$1" ]
+}
+
+# What the kernel said since `dmesg --clear` that nobody wants to read. One complaint is no scheduler's: Linux 6.12 forgets a
+# balance callback of the deadline class, schedutil's threads being of it, while it changes all tasks' classes.
+kernel_complaints() {
+    dmesg | awk '/BUG:|WARNING:|Oops|stall|blocked for more than/ && before !~ /rq->balance_callback && / { print } { before = $0 }'
+}
+
+finish() {
+    [ "$doubts" = 0 ] || echo "           $doubts undecided"
+    exit $((failures > 0))
+}
