@@ -84,9 +84,9 @@ impl Engine<'_> {
         debug_assert_eq!(self.scheduler.kernel.task(task).state, TaskState::Blocked);
         let target = self.scheduler.try_to_wake_up(task, waker, false);
         let thread = &mut self.threads[task.index()];
-        thread.runnable_since = self.now;
-        thread.woken_at = Some(self.now);
-        self.observer.sched_waking(self.now, task, target, waker);
+        thread.runnable_since = self.agenda.now();
+        thread.woken_at = Some(self.agenda.now());
+        self.observer.sched_waking(self.agenda.now(), task, target, waker);
     }
 
     /// Lets several threads go on.

@@ -2,6 +2,7 @@
 //! Threads' cgroups: who is in which, and how groups come, go and change their weights.
 
 use super::Engine;
+use super::events::Event;
 use crate::kernel::cgroup::CgroupTree;
 use crate::units::{CgroupId, CpuId, TaskId};
 
@@ -34,7 +35,7 @@ impl Engine<'_> {
 
     fn time_cgroups(&mut self) {
         if let Some((at, ..)) = self.cgroup_changes.last() {
-            self.queue.set(self.slots.cgroup(), *at);
+            self.agenda.set(Event::Cgroup, *at);
         }
     }
 

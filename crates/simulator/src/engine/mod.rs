@@ -4,7 +4,8 @@
 //! After each event the scheduler's decisions are carried out until nothing changes any more at this instant
 //! ([`Engine::settle`]); then time goes on.
 //!
-//! - this file: the loop. `queue`: what comes next. `events`: what can happen.
+//! - this file: the loop. `agenda`: what time it is and what is to happen when. `queue`: what comes next. `events`: what
+//!   can happen.
 //! - `lifecycle`: threads begin and end. `thread`: where one is. `program`: its steps; `loops`: those that threads share.
 //! - `blocking`: waiting and waking. `inherit`: priority inheritance. `stuck`: who waits for whom when nothing can happen
 //!   any more.
@@ -16,6 +17,7 @@
 //!   come and go. `processes`: who belongs together.
 //! - `report`: the end; `latency`: how long waits were; `gaps`: what a workload asks for in vain.
 
+mod agenda;
 mod blocking;
 mod cgroups;
 mod clocks;
@@ -56,18 +58,18 @@ use crate::kernel::sync::{SyncObjects, WaitsFor};
 use crate::machine::Machine;
 use crate::observer::Observer;
 use crate::options::{Hotplug, Options};
-use crate::units::{CgroupId, CpuId, Nanos, PackageId, TaskId};
+use crate::units::{CgroupId, CpuId, Nanos, PackageId};
 use crate::workload::Workload;
+use agenda::Agenda;
 use cgroups::CgroupChange;
 use clocks::Clocks;
-use events::{Event, Slots};
+use events::Event;
 use hardware::Hardware;
 use loops::LoopState;
 use memory::Memory;
 use pauses::Pauses;
 use processes::Processes;
 use progress::Running;
-use queue::EventQueue;
 use sched_ext::Loader;
 use thread::Thread;
 
@@ -77,9 +79,7 @@ pub(crate) struct Engine<'r> {
     workload: &'r Workload,
     options: &'r Options,
     observer: &'r mut dyn Observer,
-    queue: EventQueue,
-    slots: Slots,
-    now: Nanos,
+    agenda: Agenda,
     scheduler: Scheduler,
     hardware: Hardware<'r>,
     memory: Memory,
@@ -97,7 +97,6 @@ pub(crate) struct Engine<'r> {
     to_advance: VecDeque<CpuId>,
     /// CPUs whose thread goes at another pace from now on.
     to_pace: Vec<CpuId>,
-    tick_phase: Nanos,
     live_applications: u32,
     /// Application threads that wait for another thread.
     blocked_applications: u32,
@@ -152,7 +151,6 @@ impl<'r> Engine<'r> {
             && !kernel.topology.smt_active
             && kernel.topology.asym.iter().any(Option::is_some);
         let scheduler = Scheduler::new(kernel, energy_aware.then(|| EnergyModel::of(machine)));
-        let slots = Slots { cpus: machine.cpus.len(), domains: machine.performance_domains.len() };
         let mut hardware = Hardware::new(machine);
         hardware.observe = observer.wants_power();
         Self {
@@ -160,9 +158,7 @@ impl<'r> Engine<'r> {
             workload,
             options,
             observer,
-            queue: EventQueue::with_slots(slots.timer(TaskId(0))),
-            slots,
-            now: 0,
+            agenda: Agenda::new(machine, options.kernel.tick(), tick_phase),
             scheduler,
             hardware,
             memory: Memory::new(machine),
@@ -176,7 +172,6 @@ impl<'r> Engine<'r> {
             running: machine.cpus.iter().map(|_| Running::default()).collect(),
             to_advance: VecDeque::new(),
             to_pace: Vec::new(),
-            tick_phase,
             live_applications: 0,
             blocked_applications: 0,
             blocked_on_system: 0,
@@ -200,12 +195,11 @@ impl<'r> Engine<'r> {
     pub fn run(&mut self) -> Result<(), SimulationError> {
         self.start()?;
         while !self.counters.ended {
-            let Some((time, slot)) = self.queue.pop() else { return Err(self.stuck()) };
+            let Some(event) = self.agenda.next() else { return Err(self.stuck()) };
             self.counters.events += 1;
-            self.now = time;
-            self.scheduler.kernel.now = time;
-            self.hardware.set_now(time);
-            self.handle(self.slots.event(slot))?;
+            self.scheduler.kernel.now = self.agenda.now();
+            self.hardware.set_now(self.agenda.now());
+            self.handle(event)?;
             self.settle()?;
         }
         Ok(())
@@ -215,7 +209,7 @@ impl<'r> Engine<'r> {
         self.start_clocks();
         let limit = self.options.time_limit.or(self.workload.duration);
         if let Some(limit) = limit {
-            self.queue.set(self.slots.end(), limit);
+            self.agenda.set(Event::End, limit);
         }
         self.plan_hotplug()?;
         let boot = self.scheduler.kernel.topology.online.first().unwrap_or(CpuId(0));
@@ -253,7 +247,7 @@ impl<'r> Engine<'r> {
             Event::Cgroup => self.change_cgroups(),
             Event::Hotplug => self.hotplug_event(),
             // What ends with the limit has ended: everything else of this instant comes first.
-            Event::End if self.queue.is_due(self.now) => self.queue.set(self.slots.end(), self.now),
+            Event::End if self.agenda.more_is_due() => self.agenda.set(Event::End, self.agenda.now()),
             Event::End => (self.counters.time_limited, self.counters.ended) = (true, true),
             Event::Timer(task) => self.timer_expires(task),
         }
@@ -269,20 +263,13 @@ impl<'r> Engine<'r> {
             }
             return;
         }
-        self.queue.set_in_order(self.slots.tick(cpu), self.now + self.options.kernel.tick());
+        self.agenda.repeat_tick(cpu);
         self.charge(cpu, self.machine.costs.tick);
         self.scheduler.tick(cpu);
         if self.scheduler.fair.softirq_pending() {
             // Behind the ticks of the other CPUs, which are due at this instant too.
-            self.queue.set(self.slots.softirq(), self.now);
+            self.agenda.set(Event::Softirq, self.agenda.now());
         }
-    }
-
-    /// The next tick of the grid that all CPUs share.
-    fn next_tick(&self) -> Nanos {
-        let tick = self.options.kernel.tick();
-        let since = (self.now + tick - self.tick_phase) % tick;
-        self.now + tick - since
     }
 
     /// Carries out decisions until nothing changes any more at this instant.
@@ -322,7 +309,7 @@ impl<'r> Engine<'r> {
     /// With a time limit the machine idles up to it, as rt-app does up to its duration, and the report says so.
     fn end_or_wait_for_limit(&mut self) -> Result<(), SimulationError> {
         let stuck = self.stuck();
-        if self.queue.time_of(self.slots.end()).is_none() {
+        if self.agenda.time_of(Event::End).is_none() {
             return Err(stuck);
         }
         self.counters.stuck = true;
@@ -332,25 +319,15 @@ impl<'r> Engine<'r> {
 
     /// Sets when fair tasks that wait for real-time ones are next to be looked after.
     fn time_fair_server(&mut self) {
-        let slot = self.slots.fair_server();
-        match self.scheduler.rt.next_service(&self.scheduler.kernel) {
-            None => self.queue.cancel(slot),
-            next if next == self.queue.time_of(slot) => {}
-            Some(time) => self.queue.set(slot, time),
-        }
+        self.agenda.set_to(Event::FairServer, self.scheduler.rt.next_service(&self.scheduler.kernel));
     }
 
     /// Sets when deadline tasks are next to be looked after; idle CPUs know of the timers.
     fn time_deadlines(&mut self) {
         for (cpu, time) in self.scheduler.dl.armed.drain(..) {
-            self.pauses.timer_set(cpu, self.now, time);
+            self.pauses.timer_set(cpu, self.agenda.now(), time);
         }
-        let slot = self.slots.deadline();
-        match self.scheduler.dl.next_timer(&self.scheduler.kernel) {
-            None => self.queue.cancel(slot),
-            next if next == self.queue.time_of(slot) => {}
-            Some(time) => self.queue.set(slot, time),
-        }
+        self.agenda.set_to(Event::Deadline, self.scheduler.dl.next_timer(&self.scheduler.kernel));
     }
 
     fn note_migrations(&mut self) {
@@ -367,11 +344,11 @@ impl<'r> Engine<'r> {
         changes.sort_unstable();
         changes.dedup();
         for cpu in &changes {
-            self.observer.cpu_power(self.now, *cpu, self.hardware.cpu_watts(*cpu));
+            self.observer.cpu_power(self.agenda.now(), *cpu, self.hardware.cpu_watts(*cpu));
         }
         for package in 0..self.machine.packages.len() {
             let package = PackageId::at(package);
-            self.observer.package_power(self.now, package, self.hardware.package_watts(package));
+            self.observer.package_power(self.agenda.now(), package, self.hardware.package_watts(package));
         }
     }
 }

@@ -93,7 +93,7 @@ impl Engine<'_> {
             comm,
             flags,
             cgroup: Some(known.cgroup),
-            start_time: self.now,
+            start_time: self.agenda.now(),
         }
     }
 

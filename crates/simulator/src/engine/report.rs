@@ -24,7 +24,7 @@ impl Engine<'_> {
         for task in 0..self.threads.len() {
             self.account_wait(TaskId::at(task));
         }
-        let time_s = seconds(self.now);
+        let time_s = seconds(self.agenda.now());
         let cpus = self.cpu_reports();
         let energy = self.energy(cpus.iter().map(|cpu| cpu.energy_j).sum());
         let apps = self.app_reports();
@@ -66,12 +66,12 @@ impl Engine<'_> {
         let thread = &mut self.threads[task.index()];
         let runnable = kernel_task.state == TaskState::Runnable;
         if runnable && self.running[kernel_task.cpu.index()].task != Some(task) {
-            thread.stats.wait_time += self.now - thread.runnable_since;
+            thread.stats.wait_time += self.agenda.now() - thread.runnable_since;
         }
     }
 
     fn energy(&mut self, cores: f64) -> Energy {
-        let time_s = seconds(self.now);
+        let time_s = seconds(self.agenda.now());
         let domains = self.machine.memory_domains.iter().zip(self.memory.traffic());
         let memory =
             total(domains.map(|(domain, bytes)| domain.static_watts * time_s + domain.joules_per_byte * bytes));
@@ -125,7 +125,7 @@ impl Engine<'_> {
         let ended: Option<Vec<Nanos>> = threads.iter().map(|thread| thread.stats.ended).collect();
         let time = ended.and_then(|times| times.into_iter().max());
         let work_s = threads.iter().map(|thread| thread.stats.work).sum::<f64>() * 1e-9;
-        let span = seconds(time.unwrap_or(self.now));
+        let span = seconds(time.unwrap_or(self.agenda.now()));
         AppReport {
             name: name.to_owned(),
             time_s: time.map(seconds),
