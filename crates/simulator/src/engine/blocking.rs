@@ -176,7 +176,7 @@ impl Engine<'_> {
     pub(super) fn warn_of_unlock(&mut self, task: TaskId, mutex: u32, owner: TaskId, then: &str) {
         let (task, owner) = (self.name_of(task), self.name_of(owner));
         let name = &self.workload.objects.mutexes[mutex as usize];
-        self.warn(format!("{task} unlocks mutex `{name}`, which {owner} holds: {then}"));
+        self.outcome.warn(format!("{task} unlocks mutex `{name}`, which {owner} holds: {then}"));
     }
 
     fn take_while_spinning(&mut self, task: TaskId, mutex: u32) {

@@ -84,13 +84,14 @@ impl Engine<'_> {
         let ranges: BTreeSet<(u32, u32)> = policies().map(|(policy, _)| (policy.min_khz(), policy.max_khz())).collect();
         // Nobody has to ask for schedutil to get it.
         if ranges.is_empty() && !self.clocks.is_schedutil() {
-            self.warn(format!("{}: no CPU's clock can be changed, so {governor} does nothing", self.machine.name));
+            self.outcome
+                .warn(format!("{}: no CPU's clock can be changed, so {governor} does nothing", self.machine.name));
         }
         let Governor::Userspace { khz: Some(asked) } = governor else { return };
         for (min, max) in ranges.into_iter().filter(|(min, max)| !(min..=max).contains(&&asked)) {
             let [asked, min, max] = [asked, min, max].map(|khz| f64::from(khz) / 1000.0);
             let used = if asked < min { min } else { max };
-            self.warn(format!("userspace: CPUs of {min} to {max} MHz run at {used} MHz, not at {asked} MHz"));
+            self.outcome.warn(format!("userspace: CPUs of {min} to {max} MHz run at {used} MHz, not at {asked} MHz"));
         }
     }
 

@@ -49,7 +49,7 @@ impl Engine<'_> {
         let Hotplug { cpu, online, .. } = change;
         if let Err(error) = self.scheduler.set_cpu_online(self.machine, cpu, online) {
             let going = if online { "online" } else { "offline" };
-            self.warn(format!("CPU {cpu} does not go {going} at {} s: {error}", seconds(self.agenda.now())));
+            self.outcome.warn(format!("CPU {cpu} does not go {going} at {} s: {error}", seconds(self.agenda.now())));
             return;
         }
         if online {

@@ -61,22 +61,16 @@ impl Engine<'_> {
         let usable: Vec<CpuId> = cpus?.iter().filter(online).map(|cpu| CpuId(*cpu)).collect();
         let named = cpus.unwrap_or_default();
         if usable.is_empty() {
-            self.warn(format!("affinity {named:?} names no online CPU of {}: ignored", self.machine.name));
+            self.outcome.warn(format!("affinity {named:?} names no online CPU of {}: ignored", self.machine.name));
             return None;
         }
         if usable.len() < named.len() {
-            self.warn(format!(
+            self.outcome.warn(format!(
                 "affinity {named:?} names CPUs that {} does not have online: left out",
                 self.machine.name
             ));
         }
         Some(Arc::new(CpuMask::of(count, usable)))
-    }
-
-    pub(super) fn warn(&mut self, warning: String) {
-        if !self.warnings.contains(&warning) {
-            self.warnings.push(warning);
-        }
     }
 
     /// A thread's sleep, or the delay before its start, is over.
@@ -98,7 +92,7 @@ impl Engine<'_> {
         self.scheduler.exit_current(cpu);
         if !kind.system {
             self.live_applications -= 1;
-            self.counters.ended |= self.live_applications == 0;
+            self.outcome.ended |= self.live_applications == 0;
         }
         let Some(parent) = parent else { return };
         let waiting = &mut self.threads[parent.index()];

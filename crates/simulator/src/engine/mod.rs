@@ -32,6 +32,7 @@ mod lifecycle;
 mod loops;
 mod memory;
 mod meter;
+mod outcome;
 mod pauses;
 mod processes;
 mod program;
@@ -67,6 +68,7 @@ use events::Event;
 use hardware::Hardware;
 use loops::LoopState;
 use memory::Memory;
+use outcome::Outcome;
 use pauses::Pauses;
 use processes::Processes;
 use progress::Running;
@@ -106,11 +108,9 @@ pub(crate) struct Engine<'r> {
     sleepers: u32,
     /// What system tasks could give to waiting applications.
     help_of_system: BTreeSet<WaitsFor>,
-    counters: Counters,
+    outcome: Outcome,
     /// What becomes of cgroups, the next last.
     cgroup_changes: Vec<(Nanos, CgroupId, CgroupChange)>,
-    /// Why the run cannot go on.
-    failure: Option<SimulationError>,
     /// Time that callbacks of a loaded scheduler took on all CPUs.
     callback_time: Nanos,
     processes: Processes,
@@ -118,16 +118,6 @@ pub(crate) struct Engine<'r> {
     hotplug: VecDeque<Hotplug>,
     /// What is known of a loaded scheduler from before it was loaded again, and when it will be.
     loader: Loader,
-    warnings: Vec<String>,
-}
-
-#[derive(Debug, Default)]
-struct Counters {
-    events: u64,
-    switches: u64,
-    time_limited: bool,
-    ended: bool,
-    stuck: bool,
 }
 
 impl<'r> Engine<'r> {
@@ -177,14 +167,12 @@ impl<'r> Engine<'r> {
             blocked_on_system: 0,
             sleepers: 0,
             help_of_system: stuck::help_of_system(workload),
-            counters: Counters::default(),
+            outcome: Outcome::new(gaps::of(workload, &options.scheduler)),
             cgroup_changes: Vec::new(),
-            failure: None,
             callback_time: 0,
             processes: Processes::default(),
             hotplug: VecDeque::new(),
             loader: Loader::default(),
-            warnings: gaps::of(workload, &options.scheduler),
         }
     }
 
@@ -194,9 +182,9 @@ impl<'r> Engine<'r> {
     /// Nothing can happen any more although application threads wait; or a thread loops without consuming time.
     pub fn run(&mut self) -> Result<(), SimulationError> {
         self.start()?;
-        while !self.counters.ended {
+        while !self.outcome.ended {
             let Some(event) = self.agenda.next() else { return Err(self.stuck()) };
-            self.counters.events += 1;
+            self.outcome.events += 1;
             self.scheduler.kernel.now = self.agenda.now();
             self.hardware.set_now(self.agenda.now());
             self.handle(event)?;
@@ -225,7 +213,7 @@ impl<'r> Engine<'r> {
         }
         self.hardware.tell_all_power();
         // System tasks alone run up to the limit.
-        self.counters.ended = self.live_applications == 0 && (limit.is_none() || self.threads.is_empty());
+        self.outcome.ended = self.live_applications == 0 && (limit.is_none() || self.threads.is_empty());
         self.settle()
     }
 
@@ -248,7 +236,7 @@ impl<'r> Engine<'r> {
             Event::Hotplug => self.hotplug_event(),
             // What ends with the limit has ended: everything else of this instant comes first.
             Event::End if self.agenda.more_is_due() => self.agenda.set(Event::End, self.agenda.now()),
-            Event::End => (self.counters.time_limited, self.counters.ended) = (true, true),
+            Event::End => (self.outcome.time_limited, self.outcome.ended) = (true, true),
             Event::Timer(task) => self.timer_expires(task),
         }
         Ok(())
@@ -286,9 +274,7 @@ impl<'r> Engine<'r> {
                 break;
             }
         }
-        if let Some(failure) = self.failure.take() {
-            return Err(failure);
-        }
+        self.outcome.check()?;
         self.note_migrations();
         if self.hardware.observe {
             self.show_power();
@@ -300,7 +286,7 @@ impl<'r> Engine<'r> {
             self.time_deadlines();
         }
         self.time_sched_ext();
-        if !self.counters.ended && !self.counters.stuck && self.nothing_can_happen() {
+        if !self.outcome.ended && !self.outcome.stuck && self.nothing_can_happen() {
             return self.end_or_wait_for_limit();
         }
         Ok(())
@@ -312,8 +298,8 @@ impl<'r> Engine<'r> {
         if self.agenda.time_of(Event::End).is_none() {
             return Err(stuck);
         }
-        self.counters.stuck = true;
-        self.warn(stuck.to_string());
+        self.outcome.stuck = true;
+        self.outcome.warn(stuck.to_string());
         Ok(())
     }
 

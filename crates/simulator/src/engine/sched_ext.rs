@@ -107,7 +107,7 @@ impl Engine<'_> {
         let comm = self.name_of(task);
         let info = self.guest_info(task, &comm);
         if let Err(errno) = self.scheduler.scx_fork(task, cpu, &info) {
-            self.failure.get_or_insert(SimulationError::ForkRefused { thread: comm, errno });
+            self.outcome.fail(SimulationError::ForkRefused { thread: comm, errno });
         }
     }
 

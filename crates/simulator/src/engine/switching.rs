@@ -13,7 +13,7 @@ impl Engine<'_> {
     /// A context switch, as the scheduler decided it.
     pub(super) fn switch(&mut self, switch: Switch) {
         let Switch { cpu, prev, next } = switch;
-        self.counters.switches += 1;
+        self.outcome.switches += 1;
         self.account(cpu);
         let left = prev.map(|task| (task, self.leave(cpu, task)));
         self.observer.sched_switch(self.agenda.now(), cpu, left, next);
