@@ -6,16 +6,17 @@
 
 use std::sync::Arc;
 
-use super::Kernel;
-use super::class::{Dequeue, Enqueue, SchedClass, Wake};
-use super::cpufreq::{CpuUtil, uclamp_rq_is_capped};
-use super::cpumask::CpuMask;
-use super::dl::Dl;
-use super::ext::{Switching, loaded};
-use super::fair::Fair;
-use super::fair::energy::EnergyModel;
-use super::rt::Rt;
-use super::task::{ClassId, Task, TaskState};
+use super::ext::loaded;
+use crate::kernel::Kernel;
+use crate::kernel::class::{Dequeue, Enqueue, SchedClass, Wake};
+use crate::kernel::cpufreq::{CpuUtil, uclamp_rq_is_capped};
+use crate::kernel::cpumask::CpuMask;
+use crate::kernel::dl::Dl;
+use crate::kernel::fair::Fair;
+use crate::kernel::fair::energy::EnergyModel;
+use crate::kernel::rt::Rt;
+use crate::kernel::switching::Switching;
+use crate::kernel::task::{ClassId, Task, TaskState};
 use crate::scx::Scx;
 use crate::scx::class::Next;
 use crate::scx::exit::ExitInfo;
@@ -57,7 +58,7 @@ macro_rules! class_of {
             ClassId::Dl => $self.dl.$hook(&mut $self.kernel $(, $argument)*),
             ClassId::Rt => $self.rt.$hook(&mut $self.kernel $(, $argument)*),
             ClassId::Fair => $self.fair.$hook(&mut $self.kernel $(, $argument)*),
-            ClassId::Ext => $crate::kernel::ext::loaded(&mut $self.ext).$hook(&mut $self.kernel $(, $argument)*),
+            ClassId::Ext => $crate::sched::ext::loaded(&mut $self.ext).$hook(&mut $self.kernel $(, $argument)*),
         }
     };
 }

@@ -2,11 +2,11 @@
 //! A task changes class or priority: for good, by its own wish (`sched_setscheduler`), or for as long as it holds what a
 //! more urgent one waits for (`rt_mutex_setprio`).
 
-use super::class::{Dequeue, Enqueue, SchedClass};
 use super::core::{Scheduler, class_of};
-use super::cpumask::CpuMask;
-use super::dl::{Dl, Refusal};
-use super::task::{ClassId, Task, TaskState};
+use crate::kernel::class::{Dequeue, Enqueue, SchedClass};
+use crate::kernel::cpumask::CpuMask;
+use crate::kernel::dl::{Dl, Refusal};
+use crate::kernel::task::{ClassId, Task, TaskState};
 use crate::units::{CpuId, Nanos, TaskId};
 use crate::workload::{Policy, Scheduling};
 

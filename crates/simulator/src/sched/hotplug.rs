@@ -5,9 +5,10 @@
 //! deadline tasks are not checked against the CPUs that are left (a kernel would refuse to take the CPU).
 
 use super::core::Scheduler;
-use super::cpumask::CpuMask;
-use super::task::TaskState;
-use super::topology::Topology;
+use crate::kernel::Kernel;
+use crate::kernel::cpumask::CpuMask;
+use crate::kernel::task::TaskState;
+use crate::kernel::topology::Topology;
 use crate::machine::Machine;
 use crate::units::{CpuId, TaskId};
 
@@ -90,7 +91,7 @@ impl Scheduler {
 
     /// `balance_push`, `select_fallback_rq`: a runnable task leaves its CPU, which goes.
     fn push_away(&mut self, task: TaskId) {
-        let usable = |kernel: &super::Kernel| kernel.topology.online.iter().find(|cpu| kernel.task(task).may_use(*cpu));
+        let usable = |kernel: &Kernel| kernel.topology.online.iter().find(|cpu| kernel.task(task).may_use(*cpu));
         if usable(&self.kernel).is_none() {
             self.set_affinity(task, None);
         }
@@ -106,7 +107,6 @@ mod tests {
     use rand_pcg::Pcg32;
 
     use super::*;
-    use crate::kernel::Kernel;
     use crate::kernel::params::KernelParameters;
     use crate::workload::Scheduling;
 

@@ -3,14 +3,14 @@
 //!
 //! What ext.c does without other classes is in [`crate::scx`].
 
-use super::Kernel;
 use std::sync::Arc;
 
-use super::class::SchedClass;
 use super::core::{Scheduler, Switch};
-use super::cpumask::CpuMask;
 use super::priority::Bracket;
-use super::task::{ClassId, TaskState};
+use crate::kernel::class::SchedClass;
+use crate::kernel::cpumask::CpuMask;
+use crate::kernel::switching::Switching;
+use crate::kernel::task::{ClassId, TaskState};
 use crate::scx::Scx;
 use crate::scx::abi::GuestTaskInfo;
 use crate::scx::abi::profile::{
@@ -21,29 +21,6 @@ use crate::scx::enable::{InvalidOps, SCX_OPS_SWITCH_PARTIAL, check_ops};
 use crate::scx::exit::ExitInfo;
 use crate::units::{CpuId, TaskId};
 use crate::workload::Policy;
-
-/// Which tasks a loaded scheduler has (`scx_enabled`, `scx_switching_all`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Switching {
-    /// None: there is no scheduler, or it goes.
-    #[default]
-    Off,
-    /// Those with the policy `SCHED_EXT` (`SCX_OPS_SWITCH_PARTIAL`).
-    Partial,
-    /// All that would be fair.
-    All,
-}
-
-impl Switching {
-    /// The class of a task with `policy`, unless it is a real-time or deadline policy (`task_should_scx`).
-    pub fn class(self, policy: Policy) -> ClassId {
-        match self {
-            Self::All => ClassId::Ext,
-            Self::Partial if policy.is_ext() => ClassId::Ext,
-            Self::Partial | Self::Off => ClassId::Fair,
-        }
-    }
-}
 
 /// The class whose tasks these are.
 ///
@@ -412,13 +389,5 @@ impl Scheduler {
     fn is_amid_schedule(&self) -> bool {
         let current = self.kernel.resched.iter().filter_map(|cpu| self.kernel.rq(*cpu).curr);
         current.into_iter().any(|task| self.kernel.task(task).state != TaskState::Runnable)
-    }
-}
-
-impl Kernel {
-    /// Whether a scheduler is loaded and in charge (`scx_enabled`).
-    #[inline]
-    pub fn scx_enabled(&self) -> bool {
-        self.switching != Switching::Off
     }
 }
