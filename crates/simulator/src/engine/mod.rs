@@ -55,7 +55,7 @@ use crate::kernel::sync::{SyncObjects, WaitsFor};
 use crate::machine::Machine;
 use crate::observer::Observer;
 use crate::options::{Hotplug, Options};
-use crate::sched::core::Scheduler;
+use crate::sched::core::Sched;
 use crate::units::{CgroupId, CpuId, Nanos, PackageId, TaskId};
 use crate::workload::Workload;
 use cgroups::CgroupChange;
@@ -80,7 +80,7 @@ pub(crate) struct Engine<'r> {
     queue: EventQueue,
     slots: Slots,
     now: Nanos,
-    scheduler: Scheduler,
+    scheduler: Sched,
     hardware: Hardware<'r>,
     memory: Memory,
     clocks: Clocks,
@@ -151,7 +151,7 @@ impl<'r> Engine<'r> {
             && clocks.is_schedutil()
             && !kernel.topology.smt_active
             && kernel.topology.asym.iter().any(Option::is_some);
-        let scheduler = Scheduler::new(kernel, energy_aware.then(|| EnergyModel::of(machine)));
+        let scheduler = Sched::new(kernel, energy_aware.then(|| EnergyModel::of(machine)));
         let slots = Slots { cpus: machine.cpus.len(), domains: machine.performance_domains.len() };
         let mut hardware = Hardware::new(machine);
         hardware.observe = observer.wants_power();
@@ -242,11 +242,11 @@ impl<'r> Engine<'r> {
             Event::Clock(domain) => self.clock_arrives(domain),
             Event::Softirq => self.scheduler.softirq(),
             Event::FairServer => {
-                let Scheduler { kernel, rt, .. } = &mut self.scheduler;
+                let Sched { kernel, rt, .. } = &mut self.scheduler;
                 rt.serve(kernel);
             }
             Event::Deadline => {
-                let Scheduler { kernel, dl, .. } = &mut self.scheduler;
+                let Sched { kernel, dl, .. } = &mut self.scheduler;
                 dl.serve(kernel);
             }
             Event::SchedExt => self.sched_ext_timer()?,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tasks change their cgroup, and groups come, go and get weights: a loaded scheduler hears of each.
 
-use super::core::Scheduler;
+use super::core::Sched;
 use super::priority::Bracket;
 use crate::kernel::task::{ClassId, Task, TaskState};
 use crate::units::{CgroupId, CpuId, TaskId};
 
-impl Scheduler {
+impl Sched {
     /// Moves `task` into another group (`cgroup_attach_task`, `sched_move_task`); who moves it runs on `cpu`.
     ///
     /// # Errors

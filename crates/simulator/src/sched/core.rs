@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The heart of the scheduler: wakeup, schedule, tick, fork, exit (`kernel/sched/core.c`).
 //!
-//! [`Scheduler`] holds the shared [`Kernel`] and the classes, and asks them in order of urgency. Each call happens at
-//! `kernel.now`; afterwards the caller drains [`Scheduler::next_switch`] until it is `None`.
+//! [`Sched`] holds the shared [`Kernel`] and the classes, and asks them in order of urgency. Each call happens at
+//! `kernel.now`; afterwards the caller drains [`Sched::next_switch`] until it is `None`.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::workload::Scheduling;
 
 /// The scheduler of a machine.
 #[derive(Debug)]
-pub struct Scheduler {
+pub struct Sched {
     /// What the classes share.
     pub kernel: Kernel,
     /// The fair class.
@@ -64,7 +64,7 @@ macro_rules! class_of {
 }
 pub(super) use class_of;
 
-impl Scheduler {
+impl Sched {
     /// A scheduler without tasks; with an energy model, the fair class places tasks by it.
     pub fn new(kernel: Kernel, energy: Option<EnergyModel>) -> Self {
         Self {
@@ -77,8 +77,8 @@ impl Scheduler {
         }
     }
 
-    /// Makes a task; it does not run until [`Scheduler::wake_up_new_task`]. Identifiers count up from 0. A deadline task
-    /// must have been [admitted](Scheduler::admit).
+    /// Makes a task; it does not run until [`Sched::wake_up_new_task`]. Identifiers count up from 0. A deadline task
+    /// must have been [admitted](Sched::admit).
     pub fn task_new(&mut self, scheduling: Scheduling, allowed: Option<Arc<CpuMask>>) -> TaskId {
         let id = TaskId::at(self.kernel.tasks.len());
         self.kernel.tasks.push(Task::new(id, scheduling, allowed, self.kernel.switching));

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::core::{Scheduler, Switch};
+use super::core::{Sched, Switch};
 use super::priority::Bracket;
 use crate::kernel::class::SchedClass;
 use crate::kernel::cpumask::CpuMask;
@@ -30,7 +30,7 @@ pub(crate) fn loaded(ext: &mut Option<Box<Scx>>) -> &mut Scx {
     ext.as_mut().expect("only a loaded scheduler has tasks")
 }
 
-impl Scheduler {
+impl Sched {
     /// Loads a scheduler (`scx_ops_enable_workfn`); its `init` runs on `cpu`. Objects for all tasks that exist must be in
     /// its memory ([`Ctx::scx_task_new`](crate::scx::Ctx::scx_task_new)). An error that the scheduler makes later than in
     /// its description leaves an exit [pending](crate::scx::exit::ExitState::pending), as does one at any other time.
@@ -85,7 +85,7 @@ impl Scheduler {
     }
 
     /// A task comes into being, made on `cpu` (`scx_fork`, `scx_post_fork`): the scheduler hears of it, whatever its class.
-    /// To be called between [`Scheduler::task_new`] and [`Scheduler::wake_up_new_task`].
+    /// To be called between [`Sched::task_new`] and [`Sched::wake_up_new_task`].
     ///
     /// # Errors
     /// The negative errno with which the scheduler refuses it; there is no task then.

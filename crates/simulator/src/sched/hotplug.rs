@@ -4,7 +4,7 @@
 //! A CPU goes at once: a kernel takes some milliseconds, in which it parks the CPU's own threads. The reservations of
 //! deadline tasks are not checked against the CPUs that are left (a kernel would refuse to take the CPU).
 
-use super::core::Scheduler;
+use super::core::Sched;
 use crate::kernel::Kernel;
 use crate::kernel::cpumask::CpuMask;
 use crate::kernel::task::TaskState;
@@ -26,8 +26,8 @@ pub enum HotplugError {
     Last(CpuId),
 }
 
-impl Scheduler {
-    /// `cpu` of `machine` comes or goes. Its tasks go to other CPUs when the caller drains [`Scheduler::next_switch`]; a
+impl Sched {
+    /// `cpu` of `machine` comes or goes. Its tasks go to other CPUs when the caller drains [`Sched::next_switch`]; a
     /// task that may use none of those that are left may then use all.
     ///
     /// # Errors
@@ -110,11 +110,11 @@ mod tests {
     use crate::kernel::params::KernelParameters;
     use crate::workload::Scheduling;
 
-    fn scheduler(machine: &Machine) -> Scheduler {
-        Scheduler::new(Kernel::new(machine, KernelParameters::default(), Pcg32::seed_from_u64(1)), None)
+    fn scheduler(machine: &Machine) -> Sched {
+        Sched::new(Kernel::new(machine, KernelParameters::default(), Pcg32::seed_from_u64(1)), None)
     }
 
-    fn settle(scheduler: &mut Scheduler) {
+    fn settle(scheduler: &mut Sched) {
         while scheduler.next_switch().is_some() {}
     }
 
