@@ -53,12 +53,12 @@ use rand_pcg::Pcg32;
 use crate::error::SimulationError;
 use crate::kernel::Kernel;
 use crate::kernel::cgroup::CgroupTree;
-use crate::kernel::core::Scheduler;
 use crate::kernel::fair::energy::EnergyModel;
 use crate::kernel::sync::{SyncObjects, WaitsFor};
 use crate::machine::Machine;
 use crate::observer::Observer;
 use crate::options::{Hotplug, Options};
+use crate::sched::core::Sched;
 use crate::units::{CgroupId, CpuId, Nanos, PackageId};
 use crate::workload::Workload;
 use agenda::Agenda;
@@ -82,7 +82,7 @@ pub(crate) struct Engine<'r> {
     options: &'r Options,
     observer: &'r mut dyn Observer,
     agenda: Agenda,
-    scheduler: Scheduler,
+    scheduler: Sched,
     hardware: Hardware<'r>,
     memory: Memory,
     clocks: Clocks,
@@ -140,7 +140,7 @@ impl<'r> Engine<'r> {
             && clocks.is_schedutil()
             && !kernel.topology.smt_active
             && kernel.topology.asym.iter().any(Option::is_some);
-        let scheduler = Scheduler::new(kernel, energy_aware.then(|| EnergyModel::of(machine)));
+        let scheduler = Sched::new(kernel, energy_aware.then(|| EnergyModel::of(machine)));
         let mut hardware = Hardware::new(machine);
         hardware.observe = observer.wants_power();
         Self {
@@ -224,11 +224,11 @@ impl<'r> Engine<'r> {
             Event::Clock(domain) => self.clock_arrives(domain),
             Event::Softirq => self.scheduler.softirq(),
             Event::FairServer => {
-                let Scheduler { kernel, rt, .. } = &mut self.scheduler;
+                let Sched { kernel, rt, .. } = &mut self.scheduler;
                 rt.serve(kernel);
             }
             Event::Deadline => {
-                let Scheduler { kernel, dl, .. } = &mut self.scheduler;
+                let Sched { kernel, dl, .. } = &mut self.scheduler;
                 dl.serve(kernel);
             }
             Event::SchedExt => self.sched_ext_timer()?,

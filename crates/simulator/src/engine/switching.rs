@@ -4,9 +4,9 @@
 use super::Engine;
 use super::events::Event;
 use super::thread::Segment;
-use crate::kernel::core::Switch;
 use crate::kernel::task::TaskState;
 use crate::observer::PrevState;
+use crate::sched::core::Switch;
 use crate::units::{CpuId, Nanos, TaskId};
 
 impl Engine<'_> {
