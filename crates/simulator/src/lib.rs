@@ -27,6 +27,7 @@
 //! - [`workload`]: what threads do, and how rt-app files are read.
 //! - [`simulation`]: what a caller asks for and gets: options, one run, why there is no report (`options`, `error`).
 //! - `engine`: the only place with time: next event, progress, energy.
+//! - `sched`: what joins scheduling classes to a kernel: wakeup, schedule, tick, priorities, hotplug, groups.
 //! - `kernel`: Linux's scheduling: tasks, run queues, classes, balancing, cpufreq, cpuidle, locks. Has no event queue.
 //! - `scx`: sched_ext, one more class, whose decisions a BPF object makes.
 //! - [`metrics`]: the report of a run. [`observer`]: what a run shows while it goes on; [`trace`]: one observer.
@@ -44,6 +45,7 @@ pub mod machine;
 pub mod metrics;
 pub mod observer;
 mod options;
+mod sched;
 mod scx;
 pub mod simulation;
 pub mod trace;

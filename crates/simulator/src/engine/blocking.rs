@@ -84,9 +84,9 @@ impl Engine<'_> {
         debug_assert_eq!(self.scheduler.kernel.task(task).state, TaskState::Blocked);
         let target = self.scheduler.try_to_wake_up(task, waker, false);
         let thread = &mut self.threads[task.index()];
-        thread.runnable_since = self.now;
-        thread.woken_at = Some(self.now);
-        self.observer.sched_waking(self.now, task, target, waker);
+        thread.runnable_since = self.agenda.now();
+        thread.woken_at = Some(self.agenda.now());
+        self.observer.sched_waking(self.agenda.now(), task, target, waker);
     }
 
     /// Lets several threads go on.
@@ -176,7 +176,7 @@ impl Engine<'_> {
     pub(super) fn warn_of_unlock(&mut self, task: TaskId, mutex: u32, owner: TaskId, then: &str) {
         let (task, owner) = (self.name_of(task), self.name_of(owner));
         let name = &self.workload.objects.mutexes[mutex as usize];
-        self.warn(format!("{task} unlocks mutex `{name}`, which {owner} holds: {then}"));
+        self.outcome.warn(format!("{task} unlocks mutex `{name}`, which {owner} holds: {then}"));
     }
 
     fn take_while_spinning(&mut self, task: TaskId, mutex: u32) {

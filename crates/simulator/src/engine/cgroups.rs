@@ -2,6 +2,7 @@
 //! Threads' cgroups: who is in which, and how groups come, go and change their weights.
 
 use super::Engine;
+use super::events::Event;
 use crate::kernel::cgroup::CgroupTree;
 use crate::units::{CgroupId, CpuId, TaskId};
 
@@ -34,7 +35,7 @@ impl Engine<'_> {
 
     fn time_cgroups(&mut self) {
         if let Some((at, ..)) = self.cgroup_changes.last() {
-            self.queue.set(self.slots.cgroup(), *at);
+            self.agenda.set(Event::Cgroup, *at);
         }
     }
 
@@ -48,7 +49,7 @@ impl Engine<'_> {
             CgroupChange::Removed => {
                 if !self.scheduler.cgroup_rmdir(group, cpu) {
                     let path = self.scheduler.kernel.cgroups.path(group);
-                    self.warn(format!("cgroup {path} is in use: it is not removed"));
+                    self.outcome.warn(format!("cgroup {path} is in use: it is not removed"));
                 }
             }
         }
@@ -64,7 +65,7 @@ impl Engine<'_> {
     fn make_group(&mut self, group: CgroupId, cpu: CpuId) -> bool {
         let Err(errno) = self.scheduler.cgroup_mkdir(group, cpu) else { return true };
         let path = self.scheduler.kernel.cgroups.path(group);
-        self.warn(format!("cgroup {path} cannot be made: the scheduler refuses it ({errno})"));
+        self.outcome.warn(format!("cgroup {path} cannot be made: the scheduler refuses it ({errno})"));
         false
     }
 
@@ -86,7 +87,7 @@ impl Engine<'_> {
         }
         if let Err(errno) = self.scheduler.cgroup_attach_task(task, group, cpu) {
             let name = self.name_of(task);
-            self.warn(format!("{name} stays out of group {path}: the scheduler refuses it ({errno})"));
+            self.outcome.warn(format!("{name} stays out of group {path}: the scheduler refuses it ({errno})"));
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::Engine;
+use super::events::Event;
 use crate::kernel::cpufreq::{CpuTimes, Governor, GovernorState, Policy};
 use crate::kernel::pelt::freq_scale;
 use crate::machine::{Machine, PerformanceDomain};
@@ -83,13 +84,14 @@ impl Engine<'_> {
         let ranges: BTreeSet<(u32, u32)> = policies().map(|(policy, _)| (policy.min_khz(), policy.max_khz())).collect();
         // Nobody has to ask for schedutil to get it.
         if ranges.is_empty() && !self.clocks.is_schedutil() {
-            self.warn(format!("{}: no CPU's clock can be changed, so {governor} does nothing", self.machine.name));
+            self.outcome
+                .warn(format!("{}: no CPU's clock can be changed, so {governor} does nothing", self.machine.name));
         }
         let Governor::Userspace { khz: Some(asked) } = governor else { return };
         for (min, max) in ranges.into_iter().filter(|(min, max)| !(min..=max).contains(&&asked)) {
             let [asked, min, max] = [asked, min, max].map(|khz| f64::from(khz) / 1000.0);
             let used = if asked < min { min } else { max };
-            self.warn(format!("userspace: CPUs of {min} to {max} MHz run at {used} MHz, not at {asked} MHz"));
+            self.outcome.warn(format!("userspace: CPUs of {min} to {max} MHz run at {used} MHz, not at {asked} MHz"));
         }
     }
 
@@ -129,18 +131,18 @@ impl Engine<'_> {
         let target = match state {
             GovernorState::Fixed(_) => None,
             GovernorState::Ondemand(ondemand) => {
-                if !ondemand.dbs().due(self.now) {
+                if !ondemand.dbs().due(self.agenda.now()) {
                     return;
                 }
                 let times = idle_times(cpus);
-                ondemand.sample(policy, self.now, |index| times[index])
+                ondemand.sample(policy, self.agenda.now(), |index| times[index])
             }
             GovernorState::Conservative(conservative) => {
-                if !conservative.dbs().due(self.now) {
+                if !conservative.dbs().due(self.agenda.now()) {
                     return;
                 }
                 let times = idle_times(cpus);
-                conservative.sample(policy, self.now, |index| times[index])
+                conservative.sample(policy, self.agenda.now(), |index| times[index])
             }
             GovernorState::Schedutil(schedutil) => {
                 let (scheduler, pauses) = (&self.scheduler, &self.pauses);
@@ -148,7 +150,7 @@ impl Engine<'_> {
                 if scheduler.kernel.dl_active {
                     schedutil.ignore_dl_rate_limit(self.clocks.place[cpu.index()], scheduler.dl.bandwidth(cpu));
                 }
-                schedutil.update(policy, self.now, self.clocks.place[cpu.index()], false, util)
+                schedutil.update(policy, self.agenda.now(), self.clocks.place[cpu.index()], false, util)
             }
         };
         if let Some(opp) = target {
@@ -165,7 +167,7 @@ impl Engine<'_> {
             return;
         }
         if self.clocks.pending[domain.index()].replace(opp).is_none() {
-            self.queue.set(self.slots.clock(domain), self.now + latency);
+            self.agenda.set(Event::Clock(domain), self.agenda.now() + latency);
         }
     }
 
@@ -201,7 +203,7 @@ impl Engine<'_> {
         let khz = self.hardware.khz(cpu);
         self.scheduler.kernel.update_rq_clock(cpu);
         self.scheduler.kernel.rq_mut(cpu).freq_scale = freq_scale(khz, top_khz) as u32;
-        self.observer.cpu_frequency(self.now, cpu, khz);
+        self.observer.cpu_frequency(self.agenda.now(), cpu, khz);
         self.pace_later(cpu);
     }
 }

@@ -34,7 +34,7 @@ impl Engine<'_> {
             return;
         }
         let stay = self.running[cpu.index()].task.map_or_else(Stay::default, |task| self.stay(cpu, task));
-        self.scheduler.kernel.pmu.enter(self.now, cpu, stay);
+        self.scheduler.kernel.pmu.enter(self.agenda.now(), cpu, stay);
     }
 
     /// What the thread that runs on `cpu` does.

@@ -6,23 +6,25 @@ use crate::units::{CpuId, PerformanceDomainId, TaskId};
 /// What the slots of the event queue stand for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slots {
+    /// How many CPUs the machine has.
     pub cpus: usize,
+    /// How many performance domains it has.
     pub domains: usize,
 }
 
 /// An event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {
-    /// What runs on a CPU is through with its segment.
+    /// The thread on a CPU is through with its segment.
     Run(CpuId),
     /// The scheduler tick.
     Tick(CpuId),
     /// A new clock takes effect.
     Clock(PerformanceDomainId),
-    /// What the scheduler ticks of this instant left to be done (`SCHED_SOFTIRQ`).
-    Softirq,
     /// Fair tasks have waited long enough for real-time ones, or had their share.
     FairServer,
+    /// The work that the scheduler ticks of this instant left for later (`SCHED_SOFTIRQ`).
+    Softirq,
     /// A deadline task gets new budget, or another of the class's timers is due.
     Deadline,
     /// A timer of the loaded scheduler is due, or its watchdog.
@@ -38,63 +40,57 @@ pub(super) enum Event {
 }
 
 impl Slots {
-    pub fn run(&self, cpu: CpuId) -> usize {
-        cpu.index()
+    /// The slot of an event. Those of timers come last: there are as many as threads.
+    #[inline]
+    pub fn slot(&self, event: Event) -> usize {
+        let single = 2 * self.cpus + self.domains;
+        match event {
+            Event::Run(cpu) => cpu.index(),
+            Event::Tick(cpu) => self.cpus + cpu.index(),
+            Event::Clock(domain) => 2 * self.cpus + domain.index(),
+            Event::FairServer => single,
+            Event::Softirq => single + 1,
+            Event::Deadline => single + 2,
+            Event::SchedExt => single + 3,
+            Event::Cgroup => single + 4,
+            Event::Hotplug => single + 5,
+            Event::End => single + 6,
+            Event::Timer(task) => single + 7 + task.index(),
+        }
     }
 
-    pub fn tick(&self, cpu: CpuId) -> usize {
-        self.cpus + cpu.index()
-    }
-
-    pub fn clock(&self, domain: PerformanceDomainId) -> usize {
-        2 * self.cpus + domain.index()
-    }
-
-    pub fn fair_server(&self) -> usize {
-        2 * self.cpus + self.domains
-    }
-
-    pub fn softirq(&self) -> usize {
-        self.fair_server() + 1
-    }
-
-    pub fn deadline(&self) -> usize {
-        self.softirq() + 1
-    }
-
-    pub fn sched_ext(&self) -> usize {
-        self.deadline() + 1
-    }
-
-    pub fn cgroup(&self) -> usize {
-        self.sched_ext() + 1
-    }
-
-    pub fn hotplug(&self) -> usize {
-        self.cgroup() + 1
-    }
-
-    pub fn end(&self) -> usize {
-        self.hotplug() + 1
-    }
-
-    pub fn timer(&self, task: TaskId) -> usize {
-        self.end() + 1 + task.index()
-    }
-
+    /// The event of a slot.
+    #[inline]
     pub fn event(&self, slot: usize) -> Event {
+        let single = 2 * self.cpus + self.domains;
         match slot {
             _ if slot < self.cpus => Event::Run(CpuId::at(slot)),
             _ if slot < 2 * self.cpus => Event::Tick(CpuId::at(slot - self.cpus)),
-            _ if slot < self.fair_server() => Event::Clock(PerformanceDomainId::at(slot - 2 * self.cpus)),
-            _ if slot == self.fair_server() => Event::FairServer,
-            _ if slot == self.softirq() => Event::Softirq,
-            _ if slot == self.deadline() => Event::Deadline,
-            _ if slot == self.sched_ext() => Event::SchedExt,
-            _ if slot == self.cgroup() => Event::Cgroup,
-            _ if slot == self.hotplug() => Event::Hotplug,
-            _ if slot == self.end() => Event::End,
-            _ => Event::Timer(TaskId::at(slot - self.end() - 1)),
+            _ if slot < single => Event::Clock(PerformanceDomainId::at(slot - 2 * self.cpus)),
+            _ => match slot - single {
+                0 => Event::FairServer,
+                1 => Event::Softirq,
+                2 => Event::Deadline,
+                3 => Event::SchedExt,
+                4 => Event::Cgroup,
+                5 => Event::Hotplug,
+                6 => Event::End,
+                timer => Event::Timer(TaskId::at(timer - 7)),
+            },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_slot_stands_for_one_event() {
+        let slots = Slots { cpus: 3, domains: 2 };
+        for slot in 0..20 {
+            assert_eq!(slots.slot(slots.event(slot)), slot, "{:?}", slots.event(slot));
+        }
+        assert_eq!(slots.event(slots.slot(Event::Timer(TaskId(5)))), Event::Timer(TaskId(5)));
     }
 }

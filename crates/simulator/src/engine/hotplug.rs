@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 
 use super::Engine;
+use super::events::Event;
 use crate::error::SimulationError;
 use crate::options::Hotplug;
 use crate::units::{CpuId, seconds};
@@ -32,7 +33,7 @@ impl Engine<'_> {
 
     fn time_hotplug(&mut self) {
         if let Some(next) = self.hotplug.front() {
-            self.queue.set(self.slots.hotplug(), next.at);
+            self.agenda.set(Event::Hotplug, next.at);
         }
     }
 
@@ -48,18 +49,18 @@ impl Engine<'_> {
         let Hotplug { cpu, online, .. } = change;
         if let Err(error) = self.scheduler.set_cpu_online(self.machine, cpu, online) {
             let going = if online { "online" } else { "offline" };
-            self.warn(format!("CPU {cpu} does not go {going} at {} s: {error}", seconds(self.now)));
+            self.outcome.warn(format!("CPU {cpu} does not go {going} at {} s: {error}", seconds(self.agenda.now())));
             return;
         }
         if online {
             self.clock_changed(self.machine.cpus[cpu.index()].performance_domain);
         } else {
-            self.pauses.migrate_timers(cpu, self.some_cpu(cpu), self.now);
-            self.queue.cancel(self.slots.tick(cpu));
+            self.pauses.migrate_timers(cpu, self.some_cpu(cpu), self.agenda.now());
+            self.agenda.cancel(Event::Tick(cpu));
         }
         if self.running[cpu.index()].task.is_none() {
             // What else runs on it leaves it at this instant, and then it enters idle by itself.
-            self.observer.cpu_idle(self.now, cpu, None);
+            self.observer.cpu_idle(self.agenda.now(), cpu, None);
             self.enter_idle(cpu);
         }
     }

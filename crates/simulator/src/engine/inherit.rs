@@ -35,7 +35,7 @@ impl Engine<'_> {
         }
         if !self.scheduler.scx_admits(task, wanted.policy) {
             let name = self.name_of(task);
-            self.warn(format!("{name}: the scheduler does not want it (disallow); it keeps its policy"));
+            self.outcome.warn(format!("{name}: the scheduler does not want it (disallow); it keeps its policy"));
             return;
         }
         match self.scheduler.admit(Some(task), wanted.policy, allowed.as_deref()) {
@@ -62,7 +62,8 @@ impl Engine<'_> {
             return true;
         }
         let name = self.name_of(task);
-        self.warn(format!("{name}: all CPUs that it wants to be bound to are offline then; its affinity stays"));
+        self.outcome
+            .warn(format!("{name}: all CPUs that it wants to be bound to are offline then; its affinity stays"));
         false
     }
 
@@ -71,7 +72,7 @@ impl Engine<'_> {
             Refusal::Bandwidth => "there is not enough bandwidth for its deadline policy",
             Refusal::Affinity => "a deadline thread must be allowed on all CPUs",
         };
-        self.warn(format!("{name}: {why}; {then}, where rt-app would end with an error"));
+        self.outcome.warn(format!("{name}: {why}; {then}, where rt-app would end with an error"));
     }
 
     /// Somebody waits for `mutex`: its owner, and the owners that this one waits for, run with the priority that is their

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::Engine;
+use super::events::Event;
 use super::thread::Thread;
 use crate::kernel::cpumask::CpuMask;
 use crate::kernel::sync::WaitsFor;
@@ -34,11 +35,11 @@ impl Engine<'_> {
         };
         self.threads.push(thread);
         self.fork_into_scheduler(task, cpu);
-        self.observer.task_new(self.now, &info);
-        if kind.delay > self.now {
+        self.observer.task_new(self.agenda.now(), &info);
+        if kind.delay > self.agenda.now() {
             self.scheduler.kernel.task_mut(task).cpu = cpu;
-            self.queue.set(self.slots.timer(task), kind.delay);
-            self.pauses.timer_set(cpu, self.now, kind.delay);
+            self.agenda.set(Event::Timer(task), kind.delay);
+            self.pauses.timer_set(cpu, self.agenda.now(), kind.delay);
             self.sleepers += 1;
         } else {
             self.start_thread(task, cpu);
@@ -47,10 +48,10 @@ impl Engine<'_> {
     }
 
     pub(super) fn start_thread(&mut self, task: TaskId, cpu: CpuId) {
-        self.threads[task.index()].runnable_since = self.now;
+        self.threads[task.index()].runnable_since = self.agenda.now();
         self.scheduler.wake_up_new_task(task, cpu);
         let target = self.scheduler.kernel.task(task).cpu;
-        self.observer.sched_waking(self.now, task, target, cpu);
+        self.observer.sched_waking(self.agenda.now(), task, target, cpu);
     }
 
     /// CPUs of a file's list that this machine has; all if none of them exists.
@@ -60,22 +61,16 @@ impl Engine<'_> {
         let usable: Vec<CpuId> = cpus?.iter().filter(online).map(|cpu| CpuId(*cpu)).collect();
         let named = cpus.unwrap_or_default();
         if usable.is_empty() {
-            self.warn(format!("affinity {named:?} names no online CPU of {}: ignored", self.machine.name));
+            self.outcome.warn(format!("affinity {named:?} names no online CPU of {}: ignored", self.machine.name));
             return None;
         }
         if usable.len() < named.len() {
-            self.warn(format!(
+            self.outcome.warn(format!(
                 "affinity {named:?} names CPUs that {} does not have online: left out",
                 self.machine.name
             ));
         }
         Some(Arc::new(CpuMask::of(count, usable)))
-    }
-
-    pub(super) fn warn(&mut self, warning: String) {
-        if !self.warnings.contains(&warning) {
-            self.warnings.push(warning);
-        }
     }
 
     /// A thread's sleep, or the delay before its start, is over.
@@ -90,14 +85,14 @@ impl Engine<'_> {
     }
 
     pub(super) fn exit(&mut self, cpu: CpuId, task: TaskId) {
-        let now = self.now;
+        let now = self.agenda.now();
         let thread = &mut self.threads[task.index()];
         thread.stats.ended = Some(now);
         let (parent, kind) = (thread.parent, &self.workload.tasks[thread.spec as usize]);
         self.scheduler.exit_current(cpu);
         if !kind.system {
             self.live_applications -= 1;
-            self.counters.ended |= self.live_applications == 0;
+            self.outcome.ended |= self.live_applications == 0;
         }
         let Some(parent) = parent else { return };
         let waiting = &mut self.threads[parent.index()];

@@ -4,7 +4,8 @@
 //! After each event the scheduler's decisions are carried out until nothing changes any more at this instant
 //! ([`Engine::settle`]); then time goes on.
 //!
-//! - this file: the loop. `queue`: what comes next. `events`: what can happen.
+//! - this file: the loop. `agenda`: what time it is and what is to happen when. `queue`: what comes next. `events`: what
+//!   can happen.
 //! - `lifecycle`: threads begin and end. `thread`: where one is. `program`: its steps; `loops`: those that threads share.
 //! - `blocking`: waiting and waking. `inherit`: priority inheritance. `stuck`: who waits for whom when nothing can happen
 //!   any more.
@@ -16,6 +17,7 @@
 //!   come and go. `processes`: who belongs together.
 //! - `report`: the end; `latency`: how long waits were; `gaps`: what a workload asks for in vain.
 
+mod agenda;
 mod blocking;
 mod cgroups;
 mod clocks;
@@ -30,6 +32,7 @@ mod lifecycle;
 mod loops;
 mod memory;
 mod meter;
+mod outcome;
 mod pauses;
 mod processes;
 mod program;
@@ -50,24 +53,25 @@ use rand_pcg::Pcg32;
 use crate::error::SimulationError;
 use crate::kernel::Kernel;
 use crate::kernel::cgroup::CgroupTree;
-use crate::kernel::core::Scheduler;
 use crate::kernel::fair::energy::EnergyModel;
 use crate::kernel::sync::{SyncObjects, WaitsFor};
 use crate::machine::Machine;
 use crate::observer::Observer;
 use crate::options::{Hotplug, Options};
-use crate::units::{CgroupId, CpuId, Nanos, PackageId, TaskId};
+use crate::sched::core::Sched;
+use crate::units::{CgroupId, CpuId, Nanos, PackageId};
 use crate::workload::Workload;
+use agenda::Agenda;
 use cgroups::CgroupChange;
 use clocks::Clocks;
-use events::{Event, Slots};
+use events::Event;
 use hardware::Hardware;
 use loops::LoopState;
 use memory::Memory;
+use outcome::Outcome;
 use pauses::Pauses;
 use processes::Processes;
 use progress::Running;
-use queue::EventQueue;
 use sched_ext::Loader;
 use thread::Thread;
 
@@ -77,10 +81,8 @@ pub(crate) struct Engine<'r> {
     workload: &'r Workload,
     options: &'r Options,
     observer: &'r mut dyn Observer,
-    queue: EventQueue,
-    slots: Slots,
-    now: Nanos,
-    scheduler: Scheduler,
+    agenda: Agenda,
+    scheduler: Sched,
     hardware: Hardware<'r>,
     memory: Memory,
     clocks: Clocks,
@@ -97,7 +99,6 @@ pub(crate) struct Engine<'r> {
     to_advance: VecDeque<CpuId>,
     /// CPUs whose thread goes at another pace from now on.
     to_pace: Vec<CpuId>,
-    tick_phase: Nanos,
     live_applications: u32,
     /// Application threads that wait for another thread.
     blocked_applications: u32,
@@ -107,11 +108,9 @@ pub(crate) struct Engine<'r> {
     sleepers: u32,
     /// What system tasks could give to waiting applications.
     help_of_system: BTreeSet<WaitsFor>,
-    counters: Counters,
+    outcome: Outcome,
     /// What becomes of cgroups, the next last.
     cgroup_changes: Vec<(Nanos, CgroupId, CgroupChange)>,
-    /// Why the run cannot go on.
-    failure: Option<SimulationError>,
     /// Time that callbacks of a loaded scheduler took on all CPUs.
     callback_time: Nanos,
     processes: Processes,
@@ -119,16 +118,6 @@ pub(crate) struct Engine<'r> {
     hotplug: VecDeque<Hotplug>,
     /// What is known of a loaded scheduler from before it was loaded again, and when it will be.
     loader: Loader,
-    warnings: Vec<String>,
-}
-
-#[derive(Debug, Default)]
-struct Counters {
-    events: u64,
-    switches: u64,
-    time_limited: bool,
-    ended: bool,
-    stuck: bool,
 }
 
 impl<'r> Engine<'r> {
@@ -151,8 +140,7 @@ impl<'r> Engine<'r> {
             && clocks.is_schedutil()
             && !kernel.topology.smt_active
             && kernel.topology.asym.iter().any(Option::is_some);
-        let scheduler = Scheduler::new(kernel, energy_aware.then(|| EnergyModel::of(machine)));
-        let slots = Slots { cpus: machine.cpus.len(), domains: machine.performance_domains.len() };
+        let scheduler = Sched::new(kernel, energy_aware.then(|| EnergyModel::of(machine)));
         let mut hardware = Hardware::new(machine);
         hardware.observe = observer.wants_power();
         Self {
@@ -160,9 +148,7 @@ impl<'r> Engine<'r> {
             workload,
             options,
             observer,
-            queue: EventQueue::with_slots(slots.timer(TaskId(0))),
-            slots,
-            now: 0,
+            agenda: Agenda::new(machine, options.kernel.tick(), tick_phase),
             scheduler,
             hardware,
             memory: Memory::new(machine),
@@ -176,20 +162,17 @@ impl<'r> Engine<'r> {
             running: machine.cpus.iter().map(|_| Running::default()).collect(),
             to_advance: VecDeque::new(),
             to_pace: Vec::new(),
-            tick_phase,
             live_applications: 0,
             blocked_applications: 0,
             blocked_on_system: 0,
             sleepers: 0,
             help_of_system: stuck::help_of_system(workload),
-            counters: Counters::default(),
+            outcome: Outcome::new(gaps::of(workload, &options.scheduler)),
             cgroup_changes: Vec::new(),
-            failure: None,
             callback_time: 0,
             processes: Processes::default(),
             hotplug: VecDeque::new(),
             loader: Loader::default(),
-            warnings: gaps::of(workload, &options.scheduler),
         }
     }
 
@@ -199,13 +182,12 @@ impl<'r> Engine<'r> {
     /// Nothing can happen any more although application threads wait; or a thread loops without consuming time.
     pub fn run(&mut self) -> Result<(), SimulationError> {
         self.start()?;
-        while !self.counters.ended {
-            let Some((time, slot)) = self.queue.pop() else { return Err(self.stuck()) };
-            self.counters.events += 1;
-            self.now = time;
-            self.scheduler.kernel.now = time;
-            self.hardware.set_now(time);
-            self.handle(self.slots.event(slot))?;
+        while !self.outcome.ended {
+            let Some(event) = self.agenda.next() else { return Err(self.stuck()) };
+            self.outcome.events += 1;
+            self.scheduler.kernel.now = self.agenda.now();
+            self.hardware.set_now(self.agenda.now());
+            self.handle(event)?;
             self.settle()?;
         }
         Ok(())
@@ -215,7 +197,7 @@ impl<'r> Engine<'r> {
         self.start_clocks();
         let limit = self.options.time_limit.or(self.workload.duration);
         if let Some(limit) = limit {
-            self.queue.set(self.slots.end(), limit);
+            self.agenda.set(Event::End, limit);
         }
         self.plan_hotplug()?;
         let boot = self.scheduler.kernel.topology.online.first().unwrap_or(CpuId(0));
@@ -231,7 +213,7 @@ impl<'r> Engine<'r> {
         }
         self.hardware.tell_all_power();
         // System tasks alone run up to the limit.
-        self.counters.ended = self.live_applications == 0 && (limit.is_none() || self.threads.is_empty());
+        self.outcome.ended = self.live_applications == 0 && (limit.is_none() || self.threads.is_empty());
         self.settle()
     }
 
@@ -242,19 +224,19 @@ impl<'r> Engine<'r> {
             Event::Clock(domain) => self.clock_arrives(domain),
             Event::Softirq => self.scheduler.softirq(),
             Event::FairServer => {
-                let Scheduler { kernel, rt, .. } = &mut self.scheduler;
+                let Sched { kernel, rt, .. } = &mut self.scheduler;
                 rt.serve(kernel);
             }
             Event::Deadline => {
-                let Scheduler { kernel, dl, .. } = &mut self.scheduler;
+                let Sched { kernel, dl, .. } = &mut self.scheduler;
                 dl.serve(kernel);
             }
             Event::SchedExt => self.sched_ext_timer()?,
             Event::Cgroup => self.change_cgroups(),
             Event::Hotplug => self.hotplug_event(),
             // What ends with the limit has ended: everything else of this instant comes first.
-            Event::End if self.queue.is_due(self.now) => self.queue.set(self.slots.end(), self.now),
-            Event::End => (self.counters.time_limited, self.counters.ended) = (true, true),
+            Event::End if self.agenda.more_is_due() => self.agenda.set(Event::End, self.agenda.now()),
+            Event::End => (self.outcome.time_limited, self.outcome.ended) = (true, true),
             Event::Timer(task) => self.timer_expires(task),
         }
         Ok(())
@@ -269,20 +251,13 @@ impl<'r> Engine<'r> {
             }
             return;
         }
-        self.queue.set_in_order(self.slots.tick(cpu), self.now + self.options.kernel.tick());
+        self.agenda.repeat_tick(cpu);
         self.charge(cpu, self.machine.costs.tick);
         self.scheduler.tick(cpu);
         if self.scheduler.fair.softirq_pending() {
             // Behind the ticks of the other CPUs, which are due at this instant too.
-            self.queue.set(self.slots.softirq(), self.now);
+            self.agenda.set(Event::Softirq, self.agenda.now());
         }
-    }
-
-    /// The next tick of the grid that all CPUs share.
-    fn next_tick(&self) -> Nanos {
-        let tick = self.options.kernel.tick();
-        let since = (self.now + tick - self.tick_phase) % tick;
-        self.now + tick - since
     }
 
     /// Carries out decisions until nothing changes any more at this instant.
@@ -299,9 +274,7 @@ impl<'r> Engine<'r> {
                 break;
             }
         }
-        if let Some(failure) = self.failure.take() {
-            return Err(failure);
-        }
+        self.outcome.check()?;
         self.note_migrations();
         if self.hardware.observe {
             self.show_power();
@@ -313,7 +286,7 @@ impl<'r> Engine<'r> {
             self.time_deadlines();
         }
         self.time_sched_ext();
-        if !self.counters.ended && !self.counters.stuck && self.nothing_can_happen() {
+        if !self.outcome.ended && !self.outcome.stuck && self.nothing_can_happen() {
             return self.end_or_wait_for_limit();
         }
         Ok(())
@@ -322,35 +295,25 @@ impl<'r> Engine<'r> {
     /// With a time limit the machine idles up to it, as rt-app does up to its duration, and the report says so.
     fn end_or_wait_for_limit(&mut self) -> Result<(), SimulationError> {
         let stuck = self.stuck();
-        if self.queue.time_of(self.slots.end()).is_none() {
+        if self.agenda.time_of(Event::End).is_none() {
             return Err(stuck);
         }
-        self.counters.stuck = true;
-        self.warn(stuck.to_string());
+        self.outcome.stuck = true;
+        self.outcome.warn(stuck.to_string());
         Ok(())
     }
 
     /// Sets when fair tasks that wait for real-time ones are next to be looked after.
     fn time_fair_server(&mut self) {
-        let slot = self.slots.fair_server();
-        match self.scheduler.rt.next_service(&self.scheduler.kernel) {
-            None => self.queue.cancel(slot),
-            next if next == self.queue.time_of(slot) => {}
-            Some(time) => self.queue.set(slot, time),
-        }
+        self.agenda.set_to(Event::FairServer, self.scheduler.rt.next_service(&self.scheduler.kernel));
     }
 
     /// Sets when deadline tasks are next to be looked after; idle CPUs know of the timers.
     fn time_deadlines(&mut self) {
         for (cpu, time) in self.scheduler.dl.armed.drain(..) {
-            self.pauses.timer_set(cpu, self.now, time);
+            self.pauses.timer_set(cpu, self.agenda.now(), time);
         }
-        let slot = self.slots.deadline();
-        match self.scheduler.dl.next_timer(&self.scheduler.kernel) {
-            None => self.queue.cancel(slot),
-            next if next == self.queue.time_of(slot) => {}
-            Some(time) => self.queue.set(slot, time),
-        }
+        self.agenda.set_to(Event::Deadline, self.scheduler.dl.next_timer(&self.scheduler.kernel));
     }
 
     fn note_migrations(&mut self) {
@@ -367,11 +330,11 @@ impl<'r> Engine<'r> {
         changes.sort_unstable();
         changes.dedup();
         for cpu in &changes {
-            self.observer.cpu_power(self.now, *cpu, self.hardware.cpu_watts(*cpu));
+            self.observer.cpu_power(self.agenda.now(), *cpu, self.hardware.cpu_watts(*cpu));
         }
         for package in 0..self.machine.packages.len() {
             let package = PackageId::at(package);
-            self.observer.package_power(self.now, package, self.hardware.package_watts(package));
+            self.observer.package_power(self.agenda.now(), package, self.hardware.package_watts(package));
         }
     }
 }

@@ -111,19 +111,19 @@ impl Engine<'_> {
         };
         let exit = self.pauses.states[cluster.index()].get(choice).map_or(0, |state| state.exit);
         let state = &mut self.pauses.idle[cpu.index()];
-        (state.since, state.exit) = (self.now, exit);
+        (state.since, state.exit) = (self.agenda.now(), exit);
         state.calls += 1;
         self.scheduler.kernel.rq_mut(cpu).exit_latency = exit;
         self.pace_siblings(cpu);
         self.hardware.idle(cpu, choice);
-        self.observer.cpu_idle(self.now, cpu, Some(choice as u32));
+        self.observer.cpu_idle(self.agenda.now(), cpu, Some(choice as u32));
     }
 
     /// Asks the menu governor; where it expects a short pause, the tick goes on and wakes the CPU if it was wrong.
     fn menu_select(&mut self, cpu: CpuId, cluster: ClusterId) -> usize {
-        let next_tick = self.next_tick() - self.now;
+        let next_tick = self.agenda.next_tick() - self.agenda.now();
         let entry = IdleEntry {
-            next_timer: self.pauses.next_timer(cpu, self.now),
+            next_timer: self.pauses.next_timer(cpu, self.agenda.now()),
             next_tick,
             tick: self.options.kernel.tick(),
             tick_stopped: false,
@@ -131,7 +131,7 @@ impl Engine<'_> {
         };
         let selection = self.pauses.menu[cpu.index()].select(&self.pauses.states[cluster.index()], &entry);
         if !selection.stop_tick {
-            self.queue.set_in_order(self.slots.tick(cpu), self.now + next_tick);
+            self.agenda.set_tick(cpu);
         }
         selection.state
     }
@@ -139,8 +139,8 @@ impl Engine<'_> {
     /// The tick found `cpu` idle: it measures its pause so far and chooses again, for longer.
     pub(super) fn reselect_idle(&mut self, cpu: CpuId) {
         let IdleState { since, exit, .. } = self.pauses.idle[cpu.index()];
-        self.pauses.menu[cpu.index()].reflect(self.now - since, exit, true);
-        self.observer.cpu_idle(self.now, cpu, None);
+        self.pauses.menu[cpu.index()].reflect(self.agenda.now() - since, exit, true);
+        self.observer.cpu_idle(self.agenda.now(), cpu, None);
         self.enter_idle(cpu);
     }
 
@@ -148,9 +148,9 @@ impl Engine<'_> {
     pub(super) fn leave_idle(&mut self, cpu: CpuId) -> Nanos {
         let latency = self.hardware.wakeup_latency(cpu);
         let IdleState { since, exit, .. } = self.pauses.idle[cpu.index()];
-        self.pauses.menu[cpu.index()].reflect(self.now - since + latency, exit, false);
+        self.pauses.menu[cpu.index()].reflect(self.agenda.now() - since + latency, exit, false);
         self.scheduler.kernel.rq_mut(cpu).exit_latency = 0;
-        self.observer.cpu_idle(self.now, cpu, None);
+        self.observer.cpu_idle(self.agenda.now(), cpu, None);
         self.pace_siblings(cpu);
         latency
     }

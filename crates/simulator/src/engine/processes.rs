@@ -93,7 +93,7 @@ impl Engine<'_> {
             comm,
             flags,
             cgroup: Some(known.cgroup),
-            start_time: self.now,
+            start_time: self.agenda.now(),
         }
     }
 
@@ -106,10 +106,10 @@ impl Engine<'_> {
         let hint = length.is_none_or(|length| maps.hint(&mut scx.vm, task.pid(), length));
         let entered = !begins || maps.enter_application(&mut scx.vm, task.pid(), application as u32 + 1);
         if !hint {
-            self.warn("the scheduler's map of relative lengths is full: it does not get them all".to_owned());
+            self.outcome.warn("the scheduler's map of relative lengths is full: it does not get them all".to_owned());
         }
         if !entered {
-            self.warn("the scheduler's map of applications is full: it does not get them all".to_owned());
+            self.outcome.warn("the scheduler's map of applications is full: it does not get them all".to_owned());
         }
     }
 }

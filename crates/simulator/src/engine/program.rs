@@ -2,6 +2,7 @@
 //! A thread's steps: what each does at the instant it is reached.
 
 use super::Engine;
+use super::events::Event;
 use super::thread::{Segment, sample};
 use crate::error::SimulationError;
 use crate::kernel::sync::WaitsFor;
@@ -33,7 +34,7 @@ impl Engine<'_> {
     pub(super) fn advance(&mut self, cpu: CpuId) -> Result<(), SimulationError> {
         let running = &self.running[cpu.index()];
         let Some(task) = running.task else { return Ok(()) };
-        if running.start > self.now || self.threads[task.index()].segment != Segment::None {
+        if running.start > self.agenda.now() || self.threads[task.index()].segment != Segment::None {
             self.begin(cpu);
             return Ok(());
         }
@@ -55,15 +56,15 @@ impl Engine<'_> {
     /// Counts a step; a thread that makes very many at one instant, blocked and woken in between or not, never ends.
     fn check_progress(&mut self, task: TaskId) -> Result<(), SimulationError> {
         let thread = &mut self.threads[task.index()];
-        if thread.stepped_at != self.now {
-            (thread.stepped_at, thread.idle_steps) = (self.now, 0);
+        if thread.stepped_at != self.agenda.now() {
+            (thread.stepped_at, thread.idle_steps) = (self.agenda.now(), 0);
         }
         thread.idle_steps += 1;
         if thread.idle_steps > MAX_IDLE_STEPS {
-            return Err(SimulationError::NoProgress { thread: self.name_of(task), at: self.now });
+            return Err(SimulationError::NoProgress { thread: self.name_of(task), at: self.agenda.now() });
         }
         if self.threads.len() > MAX_THREADS {
-            return Err(SimulationError::TooManyThreads { limit: MAX_THREADS, at: self.now });
+            return Err(SimulationError::TooManyThreads { limit: MAX_THREADS, at: self.agenda.now() });
         }
         Ok(())
     }
@@ -200,12 +201,12 @@ impl Engine<'_> {
 
     fn sleep(&mut self, cpu: CpuId, task: TaskId, span: Span) -> Next {
         let span = sample(span, &mut self.threads[task.index()].rng);
-        self.sleep_until(cpu, task, self.now.saturating_add(span))
+        self.sleep_until(cpu, task, self.agenda.now().saturating_add(span))
     }
 
     fn sleep_until(&mut self, cpu: CpuId, task: TaskId, time: Nanos) -> Next {
-        self.queue.set(self.slots.timer(task), time);
-        self.pauses.timer_set(cpu, self.now, time);
+        self.agenda.set(Event::Timer(task), time);
+        self.pauses.timer_set(cpu, self.agenda.now(), time);
         self.sleepers += 1;
         self.scheduler.block_current(cpu);
         Next::Stop
@@ -223,11 +224,11 @@ impl Engine<'_> {
         };
         let next = expiry.unwrap_or(first).saturating_add(period);
         *expiry = Some(next);
-        if self.now < next {
+        if self.agenda.now() < next {
             return self.sleep_until(cpu, task, next);
         }
         if !absolute {
-            *expiry = Some(self.now);
+            *expiry = Some(self.agenda.now());
         }
         Next::Step
     }

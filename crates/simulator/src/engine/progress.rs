@@ -2,6 +2,7 @@
 //! Progress of what runs: how far it got, how fast it goes, when it will be through.
 
 use super::Engine;
+use super::events::Event;
 use super::memory::bytes_per_ns;
 use super::thread::Segment;
 use crate::machine::speed::{Pace, demand};
@@ -31,12 +32,12 @@ impl<'r> Engine<'r> {
     pub(super) fn account(&mut self, cpu: CpuId) {
         let running = &mut self.running[cpu.index()];
         let Some(task) = running.task else { return };
-        let from = running.since.max(running.start).min(self.now);
-        let elapsed = self.now - running.since;
-        running.since = self.now;
+        let from = running.since.max(running.start).min(self.agenda.now());
+        let elapsed = self.agenda.now() - running.since;
+        running.since = self.agenda.now();
         let thread = &mut self.threads[task.index()];
         thread.stats.cpu_time += elapsed;
-        let span = self.now - from;
+        let span = self.agenda.now() - from;
         if span == 0 {
             return;
         }
@@ -64,9 +65,9 @@ impl<'r> Engine<'r> {
         }
         self.account(cpu);
         let running = &mut self.running[cpu.index()];
-        running.start = running.start.max(self.now).saturating_add(cost);
-        if let Some(due) = self.queue.time_of(self.slots.run(cpu)) {
-            self.queue.set(self.slots.run(cpu), due.saturating_add(cost));
+        running.start = running.start.max(self.agenda.now()).saturating_add(cost);
+        if let Some(due) = self.agenda.time_of(Event::Run(cpu)) {
+            self.agenda.set(Event::Run(cpu), due.saturating_add(cost));
         }
         self.count(cpu);
     }
@@ -235,8 +236,8 @@ impl<'r> Engine<'r> {
             Segment::Plain { left, stalled } => (left, if stalled { stall } else { 1.0 }),
             Segment::Work(left) => ((left * thread.unit_time).ceil() as Nanos, activity),
         };
-        let start = self.running[cpu.index()].start.max(self.now);
-        self.queue.set(self.slots.run(cpu), start.saturating_add(left));
+        let start = self.running[cpu.index()].start.max(self.agenda.now());
+        self.agenda.set(Event::Run(cpu), start.saturating_add(left));
         self.hardware.run(cpu, activity);
     }
 }

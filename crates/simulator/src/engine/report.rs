@@ -24,7 +24,7 @@ impl Engine<'_> {
         for task in 0..self.threads.len() {
             self.account_wait(TaskId::at(task));
         }
-        let time_s = seconds(self.now);
+        let time_s = seconds(self.agenda.now());
         let cpus = self.cpu_reports();
         let energy = self.energy(cpus.iter().map(|cpu| cpu.energy_j).sum());
         let apps = self.app_reports();
@@ -41,22 +41,22 @@ impl Engine<'_> {
             governor: self.options.governor.to_string(),
             seed: self.options.seed,
             time_s,
-            time_limited: self.counters.time_limited,
+            time_limited: self.outcome.time_limited,
             energy_j: energy,
             power_w: rate(energy.total),
             edp_js: energy.total * time_s,
             ed2p_js2: energy.total * time_s * time_s,
             throughput: rate(work_s),
             idle_share: 1.0 - rate(busy_s) / online,
-            switches: self.counters.switches,
+            switches: self.outcome.switches,
             migrations: self.threads.iter().map(|thread| thread.stats.migrations).sum(),
-            events: self.counters.events,
+            events: self.outcome.events,
             wall_s: None,
             apps,
             tasks,
             cpus,
             sched_ext,
-            warnings: self.warnings,
+            warnings: self.outcome.warnings,
         }
     }
 
@@ -66,12 +66,12 @@ impl Engine<'_> {
         let thread = &mut self.threads[task.index()];
         let runnable = kernel_task.state == TaskState::Runnable;
         if runnable && self.running[kernel_task.cpu.index()].task != Some(task) {
-            thread.stats.wait_time += self.now - thread.runnable_since;
+            thread.stats.wait_time += self.agenda.now() - thread.runnable_since;
         }
     }
 
     fn energy(&mut self, cores: f64) -> Energy {
-        let time_s = seconds(self.now);
+        let time_s = seconds(self.agenda.now());
         let domains = self.machine.memory_domains.iter().zip(self.memory.traffic());
         let memory =
             total(domains.map(|(domain, bytes)| domain.static_watts * time_s + domain.joules_per_byte * bytes));
@@ -125,7 +125,7 @@ impl Engine<'_> {
         let ended: Option<Vec<Nanos>> = threads.iter().map(|thread| thread.stats.ended).collect();
         let time = ended.and_then(|times| times.into_iter().max());
         let work_s = threads.iter().map(|thread| thread.stats.work).sum::<f64>() * 1e-9;
-        let span = seconds(time.unwrap_or(self.now));
+        let span = seconds(time.unwrap_or(self.agenda.now()));
         AppReport {
             name: name.to_owned(),
             time_s: time.map(seconds),

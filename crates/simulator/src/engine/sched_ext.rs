@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use tandem_bpf_vm::instance::Instance;
 
 use super::Engine;
+use super::events::Event;
 use crate::error::SimulationError;
 use crate::kernel::task::TaskState;
 use crate::metrics::{CallbackReport, ExitReport, Frame, RecordedExit, SchedExtReport};
@@ -75,7 +76,7 @@ impl Engine<'_> {
             let mut ctx = scx.with(&mut self.scheduler.kernel);
             attached.iter().try_for_each(|call| run_syscall(&mut ctx, call, cpu))?;
         }
-        self.loader.waits_since = self.now;
+        self.loader.waits_since = self.agenda.now();
         Ok(())
     }
 
@@ -106,7 +107,7 @@ impl Engine<'_> {
         let comm = self.name_of(task);
         let info = self.guest_info(task, &comm);
         if let Err(errno) = self.scheduler.scx_fork(task, cpu, &info) {
-            self.failure.get_or_insert(SimulationError::ForkRefused { thread: comm, errno });
+            self.outcome.fail(SimulationError::ForkRefused { thread: comm, errno });
         }
     }
 
@@ -123,7 +124,7 @@ impl Engine<'_> {
             let cost = instructions.saturating_mul(price) / 1000;
             self.callback_time += cost;
             let running = &mut self.running[cpu.index()];
-            if running.start <= self.now {
+            if running.start <= self.agenda.now() {
                 // Its caches have long been warm: whoever comes now does not leave with what this costs.
                 running.cold = 0;
             }
@@ -140,9 +141,8 @@ impl Engine<'_> {
     pub(super) fn time_sched_ext(&mut self) {
         let Some(scx) = &mut self.scheduler.ext else { return };
         for (cpu, time) in scx.state.timers.armed_on.drain(..) {
-            self.pauses.timer_set(cpu, self.now, time);
+            self.pauses.timer_set(cpu, self.agenda.now(), time);
         }
-        let slot = self.slots.sched_ext();
         if self.loader.reload.is_none()
             && let Some(info) = self.scheduler.scx_exited.as_ref().filter(|info| info.wants_restart())
         {
@@ -150,11 +150,7 @@ impl Engine<'_> {
             let periods = (info.at - self.loader.waits_since) / LOADER_PERIOD + 1;
             self.loader.reload = Some(self.loader.waits_since + periods * LOADER_PERIOD);
         }
-        match self.loader.reload.or(scx.state.timers.next_timer()) {
-            None => self.queue.cancel(slot),
-            next if next == self.queue.time_of(slot) => {}
-            Some(time) => self.queue.set(slot, time.max(self.now)),
-        }
+        self.agenda.set_to(Event::SchedExt, self.loader.reload.or(scx.state.timers.next_timer()));
     }
 
     /// A timer of the scheduler is due, or it is loaded again.
@@ -162,7 +158,7 @@ impl Engine<'_> {
     /// # Errors
     /// It cannot be loaded again.
     pub(super) fn sched_ext_timer(&mut self) -> Result<(), SimulationError> {
-        if self.loader.reload.take_if(|time| *time <= self.now).is_some() {
+        if self.loader.reload.take_if(|time| *time <= self.agenda.now()).is_some() {
             return self.reload_scheduler();
         }
         let Some(scx) = &mut self.scheduler.ext else { return Ok(()) };

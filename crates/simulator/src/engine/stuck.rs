@@ -66,7 +66,7 @@ impl Engine<'_> {
     /// The report of who waits for what.
     pub(super) fn stuck(&self) -> SimulationError {
         let waiters = (0..self.threads.len()).filter_map(|index| self.waiter(TaskId::at(index))).collect();
-        SimulationError::Stuck { at: self.now, waiters }
+        SimulationError::Stuck { at: self.agenda.now(), waiters }
     }
 
     fn waiter(&self, task: TaskId) -> Option<Waiter> {

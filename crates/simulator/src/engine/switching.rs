@@ -2,28 +2,29 @@
 //! Context switches: who leaves a CPU, who comes, and what it costs.
 
 use super::Engine;
+use super::events::Event;
 use super::thread::Segment;
-use crate::kernel::core::Switch;
 use crate::kernel::task::TaskState;
 use crate::observer::PrevState;
+use crate::sched::core::Switch;
 use crate::units::{CpuId, Nanos, TaskId};
 
 impl Engine<'_> {
     /// A context switch, as the scheduler decided it.
     pub(super) fn switch(&mut self, switch: Switch) {
         let Switch { cpu, prev, next } = switch;
-        self.counters.switches += 1;
+        self.outcome.switches += 1;
         self.account(cpu);
         let left = prev.map(|task| (task, self.leave(cpu, task)));
-        self.observer.sched_switch(self.now, cpu, left, next);
+        self.observer.sched_switch(self.agenda.now(), cpu, left, next);
         // What it cost to choose who comes is not the fault of who left, and delays who comes.
         self.charge_callbacks();
         match next {
             Some(task) => self.enter(cpu, task, prev.is_none()),
             None => {
                 self.running[cpu.index()].task = None;
-                self.queue.cancel(self.slots.run(cpu));
-                self.queue.cancel(self.slots.tick(cpu));
+                self.agenda.cancel(Event::Run(cpu));
+                self.agenda.cancel(Event::Tick(cpu));
                 self.enter_idle(cpu);
             }
         }
@@ -37,15 +38,15 @@ impl Engine<'_> {
         running.last_task = Some(task);
         // Its own caches it must still warm up when it is back; the rest of the overhead is the CPU's.
         // Cut off just as it was about to get on, a nanosecond stays, or the next stay would cost the whole again.
-        let unpaid = running.start.checked_sub(self.now).map_or(0, |unpaid| unpaid.max(1));
+        let unpaid = running.start.checked_sub(self.agenda.now()).map_or(0, |unpaid| unpaid.max(1));
         let cold = running.cold.min(unpaid);
-        running.start -= cold.min(running.start.saturating_sub(self.now));
+        running.start -= cold.min(running.start.saturating_sub(self.agenda.now()));
         self.threads[task.index()].cold = cold;
         match self.scheduler.kernel.task(task).state {
             TaskState::Dead => PrevState::Dead,
             TaskState::Blocked => PrevState::Sleeping,
             TaskState::New | TaskState::Runnable => {
-                self.threads[task.index()].runnable_since = self.now;
+                self.threads[task.index()].runnable_since = self.agenda.now();
                 PrevState::Runnable
             }
         }
@@ -57,19 +58,20 @@ impl Engine<'_> {
         let (switch, cold) = self.switch_cost(cpu, task);
         let running = &mut self.running[cpu.index()];
         // Who preempts before the CPU is through with waking, switching or its tick waits for that, too.
-        let before = running.start.max(self.now);
-        let overhead = (before - self.now) + latency + switch + cold;
+        let before = running.start.max(self.agenda.now());
+        let overhead = (before - self.agenda.now()) + latency + switch + cold;
         let thread = &mut self.threads[task.index()];
         thread.stats.switches += 1;
-        thread.stats.wait_time += self.now - thread.runnable_since;
+        thread.stats.wait_time += self.agenda.now() - thread.runnable_since;
         if let Some(woken) = thread.woken_at.take() {
-            thread.stats.latencies.add(self.now + overhead - woken);
+            thread.stats.latencies.add(self.agenda.now() + overhead - woken);
         }
         thread.last_cpu = Some(cpu);
         let running = &mut self.running[cpu.index()];
-        (running.task, running.since, running.start, running.cold) = (Some(task), self.now, self.now + overhead, cold);
+        (running.task, running.since, running.start, running.cold) =
+            (Some(task), self.agenda.now(), self.agenda.now() + overhead, cold);
         if from_idle {
-            self.queue.set_in_order(self.slots.tick(cpu), self.next_tick());
+            self.agenda.set_tick(cpu);
         }
         self.recheck_spin(task);
         self.begin(cpu);
@@ -106,10 +108,10 @@ impl Engine<'_> {
         }
         self.hardware.run(cpu, self.activity_of(task));
         let start = self.running[cpu.index()].start;
-        if start > self.now {
-            self.queue.set(self.slots.run(cpu), start);
+        if start > self.agenda.now() {
+            self.agenda.set(Event::Run(cpu), start);
         } else {
-            self.queue.cancel(self.slots.run(cpu));
+            self.agenda.cancel(Event::Run(cpu));
             self.to_advance.push_back(cpu);
         }
     }

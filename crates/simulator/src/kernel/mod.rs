@@ -1,34 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Linux's scheduling: tasks, run queues, classes, balancing, cpufreq, cpuidle, locks.
 //!
-//! Nothing here knows the event queue, programs or energy. `now` is set by the engine before each call; what the
-//! engine must do afterwards (reschedule a CPU, ask a governor) is left in [`Kernel::resched`] and
-//! [`Kernel::cpufreq_updates`].
+//! Nothing here knows the event queue, programs or energy, nor how classes work together: the room above, `sched`, asks
+//! them in order of urgency. `now` is set by the engine before each call; what the engine must do afterwards (reschedule a
+//! CPU, ask a governor) is left in [`Kernel::resched`] and [`Kernel::cpufreq_updates`].
 //!
-//! - [`core`]: wakeup, schedule, tick, fork: `kernel/sched/core.c`. Start here.
-//! - [`class`]: the hooks of a scheduling class; [`dl`], [`rt`] and [`fair`] are the classes, most urgent first.
-//!   [`ext`]: tasks change into and out of the class below them, whose decisions a loaded program makes.
+//! - [`class`]: the hooks of a scheduling class. Start here. [`dl`], [`rt`] and [`fair`] are the classes, most urgent first.
+//!   [`switching`]: which tasks belong to the class below them, whose decisions a loaded program makes.
 //! - [`task`]: a thread as all classes see it. [`cpumask`]: sets of CPUs. [`params`]: what a run may set.
-//! - [`priority`]: a task changes class or priority, for good or while it holds what a more urgent one waits for.
 //! - [`topology`]: scheduling domains. [`pelt`]: load tracking. [`cpufreq`], [`cpuidle`]: power policies.
-//! - [`cgroup`]: the groups that tasks are in. [`hotplug`]: CPUs come and go.
-//! - [`sync`]: locks, barriers, conditions, semaphores. [`pmu`]: performance counters.
+//! - [`cgroup`]: the groups that tasks are in. [`sync`]: locks, barriers, conditions, semaphores.
+//! - [`pmu`]: performance counters.
 
 pub mod cgroup;
 pub mod class;
-pub mod core;
 pub mod cpufreq;
 pub mod cpuidle;
 pub mod cpumask;
 pub mod dl;
-pub mod ext;
 pub mod fair;
-pub mod hotplug;
 pub mod params;
 pub mod pelt;
 pub mod pmu;
-pub mod priority;
 pub mod rt;
+pub mod switching;
 pub mod sync;
 pub mod task;
 pub mod topology;
@@ -41,10 +36,10 @@ use crate::machine::{Cpu, Machine};
 use crate::units::{CAPACITY_SCALE, CpuId, Nanos, TaskId};
 use cgroup::CgroupTree;
 use cpumask::CpuMask;
-use ext::Switching;
 use params::KernelParameters;
 use pelt::{PeltClock, SchedAvg};
 use pmu::Pmu;
+use switching::Switching;
 use task::{ClassId, NICE_0_WEIGHT, Task};
 use topology::Topology;
 

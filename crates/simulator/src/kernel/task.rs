@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::kernel::cgroup::CgroupTree;
 use crate::kernel::cpumask::CpuMask;
-use crate::kernel::ext::Switching;
+use crate::kernel::switching::Switching;
 use crate::units::{CgroupId, CpuId, Nanos, TaskId};
 use crate::workload::{Policy, Scheduling};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A scheduler takes over, and goes (`scx_ops_enable_workfn`, `scx_ops_disable_workfn`).
 //!
-//! What changes tasks' classes is in [`crate::kernel::ext`], beside the other classes; [`tasks`](super::tasks) has what a
+//! What changes tasks' classes is in [`crate::sched::ext`], beside the other classes; [`tasks`](super::tasks) has what a
 //! scheduler hears of single tasks.
 
 use super::Ctx;

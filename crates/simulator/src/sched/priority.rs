@@ -2,11 +2,11 @@
 //! A task changes class or priority: for good, by its own wish (`sched_setscheduler`), or for as long as it holds what a
 //! more urgent one waits for (`rt_mutex_setprio`).
 
-use super::class::{Dequeue, Enqueue, SchedClass};
-use super::core::{Scheduler, class_of};
-use super::cpumask::CpuMask;
-use super::dl::{Dl, Refusal};
-use super::task::{ClassId, Task, TaskState};
+use super::core::{Sched, class_of};
+use crate::kernel::class::{Dequeue, Enqueue, SchedClass};
+use crate::kernel::cpumask::CpuMask;
+use crate::kernel::dl::{Dl, Refusal};
+use crate::kernel::task::{ClassId, Task, TaskState};
 use crate::units::{CpuId, Nanos, TaskId};
 use crate::workload::{Policy, Scheduling};
 
@@ -31,7 +31,7 @@ pub(super) enum Bracket {
     },
 }
 
-impl Scheduler {
+impl Sched {
     /// Whether a new or existing task may get a policy (`sched_dl_overflow` and the check of affinity beside it).
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl Scheduler {
     }
 
     /// `sched_setscheduler` of the running task of `cpu` on itself; a deadline policy must have been
-    /// [admitted](Scheduler::admit).
+    /// [admitted](Sched::admit).
     pub fn set_scheduling_of_current(&mut self, cpu: CpuId, scheduling: Scheduling) {
         let Some(task) = self.kernel.rq(cpu).curr else { return };
         let old = self.kernel.task(task).scheduling;

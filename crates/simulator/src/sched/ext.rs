@@ -3,14 +3,14 @@
 //!
 //! What ext.c does without other classes is in [`crate::scx`].
 
-use super::Kernel;
 use std::sync::Arc;
 
-use super::class::SchedClass;
-use super::core::{Scheduler, Switch};
-use super::cpumask::CpuMask;
+use super::core::{Sched, Switch};
 use super::priority::Bracket;
-use super::task::{ClassId, TaskState};
+use crate::kernel::class::SchedClass;
+use crate::kernel::cpumask::CpuMask;
+use crate::kernel::switching::Switching;
+use crate::kernel::task::{ClassId, TaskState};
 use crate::scx::Scx;
 use crate::scx::abi::GuestTaskInfo;
 use crate::scx::abi::profile::{
@@ -22,29 +22,6 @@ use crate::scx::exit::ExitInfo;
 use crate::units::{CpuId, TaskId};
 use crate::workload::Policy;
 
-/// Which tasks a loaded scheduler has (`scx_enabled`, `scx_switching_all`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Switching {
-    /// None: there is no scheduler, or it goes.
-    #[default]
-    Off,
-    /// Those with the policy `SCHED_EXT` (`SCX_OPS_SWITCH_PARTIAL`).
-    Partial,
-    /// All that would be fair.
-    All,
-}
-
-impl Switching {
-    /// The class of a task with `policy`, unless it is a real-time or deadline policy (`task_should_scx`).
-    pub fn class(self, policy: Policy) -> ClassId {
-        match self {
-            Self::All => ClassId::Ext,
-            Self::Partial if policy.is_ext() => ClassId::Ext,
-            Self::Partial | Self::Off => ClassId::Fair,
-        }
-    }
-}
-
 /// The class whose tasks these are.
 ///
 /// # Panics
@@ -53,7 +30,7 @@ pub(crate) fn loaded(ext: &mut Option<Box<Scx>>) -> &mut Scx {
     ext.as_mut().expect("only a loaded scheduler has tasks")
 }
 
-impl Scheduler {
+impl Sched {
     /// Loads a scheduler (`scx_ops_enable_workfn`); its `init` runs on `cpu`. Objects for all tasks that exist must be in
     /// its memory ([`Ctx::scx_task_new`](crate::scx::Ctx::scx_task_new)). An error that the scheduler makes later than in
     /// its description leaves an exit [pending](crate::scx::exit::ExitState::pending), as does one at any other time.
@@ -108,7 +85,7 @@ impl Scheduler {
     }
 
     /// A task comes into being, made on `cpu` (`scx_fork`, `scx_post_fork`): the scheduler hears of it, whatever its class.
-    /// To be called between [`Scheduler::task_new`] and [`Scheduler::wake_up_new_task`].
+    /// To be called between [`Sched::task_new`] and [`Sched::wake_up_new_task`].
     ///
     /// # Errors
     /// The negative errno with which the scheduler refuses it; there is no task then.
@@ -412,13 +389,5 @@ impl Scheduler {
     fn is_amid_schedule(&self) -> bool {
         let current = self.kernel.resched.iter().filter_map(|cpu| self.kernel.rq(*cpu).curr);
         current.into_iter().any(|task| self.kernel.task(task).state != TaskState::Runnable)
-    }
-}
-
-impl Kernel {
-    /// Whether a scheduler is loaded and in charge (`scx_enabled`).
-    #[inline]
-    pub fn scx_enabled(&self) -> bool {
-        self.switching != Switching::Off
     }
 }

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The heart of the scheduler: wakeup, schedule, tick, fork, exit (`kernel/sched/core.c`).
 //!
-//! [`Scheduler`] holds the shared [`Kernel`] and the classes, and asks them in order of urgency. Each call happens at
-//! `kernel.now`; afterwards the caller drains [`Scheduler::next_switch`] until it is `None`.
+//! [`Sched`] holds the shared [`Kernel`] and the classes, and asks them in order of urgency. Each call happens at
+//! `kernel.now`; afterwards the caller drains [`Sched::next_switch`] until it is `None`.
 
 use std::sync::Arc;
 
-use super::Kernel;
-use super::class::{Dequeue, Enqueue, SchedClass, Wake};
-use super::cpufreq::{CpuUtil, uclamp_rq_is_capped};
-use super::cpumask::CpuMask;
-use super::dl::Dl;
-use super::ext::{Switching, loaded};
-use super::fair::Fair;
-use super::fair::energy::EnergyModel;
-use super::rt::Rt;
-use super::task::{ClassId, Task, TaskState};
+use super::ext::loaded;
+use crate::kernel::Kernel;
+use crate::kernel::class::{Dequeue, Enqueue, SchedClass, Wake};
+use crate::kernel::cpufreq::{CpuUtil, uclamp_rq_is_capped};
+use crate::kernel::cpumask::CpuMask;
+use crate::kernel::dl::Dl;
+use crate::kernel::fair::Fair;
+use crate::kernel::fair::energy::EnergyModel;
+use crate::kernel::rt::Rt;
+use crate::kernel::switching::Switching;
+use crate::kernel::task::{ClassId, Task, TaskState};
 use crate::scx::Scx;
 use crate::scx::class::Next;
 use crate::scx::exit::ExitInfo;
@@ -24,7 +25,7 @@ use crate::workload::Scheduling;
 
 /// The scheduler of a machine.
 #[derive(Debug)]
-pub struct Scheduler {
+pub struct Sched {
     /// What the classes share.
     pub kernel: Kernel,
     /// The fair class.
@@ -57,13 +58,13 @@ macro_rules! class_of {
             ClassId::Dl => $self.dl.$hook(&mut $self.kernel $(, $argument)*),
             ClassId::Rt => $self.rt.$hook(&mut $self.kernel $(, $argument)*),
             ClassId::Fair => $self.fair.$hook(&mut $self.kernel $(, $argument)*),
-            ClassId::Ext => $crate::kernel::ext::loaded(&mut $self.ext).$hook(&mut $self.kernel $(, $argument)*),
+            ClassId::Ext => $crate::sched::ext::loaded(&mut $self.ext).$hook(&mut $self.kernel $(, $argument)*),
         }
     };
 }
 pub(super) use class_of;
 
-impl Scheduler {
+impl Sched {
     /// A scheduler without tasks; with an energy model, the fair class places tasks by it.
     pub fn new(kernel: Kernel, energy: Option<EnergyModel>) -> Self {
         Self {
@@ -76,8 +77,8 @@ impl Scheduler {
         }
     }
 
-    /// Makes a task; it does not run until [`Scheduler::wake_up_new_task`]. Identifiers count up from 0. A deadline task
-    /// must have been [admitted](Scheduler::admit).
+    /// Makes a task; it does not run until [`Sched::wake_up_new_task`]. Identifiers count up from 0. A deadline task
+    /// must have been [admitted](Sched::admit).
     pub fn task_new(&mut self, scheduling: Scheduling, allowed: Option<Arc<CpuMask>>) -> TaskId {
         let id = TaskId::at(self.kernel.tasks.len());
         self.kernel.tasks.push(Task::new(id, scheduling, allowed, self.kernel.switching));

@@ -4,10 +4,11 @@
 //! A CPU goes at once: a kernel takes some milliseconds, in which it parks the CPU's own threads. The reservations of
 //! deadline tasks are not checked against the CPUs that are left (a kernel would refuse to take the CPU).
 
-use super::core::Scheduler;
-use super::cpumask::CpuMask;
-use super::task::TaskState;
-use super::topology::Topology;
+use super::core::Sched;
+use crate::kernel::Kernel;
+use crate::kernel::cpumask::CpuMask;
+use crate::kernel::task::TaskState;
+use crate::kernel::topology::Topology;
 use crate::machine::Machine;
 use crate::units::{CpuId, TaskId};
 
@@ -25,8 +26,8 @@ pub enum HotplugError {
     Last(CpuId),
 }
 
-impl Scheduler {
-    /// `cpu` of `machine` comes or goes. Its tasks go to other CPUs when the caller drains [`Scheduler::next_switch`]; a
+impl Sched {
+    /// `cpu` of `machine` comes or goes. Its tasks go to other CPUs when the caller drains [`Sched::next_switch`]; a
     /// task that may use none of those that are left may then use all.
     ///
     /// # Errors
@@ -90,7 +91,7 @@ impl Scheduler {
 
     /// `balance_push`, `select_fallback_rq`: a runnable task leaves its CPU, which goes.
     fn push_away(&mut self, task: TaskId) {
-        let usable = |kernel: &super::Kernel| kernel.topology.online.iter().find(|cpu| kernel.task(task).may_use(*cpu));
+        let usable = |kernel: &Kernel| kernel.topology.online.iter().find(|cpu| kernel.task(task).may_use(*cpu));
         if usable(&self.kernel).is_none() {
             self.set_affinity(task, None);
         }
@@ -106,15 +107,14 @@ mod tests {
     use rand_pcg::Pcg32;
 
     use super::*;
-    use crate::kernel::Kernel;
     use crate::kernel::params::KernelParameters;
     use crate::workload::Scheduling;
 
-    fn scheduler(machine: &Machine) -> Scheduler {
-        Scheduler::new(Kernel::new(machine, KernelParameters::default(), Pcg32::seed_from_u64(1)), None)
+    fn scheduler(machine: &Machine) -> Sched {
+        Sched::new(Kernel::new(machine, KernelParameters::default(), Pcg32::seed_from_u64(1)), None)
     }
 
-    fn settle(scheduler: &mut Scheduler) {
+    fn settle(scheduler: &mut Sched) {
         while scheduler.next_switch().is_some() {}
     }
 

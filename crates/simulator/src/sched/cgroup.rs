@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Tasks change their cgroup, and groups come, go and get weights: a loaded scheduler hears of each.
+
+use super::core::Sched;
+use super::priority::Bracket;
+use crate::kernel::task::{ClassId, Task, TaskState};
+use crate::units::{CgroupId, CpuId, TaskId};
+
+impl Sched {
+    /// Moves `task` into another group (`cgroup_attach_task`, `sched_move_task`); who moves it runs on `cpu`.
+    ///
+    /// # Errors
+    /// The loaded scheduler's negative errno: the task stays where it is.
+    pub fn cgroup_attach_task(&mut self, task: TaskId, to: CgroupId, cpu: CpuId) -> Result<(), i32> {
+        if self.kernel.task(task).cgroup == to {
+            return Ok(());
+        }
+        if let Some(ext) = &mut self.ext {
+            ext.with(&mut self.kernel).scx_cgroup_can_attach(task, to, cpu)?;
+        }
+        if self.kernel.task(task).class != ClassId::Ext {
+            self.sched_change_group(task, to, cpu);
+            return Ok(());
+        }
+        self.change(task, Bracket::Move { head: false }, |scheduler| scheduler.sched_change_group(task, to, cpu));
+        if self.kernel.task(task).on_cpu {
+            self.kernel.resched_curr(self.kernel.task(task).cpu);
+        }
+        Ok(())
+    }
+
+    fn sched_change_group(&mut self, task: TaskId, to: CgroupId, cpu: CpuId) {
+        self.kernel.task_mut(task).cgroup = to;
+        if let Some(ext) = &mut self.ext {
+            ext.with(&mut self.kernel).scx_cgroup_move_task(task, cpu);
+        }
+    }
+
+    /// Somebody on `cpu` makes a group and those above it (`mkdir -p`, `cpu_cgroup_css_online`).
+    ///
+    /// # Errors
+    /// The loaded scheduler's negative errno: there is no such group then.
+    pub fn cgroup_mkdir(&mut self, cgroup: CgroupId, cpu: CpuId) -> Result<(), i32> {
+        if self.kernel.cgroups.get(cgroup).online {
+            return Ok(());
+        }
+        if let Some(parent) = self.kernel.cgroups.get(cgroup).parent {
+            self.cgroup_mkdir(parent, cpu)?;
+        }
+        if let Some(ext) = &mut self.ext {
+            ext.with(&mut self.kernel).scx_tg_online(cgroup, cpu)?;
+        }
+        self.kernel.cgroups.get_mut(cgroup).online = true;
+        Ok(())
+    }
+
+    /// Somebody on `cpu` removes a group (`rmdir`, `cpu_cgroup_css_offline`); false if it is in use.
+    pub fn cgroup_rmdir(&mut self, cgroup: CgroupId, cpu: CpuId) -> bool {
+        let inside = |task: &Task| task.cgroup == cgroup && task.state != TaskState::Dead;
+        if !self.kernel.cgroups.is_empty(cgroup) || self.kernel.tasks.iter().any(inside) {
+            return false;
+        }
+        if let Some(ext) = &mut self.ext {
+            ext.with(&mut self.kernel).scx_tg_offline(cgroup, cpu);
+        }
+        self.kernel.cgroups.get_mut(cgroup).online = false;
+        true
+    }
+
+    /// Writes a group's `cpu.weight`, 1..=10000, on `cpu`.
+    pub fn sched_group_set_weight(&mut self, cgroup: CgroupId, weight: u32, cpu: CpuId) {
+        match &mut self.ext {
+            Some(ext) => ext.with(&mut self.kernel).scx_group_set_weight(cgroup, weight, cpu),
+            None => self.kernel.cgroups.get_mut(cgroup).weight = weight,
+        }
+    }
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What joins the scheduling classes to a kernel: the only room that knows `kernel`'s classes and `scx`, the one whose
+//! decisions a loaded program makes.
+//!
+//! - [`core`]: wakeup, schedule, tick, fork, exit. Start there.
+//! - [`ext`]: tasks change into and out of the class of a loaded scheduler.
+//! - [`priority`]: a task changes class or priority, for good or while it holds what a more urgent one waits for.
+//! - [`cgroup`]: tasks change their group; groups come and go. [`hotplug`]: CPUs come and go.
+
+mod cgroup;
+pub mod core;
+pub mod ext;
+pub mod hotplug;
+pub mod priority;
