@@ -2,30 +2,30 @@
 /*
  * Tandem: five published mechanisms in one scheduler, each off unless asked for, in any combination.
  *
- *	where may a task run?	isolate.bpf.h	operating-system noise stays on one CPU
- *	which CPU first?	longest.bpf.h	the longest job on the fastest CPU
- *	when?			serial.bpf.h	serial phases first, then seniority
- *	with whom?		sorted.bpf.h	memory-bound beside compute-bound
- *	how fast?		speed.bpf.h	clocks follow events, and the energy-delay product
+ *	where may a task run?	isolate/	operating-system noise stays on one CPU
+ *	which CPU first?	longest/	the longest job on the fastest CPU
+ *	when?			serial/		serial phases first, then seniority
+ *	with whom?		sorted/		memory-bound beside compute-bound
+ *	how fast?		speed/		clocks follow events, and the energy-delay product
  *
  * Each callback below asks them in this order. With all off, or inert, it is a fair scheduler by weighted virtual time with
  * one queue for all CPUs, good where these share a last-level cache.
  */
-#include "tandem.bpf.h"
-#include "place.bpf.h"
-#include "pull.bpf.h"
-#include "isolate.bpf.h"
-#include "counters.bpf.h"
-#include "trade.bpf.h"
-#include "longest.bpf.h"
-#include "light.bpf.h"
-#include "serial.bpf.h"
-#include "pairs.bpf.h"
-#include "balance.bpf.h"
-#include "sorted.bpf.h"
-#include "speed.bpf.h"
-#include "check.bpf.h"
-#include "exit.bpf.h"
+#include "base/base.bpf.h"
+#include "base/place.bpf.h"
+#include "base/pull.bpf.h"
+#include "isolate/isolate.bpf.h"
+#include "base/counters.bpf.h"
+#include "base/trade.bpf.h"
+#include "longest/longest.bpf.h"
+#include "speed/light.bpf.h"
+#include "serial/serial.bpf.h"
+#include "sorted/pairs.bpf.h"
+#include "sorted/balance.bpf.h"
+#include "sorted/sorted.bpf.h"
+#include "speed/speed.bpf.h"
+#include "base/check.bpf.h"
+#include "base/exit.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 

@@ -4,7 +4,7 @@
 use crate::host::Host;
 use crate::machine::Machine;
 
-/// A reason, with the names of `enum tandem_state` (`bpf/stats.bpf.h`). Its text is a sentence.
+/// A reason, with the names of `enum tandem_state` (`bpf/base/stats.bpf.h`). Its text is a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Inert {
     /// `one_cpu`.

@@ -80,7 +80,7 @@ impl Place<'_> {
         }
     }
 
-    /// By the names of `enum tandem_state` (`bpf/stats.bpf.h`).
+    /// By the names of `enum tandem_state` (`bpf/base/stats.bpf.h`).
     fn inert(&self, state: &str) -> Reason {
         let cpus = self.machine.cpus;
         match state {

@@ -123,7 +123,7 @@ fn least(products: &[f64]) -> usize {
     (0..products.len()).min_by(|one, other| products[*one].total_cmp(&products[*other])).unwrap()
 }
 
-/// What `edp.bpf.h` takes: `power(f) (1 - m / 2t) + static_power(f)`, times the square of `t(f) = (1 - m) f_max / f +
+/// What `bpf/speed/edp.bpf.h` takes: `power(f) (1 - m / 2t) + static_power(f)`, times the square of `t(f) = (1 - m) f_max / f +
 /// m`.
 fn chosen(cluster: &Cluster, share: f64) -> usize {
     let top = cluster.busy.len() - 1;

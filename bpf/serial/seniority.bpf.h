@@ -17,7 +17,7 @@
 #ifndef __TANDEM_SENIORITY_H
 #define __TANDEM_SENIORITY_H
 
-#include "phase.bpf.h"
+#include "../base/phase.bpf.h"
 
 enum {
 	/* Groups that are watched; others that fill the machine are normal. */

@@ -5,8 +5,8 @@
 #ifndef __TANDEM_H
 #define __TANDEM_H
 
-#include "include/scx.bpf.h"
-#include "settings.bpf.h"
+#include "../include/scx.bpf.h"
+#include "../settings.bpf.h"
 #include "facts.bpf.h"
 #include "stats.bpf.h"
 

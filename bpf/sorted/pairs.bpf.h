@@ -9,7 +9,7 @@
 #ifndef __TANDEM_PAIRS_H
 #define __TANDEM_PAIRS_H
 
-#include "tandem.bpf.h"
+#include "../base/base.bpf.h"
 
 /* The longest epoch, ns: with so many tasks that each would wait for longer, slices are shorter instead. */
 #define MAX_EPOCH (5ULL * NSEC_PER_SEC)

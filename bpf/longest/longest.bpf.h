@@ -10,7 +10,7 @@
 #ifndef __TANDEM_LONGEST_H
 #define __TANDEM_LONGEST_H
 
-#include "place.bpf.h"
+#include "../base/place.bpf.h"
 #include "learn.bpf.h"
 
 enum {

@@ -9,7 +9,7 @@
 #ifndef __TANDEM_SHARE_H
 #define __TANDEM_SHARE_H
 
-#include "tandem.bpf.h"
+#include "../base/base.bpf.h"
 
 enum {
 	/* The credit holds what fills it in this time; no more can be saved up, ns. */

@@ -8,7 +8,7 @@
 #ifndef __TANDEM_ISOLATE_H
 #define __TANDEM_ISOLATE_H
 
-#include "tandem.bpf.h"
+#include "../base/base.bpf.h"
 
 /* Processes that loaders start or attach to: tgid to number of the application, from 1. */
 struct {

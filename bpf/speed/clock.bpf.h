@@ -11,7 +11,7 @@
 #ifndef __TANDEM_CLOCK_H
 #define __TANDEM_CLOCK_H
 
-#include "tandem.bpf.h"
+#include "../base/base.bpf.h"
 
 enum {
 	CLOCK_ONE = 1024,

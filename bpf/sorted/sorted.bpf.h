@@ -15,7 +15,7 @@
 #define __TANDEM_SORTED_H
 
 #include "balance.bpf.h"
-#include "counters.bpf.h"
+#include "../base/counters.bpf.h"
 
 enum {
 	/* Epochs after which a CPU takes from the common queue first in any case. */

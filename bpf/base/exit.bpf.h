@@ -5,7 +5,7 @@
 #ifndef __TANDEM_EXIT_H
 #define __TANDEM_EXIT_H
 
-#include "tandem.bpf.h"
+#include "base.bpf.h"
 
 struct user_exit_info {
 	int kind;

@@ -23,7 +23,7 @@
 #define __TANDEM_POINTS_H
 
 #include "isolate.bpf.h"
-#include "clock.bpf.h"
+#include "../speed/clock.bpf.h"
 
 enum {
 	POINTS_WINDOW_NS = 100 * NSEC_PER_MSEC,

@@ -9,7 +9,7 @@
 #ifndef __TANDEM_LENGTH_H
 #define __TANDEM_LENGTH_H
 
-#include "phase.bpf.h"
+#include "../base/phase.bpf.h"
 
 enum {
 	/* Threads of a group that are compared; further ones have no length. */

@@ -23,8 +23,8 @@
 #ifndef __TANDEM_GOVERNOR_H
 #define __TANDEM_GOVERNOR_H
 
-#include "counters.bpf.h"
-#include "points.bpf.h"
+#include "../base/counters.bpf.h"
+#include "../isolate/points.bpf.h"
 #include "edp.bpf.h"
 #include "warm.bpf.h"
 

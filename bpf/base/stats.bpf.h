@@ -5,7 +5,7 @@
 #ifndef __TANDEM_STATS_H
 #define __TANDEM_STATS_H
 
-#include "include/scx.bpf.h"
+#include "../include/scx.bpf.h"
 
 /* The first word is the mechanism. */
 enum tandem_stat {

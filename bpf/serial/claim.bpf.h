@@ -5,7 +5,7 @@
 #ifndef __TANDEM_CLAIM_H
 #define __TANDEM_CLAIM_H
 
-#include "place.bpf.h"
+#include "../base/place.bpf.h"
 #include "seniority.bpf.h"
 
 /* How dear a CPU's task is: the lower, the sooner it gives way. */

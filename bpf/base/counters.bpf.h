@@ -14,8 +14,8 @@
 #ifndef __TANDEM_COUNTERS_H
 #define __TANDEM_COUNTERS_H
 
-#include "clock.bpf.h"
-#include "pairs.bpf.h"
+#include "../speed/clock.bpf.h"
+#include "../sorted/pairs.bpf.h"
 
 /* Loaders open an event for each CPU: transactions with memory of transaction_bytes each, cycles that wait for it, cycles. */
 #define COUNTER_MAP(name)						\

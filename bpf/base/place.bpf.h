@@ -7,7 +7,7 @@
 #ifndef __TANDEM_PLACE_H
 #define __TANDEM_PLACE_H
 
-#include "tandem.bpf.h"
+#include "base.bpf.h"
 
 struct bpf_cpumask *bpf_cpumask_create(void) __ksym;
 void bpf_cpumask_release(struct bpf_cpumask *cpumask) __ksym;

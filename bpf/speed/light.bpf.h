@@ -14,7 +14,7 @@
 #define __TANDEM_LIGHT_H
 
 #include "clock.bpf.h"
-#include "place.bpf.h"
+#include "../base/place.bpf.h"
 
 enum {
 	/* As long as this a period weighs as much as all before it, ns; 32 ms of half-life, as PELT has, is 46 ms. */

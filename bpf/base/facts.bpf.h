@@ -5,7 +5,7 @@
 #ifndef __TANDEM_FACTS_H
 #define __TANDEM_FACTS_H
 
-#include "include/scx.bpf.h"
+#include "../include/scx.bpf.h"
 
 enum {
 	MAX_CPUS = 1024,
