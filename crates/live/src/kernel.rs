@@ -1,24 +1,37 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the running kernel says of sched_ext, in `/sys/kernel/sched_ext`.
+//! What a kernel says of sched_ext, in `/sys/kernel/sched_ext`.
 
 use std::ffi::OsStr;
 use std::fs;
+use std::path::Path;
 
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{Enum, Enum64, Var};
 
 use crate::error::LiveError;
 
-const FOLDER: &str = "/sys/kernel/sched_ext";
+const FOLDER: &str = "sys/kernel/sched_ext";
+/// The root of the running kernel's files.
+const RUNNING: &str = "/";
 
 /// What sched_ext is doing: `disabled`, `enabling`, `enabled`, `disabling`; `None` if the kernel has none.
 pub fn state() -> Option<String> {
-    file("state")
+    state_below(Path::new(RUNNING))
+}
+
+/// What the sched_ext of the kernel whose `/sys` is below `root` is doing, as [`state`].
+pub fn state_below(root: &Path) -> Option<String> {
+    file(root, "state")
 }
 
 /// The name of the scheduler that runs (`sched_ext_ops.name`).
 pub fn scheduler() -> Option<String> {
-    file("root/ops")
+    scheduler_below(Path::new(RUNNING))
+}
+
+/// The name of the scheduler that runs in the kernel whose `/sys` is below `root`.
+pub fn scheduler_below(root: &Path) -> Option<String> {
+    file(root, "root/ops")
 }
 
 /// Checks that a scheduler could be loaded now.
@@ -53,6 +66,6 @@ pub(crate) fn cpuperf_locks() -> bool {
     ["scx_locked_rq_state", "locked_rq"].iter().any(|name| btf.type_by_name::<Var<'_>>(name).is_some())
 }
 
-fn file(name: &str) -> Option<String> {
-    fs::read_to_string(format!("{FOLDER}/{name}")).ok().map(|text| text.trim().to_owned())
+fn file(root: &Path, name: &str) -> Option<String> {
+    fs::read_to_string(root.join(FOLDER).join(name)).ok().map(|text| text.trim().to_owned())
 }

@@ -7,8 +7,8 @@
 //! 1. [`OpenScheduler::open`] reads a file; [`set`](OpenScheduler::set) sets global variables by name.
 //!    What the object wants to know of the machine ([`machine`]) is said in the TOML file beside it.
 //! 2. [`OpenScheduler::load`] gives it to the kernel's verifier, which accepts it or says why not ([`Refusal`]).
-//! 3. [`Scheduler::attach`] lets it schedule.
-//! 4. [`Scheduler::exit`] says whether and why it ended; [`Scheduler::detach`] ends it.
+//! 3. [`LoadedScheduler::attach`] lets it schedule.
+//! 4. [`LoadedScheduler::exit`] says whether and why it ended; [`LoadedScheduler::detach`] ends it.
 //!
 //! Before it, [`host`] gathers the facts of kernel and machine, and [`plan`] decides what can be done with them; what that
 //! changes of the machine stands in a journal ([`changes`]). Meanwhile a [`meter`] measures energy, programs say at the
@@ -51,5 +51,5 @@ pub use exit::Exit;
 pub use observer::Observer;
 pub use open::OpenScheduler;
 pub use refusal::Refusal;
-pub use scheduler::{Scheduler, Uncounted, Verified};
+pub use scheduler::{LoadedScheduler, Uncounted, Verified};
 pub use sidecar::SidecarError;

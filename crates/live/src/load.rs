@@ -11,9 +11,10 @@ use tandem_bpf_vm::open::{Needs, OpenObject};
 use crate::error::LiveError;
 use crate::kernel;
 use crate::messages::collect;
-use crate::open::is_scheduler;
 use crate::refusal::Refusal;
 
+/// The structure of a scheduler.
+const OPS: &str = "sched_ext_ops";
 /// Bytes of a pointer to a program, which libbpf has in the place of a callback.
 const POINTER: usize = 8;
 
@@ -120,6 +121,11 @@ pub(crate) fn section_of<'o>(object: &'o Object, map: &str) -> Option<&'o DataSe
         let is_default = section.name.matches('.').count() == 1;
         !section.arena && (map == section.name || is_default && map.ends_with(&section.name))
     })
+}
+
+/// Whether a value is a scheduler.
+pub(crate) fn is_scheduler(object: &Object, ops: &StructOps) -> bool {
+    !ops.optional && object.btf.name(object.btf.skip_modifiers(ops.type_id)) == OPS
 }
 
 /// Whether a map of a loaded object is a scheduler.

@@ -5,19 +5,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tandem_bpf_vm::object::{Object, StructOps};
+use tandem_bpf_vm::object::Object;
 use tandem_bpf_vm::open::{OpenObject, SettingError};
 
 use crate::counters::CounterSource;
 use crate::error::LiveError;
 use crate::kernel;
-use crate::load;
+use crate::load::{is_scheduler, load};
 use crate::machine::Machine;
-use crate::scheduler::Scheduler;
+use crate::scheduler::LoadedScheduler;
 use crate::sidecar::{Plan, Sidecar, SidecarError};
 
-/// The structure of a scheduler.
-const OPS: &str = "sched_ext_ops";
 /// The variable that objects which ask for clocks have for whether they may from timers ([`kernel::cpuperf_locks`]).
 const CPUPERF_LOCKS: &str = "cpuperf_locks";
 /// The variable that objects which count transactions with memory have for their size.
@@ -48,7 +46,7 @@ impl OpenScheduler {
         Self::of_bytes(path, bytes, machine, || Sidecar::beside(path))
     }
 
-    /// Likewise for an object that a program carries: `name` stands for the file's, `sidecar` is the text of the file beside
+    /// Does the same for an object that a program carries: `name` stands for the file's, `sidecar` is the text of the file beside
     /// it.
     ///
     /// # Errors
@@ -159,18 +157,13 @@ impl OpenScheduler {
     /// # Errors
     /// [`LiveError::NoSchedExt`], [`LiveError::Busy`]; [`LiveError::Refused`] with the verifier's log; [`LiveError::Problem`];
     /// [`LiveError::NoMap`]; [`LiveError::Libbpf`].
-    pub fn load(&self) -> Result<Scheduler, LiveError> {
+    pub fn load(&self) -> Result<LoadedScheduler, LiveError> {
         kernel::check_free()?;
-        let loaded = load::load(&self.path, &self.bytes, &self.open, self.watchdog_ms)?;
-        let mut scheduler = Scheduler::new(loaded, Arc::clone(self.open.object()), self.plan.clone());
+        let loaded = load(&self.path, &self.bytes, &self.open, self.watchdog_ms)?;
+        let mut scheduler = LoadedScheduler::new(loaded, Arc::clone(self.open.object()), self.plan.clone());
         scheduler.check_maps()?;
         scheduler.open_counters(&self.cpus, self.counters)?;
         self.plan.calls.iter().try_for_each(|call| scheduler.run(call))?;
         Ok(scheduler)
     }
-}
-
-/// Whether a value is a scheduler.
-pub(crate) fn is_scheduler(object: &Object, ops: &StructOps) -> bool {
-    !ops.optional && object.btf.name(object.btf.skip_modifiers(ops.type_id)) == OPS
 }

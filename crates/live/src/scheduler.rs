@@ -23,7 +23,7 @@ use crate::statistics;
 
 /// A loaded scheduler; it goes when this is dropped.
 #[derive(Debug)]
-pub struct Scheduler {
+pub struct LoadedScheduler {
     // Links go before what they link.
     links: Vec<Link>,
     object: libbpf_rs::Object,
@@ -55,7 +55,7 @@ pub struct Uncounted {
     pub why: io::Error,
 }
 
-impl Scheduler {
+impl LoadedScheduler {
     pub(crate) fn new(object: libbpf_rs::Object, source: Arc<Object>, plan: Plan) -> Self {
         Self { links: Vec::new(), object, source, plan, counters: Vec::new(), uncounted: Vec::new() }
     }

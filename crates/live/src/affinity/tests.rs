@@ -239,7 +239,7 @@ const ROLE_OWNER: &str = "affinity::tests::role_of_an_owner";
 fn role_of_an_owner() {
     let Some((root, application)) = told() else { return };
     show(&root, std::process::id());
-    let journal = Journal::begin(&root, &root.join("run/tandem")).unwrap();
+    let journal = Journal::begin(root.as_path(), &root.join("run/tandem")).unwrap();
     let request = request("isolate=dedicated os_mhz=1000");
     let mut affinity = Affinity::start(&Host::probe(&root).unwrap(), &request, journal).unwrap();
     assert!(affinity.enter_application(application.parse().unwrap()).unwrap());

@@ -10,7 +10,7 @@ use nix::fcntl::{Flock, FlockArg};
 
 use super::record::{Left, Line, Owner, Records};
 use super::restore::{self, Restored};
-use super::{Change, ChangeError, Setting};
+use super::{Change, ChangeError, Setting, System};
 use crate::tasks::Tasks;
 
 /// Journals end so; what does not is being made.
@@ -31,7 +31,7 @@ pub enum Applied {
 /// A process's changes. What is still as it left it is given back when this is dropped.
 #[derive(Debug)]
 pub struct Journal {
-    root: PathBuf,
+    system: System,
     owner: Owner,
     path: PathBuf,
     /// Locked as long as the process lives: nobody else gives back what is in use.
@@ -47,12 +47,13 @@ pub(super) fn folder(folder: &Path) -> PathBuf {
 }
 
 impl Journal {
-    /// Begins the journal of this process in the folder `changes` of `folder`, which is made if it is not there. `root` is
-    /// where `/sys` and `/proc` are; threads are the running kernel's, whatever it is.
+    /// Begins the journal of this process in the folder `changes` of `folder`, which is made if it is not there. A path stands
+    /// for the files below it and the running kernel's threads.
     ///
     /// # Errors
     /// [`ChangeError::Journal`], for instance because this process is not root's.
-    pub fn begin(root: &Path, folder: &Path) -> Result<Self, ChangeError> {
+    pub fn begin(system: impl Into<System>, folder: &Path) -> Result<Self, ChangeError> {
+        let system = system.into();
         let folder = self::folder(folder);
         let failed = |why| ChangeError::Journal { path: folder.clone(), doing: "created", why };
         if let Some(parent) = folder.parent() {
@@ -60,10 +61,10 @@ impl Journal {
         }
         DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed)?;
         let no_proc = || io::Error::new(io::ErrorKind::NotFound, "/proc does not say when this process began");
-        let owner = Owner::this(root).ok_or_else(no_proc).map_err(failed)?;
+        let owner = Owner::this(system.root()).ok_or_else(no_proc).map_err(failed)?;
         let path = folder.join(format!("{}-{}.{ENDING}", owner.pid, owner.start_time));
         let (file, length) = create(&path, &owner).map_err(failed)?;
-        Ok(Self { root: root.to_owned(), owner, path, file, length, records: Records::default() })
+        Ok(Self { system, owner, path, file, length, records: Records::default() })
     }
 
     /// Changes something: writes down what it was, then does it.
@@ -72,20 +73,22 @@ impl Journal {
     /// Each says that nothing was changed.
     pub fn apply(&mut self, change: &Change) -> Result<Applied, ChangeError> {
         let (setting, to) = (&change.setting, &change.setting.plain(&change.to));
-        let now = setting.read(&self.root).map_err(|why| ChangeError::Unreadable { setting: setting.clone(), why })?;
+        let now = setting
+            .read(self.system.root())
+            .map_err(|why| ChangeError::Unreadable { setting: setting.clone(), why })?;
         if setting.is_same(&now, to) {
             return Ok(Applied::Already);
         }
         let is_first = self.records.get(setting).is_none();
         let old = self.had(setting, &now);
         self.note(Line::Change { setting: setting.clone(), old, to: to.clone() })?;
-        if let Err(why) = setting.write(&self.root, to) {
+        if let Err(why) = setting.write(&self.system, to) {
             if is_first {
                 self.note(Line::Refused { setting: setting.clone() })?;
             }
             return Err(ChangeError::Refused { setting: setting.clone(), to: to.clone(), why });
         }
-        let became = setting.read(&self.root).unwrap_or_else(|_| to.clone());
+        let became = setting.read(self.system.root()).unwrap_or_else(|_| to.clone());
         if !setting.is_same(&became, to) {
             self.note(Line::Became { setting: setting.clone(), value: became })?;
         }
@@ -111,13 +114,13 @@ impl Journal {
     /// ours that of the relative it has it from, else the one that it has now.
     pub(crate) fn had(&self, setting: &Setting, now: &str) -> String {
         let old = self.old(setting).map(str::to_owned);
-        let inherited = || restore::inherited(&self.root, &self.records, self.owner.start_time, setting, now);
+        let inherited = || restore::inherited(self.system.root(), &self.records, self.owner.start_time, setting, now);
         old.or_else(inherited).unwrap_or_else(|| now.to_owned())
     }
 
     /// Where `/sys` and `/proc` are.
     pub(crate) fn root(&self) -> &Path {
-        &self.root
+        self.system.root()
     }
 
     /// Forgets threads of processes that have ended, and writes the journal anew once it is mostly about these: it is in
@@ -126,7 +129,7 @@ impl Journal {
     /// # Errors
     /// [`ChangeError::Journal`]: it is as it was.
     pub(crate) fn tidy(&mut self) -> Result<(), ChangeError> {
-        self.records.forget_ended(&Tasks::below(&self.root));
+        self.records.forget_ended(&Tasks::below(self.system.root()));
         if self.records.lines() < FEW_LINES + 4 * self.records.len() {
             return Ok(());
         }
@@ -145,7 +148,7 @@ impl Journal {
     }
 
     fn give_back(&mut self) -> Restored {
-        let restored = restore::give_back(&self.root, &mut self.records, self.owner.start_time);
+        let restored = restore::give_back(&self.system, &mut self.records, self.owner.start_time);
         // What could not be given back is tried again by the next one who finds this file.
         if restored.stuck.is_empty() {
             let _ = fs::remove_file(&self.path);

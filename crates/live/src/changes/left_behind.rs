@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
 
-use super::ChangeError;
 use super::journal::{ENDING, folder};
 use super::record::{Left, Owner, Records};
 use super::restore::{self, Restored};
+use super::{ChangeError, System};
 use crate::tasks::Tasks;
 
 /// What a dead process has left changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftBehind {
-    /// It.
+    /// The process.
     pub owner: Owner,
     /// Its changes, the last first.
     pub changes: Vec<Left>,
-    /// Its journal.
+    /// The file of its journal.
     pub path: PathBuf,
 }
 
@@ -42,7 +42,9 @@ pub fn left_behind(root: &Path, folder: &Path) -> Result<Vec<LeftBehind>, Change
 ///
 /// # Errors
 /// As [`left_behind`].
-pub fn restore_left_behind(root: &Path, folder: &Path) -> Result<Vec<(Owner, Restored)>, ChangeError> {
+pub fn restore_left_behind(system: impl Into<System>, folder: &Path) -> Result<Vec<(Owner, Restored)>, ChangeError> {
+    let system = system.into();
+    let root = system.root();
     let mut all = Vec::new();
     for path in journals(folder)? {
         let Ok(file) = File::open(&path) else { continue };
@@ -54,7 +56,7 @@ pub fn restore_left_behind(root: &Path, folder: &Path) -> Result<Vec<(Owner, Res
             let _ = fs::remove_file(&path);
             continue;
         }
-        let restored = Restored { unread_lines, ..restore::give_back(root, &mut records, owner.start_time) };
+        let restored = Restored { unread_lines, ..restore::give_back(&system, &mut records, owner.start_time) };
         if restored.stuck.is_empty() {
             fs::remove_file(&path).map_err(|why| ChangeError::Journal { path, doing: "removed", why })?;
         }

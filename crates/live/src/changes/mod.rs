@@ -2,7 +2,7 @@
 //! What is changed of the machine, so that it can be given back whatever happens.
 //!
 //! `setting`: what can be changed. `record`: lines of a journal. `journal`: changes things. `restore`: gives back.
-//! `left_behind`: does that for a process that died.
+//! `left_behind`: does that for a process that died. `system`: what is changed, which a test may fake.
 //!
 //! Every change is written to the owner's journal first, with the value before it, then made. The journal is a file of
 //! `/run`, in memory: a line that was written is there after `kill -9`, and after a power cut neither the file nor the
@@ -23,6 +23,7 @@ mod left_behind;
 mod record;
 mod restore;
 mod setting;
+mod system;
 #[cfg(test)]
 mod tests;
 
@@ -32,3 +33,4 @@ pub use left_behind::{LeftBehind, left_behind, restore_left_behind};
 pub use record::{Left, Owner};
 pub use restore::{Kept, Restored, Stuck};
 pub use setting::{Change, Setting};
+pub use system::{KernelThreads, System, Threads};

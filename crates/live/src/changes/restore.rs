@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::error::is_gone;
 use super::record::{Left, Records};
-use super::{ChangeError, Setting};
+use super::{ChangeError, Setting, System};
 use crate::tasks::{Stat, Tasks};
 
 /// How often threads are looked for that others have started in the meantime, with our affinity.
@@ -66,14 +66,14 @@ impl fmt::Display for Stuck {
 
 /// Gives back all of it, and to threads that began since `began` (clock ticks) what their relatives had. What is done with
 /// is forgotten.
-pub(super) fn give_back(root: &Path, records: &mut Records, began: u64) -> Restored {
+pub(super) fn give_back(system: &System, records: &mut Records, began: u64) -> Restored {
     let mut restored = Restored::default();
     for left in records.last_first() {
-        give_back_one(root, left, &mut restored);
+        give_back_one(system, left, &mut restored);
     }
     if records.has_threads() {
         for _ in 0..PASSES {
-            if heirs(root, records, began, &mut restored) == 0 {
+            if heirs(system, records, began, &mut restored) == 0 {
                 break;
             }
         }
@@ -83,16 +83,16 @@ pub(super) fn give_back(root: &Path, records: &mut Records, began: u64) -> Resto
     restored
 }
 
-fn give_back_one(root: &Path, left: &Left, restored: &mut Restored) {
+fn give_back_one(system: &System, left: &Left, restored: &mut Restored) {
     let Left { setting, old, given, .. } = left;
-    let done = match setting.read(root) {
+    let done = match setting.read(system.root()) {
         Ok(now) if setting.is_same(&now, old) => Ok(()),
         Ok(now) if !left.is_ours(&now) => {
             let ours = given.last().cloned().unwrap_or_default();
             restored.kept.push(Kept { setting: setting.clone(), old: old.clone(), ours, theirs: now });
             return;
         }
-        Ok(_) => setting.give_back(root, old).map_err(|why| (true, why)),
+        Ok(_) => setting.give_back(system, old).map_err(|why| (true, why)),
         Err(why) => Err((false, why)),
     };
     match done {
@@ -110,7 +110,8 @@ fn give_back_one(root: &Path, left: &Left, restored: &mut Restored) {
 }
 
 /// Gives threads that inherited one of our affinities what they would have inherited without us; how many.
-fn heirs(root: &Path, records: &Records, began: u64, restored: &mut Restored) -> usize {
+fn heirs(system: &System, records: &Records, began: u64, restored: &mut Restored) -> usize {
+    let root = system.root();
     let (tasks, mut count) = (Tasks::below(root), 0);
     let threads =
         tasks.processes().into_iter().flat_map(|pid| tasks.threads(pid).into_iter().map(move |tid| (pid, tid)));
@@ -129,7 +130,7 @@ fn heirs(root: &Path, records: &Records, began: u64, restored: &mut Restored) ->
         }
         restored.stuck.retain(|stuck| stuck.setting != setting);
         let before = restored.given_back;
-        give_back_one(root, &Left { given: vec![now], setting, old, number: 0 }, restored);
+        give_back_one(system, &Left { given: vec![now], setting, old, number: 0 }, restored);
         count += restored.given_back - before;
     }
     count

@@ -7,12 +7,14 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use nix::errno::Errno;
-use nix::sched::{CpuSet, sched_setaffinity};
-use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
+use super::system::System;
 use crate::cpus::CpuList;
 use crate::tasks::Tasks;
+
+/// More CPUs than a thread can be given at once (`CPU_SETSIZE`).
+const MOST_CPUS: usize = 1024;
 
 /// Something that can be changed. Its values are texts: names of governors, kHz, lists of CPUs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -82,12 +84,13 @@ impl Setting {
     }
 
     /// Sets it.
-    pub(super) fn write(&self, root: &Path, value: &str) -> io::Result<()> {
+    pub(super) fn write(&self, system: &System, value: &str) -> io::Result<()> {
+        let root = system.root();
         let cpus = || CpuList::parse(value).ok_or_else(|| invalid("it is no list of CPUs"));
         match self {
             Self::Affinity { pid, tid, start_time } => {
                 same_thread(&Tasks::below(root), *pid, *tid, *start_time)?;
-                set_affinity(*tid, &cpus()?)
+                system.threads().allow(*pid, *tid, &cpus()?)
             }
             Self::DefaultIrqAffinity | Self::WorkqueueCpus => write(&root.join(self.path()), &cpus()?.mask()),
             _ => write(&root.join(self.path()), value),
@@ -95,16 +98,18 @@ impl Setting {
     }
 
     /// Gives back a value that it had before. See the module on what a thread is allowed first.
-    pub(super) fn give_back(&self, root: &Path, old: &str) -> io::Result<()> {
-        if let Self::Affinity { tid, .. } = self {
-            let had = self.read(root)?;
-            if set_affinity(*tid, &everything()).is_ok() && self.is_same(&self.read(root)?, old) {
+    pub(super) fn give_back(&self, system: &System, old: &str) -> io::Result<()> {
+        if let Self::Affinity { pid, tid, .. } = self {
+            let had = self.read(system.root())?;
+            let everything = (0..MOST_CPUS).collect();
+            let allowed = system.threads().allow(*pid, *tid, &everything);
+            if allowed.is_ok() && self.is_same(&self.read(system.root())?, old) {
                 return Ok(());
             }
             // It must not keep more than it had.
-            return self.write(root, old).inspect_err(|_| drop(self.write(root, &had)));
+            return self.write(system, old).inspect_err(|_| drop(self.write(system, &had)));
         }
-        self.write(root, old)
+        self.write(system, old)
     }
 
     /// Whether two values mean the same.
@@ -162,20 +167,6 @@ fn write(path: &Path, value: &str) -> io::Result<()> {
 fn same_thread(tasks: &Tasks, pid: u32, tid: u32, start_time: u64) -> io::Result<()> {
     let is_same = tasks.thread(pid, tid).is_some_and(|stat| stat.start_time == start_time && !stat.is_dead());
     if is_same { Ok(()) } else { Err(Errno::ESRCH.into()) }
-}
-
-/// CPUs beyond those that `CpuSet` has room for (1,024) are left out.
-fn set_affinity(tid: u32, cpus: &CpuList) -> io::Result<()> {
-    let mut set = CpuSet::new();
-    for cpu in cpus.iter().take_while(|cpu| *cpu < CpuSet::count()) {
-        set.set(cpu)?;
-    }
-    let tid = i32::try_from(tid).map_err(|_| invalid("no thread has such a number"))?;
-    Ok(sched_setaffinity(Pid::from_raw(tid), &set)?)
-}
-
-fn everything() -> CpuList {
-    (0..CpuSet::count()).collect()
 }
 
 fn invalid(what: &'static str) -> io::Error {

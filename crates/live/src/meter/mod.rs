@@ -25,10 +25,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 pub use measured::{Energy, Measured, NotMeasured, Total};
-pub use source::{Domain, Method, Part};
+pub use perf::{EnergyEvent, EnergyEvents, KernelEvents};
+pub use source::{Amount, Domain, Method, Part, Probe};
 pub use why::Why;
 
-use perf::{Open, OpenOnThisMachine};
 use source::{Found, Source};
 
 /// Everything that counts energy in this machine.
@@ -52,10 +52,11 @@ impl Meters {
     ///
     /// For each part of the machine it takes the first that can be read: powercap, then perf, then hwmon. None is no error.
     pub fn find(root: &Path) -> Self {
-        Self::find_with(root, &OpenOnThisMachine, Instant::now())
+        Self::find_with(root, &KernelEvents, Instant::now())
     }
 
-    fn find_with(root: &Path, open: &dyn Open, clock: Instant) -> Self {
+    /// Does the same as [`find`](Self::find), with events that `open` opens, from the time `clock` on.
+    pub(crate) fn find_with(root: &Path, open: &dyn EnergyEvents, clock: Instant) -> Self {
         let found = [
             powercap::find(root),
             perf::find(root, open),
@@ -87,10 +88,15 @@ impl Meters {
 
     /// Reads all meters, as must be done every now and then ([`INTERVAL`](Self::INTERVAL)).
     pub fn sample(&mut self) {
-        self.sample_at(self.clock.elapsed());
+        self.sample_at(self.on_clock(Instant::now()));
     }
 
-    fn sample_at(&mut self, now: Duration) {
+    /// A time on the meters' clock.
+    pub(crate) fn on_clock(&self, time: Instant) -> Duration {
+        time.saturating_duration_since(self.clock)
+    }
+
+    pub(crate) fn sample_at(&mut self, now: Duration) {
         for source in &mut self.sources {
             source.sample(now);
         }
@@ -99,10 +105,10 @@ impl Meters {
 
     /// Begins again: what comes counts from now on.
     pub fn restart(&mut self) {
-        self.restart_at(self.clock.elapsed());
+        self.restart_at(self.on_clock(Instant::now()));
     }
 
-    fn restart_at(&mut self, now: Duration) {
+    pub(crate) fn restart_at(&mut self, now: Duration) {
         self.sample_at(now);
         for source in &mut self.sources {
             source.restart();

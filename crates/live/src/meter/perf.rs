@@ -16,25 +16,30 @@ const FOLDER: &str = "bus/event_source/devices/power";
 
 /// Which event to open, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Event {
+pub struct EnergyEvent {
     /// `perf_event_attr.type`.
     pub kind: u32,
     /// `perf_event_attr.config`.
     pub config: u64,
+    /// The CPU to ask: its package is measured.
     pub cpu: usize,
 }
 
-/// Opens events.
-pub(super) trait Open {
-    fn open(&self, event: Event) -> Result<Box<dyn Probe>, Why>;
+/// Opens performance events that count energy.
+pub trait EnergyEvents {
+    /// Opens an event, which counts from then on.
+    ///
+    /// # Errors
+    /// Why nothing can be read of it.
+    fn open(&self, event: EnergyEvent) -> Result<Box<dyn Probe>, Why>;
 }
 
-/// Asks the kernel.
-#[derive(Debug)]
-pub(super) struct OpenOnThisMachine;
+/// The events of the running kernel (`perf_event_open`).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct KernelEvents;
 
-impl Open for OpenOnThisMachine {
-    fn open(&self, event: Event) -> Result<Box<dyn Probe>, Why> {
+impl EnergyEvents for KernelEvents {
+    fn open(&self, event: EnergyEvent) -> Result<Box<dyn Probe>, Why> {
         let mut builder = Builder::new().any_pid().one_cpu(event.cpu);
         // These count the package, whoever runs: the kernel refuses what asks them to leave something out.
         builder.include_kernel().include_hv();
@@ -56,7 +61,7 @@ impl Probe for OpenEvent {
 }
 
 /// Every event, on each processor that has it.
-pub(super) fn find(root: &Path, open: &dyn Open) -> Vec<Found> {
+pub(super) fn find(root: &Path, open: &dyn EnergyEvents) -> Vec<Found> {
     let tree = Tree::new(root);
     let folder = tree.path("sys").join(FOLDER);
     let Some(kind) = read_number(&folder.join("type")).ok().and_then(|kind| u32::try_from(kind).ok()) else {
@@ -73,7 +78,7 @@ pub(super) fn find(root: &Path, open: &dyn Open) -> Vec<Found> {
             name: format!("perf power/{name}/ on CPU {cpu}"),
             domain: Domain { part, package, die },
             unit: Unit { joules, range: None },
-            probe: open.open(Event { kind, config, cpu }),
+            probe: open.open(EnergyEvent { kind, config, cpu }),
         }));
     }
     found

@@ -32,7 +32,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// It in a word, for programs.
+    /// The part in a word, for programs.
     pub fn word(self) -> &'static str {
         match self {
             Self::Platform => "platform",
@@ -62,7 +62,7 @@ impl Part {
 /// A part, of which there can be several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Domain {
-    /// What it is.
+    /// What kind of part.
     pub part: Part,
     /// The processor's number (`physical_package_id`); 0 for what is not a processor's.
     pub package: u32,
@@ -91,7 +91,7 @@ pub enum Method {
 
 /// What a meter says.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Amount {
+pub enum Amount {
     /// A counter's value.
     Count(u64),
     /// A power now.
@@ -101,7 +101,11 @@ pub(super) enum Amount {
 }
 
 /// How to read a meter.
-pub(super) trait Probe: Debug + Send {
+pub trait Probe: Debug + Send {
+    /// What the meter says now: always the same kind of [`Amount`].
+    ///
+    /// # Errors
+    /// Why it says nothing.
     fn read(&mut self) -> Result<Amount, Why>;
 }
 

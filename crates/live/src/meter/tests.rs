@@ -51,15 +51,15 @@ impl Tree {
 /// Nobody may open events.
 struct Refuses;
 
-impl Open for Refuses {
-    fn open(&self, _event: perf::Event) -> Result<Box<dyn Probe>, Why> {
+impl perf::EnergyEvents for Refuses {
+    fn open(&self, _event: perf::EnergyEvent) -> Result<Box<dyn Probe>, Why> {
         Err(Why::NotAllowed)
     }
 }
 
 /// Events that were opened; each counts on by its configuration whenever it is read.
 #[derive(Debug, Default, Clone)]
-struct Opens(Arc<Mutex<Vec<perf::Event>>>);
+struct Opens(Arc<Mutex<Vec<perf::EnergyEvent>>>);
 
 #[derive(Debug)]
 struct Counts {
@@ -74,8 +74,8 @@ impl Probe for Counts {
     }
 }
 
-impl Open for Opens {
-    fn open(&self, event: perf::Event) -> Result<Box<dyn Probe>, Why> {
+impl perf::EnergyEvents for Opens {
+    fn open(&self, event: perf::EnergyEvent) -> Result<Box<dyn Probe>, Why> {
         self.0.lock().unwrap().push(event);
         Ok(Box::new(Counts { by: event.config, value: 0 }))
     }
@@ -309,7 +309,7 @@ fn events_are_opened_on_each_processor_and_the_platforms_once() {
     write_events(&tree);
     let opens = Opens::default();
     let mut meters = Meters::find_with(tree.root(), &opens, Instant::now());
-    let event = |config, cpu| perf::Event { kind: 9, config, cpu };
+    let event = |config, cpu| perf::EnergyEvent { kind: 9, config, cpu };
     assert_eq!(*opens.0.lock().unwrap(), [event(2, 0), event(2, 8), event(5, 0), event(3, 0), event(3, 8)]);
     meters.sample_at(seconds(1));
     let measured = meters.measured();

@@ -38,6 +38,16 @@ pub enum Backend {
     Affinity,
 }
 
+impl Backend {
+    /// The name that reports and metrics have for it: `sched_ext`, `affinity`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SchedExt => "sched_ext",
+            Self::Affinity => "affinity",
+        }
+    }
+}
+
 /// Which governor shall choose clocks meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Governor {
@@ -47,9 +57,9 @@ pub enum Governor {
     Keep,
 }
 
-/// What somebody wants.
+/// What a session is asked to do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Request {
+pub struct SessionRequest {
     /// How to act.
     pub backend: Choice,
     /// Settings of the scheduler (`bpf/settings.bpf.h`), names and values; of one that is there twice the last holds.
@@ -113,7 +123,7 @@ impl Plan {
     ///
     /// # Errors
     /// [`PlanError`]: it cannot be done here, and what to do about that.
-    pub fn for_host(host: &Host, request: &Request) -> Result<Self, PlanError> {
+    pub fn for_host(host: &Host, request: &SessionRequest) -> Result<Self, PlanError> {
         let mechanisms = Mechanisms::of(&request.settings);
         let backend = match request.backend {
             Choice::Auto | Choice::SchedExt => sched_ext(host)?,

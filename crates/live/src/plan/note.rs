@@ -2,7 +2,7 @@
 //! What people should know of a plan: what will have no effect here, and what could be done about it.
 
 use super::inert::{Inert, online};
-use super::{Backend, Governor, Plan, Request};
+use super::{Backend, Governor, Plan, SessionRequest};
 use crate::host::{Host, Policy};
 use crate::machine::Doubt;
 
@@ -91,7 +91,7 @@ fn passive(mode_file: Option<&str>) -> String {
 }
 
 /// All there are.
-pub(super) fn notes(host: &Host, request: &Request, plan: &Plan) -> Vec<Note> {
+pub(super) fn notes(host: &Host, request: &SessionRequest, plan: &Plan) -> Vec<Note> {
     let mut notes = mechanisms(host, plan);
     notes.extend(clocks(host, request, plan));
     notes.extend(host.capacities.doubts.iter().cloned().map(Note::Capacity));
@@ -129,7 +129,7 @@ fn mechanisms(host: &Host, plan: &Plan) -> Vec<Note> {
 }
 
 /// Why clocks do not follow a scheduler that asks for them.
-fn clocks(host: &Host, request: &Request, plan: &Plan) -> Vec<Note> {
+fn clocks(host: &Host, request: &SessionRequest, plan: &Plan) -> Vec<Note> {
     let asks = plan.mechanisms.ask_for_clocks() && plan.backend == Backend::SchedExt;
     if !asks || !plan.changes.is_empty() {
         return Vec::new();

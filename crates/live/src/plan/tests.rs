@@ -76,14 +76,14 @@ fn without_sched_ext() -> Host {
 }
 
 /// `isolate=shared longest=true`.
-fn request(settings: &str, backend: Choice, governor: Option<Governor>) -> Request {
+fn request(settings: &str, backend: Choice, governor: Option<Governor>) -> SessionRequest {
     let settings = settings.split_whitespace().filter_map(|setting| setting.split_once('='));
     let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    Request { backend, settings, governor }
+    SessionRequest { backend, settings, governor }
 }
 
 /// The plan for what is wanted by default: its changes and notes, or the error.
-fn plan(host: &Host, request: &Request) -> Result<(Backend, Vec<String>, Vec<String>), String> {
+fn plan(host: &Host, request: &SessionRequest) -> Result<(Backend, Vec<String>, Vec<String>), String> {
     let plan = Plan::for_host(host, request).map_err(|error| error.to_string())?;
     let changes = plan.changes.iter().map(|change| format!("{}: {}", change.setting, change.to)).collect();
     Ok((plan.backend, changes, plan.notes.iter().map(ToString::to_string).collect()))
@@ -128,7 +128,7 @@ fn who_is_not_root_or_not_alone_is_not_sent_to_the_other_backend() {
         host.kernel.sched_ext_state = Some("enabled".to_owned());
         host.kernel.scheduler = Some("lavd".to_owned());
     });
-    let said = |host: &Host| plan(host, &Request::default()).unwrap_err();
+    let said = |host: &Host| plan(host, &SessionRequest::default()).unwrap_err();
     let lacks = "no scheduler can be loaded here:\n  this process lacks CAP_BPF and CAP_PERFMON: run it as root";
     assert_eq!(said(&user), lacks);
     assert_eq!(said(&busy), "no scheduler can be loaded here:\n  the scheduler lavd is loaded already: stop it first");
@@ -254,7 +254,7 @@ fn without_counters_sorted_is_inert_and_speed_knows_no_memory() {
 fn what_sources_of_capacities_contradict_is_passed_on() {
     let doubt = Doubt::BaseClocks { percent: 27 };
     let host = host(|host| host.capacities.doubts = vec![doubt.clone()]);
-    assert_eq!(Plan::for_host(&host, &Request::default()).unwrap().notes, [Note::Capacity(doubt)]);
+    assert_eq!(Plan::for_host(&host, &SessionRequest::default()).unwrap().notes, [Note::Capacity(doubt)]);
 }
 
 #[test]

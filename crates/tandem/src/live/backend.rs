@@ -10,7 +10,7 @@ use tandem_live::host::Host;
 use tandem_live::machine::Machine;
 use tandem_live::plan::{self, Plan};
 use tandem_live::process::{threads, tree};
-use tandem_live::{Exit, LiveError, Scheduler, kernel};
+use tandem_live::{Exit, LiveError, LoadedScheduler, kernel};
 
 use super::say;
 use super::session::{Gone, ROOT, open};
@@ -21,7 +21,7 @@ use crate::failure::Failure;
 #[derive(Debug)]
 pub enum Backend {
     /// A loaded scheduler. It goes first; what was changed for it is given back then.
-    SchedExt(Box<Scheduler>, Option<Journal>),
+    SchedExt(Box<LoadedScheduler>, Option<Journal>),
     /// Affinities and clocks, while there are any.
     Affinity(Option<Box<Affinity>>),
 }
@@ -165,7 +165,7 @@ impl Backend {
 
 /// Enters processes, then their threads: in this order what they start meanwhile is known, too, but for processes of which
 /// a parent was not entered yet. So those are looked for until there are none.
-fn enter(scheduler: &Scheduler, first: u32, number: u32) -> Result<(), LiveError> {
+fn enter(scheduler: &LoadedScheduler, first: u32, number: u32) -> Result<(), LiveError> {
     let (root, mut entered) = (Path::new(ROOT), BTreeSet::new());
     let mut found = tree(root, first);
     while !found.is_empty() {
@@ -181,12 +181,12 @@ fn enter(scheduler: &Scheduler, first: u32, number: u32) -> Result<(), LiveError
     Ok(())
 }
 
-fn load(machine: &Machine, settings: &[(String, String)]) -> Result<Scheduler, Failure> {
+fn load(machine: &Machine, settings: &[(String, String)]) -> Result<LoadedScheduler, Failure> {
     open(machine, settings)?.load().map_err(|error| not_started(&error))
 }
 
 /// Says which performance counters cannot be had.
-fn uncounted(scheduler: &Scheduler) {
+fn uncounted(scheduler: &LoadedScheduler) {
     for missing in scheduler.uncounted() {
         say(&format!("note: no counter for {}, on CPU {} at least: {}", missing.map, missing.cpu, missing.why));
     }

@@ -2,7 +2,7 @@
 //! What `tandem run` and `tandem attach` are asked to do: mechanisms, settings, the way of acting.
 
 use clap::{Args, ValueEnum};
-use tandem_live::plan::{Choice, Governor, Request};
+use tandem_live::plan::{Choice, Governor, SessionRequest};
 
 use crate::arguments::{Settings, settings};
 
@@ -40,7 +40,7 @@ pub struct MechanismOptions {
 
     /// Act through sched_ext, or through affinities and clocks alone, which `isolate` and `longest` can do with
     #[arg(long, value_enum, default_value_t)]
-    backend: Backend,
+    backend: BackendChoice,
 
     /// Whether to switch clocks to schedutil meanwhile, which a scheduler needs to ask for them, or keep the governors
     #[arg(long, value_enum)]
@@ -58,7 +58,7 @@ pub enum Isolation {
 
 /// How to act.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum Backend {
+pub enum BackendChoice {
     /// sched_ext; where it is missing, say what is
     #[default]
     Auto,
@@ -97,12 +97,12 @@ impl MechanismOptions {
     }
 
     /// What to plan for.
-    pub fn request(&self) -> Request {
-        Request {
+    pub fn request(&self) -> SessionRequest {
+        SessionRequest {
             backend: match self.backend {
-                Backend::Auto => Choice::Auto,
-                Backend::SchedExt => Choice::SchedExt,
-                Backend::Affinity => Choice::Affinity,
+                BackendChoice::Auto => Choice::Auto,
+                BackendChoice::SchedExt => Choice::SchedExt,
+                BackendChoice::Affinity => Choice::Affinity,
             },
             settings: self.settings(),
             governor: self.governor.map(|governor| match governor {

@@ -23,7 +23,7 @@ use tandem_live::host::Host;
 use tandem_live::machine::Machine;
 use tandem_live::meter::{Measured, Meters};
 use tandem_live::metrics::Snapshot;
-use tandem_live::plan::{Inert, Plan, Request};
+use tandem_live::plan::{Inert, Plan, SessionRequest};
 use tandem_live::{Exit, OpenScheduler, kernel};
 
 use super::backend::Backend;
@@ -106,7 +106,7 @@ impl Session {
     ///
     /// # Errors
     /// A mistake in a setting; it cannot be done here; another session runs; the kernel refuses the scheduler.
-    pub fn begin(request: &Request) -> Result<Self, Failure> {
+    pub fn begin(request: &SessionRequest) -> Result<Self, Failure> {
         let root = Path::new(ROOT);
         let failed = |error: &dyn std::error::Error| Failure::NotStarted(error.to_string());
         let host = Host::probe(root).map_err(|error| failed(&error))?;
@@ -256,10 +256,7 @@ impl Session {
 
     /// What it is called in reports.
     pub fn backend_name(&self) -> &'static str {
-        match self.plan.backend {
-            tandem_live::plan::Backend::SchedExt => "sched_ext",
-            tandem_live::plan::Backend::Affinity => "affinity",
-        }
+        self.plan.backend.name()
     }
 
     /// The mechanisms' states, by name.

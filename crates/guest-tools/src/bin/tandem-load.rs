@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use tandem_live::machine::Machine;
-use tandem_live::{CounterSource, LiveError, Observer, OpenScheduler, Scheduler, Uncounted, kernel};
+use tandem_live::{CounterSource, LiveError, LoadedScheduler, Observer, OpenScheduler, Uncounted, kernel};
 
 const USAGE: &str = "\
 usage: tandem-load [OPTION]... OBJECT [NAME=VALUE]... [-- COMMAND [ARGUMENT]...]
@@ -152,7 +152,7 @@ fn run(arguments: &Arguments) -> Result<u8, LiveError> {
 }
 
 /// Its states, and the counters that are not 0.
-fn statistics(scheduler: &Scheduler) -> String {
+fn statistics(scheduler: &LoadedScheduler) -> String {
     let states = scheduler.states().into_iter().map(|(name, state)| format!("  {name} {state}"));
     let counters = scheduler.counters().into_iter().filter(|(_, count)| *count > 0);
     let lines: Vec<String> = states.chain(counters.map(|(name, count)| format!("  {name} {count}"))).collect();
@@ -160,7 +160,7 @@ fn statistics(scheduler: &Scheduler) -> String {
 }
 
 /// Runs a command under the scheduler, and says how both ended.
-fn under(scheduler: &mut Scheduler, command: &[OsString]) -> Result<u8, LiveError> {
+fn under(scheduler: &mut LoadedScheduler, command: &[OsString]) -> Result<u8, LiveError> {
     // What this starts descends from it.
     scheduler.enter_application(std::process::id(), 1)?;
     scheduler.attach()?;
@@ -190,7 +190,7 @@ fn under(scheduler: &mut Scheduler, command: &[OsString]) -> Result<u8, LiveErro
 }
 
 /// The programs, and how much of its limit the verifier needed for each.
-fn table(scheduler: &Scheduler) -> String {
+fn table(scheduler: &LoadedScheduler) -> String {
     let programs = scheduler.programs();
     let width = programs.iter().map(|program| program.name.len()).max().unwrap_or(0).max("program".len());
     let mut table = format!("  {:width$}  instructions  followed\n", "program");
