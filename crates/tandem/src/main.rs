@@ -6,8 +6,8 @@
 //! - [`reproduce`]: the published numbers of papers beside ours.
 //! - [`live`]: the commands for the kernel that is running.
 //! - [`bundled`]: the scheduler that the command carries.
-//! - [`context`]: what commands are given: the [`simulator`], where to print, the [`files`] they write; [`json`]: how.
-//! - [`parallel`]: many simulations at once. [`quantity`], [`statistics`], [`table`]: numbers and text for people. [`failure`]: exit statuses.
+//! - [`context`]: what commands are given: the simulator, where to print, the [`files`] they write; [`json`]: how.
+//! - [`quantity`], [`table`]: numbers and text for people. [`failure`]: exit statuses.
 
 mod analyze;
 mod arguments;
@@ -22,13 +22,10 @@ mod files;
 mod json;
 mod live;
 mod machine;
-mod parallel;
 mod quantity;
 mod reproduce;
 mod scheduler;
 mod simulate;
-mod simulator;
-mod statistics;
 mod table;
 mod workload;
 

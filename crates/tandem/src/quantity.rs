@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Numbers for people: four significant digits and an SI prefix.
 
-use crate::statistics::Estimate;
+use tandem_experiments::Estimate;
 
 /// A unit of measurement and the largest prefix people use with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,8 +15,8 @@ use tandem_simulator::units::{Nanos, seconds};
 use crate::arguments::{Choice, Pair};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::simulator::Simulator;
-use crate::statistics::Estimate;
+use tandem_experiments::Estimate;
+use tandem_experiments::Simulator;
 
 use super::theory::Alone;
 

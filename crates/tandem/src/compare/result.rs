@@ -4,7 +4,7 @@
 use crate::arguments::Pair;
 use crate::compare::runs::Outcome;
 use crate::quantity::{JOULE_SECONDS, JOULES, NUMBER, PERCENT, SECONDS, Unit, WATTS};
-use crate::statistics::{Estimate, jitter, mean};
+use tandem_experiments::{Estimate, jitter, mean};
 
 /// What is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

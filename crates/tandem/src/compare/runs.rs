@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The simulations of a comparison, in parallel; what they yield does not depend on how many threads do it.
 
+use tandem_experiments::{Simulator, run_all};
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::{AppReport, ExitReport, Report};
 use tandem_simulator::observer::NoObserver;
@@ -10,8 +11,6 @@ use tandem_simulator::workload::Workload;
 use crate::arguments::{Pair, Scenario};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::parallel;
-use crate::simulator::Simulator;
 
 /// What to simulate.
 pub struct Plan<'a> {
@@ -57,10 +56,9 @@ impl Plan<'_> {
     pub fn run(&self, context: &Context<'_>) -> Result<Vec<Vec<Outcome>>, Failure> {
         let apart = self.workloads_apart();
         let jobs = self.jobs(&apart)?;
-        let bar = context.progress_bar(jobs.len());
-        let yields = parallel::run_all(&jobs, |job| job.run(self.machine, context.simulator), &bar);
-        bar.finish_and_clear();
-        let mut yields = yields?.into_iter();
+        let simulator = context.simulator;
+        let yields = run_all(&jobs, |job| job.run(self.machine, simulator), (&context.bar(), ""))?;
+        let mut yields = yields.into_iter();
         let mut outcomes = Vec::new();
         for _ in &self.pairs {
             outcomes.push(self.seeds.iter().filter_map(|_| self.outcome(&mut yields, apart.len())).collect());

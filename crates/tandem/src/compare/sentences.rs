@@ -4,8 +4,8 @@
 use crate::compare::label;
 use crate::compare::result::{Comparison, Limits, Metric, PairResult};
 use crate::quantity::ratio;
-use crate::statistics::Estimate;
 use crate::table::paragraph;
+use tandem_experiments::Estimate;
 
 /// How a metric's best pair is described.
 struct Wording {

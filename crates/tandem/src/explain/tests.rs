@@ -24,7 +24,7 @@ use crate::arguments::object;
 use crate::cli::Cli;
 use crate::context::Context;
 use crate::files::Files;
-use crate::simulator::Linux;
+use tandem_experiments::Linux;
 
 /// Equal CPUs, two and three kinds, and several packages.
 const MACHINES: [&str; 4] = ["smp-8", "hikey960", "pixel6", "proliant-dl580"];

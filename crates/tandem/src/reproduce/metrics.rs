@@ -5,7 +5,7 @@ use serde_json::Value;
 use tandem_simulator::input::{nearest, valid_names};
 use tandem_simulator::metrics::{AppReport, Report};
 
-use crate::statistics::{jitter, mean};
+use tandem_experiments::{jitter, mean};
 
 /// A number of a report, or of one of its applications.
 pub type Metric = fn(&Report, Option<&str>) -> Result<f64, String>;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::axes::Place;
 use super::paper::{Bound, Unit};
 use super::verdict::Verdict;
-use crate::statistics::Estimate;
+use tandem_experiments::Estimate;
 
 /// Version of the JSON schema; grows when a field changes its meaning or goes away.
 pub const SCHEMA: u32 = 1;

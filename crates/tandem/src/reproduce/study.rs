@@ -17,7 +17,7 @@ use super::runs::{Book, Change, Request, Simulation};
 use super::verdict::{Published, Verdict, deviation};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::statistics::Estimate;
+use tandem_experiments::Estimate;
 
 /// A paper whose expressions are read.
 pub struct Study {

@@ -23,7 +23,7 @@ use tandem_simulator::simulation::{Options, SimulationError, Waiter};
 use tandem_simulator::units::{CpuId, TaskId};
 use tandem_simulator::workload::Workload;
 
-use crate::simulator::Simulator;
+use tandem_experiments::Simulator;
 
 /// See the [module](self).
 #[derive(Debug, Default)]

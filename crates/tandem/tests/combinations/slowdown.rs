@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! All five mechanisms together are never much slower than fair.
 
-use distrs::StudentsT;
 use rayon::prelude::*;
+use tandem_experiments::Estimate;
 use tandem_simulator::observer::NoObserver;
 use tandem_simulator::simulation::{Scheduler, simulate};
 use tandem_simulator::workload::Workload;
@@ -28,10 +28,8 @@ fn ratios(name: &str, workload: &Workload, seed: u64) -> (f64, f64) {
 
 /// Mean and half of the 95 % confidence interval.
 fn estimate(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    (mean, StudentsT::ppf(0.975, n - 1.0) * (variance / n).sqrt())
+    let estimate = Estimate::of_mean(values).unwrap();
+    (estimate.mean, estimate.half_width.unwrap())
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use distrs::StudentsT;
 use serde_json::Value;
+use tandem_experiments::Estimate as Interval;
 
 /// Seeds of an experiment.
 pub const SEEDS: std::ops::Range<u64> = 0..10;
@@ -106,10 +106,8 @@ pub struct Estimate {
 impl Estimate {
     /// Of values that are independent of each other.
     pub fn of(values: &[f64]) -> Self {
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        Self { mean, half: StudentsT::ppf(0.975, n - 1.0) * (variance / n).sqrt() }
+        let Interval { mean, half_width } = Interval::of_mean(values).unwrap();
+        Self { mean, half: half_width.unwrap() }
     }
 
     /// Of what `value` gives for each of `SEEDS`.

@@ -4,7 +4,7 @@
 use super::super::paper::{Bound, Unit};
 use super::super::result::CellResult;
 use crate::quantity::NOTHING;
-use crate::statistics::Estimate;
+use tandem_experiments::Estimate;
 
 /// The published value: `≤ 4`.
 pub fn published(cell: &CellResult) -> String {

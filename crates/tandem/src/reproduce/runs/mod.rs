@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use tandem_experiments::{Simulator, run_all};
 use tandem_simulator::input::{InputError, valid_names};
 use tandem_simulator::machine::catalogue;
 use tandem_simulator::metrics::Report;
@@ -21,8 +22,6 @@ use super::library::Library;
 use super::paper::{Experiment, Origin, Paper, Parameter, Run, Target, Work};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::parallel;
-use crate::simulator::Simulator;
 
 use prepare::{Ready, Workshop};
 use vary::Whole;
@@ -190,11 +189,9 @@ impl Book {
                 jobs.push(Job { ready, seed, options, label: &request.label });
             }
         }
-        let bar = context.progress_bar(jobs.len()).with_prefix(format!("{what}: "));
-        let simulator = context.simulator;
-        let reports = self.threads.install(|| parallel::run_all(&jobs, |job| job.run(simulator), &bar));
-        bar.finish_and_clear();
-        let mut reports = reports?.into_iter().map(Rc::new);
+        let (simulator, bar) = (context.simulator, context.bar());
+        let reports = self.threads.install(|| run_all(&jobs, |job| job.run(simulator), (&bar, what)))?;
+        let mut reports = reports.into_iter().map(Rc::new);
         for (simulation, request, _) in &ready {
             let known = self.reports.entry((*simulation).clone()).or_default();
             let missing = request.seeds as usize - known.len();

@@ -1,18 +1,24 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Many simulations at once; what they yield does not depend on how many threads do it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use indicatif::ProgressBar;
 use rayon::prelude::*;
 
-/// Runs the jobs on all cores. Of several failures the first in order counts, so that the message is always the same;
-/// jobs behind a failure are skipped, those before it never are.
+use crate::progress::Progress;
+
+/// Runs the jobs on all cores, or on those of the thread pool that the caller is in; `progress` hears that they are for
+/// `what`. The results are in the order of the jobs, on any number of threads.
+///
+/// # Errors
+/// Of several failures the first in the order of the jobs, so that the message is always the same. Jobs behind a failure
+/// are skipped, those before it never are.
 pub fn run_all<J: Sync, Y: Send, E: Send>(
     jobs: &[J],
     run: impl Fn(&J) -> Result<Y, E> + Sync,
-    bar: &ProgressBar,
+    (progress, what): (&dyn Progress, &str),
 ) -> Result<Vec<Y>, E> {
+    progress.begin(what, jobs.len());
     let first_failure = AtomicUsize::new(usize::MAX);
     let results: Vec<Option<Result<Y, E>>> = jobs
         .par_iter()
@@ -26,9 +32,10 @@ pub fn run_all<J: Sync, Y: Send, E: Send>(
             if result.is_err() {
                 first_failure.fetch_min(index, Ordering::Relaxed);
             }
-            bar.inc(1);
+            progress.run_done();
             Some(result)
         })
         .collect();
+    progress.end();
     results.into_iter().flatten().collect()
 }

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: GPL-2.0-only
-//! The seam between commands and the simulation: the commands' tests put a mock behind it.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The seam between experiments and the simulation: tests put a simulator behind it whose results can be checked by hand.
 
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::Report;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Means with their 95 % confidence intervals, and ratios of them.
 
 use distrs::StudentsT;
