@@ -18,7 +18,6 @@ pub mod analysis;
 mod engine;
 mod error;
 pub mod generated;
-pub mod input;
 mod kernel;
 pub mod machine;
 pub mod metrics;
@@ -29,3 +28,5 @@ pub mod simulation;
 pub mod trace;
 pub mod units;
 pub mod workload;
+
+pub use tandem_loader::input;
