@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use tandem_bpf_vm::object::ObjectError;
 use tandem_bpf_vm::open::SettingError;
+use tandem_loader::machine::MachineError;
 
 use crate::refusal::Refusal;
 use crate::sidecar::SidecarError;
@@ -48,9 +49,9 @@ pub enum LiveError {
     /// The file beside it has a mistake.
     #[error(transparent)]
     Sidecar(#[from] SidecarError),
-    /// sysfs does not say which CPUs there are.
-    #[error("/sys/devices/system/cpu/possible: no list of CPUs")]
-    Machine,
+    /// Nothing says which CPUs there are.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
     /// A program of the object that is run before it is attached (`[run.syscall]`) refused.
     #[error("{program} refuses: {}", problem.as_deref().unwrap_or("it does not say why"))]
     Problem {

@@ -21,20 +21,17 @@ pub mod affinity;
 pub mod changes;
 pub mod control;
 mod counters;
-pub mod cpus;
 mod error;
 mod exit;
 pub mod host;
 pub mod kernel;
 mod load;
-pub mod machine;
 mod messages;
 pub mod meter;
 pub mod metrics;
 mod observer;
 mod open;
 pub mod plan;
-mod pmus;
 pub mod process;
 mod refusal;
 mod scheduler;
@@ -43,7 +40,9 @@ mod statistics;
 mod tasks;
 #[cfg(test)]
 mod testing;
-mod tree;
+
+pub use tandem_loader::{cpus, machine};
+use tandem_loader::{pmus, tree};
 
 pub use counters::CounterSource;
 pub use error::LiveError;

@@ -8,52 +8,54 @@ use crate::cpus::CpuList;
 
 /// The files below a root.
 #[derive(Debug)]
-pub(crate) struct Tree {
+pub struct Tree {
     root: PathBuf,
 }
 
 impl Tree {
-    pub(crate) fn new(root: &Path) -> Self {
+    /// The files below `root`: `/` for the running kernel.
+    pub fn new(root: &Path) -> Self {
         Self { root: root.to_owned() }
     }
 
     /// Where a file of the root is.
-    pub(crate) fn path(&self, path: &str) -> PathBuf {
+    pub fn path(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
 
     /// The text of a file; `None` if it cannot be read, or is empty.
-    pub(crate) fn text(&self, path: &str) -> Option<String> {
+    pub fn text(&self, path: &str) -> Option<String> {
         let text = fs::read_to_string(self.path(path)).ok()?;
         Some(text.trim().to_owned()).filter(|text| !text.is_empty())
     }
 
     /// The text of a file below `/sys`.
-    pub(crate) fn sys(&self, path: &str) -> Option<String> {
+    pub fn sys(&self, path: &str) -> Option<String> {
         self.text(&format!("sys/{path}"))
     }
 
     /// A file of a CPU.
-    pub(crate) fn cpu_text(&self, cpu: usize, path: &str) -> Option<String> {
+    pub fn cpu_text(&self, cpu: usize, path: &str) -> Option<String> {
         self.sys(&format!("devices/system/cpu/cpu{cpu}/{path}"))
     }
 
-    pub(crate) fn cpu_number(&self, cpu: usize, path: &str) -> Option<u64> {
+    /// The number in a file of a CPU; `None` if it has none.
+    pub fn cpu_number(&self, cpu: usize, path: &str) -> Option<u64> {
         self.cpu_text(cpu, path)?.parse().ok()
     }
 
     /// A list of CPUs of a CPU.
-    pub(crate) fn cpu_list(&self, cpu: usize, path: &str) -> Option<Vec<usize>> {
+    pub fn cpu_list(&self, cpu: usize, path: &str) -> Option<Vec<usize>> {
         list(&self.cpu_text(cpu, path)?)
     }
 
     /// Whether there is a file or a folder below `/sys`.
-    pub(crate) fn has_sys(&self, path: &str) -> bool {
+    pub fn has_sys(&self, path: &str) -> bool {
         self.path("sys").join(path).exists()
     }
 
     /// The names in a folder below `/sys`, sorted.
-    pub(crate) fn names(&self, path: &str) -> Vec<String> {
+    pub fn names(&self, path: &str) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.path("sys").join(path)) else { return Vec::new() };
         let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
         names.sort();
@@ -62,6 +64,6 @@ impl Tree {
 }
 
 /// The CPUs of a list, ascending; `None` if it is none.
-pub(crate) fn list(text: &str) -> Option<Vec<usize>> {
+pub fn list(text: &str) -> Option<Vec<usize>> {
     Some(CpuList::parse(text)?.iter().collect())
 }

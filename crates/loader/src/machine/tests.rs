@@ -42,7 +42,7 @@ fn a_machine_without_any_files_but_the_list_of_cpus_has_equal_ones_that_share_ev
 #[test]
 fn without_a_list_of_cpus_there_is_no_machine() {
     let root = tempfile::tempdir().unwrap();
-    assert!(matches!(Machine::read(root.path()), Err(LiveError::Machine)));
+    assert!(matches!(Machine::read(root.path()), Err(MachineError::NoCpus { .. })));
 }
 
 /// Two packages of a core with two threads each: CPUs 0 and 2, 1 and 3.

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What CPUs share: cores, caches, packages, nodes.
 
-use super::{CAPACITY_SCALE, Cpu, Machine};
-use crate::error::LiveError;
+use super::{CAPACITY_SCALE, Cpu, Machine, MachineError};
 use crate::tree::{Tree, list};
 
 /// Reads the CPUs, their clocks excepted.
-pub(super) fn read(tree: &Tree) -> Result<Machine, LiveError> {
+pub(super) fn read(tree: &Tree) -> Result<Machine, MachineError> {
     let cpus = |file: &str| tree.sys(&format!("devices/system/cpu/{file}")).and_then(|text| list(&text));
-    let possible = cpus("possible").ok_or(LiveError::Machine)?;
+    let unknown = || MachineError::NoCpus { path: tree.path("sys/devices/system/cpu/possible") };
+    let possible = cpus("possible").ok_or_else(unknown)?;
     let online = cpus("online").unwrap_or_else(|| possible.clone());
-    let count = possible.iter().max().ok_or(LiveError::Machine)? + 1;
+    let count = possible.iter().max().ok_or_else(unknown)? + 1;
     let nodes: Vec<(u64, Vec<usize>)> =
         tree.names("devices/system/node").iter().filter_map(|name| node(tree, name)).collect();
     let keys = |key: &dyn Fn(usize) -> u64| numbered((0..count).map(key).collect());

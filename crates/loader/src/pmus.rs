@@ -18,14 +18,14 @@ const TYPE_SHIFT: u32 = 32;
 
 /// The units of a hybrid processor; none of any other.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Pmus {
+pub struct Pmus {
     /// By CPU.
     kinds: BTreeMap<usize, u32>,
 }
 
 impl Pmus {
     /// Reads what is below `root`.
-    pub(crate) fn read(root: &Path) -> Self {
+    pub fn read(root: &Path) -> Self {
         let tree = Tree::new(root);
         let mut kinds = BTreeMap::new();
         for name in tree.names(FOLDER).iter().filter(|name| name.starts_with("cpu_")) {
@@ -40,7 +40,7 @@ impl Pmus {
     }
 
     /// The number of a generic event as it must be asked for on a CPU.
-    pub(crate) fn config(&self, cpu: usize, event: u64) -> u64 {
+    pub fn config(&self, cpu: usize, event: u64) -> u64 {
         event | u64::from(self.kinds.get(&cpu).copied().unwrap_or(0)) << TYPE_SHIFT
     }
 }
@@ -48,17 +48,19 @@ impl Pmus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing;
+    use std::fs;
 
     fn machine(units: &[(&str, &str, &str)]) -> Pmus {
-        let tree = testing::Tree::new();
+        let root = tempfile::tempdir().unwrap();
         for (name, kind, cpus) in units {
-            tree.write(&format!("sys/{FOLDER}/{name}/type"), &format!("{kind}\n"));
+            let folder = root.path().join("sys").join(FOLDER).join(name);
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("type"), format!("{kind}\n")).unwrap();
             if !cpus.is_empty() {
-                tree.write(&format!("sys/{FOLDER}/{name}/cpus"), &format!("{cpus}\n"));
+                fs::write(folder.join("cpus"), format!("{cpus}\n")).unwrap();
             }
         }
-        Pmus::read(tree.root())
+        Pmus::read(root.path())
     }
 
     /// Cycles are event 0, instructions 1.

@@ -12,16 +12,26 @@ mod opps;
 mod tests;
 mod topology;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use capacity::{Capacities, Claim, CoreType, Doubt, Kind, Source};
 pub use opps::OppTable;
 
-use crate::error::LiveError;
 use crate::tree::Tree;
 
 /// The capacity of the fastest CPU at its highest clock (`SCHED_CAPACITY_SCALE`).
 pub const CAPACITY_SCALE: u64 = 1024;
+
+/// Why nothing can be said of a machine.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MachineError {
+    /// sysfs does not say which CPUs there are.
+    #[error("{}: no list of CPUs; mount sysfs at /sys, or give the root of a tree that holds a copy of it", path.display())]
+    NoCpus {
+        /// The file that should have it.
+        path: PathBuf,
+    },
+}
 
 /// A CPU. Numbers of what CPUs share count from 0 in the order of their lowest CPUs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -65,24 +75,24 @@ impl Machine {
     /// The machine that this runs on.
     ///
     /// # Errors
-    /// [`LiveError::Machine`]: sysfs does not say which CPUs there are.
-    pub fn running() -> Result<Self, LiveError> {
+    /// [`MachineError::NoCpus`]: sysfs does not say which CPUs there are.
+    pub fn running() -> Result<Self, MachineError> {
         Self::read(Path::new("/"))
     }
 
     /// The machine whose `/sys` is below `root`.
     ///
     /// # Errors
-    /// [`LiveError::Machine`].
-    pub fn read(root: &Path) -> Result<Self, LiveError> {
+    /// [`MachineError::NoCpus`].
+    pub fn read(root: &Path) -> Result<Self, MachineError> {
         Ok(Self::read_with_capacities(root)?.0)
     }
 
     /// The same, and where its capacities come from.
     ///
     /// # Errors
-    /// [`LiveError::Machine`].
-    pub fn read_with_capacities(root: &Path) -> Result<(Self, Capacities), LiveError> {
+    /// [`MachineError::NoCpus`].
+    pub fn read_with_capacities(root: &Path) -> Result<(Self, Capacities), MachineError> {
         let tree = Tree::new(root);
         let mut machine = topology::read(&tree)?;
         let online = (0..machine.cpus.len()).filter(|cpu| machine.cpus[*cpu].online).collect();
