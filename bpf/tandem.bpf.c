@@ -198,9 +198,9 @@ static bool dispatch_by_mechanism(s32 cpu, struct task_struct *prev)
 {
 	struct cpu_ctx *cctx = cpu_of(cpu);
 
-	if (active & ISOLATE && cctx->takes_system && dsq_move_to_local(QUEUE_SYSTEM))
+	if (active & ISOLATE && cctx->isolate.takes_system && dsq_move_to_local(QUEUE_SYSTEM))
 		return true;
-	if (!cctx->takes_applications)
+	if (!cctx->isolate.takes_applications)
 		return false;
 	if (is_on(SERIAL) && serial_dispatch(cpu, prev))
 		return true;
@@ -227,7 +227,7 @@ static void go_on(struct cpu_ctx *cctx, struct task_struct *prev)
 {
 	struct task_ctx *tctx;
 
-	if (!is_queued(prev) || cctx->kind || cctx->wanted_by || (active & ISOLATE && cctx->takes_system))
+	if (!is_queued(prev) || cctx->kind || cctx->wanted_by || (active & ISOLATE && cctx->isolate.takes_system))
 		return;
 	tctx = task_of(prev);
 	if (!tctx || place_of(tctx) != PLACE_APPLICATION)
@@ -250,7 +250,7 @@ void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
 		speed_continues(prev);
 	go_on(cpu_of(cpu), prev);
 	/* The CPU has nothing to do: a slower one's thread may do better here. */
-	if (!is_queued(prev) && cpu_of(cpu)->takes_applications)
+	if (!is_queued(prev) && cpu_of(cpu)->isolate.takes_applications)
 		pull_running(cpu);
 }
 
@@ -299,7 +299,7 @@ void BPF_STRUCT_OPS(tandem_running, struct task_struct *p)
 		cctx->rank = rank_of(p, tctx);
 	if (is_on(LONGEST))
 		longest_running(p, tctx, cctx);
-	if (cctx->rank == RANK_NORMAL && !cctx->is_long && light_stays(tctx, cctx))
+	if (cctx->rank == RANK_NORMAL && !cctx->longest.is_long && light_stays(tctx, cctx))
 		cctx->keeps = true;
 	if (counters_work)
 		counters_running(tctx);
@@ -382,8 +382,8 @@ s32 BPF_STRUCT_OPS(tandem_init_task, struct task_struct *p, struct scx_init_task
 	group = group_join(p);
 	if (!group)
 		return -ENOMEM;
-	tctx->application = isolate_application(p, args->fork);
-	tctx->place = isolate_place(p, tctx);
+	tctx->isolate.application = isolate_application(p, args->fork);
+	tctx->isolate.place = isolate_place(p, tctx);
 	if (is_on(SERIAL))
 		serial_init_task(p, group);
 	if (is_on(LONGEST))
@@ -427,7 +427,7 @@ void BPF_STRUCT_OPS(tandem_set_cpumask, struct task_struct *p, const struct cpum
 	struct task_ctx *tctx = task_of(p);
 
 	if (tctx)
-		tctx->place = isolate_place(p, tctx);
+		tctx->isolate.place = isolate_place(p, tctx);
 }
 
 static s32 create_queues(void)

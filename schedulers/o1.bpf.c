@@ -25,9 +25,6 @@ char _license[] SEC("license") = "GPL";
 enum {
 	MAX_CPUS = 1024,
 	NO_CPU = 0xffffffff,
-	ENOMEM = 12,
-	CLOCK_MONOTONIC = 1,
-	NSEC_PER_MSEC = 1000 * 1000,
 
 	/* Times in ns that the kernel has in ticks. */
 	MIN_TIMESLICE = 5 * NSEC_PER_MSEC,

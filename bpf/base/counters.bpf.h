@@ -192,8 +192,8 @@ static u64 counters_weight(struct task_ctx *tctx, u64 ran)
 {
 	u64 slice = slice_ns(), weight = (u64)intensity_weight_pct * ONE / 100, in_life;
 
-	tctx->counted += ran;
-	in_life = ran * ONE / tctx->counted;
+	tctx->counted.watched += ran;
+	in_life = ran * ONE / tctx->counted.watched;
 	if (ran < slice)
 		weight = weight * ran / slice;
 	return weight > in_life ? weight : in_life;
@@ -216,11 +216,11 @@ static void counters_fold(struct task_ctx *tctx, u32 cpu, u64 ran, s64 transacti
 	u32 intensity = counters_intensity(cpu, transactions * transaction_bytes * 1000 / ran);
 	u64 weight = counters_weight(tctx, ran);
 
-	counters_average(&tctx->fine_intensity, intensity, weight);
-	counters_average(&tctx->fine_stall, stall < 0 ? intensity : stall, weight);
-	tctx->intensity = tctx->fine_intensity >> FINE_SHIFT;
-	tctx->stall = tctx->fine_stall >> FINE_SHIFT;
-	tctx->measured = tctx->counted >= MEASURED_AFTER;
+	counters_average(&tctx->counted.fine_intensity, intensity, weight);
+	counters_average(&tctx->counted.fine_stall, stall < 0 ? intensity : stall, weight);
+	tctx->counted.intensity = tctx->counted.fine_intensity >> FINE_SHIFT;
+	tctx->counted.stall = tctx->counted.fine_stall >> FINE_SHIFT;
+	tctx->counted.measured = tctx->counted.watched >= MEASURED_AFTER;
 }
 
 /*
@@ -245,8 +245,8 @@ static __always_inline void counters_running(struct task_ctx *tctx)
 	struct cpu_ctx *cctx = cpu_of(cpu);
 
 	counters_busy(cpu);
-	cctx->intensity = tctx->intensity;
-	cctx->stall = tctx->stall;
+	cctx->counted.intensity = tctx->counted.intensity;
+	cctx->counted.stall = tctx->counted.stall;
 }
 
 /* A CPU goes idle: others' shares of the memory grow. */

@@ -32,7 +32,7 @@ static void phase_init(void)
 	s32 full = 0;
 
 	for_range(cpu, 0, nr_cpus)
-		full += cpu_of(cpu)->takes_applications;
+		full += cpu_of(cpu)->isolate.takes_applications;
 	phase_full = full > (s32)serial_threshold ? full : serial_threshold + 1;
 }
 
@@ -73,7 +73,7 @@ static u32 phase_quiescent(struct task_ctx *tctx, struct group *group)
 		change |= PHASE_CEASED_FULL;
 	/* All but one wait: whatever they wait for, they have met. Only longest reads it. */
 	if (before == 2)
-		__sync_fetch_and_add(&group->round, 1);
+		__sync_fetch_and_add(&group->longest.round, 1);
 	return change;
 }
 
@@ -96,12 +96,6 @@ static __always_inline bool phase_has_been_parallel(struct group *group)
 	u64 until = group->parallel_until;
 
 	return until && bpf_ktime_get_ns() - until < (u64)serial_memory_ms * NSEC_PER_MSEC;
-}
-
-/* A task of the operating system: kernel threads, and what belongs to no application where these are known. */
-static __always_inline bool is_system_task(struct task_struct *p, struct task_ctx *tctx)
-{
-	return p->flags & PF_KTHREAD || (applications_known && !tctx->application);
 }
 
 #endif /* __TANDEM_PHASE_H */

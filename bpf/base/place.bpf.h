@@ -107,7 +107,7 @@ static void place_find_kinds(void)
 /* Whether a CPU takes tasks of applications, and not as a last resort. */
 static __always_inline bool place_likes(u32 cpu)
 {
-	return cpu_of(cpu)->takes_applications && cpu + 1 != last_resort;
+	return cpu_of(cpu)->isolate.takes_applications && cpu + 1 != last_resort;
 }
 
 /* Gives a set its CPUs. */
@@ -131,7 +131,7 @@ static s32 place_make_set(u32 number)
 	if (!cpus)
 		return -ENOMEM;
 	for_range(cpu, 0, nr_cpus) {
-		bool belongs = number == SYSTEM_SET ? cpu_of(cpu)->takes_system :
+		bool belongs = number == SYSTEM_SET ? cpu_of(cpu)->isolate.takes_system :
 						      cpu_of(cpu)->kind == number && place_likes(cpu);
 
 		if (belongs)
@@ -185,7 +185,7 @@ static __always_inline bool place_stays(struct task_struct *p, struct task_ctx *
 /* Whether a CPU takes tasks of this place. */
 static __always_inline bool place_fits(enum place place, u32 cpu)
 {
-	return place == PLACE_SYSTEM ? cpu_of(cpu)->takes_system : cpu_of(cpu)->takes_applications;
+	return place == PLACE_SYSTEM ? cpu_of(cpu)->isolate.takes_system : cpu_of(cpu)->isolate.takes_applications;
 }
 
 /* An idle CPU for a task that may use some CPUs only: its own affinity counts, and its place where that leaves a choice. */

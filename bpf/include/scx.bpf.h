@@ -9,6 +9,7 @@
 #define __TANDEM_SCX_H
 
 #include "vmlinux.h"
+#include "kernel.bpf.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>

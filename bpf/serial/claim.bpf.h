@@ -19,11 +19,11 @@ enum dearness {
 
 static __always_inline enum dearness dearness_of(struct cpu_ctx *cctx)
 {
-	if (!cctx->pid || cctx->claimed || cctx->wanted_by || !cctx->takes_applications || cctx->rank == RANK_SERIAL)
+	if (!cctx->pid || cctx->claimed || cctx->wanted_by || !cctx->isolate.takes_applications || cctx->rank == RANK_SERIAL)
 		return DEAR_MOST;
 	if (cctx->rank == RANK_JUNIOR)
 		return DEAR_JUNIOR;
-	return cctx->is_long ? DEAR_LONG : DEAR_NORMAL;
+	return cctx->longest.is_long ? DEAR_LONG : DEAR_NORMAL;
 }
 
 /*

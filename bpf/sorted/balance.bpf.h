@@ -20,7 +20,7 @@ enum {
 };
 
 /* Counts a task in a queue: its turn is in @epoch. */
-static void rq_count(struct run_queue *rq, struct turn *turn, u32 on, u64 epoch)
+static void rq_count(struct run_queue *rq, struct sorted_task *turn, u32 on, u64 epoch)
 {
 	turn->waits_on = on + 1;
 	turn->epoch = epoch;
@@ -33,7 +33,7 @@ static void rq_count(struct run_queue *rq, struct turn *turn, u32 on, u64 epoch)
 }
 
 /* Takes it out of the sums. */
-static void rq_uncount(struct turn *turn)
+static void rq_uncount(struct sorted_task *turn)
 {
 	struct run_queue *rq = rq_of(turn->waits_on - 1);
 
@@ -74,10 +74,10 @@ static void balance_find(struct extreme *found, u32 from, u32 to, bool highest)
 		tctx = task_of(p);
 		if (!tctx || !may_run_on(p, to))
 			continue;
-		if (found->pid && (highest ? tctx->turn.intensity <= found->intensity :
-					     tctx->turn.intensity >= found->intensity))
+		if (found->pid && (highest ? tctx->sorted.intensity <= found->intensity :
+					     tctx->sorted.intensity >= found->intensity))
 			continue;
-		found->intensity = tctx->turn.intensity;
+		found->intensity = tctx->sorted.intensity;
 		found->pid = p->pid;
 	}
 }
@@ -99,11 +99,11 @@ static void balance_move(s32 pid, u32 from, u32 to)
 		tctx = task_of(p);
 		if (!tctx)
 			break;
-		epoch = there->epoch + (tctx->turn.epoch > rq_of(from)->epoch);
-		if (!dsq_move_vtime(&it, p, QUEUE_CPU + to, rq_key(there, epoch, tctx->turn.intensity)))
+		epoch = there->epoch + (tctx->sorted.epoch > rq_of(from)->epoch);
+		if (!dsq_move_vtime(&it, p, QUEUE_CPU + to, rq_key(there, epoch, tctx->sorted.intensity)))
 			break;
-		rq_uncount(&tctx->turn);
-		rq_count(there, &tctx->turn, to, epoch);
+		rq_uncount(&tctx->sorted);
+		rq_count(there, &tctx->sorted, to, epoch);
 		break;
 	}
 }
@@ -148,7 +148,7 @@ static bool balance_is_behind(u32 other, struct task_struct *prev, u64 now)
 		vtime += (now - prev_tctx->started) * 100 / prev->scx.weight;
 	for_queued(it, p, QUEUE_CPU + (other & (MAX_CPUS - 1))) {
 		tctx = task_of(p);
-		return tctx && vtime_before(tctx->turn.vtime + sorted_slice_ns(), vtime);
+		return tctx && vtime_before(tctx->sorted.vtime + sorted_slice_ns(), vtime);
 	}
 	return false;
 }

@@ -113,7 +113,7 @@ static void pairs_add(u32 cpu)
 
 static __always_inline bool pairs_may_add(u32 cpu)
 {
-	return cpu < nr_cpus && cpu_of(cpu)->takes_applications && !rq_of(cpu)->exists;
+	return cpu < nr_cpus && cpu_of(cpu)->isolate.takes_applications && !rq_of(cpu)->exists;
 }
 
 /* Makes all pairs of the CPUs that applications may use. */
@@ -139,7 +139,7 @@ static __always_inline void pair_count_mix(u32 cpu)
 
 	if (partner == cpu || rq_of(partner)->pair != first || cpu_of(partner)->idle)
 		return;
-	count((cpu_of(partner)->intensity < 512) != (cpu_of(cpu)->intensity < 512) ? TANDEM_STAT_SORTED_MIXED :
+	count((cpu_of(partner)->counted.intensity < 512) != (cpu_of(cpu)->counted.intensity < 512) ? TANDEM_STAT_SORTED_MIXED :
 										     TANDEM_STAT_SORTED_ALIKE);
 }
 
@@ -162,7 +162,7 @@ static __always_inline u32 rq_load(u32 cpu, u32 nr)
 /* The intensity of them all. */
 static __always_inline s32 rq_intensity(u32 cpu)
 {
-	return rq_of(cpu)->intensity + (cpu_of(cpu)->idle ? 0 : cpu_of(cpu)->intensity);
+	return rq_of(cpu)->intensity + (cpu_of(cpu)->idle ? 0 : cpu_of(cpu)->counted.intensity);
 }
 
 /* Takes one CPU of a chip into account. */
