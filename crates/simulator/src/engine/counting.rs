@@ -16,7 +16,7 @@ const REFERENCE_IPC: f64 = 1.0;
 impl Engine<'_> {
     /// Opens the counters of all CPUs, if a scheduler's loader wants some and there are any; else closes them.
     pub(super) fn open_counters(&mut self, wanted: bool) {
-        let kernel = &mut self.scheduler.kernel;
+        let kernel = &mut self.sched.kernel;
         if !wanted || !kernel.params.perf_counters {
             kernel.pmu.close();
             return;
@@ -30,16 +30,16 @@ impl Engine<'_> {
     /// What runs on `cpu`, or how fast, is another from now on.
     #[inline]
     pub(super) fn count(&mut self, cpu: CpuId) {
-        if !self.scheduler.kernel.pmu.is_open() {
+        if !self.sched.kernel.pmu.is_open() {
             return;
         }
         let stay = self.running[cpu.index()].task.map_or_else(Stay::default, |task| self.stay(cpu, task));
-        self.scheduler.kernel.pmu.enter(self.agenda.now(), cpu, stay);
+        self.sched.kernel.pmu.enter(self.agenda.now(), cpu, stay);
     }
 
     /// What the thread that runs on `cpu` does.
     fn stay(&self, cpu: CpuId, task: TaskId) -> Stay {
-        let (running, thread) = (&self.running[cpu.index()], &self.threads[task.index()]);
+        let (running, thread) = (&self.running[cpu.index()], &self.threads[task]);
         let cycles = f64::from(self.hardware.khz(cpu)) * 1e-6;
         let kernel_instructions = cycles * self.machine.core_type(cpu).ipc * REFERENCE_IPC;
         let overhead = Stay {

@@ -80,7 +80,7 @@ impl Engine<'_> {
     /// Idle CPUs that an interrupt woke, to look for work or to serve a timer of the loaded scheduler: those that found none
     /// choose their idle state anew. False if there are none.
     pub(super) fn settle_idle(&mut self) -> bool {
-        let kernel = &mut self.scheduler.kernel;
+        let kernel = &mut self.sched.kernel;
         if kernel.idle_passes.is_empty() {
             return false;
         }
@@ -88,20 +88,20 @@ impl Engine<'_> {
         woken.sort_unstable();
         woken.dedup();
         for cpu in &woken {
-            let online = self.scheduler.kernel.topology.online.test(*cpu);
+            let online = self.sched.kernel.topology.online.test(*cpu);
             if self.running[cpu.index()].task.is_none() && online {
                 self.reselect_idle(*cpu);
             }
         }
         woken.clear();
-        self.scheduler.kernel.idle_passes = woken;
+        self.sched.kernel.idle_passes = woken;
         true
     }
 
     /// The idle thread takes over `cpu`: the menu governor chooses a state.
     pub(super) fn enter_idle(&mut self, cpu: CpuId) {
         let cluster = self.machine.cores[self.machine.cpus[cpu.index()].core.index()].cluster;
-        let online = self.scheduler.kernel.topology.online.test(cpu);
+        let online = self.sched.kernel.topology.online.test(cpu);
         let choice = if !online {
             self.pauses.states[cluster.index()].len().saturating_sub(1)
         } else if self.pauses.states[cluster.index()].len() > 1 && self.options.kernel.cpuidle {
@@ -113,7 +113,7 @@ impl Engine<'_> {
         let state = &mut self.pauses.idle[cpu.index()];
         (state.since, state.exit) = (self.agenda.now(), exit);
         state.calls += 1;
-        self.scheduler.kernel.rq_mut(cpu).exit_latency = exit;
+        self.sched.kernel.rq_mut(cpu).exit_latency = exit;
         self.pace_siblings(cpu);
         self.hardware.idle(cpu, choice);
         self.observer.cpu_idle(self.agenda.now(), cpu, Some(choice as u32));
@@ -149,7 +149,7 @@ impl Engine<'_> {
         let latency = self.hardware.wakeup_latency(cpu);
         let IdleState { since, exit, .. } = self.pauses.idle[cpu.index()];
         self.pauses.menu[cpu.index()].reflect(self.agenda.now() - since + latency, exit, false);
-        self.scheduler.kernel.rq_mut(cpu).exit_latency = 0;
+        self.sched.kernel.rq_mut(cpu).exit_latency = 0;
         self.observer.cpu_idle(self.agenda.now(), cpu, None);
         self.pace_siblings(cpu);
         latency
@@ -157,14 +157,14 @@ impl Engine<'_> {
 
     /// SMT siblings go faster or slower when `cpu` stops or starts.
     fn pace_siblings(&mut self, cpu: CpuId) {
-        if !self.scheduler.kernel.topology.online.test(cpu) {
+        if !self.sched.kernel.topology.online.test(cpu) {
             // It is no sibling any more, but has just been one.
             for index in 0..self.machine.cores[self.machine.cpus[cpu.index()].core.index()].cpus.len() {
                 self.pace_later(self.machine.cores[self.machine.cpus[cpu.index()].core.index()].cpus[index]);
             }
         }
-        for index in 0..self.scheduler.kernel.topology.smt[cpu.index()].len() {
-            let sibling = self.scheduler.kernel.topology.smt[cpu.index()][index];
+        for index in 0..self.sched.kernel.topology.smt[cpu.index()].len() {
+            let sibling = self.sched.kernel.topology.smt[cpu.index()][index];
             if sibling != cpu {
                 self.pace_later(sibling);
             }

@@ -7,7 +7,6 @@ use super::memory::bytes_per_ns;
 use super::thread::Segment;
 use crate::machine::speed::{Pace, demand};
 use crate::units::{CpuId, Nanos, TaskId};
-use crate::workload::Behaviour;
 
 /// What runs on a CPU.
 #[derive(Debug, Default)]
@@ -27,7 +26,7 @@ pub(super) struct Running {
     pub footprints: u64,
 }
 
-impl<'r> Engine<'r> {
+impl Engine<'_> {
     /// Books CPU time and progress of what runs on `cpu` up to now.
     pub(super) fn account(&mut self, cpu: CpuId) {
         let running = &mut self.running[cpu.index()];
@@ -35,7 +34,7 @@ impl<'r> Engine<'r> {
         let from = running.since.max(running.start).min(self.agenda.now());
         let elapsed = self.agenda.now() - running.since;
         running.since = self.agenda.now();
-        let thread = &mut self.threads[task.index()];
+        let thread = &mut self.threads[task];
         thread.stats.cpu_time += elapsed;
         let span = self.agenda.now() - from;
         if span == 0 {
@@ -76,7 +75,7 @@ impl<'r> Engine<'r> {
     pub(super) fn segment_over(&mut self, cpu: CpuId) {
         self.account(cpu);
         let Some(task) = self.running[cpu.index()].task else { return };
-        let thread = &mut self.threads[task.index()];
+        let thread = &mut self.threads[task];
         match thread.segment {
             Segment::Work(left) => {
                 // What rounding to whole nanoseconds left over.
@@ -93,28 +92,16 @@ impl<'r> Engine<'r> {
         self.to_advance.push_back(cpu);
     }
 
-    /// How what the thread does now behaves: a step of its own kind, or the machine's default between such steps.
-    fn behaviour(&self, task: TaskId) -> &'r Behaviour {
-        let thread = &self.threads[task.index()];
-        let id = if matches!(thread.segment, Segment::Work(_) | Segment::Time(_)) { thread.behaviour.0 } else { 0 };
-        &self.workload.behaviours[id as usize]
-    }
-
-    /// Switching activity of a thread that computes.
-    pub(super) fn activity_of(&self, task: TaskId) -> f64 {
-        self.behaviour(task).activity
-    }
-
     /// Tells caches that the thread on `cpu` uses them, and works out what it demands there; its pace is to follow.
     pub(super) fn start_using_caches(&mut self, cpu: CpuId, task: TaskId) {
-        let behaviour = self.behaviour(task);
+        let behaviour = self.threads.behaviour(task);
         let llc = self.machine.cpus[cpu.index()].llc;
         let mut share = None;
         if let Some(cache) = llc {
             self.memory.set_footprint(cache, cpu, behaviour.footprint);
             share = (behaviour.footprint > 0).then(|| self.memory.share(self.machine, cache, behaviour.footprint));
         }
-        self.threads[task.index()].demand = demand(self.machine, behaviour, cpu, share);
+        self.threads[task].demand = demand(self.machine, behaviour, cpu, share);
     }
 
     /// The pace of the thread on `cpu` at the present clock, whether it contends or not.
@@ -124,7 +111,7 @@ impl<'r> Engine<'r> {
         let domain = &self.machine.memory_domains[self.machine.cpus[cpu.index()].memory_domain.index()];
         let bandwidth = (domain.thread_bytes_per_s * 1e-9, bytes_per_ns(domain));
         let khz_ipc = f64::from(self.hardware.khz(cpu)) * core_type.ipc;
-        let thread = &mut self.threads[task.index()];
+        let thread = &mut self.threads[task];
         let before = thread.pace;
         thread.pace = Pace::new(&thread.demand, &self.machine.reference, khz_ipc, smt, bandwidth);
         let uses = thread.pace.uses_memory();
@@ -139,32 +126,27 @@ impl<'r> Engine<'r> {
             self.memory.set_footprint(cache, cpu, 0);
         }
         let Some(task) = self.running[cpu.index()].task else { return };
-        if self.threads[task.index()].pace.uses_memory() {
-            self.threads[task.index()].pace = Pace::default();
+        if self.threads[task].pace.uses_memory() {
+            self.threads[task].pace = Pace::default();
             self.memory.set_user(self.machine, cpu, false);
         }
-        let footprint = self.working_set(task);
+        let footprint = self.threads.latest_behaviour(task).footprint;
         let running = &mut self.running[cpu.index()];
         running.footprints = running.footprints.saturating_add(footprint);
-        self.threads[task.index()].footprints_seen = running.footprints;
-    }
-
-    /// Bytes that the thread holds in caches from its latest work, also while it sleeps.
-    fn working_set(&self, task: TaskId) -> u64 {
-        self.workload.behaviours[self.threads[task.index()].behaviour.0 as usize].footprint
+        self.threads[task].footprints_seen = running.footprints;
     }
 
     /// Time to bring back what was lost of the working set: all of it under another cache; on the same CPU, what others
     /// brought in since; at one thread's bandwidth. Another CPU under the same cache finds it there.
     pub(super) fn refill_time(&self, cpu: CpuId, task: TaskId) -> Nanos {
-        let footprint = self.working_set(task);
+        let footprint = self.threads.latest_behaviour(task).footprint;
         let Some(cache) = self.machine.cpus[cpu.index()].llc.filter(|_| footprint > 0) else { return 0 };
-        let thread = &self.threads[task.index()];
+        let thread = &self.threads[task];
         let Some(last) = thread.last_cpu else { return 0 };
         let came = self.running[cpu.index()].footprints.saturating_sub(thread.footprints_seen);
         let lost = match last {
             _ if last == cpu => came.min(footprint),
-            _ if self.scheduler.kernel.cpus_share_cache(last, cpu) => 0,
+            _ if self.sched.kernel.cpus_share_cache(last, cpu) => 0,
             _ => footprint,
         };
         let lost = lost.min(self.machine.caches[cache.index()].bytes);
@@ -213,7 +195,7 @@ impl<'r> Engine<'r> {
             return;
         }
         let Self { memory, machine, running, threads, .. } = self;
-        let pace = |cpu: CpuId| running[cpu.index()].task.map_or(Pace::default(), |task| threads[task.index()].pace);
+        let pace = |cpu: CpuId| running[cpu.index()].task.map_or(Pace::default(), |task| threads[task].pace);
         for cpu in memory.solve(machine, pace) {
             self.pace_later(cpu);
         }
@@ -222,11 +204,11 @@ impl<'r> Engine<'r> {
     /// Sets when what runs on `cpu` will be through, and what it draws meanwhile.
     fn schedule_run(&mut self, cpu: CpuId) {
         let Some(task) = self.running[cpu.index()].task else { return };
-        let thread = &mut self.threads[task.index()];
+        let thread = &mut self.threads[task];
         let lambda = self.memory.lambda(self.machine, cpu, &thread.pace);
         (thread.unit_time, thread.unit_bytes) = (thread.pace.time(lambda), thread.pace.bytes);
-        let thread = &self.threads[task.index()];
-        let behaviour = self.behaviour(task);
+        let thread = &self.threads[task];
+        let behaviour = self.threads.behaviour(task);
         let computing = thread.pace.computing(lambda);
         let stall = self.machine.core_type(cpu).stall_activity;
         let activity = behaviour.activity * (computing + (1.0 - computing) * stall);

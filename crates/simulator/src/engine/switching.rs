@@ -41,12 +41,12 @@ impl Engine<'_> {
         let unpaid = running.start.checked_sub(self.agenda.now()).map_or(0, |unpaid| unpaid.max(1));
         let cold = running.cold.min(unpaid);
         running.start -= cold.min(running.start.saturating_sub(self.agenda.now()));
-        self.threads[task.index()].cold = cold;
-        match self.scheduler.kernel.task(task).state {
+        self.threads[task].cold = cold;
+        match self.sched.kernel.task(task).state {
             TaskState::Dead => PrevState::Dead,
             TaskState::Blocked => PrevState::Sleeping,
             TaskState::New | TaskState::Runnable => {
-                self.threads[task.index()].runnable_since = self.agenda.now();
+                self.threads[task].runnable_since = self.agenda.now();
                 PrevState::Runnable
             }
         }
@@ -60,7 +60,7 @@ impl Engine<'_> {
         // Who preempts before the CPU is through with waking, switching or its tick waits for that, too.
         let before = running.start.max(self.agenda.now());
         let overhead = (before - self.agenda.now()) + latency + switch + cold;
-        let thread = &mut self.threads[task.index()];
+        let thread = &mut self.threads[task];
         thread.stats.switches += 1;
         thread.stats.wait_time += self.agenda.now() - thread.runnable_since;
         if let Some(woken) = thread.woken_at.take() {
@@ -83,7 +83,7 @@ impl Engine<'_> {
     /// real thread gets on, slowly, while it misses, and must not be held up for ever by slices shorter than this.
     fn switch_cost(&self, cpu: CpuId, task: TaskId) -> (Nanos, Nanos) {
         let running = &self.running[cpu.index()];
-        let thread = &self.threads[task.index()];
+        let thread = &self.threads[task];
         let untouched = running.last_task == Some(task) && thread.last_cpu == Some(cpu);
         let switch = if untouched { 0 } else { self.machine.costs.context_switch };
         if untouched || thread.cold > 0 {
@@ -91,7 +91,7 @@ impl Engine<'_> {
         }
         let costs = &self.machine.costs;
         let migration = match thread.last_cpu.filter(|last| *last != cpu) {
-            Some(last) if self.scheduler.kernel.cpus_share_cache(last, cpu) => costs.migration,
+            Some(last) if self.sched.kernel.cpus_share_cache(last, cpu) => costs.migration,
             Some(_) => costs.migration + costs.migration_llc,
             None => 0,
         };
@@ -102,11 +102,11 @@ impl Engine<'_> {
     pub(super) fn begin(&mut self, cpu: CpuId) {
         let Some(task) = self.running[cpu.index()].task else { return };
         self.start_using_caches(cpu, task);
-        if self.threads[task.index()].segment != Segment::None {
+        if self.threads[task].segment != Segment::None {
             self.pace_later(cpu);
             return;
         }
-        self.hardware.run(cpu, self.activity_of(task));
+        self.hardware.run(cpu, self.threads.behaviour(task).activity);
         let start = self.running[cpu.index()].start;
         if start > self.agenda.now() {
             self.agenda.set(Event::Run(cpu), start);
