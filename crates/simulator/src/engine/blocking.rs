@@ -56,7 +56,7 @@ impl Engine<'_> {
     /// The spinner goes on: at once if it runs, else when it gets a CPU again.
     fn stop_spinning(&mut self, task: TaskId) {
         let cpu = self.sched.kernel.task(task).cpu;
-        let on_cpu = self.running[cpu.index()].task == Some(task);
+        let on_cpu = self.running[cpu].task == Some(task);
         if on_cpu {
             self.account(cpu);
         }

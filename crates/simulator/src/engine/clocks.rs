@@ -112,7 +112,7 @@ impl Engine<'_> {
             self.sched.kernel.cpufreq_updates.clear();
             busy = true;
         }
-        if !self.to_pace.is_empty() || self.memory.is_dirty() {
+        if self.running.paces_change() {
             self.pace_all();
             busy = true;
         }
@@ -204,6 +204,6 @@ impl Engine<'_> {
         self.sched.kernel.update_rq_clock(cpu);
         self.sched.kernel.rq_mut(cpu).freq_scale = freq_scale(khz, top_khz) as u32;
         self.observer.cpu_frequency(self.agenda.now(), cpu, khz);
-        self.pace_later(cpu);
+        self.running.pace_later(cpu);
     }
 }

@@ -76,7 +76,7 @@ impl Engine<'_> {
             self.pauses.migrate_timers(cpu, self.some_cpu(cpu), self.agenda.now());
             self.agenda.cancel(Event::Tick(cpu));
         }
-        if self.running[cpu.index()].task.is_none() {
+        if self.running[cpu].task.is_none() {
             // What else runs on it leaves it at this instant, and then it enters idle by itself.
             self.observer.cpu_idle(self.agenda.now(), cpu, None);
             self.enter_idle(cpu);

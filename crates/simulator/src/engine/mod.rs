@@ -50,8 +50,6 @@ mod thread;
 mod threads;
 mod waits;
 
-use std::collections::VecDeque;
-
 use rand::RngExt;
 use rand::SeedableRng;
 use rand_pcg::Pcg32;
@@ -72,10 +70,9 @@ use clocks::Clocks;
 use events::Event;
 use hardware::Hardware;
 use hotplug::HotplugPlan;
-use memory::Memory;
 use outcome::Outcome;
 use pauses::Pauses;
-use progress::Running;
+use progress::Progress;
 use sched_ext::Loader;
 use shared::Shared;
 use threads::Threads;
@@ -89,16 +86,11 @@ pub(crate) struct Engine<'r> {
     agenda: Agenda,
     sched: Sched,
     hardware: Hardware<'r>,
-    memory: Memory,
     clocks: Clocks,
     pauses: Pauses,
     shared: Shared,
     threads: Threads<'r>,
-    running: Vec<Running>,
-    /// CPUs whose thread is to read its next step.
-    to_advance: VecDeque<CpuId>,
-    /// CPUs whose thread goes at another pace from now on.
-    to_pace: Vec<CpuId>,
+    running: Progress<'r>,
     outcome: Outcome,
     cgroups: CgroupChanges,
     /// Time that callbacks of a loaded scheduler took on all CPUs.
@@ -139,14 +131,11 @@ impl<'r> Engine<'r> {
             agenda: Agenda::new(machine, options.kernel.tick(), tick_phase),
             sched,
             hardware,
-            memory: Memory::new(machine),
             clocks,
             pauses: Pauses::new(machine),
             shared: Shared::new(workload),
             threads: Threads::new(workload),
-            running: machine.cpus.iter().map(|_| Running::default()).collect(),
-            to_advance: VecDeque::new(),
-            to_pace: Vec::new(),
+            running: Progress::new(machine),
             outcome: Outcome::new(gaps::of(workload, &options.scheduler)),
             cgroups: CgroupChanges::default(),
             callback_time: 0,
@@ -225,7 +214,7 @@ impl<'r> Engine<'r> {
     }
 
     fn tick(&mut self, cpu: CpuId) {
-        if self.running[cpu.index()].task.is_none() {
+        if self.running[cpu].task.is_none() {
             // The tick ran on because the governor expected a short pause: it wakes the CPU, which balances and, unless
             // that gave it work, chooses anew.
             if !self.sched.idle_tick(cpu) {
@@ -250,7 +239,7 @@ impl<'r> Engine<'r> {
                 continue;
             }
             self.charge_callbacks();
-            if let Some(cpu) = self.to_advance.pop_front() {
+            if let Some(cpu) = self.running.to_advance.pop_front() {
                 self.advance(cpu)?;
             } else if !self.power_and_pace() && !self.settle_idle() {
                 break;
@@ -276,9 +265,9 @@ impl<'r> Engine<'r> {
 
     /// Whether every application thread waits for another one, and no system task will help.
     fn nothing_can_happen(&self) -> bool {
-        let no_thread_runs = || self.running.iter().all(|running| running.task.is_none());
         let waits = &self.threads.waits;
-        waits.all_applications_block() && waits.nobody_helps(|| no_thread_runs() && !self.sched.dl.has_throttled())
+        let idle = || self.running.is_idle() && !self.sched.dl.has_throttled();
+        waits.all_applications_block() && waits.nobody_helps(idle)
     }
 
     /// With a time limit the machine idles up to it, as rt-app does up to its duration, and the report says so.

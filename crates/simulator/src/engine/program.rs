@@ -31,7 +31,7 @@ impl Engine<'_> {
     /// # Errors
     /// The thread loops without consuming time.
     pub(super) fn advance(&mut self, cpu: CpuId) -> Result<(), SimulationError> {
-        let running = &self.running[cpu.index()];
+        let running = &self.running[cpu];
         let Some(task) = running.task else { return Ok(()) };
         if running.start > self.agenda.now() || self.threads[task].segment != Segment::None {
             self.begin(cpu);
@@ -137,7 +137,7 @@ impl Engine<'_> {
     fn stall(&mut self, cpu: CpuId, task: TaskId, stall: Stall) -> Next {
         self.threads[task].segment = Segment::Plain { left: stall.time, stalled: true };
         if stall.bytes > 0.0 {
-            self.memory.move_bytes(self.machine, cpu, stall.bytes);
+            self.running.memory.move_bytes(self.machine, cpu, stall.bytes);
             self.sched.kernel.pmu.add_bytes(cpu, stall.bytes);
         }
         Next::Run

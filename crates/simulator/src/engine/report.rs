@@ -65,14 +65,14 @@ impl Engine<'_> {
         let kernel_task = self.sched.kernel.task(task);
         let thread = &mut self.threads[task];
         let runnable = kernel_task.state == TaskState::Runnable;
-        if runnable && self.running[kernel_task.cpu.index()].task != Some(task) {
+        if runnable && self.running[kernel_task.cpu].task != Some(task) {
             thread.stats.wait_time += self.agenda.now() - thread.runnable_since;
         }
     }
 
     fn energy(&mut self, cores: f64) -> Energy {
         let time_s = seconds(self.agenda.now());
-        let domains = self.machine.memory_domains.iter().zip(self.memory.traffic());
+        let domains = self.machine.memory_domains.iter().zip(self.running.memory.traffic());
         let memory =
             total(domains.map(|(domain, bytes)| domain.static_watts * time_s + domain.joules_per_byte * bytes));
         let uncore = self.hardware.uncore_joules();

@@ -141,7 +141,7 @@ impl Engine<'_> {
         for (cpu, instructions) in &executed {
             let cost = instructions.saturating_mul(price) / 1000;
             self.callback_time += cost;
-            let running = &mut self.running[cpu.index()];
+            let running = &mut self.running[*cpu];
             if running.start <= self.agenda.now() {
                 // Its caches have long been warm: whoever comes now does not leave with what this costs.
                 running.cold = 0;
