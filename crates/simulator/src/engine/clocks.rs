@@ -102,17 +102,17 @@ impl Engine<'_> {
             self.clock_changed(domain);
             busy = true;
         }
-        if !self.scheduler.kernel.cpufreq_updates.is_empty() {
-            let updates = std::mem::take(&mut self.scheduler.kernel.cpufreq_updates);
+        if !self.sched.kernel.cpufreq_updates.is_empty() {
+            let updates = std::mem::take(&mut self.sched.kernel.cpufreq_updates);
             for cpu in &updates {
                 self.ask_governor(*cpu);
             }
             // Keep the buffer; asking a governor never adds to it.
-            self.scheduler.kernel.cpufreq_updates = updates;
-            self.scheduler.kernel.cpufreq_updates.clear();
+            self.sched.kernel.cpufreq_updates = updates;
+            self.sched.kernel.cpufreq_updates.clear();
             busy = true;
         }
-        if !self.to_pace.is_empty() || self.memory.is_dirty() {
+        if self.running.paces_change() {
             self.pace_all();
             busy = true;
         }
@@ -145,7 +145,7 @@ impl Engine<'_> {
                 conservative.sample(policy, self.agenda.now(), |index| times[index])
             }
             GovernorState::Schedutil(schedutil) => {
-                let (scheduler, pauses) = (&self.scheduler, &self.pauses);
+                let (scheduler, pauses) = (&self.sched, &self.pauses);
                 let util = |index: usize| scheduler.cpufreq_util(cpus[index], pauses.count(cpus[index]));
                 if scheduler.kernel.dl_active {
                     schedutil.ignore_dl_rate_limit(self.clocks.place[cpu.index()], scheduler.dl.bandwidth(cpu));
@@ -189,8 +189,8 @@ impl Engine<'_> {
         let entry = &self.machine.performance_domains[domain.index()];
         let top = entry.opps[entry.opps.len() - 1].khz;
         for cpu in entry.cpus.iter().copied().filter(|cpu| self.machine.cpus[cpu.index()].online) {
-            for index in 0..self.scheduler.kernel.topology.smt[cpu.index()].len() {
-                let sibling = self.scheduler.kernel.topology.smt[cpu.index()][index];
+            for index in 0..self.sched.kernel.topology.smt[cpu.index()].len() {
+                let sibling = self.sched.kernel.topology.smt[cpu.index()][index];
                 // A sibling with a clock of its own goes as fast as the faster of the two.
                 if sibling == cpu || self.machine.cpus[sibling.index()].performance_domain != domain {
                     self.cpu_clock_changed(sibling, top);
@@ -201,9 +201,9 @@ impl Engine<'_> {
 
     fn cpu_clock_changed(&mut self, cpu: CpuId, top_khz: u32) {
         let khz = self.hardware.khz(cpu);
-        self.scheduler.kernel.update_rq_clock(cpu);
-        self.scheduler.kernel.rq_mut(cpu).freq_scale = freq_scale(khz, top_khz) as u32;
+        self.sched.kernel.update_rq_clock(cpu);
+        self.sched.kernel.rq_mut(cpu).freq_scale = freq_scale(khz, top_khz) as u32;
         self.observer.cpu_frequency(self.agenda.now(), cpu, khz);
-        self.pace_later(cpu);
+        self.running.pace_later(cpu);
     }
 }

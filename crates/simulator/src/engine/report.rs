@@ -21,8 +21,8 @@ impl Engine<'_> {
         for cpu in self.machine.online() {
             self.account(cpu);
         }
-        for task in 0..self.threads.len() {
-            self.account_wait(TaskId::at(task));
+        for task in self.threads.ids() {
+            self.account_wait(task);
         }
         let time_s = seconds(self.agenda.now());
         let cpus = self.cpu_reports();
@@ -30,7 +30,7 @@ impl Engine<'_> {
         let apps = self.app_reports();
         let work_s = total(apps.iter().map(|app| app.work_s));
         let rate = |amount: f64| if time_s > 0.0 { amount / time_s } else { 0.0 };
-        let tasks = (0..self.threads.len()).map(|task| self.task_report(TaskId::at(task))).collect();
+        let tasks = self.threads.ids().map(|task| self.task_report(task)).collect();
         let online = self.machine.online().count() as f64;
         let busy_s: f64 = cpus.iter().map(|cpu| cpu.busy_s).sum();
         Report {
@@ -62,17 +62,17 @@ impl Engine<'_> {
 
     /// A thread that still waits for a CPU at the end has waited up to now.
     fn account_wait(&mut self, task: TaskId) {
-        let kernel_task = self.scheduler.kernel.task(task);
-        let thread = &mut self.threads[task.index()];
+        let kernel_task = self.sched.kernel.task(task);
+        let thread = &mut self.threads[task];
         let runnable = kernel_task.state == TaskState::Runnable;
-        if runnable && self.running[kernel_task.cpu.index()].task != Some(task) {
+        if runnable && self.running[kernel_task.cpu].task != Some(task) {
             thread.stats.wait_time += self.agenda.now() - thread.runnable_since;
         }
     }
 
     fn energy(&mut self, cores: f64) -> Energy {
         let time_s = seconds(self.agenda.now());
-        let domains = self.machine.memory_domains.iter().zip(self.memory.traffic());
+        let domains = self.machine.memory_domains.iter().zip(self.running.memory.traffic());
         let memory =
             total(domains.map(|(domain, bytes)| domain.static_watts * time_s + domain.joules_per_byte * bytes));
         let uncore = self.hardware.uncore_joules();
@@ -117,11 +117,11 @@ impl Engine<'_> {
     }
 
     fn app_report(&self, index: usize, name: &str) -> AppReport {
-        let of_app = |thread: &&Thread| {
-            let kind = &self.workload.tasks[thread.spec as usize];
+        let of_app = |thread: &&Thread<'_>| {
+            let kind = thread.kind;
             !kind.system && kind.application == index
         };
-        let threads: Vec<&Thread> = self.threads.iter().filter(of_app).collect();
+        let threads: Vec<&Thread<'_>> = self.threads.iter().filter(of_app).collect();
         let ended: Option<Vec<Nanos>> = threads.iter().map(|thread| thread.stats.ended).collect();
         let time = ended.and_then(|times| times.into_iter().max());
         let work_s = threads.iter().map(|thread| thread.stats.work).sum::<f64>() * 1e-9;
@@ -137,12 +137,12 @@ impl Engine<'_> {
     }
 
     fn task_report(&mut self, task: TaskId) -> TaskReport {
-        let thread = &mut self.threads[task.index()];
+        let thread = &mut self.threads[task];
         let wakeup_latency_ns = thread.stats.latencies.summary();
-        let kind = &self.workload.tasks[thread.spec as usize];
+        let kind = thread.kind;
         let stats = &thread.stats;
         TaskReport {
-            name: thread.name(kind),
+            name: thread.name(),
             app: (!kind.system).then(|| self.workload.applications[kind.application].clone()),
             system: kind.system,
             cpu_time_s: seconds(stats.cpu_time),

@@ -7,10 +7,13 @@ use tandem_bpf_vm::instance::Instance;
 
 use super::Engine;
 use super::events::Event;
+use super::outcome::Outcome;
+use super::threads::Threads;
 use crate::error::SimulationError;
 use crate::kernel::task::TaskState;
 use crate::metrics::{CallbackReport, ExitReport, Frame, RecordedExit, SchedExtReport};
 use crate::options::Scheduler;
+use crate::sched::core::Sched;
 use crate::scx::exit::{ExitInfo, ExitKind};
 use crate::scx::frontend::facts::System;
 use crate::scx::frontend::scheduler::SchedExt;
@@ -44,6 +47,52 @@ pub(super) struct Loader {
     maps: TaskMaps,
 }
 
+impl Loader {
+    /// Makes the objects of all threads that exist.
+    fn introduce(&self, scx: &mut Scx, sched: &mut Sched, threads: &Threads<'_>, outcome: &mut Outcome) {
+        for task in threads.ids() {
+            if sched.kernel.task(task).state == TaskState::Dead {
+                continue;
+            }
+            let comm = threads[task].name();
+            let info = threads.guest_info(task, &sched.kernel, &comm);
+            scx.with(&mut sched.kernel).scx_task_new(task, &info);
+            self.enter_in_maps(scx, threads, task, outcome);
+        }
+    }
+
+    /// The scheduler hears of a new thread that begins on `cpu`.
+    pub fn fork(&self, sched: &mut Sched, threads: &Threads<'_>, task: TaskId, cpu: CpuId, outcome: &mut Outcome) {
+        if !sched.kernel.scx_enabled() {
+            return;
+        }
+        if let Some(scx) = &mut sched.ext {
+            self.enter_in_maps(scx, threads, task, outcome);
+        }
+        let comm = threads[task].name();
+        let info = threads.guest_info(task, &sched.kernel, &comm);
+        if let Err(errno) = sched.scx_fork(task, cpu, &info) {
+            outcome.fail(SimulationError::ForkRefused { thread: comm, errno });
+        }
+    }
+
+    /// Enters in the scheduler's maps what its loader, or the thread's program, knows of `task` before `init_task` runs for
+    /// it. Without room the scheduler does not know, and a warning says so.
+    fn enter_in_maps(&self, scx: &mut Scx, threads: &Threads<'_>, task: TaskId, outcome: &mut Outcome) {
+        let kind = threads[task].kind;
+        let begins = !kind.system && threads.processes.begins(kind.application, task);
+        let hint = kind.relative_length.is_none_or(|length| self.maps.hint(&mut scx.vm, task.pid(), length));
+        let application = kind.application as u32 + 1;
+        let entered = !begins || self.maps.enter_application(&mut scx.vm, task.pid(), application);
+        if !hint {
+            outcome.warn("the scheduler's map of relative lengths is full: it does not get them all".to_owned());
+        }
+        if !entered {
+            outcome.warn("the scheduler's map of applications is full: it does not get them all".to_owned());
+        }
+    }
+}
+
 impl Engine<'_> {
     /// Loads the scheduler that was asked for; its loader runs on `cpu`. Threads may exist.
     pub(super) fn load_scheduler(&mut self, cpu: CpuId) -> Result<(), SimulationError> {
@@ -54,7 +103,7 @@ impl Engine<'_> {
 
     fn load(&mut self, scheduler: &SchedExt, cpu: CpuId) -> Result<(), SchedulerError> {
         let request = scheduler.request(self.options.kernel.bpf_budget);
-        let kernel = &self.scheduler.kernel;
+        let kernel = &self.sched.kernel;
         let system = System { kernel, machine: self.machine, governor: self.options.governor };
         let loaded = frontend::load_object(scheduler.object.clone(), &request, &system)?;
         let cpu = loaded.init_cpu.unwrap_or(cpu);
@@ -63,58 +112,27 @@ impl Engine<'_> {
         self.loader.maps = loaded.task_maps;
         let mut scx = Scx::new(loaded, kernel, self.options.seed);
         self.open_counters(counts);
-        let mut ctx = scx.with(&mut self.scheduler.kernel);
+        let mut ctx = scx.with(&mut self.sched.kernel);
         check.map_or(Ok(()), |program| frontend::check::ask(&mut ctx, program, cpu))?;
         ctx.scx_cgroups_new().map_err(SchedulerError::Memory)?;
         if let Some(task_ctx) = scheduler.sidecar.as_ref().and_then(|sidecar| sidecar.arena.as_deref()) {
             frontend::arena::setup(&mut ctx, task_ctx, cpu)?;
         }
         syscalls.iter().try_for_each(|call| run_syscall(&mut ctx, call, cpu))?;
-        self.threads_for_scheduler(&mut scx);
-        self.scheduler.scx_enable(Box::new(scx), cpu)?;
-        if let Some(scx) = &mut self.scheduler.ext {
-            let mut ctx = scx.with(&mut self.scheduler.kernel);
+        self.loader.introduce(&mut scx, &mut self.sched, &self.threads, &mut self.outcome);
+        self.sched.scx_enable(Box::new(scx), cpu)?;
+        if let Some(scx) = &mut self.sched.ext {
+            let mut ctx = scx.with(&mut self.sched.kernel);
             attached.iter().try_for_each(|call| run_syscall(&mut ctx, call, cpu))?;
         }
         self.loader.waits_since = self.agenda.now();
         Ok(())
     }
 
-    /// Makes the objects of all threads that exist.
-    fn threads_for_scheduler(&mut self, scx: &mut Scx) {
-        let maps = self.loader.maps;
-        for task in (0..self.threads.len()).map(TaskId::at) {
-            if self.scheduler.kernel.task(task).state != TaskState::Dead {
-                let comm = self.name_of(task);
-                let info = self.guest_info(task, &comm);
-                scx.with(&mut self.scheduler.kernel).scx_task_new(task, &info);
-                self.enter_in_maps(scx, &maps, task);
-            }
-        }
-    }
-
-    /// The scheduler hears of a new thread.
-    pub(super) fn fork_into_scheduler(&mut self, task: TaskId, cpu: CpuId) {
-        self.join_process(task);
-        if !self.scheduler.kernel.scx_enabled() {
-            return;
-        }
-        if let Some(mut scx) = self.scheduler.ext.take() {
-            let maps = self.loader.maps;
-            self.enter_in_maps(&mut scx, &maps, task);
-            self.scheduler.ext = Some(scx);
-        }
-        let comm = self.name_of(task);
-        let info = self.guest_info(task, &comm);
-        if let Err(errno) = self.scheduler.scx_fork(task, cpu, &info) {
-            self.outcome.fail(SimulationError::ForkRefused { thread: comm, errno });
-        }
-    }
-
     /// Charges the instructions of callbacks to the CPUs that executed them: what runs there goes on so much later, and
     /// what comes to an idle CPU meanwhile begins so much later. (On a CPU without a thread the time costs no energy.)
     pub(super) fn charge_callbacks(&mut self) {
-        let Some(scx) = &mut self.scheduler.ext else { return };
+        let Some(scx) = &mut self.sched.ext else { return };
         if scx.state.calls.executed.is_empty() {
             return;
         }
@@ -123,7 +141,7 @@ impl Engine<'_> {
         for (cpu, instructions) in &executed {
             let cost = instructions.saturating_mul(price) / 1000;
             self.callback_time += cost;
-            let running = &mut self.running[cpu.index()];
+            let running = &mut self.running[*cpu];
             if running.start <= self.agenda.now() {
                 // Its caches have long been warm: whoever comes now does not leave with what this costs.
                 running.cold = 0;
@@ -131,7 +149,7 @@ impl Engine<'_> {
             self.charge(*cpu, cost);
         }
         // Keep the buffer; charging never adds to it.
-        if let Some(scx) = &mut self.scheduler.ext {
+        if let Some(scx) = &mut self.sched.ext {
             scx.state.calls.executed = executed;
             scx.state.calls.executed.clear();
         }
@@ -139,12 +157,12 @@ impl Engine<'_> {
 
     /// Sets when a timer of the scheduler, or its watchdog, is next due; or when it will be loaded again, once it has gone.
     pub(super) fn time_sched_ext(&mut self) {
-        let Some(scx) = &mut self.scheduler.ext else { return };
+        let Some(scx) = &mut self.sched.ext else { return };
         for (cpu, time) in scx.state.timers.armed_on.drain(..) {
             self.pauses.timer_set(cpu, self.agenda.now(), time);
         }
         if self.loader.reload.is_none()
-            && let Some(info) = self.scheduler.scx_exited.as_ref().filter(|info| info.wants_restart())
+            && let Some(info) = self.sched.scx_exited.as_ref().filter(|info| info.wants_restart())
         {
             // The loader looks at whole periods after it began to wait.
             let periods = (info.at - self.loader.waits_since) / LOADER_PERIOD + 1;
@@ -161,8 +179,8 @@ impl Engine<'_> {
         if self.loader.reload.take_if(|time| *time <= self.agenda.now()).is_some() {
             return self.reload_scheduler();
         }
-        let Some(scx) = &mut self.scheduler.ext else { return Ok(()) };
-        scx.with(&mut self.scheduler.kernel).serve_timers();
+        let Some(scx) = &mut self.sched.ext else { return Ok(()) };
+        scx.with(&mut self.sched.kernel).serve_timers();
         Ok(())
     }
 
@@ -170,14 +188,14 @@ impl Engine<'_> {
     /// there are now.
     fn reload_scheduler(&mut self) -> Result<(), SimulationError> {
         self.charge_callbacks();
-        if let Some(scx) = self.scheduler.ext.take() {
-            let exited = self.scheduler.scx_exited.take();
+        if let Some(scx) = self.sched.ext.take() {
+            let exited = self.sched.scx_exited.take();
             self.loader.restarts.extend(exited.map(|info| exit_report(info, &scx)));
             self.loader.callbacks = self.callbacks_so_far(&scx);
             self.loader.statistics = self.statistics_so_far(&scx);
             self.loader.output.extend(scx.state.host.printk.iter().map(|(_, line)| line.clone()));
         }
-        let cpu = self.scheduler.kernel.topology.online.first().unwrap_or(CpuId(0));
+        let cpu = self.sched.kernel.topology.online.first().unwrap_or(CpuId(0));
         self.load_scheduler(cpu)
     }
 
@@ -208,9 +226,9 @@ impl Engine<'_> {
 
     /// What the scheduler did; it is unloaded, as its user would at the end.
     pub(super) fn sched_ext_report(&mut self) -> Option<SchedExtReport> {
-        let unloaded = self.scheduler.scx_unreg();
-        let exit = self.scheduler.scx_exited.take().or(unloaded.filter(|info| info.kind.is_error()));
-        let scx = self.scheduler.ext.as_ref()?;
+        let unloaded = self.sched.scx_unreg();
+        let exit = self.sched.scx_exited.take().or(unloaded.filter(|info| info.kind.is_error()));
+        let scx = self.sched.ext.as_ref()?;
         let mut output = std::mem::take(&mut self.loader.output);
         output.extend(scx.state.host.printk.iter().map(|(_, line)| line.clone()).chain(missing_pages(&scx.vm)));
         Some(SchedExtReport {

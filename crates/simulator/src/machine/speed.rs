@@ -9,7 +9,7 @@
 //! `μ` the core type's memory speed, `s` the slowdown by a busy SMT sibling. docs/models.md says what is left out.
 
 use super::{Machine, Reference};
-use crate::units::CpuId;
+use crate::units::{CpuId, Nanos};
 use crate::workload::Behaviour;
 
 /// What one unit of work of a thread needs on a certain CPU: nanoseconds and bytes.
@@ -98,6 +98,39 @@ impl Pace {
     #[inline]
     pub fn computing(&self, lambda: f64) -> f64 {
         self.clock / self.time(lambda)
+    }
+}
+
+/// A wait for memory that is not the thread's own kind of work: the core does nothing meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stall {
+    /// How long.
+    pub time: Nanos,
+    /// Memory traffic, bytes.
+    pub bytes: f64,
+}
+
+/// Time of a dependent load from memory: 80 ns, between the 60 of a desktop and the 140 of the papers' machines. A
+/// machine description has no latency, only bandwidth; a pointer chase on a certain machine could tell the difference.
+const CHASE_LATENCY: Nanos = 80;
+
+impl Stall {
+    /// Moving bytes from `cpu` at one thread's bandwidth, whatever else uses memory.
+    pub fn of_copy(machine: &Machine, cpu: CpuId, bytes: u64) -> Self {
+        let domain = &machine.memory_domains[machine.cpus[cpu.index()].memory_domain.index()];
+        let time = bytes as f64 / (domain.thread_bytes_per_s * 1e-9);
+        Self { time: time.ceil() as Nanos, bytes: bytes as f64 }
+    }
+
+    /// So many dependent loads from a buffer of `buffer` bytes: each waits for a cache line, one after the other.
+    pub fn of_chase(machine: &Machine, cpu: CpuId, count: u64, buffer: u64) -> Self {
+        const LINE: f64 = 64.0;
+        let cache = machine.cpus[cpu.index()].llc.map(|cache| &machine.caches[cache.index()]);
+        let missing = cache.is_none_or(|cache| buffer > cache.bytes);
+        let hit_cost = cache.map_or(1.0, |cache| cache.hit_cost);
+        let latency = CHASE_LATENCY as f64 * if missing { 1.0 } else { hit_cost };
+        let bytes = if missing { count as f64 * LINE } else { 0.0 };
+        Self { time: (count as f64 * latency).ceil() as Nanos, bytes }
     }
 }
 
