@@ -3,10 +3,17 @@
 
 mod parallel;
 mod progress;
+mod scenario;
 mod simulator;
 mod statistics;
 
 pub use parallel::run_all;
 pub use progress::{Progress, Silent};
+pub use scenario::generated::text as generated_workload;
+pub use scenario::line::{LineError, scenario as scenario_of_line};
+pub use scenario::pair::{Choice, ChoiceError, FairOrObject, Pair, Schedulers};
+pub use scenario::settings::{Setting, Settings};
+pub use scenario::values::{ValueError, parse_duration, parse_hotplug};
+pub use scenario::{Scenario, ScenarioError, Settable, UnknownSetting};
 pub use simulator::{Linux, Simulator};
 pub use statistics::{Estimate, jitter, mean};

@@ -105,11 +105,3 @@ fn of_simulation(error: &SimulationError) -> u8 {
         SimulationError::ForkRefused { .. } => OTHER,
     }
 }
-
-/// A mistake in arguments that are not the command's own: what is wrong, in one line, without usage.
-pub fn in_short(error: &clap::Error) -> String {
-    let text = error.to_string();
-    let said = text.strip_prefix("error: ").unwrap_or(&text).lines().map(str::trim);
-    let said = said.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
-    said.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
-}

@@ -14,7 +14,7 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use tandem_simulator::machine::Machine;
 
-use crate::arguments::{Choice, Pair, Scenario, choice};
+use crate::arguments::{Choice, Pair, ScenarioOptions, choice};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::json::JsonOption;
@@ -41,7 +41,7 @@ schedutil. The fields of the JSON are described in docs/reports.md.";
 #[command(after_help = EXAMPLES)]
 pub struct Compare {
     #[command(flatten)]
-    scenario: Scenario,
+    scenario: ScenarioOptions,
 
     /// Scheduler and governor as in `fair+schedutil`, `tandem,sorted=true+schedutil` or `./scx_simple.bpf.o`; repeat for each to compare, the
     /// first is the reference
@@ -74,10 +74,11 @@ impl Compare {
     /// Runs the command.
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
         let mut pairs: Vec<Pair> = self.schedulers.iter().map(Choice::pair).collect();
-        self.scenario.check(pairs.iter().map(|pair| &pair.scheduler)).map_err(Failure::Options)?;
+        let scenario = self.scenario.scenario();
+        scenario.check(pairs.iter().map(|pair| &pair.scheduler))?;
         names::tell_apart(&mut pairs);
         let machine = Machine::load(&self.scenario.machine)?;
-        pairs.iter().try_for_each(|pair| self.scenario.check_on(&machine, pair, self.seed))?;
+        pairs.iter().try_for_each(|pair| scenario.check_on(&machine, pair, self.seed))?;
         let workload = workload::load(&self.scenario.workload)?;
         for warning in &workload.warnings {
             context.warn(warning);
@@ -85,7 +86,7 @@ impl Compare {
         let plan = runs::Plan {
             machine: &machine,
             workload: &workload,
-            scenario: &self.scenario,
+            scenario: &scenario,
             pairs,
             seeds: (0..u64::from(self.runs)).map(|run| self.seed.wrapping_add(run)).collect(),
             alone: !self.no_alone,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The simulations of a comparison, in parallel; what they yield does not depend on how many threads do it.
 
-use tandem_experiments::{Simulator, run_all};
+use tandem_experiments::{Scenario, Simulator, run_all};
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::{AppReport, ExitReport, Report};
 use tandem_simulator::observer::NoObserver;
 use tandem_simulator::simulation::{Options, SimulationError};
 use tandem_simulator::workload::Workload;
 
-use crate::arguments::{Pair, Scenario};
+use crate::arguments::Pair;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -88,7 +88,7 @@ impl Plan<'_> {
         let mut jobs = Vec::new();
         for pair in &self.pairs {
             for &seed in &self.seeds {
-                let options = self.scenario.options(pair, seed).map_err(Failure::Options)?;
+                let options = self.scenario.options(pair, seed)?;
                 jobs.push(Job { workload: self.workload, options: options.clone(), alone: None });
                 for (name, workload) in apart {
                     jobs.push(Job { workload, options: options.clone(), alone: Some(name) });
