@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use tandem_experiments::ExperimentError;
 use tandem_simulator::input::InputError;
 use tandem_simulator::simulation::SimulationError;
 
@@ -62,6 +63,15 @@ pub enum Failure {
     /// All is said; this is the exit status, mostly that of a command which was run.
     #[error("exit status {0}")]
     Status(u8),
+}
+
+impl From<ExperimentError> for Failure {
+    fn from(error: ExperimentError) -> Self {
+        match error {
+            ExperimentError::Scenario(error) => error.into(),
+            ExperimentError::Simulation(error) => Self::Simulation(error),
+        }
+    }
 }
 
 impl Failure {
