@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use tandem_experiments::ExperimentError;
 use tandem_simulator::input::InputError;
 use tandem_simulator::simulation::SimulationError;
 
@@ -64,6 +65,15 @@ pub enum Failure {
     Status(u8),
 }
 
+impl From<ExperimentError> for Failure {
+    fn from(error: ExperimentError) -> Self {
+        match error {
+            ExperimentError::Scenario(error) => error.into(),
+            ExperimentError::Simulation(error) => Self::Simulation(error),
+        }
+    }
+}
+
 impl Failure {
     /// `error` happened while `path` was written.
     pub fn writing(path: &Path, source: io::Error) -> Self {
@@ -104,12 +114,4 @@ fn of_simulation(error: &SimulationError) -> u8 {
         SimulationError::Scheduler { .. } | SimulationError::Hotplug { .. } => MISTAKE,
         SimulationError::ForkRefused { .. } => OTHER,
     }
-}
-
-/// A mistake in arguments that are not the command's own: what is wrong, in one line, without usage.
-pub fn in_short(error: &clap::Error) -> String {
-    let text = error.to_string();
-    let said = text.strip_prefix("error: ").unwrap_or(&text).lines().map(str::trim);
-    let said = said.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
-    said.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }

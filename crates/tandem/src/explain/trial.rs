@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use tandem_experiments::{Scenario, ScenarioError};
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::{Report, SchedExtReport};
 use tandem_simulator::observer::NoObserver;
@@ -13,7 +14,7 @@ use tandem_simulator::units::{MSEC, Nanos};
 use tandem_simulator::workload::Workload;
 
 use super::mechanism::{MECHANISMS, Mechanism};
-use crate::arguments::{Pair, Scenario};
+use crate::arguments::Pair;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -28,8 +29,8 @@ const PROBE: &str = r#"{
 /// How long.
 const PROBE_TIME: Nanos = 50 * MSEC;
 
-/// Where and how to try.
-pub struct Plan<'a> {
+/// The trials of all mechanisms: where and how each is tried.
+pub struct Trials<'a> {
     pub machine: &'a Machine,
     /// `None`: only states are to be known.
     pub workload: Option<&'a Workload>,
@@ -53,12 +54,12 @@ pub struct Trial {
     pub ejected: Option<String>,
 }
 
-impl Plan<'_> {
+impl Trials<'_> {
     /// Whether the scheduler accepts the settings with each mechanism, before anything is run.
     pub fn check(&self) -> Result<(), Failure> {
         for mechanism in &MECHANISMS {
             let pair = self.pair(mechanism);
-            self.scenario.check([&pair.scheduler]).map_err(Failure::Options)?;
+            self.scenario.check([&pair.scheduler])?;
             self.scenario.check_on(self.machine, &pair, self.seed)?;
         }
         Ok(())
@@ -74,8 +75,7 @@ impl Plan<'_> {
         let jobs: Vec<(&Mechanism, Options)> = MECHANISMS
             .iter()
             .map(|mechanism| Ok((mechanism, self.scenario.options(&self.pair(mechanism), self.seed)?)))
-            .collect::<Result<_, String>>()
-            .map_err(Failure::Options)?;
+            .collect::<Result<_, ScenarioError>>()?;
         let trials = jobs.par_iter().map(|(mechanism, options)| {
             let on = self.on(mechanism);
             let tried = self.workload.map(|workload| simulate(workload, options)).transpose()?;

@@ -18,7 +18,6 @@ use crate::failure::Failure;
 use crate::table::{descriptions, paragraph, printable};
 
 use self::generate::Generate;
-pub use self::generate::generated;
 
 /// What stands for standard input where a workload is expected, and how messages call it.
 const DASH: &str = "-";

@@ -185,7 +185,7 @@ impl Book {
         let mut jobs = Vec::new();
         for (simulation, request, ready) in &ready {
             for seed in self.reports(simulation).len() as u64..u64::from(request.seeds) {
-                let options = ready.options(seed).map_err(Failure::Options)?;
+                let options = ready.options(seed)?;
                 jobs.push(Job { ready, seed, options, label: &request.label });
             }
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use clap::{Args, Command, FromArgMatches};
+use tandem_experiments::{Pair, Scenario, ScenarioError, Schedulers, generated_workload, scenario_of_line};
 use tandem_simulator::input::InputError;
 use tandem_simulator::machine::{Machine, catalogue};
 use tandem_simulator::simulation::Options;
@@ -15,10 +15,8 @@ use super::super::library::Library;
 use super::super::paper::{Origin, Target};
 use super::vary::{self, Whole};
 use super::{Change, Request, Simulation, Workload};
-use crate::arguments::{Pair, Scenario};
-use crate::failure::{Failure, in_short};
-use crate::simulate::Simulate;
-use crate::workload::generated;
+use crate::arguments::Carried;
+use crate::failure::Failure;
 
 /// A simulation that lacks only a seed.
 #[derive(Debug)]
@@ -37,7 +35,7 @@ impl Ready {
     }
 
     /// The options of the run with `seed`.
-    pub fn options(&self, seed: u64) -> Result<Options, String> {
+    pub fn options(&self, seed: u64) -> Result<Options, ScenarioError> {
         self.scenario.options(&self.pair, seed)
     }
 }
@@ -45,6 +43,7 @@ impl Ready {
 /// Reads machines and workloads, and knows those that it has read.
 pub struct Workshop<'a> {
     library: &'a Library,
+    schedulers: &'a dyn Schedulers,
     machines: BTreeMap<(String, String, Option<Change>), Arc<Machine>>,
     workloads: BTreeMap<(String, Workload, Option<Change>), Arc<workload::Workload>>,
     warnings: Vec<String>,
@@ -52,7 +51,8 @@ pub struct Workshop<'a> {
 
 impl<'a> Workshop<'a> {
     pub fn new(library: &'a Library) -> Self {
-        Self { library, machines: BTreeMap::new(), workloads: BTreeMap::new(), warnings: Vec::new() }
+        let schedulers = &Carried;
+        Self { library, schedulers, machines: BTreeMap::new(), workloads: BTreeMap::new(), warnings: Vec::new() }
     }
 
     /// What the workloads' readers warned about.
@@ -71,10 +71,10 @@ impl<'a> Workshop<'a> {
         });
         let workloads = workloads.collect::<Result<_, _>>()?;
         let wrong = |message: String| Failure::Input(origin.error(format!("{label}: {message}")));
-        let simulate = line(simulation).map_err(wrong)?;
-        let (scenario, pair) = simulate.parts().map_err(|failure| wrong(failure.to_string()))?;
-        scenario.check([&pair.scheduler]).map_err(wrong)?;
-        scenario.check_on(&machine, &pair, 0).map_err(|failure| wrong(failure.to_string()))?;
+        let line = scenario_of_line(&simulation.scheduler, &simulation.options, self.schedulers);
+        let (scenario, pair) = line.map_err(|error| wrong(error.to_string()))?;
+        scenario.check([&pair.scheduler]).map_err(|error| wrong(in_line(&error)))?;
+        scenario.check_on(&machine, &pair, 0).map_err(|error| wrong(in_line(&error)))?;
         Ok(Ready { machine, workloads, scenario, pair })
     }
 
@@ -174,29 +174,15 @@ impl<'a> Workshop<'a> {
 }
 
 fn generate(arguments: &[String]) -> Result<workload::Workload, String> {
-    let text = generated(arguments)?;
+    let text = generated_workload(arguments).map_err(|error| error.to_string())?;
     let name = arguments.first().map_or("workload", String::as_str);
     workload::Workload::parse(Path::new(&format!("{name}.json")), &text).map_err(|error| error.to_string())
 }
 
-/// The command `tandem simulate` that says the same.
-fn line(simulation: &Simulation) -> Result<Simulate, String> {
-    let command = Simulate::augment_args(Command::new("tandem simulate").no_binary_name(true).disable_help_flag(true));
-    let fixed = ["workload", "--machine", &simulation.machine, "--scheduler", &simulation.scheduler];
-    let arguments = fixed.into_iter().chain(simulation.options.iter().map(String::as_str));
-    let matches = command.try_get_matches_from(arguments).map_err(|error| in_short(&error))?;
-    for (option, why) in FIXED {
-        if matches.value_source(option) == Some(clap::parser::ValueSource::CommandLine) {
-            return Err(format!("`--{option}` cannot be among the options: {why}"));
-        }
+/// What is wrong with a run's scenario, as its line has it.
+fn in_line(error: &ScenarioError) -> String {
+    match error {
+        ScenarioError::Load(error) => error.to_string(),
+        error => format!("--set: {error}"),
     }
-    Simulate::from_arg_matches(&matches).map_err(|error| in_short(&error))
 }
-
-/// Options of `tandem simulate` that say nothing of a simulation here.
-const FIXED: [(&str, &str); 4] = [
-    ("seed", "an experiment's `seeds` says how many there are"),
-    ("json", "the report is the command's"),
-    ("trace", "`tandem simulate` writes traces"),
-    ("reproducible", "runs always are"),
-];

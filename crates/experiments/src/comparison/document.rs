@@ -1,17 +1,24 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The comparison for programs; docs/reports.md describes every field.
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-use tandem_simulator::metrics::{Energy, SCHEMA};
+use serde::{Serialize, Serializer};
+use tandem_simulator::metrics::{AppReport, Energy, SCHEMA};
 
-use crate::compare::result::{Comparison, Measured, Metric, PairResult, fairness};
-use crate::compare::runs::Outcome;
+use super::metric::{Measured, Metric, fairness};
+use super::runs::Outcome;
+use super::{Comparison, PairResult};
+
+impl Serialize for Comparison {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Document::of(self).serialize(serializer)
+    }
+}
 
 /// A comparison as JSON.
 #[derive(Serialize)]
-pub struct Document<'a> {
+struct Document<'a> {
     schema: u32,
     workload: &'a str,
     machine: &'a str,
@@ -23,18 +30,18 @@ pub struct Document<'a> {
 struct Pair<'a> {
     scheduler: String,
     governor: String,
-    metrics: BTreeMap<&'static str, Value<'a>>,
+    metrics: BTreeMap<&'static str, Value>,
     runs: Vec<Run<'a>>,
 }
 
 /// Everything but `not_measured` is null where the metric was not measured.
 #[derive(Serialize)]
-struct Value<'a> {
+struct Value {
     mean: Option<f64>,
     half_width: Option<f64>,
     ratio: Option<f64>,
     ratio_half_width: Option<f64>,
-    not_measured: Option<&'a str>,
+    not_measured: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -77,8 +84,7 @@ struct App<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// Everything known about `comparison`.
-    pub fn of(comparison: &'a Comparison) -> Self {
+    fn of(comparison: &'a Comparison) -> Self {
         Self {
             schema: SCHEMA,
             workload: &comparison.workload,
@@ -100,15 +106,15 @@ impl<'a> Pair<'a> {
     }
 }
 
-impl<'a> Value<'a> {
-    fn of(measured: &'a Measured) -> Self {
+impl Value {
+    fn of(measured: &Measured) -> Self {
         let value = measured.value.as_ref().ok();
         Self {
             mean: value.map(|value| value.mean),
             half_width: value.and_then(|value| value.half_width),
             ratio: measured.ratio.map(|ratio| ratio.mean),
             ratio_half_width: measured.ratio.and_then(|ratio| ratio.half_width),
-            not_measured: measured.value.as_ref().err().map(String::as_str),
+            not_measured: measured.value.as_ref().err().map(ToString::to_string),
         }
     }
 }
@@ -116,7 +122,7 @@ impl<'a> Value<'a> {
 impl<'a> Run<'a> {
     fn of(outcome: &'a Outcome) -> Self {
         let report = &outcome.report;
-        let app = |app: &'a tandem_simulator::metrics::AppReport| App {
+        let app = |app: &'a AppReport| App {
             name: &app.name,
             time_s: app.time_s,
             work_s: app.work_s,

@@ -1,23 +1,21 @@
-// SPDX-License-Identifier: GPL-2.0-only
-//! The metrics of a comparison. One that was not measured says why; it is never 0.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The metrics of a comparison. A metric that was not measured says why; it is never 0.
 
-use crate::arguments::Pair;
-use crate::compare::runs::Outcome;
-use crate::quantity::{JOULE_SECONDS, JOULES, NUMBER, PERCENT, SECONDS, Unit, WATTS};
-use tandem_experiments::{Estimate, jitter, mean};
+use super::runs::Outcome;
+use crate::statistics::{Estimate, jitter, mean};
 
 /// What is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metric {
-    /// Run time.
+    /// Run time, seconds.
     Time,
-    /// Energy of all parts.
+    /// Energy of all parts, joules.
     Energy,
-    /// Energy × time.
+    /// Energy × time, joule seconds.
     Edp,
-    /// Mean power.
+    /// Mean power, watts.
     Power,
-    /// Work per second.
+    /// Work per second: seconds of work on the reference CPU.
     Throughput,
     /// Smallest over largest speedup of the applications against running alone.
     Fairness,
@@ -26,11 +24,11 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// All of them, in order of columns.
+    /// All metrics, in the order of columns.
     pub const ALL: [Self; 7] =
         [Self::Time, Self::Energy, Self::Edp, Self::Power, Self::Throughput, Self::Fairness, Self::Jitter];
 
-    /// For people.
+    /// What people call it.
     pub fn title(self) -> &'static str {
         match self {
             Self::Time => "time",
@@ -43,19 +41,7 @@ impl Metric {
         }
     }
 
-    /// Unit of its values.
-    pub fn unit(self) -> Unit {
-        match self {
-            Self::Time => SECONDS,
-            Self::Energy => JOULES,
-            Self::Edp => JOULE_SECONDS,
-            Self::Power => WATTS,
-            Self::Throughput | Self::Fairness => NUMBER,
-            Self::Jitter => PERCENT,
-        }
-    }
-
-    /// Its key in the JSON.
+    /// The key of its values in the JSON, which names their unit.
     pub fn key(self) -> &'static str {
         match self {
             Self::Time => "time_s",
@@ -73,94 +59,69 @@ impl Metric {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// The value; why it was not measured otherwise.
-    pub value: Result<Estimate, String>,
+    pub value: Result<Estimate, NotMeasured>,
     /// Over the first pair's value; `None` where one of both was not measured or the first is 0.
     pub ratio: Option<Estimate>,
 }
 
-/// A pair and what its runs gave.
-#[derive(Debug)]
-pub struct PairResult {
-    /// Scheduler and governor.
-    pub pair: Pair,
-    /// By seed.
-    pub outcomes: Vec<Outcome>,
-    /// In the order of [`Metric::ALL`].
-    metrics: Vec<Measured>,
-}
-
-impl PairResult {
-    /// One metric.
-    pub fn metric(&self, metric: Metric) -> &Measured {
-        &self.metrics[metric as usize]
-    }
-}
-
-/// Which runs a time limit ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limits {
-    /// None: all did all their work.
-    None,
-    /// Some: neither their times nor their work can be compared.
-    Some,
-    /// All: they took the same time.
-    All,
-}
-
-/// A comparison.
-#[derive(Debug)]
-pub struct Comparison {
-    /// The machine's name.
-    pub machine: String,
-    /// The workload's name.
-    pub workload: String,
-    /// Seeds of the runs.
-    pub seeds: Vec<u64>,
-    /// In the order given; the first is the reference.
-    pub pairs: Vec<PairResult>,
-}
-
-impl Comparison {
-    /// Computes the metrics of `outcomes`, which are by pair, then by seed.
-    pub fn of(machine: &str, workload: &str, pairs: Vec<Pair>, seeds: Vec<u64>, outcomes: Vec<Vec<Outcome>>) -> Self {
-        let values = |outcomes: &[Outcome]| Metric::ALL.map(|metric| measure(metric, outcomes));
-        let reference = outcomes.first().map(|first| values(first));
-        let pair_results = pairs.into_iter().zip(outcomes).map(|(pair, outcomes)| {
-            let metrics = values(&outcomes).into_iter().enumerate().map(|(index, value)| {
-                let reference = reference.as_ref().and_then(|values| values[index].as_ref().ok());
-                let ratio = reference.zip(value.as_ref().ok()).and_then(|(base, value)| value.ratio_to(base));
-                Measured { value, ratio }
-            });
-            PairResult { metrics: metrics.collect(), pair, outcomes }
-        });
-        Self { machine: machine.to_owned(), workload: workload.to_owned(), seeds, pairs: pair_results.collect() }
-    }
-
-    /// Which of the runs a time limit ended.
-    pub fn limits(&self) -> Limits {
-        let runs = || self.pairs.iter().flat_map(|pair| &pair.outcomes);
-        match runs().filter(|outcome| outcome.report.time_limited).count() {
-            0 => Limits::None,
-            limited if limited == runs().count() => Limits::All,
-            _ => Limits::Some,
-        }
-    }
+/// Why a metric was not measured.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotMeasured {
+    /// Time, and what is computed from it.
+    #[error("a time limit ended a run, whose length then says nothing")]
+    TimeLimit,
+    /// There are no seeds.
+    #[error("no runs")]
+    NoRuns,
+    /// A deviation from run to run needs two runs.
+    #[error("it needs more than one run")]
+    OneRun,
+    /// The workload has only system tasks.
+    #[error("the workload has no application")]
+    NoApplication,
+    /// Sharing a machine takes two applications.
+    #[error("the workload has one application")]
+    OneApplication,
+    /// The runs alone were not asked for.
+    #[error("applications were not run alone (--no-alone)")]
+    NotRunAlone,
+    /// Fewer than two applications did any work.
+    #[error("the applications do no work together")]
+    NoWorkTogether,
+    /// A run lacks an application that another run has.
+    #[error("application `{0}` is not in every run")]
+    Absent(String),
+    /// An application has neither a time nor work in a run.
+    #[error("application `{0}` does no work in one of the runs")]
+    Idle(String),
+    /// An application does nothing without the others.
+    #[error("application `{0}` does no work alone")]
+    IdleAlone(String),
+    /// The scheduler went before the end of an application's run alone.
+    #[error("application `{0}` alone lost its scheduler")]
+    EjectedAlone(String),
+    /// An application's run alone has no report.
+    #[error("application `{name}` cannot run alone: {why}")]
+    CannotRunAlone {
+        /// The application.
+        name: String,
+        /// The first line of the simulation's error.
+        why: String,
+    },
 }
 
 fn time_limited(outcomes: &[Outcome]) -> bool {
     outcomes.iter().any(|outcome| outcome.report.time_limited)
 }
 
-/// Why time and what is computed from it were not measured.
-const LIMITED: &str = "a time limit ended a run, whose length then says nothing";
-
-fn measure(metric: Metric, outcomes: &[Outcome]) -> Result<Estimate, String> {
+/// The value of `metric` over the runs.
+pub fn measure(metric: Metric, outcomes: &[Outcome]) -> Result<Estimate, NotMeasured> {
     let of_reports = |value: fn(&Outcome) -> f64| {
         let values: Vec<f64> = outcomes.iter().map(value).collect();
-        Estimate::of_mean(&values).ok_or_else(|| "no runs".to_owned())
+        Estimate::of_mean(&values).ok_or(NotMeasured::NoRuns)
     };
     match metric {
-        Metric::Time | Metric::Edp if time_limited(outcomes) => Err(LIMITED.to_owned()),
+        Metric::Time | Metric::Edp if time_limited(outcomes) => Err(NotMeasured::TimeLimit),
         Metric::Time => of_reports(|outcome| outcome.report.time_s),
         Metric::Edp => of_reports(|outcome| outcome.report.edp_js),
         Metric::Energy => of_reports(|outcome| outcome.report.energy_j.total),
@@ -168,7 +129,7 @@ fn measure(metric: Metric, outcomes: &[Outcome]) -> Result<Estimate, String> {
         Metric::Throughput => of_reports(|outcome| outcome.report.throughput),
         Metric::Fairness => {
             let values = outcomes.iter().map(fairness).collect::<Result<Vec<_>, _>>()?;
-            Estimate::of_mean(&values).ok_or_else(|| "no runs".to_owned())
+            Estimate::of_mean(&values).ok_or(NotMeasured::NoRuns)
         }
         Metric::Jitter => jitter_of(outcomes),
     }
@@ -184,25 +145,25 @@ impl Outcome {
 }
 
 /// The smallest speedup over the largest.
-pub fn fairness(outcome: &Outcome) -> Result<f64, String> {
+pub fn fairness(outcome: &Outcome) -> Result<f64, NotMeasured> {
     let apps = outcome.alone.as_ref().map_err(Clone::clone)?;
     let speedups: Vec<f64> = apps.iter().filter_map(|(name, _)| outcome.speedup(name)).collect();
     let largest = speedups.iter().copied().fold(0.0, f64::max);
     if speedups.len() < 2 || largest == 0.0 {
-        return Err("the applications do no work together".to_owned());
+        return Err(NotMeasured::NoWorkTogether);
     }
     Ok(speedups.iter().copied().fold(f64::INFINITY, f64::min) / largest)
 }
 
 /// Jitter of each application over the runs, averaged over the applications.
-fn jitter_of(outcomes: &[Outcome]) -> Result<Estimate, String> {
+fn jitter_of(outcomes: &[Outcome]) -> Result<Estimate, NotMeasured> {
     if outcomes.len() < 2 {
-        return Err("it needs more than one run".to_owned());
+        return Err(NotMeasured::OneRun);
     }
     let names = outcomes[0].report.apps.iter().filter(|app| app.threads > 0).map(|app| app.name.as_str());
     let times = names.map(|name| times(outcomes, name)).collect::<Result<Vec<_>, _>>()?;
     if times.is_empty() {
-        return Err("the workload has no application".to_owned());
+        return Err(NotMeasured::NoApplication);
     }
     Ok(Estimate::by_jackknife(outcomes.len(), |runs| {
         let of_app = |times: &Vec<f64>| jitter(&runs.iter().map(|run| times[*run]).collect::<Vec<_>>());
@@ -211,31 +172,31 @@ fn jitter_of(outcomes: &[Outcome]) -> Result<Estimate, String> {
 }
 
 /// An application's time in each run; where a limit ended one of them, its time per unit of work.
-fn times(outcomes: &[Outcome], name: &str) -> Result<Vec<f64>, String> {
+fn times(outcomes: &[Outcome], name: &str) -> Result<Vec<f64>, NotMeasured> {
     let app = |outcome: &Outcome| outcome.report.apps.iter().find(|app| app.name == name).cloned();
     let apps: Option<Vec<_>> = outcomes.iter().map(app).collect();
-    let apps = apps.ok_or_else(|| format!("application `{name}` is not in every run"))?;
+    let apps = apps.ok_or_else(|| NotMeasured::Absent(name.to_owned()))?;
     match apps.iter().map(|app| app.time_s).collect::<Option<Vec<f64>>>() {
         Some(times) if times.iter().all(|time| *time > 0.0) => return Ok(times),
         _ => {}
     }
     if apps.iter().any(|app| app.performance <= 0.0) {
-        return Err(format!("application `{name}` does no work in one of the runs"));
+        return Err(NotMeasured::Idle(name.to_owned()));
     }
     Ok(apps.iter().map(|app| 1.0 / app.performance).collect())
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
-    use crate::stories::report;
+    use crate::fixture::report;
 
-    fn outcome(apps: &[(&str, f64, f64)]) -> Outcome {
-        let mut outcome = Outcome { report: report("w"), alone: Ok(Vec::new()) };
+    pub fn outcome(apps: &[(&str, f64, f64)]) -> Outcome {
+        let mut outcome = Outcome { report: report(), alone: Ok(Vec::new()) };
         outcome.report.apps.clear();
         let mut alone = Vec::new();
         for (name, mixed, by_itself) in apps {
-            let mut app = report("w").apps.remove(0);
+            let mut app = report().apps.remove(0);
             (app.name, app.performance, app.time_s) = (name.to_string(), *mixed, Some(1.0 / mixed));
             outcome.report.apps.push(app);
             alone.push((name.to_string(), *by_itself));
@@ -281,21 +242,8 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_all_some_or_none() {
-        let comparison = |limited: [bool; 2]| {
-            let mut runs = [outcome(&[("a", 1.0, 1.0)]), outcome(&[("a", 1.0, 1.0)])];
-            runs.iter_mut().zip(limited).for_each(|(run, limited)| run.report.time_limited = limited);
-            let pair = crate::arguments::choice("fair").unwrap().pair();
-            Comparison::of("m", "w", vec![pair], vec![0, 1], vec![runs.to_vec()])
-        };
-        assert_eq!(comparison([false, false]).limits(), Limits::None);
-        assert_eq!(comparison([true, false]).limits(), Limits::Some);
-        assert_eq!(comparison([true, true]).limits(), Limits::All);
-    }
-
-    #[test]
     fn one_run_has_no_jitter() {
-        assert!(measure(Metric::Jitter, &[outcome(&[("a", 1.0, 1.0)])]).unwrap_err().contains("more than one run"));
+        assert!(measure(Metric::Jitter, &[outcome(&[("a", 1.0, 1.0)])]).unwrap_err() == NotMeasured::OneRun);
     }
 
     #[test]

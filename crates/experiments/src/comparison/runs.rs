@@ -1,30 +1,35 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The simulations of a comparison, in parallel; what they yield does not depend on how many threads do it.
 
-use tandem_experiments::{Simulator, run_all};
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::{AppReport, ExitReport, Report};
 use tandem_simulator::observer::NoObserver;
 use tandem_simulator::simulation::{Options, SimulationError};
 use tandem_simulator::workload::Workload;
 
-use crate::arguments::{Pair, Scenario};
-use crate::context::Context;
-use crate::failure::Failure;
+use super::Comparison;
+use super::metric::NotMeasured;
+use crate::error::ExperimentError;
+use crate::parallel::run_all;
+use crate::progress::Progress;
+use crate::scenario::Scenario;
+use crate::scenario::pair::Pair;
+use crate::simulator::Simulator;
 
-/// What to simulate.
-pub struct Plan<'a> {
-    /// On which machine.
+/// The runs of a comparison: each pair runs the workload on the machine once with each seed.
+#[derive(Debug)]
+pub struct ComparisonRuns<'a> {
+    /// The machine.
     pub machine: &'a Machine,
-    /// Which workload.
+    /// The workload.
     pub workload: &'a Workload,
-    /// Kernel parameters and time limit.
+    /// Kernel parameters, settings and time limit of all runs.
     pub scenario: &'a Scenario,
     /// Schedulers and governors; the first is the reference.
     pub pairs: Vec<Pair>,
     /// One run per pair and seed.
     pub seeds: Vec<u64>,
-    /// Whether each application runs alone too, with every pair and seed.
+    /// Whether each application runs alone too, with every pair and seed: without that, fairness is not measured.
     pub alone: bool,
 }
 
@@ -34,7 +39,7 @@ pub struct Outcome {
     /// The report, without threads and CPUs.
     pub report: Report,
     /// Applications and their performance alone; why it is unknown otherwise.
-    pub alone: Result<Vec<(String, f64)>, String>,
+    pub alone: Result<Vec<(String, f64)>, NotMeasured>,
 }
 
 /// One simulation.
@@ -48,22 +53,24 @@ struct Job<'a> {
 /// What a job yields. An application may be unable to end alone, for want of its partners: that is a result.
 enum Yield {
     Mix(Box<Report>),
-    Alone(Result<(String, f64), String>),
+    Alone(Result<(String, f64), NotMeasured>),
 }
 
-impl Plan<'_> {
-    /// Runs everything; outcomes by pair, then by seed. The first failure in that order ends it.
-    pub fn run(&self, context: &Context<'_>) -> Result<Vec<Vec<Outcome>>, Failure> {
+impl ComparisonRuns<'_> {
+    /// Runs everything on all cores and computes the metrics.
+    ///
+    /// # Errors
+    /// A setting that does not fit its scheduler; of several runs without a report the first, by pair, then by seed.
+    pub fn run(self, simulator: &dyn Simulator, progress: &dyn Progress) -> Result<Comparison, ExperimentError> {
         let apart = self.workloads_apart();
         let jobs = self.jobs(&apart)?;
-        let simulator = context.simulator;
-        let yields = run_all(&jobs, |job| job.run(self.machine, simulator), (&context.bar(), ""))?;
+        let yields = run_all(&jobs, |job| job.run(self.machine, simulator), (progress, ""))?;
         let mut yields = yields.into_iter();
         let mut outcomes = Vec::new();
         for _ in &self.pairs {
             outcomes.push(self.seeds.iter().filter_map(|_| self.outcome(&mut yields, apart.len())).collect());
         }
-        Ok(outcomes)
+        Ok(Comparison::of(&self.machine.name, &self.workload.name, self.pairs, self.seeds, outcomes))
     }
 
     /// Each application's own workload, where it makes sense to compare with it.
@@ -84,11 +91,11 @@ impl Plan<'_> {
     }
 
     /// All simulations: by pair, by seed, the whole workload first, then each application alone.
-    fn jobs<'b>(&'b self, apart: &'b [(&'b str, Workload)]) -> Result<Vec<Job<'b>>, Failure> {
+    fn jobs<'b>(&'b self, apart: &'b [(&'b str, Workload)]) -> Result<Vec<Job<'b>>, ExperimentError> {
         let mut jobs = Vec::new();
         for pair in &self.pairs {
             for &seed in &self.seeds {
-                let options = self.scenario.options(pair, seed).map_err(Failure::Options)?;
+                let options = self.scenario.options(pair, seed)?;
                 jobs.push(Job { workload: self.workload, options: options.clone(), alone: None });
                 for (name, workload) in apart {
                     jobs.push(Job { workload, options: options.clone(), alone: Some(name) });
@@ -101,16 +108,18 @@ impl Plan<'_> {
     /// Takes the yields of one pair and seed.
     fn outcome(&self, yields: &mut impl Iterator<Item = Yield>, apart: usize) -> Option<Outcome> {
         let Some(Yield::Mix(report)) = yields.next() else { return None };
-        let alone = yields.take(apart).map(|alone| match alone {
-            Yield::Alone(performance) => performance,
-            Yield::Mix(_) => Err("not run alone".to_owned()),
-        });
         // All of them are taken before the first failure counts: the next pair's follow.
-        let alone: Result<Vec<_>, String> = alone.collect::<Vec<_>>().into_iter().collect();
-        let alone = match alone {
-            Ok(_) if !self.alone => Err("applications were not run alone (--no-alone)".to_owned()),
-            Ok(_) if report.apps.is_empty() => Err("the workload has no application".to_owned()),
-            Ok(_) if apart == 0 => Err("the workload has one application".to_owned()),
+        let alone: Vec<_> = yields
+            .take(apart)
+            .filter_map(|alone| match alone {
+                Yield::Alone(performance) => Some(performance),
+                Yield::Mix(_) => None,
+            })
+            .collect();
+        let alone = match alone.into_iter().collect() {
+            Ok(_) if !self.alone => Err(NotMeasured::NotRunAlone),
+            Ok(_) if report.apps.is_empty() => Err(NotMeasured::NoApplication),
+            Ok(_) if apart == 0 => Err(NotMeasured::OneApplication),
             alone => alone,
         };
         Some(Outcome { report: *report, alone })
@@ -122,7 +131,7 @@ impl Job<'_> {
         let result = simulator.simulate(machine, self.workload, &self.options, &mut NoObserver);
         let Some(name) = self.alone else { return Ok(Yield::Mix(Box::new(slim(result?)))) };
         Ok(Yield::Alone(match result {
-            Ok(report) if exit_of(&report).is_some() => Err(format!("application `{name}` alone lost its scheduler")),
+            Ok(report) if exit_of(&report).is_some() => Err(NotMeasured::EjectedAlone(name.to_owned())),
             Ok(report) => performance_of(&report.apps, name),
             Err(error) => Err(cannot_run_alone(name, &error)),
         }))
@@ -153,16 +162,16 @@ impl Outcome {
     }
 }
 
-fn performance_of(apps: &[AppReport], name: &str) -> Result<(String, f64), String> {
+fn performance_of(apps: &[AppReport], name: &str) -> Result<(String, f64), NotMeasured> {
     match apps.iter().find(|app| app.name == name) {
         Some(app) if app.performance > 0.0 => Ok((app.name.clone(), app.performance)),
-        _ => Err(format!("application `{name}` does no work alone")),
+        _ => Err(NotMeasured::IdleAlone(name.to_owned())),
     }
 }
 
-/// In one line: the lines behind the first are details.
-fn cannot_run_alone(name: &str, error: &SimulationError) -> String {
+/// The error in one line: the lines behind the first are details.
+fn cannot_run_alone(name: &str, error: &SimulationError) -> NotMeasured {
     let error = error.to_string();
-    let what = error.lines().next().unwrap_or_default().trim_end_matches(':');
-    format!("application `{name}` cannot run alone: {what}")
+    let why = error.lines().next().unwrap_or_default().trim_end_matches(':').to_owned();
+    NotMeasured::CannotRunAlone { name: name.to_owned(), why }
 }

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Schedulers in different folders whose files have the same name get as much of their paths as tells them apart.
 
 use std::path::{Path, PathBuf};
@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use tandem_simulator::simulation::Scheduler;
 
-use crate::arguments::Pair;
+use crate::scenario::pair::Pair;
 
-/// Renames those that need it.
+/// Gives sched_ext schedulers whose files have the same name as much of their paths as tells them apart in tables.
 pub fn tell_apart(pairs: &mut [Pair]) {
     let paths: Vec<Option<PathBuf>> = pairs.iter().map(|pair| place(&pair.scheduler)).collect();
     for (pair, path) in pairs.iter_mut().zip(&paths) {
