@@ -38,6 +38,7 @@ mod pmus;
 pub mod process;
 mod refusal;
 mod scheduler;
+pub mod session;
 mod sidecar;
 mod statistics;
 mod tasks;
