@@ -13,6 +13,7 @@ mod tests;
 pub use inert::Inert;
 pub use mechanisms::{Isolation, Mechanisms};
 pub use note::Note;
+pub(crate) use note::clause;
 
 use crate::changes::{Change, Setting};
 use crate::host::{Capability, Host, Missing, Policy, SCHEDUTIL};

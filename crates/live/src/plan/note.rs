@@ -71,8 +71,8 @@ pub enum Note {
     Capacity(#[from] Doubt),
 }
 
-/// A sentence in the middle of another one.
-fn clause(why: &Inert) -> String {
+/// A reason in the middle of another sentence.
+pub(crate) fn clause(why: &Inert) -> String {
     let sentence = why.to_string();
     let mut letters = sentence.trim_end_matches('.').chars();
     let first = letters.next().map(|first| first.to_lowercase().to_string()).unwrap_or_default();

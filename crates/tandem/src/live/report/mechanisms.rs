@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What the mechanisms did: their states and counters, in words.
 
-use super::State;
+use tandem_live::session::MechanismState;
+
 use crate::explain::mechanism::{Counter, MECHANISMS, Mechanism};
 use crate::quantity::count;
 
@@ -46,7 +47,7 @@ pub struct Deeds {
 }
 
 /// Mechanisms in the order of their states, then what is no mechanism's. What is off and has counted nothing is left out.
-pub fn deeds(states: &[State], counters: &[(String, u64)]) -> Vec<Deeds> {
+pub fn deeds(states: &[MechanismState], counters: &[(String, u64)]) -> Vec<Deeds> {
     let mut all: Vec<Deeds> = states.iter().filter_map(|state| of_mechanism(state, counters)).collect();
     let known = |counter: &str| {
         states.iter().any(|state| mechanism(&state.name).is_some_and(|known| counter.starts_with(known.prefix)))
@@ -67,8 +68,8 @@ fn mechanism(variable: &str) -> Option<&'static Mechanism> {
     MECHANISMS.iter().find(|mechanism| mechanism.state() == variable)
 }
 
-fn of_mechanism(state: &State, counters: &[(String, u64)]) -> Option<Deeds> {
-    let State { name: variable, state, why } = state;
+fn of_mechanism(state: &MechanismState, counters: &[(String, u64)]) -> Option<Deeds> {
+    let MechanismState { name: variable, state, why } = state;
     let name = variable.strip_suffix("_state").unwrap_or(variable).to_owned();
     let known = mechanism(variable);
     let is_mine = |name: &str| known.is_some_and(|known| name.starts_with(known.prefix));

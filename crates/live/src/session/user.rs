@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whose command it is: who called `sudo` runs it, not root.
 
 use std::env;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use nix::unistd::{Uid, User};
 
-/// Somebody to run a command as.
+/// The user as whom a command runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// The user's number.
@@ -24,7 +24,7 @@ pub struct Identity {
 /// Why it is not clear whose command it is.
 #[derive(Debug, thiserror::Error)]
 pub enum UserError {
-    /// Nobody has that name.
+    /// No user has that name.
     #[error("--user {0}: there is no such user")]
     Unknown(String),
     /// Only root can run commands as others.
