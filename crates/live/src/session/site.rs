@@ -61,7 +61,7 @@ impl Site {
     }
 
     pub(super) fn machine(&self) -> Result<Machine, SessionError> {
-        Machine::read(&self.root).map_err(SessionError::Machine)
+        Machine::read(&self.root).map_err(|error| SessionError::Machine(error.into()))
     }
 
     /// Whether there is a process of this number.
