@@ -23,7 +23,7 @@ use tandem_live::host::Host;
 use tandem_live::machine::Machine;
 use tandem_live::meter::{Measured, Meters};
 use tandem_live::metrics::Snapshot;
-use tandem_live::plan::{Inert, Plan, Request};
+use tandem_live::plan::{Plan, Request};
 use tandem_live::{Exit, OpenScheduler, kernel};
 
 use super::backend::Backend;
@@ -270,7 +270,7 @@ impl Session {
     /// Likewise, and why those that are inert are.
     pub fn states_with_reasons(&self) -> Vec<State> {
         let with_reason = |(name, state): (String, String)| {
-            let why = Inert::of_state(&state, &self.host).map(|inert| clause(&inert.to_string()));
+            let why = self.plan.why(&state, &self.host).map(|why| clause(&why));
             State { name, state, why }
         };
         self.states().into_iter().map(with_reason).collect()
