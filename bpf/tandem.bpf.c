@@ -13,15 +13,12 @@
  */
 #include "base/base.bpf.h"
 #include "base/place.bpf.h"
-#include "base/pull.bpf.h"
-#include "isolate/isolate.bpf.h"
 #include "base/counters.bpf.h"
+#include "base/pull.bpf.h"
 #include "base/trade.bpf.h"
+#include "isolate/isolate.bpf.h"
 #include "longest/longest.bpf.h"
-#include "speed/light.bpf.h"
 #include "serial/serial.bpf.h"
-#include "sorted/pairs.bpf.h"
-#include "sorted/balance.bpf.h"
 #include "sorted/sorted.bpf.h"
 #include "speed/speed.bpf.h"
 #include "base/check.bpf.h"
@@ -165,7 +162,7 @@ static void enqueue_by_mechanism(struct task_struct *p, struct task_ctx *tctx, u
 		return;
 	if (active & (SERIAL | LONGEST | SORTED) && wish == WISH_ANY && pull_goes_up(p, tctx, enq_flags))
 		return;
-	/* Nobody else wants the CPU. */
+	/* No other task wants the CPU. */
 	if (last && wish == WISH_ANY && counters_work && trade_up(p, tctx, enq_flags))
 		return;
 	if (last) {
@@ -219,9 +216,9 @@ static bool dispatch_by_mechanism(s32 cpu, struct task_struct *prev)
 }
 
 /*
- * Lets a task with nobody behind it simply go on. Otherwise it is queued as the last one, and may go elsewhere from there: what a
- * faster CPU wants, or could want; what belongs elsewhere; and noise, whose time is summed up when it stops. That costs two
- * switches and an idle state: Linux 6.12 goes to the idle task before it queues the last one.
+ * Lets a task with no other behind it simply go on, if it belongs here. A task that a faster CPU wants, or could want, is
+ * queued as the last one and may go elsewhere from there; so is a task on the wrong CPU, and noise, whose time is summed up
+ * when it stops. That costs two switches and an idle state: Linux 6.12 goes to the idle task before it queues the last one.
  */
 static void go_on(struct cpu_ctx *cctx, struct task_struct *prev)
 {
@@ -358,6 +355,23 @@ void BPF_STRUCT_OPS(tandem_update_idle, s32 cpu, bool idle)
 		counters_idle(cpu);
 	if (is_on(CLOCKS))
 		speed_update_idle(cpu, idle);
+}
+
+/*
+ * Not an op, but called at each tick and before a task leaves its CPU, ahead of `stopping`, on that CPU: here performance
+ * counters can be read. A task's times that another CPU asks for come by here, too, and are left alone.
+ */
+SEC("tp_btf/sched_stat_runtime")
+int BPF_PROG(tandem_sched_stat_runtime, struct task_struct *p, u64 ran)
+{
+	u32 cpu = bpf_get_smp_processor_id() & (MAX_CPUS - 1);
+
+	if ((!counters_wanted && cpuperf_locks) || scx_bpf_task_cpu(p) != cpu)
+		return 0;
+	clock_catch_up(cpu);
+	if (counters_wanted && counters_count(p, cpu, ran) && is_on(SORTED))
+		pair_count_mix(cpu);
+	return 0;
 }
 
 /*

@@ -3,7 +3,7 @@
  * Phases of multithreaded applications: how many threads of a group are ready (Morad et al., section 2).
  *
  * A group with more than serial_threshold ready threads is in a parallel phase, else in a serial one. Counting is all
- * that an event costs; what follows from a change of phase is done by who crosses the threshold, and atomic counting
+ * that an event costs; what follows from a change of phase is done by the CPU that sees the crossing, and atomic counting
  * lets exactly one CPU see each crossing.
  */
 #ifndef __TANDEM_PHASE_H
@@ -15,7 +15,7 @@
 enum phase_change {
 	PHASE_BECAME_PARALLEL = 1 << 0,
 	PHASE_BECAME_SERIAL = 1 << 1,
-	/* It can now fill the machine, or no longer. */
+	/* The group can now fill the machine, or no longer. */
 	PHASE_BECAME_FULL = 1 << 2,
 	PHASE_CEASED_FULL = 1 << 3,
 };
@@ -23,7 +23,7 @@ enum phase_change {
 /* Ready threads that fill the machine: one for each CPU that takes applications, and enough for a parallel phase. */
 s32 phase_full;
 
-/* Parallel phases so far. Their numbers say who became parallel first, and no two are the same, as times may be. */
+/* Parallel phases so far. Their numbers say which group became parallel first, and no two are the same, as times may be. */
 u64 parallel_phases;
 
 static void phase_init(void)

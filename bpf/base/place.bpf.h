@@ -173,7 +173,7 @@ static __always_inline bool place_shares_core(u32 cpu)
 /*
  * Whether a task goes back to its last CPU although the core's other hardware thread runs something. Threads that a
  * barrier lets go wake one after the other: each would find the core of one that is about to wake idle, and all would
- * change places at every barrier. Who really has an idle core to go to goes there, a little later.
+ * change places at every barrier. A thread that really has an idle core to go to goes there a little later.
  */
 static __always_inline bool place_stays(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)
 {

@@ -116,7 +116,7 @@ static bool pull_moves(struct task_struct *p, struct task_ctx *tctx, u64 enq_fla
 	else if (scx_bpf_test_and_clear_cpu_idle(cpu))
 		cpu_of(cpu)->pull.is_coming = true;
 	else
-		/* It has found something else to do since: the task would wait there. */
+		/* The CPU has found something else to do since: the task would wait there. */
 		return false;
 	count(TANDEM_STAT_PULL_MOVED);
 	insert_on(p, cpu, enq_flags);
@@ -141,7 +141,7 @@ static bool pull_goes_up(struct task_struct *p, struct task_ctx *tctx, u64 enq_f
 		if (cpu < 0)
 			continue;
 		if (place_shares_core(cpu)) {
-			/* It has been claimed: let it be idle again. */
+			/* The CPU was claimed by the search: let it be idle again. */
 			scx_bpf_kick_cpu(cpu, 0);
 			continue;
 		}

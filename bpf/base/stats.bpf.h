@@ -57,7 +57,7 @@ struct tandem_stat_texts {
 	state(ONE_KIND, __inert("All {cpus} CPUs are equally fast, within 5 %: none is the one for the longest job.",	\
 				"a machine with CPUs of different speed, or clocks limited to different ones"))	\
 	state(NO_COUNTERS,											\
-	      __inert("Performance counters cannot be read: nobody knows what threads do to the memory.",	\
+	      __inert("Performance counters cannot be read: what threads do to the memory is not known.",	\
 		      "counters that a scheduler can read; not every virtual machine has any"))			\
 	state(NO_CPUFREQ, __inert("The governor {governor} does not follow what a scheduler asks for.",		\
 				  "the governor schedutil")							\

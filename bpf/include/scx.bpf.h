@@ -36,10 +36,6 @@ void bpf_task_release(struct task_struct *p) __ksym __weak;
 void bpf_rcu_read_lock(void) __ksym;
 void bpf_rcu_read_unlock(void) __ksym;
 
-int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flags) __ksym;
-struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) __ksym;
-void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) __ksym;
-
 int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) __ksym;
 int *bpf_iter_num_next(struct bpf_iter_num *it) __ksym;
 void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;

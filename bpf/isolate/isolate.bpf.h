@@ -113,7 +113,7 @@ static __always_inline void isolate_running(struct task_ctx *tctx)
 		count(TANDEM_STAT_ISOLATE_NOISE);
 }
 
-/* Who is taken on as an application's. */
+/* A thread that is taken on as an application's. */
 struct adoption {
 	u32 tid;
 	/* Of the application, from 1. */

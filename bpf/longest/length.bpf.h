@@ -107,7 +107,7 @@ static void roster_set(struct task_struct *p, struct longest_task *job, struct g
 	__sync_fetch_and_add(&group->longest.generation, 1);
 }
 
-/* Takes a thread off; who is left may rank higher now. */
+/* Takes a thread off; the others may rank higher now. */
 static void roster_leave(struct task_struct *p, struct longest_task *job, struct group *group)
 {
 	struct roster *roster;

@@ -21,15 +21,13 @@ enum {
 	 * further.
 	 */
 	LONG_LEAD = 5,
-	/* Locks that are kept for less time at a mean move nobody, ns: going to another cache takes as long. */
+	/* A lock that is kept for less time at a mean moves no thread, ns: going to another cache takes as long. */
 	HOLD_WORTH = 50 * NSEC_PER_USEC,
 };
 
 static void longest_init(void)
 {
-	bool asked = longest || all;
-
-	if (asked)
+	if (is_asked(LONGEST))
 		longest_state = nr_kinds > 1 ? TANDEM_STATE_ACTIVE : TANDEM_STATE_ONE_KIND;
 	if (longest_state != TANDEM_STATE_ACTIVE)
 		return;
@@ -284,7 +282,7 @@ static void longest_give_way(struct task_struct *p, struct cpu_ctx *here, u32 to
 
 /*
  * What other CPUs see of a thread that begins to run. Where it is not where it should be, because those that are went
- * there first, it is seen to now: before, nobody could know who would run there.
+ * there first, it is seen to now: before, it was not known what would run there.
  */
 static void longest_running(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx)
 {

@@ -13,7 +13,7 @@ enum dearness {
 	DEAR_JUNIOR,
 	DEAR_NORMAL,
 	DEAR_LONG,
-	/* It does not give way, or there is none. */
+	/* The task does not give way, or there is none. */
 	DEAR_MOST,
 };
 
@@ -28,7 +28,7 @@ static __always_inline enum dearness dearness_of(struct cpu_ctx *cctx)
 
 /*
  * The CPU whose task gives way to @p: of the fastest kind below @limit that has one, the least dear. Negative: none.
- * Where it is not known who the thread is, @p is null, and affinity is looked at when it moves. On equal CPUs the
+ * Where the thread is not known, @p is null, and affinity is looked at when it moves. On equal CPUs the
  * search ends with the first task that is not serial, or with the first junior's.
  */
 static s32 claim_find(struct task_struct *p, u32 limit)

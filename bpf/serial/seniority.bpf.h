@@ -22,8 +22,8 @@
 enum {
 	/* Groups that are watched; others that fill the machine are normal. */
 	NR_SLOTS = 64,
-	/* In this time each has its turn, so that juniors wait much shorter than the kernel's watchdog, ns. */
-	SENIORITY_CYCLE = 10ULL * NSEC_PER_SEC,
+	/* ns. */
+	SENIORITY_CYCLE = (u64)SENIORITY_CYCLE_S * NSEC_PER_SEC,
 };
 
 /* A group that has had enough threads to fill the machine. */
@@ -130,7 +130,7 @@ static void seniority_full(struct group *group)
 		seniority_choose(0);
 }
 
-/* It no longer can, or is gone. */
+/* A group can no longer fill the machine, or is gone. */
 static void seniority_ceased(struct group *group, u32 tgid)
 {
 	struct seniority_slot *slot = seniority_slot_of(group);

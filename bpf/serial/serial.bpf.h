@@ -22,7 +22,7 @@ enum {
 
 static void serial_init(void)
 {
-	if (serial_first || all) {
+	if (is_asked(SERIAL)) {
 		serial_first_state = TANDEM_STATE_ACTIVE;
 		active |= SERIAL;
 	}
@@ -92,7 +92,7 @@ static void serial_promote_task(struct bpf_iter_scx_dsq *it, struct task_struct 
 			dsq_move_vtime(it, p, QUEUE_SERIAL, budgeted_vtime(p));
 		}
 	} else if (rank == RANK_NORMAL && queue == QUEUE_JUNIOR) {
-		/* It has saved nothing up: the senior before ran on its time (seniority_charge). */
+		/* The thread has saved nothing up: the senior before ran on its time (seniority_charge). */
 		if (vtime_before(vtime, vtime_now))
 			vtime = vtime_now;
 		dsq_move_vtime(it, p, QUEUE_NORMAL, vtime);
@@ -135,7 +135,7 @@ static bool serial_keeps(struct cpu_ctx *cctx, struct task_struct *prev)
 	return true;
 }
 
-/* Gives a CPU a serial thread; without credit only when nobody else wants it. */
+/* Gives a CPU a serial thread; without credit only when no other task wants the CPU. */
 static bool serial_dispatch(s32 cpu, struct task_struct *prev)
 {
 	struct cpu_ctx *cctx = cpu_of(cpu);

@@ -3,9 +3,10 @@
  * sorted: equal queues. Every CPU has as many tasks as its performance allows, and tasks of different intensity (Merkel &
  * Bellosa, section 2: the balancer, whose rules the paper leaves open).
  *
- * A CPU that begins an epoch, or ends a slice of a lone task, takes a task from the longest queue of its chip, if that one
- * has more than it would have then. Where tasks do not divide evenly the longer queue goes around, so that all tasks have
- * the same time in the end. If lengths are even it exchanges a memory-bound task for a compute-bound one of the CPU with the least intensity.
+ * A CPU that begins an epoch, or ends a slice of a lone task, takes a task from the longest queue of its chip, if that
+ * one has more than it would have then. Where tasks do not divide evenly the longer queue goes around, so that all tasks
+ * have the same time in the end. If lengths are even it exchanges a memory-bound task for a compute-bound one of the CPU
+ * with the least intensity.
  */
 #ifndef __TANDEM_BALANCE_H
 #define __TANDEM_BALANCE_H
@@ -13,8 +14,6 @@
 #include "pairs.bpf.h"
 
 enum {
-	/* Tasks of a queue that an exchange looks at. */
-	EXCHANGE_DEPTH = 32,
 	/* How different tasks must be to be worth it, of 1024. */
 	EXCHANGE_STEP = 64,
 };

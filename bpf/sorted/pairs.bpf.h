@@ -30,7 +30,7 @@ struct run_queue {
 	u32 position;
 	u32 pair;
 	u32 next;
-	/* It takes part. */
+	/* The CPU takes part. */
 	bool exists;
 	/* An epoch has begun, and no balancing since. */
 	bool balance;
@@ -66,7 +66,7 @@ struct chip {
 	u32 last;
 	/* The CPU that is looked at. */
 	u32 at;
-	/* When somebody looked the last time, ns. */
+	/* When a CPU looked the last time, ns. */
 	u64 looked;
 	/* Tasks on the CPU with most of them; that CPU, with most by its performance; that with the least intensity. */
 	u32 most;
@@ -251,7 +251,7 @@ static u64 pair_ends(u32 cpu, u64 now)
 	/* After idleness time begins anew. */
 	ends = (now - ended < length ? ended : now) + length;
 	ends -= pair_lag(chip, cpu, ends, now);
-	/* One of those who come to this at the same time sets it. */
+	/* One of the CPUs that come to this at the same time sets it. */
 	if (__sync_val_compare_and_swap(&pair->ends, ended, ends) != ended)
 		return pair->ends;
 	pair->length = length;

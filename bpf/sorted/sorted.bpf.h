@@ -30,7 +30,7 @@ u64 sorted_vtime, newcomers_vtime;
 
 static void sorted_init(void)
 {
-	if (!sorted && !all)
+	if (!is_asked(SORTED))
 		return;
 	pairs_init();
 	if (nr_sorted_cpus < 2) {
@@ -114,7 +114,7 @@ static bool sorted_enqueue(struct task_struct *p, struct task_ctx *tctx, enum wi
 	u64 epoch = rq->epoch + 1;
 
 	turn->over = false;
-	/* Where nobody waits for memory there is nothing to sort, and queues by CPU cost more than one for all of them. */
+	/* Where no task waits for memory there is nothing to sort, and queues by CPU cost more than one for all of them. */
 	turn->newcomer = !rq->exists || !may_run_on(p, cpu) || (!over && !bound) || !counters_memory_matters(cpu);
 	if (turn->newcomer) {
 		rq_uncount(turn);

@@ -59,7 +59,7 @@ struct edp_mix {
 	u32 nr;
 	u32 sum;
 	u32 squares;
-	/* They move all that the memory can. */
+	/* The tasks move all that the memory can. */
 	bool full;
 };
 

@@ -20,7 +20,7 @@ use crate::control::rights::{spoken_for, spoken_for_process};
 use crate::host::Host;
 use crate::meter::{Measured, Meters};
 use crate::metrics::Snapshot;
-use crate::plan::{Inert, Plan, SessionRequest, clause};
+use crate::plan::{Plan, SessionRequest, clause};
 use crate::{Exit, kernel};
 
 /// How often a scheduler is loaded again within a minute because CPUs come and go: one that asks for more is taken to be broken.
@@ -267,7 +267,7 @@ impl<'s> Session<'s> {
     /// The mechanisms' states, and why those that are inert are.
     pub fn states_with_reasons(&self) -> Vec<MechanismState> {
         let with_reason = |(name, state): (String, String)| {
-            let why = Inert::of_state(&state, &self.host).map(|inert| clause(&inert));
+            let why = self.plan.why(&state, &self.host).map(|why| clause(&why));
             MechanismState { name, state, why }
         };
         self.states().into_iter().map(with_reason).collect()

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `tandem explain`: which of the scheduler's mechanisms can act on a machine and a workload, which cannot, and why.
 //!
-//! [`mechanism`]: what they are called. [`trial`]: short simulations, in which the scheduler itself says what it does.
+//! [`trial`]: short simulations, in which the scheduler itself says what it does.
 //! [`reason`]: why, from the machine and the workload. [`command`]: what to try next. [`text`]: all of it for people.
 
 mod command;
-pub mod mechanism;
 mod reason;
 mod text;
 mod trial;
@@ -26,7 +25,6 @@ use tandem_simulator::units::{Nanos, seconds};
 use tandem_simulator::workload::Workload;
 use tandem_simulator::workload::traits::Traits as WorkloadTraits;
 
-use self::mechanism::{MECHANISMS, Mechanism};
 use self::reason::{Place, Reason, Verdict};
 use self::trial::{Trial, Trials};
 use crate::arguments::{Settings, all_settings, duration, governor, object, profile, settings};
@@ -34,6 +32,7 @@ use crate::bundled;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::json::JsonOption;
+use crate::mechanism::{Mechanism, counter, mechanisms};
 use crate::workload;
 
 /// Version of the JSON schema; grows when a field changes its meaning or goes away.
@@ -187,7 +186,7 @@ impl Explain {
             serial_threshold: serial_threshold(trials)?,
         };
         let explain = |(mechanism, trial)| Explained::of(&place, mechanism, trial);
-        let mechanisms: Vec<Explained> = MECHANISMS.iter().zip(tried).map(explain).collect();
+        let mechanisms: Vec<Explained> = mechanisms().iter().zip(tried).map(explain).collect();
         let named = |workload: &Workload| workload.name.clone();
         let workload = trials.workload.map(named).zip(workload).map(|(name, traits)| Named { name, traits });
         Ok(Explanation {
@@ -204,15 +203,15 @@ impl Explain {
 }
 
 impl Explained {
-    fn of(place: &Place<'_>, mechanism: &Mechanism, trial: Trial) -> Self {
+    fn of(place: &Place<'_>, mechanism: &'static Mechanism, trial: Trial) -> Self {
         let verdict = Verdict::of(mechanism, &trial, place.workload.is_some());
         let Reason { why, needs } = place.reason(mechanism, &trial, verdict);
         Self {
-            name: mechanism.name,
+            name: &mechanism.name,
             verdict,
             why,
             needs,
-            counters: trial.counters.iter().map(|(name, count)| Counted::of(mechanism, name, *count)).collect(),
+            counters: trial.counters.iter().map(|(name, count)| Counted::of(name, *count)).collect(),
             setting: trial.on,
             state: trial.state,
             ejected: trial.ejected,
@@ -221,9 +220,8 @@ impl Explained {
 }
 
 impl Counted {
-    fn of(mechanism: &Mechanism, name: &str, count: u64) -> Self {
-        let known = mechanism.counters.iter().find(|counter| counter.name == name);
-        Self { name: name.to_owned(), count, meaning: known.map_or("", |counter| counter.meaning) }
+    fn of(name: &str, count: u64) -> Self {
+        Self { name: name.to_owned(), count, meaning: counter(name).map_or("", |counter| &counter.meaning) }
     }
 }
 

@@ -13,10 +13,10 @@ use tandem_simulator::simulation::{Governor, Options, SchedExt, Scheduler};
 use tandem_simulator::units::{MSEC, Nanos};
 use tandem_simulator::workload::Workload;
 
-use super::mechanism::{MECHANISMS, Mechanism};
 use crate::arguments::Pair;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::mechanism::{Mechanism, mechanisms};
 
 /// What runs where nothing else shows which state a mechanism is in: an application of two threads beside a system task,
 /// for longer than performance counters take to say something.
@@ -57,7 +57,7 @@ pub struct Trial {
 impl Trials<'_> {
     /// Whether the scheduler accepts the settings with each mechanism, before anything is run.
     pub fn check(&self) -> Result<(), Failure> {
-        for mechanism in &MECHANISMS {
+        for mechanism in mechanisms() {
             let pair = self.pair(mechanism);
             self.scenario.check([&pair.scheduler])?;
             self.scenario.check_on(self.machine, &pair, self.seed)?;
@@ -72,7 +72,7 @@ impl Trials<'_> {
         let simulate = |workload: &Workload, options: &Options| {
             simulator.simulate(self.machine, workload, options, &mut NoObserver)
         };
-        let jobs: Vec<(&Mechanism, Options)> = MECHANISMS
+        let jobs: Vec<(&Mechanism, Options)> = mechanisms()
             .iter()
             .map(|mechanism| Ok((mechanism, self.scenario.options(&self.pair(mechanism), self.seed)?)))
             .collect::<Result<_, ScenarioError>>()?;
@@ -95,7 +95,7 @@ impl Trials<'_> {
     fn pair(&self, mechanism: &Mechanism) -> Pair {
         let mut scheduler = self.scheduler.clone();
         if self.users_isolation(mechanism).is_none() {
-            scheduler.settings.push((mechanism.name.to_owned(), mechanism.value.to_owned()));
+            scheduler.settings.push((mechanism.name.clone(), mechanism.value.clone()));
         }
         scheduler.name = format!("{},{}", scheduler.name, self.on(mechanism));
         Pair { scheduler: Scheduler::SchedExt(Arc::new(scheduler)), governor: self.governor }
@@ -110,7 +110,7 @@ impl Trials<'_> {
     }
 
     fn users_isolation(&self, mechanism: &Mechanism) -> Option<&str> {
-        let kind = self.scenario.value_of(mechanism.name).filter(|_| mechanism.name == "isolate")?;
+        let kind = self.scenario.value_of(&mechanism.name).filter(|_| mechanism.name == "isolate")?;
         let off = ["0", "off", "tandem_isolate_off"].iter().any(|off| kind.eq_ignore_ascii_case(off));
         (!off).then_some(kind)
     }
@@ -125,7 +125,7 @@ impl Trial {
         let Some(SchedExtReport { states, statistics, exit, .. }) = report.sched_ext else { return Self::default() };
         let variable = mechanism.state();
         let state = states.into_iter().find(|(name, _)| *name == variable).map(|(_, state)| state);
-        let its = |(name, count): &(String, u64)| name.starts_with(mechanism.prefix) && *count > 0;
+        let its = |(name, count): &(String, u64)| name.starts_with(&mechanism.prefix) && *count > 0;
         Self {
             on: String::new(),
             state: state.unwrap_or_default(),
@@ -141,6 +141,6 @@ impl Trial {
 
     /// Whether the mechanism decided anything.
     pub fn acts(&self, mechanism: &Mechanism) -> bool {
-        mechanism.counters.iter().any(|counter| counter.acts && self.count(counter.name) > 0)
+        mechanism.counters.iter().any(|counter| counter.acts && self.count(&counter.name) > 0)
     }
 }
