@@ -15,8 +15,8 @@
 //!   them down.
 //! - `clocks`: cpufreq decisions. `pauses`: cpuidle decisions. `hardware`: what the machine then does, and draws;
 //!   `meter`: what that sums up to. `counting`: what performance counters show.
-//! - `cgroups`: groups come, go and change. `sched_ext`: a loaded scheduler's coming, timers and cost. `hotplug`: CPUs
-//!   come and go.
+//! - `cgroups`: groups come, go and change. `sched_ext`: a loaded scheduler's coming and cost; `loader`: the program that
+//!   loads it. `hotplug`: CPUs come and go.
 //! - `outcome`: counts and warnings. `report`: the end; `latency`: how long waits were; `gaps`: what a workload asks for
 //!   in vain.
 
@@ -32,6 +32,7 @@ mod hotplug;
 mod inherit;
 mod latency;
 mod lifecycle;
+mod loader;
 mod loops;
 mod memory;
 mod meter;
@@ -62,7 +63,7 @@ use crate::machine::Machine;
 use crate::observer::Observer;
 use crate::options::Options;
 use crate::sched::core::Sched;
-use crate::units::{CpuId, Nanos, PackageId};
+use crate::units::{CpuId, PackageId};
 use crate::workload::Workload;
 use agenda::Agenda;
 use cgroups::CgroupChanges;
@@ -70,10 +71,10 @@ use clocks::Clocks;
 use events::Event;
 use hardware::Hardware;
 use hotplug::HotplugPlan;
+use loader::Loader;
 use outcome::Outcome;
 use pauses::Pauses;
 use progress::Progress;
-use sched_ext::Loader;
 use shared::Shared;
 use threads::Threads;
 
@@ -86,18 +87,15 @@ pub(crate) struct Engine<'r> {
     agenda: Agenda,
     sched: Sched,
     hardware: Hardware<'r>,
-    clocks: Clocks,
+    clocks: Clocks<'r>,
     pauses: Pauses,
     shared: Shared,
     threads: Threads<'r>,
     running: Progress<'r>,
     outcome: Outcome,
     cgroups: CgroupChanges,
-    /// Time that callbacks of a loaded scheduler took on all CPUs.
-    callback_time: Nanos,
     hotplug: HotplugPlan,
-    /// What is known of a loaded scheduler from before it was loaded again, and when it will be.
-    loader: Loader,
+    loader: Loader<'r>,
 }
 
 impl<'r> Engine<'r> {
@@ -138,9 +136,8 @@ impl<'r> Engine<'r> {
             running: Progress::new(machine),
             outcome: Outcome::new(gaps::of(workload, &options.scheduler)),
             cgroups: CgroupChanges::default(),
-            callback_time: 0,
             hotplug: HotplugPlan::default(),
-            loader: Loader::default(),
+            loader: Loader::new(options),
         }
     }
 
@@ -192,7 +189,7 @@ impl<'r> Engine<'r> {
         match event {
             Event::Run(cpu) => self.segment_over(cpu),
             Event::Tick(cpu) => self.tick(cpu),
-            Event::Clock(domain) => self.clock_arrives(domain),
+            Event::Clock(domain) => self.clocks.arrive(domain, &mut self.hardware),
             Event::Softirq => self.sched.softirq(),
             Event::FairServer => {
                 let Sched { kernel, rt, .. } = &mut self.sched;
@@ -256,7 +253,7 @@ impl<'r> Engine<'r> {
         if self.sched.kernel.dl_active {
             self.time_deadlines();
         }
-        self.time_sched_ext();
+        self.loader.set_timer(&mut self.sched, &mut self.pauses, &mut self.agenda);
         if !self.outcome.ended && !self.outcome.stuck && self.nothing_can_happen() {
             return self.end_or_wait_for_limit();
         }

@@ -17,7 +17,7 @@ fn total(parts: impl Iterator<Item = f64>) -> f64 {
 impl Engine<'_> {
     /// The report of the run up to now.
     pub fn report(mut self) -> Report {
-        let sched_ext = self.sched_ext_report();
+        let sched_ext = self.loader.report(&mut self.sched);
         for cpu in self.machine.online() {
             self.account(cpu);
         }
