@@ -2,7 +2,7 @@
 //! A loaded sched_ext scheduler: when it comes, and what it costs.
 
 use super::Engine;
-use super::cgroups::boot_cpu;
+use super::hotplug::boot_cpu;
 use crate::error::SimulationError;
 use crate::scx::frontend::facts::System;
 use crate::scx::frontend::scheduler::SchedExt;

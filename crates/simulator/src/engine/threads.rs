@@ -75,9 +75,9 @@ impl<'r> Threads<'r> {
         self.list.push(thread);
     }
 
-    /// How many threads there are.
-    pub fn len(&self) -> usize {
-        self.list.len()
+    /// Whether there has been no thread.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
     }
 
     /// All threads, in the order in which they were made.
@@ -109,6 +109,13 @@ impl<'r> Threads<'r> {
     #[inline]
     pub fn latest_behaviour(&self, task: TaskId) -> &'r Behaviour {
         &self.workload.behaviours[self[task].behaviour.0 as usize]
+    }
+
+    /// Counts the migrations of these threads, and takes them out of the list.
+    pub fn count_migrations(&mut self, migrated: &mut Vec<TaskId>) {
+        for task in migrated.drain(..) {
+            self.list[task.index()].stats.migrations += 1;
+        }
     }
 
     /// Counts a step; a thread that makes very many at one instant, blocked and woken in between or not, never ends.
