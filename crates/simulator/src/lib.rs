@@ -25,6 +25,8 @@ pub mod machine;
 pub mod metrics;
 pub mod observer;
 mod options;
+#[cfg(test)]
+mod rooms;
 mod sched;
 mod scx;
 pub mod simulation;

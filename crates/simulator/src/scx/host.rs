@@ -11,7 +11,6 @@ use tandem_bpf_vm::host::{Args, Clock, Host};
 use tandem_bpf_vm::instance::Instance;
 use tandem_bpf_vm::timer::TimerStart;
 
-use super::abi::profile::Version;
 use super::timers::Timer;
 use super::{Ctx, State, kfuncs};
 use crate::kernel::Kernel;
@@ -74,7 +73,7 @@ pub struct ScxHost<'a> {
 
 impl ScxHost<'_> {
     fn cpu_id(&self) -> CpuId {
-        self.scx.calls.active.last().map_or(self.scx.calls.this_cpu, |active| active.cpu)
+        self.scx.calls.this_cpu()
     }
 }
 
@@ -96,7 +95,7 @@ impl Host for ScxHost<'_> {
     }
 
     fn current(&self) -> u64 {
-        self.scx.calls.maker.unwrap_or_else(|| current_address(self.scx, self.kernel, self.cpu_id()))
+        self.scx.calls.maker.unwrap_or_else(|| self.scx.guest.curr(self.kernel, self.cpu_id()))
     }
 
     fn current_cgroup_id(&self) -> u64 {
@@ -151,27 +150,9 @@ impl Host for ScxHost<'_> {
     }
 }
 
-/// Address of the current task of `cpu`, which may be its idle task.
-fn current_address(scx: &State, kernel: &Kernel, cpu: CpuId) -> u64 {
-    kernel.rq(cpu).curr.map_or_else(|| scx.guest.idle_task(cpu), |task| scx.guest.task(task))
-}
-
-impl Ctx<'_> {
-    /// Address of the current task of `cpu`, which may be its idle task (`cpu_curr`).
-    pub fn curr_address(&self, cpu: CpuId) -> u64 {
-        current_address(self.scx, self.kernel, cpu)
-    }
-
-    /// `CLOCK_MONOTONIC`, ns.
-    pub fn monotonic(&self) -> Nanos {
-        UPTIME + self.kernel.now
-    }
-
-    /// Whether the rules of 7.x hold.
-    #[inline]
-    pub fn is_v7(&self) -> bool {
-        self.scx.profile.version == Version::V7
-    }
+/// `CLOCK_MONOTONIC`, ns.
+pub fn monotonic(kernel: &Kernel) -> Nanos {
+    UPTIME + kernel.now
 }
 
 #[cfg(test)]

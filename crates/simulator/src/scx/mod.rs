@@ -31,6 +31,7 @@ pub mod dsq;
 pub mod dump;
 pub mod enable;
 pub mod enqueue;
+pub mod entity;
 pub mod exit;
 pub mod frontend;
 pub mod host;
@@ -41,6 +42,7 @@ pub mod kick;
 pub mod ops;
 pub mod origin;
 pub mod reenqueue;
+pub mod rq;
 pub mod select_cpu;
 pub mod state;
 pub mod tasks;
@@ -59,13 +61,14 @@ use cpuperf::Cpuperf;
 use dispatch::DispatchBuffers;
 use dsq::Dsqs;
 use enable::Enable;
-use enqueue::ScxRq;
+use entity::Entities;
 use exit::ExitState;
 use frontend::Loaded;
 use host::HostState;
 use hotplug::Hotplug;
 use idle::IdleTracking;
 use kick::Kicks;
+use rq::{Rqs, ScxRq};
 pub use state::State;
 use timers::TimerQueue;
 use watchdog::Watchdog;
@@ -99,8 +102,8 @@ impl Scx {
             ops: loaded.ops,
             guest: loaded.guest,
             calls: Calls::default(),
-            tasks: Vec::new(),
-            rqs: (0..topology.nr_cpus).map(rq).collect(),
+            tasks: Entities::default(),
+            rqs: Rqs::new((0..topology.nr_cpus).map(rq).collect()),
             dsqs: Dsqs::new(topology.nr_cpus, idle::nr_nodes(topology)),
             buffers: DispatchBuffers::new(topology.nr_cpus),
             idle: IdleTracking::default(),
