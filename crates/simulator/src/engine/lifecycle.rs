@@ -3,9 +3,6 @@
 
 use std::sync::Arc;
 
-use rand::SeedableRng;
-use rand_pcg::Pcg32;
-
 use super::Engine;
 use super::events::Event;
 use super::hotplug::some_cpu;
@@ -25,8 +22,7 @@ impl Engine<'_> {
         let task = self.sched.task_new(scheduling, allowed);
         let group = cgroups::first_group(&mut self.sched, kind.task_group.as_deref(), parent, &mut self.outcome);
         self.sched.kernel.task_mut(task).cgroup = group;
-        let seed = self.options.seed ^ (u64::from(task.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.threads.add(spec, parent, task, Pcg32::seed_from_u64(seed));
+        self.threads.add(spec, parent, task);
         let info = self.threads.info(task, self.sched.kernel.task(task).kernel_priority());
         self.loader.fork(&mut self.sched, &self.threads, task, cpu, &mut self.outcome);
         self.observer.task_new(now, &info);

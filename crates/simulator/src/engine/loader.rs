@@ -24,6 +24,7 @@ use crate::scx::frontend::statistics::{self, Counters, Statistics};
 use crate::scx::frontend::tasks::TaskMaps;
 use crate::scx::ops::Op;
 use crate::scx::tracepoints::Tracepoint;
+use crate::streams::Streams;
 use crate::units::{CpuId, Nanos, SEC, TaskId, seconds};
 
 /// How often a loader program looks whether its scheduler has gone: it sleeps for so long in between.
@@ -34,6 +35,8 @@ const PERIOD: Nanos = SEC;
 pub(super) struct Loader<'r> {
     /// The scheduler that was asked for; `None`: Linux's own.
     pub scheduler: Option<&'r SchedExt>,
+    /// The random streams of the run.
+    pub streams: Streams,
     /// When the loader began to wait for the scheduler's end.
     waits_since: Nanos,
     /// When it will load the scheduler again.
@@ -54,13 +57,14 @@ pub(super) struct Loader<'r> {
 
 impl<'r> Loader<'r> {
     /// The loader of the scheduler that `options` asks for, which is not loaded yet.
-    pub fn new(options: &'r Options) -> Self {
+    pub fn new(options: &'r Options, streams: Streams) -> Self {
         let scheduler = match &options.scheduler {
             Scheduler::SchedExt(scheduler) => Some(&**scheduler),
             Scheduler::Fair => None,
         };
         Self {
             scheduler,
+            streams,
             waits_since: 0,
             reload: None,
             restarts: Vec::new(),

@@ -52,8 +52,6 @@ mod threads;
 mod waits;
 
 use rand::RngExt;
-use rand::SeedableRng;
-use rand_pcg::Pcg32;
 
 use crate::error::SimulationError;
 use crate::kernel::Kernel;
@@ -63,6 +61,7 @@ use crate::machine::Machine;
 use crate::observer::Observer;
 use crate::options::Options;
 use crate::sched::core::Sched;
+use crate::streams::{Stream, Streams};
 use crate::units::CpuId;
 use crate::workload::Workload;
 use agenda::Agenda;
@@ -111,10 +110,9 @@ impl<'r> Engine<'r> {
         options: &'r Options,
         observer: &'r mut dyn Observer,
     ) -> Self {
-        let mut seeds = Pcg32::seed_from_u64(options.seed);
-        let kernel_rng = Pcg32::seed_from_u64(seeds.random());
-        let tick_phase = seeds.random_range(0..options.kernel.tick());
-        let mut kernel = Kernel::new(machine, options.kernel.clone(), kernel_rng);
+        let streams = Streams::new(options.seed);
+        let tick_phase = streams.of(Stream::TickPhase).random_range(0..options.kernel.tick());
+        let mut kernel = Kernel::new(machine, options.kernel.clone(), streams.of(Stream::Kernel));
         let clocks = Clocks::new(machine, options);
         kernel.cpufreq_hook = clocks.listens();
         kernel.cgroups = CgroupTree::of(workload);
@@ -136,12 +134,12 @@ impl<'r> Engine<'r> {
             clocks,
             pauses: Pauses::new(machine),
             shared: Shared::new(workload),
-            threads: Threads::new(workload),
+            threads: Threads::new(workload, streams),
             running: Progress::new(machine),
             outcome: Outcome::new(gaps::of(workload, &options.scheduler)),
             cgroups: CgroupChanges::default(),
             hotplug: HotplugPlan::default(),
-            loader: Loader::new(options),
+            loader: Loader::new(options, streams),
         }
     }
 

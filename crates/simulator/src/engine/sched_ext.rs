@@ -27,7 +27,7 @@ impl Engine<'_> {
         let (check, syscalls, attached) = (loaded.check, loaded.syscalls.clone(), loaded.attached.clone());
         let counts = !loaded.perf.is_empty();
         self.loader.maps = loaded.task_maps;
-        let mut scx = Scx::new(loaded, kernel, self.options.seed);
+        let mut scx = Scx::new(loaded, kernel, self.loader.streams);
         self.open_counters(counts);
         let mut ctx = scx.with(&mut self.sched.kernel);
         check.map_or(Ok(()), |program| frontend::check::ask(&mut ctx, program, cpu))?;

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use rand::{Rng, SeedableRng};
+use rand::Rng;
 use rand_pcg::Pcg32;
 use tandem_bpf_vm::errno::{Errno, OpError};
 use tandem_bpf_vm::fault::{Fault, FaultKind};
@@ -43,9 +43,9 @@ pub struct HostState {
 }
 
 impl HostState {
-    /// A host whose programs draw random numbers of the stream `seed`.
-    pub fn new(seed: u64) -> Self {
-        Self { printk: VecDeque::new(), printk_dropped: 0, rng: Pcg32::seed_from_u64(seed), mask: Vec::new() }
+    /// A host whose programs draw random numbers from `rng`.
+    pub fn new(rng: Pcg32) -> Self {
+        Self { printk: VecDeque::new(), printk_dropped: 0, rng, mask: Vec::new() }
     }
 
     fn print(&mut self, at: Nanos, line: &str) {
@@ -54,12 +54,6 @@ impl HostState {
             self.printk_dropped += 1;
         }
         self.printk.push_back((at, line.to_owned()));
-    }
-}
-
-impl Default for HostState {
-    fn default() -> Self {
-        Self::new(0)
     }
 }
 
@@ -158,24 +152,15 @@ pub fn monotonic(kernel: &Kernel) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::streams::{Stream, Streams};
 
     #[test]
     fn the_last_lines_are_kept() {
-        let mut host = HostState::new(1);
+        let mut host = HostState::new(Streams::new(1).of(Stream::Bpf));
         for line in 0..1003_u64 {
             host.print(line, &line.to_string());
         }
         assert_eq!((host.printk.len(), host.printk_dropped), (1000, 3));
         assert_eq!(host.printk.front(), Some(&(3, "3".to_owned())));
-    }
-
-    #[test]
-    fn the_same_seed_draws_the_same_numbers() {
-        let draw = |seed| {
-            let mut host = HostState::new(seed);
-            [host.rng.next_u32(), host.rng.next_u32()]
-        };
-        assert_eq!(draw(7), draw(7));
-        assert_ne!(draw(7), draw(8));
     }
 }

@@ -53,6 +53,7 @@ pub mod watchdog;
 use tandem_bpf_vm::instance::Instance;
 
 use crate::kernel::Kernel;
+use crate::streams::{Stream, Streams};
 use crate::units::CpuId;
 use bypass::Bypass;
 use callbacks::Calls;
@@ -93,8 +94,8 @@ pub struct Ctx<'a> {
 }
 
 impl Scx {
-    /// A loaded object, which is not in charge of anything yet; `seed` is that of its random numbers.
-    pub fn new(loaded: Loaded, kernel: &Kernel, seed: u64) -> Self {
+    /// A loaded object, which is not in charge of anything yet; its programs draw from their stream of `streams`.
+    pub fn new(loaded: Loaded, kernel: &Kernel, streams: Streams) -> Self {
         let topology = &kernel.topology;
         let rq = |cpu| ScxRq::new(topology.online.test(CpuId::at(cpu)));
         let state = State {
@@ -118,7 +119,7 @@ impl Scx {
             hotplug: Hotplug::default(),
             tracepoints: loaded.tracepoints,
             perf: loaded.perf,
-            host: HostState::new(seed),
+            host: HostState::new(streams.of(Stream::Bpf)),
         };
         Self { state, vm: loaded.vm }
     }
