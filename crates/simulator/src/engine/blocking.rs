@@ -12,10 +12,10 @@ use crate::units::{CpuId, TaskId};
 impl Engine<'_> {
     /// The thread on `cpu` waits: it spins for as long as its behaviour says, then blocks.
     pub(super) fn wait_for(&mut self, cpu: CpuId, task: TaskId, what: WaitsFor) -> Next {
-        let may_spin = may_spin(what, self.workload.priority_inheritance);
+        let may_spin = may_spin(what, self.threads.workload.priority_inheritance);
+        let spin = self.threads.latest_behaviour(task).spin;
         let thread = &mut self.threads[task];
         thread.waiting = Some(what);
-        let spin = self.workload.behaviours[thread.behaviour.0 as usize].spin;
         if spin > 0 && may_spin {
             thread.spinning = true;
             thread.segment = Segment::Spin(spin);
@@ -26,13 +26,14 @@ impl Engine<'_> {
     }
 
     fn block(&mut self, cpu: CpuId, task: TaskId) {
-        self.threads[task].spinning = false;
-        self.threads[task].segment = Segment::None;
+        let thread = &mut self.threads[task];
+        thread.spinning = false;
+        thread.segment = Segment::None;
         self.threads.blocks(task);
         self.sched.block_current(cpu);
     }
 
-    /// It has spun for long enough.
+    /// The thread has spun for long enough.
     pub(super) fn spin_is_over(&mut self, cpu: CpuId, task: TaskId) {
         if self.threads[task].waiting.is_some() {
             self.block(cpu, task);
@@ -100,6 +101,7 @@ impl Engine<'_> {
         Next::Step
     }
 
+    /// `barrier`: the last thread to come lets the others go on.
     pub(super) fn arrive(&mut self, cpu: CpuId, task: TaskId, barrier: u32) -> Next {
         match self.shared.sync.arrive(barrier, task) {
             None => self.wait_for(cpu, task, WaitsFor::Barrier(barrier)),
@@ -107,12 +109,14 @@ impl Engine<'_> {
         }
     }
 
+    /// `suspend`: waits until another thread resumes its kind.
     pub(super) fn suspend(&mut self, cpu: CpuId, task: TaskId) -> Next {
         let kind = self.threads[task].spec;
         self.shared.sync.suspend(kind, task);
         self.wait_for(cpu, task, WaitsFor::Resume(kind))
     }
 
+    /// `sem_wait`: takes one from the semaphore, or waits for it.
     pub(super) fn sem_wait(&mut self, cpu: CpuId, task: TaskId, semaphore: u32) -> Next {
         if self.shared.sync.sem_wait(semaphore, task) {
             return Next::Step;
@@ -133,7 +137,7 @@ impl Engine<'_> {
 
     /// `unlock`: a running spinner takes the mutex at once; else the first sleeper is woken to try again.
     pub(super) fn unlock(&mut self, cpu: CpuId, task: TaskId, mutex: u32) -> Next {
-        if self.workload.priority_inheritance {
+        if self.threads.workload.priority_inheritance {
             self.unlock_pi(cpu, task, mutex);
             return Next::Step;
         }
@@ -170,14 +174,9 @@ impl Engine<'_> {
     /// `wait`: releases the mutex and waits for the condition; when signalled, takes the mutex again.
     pub(super) fn wait(&mut self, cpu: CpuId, task: TaskId, condition: u32, mutex: u32) -> Next {
         if self.threads[task].relock {
-            if self.shared.sync.try_lock(mutex, task) {
-                self.threads[task].relock = false;
-                return Next::Step;
-            }
-            self.threads[task].pc -= 1;
-            self.shared.sync.wait_for_mutex(mutex, task);
-            inherit::lend_priority(mutex, &self.threads, &self.shared.sync, &mut self.sched);
-            return self.wait_for(cpu, task, WaitsFor::Mutex(mutex));
+            let next = self.lock(cpu, task, mutex);
+            self.threads[task].relock = !matches!(next, Next::Step);
+            return next;
         }
         let thread = &mut self.threads[task];
         thread.relock = true;

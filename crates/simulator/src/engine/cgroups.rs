@@ -3,6 +3,7 @@
 
 use super::agenda::Agenda;
 use super::events::Event;
+use super::hotplug::boot_cpu;
 use super::outcome::Outcome;
 use super::thread::Thread;
 use crate::kernel::cgroup::CgroupTree;
@@ -68,11 +69,6 @@ impl CgroupChanges {
         }
         self.time(agenda);
     }
-}
-
-/// The first CPU that is online, where nothing says otherwise.
-pub(super) fn boot_cpu(sched: &Sched) -> CpuId {
-    sched.kernel.topology.online.first().unwrap_or(CpuId(0))
 }
 
 /// Makes a group if there is none; false if the loaded scheduler refuses it.

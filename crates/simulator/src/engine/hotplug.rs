@@ -13,6 +13,7 @@ use super::events::Event;
 use crate::error::SimulationError;
 use crate::machine::Machine;
 use crate::options::Hotplug;
+use crate::sched::core::Sched;
 use crate::units::{CpuId, seconds};
 
 /// CPUs that are still to come and go.
@@ -73,7 +74,7 @@ impl Engine<'_> {
         if online {
             self.clock_changed(self.machine.cpus[cpu.index()].performance_domain);
         } else {
-            self.pauses.migrate_timers(cpu, self.some_cpu(cpu), self.agenda.now());
+            self.pauses.migrate_timers(cpu, some_cpu(&self.sched, cpu), self.agenda.now());
             self.agenda.cancel(Event::Tick(cpu));
         }
         if self.running[cpu].task.is_none() {
@@ -82,10 +83,14 @@ impl Engine<'_> {
             self.enter_idle(cpu);
         }
     }
+}
 
-    /// `cpu`, or where its timers went if it is offline (`hrtimers_cpu_dying`).
-    pub(super) fn some_cpu(&self, cpu: CpuId) -> CpuId {
-        let online = &self.sched.kernel.topology.online;
-        if online.test(cpu) { cpu } else { online.first().unwrap_or(cpu) }
-    }
+/// The first CPU that is online, where nothing says otherwise.
+pub(super) fn boot_cpu(sched: &Sched) -> CpuId {
+    sched.kernel.topology.online.first().unwrap_or(CpuId(0))
+}
+
+/// `cpu`, or the CPU to which its timers went if it is offline (`hrtimers_cpu_dying`).
+pub(super) fn some_cpu(sched: &Sched, cpu: CpuId) -> CpuId {
+    if sched.kernel.topology.online.test(cpu) { cpu } else { boot_cpu(sched) }
 }

@@ -3,11 +3,9 @@
 
 use std::sync::Arc;
 
-use rand::SeedableRng;
-use rand_pcg::Pcg32;
-
 use super::Engine;
 use super::events::Event;
+use super::hotplug::some_cpu;
 use super::outcome::Outcome;
 use super::{cgroups, inherit};
 use crate::kernel::cpumask::CpuMask;
@@ -18,14 +16,13 @@ impl Engine<'_> {
     /// Makes a thread of kind `spec`; it starts now, or at its delay from the workload's start, as rt-app counts it.
     pub(super) fn spawn(&mut self, spec: u32, parent: Option<TaskId>, cpu: CpuId) {
         let now = self.agenda.now();
-        let kind = &self.workload.tasks[spec as usize];
+        let kind = &self.threads.workload.tasks[spec as usize];
         let allowed = usable_cpus(self.machine, kind.affinity.as_deref(), &mut self.outcome);
         let scheduling = inherit::admitted(&self.sched, kind, allowed.as_deref(), &mut self.outcome);
         let task = self.sched.task_new(scheduling, allowed);
         let group = cgroups::first_group(&mut self.sched, kind.task_group.as_deref(), parent, &mut self.outcome);
         self.sched.kernel.task_mut(task).cgroup = group;
-        let seed = self.options.seed ^ (u64::from(task.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.threads.add(spec, parent, task, Pcg32::seed_from_u64(seed));
+        self.threads.add(spec, parent, task);
         let info = self.threads.info(task, self.sched.kernel.task(task).kernel_priority());
         self.loader.fork(&mut self.sched, &self.threads, task, cpu, &mut self.outcome);
         self.observer.task_new(now, &info);
@@ -49,7 +46,7 @@ impl Engine<'_> {
     /// A thread's sleep, or the delay before its start, is over.
     pub(super) fn timer_expires(&mut self, task: TaskId) {
         self.threads.waits.expires();
-        let cpu = self.some_cpu(self.sched.kernel.task(task).cpu);
+        let cpu = some_cpu(&self.sched, self.sched.kernel.task(task).cpu);
         if !self.threads[task].started {
             self.start_thread(task, cpu);
         } else {

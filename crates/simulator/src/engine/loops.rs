@@ -11,7 +11,7 @@ use crate::workload::LoopId;
 impl Engine<'_> {
     /// `parallel_for`: takes the next share of the loop, or waits at its end for the others.
     pub(super) fn take_part(&mut self, cpu: CpuId, task: TaskId, id: LoopId) -> Next {
-        let spec = &self.workload.loops[id.0 as usize];
+        let spec = &self.threads.workload.loops[id.0 as usize];
         let state = &mut self.shared.loops[id.0 as usize];
         let thread = &mut self.threads[task];
         let enters = !std::mem::replace(&mut thread.in_loop, true);

@@ -15,8 +15,8 @@
 //!   them down.
 //! - `clocks`: cpufreq decisions. `pauses`: cpuidle decisions. `hardware`: what the machine then does, and draws;
 //!   `meter`: what that sums up to. `counting`: what performance counters show.
-//! - `cgroups`: groups come, go and change. `sched_ext`: a loaded scheduler's coming, timers and cost. `hotplug`: CPUs
-//!   come and go.
+//! - `cgroups`: groups come, go and change. `sched_ext`: a loaded scheduler's coming and cost; `loader`: the program that
+//!   loads it. `hotplug`: CPUs come and go.
 //! - `outcome`: counts and warnings. `report`: the end; `latency`: how long waits were; `gaps`: what a workload asks for
 //!   in vain.
 
@@ -32,6 +32,7 @@ mod hotplug;
 mod inherit;
 mod latency;
 mod lifecycle;
+mod loader;
 mod loops;
 mod memory;
 mod meter;
@@ -51,8 +52,6 @@ mod threads;
 mod waits;
 
 use rand::RngExt;
-use rand::SeedableRng;
-use rand_pcg::Pcg32;
 
 use crate::error::SimulationError;
 use crate::kernel::Kernel;
@@ -62,7 +61,8 @@ use crate::machine::Machine;
 use crate::observer::Observer;
 use crate::options::Options;
 use crate::sched::core::Sched;
-use crate::units::{CpuId, Nanos, PackageId};
+use crate::streams::{Stream, Streams};
+use crate::units::CpuId;
 use crate::workload::Workload;
 use agenda::Agenda;
 use cgroups::CgroupChanges;
@@ -70,34 +70,36 @@ use clocks::Clocks;
 use events::Event;
 use hardware::Hardware;
 use hotplug::HotplugPlan;
+use loader::Loader;
 use outcome::Outcome;
 use pauses::Pauses;
 use progress::Progress;
-use sched_ext::Loader;
 use shared::Shared;
 use threads::Threads;
 
 /// A run in progress.
+///
+/// Each part knows one thing. A function takes the parts that it needs; a method of the engine is what needs most of them.
 pub(crate) struct Engine<'r> {
     machine: &'r Machine,
-    workload: &'r Workload,
     options: &'r Options,
     observer: &'r mut dyn Observer,
     agenda: Agenda,
     sched: Sched,
     hardware: Hardware<'r>,
-    clocks: Clocks,
+    clocks: Clocks<'r>,
     pauses: Pauses,
-    shared: Shared,
     threads: Threads<'r>,
+    /// What threads share.
+    shared: Shared,
     running: Progress<'r>,
-    outcome: Outcome,
+    /// What is still to become of cgroups.
     cgroups: CgroupChanges,
-    /// Time that callbacks of a loaded scheduler took on all CPUs.
-    callback_time: Nanos,
+    /// CPUs that are still to come and go.
     hotplug: HotplugPlan,
-    /// What is known of a loaded scheduler from before it was loaded again, and when it will be.
-    loader: Loader,
+    /// The program that loads a sched_ext scheduler.
+    loader: Loader<'r>,
+    outcome: Outcome,
 }
 
 impl<'r> Engine<'r> {
@@ -108,10 +110,9 @@ impl<'r> Engine<'r> {
         options: &'r Options,
         observer: &'r mut dyn Observer,
     ) -> Self {
-        let mut seeds = Pcg32::seed_from_u64(options.seed);
-        let kernel_rng = Pcg32::seed_from_u64(seeds.random());
-        let tick_phase = seeds.random_range(0..options.kernel.tick());
-        let mut kernel = Kernel::new(machine, options.kernel.clone(), kernel_rng);
+        let streams = Streams::new(options.seed);
+        let tick_phase = streams.of(Stream::TickPhase).random_range(0..options.kernel.tick());
+        let mut kernel = Kernel::new(machine, options.kernel.clone(), streams.of(Stream::Kernel));
         let clocks = Clocks::new(machine, options);
         kernel.cpufreq_hook = clocks.listens();
         kernel.cgroups = CgroupTree::of(workload);
@@ -125,7 +126,6 @@ impl<'r> Engine<'r> {
         hardware.observe = observer.wants_power();
         Self {
             machine,
-            workload,
             options,
             observer,
             agenda: Agenda::new(machine, options.kernel.tick(), tick_phase),
@@ -134,13 +134,12 @@ impl<'r> Engine<'r> {
             clocks,
             pauses: Pauses::new(machine),
             shared: Shared::new(workload),
-            threads: Threads::new(workload),
+            threads: Threads::new(workload, streams),
             running: Progress::new(machine),
             outcome: Outcome::new(gaps::of(workload, &options.scheduler)),
             cgroups: CgroupChanges::default(),
-            callback_time: 0,
             hotplug: HotplugPlan::default(),
-            loader: Loader::default(),
+            loader: Loader::new(options, streams),
         }
     }
 
@@ -165,16 +164,17 @@ impl<'r> Engine<'r> {
 
     fn start(&mut self) -> Result<(), SimulationError> {
         self.start_clocks();
-        let limit = self.options.time_limit.or(self.workload.duration);
+        let workload = self.threads.workload;
+        let limit = self.options.time_limit.or(workload.duration);
         if let Some(limit) = limit {
             self.agenda.set(Event::End, limit);
         }
         self.hotplug = HotplugPlan::new(&self.options.hotplug, self.machine, &mut self.agenda)?;
-        let boot = cgroups::boot_cpu(&self.sched);
+        let boot = hotplug::boot_cpu(&self.sched);
         self.load_scheduler(boot)?;
-        self.cgroups.queue(&self.workload.cgroups, &self.sched.kernel.cgroups, &mut self.agenda);
-        for spec in 0..self.workload.tasks.len() {
-            for _ in 0..self.workload.tasks[spec].instances {
+        self.cgroups.queue(&workload.cgroups, &self.sched.kernel.cgroups, &mut self.agenda);
+        for spec in 0..workload.tasks.len() {
+            for _ in 0..workload.tasks[spec].instances {
                 self.spawn(spec as u32, None, boot);
             }
         }
@@ -184,7 +184,7 @@ impl<'r> Engine<'r> {
         self.hardware.tell_all_power();
         // System tasks alone run up to the limit.
         let applications_live = self.threads.waits.applications_live();
-        self.outcome.ended = !applications_live && (limit.is_none() || self.threads.len() == 0);
+        self.outcome.ended = !applications_live && (limit.is_none() || self.threads.is_empty());
         self.settle()
     }
 
@@ -192,7 +192,7 @@ impl<'r> Engine<'r> {
         match event {
             Event::Run(cpu) => self.segment_over(cpu),
             Event::Tick(cpu) => self.tick(cpu),
-            Event::Clock(domain) => self.clock_arrives(domain),
+            Event::Clock(domain) => self.clocks.arrive(domain, &mut self.hardware),
             Event::Softirq => self.sched.softirq(),
             Event::FairServer => {
                 let Sched { kernel, rt, .. } = &mut self.sched;
@@ -246,17 +246,12 @@ impl<'r> Engine<'r> {
             }
         }
         self.outcome.check()?;
-        self.note_migrations();
+        self.threads.count_migrations(&mut self.sched.kernel.migrated);
         if self.hardware.observe {
-            self.show_power();
+            self.hardware.show_power(self.observer);
         }
-        if self.sched.kernel.rt_active {
-            self.time_fair_server();
-        }
-        if self.sched.kernel.dl_active {
-            self.time_deadlines();
-        }
-        self.time_sched_ext();
+        self.set_timers_of_classes();
+        self.loader.set_timer(&mut self.sched, &mut self.pauses, &mut self.agenda);
         if !self.outcome.ended && !self.outcome.stuck && self.nothing_can_happen() {
             return self.end_or_wait_for_limit();
         }
@@ -281,38 +276,18 @@ impl<'r> Engine<'r> {
         Ok(())
     }
 
-    /// Sets when fair tasks that wait for real-time ones are next to be looked after.
-    fn time_fair_server(&mut self) {
-        self.agenda.set_to(Event::FairServer, self.sched.rt.next_service(&self.sched.kernel));
-    }
-
-    /// Sets when deadline tasks are next to be looked after; idle CPUs know of the timers.
-    fn time_deadlines(&mut self) {
-        for (cpu, time) in self.sched.dl.armed.drain(..) {
-            self.pauses.timer_set(cpu, self.agenda.now(), time);
+    /// Sets when fair tasks that wait for real-time ones, and deadline tasks, are next to be looked after. Idle CPUs know
+    /// of the timers of the latter.
+    fn set_timers_of_classes(&mut self) {
+        let Sched { kernel, rt, dl, .. } = &mut self.sched;
+        if kernel.rt_active {
+            self.agenda.set_to(Event::FairServer, rt.next_service(kernel));
         }
-        self.agenda.set_to(Event::Deadline, self.sched.dl.next_timer(&self.sched.kernel));
-    }
-
-    fn note_migrations(&mut self) {
-        for task in self.sched.kernel.migrated.drain(..) {
-            self.threads[task].stats.migrations += 1;
-        }
-    }
-
-    fn show_power(&mut self) {
-        let mut changes = std::mem::take(&mut self.hardware.power_changes);
-        if changes.is_empty() {
-            return;
-        }
-        changes.sort_unstable();
-        changes.dedup();
-        for cpu in &changes {
-            self.observer.cpu_power(self.agenda.now(), *cpu, self.hardware.cpu_watts(*cpu));
-        }
-        for package in 0..self.machine.packages.len() {
-            let package = PackageId::at(package);
-            self.observer.package_power(self.agenda.now(), package, self.hardware.package_watts(package));
+        if kernel.dl_active {
+            for (cpu, time) in dl.armed.drain(..) {
+                self.pauses.timer_set(cpu, self.agenda.now(), time);
+            }
+            self.agenda.set_to(Event::Deadline, dl.next_timer(kernel));
         }
     }
 }

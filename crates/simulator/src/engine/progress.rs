@@ -14,8 +14,9 @@ use super::threads::Threads;
 use crate::kernel::Kernel;
 use crate::kernel::topology::Topology;
 use crate::machine::Machine;
-use crate::machine::speed::{Pace, demand};
+use crate::machine::speed::{MemoryUse, Pace, demand};
 use crate::units::{CpuId, Nanos, TaskId};
+use crate::workload::Behaviour;
 
 /// The thread on a CPU, if any, and what the CPU knows of it.
 #[derive(Debug, Default)]
@@ -144,7 +145,7 @@ impl<'r> Progress<'r> {
             self.memory.set_footprint(cache, cpu, behaviour.footprint);
             share = (behaviour.footprint > 0).then(|| self.memory.share(self.machine, cache, behaviour.footprint));
         }
-        threads[task].demand = demand(self.machine, behaviour, cpu, share);
+        threads[task].demand = demand(self.machine, memory_use(behaviour), cpu, share);
     }
 
     /// The pace of the thread on `cpu` at the present clock, whether it contends or not.
@@ -302,6 +303,13 @@ impl<'r> Progress<'r> {
         agenda.set(Event::Run(cpu), start.saturating_add(left));
         hardware.run(cpu, activity);
     }
+}
+
+/// How work that behaves like this uses memory.
+#[inline]
+fn memory_use(behaviour: &Behaviour) -> MemoryUse {
+    let Behaviour { memory_bound, bytes_per_work, footprint, .. } = *behaviour;
+    MemoryUse { memory_bound, bytes_per_work, footprint }
 }
 
 impl Engine<'_> {

@@ -3,14 +3,13 @@
 
 use std::ops::{Index, IndexMut};
 
-use rand_pcg::Pcg32;
-
 use super::processes::Processes;
 use super::thread::{Segment, Thread};
 use super::waits::Waits;
 use crate::error::SimulationError;
 use crate::kernel::sync::WaitsFor;
 use crate::observer::TaskInfo;
+use crate::streams::{Stream, Streams};
 use crate::units::{Nanos, TaskId};
 use crate::workload::{Behaviour, Workload};
 
@@ -24,6 +23,8 @@ const MAX_THREADS: usize = 2_000_000;
 pub(super) struct Threads<'r> {
     /// What the threads do.
     pub workload: &'r Workload,
+    /// The random streams of the run.
+    streams: Streams,
     list: Vec<Thread<'r>>,
     /// How many threads of each kind were made.
     made: Vec<u32>,
@@ -51,9 +52,10 @@ impl<'r> IndexMut<TaskId> for Threads<'r> {
 
 impl<'r> Threads<'r> {
     /// No thread of `workload` exists yet.
-    pub fn new(workload: &'r Workload) -> Self {
+    pub fn new(workload: &'r Workload, streams: Streams) -> Self {
         Self {
             workload,
+            streams,
             list: Vec::new(),
             made: vec![0; workload.tasks.len()],
             waits: Waits::of(workload),
@@ -61,13 +63,13 @@ impl<'r> Threads<'r> {
         }
     }
 
-    /// Adds a thread of kind number `spec` as `task`, the next number, at its first step; `rng` draws its spans.
-    pub fn add(&mut self, spec: u32, parent: Option<TaskId>, task: TaskId, rng: Pcg32) {
+    /// Adds a thread of kind number `spec` as `task`, the next number, at its first step.
+    pub fn add(&mut self, spec: u32, parent: Option<TaskId>, task: TaskId) {
         let kind = &self.workload.tasks[spec as usize];
         let ordinal = self.made[spec as usize];
         self.made[spec as usize] += 1;
         let several = kind.instances != 1 || parent.is_some();
-        let mut thread = Thread::new(spec, kind, several.then_some(ordinal), rng);
+        let mut thread = Thread::new(spec, kind, several.then_some(ordinal), self.streams.of(Stream::Thread(task)));
         thread.parent = parent;
         self.waits.begins(kind);
         let forker = parent.map(|parent| self.list[parent.index()].kind);
@@ -75,9 +77,9 @@ impl<'r> Threads<'r> {
         self.list.push(thread);
     }
 
-    /// How many threads there are.
-    pub fn len(&self) -> usize {
-        self.list.len()
+    /// Whether there has been no thread.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
     }
 
     /// All threads, in the order in which they were made.
@@ -109,6 +111,13 @@ impl<'r> Threads<'r> {
     #[inline]
     pub fn latest_behaviour(&self, task: TaskId) -> &'r Behaviour {
         &self.workload.behaviours[self[task].behaviour.0 as usize]
+    }
+
+    /// Counts the migrations of these threads, and takes them out of the list.
+    pub fn count_migrations(&mut self, migrated: &mut Vec<TaskId>) {
+        for task in migrated.drain(..) {
+            self.list[task.index()].stats.migrations += 1;
+        }
     }
 
     /// Counts a step; a thread that makes very many at one instant, blocked and woken in between or not, never ends.

@@ -185,6 +185,18 @@ impl Kernel {
         &self.tasks[id.index()]
     }
 
+    /// `task_current`: whether `task` is the current task of its CPU.
+    #[inline]
+    pub fn task_current(&self, task: TaskId) -> bool {
+        self.rq(self.task(task).cpu).curr == Some(task)
+    }
+
+    /// The kernel's coarse clock: ticks since it started (`jiffies`).
+    #[inline]
+    pub fn jiffies(&self) -> u64 {
+        self.now / self.params.tick()
+    }
+
     /// The task `id`, to change.
     #[inline]
     pub fn task_mut(&mut self, id: TaskId) -> &mut Task {

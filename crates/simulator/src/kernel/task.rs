@@ -134,6 +134,12 @@ impl Task {
         self.allowed.as_ref().is_none_or(|mask| mask.test(cpu))
     }
 
+    /// Whether it belongs to a loaded scheduler (`task_on_scx`).
+    #[inline]
+    pub fn is_ext(&self) -> bool {
+        self.class == ClassId::Ext
+    }
+
     /// Kernel priority as `sched_switch` prints it: 120 + nice for fair, 99 − priority for rt, −1 for deadline.
     pub fn kernel_priority(&self) -> i32 {
         match self.class {

@@ -14,7 +14,8 @@ use crate::kernel::task::{ClassId, TaskState};
 use crate::scx::Scx;
 use crate::scx::abi::GuestTaskInfo;
 use crate::scx::abi::profile::{
-    DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, ENQUEUE_MOVE, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE, PF_EXITING, Version,
+    DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, ENQUEUE_MOVE, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE, PF_EXITING,
+    SCX_SLICE_DFL,
 };
 use crate::scx::class::Next;
 use crate::scx::enable::{InvalidOps, SCX_OPS_SWITCH_PARTIAL, check_ops};
@@ -43,17 +44,17 @@ impl Sched {
             scx.task_new(&self.kernel, TaskId::at(task));
         }
         let partial = scx.state.ops.flags & SCX_OPS_SWITCH_PARTIAL != 0;
-        self.kernel.ext_server = scx.state.profile.version == Version::V7;
+        self.kernel.ext_server = scx.state.profile.is_v7();
         self.ext = Some(scx);
         let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
-        ctx.show_run_queues();
+        ctx.scx.guest.mirror_run_queues(&mut ctx.vm.memory, ctx.kernel);
         if ctx.scx_ops_enable(cpu).is_err() {
             return Ok(());
         }
         self.kernel.switching = if partial { Switching::Partial } else { Switching::All };
         for task in (0..self.kernel.tasks.len()).map(TaskId::at) {
             if self.kernel.task(task).state != TaskState::Dead {
-                loaded(&mut self.ext).with(&mut self.kernel).scx_slice_dfl(task);
+                loaded(&mut self.ext).with(&mut self.kernel).task(task).set_slice(SCX_SLICE_DFL);
                 self.scx_switch_class(task);
             }
         }
@@ -165,7 +166,7 @@ impl Sched {
     /// From now on `cpu` executes the kernel: where programs think they are that it calls.
     pub fn set_this_cpu(&mut self, cpu: CpuId) {
         if let Some(scx) = &mut self.ext {
-            scx.state.calls.this_cpu = cpu;
+            scx.state.calls.set_this_cpu(cpu);
         }
     }
 
@@ -177,7 +178,7 @@ impl Sched {
             && let Some(curr) = self.kernel.rq(cpu).curr
             && self.kernel.task(curr).class != ClassId::Ext
         {
-            let entity = &mut scx.state.tasks[curr.index()];
+            let entity = &mut scx.state.tasks[curr];
             let ran = self.kernel.now.saturating_sub(std::mem::replace(&mut entity.exec_start, self.kernel.now));
             let (guest, memory) = (&scx.state.guest, &mut scx.vm.memory);
             guest.set_sum_exec_runtime(memory, curr, guest.sum_exec_runtime(memory, curr) + ran);
@@ -190,7 +191,7 @@ impl Sched {
     /// `task`, of any class, begins to run (`exec_start`).
     pub(super) fn begin_runtime_scx(&mut self, task: TaskId) {
         if let Some(scx) = &mut self.ext {
-            scx.state.tasks[task.index()].exec_start = self.kernel.now;
+            scx.state.tasks[task].exec_start = self.kernel.now;
         }
     }
 
@@ -205,7 +206,7 @@ impl Sched {
 
     /// Balancing before a pick. 7.x looks for work of the loaded scheduler when it is that class's turn, and not before.
     fn balance_scx_if_due(&mut self, cpu: CpuId, prev: Option<TaskId>, start: ClassId) {
-        let fused = loaded(&mut self.ext).with(&mut self.kernel).is_v7();
+        let fused = loaded(&mut self.ext).state.profile.is_v7();
         if self.prev_balance(cpu, start) && !fused {
             loaded(&mut self.ext).with(&mut self.kernel).balance_scx(cpu, prev);
         }
@@ -214,7 +215,7 @@ impl Sched {
     /// The most urgent task of `cpu`, after balancing.
     fn pick_balanced_scx(&mut self, cpu: CpuId) -> Option<TaskId> {
         let prev = self.kernel.rq(cpu).curr;
-        let fused = loaded(&mut self.ext).with(&mut self.kernel).is_v7();
+        let fused = loaded(&mut self.ext).state.profile.is_v7();
         if self.kernel.dl_active
             && let Some(task) = self.dl.pick_task(&mut self.kernel, cpu)
         {
@@ -308,7 +309,7 @@ impl Sched {
         if self.kernel.task(task).class == ClassId::Ext {
             let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
             // Threads change their own.
-            ctx.set_this_cpu(ctx.kernel.task(task).cpu);
+            ctx.scx.calls.set_this_cpu(ctx.kernel.task(task).cpu);
             return ctx.set_cpus_allowed(task, allowed);
         }
         if let Some(scx) = &mut self.ext
@@ -359,7 +360,7 @@ impl Sched {
     pub(super) fn stop_and_move_scx(&mut self, task: TaskId, src: CpuId, dst: CpuId) -> Switch {
         let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
         ctx.prev_balance_scx(src);
-        if !ctx.is_v7() {
+        if !ctx.scx.profile.is_v7() {
             ctx.balance_scx(src, Some(task));
         }
         ctx.put_prev_task_scx(src, task, Some(Next::Stop));

@@ -69,7 +69,7 @@ impl Ctx<'_> {
             return;
         }
         let Some(id) = self.ops_cpu_valid(cpu, None) else { return };
-        if self.is_v7() && self.scx.calls.locked_cpu().is_some_and(|locked| locked != id) {
+        if self.scx.profile.is_v7() && self.scx.calls.locked_cpu().is_some_and(|locked| locked != id) {
             self.ops_error(format!("Invalid target CPU {cpu}"));
             return;
         }

@@ -10,6 +10,7 @@ use super::abi::profile::Profile;
 use super::dispatch::DispatchBuffers;
 use super::exit::{ExitInfo, ExitKind, SCX_ECODE_ACT_RESTART, SCX_ECODE_RSN_HOTPLUG};
 use super::ops::{Op, Ops};
+use super::tasks::ScxTaskState;
 use super::watchdog::SCX_WATCHDOG_MAX_TIMEOUT_MS;
 use crate::kernel::task::TaskState;
 use crate::units::{CpuId, TaskId};
@@ -198,12 +199,12 @@ impl Ctx<'_> {
                 continue;
             }
             if let Err(errno) = self.scx_ops_init_task(task, cpu, false) {
-                let message = format!("ops.init_task() failed ({errno}) for {}", self.comm_pid(task));
+                let message = format!("ops.init_task() failed ({errno}) for {}", self.task(task).comm_pid());
                 let origin = self.returned(Op::InitTask, cpu);
                 self.blaming(origin, |ctx| ctx.scx_ops_error(ExitKind::Error, message));
                 return Err(errno);
             }
-            self.scx_task_ready(task);
+            self.task(task).set_state(ScxTaskState::Ready);
         }
         Ok(())
     }

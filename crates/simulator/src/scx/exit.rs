@@ -168,6 +168,11 @@ impl ExitState {
         }
     }
 
+    /// The dump under way.
+    pub(super) fn dump(&mut self) -> &mut DumpData {
+        self.dumping.get_or_insert_default()
+    }
+
     /// From now on the exit may be claimed: a scheduler is being loaded.
     pub fn arm(&mut self) {
         self.claim = Claim::None;

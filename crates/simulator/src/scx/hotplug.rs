@@ -32,7 +32,7 @@ impl Ctx<'_> {
 
     /// `cpu` runs tasks from now on (`rq_online_scx`, `scx_rq_activate`).
     pub fn scx_rq_activate(&mut self, cpu: CpuId) {
-        self.scx.rqs[cpu.index()].online = true;
+        self.scx.rqs[cpu].online = true;
         self.scx.idle.set_topology(&self.kernel.topology);
         self.scx.guest.set_mask_bit(&mut self.vm.memory, Mask::Online, cpu, true);
         self.handle_hotplug(cpu, true);
@@ -41,9 +41,9 @@ impl Ctx<'_> {
     /// `cpu` is about to go (`rq_offline_scx`, `scx_rq_deactivate`): its waiting tasks go to its local queue, from where
     /// the caller takes them to other CPUs. The programs' mask of online CPUs changes after the callback, as the kernel's.
     pub fn scx_rq_deactivate(&mut self, cpu: CpuId) {
-        self.scx.rqs[cpu.index()].online = false;
+        self.scx.rqs[cpu].online = false;
         self.scx.idle.set_topology(&self.kernel.topology);
-        for task in self.runnable_list(cpu).into_iter().rev() {
+        for task in self.scx.rqs[cpu].runnable_list().into_iter().rev() {
             if self.scx.dsqs.dsq_of(task) != Some(self.scx.dsqs.local(cpu)) {
                 self.cycle(task);
             }

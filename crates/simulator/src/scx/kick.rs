@@ -113,8 +113,8 @@ impl Ctx<'_> {
     /// `scx_bpf_kick_cpu`: asks `cpu` to reschedule, see `SCX_KICK_*`; ignored while bypassing.
     pub fn scx_bpf_kick_cpu(&mut self, cpu: i32, flags: u64) {
         let Some(cpu) = self.ops_cpu_valid(cpu, None) else { return };
-        let this_cpu = self.this_cpu();
-        if self.scx_rq_bypassing(this_cpu) {
+        let this_cpu = self.scx.calls.this_cpu();
+        if self.scx.rqs[this_cpu].bypassing {
             return;
         }
         if flags & KICK_IDLE != 0 {
@@ -130,7 +130,7 @@ impl Ctx<'_> {
 
     /// `can_skip_idle_kick`: `cpu` has a task, and is not just looking for one, which may fail.
     fn can_skip_idle_kick(&self, cpu: CpuId) -> bool {
-        self.kernel.rq(cpu).curr.is_some() && !self.scx_rq(cpu).in_balance
+        self.kernel.rq(cpu).curr.is_some() && !self.scx.rqs[cpu].in_balance
     }
 
     /// What is due once no run queue is locked any more: deferred dispatches to other CPUs, then kicks, until no more come.
@@ -161,7 +161,7 @@ impl Ctx<'_> {
     /// `kick_one_cpu`. In 7.x, a CPU that runs a more urgent class is left alone.
     fn kick_one_cpu(&mut self, kick: Kick) {
         let curr = self.kernel.rq(kick.cpu).curr.map(|curr| (curr, self.kernel.task(curr).class));
-        if self.is_v7() && curr.is_some_and(|(_, class)| class < ClassId::Ext) {
+        if self.scx.profile.is_v7() && curr.is_some_and(|(_, class)| class < ClassId::Ext) {
             return;
         }
         if let Some((curr, ClassId::Ext)) = curr.filter(|_| kick.preempt) {

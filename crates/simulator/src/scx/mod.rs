@@ -31,6 +31,7 @@ pub mod dsq;
 pub mod dump;
 pub mod enable;
 pub mod enqueue;
+pub mod entity;
 pub mod exit;
 pub mod frontend;
 pub mod host;
@@ -41,6 +42,7 @@ pub mod kick;
 pub mod ops;
 pub mod origin;
 pub mod reenqueue;
+pub mod rq;
 pub mod select_cpu;
 pub mod state;
 pub mod tasks;
@@ -51,6 +53,7 @@ pub mod watchdog;
 use tandem_bpf_vm::instance::Instance;
 
 use crate::kernel::Kernel;
+use crate::streams::{Stream, Streams};
 use crate::units::CpuId;
 use bypass::Bypass;
 use callbacks::Calls;
@@ -59,13 +62,14 @@ use cpuperf::Cpuperf;
 use dispatch::DispatchBuffers;
 use dsq::Dsqs;
 use enable::Enable;
-use enqueue::ScxRq;
+use entity::Entities;
 use exit::ExitState;
 use frontend::Loaded;
 use host::HostState;
 use hotplug::Hotplug;
 use idle::IdleTracking;
 use kick::Kicks;
+use rq::{Rqs, ScxRq};
 pub use state::State;
 use timers::TimerQueue;
 use watchdog::Watchdog;
@@ -90,8 +94,8 @@ pub struct Ctx<'a> {
 }
 
 impl Scx {
-    /// A loaded object, which is not in charge of anything yet; `seed` is that of its random numbers.
-    pub fn new(loaded: Loaded, kernel: &Kernel, seed: u64) -> Self {
+    /// A loaded object, which is not in charge of anything yet; its programs draw from their stream of `streams`.
+    pub fn new(loaded: Loaded, kernel: &Kernel, streams: Streams) -> Self {
         let topology = &kernel.topology;
         let rq = |cpu| ScxRq::new(topology.online.test(CpuId::at(cpu)));
         let state = State {
@@ -99,8 +103,8 @@ impl Scx {
             ops: loaded.ops,
             guest: loaded.guest,
             calls: Calls::default(),
-            tasks: Vec::new(),
-            rqs: (0..topology.nr_cpus).map(rq).collect(),
+            tasks: Entities::default(),
+            rqs: Rqs::new((0..topology.nr_cpus).map(rq).collect()),
             dsqs: Dsqs::new(topology.nr_cpus, idle::nr_nodes(topology)),
             buffers: DispatchBuffers::new(topology.nr_cpus),
             idle: IdleTracking::default(),
@@ -115,7 +119,7 @@ impl Scx {
             hotplug: Hotplug::default(),
             tracepoints: loaded.tracepoints,
             perf: loaded.perf,
-            host: HostState::new(seed),
+            host: HostState::new(streams.of(Stream::Bpf)),
         };
         Self { state, vm: loaded.vm }
     }

@@ -37,7 +37,7 @@ impl Ctx<'_> {
     /// The program at work decides something now.
     pub(super) fn origin(&self) -> Origin {
         let op = self.scx.calls.active.last().and_then(|active| active.op);
-        Origin { op, cpu: self.this_cpu(), trace: self.vm.trace() }
+        Origin { op, cpu: self.scx.calls.this_cpu(), trace: self.vm.trace() }
     }
 
     /// `op` has returned on `cpu`, and what it returned is its decision.
@@ -61,7 +61,7 @@ impl Ctx<'_> {
             Some(Blame { origin: Origin { op, cpu, trace }, .. }) => (op, cpu, self.vm.locate(&trace)),
             None => {
                 let op = self.scx.calls.active.last().and_then(|active| active.op);
-                (op, self.this_cpu(), self.vm.backtrace())
+                (op, self.scx.calls.this_cpu(), self.vm.backtrace())
             }
         }
     }

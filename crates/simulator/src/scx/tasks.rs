@@ -40,7 +40,7 @@ impl ScxTaskState {
     }
 
     /// The bits of `scx.flags` that say so.
-    fn bits(self) -> u32 {
+    pub(super) fn bits(self) -> u32 {
         (self as u32) << SCX_TASK_STATE_SHIFT
     }
 }
@@ -52,37 +52,18 @@ pub fn sched_weight_to_cgroup(weight: u32) -> u32 {
 }
 
 impl Ctx<'_> {
-    /// How far the scheduler knows `task` (`scx_get_task_state`).
-    pub fn scx_get_task_state(&self, task: TaskId) -> ScxTaskState {
-        ScxTaskState::of(self.scx.tasks[task.index()].flags)
-    }
-
-    fn scx_set_task_state(&mut self, task: TaskId, state: ScxTaskState) {
-        self.change_task_flags(task, SCX_TASK_STATE_MASK, state.bits());
-    }
-
     /// Makes the object of a task; without memory for it the scheduler goes.
     pub fn scx_task_new(&mut self, task: TaskId, info: &GuestTaskInfo<'_>) {
         let made = self.scx.guest.task_new(&mut self.vm.memory, self.kernel, task, info);
         let cgroup = self.kernel.task(task).cgroup;
         match made {
             Ok(_) => {
-                // `init_scx_entity`
-                self.scx_slice_dfl(task);
+                // `init_scx_entity`; our half of the entity comes when the scheduler takes over.
+                self.scx.guest.set_slice(&mut self.vm.memory, task, SCX_SLICE_DFL);
                 self.scx.guest.set_task_cgroup(&mut self.vm.memory, task, cgroup);
             }
             Err(fault) => self.scx_fault(&fault.into()),
         }
-    }
-
-    /// `task` is initialised and can be enabled.
-    pub(super) fn scx_task_ready(&mut self, task: TaskId) {
-        self.scx_set_task_state(task, ScxTaskState::Ready);
-    }
-
-    /// The task's slice becomes the default one.
-    pub fn scx_slice_dfl(&mut self, task: TaskId) {
-        self.scx.guest.set_slice(&mut self.vm.memory, task, SCX_SLICE_DFL);
     }
 
     /// `init_task`, on fork or at load (`scx_ops_init_task`).
@@ -99,11 +80,11 @@ impl Ctx<'_> {
             let sanitize = |ctx: &mut Self| ctx.ops_sanitize_err(Op::InitTask, i64::from(returned));
             return Err(self.blaming(self.returned(Op::InitTask, cpu), sanitize));
         }
-        self.scx_set_task_state(task, ScxTaskState::Init);
+        self.task(task).set_state(ScxTaskState::Init);
         if self.scx.guest.disallow(&self.vm.memory, task) {
             self.blaming(self.returned(Op::InitTask, cpu), |ctx| ctx.reject(task, fork));
         }
-        self.change_task_flags(task, 0, SCX_TASK_RESET_RUNNABLE_AT);
+        self.task(task).change_flags(0, SCX_TASK_RESET_RUNNABLE_AT);
         Ok(())
     }
 
@@ -112,7 +93,7 @@ impl Ctx<'_> {
     fn reject(&mut self, task: TaskId, fork: bool) {
         let Policy::Ext { nice } = self.kernel.task(task).scheduling.policy else { return };
         if fork {
-            let who = self.comm_pid(task);
+            let who = self.task(task).comm_pid();
             let message = format!("ops.init_task() set task->scx.disallow for {who} during fork");
             self.scx_ops_error(ExitKind::Error, message);
             return;
@@ -124,23 +105,22 @@ impl Ctx<'_> {
     /// `task` becomes the scheduler's own: its weight, `enable`, `set_weight` (`scx_ops_enable_task`).
     fn scx_ops_enable_task(&mut self, task: TaskId, cpu: CpuId) {
         let weight = sched_weight_to_cgroup(self.kernel.task(task).weight);
-        self.entity_mut(task).weight = weight;
-        self.scx.guest.set_weight(&mut self.vm.memory, task, weight);
+        self.task(task).set_weight(weight);
         self.call_task_op(Op::Enable, task, cpu, &[]);
-        self.scx_set_task_state(task, ScxTaskState::Enabled);
+        self.task(task).set_state(ScxTaskState::Enabled);
         self.call_task_op(Op::SetWeight, task, cpu, &[u64::from(weight)]);
     }
 
     /// It ceases to be: `disable` (`scx_ops_disable_task`).
     fn scx_ops_disable_task(&mut self, task: TaskId, cpu: CpuId) {
-        self.entity_mut(task).clear_direct_dispatch();
+        self.scx.tasks[task].clear_direct_dispatch();
         self.call_task_op(Op::Disable, task, cpu, &[]);
-        self.scx_set_task_state(task, ScxTaskState::Ready);
+        self.task(task).set_state(ScxTaskState::Ready);
     }
 
     /// The scheduler forgets `task`: `disable` if it was its own, `exit_task` (`scx_ops_exit_task`).
     pub fn scx_ops_exit_task(&mut self, task: TaskId, cpu: CpuId) {
-        let state = self.scx_get_task_state(task);
+        let state = self.task(task).state();
         match state {
             ScxTaskState::None => return,
             ScxTaskState::Enabled => self.scx_ops_disable_task(task, cpu),
@@ -149,12 +129,12 @@ impl Ctx<'_> {
         let cancelled = state == ScxTaskState::Init;
         let args = self.scx.guest.exit_task_args(&mut self.vm.memory, cancelled);
         self.call_task_op(Op::ExitTask, task, cpu, &[args]);
-        self.scx_set_task_state(task, ScxTaskState::None);
+        self.task(task).set_state(ScxTaskState::None);
     }
 
     /// Calls `op` on `cpu`, with `task` as its first argument and the task's run queue locked.
     fn call_task_op(&mut self, op: Op, task: TaskId, cpu: CpuId, more: &[u64]) {
-        self.set_this_cpu(cpu);
+        self.scx.calls.set_this_cpu(cpu);
         self.call_op_task(op, task, more);
     }
 
@@ -187,7 +167,7 @@ impl Ctx<'_> {
         if !self.scx.enable.init_task {
             return;
         }
-        self.scx_set_task_state(task, ScxTaskState::Ready);
+        self.task(task).set_state(ScxTaskState::Ready);
         if self.kernel.task(task).class == crate::kernel::task::ClassId::Ext {
             self.scx_ops_enable_task(task, cpu);
         }
@@ -223,7 +203,7 @@ impl Ctx<'_> {
     /// `task` belongs to another class now: `disable` (`switched_from_scx`).
     pub fn switched_from_scx(&mut self, task: TaskId) {
         let cpu = self.changing_cpu(task);
-        if self.scx_get_task_state(task) == ScxTaskState::Enabled {
+        if self.task(task).state() == ScxTaskState::Enabled {
             self.scx_ops_disable_task(task, cpu);
         }
     }

@@ -42,20 +42,20 @@ impl Ctx<'_> {
         let ms = self.scx.ops.timeout_ms;
         let ms = if ms == 0 { SCX_WATCHDOG_MAX_TIMEOUT_MS } else { ms };
         self.scx.watchdog.timeout = ms_to_jiffies(ms, self.kernel.params.hz);
-        self.scx.watchdog.timestamp = self.jiffies();
+        self.scx.watchdog.timestamp = self.kernel.jiffies();
         self.queue_watchdog();
     }
 
     fn queue_watchdog(&mut self) {
         let half = (self.scx.watchdog.timeout / 2).max(1);
-        let due = (self.jiffies() + half) * self.kernel.params.tick();
+        let due = (self.kernel.jiffies() + half) * self.kernel.params.tick();
         self.scx.timers.arm(Timer::Watchdog, due, self.scx.enable.cpu);
     }
 
     /// Looks at all waiting tasks, on `this_cpu`, and comes back after half the timeout.
     pub(super) fn scx_watchdog_workfn(&mut self, this_cpu: CpuId) {
-        self.set_this_cpu(this_cpu);
-        self.scx.watchdog.timestamp = self.jiffies();
+        self.scx.calls.set_this_cpu(this_cpu);
+        self.scx.watchdog.timestamp = self.kernel.jiffies();
         let online: Vec<CpuId> = self.kernel.topology.online.iter().collect();
         for cpu in online {
             if self.check_rq_for_timeouts(cpu) {
@@ -67,11 +67,11 @@ impl Ctx<'_> {
 
     /// Whether a task of `cpu` has waited for too long; then the scheduler goes.
     fn check_rq_for_timeouts(&mut self, cpu: CpuId) -> bool {
-        let (now, timeout, hz) = (self.jiffies(), self.scx.watchdog.timeout, self.kernel.params.hz);
-        for task in self.runnable_list(cpu) {
-            let since = self.scx.tasks[task.index()].runnable_at;
+        let (now, timeout, hz) = (self.kernel.jiffies(), self.scx.watchdog.timeout, self.kernel.params.hz);
+        for task in self.scx.rqs[cpu].runnable_list() {
+            let since = self.scx.tasks[task].runnable_at;
             if let Some(ms) = waited_too_long(since, now, timeout, hz) {
-                let who = self.comm_pid(task);
+                let who = self.task(task).comm_pid();
                 self.stall(format!("{who} failed to run for {}.{:03}s", ms / 1000, ms % 1000));
                 return true;
             }
@@ -85,7 +85,7 @@ impl Ctx<'_> {
             return;
         }
         let Watchdog { timeout, timestamp } = self.scx.watchdog;
-        if let Some(ms) = waited_too_long(timestamp, self.jiffies(), timeout, self.kernel.params.hz) {
+        if let Some(ms) = waited_too_long(timestamp, self.kernel.jiffies(), timeout, self.kernel.params.hz) {
             self.stall(format!("watchdog failed to check in for {}.{:03}s", ms / 1000, ms % 1000));
         }
     }

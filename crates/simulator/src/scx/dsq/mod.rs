@@ -20,6 +20,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use super::abi::profile::{SCX_DSQ_FLAG_BUILTIN, SCX_DSQ_GLOBAL, SCX_DSQ_INVALID, SCX_DSQ_LOCAL};
+use crate::kernel::Kernel;
 use crate::units::{CpuId, TaskId};
 use iter::Cursor;
 use list::{Links, Node};
@@ -134,6 +135,11 @@ impl Dsqs {
     pub fn global(&self, node: usize) -> DsqRef {
         debug_assert!(node < self.nodes, "a node of the machine");
         DsqRef((self.nr_cpus + node) as u32)
+    }
+
+    /// `find_global_dsq`: the global queue of the node whose CPU `task` is on.
+    pub fn global_of(&self, kernel: &Kernel, task: TaskId) -> DsqRef {
+        self.global(kernel.topology.node_of(kernel.task(task).cpu))
     }
 
     /// The CPU whose local queue `dsq` is.

@@ -29,7 +29,7 @@ impl Ctx<'_> {
         let setup = IdleSetup {
             cpu_address: self.scx.guest.mask(Mask::IdleCpu),
             smt_address: self.scx.guest.mask(Mask::IdleSmt),
-            per_node: self.is_v7() && flags & OPS_BUILTIN_IDLE_PER_NODE != 0,
+            per_node: self.scx.profile.is_v7() && flags & OPS_BUILTIN_IDLE_PER_NODE != 0,
         };
         self.scx.idle.enable(&mut self.vm.memory, &self.kernel.topology, setup)
     }
@@ -38,11 +38,11 @@ impl Ctx<'_> {
     /// thread was picked again and only the masks are renewed. 6.12 tells the scheduler before it changes the masks, 7.x
     /// afterwards.
     pub fn scx_update_idle(&mut self, cpu: CpuId, idle: bool, do_notify: bool) {
-        let masks_first = self.is_v7();
+        let masks_first = self.scx.profile.is_v7();
         if masks_first {
             self.refresh_idle(cpu, idle, do_notify);
         }
-        if do_notify && self.scx.ops.has(Op::UpdateIdle) && !self.scx_rq_bypassing(cpu) {
+        if do_notify && self.scx.ops.has(Op::UpdateIdle) && !self.scx.rqs[cpu].bypassing {
             self.call_op(Op::UpdateIdle, cpu, Some(cpu), [None; 2], &[u64::from(cpu.0), u64::from(idle)]);
         }
         if !masks_first {
@@ -63,7 +63,7 @@ impl Ctx<'_> {
 
     /// Likewise of CPUs that the caller names as it likes.
     pub(in crate::scx) fn pick_idle(&mut self, allowed: Allowed<'_>, node: Option<usize>, flags: u64) -> Option<CpuId> {
-        let this_cpu = self.this_cpu();
+        let this_cpu = self.scx.calls.this_cpu();
         let mut cursor = *self.vm.distribute_cursor(this_cpu.0);
         let found = self.scx.idle.pick(&mut self.vm.memory, &mut cursor, allowed, node, flags);
         *self.vm.distribute_cursor(this_cpu.0) = cursor;
@@ -72,7 +72,7 @@ impl Ctx<'_> {
 
     /// `cpumask_any_distribute`: one CPU of `allowed` after the other.
     pub(in crate::scx) fn any_distribute(&mut self, allowed: Allowed<'_>) -> Option<CpuId> {
-        let this_cpu = self.this_cpu();
+        let this_cpu = self.scx.calls.this_cpu();
         let words = self.kernel.topology.online.words().len();
         any_distribute(words, self.vm.distribute_cursor(this_cpu.0), |index| allowed.word(index))
     }

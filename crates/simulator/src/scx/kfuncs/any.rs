@@ -7,6 +7,7 @@ use tandem_bpf_vm::host::Args;
 use super::Handler;
 use crate::scx::Ctx;
 use crate::scx::abi::Mask;
+use crate::scx::host::monotonic;
 use crate::scx::idle::nr_nodes;
 
 /// `scx_bpf_kick_cpu(cpu, flags)`.
@@ -85,11 +86,11 @@ pub const LOCKED_RQ: Handler = |ctx, _| match ctx.scx.calls.locked_cpu() {
 /// `scx_bpf_cpu_curr(cpu)`: its current task, an idle one too; an error and 0 for no CPU.
 pub const CPU_CURR: Handler = |ctx, [cpu, ..]| {
     let cpu = ctx.ops_cpu_valid(cpu as i32, None);
-    Ok(cpu.map_or(0, |cpu| ctx.curr_address(cpu)))
+    Ok(cpu.map_or(0, |cpu| ctx.scx.guest.curr(ctx.kernel, cpu)))
 };
 
 /// `scx_bpf_now()`: time does not go on while a program runs, so a cached clock and a fresh one are the same.
-pub const NOW: Handler = |ctx, _| Ok(ctx.monotonic());
+pub const NOW: Handler = |ctx, _| Ok(monotonic(ctx.kernel));
 
 /// `scx_bpf_task_set_slice(p, slice)`: true, as there are no schedulers below others that could lack the right.
 pub fn set_slice(ctx: &mut Ctx<'_>, [task, slice, ..]: Args) -> Result<u64, Fault> {

@@ -17,7 +17,7 @@ use crate::units::CgroupId;
 pub fn task_cgroup(ctx: &mut Ctx<'_>, [task, ..]: Args) -> Result<u64, Fault> {
     let id = ctx.scx.guest.task_at(&ctx.vm.memory, task);
     let permitted = ctx.permits(Context::ArgTask, id);
-    let cgroup = id.filter(|_| permitted).map_or(CgroupTree::ROOT, |task| ctx.task_cgroup(task));
+    let cgroup = id.filter(|_| permitted).map_or(CgroupTree::ROOT, |task| ctx.kernel.task(task).cgroup);
     Ok(ctx.scx.guest.cgroup(cgroup))
 }
 
@@ -33,7 +33,7 @@ pub const FROM_ID: Handler = |ctx, [id, ..]| {
 pub fn ancestor(ctx: &mut Ctx<'_>, [cgroup, level, ..]: Args) -> Result<u64, Fault> {
     let cgroup = ctx.kfunc_cgroup(cgroup)?;
     let level = u32::try_from(level as i32).ok();
-    let found = ctx.ancestors(cgroup).find(|id| Some(ctx.kernel.cgroups.get(*id).level) == level);
+    let found = ctx.kernel.cgroups.ancestors(cgroup).find(|id| Some(ctx.kernel.cgroups.get(*id).level) == level);
     Ok(found.map_or(0, |cgroup| ctx.scx.guest.cgroup(cgroup)))
 }
 
@@ -71,13 +71,13 @@ pub fn css_next(ctx: &mut Ctx<'_>, [it, ..]: Args) -> Result<u64, Fault> {
         return Ok(0);
     }
     let start = ctx.kfunc_cgroup(start)?;
-    let below = |id: &CgroupId| ctx.ancestors(*id).any(|above| above == start);
+    let below = |id: &CgroupId| ctx.kernel.cgroups.ancestors(*id).any(|above| above == start);
     let tree = &ctx.kernel.cgroups;
     let nth = usize::try_from(given).unwrap_or(usize::MAX);
     let found = match order {
         DESCENDANTS_PRE => tree.pre_order().into_iter().filter(below).nth(nth),
         DESCENDANTS_POST => tree.post_order().into_iter().filter(below).nth(nth),
-        _ => ctx.ancestors(start).nth(nth),
+        _ => ctx.kernel.cgroups.ancestors(start).nth(nth),
     };
     ctx.vm.memory.store::<8>(it.wrapping_add(16), given.saturating_add(1))?;
     Ok(found.map_or(0, |cgroup| ctx.scx.guest.cgroup(cgroup)))
@@ -94,10 +94,5 @@ impl Ctx<'_> {
     pub(super) fn kfunc_cgroup(&self, address: u64) -> Result<CgroupId, Fault> {
         let cgroup = self.scx.guest.cgroup_at(&self.vm.memory, address);
         cgroup.ok_or_else(|| FaultKind::Misuse(format!("{address:#x} is no cgroup")).into())
-    }
-
-    /// `cgroup`, the one above it, and so on up to the root.
-    pub(super) fn ancestors(&self, cgroup: CgroupId) -> impl Iterator<Item = CgroupId> + '_ {
-        std::iter::successors(Some(cgroup), |id| self.kernel.cgroups.get(*id).parent)
     }
 }

@@ -3,7 +3,7 @@
 
 use super::Handler;
 use super::context::{CPU_RELEASE, Context, DISPATCH};
-use crate::scx::abi::profile::SCX_DSQ_LOCAL;
+use crate::scx::abi::profile::{SCX_DSQ_LOCAL, SCX_REENQ_ANY};
 
 /// From where the dispatch buffer is looked at and queues are consumed.
 pub const CONTEXT: Context = Context::Mask(DISPATCH);
@@ -11,8 +11,13 @@ pub const CONTEXT: Context = Context::Mask(DISPATCH);
 pub const RELEASE_CONTEXT: Context = Context::Mask(CPU_RELEASE);
 
 /// `scx_bpf_dispatch_nr_slots()`: tasks that this round may still dispatch.
-pub const NR_SLOTS: Handler =
-    |ctx, _| Ok(if ctx.permits(CONTEXT, None) { u64::from(ctx.scx_bpf_dispatch_nr_slots()) } else { 0 });
+pub const NR_SLOTS: Handler = |ctx, _| {
+    Ok(if ctx.permits(CONTEXT, None) {
+        u64::from(ctx.scx.buffers.nr_slots(ctx.scx.calls.this_cpu(), &ctx.scx.ops))
+    } else {
+        0
+    })
+};
 
 /// `scx_bpf_dispatch_cancel()`: the last one dispatched is not.
 pub const CANCEL: Handler = |ctx, _| {
@@ -30,9 +35,15 @@ pub const CONSUME: Handler =
 pub const MOVE_TO_LOCAL: Handler =
     |ctx, [dsq_id, enq_flags, ..]| Ok(u64::from(ctx.permits(CONTEXT, None) && ctx.scx_bpf_consume(dsq_id, enq_flags)));
 
-/// `scx_bpf_reenqueue_local()`: tasks of this CPU's local queue that were given back.
-pub const REENQUEUE_LOCAL: Handler =
-    |ctx, _| Ok(if ctx.permits(RELEASE_CONTEXT, None) { u64::from(ctx.scx_bpf_reenqueue_local()) } else { 0 });
+/// `scx_bpf_reenqueue_local()` of `ops.cpu_release`: gives all tasks in the local queue of the executing CPU to the scheduler
+/// again; how many.
+pub const REENQUEUE_LOCAL: Handler = |ctx, _| {
+    Ok(if ctx.permits(RELEASE_CONTEXT, None) {
+        u64::from(ctx.reenq_local(ctx.scx.calls.this_cpu(), SCX_REENQ_ANY))
+    } else {
+        0
+    })
+};
 
 /// `scx_bpf_reenqueue_local___v2()`: likewise, but from anywhere, and once no run queue is locked any more.
 pub const REENQUEUE_LOCAL_LATER: Handler = |ctx, _| {

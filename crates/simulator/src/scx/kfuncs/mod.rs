@@ -31,7 +31,7 @@ use tandem_bpf_vm::host::Args;
 
 use super::Ctx;
 use super::abi::profile::Version;
-use crate::units::{CgroupId, TaskId};
+use crate::units::TaskId;
 use context::Context;
 pub use table::TABLE;
 
@@ -128,11 +128,6 @@ impl Ctx<'_> {
     fn kfunc_task(&self, address: u64) -> Result<TaskId, Fault> {
         let task = self.scx.guest.task_at(&self.vm.memory, address);
         task.ok_or_else(|| FaultKind::Misuse(format!("{address:#x} is no task")).into())
-    }
-
-    /// The cgroup that `task` is in.
-    fn task_cgroup(&self, task: TaskId) -> CgroupId {
-        self.kernel.task(task).cgroup
     }
 }
 

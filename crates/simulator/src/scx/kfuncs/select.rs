@@ -21,7 +21,7 @@ const EINVAL: i64 = 22;
 /// `scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, is_idle)`: a CPU, and whether it was idle and is claimed now; after an
 /// error, `prev_cpu`.
 pub fn select_cpu_dfl(ctx: &mut Ctx<'_>, [task, prev_cpu, wake_flags, is_idle, _]: Args) -> Result<u64, Fault> {
-    let (cpu, idle) = if ctx.is_v7() {
+    let (cpu, idle) = if ctx.scx.profile.is_v7() {
         let found = ctx.select_from_kfunc(task, prev_cpu as i32, |ctx, task, prev| {
             Ok(ctx.select_cpu_and(task, prev, wake_flags, (None, 0)))
         })?;

@@ -25,6 +25,6 @@ pub const RELEASE: Handler = |_, _| Ok(0);
 /// `bpf_task_under_cgroup(p, ancestor)`: whether its cgroup is `ancestor` or below.
 pub fn under_cgroup(ctx: &mut Ctx<'_>, [task, ancestor, ..]: Args) -> Result<u64, Fault> {
     let task = ctx.kfunc_task(task)?;
-    let (cgroup, ancestor) = (ctx.task_cgroup(task), ctx.kfunc_cgroup(ancestor)?);
-    Ok(u64::from(ctx.ancestors(cgroup).any(|id| id == ancestor)))
+    let (cgroup, ancestor) = (ctx.kernel.task(task).cgroup, ctx.kfunc_cgroup(ancestor)?);
+    Ok(u64::from(ctx.kernel.cgroups.ancestors(cgroup).any(|id| id == ancestor)))
 }

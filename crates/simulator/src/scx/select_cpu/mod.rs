@@ -187,7 +187,7 @@ impl Ctx<'_> {
         mask: Option<&[u64]>,
         choose: impl FnOnce(&mut Selection<'_>) -> Option<CpuId>,
     ) -> Option<CpuId> {
-        let this_cpu = self.this_cpu();
+        let this_cpu = self.scx.calls.this_cpu();
         let exiting = |task| self.kernel.task(task).state == TaskState::Dead;
         let exiting = self.kernel.rq(this_cpu).curr.is_some_and(exiting);
         let mut selection = Selection {

@@ -297,6 +297,11 @@ impl Guest {
         get::<4>(memory, self.task(task) + at!(TaskStruct, pid)) as i32
     }
 
+    /// The task as messages name it: `comm[pid]`.
+    pub fn comm_pid(&self, memory: &Memory, task: TaskId) -> String {
+        format!("{}[{}]", self.comm(memory, task), self.pid(memory, task))
+    }
+
     /// `scx.slice`, ns.
     #[inline]
     pub fn slice(&self, memory: &Memory, task: TaskId) -> u64 {
