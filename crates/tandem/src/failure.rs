@@ -68,8 +68,12 @@ pub enum Failure {
 impl From<ExperimentError> for Failure {
     fn from(error: ExperimentError) -> Self {
         match error {
+            ExperimentError::Input(error) => Self::Input(error),
             ExperimentError::Scenario(error) => error.into(),
             ExperimentError::Simulation(error) => Self::Simulation(error),
+            ExperimentError::Run { run, source } => Self::Run { run, source },
+            error @ ExperimentError::NoPaper { .. } => Self::Options(error.to_string()),
+            error @ ExperimentError::Threads(_) => Self::System(error.to_string()),
         }
     }
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! How the numbers of reports are written.
 
-use super::super::paper::{Bound, Unit};
-use super::super::result::CellResult;
+use tandem_experiments::{Bound, CellResult, Estimate, Unit};
+
 use crate::quantity::NOTHING;
-use tandem_experiments::Estimate;
 
 /// The published value: `≤ 4`.
 pub fn published(cell: &CellResult) -> String {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! How far main results move with parameters: a row for each parameter, a column for each result.
 
-use super::super::paper::Unit;
-use super::super::result::{Moved, ParameterResult};
+use tandem_experiments::{Moved, ParameterResult, Unit};
+
 use super::numbers::{short, signed};
 use super::text::indented;
 use crate::quantity::NOTHING;

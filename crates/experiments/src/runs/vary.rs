@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers made larger or smaller: in a machine's description by the ways to them, among a generator's arguments by option.
 
 use toml::{Table, Value};

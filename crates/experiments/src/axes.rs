@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an experiment varies: names, the values of each, and texts in which `{name}` stands for one.
 
 use std::collections::BTreeMap;
@@ -8,53 +8,60 @@ use tandem_simulator::input::{nearest, valid_names};
 /// A value for each of some axes, by the axis' name.
 pub type Place = BTreeMap<String, String>;
 
-/// What an experiment varies, in the order of names.
+/// What an experiment varies: its axes, in the order of their names.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Axes(pub Vec<Axis>);
 
-/// One name and its values.
+/// One axis: a name and its values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// As cells and runs call it.
+    /// What cells and runs call the axis.
     pub name: String,
-    /// At least one.
-    pub values: Vec<Value>,
+    /// The values, at least one.
+    pub values: Vec<AxisValue>,
 }
 
 /// One value of an axis, and what it stands for in a run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Value {
-    /// As cells call it; what `{axis}` becomes.
+pub struct AxisValue {
+    /// What cells call the value; what `{axis}` becomes.
     pub name: String,
     /// What `{axis.field}` becomes: one text, or several arguments.
     pub fields: BTreeMap<String, Vec<String>>,
 }
 
 impl Axes {
-    /// The names.
+    /// The names of the axes.
     pub fn names(&self) -> Vec<&str> {
         self.0.iter().map(|axis| axis.name.as_str()).collect()
     }
 
-    /// The axis of that name; what is wrong with it otherwise.
-    pub fn axis(&self, name: &str) -> Result<&Axis, String> {
+    /// The axis `name`.
+    ///
+    /// # Errors
+    /// There is no such axis.
+    pub fn axis(&self, name: &str) -> Result<&Axis, AxisError> {
+        let axis = name.to_owned();
         let unknown = || match self.0.is_empty() {
-            true => format!("no axis `{name}`: the experiment has none"),
-            false => format!("no axis `{name}`; {}", valid_names(name, &self.names())),
+            true => AxisError::NoAxes { axis },
+            false => AxisError::NoAxis { axis, valid: valid_names(name, &self.names()) },
         };
         self.0.iter().find(|axis| axis.name == name).ok_or_else(unknown)
     }
 
     /// Whether `place` names axes and values that exist.
-    pub fn check(&self, place: &Place) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// There is no such axis, or no such value of it.
+    pub fn check(&self, place: &Place) -> Result<(), AxisError> {
         place.iter().try_for_each(|(axis, value)| self.axis(axis)?.value(value).map(drop))
     }
 
-    /// Every combination of values of the axes `names`, the last one varying first.
+    /// Every combination of values of the axes `names`, the last axis varying first. Names of no axis are left out.
     pub fn combinations(&self, names: &[String]) -> Vec<Place> {
         let mut places = vec![Place::new()];
         for axis in names.iter().filter_map(|name| self.axis(name).ok()) {
-            let with = |place: &Place, value: &Value| {
+            let with = |place: &Place, value: &AxisValue| {
                 let mut place = place.clone();
                 place.insert(axis.name.clone(), value.name.clone());
                 place
@@ -66,9 +73,10 @@ impl Axes {
 }
 
 impl Axis {
-    fn value(&self, name: &str) -> Result<&Value, String> {
+    fn value(&self, name: &str) -> Result<&AxisValue, AxisError> {
         let names: Vec<&str> = self.values.iter().map(|value| value.name.as_str()).collect();
-        let unknown = || format!("axis `{}` has no value `{name}`; {}", self.name, valid_names(name, &names));
+        let unknown =
+            || AxisError::NoValue { axis: self.name.clone(), value: name.to_owned(), valid: valid_names(name, &names) };
         self.values.iter().find(|value| value.name == name).ok_or_else(unknown)
     }
 
@@ -78,6 +86,99 @@ impl Axis {
         let names = first.fields.keys().map(String::as_str);
         names.filter(|name| rest.iter().all(|value| value.fields.contains_key(*name))).collect()
     }
+}
+
+/// What is wrong with the name of an axis, with a value of one, or with a text that has them in braces.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AxisError {
+    /// There are no axes at all.
+    #[error("no axis `{axis}`: the experiment has none")]
+    NoAxes {
+        /// The name as it was written.
+        axis: String,
+    },
+    /// There is no such axis.
+    #[error("no axis `{axis}`; {valid}")]
+    NoAxis {
+        /// The name as it was written.
+        axis: String,
+        /// The valid names, the nearest first.
+        valid: String,
+    },
+    /// An axis has no such value.
+    #[error("axis `{axis}` has no value `{value}`; {valid}")]
+    NoValue {
+        /// The axis.
+        axis: String,
+        /// The value as it was written.
+        value: String,
+        /// The valid values, the nearest first.
+        valid: String,
+    },
+    /// The values of an axis have no field in common.
+    #[error("the values of axis `{axis}` have no field `{field}` in common")]
+    NoCommonField {
+        /// The axis.
+        axis: String,
+        /// The field as it was written.
+        field: String,
+    },
+    /// Some value of an axis lacks a field.
+    #[error("not every value of axis `{axis}` has `{field}`; {valid}")]
+    NotEveryValue {
+        /// The axis.
+        axis: String,
+        /// The field as it was written.
+        field: String,
+        /// The fields that every value has, the nearest first.
+        valid: String,
+    },
+    /// One value of an axis lacks a field.
+    #[error("`{value}` of axis `{axis}` has no `{field}`{near}")]
+    NoField {
+        /// The axis.
+        axis: String,
+        /// The value.
+        value: String,
+        /// The field as it was written.
+        field: String,
+        /// A question whether the nearest field was meant; empty if none is near.
+        near: String,
+    },
+    /// A brace stands alone.
+    #[error("`{brace}` without its partner in `{text}`")]
+    Brace {
+        /// The brace.
+        brace: String,
+        /// The text.
+        text: String,
+    },
+    /// Several arguments stand within a text.
+    #[error("`{{{axis}}}` is a list: it stands for arguments of its own")]
+    List {
+        /// The axis.
+        axis: String,
+    },
+    /// Nothing says which value of an axis is meant.
+    #[error("axis `{axis}` is open: neither `at`, nor `over`, nor the call says which of its values")]
+    Open {
+        /// The axis.
+        axis: String,
+    },
+    /// A text is wanted as a number and is none.
+    #[error("`{what}` is `{text}`, which is no number")]
+    NoNumber {
+        /// The axis, and the field if one was named.
+        what: String,
+        /// The text.
+        text: String,
+    },
+    /// A list is wanted as a number.
+    #[error("`{what}` is a list, not a number")]
+    ListAsNumber {
+        /// The axis, and the field if one was named.
+        what: String,
+    },
 }
 
 /// `{seed}` stays as it is: each run of a simulation has its own.
@@ -94,8 +195,11 @@ enum Part {
 }
 
 impl Template {
-    /// Reads `text`; fails where a brace has no partner.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    /// Reads `text`.
+    ///
+    /// # Errors
+    /// A brace has no partner.
+    pub fn parse(text: &str) -> Result<Self, AxisError> {
         let mut parts = vec![Part::Text(String::new())];
         let mut rest = text;
         while let Some(at) = rest.find(['{', '}']) {
@@ -108,7 +212,9 @@ impl Template {
                 continue;
             }
             let end = rest.find('}').filter(|_| brace == "{");
-            let Some(end) = end else { return Err(format!("`{brace}` without its partner in `{text}`")) };
+            let Some(end) = end else {
+                return Err(AxisError::Brace { brace: brace.to_owned(), text: text.to_owned() });
+            };
             if &rest[..end] == SEED {
                 push_text(&mut parts, &format!("{{{SEED}}}"));
                 rest = &rest[end + 1..];
@@ -127,21 +233,26 @@ impl Template {
     }
 
     /// Whether `axes` have all that is named.
-    pub fn check(&self, axes: &Axes) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// There is no such axis, or not every value of it has the field.
+    pub fn check(&self, axes: &Axes) -> Result<(), AxisError> {
         for part in &self.0 {
             let Part::Axis { name, field } = part else { continue };
             let axis = axes.axis(name)?;
             let fields = axis.fields();
             let Some(field) = field.as_deref().filter(|field| !fields.contains(field)) else { continue };
+            let valid = valid_names(field, &fields);
+            let (axis, field) = (name.clone(), field.to_owned());
             return Err(match fields.is_empty() {
-                true => format!("the values of axis `{name}` have no field `{field}` in common"),
-                false => format!("not every value of axis `{name}` has `{field}`; {}", valid_names(field, &fields)),
+                true => AxisError::NoCommonField { axis, field },
+                false => AxisError::NotEveryValue { axis, field, valid },
             });
         }
         Ok(())
     }
 
-    /// The axes that it names.
+    /// The axes that the text names.
     pub fn axes(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|part| match part {
             Part::Axis { name, .. } => Some(name.as_str()),
@@ -150,14 +261,17 @@ impl Template {
     }
 
     /// The text at `place`, which has a value for each axis.
-    pub fn fill(&self, axes: &Axes, place: &Place) -> Result<String, String> {
+    ///
+    /// # Errors
+    /// `place` has no value for an axis, or a list stands within the text.
+    pub fn fill(&self, axes: &Axes, place: &Place) -> Result<String, AxisError> {
         let mut text = String::new();
         for part in &self.0 {
             match part {
                 Part::Text(part) => text += part,
                 Part::Axis { name, field } => match &at(axes, place, name, field.as_deref())?[..] {
                     [part] => text += part,
-                    _ => return Err(format!("`{{{name}}}` is a list: it stands for arguments of its own")),
+                    _ => return Err(AxisError::List { axis: name.clone() }),
                 },
             }
         }
@@ -165,7 +279,10 @@ impl Template {
     }
 
     /// The arguments at `place`: a field that is a list, standing alone, becomes as many as it has.
-    pub fn arguments(&self, axes: &Axes, place: &Place) -> Result<Vec<String>, String> {
+    ///
+    /// # Errors
+    /// As of [`Template::fill`].
+    pub fn arguments(&self, axes: &Axes, place: &Place) -> Result<Vec<String>, AxisError> {
         match &self.0[..] {
             [Part::Axis { name, field }] => at(axes, place, name, field.as_deref()),
             _ => Ok(vec![self.fill(axes, place)?]),
@@ -181,24 +298,24 @@ fn push_text(parts: &mut Vec<Part>, text: &str) {
 }
 
 /// What `{name}` or `{name.field}` is at `place`.
-fn at(axes: &Axes, place: &Place, name: &str, field: Option<&str>) -> Result<Vec<String>, String> {
-    let open = || format!("axis `{name}` is open: neither `at`, nor `over`, nor the call says which of its values");
+fn at(axes: &Axes, place: &Place, name: &str, field: Option<&str>) -> Result<Vec<String>, AxisError> {
+    let open = || AxisError::Open { axis: name.to_owned() };
     let value = axes.axis(name)?.value(place.get(name).ok_or_else(open)?)?;
     let Some(field) = field else { return Ok(vec![value.name.clone()]) };
     let unknown = || {
         let near = nearest(field, value.fields.keys().map(String::as_str));
         let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-        format!("`{}` of axis `{name}` has no `{field}`{near}", value.name)
+        AxisError::NoField { axis: name.to_owned(), value: value.name.clone(), field: field.to_owned(), near }
     };
     value.fields.get(field).cloned().ok_or_else(unknown)
 }
 
 /// The number that `axis` or `axis.field` is at `place`.
-pub fn number(axes: &Axes, place: &Place, what: &str) -> Result<f64, String> {
+pub(crate) fn number(axes: &Axes, place: &Place, what: &str) -> Result<f64, AxisError> {
     let (name, field) = what.split_once('.').map_or((what, None), |(name, field)| (name, Some(field)));
     match &at(axes, place, name, field)?[..] {
-        [text] => text.parse().map_err(|_| format!("`{what}` is `{text}`, which is no number")),
-        _ => Err(format!("`{what}` is a list, not a number")),
+        [text] => text.parse().map_err(|_| AxisError::NoNumber { what: what.to_owned(), text: text.clone() }),
+        _ => Err(AxisError::ListAsNumber { what: what.to_owned() }),
     }
 }
 
@@ -211,8 +328,8 @@ mod tests {
             let texts = texts.iter().map(|text| (*text).to_owned()).collect();
             BTreeMap::from([("args".to_owned(), texts)])
         };
-        let value = |name: &str, texts: &[&str]| Value { name: name.to_owned(), fields: fields(texts) };
-        let plain = |name: &str| Value { name: name.to_owned(), fields: BTreeMap::new() };
+        let value = |name: &str, texts: &[&str]| AxisValue { name: name.to_owned(), fields: fields(texts) };
+        let plain = |name: &str| AxisValue { name: name.to_owned(), fields: BTreeMap::new() };
         let mix = Axis { name: "mix".to_owned(), values: vec![value("3-1", &["-a", "3"]), value("4-0", &["4"])] };
         Axes(vec![Axis { name: "clock".to_owned(), values: vec![plain("1600"), plain("2400")] }, mix])
     }
@@ -227,7 +344,7 @@ mod tests {
         assert_eq!(text.axes().collect::<Vec<_>>(), ["clock"]);
         assert_eq!(text.fill(&axes(), &place(&[("clock", "1600")])).unwrap(), "fair+userspace=1600MHz {x}");
         let open = text.fill(&axes(), &place(&[("mix", "4-0")])).unwrap_err();
-        assert!(open.starts_with("axis `clock` is open"), "{open}");
+        assert_eq!(open, AxisError::Open { axis: "clock".to_owned() });
     }
 
     #[test]
@@ -248,10 +365,11 @@ mod tests {
 
     #[test]
     fn a_slip_names_what_is_near() {
-        let wrong = |text: &str| Template::parse(text).unwrap().check(&axes()).unwrap_err();
+        let wrong = |text: &str| Template::parse(text).unwrap().check(&axes()).unwrap_err().to_string();
         assert!(wrong("{clok}").contains("did you mean `clock`?"), "{}", wrong("{clok}"));
         assert!(wrong("{mix.arg}").contains("did you mean `args`?"), "{}", wrong("{mix.arg}"));
-        assert!(axes().check(&place(&[("clock", "2401")])).unwrap_err().contains("did you mean `2400`?"));
+        let value = axes().check(&place(&[("clock", "2401")])).unwrap_err().to_string();
+        assert!(value.contains("did you mean `2400`?"), "{value}");
         assert!(Template::parse("{clock").is_err() && Template::parse("clock}").is_err());
     }
 
