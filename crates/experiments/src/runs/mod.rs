@@ -193,7 +193,7 @@ impl Book {
                 jobs.push(Job { ready, seed, options: ready.options(seed)?, label: &request.label });
             }
         }
-        let reports = self.threads.install(|| run_all(&jobs, |job| job.run(simulator), (progress, what)))?;
+        let reports = self.threads.install(|| run_all(&jobs, |job| job.run(simulator), progress, what))?;
         let mut reports = reports.into_iter().map(Rc::new);
         let mut book = self.reports.borrow_mut();
         for (simulation, request, _) in &ready {
