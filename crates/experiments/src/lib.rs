@@ -68,7 +68,7 @@
 //!
 //! - `scenario`: what runs have in common, the pairs that they differ in, and how both are written
 //! - `comparison`: pairs on one machine and workload
-//! - `library`, `paper`, `axes`: experiments as data
+//! - `library`, `paper`, `axes`, `template`: experiments as data
 //! - `expression`, `metrics`: numbers of reports, and what is computed of them
 //! - `runs`: simulations made ready, run once, kept; numbers made larger or smaller
 //! - `study`: from a paper to its results, verdicts, sensitivity
@@ -91,8 +91,9 @@ mod scenario;
 mod simulator;
 mod statistics;
 mod study;
+mod template;
 
-pub use axes::{Axes, Axis, AxisError, AxisValue, Place, Template};
+pub use axes::{Axes, Axis, AxisError, AxisValue, Place};
 pub use comparison::{
     Comparison, ComparisonRuns, Limits, Measured, Metric, NotMeasured, Outcome, PairResult, tell_apart,
 };
@@ -105,14 +106,14 @@ pub use paper::{
 pub use parallel::run_all;
 pub use progress::{Progress, Silent};
 pub use runs::Book;
-pub use scenario::line::LineError;
 pub use scenario::pair::{Choice, ChoiceError, FairOrObject, Pair, Schedulers};
 pub use scenario::settings::{Setting, Settings};
 pub use scenario::values::{ValueError, parse_duration, parse_hotplug};
 pub use scenario::{Scenario, ScenarioError, Settable, UnknownSetting};
 pub use simulator::{Linux, Simulator};
-pub use statistics::{Estimate, jitter, mean};
+pub use statistics::Estimate;
 pub use study::{
     CellResult, Counts, ExperimentResult, Moved, PaperResult, ParameterResult, Published, Results, SCHEMA,
-    SeriesResult, Study, Verdict, deviation,
+    SeriesResult, Study, Verdict,
 };
+pub use template::Template;

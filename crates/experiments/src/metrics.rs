@@ -26,7 +26,7 @@ pub const METRICS: [(&str, OfReport); 12] = [
     ("migrations", |report, app| whole("migrations", app, report.migrations as f64)),
 ];
 
-/// Of the run: seconds until all was done; of an application: until it was.
+/// Seconds until the run was done, or until an application was.
 fn time(report: &Report, app: Option<&str>) -> Result<f64, String> {
     match app {
         None => Ok(ended(report)?.time_s),

@@ -11,7 +11,8 @@ use std::path::PathBuf;
 
 use tandem_simulator::input::InputError;
 
-use crate::axes::{Axes, Place, Template};
+use crate::axes::{Axes, Place};
+use crate::template::Template;
 
 pub use raw::{Bound, Fold};
 

@@ -11,8 +11,9 @@ use tandem_simulator::input::{InputError, nearest, valid_names};
 use toml::{Spanned, Value};
 
 use super::{Cell, Experiment, Formula, Origin, Ours, Paper, Parameter, Run, Series, Target, Unit, Work, raw};
-use crate::axes::{Axes, Axis, AxisValue, Place, Template};
+use crate::axes::{Axes, Axis, AxisValue, Place};
 use crate::library::Library;
+use crate::template::Template;
 
 /// Seeds of an experiment that says nothing of them.
 const SEEDS: u32 = 5;

@@ -17,13 +17,14 @@ use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::NoObserver;
 use tandem_simulator::simulation::{Options, SimulationError};
 
-use crate::axes::{AxisError, Place, Template};
+use crate::axes::{AxisError, Place};
 use crate::environment::Environment;
 use crate::error::ExperimentError;
 use crate::library::Library;
 use crate::paper::{Experiment, Origin, Paper, Parameter, Run, Target, Work};
 use crate::parallel::run_all;
 use crate::simulator::Simulator;
+use crate::template::Template;
 
 use prepare::{Ready, Workshop};
 use vary::Whole;
@@ -112,7 +113,7 @@ impl Simulation {
     }
 }
 
-/// Who asks for a simulation, for messages, and for how many seeds.
+/// What asks for a simulation, for messages, and with how many seeds.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// What the run is called in messages.

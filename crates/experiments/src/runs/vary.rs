@@ -6,9 +6,9 @@ use toml::{Table, Value};
 /// What becomes of whole numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whole {
-    /// They may get fractions.
+    /// Whole numbers may get fractions.
     Divided,
-    /// They are rounded: counts and clocks.
+    /// Whole numbers are rounded: counts and clocks.
     Kept,
 }
 

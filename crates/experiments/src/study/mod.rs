@@ -25,7 +25,9 @@ use crate::statistics::Estimate;
 pub use result::{
     CellResult, Counts, ExperimentResult, Moved, PaperResult, ParameterResult, Results, SCHEMA, SeriesResult,
 };
-pub use verdict::{Published, Verdict, deviation};
+pub use verdict::{Published, Verdict};
+
+use verdict::deviation;
 
 /// A paper under study: its expressions are read, and its numbers can be computed from the runs in a [`Book`].
 pub struct Study {
@@ -86,7 +88,7 @@ impl Study {
     /// parameter. What [`Study::run`] computes has been run before.
     ///
     /// # Errors
-    /// As of [`Study::run`], and a parameter that no machine has.
+    /// The same as of [`Study::run`], and a parameter that no machine has.
     pub fn sensitivity(&self, environment: Environment<'_>) -> Result<Vec<ParameterResult>, ExperimentError> {
         sensitivity::of_paper(self, environment)
     }
@@ -95,7 +97,7 @@ impl Study {
     /// simulated. How many simulations these are.
     ///
     /// # Errors
-    /// As of [`Study::run`].
+    /// The same as of [`Study::run`].
     pub fn check_numbers(&self, environment: Environment<'_>) -> Result<usize, ExperimentError> {
         let wanted = self.wanted()?;
         runs::check(environment, &wanted)?;
@@ -106,7 +108,7 @@ impl Study {
     /// simulated.
     ///
     /// # Errors
-    /// As of [`Study::run`].
+    /// The same as of [`Study::run`].
     pub fn check_runs(&self, environment: Environment<'_>) -> Result<(), ExperimentError> {
         let first = |experiment: &Experiment, run: &Run| {
             let place = experiment.axes.combinations(&run.axes).swap_remove(0);

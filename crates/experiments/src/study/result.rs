@@ -81,7 +81,7 @@ pub struct CellResult {
     /// Whether the paper's value is a limit.
     #[serde(serialize_with = "in_words")]
     pub bound: Option<Bound>,
-    /// Ours, the mean over seeds.
+    /// The mean of our runs over their seeds, with its interval; `None` where nothing is simulated.
     pub ours: Option<Estimate>,
     /// Percentage points for percentages, else percent of the published value.
     pub deviation: Option<f64>,

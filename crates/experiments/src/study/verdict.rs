@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use crate::paper::{Bound, Unit};
 
-/// Of the published value.
+/// A deviation that agrees, as a share of the published value.
 const RELATIVE: f64 = 0.10;
-/// Percentage points.
+/// A deviation of percentages that agrees, in percentage points.
 const POINTS: f64 = 2.0;
 /// What rounding of binary fractions may add to a deviation: 1.1 is within 10 % of 1.
 const ROUNDING: f64 = 1e-9;

@@ -16,7 +16,7 @@ pub fn published(cell: &CellResult) -> String {
     format!("{bound}{}", grouped(&value.to_string()))
 }
 
-/// Ours: `1.13 ± 0.02`.
+/// The value of ours: `1.13 ± 0.02`.
 pub fn ours(cell: &CellResult) -> String {
     let Some(Estimate { mean, half_width }) = cell.ours else { return NOTHING.to_owned() };
     let decimals = decimals(mean);

@@ -29,7 +29,7 @@ pub fn markdown(rows: &[ParameterResult]) -> String {
     text
 }
 
-/// Likewise for a terminal: the results have letters, as their names are long.
+/// The table for a terminal: the results have letters, as their names are long.
 pub fn text(rows: &[ParameterResult], width: Option<usize>) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let mut text = String::from("  if a parameter is a fifth smaller / larger, these move by\n");
