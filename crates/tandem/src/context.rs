@@ -31,7 +31,7 @@ impl<'a> Context<'a> {
         warn(warning);
     }
 
-    /// Shows the progress of runs on standard error; nothing where nobody watches.
+    /// Shows the progress of runs on standard error, where a person watches.
     pub fn bar(&self) -> Bar {
         Bar { watched: self.progress, shown: Mutex::new(ProgressBar::hidden()) }
     }

@@ -32,14 +32,9 @@ pub enum Failure {
     /// The simulation has no report.
     #[error("{0}")]
     Simulation(#[from] SimulationError),
-    /// One of many simulations has no report.
-    #[error("{run}: {source}")]
-    Run {
-        /// Which.
-        run: String,
-        /// Why.
-        source: SimulationError,
-    },
+    /// An experiment has no result, for another reason than those that have variants here.
+    #[error("{0}")]
+    Experiment(ExperimentError),
     /// The results are there, but a sched_ext scheduler went before the end of a run, which `fair` finished.
     #[error("{0}: its results are partly those of fair")]
     Ejected(String),
@@ -68,8 +63,10 @@ pub enum Failure {
 impl From<ExperimentError> for Failure {
     fn from(error: ExperimentError) -> Self {
         match error {
+            ExperimentError::Input(error) => Self::Input(error),
             ExperimentError::Scenario(error) => error.into(),
             ExperimentError::Simulation(error) => Self::Simulation(error),
+            error => Self::Experiment(error),
         }
     }
 }
@@ -96,7 +93,11 @@ impl Failure {
 
     fn status(&self) -> u8 {
         match self {
-            Self::Simulation(error) | Self::Run { source: error, .. } => of_simulation(error),
+            Self::Simulation(error) | Self::Experiment(ExperimentError::Run { source: error, .. }) => {
+                of_simulation(error)
+            }
+            Self::Experiment(ExperimentError::Threads(_)) => OTHER,
+            Self::Experiment(_) => MISTAKE,
             Self::Ejected(_) => EJECTED,
             Self::Input(_) | Self::Options(_) => MISTAKE,
             Self::File { .. } | Self::Output(_) | Self::System(_) => OTHER,

@@ -75,6 +75,12 @@ impl Comparison {
         Self { machine: machine.to_owned(), workload: workload.to_owned(), seeds, pairs: pair_results.collect() }
     }
 
+    /// How many of the runs a sched_ext scheduler did not see the end of; fair finished them.
+    pub fn ejected(&self) -> usize {
+        let runs = self.pairs.iter().flat_map(|pair| &pair.outcomes);
+        runs.filter(|run| run.exit().is_some()).count()
+    }
+
     /// Which of the runs a time limit ended.
     pub fn limits(&self) -> Limits {
         let runs = || self.pairs.iter().flat_map(|pair| &pair.outcomes);

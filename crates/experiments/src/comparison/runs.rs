@@ -64,7 +64,7 @@ impl ComparisonRuns<'_> {
     pub fn run(self, simulator: &dyn Simulator, progress: &dyn Progress) -> Result<Comparison, ExperimentError> {
         let apart = self.workloads_apart();
         let jobs = self.jobs(&apart)?;
-        let yields = run_all(&jobs, |job| job.run(self.machine, simulator), (progress, ""))?;
+        let yields = run_all(&jobs, |job| job.run(self.machine, simulator), progress, "")?;
         let mut yields = yields.into_iter();
         let mut outcomes = Vec::new();
         for _ in &self.pairs {

@@ -7,7 +7,7 @@ use tandem_simulator::workload::generate::{self, generators};
 use super::line::{Known, LineError, given};
 
 /// What `tandem workload` prints for `line`, as in `["mixes", "--stream", "2"]`: an rt-app file.
-pub fn text(line: &[String]) -> Result<String, LineError> {
+pub(crate) fn text(line: &[String]) -> Result<String, LineError> {
     let (name, options) = line.split_first().map_or(("", line), |(name, options)| (name.as_str(), options));
     let known = generators();
     let names: Vec<&str> = known.iter().map(|generator| generator.command()).collect();

@@ -126,7 +126,11 @@ const FIXED: [(&str, &str); 4] = [
 ];
 
 /// What a run is: `scheduler` as `-s` takes it, and further options of `tandem simulate`.
-pub fn scenario(scheduler: &str, line: &[String], schedulers: &dyn Schedulers) -> Result<(Scenario, Pair), LineError> {
+pub(crate) fn scenario(
+    scheduler: &str,
+    line: &[String],
+    schedulers: &dyn Schedulers,
+) -> Result<(Scenario, Pair), LineError> {
     let named = |word: &String, option: &str| {
         word.strip_prefix("--").and_then(|word| word.split('=').next()).is_some_and(|name| name == option)
     };

@@ -2,12 +2,12 @@
 //! What runs have in common besides machine and workload, and the pairs of scheduler and governor that they differ in.
 //!
 //! - [`Scenario`]: kernel parameters, settings of schedulers, kernel version, time limit, CPUs that come and go
-//! - `pair`: [`Pair`], how it is written ([`Choice`]), and where the names of schedulers come from ([`Schedulers`])
+//! - `pair`: [`Pair`], how it is written, and where the names of schedulers come from
 //! - `settings`, `values`: texts such as `hz=1000`, `2.5ms` and `2s:3=off`
 //! - `line`: lines of options, those of a run and those of a generator
 
-pub mod generated;
-pub mod line;
+pub(crate) mod generated;
+pub(crate) mod line;
 pub mod pair;
 pub mod settings;
 pub mod values;
@@ -58,7 +58,7 @@ pub enum ScenarioError {
 impl Scenario {
     /// What the settings set `key` to; the last one counts.
     pub fn value_of(&self, key: &str) -> Option<&str> {
-        self.settings.iter().filter(|setting| setting.key == key).last().map(|setting| setting.value.as_str())
+        self.settings.iter().rfind(|setting| setting.key == key).map(|setting| setting.value.as_str())
     }
 
     /// Whether every setting belongs to the kernel or to at least one of `schedulers`, and has a value of its type. Nothing

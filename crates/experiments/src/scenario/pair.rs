@@ -6,7 +6,8 @@ use std::fmt;
 
 use tandem_simulator::simulation::{Governor, GovernorError, SchedExt, Scheduler};
 
-/// Turns the names of schedulers into schedulers. Whoever uses this crate gives one, and may carry schedulers of its own.
+/// Turns the names of schedulers into schedulers. A user of this crate gives one, which may know schedulers of the user's
+/// own.
 pub trait Schedulers {
     /// The scheduler that `text` names, with settings behind the name if wanted: `fair`, `./mine.bpf.o,slice_us=500`.
     ///

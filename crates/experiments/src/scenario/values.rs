@@ -7,16 +7,16 @@ use tandem_simulator::units::{CpuId, MSEC, Nanos, SEC, USEC};
 /// Why a text is no value of its option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
-    /// It is no setting.
+    /// The text is no setting.
     #[error("expected KEY=VALUE, or several with commas between them")]
     Setting,
-    /// It is no span of time.
+    /// The text is no span of time.
     #[error("expected a time with its unit, such as `10s`, `2.5ms`, `300us` or `1min`")]
     Time,
     /// The span of time is too short or too long.
     #[error("must be at least 1 ns and at most 104 days")]
     TimeRange,
-    /// It does not say when which CPU comes or goes.
+    /// The text does not say when which CPU comes or goes.
     #[error("expected TIME:CPU=off or TIME:CPU=on, such as `2s:3=off`")]
     Hotplug,
 }

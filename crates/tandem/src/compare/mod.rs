@@ -92,8 +92,7 @@ impl Compare {
         destination.write(context, &comparison, || {
             layout::render(&comparison, width) + sentences::render(&comparison, width).as_str()
         })?;
-        let runs = comparison.pairs.iter().flat_map(|pair| &pair.outcomes);
-        match runs.filter(|run| run.exit().is_some()).count() {
+        match comparison.ejected() {
             0 => Ok(()),
             1 => Err(Failure::Ejected("in one run the scheduler did not stay to the end".to_owned())),
             runs => Err(Failure::Ejected(format!("in {runs} runs the scheduler did not stay to the end"))),

@@ -48,7 +48,7 @@ pub struct Trial {
     pub on: String,
     /// The state of the machine's own, with nothing of the workload in it.
     pub state: String,
-    /// Its counters that are not 0, in the object's order.
+    /// The mechanism's counters that are not 0, in the object's order.
     pub counters: Vec<(String, u64)>,
     /// Why the scheduler was ejected.
     pub ejected: Option<String>,

@@ -1,17 +1,17 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers of a report, as expressions name them.
 
 use serde_json::Value;
 use tandem_simulator::input::{nearest, valid_names};
 use tandem_simulator::metrics::{AppReport, Report};
 
-use tandem_experiments::{jitter, mean};
+use crate::statistics::{jitter, mean};
 
-/// A number of a report, or of one of its applications.
-pub type Metric = fn(&Report, Option<&str>) -> Result<f64, String>;
+/// Reads a number of a report, or of an application in it.
+pub type OfReport = fn(&Report, Option<&str>) -> Result<f64, String>;
 
 /// What expressions call by name with a run, and an application if wanted.
-pub const METRICS: [(&str, Metric); 12] = [
+pub const METRICS: [(&str, OfReport); 12] = [
     ("time", time),
     ("energy", |report, app| whole("energy", app, report.energy_j.total)),
     ("power", |report, app| whole("power", app, report.power_w)),
@@ -26,7 +26,7 @@ pub const METRICS: [(&str, Metric); 12] = [
     ("migrations", |report, app| whole("migrations", app, report.migrations as f64)),
 ];
 
-/// Of the run: seconds until all was done; of an application: until it was.
+/// Seconds until the run was done, or until an application was.
 fn time(report: &Report, app: Option<&str>) -> Result<f64, String> {
     match app {
         None => Ok(ended(report)?.time_s),
@@ -145,17 +145,36 @@ pub fn jitter_of(reports: &[&Report], app: Option<&str>) -> Result<f64, String> 
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use tandem_simulator::metrics::SchedExtReport;
+
     use super::*;
-    use crate::stories::report;
+    use crate::fixture::report;
+
+    /// A scheduler that counted.
+    fn scheduler(statistics: &[(&str, u64)]) -> SchedExtReport {
+        SchedExtReport {
+            name: "counting".to_owned(),
+            kernel: "6.12".to_owned(),
+            callbacks: BTreeMap::new(),
+            overhead_s: 0.0,
+            statistics: statistics.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),
+            states: Vec::new(),
+            restarts: Vec::new(),
+            exit: None,
+            output: Vec::new(),
+        }
+    }
 
     fn with_apps(apps: &[(&str, f64, f64)]) -> Report {
         let app = |(name, time, performance): &(&str, f64, f64)| AppReport {
             name: (*name).to_owned(),
             time_s: Some(*time),
             performance: *performance,
-            ..report("").apps.remove(0)
+            ..report().apps.remove(0)
         };
-        Report { apps: apps.iter().map(app).collect(), ..report("") }
+        Report { apps: apps.iter().map(app).collect(), ..report() }
     }
 
     #[test]
@@ -168,14 +187,14 @@ mod tests {
 
     #[test]
     fn what_a_time_limit_ended_has_no_time() {
-        let report = Report { time_limited: true, ..report("") };
+        let report = Report { time_limited: true, ..report() };
         assert!(time(&report, None).is_err());
         assert_eq!(METRICS[1].1(&report, None), Ok(8.0));
     }
 
     #[test]
     fn counters_and_pointers_find_numbers() {
-        let report = report("");
+        let report = Report { sched_ext: Some(scheduler(&[("base_idle", 1234), ("kicks", 7)])), ..report() };
         assert_eq!(counter(&report, "base_idle"), Ok(1234.0));
         assert!(counter(&report, "base_idel").unwrap_err().contains("did you mean `base_idle`?"));
         assert_eq!(pointed(&report, "/energy_j/memory"), Ok(1.0));

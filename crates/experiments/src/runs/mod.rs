@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The simulations that the papers' numbers need: each distinct one is run once for each seed, however many ask for it.
 //!
 //! [`Simulation`] says what to run, `prepare` makes it ready, [`Book`] runs and keeps.
@@ -6,22 +6,25 @@
 mod prepare;
 mod vary;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use tandem_experiments::{Simulator, run_all};
 use tandem_simulator::input::{InputError, valid_names};
 use tandem_simulator::machine::catalogue;
 use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::NoObserver;
 use tandem_simulator::simulation::{Options, SimulationError};
 
-use super::axes::Place;
-use super::library::Library;
-use super::paper::{Experiment, Origin, Paper, Parameter, Run, Target, Work};
-use crate::context::Context;
-use crate::failure::Failure;
+use crate::axes::{AxisError, Place};
+use crate::environment::Environment;
+use crate::error::ExperimentError;
+use crate::library::Library;
+use crate::paper::{Experiment, Origin, Paper, Parameter, Run, Target, Work};
+use crate::parallel::run_all;
+use crate::simulator::Simulator;
+use crate::template::Template;
 
 use prepare::{Ready, Workshop};
 use vary::Whole;
@@ -29,7 +32,7 @@ use vary::Whole;
 /// What to simulate, as text: two runs of whatever experiments that say the same are one simulation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Simulation {
-    /// Whose files count.
+    /// The paper whose files count.
     paper: String,
     machine: String,
     workload: Workload,
@@ -45,12 +48,12 @@ enum Workload {
 }
 
 impl Workload {
-    /// Whether it differs from seed to seed.
+    /// Whether the workload differs from seed to seed.
     fn has_seed(&self) -> bool {
         matches!(self, Self::Generated(arguments) if arguments.iter().any(|argument| argument.contains(SEED_MARK)))
     }
 
-    /// That of the run with `seed`.
+    /// The workload of the run with `seed`.
     fn with_seed(&self, seed: u64) -> Self {
         match self {
             Self::Generated(arguments) => {
@@ -68,17 +71,17 @@ const SEED_MARK: &str = "{seed}";
 /// A number that is not what the files say.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Change {
-    /// Which.
+    /// Which number.
     pub target: Target,
-    /// What it is multiplied with, in percent.
+    /// What the number is multiplied with, in percent.
     pub percent: u32,
 }
 
 impl Simulation {
     /// What `run` is at `place`.
-    pub fn of(paper: &str, experiment: &Experiment, run: &Run, place: &Place) -> Result<Self, String> {
+    pub fn of(paper: &str, experiment: &Experiment, run: &Run, place: &Place) -> Result<Self, AxisError> {
         let axes = &experiment.axes;
-        let arguments = |templates: &[super::axes::Template]| -> Result<Vec<String>, String> {
+        let arguments = |templates: &[Template]| -> Result<Vec<String>, AxisError> {
             let all =
                 templates.iter().map(|template| template.arguments(axes, place)).collect::<Result<Vec<_>, _>>()?;
             Ok(all.into_iter().flatten().collect())
@@ -110,22 +113,23 @@ impl Simulation {
     }
 }
 
-/// Who asks for a simulation, for messages, and for how many seeds.
+/// What asks for a simulation, for messages, and with how many seeds.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// What it is called there.
+    /// What the run is called in messages.
     pub label: String,
-    /// Where.
+    /// Where the file has the run.
     pub origin: Origin,
     /// How many runs, from seed 0 on.
     pub seeds: u32,
 }
 
-/// The reports of all simulations so far.
+/// The reports of all simulations so far, and the threads that make them. Several studies share a book: what one has run
+/// the others need not run again.
 #[derive(Debug)]
 pub struct Book {
     threads: ThreadPool,
-    reports: BTreeMap<Simulation, Vec<Rc<Report>>>,
+    reports: RefCell<BTreeMap<Simulation, Vec<Rc<Report>>>>,
 }
 
 /// One simulation with one seed.
@@ -137,63 +141,64 @@ struct Job<'a> {
 }
 
 impl Book {
-    /// An empty one, for so many simulations at a time; `None`: as many as there are cores.
-    pub fn new(jobs: Option<usize>) -> Result<Self, Failure> {
+    /// An empty book, for so many simulations at a time; `None`: as many as there are cores.
+    ///
+    /// # Errors
+    /// [`ExperimentError::Threads`].
+    pub fn new(jobs: Option<usize>) -> Result<Self, ExperimentError> {
         let threads = ThreadPoolBuilder::new().num_threads(jobs.unwrap_or(0)).build();
-        let threads = threads.map_err(|error| Failure::System(format!("cannot start threads: {error}")))?;
-        Ok(Self { threads, reports: BTreeMap::new() })
+        let threads = threads.map_err(|error| ExperimentError::Threads(error.into()))?;
+        Ok(Self { threads, reports: RefCell::default() })
     }
 
     /// The reports of `simulation`, by seed; fewer than asked for where they are still to be run.
-    pub fn reports(&self, simulation: &Simulation) -> &[Rc<Report>] {
-        self.reports.get(simulation).map_or(&[], Vec::as_slice)
+    pub(crate) fn reports(&self, simulation: &Simulation) -> Vec<Rc<Report>> {
+        self.reports.borrow().get(simulation).cloned().unwrap_or_default()
     }
 
-    /// Forgets the runs in which a number was changed: nobody asks for them again.
-    pub fn forget_changed(&mut self) {
-        self.reports.retain(|simulation, _| simulation.change.is_none());
+    fn known(&self, simulation: &Simulation) -> usize {
+        self.reports.borrow().get(simulation).map_or(0, Vec::len)
     }
 
-    /// All simulations in which a sched_ext scheduler went before the end.
+    /// Forgets the runs in which a number was changed: nothing asks for them again.
+    pub(crate) fn forget_changed(&self) {
+        self.reports.borrow_mut().retain(|simulation, _| simulation.change.is_none());
+    }
+
+    /// How many of the runs in the book a sched_ext scheduler did not see the end of.
     pub fn ejected(&self) -> usize {
         let ejected =
             |report: &&Rc<Report>| report.sched_ext.as_ref().is_some_and(|scheduler| scheduler.exit.is_some());
-        self.reports.values().flatten().filter(ejected).count()
+        self.reports.borrow().values().flatten().filter(ejected).count()
     }
 
-    /// Whether what is wanted can be run: its files are read, its schedulers loaded.
-    pub fn check(library: &Library, wanted: &BTreeMap<Simulation, Request>) -> Result<(), Failure> {
-        let mut workshop = Workshop::new(library);
-        wanted.iter().try_for_each(|(simulation, request)| workshop.ready(simulation, request).map(drop))
-    }
-
-    /// Runs what is wanted and not there yet; the progress bar says for `what`.
-    pub fn run(
-        &mut self,
-        (library, context): (&Library, &Context<'_>),
+    /// Runs what is wanted and not there yet; `what` says what for.
+    pub(crate) fn run(
+        &self,
+        environment: Environment<'_>,
         what: &str,
         wanted: &BTreeMap<Simulation, Request>,
-    ) -> Result<(), Failure> {
-        let mut workshop = Workshop::new(library);
+    ) -> Result<(), ExperimentError> {
+        let Environment { simulator, progress, .. } = environment;
+        let mut workshop = Workshop::new(environment);
         let mut ready = Vec::new();
         for (simulation, request) in wanted {
-            if self.reports(simulation).len() < request.seeds as usize {
+            if self.known(simulation) < request.seeds as usize {
                 ready.push((simulation, request, workshop.ready(simulation, request)?));
             }
         }
-        workshop.warnings().iter().for_each(|warning| context.warn(warning));
+        workshop.warnings().iter().for_each(|warning| progress.warn(warning));
         let mut jobs = Vec::new();
         for (simulation, request, ready) in &ready {
-            for seed in self.reports(simulation).len() as u64..u64::from(request.seeds) {
-                let options = ready.options(seed)?;
-                jobs.push(Job { ready, seed, options, label: &request.label });
+            for seed in self.known(simulation) as u64..u64::from(request.seeds) {
+                jobs.push(Job { ready, seed, options: ready.options(seed)?, label: &request.label });
             }
         }
-        let (simulator, bar) = (context.simulator, context.bar());
-        let reports = self.threads.install(|| run_all(&jobs, |job| job.run(simulator), (&bar, what)))?;
+        let reports = self.threads.install(|| run_all(&jobs, |job| job.run(simulator), progress, what))?;
         let mut reports = reports.into_iter().map(Rc::new);
+        let mut book = self.reports.borrow_mut();
         for (simulation, request, _) in &ready {
-            let known = self.reports.entry((*simulation).clone()).or_default();
+            let known = book.entry((*simulation).clone()).or_default();
             let missing = request.seeds as usize - known.len();
             known.extend(reports.by_ref().take(missing));
         }
@@ -201,11 +206,20 @@ impl Book {
     }
 }
 
+/// Whether what is wanted can be run: its files are read, its schedulers loaded.
+pub(crate) fn check(
+    environment: Environment<'_>,
+    wanted: &BTreeMap<Simulation, Request>,
+) -> Result<(), ExperimentError> {
+    let mut workshop = Workshop::new(environment);
+    wanted.iter().try_for_each(|(simulation, request)| workshop.ready(simulation, request).map(drop))
+}
+
 impl Job<'_> {
-    fn run(&self, simulator: &dyn Simulator) -> Result<Report, Failure> {
+    fn run(&self, simulator: &dyn Simulator) -> Result<Report, ExperimentError> {
         let report =
             simulator.simulate(&self.ready.machine, self.ready.workload(self.seed), &self.options, &mut NoObserver);
-        let failed = |source: SimulationError| Failure::Run { run: self.label.to_owned(), source };
+        let failed = |source: SimulationError| ExperimentError::Run { run: self.label.to_owned(), source };
         let mut report = report.map_err(failed)?;
         report.wall_s = None;
         // Thousands of reports are kept: their threads would be most of them.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The expressions that compute a number from runs: Rhai's, without loops, functions or files of its own.
 //!
 //! `time("mix") / time("mix", #{clock: "2400"})` asks for the run `mix` where the cell is, and where the clock is another.
@@ -13,10 +13,10 @@ use rhai::{AST, Array, Dynamic, Engine, EvalAltResult, ImmutableString, Map, Pos
 use tandem_simulator::input::valid_names;
 use tandem_simulator::metrics::Report;
 
-use super::axes::{self, Place};
-use super::metrics::{self, METRICS};
-use super::paper::Paper;
-use super::runs::{self, Book, Change, Request, Simulation};
+use crate::axes::{self, AxisError, Place};
+use crate::metrics::{self, METRICS};
+use crate::paper::Paper;
+use crate::runs::{self, Book, Change, Request, Simulation};
 
 /// Steps that one expression may take: no paper's number needs a thousandth of it.
 const MOST_OPERATIONS: u64 = 100_000;
@@ -47,8 +47,8 @@ struct Scene {
 pub struct Calculator {
     engine: Engine,
     scene: Rc<RefCell<Scene>>,
-    /// The runs there are.
-    pub book: Rc<RefCell<Book>>,
+    /// The runs that there are.
+    pub book: Rc<Book>,
 }
 
 /// What an evaluation asks of the runs.
@@ -65,7 +65,7 @@ type Outcome<T> = Result<T, Box<EvalAltResult>>;
 
 impl Calculator {
     /// A calculator for the numbers of `paper`.
-    pub fn new(paper: &Rc<Paper>, book: &Rc<RefCell<Book>>) -> Self {
+    pub fn new(paper: &Rc<Paper>, book: &Rc<Book>) -> Self {
         let scene = Scene {
             paper: Rc::clone(paper),
             experiment: 0,
@@ -193,7 +193,8 @@ impl Calculator {
         let scene = Rc::clone(&self.scene);
         self.engine.register_fn("number", move |what: ImmutableString| -> Outcome<f64> {
             let scene = scene.borrow();
-            Ok(axes::number(&scene.paper.experiments[scene.experiment].axes, &scene.place, &what)?)
+            let number = axes::number(&scene.paper.experiments[scene.experiment].axes, &scene.place, &what);
+            Ok(number.map_err(said)?)
         });
     }
 
@@ -218,7 +219,7 @@ impl Calculator {
 /// A function of a run's reports, one for each seed that counts.
 fn over_runs<F>(
     scene: &Rc<RefCell<Scene>>,
-    book: &Rc<RefCell<Book>>,
+    book: &Rc<Book>,
     value: F,
 ) -> impl Fn(&str, Option<&str>, Map) -> Outcome<f64> + use<F>
 where
@@ -229,7 +230,7 @@ where
         let maps = scene.borrow().every(&map)?;
         let mut sum = 0.0;
         for map in &maps {
-            let reports = scene.borrow_mut().reports(&book.borrow(), run, map)?;
+            let reports = scene.borrow_mut().reports(&book, run, map)?;
             sum += reports.map_or(Ok(1.0), |reports| {
                 let reports: Vec<&Report> = reports.iter().map(Rc::as_ref).collect();
                 value(&reports, what).map_err(|message| format!("run `{run}`: {message}"))
@@ -240,15 +241,12 @@ where
 }
 
 /// Fairness of a run, for which its applications' performance alone is that in other runs.
-fn fairness(
-    scene: &Rc<RefCell<Scene>>,
-    book: &Rc<RefCell<Book>>,
-) -> impl Fn(&str, &Array, &Map) -> Outcome<f64> + use<> {
+fn fairness(scene: &Rc<RefCell<Scene>>, book: &Rc<Book>) -> impl Fn(&str, &Array, &Map) -> Outcome<f64> + use<> {
     let (scene, book) = (Rc::clone(scene), Rc::clone(book));
     move |run: &str, alone: &Array, map: &Map| {
         let name = |run: Dynamic| run.into_string().map_err(|kind| format!("a run's name is text, not {kind}"));
         let alone = alone.iter().cloned().map(name).collect::<Result<Vec<_>, _>>()?;
-        let (mut scene, book) = (scene.borrow_mut(), book.borrow());
+        let mut scene = scene.borrow_mut();
         let maps = scene.every(map)?;
         let mut sum = 0.0;
         for map in &maps {
@@ -281,7 +279,7 @@ impl Scene {
         let axes = &self.paper.experiments[self.experiment].axes;
         let all = map.iter().filter(|(_, value)| value.to_string() == "*").map(|(axis, _)| axis.to_string());
         let all: Vec<String> = all.collect();
-        all.iter().try_for_each(|axis| axes.axis(axis).map(drop))?;
+        all.iter().try_for_each(|axis| axes.axis(axis).map(drop)).map_err(said)?;
         let with = |place: Place| {
             let mut map = map.clone();
             map.extend(place.into_iter().map(|(axis, value)| (axis.into(), value.into())));
@@ -308,14 +306,14 @@ impl Scene {
         for (axis, value) in map {
             place.insert(axis.to_string(), value.to_string());
         }
-        experiment.axes.check(&place)?;
+        experiment.axes.check(&place).map_err(said)?;
         let names: Vec<&str> = experiment.runs.iter().map(|run| run.name.as_str()).collect();
         let found = experiment.runs.iter().find(|known| known.name == run);
         let run = found.ok_or_else(|| format!("no run `{run}`; {}", valid_names(run, &names)))?;
         if let Some(axis) = map.keys().find(|axis| !run.axes.iter().any(|known| known == axis.as_str())) {
             return Err(format!("run `{}` does not depend on axis `{axis}`", run.name));
         }
-        let mut simulation = Simulation::of(&paper.name, experiment, run, &place)?;
+        let mut simulation = Simulation::of(&paper.name, experiment, run, &place).map_err(said)?;
         if let Some(change) = &self.change {
             simulation = simulation.with(change);
         }
@@ -329,6 +327,11 @@ impl Scene {
         known.seeds = known.seeds.max(self.seeds_wanted);
         Ok(None)
     }
+}
+
+/// A mistake in a place, as expressions tell it.
+fn said(error: AxisError) -> String {
+    error.to_string()
 }
 
 /// The byte of `text` that a position means.

@@ -1,13 +1,12 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How far a paper's main results move when a parameter is a fifth smaller or larger.
 
-use super::library::Library;
-use super::paper::{Parameter, Target};
 use super::result::{Moved, ParameterResult};
-use super::runs::{Book, Change, check_parameter};
-use super::study::{Number, Study};
-use crate::context::Context;
-use crate::failure::Failure;
+use super::{Number, Study};
+use crate::environment::Environment;
+use crate::error::ExperimentError;
+use crate::paper::{Parameter, Target};
+use crate::runs::{self, Change};
 
 /// A fifth less and a fifth more.
 const SMALLER: u32 = 80;
@@ -16,16 +15,14 @@ const LARGER: u32 = 120;
 const SEEDS: u32 = 3;
 
 /// A row for each parameter of the paper; the results with all as the files say have been run.
-pub fn of_paper(study: &Study, library: &Library, context: &Context<'_>) -> Result<Vec<ParameterResult>, Failure> {
+pub fn of_paper(study: &Study, environment: Environment<'_>) -> Result<Vec<ParameterResult>, ExperimentError> {
     let headlines: Vec<Number<'_>> = study.numbers().filter(|number| number.cell.headline).collect();
     let mut rows = Vec::new();
-    for parameter in &study.paper.parameters {
-        check_parameter(library, &study.paper.name, parameter)?;
-    }
+    study.check_parameters(environment)?;
     for (index, parameter) in study.paper.parameters.iter().enumerate() {
         let parts = study.paper.parameters.len();
         let progress = format!("{}, parameter {} of {parts}", study.paper.name, index + 1);
-        rows.push(of_parameter(study, parameter, &headlines, (library, context, &progress))?);
+        rows.push(of_parameter(study, parameter, &headlines, (environment, &progress))?);
     }
     Ok(rows)
 }
@@ -34,8 +31,8 @@ fn of_parameter(
     study: &Study,
     parameter: &Parameter,
     headlines: &[Number<'_>],
-    means: (&Library, &Context<'_>, &str),
-) -> Result<ParameterResult, Failure> {
+    means: (Environment<'_>, &str),
+) -> Result<ParameterResult, ExperimentError> {
     let changed = |percent| Change { target: parameter.target.clone(), percent };
     let smaller = values(study, &changed(SMALLER), headlines, means)?;
     let larger = values(study, &changed(LARGER), headlines, means)?;
@@ -63,8 +60,8 @@ fn values(
     study: &Study,
     change: &Change,
     headlines: &[Number<'_>],
-    (library, context, progress): (&Library, &Context<'_>, &str),
-) -> Result<Result<Vec<f64>, String>, Failure> {
+    (environment, what): (Environment<'_>, &str),
+) -> Result<Result<Vec<f64>, String>, ExperimentError> {
     let ask = || {
         let mut values = Vec::new();
         for number in headlines {
@@ -75,10 +72,10 @@ fn values(
     };
     let wanted = ask().map(|_: Vec<f64>| study.take_wanted())?;
     // The path was found: what is wrong now is the value.
-    if let Err(Failure::Input(error)) = Book::check(library, &wanted) {
+    if let Err(ExperimentError::Input(error)) = runs::check(environment, &wanted) {
         return Ok(Err(error.message));
     }
-    study.settle((library, context), progress, || ask().map(|_| study.take_wanted()))?;
+    study.settle(environment, what, || ask().map(|_| study.take_wanted()))?;
     let values = ask()?;
     study.forget_changed();
     Ok(Ok(values))

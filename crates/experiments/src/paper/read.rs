@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The files of a paper, read: every mistake with its file, line and column, and the nearest valid name.
 
 use std::collections::BTreeMap;
@@ -10,9 +10,10 @@ use serde::de::DeserializeOwned;
 use tandem_simulator::input::{InputError, nearest, valid_names};
 use toml::{Spanned, Value};
 
-use super::super::axes::{Axes, Axis, Place, Template, Value as AxisValue};
-use super::super::library::Library;
-use super::{Cell, Experiment, Formula, Origin, Paper, Parameter, Run, Series, Target, Unit, Work, raw};
+use super::{Cell, Experiment, Formula, Origin, Ours, Paper, Parameter, Run, Series, Target, Unit, Work, raw};
+use crate::axes::{Axes, Axis, AxisValue, Place};
+use crate::library::Library;
+use crate::template::Template;
 
 /// Seeds of an experiment that says nothing of them.
 const SEEDS: u32 = 5;
@@ -23,23 +24,29 @@ const MOST_HEADLINES: usize = 5;
 /// The file that is no experiment.
 const PAPER: &str = "paper.toml";
 
-/// Reads the paper `name`.
-pub fn paper(library: &Library, name: &str) -> Result<Paper, InputError> {
-    let file = File::open(library, name, PAPER)?;
-    let raw: raw::Paper = file.parse()?;
-    let parameters =
-        raw.parameter.into_iter().map(|parameter| read_parameter(&file, parameter)).collect::<Result<_, _>>()?;
-    let mut experiments = Vec::new();
-    for path in order(&file, library.experiments(name).collect(), raw.experiments)? {
-        experiments.push(read_experiment(&File::open(library, name, &path)?)?);
-    }
-    let paper = Paper { name: name.to_owned(), title: raw.title, source: raw.source, parameters, experiments };
-    let cells = paper.experiments.iter().flat_map(|experiment| &experiment.series).flat_map(|series| &series.cells);
-    match cells.filter(|cell| cell.headline).count() {
-        0..=MOST_HEADLINES => Ok(paper),
-        count => Err(InputError::whole(&file.path, format!("the paper has {count} headlines")).help(format!(
-            "expected at most {MOST_HEADLINES} cells with `headline = true`, their own or their series'"
-        ))),
+impl Paper {
+    /// Reads and checks the files of the paper `name`. Nothing that they name is looked for: machines, workloads and
+    /// schedulers are, before they run.
+    ///
+    /// # Errors
+    /// A mistake in a file, with its place and the nearest valid name.
+    pub fn read(library: &Library, name: &str) -> Result<Self, InputError> {
+        let file = File::open(library, name, PAPER)?;
+        let raw: raw::Paper = file.parse()?;
+        let parameters =
+            raw.parameter.into_iter().map(|parameter| read_parameter(&file, parameter)).collect::<Result<_, _>>()?;
+        let mut experiments = Vec::new();
+        for path in order(&file, library.experiments(name).collect(), raw.experiments)? {
+            experiments.push(read_experiment(&File::open(library, name, &path)?)?);
+        }
+        let paper = Self { name: name.to_owned(), title: raw.title, source: raw.source, parameters, experiments };
+        let cells = paper.experiments.iter().flat_map(|experiment| &experiment.series).flat_map(|series| &series.cells);
+        match cells.filter(|cell| cell.headline).count() {
+            0..=MOST_HEADLINES => Ok(paper),
+            count => Err(InputError::whole(&file.path, format!("the paper has {count} headlines")).help(format!(
+                "expected at most {MOST_HEADLINES} cells with `headline = true`, their own or their series'"
+            ))),
+        }
     }
 }
 
@@ -237,8 +244,8 @@ fn read_run(file: &File, axes: &Axes, name: String, run: Spanned<raw::Run>) -> R
 }
 
 fn read_template(file: &File, axes: &Axes, text: &Spanned<String>) -> Result<Template, InputError> {
-    let template = Template::parse(text.get_ref()).map_err(|message| file.error(&text.span(), message))?;
-    template.check(axes).map_err(|message| file.error(&text.span(), message))?;
+    let template = Template::parse(text.get_ref()).map_err(|error| file.error(&text.span(), error.to_string()))?;
+    template.check(axes).map_err(|error| file.error(&text.span(), error.to_string()))?;
     Ok(template)
 }
 
@@ -248,9 +255,9 @@ fn read_series(file: &File, axes: &Axes, series: Spanned<raw::Series>) -> Result
     let ours = match (raw.ours, raw.not_modelled) {
         (Some(text), None) => {
             let origin = file.origin(text.span());
-            Ok(Formula { text: text.into_inner(), origin })
+            Ours::Computed(Formula { text: text.into_inner(), origin })
         }
-        (None, Some(why)) => Err(why),
+        (None, Some(why)) => Ours::NotModelled(why),
         _ => {
             let found = file.error(&span, format!("series `{}` is not computed, or is and is not modelled", raw.what));
             return Err(found.help("expected either `ours`, an expression, or `not_modelled`, the reason"));
@@ -311,15 +318,6 @@ fn check_series(file: &File, span: &Range<usize>, series: &Series) -> Result<(),
     Ok(())
 }
 
-impl Series {
-    /// Where the cell is with which `cell` is ordered.
-    pub fn beside_of(&self, cell: &Cell) -> Place {
-        let mut place = cell.at.clone();
-        place.extend(self.beside.clone());
-        place
-    }
-}
-
 fn read_over(file: &File, axes: &Axes, over: &Spanned<Value>) -> Result<Vec<String>, InputError> {
     let names = match over.get_ref() {
         Value::String(name) => Some(vec![name.clone()]),
@@ -329,13 +327,13 @@ fn read_over(file: &File, axes: &Axes, over: &Spanned<Value>) -> Result<Vec<Stri
     let names =
         names.ok_or_else(|| file.error(&over.span(), "`over` names no axis").help("expected a name or a list"))?;
     for name in &names {
-        axes.axis(name).map_err(|message| file.error(&over.span(), message))?;
+        axes.axis(name).map_err(|error| file.error(&over.span(), error.to_string()))?;
     }
     Ok(names)
 }
 
 fn read_place(file: &File, axes: &Axes, place: Spanned<BTreeMap<String, String>>) -> Result<Place, InputError> {
-    axes.check(place.get_ref()).map_err(|message| file.error(&place.span(), message))?;
+    axes.check(place.get_ref()).map_err(|error| file.error(&place.span(), error.to_string()))?;
     Ok(place.into_inner())
 }
 
@@ -352,10 +350,10 @@ fn read_cell(file: &File, axes: &Axes, series: &Series, cell: Spanned<raw::Cell>
     if raw.published.is_none() && (raw.bound.is_some() || raw.calibrated.is_some()) {
         return Err(file.error(&span, "a prediction has no published value to be a limit or to be fitted to"));
     }
-    if raw.published.is_none() && (series.ours.is_err() || raw.not_modelled.is_some()) {
+    if raw.published.is_none() && (series.ours.formula().is_none() || raw.not_modelled.is_some()) {
         return Err(file.error(&span, "the cell has neither a published value nor one of ours"));
     }
-    if raw.calibrated.is_some() && (series.ours.is_err() || raw.not_modelled.is_some()) {
+    if raw.calibrated.is_some() && (series.ours.formula().is_none() || raw.not_modelled.is_some()) {
         return Err(file.error(&span, "what is not modelled cannot be calibrated"));
     }
     Ok(Cell {

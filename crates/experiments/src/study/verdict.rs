@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The one rule by which a number of ours is judged against the published one.
 //!
 //! It *agrees* within 10 % of the published value, or within 2 percentage points where it is a percentage or a ratio. It
@@ -7,11 +7,11 @@
 
 use serde::Serialize;
 
-use super::paper::{Bound, Unit};
+use crate::paper::{Bound, Unit};
 
-/// Of the published value.
+/// A deviation that agrees, as a share of the published value.
 const RELATIVE: f64 = 0.10;
-/// Percentage points.
+/// A deviation of percentages that agrees, in percentage points.
 const POINTS: f64 = 2.0;
 /// What rounding of binary fractions may add to a deviation: 1.1 is within 10 % of 1.
 const ROUNDING: f64 = 1e-9;
@@ -20,11 +20,11 @@ const ROUNDING: f64 = 1e-9;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Within the tolerance.
+    /// Ours is within the tolerance.
     Agrees,
-    /// Not, but on the same side of "no effect", or in the same order.
+    /// Ours is not, but on the same side of "no effect", or in the same order.
     SameDirection,
-    /// Neither.
+    /// Ours is neither.
     Differs,
     /// A parameter was fitted to the published value.
     Calibrated,
@@ -35,11 +35,11 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// All, in the order of tables.
+    /// All verdicts, in the order of tables.
     pub const ALL: [Self; 6] =
         [Self::Agrees, Self::SameDirection, Self::Differs, Self::Calibrated, Self::NotModelled, Self::Predicted];
 
-    /// For people.
+    /// The verdict for people.
     pub fn name(self) -> &'static str {
         match self {
             Self::Agrees => "agrees",
@@ -55,11 +55,11 @@ impl Verdict {
 /// What a number of ours is compared with.
 #[derive(Debug, Clone, Copy)]
 pub struct Published<'a> {
-    /// The value.
+    /// The published value.
     pub value: f64,
-    /// Whether it is a limit.
+    /// Whether the value is a limit.
     pub bound: Option<Bound>,
-    /// Its unit.
+    /// The unit of the value.
     pub unit: &'a Unit,
     /// The published value that means "no effect" or stands beside, and that of ours.
     pub reference: Option<(f64, f64)>,
@@ -105,7 +105,8 @@ fn side(difference: f64) -> i8 {
     }
 }
 
-/// How far `ours` is from `published`: percentage points for percentages, else percent of the published value.
+/// How far `ours` is from `published`: percentage points for percentages, else percent of the published value; `None`
+/// where that is 0.
 pub fn deviation(unit: &Unit, published: f64, ours: f64) -> Option<f64> {
     match unit {
         Unit::Points(_) => Some(ours - published),

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers made larger or smaller: in a machine's description by the ways to them, among a generator's arguments by option.
 
 use toml::{Table, Value};
@@ -6,9 +6,9 @@ use toml::{Table, Value};
 /// What becomes of whole numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whole {
-    /// They may get fractions.
+    /// Whole numbers may get fractions.
     Divided,
-    /// They are rounded: counts and clocks.
+    /// Whole numbers are rounded: counts and clocks.
     Kept,
 }
 

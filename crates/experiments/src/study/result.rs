@@ -1,14 +1,14 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What reproducing yields: each number of each paper beside ours. The field names are the JSON schema (docs/reports.md).
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::axes::Place;
-use super::paper::{Bound, Unit};
 use super::verdict::Verdict;
-use tandem_experiments::Estimate;
+use crate::axes::Place;
+use crate::paper::{Bound, Unit};
+use crate::statistics::Estimate;
 
 /// Version of the JSON schema; grows when a field changes its meaning or goes away.
 pub const SCHEMA: u32 = 1;
@@ -16,76 +16,76 @@ pub const SCHEMA: u32 = 1;
 /// All results.
 #[derive(Debug, Serialize)]
 pub struct Results {
-    /// [`SCHEMA`].
+    /// Version of the schema, [`SCHEMA`].
     pub schema: u32,
-    /// By name.
+    /// The results of each paper, by name.
     pub papers: Vec<PaperResult>,
 }
 
-/// A paper's.
+/// The results of a paper.
 #[derive(Debug, Serialize)]
 pub struct PaperResult {
-    /// Its folder's name.
+    /// The name of the paper's folder.
     pub name: String,
-    /// As its authors call it.
+    /// The title that its authors gave it.
     pub title: String,
     /// Authors and venue.
     pub source: String,
     /// Numbers by verdict.
     pub counts: Counts,
-    /// In the order of the report.
+    /// The results of each experiment, in the order of the report.
     pub experiments: Vec<ExperimentResult>,
     /// How far the main results move with each parameter; `None` if that was not asked for or the paper names none.
     pub sensitivity: Option<Vec<ParameterResult>>,
 }
 
-/// An experiment's.
+/// The results of an experiment.
 #[derive(Debug, Serialize)]
 pub struct ExperimentResult {
-    /// Its file's stem.
+    /// The stem of the experiment's file.
     pub name: String,
-    /// For people.
+    /// The title, for people.
     pub title: String,
     /// What is measured, how it is simulated, what is left out.
     pub about: String,
     /// Runs of each simulation.
     pub seeds: u32,
-    /// Its numbers.
+    /// The results of each series.
     pub series: Vec<SeriesResult>,
 }
 
-/// Numbers of one kind.
+/// Numbers of one kind, ours beside the paper's.
 #[derive(Debug, Serialize)]
 pub struct SeriesResult {
-    /// Where in the paper.
+    /// Where the paper has the numbers.
     #[serde(rename = "where")]
     pub place: String,
-    /// The metric, for people.
+    /// The metric's name, for people.
     pub what: String,
-    /// Its unit.
+    /// The metric's unit.
     #[serde(serialize_with = "by_name")]
     pub unit: Unit,
     /// How ours are computed.
     pub expression: Option<String>,
-    /// The numbers.
+    /// The numbers themselves.
     pub cells: Vec<CellResult>,
 }
 
-/// A number.
+/// A number of ours beside the paper's.
 #[derive(Debug, Clone, Serialize)]
 pub struct CellResult {
-    /// Which, by axis.
+    /// Which number: the values of axes at which it stands.
     pub at: Place,
     /// The paper's value; a prediction has none.
     pub published: Option<f64>,
-    /// Whether that is a limit.
+    /// Whether the paper's value is a limit.
     #[serde(serialize_with = "in_words")]
     pub bound: Option<Bound>,
-    /// Ours, the mean over seeds.
+    /// The mean of our runs over their seeds, with its interval; `None` where nothing is simulated.
     pub ours: Option<Estimate>,
     /// Percentage points for percentages, else percent of the published value.
     pub deviation: Option<f64>,
-    /// How ours stands to it.
+    /// How ours stands to the paper's value.
     pub verdict: Verdict,
     /// Why there is none of ours, or which parameter was fitted.
     pub reason: Option<String>,
@@ -98,13 +98,13 @@ pub struct CellResult {
 /// How far the main results move with a parameter.
 #[derive(Debug, Serialize)]
 pub struct ParameterResult {
-    /// For people.
+    /// What people call the parameter.
     pub what: String,
     /// The machine and the path in its description, or the option.
     pub target: String,
     /// Why it cannot be a fifth smaller or larger, if it cannot: a share above 1.
     pub not_valid: Option<String>,
-    /// In the order of the report.
+    /// The main results, in the order of the report.
     pub headlines: Vec<Moved>,
 }
 
@@ -113,10 +113,10 @@ pub struct ParameterResult {
 pub struct Moved {
     /// The metric and which, for people.
     pub what: String,
-    /// Its unit.
+    /// The metric's unit.
     #[serde(serialize_with = "by_name")]
     pub unit: Unit,
-    /// As the files say; the mean over the few seeds of the table.
+    /// With the parameter as the files say; the mean over the few seeds of the table.
     pub unchanged: f64,
     /// With the parameter a fifth smaller.
     pub smaller: Option<f64>,
@@ -129,7 +129,7 @@ pub struct Moved {
 pub struct Counts(pub BTreeMap<Verdict, usize>);
 
 impl Counts {
-    /// Of these experiments.
+    /// Counts the numbers of `experiments`.
     pub fn of(experiments: &[ExperimentResult]) -> Self {
         let mut counts = Self(Verdict::ALL.into_iter().map(|verdict| (verdict, 0)).collect());
         for cell in experiments.iter().flat_map(|experiment| &experiment.series).flat_map(|series| &series.cells) {
@@ -138,7 +138,7 @@ impl Counts {
         counts
     }
 
-    /// With that of others.
+    /// Adds the counts of others.
     pub fn add(&mut self, other: &Self) {
         for (verdict, count) in &other.0 {
             *self.0.entry(*verdict).or_default() += count;
@@ -200,8 +200,8 @@ fn in_words<S: serde::Serializer>(bound: &Option<Bound>, serializer: S) -> Resul
     bound.map(words).serialize(serializer)
 }
 
-/// As papers' files have it.
-pub fn words(bound: Bound) -> &'static str {
+/// How papers' files write a limit.
+fn words(bound: Bound) -> &'static str {
     match bound {
         Bound::AtMost => "at most",
         Bound::AtLeast => "at least",

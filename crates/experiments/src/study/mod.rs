@@ -1,5 +1,11 @@
-// SPDX-License-Identifier: GPL-2.0-only
-//! From papers to results: find out what there is to run, run it, compute and judge.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From a paper to its results: find out what there is to run, run it, compute and judge.
+//!
+//! `result` is what comes out, as data; `verdict` judges; `sensitivity` moves the parameters.
+
+mod result;
+mod sensitivity;
+mod verdict;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -8,43 +14,54 @@ use std::rc::Rc;
 use rhai::AST;
 use tandem_simulator::input::InputError;
 
-use super::axes::Place;
-use super::expression::{Calculator, Question};
-use super::library::Library;
-use super::paper::{Cell, Experiment, Fold, Formula, Paper, Series};
-use super::result::{CellResult, Counts, ExperimentResult, PaperResult, SeriesResult};
-use super::runs::{Book, Change, Request, Simulation};
-use super::verdict::{Published, Verdict, deviation};
-use crate::context::Context;
-use crate::failure::Failure;
-use tandem_experiments::Estimate;
+use crate::axes::Place;
+use crate::environment::Environment;
+use crate::error::ExperimentError;
+use crate::expression::{Calculator, Question};
+use crate::paper::{Cell, Experiment, Fold, Formula, Ours, Paper, Run, Series};
+use crate::runs::{self, Book, Change, Request, Simulation, check_parameter};
+use crate::statistics::Estimate;
 
-/// A paper whose expressions are read.
+pub use result::{
+    CellResult, Counts, ExperimentResult, Moved, PaperResult, ParameterResult, Results, SCHEMA, SeriesResult,
+};
+pub use verdict::{Published, Verdict};
+
+use verdict::deviation;
+
+/// A paper under study: its expressions are read, and its numbers can be computed from the runs in a [`Book`].
 pub struct Study {
-    pub paper: Rc<Paper>,
+    paper: Rc<Paper>,
     calculator: Calculator,
-    /// By experiment, then by series.
+    /// The expressions, by experiment, then by series.
     formulas: Vec<Vec<Option<AST>>>,
     /// Runs of each simulation, whatever the experiments say.
     seeds: Option<u32>,
 }
 
-/// A cell of a paper, and all that it belongs to.
+/// A cell of a paper, and all that the cell belongs to.
 #[derive(Clone, Copy)]
-pub struct Number<'a> {
-    pub index: (usize, usize),
-    pub experiment: &'a Experiment,
-    pub series: &'a Series,
-    pub cell: &'a Cell,
+struct Number<'a> {
+    /// Indices of the experiment and of its series.
+    index: (usize, usize),
+    experiment: &'a Experiment,
+    series: &'a Series,
+    cell: &'a Cell,
 }
 
 impl Study {
-    /// Reads the expressions of `paper`.
-    pub fn new(paper: Rc<Paper>, book: &Rc<RefCell<Book>>, seeds: Option<u32>) -> Result<Self, InputError> {
+    /// Reads the expressions of `paper`. Each simulation has `seeds` runs; `None`: as many as its experiment says.
+    ///
+    /// # Errors
+    /// An expression that cannot be read, with its place.
+    pub fn new(paper: Paper, book: &Rc<Book>, seeds: Option<u32>) -> Result<Self, InputError> {
+        let paper = Rc::new(paper);
         let calculator = Calculator::new(&paper, book);
         let compiled = |series: &Series| match &series.ours {
-            Ok(formula) => calculator.compile(&formula.text).map(Some).map_err(|error| located(formula, error)),
-            Err(_) => Ok(None),
+            Ours::Computed(formula) => {
+                calculator.compile(&formula.text).map(Some).map_err(|error| located(formula, error))
+            }
+            Ours::NotModelled(_) => Ok(None),
         };
         let mut formulas = Vec::new();
         for experiment in &paper.experiments {
@@ -53,13 +70,74 @@ impl Study {
         Ok(Self { paper, calculator, formulas, seeds })
     }
 
+    /// The paper.
+    pub fn paper(&self) -> &Paper {
+        &self.paper
+    }
+
+    /// Runs what the paper's numbers need and the book does not have, then computes and judges them.
+    ///
+    /// # Errors
+    /// A mistake in a file that a run names, in an expression or in a setting; a run without a report.
+    pub fn run(&self, environment: Environment<'_>) -> Result<PaperResult, ExperimentError> {
+        self.settle(environment, &self.paper.name, || self.wanted())?;
+        Ok(self.results()?)
+    }
+
+    /// How far the paper's main results move when each of its parameters is a fifth smaller or larger; a row for each
+    /// parameter. What [`Study::run`] computes has been run before.
+    ///
+    /// # Errors
+    /// The same as of [`Study::run`], and a parameter that no machine has.
+    pub fn sensitivity(&self, environment: Environment<'_>) -> Result<Vec<ParameterResult>, ExperimentError> {
+        sensitivity::of_paper(self, environment)
+    }
+
+    /// Whether everything can be run that the paper's numbers need: files are read, schedulers loaded, nothing is
+    /// simulated. How many simulations these are.
+    ///
+    /// # Errors
+    /// The same as of [`Study::run`].
+    pub fn check_numbers(&self, environment: Environment<'_>) -> Result<usize, ExperimentError> {
+        let wanted = self.wanted()?;
+        runs::check(environment, &wanted)?;
+        Ok(wanted.len())
+    }
+
+    /// Whether every run can be run with the first value of each axis, even if no number needs the run. Nothing is
+    /// simulated.
+    ///
+    /// # Errors
+    /// The same as of [`Study::run`].
+    pub fn check_runs(&self, environment: Environment<'_>) -> Result<(), ExperimentError> {
+        let first = |experiment: &Experiment, run: &Run| {
+            let place = experiment.axes.combinations(&run.axes).swap_remove(0);
+            let label = runs::label(&self.paper, experiment, run, &place);
+            let simulation = Simulation::of(&self.paper.name, experiment, run, &place);
+            let simulation = simulation.map_err(|error| run.origin.error(format!("{label}: {error}")))?;
+            Ok((simulation, Request { label, origin: run.origin.clone(), seeds: 1 }))
+        };
+        let experiments = self.paper.experiments.iter();
+        let wanted = experiments.flat_map(|of| of.runs.iter().map(move |run| first(of, run)));
+        runs::check(environment, &wanted.collect::<Result<_, InputError>>()?)
+    }
+
+    /// Whether the descriptions of machines have the numbers that the paper's parameters name.
+    ///
+    /// # Errors
+    /// A machine or a number that is not there.
+    pub fn check_parameters(&self, environment: Environment<'_>) -> Result<(), InputError> {
+        let Paper { name, parameters, .. } = &*self.paper;
+        parameters.iter().try_for_each(|parameter| check_parameter(environment.library, name, parameter))
+    }
+
     /// How many runs the simulations of `experiment` have.
-    pub fn seeds(&self, experiment: &Experiment) -> u32 {
+    fn seeds(&self, experiment: &Experiment) -> u32 {
         self.seeds.unwrap_or(experiment.seeds)
     }
 
     /// All numbers of the paper that are simulated.
-    pub fn numbers(&self) -> impl Iterator<Item = Number<'_>> {
+    fn numbers(&self) -> impl Iterator<Item = Number<'_>> {
         let experiments = self.paper.experiments.iter().enumerate();
         let series = experiments.flat_map(|(of, experiment)| {
             experiment.series.iter().enumerate().map(move |(index, series)| ((of, index), experiment, series))
@@ -67,45 +145,45 @@ impl Study {
         let numbers = series.flat_map(|(index, experiment, series)| {
             series.cells.iter().map(move |cell| Number { index, experiment, series, cell })
         });
-        numbers.filter(|number| number.series.ours.is_ok() && number.cell.not_modelled.is_none())
+        numbers.filter(|number| number.series.ours.formula().is_some() && number.cell.not_modelled.is_none())
     }
 
     /// What is still to be run before all numbers are known.
-    pub fn wanted(&self) -> Result<BTreeMap<Simulation, Request>, Failure> {
+    fn wanted(&self) -> Result<BTreeMap<Simulation, Request>, InputError> {
         for number in self.numbers() {
             self.estimate(number, None, self.seeds(number.experiment))?;
         }
         Ok(self.calculator.take_wanted())
     }
 
-    /// Runs what is still to be run for what `ask` evaluates, as often as it asks for more. The progress bar says `what`.
-    pub fn settle(
+    /// Runs what is still to be run for what `ask` evaluates, as often as it asks for more; `what` says what for.
+    fn settle(
         &self,
-        (library, context): (&Library, &Context<'_>),
+        environment: Environment<'_>,
         what: &str,
-        ask: impl Fn() -> Result<BTreeMap<Simulation, Request>, Failure>,
-    ) -> Result<(), Failure> {
+        ask: impl Fn() -> Result<BTreeMap<Simulation, Request>, InputError>,
+    ) -> Result<(), ExperimentError> {
         loop {
             let wanted = ask()?;
             if wanted.is_empty() {
                 return Ok(());
             }
-            self.calculator.book.borrow_mut().run((library, context), what, &wanted)?;
+            self.calculator.book.run(environment, what, &wanted)?;
         }
     }
 
     /// Forgets the runs in which a parameter was changed.
-    pub fn forget_changed(&self) {
-        self.calculator.book.borrow_mut().forget_changed();
+    fn forget_changed(&self) {
+        self.calculator.book.forget_changed();
     }
 
     /// What was asked for by [`Study::estimate`] and is still to be run.
-    pub fn take_wanted(&self) -> BTreeMap<Simulation, Request> {
+    fn take_wanted(&self) -> BTreeMap<Simulation, Request> {
         self.calculator.take_wanted()
     }
 
     /// The value of `number` over seeds, with a parameter changed or none.
-    pub fn estimate(&self, number: Number<'_>, change: Option<&Change>, seeds: u32) -> Result<Estimate, InputError> {
+    fn estimate(&self, number: Number<'_>, change: Option<&Change>, seeds: u32) -> Result<Estimate, InputError> {
         self.calculator.take_joint();
         let all: Vec<usize> = (0..seeds as usize).collect();
         let mut values = Vec::new();
@@ -119,9 +197,9 @@ impl Study {
         Ok(Estimate::of_mean(&values).unwrap_or(none))
     }
 
-    /// Likewise, of what takes several seeds together.
+    /// The value of a `number` that takes several seeds together.
     fn joint(&self, number: Number<'_>, change: Option<&Change>, seeds: u32) -> Result<Estimate, InputError> {
-        if let (0..2, Ok(formula)) = (seeds, &number.series.ours) {
+        if let (0..2, Some(formula)) = (seeds, number.series.ours.formula()) {
             return Err(located(formula, (0, "jitter is that of several runs: it needs two seeds or more".to_owned())));
         }
         let failed = RefCell::new(None);
@@ -143,7 +221,9 @@ impl Study {
         runs: &[usize],
     ) -> Result<f64, InputError> {
         let Number { index: (experiment, series), experiment: of, series: numbers, cell } = number;
-        let (Ok(formula), Some(ast)) = (&numbers.ours, &self.formulas[experiment][series]) else { return Ok(f64::NAN) };
+        let (Some(formula), Some(ast)) = (numbers.ours.formula(), &self.formulas[experiment][series]) else {
+            return Ok(f64::NAN);
+        };
         let mut values = Vec::new();
         for folded in of.axes.combinations(&numbers.over) {
             let mut place = folded;
@@ -161,7 +241,7 @@ impl Study {
     }
 
     /// All results of the paper; what they need has been run.
-    pub fn results(&self) -> Result<PaperResult, InputError> {
+    fn results(&self) -> Result<PaperResult, InputError> {
         let mut experiments = Vec::new();
         for (index, experiment) in self.paper.experiments.iter().enumerate() {
             let of_series = |(number, series)| self.series((index, number), experiment, series);
@@ -184,7 +264,7 @@ impl Study {
         let mut ours = Vec::new();
         for cell in &series.cells {
             let number = Number { index, experiment, series, cell };
-            let modelled = series.ours.is_ok() && cell.not_modelled.is_none();
+            let modelled = series.ours.formula().is_some() && cell.not_modelled.is_none();
             ours.push(if modelled { Some(self.estimate(number, None, self.seeds(experiment))?) } else { None });
         }
         let means: Vec<Option<f64>> = ours.iter().map(|ours| ours.map(|ours| ours.mean)).collect();
@@ -193,7 +273,7 @@ impl Study {
             place: series.place.clone(),
             what: series.what.clone(),
             unit: series.unit.clone(),
-            expression: series.ours.as_ref().ok().map(|formula| formula.text.clone()),
+            expression: series.ours.formula().map(|formula| formula.text.clone()),
             cells: judged.collect(),
         })
     }
@@ -201,7 +281,7 @@ impl Study {
 
 /// The verdict on a cell; `means` are ours of all cells of the series.
 fn judged(series: &Series, cell: &Cell, ours: Option<Estimate>, means: &[Option<f64>]) -> CellResult {
-    let not_modelled = cell.not_modelled.as_ref().or(series.ours.as_ref().err());
+    let not_modelled = cell.not_modelled.as_ref().or(series.ours.not_modelled());
     let verdict = match (cell.published, ours) {
         (_, None) => Verdict::NotModelled,
         (None, _) => Verdict::Predicted,
@@ -225,7 +305,7 @@ fn judged(series: &Series, cell: &Cell, ours: Option<Estimate>, means: &[Option<
     }
 }
 
-/// With what `cell` is ordered: what means "no effect", or another cell; the published value and ours.
+/// What `cell` is ordered with: what means "no effect", or another cell; the published value and ours.
 fn reference(series: &Series, cell: &Cell, means: &[Option<f64>]) -> Option<(f64, f64)> {
     if series.beside.is_empty() {
         return series.neutral.map(|neutral| (neutral, neutral));

@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A paper: its experiments as data, its published numbers. Plain data, read and checked.
 //!
-//! `raw` has the keys of the files, `read` makes this of them.
+//! `raw` has the keys of the files, `read` makes a [`Paper`] of them.
 
 mod raw;
 mod read;
@@ -11,34 +11,34 @@ use std::path::PathBuf;
 
 use tandem_simulator::input::InputError;
 
-use super::axes::{Axes, Place, Template};
+use crate::axes::{Axes, Place};
+use crate::template::Template;
 
 pub use raw::{Bound, Fold};
-pub use read::paper;
 
-/// A paper.
+/// A paper, or any other set of experiments whose results shall stand beside given numbers.
 #[derive(Debug)]
 pub struct Paper {
-    /// Its folder's name.
+    /// The name of the paper's folder.
     pub name: String,
-    /// As its authors call it.
+    /// The title that its authors gave it.
     pub title: String,
     /// Authors and venue.
     pub source: String,
-    /// What the sensitivity table moves.
+    /// The numbers that the sensitivity table moves.
     pub parameters: Vec<Parameter>,
-    /// In the order of the report.
+    /// The experiments, in the order of the report.
     pub experiments: Vec<Experiment>,
 }
 
 /// A number that is moved to see what depends on it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameter {
-    /// For people.
+    /// What people call the number.
     pub what: String,
-    /// Where it is.
+    /// Where the number is.
     pub target: Target,
-    /// Where the file names it.
+    /// Where the file names the number.
     pub origin: Origin,
 }
 
@@ -49,7 +49,7 @@ pub enum Target {
     Machine {
         /// The machine, without a configuration.
         machine: String,
-        /// The way to it: `memory.node-0.gb_per_s`, `opp_table.core.opps[0].mv`; `*` is all names, `[*]` all entries.
+        /// The way to the number: `memory.node-0.gb_per_s`, `opp_table.core.opps[0].mv`; `*` is all names, `[*]` all entries.
         /// Several, with commas between them, move together.
         path: String,
     },
@@ -60,16 +60,16 @@ pub enum Target {
 /// A place in a file, for messages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Origin {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
-    /// Its text.
+    /// The text of the file.
     pub text: std::rc::Rc<str>,
     /// The bytes of the place.
     pub span: Range<usize>,
 }
 
 impl Origin {
-    /// A mistake there.
+    /// A mistake at this place.
     pub fn error(&self, message: impl Into<String>) -> InputError {
         InputError::at(&self.path, &self.text, self.span.start, message)
     }
@@ -78,42 +78,42 @@ impl Origin {
 /// A table, a figure or a section of a paper.
 #[derive(Debug)]
 pub struct Experiment {
-    /// Its file's stem.
+    /// The stem of the experiment's file.
     pub name: String,
-    /// For people.
+    /// The title, for people.
     pub title: String,
     /// What is measured, how it is simulated, what is left out.
     pub about: String,
-    /// Runs of each simulation.
+    /// Runs of each simulation, each with a seed of its own, from 0 on.
     pub seeds: u32,
-    /// What it varies.
+    /// What the experiment varies.
     pub axes: Axes,
-    /// Its simulations.
+    /// What is simulated.
     pub runs: Vec<Run>,
-    /// Its numbers.
+    /// What is computed from the runs.
     pub series: Vec<Series>,
 }
 
 /// A simulation for each combination of the axes that its texts name.
 #[derive(Debug)]
 pub struct Run {
-    /// As expressions call it.
+    /// What expressions call the run.
     pub name: String,
     /// A machine, maybe with a configuration.
     pub machine: Template,
     /// What runs.
     pub workload: Work,
-    /// As `-s` takes it.
+    /// The scheduler, with a governor behind it if wanted: `fair+schedutil`.
     pub scheduler: Template,
-    /// Further options of `tandem simulate`.
+    /// Settings, time limit and the like, as options of `tandem simulate`: `--set`, `hz=1000`.
     pub options: Vec<Template>,
     /// The axes that the texts name, each once.
     pub axes: Vec<String>,
-    /// Where it stands.
+    /// Where the file has the run.
     pub origin: Origin,
 }
 
-/// A run's workload.
+/// The workload of a run.
 #[derive(Debug)]
 pub enum Work {
     /// Arguments of `tandem workload`.
@@ -125,49 +125,85 @@ pub enum Work {
 /// Numbers of one kind.
 #[derive(Debug)]
 pub struct Series {
-    /// Where in the paper.
+    /// Where the paper has the numbers: `Table 3`.
     pub place: String,
-    /// The metric, for people.
+    /// The metric's name, for people.
     pub what: String,
-    /// Its unit.
+    /// The metric's unit.
     pub unit: Unit,
-    /// How it is computed from the runs; why it is not otherwise.
-    pub ours: Result<Formula, String>,
+    /// How the numbers are computed from the runs.
+    pub ours: Ours,
     /// Axes whose values are folded into one number.
     pub over: Vec<String>,
-    /// How.
+    /// How the values of `over` become one.
     pub fold: Fold,
     /// The value that means "no effect".
     pub neutral: Option<f64>,
-    /// What another place is for each cell: that of the cell it is ordered with.
+    /// In which axes, and to which values, the cell differs with which each cell is ordered; empty: none.
     pub beside: Place,
-    /// The numbers.
+    /// The numbers themselves.
     pub cells: Vec<Cell>,
+}
+
+impl Series {
+    /// The place of the cell with which `cell` is ordered.
+    pub fn beside_of(&self, cell: &Cell) -> Place {
+        let mut place = cell.at.clone();
+        place.extend(self.beside.clone());
+        place
+    }
+}
+
+/// How the numbers of a series are computed.
+#[derive(Debug)]
+pub enum Ours {
+    /// By an expression over the runs.
+    Computed(Formula),
+    /// Not at all, for this reason.
+    NotModelled(String),
+}
+
+impl Ours {
+    /// The expression, if there is one.
+    pub fn formula(&self) -> Option<&Formula> {
+        match self {
+            Self::Computed(formula) => Some(formula),
+            Self::NotModelled(_) => None,
+        }
+    }
+
+    /// Why the numbers are not computed, if they are not.
+    pub fn not_modelled(&self) -> Option<&String> {
+        match self {
+            Self::Computed(_) => None,
+            Self::NotModelled(why) => Some(why),
+        }
+    }
 }
 
 /// An expression and where it stands.
 #[derive(Debug, Clone)]
 pub struct Formula {
-    /// Rhai.
+    /// The expression, in the language Rhai.
     pub text: String,
-    /// Where.
+    /// Where the file has the expression.
     pub origin: Origin,
 }
 
-/// A number.
+/// A number that a paper prints, or that is predicted.
 #[derive(Debug)]
 pub struct Cell {
-    /// What it fixes of the axes.
+    /// The values of axes at which the number stands.
     pub at: Place,
     /// The paper's value; a prediction has none.
     pub published: Option<f64>,
-    /// Whether that is a limit.
+    /// Whether the paper's value is a limit.
     pub bound: Option<Bound>,
     /// What a reader should know.
     pub note: Option<String>,
-    /// Which parameter was fitted to it.
+    /// Which parameter was fitted to the paper's value.
     pub calibrated: Option<String>,
-    /// Why it is not simulated.
+    /// Why the number is not simulated.
     pub not_modelled: Option<String>,
     /// Whether it is one of the paper's main results.
     pub headline: bool,
@@ -185,7 +221,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Reads a unit.
+    /// Reads a unit: `%`, `ratio`, `W`. Any text is one.
     pub fn of(text: &str) -> Self {
         match text {
             "%" | "percentage points" => Self::Points(text.to_owned()),
@@ -194,7 +230,7 @@ impl Unit {
         }
     }
 
-    /// As it is written.
+    /// The unit as it is written.
     pub fn name(&self) -> &str {
         match self {
             Self::Points(name) | Self::Absolute(name) => name,

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The files of a paper as they are written: keys and types, nothing checked beyond them. `papers/README.md` is the guide.
 
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-/// `paper.toml`.
+/// The file `paper.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paper {
@@ -26,7 +26,7 @@ pub struct Parameter {
     pub what: String,
 }
 
-/// Any other file.
+/// The file of an experiment: any other TOML file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
@@ -85,21 +85,26 @@ pub struct Cell {
     pub headline: bool,
 }
 
-/// What several values become.
+/// How several values become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fold {
+    /// Their mean.
     #[default]
     Mean,
+    /// The smallest.
     Min,
+    /// The largest.
     Max,
 }
 
 /// A published number that is no value but a limit of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum Bound {
+    /// The true value is no larger.
     #[serde(rename = "at most")]
     AtMost,
+    /// The true value is no smaller.
     #[serde(rename = "at least")]
     AtLeast,
 }
