@@ -191,6 +191,12 @@ impl Kernel {
         self.rq(self.task(task).cpu).curr == Some(task)
     }
 
+    /// Whether `task` is tied to one CPU (`p->nr_cpus_allowed == 1`).
+    pub fn nr_cpus_allowed_is_1(&self, task: TaskId) -> bool {
+        let allowed = self.task(task).allowed.as_ref();
+        allowed.map_or(self.topology.nr_cpus == 1, |mask| mask.weight() == 1)
+    }
+
     /// The kernel's coarse clock: ticks since it started (`jiffies`).
     #[inline]
     pub fn jiffies(&self) -> u64 {

@@ -20,6 +20,7 @@ use crate::kernel::task::{ClassId, Task, TaskState};
 use crate::scx::Scx;
 use crate::scx::class::Next;
 use crate::scx::exit::ExitInfo;
+use crate::scx::idle::IdleChange;
 use crate::units::{CpuId, TaskId};
 use crate::workload::Scheduling;
 
@@ -139,12 +140,12 @@ impl Sched {
     /// `wakeup_preempt`: whether the newly queued task should run at once.
     pub(super) fn wakeup_preempt(&mut self, cpu: CpuId, task: TaskId) {
         if self.kernel.scx_enabled() && self.kernel.task(task).class < ClassId::Ext {
-            loaded(&mut self.ext).with(&mut self.kernel).wakeup_preempt_scx(cpu);
+            loaded(&mut self.ext).state.rqs.wakeup_preempt(cpu);
         }
         let Some(curr) = self.kernel.rq(cpu).curr else {
             self.kernel.resched_curr(cpu);
             if self.kernel.task(task).class == ClassId::Ext {
-                loaded(&mut self.ext).with(&mut self.kernel).task_woken_scx(cpu, task);
+                loaded(&mut self.ext).with(&mut self.kernel).run_deferred(cpu);
             }
             return;
         };
@@ -161,7 +162,7 @@ impl Sched {
             ClassId::Dl => self.dl.task_woken(&mut self.kernel, cpu, task),
             ClassId::Rt => self.rt.task_woken(&mut self.kernel, cpu, task),
             ClassId::Fair => {}
-            ClassId::Ext => loaded(&mut self.ext).with(&mut self.kernel).task_woken_scx(cpu, task),
+            ClassId::Ext => loaded(&mut self.ext).with(&mut self.kernel).run_deferred(cpu),
         }
     }
 
@@ -350,7 +351,7 @@ impl Sched {
                 class_of!(self, prev, put_prev_task, cpu, prev);
             }
             None if self.kernel.scx_enabled() => {
-                loaded(&mut self.ext).with(&mut self.kernel).put_prev_task_idle_scx(cpu);
+                loaded(&mut self.ext).with(&mut self.kernel).update_idle(cpu, IdleChange::Ends);
             }
             None => {}
         }

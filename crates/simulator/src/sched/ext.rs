@@ -19,7 +19,8 @@ use crate::scx::abi::profile::{
 };
 use crate::scx::class::Next;
 use crate::scx::enable::{InvalidOps, SCX_OPS_SWITCH_PARTIAL, check_ops};
-use crate::scx::exit::ExitInfo;
+use crate::scx::exit::{ExitInfo, ExitKind};
+use crate::scx::idle::IdleChange;
 use crate::units::{CpuId, TaskId};
 use crate::workload::Policy;
 
@@ -81,7 +82,8 @@ impl Sched {
 
     /// User space unloads the scheduler (`bpf_scx_unreg`), for instance at the end of a run.
     pub fn scx_unreg(&mut self) -> Option<ExitInfo> {
-        self.ext.as_mut()?.with(&mut self.kernel).scx_unreg();
+        let mut ctx = self.ext.as_mut()?.with(&mut self.kernel);
+        ctx.scx_ops_exit_kind(ExitKind::Unreg, 0, String::new());
         self.scx_disable_workfn()
     }
 
@@ -94,12 +96,7 @@ impl Sched {
         let Some(scx) = &mut self.ext else { return Ok(()) };
         let mut ctx = scx.with(&mut self.kernel);
         ctx.scx_task_new(task, info);
-        let forked = ctx.scx_fork(task, cpu, info.maker);
-        match forked {
-            Ok(()) => ctx.scx_post_fork(task, cpu),
-            Err(_) => ctx.scx_cancel_fork(task, cpu),
-        }
-        forked
+        ctx.scx_fork(task, cpu, info.maker)
     }
 
     /// Gives `task` the class that its policy now stands for. (A kernel takes real-time tasks, too, off their queues and
@@ -244,7 +241,7 @@ impl Sched {
         {
             return Some(task);
         }
-        loaded(&mut self.ext).with(&mut self.kernel).pick_task_idle_scx(cpu);
+        loaded(&mut self.ext).with(&mut self.kernel).update_idle(cpu, IdleChange::PickedAgain);
         None
     }
 
@@ -253,7 +250,7 @@ impl Sched {
     /// real-time task is picked then, and after others only if nothing more urgent waits. (Real-time and deadline tasks
     /// are pulled whatever ran before, as without a loaded scheduler.) Whether the loaded scheduler is to be asked.
     fn prev_balance(&mut self, cpu: CpuId, start: ClassId) -> bool {
-        loaded(&mut self.ext).with(&mut self.kernel).prev_balance_scx(cpu);
+        loaded(&mut self.ext).state.rqs[cpu].begin_pick();
         if !self.kernel.topology.online.test(cpu) {
             // A CPU that goes offline takes no more work; the class knows that by itself.
             return true;
@@ -291,7 +288,7 @@ impl Sched {
         match next {
             Some(task) if ctx.kernel.task(task).class == ClassId::Ext => ctx.set_next_task_scx(cpu, task),
             Some(_) => {}
-            None => ctx.set_next_task_idle_scx(cpu),
+            None => ctx.update_idle(cpu, IdleChange::Begins),
         }
     }
 
@@ -337,10 +334,12 @@ impl Sched {
         if !self.kernel.scx_enabled() {
             return;
         }
-        let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
+        let ctx = loaded(&mut self.ext).with(&mut self.kernel);
         ctx.scx.guest.set_curr(&mut ctx.vm.memory, cpu, next);
         ctx.kernel.rq_mut(cpu).need_resched = false;
-        ctx.resched_next(cpu);
+        if ctx.scx.rqs[cpu].take_resched_next() {
+            ctx.kernel.resched_curr(cpu);
+        }
     }
 
     /// `finish_task_switch`: the pass on `cpu`, where `prev` was, is over. (Once no scheduler is in charge any more, the
@@ -359,7 +358,7 @@ impl Sched {
     /// for work as after any of its tasks, and from the stopper to who is next, for which all classes are asked.
     pub(super) fn stop_and_move_scx(&mut self, task: TaskId, src: CpuId, dst: CpuId) -> Switch {
         let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
-        ctx.prev_balance_scx(src);
+        ctx.scx.rqs[src].begin_pick();
         if !ctx.scx.profile.is_v7() {
             ctx.balance_scx(src, Some(task));
         }

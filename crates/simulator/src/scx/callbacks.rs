@@ -78,6 +78,11 @@ impl Calls {
         self.active.last().map_or(self.kernel_cpu, |active| active.cpu)
     }
 
+    /// The callback at work, if one is.
+    pub fn op(&self) -> Option<Op> {
+        self.active.last().and_then(|active| active.op)
+    }
+
     /// From now on `cpu` executes the kernel.
     #[inline]
     pub fn set_this_cpu(&mut self, cpu: CpuId) {
@@ -172,9 +177,9 @@ impl Ctx<'_> {
         None
     }
 
-    /// `scx_ops_error`.
+    /// `scx_ops_error`: the scheduler misused the kernel's interface.
     pub(super) fn ops_error(&mut self, message: String) {
-        self.scx_ops_error(ExitKind::Error, message);
+        self.scx_ops_exit_kind(ExitKind::Error, 0, message);
     }
 }
 

@@ -3,8 +3,8 @@
 
 use super::Ctx;
 use super::abi::guest::args::CgroupInitArgs;
-use super::exit::ExitKind;
 use super::ops::Op;
+use super::origin::Origin;
 use crate::kernel::cgroup::CgroupTree;
 use crate::units::{CgroupId, CpuId, TaskId};
 
@@ -66,8 +66,8 @@ impl Ctx<'_> {
                 && let Err(errno) = self.call_cgroup_init(cgroup, self.scx.enable.cpu)
             {
                 let message = format!("ops.cgroup_init() failed ({errno})");
-                let origin = self.returned(Op::CgroupInit, self.scx.enable.cpu);
-                self.blaming(origin, |ctx| ctx.scx_ops_error(ExitKind::Error, message));
+                let origin = Origin::returned(self.vm, Op::CgroupInit, self.scx.enable.cpu);
+                self.blaming(origin, |ctx| ctx.ops_error(message));
                 return Err(errno);
             }
             self.scx.cgroups.set_inited(cgroup, true);
@@ -136,7 +136,7 @@ impl Ctx<'_> {
         if !self.scx.cgroups.enabled || from == to {
             return Ok(());
         }
-        let args = self.move_args(task, from, to);
+        let args = self.scx.guest.move_args(task, from, to);
         // The only task that moves has not been prepared if this fails, so there is nothing to cancel.
         match self.call_op(Op::CgroupPrepMove, cpu, None, [None; 2], &args).unwrap_or(0) as i32 {
             0 => {
@@ -155,15 +155,10 @@ impl Ctx<'_> {
             return;
         }
         if let Some(from) = self.scx.cgroups.take_moving(task) {
-            let args = self.move_args(task, from, to);
+            let args = self.scx.guest.move_args(task, from, to);
             let locked = Some(self.kernel.task(task).cpu);
             self.call_op(Op::CgroupMove, cpu, locked, [Some(task), None], &args);
         }
-    }
-
-    fn move_args(&self, task: TaskId, from: CgroupId, to: CgroupId) -> [u64; 3] {
-        let guest = &self.scx.guest;
-        [guest.task(task), guest.cgroup(from), guest.cgroup(to)]
     }
 
     /// Somebody on `cpu` writes `cpu.weight`, 1..=10000 (`scx_group_set_weight`).

@@ -51,16 +51,6 @@ impl Cpuperf {
 }
 
 impl Ctx<'_> {
-    /// `scx_bpf_cpuperf_cap`: the capacity of `cpu` at its highest clock, 1..=1024; an error and 1024 for no CPU.
-    pub fn scx_bpf_cpuperf_cap(&mut self, cpu: i32) -> u32 {
-        self.ops_cpu_valid(cpu, None).map_or(CPUPERF_ONE, |cpu| self.kernel.rq(cpu).capacity_orig)
-    }
-
-    /// `scx_bpf_cpuperf_cur`: the clock of `cpu` now, of its own highest, 0..=1024; an error and 1024 for no CPU.
-    pub fn scx_bpf_cpuperf_cur(&mut self, cpu: i32) -> u32 {
-        self.ops_cpu_valid(cpu, None).map_or(CPUPERF_ONE, |cpu| self.kernel.rq(cpu).freq_scale)
-    }
-
     /// `scx_bpf_cpuperf_set`: from now on `cpu` shall provide `perf`, 0..=1024. In 7.x, a callback that holds a run queue
     /// may only speak for that CPU.
     pub fn scx_bpf_cpuperf_set(&mut self, cpu: i32, perf: u32) {

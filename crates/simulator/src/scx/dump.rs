@@ -9,7 +9,7 @@ use tandem_bpf_vm::memory::Memory;
 use super::abi::guest::args::DumpCtx;
 use super::abi::profile::SCX_TASK_STATE_SHIFT;
 use super::entity::OpsState;
-use super::exit::{ExitInfo, ExitKind, SCX_EXIT_DUMP_DFL_LEN, SCX_EXIT_MSG_LEN, cut};
+use super::exit::{ExitInfo, SCX_EXIT_DUMP_DFL_LEN, SCX_EXIT_MSG_LEN, cut};
 use super::ops::Op;
 use super::rq::ScxRq;
 use super::tasks::SCX_TASK_STATE_MASK;
@@ -209,7 +209,7 @@ impl Ctx<'_> {
             Some(dump) if dump.cpu.is_some() && dump.cpu == cpu => dump.add(text),
             _ => {
                 let message = "scx_bpf_dump() must only be called from ops.dump() and friends";
-                self.scx_ops_error(ExitKind::Error, message.to_owned());
+                self.ops_error(message.to_owned());
             }
         }
     }

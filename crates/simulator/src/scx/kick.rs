@@ -8,6 +8,8 @@
 use std::collections::VecDeque;
 
 use super::Ctx;
+use super::rq::Rqs;
+use crate::kernel::Kernel;
 use crate::kernel::cpumask::CpuMask;
 use crate::kernel::task::ClassId;
 use crate::units::CpuId;
@@ -109,6 +111,11 @@ struct Kick {
     if_idle: bool,
 }
 
+/// `can_skip_idle_kick`: `cpu` has a task, and is not just looking for one, which may fail.
+fn can_skip_idle_kick(kernel: &Kernel, rqs: &Rqs, cpu: CpuId) -> bool {
+    kernel.rq(cpu).curr.is_some() && !rqs[cpu].in_balance
+}
+
 impl Ctx<'_> {
     /// `scx_bpf_kick_cpu`: asks `cpu` to reschedule, see `SCX_KICK_*`; ignored while bypassing.
     pub fn scx_bpf_kick_cpu(&mut self, cpu: i32, flags: u64) {
@@ -121,16 +128,11 @@ impl Ctx<'_> {
             if flags & (KICK_PREEMPT | KICK_WAIT) != 0 {
                 self.ops_error("PREEMPT/WAIT cannot be used with SCX_KICK_IDLE".into());
             }
-            if self.can_skip_idle_kick(cpu) {
+            if can_skip_idle_kick(self.kernel, &self.scx.rqs, cpu) {
                 return;
             }
         }
         self.scx.kicks.ask(self.kernel.topology.nr_cpus, this_cpu, cpu, flags);
-    }
-
-    /// `can_skip_idle_kick`: `cpu` has a task, and is not just looking for one, which may fail.
-    fn can_skip_idle_kick(&self, cpu: CpuId) -> bool {
-        self.kernel.rq(cpu).curr.is_some() && !self.scx.rqs[cpu].in_balance
     }
 
     /// What is due once no run queue is locked any more: deferred dispatches to other CPUs, then kicks, until no more come.
@@ -146,7 +148,7 @@ impl Ctx<'_> {
     pub fn kick_cpus_irq_work(&mut self, this_cpu: CpuId) {
         while let Some(kick) = self.scx.kicks.next(this_cpu) {
             let reachable = self.kernel.topology.online.test(kick.cpu) || kick.cpu == this_cpu;
-            if !reachable || kick.if_idle && self.can_skip_idle_kick(kick.cpu) {
+            if !reachable || kick.if_idle && can_skip_idle_kick(self.kernel, &self.scx.rqs, kick.cpu) {
                 continue;
             }
             if kick.if_idle {

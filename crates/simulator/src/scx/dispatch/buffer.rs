@@ -97,7 +97,7 @@ impl Ctx<'_> {
             self.ops_error("dispatch buffer overflow".to_owned());
             return;
         }
-        let (qseq, origin) = (self.scx.tasks[task].ops_state.qseq(), self.origin());
+        let (qseq, origin) = (self.scx.tasks[task].ops_state.qseq(), Origin::now(&self.scx.calls, self.vm));
         let entry = Entry { task, qseq, dsq_id, enq_flags, origin };
         self.scx.buffers.buffers[cpu.index()].entries.push(entry);
     }

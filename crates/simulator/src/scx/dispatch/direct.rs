@@ -3,6 +3,7 @@
 
 use super::super::Ctx;
 use super::super::entity::OpsState;
+use super::super::origin::Origin;
 use crate::units::{CpuId, TaskId};
 
 /// Who may be dispatched directly on a CPU (`direct_dispatch_task`).
@@ -22,7 +23,7 @@ impl Ctx<'_> {
         let name = |ctx: &mut Self, task| ctx.task(task).comm_pid();
         match allowed {
             DirectDispatch::Task(expected) if expected == task => {
-                let origin = self.origin();
+                let origin = Origin::now(&self.scx.calls, self.vm);
                 let entity = &mut self.scx.tasks[task];
                 (entity.ddsp_dsq_id, entity.ddsp_enq_flags, entity.ddsp_origin) = (dsq_id, enq_flags, origin);
             }

@@ -3,12 +3,9 @@
 
 use super::super::Ctx;
 use super::super::abi::profile::{SCX_DSQ_LOCAL, SCX_DSQ_LOCAL_CPU_MASK, SCX_DSQ_LOCAL_ON};
+use super::super::dsq::ENOENT;
 use super::super::dsq::iter::DsqIter;
-use super::super::dsq::{EINVAL, ENOENT};
 use crate::units::{CpuId, TaskId};
-
-/// `NUMA_NO_NODE`.
-const NUMA_NO_NODE: i32 = -1;
 
 impl Ctx<'_> {
     /// `scx_bpf_dispatch_cancel`: forgets the latest dispatch.
@@ -33,15 +30,6 @@ impl Ctx<'_> {
         let consumed = self.consume_dispatch_q(rq, dsq, enq_flags);
         *self.scx.buffers.nr_tasks_mut(this_cpu) += u32::from(consumed);
         consumed
-    }
-
-    /// `scx_bpf_create_dsq`: 0 or a negative errno.
-    pub fn create_dsq(&mut self, dsq_id: u64, node: i32) -> i64 {
-        let known = usize::try_from(node).is_ok_and(|node| node < self.scx.dsqs.nodes());
-        if !known && node != NUMA_NO_NODE {
-            return -EINVAL;
-        }
-        self.queues().create(dsq_id).err().unwrap_or(0)
     }
 
     /// `destroy_dsq`.

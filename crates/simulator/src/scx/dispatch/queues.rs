@@ -10,12 +10,15 @@ use tandem_bpf_vm::memory::Memory;
 use super::super::Ctx;
 use super::super::abi::Guest;
 use super::super::abi::profile::{Profile, SCX_ENQ_PREEMPT, SCX_TASK_IMMED};
-use super::super::dsq::{DsqRef, Dsqs, ENOMEM, Mixed, Place};
+use super::super::dsq::{DsqRef, Dsqs, EINVAL, ENOMEM, Mixed, Place};
 use super::super::entity::Entities;
 use super::super::reenqueue::rq_is_open;
 use super::super::rq::Rqs;
 use crate::kernel::Kernel;
 use crate::units::{CpuId, TaskId};
+
+/// `NUMA_NO_NODE`.
+const NUMA_NO_NODE: i32 = -1;
 
 /// Dispatch queues and the copies of what is in them.
 pub struct Queues<'a> {
@@ -93,19 +96,23 @@ impl Queues<'_> {
         }
     }
 
-    /// `create_dsq`: a queue of the scheduler with this id.
-    ///
-    /// # Errors
-    /// A negative errno.
-    pub(super) fn create(&mut self, id: u64) -> Result<(), i64> {
-        let dsq = self.dsqs.create(id)?;
+    /// `scx_bpf_create_dsq`: a queue of the scheduler with this id, for the NUMA node `node`, -1 for any; 0 or a negative
+    /// errno.
+    pub fn create(&mut self, id: u64, node: i32) -> i64 {
+        let known = usize::try_from(node).is_ok_and(|node| node < self.dsqs.nodes());
+        if !known && node != NUMA_NO_NODE {
+            return -EINVAL;
+        }
+        let dsq = match self.dsqs.create(id) {
+            Ok(dsq) => dsq,
+            Err(errno) => return errno,
+        };
         let Ok(address) = self.guest.dsq_new(self.memory, id) else {
-            // It is empty.
-            let _ = self.dsqs.destroy(id);
-            return Err(-ENOMEM);
+            self.dsqs.destroy(id).expect("a new queue is empty");
+            return -ENOMEM;
         };
         self.dsqs.set_address(dsq, address);
-        Ok(())
+        0
     }
 
     /// `destroy_dsq`; no such queue: nothing happens.

@@ -18,6 +18,8 @@ use tandem_bpf_vm::memory::{Memory, Protection};
 use crate::kernel::topology::{Level, Topology};
 use crate::units::CpuId;
 use bits::{Allowed, any_distribute, bit};
+pub use ctx::IdleChange;
+pub(in crate::scx) use ctx::pick_any_by;
 
 /// `SCX_PICK_IDLE_CORE`: only CPUs of wholly idle cores.
 pub const PICK_IDLE_CORE: u64 = 1;
@@ -277,6 +279,14 @@ impl IdleTracking {
     /// Where programs read which CPUs belong to wholly idle cores; without SMT, which CPUs are idle.
     pub fn smt_address(&self, node: Option<usize>) -> Option<u64> {
         if self.smt_active() { self.smt.address_of(node) } else { self.cpu.address_of(node) }
+    }
+
+    /// `address`, else where programs read a mask without CPUs (`cpu_none_mask`).
+    ///
+    /// # Errors
+    /// The programs' memory is exhausted.
+    pub fn address_or_none(&mut self, memory: &mut Memory, address: Option<u64>) -> Result<u64, FaultKind> {
+        address.map_or_else(|| self.none_address(memory), Ok)
     }
 
     /// Where programs read a mask without CPUs (`cpu_none_mask`).

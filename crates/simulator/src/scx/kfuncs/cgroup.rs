@@ -4,7 +4,7 @@
 //! A cgroup's object is its `cgroup_subsys_state` too, which is its first member. References are not counted: cgroups
 //! last as long as the run.
 
-use tandem_bpf_vm::fault::{Fault, FaultKind};
+use tandem_bpf_vm::fault::Fault;
 use tandem_bpf_vm::host::Args;
 
 use super::context::Context;
@@ -31,7 +31,7 @@ pub const FROM_ID: Handler = |ctx, [id, ..]| {
 
 /// `bpf_cgroup_ancestor(cgrp, level)`: the one above it with this distance from the root, itself included, or 0.
 pub fn ancestor(ctx: &mut Ctx<'_>, [cgroup, level, ..]: Args) -> Result<u64, Fault> {
-    let cgroup = ctx.kfunc_cgroup(cgroup)?;
+    let cgroup = ctx.scx.guest.expect_cgroup(&ctx.vm.memory, cgroup)?;
     let level = u32::try_from(level as i32).ok();
     let found = ctx.kernel.cgroups.ancestors(cgroup).find(|id| Some(ctx.kernel.cgroups.get(*id).level) == level);
     Ok(found.map_or(0, |cgroup| ctx.scx.guest.cgroup(cgroup)))
@@ -70,7 +70,7 @@ pub fn css_next(ctx: &mut Ctx<'_>, [it, ..]: Args) -> Result<u64, Fault> {
     if start == 0 {
         return Ok(0);
     }
-    let start = ctx.kfunc_cgroup(start)?;
+    let start = ctx.scx.guest.expect_cgroup(&ctx.vm.memory, start)?;
     let below = |id: &CgroupId| ctx.kernel.cgroups.ancestors(*id).any(|above| above == start);
     let tree = &ctx.kernel.cgroups;
     let nth = usize::try_from(given).unwrap_or(usize::MAX);
@@ -85,14 +85,3 @@ pub fn css_next(ctx: &mut Ctx<'_>, [it, ..]: Args) -> Result<u64, Fault> {
 
 /// `bpf_iter_css_destroy(it)`.
 pub const CSS_DESTROY: Handler = |_, _| Ok(0);
-
-impl Ctx<'_> {
-    /// The cgroup whose object a program gives.
-    ///
-    /// # Errors
-    /// There is none.
-    pub(super) fn kfunc_cgroup(&self, address: u64) -> Result<CgroupId, Fault> {
-        let cgroup = self.scx.guest.cgroup_at(&self.vm.memory, address);
-        cgroup.ok_or_else(|| FaultKind::Misuse(format!("{address:#x} is no cgroup")).into())
-    }
-}

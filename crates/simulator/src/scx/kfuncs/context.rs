@@ -173,13 +173,7 @@ impl Ctx<'_> {
     /// Whether a function with `context` may be called now, on `task` where it has one; an error if not.
     #[inline]
     pub(super) fn permits(&mut self, context: Context, task: Option<TaskId>) -> bool {
-        match context.check(&self.scx.calls, task) {
-            Ok(()) => true,
-            Err(refused) => {
-                self.ops_error(refused.to_string());
-                false
-            }
-        }
+        self.accept(context.check(&self.scx.calls, task)).is_some()
     }
 }
 

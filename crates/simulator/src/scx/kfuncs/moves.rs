@@ -113,7 +113,7 @@ fn move_task(ctx: &mut Ctx<'_>, it: Iter, task: u64, dsq_id: u64, enq_flags: u64
     if !ctx.permits(CONTEXT, None) {
         return Ok(0);
     }
-    let task = ctx.kfunc_task(task)?;
+    let task = ctx.scx.guest.expect_task(&ctx.vm.memory, task)?;
     let slice = it.pending(&ctx.vm.memory, HAS_SLICE, SLICE)?;
     let vtime = it.pending(&ctx.vm.memory, HAS_VTIME, VTIME)?;
     let moved = ctx.dispatch_from_dsq(handle, task, dsq_id, enq_flags, (slice, vtime));
@@ -139,7 +139,7 @@ pub fn create_dsq(ctx: &mut Ctx<'_>, [dsq_id, node, ..]: Args) -> Result<u64, Fa
     if !ctx.permits(Context::Sleepable, None) {
         return errno(EPERM);
     }
-    Ok(ctx.create_dsq(dsq_id, node as i32) as u64)
+    Ok(ctx.queues().create(dsq_id, node as i32) as u64)
 }
 
 /// `scx_bpf_destroy_dsq(dsq_id)`.

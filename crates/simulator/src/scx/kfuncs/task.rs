@@ -24,7 +24,7 @@ pub const RELEASE: Handler = |_, _| Ok(0);
 
 /// `bpf_task_under_cgroup(p, ancestor)`: whether its cgroup is `ancestor` or below.
 pub fn under_cgroup(ctx: &mut Ctx<'_>, [task, ancestor, ..]: Args) -> Result<u64, Fault> {
-    let task = ctx.kfunc_task(task)?;
-    let (cgroup, ancestor) = (ctx.kernel.task(task).cgroup, ctx.kfunc_cgroup(ancestor)?);
+    let task = ctx.scx.guest.expect_task(&ctx.vm.memory, task)?;
+    let (cgroup, ancestor) = (ctx.kernel.task(task).cgroup, ctx.scx.guest.expect_cgroup(&ctx.vm.memory, ancestor)?);
     Ok(u64::from(ctx.kernel.cgroups.ancestors(cgroup).any(|id| id == ancestor)))
 }
