@@ -248,7 +248,8 @@ impl Ctx<'_> {
         self.call_exit(info);
         self.scx.timers.clear();
         for id in self.scx.dsqs.user_ids() {
-            self.destroy_dsq(id);
+            let destroyed = self.queues().destroy(id);
+            self.accept(destroyed);
         }
         self.scx.cpuperf.clear();
         for cpu in self.kernel.topology.online.iter().collect::<Vec<_>>() {

@@ -38,6 +38,11 @@ struct Entry {
     origin: Origin,
 }
 
+/// A program forgets a dispatch and there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("dispatch buffer underflow")]
+pub(in crate::scx) struct Underflow;
+
 impl DispatchBuffers {
     /// Empty buffers for `nr_cpus` CPUs.
     pub fn new(nr_cpus: usize) -> Self {
@@ -78,9 +83,12 @@ impl DispatchBuffers {
         ops.dsp_max_batch().saturating_sub(self.cursor(cpu))
     }
 
-    /// Drops the last entry; false: there is none.
-    pub(super) fn pop(&mut self, cpu: CpuId) -> bool {
-        self.buffers[cpu.index()].entries.pop().is_some()
+    /// `scx_bpf_dispatch_cancel`: forgets the latest dispatch on `cpu`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(in crate::scx) fn cancel(&mut self, cpu: CpuId) -> Result<(), Underflow> {
+        self.buffers[cpu.index()].entries.pop().map(|_| ()).ok_or(Underflow)
     }
 }
 

@@ -67,13 +67,6 @@ impl Ctx<'_> {
         self.process_deferred_reenqueues(cpu);
     }
 
-    /// `deferred_irq_workfn` of all CPUs that asked for it. To be called after each hook.
-    pub fn deferred_irq_work(&mut self) {
-        while let Some(cpu) = self.scx.rqs.take_deferred() {
-            self.run_deferred(cpu);
-        }
-    }
-
     /// `process_ddsp_deferred_locals`: tasks that were dispatched directly to other CPUs' local queues go there.
     fn process_ddsp_deferred_locals(&mut self, cpu: CpuId) {
         while let Some(task) = self.scx.rqs[cpu].ddsp_deferred_locals.pop_front() {

@@ -47,6 +47,14 @@ impl Ctx<'_> {
     }
 }
 
+/// A queue is to be destroyed and tasks are in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("attempting to destroy in-use dsq 0x{id:016x} (nr={nr})")]
+pub struct InUse {
+    id: u64,
+    nr: u32,
+}
+
 impl Queues<'_> {
     /// Puts `task`, which is in no queue, into `dsq`: by its virtual time if `by_vtime`. Says what the queue held that does
     /// not fit.
@@ -118,11 +126,11 @@ impl Queues<'_> {
     /// `destroy_dsq`; no such queue: nothing happens.
     ///
     /// # Errors
-    /// The number of tasks in the queue, which stays.
-    pub(super) fn destroy(&mut self, id: u64) -> Result<(), u32> {
+    /// Tasks are in the queue, which stays.
+    pub fn destroy(&mut self, id: u64) -> Result<(), InUse> {
         let Some(dsq) = self.dsqs.find_user_dsq(id) else { return Ok(()) };
         let address = self.dsqs.address(dsq);
-        self.dsqs.destroy(id)?;
+        self.dsqs.destroy(id).map_err(|nr| InUse { id, nr })?;
         if address != 0 {
             self.guest.dsq_free(self.memory, address);
         }

@@ -29,11 +29,23 @@ pub const CPUPERF_CUR: Handler = |ctx, [cpu, ..]| {
     Ok(cpu.map_or(CPUPERF_ONE, |cpu| ctx.kernel.rq(cpu).freq_scale).into())
 };
 
-/// `scx_bpf_cpuperf_set(cpu, perf)`.
-pub const CPUPERF_SET: Handler = |ctx, [cpu, perf, ..]| {
-    ctx.scx_bpf_cpuperf_set(cpu as i32, perf as u32);
+/// `scx_bpf_cpuperf_set(cpu, perf)`: from now on `cpu` shall provide `perf`, 0..=1024. In 7.x, a callback that holds a run
+/// queue may only speak for that CPU.
+pub fn cpuperf_set(ctx: &mut Ctx<'_>, [cpu, perf, ..]: Args) -> Result<u64, Fault> {
+    let (cpu, perf) = (cpu as i32, perf as u32);
+    if perf > CPUPERF_ONE {
+        ctx.ops_error(format!("Invalid cpuperf target {perf} for CPU {cpu}"));
+        return Ok(0);
+    }
+    let Some(id) = ctx.ops_cpu_valid(cpu, None) else { return Ok(0) };
+    if ctx.scx.profile.is_v7() && ctx.scx.calls.locked_cpu().is_some_and(|locked| locked != id) {
+        ctx.ops_error(format!("Invalid target CPU {cpu}"));
+        return Ok(0);
+    }
+    ctx.scx.cpuperf.set(id, perf);
+    ctx.kernel.cpufreq_update_util(id);
     Ok(0)
-};
+}
 
 /// `scx_bpf_nr_cpu_ids()`.
 pub const NR_CPU_IDS: Handler = |ctx, _| Ok(ctx.kernel.topology.nr_cpus as u64);

@@ -22,7 +22,8 @@ pub const NR_SLOTS: Handler = |ctx, _| {
 /// `scx_bpf_dispatch_cancel()`: the last one dispatched is not.
 pub const CANCEL: Handler = |ctx, _| {
     if ctx.permits(CONTEXT, None) {
-        ctx.scx_bpf_dispatch_cancel();
+        let cancelled = ctx.scx.buffers.cancel(ctx.scx.calls.this_cpu());
+        ctx.accept(cancelled);
     }
     Ok(0)
 };

@@ -33,7 +33,9 @@ pub fn error_bstr(ctx: &mut Ctx<'_>, [fmt, data, size, ..]: Args) -> Result<u64,
 /// `scx_bpf_dump_bstr(format, data, size)`: text for the dump that is being made.
 pub fn dump_bstr(ctx: &mut Ctx<'_>, [fmt, data, size, ..]: Args) -> Result<u64, Fault> {
     if let Some(text) = ctx.accept(bstr_format(&ctx.vm.memory, fmt, data, size as u32)) {
-        ctx.scx_bpf_dump(&text);
+        let cpu = ctx.scx.calls.active.last().map(|active| active.cpu);
+        let added = ctx.scx.exit.add_to_dump(cpu, &text);
+        ctx.accept(added);
     }
     Ok(0)
 }

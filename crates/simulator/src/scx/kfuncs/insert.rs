@@ -67,6 +67,6 @@ fn dispatch_preamble(ctx: &mut Ctx<'_>, task: u64, how: &Insertion) -> Result<Op
         ctx.ops_error(format!("invalid enq_flags 0x{:x}", how.enq_flags));
         return Ok(None);
     }
-    let Some(enq_flags) = ctx.vet_enq_flags(how.dsq_id, how.enq_flags) else { return Ok(None) };
+    let Some(enq_flags) = ctx.accept(ctx.scx.vet_enq_flags(how.dsq_id, how.enq_flags)) else { return Ok(None) };
     Ok(Some((ctx.scx.guest.expect_task(&ctx.vm.memory, task)?, enq_flags)))
 }

@@ -144,7 +144,8 @@ pub fn create_dsq(ctx: &mut Ctx<'_>, [dsq_id, node, ..]: Args) -> Result<u64, Fa
 
 /// `scx_bpf_destroy_dsq(dsq_id)`.
 pub const DESTROY_DSQ: Handler = |ctx, [dsq_id, ..]| {
-    ctx.destroy_dsq(dsq_id);
+    let destroyed = ctx.queues().destroy(dsq_id);
+    ctx.accept(destroyed);
     Ok(0)
 };
 
