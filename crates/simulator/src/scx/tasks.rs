@@ -57,8 +57,8 @@ impl Ctx<'_> {
         let cgroup = self.kernel.task(task).cgroup;
         match made {
             Ok(_) => {
-                // `init_scx_entity`
-                self.task(task).set_slice(SCX_SLICE_DFL);
+                // `init_scx_entity`; while a scheduler is loaded, the task's entity comes later.
+                self.scx.guest.set_slice(&mut self.vm.memory, task, SCX_SLICE_DFL);
                 self.scx.guest.set_task_cgroup(&mut self.vm.memory, task, cgroup);
             }
             Err(fault) => self.scx_fault(&fault.into()),
