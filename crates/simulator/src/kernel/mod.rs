@@ -57,7 +57,7 @@ pub struct Kernel {
     /// Run queues, by [`CpuId`].
     pub rqs: Vec<Rq>,
     /// What balancing asks of every CPU of a domain, side by side in memory: the run queues are too big to be looked
-    /// through. Kept up by whoever changes the originals: `add_nr_running`, `sub_nr_running`, `update_rt_load_avg`.
+    /// through. Kept up where the originals change: `add_nr_running`, `sub_nr_running`, `update_rt_load_avg`.
     glances: Vec<Glance>,
     /// CPUs whose idle thread runs and which have nothing queued.
     pub idle: CpuMask,
@@ -115,9 +115,9 @@ pub struct Rq {
     pub curr: Option<TaskId>,
     /// Runnable tasks of all classes, the running one included, delayed ones too.
     pub nr_running: u32,
-    /// Of these, deadline tasks.
+    /// Runnable deadline tasks, part of `nr_running`.
     pub dl_nr_running: u32,
-    /// Of these, tasks of a loaded sched_ext scheduler.
+    /// Runnable tasks of a loaded sched_ext scheduler, part of `nr_running`.
     pub ext_nr_running: u32,
     /// `TIF_NEED_RESCHED`.
     pub need_resched: bool,
@@ -335,7 +335,8 @@ impl Kernel {
         self.scale_rt_capacity(cpu);
     }
 
-    /// Likewise of deadline tasks (`update_dl_rq_load_avg`).
+    /// Brings the load of deadline tasks on `cpu` to now (`update_dl_rq_load_avg`), and with it what they leave to others
+    /// (`scale_rt_capacity`).
     pub fn update_dl_load_avg(&mut self, cpu: CpuId, running: bool) {
         if !self.dl_active {
             return;
@@ -346,7 +347,7 @@ impl Kernel {
         self.scale_rt_capacity(cpu);
     }
 
-    /// Brings the load of both classes to now, whoever runs (`__update_blocked_others`).
+    /// Brings the load of both classes to now, whatever runs (`__update_blocked_others`).
     pub fn update_blocked_others(&mut self, cpu: CpuId) {
         if !self.rt_active {
             return;

@@ -37,18 +37,18 @@ pub struct Sched {
     pub dl: Dl,
     /// The class of the scheduler that was loaded last, gone or not.
     pub ext: Option<Box<Scx>>,
-    /// Why it was ejected.
+    /// Why that scheduler was ejected.
     pub scx_exited: Option<ExitInfo>,
 }
 
 /// A context switch; `None` is the idle thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Switch {
-    /// Where.
+    /// The CPU that changes hands.
     pub cpu: CpuId,
-    /// Who leaves.
+    /// The task that leaves.
     pub prev: Option<TaskId>,
-    /// Who comes.
+    /// The task that comes.
     pub next: Option<TaskId>,
 }
 
@@ -323,7 +323,7 @@ impl Sched {
         switch
     }
 
-    /// `__schedule`: picks who runs next on `cpu`.
+    /// `__schedule`: picks the task that runs next on `cpu`.
     fn schedule(&mut self, cpu: CpuId) -> Option<Switch> {
         let prev = self.kernel.rq(cpu).curr;
         let next = self.pick_next_task(cpu);
@@ -367,7 +367,7 @@ impl Sched {
         // A loaded scheduler is told before `next` is current.
         self.set_next_task_scx(cpu, next);
         self.trace_sched_switch(cpu, prev, next);
-        // The time up to now belongs to who ran: the clock must not see the newcomer yet.
+        // The time up to now belongs to the task that ran: the clock must not see the newcomer yet.
         self.kernel.update_rq_clock(cpu);
         self.kernel.rq_mut(cpu).curr = next;
         match next {

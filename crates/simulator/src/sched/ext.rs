@@ -24,7 +24,7 @@ use crate::scx::idle::IdleChange;
 use crate::units::{CpuId, TaskId};
 use crate::workload::Policy;
 
-/// The class whose tasks these are.
+/// The class of a loaded scheduler.
 ///
 /// # Panics
 /// Without a scheduler; then no task belongs to it.
@@ -133,7 +133,7 @@ impl Sched {
         ctx.dequeue_task_scx(task, DEQUEUE_SAVE | DEQUEUE_NOCLOCK | moves);
     }
 
-    /// Puts it back; it may be new to the class.
+    /// Puts a task that was taken off its queue into that of the loaded scheduler; it may be new to the class.
     pub(super) fn enqueue_changed_scx(&mut self, task: TaskId, bracket: Bracket) {
         let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
         let more = match bracket {
@@ -192,8 +192,8 @@ impl Sched {
         }
     }
 
-    /// `__pick_next_task` while a scheduler is loaded: balancing first, from the class of who leaves downwards
-    /// (`prev_balance`), then the most urgent task. After the idle thread the loaded scheduler is always asked.
+    /// `__pick_next_task` while a scheduler is loaded: balancing first, from the class of the task that leaves
+    /// downwards (`prev_balance`), then the most urgent task. After the idle thread the loaded scheduler is always asked.
     pub(super) fn pick_next_task_scx(&mut self, cpu: CpuId) -> Option<TaskId> {
         let prev = self.kernel.rq(cpu).curr;
         let start = prev.map_or(ClassId::Ext, |prev| self.kernel.task(prev).class);
@@ -245,7 +245,7 @@ impl Sched {
         None
     }
 
-    /// `prev_balance`: from `start`, the class of who leaves, downwards; the first class that finds a task of its own or of
+    /// `prev_balance`: from `start`, the class of the task that leaves, downwards; the first class that finds a task of its own or of
     /// a more urgent one ends it. So a loaded scheduler is asked after its own tasks and after the idle thread even if a
     /// real-time task is picked then, and after others only if nothing more urgent waits. (Real-time and deadline tasks
     /// are pulled whatever ran before, as without a loaded scheduler.) Whether the loaded scheduler is to be asked.
@@ -279,7 +279,7 @@ impl Sched {
         pulled && (looks || self.fair.queue(cpu).nr_queued > 0)
     }
 
-    /// The loaded scheduler hears who comes to `cpu`, before that is current (`set_next_task_scx`, `set_next_task_idle`).
+    /// The loaded scheduler hears which task comes to `cpu`, before it is current (`set_next_task_scx`, `set_next_task_idle`).
     pub(super) fn set_next_task_scx(&mut self, cpu: CpuId, next: Option<TaskId>) {
         if !self.kernel.scx_enabled() {
             return;
@@ -343,7 +343,7 @@ impl Sched {
     }
 
     /// `finish_task_switch`: the pass on `cpu`, where `prev` was, is over. (Once no scheduler is in charge any more, the
-    /// objects of tasks stay in its memory: nobody looks there.)
+    /// objects of tasks stay in its memory, where nothing looks any more.)
     pub(super) fn scx_switched(&mut self, prev: Option<TaskId>) {
         if let Some(prev) = prev
             && self.kernel.scx_enabled()
@@ -354,8 +354,8 @@ impl Sched {
     }
 
     /// `migration_cpu_stop` of a running task of the loaded scheduler: the stopper takes the CPU from it, moves it, and
-    /// leaves the CPU to whom it is due. That are two passes: from the task to the stopper, for which the scheduler looks
-    /// for work as after any of its tasks, and from the stopper to who is next, for which all classes are asked.
+    /// leaves the CPU to the task that is due. These are two passes: from the task to the stopper, for which the scheduler
+    /// looks for work as after any of its tasks, and from the stopper to the next task, for which all classes are asked.
     pub(super) fn stop_and_move_scx(&mut self, task: TaskId, src: CpuId, dst: CpuId) -> Switch {
         let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
         ctx.scx.rqs[src].begin_pick();
@@ -385,7 +385,7 @@ impl Sched {
     }
 
     /// Whether a task that has gone to sleep or ended is still current: a kernel has that CPU's run queue locked until
-    /// another is, and nobody changes the task's class meanwhile.
+    /// another is, and nothing changes the task's class meanwhile.
     fn is_amid_schedule(&self) -> bool {
         let current = self.kernel.resched.iter().filter_map(|cpu| self.kernel.rq(*cpu).curr);
         current.into_iter().any(|task| self.kernel.task(task).state != TaskState::Runnable)

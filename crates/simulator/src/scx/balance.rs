@@ -19,7 +19,7 @@ impl Ctx<'_> {
         self.scx.rqs[cpu].in_balance = true;
         let found = self.balance_one(cpu, prev);
         if found && self.scx.rqs[cpu].nr_immed > 0 && self.scx.dsqs.local_nr(cpu) > 1 {
-            // While it looked for work, tasks that shall run at once were let in without knowing who else would come.
+            // While it looked for work, tasks that shall run at once were let in without knowing which others would come.
             self.scx.rqs.schedule_reenq_local(cpu, 0);
         }
         self.scx.rqs[cpu].in_balance = false;
@@ -82,9 +82,9 @@ impl Ctx<'_> {
         false
     }
 
-    /// `pick_task_scx`: who runs next on `cpu`, as [`Ctx::balance_scx`] found; it stays in the local queue until it does.
+    /// `pick_task_scx`: the task that runs next on `cpu`, as [`Ctx::balance_scx`] found; it stays in the local queue until it does.
     ///
-    /// The kernel warns once, in its log, of a task without slice; here nobody hears it.
+    /// The kernel warns once, in its log, of a task without slice; here there is no log.
     pub fn pick_task_scx(&mut self, cpu: CpuId) -> Option<TaskId> {
         self.scx.calls.set_this_cpu(cpu);
         let prev = self.kernel.rq(cpu).curr;

@@ -33,9 +33,9 @@ pub struct Calls {
 /// A callback at work.
 #[derive(Debug, Clone, Copy)]
 pub struct Active {
-    /// Which; `None` for timers, and for `syscall` and tracing programs.
+    /// Which callback; `None` for timers, and for `syscall` and tracing programs.
     pub op: Option<Op>,
-    /// It is a `syscall` or tracing program, to which the kernel offers more helpers than to callbacks and timers.
+    /// Whether it is a `syscall` or tracing program, to which the kernel offers more helpers than to callbacks and timers.
     pub tracing: bool,
     /// The CPU that executes it.
     pub cpu: CpuId,
@@ -137,7 +137,7 @@ impl Ctx<'_> {
     }
 
     /// Runs a `syscall` program on `cpu` for user space (`bpf_prog_test_run_syscall`), with the structure `args`, and
-    /// returns what it does. Nobody is charged for its instructions.
+    /// returns what it does. Its instructions are charged to no CPU.
     ///
     /// # Errors
     /// It was stopped, or there is no memory left for its arguments.

@@ -17,6 +17,7 @@ use super::watchdog::SCX_WATCHDOG_MAX_TIMEOUT_MS;
 use crate::kernel::Kernel;
 use crate::kernel::task::TaskState;
 use crate::units::{CpuId, TaskId};
+
 /// `ops.flags`: the last runnable task of a CPU is enqueued when its slice ends, too.
 pub const SCX_OPS_ENQ_LAST: u64 = 1 << 1;
 /// `ops.flags`: only tasks with the policy `SCHED_EXT` belong to the scheduler.
@@ -44,13 +45,13 @@ pub enum EnableState {
 /// How far the scheduler is loaded, and what of it may be called.
 #[derive(Debug, Default)]
 pub struct Enable {
-    /// How far.
+    /// How far the scheduler is loaded.
     pub state: EnableState,
-    /// Tasks may belong to it (`scx_enabled`).
+    /// Tasks may belong to the scheduler (`scx_enabled`).
     pub enabled: bool,
-    /// It hears of tasks that come (`scx_ops_init_task_enabled`).
+    /// The scheduler hears of tasks that come (`scx_ops_init_task_enabled`).
     pub init_task: bool,
-    /// It hears of CPUs that come and go.
+    /// The scheduler hears of CPUs that come and go.
     pub hotplug: bool,
     /// The CPU on which it is loaded.
     pub cpu: CpuId,
@@ -240,7 +241,7 @@ impl Ctx<'_> {
     }
 
     /// No task belongs to the scheduler any more: `exit`, and what it leaves is cleared away. Its timers end with its maps,
-    /// which the loader frees; nobody here can tell that from ending at once.
+    /// which the loader frees; no program can tell that from ending at once.
     pub fn scx_ops_disable_end(&mut self, info: &ExitInfo) {
         self.scx.enable.enabled = false;
         self.scx.enable.hotplug = false;

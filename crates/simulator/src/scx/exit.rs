@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a scheduler went (`struct scx_exit_info`), and who may say so.
+//! Why a scheduler went (`struct scx_exit_info`), and what may make it go.
 //!
 //! The first that claims the exit wins; what comes after is not heard. The program that erred runs on to its end: the
 //! scheduler is taken down when the hook is done. See [`dump`](super::dump) for what is written down before that.
@@ -106,24 +106,24 @@ impl ExitKind {
 /// Why a scheduler goes or went (`struct scx_exit_info`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExitInfo {
-    /// Kind.
+    /// What kind of exit it is.
     pub kind: ExitKind,
     /// `SCX_ECODE_*` and the scheduler's own code in the lower 32 bits.
     pub exit_code: i64,
     /// The kind in words.
     pub reason: &'static str,
-    /// Details.
+    /// What happened, in words (`msg`).
     pub message: String,
     /// State of CPUs and tasks after an error; empty otherwise.
     pub dump: String,
-    /// The callback whose doing it is, if it is one's.
+    /// The callback that caused it, if one did.
     pub op: Option<Op>,
-    /// The CPU that executed it, else the one where it happened.
+    /// The CPU that executed the callback, else the one where it happened.
     pub cpu: CpuId,
     /// Where in the programs, innermost first: where the wrong decision was made, which may have failed only after the
     /// callback. (A kernel has the place where it failed, its own functions included, and for errors only.)
     pub backtrace: Vec<Location>,
-    /// When.
+    /// When it happened.
     pub at: Nanos,
 }
 
@@ -147,9 +147,9 @@ enum Claim {
     /// There is no scheduler, or it has been taken down (`SCX_EXIT_DONE`).
     #[default]
     Done,
-    /// Nobody has (`SCX_EXIT_NONE`).
+    /// The exit has not been claimed (`SCX_EXIT_NONE`).
     None,
-    /// Somebody has.
+    /// The exit has been claimed, and is to be carried out.
     Claimed(Box<ExitInfo>),
 }
 
@@ -201,7 +201,7 @@ impl ExitState {
         true
     }
 
-    /// Takes the claimed exit to carry it out; nobody can claim any more (`SCX_EXIT_DONE`).
+    /// Takes the claimed exit to carry it out; no other can be claimed any more (`SCX_EXIT_DONE`).
     pub fn take(&mut self) -> Option<ExitInfo> {
         match std::mem::take(&mut self.claim) {
             Claim::Claimed(info) => Some(*info),

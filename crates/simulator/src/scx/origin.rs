@@ -25,7 +25,7 @@ pub struct Origin {
     trace: Trace,
 }
 
-/// Whose error something is: the callback, the CPU, the place in the programs.
+/// What an error is blamed on: the callback, the CPU, the place in the programs.
 pub(super) type Culprit = (Option<Op>, CpuId, Vec<Location>);
 
 /// A decision that is being carried out.
@@ -49,7 +49,7 @@ impl Origin {
 }
 
 impl ExitState {
-    /// Whose error it is that happens now.
+    /// What an error that happens now is blamed on.
     pub(super) fn culprit(&self, calls: &Calls, vm: &Instance) -> Culprit {
         match self.blame.filter(|blame| blame.depth == calls.active.len()) {
             Some(Blame { origin: Origin { op, cpu, trace }, .. }) => (op, cpu, vm.locate(&trace)),

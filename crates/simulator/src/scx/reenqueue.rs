@@ -19,8 +19,8 @@ use crate::units::{CpuId, TaskId};
 pub struct Reenqueue {
     /// Tasks of its local queue, with these flags (`deferred_reenq_local`).
     local: Option<u64>,
-    /// Queues of the scheduler, with these flags (`deferred_reenq_users`).
-    users: Vec<(u64, u64)>,
+    /// Ids of queues of the scheduler (`deferred_reenq_users`).
+    users: Vec<u64>,
 }
 
 impl Reenqueue {
@@ -87,7 +87,7 @@ impl Ctx<'_> {
         } else if self.scx.dsqs.find_user_dsq(dsq_id).is_none() {
             self.ops_error(format!("non-existent DSQ 0x{dsq_id:x}"));
         } else if !self.scx.rqs[this_cpu].bypassing {
-            self.scx.rqs[this_cpu].reenqueue.users.push((dsq_id, SCX_REENQ_ANY));
+            self.scx.rqs[this_cpu].reenqueue.users.push(dsq_id);
             self.scx.rqs.schedule_deferred(this_cpu);
         }
     }
@@ -104,7 +104,7 @@ impl Ctx<'_> {
             self.reenq_local(cpu, reenq_flags);
             repeats += 1;
         }
-        while let Some((dsq_id, _)) = self.scx.rqs[cpu].reenqueue.users.pop() {
+        while let Some(dsq_id) = self.scx.rqs[cpu].reenqueue.users.pop() {
             self.reenq_user(dsq_id);
         }
     }

@@ -49,7 +49,7 @@ impl DispatchBuffers {
         Self { buffers: (0..nr_cpus).map(|_| Buffer::default()).collect() }
     }
 
-    /// Who may be dispatched directly on `cpu`; `None`: the buffer is in use.
+    /// Which task may be dispatched directly on `cpu`; `None`: dispatches go through the buffer.
     pub(in crate::scx) fn set_direct_dispatch_task(&mut self, cpu: CpuId, task: Option<DirectDispatch>) {
         self.buffers[cpu.index()].direct = task;
     }
@@ -125,7 +125,8 @@ impl Ctx<'_> {
     }
 
     /// `finish_dispatch`: if the task is still in the scheduler's hands since the program dispatched it, it goes to its
-    /// queue. If not, somebody else was faster, or the scheduler never had it: nothing happens.
+    /// queue. If not, another dispatch was faster, or the scheduler never had the task:
+    /// nothing happens.
     fn finish_dispatch(&mut self, rq: CpuId, entry: Entry) {
         if self.scx.tasks[entry.task].ops_state != OpsState::Queued(entry.qseq) {
             return;

@@ -6,12 +6,12 @@ use super::super::entity::OpsState;
 use super::super::origin::Origin;
 use crate::units::{CpuId, TaskId};
 
-/// Who may be dispatched directly on a CPU (`direct_dispatch_task`).
+/// Which task may be dispatched directly on a CPU (`direct_dispatch_task`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DirectDispatch {
     /// The task being enqueued.
     Task(TaskId),
-    /// Nobody any more.
+    /// No task any more: one has been dispatched.
     Done,
 }
 

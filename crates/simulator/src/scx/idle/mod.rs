@@ -58,9 +58,9 @@ pub struct IdleTracking {
 #[derive(Debug, Default)]
 struct LiveMask {
     words: Vec<u64>,
-    /// All CPUs.
+    /// Where programs read the whole mask.
     address: u64,
-    /// Those of each node, where they are told apart.
+    /// Where programs read the part of each NUMA node, if nodes are told apart.
     of_node: Vec<u64>,
 }
 
@@ -101,7 +101,7 @@ impl IdleTracking {
         Ok(())
     }
 
-    /// Other CPUs are online now. The masks stay: a CPU that went is in them until somebody claims it.
+    /// Other CPUs are online now. The masks stay: a CPU that went is in them until a claim takes it out.
     pub fn set_topology(&mut self, topology: &Topology) {
         self.siblings = if topology.smt_active { topology.smt.clone() } else { Vec::new() };
         self.set_nodes(topology);

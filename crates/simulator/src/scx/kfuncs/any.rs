@@ -118,7 +118,7 @@ pub fn set_slice(ctx: &mut Ctx<'_>, [task, slice, ..]: Args) -> Result<u64, Faul
     Ok(1)
 }
 
-/// `scx_bpf_task_set_dsq_vtime(p, vtime)`: true, likewise.
+/// `scx_bpf_task_set_dsq_vtime(p, vtime)`: true, as there are no schedulers below others that could lack the right.
 pub fn set_dsq_vtime(ctx: &mut Ctx<'_>, [task, vtime, ..]: Args) -> Result<u64, Fault> {
     let task = ctx.scx.guest.expect_task(&ctx.vm.memory, task)?;
     ctx.scx.guest.set_dsq_vtime(&mut ctx.vm.memory, task, vtime);

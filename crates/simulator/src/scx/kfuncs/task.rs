@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! References to tasks (`kernel/bpf/helpers.c`).
 //!
-//! Who acquires must release, which the kernel's verifier proves and nobody checks here: a task's object stays as long
+//! A program that acquires must release, which the kernel's verifier proves and nothing checks here: a task's object stays as long
 //! as the task itself, whether a program holds a reference or not. A program that keeps a task beyond its end is stopped
 //! with a use after free; a kernel would let it read the dead task.
 
