@@ -3,6 +3,25 @@
 //!
 //! [`Sched`] holds the shared [`Kernel`] and the classes, and asks them in order of urgency. Each call happens at
 //! `kernel.now`; afterwards the caller drains [`Sched::next_switch`] until it is `None`.
+//!
+//! # The life of a wake-up
+//!
+//! Of a thread that slept on a timer, under a loaded scheduler; other classes have the same hooks.
+//!
+//! 1. The timer is due: the engine takes it from its queue and calls [`Sched::try_to_wake_up`].
+//! 2. `select_task_rq` asks the class for a CPU: `Ctx::select_task_rq_scx`, then `Ctx::call_op` with `Op::SelectCpu`.
+//! 3. `Instance::run` executes the BPF program. A kernel function that it calls comes back through `ScxHost::kfunc` and
+//!    `kfuncs::TABLE`, for instance to `Ctx::scx_select_cpu_dfl`, which claims an idle CPU.
+//! 4. `enqueue_task` (`Ctx::enqueue_task_scx`): `ops.runnable`, then `Ctx::do_enqueue_task` asks `ops.enqueue`.
+//! 5. What the program inserts, `Ctx::scx_dispatch_commit` notes and `Ctx::dispatch_enqueue` puts into a dispatch queue;
+//!    `Ctx::local_dsq_post_enq` or `wakeup_preempt` makes the CPU reschedule (`Kernel::resched_curr`).
+//! 6. The engine drains [`Sched::next_switch`]: first kicks and deferred work (`Ctx::irq_work`), then `schedule` for each
+//!    CPU that shall reschedule.
+//! 7. `pick_next_task` looks for work (`Ctx::balance_scx`: `ops.dispatch`, then `Ctx::flush_dispatch_buf`) and takes the
+//!    first task of the local queue (`Ctx::pick_task_scx`).
+//! 8. `put_prev_task` and `switch_to` change hands (`ops.stopping`, `ops.running`); the engine gets the [`Switch`], and
+//!    lets the thread run.
+//! 9. The instructions that the programs executed (`Calls::charge`) are time that the engine takes from their CPUs.
 
 use std::sync::Arc;
 

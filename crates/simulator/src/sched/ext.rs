@@ -245,10 +245,11 @@ impl Sched {
         None
     }
 
-    /// `prev_balance`: from `start`, the class of the task that leaves, downwards; the first class that finds a task of its own or of
-    /// a more urgent one ends it. So a loaded scheduler is asked after its own tasks and after the idle thread even if a
-    /// real-time task is picked then, and after others only if nothing more urgent waits. (Real-time and deadline tasks
-    /// are pulled whatever ran before, as without a loaded scheduler.) Whether the loaded scheduler is to be asked.
+    /// `prev_balance`: from `start`, the class of the task that leaves, downwards; the first class that finds a task of
+    /// its own or of a more urgent one ends it. So a loaded scheduler is asked after its own tasks and after the idle
+    /// thread even if a real-time task is picked then, and after others only if nothing more urgent waits. (Real-time
+    /// and deadline tasks are pulled whatever ran before, as without a loaded scheduler.) Whether the loaded scheduler
+    /// is to be asked.
     fn prev_balance(&mut self, cpu: CpuId, start: ClassId) -> bool {
         loaded(&mut self.ext).state.rqs[cpu].begin_pick();
         if !self.kernel.topology.online.test(cpu) {
@@ -279,7 +280,8 @@ impl Sched {
         pulled && (looks || self.fair.queue(cpu).nr_queued > 0)
     }
 
-    /// The loaded scheduler hears which task comes to `cpu`, before it is current (`set_next_task_scx`, `set_next_task_idle`).
+    /// The loaded scheduler hears which task comes to `cpu`, before it is current (`set_next_task_scx`,
+    /// `set_next_task_idle`).
     pub(super) fn set_next_task_scx(&mut self, cpu: CpuId, next: Option<TaskId>) {
         if !self.kernel.scx_enabled() {
             return;

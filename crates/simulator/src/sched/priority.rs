@@ -116,7 +116,8 @@ impl Sched {
         });
     }
 
-    /// The task with the reservation that `task` is to use: a deadline task which waits for it, unless its own deadline is earlier.
+    /// The task with the reservation that `task` is to use: a deadline task which waits for it, unless its own deadline
+    /// is earlier.
     fn deadline_donor(&self, task: TaskId, top: Option<&Task>) -> Option<TaskId> {
         let donor = top.filter(|donor| donor.class == ClassId::Dl)?.id;
         let own = matches!(self.kernel.task(task).scheduling.policy, Policy::Deadline { .. });

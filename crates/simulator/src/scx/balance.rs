@@ -82,7 +82,8 @@ impl Ctx<'_> {
         false
     }
 
-    /// `pick_task_scx`: the task that runs next on `cpu`, as [`Ctx::balance_scx`] found; it stays in the local queue until it does.
+    /// `pick_task_scx`: the task that runs next on `cpu`, as [`Ctx::balance_scx`] found; it stays in the local queue
+    /// until it does.
     ///
     /// The kernel warns once, in its log, of a task without slice; here there is no log.
     pub fn pick_task_scx(&mut self, cpu: CpuId) -> Option<TaskId> {

@@ -8,6 +8,7 @@ use super::Ctx;
 use super::abi::guest::args::ExitRecord;
 use super::abi::profile::Profile;
 use super::dispatch::DispatchBuffers;
+use super::errno::EINVAL;
 use super::exit::{ExitInfo, ExitKind, SCX_ECODE_ACT_RESTART, SCX_ECODE_RSN_HOTPLUG};
 use super::ops::{Op, Ops};
 use super::origin::Origin;
@@ -25,8 +26,6 @@ pub const SCX_OPS_SWITCH_PARTIAL: u64 = 1 << 3;
 
 /// `SCX_OPS_NAME_LEN`, the null byte included.
 const SCX_OPS_NAME_LEN: usize = 128;
-/// `EINVAL`.
-const EINVAL: i32 = 22;
 
 /// How far a scheduler is loaded (`enum scx_ops_enable_state`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -158,7 +157,7 @@ impl Ctx<'_> {
         self.scx.cpuperf.reset(nr_cpus);
         if let Err(fault) = self.scx.scx_idle_enable(&mut self.vm.memory, &self.kernel.topology) {
             self.scx_fault(&fault.into());
-            return Err(-EINVAL);
+            return Err(-(EINVAL as i32));
         }
         self.scx_init()?;
         self.scx.enable.hotplug = true;
@@ -168,7 +167,7 @@ impl Ctx<'_> {
         if enq_last_without_enqueue(&self.scx.ops) {
             let message = "SCX_OPS_ENQ_LAST requires ops.enqueue() to be implemented";
             self.ops_error(message.to_owned());
-            return Err(-EINVAL);
+            return Err(-(EINVAL as i32));
         }
         self.scx.buffers = DispatchBuffers::new(nr_cpus);
         self.scx.watchdog.start(self.scx.ops.timeout_ms, self.kernel);
@@ -188,7 +187,7 @@ impl Ctx<'_> {
         let returned = self.call_op(Op::Init, self.scx.enable.cpu, None, [None; 2], &[]).unwrap_or(0) as i32;
         // A program that was stopped has not initialised anything.
         if self.scx.exit.claimed().is_some_and(|info| info.kind == ExitKind::Error) && returned == 0 {
-            return Err(-EINVAL);
+            return Err(-(EINVAL as i32));
         }
         if returned == 0 {
             return Ok(());

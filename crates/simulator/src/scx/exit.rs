@@ -10,6 +10,7 @@ use tandem_bpf_vm::fault::{Fault, Location};
 
 use super::Ctx;
 use super::dump::DumpData;
+use super::errno::EPROTO;
 use super::ops::Op;
 use super::origin::{Blame, Culprit};
 use crate::units::{CpuId, Nanos};
@@ -255,14 +256,13 @@ impl Ctx<'_> {
     /// (`ops_sanitize_err`).
     pub fn ops_sanitize_err(&mut self, op: Op, value: i64) -> i32 {
         const MAX_ERRNO: i32 = 4095;
-        const EPROTO: i32 = 71;
         let value = value as i32;
         if (-MAX_ERRNO..0).contains(&value) {
             return value;
         }
         let message = format!("ops.{}() returned an invalid errno {value}", op.name());
         self.ops_error(message);
-        -EPROTO
+        -(EPROTO as i32)
     }
 }
 

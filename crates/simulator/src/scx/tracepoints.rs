@@ -56,8 +56,8 @@ pub struct Tracepoints {
 }
 
 impl Tracepoints {
-    /// The programs of a loaded object, in its order, but for those that no setting needs. (Optional ones, whose section begins with
-    /// `?`, are not loaded.)
+    /// The programs of a loaded object, in its order, but for those that no setting needs. (Optional ones, whose section
+    /// begins with `?`, are not loaded.)
     pub fn of(object: &Object, vm: &Instance, needs: &Needs) -> Self {
         let programs = |point: Tracepoint| {
             let here = object.functions.iter().filter(|function| function.section == point.section());

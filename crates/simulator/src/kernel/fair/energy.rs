@@ -65,8 +65,8 @@ impl EnergyModel {
     }
 }
 
-/// A state for each OPP of `domain`, whose CPUs have this capacity at the highest: the table that the kernel registers, which
-/// energy-aware placement reads without its inefficient states.
+/// A state for each OPP of `domain`, whose CPUs have this capacity at the highest: the table that the kernel registers,
+/// which energy-aware placement reads without its inefficient states.
 pub fn states(domain: &PerformanceDomain, capacity: u64) -> Vec<PerfState> {
     let top = domain.opps.last().map_or(1, |opp| u64::from(opp.khz));
     let state = |opp: &Opp| PerfState {

@@ -3,8 +3,8 @@
 
 use super::super::Ctx;
 use super::super::abi::profile::{SCX_DSQ_LOCAL, SCX_DSQ_LOCAL_CPU_MASK, SCX_DSQ_LOCAL_ON};
-use super::super::dsq::ENOENT;
 use super::super::dsq::iter::DsqIter;
+use super::super::errno::ENOENT;
 use crate::units::{CpuId, TaskId};
 
 impl Ctx<'_> {

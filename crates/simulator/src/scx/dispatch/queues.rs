@@ -10,15 +10,14 @@ use tandem_bpf_vm::memory::Memory;
 use super::super::Ctx;
 use super::super::abi::Guest;
 use super::super::abi::profile::{Profile, SCX_ENQ_PREEMPT, SCX_TASK_IMMED};
-use super::super::dsq::{DsqRef, Dsqs, EINVAL, ENOMEM, Mixed, Place};
+use super::super::dsq::{DsqRef, Dsqs, Mixed, Place};
 use super::super::entity::Entities;
+use super::super::errno::{EINVAL, ENOMEM};
+use super::super::idle::NUMA_NO_NODE;
 use super::super::reenqueue::rq_is_open;
 use super::super::rq::Rqs;
 use crate::kernel::Kernel;
 use crate::units::{CpuId, TaskId};
-
-/// `NUMA_NO_NODE`.
-const NUMA_NO_NODE: i32 = -1;
 
 /// Dispatch queues and the copies of what is in them.
 pub struct Queues<'a> {

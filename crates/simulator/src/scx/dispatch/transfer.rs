@@ -102,8 +102,8 @@ impl Ctx<'_> {
         false
     }
 
-    /// `consume_global_dsq`: the first task of the global queue of its node that may run on `cpu` goes into the local queue of
-    /// `cpu`; whether there was one.
+    /// `consume_global_dsq`: the first task of the global queue of its node that may run on `cpu` goes into the local
+    /// queue of `cpu`; whether there was one.
     pub(in crate::scx) fn consume_global_dsq(&mut self, cpu: CpuId) -> bool {
         let dsq = self.scx.dsqs.global(self.kernel.topology.node_of(cpu));
         self.consume_dispatch_q(cpu, dsq, 0)

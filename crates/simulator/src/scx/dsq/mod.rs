@@ -20,20 +20,11 @@ mod tests;
 use std::collections::BTreeMap;
 
 use super::abi::profile::{SCX_DSQ_FLAG_BUILTIN, SCX_DSQ_GLOBAL, SCX_DSQ_INVALID, SCX_DSQ_LOCAL};
+use super::errno::{EEXIST, EINVAL};
 use crate::kernel::Kernel;
 use crate::units::{CpuId, TaskId};
 use iter::Cursor;
 use list::{Links, Node};
-
-/// `EEXIST`.
-const EEXIST: i64 = 17;
-/// `EINVAL`.
-pub(super) const EINVAL: i64 = 22;
-/// `ENOENT`.
-pub(super) const ENOENT: i64 = 2;
-
-/// `ENOMEM`.
-pub(super) const ENOMEM: i64 = 12;
 
 /// A queue, as the kernel's pointer to it; it stays valid while a task or a cursor is in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -21,6 +21,8 @@ use bits::{Allowed, any_distribute, bit};
 pub use ctx::IdleChange;
 pub(in crate::scx) use ctx::pick_any_by;
 
+/// `NUMA_NO_NODE`: a program names no node.
+pub const NUMA_NO_NODE: i32 = -1;
 /// `SCX_PICK_IDLE_CORE`: only CPUs of wholly idle cores.
 pub const PICK_IDLE_CORE: u64 = 1;
 /// `SCX_PICK_IDLE_IN_NODE` (7.x): only CPUs of the given NUMA node.

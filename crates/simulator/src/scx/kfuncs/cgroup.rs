@@ -11,6 +11,7 @@ use super::context::Context;
 use super::{Handler, errno};
 use crate::kernel::cgroup::CgroupTree;
 use crate::scx::Ctx;
+use crate::scx::errno::EINVAL;
 use crate::units::CgroupId;
 
 /// `scx_bpf_task_cgroup(p)`: the cgroup of a task that the callback is about; an error and the root for others.
@@ -49,8 +50,6 @@ const DESCENDANTS_PRE: u64 = 2;
 const DESCENDANTS_POST: u64 = 3;
 /// `BPF_CGROUP_ITER_ANCESTORS_UP`.
 const ANCESTORS_UP: u64 = 4;
-
-const EINVAL: i64 = 22;
 
 /// `bpf_iter_css_new(it, start, flags)`: walks up or down from `start`, itself included. The iterator has 24 bytes: the
 /// beginning, the order and how many have been given.

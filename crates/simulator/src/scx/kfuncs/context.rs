@@ -30,8 +30,8 @@ pub enum Context {
     Any,
     /// From a callback that allows one of these bits, with nothing nested inside it that does not.
     Mask(u32),
-    /// From a callback that allows one of these bits, as [`Context::Mask`], or while no callback that locks a run queue is at
-    /// work.
+    /// From a callback that allows one of these bits, as [`Context::Mask`], or while no callback that locks a run queue
+    /// is at work.
     MaskOrUnlocked(u32),
     /// From a callback that locks a run queue, on the task that it is about.
     ArgTask,

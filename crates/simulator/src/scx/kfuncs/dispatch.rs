@@ -36,8 +36,8 @@ pub const CONSUME: Handler =
 pub const MOVE_TO_LOCAL: Handler =
     |ctx, [dsq_id, enq_flags, ..]| Ok(u64::from(ctx.permits(CONTEXT, None) && ctx.scx_bpf_consume(dsq_id, enq_flags)));
 
-/// `scx_bpf_reenqueue_local()` of `ops.cpu_release`: gives all tasks in the local queue of the executing CPU to the scheduler
-/// again; how many.
+/// `scx_bpf_reenqueue_local()` of `ops.cpu_release`: gives all tasks in the local queue of the executing CPU to the
+/// scheduler again; how many.
 pub const REENQUEUE_LOCAL: Handler = |ctx, _| {
     Ok(if ctx.permits(RELEASE_CONTEXT, None) {
         u64::from(ctx.reenq_local(ctx.scx.calls.this_cpu(), SCX_REENQ_ANY))

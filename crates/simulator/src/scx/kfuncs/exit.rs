@@ -7,6 +7,7 @@ use tandem_bpf_vm::host::Args;
 use tandem_bpf_vm::memory::Memory;
 
 use crate::scx::Ctx;
+use crate::scx::errno::EFAULT;
 use crate::scx::exit::ExitKind;
 
 /// `MAX_BPRINTF_VARARGS`.
@@ -60,5 +61,3 @@ fn bstr_format(memory: &Memory, fmt: u64, data: u64, size: u32) -> Result<String
     };
     text.map_err(|error| format!("format preparation failed ({error})"))
 }
-
-const EFAULT: i64 = 14;

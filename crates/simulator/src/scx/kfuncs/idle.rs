@@ -7,17 +7,10 @@ use tandem_bpf_vm::host::Args;
 
 use super::{Handler, errno};
 use crate::scx::Ctx;
+use crate::scx::errno::{EBUSY, EINVAL, ENOENT, EOPNOTSUPP};
 use crate::scx::idle::bits::Allowed;
-use crate::scx::idle::{IdleTracking, PICK_IDLE_IN_NODE, pick_any_by};
+use crate::scx::idle::{IdleTracking, NUMA_NO_NODE, PICK_IDLE_IN_NODE, pick_any_by};
 use crate::units::CpuId;
-
-const ENOENT: i64 = 2;
-const EBUSY: i64 = 16;
-const EINVAL: i64 = 22;
-const EOPNOTSUPP: i64 = 95;
-
-/// `NUMA_NO_NODE`.
-const NUMA_NO_NODE: i32 = -1;
 
 /// Why a function of the built-in idle tracking does not work now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

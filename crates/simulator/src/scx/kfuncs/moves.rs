@@ -13,6 +13,7 @@ use super::{Handler, errno};
 use crate::scx::Ctx;
 use crate::scx::abi::profile::{SCX_DSQ_FLAG_BUILTIN, SCX_ENQ_DSQ_PRIQ};
 use crate::scx::dsq::iter::DsqIter;
+use crate::scx::errno::EPERM;
 
 /// From where tasks are moved.
 pub const CONTEXT: Context = Context::MaskOrUnlocked(DISPATCH);
@@ -151,5 +152,3 @@ pub const DESTROY_DSQ: Handler = |ctx, [dsq_id, ..]| {
 
 /// `scx_bpf_dsq_nr_queued(dsq_id)`: the number of its tasks, or a negative errno.
 pub const NR_QUEUED: Handler = |ctx, [dsq_id, ..]| Ok(ctx.dsq_nr_queued(dsq_id) as u64);
-
-const EPERM: i64 = 1;

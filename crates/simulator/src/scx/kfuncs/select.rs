@@ -8,16 +8,13 @@ use super::context::{Context, ENQUEUE, SELECT_CPU};
 use super::errno;
 use super::idle::{check_enabled, with_words};
 use crate::scx::Ctx;
+use crate::scx::errno::{EBUSY, EINVAL, EPERM};
 use crate::units::{CpuId, TaskId};
 
 /// From where 6.12 lets a CPU be chosen.
 pub const CONTEXT: Context = Context::Mask(SELECT_CPU);
 /// From where 7.x does.
 pub const CONTEXT_V7: Context = Context::MaskOrUnlocked(SELECT_CPU | ENQUEUE);
-
-const EPERM: i64 = 1;
-const EBUSY: i64 = 16;
-const EINVAL: i64 = 22;
 
 /// `scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, is_idle)`: a CPU, and whether it was idle and is claimed now; after an
 /// error, `prev_cpu`.

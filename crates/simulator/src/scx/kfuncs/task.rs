@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! References to tasks (`kernel/bpf/helpers.c`).
 //!
-//! A program that acquires must release, which the kernel's verifier proves and nothing checks here: a task's object stays as long
-//! as the task itself, whether a program holds a reference or not. A program that keeps a task beyond its end is stopped
-//! with a use after free; a kernel would let it read the dead task.
+//! A program that acquires must release, which the kernel's verifier proves and nothing checks here: a task's object
+//! stays as long as the task itself, whether a program holds a reference or not. A program that keeps a task beyond its
+//! end is stopped with a use after free; a kernel would let it read the dead task.
 
 use tandem_bpf_vm::fault::Fault;
 use tandem_bpf_vm::host::Args;

@@ -145,8 +145,8 @@ impl Fair {
 
     /// `sched_balance_softirq` of all CPUs that ticked at this instant.
     ///
-    /// On a machine they do it at the same time, just after the tick, and chance decides which CPU is first. So it does here;
-    /// else the CPU with the lowest number would always be first.
+    /// On a machine they do it at the same time, just after the tick, and chance decides which CPU is first. So it does
+    /// here; else the CPU with the lowest number would always be first.
     pub fn sched_balance_softirq(&mut self, kernel: &mut Kernel) {
         let mut pending = std::mem::take(&mut self.balance.pending);
         for last in (1..pending.len()).rev() {

@@ -213,7 +213,8 @@ impl Guest {
     }
 
     /// `task` is being made by `maker`, or init: until that is done it has the parent of that one, whose copy it is
-    /// (`copy_process`, which calls the scheduler before it sets the parent). Addresses: the maker's, and the parent's to be.
+    /// (`copy_process`, which calls the scheduler before it sets the parent). Addresses: the maker's, and the parent's
+    /// to be.
     pub fn begin_fork(&mut self, memory: &mut Memory, task: TaskId, maker: Option<TaskId>) -> (u64, u64) {
         let maker = maker.map_or(0, |maker| self.task(maker));
         let maker = if maker == 0 { self.cpus.init_task } else { maker };
