@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guide says what there is: every setting and governor is in it, and every file, test and section it names exists.
+//! Checks the guide against the code: every setting and governor is in the guide, and every file, test and section that
+//! the guide names exists.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,7 +26,7 @@ fn pages() -> Vec<(String, String)> {
     pages
 }
 
-/// What stands between backquotes on a line, outside blocks of code.
+/// The texts between backquotes on a line, outside blocks of code.
 fn quoted(text: &str) -> Vec<&str> {
     let mut outside = true;
     let lines = text.lines().filter(|line| {
@@ -55,7 +56,8 @@ fn every_setting_and_every_governor_is_documented() {
 /// Folders that names of files in the guide may start from.
 const FOLDERS: [&str; 2] = [".", "crates/simulator/src"];
 
-/// A name with a folder and an ending of ours, and no place to fill in. The kernel's files end otherwise, or are not ours.
+/// Whether a word names a file of this project: it has a folder, a known ending and no placeholder. The kernel's files
+/// have other endings or are not in this project.
 fn is_file(word: &str) -> bool {
     let ours = [".rs", ".toml", ".md", ".json"].iter().any(|ending| word.ends_with(ending));
     ours && word.contains('/') && !word.starts_with('.') && !word.contains(['*', '…', ' ']) && !word.starts_with("lab/")
@@ -140,7 +142,7 @@ fn tests_that_the_table_of_models_names_exist() {
 fn every_model_is_in_the_table_and_says_the_same_four_things() {
     let in_table: Vec<String> = models().into_iter().map(|(section, _)| section.to_owned()).collect();
     let sections: Vec<(&str, &str)> = MODELS.split("\n## ").skip(1).filter_map(|text| text.split_once('\n')).collect();
-    // The first is an example, the last a verdict.
+    // The first section is an example, the last a verdict.
     let sections = &sections[1..sections.len() - 1];
     let titles: Vec<String> = sections.iter().map(|(title, _)| anchor(title)).collect();
     assert_eq!(titles, in_table);
