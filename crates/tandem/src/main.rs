@@ -6,7 +6,8 @@
 //! - [`reproduce`]: the published numbers of papers beside ours.
 //! - [`live`]: the commands for the kernel that is running.
 //! - [`bundled`]: the scheduler that the command carries.
-//! - [`context`]: what commands are given: the simulator, where to print, the [`files`] they write; [`json`]: how.
+//! - [`context`]: what commands are given: the simulator, the output, the [`files`] they write; [`json`]: results for
+//! programs.
 //! - [`quantity`], [`table`]: numbers and text for people. [`failure`]: exit statuses.
 
 mod analyze;
@@ -56,7 +57,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     }
     let mut out = stdout().lock();
     let result = cli.run(&mut Context::of_process(&mut out, files));
-    // Also where the results are there and something is wrong with them.
+    // Results that come with a failure are flushed too.
     out.flush()?;
     result
 }

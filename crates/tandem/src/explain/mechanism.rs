@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The mechanisms of Tandem's scheduler (`bpf/`), by the names that the object gives to settings, states and counters.
 
-/// A mechanism.
+/// A mechanism of the scheduler.
 #[derive(Debug)]
 pub struct Mechanism {
-    /// Its name, which is that of the setting that turns it on.
+    /// Name of the mechanism and of the setting that turns it on.
     pub name: &'static str,
-    /// What that is set to.
+    /// Value of the setting that turns the mechanism on.
     pub value: &'static str,
-    /// First word of its counters' names.
+    /// First word of the names of the mechanism's counters.
     pub prefix: &'static str,
-    /// Its counters, in the object's order.
+    /// Counters of the mechanism, in the object's order.
     pub counters: &'static [Counter],
 }
 
-/// A counter.
+/// A counter of the scheduler.
 #[derive(Debug)]
 pub struct Counter {
-    /// Its name.
+    /// Name of the counter.
     pub name: &'static str,
-    /// What is counted.
+    /// What the counter counts.
     pub meaning: &'static str,
-    /// Each is a decision that would have been another without the mechanism; others are what such decisions come from.
+    /// Whether the counter counts decisions that would be different without the mechanism. Other counters count what
+    /// leads to such decisions.
     pub acts: bool,
 }
 
@@ -34,18 +35,19 @@ const fn sees(name: &'static str, meaning: &'static str) -> Counter {
 }
 
 impl Mechanism {
-    /// The variable that says what state it is in.
+    /// Name of the variable that says in which state the mechanism is.
     pub fn state(&self) -> String {
         format!("{}_state", self.name)
     }
 
-    /// What turns it on, as written behind `tandem,`.
+    /// The setting that turns the mechanism on, as written behind `tandem,`.
     pub fn on(&self) -> String {
         format!("{}={}", self.name, self.value)
     }
 }
 
-/// All of them, in the order in which a task is asked about: where, which CPU, when, with whom, how fast.
+/// All mechanisms, in the order in which they decide about a task: where it runs, on which CPU, when, beside which
+/// tasks, how fast.
 pub const MECHANISMS: [Mechanism; 5] = [
     Mechanism {
         name: "isolate",

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `tandem explain`: which of the scheduler's mechanisms can act on a machine and a workload, which cannot, and why.
 //!
-//! [`mechanism`]: what they are called. [`trial`]: short simulations, in which the scheduler itself says what it does.
-//! [`reason`]: why, from the machine and the workload. [`command`]: what to try next. [`text`]: all of it for people.
+//! [`mechanism`]: names of mechanisms and counters. [`trial`]: short simulations, in which the scheduler itself says
+//! what it does. [`reason`]: why, from the machine and the workload. [`command`]: what to try next. [`text`]: all of it
+//! for people.
 
 mod command;
 pub mod mechanism;
@@ -88,21 +89,21 @@ pub struct Explain {
 /// All results; the field names are the JSON schema (docs/reports.md).
 #[derive(Debug, Serialize)]
 struct Explanation {
-    /// [`SCHEMA`].
+    /// Version of the schema, [`SCHEMA`].
     schema: u32,
     machine: Named<MachineTraits>,
-    /// `None` where none was given.
+    /// Name and traits of the workload; `None` if none was given.
     workload: Option<Named<WorkloadTraits>>,
     governor: String,
-    /// `None` where no workload was given.
+    /// Simulated time of each trial; `None` if no workload was given.
     limit_s: Option<f64>,
     seed: u64,
     mechanisms: Vec<Explained>,
-    /// A command line that shows what those that act are worth; `None` if none does.
+    /// A command line that compares the mechanisms which act with `fair`; `None` if none acts.
     compare: Option<String>,
 }
 
-/// A machine or a workload: its name, and what of it mechanisms act on.
+/// A machine or a workload: its name, and the traits that mechanisms act on.
 #[derive(Debug, Serialize)]
 struct Named<T> {
     name: String,
@@ -110,18 +111,18 @@ struct Named<T> {
     traits: T,
 }
 
-/// What is said of a mechanism.
+/// The results for a mechanism.
 #[derive(Debug, Serialize)]
 struct Explained {
     name: &'static str,
-    /// What turns it on.
+    /// The setting that turns the mechanism on.
     setting: String,
     verdict: Verdict,
-    /// The scheduler's own word for its state.
+    /// The scheduler's own word for the mechanism's state.
     state: String,
     why: String,
     needs: Option<String>,
-    /// Those that are not 0.
+    /// Counters that are not 0.
     counters: Vec<Counted>,
     /// Why the scheduler was ejected in the trial.
     ejected: Option<String>,
@@ -228,7 +229,7 @@ impl Counted {
     }
 }
 
-/// The setting `serial_threshold` of all trials, read from the object as it will be loaded.
+/// The setting `serial_threshold` in all trials, read from the object as it will be loaded.
 fn serial_threshold(plan: &Plan<'_>) -> Result<u32, Failure> {
     const KEY: &str = "serial_threshold";
     let wrong = |why: &dyn Display| Failure::Options(format!("{KEY}: {why}"));
