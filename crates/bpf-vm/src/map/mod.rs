@@ -87,9 +87,9 @@ enum Family {
     ArrayOfMaps(ArrayOfMaps),
     HashOfMaps(HashOfMaps),
     Bloom(Bloom),
-    /// Its pages are the memory's: [`crate::memory::Arena`].
+    /// An arena, whose pages the memory has: [`crate::memory::Arena`].
     Arena,
-    /// The counters themselves are the host's.
+    /// Performance counters, which the host has.
     PerfEvents,
 }
 
