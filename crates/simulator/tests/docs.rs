@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use tandem_simulator::simulation::{Governor, KernelParameters};
 
 const MODELS: &str = include_str!("../../../docs/models.md");
+const GLOSSARY: &str = include_str!("../../../docs/glossary.md");
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -50,6 +51,41 @@ fn every_setting_and_every_governor_is_documented() {
     let words: BTreeSet<&str> = quoted(text("cli.md")).into_iter().chain(quoted(text("models.md"))).collect();
     for name in KernelParameters::KEYS.iter().map(|(key, _)| *key).chain(Governor::NAMES) {
         assert!(words.contains(name), "neither docs/cli.md nor docs/models.md has `{name}`");
+    }
+}
+
+/// The words in the first column of the glossary's table below `heading`.
+fn glossary(heading: &str) -> Vec<&'static str> {
+    let section = GLOSSARY.split("\n## ").find(|section| section.starts_with(heading)).expect("a section");
+    let rows = section.lines().filter(|line| line.starts_with("| ")).skip(2);
+    rows.flat_map(|row| row.split('|').nth(1).unwrap().split(',').map(str::trim)).collect()
+}
+
+/// All text below `folder`, in lower case, with underscores as spaces, so that `trade_up` has the word `trade`.
+fn words_below(folder: &Path, found: &mut String) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            words_below(&path, found);
+        } else {
+            *found += &fs::read_to_string(&path).unwrap().to_lowercase().replace('_', " ");
+        }
+    }
+}
+
+#[test]
+fn each_word_of_the_glossary_is_used_by_the_scheduler() {
+    let words = glossary("The scheduler");
+    assert!(words.len() > 20 && words.contains(&"claim"), "{words:?}");
+    let mut text = String::new();
+    words_below(&root().join("bpf"), &mut text);
+    for word in words {
+        let lower = word.to_lowercase();
+        let is_word = |at: usize| {
+            let letter = |c: Option<char>| c.is_some_and(char::is_alphabetic);
+            !letter(text[..at].chars().next_back()) && !letter(text[at + lower.len()..].chars().next())
+        };
+        assert!(text.match_indices(&lower).any(|(at, _)| is_word(at)), "bpf/ does not know `{word}` of the glossary");
     }
 }
 
