@@ -89,6 +89,7 @@ soak: test-requirements ## Load and unload the scheduler SOAK_CYCLES times, and 
 .PHONY: lint
 lint: build-requirements $(DENY) ## Check format, lints, documentation and licences
 	@sh scripts/check-dependencies
+	@sh scripts/check-words
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked --quiet

@@ -20,7 +20,7 @@ impl Errno {
     pub const EFAULT: Self = Self(14);
     /// Busy.
     pub const EBUSY: Self = Self(16);
-    /// It exists already.
+    /// The thing to create exists already.
     pub const EEXIST: Self = Self(17);
     /// An invalid argument.
     pub const EINVAL: Self = Self(22);
@@ -28,7 +28,7 @@ impl Errno {
     pub const ENOSPC: Self = Self(28);
     /// A number out of range.
     pub const ERANGE: Self = Self(34);
-    /// It would wait for itself.
+    /// Waiting would be a deadlock.
     pub const EDEADLK: Self = Self(35);
     /// This kind of map has no such operation.
     pub const EOPNOTSUPP: Self = Self(95);
@@ -39,7 +39,7 @@ impl Errno {
     }
 }
 
-/// Why an operation did not happen: what the kernel answers with an errno, or what stops the program.
+/// Why an operation did not happen: an errno that the kernel answers, or a fault that stops the program.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpError {
     /// The program, or the host, gets this error number.
@@ -77,7 +77,7 @@ pub(crate) fn answer(result: Result<u64, OpError>) -> Result<u64, Fault> {
     }
 }
 
-/// What a helper returns that gives a pointer: null instead of an error number.
+/// What a helper that gives a pointer returns: null in place of an error number.
 pub(crate) fn pointer(result: Result<u64, OpError>) -> Result<u64, Fault> {
     match result {
         Err(OpError::Errno(_)) => Ok(0),

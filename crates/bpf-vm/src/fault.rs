@@ -6,17 +6,17 @@ use std::fmt;
 /// A place in a program: what a line of a backtrace shows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Location {
-    /// Function (program or subprogram).
+    /// Name of the function (program or subprogram).
     pub function: String,
-    /// Instruction's number in that function.
+    /// Number of the instruction in that function.
     pub insn: usize,
-    /// Source file, from BTF line information; empty without.
+    /// Source file, from BTF line information; empty if there is none.
     pub file: String,
-    /// Source line, from 1; 0 without.
+    /// Source line, from 1; 0 if there is none.
     pub line: u32,
-    /// Source column, from 1; 0 without.
+    /// Source column, from 1; 0 if there is none.
     pub column: u32,
-    /// The source line's text; empty without.
+    /// Text of the source line; empty if there is none.
     pub text: String,
 }
 
@@ -34,26 +34,26 @@ impl fmt::Display for Location {
 pub enum AccessKind {
     /// The address is within a page of 0: a null pointer or a member of one.
     Null,
-    /// No object covers all of it.
+    /// No object covers all bytes of the access.
     OutOfBounds,
-    /// The object there was freed.
+    /// The object at the address was freed.
     Freed,
-    /// A program may read it but not write it.
+    /// The program may read the object but not write it.
     ReadOnly,
-    /// The BPF arena has no page there. No fault for a program: it reads 0, and what it writes is lost.
+    /// The BPF arena has no page there. This stops no program: it reads 0, and its writes are lost.
     NoPage,
 }
 
 /// A memory access that is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccessError {
-    /// What was wrong.
+    /// What the access did wrong.
     pub kind: AccessKind,
-    /// First byte's address.
+    /// Address of the first byte.
     pub address: u64,
-    /// Bytes.
+    /// Size of the access in bytes.
     pub size: u64,
-    /// Whether it was a write.
+    /// Whether the access was a write.
     pub write: bool,
 }
 
@@ -63,16 +63,17 @@ pub enum FaultKind {
     /// A memory access was refused.
     #[error("{0}")]
     Access(AccessError),
-    /// It executed more instructions than it may.
+    /// The program executed more instructions than it may.
     #[error("the program executed more than {0} instructions: an endless loop?")]
     Budget(u64),
-    /// More nested calls than the kernel allows (`MAX_CALL_FRAMES`), or no room on the stack.
+    /// The program nested more calls than the kernel allows (`MAX_CALL_FRAMES`), or its stack has no room left.
     #[error("more than {0} nested calls")]
     CallDepth(usize),
-    /// An instruction that loading could not make sense of, for instance a relocation against a missing field.
+    /// The program executed an instruction that loading could not make sense of, for instance a relocation against a
+    /// missing field.
     #[error("{0}")]
     Poisoned(String),
-    /// A jump or callback to what is no instruction.
+    /// A jump or callback to an address that is no instruction.
     #[error("jump to {0:#x}, which is no instruction")]
     BadJump(u64),
     /// A helper or kernel function was misused: what and how.
@@ -115,12 +116,12 @@ struct FaultAt {
 }
 
 impl Fault {
-    /// Why.
+    /// Why the program was stopped.
     pub fn kind(&self) -> &FaultKind {
         &self.0.kind
     }
 
-    /// Where, innermost first; empty until the interpreter has filled it in.
+    /// Where the program was stopped, innermost call first; empty until the interpreter has filled it in.
     pub fn backtrace(&self) -> &[Location] {
         &self.0.backtrace
     }

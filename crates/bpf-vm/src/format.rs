@@ -27,7 +27,7 @@ pub fn format(memory: &Memory, fmt: &[u8], args: &[u64]) -> Result<String, i64> 
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Likewise as bytes, for programs.
+/// The formatted text as bytes, for programs.
 pub(crate) fn format_bytes(memory: &Memory, fmt: &[u8], args: &[u64]) -> Result<Vec<u8>, Errno> {
     let fmt = fmt.split(|byte| *byte == 0).next().unwrap_or(fmt);
     let mut format = Format { memory, fmt, at: 0, args: args.iter(), out: Vec::new() };
@@ -45,7 +45,7 @@ pub(crate) fn format_bytes(memory: &Memory, fmt: &[u8], args: &[u64]) -> Result<
     Ok(format.out)
 }
 
-/// What may stand between conversions: printable, a space, or beyond ASCII.
+/// Whether a byte may stand between conversions: it is printable, a space, or beyond ASCII.
 fn is_plain(byte: u8) -> bool {
     !byte.is_ascii() || byte == b' ' || byte.is_ascii_graphic() || is_space(byte)
 }
@@ -84,7 +84,7 @@ impl Format<'_> {
         Some(byte)
     }
 
-    /// Whether a conversion may end here: at the end, before a space or punctuation.
+    /// Whether a conversion may end at the next byte: the text's end, a space or punctuation.
     fn ends(&self) -> bool {
         self.peek().is_none_or(|byte| is_space(byte) || byte.is_ascii_punctuation())
     }
@@ -167,7 +167,7 @@ impl Format<'_> {
         if !self.ends() {
             return Err(Errno::EINVAL);
         }
-        // What cannot be read is an empty text, not an error.
+        // A text that cannot be read is empty, not an error.
         let text = self.memory.read_string(address, MAX_TEXT - 1).unwrap_or_default();
         self.pad(field, text);
         Ok(())
@@ -183,7 +183,7 @@ impl Format<'_> {
                 self.at += 1;
                 self.text(field, argument)
             }
-            // As a kernel without symbols writes them (`special_hex_number`).
+            // In the form in which a kernel without symbols writes addresses (`special_hex_number`).
             (Some(b's' | b'S' | b'B'), _) => {
                 self.pad(field, format!("{argument:#018x}").as_bytes());
                 Ok(())

@@ -8,11 +8,11 @@ use crate::object::{DataSection, Variable};
 /// A global variable of a loaded object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Global {
-    /// Its address; in a BPF arena, its user address.
+    /// Address of the variable; in a BPF arena, the user address.
     pub address: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Its type in the object.
+    /// The variable's type in the object.
     pub type_id: TypeId,
 }
 
@@ -40,7 +40,7 @@ impl Instance {
         &self.object
     }
 
-    /// Likewise, to keep while the instance runs.
+    /// The object that was loaded, to keep while the instance runs.
     pub fn object_arc(&self) -> std::sync::Arc<crate::object::Object> {
         std::sync::Arc::clone(&self.object)
     }

@@ -76,19 +76,20 @@ pub trait Host {
         false
     }
 
-    /// A pointer to an object of the host went away with the map value, or the object of a program, that owned it: its
-    /// reference is to be dropped, as the type's destructor does (`bpf_task_release` for a `task_struct`).
+    /// Drops the reference to an object of the host whose pointer a map value or an object of a program owned, once
+    /// that owner is gone. The host does what the type's destructor does (`bpf_task_release` for a `task_struct`).
     fn kptr_dropped(&mut self, _type_name: &str, _address: u64) {}
 
     /// Value of the event at `index` of a perf event array: (counter, enabled ns, running ns).
     ///
     /// # Errors
-    /// As the kernel: `ENOENT` if there is no event, `EINVAL` if it is another CPU's. A fault: the program may not read it.
+    /// As the kernel: `ENOENT` if there is no event, `EINVAL` if the event is another CPU's. A fault: the program may
+    /// not read it.
     fn perf_event_value(&mut self, _map: &str, _index: u32) -> Result<(u64, u64, u64), OpError> {
         Err(Errno::ENOENT.into())
     }
 
-    /// A kernel function that [`Environment::kfuncs`](crate::link::Environment) offered, by the number given there.
+    /// Calls the kernel function that [`Environment::kfuncs`](crate::link::Environment) offered under this number.
     ///
     /// # Errors
     /// A fault stops the program. What a real kernel answers with an errno is a value, not a fault.

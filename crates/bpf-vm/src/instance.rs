@@ -21,19 +21,19 @@ pub const MAX_ARGUMENTS: usize = 12;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProgramId(pub u32);
 
-/// What a program returned, and what it took.
+/// What a program returned, and how many instructions that took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outcome {
-    /// r0.
+    /// Value of r0 at the end.
     pub value: u64,
-    /// Instructions executed, those of its callbacks and of programs that its kernel functions ran included.
+    /// Instructions executed, by the program, its callbacks and the programs that its kernel functions ran.
     pub instructions: u64,
 }
 
 /// A loaded object: its code, memory, maps, timers. Instances share nothing and may run in parallel threads.
 #[derive(Debug)]
 pub struct Instance {
-    /// What programs see.
+    /// The memory that programs see.
     pub memory: Memory,
     pub(crate) object: Arc<Object>,
     pub(crate) code: Arc<Code>,
@@ -47,13 +47,13 @@ pub struct Instance {
     pub(crate) nr_cpus: u32,
     /// Accesses to pages that the BPF arena does not have.
     pub(crate) missing_pages: u64,
-    /// The first of them.
+    /// The first access to a page that the BPF arena does not have.
     pub(crate) missing_page: Option<Fault>,
 }
 
 impl Instance {
-    /// An instance of bare instructions without an object, as one program: `main`. Functions that it calls by distance
-    /// follow it and are named for the instruction that they begin with.
+    /// An instance of bare instructions without an object, as one program: `main`. Functions that `main` calls by
+    /// distance follow it; each is named for the instruction that it begins with.
     ///
     /// # Errors
     /// [`DecodeError`] if they cannot be decoded.
@@ -94,7 +94,7 @@ impl Instance {
         }
     }
 
-    /// An instance without code, for tests of what works on memory.
+    /// An instance without code, for tests of functions that work on memory.
     #[cfg(test)]
     pub(crate) fn bare(nr_cpus: u32, limit: u64) -> Self {
         Self::of_code(Code::default(), Memory::new(limit), Execution::default(), nr_cpus)
@@ -110,7 +110,7 @@ impl Instance {
         self.code.function_name(program.0 as usize).unwrap_or_default()
     }
 
-    /// The function whose address programs hold.
+    /// The function whose code address programs hold.
     pub fn program_at(&self, code_address: u64) -> Option<ProgramId> {
         Some(ProgramId(self.code.function_at(code_address)? as u32))
     }
@@ -131,7 +131,7 @@ impl Instance {
     /// Runs a program with these arguments in r1 to r5.
     ///
     /// # Errors
-    /// Likewise.
+    /// A fault stops the program; memory keeps what the program has written.
     pub fn run_raw(&mut self, program: ProgramId, args: Args, host: &mut dyn Host) -> Result<Outcome, Fault> {
         let nested = self.execution.depth() > 0;
         let before = if nested { self.execution.executed() } else { 0 };
@@ -142,11 +142,11 @@ impl Instance {
         Ok(Outcome { value, instructions: self.execution.executed() - before })
     }
 
-    /// Calls back a function of the running program from inside a helper: it counts among the program's call frames and
-    /// instructions.
+    /// Calls a function of the running program from inside a helper. The call counts among the program's call frames
+    /// and instructions.
     ///
     /// # Errors
-    /// A fault stops the program; so does an address that is no function's.
+    /// A fault stops the program, and an address that is no function's is a fault.
     pub fn call(&mut self, code_address: u64, args: Args, host: &mut dyn Host) -> Result<u64, Fault> {
         let Some(function) = self.code.function_at(code_address) else {
             return Err(FaultKind::BadJump(code_address).into());
@@ -159,13 +159,13 @@ impl Instance {
         self.execution.backtrace(&self.code)
     }
 
-    /// The same place, kept without names; see [`Instance::locate`].
+    /// The same place as [`Instance::backtrace`], kept without names; [`Instance::locate`] adds them.
     pub fn trace(&self) -> Trace {
         self.execution.trace()
     }
 
-    /// Where a program last returned. The instruction there is mostly the only one of its function that returns, so its
-    /// line says less about why than its function does.
+    /// Where a program last returned. Most functions have one instruction that returns, so the function says more about
+    /// the reason than the line does.
     pub fn exit_trace(&self) -> Trace {
         self.execution.exit_trace()
     }
@@ -175,13 +175,15 @@ impl Instance {
         trace.instructions().map(|at| self.code.location(at)).collect()
     }
 
-    /// How often a program has accessed a page that the BPF arena does not have, and the first time that it did. The kernel
-    /// lets it read 0 and drops what it writes; newer kernels report that on the program's error stream.
+    /// How often a program has accessed a page that the BPF arena does not have, and the first such access. As in the
+    /// kernel, such a read gives 0 and such a write is lost; newer kernels report the access on the program's error
+    /// stream.
     pub fn missing_pages(&self) -> (u64, Option<&Fault>) {
         (self.missing_pages, self.missing_page.as_ref())
     }
 
-    /// Instructions that the outermost program has executed so far; if none runs, that the last one did, a fault's too.
+    /// Instructions that the outermost program has executed so far; if no program runs, those that the last one
+    /// executed, also if a fault ended it.
     pub fn executed(&self) -> u64 {
         self.execution.executed()
     }

@@ -5,8 +5,8 @@
 //!
 //! Three types are the life of an object, in this order:
 //!
-//! 1. [`Object`]: what an ELF file says: programs, maps, globals, types. [`Object::parse`] reads foreign bytes; whatever they
-//!    are, the answer is an object or an error.
+//! 1. [`Object`]: what an ELF file says: programs, maps, globals, types. [`Object::parse`] reads bytes from any
+//!    source; the answer is an object or an error, whatever the bytes are.
 //! 2. [`OpenObject`]: an object whose settings may still be changed: initial values of globals, sizes of maps, which
 //!    programs to load.
 //! 3. [`Instance`]: an object that was loaded against the kernel which an [`Environment`] describes. An instance runs
@@ -17,17 +17,17 @@
 //!
 //! # What holds
 //!
-//! Every access to memory is checked; a fault names the program, its source line and the address, and is never undefined
-//! behaviour. The same object with the same host gives the same results and the same addresses, from run to run. Instances
-//! share nothing and run in parallel threads. There is no verifier: a program that a kernel would refuse runs here until it
-//! errs.
+//! Every access to memory is checked. A fault names the program, its source line and the address, and is never
+//! undefined behaviour. The same object with the same host gives the same results and the same addresses, from run to
+//! run. Instances share nothing and run in parallel threads. There is no verifier: a program that a kernel would refuse
+//! runs here until it does something wrong.
 //!
 //! # The modules
 //!
 //! - [`object`]: ELF sections, programs, maps, globals, `struct_ops`. [`btf`]: types. [`core_relo`]: CO-RE relocations.
 //! - [`open`]: settings before loading. [`link`]: relocations, externs, decoding. [`instance`]: a loaded object.
 //!   [`survey`]: what an object needs of a kernel, before it is loaded.
-//! - [`insn`]: instructions, decoded once. [`ops`]: what each means. [`interp`]: runs them.
+//! - [`insn`]: instructions, decoded once. [`ops`]: the meaning of each. [`interp`]: runs them.
 //! - [`memory`]: the arena, every access checked. [`fault`]: what can go wrong at run time, and where.
 //! - [`global`]: variables of a loaded object, by name.
 //! - [`map`]: BPF maps. [`helper`]: BPF helpers. [`kfunc`]: the kernel functions that BPF itself brings. [`timer`]:

@@ -21,18 +21,19 @@ use crate::timer::Timers;
 
 /// The kernel that an object is loaded into.
 pub struct Environment<'k> {
-    /// The kernel's types. Only functions that are among them (`FUNC`) exist, those that this crate brings included.
+    /// The kernel's types. A kernel function exists only if the types have it (`FUNC`), one that this crate brings
+    /// included.
     pub btf: Arc<Btf>,
-    /// Number of a kernel function of the host by name, as [`Host::kfunc`](crate::host::Host::kfunc) will get it.
+    /// Number of a host's kernel function by its name; [`Host::kfunc`](crate::host::Host::kfunc) gets this number.
     pub kfuncs: &'k dyn Fn(&str) -> Option<u32>,
     /// Address of a kernel variable (`__ksym`) in the arena.
     pub variables: &'k dyn Fn(&str) -> Option<u64>,
     /// Value of a `__kconfig` variable.
     pub kconfig: &'k dyn Fn(&str) -> Option<u64>,
-    /// CPUs (`nr_cpu_ids`): copies of per-CPU data.
+    /// Number of CPUs (`nr_cpu_ids`), and so of copies of per-CPU data.
     pub nr_cpus: u32,
-    /// Whether data in a BPF arena lies in its last pages, as libbpf 1.7 does on kernels that can (Linux 7.0), not in its
-    /// first ones.
+    /// Whether data in a BPF arena lies in the arena's last pages, as libbpf 1.7 places it on kernels that can (Linux
+    /// 7.0), and not in the first ones.
     pub arena_data_last: bool,
     /// Instructions that one call of a program may execute, callbacks and nested programs included.
     pub budget: u64,
@@ -44,15 +45,15 @@ pub enum LoadError {
     /// A map cannot be made.
     #[error("{0}")]
     Map(#[from] MapError),
-    /// The arena is too small for it.
+    /// The arena is too small for the object.
     #[error("{what}: {why}")]
     Memory {
         /// What did not fit.
         what: String,
-        /// By how much.
+        /// Which limit was reached.
         why: FaultKind,
     },
-    /// Data in an arena that is not there, or has no room for it.
+    /// The object has data in an arena, but has no arena, or one without enough room.
     #[error("data section {section} lies in a BPF arena, and {why}")]
     Arena {
         /// The section.
@@ -60,15 +61,15 @@ pub enum LoadError {
         /// What is wrong.
         why: &'static str,
     },
-    /// Kernel functions, variables or settings that this kernel does not have, and that the object must have.
+    /// The kernel lacks functions, variables or settings that the object must have.
     #[error("the kernel does not have {}", .0.join(", "))]
     Missing(Vec<String>),
-    /// A relocation against the kernel's types that makes no sense, or that several of them fit.
+    /// A relocation against the kernel's types makes no sense, or several types fit it.
     #[error("function {function}, instruction {insn}: {why}")]
     Core {
         /// The function.
         function: String,
-        /// Its instruction.
+        /// Number of the instruction in the function.
         insn: usize,
         /// What is wrong.
         why: core_relo::CoreError,
@@ -84,15 +85,15 @@ pub(crate) enum Symbol {
     Builtin(Builtin),
     Host(u32),
     Address(u64),
-    /// A weak one that the kernel lacks: its address is 0, and a call of it must never happen.
+    /// A weak symbol that the kernel lacks: its address is 0, and a call of it must never happen.
     Absent,
 }
 
 impl OpenObject {
-    /// Loads the object into a kernel whose own objects are in `memory` already.
+    /// Loads the object into a kernel whose own objects are already in `memory`.
     ///
     /// # Errors
-    /// [`LoadError`]. An instruction that makes no sense for this kernel is no error unless it is executed.
+    /// [`LoadError`]. An instruction that makes no sense for this kernel is an error only when it is executed.
     pub fn load(self, environment: &Environment<'_>, mut memory: Memory) -> Result<Instance, LoadError> {
         let loaded = self.loaded();
         let object = self.into_object();
@@ -149,7 +150,7 @@ fn place(section: &DataSection, environment: &Environment<'_>, memory: &mut Memo
     Ok(address)
 }
 
-/// Likewise in the arena; its user address.
+/// Gives a data section a place in the BPF arena; returns its user address.
 fn place_in_arena(section: &DataSection, last: bool, memory: &mut Memory) -> Result<u64, LoadError> {
     let wrong = |why| LoadError::Arena { section: section.name.clone(), why };
     let size = section.bytes.len() as u64;
@@ -166,7 +167,7 @@ fn place_in_arena(section: &DataSection, last: bool, memory: &mut Memory) -> Res
     }
 }
 
-/// What the externs are. Those that only functions need which are not loaded may be missing.
+/// Resolves the externs. An extern may be missing if only functions need it that are not loaded.
 fn resolve_externs(
     object: &Object,
     loaded: &[bool],
@@ -190,7 +191,7 @@ fn resolve_externs(
     if missing.is_empty() { Ok(symbols) } else { Err(LoadError::Missing(missing)) }
 }
 
-/// Numbers of the externs that functions refer to which are loaded.
+/// Numbers of the externs that loaded functions refer to.
 pub(crate) fn needed(object: &Object, loaded: &[bool]) -> BTreeSet<usize> {
     let functions = object.functions.iter().zip(loaded).filter(|(_, loaded)| **loaded);
     let relocations = functions.flat_map(|(function, _)| &function.relocations);
@@ -210,8 +211,8 @@ fn noun(kind: ExternKind) -> &'static str {
     }
 }
 
-/// The kernel's function for an extern, if its types have one with that name and prototype. Which of those that BPF
-/// itself brings exist depends on the kernel's version, and the types tell that too.
+/// The kernel's function for an extern, if the kernel's types have one with that name and prototype. The types also
+/// tell which of BPF's own functions this version of the kernel has.
 pub(crate) fn function(symbol: &Extern, local: &Btf, environment: &Environment<'_>) -> Option<Symbol> {
     let name = essential_name(&symbol.name);
     let offered = environment.btf.find_kind(name, Kind::Func)?;
@@ -227,8 +228,8 @@ pub(crate) fn function(symbol: &Extern, local: &Btf, environment: &Environment<'
     }
 }
 
-/// Whether two prototypes have the same number of parameters and the same kinds of types at each place, any pointer
-/// being like any other, and any integer, too. (libbpf also looks at what pointers point to.)
+/// Whether two prototypes have the same number of parameters and the same kinds of types at each place. Any pointer is
+/// like any other, and so is any integer. (libbpf also compares what pointers point to.)
 fn callable(local: &Btf, wanted: TypeId, kernel: &Btf, offered: TypeId) -> bool {
     let (Some(Type::FuncProto(wanted)), Some(Type::FuncProto(offered))) = (local.bare(wanted), kernel.bare(offered))
     else {
@@ -240,7 +241,7 @@ fn callable(local: &Btf, wanted: TypeId, kernel: &Btf, offered: TypeId) -> bool 
         && wanted.params.iter().zip(&offered.params).all(|(mine, theirs)| like(mine.type_id, theirs.type_id))
 }
 
-/// What of a type decides how it is passed.
+/// The property of a type that decides how a value is passed.
 #[derive(PartialEq, Eq)]
 enum Shape {
     Nothing,
@@ -287,7 +288,7 @@ pub(crate) fn essential_name(name: &str) -> &str {
 /// Everything that relocations refer to, with its place.
 struct Linker<'l> {
     object: &'l Object,
-    /// Which functions are loaded.
+    /// For each function, whether it is loaded.
     loaded: Vec<bool>,
     environment: &'l Environment<'l>,
     handles: Vec<u64>,
@@ -316,7 +317,8 @@ impl Linker<'_> {
         Ok(builder.finish()?)
     }
 
-    /// Makes a function right for the kernel's types; the instructions for which that is impossible, and why.
+    /// Adapts a function to the kernel's types; returns the instructions for which that is impossible, each with the
+    /// reason.
     fn apply_core(&self, function: &Function, encoding: &mut [u8]) -> Result<BTreeMap<usize, String>, LoadError> {
         let mut poisoned = BTreeMap::new();
         for relocation in &function.core {
@@ -345,7 +347,7 @@ impl Linker<'_> {
     }
 
     fn symbol(&self, number: usize, symbol: &Symbol, function: &Function, slot: usize) -> Resolved {
-        // ld_imm64 takes the address; programs test that of functions only for being there.
+        // ld_imm64 takes the address; programs test the address of a function only for being there.
         let is_address = function.code.get(8 * slot).is_some_and(|code| *code == LD_IMM64);
         let name = &self.object.externs[number].name;
         match symbol {
@@ -360,7 +362,7 @@ impl Linker<'_> {
 }
 
 const LD_IMM64: u8 = 0x18;
-/// A call, which is poisoned, in place of a function that is not loaded; and `exit`.
+/// In place of a function that is not loaded: a call, which is poisoned, and `exit`.
 const NOT_LOADED: [u8; 16] = [0x85, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0];
 /// Where kernel functions would be, for programs that test whether one exists.
 const KERNEL_TEXT: u64 = 0xffff_ffff_8100_0000;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What each operation means, as pure functions on values: RFC 9669, sections 4.1 to 4.3 and 5.3.
+//! The meaning of each operation, as pure functions on values: RFC 9669, sections 4.1 to 4.3 and 5.3.
 //!
-//! Every engine calls these, so that each meaning is written once. Registers are 64 bits wide; a 32-bit operation takes
-//! the low halves and its result is zero-extended, which is the caller's part. The machine is little-endian.
+//! All engines call these, so that each meaning is written once. Registers are 64 bits wide. A 32-bit operation takes
+//! the low halves and zero-extends its result; both are up to the caller. The machine is little-endian.
 
 /// A value of one of the two widths that arithmetic and comparisons have.
 ///
-/// No operation fails: division by zero gives 0, modulo by zero the dividend, the smallest number divided by −1 itself, and
-/// a shift counts modulo the width.
+/// No operation fails. Division by zero gives 0, and modulo by zero the dividend. The smallest number divided by −1 is
+/// itself. A shift counts modulo the width.
 pub trait Word: Copy + Eq + Ord {
     /// `dst + src`, wrapping.
     fn add(self, src: Self) -> Self;
@@ -21,7 +21,7 @@ pub trait Word: Copy + Eq + Ord {
     fn sdiv(self, src: Self) -> Self;
     /// `dst % src`, unsigned.
     fn modulo(self, src: Self) -> Self;
-    /// `dst % src`, signed; it has the dividend's sign.
+    /// `dst % src`, signed, with the dividend's sign.
     fn smod(self, src: Self) -> Self;
     /// `dst | src`.
     fn or(self, src: Self) -> Self;
@@ -42,7 +42,7 @@ pub trait Word: Copy + Eq + Ord {
     fn jeq(self, src: Self) -> bool;
     /// `dst != src`.
     fn jne(self, src: Self) -> bool;
-    /// `dst & src` has a bit.
+    /// Whether `dst & src` has a bit.
     fn jset(self, src: Self) -> bool;
     /// `dst > src`, unsigned.
     fn jgt(self, src: Self) -> bool;
@@ -115,27 +115,27 @@ pub enum Conversion {
     Neg64,
     /// 32-bit two's complement.
     Neg32,
-    /// `movsx`: 8 bits to 64.
+    /// `movsx`, 8 bits to 64.
     Sign8,
-    /// 16 bits to 64.
+    /// `movsx`, 16 bits to 64.
     Sign16,
-    /// 32 bits to 64.
+    /// `movsx`, 32 bits to 64.
     Sign32,
-    /// 8 bits to 32.
+    /// `movsx`, 8 bits to 32.
     Sign8To32,
-    /// 16 bits to 32.
+    /// `movsx`, 16 bits to 32.
     Sign16To32,
-    /// To little-endian: the low 16 bits as they are.
+    /// To little-endian, 16 bits: the low 16 bits as they are.
     Little16,
-    /// The low 32 bits as they are.
+    /// To little-endian, 32 bits: the low 32 bits as they are.
     Little32,
-    /// As it is.
+    /// To little-endian, 64 bits: all bits as they are.
     Little64,
     /// To big-endian, or `bswap16`: the low 16 bits, bytes reversed.
     Swap16,
-    /// The low 32 bits, bytes reversed.
+    /// To big-endian, or `bswap32`: the low 32 bits, bytes reversed.
     Swap32,
-    /// All bytes reversed.
+    /// To big-endian, or `bswap64`: all bytes reversed.
     Swap64,
 }
 
@@ -179,8 +179,8 @@ pub enum Atomic {
 }
 
 impl Atomic {
-    /// What the memory holds afterwards. Only the low bytes of the result count, as many as the access has; `old` and
-    /// `expected` (r0) must already be cut to as many.
+    /// The value that the memory holds afterwards. As many low bytes of the result count as the access has; `old` and
+    /// `expected` (r0) must already be cut to this size.
     #[inline(always)]
     pub fn apply(self, old: u64, src: u64, expected: u64) -> u64 {
         match self {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an object needs of a kernel, and which of it a kernel has: for a look before anything is loaded.
+//! What an object needs of a kernel, and which of it the kernel has: a check before anything is loaded.
 
 use std::collections::BTreeMap;
 
@@ -12,27 +12,27 @@ use crate::open::OpenObject;
 /// What an object needs of a kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// Kernel functions that it calls or tests for, by name.
+    /// Kernel functions that the object calls or tests for, by name.
     pub functions: Vec<Need>,
-    /// Helpers that it calls, by number.
+    /// Helpers that the object calls, by number.
     pub helpers: Vec<Need>,
     /// Kernel variables, by name.
     pub variables: Vec<Need>,
     /// Values of the kernel's configuration, by name.
     pub settings: Vec<Need>,
-    /// Instructions that cannot be made right for the kernel's types, in the order of the code. Most are behind a test
-    /// that is never true then.
+    /// Instructions that cannot be adapted to the kernel's types, in the order of the code. Most of them never run:
+    /// they stand behind a test that is then false.
     pub unresolved: Vec<Unresolved>,
 }
 
-/// Something that an object names.
+/// A function, helper, variable or setting that an object names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Need {
-    /// Its name as the object spells it.
+    /// The name as the object spells it.
     pub name: String,
-    /// The object can be loaded without it.
+    /// Whether the object can be loaded without it.
     pub weak: bool,
-    /// The kernel has it.
+    /// Whether the kernel has it.
     pub found: bool,
 }
 
@@ -43,13 +43,13 @@ pub struct Unresolved {
     pub function: String,
     /// Source file and line, where the object says.
     pub place: Option<(String, u32)>,
-    /// What is not there.
+    /// What the kernel lacks.
     pub why: String,
-    /// The object cannot be loaded; else only executing the instruction is a fault.
+    /// Whether the object cannot be loaded; if it can, executing the instruction is a fault.
     pub fatal: bool,
 }
 
-/// Looks at everything that the functions of an object name which would be loaded.
+/// Surveys everything that the functions name which would be loaded.
 pub fn survey(open: &OpenObject, environment: &Environment<'_>) -> Needs {
     let (object, loaded) = (open.object(), open.loaded());
     let referred = needed(object, &loaded);
@@ -82,11 +82,11 @@ pub fn survey(open: &OpenObject, environment: &Environment<'_>) -> Needs {
     }
 }
 
-/// `call`, and the first slot of `ld_imm64`, whose second is no instruction.
+/// Operation codes of `call`, and of the first slot of `ld_imm64`, whose second slot is no instruction.
 const CALL: u8 = 0x85;
 const LD_IMM64: u8 = 0x18;
 
-/// The helpers that functions call. One that is missing is a fault only where it is executed.
+/// The helpers that functions call. A helper that is missing is a fault only where the call is executed.
 fn helpers<'o>(functions: impl Iterator<Item = &'o Function>) -> Vec<Need> {
     let mut called = BTreeMap::new();
     for function in functions {

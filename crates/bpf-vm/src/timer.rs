@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `bpf_timer` `kernel/bpf/helpers.c`: set up by programs, armed by the host.
+//! `bpf_timer` (`kernel/bpf/helpers.c`): set up by programs, armed by the host.
 //!
-//! A timer is known by the address of its `struct bpf_timer` in a map's value, whose bytes stay zero. The host keeps the
-//! time: it gets [`TimerStart`] and calls [`Instance::timer_fired`].
+//! A timer is known by the address of its `struct bpf_timer` in a map's value; the bytes there stay zero. The host
+//! keeps the time: it gets [`TimerStart`] and calls [`Instance::timer_fired`].
 
 use std::collections::BTreeMap;
 
@@ -21,13 +21,13 @@ const CPU_PIN: u64 = 2;
 /// A timer that a program starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimerStart {
-    /// Which: the address of its `struct bpf_timer`.
+    /// Address of the timer's `struct bpf_timer`.
     pub timer: u64,
-    /// When it is due, in ns of [`Host::now`] with the timer's clock.
+    /// When the timer is due, in ns of [`Host::now`] with the timer's clock.
     pub expires: u64,
     /// The timer's clock.
     pub clock: Clock,
-    /// `BPF_F_TIMER_CPU_PIN`: it must run on the CPU that armed it.
+    /// `BPF_F_TIMER_CPU_PIN`: the timer must run on the CPU that armed it.
     pub pinned: bool,
 }
 
@@ -35,7 +35,7 @@ pub struct TimerStart {
 #[derive(Debug, Default)]
 pub struct Timers {
     timers: BTreeMap<u64, Timer>,
-    /// Those whose callbacks run, the innermost last.
+    /// Timers whose callbacks run, the innermost last.
     running: Vec<u64>,
 }
 
@@ -44,21 +44,21 @@ struct Timer {
     clock: Clock,
     map: MapId,
     key: Vec<u8>,
-    /// Address of the value that it is in.
+    /// Address of the map value that the timer is in.
     value: u64,
-    /// Code address.
+    /// Code address of the callback.
     callback: Option<u64>,
 }
 
 impl Instance {
-    /// Runs the callback of a timer that is due, with its map, a pointer to its key and its value. A timer that was
-    /// cancelled or whose value is gone does nothing.
+    /// Runs the callback of a timer that is due, with the timer's map, a pointer to its key and its value. A timer that
+    /// was cancelled or whose value is gone does nothing.
     ///
     /// # Errors
-    /// A fault of the callback.
+    /// A fault of the callback stops it.
     pub fn timer_fired(&mut self, timer: u64, host: &mut dyn Host) -> Result<Outcome, Fault> {
         let nothing = Outcome { value: 0, instructions: 0 };
-        // What the host took from maps since.
+        // The host may have removed values from maps since.
         self.disarm_retired(host);
         let Some(Timer { map, key, value, callback: Some(callback), .. }) = self.timers.timers.get(&timer) else {
             return Ok(nothing);
@@ -90,7 +90,7 @@ fn error(errno: Errno) -> Result<u64, Fault> {
     Ok(errno.value() as u64)
 }
 
-/// `bpf_timer_init(timer, map, flags)`: the flags are the clock's number.
+/// `bpf_timer_init(timer, map, flags)`: `flags` is the clock's number.
 pub(crate) fn init(vm: &mut Instance, _: &mut dyn Host, [timer, handle, flags, ..]: Args) -> Result<u64, Fault> {
     let clock = match flags {
         0 => Clock::Realtime,
@@ -137,7 +137,7 @@ pub(crate) fn start(vm: &mut Instance, host: &mut dyn Host, [at, ns, flags, ..]:
     let Some(Timer { clock, callback: Some(_), .. }) = vm.timers.timers.get(&at) else {
         return error(Errno::EINVAL);
     };
-    // Times are signed in the kernel (`ktime_t`): a negative delay is over, and a sum stops at KTIME_MAX.
+    // Times are signed in the kernel (`ktime_t`): a negative delay has already passed, and a sum stops at KTIME_MAX.
     let ns = (ns as i64).max(0) as u64;
     let expires = match flags & ABSOLUTE {
         0 => host.now(*clock).saturating_add(ns).min(i64::MAX as u64),
@@ -147,7 +147,8 @@ pub(crate) fn start(vm: &mut Instance, host: &mut dyn Host, [at, ns, flags, ..]:
     Ok(0)
 }
 
-/// `bpf_timer_cancel(timer)`: 1 if it was armed; its callback must be set again before it can be started.
+/// `bpf_timer_cancel(timer)`: returns 1 if the timer was armed. Its callback must be set again before it can be
+/// started.
 pub(crate) fn cancel(vm: &mut Instance, host: &mut dyn Host, [at, ..]: Args) -> Result<u64, Fault> {
     let Some(timer) = vm.timers.timers.get_mut(&at) else {
         return error(Errno::EINVAL);

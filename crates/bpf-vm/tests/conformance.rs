@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every instruction of RFC 9669, by the programs in `tests/data`.
-//!
-//! A file has the sections of the BPF conformance suite, each begun by a line `-- name`; lines with `#` are comments: `asm` the program, or `raw` its
-//! bytes in hexadecimal; `mem` the bytes that r1 points to (r2 is their number); then `result`, what r0 holds in the end, or
-//! `error`, a part of the fault's or the decoder's message. A file may hold several cases: each begins with `asm` or `raw`,
-//! and `mem` stays for those that follow.
+//! A file has the sections of the BPF conformance suite, each begun by a line `-- name`; lines with `#` are comments.
+//! Sections: `asm` the program, or `raw` its bytes in hexadecimal; `mem` the bytes that r1 points to (r2 is their
+//! number); then `result`, the value of r0 at the end, or `error`, a part of the fault's or the decoder's message. A
+//! file may hold several cases: each begins with `asm` or `raw`, and `mem` also applies to the cases that follow.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -68,7 +67,7 @@ fn cases(text: &str) -> Result<Vec<Case>, String> {
     Ok(cases)
 }
 
-/// What r0 holds in the end, or the message of what went wrong.
+/// The value of r0 at the end, or the message of what went wrong.
 fn run(case: &Case) -> Result<u64, String> {
     let mut vm = Instance::from_instructions(&case.code, &|_| None, 1 << 26).map_err(|error| error.to_string())?;
     let size = case.memory.len() as u64;
@@ -111,8 +110,8 @@ fn every_data_file_gives_its_result() {
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }
 
-/// Instructions differ by their code, and by `off` (signed operations), `imm` (atomics, byte swaps) or the source register
-/// (calls, `ld_imm64`).
+/// Instructions differ by their code, and by a second field: `off` (signed operations), `imm` (atomics, byte swaps) or
+/// the source register (calls, `ld_imm64`).
 type Kind = (u8, i32);
 
 fn kinds(code: &[u8]) -> BTreeSet<Kind> {

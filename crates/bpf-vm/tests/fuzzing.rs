@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What fuzzing (`make fuzz`) does, with its first inputs, damaged in simple ways, and with what it has once found.
+//! Runs what fuzzing (`make fuzz`) runs: on its first inputs, on these damaged in simple ways, and on inputs that once
+//! failed.
 
 #[path = "../fuzz/src/btf.rs"]
 mod btf;
@@ -58,7 +59,7 @@ fn programs_do_no_harm() {
 fn an_odd_first_byte_makes_programs_that_decode() {
     let seeds = seeds("interpreter");
     assert!(seeds.iter().any(|seed| seed[0] % 2 == 1) && seeds.iter().any(|seed| seed[0] % 2 == 0));
-    // None is poisoned, but for calls of helpers that are not there.
+    // No instruction is poisoned, except for calls of helpers that are not there.
     for choice in 0..=u8::MAX {
         for fields in [[0x21, 3, 0, 7, 0, 0, 0], [0xff; 7], [0x90, 0, 0x80, 0, 0, 0, 0x80]] {
             let mut bytes = vec![choice];

@@ -25,8 +25,8 @@ impl Host for Watcher {
     }
 }
 
-/// Helper 1 calls the function r1 with r2 (as `bpf_loop` does), 2 runs the program r1 with r2 as one of its own, 3 tells the
-/// host the backtrace, 4 faults.
+/// Helper 1 calls the function r1 with r2 (as `bpf_loop` does). Helper 2 runs the program r1 with r2 as a program of
+/// its own. Helper 3 tells the host the backtrace. Helper 4 faults.
 fn helper(id: i32) -> Option<Builtin> {
     match id {
         1 => Some(|vm, host, args| vm.call(args[0], [args[1], 0, 0, 0, 0], host)),
@@ -89,7 +89,7 @@ fn arguments_that_a_program_was_not_given_read_as_zero_whatever_an_earlier_one_g
 
 #[test]
 fn a_callback_shares_the_eight_frames_and_a_nested_program_does_not() {
-    // Seven frames deep each: 14 in all.
+    // Each program nests seven frames: 14 in all.
     let deep = |helper| {
         format!(
             "mov %r1, 6\ncall local down\nexit\n\

@@ -21,7 +21,7 @@ use tandem_simulator::workload::{Behaviour, Workload};
 /// Simulated time by number of CPUs, so that each run takes tens of milliseconds.
 const SIZES: [(u32, Nanos); 3] = [(8, 1_000 * MSEC), (256, 40 * MSEC), (1024, 10 * MSEC)];
 
-/// Likewise under sched_ext.
+/// Simulated time by number of CPUs for runs under sched_ext, so that each takes tens of milliseconds.
 const SIZES_OF_EXT: [(u32, Nanos); 2] = [(8, 500 * MSEC), (64, 60 * MSEC)];
 
 fn run(machine: &Machine, workload: &Workload, limit: Nanos) -> u64 {
@@ -29,7 +29,7 @@ fn run(machine: &Machine, workload: &Workload, limit: Nanos) -> u64 {
     simulate(machine, workload, &options, &mut NoObserver).expect("generated workloads end").events
 }
 
-/// Runs under a loaded scheduler, in each of so many threads; events of all.
+/// Runs under a loaded scheduler in `threads` threads at once; returns the sum of their events.
 fn run_ext(scheduler: &Scheduler, machine: &Machine, limit: Nanos, threads: usize) -> u64 {
     let workload = generated::busy(2 * machine.online().count() as u32);
     let options = Options { time_limit: Some(limit), scheduler: scheduler.clone(), ..Options::default() };

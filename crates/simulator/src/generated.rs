@@ -53,7 +53,7 @@ source = "assumed: generated"
 /// A machine of `cpus` equal CPUs: clusters of eight around a cache, packages of sixteen clusters, a clock per core.
 ///
 /// # Errors
-/// None for 1 to 8192 CPUs.
+/// There is none for 1 to 8192 CPUs.
 pub fn machine(cpus: u32) -> Result<Machine, InputError> {
     let clusters = cpus.div_ceil(CORES_PER_CLUSTER);
     let mut text = PARTS.to_owned();
@@ -107,7 +107,7 @@ source = "assumed: generated"
     )
 }
 
-/// `tasks` threads that compute half of their time and sleep the other half; every second one computes under a mutex
+/// `tasks` threads that compute half of their time and sleep the other half. Every second thread computes under a mutex
 /// that it shares with three others.
 pub fn busy(tasks: u32) -> Workload {
     let half = tasks / 2;
@@ -122,7 +122,7 @@ pub fn busy(tasks: u32) -> Workload {
     workload
 }
 
-/// `tasks` threads that wake ten times a second for a moment.
+/// `tasks` threads that wake ten times a second for a short time.
 pub fn mostly_asleep(tasks: u32) -> Workload {
     workload(vec![threads("sleeper".to_owned(), tasks, vec![sleep(100 * MSEC), run(20 * USEC)])])
 }
@@ -139,7 +139,7 @@ fn sleep(mean: Nanos) -> Op {
     Op::Sleep(uniform(mean))
 }
 
-/// From half the mean to one and a half.
+/// A span that is uniform between half the mean and one and a half.
 fn uniform(mean: Nanos) -> Span {
     Span { mean, spread: Spread::Uniform(0.5) }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a run is judged by: the report of one simulation.
+//! The report of one simulation: the numbers that a run is judged by.
 //!
 //! The field names are the JSON schema (docs/reports.md); a metric that was not measured is `None`, never 0.
 
@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-/// Version of the JSON schema; grows when a field changes its meaning or goes away.
+/// Version of the JSON schema; it grows when a field changes its meaning or goes away.
 pub const SCHEMA: u32 = 1;
 
 /// The result of one simulation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    /// [`SCHEMA`].
+    /// Version of the schema, [`SCHEMA`].
     pub schema: u32,
     /// Workload name.
     pub workload: String,
@@ -49,22 +49,22 @@ pub struct Report {
     pub events: u64,
     /// Wall-clock time that the simulation took; not deterministic, `None` where output must be.
     pub wall_s: Option<f64>,
-    /// Per application.
+    /// Applications, in the order of the workload.
     pub apps: Vec<AppReport>,
-    /// Per thread, in order of creation.
+    /// Threads, in order of creation.
     pub tasks: Vec<TaskReport>,
-    /// Per CPU, offline ones too: they draw power.
+    /// CPUs, offline ones included: they draw power.
     pub cpus: Vec<CpuReport>,
     /// What a loaded sched_ext scheduler did; `None` under Linux's own.
     pub sched_ext: Option<SchedExtReport>,
-    /// What the simulation could not do as asked (a policy without a model).
+    /// What the simulation could not do as asked, for instance a policy without a model.
     pub warnings: Vec<String>,
 }
 
 /// Energy by part, in joules; `total` is the sum of the others.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Energy {
-    /// All parts.
+    /// Sum of all parts.
     pub total: f64,
     /// Cores and clusters: the sum of the CPUs' `energy_j`.
     pub cores: f64,
@@ -81,28 +81,28 @@ pub struct Energy {
 /// An application's share of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AppReport {
-    /// Name.
+    /// Name of the application.
     pub name: String,
-    /// Time from the workload's start to the end of its last thread; `None` if a time limit ended it first.
+    /// Time from the workload's start to the end of the application's last thread; `None` if a time limit came first.
     pub time_s: Option<f64>,
     /// Work done, in seconds on the reference CPU.
     pub work_s: f64,
-    /// Performance: `work_s` per second of its run time (of the run's, where a limit ended it).
+    /// Performance: `work_s` per second of the application's run time (of the run's time, if a limit ended the run).
     pub performance: f64,
-    /// CPU time of all its threads.
+    /// CPU time of all threads of the application.
     pub cpu_time_s: f64,
-    /// Threads it had.
+    /// Number of threads that the application had.
     pub threads: u32,
 }
 
 /// A thread's share of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TaskReport {
-    /// Name, with its instance.
+    /// Name of the thread, with its instance.
     pub name: String,
-    /// Application; `None` for system tasks.
+    /// Name of the application; `None` for system tasks.
     pub app: Option<String>,
-    /// Whether it is operating-system noise.
+    /// Whether the thread is operating-system noise.
     pub system: bool,
     /// Time on a CPU.
     pub cpu_time_s: f64,
@@ -110,11 +110,11 @@ pub struct TaskReport {
     pub wait_time_s: f64,
     /// Work done, in seconds on the reference CPU.
     pub work_s: f64,
-    /// From wakeup to the first instruction; `None` if it was never woken.
+    /// From wakeup to the first instruction; `None` if the thread was never woken.
     pub wakeup_latency_ns: Option<Latency>,
-    /// Times it was put on a CPU.
+    /// Times the thread was put on a CPU.
     pub switches: u64,
-    /// Times it moved to another CPU.
+    /// Times the thread moved to another CPU.
     pub migrations: u64,
 }
 
@@ -132,25 +132,28 @@ pub struct Latency {
 /// What a loaded sched_ext scheduler did.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SchedExtReport {
-    /// The name it gives itself (`sched_ext_ops.name`).
+    /// Name by which the scheduler calls itself (`sched_ext_ops.name`).
     pub name: String,
-    /// Kernel version whose sched_ext it met.
+    /// Kernel version whose sched_ext the scheduler ran on.
     pub kernel: String,
     /// Callbacks that were called, by name.
     pub callbacks: BTreeMap<String, CallbackReport>,
-    /// CPU time that all its programs were charged, on all CPUs.
+    /// CPU time that all programs of the scheduler were charged, on all CPUs.
     pub overhead_s: f64,
-    /// What it counted, by name, in its order: sums over all CPUs. Empty if the file beside the object names no counters.
+    /// Counters of the scheduler, by name, in the scheduler's order: sums over all CPUs. Empty if the file beside the
+    /// object names no counters.
     #[serde(serialize_with = "as_map")]
     pub statistics: Vec<(String, u64)>,
-    /// States that it was in at the end, by the names of its variables. Empty likewise.
+    /// States of the scheduler at the end, by the names of its variables. Empty if the file beside the object names
+    /// none.
     #[serde(serialize_with = "as_map")]
     pub states: Vec<(String, String)>,
-    /// Exits after which it was loaded again, as its loader would: a CPU came or went and it has no callback for that.
+    /// Exits after which the scheduler was loaded again, as its own loader would do: a CPU came or went and the
+    /// scheduler has no callback for that.
     pub restarts: Vec<ExitReport>,
-    /// Why it was ejected, if it was; the run went on under `fair`.
+    /// Why the scheduler was ejected, if it was; the run then went on under `fair`.
     pub exit: Option<ExitReport>,
-    /// What it printed (`bpf_printk`): the last 1000 lines.
+    /// The last 1000 lines that the scheduler printed (`bpf_printk`).
     pub output: Vec<String>,
 }
 
@@ -162,16 +165,16 @@ fn as_map<S: Serializer, V: Serialize>(pairs: &[(String, V)], serializer: S) -> 
 /// A callback of a scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct CallbackReport {
-    /// Times it was called.
+    /// Times the callback was called.
     pub calls: u64,
-    /// BPF instructions that it executed, in all.
+    /// BPF instructions that the callback executed, in all.
     pub instructions: u64,
 }
 
 /// Why a scheduler was ejected (`struct scx_exit_info`).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ExitReport {
-    /// When.
+    /// When the exit happened, in seconds of simulated time.
     pub at_s: f64,
     /// Kernel's name of the kind: `SCX_EXIT_ERROR` and so on.
     pub kind: String,
@@ -179,37 +182,37 @@ pub struct ExitReport {
     pub code: i64,
     /// The kind in words.
     pub reason: String,
-    /// Details.
+    /// Details of the exit.
     pub message: String,
-    /// The callback whose doing it is, if it is one's.
+    /// Name of the callback that caused the exit, if a callback did.
     pub callback: Option<String>,
-    /// The CPU that executed it, else the one where it happened.
+    /// The CPU that executed the callback; without a callback, the CPU where the exit happened.
     pub cpu: u32,
-    /// Where in its programs, innermost first: where the wrong decision was made.
+    /// Where in the scheduler's programs the wrong decision was made, innermost call first.
     pub backtrace: Vec<Frame>,
-    /// State of CPUs and tasks, with what the scheduler adds; empty if it was no error.
+    /// State of CPUs and tasks, with what the scheduler adds; empty if the exit was no error.
     pub dump: String,
-    /// What the scheduler itself recorded of it, for its loader (`UEI_RECORD`); `None` if it has no such record.
+    /// What the scheduler recorded of its exit for its loader (`UEI_RECORD`); `None` if it has no such record.
     pub recorded: Option<RecordedExit>,
 }
 
-/// What a scheduler recorded of its end (`struct user_exit_info`).
+/// A scheduler's own record of its exit (`struct user_exit_info`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RecordedExit {
-    /// Kernel's name of the kind; `0` if it was not told.
+    /// Kernel's name of the kind; `0` if the scheduler was not told.
     pub kind: String,
     /// Exit code.
     pub code: i64,
     /// The kind in words.
     pub reason: String,
-    /// Details.
+    /// Details of the exit.
     pub message: String,
 }
 
 /// A place in a scheduler's programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Frame {
-    /// Function.
+    /// Name of the function.
     pub function: String,
     /// Source file; empty if the object has no line information.
     pub file: String,
@@ -224,11 +227,11 @@ pub struct Frame {
 /// A CPU's share of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CpuReport {
-    /// Number.
+    /// Number of the CPU.
     pub cpu: u32,
     /// Whether the machine's configuration uses it.
     pub online: bool,
-    /// Time not idle.
+    /// Time that the CPU was not idle.
     pub busy_s: f64,
     /// Seconds by clock in kHz, busy or idle.
     pub freq_residency: BTreeMap<u32, f64>,

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a run shows of itself while it goes on; the trace writer is one observer.
+//! What an observer sees of a run while it goes on; the trace writer is one observer.
 
 use crate::units::{CpuId, Nanos, PackageId, TaskId};
 
 /// A thread as a trace names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskInfo {
-    /// Identifier; a trace shows [`TaskId::pid`].
+    /// Identifier of the thread; a trace shows [`TaskId::pid`].
     pub id: TaskId,
-    /// Name (`comm`), with its instance.
+    /// Name of the thread (`comm`), with its instance.
     pub name: String,
-    /// Index of its application (process); `None` for system tasks.
+    /// Index of the thread's application (process); `None` for system tasks.
     pub application: Option<usize>,
     /// Kernel priority as `sched_switch` prints it: 120 + nice for fair, 99 − priority for rt.
     pub priority: i32,
@@ -19,27 +19,28 @@ pub struct TaskInfo {
 /// Why a thread left its CPU, as `sched_switch` prints `prev_state`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrevState {
-    /// `R`: preempted or yielded, still runnable.
+    /// `R`: the thread was preempted or yielded, and is still runnable.
     Runnable,
-    /// `S`: waits for a timer, a lock, another thread.
+    /// `S`: the thread waits for a timer, a lock, another thread.
     Sleeping,
-    /// `X`: ended.
+    /// `X`: the thread ended.
     Dead,
 }
 
-/// Receives what happens, in order of time. Every method has an empty default, so an observer names what it wants.
+/// Receives what happens, in order of time. Every method has an empty default, so an observer implements only those it
+/// needs.
 pub trait Observer {
     /// A thread came into being.
     fn task_new(&mut self, _now: Nanos, _task: &TaskInfo) {}
     /// `cpu` goes from `prev` to `next`; `None` is the idle thread.
     fn sched_switch(&mut self, _now: Nanos, _cpu: CpuId, _prev: Option<(TaskId, PrevState)>, _next: Option<TaskId>) {}
-    /// A thread is being woken; `target` is the CPU chosen for it, `waker` the CPU it happens on.
+    /// A thread is being woken; `target` is the CPU chosen for it, `waker` the CPU on which the wakeup happens.
     fn sched_waking(&mut self, _now: Nanos, _task: TaskId, _target: CpuId, _waker: CpuId) {}
     /// The clock of `cpu` changed.
     fn cpu_frequency(&mut self, _now: Nanos, _cpu: CpuId, _khz: u32) {}
     /// `cpu` entered idle state number `Some(n)`, or left idle.
     fn cpu_idle(&mut self, _now: Nanos, _cpu: CpuId, _state: Option<u32>) {}
-    /// Whether power changes shall be told at all; they cost time to work out.
+    /// Whether the observer is told of power changes; working them out costs time.
     fn wants_power(&self) -> bool {
         false
     }
@@ -49,7 +50,7 @@ pub trait Observer {
     fn package_power(&mut self, _now: Nanos, _package: PackageId, _watts: f64) {}
 }
 
-/// Watches nothing.
+/// An observer that ignores everything.
 #[derive(Debug, Default)]
 pub struct NoObserver;
 

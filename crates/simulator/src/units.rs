@@ -54,7 +54,7 @@ identifier!(
     CpuId
 );
 identifier!(
-    /// A core: what SMT siblings share.
+    /// A core, which SMT siblings share.
     CoreId
 );
 identifier!(
@@ -91,8 +91,8 @@ identifier!(
 );
 
 impl TaskId {
-    /// The number of a thread (`pid` in the kernel, `tid` in user space) in traces and for programs: 0 is the idle thread's,
-    /// 1 is that of init, which no run has.
+    /// The number of a thread (`pid` in the kernel, `tid` in user space) in traces and for programs. 0 is the idle
+    /// thread's number, and 1 is init's, which no run has.
     #[inline]
     pub fn pid(self) -> u32 {
         self.0 + 2

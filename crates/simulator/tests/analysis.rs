@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The analytical model: against the values that its formulas give by hand, against placements that are counted one by
-//! one, and against what must hold for every machine.
+//! The analytical model: compared with values that its formulas give by hand, with placements counted one by one, and
+//! with properties that must hold for every machine.
 
 use proptest::prelude::*;
 use tandem_simulator::analysis::Phase::{Parallel, Serial};
@@ -81,8 +81,8 @@ fn four_applications_on_eight_cores_have_the_bounds_of_tables_4_and_6() {
     assert_eq!(of(Proposed, Parallel), [0.2222, 0.5556, 2.5]);
 }
 
-/// The performance of the threads whose cores are `of`, beside others on the cores `others`: each core, of which core 0
-/// has speed `a`, is shared equally by its threads.
+/// The performance of threads on the cores `of` beside others on the cores `others`. Each core is shared equally by its
+/// threads; core 0 has speed `a`.
 fn performance(of: &[usize], others: &[usize], a: f64) -> f64 {
     let threads = |core: usize| of.iter().chain(others).filter(|other| **other == core).count();
     of.iter().map(|&core| if core == 0 { a } else { 1.0 } / threads(core) as f64).sum()
@@ -108,8 +108,8 @@ fn serial_placements(a: f64) -> Vec<f64> {
     [([0], [1]), ([1], [0])].iter().map(|(own, other)| performance(own, other, a) / a).collect()
 }
 
-/// A serial, B parallel: the core that has two threads, and which of the n + 1 places the serial thread has. The speedups
-/// of both.
+/// One application serial, one parallel: the core that has two threads, and the place of the serial thread among the n
+/// + 1. Returns the speedups of both.
 fn mixed_placements(n: usize, a: f64) -> (Vec<f64>, Vec<f64>) {
     let mut speedups = (Vec::new(), Vec::new());
     for shared in 0..n {
@@ -124,7 +124,7 @@ fn mixed_placements(n: usize, a: f64) -> (Vec<f64>, Vec<f64>) {
     speedups
 }
 
-/// Both parallel: each way to give n of the 2n places, two per core, to A.
+/// Both parallel: each way to give A n of the 2n places, two on each core.
 fn parallel_placements(n: usize, a: f64) -> Vec<f64> {
     let place = |mask: u32, own: bool| -> Vec<usize> {
         (0..2 * n).filter(|place| (mask >> place & 1 == 1) == own).map(|place| place / 2).collect()
@@ -151,7 +151,7 @@ fn the_formulas_are_what_counting_all_placements_gives() {
 fn the_proposed_scheduler_leaves_the_small_cores_to_the_parallel_application() {
     for n in 2..=6usize {
         let a = 1.7;
-        // The serial thread on core 0, and n threads on the n-1 others, whichever of them has two.
+        // The serial thread on core 0, and n threads on the other n-1 cores, any one of which has two.
         for shared in 1..n {
             let parallel: Vec<usize> = (1..n).chain([shared]).collect();
             assert_close(
@@ -169,13 +169,14 @@ fn the_bounds_for_many_applications_are_those_of_the_placements_they_name() {
     let cores: Vec<usize> = (0..n).collect();
     for k in 2..=n {
         let many = model(n as u32, a).many(k as u32).unwrap();
-        // One core for a thread of each; a parallel application on all cores, k-1 serial threads on small ones of them.
+        // One core for a thread of each application; a parallel application on all cores beside k-1 serial threads on
+        // small ones.
         assert_close(many.bounds(Baseline, Serial).min, performance(&[1], &vec![1; k - 1], a) / a);
         let serial: Vec<usize> = (1..k).collect();
         assert_close(many.bounds(Baseline, Parallel).max, performance(&cores, &serial, a) / alone);
         // The serial threads have cores 0 to k-2 for themselves.
         assert_close(many.bounds(Proposed, Parallel).max, performance(&cores[k - 1..], &cores[..k - 1], a) / alone);
-        // k threads on each core; all of the first are another application's, or this one's.
+        // k threads on each core; the k threads on core 0 are all another application's, or all this one's.
         let others: Vec<usize> = (1..n).flat_map(|core| vec![core; k]).collect();
         let (own, beside) = others.split_at(n);
         assert_close(many.bounds(Proposed, Parallel).min, performance(own, beside, a) / alone);

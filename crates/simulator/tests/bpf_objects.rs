@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The objects that other tests load are there: BPF, with the sections that a scheduler has.
+//! Checks that the objects that other tests load exist: BPF, with the sections that a scheduler has.
 
 use crate::objects::{line_of, object};
 

@@ -4,7 +4,7 @@
 use crate::detect_tree::{Tree, describe};
 use proptest::prelude::*;
 
-/// Files that matter, `{}` being a number from 0 to 5.
+/// Files that describing a machine reads, `{}` being a number from 0 to 5.
 const FILES: [&str; 36] = [
     "sys/devices/system/cpu/present",
     "sys/devices/system/cpu/smt/control",
@@ -89,7 +89,7 @@ proptest! {
         let tree = files.into_iter().fold(Tree::with_online(online), |tree, (path, number, content)| {
             tree.file(&path.replace("{}", &number.to_string()), content)
         });
-        // Panics unless the text is the same twice and reads as a machine.
+        // `describe` panics unless the text is the same twice and reads as a machine.
         describe(&tree);
     }
 }

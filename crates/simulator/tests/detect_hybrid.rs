@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptions of machines with several kinds of core, and sources that contradict each other.
+//! Descriptions of machines with several kinds of core, and of machines whose sources contradict each other.
 
 use crate::detect_tree::{Tree, at, describe, number, source_of, text, warned};
 
 const LITTLE: [(u32, u64); 2] = [(533_000, 50_000), (1_844_000, 245_000)];
 const BIG: [(u32, u64); 2] = [(903_000, 300_000), (2_362_000, 1_572_000)];
 
-/// Four Cortex-A53 and four Cortex-A73, as a HiKey960 shows itself but for the energy model.
+/// Four Cortex-A53 and four Cortex-A73, as a HiKey960 shows itself, but without the energy model.
 fn big_little() -> Tree {
     let mut cpuinfo = String::new();
     let mut tree = Tree::with_online("0-7").file("sys/firmware/devicetree/base/model", "HiKey960\0");
@@ -104,7 +104,7 @@ fn smt_on_p_cores_only() {
 
 #[test]
 fn sources_that_call_p_and_e_cores_equal_are_not_believed() {
-    // As an i7-13650HX was seen to do: 2.6 GHz and one highest_perf on all CPUs.
+    // As seen on an i7-13650HX: 2.6 GHz and one highest_perf on all CPUs.
     let tree = (0..8).fold(p_and_e(2_600_000, 2_600_000), |tree, cpu| {
         tree.cpu(cpu, "acpi_cppc/highest_perf", 60).cpu(cpu, "cpu_capacity", 1024)
     });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every machine of the catalogue, shown as its kernel would show it, is described as what it is.
+//! Every machine of the catalogue, shown as its kernel would show it, is described as the same machine.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::detect_tree::{Tree, describe};
 use tandem_simulator::machine::{Machine, PerformanceDomain, catalogue};
 use tandem_simulator::units::CpuId;
 
-/// A CPU list as the kernel writes it, without ranges: both spellings are read.
+/// A CPU list as the kernel may write it, but without ranges: both spellings must be readable.
 fn list(cpus: &[CpuId]) -> String {
     cpus.iter().map(CpuId::to_string).collect::<Vec<_>>().join(",")
 }
@@ -58,7 +58,7 @@ fn domain_files(tree: Tree, index: usize, domain: &PerformanceDomain) -> Tree {
         .energy_model(&format!("cpu{index}"), &cpus, "ps", &states)
 }
 
-/// What must come back for each CPU: siblings, CPUs of its cache and of its clock, clocks, node, states.
+/// The properties of each CPU that must come back: siblings, CPUs of its cache and of its clock, clocks, node, states.
 fn seen(machine: &Machine, id: CpuId) -> impl PartialEq + std::fmt::Debug + use<> {
     let cpu = &machine.cpus[id.index()];
     let cache =

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guide says what there is: every setting and governor is in it, and every file, test and section it names exists.
+//! Checks the guide against the code: every setting and governor is in the guide, and every file, test and section that
+//! the guide names exists.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 use tandem_simulator::simulation::{Governor, KernelParameters};
 
 const MODELS: &str = include_str!("../../../docs/models.md");
+const GLOSSARY: &str = include_str!("../../../docs/glossary.md");
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -25,7 +27,7 @@ fn pages() -> Vec<(String, String)> {
     pages
 }
 
-/// What stands between backquotes on a line, outside blocks of code.
+/// The texts between backquotes on a line, outside blocks of code.
 fn quoted(text: &str) -> Vec<&str> {
     let mut outside = true;
     let lines = text.lines().filter(|line| {
@@ -52,10 +54,46 @@ fn every_setting_and_every_governor_is_documented() {
     }
 }
 
+/// The words in the first column of the glossary's table below `heading`.
+fn glossary(heading: &str) -> Vec<&'static str> {
+    let section = GLOSSARY.split("\n## ").find(|section| section.starts_with(heading)).expect("a section");
+    let rows = section.lines().filter(|line| line.starts_with("| ")).skip(2);
+    rows.flat_map(|row| row.split('|').nth(1).unwrap().split(',').map(str::trim)).collect()
+}
+
+/// All text below `folder`, in lower case, with underscores as spaces, so that `trade_up` has the word `trade`.
+fn words_below(folder: &Path, found: &mut String) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            words_below(&path, found);
+        } else {
+            *found += &fs::read_to_string(&path).unwrap().to_lowercase().replace('_', " ");
+        }
+    }
+}
+
+#[test]
+fn each_word_of_the_glossary_is_used_by_the_scheduler() {
+    let words = glossary("The scheduler");
+    assert!(words.len() > 20 && words.contains(&"claim"), "{words:?}");
+    let mut text = String::new();
+    words_below(&root().join("bpf"), &mut text);
+    for word in words {
+        let lower = word.to_lowercase();
+        let is_word = |at: usize| {
+            let letter = |c: Option<char>| c.is_some_and(char::is_alphabetic);
+            !letter(text[..at].chars().next_back()) && !letter(text[at + lower.len()..].chars().next())
+        };
+        assert!(text.match_indices(&lower).any(|(at, _)| is_word(at)), "bpf/ does not know `{word}` of the glossary");
+    }
+}
+
 /// Folders that names of files in the guide may start from.
 const FOLDERS: [&str; 2] = [".", "crates/simulator/src"];
 
-/// A name with a folder and an ending of ours, and no place to fill in. The kernel's files end otherwise, or are not ours.
+/// Whether a word names a file of this project: it has a folder, a known ending and no placeholder. The kernel's files
+/// have other endings or are not in this project.
 fn is_file(word: &str) -> bool {
     let ours = [".rs", ".toml", ".md", ".json"].iter().any(|ending| word.ends_with(ending));
     ours && word.contains('/') && !word.starts_with('.') && !word.contains(['*', '…', ' ']) && !word.starts_with("lab/")
@@ -140,7 +178,7 @@ fn tests_that_the_table_of_models_names_exist() {
 fn every_model_is_in_the_table_and_says_the_same_four_things() {
     let in_table: Vec<String> = models().into_iter().map(|(section, _)| section.to_owned()).collect();
     let sections: Vec<(&str, &str)> = MODELS.split("\n## ").skip(1).filter_map(|text| text.split_once('\n')).collect();
-    // The first is an example, the last a verdict.
+    // The first section is an example, the last a verdict.
     let sections = &sections[1..sections.len() - 1];
     let titles: Vec<String> = sections.iter().map(|(title, _)| anchor(title)).collect();
     assert_eq!(titles, in_table);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What docs/models.md says of models that work together: runs whose numbers follow by hand.
+//! Claims of docs/models.md about models that work together: runs whose numbers can be worked out by hand.
 
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::Report;
@@ -33,7 +33,7 @@ fn assert_close(value: f64, expected: f64) {
     assert!((value - expected).abs() <= 1e-6 * expected.abs(), "{value} is not {expected}");
 }
 
-/// "A run by hand" of docs/models.md: every intermediate number is worked out here as it is there.
+/// "A run by hand" of docs/models.md: every intermediate number is worked out here as the document does it.
 #[test]
 fn the_worked_run_comes_out() {
     let seed_0 = Options { seed: 0, ..options(&[]) };
@@ -77,7 +77,7 @@ const MIX: &str = r#"{ "global" : { "duration" : 1 }, "tasks" : {
     "light" : { "instance" : 4, "loop" : -1, "run" : 2000, "timer" : { "ref" : "unique", "period" : 50000 } },
     "heavy" : { "loop" : -1, "run" : 6000, "timer" : { "ref" : "unique", "period" : 40000 } } } }"#;
 
-/// `sched_is_eas_possible` refuses machines with SMT.
+/// `sched_is_eas_possible` refuses a machine with SMT.
 #[test]
 fn energy_aware_placement_needs_an_asymmetric_machine_without_smt() {
     for (machine, matters) in [("hikey960", true), ("i9-12900k", false)] {
@@ -89,8 +89,8 @@ fn energy_aware_placement_needs_an_asymmetric_machine_without_smt() {
     }
 }
 
-/// A burst on all CPUs overutilises the machine, which ends energy-aware placement. Idle CPUs that keep their tick notice
-/// when it is over, also while nothing but light tasks runs.
+/// A burst on all CPUs overutilises the machine, which ends energy-aware placement. Idle CPUs that keep their tick
+/// notice the end of the burst, also while only light tasks run.
 #[test]
 fn energy_aware_placement_comes_back_after_a_burst() {
     let workload = r#"{ "global" : { "duration" : 2 }, "tasks" : {
@@ -105,7 +105,7 @@ fn energy_aware_placement_comes_back_after_a_burst() {
 }
 
 /// The fair task comes after 20 s in which the real-time task had the CPU to itself. From then on it gets 50 ms of each
-/// second; nothing is owed for the time before.
+/// second, and nothing for the time before.
 #[test]
 fn a_real_time_task_does_not_pay_for_the_time_when_nobody_waited() {
     let report = run(
@@ -118,8 +118,8 @@ fn a_real_time_task_does_not_pay_for_the_time_when_nobody_waited() {
     assert!((0.95..=1.05).contains(&fair), "{fair} s of 20");
 }
 
-/// Two threads want 10 GB/s each of 10 from the 10th millisecond on, so whoever waits for memory takes twice as long from
-/// there: 10 ms for the first half of 20, 20 ms for the second.
+/// Two threads want 10 GB/s each of 10 from the 10th millisecond on, so a thread that waits for memory takes twice as
+/// long from there: 10 ms for the first half of 20, 20 ms for the second.
 #[test]
 fn who_waits_for_memory_without_moving_much_is_slowed_too() {
     let report = run(
@@ -147,8 +147,8 @@ fn a_span_of_cpu_time_moves_its_bytes_and_waits_for_them() {
     assert_close(report.energy_j.cores, 0.010 * (8.0 + 7.0 * 1.0));
 }
 
-/// Two threads of 4 MiB take turns on one CPU by sleeping. Whoever comes back finds its footprint gone: 4 MiB at 10 GB/s
-/// are 419.43 µs, for each of the five switches to a thread that ran there before.
+/// Two threads of 4 MiB take turns on one CPU by sleeping. A thread that comes back finds its footprint gone: 4 MiB at
+/// 10 GB/s are 419.43 µs, for each of the five switches to a thread that ran there before.
 #[test]
 fn a_footprint_is_lost_to_whoever_ran_meanwhile_also_over_a_sleep() {
     let report = run(
@@ -160,13 +160,13 @@ fn a_footprint_is_lost_to_whoever_ran_meanwhile_also_over_a_sleep() {
                     "timer" : { "ref" : "unique", "period" : 10000 }, "tandem" : { "footprint" : "4MiB" } } } }"#,
     );
     let refill = (4u64 << 20) as f64 / 10e9;
-    // Each comes back three times, the last time only to end.
+    // Each thread comes back three times, the last time only to end.
     assert_close(task(&report, "a").cpu_time_s, 0.003 + 3.0 * refill);
     assert_close(task(&report, "b").cpu_time_s, 0.003 + 3.0 * refill);
 }
 
-/// Both have half of the 8 MiB from the 10th to the 15th millisecond and miss half; before and after, the one that runs
-/// misses nothing. 5 ms of half a byte per nanosecond, twice: 5 MB, 5 mJ.
+/// Both threads have half of the 8 MiB from the 10th to the 15th millisecond and miss half; before and after, the
+/// thread that runs misses nothing. 5 ms of half a byte per nanosecond, twice: 5 MB, 5 mJ.
 #[test]
 fn traffic_counts_with_the_share_of_the_cache_that_it_was_made_with() {
     let report = run(
@@ -180,7 +180,7 @@ fn traffic_counts_with_the_share_of_the_cache_that_it_was_made_with() {
     assert_close(report.energy_j.memory, 0.005);
 }
 
-/// What a file asks for and the models do not do is said.
+/// A file's requests that have no model are warnings.
 #[test]
 fn what_has_no_model_is_a_warning() {
     let report = run(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What sched_ext does otherwise in 7.1 than in 6.12, seen by one small scheduler on both (`tests/bpf/newer.bpf.c`).
+//! Differences of sched_ext between 6.12 and 7.1, seen by one small scheduler on both (`tests/bpf/newer.bpf.c`).
 //!
 //! The machine has CPUs of equal capacity at one clock; callbacks cost nothing, so that times can be worked out by hand.
 
@@ -43,7 +43,7 @@ impl Run {
     }
 }
 
-/// The scheduler `name` with settings and, as its loader would say, a sidecar.
+/// The scheduler `name` with settings and with this loader file.
 fn scheduler(name: &str, profile: Profile, settings: &str, sidecar: &str) -> Scheduler {
     let folder = tempfile::tempdir().unwrap();
     let object = folder.path().join("copy.bpf.o");
@@ -68,28 +68,28 @@ fn newer(profile: Profile, mode: &str, text: &str) -> Run {
 
 const DEQUEUES: [&str; 4] = ["dequeued", "dequeued to sleep", "dequeued for a change", "dequeued by a pick"];
 
-/// 6.12 tells of tasks that it takes out of the scheduler's hands for reasons of its own: here there are none. 7.1 tells of
-/// each that leaves the scheduler's queues.
+/// 6.12 only reports tasks that it takes out of the scheduler's hands for its own reasons: here there are none. 7.1
+/// reports each task that leaves the scheduler's queues.
 #[test]
 fn a_dispatched_task_leaves_the_schedulers_custody_in_7_1() {
     let old = newer(Profile::V6_12, "MODE_SHARED", TWO);
     assert_eq!(old.counts(DEQUEUES), [0; 4]);
     let new = newer(Profile::V7, "MODE_SHARED", TWO);
-    // Each is enqueued when it starts and when its slice ends.
+    // Each task is enqueued when it starts and when its slice ends.
     assert_eq!(new.count("enqueued"), 4);
     assert_eq!(new.counts(DEQUEUES), [4, 0, 0, 0]);
     assert_eq!((old.error(), new.error()), (None, None));
 }
 
-/// A task that goes to the queue of a CPU directly was never in the scheduler's custody.
+/// A task that goes directly to the queue of a CPU was never in the scheduler's custody.
 #[test]
 fn a_directly_dispatched_task_is_not_dequeued() {
     let new = newer(Profile::V7, "MODE_LOCAL", TWO);
     assert_eq!((new.count("enqueued"), new.count("dequeued")), (4, 0));
 }
 
-/// At 20 ms the holder of a mutex goes back to the scheduler; at 25 ms it inherits the priority of a real-time thread that
-/// wants the mutex, and with that leaves the scheduler.
+/// At 20 ms the holder of a mutex goes back to the scheduler. At 25 ms the holder inherits the priority of a real-time
+/// thread that wants the mutex, and so leaves the scheduler.
 #[test]
 fn a_change_of_a_waiting_task_is_told_as_such_in_7_1() {
     let text = r#"{ "global": { "pi_enabled": true }, "tasks": {
@@ -98,7 +98,7 @@ fn a_change_of_a_waiting_task_is_told_as_such_in_7_1() {
         "urgent": { "policy": "SCHED_FIFO", "priority": 10, "cpus": [1], "loop": 1, "delay": 25000, "lock": "mutex",
             "run": 1000, "unlock": "mutex" } } }"#;
     let old = newer(Profile::V6_12, "MODE_SHARED", text);
-    // There, who waits in a queue is out of the scheduler's hands.
+    // In 6.12 a task that waits in a queue is out of the scheduler's hands.
     assert_eq!(old.counts(DEQUEUES), [0; 4]);
     let new = newer(Profile::V7, "MODE_SHARED", text);
     let [all, rest @ ..] = new.counts(DEQUEUES);
@@ -107,8 +107,8 @@ fn a_change_of_a_waiting_task_is_told_as_such_in_7_1() {
     assert_eq!((old.error(), new.error()), (None, None));
 }
 
-/// At 0 ms the second finds the CPU taken, at 20 and 40 ms who has used its slice up finds it taken by the other: each is
-/// given back and waits in the scheduler's queue.
+/// At 0 ms the second task finds the CPU taken. At 20 and 40 ms the task whose slice is used up finds the CPU taken by
+/// the other. Each time the task is given back and waits in the scheduler's queue.
 #[test]
 fn a_task_that_shall_run_at_once_and_cannot_is_given_back() {
     let new = newer(Profile::V7, "MODE_IMMED", TWO);
@@ -130,19 +130,19 @@ fn only_local_queues_can_be_asked_to_run_a_task_at_once() {
     assert_eq!(new.error(), Some("SCX_ENQ_IMMED on a non-local DSQ 0x0"));
 }
 
-/// `SCX_OPS_ALWAYS_ENQ_IMMED` says it for every task that goes to a local queue.
+/// With `SCX_OPS_ALWAYS_ENQ_IMMED` every task that goes to a local queue shall run at once.
 #[test]
 fn a_flag_of_the_scheduler_asks_for_it_always() {
     let sidecar = "[ops]\nflags = [\"SCX_OPS_ALWAYS_ENQ_IMMED\"]\n";
     let with = scheduler("newer", Profile::V7, ",mode=MODE_LOCAL", sidecar);
     let message = "SCX_ENQ_REENQ on SCX_DSQ_LOCAL repeated 257 times";
     assert_eq!(run(with, "smp-8", TWO, 2).error(), Some(message));
-    // 6.12 does not know the flag: it is left out.
+    // 6.12 does not know the flag, so it is left out.
     let without = scheduler("newer", Profile::V6_12, ",mode=MODE_LOCAL", sidecar);
     assert_eq!(run(without, "smp-8", TWO, 2).error(), None);
 }
 
-/// A real-time thread that takes the CPU for 1 ms, every 10 ms, from a thread that shall run at once.
+/// A real-time thread takes the CPU for 1 ms, every 10 ms, from a thread that shall run at once.
 #[test]
 fn a_preempted_task_that_shall_run_at_once_is_given_back() {
     let text = r#"{ "tasks": {
@@ -155,7 +155,7 @@ fn a_preempted_task_that_shall_run_at_once_is_given_back() {
     assert_eq!(old.count("reenqueued"), 0);
 }
 
-/// Whenever one begins to run, the other, if it waits, is enqueued again: at 20, 40 and 0 ms or not.
+/// Whenever one task begins to run, the other is enqueued again if it waits: at 0, 20 and 40 ms.
 #[test]
 fn a_queue_of_the_scheduler_can_be_given_back() {
     let new = newer(Profile::V7, "MODE_REENQ", TWO);
@@ -164,8 +164,8 @@ fn a_queue_of_the_scheduler_can_be_given_back() {
     assert_eq!((asked, late), (3, 0));
 }
 
-/// Two threads that wake each other, each on a CPU of its own: the waker's CPU enqueues, or with
-/// `SCX_OPS_ALLOW_QUEUED_WAKEUP` the idle CPU of who wakes.
+/// Two threads wake each other, each on a CPU of its own: the waker's CPU enqueues or, with
+/// `SCX_OPS_ALLOW_QUEUED_WAKEUP`, the idle CPU of the woken thread does.
 #[test]
 fn a_wakeup_may_be_left_to_the_cpu_of_who_wakes() {
     let text = r#"{ "tasks": {
@@ -185,7 +185,7 @@ fn a_wakeup_may_be_left_to_the_cpu_of_who_wakes() {
 }
 
 /// A real-time thread wakes ten times on an idle CPU. 6.12 asks the scheduler for work before each pick after the idle
-/// thread, 7.1 only when nobody more urgent has any.
+/// thread. 7.1 asks only if no higher class has a task.
 #[test]
 fn a_scheduler_is_asked_for_work_only_when_it_is_its_turn_in_7_1() {
     let text = r#"{ "tasks": { "urgent": { "policy": "SCHED_FIFO", "priority": 10, "cpus": [0], "loop": 10,
@@ -195,7 +195,7 @@ fn a_scheduler_is_asked_for_work_only_when_it_is_its_turn_in_7_1() {
     assert!(old >= new + 9, "{old} and {new}");
 }
 
-/// A real-time thread that never sleeps: 7.1 keeps 5 % of the CPU for tasks of the scheduler, 6.12 nothing.
+/// A real-time thread never sleeps: 7.1 keeps 5 % of the CPU for tasks of the scheduler, 6.12 nothing.
 #[test]
 fn tasks_of_the_scheduler_do_not_starve_in_7_1() {
     let text = r#"{ "global": { "duration": 4 }, "tasks": {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What programs of a loaded scheduler read of the run queues' clocks.
+//! Clocks of the run queues, as programs of a loaded scheduler read them.
 
 use std::path::Path;
 
@@ -33,6 +33,6 @@ fn a_tracing_program_hears_all_that_a_task_ran_before_it_stops() {
     let scheduler = report.sched_ext.unwrap();
     assert_eq!(scheduler.exit, None);
     let (told, stops) = (scheduler.callbacks["tp_btf/sched_stat_runtime"].calls, scheduler.callbacks["stopping"].calls);
-    // At every stop but those without any run time, and at ticks in between.
+    // At every stop of a task that has run, and at ticks in between.
     assert!(told > stops, "{told} {stops}");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Machines as people see them.
+//! Machines as `show` prints them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use tandem_simulator::machine::show::{provenance, show};
 use tandem_simulator::machine::{Machine, catalogue};
 
-/// Everything of a small machine but its clusters.
+/// The description of a small machine without its clusters.
 const TABLES: &str = r#"schema = 1
 title = "Two kinds of core"
 [core_type.small]
@@ -198,10 +198,10 @@ fn alike_clusters_and_their_sources_are_one_entry() {
     assert!(provenance(&machine).contains("cluster.ccd-0 … cluster.ccd-15 (16 tables)"));
 }
 
-/// CPU numbers in the cells and lists of the drawing, not in the bars of what is shared.
+/// CPU numbers in the cells and lists of the drawing, but not in the bars of shared resources.
 fn drawn(picture: &str) -> BTreeSet<u32> {
     let mut numbers = BTreeSet::new();
-    // What follows the end of a bar, or has no bar before it.
+    // Text behind the end of a bar, or on a line without a bar.
     let drawings = picture.lines().flat_map(|line| line.split('╛').filter_map(|part| part.split('╘').next()));
     for line in drawings {
         let cells = line.split('[').skip(1).filter_map(|rest| Some(rest.split_once(']')?.0));
@@ -263,7 +263,7 @@ proptest! {
             let package = if *second { "b" } else { "a" };
             cluster(&name, package, *cores, *smt, &format!("performance_domain = \"{clock}\"\n{cache}"))
         }).collect();
-        // The reference must be a large core, and no package empty.
+        // The reference must be a large core, and no package may be empty.
         let fastest = cluster("fastest", "b", 1, 2, "performance_domain = \"core\"")
             + &cluster("first", "a", 1, 1, "performance_domain = \"core\"");
         let machine = parse(&(TABLES.replace("\nonline = \"0,2-100\"", "") + &fastest + &text), None);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a workload says of cgroups: how it is read, and what a scheduler hears of it.
+//! Cgroups of a workload: how they are read, and which callbacks a scheduler gets.
 
 use std::path::Path;
 
@@ -58,11 +58,12 @@ fn callbacks(cgroups: &str) -> (Vec<(String, u64)>, Vec<String>) {
 
 #[test]
 fn a_scheduler_hears_of_groups_that_come_go_and_change() {
-    // The root, /in and /in/t at the start; /late comes at 0.1 s and goes at 0.2 s, the others go with the scheduler.
+    // The root, /in and /in/t come at the start; /late comes at 0.1 s and goes at 0.2 s; the others go with the
+    // scheduler.
     let (calls, warnings) = callbacks(r#"{"/late": {"made": 100000, "removed": 200000}}"#);
     assert_eq!(calls, [("cgroup_exit".to_owned(), 4), ("cgroup_init".to_owned(), 4)]);
     assert_eq!(warnings, Vec::<String>::new());
-    // A weight that stays as it is is no news.
+    // A weight that does not change gives no callback.
     let (calls, _) =
         callbacks(r#"{"/in": {"changes": [{"at": 100000, "weight": 100}, {"at": 200000, "weight": 300}]}}"#);
     assert_eq!(calls[2], ("cgroup_set_weight".to_owned(), 1));

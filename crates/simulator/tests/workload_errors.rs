@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mistakes in workloads: where they are found, what is said, and what is only warned about.
+//! Mistakes in workloads: their place, their message, and what is only a warning.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ fn mistake(line: &str) -> (usize, usize, String, String) {
     (position.line, position.column, error.message, error.help.unwrap_or_default())
 }
 
-/// Task, column of the mistake, message.
+/// A task with a mistake, the column of the mistake, and the message.
 const MISTAKES: &[(&str, usize, &str)] = &[
     (r#""t": {"run": "x"}"#, 14, r#"`run` must be an integer from 0 to 2147483647, not "x""#),
     (r#""t": {"run": -5}"#, 14, "`run` must be an integer from 0 to 2147483647, not -5"),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every file that comes with Debian's rt-app package, and every bundled one, loads.
+//! Every file of Debian's rt-app package, and every bundled file, loads.
 
 use std::path::{Path, PathBuf};
 
 use tandem_simulator::workload::bundled::BUNDLED;
 use tandem_simulator::workload::{Op, Workload};
 
-/// Where Debian's `rt-app` package puts its examples; `RT_APP_EXAMPLES` names another folder.
+/// The folder in which Debian's `rt-app` package puts its examples; `RT_APP_EXAMPLES` names another one.
 const DEBIAN: &str = "/usr/share/doc/rt-app/examples";
 
 fn json_files(folder: &Path, found: &mut Vec<PathBuf>) {

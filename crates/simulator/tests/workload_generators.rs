@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Generated workloads: they load without complaint, hold as much work as one computes by hand, and run.
+//! Generated workloads load without complaint, hold as much work as one computes by hand, and run.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ fn generator(name: &str, options: &str) -> Box<dyn Generator> {
     generator
 }
 
-/// Its file, which has no mistake and gives no warning.
+/// The file of the generator, which has no mistake and gives no warning.
 fn workload(name: &str, options: &str) -> Workload {
     parse(&text(generator(name, options).as_ref()).unwrap())
 }
@@ -33,7 +33,7 @@ fn parse(text: &str) -> Workload {
     workload
 }
 
-/// What is wrong with the options.
+/// The error of the options.
 fn mistake(name: &str, options: &str) -> String {
     text(generator(name, options).as_ref()).unwrap_err().to_string()
 }
@@ -126,8 +126,9 @@ fn in_phases_forked_and_kept_threads_do_the_same() {
     assert_eq!(task(&kept, "a-work").instances, 8);
 }
 
-/// Alone on eight CPUs an iteration of 1:1 takes 2p and is 9p of work: 4.5 s of work per second, less what it costs where
-/// two threads begin on one CPU. The last iteration is cut off, after most of its work if the serial part is.
+/// An iteration of 1:1 alone on eight CPUs takes 2p and is 9p of work: 4.5 s of work per second, less the cost of two
+/// threads that begin on one CPU. The run's end cuts the last iteration off; if that happens in its serial part, most
+/// of its work is done.
 #[test]
 fn in_phases_an_application_alone_is_as_fast_as_its_label_says() {
     for (label, ideal) in [("1:1", 4.5), ("inf:1", 8.0), ("1:inf", 1.0), ("1:8", 16.0 / 9.0)] {
@@ -237,7 +238,7 @@ fn mixes_fit_the_cache_as_their_names_say() {
     let mix = workload("mixes", "aluadd=1 stream=1 stream-fit1=1 stream-fit2=2 cache=2MiB bandwidth=4000 work=500ms");
     assert_eq!(mix.applications, ["aluadd-0", "stream-0", "stream-fit1-0", "stream-fit2-0", "stream-fit2-1"]);
     let footprints: Vec<u64> = mix.behaviours.iter().map(|behaviour| behaviour.footprint).collect();
-    // The default, which aluadd has, then the streams'.
+    // The footprint of the default behaviour, which aluadd has, then those of the streams.
     assert_eq!(footprints, [0, 0, 2 << 20, 1 << 20]);
     assert_eq!(mix.behaviours[1].bytes_per_work, 4.0);
     let report = run(&mix);
@@ -254,7 +255,7 @@ fn programs_run_side_by_side_or_one_set_after_the_other() {
     assert_eq!(work("programs", "programs=hmmer,lbm:2 work=100ms", "lbm-1"), 0.1);
     let report = run(&workload("programs", "programs=hmmer:4,namd:4 work=100ms sequential"));
     let end = |name: &str| application(&report, name).time_s.unwrap();
-    // Eight CPUs: side by side all would end together.
+    // On eight CPUs all would end together if they ran side by side.
     assert!((0.1..0.13).contains(&end("hmmer-3")), "{}", end("hmmer-3"));
     assert!((0.2..0.25).contains(&end("namd-0")), "{}", end("namd-0"));
 }
@@ -270,7 +271,7 @@ fn a_compile_job_starts_three_processes_per_file_and_never_more_jobs_than_asked(
     let make = application(&report, "make");
     assert!((make.work_s - 0.564).abs() < 1e-9, "{}", make.work_s);
     assert_eq!(make.threads, 62);
-    // Three jobs at a time cannot be faster than three CPUs, make and the drivers hardly working meanwhile.
+    // Three jobs at a time cannot be faster than three CPUs; make and the drivers hardly work meanwhile.
     assert!(report.time_s > 0.534 / 3.0 + 0.03, "{}", report.time_s);
     let alone = run(&self::workload("compile", &options.replace("jobs=3", "jobs=1")));
     assert!(alone.time_s > 0.564, "{}", alone.time_s);
@@ -306,7 +307,7 @@ fn the_guide_lists_every_generator_with_its_options_and_defaults() {
 }
 
 proptest! {
-    /// Whatever the numbers, a workload loads, or its options are refused with a reason.
+    /// With any numbers, a workload loads, or its options are refused with a reason.
     #[test]
     fn options_make_a_workload_or_are_refused(
         index in 0..9usize,
@@ -316,7 +317,7 @@ proptest! {
         let options = generator.options();
         let values = ["1", "0", "7", "1.5", "1us", "3ms", "2s", "64KiB"];
         for (option, value) in picks {
-            // Most do not fit: the option keeps its default.
+            // Most values do not fit the option, which then keeps its default.
             let _ = generator.set(option.get(&options).name, values[value]);
         }
         match text(generator.as_ref()) {

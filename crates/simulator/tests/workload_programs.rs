@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What files become: programs worked out by hand from rt-app's parser.
+//! Programs that files become, worked out by hand from rt-app's parser.
 
 use std::path::Path;
 
@@ -155,7 +155,7 @@ task t x1, application test, SCHED_OTHER nice 5
 
 #[test]
 fn a_first_pass_that_differs_stands_alone() {
-    // The first time, phase `p` has no upper clamp yet; afterwards it keeps the one of `q`.
+    // The first time, phase `p` has no upper clamp yet; later it keeps the clamp of `q`.
     let text = listing(
         r#""t": {"loop": 5, "phases": {
              "p": {"util_min": 10, "run": 1}, "q": {"util_max": 500, "run": 2}}}"#,
@@ -205,7 +205,7 @@ fn task_groups_stay_until_they_are_set() {
 
 #[test]
 fn suspend_shares_a_condition_of_the_tasks_name() {
-    // rt-app makes `suspend` wait for a condition named like the task, so `signal` of that name wakes it too.
+    // rt-app makes `suspend` wait for a condition with the task's name, so `signal` of that name wakes it too.
     let text = listing(r#""t": {"loop": 1, "suspend"}, "u": {"loop": 1, "signal": "t", "resume": "t"}"#);
     let expected = "\
 task t x1, application test
@@ -223,7 +223,8 @@ task u x1, application test
 
 #[test]
 fn suspend_waits_for_the_name_that_is_resumed() {
-    // Debian's rt-app waits for `x`, and two tasks may; nobody resumes `y`, so that one is the task's own.
+    // Debian's rt-app waits for `x`, and two tasks may do so. No task resumes `y`, so that `suspend` waits for the
+    // task's own name.
     let text = listing(
         r#""t": {"loop": 1, "suspend": "x", "run": 1, "suspend": "y"}, "u": {"loop": 1, "resume": "x", "resume": "t"}"#,
     );
@@ -271,7 +272,7 @@ fn unique_timers_are_each_instances_own() {
             _ => None,
         })
         .collect();
-    // The mode belongs to the timer, whichever use gives it.
+    // The mode belongs to the timer, whichever of its uses gives it.
     let own = TimerRef::Unique;
     let all = TimerRef::Shared(0);
     assert_eq!(uses, [(own(0), true), (own(1), false), (own(0), true), (all, true), (all, true)]);
@@ -328,7 +329,7 @@ fn parallel_loops_are_shared_by_name() {
     let [shared] = &workload.loops[..] else { panic!("one loop") };
     assert_eq!((shared.iterations, shared.work.mean, shared.participants), (9, 500, 4));
     assert_eq!(shared.schedule, LoopSchedule::Guided { chunk: 1 });
-    // It stands where `tandem` stands among the events.
+    // The loop stands where `tandem` stands among the events.
     assert!(matches!(workload.tasks[0].program[..], [Op::Run { .. }, Op::ParallelLoop(_), Op::Sleep(_)]));
     assert!(matches!(workload.tasks[1].program[..], [Op::ParallelLoop(_)]));
 }

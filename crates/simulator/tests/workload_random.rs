@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Damaged files are refused or read; they never bring the reader down, and what is read holds together.
+//! Damaged files are refused or read. The reader never panics, and what it reads is consistent.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ fn texts() -> Vec<&'static str> {
     BUNDLED.iter().map(|(_, text)| *text).chain([EVERYTHING]).collect()
 }
 
-/// Indices that programs hold must lie within their tables, and jumps must meet.
+/// Indices that programs hold must lie within their tables, and jumps must match.
 fn check(workload: &Workload) {
     for task in &workload.tasks {
         assert!(task.application < workload.applications.len());
@@ -57,7 +57,7 @@ fn the_file_with_everything_loads() {
     check(&workload);
 }
 
-/// What an edit writes: random bytes, and what is likely to matter.
+/// The text that an edit writes: random bytes, or bytes that are likely to matter.
 fn snippet() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         proptest::collection::vec(any::<u8>(), 0..4),

@@ -25,14 +25,14 @@ use crate::table::{Align, Table, paragraph};
 
 /// Threads per CPU: enough that queues are not empty, as on a busy server.
 const TASKS_PER_CPU: u32 = 2;
-/// The memory measurement: so many threads on so many CPUs.
+/// Number of threads in the measurement of memory.
 const MANY_TASKS: u32 = 100_000;
 const CPUS_FOR_MANY_TASKS: u32 = 256;
 /// Simulated time of a first run, from which the length of the measured run follows.
 const FIRST_LIMIT: Nanos = 20 * MSEC;
-/// Simulated time after which a run is timed however short it took.
+/// A run of this simulated time is timed, however short it was.
 const LONGEST_LIMIT: Nanos = 1_000 * SEC;
-/// A run that is growing towards its measured length grows at most so much at a time.
+/// Most by which a run grows in one step on its way to the measured length, as a factor.
 const MOST_GROWTH: f64 = 20.0;
 
 const EXAMPLES: &str = "\
@@ -71,11 +71,11 @@ pub struct Bench {
     quick: bool,
 }
 
-/// What one measurement gave.
+/// Results of one measurement.
 struct Measurement {
     cpus: usize,
     tasks: usize,
-    /// Of each thread.
+    /// One report per thread.
     reports: Vec<Report>,
     wall_s: f64,
 }
@@ -85,7 +85,7 @@ impl Bench {
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
         let bar = spinner(context.progress);
         bar.set_message(format!("{} tasks", count(MANY_TASKS.into())));
-        // First, while the process is small: the system remembers only the largest size it ever had.
+        // First, while the process is small: the system remembers only the largest size that the process ever had.
         let memory = if self.machine.is_none() { Some(self.memory(context)?) } else { None };
         let mut table = self.speed_table();
         let mut first = None;
@@ -110,7 +110,7 @@ impl Bench {
         }
     }
 
-    /// Runs for longer and longer simulated times until one takes long enough to be timed.
+    /// Runs for longer and longer simulated times until a run takes long enough to be timed.
     fn measure(&self, context: &Context<'_>, machine: &Machine) -> Result<Measurement, Failure> {
         let wanted = Duration::from_millis(if self.quick { 200 } else { 2_000 }).as_secs_f64();
         let cpus = machine.online().count();
@@ -126,7 +126,7 @@ impl Bench {
         }
     }
 
-    /// Memory that simulations of very many threads take, in words.
+    /// Memory that simulations of very many threads take, as a sentence.
     fn memory(&self, context: &Context<'_>) -> Result<String, Failure> {
         let machine = generated::machine(CPUS_FOR_MANY_TASKS)?;
         let workload = generated::mostly_asleep(MANY_TASKS);
@@ -142,7 +142,7 @@ impl Bench {
         ))
     }
 
-    /// Runs `workload` in all threads at once, and says how many seconds that took.
+    /// Runs `workload` in all threads at once; returns how many seconds that took.
     fn timed(
         &self,
         context: &Context<'_>,
@@ -179,13 +179,13 @@ impl Bench {
     }
 }
 
-/// Says that a scheduler did not last: then the numbers are not its own.
+/// Says if a scheduler was ejected: then the numbers are not its own.
 fn ejection(report: &Report) -> Option<String> {
     let exit = report.sched_ext.as_ref()?.exit.as_ref()?;
     Some(format!("ejected at {}, the rest ran under fair: {}", quantity(exit.at_s, SECONDS), exit.message))
 }
 
-/// Says on a watched standard error what is being measured.
+/// Shows on standard error what is being measured, if a person watches it.
 fn spinner(shown: bool) -> ProgressBar {
     let bar = if shown { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
     bar.enable_steady_tick(Duration::from_millis(100));
@@ -217,12 +217,12 @@ impl Measurement {
     }
 }
 
-/// Calls of a sched_ext scheduler's callbacks.
+/// Number of calls of a sched_ext scheduler's callbacks.
 fn callbacks(report: &Report) -> u64 {
     report.sched_ext.iter().flat_map(|report| report.callbacks.values()).map(|callback| callback.calls).sum()
 }
 
-/// The largest resident size this process ever had (`VmHWM`).
+/// The largest resident size that this process ever had, in KiB (`VmHWM`).
 fn peak_memory_kib() -> Result<u64, Failure> {
     let path = "/proc/self/status";
     let status = fs::read_to_string(path).map_err(|error| Failure::System(format!("{path}: {error}")))?;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The schedulers that the command carries: the objects that the build script has compiled, and the files about them.
+//! The schedulers that the command carries: the objects that the build script compiles, and their loader files.
 
 use tandem_simulator::simulation::{OpenError, SchedExt};
 
-/// An object and what its loader does.
+/// An object and its loader file.
 #[derive(Debug)]
 pub struct Bundled {
-    /// What it is called where a scheduler is named.
+    /// Name of the scheduler on the command line.
     pub name: &'static str,
     /// The object.
     pub object: &'static [u8],
-    /// The file beside it.
+    /// The loader file beside the object.
     pub sidecar: &'static str,
 }
 
-/// Tandem's own, `bpf/tandem.bpf.c`.
+/// Tandem's own scheduler, `bpf/tandem.bpf.c`.
 pub const TANDEM: Bundled = Bundled {
     name: "tandem",
     object: include_bytes!(concat!(env!("OUT_DIR"), "/tandem.bpf.o")),
@@ -29,10 +29,10 @@ const O1: Bundled = Bundled {
 };
 
 static ALL: [Bundled; 2] = [TANDEM, O1];
-/// What they are called.
+/// Names of all schedulers that the command carries.
 pub const NAMES: [&str; 2] = [TANDEM.name, O1.name];
 
-/// The one of this name.
+/// The scheduler of this name, if the command carries one.
 pub fn named(name: &str) -> Option<&'static Bundled> {
     ALL.iter().find(|bundled| bundled.name == name)
 }

@@ -64,7 +64,7 @@ enum Command {
 }
 
 impl Cli {
-    /// Whether the command ends in an order of its own when a signal asks for the end.
+    /// Whether the command itself ends in order when a signal arrives.
     pub fn minds_signals(&self) -> bool {
         matches!(self.command, Command::Run(_) | Command::Attach(_) | Command::Launch(_))
     }

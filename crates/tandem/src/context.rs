@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What every command is given.
+//! The context that every command gets.
 
 use std::io::{Write, stderr};
 use std::sync::{Mutex, PoisonError};
@@ -11,13 +11,13 @@ use tandem_experiments::{Linux, Progress, Simulator};
 
 use crate::files::Files;
 
-/// What every command is given.
+/// The context that every command gets.
 pub struct Context<'a> {
     /// Runs the simulations.
     pub simulator: &'a dyn Simulator,
-    /// Where results for people and programs go.
+    /// Where results are written, for people and for programs.
     pub out: &'a mut dyn Write,
-    /// Columns of the terminal that `out` is; `None` if it is none.
+    /// Columns of the terminal that `out` is; `None` if `out` is no terminal.
     pub width: Option<usize>,
     /// Whether a person watches standard error, so that progress is worth showing.
     pub progress: bool,
@@ -26,12 +26,12 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// Warns on standard error. A person who closed it does not want to know.
+    /// Warns on standard error. If standard error is closed, the warning is dropped.
     pub fn warn(&self, warning: &str) {
         warn(warning);
     }
 
-    /// Shows the progress of runs on standard error, where a person watches.
+    /// Shows the progress of runs on standard error; shows nothing if no person watches.
     pub fn bar(&self) -> Bar {
         Bar { watched: self.progress, shown: Mutex::new(ProgressBar::hidden()) }
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Why a command ended without its result, or with one that is not what was asked for, and the exit status that says so.
+//! Why a command ended without its result, or with a result that is not the one asked for, and the exit status for
+//! that.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -9,15 +10,15 @@ use tandem_experiments::ExperimentError;
 use tandem_simulator::input::InputError;
 use tandem_simulator::simulation::SimulationError;
 
-/// Exit status of a mistake in a machine, a workload or an option; clap's own, too.
+/// Exit status for a mistake in a machine, a workload or an option; clap uses the same.
 const MISTAKE: u8 = 2;
-/// Exit status of `tandem run` if its command was not started, as `env` and `timeout` have it.
+/// Exit status of `tandem run` if its command was not started, as in `env` and `timeout`.
 pub const NOT_STARTED: u8 = 125;
-/// Exit status of a simulation that cannot end.
+/// Exit status for a simulation that cannot end.
 const STUCK: u8 = 3;
-/// Exit status of results that are partly those of `fair`, as a scheduler was ejected.
+/// Exit status for results that are partly those of `fair`, because a scheduler was ejected.
 pub const EJECTED: u8 = 4;
-/// Exit status of anything else that failed.
+/// Exit status for any other failure.
 const OTHER: u8 = 1;
 
 /// Why a command ended without its result, or with a doubtful one.
@@ -26,7 +27,7 @@ pub enum Failure {
     /// A mistake in a machine or a workload.
     #[error("{0}")]
     Input(#[from] InputError),
-    /// A mistake in options that only shows once they are seen together.
+    /// A mistake in options that fit only each by itself.
     #[error("{0}")]
     Options(String),
     /// The simulation has no report.
@@ -43,19 +44,19 @@ pub enum Failure {
     File {
         /// The file, as the user named it.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Standard output could not be written.
     #[error("standard output: {0}")]
     Output(#[from] io::Error),
-    /// Something of this computer could not be read.
+    /// Information about this computer could not be read.
     #[error("{0}")]
     System(String),
     /// The command of `tandem run` was not started.
     #[error("{0}")]
     NotStarted(String),
-    /// All is said; this is the exit status, mostly that of a command which was run.
+    /// Everything has been said; this is the exit status, mostly that of a command which was run.
     #[error("exit status {0}")]
     Status(u8),
 }
@@ -72,13 +73,13 @@ impl From<ExperimentError> for Failure {
 }
 
 impl Failure {
-    /// `error` happened while `path` was written.
+    /// The failure of writing `path`.
     pub fn writing(path: &Path, source: io::Error) -> Self {
         Self::File { path: path.to_owned(), source }
     }
 
-    /// Says on standard error what failed, and returns the exit status. A reader that closed the pipe has what it
-    /// wanted: that is no failure and needs no words.
+    /// Says on standard error what failed, and returns the exit status. A reader that closed the pipe has got what it
+    /// wanted, so that is no failure and gives no message.
     pub fn report(&self) -> ExitCode {
         if matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe) {
             return ExitCode::SUCCESS;
@@ -86,7 +87,7 @@ impl Failure {
         if let Self::Status(status) = self {
             return ExitCode::from(*status);
         }
-        // Where even standard error is closed, the status has to say it.
+        // If standard error is closed too, only the status says it.
         let _ = writeln!(io::stderr(), "error: {self}");
         ExitCode::from(self.status())
     }

@@ -14,7 +14,7 @@ use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
 
-/// The temporary files that exist just now. Clones share them.
+/// The temporary files that exist at present. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Files(Arc<Mutex<Vec<PathBuf>>>);
 
@@ -23,8 +23,8 @@ impl Files {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on SIGINT, SIGTERM and SIGHUP remove the temporary files and end the program with 128 + the signal's
-    /// number. What is ignored already (as under `nohup`) stays so.
+    /// Makes SIGINT, SIGTERM and SIGHUP remove the temporary files and end the program with 128 + the signal's number.
+    /// Signals that are ignored already (as under `nohup`) stay ignored.
     pub fn remove_on_signals(&self) -> io::Result<()> {
         let ignored = ignored_signals();
         let mut signals =
@@ -32,7 +32,7 @@ impl Files {
         let files = self.clone();
         std::thread::spawn(move || {
             if let Some(signal) = signals.forever().next() {
-                // Kept locked to the end: nothing new may begin, and nothing be renamed into place.
+                // The list stays locked to the end: no new file may begin, and none be renamed into place.
                 let pending = files.pending();
                 for path in pending.iter() {
                     let _ = fs::remove_file(path);
@@ -57,7 +57,7 @@ impl Files {
         // The file behind a symbolic link is replaced, not the link.
         let place = fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
         let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        // Of a folder that does not exist the system speaks plainer than an error's kind.
+        // The system's message about a folder that does not exist is plainer than an error's kind.
         fs::metadata(folder)?;
         let mut pending = self.pending();
         let file = tempfile::Builder::new()
@@ -65,7 +65,7 @@ impl Files {
             .suffix(".tmp")
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(folder)
-            // Without the temporary file's name, which says nothing to whoever named the target.
+            // The temporary file's name is left out: it means nothing to a user, who named the target.
             .map_err(|error| io::Error::from(error.kind()))?;
         pending.push(file.path().to_owned());
         drop(pending);

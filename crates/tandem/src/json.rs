@@ -19,7 +19,7 @@ pub struct JsonOption {
     json: Option<Option<PathBuf>>,
 }
 
-/// Where the results will go.
+/// Where the results are written.
 #[derive(Debug)]
 pub enum Destination {
     /// Text on standard output.
@@ -36,7 +36,7 @@ impl JsonOption {
         self.json.as_ref()?.as_deref()
     }
 
-    /// Opens what there is to open: before the work, so that a path that cannot be written costs no work.
+    /// Opens the output before the work, so that a path that cannot be written costs no work.
     pub fn open(&self, context: &Context<'_>) -> Result<Destination, Failure> {
         match &self.json {
             None => Ok(Destination::Text),

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::table::descriptions;
 
-/// Columns of a drawing where there is no terminal to ask.
+/// Columns of a drawing if there is no terminal.
 const WIDTH_OF_FILES: usize = 100;
 
 const EXAMPLES: &str = "\

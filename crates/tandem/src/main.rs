@@ -57,7 +57,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     }
     let mut out = stdout().lock();
     let result = cli.run(&mut Context::of_process(&mut out, files));
-    // Also where the results are there and something is wrong with them.
+    // Results that come with a failure are flushed too.
     out.flush()?;
     result
 }

@@ -11,7 +11,7 @@ pub struct Unit {
     largest: i32,
 }
 
-/// Time: nobody says kiloseconds.
+/// Time; kiloseconds are unusual.
 pub const SECONDS: Unit = Unit { symbol: "s", largest: 0 };
 /// Energy.
 pub const JOULES: Unit = Unit { symbol: "J", largest: 9 };
@@ -32,7 +32,7 @@ pub const PERCENT: Unit = Unit { symbol: "%", largest: i32::MIN };
 
 const PREFIXES: [(i32, &str); 7] = [(-9, "n"), (-6, "µ"), (-3, "m"), (0, ""), (3, "k"), (6, "M"), (9, "G")];
 
-/// What is printed where there is no number.
+/// The dash that is printed if there is no number.
 pub const NOTHING: &str = "—";
 
 /// How a number is scaled for printing.
@@ -64,7 +64,7 @@ impl Scale {
         format!("{:.*}", self.decimals, value / self.divisor)
     }
 
-    /// Half an interval, with as many decimals as the value has; what rounds to nothing is not printed as nothing.
+    /// Half of an interval, with as many decimals as the value has; `<0.01` if it would be rounded to `0.00`.
     fn half_width(&self, value: f64) -> String {
         let smallest = 10f64.powi(-(self.decimals as i32));
         if value > 0.0 && value / self.divisor < smallest / 2.0 {
@@ -95,7 +95,7 @@ pub fn quantity(value: f64, unit: Unit) -> String {
     format!("{}{}", scale.number(value), scale.suffix)
 }
 
-/// `12.34 ± 0.05 ms`, or without an interval where there is none.
+/// `12.34 ± 0.05 ms`, or the value alone if there is no interval.
 pub fn estimate(estimate: &Estimate, unit: Unit) -> String {
     let Some(half_width) = estimate.half_width else { return quantity(estimate.mean, unit) };
     let scale = Scale::of(estimate.mean, unit);

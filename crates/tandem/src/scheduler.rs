@@ -102,7 +102,7 @@ fn text(listing: &Listing, object: &str, width: Option<usize>) -> String {
     text.push('\n');
     text += &descriptions(&facts(listing), width);
     let settings = settings(listing);
-    // Where the object itself says which of its variables are settings, other constants are none.
+    // If the object itself says which of its variables are settings, its other constants are none.
     let constants = variables(listing, if settings.is_empty() { "setting" } else { "constant" }, true);
     if !settings.is_empty() {
         text += "\nsettings\n";
@@ -123,7 +123,7 @@ fn verdict(listing: &Listing) -> String {
     }
 }
 
-/// Names with what is said of each, to be wrapped under itself.
+/// Names, each with its description, which is wrapped below itself.
 type Rows = Vec<(String, String)>;
 
 fn facts(listing: &Listing) -> Rows {
@@ -155,7 +155,7 @@ fn maps(listing: &Listing) -> Option<Table> {
     (!listing.maps.is_empty()).then_some(table)
 }
 
-/// What the object calls settings: the value, what else it can be, and what it does.
+/// The object's settings: the value of each, its other possible values, and its effect.
 fn settings(listing: &Listing) -> Rows {
     let row = |setting: &VariableListing| {
         let help = setting.help.as_ref().map_or(String::new(), |help| format!(". {help}"));
@@ -170,7 +170,7 @@ fn settings(listing: &Listing) -> Rows {
     listing.variables.iter().filter(|variable| variable.setting).map(row).collect()
 }
 
-/// What a setting can be: names, numbers from one to another, or what its type has.
+/// The possible values of a setting: names, a range of numbers, or those of its type.
 fn possible(setting: &VariableListing) -> String {
     match (setting.names.as_slice(), setting.range) {
         ([names @ .., last], _) if !names.is_empty() => format!("{} or {last}", names.join(", ")),
@@ -179,7 +179,7 @@ fn possible(setting: &VariableListing) -> String {
     }
 }
 
-/// The other variables: those that programs cannot change, or the rest.
+/// The variables that are no settings: those that programs cannot change, or the others.
 fn variables(listing: &Listing, title: &str, constant: bool) -> Option<Table> {
     let wanted = |variable: &&VariableListing| !variable.setting && variable.constant == constant;
     let mut listed = listing.variables.iter().filter(wanted).peekable();
@@ -203,7 +203,7 @@ fn needs(listing: &Listing) -> Rows {
         rows.push((kind.to_owned(), names(needed, |_| true)));
         let missing = names(needed, |need| !need.found && !need.weak);
         let optional = names(needed, |need| !need.found && need.weak);
-        // A helper is known by its number: that it is missing shows where it is called.
+        // Objects call a helper by its number, so a missing helper only shows when it is called.
         let consequence = if kind == "helpers" { "calling one is a fault" } else { "it asks before it uses them" };
         if !missing.is_empty() {
             rows.push(("  missing".to_owned(), missing));

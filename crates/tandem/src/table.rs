@@ -3,12 +3,12 @@
 
 use console::measure_text_width;
 
-/// Where a column's text stands.
+/// Alignment of a column's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Align {
-    /// Names.
+    /// Left, for names.
     Left,
-    /// Numbers.
+    /// Right, for numbers.
     Right,
 }
 
@@ -30,7 +30,7 @@ impl Table {
         Self { align: align.into(), rows: Vec::new() }
     }
 
-    /// A table whose columns are not known beforehand.
+    /// A table with columns that are only known at run time.
     pub fn with_columns(columns: impl IntoIterator<Item = (String, Align)>) -> Self {
         let (header, align) = columns.into_iter().unzip();
         Self { align, rows: vec![header] }
@@ -47,7 +47,7 @@ impl Table {
         widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1)
     }
 
-    /// The table without as many of its last columns as it takes to fit `width`; the first two always stay.
+    /// The table without as many of its last columns as do not fit `width`; the first two columns always stay.
     #[must_use]
     pub fn fitting(mut self, width: Option<usize>) -> Self {
         while self.align.len() > 2 && width.is_some_and(|width| self.width() > width) {
@@ -86,12 +86,12 @@ impl Table {
     }
 }
 
-/// `text` in which nothing controls the terminal: names come from files that others wrote.
+/// `text` without anything that controls the terminal: names come from files that others wrote.
 pub fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
-/// Names with a description each, which continues under itself where it is longer than the line.
+/// Names with a description each; a description that is longer than the line continues below itself.
 pub fn descriptions(rows: &[(String, String)], width: Option<usize>) -> String {
     let names = rows.iter().map(|(name, _)| measure_text_width(name)).max().unwrap_or(0) + 2;
     let mut text = String::new();
@@ -110,7 +110,7 @@ pub fn descriptions(rows: &[(String, String)], width: Option<usize>) -> String {
     text
 }
 
-/// `text` in lines of at most `width` columns, those after the first indented; unbroken where there is no width.
+/// `text` in lines of at most `width` columns, those after the first indented; unbroken without a width.
 pub fn paragraph(text: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return format!("{text}\n") };
     let options = textwrap::Options::new(width.max(20)).subsequent_indent("  ").break_words(false);

@@ -33,7 +33,7 @@ pub fn run(bytes: &[u8]) {
     let _ = execute(bytes);
 }
 
-/// Likewise; what came of it, if it is a program.
+/// Runs bytes as a program; returns its result, or `None` if the bytes are no program.
 pub fn execute(bytes: &[u8]) -> Option<Result<Outcome, Fault>> {
     let (first, rest) = bytes.split_first()?;
     let program = if first % 2 == 0 { rest.to_vec() } else { generate(rest) };
@@ -47,7 +47,7 @@ pub fn execute(bytes: &[u8]) -> Option<Result<Outcome, Fault>> {
     let main = vm.program("main")?;
     let mut kernel = Kernel { current: context, ..Kernel::default() };
     let outcome = vm.run_raw(main, [context, CONTEXT, 3, 4, 5], &mut kernel);
-    // The budget is checked at jumps: what lies between two may be over it.
+    // The budget is checked at jumps, so straight code between two jumps may exceed it.
     let most = BUDGET + program.len() as u64 / 8 + 1;
     assert!(vm.executed() <= most, "{} instructions executed: {outcome:?}", vm.executed());
     for timer in std::mem::take(&mut kernel.timers).into_iter().take(4) {
@@ -98,7 +98,7 @@ fn generate(bytes: &[u8]) -> Vec<u8> {
         starts.push(slots);
         slots += if code(choice) == 0x18 { 2 } else { 1 };
     }
-    // The last instruction, which every program can jump to.
+    // Every program can jump to the last instruction.
     starts.push(slots);
     let mut program = Vec::new();
     for (number, choice) in choices.iter().enumerate() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A kernel that has a little of everything.
+//! A kernel that has a few functions, types and timers.
 
 use std::sync::{Arc, LazyLock};
 
@@ -108,21 +108,21 @@ fn build() -> Btf {
     builder.enumeration("scx_enq_flags", &[("SCX_ENQ_WAKEUP", 1), ("SCX_ENQ_HEAD", 16), ("SCX_ENQ_LAST", 1 << 41)]);
     let proto = builder.func_proto(int, &[("p", parent)]);
     builder.func("scx_bpf_task_cpu", proto);
-    // Without a prototype: whatever a program takes them for.
+    // Without a prototype, a program may call the function with any arguments.
     for name in KFUNCS {
         builder.func(name, TypeId::VOID);
     }
     builder.finish()
 }
 
-/// Answers, and remembers the timers that were started.
+/// A host that answers, and remembers the timers that were started.
 #[derive(Default)]
 pub struct Kernel {
     /// What `bpf_get_current_task` answers.
     pub current: u64,
     /// Timers to fire, in the order started.
     pub timers: Vec<u64>,
-    /// Times asked for.
+    /// How often the time was asked for.
     pub calls: u64,
 }
 

@@ -36,7 +36,7 @@ pub fn run(bytes: &[u8]) {
     let environment = Environment {
         btf: kernel::types(),
         kfuncs: &|name| name.starts_with("scx_").then_some(0),
-        // The object of the kernel that `task` makes below is the arena's first.
+        // The object that `task` makes below is the first of the arena.
         variables: &|_| Some(BASE),
         kconfig: &|_| Some(3),
         arena_data_last: bytes.len().is_multiple_of(2),

@@ -6,8 +6,8 @@ use super::types::{
 };
 use super::{Btf, Name};
 
-/// Makes BTF type by type. Types get ascending numbers from 1; one can refer only to those that exist already, or that
-/// [`Builder::declare_struct`] announced.
+/// Makes BTF type by type. Types get ascending numbers from 1. A type can refer only to types that exist already or
+/// that [`Builder::declare_struct`] has announced.
 #[derive(Debug, Clone)]
 pub struct Builder {
     types: Vec<Type>,
@@ -31,7 +31,7 @@ impl Builder {
         TypeId(self.types.len() as u32 - 1)
     }
 
-    /// An integer of `size` bytes; called `bool` or `_Bool` it is one.
+    /// An integer of `size` bytes; the names `bool` and `_Bool` make it a boolean.
     pub fn int(&mut self, name: &str, size: u32, signed: bool) -> TypeId {
         let boolean = matches!(name, "bool" | "_Bool");
         let bits = size.saturating_mul(8).min(128) as u8;
@@ -64,7 +64,7 @@ impl Builder {
         self.add(Type::Union(composite(name, size, &members)))
     }
 
-    /// A structure that [`Builder::define`] (or [`Builder::define_members`]) will define. Left alone it is empty.
+    /// A structure without members, until [`Builder::define`] or [`Builder::define_members`] gives it some.
     pub fn declare_struct(&mut self, name: &str) -> TypeId {
         self.structure(name, 0, &[])
     }
@@ -74,7 +74,7 @@ impl Builder {
         self.define_members(id, size, composite("", 0, members).members);
     }
 
-    /// Likewise with members that may be bitfields.
+    /// Defines a declared structure or union whose members may be bitfields. Does nothing to other types.
     pub fn define_members(&mut self, id: TypeId, size: u32, members: Vec<Member>) {
         if let Some(Type::Struct(composite) | Type::Union(composite)) = self.types.get_mut(id.0 as usize) {
             composite.size = size;
@@ -130,12 +130,12 @@ impl Builder {
         self.add(Type::FuncProto(Prototype { ret, params }))
     }
 
-    /// A function everyone sees.
+    /// A function that other files see.
     pub fn func(&mut self, name: &str, proto: TypeId) -> TypeId {
         self.func_with_linkage(name, proto, Linkage::Global)
     }
 
-    /// A function.
+    /// A function with this linkage.
     pub fn func_with_linkage(&mut self, name: &str, proto: TypeId, linkage: Linkage) -> TypeId {
         self.add(Type::Func { name: name.into(), proto, linkage })
     }
@@ -159,7 +159,7 @@ impl Builder {
     /// The types made.
     ///
     /// # Panics
-    /// A type refers to one that does not exist, or is defined by itself: a bug of the host.
+    /// A type refers to a number that no type has, or is defined by itself: a bug of the host.
     pub fn finish(self) -> Btf {
         match Btf::new(self.types) {
             Ok(btf) => btf,

@@ -11,19 +11,19 @@ pub enum BtfError {
     Truncated {
         /// What was being read.
         what: &'static str,
-        /// Where it begins.
+        /// Offset of the record that is cut off.
         offset: usize,
     },
-    /// It does not begin as BTF does.
+    /// The bytes do not begin as BTF does.
     #[error("no BTF: it begins with {magic:#06x} instead of 0xeb9f")]
     Magic {
         /// The first two bytes.
         magic: u16,
     },
-    /// It is for a big-endian machine.
+    /// The BTF is for a big-endian machine.
     #[error("the types are big-endian; compile for a little-endian target (clang --target=bpfel)")]
     BigEndian,
-    /// A version that did not exist when this was written.
+    /// The BTF has a version that did not exist when this was written.
     #[error("version {0} of BTF is unknown; only version 1 is")]
     Version(u8),
     /// A kind of type that did not exist when this was written.
@@ -31,9 +31,9 @@ pub enum BtfError {
     Kind {
         /// The type.
         id: TypeId,
-        /// Its kind.
+        /// The type's kind.
         kind: u32,
-        /// Where it begins.
+        /// Offset of the type.
         offset: usize,
     },
     /// A name is not in the string table.
@@ -41,7 +41,7 @@ pub enum BtfError {
     Name {
         /// What was being read.
         what: &'static str,
-        /// Where it begins.
+        /// Offset of the record whose name it is.
         offset: usize,
         /// The name's offset in the string table.
         name: u32,
@@ -51,7 +51,7 @@ pub enum BtfError {
     LongName {
         /// What was being read.
         what: &'static str,
-        /// Where it begins.
+        /// Offset of the record whose name it is.
         offset: usize,
     },
     /// A type refers to one that does not exist.
@@ -59,7 +59,7 @@ pub enum BtfError {
     Reference {
         /// The type.
         id: TypeId,
-        /// What it refers to.
+        /// The number that the type refers to.
         to: TypeId,
         /// Number of types.
         count: usize,
@@ -75,7 +75,7 @@ pub enum BtfError {
     Size {
         /// The type.
         id: TypeId,
-        /// Its size.
+        /// The type's size in bytes.
         size: u32,
     },
     /// A record of `.BTF.ext` is smaller than any version's.
@@ -83,23 +83,23 @@ pub enum BtfError {
     RecordSize {
         /// What was being read.
         what: &'static str,
-        /// Their size.
+        /// Size of the records in bytes.
         size: u32,
-        /// The least size known.
+        /// The least size known, in bytes.
         least: u32,
     },
     /// The access string of a CO-RE relocation is malformed.
     #[error("the access string of the CO-RE relocation at byte {offset} is not a list of at most 64 numbers")]
     Access {
-        /// Where it begins.
+        /// Offset of the relocation.
         offset: usize,
     },
     /// A kind of CO-RE relocation that did not exist when this was written.
     #[error("the CO-RE relocation at byte {offset} is of kind {kind}, which is unknown; kinds up to 12 are known")]
     RelocationKind {
-        /// Where it begins.
+        /// Offset of the relocation.
         offset: usize,
-        /// Its kind.
+        /// The relocation's kind.
         kind: u32,
     },
 }

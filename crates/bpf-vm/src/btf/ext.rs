@@ -27,23 +27,23 @@ pub struct BtfExt {
 pub struct ExtSection<T> {
     /// The section's name.
     pub name: Name,
-    /// Its records in order of the file.
+    /// The section's records, in order of the file.
     pub records: Vec<T>,
 }
 
 /// Type of a function.
 #[derive(Debug, Clone, Copy)]
 pub struct ExtFunction {
-    /// Byte in the section.
+    /// First byte of the function in the section.
     pub offset: u32,
-    /// Its [`Type::Func`](super::Type::Func).
+    /// The function's [`Type::Func`](super::Type::Func).
     pub type_id: TypeId,
 }
 
 /// Where a source line begins.
 #[derive(Debug, Clone)]
 pub struct ExtLine {
-    /// Byte in the section.
+    /// Byte in the section at which the line's first instruction stands.
     pub offset: u32,
     /// Source file.
     pub file: Name,
@@ -58,13 +58,13 @@ pub struct ExtLine {
 /// A CO-RE relocation.
 #[derive(Debug, Clone)]
 pub struct ExtCore {
-    /// Byte in the section.
+    /// Byte in the section at which the instruction stands.
     pub offset: u32,
     /// Type in the object.
     pub type_id: TypeId,
-    /// Which part of it.
+    /// Which part of the type: indexes of elements and members, or the index of an enumeration's value.
     pub access: Vec<u32>,
-    /// What is asked.
+    /// What the relocation asks for.
     pub kind: CoreKind,
 }
 
@@ -136,7 +136,7 @@ struct Table<'a> {
 
 impl<'a> Table<'a> {
     fn new((bytes, what): (&'a [u8], &'static str), offset: usize, size: usize, least: u32) -> Result<Self, BtfError> {
-        // What is not there may lie anywhere.
+        // The offset of an empty table may be anything.
         let offset = if size == 0 { 0 } else { offset };
         Ok(Self { cursor: Cursor::new(bytes, offset, size, what)?, what, least })
     }

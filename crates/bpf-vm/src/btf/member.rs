@@ -13,30 +13,30 @@ pub struct MemberPlace {
     pub bit_offset: u64,
     /// Bits; 0 for a flexible array.
     pub bit_size: u64,
-    /// It is a bitfield.
+    /// Whether the member is a bitfield.
     pub bitfield: bool,
-    /// Its type.
+    /// The member's type.
     pub type_id: TypeId,
 }
 
 /// A member that was looked for by name.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Located {
-    /// The structure or union that it is a direct member of.
+    /// The structure or union that the member stands in directly.
     pub(crate) composite: TypeId,
-    /// Which one of it.
+    /// Index of the member in `composite`.
     pub(crate) index: usize,
     /// First bit, from the beginning of the outermost structure.
     pub(crate) bit_offset: u64,
 }
 
 impl MemberPlace {
-    /// First byte.
+    /// First byte of the member, from the beginning of the structure.
     pub fn offset(&self) -> u64 {
         self.bit_offset / 8
     }
 
-    /// Bytes that it reaches into.
+    /// Number of bytes that the member reaches into.
     pub fn size(&self) -> u64 {
         (self.bit_offset % 8 + self.bit_size).div_ceil(8)
     }
@@ -59,8 +59,8 @@ impl Btf {
         Some(place)
     }
 
-    /// A member by its name, and its first bit in the structure, anonymous members descended into. Where several have the
-    /// name, which C forbids, the outermost counts.
+    /// The member of this name and its first bit in the structure; the members of anonymous structures and unions are
+    /// searched too. If several members have the name, which C forbids, the outermost is taken.
     pub fn find_member(&self, structure: TypeId, name: &str) -> Option<(&Member, u64)> {
         let found = self.locate(structure, name)?;
         let member = self.bare(found.composite)?.composite()?.members.get(found.index)?;
@@ -69,7 +69,7 @@ impl Btf {
 
     /// Which member of which structure or union a name means.
     pub(crate) fn locate(&self, structure: TypeId, name: &str) -> Option<Located> {
-        // Depth first, as in the source. A type is looked into once: damaged types may hold themselves.
+        // Depth first, as in the source. Each type is searched once: damaged types may contain themselves.
         let mut seen = BTreeSet::new();
         let mut open = vec![(structure, 0u64)];
         while let Some((id, base)) = open.pop() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! BTF: the types of an object or of a kernel.
 //!
-//! [`Btf::parse`] reads it, [`Builder`] makes it. Whatever the bytes say, no question asked here takes more than time
-//! linear in their number, and chains of types that never end are refused when parsing.
+//! [`Btf::parse`] reads it, [`Builder`] makes it. Whatever the bytes say, no method here takes more than time linear in
+//! their number; parsing refuses chains of types that never end.
 
 mod builder;
 mod compat;
@@ -27,7 +27,7 @@ pub use types::{
     Array, Composite, DataSec, Enum, EnumValue, Int, Kind, Linkage, Member, Param, Prototype, SecVariable, Type, TypeId,
 };
 
-/// How deep arrays and other nested types are followed, as in libbpf. Real ones are not a tenth as deep.
+/// How deep arrays and other nested types are followed, as in libbpf. Real types do not reach a tenth of this depth.
 pub(crate) const MAX_DEPTH: u32 = 32;
 /// Bytes of a pointer in BPF.
 pub const POINTER_SIZE: u64 = 8;
@@ -101,7 +101,7 @@ impl Btf {
         self.named(first..end)
     }
 
-    /// All types whose name begins so, ordered by name.
+    /// All types whose name begins with `prefix`, ordered by name.
     pub fn find_prefix(&self, prefix: &str) -> impl Iterator<Item = TypeId> {
         let first = self.by_name.partition_point(|id| self.name_at(*id) < prefix);
         let beyond = |id: &u32| self.name_at(*id).starts_with(prefix);

@@ -88,8 +88,8 @@ impl Ord for Name {
     }
 }
 
-/// The name without its flavour: what stands behind the last `___` between two other characters tells apart types that a
-/// program knows in several versions, and is not part of the kernel's name.
+/// The name without its flavour. A program that knows several versions of a type tells them apart by what stands behind
+/// the last `___` between two other characters; that flavour is not part of the kernel's name.
 pub fn essential_name(name: &str) -> &str {
     let flavour = |at: &usize| match name.as_bytes().get(*at..*at + 5) {
         Some([before, b'_', b'_', b'_', after]) => *before != b'_' && *after != b'_',

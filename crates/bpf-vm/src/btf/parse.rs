@@ -8,7 +8,7 @@ use super::types::{
     Array, Composite, DataSec, Enum, EnumValue, Int, Linkage, Member, Param, Prototype, SecVariable, Type, TypeId,
 };
 
-/// Bytes of the longest name that the kernel accepts (`KSYM_NAME_LEN`). Looking names up stays cheap by it.
+/// Bytes of the longest name that the kernel accepts (`KSYM_NAME_LEN`). The limit keeps looking up names cheap.
 pub(crate) const MAX_NAME: usize = 512;
 /// First two bytes of BTF and of BTF.ext.
 const MAGIC: u16 = 0xeb9f;
@@ -19,12 +19,12 @@ const HEADER: usize = 24;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
-    /// Of the next number, from the beginning of the section.
+    /// Offset of the next number, from the beginning of the section.
     pub(crate) offset: usize,
 }
 
 impl<'a> Cursor<'a> {
-    /// Those of `bytes[start..start + size]`.
+    /// A cursor over `bytes[start..start + size]`; `what` names them in errors.
     pub(crate) fn new(bytes: &'a [u8], start: usize, size: usize, what: &'static str) -> Result<Self, BtfError> {
         let cut = BtfError::Truncated { what, offset: start };
         let end = start.checked_add(size).filter(|end| *end <= bytes.len()).ok_or(cut)?;
@@ -47,7 +47,7 @@ impl<'a> Cursor<'a> {
         Ok(u32::from_le_bytes(*value))
     }
 
-    /// Leaves out bytes of records that are longer than this version knows.
+    /// Skips the bytes by which a record is longer than this version knows.
     pub(crate) fn skip(&mut self, bytes: usize, what: &'static str) -> Result<(), BtfError> {
         if bytes > self.left() {
             return Err(BtfError::Truncated { what, offset: self.offset });
@@ -57,7 +57,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Checks how BTF or BTF.ext begins; its header's length.
+/// Checks how BTF or BTF.ext begins; returns the length of the header.
 pub(crate) fn header(bytes: &[u8], least: usize) -> Result<usize, BtfError> {
     let what = "the header";
     let (magic, _) = bytes.split_first_chunk().ok_or(BtfError::Truncated { what, offset: 0 })?;
@@ -159,8 +159,8 @@ impl Parser<'_> {
         Ok(text)
     }
 
-    /// `count` records of `words` numbers of 4 bytes: refused here if they cannot be there, so that a count in a damaged
-    /// file reserves no memory.
+    /// `count` records of `words` numbers of 4 bytes. A count that the bytes left cannot hold is refused here, so that
+    /// a damaged file reserves no memory.
     fn records<T>(
         &mut self,
         count: u32,

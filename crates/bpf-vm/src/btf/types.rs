@@ -33,16 +33,16 @@ pub enum Type {
     Enum64(Enum),
     /// A structure (or union) that is only declared.
     Fwd {
-        /// Its tag.
+        /// The tag of the structure or union.
         name: Name,
-        /// A union.
+        /// Whether a union is declared, not a structure.
         union: bool,
     },
     /// Another name of a type.
     Typedef {
         /// The new name.
         name: Name,
-        /// The type.
+        /// The type that gets the new name.
         target: TypeId,
     },
     /// `const`.
@@ -53,47 +53,47 @@ pub enum Type {
     Restrict(TypeId),
     /// A function.
     Func {
-        /// Its name.
+        /// The function's name.
         name: Name,
-        /// Its [`Type::FuncProto`].
+        /// The function's [`Type::FuncProto`].
         proto: TypeId,
-        /// Who sees it.
+        /// Which files see the function.
         linkage: Linkage,
     },
     /// What a function takes and returns.
     FuncProto(Prototype),
     /// A variable.
     Var {
-        /// Its name.
+        /// The variable's name.
         name: Name,
-        /// Its type.
+        /// The variable's type.
         type_id: TypeId,
-        /// Who sees it.
+        /// Which files see the variable.
         linkage: Linkage,
     },
     /// The variables (or external functions) of an ELF section.
     DataSec(DataSec),
     /// A floating-point number.
     Float {
-        /// Its name.
+        /// The number's name, for instance `double`.
         name: Name,
-        /// Bytes.
+        /// Size in bytes.
         size: u32,
     },
     /// `btf_decl_tag`: a remark on a declaration.
     DeclTag {
         /// The remark.
         tag: Name,
-        /// What it is on.
+        /// The type, variable or function that the remark is on.
         target: TypeId,
-        /// On which member or parameter; `None`: on the whole.
+        /// Index of the member or parameter that the remark is on; `None`: the remark is on the whole declaration.
         component: Option<u32>,
     },
     /// `btf_type_tag`: a remark on what a pointer points to (`__kptr`, `__rcu`, ...).
     TypeTag {
         /// The remark.
         tag: Name,
-        /// The type.
+        /// The type that the pointer points to.
         target: TypeId,
     },
 }
@@ -101,13 +101,13 @@ pub enum Type {
 /// An integer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Int {
-    /// Its name.
+    /// The integer's name.
     pub name: Name,
-    /// Bytes that it takes.
+    /// Bytes that the integer takes.
     pub size: u32,
-    /// Bits that count.
+    /// Number of bits that hold the value.
     pub bits: u8,
-    /// Where they begin in it; 0 but for the bitfields of old compilers.
+    /// First of the bits that hold the value; 0 except for the bitfields of old compilers.
     pub bit_offset: u8,
     /// `BTF_INT_SIGNED`.
     pub signed: bool,
@@ -131,22 +131,22 @@ pub struct Array {
 /// A structure or union.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Composite {
-    /// Its tag; empty if it has none.
+    /// The tag of the structure or union; empty if there is none.
     pub name: Name,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u32,
-    /// Its members in order.
+    /// The members, in order.
     pub members: Vec<Member>,
 }
 
 /// A member of a structure or union.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Its name; empty for an anonymous structure or union.
+    /// The member's name; empty for an anonymous structure or union.
     pub name: Name,
-    /// Its type.
+    /// The member's type.
     pub type_id: TypeId,
-    /// Where it begins, in bits from the beginning of the structure.
+    /// First bit of the member, from the beginning of the structure.
     pub bit_offset: u32,
     /// Bits of a bitfield; 0 for an ordinary member.
     pub bitfield: u8,
@@ -155,22 +155,22 @@ pub struct Member {
 /// An enumeration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Enum {
-    /// Its tag; empty if it has none.
+    /// The enumeration's tag; empty if there is none.
     pub name: Name,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u32,
-    /// Whether its values are signed.
+    /// Whether the values are signed.
     pub signed: bool,
-    /// Its values in order.
+    /// The values, in order.
     pub values: Vec<EnumValue>,
 }
 
 /// A value of an enumeration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnumValue {
-    /// Its name.
+    /// The enumerator's name.
     pub name: Name,
-    /// Its value, sign-extended to 64 bits if the enumeration is signed.
+    /// The enumerator's number, sign-extended to 64 bits if the enumeration is signed.
     pub value: u64,
 }
 
@@ -186,9 +186,9 @@ pub struct Prototype {
 /// A parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Param {
-    /// Its name; empty if it has none.
+    /// The parameter's name; empty if there is none.
     pub name: Name,
-    /// Its type.
+    /// The parameter's type.
     pub type_id: TypeId,
 }
 
@@ -197,31 +197,31 @@ pub struct Param {
 pub struct DataSec {
     /// The section's name.
     pub name: Name,
-    /// Bytes; 0 in what clang writes, before a linker has filled it in.
+    /// Size in bytes; 0 in what clang writes, before a linker fills it in.
     pub size: u32,
-    /// Its variables.
+    /// The variables (or functions) of the section.
     pub variables: Vec<SecVariable>,
 }
 
 /// A variable in a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SecVariable {
-    /// Its [`Type::Var`], or a [`Type::Func`] in `.ksyms`.
+    /// The variable's [`Type::Var`], or a [`Type::Func`] in `.ksyms`.
     pub type_id: TypeId,
-    /// Where it begins, in bytes; 0 for global variables in what clang writes.
+    /// First byte of the variable in the section; 0 for global variables in what clang writes.
     pub offset: u32,
-    /// Bytes.
+    /// Size of the variable in bytes.
     pub size: u32,
 }
 
-/// Who sees a function or variable.
+/// Which files see a function or variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Linkage {
-    /// This file only.
+    /// Only the file that defines it.
     Static,
-    /// Everyone.
+    /// All files.
     Global,
-    /// It is defined elsewhere.
+    /// Another file defines it.
     Extern,
 }
 
@@ -260,7 +260,7 @@ impl Kind {
 }
 
 impl Type {
-    /// Its kind.
+    /// The kind of this type.
     pub fn kind(&self) -> Kind {
         match self {
             Self::Void => Kind::Void,
@@ -286,7 +286,7 @@ impl Type {
         }
     }
 
-    /// Its name (for a tag: the remark); empty if it has none.
+    /// The type's name (for a tag: the remark); empty if there is none.
     pub fn name(&self) -> &str {
         match self {
             Self::Int(int) => &int.name,
@@ -309,7 +309,7 @@ impl Type {
         }
     }
 
-    /// What it is another name of, or a qualified form of: typedefs, qualifiers and type tags have one.
+    /// The type that a typedef, qualifier or type tag stands for; `None` for all other types.
     pub fn modified(&self) -> Option<TypeId> {
         match self {
             Self::Typedef { target, .. }
@@ -321,7 +321,7 @@ impl Type {
         }
     }
 
-    /// Its members, if it is a structure or union.
+    /// The structure or union that the type is, if it is one.
     pub fn composite(&self) -> Option<&Composite> {
         match self {
             Self::Struct(composite) | Self::Union(composite) => Some(composite),
@@ -329,7 +329,7 @@ impl Type {
         }
     }
 
-    /// Its values, if it is an enumeration of either kind.
+    /// The enumeration of either kind that the type is, if it is one.
     pub fn enumeration(&self) -> Option<&Enum> {
         match self {
             Self::Enum(enumeration) | Self::Enum64(enumeration) => Some(enumeration),
@@ -337,7 +337,7 @@ impl Type {
         }
     }
 
-    /// The types that it refers to.
+    /// The types that this type refers to.
     pub fn references(&self) -> impl Iterator<Item = TypeId> {
         let (first, second) = match self {
             Self::Ptr(to) => (Some(*to), None),

@@ -7,20 +7,20 @@ use crate::btf::TypeId;
 /// Why a CO-RE relocation cannot be applied. `what` is the type or field, as C would write it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CoreError {
-    /// Its access does not fit the object's own type.
+    /// The relocation's access does not fit the object's own type.
     #[error("CO-RE relocation ({kind:?}) of {what}: the object's own types have no such part; compile it again")]
     Access {
-        /// What it relocates.
+        /// The type or field that is relocated.
         what: String,
-        /// What it asks.
+        /// What the relocation asks for.
         kind: CoreKind,
     },
     /// A type without a name cannot be found in a kernel.
     #[error("CO-RE relocation ({kind:?}) of {what}: a type without a name cannot be looked up; give it a name")]
     Anonymous {
-        /// What it relocates.
+        /// The type or field that is relocated.
         what: String,
-        /// What it asks.
+        /// What the relocation asks for.
         kind: CoreKind,
     },
     /// Several types of the kernel match and give different answers.
@@ -30,29 +30,29 @@ pub enum CoreError {
         .first.0, .second.0
     )]
     Ambiguous {
-        /// What it relocates.
+        /// The type or field that is relocated.
         what: String,
-        /// What it asks.
+        /// What the relocation asks for.
         kind: CoreKind,
         /// A type of the kernel.
         first: TypeId,
-        /// Another one.
+        /// Another type of the kernel, with another answer.
         second: TypeId,
     },
     /// A bitfield that no load of at most 8 bytes covers.
     #[error("CO-RE relocation ({kind:?}) of {what}: no load of 8 bytes covers the bitfield")]
     Bitfield {
-        /// What it relocates.
+        /// The type or field that is relocated.
         what: String,
-        /// What it asks.
+        /// What the relocation asks for.
         kind: CoreKind,
     },
     /// The instruction is of a kind that no relocation changes.
     #[error("CO-RE relocation of instruction {insn}: its code {code:#04x} is none that can be relocated")]
     Instruction {
-        /// Its slot in the function.
+        /// Slot of the instruction in the function.
         insn: usize,
-        /// Its operation code; 0 beyond the function's end.
+        /// The instruction's operation code; 0 beyond the function's end.
         code: u8,
     },
     /// The instruction does not have the value that the object's types give.
@@ -60,19 +60,19 @@ pub enum CoreError {
         "CO-RE relocation of instruction {insn}: it has {found}, the object's types say {expected}; compile it again"
     )]
     Unexpected {
-        /// Its slot in the function.
+        /// Slot of the instruction in the function.
         insn: usize,
-        /// What it has.
+        /// The value in the instruction.
         found: u64,
-        /// What it should have.
+        /// The value by the object's types.
         expected: u64,
     },
     /// The new value does not fit into the instruction.
     #[error("CO-RE relocation of instruction {insn}: {value} does not fit into it")]
     TooBig {
-        /// Its slot in the function.
+        /// Slot of the instruction in the function.
         insn: usize,
-        /// The value.
+        /// The value that the instruction should get.
         value: u64,
     },
 }

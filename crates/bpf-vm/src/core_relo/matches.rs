@@ -31,8 +31,9 @@ pub(super) fn fields_compatible(local: &Btf, mine: TypeId, target: &Btf, theirs:
     false
 }
 
-/// Whether a type of the object matches one of the kernel in all that it has (`bpf_core_types_match`): each member is
-/// there, with a matching type, down to pointers; behind these only names and kinds count.
+/// Whether a type of the object matches one of the kernel (`bpf_core_types_match`): the kernel's type has each member
+/// of the object's, with a matching type, down to pointers. Of what pointers point to, only names and kinds are
+/// compared.
 pub(super) fn types_match(local: &Btf, mine: TypeId, target: &Btf, theirs: TypeId) -> bool {
     Matcher { local, target, known: BTreeMap::new() }.types(mine, theirs, false, MAX_DEPTH)
 }

@@ -2,9 +2,9 @@
 //! CO-RE: makes instructions that were compiled for one kernel's types right for another's.
 //!
 //! An object says of an instruction which field, type or enumeration value it depends on, by name. [`resolve`] finds
-//! that in a kernel's types, as libbpf does (`tools/lib/bpf/relo_core.c`), and [`CoreValue::patch`] puts the answer into
-//! the instruction. What a kernel lacks is no error: programs ask first, and an instruction that must then never run is
-//! poisoned.
+//! this part in a kernel's types, as libbpf does (`tools/lib/bpf/relo_core.c`), and [`CoreValue::patch`] puts the
+//! answer into the instruction. A part that the kernel lacks is no error: the instruction is poisoned, and programs
+//! test for the part before they execute such an instruction.
 
 mod error;
 mod matches;
@@ -22,11 +22,11 @@ use spec::Spec;
 /// A CO-RE relocation: one instruction that depends on the kernel's types.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoreRelocation {
-    /// Slot in the function.
+    /// Slot of the instruction in the function.
     pub insn: usize,
-    /// Type in the object.
+    /// The type, in the object.
     pub type_id: TypeId,
-    /// Which part of it: indexes of elements and members, or the index of an enumeration's value.
+    /// Which part of the type: indexes of elements and members, or the index of an enumeration's value.
     pub access: Vec<u32>,
     /// What the instruction wants to know.
     pub kind: CoreKind,
@@ -45,7 +45,7 @@ pub enum CoreKind {
     FieldSigned,
     /// By how many bits to shift the loaded value left.
     FieldLeftShift,
-    /// By how many bits to shift it right then.
+    /// By how many bits to shift the loaded value right afterwards.
     FieldRightShift,
     /// Number of the type in the object.
     TypeIdLocal,
@@ -57,7 +57,7 @@ pub enum CoreKind {
     TypeSize,
     /// Whether the enumeration has the value.
     EnumValueExists,
-    /// What the value is.
+    /// The number that the enumeration's value has.
     EnumValue,
     /// Whether the type matches in all its members.
     TypeMatches,
@@ -88,7 +88,7 @@ impl CoreKind {
 /// Steps in an access, as in libbpf.
 pub(crate) const MAX_ACCESS: usize = 64;
 
-/// What a relocation comes to.
+/// The answer to a relocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resolution {
     /// The instruction gets a value.
@@ -133,7 +133,8 @@ pub fn resolve(local: &Btf, relocation: &CoreRelocation, target: &Btf) -> Result
     }
 }
 
-/// Resolves a relocation and patches its instruction in the function's code; the reason if it must not run.
+/// Resolves a relocation and patches its instruction in the function's code. Returns why the instruction must not run,
+/// if it must not.
 ///
 /// # Errors
 /// As for [`resolve`] and [`CoreValue::patch`].

@@ -12,20 +12,21 @@ const ST: u8 = 0x02;
 const STX: u8 = 0x03;
 const ALU: u8 = 0x04;
 const ALU64: u8 = 0x07;
-/// Of arithmetic: the operand is a register.
+/// The bit of an arithmetic operation code that says that the operand is a register.
 const SOURCE_REGISTER: u8 = 0x08;
-/// Of loads and stores: the bits that say how many bytes.
+/// The bits of a load's or store's operation code that say how many bytes.
 const SIZE: u8 = 0x18;
 /// `ld_imm64`.
 const LD_IMM64: u8 = 0x18;
 
 impl CoreValue {
-    /// Puts the value into slot `insn` of a function: the immediate of arithmetic or of `ld_imm64`, or the offset of a
-    /// load or store, whose size follows the field's. Returns why the instruction must not run, if it must not: a load of
-    /// a field whose size differs and whose sign would be lost.
+    /// Puts the value into slot `insn` of a function: into the immediate of arithmetic or of `ld_imm64`, or into the
+    /// offset of a load or store, whose size follows the field's. Returns why the instruction must not run, if it must
+    /// not: it loads a field whose size differs and whose sign would be lost.
     ///
     /// # Errors
-    /// The instruction is none that can be relocated, has not the value it should have, or has no room for the new one.
+    /// The instruction is of a kind that no relocation changes, does not have the old value, or has no room for the new
+    /// one.
     pub fn patch(&self, code: &mut [u8], insn: usize) -> Result<Option<String>, CoreError> {
         let missing = CoreError::Instruction { insn, code: 0 };
         let rest = insn.checked_mul(8).and_then(|at| code.get_mut(at..)).ok_or(missing.clone())?;
@@ -53,7 +54,7 @@ impl CoreValue {
 
     fn patch_immediate(&self, slot: &mut [u8; 8], insn: usize) -> Result<Option<String>, CoreError> {
         let found = i32::from_le_bytes([slot[4], slot[5], slot[6], slot[7]]);
-        // Only the lowest half is there; whether the rest was sign, nobody knows.
+        // The instruction has only the lower half of the old value, so the upper half cannot be compared.
         self.expect(insn, found as u64, found as u32 == self.old as u32)?;
         slot[4..].copy_from_slice(&(self.new as u32).to_le_bytes());
         Ok(None)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which part of a type a relocation means: in the object by numbers, in a kernel by the names found there.
+//! Which part of a type a relocation means: numbers say so in the object, names in a kernel.
 
 use super::{CoreError, CoreKind, CoreRelocation, matches};
 use crate::btf::{Array, Btf, Type, TypeId, essential_name};
@@ -19,7 +19,7 @@ pub(super) struct Spec {
 /// A step from a type to a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// An element of an array of this type. The first step of a field is one: pointers are arrays in C.
+    /// An element of an array of this type. A field's first step is an element: pointers are arrays in C.
     Element { type_id: TypeId, index: u32 },
     /// A member with a name.
     Member { composite: TypeId, index: usize },
@@ -180,7 +180,7 @@ impl Spec {
 }
 
 impl Step {
-    /// Name of the member or value that it leads to.
+    /// Name of the member or value that the step leads to.
     fn name(self, btf: &Btf) -> Option<&str> {
         match self {
             Self::Element { .. } => None,

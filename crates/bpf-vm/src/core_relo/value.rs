@@ -8,13 +8,13 @@ use crate::btf::{Btf, Type, TypeId};
 /// The value that an instruction gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CoreValue {
-    /// By the object's types: what the instruction has.
+    /// The value by the object's types: the instruction has it.
     pub old: u64,
-    /// By the kernel's types: what it gets.
+    /// The value by the kernel's types: the instruction gets it.
     pub new: u64,
-    /// Whether the instruction must have the old value; bitfields can be loaded in several ways.
+    /// Whether the instruction must have the old value. Bitfields can be loaded in several ways, so theirs need not.
     pub(super) check: bool,
-    /// Bytes of the field by either's types, where they differ.
+    /// Size of the field by the object's and by the kernel's types, where these differ.
     pub(super) resize: Option<Resize>,
 }
 
@@ -23,12 +23,12 @@ pub struct CoreValue {
 pub(super) struct Resize {
     pub(super) old: u64,
     pub(super) new: u64,
-    /// A load or store of another size gives the same value.
+    /// Whether a load or store of the other size gives the same value.
     pub(super) safe: bool,
 }
 
 impl CoreValue {
-    /// A value that does not depend on what the instruction has.
+    /// A value for any instruction, whatever value the instruction has.
     pub(super) fn unchecked(value: u64) -> Self {
         Self { old: value, new: value, check: false, resize: None }
     }
@@ -42,7 +42,7 @@ struct Field {
     access: Option<(u64, TypeId)>,
 }
 
-/// What a relocation comes to, when the kernel has what it asks for (`Some`) or not.
+/// The answer to a relocation, given what the kernel has (`Some`) or that it has none (`None`).
 pub(super) fn resolution(
     (local, spec): (&Btf, &Spec),
     found: Option<(&Btf, &Spec)>,
@@ -64,7 +64,7 @@ pub(super) fn resolution(
     }
     let of = |btf, spec| if kind.is_enum_value() { enum_value(btf, spec, kind) } else { type_value(btf, spec, kind) };
     let (old, new) = (of(local, spec)?, of(target, found)?);
-    // Linkers renumber types without looking at instructions.
+    // Linkers renumber types without changing the instructions that name them.
     let check = kind != CoreKind::TypeIdTarget;
     Ok(Resolution::Value(CoreValue { old, new, check, resize: None }))
 }
@@ -166,8 +166,8 @@ fn member_value(btf: &Btf, load: &Load, kind: CoreKind) -> Option<Field> {
             };
             Field { value: signed.into(), check: true, access: None }
         }
-        // For a load into 64 bits, whose highest bits are then shifted out. A member of more has no such load; what
-        // comes out then is as meaningless as with libbpf.
+        // The shift is for a load into 64 bits, whose highest bits are then shifted out. No such load covers a member
+        // of more than 64 bits; the result is then as meaningless as libbpf's.
         CoreKind::FieldLeftShift => {
             plain(64u64.wrapping_sub(load.bit_offset.wrapping_add(load.bits)).wrapping_add(load.byte_offset * 8))
         }

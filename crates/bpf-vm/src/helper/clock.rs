@@ -7,7 +7,7 @@ use crate::instance::Instance;
 
 /// Nanoseconds of a jiffy: HZ is 1000.
 const JIFFY: u64 = 1_000_000;
-/// What a kernel's `jiffies` starts from: five minutes before its low 32 bits overflow (`INITIAL_JIFFIES`).
+/// The first value of a kernel's `jiffies`: five minutes before its low 32 bits overflow (`INITIAL_JIFFIES`).
 const INITIAL_JIFFIES: u64 = (-300_i32 * 1000) as u32 as u64;
 
 /// `bpf_ktime_get_ns()`, and `bpf_ktime_get_coarse_ns()`, whose clock here has no coarser steps.

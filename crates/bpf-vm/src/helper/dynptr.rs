@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Dynptrs `kernel/bpf/helpers.c`: views of memory whose size is checked when they are used. The program holds the 16
-//! bytes: address, then size with type and flags in its top byte, then offset.
+//! Dynptrs (`kernel/bpf/helpers.c`): views of memory that check their size on each use. The program holds the 16 bytes:
+//! address, then size with type and flags in its top byte, then offset.
 
 use super::map_of;
 use crate::errno::{Errno, OpError, answer, pointer};
@@ -102,7 +102,7 @@ fn do_write(memory: &mut Memory, [at, offset, from, length, flags]: Args) -> Res
     move_bytes(memory, to, from, length as u32)
 }
 
-/// The two may overlap.
+/// Copies bytes between places that may overlap.
 fn move_bytes(memory: &mut Memory, to: u64, from: u64, length: u32) -> Result<u64, OpError> {
     let bytes = memory.read(from, length.into())?.to_vec();
     memory.write(to, length.into())?.copy_from_slice(&bytes);

@@ -5,7 +5,7 @@ use crate::fault::Fault;
 use crate::host::{Args, Host};
 use crate::instance::Instance;
 
-/// `bpf_kptr_xchg(slot, pointer)`: what the slot held; the program owns that now.
+/// `bpf_kptr_xchg(slot, pointer)`: returns what the slot held, which the program owns from now on.
 pub(super) fn xchg(vm: &mut Instance, _: &mut dyn Host, [slot, pointer, ..]: Args) -> Result<u64, Fault> {
     let old = vm.memory.load::<8>(slot)?;
     vm.memory.store::<8>(slot, pointer)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `bpf_spin_lock`. One program runs at a time here, so nobody ever waits; the lock is kept to catch what the kernel's
-//! verifier refuses: taking a second lock, releasing one that is not held, ending with it held.
+//! `bpf_spin_lock`. One program runs at a time here, so no program ever waits. The lock is kept to catch what the
+//! kernel's verifier refuses: taking a second lock, releasing one that is not held, ending with it held.
 
 use crate::fault::{Fault, FaultKind};
 use crate::host::{Args, Host};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Elements of maps `kernel/bpf/helpers.c`.
+//! Elements of maps (`kernel/bpf/helpers.c`).
 
 use super::{bytes, map_of};
 use crate::errno::{Errno, OpError, answer, pointer};
@@ -58,7 +58,7 @@ pub(super) fn push(vm: &mut Instance, _: &mut dyn Host, [handle, value, flags, .
     }))
 }
 
-/// `bpf_map_pop_elem(map, value)`: the value is zeroed if there is none.
+/// `bpf_map_pop_elem(map, value)`: writes zeros if the map is empty.
 pub(super) fn pop(vm: &mut Instance, _: &mut dyn Host, [handle, to, ..]: Args) -> Result<u64, Fault> {
     answer(map_of(vm, handle).and_then(|id| {
         let room = vm.memory.write(to, sizes(vm, id).1)?;
@@ -66,7 +66,8 @@ pub(super) fn pop(vm: &mut Instance, _: &mut dyn Host, [handle, to, ..]: Args) -
     }))
 }
 
-/// `bpf_map_peek_elem(map, value)`: likewise; of a Bloom filter, whether it may contain the value.
+/// `bpf_map_peek_elem(map, value)`: writes zeros if the map is empty; of a Bloom filter, whether it may contain the
+/// value.
 pub(super) fn peek(vm: &mut Instance, _: &mut dyn Host, [handle, to, ..]: Args) -> Result<u64, Fault> {
     answer(map_of(vm, handle).and_then(|id| {
         let size = sizes(vm, id).1;

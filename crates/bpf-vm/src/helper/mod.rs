@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! BPF helpers: the functions that programs call by number, those that tracing and `struct_ops` programs may use and
-//! that need no network, file or process behind them.
+//! BPF helpers: the functions that programs call by number. Here are those that tracing and `struct_ops` programs may
+//! use and that need no network, file or process behind them.
 //!
-//! What the kernel answers with an errno is a value that the program sees. What the kernel's verifier would have refused
-//! is a fault.
+//! An errno that the kernel answers is a value that the program sees. Misuse that the kernel's verifier would have
+//! refused is a fault.
 //!
 //! - `map`, `storage`, `ring`: maps. `dynptr`: checked views of memory. `percpu`: the kernel's per-CPU variables.
 //! - `probe`: reads that may fail. `text`: formatting and parsing. `clock`, `task`, `perf`: the host's answers.
@@ -37,12 +37,12 @@ use crate::map::{DroppedKptr, MapId};
 use crate::timer;
 pub use names::helper_name;
 
-/// What helpers remember between calls.
+/// State that helpers keep between calls.
 #[derive(Debug, Default)]
 pub struct HelperState {
     /// Distance between the copies of a per-CPU kernel variable, by the address of its first copy.
     percpu: BTreeMap<u64, u64>,
-    /// The spin lock that is held.
+    /// Address of the spin lock that is held.
     lock: Option<u64>,
 }
 
@@ -130,8 +130,8 @@ fn host_helper(id: i32) -> Option<Builtin> {
 }
 
 impl Instance {
-    /// Ends what one run of a program, timer callback included, leaves behind; called when the outermost call has ended.
-    /// Values that were removed from maps are freed, timers in them disarmed, and what they owned is dropped.
+    /// Cleans up after one run of a program or timer callback; called when the outermost call has ended. Values that
+    /// were removed from maps are freed, timers in them disarmed, and what they owned is dropped.
     ///
     /// # Errors
     /// A fault if a spin lock is still held: the kernel's verifier accepts no such program.

@@ -7,7 +7,8 @@ pub fn helper_name(id: i32) -> Option<&'static str> {
     NAMES.get(index).copied()
 }
 
-/// By number (`___BPF_FUNC_MAPPER` in `include/uapi/linux/bpf.h`). This list is closed: what is newer is a kfunc.
+/// Names by number (`___BPF_FUNC_MAPPER` in `include/uapi/linux/bpf.h`). This list is closed: the kernel adds kfuncs
+/// instead.
 const NAMES: [&str; 212] = [
     "bpf_unspec",
     "bpf_map_lookup_elem",

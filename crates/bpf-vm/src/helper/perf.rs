@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Performance counters `kernel/trace/bpf_trace.c`: the host has them, or has not.
+//! Performance counters (`kernel/trace/bpf_trace.c`), which only a host can have.
 
 use super::map_of;
 use crate::errno::{Errno, OpError, answer};
@@ -8,7 +8,7 @@ use crate::host::{Args, Host};
 use crate::instance::Instance;
 use crate::map::kind;
 
-/// `BPF_F_INDEX_MASK`, and `BPF_F_CURRENT_CPU`, which is all of it.
+/// `BPF_F_INDEX_MASK`; `BPF_F_CURRENT_CPU` has all its bits.
 const INDEX: u64 = 0xffff_ffff;
 /// Bytes of `struct bpf_perf_event_value`.
 const VALUE: u64 = 24;
@@ -27,12 +27,12 @@ fn counter(vm: &Instance, host: &mut dyn Host, handle: u64, flags: u64) -> Resul
     host.perf_event_value(&spec.name, index)
 }
 
-/// `bpf_perf_event_read(map, flags)`: the counter; a program cannot tell a huge one from an error.
+/// `bpf_perf_event_read(map, flags)`: returns the counter. A program cannot tell a huge counter from an error.
 pub(super) fn read(vm: &mut Instance, host: &mut dyn Host, [handle, flags, ..]: Args) -> Result<u64, Fault> {
     answer(counter(vm, host, handle, flags).map(|(counter, ..)| counter))
 }
 
-/// `bpf_perf_event_read_value(map, flags, to, size)`: zeros where there is an error.
+/// `bpf_perf_event_read_value(map, flags, to, size)`: writes zeros on an error.
 pub(super) fn read_value(vm: &mut Instance, host: &mut dyn Host, args: Args) -> Result<u64, Fault> {
     let [handle, flags, to, size, _] = args;
     let size = u64::from(size as u32);
@@ -50,7 +50,8 @@ pub(super) fn read_value(vm: &mut Instance, host: &mut dyn Host, args: Args) -> 
     }))
 }
 
-/// `bpf_perf_event_output(ctx, map, flags, data, size)`: nobody listens, and the kernel then answers `-ENOENT`.
+/// `bpf_perf_event_output(ctx, map, flags, data, size)`: answers `-ENOENT`, as the kernel does when no program reads
+/// the events.
 pub(super) fn output(vm: &mut Instance, _: &mut dyn Host, [_, handle, _, data, size]: Args) -> Result<u64, Fault> {
     vm.memory.read(data, size)?;
     answer(map_of(vm, handle).and_then(|_| Err(Errno::ENOENT.into())))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads that may fail `kernel/trace/bpf_trace.c`: `-EFAULT` and zeros instead of a fault. User memory is not modelled:
-//! what reads it reads the arena, where a host may put what user space would have.
+//! Reads that may fail (`kernel/trace/bpf_trace.c`): a failure gives `-EFAULT` and zeros, not a fault. User memory is
+//! not modelled: reads of user memory read the arena, where a host may put what user space would have.
 
 use crate::errno::Errno;
 use crate::fault::Fault;
@@ -12,7 +12,7 @@ fn fault() -> u64 {
     Errno::EFAULT.value() as u64
 }
 
-/// `bpf_probe_read(to, size, from)`, its kernel and user forms.
+/// `bpf_probe_read(to, size, from)`, in its kernel and user forms.
 pub(super) fn read(vm: &mut Instance, _: &mut dyn Host, [to, size, from, ..]: Args) -> Result<u64, Fault> {
     copy(&mut vm.memory, to, u64::from(size as u32), from)
 }
@@ -42,8 +42,8 @@ fn copy(memory: &mut Memory, to: u64, size: u64, from: u64) -> Result<u64, Fault
     Ok(0)
 }
 
-/// `bpf_probe_read_str(to, size, from)` and its forms: the bytes copied, the null byte included. A text that is cut gets
-/// a null byte at the end.
+/// `bpf_probe_read_str(to, size, from)` and its forms: returns the number of bytes copied, the null byte included. A
+/// text that is cut gets a null byte at the end.
 pub(super) fn read_str(vm: &mut Instance, _: &mut dyn Host, [to, size, from, ..]: Args) -> Result<u64, Fault> {
     let size = u64::from(size as u32);
     if size == 0 {

@@ -16,7 +16,8 @@ fn error(errno: Errno) -> Result<u64, Fault> {
     Ok(errno.value() as u64)
 }
 
-/// `bpf_loop(count, callback, context, flags)`: how often it was called; a callback stops the loop by returning 1.
+/// `bpf_loop(count, callback, context, flags)`: returns how often it called the callback, which stops the loop by
+/// returning 1.
 pub(super) fn repeat(vm: &mut Instance, host: &mut dyn Host, args: Args) -> Result<u64, Fault> {
     let [count, callback, context, flags, _] = args;
     if flags != 0 {
@@ -34,8 +35,9 @@ pub(super) fn repeat(vm: &mut Instance, host: &mut dyn Host, args: Args) -> Resu
     Ok(u64::from(count))
 }
 
-/// `bpf_for_each_map_elem(map, callback, context, flags)`: the number of elements it was called for. Arrays are gone
-/// through by index, hashes by key (the kernel: by its hash function). The callback may delete the element it is given.
+/// `bpf_for_each_map_elem(map, callback, context, flags)`: returns for how many elements it called the callback. Arrays
+/// are walked by index, hashes by key (in the kernel: by its hash function). The callback may delete the element that
+/// it is given.
 pub(super) fn for_each_map_elem(vm: &mut Instance, host: &mut dyn Host, args: Args) -> Result<u64, Fault> {
     let [handle, callback, context, flags, _] = args;
     let id = match map_of(vm, handle) {
@@ -61,7 +63,7 @@ struct Walk {
     handle: u64,
     callback: u64,
     context: u64,
-    /// Where the callback finds the element's key.
+    /// Address of the element's key, for the callback.
     key: u64,
 }
 

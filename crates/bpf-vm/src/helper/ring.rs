@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ring buffers `kernel/bpf/ringbuf.c`. Nobody is woken: the host reads when it likes.
+//! Ring buffers (`kernel/bpf/ringbuf.c`). No reader is woken: the host reads when it likes.
 
 use super::map_of;
 use crate::errno::{Errno, answer, pointer};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Storage of tasks and cgroups [`kernel/bpf/bpf_task_storage.c`, `bpf_cgrp_storage.c`].
+//! Storage of tasks and cgroups (`kernel/bpf/bpf_task_storage.c`, `bpf_cgrp_storage.c`).
 
 use super::{bytes, map_of};
 use crate::errno::{Errno, OpError, answer, pointer};

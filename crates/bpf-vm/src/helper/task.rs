@@ -34,7 +34,7 @@ pub(super) fn cgroup_id(_: &mut Instance, host: &mut dyn Host, _: Args) -> Resul
     Ok(host.current_cgroup_id())
 }
 
-/// `bpf_get_current_uid_gid()`: every task is root's.
+/// `bpf_get_current_uid_gid()`: 0, as every task belongs to root.
 pub(super) fn uid_gid(_: &mut Instance, _: &mut dyn Host, _: Args) -> Result<u64, Fault> {
     Ok(0)
 }

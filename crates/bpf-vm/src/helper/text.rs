@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Formatting, printing, comparing and parsing texts [`kernel/bpf/helpers.c`, `kernel/trace/bpf_trace.c`].
+//! Formatting, printing, comparing and parsing texts (`kernel/bpf/helpers.c`, `kernel/trace/bpf_trace.c`).
 
 use crate::errno::{Errno, OpError, answer};
 use crate::fault::Fault;
@@ -8,11 +8,11 @@ use crate::host::{Args, Host};
 use crate::instance::Instance;
 use crate::memory::Memory;
 
-/// `MAX_BPRINTF_BUF`: a printed line with its null byte.
+/// `MAX_BPRINTF_BUF`: most bytes of a printed line, its null byte included.
 const LINE: usize = 1024;
-/// Longest format text that is looked for its null byte.
+/// How far the null byte of a format text is looked for, in bytes.
 const FORMAT: u64 = 1 << 16;
-/// Digits and prefix that `bpf_strtol` looks at.
+/// Most bytes that `bpf_strtol` looks at: digits and prefix.
 const NUMBER: usize = 63;
 
 /// `bpf_trace_printk(fmt, size, a, b, c)`.
@@ -45,7 +45,7 @@ fn arguments(memory: &Memory, address: u64, size: u64) -> Result<Vec<u64>, OpErr
     (0..size / 8).map(|index| Ok(memory.load::<8>(address.wrapping_add(index * 8))?)).collect()
 }
 
-/// `bpf_snprintf(to, size, fmt, args, args_size)`: the length the whole text has, its null byte included.
+/// `bpf_snprintf(to, size, fmt, args, args_size)`: returns the length that the whole text has, its null byte included.
 pub(super) fn snprintf(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Result<u64, Fault> {
     answer(do_snprintf(&mut vm.memory, args))
 }
@@ -62,7 +62,7 @@ fn do_snprintf(memory: &mut Memory, [to, size, fmt, args, args_size]: Args) -> R
     Ok(text.len() as u64 + 1)
 }
 
-/// `bpf_strncmp(s1, s1_size, s2)`: negative, 0 or positive.
+/// `bpf_strncmp(s1, s1_size, s2)`: returns a negative number, 0 or a positive number.
 pub(super) fn strncmp(vm: &mut Instance, _: &mut dyn Host, [left, size, right, ..]: Args) -> Result<u64, Fault> {
     for at in 0..u64::from(size as u32) {
         let (a, b) = (vm.memory.load::<1>(left.wrapping_add(at))?, vm.memory.load::<1>(right.wrapping_add(at))?);
@@ -76,18 +76,18 @@ pub(super) fn strncmp(vm: &mut Instance, _: &mut dyn Host, [left, size, right, .
     Ok(0)
 }
 
-/// `bpf_strtol(buf, size, flags, result)`: the bytes used.
+/// `bpf_strtol(buf, size, flags, result)`: returns the number of bytes used.
 pub(super) fn strtol(vm: &mut Instance, _: &mut dyn Host, [buf, size, base, to, _]: Args) -> Result<u64, Fault> {
     vm.memory.store::<8>(to, 0)?;
     let result = parse(vm.memory.read(buf, size)?, base).and_then(|number| {
-        // What the kernel accepts: the magnitude of i64::MIN only with a sign.
+        // As in the kernel, only a number with a sign may have the magnitude of i64::MIN.
         let value = if number.negative { 0_i128 - i128::from(number.magnitude) } else { number.magnitude.into() };
         Ok((number.used, i64::try_from(value).map_err(|_| Errno::ERANGE)? as u64))
     });
     finish(&mut vm.memory, to, result)
 }
 
-/// `bpf_strtoul(buf, size, flags, result)`: likewise without a sign.
+/// `bpf_strtoul(buf, size, flags, result)`: returns the number of bytes used; a sign is an error.
 pub(super) fn strtoul(vm: &mut Instance, _: &mut dyn Host, [buf, size, base, to, _]: Args) -> Result<u64, Fault> {
     vm.memory.store::<8>(to, 0)?;
     let result = parse(vm.memory.read(buf, size)?, base).and_then(|number| match number.negative {
@@ -137,7 +137,7 @@ fn parse(text: &[u8], base: u64) -> Result<Number, Errno> {
     }
 }
 
-/// `_parse_integer_fixup_radix`: the base, and the bytes of its prefix.
+/// `_parse_integer_fixup_radix`: the base, and how many bytes its prefix has.
 fn radix(text: &[u8], base: u32) -> (u32, usize) {
     let hexadecimal = matches!(text, [b'0', b'x' | b'X', digit, ..] if digit.is_ascii_hexdigit());
     match base {

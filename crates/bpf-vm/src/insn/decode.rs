@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the encoding of RFC 9669, section 3, to `Insn`.
 //!
-//! A mistake in one instruction poisons that instruction: it faults if it is ever executed. An object may contain code
-//! for kernels other than this one, and only what runs must make sense. A jump to what is no instruction of its function
-//! is an error of the whole function.
+//! A mistake in one instruction poisons that instruction: executing it is a fault. An object may contain code for
+//! kernels other than this one, and only instructions that run must make sense. A jump to anything but an instruction
+//! of its function is an error of the whole function.
 
 use super::{Alu, Condition, Insn, Op};
 use crate::host::Builtin;
@@ -14,25 +14,25 @@ use crate::ops::{Atomic, Conversion};
 pub enum Resolved {
     /// The value that `ld_imm64` loads.
     Value(u64),
-    /// A call of function number so-and-so of the instance; with `ld_imm64`, its address.
+    /// Call the function of this number in the instance; with `ld_imm64`, its address.
     Callee(usize),
-    /// A call of a helper or kernel function of this crate.
+    /// Call a helper or kernel function of this crate.
     Builtin(Builtin),
-    /// A call of the host's kernel function with this number.
+    /// Call the host's kernel function of this number.
     HostKfunc(u32),
-    /// What cannot work, and why.
+    /// The instruction cannot work; the text says why.
     Poison(String),
 }
 
 /// Why a function cannot be decoded at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// Not a whole number of instructions, or none.
+    /// The function's bytes are not a whole number of instructions, or there are none.
     #[error("function {function}: {bytes} bytes are no instructions (8 bytes each)")]
     Length {
-        /// Its name.
+        /// The function's name.
         function: String,
-        /// Its size.
+        /// The function's size in bytes.
         bytes: usize,
     },
     /// A jump leaves its function, or goes into the middle of `ld_imm64`.
@@ -40,9 +40,9 @@ pub enum DecodeError {
     Jump {
         /// The function's name.
         function: String,
-        /// The jump's number in it.
+        /// Number of the jump in the function.
         slot: usize,
-        /// Where to.
+        /// Number of the slot that the jump goes to.
         target: i64,
     },
     /// A call of a function that was never added.
@@ -95,7 +95,7 @@ const MAY_GOTO: u8 = 0xe5;
 /// Frame pointer, which no instruction may write.
 const R10: u8 = 10;
 
-/// What a function is decoded with, and where what it refers to is kept.
+/// What decoding a function needs, and where the things that the function refers to are kept.
 pub(crate) struct Decoder<'d> {
     pub function: &'d str,
     pub helpers: &'d dyn Fn(i32) -> Option<Builtin>,
@@ -107,7 +107,7 @@ pub(crate) struct Decoder<'d> {
 /// A decoded function.
 pub(crate) struct Decoded {
     pub insns: Vec<Insn>,
-    /// The number in the encoded function of each of them.
+    /// For each decoded instruction, its number in the encoded function.
     pub slots: Vec<u32>,
 }
 
@@ -233,7 +233,7 @@ impl Decoder<'_> {
     }
 }
 
-/// The second half of `ld_imm64` among [`number`]'s indices.
+/// Mark of the second half of `ld_imm64` among [`number`]'s indices.
 const HOLE: u32 = u32::MAX;
 
 /// The slots where instructions begin, and by slot the number of the instruction.
@@ -248,8 +248,8 @@ fn number(raws: &[Raw]) -> (Vec<u32>, Vec<u32>) {
     (slots, index)
 }
 
-/// Splits code without symbols into functions: the numbers of the slots where one begins. As the kernel does, whatever is
-/// called or has its address taken (by a distance from the next instruction) begins one.
+/// Splits code without symbols into functions: the numbers of the slots where a function begins. As in the kernel, each
+/// slot that a call or an address-taking `ld_imm64` refers to (by a distance from the next instruction) begins one.
 pub(crate) fn function_starts(code: &[u8]) -> Vec<usize> {
     let slots = code.len() / 8;
     let mut starts: Vec<usize> = (0..slots).filter_map(|slot| callee_slot(code, slot)).collect();
@@ -259,7 +259,7 @@ pub(crate) fn function_starts(code: &[u8]) -> Vec<usize> {
     starts
 }
 
-/// The slot that a call of a local function or an address of one means, in code without relocations.
+/// The slot that a call of a local function means, or an address of one, in code without relocations.
 pub(crate) fn callee_slot(code: &[u8], slot: usize) -> Option<usize> {
     let (raws, _) = code.as_chunks::<8>();
     let raw = Raw::new(*raws.get(slot)?);
@@ -340,7 +340,7 @@ fn stx(raw: Raw) -> Decoding {
 fn atomic(raw: Raw) -> Decoding {
     let unknown = || format!("unknown atomic operation {:#x} of instruction {:#04x}", raw.imm, raw.code);
     match raw.imm {
-        // Load-acquire and store-release, of all sizes: one thread sees a plain load and store.
+        // Load-acquire and store-release, of all sizes: in one thread they are a plain load and store.
         0x100 => return ldx(Raw { code: 0x60 | raw.code & 0x18 | class::LDX, imm: 0, ..raw }),
         0x110 => return stx(Raw { code: 0x60 | raw.code & 0x18 | class::STX, imm: 0, ..raw }),
         _ => {}

@@ -45,7 +45,7 @@ macro_rules! with_operations {
 }
 pub(crate) use with_operations;
 
-/// Declares [`Op`] and what chooses an operation of the table.
+/// Declares [`Op`] and the functions that choose an operation of the table.
 macro_rules! declare {
     (
         ()
@@ -72,11 +72,11 @@ macro_rules! declare {
             Store8, Store16, Store32, Store64,
             /// `*(dst + off) = imm`.
             StoreImm8, StoreImm16, StoreImm32, StoreImm64,
-            /// Change `*(dst + off)` by `src`; `imm` 1: and fetch what was there.
+            /// Change `*(dst + off)` by `src`; if `imm` is 1, also fetch the value from before.
             Atomic32(Atomic), Atomic64(Atomic),
             /// Jump by `off`.
             Ja,
-            /// Jump by `off` once this frame's loops have used up their iterations, and count one until then.
+            /// Jump by `off` once this frame's loops have used up their iterations; until then, count one iteration.
             MayGoto,
             /// Call the function whose first instruction is number `imm`.
             Call,
@@ -132,13 +132,13 @@ with_operations!(declare());
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Insn {
     pub op: Op,
-    /// Below 16, at most 10 in fact.
+    /// Number of the destination register: at most 10, below 16 for the bounds checks.
     pub dst: u8,
-    /// Likewise.
+    /// Number of the source register: at most 10, below 16 for the bounds checks.
     pub src: u8,
-    /// Of an address, in bytes; of a jump, in decoded instructions from the next one on.
+    /// Offset of an address in bytes; distance of a jump in decoded instructions, from the next one on.
     pub off: i32,
-    /// Sign-extended.
+    /// Immediate operand, sign-extended.
     pub imm: u64,
 }
 

@@ -6,10 +6,11 @@ use crate::host::Builtin;
 use crate::insn::decode::{DecodeError, Decoder, Resolved};
 use crate::insn::{Insn, Op};
 
-/// Addresses of functions that programs hold are from here on, 8 for each: outside the arena, so that no load reads them.
+/// Addresses of functions that programs hold begin here, 8 for each function. They lie outside the arena, so no load
+/// reads them.
 pub const CODE_BASE: u64 = 0xffff_ffff_c000_0000;
 
-/// The address of a function, by its number, that programs hold (for callbacks).
+/// The address of a function by its number; programs hold it for callbacks.
 pub fn code_address(function: usize) -> u64 {
     CODE_BASE.wrapping_add(8 * function as u64)
 }
@@ -18,7 +19,7 @@ pub fn code_address(function: usize) -> u64 {
 #[derive(Debug, Default)]
 pub struct Code {
     pub(super) insns: Vec<Insn>,
-    /// Each instruction's number in its function's encoding.
+    /// For each instruction, its number in its function's encoding.
     slots: Vec<u32>,
     functions: Vec<CodeFunction>,
     pub(super) builtins: Vec<Builtin>,
@@ -29,7 +30,7 @@ pub struct Code {
 #[derive(Debug)]
 struct CodeFunction {
     name: String,
-    /// Its first instruction's number in [`Code`].
+    /// Number in [`Code`] of the function's first instruction.
     start: usize,
     lines: Vec<Location>,
 }
@@ -81,12 +82,12 @@ impl<'b> CodeBuilder<'b> {
         Self { code: Code::default(), helpers }
     }
 
-    /// Adds a function: its encoding with field relocations already applied, its source lines in ascending order (of each
-    /// [`Location`] the function's name is not used), and what the instruction at a slot refers to. Functions may refer to
-    /// later ones. Its number.
+    /// Adds a function and returns its number. Given are its encoding with field relocations already applied, its
+    /// source lines in ascending order (the function's name in each [`Location`] is not used), and what the instruction
+    /// at a slot refers to. A function may refer to later ones.
     ///
     /// # Errors
-    /// [`DecodeError`] for what no single instruction can be blamed for.
+    /// [`DecodeError`], where the mistake is not in a single instruction.
     pub fn push_function(
         &mut self,
         name: &str,
@@ -103,7 +104,7 @@ impl<'b> CodeBuilder<'b> {
         Ok(functions.len() - 1)
     }
 
-    /// The code, calls between its functions joined.
+    /// The finished code, with the calls between its functions joined.
     ///
     /// # Errors
     /// [`DecodeError::Callee`] if a function was referred to and never added.

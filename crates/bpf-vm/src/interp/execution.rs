@@ -10,8 +10,8 @@ use crate::memory::{Memory, Protection};
 pub const STACK_SIZE: u64 = 512;
 /// Call frames of a program, its callbacks included (`MAX_CALL_FRAMES`).
 pub const MAX_CALL_FRAMES: usize = 8;
-/// Call frames of all programs that run one inside the other. The kernel has a stack to fill; this number keeps the
-/// host's own stack from filling.
+/// Most call frames of all programs that run one inside the other. The kernel would fill its stack; this limit keeps
+/// the host's stack from filling.
 const MAX_NESTED_FRAMES: usize = 32;
 /// Iterations of a frame's `may_goto` loops (`BPF_MAX_LOOPS`).
 const MAX_LOOPS: u32 = 8 * 1024 * 1024;
@@ -19,36 +19,36 @@ const MAX_LOOPS: u32 = 8 * 1024 * 1024;
 /// Where a running instance is: call frames, its stack, the budget left.
 #[derive(Debug, Default)]
 pub struct Execution {
-    /// Instructions that the outermost program may execute, with everything that runs inside it.
+    /// Instructions that the outermost program may execute, everything that runs inside it included.
     pub(super) budget: u64,
-    /// Instructions it has executed; kept up to date when the loop calls out.
+    /// Instructions executed so far; up to date whenever the loop calls out.
     pub(super) executed: u64,
-    /// Innermost last.
+    /// Call frames, the innermost last.
     pub(super) frames: Vec<Frame>,
-    /// Stacks of the frames, by depth; made when first needed and kept, with what was last written there: as in the kernel,
-    /// a program that reads its stack before it writes there reads what an earlier one left.
+    /// Stacks of the frames, by depth. A stack is made when first needed and kept with its contents: as in the kernel,
+    /// a program that reads its stack before it writes there reads what an earlier program left.
     stacks: Vec<u64>,
-    /// Frames of programs that wait for a nested one.
+    /// Number of frames of programs that wait for a nested program.
     pub(super) outer_frames: usize,
-    /// Arrays of arguments, by the depth of the program that gets them; likewise kept.
+    /// Arrays of arguments, by the depth of the program that gets them; made when first needed and kept.
     arguments: Vec<Arguments>,
     /// The instruction with which a program last returned.
     exited: usize,
 }
 
-/// An array of arguments.
+/// An array of arguments of a program.
 #[derive(Debug, Clone, Copy)]
 struct Arguments {
     address: u64,
-    /// Arguments that the last program got; behind them are zeros.
+    /// Number of arguments that the last program got; zeros stand behind them.
     used: usize,
 }
 
-/// A place in the programs, to be shown later if at all: the instructions that are under way in all call frames, or as many
-/// of the innermost as a program has at most.
+/// A place in the programs, to be shown later: the instructions that are under way in all call frames, or in as many of
+/// the innermost frames as a program has at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Trace {
-    /// Innermost first.
+    /// Numbers of the instructions under way, innermost first.
     instructions: [u32; MAX_CALL_FRAMES],
     len: u8,
 }
@@ -56,11 +56,11 @@ pub struct Trace {
 /// A call frame.
 #[derive(Debug)]
 pub(super) struct Frame {
-    /// Number of the instruction that is under way, up to date when the loop calls out.
+    /// Number of the instruction that is under way; up to date whenever the loop calls out.
     pc: usize,
-    /// r6 to r9 while a function that it called runs.
+    /// Values of r6 to r9 while a callee of the function runs.
     saved: [u64; 4],
-    /// Iterations that its `may_goto` loops may still make.
+    /// Iterations that `may_goto` loops of the frame may still make.
     loops: u32,
 }
 
@@ -72,7 +72,7 @@ impl Trace {
 }
 
 impl Execution {
-    /// Nothing runs; a program may execute `budget` instructions.
+    /// State in which no program runs and a program may execute `budget` instructions.
     pub fn new(budget: u64) -> Self {
         Self { budget, ..Self::default() }
     }
@@ -82,12 +82,12 @@ impl Execution {
         self.executed
     }
 
-    /// Where it is, innermost first.
+    /// Where the execution is, innermost call first.
     pub(crate) fn backtrace(&self, code: &Code) -> Vec<Location> {
         self.frames.iter().rev().map(|frame| code.location(frame.pc)).collect()
     }
 
-    /// The same, without names.
+    /// The same place as [`Execution::backtrace`], without names.
     pub(crate) fn trace(&self) -> Trace {
         let mut trace = Trace::default();
         for (place, frame) in trace.instructions.iter_mut().zip(self.frames.iter().rev()) {
@@ -104,8 +104,8 @@ impl Execution {
         trace
     }
 
-    /// Writes the arguments of a program that is about to run to memory; their address. What is behind them reads as 0: a
-    /// verifier would have refused a program that reads it.
+    /// Writes the arguments of a program that is about to run to memory; returns their address. Memory behind the
+    /// arguments reads as 0: a verifier would have refused a program that reads it.
     pub(crate) fn arguments(&mut self, memory: &mut Memory, args: &[u64]) -> Result<u64, FaultKind> {
         let depth = self.frames.len();
         while self.arguments.len() <= depth {
@@ -121,12 +121,12 @@ impl Execution {
         Ok(array.address)
     }
 
-    /// How many programs and callbacks are under way at most: the number of call frames.
+    /// Number of call frames: at most so many programs and callbacks are under way.
     pub(crate) fn depth(&self) -> usize {
         self.frames.len()
     }
 
-    /// Adds a frame; the address behind its stack, for r10.
+    /// Adds a frame; returns the address behind its stack, for r10.
     pub(super) fn push(&mut self, memory: &mut Memory, pc: usize) -> Result<u64, FaultKind> {
         let depth = self.frames.len();
         if depth - self.outer_frames >= MAX_CALL_FRAMES {
@@ -136,7 +136,7 @@ impl Execution {
             return Err(FaultKind::CallDepth(MAX_NESTED_FRAMES));
         }
         if depth == self.stacks.len() {
-            // Each is an object of the arena, so running over its end is a fault.
+            // Each stack is an object of the arena, so an access beyond its end is a fault.
             self.stacks.push(memory.alloc(STACK_SIZE, Protection::ReadWrite)?);
         }
         self.frames.push(Frame { pc, saved: [0; 4], loops: MAX_LOOPS });
@@ -154,8 +154,8 @@ impl Execution {
         Ok(())
     }
 
-    /// A function returns by the instruction `pc`: the instruction after the call, or `None` if it is the function that
-    /// `run` began with.
+    /// Returns from a function by the instruction `pc`: gives the instruction after the call, or `None` if `run` began
+    /// with this function.
     #[inline(never)]
     pub(super) fn leave(&mut self, depth: usize, regs: &mut Registers, pc: usize) -> Option<usize> {
         if self.frames.len() <= depth {

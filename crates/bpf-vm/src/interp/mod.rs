@@ -23,10 +23,10 @@ pub(crate) enum Entry {
     Callback,
 }
 
-/// r0 to r10, and as many unused ones as save the bounds checks.
+/// The registers r0 to r10, and unused ones up to 16, which saves the bounds checks.
 type Registers = [u64; 16];
 
-/// Runs a function to its end; r0.
+/// Runs a function to its end; returns r0.
 pub(crate) fn execute(
     vm: &mut Instance,
     host: &mut dyn Host,
@@ -61,7 +61,7 @@ pub(crate) fn execute(
     result
 }
 
-/// Changes memory; the register that gets the old value gets it.
+/// Changes memory atomically; where the instruction fetches, its register gets the old value.
 fn atomic<const N: usize>(
     memory: &mut Memory,
     regs: &mut Registers,
@@ -81,7 +81,8 @@ fn atomic<const N: usize>(
     Ok(())
 }
 
-/// An access to a page that the BPF arena does not have, which the program does not notice, or a fault, which ends it.
+/// Decides on an access that memory refused: one to a page that the BPF arena does not have is counted and the program
+/// goes on; any other is a fault, which ends the program.
 #[cold]
 #[inline(never)]
 fn no_page(vm: &mut Instance, code: &Code, pc: usize, error: AccessError) -> Result<(), Fault> {
@@ -128,12 +129,12 @@ macro_rules! step {
         macro_rules! attempt {
             ($result:expr) => { match $result { Ok(value) => value, Err(error) => break Fault::from(error) } }
         }
-        // Counts nothing when the instruction pointer moves, and every loop and recursion passes here.
+        // Straight code needs no check: every loop and recursion passes here.
         macro_rules! go {
             ($target:expr) => {{
                 let target: usize = $target;
                 let executed = $count.wrapping_add($pc as u64);
-                // Before it moves: the jump is the place of the fault.
+                // Checked before the instruction pointer moves: the jump is the place of the fault.
                 if executed > $limit {
                     break FaultKind::Budget($limit).into();
                 }
@@ -223,7 +224,7 @@ macro_rules! step {
     }};
 }
 
-/// Runs from an instruction on until the frame that is now the innermost returns; r0.
+/// Runs from an instruction on until the frame that is now the innermost returns; returns r0.
 fn run_loop(
     vm: &mut Instance,
     host: &mut dyn Host,
@@ -233,7 +234,8 @@ fn run_loop(
 ) -> Result<u64, Fault> {
     let limit = vm.execution.budget;
     let depth = vm.execution.frames.len();
-    // Instructions executed are `count + pc`: straight code counts itself, and a jump takes its distance out of `count`.
+    // Instructions executed are `count + pc`: straight code counts by `pc` alone, and a jump subtracts its distance
+    // from `count`.
     let mut count = vm.execution.executed.wrapping_sub(pc as u64);
     let fault = loop {
         let Some(&insn) = code.insns.get(pc) else {

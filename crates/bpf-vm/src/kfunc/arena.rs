@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pages of a BPF arena `kernel/bpf/arena.c`.
+//! Pages of a BPF arena (`kernel/bpf/arena.c`).
 //!
-//! Which node of memory pages come from is not modelled: any node is accepted that a kernel could have.
+//! Nodes of memory are not modelled: any node is accepted that a kernel could have.
 
 use crate::errno::Errno;
 use crate::fault::Fault;
@@ -24,7 +24,7 @@ pub(super) fn find(name: &str) -> Option<Builtin> {
     })
 }
 
-/// `bpf_arena_alloc_pages(map, address, page_cnt, node_id, flags)`: the user address of the first page, or 0.
+/// `bpf_arena_alloc_pages(map, address, page_cnt, node_id, flags)`: returns the user address of the first page, or 0.
 fn bpf_arena_alloc_pages(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Result<u64, Fault> {
     let [map, address, count, node, flags] = args;
     let (count, node) = (count as u32, node as i32);
@@ -43,7 +43,7 @@ fn bpf_arena_free_pages(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Resu
     Ok(0)
 }
 
-/// `bpf_arena_reserve_pages(map, address, page_cnt)`: 0 or an errno.
+/// `bpf_arena_reserve_pages(map, address, page_cnt)`: returns 0 or an errno.
 fn bpf_arena_reserve_pages(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Result<u64, Fault> {
     let [map, address, count, ..] = args;
     if !is_arena(vm, map) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The order of nodes in trees and lists. It is kept here and not in the nodes, whose bytes are opaque to programs.
+//! The order of nodes in trees and lists. The order is kept here, not in the nodes, whose bytes programs cannot read.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -22,7 +22,7 @@ impl Collections {
         self.members.get(&root)?.get(at).copied()
     }
 
-    /// Which node of `root` it is, if it is one.
+    /// Position of `node` in `root`; `None` if the node is elsewhere or in no collection.
     pub fn position(&self, root: u64, node: u64) -> Option<usize> {
         if self.owners.get(&node) != Some(&root) {
             return None;
@@ -30,7 +30,7 @@ impl Collections {
         self.members.get(&root)?.iter().position(|member| *member == node)
     }
 
-    /// Takes a node for `root`, before its place is known; whether it was free.
+    /// Reserves a node for `root`, before its place is known; whether the node was free.
     pub fn claim(&mut self, root: u64, node: u64) -> bool {
         let free = !self.owners.contains_key(&node);
         if free {
@@ -39,12 +39,12 @@ impl Collections {
         free
     }
 
-    /// Gives a node back that was claimed and has no place yet.
+    /// Frees a node that was claimed and has no place yet.
     pub fn unclaim(&mut self, node: u64) {
         self.owners.remove(&node);
     }
 
-    /// Gives a claimed node its place: before what is now number `at`, or at the end.
+    /// Gives a claimed node its place: before the node that is now number `at`, or at the end.
     pub fn insert(&mut self, root: u64, at: usize, node: u64) {
         let members = self.members.entry(root).or_default();
         members.insert(at.min(members.len()), node);
@@ -66,7 +66,7 @@ impl Collections {
         self.owners.range(address..address.saturating_add(size)).next().is_some()
     }
 
-    /// Empties the collections whose root lies in this range of addresses; their nodes.
+    /// Empties the collections whose root lies in this range of addresses; returns their nodes.
     pub fn drain(&mut self, address: u64, size: u64) -> Vec<u64> {
         let range = address..address.saturating_add(size);
         let roots: Vec<u64> = self.members.range(range).map(|(root, _)| *root).collect();

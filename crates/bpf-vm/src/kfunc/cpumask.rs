@@ -2,8 +2,8 @@
 //! `struct cpumask` and `struct bpf_cpumask` (`kernel/bpf/cpumask.c`, `include/linux/cpumask.h`).
 //!
 //! A mask may be shorter than the kernel's largest (a program's headers say how long its own are), so only the words
-//! that cover `nr_cpu_ids` are touched. Bits beyond `nr_cpu_ids` are never set, also not by `bpf_cpumask_setall`, which
-//! in a kernel built for more than 64 CPUs fills the last word; a program that reads a mask's words could tell.
+//! that cover `nr_cpu_ids` are touched. Bits beyond `nr_cpu_ids` are never set. In a kernel built for more than 64 CPUs
+//! `bpf_cpumask_setall` fills the last word; a program that reads a mask's words could tell.
 
 use crate::fault::{AccessError, Fault};
 use crate::host::{Args, Builtin, Host};
@@ -12,7 +12,8 @@ use crate::memory::{Memory, Protection};
 
 use super::{EACCES, failed, misuse};
 
-/// Size of a mask that programs create: 8192 CPUs, the most that a kernel is built for, as their headers may say it.
+/// Bytes of a mask that programs create: 8192 CPUs, the most that a kernel is built for, as programs' headers may have
+/// them.
 const CPUMASK_SIZE: u64 = 1024;
 
 pub(super) fn find(name: &str) -> Option<Builtin> {
@@ -71,7 +72,7 @@ fn whole(name: &str) -> Option<Builtin> {
     })
 }
 
-/// The words of masks: what lies beyond `nr_cpu_ids` reads as 0.
+/// The words of masks; words beyond `nr_cpu_ids` read as 0.
 #[derive(Clone, Copy)]
 struct Masks<'m> {
     memory: &'m Memory,
@@ -84,7 +85,7 @@ impl Masks<'_> {
         Ok(self.memory.load::<8>(word_address(mask, word))? & valid(self.nr_cpus, word))
     }
 
-    /// What word `word` of two masks has in common.
+    /// The bits that two masks have in common, in word `word`.
     fn both(self, a: u64, b: u64, word: u32) -> Result<u64, AccessError> {
         Ok(self.get(a, word)? & self.get(b, word)?)
     }
@@ -125,7 +126,7 @@ impl Instance {
         Masks { memory: &self.memory, nr_cpus: self.nr_cpus }
     }
 
-    /// `cpumask_first` and its like: `nr_cpu_ids` if there is none.
+    /// `cpumask_first` and similar functions: the first CPU whose bit is set; `nr_cpu_ids` if there is none.
     fn first<F>(&self, bits: F) -> Result<u64, Fault>
     where
         F: Fn(Masks<'_>, u32) -> Result<u64, AccessError>,
@@ -134,8 +135,8 @@ impl Instance {
         Ok(u64::from(found.unwrap_or(self.nr_cpus)))
     }
 
-    /// `cpumask_any_distribute` and `cpumask_any_and_distribute` (`lib/cpumask.c`): the next after the last one found by
-    /// the executing CPU, around the end; `nr_cpu_ids` if there is none.
+    /// `cpumask_any_distribute` and `cpumask_any_and_distribute` (`lib/cpumask.c`): the next CPU after the one that the
+    /// executing CPU found last, and from 0 again behind the end; `nr_cpu_ids` if there is none.
     fn distribute<F>(&mut self, host: &mut dyn Host, bits: F) -> Result<u64, Fault>
     where
         F: Fn(Masks<'_>, u32) -> Result<u64, AccessError>,
@@ -176,7 +177,7 @@ fn bpf_cpumask_release(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Resul
 }
 
 impl Instance {
-    /// Drops a reference to a cpumask that a program created; whether it is one.
+    /// Drops a reference to a cpumask that a program created; whether `mask` is one.
     pub(super) fn release_cpumask(&mut self, mask: u64) -> Result<bool, Fault> {
         let Some(usage) = self.kfuncs.cpumasks.get_mut(&mask) else { return Ok(false) };
         *usage -= 1;
@@ -192,7 +193,8 @@ fn not_created(function: &str, mask: u64) -> Fault {
     misuse(format!("{function}: {mask:#x} is no cpumask of bpf_cpumask_create")).into()
 }
 
-/// Sets or clears the bit of CPU `args[0]` in mask `args[1]`; whether it was set. A CPU that does not exist is clear.
+/// Sets or clears the bit of CPU `args[0]` in mask `args[1]`; returns whether it was set. For a CPU that does not exist
+/// it was not.
 fn change(vm: &mut Instance, args: Args, to: Option<bool>) -> Result<u64, Fault> {
     let (cpu, mask) = (args[0] as u32, args[1]);
     if cpu >= vm.nr_cpus {
@@ -208,7 +210,7 @@ fn change(vm: &mut Instance, args: Args, to: Option<bool>) -> Result<u64, Fault>
     Ok(u64::from(word & bit != 0))
 }
 
-/// Writes each word of a mask; whether any bit is set.
+/// Writes each word of a mask; returns whether any bit is set.
 fn fill<F>(vm: &mut Instance, mask: u64, value: F) -> Result<u64, Fault>
 where
     F: Fn(Masks<'_>, u32) -> Result<u64, AccessError>,
@@ -222,7 +224,7 @@ where
     Ok(u64::from(any != 0))
 }
 
-/// Mask `args[0]` becomes a combination of `args[1]` and `args[2]`; whether any bit is set.
+/// Makes mask `args[0]` a combination of `args[1]` and `args[2]`; returns whether any bit is set.
 fn combine(vm: &mut Instance, args: Args, op: fn(u64, u64) -> u64) -> Result<u64, Fault> {
     fill(vm, args[0], |masks, word| Ok(op(masks.get(args[1], word)?, masks.get(args[2], word)?)))
 }

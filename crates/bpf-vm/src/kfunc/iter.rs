@@ -16,11 +16,12 @@ const MAX_LOOPS: i64 = 8 * 1024 * 1024;
 const BITS_MAX_WORDS: u64 = 511;
 const EFAULT: i64 = 14;
 
-// struct bpf_iter_num: what `cur` and `end` are at.
+// struct bpf_iter_num: where `cur` and `end` stand.
 const NUM_CUR: u64 = 0;
 const NUM_END: u64 = 4;
 
-// struct bpf_iter_bits: one word of bits or the address of several, how many bits, the last bit found.
+// struct bpf_iter_bits: where one word of bits or the address of several, the number of bits, and the last bit found
+// stand.
 const BITS_WORDS: u64 = 0;
 const BITS_NR: u64 = 8;
 const BITS_BIT: u64 = 12;
@@ -48,11 +49,11 @@ fn num_new(memory: &mut Memory, args: Args) -> Result<u64, Fault> {
         num_set(memory, args[0], 0, 0)?;
         return failed(E2BIG);
     }
-    // `next` comes first and steps to `start`.
+    // `next` is called before the first number is used, and steps to `start`.
     Ok(num_set(memory, args[0], start.wrapping_sub(1), end)?)
 }
 
-/// `bpf_iter_num_next(it)`: address of the number, or 0 at the end.
+/// `bpf_iter_num_next(it)`: returns the address of the number, or 0 at the end.
 fn num_next(memory: &mut Memory, it: u64) -> Result<u64, AccessError> {
     let next = (memory.load::<4>(it.wrapping_add(NUM_CUR))? as i32).wrapping_add(1);
     if next >= memory.load::<4>(it.wrapping_add(NUM_END))? as i32 {
@@ -62,7 +63,7 @@ fn num_next(memory: &mut Memory, it: u64) -> Result<u64, AccessError> {
     Ok(it.wrapping_add(NUM_CUR))
 }
 
-/// Stores an iterator's state; 0, which most callers return.
+/// Stores an iterator's state; returns 0, as most callers do.
 fn num_set(memory: &mut Memory, it: u64, cur: i32, end: i32) -> Result<u64, AccessError> {
     memory.store::<4>(it.wrapping_add(NUM_CUR), cur as u64)?;
     memory.store::<4>(it.wrapping_add(NUM_END), end as u64)?;
@@ -94,13 +95,13 @@ fn bpf_iter_bits_new(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Result<
     Ok(bits_set(&mut vm.memory, it, word, nr_words * 64)?)
 }
 
-/// `bpf_iter_bits_next(it)`: address of the number of the next set bit, or 0 at the end.
+/// `bpf_iter_bits_next(it)`: returns the address of the number of the next set bit, or 0 at the end.
 fn bits_next(memory: &mut Memory, it: u64) -> Result<u64, AccessError> {
     let nr_bits = memory.load::<4>(it.wrapping_add(BITS_NR))?;
     let words = memory.load::<8>(it.wrapping_add(BITS_WORDS))?;
     let mut bit = memory.load::<4>(it.wrapping_add(BITS_BIT))? as u32;
     loop {
-        // Before the first bit it is -1; at the end it stays `nr_bits`.
+        // The last bit found is -1 before the first one, and stays `nr_bits` at the end.
         bit = bit.wrapping_add(1);
         if u64::from(bit) >= nr_bits {
             memory.store::<4>(it.wrapping_add(BITS_BIT), nr_bits)?;

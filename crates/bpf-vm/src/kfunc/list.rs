@@ -29,8 +29,8 @@ pub(super) fn find(name: &str) -> Option<Builtin> {
     })
 }
 
-/// `bpf_list_push_*_impl(head, node, meta, off)`, `__bpf_list_add`: -EINVAL if the node is queued somewhere, and then
-/// the reference to its object that the caller had is dropped.
+/// `bpf_list_push_*_impl(head, node, meta, off)`, `__bpf_list_add`. If the node is queued somewhere the answer is
+/// -EINVAL, and the caller's reference to the node's object is dropped.
 fn push(vm: &mut Instance, args: Args, end: End) -> Result<u64, Fault> {
     let [head, node, ..] = args;
     vm.memory.write(head, HEAD_SIZE)?;
@@ -44,19 +44,19 @@ fn push(vm: &mut Instance, args: Args, end: End) -> Result<u64, Fault> {
     Ok(0)
 }
 
-/// Number of the node at an end; there may be none.
+/// Number of the node at an end; in an empty list no node has this number.
 fn number(vm: &Instance, head: u64, end: End) -> usize {
     if end == End::Front { 0 } else { vm.kfuncs.collections.len(head).saturating_sub(1) }
 }
 
-/// `bpf_list_pop_*(head)`, `__bpf_list_del`: 0 if the list is empty.
+/// `bpf_list_pop_*(head)`, `__bpf_list_del`: returns 0 if the list is empty.
 fn pop(vm: &mut Instance, head: u64, end: End) -> Result<u64, Fault> {
     vm.memory.write(head, HEAD_SIZE)?;
     let at = number(vm, head, end);
     Ok(vm.kfuncs.collections.remove(head, at).unwrap_or(0))
 }
 
-/// `bpf_list_front(head)` and `bpf_list_back(head)` (Linux 6.16): 0 if the list is empty.
+/// `bpf_list_front(head)` and `bpf_list_back(head)` (Linux 6.16): return 0 if the list is empty.
 fn peek(vm: &mut Instance, head: u64, end: End) -> Result<u64, Fault> {
     vm.memory.read(head, HEAD_SIZE)?;
     let at = number(vm, head, end);

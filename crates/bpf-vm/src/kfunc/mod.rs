@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kernel functions that BPF itself brings: objects, trees, lists, cpumasks, iterators, RCU, pages of an arena.
 //!
-//! Whether a kernel has one of them, its types say (see [`Environment`](crate::link::Environment)); here is what each does. What the kernel's
-//! verifier proves before a program runs (a node is dropped only when it is in no tree, a cpumask is released only by
-//! who owns it) is checked here when it happens, and is a fault.
+//! A kernel's types say which of these functions it has (see [`Environment`](crate::link::Environment)); here is what
+//! each function does. The kernel's verifier proves some rules before a program runs: a node is dropped only when it is
+//! in no tree, a cpumask is released only by its owner. Here these rules are checked at run time, and breaking one is a
+//! fault.
 
 mod arena;
 mod collection;
@@ -30,7 +31,7 @@ const EACCES: i64 = 13;
 const EINVAL: i64 = 22;
 const E2BIG: i64 = 7;
 
-/// What these functions remember between calls.
+/// State that these functions keep between calls.
 #[derive(Debug, Default)]
 pub struct KfuncState {
     /// Objects of `bpf_obj_new_impl` and `bpf_percpu_obj_new_impl`, by address.
@@ -45,7 +46,7 @@ pub struct KfuncState {
     distribute: Vec<u32>,
 }
 
-/// The kernel function `name`, if it is one of those here.
+/// The kernel function `name`, if this crate has it.
 pub fn kfunc(name: &str) -> Option<Builtin> {
     object::find(name)
         .or_else(|| rbtree::find(name))
@@ -57,8 +58,8 @@ pub fn kfunc(name: &str) -> Option<Builtin> {
 }
 
 impl Instance {
-    /// `distribute_cpu_mask_prev` of CPU `cpu`: where `cpumask_any_distribute` and `cpumask_any_and_distribute` found
-    /// a CPU last when `cpu` executed them; 0 at first. A host that models these functions uses the same cursor.
+    /// `distribute_cpu_mask_prev` of CPU `cpu`: the CPU that `cpumask_any_distribute` or `cpumask_any_and_distribute`
+    /// found last when `cpu` executed it; 0 at first. A host that models these functions uses the same cursor.
     pub fn distribute_cursor(&mut self, cpu: u32) -> &mut u32 {
         let at = cpu as usize;
         if self.kfuncs.distribute.len() <= at {
@@ -68,7 +69,7 @@ impl Instance {
     }
 }
 
-/// What a function that failed with `errno` returns.
+/// The value of a function that failed with `errno`.
 fn failed(errno: i64) -> Result<u64, Fault> {
     Ok((-errno) as u64)
 }

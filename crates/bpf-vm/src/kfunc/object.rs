@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Objects that programs allocate (`kernel/bpf/helpers.c`).
 //!
-//! The kernel keeps the references to an object in its `bpf_refcount`, if its type has one; they are kept here for every
-//! object, and only `bpf_refcount_acquire_impl` adds some, which the verifier allows for such types alone.
+//! The kernel counts the references to an object in its `bpf_refcount`, if its type has one. Here every object's
+//! references are counted, and only `bpf_refcount_acquire_impl` adds any, which the verifier allows only for types with
+//! a `bpf_refcount`.
 
 use crate::btf::{Btf, Type, TypeId};
 use crate::fault::Fault;
@@ -15,18 +16,18 @@ use super::misuse;
 
 /// The most special fields that the kernel accepts in a type (`BTF_FIELDS_MAX`).
 const FIELDS_MAX: usize = 11;
-/// The deepest nesting of structures in which it looks for them (`MAX_RESOLVE_DEPTH`).
+/// The deepest nesting of structures in which the kernel looks for special fields (`MAX_RESOLVE_DEPTH`).
 const DEPTH_MAX: usize = 32;
-/// The most types that are looked at. Only a type with a very long array before its kptrs is cut short.
+/// The most types that are searched. The search ends too early only for a type with a very long array before its kptrs.
 const STEPS_MAX: usize = 1 << 14;
 
 /// An object of a program.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Allocated {
-    /// In the object file's BTF.
+    /// The object's type in the object file's BTF.
     type_id: TypeId,
     references: u32,
-    /// Bytes from one CPU's copy to the next, if it has a copy for each CPU.
+    /// Bytes from one CPU's copy to the next, if the object has a copy for each CPU.
     stride: Option<u64>,
 }
 
@@ -91,13 +92,14 @@ impl Instance {
         Ok(address)
     }
 
-    /// Bytes from one CPU's copy to the next of an object of `bpf_percpu_obj_new`: what `bpf_per_cpu_ptr` needs.
+    /// Bytes from one CPU's copy to the next of an object of `bpf_percpu_obj_new`, as `bpf_per_cpu_ptr` needs them.
     pub fn percpu_stride(&self, address: u64) -> Option<u64> {
         self.kfuncs.objects.get(&address)?.stride
     }
 
-    /// Drops a reference to what a program allocated, an object or a cpumask. The last reference frees it, with all that
-    /// it owns. What only the host can release, a task for instance, it is told of when the program has ended.
+    /// Drops a reference to an object or cpumask that a program allocated. Dropping the last reference frees it, with
+    /// all that it owns. The host is told after the end of the program what only the host can release, a task for
+    /// instance.
     ///
     /// # Errors
     /// The object is still in a tree or list.
@@ -105,7 +107,7 @@ impl Instance {
         self.drop_kptr(address, "")
     }
 
-    /// Likewise of what a pointer in a value points to, by the name of its type.
+    /// Drops the reference that a pointer in a value is; `type_name` is the name of the type that it points to.
     pub(crate) fn drop_kptr(&mut self, address: u64, type_name: &str) -> Result<(), Fault> {
         // A chain of objects may be long: no recursion.
         let mut pending = vec![DroppedKptr { address, type_name: type_name.to_owned() }];
@@ -121,12 +123,12 @@ impl Instance {
         Ok(())
     }
 
-    /// What was dropped and is the host's.
+    /// Takes the dropped pointers that only the host can release.
     pub(crate) fn take_foreign(&mut self) -> Vec<DroppedKptr> {
         std::mem::take(&mut self.kfuncs.foreign)
     }
 
-    /// Drops the reference that the caller had to the object in which a node lies.
+    /// Drops the caller's reference to the object in which a node lies.
     pub(super) fn drop_container(&mut self, node: u64) -> Result<(), Fault> {
         match self.memory.object_at(node) {
             Some((object, _)) => self.drop_object(object),
@@ -134,10 +136,11 @@ impl Instance {
         }
     }
 
-    /// Empties the trees and lists whose roots lie in a range of memory that goes away, and drops what was in them.
+    /// Empties the trees and lists whose roots lie in a range of memory that goes away, and drops the objects that were
+    /// in them.
     ///
     /// # Errors
-    /// An object in them is in another one too.
+    /// An object in them is in another tree or list too.
     pub fn drop_collections(&mut self, address: u64, size: u64) -> Result<(), Fault> {
         for node in self.kfuncs.collections.drain(address, size) {
             self.drop_container(node)?;
@@ -145,7 +148,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Drops a reference; if it was the last, frees the object and adds what it owned to `pending`.
+    /// Drops a reference. If it was the last one, frees the object and adds what the object owned to `pending`.
     fn drop_reference(&mut self, address: u64, pending: &mut Vec<DroppedKptr>) -> Result<(), Fault> {
         let Some(object) = self.kfuncs.objects.get_mut(&address) else { return Ok(()) };
         if object.references > 1 {
@@ -171,14 +174,14 @@ impl Instance {
     }
 }
 
-/// Where the pointers are that a structure owns (`__kptr`, `__percpu_kptr`), offsets in bytes, and to which types.
+/// The pointers that a structure owns (`__kptr`, `__percpu_kptr`): offset in bytes and name of the type pointed to.
 fn kptrs(btf: &Btf, type_id: TypeId) -> Vec<(u64, String)> {
     let mut search = Search { btf, found: Vec::new(), steps: STEPS_MAX };
     search.visit(type_id, 0, DEPTH_MAX);
     search.found
 }
 
-/// A search for kptrs in a type, which ends also if the type contains itself.
+/// A search for kptrs in a type; it ends even if the type contains itself.
 struct Search<'b> {
     btf: &'b Btf,
     found: Vec<(u64, String)>,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `struct bpf_rb_root`: sorted trees of objects that programs own (`kernel/bpf/helpers.c`).
 //!
-//! The nodes are kept in order, and searched by halves. A program sees the same order as in the kernel, equal nodes in
-//! the order of insertion. It could tell the difference by the shape that `bpf_rbtree_root`, `_left` and `_right` walk
-//! (here always as flat as can be; the kernel's may be up to twice as deep) and by how often `less` is called.
+//! The nodes are kept in order and found by bisection. A program sees the same order as in the kernel, equal nodes in
+//! the order of insertion. A program can tell the difference in two ways: by the shape that `bpf_rbtree_root`, `_left`
+//! and `_right` walk (here always as flat as can be; the kernel's may be up to twice as deep), and by how often `less`
+//! is called.
 
 use std::ops::Range;
 
@@ -35,8 +36,8 @@ fn top(nodes: Range<usize>) -> Option<usize> {
     (!nodes.is_empty()).then(|| nodes.start + nodes.len() / 2)
 }
 
-/// `bpf_rbtree_add_impl(root, node, less, meta, off)`, `__bpf_rbtree_add`: -EINVAL if the node is queued somewhere, and
-/// then the reference to its object that the caller had is dropped.
+/// `bpf_rbtree_add_impl(root, node, less, meta, off)`, `__bpf_rbtree_add`. If the node is queued somewhere the answer
+/// is -EINVAL, and the caller's reference to the node's object is dropped.
 fn bpf_rbtree_add_impl(vm: &mut Instance, host: &mut dyn Host, args: Args) -> Result<u64, Fault> {
     let [root, node, less, ..] = args;
     vm.memory.write(root, ROOT_SIZE)?;
@@ -55,19 +56,19 @@ fn bpf_rbtree_add_impl(vm: &mut Instance, host: &mut dyn Host, args: Args) -> Re
     Ok(0)
 }
 
-/// Where in the order a node belongs: behind all that it is not less than.
+/// A node's place in the order: behind all nodes that it is not less than.
 fn place(vm: &mut Instance, host: &mut dyn Host, root: u64, node: u64, less: u64) -> Result<usize, Fault> {
     let mut within = 0..vm.kfuncs.collections.len(root);
     while let Some(at) = top(within.clone()) {
         let Some(other) = vm.kfuncs.collections.get(root, at) else { break };
-        // A `bool` is in the lowest byte.
+        // A `bool` is returned in the lowest byte.
         let before = vm.call(less, [node, other, 0, 0, 0], host)? as u8 != 0;
         within = if before { within.start..at } else { at + 1..within.end };
     }
     Ok(within.start)
 }
 
-/// `bpf_rbtree_remove(root, node)`: the node, or 0 if it is not in this tree.
+/// `bpf_rbtree_remove(root, node)`: returns the node, or 0 if the node is not in this tree.
 fn bpf_rbtree_remove(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Result<u64, Fault> {
     let [root, node, ..] = args;
     vm.memory.write(root, ROOT_SIZE)?;
@@ -76,14 +77,14 @@ fn bpf_rbtree_remove(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Result<
     Ok(removed.unwrap_or(0))
 }
 
-/// A node of a tree, chosen by how many there are; 0 if there is none.
+/// The node of a tree that `choose` picks, given the number of nodes; 0 if it picks none.
 fn node_at(vm: &mut Instance, root: u64, choose: fn(usize) -> Option<usize>) -> Result<u64, Fault> {
     vm.memory.read(root, ROOT_SIZE)?;
     let collections = &vm.kfuncs.collections;
     Ok(choose(collections.len(root)).and_then(|at| collections.get(root, at)).unwrap_or(0))
 }
 
-/// `bpf_rbtree_left(root, node)` and `bpf_rbtree_right(root, node)` (Linux 6.16): 0 if there is none.
+/// `bpf_rbtree_left(root, node)` and `bpf_rbtree_right(root, node)` (Linux 6.16): return 0 if there is no such node.
 fn child(vm: &mut Instance, args: Args, choose: fn(usize, Range<usize>) -> Option<usize>) -> Result<u64, Fault> {
     let [root, node, ..] = args;
     vm.memory.read(root, ROOT_SIZE)?;
@@ -92,7 +93,7 @@ fn child(vm: &mut Instance, args: Args, choose: fn(usize, Range<usize>) -> Optio
     Ok(chosen.and_then(|at| collections.get(root, at)).unwrap_or(0))
 }
 
-/// The nodes at and below node number `at`.
+/// The node number `at` and all nodes below it.
 fn subtree(collections: &Collections, root: u64, at: usize) -> Range<usize> {
     let mut within = 0..collections.len(root);
     while let Some(top) = top(within.clone()) {
@@ -120,7 +121,7 @@ mod tests {
         collections
     }
 
-    /// Nodes below `within`'s top, left to right, as `bpf_rbtree_left` and `_right` reach them.
+    /// Adds the nodes from `at` down, left to right, as `bpf_rbtree_left` and `_right` reach them.
     fn walk(collections: &Collections, at: Option<usize>, seen: &mut Vec<usize>) {
         let Some(at) = at else { return };
         let below = subtree(collections, ROOT, at);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a host does with an instance's maps: what the `bpf` system call is to user space.
+//! The host's access to an instance's maps, as the `bpf` system call gives it to user space.
 
 use super::{Item, MapError, MapId, MapSpec, Maps};
 use crate::errno::{Errno, OpError};
@@ -29,7 +29,8 @@ impl Instance {
         &mut self.maps
     }
 
-    /// An element's value. Of a per-CPU map: all CPUs' values, each padded to 8 bytes, as the system call gives them.
+    /// An element's value; for a per-CPU map the values of all CPUs, each padded to 8 bytes, as the system call gives
+    /// them.
     pub fn map_lookup(&self, id: MapId, key: &[u8]) -> Option<Vec<u8>> {
         let spec = self.maps.spec(id)?;
         let size = u64::from(spec.value_size);
@@ -46,7 +47,7 @@ impl Instance {
         Some(values)
     }
 
-    /// Stores an element. Of a per-CPU map: one CPU's copy.
+    /// Stores an element; in a per-CPU map the copy of `cpu`.
     ///
     /// # Errors
     /// As [`Maps::update`].
@@ -62,10 +63,10 @@ impl Instance {
         self.maps.delete(id, key)
     }
 
-    /// All keys of a map, in its order.
+    /// All keys of a map, in the map's order.
     ///
     /// # Errors
-    /// `EINVAL`: this kind has no keys to go through.
+    /// `EINVAL`: this kind of map has no keys to walk.
     pub fn map_keys(&self, id: MapId) -> Result<Vec<Vec<u8>>, OpError> {
         let mut keys: Vec<Vec<u8>> = Vec::new();
         while let Some(key) = self.maps.next_key(id, keys.last().map(|key| &**key))? {
@@ -102,7 +103,7 @@ impl Instance {
         self.maps.ring_consume(id)
     }
 
-    /// A task or cgroup at this address is gone: its storage goes too.
+    /// Removes the storage of a task or cgroup, by its address, once the task or cgroup is gone.
     pub fn storage_owner_gone(&mut self, owner: u64) {
         self.maps.storage_owner_gone(owner);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `ARRAY` and `PERCPU_ARRAY` `kernel/bpf/arraymap.c`: all elements exist from the start.
+//! `ARRAY` and `PERCPU_ARRAY` (`kernel/bpf/arraymap.c`): all elements exist from the start.
 
 use super::retire::Retired;
 use super::spec::{MapError, MapSpec};
@@ -8,7 +8,7 @@ use crate::errno::{Errno, OpError};
 use crate::fault::FaultKind;
 use crate::memory::Memory;
 
-/// Bytes outside of the arena that a value takes: its address here, and its place in the arena's list of objects.
+/// Bytes that a value takes outside of the arena: its address here, and its place in the arena's list of objects.
 const PER_VALUE: u64 = 32;
 
 /// An array.
@@ -22,7 +22,7 @@ pub(super) struct Array {
 impl Array {
     pub(super) fn new(memory: &mut Memory, spec: &MapSpec, copies: u32) -> Result<Self, MapError> {
         let count = u64::from(spec.max_entries) * u64::from(copies);
-        // What cannot fit is refused before a start is made.
+        // Values that cannot fit are refused before any is allocated.
         let block = Memory::block(u64::from(spec.value_size)).unwrap_or(u64::MAX);
         let needed = count.saturating_mul(block.saturating_add(PER_VALUE));
         if needed > memory.available() {

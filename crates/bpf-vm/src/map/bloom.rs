@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `BLOOM_FILTER` `kernel/bpf/bloom_filter.c`: says of a value that it was surely never added, or that it may have been.
+//! `BLOOM_FILTER` (`kernel/bpf/bloom_filter.c`): says of a value that it was surely never added, or that it may have
+//! been.
 //!
-//! The number of bits and of hash functions are the kernel's; the functions are not (there they depend on a random
-//! seed), so which values it mistakes for added ones differs.
+//! The number of bits and of hash functions are the kernel's. The functions are not: the kernel's depend on a random
+//! seed, so the filter mistakes other values for added ones than the kernel's does.
 
 use super::spec::{MapError, MapSpec};
 use super::{Family, MapId, Maps};
 use crate::errno::{Errno, OpError};
 use crate::memory::Memory;
 
-/// Hash functions where `map_extra` does not say.
+/// Number of hash functions where `map_extra` is 0.
 const DEFAULT_FUNCTIONS: u32 = 5;
 /// Fewest bits (`BITS_PER_LONG`).
 const MIN_BITS: u64 = 64;
@@ -17,7 +18,7 @@ const MIN_BITS: u64 = 64;
 /// A Bloom filter.
 #[derive(Debug)]
 pub(super) struct Bloom {
-    /// 64 to a word.
+    /// The filter's bits, 64 to a word.
     bits: Vec<u64>,
     mask: u32,
     functions: u32,
@@ -29,7 +30,7 @@ impl Bloom {
             0 => DEFAULT_FUNCTIONS,
             functions => functions,
         };
-        // n·k / ln 2, with 7/5 for 1 / ln 2 as the kernel has it, up to a power of two and at most 2^32.
+        // n·k / ln 2 bits, rounded up to a power of two and at most 2^32; like the kernel, with 7/5 for 1 / ln 2.
         let bits = u64::from(spec.max_entries) * u64::from(functions) / 5 * 7;
         let bits = bits.max(MIN_BITS).next_power_of_two().min(1 << 32);
         memory.reserve(bits / 8).map_err(|why| spec.no_memory(why))?;

@@ -3,7 +3,7 @@
 
 use crate::btf::{Btf, Type, TypeId};
 
-/// Types and members looked at in one value; real ones are a few dozen.
+/// Most types and members that are looked at in one value; real values have a few dozen.
 const MOST: u32 = 4096;
 /// How deep structures are followed.
 const DEPTH: u32 = 16;
@@ -15,7 +15,7 @@ pub struct Field {
     pub offset: u32,
     /// Bytes.
     pub size: u32,
-    /// Of what kind.
+    /// The field's kind.
     pub kind: FieldKind,
 }
 
@@ -28,13 +28,13 @@ pub enum FieldKind {
     Timer,
     /// A pointer that the map owns (`__kptr`), to this type.
     Kptr(String),
-    /// A pointer that nobody owns (`__kptr_untrusted`): it is copied like plain data.
+    /// A pointer without a reference (`__kptr_untrusted`): it is copied like plain data.
     UntrustedKptr,
     /// `struct bpf_list_head`, `bpf_rb_root`, a node of one, or a reference count.
     Graph,
 }
 
-/// The special fields of a type, by offset. A value's type is an input: what is too big or too deep has no more fields.
+/// The special fields of a type, by offset. A type that is too big or too deep is not an error: the search stops there.
 pub fn fields(btf: &Btf, value: TypeId) -> Vec<Field> {
     let mut search = Search { btf, found: Vec::new(), left: MOST };
     search.look(value, 0, DEPTH);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `HASH`, `PERCPU_HASH` and their LRU kinds `kernel/bpf/hashtab.c`.
+//! `HASH`, `PERCPU_HASH` and their LRU kinds (`kernel/bpf/hashtab.c`).
 //!
-//! Elements are ordered by their keys' bytes, so that going through a map is the same every time; the kernel's order
-//! depends on a random seed. The LRU kinds evict exactly the least recently used element; the kernel approximates that
-//! with per-CPU batches and a reference bit, and `BPF_F_NO_COMMON_LRU` gives each CPU its own list there. A program can
-//! tell by which of several old elements is gone, and by a kernel's map that evicts before it is quite full.
+//! Elements are ordered by their keys' bytes, so that walking a map is the same every time; the kernel's order depends
+//! on a random seed. The LRU kinds evict exactly the least recently used element. The kernel approximates that with
+//! per-CPU batches and a reference bit, and `BPF_F_NO_COMMON_LRU` gives each CPU its own list. A program can tell by
+//! which of several old elements is gone, and because a kernel's map evicts before it is quite full.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -15,7 +15,7 @@ use super::{EXIST, Item, LOCK, NOEXIST, value};
 use crate::errno::{Errno, OpError};
 use crate::memory::Memory;
 
-/// Bytes outside of the arena that an element takes beside its key and its values' addresses.
+/// Bytes that an element takes outside of the arena, beside its key and its values' addresses.
 const PER_ELEMENT: u64 = 64;
 
 /// A hash.
@@ -24,16 +24,16 @@ pub(super) struct Hash {
     entries: BTreeMap<Box<[u8]>, Entry>,
     max_entries: usize,
     copies: u32,
-    /// The most elements that it has held: what was reserved for.
+    /// The most elements that the map has held; room was reserved for these.
     most: usize,
-    /// Keys by their last use; for LRU kinds.
+    /// Keys by their last use, in LRU kinds.
     uses: Option<BTreeMap<u64, Box<[u8]>>>,
     clock: u64,
 }
 
 #[derive(Debug)]
 struct Entry {
-    /// Addresses of the value: one, or one for each CPU.
+    /// Addresses of the values: one, or one for each CPU.
     values: Box<[u64]>,
     used: u64,
 }
@@ -51,7 +51,7 @@ impl Hash {
         Self { entries: BTreeMap::new(), max_entries: spec.max_entries as usize, copies, most: 0, uses, clock: 0 }
     }
 
-    /// Address of a value; the element is then the most recently used.
+    /// Address of an element's value. The element is then the most recently used.
     pub(super) fn lookup(&mut self, key: &[u8], cpu: u32) -> Option<u64> {
         let entry = self.entries.get_mut(key)?;
         if let Some(uses) = &mut self.uses {
@@ -64,7 +64,7 @@ impl Hash {
         entry.address(cpu)
     }
 
-    /// Address of a value, without using it.
+    /// Address of an element's value; does not count as a use of the element.
     pub(super) fn peek(&self, key: &[u8], cpu: u32) -> Option<u64> {
         self.entries.get(key)?.address(cpu)
     }
@@ -86,12 +86,12 @@ impl Hash {
             if item.flags & NOEXIST != 0 {
                 return Err(Errno::EEXIST.into());
             }
-            // Per-CPU values are updated in place, as are those under their lock; others are replaced, so that a
-            // program which holds the old value's address goes on seeing the old value.
+            // Per-CPU values and values under their lock are updated in place. Other values are replaced, so that a
+            // program which holds the old value's address still reads the old value.
             if spec.is_per_cpu() || locked {
                 self.lookup(item.key, cpu);
                 value::copy(memory, spec, address, item.value)?;
-                // `pcpu_copy_value` drops what the value owned; under the lock, it stays.
+                // `pcpu_copy_value` drops what the value owned; an update under the lock keeps it.
                 return if locked { Ok(()) } else { Ok(retired.fields(memory, spec, address)?) };
             }
         } else if item.flags & EXIST != 0 {
@@ -113,7 +113,7 @@ impl Hash {
             return Err(Errno::E2BIG.into());
         }
         if new && self.entries.len() == self.most {
-            // Twice: an LRU kind has a key in its list of uses too.
+            // The key counts twice: the list of uses of an LRU kind has it too.
             memory.reserve(2 * item.key.len() as u64 + u64::from(self.copies) * 8 + PER_ELEMENT)?;
             self.most += 1;
         }
@@ -153,7 +153,7 @@ impl Hash {
         old.values.iter().for_each(|address| retired.value(spec, *address));
     }
 
-    /// The next key by its bytes.
+    /// The key that follows in the order of bytes.
     pub(super) fn next_key(&self, key: Option<&[u8]>) -> Option<Vec<u8>> {
         let start = key.map_or(Bound::Unbounded, Bound::Excluded);
         let (key, _) = self.entries.range::<[u8], _>((start, Bound::Unbounded)).next()?;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! BPF maps: containers that programs and the host share. The authority is `kernel/bpf` of Linux 6.12.
 //!
-//! Values are objects of their own in the arena, so that pointers to them stay valid and an overrun is caught. One kind
-//! of map per file; this file holds what all share and leads an operation to its map.
+//! Values are objects of their own in the arena, so that pointers to them stay valid and an overrun is caught. Each
+//! kind of map has its file. This file holds what all kinds share, and passes an operation to the map's kind.
 //!
 //! - [`spec`]: what a map is made from. [`field`]: special fields in values. [`value`]: how values are copied.
-//! - [`mod@array`], [`hash`], [`queue`], [`ringbuf`], [`storage`], [`nested`], [`bloom`]: the kinds.
+//! - [`spec`]: the description of a map. [`field`]: special fields in values. [`value`]: how values are copied.
 //! - [`access`]: what a host does with maps, by name. [`retire`]: values that are no longer in a map.
 
 pub mod access;
@@ -87,9 +87,9 @@ enum Family {
     ArrayOfMaps(ArrayOfMaps),
     HashOfMaps(HashOfMaps),
     Bloom(Bloom),
-    /// Its pages are the memory's: [`crate::memory::Arena`].
+    /// An arena, whose pages the memory has: [`crate::memory::Arena`].
     Arena,
-    /// The counters themselves are the host's.
+    /// Performance counters, which the host has.
     PerfEvents,
 }
 
@@ -241,7 +241,7 @@ fn array_index(key: &[u8]) -> u32 {
 pub struct Item<'a> {
     /// The element's key, of the map's key size.
     pub key: &'a [u8],
-    /// Its value, of the map's value size.
+    /// The value, of the map's value size.
     pub value: &'a [u8],
     /// `BPF_ANY`, [`NOEXIST`], [`EXIST`], [`LOCK`].
     pub flags: u64,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `ARRAY_OF_MAPS` and `HASH_OF_MAPS` `kernel/bpf/map_in_map.c`. Programs look inner maps up; only the host sets them.
+//! `ARRAY_OF_MAPS` and `HASH_OF_MAPS` (`kernel/bpf/map_in_map.c`). Programs look inner maps up; only the host sets
+//! them.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -60,7 +61,8 @@ impl Maps {
     /// Puts a map into a map of maps.
     ///
     /// # Errors
-    /// `E2BIG`: full, or over the end of the array. `EINVAL`: no map of maps, or a key of the wrong size.
+    /// `E2BIG`: the map is full, or the index lies beyond the array. `EINVAL`: no map of maps, or a key of the wrong
+    /// size.
     pub fn set_inner(&mut self, outer: MapId, key: &[u8], inner: MapId) -> Result<(), OpError> {
         self.map(inner)?;
         let map = self.map_mut(outer)?;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `QUEUE` and `STACK` `kernel/bpf/queue_stack_maps.c`. Programs never point into them, so values are not in the arena.
+//! `QUEUE` and `STACK` (`kernel/bpf/queue_stack_maps.c`). Programs never point into them, so values are not in the
+//! arena.
 
 use std::collections::VecDeque;
 
@@ -8,16 +9,16 @@ use super::{EXIST, Family, MapId, Maps, NOEXIST};
 use crate::errno::{Errno, OpError};
 use crate::memory::Memory;
 
-/// Bytes that a value takes beside its own.
+/// Bytes that a value takes beside its own bytes.
 const PER_VALUE: u64 = 32;
 
 /// A queue or a stack.
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// The oldest first.
+    /// Values, the oldest first.
     values: VecDeque<Box<[u8]>>,
     max_entries: usize,
-    /// The most values that it has held: what was reserved for.
+    /// The most values that the map has held; room was reserved for these.
     most: usize,
     stack: bool,
 }
@@ -39,7 +40,8 @@ impl Queue {
             }
             self.values.pop_front();
         }
-        // Counted against the arena's limit although it lies elsewhere: a huge map must not take the machine's memory.
+        // Values count against the arena's limit although they lie elsewhere: a huge map must not take the machine's
+        // memory.
         if self.values.len() == self.most {
             memory.reserve(value.len() as u64 + PER_VALUE)?;
             self.most += 1;
@@ -65,7 +67,7 @@ impl Maps {
     /// Pushes a value onto a queue or stack, or adds it to a Bloom filter.
     ///
     /// # Errors
-    /// `E2BIG`: full. `EINVAL`: flags, size, or another kind of map.
+    /// `E2BIG`: the map is full. `EINVAL`: wrong flags or size, or another kind of map.
     pub fn push(&mut self, memory: &mut Memory, id: MapId, value: &[u8], flags: u64) -> Result<(), OpError> {
         let map = self.map_mut(id)?;
         if value.len() != map.spec.value_size as usize {
@@ -81,7 +83,7 @@ impl Maps {
     /// Takes the first value of a queue (the oldest) or stack (the newest).
     ///
     /// # Errors
-    /// `ENOENT`: empty. `EOPNOTSUPP`: another kind of map.
+    /// `ENOENT`: the map is empty. `EOPNOTSUPP`: another kind of map.
     pub fn pop(&mut self, id: MapId) -> Result<Box<[u8]>, OpError> {
         match &mut self.map_mut(id)?.family {
             Family::Queue(queue) => queue.pop().ok_or(Errno::ENOENT.into()),
@@ -92,7 +94,7 @@ impl Maps {
     /// The value that [`Maps::pop`] would take.
     ///
     /// # Errors
-    /// `ENOENT`: empty. `EOPNOTSUPP`: another kind of map.
+    /// `ENOENT`: the map is empty. `EOPNOTSUPP`: another kind of map.
     pub fn peek(&self, id: MapId) -> Result<&[u8], OpError> {
         match &self.map(id)?.family {
             Family::Queue(queue) => queue.first().ok_or(Errno::ENOENT.into()),

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What leaves a map, and when it goes.
+//! Values that have left their maps, and when they are freed.
 //!
-//! The kernel frees a removed element after a grace period of RCU, so a program may go on using the pointer it has. Here
-//! removed values stay until the outermost program has ended: a later use, which RCU would not protect either, is a
-//! fault. What is left out: preallocated hashes of the kernel may give the element to another key at once, so a program
-//! that keeps using a deleted element may there see another key's value.
+//! The kernel frees a removed element after a grace period of RCU, so a program may still use a pointer that it has.
+//! Here removed values stay until the outermost program has ended. A use after that is a fault; RCU would not protect
+//! it either. What is left out: a preallocated hash of the kernel may give the element to another key at once, so a
+//! program that still uses a deleted element may see another key's value there.
 
 use super::Maps;
 use super::field::FieldKind;
@@ -12,19 +12,19 @@ use super::spec::MapSpec;
 use crate::fault::FaultKind;
 use crate::memory::Memory;
 
-/// A pointer that a map owned, when its value is gone: its target is to be released.
+/// A pointer that a map owned and whose value is gone: the target's reference is to be released.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DroppedKptr {
-    /// What it pointed to.
+    /// Address of the target.
     pub address: u64,
-    /// Name of the type it pointed to.
+    /// Name of the target's type.
     pub type_name: String,
 }
 
 /// Values, timers and pointers that left their maps.
 #[derive(Debug, Default)]
 pub(super) struct Retired {
-    /// Values to free: address, and where pointers are in it.
+    /// Values to free: address, and offset and type of each pointer in the value.
     values: Vec<(u64, Vec<(u32, String)>)>,
     /// Timers that must not fire any more.
     timers: Vec<u64>,
@@ -34,7 +34,7 @@ pub(super) struct Retired {
 }
 
 impl Retired {
-    /// A value left its map.
+    /// Retires a value that left its map.
     pub(super) fn value(&mut self, spec: &MapSpec, address: u64) {
         let mut pointers = Vec::new();
         for field in &spec.fields {
@@ -48,7 +48,7 @@ impl Retired {
         self.values.push((address, pointers));
     }
 
-    /// A value stays but was overwritten: its timers and pointers go (`bpf_obj_free_fields`).
+    /// Retires the timers and pointers of a value that stays but was overwritten (`bpf_obj_free_fields`).
     pub(super) fn fields(&mut self, memory: &mut Memory, spec: &MapSpec, address: u64) -> Result<(), FaultKind> {
         for field in &spec.fields {
             match &field.kind {
@@ -72,7 +72,7 @@ impl Retired {
 }
 
 impl Maps {
-    /// Whether anything is left of values that were removed or overwritten.
+    /// Whether values that were removed or overwritten still wait to be cleaned up.
     #[inline]
     pub(crate) fn has_retired(&self) -> bool {
         let Retired { values, timers, dropped, graphs } = &self.retired;
@@ -100,7 +100,7 @@ impl Maps {
         std::mem::take(&mut self.retired.graphs)
     }
 
-    /// Pointers that maps owned and that their owner must now release.
+    /// Pointers that maps owned; the host must now release their targets.
     pub(crate) fn take_dropped(&mut self) -> Vec<DroppedKptr> {
         std::mem::take(&mut self.retired.dropped)
     }

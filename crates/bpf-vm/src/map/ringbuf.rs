@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `RINGBUF` `kernel/bpf/ringbuf.c`: records that programs reserve, fill and submit, and that the host reads in order.
+//! `RINGBUF` (`kernel/bpf/ringbuf.c`): records that programs reserve, fill and submit, and that the host reads in
+//! order.
 //!
-//! A record under construction is an object of its own in the arena instead of bytes in one ring, but it takes the room
-//! that it would take there, so that the buffer is full when the kernel's is.
+//! A record under construction is an object of its own in the arena, where the kernel has bytes in one ring. It counts
+//! with the bytes that it would take in the ring, so the buffer is full when the kernel's is.
 
 use std::collections::VecDeque;
 
@@ -23,20 +24,20 @@ pub(super) struct RingBuf {
     size: u64,
     producer: u64,
     consumer: u64,
-    /// Not read yet, the oldest first.
+    /// Records that the host has not read yet, the oldest first.
     records: VecDeque<Record>,
 }
 
 #[derive(Debug)]
 struct Record {
-    /// Bytes in the ring.
+    /// Bytes that the record takes in the ring.
     length: u64,
     state: State,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 enum State {
-    /// A program holds it, at this address.
+    /// A program fills the record, at this address.
     Busy(u64),
     Submitted(Vec<u8>),
     Discarded,
@@ -62,14 +63,14 @@ impl RingBuf {
         Ok(Self { size, producer: 0, consumer: 0, records: VecDeque::new() })
     }
 
-    /// Room for a record of `size` bytes, if there is some. Records that were submitted but not read take room, and so
-    /// do those behind one that is still being filled.
+    /// Room for a record of `size` bytes, if there is any. Submitted records take room until they are read. A record
+    /// behind one that is still being filled cannot be read yet.
     fn reserve(&mut self, size: u64, state: State) -> Option<&mut Record> {
         if size > MAX_RECORD {
             return None;
         }
         let length = (size + HEADER).next_multiple_of(8);
-        // The kernel never fills the last byte: full and empty would look alike.
+        // The kernel never fills the last byte: a full ring would look like an empty one.
         if self.producer + length - self.consumer > self.size - 1 {
             return None;
         }
@@ -97,7 +98,7 @@ impl RingBuf {
 }
 
 impl Maps {
-    /// Reserves a record; the address where its bytes, all zero, may be written.
+    /// Reserves a record; returns the address where its bytes, all zero, may be written.
     ///
     /// # Errors
     /// `EAGAIN`: no room. `EINVAL`: another kind of map. A fault: the memory limit.
@@ -109,7 +110,7 @@ impl Maps {
         Ok(address)
     }
 
-    /// Submits or discards the record at `address`; it must not be used any more.
+    /// Submits or discards the record at `address`, which must not be used any more.
     ///
     /// # Errors
     /// A fault: no record is being filled there.
@@ -139,7 +140,7 @@ impl Maps {
         Ok(())
     }
 
-    /// What the buffer tells about itself.
+    /// The buffer's state.
     ///
     /// # Errors
     /// `EINVAL`: another kind of map.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a map is made from, and what the kernel refuses (`map_alloc_check` of each kind).
+//! The description of a map, and what the kernel refuses (`map_alloc_check` of each kind).
 
 use super::field::{Field, FieldKind, fields};
 use crate::btf::Btf;
@@ -7,7 +7,7 @@ use crate::fault::FaultKind;
 use crate::memory::{ArenaSpec, PAGE_SIZE};
 use crate::object::MapDefinition;
 
-/// Kinds of maps (`enum bpf_map_type`): those that this crate knows something about.
+/// Kinds of maps (`enum bpf_map_type`) that this crate knows.
 pub mod kind {
     #![allow(missing_docs)]
     pub const HASH: u32 = 1;
@@ -75,7 +75,7 @@ pub mod kind {
 const NO_PREALLOC: u32 = 1;
 /// `BPF_F_NO_COMMON_LRU`.
 const NO_COMMON_LRU: u32 = 2;
-/// `BPF_F_MMAPABLE`.
+/// `BPF_F_MMAPABLE`: user space may map the values.
 const MMAPABLE: u32 = 1 << 10;
 /// `BPF_F_SEGV_ON_FAULT`: user space makes no pages by touching them.
 const SEGV_ON_FAULT: u32 = 1 << 17;
@@ -88,18 +88,18 @@ const PER_CPU_VALUE: u32 = 32 << 10;
 /// Largest value of a queue, stack, storage or hash (`KMALLOC_MAX_SIZE`).
 const ALLOCATION: u32 = 4 << 20;
 
-/// What a map is made from.
+/// The description from which a map is made.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MapSpec {
     /// The map's name.
     pub name: String,
-    /// Its kind, one of [`kind`].
+    /// The map's kind, one of [`kind`].
     pub kind: u32,
-    /// Bytes of a key; 0 where there is none.
+    /// Bytes of a key; 0 if the map has no keys.
     pub key_size: u32,
     /// Bytes of a value.
     pub value_size: u32,
-    /// Elements; bytes of a ring buffer.
+    /// Number of elements; of a ring buffer its bytes.
     pub max_entries: u32,
     /// `BPF_F_*` of `map_flags`.
     pub flags: u32,
@@ -120,7 +120,7 @@ pub enum MapError {
         /// What the kernel does not accept.
         why: &'static str,
     },
-    /// The kernel has this kind; this crate has not.
+    /// The kernel has this kind of map; this crate has not.
     #[error("map {map}: maps of type {kind} are not supported")]
     Unsupported {
         /// The map's name.
@@ -128,18 +128,18 @@ pub enum MapError {
         /// The kind's name.
         kind: String,
     },
-    /// Its values do not fit the instance's memory.
+    /// The map's values do not fit the instance's memory.
     #[error("map {map}: {why}")]
     Memory {
         /// The map's name.
         map: String,
-        /// What did not fit.
+        /// Which limit was reached.
         why: FaultKind,
     },
 }
 
 impl MapSpec {
-    /// What an object's map is made from: special fields from its types, and what libbpf fills in.
+    /// The description of an object's map: special fields from its types, and values that libbpf fills in.
     pub fn of(definition: &MapDefinition, btf: &Btf, nr_cpus: u32) -> Self {
         let MapDefinition { kind, key_size, value_size, max_entries, flags, map_extra, .. } = *definition;
         let max_entries = match kind {
@@ -166,7 +166,7 @@ impl MapSpec {
         self.fields.iter().any(|field| field.kind == FieldKind::SpinLock)
     }
 
-    /// What the kernel checks before it makes the map.
+    /// Checks what the kernel checks before it makes the map.
     pub(super) fn check(&self) -> Result<(), MapError> {
         let refused = |why| Err(MapError::Refused { map: self.name.clone(), why });
         match self.kind {
@@ -250,24 +250,25 @@ impl MapSpec {
         Err(self.refused(why))
     }
 
-    /// The pages that an arena is.
+    /// The arena's pages, by this description.
     pub(super) fn arena(&self) -> ArenaSpec {
         let converts = self.flags & NO_USER_CONV == 0;
         ArenaSpec { user_start: self.map_extra, pages: self.max_entries, converts }
     }
 
-    /// The error of what the kernel does not accept.
+    /// The error for a description that the kernel does not accept.
     pub(super) fn refused(&self, why: &'static str) -> MapError {
         MapError::Refused { map: self.name.clone(), why }
     }
 
-    /// The error of values that do not fit.
+    /// The error for values that do not fit.
     pub(super) fn no_memory(&self, why: FaultKind) -> MapError {
         MapError::Memory { map: self.name.clone(), why }
     }
 }
 
-/// The next power of two that is whole pages (`adjust_ringbuf_sz`); 0 and what has none stay.
+/// The next power of two that is a number of whole pages (`adjust_ringbuf_sz`); 0 stays, and so does a size without
+/// one.
 fn ring_size(size: u32) -> u32 {
     match size.max(PAGE).checked_next_power_of_two() {
         Some(rounded) if size != 0 => rounded,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `TASK_STORAGE` and `CGRP_STORAGE` `kernel/bpf/bpf_local_storage.c`: a value for each task or cgroup that has one,
-//! which goes with its owner. Owners are known by their addresses.
+//! `TASK_STORAGE` and `CGRP_STORAGE` (`kernel/bpf/bpf_local_storage.c`): a value for each task or cgroup that has one,
+//! removed together with its owner. Owners are known by their addresses.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ impl Maps {
     /// Address of `owner`'s value.
     ///
     /// # Errors
-    /// `ENOENT`: it has none. `EINVAL`: another kind of map.
+    /// `ENOENT`: the owner has no value. `EINVAL`: another kind of map.
     pub fn storage_get(&self, id: MapId, owner: u64) -> Result<u64, OpError> {
         match &self.map(id)?.family {
             Family::Storage(storage) => storage.values.get(&owner).copied().ok_or(Errno::ENOENT.into()),
@@ -26,10 +26,10 @@ impl Maps {
         }
     }
 
-    /// Address of `owner`'s value, which is made if there is none: a copy of `initial`, or zero.
+    /// Address of `owner`'s value. If there is none, it is made: a copy of `initial`, or zero.
     ///
     /// # Errors
-    /// `EINVAL`: another kind of map. A fault: the memory limit.
+    /// `EINVAL`: another kind of map. A fault: the memory limit is reached.
     pub fn storage_create(
         &mut self,
         memory: &mut Memory,
@@ -55,7 +55,7 @@ impl Maps {
     /// Removes `owner`'s value.
     ///
     /// # Errors
-    /// `ENOENT`: it has none. `EINVAL`: another kind of map.
+    /// `ENOENT`: the owner has no value. `EINVAL`: another kind of map.
     pub fn storage_delete(&mut self, id: MapId, owner: u64) -> Result<(), OpError> {
         let Self { maps, retired } = self;
         let map = find(maps, id)?;
@@ -75,7 +75,7 @@ impl Maps {
         }
     }
 
-    /// A task or cgroup is gone, and its values with it.
+    /// Removes the values of a task or cgroup that is gone.
     pub fn storage_owner_gone(&mut self, owner: u64) {
         let Self { maps, retired } = self;
         for map in maps {

@@ -172,7 +172,7 @@ fn an_lru_hash_evicts_what_was_looked_up_longest_ago() {
     at.lookup(id, 1).unwrap();
     at.update(id, 5, 0, 0).unwrap();
     assert_eq!(at.keys(id), [1, 3, 4, 5]);
-    // The host's look does not count.
+    // Looking at a value as the host does is no use of it.
     assert!(at.maps.peek_address(id, &3_u32.to_le_bytes(), 0).is_some());
     at.update(id, 6, 0, 0).unwrap();
     assert_eq!(at.keys(id), [1, 4, 5, 6]);
@@ -191,7 +191,7 @@ fn a_queue_gives_the_oldest_and_a_stack_the_newest() {
         assert_eq!(at.maps.peek(id).unwrap()[0], first);
         assert_eq!(at.maps.pop(id).unwrap()[0], first);
         at.maps.push(&mut at.memory, id, &[8; 8], 0).unwrap();
-        // Full again: with BPF_EXIST the oldest makes room.
+        // The stack is full again: BPF_EXIST drops the oldest value.
         at.maps.push(&mut at.memory, id, &[9; 8], EXIST).unwrap();
         assert_eq!(at.maps.queued(id), Some(4));
         while at.maps.pop(id).is_ok() {}
@@ -277,7 +277,7 @@ fn a_bloom_filter_never_denies_what_was_added() {
     }
     assert!((0..100_u64).all(|value| at.maps.may_contain(id, &value.to_le_bytes()) == Some(true)));
     let mistaken = (100..1100_u64).filter(|value| at.maps.may_contain(id, &value.to_le_bytes()) == Some(true)).count();
-    // 1,024 bits with 5 functions and 100 values: some 1 in 110 is mistaken.
+    // 1,024 bits with 5 functions and 100 values: about 1 in 110 is mistaken.
     assert!(mistaken < 50, "{mistaken} of 1000");
     assert_eq!(errno(at.maps.push(&mut at.memory, id, &[0; 8], EXIST)), Errno::EINVAL);
 }

@@ -6,7 +6,7 @@ use super::spec::MapSpec;
 use crate::fault::{AccessError, FaultKind};
 use crate::memory::{Memory, Protection};
 
-/// Makes a value of `copies` objects, all zero; their addresses. Nothing stays allocated if one does not fit.
+/// Makes the objects of a value, `copies` of them, all zero; returns their addresses. If one does not fit, none stays.
 pub(super) fn alloc(memory: &mut Memory, spec: &MapSpec, copies: u32) -> Result<Box<[u64]>, FaultKind> {
     let mut addresses = Vec::with_capacity(copies as usize);
     for _ in 0..copies {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A BPF arena (`BPF_MAP_TYPE_ARENA`): up to 4 GiB of pages that a program and its loader share `kernel/bpf/arena.c`.
+//! A BPF arena (`BPF_MAP_TYPE_ARENA`, `kernel/bpf/arena.c`): up to 4 GiB of pages that a program and its loader share.
 //!
-//! Pointers into it are addresses of user space. `addr_space_cast` to the kernel keeps their lower 32 bits, and with these
-//! alone a program loads and stores: the arena is the window of addresses from 0 to 4 GiB, which nothing else lies in. The
-//! cast back adds the upper half of the user address. Pages come and go one by one; those that are not allocated cost
-//! nothing but, for each 1024 of which one is, a table of 4 KiB.
+//! Pointers into the arena are addresses of user space. `addr_space_cast` to the kernel keeps their lower 32 bits, and
+//! a program loads and stores with these alone: the arena is the window of addresses from 0 to 4 GiB, where nothing
+//! else lies. The cast back adds the upper half of the user address. Pages come and go one by one. Pages that are not
+//! allocated cost nothing, except for a table of 4 KiB for each 1024 pages of which one is allocated.
 //!
 //! Left out: the mapping in user space, and so the pages that user space makes by touching them, except where a host
-//! writes; nodes of memory; the 32-bit arithmetic that the verifier makes of 64-bit arithmetic on arena pointers, which
-//! only a program can tell that lets such a pointer wrap around 4 GiB.
+//! writes; nodes of memory; the 32-bit arithmetic that the verifier makes of 64-bit arithmetic on arena pointers. Only
+//! a program that lets such a pointer wrap around 4 GiB can tell the last one.
 
 use std::collections::BTreeSet;
 
@@ -18,19 +18,19 @@ pub const PAGE_SIZE: u64 = 4096;
 const WINDOW_PAGES: u64 = 1 << 20;
 /// Bytes of the window.
 const WINDOW: u64 = 1 << 32;
-/// Unmapped bytes on both sides of the window, as far as an instruction's offset reaches (half of `GUARD_SZ`).
+/// Unmapped bytes on both sides of the window, as many as an instruction's offset can reach (half of `GUARD_SZ`).
 const GUARD: u64 = 1 << 15;
 /// Entries of a table.
 const TABLE: usize = 1024;
-/// Where user space maps an arena that does not say where, if it does not cross a 32-bit boundary there.
+/// Where user space maps an arena that names no address, unless it would cross a 32-bit boundary there.
 const USER_START: u64 = 0x7f7d_2620_0000;
 
-/// What an arena is made from.
+/// The description from which an arena is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArenaSpec {
-    /// User address of its first page (`map_extra`); 0: user space chooses.
+    /// User address of the arena's first page (`map_extra`); 0: user space chooses.
     pub user_start: u64,
-    /// Its pages (`max_entries`), at most 2^20.
+    /// Number of pages (`max_entries`), at most 2^20.
     pub pages: u32,
     /// Whether casts to user addresses add the upper half (no `BPF_F_NO_USER_CONV`).
     pub converts: bool,
@@ -39,11 +39,11 @@ pub struct ArenaSpec {
 /// What a page's entry says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Page {
-    /// Free to be allocated.
+    /// The page is free to be allocated.
     Absent,
-    /// Nothing is there, and nothing shall be.
+    /// The page is not there and must not be allocated.
     Reserved,
-    /// Its bytes are this frame.
+    /// The page's bytes are in the frame of this number.
     Frame(u32),
 }
 
@@ -69,18 +69,18 @@ impl Page {
 #[derive(Debug, Clone)]
 pub struct Arena {
     spec: ArenaSpec,
-    /// Entries of pages by address in the window.
+    /// Entries of pages, by address in the window.
     tables: Vec<Option<Box<[u32; TABLE]>>>,
-    /// Bytes of frames.
+    /// Bytes of all frames.
     frames: Vec<u8>,
-    /// Frames without a page.
+    /// Numbers of frames that no page uses.
     free: BTreeSet<u32>,
-    /// No page before this one, counted from the arena's first, is absent.
+    /// All pages before this one, counted from the arena's first, are allocated or reserved.
     first_absent: u64,
 }
 
 impl Arena {
-    /// An arena without pages. The caller has checked that it does not cross a 32-bit boundary.
+    /// An arena without pages. The caller has checked that it does not cross a 32-bit boundary in user space.
     pub(super) fn new(mut spec: ArenaSpec) -> Self {
         let size = u64::from(spec.pages) * PAGE_SIZE;
         if spec.user_start == 0 {
@@ -90,32 +90,32 @@ impl Arena {
         Self { spec, tables: vec![None; TABLE], frames: Vec::new(), free: BTreeSet::new(), first_absent: 0 }
     }
 
-    /// User address of its first page (`user_vm_start`).
+    /// User address of the arena's first page (`user_vm_start`).
     pub fn user_start(&self) -> u64 {
         self.spec.user_start
     }
 
-    /// User address behind its last page (`user_vm_end`).
+    /// User address behind the arena's last page (`user_vm_end`).
     pub fn user_end(&self) -> u64 {
         self.spec.user_start + u64::from(self.spec.pages) * PAGE_SIZE
     }
 
-    /// Bytes of memory that pages take, free ones included.
+    /// Bytes of memory that frames take, unused ones included.
     pub(super) fn bytes(&self) -> u64 {
         self.frames.len() as u64
     }
 
-    /// The upper half that a cast to a user address adds; 0 if none.
+    /// The upper half that a cast to a user address adds; 0 if casts add none.
     pub(super) fn upper_half(&self) -> u64 {
         if self.spec.converts { self.spec.user_start >> 32 << 32 } else { 0 }
     }
 
-    /// Whether an access there can only be meant for the arena: the window with its guards.
+    /// Whether an access to this address can only be meant for the arena: it lies in the window or its guards.
     pub(super) fn covers(address: u64) -> bool {
         address.wrapping_add(GUARD) < WINDOW + 2 * GUARD
     }
 
-    /// Reads at most 8 bytes at an address of the window; `None` if not all of them have a page.
+    /// Reads at most 8 bytes at an address of the window; `None` if a byte has no page.
     #[inline]
     pub(super) fn load(&self, address: u64, size: usize) -> Option<u64> {
         let mut value = [0; 8];
@@ -130,7 +130,7 @@ impl Arena {
         Some(u64::from_le_bytes(value))
     }
 
-    /// Writes at most 8 bytes at an address of the window: all, or none and `None`.
+    /// Writes at most 8 bytes at an address of the window: all of them, or none if the answer is `None`.
     #[inline]
     pub(super) fn store(&mut self, address: u64, bytes: &[u8]) -> Option<()> {
         if let Some(at) = self.whole(address, bytes.len()) {
@@ -146,13 +146,13 @@ impl Arena {
         Some(())
     }
 
-    /// Place among the frames of an access that lies in one page.
+    /// Offset in the frames of an access that lies in one page.
     fn whole(&self, address: u64, size: usize) -> Option<usize> {
         let fits = address % PAGE_SIZE + size as u64 <= PAGE_SIZE;
         if fits { self.place(address) } else { None }
     }
 
-    /// Place among the frames of a byte.
+    /// Offset in the frames of a byte.
     fn place(&self, address: u64) -> Option<usize> {
         let page = address / PAGE_SIZE;
         let table = self.tables.get(page as usize / TABLE)?.as_ref()?;
@@ -162,12 +162,12 @@ impl Arena {
         }
     }
 
-    /// Number in the window of a page counted from the arena's first.
+    /// Number of a page in the window, given its number from the arena's first page on.
     fn in_window(&self, page: u64) -> u64 {
         (self.spec.user_start / PAGE_SIZE + page) % WINDOW_PAGES
     }
 
-    /// Number of the page at a user address, of which the lower 32 bits count (`compute_pgoff`).
+    /// Number of the page at a user address, whose upper half is ignored (`compute_pgoff`).
     fn page_of(&self, address: u64) -> u64 {
         u64::from((address as u32).wrapping_sub(self.spec.user_start as u32)) / PAGE_SIZE
     }
@@ -190,7 +190,7 @@ impl Arena {
         (first..first + count).all(|page| self.page(page) == Page::Absent)
     }
 
-    /// The lowest pages of which so many are absent side by side.
+    /// The first of the lowest `count` adjacent pages that are all absent.
     fn find_absent(&mut self, count: u64) -> Option<u64> {
         let pages = u64::from(self.spec.pages);
         while self.first_absent < pages && self.page(self.first_absent) != Page::Absent {
@@ -215,8 +215,8 @@ impl Arena {
         count.saturating_sub(self.free.len() as u64) * PAGE_SIZE
     }
 
-    /// Allocates zeroed pages at a user address, or where there is room if it is 0 (`arena_alloc_pages`). The user address
-    /// of the first; `None`: they are taken, or outside the arena.
+    /// Allocates zeroed pages at a user address or, if it is 0, at the first place with room (`arena_alloc_pages`).
+    /// Returns the user address of the first page; `None`: the pages are taken, or lie outside of the arena.
     pub(super) fn alloc(&mut self, address: u64, count: u64) -> Option<u64> {
         let pages = u64::from(self.spec.pages);
         if count > pages || !address.is_multiple_of(PAGE_SIZE) {
@@ -249,8 +249,8 @@ impl Arena {
         }
     }
 
-    /// Frees pages from a user address on, of which the lower 32 bits count, up to the arena's end; those that are not
-    /// allocated are left as they are, reserved ones can be allocated again (`arena_free_pages`).
+    /// Frees pages from a user address on, whose upper half is ignored, at most up to the arena's end
+    /// (`arena_free_pages`). Pages that are not allocated stay as they are; reserved ones can be allocated again.
     pub(super) fn free(&mut self, address: u64, count: u64) {
         let start = self.spec.user_start;
         let full = (start >> 32 << 32) + u64::from(address as u32) / PAGE_SIZE * PAGE_SIZE;
@@ -266,7 +266,7 @@ impl Arena {
         }
     }
 
-    /// Keeps pages from being allocated (`arena_reserve_pages`): whether that was done, and why not.
+    /// Keeps pages from being allocated (`arena_reserve_pages`).
     pub(super) fn reserve(&mut self, address: u64, count: u64) -> Result<(), ReserveError> {
         if !address.is_multiple_of(PAGE_SIZE) {
             return Ok(());
@@ -298,7 +298,7 @@ impl Arena {
         self.frames.get(at..at + size as usize)
     }
 
-    /// The pages of a range of user addresses that user space would make by writing there; `None` if it cannot.
+    /// The pages that user space would make by writing to a range of user addresses; `None` if it cannot write there.
     pub(super) fn user_missing(&self, address: u64, size: u64) -> Option<Vec<u64>> {
         let end = address.checked_add(size)?;
         if address < self.user_start() || end > self.user_end() {
@@ -330,8 +330,8 @@ impl Arena {
 /// Why pages cannot be reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReserveError {
-    /// They are not all in the arena.
+    /// Not all of the pages are in the arena.
     Outside,
-    /// Some are allocated or reserved.
+    /// Some of the pages are allocated or reserved.
     Taken,
 }

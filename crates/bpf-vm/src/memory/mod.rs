@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The memory that programs see: one arena, every access checked to the byte.
 //!
-//! Beside the arena stands a shadow: one byte for each 8 bytes (a granule), which says how many of them, from the first
-//! on, belong to an object, and whether a program may write them. Objects are separated by granules that belong to none,
-//! so an access that runs over an object's end, or before its beginning, is refused, as is one to a freed object.
-//! (What AddressSanitizer does for C; it misses an access that jumps over the gap into another object.)
+//! Beside the arena stands a shadow: one byte for each 8 bytes (a granule). The byte says how many of the 8, from the
+//! first on, belong to an object, and whether a program may write them. Granules that belong to no object lie between
+//! objects, so an access that runs over an object's end or begins before it is refused, as is an access to a freed
+//! object. (AddressSanitizer does the same for C; it misses an access that jumps over the gap into another object.)
 //!
 //! Addresses depend on nothing but the order of allocations.
 //!
-//! What BPF calls an arena, a map of pages, is a window of addresses beside it: `arena`.
+//! The BPF arena, a map of pages that programs also call an arena, is a window of addresses beside this one: `arena`.
 
 mod arena;
 #[cfg(test)]
@@ -27,14 +27,14 @@ pub const BASE: u64 = 0xffff_8880_0000_0000;
 const GRANULE: u64 = 8;
 /// Unused bytes behind each object.
 const GAP: u64 = 16;
-/// Accesses below this are to a member of a null pointer.
+/// An address below this is a null pointer or a member of one.
 const NULL_PAGE: u64 = 4096;
 
 /// Shadow: how many bytes of the granule may be accessed.
 const LENGTH: u8 = 0x0f;
-/// Shadow: a program may write them.
+/// Shadow: a program may write the bytes.
 const WRITABLE: u8 = 0x10;
-/// Shadow: they belonged to an object that was freed.
+/// Shadow: the bytes belonged to an object that was freed.
 const FREED: u8 = 0x40;
 
 /// What programs may do with an object; the host may always write.
@@ -52,15 +52,15 @@ pub struct Memory {
     bytes: Vec<u8>,
     shadow: Vec<u8>,
     limit: u64,
-    /// Bytes that are kept outside of the arena and count against the limit.
+    /// Bytes that are kept outside of the arena and count against its limit.
     outside: u64,
-    /// Sizes of live objects, by offset.
+    /// Sizes of live objects, by their offset in the arena.
     objects: BTreeMap<u64, u64>,
-    /// Freed blocks by their size with the gap, the longest freed first.
+    /// Freed blocks by their size with the gap; of one size, the block freed longest ago first.
     free: BTreeMap<u64, std::collections::VecDeque<u64>>,
-    /// The pages of a map.
+    /// The BPF arena: the pages of a map.
     pages: Option<Box<Arena>>,
-    /// The upper half of the user addresses of these pages.
+    /// The upper half of the BPF arena's user addresses.
     user_half: u64,
 }
 
@@ -79,7 +79,8 @@ impl Memory {
         }
     }
 
-    /// Makes a zeroed object of `size` bytes, aligned to 16; its address. An object of no bytes has an address too.
+    /// Makes a zeroed object of `size` bytes, aligned to 16, and returns its address. An object of 0 bytes has an
+    /// address too.
     ///
     /// # Errors
     /// [`FaultKind::Exhausted`] if the arena would grow over its limit.
@@ -104,7 +105,8 @@ impl Memory {
         Ok(BASE + offset)
     }
 
-    /// Frees the object at `address`. Its bytes are used again for an object of the same size, the longest freed first.
+    /// Frees the object at `address`. Its bytes serve again for an object of the same size, those freed longest ago
+    /// first.
     ///
     /// # Errors
     /// [`FaultKind::Misuse`] if no object begins there.
@@ -120,7 +122,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Bytes of the arena that an object of `size` bytes takes; `None` if there is no such number.
+    /// Bytes of the arena that an object of `size` bytes takes; `None` if the number is too big.
     pub fn block(size: u64) -> Option<u64> {
         size.checked_add(GAP)?.checked_next_multiple_of(16)
     }
@@ -131,10 +133,10 @@ impl Memory {
         self.limit.saturating_sub(self.bytes.len() as u64 + pages).saturating_sub(self.outside)
     }
 
-    /// Counts what is kept outside of the arena, keys of maps for instance, against its limit.
+    /// Counts bytes that are kept outside of the arena, keys of maps for instance, against its limit.
     ///
     /// # Errors
-    /// [`FaultKind::Exhausted`] if it does not fit.
+    /// [`FaultKind::Exhausted`] if the bytes do not fit.
     pub fn reserve(&mut self, bytes: u64) -> Result<(), FaultKind> {
         if bytes > self.available() {
             return Err(self.exhausted(bytes));
@@ -159,7 +161,7 @@ impl Memory {
         (offset - start < *size).then_some((BASE + start, *size))
     }
 
-    /// Makes the BPF arena, of which there is one at most; whether there was none.
+    /// Makes the BPF arena; `false` if there is one already.
     pub(crate) fn make_arena(&mut self, spec: ArenaSpec) -> bool {
         if self.pages.is_some() {
             return false;
@@ -175,16 +177,16 @@ impl Memory {
         self.pages.as_deref()
     }
 
-    /// `addr_space_cast`: to the kernel's form of an arena pointer, its lower half, or to user space's, with the upper half
-    /// that all have but null.
+    /// `addr_space_cast`: an arena pointer in the kernel's form, its lower half, or in user space's form, with the
+    /// upper half, which only null lacks.
     #[inline]
     pub(crate) fn cast(&self, pointer: u64, to_user: bool) -> u64 {
         let low = u64::from(pointer as u32);
         if to_user && low != 0 { low | self.user_half } else { low }
     }
 
-    /// Allocates zeroed pages of the BPF arena at a user address, or anywhere if it is 0. The user address of the first;
-    /// `None`: they are taken, or outside.
+    /// Allocates zeroed pages of the BPF arena at a user address or, if it is 0, anywhere. Returns the user address of
+    /// the first page; `None`: the pages are taken, or lie outside.
     ///
     /// # Errors
     /// [`FaultKind::Exhausted`] over the memory limit.
@@ -208,7 +210,7 @@ impl Memory {
     /// Keeps pages of the BPF arena from being allocated.
     ///
     /// # Errors
-    /// They are taken, or outside.
+    /// The pages are taken, or lie outside.
     pub(crate) fn reserve_pages(&mut self, address: u64, count: u64) -> Result<(), ReserveError> {
         match &mut self.pages {
             Some(pages) => pages.reserve(address, count),
@@ -216,8 +218,8 @@ impl Memory {
         }
     }
 
-    /// Writes to the BPF arena as user space does, whose first access makes a page; whether it could. A page that a program
-    /// reserved is none.
+    /// Writes to the BPF arena as user space does, whose first access makes a page; returns whether it could. User
+    /// space makes no page in place of a page that a program reserved.
     ///
     /// # Errors
     /// [`FaultKind::Exhausted`] over the memory limit.
@@ -246,7 +248,7 @@ impl Memory {
     /// A program reads `N` bytes (1, 2, 4, 8), zero-extended.
     ///
     /// # Errors
-    /// Not all of them belong to one object or to pages of a BPF arena.
+    /// Not all of the bytes belong to one object or to pages of a BPF arena.
     #[inline(always)]
     pub fn load<const N: usize>(&self, address: u64) -> Result<u64, AccessError> {
         let Some(offset) = self.in_one_granule(address, N as u64, false) else {
@@ -260,7 +262,7 @@ impl Memory {
     /// A program writes the lowest `N` bytes (1, 2, 4, 8) of `value`.
     ///
     /// # Errors
-    /// Not all of them belong to one object that may be written or to pages of a BPF arena.
+    /// Not all of the bytes belong to one object that may be written or to pages of a BPF arena.
     #[inline(always)]
     pub fn store<const N: usize>(&mut self, address: u64, value: u64) -> Result<(), AccessError> {
         let Some(offset) = self.in_one_granule(address, N as u64, true) else {
@@ -273,7 +275,7 @@ impl Memory {
     /// Bytes that a program may read.
     ///
     /// # Errors
-    /// Not all of them belong to one object.
+    /// Not all of the bytes belong to one object.
     pub fn read(&self, address: u64, size: u64) -> Result<&[u8], AccessError> {
         if size == 0 {
             return Ok(&[]);
@@ -285,7 +287,7 @@ impl Memory {
     /// Bytes that a program may write.
     ///
     /// # Errors
-    /// Not all of them belong to one object that may be written.
+    /// Not all of the bytes belong to one object that may be written.
     pub fn write(&mut self, address: u64, size: u64) -> Result<&mut [u8], AccessError> {
         if size == 0 {
             return Ok(&mut []);
@@ -294,10 +296,10 @@ impl Memory {
         Ok(&mut self.bytes[offset..offset + size as usize])
     }
 
-    /// Bytes that the host writes, whether a program may or not.
+    /// Bytes that the host writes, whether or not a program may.
     ///
     /// # Errors
-    /// Not all of them belong to one object.
+    /// Not all of the bytes belong to one object.
     pub fn host_write(&mut self, address: u64, size: u64) -> Result<&mut [u8], AccessError> {
         if size == 0 {
             return Ok(&mut []);
@@ -306,10 +308,10 @@ impl Memory {
         Ok(&mut self.bytes[offset..offset + size as usize])
     }
 
-    /// The host stores the lowest `N` bytes of `value`, whether a program may or not.
+    /// The host stores the lowest `N` bytes of `value`, whether or not a program may.
     ///
     /// # Errors
-    /// Not all of them belong to one object.
+    /// Not all of the bytes belong to one object.
     #[inline(always)]
     pub fn host_store<const N: usize>(&mut self, address: u64, value: u64) -> Result<(), AccessError> {
         let offset = self.check(address, N as u64, false)?;
@@ -320,7 +322,7 @@ impl Memory {
     /// The text at `address` up to its null byte, at most `limit` bytes.
     ///
     /// # Errors
-    /// It runs out of the object.
+    /// The text runs over the end of its object.
     pub fn read_string(&self, address: u64, limit: u64) -> Result<&[u8], AccessError> {
         let mut length = 0;
         while length < limit && self.load::<1>(address.wrapping_add(length))? != 0 {
@@ -329,7 +331,7 @@ impl Memory {
         self.read(address, length)
     }
 
-    /// Offset in the arena of an access that is allowed.
+    /// Offset in the arena of an access, if it is allowed.
     #[inline(always)]
     fn check(&self, address: u64, size: u64, write: bool) -> Result<usize, AccessError> {
         match self.in_one_granule(address, size, write) {
@@ -338,7 +340,7 @@ impl Memory {
         }
     }
 
-    /// Offset in the arena of an access that lies in one granule and is allowed.
+    /// Offset in the arena of an access that lies in one granule, if it is allowed.
     #[inline(always)]
     fn in_one_granule(&self, address: u64, size: u64, write: bool) -> Option<usize> {
         let offset = address.wrapping_sub(BASE);
@@ -348,7 +350,7 @@ impl Memory {
         allowed.then_some(offset as usize)
     }
 
-    /// Likewise for an access that does not lie in one granule, or is wrong.
+    /// Offset in the arena of an access that does not lie in one granule, if it is allowed; else what is wrong.
     #[cold]
     #[inline(never)]
     fn check_granules(&self, address: u64, size: u64, write: bool) -> Result<usize, AccessError> {
@@ -375,7 +377,7 @@ impl Memory {
         Ok(offset as usize)
     }
 
-    /// A load from pages, over the end of a granule, or wrong.
+    /// The rare loads: from pages, over the end of a granule, or wrong.
     #[inline(never)]
     fn load_far<const N: usize>(&self, address: u64) -> Result<u64, AccessError> {
         if Arena::covers(address)
@@ -390,7 +392,7 @@ impl Memory {
         Ok(u64::from_le_bytes(value))
     }
 
-    /// A store to pages, over the end of a granule, or wrong.
+    /// The rare stores: to pages, over the end of a granule, or wrong.
     #[inline(never)]
     fn store_far<const N: usize>(&mut self, address: u64, value: u64) -> Result<(), AccessError> {
         let value = value.to_le_bytes();

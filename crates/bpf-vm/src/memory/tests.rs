@@ -83,7 +83,7 @@ fn the_limit_holds() {
     assert!(memory.alloc(u64::MAX, Protection::ReadWrite).is_err());
 }
 
-/// An arena of 8 pages whose first has the lower address 0.
+/// An arena of 8 pages; the first page's address has the lower half 0.
 fn with_pages() -> Memory {
     let mut memory = memory();
     assert!(memory.make_arena(ArenaSpec { user_start: 1 << 44, pages: 8, converts: true }));
@@ -114,7 +114,7 @@ fn the_window_and_its_guards_read_nothing_where_there_is_no_page() {
         assert_eq!(memory.store::<8>(address, 1).unwrap_err().kind, AccessKind::NoPage, "{address:#x}");
     }
     assert_eq!(memory.load::<8>((1 << 32) + (1 << 15)).unwrap_err().kind, AccessKind::OutOfBounds);
-    // Not even with a page there is it memory that helpers take.
+    // Helpers get no memory of the window, not even where it has a page.
     assert!(memory.read(8, 8).is_err() && memory.write(PAGE_SIZE - 8, 8).is_err());
 }
 

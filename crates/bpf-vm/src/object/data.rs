@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sections of global data, `struct_ops` values, and what is defined elsewhere.
+//! Sections of global data, `struct_ops` values, and symbols that are defined elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -82,7 +82,7 @@ fn in_order(mut variables: Vec<super::places::Placed<'_>>) -> Vec<super::places:
     variables
 }
 
-/// Gives each value of a section the functions that relocations put into it.
+/// Gives each value of a section the functions that relocations put into its members.
 fn callbacks(
     (elf, section): (&Elf<'_>, &Section<'_>),
     starts: &BTreeMap<u64, usize>,
@@ -108,7 +108,7 @@ fn callbacks(
     Ok(())
 }
 
-/// What the file needs from elsewhere: its undefined symbols, with the types that `.ksyms` and `.kconfig` give them.
+/// The externs of the file: its undefined symbols, with the types that `.ksyms` and `.kconfig` give them.
 pub(super) fn externs(elf: &Elf<'_>, btf: &Btf, places: &mut Places) -> Vec<Extern> {
     let mut types: BTreeMap<&str, (TypeId, &Type)> = BTreeMap::new();
     let mut kconfig = BTreeSet::new();
@@ -131,7 +131,7 @@ pub(super) fn externs(elf: &Elf<'_>, btf: &Btf, places: &mut Places) -> Vec<Exte
             Some((_, Type::Func { proto, .. })) => (ExternKind::Function, Some(*proto)),
             Some((id, Type::Var { type_id, .. })) if kconfig.contains(id) => (ExternKind::Kconfig, Some(*type_id)),
             Some((_, Type::Var { type_id, .. })) => (ExternKind::Variable, Some(*type_id)),
-            // Without types, a call tells.
+            // Without types, a symbol that is called is a function.
             _ if function || called.contains(&number) => (ExternKind::Function, None),
             _ => (ExternKind::Variable, None),
         };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ELF file: its sections, symbols and relocations.
 //!
-//! Tables in a damaged file may overlap, so that reading them takes far more time and memory than the file has bytes.
-//! Refusing overlaps here (by the sum of sizes) makes everything later linear.
+//! Tables in a damaged file may overlap; reading them would take far more time and memory than the file has bytes.
+//! Overlaps are refused here (by the sum of sizes), so everything later takes linear time.
 
 use object::LittleEndian as LE;
 use object::elf::{self, FileHeader64};
@@ -11,15 +11,15 @@ use object::read::elf::{FileHeader as _, Rel as _, SectionHeader as _, Sym as _}
 use super::error::ObjectError;
 use crate::btf::MAX_NAME;
 
-/// Bytes of all sections that are not in the file (`.bss`), together. A real scheduler's have a few MB.
+/// Most bytes of all sections that are not in the file (`.bss`), together. A real scheduler's have a few MB.
 const MAX_NOBITS: u64 = 256 << 20;
 
 /// An ELF file of BPF.
 #[derive(Debug)]
 pub(super) struct Elf<'a> {
-    /// By number; the first is none.
+    /// Sections by number; the first is none.
     pub(super) sections: Vec<Section<'a>>,
-    /// By number; the first is none.
+    /// Symbols by number; the first is none.
     pub(super) symbols: Vec<Symbol<'a>>,
 }
 
@@ -27,12 +27,12 @@ pub(super) struct Elf<'a> {
 #[derive(Debug)]
 pub(super) struct Section<'a> {
     pub(super) name: &'a str,
-    /// Bytes in the file; none for `.bss`.
+    /// The section's bytes in the file; none for `.bss`.
     pub(super) data: &'a [u8],
-    /// Bytes in memory.
+    /// Size of the section in memory, in bytes.
     pub(super) size: u64,
     pub(super) class: Class,
-    /// Relocations of its bytes, in order of the file.
+    /// Relocations of the section's bytes, in order of the file.
     pub(super) relocations: Vec<Rel>,
 }
 
@@ -47,14 +47,14 @@ pub(super) enum Class {
     Maps,
     /// `struct_ops` values.
     StructOps,
-    /// The rest: types, debugging information, tables.
+    /// Anything else: types, debugging information, tables.
     Other,
 }
 
 /// A relocation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rel {
-    /// Byte in the section.
+    /// Byte in the section that is relocated.
     pub(super) offset: u64,
     /// `R_BPF_*`.
     pub(super) kind: u32,
@@ -65,17 +65,17 @@ pub(super) struct Rel {
 /// A symbol.
 #[derive(Debug)]
 pub(super) struct Symbol<'a> {
-    /// `None`: none, or damaged.
+    /// The symbol's name; `None`: it has none, or a damaged one.
     pub(super) name: Option<&'a str>,
-    /// Section that it is defined in.
+    /// Number of the section that defines the symbol.
     pub(super) section: Option<usize>,
     pub(super) value: u64,
     pub(super) size: u64,
     pub(super) function: bool,
     pub(super) weak: bool,
-    /// Seen from other files, and not hidden.
+    /// Whether other files see the symbol: it is global and not hidden.
     pub(super) global: bool,
-    /// Defined in another file.
+    /// Whether another file defines the symbol.
     pub(super) undefined: bool,
 }
 
@@ -113,7 +113,7 @@ impl<'a> Elf<'a> {
     }
 }
 
-/// Checks what kind of file it is before its tables are read.
+/// Checks what kind of file this is before its tables are read.
 fn header(bytes: &[u8]) -> Result<&FileHeader64<LE>, ObjectError> {
     let not_elf = |why: &str| Err(ObjectError::NotElf(why.into()));
     if !bytes.starts_with(&elf::ELFMAG) {
@@ -140,7 +140,7 @@ fn damaged(what: &'static str, why: impl ToString) -> ObjectError {
     ObjectError::Damaged { what, why: why.to_string() }
 }
 
-/// Sections that overlap, or of which the file has not all bytes, are refused.
+/// Refuses sections that overlap, or whose bytes are not all in the file.
 fn check_sizes(bytes: &[u8], raw: &[elf::SectionHeader64<LE>]) -> Result<(), ObjectError> {
     let sizes = raw.iter().filter(|section| !matches!(section.sh_type(LE), elf::SHT_NOBITS | elf::SHT_NULL));
     let total = sizes.fold(0u64, |total, section| total.saturating_add(section.sh_size(LE)));
@@ -151,7 +151,7 @@ fn check_sizes(bytes: &[u8], raw: &[elf::SectionHeader64<LE>]) -> Result<(), Obj
     Ok(())
 }
 
-/// A text of a string table, if it is one that any file should have.
+/// The text at `offset` of a string table; `None` if it is longer than a name may be, has no end or is no UTF-8.
 fn text(table: &[u8], offset: u32) -> Option<&str> {
     let rest = table.get(offset as usize..)?;
     let rest = rest.get(..MAX_NAME + 1).unwrap_or(rest);
@@ -176,7 +176,7 @@ fn read_section<'a>(
     Ok(Section { name, data, size, class, relocations: Vec::new() })
 }
 
-/// What a section holds, from its name as libbpf understands it.
+/// What a section holds, by libbpf's rules for its name.
 fn classify(name: &str, section: &elf::SectionHeader64<LE>) -> Class {
     let kind = section.sh_type(LE);
     if !matches!(kind, elf::SHT_PROGBITS | elf::SHT_NOBITS) {
@@ -224,7 +224,7 @@ fn read_symbols<'a>(raw: &[elf::SectionHeader64<LE>], bytes: &'a [u8]) -> Result
     Ok(symbols.iter().map(read).collect())
 }
 
-/// Hands the relocations of a table to the section that they are for, if anyone will ask.
+/// Hands the relocations of a table to the section that they are for, if that section's relocations are used.
 fn read_relocations(
     table: &elf::SectionHeader64<LE>,
     bytes: &[u8],
@@ -247,7 +247,7 @@ fn read_relocations(
     Ok(())
 }
 
-/// Checks that the sections whose bytes are taken do not need too much memory, and that their names are unique.
+/// Checks that the sections whose bytes are kept do not need too much memory, and that their names are unique.
 pub(super) fn check_sections(sections: &[Section<'_>]) -> Result<(), ObjectError> {
     let mut names = std::collections::BTreeSet::new();
     let mut empty = 0u64;

@@ -6,10 +6,10 @@ use crate::btf::BtfError;
 /// Why a file cannot be used as a BPF object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {
-    /// The file is something else.
+    /// The file is no ELF file.
     #[error("this is no ELF file ({0}); give the object that clang --target=bpf -c writes")]
     NotElf(String),
-    /// An ELF file of another machine.
+    /// The file is an ELF file for another machine.
     #[error(
         "this ELF file is for machine {machine}, not for BPF ({}); compile with clang --target=bpf",
         object::elf::EM_BPF
@@ -18,10 +18,10 @@ pub enum ObjectError {
         /// `e_machine`.
         machine: u16,
     },
-    /// Not 64 bits, or not little-endian.
+    /// The file is not for 64 bits, or not little-endian.
     #[error("this ELF file is {0}; compile for 64 bits and little-endian (clang --target=bpfel)")]
     Class(&'static str),
-    /// An executable or shared library.
+    /// The file is an executable or shared library.
     #[error("this ELF file is of type {0}, not a relocatable object; compile with -c and do not link it")]
     NotRelocatable(u16),
     /// A section ends too early, or lies outside of the file.
@@ -29,13 +29,13 @@ pub enum ObjectError {
     Truncated {
         /// The section.
         section: String,
-        /// Where, in bytes from its beginning.
+        /// Where the section is cut off, in bytes from its beginning.
         offset: u64,
     },
     /// The file's tables are damaged.
     #[error("the {what} of this ELF file is damaged ({why}); build it again")]
     Damaged {
-        /// Which table.
+        /// Name of the table.
         what: &'static str,
         /// What is wrong.
         why: String,
@@ -45,10 +45,10 @@ pub enum ObjectError {
     TooLarge {
         /// The section.
         section: String,
-        /// Bytes that are allowed in all.
+        /// Bytes that all sections may have together.
         limit: u64,
     },
-    /// The types are damaged.
+    /// The types of the object are damaged.
     #[error("section {section}: {error}")]
     Btf {
         /// `.BTF` or `.BTF.ext`.
@@ -56,13 +56,13 @@ pub enum ObjectError {
         /// What is wrong.
         error: BtfError,
     },
-    /// Something needs types, and there are none.
+    /// A section needs types, and the object has none.
     #[error("section {section} can only be understood with BTF, which this object lacks; compile with -g")]
     NoBtf {
         /// The section.
         section: String,
     },
-    /// Maps as they were defined before BTF.
+    /// The object defines maps in the form from before BTF.
     #[error(
         "this object defines maps in the old section \"maps\"; define them in SEC(\".maps\") with __uint and __type"
     )]
@@ -75,7 +75,7 @@ pub enum ObjectError {
         /// What is wrong.
         what: String,
     },
-    /// A variable or function of the types is not in the file.
+    /// The file lacks a variable or function that the types name.
     #[error("section {section} has no symbol for {name}, which its types name; was the object stripped of symbols?")]
     NoSymbol {
         /// The section.
@@ -83,7 +83,7 @@ pub enum ObjectError {
         /// The variable.
         name: String,
     },
-    /// Functions whose bytes are no whole instructions, or that overlap.
+    /// The bytes of a function are no whole instructions, or functions overlap.
     #[error("function {function} in section {section}: {what}")]
     Function {
         /// The section.
@@ -98,7 +98,7 @@ pub enum ObjectError {
     Relocation {
         /// The section that is relocated.
         section: String,
-        /// Where in it.
+        /// First byte in the section that is relocated.
         offset: u64,
         /// What is wrong.
         what: String,

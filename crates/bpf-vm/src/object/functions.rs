@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Splits the code sections into functions, and says what their instructions refer to.
+//! Splits the code sections into functions, and resolves what their instructions refer to.
 
 use std::collections::BTreeMap;
 
@@ -24,15 +24,15 @@ const PSEUDO_FUNC: u8 = 4;
 /// Where a function lies.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extent {
-    /// Number of its section.
+    /// Number of the function's section.
     section: usize,
-    /// First byte in it.
+    /// First byte of the function in the section.
     start: u64,
-    /// The byte behind it.
+    /// The byte behind the function.
     end: u64,
 }
 
-/// Functions and where they lie: both in order of sections, then of addresses.
+/// Functions and their extents, both in order of sections, then of addresses.
 #[derive(Debug, Default)]
 pub(super) struct Functions {
     pub(super) list: Vec<Function>,
@@ -64,10 +64,10 @@ impl Functions {
         symbols: &mut [&Symbol<'_>],
     ) -> Result<(), ObjectError> {
         if symbols.is_empty() {
-            // Assembled by hand: the section is one function.
+            // Code that was assembled by hand: the section is one function.
             return self.push(number, section, (section.name, true), 0..section.data.len() as u64);
         }
-        // Of several names of one function, one is kept: a global one if there is.
+        // Of several names of one function one is kept, a global one if there is any.
         symbols.sort_by_key(|symbol| (symbol.value, !symbol.global));
         let mut end = 0;
         let mut last = None;
@@ -116,12 +116,12 @@ impl Functions {
         Ok(())
     }
 
-    /// Index of the function that begins there.
+    /// Index of the function that begins at this byte.
     pub(super) fn starting_at(&self, section: usize, offset: u64) -> Option<usize> {
         self.extents.binary_search_by_key(&(section, offset), |extent| (extent.section, extent.start)).ok()
     }
 
-    /// Index of the function that a byte belongs to, and the slot of it.
+    /// Index of the function that a byte belongs to, and the byte's slot in the function.
     fn containing(&self, section: usize, offset: u64) -> Option<(usize, usize)> {
         let after = self.extents.partition_point(|extent| (extent.section, extent.start) <= (section, offset));
         let index = after.checked_sub(1)?;
@@ -130,14 +130,14 @@ impl Functions {
             .then(|| (index, ((offset - extent.start) / SLOT) as usize))
     }
 
-    /// Resolves what instructions refer to, with a relocation or, within a section, without.
+    /// Resolves what instructions refer to, by relocations and, within a section, by distances.
     pub(super) fn relocate(&mut self, elf: &Elf<'_>, places: &Places) -> Result<(), ObjectError> {
         for (number, section) in elf.sections.iter().enumerate().filter(|(_, section)| section.class == Class::Code) {
             for rel in &section.relocations {
                 let error = |what: String| relocation_error(section, rel.offset, what);
                 let Some((index, insn)) = self.containing(number, rel.offset) else {
-                    // Of a weak function that several linked objects had, the name stays with one of them. The code
-                    // of the others stays too, without a name, and nothing refers to it.
+                    // If several linked objects had the same weak function, one copy keeps the name. The code of the
+                    // other copies stays too, without a name, and nothing refers to it.
                     if section.data.get(rel.offset as usize).is_some() && rel.offset.is_multiple_of(SLOT) {
                         continue;
                     }
@@ -199,7 +199,7 @@ impl Functions {
         }
     }
 
-    /// Calls of functions of the same section, and addresses of them, that need no relocation.
+    /// Resolves calls and addresses of functions of the same section, which need no relocation.
     fn resolve_plain(&mut self, index: usize, elf: &Elf<'_>) -> Result<(), ObjectError> {
         let (Some(function), Some(extent)) = (self.list.get(index), self.extents.get(index)) else { return Ok(()) };
         let mut found = Vec::new();
@@ -225,7 +225,7 @@ impl Functions {
         Ok(())
     }
 
-    /// Hands out what `.BTF.ext` says.
+    /// Gives each function its lines, type and CO-RE relocations from `.BTF.ext`.
     pub(super) fn describe(&mut self, elf: &Elf<'_>, ext: BtfExt) {
         let code = elf.sections.iter().enumerate().filter(|(_, section)| section.class == Class::Code);
         let numbers: BTreeMap<&str, usize> = code.map(|(number, section)| (section.name, number)).collect();
@@ -284,7 +284,7 @@ impl Words {
         self.opcode == CALL
     }
 
-    /// What it refers to is said by a distance in `imm`.
+    /// Whether a distance in `imm` says what the instruction refers to.
     fn is_plain(self) -> bool {
         self.src_reg == if self.is_call() { PSEUDO_CALL } else { PSEUDO_FUNC }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Maps as the `.maps` section defines them: structures whose member types are the numbers.
+//! Maps as the `.maps` section defines them: structures in which the types of the members carry the numbers.
 //!
 //! `__uint(name, 5)` is a pointer to an array of 5, `__type(name, T)` a pointer to `T`, `__array(values, T)` an array of
 //! pointers to `T`, `__ulong(name, 5)` an enumeration with the value 5.
@@ -18,14 +18,14 @@ const MAPS_OF_MAPS: [u32; 2] = [12, 13];
 /// The definition of a map being read.
 struct Reader<'a> {
     btf: &'a Btf,
-    /// The map, for messages.
+    /// The map's name, for messages.
     name: String,
 }
 
 /// A map and where it is defined.
 struct Located {
     map: usize,
-    /// First byte of its `values`.
+    /// First byte of the map's `values` in the section.
     values: Option<u64>,
 }
 
@@ -88,7 +88,7 @@ impl Reader<'_> {
         ObjectError::Map { map: self.name.clone(), what: what.into() }
     }
 
-    /// A definition, and where its `values` begin.
+    /// A map's definition, and the byte at which its `values` begin.
     fn definition(&self, id: TypeId, inner: bool) -> Result<(MapDefinition, Option<u64>), ObjectError> {
         let Some(Type::Struct(structure)) = self.btf.bare(id) else {
             return Err(self.error(format!("it is defined by {}, not by a structure", self.btf.spell(id))));
@@ -116,7 +116,7 @@ impl Reader<'_> {
                     map.inner = Some(Box::new(self.inner(member)?));
                     values = Some(u64::from(member.bit_offset / 8));
                 }
-                // Which memory node it lies in does not matter here.
+                // The memory node of a map does not matter here.
                 "numa_node" => {}
                 other => return Err(self.error(format!("its definition has an unknown member {other:?}"))),
             }
@@ -125,7 +125,7 @@ impl Reader<'_> {
             return Err(self.error(format!("a map of type {} cannot hold maps", map.kind)));
         }
         if MAPS_OF_MAPS.contains(&map.kind) {
-            // What it holds are numbers of maps.
+            // The values are numbers of maps.
             self.set_size(&mut map.value_size, 4, "value")?;
         }
         Ok((map, values))
@@ -152,7 +152,7 @@ impl Reader<'_> {
         u32::try_from(value).map_err(|_| self.error(format!("{} = {value} does not fit 32 bits", member.name)))
     }
 
-    /// Size of keys or values; a size and a type must agree.
+    /// Sets the size of keys or values; where a size and a type are given, they must agree.
     fn set_size(&self, size: &mut u32, value: u32, what: &str) -> Result<(), ObjectError> {
         if *size != 0 && *size != value {
             return Err(self.error(format!("its {what}s have {size} bytes by one member, {value} by another")));
@@ -172,7 +172,7 @@ impl Reader<'_> {
         Ok(*to)
     }
 
-    /// The maps that a map holds, from `__array(values, struct ...)`.
+    /// The inner maps of a map of maps, from `__array(values, struct ...)`.
     fn inner(&self, member: &Member) -> Result<MapDefinition, ObjectError> {
         let element = match self.btf.bare(member.type_id) {
             Some(Type::Array(array)) => self.btf.bare(array.element),

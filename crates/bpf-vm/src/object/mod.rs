@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an object file says.
+//! The parts of an object file.
 
 mod data;
 mod elf;
@@ -17,37 +17,38 @@ use places::{Places, Variables};
 
 pub use error::ObjectError;
 
-/// A parsed object file; it does not change any more and may be shared by many instances.
+/// A parsed object file. It never changes, so many instances may share it.
 #[derive(Debug, Clone, Default)]
 pub struct Object {
-    /// The text of the `license` section; empty without.
+    /// The text of the `license` section; empty if there is none.
     pub license: String,
-    /// Programs and subprograms, each by itself, in order of sections, then of addresses.
+    /// Programs and subprograms, in order of sections, then of addresses.
     pub functions: Vec<Function>,
-    /// Maps in order of their definition.
+    /// Maps, in order of their definition.
     pub maps: Vec<MapDefinition>,
     /// Sections of global data.
     pub data: Vec<DataSection>,
-    /// What is defined elsewhere: kernel functions, kernel variables, configuration.
+    /// Symbols that are defined elsewhere: kernel functions, kernel variables, configuration.
     pub externs: Vec<Extern>,
     /// Values for `struct_ops`.
     pub struct_ops: Vec<StructOps>,
-    /// The object's types; without any, if it brings none.
+    /// The object's types; only `void` if it brings none.
     pub btf: Btf,
 }
 
 /// A program or subprogram.
 #[derive(Debug, Clone, Default)]
 pub struct Function {
-    /// Its name.
+    /// The function's name.
     pub name: String,
-    /// Its section, without the question mark of optional programs: `struct_ops/enqueue`, `syscall`, `.text`.
+    /// The function's section, without the question mark of optional programs: `struct_ops/enqueue`, `syscall`,
+    /// `.text`.
     pub section: String,
-    /// Whether its section has the question mark that tells loaders to leave it out unless it is asked for.
+    /// Whether the function's section has the question mark that tells loaders to leave it out unless it is asked for.
     pub optional: bool,
     /// Whether other files may call it.
     pub global: bool,
-    /// Its type ([`Type::Func`](crate::btf::Type::Func)), if the object says.
+    /// The function's type ([`Type::Func`](crate::btf::Type::Func)), if the object has types.
     pub type_id: Option<TypeId>,
     /// Instructions: slots of 8 bytes.
     pub code: Vec<u8>,
@@ -60,7 +61,7 @@ pub struct Function {
 }
 
 impl Function {
-    /// Whether it is a program that something may start, not a subprogram.
+    /// Whether the function is a program that can be started by itself, not a subprogram.
     pub fn is_program(&self) -> bool {
         self.section != ".text"
     }
@@ -69,9 +70,9 @@ impl Function {
 /// An instruction that refers to something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Relocation {
-    /// Slot in the function.
+    /// Slot of the instruction in the function.
     pub insn: usize,
-    /// What it refers to.
+    /// What the instruction refers to.
     pub target: Target,
 }
 
@@ -82,9 +83,10 @@ pub enum Target {
     Map(usize),
     /// `ld_imm64` of an address in a data section.
     Data {
-        /// Which section.
+        /// Index of the data section.
         section: usize,
-        /// Bytes from its beginning; may lie beyond the section, or before it (wrapped), as in C's `&array[i - 1]`.
+        /// Bytes from the section's beginning. The place may lie beyond the section, or before it (wrapped), as in C's
+        /// `&array[i - 1]`.
         offset: u64,
     },
     /// A call of a function, or `ld_imm64` of its address.
@@ -96,7 +98,7 @@ pub enum Target {
 /// Where a source line begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineInfo {
-    /// Slot in the function.
+    /// Slot of the line's first instruction in the function.
     pub insn: usize,
     /// Source file.
     pub file: Name,
@@ -104,82 +106,82 @@ pub struct LineInfo {
     pub line: u32,
     /// Column, from 1.
     pub column: u32,
-    /// The line's text.
+    /// Text of the line.
     pub text: Name,
 }
 
 /// A map as `.maps` defines it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MapDefinition {
-    /// Its name; for the inner map of another, that one's with `.inner`.
+    /// The map's name; an inner map has its outer map's name with `.inner`.
     pub name: String,
-    /// `BPF_MAP_TYPE_*`.
+    /// The map's kind, `BPF_MAP_TYPE_*`.
     pub kind: u32,
-    /// Bytes of a key.
+    /// Bytes of a key; 0 if not given.
     pub key_size: u32,
-    /// Bytes of a value.
+    /// Bytes of a value; 0 if not given.
     pub value_size: u32,
     /// Type of keys; `void` if only the size is given.
     pub key_type: TypeId,
     /// Type of values; `void` if only the size is given.
     pub value_type: TypeId,
-    /// Entries; 0 if not given.
+    /// Most entries; 0 if not given.
     pub max_entries: u32,
-    /// `BPF_F_*`.
+    /// Flags, `BPF_F_*`.
     pub flags: u32,
-    /// `map_extra`: what it means depends on the kind.
+    /// `map_extra`: its meaning depends on the kind.
     pub map_extra: u64,
     /// `LIBBPF_PIN_*`: 0 none, 1 by name.
     pub pinning: u32,
-    /// What the maps are like that a map of maps holds.
+    /// In a map of maps, the definition that all inner maps have.
     pub inner: Option<Box<MapDefinition>>,
-    /// Indexes of the maps that a map of maps holds from the beginning, by its own index.
+    /// In a map of maps, indexes of the inner maps that it holds from the beginning, by index of the element.
     pub initial: Vec<Option<usize>>,
 }
 
 /// A section of global data.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DataSection {
-    /// Its name: `.data`, `.bss`, `.rodata`, `.data.private`.
+    /// The section's name: `.data`, `.bss`, `.rodata`, `.data.private`.
     pub name: String,
-    /// Its contents.
+    /// The section's contents.
     pub bytes: Vec<u8>,
-    /// Programs may not write it.
+    /// Whether programs may only read the section.
     pub read_only: bool,
-    /// It lies in the object's arena map (`__arena`).
+    /// Whether the section lies in the object's arena map (`__arena`).
     pub arena: bool,
-    /// Its variables, by offset.
+    /// The section's variables, by offset.
     pub variables: Vec<Variable>,
 }
 
 /// A global variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
-    /// Its name.
+    /// The variable's name.
     pub name: Name,
-    /// Bytes from the beginning of its section.
+    /// First byte of the variable in its section.
     pub offset: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Its type.
+    /// The variable's type.
     pub type_id: TypeId,
 }
 
-/// Something that is defined elsewhere.
+/// A symbol that is defined elsewhere: in the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extern {
-    /// Its name as the object spells it, `___flavor` included.
+    /// The symbol's name as the object spells it, `___flavor` included.
     pub name: String,
-    /// It may be missing.
+    /// Whether the kernel may lack the symbol.
     pub weak: bool,
-    /// What it is.
+    /// What kind of symbol it is.
     pub kind: ExternKind,
     /// Type of the variable, or prototype ([`Type::FuncProto`](crate::btf::Type::FuncProto)) of the function, if the
     /// object says.
     pub type_id: Option<TypeId>,
 }
 
-/// What something defined elsewhere is.
+/// Kinds of symbols that the kernel defines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExternKind {
     /// A kernel function.
@@ -195,21 +197,21 @@ pub enum ExternKind {
 pub struct StructOps {
     /// Name of the variable.
     pub name: String,
-    /// Its structure.
+    /// Type of the structure.
     pub type_id: TypeId,
-    /// Whether its section has the question mark that tells loaders to leave it out unless it is asked for.
+    /// Whether the value's section has the question mark that tells loaders to leave it out unless it is asked for.
     pub optional: bool,
-    /// The value.
+    /// Bytes of the structure.
     pub bytes: Vec<u8>,
-    /// Its callbacks: byte offset of the member, and index of the function.
+    /// Callbacks: byte offset of the member, and index of the function.
     pub callbacks: Vec<(u64, usize)>,
 }
 
 impl Object {
-    /// Reads an object file: what `clang --target=bpf -g -c` writes, or `bpftool gen object`. Any bytes may be given.
+    /// Reads an object file, as `clang --target=bpf -g -c` or `bpftool gen object` writes it. Any bytes may be given.
     ///
     /// # Errors
-    /// Says what is wrong, where, and what to do.
+    /// [`ObjectError`] says what is wrong, where, and what to do.
     pub fn parse(bytes: &[u8]) -> Result<Self, ObjectError> {
         let elf = Elf::read(bytes)?;
         elf::check_sections(&elf.sections)?;
@@ -238,7 +240,7 @@ impl Object {
     }
 }
 
-/// The types, and what they say of instructions. An object without types has none.
+/// The types, and what `.BTF.ext` says of instructions. Both are empty for an object without types.
 fn read_types(elf: &Elf<'_>) -> Result<(Btf, BtfExt), ObjectError> {
     let Some(types) = elf.section(".BTF") else { return Ok((Btf::default(), BtfExt::default())) };
     let ext = elf.section(".BTF.ext").map(|section| section.data);

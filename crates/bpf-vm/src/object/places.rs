@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where named things lie in the file, each found in logarithmic time.
+//! Where named things lie in the file; finding one takes logarithmic time.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::elf::{Elf, Symbol};
 use super::error::ObjectError;
 use crate::btf::{Btf, DataSec, Linkage, SecVariable, Type};
 
-/// What relocations can refer to.
+/// The places that relocations can refer to.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     /// Index of a data section by the number of its ELF section.
@@ -56,13 +56,14 @@ impl<'a> Variables<'a> {
         self.sections.contains_key(section)
     }
 
-    /// The variables of section `number`, called `name`, in order of the types.
+    /// The variables of the section that has this number and this name, in order of the types.
     pub(super) fn of(&self, number: usize, name: &str) -> Result<Vec<Placed<'a>>, ObjectError> {
         let Some(section) = self.sections.get(name) else { return Ok(Vec::new()) };
         section.variables.iter().filter_map(|variable| self.place(number, section, variable).transpose()).collect()
     }
 
-    /// clang leaves sizes of sections and offsets of global variables at 0; a linker fills both in.
+    /// The place of a variable. clang leaves sizes of sections and offsets of global variables at 0; a linker fills
+    /// both in.
     fn place(
         &self,
         number: usize,
@@ -80,7 +81,7 @@ impl<'a> Variables<'a> {
                 }
             }
         }
-        // The section knows better than the type: a flexible array at the end counts.
+        // The section has the right size where the type has not: a flexible array at the end counts.
         let size = if variable.size == 0 { self.btf.size_of(*type_id).unwrap_or(0) } else { u64::from(variable.size) };
         Ok(Some(Placed { name, type_id: *type_id, offset, size }))
     }

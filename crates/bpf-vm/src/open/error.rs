@@ -10,39 +10,39 @@ pub enum SettingError {
     /// No global variable has this name.
     #[error("there is no variable {name}{}", suggestion(.nearest))]
     Unknown {
-        /// The name.
+        /// The name that was given.
         name: String,
         /// Names like it, the most alike first.
         nearest: Vec<String>,
     },
-    /// The object says which of its variables are settings, and this is none.
+    /// The variable is no setting: the object says which of its variables are settings.
     #[error("there is no setting {name}; {}", settings(.nearest, .valid))]
     NoSetting {
-        /// The name.
+        /// The name that was given.
         name: String,
         /// Names like it, the most alike first.
         nearest: Vec<String>,
-        /// All settings.
+        /// Names of all settings.
         valid: Vec<String>,
     },
-    /// The number is not one that the object allows.
+    /// The number is outside of the range that the object allows.
     #[error("{name} must be {}, not {number}", span(*min, *max, unit.as_deref()))]
     OutOfRange {
-        /// The name as it was given.
+        /// The name of the setting as it was given.
         name: String,
-        /// The number.
+        /// The number that was given.
         number: i128,
-        /// The least that is allowed.
+        /// The least number that is allowed.
         min: i128,
-        /// The largest.
+        /// The largest number that is allowed.
         max: i128,
-        /// The unit of all three.
+        /// The unit of the three numbers.
         unit: Option<String>,
     },
     /// No map has this name.
     #[error("there is no map {name}{}", suggestion(.nearest))]
     UnknownMap {
-        /// The name.
+        /// The name that was given.
         name: String,
         /// Names like it, the most alike first.
         nearest: Vec<String>,
@@ -50,12 +50,12 @@ pub enum SettingError {
     /// No program has this name.
     #[error("there is no program {name}{}", suggestion(.nearest))]
     UnknownProgram {
-        /// The name.
+        /// The name that was given.
         name: String,
         /// Names like it, the most alike first.
         nearest: Vec<String>,
     },
-    /// The structure has no such member.
+    /// The structure has no member of this name.
     #[error("{type_name} has no member {member}{}", suggestion(.nearest))]
     NoMember {
         /// The structure's type.
@@ -65,12 +65,12 @@ pub enum SettingError {
         /// Names like it, the most alike first.
         nearest: Vec<String>,
     },
-    /// What the name says cannot be done with the type: an index of what is no array, and so on.
+    /// The name asks for what the type does not have: an element of what is no array, and so on.
     #[error("{name}: {why}")]
     Path {
         /// The name as it was given.
         name: String,
-        /// What is wrong with it.
+        /// What is wrong with the name.
         why: String,
     },
     /// The text is no value of the type.
@@ -78,13 +78,13 @@ pub enum SettingError {
     Value {
         /// The name as it was given.
         name: String,
-        /// Its type.
+        /// The variable's type.
         type_name: String,
-        /// The text.
+        /// The text that was given.
         text: String,
-        /// What it should be.
+        /// What the text should be.
         expected: String,
-        /// Names like it, where names are expected.
+        /// Names like the text, the most alike first, where names are expected.
         nearest: Vec<String>,
     },
     /// The number does not fit the type.
@@ -92,13 +92,13 @@ pub enum SettingError {
     Range {
         /// The name as it was given.
         name: String,
-        /// Its type.
+        /// The variable's type.
         type_name: String,
-        /// The number.
+        /// The number that was given.
         number: i128,
-        /// Smallest that fits.
+        /// The least number that fits.
         min: i128,
-        /// Largest that fits.
+        /// The largest number that fits.
         max: i128,
     },
     /// The variable cannot be given another size.
@@ -106,7 +106,7 @@ pub enum SettingError {
     NotResizable {
         /// The variable.
         name: String,
-        /// Why not.
+        /// Why the variable cannot be given another size.
         why: String,
     },
 }
@@ -129,7 +129,7 @@ pub(super) fn span(min: i128, max: i128, unit: Option<&str>) -> String {
     format!("{min} to {max}{unit}")
 }
 
-/// The names most like one, the most alike first; none if none is alike.
+/// The names most like `name`, the most alike first; none if none is alike.
 pub(super) fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Vec<String> {
     let most = (name.chars().count() / 3).max(2);
     let distance = |other: &str| strsim::damerau_levenshtein(&name.to_lowercase(), &other.to_lowercase());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An object whose settings may still be changed, as between libbpf's `open` and `load`: initial values of global
-//! variables by name, sizes of arrays, sizes of maps. `place`: what a name means. `value`: what a text means.
+//! variables by name, sizes of arrays, sizes of maps. `place`: the meaning of a name. `value`: the meaning of a text.
 //! `show`: a value as a text. `tags`: what the object says of its settings; `meanings`: of its counters and states. `names`:
 //! short names of enumerators. `record`: structures that user space passes.
 
@@ -39,7 +39,7 @@ const MAX_SECTION: u64 = 1 << 30;
 #[derive(Debug, Clone)]
 pub struct OpenObject {
     object: Arc<Object>,
-    /// Programs, by number, that were turned on or off.
+    /// Programs that were turned on or off, by number.
     autoload: BTreeMap<usize, bool>,
     /// What the object says of its variables, by name.
     tags: Arc<BTreeMap<String, Tags>>,
@@ -48,22 +48,22 @@ pub struct OpenObject {
 /// A variable that can be set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
-    /// Its name.
+    /// The variable's name.
     pub name: String,
-    /// Its section: constants are in `.rodata`.
+    /// The variable's section; constants are in `.rodata`.
     pub section: String,
-    /// Its type as C spells it.
+    /// The variable's type as C spells it.
     pub type_name: String,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// The short names of its values, if it is an enumeration.
+    /// The short names of the values, if the variable is an enumeration.
     pub names: Vec<String>,
     /// What the object says of it; `None` if it says nothing.
     pub tags: Option<Tags>,
 }
 
 impl OpenObject {
-    /// The object as the file says.
+    /// The object as the file defines it.
     pub fn new(object: Arc<Object>) -> Self {
         let tags = Arc::new(Tags::of(&object.btf));
         Self { object, autoload: BTreeMap::new(), tags }
@@ -74,8 +74,9 @@ impl OpenObject {
         &self.object
     }
 
-    /// Whether to load a program, by name (`bpf_program__set_autoload`). Without it, those are loaded whose section does
-    /// not say that they are optional, and those that a value of `struct_ops` holds which is not optional.
+    /// Turns a program on or off, by name (`bpf_program__set_autoload`). Other programs follow the object: a program
+    /// that values of `struct_ops` hold is on if one of these values is not optional, any other program unless its
+    /// section says that it is optional.
     ///
     /// # Errors
     /// [`SettingError::UnknownProgram`].
@@ -91,7 +92,8 @@ impl OpenObject {
         Ok(())
     }
 
-    /// Which functions are loaded: programs, and what they call or give as a callback.
+    /// For each function, whether it is loaded: programs that are on, and the functions that they call or give as a
+    /// callback.
     pub(crate) fn loaded(&self) -> Vec<bool> {
         let functions = &self.object.functions;
         let mut loaded = vec![false; functions.len()];
@@ -145,16 +147,17 @@ impl OpenObject {
         place::variable(&self.object, name).is_some()
     }
 
-    /// Whether a user may set the variable of this name: of an object that says which of its variables are settings, those.
+    /// Whether a user may set the variable of this name. If the object says which of its variables are settings, only
+    /// these may be set.
     pub fn is_setting(&self, name: &str) -> bool {
         let name = place::variable_name(&self.object, name);
         if self.tags.is_empty() { self.has(name) } else { self.tags.contains_key(name) }
     }
 
-    /// Sets a variable as a user does: of an object that says which of its variables are settings, only those.
+    /// Sets a variable as a user does. If the object says which of its variables are settings, only these can be set.
     ///
     /// # Errors
-    /// As [`OpenObject::set`]; [`SettingError::NoSetting`].
+    /// As [`OpenObject::set`], and [`SettingError::NoSetting`].
     pub fn choose(&mut self, name: &str, text: &str) -> Result<(), SettingError> {
         let variable = place::variable_name(&self.object, name);
         if self.is_setting(variable) || self.tags.is_empty() {
@@ -165,11 +168,12 @@ impl OpenObject {
         Err(SettingError::NoSetting { name: variable.to_owned(), nearest, valid })
     }
 
-    /// Sets a variable, or part of one, to what a text says: `set("slice_ns", "20000000")`, `set("a[3]", "0x10")`,
-    /// `set("s.member", "true")`, `set("mode", "MODE_FAST")` or `set("mode", "fast")`, `set("name", "\"text\"")`.
+    /// Sets a variable, or part of one, to the value that a text gives: `set("slice_ns", "20000000")`, `set("a[3]",
+    /// "0x10")`, `set("s.member", "true")`, `set("mode", "MODE_FAST")` or `set("mode", "fast")`, `set("name",
+    /// "\"text\"")`.
     ///
     /// # Errors
-    /// [`SettingError`]: no such variable, or not a value of its type.
+    /// [`SettingError`]: there is no such variable, or the text is no value of its type.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), SettingError> {
         let place = place::resolve(&self.object, name)?;
         let bytes = value::parse(&self.object.btf, name, &place, text)?;
@@ -180,7 +184,7 @@ impl OpenObject {
     /// Sets a variable, or part of one, to a number.
     ///
     /// # Errors
-    /// Likewise.
+    /// [`SettingError`]: there is no such variable, or the number is no value of its type.
     pub fn set_integer(&mut self, name: &str, number: i128) -> Result<(), SettingError> {
         let place = place::resolve(&self.object, name)?;
         let bytes = value::integer(&self.object.btf, name, &place, number)?;
@@ -191,27 +195,27 @@ impl OpenObject {
     /// The number that a variable, or part of one, has now.
     ///
     /// # Errors
-    /// [`SettingError`]: no such variable, or no number.
+    /// [`SettingError`]: there is no such variable, or its type is no number.
     pub fn integer(&self, name: &str) -> Result<i128, SettingError> {
         let place = place::resolve(&self.object, name)?;
         let bytes = self.object.data.get(place.section).and_then(|section| place.bytes(&section.bytes));
         value::read(&self.object.btf, name, &place, bytes.unwrap_or_default())
     }
 
-    /// The bytes that a variable, or part of one, has now; of a bitfield, those that it reaches into.
+    /// The bytes that a variable, or part of one, has now; for a bitfield, the bytes that it reaches into.
     ///
     /// # Errors
-    /// [`SettingError`]: no such variable.
+    /// [`SettingError`]: there is no such variable.
     pub fn bytes(&self, name: &str) -> Result<&[u8], SettingError> {
         let place = place::resolve(&self.object, name)?;
         Ok(self.object.data.get(place.section).and_then(|section| place.bytes(&section.bytes)).unwrap_or_default())
     }
 
-    /// The value that a variable, or part of one, has now, as a text; long arrays and structures are shortened. Enumerators
-    /// have their short name where the object says that the variable is a setting.
+    /// The value that a variable, or part of one, has now, as a text; long arrays and structures are shortened.
+    /// Enumerators have their short name where the object says that the variable is a setting.
     ///
     /// # Errors
-    /// [`SettingError`]: no such variable.
+    /// [`SettingError`]: there is no such variable.
     pub fn text(&self, name: &str) -> Result<String, SettingError> {
         let place = place::resolve(&self.object, name)?;
         let bytes = self.object.data.get(place.section).and_then(|section| place.bytes(&section.bytes));
@@ -221,10 +225,11 @@ impl OpenObject {
         Ok(short.unwrap_or_else(|| show::show(btf, &place, bytes)))
     }
 
-    /// Gives the array at the end of a data section this many elements (`bpf_map__set_value_size`); new ones are zero.
+    /// Gives the array at the end of a data section this many elements (`bpf_map__set_value_size`); new elements are
+    /// zero.
     ///
     /// # Errors
-    /// [`SettingError::NotResizable`]: it is not the last variable of its section, not an array, or too big.
+    /// [`SettingError::NotResizable`]: the variable is not the last of its section, is no array, or gets too big.
     pub fn resize(&mut self, name: &str, elements: u64) -> Result<(), SettingError> {
         let refused = |why: &str| SettingError::NotResizable { name: name.to_owned(), why: why.to_owned() };
         let (section, variable) =
@@ -248,10 +253,10 @@ impl OpenObject {
         Ok(())
     }
 
-    /// Gives a map this many entries; a ring buffer this many bytes.
+    /// Gives a map this many entries, or a ring buffer this many bytes.
     ///
     /// # Errors
-    /// [`SettingError::UnknownMap`].
+    /// [`SettingError::UnknownMap`]: there is no such map.
     pub fn set_max_entries(&mut self, map: &str, entries: u32) -> Result<(), SettingError> {
         let Some(index) = self.object.maps.iter().position(|definition| definition.name == map) else {
             let names = self.object.maps.iter().map(|definition| definition.name.as_str());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names of enumerators without what C makes them begin with: `TANDEM_ISOLATE_OFF` is `off` beside
-//! `TANDEM_ISOLATE_SHARED`.
+//! Short names of enumerators: without the words that all names of an enumeration begin with. `TANDEM_ISOLATE_OFF` is
+//! `off` beside `TANDEM_ISOLATE_SHARED`.
 
 use crate::btf::{Enum, EnumValue};
 
@@ -11,7 +11,8 @@ pub fn short_names<'v>(values: impl IntoIterator<Item = &'v EnumValue>) -> Vec<S
     names.iter().map(|name| name[prefix..].to_ascii_lowercase()).collect()
 }
 
-/// Bytes of the words, with the `_` behind them, that all names begin with and that leave something of each.
+/// Length in bytes of the words that all names begin with, the `_` behind them included. Something is left of each
+/// name.
 fn common_words(names: &[&str]) -> usize {
     let [first, others @ ..] = names else { return 0 };
     if others.is_empty() {
@@ -22,7 +23,7 @@ fn common_words(names: &[&str]) -> usize {
     ends.take_while(|end| shared(*end)).last().unwrap_or(0)
 }
 
-/// The value that a text names, short or in full, in letters of either case.
+/// The enumerator that a text names, short or in full, in upper or lower case.
 pub(super) fn value_named<'e>(values: &'e Enum, text: &str) -> Option<&'e EnumValue> {
     let exact = values.values.iter().find(|value| value.name == *text);
     exact.or_else(|| {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an object's settings need of it: the tag `needs runnable quiescent` of a variable names callbacks, programs or flags
-//! that are of use only if the variable is on. A loader leaves out what is named so and needed by no setting that is on:
-//! then nobody pays for calling it.
+//! Parts of an object that only some settings need: the tag `needs runnable quiescent` of a variable names callbacks,
+//! programs or flags that are of use only if the variable is on. A loader leaves out the parts that no setting needs
+//! which is on: then calling them costs nothing.
 
 use std::collections::BTreeSet;
 
 use super::OpenObject;
 
-/// What settings that are on need, and what only settings need that are off.
+/// The parts that settings need: those of settings that are on, and those that only settings need that are off.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Needs {
     needed: BTreeSet<String>,
@@ -20,14 +20,14 @@ impl Needs {
         self.not_needed.contains(name)
     }
 
-    /// What settings that are on have named.
+    /// The parts that settings which are on have named.
     pub fn needed(&self) -> impl Iterator<Item = &str> {
         self.needed.iter().map(String::as_str)
     }
 }
 
 impl OpenObject {
-    /// What the settings need as they are now; one is on if it is not zero.
+    /// The parts that the settings need with their present values; a setting is on if it is not zero.
     pub fn needs(&self) -> Needs {
         let mut needs = Needs::default();
         for (name, tags) in &*self.tags {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the name of a setting means: a global variable, a member, an element.
+//! The meaning of a setting's name: a global variable, a member, an element.
 
 use super::error::{SettingError, nearest};
 use crate::btf::{Btf, Type, TypeId};
@@ -8,18 +8,18 @@ use crate::object::Object;
 /// A variable or a part of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Which data section, by its index.
+    /// Index of the data section.
     pub section: usize,
-    /// First bit in it.
+    /// First bit in the section.
     pub bit_offset: u64,
-    /// Bits.
+    /// Number of bits.
     pub bit_size: u64,
-    /// Type; of a bitfield, that of its values.
+    /// The type; for a bitfield, the type of its values.
     pub type_id: TypeId,
 }
 
 impl Place {
-    /// Its bytes in the section, from the first that it reaches into; `None` if the section is too short.
+    /// The place's bytes in the section, from the first that it reaches into; `None` if the section is too short.
     pub(super) fn bytes<'s>(&self, section: &'s [u8]) -> Option<&'s [u8]> {
         let start = usize::try_from(self.bit_offset / 8).ok()?;
         let end = usize::try_from(self.bit_offset.checked_add(self.bit_size)?.div_ceil(8)).ok()?;
@@ -39,7 +39,7 @@ impl Place {
     }
 }
 
-/// Section and index of a variable.
+/// Index of a variable's section, and of the variable in the section.
 pub(super) fn variable(object: &Object, name: &str) -> Option<(usize, usize)> {
     object.data.iter().enumerate().find_map(|(section, data)| {
         let index = data.variables.iter().position(|variable| variable.name == *name)?;
@@ -47,7 +47,7 @@ pub(super) fn variable(object: &Object, name: &str) -> Option<(usize, usize)> {
     })
 }
 
-/// The variable that a name is, or is a part of.
+/// The name of the variable that `name` means, or means a part of.
 pub(super) fn variable_name<'n>(object: &Object, name: &'n str) -> &'n str {
     match variable(object, name) {
         Some(_) => name,
@@ -55,14 +55,14 @@ pub(super) fn variable_name<'n>(object: &Object, name: &'n str) -> &'n str {
     }
 }
 
-/// The error of a name that no variable has.
+/// The error for a name that no variable has.
 pub(super) fn unknown(object: &Object, name: &str) -> SettingError {
     let variables = object.data.iter().flat_map(|data| &data.variables);
     let nearest = nearest(name, variables.map(|variable| variable.name.as_str()));
     SettingError::Unknown { name: name.to_owned(), nearest }
 }
 
-/// What `x`, `x.member`, `x[3].member[1]` mean. Variables whose own name has a dot are found first.
+/// The place that `x`, `x.member` or `x[3].member[1]` means. Variables whose own name has a dot are found first.
 pub(super) fn resolve(object: &Object, name: &str) -> Result<Place, SettingError> {
     let (variable_name, path) = name.split_at(variable_name(object, name).len());
     let (section, index) = variable(object, variable_name).ok_or_else(|| unknown(object, variable_name))?;
@@ -117,7 +117,7 @@ impl Walk<'_> {
         };
         let size = self.btf.size_of(array.element).and_then(|size| size.checked_mul(8)).filter(|size| *size > 0);
         let size = size.ok_or_else(|| wrong(self.name, "its elements have no size"))?;
-        // Not the type's count: the variable may have been resized.
+        // The type's count may be out of date: the variable may have been resized.
         let count = self.place.bit_size / size;
         if index >= count {
             return Err(wrong(self.name, &format!("index {index} is beyond its {count} elements")));

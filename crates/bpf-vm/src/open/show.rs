@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A variable's value as a text; that of a number, enumeration or text is one that sets it.
+//! A variable's value as a text. The text of a number, enumeration or string can be used to set it again.
 
 use std::fmt::Write;
 
@@ -8,10 +8,10 @@ use super::place::Place;
 use super::value;
 use crate::btf::{Btf, Type};
 
-/// Elements of an array that are shown.
+/// Most elements of an array that are shown.
 const SHOWN: usize = 8;
 
-/// The value in the place's bytes. What is all zero is `{0}`; of a structure nothing else is shown.
+/// The value in the place's bytes. If all are zero, it is `{0}`; structures show nothing else.
 pub(super) fn show(btf: &Btf, place: &Place, bytes: &[u8]) -> String {
     match btf.bare(place.type_id) {
         Some(Type::Int(int)) if int.boolean && bytes.len() == 1 && bytes[0] < 2 => (bytes[0] == 1).to_string(),
@@ -53,7 +53,7 @@ fn braces(bytes: &[u8]) -> &'static str {
     if bytes.iter().all(|byte| *byte == 0) { "{0}" } else { "{…}" }
 }
 
-/// The text that the bytes are, up to zeros that fill them.
+/// The text in the bytes, without the zeros that fill them up.
 fn text(bytes: &[u8]) -> Option<&str> {
     let end = bytes.iter().position(|byte| *byte == 0)?;
     let (text, rest) = bytes.split_at(end);
@@ -76,7 +76,7 @@ fn elements(btf: &Btf, place: &Place, bytes: &[u8]) -> String {
             break;
         }
         let place = Place { bit_offset: 0, bit_size: 8 * size as u64, type_id: array.element, ..*place };
-        // Writing to a text cannot fail.
+        // Writing to a String cannot fail.
         let _ = write!(list, "{}{}", if index == 0 { "" } else { ", " }, show(btf, &place, element));
     }
     format!("{{{list}}}")

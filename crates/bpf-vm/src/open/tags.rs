@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What an object says of its settings, in declaration tags (`btf_decl_tag`) of its variables: `range 1..100`, `unit us`,
-//! `help One sentence.`, `needs runnable SCX_OPS_ENQ_LAST`. Tags that do not read so are somebody else's and mean nothing here.
+//! What an object says of its settings, in declaration tags (`btf_decl_tag`) of its variables: `range 1..100`, `unit
+//! us`, `help One sentence.`, `needs runnable SCX_OPS_ENQ_LAST`. Other tags have other readers and mean nothing here.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use crate::btf::{Btf, Type};
 /// What an object says of one of its variables.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tags {
-    /// The least and the largest number that it may be set to; of an array, each element.
+    /// The least and the largest number that the variable may be set to; for an array, each element.
     pub range: Option<(i128, i128)>,
-    /// The unit of its numbers.
+    /// The unit of the variable's numbers.
     pub unit: Option<String>,
-    /// What it does, for people.
+    /// What the variable does, for people.
     pub help: Option<String>,
-    /// Callbacks, programs and flags that are of use only if it is on; see [`Needs`](super::Needs).
+    /// Callbacks, programs and flags that are of use only if the variable is on; see [`Needs`](super::Needs).
     pub needs: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ impl Tags {
     }
 }
 
-/// `1..100`, both included.
+/// A range such as `1..100`, both ends included.
 fn range(text: &str) -> Option<(i128, i128)> {
     let (least, largest) = text.split_once("..")?;
     let number = |text: &str| text.trim().parse::<i64>().ok().map(i128::from);

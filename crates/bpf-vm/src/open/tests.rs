@@ -149,7 +149,7 @@ fn what_a_variable_shows_sets_it() {
     }
     assert_eq!(open.text("a").unwrap(), "{0, 1000}");
     assert_eq!((open.text("s").unwrap(), object().text("s").unwrap()), ("{…}".to_owned(), "{0}".to_owned()));
-    // Bytes without a sign are numbers.
+    // Bytes without a sign are shown as numbers.
     open.set("name", "ab").unwrap();
     assert_eq!(open.text("name").unwrap(), "{97, 98, 0, 0, 0, 0, 0, 0}");
     assert!(open.text("y").is_err());
@@ -193,7 +193,7 @@ fn tagged() -> OpenObject {
     tag("mode", mode, &["help How fast.", "needs tick FLAG"]);
     tag("slice", slices, &["range 100..1000", "unit us", "help A slice.", "other 7"]);
     tag("more", int, &["needs tick yield"]);
-    // Somebody else's tags, and a range that is none.
+    // A tag for other readers, and ranges that are none.
     tag("state", int, &["user", "range 5..1", "range few"]);
     let variable =
         |(name, offset, size, type_id): (&str, u64, u64, TypeId)| Variable { name: name.into(), offset, size, type_id };
@@ -257,7 +257,7 @@ fn a_user_sets_what_the_object_calls_a_setting() {
         message("slise[1]"),
         "there is no setting slise; did you mean slice? The settings are mode, more, slice"
     );
-    // Its loader may set all, and of an object that says nothing a user, too.
+    // The loader may set all variables; a user may, too, if the object does not say which are settings.
     open.set("state", "1").unwrap();
     object().choose("x", "1").unwrap();
     assert!(object().is_setting("x") && !object().is_setting("z"));
@@ -287,7 +287,7 @@ fn names_lose_the_words_that_all_begin_with() {
         short_names(&names.iter().map(value).collect::<Vec<_>>())
     };
     assert_eq!(short(&["A_B_ONE", "A_B_TWO"]), ["one", "two"]);
-    // Whole words only, and something stays of each.
+    // Only whole words are cut off, and something is left of each name.
     assert_eq!(short(&["A_BIG", "A_BLUE"]), ["big", "blue"]);
     assert_eq!(short(&["A_", "A_B"]), ["a_", "a_b"]);
     assert_eq!(short(&["A_B"]), ["a_b"]);

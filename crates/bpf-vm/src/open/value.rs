@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a text means as a value of a type.
+//! The value that a text means, for a type.
 
 use super::error::{SettingError, nearest};
 use super::names::{short_names, value_named};
 use super::place::Place;
 use crate::btf::{Btf, Enum, EnumValue, Type};
 
-/// Widest number, in bits.
+/// Bits of the widest number.
 const MAX_BITS: u64 = 64;
 
-/// The place's bytes for a text.
+/// The place's bytes for the value that `text` means.
 pub(super) fn parse(btf: &Btf, name: &str, place: &Place, text: &str) -> Result<Vec<u8>, SettingError> {
     let text = text.trim();
     match btf.bare(place.type_id) {
@@ -65,7 +65,7 @@ pub(super) fn read(btf: &Btf, name: &str, place: &Place, bytes: &[u8]) -> Result
     Ok(if signed { shifted as i128 >> unused } else { (shifted >> unused) as i128 })
 }
 
-/// Whether the place's type, a number's or an enumeration's, is signed, and whether it is `bool`.
+/// Whether the place's type is signed, and whether it is `bool`; an error unless it is a number or enumeration.
 fn numeric(btf: &Btf, name: &str, place: &Place) -> Result<(bool, bool), SettingError> {
     let kind = match btf.bare(place.type_id) {
         Some(Type::Int(int)) => Some((int.signed, int.boolean)),
@@ -87,7 +87,7 @@ fn enumerated(btf: &Btf, name: &str, place: &Place, (values, text): (&Enum, &str
     }
 }
 
-/// Whether a number is one of the enumeration's, if the place has one.
+/// Checks that a number belongs to the enumeration, if the place has one.
 pub(super) fn check_enumerated(btf: &Btf, name: &str, place: &Place, number: i128) -> Result<(), SettingError> {
     let Some(values) = btf.bare(place.type_id).and_then(Type::enumeration) else { return Ok(()) };
     if values.values.iter().any(|value| signed(values, value) == number) {
@@ -112,7 +112,7 @@ fn not_named(btf: &Btf, name: &str, place: &Place, (values, text): (&Enum, &str)
     }
 }
 
-/// A text for an array of characters, with or without quotes; the rest of the array becomes zero.
+/// The bytes for an array of characters that is set to a text, with or without quotes; the rest becomes zero.
 fn characters(btf: &Btf, name: &str, place: &Place, text: &str) -> Result<Vec<u8>, SettingError> {
     let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
     let room = place.bit_size / 8;
@@ -125,7 +125,7 @@ fn characters(btf: &Btf, name: &str, place: &Place, text: &str) -> Result<Vec<u8
     Ok(bytes)
 }
 
-/// A whole number: decimal or with `0x`, `0o`, `0b`, a sign, underscores between digits.
+/// The whole number that a text is: decimal or with `0x`, `0o`, `0b`, a sign, underscores between digits.
 fn number(text: &str) -> Option<i128> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -140,7 +140,7 @@ fn number(text: &str) -> Option<i128> {
     if !digits.starts_with(|digit: char| digit.is_digit(base)) {
         return None;
     }
-    // Of 64 bits at most, so that the sign cannot overflow.
+    // The magnitude has at most 64 bits, so that the sign cannot overflow.
     let magnitude = i128::from(u64::from_str_radix(&digits.replace('_', ""), base).ok()?);
     Some(if negative { -magnitude } else { magnitude })
 }

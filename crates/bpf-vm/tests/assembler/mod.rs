@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-/// An instruction's fields, and the label that its distance is to be taken from.
+/// An instruction's fields, and the label at which its distance ends.
 #[derive(Default)]
 struct Draft {
     code: u8,

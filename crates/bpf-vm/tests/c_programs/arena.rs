@@ -9,7 +9,7 @@ use tandem_bpf_vm::open::OpenObject;
 
 use super::kernel::{Kernel, run, run_tests, types};
 
-/// Where the map of `arena.bpf.c` says that it is.
+/// User address at which the map of `arena.bpf.c` begins.
 const START: u64 = 1 << 44;
 const PAGE: u64 = 4096;
 

@@ -22,13 +22,13 @@ const BUDGET: u64 = 50_000_000;
 /// A kernel with a clock, a log, and timers that it remembers.
 #[derive(Default)]
 pub struct Kernel {
-    /// ns.
+    /// Time in nanoseconds.
     pub now: u64,
     /// Lines of `bpf_printk`.
     pub log: Vec<String>,
     /// Armed timers, in the order armed.
     pub timers: Vec<TimerStart>,
-    /// Pointers of its own that were dropped.
+    /// Pointers to objects of this kernel that were dropped: type and address.
     pub dropped: Vec<(String, u64)>,
 }
 
@@ -97,7 +97,7 @@ fn things() -> Builder {
     builder
 }
 
-/// The types of a kernel that has those functions which the object asks for and this crate brings.
+/// The types of a kernel: the functions that the object asks for and this crate brings.
 pub fn types(object: &Object) -> Arc<Btf> {
     let mut builder = things();
     let int = builder.int("int", 4, true);
@@ -127,7 +127,7 @@ fn kconfig(name: &str) -> Option<u64> {
     }
 }
 
-/// Loads an object into a kernel with such types.
+/// Loads an object into a kernel with these types.
 pub fn load_with(open: OpenObject, btf: Arc<Btf>) -> Result<Instance, LoadError> {
     let environment = Environment {
         btf,
@@ -158,8 +158,8 @@ pub fn run(vm: &mut Instance, program: &str, context: u64, kernel: &mut Kernel) 
     vm.run_raw(id, [context, 0, 0, 0, 0], kernel)
 }
 
-/// Runs the tests of an object, those in section "syscall", in the order of the file. Each must return 0: else it is the
-/// line of what did not hold.
+/// Runs the tests of an object, the programs in section "syscall", in the order of the file. Each must return 0;
+/// another value is the line of the check that failed.
 #[track_caller]
 pub fn run_tests(vm: &mut Instance, context: u64, kernel: &mut Kernel) -> usize {
     let functions = &vm.object().functions;

@@ -64,7 +64,7 @@ fn functions_call_each_other_and_are_called_back() {
     check("functions", 5);
 }
 
-/// Fires what is armed until nothing is; how often.
+/// Fires armed timers until none is armed; returns the times at which they were due.
 fn fire(vm: &mut Instance, kernel: &mut Kernel) -> Vec<u64> {
     let mut times = Vec::new();
     while !kernel.timers.is_empty() {
@@ -134,7 +134,7 @@ fn an_array_shorter_than_the_program_was_told_is_a_fault() {
     assert!(fault.to_string().starts_with("out of bounds: write of 8 bytes"), "{fault}");
 }
 
-/// Writes words to memory; their address.
+/// Writes words to memory; returns their address.
 fn words(vm: &mut Instance, words: &[u64]) -> u64 {
     let address = vm.memory.alloc(8 * words.len() as u64, Protection::ReadWrite).unwrap();
     for (at, word) in words.iter().enumerate() {
@@ -181,7 +181,7 @@ fn accesses_move_to_where_the_kernel_has_its_fields() {
     assert_eq!(run_tests(&mut vm, context, &mut Kernel::default()), 6);
 }
 
-/// The fault of an optional program, which must be in the line of the source that says so.
+/// The fault of an optional program, which must be in the source line that contains `text`.
 #[track_caller]
 fn fault(name: &str, program: &str, text: &str) -> Fault {
     let mut vm = load(open(name));
@@ -243,7 +243,7 @@ fn a_kernel_without_a_function_that_is_needed_refuses_the_object() {
     let load = |open: OpenObject| load_with(open, without("bpf_cpumask_first_zero"));
     let missing = load(OpenObject::new(object.clone())).unwrap_err();
     assert_eq!(missing, LoadError::Missing(vec!["function bpf_cpumask_first_zero".to_owned()]));
-    // Only the first test calls it.
+    // The first test is the only one that calls it.
     let mut open = OpenObject::new(object.clone());
     open.set_autoload("one_cpu", false).unwrap();
     let mut vm = load(open).unwrap();

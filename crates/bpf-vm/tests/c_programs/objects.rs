@@ -27,7 +27,8 @@ pub fn line_of(source: &str, text: &str) -> u32 {
     at.unwrap_or_else(|| panic!("no line of {} contains {text}", file.display())) as u32 + 1
 }
 
-/// Compiles what is out of date, once in this process; the folder with the objects, or what is wrong.
+/// Compiles the objects that are out of date, once in this process. Returns the folder with the objects, or what is
+/// wrong.
 fn folder() -> Result<&'static Path, &'static str> {
     static FOLDER: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     FOLDER.get_or_init(compile).as_deref().map_err(String::as_str)

@@ -9,7 +9,7 @@ use tandem_bpf_vm::btf::{Btf, Builder, Enum, Int, Linkage, Type, TypeId};
 pub enum Class {
     Code,
     Data,
-    /// Without bytes in the file; the size is its own.
+    /// A section without bytes in the file; the number is its size.
     Bss(u64),
     Note,
 }
@@ -50,14 +50,14 @@ impl ElfBuilder {
         Self { machine: 247, sections, symbols, relocations, strings: vec![0] }
     }
 
-    /// Adds a section; its number.
+    /// Adds a section; returns its number.
     pub fn section(&mut self, name: &str, class: Class, bytes: &[u8]) -> u16 {
         self.sections.push((name.into(), class, bytes.to_vec()));
         self.relocations.push(Vec::new());
         self.sections.len() as u16
     }
 
-    /// Adds a symbol; its number. Section 0: defined elsewhere.
+    /// Adds a symbol; returns its number. Section 0 means that another file defines the symbol.
     pub fn symbol(&mut self, name: &str, kind: u8, bind: Bind, section: u16, (value, size): (u64, u64)) -> u32 {
         let name = string(&mut self.strings, name);
         let mut symbol = [0; 24];
@@ -151,7 +151,7 @@ fn header(name: u32, (kind, flags): (u32, u64), (offset, size): (u64, u64), (lin
     header
 }
 
-/// Puts a text into a table; where.
+/// Puts a text into a table; returns its offset.
 fn string(table: &mut Vec<u8>, text: &str) -> u32 {
     if text.is_empty() {
         return 0;
@@ -317,7 +317,7 @@ pub struct ExtBuilder {
 }
 
 impl ExtBuilder {
-    /// Its bytes; each record has a section header of its own, which the format allows.
+    /// The section's bytes; each record has a section header of its own, which the format allows.
     fn write(&self, btf: &mut BtfWriter) -> Vec<u8> {
         let strings = &mut btf.strings;
         let mut parts = [Vec::new(), Vec::new(), Vec::new()];
@@ -363,14 +363,14 @@ pub fn call(imm: i32) -> [u8; 8] {
     slot(0x85, 0, 1, 0, imm)
 }
 
-/// Types of [`scheduler`], as clang numbers nothing and leaves sections empty.
+/// Types of the object that [`scheduler`] makes, as clang writes them: without sizes and offsets of sections.
 pub struct SchedulerTypes {
     pub btf: Btf,
     pub task: TypeId,
     pub program: TypeId,
 }
 
-/// Types of an object with one of each: `linked` as bpftool links it, with sizes and offsets filled in.
+/// Types of an object that has one of each kind; `linked`: with sizes and offsets filled in, as bpftool links it.
 pub fn scheduler_types(linked: bool) -> SchedulerTypes {
     let mut types = Builder::new();
     let int = types.int("int", 4, true);
@@ -415,7 +415,7 @@ fn map_types(types: &mut Builder, int: TypeId, u64_type: TypeId) -> (TypeId, Typ
     (inner, types.structure("", 24, &members))
 }
 
-/// An object with one of each: two functions in `.text`, one program, maps, data, externs, `struct_ops`.
+/// An object with one of each kind: two functions in `.text`, one program, maps, data, externs, `struct_ops`.
 pub fn scheduler(linked: bool) -> ElfBuilder {
     let types = scheduler_types(linked);
     let mut elf = ElfBuilder::new();

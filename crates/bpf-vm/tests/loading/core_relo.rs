@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! CO-RE: each kind of question, against kernels that have the answer, lack it or give two.
+//! CO-RE: each kind of question, to kernels that have the answer, lack it or give two.
 
 use tandem_bpf_vm::btf::{Btf, Builder, Composite, Member, Type, TypeId};
 use tandem_bpf_vm::core_relo::{CoreError, CoreKind, CoreRelocation, Resolution, apply, resolve};
@@ -80,7 +80,7 @@ fn ask(type_id: TypeId, access: &[u32], kind: CoreKind) -> CoreRelocation {
     CoreRelocation { insn: 0, type_id, access: access.to_vec(), kind }
 }
 
-/// Old and new value.
+/// The old and the new value of a relocation.
 fn values(local: &Local, relocation: &CoreRelocation, kernel: &Btf) -> (u64, u64) {
     match resolve(&local.btf, relocation, kernel).unwrap() {
         Resolution::Value(value) => (value.old, value.new),
@@ -95,7 +95,7 @@ fn fields_are_found_by_name() {
     let table: &[(&[u32], CoreKind, (u64, u64))] = &[
         (&[0, 0], CoreKind::FieldByteOffset, (0, 16)),
         (&[0, 0], CoreKind::FieldExists, (1, 1)),
-        // A member of an anonymous structure here, of the task itself there.
+        // A member of an anonymous structure in the object, of the task itself in the kernel.
         (&[0, 1, 0], CoreKind::FieldByteOffset, (8, 24)),
         (&[0, 1, 0], CoreKind::FieldByteSize, (4, 8)),
         (&[0, 1, 0], CoreKind::FieldSigned, (1, 0)),
@@ -105,7 +105,7 @@ fn fields_are_found_by_name() {
         (&[0, 2, 2], CoreKind::FieldByteSize, (4, 4)),
         (&[0, 0], CoreKind::FieldLeftShift, (32, 32)),
         (&[0, 0], CoreKind::FieldRightShift, (32, 32)),
-        // One task further on.
+        // The same member of the next task.
         (&[1, 0], CoreKind::FieldByteOffset, (48, 88)),
     ];
     for (access, kind, expected) in table {
@@ -181,7 +181,7 @@ fn flavours_must_agree() {
     kernel(&mut types, "task_struct", 0);
     kernel(&mut types, "task_struct___2", 0);
     assert_eq!(values(&local, &offset, &types.clone().finish()), (0, 16));
-    // Another name, another place: not asked.
+    // A type of another name is not searched.
     kernel(&mut types, "task_struct_other", 8);
     assert_eq!(values(&local, &offset, &types.clone().finish()), (0, 16));
     kernel(&mut types, "task_struct___3", 8);
@@ -232,7 +232,7 @@ fn loads_and_stores_get_the_offset_and_the_size() {
     let a = ask(local.task, &[0, 1, 0], CoreKind::FieldByteOffset);
     let poison = applied(&local, &a, &[slot(0x61, 0, 1, 8, 0)]).unwrap_err();
     assert_eq!(poison, "the field has 4 bytes in the object, 8 in the kernel, and may be signed");
-    // Its address may still be taken.
+    // The address of the member may still be taken.
     assert_eq!(applied(&local, &a, &[slot(0x07, 1, 0, 0, 8)]).unwrap(), slot(0x07, 1, 0, 0, 24));
 }
 

@@ -9,9 +9,9 @@ use super::model::{Model, ModelError};
 /// A described machine that the model covers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OneLargeCore {
-    /// n and a.
+    /// The model's n and a for the machine.
     pub model: Model,
-    /// The large core; `None` where all are alike.
+    /// The large core; `None` if all cores are alike.
     pub large: Option<CpuId>,
     /// Speed of a small core, relative to the CPU that the machine's work is given against: seconds of work per second.
     pub small_speed: f64,
@@ -20,40 +20,40 @@ pub struct OneLargeCore {
 /// Why the model has nothing to say about a machine.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NotCovered {
-    /// The model has cores, whose speed is the same whatever the others do.
+    /// A core has several CPUs online, which slow each other down; the speed of a core of the model is constant.
     #[error("core {core} has several CPUs online, which slow each other down, and the model knows only cores")]
     Smt {
         /// The first such core.
         core: CoreId,
     },
-    /// Likewise.
+    /// The highest clock depends on how many cores are active; the speed of a core of the model is constant.
     #[error("the highest clock depends on how many cores are active, and the model knows only constant speeds")]
     Boost,
-    /// It has two kinds of core, and only one of the faster kind.
+    /// The machine has kinds of core other than the model's: one kind, or two kinds with one core of the faster one.
     #[error(
         "of {online} CPUs {fastest} share the highest speed, {kinds} speeds in all; the model knows one large core and equal small ones"
     )]
     NotOneLarge {
-        /// CPUs online.
+        /// Number of CPUs online.
         online: usize,
-        /// CPUs with the highest speed.
+        /// Number of CPUs with the highest speed.
         fastest: usize,
-        /// Different speeds.
+        /// Number of different speeds.
         kinds: usize,
     },
-    /// The numbers are none of the model's.
+    /// The machine's n or a lies outside of the model.
     #[error("{0}")]
     Model(#[from] ModelError),
 }
 
 impl OneLargeCore {
     /// The model of `machine`: its online CPUs at the highest clocks that the configuration in force allows. Capacities
-    /// are no measure of these, as limits and duty cycles leave them as they are, here and on Linux.
+    /// do not measure these speeds: limits and duty cycles do not change capacities, here and on Linux.
     ///
     /// Speed is that of compute-bound work, clock × instructions per clock; memory-bound work sees less asymmetry.
     ///
     /// # Errors
-    /// [`NotCovered`].
+    /// [`NotCovered`] says what the model lacks.
     pub fn of(machine: &Machine) -> Result<Self, NotCovered> {
         if let Some(core) = busy_siblings(machine) {
             return Err(NotCovered::Smt { core });

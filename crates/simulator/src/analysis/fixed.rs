@@ -32,7 +32,7 @@ pub fn fixed_state(phases: &[Phase], cores: u32) -> Workload {
     }
 }
 
-/// Computes for ever. How long a step takes does not matter, as none waits for anything.
+/// Computes for ever. The length of a step does not matter, as no thread waits for another.
 fn endless() -> Vec<Op> {
     let work = Op::Run { work: Span::fixed(100 * MSEC), behaviour: BehaviourId(0) };
     vec![Op::LoopStart { counter: 0, count: None, end: 2 }, work, Op::LoopEnd { start: 0 }]

@@ -15,18 +15,18 @@ pub struct Model {
 /// What the model has no answer for.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum ModelError {
-    /// Applications would not share anything but one core.
+    /// With fewer than two cores, applications share nothing but one core.
     #[error("the model needs at least 2 cores, not {0}")]
     Cores(u32),
-    /// The fast core would be the slow one, or faster than capacities can say.
+    /// The asymmetry is below 1, so that the fast core would be the slow one, or more than capacities can express.
     #[error("the asymmetry must be a number from 1 (all cores alike) to {CAPACITY_SCALE}, not {0}")]
     Asymmetry(f64),
-    /// One application shares with nobody; with more than cores, not all serial ones have a core.
+    /// Fewer than two applications share nothing; with more applications than cores, some serial ones have no core.
     #[error("the model covers 2 to {cores} applications on {cores} cores, not {applications}")]
     Applications {
-        /// As asked for.
+        /// The number of applications that was asked for.
         applications: u32,
-        /// Of the model.
+        /// The number of cores of the model.
         cores: u32,
     },
 }
@@ -45,9 +45,9 @@ pub enum Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Policy {
-    /// Threads are equals and stay where they happen to be: Linux 2.6.18, as the paper sees it.
+    /// Baseline: threads are equals and stay where they happen to be, as the paper describes Linux 2.6.18.
     Baseline,
-    /// A serial phase goes first, and to the fastest idle core.
+    /// Proposed: a serial phase goes first, and to the fastest idle core.
     Proposed,
 }
 
@@ -55,7 +55,7 @@ impl Model {
     /// `cores` (n ≥ 2), one of which is `asymmetry` (a, 1 to 1024) times as fast as each other one.
     ///
     /// # Errors
-    /// [`ModelError::Cores`], [`ModelError::Asymmetry`].
+    /// [`ModelError::Cores`] and [`ModelError::Asymmetry`], if a number lies outside of its range.
     pub fn new(cores: u32, asymmetry: f64) -> Result<Self, ModelError> {
         if cores < 2 {
             return Err(ModelError::Cores(cores));
@@ -66,29 +66,30 @@ impl Model {
         Ok(Self { cores, asymmetry })
     }
 
-    /// n.
+    /// Number of cores (n).
     pub fn cores(&self) -> u32 {
         self.cores
     }
 
-    /// a: the large core's speed over a small one's.
+    /// Asymmetry (a): the large core's speed over a small one's.
     pub fn asymmetry(&self) -> f64 {
         self.asymmetry
     }
 
-    /// The same number of cores, all alike (a = 1).
+    /// The model with the same number of cores, all alike (a = 1).
     pub fn symmetric(&self) -> Self {
         Self { asymmetry: 1.0, ..*self }
     }
 
-    /// Whether `a` is below 2, as the paper assumes. From there on two threads of the large core are as well off as one of
-    /// a small core, so that it can be right to leave a small core idle, which the model never does. Its formulas are
-    /// defined beyond that, too, and the paper's own machine has a = 2.
+    /// Whether `a` is below 2, as the paper assumes. From a = 2 on, two threads of the large core are as fast as one of
+    /// a small core, so that it can be right to leave a small core idle, which the model never does. The formulas are
+    /// defined for larger `a` too, and the paper's own machine has a = 2.
     pub fn within_assumption(&self) -> bool {
         self.asymmetry < 2.0
     }
 
-    /// Performance of an application alone: (6) on the large core in a serial phase, (7) on all in a parallel one.
+    /// Performance of an application alone: (6) on the large core in a serial phase, (7) on all cores in a parallel
+    /// one.
     pub fn alone(&self, phase: Phase) -> f64 {
         match phase {
             Phase::Serial => self.asymmetry,

@@ -10,11 +10,11 @@
 //! together are one more, `system`; as in Linux a process has the tid of its first thread as its pid.
 //!
 //! **`prev_state`** has the kernel's values: 0 (`R`), 1 (`S`), 16 (`X`). A preempted thread shows as `R`, not `R+`: an
-//! observer is not told whether it was preempted or yielded.
+//! observer is not told whether a thread was preempted or yielded.
 //!
-//! **Limits.** A thread keeps the priority it started with. What happens on two CPUs in the same nanosecond is kept in
-//! order within each CPU only, so a thread that blocks on CPU 1 and is woken from CPU 0 in that very nanosecond may show
-//! as sleeping until it runs. Perfetto reads no more than 1,024 CPUs.
+//! **Limits.** A thread keeps the priority with which it started. Events of two CPUs in the same nanosecond are kept in
+//! order within each CPU only, so a thread that blocks on CPU 1 and is woken from CPU 0 in that very nanosecond may
+//! show as sleeping until it runs. Perfetto reads no more than 1,024 CPUs.
 
 mod fields;
 mod preamble;
@@ -39,23 +39,23 @@ const BUNDLE_BYTES: usize = 16 << 10;
 const SEQUENCE_ID: u64 = 1;
 /// What ftrace prints for a thread whose name it does not know.
 const UNKNOWN_COMM: &str = "<...>";
-/// Priority of the idle thread: that of nice 0.
+/// Priority of the idle thread, the same as nice 0's.
 const IDLE_PRIO: i32 = 120;
 /// The kernel's `PWR_EVENT_EXIT`, −1 as the event's `u32`: the CPU left idle.
 const PWR_EVENT_EXIT: u32 = u32::MAX;
 
 /// Writes a run as a Perfetto trace while it goes on; see the [module](self).
 ///
-/// Memory is bounded, whatever the run's length: events are written in bundles. The first write error ends the writing
-/// and is what [`finish`](Self::finish) returns.
+/// Memory is bounded, whatever the run's length: events are written in bundles. Writing stops at the first write error,
+/// which [`finish`](Self::finish) returns.
 #[derive(Debug)]
 pub struct TraceWriter<W: Write> {
     sink: Sink<W>,
     cpus: Vec<CpuTrace>,
     threads: Vec<Option<TaskInfo>>,
-    /// By application, then the system tasks: pid once there is a first thread, name.
+    /// Processes, by application, the system tasks last: pid, once there is a first thread, and name.
     processes: Vec<(Option<u32>, String)>,
-    /// Last value written, by package.
+    /// Last power that was written, by package.
     package_watts: Vec<Option<f64>>,
 }
 
@@ -66,11 +66,11 @@ struct CpuTrace {
     bundle: Message,
     running: Option<TaskId>,
     idle_comm: String,
-    /// Last value written.
+    /// Last power that was written.
     watts: Option<f64>,
 }
 
-/// A thread as an event shows it.
+/// What an event shows of a thread.
 struct Label<'a> {
     comm: &'a str,
     pid: u32,
@@ -78,7 +78,7 @@ struct Label<'a> {
 }
 
 impl<W: Write> TraceWriter<W> {
-    /// Starts a trace of a run on `machine`; `applications` are the workload's, by index.
+    /// Starts a trace of a run on `machine`; `applications` are the names of the workload's, by index.
     pub fn new(output: W, machine: &Machine, applications: &[String]) -> Self {
         let system = std::iter::once("system");
         let names = applications.iter().map(String::as_str).chain(system);
@@ -101,10 +101,10 @@ impl<W: Write> TraceWriter<W> {
         writer
     }
 
-    /// Writes what is left and returns the output.
+    /// Writes the events that are left and returns the output.
     ///
     /// # Errors
-    /// The first error of a write, whenever it happened; then the output is incomplete.
+    /// The first error of any write; the output is then incomplete.
     pub fn finish(mut self) -> io::Result<W> {
         for index in 0..self.cpus.len() {
             self.flush(CpuId::at(index));
@@ -123,7 +123,8 @@ impl<W: Write> TraceWriter<W> {
         Label { comm, pid: task.pid(), prio }
     }
 
-    /// Adds an event to `cpu`'s bundle: `kind` is its field in `FtraceEvent`, the thread is the one that runs there.
+    /// Adds an event to `cpu`'s bundle: `kind` is the event's field in `FtraceEvent`, and the event's thread is the one
+    /// that runs on `cpu`.
     fn ftrace(&mut self, now: Nanos, cpu: CpuId, kind: u32, fill: impl FnOnce(&Self, &mut Message)) {
         let mut bundle = std::mem::take(&mut self.cpus[cpu.index()].bundle);
         if bundle.bytes().is_empty() {
@@ -131,7 +132,7 @@ impl<W: Write> TraceWriter<W> {
         }
         let current = self.cpus[cpu.index()].running.map_or(0, TaskId::pid);
         bundle.message(ftrace_event_bundle::EVENT, |event| {
-            // In this order, with the pid even where it is 0: readers look for the time and the thread first.
+            // The time and the pid come first, even a pid of 0: readers look for them there.
             event.uint(ftrace_event::TIMESTAMP, now).uint(ftrace_event::PID, current.into());
             event.message(kind, |fields| fill(self, fields));
         });
@@ -204,7 +205,7 @@ impl<W: Write> Observer for TraceWriter<W> {
     }
 
     fn sched_switch(&mut self, now: Nanos, cpu: CpuId, prev: Option<(TaskId, PrevState)>, next: Option<TaskId>) {
-        // The event is recorded by the thread that leaves.
+        // The event belongs to the thread that leaves.
         self.cpus[cpu.index()].running = prev.map(|(task, _)| task);
         self.ftrace(now, cpu, ftrace_event::SCHED_SWITCH, |trace, event| {
             let leaves = trace.label(prev.map(|(task, _)| task), cpu);
@@ -262,12 +263,12 @@ fn kernel_state(state: PrevState) -> i64 {
     }
 }
 
-/// Where packets go, and the first error on the way.
+/// The output for packets, and the first error of writing them.
 #[derive(Debug)]
 struct Sink<W: Write> {
     output: BufWriter<W>,
     error: Option<io::Error>,
-    /// The packet in its frame; kept for its memory.
+    /// The packet in its frame; kept so that its memory is used again.
     framed: Message,
 }
 
@@ -276,7 +277,7 @@ impl<W: Write> Sink<W> {
         Self { output: BufWriter::new(output), error: None, framed: Message::default() }
     }
 
-    /// Writes one packet; after an error, nothing.
+    /// Writes one packet; does nothing after an error.
     fn packet(&mut self, mut packet: Message) {
         if self.error.is_some() {
             return;

@@ -8,7 +8,7 @@ use super::protobuf::Message;
 use crate::machine::Machine;
 use crate::units::{CpuId, PackageId};
 
-/// The track that all power tracks stand under. Identifiers of tracks are ours to choose; 0 means "none".
+/// The track below which all power tracks stand. Identifiers of tracks are free to choose; 0 means "none".
 const POWER: u64 = 1;
 
 /// The track of a package's power.
@@ -35,7 +35,7 @@ pub(super) fn packets(machine: &Machine) -> Vec<Message> {
     packets
 }
 
-/// Simulated time 0 is boot; with no wall clock in the snapshot, no date is claimed.
+/// The clocks: simulated time 0 is boot. Without a wall clock the trace claims no date.
 fn clocks() -> Message {
     let mut packet = Message::default();
     packet
@@ -61,7 +61,8 @@ fn system(machine: &Machine) -> Message {
     packet
 }
 
-/// What each CPU is; Perfetto fills its tables `cpu` and `cpu_freq` from it. Entry `n` is CPU `n`, so offline ones are in.
+/// The properties of each CPU, for Perfetto's tables `cpu` and `cpu_freq`. Entry `n` is CPU `n`, so offline CPUs have
+/// entries.
 fn cpus(machine: &Machine) -> Message {
     let mut packet = Message::default();
     packet.message(trace_packet::CPU_INFO, |info| {

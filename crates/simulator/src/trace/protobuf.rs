@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Protocol-buffer messages, written field by field into memory.
 //!
-//! The encoding is micropb's; this adds the length of a nested message, which is known only once it is written.
+//! The encoding is micropb's; this module adds the length of a nested message, which is known only after writing it.
 
 use std::convert::Infallible;
 
@@ -50,7 +50,7 @@ impl Message {
         self
     }
 
-    /// What was written so far.
+    /// The bytes written so far.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }

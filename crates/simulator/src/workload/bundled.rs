@@ -32,10 +32,10 @@ impl Workload {
         rt_app::parse(path, &text)
     }
 
-    /// Reads `text`, the content of the rt-app file `path`; the workload is called as the file's stem.
+    /// Reads `text`, the content of the rt-app file `path`. The file's stem is the workload's name.
     ///
     /// # Errors
-    /// The first mistake in it.
+    /// The first mistake in the file.
     pub fn parse(path: &Path, text: &str) -> Result<Self, InputError> {
         rt_app::parse(path, text)
     }

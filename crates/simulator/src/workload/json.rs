@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! JSON as rt-app files write it: a tree with places, in which objects keep every key in order, even repeated ones.
 //!
-//! Beyond JSON it takes what json-c takes (comments, trailing commas, single quotes) and what workgen adds: repeated
+//! Beyond JSON it reads what json-c reads (comments, trailing commas, single quotes) and what workgen adds: repeated
 //! keys and omitted values (`"suspend",`). The tokens come from `jsonc-parser`; its own tree cannot omit a value.
 
 use jsonc_parser::tokens::Token;
 use jsonc_parser::{Scanner, ScannerOptions};
 
-/// Deepest nesting read; rt-app's own grammar needs five levels.
+/// Deepest nesting that is read; rt-app's own grammar needs five levels.
 const MAX_DEPTH: usize = 64;
 
 /// A value and the byte offset at which it starts.
@@ -23,7 +23,7 @@ pub(super) enum Kind {
     /// `null`, or no value at all.
     Null,
     Bool(bool),
-    /// As written.
+    /// A number, as it is written.
     Number(String),
     String(String),
     Array(Vec<Value>),
@@ -34,7 +34,7 @@ pub(super) enum Kind {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Member {
     pub key: String,
-    /// Where the key starts.
+    /// Byte offset at which the key starts.
     pub offset: usize,
     pub value: Value,
 }
@@ -47,7 +47,7 @@ pub(super) struct SyntaxError {
 }
 
 impl Value {
-    /// What it is, for "not a …".
+    /// What the value is, for "not a …".
     pub fn describe(&self) -> &'static str {
         match self.kind {
             Kind::Null => "nothing",
@@ -175,7 +175,7 @@ impl<'a> Parser<'a> {
         Ok(Member { key, offset, value })
     }
 
-    /// Passes the comma between two elements; the last element may have one too.
+    /// Reads the comma between two elements; the last element may have one too.
     fn separator(&mut self, close: &Token) -> Result<(), SyntaxError> {
         match &self.token {
             Some(Token::Comma) => self.advance(),

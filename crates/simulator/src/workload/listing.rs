@@ -6,7 +6,7 @@ use std::fmt;
 use super::{LoopSchedule, Op, Policy, Scheduling, Span, Spread, TaskSpec, TimerRef, Workload};
 use crate::units::{MSEC, Nanos, SEC, USEC};
 
-/// The programs of a workload; see [`Workload::listing`].
+/// The programs of a workload as text; made by [`Workload::listing`].
 pub struct Listing<'a>(&'a Workload);
 
 impl Workload {
@@ -119,7 +119,7 @@ impl Listing<'_> {
         }
     }
 
-    /// The behaviour, unless it is the default one.
+    /// The name of the behaviour, unless it is the default one.
     fn behaviour(&self, index: u32) -> String {
         if index == 0 {
             return String::new();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A workload: threads and what each does, step by step.
 //!
-//! Plain data, read from rt-app JSON; nothing here knows machines, time or scheduling. Start with [`Workload`].
+//! Plain data, read from rt-app JSON. This room does not know machines, time or scheduling. Start with [`Workload`].
 
 pub mod bundled;
 pub mod generate;
@@ -17,39 +17,40 @@ use crate::units::Nanos;
 /// A workload, ready to run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workload {
-    /// The file's stem.
+    /// Name of the workload: the file's stem.
     pub name: String,
     /// Thread kinds, in file order; `instances` of each start with the workload unless it is only forked.
     pub tasks: Vec<TaskSpec>,
-    /// Applications: names, in order of first appearance. A task without one belongs to the application that bears the
-    /// workload's name.
+    /// Names of the applications, in order of first appearance. A task that names none belongs to the application with
+    /// the workload's name.
     pub applications: Vec<String>,
-    /// What synchronisation objects exist.
+    /// The synchronisation objects.
     pub objects: Objects,
     /// Parallel loops, by [`LoopId`].
     pub loops: Vec<ParallelLoop>,
     /// How memory behaves while work runs, by [`BehaviourId`]; entry 0 is the default.
     pub behaviours: Vec<Behaviour>,
-    /// `global.duration`: all threads end after it. `None`: when the threads end themselves.
+    /// `global.duration`: the time after which all threads end. `None`: the threads end themselves.
     pub duration: Option<Nanos>,
-    /// `global.pi_enabled`: the owner of a mutex inherits the priority of who waits for it.
+    /// `global.pi_enabled`: the owner of a mutex inherits the priority of the threads that wait for it.
     pub priority_inheritance: bool,
-    /// Cgroups about which more is said than that threads are in them, by path.
+    /// Cgroups that have weights or a lifetime, by path. A group that is only named by threads is not among them.
     pub cgroups: Vec<CgroupSpec>,
-    /// What was read but has no meaning in a simulation, and what was assumed; one line each, with its place.
+    /// What was read but has no meaning in a simulation, and what was assumed; one line each, with the place in the
+    /// file.
     pub warnings: Vec<String>,
 }
 
 /// A cgroup's life (`tandem.cgroups` of a file).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CgroupSpec {
-    /// Its path: `/a/b`.
+    /// Path of the cgroup: `/a/b`.
     pub path: String,
-    /// When it is made; before, if a thread enters it before.
+    /// When the cgroup is made; earlier, if a thread enters it earlier.
     pub made: Nanos,
-    /// When it is removed; it stays if threads or groups are in it then.
+    /// When the cgroup is removed; it stays if threads or groups are in it then.
     pub removed: Option<Nanos>,
-    /// `cpu.weight`, 1..=10000: from when on, by time.
+    /// `cpu.weight`, 1..=10000: from when on it applies, by time.
     pub weights: Vec<(Nanos, u32)>,
 }
 
@@ -83,17 +84,18 @@ pub struct TaskSpec {
     pub delay: Nanos,
     /// Scheduling parameters at the start.
     pub scheduling: Scheduling,
-    /// CPUs it may use; `None`: all.
+    /// CPUs that the thread may use; `None`: all.
     pub affinity: Option<Vec<u32>>,
-    /// `taskgroup`, where one is named.
+    /// `taskgroup`, if the file names one.
     pub task_group: Option<String>,
-    /// Length relative to its siblings, in any unit: the hint that "longest job to the fastest CPU" uses.
+    /// Length relative to the thread's siblings, in any unit: the hint that "longest job to the fastest CPU" uses.
     pub relative_length: Option<u64>,
-    /// Each thread is a process of its own, a child of whoever forked it, else of the application's first process.
+    /// Whether each thread is a process of its own: a child of the process that forked it, else of the application's
+    /// first.
     pub process: bool,
-    /// A kernel thread (`PF_KTHREAD`), of the system.
+    /// Whether the thread is a kernel thread (`PF_KTHREAD`), of the system.
     pub kernel_thread: bool,
-    /// What it does.
+    /// Steps that the thread takes.
     pub program: Vec<Op>,
     /// Number of loop counters that each instance needs.
     pub counters: u32,
@@ -102,8 +104,8 @@ pub struct TaskSpec {
 }
 
 impl TaskSpec {
-    /// One thread of the first application, started at once, that runs `program`, which has no loops or timers of its
-    /// own. Other tasks differ in some fields.
+    /// One thread of the first application that starts at once and runs `program`, which has no loops or timers of its
+    /// own. Callers change the fields in which other tasks differ.
     pub fn new(name: impl Into<String>, program: Vec<Op>) -> Self {
         Self {
             name: name.into(),
@@ -127,11 +129,11 @@ impl TaskSpec {
 /// Scheduling parameters: policy, priority, uclamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scheduling {
-    /// Policy.
+    /// The policy, with its own parameters.
     pub policy: Policy,
-    /// `util_min`, 0..=1024.
+    /// Lower clamp of the utilisation (`util_min`), 0..=1024.
     pub util_min: Option<u32>,
-    /// `util_max`, 0..=1024.
+    /// Upper clamp of the utilisation (`util_max`), 0..=1024.
     pub util_max: Option<u32>,
 }
 
@@ -158,7 +160,7 @@ pub enum Policy {
     },
     /// `SCHED_IDLE`.
     Idle,
-    /// `SCHED_EXT`: as `SCHED_OTHER`, unless a scheduler is loaded that takes only tasks that ask for it.
+    /// `SCHED_EXT`: as `SCHED_OTHER`, unless a scheduler is loaded that takes only tasks which ask for it.
     Ext {
         /// Nice value.
         nice: i8,
@@ -185,7 +187,7 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// Whether it is `SCHED_EXT`.
+    /// Whether the policy is `SCHED_EXT`.
     pub fn is_ext(self) -> bool {
         matches!(self, Self::Ext { .. })
     }
@@ -202,7 +204,8 @@ pub struct BehaviourId(pub u32);
 /// How memory and switching behave while work runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Behaviour {
-    /// Share of the time on the reference CPU, alone, that waits for memory if nothing of the footprint is cached, 0..=1.
+    /// Share of the work's time on the reference CPU, alone, that waits for memory if nothing of the footprint is
+    /// cached, 0..=1.
     pub memory_bound: f64,
     /// Memory traffic if nothing of the footprint is cached: bytes per nanosecond of work.
     pub bytes_per_work: f64,
@@ -223,9 +226,9 @@ impl Default for Behaviour {
 /// A span that may vary from use to use.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Span {
-    /// Its mean.
+    /// Mean of the span.
     pub mean: Nanos,
-    /// How it varies.
+    /// How the span varies.
     pub spread: Spread,
 }
 
@@ -239,7 +242,7 @@ impl Span {
 /// A distribution around a mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Spread {
-    /// Always the mean.
+    /// The mean each time.
     Fixed,
     /// Uniform between `mean·(1−w)` and `mean·(1+w)`, 0 ≤ w ≤ 1.
     Uniform(f64),
@@ -252,71 +255,71 @@ pub enum Spread {
 /// A step of a thread. Loops are flat: `LoopStart` … `LoopEnd` with a counter of the instance.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Op {
-    /// `run`: so many nanoseconds of work on the reference CPU.
+    /// `run`: nanoseconds of work on the reference CPU.
     Run {
         /// Work.
         work: Span,
-        /// How it behaves.
+        /// How memory behaves during the work.
         behaviour: BehaviourId,
     },
-    /// `runtime`: so many nanoseconds on a CPU, however fast.
+    /// `runtime`: nanoseconds on a CPU, however fast.
     Runtime {
         /// CPU time.
         time: Span,
-        /// How it behaves.
+        /// How memory behaves during this time.
         behaviour: BehaviourId,
     },
-    /// `mem`, `memrun` read and write: moves so many bytes at memory speed.
+    /// `mem`, `memrun` read and write: moves a number of bytes at memory speed.
     Memory {
         /// Bytes.
         bytes: u64,
         /// Buffer size, the footprint.
         buffer: u64,
     },
-    /// `memrun` chase: so many dependent loads, each of memory latency where the buffer exceeds the cache.
+    /// `memrun` chase: a number of dependent loads, each of memory latency if the buffer exceeds the cache.
     Chase {
-        /// Dereferences.
+        /// Number of loads.
         count: u64,
         /// Buffer size, the footprint.
         buffer: u64,
     },
-    /// `sleep`.
+    /// `sleep`: waits for this time.
     Sleep(Span),
     /// `timer`: sleep until the timer's next expiry.
     Timer {
-        /// Which timer.
+        /// The timer.
         timer: TimerRef,
-        /// Its period.
+        /// Period of the timer.
         period: Span,
         /// `mode: absolute`: expiries are counted from the timer's first use, missed ones catch up.
         absolute: bool,
     },
-    /// `lock`.
+    /// `lock`: takes the mutex.
     Lock(u32),
-    /// `unlock`.
+    /// `unlock`: releases the mutex.
     Unlock(u32),
     /// `wait`: releases the mutex, waits for the condition, takes the mutex again.
     Wait {
-        /// Condition.
+        /// The condition.
         condition: u32,
-        /// Mutex.
+        /// The mutex.
         mutex: u32,
     },
     /// `signal`: wakes the first waiter.
     Signal(u32),
     /// `broad`: wakes all waiters.
     Broadcast(u32),
-    /// `barrier`: waits until all have arrived.
+    /// `barrier`: waits until all threads have arrived.
     Barrier(u32),
     /// `suspend`: waits for a `resume` of this thread's kind.
     Suspend,
     /// `resume`: wakes suspended threads of task `0` (index into [`Workload::tasks`]).
     Resume(u32),
-    /// `sem_post`.
+    /// `sem_post`: adds one to the semaphore.
     SemPost(u32),
-    /// `sem_wait`.
+    /// `sem_wait`: takes one from the semaphore, or waits for one.
     SemWait(u32),
-    /// `yield`.
+    /// `yield`: lets other threads of the CPU run.
     Yield,
     /// `fork`: starts one thread of the task with this index.
     Fork(u32),
@@ -324,7 +327,7 @@ pub enum Op {
     Join,
     /// Takes part in a parallel loop until its iterations are used up, then waits for the other participants.
     ParallelLoop(LoopId),
-    /// From here on the thread behaves so until a step says otherwise: how long it spins when it waits.
+    /// The behaviour from here on, until another step changes it: how long the thread spins when it waits.
     Behave(BehaviourId),
     /// Changes scheduling parameters (a phase's policy, priority, uclamp).
     SetScheduling(Scheduling),
@@ -332,7 +335,7 @@ pub enum Op {
     SetAffinity(Option<Vec<u32>>),
     /// Changes the task group (a phase's `taskgroup`), which only loaded schedulers see; `None`: the root.
     SetTaskGroup(Option<String>),
-    /// Head of a loop: runs up to the matching `LoopEnd` so many times; jumps behind it when done. `None`: for ever.
+    /// Head of a loop: repeats the steps up to the matching `LoopEnd`, then jumps behind it. `None`: for ever.
     LoopStart {
         /// Counter of the instance.
         counter: u32,
@@ -360,15 +363,15 @@ pub enum TimerRef {
 /// A loop whose iterations several threads share, as OpenMP's `parallel for`; ends with a join of its participants.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParallelLoop {
-    /// Name; all `parallel_for` steps of that name share its iterations.
+    /// Name of the loop; all `parallel_for` steps of that name share its iterations.
     pub name: String,
     /// Number of iterations per execution of the loop.
     pub iterations: u64,
     /// Work of one iteration.
     pub work: Span,
-    /// How it behaves.
+    /// How memory behaves during an iteration.
     pub behaviour: BehaviourId,
-    /// How iterations are dealt.
+    /// How iterations are dealt to threads.
     pub schedule: LoopSchedule,
     /// Number of threads that take part (counted from the file's uses and instances).
     pub participants: u32,
@@ -379,21 +382,21 @@ pub struct ParallelLoop {
 pub enum LoopSchedule {
     /// Equal shares, one per participant, dealt as they arrive.
     Static,
-    /// The next `chunk` iterations to whoever is free.
+    /// The next `chunk` iterations to the next thread that is free.
     Dynamic {
-        /// Iterations per grab (≥ 1).
+        /// Iterations dealt at a time (≥ 1).
         chunk: u64,
     },
-    /// As dynamic, the grab being `max(remaining / participants, chunk)`.
+    /// As dynamic, but `max(remaining / participants, chunk)` iterations at a time.
     Guided {
-        /// Smallest grab (≥ 1).
+        /// Least iterations dealt at a time (≥ 1).
         chunk: u64,
     },
 }
 
 impl Workload {
-    /// The workload with the tasks of one application (and system tasks) only: how it performs alone. Barriers keep only
-    /// the participants that remain. `None` if there is no such application.
+    /// The workload with the tasks of one application (and system tasks) only, to see how it performs alone. Barriers
+    /// keep only the participants that remain. `None` if there is no such application.
     pub fn alone(&self, application: &str) -> Option<Self> {
         let keep = self.applications.iter().position(|name| name == application)?;
         let mut alone = self.clone();

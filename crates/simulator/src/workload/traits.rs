@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a workload has that scheduling mechanisms can act on: threads that run at the same time, phases, lengths, memory, noise.
+//! Properties of a workload that scheduling mechanisms can act on: threads that run at the same time, phases, lengths,
+//! memory, noise.
 //!
-//! Read from the programs alone, for no machine: how long threads wait for each other or for a CPU is left out, as only a
-//! run tells. Numbers of threads are therefore bounds, and loads those of threads that are never kept waiting.
+//! The properties are read from the programs alone, for no machine. How long threads wait for each other or for a CPU
+//! is left out, as only a run tells. Numbers of threads are therefore bounds, and loads are those of threads that never
+//! wait.
 
 use std::collections::BTreeSet;
 
@@ -14,53 +16,56 @@ use crate::units::Nanos;
 /// A thread that waits for memory for this share of its work on the reference CPU counts as memory-bound.
 pub const MEMORY_BOUND: f64 = 0.5;
 
-/// A memory of usual speed, to weigh steps in bytes and dereferences against steps in nanoseconds: 10 bytes each, and one
+/// Bytes per nanosecond of a memory of usual speed, to weigh steps in bytes against steps in nanoseconds.
 /// dereference in 100.
 const BYTES_PER_NANO: u64 = 10;
-/// See [`BYTES_PER_NANO`].
+/// Nanoseconds per dereference of a memory of usual speed, to weigh steps in dereferences against steps in nanoseconds.
 const NANOS_PER_DEREFERENCE: u64 = 100;
 
-/// What a workload has.
+/// The traits of a workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Traits {
     /// Applications that have threads, in the workload's order.
     pub applications: Vec<ApplicationTraits>,
     /// Threads that are system tasks.
     pub system_threads: u32,
-    /// Share of the reference CPU that all of them use, at its highest clock; 0 or more.
+    /// Share of the reference CPU that all system tasks use together, at its highest clock; 0 or more.
     pub system_load: f64,
 }
 
-/// What an application has.
+/// The traits of an application.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ApplicationTraits {
-    /// Its name.
+    /// Name of the application.
     pub name: String,
-    /// Most threads that it can have at once; `None`: no bound, as one forks for ever, or others fork all of them.
+    /// Most threads that the application can have at once; `None`: no bound, as a thread forks for ever or other
+    /// applications fork all of its threads.
     pub threads: Option<u32>,
-    /// Likewise of one of its processes: what kernels see as a program.
+    /// Most threads that one process of the application can have at once (kernels see a process as a program); `None`:
+    /// no bound.
     pub program_threads: Option<u32>,
-    /// Threads, at the start or of forked kinds, one each, that say how long they are (`relative_length`).
+    /// Number of threads that say how long they are (`relative_length`): those at the start, and one of each forked
+    /// kind.
     pub hinted: u32,
-    /// Its threads meet: at barriers, in joins or at the end of parallel loops.
+    /// Whether threads of the application meet: at barriers, in joins or at the end of parallel loops.
     pub meets: bool,
-    /// They contend for mutexes.
+    /// Whether threads of the application contend for mutexes.
     pub locks: bool,
-    /// Likewise, that are memory-bound; see [`MEMORY_BOUND`].
+    /// Number of threads that are memory-bound (see [`MEMORY_BOUND`]): those at the start, and one of each forked kind.
     pub memory_bound: u32,
-    /// The others that work.
+    /// Number of other threads that work: those at the start, and one of each forked kind.
     pub compute_bound: u32,
 }
 
 impl ApplicationTraits {
-    /// Whether a process of it can have more than `threshold` threads at once.
+    /// Whether a process of the application can have more than `threshold` threads at once.
     pub fn exceeds(&self, threshold: u32) -> bool {
         self.program_threads.is_none_or(|threads| threads > threshold)
     }
 }
 
 impl Traits {
-    /// What `workload` has.
+    /// The traits of `workload`.
     pub fn of(workload: &Workload) -> Self {
         let names = workload.applications.iter().enumerate();
         let applications = names.filter_map(|(index, name)| application(workload, index, name)).collect();
@@ -72,12 +77,12 @@ impl Traits {
         }
     }
 
-    /// Applications of which a process can have more than `threshold` threads at once.
+    /// Applications with a process that can have more than `threshold` threads at once.
     pub fn parallel(&self, threshold: u32) -> impl Iterator<Item = &ApplicationTraits> {
         self.applications.iter().filter(move |application| application.exceeds(threshold))
     }
 
-    /// Most threads of applications that there can be at once; `None`: without a bound.
+    /// Most threads of applications that can exist at once; `None`: no bound.
     pub fn threads(&self) -> Option<u32> {
         self.applications.iter().try_fold(0_u32, |sum, application| Some(sum.saturating_add(application.threads?)))
     }
@@ -113,14 +118,14 @@ fn application(workload: &Workload, index: usize, name: &str) -> Option<Applicat
     })
 }
 
-/// Most threads of an application at once.
+/// Most threads of an application at once; `None`: no bound.
 fn threads(workload: &Workload, kinds: &[&TaskSpec]) -> Option<u32> {
     let starts = kinds.iter().filter(|task| task.instances > 0);
     let each = |task: &&&TaskSpec| {
         Some(at_once(workload, task, Count::Application, &mut BTreeSet::new())?.saturating_mul(task.instances))
     };
     let all: Vec<u32> = starts.map(|task| each(&task)).collect::<Option<_>>()?;
-    // Of threads that others fork nobody says here how many there are.
+    // If other applications fork all threads, their number is not known here.
     (!all.is_empty()).then(|| all.into_iter().fold(0, u32::saturating_add))
 }
 
@@ -139,7 +144,7 @@ fn program_threads(workload: &Workload, kinds: &[&TaskSpec]) -> Option<u32> {
     Some(most.max(main))
 }
 
-/// Kinds of which there are threads: at the start, or by forks.
+/// Kinds of thread that come into being: at the start, or by forks.
 fn reached(workload: &Workload) -> BTreeSet<usize> {
     let mut known = BTreeSet::new();
     let mut open: Vec<usize> = (0..workload.tasks.len()).filter(|kind| workload.tasks[*kind].instances > 0).collect();
@@ -155,16 +160,16 @@ fn reached(workload: &Workload) -> BTreeSet<usize> {
     known
 }
 
-/// A stretch of a program, as far as threads go that it forks. All are taken to live until they are joined.
+/// The threads that a stretch of a program forks. All threads are taken to live until they are joined.
 #[derive(Debug, Clone, Copy, Default)]
 struct Forks {
-    /// Forked before the first join of the stretch, or at all if it has none.
+    /// Threads forked before the first join of the stretch, or in all of it if it has no join.
     before: u32,
-    /// It has a join.
+    /// Whether the stretch has a join.
     joins: bool,
-    /// Still there at its end, of its own.
+    /// Threads forked in the stretch that are still there at its end.
     left: u32,
-    /// Most at once between joins of its own.
+    /// Most threads forked in the stretch that exist at once.
     peak: u32,
 }
 
@@ -178,7 +183,7 @@ impl Forks {
         self.left = 0;
     }
 
-    /// The stretch, then `next`.
+    /// Appends `next` to the stretch.
     fn append(&mut self, next: Self) {
         self.peak = self.peak.max(self.left.saturating_add(next.before)).max(next.peak);
         if !self.joins {
@@ -188,7 +193,7 @@ impl Forks {
         self.joins |= next.joins;
     }
 
-    /// The stretch so many times; `None` if that has no bound.
+    /// The stretch repeated `count` times; `None` if the number of threads has no bound.
     fn times(self, count: Option<u64>) -> Option<Self> {
         match count {
             Some(0) => return Some(Self::default()),
@@ -196,7 +201,7 @@ impl Forks {
             _ => {}
         }
         if self.joins {
-            // A second round meets what the first one left.
+            // A second round begins with the threads that the first one left.
             let mut twice = self;
             if count != Some(1) {
                 twice.append(self);
@@ -209,17 +214,17 @@ impl Forks {
     }
 }
 
-/// Which threads are counted beside the one that forks them.
+/// Which threads are counted, beside the one that forks them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Count {
-    /// Those of the same application.
+    /// Threads of the same application.
     Application,
-    /// Of these, those of the same process.
+    /// Threads of the same application and the same process.
     Process,
 }
 
-/// Most threads that there are at once of a thread of `task` and all that it forks; `None` without a bound. `above`: the
-/// tasks whose forks these are, by name.
+/// Most threads that exist at once of a thread of `task` and all that it forks; `None`: no bound. `above`: the names of
+/// the tasks on the way from the first fork to `task`.
 fn at_once<'w>(workload: &'w Workload, task: &'w TaskSpec, count: Count, above: &mut BTreeSet<&'w str>) -> Option<u32> {
     if !above.insert(&task.name) {
         return None;
@@ -228,7 +233,7 @@ fn at_once<'w>(workload: &'w Workload, task: &'w TaskSpec, count: Count, above: 
         let process = count == Count::Application || !forked.process;
         !forked.system && forked.application == task.application && process
     };
-    // The innermost stretch is the last; a loop's begins with its count.
+    // The innermost stretch is the last one; the stretch of a loop stands with the loop's count.
     let mut open: Vec<(Option<u64>, Forks)> = vec![(Some(1), Forks::default())];
     for op in &task.program {
         match op {
@@ -252,16 +257,16 @@ fn at_once<'w>(workload: &'w Workload, task: &'w TaskSpec, count: Count, above: 
     Some(open.first()?.1.peak.saturating_add(1))
 }
 
-/// What a thread does in a stretch of time, in nanoseconds.
+/// What a thread does in a stretch of time, by kind; in nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
 struct Effort {
     /// Work on the reference CPU.
     work: f64,
-    /// Of that, waiting for memory.
+    /// Part of the work that waits for memory.
     memory: f64,
-    /// Sleep.
+    /// Time asleep.
     sleep: f64,
-    /// Periods of timers, which the rest of the time is part of.
+    /// Periods of timers; the rest of the time is part of them.
     periods: f64,
 }
 
@@ -278,19 +283,19 @@ impl Effort {
         self.periods += more.periods * times;
     }
 
-    /// Share of time that it works; 0 if it never does anything.
+    /// Share of time that the thread works; 0 if it never does anything.
     fn load(&self) -> f64 {
         let time = (self.work + self.sleep).max(self.periods);
         if time > 0.0 { self.work / time } else { 0.0 }
     }
 
-    /// Share of its work that waits for memory; `None` if it has none.
+    /// Share of the work that waits for memory; `None` if there is no work.
     fn memory_share(&self) -> Option<f64> {
         (self.work > 0.0).then(|| self.memory / self.work)
     }
 }
 
-/// What a thread of `task` does in its life, or in a round of its endless loop if it has one.
+/// The effort of a thread of `task` in its life, or in a round of its endless loop if it has one.
 fn effort(workload: &Workload, task: &TaskSpec) -> Effort {
     let mut open: Vec<(Option<u64>, Effort)> = vec![(Some(1), Effort::default())];
     for op in &task.program {
@@ -313,7 +318,7 @@ fn effort(workload: &Workload, task: &TaskSpec) -> Effort {
     open.first().map_or_else(Effort::default, |(_, effort)| *effort)
 }
 
-/// Adds one step.
+/// Adds one step to `effort`.
 fn step(workload: &Workload, op: &Op, effort: &mut Effort) {
     let share = |behaviour: super::BehaviourId| {
         workload.behaviours.get(behaviour.0 as usize).map_or(0.0, |behaviour| behaviour.memory_bound)
@@ -356,7 +361,7 @@ mod tests {
     #[test]
     fn threads_that_are_joined_make_room_for_the_next() {
         let child = r#""child": { "instance": 0, "loop": 1, "run": 1000 }"#;
-        // Three at a time, five times, beside the thread that forks them.
+        // Three threads at a time, five times, beside the thread that forks them.
         let joined = format!(
             r#""main": {{ "loop": 5, "phases": {{
                 "p": {{ "run": 10, "fork0": "child", "fork1": "child", "fork2": "child", "tandem": {{ "join": true }} }}
@@ -378,7 +383,7 @@ mod tests {
                "job": { "instance": 0, "loop": 2, "run": 10, "fork": "thread", "tandem": { "process": true } },
                "thread": { "instance": 0, "loop": 1, "run": 10 }"#,
         );
-        // make, four jobs and two threads of each; a job's process has three threads.
+        // make, four jobs and two threads of each; the process of a job has three threads.
         assert_eq!((all.threads, all.program_threads), (Some(13), Some(3)));
         assert!(all.exceeds(2) && !all.exceeds(3));
     }
@@ -410,7 +415,7 @@ mod tests {
                           "tandem": { "system": true } }"#,
         );
         assert_eq!(noise.system_threads, 3);
-        // Twice a tenth, and a twentieth.
+        // Two times a tenth, and a twentieth.
         assert!((noise.system_load - 0.25).abs() < 1e-9, "{}", noise.system_load);
         assert_eq!((noise.applications.len(), noise.threads()), (1, Some(1)));
     }

@@ -12,7 +12,7 @@ char _license[] SEC("license") = "GPL";
 void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym __weak;
 bool scx_bpf_dsq_move_to_local(u64 dsq_id) __ksym __weak;
 void scx_bpf_dsq_reenq(u64 dsq_id, u64 reenq_flags) __ksym __weak;
-/* Those that they replace are there only in older ones; loaders leave out what is behind the three underscores. */
+/* Functions of older kernels only; loaders leave out the part of a name behind the three underscores. */
 void scx_bpf_dispatch___old(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym __weak;
 bool scx_bpf_consume___old(u64 dsq_id) __ksym __weak;
 
@@ -21,9 +21,9 @@ enum mode {
 	MODE_SHARED,
 	/* Directly to the local queue. */
 	MODE_LOCAL,
-	/* Likewise, to run at once or be given back; then through the queue. */
+	/* Directly, to run at once or be given back; then through the queue. */
 	MODE_IMMED,
-	/* Likewise, but always directly. */
+	/* Directly, to run at once or be given back, each time. */
 	MODE_IMMED_FOREVER,
 	/* To run at once, where that cannot be asked for. */
 	MODE_IMMED_SHARED,

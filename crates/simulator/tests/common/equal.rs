@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The bundled machine `smp-8` with another number of CPUs: equal ones of one cache, on which nothing but work costs time.
+//! The bundled machine `smp-8` with another number of CPUs: equal CPUs below one cache, on which only work takes time.
 
 #![allow(dead_code, reason = "another crate's tests, or a bench, use a part")]
 
@@ -7,12 +7,12 @@ use std::path::Path;
 
 use tandem_simulator::machine::Machine;
 
-/// Its description.
+/// The machine's description.
 pub fn description(cpus: usize) -> String {
     include_str!("../../../../machines/smp-8.toml").replace("cores = 8\n", &format!("cores = {cpus}\n"))
 }
 
-/// The machine.
+/// The machine with this number of CPUs.
 pub fn machine(cpus: usize) -> Machine {
     let machine = Machine::parse("equal", Path::new("equal.toml"), &description(cpus), None);
     let machine = machine.unwrap_or_else(|error| panic!("{error}"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What tests of whole runs share: reading a workload, running it, finding a thread in the report.
+//! Shared by tests of whole runs: reading a workload, running it, finding a thread in the report.
 
 use std::path::Path;
 
@@ -15,13 +15,13 @@ pub fn workload(text: &str) -> Workload {
     Workload::parse(Path::new("test.json"), text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Runs; the run must end well.
+/// Runs the workload; the run must end well.
 #[track_caller]
 pub fn run_with(machine: &Machine, workload: &Workload, options: &Options) -> Report {
     watch(machine, workload, options, &mut NoObserver)
 }
 
-/// Runs before an observer; the run must end well.
+/// Runs the workload before an observer; the run must end well.
 #[track_caller]
 pub fn watch(machine: &Machine, workload: &Workload, options: &Options, observer: &mut dyn Observer) -> Report {
     simulate(machine, workload, options, observer).unwrap_or_else(|error| panic!("{error}"))

@@ -17,10 +17,10 @@ pub fn object(name: &str) -> Vec<u8> {
     std::fs::read(&file).unwrap_or_else(|error| panic!("no object {}: {error}", file.display()))
 }
 
-/// Its file.
+/// The file of an object, by the name of its source.
 ///
 /// # Panics
-/// Likewise.
+/// There is no such object, or a package is missing that compiling needs: the message says which.
 #[track_caller]
 pub fn object_path(name: &str) -> PathBuf {
     match folder() {
@@ -32,7 +32,7 @@ pub fn object_path(name: &str) -> PathBuf {
 /// Number of the first line of one of this project's sources that contains `text`.
 ///
 /// # Panics
-/// No line does.
+/// No line contains `text`.
 #[track_caller]
 pub fn line_of(source: &str, text: &str) -> u32 {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bpf").join(source);
@@ -41,7 +41,8 @@ pub fn line_of(source: &str, text: &str) -> u32 {
     at.unwrap_or_else(|| panic!("no line of {} contains {text}", file.display())) as u32 + 1
 }
 
-/// Compiles what is out of date, once in this process; the folder with the objects, or what is wrong.
+/// Compiles the objects that are out of date, once in this process. Returns the folder with the objects, or what is
+/// wrong.
 fn folder() -> Result<&'static Path, &'static str> {
     static FOLDER: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     FOLDER.get_or_init(compile).as_deref().map_err(String::as_str)

@@ -16,7 +16,8 @@ pub struct Tree {
 impl Tree {
     /// An empty tree.
     pub fn empty() -> Self {
-        // A large machine is ten thousand files: in memory, where there is such a place, that takes no time.
+        // A large machine is ten thousand files. In memory, where the machine has such a folder, writing them takes no
+        // time.
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
         Self { folder: folder.expect("a temporary folder") }
     }
@@ -110,7 +111,7 @@ pub fn describe(tree: &Tree) -> (Detected, toml::Table) {
     (detected, table)
 }
 
-/// The warnings that contain `part`.
+/// Number of warnings that contain `part`.
 pub fn warned(detected: &Detected, part: &str) -> usize {
     detected.warnings.iter().filter(|warning| warning.contains(part)).count()
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! CPU time, overhead and energy are booked once, and to whom they belong.
+//! CPU time, overhead and energy are booked once, and to the thread or CPU that caused them.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use tandem_simulator::simulation::{Options, simulate};
 
 use super::support::{assert_time, machine_from, options, run, task, text, workload};
 
-/// A CPU that needs 10 ms to wake is no faster because a second, more urgent thread comes meanwhile.
+/// A CPU needs 10 ms to wake. A second, more urgent thread that comes meanwhile does not make that shorter.
 #[test]
 fn who_preempts_during_a_wakeup_waits_for_the_rest_of_it() {
     let slow = text(1).replace("exit_us = 0", "exit_us = 10000");
@@ -23,7 +23,7 @@ fn who_preempts_during_a_wakeup_waits_for_the_rest_of_it() {
     assert_time(report.time_s, 0.120);
 }
 
-/// 1,000 ticks per second of 100 µs each leave 90 % of a CPU, whoever has it after the tick.
+/// 1,000 ticks per second of 100 µs each leave 90 % of a CPU, whichever thread runs after the tick.
 #[test]
 fn a_tick_that_preempts_still_costs() {
     let costly = text(1).replace("tick_us = 0", "tick_us = 100");
@@ -51,7 +51,7 @@ fn a_footprint_is_refilled_after_a_sleep_elsewhere() {
     assert_eq!(task(&report, "mover").migrations, 1);
 }
 
-/// Contention ends with the traffic, however gently: both are slowed by 1.0011, then nobody.
+/// Contention ends with the traffic, however small: first both threads are slowed by 1.0011, then neither is.
 #[test]
 fn contention_leaves_nothing_behind() {
     let report = run(
@@ -64,7 +64,8 @@ fn contention_leaves_nothing_behind() {
     assert_time(report.time_s, 0.15);
 }
 
-/// Half of the bus is used: 1 + 1 · 0.5² for who only waits for memory, and nothing new for who uses it.
+/// Half of the bus is used: work that only waits for memory is slowed by 1 + 1 · 0.5², the thread that uses the bus is
+/// not.
 #[test]
 fn contention_is_what_others_cause() {
     let report = run(
@@ -77,7 +78,8 @@ fn contention_is_what_others_cause() {
     assert_time(task(&report, "chase").cpu_time_s, 0.0075);
 }
 
-/// A clock that two clusters share obeys the limit of each: two active cores of the second one halve it for all.
+/// A clock that two clusters share obeys the limit of each: two active cores of the second cluster halve it for both
+/// clusters.
 #[test]
 fn a_package_wide_clock_keeps_both_clusters_within_their_limits() {
     let one = text(1);
@@ -101,13 +103,13 @@ fn entering_an_idle_state_costs_power_for_as_long_as_it_lasted() {
         &machine_from(&slow),
         r#"{ "tasks": { "a": { "loop": 1, "run0": 10000, "sleep": 5000, "run1": 10000 } } }"#,
     );
-    // CPUs begin to idle at time 0, so 10 ms before the start. 5 ms of the entry are left at the second wakeup:
-    // 10 + 10 + 5 + 5 + 10 ms, all at 1 W.
+    // CPUs begin to idle at time 0, so 10 ms before the start. At the second wakeup 5 ms of the entry are left: 10 + 10
+    // + 5 + 5 + 10 ms, all at 1 W.
     assert_time(report.time_s, 0.04);
     assert!((report.energy_j.cores - 0.04).abs() < 1e-6, "{}", report.energy_j.cores);
 }
 
-/// SMT siblings with a clock each run on one core, which goes as fast as the faster of the two asks for.
+/// SMT siblings with a clock each run on one core, whose clock is the faster of the two that they ask for.
 #[test]
 fn siblings_share_the_faster_clock() {
     let smt = text(1)
@@ -123,7 +125,7 @@ fn siblings_share_the_faster_clock() {
     assert!((light.cpu_time_s / light.work_s - 1.0).abs() < 0.05, "{} s for {} s", light.cpu_time_s, light.work_s);
 }
 
-/// Without a cpufreq driver no governor has a say.
+/// Without a cpufreq driver governors have no effect.
 #[test]
 fn a_clock_without_a_driver_stays() {
     let fixed = text(1).replace("transition_latency_us = 0", "transition_latency_us = 0\nscalable = false");

@@ -41,7 +41,7 @@ fn tasks(tasks: &[String]) -> String {
     format!(r#"{{ "tasks": {{ {} }} }}"#, tasks.join(","))
 }
 
-/// For each thread: when it was on a CPU, and when it went to sleep.
+/// When each thread was on a CPU, and when it went to sleep.
 #[derive(Default)]
 struct Schedule {
     names: Vec<String>,
@@ -83,14 +83,14 @@ impl Observer for Schedule {
     }
 }
 
-/// Runs with budgets that end on time instead of at the next tick.
+/// Runs with budgets that end exactly on time, not at the next tick.
 fn exact(cpus: usize, text: &str, limit: Nanos, observer: &mut dyn Observer) -> Report {
     let mut options = Options { time_limit: Some(limit), ..options() };
     options.kernel.hrtick_dl = true;
     simulate(&machine(cpus), &workload(text), &options, observer).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Every job of a periodic task ended within its period.
+/// Asserts that every job of a periodic task ended within its period.
 #[track_caller]
 fn assert_in_time(schedule: &Schedule, name: &str, period: Nanos, jobs: usize) {
     let sleeps = &schedule.sleeps[schedule.of(name)];
@@ -101,14 +101,14 @@ fn assert_in_time(schedule: &Schedule, name: &str, period: Nanos, jobs: usize) {
     }
 }
 
-/// 50 % and 40 % of a CPU: both meet every deadline, alone and beside fair threads, which get the other 10 %.
+/// Two tasks with 50 % and 40 % of a CPU meet every deadline, alone and beside fair threads, which get the other 10 %.
 #[test]
 fn two_tasks_within_their_bandwidth_meet_all_deadlines() {
     for hogs in [0, 3] {
         let mut all = vec![periodic("half", 5, 10, 5), periodic("less", 6, 15, 6)];
         all.extend((0..hogs).map(|index| hog(&format!("hog{index}"))));
         let mut schedule = Schedule::default();
-        // Up to just before the jobs of the next period could begin.
+        // The limit lies just before the jobs of the next period could begin.
         let report = watch(&machine(1), &tasks(&all), 3 * SEC - 1, &mut schedule);
         assert!(report.warnings.is_empty(), "{:?}", report.warnings);
         assert_in_time(&schedule, "half", 10 * MSEC, 300);
@@ -120,7 +120,7 @@ fn two_tasks_within_their_bandwidth_meet_all_deadlines() {
     }
 }
 
-/// 2 ms of every 10 and no more, period by period.
+/// The task gets 2 ms of every 10 and no more, period by period.
 #[test]
 fn an_overrunning_task_gets_exactly_its_budget() {
     let mut schedule = Schedule::default();
@@ -134,7 +134,7 @@ fn an_overrunning_task_gets_exactly_its_budget() {
     assert_time(task(&report, "hog").cpu_time_s, 0.8);
 }
 
-/// Without `HRTICK_DL` a budget ends at a tick, up to 4 ms late, and what was overrun is paid back.
+/// Without `HRTICK_DL` a budget ends at a tick, up to 4 ms late, and the overrun is paid back.
 #[test]
 fn an_overrun_up_to_the_tick_is_paid_back() {
     let report = run_until(&machine(1), &tasks(&[overrunning("greedy", 2, 10, 10), hog("hog")]), 10 * SEC);
@@ -142,7 +142,7 @@ fn an_overrun_up_to_the_tick_is_paid_back() {
     assert!((1.99..=2.005).contains(&used), "{used}");
 }
 
-/// The earlier absolute deadline runs first, whoever came first, and preempts.
+/// The thread with the earlier absolute deadline runs first and preempts, whichever thread came first.
 #[test]
 fn the_earliest_deadline_runs_first() {
     let job = |name: &str, period: u64, delay: u64| {
@@ -159,7 +159,7 @@ fn the_earliest_deadline_runs_first() {
     assert_time(task(&report, "late").wait_time_s, 0.020);
 }
 
-/// A deadline task preempts the most urgent FIFO one; what it leaves is FIFO's.
+/// A deadline task preempts the most urgent FIFO one; the time that the deadline task leaves is FIFO's.
 #[test]
 fn deadline_runs_before_fifo() {
     let fifo = r#""fifo": { "policy": "SCHED_FIFO", "priority": 99, "loop": -1, "run": 1000000 }"#.to_owned();
@@ -196,7 +196,7 @@ fn a_constrained_deadline_waits_for_its_period() {
     }
 }
 
-/// Tasks that all start on one CPU run on four at once: those that wait are pushed to CPUs without deadline tasks.
+/// Tasks that all start on one CPU run on four at once: waiting tasks are pushed to CPUs without deadline tasks.
 #[test]
 fn waiting_tasks_are_pushed_to_other_cpus() {
     let text = r#"{ "tasks": {
@@ -221,11 +221,12 @@ fn the_latest_deadline_gives_way() {
     let report = run(&machine(2), &tasks(&[job("soon", 60, 0), job("late", 100, 0), job("urgent", 40, 5)]));
     assert_time(task(&report, "urgent").wait_time_s, 0.0);
     assert_time(task(&report, "soon").wait_time_s, 0.0);
-    // It goes on where "soon" ended, at 20 ms.
+    // "late" goes on where "soon" ended, at 20 ms.
     assert_time(task(&report, "late").wait_time_s, 0.015);
 }
 
-/// 95 % of all CPUs less the fair servers' 5 %: of four tasks of half a CPU each, three fit two CPUs. The fourth is fair.
+/// Admitted are 95 % of all CPUs less the fair servers' 5 %: of four tasks of half a CPU each, three fit two CPUs. The
+/// fourth task becomes fair.
 #[test]
 fn who_does_not_fit_is_refused() {
     let names = ["a", "b", "c", "d"];
@@ -238,7 +239,7 @@ fn who_does_not_fit_is_refused() {
     assert!(report.warnings[0].contains("d: there is not enough bandwidth"), "{}", report.warnings[0]);
 }
 
-/// The bandwidth of a task that has ended can be had again, but not before its 0-lag time.
+/// The bandwidth of a task that has ended is free again, but not before the task's 0-lag time.
 #[test]
 fn bandwidth_is_free_again_after_the_end() {
     let text = |delay: u64| {
@@ -249,14 +250,14 @@ fn bandwidth_is_free_again_after_the_end() {
                 "second": {{ "instance": 0, "policy": "SCHED_DEADLINE", "dl-runtime": 60000, "dl-period": 100000, "loop": 1, "run": 6000 }} }} }}"#
         )
     };
-    // 54 of 60 ms are left at 6 ms, when the parent gets to run: 100 − 54 · 100 / 60 = 10 ms, 4 ms later.
+    // When the parent gets to run, at 6 ms, 54 of 60 ms are left: 100 − 54 · 100 / 60 = 10 ms, 4 ms later.
     for (delay, refused) in [(3_900, 1), (4_100, 0)] {
         let report = run(&machine(1), &text(delay));
         assert_eq!(report.warnings.len(), refused, "{delay}: {:?}", report.warnings);
     }
 }
 
-/// Without admission control everybody is let in, and may be bound.
+/// Without admission control every task is admitted, and may be bound to CPUs.
 #[test]
 fn affinity_needs_admission_control_to_be_off() {
     let text = r#"{ "tasks": { "bound": { "policy": "SCHED_DEADLINE", "dl-runtime": 5000, "dl-period": 10000, "cpus": [1], "loop": 1, "run": 20000 } } }"#;
@@ -272,7 +273,7 @@ fn affinity_needs_admission_control_to_be_off() {
     assert_time(report.cpus[1].busy_s, 0.020);
 }
 
-/// A budget is time at full speed: at half the clock it lasts twice as long.
+/// A budget is time at full speed: at half the clock the budget lasts twice as long.
 #[test]
 fn budgets_are_scaled_by_the_clock() {
     let mut half = Options { time_limit: Some(SEC), governor: "powersave".parse().unwrap(), ..options() };
@@ -283,7 +284,7 @@ fn budgets_are_scaled_by_the_clock() {
     assert!((used - 0.4).abs() < 0.003, "{used}");
 }
 
-/// Where CPUs differ, a task that needs more than a small CPU has goes to a large one; one that does not stays.
+/// If CPUs differ, a task that needs more than a small CPU goes to a large one; a task that needs less stays.
 #[test]
 fn a_task_goes_where_its_density_fits() {
     let machine = Machine::load("hikey960").unwrap();
@@ -299,7 +300,8 @@ fn a_task_goes_where_its_density_fits() {
     assert!(big_share(4) < 0.01, "{}", big_share(4));
 }
 
-/// Active bandwidth is a lower bound of schedutil's clock: half of the only CPU needs its half clock, more the full one.
+/// Active bandwidth is a lower bound of schedutil's clock: half of the only CPU needs half its clock, more needs its
+/// full clock.
 #[test]
 fn schedutil_provides_the_reserved_bandwidth() {
     let share_at_full = |runtime: u64| {
@@ -315,7 +317,7 @@ fn schedutil_provides_the_reserved_bandwidth() {
 proptest! {
     #![proptest_config(Config { failure_persistence: None, ..Config::with_cases(64) })]
 
-    /// Earliest deadline first is optimal on one CPU: whatever is admitted meets every deadline, beside any fair load.
+    /// Earliest deadline first is optimal on one CPU: all admitted tasks meet every deadline, beside any fair load.
     #[test]
     fn whatever_is_admitted_on_one_cpu_meets_its_deadlines(
         shares in prop::collection::vec((1u64..10, 4u64..40), 1..6), hogs in 0usize..3, hrtick in any::<bool>(),

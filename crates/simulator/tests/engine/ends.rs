@@ -90,7 +90,7 @@ fn a_flood_of_threads_is_an_error() {
     }
 }
 
-/// An application waits for a system thread that it forked: not stuck.
+/// An application that waits for a system thread which it forked is not stuck.
 #[test]
 fn a_system_child_can_be_joined() {
     let report = run(
@@ -101,7 +101,7 @@ fn a_system_child_can_be_joined() {
     assert_time(report.time_s, 0.005);
 }
 
-/// Noise that locks a mutex of its own for ever does not hide that the application is stuck.
+/// Noise that locks a mutex of its own for ever does not hide an application that is stuck.
 #[test]
 fn busy_noise_does_not_hide_a_deadlock() {
     let text = r#"{ "tasks": {
@@ -116,7 +116,7 @@ fn busy_noise_does_not_hide_a_deadlock() {
     }
 }
 
-/// The longest spans that a file can hold, drawn from a spread and multiplied, do not overflow the clock.
+/// The longest spans that a file can have, drawn from a spread and multiplied, do not overflow the clock.
 #[test]
 fn the_longest_spans_do_not_overflow() {
     let text = r#"{ "tasks": {
@@ -128,7 +128,7 @@ fn the_longest_spans_do_not_overflow() {
     assert_time(report.cpus[0].busy_s, 1.0);
 }
 
-/// A join waits for the threads that this thread forked, not for those that they forked in turn.
+/// A join waits for the threads that this thread forked, not for the threads that those forked in turn.
 #[test]
 fn a_join_waits_for_children_but_not_for_theirs() {
     let report = run(

@@ -29,12 +29,13 @@ fn inversion(pi: bool, low: &str) -> Report {
 #[test]
 fn a_middle_priority_delays_the_highest_unless_it_is_inherited() {
     for low in [fifo("low", 10, 0, CRITICAL), format!(r#""low": {{ "loop": 1, {CRITICAL} }}"#)] {
-        // Without: 8 ms are left of the critical section when "middle" comes, and all of it comes before them.
+        // Without inheritance: when "middle" comes, 8 ms of the critical section are left, and all of "middle" comes
+        // before them.
         let report = inversion(false, &low);
         assert_time(task(&report, "high").cpu_time_s, 0.005);
         assert_time(task(&report, "middle").wait_time_s, 0.0);
         assert_time(task(&report, "low").wait_time_s, 0.050);
-        // With: "low" runs on to 10 ms, "high" from there to 15 ms, then "middle".
+        // With inheritance: "low" runs on to 10 ms, "high" from there to 15 ms, then "middle".
         let report = inversion(true, &low);
         assert!(report.warnings.is_empty(), "{:?}", report.warnings);
         assert_time(task(&report, "low").wait_time_s, 0.0);
@@ -53,13 +54,13 @@ fn inheritance_goes_along_a_chain_of_owners() {
         fifo("middle", 20, 3, r#""run": 50000"#),
     ];
     let report = run(&machine(1), &with(true, &tasks.join(",")));
-    // To 10 ms, 12 ms and 13 ms before "middle", which came at 3 ms.
+    // "owner" runs to 10 ms, "between" to 12 ms and "high" to 13 ms, all before "middle", which came at 3 ms.
     assert_time(task(&report, "middle").wait_time_s, 0.010);
     let report = run(&machine(1), &with(false, &tasks.join(",")));
     assert_time(task(&report, "middle").wait_time_s, 0.0);
 }
 
-/// Holding two mutexes, a thread keeps the priority that the second one gives it after it has freed the first.
+/// A thread that holds two mutexes frees the first and keeps the priority that the second one gives it.
 #[test]
 fn what_is_inherited_ends_with_the_mutex_that_gave_it() {
     let low = r#""low": { "loop": 1, "lock": "a", "lock1": "b", "run": 10000, "unlock": "a", "run1": 10000, "unlock1": "b", "run2": 10000 }"#;
@@ -77,7 +78,7 @@ fn what_is_inherited_ends_with_the_mutex_that_gave_it() {
     assert_time(report.time_s, 0.041);
 }
 
-/// The most urgent waiter gets the mutex, not the first.
+/// The most urgent waiter gets the mutex, not the first waiter.
 #[test]
 fn an_unlock_hands_over_to_the_most_urgent() {
     let order = |pi: bool| {
@@ -89,13 +90,13 @@ fn an_unlock_hands_over_to_the_most_urgent() {
         let report = run(&machine(1), &with(pi, &tasks.join(",")));
         task(&report, "first").wait_time_s
     };
-    // Without, "first" is woken at 10 ms and keeps the CPU to 15 ms. With, it is handed the mutex at 15 ms, while "second"
-    // runs on to 35 ms.
+    // Without inheritance, "first" is woken at 10 ms and keeps the CPU to 15 ms. With it, "first" is handed the mutex
+    // at 15 ms, while "second" runs on to 35 ms.
     assert_time(order(false), 0.0);
     assert_time(order(true), 0.020);
 }
 
-/// A fair owner that waits in a queue is lifted from it; one that sleeps comes back as urgent.
+/// A fair owner that waits in a queue is taken out of it at once; an owner that sleeps is as urgent when it wakes.
 #[test]
 fn a_waiting_and_a_sleeping_owner_inherit() {
     let tasks = [
@@ -103,14 +104,14 @@ fn a_waiting_and_a_sleeping_owner_inherit() {
         r#""hogs": { "instance": 3, "loop": -1, "run": 1000000 }"#.to_owned(),
         fifo("high", 30, 20, r#""lock": "m", "run": 1000, "unlock": "m""#),
     ];
-    // From 20 ms on nothing but the owner's own steps, at most 10 ms, is in the way.
+    // From 20 ms on only the owner's own steps, at most 10 ms, come before the waiter.
     let report = run_until(&machine(1), &with(true, &tasks.join(",")), SEC);
     let ended = task(&report, "high").cpu_time_s;
     assert_time(ended, 0.001);
     assert!(task(&report, "owner").wait_time_s < 0.020, "{}", task(&report, "owner").wait_time_s);
 }
 
-/// An owner runs within its waiter's reservation: before FIFO threads, and unthrottled.
+/// An owner runs within the reservation of its waiter: before FIFO threads, and unthrottled.
 #[test]
 fn a_deadline_waiter_lends_its_deadline() {
     let tasks = [
@@ -127,7 +128,7 @@ fn a_deadline_waiter_lends_its_deadline() {
     assert_time(task(&report, "middle").wait_time_s, 0.0);
 }
 
-/// Who does not hold an inheriting mutex cannot free it.
+/// A thread that does not hold an inheriting mutex cannot free it.
 #[test]
 fn only_the_owner_unlocks() {
     let tasks = r#""owner": { "loop": 1, "lock": "m", "run": 5000, "unlock": "m" },

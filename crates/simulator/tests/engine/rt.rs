@@ -5,7 +5,7 @@ use tandem_simulator::units::SEC;
 
 use super::support::{assert_time, machine, run, run_until, task};
 
-/// A preempted FIFO thread goes on before its equals.
+/// A preempted FIFO thread runs again before others of its priority.
 #[test]
 fn a_preempted_fifo_thread_stays_first() {
     let report = run(
@@ -19,7 +19,7 @@ fn a_preempted_fifo_thread_stays_first() {
     assert_time(task(&report, "second").wait_time_s, 0.010);
 }
 
-/// Whoever lowers its own priority goes to the head of the lower queue (`ENQUEUE_HEAD`).
+/// A thread that lowers its own priority goes to the head of the lower queue (`ENQUEUE_HEAD`).
 #[test]
 fn who_lowers_its_priority_stays_first() {
     let report = run(
@@ -48,7 +48,7 @@ fn round_robin_alternates() {
     assert!((9..=11).contains(&switches("SCHED_RR")), "{}", switches("SCHED_RR"));
 }
 
-/// Preempted by a thread bound to this CPU, a real-time thread is pushed to another one at once.
+/// A real-time thread preempted by a thread bound to its CPU is pushed to another CPU at once.
 #[test]
 fn a_preempted_thread_is_pushed_away() {
     let report = run(
@@ -61,7 +61,8 @@ fn a_preempted_thread_is_pushed_away() {
     assert_time(report.time_s, 0.012);
 }
 
-/// A real-time thread wakes where it was: it preempts a fair one there although another CPU idles (`select_task_rq_rt`).
+/// A real-time thread wakes on its last CPU: it preempts a fair thread there although another CPU idles
+/// (`select_task_rq_rt`).
 #[test]
 fn a_real_time_thread_does_not_look_for_an_idle_cpu() {
     let report = run(
@@ -74,7 +75,7 @@ fn a_real_time_thread_does_not_look_for_an_idle_cpu() {
     assert_time(task(&report, "fair").wait_time_s, 0.003);
 }
 
-/// Fair threads that starve get 50 ms of every second, also when real-time ones had the CPU alone for long before.
+/// Fair threads that starve get 50 ms of every second, also if real-time threads had the CPU alone for long before.
 #[test]
 fn a_fair_thread_gets_its_share_of_each_second_and_no_more() {
     let report = run_until(
@@ -90,7 +91,7 @@ fn a_fair_thread_gets_its_share_of_each_second_and_no_more() {
     assert!(waited <= 960_000_000, "{waited}");
 }
 
-/// The share of fair threads ends when they sleep: real-time ones go on at once.
+/// The share of fair threads ends when these sleep: real-time threads go on at once.
 #[test]
 fn a_throttled_class_runs_when_nobody_else_wants_to() {
     let report = run_until(
@@ -103,7 +104,7 @@ fn a_throttled_class_runs_when_nobody_else_wants_to() {
     assert!(report.cpus[0].busy_s > 4.9999, "{}", report.cpus[0].busy_s);
 }
 
-/// What is not modelled is said, and only that.
+/// The report names what has no model, and nothing else.
 #[test]
 fn gaps_are_in_the_report() {
     let report = run(
@@ -115,7 +116,8 @@ fn gaps_are_in_the_report() {
     assert_eq!(report.warnings, ["`taskgroup`: all threads of the fair class compete as if in one group"]);
 }
 
-/// Eight equal threads that start on one CPU run on eight at once, whatever their CPU's priority.
+/// Eight equal threads that start on one CPU run on eight at once, although none is more urgent than the thread that
+/// runs on their CPU.
 #[test]
 fn equal_threads_spread_over_all_cpus() {
     let text = r#"{ "tasks": { "a": { "instance": 8, "policy": "SCHED_FIFO", "loop": 1, "run": 10000 } } }"#;
@@ -124,7 +126,7 @@ fn equal_threads_spread_over_all_cpus() {
     assert!(report.cpus.iter().all(|cpu| cpu.busy_s > 0.009));
 }
 
-/// Where CPUs differ, a real-time thread goes to a large one unless its clamp says that it needs none.
+/// If CPUs differ, a real-time thread goes to a large one, unless its clamp says that it needs none.
 #[test]
 fn real_time_threads_prefer_large_cpus() {
     let machine = tandem_simulator::machine::Machine::load("hikey960").unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whatever threads do to each other, all work is done, once, and all CPU time is somebody's.
+//! However threads interact, all work is done once, and all CPU time belongs to a thread.
 
 use proptest::prelude::*;
 use tandem_simulator::observer::NoObserver;
@@ -7,7 +7,8 @@ use tandem_simulator::simulation::simulate;
 
 use super::support::{machine_from, options, text, workload};
 
-/// A step of a round, by its number, with a length in microseconds; waits that need somebody else come by themselves.
+/// A step of a round, by its number, with a length in microseconds. A step that waits for the semaphore has posted it
+/// first, so that no wait needs another thread's post.
 fn step(index: usize, kind: u8, length: u32) -> String {
     let lock = kind % 2;
     match kind {
@@ -32,7 +33,7 @@ fn work(kind: u8, length: u32) -> u32 {
     }
 }
 
-/// How a thread differs from others: priority (0: fair), CPU (3: all), spin, and its steps.
+/// The properties in which threads differ: priority (0: fair), CPU (3: all), spin, and steps.
 type Kind = (u8, u8, u32, Vec<(u8, u32)>);
 
 fn kinds() -> impl Strategy<Value = Vec<Kind>> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Small machines and workloads, and what a run of them says.
+//! Small machines and workloads, and checks of their runs.
 
 use std::path::Path;
 
@@ -12,7 +12,8 @@ use tandem_simulator::units::Nanos;
 use crate::common;
 pub use crate::common::{run_with, task, workload};
 
-/// A machine of `cores` equal cores at 1 GHz that draw 1 W each when busy; scheduling is free and idleness too.
+/// A machine of `cores` equal cores at 1 GHz that draw 1 W each when busy; scheduling takes no time, and idling no
+/// power.
 pub fn machine(cores: usize) -> Machine {
     machine_from(&text(cores))
 }
@@ -33,7 +34,7 @@ pub fn options() -> Options {
     Options { governor: "performance".parse::<Governor>().unwrap(), ..Options::default() }
 }
 
-/// Runs with the highest clock.
+/// Runs a workload at the highest clock.
 pub fn try_run(machine: &Machine, text: &str) -> Result<Report, SimulationError> {
     simulate(machine, &workload(text), &options(), &mut NoObserver)
 }
@@ -50,7 +51,7 @@ pub fn watch(machine: &Machine, text: &str, limit: Nanos, observer: &mut dyn Obs
     common::watch(machine, &workload(text), &Options { time_limit: Some(limit), ..options() }, observer)
 }
 
-/// Seconds, to the microsecond.
+/// Asserts that two times in seconds are equal, to the microsecond.
 #[track_caller]
 pub fn assert_time(actual: f64, expected: f64) {
     assert!((actual - expected).abs() < 1e-6, "{actual} s instead of {expected} s");

@@ -3,7 +3,7 @@
 
 use super::support::{assert_time, machine, machine_from, run, run_until, task, text};
 
-/// A spinner burns its CPU, a sleeper does not. What a phase says counts from its first step on.
+/// A spinner burns its CPU, a sleeper does not. The spin of a phase counts from the phase's first step on.
 #[test]
 fn spinning_begins_with_the_first_wait() {
     let text = |spin: u32| {
@@ -19,7 +19,7 @@ fn spinning_begins_with_the_first_wait() {
     assert_time(task(&run(&machine(2), &text(0)), "first").cpu_time_s, 0.001);
 }
 
-/// Steps other than work do not make a thread forget that it spins.
+/// A thread still spins after steps other than work.
 #[test]
 fn spinning_outlives_memory_traffic_and_yields() {
     let report = run(
@@ -43,7 +43,7 @@ fn semaphores_do_not_spin() {
     assert_time(task(&report, "taker").cpu_time_s, 0.001);
 }
 
-/// A spinner that lost its CPU finds the lock free when it comes back, and is the only one that holds it.
+/// A spinner that lost its CPU finds the lock free when it comes back, and takes it alone.
 #[test]
 fn a_preempted_spinner_takes_the_lock_when_it_returns() {
     let report = run(
@@ -57,7 +57,7 @@ fn a_preempted_spinner_takes_the_lock_when_it_returns() {
     assert_time(report.time_s, 0.013);
 }
 
-/// The same at a barrier that opens meanwhile.
+/// A spinner that lost its CPU goes on when it comes back if its barrier has opened meanwhile.
 #[test]
 fn a_barrier_may_open_while_a_spinner_is_preempted() {
     let report = run(
@@ -70,7 +70,7 @@ fn a_barrier_may_open_while_a_spinner_is_preempted() {
     assert_time(report.time_s, 0.013);
 }
 
-/// glibc's default mutex does not check who unlocks it, and so a lock can be handed from thread to thread.
+/// glibc's default mutex does not check which thread unlocks it, so a lock can be handed from thread to thread.
 #[test]
 fn another_thread_may_unlock_and_the_report_says_so() {
     let report = run(
@@ -95,7 +95,7 @@ fn a_signalled_thread_waits_for_the_mutex() {
     assert_time(report.time_s, 0.005);
 }
 
-/// Three threads share a loop again and again under every schedule; one comes late each time.
+/// Three threads share a loop again and again under every schedule; one thread comes late each time.
 #[test]
 fn parallel_loops_repeat_with_late_participants() {
     for schedule in [r#""static""#, r#""dynamic", "chunk": 2"#, r#""guided", "chunk": 1"#] {
@@ -132,7 +132,7 @@ fn affinity_may_change_in_mid_program() {
     assert_eq!(task(&report, "a").migrations, 5);
 }
 
-/// A memory-bound copy waits for memory, and so draws what a stalled core draws: half of its dynamic power.
+/// A copy is bound by memory: it waits, and so draws what a stalled core draws, half of its dynamic power.
 #[test]
 fn moving_bytes_draws_the_power_of_a_stall() {
     let report = run(&machine_from(&text(1)), r#"{ "tasks": { "a": { "loop": 1, "mem": 100000000 } } }"#);
@@ -148,6 +148,6 @@ fn a_shared_timer_is_one_timer() {
         r#"{ "tasks": { "a": { "instance": 2, "loop": 4, "run": 100, "timer": { "ref": "t", "period": 1000 } } } }"#,
         1_000_000_000,
     );
-    // Eight uses of the timer, each a millisecond after the one before.
+    // Eight uses of the timer, each a millisecond after the previous one.
     assert_time(report.time_s, 0.008);
 }

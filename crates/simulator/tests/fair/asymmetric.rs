@@ -21,7 +21,8 @@ fn periodic(name: &str, count: u32, run: u32, period: u32, more: &str) -> String
     )
 }
 
-/// Runs on a little CPU for 20 ms, then may go anywhere and never stops: the next balance finds that it does not fit.
+/// A thread runs on a little CPU for 20 ms, then may use any CPU and never stops: the next balance finds that it does
+/// not fit.
 #[test]
 fn a_heavy_thread_leaves_a_little_cpu() {
     for name in ["hikey960", "pixel6", "rk3399"] {
@@ -44,9 +45,9 @@ fn a_heavy_thread_leaves_a_little_cpu() {
 
 /// Two light threads, 5 % of the largest CPU each, go where the lowest sufficient clock costs least per work.
 ///
-/// HiKey960: the little CPUs at 533 MHz give 134 of 1024 for 29 mW (0.21 mW per unit of capacity), the big ones at
-/// 903 MHz 391 for 243 mW (0.62). Pixel 6: the little CPUs need 738 MHz for 64 (46 mW: 0.70), the middle ones give 88 at
-/// 400 MHz for 29 mW (0.32): they are cheaper although they are bigger.
+/// HiKey960: at 533 MHz the little CPUs give 134 of 1024 for 29 mW (0.21 mW per unit of capacity). At 903 MHz the big
+/// ones give 391 for 243 mW (0.62). Pixel 6: the little CPUs need 738 MHz for 64 (46 mW: 0.70). The middle ones give 88
+/// at 400 MHz for 29 mW (0.32): they are cheaper although they are bigger.
 #[test]
 fn light_threads_go_where_work_is_cheapest() {
     for (name, cheapest) in [("hikey960", 462), ("pixel6", 498)] {
@@ -72,7 +73,7 @@ fn a_thread_runs_where_it_fits() {
     }
 }
 
-/// As many never-ending threads as big CPUs take the big ones, without energy-awareness too.
+/// If there are as many never-ending threads as big CPUs, they run on the big CPUs, without energy-awareness too.
 #[test]
 fn the_big_cpus_are_used_first() {
     let machine = Machine::load("hikey960").unwrap();
@@ -83,7 +84,7 @@ fn the_big_cpus_are_used_first() {
     assert_eq!(used, big);
 }
 
-/// util_min lifts a light thread to a CPU that can give that performance; util_max keeps a heavy one on a small CPU.
+/// util_min moves a light thread to a CPU that can give that performance; util_max keeps a heavy thread on a small CPU.
 #[test]
 fn clamps_move_threads_between_clusters() {
     let machine = Machine::load("hikey960").unwrap();
@@ -99,7 +100,7 @@ fn clamps_move_threads_between_clusters() {
     }
 }
 
-/// Sixteen never-ending threads on eight P cores of two threads and eight E cores: one per core.
+/// Sixteen never-ending threads on eight P cores of two hardware threads and eight E cores: one on each core.
 #[test]
 fn hybrid_cores_get_one_thread_each() {
     let machine = Machine::load("i9-12900k").unwrap();
@@ -108,7 +109,7 @@ fn hybrid_cores_get_one_thread_each() {
     assert_eq!(used.len(), 16, "{used:?}");
 }
 
-/// Eight of them: the P cores, one thread each.
+/// Eight never-ending threads: one on each P core.
 #[test]
 fn hybrid_fast_cores_come_first() {
     let machine = Machine::load("i9-12900k").unwrap();

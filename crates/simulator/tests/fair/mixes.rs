@@ -6,7 +6,7 @@ use super::support::{assert_near, run, spinning};
 
 const SEEDS: [u64; 4] = [1, 2, 3, 4];
 const SECONDS: u64 = 60;
-/// What each speedup may be off.
+/// Most by which a speedup may differ from the table.
 const TOLERANCE: f64 = 0.03;
 
 /// Mean over the seeds of an application's work per time beside the other, relative to alone.
@@ -49,15 +49,15 @@ fn two_parallel_applications_halve_the_machine() {
     assert_near(b, 0.5, TOLERANCE);
 }
 
-/// No CPU has room for the ninth thread, so it is always on the way: pulled by a CPU that tried in vain three times (each
-/// failure halves what a task must be worth), it leaves the CPU it came from and is waited for at the next.
+/// No CPU has room for the ninth thread, so it moves all the time: a CPU pulls it after three attempts in vain (each
+/// failure halves what a task must be worth). Then the CPU that it left has one thread fewer, and its new CPU one more.
 #[test]
 fn nine_threads_take_turns_on_eight_cpus() {
     let report = run("smp-8", &[spinning("a", 9, "")], 1, SECONDS);
     for task in &report.tasks {
         assert_near(task.cpu_time_s, SECONDS as f64 * 8.0 / 9.0, TOLERANCE);
     }
-    // At most one of the eight tries every 124 ms succeeds, at least every fourth of some CPU's.
+    // At most one attempt of the eight CPUs every 124 ms succeeds, and of each CPU's attempts at least every fourth.
     let per_second = report.migrations as f64 / SECONDS as f64;
     assert!((2.0..=16.0).contains(&per_second), "{per_second} migrations per second");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The fair class seen from outside: who runs where and for how long, on machines where that can be worked out.
+//! The fair class seen from outside: which thread runs where and for how long, where that can be worked out by hand.
 
 mod asymmetric;
 mod mixes;

@@ -15,7 +15,7 @@ fn hog(name: &str, more: &str) -> String {
     spinning(name, 1, &format!(r#", "cpus" : [0] {more}"#))
 }
 
-/// A step of nice is a factor of 1.25 in weight: 1024 against 335 of nice 5 and 110 of nice 10.
+/// A step of nice is a factor of 1.25 in weight: nice 0 has 1024, nice 5 has 335, nice 10 has 110.
 #[test]
 fn cpu_time_follows_weight() {
     let nice = |value: i32| format!(r#", "priority" : {value}"#);
@@ -25,7 +25,7 @@ fn cpu_time_follows_weight() {
     }
 }
 
-/// Whatever sleeps and wakes among them, the CPU is fully used and shared.
+/// The CPU is fully used and shared, also among threads that sleep and wake.
 #[test]
 fn a_sleeper_gets_what_it_asks_for_if_that_is_below_its_share() {
     let tasks = [hog("a", ""), hog("b", ""), periodic("sleeper", 2000, 10_000, "")];
@@ -35,9 +35,9 @@ fn a_sleeper_gets_what_it_asks_for_if_that_is_below_its_share() {
     assert_near(task(&report, "b").cpu_time_s, 8.0, 0.02);
 }
 
-/// A hog that is alone has outrun its request long ago, so nothing protects it: a woken thread runs at once. Of two
+/// A hog that is alone has run longer than it asked for, so it is not protected: a woken thread runs at once. Of two
 /// hogs the running one is protected while it is owed service (RUN_TO_PARITY), and the other may have the earlier
-/// deadline: at most both have their turn first, 2.8 ms each, which end at ticks of 4 ms.
+/// deadline. So at most both hogs run first, 2.8 ms each, which end at ticks of 4 ms.
 #[test]
 fn a_woken_thread_waits_for_slices_that_are_competed_for() {
     let wakeup = |hogs: &[&str]| {
@@ -59,7 +59,7 @@ fn a_thread_that_asks_for_a_short_slice_preempts() {
     assert!(latency.p50 == 0 && latency.max <= 1_500_000, "{latency:?}");
 }
 
-/// SCHED_IDLE weighs 3 of 1027, and whoever wakes preempts it at once.
+/// SCHED_IDLE has 3 of 1027 of the weight, and any thread that wakes preempts it at once.
 #[test]
 fn an_idle_policy_thread_gets_the_rest() {
     let report = run("smp-8", &[hog("hog", ""), hog("rest", r#", "policy" : "SCHED_IDLE""#)], 1, 60);
@@ -69,7 +69,7 @@ fn an_idle_policy_thread_gets_the_rest() {
     assert_eq!(task(&report, "sleeper").wakeup_latency_ns.unwrap().max, 0);
 }
 
-/// SCHED_BATCH has the weight of its nice value, but does not preempt when it wakes, even with nothing to its account.
+/// SCHED_BATCH has the weight of its nice value, but does not preempt when it wakes, even if it has not run yet.
 #[test]
 fn a_batch_thread_shares_alike_and_waits_its_turn() {
     let batch = r#", "policy" : "SCHED_BATCH""#;

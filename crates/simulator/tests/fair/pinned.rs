@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Affinity: threads stay where they may be, and what others leave is used.
+//! Affinity: threads stay where they may be, and others use the time that is left.
 
 use super::support::{Places, assert_near, options, run, spinning};
 use tandem_simulator::machine::Machine;
 use tandem_simulator::units::{CpuId, SEC};
 
-/// Four threads pinned to two CPUs get half of one each; six others have the other six CPUs to themselves.
+/// Four threads pinned to two CPUs get half of a CPU each; six others have the other six CPUs to themselves.
 #[test]
 fn pinned_threads_crowd_only_their_own_cpus() {
     let tasks = [spinning("few", 4, r#", "cpus" : [0, 1]"#), spinning("free", 6, "")];
@@ -16,9 +16,9 @@ fn pinned_threads_crowd_only_their_own_cpus() {
     }
 }
 
-/// Ten threads may use CPUs 0 to 3 only, two may go anywhere: these are not left behind on the crowded CPUs. The ten
-/// get a third or a half of a CPU each and, as on Linux, keep that: a CPU with two tasks is above the mean load of the
-/// eight already (12 tasks, 1.5 each), so it does not pull from one with three.
+/// Ten threads may use CPUs 0 to 3 only, two may use any CPU: these two do not stay on the crowded CPUs. The ten get a
+/// third or a half of a CPU each and, as on Linux, keep this share: a CPU with two tasks is above the mean load of the
+/// eight already (12 tasks, 1.5 each), so it does not pull from a CPU with three.
 #[test]
 fn threads_that_may_leave_crowded_cpus_do() {
     let tasks = [spinning("crowd", 10, r#", "cpus" : [0, 1, 2, 3]"#), spinning("free", 2, "")];
@@ -31,7 +31,7 @@ fn threads_that_may_leave_crowded_cpus_do() {
     }
 }
 
-/// Threads that pin themselves to a set while they run are sent to its CPUs in turn.
+/// Threads that pin themselves to a set while they run are sent to the CPUs of the set in turn.
 #[test]
 fn threads_that_pin_themselves_spread_over_the_set() {
     let task = r#""t" : { "instance" : 4, "phases" : {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! New threads and where they end up: idle CPUs first, idle cores before siblings, caches and nodes evenly.
+//! Where new threads end up: on idle CPUs first, on idle cores before siblings, evenly on caches and nodes.
 
 use super::support::{Places, assert_near, counts, options, run, run_with, spinning};
 use tandem_simulator::machine::Machine;
@@ -17,7 +17,7 @@ fn new_threads_start_on_idle_cpus() {
     }
 }
 
-/// After a burst of sixteen forks on eight CPUs every one has two.
+/// After a burst of sixteen forks on eight CPUs each CPU has two threads.
 #[test]
 fn a_burst_of_forks_is_evened_out() {
     let machine = Machine::load("smp-8").unwrap();
@@ -29,7 +29,7 @@ fn a_burst_of_forks_is_evened_out() {
     assert_eq!(used.values().copied().collect::<Vec<_>>(), [2; 8], "{used:?}");
 }
 
-/// Threads that come in pairs of long and short leave holes, which others fill.
+/// Threads that come in pairs of long and short leave CPUs idle, which pull other threads.
 #[test]
 fn cpus_that_become_idle_pull_waiting_threads() {
     let tasks = [spinning("long", 8, ""), r#""short" : { "instance" : 8, "loop" : 1, "run" : 200000 }"#.to_owned()];
@@ -40,7 +40,7 @@ fn cpus_that_become_idle_pull_waiting_threads() {
     assert_near(long, 80.0 - 8.0 * 0.2, 0.001);
 }
 
-/// A thread per core of a machine with 128 cores of two threads each: no core has two while another has none.
+/// As many threads as cores, on 128 cores of two hardware threads each: no core has two while another has none.
 #[test]
 fn an_idle_core_comes_before_a_sibling() {
     let machine = Machine::load("epyc-9554-2s").unwrap();
@@ -50,8 +50,8 @@ fn an_idle_core_comes_before_a_sibling() {
     assert!(used.len() * 100 >= cores * 97, "{} of {cores} cores used", used.len());
 }
 
-/// Half as many threads as cores: the nodes have the same number, give or take what is allowed as imbalance, and so have
-/// the caches.
+/// Half as many threads as cores: the nodes have the same number of threads, within the imbalance that is allowed, and
+/// so have the caches.
 #[test]
 fn threads_spread_over_nodes_and_caches() {
     let machine = Machine::load("epyc-9554-2s").unwrap();
@@ -64,7 +64,7 @@ fn threads_spread_over_nodes_and_caches() {
     assert_eq!(counts(&cpus, |cpu| machine.cpus[cpu.index()].core).len(), 64);
 }
 
-/// Few threads stay on the node where they were made: up to as many as it has caches.
+/// Few threads stay on the node where they were made: up to as many as the node has caches.
 #[test]
 fn few_threads_stay_on_their_node() {
     let machine = Machine::load("epyc-9554-2s").unwrap();
@@ -74,8 +74,8 @@ fn few_threads_stay_on_their_node() {
     assert!(nodes.contains_key(&machine.cluster(CpuId(0)).package));
 }
 
-/// A queue of twelve thousand tasks, nice 19 and −20 among them, keeps its arithmetic: nothing overflows, no time is lost,
-/// and who runs at all runs as the weights say.
+/// A queue of twelve thousand tasks, some of them nice 19 and −20, keeps its arithmetic: nothing overflows, no time is
+/// lost, and tasks that run at all run by their weights.
 #[test]
 fn a_hundred_thousand_tasks_do_not_overflow() {
     let tasks = [

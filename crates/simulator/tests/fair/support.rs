@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Workloads as a few words, runs of them, and what is asked of the reports.
+//! Workloads in a few words, their runs, and checks of the reports.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ pub fn run(machine: &str, tasks: &[String], seed: u64, secs: u64) -> Report {
     run_with(&Machine::load(machine).unwrap(), tasks, &options(seed, secs * SEC))
 }
 
-/// `got` within this share of `expected`.
+/// Asserts that `got` is within this share of `expected`.
 #[track_caller]
 pub fn assert_near(got: f64, expected: f64, tolerance: f64) {
     assert!((got / expected - 1.0).abs() <= tolerance, "{got:.4} is not within {tolerance} of {expected:.4}");
@@ -66,7 +66,7 @@ impl Observer for Places {
 }
 
 impl Places {
-    /// Watches a run.
+    /// Watches a run of these tasks.
     pub fn of(machine: &Machine, tasks: &[String], options: &Options) -> Self {
         let mut places = Self::default();
         common::watch(machine, &workload(tasks), options, &mut places);
@@ -88,7 +88,7 @@ impl Places {
     }
 }
 
-/// How many of `cpus` are equal in `key`, per key.
+/// Counts the CPUs that are equal in `key`, for each value of the key.
 pub fn counts<K: Ord>(cpus: &[CpuId], key: impl Fn(CpuId) -> K) -> BTreeMap<K, usize> {
     let mut counts = BTreeMap::new();
     for cpu in cpus {

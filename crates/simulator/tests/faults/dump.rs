@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is written down when a scheduler errs (`scx_dump_state`).
+//! The state that is written down when a scheduler errs (`scx_dump_state`).
 
 use super::support::{exit, run};
 

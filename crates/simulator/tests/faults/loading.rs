@@ -19,7 +19,7 @@ fn an_init_that_fails_leaves_everything_to_fair() {
 
 #[test]
 fn threads_are_forked_after_loading_so_no_thread_is_refused_at_load() {
-    // `init_task` refuses only tasks that exist when the scheduler comes; here none does.
+    // `init_task` refuses only tasks that exist when the scheduler is loaded; in this run there are none.
     assert_eq!(sched_ext(&run("FAULT_INIT_TASK")).exit, None);
 }
 

@@ -4,7 +4,7 @@
 use super::support::{assert_line, assert_place, assert_recorded, exit, run, run_on, says, sched_ext};
 use crate::objects::line_of;
 
-/// The mistake is found, said in these words, and traced to its line in the program of `callback`.
+/// Asserts that the mistake is found, described in these words, and traced to its line in the program of `callback`.
 #[track_caller]
 fn assert_misuse(fault: &str, callback: &str, message: &str) {
     let report = run(fault);
@@ -20,7 +20,7 @@ fn assert_misuse(fault: &str, callback: &str, message: &str) {
 fn without_a_fault_the_scheduler_stays_to_the_end() {
     let report = run("FAULT_NONE");
     assert_eq!(sched_ext(&report).exit, None);
-    // 80 turns in all; each is enqueued when it wakes at the latest.
+    // There are 80 turns in all, and each task is enqueued at the latest when it wakes.
     let enqueued = sched_ext(&report).callbacks["enqueue"].calls;
     assert!(enqueued >= 80, "{enqueued}");
 }
@@ -105,7 +105,7 @@ fn what_a_callback_returns_is_the_fault_of_the_callback() {
     let exit = exit(&report);
     let message = "invalid CPU 1048576 from ops.select_cpu()";
     assert_eq!(says(exit), ("SCX_EXIT_ERROR", Some("select_cpu"), message));
-    // All ways of returning end in one instruction, which has the line where the function begins.
+    // All ways to return end in one instruction, whose line is the one where the function begins.
     assert_eq!(exit.backtrace.len(), 1);
     assert_line(&exit.backtrace[0], "BPF_STRUCT_OPS(faulty_select_cpu");
     assert!(line_of("faulty.bpf.c", "/* FAULT_SELECT_CPU */") > exit.backtrace[0].line);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Schedulers that err: each mistake of `tests/bpf/faulty.bpf.c` is found, named as the kernel names it, and traced to its
-//! line; the run goes on under `fair` to its end.
+//! Schedulers that err: each mistake of `tests/bpf/faulty.bpf.c` is found, described in the kernel's words, and traced
+//! to its line. The run goes on under `fair` to its end.
 
 mod dump;
 mod loading;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Programs that go wrong by themselves, which a kernel's verifier would not have loaded: they are stopped, and the
+//! Programs that fail by themselves, which a kernel's verifier would not have loaded: they are stopped, and the
 //! scheduler is ejected.
 
 use tandem_simulator::simulation::{KernelParameters, Options};

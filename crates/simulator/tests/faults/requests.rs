@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Schedulers that go of their own will (`scx_bpf_error`, `scx_bpf_exit`).
+//! Schedulers that exit on their own request (`scx_bpf_error`, `scx_bpf_exit`).
 
 use super::support::{assert_place, assert_recorded, exit, run, says};
 
@@ -30,7 +30,7 @@ fn a_scheduler_may_ask_to_be_loaded_again() {
     let report = run("FAULT_RESTART");
     let exit = exit(&report);
     assert_eq!(says(exit), ("SCX_EXIT_UNREG_BPF", Some("enqueue"), "once more"));
-    // SCX_ECODE_ACT_RESTART and its own 7.
+    // The exit code has SCX_ECODE_ACT_RESTART and the scheduler's own 7.
     assert_eq!(exit.code, (1 << 48) | 7);
     assert_place(exit, "FAULT_RESTART", &[]);
     assert_recorded(exit);

@@ -6,8 +6,8 @@
 
 use super::support::{assert_recorded, exit, options, says, try_run};
 
-/// Two threads: one that has nothing to wait for, and one that runs for the second time after `sleep_ms`, when it is
-/// forgotten.
+/// Two threads: one that never waits for anything, and one that is forgotten when it is to run for the second time,
+/// after `sleep_ms`.
 fn forgotten(sleep_ms: u32) -> String {
     format!(
         r#"{{ "tasks": {{ "lost": {{ "loop": 2, "run": 1000, "sleep": {} }} }}, "global": {{ "duration": 4 }} }}"#,
@@ -28,19 +28,20 @@ fn stalled(sleep_ms: u32) -> (String, f64) {
 
 #[test]
 fn a_forgotten_task_is_found_by_the_first_look_after_the_timeout() {
-    // Its second turn comes at 1 ms + 399 ms = 0.400 s, tick 100. It is late from tick 351 on, 1.404 s; the watchdog looks
-    // at tick 375: 275 ticks later.
+    // The lost thread's second turn comes at 1 ms + 399 ms = 0.400 s, tick 100. It is late from tick 351 on, 1.404 s.
+    // The watchdog looks at tick 375: 275 ticks after the turn.
     assert_eq!(stalled(399), ("lost[2] failed to run for 1.100s".to_owned(), 1.5));
 }
 
 #[test]
 fn a_task_that_waited_for_exactly_the_timeout_is_not_late() {
-    // Tick 125 + 250 is tick 375, when the watchdog looks: not late yet. It is found at tick 500, 375 ticks later.
+    // Tick 125 + 250 is tick 375, when the watchdog looks: the thread is not late yet. It is found at tick 500, 375
+    // ticks after its turn.
     assert_eq!(stalled(499), ("lost[2] failed to run for 1.500s".to_owned(), 2.0));
 }
 
 #[test]
 fn one_tick_more_is_late() {
-    // Its second turn comes at 0.499 s, tick 124: at tick 375 it has waited for 251 ticks.
+    // The second turn comes at 0.499 s, tick 124: at tick 375 the thread has waited for 251 ticks.
     assert_eq!(stalled(498), ("lost[2] failed to run for 1.004s".to_owned(), 1.5));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A run under the scheduler that errs, and what its report must say.
+//! Runs under the scheduler that errs, and checks of their reports.
 
 use tandem_simulator::metrics::{ExitReport, Frame, Report, SchedExtReport};
 use tandem_simulator::observer::NoObserver;
@@ -12,13 +12,14 @@ use crate::objects::{line_of, object_path};
 /// Four threads that compute for 20 ms each in turns of 1 ms, on two CPUs.
 pub const WORKERS: &str = r#"{ "tasks": { "worker": { "instance": 4, "loop": 20, "run": 1000, "sleep": 500 } } }"#;
 
-/// The options of a run under the object `name` with these settings, as behind a path on the command line.
+/// The options of a run under the object `name` with these settings, written as they would be behind a path on the
+/// command line.
 pub fn options(name: &str, settings: &str) -> Options {
     let scheduler = format!("{}{settings}", object_path(name).display());
     Options { scheduler: scheduler.parse().unwrap_or_else(|error| panic!("{error}")), ..small::options() }
 }
 
-/// Runs on two CPUs.
+/// Runs a workload on two CPUs.
 pub fn try_run(text: &str, options: &Options) -> Result<Report, SimulationError> {
     simulate(&small::machine(2), &workload(text), options, &mut NoObserver)
 }
@@ -47,18 +48,19 @@ pub fn sched_ext(report: &Report) -> &SchedExtReport {
     report.sched_ext.as_ref().expect("a scheduler was loaded")
 }
 
-/// Why it was ejected.
+/// Why the scheduler was ejected.
 #[track_caller]
 pub fn exit(report: &Report) -> &ExitReport {
     sched_ext(report).exit.as_ref().expect("the scheduler was ejected")
 }
 
-/// Kind, callback, message.
+/// Kind, callback and message of an exit.
 pub fn says(exit: &ExitReport) -> (&str, Option<&str>, &str) {
     (&exit.kind, exit.callback.as_deref(), &exit.message)
 }
 
-/// The innermost place is the line that ends in the fault's name; what is outside of it is `outer`, functions only.
+/// Asserts that the innermost place is the line that ends in the fault's name, and that the functions around it are
+/// `outer`.
 #[track_caller]
 pub fn assert_place(exit: &ExitReport, fault: &str, outer: &[&str]) {
     let mark = format!("/* {fault} */");
@@ -68,14 +70,14 @@ pub fn assert_place(exit: &ExitReport, fault: &str, outer: &[&str]) {
     assert_eq!(functions, outer);
 }
 
-/// The place is in the source that errs, on the first line that contains `text`.
+/// Asserts that the place is in the source that errs, on the first line that contains `text`.
 #[track_caller]
 pub fn assert_line(frame: &Frame, text: &str) {
     assert!(frame.file.ends_with("crates/simulator/tests/bpf/faulty.bpf.c"), "{frame:?}");
     assert_eq!(frame.line, line_of("faulty.bpf.c", text), "{frame:?}");
 }
 
-/// The scheduler's `exit` was told the same, and recorded it for its loader.
+/// Asserts that the scheduler's `exit` was told the same, and recorded it for its loader.
 #[track_caller]
 pub fn assert_recorded(exit: &ExitReport) {
     let recorded = exit.recorded.as_ref().expect("the object has a record");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `docs/machines.md` says what the reader does: it names every key, and its example uses and reads each of them.
+//! `docs/machines.md` describes the reader: it names every key, and the reader reads each key of its example.
 
 use std::path::Path;
 
@@ -81,7 +81,7 @@ fn every_value_of_the_example_is_read() {
     let table = DeTable::parse(text).expect("the example is TOML");
     let values = values(table.get_ref());
     for (key, span) in &values {
-        // No key takes a date: whoever reads this one complains, right there.
+        // No key takes a date, so the reader of this key complains in this place.
         let edited = format!("{}1979-05-27{}", &text[..span.start], &text[span.end..]);
         let mistake = parse(&edited).expect_err(&format!("a date as `{key}` goes unnoticed"));
         let line = text[..span.start].lines().count();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whatever happens to a description, reading it gives a machine or a mistake with a place in the file.
+//! Any change of a description gives a machine, or a mistake with a place in the file.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use super::{example, invariants};
 use proptest::prelude::*;
 use tandem_simulator::machine::{Machine, catalogue};
 
-/// What an edit puts into the file: pieces that TOML and the schema give a meaning, and any text at all.
+/// The text that an edit puts into the file: pieces that TOML and the schema give a meaning, or any text at all.
 fn piece() -> impl Strategy<Value = String> {
     let pieces = [
         "",
@@ -64,7 +64,7 @@ fn number() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Where to cut, how many bytes to drop, what to put there; places are taken modulo the length.
+/// Where to cut, how many bytes to drop, and what to put there; a place beyond the end counts from the beginning again.
 fn edits() -> impl Strategy<Value = Vec<(usize, usize, String)>> {
     prop::collection::vec((any::<usize>(), 0..24usize, piece()), 1..4)
 }
@@ -79,7 +79,7 @@ fn apply(text: &str, edits: &[(usize, usize, String)]) -> String {
     text.into_iter().collect()
 }
 
-/// Puts `number` in the place of one of the numbers of `text`.
+/// Puts `number` in the place of one of the numbers in `text`.
 fn with_number(text: &str, which: usize, number: &str) -> String {
     let is_part = |c: char| c.is_ascii_digit() || c == '.';
     let starts: Vec<usize> = text
@@ -101,7 +101,7 @@ fn check(text: &str, configuration: Option<&str>) -> Result<(), TestCaseError> {
         Err(mistake) => mistake,
     };
     let Some(at) = &mistake.position else {
-        // Only a configuration that is not in the file has no place in it.
+        // Only a configuration that the file does not have is a mistake without a place in the file.
         prop_assert!(configuration.is_some() && mistake.message.starts_with("no configuration"), "{mistake}");
         return Ok(());
     };
@@ -124,7 +124,7 @@ proptest! {
         check(&apply(catalogue::text("hikey960").expect("it is bundled"), &edits), None)?;
     }
 
-    /// Most of these are good TOML, so the mistakes are those of the machine.
+    /// Most of these texts are valid TOML, so the mistakes are those of the machine.
     #[test]
     fn an_example_with_other_numbers_is_a_machine_or_a_mistake_in_its_place(
         changes in prop::collection::vec((any::<usize>(), number()), 1..4)

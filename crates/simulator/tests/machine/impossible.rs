@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Machines that cannot be, although each value by itself could: reported where they contradict themselves.
+//! Machines that cannot exist, although each value by itself could: the report names the place of the contradiction.
 
 use super::mistakes::check;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the rest of the simulator takes for granted of any machine.
+//! Properties of every machine that the rest of the simulator relies on.
 
 use tandem_simulator::machine::{Machine, PerformanceDomain};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Each kind of mistake in a description is reported where it is made, with what was expected: what any table can
-//! have. Those of a machine that cannot be are in `impossible`.
+//! Each kind of mistake in a description is reported in its place, with what was expected. Here are the mistakes that
+//! any table can have; `impossible` has those of machines that cannot exist.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use tandem_simulator::machine::Machine;
 /// Marks the place that the report must point at.
 const HERE: char = '»';
 
-/// What is put in the place of what in the example of `docs/machines.md`, the message, and a part of the help.
+/// A mistake: a text of the example in `docs/machines.md`, its replacement, the message, and a part of the help.
 pub type Mistake = (&'static str, &'static str, &'static str, &'static str);
 
 fn parse(text: &str) -> Result<Machine, InputError> {

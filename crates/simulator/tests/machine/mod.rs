@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Machine descriptions: what they give, what is wrong with them, what their documentation says.
+//! Machine descriptions: the machines that they give, their mistakes, and their documentation.
 
 mod catalogue;
 mod docs;

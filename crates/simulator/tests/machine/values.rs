@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the reader derives from a description, with numbers that can be checked by hand.
+//! Values that the reader derives from a description, with numbers that can be checked by hand.
 
 use std::path::Path;
 
@@ -50,7 +50,7 @@ fn hikey960_has_the_capacities_that_its_kernel_shows() {
 fn capacities_are_rounded_down_as_the_kernel_rounds() {
     // 1024 · 1198 / (2 · 2000) = 306.7.
     assert_eq!(example(None, &[("mhz = 1200,", "mhz = 1198,")]).cpus[2].capacity, 306);
-    // 1024 · 0.7 · 2000 / (0.7 · 2000): whole, although 0.7 is no binary fraction.
+    // 1024 · 0.7 · 2000 / (0.7 · 2000): a whole number, although 0.7 is no binary fraction.
     let alike = [("ipc = 2.0", "ipc = 0.7"), ("ipc = 1.0", "ipc = 0.35")];
     let capacities: Vec<u32> = example(None, &alike).cpus.iter().map(|cpu| cpu.capacity).collect();
     // 1024 · 0.35 · 800 / (0.7 · 2000) = 204.8.
@@ -91,7 +91,7 @@ fn duty_cycle_steps_keep_voltage_and_leakage() {
         .map(|opp| (opp.khz / 1000, opp.microvolts, opp.duty, opp.dynamic_watts, opp.leakage_watts))
         .collect();
     // 0.8 W of switching at 2000 MHz and 1 V: an eighth of it at 250 MHz, a quarter at 500 MHz; 0.5 W leak throughout.
-    // 1000 MHz is a clock of its own: 400 · 1000 · 0.64 / 10⁶ = 0.256 W, leaking 0.5 · 0.8 = 0.4 W.
+    // 1000 MHz is a clock of its own: 400 · 1000 · 0.64 / 10⁶ = 0.256 W of switching, 0.5 · 0.8 = 0.4 W of leakage.
     assert_eq!(points[0], (250, Some(1_000_000), 0.125, 0.1, 0.5));
     assert_eq!(points[1], (500, Some(1_000_000), 0.25, 0.2, 0.5));
     assert_eq!((points[2].0, milliwatts(&opps(&machine, 0)[2])), (1000, 656));

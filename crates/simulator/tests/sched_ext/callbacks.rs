@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which callbacks a scheduler hears, in which order and with what arguments, worked out by hand from ext.c, core.c,
+//! Which callbacks a scheduler gets, in which order and with which arguments, worked out by hand from ext.c, core.c,
 //! idle.c and syscalls.c of Linux 6.12. The scheduler is `recorder`, a FIFO that prints each callback.
 //!
-//! A line is: when, then the CPU that executes the callback, its name, its arguments. Flags are the raw ones: ENQUEUE_WAKEUP
-//! 1, SAVE or RESTORE 2, MOVE 4, NOCLOCK 8, HEAD (in dequeues: SPECIAL) 0x10, MIGRATED 0x40, INITIAL 0x80, RQ_SELECTED
-//! 0x400; above 32 bits sched_ext's own: REENQ 1 << 40, LAST 1 << 41.
+//! A line is: time, CPU that executes the callback, the callback's name, its arguments. Flags are raw numbers:
+//! ENQUEUE_WAKEUP 1, SAVE or RESTORE 2, MOVE 4, NOCLOCK 8, HEAD (in dequeues: SPECIAL) 0x10, MIGRATED 0x40, INITIAL
+//! 0x80, RQ_SELECTED 0x400; above 32 bits sched_ext's own: REENQ 1 << 40, LAST 1 << 41.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use tandem_simulator::units::Nanos;
 
 use super::support::{ms, open, open_with, recorded, tick, us};
 
-/// Prints everything but ticks.
+/// The scheduler `recorder`, which prints everything but ticks.
 fn recorder() -> Arc<SchedExt> {
     open("recorder", "print_idle=true,print_dispatch=true")
 }
 
-/// Likewise, with slices of 2 ms.
+/// The scheduler `recorder` with slices of 2 ms.
 fn impatient() -> Arc<SchedExt> {
     open("recorder", "slice_ns=2000000,print_dispatch=true,print_idle=true")
 }
@@ -32,7 +32,7 @@ fn assert_lines(lines: &[(Nanos, String)], from: Nanos, expected: &[(Nanos, &str
     assert!(seen == expected, "seen:\n{}\nexpected:\n{}", seen.join("\n"), expected.join("\n"));
 }
 
-/// What came before `limit`: at the end of a run the scheduler is unloaded, which is another test's matter.
+/// The lines before `limit`. At the end of a run the scheduler is unloaded, which another test checks.
 fn before(lines: Vec<(Nanos, String)>, limit: Nanos) -> Vec<(Nanos, String)> {
     lines.into_iter().filter(|(at, _)| *at < limit).collect()
 }
@@ -60,26 +60,28 @@ fn a_threads_life_from_fork_to_free() {
         (0, "0 dispatch 0 NULL"),
         (0, "0 update_idle 0 0"),
         (0, "0 running hog"),
-        // The end of bypassing at load (`scx_ops_bypass`) had each CPU rescheduled; idle again, it tells nobody.
+        // The end of bypassing at load (`scx_ops_bypass`) had each CPU rescheduled; that the CPU idles again is told to
+        // no callback.
         (0, "1 dispatch 1 NULL"),
-        // It dies: SLEEP, NOCLOCK, SPECIAL. Balancing asks with the dead task as `prev`. Then the idle thread is set.
+        // The thread dies: SLEEP, NOCLOCK, SPECIAL. Balancing asks with the dead task as `prev`. Then the idle thread
+        // is set.
         (end, "0 stopping hog 0"),
         (end, "0 quiescent hog 0x19"),
         (end, "0 dispatch 0 hog"),
         (end, "0 update_idle 0 1"),
-        // Its last reference goes after the switch.
+        // The last reference to the task goes after the switch.
         (end, "0 disable hog"),
         (end, "0 exit_task hog 0"),
-        // The run is over, the scheduler unloaded.
+        // The run is over, and the scheduler is unloaded.
         (end, "0 cgroup_exit 1"),
         (end, "0 exit 64"),
     ];
     assert_lines(&lines, 0, &expected);
 }
 
-/// `scx_ops_disable_workfn` while `a` runs and `b` waits: bypassing takes those that wait off their queue and puts them
-/// back, with SAVE, MOVE and NOCLOCK, now without `enqueue`; cgroups go; then each task, in the order of their creation,
-/// goes to its new class: who runs stops. `exit` comes last, with SCX_EXIT_UNREG 64.
+/// `scx_ops_disable_workfn` while `a` runs and `b` waits. Bypassing takes waiting tasks off their queue and puts them
+/// back, with SAVE, MOVE and NOCLOCK, now without `enqueue`. Then cgroups go. Then each task, in the order of creation,
+/// goes to its new class: the running task stops. `exit` comes last, with SCX_EXIT_UNREG 64.
 #[test]
 fn a_scheduler_that_is_unloaded_loses_task_by_task() {
     let tasks = [r#""a" : { "run" : 1000000 }"#, r#""b" : { "run" : 1000000 }"#];
@@ -100,8 +102,8 @@ fn a_scheduler_that_is_unloaded_loses_task_by_task() {
     assert_lines(&lines, us(1), &expected);
 }
 
-/// A thread forks on CPU 0: everything up to `enqueue` happens there, with the forking CPU as `prev_cpu`; the new thread
-/// begins on the idle CPU 1. Its new CPU is no migration, so no MIGRATED.
+/// A thread forks on CPU 0: everything up to `enqueue` happens there, with the forking CPU as `prev_cpu`. The new
+/// thread begins on the idle CPU 1. Its new CPU is no migration, so there is no MIGRATED.
 #[test]
 fn a_fork_happens_on_the_parents_cpu() {
     let tasks = [
@@ -125,7 +127,8 @@ fn a_fork_happens_on_the_parents_cpu() {
 }
 
 /// `try_to_wake_up` by a timer, which fires on the CPU where the thread went to sleep: WF_TTWU 8; WAKEUP, NOCLOCK and
-/// RQ_SELECTED, with MIGRATED where `select_cpu` chose another CPU. One that may use a single CPU is not asked about.
+/// RQ_SELECTED, with MIGRATED if `select_cpu` chose another CPU. For a thread that may use a single CPU `select_cpu` is
+/// not called.
 #[test]
 fn a_wakeup_tells_whether_a_cpu_was_selected_and_another_one() {
     let tasks = [
@@ -175,8 +178,8 @@ fn a_wakeup_tells_whether_a_cpu_was_selected_and_another_one() {
     assert_lines(&lines, ms(1), &expected);
 }
 
-/// With slices of 2 ms, tick 2 is the first to find `a`'s used up: `dispatch` with the leaving task, which is still
-/// current; then it stops, is enqueued without flags, and the next one runs.
+/// With slices of 2 ms, tick 2 is the first that finds `a`'s slice used up: `dispatch` with the leaving task, which is
+/// still current; then `a` stops, is enqueued without flags, and the next task runs.
 #[test]
 fn a_slice_ends_at_a_tick() {
     let tasks = [r#""a" : { "run" : 1000000 }"#, r#""b" : { "run" : 1000000 }"#];
@@ -194,8 +197,8 @@ fn a_slice_ends_at_a_tick() {
     assert_lines(&lines, us(1), &expected);
 }
 
-/// Nobody waits: `balance_one` asks, keeps `prev`, and `pick_task_scx` gives it the default slice of 20 ms, so the next
-/// question comes 20 ticks later. A task that goes on hears nothing.
+/// No other task waits: `balance_one` asks, keeps `prev`, and `pick_task_scx` gives it the default slice of 20 ms, so
+/// the next question comes 20 ticks later. There is no callback for a task that goes on.
 #[test]
 fn a_task_that_is_alone_goes_on_with_the_default_slice() {
     let tasks = [r#""a" : { "run" : 1000000 }"#];
@@ -204,7 +207,7 @@ fn a_task_that_is_alone_goes_on_with_the_default_slice() {
 }
 
 /// With SCX_OPS_ENQ_LAST (2, beside KEEP_BUILTIN_IDLE 1) the CPU goes idle instead, and the task is enqueued with LAST.
-/// As this puts it into the CPU's local queue, the idle thread is rescheduled at once.
+/// As this puts the task into the CPU's local queue, the idle thread is rescheduled at once.
 #[test]
 fn with_enq_last_a_task_that_is_alone_is_enqueued() {
     let settings = "slice_ns=2000000,preempt_cpu=0,print_dispatch=true,print_idle=true";
@@ -221,8 +224,8 @@ fn with_enq_last_a_task_that_is_alone_is_enqueued() {
     assert_lines(&lines, us(1), &expected);
 }
 
-/// `do_sched_yield`: `yield` with NULL as its second task, then a pass in which it is the scheduler that has ended the
-/// slice, here at once.
+/// `do_sched_yield`: `yield` with NULL as its second task, then a pass like that of a slice that is used up, here at
+/// once.
 #[test]
 fn a_yield_is_a_question_and_a_pass() {
     let tasks =
@@ -238,9 +241,10 @@ fn a_yield_is_a_question_and_a_pass() {
     assert_lines(&lines, us(1), &expected);
 }
 
-/// A real-time thread takes the CPU at 5 ms: no `dispatch`, as the task has slice left and is kept by balancing before the
-/// other class wins. Put, it goes to the head of the local queue without `enqueue`; then `cpu_release`. When the thread
-/// ends, `cpu_acquire` comes first in balancing. It is heard of (`init_task`, `exit_task`), but never enabled.
+/// A real-time thread takes the CPU at 5 ms. There is no `dispatch`, as the task has slice left and balancing keeps it
+/// before the other class wins. When the task is put, it goes to the head of the local queue without `enqueue`; then
+/// comes `cpu_release`. When the thread ends, `cpu_acquire` comes first in balancing. The thread gets `init_task` and
+/// `exit_task`, but is never enabled.
 #[test]
 fn a_real_time_thread_takes_the_cpu_and_gives_it_back() {
     let tasks = [
@@ -260,9 +264,9 @@ fn a_real_time_thread_takes_the_cpu_and_gives_it_back() {
     assert_eq!(about, ["0 init_task urgent 1 1", "0 cpu_release 0 RT urgent", "0 exit_task urgent 0"]);
 }
 
-/// `scx_bpf_reenqueue_local` in `cpu_release` takes the preempted task out of the local queue again: `enqueue` with REENQ,
-/// inside `cpu_release`. It waits in the shared queue, from where the CPU takes it when it looks again, `prev` being of
-/// another class.
+/// `scx_bpf_reenqueue_local` in `cpu_release` takes the preempted task out of the local queue again: `enqueue` with
+/// REENQ, inside `cpu_release`. The task waits in the shared queue. The CPU takes it from there when it looks again,
+/// with a `prev` of another class.
 #[test]
 fn a_scheduler_can_take_back_what_a_real_time_thread_preempts() {
     let tasks = [
@@ -283,8 +287,8 @@ fn a_scheduler_can_take_back_what_a_real_time_thread_preempts() {
     assert_lines(&lines, us(1), &expected);
 }
 
-/// A task wakes while a real-time thread runs, and waits in the scheduler's queue. When that thread sleeps, no class
-/// above has anything, so balancing comes down to this one (`prev_balance`), which asks the scheduler.
+/// A task wakes while a real-time thread runs, and waits in the scheduler's queue. When that thread sleeps, no higher
+/// class has a task, so balancing comes down to this class (`prev_balance`), which asks the scheduler.
 #[test]
 fn a_cpu_that_a_real_time_thread_leaves_is_offered_to_the_scheduler() {
     let tasks = [
@@ -301,8 +305,8 @@ fn a_cpu_that_a_real_time_thread_leaves_is_offered_to_the_scheduler() {
     assert_lines(&lines, us(1), &expected);
 }
 
-/// A real-time thread that never sleeps starves a scheduler's tasks: the server that keeps 50 ms of a second from
-/// real-time threads serves the fair class only, and nobody is of that.
+/// A real-time thread that never sleeps starves a scheduler's tasks. The server that keeps 50 ms of a second from
+/// real-time threads serves the fair class only, and no task is of that class.
 #[test]
 fn nothing_is_kept_for_a_scheduler_under_real_time_threads() {
     let tasks = [
@@ -313,10 +317,10 @@ fn nothing_is_kept_for_a_scheduler_under_real_time_threads() {
     assert_lines(&lines, us(1), &[(ms(1), "0 runnable a 0x88"), (ms(1), "0 enqueue a 0x88")]);
 }
 
-/// A running thread binds itself to the other CPU. First `__do_set_cpus_allowed`, a bracket of SAVE and RESTORE with
-/// NOCLOCK around `set_cpumask`, in which it stays in the local queue. Then the stopper preempts it (SCX_CPU_PREEMPT_STOP
-/// 2) and moves it (`move_queued_task`): no `runnable` or `quiescent` while it migrates, but `enqueue` with MIGRATED on
-/// the stopper's CPU. Behind that the two CPUs go on independently.
+/// A running thread binds itself to the other CPU. First comes `__do_set_cpus_allowed`: a bracket of SAVE and RESTORE
+/// with NOCLOCK around `set_cpumask`, in which the thread stays in the local queue. Then the stopper preempts the
+/// thread (SCX_CPU_PREEMPT_STOP 2) and moves it (`move_queued_task`): no `runnable` or `quiescent` while it migrates,
+/// but `enqueue` with MIGRATED on the stopper's CPU. After that the two CPUs go on independently.
 #[test]
 fn a_thread_that_binds_itself_elsewhere_is_moved_by_the_stopper() {
     let tasks = [r#""a" : { "loop" : 1, "phases" : {
@@ -359,9 +363,9 @@ fn a_changed_nice_value_is_a_changed_weight() {
     assert_lines(&lines, us(1), &expected);
 }
 
-/// `__sched_setscheduler` to a real-time policy and back: SAVE, MOVE, NOCLOCK. On the way out the class hears the weight
-/// (`set_load_weight`, before the class changes) and that the task is no longer its own; on the way in `switching_to_scx`,
-/// then `runnable`, with HEAD as the task became less urgent. The slice is what it was: 1 ms used of 20. It runs
+/// `__sched_setscheduler` to a real-time policy and back: SAVE, MOVE, NOCLOCK. On the way out the class gets the weight
+/// (`set_load_weight`, before the class changes) and then loses the task. On the way in come `switching_to_scx`, then
+/// `runnable`, with HEAD as the task became less urgent. The slice is what it was: 1 ms used of 20. The thread runs
 /// throughout, so no CPU is released.
 #[test]
 fn a_change_of_policy_is_a_change_of_class() {
@@ -384,9 +388,9 @@ fn a_change_of_policy_is_a_change_of_class() {
     assert_lines(&lines, us(1), &expected);
 }
 
-/// `SCHED_IDLE` has no nice value: the old one stays, and with it the priority, so nothing moves (SAVE and NOCLOCK alone).
-/// The weight is what a kernel gives it, 3 · 100 / 1024 and at least 1. On the way to a real-time policy the weight is that
-/// of the nice value again (`set_load_weight` after the policy is set). A 6.12 kernel prints the same.
+/// `SCHED_IDLE` has no nice value: the old one stays, and with it the priority, so nothing moves (SAVE and NOCLOCK
+/// alone). The weight is the kernel's, 3 · 100 / 1024 and at least 1. On the way to a real-time policy the weight is
+/// again that of the nice value (`set_load_weight` after the policy is set). A 6.12 kernel prints the same.
 #[test]
 fn an_idle_policy_keeps_the_priority_and_a_real_time_one_restores_the_weight() {
     let tasks = [r#""a" : { "loop" : 1, "phases" : {
@@ -413,7 +417,7 @@ const MOVER: &str = r#""a" : { "loop" : 1, "phases" : {
     "inside" : { "taskgroup" : "/group", "loop" : 1, "run" : 1000 } } }"#;
 
 /// `scx_cgroup_can_attach`, then `sched_move_task`: SAVE, MOVE, NOCLOCK around `cgroup_move`. The running task is then
-/// rescheduled and kept, which is heard by nobody. Cgroups come from the root down, and go from the leaves up.
+/// rescheduled and kept, for which there is no callback. Cgroups come from the root down, and go from the leaves up.
 #[test]
 fn a_thread_moves_into_another_cgroup() {
     let lines = recorded(1, &recorder(), &[MOVER], ms(10));
@@ -439,7 +443,7 @@ fn a_thread_moves_into_another_cgroup() {
     );
 }
 
-/// `cgroup_prep_move` may refuse: −EBUSY (16), and the thread hears nothing more.
+/// `cgroup_prep_move` may refuse with −EBUSY (16); no further callback comes for the thread.
 #[test]
 fn a_scheduler_may_refuse_a_move() {
     let lines = recorded(1, &open("recorder", "prep_move=-16"), &[MOVER], ms(10));
@@ -448,8 +452,9 @@ fn a_scheduler_may_refuse_a_move() {
     assert!(heard[0].starts_with("0 cgroup_prep_move a 1 "), "{heard:?}");
 }
 
-/// SCX_ENQ_PREEMPT to a local queue: the task goes to its head, the slice of who runs there is 0, and the CPU is
-/// rescheduled (`local_dsq_post_enq`). The same flag on the task that leaves changes nothing, as it is still current.
+/// SCX_ENQ_PREEMPT to a local queue: the task goes to the queue's head, the running task's slice becomes 0, and the CPU
+/// is rescheduled (`local_dsq_post_enq`). The same flag on the task that leaves changes nothing, as it is still
+/// current.
 #[test]
 fn a_task_dispatched_with_preempt_takes_the_cpu() {
     let tasks = [r#""a" : { "run" : 1000000 }"#, r#""b" : { "delay" : 1000, "run" : 1000000 }"#];

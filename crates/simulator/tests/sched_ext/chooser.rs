@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a loader finds out of an object: whether it accepts its settings, what it counted, in which state it was.
+//! What a loader learns of an object: whether it accepts its settings, its counters, its states.
 
 use tandem_simulator::observer::NoObserver;
 use tandem_simulator::simulation::{OpenError, Options, SchedExt, SimulationError, check, simulate};
@@ -41,7 +41,7 @@ fn counters_are_summed_over_cpus_and_named_by_the_enumeration() {
     let [started, stopped] = ["running", "stopping"].map(|callback| scheduler.callbacks[callback].calls);
     let counted: Vec<(&str, u64)> = scheduler.statistics.iter().map(|(name, count)| (name.as_str(), *count)).collect();
     assert_eq!(counted, [("run_started", started), ("run_stopped", stopped), ("never_seen", 0)]);
-    // Slices of 2 ms on two CPUs, of which ticks of 1 ms find the end: 50 each, more or less.
+    // Slices of 2 ms on two CPUs, whose ends ticks of 1 ms find: about 50 on each CPU.
     assert!((60..=110).contains(&started), "{started}");
     assert_eq!(scheduler.states, [("mode_now".to_owned(), "very_brisk".to_owned())]);
 }
@@ -52,7 +52,7 @@ fn the_counters_of_an_ejected_scheduler_are_read_too() {
     let scheduler = report.sched_ext.unwrap();
     assert_eq!(scheduler.exit.unwrap().message, "7 stops on this CPU");
     let stopped = scheduler.statistics.iter().find(|(name, _)| name == "run_stopped").unwrap().1;
-    // Whoever ran then is taken from the scheduler, and stops once more.
+    // A task that ran at the end is taken from the scheduler, and stops once more.
     assert!((7..=8).contains(&stopped), "{stopped}");
 }
 

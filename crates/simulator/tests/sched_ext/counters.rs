@@ -18,7 +18,7 @@ fn counters(settings: &str) -> Arc<SchedExt> {
     open_with("counters", settings, PERF)
 }
 
-/// What tasks caused, by name: run time, cycles, instructions, misses, stalled cycles.
+/// What was booked for each task, by name: run time, cycles, instructions, misses, stalled cycles.
 fn booked(report: &Report) -> BTreeMap<String, [u64; 5]> {
     let parse = |line: &String| {
         let mut words = line.split(' ');
@@ -29,7 +29,7 @@ fn booked(report: &Report) -> BTreeMap<String, [u64; 5]> {
     survived(report).output.iter().map(parse).collect()
 }
 
-/// A task of `work` microseconds that waits for memory half of its time, and moves a byte per nanosecond of work.
+/// A task of `work` microseconds that waits for memory half of its time, and moves one byte per nanosecond of work.
 fn memory_bound(name: &str, work: u64) -> String {
     format!(
         r#""{name}" : {{ "loop" : 1, "run" : {work}, "tandem" : {{ "memory_bound" : 0.5, "bytes_per_work" : 1000 }} }}"#
@@ -58,7 +58,7 @@ fn cycles_follow_the_clock_and_instructions_the_work() {
     let slow = Options { governor: Governor::Powersave, ..options(&counters(""), ms(500)) };
     let report = run_with(&machine(1), &tasks_of(&tasks), &slow);
     let [runtime, cycles, instructions, ..] = booked(&report)["hog"];
-    // 500 MHz instead of 2 GHz: four times the time, and as many cycles.
+    // 500 MHz, not 2 GHz: four times the time, and the same number of cycles.
     near(runtime, 4e8);
     near(cycles, 2e8);
     near(instructions, 2e8);
@@ -164,7 +164,7 @@ fn the_tracepoint_of_switches_sees_who_leaves_who_comes_and_why() {
     let report = watch(&machine(1), &tasks_of(&tasks), &options, &mut turns);
     let lines = &survived(&report).output;
     let switches: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("switch ")).collect();
-    // TASK_INTERRUPTIBLE is 1, TASK_DEAD 0x80; who leaves is current until it has left.
+    // TASK_INTERRUPTIBLE is 1, TASK_DEAD 0x80; a task that leaves is current until it has left.
     let expected = [
         "0 swapper/0 a 0 swapper/0",
         "0 a b 1 a",

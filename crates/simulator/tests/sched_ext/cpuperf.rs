@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A scheduler asks for an operating point through schedutil, on the machines of the papers: a target of
-//! `capacity · f / f_max / 1.25`, rounded down, is `f`, whatever lowers the clock: voltage and frequency, a duty cycle, or
-//! a clock that several CPUs share.
+//! A scheduler asks for an operating point through schedutil, on the machines of the papers. A target of `capacity · f
+//! / f_max / 1.25`, rounded down, gives the clock `f`, by whatever means the clock is lowered: voltage and frequency, a
+//! duty cycle, or a clock that several CPUs share.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ fn schedutil(scheduler: &std::sync::Arc<SchedExt>) -> Options {
     Options { governor: Governor::Schedutil(SchedutilTunables::default()), ..options(scheduler, ms(20)) }
 }
 
-/// Asks every CPU for its operating point `wanted`, or its highest where there are fewer.
+/// Asks every CPU for its operating point `wanted`, or for its highest if it has fewer.
 #[track_caller]
 fn assert_reached(machine: &Machine, wanted: usize) {
     let domain = |cpu: usize| &machine.performance_domains[machine.cpus[cpu].performance_domain.index()];
@@ -73,7 +73,7 @@ fn assert_all_reached(name: &str, operating_points: usize) {
 
 #[test]
 fn duty_cycles_of_single_cores_can_be_asked_for() {
-    // 0.6 to 2.8 GHz, and eighths of 2.666 GHz; siblings share theirs.
+    // 0.6 to 2.8 GHz, and eighths of 2.666 GHz; siblings share a clock.
     assert_all_reached("poweredge-2850", 8);
     assert_all_reached("proliant-dl580", 8);
 }

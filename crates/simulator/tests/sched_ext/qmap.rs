@@ -3,12 +3,12 @@
 //! ext.c and core.c of Linux 6.12.
 //!
 //! Tasks wait in five FIFO queues by weight: 0 up to 25, 1 up to 50, 2 below 200, 3 below 400, 4 from 400 on. Each CPU
-//! drains 1 << n of queue n before it goes on to the next; it begins with queue 1, as the cursor moves before it is used.
-//! A queue that is empty forfeits the rest of its share. Slices are 20 ms and end at ticks. A CPU pops before the task
-//! that leaves it is queued again.
+//! takes 1 << n tasks from queue n before it goes on to the next queue. It begins with queue 1, as the cursor moves
+//! before it is used. An empty queue forfeits the rest of its share. Slices are 20 ms and end at ticks. A CPU pops
+//! before the leaving task is queued again.
 //!
-//! A thread that may use only one CPU never waits in a queue: `pick_direct_dispatch_cpu` sends it to that CPU at once. So
-//! there are two CPUs here, and a real-time thread keeps the second one where only one is wanted.
+//! A thread that may use only one CPU never waits in a queue: `pick_direct_dispatch_cpu` sends it to that CPU at once.
+//! Therefore the machine has two CPUs; in tests that need only one, a real-time thread keeps the second.
 
 use super::support::{Turn, assert_turns, ms, open, tick, us};
 
@@ -70,7 +70,8 @@ fn each_queue_is_drained_twice_as_often_as_the_one_before() {
     assert_turns(2, &open("scx_qmap", ""), &tasks, ms(790), &expected);
 }
 
-/// Four tasks per call go to the shared queue and are consumed one by one; while it has some, no queue is looked at.
+/// Four tasks per call go to the shared queue and are consumed one by one; while that queue has tasks, no other is
+/// looked at.
 ///
 /// - Tick 20: b0 b1 (share of queue 1 used up), c1 (queue 2 is empty then: c0, which leaves, is not back), d0. Of queue 3's
 ///   share of 8, 7 are left. They run at ticks 20, 40, 60, 80.
@@ -88,7 +89,7 @@ fn a_batch_is_used_up_before_the_next_is_popped() {
     assert_turns(2, &open("scx_qmap", "dsp_batch=4"), &tasks, ms(330), &turns(&order));
 }
 
-/// Both CPUs, few threads: idle CPUs are used at once, from `select_cpu` as well as from `enqueue`.
+/// Both CPUs and few threads: idle CPUs are used at once, from `select_cpu` as well as from `enqueue`.
 ///
 /// - 0: `hog` finds `prev_cpu` 0 idle: `force_local`, local queue of CPU 0.
 /// - 5 ms: `pinned`, which may use CPU 0 alone, starts: `select_cpu` is not asked, and `enqueue` dispatches it to the local

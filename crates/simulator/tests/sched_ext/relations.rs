@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who a task is to programs: its process and parent, what its loader knows of it, and who wakes it. Threads are numbered
-//! from 2; init is 1.
+//! What programs learn of a task: its process and parent, what its loader knows of it, and which task wakes it. Threads
+//! are numbered from 2; init is 1.
 
 use tandem_simulator::metrics::Report;
 
@@ -14,7 +14,7 @@ fn run(cpus: usize, settings: &str, tasks: &[&str]) -> Report {
     run_with(&machine(cpus), &tasks_of(tasks), &options(&open_with("relations", settings, SIDECAR), ms(500)))
 }
 
-/// What the scheduler printed of tasks that came. While a task is made it still has its maker's parent.
+/// What the scheduler printed of new tasks. While a task is made, it still has its maker's parent.
 #[track_caller]
 fn births(tasks: &[&str]) -> Vec<String> {
     let report = run(2, "", tasks);
@@ -127,7 +127,7 @@ fn maps_of_other_types_are_refused() {
     assert!(message.contains("no map `applications` of type HASH with keys of 4 bytes and values of 8"), "{message}");
 }
 
-/// Who woke whom, of the callbacks `select_cpu`, `runnable` and `enqueue`, which must agree.
+/// Which task woke which, from the callbacks `select_cpu`, `runnable` and `enqueue`, which must agree.
 #[track_caller]
 fn wakeups(cpus: usize, tasks: &[&str]) -> Vec<String> {
     let report = run(cpus, "print_wakeups=true", tasks);
@@ -136,7 +136,7 @@ fn wakeups(cpus: usize, tasks: &[&str]) -> Vec<String> {
         lines.filter_map(|line| line.strip_prefix(what)?.strip_prefix(' ')).map(str::to_owned).collect()
     };
     let woken = said("runnable");
-    // With one CPU there is nothing to select.
+    // With one CPU `select_cpu` is not called.
     let selected = if cpus == 1 { woken.clone() } else { said("select_cpu") };
     assert_eq!((&said("enqueue"), &selected), (&woken, &woken));
     woken

@@ -2,8 +2,8 @@
 //! The kernel's `scx_simple`: every context switch of small scenarios, worked out by hand from `scx_simple.bpf.c` and from
 //! ext.c and core.c of Linux 6.12.
 //!
-//! What they share: a tick finds the slice used up (`task_tick_scx`), whatever the slice had left before; then
-//! `balance_one` asks `simple_dispatch` *before* `put_prev_task_scx` enqueues the task that leaves, so it never follows
+//! In all scenarios a tick finds the slice used up (`task_tick_scx`), whatever the slice had left before. Then
+//! `balance_one` asks `simple_dispatch` *before* `put_prev_task_scx` enqueues the leaving task, so a task never follows
 //! itself while another one waits. `simple_stopping` charges 20 ms less the rest of the slice, divided by weight/100.
 
 use super::support::{assert_turns, ms, open, tick, us};
@@ -44,8 +44,8 @@ fn the_earliest_virtual_time_of_those_that_wait_is_next() {
     assert_turns(1, &open("scx_simple", ""), &tasks, ms(270), &expected);
 }
 
-/// As a FIFO, weights and virtual times do not matter; the order is that of enqueueing, which for the task that leaves
-/// comes after the pick.
+/// As a FIFO, weights and virtual times do not matter. The order is that of enqueueing; the leaving task is enqueued
+/// after the pick.
 ///
 /// - 0: a, b, c (nice 0, −3, 3) are queued in this order; a runs.
 /// - Tick 20: a's slice is used up. b is taken, then a queued: c a.
@@ -115,8 +115,8 @@ fn who_wakes_goes_straight_to_an_idle_cpu() {
     assert_turns(2, &open("scx_simple", ""), &tasks, ms(40), &expected);
 }
 
-/// A task that yields has no `ops.yield` to ask: its slice is 0 (`yield_task_scx`), so `stopping` charges it a whole one,
-/// 20 ms of vtime, as the comment in `scx_simple.bpf.c` warns.
+/// A task that yields has no `ops.yield` to ask: its slice becomes 0 (`yield_task_scx`), so `stopping` charges a whole
+/// slice, 20 ms of vtime, as the comment in `scx_simple.bpf.c` warns.
 ///
 /// On one CPU: `polite` runs 1 ms and yields, again and again; `other` runs on. Both have vtime 0 at first.
 ///

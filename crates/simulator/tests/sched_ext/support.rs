@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Schedulers to load, machines without costs, and what a run shows.
+//! Schedulers to load, machines without costs, and checks of runs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,15 +14,15 @@ use crate::common::{watch, workload};
 use crate::equal::machine;
 use crate::objects::object_path;
 
-/// A scheduler by the name of its source, with variables to set (`a=1,b=2`), and what its own loader would do if this
-/// project has a file about it.
+/// A scheduler by the name of its source, with variables to set (`a=1,b=2`) and with the loader file that this project
+/// has for it, if there is one.
 #[track_caller]
 pub fn open(name: &str, settings: &str) -> Arc<SchedExt> {
     let sidecar = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../schedulers/{name}.toml"));
     open_with(name, settings, &std::fs::read_to_string(sidecar).unwrap_or_default())
 }
 
-/// Likewise, with the text of the file about it.
+/// A scheduler by the name of its source, with variables to set (`a=1,b=2`) and with this loader file.
 #[track_caller]
 pub fn open_with(name: &str, settings: &str, sidecar: &str) -> Arc<SchedExt> {
     let folder = tempfile::tempdir().unwrap();
@@ -49,7 +49,7 @@ pub fn options(scheduler: &Arc<SchedExt>, limit: Nanos) -> Options {
     }
 }
 
-/// What the scheduler did; it must have lived to the end.
+/// What the scheduler did; it must not have been ejected.
 #[track_caller]
 pub fn survived(report: &Report) -> &SchedExtReport {
     let scx = report.sched_ext.as_ref().expect("a scheduler was loaded");
@@ -57,7 +57,7 @@ pub fn survived(report: &Report) -> &SchedExtReport {
     scx
 }
 
-/// A context switch: when, where, who comes; `-` is the idle thread.
+/// A context switch: time, CPU, next thread; `-` is the idle thread.
 pub type Turn = (Nanos, u32, &'static str);
 
 /// Context switches as they happen.
@@ -78,8 +78,8 @@ impl Observer for Turns {
     }
 }
 
-/// Runs `tasks` (rt-app's `"name" : { … }`) up to `limit` and compares every context switch with `expected`. What happens
-/// on several CPUs at the same instant is taken in the order of CPUs.
+/// Runs `tasks` (rt-app's `"name" : { … }`) up to `limit` and compares every context switch with `expected`. Switches
+/// on several CPUs at the same instant are ordered by CPU.
 #[track_caller]
 pub fn assert_turns(cpus: usize, scheduler: &Arc<SchedExt>, tasks: &[&str], limit: Nanos, expected: &[Turn]) -> Report {
     let mut turns = Turns::default();
@@ -91,7 +91,7 @@ pub fn assert_turns(cpus: usize, scheduler: &Arc<SchedExt>, tasks: &[&str], limi
     report
 }
 
-/// One line for each turn, in order of time, then of CPUs.
+/// One line for each turn, ordered by time, then by CPU.
 fn by_cpu<'t>(turns: impl Iterator<Item = (Nanos, u32, &'t str)>) -> Vec<String> {
     let mut turns: Vec<_> = turns.collect();
     turns.sort_by_key(|(at, cpu, _)| (*at, *cpu));
@@ -104,18 +104,18 @@ pub fn tasks_of(tasks: &[&str]) -> tandem_simulator::workload::Workload {
     workload(&format!(r#"{{ "tasks" : {{ {} }} }}"#, tasks.join(", ")))
 }
 
-/// Milliseconds.
+/// Milliseconds in nanoseconds.
 pub const fn ms(count: u64) -> Nanos {
     count * MSEC
 }
 
-/// Microseconds.
+/// Microseconds in nanoseconds.
 pub const fn us(count: u64) -> Nanos {
     count * USEC
 }
 
-/// Tick number `count` of a busy CPU: they come every millisecond, from a time between 0.05 and 0.4 ms on, which these
-/// tests rely on and the scheduler `recorder` finds out.
+/// Tick number `count` of a busy CPU. Ticks come every millisecond; the first comes between 0.05 and 0.4 ms, which
+/// these tests rely on and the scheduler `recorder` measures.
 #[track_caller]
 pub fn tick(count: u64) -> Nanos {
     static FIRST: OnceLock<Nanos> = OnceLock::new();
@@ -128,7 +128,7 @@ pub fn tick(count: u64) -> Nanos {
     first + ms(count)
 }
 
-/// What `recorder` printed in a run up to `limit`: when, and the line without time and PID.
+/// What `recorder` printed in a run up to `limit`: the time, and the line without time and PID.
 #[track_caller]
 pub fn recorded(cpus: usize, scheduler: &Arc<SchedExt>, tasks: &[&str], limit: Nanos) -> Vec<(Nanos, String)> {
     let report = watch(&machine(cpus), &tasks_of(tasks), &options(scheduler, limit), &mut Turns::default());

@@ -15,15 +15,16 @@ use super::support::{open, survived};
 use crate::common::run_with;
 use crate::simulation::support::audit::Audit;
 
-/// Four equal CPUs, two last-level caches; four small and four big ones; eight hardware threads, four last-level caches.
+/// Four equal CPUs with two last-level caches; four small and four big CPUs; eight hardware threads with four
+/// last-level caches.
 const MACHINES: [&str; 3] = ["core2-q6600", "hikey960", "poweredge-2850"];
 
 fn options(scheduler: Scheduler) -> Options {
     Options { scheduler, ..Options::default() }
 }
 
-/// A run before an auditor, who checks that nobody runs where it must not or twice at a time, that each CPU's time and
-/// energy are accounted for, and that what threads used is what CPUs were busy.
+/// A run before an auditor. It checks that no thread runs where it must not or twice at a time, that each CPU's time
+/// and energy are accounted for, and that the threads' CPU time is the CPUs' busy time.
 fn audited_run(machine: &Machine, workload: &Workload, options: &Options) -> Report {
     let mut audit = Audit::new(machine, workload);
     let report = simulate(machine, workload, options, &mut audit).unwrap_or_else(|error| panic!("{error}"));
@@ -31,7 +32,7 @@ fn audited_run(machine: &Machine, workload: &Workload, options: &Options) -> Rep
     report
 }
 
-/// Each application has done the same work as under fair.
+/// Asserts that each application has done the same work as under fair.
 #[track_caller]
 fn assert_same_work(report: &Report, fair: &Report) {
     assert_eq!(report.apps.len(), fair.apps.len());
@@ -43,7 +44,7 @@ fn assert_same_work(report: &Report, fair: &Report) {
     }
 }
 
-/// Runs a bundled workload twice: audited, to its end, with the same bytes.
+/// Runs a bundled workload twice, audited, to its end; both runs must give the same bytes.
 fn run_twice(scheduler: &Arc<SchedExt>, machine: &Machine, workload: &str) {
     let workload = Workload::load(Path::new(workload)).unwrap_or_else(|error| panic!("{error}"));
     let fair = run_with(machine, &workload, &options(Scheduler::Fair));

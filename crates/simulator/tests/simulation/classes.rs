@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Scheduling classes and weights: who gets the CPU, and how much of it.
+//! Scheduling classes and weights: which thread gets the CPU, and how much of it.
 
 use tandem_simulator::metrics::Report;
 use tandem_simulator::simulation::{KernelParameters, Options};
@@ -10,7 +10,7 @@ use super::support::machine::Spec;
 use super::support::workload::{TaskExt, of, repeat, thread, work};
 use super::support::{about, governed, run, run_with, same, task};
 
-/// Ten seconds of these two on one CPU.
+/// Ten seconds of these two threads on one CPU.
 fn ten_seconds(a: TaskSpec, b: TaskSpec) -> Report {
     let options = Options { time_limit: Some(10 * SEC), ..governed("performance") };
     run_with(&Spec::cores(1).build(), &of([a, b]), &options)
@@ -106,7 +106,7 @@ fn who_yields_lets_the_other_go_first() {
     let yielder = thread("a", repeat(100, [Op::Yield]));
     let report = run(&Spec::cores(1).build(), &of([yielder, thread("b", [work(10)])]));
     same(task(&report, "b").cpu_time_s, 0.010);
-    // 0.25 µs at least for each yield.
+    // Each yield takes at least 0.25 µs.
     same(report.time_s, 0.010 + 100.0 * 0.25e-6);
 }
 

@@ -71,7 +71,7 @@ fn governors_that_watch_the_load_save_where_there_is_little() {
 
 #[test]
 fn the_first_sample_comes_at_once() {
-    // Nothing has run before: the lowest clock for a sampling period, in which half of the work is done.
+    // No load was seen before: the CPU has the lowest clock for a sampling period, in which half of the work is done.
     let machine = Spec::cores(1).build();
     let report = run_with(&machine, &of([thread("a", [work(100)])]), &governed("ondemand=20ms"));
     assert!((seconds_at(&report, 1000) - 0.02).abs() < 0.005, "{:?}", report.cpus[0].freq_residency);
@@ -89,8 +89,8 @@ fn all_cpus_of_a_domain_have_the_clock_of_the_busiest() {
 
 #[test]
 fn a_transition_takes_its_latency() {
-    // With little to do the clock is low; the long work that follows has it raised 50 ms after the request. In these
-    // 50 ms half the work is done, so that all is ready 25 ms later. The timer keeps the pace before that.
+    // With little to do the clock is low. The long work that follows raises it 50 ms after the request. In these 50 ms
+    // half the work is done, so that the other half is ready 25 ms later. The timer keeps the pace before that.
     let time = |transition_us| {
         let machine = Spec::clusters([Cluster { transition_us, ..Cluster::default() }]).build();
         let mut program = repeat(50, [work(1), timer(20)]);

@@ -30,7 +30,7 @@ fn the_first_switch_costs_and_a_return_to_an_untouched_cpu_does_not() {
 
 #[test]
 fn each_switch_between_two_threads_costs() {
-    // `b` sleeps in between: a to b at 10 ms of b's time, b to a at its end.
+    // `b` sleeps in between: a switch from a to b at 10 ms of b's time, and one from b to a at b's end.
     let machine = Spec { context_switch_us: 10.0, ..Spec::cores(1) }.build();
     let report = run(&machine, &of([thread("a", [work(10)]), thread("b", [work(10)])]));
     let switches = task(&report, "a").switches + task(&report, "b").switches;
@@ -79,6 +79,6 @@ fn ticks_take_their_share_of_a_busy_cpu() {
     // 250 ticks per second of 40 µs each: one hundredth of the time; the work takes 1 / 0.99.
     let machine = Spec { tick_us: 40.0, ..Spec::cores(1) }.build();
     about(run(&machine, &of([thread("a", [work(1000)])])).time_s, 1.0 / 0.99, 1e-4);
-    // Threads that take turns lose no less.
+    // Threads that take turns lose the same share.
     about(run(&machine, &of([thread("a", [work(1000)]).times(2)])).time_s, 2.0 / 0.99, 1e-4);
 }

@@ -12,7 +12,7 @@ use super::support::any_workload::any_workload;
 use super::support::observers::{Event, Recorder};
 use super::support::{any_options, cases, governed};
 
-/// The report as bytes, and all that an observer saw.
+/// The report as bytes, and everything that an observer saw.
 fn outcome(machine: &Machine, workload: &Workload, options: &Options) -> (String, Recorder) {
     let options = Options { time_limit: Some(SEC), ..options.clone() };
     let mut recorder = Recorder::default();

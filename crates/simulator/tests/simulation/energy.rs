@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Joules that can be added in the head: watts times seconds, part by part.
+//! Joules that can be added up in the head: watts times seconds, part by part.
 
 use tandem_simulator::workload::{Behaviour, Op};
 
@@ -32,7 +32,7 @@ fn the_uncore_is_awake_while_any_core_is() {
     let machine = Spec { packages: vec![package], ..Spec::cores(2) }.build();
     let report = run(&machine, &of([thread("a", [work(1000), sleep(1000)])]));
     same(report.energy_j.uncore, 22.0);
-    // Busy 10 W and idle 1 W for the first second, twice 1 W for the second.
+    // First second: busy 10 W and idle 1 W. Second second: twice 1 W.
     same(report.energy_j.cores, 11.0 + 2.0);
 }
 
@@ -47,7 +47,7 @@ fn half_the_clock_takes_twice_as_long_and_here_as_much_energy() {
 
 #[test]
 fn a_duty_cycle_halves_switching_but_not_leakage() {
-    // At 2 GHz 9 W switch and 1 W leaks; every second cycle skipped, 4.5 W + 1 W for twice the time.
+    // At 2 GHz 9 W switch and 1 W leaks. With every second cycle skipped, 4.5 W + 1 W for twice the time.
     let machine =
         Spec::clusters([Cluster { opps: vec![opp(2000, 10.0)], duty_cycle: vec![0.5], ..Cluster::default() }]).build();
     let report = run_with(&machine, &of([thread("a", [work(1000)])]), &governed("powersave"));
@@ -68,7 +68,7 @@ fn a_core_that_waits_for_memory_switches_less() {
     let energy = |memory_bound| {
         run(&Spec::cores(1).build(), &of([thread("a", [work(1000)])]).behaving(behaviour(memory_bound))).energy_j.total
     };
-    // Stalled, half of 9 W switch; half the time stalled, three quarters.
+    // A stalled core switches half of 9 W; one that is stalled half of the time, three quarters.
     same(energy(1.0), 4.5 + 1.0);
     same(energy(0.5), 6.75 + 1.0);
 }
@@ -102,7 +102,7 @@ fn a_cluster_sleeps_only_when_all_its_cores_do() {
     let machine =
         Spec::clusters([Cluster { cores: 2, idle: vec![core, cluster], static_watts: 4.0, ..Cluster::default() }]);
     let report = run(&machine.build(), &of([thread("a", [work(1000), sleep(1000)])]));
-    // 1 s: 10 W + 4 W static while the other core sleeps in vain; 1 s: 0.5 W for all.
+    // 1 s: 10 W + 4 W static while the other core sleeps to no effect; 1 s: 0.5 W for everything.
     same(report.energy_j.cores, 14.0 + 0.5);
 }
 

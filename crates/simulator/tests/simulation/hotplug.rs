@@ -31,7 +31,7 @@ fn changes(hotplug: &[Hotplug]) -> Options {
 
 #[test]
 fn the_threads_of_a_cpu_that_goes_share_those_that_are_left() {
-    // Two threads of 2 s on two CPUs; after 1 s there is one CPU for the 2 s of work that are left.
+    // Two threads of 2 s on two CPUs. After 1 s there is one CPU for the 2 s of work that are left.
     let machine = Spec::cores(2).build();
     let workload = of([thread("a", [work(2000)]).times(2)]);
     let report = run_with(&machine, &workload, &changes(&[off(SEC, 1)]));
@@ -98,7 +98,7 @@ fn what_cannot_come_or_go_is_said() {
     assert!(matches!(error, SimulationError::Hotplug { cpu: CpuId(7), .. }), "{error}");
 }
 
-/// Runs four threads of 3 s on four CPUs under `scheduler` while CPU 3 goes for a second.
+/// Runs four threads of 3 s on four CPUs under `scheduler` while CPU 3 is offline for a second.
 fn with_hotplug(scheduler: Scheduler) -> Report {
     let machine = Spec::cores(4).build();
     let workload = of([thread("a", [work(500), sleep(1), work(2500)]).times(4)]);
@@ -135,7 +135,7 @@ fn a_scheduler_that_does_not_is_loaded_again_by_its_loader() {
         (1.3, "SCX_EXIT_UNREG_KERN", "cpu 3 going online, exiting scheduler", code),
     ];
     assert_eq!(restarts, expected);
-    // Loaded at 0, 1 and 2 s.
+    // The scheduler is loaded at 0, 1 and 2 s.
     assert_eq!(scx.callbacks["init"].calls, 3);
     assert_eq!(scx.callbacks["exit"].calls, 3);
 }
@@ -154,7 +154,7 @@ impl Observer for Arrivals {
 
 #[test]
 fn timers_of_a_scheduler_leave_a_cpu_that_goes() {
-    // The timer of scx_central is bound to CPU 0, and so is the scheduler: without it the others get no work.
+    // The timer of scx_central is bound to CPU 0, and so is the scheduler: without that timer other CPUs get no work.
     let machine = Spec::cores(4).build();
     let workload = of([thread("a", [work(100), sleep(1)]).times(8)]);
     let options = Options { scheduler: load("scx_central", ""), ..changes(&[off(50 * MSEC, 0)]) };

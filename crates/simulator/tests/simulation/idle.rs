@@ -13,15 +13,15 @@ fn state(entry_us: u32, exit_us: u32, residency_us: u32) -> Idle {
 fn every_wakeup_waits_for_the_exit_latency() {
     let machine = Spec::clusters([Cluster { idle: vec![state(0, 100, 100)], ..Cluster::default() }]).build();
     let report = run(&machine, &of([thread("a", [sleep(10), work(10)])]));
-    // The CPU idles before the first step too: 0.1 + 10 + 0.1 + 10 ms.
+    // The CPU also idles before the first step: 0.1 + 10 + 0.1 + 10 ms.
     same(report.time_s, 0.0202);
     assert_eq!(task(&report, "a").wakeup_latency_ns.map(|latency| latency.max), Some(100_000));
 }
 
 #[test]
 fn a_wakeup_during_entry_waits_for_the_rest_of_it() {
-    // Sleeping for 4 ms in a state that takes 10 ms to enter: 6 ms more to enter, 2 ms to leave. Likewise 10 + 2 ms at
-    // the start, where the CPU has only just gone idle.
+    // A sleep of 4 ms in a state that takes 10 ms to enter: 6 ms more to enter, 2 ms to leave. The start takes 10 + 2
+    // ms, as the CPU has only just gone idle.
     let machine = Spec::clusters([Cluster { idle: vec![state(10_000, 2000, 12_000)], ..Cluster::default() }]).build();
     let report = run(&machine, &of([thread("a", [sleep(4), work(10)])]));
     assert_eq!(task(&report, "a").wakeup_latency_ns.map(|latency| latency.max), Some(8_000_000));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What holds for any machine, any workload, any governor: conservation of time, energy and work, and no panic.
+//! Properties of any machine, any workload, any governor: conservation of time, energy and work, and no panic.
 
 use proptest::prelude::*;
 use tandem_simulator::simulation::{Options, SimulationError, simulate};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What holds for any machine and any workload under a loaded scheduler, as under Linux's own.
+//! Properties of any machine and any workload under a loaded scheduler, as under Linux's own.
 
 use proptest::prelude::*;
 use tandem_simulator::simulation::{KernelParameters, Options, SimulationError, simulate};
@@ -11,7 +11,7 @@ use super::support::audit::Audit;
 use super::support::scheduler::any_scheduler;
 use super::support::{any_options, cases};
 
-/// Any options with any scheduler, whose instructions cost something or nothing.
+/// Any options with any scheduler; its instructions take time or none.
 fn loaded_options() -> impl Strategy<Value = Options> {
     let price = prop_oneof![Just(0_u64), Just(500), Just(20_000)];
     (any_options(), any_scheduler(), price).prop_map(|(options, scheduler, bpf_insn_ps)| {

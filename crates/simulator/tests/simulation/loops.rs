@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Parallel loops on a fast CPU and one of half its speed: what each schedule makes of it.
+//! Parallel loops on a fast CPU and one of half its speed, under each schedule.
 
 use tandem_simulator::workload::{LoopSchedule, Workload};
 
@@ -31,14 +31,15 @@ fn dynamic_shares_add_the_speeds() {
 
 #[test]
 fn a_large_chunk_brings_back_the_wait() {
-    // Four for each (40 and 80 ms); the fast one takes the last four too and ends at 80 ms. With six it is static again.
+    // Four for each (40 and 80 ms). The fast CPU takes the last four too and ends at 80 ms. Chunks of six are the
+    // static case again.
     same(on_unequal_cpus(LoopSchedule::Dynamic { chunk: 4 }), 0.080);
     same(on_unequal_cpus(LoopSchedule::Dynamic { chunk: 6 }), 0.120);
 }
 
 #[test]
 fn guided_shares_shrink() {
-    // Fast: 6 of 12 until 60 ms; slow: 3 of 6 until 60 ms; then one each, and the last one for the fast CPU at 70 ms.
+    // Fast: 6 of 12 until 60 ms. Slow: 3 of 6 until 60 ms. Then one each, and the last one for the fast CPU at 70 ms.
     same(on_unequal_cpus(LoopSchedule::Guided { chunk: 1 }), 0.080);
 }
 

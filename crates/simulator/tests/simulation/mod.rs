@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whole simulations: numbers that a reader can check in the head, and what holds for any machine and any workload.
+//! Whole simulations: numbers that a reader can check in the head, and properties of any machine and any workload.
 //!
 //! - [`support`]: small machines and workloads in a few words, observers that check a run while it goes on, and
 //!   generators of random ones.

@@ -64,7 +64,7 @@ fn two_tasks_on_one_cpu_take_twice_as_long() {
     let report = run(&Spec::cores(1).build(), &of([thread("a", [work(100)]), thread("b", [work(100)])]));
     same(report.time_s, 0.2);
     same(task(&report, "a").cpu_time_s, 0.1);
-    // Whoever ends last waited for all of the other's 100 ms.
+    // The thread that ends last waited for all of the other's 100 ms.
     same(task(&report, "a").wait_time_s.max(task(&report, "b").wait_time_s), 0.1);
 }
 
@@ -75,7 +75,7 @@ fn two_tasks_on_two_cpus_do_not_disturb_each_other() {
     assert_eq!((task(&report, "a").wait_time_s, task(&report, "b").wait_time_s), (0.0, 0.0));
 }
 
-/// A stream of so many GB/s that does nothing but move data.
+/// A stream of `gb_per_s` GB/s that only moves data.
 fn stream(gb_per_s: f64) -> Behaviour {
     Behaviour { memory_bound: 1.0, bytes_per_work: gb_per_s, ..Behaviour::default() }
 }
@@ -85,7 +85,7 @@ fn two_streams_on_a_bus_for_one_take_twice_as_long() {
     let machine = Spec::cores(2).build();
     let workload = of([thread("a", [work(100)]).times(2)]).behaving(stream(10.0));
     same(run(&machine, &workload).time_s, 0.2);
-    // Of half the traffic each, the bus carries both.
+    // With half the traffic each, the bus carries both.
     same(run(&machine, &workload.behaving(stream(5.0))).time_s, 0.1);
 }
 
@@ -104,8 +104,9 @@ fn streams_behind_their_own_buses_share_the_one_behind_both() {
 
 #[test]
 fn below_saturation_the_slowdown_follows_the_formula() {
-    // Alone a thread uses half of the bus and meets 1 + 1·0.5² = 1.25. Two settle where λ = (1 + 1·U²) / 1.25 and U = 1 / λ:
-    // U = 0.77838, and 1.60588 / 1.25 = 1.28471 = 1 / U. The bus is not full, and both are slower than alone.
+    // A thread that runs alone uses half of the bus and meets 1 + 1·0.5² = 1.25. Two threads settle where λ = (1 +
+    // 1·U²) / 1.25 and U = 1 / λ: U = 0.77838, and 1.60588 / 1.25 = 1.28471 = 1 / U. The bus is not full, and both are
+    // slower than alone.
     let memory = Memory { contention: 1.0, ..Memory::default() };
     let machine = Spec { memories: vec![memory], ..Spec::cores(2) }.build();
     let two = of([thread("a", [work(100)]).times(2)]).behaving(stream(5.0));
@@ -127,7 +128,7 @@ fn a_busy_sibling_leaves_three_fifths_of_the_speed() {
     let machine = Spec::clusters([Cluster { smt: 2, smt_speed: 0.6, ..Cluster::default() }]).build();
     assert_eq!(run(&machine, &of([thread("a", [work(60)])])).time_s, 0.06);
     same(run(&machine, &of([thread("a", [work(60)]).times(2)])).time_s, 0.1);
-    // 30 ms of work each take 50 ms; the other 30 of the longer one go at full speed.
+    // 30 ms of work take each thread 50 ms; the other 30 of the longer thread go at full speed.
     same(run(&machine, &of([thread("a", [work(30)]), thread("b", [work(60)])])).time_s, 0.08);
 }
 
@@ -144,7 +145,7 @@ fn boost_ends_when_a_second_core_wakes() {
     let machine = machine.build();
     assert_eq!(run(&machine, &of([thread("a", [work(100)])])).time_s, 0.1);
     same(run(&machine, &of([thread("a", [work(100)]).times(2)])).time_s, 0.2);
-    // 50 ms of work each take 100 ms at 1 GHz; the other 50 of the longer one go at 2 GHz.
+    // 50 ms of work take each thread 100 ms at 1 GHz; the other 50 of the longer thread go at 2 GHz.
     same(run(&machine, &of([thread("a", [work(50)]), thread("b", [work(100)])])).time_s, 0.15);
 }
 
@@ -159,14 +160,15 @@ fn boost_of_a_package_counts_the_cores_of_all_its_clusters() {
 
 #[test]
 fn a_footprint_twice_the_cache_misses_half_the_time() {
-    // All time waits for memory; a hit takes a fifth of a miss. The reference CPU's own cache holds half the footprint, which is
-    // what work is given against, so alone it takes as long as said.
+    // All time waits for memory; a hit costs a fifth of a miss. The reference CPU's own cache holds half of the
+    // footprint, and work is given against that, so a thread that runs alone takes as long as its work says.
     let cache = Some(Cache { kib: 1024, per: "cluster".into(), hit_cost: 0.2 });
     let machine = Spec::clusters([Cluster { cores: 2, cache, ..Cluster::default() }]).build();
     let behaviour = Behaviour { memory_bound: 1.0, footprint: 2048 * 1024, ..Behaviour::default() };
     let alone = of([thread("a", [work(100)])]).behaving(behaviour.clone());
     same(run(&machine, &alone).time_s, 0.1);
-    // Two of them get a quarter each: three quarters miss instead of half, 0.75 + 0.25 · 0.2 instead of 0.5 + 0.5 · 0.2.
+    // Two threads get a quarter each: three quarters miss where half did, 0.75 + 0.25 · 0.2 where it was 0.5 + 0.5 ·
+    // 0.2.
     let both = of([thread("a", [work(100)]).times(2)]).behaving(behaviour);
     same(run(&machine, &both).time_s, 0.1 * 0.8 / 0.6);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Threads that wait for each other or for the time; and runs in which nobody will ever come.
+//! Threads that wait for each other or for a time; and runs in which no thread ends the wait.
 
 use tandem_simulator::simulation::SimulationError;
 use tandem_simulator::workload::{Behaviour, Op};
@@ -33,7 +33,7 @@ fn a_lock_that_nobody_else_wants_costs_nothing() {
 
 #[test]
 fn a_spinner_burns_cpu_time_until_it_blocks() {
-    // b spins for 4 of the 10 ms that a has the lock, or for all of them.
+    // b spins for 4 of the 10 ms for which a has the lock, or for all of them.
     let burnt = |spin_ms: u64| {
         let behaviour = Behaviour { spin: spin_ms * 1_000_000, ..Behaviour::default() };
         let a = thread("a", [Op::Lock(0), work(10), Op::Unlock(0)]);
@@ -53,7 +53,7 @@ fn a_semaphore_counts_posts() {
     let waiter = thread("b", [Op::SemWait(0), work(5), Op::SemWait(0), work(5)]);
     let report = run(&Spec::cores(2).build(), &of([poster, waiter]));
     same(report.time_s, 0.025);
-    // Posted beforehand, nobody waits.
+    // The semaphore is posted beforehand, so no thread waits.
     let poster = thread("a", [Op::SemPost(0), Op::SemPost(0)]);
     let waiter = thread("b", [work(5), Op::SemWait(0), work(5), Op::SemWait(0)]);
     same(run(&Spec::cores(2).build(), &of([poster, waiter])).time_s, 0.010);
@@ -113,7 +113,7 @@ fn a_delay_comes_before_the_first_step() {
     same(run(&Spec::cores(1).build(), &of([thread("a", [work(5)]).after(20)])).time_s, 0.025);
 }
 
-/// Who waits, and for what.
+/// The threads that wait, each with what it waits for.
 fn waiters(error: SimulationError) -> Vec<(String, String)> {
     let SimulationError::Stuck { waiters, .. } = error else { panic!("{error}") };
     waiters.into_iter().map(|waiter| (waiter.thread, waiter.waits_for)).collect()

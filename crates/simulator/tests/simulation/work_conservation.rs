@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! No CPU idles for long while a fair thread that may use it waits in a queue and nothing is done about it.
+//! No CPU idles for long while a fair thread that may use it waits in a queue and no CPU takes over any waiting thread.
 //!
-//! How long is long follows from when the kernel balances. A CPU that has too much looks at its ticks for idle ones to
-//! help, but not before `nohz.next_balance`, which the interval of some idle CPU has set; and the idle CPU that is to
-//! pull asks at each of its levels only every `balance_interval`. Either is at most twice the level's `min_interval`
-//! (`weight` milliseconds); after a failure the interval is `min_interval` again. An attempt may fail: cache-hot threads
-//! stay for `cache_nice_tries` attempts, and a thread of much utilisation moves to another cache only when failures
-//! have halved it below what is free there (`shr_bound` in `detach_tasks`), ten times at most as utilisation ends at
-//! 1024. So each level takes at most `2 + 2 + 10 + cache_nice_tries` times its least interval.
+//! How long is long follows from the kernel's balancing. At its ticks, a CPU that has too much looks for idle CPUs to
+//! help, but not before `nohz.next_balance`, which the interval of some idle CPU has set. The idle CPU that is to pull
+//! tries at each of its levels only every `balance_interval`. Each of the two intervals is at most twice the level's
+//! `min_interval` (`weight` milliseconds); after a failure the interval is `min_interval` again. An attempt may fail:
+//! cache-hot threads stay for `cache_nice_tries` attempts. A thread of high utilisation moves to another cache only
+//! when failures have halved its utilisation below what is free there (`shr_bound` in `detach_tasks`): ten times at
+//! most, as utilisation ends at 1024. So each level takes at most `2 + 2 + 10 + cache_nice_tries` times its least
+//! interval.
 //!
-//! Besides, two threads that share a CPU must first be seen to be too much for it: until then a CPU with one thread that
-//! fills it counts as busier (`group_fully_busy` above `group_has_spare`) and has nothing to give. Two runnable threads
-//! pass 117 % of the capacity when load tracking has come to 58.5 % of its end, 40.6 ms at a half-life of 32 ms, and it
-//! runs the slower the slower the CPU is.
+//! Besides, balancing must first see that two threads are too much for the CPU that they share. Until then a CPU that
+//! one thread fills counts as busier (`group_fully_busy` above `group_has_spare`), and the shared CPU has nothing to
+//! give. Two runnable threads pass 117 % of the capacity when load tracking has reached 58.5 % of its final value: 40.6
+//! ms at a half-life of 32 ms, and longer on a slower CPU.
 //!
 //! Left out, as Linux itself lets threads wait longer there: energy-aware placement (which packs on purpose), affinity
 //! (the interval of pinned threads grows to half a second), fair threads behind real-time ones (`migrate_util` ignores
@@ -45,7 +46,7 @@ fn longest_wait(machine: &Machine, kernel: &KernelParameters) -> Nanos {
     of_cpu.max().unwrap_or(0) + 2 * kernel.tick() + seen as Nanos
 }
 
-/// How many CPUs balance together at each level that `cpu` belongs to, and its `cache_nice_tries`.
+/// For each level that `cpu` belongs to, the number of CPUs that balance together there, and its `cache_nice_tries`.
 fn levels(machine: &Machine, cpu: CpuId) -> Vec<(u64, u64)> {
     let (core, package) = (machine.cpus[cpu.index()].core, machine.cluster(cpu).package);
     let cache = |cpu: CpuId| {
@@ -59,7 +60,7 @@ fn levels(machine: &Machine, cpu: CpuId) -> Vec<(u64, u64)> {
         (count(&|other| machine.cluster(other).package == package), 1),
         (count(&|_| true), 2),
     ];
-    // A level that adds no CPU to the one below is none.
+    // A level that adds no CPU to the level below does not exist.
     levels.dedup_by_key(|(cpus, _)| *cpus);
     levels.retain(|(cpus, _)| *cpus > 1);
     levels
@@ -95,8 +96,8 @@ fn fair_and_free(mut workload: Workload) -> Workload {
     workload
 }
 
-/// How much later than alone as many hogs as there are CPUs end, in milliseconds, if they all start on one CPU and are
-/// bound to it for their first millisecond.
+/// As many hogs as CPUs start on one CPU and are bound to it for their first millisecond: how much later the last one
+/// ends than a hog alone, in milliseconds.
 fn spreading_takes_ms(cores: u32, per: &str) -> f64 {
     let cache = Some(Cache { kib: 1024, per: per.into(), hit_cost: 0.1 });
     let machine = Spec::clusters([Cluster { cores, cache, ..Cluster::default() }]).build();
@@ -106,8 +107,9 @@ fn spreading_takes_ms(cores: u32, per: &str) -> f64 {
 
 #[test]
 fn hogs_that_start_on_one_cpu_spread() {
-    // Each runs for a tick of 4 ms at most on the first CPU before the next one gets its turn there; once free to go, it
-    // waits for an idle CPU to look, which each does every `cores` milliseconds, or twice that after a look in vain.
+    // Each hog runs for a tick of 4 ms at most on the first CPU before the next one gets its turn there. Then it is
+    // free to go and waits for an idle CPU to look, which each does every `cores` milliseconds, or twice that after a
+    // look in vain.
     for per in ["cluster", "core"] {
         for cores in [2, 4, 8, 16] {
             let late = spreading_takes_ms(cores, per);
@@ -119,7 +121,7 @@ fn hogs_that_start_on_one_cpu_spread() {
 #[test]
 fn a_cpu_that_was_busy_asks_for_work_as_soon_as_one_that_idled() {
     // Eight CPUs without a common cache: seven have a hog each for a second, CPU 1 idles from 190 ms on. At 195 ms a
-    // second thread comes to CPU 0. Twice 8 ms is the longest interval of an idle CPU, 128 ms that of a busy one.
+    // second thread comes to CPU 0. The longest interval of an idle CPU is twice 8 ms, that of a busy one 128 ms.
     let cache = Some(Cache { kib: 1024, per: "core".into(), hit_cost: 0.1 });
     let machine = Spec::clusters([Cluster { cores: 8, cache, ..Cluster::default() }]).build();
     let hog = |cpu: u32| thread(&format!("hog{cpu}"), [work(1000)]).on(&[cpu]);

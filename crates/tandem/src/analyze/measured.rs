@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The model's states, simulated: applications that stay in their phases, alone and together.
+//! The model's states in simulations: applications that stay in their phases, alone and together.
 
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use rayon::prelude::*;
@@ -20,66 +20,66 @@ use tandem_experiments::Simulator;
 
 use super::theory::Alone;
 
-/// What runs with each seed. (P,S) is the other application of (S,P).
+/// The situations that run with each seed. In the run of (S,P), the other application is in (P,S).
 const SITUATIONS: [&[Phase]; 5] =
     [&[Serial], &[Parallel], &[Serial, Serial], &[Serial, Parallel], &[Parallel, Parallel]];
 
-/// What to simulate.
+/// What to simulate, and how.
 pub struct Measurement<'m> {
-    /// On which machine.
+    /// The machine.
     pub machine: &'m Machine,
-    /// What the model makes of it.
+    /// The model's parameters for the machine.
     pub fit: OneLargeCore,
-    /// Under which scheduler.
+    /// The scheduler.
     pub scheduler: Choice,
-    /// For how long, each.
+    /// Simulated time of each situation.
     pub time: Nanos,
-    /// Each situation once with each.
+    /// Seeds; each situation runs once with each.
     pub seeds: Vec<u64>,
 }
 
-/// What simulations gave.
+/// Results of the simulations.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measured {
-    /// Scheduler.
+    /// Name of the scheduler.
     pub scheduler: String,
-    /// Governor.
+    /// Name of the governor.
     pub governor: String,
     /// Simulated time of each run.
     pub time_s: f64,
-    /// Runs of each situation.
+    /// Number of runs of each situation.
     pub runs: usize,
     /// Mean performance of an application alone, in threads on a small core.
     pub alone: Alone,
-    /// By state, in the order of the model's tables.
+    /// States, in the order of the model's tables.
     pub states: Vec<MeasuredState>,
-    /// Why the scheduler went before the end of a run, in the first run where it did.
+    /// Why the scheduler was ejected before the end of a run, in the first run in which it was.
     pub ejected: Option<String>,
 }
 
-/// What simulations gave for a state.
+/// Results for a state.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MeasuredState {
-    /// Of A and B.
+    /// Phases of A and B.
     pub state: State,
-    /// Lowest speedup of A. Where both are in the same phase, each of them counts as A.
+    /// Lowest speedup of A. If both are in the same phase, each of them counts as A.
     pub min: f64,
-    /// Its mean with the 95 % confidence interval.
+    /// Mean speedup of A, with the 95 % confidence interval.
     pub average: Estimate,
-    /// Highest.
+    /// Highest speedup of A.
     pub max: f64,
     /// Lowest fairness of a run: the smaller speedup over the larger one.
     pub fairness_min: f64,
-    /// Its mean with the 95 % confidence interval.
+    /// Mean fairness, with the 95 % confidence interval.
     pub fairness: Estimate,
 }
 
-/// What the situations gave with one seed.
+/// Results of the situations with one seed.
 struct Run {
     alone: Alone,
     /// Speedups of the two applications.
     both_serial: [f64; 2],
-    /// The serial one first.
+    /// Speedups of the two applications, the serial one's first.
     mixed: [f64; 2],
     both_parallel: [f64; 2],
     ejected: Option<String>,
@@ -98,7 +98,7 @@ impl Measurement<'_> {
         let runs: Vec<Result<Run, SimulationError>> =
             self.seeds.par_iter().map(|seed| self.one(simulator, &pair, *seed)).inspect(|_| bar.inc(1)).collect();
         bar.finish_and_clear();
-        // Of several failures the first in order counts.
+        // If several runs fail, the first failure in order is reported.
         let runs = runs.into_iter().collect::<Result<Vec<Run>, _>>()?;
         let alone = |phase: fn(&Alone) -> f64| {
             runs.iter().map(|run| phase(&run.alone)).sum::<f64>() / runs.len() as f64 / self.fit.small_speed
@@ -114,7 +114,8 @@ impl Measurement<'_> {
         })
     }
 
-    /// Clocks stand still in the model: the highest ones, unless others are asked for.
+    /// The scheduler and its governor: clocks stand still in the model, so they are the highest ones unless asked
+    /// otherwise.
     fn pair(&self) -> Pair {
         let governor = self.scheduler.governor.unwrap_or(Governor::Performance);
         Pair { scheduler: self.scheduler.scheduler.clone(), governor }
@@ -141,17 +142,17 @@ impl Measurement<'_> {
     }
 }
 
-/// That the scheduler did not last, if so.
+/// Why the scheduler was ejected in a run, if it was.
 fn ejection(report: &Report) -> Option<String> {
     let exit = report.sched_ext.as_ref()?.exit.as_ref()?;
     Some(format!("{} was ejected with seed {}: {}", report.scheduler, report.seed, exit.message))
 }
 
-/// The statistics of `state`; none where there is no run.
+/// The statistics of `state`; `None` if there is no run.
 fn measured(state: State, runs: &[Run]) -> Option<MeasuredState> {
     let speedups: Vec<Vec<f64>> = runs.iter().map(|run| of_a(state, run)).collect();
     let fairness: Vec<f64> = runs.iter().map(|run| fairness(state, run)).collect();
-    // The applications of one run are not independent: its mean is one value.
+    // The applications of one run are not independent, so a run's mean is one value.
     let means: Vec<f64> = speedups.iter().map(|run| run.iter().sum::<f64>() / run.len() as f64).collect();
     let all = || speedups.iter().flatten().copied();
     Some(MeasuredState {

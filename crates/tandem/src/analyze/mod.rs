@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `tandem analyze`: what the analytical model says of applications that share a machine, and what the simulator does.
+//! `tandem analyze`: what the analytical model predicts for applications that share a machine, and what the simulator
+//! finds.
 //!
-//! [`theory`] is what the model says, [`measured`] what simulations give; [`text`] shows both.
+//! [`theory`] has the model's results, [`measured`] those of simulations; [`text`] shows both.
 
 mod measured;
 mod text;
@@ -25,9 +26,9 @@ use theory::Theory;
 /// Version of the JSON schema; grows when a field changes its meaning or goes away.
 const SCHEMA: u32 = 1;
 
-/// The machine of the paper.
+/// Number of cores of the paper's machine.
 const CORES: u32 = 8;
-/// Likewise.
+/// Speed of the large core of the paper's machine, over a small one's.
 const ASYMMETRY: f64 = 2.0;
 
 const EXAMPLES: &str = "\
@@ -86,15 +87,15 @@ pub struct Analyze {
 /// All results; the field names are the JSON schema (docs/reports.md).
 #[derive(Debug, Serialize)]
 struct Analysis {
-    /// [`SCHEMA`].
+    /// Version of the schema, [`SCHEMA`].
     schema: u32,
-    /// The machine's name, where one was given.
+    /// Name of the machine, if one was given.
     machine: Option<String>,
-    /// Its large core, where it has one.
+    /// CPU number of the machine's large core, if the machine has one.
     large_cpu: Option<u32>,
     #[serde(flatten)]
     theory: Theory,
-    /// `None` where nothing was simulated.
+    /// Results of simulations; `None` if nothing was simulated.
     measured: Option<Measured>,
 }
 
@@ -122,13 +123,13 @@ impl Analyze {
         ejected.map_or(Ok(()), |why| Err(Failure::Ejected(why)))
     }
 
-    /// The model that the numbers ask for.
+    /// The model with the numbers that the options give.
     fn model(&self) -> Result<Model, Failure> {
         let (cores, asymmetry) = (self.cpus.unwrap_or(CORES), self.asymmetry.unwrap_or(ASYMMETRY));
         Model::new(cores, asymmetry).map_err(|error| self.mistake(&error))
     }
 
-    /// An error of the model, with the option that is to blame.
+    /// An error of the model, with the name of the option that caused it.
     fn mistake(&self, error: &ModelError) -> Failure {
         let option = match error {
             ModelError::Cores(_) => "--cpus",
@@ -144,7 +145,7 @@ impl Analyze {
     }
 }
 
-/// What the model makes of a machine, or why nothing.
+/// The model's parameters for a machine, or why the model does not cover it.
 fn covered(machine: &Machine) -> Result<OneLargeCore, Failure> {
     OneLargeCore::of(machine).map_err(|why| {
         Failure::Options(format!(

@@ -60,7 +60,7 @@ fn section(title: &str, table: Table, width: Option<usize>) -> String {
     format!("\n{}{}", paragraph(title, width), table.fitting(width).render())
 }
 
-/// Four decimals, as the model's values are compared to.
+/// A number with four decimals, for comparison with the model's values.
 fn exact(value: f64) -> String {
     format!("{value:.4}")
 }
@@ -98,7 +98,7 @@ fn fairness(theory: &Theory) -> Table {
     table
 }
 
-/// Tables 4 and 6.
+/// Tables 4 and 6 for people.
 fn of_many(many: &Many, width: Option<usize>) -> String {
     let k = many.applications;
     let mut text = section(&format!("Table 4: baseline, k = {k} applications"), phases(&many.baseline), width);
@@ -124,7 +124,7 @@ fn phases(rows: &ByPhase) -> Table {
     table
 }
 
-/// What the tables come to, in words.
+/// The meaning of the tables, in words.
 fn predictions(theory: &Theory) -> [String; 3] {
     let [serial, parallel] = [1, 2].map(|index| (&theory.baseline[index], &theory.proposed[index]));
     let (bound, first) = (theory.fairness.baseline, theory.fairness.proposed);
@@ -181,7 +181,7 @@ fn speedups(measured: &Measured, theory: &Theory) -> Table {
     table
 }
 
-/// `0.500 (0.250–1.000)`, or one number where chance decides nothing.
+/// `0.500 (0.250–1.000)`, or one number if chance decides nothing.
 fn range(row: &StateRow) -> String {
     let [min, average, max] =
         [row.speedup.min, row.speedup.average, row.speedup.max].map(|value| quantity(value, NUMBER));
@@ -201,7 +201,7 @@ fn simulated_fairness(measured: &Measured, theory: &Theory) -> Table {
         (Parallel, Parallel) => of.parallel,
         _ => of.mixed_serial_worst.min(of.mixed_serial_best),
     };
-    // (P,S) is the same runs as (S,P).
+    // The runs of (P,S) are those of (S,P).
     let once = |state: &&MeasuredState| state.state.a <= state.state.b;
     for state in measured.states.iter().filter(once) {
         let bounds = [theory.fairness.baseline, theory.fairness.proposed].map(|of| bound(state.state, of));

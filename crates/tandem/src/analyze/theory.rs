@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the model says, as data.
+//! The model's results, as data.
 
 use serde::Serialize;
 use tandem_simulator::analysis::{Bounds, Fairness, Model, ModelError, Phase, Policy, Speedup, State};
@@ -7,85 +7,85 @@ use tandem_simulator::analysis::{Bounds, Fairness, Model, ModelError, Phase, Pol
 /// The model's tables.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Theory {
-    /// n.
+    /// Number of cores (n).
     pub cores: u32,
-    /// a.
+    /// Speed of the large core over a small one's (a).
     pub asymmetry: f64,
-    /// Whether a < 2.
+    /// Whether a < 2, as the paper assumes.
     pub within_assumption: bool,
     /// Performance of an application alone, in threads on a small core.
     pub alone: Alone,
-    /// Table 1.
+    /// Table 1: speedups under the baseline.
     pub baseline: [StateRow; 4],
-    /// Table 2.
+    /// Table 2: speedups under the baseline on equal cores.
     pub baseline_symmetric: [StateRow; 4],
-    /// Table 5.
+    /// Table 5: speedups under the proposed scheduler.
     pub proposed: [StateRow; 4],
-    /// Table 3, and the same from Table 5.
+    /// Table 3, and its counterpart computed from Table 5.
     pub fairness: ByPolicy<Fairness>,
-    /// Tables 4 and 6; `None` where no number of applications was given.
+    /// Tables 4 and 6; `None` if no number of applications was given.
     pub many: Option<Many>,
 }
 
-/// By phase.
+/// Performance of an application alone, by phase.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Alone {
-    /// Serial.
+    /// Performance in a serial phase.
     pub serial: f64,
-    /// Parallel.
+    /// Performance in a parallel phase.
     pub parallel: f64,
 }
 
-/// Something of each scheduler.
+/// A value for each scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ByPolicy<T> {
-    /// The baseline's.
+    /// Value under the baseline.
     pub baseline: T,
-    /// The proposed scheduler's.
+    /// Value under the proposed scheduler.
     pub proposed: T,
 }
 
 /// A line of Tables 1, 2 and 5.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct StateRow {
-    /// Of A and B.
+    /// Phases of A and B.
     pub state: State,
-    /// Of A.
+    /// Speedup of A.
     #[serde(flatten)]
     pub speedup: Speedup,
-    /// max / min.
+    /// How much the speedup varies: max / min.
     pub spread: f64,
 }
 
-/// Tables 4 and 6.
+/// Tables 4 and 6: bounds for several applications.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Many {
-    /// k.
+    /// Number of applications (k).
     pub applications: u32,
-    /// Table 4.
+    /// Table 4: bounds under the baseline.
     pub baseline: ByPhase,
-    /// Table 6.
+    /// Table 6: bounds under the proposed scheduler.
     pub proposed: ByPhase,
-    /// Most that an application gets where all are parallel; not in the paper.
+    /// Highest speedup of an application if all are parallel; not in the paper.
     pub all_parallel_max: f64,
 }
 
 /// The lines of Tables 4 and 6.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ByPhase {
-    /// Of an application in a serial phase.
+    /// Bounds of an application in a serial phase.
     pub serial: BoundsRow,
-    /// Of one in a parallel phase.
+    /// Bounds of an application in a parallel phase.
     pub parallel: BoundsRow,
 }
 
 /// A line of Tables 4 and 6.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct BoundsRow {
-    /// Of an application's speedup.
+    /// Bounds of the application's speedup.
     #[serde(flatten)]
     pub bounds: Bounds,
-    /// max / min.
+    /// How much the speedup varies: max / min.
     pub spread: f64,
 }
 

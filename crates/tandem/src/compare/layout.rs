@@ -47,7 +47,7 @@ fn title(comparison: &Comparison) -> String {
     format!("{} on {}: {runs}{ratio}", comparison.workload, comparison.machine)
 }
 
-/// Work per second stands in for a time that says nothing.
+/// The columns of the table. Work per second takes the place of a time that says nothing.
 fn columns(comparison: &Comparison) -> impl Iterator<Item = Metric> + Clone {
     let hidden = if comparison.limits() == Limits::None { Metric::Throughput } else { Metric::Time };
     Metric::ALL.into_iter().filter(move |metric| *metric != hidden)
@@ -72,7 +72,7 @@ fn value_text(pair: &PairResult, metric: Metric) -> String {
     }
 }
 
-/// The ratio to the first pair; nothing for the first itself.
+/// The ratio to the first pair; empty for the first pair.
 fn ratio_text(comparison: &Comparison, index: usize, metric: Metric) -> String {
     if index == 0 {
         return String::new();
@@ -121,13 +121,13 @@ fn blocks(comparison: &Comparison) -> String {
     comparison.pairs.iter().enumerate().map(block).collect::<Vec<_>>().join("\n")
 }
 
-/// The pair's name, with a mark if a note says that its scheduler did not stay to the end.
+/// The pair's name, with a mark if a note says that its scheduler was ejected.
 fn marked(pair: &PairResult) -> String {
     let ejected = pair.outcomes.iter().any(|run| run.exit().is_some());
     label(&pair.pair) + if ejected { " !" } else { "" }
 }
 
-/// Which schedulers did not stay to the end: how often, and how it was the first time.
+/// The schedulers that were ejected: how often, and why the first time.
 fn ejections(comparison: &Comparison) -> impl Iterator<Item = String> + '_ {
     comparison.pairs.iter().filter_map(|pair| {
         let exits: Vec<(u64, &ExitReport)> =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the comparison comes to, in words.
+//! The results of the comparison, as sentences.
 
 use crate::compare::label;
 use crate::quantity::ratio;
@@ -28,7 +28,7 @@ const WHOLE: &[Wording] = &[
     Wording { metric: Metric::Edp, best: Best::Least, verb: "had", better: "times less EDP than" },
 ];
 
-/// Runs that a time limit ended: less energy may just mean less work, so both are told.
+/// Sentences for runs that a time limit ended. Less energy may just mean less work, so both are told.
 const LIMITED: &[Wording] = &[
     Wording { metric: Metric::Throughput, best: Best::Most, verb: "did", better: "times as much work as" },
     Wording {
@@ -72,7 +72,7 @@ fn sentence(comparison: &Comparison, wording: &Wording) -> Option<String> {
             Best::Least => value.ratio_to(best_value)?,
             Best::Most => best_value.ratio_to(value)?,
         };
-        // What would be printed as 1.000 is nothing to speak of, however sure.
+        // A ratio that is printed as 1.000 is no difference, however sure it is.
         if times.includes_one() || times.mean < 1.0005 {
             equal.push(format!("{} (×{})", label(&pair.pair), ratio(&times)));
         } else {

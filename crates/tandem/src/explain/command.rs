@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The command line that shows what the mechanisms that act are worth.
+//! The command line that compares the mechanisms which act with `fair`.
 
 use std::path::Path;
 
@@ -9,7 +9,8 @@ use super::reason::Verdict;
 use super::{Explain, Explained};
 use crate::bundled;
 
-/// `tandem compare …`: all that act, beside `fair`. `None` if none does, or the workload came from standard input.
+/// `tandem compare …`: all mechanisms that act, beside `fair`. `None` if none acts, or if the workload came from
+/// standard input.
 pub fn compare(asked: &Explain, scenario: &Scenario, mechanisms: &[Explained]) -> Option<String> {
     let workload = asked.workload.as_deref().filter(|workload| *workload != Path::new("-"))?;
     let acting = mechanisms.iter().filter(|mechanism| mechanism.verdict == Verdict::Acts);
@@ -31,7 +32,7 @@ pub fn compare(asked: &Explain, scenario: &Scenario, mechanisms: &[Explained]) -
     Some(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
 }
 
-/// A word as a shell takes it.
+/// A word in quotes if a shell needs them.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_./,:=+-".contains(c);
     match !word.is_empty() && word.chars().all(plain) {

@@ -88,21 +88,21 @@ pub struct Explain {
 /// All results; the field names are the JSON schema (docs/reports.md).
 #[derive(Debug, Serialize)]
 struct Explanation {
-    /// [`SCHEMA`].
+    /// Version of the schema, [`SCHEMA`].
     schema: u32,
     machine: Named<MachineTraits>,
-    /// `None` where none was given.
+    /// Name and traits of the workload; `None` if none was given.
     workload: Option<Named<WorkloadTraits>>,
     governor: String,
-    /// `None` where no workload was given.
+    /// Simulated time of each trial; `None` if no workload was given.
     limit_s: Option<f64>,
     seed: u64,
     mechanisms: Vec<Explained>,
-    /// A command line that shows what those that act are worth; `None` if none does.
+    /// A command line that compares the mechanisms which act with `fair`; `None` if none acts.
     compare: Option<String>,
 }
 
-/// A machine or a workload: its name, and what of it mechanisms act on.
+/// A machine or a workload: its name, and the traits that mechanisms act on.
 #[derive(Debug, Serialize)]
 struct Named<T> {
     name: String,
@@ -110,18 +110,18 @@ struct Named<T> {
     traits: T,
 }
 
-/// What is said of a mechanism.
+/// The results for a mechanism.
 #[derive(Debug, Serialize)]
 struct Explained {
     name: &'static str,
-    /// What turns it on.
+    /// The setting that turns the mechanism on.
     setting: String,
     verdict: Verdict,
-    /// The scheduler's own word for its state.
+    /// The scheduler's own word for the mechanism's state.
     state: String,
     why: String,
     needs: Option<String>,
-    /// Those that are not 0.
+    /// Counters that are not 0.
     counters: Vec<Counted>,
     /// Why the scheduler was ejected in the trial.
     ejected: Option<String>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! That words and numbers agree with the object, on all bundled workloads; and how they read.
+//! Words and numbers agree with the object, on all bundled workloads; and explanations read well.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ use crate::files::Files;
 use crate::mechanism::mechanisms;
 use tandem_experiments::Linux;
 
-/// Equal CPUs, two and three kinds, and several packages.
+/// Machines with equal CPUs, with two and three kinds of CPU, and with several packages.
 const MACHINES: [&str; 4] = ["smp-8", "hikey960", "pixel6", "proliant-dl580"];
 
 /// What `tandem explain …` prints, or why it fails.
@@ -44,7 +44,7 @@ fn json(arguments: &str) -> Value {
     serde_json::from_str(&explain(&format!("{arguments} --json")).unwrap()).unwrap()
 }
 
-/// What the scheduler with these settings says of itself after a short run.
+/// The scheduler's report of a short run with these settings.
 fn simulated(settings: &str, workload: &str, machine: &str) -> SchedExtReport {
     let scheduler = Scheduler::SchedExt(object(&format!("tandem,{settings}")).unwrap());
     let options = Options { scheduler, seed: 0, time_limit: Some(300 * MSEC), ..Options::default() };
@@ -52,7 +52,7 @@ fn simulated(settings: &str, workload: &str, machine: &str) -> SchedExtReport {
     simulate(&machine, &workload, &options, &mut NoObserver).unwrap().sched_ext.unwrap()
 }
 
-/// The entry of a mechanism.
+/// The entry of a mechanism in the JSON.
 fn of<'j>(json: &'j Value, mechanism: &str) -> &'j Value {
     json["mechanisms"].as_array().unwrap().iter().find(|entry| entry["name"] == mechanism).unwrap()
 }
@@ -65,7 +65,7 @@ fn the_names_of_counters_and_states_are_the_objects() {
     let shared = |name: &str| name.starts_with("base_") || name.starts_with("pull_");
     let mut counted: Vec<&str> =
         report.statistics.iter().map(|(name, _)| name.as_str()).filter(|name| !shared(name)).collect();
-    // The object's order of mechanisms is another.
+    // The object has the mechanisms in another order.
     let place = |name: &&str| known.iter().position(|known| known == name);
     counted.sort_by_key(place);
     assert_eq!(counted, known);
@@ -101,7 +101,7 @@ fn what_is_called_inert_is_inert_wherever_it_is_simulated() {
                 entry["counters"].as_array().unwrap().iter().any(|entry| named(&entry))
             });
             assert_eq!(entry["verdict"] == "acts", acts, "{place}");
-            // No state is without words of its own.
+            // Every state has words of its own.
             assert!(!entry["why"].as_str().unwrap().contains("The scheduler says"), "{place}");
         }
     });
@@ -168,7 +168,7 @@ fn every_field_is_documented() {
     }
 }
 
-/// An explanation whose trials were so.
+/// An explanation with these states and counters in its trials.
 fn explanation(workload: Option<&str>, states: [&str; 5], counters: &[(&str, u64)]) -> Explanation {
     let machine = MachineTraits {
         cpus: 8,

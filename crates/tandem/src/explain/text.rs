@@ -9,7 +9,7 @@ use super::{Explained, Explanation};
 use crate::quantity::{BYTES_PER_SECOND, SECONDS, count, percent, quantity};
 use crate::table::{descriptions, paragraph, printable};
 
-/// Applications that are described; the JSON has all.
+/// Most applications that are described; the JSON has all.
 const MOST_APPLICATIONS: usize = 6;
 
 /// The explanation on `width` columns.
@@ -128,7 +128,7 @@ fn block(mechanism: &Explained) -> Vec<(String, String)> {
     rows
 }
 
-/// What to try next. Command lines are not broken: they are there to be copied.
+/// What to try next. Command lines are not broken, so that they can be copied.
 fn ending(explanation: &Explanation, width: Option<usize>) -> String {
     match (&explanation.workload, &explanation.compare) {
         (_, Some(command)) => {

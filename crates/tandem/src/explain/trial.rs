@@ -18,21 +18,21 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::mechanism::{Mechanism, mechanisms};
 
-/// What runs where nothing else shows which state a mechanism is in: an application of two threads beside a system task,
-/// for longer than performance counters take to say something.
+/// The workload that shows a mechanism's state if no other workload does: an application of two threads beside a system
+/// task. It runs for longer than performance counters need for their first values.
 const PROBE: &str = r#"{
     "tasks": {
         "probe": { "instance": 2, "loop": 1, "run": 30000, "tandem": { "application": "probe" } },
         "noise": { "loop": -1, "run": 100, "sleep": 1000, "tandem": { "system": true } }
     }
 }"#;
-/// How long.
+/// Simulated time of the probe.
 const PROBE_TIME: Nanos = 50 * MSEC;
 
 /// The trials of all mechanisms: where and how each is tried.
 pub struct Trials<'a> {
     pub machine: &'a Machine,
-    /// `None`: only states are to be known.
+    /// The workload; `None` if only states are asked for.
     pub workload: Option<&'a Workload>,
     pub scenario: &'a Scenario,
     /// The scheduler, without settings of its own.
@@ -41,16 +41,16 @@ pub struct Trials<'a> {
     pub seed: u64,
 }
 
-/// What a trial of a mechanism showed.
+/// Results of a mechanism's trial.
 #[derive(Debug, Default)]
 pub struct Trial {
-    /// What turned it on.
+    /// The setting that turned the mechanism on.
     pub on: String,
-    /// The state of the machine's own, with nothing of the workload in it.
+    /// The mechanism's state on this machine, whatever the workload.
     pub state: String,
     /// The mechanism's counters that are not 0, in the object's order.
     pub counters: Vec<(String, u64)>,
-    /// Why the scheduler was ejected.
+    /// Why the scheduler was ejected, if it was.
     pub ejected: Option<String>,
 }
 
@@ -81,7 +81,7 @@ impl Trials<'_> {
             let tried = self.workload.map(|workload| simulate(workload, options)).transpose()?;
             let mut trial = tried.map_or_else(Trial::default, |report| Trial::of(mechanism, report));
             trial.on = on;
-            // What inertness comes of is the machine's: a workload may be too short for it to show.
+            // The machine makes a mechanism inert, and a workload may be too short to show that.
             if trial.state != ACTIVE && trial.ejected.is_none() {
                 let options = Options { time_limit: Some(PROBE_TIME), ..options.clone() };
                 trial.state = Trial::of(mechanism, simulate(&probe, &options)?).state;
@@ -91,7 +91,7 @@ impl Trials<'_> {
         trials.collect::<Vec<Result<_, Failure>>>().into_iter().collect()
     }
 
-    /// The scheduler with one mechanism, beside what the user sets.
+    /// The scheduler with one mechanism and the user's settings.
     fn pair(&self, mechanism: &Mechanism) -> Pair {
         let mut scheduler = self.scheduler.clone();
         if self.users_isolation(mechanism).is_none() {
@@ -101,7 +101,7 @@ impl Trials<'_> {
         Pair { scheduler: Scheduler::SchedExt(Arc::new(scheduler)), governor: self.governor }
     }
 
-    /// What turns a mechanism on: isolation is the user's kind if the user named one.
+    /// The setting that turns a mechanism on; for isolation the user's kind, if the user named one.
     fn on(&self, mechanism: &Mechanism) -> String {
         match self.users_isolation(mechanism) {
             Some(kind) => format!("{}={kind}", mechanism.name),
@@ -120,7 +120,7 @@ impl Trials<'_> {
 pub const ACTIVE: &str = "active";
 
 impl Trial {
-    /// What a report says of a mechanism.
+    /// The trial's results for a mechanism, from a report.
     fn of(mechanism: &Mechanism, report: Report) -> Self {
         let Some(SchedExtReport { states, statistics, exit, .. }) = report.sched_ext else { return Self::default() };
         let variable = mechanism.state();
@@ -134,7 +134,7 @@ impl Trial {
         }
     }
 
-    /// How often `counter` counted.
+    /// Value of `counter`; 0 if the scheduler does not have it.
     pub fn count(&self, counter: &str) -> u64 {
         self.counters.iter().find(|(name, _)| name == counter).map_or(0, |(_, count)| *count)
     }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a loaded sched_ext scheduler did, for people: its callbacks, what it printed, why it was ejected.
+//! The activity of a loaded sched_ext scheduler, for people: its callbacks, what it printed, why it was ejected.
 
 use tandem_simulator::metrics::{CallbackReport, ExitReport, Frame, Report, SchedExtReport};
 
 use crate::quantity::{SECONDS, count, percent, quantity};
 use crate::table::{Align::Left, Align::Right, Table, descriptions, paragraph, printable};
 
-/// Lines of its output that people read; the JSON has the last thousand.
+/// Most lines of the scheduler's output that are shown; the JSON has the last thousand.
 const MOST_LINES: usize = 10;
 
 /// `SCX_ECODE_ACT_RESTART`, and the bits of an exit code that say what the loader shall do.
 const ACT_RESTART: i64 = 1 << 48;
 const ACT_MASK: i64 = 0xffff << 48;
 
-/// Its callbacks, their cost, its output; nothing if none was loaded.
+/// The scheduler's callbacks, their cost, its output; empty if none was loaded.
 pub fn activity(report: &Report, width: Option<usize>) -> String {
     let Some(scheduler) = &report.sched_ext else { return String::new() };
     let SchedExtReport { name, kernel, .. } = scheduler;
@@ -39,10 +39,10 @@ pub fn activity(report: &Report, width: Option<usize>) -> String {
     text + output(&scheduler.output, width).as_str()
 }
 
-/// The costliest first.
+/// The callbacks, the costliest first.
 fn callbacks(scheduler: &SchedExtReport) -> Table {
     let mut rows: Vec<(&String, &CallbackReport)> = scheduler.callbacks.iter().collect();
-    // Stable: among equals the order of names stays.
+    // The sort is stable: callbacks of equal cost stay in the order of their names.
     rows.sort_by_key(|(_, callback)| std::cmp::Reverse(callback.instructions));
     let mut table = Table::new([("callback", Left), ("calls", Right), ("instructions", Right), ("each", Right)]);
     for (name, CallbackReport { calls, instructions }) in rows {
@@ -52,7 +52,7 @@ fn callbacks(scheduler: &SchedExtReport) -> Table {
     table
 }
 
-/// What it counted that is not 0, a line for each first word of the names, and its states.
+/// The scheduler's counters that are not 0, a line for each first word of the names, and its states.
 fn counted(scheduler: &SchedExtReport, width: Option<usize>) -> String {
     let mut rows: Vec<(String, String)> = Vec::new();
     for (name, number) in scheduler.statistics.iter().filter(|(_, number)| *number > 0) {
@@ -88,7 +88,7 @@ fn output(lines: &[String], width: Option<usize>) -> String {
     text
 }
 
-/// Why the scheduler was ejected, and where; nothing if it was not.
+/// Why the scheduler was ejected, and where; empty if it was not.
 pub fn ejection(report: &Report, width: Option<usize>) -> String {
     let Some(scheduler) = &report.sched_ext else { return String::new() };
     let Some(exit) = &scheduler.exit else { return String::new() };
@@ -116,12 +116,12 @@ fn headline(name: &str, exit: &ExitReport) -> String {
     printable(&format!("{kind}: scheduler {name} {verb} at {at}: {}{message}{code}", exit.reason))
 }
 
-/// Whether the exit is an error, and no wish of the scheduler.
+/// Whether the exit is an error, not the scheduler's own request.
 fn is_error(exit: &ExitReport) -> bool {
     exit.kind.starts_with("SCX_EXIT_ERROR")
 }
 
-/// The callback, the line, and who called it.
+/// The callback, the line, and its callers.
 fn place(exit: &ExitReport, width: Option<usize>) -> String {
     let callback = exit.callback.as_ref().map(|callback| format!("in {callback} on CPU {}", exit.cpu));
     let Some((innermost, outer)) = exit.backtrace.split_first() else {
@@ -146,7 +146,7 @@ fn frame(Frame { function, file, line, column, .. }: &Frame) -> String {
     }
 }
 
-/// A line of somebody else's, in one line of at most `width` columns, its spaces made single.
+/// A line from another program's text: at most `width` columns, with runs of spaces made single.
 fn indented(line: &str, indent: usize, width: Option<usize>) -> String {
     let words: Vec<&str> = line.split_whitespace().collect();
     let mut text = printable(&words.join(" "));

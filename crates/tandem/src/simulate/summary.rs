@@ -7,12 +7,12 @@ use super::scheduler;
 use crate::quantity::{HERTZ, JOULE_SECONDS, JOULES, NOTHING, SECONDS, Unit, WATTS, count, percent, quantity};
 use crate::table::{Align::Left, Align::Right, Table, paragraph};
 
-/// Rows of a table that people read; the JSON has all of them.
+/// Most rows of a table that are shown; the JSON has all.
 const MOST_APPS: usize = 16;
 const MOST_CPUS: usize = 32;
 const MOST_TASKS: usize = 8;
 
-/// A table, and how many rows it does not show.
+/// A table, and the number of rows that it leaves out.
 type Part = (Table, usize);
 
 /// The report for people on `width` columns.
@@ -66,7 +66,7 @@ fn speed(events: u64, wall_s: f64) -> String {
     )
 }
 
-/// The parts of the energy that this machine has.
+/// The parts of the energy that this machine consumes.
 fn energy_parts(report: &Report) -> impl Iterator<Item = (&'static str, f64)> {
     let energy = &report.energy_j;
     [
@@ -128,7 +128,7 @@ fn mean_hertz(cpu: &CpuReport) -> f64 {
 /// The threads that waited longest for a CPU.
 fn tasks(report: &Report) -> Option<Part> {
     let mut waiting: Vec<&TaskReport> = report.tasks.iter().filter(|task| task.wait_time_s > 0.0).collect();
-    // Stable: among equals the order of creation stays.
+    // The sort is stable: threads that waited equally long stay in the order of creation.
     waiting.sort_by(|a, b| b.wait_time_s.total_cmp(&a.wait_time_s));
     let mut table = Table::new([
         ("waited longest", Left),

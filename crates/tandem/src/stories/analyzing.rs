@@ -63,8 +63,8 @@ fn a_person_reads_the_tables_of_the_papers_machine() {
 
 #[test]
 fn simulated_speedups_stand_beside_the_models() {
-    // The mock gives an application alone 1 s of work per second, which is two threads on this machine's small cores; the
-    // first of two applications half of that and the second 0.4, so that fairness is 0.8.
+    // The mock gives an application alone 1 s of work per second, which is two threads on this machine's small cores.
+    // Of two applications the first gets half of that and the second 0.4, so that fairness is 0.8.
     let text = Story::on_terminal(80).tandem("analyze -m proliant-dl580:asymmetric --simulate 1s --runs 3").unwrap();
     let simulated = text.split_once("Simulated").unwrap().1;
     insta::assert_snapshot!(simulated, @r"
@@ -99,7 +99,7 @@ fn equal_cores_have_one_table_for_the_baseline() {
 fn each_situation_runs_once_with_each_seed() {
     let story = Story::new();
     story.tandem("analyze -m smp-8 --simulate 1s --runs 3").unwrap();
-    // Two alone, three together.
+    // Two runs alone and three together.
     assert_eq!(story.mock.calls.into_inner(), 3 * 5);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Runs under a sched_ext scheduler, which errs or stays.
+//! Runs under a sched_ext scheduler that errs, exits or stays.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::Story;
 
 const SIMULATE: &str = "simulate @erring.json -m hikey960 --reproducible";
 
-/// What stands below the tables of every run.
+/// The text below the tables of every run.
 fn scheduler_part(text: &str) -> &str {
     &text[text.find("scheduler faulty on").unwrap()..]
 }

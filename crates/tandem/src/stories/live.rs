@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Mistakes in the commands for the running kernel: found before anything is looked at or changed.
+//! Mistakes in the commands for the running kernel: they are found before anything is read or changed.
 
 use super::Story;
 
-/// What is said of a mistake, and that it is one.
+/// The message of a mistake; fails if the command does not treat it as one.
 fn mistake(command: &str) -> String {
     Story::new().tandem(command).unwrap_err()
 }
@@ -12,7 +12,7 @@ fn mistake(command: &str) -> String {
 fn a_command_is_needed_and_what_stands_behind_it_is_its_own() {
     assert!(mistake("run --all").contains("<COMMAND>"));
     assert!(mistake("run --lonest -- true").contains("--longest"));
-    // The setting is the mistake here: the command's options are not Tandem's.
+    // The setting is the mistake here: options behind the command's name are not Tandem's.
     assert!(mistake("run --set x=1 sort --all --nonsense").contains("--set x=1"));
 }
 

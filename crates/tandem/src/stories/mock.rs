@@ -7,8 +7,8 @@
 //! | schedutil | 1.25 s | 6 W |
 //! | powersave | 2 s | 4 W |
 //!
-//! Seeds 0, 1, 2, 3 … make the time 1 % shorter, as it is, 1 % longer, 1 % shorter … Together, the first application
-//! runs at half its speed and every further one at 0.4 of it: fairness is 0.8.
+//! With the seeds 0, 1, 2, 3 … the time is 1 % shorter, as in the table, 1 % longer, 1 % shorter … If applications run
+//! together, the first one has half its speed and each further one 0.4 of it: fairness is 0.8.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,10 +25,10 @@ use tandem_simulator::workload::Workload;
 
 use tandem_experiments::Simulator;
 
-/// See the [module](self).
+/// The simulator of the [module](self).
 #[derive(Debug, Default)]
 pub struct Mock {
-    /// Simulations so far.
+    /// Number of simulations so far.
     pub calls: AtomicUsize,
 }
 
@@ -162,7 +162,7 @@ fn scheduler(exit: Option<ExitReport>) -> SchedExtReport {
     }
 }
 
-/// An error two calls deep.
+/// An exit because of an error two calls deep.
 fn erring() -> ExitReport {
     let frame = |function: &str, line, text: &str| Frame {
         function: function.to_owned(),
@@ -194,7 +194,7 @@ fn erring() -> ExitReport {
     }
 }
 
-/// A wish to be loaded again.
+/// An exit by which the scheduler asks to be loaded again.
 fn leaving() -> ExitReport {
     ExitReport {
         kind: "SCX_EXIT_UNREG_BPF".to_owned(),
@@ -208,7 +208,7 @@ fn leaving() -> ExitReport {
     }
 }
 
-/// What the scheduler of a workload that has one did; see [`super::ERRING`].
+/// The sched_ext report of a workload that has one; see [`super::ERRING`].
 fn sched_ext(workload: &Workload, options: &Options) -> Option<SchedExtReport> {
     let has = |name: &str| workload.tasks.iter().any(|task| task.name == name);
     if has("leaving") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What people do with the command, told through the real argument parser. A mock simulates: its results follow from
-//! the request by rules one can check in the head.
+//! the request by rules that one can check in the head.
 
 mod analyzing;
 mod comparing;
@@ -32,12 +32,13 @@ const TWO_APPLICATIONS: &str = r#"{
     }
 }"#;
 const ONE_APPLICATION: &str = r#"{ "tasks": { "only": { "loop": 1, "run": 1000 } } }"#;
-/// The mock knows it by its name.
+/// A workload that can never end; the mock knows it by its name.
 const DEADLOCK: &str = r#"{ "tasks": { "deadlock": { "loop": 1, "run": 1000 } } }"#;
 
-/// Likewise: under it a scheduler errs, but not under the governor performance, nor with every third seed.
+/// A workload under which a scheduler errs, but not under the governor performance, nor with every third seed. The mock
+/// knows it by its name.
 const ERRING: &str = r#"{ "tasks": { "erring": { "loop": 1, "run": 1000 } } }"#;
-/// Likewise: under it a scheduler ends itself.
+/// A workload under which a scheduler ends itself. The mock knows it by its name.
 const LEAVING: &str = r#"{ "tasks": { "leaving": { "loop": 1, "run": 1000 } } }"#;
 
 /// Two applications, one of which the mock does not let run alone.
@@ -80,20 +81,21 @@ impl Story {
         self.folder.path().join(name)
     }
 
-    /// Runs the words of `command`, in which `@` stands for the folder; what it prints, or why it failed.
+    /// Runs the words of `command`, in which `@` stands for the folder. Returns what the command prints, or why it
+    /// failed.
     fn tandem(&self, command: &str) -> Result<String, String> {
         let (text, result) = self.run(command)?;
         result.map_err(|failure| failure.to_string())?;
         Ok(text)
     }
 
-    /// Likewise, for results that come with a failure: both.
+    /// Runs a command whose results come with a failure; returns both.
     fn doubtful(&self, command: &str) -> (String, String) {
         let (text, result) = self.run(command).unwrap();
         (text, result.unwrap_err().to_string())
     }
 
-    /// What `command` prints, and how it ends; words that it does not know are the error.
+    /// What `command` prints, and how it ends; an error if the command line has unknown words.
     fn run(&self, command: &str) -> Result<(String, Result<(), Failure>), String> {
         let command = command.replace('@', &format!("{}/", self.folder.path().display()));
         let words = ["tandem"].into_iter().chain(command.split_whitespace());

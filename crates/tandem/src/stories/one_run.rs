@@ -134,7 +134,7 @@ fn every_field_of_an_analysis_is_documented() {
     let text = Story::new().tandem(command).unwrap();
     let (_, document) = include_str!("../../../../docs/reports.md").split_once("## An analysis").unwrap();
     for path in fields(&serde_json::from_str(&text).unwrap()) {
-        // Rows and bounds are described once for all.
+        // Rows and bounds are described once, for all tables.
         for field in path.split('.').map(|field| field.trim_end_matches("[]")) {
             assert!(document.contains(field), "docs/reports.md does not describe `{field}` of `{path}`");
         }
@@ -183,8 +183,8 @@ fn a_bench_runs_as_many_simulations_at_once_as_asked_and_adds_them_up() {
     assert!(three.contains(" MiB of the process, 17 034 events in "), "{three}");
 }
 
-/// Paths of all fields, as the document writes them: `apps[].name`. Maps from clocks and idle states to seconds have
-/// keys of the machine's, not the schema's.
+/// Paths of all fields, as the document writes them: `apps[].name`. Maps from clocks and idle states to seconds are
+/// left out: the machine, not the schema, gives their keys.
 fn fields(value: &Value) -> BTreeSet<String> {
     let mut paths = BTreeSet::new();
     collect(value, String::new(), &mut paths);
@@ -196,7 +196,7 @@ fn collect(value: &Value, path: String, paths: &mut BTreeSet<String>) {
         Value::Object(_) if path.ends_with("_residency") => {
             paths.insert(path);
         }
-        // By the scheduler's callbacks, counters and variables.
+        // The keys are names of the scheduler's callbacks, counters and variables.
         Value::Object(object) if ["callbacks", "statistics", "states"].iter().any(|end| path.ends_with(end)) => {
             object.values().take(1).for_each(|value| collect(value, format!("{path}.*"), paths));
         }

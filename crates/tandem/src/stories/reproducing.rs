@@ -214,7 +214,7 @@ fn every_field_of_the_numbers_is_documented() {
         match value {
             serde_json::Value::Object(members) => members.iter().for_each(|(name, value)| {
                 known.push(name.clone());
-                // Their members are names that files choose.
+                // Files choose the names of the members.
                 if !["at", "counts"].contains(&name.as_str()) {
                     fields(value, known);
                 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `tandem workload GENERATOR`: prints a generated workload. Names, options and texts are the generators' own.
+//! `tandem workload GENERATOR`: prints a generated workload. The generators have the names, options and texts.
 
 use std::path::PathBuf;
 
@@ -10,11 +10,11 @@ use tandem_simulator::workload::generate::{self, Generator, OptionInfo, generato
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// The generator that was chosen, and what was said of its options.
+/// The generator that was chosen, and the options that were given.
 #[derive(Debug, Clone)]
 pub struct Generate {
     command: String,
-    /// Options and their values, in the generator's order.
+    /// Options that were given and their values, in the generator's order.
     given: Vec<(&'static str, String)>,
     output: Option<PathBuf>,
 }
@@ -68,7 +68,7 @@ fn argument(option: &OptionInfo) -> Arg {
         .help(format!("{} [{}; default: {}]", option.help, option.valid, option.value))
 }
 
-/// What was said of `option`.
+/// The value that was given for `option`.
 fn given(option: &OptionInfo, matches: &ArgMatches) -> Option<(&'static str, String)> {
     if option.flag {
         return matches.get_flag(option.name).then(|| (option.name, "true".to_owned()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `tandem workload`: what workloads are bundled, what their threads do, and generators of others.
+//! `tandem workload`: lists bundled workloads, shows what their threads do, and generates others.
 
 mod generate;
 
@@ -19,7 +19,7 @@ use crate::table::{descriptions, paragraph, printable};
 
 use self::generate::Generate;
 
-/// What stands for standard input where a workload is expected, and how messages call it.
+/// The word for standard input where a workload is expected, in arguments and messages.
 const DASH: &str = "-";
 const STANDARD_INPUT: &str = "standard input";
 
@@ -82,13 +82,13 @@ pub fn load(spec: &Path) -> Result<Workload, InputError> {
     }
 }
 
-/// Likewise, with its text.
+/// The workload that `spec` names, with its text.
 fn load_with_text(spec: &Path) -> Result<(Workload, String), InputError> {
     if spec == Path::new(DASH) {
         let text = standard_input()?;
         return Ok((Workload::parse(Path::new(STANDARD_INPUT), &text)?, text));
     }
-    // Loading first: its mistakes say more than the file system's.
+    // The workload is loaded first: its mistakes say more than the file system's.
     let workload = Workload::load(spec)?;
     let text = match bundled_text(spec) {
         Some(text) if !spec.exists() => text.to_owned(),
@@ -138,7 +138,7 @@ fn first_sentence(text: &str) -> &str {
     text.split_inclusive(". ").next().unwrap_or_default().trim_end()
 }
 
-/// What the file says of itself: `tandem.description` at its top; empty if it says nothing.
+/// The file's own description: `tandem.description` at its top; empty if there is none.
 fn description(text: &str) -> String {
     let file = parse_to_value(text, &ParseOptions::default()).ok().flatten();
     let Some(JsonValue::Object(file)) = file else { return String::new() };

@@ -36,7 +36,7 @@
 	__left;									\
 })
 
-/* Likewise, of 32 bits. */
+/* The result of one instruction of 32 bits. */
 #define OP32(left, operator, right)						\
 ({										\
 	u32 __left = (left), __right = (right);					\
@@ -44,7 +44,7 @@
 	__left;									\
 })
 
-/* Likewise, of one operand: UNARY("be16 %0", x). */
+/* The result of one instruction with one operand: UNARY("be16 %0", x). */
 #define UNARY(operation, value)						\
 ({									\
 	u64 __value = (value);						\

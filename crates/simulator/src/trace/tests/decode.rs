@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads protocol buffers back, knowing nothing of the writer: its own varints, its own table of names and numbers.
+//! Reads protocol buffers back independently of the writer: with its own varints, its own table of names and numbers.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ pub enum Value {
     Bytes(Vec<u8>),
 }
 
-/// The fields of a message, in the order they stand in.
+/// The fields of a message, in the order of the bytes.
 pub fn fields(mut bytes: &[u8]) -> Vec<(u32, Value)> {
     let mut fields = Vec::new();
     while !bytes.is_empty() {
@@ -69,7 +69,7 @@ fn varint(bytes: &mut &[u8]) -> u64 {
     panic!("a varint of more than ten bytes");
 }
 
-/// What a field holds.
+/// The type of a field's content.
 pub enum Kind {
     Int,
     Double,
@@ -82,7 +82,7 @@ pub struct Field(u32, &'static str, Kind);
 
 use Kind::{Double, Int, Message, Text};
 
-/// `perfetto.protos.Trace`, as far as it is used here.
+/// `perfetto.protos.Trace`: the fields that the tests use.
 pub const TRACE: &[Field] = &[Field(1, "packet", Message(PACKET))];
 
 const PACKET: &[Field] = &[

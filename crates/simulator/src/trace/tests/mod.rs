@@ -34,7 +34,7 @@ fn bundles(trace: &[u8]) -> Vec<Vec<u8>> {
     packets.iter().flat_map(|packet| decode::nested(packet, PACKET_FTRACE_EVENTS)).collect()
 }
 
-/// Two threads of one application and one of the system: created, woken, run, preempted, slept, ended.
+/// Two threads of one application and one of the system: they are created, woken, run, preempted, sleep and end.
 fn script(trace: &mut impl Observer) {
     trace.cpu_frequency(0, CPU0, 533_000);
     trace.cpu_frequency(0, CPU1, 903_000);

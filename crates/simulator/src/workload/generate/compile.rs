@@ -41,7 +41,7 @@ options! {
 /// Work of make per file, and of the driver before and after each program it starts, in microseconds.
 const MAKE_US: u64 = 200;
 const DRIVER_US: u64 = 500;
-/// What a CPU's upkeep (statistics of memory, watchdogs) takes, and how often it is due. Assumed.
+/// Run time of a CPU's upkeep (statistics of memory, watchdogs), and its period. Assumed.
 const UPKEEP: Usec = Usec(20);
 const UPKEEP_PERIOD: Usec = Usec::s(1);
 
@@ -73,7 +73,7 @@ impl Generator for Compile {
     }
 }
 
-/// A process of its own that others start.
+/// A task whose threads are processes of their own, started by others.
 fn process(memory: Memory) -> Object {
     let tandem = Object::new().with("application", "make").with("process", true).with_memory(memory);
     Object::new().with("instance", 0u32).with("tandem", tandem)

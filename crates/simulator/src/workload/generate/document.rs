@@ -12,23 +12,23 @@ const TAB: usize = 4;
 /// A workload file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Document {
-    /// What it is, for `tandem.description`.
+    /// Description of the workload, for `tandem.description`.
     pub(super) description: String,
-    /// What to know of its numbers: comments at the top.
+    /// Remarks on the numbers, for the comments at the top.
     pub(super) notes: Vec<String>,
-    /// `global.duration`, seconds.
+    /// `global.duration` in seconds.
     pub(super) duration: Option<u32>,
     /// The tasks, in order.
     pub(super) tasks: Object,
 }
 
 impl Document {
-    /// A file that describes itself so.
+    /// A file with this description and nothing else.
     pub(super) fn new(description: impl Into<String>) -> Self {
         Self { description: description.into(), ..Self::default() }
     }
 
-    /// Says something of its numbers.
+    /// Adds a remark on the numbers.
     pub(super) fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());
     }
@@ -58,7 +58,7 @@ impl Document {
     }
 }
 
-/// How often, in words.
+/// A number of times, in words.
 pub(super) fn times(count: u32) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
@@ -118,14 +118,14 @@ impl Object {
         Self::default()
     }
 
-    /// With one key more.
+    /// The object with one more key.
     #[must_use]
     pub fn with(mut self, key: impl Into<String>, item: impl Into<Item>) -> Self {
         self.0.push((key.into(), item.into()));
         self
     }
 
-    /// Likewise, if there is something to say.
+    /// The object with one more key, if there is a value for it.
     #[must_use]
     pub fn with_some(self, key: &str, item: Option<impl Into<Item>>) -> Self {
         match item {
@@ -134,7 +134,7 @@ impl Object {
         }
     }
 
-    /// On lines of their own, or on one if they fit behind `column`.
+    /// Writes the object: on one line if it fits behind `column`, otherwise one line a key.
     fn lines(&self, text: &mut String, depth: usize) {
         text.push('{');
         let mut separator = "";
@@ -153,7 +153,7 @@ impl Object {
 }
 
 impl Item {
-    /// All on one line.
+    /// The object on one line.
     fn line(&self) -> String {
         match self {
             Self::Whole(number) => number.to_string(),
@@ -170,24 +170,24 @@ impl Item {
     }
 }
 
-/// Our texts have neither control characters nor anything else that JSON wants written otherwise, but for these two.
+/// A text in quotes. Tandem's texts have no control characters, and of the others JSON escapes only two.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// How a task uses memory, as its `tandem` object says it; all zero: computes only.
+/// How a task uses memory, for its `tandem` object; all zero: the task only computes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Memory {
     /// Share of the time that waits for memory, 0 to 1.
     pub bound: f64,
     /// Traffic, MB/s of work.
     pub mb_per_s: f64,
-    /// What is used again and again; 0: nothing.
+    /// Bytes that the task uses again and again; 0: none.
     pub footprint: Bytes,
 }
 
 impl Object {
-    /// With the keys of `memory` that say more than the default.
+    /// The object with the keys of `memory` whose values are not the default.
     #[must_use]
     pub fn with_memory(self, memory: Memory) -> Self {
         let some = |value: f64| (value > 0.0).then_some(value);

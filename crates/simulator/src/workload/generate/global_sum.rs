@@ -106,7 +106,7 @@ impl GlobalSum {
         let outside = interval - inside;
         let shorter = self.section.min(100 - self.section);
         if inside.min(outside) < 0.5 {
-            // As long as the shorter part is a microsecond.
+            // The shorter part lasts at least a microsecond.
             let mips = (instructions * u64::from(shorter) / 100).max(1);
             let part = inside.min(outside);
             let reason = format!("a part of {part:.2} us, shorter than rt-app's 1 us: --mips {mips} or less is needed");

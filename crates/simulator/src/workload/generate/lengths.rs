@@ -12,32 +12,32 @@ use super::value::Usec;
 names! {
     /// In which order threads are created.
     Order {
-        /// The longest first; equal ones as given.
+        /// The longest first; equal threads as given.
         LongFirst = "long-first",
         /// The shortest first.
         ShortFirst = "short-first",
-        /// As `seed` draws it.
+        /// In an order that `seed` draws.
         Shuffled = "shuffled",
     }
 }
 
-/// Threads that each do `work` so many times.
+/// Threads that each do `work` a number of times.
 pub(super) struct Lengths<'a> {
     pub application: &'a str,
     /// Number of steps of each thread.
     pub steps: Vec<u32>,
     /// Work of a step.
     pub work: Usec,
-    /// How often all is repeated; they meet at a barrier at each end.
+    /// How often everything is repeated; the threads meet at a barrier after each round.
     pub rounds: u32,
-    /// Whether threads say how long they are.
+    /// Whether threads say how long they are (`relative_length`).
     pub hints: bool,
     pub order: Order,
     pub seed: u64,
 }
 
 impl Lengths<'_> {
-    /// Adds the threads, in order of creation, and says how much work they are.
+    /// Adds the threads, in order of creation, and a remark on how much work they are.
     pub fn add(mut self, document: &mut Document) {
         match self.order {
             Order::LongFirst => self.steps.sort_by_key(|steps| std::cmp::Reverse(*steps)),

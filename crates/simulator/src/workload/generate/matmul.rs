@@ -34,9 +34,9 @@ options! {
 /// Rows per thread of the two halves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rows {
-    /// Of the first half.
+    /// Rows per thread of the first half.
     pub long: u32,
-    /// Of the second.
+    /// Rows per thread of the second half.
     pub short: u32,
 }
 

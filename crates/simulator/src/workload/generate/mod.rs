@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Generators: the workloads that published scheduling mechanisms were made for, as rt-app files of any size.
 //!
-//! A generator is a struct of options ([`Options`]) that writes a file ([`Generator`]). What the papers leave open is an
-//! assumption that the option's text calls so; nothing is fitted to a published result. The same options give the same
-//! bytes. Where a file needs random numbers of its own, `seed` draws them; what varies from run to run is left to the
+//! A generator is a struct of options ([`Options`]) that writes a file ([`Generator`]). Where the papers leave a value
+//! open, the option's text says that it is assumed; nothing is fitted to a published result. The same options give the
+//! same bytes. If a file needs random numbers of its own, `seed` draws them; variation from run to run is left to the
 //! simulation (`run_spread`).
 //!
 //! - one file per family: [`phases`], [`global_sum`], [`matmul`], [`iterations`], [`parallel_for`], [`scientific`],
@@ -32,7 +32,7 @@ pub trait Generator: Options {
     /// The workload.
     ///
     /// # Errors
-    /// Options that do not go together. Each alone is within its range: [`text`] checks that first.
+    /// Options that do not go together. Each option is within its range: [`text`] checks that first.
     fn document(&self) -> Result<Document, OptionError>;
 }
 

@@ -1,87 +1,87 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Options of a generator: declared once, with type, default, range and text; the command line and the guide read them
-//! from there.
+//! Options of a generator, declared once: type, default, range and text. The command line and the guide read the
+//! declaration.
 
 use thiserror::Error;
 
 /// An option as the command line and the guide show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptionInfo {
-    /// Without the dashes: `memory-bound`.
+    /// The option's name without the dashes: `memory-bound`.
     pub name: &'static str,
-    /// What it means, with its unit.
+    /// The option's meaning, with its unit.
     pub help: String,
-    /// Its value as it is written on the command line; the default in a struct of defaults.
+    /// The option's value as it is written on the command line; in a struct of defaults, the default.
     pub value: String,
     /// The values that are valid.
     pub valid: String,
     /// What stands for a value in a usage text: `TIME`.
     pub value_name: &'static str,
-    /// Whether it is given without a value.
+    /// Whether the option is given without a value.
     pub flag: bool,
-    /// Whether it is a list, which may be given in several times.
+    /// Whether the option is a list, whose entries may be given one by one.
     pub list: bool,
 }
 
-/// Why options make no workload.
+/// Why options do not make a workload.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum OptionError {
-    /// A value that cannot be read or is outside of the range.
+    /// A value cannot be read, or lies outside of the range.
     #[error("--{option} {value}: expected {valid}")]
     Value {
-        /// The option.
+        /// The option's name.
         option: &'static str,
-        /// What was given.
+        /// The value that was given.
         value: String,
-        /// What would be valid.
+        /// The values that are valid.
         valid: String,
     },
-    /// No such option.
+    /// There is no such option.
     #[error("no option --{option}; {valid}")]
     Unknown {
-        /// What was given.
+        /// The name that was given.
         option: String,
-        /// The nearest name, and all.
+        /// The nearest name, and all names.
         valid: String,
     },
-    /// Options that do not go together.
+    /// The options do not go together.
     #[error("--{option}: {reason}")]
     Conflict {
         /// The option to change.
         option: &'static str,
-        /// What does not fit, and what would.
+        /// What does not fit, and what would fit.
         reason: String,
     },
 }
 
 impl OptionError {
-    /// `option` does not fit the others.
+    /// The error of an `option` that does not fit the others.
     pub(super) fn conflict(option: &'static str, reason: impl Into<String>) -> Self {
         Self::Conflict { option, reason: reason.into() }
     }
 }
 
-/// What `options!` makes of a declaration.
+/// The options of a generator; `options!` implements this trait from a declaration.
 pub trait Options {
     /// The generator's name on the command line.
     fn command(&self) -> &'static str;
 
-    /// What it generates: paragraphs; the first sentence says it in short.
+    /// What the generator makes: paragraphs, of which the first sentence is a summary.
     fn about(&self) -> String;
 
     /// Where the workload is described.
     fn source(&self) -> &'static str;
 
-    /// The options with the values they have.
+    /// The options with their present values.
     fn options(&self) -> Vec<OptionInfo>;
 
-    /// Gives `option` the value that `text` says.
+    /// Sets `option` to the value that `text` says.
     ///
     /// # Errors
-    /// No such option, or a value that is not valid.
+    /// There is no such option, or the value is not valid.
     fn set(&mut self, option: &str, text: &str) -> Result<(), OptionError>;
 
-    /// Checks every option's range: a program may have filled in the struct.
+    /// Checks every option's range, for programs that filled in the struct themselves.
     ///
     /// # Errors
     /// The first value that is not valid.

@@ -32,9 +32,9 @@ names! {
     Schedule {
         /// Equal shares.
         Static = "static",
-        /// `chunk` iterations to whoever is free.
+        /// `chunk` iterations to the next thread that is free.
         Dynamic = "dynamic",
-        /// The rest divided by the number of threads to whoever is free.
+        /// The rest divided by the number of threads to the next thread that is free.
         Guided = "guided",
     }
 }

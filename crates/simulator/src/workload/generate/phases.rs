@@ -40,7 +40,7 @@ names! {
     Workers {
         /// Forked for each iteration, and joined.
         Forked = "forked",
-        /// There from the start; barriers begin and end an iteration.
+        /// Threads that exist from the start; barriers begin and end an iteration.
         Kept = "kept",
     }
 }
@@ -48,16 +48,16 @@ names! {
 /// Parallel to serial time; `None` is infinite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Label {
-    /// The parallel part.
+    /// The ratio's parallel part; `None`: infinite.
     pub parallel: Option<u32>,
-    /// The serial part.
+    /// The ratio's serial part; `None`: infinite.
     pub serial: Option<u32>,
 }
 
 impl Label {
-    /// Both take the same time.
+    /// Both parts take the same time.
     const EQUAL: Self = Self { parallel: Some(1), serial: Some(1) };
-    /// Largest part.
+    /// Largest value of a part.
     const MAX: u32 = 1000;
 
     /// p and s of an iteration for which `drawn` was drawn, in microseconds.
@@ -101,7 +101,7 @@ impl Value for Label {
     }
 }
 
-/// Most applications: they are called by letters.
+/// Most applications: a letter names each.
 const MAX_APPLICATIONS: usize = 26;
 
 impl Generator for Phases {
@@ -136,7 +136,7 @@ impl Phases {
         }
     }
 
-    /// What is drawn for each iteration of application `index`, which has a stream of its own.
+    /// The numbers drawn for the iterations of application `index`, each of which has a random stream of its own.
     fn table(&self, index: u64) -> Vec<u64> {
         let mut stream = Pcg32::seed_from_u64(self.seed ^ (index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         (0..self.rounds).map(|_| stream.random_range(1..=2 * self.work.0)).collect()

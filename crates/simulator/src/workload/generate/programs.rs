@@ -54,7 +54,7 @@ names! {
 }
 
 impl Program {
-    /// Assumed, see the options. The memory-bound ones work on far more than a cache holds: streams.
+    /// Assumed, see the options. The memory-bound programs work on far more than a cache holds: they stream.
     fn memory(self) -> Memory {
         let (bound, mb_per_s) = match self {
             Self::Gamess => (0.01, 10.0),

@@ -97,19 +97,20 @@ names! {
     Schedule {
         /// Equal shares, which all threads do before they meet.
         Static = "static",
-        /// Pieces, one to whoever is free, as OpenMP does.
+        /// Pieces, each to the next thread that is free, as OpenMP deals them.
         Dynamic = "dynamic",
     }
 }
 
-/// Pieces of a thread's share.
+/// Number of pieces of a thread's share.
 const PIECES: u32 = 8;
 
-/// What a program's values are where no option says otherwise; all assumed, see the generator.
+/// The values of a program that no option replaces; all assumed, see the generator.
 ///
 /// Traffic counts what a bus must carry: lines read, lines read because they are written to, and lines written back.
-/// How much more one program has than another is assumed; the level is fitted: three threads on three cores of
-/// `poweredge-2850` without the system's noise against four with it, 8.6 % (papers/noise). Its bus then cannot feed two
+/// The traffic of one program relative to another is assumed. The level is fitted: three threads on three cores of
+/// `poweredge-2850` without the system's noise against four with it, 8.6 % (papers/noise). The bus of this machine then
+/// cannot feed two threads of the programs that stream.
 /// threads of the programs that stream.
 struct Values {
     iteration: Usec,
@@ -139,7 +140,7 @@ impl Program {
     }
 }
 
-/// Most programs: they are called by letters.
+/// Most programs: a letter names each.
 const MAX_PROGRAMS: usize = 26;
 
 impl Generator for Scientific {
@@ -178,7 +179,7 @@ fn spread(width: f64) -> Option<Object> {
 }
 
 impl Scientific {
-    /// The tasks of a program; `prefix` tells their names from those of the others.
+    /// The tasks of a program; `prefix` distinguishes their names from those of other programs.
     fn application(&self, document: &mut Document, prefix: &str, program: Program) {
         let values = self.values(program);
         let name = format!("{prefix}{}", program.show());
@@ -195,7 +196,7 @@ impl Scientific {
         }
     }
 
-    /// Threads of a program, all alike; `serial` is what they do while the others wait.
+    /// Threads of a program, all alike; `serial` is the work of the thread for which the others wait.
     fn task(&self, program: Program, prefix: &str, instances: u32, serial: Option<u64>) -> Object {
         let values = self.values(program);
         let tandem = Object::new()

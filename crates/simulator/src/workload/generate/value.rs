@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Values of options: how they are written, and between which limits they lie.
+//! Values of options: how they are written, and their limits.
 
 use std::ops::RangeInclusive;
 
@@ -8,26 +8,26 @@ use crate::machine::detect::cpulist;
 
 /// A type that an option may have.
 pub trait Value: Sized {
-    /// What narrows its values down.
+    /// The type of the limits of such a value.
     type Limits;
 
-    /// Given without a value.
+    /// Whether the option is given without a value.
     const FLAG: bool = false;
-    /// Given once or several times.
+    /// Whether the option may be given several times.
     const LIST: bool = false;
-    /// What stands for a value in a usage text.
+    /// The word for a value in a usage text.
     const NAME: &'static str = "NAME";
 
-    /// The value that `text` says, whatever the limits.
+    /// The value that `text` says, not yet compared with the limits.
     fn read(text: &str) -> Option<Self>;
 
-    /// Whether the limits admit it.
+    /// Whether the limits admit the value.
     fn within(&self, limits: &Self::Limits) -> bool;
 
     /// The values that the limits admit, in words.
     fn valid(limits: &Self::Limits) -> String;
 
-    /// As it is written.
+    /// The value as it is written on the command line.
     fn show(&self) -> String;
 }
 
@@ -47,7 +47,7 @@ pub(super) fn check<V: Value>(option: &'static str, value: &V, limits: &V::Limit
     Err(OptionError::Value { option, value: value.show(), valid: V::valid(limits) })
 }
 
-/// `a`, `b` or `c`, in words.
+/// The names with commas and `or`: `a`, `b` or `c`.
 pub(super) fn one_of(names: &[&str]) -> String {
     match names {
         [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
@@ -107,21 +107,21 @@ impl Value for bool {
 pub struct Usec(pub u64);
 
 impl Usec {
-    /// So many milliseconds.
+    /// A time of `ms` milliseconds.
     pub const fn ms(ms: u64) -> Self {
         Self(ms * 1_000)
     }
 
-    /// So many seconds.
+    /// A time of `s` seconds.
     pub const fn s(s: u64) -> Self {
         Self(s * 1_000_000)
     }
 }
 
-/// How many `step`s the `value` of `option` is.
+/// How often `step` fits into the `value` of `option`.
 ///
 /// # Errors
-/// It is no whole number of them.
+/// The value is no whole number of steps.
 pub(super) fn steps(option: &'static str, value: Usec, step: Usec) -> Result<u64, OptionError> {
     if value.0.is_multiple_of(step.0) {
         return Ok(value.0 / step.0);
@@ -164,12 +164,12 @@ pub struct Bytes(pub u64);
 const SIZES: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 
 impl Bytes {
-    /// So many KiB.
+    /// A size of `kib` KiB.
     pub const fn kib(kib: u64) -> Self {
         Self(kib << 10)
     }
 
-    /// So many MiB.
+    /// A size of `mib` MiB.
     pub const fn mib(mib: u64) -> Self {
         Self(mib << 20)
     }
@@ -198,28 +198,28 @@ impl Value for Bytes {
     }
 }
 
-/// A decimal number and one of `units`; `None` also where it is no whole number of the smallest.
+/// A decimal number with one of `units` behind it; `None` also if the value is no whole number of the smallest unit.
 fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let (_, factor) = units.iter().find(|(name, _)| *name == unit.trim())?;
     let value = number.parse::<f64>().ok()? * *factor as f64;
-    // Beyond 2^53 a double does not tell whole numbers apart.
+    // Above 2^53 a double does not tell whole numbers apart.
     let whole = value.round();
     ((value - whole).abs() < 1e-6 && whole <= (1u64 << 53) as f64).then_some(whole as u64)
 }
 
-/// A value, or that of the program that another option names (`program`).
+/// A value, or the value of the program that another option names (`program`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Own<V> {
-    /// The program's.
+    /// The program's value.
     Program,
-    /// This one.
+    /// This value.
     Given(V),
 }
 
 impl<V: Copy> Own<V> {
-    /// The value, where the program's is `own`.
+    /// The value; `own` is the program's.
     pub fn or(self, own: V) -> V {
         match self {
             Self::Program => own,
@@ -258,14 +258,14 @@ impl<V: Value> Value for Own<V> {
 /// CPUs that a task may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cpus {
-    /// Every one.
+    /// Every CPU.
     All,
-    /// These, ascending.
+    /// These CPUs, ascending.
     These(Vec<u32>),
 }
 
 impl Cpus {
-    /// The list for rt-app's `cpus`, where there is one.
+    /// The list for rt-app's `cpus`; `None` for every CPU.
     pub fn list(&self) -> Option<Vec<u32>> {
         match self {
             Self::All => None,

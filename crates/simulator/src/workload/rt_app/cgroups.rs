@@ -37,7 +37,7 @@ fn group(source: &Source, path: &str, value: &Value) -> Result<CgroupSpec, Input
             weights.push(self::change(source, path, change)?);
         }
     }
-    // Stable: of two at the same time the later one in the file counts.
+    // The sort is stable: of two weights at the same time the later one in the file counts.
     weights.sort_by_key(|(at, _)| *at);
     fields.reject_unknown(&["weight", "made", "removed", "changes"])?;
     Ok(CgroupSpec { path: path.to_owned(), made, removed, weights })

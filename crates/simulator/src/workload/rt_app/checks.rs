@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether a workload's parts fit together: names that nobody has, waits that nobody ends, loops in which time stands
-//! still.
+//! Whether a workload's parts fit together. Found here: names of tasks that do not exist, waits that no thread ends,
+//! loops in which time stands still.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::input::{InputError, nearest};
 /// Checks all tasks.
 ///
 /// # Errors
-/// What cannot run.
+/// A workload that cannot run.
 pub(super) fn all(source: &Source, global: &Global, tasks: &[Task]) -> Result<(), InputError> {
     let forked = forked(source, tasks)?;
     barriers(source, tasks, &forked)?;
@@ -30,7 +30,7 @@ pub(super) fn all(source: &Source, global: &Global, tasks: &[Task]) -> Result<()
     Ok(())
 }
 
-/// The names of forked tasks, which must exist.
+/// The names of forked tasks; each must be a task's.
 fn forked<'a>(source: &Source, tasks: &'a [Task]) -> Result<BTreeSet<&'a str>, InputError> {
     let mut forked = BTreeSet::new();
     for step in tasks.iter().flat_map(Task::steps) {
@@ -72,7 +72,7 @@ fn barriers(source: &Source, tasks: &[Task], forked: &BTreeSet<&str>) -> Result<
     Ok(())
 }
 
-/// Warns about a `resume` that wakes nobody and a `suspend` that nobody ends.
+/// Warns about a `resume` that wakes no thread and a `suspend` that no thread ends.
 fn resumes(source: &Source, tasks: &[Task]) {
     let steps = || tasks.iter().flat_map(Task::steps);
     let waited: BTreeSet<&str> = steps()
@@ -142,7 +142,7 @@ fn joins(source: &Source, task: &Task) {
     }
 }
 
-/// A thread that repeats for ever what takes no time would keep the clock from moving.
+/// Refuses endless loops whose steps take no time: they would keep the clock from moving.
 fn still_loops(source: &Source, task: &Task) -> Result<(), InputError> {
     let moves = |event: &Event| match event {
         Event::Run(time) | Event::Runtime(time) | Event::Sleep(time) => *time > 0,
@@ -166,7 +166,7 @@ fn still_loops(source: &Source, task: &Task) -> Result<(), InputError> {
         .help("add a `run`, `sleep` or `timer`, or give a `loop` count"))
 }
 
-/// Warns where only the simulation's own limit ends the run.
+/// Warns if only the simulation's own limit ends the run.
 fn ends(source: &Source, global: &Global, tasks: &[Task], forked: &BTreeSet<&str>) {
     let starts = |task: &&Task| task.instances > 0 || forked.contains(task.name.as_str());
     let Some(endless) = tasks.iter().filter(starts).find(|task| !task.tandem.system && task.endless()) else { return };
@@ -176,7 +176,7 @@ fn ends(source: &Source, global: &Global, tasks: &[Task], forked: &BTreeSet<&str
     }
 }
 
-/// Counts the threads that arrive at each barrier and take part in each parallel loop: uses times instances.
+/// Counts the threads that arrive at each barrier and that take part in each parallel loop: uses times instances.
 ///
 /// # Errors
 /// A parallel loop in which no thread takes part.

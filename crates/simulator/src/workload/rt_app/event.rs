@@ -7,8 +7,8 @@ use super::memory;
 use super::syntax::{Event, Global};
 use crate::input::InputError;
 
-/// Names of events. A key is an event if it begins with one of these, and it is the first that it begins with: so
-/// `runtime` stands before `run` and `memrun` before `mem`, as in rt-app.
+/// Names of events. A key is the first event in this list whose name it begins with. Therefore `runtime` stands before
+/// `run` and `memrun` before `mem`, as in rt-app.
 pub(super) const EVENTS: [&str; 20] = [
     "lock", "unlock", "wait", "signal", "broad", "sync", "sleep", "runtime", "run", "timer", "suspend", "resume",
     "memrun", "mem", "iorun", "yield", "barrier", "fork", "sem_post", "sem_wait",
@@ -19,7 +19,7 @@ pub(super) fn kind_of(key: &str) -> Option<&'static str> {
     EVENTS.into_iter().find(|event| key.starts_with(event))
 }
 
-/// Reads the event `member`; `None` where it does nothing.
+/// Reads the event `member`; `None` if it does nothing.
 pub(super) fn read(source: &Source, global: &Global, member: &Member) -> Result<Option<Event>, InputError> {
     let Member { key, value, offset } = member;
     let text = || string(source, key, value).and_then(|name| named(source, key, value, name)).map(str::to_owned);

@@ -12,7 +12,7 @@ use crate::units::{Nanos, USEC};
 /// rt-app keeps its numbers in an `int`.
 pub(super) const INT: RangeInclusive<i64> = 0..=i32::MAX as i64;
 
-/// The file being read, and what there is to say about it.
+/// The file being read, and the warnings about it.
 pub(super) struct Source<'a> {
     path: &'a Path,
     text: &'a str,
@@ -53,11 +53,11 @@ impl<'a> Source<'a> {
 /// The keys of one object.
 pub(super) struct Fields<'a> {
     pub source: &'a Source<'a>,
-    /// What the object is, for messages: "task `x`".
+    /// Name of the object for messages: "task `x`".
     pub what: String,
     pub offset: usize,
     members: &'a [Member],
-    /// Which members were read.
+    /// For each member, whether it was read.
     used: Vec<Cell<bool>>,
 }
 
@@ -79,8 +79,8 @@ impl<'a> Fields<'a> {
         self.source.error(offset, message)
     }
 
-    /// The first member called `key`, whatever its value; later ones of that name are left out with a warning, as
-    /// workgen gives them names that mean nothing.
+    /// The first member called `key`, whatever its value. Later members of that name are left out with a warning:
+    /// workgen gives them names without meaning.
     pub fn member(&self, key: &str) -> Option<&'a Member> {
         let mut found: Option<&'a Member> = None;
         for (member, used) in self.members.iter().zip(&self.used).filter(|(member, _)| member.key == key) {
@@ -94,7 +94,7 @@ impl<'a> Fields<'a> {
         found
     }
 
-    /// The value of `key`; `null` counts as not given, as it does for rt-app.
+    /// The value of `key`; `null` counts as not given, as in rt-app.
     pub fn value(&self, key: &str) -> Option<&'a Value> {
         let fresh = self.members.iter().zip(&self.used).any(|(member, used)| member.key == key && !used.get());
         let member = self.member(key)?;
@@ -107,7 +107,7 @@ impl<'a> Fields<'a> {
         None
     }
 
-    /// Every member not read so far for which `wanted` holds, in order; marks them as read.
+    /// Every member not read so far for which `wanted` holds, in order; each then counts as read.
     pub fn take_all(&self, wanted: impl Fn(&str) -> bool) -> Vec<&'a Member> {
         let mut taken = Vec::new();
         for (member, used) in self.members.iter().zip(&self.used) {
@@ -158,7 +158,7 @@ impl<'a> Fields<'a> {
             .ok_or_else(|| self.error(value.offset, format!("`{word}` is no {key}")).help(valid_names(word, choices)))
     }
 
-    /// Warns about every key that was not read: rt-app ignores it, so it changes nothing.
+    /// Warns about every key that was not read: rt-app ignores such a key too.
     pub fn warn_unknown(&self, valid: &[&str]) {
         for (member, _) in self.members.iter().zip(&self.used).filter(|(_, used)| !used.get()) {
             let near = nearest(&member.key, valid.iter().copied());
@@ -177,7 +177,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Warns that `key` means nothing here because `why`, if it is given.
+    /// Warns that `key` means nothing here because `why`, if the key is given.
     pub fn meaningless(&self, key: &str, why: &str) {
         if let Some(member) = self.member(key) {
             self.source.warn(member.offset, format!("`{key}` has no meaning in a simulation: {why}"));
@@ -185,7 +185,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// "`key` must be EXPECTED, not …".
+/// The error "`key` must be EXPECTED, not …".
 pub(super) fn mismatch(source: &Source, key: &str, value: &Value, expected: &str) -> InputError {
     let found = match &value.kind {
         Kind::Number(digits) => digits.clone(),

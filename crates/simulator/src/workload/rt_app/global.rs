@@ -12,7 +12,7 @@ use crate::units::SEC;
 /// rt-app's default for `mem_buffer_size`.
 const MEMORY_BUFFER: u64 = 4 << 20;
 
-/// Keys of `global` that only steer how rt-app itself runs and what it writes.
+/// Keys of `global` that only concern how rt-app itself runs and what it writes.
 const MEANINGLESS: [(&str, &str); 10] = [
     ("calibration", "work is given as time on the machine's reference CPU, so there is nothing to calibrate"),
     ("lock_pages", "pages are never swapped out"),
@@ -59,7 +59,7 @@ impl Default for Global {
 pub(super) fn global(source: &Source, value: &Value) -> Result<Global, InputError> {
     let fields = Fields::of(source, "`global`", value)?;
     let mut global = Global::default();
-    // As rt-app has it, any duration below one second means "until the threads end".
+    // As in rt-app, any duration below one second means "until the threads end".
     if let Some(duration) = fields.integer("duration", -1..=*INT.end())?.filter(|duration| *duration > 0) {
         global.duration = Some(duration.unsigned_abs() * SEC);
     }
@@ -78,7 +78,7 @@ pub(super) fn global(source: &Source, value: &Value) -> Result<Global, InputErro
     Ok(global)
 }
 
-/// Checks the values that mean nothing here: rt-app would refuse the file.
+/// Checks the types of values that mean nothing here: rt-app would refuse the file.
 fn check_types(fields: &Fields) -> Result<(), InputError> {
     for key in ["logdir", "log_basename", "io_device"] {
         fields.string(key)?;

@@ -5,13 +5,13 @@ use super::fields::Fields;
 use super::syntax::{Event, Step};
 use crate::input::InputError;
 
-/// Whether a task is of that time.
+/// Whether a task is written in the form from before events.
 pub(super) fn is_legacy(fields: &Fields) -> bool {
     fields.member("exec").is_some() && fields.member("period").is_some()
 }
 
 /// The events that an old task stands for. Its `lock_order` and `resources` are left out: the versions of rt-app that
-/// they belong to are gone, and with them the exact meaning.
+/// used them are gone, and so is their exact meaning.
 pub(super) fn steps(fields: &Fields) -> Result<Vec<Step>, InputError> {
     let exec = fields.usec("exec")?.unwrap_or(0);
     let period = fields.usec("period")?.unwrap_or(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From the file's words to flat programs: what a thread does, step by step.
+//! From the file's tasks to flat programs: the steps of a thread.
 
 use super::super::{Behaviour, BehaviourId, Op, Span, Spread, TaskSpec, TimerRef};
 use super::fields::Source;
@@ -21,7 +21,7 @@ pub(super) fn task(
     program.task(&starts)?;
     let Program { ops, counters, timers, .. } = program;
     let application = match &task.tandem.application {
-        // A system task belongs to none; the index must only exist.
+        // A system task belongs to no application; any valid index will do.
         _ if task.tandem.system => 0,
         Some(name) => names.application(name),
         None => names.application(default_name),
@@ -49,10 +49,10 @@ struct Program<'a> {
     names: &'a mut Names,
     task: &'a Task,
     ops: Vec<Op>,
-    /// Loop counters needed, and those in use where the next step goes.
+    /// Most loop counters needed so far, and the number in use at the next step.
     counters: u32,
     depth: u32,
-    /// The instance's own timers.
+    /// Names of the instance's own timers.
     timers: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ impl Program<'_> {
         self.repeat(self.task.repeat.map(|count| count - 1), |it| it.pass(&starts.next))
     }
 
-    /// All phases once.
+    /// Adds all phases once.
     fn pass(&mut self, starts: &[PhaseStart]) -> Result<(), InputError> {
         for (phase, start) in self.task.phases.iter().zip(starts) {
             self.phase_start(start);
@@ -81,7 +81,7 @@ impl Program<'_> {
         self.ops.extend(start.task_group.clone().map(|group| Op::SetTaskGroup(Some(group))));
     }
 
-    /// `body` so many times.
+    /// Adds `body`, repeated `count` times.
     fn repeat(
         &mut self,
         count: Repeat,
@@ -119,7 +119,7 @@ impl Program<'_> {
         Ok(())
     }
 
-    /// Whether the phase waits, in a task that spins anywhere, before any work says how it behaves.
+    /// Whether the phase waits before any of its work sets a behaviour, in a task that spins anywhere.
     fn waits_first(&self, phase: &Phase) -> bool {
         let spins = |tandem: &Tandem| tandem.spin.is_some_and(|spin| spin > 0);
         let works = |event: &Event| matches!(event, Event::Run(_) | Event::Runtime(_) | Event::ParallelFor(_));
@@ -132,7 +132,7 @@ impl Program<'_> {
             && (joins || before_work.any(|step| waits(&step.event)))
     }
 
-    /// How a phase's work behaves: what it says, else what its task says.
+    /// How a phase's work behaves: what the phase says, else what its task says.
     fn style(&mut self, phase: &Tandem) -> Style {
         let task = &self.task.tandem;
         let default = Behaviour::default();
@@ -193,7 +193,8 @@ impl Program<'_> {
         Ok(())
     }
 
-    /// The timer called `name` and whether it is absolute: one of the instance's own is so from the use that says so.
+    /// The timer called `name`, and whether it is absolute. A timer of the instance's own is absolute from the first
+    /// use that says so.
     fn timer(&mut self, name: &str, absolute: bool) -> (TimerRef, bool) {
         if !is_unique(name) {
             return (TimerRef::Shared(self.names.timer(name)), self.names.is_absolute(name));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `memrun` events: reading, writing or chasing pointers through a buffer of one's own.
+//! `memrun` events: reading, writing or chasing pointers through a buffer of the thread's own.
 
 use super::super::json::Value;
 use super::fields::{Fields, INT, Source};
 use super::syntax::Event;
 use crate::input::InputError;
 
-/// Bytes that one access brings in.
+/// Bytes that one access loads.
 const CACHE_LINE: u64 = 64;
 /// rt-app's default for `stride`.
 const STRIDE: u64 = 64;
@@ -40,8 +40,8 @@ fn required<T>(fields: &Fields, key: &str, name: &str, value: Option<T>) -> Resu
     })
 }
 
-/// A pointer chase. Its chain has a power of two of positions, `stride` apart. A random chain waits for each load; a
-/// sequential one is prefetched, so it only moves its lines.
+/// A pointer chase. Its chain has a power of two of positions, `stride` apart. A random chain waits for each load. A
+/// sequential chain is prefetched, so it only moves its lines.
 fn chase(fields: &Fields, size: u64, count: u64) -> Result<Event, InputError> {
     let stride = fields.integer("stride", 1..=*INT.end())?.map_or(STRIDE, i64::unsigned_abs);
     let sequential = fields.choice("pattern", &["random", "sequential"])? == Some(1);

@@ -29,7 +29,7 @@ use super::json;
 use super::{Objects, Workload};
 use crate::input::{InputError, valid_names};
 
-/// Reads `text`, the content of `path`; the workload is called as the file's stem.
+/// Reads `text`, the content of `path`. The file's stem is the workload's name.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Workload, InputError> {
     // Some editors begin UTF-8 with a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -62,7 +62,8 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Workload, InputError> {
     })
 }
 
-/// Reads the file's parts. A file may have only some of them (rt-app's `merge` examples do): then it says what runs.
+/// Reads the file's parts. A file may have only some of them (rt-app's `merge` examples do); a file without tasks runs
+/// nothing, which is a warning. A file without any part is an error.
 fn sections(source: &Source, root: &json::Value) -> Result<(Global, Objects, Vec<Task>), InputError> {
     const SECTIONS: [&str; 4] = ["tasks", "global", "resources", "tandem"];
     let fields = Fields::of(source, "a workload", root)?;

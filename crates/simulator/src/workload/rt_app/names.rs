@@ -8,7 +8,7 @@ use super::fields::Source;
 use super::syntax::{Event, ParallelFor, Task};
 use crate::input::InputError;
 
-/// What the whole workload shares.
+/// Names that the whole workload shares.
 pub(super) struct Names {
     pub objects: Objects,
     pub loops: Vec<ParallelLoop>,
@@ -16,10 +16,10 @@ pub(super) struct Names {
     pub applications: Vec<String>,
     /// Tasks by name.
     tasks: BTreeMap<String, u32>,
-    /// Timers that some use calls absolute; rt-app keeps that with the timer.
+    /// Timers that any use calls absolute; in rt-app the timer keeps that.
     absolute: BTreeSet<String>,
-    /// Names of conditions and mutexes, and those that other tasks' `suspend` gives. rt-app makes `suspend` and
-    /// `resume` of a condition and a mutex that bear the task's name, so a task named here shares them.
+    /// Names of conditions and mutexes, and names that `suspend` steps of other tasks give. rt-app makes `suspend` and
+    /// `resume` of a condition and a mutex that have the task's name, so a task named here shares them.
     shared: BTreeSet<String>,
 }
 
@@ -52,7 +52,8 @@ impl Names {
         self.tasks.get(name).copied()
     }
 
-    /// The task that a `resume` of `name` wakes and nothing else: `None` where it wakes a condition of that name.
+    /// The task that a `resume` of `name` wakes and nothing else; `None` if the `resume` wakes a condition of that
+    /// name.
     pub fn resumed(&self, name: &str) -> Option<u32> {
         self.task(name).filter(|_| !self.shared.contains(name))
     }
@@ -78,7 +79,7 @@ impl Names {
         intern(&mut self.objects.timers, name)
     }
 
-    /// The barrier called `name`; it has no users yet if it is new.
+    /// The barrier called `name`; a new barrier has no users yet.
     pub fn barrier(&mut self, name: &str) -> u32 {
         place(&mut self.objects.barriers, |(other, _)| other == name, || (name.to_owned(), 0))
     }
@@ -91,10 +92,10 @@ impl Names {
         BehaviourId(place(&mut self.behaviours, |other| other == behaviour, || behaviour.clone()))
     }
 
-    /// The parallel loop of `step`, in which no thread takes part yet if it is new.
+    /// The parallel loop of `step`; a new loop has no participants yet.
     ///
     /// # Errors
-    /// A loop of the same name that is another one.
+    /// Another loop has the same name.
     pub fn parallel_loop(
         &mut self,
         source: &Source,
@@ -116,12 +117,12 @@ impl Names {
     }
 }
 
-/// Whether a timer of that name is one per thread.
+/// Whether each thread has its own timer of this name.
 pub(super) fn is_unique(timer: &str) -> bool {
     timer.starts_with("unique")
 }
 
-/// The place of `name` in `names`, where it is put if it is new.
+/// The index of `name` in `names`; a new name is added.
 pub(super) fn intern(names: &mut Vec<String>, name: &str) -> u32 {
     place(names, |other| other == name, || name.to_owned())
 }

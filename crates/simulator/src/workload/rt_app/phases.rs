@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What changes at the start of each phase.
+//! Settings that change at the start of each phase.
 //!
-//! As in rt-app, scheduling parameters and the task group stay as they are where a phase does not set them, and the
-//! affinity goes back to the task's. Because settings stay, a phase may start differently the first time than after
-//! the last phase: then the first pass through the phases is a program of its own.
+//! As in rt-app, scheduling parameters and the task group stay as they are if a phase does not set them, and the
+//! affinity goes back to the task's. Because settings stay, a phase may start differently the first time than after the
+//! last phase: then the first pass through the phases is a program of its own.
 
 use super::super::Scheduling;
 use super::fields::Source;
@@ -11,26 +11,26 @@ use super::scheduling::{apply, kind_of, warn_unused};
 use super::syntax::{PolicyKind, Task};
 use crate::input::InputError;
 
-/// What is set when a phase starts; `None`: nothing.
+/// The settings at the start of a phase; `None`: unchanged.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct PhaseStart {
     pub scheduling: Option<Scheduling>,
-    /// `Some(None)`: all CPUs.
+    /// CPUs that the thread may use; `Some(None)`: all.
     pub affinity: Option<Option<Vec<u32>>>,
     pub task_group: Option<String>,
 }
 
 /// The starts of a task's phases.
 pub(super) struct PhaseStarts {
-    /// What a thread starts with.
+    /// Scheduling parameters with which a thread starts.
     pub scheduling: Scheduling,
-    /// The first pass, where it differs from the others.
+    /// The first pass, if it differs from the others.
     pub first: Option<Vec<PhaseStart>>,
     /// Every other pass.
     pub next: Vec<PhaseStart>,
 }
 
-/// What a thread has while it passes through its phases.
+/// The settings of a thread on its way through the phases.
 #[derive(Clone, PartialEq)]
 struct State {
     scheduling: Scheduling,
@@ -38,7 +38,7 @@ struct State {
     task_group: Option<String>,
 }
 
-/// What a pass sets at each phase, whether or not that changes anything, and whether it did.
+/// The settings of each phase in a pass, whether or not they change anything, and whether any did.
 struct Pass {
     starts: Vec<PhaseStart>,
     changes: Vec<[bool; 3]>,
@@ -48,7 +48,7 @@ impl PhaseStarts {
     /// Follows a thread of `task` through its phases twice.
     ///
     /// # Errors
-    /// Settings that the kernel or rt-app refuses.
+    /// Settings that the kernel or rt-app would refuse.
     pub fn of(source: &Source, task: &Task) -> Result<Self, InputError> {
         let mut state = initial(source, task)?;
         let scheduling = state.scheduling;
@@ -71,7 +71,7 @@ impl PhaseStarts {
 }
 
 impl Pass {
-    /// Drops what changes nothing.
+    /// The phases' starts without the settings that change nothing.
     fn keep_changes(&mut self) -> Vec<PhaseStart> {
         let mut starts = std::mem::take(&mut self.starts);
         for (start, [scheduling, affinity, task_group]) in starts.iter_mut().zip(&self.changes) {
@@ -94,8 +94,8 @@ fn initial(source: &Source, task: &Task) -> Result<State, InputError> {
     Ok(State { scheduling, affinity: task.settings.cpus.clone(), task_group })
 }
 
-/// One pass through the phases from `state`. `kinds` keeps the policy that a phase without one found when it first
-/// started: rt-app stays with it.
+/// One pass through the phases from `state`. `kinds` keeps, for each phase without a policy, the policy that it had
+/// when it first started: rt-app stays with that one.
 fn pass(
     source: &Source,
     task: &Task,
@@ -133,7 +133,7 @@ fn pass(
     Ok(pass)
 }
 
-/// rt-app takes no task group together with a real-time policy.
+/// Refuses a task group together with a real-time policy, as rt-app does.
 fn check_task_group(
     source: &Source,
     task: &Task,

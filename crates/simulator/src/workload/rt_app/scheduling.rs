@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Policies, priorities and clamps: what a file says, and what a thread then has.
+//! Policies, priorities and clamps: what a file says, and the parameters of a thread that follow.
 
 use super::super::{Policy, Scheduling};
 use super::fields::{Fields, Source};
@@ -7,7 +7,7 @@ use super::syntax::{PolicyKind, SchedulingChange};
 use crate::input::InputError;
 use crate::units::{CAPACITY_SCALE, Nanos, USEC};
 
-/// rt-app's names of the policies; `SCHED_EXT` is not one of rt-app.
+/// rt-app's names of the policies; Tandem adds `SCHED_EXT`.
 pub(super) const POLICIES: [(&str, PolicyKind); 7] = [
     ("SCHED_OTHER", PolicyKind::Other),
     ("SCHED_BATCH", PolicyKind::Batch),
@@ -26,7 +26,7 @@ const RT_PRIORITY: i32 = 10;
 /// The kernel takes no shorter budget for SCHED_DEADLINE (`DL_SCALE`).
 const DEADLINE_MIN_RUNTIME: Nanos = 1 << 10;
 
-/// Reads the scheduling keys of a phase: `None` where it has none.
+/// Reads the scheduling keys of a phase; `None` if it has none.
 pub(super) fn of_phase(fields: &Fields) -> Result<Option<SchedulingChange>, InputError> {
     let change = read(fields, None)?;
     let given = change.policy.is_some()
@@ -55,17 +55,17 @@ pub(super) fn of_task(fields: &Fields, default: PolicyKind) -> Result<Scheduling
     Ok(change)
 }
 
-/// Warns about an old name of a deadline parameter that does nothing, or more than it seems to.
+/// Warns about an old name of a deadline parameter that has no effect, or more effect than it seems to have.
 fn warn_old_key(fields: &Fields, old: &str, new: &str, policy: Option<PolicyKind>) {
     let Some(member) = fields.member(old) else { return };
     let effect = match (policy, old) {
         (Some(PolicyKind::Deadline), _) => return,
-        // Tasks older than events have a period of their own.
+        // A task in the form from before events has a period of its own.
         (_, "period") if fields.member("exec").is_some() => return,
         (Some(PolicyKind::Other), "runtime") => {
             "is also the thread's requested slice, as rt-app reads it: use another key such as `runtime0` for the event"
         }
-        // Without phases it is an event, and read as one.
+        // In a task without phases `runtime` is an event, and read as one.
         (_, "runtime") if fields.member("phases").is_none() => return,
         _ => "only counts for SCHED_DEADLINE",
     };
@@ -112,10 +112,10 @@ pub(super) fn kind_of(scheduling: &Scheduling) -> PolicyKind {
     }
 }
 
-/// What a thread with `state` has after `change`, whose policy is `kind`: rt-app's `set_thread_param`.
+/// The parameters of a thread with `state` after `change`, whose policy is `kind`: rt-app's `set_thread_param`.
 ///
 /// # Errors
-/// Values that the kernel refuses for that policy.
+/// Values that the kernel would refuse for that policy.
 pub(super) fn apply(
     source: &Source,
     state: &Scheduling,
@@ -160,7 +160,7 @@ pub(super) fn warn_unused(source: &Source, change: &SchedulingChange, kind: Poli
     }
 }
 
-/// Whether `change` is one of the policy too. rt-app takes one with neither policy nor priority for one of the clamps
+/// Whether `change` also changes the policy. For rt-app, a change with neither policy nor priority changes the clamps
 /// only.
 fn sets_policy(change: &SchedulingChange) -> bool {
     change.policy.is_some() || change.priority.is_some()
@@ -185,7 +185,7 @@ fn policy(
     })
 }
 
-/// The requested slice: a new one, or the one the thread has.
+/// The requested slice: the change's, or else the thread's present one.
 fn slice(state: &Scheduling, change: &SchedulingChange) -> Option<Nanos> {
     match state.policy {
         _ if change.runtime > 0 => Some(change.runtime),

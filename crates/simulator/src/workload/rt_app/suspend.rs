@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a `suspend` waits for.
+//! The name that a `suspend` waits for.
 //!
-//! rt-app up to May 2025 (so Debian's 1.0) waits for a `resume` of the name that stands there, and its examples count
-//! on it; later versions ignore the name and wait for a `resume` of the own task. Both are served: the name counts if
-//! some `resume` gives it, otherwise the own task's does.
+//! Versions of rt-app up to May 2025 (so Debian's 1.0) wait for a `resume` of the name in the `suspend`, and rt-app's
+//! examples rely on that. Later versions ignore the name and wait for a `resume` of the task's own name. Tandem serves
+//! both: the name in the `suspend` counts if some `resume` has it, otherwise the task's own name does.
 
 use std::collections::BTreeSet;
 
 use super::fields::Source;
 use super::syntax::{Event, Task};
 
-/// Settles the name in every `suspend`, and warns where versions of rt-app differ.
+/// Settles the name in every `suspend`, and warns if versions of rt-app differ.
 pub(super) fn resolve(source: &Source, tasks: &mut [Task]) {
     let resumed: BTreeSet<String> = tasks
         .iter()

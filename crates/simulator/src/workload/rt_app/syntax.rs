@@ -13,14 +13,14 @@ pub(super) struct Global {
     pub default_policy: PolicyKind,
     pub priority_inheritance: bool,
     pub cgroups: Vec<CgroupSpec>,
-    /// Buffer of `mem` and `iorun`.
+    /// Bytes of the buffer of `mem` and `iorun`.
     pub memory_buffer: u64,
 }
 
 /// One entry of `tasks`.
 pub(super) struct Task {
     pub name: String,
-    /// Where its key starts.
+    /// Byte offset at which the task's key starts.
     pub offset: usize,
     pub instances: u32,
     pub delay: Nanos,
@@ -40,24 +40,24 @@ pub(super) struct Phase {
     pub steps: Vec<Step>,
 }
 
-/// What a task or a phase may set.
+/// Settings that a task or a phase may have.
 #[derive(Default)]
 pub(super) struct Settings {
     pub scheduling: Option<SchedulingChange>,
     pub cpus: Option<Vec<u32>>,
-    /// Name of the group and where it stands.
+    /// Name of the group, and its byte offset in the file.
     pub task_group: Option<(String, usize)>,
 }
 
-/// The scheduling keys of a task or a phase; what is `None` was not given.
+/// The scheduling keys of a task or a phase; `None` for a key that was not given.
 #[derive(Clone)]
 pub(super) struct SchedulingChange {
-    /// The keys given, and where.
+    /// The keys that were given, with their byte offsets.
     pub given: Vec<(&'static str, usize)>,
     pub offset: usize,
     pub policy: Option<PolicyKind>,
     pub priority: Option<i32>,
-    /// 0: not given.
+    /// Budget per period; 0: not given.
     pub runtime: Nanos,
     pub period: Nanos,
     pub deadline: Nanos,
@@ -82,7 +82,7 @@ pub(super) enum PolicyKind {
 #[derive(Default)]
 pub(super) struct Tandem {
     pub memory_bound: Option<f64>,
-    /// Bytes per nanosecond.
+    /// Memory traffic in bytes per nanosecond of work.
     pub bytes_per_work: Option<f64>,
     pub footprint: Option<u64>,
     pub activity: Option<f64>,
@@ -97,13 +97,13 @@ pub(super) struct Tandem {
     pub join: bool,
 }
 
-/// An event and where its key starts.
+/// An event, and the byte offset at which its key starts.
 pub(super) struct Step {
     pub offset: usize,
     pub event: Event,
 }
 
-/// An event; objects by name.
+/// An event; its objects are given by name.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Event {
     Run(Nanos),
@@ -135,7 +135,7 @@ pub(super) enum Event {
     Signal(String),
     Broadcast(String),
     Barrier(String),
-    /// With the name it waits for, once that is settled; before, what stands there.
+    /// The name that the `suspend` waits for, once it is settled; until then the name in the file.
     Suspend(String),
     Resume(String),
     SemPost(String),
@@ -150,7 +150,7 @@ pub(super) enum Event {
 pub(super) struct ParallelFor {
     pub name: String,
     pub iterations: u64,
-    /// Of one iteration.
+    /// Work of one iteration.
     pub work: Nanos,
     pub schedule: LoopSchedule,
 }
@@ -161,14 +161,14 @@ impl Task {
         self.phases.iter().flat_map(|phase| &phase.steps)
     }
 
-    /// Whether its threads never end by themselves.
+    /// Whether the task's threads never end by themselves.
     pub fn endless(&self) -> bool {
         self.repeat.is_none() || (self.repeat != Some(0) && self.phases.iter().any(|phase| phase.repeat.is_none()))
     }
 }
 
 impl Event {
-    /// The condition it waits for or wakes, and whether it is one that `wait` and `signal` share with `suspend`.
+    /// The condition that the event waits for or wakes; `None` for other events, `suspend` and `resume` included.
     pub fn condition(&self) -> Option<&str> {
         match self {
             Self::Wait { condition, .. } | Self::Sync { condition, .. } => Some(condition),
@@ -177,7 +177,7 @@ impl Event {
         }
     }
 
-    /// The mutex it names.
+    /// The mutex that the event names.
     pub fn mutex(&self) -> Option<&str> {
         match self {
             Self::Lock(mutex) | Self::Unlock(mutex) => Some(mutex),

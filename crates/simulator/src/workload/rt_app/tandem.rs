@@ -8,14 +8,14 @@ use super::syntax::{ParallelFor, Tandem};
 use crate::input::InputError;
 use crate::units::{Nanos, USEC};
 
-/// Where a `tandem` object stands, which decides what it may say.
+/// Where a `tandem` object stands, which decides the keys that it may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
     /// A task that has phases.
     Task,
     /// A phase.
     Phase,
-    /// A task that is its own phase.
+    /// A task that is its own only phase.
     Both,
 }
 

@@ -31,7 +31,7 @@ const SHARED_KEYS: [&str; 12] = [
 /// Keys of tasks only; the last three are old names of the deadline parameters.
 const TASK_KEYS: [&str; 6] = ["instance", "delay", "phases", "runtime", "period", "deadline"];
 
-/// Reads `tasks`. A name that is taken gets a number, as workgen does it.
+/// Reads `tasks`. A second task of the same name gets a number, as in workgen.
 pub(super) fn tasks(source: &Source, global: &Global, value: &Value) -> Result<Vec<Task>, InputError> {
     let fields = Fields::of(source, "`tasks`", value)?;
     let mut names: BTreeSet<String> = BTreeSet::new();
@@ -51,7 +51,7 @@ pub(super) fn tasks(source: &Source, global: &Global, value: &Value) -> Result<V
     Ok(tasks)
 }
 
-/// Reads one task; `None` where it does nothing that rt-app knows.
+/// Reads one task; `None` if it has nothing that rt-app would run.
 fn task(source: &Source, global: &Global, name: String, member: &Member) -> Result<Option<Task>, InputError> {
     let fields = Fields::of(source, format!("task `{name}`"), &member.value)?;
     let instances = fields.integer("instance", 0..=MAX_INSTANCES)?.unwrap_or(1);
@@ -104,7 +104,7 @@ fn with_phases(fields: &Fields, global: &Global, name: &str, phases: &Value) -> 
     Ok((read, repeat, tandem))
 }
 
-/// A task without `phases` is its own only phase; its `loop` is that of the phase, and without one it never ends.
+/// The phase of a task without `phases`. The task's `loop` is the phase's; without it the task never ends.
 fn own_phase(fields: &Fields, global: &Global, offset: usize) -> Result<Body, InputError> {
     let (tandem, parallel_for) = tandem_of(fields, Level::Both)?;
     let join = tandem.join;
@@ -124,7 +124,7 @@ fn known_keys(level: Level) -> Vec<&'static str> {
     }
 }
 
-/// Reads what a phase does, and how often.
+/// Reads the steps of a phase, and how often they are repeated.
 fn phase(
     fields: &Fields,
     global: &Global,
@@ -167,7 +167,7 @@ fn phase(
     })
 }
 
-/// A phase that does nothing is a mistake. Where a key is unknown and near to what is missing, that is the slip.
+/// The error for a phase that does nothing. If an unknown key is near to a missing one, the message names it.
 fn no_events(fields: &Fields, level: Level) -> InputError {
     let message = format!("{} has no events", fields.what);
     let known = known_keys(level);

@@ -14,7 +14,8 @@ pub fn any_hotplug() -> impl Strategy<Value = Vec<Hotplug>> {
     prop::collection::vec(change.prop_map(|(at, cpu, online)| Hotplug { at, cpu: CpuId(cpu), online }), 1..8)
 }
 
-/// Those of `wanted` that can be, in order: of CPUs that the machine has online, no CPU twice, never the last one.
+/// The changes of `wanted` that are possible, in order: of CPUs that the machine has online, no CPU twice, never the
+/// last CPU.
 pub fn possible(machine: &Machine, mut wanted: Vec<Hotplug>) -> Vec<Hotplug> {
     wanted.sort_by_key(|change| change.at);
     let mut online: BTreeSet<CpuId> = machine.online().collect();

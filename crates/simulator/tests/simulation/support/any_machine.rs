@@ -15,7 +15,7 @@ pub fn any_machine() -> impl Strategy<Value = Spec> {
     })
 }
 
-/// How clusters hang together.
+/// The clusters' packages and what they share.
 #[derive(Debug, Clone, Copy)]
 struct Layout {
     package_each: bool,
@@ -117,7 +117,7 @@ fn share_caches(clusters: &mut [Cluster]) {
     }
 }
 
-/// A package's boost must leave every cluster an OPP, and one core the highest.
+/// A package's boost that leaves every cluster an OPP, and gives one core the highest.
 fn package_boost(clusters: &[Cluster], package: &Package) -> Vec<(u32, u32)> {
     let highest = |cluster: &Cluster| cluster.opps[cluster.opps.len() - 1].mhz;
     let top = clusters.iter().map(highest).max().unwrap_or(0);

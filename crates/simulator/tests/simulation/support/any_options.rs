@@ -6,8 +6,8 @@ use proptest::test_runner::Config;
 use tandem_simulator::simulation::{Governor, KernelParameters, Options};
 use tandem_simulator::units::{MSEC, USEC};
 
-/// So many cases, unless `PROPTEST_CASES` asks for another number. Failing cases are printed whole, as regression files
-/// would only hold seeds that a change of the generators makes worthless; shrinking gets a minute.
+/// A configuration of `count` cases, unless `PROPTEST_CASES` asks for another number. Failing cases are printed whole:
+/// regression files would only hold seeds, which a change of the generators makes worthless. Shrinking gets a minute.
 pub fn cases(count: u32) -> Config {
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() { Config::default().cases } else { count };
     Config { cases, failure_persistence: None, max_shrink_time: 60_000, ..Config::default() }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random workloads that end by themselves, and one kind that may not.
 //!
-//! They end because waiting is orderly: nested locks are taken in ascending order and nothing waits inside; every team
-//! thread meets the same barriers and loops in the same order; each stage of a pipeline posts as often as the next one
-//! waits; forked threads wait for nobody.
+//! They end because waiting is orderly. Nested locks are taken in ascending order, and inside them no thread waits.
+//! Every thread of a team meets the same barriers and loops in the same order. Each stage of a pipeline posts as often
+//! as the next one waits. Forked threads wait for no other thread.
 
 use proptest::prelude::*;
 use tandem_simulator::units::{MSEC, Nanos, USEC};
@@ -54,7 +54,7 @@ pub fn any_workload() -> impl Strategy<Value = Workload> {
     )
 }
 
-/// A workload of any steps at all; it may wait for ever, and loops may consume no time.
+/// A workload of any steps at all; it may wait for ever, and its loops may take no time.
 pub fn hopeless_workload() -> impl Strategy<Value = Workload> {
     let step = prop_oneof![3 => plain(), 4 => waiting().prop_map(Step::Plain)];
     let program = prop::collection::vec(repeated(step), 0..8);
@@ -93,8 +93,8 @@ pub fn work_asked(workload: &Workload) -> Nanos {
         .sum()
 }
 
-/// Work of one thread of a kind and of those it forks. Of a parallel loop it counts its share times the participants'
-/// number, so that the sum over all of them is the loop's.
+/// Work of one thread of a kind and of the threads it forks. Of a parallel loop, a thread's share times the number of
+/// participants counts, so that the sum over all participants is the loop's work.
 fn work_of(workload: &Workload, task: &TaskSpec) -> Nanos {
     let (mut total, mut factors) = (0, vec![1]);
     for op in &task.program {
@@ -114,7 +114,7 @@ fn work_of(workload: &Workload, task: &TaskSpec) -> Nanos {
     total
 }
 
-/// A thread that synchronises at most by locks.
+/// A thread that synchronises by locks only, if at all.
 fn loner() -> impl Strategy<Value = TaskSpec> {
     (program(), kind()).prop_map(|(program, kind)| TaskSpec { program, ..kind })
 }
@@ -247,7 +247,7 @@ fn behaviours() -> impl Strategy<Value = Vec<Behaviour>> {
         activity,
         spin: spin.saturating_sub(100) * USEC,
     });
-    // The first is the default, which noise has too: it must not take whole CPUs to bring its footprint back.
+    // The first behaviour is the default, which noise has too: refilling its footprint must not take whole CPUs.
     prop::collection::vec(behaviour, BEHAVIOURS as usize - 1)
         .prop_map(|others| std::iter::once(Behaviour::default()).chain(others).collect())
 }
@@ -258,7 +258,7 @@ fn parallel_loop() -> impl Strategy<Value = ParallelLoop> {
         (1..8u64).prop_map(|chunk| LoopSchedule::Dynamic { chunk }),
         (1..8u64).prop_map(|chunk| LoopSchedule::Guided { chunk }),
     ];
-    // The work of an iteration divides by every number of participants up to 12, so that shares are whole.
+    // The work of an iteration can be divided by every number of participants up to 12, so that shares are whole.
     (0..30u64, 1..20u64, behaviour(), schedule).prop_map(|(iterations, units, behaviour, schedule)| ParallelLoop {
         name: "loop".into(),
         iterations,
@@ -298,7 +298,7 @@ fn plain() -> impl Strategy<Value = Step> {
     .prop_map(Step::Plain)
 }
 
-/// Steps that wait for other threads, or let them go on.
+/// Steps that wait for other threads, or end other threads' waits.
 fn waiting() -> impl Strategy<Value = Op> {
     prop_oneof![
         (0..4u32).prop_map(Op::Lock),
@@ -317,7 +317,7 @@ fn waiting() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// A program that waits for nobody but for locks.
+/// A program that waits for other threads at locks only.
 fn program() -> impl Strategy<Value = Vec<Op>> {
     let inside = || prop::collection::vec(inside_lock(), 0..3);
     let nested = (prop::option::weighted(0.3, inside()), inside()).prop_map(|(inner, mut outer)| {
@@ -329,7 +329,7 @@ fn program() -> impl Strategy<Value = Vec<Op>> {
         .prop_map(|steps: Vec<Step>| lower(&steps))
 }
 
-/// What threads do while they hold a lock: nothing that lasts for ever or moves them.
+/// Steps of a thread that holds a lock: none lasts for ever or moves the thread.
 fn inside_lock() -> impl Strategy<Value = Step> {
     let run = (us(1_000), behaviour()).prop_map(|(work, behaviour)| Op::Run { work, behaviour });
     prop_oneof![3 => run, 1 => us(500).prop_map(Op::Sleep)].prop_map(Step::Plain)
@@ -368,7 +368,7 @@ fn lower_into(program: &mut Vec<Op>, steps: &[Step], depth: u32) {
     }
 }
 
-/// Appends a program to another: places of loops move.
+/// Appends a program to another; the indices in its loops are shifted.
 fn append(program: &mut Vec<Op>, part: Vec<Op>) {
     let base = program.len() as u32;
     program.extend(part.into_iter().map(|op| match op {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An observer that checks a run while it goes on, and its report afterwards.
 //!
-//! While it goes on: time never goes back; on each CPU who leaves is who came last; nobody is on two CPUs; threads run
-//! on CPUs that they may use; clocks are OPPs within limits and the same throughout a domain. Afterwards: see
-//! [`Audit::check`]. A violation panics, which is what proptest shrinks.
+//! While it goes on: time never goes back. On each CPU, the thread that leaves is the thread that came last. No thread
+//! is on two CPUs. Threads run on CPUs that they may use. Clocks are OPPs within limits and the same throughout a
+//! domain. Afterwards: see [`Audit::check`]. A violation panics, and proptest then shrinks the case.
 
 use std::collections::BTreeSet;
 
@@ -16,27 +16,28 @@ use tandem_simulator::workload::{Op, TaskSpec, Workload};
 
 use super::observers::PowerSum;
 
-/// What is known of a run so far.
+/// The state of a run so far.
 pub struct Audit<'r> {
     machine: &'r Machine,
     workload: &'r Workload,
     now: Nanos,
-    /// Who runs where.
+    /// The thread that runs on each CPU.
     current: Vec<Option<TaskId>>,
     threads: Vec<Watched>,
     khz: Vec<u32>,
-    /// CPUs whose clock was told at this instant.
+    /// CPUs whose clock the observer was told at this instant.
     told: BTreeSet<CpuId>,
     idle: Vec<bool>,
     cpu_power: Vec<PowerSum>,
     package_power: Vec<PowerSum>,
     switches: u64,
-    /// CPUs that come and go. With these a thread may lose its affinity, and an offline CPU's clock is not told.
+    /// Changes of the CPUs that are online. They may take a thread's affinity away, and an offline CPU's clock is not
+    /// told.
     hotplug: &'r [Hotplug],
 }
 
 struct Watched {
-    /// CPUs that any of its steps allows; `None`: all.
+    /// CPUs that any step of the thread allows; `None`: all.
     allowed: Option<BTreeSet<u32>>,
     on: Option<CpuId>,
     runnable: bool,
@@ -61,7 +62,7 @@ impl<'r> Audit<'r> {
         }
     }
 
-    /// Likewise of a run during which CPUs come and go.
+    /// Audits a run during which CPUs come and go.
     pub fn with_hotplug(machine: &'r Machine, workload: &'r Workload, hotplug: &'r [Hotplug]) -> Self {
         Self { hotplug, ..Self::new(machine, workload) }
     }
@@ -95,7 +96,8 @@ impl<'r> Audit<'r> {
         }
     }
 
-    /// Checks the report of a run that has ended: sums of time and energy, and what was told against what was booked.
+    /// Checks the report of a run that has ended: sums of time and energy, and what the observer was told against what
+    /// was booked.
     pub fn check(&self, report: &Report) {
         let end = (report.time_s * SEC as f64).round() as Nanos;
         assert!(end >= self.now, "the report ends at {end}, before the last event at {}", self.now);
@@ -111,8 +113,9 @@ impl<'r> Audit<'r> {
         }
     }
 
-    /// What was told integrates to the energy that was booked. Entering an idle state is booked as a lump that no power
-    /// shows, so on machines where that takes time the report may only have more.
+    /// Checks that the power that was told, integrated, is the energy that was booked. Entering an idle state is booked
+    /// as a lump that no power shows, so on machines where entering takes time the report may have more, but never
+    /// less.
     fn check_power(&self, report: &Report, end: Nanos) {
         let lumps = self.machine.clusters.iter().flat_map(|cluster| &cluster.idle_states).any(|state| state.entry > 0);
         let matches = |told: f64, booked: f64, what: &str| {
@@ -128,7 +131,7 @@ impl<'r> Audit<'r> {
     }
 }
 
-/// CPU time is conserved: what threads used is what CPUs were busy, and every CPU's time is accounted for.
+/// CPU time is conserved: the threads' CPU time is the CPUs' busy time, and every CPU's time is accounted for.
 fn check_time(machine: &Machine, report: &Report) {
     let close = |a: f64, b: f64, what: &str| {
         assert!((a - b).abs() <= 1e-9 + 1e-9 * a.abs().max(b.abs()) * 10.0, "{what}: {a} and {b}");
@@ -154,7 +157,7 @@ fn check_time(machine: &Machine, report: &Report) {
     }
 }
 
-/// Energy is the sum of its parts, and cores of their CPUs.
+/// Energy is the sum of its parts, and the cores' energy that of their CPUs.
 fn check_energy(machine: &Machine, report: &Report) {
     let close = |a: f64, b: f64, what: &str| {
         assert!((a - b).abs() <= 1e-12 + 1e-9 * a.abs().max(b.abs()), "{what}: {a} and {b}");
@@ -181,7 +184,7 @@ pub fn kind_of<'w>(workload: &'w Workload, name: &str) -> &'w TaskSpec {
     kind.unwrap_or_else(|| panic!("no kind of thread for {name}"))
 }
 
-/// CPUs that some step of `kind` allows; `None`: all. A set without any online CPU counts for nothing.
+/// CPUs that some step of `kind` allows; `None`: all. A set without any online CPU does not count.
 pub fn allowed(machine: &Machine, kind: &TaskSpec) -> Option<BTreeSet<u32>> {
     let usable = |cpus: &[u32]| -> Option<BTreeSet<u32>> {
         let online = machine.online().map(|cpu| cpu.0).filter(|cpu| cpus.contains(cpu));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Machines in a few words: a description as data, written as TOML and read back by the reader under test.
 //!
-//! The defaults are round and free: nothing costs time but work, and the numbers can be added in the head.
+//! The defaults are round numbers, and only work takes time, so that results can be added up in the head.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use tandem_simulator::machine::Machine;
 
-/// A machine.
+/// A machine's description as data.
 #[derive(Debug, Clone)]
 pub struct Spec {
     pub packages: Vec<Package>,
@@ -35,7 +35,7 @@ pub struct Restriction {
 pub struct Package {
     pub uncore_watts: f64,
     pub uncore_idle_watts: f64,
-    /// Active cores and MHz.
+    /// Boost: number of active cores and MHz.
     pub boost: Vec<(u32, u32)>,
 }
 
@@ -51,7 +51,8 @@ pub struct Memory {
 
 #[derive(Debug, Clone)]
 pub struct Cluster {
-    /// Another cluster whose core type, clocks and idle states it has too; with the same clock domain, one clock.
+    /// Another cluster with the same core type, clocks and idle states; if both have one clock domain, also with the
+    /// same clock.
     pub like: Option<usize>,
     pub package: usize,
     pub memory: usize,
@@ -74,7 +75,7 @@ pub struct Cluster {
     pub static_watts: f64,
     pub cache: Option<Cache>,
     pub boost: Vec<(u32, u32)>,
-    /// Leader and (its MHz, least mV here).
+    /// The cluster that leads, and for each of its clocks in MHz the least mV of this cluster.
     pub follows: Option<(usize, Vec<(u32, u32)>)>,
 }
 
@@ -82,7 +83,7 @@ pub struct Cluster {
 pub struct Opp {
     pub mhz: u32,
     pub mv: u32,
-    /// Of a busy core, leakage included.
+    /// Watts of a busy core, leakage included.
     pub watts: f64,
     pub leakage_watts: f64,
 }
@@ -105,7 +106,8 @@ pub struct Cache {
 }
 
 impl Default for Cluster {
-    /// One core at 1 GHz (5 W busy) or 2 GHz (10 W busy); 1 W leaks, and 1 W idle, which costs no time.
+    /// One core at 1 GHz (5 W busy) or 2 GHz (10 W busy). 1 W of that leaks; idling draws 1 W, and takes no time to
+    /// enter or leave.
     fn default() -> Self {
         Self {
             like: None,
@@ -146,7 +148,7 @@ pub fn opp(mhz: u32, watts: f64) -> Opp {
 }
 
 impl Default for Memory {
-    /// 10 GB/s, all of it for one thread if alone; no static power, 1 nJ per byte.
+    /// 10 GB/s, all of them for a thread that runs alone; no static power, 1 nJ per byte.
     fn default() -> Self {
         Self {
             gb_per_s: 10.0,
@@ -192,14 +194,14 @@ impl Spec {
         self.try_build().unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// The machine, or what the reader says against it.
+    /// The machine, or the reader's complaint about it.
     pub fn try_build(&self) -> Result<Machine, String> {
         let text = self.to_toml();
         let configuration = self.restriction.as_ref().map(|_| "part");
         Machine::parse("test", Path::new("test.toml"), &text, configuration).map_err(|error| format!("{error}\n{text}"))
     }
 
-    /// The description.
+    /// The description as TOML.
     pub fn to_toml(&self) -> String {
         let mut toml = String::from("schema = 1\ntitle = \"test\"\n");
         for (index, memory) in self.memories.iter().enumerate() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the tests share: machines and workloads in a few words, running them, and looking at the result.
+//! Shared by the tests: machines and workloads in a few words, running them, and looking at the result.
 
 pub mod any_hotplug;
 pub mod any_machine;
@@ -30,18 +30,18 @@ pub fn run(machine: &Machine, workload: &Workload) -> Report {
     run_with(machine, workload, &governed("performance"))
 }
 
-/// Runs; the run must fail.
+/// Runs a workload; the run must fail.
 pub fn fail(machine: &Machine, workload: &Workload) -> SimulationError {
     simulate(machine, workload, &governed("performance"), &mut NoObserver).expect_err("a run that cannot end")
 }
 
-/// Equal to a nanosecond, or to a millionth where numbers are large.
+/// Asserts that two numbers are equal to a nanosecond, or to a millionth if they are large.
 #[track_caller]
 pub fn same(measured: f64, expected: f64) {
     assert!((measured - expected).abs() <= 2e-9 + 1e-6 * expected.abs(), "measured {measured}, expected {expected}");
 }
 
-/// Equal but for this share.
+/// Asserts that two numbers differ by at most this share.
 #[track_caller]
 pub fn about(measured: f64, expected: f64, share: f64) {
     assert!((measured - expected).abs() <= share * expected.abs(), "measured {measured}, expected about {expected}");

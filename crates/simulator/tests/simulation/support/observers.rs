@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Observers for tests: everything that happened, and what the power told adds up to.
+//! Observers for tests: one records everything that happens, one adds up the power that it is told.
 
 use tandem_simulator::observer::{Observer, PrevState, TaskInfo};
 use tandem_simulator::units::{CpuId, Nanos, PackageId, TaskId, seconds};
 
-/// Writes down everything, power to the last bit.
+/// Records everything, power to the last bit.
 #[derive(Debug, Default, PartialEq)]
 pub struct Recorder {
     pub events: Vec<(Nanos, Event)>,
@@ -65,7 +65,7 @@ pub struct PowerSum {
 }
 
 impl PowerSum {
-    /// From now on it is so many watts.
+    /// Sets the power from `now` on.
     pub fn set(&mut self, now: Nanos, watts: f64) {
         self.joules = self.joules_at(now);
         (self.since, self.watts) = (now, watts);

@@ -9,7 +9,7 @@ use tandem_simulator::simulation::{SchedExt, Scheduler};
 
 use crate::objects::object_path;
 
-/// The scheduler of this name with these variables (`a=1,b=2`), and with what its own loader does.
+/// The scheduler of this name with these variables (`a=1,b=2`) and its loader file.
 #[track_caller]
 pub fn load(name: &str, settings: &str) -> Scheduler {
     let folder = tempfile::tempdir().expect("a folder");
@@ -24,7 +24,7 @@ pub fn load(name: &str, settings: &str) -> Scheduler {
     Scheduler::SchedExt(Arc::new(SchedExt::open(&text).unwrap_or_else(|error| panic!("{error}"))))
 }
 
-/// Any of them.
+/// Any of the schedulers.
 pub fn any_scheduler() -> impl Strategy<Value = Scheduler> {
     let known = [
         ("scx_simple", ""),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An observer that finds out for how long CPUs idled beside fair threads that waited, and nobody did anything about it.
+//! An observer that finds out for how long CPUs idled while fair threads waited and no CPU took one over.
 //!
-//! Balancing moves one thread to one CPU at a time, so with several of either a certain thread, or a certain CPU, may
-//! well have to wait its turn. What must not last is a standstill: some CPU idles, some fair thread that may use it
+//! Balancing moves one thread to one CPU at a time. With several waiting threads or idle CPUs, a certain one may well
+//! have to wait for its turn. What must not last is a standstill: some CPU idles, some fair thread that may use it
 //! waits, and no idle CPU takes over any waiting thread.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,21 +17,21 @@ use super::audit::{allowed, kind_of};
 /// Kernel priorities from here on are fair ones.
 const FIRST_FAIR: i32 = 100;
 
-/// Who waits, who idles, and the longest standstill.
+/// The waiting threads, the idle CPUs, and the longest standstill.
 pub struct Starvation<'r> {
     machine: &'r Machine,
     workload: &'r Workload,
     now: Nanos,
-    /// CPUs that each thread may use (`None`: all); threads that are not fair are missing.
+    /// CPUs that each fair thread may use (`None`: all); threads of other classes are missing.
     fair: BTreeMap<TaskId, Option<BTreeSet<u32>>>,
     idle: BTreeSet<CpuId>,
-    /// Threads that wait for a CPU, with the time since when.
+    /// Threads that wait for a CPU, and since when.
     queued: BTreeMap<TaskId, Nanos>,
-    /// An idle CPU took over a waiting thread at this instant.
+    /// Whether an idle CPU took over a waiting thread at this instant.
     took_over: bool,
-    /// Since when it has been at a standstill.
+    /// Since when there has been a standstill.
     since: Option<Nanos>,
-    /// The longest standstill, and its end.
+    /// Length and end of the longest standstill.
     pub worst: (Nanos, Nanos),
 }
 
@@ -50,7 +50,7 @@ impl<'r> Starvation<'r> {
         }
     }
 
-    /// Looks at what an instant left behind, once it is over.
+    /// Looks at the state that an instant left behind, once the instant is over.
     fn advance(&mut self, now: Nanos) {
         if now == self.now {
             return;

@@ -7,7 +7,7 @@ use tandem_simulator::workload::{
     TaskSpec, TimerRef, Workload,
 };
 
-/// A workload with no tasks yet; all belong to one application. Objects: four of each kind; barriers of `parties`.
+/// A workload with no tasks yet, all of one application. Objects: four of each kind, and barriers of `parties` threads.
 pub fn workload(parties: u32) -> Workload {
     let names = |kind: &str| (0..4).map(|index| format!("{kind}{index}")).collect::<Vec<_>>();
     Workload {
@@ -42,17 +42,17 @@ pub fn thread(name: &str, program: impl Into<Vec<Op>>) -> TaskSpec {
 
 /// Changes of a task, one word each.
 pub trait TaskExt: Sized {
-    /// So many threads.
+    /// Number of threads.
     fn times(self, instances: u32) -> Self;
-    /// Only these CPUs.
+    /// CPUs that the threads may use.
     fn on(self, cpus: &[u32]) -> Self;
-    /// Starts later.
+    /// Delay of the start.
     fn after(self, ms: u64) -> Self;
-    /// Another policy.
+    /// Policy of the threads.
     fn policy(self, policy: Policy) -> Self;
-    /// Fair, with this nice value.
+    /// Nice value; the threads are fair.
     fn nice(self, nice: i8) -> Self;
-    /// Operating-system noise.
+    /// Makes the threads operating-system noise.
     fn system(self) -> Self;
 }
 
@@ -97,9 +97,9 @@ impl WorkloadExt for Workload {
 
 /// Changes of a workload.
 pub trait WorkloadExt {
-    /// All work behaves so.
+    /// Gives all work this behaviour.
     fn behaving(self, behaviour: Behaviour) -> Self;
-    /// One more parallel loop of iterations of so many milliseconds.
+    /// Adds a parallel loop of iterations of `ms` milliseconds.
     fn with_loop(self, iterations: u64, ms: u64, schedule: LoopSchedule, participants: u32) -> Self;
 }
 
@@ -108,17 +108,17 @@ pub fn ms(ms: u64) -> Span {
     Span::fixed(ms * MSEC)
 }
 
-/// So many milliseconds of work.
+/// Work of `of` milliseconds.
 pub fn work(of: u64) -> Op {
     Op::Run { work: ms(of), behaviour: BehaviourId(0) }
 }
 
-/// So many milliseconds of CPU time.
+/// CPU time of `of` milliseconds.
 pub fn runtime(of: u64) -> Op {
     Op::Runtime { time: ms(of), behaviour: BehaviourId(0) }
 }
 
-/// Sleeps.
+/// A sleep of `of` milliseconds.
 pub fn sleep(of: u64) -> Op {
     Op::Sleep(ms(of))
 }
@@ -133,7 +133,7 @@ pub fn parallel_for() -> Op {
     Op::ParallelLoop(LoopId(0))
 }
 
-/// `body` so many times.
+/// `body`, `count` times.
 pub fn repeat(count: u64, body: impl Into<Vec<Op>>) -> Vec<Op> {
     let body = body.into();
     let end = body.len() as u32 + 1;
