@@ -10,9 +10,15 @@
 #define __range(text) __attribute__((btf_decl_tag("range " text)))
 #define __unit(text) __attribute__((btf_decl_tag("unit " text)))
 #define __help(text) __attribute__((btf_decl_tag("help " text)))
-/* Callbacks, other programs and flags of struct sched_ext_ops that a loader leaves out unless one who needs them is on. */
+/* Callbacks, other programs and flags of struct sched_ext_ops that a loader leaves out unless a setting that needs them is on. */
 #define __needs(text) __attribute__((btf_decl_tag("needs " text)))
+#define __said(number) #number
+#define __number(macro) __said(macro)
 
+/* In this time each of several parallel applications has its turn, so that juniors wait much shorter than the kernel's watchdog. */
+#define SENIORITY_CYCLE_S 10
+
+/* The last way is the one that `all` stands for. */
 enum tandem_isolate {
 	TANDEM_ISOLATE_OFF,
 	TANDEM_ISOLATE_DEDICATED,
@@ -70,7 +76,7 @@ const volatile u32 serial_memory_ms
 const volatile u32 serial_share_pct
 	__range("1..100") __unit("%") __help("Most CPU time that serial phases may take before others while these wait.") = 50;
 const volatile u32 seniority_ms
-	__range("1..60000") __unit("ms") __help("How long one parallel application is preferred before the next one is.") = 500;
+	__range("1..60000") __unit("ms") __help("How long one parallel application is preferred before the next one is; with many of them less, so that all have their turn within " __number(SENIORITY_CYCLE_S) " s.") = 500;
 
 /* sorted */
 

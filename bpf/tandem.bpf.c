@@ -13,15 +13,12 @@
  */
 #include "base/base.bpf.h"
 #include "base/place.bpf.h"
-#include "base/pull.bpf.h"
-#include "isolate/isolate.bpf.h"
 #include "base/counters.bpf.h"
+#include "base/pull.bpf.h"
 #include "base/trade.bpf.h"
+#include "isolate/isolate.bpf.h"
 #include "longest/longest.bpf.h"
-#include "speed/light.bpf.h"
 #include "serial/serial.bpf.h"
-#include "sorted/pairs.bpf.h"
-#include "sorted/balance.bpf.h"
 #include "sorted/sorted.bpf.h"
 #include "speed/speed.bpf.h"
 #include "base/check.bpf.h"
@@ -165,7 +162,7 @@ static void enqueue_by_mechanism(struct task_struct *p, struct task_ctx *tctx, u
 		return;
 	if (active & (SERIAL | LONGEST | SORTED) && wish == WISH_ANY && pull_goes_up(p, tctx, enq_flags))
 		return;
-	/* Nobody else wants the CPU. */
+	/* No other task wants the CPU. */
 	if (last && wish == WISH_ANY && counters_work && trade_up(p, tctx, enq_flags))
 		return;
 	if (last) {
@@ -198,9 +195,9 @@ static bool dispatch_by_mechanism(s32 cpu, struct task_struct *prev)
 {
 	struct cpu_ctx *cctx = cpu_of(cpu);
 
-	if (active & ISOLATE && cctx->takes_system && dsq_move_to_local(QUEUE_SYSTEM))
+	if (active & ISOLATE && cctx->isolate.takes_system && dsq_move_to_local(QUEUE_SYSTEM))
 		return true;
-	if (!cctx->takes_applications)
+	if (!cctx->isolate.takes_applications)
 		return false;
 	if (is_on(SERIAL) && serial_dispatch(cpu, prev))
 		return true;
@@ -219,15 +216,15 @@ static bool dispatch_by_mechanism(s32 cpu, struct task_struct *prev)
 }
 
 /*
- * Lets a task with nobody behind it simply go on. Otherwise it is queued as the last one, and may go elsewhere from there: what a
- * faster CPU wants, or could want; what belongs elsewhere; and noise, whose time is summed up when it stops. That costs two
- * switches and an idle state: Linux 6.12 goes to the idle task before it queues the last one.
+ * Lets a task with no other behind it simply go on, if it belongs here. A task that a faster CPU wants, or could want, is
+ * queued as the last one and may go elsewhere from there; so is a task on the wrong CPU, and noise, whose time is summed up
+ * when it stops. That costs two switches and an idle state: Linux 6.12 goes to the idle task before it queues the last one.
  */
 static void go_on(struct cpu_ctx *cctx, struct task_struct *prev)
 {
 	struct task_ctx *tctx;
 
-	if (!is_queued(prev) || cctx->kind || cctx->wanted_by || (active & ISOLATE && cctx->takes_system))
+	if (!is_queued(prev) || cctx->kind || cctx->wanted_by || (active & ISOLATE && cctx->isolate.takes_system))
 		return;
 	tctx = task_of(prev);
 	if (!tctx || place_of(tctx) != PLACE_APPLICATION)
@@ -250,7 +247,7 @@ void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
 		speed_continues(prev);
 	go_on(cpu_of(cpu), prev);
 	/* The CPU has nothing to do: a slower one's thread may do better here. */
-	if (!is_queued(prev) && cpu_of(cpu)->takes_applications)
+	if (!is_queued(prev) && cpu_of(cpu)->isolate.takes_applications)
 		pull_running(cpu);
 }
 
@@ -299,7 +296,7 @@ void BPF_STRUCT_OPS(tandem_running, struct task_struct *p)
 		cctx->rank = rank_of(p, tctx);
 	if (is_on(LONGEST))
 		longest_running(p, tctx, cctx);
-	if (cctx->rank == RANK_NORMAL && !cctx->is_long && light_stays(tctx, cctx))
+	if (cctx->rank == RANK_NORMAL && !cctx->longest.is_long && light_stays(tctx, cctx))
 		cctx->keeps = true;
 	if (counters_work)
 		counters_running(tctx);
@@ -361,6 +358,23 @@ void BPF_STRUCT_OPS(tandem_update_idle, s32 cpu, bool idle)
 }
 
 /*
+ * Not an op, but called at each tick and before a task leaves its CPU, ahead of `stopping`, on that CPU: here performance
+ * counters can be read. A task's times that another CPU asks for come by here, too, and are left alone.
+ */
+SEC("tp_btf/sched_stat_runtime")
+int BPF_PROG(tandem_sched_stat_runtime, struct task_struct *p, u64 ran)
+{
+	u32 cpu = bpf_get_smp_processor_id() & (MAX_CPUS - 1);
+
+	if ((!counters_wanted && cpuperf_locks) || scx_bpf_task_cpu(p) != cpu)
+		return 0;
+	clock_catch_up(cpu);
+	if (counters_wanted && counters_count(p, cpu, ran) && is_on(SORTED))
+		pair_count_mix(cpu);
+	return 0;
+}
+
+/*
  * A real-time task takes the CPU: what was sent to it, or ran there, is queued anew, and may run elsewhere meanwhile.
  */
 void BPF_STRUCT_OPS(tandem_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
@@ -382,8 +396,8 @@ s32 BPF_STRUCT_OPS(tandem_init_task, struct task_struct *p, struct scx_init_task
 	group = group_join(p);
 	if (!group)
 		return -ENOMEM;
-	tctx->application = isolate_application(p, args->fork);
-	tctx->place = isolate_place(p, tctx);
+	tctx->isolate.application = isolate_application(p, args->fork);
+	tctx->isolate.place = isolate_place(p, tctx);
 	if (is_on(SERIAL))
 		serial_init_task(p, group);
 	if (is_on(LONGEST))
@@ -427,7 +441,7 @@ void BPF_STRUCT_OPS(tandem_set_cpumask, struct task_struct *p, const struct cpum
 	struct task_ctx *tctx = task_of(p);
 
 	if (tctx)
-		tctx->place = isolate_place(p, tctx);
+		tctx->isolate.place = isolate_place(p, tctx);
 }
 
 static s32 create_queues(void)

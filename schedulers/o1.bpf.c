@@ -25,9 +25,6 @@ char _license[] SEC("license") = "GPL";
 enum {
 	MAX_CPUS = 1024,
 	NO_CPU = 0xffffffff,
-	ENOMEM = 12,
-	CLOCK_MONOTONIC = 1,
-	NSEC_PER_MSEC = 1000 * 1000,
 
 	/* Times in ns that the kernel has in ticks. */
 	MIN_TIMESLICE = 5 * NSEC_PER_MSEC,
@@ -63,7 +60,7 @@ const volatile u32 nr_cpus = 1;
 const volatile u32 sibling[MAX_CPUS];
 const volatile u64 tick_ns = 4 * NSEC_PER_MSEC;
 
-struct rq {
+struct o1_rq {
 	/* The round of the active array, and how many tasks have come in. */
 	u64 round;
 	u64 entries;
@@ -78,7 +75,7 @@ struct rq {
 	u32 nr_balance_failed;
 };
 
-struct rq rqs[MAX_CPUS];
+struct o1_rq rqs[MAX_CPUS];
 
 enum sleep_type {
 	SLEEP_NORMAL,
@@ -131,7 +128,7 @@ static __always_inline struct task_ctx *task_of(struct task_struct *p)
 	return bpf_task_storage_get(&task_ctxs, p, 0, 0);
 }
 
-static __always_inline struct rq *cpu_rq(u32 cpu)
+static __always_inline struct o1_rq *cpu_rq(u32 cpu)
 {
 	return &rqs[cpu & (MAX_CPUS - 1)];
 }
@@ -211,7 +208,7 @@ static void account(struct task_ctx *tctx, u64 now)
  */
 
 /* At the end of a task's priority. */
-static __always_inline u64 place_in(struct rq *rq, const struct task_ctx *tctx, bool expired)
+static __always_inline u64 place_in(struct o1_rq *rq, const struct task_ctx *tctx, bool expired)
 {
 	u64 entry = __sync_fetch_and_add(&rq->entries, 1) & ((1ULL << PRIO_SHIFT) - 1);
 
@@ -235,14 +232,14 @@ static __always_inline void uncount(struct task_ctx *tctx)
 	__sync_fetch_and_sub(&cpu_rq(tctx->cpu)->nr_running, 1);
 }
 
-static __always_inline void switch_arrays(struct rq *rq, u64 round)
+static __always_inline void switch_arrays(struct o1_rq *rq, u64 round)
 {
 	rq->round = round;
 	rq->expired_timestamp = 0;
 	rq->best_expired_prio = MAX_PRIO;
 }
 
-static __always_inline bool expired_starving(const struct rq *rq, const struct task_ctx *curr, u64 now)
+static __always_inline bool expired_starving(const struct o1_rq *rq, const struct task_ctx *curr, u64 now)
 {
 	return rq->expired_timestamp && (now - rq->expired_timestamp >= (u64)STARVATION_LIMIT * rq->nr_running ||
 					 curr->static_prio > rq->best_expired_prio);
@@ -338,7 +335,7 @@ void BPF_STRUCT_OPS(o1_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct task_ctx *tctx = task_of(p);
 	u32 cpu = scx_bpf_task_cpu(p);
-	struct rq *rq = cpu_rq(cpu);
+	struct o1_rq *rq = cpu_rq(cpu);
 
 	if (!tctx) {
 		dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
@@ -428,7 +425,7 @@ static bool load_balance(u32 cpu)
 }
 
 /* Nobody else is here: it goes on, and if its slice is used up the arrays change places. */
-static void go_on(struct rq *rq, struct task_struct *p)
+static void go_on(struct o1_rq *rq, struct task_struct *p)
 {
 	struct task_ctx *tctx = task_of(p);
 
@@ -446,7 +443,7 @@ static void go_on(struct rq *rq, struct task_struct *p)
 /* schedule() */
 void BPF_STRUCT_OPS(o1_dispatch, s32 cpu, struct task_struct *prev)
 {
-	struct rq *rq = cpu_rq(cpu);
+	struct o1_rq *rq = cpu_rq(cpu);
 	u64 now = bpf_ktime_get_ns();
 
 	/* rebalance_tick() */
@@ -469,7 +466,7 @@ void BPF_STRUCT_OPS(o1_dispatch, s32 cpu, struct task_struct *prev)
 void BPF_STRUCT_OPS(o1_running, struct task_struct *p)
 {
 	struct task_ctx *tctx = task_of(p);
-	struct rq *rq = cpu_rq(scx_bpf_task_cpu(p));
+	struct o1_rq *rq = cpu_rq(scx_bpf_task_cpu(p));
 	u64 now = bpf_ktime_get_ns();
 
 	if (!tctx)
@@ -486,7 +483,7 @@ void BPF_STRUCT_OPS(o1_running, struct task_struct *p)
 }
 
 /* scheduler_tick(), where a slice is used up. */
-static void expire(struct rq *rq, struct task_ctx *tctx, u64 now)
+static void expire(struct o1_rq *rq, struct task_ctx *tctx, u64 now)
 {
 	tctx->prio = effective_prio(tctx);
 	tctx->time_slice = task_timeslice(tctx);

@@ -15,7 +15,6 @@
 #define __TANDEM_COUNTERS_H
 
 #include "../speed/clock.bpf.h"
-#include "../sorted/pairs.bpf.h"
 
 /* Loaders open an event for each CPU: transactions with memory of transaction_bytes each, cycles that wait for it, cycles. */
 #define COUNTER_MAP(name)						\
@@ -54,9 +53,9 @@ struct cpu_counters {
 	struct bpf_perf_event_value transactions;
 	struct bpf_perf_event_value stalled;
 	struct bpf_perf_event_value cycles;
-	/* They said something. */
+	/* The counters of this CPU have said something. */
 	bool known;
-	/* It has run something since it was idle, and counts in its node. */
+	/* The CPU has run something since it was idle, and counts in its node. */
 	bool busy;
 	/* MB/s that its tasks moved the last time; and ns and transactions since then. */
 	u32 rate;
@@ -78,14 +77,14 @@ struct node_memory {
 
 struct node_memory node_memories[MAX_NODES];
 
-/* Somebody wants to know. */
+/* A mechanism that is asked for wants to know. */
 bool counters_wanted;
 /* Counters can be read. */
 bool counters_work;
 
 static void counters_init(void)
 {
-	counters_wanted = all || sorted || (speed && edp);
+	counters_wanted = is_asked(SORTED) || (is_asked(SPEED) && edp);
 }
 
 static __always_inline struct node_memory *memory_of(u32 cpu)
@@ -94,8 +93,8 @@ static __always_inline struct node_memory *memory_of(u32 cpu)
 }
 
 /*
- * What an event counted since the last time. The kernel lets events take turns if there are more than counters: then
- * it is what it would have been over the whole time. Negative: it did not count at all, or there is no such event.
+ * What an event has gained since the last time. The kernel lets events take turns if there are more than counters: then
+ * the gain is scaled to the whole time. Negative: the event did not count at all, or there is none.
  */
 static __always_inline s64 counter_gain(void *map, struct bpf_perf_event_value *last)
 {
@@ -151,9 +150,9 @@ static void counters_note_moved(u32 cpu, u64 ran, u64 transactions)
 }
 
 /*
- * Whether the memory of @cpu's node moves all that it can, for @nr CPUs that are all that run something there. It does
- * from 31/32 of its bandwidth to 15/16, @was being what it did before. Where the bandwidth is not known nobody can
- * tell.
+ * Whether the memory of @cpu's node moves all that it can, for @nr CPUs that are all that run something there. It counts
+ * so from 31/32 of its bandwidth down to 15/16, @was being whether it did before. Where the bandwidth is not known this is
+ * false.
  */
 static __always_inline bool counters_memory_full(u32 cpu, u32 nr, bool was)
 {
@@ -192,8 +191,8 @@ static u64 counters_weight(struct task_ctx *tctx, u64 ran)
 {
 	u64 slice = slice_ns(), weight = (u64)intensity_weight_pct * ONE / 100, in_life;
 
-	tctx->counted += ran;
-	in_life = ran * ONE / tctx->counted;
+	tctx->counted.watched += ran;
+	in_life = ran * ONE / tctx->counted.watched;
 	if (ran < slice)
 		weight = weight * ran / slice;
 	return weight > in_life ? weight : in_life;
@@ -216,11 +215,11 @@ static void counters_fold(struct task_ctx *tctx, u32 cpu, u64 ran, s64 transacti
 	u32 intensity = counters_intensity(cpu, transactions * transaction_bytes * 1000 / ran);
 	u64 weight = counters_weight(tctx, ran);
 
-	counters_average(&tctx->fine_intensity, intensity, weight);
-	counters_average(&tctx->fine_stall, stall < 0 ? intensity : stall, weight);
-	tctx->intensity = tctx->fine_intensity >> FINE_SHIFT;
-	tctx->stall = tctx->fine_stall >> FINE_SHIFT;
-	tctx->measured = tctx->counted >= MEASURED_AFTER;
+	counters_average(&tctx->counted.fine_intensity, intensity, weight);
+	counters_average(&tctx->counted.fine_stall, stall < 0 ? intensity : stall, weight);
+	tctx->counted.intensity = tctx->counted.fine_intensity >> FINE_SHIFT;
+	tctx->counted.stall = tctx->counted.fine_stall >> FINE_SHIFT;
+	tctx->counted.measured = tctx->counted.watched >= MEASURED_AFTER;
 }
 
 /*
@@ -245,8 +244,8 @@ static __always_inline void counters_running(struct task_ctx *tctx)
 	struct cpu_ctx *cctx = cpu_of(cpu);
 
 	counters_busy(cpu);
-	cctx->intensity = tctx->intensity;
-	cctx->stall = tctx->stall;
+	cctx->counted.intensity = tctx->counted.intensity;
+	cctx->counted.stall = tctx->counted.stall;
 }
 
 /* A CPU goes idle: others' shares of the memory grow. */
@@ -274,33 +273,29 @@ static void counters_begin(struct cpu_counters *counters)
 	__sync_fetch_and_or(&active, SORTED);
 }
 
-SEC("tp_btf/sched_stat_runtime")
-int BPF_PROG(tandem_sched_stat_runtime, struct task_struct *p, u64 ran)
+/*
+ * Takes what this CPU's counters have gained since the last time for @p, which has run for @ran ns since then; whether that
+ * says something of the task.
+ */
+static bool counters_count(struct task_struct *p, u32 cpu, u64 ran)
 {
-	u32 cpu = bpf_get_smp_processor_id() & (MAX_CPUS - 1);
-	struct cpu_counters *counters = &cpu_counters[cpu];
+	struct cpu_counters *counters = &cpu_counters[cpu & (MAX_CPUS - 1)];
 	s64 transactions, stalled, all_cycles;
 	struct task_ctx *tctx;
 
-	/* Who asks for a task's times from another CPU passes here, too. */
-	if ((!counters_wanted && cpuperf_locks) || scx_bpf_task_cpu(p) != cpu)
-		return 0;
-	clock_catch_up(cpu);
-	if (!counters_wanted)
-		return 0;
 	transactions = counter_gain(&memory_transactions, &counters->transactions);
 	if (transactions < 0)
-		return 0;
+		return false;
 	stalled = counter_gain(&stalled_cycles, &counters->stalled);
 	all_cycles = counter_gain(&cycles, &counters->cycles);
 	counters_busy(cpu);
 	if (!counters->known) {
 		counters_begin(counters);
-		return 0;
+		return false;
 	}
 	tctx = task_of(p);
 	if (!tctx || !ran)
-		return 0;
+		return false;
 	counters_note_moved(cpu, ran, transactions);
 	/* Many processors have no event for stalled cycles: then intensity is all there is. */
 	if (stalled < 0 || all_cycles <= 0)
@@ -308,9 +303,7 @@ int BPF_PROG(tandem_sched_stat_runtime, struct task_struct *p, u64 ran)
 	else
 		counters_fold(tctx, cpu, ran, transactions, clock_share_at_top(cpu, stalled, all_cycles, ran));
 	counters_running(tctx);
-	if (is_on(SORTED))
-		pair_count_mix(cpu);
-	return 0;
+	return true;
 }
 
 #endif /* __TANDEM_COUNTERS_H */

@@ -12,7 +12,6 @@ enum {
 	MAX_KINDS = 8,
 	MAX_OPPS = 64,
 	MAX_OPP_TABLES = 16,
-	NO_CPU = 0xffffffff,
 };
 
 struct cpu_facts {
@@ -20,7 +19,7 @@ struct cpu_facts {
 	u32 performance;
 	/* The same at the highest clock there is, allowed or not: the scale of cpuperf. */
 	u32 capacity;
-	/* The lowest CPU of the same core; the other hardware thread of a core of two, or NO_CPU. */
+	/* The lowest CPU of the same core; the other hardware thread of a core of two, or a number beyond all CPUs. */
 	u32 core;
 	u32 sibling;
 	/* Numbers from 0 of what it shares with others: last-level cache, package, memory, clock. */

@@ -3,7 +3,7 @@
  * Phases of multithreaded applications: how many threads of a group are ready (Morad et al., section 2).
  *
  * A group with more than serial_threshold ready threads is in a parallel phase, else in a serial one. Counting is all
- * that an event costs; what follows from a change of phase is done by who crosses the threshold, and atomic counting
+ * that an event costs; what follows from a change of phase is done by the CPU that sees the crossing, and atomic counting
  * lets exactly one CPU see each crossing.
  */
 #ifndef __TANDEM_PHASE_H
@@ -15,7 +15,7 @@
 enum phase_change {
 	PHASE_BECAME_PARALLEL = 1 << 0,
 	PHASE_BECAME_SERIAL = 1 << 1,
-	/* It can now fill the machine, or no longer. */
+	/* The group can now fill the machine, or no longer. */
 	PHASE_BECAME_FULL = 1 << 2,
 	PHASE_CEASED_FULL = 1 << 3,
 };
@@ -23,7 +23,7 @@ enum phase_change {
 /* Ready threads that fill the machine: one for each CPU that takes applications, and enough for a parallel phase. */
 s32 phase_full;
 
-/* Parallel phases so far. Their numbers say who became parallel first, and no two are the same, as times may be. */
+/* Parallel phases so far. Their numbers say which group became parallel first, and no two are the same, as times may be. */
 u64 parallel_phases;
 
 static void phase_init(void)
@@ -32,7 +32,7 @@ static void phase_init(void)
 	s32 full = 0;
 
 	for_range(cpu, 0, nr_cpus)
-		full += cpu_of(cpu)->takes_applications;
+		full += cpu_of(cpu)->isolate.takes_applications;
 	phase_full = full > (s32)serial_threshold ? full : serial_threshold + 1;
 }
 
@@ -73,7 +73,7 @@ static u32 phase_quiescent(struct task_ctx *tctx, struct group *group)
 		change |= PHASE_CEASED_FULL;
 	/* All but one wait: whatever they wait for, they have met. Only longest reads it. */
 	if (before == 2)
-		__sync_fetch_and_add(&group->round, 1);
+		__sync_fetch_and_add(&group->longest.round, 1);
 	return change;
 }
 
@@ -96,12 +96,6 @@ static __always_inline bool phase_has_been_parallel(struct group *group)
 	u64 until = group->parallel_until;
 
 	return until && bpf_ktime_get_ns() - until < (u64)serial_memory_ms * NSEC_PER_MSEC;
-}
-
-/* A task of the operating system: kernel threads, and what belongs to no application where these are known. */
-static __always_inline bool is_system_task(struct task_struct *p, struct task_ctx *tctx)
-{
-	return p->flags & PF_KTHREAD || (applications_known && !tctx->application);
 }
 
 #endif /* __TANDEM_PHASE_H */

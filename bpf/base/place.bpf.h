@@ -107,7 +107,7 @@ static void place_find_kinds(void)
 /* Whether a CPU takes tasks of applications, and not as a last resort. */
 static __always_inline bool place_likes(u32 cpu)
 {
-	return cpu_of(cpu)->takes_applications && cpu + 1 != last_resort;
+	return cpu_of(cpu)->isolate.takes_applications && cpu + 1 != last_resort;
 }
 
 /* Gives a set its CPUs. */
@@ -131,7 +131,7 @@ static s32 place_make_set(u32 number)
 	if (!cpus)
 		return -ENOMEM;
 	for_range(cpu, 0, nr_cpus) {
-		bool belongs = number == SYSTEM_SET ? cpu_of(cpu)->takes_system :
+		bool belongs = number == SYSTEM_SET ? cpu_of(cpu)->isolate.takes_system :
 						      cpu_of(cpu)->kind == number && place_likes(cpu);
 
 		if (belongs)
@@ -173,7 +173,7 @@ static __always_inline bool place_shares_core(u32 cpu)
 /*
  * Whether a task goes back to its last CPU although the core's other hardware thread runs something. Threads that a
  * barrier lets go wake one after the other: each would find the core of one that is about to wake idle, and all would
- * change places at every barrier. Who really has an idle core to go to goes there, a little later.
+ * change places at every barrier. A thread that really has an idle core to go to goes there a little later.
  */
 static __always_inline bool place_stays(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)
 {
@@ -185,7 +185,7 @@ static __always_inline bool place_stays(struct task_struct *p, struct task_ctx *
 /* Whether a CPU takes tasks of this place. */
 static __always_inline bool place_fits(enum place place, u32 cpu)
 {
-	return place == PLACE_SYSTEM ? cpu_of(cpu)->takes_system : cpu_of(cpu)->takes_applications;
+	return place == PLACE_SYSTEM ? cpu_of(cpu)->isolate.takes_system : cpu_of(cpu)->isolate.takes_applications;
 }
 
 /* An idle CPU for a task that may use some CPUs only: its own affinity counts, and its place where that leaves a choice. */

@@ -23,31 +23,31 @@ static void pull_init(void)
 	s32 cpu;
 
 	for_range(cpu, 0, nr_cpus)
-		cpu_of(cpu)->free_mean = 2 * PULL_WORTH;
+		cpu_of(cpu)->pull.free_mean = 2 * PULL_WORTH;
 }
 
 /* The CPU has work of its own again. One long time counts no more than twice the limit: the mean is to follow. */
 static void pull_ends(struct cpu_ctx *cctx)
 {
-	u64 was_free = bpf_ktime_get_ns() - cctx->free_since;
+	u64 was_free = bpf_ktime_get_ns() - cctx->pull.free_since;
 
-	cctx->free_since = 0;
+	cctx->pull.free_since = 0;
 	/* A lone task whose slice ends leaves for the idle one, and is back at once: the CPU was not free. */
 	if (was_free < NSEC_PER_USEC * 10)
 		return;
 	if (was_free > 2 * PULL_WORTH)
 		was_free = 2 * PULL_WORTH;
-	cctx->free_mean = (cctx->free_mean * 7 + was_free) / 8;
+	cctx->pull.free_mean = (cctx->pull.free_mean * 7 + was_free) / 8;
 }
 
 static void pull_update_idle(struct cpu_ctx *cctx, bool idle)
 {
 	if (idle) {
-		if (!cctx->free_since)
-			cctx->free_since = bpf_ktime_get_ns();
-	} else if (cctx->pulls) {
-		cctx->pulls = false;
-	} else if (cctx->free_since) {
+		if (!cctx->pull.free_since)
+			cctx->pull.free_since = bpf_ktime_get_ns();
+	} else if (cctx->pull.is_coming) {
+		cctx->pull.is_coming = false;
+	} else if (cctx->pull.free_since) {
 		pull_ends(cctx);
 	}
 }
@@ -55,7 +55,7 @@ static void pull_update_idle(struct cpu_ctx *cctx, bool idle)
 /* What a pulled thread did here counts as free time: had it not come, the CPU would have been idle. */
 static __always_inline void pull_stopping(struct cpu_ctx *cctx)
 {
-	if (cctx->free_since)
+	if (cctx->pull.free_since)
 		pull_ends(cctx);
 }
 
@@ -69,8 +69,8 @@ static __always_inline u32 pull_merit(struct cpu_ctx *cctx, u32 slower, u32 perf
 
 	if (!cctx->pid || cctx->idle || cctx->wanted_by || cctx->keeps)
 		return 0;
-	class = cctx->rank == RANK_SERIAL ? 3 : cctx->is_long ? 2 : 1;
-	return class << 24 | ((1024 - (cctx->stall & 1023)) * (performance - slower)) >> 3;
+	class = cctx->rank == RANK_SERIAL ? 3 : cctx->longest.is_long ? 2 : 1;
+	return class << 24 | ((1024 - (cctx->counted.stall & 1023)) * (performance - slower)) >> 3;
 }
 
 /* Makes the most deserving thread of a slower CPU come to @cpu, which is about to be idle. Only where kinds differ. */
@@ -79,7 +79,7 @@ __noinline int pull_running(s32 cpu)
 	u32 kind = cpu_of(cpu)->kind, best = 0, from = 0, performance = facts_of(cpu)->performance;
 	s32 other;
 
-	if (kind + 1 >= nr_kinds || cpu_of(cpu)->free_mean < PULL_WORTH || place_shares_core(cpu))
+	if (kind + 1 >= nr_kinds || cpu_of(cpu)->pull.free_mean < PULL_WORTH || place_shares_core(cpu))
 		return 0;
 	for_range(other, 0, nr_cpus) {
 		u32 merit;
@@ -114,9 +114,9 @@ static bool pull_moves(struct task_struct *p, struct task_ctx *tctx, u64 enq_fla
 	if (wanted & WANTED_NOW)
 		enq_flags |= SCX_ENQ_PREEMPT;
 	else if (scx_bpf_test_and_clear_cpu_idle(cpu))
-		cpu_of(cpu)->pulls = true;
+		cpu_of(cpu)->pull.is_coming = true;
 	else
-		/* It has found something else to do since: the task would wait there. */
+		/* The CPU has found something else to do since: the task would wait there. */
 		return false;
 	count(TANDEM_STAT_PULL_MOVED);
 	insert_on(p, cpu, enq_flags);
@@ -141,7 +141,7 @@ static bool pull_goes_up(struct task_struct *p, struct task_ctx *tctx, u64 enq_f
 		if (cpu < 0)
 			continue;
 		if (place_shares_core(cpu)) {
-			/* It has been claimed: let it be idle again. */
+			/* The CPU was claimed by the search: let it be idle again. */
 			scx_bpf_kick_cpu(cpu, 0);
 			continue;
 		}

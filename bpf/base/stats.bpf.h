@@ -1,71 +1,89 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the mechanisms did: counters, by name; and why a mechanism that was asked for does nothing.
+ *
+ * The object says in words what each counter and state means: in declaration tags, as settings do, on members of structures
+ * that are named as the enumerators are. Enumerators themselves cannot have tags.
  */
 #ifndef __TANDEM_STATS_H
 #define __TANDEM_STATS_H
 
-#include "../include/scx.bpf.h"
+#include "state.bpf.h"
+#include "../isolate/state.bpf.h"
+#include "../longest/state.bpf.h"
+#include "../serial/state.bpf.h"
+#include "../sorted/state.bpf.h"
+#include "../speed/state.bpf.h"
 
-/* The first word is the mechanism. */
+/* Each count is a decision that would have been another without the mechanism; others are what such decisions come from. */
+#define __acts __attribute__((btf_decl_tag("acts")))
+/* Why a mechanism is inert, and what it would take. */
+#define __inert(why, remedy) __attribute__((btf_decl_tag("why " why "\nremedy " remedy)))
+
+/* All counters. The first word of a name is the mechanism, or the first word of its name. */
+#define TANDEM_STATS(sees, acts)	\
+	BASE_STATS(sees, acts)		\
+	LONGEST_STATS(sees, acts)	\
+	SERIAL_STATS(sees, acts)	\
+	SORTED_STATS(sees, acts)	\
+	ISOLATE_STATS(sees, acts)	\
+	SPEED_STATS(sees, acts)
+
+#define __stat(name, text) TANDEM_STAT_##name,
 enum tandem_stat {
-	TANDEM_STAT_BASE_IDLE,			/* found an idle CPU */
-	TANDEM_STAT_BASE_QUEUED,		/* had to wait in a queue */
-	TANDEM_STAT_PULL_ASKED,			/* a faster CPU asked for a running thread */
-	TANDEM_STAT_PULL_MOVED,			/* and got it */
-	TANDEM_STAT_PULL_TRADED,		/* took a faster CPU from a thread that waits for memory */
-	TANDEM_STAT_LONGEST_HINTED,		/* threads whose program said how long they are */
-	TANDEM_STAT_LONGEST_RECALLED,		/* threads whose length is that of an earlier round or run */
-	TANDEM_STAT_LONGEST_LEARNED,		/* lengths learned, or corrected by more than 3 % */
-	TANDEM_STAT_LONGEST_LOCK_HOLDERS,	/* got a lock that others wait for */
-	TANDEM_STAT_LONGEST_ON_FAST,		/* long threads that began to run on a CPU of the fastest kind */
-	TANDEM_STAT_LONGEST_SWAPPED,		/* took a fast CPU from a shorter thread of their program */
-	TANDEM_STAT_LONGEST_CROWDED,		/* threads beyond those of a program that are compared */
-	TANDEM_STAT_SERIAL_PARALLEL_PHASES,	/* parallel phases that began */
-	TANDEM_STAT_SERIAL_PHASES,		/* serial phases that began */
-	TANDEM_STAT_SERIAL_PROMOTED,		/* waiting threads whose rank rose */
-	TANDEM_STAT_SERIAL_PREEMPTED,		/* serial threads that took a CPU from another thread */
-	TANDEM_STAT_SERIAL_RAISED,		/* running serial threads that went to a faster CPU */
-	TANDEM_STAT_SERIAL_KEPT,		/* slices that serial threads went on for */
-	TANDEM_STAT_SERIAL_LIMITED,		/* found their share spent */
-	TANDEM_STAT_SERIAL_JUNIORS,		/* waited as juniors */
-	TANDEM_STAT_SERIAL_SENIOR,		/* times that an application became the senior */
-	TANDEM_STAT_SERIAL_SENIORITY_CROWDED,	/* large applications beyond those that seniority watches */
-	TANDEM_STAT_SORTED_EPOCHS,		/* epochs of pairs */
-	TANDEM_STAT_SORTED_TURNS,		/* turns in a sorted queue */
-	TANDEM_STAT_SORTED_MIXED,		/* ticks beside a task of the other half of intensities on the partner */
-	TANDEM_STAT_SORTED_ALIKE,		/* ticks beside one of the same half */
-	TANDEM_STAT_SORTED_NEWCOMERS,		/* tasks that came into no sorted queue as they woke or were new */
-	TANDEM_STAT_SORTED_BALANCED,		/* taken from a longer queue, for equal lengths */
-	TANDEM_STAT_SORTED_STOLEN,		/* taken by a CPU with nothing else to do */
-	TANDEM_STAT_SORTED_EXCHANGED,		/* pairs of tasks exchanged, for equal intensities */
-	TANDEM_STAT_ISOLATE_NOISE,		/* system tasks that began to run on the OS CPU */
-	TANDEM_STAT_ISOLATE_CLOCK_CHANGED,	/* the OS CPU's clock follows the noise */
-	TANDEM_STAT_ISOLATE_CLOCK_HURRIED,	/* it went up at once, noise piling up */
-	TANDEM_STAT_SPEED_RAISED,		/* a clock went up */
-	TANDEM_STAT_SPEED_LOWERED,		/* a clock went down, its CPUs being idle */
-	TANDEM_STAT_SPEED_EDP_LOWERED,		/* a clock went down, its CPUs waiting for memory */
-	TANDEM_STAT_SPEED_KEPT,			/* a pending change was dropped, load having flipped back in time */
-	TANDEM_STAT_SPEED_REPEATED,		/* asked again for a clock, schedutil perhaps having missed it */
-	TANDEM_STAT_SPEED_WARM,			/* woke a task where the clock was high */
-	TANDEM_STAT_SPEED_LIGHT,		/* woke a light task where it costs less */
+	TANDEM_STATS(__stat, __stat)
 	NR_STATS,
 };
 
-/* Brings the names into the object: compilers keep only enumerations that are some variable's type. */
-enum tandem_stat stat_names;
-
-enum tandem_state {
-	TANDEM_STATE_OFF,
-	TANDEM_STATE_ACTIVE,
-	/* Asked for, but inert: */
-	TANDEM_STATE_ONE_CPU,			/* there is only one CPU */
-	TANDEM_STATE_NO_APPLICATIONS,		/* nobody said what is an application */
-	TANDEM_STATE_ONE_KIND,			/* all CPUs are equally fast */
-	TANDEM_STATE_NO_COUNTERS,		/* no performance counters */
-	TANDEM_STATE_NO_CPUFREQ,		/* no clock to change, or the governor does not listen */
+#define __sees(name, text) char TANDEM_STAT_##name __help(text);
+#define __decides(name, text) char TANDEM_STAT_##name __help(text) __acts;
+struct tandem_stat_texts {
+	TANDEM_STATS(__sees, __decides)
 };
 
+/*
+ * The states of a mechanism. Of several reasons the first one holds of which all that stands in braces is known: numbers and
+ * names of the machine, which the reader fills in.
+ */
+#define TANDEM_STATES(state)											\
+	state(OFF, )												\
+	state(ACTIVE, )												\
+	/* Asked for, but inert: */										\
+	state(ONE_CPU, __inert("There is one CPU: nothing can be kept apart or put together.",			\
+			       "two CPUs or more"))								\
+	state(NO_APPLICATIONS,											\
+	      __inert("Nobody says what belongs to an application, so that nothing is known to be noise.",	\
+		      "a loader that enters applications, as `[applications]` of a scheduler's TOML file does"))	\
+	state(ONE_KIND, __inert("All {cpus} CPUs are equally fast, within 5 %: none is the one for the longest job.",	\
+				"a machine with CPUs of different speed, or clocks limited to different ones"))	\
+	state(NO_COUNTERS,											\
+	      __inert("Performance counters cannot be read: what threads do to the memory is not known.",	\
+		      "counters that a scheduler can read; not every virtual machine has any"))			\
+	state(NO_CPUFREQ, __inert("The governor {governor} does not follow what a scheduler asks for.",		\
+				  "the governor schedutil")							\
+			  __inert("None of the {clocks} clocks can be changed.",				\
+				  "a machine with a cpufreq driver, and limits that leave several operating points")	\
+			  __inert("There is no clock that can be changed.",					\
+				  "a machine with a cpufreq driver, and limits that leave several operating points"))
+
+#define __state(name, texts) TANDEM_STATE_##name,
+enum tandem_state {
+	TANDEM_STATES(__state)
+};
+
+#define __says(name, texts) char TANDEM_STATE_##name texts;
+struct tandem_state_texts {
+	TANDEM_STATES(__says)
+};
+
+/* Compilers keep only types that are some variable's. */
+struct {
+	enum tandem_stat stat;
+	struct tandem_stat_texts stat_texts;
+	struct tandem_state_texts state_texts;
+} words;
+
+/* Each mechanism's state; before `_state` stands the setting that turns it on. */
 enum tandem_state isolate_state, longest_state, serial_first_state, sorted_state, speed_state;
 
 struct {

@@ -2,10 +2,11 @@
 /*
  * Running threads change places where kinds of CPU differ: what computes goes to the faster CPU of what waits for memory.
  *
- * With as many threads as CPUs nothing waits, and who came first has the fast CPUs for good. A thread that waits for memory
- * gains little there (Merkel & Bellosa, section 3: its run time hardly depends on the clock), one that computes gains all
- * of the difference. Papers say nothing of this: Merkel & Bellosa's CPUs are equal, and Morad et al. and Lakshminarayana &
- * Kim rank threads by phase and by length. So both of these come first: neither a serial nor a long thread gives way.
+ * With as many threads as CPUs nothing waits, and the first ones to come have the fast CPUs for good. A thread that waits
+ * for memory gains little there (Merkel & Bellosa, section 3: its run time hardly depends on the clock), one that
+ * computes gains all of the difference. Papers say nothing of this: Merkel & Bellosa's CPUs are equal, and Morad et al.
+ * and Lakshminarayana & Kim rank threads by phase and by length. So both of these come first: neither a serial nor a long
+ * thread gives way.
  */
 #ifndef __TANDEM_TRADE_H
 #define __TANDEM_TRADE_H
@@ -25,9 +26,9 @@ static __always_inline bool trade_gives(struct cpu_ctx *cctx, u32 stall, u64 now
 {
 	if (!cctx->pid || cctx->idle || cctx->claimed || cctx->wanted_by || cctx->keeps)
 		return false;
-	if (cctx->rank == RANK_SERIAL || cctx->is_long || now - cctx->swapped_at < TRADE_PERIOD)
+	if (cctx->rank == RANK_SERIAL || cctx->longest.is_long || now - cctx->swapped_at < TRADE_PERIOD)
 		return false;
-	return cctx->stall > stall + TRADE_STEP;
+	return cctx->counted.stall > stall + TRADE_STEP;
 }
 
 /*
@@ -40,7 +41,7 @@ static bool trade_up(struct task_struct *p, struct task_ctx *tctx, u64 enq_flags
 	u64 now;
 	s32 at;
 
-	if (!kind || !tctx->measured || enq_flags & SCX_ENQ_WAKEUP || place_of(tctx) != PLACE_APPLICATION)
+	if (!kind || !tctx->counted.measured || enq_flags & SCX_ENQ_WAKEUP || place_of(tctx) != PLACE_APPLICATION)
 		return false;
 	now = bpf_ktime_get_ns();
 	for_range(at, 0, nr_cpus) {
@@ -49,7 +50,7 @@ static bool trade_up(struct task_struct *p, struct task_ctx *tctx, u64 enq_flags
 
 		if (cctx->kind >= kind)
 			break;
-		if (!trade_gives(cctx, tctx->stall, now) || place_shares_core(cpu) || !may_run_on(p, cpu))
+		if (!trade_gives(cctx, tctx->counted.stall, now) || place_shares_core(cpu) || !may_run_on(p, cpu))
 			continue;
 		cctx->claimed = true;
 		cctx->preempted = true;

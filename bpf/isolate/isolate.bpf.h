@@ -19,9 +19,6 @@ struct {
 	__type(value, u32);
 } applications SEC(".maps");
 
-/* Somebody has entered an application; before, nothing is known to be noise. */
-bool applications_known;
-
 /* isolate as asked for; `all` means shared. */
 static __always_inline enum tandem_isolate isolate_mode(void)
 {
@@ -46,8 +43,8 @@ static void isolate_init(void)
 	for_range(cpu, 0, nr_cpus) {
 		bool is_os_cpu = cpu == isolate_os_cpu();
 
-		cpu_of(cpu)->takes_system = !(active & ISOLATE) || is_os_cpu;
-		cpu_of(cpu)->takes_applications = !(active & ISOLATE) || !is_os_cpu || mode == TANDEM_ISOLATE_SHARED;
+		cpu_of(cpu)->isolate.takes_system = !(active & ISOLATE) || is_os_cpu;
+		cpu_of(cpu)->isolate.takes_applications = !(active & ISOLATE) || !is_os_cpu || mode == TANDEM_ISOLATE_SHARED;
 	}
 	/* A loader may know of one before there is a scheduler. */
 	if (active & ISOLATE && applications_known)
@@ -93,12 +90,6 @@ static u32 isolate_application(struct task_struct *p, bool fork)
 	return number;
 }
 
-/* Where a task is to run now. */
-static __always_inline enum place place_of(struct task_ctx *tctx)
-{
-	return applications_known ? tctx->place : PLACE_APPLICATION;
-}
-
 /* Where a task belongs, as far as its affinity lets it. */
 static enum place isolate_place(struct task_struct *p, struct task_ctx *tctx)
 {
@@ -107,7 +98,7 @@ static enum place isolate_place(struct task_struct *p, struct task_ctx *tctx)
 	if (!(active & ISOLATE))
 		return PLACE_APPLICATION;
 	on_os_cpu = may_run_on(p, isolate_os_cpu());
-	if (!tctx->application)
+	if (!tctx->isolate.application)
 		/* Threads that belong to another CPU, the kernel's own above all, stay there. */
 		return on_os_cpu ? PLACE_SYSTEM : PLACE_APPLICATION;
 	if (on_os_cpu && p->nr_cpus_allowed == 1)
@@ -122,7 +113,7 @@ static __always_inline void isolate_running(struct task_ctx *tctx)
 		count(TANDEM_STAT_ISOLATE_NOISE);
 }
 
-/* Who is taken on as an application's. */
+/* A thread that is taken on as an application's. */
 struct adoption {
 	u32 tid;
 	/* Of the application, from 1. */
@@ -148,8 +139,8 @@ int tandem_adopt(struct adoption *adoption)
 	bpf_rcu_read_lock();
 	tctx = task_of(p);
 	if (tctx) {
-		tctx->application = adoption->number;
-		tctx->place = isolate_place(p, tctx);
+		tctx->isolate.application = adoption->number;
+		tctx->isolate.place = isolate_place(p, tctx);
 	}
 	bpf_rcu_read_unlock();
 	bpf_task_release(p);

@@ -82,18 +82,18 @@ static void points_init_cpu(u32 cpu)
 	bool os_core = facts_of(cpu)->core == facts_of(isolate_os_cpu())->core;
 	u32 mhz = !(active & ISOLATE) ? 0 : os_core ? os_mhz : rest_mhz;
 
-	cctx->bound = mhz ? clock_for_mhz(cpu, mhz) : clock_top(cpu);
+	cctx->speed.bound = mhz ? clock_for_mhz(cpu, mhz) : clock_top(cpu);
 	/* What there is no noise for yet begins low. */
 	if (active & ISOLATE && points_follow_os() && cpu == isolate_os_cpu())
-		cctx->bound = 0;
-	cctx->bound_rest = CLOCK_ONE;
-	cctx->is_rest = !os_core;
+		cctx->speed.bound = 0;
+	cctx->isolate.bound_rest = CLOCK_ONE;
+	cctx->isolate.is_rest = !os_core;
 }
 
 /* The performance of the OS CPU at the clock that it asks for, of its highest, 0..1024. */
 static __always_inline u32 points_speed(u32 cpu)
 {
-	u32 opp = cpu_of(cpu)->asked - 1, slowness = clocks_of(cpu)->slowness[opp & (MAX_OPPS - 1)];
+	u32 opp = cpu_of(cpu)->speed.asked - 1, slowness = clocks_of(cpu)->slowness[opp & (MAX_OPPS - 1)];
 
 	return slowness ? CLOCK_ONE * CLOCK_ONE / slowness : CLOCK_ONE;
 }
@@ -102,24 +102,24 @@ static __always_inline u32 points_speed(u32 cpu)
 static __always_inline u64 points_worked(u32 cpu, u64 now)
 {
 	struct cpu_ctx *cctx = cpu_of(cpu);
-	u64 since = cctx->loaded_since;
+	u64 since = cctx->speed.loaded_since;
 
-	return cctx->worked + (since && vtime_before(since, now) ? ((now - since) * points_speed(cpu)) >> 10 : 0);
+	return cctx->isolate.worked + (since && vtime_before(since, now) ? ((now - since) * points_speed(cpu)) >> 10 : 0);
 }
 
 /* A CPU that goes idle notes what it has worked. Others read that at any time: a window may count a little wrong. */
 static __always_inline void points_idle(u32 cpu)
 {
-	cpu_of(cpu)->worked = points_worked(cpu, bpf_ktime_get_ns());
+	cpu_of(cpu)->isolate.worked = points_worked(cpu, bpf_ktime_get_ns());
 }
 
 /* The share of a window that a CPU has worked, 0..1024 of its highest clock; begins the next one. */
 static __always_inline u32 points_work_share(u32 cpu, u64 now, u64 window)
 {
-	u64 worked = points_worked(cpu, now), before = cpu_of(cpu)->worked_before;
+	u64 worked = points_worked(cpu, now), before = cpu_of(cpu)->isolate.worked_before;
 	u64 work = vtime_before(before, worked) ? worked - before : 0;
 
-	cpu_of(cpu)->worked_before = worked;
+	cpu_of(cpu)->isolate.worked_before = worked;
 	return work < window ? work * CLOCK_ONE / window : CLOCK_ONE;
 }
 
@@ -132,7 +132,7 @@ static u32 points_rest_needs(u64 now, u64 window)
 	for_range(cpu, 0, nr_cpus) {
 		u32 share = points_work_share(cpu, now, window);
 
-		if (cpu_of(cpu)->is_rest && share > noise.most)
+		if (cpu_of(cpu)->isolate.is_rest && share > noise.most)
 			noise.most = share;
 	}
 	return noise.most * CLOCK_ONE / POINTS_BUSY;
@@ -141,7 +141,7 @@ static u32 points_rest_needs(u64 now, u64 window)
 /* Makes the others' clocks follow the noise. */
 static void points_follow_with_rest(u32 cpu, u64 now, u64 window)
 {
-	u64 before = cpu_of(cpu)->worked_before, worked = points_worked(cpu, now);
+	u64 before = cpu_of(cpu)->isolate.worked_before, worked = points_worked(cpu, now);
 	bool waited_for = before && (worked - before) * CLOCK_ONE / window > POINTS_BUSY;
 	u32 needs = points_rest_needs(now, window), rest = CLOCK_ONE - noise.share;
 
@@ -158,9 +158,9 @@ static void points_follow_with_os(u32 cpu)
 	u32 bound = clock_for_performance(cpu, noise.share * facts_of(cpu)->performance / POINTS_FULL + 1);
 	struct cpu_ctx *cctx = cpu_of(cpu);
 
-	if (bound != cctx->bound)
+	if (bound != cctx->speed.bound)
 		count(TANDEM_STAT_ISOLATE_CLOCK_CHANGED);
-	cctx->bound = bound;
+	cctx->speed.bound = bound;
 }
 
 /* A window is over. */
@@ -188,7 +188,7 @@ static void points_stopping(u32 cpu, struct task_ctx *tctx, u64 ran)
 	/* Before an application is known nothing is known to be noise. */
 	if (cpu != isolate_os_cpu() || !applications_known)
 		return;
-	if (!tctx->application)
+	if (!tctx->isolate.application)
 		noise.work += (ran * points_speed(cpu)) >> 10;
 	if (!noise.since)
 		noise.since = now;
@@ -202,15 +202,15 @@ static void points_running(u32 cpu)
 	struct cpu_ctx *cctx = cpu_of(cpu);
 	u32 rest = points_rest;
 
-	if (cctx->is_rest && cctx->bound_rest != rest) {
-		cctx->bound_rest = rest;
-		cctx->bound = clock_for_performance(cpu, (facts_of(cpu)->performance * rest + CLOCK_ONE - 1) >> 10);
+	if (cctx->isolate.is_rest && cctx->isolate.bound_rest != rest) {
+		cctx->isolate.bound_rest = rest;
+		cctx->speed.bound = clock_for_performance(cpu, (facts_of(cpu)->performance * rest + CLOCK_ONE - 1) >> 10);
 	}
-	if (cpu != isolate_os_cpu() || !points_follow_os() || noise.hurry || !cctx->loaded_since)
+	if (cpu != isolate_os_cpu() || !points_follow_os() || noise.hurry || !cctx->speed.loaded_since)
 		return;
-	if (bpf_ktime_get_ns() - cctx->loaded_since > POINTS_WINDOW_NS / 4 && cctx->bound < clock_top(cpu)) {
+	if (bpf_ktime_get_ns() - cctx->speed.loaded_since > POINTS_WINDOW_NS / 4 && cctx->speed.bound < clock_top(cpu)) {
 		noise.hurry = true;
-		cctx->bound = clock_top(cpu);
+		cctx->speed.bound = clock_top(cpu);
 		count(TANDEM_STAT_ISOLATE_CLOCK_HURRIED);
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Lengths that nobody has given, learned from earlier rounds and runs (Lakshminarayana & Kim, section 8, future work).
+ * Lengths that no program has given, learned from earlier rounds and runs (Lakshminarayana & Kim, section 8, future work).
  *
  * Threads of a program meet: at barriers, in joins. A round ends when all threads but one wait. The length of a thread
  * is its work in a round: run time by the performance of the CPU at its clock, so that it is the same on a slow CPU as
@@ -33,14 +33,14 @@ enum {
 	LEARN_WORTH = 500 * NSEC_PER_USEC,
 };
 
-static void learn_key(struct task_struct *p, struct job *job, struct place_in_program *key)
+static void learn_key(struct task_struct *p, struct longest_task *job, struct place_in_program *key)
 {
 	BPF_CORE_READ_STR_INTO(&key->comm, p, group_leader, comm);
 	key->at = job->at;
 }
 
 /* What such a thread's length was the last time; 0: unknown. */
-static u64 learn_recall(struct task_struct *p, struct job *job)
+static u64 learn_recall(struct task_struct *p, struct longest_task *job)
 {
 	struct place_in_program key = {};
 	u64 *length;
@@ -54,7 +54,7 @@ static u64 learn_recall(struct task_struct *p, struct job *job)
  * Adds what the thread worked until @now, since @start or since it was counted last. The clock is that of now: it may
  * have changed meanwhile, which evens out as fast and slow rounds are averaged.
  */
-static void learn_count(struct job *job, u64 start, u64 now)
+static void learn_count(struct longest_task *job, u64 start, u64 now)
 {
 	s32 cpu = bpf_get_smp_processor_id();
 	u64 performance = (u64)facts_of(cpu)->capacity * scx_bpf_cpuperf_cur(cpu) / 1024;
@@ -76,7 +76,7 @@ static __always_inline u64 difference(u64 one, u64 other)
  * while rounds differ from the mean by more than a quarter of it: then one says nothing of the next, as with work
  * between locks. So it is if rounds are short.
  */
-static u64 learn_mean(struct job *job, u64 work)
+static u64 learn_mean(struct longest_task *job, u64 work)
 {
 	u64 off = job->smoothed ? difference(work, job->smoothed) : 0;
 
@@ -86,13 +86,13 @@ static u64 learn_mean(struct job *job, u64 work)
 }
 
 /* A thread's round is over. Others hear of its length if that has changed enough to matter. */
-static void learn_round(struct task_struct *p, struct job *job, struct group *group)
+static void learn_round(struct task_struct *p, struct longest_task *job, struct group *group)
 {
 	struct place_in_program key = {};
 	u64 work = job->work, length;
 
 	job->work = 0;
-	job->round = group->round;
+	job->round = group->longest.round;
 	if (!job->counts || !work || job->hinted)
 		return;
 	job->counts = false;
@@ -109,10 +109,10 @@ static void learn_round(struct task_struct *p, struct job *job, struct group *gr
 /* A thread wakes up another one of its group, or has made it: it lets it go on. */
 static void learn_release(struct task_struct *waker, struct task_ctx *tctx, struct group *group)
 {
-	struct job *job = &tctx->job;
+	struct longest_task *job = &tctx->longest;
 	u64 now = bpf_ktime_get_ns();
 
-	if (job->round != group->round) {
+	if (job->round != group->longest.round) {
 		learn_count(job, tctx->started, now);
 		learn_round(waker, job, group);
 		job->opened = true;

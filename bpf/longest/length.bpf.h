@@ -72,7 +72,7 @@ static struct roster *roster_make(struct task_struct *p)
 }
 
 /* Enters a thread: the group's leader first, others into the first entry that is free behind it. */
-static bool roster_enter(struct task_struct *p, struct job *job, struct group *group)
+static bool roster_enter(struct task_struct *p, struct longest_task *job, struct group *group)
 {
 	struct roster *roster = roster_make(p);
 	u32 at, first = p->pid != p->tgid;
@@ -96,7 +96,7 @@ static bool roster_enter(struct task_struct *p, struct job *job, struct group *g
 }
 
 /* Tells the group a thread's length. */
-static void roster_set(struct task_struct *p, struct job *job, struct group *group, u64 length)
+static void roster_set(struct task_struct *p, struct longest_task *job, struct group *group, u64 length)
 {
 	struct roster *roster;
 	u32 at = job->at - 1;
@@ -104,11 +104,11 @@ static void roster_set(struct task_struct *p, struct job *job, struct group *gro
 	if (at >= NR_JOBS || !(roster = roster_of(p)))
 		return;
 	roster->entries[at].length = length;
-	__sync_fetch_and_add(&group->generation, 1);
+	__sync_fetch_and_add(&group->longest.generation, 1);
 }
 
-/* Takes a thread off; who is left may rank higher now. */
-static void roster_leave(struct task_struct *p, struct job *job, struct group *group)
+/* Takes a thread off; the others may rank higher now. */
+static void roster_leave(struct task_struct *p, struct longest_task *job, struct group *group)
 {
 	struct roster *roster;
 	u32 at = job->at - 1;
@@ -118,7 +118,7 @@ static void roster_leave(struct task_struct *p, struct job *job, struct group *g
 		return;
 	roster->entries[at].length = 0;
 	roster->entries[at].pid = 0;
-	__sync_fetch_and_add(&group->generation, 1);
+	__sync_fetch_and_add(&group->longest.generation, 1);
 }
 
 /* Longer by more than 3 %: less is what the same work differs by from one time to the next. */
@@ -169,8 +169,8 @@ static void length_init(void)
 	for_range(cpu, 0, nr_cpus) {
 		struct cpu_ctx *cctx = cpu_of(cpu);
 
-		nr_fast += cctx->takes_applications && !cctx->kind;
-		nr_not_slow += cctx->takes_applications && cctx->kind + 1 < nr_kinds;
+		nr_fast += cctx->isolate.takes_applications && !cctx->kind;
+		nr_not_slow += cctx->isolate.takes_applications && cctx->kind + 1 < nr_kinds;
 	}
 }
 

@@ -21,15 +21,13 @@ enum {
 	 * further.
 	 */
 	LONG_LEAD = 5,
-	/* Locks that are kept for less time at a mean move nobody, ns: going to another cache takes as long. */
+	/* A lock that is kept for less time at a mean moves no thread, ns: going to another cache takes as long. */
 	HOLD_WORTH = 50 * NSEC_PER_USEC,
 };
 
 static void longest_init(void)
 {
-	bool asked = longest || all;
-
-	if (asked)
+	if (is_asked(LONGEST))
 		longest_state = nr_kinds > 1 ? TANDEM_STATE_ACTIVE : TANDEM_STATE_ONE_KIND;
 	if (longest_state != TANDEM_STATE_ACTIVE)
 		return;
@@ -40,15 +38,15 @@ static void longest_init(void)
 /* What a thread wishes. A thread that may not run everywhere wishes nothing. */
 static enum wish longest_wish(struct task_struct *p, struct task_ctx *tctx)
 {
-	struct job *job = &tctx->job;
+	struct longest_task *job = &tctx->longest;
 	struct group *group;
 
 	if (p->nr_cpus_allowed < nr_cpus || is_system_task(p, tctx) || !(group = group_of(p)))
 		return WISH_ANY;
-	if ((job->holder && group->hold >= HOLD_WORTH) || (phase_ready(tctx, group) <= 1 && phase_has_been_parallel(group)))
+	if ((job->holder && group->longest.hold >= HOLD_WORTH) || (phase_ready(tctx, group) <= 1 && phase_has_been_parallel(group)))
 		return WISH_FAST;
-	if (job->generation != group->generation) {
-		job->generation = group->generation;
+	if (job->generation != group->longest.generation) {
+		job->generation = group->longest.generation;
 		job->wish = roster_wish(p, job->at);
 	}
 	return job->wish;
@@ -59,13 +57,13 @@ static bool longest_gives_way(struct task_struct *p, struct group *group, struct
 {
 	if (!cctx->pid || cctx->tgid != p->tgid || cctx->claimed || cctx->wanted_by || cctx->rank == RANK_SERIAL)
 		return false;
-	if (!cctx->takes_applications || now - cctx->swapped_at < SWAP_PERIOD)
+	if (!cctx->isolate.takes_applications || now - cctx->swapped_at < SWAP_PERIOD)
 		return false;
-	if (cctx->generation != group->generation) {
-		cctx->generation = group->generation;
-		cctx->is_long = roster_wish(p, cctx->job_at) == WISH_FAST;
+	if (cctx->longest.generation != group->longest.generation) {
+		cctx->longest.generation = group->longest.generation;
+		cctx->longest.is_long = roster_wish(p, cctx->longest.job_at) == WISH_FAST;
 	}
-	return !cctx->is_long;
+	return !cctx->longest.is_long;
 }
 
 /* A CPU of the fastest kind where a thread of the group runs that is shorter than @p; it gives way. Negative: none. */
@@ -139,7 +137,7 @@ static bool longest_dispatch(struct cpu_ctx *cctx)
 }
 
 /* Enters a thread into its group's roster as soon as there are others, with the length that is known. */
-static void longest_enter(struct task_struct *p, struct job *job, struct group *group)
+static void longest_enter(struct task_struct *p, struct longest_task *job, struct group *group)
 {
 	u32 pid = p->pid;
 	u64 *hint;
@@ -171,10 +169,10 @@ static void longest_enter(struct task_struct *p, struct job *job, struct group *
 
 static void longest_init_task(struct task_struct *p, struct task_ctx *tctx, struct group *group)
 {
-	longest_enter(p, &tctx->job, group);
+	longest_enter(p, &tctx->longest, group);
 }
 
-static void longest_leave(struct task_struct *p, struct job *job, struct group *group)
+static void longest_leave(struct task_struct *p, struct longest_task *job, struct group *group)
 {
 	u32 pid = p->pid, tgid = p->tgid;
 
@@ -190,7 +188,7 @@ static void longest_leave(struct task_struct *p, struct job *job, struct group *
 
 static void longest_exit_task(struct task_struct *p, struct task_ctx *tctx, struct group *group)
 {
-	longest_leave(p, &tctx->job, group);
+	longest_leave(p, &tctx->longest, group);
 }
 
 /*
@@ -200,23 +198,23 @@ static void longest_exit_task(struct task_struct *p, struct task_ctx *tctx, stru
 static void longest_woken(struct task_struct *p, struct task_ctx *tctx, struct group *group)
 {
 	struct task_struct *waker = bpf_get_current_task_btf();
-	struct job *job = &tctx->job;
+	struct longest_task *job = &tctx->longest;
 	struct task_ctx *wakers;
 
 	if (waker->tgid != p->tgid || waker->pid == p->pid || !(wakers = task_of(waker)))
 		return;
 	if (learn_lengths)
 		learn_release(waker, wakers, group);
-	if (wakers->job.holder)
-		group->hold = (group->hold * 7 + bpf_ktime_get_ns() - wakers->started) / 8;
-	wakers->job.holder = false;
-	if (learn_lengths && job->round != group->round)
+	if (wakers->longest.holder)
+		group->longest.hold = (group->longest.hold * 7 + bpf_ktime_get_ns() - wakers->started) / 8;
+	wakers->longest.holder = false;
+	if (learn_lengths && job->round != group->longest.round)
 		learn_round(p, job, group);
 	/*
 	 * Not all are woken up, and not by the last one of a round: what the waker lets go is a lock, and others wait
 	 * for it.
 	 */
-	job->holder = !wakers->job.opened && phase_ready(tctx, group) < group->nr_threads;
+	job->holder = !wakers->longest.opened && phase_ready(tctx, group) < group->nr_threads;
 	if (job->holder)
 		count(TANDEM_STAT_LONGEST_LOCK_HOLDERS);
 }
@@ -225,23 +223,23 @@ static void longest_runnable(struct task_struct *p, struct task_ctx *tctx, struc
 {
 	if (is_system_task(p, tctx))
 		return;
-	longest_enter(p, &tctx->job, group);
-	if (tctx->job.at && enq_flags & SCX_ENQ_WAKEUP)
+	longest_enter(p, &tctx->longest, group);
+	if (tctx->longest.at && enq_flags & SCX_ENQ_WAKEUP)
 		longest_woken(p, tctx, group);
 }
 
 static void longest_quiescent(struct task_struct *p, struct task_ctx *tctx, struct group *group)
 {
-	tctx->job.holder = false;
-	tctx->job.opened = false;
+	tctx->longest.holder = false;
+	tctx->longest.opened = false;
 	/* Its place is free for the next round's thread before the kernel has cleared it away. */
 	if (p->flags & PF_EXITING)
-		longest_leave(p, &tctx->job, group);
+		longest_leave(p, &tctx->longest, group);
 }
 
 static void longest_stopping(struct task_struct *p, struct task_ctx *tctx, u64 ran)
 {
-	struct job *job = &tctx->job;
+	struct longest_task *job = &tctx->longest;
 	struct group *group;
 	u64 now;
 
@@ -272,7 +270,7 @@ static void longest_give_way(struct task_struct *p, struct cpu_ctx *here, u32 to
 		u32 cpu = cpus_by_speed[at & (MAX_CPUS - 1)];
 		struct cpu_ctx *cctx = cpu_of(cpu);
 
-		if (!cctx->kind || cctx->tgid != p->tgid || !cctx->pid || !cctx->is_long || cctx->wanted_by)
+		if (!cctx->kind || cctx->tgid != p->tgid || !cctx->pid || !cctx->longest.is_long || cctx->wanted_by)
 			continue;
 		here->claimed = true;
 		here->swapped_at = now;
@@ -284,7 +282,7 @@ static void longest_give_way(struct task_struct *p, struct cpu_ctx *here, u32 to
 
 /*
  * What other CPUs see of a thread that begins to run. Where it is not where it should be, because those that are went
- * there first, it is seen to now: before, nobody could know who would run there.
+ * there first, it is seen to now: before, it was not known what would run there.
  */
 static void longest_running(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx)
 {
@@ -293,12 +291,12 @@ static void longest_running(struct task_struct *p, struct task_ctx *tctx, struct
 	enum wish wish;
 
 	/* A program's first thread was alone when it woke, and may never sleep again. */
-	if (!tctx->job.at && group && !is_system_task(p, tctx))
-		longest_enter(p, &tctx->job, group);
+	if (!tctx->longest.at && group && !is_system_task(p, tctx))
+		longest_enter(p, &tctx->longest, group);
 	wish = longest_wish(p, tctx);
-	cctx->is_long = wish == WISH_FAST;
-	cctx->job_at = tctx->job.at;
-	cctx->generation = tctx->job.generation;
+	cctx->longest.is_long = wish == WISH_FAST;
+	cctx->longest.job_at = tctx->longest.at;
+	cctx->longest.generation = tctx->longest.generation;
 	if (wish == WISH_ANY || nr_kinds < 2)
 		return;
 	if (wish != WISH_FAST) {

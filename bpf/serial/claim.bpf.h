@@ -13,22 +13,22 @@ enum dearness {
 	DEAR_JUNIOR,
 	DEAR_NORMAL,
 	DEAR_LONG,
-	/* It does not give way, or there is none. */
+	/* The task does not give way, or there is none. */
 	DEAR_MOST,
 };
 
 static __always_inline enum dearness dearness_of(struct cpu_ctx *cctx)
 {
-	if (!cctx->pid || cctx->claimed || cctx->wanted_by || !cctx->takes_applications || cctx->rank == RANK_SERIAL)
+	if (!cctx->pid || cctx->claimed || cctx->wanted_by || !cctx->isolate.takes_applications || cctx->rank == RANK_SERIAL)
 		return DEAR_MOST;
 	if (cctx->rank == RANK_JUNIOR)
 		return DEAR_JUNIOR;
-	return cctx->is_long ? DEAR_LONG : DEAR_NORMAL;
+	return cctx->longest.is_long ? DEAR_LONG : DEAR_NORMAL;
 }
 
 /*
  * The CPU whose task gives way to @p: of the fastest kind below @limit that has one, the least dear. Negative: none.
- * Where it is not known who the thread is, @p is null, and affinity is looked at when it moves. On equal CPUs the
+ * Where the thread is not known, @p is null, and affinity is looked at when it moves. On equal CPUs the
  * search ends with the first task that is not serial, or with the first junior's.
  */
 static s32 claim_find(struct task_struct *p, u32 limit)

@@ -22,8 +22,8 @@
 enum {
 	/* Groups that are watched; others that fill the machine are normal. */
 	NR_SLOTS = 64,
-	/* In this time each has its turn, so that juniors wait much shorter than the kernel's watchdog, ns. */
-	SENIORITY_CYCLE = 10ULL * NSEC_PER_SEC,
+	/* ns. */
+	SENIORITY_CYCLE = (u64)SENIORITY_CYCLE_S * NSEC_PER_SEC,
 };
 
 /* A group that has had enough threads to fill the machine. */
@@ -47,7 +47,7 @@ u64 senior_parallel_number;
 
 static __always_inline struct seniority_slot *seniority_slot_of(struct group *group)
 {
-	u32 slot = group->slot - 1;
+	u32 slot = group->serial.slot - 1;
 
 	return slot < NR_SLOTS ? &seniority_slots[slot] : 0;
 }
@@ -57,7 +57,7 @@ static void seniority_join(struct group *group, u32 tgid)
 {
 	u32 at;
 
-	if (group->nr_threads < phase_full || group->slot)
+	if (group->nr_threads < phase_full || group->serial.slot)
 		return;
 	for_range(at, 0, NR_SLOTS) {
 		struct seniority_slot *slot = &seniority_slots[at & (NR_SLOTS - 1)];
@@ -65,7 +65,7 @@ static void seniority_join(struct group *group, u32 tgid)
 		if (slot->tgid || __sync_val_compare_and_swap(&slot->tgid, 0, tgid))
 			continue;
 		/* Two threads may be made at once: the second gives its slot back. */
-		if (__sync_val_compare_and_swap(&group->slot, 0, at + 1))
+		if (__sync_val_compare_and_swap(&group->serial.slot, 0, at + 1))
 			slot->tgid = 0;
 		else
 			slot->parallel_number = group->parallel_number;
@@ -105,7 +105,7 @@ static void seniority_choose(u64 after)
 	senior_parallel_number = best->parallel_number;
 	senior_since = bpf_ktime_get_ns();
 	/* Its threads that wait as juniors are normal from now on: this CPU sees to it when it dispatches. */
-	cpu_of(bpf_get_smp_processor_id())->promote = senior;
+	cpu_of(bpf_get_smp_processor_id())->serial.promote = senior;
 	count(TANDEM_STAT_SERIAL_SENIOR);
 }
 
@@ -130,7 +130,7 @@ static void seniority_full(struct group *group)
 		seniority_choose(0);
 }
 
-/* It no longer can, or is gone. */
+/* A group can no longer fill the machine, or is gone. */
 static void seniority_ceased(struct group *group, u32 tgid)
 {
 	struct seniority_slot *slot = seniority_slot_of(group);
@@ -192,7 +192,7 @@ static __always_inline u64 seniority_charge(struct task_struct *p, u64 ran)
 /* A thread of a parallel application that is not the senior while another one is. */
 static __always_inline bool is_junior(struct task_struct *p, struct group *group, s32 ready)
 {
-	return senior && senior != p->tgid && group->slot && ready >= phase_full;
+	return senior && senior != p->tgid && group->serial.slot && ready >= phase_full;
 }
 
 #endif /* __TANDEM_SENIORITY_H */

@@ -22,7 +22,7 @@ enum {
 
 static void serial_init(void)
 {
-	if (serial_first || all) {
+	if (is_asked(SERIAL)) {
 		serial_first_state = TANDEM_STATE_ACTIVE;
 		active |= SERIAL;
 	}
@@ -92,7 +92,7 @@ static void serial_promote_task(struct bpf_iter_scx_dsq *it, struct task_struct 
 			dsq_move_vtime(it, p, QUEUE_SERIAL, budgeted_vtime(p));
 		}
 	} else if (rank == RANK_NORMAL && queue == QUEUE_JUNIOR) {
-		/* It has saved nothing up: the senior before ran on its time (seniority_charge). */
+		/* The thread has saved nothing up: the senior before ran on its time (seniority_charge). */
 		if (vtime_before(vtime, vtime_now))
 			vtime = vtime_now;
 		dsq_move_vtime(it, p, QUEUE_NORMAL, vtime);
@@ -107,11 +107,11 @@ static void serial_promote(u32 tgid, u32 queue, struct cpu_ctx *cctx)
 {
 	struct task_struct *p;
 
-	cctx->promote_seen = 0;
+	cctx->serial.promote_seen = 0;
 	for_queued(it, p, queue) {
 		if (p->tgid == tgid)
 			serial_promote_task(&it, p, queue, cctx->kind);
-		if (++cctx->promote_seen >= PROMOTE_MAX)
+		if (++cctx->serial.promote_seen >= PROMOTE_MAX)
 			break;
 	}
 }
@@ -129,20 +129,20 @@ static bool serial_keeps(struct cpu_ctx *cctx, struct task_struct *prev)
 	if (!tctx || serial_rank(prev, tctx) != RANK_SERIAL)
 		return false;
 	share_spend(slice_ns());
-	tctx->paid += slice_ns();
+	tctx->serial.paid += slice_ns();
 	prev->scx.slice = slice_ns();
 	count(TANDEM_STAT_SERIAL_KEPT);
 	return true;
 }
 
-/* Gives a CPU a serial thread; without credit only when nobody else wants it. */
+/* Gives a CPU a serial thread; without credit only when no other task wants the CPU. */
 static bool serial_dispatch(s32 cpu, struct task_struct *prev)
 {
 	struct cpu_ctx *cctx = cpu_of(cpu);
-	u32 tgid = cctx->promote;
+	u32 tgid = cctx->serial.promote;
 
 	if (tgid) {
-		cctx->promote = 0;
+		cctx->serial.promote = 0;
 		serial_promote(tgid, QUEUE_NORMAL, cctx);
 		serial_promote(tgid, QUEUE_JUNIOR, cctx);
 	}
@@ -194,7 +194,7 @@ static void serial_phase_changed(struct task_struct *p, struct group *group, u32
 	count(TANDEM_STAT_SERIAL_PHASES);
 	if (group->nr_ready <= 0)
 		return;
-	cpu_of(bpf_get_smp_processor_id())->promote = tgid;
+	cpu_of(bpf_get_smp_processor_id())->serial.promote = tgid;
 	if (nr_kinds > 1)
 		serial_raise_running(tgid);
 }
@@ -206,9 +206,9 @@ static __always_inline void serial_init_task(struct task_struct *p, struct group
 
 static void serial_stopping(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 ran)
 {
-	if (cctx->rank == RANK_SERIAL && ran > tctx->paid)
-		share_spend(ran - tctx->paid);
-	tctx->paid = 0;
+	if (cctx->rank == RANK_SERIAL && ran > tctx->serial.paid)
+		share_spend(ran - tctx->serial.paid);
+	tctx->serial.paid = 0;
 	seniority_pass_on();
 }
 

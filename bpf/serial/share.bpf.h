@@ -4,7 +4,7 @@
  * applications than CPUs their serial threads could take the machine over).
  *
  * A credit that fills with serial_share_pct of all CPUs' time and that serial threads spend. Without credit they still
- * run where nobody else waits, but no longer before others and not in their place.
+ * run where no other task waits, but no longer before others and not in their place.
  */
 #ifndef __TANDEM_SHARE_H
 #define __TANDEM_SHARE_H
@@ -44,7 +44,7 @@ static void share_fill(void)
 	__sync_fetch_and_add(&share_credit, more);
 }
 
-/* A serial thread ran. Debts are small: who had the machine for himself does not pay for it later. */
+/* A serial thread ran. Debts are small: a thread that had the machine to itself does not pay for that later. */
 static void share_spend(u64 ran)
 {
 	share_fill();

@@ -3,9 +3,10 @@
  * sorted: equal queues. Every CPU has as many tasks as its performance allows, and tasks of different intensity (Merkel &
  * Bellosa, section 2: the balancer, whose rules the paper leaves open).
  *
- * A CPU that begins an epoch, or ends a slice of a lone task, takes a task from the longest queue of its chip, if that one
- * has more than it would have then. Where tasks do not divide evenly the longer queue goes around, so that all tasks have
- * the same time in the end. If lengths are even it exchanges a memory-bound task for a compute-bound one of the CPU with the least intensity.
+ * A CPU that begins an epoch, or ends a slice of a lone task, takes a task from the longest queue of its chip, if that
+ * one has more than it would have then. Where tasks do not divide evenly the longer queue goes around, so that all tasks
+ * have the same time in the end. If lengths are even it exchanges a memory-bound task for a compute-bound one of the CPU
+ * with the least intensity.
  */
 #ifndef __TANDEM_BALANCE_H
 #define __TANDEM_BALANCE_H
@@ -13,14 +14,12 @@
 #include "pairs.bpf.h"
 
 enum {
-	/* Tasks of a queue that an exchange looks at. */
-	EXCHANGE_DEPTH = 32,
 	/* How different tasks must be to be worth it, of 1024. */
 	EXCHANGE_STEP = 64,
 };
 
 /* Counts a task in a queue: its turn is in @epoch. */
-static void rq_count(struct run_queue *rq, struct turn *turn, u32 on, u64 epoch)
+static void rq_count(struct run_queue *rq, struct sorted_task *turn, u32 on, u64 epoch)
 {
 	turn->waits_on = on + 1;
 	turn->epoch = epoch;
@@ -33,7 +32,7 @@ static void rq_count(struct run_queue *rq, struct turn *turn, u32 on, u64 epoch)
 }
 
 /* Takes it out of the sums. */
-static void rq_uncount(struct turn *turn)
+static void rq_uncount(struct sorted_task *turn)
 {
 	struct run_queue *rq = rq_of(turn->waits_on - 1);
 
@@ -74,10 +73,10 @@ static void balance_find(struct extreme *found, u32 from, u32 to, bool highest)
 		tctx = task_of(p);
 		if (!tctx || !may_run_on(p, to))
 			continue;
-		if (found->pid && (highest ? tctx->turn.intensity <= found->intensity :
-					     tctx->turn.intensity >= found->intensity))
+		if (found->pid && (highest ? tctx->sorted.intensity <= found->intensity :
+					     tctx->sorted.intensity >= found->intensity))
 			continue;
-		found->intensity = tctx->turn.intensity;
+		found->intensity = tctx->sorted.intensity;
 		found->pid = p->pid;
 	}
 }
@@ -99,11 +98,11 @@ static void balance_move(s32 pid, u32 from, u32 to)
 		tctx = task_of(p);
 		if (!tctx)
 			break;
-		epoch = there->epoch + (tctx->turn.epoch > rq_of(from)->epoch);
-		if (!dsq_move_vtime(&it, p, QUEUE_CPU + to, rq_key(there, epoch, tctx->turn.intensity)))
+		epoch = there->epoch + (tctx->sorted.epoch > rq_of(from)->epoch);
+		if (!dsq_move_vtime(&it, p, QUEUE_CPU + to, rq_key(there, epoch, tctx->sorted.intensity)))
 			break;
-		rq_uncount(&tctx->turn);
-		rq_count(there, &tctx->turn, to, epoch);
+		rq_uncount(&tctx->sorted);
+		rq_count(there, &tctx->sorted, to, epoch);
 		break;
 	}
 }
@@ -148,7 +147,7 @@ static bool balance_is_behind(u32 other, struct task_struct *prev, u64 now)
 		vtime += (now - prev_tctx->started) * 100 / prev->scx.weight;
 	for_queued(it, p, QUEUE_CPU + (other & (MAX_CPUS - 1))) {
 		tctx = task_of(p);
-		return tctx && vtime_before(tctx->turn.vtime + sorted_slice_ns(), vtime);
+		return tctx && vtime_before(tctx->sorted.vtime + sorted_slice_ns(), vtime);
 	}
 	return false;
 }

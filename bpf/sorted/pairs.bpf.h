@@ -30,7 +30,7 @@ struct run_queue {
 	u32 position;
 	u32 pair;
 	u32 next;
-	/* It takes part. */
+	/* The CPU takes part. */
 	bool exists;
 	/* An epoch has begun, and no balancing since. */
 	bool balance;
@@ -66,7 +66,7 @@ struct chip {
 	u32 last;
 	/* The CPU that is looked at. */
 	u32 at;
-	/* When somebody looked the last time, ns. */
+	/* When a CPU looked the last time, ns. */
 	u64 looked;
 	/* Tasks on the CPU with most of them; that CPU, with most by its performance; that with the least intensity. */
 	u32 most;
@@ -113,7 +113,7 @@ static void pairs_add(u32 cpu)
 
 static __always_inline bool pairs_may_add(u32 cpu)
 {
-	return cpu < nr_cpus && cpu_of(cpu)->takes_applications && !rq_of(cpu)->exists;
+	return cpu < nr_cpus && cpu_of(cpu)->isolate.takes_applications && !rq_of(cpu)->exists;
 }
 
 /* Makes all pairs of the CPUs that applications may use. */
@@ -139,7 +139,7 @@ static __always_inline void pair_count_mix(u32 cpu)
 
 	if (partner == cpu || rq_of(partner)->pair != first || cpu_of(partner)->idle)
 		return;
-	count((cpu_of(partner)->intensity < 512) != (cpu_of(cpu)->intensity < 512) ? TANDEM_STAT_SORTED_MIXED :
+	count((cpu_of(partner)->counted.intensity < 512) != (cpu_of(cpu)->counted.intensity < 512) ? TANDEM_STAT_SORTED_MIXED :
 										     TANDEM_STAT_SORTED_ALIKE);
 }
 
@@ -162,7 +162,7 @@ static __always_inline u32 rq_load(u32 cpu, u32 nr)
 /* The intensity of them all. */
 static __always_inline s32 rq_intensity(u32 cpu)
 {
-	return rq_of(cpu)->intensity + (cpu_of(cpu)->idle ? 0 : cpu_of(cpu)->intensity);
+	return rq_of(cpu)->intensity + (cpu_of(cpu)->idle ? 0 : cpu_of(cpu)->counted.intensity);
 }
 
 /* Takes one CPU of a chip into account. */
@@ -251,7 +251,7 @@ static u64 pair_ends(u32 cpu, u64 now)
 	/* After idleness time begins anew. */
 	ends = (now - ended < length ? ended : now) + length;
 	ends -= pair_lag(chip, cpu, ends, now);
-	/* One of those who come to this at the same time sets it. */
+	/* One of the CPUs that come to this at the same time sets it. */
 	if (__sync_val_compare_and_swap(&pair->ends, ended, ends) != ended)
 		return pair->ends;
 	pair->length = length;

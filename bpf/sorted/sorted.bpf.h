@@ -30,7 +30,7 @@ u64 sorted_vtime, newcomers_vtime;
 
 static void sorted_init(void)
 {
-	if (!sorted && !all)
+	if (!is_asked(SORTED))
 		return;
 	pairs_init();
 	if (nr_sorted_cpus < 2) {
@@ -87,12 +87,12 @@ static u32 sorted_cpu_for(struct task_struct *p, enum wish wish)
 static void sorted_insert(struct task_struct *p, struct task_ctx *tctx, u32 cpu, u64 epoch, u64 enq_flags)
 {
 	struct run_queue *rq = rq_of(cpu);
-	struct turn *turn = &tctx->turn;
+	struct sorted_task *turn = &tctx->sorted;
 
 	/* The kernel moves waiting tasks without a word when their CPU is no longer allowed. */
 	rq_uncount(turn);
 	turn->weight = p->scx.weight;
-	turn->intensity = tctx->intensity;
+	turn->intensity = tctx->counted.intensity;
 	turn->vtime = p->scx.dsq_vtime;
 	rq_count(rq, turn, cpu, epoch);
 	dsq_insert_vtime(p, QUEUE_CPU + (cpu & (MAX_CPUS - 1)), sorted_slice_ns(),
@@ -107,14 +107,14 @@ static void sorted_insert(struct task_struct *p, struct task_ctx *tctx, u32 cpu,
  */
 static bool sorted_enqueue(struct task_struct *p, struct task_ctx *tctx, enum wish wish, u64 enq_flags)
 {
-	struct turn *turn = &tctx->turn;
+	struct sorted_task *turn = &tctx->sorted;
 	bool over = turn->over, bound = p->nr_cpus_allowed < (int)nr_cpus;
 	u32 cpu = sorted_cpu_for(p, wish);
 	struct run_queue *rq = rq_of(cpu);
 	u64 epoch = rq->epoch + 1;
 
 	turn->over = false;
-	/* Where nobody waits for memory there is nothing to sort, and queues by CPU cost more than one for all of them. */
+	/* Where no task waits for memory there is nothing to sort, and queues by CPU cost more than one for all of them. */
 	turn->newcomer = !rq->exists || !may_run_on(p, cpu) || (!over && !bound) || !counters_memory_matters(cpu);
 	if (turn->newcomer) {
 		rq_uncount(turn);
@@ -186,7 +186,7 @@ static __always_inline void sorted_advance(u64 vtime)
 /* A task's turn begins, here or, if it was taken from there, in step with another queue no longer. */
 static void sorted_begin_turn(struct task_struct *p, struct task_ctx *tctx, u32 cpu)
 {
-	struct turn *turn = &tctx->turn;
+	struct sorted_task *turn = &tctx->sorted;
 	struct run_queue *rq = rq_of(cpu);
 	bool here = turn->waits_on == cpu + 1;
 	u64 now = bpf_ktime_get_ns(), slice = sorted_slice_ns();
@@ -211,7 +211,7 @@ __noinline int sorted_first(u32 cpu)
 
 	for_queued(it, p, QUEUE_CPU + (cpu & (MAX_CPUS - 1))) {
 		tctx = task_of(p);
-		return tctx ? tctx->turn.intensity : -1;
+		return tctx ? tctx->sorted.intensity : -1;
 	}
 	return -1;
 }
@@ -232,7 +232,7 @@ static bool sorted_goes_on(struct task_struct *prev, struct run_queue *rq, u32 c
 	if (!tctx || place_of(tctx) != PLACE_APPLICATION || cpu_of(cpu)->rank != RANK_NORMAL || cpu_of(cpu)->wanted_by)
 		return false;
 	first = sorted_first(cpu);
-	if (first < 0 || rq_key(rq, 0, tctx->intensity) + EXCHANGE_STEP > rq_key(rq, 0, first))
+	if (first < 0 || rq_key(rq, 0, tctx->counted.intensity) + EXCHANGE_STEP > rq_key(rq, 0, first))
 		return false;
 	sorted_begin_epoch(rq, cpu, prev->scx.weight, now);
 	slice = sorted_turn(rq, prev->scx.weight, now);
@@ -273,7 +273,7 @@ static bool sorted_dispatch(s32 cpu, struct task_struct *prev)
 /* A task begins to run. */
 static void sorted_running(struct task_struct *p, struct task_ctx *tctx)
 {
-	struct turn *turn = &tctx->turn;
+	struct sorted_task *turn = &tctx->sorted;
 
 	if (turn->waits_on)
 		sorted_begin_turn(p, tctx, bpf_get_smp_processor_id());
@@ -291,7 +291,7 @@ static void sorted_running(struct task_struct *p, struct task_ctx *tctx)
 static void sorted_stopping(struct task_struct *p, struct task_ctx *tctx, u64 ran, bool runnable)
 {
 	struct cpu_ctx *cctx = cpu_of(bpf_get_smp_processor_id());
-	struct turn *turn = &tctx->turn;
+	struct sorted_task *turn = &tctx->sorted;
 	bool cut = runnable && cctx->preempted && ran + sorted_slice_ns() / 4 < tctx->slice;
 
 	cctx->preempted = false;
@@ -302,7 +302,7 @@ static void sorted_stopping(struct task_struct *p, struct task_ctx *tctx, u64 ra
 /* A waiting task leaves its queue without having run: it changes its affinity, weight or class. */
 static void sorted_quiescent(struct task_struct *p, struct task_ctx *tctx)
 {
-	struct turn *turn = &tctx->turn;
+	struct sorted_task *turn = &tctx->sorted;
 
 	if (!turn->waits_on)
 		return;

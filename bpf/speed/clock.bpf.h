@@ -97,7 +97,7 @@ static bool clock_init(void)
 /* Asks, perhaps again, for the operating point that a CPU has come to. */
 static __always_inline void clock_ask_again(u32 cpu)
 {
-	u32 opp = cpu_of(cpu)->asked - 1, request = clocks_of(cpu)->request[opp & (MAX_OPPS - 1)];
+	u32 opp = cpu_of(cpu)->speed.asked - 1, request = clocks_of(cpu)->request[opp & (MAX_OPPS - 1)];
 
 	scx_bpf_cpuperf_set(cpu, request < CLOCK_ONE ? request : CLOCK_ONE);
 }
@@ -105,9 +105,9 @@ static __always_inline void clock_ask_again(u32 cpu)
 /* Notes which operating point a CPU wants; whether it has not asked for that already. */
 static __always_inline bool clock_wants(u32 cpu, u32 opp)
 {
-	if (cpu_of(cpu)->asked == opp + 1)
+	if (cpu_of(cpu)->speed.asked == opp + 1)
 		return false;
-	cpu_of(cpu)->asked = opp + 1;
+	cpu_of(cpu)->speed.asked = opp + 1;
 	return true;
 }
 
@@ -128,7 +128,7 @@ static __always_inline void clock_have_asked_again(u32 cpu)
 		clock_ask_again(cpu);
 		return;
 	}
-	cpu_of(cpu)->asks = true;
+	cpu_of(cpu)->speed.asks = true;
 	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
@@ -141,10 +141,10 @@ static __always_inline void clock_have_asked(u32 cpu, u32 opp)
 /* A callback of this CPU, whose run queue is locked: it asks for what a timer has come to. */
 static __always_inline void clock_catch_up(u32 cpu)
 {
-	if (cpuperf_locks || !cpu_of(cpu)->asks)
+	if (cpuperf_locks || !cpu_of(cpu)->speed.asks)
 		return;
-	cpu_of(cpu)->asks = false;
-	if (cpu_of(cpu)->asked)
+	cpu_of(cpu)->speed.asks = false;
+	if (cpu_of(cpu)->speed.asked)
 		clock_ask_again(cpu);
 }
 

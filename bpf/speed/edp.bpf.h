@@ -59,7 +59,7 @@ struct edp_mix {
 	u32 nr;
 	u32 sum;
 	u32 squares;
-	/* They move all that the memory can. */
+	/* The tasks move all that the memory can. */
 	bool full;
 };
 
@@ -74,9 +74,9 @@ static __always_inline bool edp_by_power(u32 table)
 /* A task's share, in steps, to the nearest; what is not known to wait is taken to compute. */
 static __always_inline u32 edp_share_of(struct task_ctx *tctx, u32 table)
 {
-	u32 share = edp_by_power(table) ? tctx->stall : tctx->intensity;
+	u32 share = edp_by_power(table) ? tctx->counted.stall : tctx->counted.intensity;
 
-	if (!tctx->measured)
+	if (!tctx->counted.measured)
 		return 0;
 	share = (share * EDP_STEPS + CLOCK_ONE / 2) / CLOCK_ONE;
 	return share < EDP_STEPS ? share : EDP_STEPS;

@@ -29,7 +29,6 @@
 #include "warm.bpf.h"
 
 enum {
-	BPF_F_TIMER_CPU_PIN = 2,
 	SETTLE_NS = 10 * NSEC_PER_MSEC,
 	/* The first repetition comes no sooner. */
 	REPEAT_NS = 100 * NSEC_PER_USEC,
@@ -128,9 +127,9 @@ static __always_inline u64 domain_earliest(struct domain *domain, u32 wanted, u6
 /* The operating point that a CPU is to ask for. */
 static __always_inline u32 domain_opp_of(struct domain *domain, struct cpu_ctx *cctx)
 {
-	u32 opp = domain->uneven && !cctx->loaded ? 0 : domain->opp;
+	u32 opp = domain->uneven && !cctx->speed.loaded ? 0 : domain->opp;
 
-	return opp < cctx->bound ? opp : cctx->bound;
+	return opp < cctx->speed.bound ? opp : cctx->speed.bound;
 }
 
 /* Starts the timer for what comes first. */
@@ -232,7 +231,7 @@ static void domain_ask(struct domain *domain)
 		struct cpu_ctx *cctx = cpu_of(cpu);
 
 		clock_have_asked(cpu & (MAX_CPUS - 1), domain_opp_of(domain, cctx));
-		cpu = cctx->next;
+		cpu = cctx->speed.next;
 	}
 }
 
@@ -278,10 +277,10 @@ static bool domain_loads(struct domain *domain, struct cpu_ctx *cctx, bool loade
 {
 	s32 before;
 
-	if (cctx->loaded == loaded)
+	if (cctx->speed.loaded == loaded)
 		return false;
-	cctx->loaded = loaded;
-	cctx->loaded_since = loaded ? bpf_ktime_get_ns() : 0;
+	cctx->speed.loaded = loaded;
+	cctx->speed.loaded_since = loaded ? bpf_ktime_get_ns() : 0;
 	before = __sync_fetch_and_add(&domain->nr_loaded, loaded ? 1 : -1);
 	if (before == (loaded ? 0 : 1))
 		__sync_fetch_and_add(&edp_clocks_in_use, loaded ? 1 : -1);
@@ -291,7 +290,7 @@ static bool domain_loads(struct domain *domain, struct cpu_ctx *cctx, bool loade
 /* Counts in what runs on a CPU now instead of what ran there before; @nr is 0 for nothing. */
 static void domain_mixes(struct domain *domain, struct cpu_ctx *cctx, u32 nr, u32 share)
 {
-	u32 old_nr = cctx->mixed, old = cctx->share;
+	u32 old_nr = cctx->speed.mixed, old = cctx->speed.share;
 
 	if (nr != old_nr)
 		__sync_fetch_and_add(&domain->mix.nr, nr - old_nr);
@@ -299,8 +298,8 @@ static void domain_mixes(struct domain *domain, struct cpu_ctx *cctx, u32 nr, u3
 		__sync_fetch_and_add(&domain->mix.sum, share - old);
 		__sync_fetch_and_add(&domain->mix.squares, share * share - old * old);
 	}
-	cctx->mixed = nr;
-	cctx->share = share;
+	cctx->speed.mixed = nr;
+	cctx->speed.share = share;
 }
 
 /* Puts a CPU into its clock's domain. */
@@ -310,9 +309,9 @@ static void governor_init_cpu(u32 cpu)
 	struct cpu_ctx *cctx = cpu_of(cpu);
 
 	points_init_cpu(cpu);
-	if (domain->nr_cpus && (cctx->bound != cpu_of(domain->first)->bound || points_os_here(cpu)))
+	if (domain->nr_cpus && (cctx->speed.bound != cpu_of(domain->first)->speed.bound || points_os_here(cpu)))
 		domain->uneven = true;
-	cctx->next = domain->nr_cpus ? domain->first : cpu;
+	cctx->speed.next = domain->nr_cpus ? domain->first : cpu;
 	domain->first = cpu;
 	domain->nr_cpus++;
 	domain->table = facts_of(cpu)->opp_table;

@@ -61,31 +61,31 @@ static void light_init(void)
 /* Notes that a task wakes: what it did since it woke before is in the average now. A new task is as heavy as can be. */
 static void light_wakes(struct task_ctx *tctx)
 {
-	u64 now = bpf_ktime_get_ns(), period = now - tctx->woke, part;
+	u64 now = bpf_ktime_get_ns(), period = now - tctx->speed.woke, part;
 
 	if (!light_works)
 		return;
-	if (!tctx->woke) {
-		tctx->needs = 1024 * 1024;
+	if (!tctx->speed.woke) {
+		tctx->speed.needs = 1024 * 1024;
 	} else if (period) {
-		part = tctx->did * 1024 * 1024 / period;
-		tctx->needs = (tctx->needs * LIGHT_MEMORY + part * period) / (period + LIGHT_MEMORY);
+		part = tctx->speed.did * 1024 * 1024 / period;
+		tctx->speed.needs = (tctx->speed.needs * LIGHT_MEMORY + part * period) / (period + LIGHT_MEMORY);
 	}
-	tctx->woke = now;
-	tctx->did = 0;
+	tctx->speed.woke = now;
+	tctx->speed.did = 0;
 }
 
 /* Notes that it has run on this CPU for @ran ns. */
 static __always_inline void light_ran(struct task_ctx *tctx, u64 ran)
 {
 	if (light_works)
-		tctx->did += ran * facts_of(bpf_get_smp_processor_id())->performance / 1024;
+		tctx->speed.did += ran * facts_of(bpf_get_smp_processor_id())->performance / 1024;
 }
 
 /* Whether a task needs no more than a CPU of performance @performance has. */
 static __always_inline bool light_for(struct task_ctx *tctx, u32 performance)
 {
-	return tctx->woke && tctx->did < slice_ns() / 2 && tctx->needs / 1024 * 5 / 4 < performance;
+	return tctx->speed.woke && tctx->speed.did < slice_ns() / 2 && tctx->speed.needs / 1024 * 5 / 4 < performance;
 }
 
 /* Whether it is where it should be as it is light. */

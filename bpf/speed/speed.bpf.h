@@ -16,7 +16,7 @@ static s32 speed_init(void)
 {
 	bool clocks = clock_init();
 
-	if (speed || all)
+	if (is_asked(SPEED))
 		speed_state = clocks ? TANDEM_STATE_ACTIVE : TANDEM_STATE_NO_CPUFREQ;
 	if (speed_state == TANDEM_STATE_ACTIVE)
 		active |= SPEED;
@@ -47,10 +47,10 @@ static __always_inline s32 speed_pick_idle(struct task_struct *p, struct task_ct
 /* Asks for this CPU's operating point, perhaps again where CPUs of a clock have different bounds. */
 static void speed_ask(u32 cpu, struct domain *domain)
 {
-	u32 asked = cpu_of(cpu)->asked;
+	u32 asked = cpu_of(cpu)->speed.asked;
 
 	clock_ask(cpu, domain_opp_of(domain, cpu_of(cpu)));
-	if (domain->uneven && cpu_of(cpu)->asked != asked)
+	if (domain->uneven && cpu_of(cpu)->speed.asked != asked)
 		domain_asked_apart(cpu, domain);
 }
 
@@ -95,7 +95,7 @@ static void speed_update_idle(u32 cpu, bool idle)
 	struct domain *domain = domain_of(cpu);
 	struct cpu_ctx *cctx = cpu_of(cpu);
 
-	if (idle && cctx->loaded && active & ISOLATE)
+	if (idle && cctx->speed.loaded && active & ISOLATE)
 		points_idle(cpu);
 	if (!domain_loads(domain, cctx, !idle))
 		return;

@@ -35,7 +35,7 @@ static void warm_mark(u32 cpu, bool warm)
 	struct cpu_set *set = warm_set_of(cpu);
 	struct bpf_cpumask *cpus;
 
-	if (!set || !cpu_of(cpu)->takes_applications)
+	if (!set || !cpu_of(cpu)->isolate.takes_applications)
 		return;
 	bpf_rcu_read_lock();
 	cpus = set->cpus;
@@ -56,15 +56,15 @@ static void warm_mark_all(u32 cpu, u32 nr, bool warm)
 	for_range(step, 0, nr) {
 		cpu &= MAX_CPUS - 1;
 		warm_mark(cpu, warm);
-		cpu_of(cpu)->warm = warm;
-		cpu = cpu_of(cpu)->next;
+		cpu_of(cpu)->speed.warm = warm;
+		cpu = cpu_of(cpu)->speed.next;
 	}
 }
 
 /* Whether a CPU that is idle and warm is as good as any: no other thread uses its core. */
 static __always_inline bool warm_fits(struct task_struct *p, u32 cpu)
 {
-	return cpu_of(cpu)->warm && cpu_of(cpu)->takes_applications && may_run_on(p, cpu) && !place_shares_core(cpu);
+	return cpu_of(cpu)->speed.warm && cpu_of(cpu)->isolate.takes_applications && may_run_on(p, cpu) && !place_shares_core(cpu);
 }
 
 /* An idle warm CPU for a task; negative if there is none. */
@@ -74,7 +74,7 @@ static s32 warm_pick_idle(struct task_struct *p, struct task_ctx *tctx, s32 prev
 		return prev_cpu;
 	if (cpu_of(prev_cpu)->kind || p->nr_cpus_allowed < nr_cpus)
 		return -1;
-	if (tctx->measured && tctx->stall > CLOCK_ONE / 2)
+	if (tctx->counted.measured && tctx->counted.stall > CLOCK_ONE / 2)
 		return -1;
 	return place_pick_in(warm_set_of(prev_cpu), smt ? SCX_PICK_IDLE_CORE : 0);
 }

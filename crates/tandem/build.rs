@@ -82,12 +82,11 @@ fn of_cargo(variable: &str) -> Result<String, String> {
     env::var(variable).map_err(|_| format!("cargo does not say {variable}"))
 }
 
-/// The flags of `scripts/objects`, for the project's own headers.
+/// Compiles a file with the flags of all of the project's objects, `bpf/flags`, against the project's own headers.
 fn compile(clang: &str, root: &Path, include: &str, source: &str, object: &Path) -> Result<(), String> {
     let mut command = Command::new(clang);
     command.current_dir(root);
-    command.args(["-g", "-O2", "-Wall", "-Wno-compare-distinct-pointer-types", "--target=bpf", "-mcpu=v3"]);
-    command.args(["-mlittle-endian", "-D__TARGET_ARCH_x86", "-fdebug-compilation-dir=.", "-nostdinc"]);
+    command.arg("@bpf/flags");
     command.arg(format!("-ffile-prefix-map={}/=", root.display()));
     command.arg(format!("-ffile-prefix-map={include}/="));
     command.args(["-idirafter", include, "-c", source, "-o"]).arg(object);

@@ -11,14 +11,6 @@
  */
 #include "../../bpf/include/scx.bpf.h"
 
-struct scx_rq {
-	u32 cpuperf_target;
-} __attribute__((preserve_access_index));
-
-struct rq {
-	struct scx_rq scx;
-} __attribute__((preserve_access_index));
-
 extern const struct rq runqueues __ksym;
 
 char _license[] SEC("license") = "GPL";

@@ -1,12 +1,119 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Experiments with simulations: many runs at once, and what their numbers say.
+//! Experiments with simulations: many runs, and what their numbers say.
+//!
+//! # Where to start
+//!
+//! *Which scheduler is better on this machine, and how sure is that?* [`ComparisonRuns`] runs several pairs of scheduler
+//! and governor with the same seeds; the [`Comparison`] has the mean of each [`Metric`] with its 95 % confidence interval,
+//! and its ratio to the first pair.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use tandem_experiments::{Choice, ComparisonRuns, FairOrObject, Linux, Metric, Scenario, Silent};
+//! use tandem_simulator::machine::Machine;
+//! use tandem_simulator::workload::Workload;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let runs = ComparisonRuns {
+//!     machine: &Machine::load("hikey960")?,
+//!     workload: &Workload::load(Path::new("pipeline"))?,
+//!     scenario: &Scenario::default(),
+//!     pairs: vec![
+//!         Choice::parse("fair+schedutil", &FairOrObject)?.pair(),
+//!         Choice::parse("fair+performance", &FairOrObject)?.pair(),
+//!     ],
+//!     seeds: vec![0, 1, 2],
+//!     alone: false,
+//! };
+//! let comparison = runs.run(&Linux, &Silent)?;
+//! let energy = comparison.pairs[1].metric(Metric::Energy).ratio.ok_or("not measured")?;
+//! assert!(energy.mean > 1.0 && !energy.includes_one());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! *What do these experiments give, and do they agree with published numbers?* A [`Paper`] is a set of experiments as
+//! data, in a [`Library`] of files; a [`Study`] of it gives a [`PaperResult`]. `papers/README.md` describes the files. With
+//! a paper of one's own, whose cells have no published values, the same is a sweep over any axes.
+//!
+//! # How one experiment flows
+//!
+//! 1. [`Paper::read`] checks the files: axes, runs, series of numbers with an expression each.
+//! 2. A cell of a series stands at a [`Place`]: it fixes the axes that its expression's runs name in braces. A [`Template`]
+//!    with the values filled in is a simulation.
+//! 3. [`Study::run`] evaluates the expressions. A run that they ask for and the [`Book`] lacks is remembered; the book runs
+//!    each distinct simulation once for each seed, on all cores; then the expressions are evaluated again.
+//! 4. The values of the seeds become an [`Estimate`], the mean with its interval. What takes several runs together, as
+//!    jitter does, has the interval of the jackknife.
+//! 5. [`Published::judge`] compares the mean with the published value: one rule, six [`Verdict`]s.
+//! 6. [`Study::sensitivity`] runs the main results again with each parameter a fifth smaller and larger.
+//! 7. [`Results`] and [`Comparison`] are data: `serde` writes them as the JSON that docs/reports.md describes.
+//!
+//! # What this crate is given
+//!
+//! An [`Environment`], or the arguments of [`ComparisonRuns::run`]: the [`Simulator`], which is [`Linux`] but for tests;
+//! [`Schedulers`], which turns the name of a scheduler into one ([`FairOrObject`] knows `fair` and the paths of objects);
+//! [`Progress`], which hears how many runs are done ([`Silent`] does not listen). The crate prints nothing and knows neither
+//! a command line nor a terminal.
+//!
+//! # What holds
+//!
+//! The same inputs give the same bytes, on any number of threads. Times are seconds, energies joules and powers watts,
+//! unless a name says otherwise. A mistake in a file is an
+//! [`InputError`](tandem_simulator::input::InputError) with its place; everything else that a user can cause is a variant
+//! of [`ExperimentError`].
+//!
+//! # The rooms
+//!
+//! - `scenario`: what runs have in common, the pairs that they differ in, and how both are written
+//! - `comparison`: pairs on one machine and workload
+//! - `library`, `paper`, `axes`, `template`: experiments as data
+//! - `expression`, `metrics`: numbers of reports, and what is computed of them
+//! - `runs`: simulations made ready, run once, kept; numbers made larger or smaller
+//! - `study`: from a paper to its results, verdicts, sensitivity
+//! - `statistics`: means with intervals. `parallel`, `progress`, `simulator`: many runs at once
 
+mod axes;
+mod comparison;
+mod environment;
+mod error;
+mod expression;
+#[cfg(test)]
+mod fixture;
+mod library;
+mod metrics;
+mod paper;
 mod parallel;
 mod progress;
+mod runs;
+mod scenario;
 mod simulator;
 mod statistics;
+mod study;
+mod template;
 
+pub use axes::{Axes, Axis, AxisError, AxisValue, Place};
+pub use comparison::{
+    Comparison, ComparisonRuns, Limits, Measured, Metric, NotMeasured, Outcome, PairResult, tell_apart,
+};
+pub use environment::Environment;
+pub use error::ExperimentError;
+pub use library::Library;
+pub use paper::{
+    Bound, Cell, Experiment, Fold, Formula, Origin, Ours, Paper, Parameter, Run, Series, Target, Unit, Work,
+};
 pub use parallel::run_all;
 pub use progress::{Progress, Silent};
+pub use runs::Book;
+pub use scenario::pair::{Choice, ChoiceError, FairOrObject, Pair, Schedulers};
+pub use scenario::settings::{Setting, Settings};
+pub use scenario::values::{ValueError, parse_duration, parse_hotplug};
+pub use scenario::{Scenario, ScenarioError, Settable, UnknownSetting};
 pub use simulator::{Linux, Simulator};
-pub use statistics::{Estimate, jitter, mean};
+pub use statistics::Estimate;
+pub use study::{
+    CellResult, Counts, ExperimentResult, Moved, PaperResult, ParameterResult, Published, Results, SCHEMA,
+    SeriesResult, Study, Verdict,
+};
+pub use template::Template;

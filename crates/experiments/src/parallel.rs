@@ -16,7 +16,8 @@ use crate::progress::Progress;
 pub fn run_all<J: Sync, Y: Send, E: Send>(
     jobs: &[J],
     run: impl Fn(&J) -> Result<Y, E> + Sync,
-    (progress, what): (&dyn Progress, &str),
+    progress: &dyn Progress,
+    what: &str,
 ) -> Result<Vec<Y>, E> {
     progress.begin(what, jobs.len());
     let first_failure = AtomicUsize::new(usize::MAX);

@@ -35,6 +35,7 @@ pub mod plan;
 pub mod process;
 mod refusal;
 mod scheduler;
+pub mod session;
 mod sidecar;
 mod statistics;
 mod tasks;

@@ -33,7 +33,7 @@
 //! - [`metrics`]: the report of a run. [`observer`]: what a run shows while it goes on; [`trace`]: one observer.
 //! - [`analysis`]: what applications lose by sharing a machine, computed by an analytical model.
 //! - [`generated`]: machines and workloads of any size, for benchmarks.
-//! - [`input`]: mistakes in files. [`units`]: identifiers and time.
+//! - [`input`]: mistakes in files. [`units`]: identifiers and time. `streams`: the random numbers of a run.
 
 pub mod analysis;
 mod engine;
@@ -44,9 +44,12 @@ pub mod machine;
 pub mod metrics;
 pub mod observer;
 mod options;
+#[cfg(test)]
+mod rooms;
 mod sched;
 mod scx;
 pub mod simulation;
+mod streams;
 pub mod trace;
 pub mod units;
 pub mod workload;

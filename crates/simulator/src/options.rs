@@ -18,7 +18,7 @@ pub struct Options {
     pub scheduler: Scheduler,
     /// Frequency governor, of every performance domain that has a driver.
     pub governor: Governor,
-    /// Seed of all random streams: spans that vary, the kernel's own choices, the phase of the tick.
+    /// Seed of all random streams: spans that vary, the kernel's own choices, the phase of the tick, what BPF programs draw.
     pub seed: u64,
     /// Simulated time after which the run ends; `None`: the workload's `duration`, or when all its threads have ended.
     pub time_limit: Option<Nanos>,

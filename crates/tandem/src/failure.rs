@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use tandem_experiments::ExperimentError;
 use tandem_simulator::input::InputError;
 use tandem_simulator::simulation::SimulationError;
 
@@ -32,15 +33,10 @@ pub enum Failure {
     /// The simulation has no report.
     #[error("{0}")]
     Simulation(#[from] SimulationError),
-    /// One of many simulations has no report.
-    #[error("{run}: {source}")]
-    Run {
-        /// Name of the run.
-        run: String,
-        /// Why the run has no report.
-        source: SimulationError,
-    },
-    /// The results are there, but a sched_ext scheduler was ejected before the end of a run, which `fair` finished.
+    /// An experiment has no result, for another reason than those that have variants here.
+    #[error("{0}")]
+    Experiment(ExperimentError),
+    /// The results are there, but a sched_ext scheduler went before the end of a run, which `fair` finished.
     #[error("{0}: its results are partly those of fair")]
     Ejected(String),
     /// A file could not be written.
@@ -65,6 +61,17 @@ pub enum Failure {
     Status(u8),
 }
 
+impl From<ExperimentError> for Failure {
+    fn from(error: ExperimentError) -> Self {
+        match error {
+            ExperimentError::Input(error) => Self::Input(error),
+            ExperimentError::Scenario(error) => error.into(),
+            ExperimentError::Simulation(error) => Self::Simulation(error),
+            error => Self::Experiment(error),
+        }
+    }
+}
+
 impl Failure {
     /// The failure of writing `path`.
     pub fn writing(path: &Path, source: io::Error) -> Self {
@@ -87,7 +94,11 @@ impl Failure {
 
     fn status(&self) -> u8 {
         match self {
-            Self::Simulation(error) | Self::Run { source: error, .. } => of_simulation(error),
+            Self::Simulation(error) | Self::Experiment(ExperimentError::Run { source: error, .. }) => {
+                of_simulation(error)
+            }
+            Self::Experiment(ExperimentError::Threads(_)) => OTHER,
+            Self::Experiment(_) => MISTAKE,
             Self::Ejected(_) => EJECTED,
             Self::Input(_) | Self::Options(_) => MISTAKE,
             Self::File { .. } | Self::Output(_) | Self::System(_) => OTHER,
@@ -105,12 +116,4 @@ fn of_simulation(error: &SimulationError) -> u8 {
         SimulationError::Scheduler { .. } | SimulationError::Hotplug { .. } => MISTAKE,
         SimulationError::ForkRefused { .. } => OTHER,
     }
-}
-
-/// A mistake in arguments that are not the command's own: one line without usage.
-pub fn in_short(error: &clap::Error) -> String {
-    let text = error.to_string();
-    let said = text.strip_prefix("error: ").unwrap_or(&text).lines().map(str::trim);
-    let said = said.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
-    said.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }

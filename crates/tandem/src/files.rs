@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use tandem_live::session::events::ignored_signals;
 use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
@@ -78,17 +79,6 @@ impl Files {
         staged.write_all(content.as_ref()).map_err(|error| Failure::writing(target, error))?;
         staged.finish()
     }
-}
-
-/// The set of signals that this process ignores, signal 1 in the lowest bit.
-pub fn ignored_signals() -> u64 {
-    ignored_in(&fs::read_to_string("/proc/self/status").unwrap_or_default())
-}
-
-/// The set of ignored signals in a `/proc/PID/status`; empty if it has none.
-fn ignored_in(status: &str) -> u64 {
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
 /// A file being written. Dropped unfinished, it leaves nothing behind.
@@ -197,13 +187,6 @@ mod tests {
         Files::default().write(&link, "new").unwrap();
         assert_eq!(fs::read_to_string(&target).unwrap(), "new");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-    }
-
-    #[test]
-    fn ignored_signals_are_read_from_the_status() {
-        // SIGHUP is signal 1, SIGINT 2.
-        assert_eq!(ignored_in("SigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\n"), 0x1001);
-        assert_eq!(ignored_in(""), 0);
     }
 
     #[test]

@@ -5,9 +5,8 @@
 //! - [`simulate`], [`compare`], [`explain`], [`analyze`], [`mod@bench`], [`machine`], [`scheduler`], [`workload`]: one command each.
 //! - [`reproduce`]: the published numbers of papers beside ours.
 //! - [`live`]: the commands for the kernel that is running.
-//! - [`bundled`]: the scheduler that the command carries.
-//! - [`context`]: what commands are given: the simulator, the output, the [`files`] they write; [`json`]: results for
-//! programs.
+//! - [`bundled`]: the schedulers that the command carries. [`mechanism`]: what Tandem's says of its mechanisms.
+//! - [`context`]: what commands are given: the simulator, where to print, the [`files`] they write; [`json`]: how.
 //! - [`quantity`], [`table`]: numbers and text for people. [`failure`]: exit statuses.
 
 mod analyze;
@@ -23,6 +22,7 @@ mod files;
 mod json;
 mod live;
 mod machine;
+mod mechanism;
 mod quantity;
 mod reproduce;
 mod scheduler;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An object whose settings may still be changed, as between libbpf's `open` and `load`: initial values of global
 //! variables by name, sizes of arrays, sizes of maps. `place`: the meaning of a name. `value`: the meaning of a text.
-//! `show`: a value as a text. `tags`: what the object says of its settings. `names`: short names of enumerators.
-//! `record`: structures that user space passes.
+//! `show`: a value as a text. `tags`: what the object says of its settings; `meanings`: of its counters and states. `names`:
+//! short names of enumerators. `record`: structures that user space passes.
 
 mod error;
+mod meanings;
 mod names;
 mod needs;
 mod place;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 
 pub use error::SettingError;
 use error::nearest;
+pub use meanings::{Facts, Meaning, Meanings, Reason};
 pub use names::short_names;
 pub use needs::Needs;
 pub use place::Place;

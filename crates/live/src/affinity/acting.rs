@@ -123,12 +123,17 @@ impl Affinity {
     /// # Errors
     /// The journal cannot be written.
     pub fn tick(&mut self) -> Result<(), AffinityError> {
+        self.tick_at(Instant::now())
+    }
+
+    /// Does what [`tick`](Self::tick) does, at a time.
+    pub(crate) fn tick_at(&mut self, now: Instant) -> Result<(), AffinityError> {
         if !self.begun {
             return Ok(());
         }
-        let thorough = self.looked.is_none_or(|looked| looked.elapsed() >= THOROUGH);
+        let thorough = self.looked.is_none_or(|looked| now.saturating_duration_since(looked) >= THOROUGH);
         if thorough {
-            self.looked = Some(Instant::now());
+            self.looked = Some(now);
             self.left.clear();
             self.journal.tidy()?;
         }

@@ -3,6 +3,7 @@
 //!
 //! The kernel opens them for who has CAP_PERFMON, adds them up in 64 bits, and reads them often enough itself.
 
+use std::fmt::Debug;
 use std::path::Path;
 
 use perf_event::{Builder, Counter};
@@ -26,7 +27,7 @@ pub struct EnergyEvent {
 }
 
 /// Opens performance events that count energy.
-pub trait EnergyEvents {
+pub trait EnergyEvents: Debug {
     /// Opens an event, which counts from then on.
     ///
     /// # Errors

@@ -49,6 +49,7 @@ impl Tree {
 }
 
 /// Nobody may open events.
+#[derive(Debug)]
 struct Refuses;
 
 impl perf::EnergyEvents for Refuses {

@@ -1,73 +1,50 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a mechanism has nothing to act on.
+//! Why a mechanism has nothing to act on: the scheduler's sentences for its states, with the facts of a host in them.
+
+use tandem_bpf_vm::open::{Facts, Meanings};
 
 use crate::host::Host;
 use crate::machine::Machine;
 
-/// A reason, with the names of `enum tandem_state` (`bpf/base/stats.bpf.h`). Its text is a sentence.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Inert {
-    /// `one_cpu`.
-    #[error("There is one CPU: nothing can be kept apart or put together.")]
-    OneCpu,
-    /// `one_kind`.
-    #[error("All {cpus} CPUs are equally fast, within 5 %: none is the one for the longest job.")]
-    OneKind {
-        /// How many there are.
-        cpus: u64,
-    },
-    /// `no_applications`.
-    #[error("Nobody says what belongs to an application, so that nothing is known to be noise.")]
-    NoApplications,
-    /// `no_counters`.
-    #[error("Performance counters cannot be read: nobody knows what threads do to the memory.")]
-    NoCounters,
-    /// `no_cpufreq`: there are no clocks to choose from.
-    #[error("{}", if *.clocks == 0 { "There is no clock that can be changed.".to_owned() }
-        else { format!("None of the {clocks} clocks can be changed.") })]
-    FixedClocks {
-        /// How many there are; 0: nobody knows of any.
-        clocks: u64,
-    },
-    /// `no_cpufreq`: there are, but somebody else chooses.
-    #[error("The governor {governor} does not follow what a scheduler asks for.")]
-    Governor {
-        /// Its name.
-        governor: String,
-    },
+/// The state of a mechanism that needs two CPUs on a machine with one, as the scheduler calls it.
+pub(super) const ONE_CPU: &str = "one_cpu";
+/// The state of a mechanism that needs CPUs of different speed.
+pub(super) const ONE_KIND: &str = "one_kind";
+/// The state of a mechanism that needs performance counters.
+pub(super) const NO_COUNTERS: &str = "no_counters";
+/// The state of a mechanism that needs a clock which follows it.
+pub(super) const NO_CPUFREQ: &str = "no_cpufreq";
+
+/// The sentence that a scheduler has for a state on a host; `None` if it has none, as for `active`.
+pub(super) fn why(states: &Meanings, state: &str, host: &Host) -> Option<String> {
+    states.get(state)?.reason(&facts(host)).map(|reason| reason.why)
 }
 
-impl Inert {
-    /// What a state of a mechanism means on a host; `None` if it is not inert, or of a state that is not known here.
-    pub fn of_state(state: &str, host: &Host) -> Option<Self> {
-        Some(match state {
-            "one_cpu" => Self::OneCpu,
-            "one_kind" => Self::OneKind { cpus: online(&host.machine) },
-            "no_applications" => Self::NoApplications,
-            "no_counters" => Self::NoCounters,
-            "no_cpufreq" => Self::of_clocks(host).unwrap_or(Self::FixedClocks { clocks: host.policies.len() as u64 }),
-            _ => return None,
-        })
+/// What is known of a host for the words in braces of a scheduler's sentences: `cpus`, how many are online; `clocks`, how
+/// many cpufreq policies there are, if any; `governor`, that of the first clock that could be changed, if none follows.
+fn facts(host: &Host) -> Facts {
+    let mut facts = Facts::from([("cpus", online(&host.machine).to_string())]);
+    if !host.policies.is_empty() {
+        facts.insert("clocks", host.policies.len().to_string());
     }
+    let mut changeable = host.policies.iter().filter(|policy| policy.is_changeable());
+    if let Some(first) = changeable.next().filter(|_| !is_followed(host)) {
+        facts.insert("governor", first.governor.clone());
+    }
+    facts
+}
 
-    /// Why no clock follows schedulers; `None` if one does.
-    pub(super) fn of_clocks(host: &Host) -> Option<Self> {
-        let changeable: Vec<_> = host.policies.iter().filter(|policy| policy.is_changeable()).collect();
-        let Some(first) = changeable.first() else {
-            return Some(Self::FixedClocks { clocks: host.policies.len() as u64 });
-        };
-        let follows = changeable.iter().any(|policy| policy.follows_schedulers());
-        (!follows).then(|| Self::Governor { governor: first.governor.clone() })
-    }
+/// Whether there is a clock that can be changed and follows schedulers.
+pub(super) fn is_followed(host: &Host) -> bool {
+    host.policies.iter().any(|policy| policy.is_changeable() && policy.follows_schedulers())
+}
 
-    /// Whether the CPUs that are online are of one kind at the clocks that are allowed.
-    pub(super) fn of_kinds(machine: &Machine) -> Option<Self> {
-        let performance = || machine.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.performance);
-        let (fastest, slowest) = (performance().max().unwrap_or(0), performance().min().unwrap_or(0));
-        // capacity_greater(), kernel/sched/fair.c.
-        let differ = fastest * 1024 > slowest * 1078;
-        (!differ).then(|| Self::OneKind { cpus: online(machine) })
-    }
+/// Whether the CPUs that are online are of one kind at the clocks that are allowed.
+pub(super) fn is_of_one_kind(machine: &Machine) -> bool {
+    let performance = || machine.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.performance);
+    let (fastest, slowest) = (performance().max().unwrap_or(0), performance().min().unwrap_or(0));
+    // capacity_greater(), kernel/sched/fair.c.
+    fastest * 1024 <= slowest * 1078
 }
 
 /// How many CPUs are online.

@@ -10,9 +10,11 @@ mod note;
 #[cfg(test)]
 mod tests;
 
-pub use inert::Inert;
 pub use mechanisms::{Isolation, Mechanisms};
 pub use note::Note;
+pub(crate) use note::clause;
+
+use tandem_bpf_vm::open::Meanings;
 
 use crate::changes::{Change, Setting};
 use crate::host::{Capability, Host, Missing, Policy, SCHEDUTIL};
@@ -66,6 +68,8 @@ pub struct SessionRequest {
     pub settings: Vec<(String, String)>,
     /// Who shall choose clocks; `None`: nobody said, so nothing is changed, but offered where it would help.
     pub governor: Option<Governor>,
+    /// What the scheduler says of the states of its mechanisms.
+    pub states: Meanings,
 }
 
 /// What will be done.
@@ -79,6 +83,8 @@ pub struct Plan {
     pub changes: Vec<Change>,
     /// What people should know.
     pub notes: Vec<Note>,
+    /// What the scheduler says of the states of its mechanisms.
+    pub states: Meanings,
 }
 
 /// Why nothing will be done.
@@ -130,9 +136,14 @@ impl Plan {
             Choice::Affinity => affinity(host, &mechanisms)?,
         };
         let changes = if request.governor == Some(Governor::Schedutil) { to_schedutil(host)? } else { Vec::new() };
-        let mut plan = Self { backend, mechanisms, changes, notes: Vec::new() };
+        let mut plan = Self { backend, mechanisms, changes, notes: Vec::new(), states: request.states.clone() };
         plan.notes = note::notes(host, request, &plan);
         Ok(plan)
+    }
+
+    /// Why a mechanism is in this state on a host, a sentence; `None` if the scheduler has none for it, as for `active`.
+    pub fn why(&self, state: &str, host: &Host) -> Option<String> {
+        inert::why(&self.states, state, host)
     }
 }
 

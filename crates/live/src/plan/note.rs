@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What people should know of a plan: what will have no effect here, and what could be done about it.
 
-use super::inert::{Inert, online};
+use super::inert::{self, is_followed, is_of_one_kind, online};
 use super::{Backend, Governor, Plan, SessionRequest};
 use crate::host::{Host, Policy};
 use crate::machine::Doubt;
@@ -14,8 +14,8 @@ pub enum Note {
     Inert {
         /// Which one.
         mechanism: &'static str,
-        /// Why.
-        why: Inert,
+        /// Why: the scheduler's sentence, or its word for the state if it has none.
+        why: String,
     },
     /// Serial phases go first, but no CPU is the fastest.
     #[error("serial_first chooses who runs first, not where: all CPUs are equally fast")]
@@ -72,8 +72,7 @@ pub enum Note {
 }
 
 /// A sentence in the middle of another one.
-fn clause(why: &Inert) -> String {
-    let sentence = why.to_string();
+pub(crate) fn clause(sentence: &str) -> String {
     let mut letters = sentence.trim_end_matches('.').chars();
     let first = letters.next().map(|first| first.to_lowercase().to_string()).unwrap_or_default();
     format!("{first}{}", letters.as_str())
@@ -105,27 +104,32 @@ pub(super) fn notes(host: &Host, request: &SessionRequest, plan: &Plan) -> Vec<N
 fn mechanisms(host: &Host, plan: &Plan) -> Vec<Note> {
     let (on, mut notes) = (&plan.mechanisms, Vec::new());
     let by_scheduler = plan.backend == Backend::SchedExt;
-    let mut inert = |mechanism, why: Inert| notes.push(Note::Inert { mechanism, why });
-    let one_cpu = online(&host.machine) < 2;
+    let (one_cpu, one_kind) = (online(&host.machine) < 2, is_of_one_kind(&host.machine));
+    let mut inert = |mechanism, state| notes.push(is_inert(host, plan, mechanism, state));
     if on.isolate.is_some() && one_cpu {
-        inert("isolate", Inert::OneCpu);
+        inert("isolate", inert::ONE_CPU);
     }
-    let one_kind = Inert::of_kinds(&host.machine);
-    if let Some(why) = one_kind.clone().filter(|_| on.longest) {
-        inert("longest", why);
+    if on.longest && one_kind {
+        inert("longest", inert::ONE_KIND);
     }
     if on.sorted && by_scheduler && one_cpu {
-        inert("sorted", Inert::OneCpu);
+        inert("sorted", inert::ONE_CPU);
     } else if on.sorted && by_scheduler && !host.counters {
-        inert("sorted", Inert::NoCounters);
+        inert("sorted", inert::NO_COUNTERS);
     }
-    if on.serial_first && by_scheduler && one_kind.is_some() {
+    if on.serial_first && by_scheduler && one_kind {
         notes.push(Note::NoFastCpu);
     }
     if on.speed && by_scheduler && !host.counters {
         notes.push(Note::NoStalls);
     }
     notes
+}
+
+/// A mechanism will be in a state in which it does nothing.
+fn is_inert(host: &Host, plan: &Plan, mechanism: &'static str, state: &str) -> Note {
+    let why = plan.why(state, host).unwrap_or_else(|| state.replace('_', " "));
+    Note::Inert { mechanism, why }
 }
 
 /// Why clocks do not follow a scheduler that asks for them.
@@ -148,8 +152,8 @@ fn clocks(host: &Host, request: &SessionRequest, plan: &Plan) -> Vec<Note> {
 }
 
 fn fixed(host: &Host, plan: &Plan) -> Vec<Note> {
-    let why = Inert::of_clocks(host).filter(|_| plan.mechanisms.speed);
-    why.map(|why| Note::Inert { mechanism: "speed", why }).into_iter().collect()
+    let stands = plan.mechanisms.speed && !is_followed(host);
+    stands.then(|| is_inert(host, plan, "speed", inert::NO_CPUFREQ)).into_iter().collect()
 }
 
 /// Why a policy cannot have schedutil; `None` if it can.

@@ -3,6 +3,8 @@
 
 use std::path::PathBuf;
 
+use tandem_bpf_vm::open::{Meaning, Reason};
+
 use super::*;
 use crate::host::{Config, KernelSupport};
 use crate::machine::{Capacities, Cpu, Doubt, Machine, Source};
@@ -79,7 +81,26 @@ fn without_sched_ext() -> Host {
 fn request(settings: &str, backend: Choice, governor: Option<Governor>) -> SessionRequest {
     let settings = settings.split_whitespace().filter_map(|setting| setting.split_once('='));
     let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    SessionRequest { backend, settings, governor }
+    SessionRequest { backend, settings, governor, states: states() }
+}
+
+/// What a scheduler could say of its states.
+fn states() -> Meanings {
+    let says = [
+        ("active", &[][..]),
+        ("one_cpu", &["There is one CPU."]),
+        ("one_kind", &["All {cpus} CPUs are equally fast."]),
+        ("no_counters", &["Counters cannot be read."]),
+        (
+            "no_cpufreq",
+            &["The governor {governor} does not follow.", "None of the {clocks} clocks changes.", "There is no clock."],
+        ),
+    ];
+    let reasons = |sentences: &[&str]| {
+        sentences.iter().map(|why| Reason { why: (*why).to_owned(), remedy: None }).collect::<Vec<_>>()
+    };
+    let meaning = |sentences| Meaning { reasons: reasons(sentences), ..Meaning::default() };
+    says.into_iter().map(|(state, sentences)| (state.to_owned(), meaning(sentences))).collect()
 }
 
 /// The plan for what is wanted by default: its changes and notes, or the error.
@@ -216,7 +237,7 @@ fn without_cpufreq_no_governor_can_be_chosen() {
 #[test]
 fn clocks_whose_limits_leave_no_choice_make_speed_inert() {
     let host = host(|host| host.policies.iter_mut().for_each(|policy| policy.min_khz = policy.max_khz));
-    notes(&host, "speed=true", &["speed stays inert: none of the 2 clocks can be changed"]);
+    notes(&host, "speed=true", &["speed stays inert: none of the 2 clocks changes"]);
 }
 
 #[test]
@@ -225,7 +246,7 @@ fn equal_cpus_leave_longest_inert_and_serial_phases_without_a_fast_one() {
     for (performance, is_one_kind) in [(1024, true), (974, true), (972, false)] {
         let host = host(|host| host.machine.cpus[1].performance = performance);
         let said = [
-            "longest stays inert: all 2 CPUs are equally fast, within 5 %: none is the one for the longest job",
+            "longest stays inert: all 2 CPUs are equally fast",
             "serial_first chooses who runs first, not where: all CPUs are equally fast",
         ];
         notes(&host, "longest=true serial_first=true", if is_one_kind { &said } else { &[] });
@@ -235,16 +256,14 @@ fn equal_cpus_leave_longest_inert_and_serial_phases_without_a_fast_one() {
 #[test]
 fn cpus_that_are_offline_are_not_counted() {
     let host = host(|host| host.machine.cpus[1].online = false);
-    let said = ["isolate", "sorted"].map(|mechanism| {
-        format!("{mechanism} stays inert: there is one CPU: nothing can be kept apart or put together")
-    });
+    let said = ["isolate", "sorted"].map(|mechanism| format!("{mechanism} stays inert: there is one CPU"));
     notes(&host, "isolate=shared sorted=true", &said.each_ref().map(String::as_str));
 }
 
 #[test]
 fn without_counters_sorted_is_inert_and_speed_knows_no_memory() {
     let said = [
-        "sorted stays inert: performance counters cannot be read: nobody knows what threads do to the memory",
+        "sorted stays inert: counters cannot be read",
         "speed takes all work for compute-bound, as there are no performance counters: only idle CPUs get slower",
     ];
     notes(&host(|host| host.counters = false), "sorted=true speed=true", &said);
@@ -270,14 +289,21 @@ fn settings_turn_mechanisms_on_by_all_the_names_that_objects_take() {
 
 #[test]
 fn states_of_a_scheduler_are_explained_by_the_facts() {
-    let of = |state: &str, host: &Host| Inert::of_state(state, host).map(|why| why.to_string());
+    let plan = Plan::for_host(&able(), &request("", Choice::Auto, None)).unwrap();
+    let of = |state: &str, host: &Host| plan.why(state, host);
     assert_eq!(of("active", &able()), None);
-    assert_eq!(
-        of("one_kind", &able()).unwrap(),
-        "All 2 CPUs are equally fast, within 5 %: none is the one for the longest job."
-    );
-    let governor = "The governor ondemand does not follow what a scheduler asks for.";
-    assert_eq!(of("no_cpufreq", &with_governor("ondemand")).unwrap(), governor);
+    assert_eq!(of("one_kind", &able()).unwrap(), "All 2 CPUs are equally fast.");
+    assert_eq!(of("no_cpufreq", &with_governor("ondemand")).unwrap(), "The governor ondemand does not follow.");
+    let fixed = host(|host| host.policies.iter_mut().for_each(|policy| policy.min_khz = policy.max_khz));
+    assert_eq!(of("no_cpufreq", &fixed).unwrap(), "None of the 2 clocks changes.");
     let none = host(|host| host.policies.clear());
-    assert_eq!(of("no_cpufreq", &none).unwrap(), "There is no clock that can be changed.");
+    assert_eq!(of("no_cpufreq", &none).unwrap(), "There is no clock.");
+}
+
+#[test]
+fn a_scheduler_that_says_nothing_of_its_states_is_inert_by_their_names() {
+    let mut wanted = request("longest=true", Choice::Auto, None);
+    wanted.states = Meanings::default();
+    let host = host(|host| host.machine.cpus[1].performance = 1024);
+    assert_eq!(plan(&host, &wanted).unwrap().2, ["longest stays inert: one kind"]);
 }

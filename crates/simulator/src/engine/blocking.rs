@@ -2,19 +2,20 @@
 //! Waiting for other threads and being woken: blocked as on a futex, or spinning first.
 
 use super::Engine;
+use super::inherit;
 use super::program::Next;
 use super::thread::Segment;
-use crate::kernel::sync::WaitsFor;
+use crate::kernel::sync::{SyncObjects, WaitsFor};
 use crate::kernel::task::TaskState;
 use crate::units::{CpuId, TaskId};
 
 impl Engine<'_> {
     /// The thread on `cpu` waits: it spins for as long as its behaviour says, then blocks.
     pub(super) fn wait_for(&mut self, cpu: CpuId, task: TaskId, what: WaitsFor) -> Next {
-        let may_spin = self.may_spin(what);
-        let thread = &mut self.threads[task.index()];
+        let may_spin = may_spin(what, self.threads.workload.priority_inheritance);
+        let spin = self.threads.latest_behaviour(task).spin;
+        let thread = &mut self.threads[task];
         thread.waiting = Some(what);
-        let spin = self.workload.behaviours[thread.behaviour.0 as usize].spin;
         if spin > 0 && may_spin {
             thread.spinning = true;
             thread.segment = Segment::Spin(spin);
@@ -25,42 +26,42 @@ impl Engine<'_> {
     }
 
     fn block(&mut self, cpu: CpuId, task: TaskId) {
-        self.threads[task.index()].spinning = false;
-        self.threads[task.index()].segment = Segment::None;
-        self.count_blocked(task, true);
-        self.scheduler.block_current(cpu);
+        let thread = &mut self.threads[task];
+        thread.spinning = false;
+        thread.segment = Segment::None;
+        self.threads.blocks(task);
+        self.sched.block_current(cpu);
     }
 
-    /// It has spun for long enough.
+    /// The thread has spun for long enough.
     pub(super) fn spin_is_over(&mut self, cpu: CpuId, task: TaskId) {
-        if self.threads[task.index()].waiting.is_some() {
+        if self.threads[task].waiting.is_some() {
             self.block(cpu, task);
         } else {
-            self.threads[task.index()].segment = Segment::None;
+            self.threads[task].segment = Segment::None;
         }
     }
 
     /// What `task` waits for has come: it wakes, or stops spinning.
     pub(super) fn satisfy(&mut self, task: TaskId, waker: CpuId) {
-        let thread = &mut self.threads[task.index()];
+        let thread = &mut self.threads[task];
         if thread.spinning {
             thread.waiting = None;
             self.stop_spinning(task);
         } else {
-            self.count_blocked(task, false);
-            self.threads[task.index()].waiting = None;
+            self.threads.unblocks(task);
             self.wake(task, waker);
         }
     }
 
     /// The spinner goes on: at once if it runs, else when it gets a CPU again.
     fn stop_spinning(&mut self, task: TaskId) {
-        let cpu = self.scheduler.kernel.task(task).cpu;
-        let on_cpu = self.running[cpu.index()].task == Some(task);
+        let cpu = self.sched.kernel.task(task).cpu;
+        let on_cpu = self.running[cpu].task == Some(task);
         if on_cpu {
             self.account(cpu);
         }
-        let thread = &mut self.threads[task.index()];
+        let thread = &mut self.threads[task];
         thread.spinning = false;
         thread.segment = Segment::None;
         if on_cpu {
@@ -70,10 +71,10 @@ impl Engine<'_> {
 
     /// A thread that spun when it lost its CPU may find the lock free now that it is back.
     pub(super) fn recheck_spin(&mut self, task: TaskId) {
-        let thread = &self.threads[task.index()];
+        let thread = &self.threads[task];
         if let Some(WaitsFor::Mutex(mutex)) = thread.waiting
             && thread.spinning
-            && self.sync.is_free(mutex)
+            && self.shared.sync.is_free(mutex)
         {
             self.take_while_spinning(task, mutex);
         }
@@ -81,57 +82,43 @@ impl Engine<'_> {
 
     /// Wakes a blocked thread.
     pub(super) fn wake(&mut self, task: TaskId, waker: CpuId) {
-        debug_assert_eq!(self.scheduler.kernel.task(task).state, TaskState::Blocked);
-        let target = self.scheduler.try_to_wake_up(task, waker, false);
-        let thread = &mut self.threads[task.index()];
+        debug_assert_eq!(self.sched.kernel.task(task).state, TaskState::Blocked);
+        let target = self.sched.try_to_wake_up(task, waker, false);
+        let thread = &mut self.threads[task];
         thread.runnable_since = self.agenda.now();
         thread.woken_at = Some(self.agenda.now());
         self.observer.sched_waking(self.agenda.now(), task, target, waker);
     }
 
-    /// Lets several threads go on.
-    pub(super) fn release(&mut self, waker: CpuId, waiters: impl IntoIterator<Item = TaskId>) -> Next {
-        for waiter in waiters {
+    /// Lets the threads go on that `take` takes out of the synchronisation objects.
+    pub(super) fn release<T>(&mut self, waker: CpuId, take: impl FnOnce(&mut SyncObjects) -> T) -> Next
+    where
+        T: IntoIterator<Item = TaskId>,
+    {
+        for waiter in take(&mut self.shared.sync) {
             self.satisfy(waiter, waker);
         }
         Next::Step
     }
 
-    pub(super) fn signal(&mut self, cpu: CpuId, condition: u32) -> Next {
-        let waiter = self.sync.signal(condition);
-        self.release(cpu, waiter)
-    }
-
-    pub(super) fn broadcast(&mut self, cpu: CpuId, condition: u32) -> Next {
-        let waiters = self.sync.broadcast(condition);
-        self.release(cpu, waiters)
-    }
-
+    /// `barrier`: the last thread to come lets the others go on.
     pub(super) fn arrive(&mut self, cpu: CpuId, task: TaskId, barrier: u32) -> Next {
-        match self.sync.arrive(barrier, task) {
+        match self.shared.sync.arrive(barrier, task) {
             None => self.wait_for(cpu, task, WaitsFor::Barrier(barrier)),
-            Some(others) => self.release(cpu, others),
+            Some(others) => self.release(cpu, |_| others),
         }
     }
 
+    /// `suspend`: waits until another thread resumes its kind.
     pub(super) fn suspend(&mut self, cpu: CpuId, task: TaskId) -> Next {
-        let kind = self.threads[task.index()].spec;
-        self.sync.suspend(kind, task);
+        let kind = self.threads[task].spec;
+        self.shared.sync.suspend(kind, task);
         self.wait_for(cpu, task, WaitsFor::Resume(kind))
     }
 
-    pub(super) fn resume(&mut self, cpu: CpuId, kind: u32) -> Next {
-        let suspended = self.sync.resume(kind);
-        self.release(cpu, suspended)
-    }
-
-    pub(super) fn sem_post(&mut self, cpu: CpuId, semaphore: u32) -> Next {
-        let waiter = self.sync.sem_post(semaphore);
-        self.release(cpu, waiter)
-    }
-
+    /// `sem_wait`: takes one from the semaphore, or waits for it.
     pub(super) fn sem_wait(&mut self, cpu: CpuId, task: TaskId, semaphore: u32) -> Next {
-        if self.sync.sem_wait(semaphore, task) {
+        if self.shared.sync.sem_wait(semaphore, task) {
             return Next::Step;
         }
         self.wait_for(cpu, task, WaitsFor::Semaphore(semaphore))
@@ -139,50 +126,44 @@ impl Engine<'_> {
 
     /// `lock`: takes a free mutex, else waits; after the wait the same step is tried again.
     pub(super) fn lock(&mut self, cpu: CpuId, task: TaskId, mutex: u32) -> Next {
-        if self.sync.try_lock(mutex, task) {
+        if self.shared.sync.try_lock(mutex, task) {
             return Next::Step;
         }
-        self.threads[task.index()].pc -= 1;
-        self.sync.wait_for_mutex(mutex, task);
-        self.lend_priority(mutex);
+        self.threads[task].pc -= 1;
+        self.shared.sync.wait_for_mutex(mutex, task);
+        inherit::lend_priority(mutex, &self.threads, &self.shared.sync, &mut self.sched);
         self.wait_for(cpu, task, WaitsFor::Mutex(mutex))
     }
 
     /// `unlock`: a running spinner takes the mutex at once; else the first sleeper is woken to try again.
     pub(super) fn unlock(&mut self, cpu: CpuId, task: TaskId, mutex: u32) -> Next {
-        if self.workload.priority_inheritance {
+        if self.threads.workload.priority_inheritance {
             self.unlock_pi(cpu, task, mutex);
             return Next::Step;
         }
-        let owner = self.sync.unlock(mutex);
+        let owner = self.shared.sync.unlock(mutex);
         if let Some(owner) = owner.filter(|owner| *owner != task) {
-            self.warn_of_unlock(task, mutex, owner, "freed, as glibc's default mutex is");
+            let warning = self.threads.wrong_unlock(task, mutex, owner, "freed, as glibc's default mutex is");
+            self.outcome.warn(warning);
         }
-        let waiters = self.sync.waiters(mutex);
-        let runs =
-            |waiter: &&TaskId| self.threads[waiter.index()].spinning && self.scheduler.kernel.task(**waiter).on_cpu;
+        let waiters = self.shared.sync.waiters(mutex);
+        let runs = |waiter: &&TaskId| self.threads[**waiter].spinning && self.sched.kernel.task(**waiter).on_cpu;
         if let Some(spinner) = waiters.iter().find(runs).copied() {
             self.take_while_spinning(spinner, mutex);
             return Next::Step;
         }
-        let sleeper = waiters.iter().find(|waiter| !self.threads[waiter.index()].spinning).copied();
+        let sleeper = waiters.iter().find(|waiter| !self.threads[**waiter].spinning).copied();
         if let Some(sleeper) = sleeper {
-            self.sync.leave_mutex(mutex, sleeper);
+            self.shared.sync.leave_mutex(mutex, sleeper);
             self.satisfy(sleeper, cpu);
         }
         Next::Step
     }
 
-    pub(super) fn warn_of_unlock(&mut self, task: TaskId, mutex: u32, owner: TaskId, then: &str) {
-        let (task, owner) = (self.name_of(task), self.name_of(owner));
-        let name = &self.workload.objects.mutexes[mutex as usize];
-        self.outcome.warn(format!("{task} unlocks mutex `{name}`, which {owner} holds: {then}"));
-    }
-
     fn take_while_spinning(&mut self, task: TaskId, mutex: u32) {
-        self.sync.leave_mutex(mutex, task);
-        self.sync.try_lock(mutex, task);
-        let thread = &mut self.threads[task.index()];
+        self.shared.sync.leave_mutex(mutex, task);
+        self.shared.sync.try_lock(mutex, task);
+        let thread = &mut self.threads[task];
         thread.waiting = None;
         // The step that failed is done: a `lock`, or the second half of a `wait`.
         thread.pc += 1;
@@ -192,31 +173,26 @@ impl Engine<'_> {
 
     /// `wait`: releases the mutex and waits for the condition; when signalled, takes the mutex again.
     pub(super) fn wait(&mut self, cpu: CpuId, task: TaskId, condition: u32, mutex: u32) -> Next {
-        if self.threads[task.index()].relock {
-            if self.sync.try_lock(mutex, task) {
-                self.threads[task.index()].relock = false;
-                return Next::Step;
-            }
-            self.threads[task.index()].pc -= 1;
-            self.sync.wait_for_mutex(mutex, task);
-            self.lend_priority(mutex);
-            return self.wait_for(cpu, task, WaitsFor::Mutex(mutex));
+        if self.threads[task].relock {
+            let next = self.lock(cpu, task, mutex);
+            self.threads[task].relock = !matches!(next, Next::Step);
+            return next;
         }
-        let thread = &mut self.threads[task.index()];
+        let thread = &mut self.threads[task];
         thread.relock = true;
         thread.pc -= 1;
-        self.sync.wait_for_condition(condition, task);
+        self.shared.sync.wait_for_condition(condition, task);
         self.unlock(cpu, task, mutex);
         self.wait_for(cpu, task, WaitsFor::Condition(condition))
     }
+}
 
-    /// Locks, barriers and joins spin; conditions, semaphores and `suspend` block at once, as in glibc. So do mutexes
-    /// that inherit priority.
-    fn may_spin(&self, what: WaitsFor) -> bool {
-        match what {
-            WaitsFor::Mutex(_) => !self.workload.priority_inheritance,
-            WaitsFor::Barrier(_) | WaitsFor::Loop(_) | WaitsFor::Children => true,
-            WaitsFor::Condition(_) | WaitsFor::Semaphore(_) | WaitsFor::Resume(_) => false,
-        }
+/// Locks, barriers and joins spin; conditions, semaphores and `suspend` block at once, as in glibc. So do mutexes that
+/// inherit priority.
+fn may_spin(what: WaitsFor, priority_inheritance: bool) -> bool {
+    match what {
+        WaitsFor::Mutex(_) => !priority_inheritance,
+        WaitsFor::Barrier(_) | WaitsFor::Loop(_) | WaitsFor::Children => true,
+        WaitsFor::Condition(_) | WaitsFor::Semaphore(_) | WaitsFor::Resume(_) => false,
     }
 }

@@ -4,15 +4,21 @@
 use std::collections::BTreeSet;
 
 use super::Engine;
+use super::agenda::Agenda;
 use super::events::Event;
+use super::hardware::Hardware;
+use super::outcome::Outcome;
+use super::pauses::Pauses;
 use crate::kernel::cpufreq::{CpuTimes, Governor, GovernorState, Policy};
 use crate::kernel::pelt::freq_scale;
 use crate::machine::{Machine, PerformanceDomain};
 use crate::options::Options;
+use crate::sched::core::Sched;
 use crate::units::{CpuId, PerformanceDomainId};
 
 /// The governors of all performance domains.
-pub(super) struct Clocks {
+pub(super) struct Clocks<'r> {
+    machine: &'r Machine,
     governor: Governor,
     policies: Vec<Option<(Policy, GovernorState)>>,
     /// Per domain: the OPP that is on its way.
@@ -21,8 +27,9 @@ pub(super) struct Clocks {
     place: Vec<usize>,
 }
 
-impl Clocks {
-    pub fn new(machine: &Machine, options: &Options) -> Self {
+impl<'r> Clocks<'r> {
+    /// All clocks of `machine` under the governor that `options` asks for.
+    pub fn new(machine: &'r Machine, options: &Options) -> Self {
         let start = |domain: &PerformanceDomain| {
             let online = domain.cpus.iter().any(|cpu| machine.cpus[cpu.index()].online);
             if !domain.scalable || !online {
@@ -42,6 +49,7 @@ impl Clocks {
             }
         }
         Self {
+            machine,
             governor: options.governor,
             policies: machine.performance_domains.iter().map(start).collect(),
             pending: vec![None; machine.performance_domains.len()],
@@ -58,41 +66,103 @@ impl Clocks {
     pub fn is_schedutil(&self) -> bool {
         matches!(self.governor, Governor::Schedutil(_))
     }
-}
 
-impl Engine<'_> {
-    /// Governors that do not look at load set their clock once.
-    pub(super) fn start_clocks(&mut self) {
-        self.warn_of_governor();
-        for domain in 0..self.machine.performance_domains.len() {
-            let id = PerformanceDomainId::at(domain);
-            let target =
-                self.clocks.policies[domain].as_ref().and_then(|(policy, _)| self.clocks.governor.fixed_target(policy));
-            if let Some(opp) = target {
-                self.set_clock(id, opp);
-            }
-            self.clock_changed(id);
+    /// A governor that does not look at load sets the clock of `domain` once.
+    fn start(&mut self, domain: PerformanceDomainId, hardware: &mut Hardware<'_>) {
+        let Some((policy, _)) = &mut self.policies[domain.index()] else { return };
+        if let Some(opp) = self.governor.fixed_target(policy) {
+            policy.set_current(opp);
+            hardware.request(domain, opp);
         }
-        self.hardware.clock_changes.clear();
     }
 
     /// Says what the governor cannot do here. `userspace` with a clock beyond the operating points is brought within
     /// them, as the kernel does; it may well be a slip of the unit.
-    fn warn_of_governor(&mut self) {
-        let governor = self.clocks.governor;
-        let policies = || self.clocks.policies.iter().flatten();
-        let ranges: BTreeSet<(u32, u32)> = policies().map(|(policy, _)| (policy.min_khz(), policy.max_khz())).collect();
-        // Nobody has to ask for schedutil to get it.
-        if ranges.is_empty() && !self.clocks.is_schedutil() {
-            self.outcome
-                .warn(format!("{}: no CPU's clock can be changed, so {governor} does nothing", self.machine.name));
+    fn warn(&self, outcome: &mut Outcome) {
+        let governor = self.governor;
+        let policies = self.policies.iter().flatten();
+        let ranges: BTreeSet<(u32, u32)> = policies.map(|(policy, _)| (policy.min_khz(), policy.max_khz())).collect();
+        // A run has schedutil without asking for it.
+        if ranges.is_empty() && !self.is_schedutil() {
+            outcome.warn(format!("{}: no CPU's clock can be changed, so {governor} does nothing", self.machine.name));
         }
         let Governor::Userspace { khz: Some(asked) } = governor else { return };
         for (min, max) in ranges.into_iter().filter(|(min, max)| !(min..=max).contains(&&asked)) {
             let [asked, min, max] = [asked, min, max].map(|khz| f64::from(khz) / 1000.0);
             let used = if asked < min { min } else { max };
-            self.outcome.warn(format!("userspace: CPUs of {min} to {max} MHz run at {used} MHz, not at {asked} MHz"));
+            outcome.warn(format!("userspace: CPUs of {min} to {max} MHz run at {used} MHz, not at {asked} MHz"));
         }
+    }
+
+    /// The utilisation of `cpu` changed: asks the governor of its domain, and requests the clock that it decides on.
+    fn ask(&mut self, cpu: CpuId, sched: &Sched, pauses: &Pauses, hardware: &mut Hardware<'_>, agenda: &mut Agenda) {
+        let now = agenda.now();
+        let domain = self.machine.cpus[cpu.index()].performance_domain;
+        let cpus = &self.machine.performance_domains[domain.index()].cpus;
+        let Some((policy, state)) = &mut self.policies[domain.index()] else { return };
+        let mut idle_times = |cpus: &[CpuId]| -> Vec<CpuTimes> {
+            let idle = |cpu: &CpuId| CpuTimes { idle: hardware.idle_time(*cpu), ..CpuTimes::default() };
+            cpus.iter().map(idle).collect()
+        };
+        let target = match state {
+            GovernorState::Fixed(_) => None,
+            GovernorState::Ondemand(ondemand) => {
+                if !ondemand.dbs().due(now) {
+                    return;
+                }
+                let times = idle_times(cpus);
+                ondemand.sample(policy, now, |index| times[index])
+            }
+            GovernorState::Conservative(conservative) => {
+                if !conservative.dbs().due(now) {
+                    return;
+                }
+                let times = idle_times(cpus);
+                conservative.sample(policy, now, |index| times[index])
+            }
+            GovernorState::Schedutil(schedutil) => {
+                let util = |index: usize| sched.cpufreq_util(cpus[index], pauses.count(cpus[index]));
+                if sched.kernel.dl_active {
+                    schedutil.ignore_dl_rate_limit(self.place[cpu.index()], sched.dl.bandwidth(cpu));
+                }
+                schedutil.update(policy, now, self.place[cpu.index()], false, util)
+            }
+        };
+        if let Some(opp) = target {
+            policy.set_current(opp);
+            self.request(domain, opp, hardware, agenda);
+        }
+    }
+
+    /// A new clock takes effect after the transition latency; a request during a transition replaces its target.
+    fn request(&mut self, domain: PerformanceDomainId, opp: usize, hardware: &mut Hardware<'_>, agenda: &mut Agenda) {
+        let latency = self.machine.performance_domains[domain.index()].transition_latency;
+        if latency == 0 {
+            hardware.request(domain, opp);
+        } else if self.pending[domain.index()].replace(opp).is_none() {
+            agenda.set(Event::Clock(domain), agenda.now() + latency);
+        }
+    }
+
+    /// The transition of a domain's clock is over.
+    pub fn arrive(&mut self, domain: PerformanceDomainId, hardware: &mut Hardware<'_>) {
+        let Some(opp) = self.pending[domain.index()].take() else { return };
+        if let Some((policy, _)) = &mut self.policies[domain.index()] {
+            policy.set_current(opp);
+        }
+        hardware.request(domain, opp);
+    }
+}
+
+impl Engine<'_> {
+    /// All clocks begin as their governors want them.
+    pub(super) fn start_clocks(&mut self) {
+        self.clocks.warn(&mut self.outcome);
+        for domain in (0..self.machine.performance_domains.len()).map(PerformanceDomainId::at) {
+            self.clocks.start(domain, &mut self.hardware);
+            self.clock_changed(domain);
+        }
+        self.hardware.clock_changes.clear();
     }
 
     /// Does what changed clocks, utilisation and siblings ask for; false if there is nothing to do.
@@ -102,108 +172,40 @@ impl Engine<'_> {
             self.clock_changed(domain);
             busy = true;
         }
-        if !self.scheduler.kernel.cpufreq_updates.is_empty() {
-            let updates = std::mem::take(&mut self.scheduler.kernel.cpufreq_updates);
-            for cpu in &updates {
-                self.ask_governor(*cpu);
+        if !self.sched.kernel.cpufreq_updates.is_empty() {
+            let mut updates = std::mem::take(&mut self.sched.kernel.cpufreq_updates);
+            for cpu in updates.drain(..) {
+                self.clocks.ask(cpu, &self.sched, &self.pauses, &mut self.hardware, &mut self.agenda);
             }
             // Keep the buffer; asking a governor never adds to it.
-            self.scheduler.kernel.cpufreq_updates = updates;
-            self.scheduler.kernel.cpufreq_updates.clear();
+            self.sched.kernel.cpufreq_updates = updates;
             busy = true;
         }
-        if !self.to_pace.is_empty() || self.memory.is_dirty() {
+        if self.running.paces_change() {
             self.pace_all();
             busy = true;
         }
         busy
     }
 
-    fn ask_governor(&mut self, cpu: CpuId) {
-        let domain = self.machine.cpus[cpu.index()].performance_domain;
-        let cpus = &self.machine.performance_domains[domain.index()].cpus;
-        let Some((policy, state)) = &mut self.clocks.policies[domain.index()] else { return };
-        let hardware = &mut self.hardware;
-        let mut idle_times = |cpus: &[CpuId]| -> Vec<CpuTimes> {
-            let idle = |cpu: &CpuId| CpuTimes { idle: hardware.idle_time(*cpu), ..CpuTimes::default() };
-            cpus.iter().map(idle).collect()
-        };
-        let target = match state {
-            GovernorState::Fixed(_) => None,
-            GovernorState::Ondemand(ondemand) => {
-                if !ondemand.dbs().due(self.agenda.now()) {
-                    return;
-                }
-                let times = idle_times(cpus);
-                ondemand.sample(policy, self.agenda.now(), |index| times[index])
-            }
-            GovernorState::Conservative(conservative) => {
-                if !conservative.dbs().due(self.agenda.now()) {
-                    return;
-                }
-                let times = idle_times(cpus);
-                conservative.sample(policy, self.agenda.now(), |index| times[index])
-            }
-            GovernorState::Schedutil(schedutil) => {
-                let (scheduler, pauses) = (&self.scheduler, &self.pauses);
-                let util = |index: usize| scheduler.cpufreq_util(cpus[index], pauses.count(cpus[index]));
-                if scheduler.kernel.dl_active {
-                    schedutil.ignore_dl_rate_limit(self.clocks.place[cpu.index()], scheduler.dl.bandwidth(cpu));
-                }
-                schedutil.update(policy, self.agenda.now(), self.clocks.place[cpu.index()], false, util)
-            }
-        };
-        if let Some(opp) = target {
-            policy.set_current(opp);
-            self.request_clock(domain, opp);
-        }
-    }
-
-    /// A new clock takes effect after the transition latency; a request during a transition replaces its target.
-    fn request_clock(&mut self, domain: PerformanceDomainId, opp: usize) {
-        let latency = self.machine.performance_domains[domain.index()].transition_latency;
-        if latency == 0 {
-            self.set_clock(domain, opp);
-            return;
-        }
-        if self.clocks.pending[domain.index()].replace(opp).is_none() {
-            self.agenda.set(Event::Clock(domain), self.agenda.now() + latency);
-        }
-    }
-
-    pub(super) fn clock_arrives(&mut self, domain: PerformanceDomainId) {
-        if let Some(opp) = self.clocks.pending[domain.index()].take() {
-            self.set_clock(domain, opp);
-        }
-    }
-
-    fn set_clock(&mut self, domain: PerformanceDomainId, opp: usize) {
-        if let Some((policy, _)) = &mut self.clocks.policies[domain.index()] {
-            policy.set_current(opp);
-        }
-        self.hardware.request(domain, opp);
-    }
-
     /// The effective clock of a domain is another one: load tracking and progress follow.
     pub(super) fn clock_changed(&mut self, domain: PerformanceDomainId) {
-        let entry = &self.machine.performance_domains[domain.index()];
-        let top = entry.opps[entry.opps.len() - 1].khz;
-        for cpu in entry.cpus.iter().copied().filter(|cpu| self.machine.cpus[cpu.index()].online) {
-            for index in 0..self.scheduler.kernel.topology.smt[cpu.index()].len() {
-                let sibling = self.scheduler.kernel.topology.smt[cpu.index()][index];
+        let machine = self.machine;
+        let entry = &machine.performance_domains[domain.index()];
+        let top_khz = entry.opps[entry.opps.len() - 1].khz;
+        for cpu in entry.cpus.iter().filter(|cpu| machine.cpus[cpu.index()].online) {
+            for index in 0..self.sched.kernel.topology.smt[cpu.index()].len() {
+                let sibling = self.sched.kernel.topology.smt[cpu.index()][index];
                 // A sibling with a clock of its own goes as fast as the faster of the two.
-                if sibling == cpu || self.machine.cpus[sibling.index()].performance_domain != domain {
-                    self.cpu_clock_changed(sibling, top);
+                if sibling != *cpu && machine.cpus[sibling.index()].performance_domain == domain {
+                    continue;
                 }
+                let khz = self.hardware.khz(sibling);
+                self.sched.kernel.update_rq_clock(sibling);
+                self.sched.kernel.rq_mut(sibling).freq_scale = freq_scale(khz, top_khz) as u32;
+                self.observer.cpu_frequency(self.agenda.now(), sibling, khz);
+                self.running.pace_later(sibling);
             }
         }
-    }
-
-    fn cpu_clock_changed(&mut self, cpu: CpuId, top_khz: u32) {
-        let khz = self.hardware.khz(cpu);
-        self.scheduler.kernel.update_rq_clock(cpu);
-        self.scheduler.kernel.rq_mut(cpu).freq_scale = freq_scale(khz, top_khz) as u32;
-        self.observer.cpu_frequency(self.agenda.now(), cpu, khz);
-        self.pace_later(cpu);
     }
 }

@@ -2,8 +2,10 @@
 //! What performance counters are told: what each CPU does, whenever that changes.
 
 use super::Engine;
-use super::thread::Segment;
+use super::progress::Running;
+use super::thread::{Segment, Thread};
 use crate::kernel::pmu::Stay;
+use crate::machine::Machine;
 use crate::units::{CpuId, TaskId};
 
 /// Instructions per cycle of a core whose type has `ipc` 1, while it does not wait for memory.
@@ -16,7 +18,7 @@ const REFERENCE_IPC: f64 = 1.0;
 impl Engine<'_> {
     /// Opens the counters of all CPUs, if a scheduler's loader wants some and there are any; else closes them.
     pub(super) fn open_counters(&mut self, wanted: bool) {
-        let kernel = &mut self.scheduler.kernel;
+        let kernel = &mut self.sched.kernel;
         if !wanted || !kernel.params.perf_counters {
             kernel.pmu.close();
             return;
@@ -27,43 +29,44 @@ impl Engine<'_> {
         }
     }
 
-    /// What runs on `cpu`, or how fast, is another from now on.
+    /// The counters of `cpu` learn what runs there, and how fast, from now on.
     #[inline]
     pub(super) fn count(&mut self, cpu: CpuId) {
-        if !self.scheduler.kernel.pmu.is_open() {
+        if !self.sched.kernel.pmu.is_open() {
             return;
         }
-        let stay = self.running[cpu.index()].task.map_or_else(Stay::default, |task| self.stay(cpu, task));
-        self.scheduler.kernel.pmu.enter(self.agenda.now(), cpu, stay);
+        let stay =
+            |task: TaskId| stay(self.machine, (cpu, self.hardware.khz(cpu)), &self.running[cpu], &self.threads[task]);
+        let stay = self.running[cpu].task.map_or_else(Stay::default, stay);
+        self.sched.kernel.pmu.enter(self.agenda.now(), cpu, stay);
     }
+}
 
-    /// What the thread that runs on `cpu` does.
-    fn stay(&self, cpu: CpuId, task: TaskId) -> Stay {
-        let (running, thread) = (&self.running[cpu.index()], &self.threads[task.index()]);
-        let cycles = f64::from(self.hardware.khz(cpu)) * 1e-6;
-        let kernel_instructions = cycles * self.machine.core_type(cpu).ipc * REFERENCE_IPC;
-        let overhead = Stay {
-            refill_at: running.start.saturating_sub(running.cold),
-            work_at: running.start,
-            work_ns: f64::INFINITY,
-            cycles,
-            kernel_instructions,
-            ..Stay::default()
-        };
-        let of_its_kind = |work_ns: f64| Stay {
-            work_ns,
-            instructions: self.machine.reference.khz_ipc * 1e-6 * REFERENCE_IPC / thread.unit_time,
-            bytes: thread.unit_bytes / thread.unit_time,
-            stalled: cycles * (1.0 - thread.pace.clock / thread.unit_time),
-            ..overhead
-        };
-        match thread.segment {
-            Segment::None => overhead,
-            Segment::Work(left) => of_its_kind(left * thread.unit_time),
-            Segment::Time(left) | Segment::Spin(left) => of_its_kind(left as f64),
-            Segment::Plain { stalled: false, .. } => Stay { instructions: kernel_instructions, ..overhead },
-            // What it moves was counted when it began.
-            Segment::Plain { stalled: true, .. } => Stay { stalled: cycles, ..overhead },
-        }
+/// What counters see of `thread` on `cpu`, which runs at `khz`.
+fn stay(machine: &Machine, (cpu, khz): (CpuId, u32), running: &Running, thread: &Thread<'_>) -> Stay {
+    let cycles = f64::from(khz) * 1e-6;
+    let kernel_instructions = cycles * machine.core_type(cpu).ipc * REFERENCE_IPC;
+    let overhead = Stay {
+        refill_at: running.start.saturating_sub(running.cold),
+        work_at: running.start,
+        work_ns: f64::INFINITY,
+        cycles,
+        kernel_instructions,
+        ..Stay::default()
+    };
+    let of_its_kind = |work_ns: f64| Stay {
+        work_ns,
+        instructions: machine.reference.khz_ipc * 1e-6 * REFERENCE_IPC / thread.unit_time,
+        bytes: thread.unit_bytes / thread.unit_time,
+        stalled: cycles * (1.0 - thread.pace.clock / thread.unit_time),
+        ..overhead
+    };
+    match thread.segment {
+        Segment::None => overhead,
+        Segment::Work(left) => of_its_kind(left * thread.unit_time),
+        Segment::Time(left) | Segment::Spin(left) => of_its_kind(left as f64),
+        Segment::Plain { stalled: false, .. } => Stay { instructions: kernel_instructions, ..overhead },
+        // What it moves was counted when it began.
+        Segment::Plain { stalled: true, .. } => Stay { stalled: cycles, ..overhead },
     }
 }

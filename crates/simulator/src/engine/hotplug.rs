@@ -8,66 +8,89 @@
 use std::collections::VecDeque;
 
 use super::Engine;
+use super::agenda::Agenda;
 use super::events::Event;
 use crate::error::SimulationError;
+use crate::machine::Machine;
 use crate::options::Hotplug;
+use crate::sched::core::Sched;
 use crate::units::{CpuId, seconds};
 
-impl Engine<'_> {
-    /// What shall come and go, the earliest first; sets when the first is due.
+/// CPUs that are still to come and go.
+#[derive(Debug, Default)]
+pub(super) struct HotplugPlan {
+    /// The next first.
+    pending: VecDeque<Hotplug>,
+}
+
+impl HotplugPlan {
+    /// What shall come and go on `machine`, the earliest first; sets when the first is due.
     ///
     /// # Errors
     /// The machine does not have such a CPU online at the start.
-    pub(super) fn plan_hotplug(&mut self) -> Result<(), SimulationError> {
-        let known = |cpu: CpuId| self.machine.cpus.get(cpu.index()).is_some_and(|entry| entry.online);
-        if let Some(Hotplug { cpu, .. }) = self.options.hotplug.iter().find(|change| !known(change.cpu)) {
-            return Err(SimulationError::Hotplug { cpu: *cpu, machine: self.machine.name.clone() });
+    pub fn new(asked: &[Hotplug], machine: &Machine, agenda: &mut Agenda) -> Result<Self, SimulationError> {
+        let known = |cpu: CpuId| machine.cpus.get(cpu.index()).is_some_and(|entry| entry.online);
+        if let Some(Hotplug { cpu, .. }) = asked.iter().find(|change| !known(change.cpu)) {
+            return Err(SimulationError::Hotplug { cpu: *cpu, machine: machine.name.clone() });
         }
-        let mut planned = self.options.hotplug.clone();
+        let mut planned = asked.to_vec();
         // What is due at the same time comes in the order in which it was asked for.
         planned.sort_by_key(|change| change.at);
-        self.hotplug = VecDeque::from(planned);
-        self.time_hotplug();
-        Ok(())
+        let plan = Self { pending: VecDeque::from(planned) };
+        plan.time(agenda);
+        Ok(plan)
     }
 
-    fn time_hotplug(&mut self) {
-        if let Some(next) = self.hotplug.front() {
-            self.agenda.set(Event::Hotplug, next.at);
+    /// The change that is due now, which leaves the plan.
+    fn due(&mut self) -> Option<Hotplug> {
+        self.pending.pop_front()
+    }
+
+    /// Sets when the next change is due.
+    fn time(&self, agenda: &mut Agenda) {
+        if let Some(next) = self.pending.front() {
+            agenda.set(Event::Hotplug, next.at);
         }
     }
+}
 
+impl Engine<'_> {
     /// The next CPU comes or goes now.
     pub(super) fn hotplug_event(&mut self) {
-        if let Some(change) = self.hotplug.pop_front() {
+        if let Some(change) = self.hotplug.due() {
             self.plug(change);
         }
-        self.time_hotplug();
+        self.hotplug.time(&mut self.agenda);
     }
 
     fn plug(&mut self, change: Hotplug) {
         let Hotplug { cpu, online, .. } = change;
-        if let Err(error) = self.scheduler.set_cpu_online(self.machine, cpu, online) {
+        if let Err(error) = self.sched.set_cpu_online(self.machine, cpu, online) {
             let going = if online { "online" } else { "offline" };
-            self.outcome.warn(format!("CPU {cpu} does not go {going} at {} s: {error}", seconds(self.agenda.now())));
+            let at = seconds(self.agenda.now());
+            self.outcome.warn(format!("CPU {cpu} does not go {going} at {at} s: {error}"));
             return;
         }
         if online {
             self.clock_changed(self.machine.cpus[cpu.index()].performance_domain);
         } else {
-            self.pauses.migrate_timers(cpu, self.some_cpu(cpu), self.agenda.now());
+            self.pauses.migrate_timers(cpu, some_cpu(&self.sched, cpu), self.agenda.now());
             self.agenda.cancel(Event::Tick(cpu));
         }
-        if self.running[cpu.index()].task.is_none() {
+        if self.running[cpu].task.is_none() {
             // What else runs on it leaves it at this instant, and then it enters idle by itself.
             self.observer.cpu_idle(self.agenda.now(), cpu, None);
             self.enter_idle(cpu);
         }
     }
+}
 
-    /// `cpu`, or where its timers went if it is offline (`hrtimers_cpu_dying`).
-    pub(super) fn some_cpu(&self, cpu: CpuId) -> CpuId {
-        let online = &self.scheduler.kernel.topology.online;
-        if online.test(cpu) { cpu } else { online.first().unwrap_or(cpu) }
-    }
+/// The first CPU that is online, where nothing says otherwise.
+pub(super) fn boot_cpu(sched: &Sched) -> CpuId {
+    sched.kernel.topology.online.first().unwrap_or(CpuId(0))
+}
+
+/// `cpu`, or the CPU to which its timers went if it is offline (`hrtimers_cpu_dying`).
+pub(super) fn some_cpu(sched: &Sched, cpu: CpuId) -> CpuId {
+    if sched.kernel.topology.online.test(cpu) { cpu } else { boot_cpu(sched) }
 }

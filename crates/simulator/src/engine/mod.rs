@@ -6,16 +6,19 @@
 //!
 //! - this file: the loop. `agenda`: what time it is and what is to happen when. `queue`: what comes next. `events`: what
 //!   can happen.
-//! - `lifecycle`: threads begin and end. `thread`: where one is. `program`: its steps; `loops`: those that threads share.
-//! - `blocking`: waiting and waking. `inherit`: priority inheritance. `stuck`: who waits for whom when nothing can happen
-//!   any more.
+//! - `threads`: all threads; `thread`: where one is; `waits`: how many of them wait; `processes`: which belong together.
+//!   `lifecycle`: threads begin and end. `program`: a thread's steps. `shared`: what threads share; `loops`: steps of
+//!   loops that they share.
+//! - `blocking`: waiting and waking. `inherit`: priority inheritance. `stuck`: which thread waits for which when nothing
+//!   can happen any more.
 //! - `switching`: context switches and what they cost. `progress`: how fast running threads go. `memory`: what slows
 //!   them down.
 //! - `clocks`: cpufreq decisions. `pauses`: cpuidle decisions. `hardware`: what the machine then does, and draws;
 //!   `meter`: what that sums up to. `counting`: what performance counters show.
-//! - `cgroups`: groups come, go and change. `sched_ext`: a loaded scheduler's coming, timers and cost. `hotplug`: CPUs
-//!   come and go. `processes`: who belongs together.
-//! - `report`: the end; `latency`: how long waits were; `gaps`: what a workload asks for in vain.
+//! - `cgroups`: groups come, go and change. `sched_ext`: a loaded scheduler's coming and cost; `loader`: the program that
+//!   loads it. `hotplug`: CPUs come and go.
+//! - `outcome`: counts and warnings. `report`: the end; `latency`: how long waits were; `gaps`: what a workload asks for
+//!   in vain.
 
 mod agenda;
 mod blocking;
@@ -29,6 +32,7 @@ mod hotplug;
 mod inherit;
 mod latency;
 mod lifecycle;
+mod loader;
 mod loops;
 mod memory;
 mod meter;
@@ -40,84 +44,62 @@ mod progress;
 mod queue;
 mod report;
 mod sched_ext;
+mod shared;
 mod stuck;
 mod switching;
 mod thread;
-
-use std::collections::{BTreeSet, VecDeque};
+mod threads;
+mod waits;
 
 use rand::RngExt;
-use rand::SeedableRng;
-use rand_pcg::Pcg32;
 
 use crate::error::SimulationError;
 use crate::kernel::Kernel;
 use crate::kernel::cgroup::CgroupTree;
 use crate::kernel::fair::energy::EnergyModel;
-use crate::kernel::sync::{SyncObjects, WaitsFor};
 use crate::machine::Machine;
 use crate::observer::Observer;
-use crate::options::{Hotplug, Options};
+use crate::options::Options;
 use crate::sched::core::Sched;
-use crate::units::{CgroupId, CpuId, Nanos, PackageId};
+use crate::streams::{Stream, Streams};
+use crate::units::CpuId;
 use crate::workload::Workload;
 use agenda::Agenda;
-use cgroups::CgroupChange;
+use cgroups::CgroupChanges;
 use clocks::Clocks;
 use events::Event;
 use hardware::Hardware;
-use loops::LoopState;
-use memory::Memory;
+use hotplug::HotplugPlan;
+use loader::Loader;
 use outcome::Outcome;
 use pauses::Pauses;
-use processes::Processes;
-use progress::Running;
-use sched_ext::Loader;
-use thread::Thread;
+use progress::Progress;
+use shared::Shared;
+use threads::Threads;
 
 /// A run in progress.
+///
+/// Each part knows one thing. A function takes the parts that it needs; a method of the engine is what needs most of them.
 pub(crate) struct Engine<'r> {
     machine: &'r Machine,
-    workload: &'r Workload,
     options: &'r Options,
     observer: &'r mut dyn Observer,
     agenda: Agenda,
-    scheduler: Sched,
+    sched: Sched,
     hardware: Hardware<'r>,
-    memory: Memory,
-    clocks: Clocks,
+    clocks: Clocks<'r>,
     pauses: Pauses,
-    sync: SyncObjects,
-    loops: Vec<LoopState>,
-    /// Expiry of the timers that threads share.
-    shared_timers: Vec<Option<Nanos>>,
-    threads: Vec<Thread>,
-    /// How many threads of each kind were made.
-    made: Vec<u32>,
-    running: Vec<Running>,
-    /// CPUs whose thread is to read its next step.
-    to_advance: VecDeque<CpuId>,
-    /// CPUs whose thread goes at another pace from now on.
-    to_pace: Vec<CpuId>,
-    live_applications: u32,
-    /// Application threads that wait for another thread.
-    blocked_applications: u32,
-    /// Of these, those whose wait a system task could end.
-    blocked_on_system: u32,
-    /// Sleeping threads with a timer.
-    sleepers: u32,
-    /// What system tasks could give to waiting applications.
-    help_of_system: BTreeSet<WaitsFor>,
-    outcome: Outcome,
-    /// What becomes of cgroups, the next last.
-    cgroup_changes: Vec<(Nanos, CgroupId, CgroupChange)>,
-    /// Time that callbacks of a loaded scheduler took on all CPUs.
-    callback_time: Nanos,
-    processes: Processes,
+    threads: Threads<'r>,
+    /// What threads share.
+    shared: Shared,
+    running: Progress<'r>,
+    /// What is still to become of cgroups.
+    cgroups: CgroupChanges,
     /// CPUs that are still to come and go.
-    hotplug: VecDeque<Hotplug>,
-    /// What is known of a loaded scheduler from before it was loaded again, and when it will be.
-    loader: Loader,
+    hotplug: HotplugPlan,
+    /// The program that loads a sched_ext scheduler.
+    loader: Loader<'r>,
+    outcome: Outcome,
 }
 
 impl<'r> Engine<'r> {
@@ -128,10 +110,9 @@ impl<'r> Engine<'r> {
         options: &'r Options,
         observer: &'r mut dyn Observer,
     ) -> Self {
-        let mut seeds = Pcg32::seed_from_u64(options.seed);
-        let kernel_rng = Pcg32::seed_from_u64(seeds.random());
-        let tick_phase = seeds.random_range(0..options.kernel.tick());
-        let mut kernel = Kernel::new(machine, options.kernel.clone(), kernel_rng);
+        let streams = Streams::new(options.seed);
+        let tick_phase = streams.of(Stream::TickPhase).random_range(0..options.kernel.tick());
+        let mut kernel = Kernel::new(machine, options.kernel.clone(), streams.of(Stream::Kernel));
         let clocks = Clocks::new(machine, options);
         kernel.cpufreq_hook = clocks.listens();
         kernel.cgroups = CgroupTree::of(workload);
@@ -140,39 +121,25 @@ impl<'r> Engine<'r> {
             && clocks.is_schedutil()
             && !kernel.topology.smt_active
             && kernel.topology.asym.iter().any(Option::is_some);
-        let scheduler = Sched::new(kernel, energy_aware.then(|| EnergyModel::of(machine)));
+        let sched = Sched::new(kernel, energy_aware.then(|| EnergyModel::of(machine)));
         let mut hardware = Hardware::new(machine);
         hardware.observe = observer.wants_power();
         Self {
             machine,
-            workload,
             options,
             observer,
             agenda: Agenda::new(machine, options.kernel.tick(), tick_phase),
-            scheduler,
+            sched,
             hardware,
-            memory: Memory::new(machine),
             clocks,
             pauses: Pauses::new(machine),
-            sync: SyncObjects::new(&workload.objects, workload.tasks.len()),
-            loops: workload.loops.iter().map(|_| LoopState::default()).collect(),
-            shared_timers: vec![None; workload.objects.timers.len()],
-            threads: Vec::new(),
-            made: vec![0; workload.tasks.len()],
-            running: machine.cpus.iter().map(|_| Running::default()).collect(),
-            to_advance: VecDeque::new(),
-            to_pace: Vec::new(),
-            live_applications: 0,
-            blocked_applications: 0,
-            blocked_on_system: 0,
-            sleepers: 0,
-            help_of_system: stuck::help_of_system(workload),
+            shared: Shared::new(workload),
+            threads: Threads::new(workload, streams),
+            running: Progress::new(machine),
             outcome: Outcome::new(gaps::of(workload, &options.scheduler)),
-            cgroup_changes: Vec::new(),
-            callback_time: 0,
-            processes: Processes::default(),
-            hotplug: VecDeque::new(),
-            loader: Loader::default(),
+            cgroups: CgroupChanges::default(),
+            hotplug: HotplugPlan::default(),
+            loader: Loader::new(options, streams),
         }
     }
 
@@ -183,9 +150,11 @@ impl<'r> Engine<'r> {
     pub fn run(&mut self) -> Result<(), SimulationError> {
         self.start()?;
         while !self.outcome.ended {
-            let Some(event) = self.agenda.next() else { return Err(self.stuck()) };
+            let Some(event) = self.agenda.next() else {
+                return Err(stuck::report(&self.threads, &self.shared, self.agenda.now()));
+            };
             self.outcome.events += 1;
-            self.scheduler.kernel.now = self.agenda.now();
+            self.sched.kernel.now = self.agenda.now();
             self.hardware.set_now(self.agenda.now());
             self.handle(event)?;
             self.settle()?;
@@ -195,16 +164,17 @@ impl<'r> Engine<'r> {
 
     fn start(&mut self) -> Result<(), SimulationError> {
         self.start_clocks();
-        let limit = self.options.time_limit.or(self.workload.duration);
+        let workload = self.threads.workload;
+        let limit = self.options.time_limit.or(workload.duration);
         if let Some(limit) = limit {
             self.agenda.set(Event::End, limit);
         }
-        self.plan_hotplug()?;
-        let boot = self.scheduler.kernel.topology.online.first().unwrap_or(CpuId(0));
+        self.hotplug = HotplugPlan::new(&self.options.hotplug, self.machine, &mut self.agenda)?;
+        let boot = hotplug::boot_cpu(&self.sched);
         self.load_scheduler(boot)?;
-        self.queue_cgroups();
-        for spec in 0..self.workload.tasks.len() {
-            for _ in 0..self.workload.tasks[spec].instances {
+        self.cgroups.queue(&workload.cgroups, &self.sched.kernel.cgroups, &mut self.agenda);
+        for spec in 0..workload.tasks.len() {
+            for _ in 0..workload.tasks[spec].instances {
                 self.spawn(spec as u32, None, boot);
             }
         }
@@ -213,7 +183,8 @@ impl<'r> Engine<'r> {
         }
         self.hardware.tell_all_power();
         // System tasks alone run up to the limit.
-        self.outcome.ended = self.live_applications == 0 && (limit.is_none() || self.threads.is_empty());
+        let applications_live = self.threads.waits.applications_live();
+        self.outcome.ended = !applications_live && (limit.is_none() || self.threads.is_empty());
         self.settle()
     }
 
@@ -221,18 +192,18 @@ impl<'r> Engine<'r> {
         match event {
             Event::Run(cpu) => self.segment_over(cpu),
             Event::Tick(cpu) => self.tick(cpu),
-            Event::Clock(domain) => self.clock_arrives(domain),
-            Event::Softirq => self.scheduler.softirq(),
+            Event::Clock(domain) => self.clocks.arrive(domain, &mut self.hardware),
+            Event::Softirq => self.sched.softirq(),
             Event::FairServer => {
-                let Sched { kernel, rt, .. } = &mut self.scheduler;
+                let Sched { kernel, rt, .. } = &mut self.sched;
                 rt.serve(kernel);
             }
             Event::Deadline => {
-                let Sched { kernel, dl, .. } = &mut self.scheduler;
+                let Sched { kernel, dl, .. } = &mut self.sched;
                 dl.serve(kernel);
             }
             Event::SchedExt => self.sched_ext_timer()?,
-            Event::Cgroup => self.change_cgroups(),
+            Event::Cgroup => self.cgroups.carry_out(&mut self.sched, &mut self.outcome, &mut self.agenda),
             Event::Hotplug => self.hotplug_event(),
             // What ends with the limit has ended: everything else of this instant comes first.
             Event::End if self.agenda.more_is_due() => self.agenda.set(Event::End, self.agenda.now()),
@@ -243,18 +214,18 @@ impl<'r> Engine<'r> {
     }
 
     fn tick(&mut self, cpu: CpuId) {
-        if self.running[cpu.index()].task.is_none() {
+        if self.running[cpu].task.is_none() {
             // The tick ran on because the governor expected a short pause: it wakes the CPU, which balances and, unless
             // that gave it work, chooses anew.
-            if !self.scheduler.idle_tick(cpu) {
+            if !self.sched.idle_tick(cpu) {
                 self.reselect_idle(cpu);
             }
             return;
         }
         self.agenda.repeat_tick(cpu);
         self.charge(cpu, self.machine.costs.tick);
-        self.scheduler.tick(cpu);
-        if self.scheduler.fair.softirq_pending() {
+        self.sched.tick(cpu);
+        if self.sched.fair.softirq_pending() {
             // Behind the ticks of the other CPUs, which are due at this instant too.
             self.agenda.set(Event::Softirq, self.agenda.now());
         }
@@ -263,38 +234,40 @@ impl<'r> Engine<'r> {
     /// Carries out decisions until nothing changes any more at this instant.
     fn settle(&mut self) -> Result<(), SimulationError> {
         loop {
-            if let Some(switch) = self.scheduler.next_switch() {
+            if let Some(switch) = self.sched.next_switch() {
                 self.switch(switch);
                 continue;
             }
             self.charge_callbacks();
-            if let Some(cpu) = self.to_advance.pop_front() {
+            if let Some(cpu) = self.running.to_advance.pop_front() {
                 self.advance(cpu)?;
             } else if !self.power_and_pace() && !self.settle_idle() {
                 break;
             }
         }
         self.outcome.check()?;
-        self.note_migrations();
+        self.threads.count_migrations(&mut self.sched.kernel.migrated);
         if self.hardware.observe {
-            self.show_power();
+            self.hardware.show_power(self.observer);
         }
-        if self.scheduler.kernel.rt_active {
-            self.time_fair_server();
-        }
-        if self.scheduler.kernel.dl_active {
-            self.time_deadlines();
-        }
-        self.time_sched_ext();
+        self.set_timers_of_classes();
+        self.loader.set_timer(&mut self.sched, &mut self.pauses, &mut self.agenda);
         if !self.outcome.ended && !self.outcome.stuck && self.nothing_can_happen() {
             return self.end_or_wait_for_limit();
         }
         Ok(())
     }
 
+    /// Whether every application thread waits for another one, and no system task will help.
+    fn nothing_can_happen(&self) -> bool {
+        let waits = &self.threads.waits;
+        let idle = || self.running.is_idle() && !self.sched.dl.has_throttled();
+        waits.all_applications_block() && waits.nobody_helps(idle)
+    }
+
     /// With a time limit the machine idles up to it, as rt-app does up to its duration, and the report says so.
     fn end_or_wait_for_limit(&mut self) -> Result<(), SimulationError> {
-        let stuck = self.stuck();
+        let stuck = stuck::report(&self.threads, &self.shared, self.agenda.now());
         if self.agenda.time_of(Event::End).is_none() {
             return Err(stuck);
         }
@@ -303,38 +276,18 @@ impl<'r> Engine<'r> {
         Ok(())
     }
 
-    /// Sets when fair tasks that wait for real-time ones are next to be looked after.
-    fn time_fair_server(&mut self) {
-        self.agenda.set_to(Event::FairServer, self.scheduler.rt.next_service(&self.scheduler.kernel));
-    }
-
-    /// Sets when deadline tasks are next to be looked after; idle CPUs know of the timers.
-    fn time_deadlines(&mut self) {
-        for (cpu, time) in self.scheduler.dl.armed.drain(..) {
-            self.pauses.timer_set(cpu, self.agenda.now(), time);
+    /// Sets when fair tasks that wait for real-time ones, and deadline tasks, are next to be looked after. Idle CPUs know
+    /// of the timers of the latter.
+    fn set_timers_of_classes(&mut self) {
+        let Sched { kernel, rt, dl, .. } = &mut self.sched;
+        if kernel.rt_active {
+            self.agenda.set_to(Event::FairServer, rt.next_service(kernel));
         }
-        self.agenda.set_to(Event::Deadline, self.scheduler.dl.next_timer(&self.scheduler.kernel));
-    }
-
-    fn note_migrations(&mut self) {
-        for task in self.scheduler.kernel.migrated.drain(..) {
-            self.threads[task.index()].stats.migrations += 1;
-        }
-    }
-
-    fn show_power(&mut self) {
-        let mut changes = std::mem::take(&mut self.hardware.power_changes);
-        if changes.is_empty() {
-            return;
-        }
-        changes.sort_unstable();
-        changes.dedup();
-        for cpu in &changes {
-            self.observer.cpu_power(self.agenda.now(), *cpu, self.hardware.cpu_watts(*cpu));
-        }
-        for package in 0..self.machine.packages.len() {
-            let package = PackageId::at(package);
-            self.observer.package_power(self.agenda.now(), package, self.hardware.package_watts(package));
+        if kernel.dl_active {
+            for (cpu, time) in dl.armed.drain(..) {
+                self.pauses.timer_set(cpu, self.agenda.now(), time);
+            }
+            self.agenda.set_to(Event::Deadline, dl.next_timer(kernel));
         }
     }
 }

@@ -5,6 +5,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::Engine;
+use super::agenda::Agenda;
+use crate::kernel::Kernel;
 use crate::kernel::cpuidle::{IdleEntry, MenuDevice, StateTimes};
 use crate::machine::{Cluster, Machine};
 use crate::units::{ClusterId, CpuId, Nanos};
@@ -45,6 +47,45 @@ impl Pauses {
         }
     }
 
+    /// The state in which a CPU of `cluster` idles from now on: the deepest one if it is offline, else the choice of the
+    /// menu governor, if the kernel uses deeper states at all. Where that expects a short pause, the tick goes on and
+    /// wakes the CPU if it was wrong.
+    fn choose(&mut self, cpu: CpuId, cluster: ClusterId, kernel: &Kernel, agenda: &mut Agenda) -> usize {
+        let states = self.states[cluster.index()].len();
+        if !kernel.topology.online.test(cpu) {
+            return states.saturating_sub(1);
+        }
+        if states <= 1 || !kernel.params.cpuidle {
+            return 0;
+        }
+        let entry = IdleEntry {
+            next_timer: self.next_timer(cpu, agenda.now()),
+            next_tick: agenda.next_tick() - agenda.now(),
+            tick: kernel.params.tick(),
+            tick_stopped: false,
+            latency_limit: Nanos::MAX,
+        };
+        let selection = self.menu[cpu.index()].select(&self.states[cluster.index()], &entry);
+        if !selection.stop_tick {
+            agenda.set_tick(cpu);
+        }
+        selection.state
+    }
+
+    /// `cpu` idles from `now` on, in a state of `cluster`; returns the state's exit latency.
+    fn enter(&mut self, cpu: CpuId, cluster: ClusterId, state: usize, now: Nanos) -> Nanos {
+        let exit = self.states[cluster.index()].get(state).map_or(0, |state| state.exit);
+        let pause = &mut self.idle[cpu.index()];
+        *pause = IdleState { since: now, exit, calls: pause.calls + 1 };
+        exit
+    }
+
+    /// The pause of `cpu` ends at `until`, or is interrupted by the tick: the menu governor learns how long it was.
+    fn end(&mut self, cpu: CpuId, until: Nanos, by_tick: bool) {
+        let IdleState { since, exit, .. } = self.idle[cpu.index()];
+        self.menu[cpu.index()].reflect(until - since, exit, by_tick);
+    }
+
     /// How often `cpu` went idle so far; tells schedutil whether it did since last asked.
     pub fn count(&self, cpu: CpuId) -> u64 {
         self.idle[cpu.index()].calls
@@ -80,7 +121,7 @@ impl Engine<'_> {
     /// Idle CPUs that an interrupt woke, to look for work or to serve a timer of the loaded scheduler: those that found none
     /// choose their idle state anew. False if there are none.
     pub(super) fn settle_idle(&mut self) -> bool {
-        let kernel = &mut self.scheduler.kernel;
+        let kernel = &mut self.sched.kernel;
         if kernel.idle_passes.is_empty() {
             return false;
         }
@@ -88,58 +129,30 @@ impl Engine<'_> {
         woken.sort_unstable();
         woken.dedup();
         for cpu in &woken {
-            let online = self.scheduler.kernel.topology.online.test(*cpu);
-            if self.running[cpu.index()].task.is_none() && online {
+            let online = self.sched.kernel.topology.online.test(*cpu);
+            if self.running[*cpu].task.is_none() && online {
                 self.reselect_idle(*cpu);
             }
         }
         woken.clear();
-        self.scheduler.kernel.idle_passes = woken;
+        self.sched.kernel.idle_passes = woken;
         true
     }
 
     /// The idle thread takes over `cpu`: the menu governor chooses a state.
     pub(super) fn enter_idle(&mut self, cpu: CpuId) {
+        let now = self.agenda.now();
         let cluster = self.machine.cores[self.machine.cpus[cpu.index()].core.index()].cluster;
-        let online = self.scheduler.kernel.topology.online.test(cpu);
-        let choice = if !online {
-            self.pauses.states[cluster.index()].len().saturating_sub(1)
-        } else if self.pauses.states[cluster.index()].len() > 1 && self.options.kernel.cpuidle {
-            self.menu_select(cpu, cluster)
-        } else {
-            0
-        };
-        let exit = self.pauses.states[cluster.index()].get(choice).map_or(0, |state| state.exit);
-        let state = &mut self.pauses.idle[cpu.index()];
-        (state.since, state.exit) = (self.agenda.now(), exit);
-        state.calls += 1;
-        self.scheduler.kernel.rq_mut(cpu).exit_latency = exit;
-        self.pace_siblings(cpu);
+        let choice = self.pauses.choose(cpu, cluster, &self.sched.kernel, &mut self.agenda);
+        self.sched.kernel.rq_mut(cpu).exit_latency = self.pauses.enter(cpu, cluster, choice, now);
+        self.running.pace_siblings(cpu, &self.sched.kernel.topology);
         self.hardware.idle(cpu, choice);
-        self.observer.cpu_idle(self.agenda.now(), cpu, Some(choice as u32));
-    }
-
-    /// Asks the menu governor; where it expects a short pause, the tick goes on and wakes the CPU if it was wrong.
-    fn menu_select(&mut self, cpu: CpuId, cluster: ClusterId) -> usize {
-        let next_tick = self.agenda.next_tick() - self.agenda.now();
-        let entry = IdleEntry {
-            next_timer: self.pauses.next_timer(cpu, self.agenda.now()),
-            next_tick,
-            tick: self.options.kernel.tick(),
-            tick_stopped: false,
-            latency_limit: Nanos::MAX,
-        };
-        let selection = self.pauses.menu[cpu.index()].select(&self.pauses.states[cluster.index()], &entry);
-        if !selection.stop_tick {
-            self.agenda.set_tick(cpu);
-        }
-        selection.state
+        self.observer.cpu_idle(now, cpu, Some(choice as u32));
     }
 
     /// The tick found `cpu` idle: it measures its pause so far and chooses again, for longer.
     pub(super) fn reselect_idle(&mut self, cpu: CpuId) {
-        let IdleState { since, exit, .. } = self.pauses.idle[cpu.index()];
-        self.pauses.menu[cpu.index()].reflect(self.agenda.now() - since, exit, true);
+        self.pauses.end(cpu, self.agenda.now(), true);
         self.observer.cpu_idle(self.agenda.now(), cpu, None);
         self.enter_idle(cpu);
     }
@@ -147,27 +160,10 @@ impl Engine<'_> {
     /// A thread takes over from the idle one; returns the time until `cpu` executes again.
     pub(super) fn leave_idle(&mut self, cpu: CpuId) -> Nanos {
         let latency = self.hardware.wakeup_latency(cpu);
-        let IdleState { since, exit, .. } = self.pauses.idle[cpu.index()];
-        self.pauses.menu[cpu.index()].reflect(self.agenda.now() - since + latency, exit, false);
-        self.scheduler.kernel.rq_mut(cpu).exit_latency = 0;
+        self.pauses.end(cpu, self.agenda.now() + latency, false);
+        self.sched.kernel.rq_mut(cpu).exit_latency = 0;
         self.observer.cpu_idle(self.agenda.now(), cpu, None);
-        self.pace_siblings(cpu);
+        self.running.pace_siblings(cpu, &self.sched.kernel.topology);
         latency
-    }
-
-    /// SMT siblings go faster or slower when `cpu` stops or starts.
-    fn pace_siblings(&mut self, cpu: CpuId) {
-        if !self.scheduler.kernel.topology.online.test(cpu) {
-            // It is no sibling any more, but has just been one.
-            for index in 0..self.machine.cores[self.machine.cpus[cpu.index()].core.index()].cpus.len() {
-                self.pace_later(self.machine.cores[self.machine.cpus[cpu.index()].core.index()].cpus[index]);
-            }
-        }
-        for index in 0..self.scheduler.kernel.topology.smt[cpu.index()].len() {
-            let sibling = self.scheduler.kernel.topology.smt[cpu.index()][index];
-            if sibling != cpu {
-                self.pace_later(sibling);
-            }
-        }
     }
 }

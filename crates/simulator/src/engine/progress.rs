@@ -1,43 +1,97 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Progress of what runs: how far it got, how fast it goes, when it will be through.
+//! Progress of running threads: how far each got, how fast it goes, when it will be through.
+
+use std::collections::VecDeque;
+use std::ops::{Index, IndexMut};
 
 use super::Engine;
+use super::agenda::Agenda;
 use super::events::Event;
-use super::memory::bytes_per_ns;
+use super::hardware::Hardware;
+use super::memory::{Memory, bytes_per_ns};
 use super::thread::Segment;
-use crate::machine::speed::{Pace, demand};
+use super::threads::Threads;
+use crate::kernel::Kernel;
+use crate::kernel::topology::Topology;
+use crate::machine::Machine;
+use crate::machine::speed::{MemoryUse, Pace, demand};
 use crate::units::{CpuId, Nanos, TaskId};
 use crate::workload::Behaviour;
 
-/// What runs on a CPU.
+/// The thread on a CPU, if any, and what the CPU knows of it.
 #[derive(Debug, Default)]
 pub(super) struct Running {
+    /// The thread.
     pub task: Option<TaskId>,
-    /// Accounted up to here.
+    /// Up to when the thread's time and work are booked.
     pub since: Nanos,
-    /// Until here it is overhead: waking the CPU, the switch, cold caches, ticks.
+    /// Until when the CPU is busy with overhead: waking up, the switch, cold caches, ticks.
     pub start: Nanos,
-    /// What of the overhead is cold caches, and so leaves with the thread.
+    /// The part of the overhead that is cold caches, and so leaves with the thread.
     pub cold: Nanos,
-    /// It is in the list of CPUs to be paced.
-    pub to_be_paced: bool,
-    /// Who ran here last.
+    /// The CPU is in the list of those to be paced.
+    to_be_paced: bool,
+    /// The thread that ran here last.
     pub last_task: Option<TaskId>,
-    /// Sum of the footprints of all who have left: what came since a thread left may have pushed out its own.
+    /// Sum of the footprints of all threads that have left: what came since a thread left may have pushed out its own.
     pub footprints: u64,
 }
 
-impl<'r> Engine<'r> {
-    /// Books CPU time and progress of what runs on `cpu` up to now.
-    pub(super) fn account(&mut self, cpu: CpuId) {
-        let running = &mut self.running[cpu.index()];
+/// What runs on every CPU, and what slows it down.
+pub(super) struct Progress<'r> {
+    machine: &'r Machine,
+    cpus: Vec<Running>,
+    /// Caches and memory domains.
+    pub memory: Memory,
+    /// CPUs whose thread is to read its next step.
+    pub to_advance: VecDeque<CpuId>,
+    /// CPUs whose thread goes at another pace from now on.
+    to_pace: Vec<CpuId>,
+}
+
+impl Index<CpuId> for Progress<'_> {
+    type Output = Running;
+
+    #[inline]
+    fn index(&self, cpu: CpuId) -> &Running {
+        &self.cpus[cpu.index()]
+    }
+}
+
+impl IndexMut<CpuId> for Progress<'_> {
+    #[inline]
+    fn index_mut(&mut self, cpu: CpuId) -> &mut Running {
+        &mut self.cpus[cpu.index()]
+    }
+}
+
+impl<'r> Progress<'r> {
+    /// Nothing runs on `machine` yet.
+    pub fn new(machine: &'r Machine) -> Self {
+        Self {
+            machine,
+            cpus: machine.cpus.iter().map(|_| Running::default()).collect(),
+            memory: Memory::new(machine),
+            to_advance: VecDeque::new(),
+            to_pace: Vec::new(),
+        }
+    }
+
+    /// Whether no CPU runs a thread.
+    pub fn is_idle(&self) -> bool {
+        self.cpus.iter().all(|running| running.task.is_none())
+    }
+
+    /// Books CPU time and progress of the thread on `cpu` up to `now`.
+    pub fn account(&mut self, cpu: CpuId, threads: &mut Threads<'_>, now: Nanos) {
+        let running = &mut self.cpus[cpu.index()];
         let Some(task) = running.task else { return };
-        let from = running.since.max(running.start).min(self.agenda.now());
-        let elapsed = self.agenda.now() - running.since;
-        running.since = self.agenda.now();
-        let thread = &mut self.threads[task.index()];
+        let from = running.since.max(running.start).min(now);
+        let elapsed = now - running.since;
+        running.since = now;
+        let thread = &mut threads[task];
         thread.stats.cpu_time += elapsed;
-        let span = self.agenda.now() - from;
+        let span = now - from;
         if span == 0 {
             return;
         }
@@ -58,73 +112,51 @@ impl<'r> Engine<'r> {
         }
     }
 
-    /// What runs on `cpu` loses so much time to the kernel, from now on or from the end of what it loses already.
-    pub(super) fn charge(&mut self, cpu: CpuId, cost: Nanos) {
-        if cost == 0 {
+    /// The thread `task` on `cpu` begins a stay there or a segment: its next step is read now, or when its overhead is over.
+    pub fn begin(
+        &mut self,
+        cpu: CpuId,
+        task: TaskId,
+        threads: &mut Threads<'_>,
+        hardware: &mut Hardware<'_>,
+        agenda: &mut Agenda,
+    ) {
+        self.start_using_caches(cpu, task, threads);
+        if threads[task].segment != Segment::None {
+            self.pace_later(cpu);
             return;
         }
-        self.account(cpu);
-        let running = &mut self.running[cpu.index()];
-        running.start = running.start.max(self.agenda.now()).saturating_add(cost);
-        if let Some(due) = self.agenda.time_of(Event::Run(cpu)) {
-            self.agenda.set(Event::Run(cpu), due.saturating_add(cost));
+        hardware.run(cpu, threads.behaviour(task).activity);
+        let start = self[cpu].start;
+        if start > agenda.now() {
+            agenda.set(Event::Run(cpu), start);
+        } else {
+            agenda.cancel(Event::Run(cpu));
+            self.to_advance.push_back(cpu);
         }
-        self.count(cpu);
-    }
-
-    /// What runs on `cpu` is through with its segment, or with the overhead before it.
-    pub(super) fn segment_over(&mut self, cpu: CpuId) {
-        self.account(cpu);
-        let Some(task) = self.running[cpu.index()].task else { return };
-        let thread = &mut self.threads[task.index()];
-        match thread.segment {
-            Segment::Work(left) => {
-                // What rounding to whole nanoseconds left over.
-                thread.stats.work += left;
-                let bytes = left * thread.unit_bytes;
-                if bytes > 0.0 {
-                    self.memory.move_bytes(self.machine, cpu, bytes);
-                }
-                thread.segment = Segment::None;
-            }
-            Segment::Spin(_) => self.spin_is_over(cpu, task),
-            Segment::Time(_) | Segment::Plain { .. } | Segment::None => thread.segment = Segment::None,
-        }
-        self.to_advance.push_back(cpu);
-    }
-
-    /// How what the thread does now behaves: a step of its own kind, or the machine's default between such steps.
-    fn behaviour(&self, task: TaskId) -> &'r Behaviour {
-        let thread = &self.threads[task.index()];
-        let id = if matches!(thread.segment, Segment::Work(_) | Segment::Time(_)) { thread.behaviour.0 } else { 0 };
-        &self.workload.behaviours[id as usize]
-    }
-
-    /// Switching activity of a thread that computes.
-    pub(super) fn activity_of(&self, task: TaskId) -> f64 {
-        self.behaviour(task).activity
     }
 
     /// Tells caches that the thread on `cpu` uses them, and works out what it demands there; its pace is to follow.
-    pub(super) fn start_using_caches(&mut self, cpu: CpuId, task: TaskId) {
-        let behaviour = self.behaviour(task);
+    fn start_using_caches(&mut self, cpu: CpuId, task: TaskId, threads: &mut Threads<'_>) {
+        let behaviour = threads.behaviour(task);
         let llc = self.machine.cpus[cpu.index()].llc;
         let mut share = None;
         if let Some(cache) = llc {
             self.memory.set_footprint(cache, cpu, behaviour.footprint);
             share = (behaviour.footprint > 0).then(|| self.memory.share(self.machine, cache, behaviour.footprint));
         }
-        self.threads[task.index()].demand = demand(self.machine, behaviour, cpu, share);
+        threads[task].demand = demand(self.machine, memory_use(behaviour), cpu, share);
     }
 
     /// The pace of the thread on `cpu` at the present clock, whether it contends or not.
-    fn repace(&mut self, cpu: CpuId, task: TaskId) {
+    fn repace(&mut self, cpu: CpuId, threads: &mut Threads<'_>, hardware: &Hardware<'_>) {
+        let Some(task) = self[cpu].task else { return };
         let core_type = self.machine.core_type(cpu);
-        let smt = if self.hardware.sibling_busy(cpu) { core_type.smt_speed } else { 1.0 };
+        let smt = if hardware.sibling_busy(cpu) { core_type.smt_speed } else { 1.0 };
         let domain = &self.machine.memory_domains[self.machine.cpus[cpu.index()].memory_domain.index()];
         let bandwidth = (domain.thread_bytes_per_s * 1e-9, bytes_per_ns(domain));
-        let khz_ipc = f64::from(self.hardware.khz(cpu)) * core_type.ipc;
-        let thread = &mut self.threads[task.index()];
+        let khz_ipc = f64::from(hardware.khz(cpu)) * core_type.ipc;
+        let thread = &mut threads[task];
         let before = thread.pace;
         thread.pace = Pace::new(&thread.demand, &self.machine.reference, khz_ipc, smt, bandwidth);
         let uses = thread.pace.uses_memory();
@@ -133,38 +165,66 @@ impl<'r> Engine<'r> {
         }
     }
 
-    /// Nobody on `cpu` uses caches and memory any more.
-    pub(super) fn stop_using_memory(&mut self, cpu: CpuId) {
+    /// The thread `task` no longer runs on `cpu` at `now`: it uses neither caches nor memory, and takes what it has not
+    /// paid of warming its caches up with it.
+    pub fn leave(&mut self, cpu: CpuId, task: TaskId, threads: &mut Threads<'_>, now: Nanos) {
+        self.stop_using_memory(cpu, task, threads);
+        let running = &mut self.cpus[cpu.index()];
+        running.last_task = Some(task);
+        // The thread must still warm up its own caches when it is back; the rest of the overhead is the CPU's.
+        // Cut off just as it was about to get on, a nanosecond stays, or the next stay would cost the whole again.
+        let unpaid = running.start.checked_sub(now).map_or(0, |unpaid| unpaid.max(1));
+        let cold = running.cold.min(unpaid);
+        running.start -= cold.min(running.start.saturating_sub(now));
+        threads[task].cold = cold;
+    }
+
+    fn stop_using_memory(&mut self, cpu: CpuId, task: TaskId, threads: &mut Threads<'_>) {
         if let Some(cache) = self.machine.cpus[cpu.index()].llc {
             self.memory.set_footprint(cache, cpu, 0);
         }
-        let Some(task) = self.running[cpu.index()].task else { return };
-        if self.threads[task.index()].pace.uses_memory() {
-            self.threads[task.index()].pace = Pace::default();
+        let footprint = threads.latest_behaviour(task).footprint;
+        let thread = &mut threads[task];
+        if thread.pace.uses_memory() {
+            thread.pace = Pace::default();
             self.memory.set_user(self.machine, cpu, false);
         }
-        let footprint = self.working_set(task);
-        let running = &mut self.running[cpu.index()];
+        let running = &mut self.cpus[cpu.index()];
         running.footprints = running.footprints.saturating_add(footprint);
-        self.threads[task.index()].footprints_seen = running.footprints;
+        thread.footprints_seen = running.footprints;
     }
 
-    /// Bytes that the thread holds in caches from its latest work, also while it sleeps.
-    fn working_set(&self, task: TaskId) -> u64 {
-        self.workload.behaviours[self.threads[task.index()].behaviour.0 as usize].footprint
+    /// Cost of putting `task` on `cpu`: the switch itself; and cold caches after a migration, its footprint's return.
+    ///
+    /// A stay that ended before the caches were warm leaves the rest to the next one, which then costs nothing more: a
+    /// real thread gets on, slowly, while it misses, and must not be held up for ever by slices shorter than this.
+    pub fn switch_cost(&self, cpu: CpuId, task: TaskId, threads: &Threads<'_>, kernel: &Kernel) -> (Nanos, Nanos) {
+        let thread = &threads[task];
+        let costs = &self.machine.costs;
+        let untouched = self[cpu].last_task == Some(task) && thread.last_cpu == Some(cpu);
+        let switch = if untouched { 0 } else { costs.context_switch };
+        if untouched || thread.cold > 0 {
+            return (switch, thread.cold);
+        }
+        let migration = match thread.last_cpu.filter(|last| *last != cpu) {
+            Some(last) if kernel.cpus_share_cache(last, cpu) => costs.migration,
+            Some(_) => costs.migration + costs.migration_llc,
+            None => 0,
+        };
+        (switch, migration + self.refill_time(cpu, task, threads, kernel))
     }
 
     /// Time to bring back what was lost of the working set: all of it under another cache; on the same CPU, what others
     /// brought in since; at one thread's bandwidth. Another CPU under the same cache finds it there.
-    pub(super) fn refill_time(&self, cpu: CpuId, task: TaskId) -> Nanos {
-        let footprint = self.working_set(task);
+    fn refill_time(&self, cpu: CpuId, task: TaskId, threads: &Threads<'_>, kernel: &Kernel) -> Nanos {
+        let footprint = threads.latest_behaviour(task).footprint;
         let Some(cache) = self.machine.cpus[cpu.index()].llc.filter(|_| footprint > 0) else { return 0 };
-        let thread = &self.threads[task.index()];
+        let thread = &threads[task];
         let Some(last) = thread.last_cpu else { return 0 };
-        let came = self.running[cpu.index()].footprints.saturating_sub(thread.footprints_seen);
+        let came = self[cpu].footprints.saturating_sub(thread.footprints_seen);
         let lost = match last {
             _ if last == cpu => came.min(footprint),
-            _ if self.scheduler.kernel.cpus_share_cache(last, cpu) => 0,
+            _ if kernel.cpus_share_cache(last, cpu) => 0,
             _ => footprint,
         };
         let lost = lost.min(self.machine.caches[cache.index()].bytes);
@@ -172,61 +232,64 @@ impl<'r> Engine<'r> {
         (lost as f64 / (domain.thread_bytes_per_s * 1e-9)) as Nanos
     }
 
-    /// What runs on `cpu` is to be paced anew before time goes on.
-    pub(super) fn pace_later(&mut self, cpu: CpuId) {
-        if !std::mem::replace(&mut self.running[cpu.index()].to_be_paced, true) {
+    /// The thread on `cpu`, if any, is to be paced anew before time goes on.
+    pub fn pace_later(&mut self, cpu: CpuId) {
+        if !std::mem::replace(&mut self.cpus[cpu.index()].to_be_paced, true) {
             self.to_pace.push(cpu);
         }
     }
 
-    /// Paces everything anew that something else changed: clocks, siblings, caches, contention.
-    pub(super) fn pace_all(&mut self) {
+    /// SMT siblings of `cpu` go faster or slower when it stops or starts.
+    pub fn pace_siblings(&mut self, cpu: CpuId, topology: &Topology) {
+        if !topology.online.test(cpu) {
+            // It is no sibling any more, but has just been one.
+            let machine = self.machine;
+            for sibling in &machine.cores[machine.cpus[cpu.index()].core.index()].cpus {
+                self.pace_later(*sibling);
+            }
+        }
+        for sibling in topology.smt[cpu.index()].iter().filter(|sibling| **sibling != cpu) {
+            self.pace_later(*sibling);
+        }
+    }
+
+    /// Whether threads are to be paced anew.
+    pub fn paces_change(&self) -> bool {
+        !self.to_pace.is_empty() || self.memory.is_dirty()
+    }
+
+    /// Works out the pace of all threads for which something changed: clocks, siblings, caches, contention. They stand in
+    /// `to_pace` afterwards.
+    fn repace_all(&mut self, threads: &mut Threads<'_>, hardware: &Hardware<'_>) {
         for cpu in self.memory.cache_changes() {
-            if let Some(task) = self.running[cpu.index()].task {
-                self.start_using_caches(cpu, task);
+            if let Some(task) = self[cpu].task {
+                self.start_using_caches(cpu, task, threads);
                 self.pace_later(cpu);
             }
         }
         let mut index = 0;
         while index < self.to_pace.len() {
-            let cpu = self.to_pace[index];
-            if let Some(task) = self.running[cpu.index()].task {
-                self.repace(cpu, task);
-            }
+            self.repace(self.to_pace[index], threads, hardware);
             index += 1;
         }
-        self.solve_contention();
-        let mut to_pace = std::mem::take(&mut self.to_pace);
-        for cpu in to_pace.drain(..) {
-            self.running[cpu.index()].to_be_paced = false;
-            self.account(cpu);
-            self.schedule_run(cpu);
-            self.count(cpu);
-        }
-        if self.to_pace.is_empty() {
-            self.to_pace = to_pace;
-        }
-    }
-
-    fn solve_contention(&mut self) {
         if !self.memory.is_dirty() {
             return;
         }
-        let Self { memory, machine, running, threads, .. } = self;
-        let pace = |cpu: CpuId| running[cpu.index()].task.map_or(Pace::default(), |task| threads[task.index()].pace);
+        let Self { memory, machine, cpus, .. } = self;
+        let pace = |cpu: CpuId| cpus[cpu.index()].task.map_or(Pace::default(), |task| threads[task].pace);
         for cpu in memory.solve(machine, pace) {
             self.pace_later(cpu);
         }
     }
 
-    /// Sets when what runs on `cpu` will be through, and what it draws meanwhile.
-    fn schedule_run(&mut self, cpu: CpuId) {
-        let Some(task) = self.running[cpu.index()].task else { return };
-        let thread = &mut self.threads[task.index()];
+    /// Sets when the thread on `cpu` will be through with its segment, and what the CPU draws meanwhile.
+    fn set_pace(&mut self, cpu: CpuId, threads: &mut Threads<'_>, hardware: &mut Hardware<'_>, agenda: &mut Agenda) {
+        let Some(task) = self[cpu].task else { return };
+        let thread = &mut threads[task];
         let lambda = self.memory.lambda(self.machine, cpu, &thread.pace);
         (thread.unit_time, thread.unit_bytes) = (thread.pace.time(lambda), thread.pace.bytes);
-        let thread = &self.threads[task.index()];
-        let behaviour = self.behaviour(task);
+        let thread = &threads[task];
+        let behaviour = threads.behaviour(task);
         let computing = thread.pace.computing(lambda);
         let stall = self.machine.core_type(cpu).stall_activity;
         let activity = behaviour.activity * (computing + (1.0 - computing) * stall);
@@ -236,8 +299,79 @@ impl<'r> Engine<'r> {
             Segment::Plain { left, stalled } => (left, if stalled { stall } else { 1.0 }),
             Segment::Work(left) => ((left * thread.unit_time).ceil() as Nanos, activity),
         };
-        let start = self.running[cpu.index()].start.max(self.agenda.now());
-        self.agenda.set(Event::Run(cpu), start.saturating_add(left));
-        self.hardware.run(cpu, activity);
+        let start = self[cpu].start.max(agenda.now());
+        agenda.set(Event::Run(cpu), start.saturating_add(left));
+        hardware.run(cpu, activity);
+    }
+}
+
+/// How work that behaves like this uses memory.
+#[inline]
+fn memory_use(behaviour: &Behaviour) -> MemoryUse {
+    let Behaviour { memory_bound, bytes_per_work, footprint, .. } = *behaviour;
+    MemoryUse { memory_bound, bytes_per_work, footprint }
+}
+
+impl Engine<'_> {
+    /// Books CPU time and progress of the thread on `cpu` up to now.
+    pub(super) fn account(&mut self, cpu: CpuId) {
+        self.running.account(cpu, &mut self.threads, self.agenda.now());
+    }
+
+    /// The thread on `cpu`, if any, goes on: its next step is read now, or when its overhead is over.
+    pub(super) fn begin(&mut self, cpu: CpuId) {
+        if let Some(task) = self.running[cpu].task {
+            self.running.begin(cpu, task, &mut self.threads, &mut self.hardware, &mut self.agenda);
+        }
+    }
+
+    /// The thread on `cpu` loses so much time to the kernel, from now on or from the end of what it loses already.
+    pub(super) fn charge(&mut self, cpu: CpuId, cost: Nanos) {
+        if cost == 0 {
+            return;
+        }
+        self.account(cpu);
+        let running = &mut self.running[cpu];
+        running.start = running.start.max(self.agenda.now()).saturating_add(cost);
+        if let Some(due) = self.agenda.time_of(Event::Run(cpu)) {
+            self.agenda.set(Event::Run(cpu), due.saturating_add(cost));
+        }
+        self.count(cpu);
+    }
+
+    /// The thread on `cpu` is through with its segment, or with the overhead before it.
+    pub(super) fn segment_over(&mut self, cpu: CpuId) {
+        self.account(cpu);
+        let Some(task) = self.running[cpu].task else { return };
+        let thread = &mut self.threads[task];
+        match thread.segment {
+            Segment::Work(left) => {
+                // What rounding to whole nanoseconds left over.
+                thread.stats.work += left;
+                let bytes = left * thread.unit_bytes;
+                if bytes > 0.0 {
+                    self.running.memory.move_bytes(self.machine, cpu, bytes);
+                }
+                thread.segment = Segment::None;
+            }
+            Segment::Spin(_) => self.spin_is_over(cpu, task),
+            Segment::Time(_) | Segment::Plain { .. } | Segment::None => thread.segment = Segment::None,
+        }
+        self.running.to_advance.push_back(cpu);
+    }
+
+    /// Paces everything anew for which something changed.
+    pub(super) fn pace_all(&mut self) {
+        self.running.repace_all(&mut self.threads, &self.hardware);
+        let mut to_pace = std::mem::take(&mut self.running.to_pace);
+        for cpu in to_pace.drain(..) {
+            self.running[cpu].to_be_paced = false;
+            self.account(cpu);
+            self.running.set_pace(cpu, &mut self.threads, &mut self.hardware, &mut self.agenda);
+            self.count(cpu);
+        }
+        if self.running.to_pace.is_empty() {
+            self.running.to_pace = to_pace;
+        }
     }
 }

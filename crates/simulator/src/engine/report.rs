@@ -4,10 +4,13 @@
 use std::collections::BTreeMap;
 
 use super::Engine;
+use super::hardware::Hardware;
 use super::thread::Thread;
+use super::threads::Threads;
 use crate::kernel::task::TaskState;
+use crate::machine::Machine;
 use crate::metrics::{AppReport, CpuReport, Energy, Report, SCHEMA, TaskReport};
-use crate::units::{CpuId, Nanos, PerformanceDomainId, TaskId, seconds};
+use crate::units::{CpuId, Nanos, TaskId, seconds};
 
 /// The sum, and 0 of nothing: of no floating-point numbers `sum` makes -0.
 fn total(parts: impl Iterator<Item = f64>) -> f64 {
@@ -17,25 +20,26 @@ fn total(parts: impl Iterator<Item = f64>) -> f64 {
 impl Engine<'_> {
     /// The report of the run up to now.
     pub fn report(mut self) -> Report {
-        let sched_ext = self.sched_ext_report();
+        let sched_ext = self.loader.report(&mut self.sched);
+        let now = self.agenda.now();
         for cpu in self.machine.online() {
-            self.account(cpu);
+            self.running.account(cpu, &mut self.threads, now);
         }
-        for task in 0..self.threads.len() {
-            self.account_wait(TaskId::at(task));
-        }
-        let time_s = seconds(self.agenda.now());
-        let cpus = self.cpu_reports();
+        self.account_waits();
+        let time_s = seconds(now);
+        let cpus: Vec<CpuReport> = (0..self.machine.cpus.len())
+            .map(|cpu| cpu_report(self.machine, &mut self.hardware, CpuId::at(cpu)))
+            .collect();
         let energy = self.energy(cpus.iter().map(|cpu| cpu.energy_j).sum());
-        let apps = self.app_reports();
+        let apps = self.threads.app_reports(now);
         let work_s = total(apps.iter().map(|app| app.work_s));
         let rate = |amount: f64| if time_s > 0.0 { amount / time_s } else { 0.0 };
-        let tasks = (0..self.threads.len()).map(|task| self.task_report(TaskId::at(task))).collect();
+        let tasks = self.threads.ids().map(|task| self.threads.task_report(task)).collect();
         let online = self.machine.online().count() as f64;
         let busy_s: f64 = cpus.iter().map(|cpu| cpu.busy_s).sum();
         Report {
             schema: SCHEMA,
-            workload: self.workload.name.clone(),
+            workload: self.threads.workload.name.clone(),
             machine: self.machine.name.clone(),
             scheduler: self.options.scheduler.to_string(),
             governor: self.options.governor.to_string(),
@@ -60,19 +64,20 @@ impl Engine<'_> {
         }
     }
 
-    /// A thread that still waits for a CPU at the end has waited up to now.
-    fn account_wait(&mut self, task: TaskId) {
-        let kernel_task = self.scheduler.kernel.task(task);
-        let thread = &mut self.threads[task.index()];
-        let runnable = kernel_task.state == TaskState::Runnable;
-        if runnable && self.running[kernel_task.cpu.index()].task != Some(task) {
-            thread.stats.wait_time += self.agenda.now() - thread.runnable_since;
+    /// Threads that still wait for a CPU at the end have waited up to now.
+    fn account_waits(&mut self) {
+        for task in self.threads.ids() {
+            let known = self.sched.kernel.task(task);
+            if known.state == TaskState::Runnable && self.running[known.cpu].task != Some(task) {
+                let thread = &mut self.threads[task];
+                thread.stats.wait_time += self.agenda.now() - thread.runnable_since;
+            }
         }
     }
 
     fn energy(&mut self, cores: f64) -> Energy {
         let time_s = seconds(self.agenda.now());
-        let domains = self.machine.memory_domains.iter().zip(self.memory.traffic());
+        let domains = self.machine.memory_domains.iter().zip(self.running.memory.traffic());
         let memory =
             total(domains.map(|(domain, bytes)| domain.static_watts * time_s + domain.joules_per_byte * bytes));
         let uncore = self.hardware.uncore_joules();
@@ -81,51 +86,42 @@ impl Engine<'_> {
         let supply = board / self.machine.platform.supply_efficiency - board;
         Energy { total: cores + uncore + memory + platform + supply, cores, uncore, memory, platform, supply }
     }
+}
 
-    fn cpu_reports(&mut self) -> Vec<CpuReport> {
-        (0..self.machine.cpus.len()).map(|cpu| self.cpu_report(CpuId::at(cpu))).collect()
+fn cpu_report(machine: &Machine, hardware: &mut Hardware<'_>, cpu: CpuId) -> CpuReport {
+    let domain = machine.cpus[cpu.index()].performance_domain;
+    let khz = machine.performance_domains[domain.index()].opps.iter().map(|opp| opp.khz);
+    let at_clock = hardware.frequency_residency(domain).iter().copied().map(seconds);
+    let freq_residency = khz.zip(at_clock).filter(|(_, spent)| *spent > 0.0).collect();
+    let states = &machine.cluster(cpu).idle_states;
+    let residency = hardware.cpu_residency(cpu);
+    let (idle, busy) = residency.split_at(residency.len() - 1);
+    let names = states.iter().map(|state| state.name.clone()).chain(["C0".to_owned()]);
+    let idle_residency: BTreeMap<String, f64> =
+        names.zip(idle).filter(|(_, spent)| **spent > 0).map(|(name, spent)| (name, seconds(*spent))).collect();
+    CpuReport {
+        cpu: cpu.0,
+        online: machine.cpus[cpu.index()].online,
+        busy_s: busy.iter().copied().map(seconds).sum(),
+        freq_residency,
+        idle_residency,
+        energy_j: hardware.cpu_joules(cpu),
     }
+}
 
-    fn cpu_report(&mut self, cpu: CpuId) -> CpuReport {
-        let domain = self.machine.cpus[cpu.index()].performance_domain;
-        let opps = &self.machine.performance_domains[domain.index()].opps;
-        let khz = opps.iter().map(|opp| opp.khz);
-        let freq_residency = khz.zip(self.frequency_seconds(domain)).filter(|(_, spent)| *spent > 0.0).collect();
-        let states = &self.machine.cluster(cpu).idle_states;
-        let residency: Vec<Nanos> = self.hardware.cpu_residency(cpu).to_vec();
-        let (idle, busy) = residency.split_at(residency.len() - 1);
-        let names = states.iter().map(|state| state.name.clone()).chain(["C0".to_owned()]);
-        let idle_residency: BTreeMap<String, f64> =
-            names.zip(idle).filter(|(_, spent)| **spent > 0).map(|(name, spent)| (name, seconds(*spent))).collect();
-        CpuReport {
-            cpu: cpu.0,
-            online: self.machine.cpus[cpu.index()].online,
-            busy_s: busy.iter().copied().map(seconds).sum(),
-            freq_residency,
-            idle_residency,
-            energy_j: self.hardware.cpu_joules(cpu),
-        }
-    }
-
-    fn frequency_seconds(&mut self, domain: PerformanceDomainId) -> Vec<f64> {
-        self.hardware.frequency_residency(domain).iter().copied().map(seconds).collect()
-    }
-
-    fn app_reports(&self) -> Vec<AppReport> {
+impl Threads<'_> {
+    fn app_reports(&self, now: Nanos) -> Vec<AppReport> {
         let names = self.workload.applications.iter().enumerate();
-        names.map(|(index, name)| self.app_report(index, name)).filter(|app| app.threads > 0).collect()
+        names.map(|(index, name)| self.app_report(index, name, now)).filter(|app| app.threads > 0).collect()
     }
 
-    fn app_report(&self, index: usize, name: &str) -> AppReport {
-        let of_app = |thread: &&Thread| {
-            let kind = &self.workload.tasks[thread.spec as usize];
-            !kind.system && kind.application == index
-        };
-        let threads: Vec<&Thread> = self.threads.iter().filter(of_app).collect();
+    fn app_report(&self, index: usize, name: &str, now: Nanos) -> AppReport {
+        let of_app = |thread: &&Thread<'_>| !thread.kind.system && thread.kind.application == index;
+        let threads: Vec<&Thread<'_>> = self.iter().filter(of_app).collect();
         let ended: Option<Vec<Nanos>> = threads.iter().map(|thread| thread.stats.ended).collect();
         let time = ended.and_then(|times| times.into_iter().max());
         let work_s = threads.iter().map(|thread| thread.stats.work).sum::<f64>() * 1e-9;
-        let span = seconds(time.unwrap_or(self.agenda.now()));
+        let span = seconds(time.unwrap_or(now));
         AppReport {
             name: name.to_owned(),
             time_s: time.map(seconds),
@@ -137,13 +133,13 @@ impl Engine<'_> {
     }
 
     fn task_report(&mut self, task: TaskId) -> TaskReport {
-        let thread = &mut self.threads[task.index()];
+        let applications = &self.workload.applications;
+        let thread = &mut self[task];
         let wakeup_latency_ns = thread.stats.latencies.summary();
-        let kind = &self.workload.tasks[thread.spec as usize];
-        let stats = &thread.stats;
+        let (kind, stats) = (thread.kind, &thread.stats);
         TaskReport {
-            name: thread.name(kind),
-            app: (!kind.system).then(|| self.workload.applications[kind.application].clone()),
+            name: thread.name(),
+            app: (!kind.system).then(|| applications[kind.application].clone()),
             system: kind.system,
             cpu_time_s: seconds(stats.cpu_time),
             wait_time_s: seconds(stats.wait_time),

@@ -2,11 +2,11 @@
 //! A thread's place in its program, and what it has done so far.
 
 use rand::Rng;
-use rand::SeedableRng;
 use rand_distr::{Distribution, Exp1, LogNormal};
 use rand_pcg::Pcg32;
 
 use super::latency::Latencies;
+use super::program::Next;
 use crate::kernel::sync::WaitsFor;
 use crate::machine::speed::{Demand, Pace};
 use crate::units::{CpuId, Nanos, TaskId};
@@ -34,9 +34,11 @@ pub(super) enum Segment {
 
 /// A thread.
 #[derive(Debug)]
-pub(super) struct Thread {
+pub(super) struct Thread<'r> {
     /// Index of its kind.
     pub spec: u32,
+    /// Its kind.
+    pub kind: &'r TaskSpec,
     /// Which of its kind it is; `None` if it is the only one.
     pub instance: Option<u32>,
     /// Next step.
@@ -97,11 +99,12 @@ pub(super) struct ThreadStats {
     pub ended: Option<Nanos>,
 }
 
-impl Thread {
-    /// A thread of kind number `spec` at its first step.
-    pub fn new(spec: u32, kind: &TaskSpec, instance: Option<u32>, task: TaskId, seed: u64) -> Self {
+impl<'r> Thread<'r> {
+    /// A thread of `kind`, which has number `spec`, at its first step; `rng` draws its spans.
+    pub fn new(spec: u32, kind: &'r TaskSpec, instance: Option<u32>, rng: Pcg32) -> Self {
         Self {
             spec,
+            kind,
             instance,
             pc: 0,
             counters: vec![0; kind.counters as usize].into(),
@@ -115,7 +118,7 @@ impl Thread {
             in_loop: false,
             parent: None,
             children: 0,
-            rng: Pcg32::seed_from_u64(seed ^ (u64::from(task.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+            rng,
             demand: Demand::default(),
             pace: Pace::default(),
             unit_time: 1.0,
@@ -131,6 +134,20 @@ impl Thread {
         }
     }
 
+    /// The thread does work from now on.
+    pub fn run_work(&mut self, work: Span, behaviour: BehaviourId) -> Next {
+        self.behaviour = behaviour;
+        self.segment = Segment::Work(sample(work, &mut self.rng) as f64);
+        Next::Run
+    }
+
+    /// The thread uses CPU time from now on.
+    pub fn run_time(&mut self, time: Span, behaviour: BehaviourId) -> Next {
+        self.behaviour = behaviour;
+        self.segment = Segment::Time(sample(time, &mut self.rng));
+        Next::Run
+    }
+
     /// Head of a loop of its own: another round, or on behind its foot.
     pub fn enter_loop(&mut self, counter: u32, count: Option<u64>, end: u32) {
         let done = &mut self.counters[counter as usize];
@@ -143,10 +160,10 @@ impl Thread {
     }
 
     /// Its name, with its instance where there are several.
-    pub fn name(&self, kind: &TaskSpec) -> String {
+    pub fn name(&self) -> String {
         match self.instance {
-            Some(instance) => format!("{}-{instance}", kind.name),
-            None => kind.name.clone(),
+            Some(instance) => format!("{}-{instance}", self.kind.name),
+            None => self.kind.name.clone(),
         }
     }
 }
@@ -185,6 +202,8 @@ pub(super) fn sample_sum(span: Span, count: u64, rng: &mut Pcg32) -> Nanos {
 
 #[cfg(test)]
 mod tests {
+    use rand::SeedableRng;
+
     use super::*;
 
     #[test]

@@ -93,6 +93,11 @@ impl CgroupTree {
         &mut self.groups[id.index()]
     }
 
+    /// `id`, the group that it is in, and so on up to the root.
+    pub fn ancestors(&self, id: CgroupId) -> impl Iterator<Item = CgroupId> + '_ {
+        std::iter::successors(Some(id), |id| self.get(*id).parent)
+    }
+
     /// Number of groups, the root included.
     pub fn len(&self) -> usize {
         self.groups.len()

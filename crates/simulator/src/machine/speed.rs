@@ -9,8 +9,18 @@
 //! `μ` the core type's memory speed, `s` the slowdown by a busy SMT sibling. docs/models.md says what is left out.
 
 use super::{Machine, Reference};
-use crate::units::CpuId;
-use crate::workload::Behaviour;
+use crate::units::{CpuId, Nanos};
+
+/// How work uses memory, as described for the reference CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct MemoryUse {
+    /// Share of the time on the reference CPU, alone, that waits for memory if nothing of the footprint is cached, 0..=1.
+    pub memory_bound: f64,
+    /// Memory traffic if nothing of the footprint is cached: bytes per nanosecond of work.
+    pub bytes_per_work: f64,
+    /// Bytes that the work reuses; 0: a stream that no cache holds.
+    pub footprint: u64,
+}
 
 /// What one unit of work of a thread needs on a certain CPU: nanoseconds and bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -25,21 +35,27 @@ pub struct Demand {
     pub bytes: f64,
 }
 
-/// The demand of `behaviour` on `cpu` while `share` bytes of its last-level cache are the thread's (`None`: no cache).
-pub fn demand(machine: &Machine, behaviour: &Behaviour, cpu: CpuId, share: Option<f64>) -> Demand {
-    let m = behaviour.memory_bound;
-    if m == 0.0 && behaviour.bytes_per_work == 0.0 {
+/// The demand of work that uses memory like this on `cpu` while `share` bytes of its last-level cache are the thread's
+/// (`None`: no cache).
+#[inline]
+pub fn demand(machine: &Machine, memory: MemoryUse, cpu: CpuId, share: Option<f64>) -> Demand {
+    if memory.memory_bound == 0.0 && memory.bytes_per_work == 0.0 {
         return Demand { clock: 1.0, ..Demand::default() };
     }
+    demand_of_memory(machine, memory, cpu, share)
+}
+
+fn demand_of_memory(machine: &Machine, memory: MemoryUse, cpu: CpuId, share: Option<f64>) -> Demand {
+    let m = memory.memory_bound;
     let memory_speed = machine.core_type(cpu).memory_speed;
     let hit_cost = machine.cpus[cpu.index()].llc.map_or(1.0, |llc| machine.caches[llc.index()].hit_cost);
-    let q = miss_share(behaviour.footprint, share);
-    let scale = 1.0 / alone_on_reference(&machine.reference, behaviour);
+    let q = miss_share(memory.footprint, share);
+    let scale = 1.0 / alone_on_reference(&machine.reference, memory);
     Demand {
         clock: (1.0 - m) * scale,
         hit: m * (1.0 - q) * hit_cost / memory_speed * scale,
         miss: m * q / memory_speed * scale,
-        bytes: behaviour.bytes_per_work * q * scale,
+        bytes: memory.bytes_per_work * q * scale,
     }
 }
 
@@ -52,9 +68,9 @@ fn miss_share(footprint: u64, share: Option<f64>) -> f64 {
 }
 
 /// Time per unit of the uncached description on the reference CPU, alone: 1 unless part of the footprint fits there.
-fn alone_on_reference(reference: &Reference, behaviour: &Behaviour) -> f64 {
-    let m = behaviour.memory_bound;
-    let q = miss_share(behaviour.footprint, (reference.llc_bytes > 0).then_some(reference.llc_bytes as f64));
+fn alone_on_reference(reference: &Reference, memory: MemoryUse) -> f64 {
+    let m = memory.memory_bound;
+    let q = miss_share(memory.footprint, (reference.llc_bytes > 0).then_some(reference.llc_bytes as f64));
     (1.0 - m) + m * (q + (1.0 - q) * reference.hit_cost)
 }
 
@@ -98,6 +114,39 @@ impl Pace {
     #[inline]
     pub fn computing(&self, lambda: f64) -> f64 {
         self.clock / self.time(lambda)
+    }
+}
+
+/// A wait for memory that is not the thread's own kind of work: the core does nothing meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stall {
+    /// How long.
+    pub time: Nanos,
+    /// Memory traffic, bytes.
+    pub bytes: f64,
+}
+
+/// Time of a dependent load from memory: 80 ns, between the 60 of a desktop and the 140 of the papers' machines. A
+/// machine description has no latency, only bandwidth; a pointer chase on a certain machine could tell the difference.
+const CHASE_LATENCY: Nanos = 80;
+
+impl Stall {
+    /// Moving bytes from `cpu` at one thread's bandwidth, whatever else uses memory.
+    pub fn of_copy(machine: &Machine, cpu: CpuId, bytes: u64) -> Self {
+        let domain = &machine.memory_domains[machine.cpus[cpu.index()].memory_domain.index()];
+        let time = bytes as f64 / (domain.thread_bytes_per_s * 1e-9);
+        Self { time: time.ceil() as Nanos, bytes: bytes as f64 }
+    }
+
+    /// So many dependent loads from a buffer of `buffer` bytes: each waits for a cache line, one after the other.
+    pub fn of_chase(machine: &Machine, cpu: CpuId, count: u64, buffer: u64) -> Self {
+        const LINE: f64 = 64.0;
+        let cache = machine.cpus[cpu.index()].llc.map(|cache| &machine.caches[cache.index()]);
+        let missing = cache.is_none_or(|cache| buffer > cache.bytes);
+        let hit_cost = cache.map_or(1.0, |cache| cache.hit_cost);
+        let latency = CHASE_LATENCY as f64 * if missing { 1.0 } else { hit_cost };
+        let bytes = if missing { count as f64 * LINE } else { 0.0 };
+        Self { time: (count as f64 * latency).ceil() as Nanos, bytes }
     }
 }
 

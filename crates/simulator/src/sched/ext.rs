@@ -14,15 +14,17 @@ use crate::kernel::task::{ClassId, TaskState};
 use crate::scx::Scx;
 use crate::scx::abi::GuestTaskInfo;
 use crate::scx::abi::profile::{
-    DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, ENQUEUE_MOVE, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE, PF_EXITING, Version,
+    DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, ENQUEUE_MOVE, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE, PF_EXITING,
+    SCX_SLICE_DFL,
 };
 use crate::scx::class::Next;
 use crate::scx::enable::{InvalidOps, SCX_OPS_SWITCH_PARTIAL, check_ops};
-use crate::scx::exit::ExitInfo;
+use crate::scx::exit::{ExitInfo, ExitKind};
+use crate::scx::idle::IdleChange;
 use crate::units::{CpuId, TaskId};
 use crate::workload::Policy;
 
-/// The class whose tasks these are.
+/// The class of a loaded scheduler.
 ///
 /// # Panics
 /// Without a scheduler; then no task belongs to it.
@@ -43,17 +45,17 @@ impl Sched {
             scx.task_new(&self.kernel, TaskId::at(task));
         }
         let partial = scx.state.ops.flags & SCX_OPS_SWITCH_PARTIAL != 0;
-        self.kernel.ext_server = scx.state.profile.version == Version::V7;
+        self.kernel.ext_server = scx.state.profile.is_v7();
         self.ext = Some(scx);
         let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
-        ctx.show_run_queues();
+        ctx.scx.guest.mirror_run_queues(&mut ctx.vm.memory, ctx.kernel);
         if ctx.scx_ops_enable(cpu).is_err() {
             return Ok(());
         }
         self.kernel.switching = if partial { Switching::Partial } else { Switching::All };
         for task in (0..self.kernel.tasks.len()).map(TaskId::at) {
             if self.kernel.task(task).state != TaskState::Dead {
-                loaded(&mut self.ext).with(&mut self.kernel).scx_slice_dfl(task);
+                loaded(&mut self.ext).with(&mut self.kernel).task(task).set_slice(SCX_SLICE_DFL);
                 self.scx_switch_class(task);
             }
         }
@@ -80,7 +82,8 @@ impl Sched {
 
     /// User space unloads the scheduler (`bpf_scx_unreg`), for instance at the end of a run.
     pub fn scx_unreg(&mut self) -> Option<ExitInfo> {
-        self.ext.as_mut()?.with(&mut self.kernel).scx_unreg();
+        let mut ctx = self.ext.as_mut()?.with(&mut self.kernel);
+        ctx.scx_ops_exit_kind(ExitKind::Unreg, 0, String::new());
         self.scx_disable_workfn()
     }
 
@@ -93,12 +96,7 @@ impl Sched {
         let Some(scx) = &mut self.ext else { return Ok(()) };
         let mut ctx = scx.with(&mut self.kernel);
         ctx.scx_task_new(task, info);
-        let forked = ctx.scx_fork(task, cpu, info.maker);
-        match forked {
-            Ok(()) => ctx.scx_post_fork(task, cpu),
-            Err(_) => ctx.scx_cancel_fork(task, cpu),
-        }
-        forked
+        ctx.scx_fork(task, cpu, info.maker)
     }
 
     /// Gives `task` the class that its policy now stands for. (A kernel takes real-time tasks, too, off their queues and
@@ -135,7 +133,7 @@ impl Sched {
         ctx.dequeue_task_scx(task, DEQUEUE_SAVE | DEQUEUE_NOCLOCK | moves);
     }
 
-    /// Puts it back; it may be new to the class.
+    /// Puts a task that was taken off its queue into that of the loaded scheduler; it may be new to the class.
     pub(super) fn enqueue_changed_scx(&mut self, task: TaskId, bracket: Bracket) {
         let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
         let more = match bracket {
@@ -165,7 +163,7 @@ impl Sched {
     /// From now on `cpu` executes the kernel: where programs think they are that it calls.
     pub fn set_this_cpu(&mut self, cpu: CpuId) {
         if let Some(scx) = &mut self.ext {
-            scx.state.calls.this_cpu = cpu;
+            scx.state.calls.set_this_cpu(cpu);
         }
     }
 
@@ -177,7 +175,7 @@ impl Sched {
             && let Some(curr) = self.kernel.rq(cpu).curr
             && self.kernel.task(curr).class != ClassId::Ext
         {
-            let entity = &mut scx.state.tasks[curr.index()];
+            let entity = &mut scx.state.tasks[curr];
             let ran = self.kernel.now.saturating_sub(std::mem::replace(&mut entity.exec_start, self.kernel.now));
             let (guest, memory) = (&scx.state.guest, &mut scx.vm.memory);
             guest.set_sum_exec_runtime(memory, curr, guest.sum_exec_runtime(memory, curr) + ran);
@@ -190,12 +188,12 @@ impl Sched {
     /// `task`, of any class, begins to run (`exec_start`).
     pub(super) fn begin_runtime_scx(&mut self, task: TaskId) {
         if let Some(scx) = &mut self.ext {
-            scx.state.tasks[task.index()].exec_start = self.kernel.now;
+            scx.state.tasks[task].exec_start = self.kernel.now;
         }
     }
 
-    /// `__pick_next_task` while a scheduler is loaded: balancing first, from the class of who leaves downwards
-    /// (`prev_balance`), then the most urgent task. After the idle thread the loaded scheduler is always asked.
+    /// `__pick_next_task` while a scheduler is loaded: balancing first, from the class of the task that leaves
+    /// downwards (`prev_balance`), then the most urgent task. After the idle thread the loaded scheduler is always asked.
     pub(super) fn pick_next_task_scx(&mut self, cpu: CpuId) -> Option<TaskId> {
         let prev = self.kernel.rq(cpu).curr;
         let start = prev.map_or(ClassId::Ext, |prev| self.kernel.task(prev).class);
@@ -205,7 +203,7 @@ impl Sched {
 
     /// Balancing before a pick. 7.x looks for work of the loaded scheduler when it is that class's turn, and not before.
     fn balance_scx_if_due(&mut self, cpu: CpuId, prev: Option<TaskId>, start: ClassId) {
-        let fused = loaded(&mut self.ext).with(&mut self.kernel).is_v7();
+        let fused = loaded(&mut self.ext).state.profile.is_v7();
         if self.prev_balance(cpu, start) && !fused {
             loaded(&mut self.ext).with(&mut self.kernel).balance_scx(cpu, prev);
         }
@@ -214,7 +212,7 @@ impl Sched {
     /// The most urgent task of `cpu`, after balancing.
     fn pick_balanced_scx(&mut self, cpu: CpuId) -> Option<TaskId> {
         let prev = self.kernel.rq(cpu).curr;
-        let fused = loaded(&mut self.ext).with(&mut self.kernel).is_v7();
+        let fused = loaded(&mut self.ext).state.profile.is_v7();
         if self.kernel.dl_active
             && let Some(task) = self.dl.pick_task(&mut self.kernel, cpu)
         {
@@ -243,16 +241,17 @@ impl Sched {
         {
             return Some(task);
         }
-        loaded(&mut self.ext).with(&mut self.kernel).pick_task_idle_scx(cpu);
+        loaded(&mut self.ext).with(&mut self.kernel).update_idle(cpu, IdleChange::PickedAgain);
         None
     }
 
-    /// `prev_balance`: from `start`, the class of who leaves, downwards; the first class that finds a task of its own or of
-    /// a more urgent one ends it. So a loaded scheduler is asked after its own tasks and after the idle thread even if a
-    /// real-time task is picked then, and after others only if nothing more urgent waits. (Real-time and deadline tasks
-    /// are pulled whatever ran before, as without a loaded scheduler.) Whether the loaded scheduler is to be asked.
+    /// `prev_balance`: from `start`, the class of the task that leaves, downwards; the first class that finds a task of
+    /// its own or of a more urgent one ends it. So a loaded scheduler is asked after its own tasks and after the idle
+    /// thread even if a real-time task is picked then, and after others only if nothing more urgent waits. (Real-time
+    /// and deadline tasks are pulled whatever ran before, as without a loaded scheduler.) Whether the loaded scheduler
+    /// is to be asked.
     fn prev_balance(&mut self, cpu: CpuId, start: ClassId) -> bool {
-        loaded(&mut self.ext).with(&mut self.kernel).prev_balance_scx(cpu);
+        loaded(&mut self.ext).state.rqs[cpu].begin_pick();
         if !self.kernel.topology.online.test(cpu) {
             // A CPU that goes offline takes no more work; the class knows that by itself.
             return true;
@@ -281,7 +280,8 @@ impl Sched {
         pulled && (looks || self.fair.queue(cpu).nr_queued > 0)
     }
 
-    /// The loaded scheduler hears who comes to `cpu`, before that is current (`set_next_task_scx`, `set_next_task_idle`).
+    /// The loaded scheduler hears which task comes to `cpu`, before it is current (`set_next_task_scx`,
+    /// `set_next_task_idle`).
     pub(super) fn set_next_task_scx(&mut self, cpu: CpuId, next: Option<TaskId>) {
         if !self.kernel.scx_enabled() {
             return;
@@ -290,7 +290,7 @@ impl Sched {
         match next {
             Some(task) if ctx.kernel.task(task).class == ClassId::Ext => ctx.set_next_task_scx(cpu, task),
             Some(_) => {}
-            None => ctx.set_next_task_idle_scx(cpu),
+            None => ctx.update_idle(cpu, IdleChange::Begins),
         }
     }
 
@@ -308,7 +308,7 @@ impl Sched {
         if self.kernel.task(task).class == ClassId::Ext {
             let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
             // Threads change their own.
-            ctx.set_this_cpu(ctx.kernel.task(task).cpu);
+            ctx.scx.calls.set_this_cpu(ctx.kernel.task(task).cpu);
             return ctx.set_cpus_allowed(task, allowed);
         }
         if let Some(scx) = &mut self.ext
@@ -336,14 +336,16 @@ impl Sched {
         if !self.kernel.scx_enabled() {
             return;
         }
-        let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
+        let ctx = loaded(&mut self.ext).with(&mut self.kernel);
         ctx.scx.guest.set_curr(&mut ctx.vm.memory, cpu, next);
         ctx.kernel.rq_mut(cpu).need_resched = false;
-        ctx.resched_next(cpu);
+        if ctx.scx.rqs[cpu].take_resched_next() {
+            ctx.kernel.resched_curr(cpu);
+        }
     }
 
     /// `finish_task_switch`: the pass on `cpu`, where `prev` was, is over. (Once no scheduler is in charge any more, the
-    /// objects of tasks stay in its memory: nobody looks there.)
+    /// objects of tasks stay in its memory, where nothing looks any more.)
     pub(super) fn scx_switched(&mut self, prev: Option<TaskId>) {
         if let Some(prev) = prev
             && self.kernel.scx_enabled()
@@ -354,12 +356,12 @@ impl Sched {
     }
 
     /// `migration_cpu_stop` of a running task of the loaded scheduler: the stopper takes the CPU from it, moves it, and
-    /// leaves the CPU to whom it is due. That are two passes: from the task to the stopper, for which the scheduler looks
-    /// for work as after any of its tasks, and from the stopper to who is next, for which all classes are asked.
+    /// leaves the CPU to the task that is due. These are two passes: from the task to the stopper, for which the scheduler
+    /// looks for work as after any of its tasks, and from the stopper to the next task, for which all classes are asked.
     pub(super) fn stop_and_move_scx(&mut self, task: TaskId, src: CpuId, dst: CpuId) -> Switch {
         let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
-        ctx.prev_balance_scx(src);
-        if !ctx.is_v7() {
+        ctx.scx.rqs[src].begin_pick();
+        if !ctx.scx.profile.is_v7() {
             ctx.balance_scx(src, Some(task));
         }
         ctx.put_prev_task_scx(src, task, Some(Next::Stop));
@@ -385,7 +387,7 @@ impl Sched {
     }
 
     /// Whether a task that has gone to sleep or ended is still current: a kernel has that CPU's run queue locked until
-    /// another is, and nobody changes the task's class meanwhile.
+    /// another is, and nothing changes the task's class meanwhile.
     fn is_amid_schedule(&self) -> bool {
         let current = self.kernel.resched.iter().filter_map(|cpu| self.kernel.rq(*cpu).curr);
         current.into_iter().any(|task| self.kernel.task(task).state != TaskState::Runnable)

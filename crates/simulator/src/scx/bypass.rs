@@ -2,9 +2,10 @@
 //! While a scheduler must not be asked (`scx_ops_bypass`).
 //!
 //! Bypassed, tasks make progress without their scheduler: the built-in choice of a CPU, one first-in first-out queue, a
-//! turn that ends at every tick. The code that would ask the scheduler looks at [`Ctx::scx_rq_bypassing`]. (7.x keeps
-//! the queue per CPU, moves tasks between the CPUs now and then, and gives turns of 5 ms; here 6.12's way holds for both,
-//! which only the short time of loading and unloading shows.)
+//! turn that ends at every tick. The code that would ask the scheduler looks at
+//! [`ScxRq::bypassing`](super::rq::ScxRq::bypassing). (7.x keeps the queue per CPU, moves tasks between the CPUs now and
+//! then, and gives turns of 5 ms; here 6.12's way holds for both, which only the short time of loading and unloading
+//! shows.)
 
 use super::Ctx;
 use super::abi::profile::{DEQUEUE_MOVE, DEQUEUE_SAVE};
@@ -18,7 +19,7 @@ pub struct Bypass {
 }
 
 impl Bypass {
-    /// Counts one more or one fewer who wants it; true if it begins or ends with that.
+    /// Counts one more or one fewer wish to bypass; true if the bypass begins or ends with that.
     fn nest(&mut self, bypass: bool) -> bool {
         if bypass {
             self.depth += 1;
@@ -31,12 +32,6 @@ impl Bypass {
 }
 
 impl Ctx<'_> {
-    /// Whether `cpu` must not ask the scheduler (`scx_rq_bypassing`).
-    #[inline]
-    pub fn scx_rq_bypassing(&self, cpu: CpuId) -> bool {
-        self.scx.rqs[cpu.index()].bypassing
-    }
-
     /// Begins or ends a bypass; calls nest (`scx_ops_bypass`). Every queued task goes through its queue once, so that it
     /// stands where the new state wants it, and every CPU reschedules.
     pub fn scx_ops_bypass(&mut self, bypass: bool) {
@@ -44,27 +39,18 @@ impl Ctx<'_> {
             return;
         }
         for cpu in (0..self.kernel.topology.nr_cpus).map(CpuId::at) {
-            self.scx.rqs[cpu.index()].bypassing = bypass;
+            self.scx.rqs[cpu].bypassing = bypass;
             if !self.scx.enable.enabled {
                 continue;
             }
-            self.cycle_runnable(cpu);
+            // The last first, as each goes to the tail of the list.
+            for task in self.scx.rqs[cpu].runnable_list().into_iter().rev() {
+                self.cycle(task);
+            }
             if self.kernel.topology.online.test(cpu) {
                 self.kernel.resched_curr(cpu);
             }
         }
-    }
-
-    /// Takes each waiting task of `cpu` off its queue and puts it back, the last first: each goes to the list's tail.
-    pub(super) fn cycle_runnable(&mut self, cpu: CpuId) {
-        for task in self.runnable_list(cpu).into_iter().rev() {
-            self.cycle(task);
-        }
-    }
-
-    /// The waiting tasks of `cpu`, in the order of becoming so.
-    pub(super) fn runnable_list(&self, cpu: CpuId) -> Vec<TaskId> {
-        self.scx.rqs[cpu.index()].runnable().collect()
     }
 
     /// Takes a task off its queue and puts it back.

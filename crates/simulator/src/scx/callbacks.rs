@@ -4,14 +4,16 @@
 //! Which kernel functions a callback may call follows from which callback it is; [`Calls::active`] has what is at work.
 
 use super::Ctx;
+use super::abi::Guest;
 use super::exit::ExitKind;
 use super::host::{ScxHost, UPTIME};
 use super::ops::Op;
+use crate::kernel::Kernel;
 use crate::kernel::pelt::PeltClock;
 use crate::units::{CpuId, TaskId};
 use tandem_bpf_vm::fault::Fault;
 use tandem_bpf_vm::instance::{Outcome, ProgramId};
-use tandem_bpf_vm::memory::Protection;
+use tandem_bpf_vm::memory::{Memory, Protection};
 
 /// Callbacks at work, and the instructions they took.
 #[derive(Debug)]
@@ -20,8 +22,8 @@ pub struct Calls {
     pub active: Vec<Active>,
     /// Instructions executed on each CPU since the engine last charged them.
     pub executed: Vec<(CpuId, u64)>,
-    /// The CPU that executes the kernel while no callback is at work; see [`Ctx::this_cpu`].
-    pub this_cpu: CpuId,
+    /// The CPU that executes the kernel while no callback is at work.
+    kernel_cpu: CpuId,
     /// Address of the task that makes another one now: it is the current one, although engines make tasks at any time.
     pub maker: Option<u64>,
     /// Calls of each callback and their instructions, by [`Op`].
@@ -31,9 +33,9 @@ pub struct Calls {
 /// A callback at work.
 #[derive(Debug, Clone, Copy)]
 pub struct Active {
-    /// Which; `None` for timers, and for `syscall` and tracing programs.
+    /// Which callback; `None` for timers, and for `syscall` and tracing programs.
     pub op: Option<Op>,
-    /// It is a `syscall` or tracing program, to which the kernel offers more helpers than to callbacks and timers.
+    /// Whether it is a `syscall` or tracing program, to which the kernel offers more helpers than to callbacks and timers.
     pub tracing: bool,
     /// The CPU that executes it.
     pub cpu: CpuId,
@@ -55,7 +57,7 @@ impl Default for Calls {
         Self {
             active: Vec::new(),
             executed: Vec::new(),
-            this_cpu: CpuId(0),
+            kernel_cpu: CpuId(0),
             maker: None,
             counts: vec![(0, 0); Op::ALL.len()],
         }
@@ -66,6 +68,25 @@ impl Calls {
     /// How often `op` was called, and the instructions that it executed, kernel functions' callbacks included.
     pub fn of(&self, op: Op) -> (u64, u64) {
         self.counts[op as usize]
+    }
+
+    /// The CPU that executes (`smp_processor_id`): of the callback at work, else as the last hook said. Hooks say it that
+    /// happen on the CPU they are about; before others, for instance a wakeup from another CPU, the caller does, by
+    /// [`Calls::set_this_cpu`].
+    #[inline]
+    pub fn this_cpu(&self) -> CpuId {
+        self.active.last().map_or(self.kernel_cpu, |active| active.cpu)
+    }
+
+    /// The callback at work, if one is.
+    pub fn op(&self) -> Option<Op> {
+        self.active.last().and_then(|active| active.op)
+    }
+
+    /// From now on `cpu` executes the kernel.
+    #[inline]
+    pub fn set_this_cpu(&mut self, cpu: CpuId) {
+        self.kernel_cpu = cpu;
     }
 
     fn count(&mut self, op: Op, instructions: u64) {
@@ -83,18 +104,6 @@ impl Calls {
 }
 
 impl Ctx<'_> {
-    /// The CPU that executes (`smp_processor_id`): of the callback at work, else as the last hook said. Hooks say it that
-    /// happen on the CPU they are about; before others, for instance a wakeup from another CPU, the caller does, by
-    /// [`Ctx::set_this_cpu`].
-    pub fn this_cpu(&self) -> CpuId {
-        self.scx.calls.active.last().map_or(self.scx.calls.this_cpu, |active| active.cpu)
-    }
-
-    /// From now on `cpu` executes.
-    pub fn set_this_cpu(&mut self, cpu: CpuId) {
-        self.scx.calls.this_cpu = cpu;
-    }
-
     /// `SCX_CALL_OP`, `SCX_CALL_OP_2TASKS_RET`: calls `op` on `cpu` with these arguments; `None` if the scheduler does
     /// not have it. A program that is stopped is an error of the scheduler, and returns 0.
     ///
@@ -109,7 +118,8 @@ impl Ctx<'_> {
     ) -> Option<i64> {
         let program = self.scx.ops.program(op)?;
         if let Some(locked) = locked {
-            self.mirror_rq_clock(locked);
+            self.kernel.update_rq_clock(locked);
+            mirror_rq_clock(&self.scx.guest, &mut self.vm.memory, self.kernel, locked);
         }
         self.scx.calls.active.push(Active { op: Some(op), tracing: false, cpu, locked, tasks });
         let mut host = ScxHost { scx: &mut *self.scx, kernel: &mut *self.kernel };
@@ -126,16 +136,8 @@ impl Ctx<'_> {
         Some(outcome.value as i64)
     }
 
-    /// Lets programs read the clocks of a run queue that is about to be locked. Those of others are as old as their last
-    /// callback: the kernel's are not much younger, as nobody updates the clock of a CPU whose tick has stopped.
-    fn mirror_rq_clock(&mut self, cpu: CpuId) {
-        self.kernel.update_rq_clock(cpu);
-        let PeltClock { pelt, task, lost_idle } = self.kernel.rq(cpu).clock;
-        self.scx.guest.set_rq_clock(&mut self.vm.memory, cpu, UPTIME + task, UPTIME + pelt, lost_idle);
-    }
-
     /// Runs a `syscall` program on `cpu` for user space (`bpf_prog_test_run_syscall`), with the structure `args`, and
-    /// returns what it does. Nobody is charged for its instructions.
+    /// returns what it does. Its instructions are charged to no CPU.
     ///
     /// # Errors
     /// It was stopped, or there is no memory left for its arguments.
@@ -158,7 +160,7 @@ impl Ctx<'_> {
         }
         let mut args = [self.scx.guest.task(task), 0, 0];
         args[1..=rest.len()].copy_from_slice(rest);
-        let (cpu, locked) = (self.this_cpu(), self.kernel.task(task).cpu);
+        let (cpu, locked) = (self.scx.calls.this_cpu(), self.kernel.task(task).cpu);
         self.call_op(op, cpu, Some(locked), [Some(task), None], &args[..=rest.len()])
     }
 
@@ -175,14 +177,15 @@ impl Ctx<'_> {
         None
     }
 
-    /// `scx_ops_error`.
+    /// `scx_ops_error`: the scheduler misused the kernel's interface.
     pub(super) fn ops_error(&mut self, message: String) {
-        self.scx_ops_error(ExitKind::Error, message);
+        self.scx_ops_exit_kind(ExitKind::Error, 0, message);
     }
+}
 
-    /// `task` as messages name it: `comm[pid]`.
-    pub(super) fn comm_pid(&self, task: TaskId) -> String {
-        let (guest, memory) = (&self.scx.guest, &self.vm.memory);
-        format!("{}[{}]", guest.comm(memory, task), guest.pid(memory, task))
-    }
+/// Lets programs read the clocks of a run queue that is about to be locked. Those of others are as old as their last
+/// callback: the kernel's are not much younger, as nothing updates the clock of a CPU whose tick has stopped.
+fn mirror_rq_clock(guest: &Guest, memory: &mut Memory, kernel: &Kernel, cpu: CpuId) {
+    let PeltClock { pelt, task, lost_idle } = kernel.rq(cpu).clock;
+    guest.set_rq_clock(memory, cpu, UPTIME + task, UPTIME + pelt, lost_idle);
 }

@@ -14,10 +14,11 @@ use super::abi::profile::{
     SCX_WAKE_TTWU,
 };
 use super::dispatch::direct::DirectDispatch;
-use super::enqueue::ScxEntity;
+use super::entity::ScxEntity;
 use super::ops::Op;
+use super::origin::Origin;
 use super::tasks::sched_weight_to_cgroup;
-use super::{Ctx, Scx};
+use super::{Ctx, Scx, State};
 use crate::kernel::Kernel;
 use crate::kernel::class::{Dequeue, Enqueue, SchedClass, Wake};
 use crate::kernel::cpumask::CpuMask;
@@ -27,7 +28,7 @@ use crate::units::{CpuId, TaskId};
 /// `DEQUEUE_SPECIAL`: the task ends, or sleeps in a way that no signal ends.
 const DEQUEUE_SPECIAL: u64 = 0x10;
 
-/// Who follows a task on its CPU.
+/// What follows a task on its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// A task of any class.
@@ -49,12 +50,31 @@ enum PreemptReason {
     Unknown = 3,
 }
 
+impl Next {
+    fn class(self, kernel: &Kernel) -> Option<ClassId> {
+        match self {
+            Self::Task(task) => Some(kernel.task(task).class),
+            Self::Idle | Self::Stop => None,
+        }
+    }
+
+    /// `preempt_reason_from_class`.
+    fn preempt_reason(self, kernel: &Kernel) -> PreemptReason {
+        match (self, self.class(kernel)) {
+            (Self::Stop, _) => PreemptReason::Stop,
+            (_, Some(ClassId::Dl)) => PreemptReason::Dl,
+            (_, Some(ClassId::Rt)) => PreemptReason::Rt,
+            (_, Some(ClassId::Fair | ClassId::Ext) | None) => PreemptReason::Unknown,
+        }
+    }
+}
+
 impl Ctx<'_> {
     /// `update_curr_scx`: books what the current task of `cpu` ran.
     pub(super) fn update_curr_scx(&mut self, cpu: CpuId) {
         let Some(curr) = self.kernel.rq(cpu).curr else { return };
         let now = self.kernel.now;
-        let entity = self.entity_mut(curr);
+        let entity = &mut self.scx.tasks[curr];
         let delta = now.saturating_sub(entity.exec_start);
         if delta == 0 {
             return;
@@ -63,15 +83,15 @@ impl Ctx<'_> {
         let runtime = self.scx.guest.sum_exec_runtime(&self.vm.memory, curr) + delta;
         self.scx.guest.set_sum_exec_runtime(&mut self.vm.memory, curr, runtime);
         self.trace_sched_stat_runtime(cpu, curr, delta);
-        let slice = self.slice(curr);
+        let slice = self.task(curr).slice();
         if slice != SCX_SLICE_INF {
-            self.set_slice(curr, slice.saturating_sub(delta));
+            self.task(curr).set_slice(slice.saturating_sub(delta));
         }
     }
 
     /// `select_task_rq`, `select_task_rq_scx`: the CPU that `task` wakes or starts on; `this_cpu` is the waker's.
     pub fn select_task_rq_scx(&mut self, task: TaskId, this_cpu: CpuId, wake_flags: u64) -> CpuId {
-        self.set_this_cpu(this_cpu);
+        self.scx.calls.set_this_cpu(this_cpu);
         let online = &self.kernel.topology.online;
         let allowed = self.kernel.task(task).allowed.clone();
         let only = match &allowed {
@@ -79,111 +99,80 @@ impl Ctx<'_> {
             None if self.kernel.topology.nr_cpus == 1 => online.first(),
             Some(_) | None => None,
         };
-        self.entity_mut(task).rq_selected = only.is_none();
+        self.scx.tasks[task].rq_selected = only.is_none();
         let prev_cpu = self.kernel.task(task).cpu;
         let cpu = match only {
             Some(only) => only,
             None => self.ask_for_cpu(task, prev_cpu, wake_flags),
         };
-        self.select_fallback_rq(task, cpu)
+        select_fallback_rq(self.kernel, task, cpu)
     }
 
     /// The part of `select_task_rq_scx` that asks the scheduler, or chooses for one that does not want to.
     fn ask_for_cpu(&mut self, task: TaskId, prev_cpu: CpuId, wake_flags: u64) -> CpuId {
-        if self.scx.ops.has(Op::SelectCpu) && !self.scx_rq_bypassing(prev_cpu) {
+        if self.scx.ops.has(Op::SelectCpu) && !self.scx.rqs[prev_cpu].bypassing {
             return self.ask_select_cpu(task, prev_cpu, wake_flags);
         }
         let (cpu, found) = self.scx_select_cpu_dfl(task, prev_cpu, wake_flags);
         if found {
-            self.set_slice(task, SCX_SLICE_DFL);
-            self.entity_mut(task).ddsp_dsq_id = SCX_DSQ_LOCAL;
+            self.task(task).set_slice(SCX_SLICE_DFL);
+            self.scx.tasks[task].ddsp_dsq_id = SCX_DSQ_LOCAL;
         }
         cpu
     }
 
     fn ask_select_cpu(&mut self, task: TaskId, prev_cpu: CpuId, wake_flags: u64) -> CpuId {
-        let this_cpu = self.this_cpu();
+        let this_cpu = self.scx.calls.this_cpu();
         let args = [self.scx.guest.task(task), u64::from(prev_cpu.0), wake_flags];
         self.scx.buffers.set_direct_dispatch_task(this_cpu, Some(DirectDispatch::Task(task)));
         let cpu = self.call_op(Op::SelectCpu, this_cpu, None, [Some(task), None], &args);
         self.scx.buffers.set_direct_dispatch_task(this_cpu, None);
         let Some(cpu) = cpu else { return prev_cpu };
         let valid = |ctx: &mut Self| ctx.ops_cpu_valid(cpu as i32, Some("from ops.select_cpu()"));
-        self.blaming(self.returned(Op::SelectCpu, this_cpu), valid).unwrap_or(prev_cpu)
-    }
-
-    /// `is_cpu_allowed` and `select_fallback_rq`: `cpu` if `task` may use it now; else the first that it may on the node
-    /// where it was, else the first.
-    fn select_fallback_rq(&self, task: TaskId, cpu: CpuId) -> CpuId {
-        let (kernel, topology) = (&*self.kernel, &self.kernel.topology);
-        let task = kernel.task(task);
-        if task.may_use(cpu) && topology.online.test(cpu) {
-            return cpu;
-        }
-        let node = topology.node_of(task.cpu);
-        let usable = || topology.online.iter().filter(|cpu| task.may_use(*cpu));
-        usable().find(|cpu| topology.node_of(*cpu) == node).or_else(|| usable().next()).unwrap_or(cpu)
-    }
-
-    /// `wakeup_preempt_scx` of 7.x for a task of a more urgent class: those that were to run at once on `cpu` cannot.
-    pub fn wakeup_preempt_scx(&mut self, cpu: CpuId) {
-        if self.scx_rq(cpu).nr_immed > 0 {
-            self.schedule_reenq_local(cpu, 0);
-        }
-    }
-
-    /// `task_woken_scx`: `task` woke or started on `cpu`, which has been told to preempt or not.
-    pub fn task_woken_scx(&mut self, cpu: CpuId, _task: TaskId) {
-        self.run_deferred(cpu);
+        self.blaming(Origin::returned(self.vm, Op::SelectCpu, this_cpu), valid).unwrap_or(prev_cpu)
     }
 
     /// `yield_task_scx`: the current task of `cpu` yields.
     pub fn yield_task_scx(&mut self, cpu: CpuId) {
-        self.set_this_cpu(cpu);
+        self.scx.calls.set_this_cpu(cpu);
         let Some(curr) = self.kernel.rq(cpu).curr else { return };
-        if self.call_yield(cpu, curr, None).is_none() {
-            self.set_slice(curr, 0);
+        // Nothing yields to a task of its choice here: the second argument is none.
+        let args = [self.scx.guest.task(curr), 0];
+        if self.call_op(Op::Yield, cpu, Some(cpu), [Some(curr), None], &args).is_none() {
+            self.task(curr).set_slice(0);
         }
-    }
-
-    fn call_yield(&mut self, cpu: CpuId, from: TaskId, to: Option<TaskId>) -> Option<bool> {
-        let to_address = to.map_or(0, |to| self.scx.guest.task(to));
-        let args = [self.scx.guest.task(from), to_address];
-        let granted = self.call_op(Op::Yield, cpu, Some(cpu), [Some(from), to], &args)?;
-        // A `bool` is a byte.
-        Some(granted as u8 != 0)
     }
 
     /// `task_tick_scx`: the tick of `cpu` found `curr` running.
     pub fn task_tick_scx(&mut self, cpu: CpuId, curr: TaskId) {
-        self.set_this_cpu(cpu);
+        self.scx.calls.set_this_cpu(cpu);
         self.update_curr_scx(cpu);
-        if self.scx_rq_bypassing(cpu) {
-            self.set_slice(curr, 0);
+        if self.scx.rqs[cpu].bypassing {
+            self.task(curr).set_slice(0);
         } else {
             self.call_op_task(Op::Tick, curr, &[]);
         }
-        if self.slice(curr) == 0 {
+        if self.task(curr).slice() == 0 {
             self.kernel.resched_curr(cpu);
         }
     }
 
     /// `set_next_task_scx`: `task` becomes the current one of `cpu`, and leaves its queue.
     pub fn set_next_task_scx(&mut self, cpu: CpuId, task: TaskId) {
-        self.set_this_cpu(cpu);
-        let queued = self.entity(task).queued();
+        self.scx.calls.set_this_cpu(cpu);
+        let queued = self.scx.tasks[task].queued();
         if queued {
             self.ops_dequeue(task, SCX_DEQ_CORE_SCHED_EXEC);
-            self.dispatch_dequeue(cpu, task);
+            self.queues().dequeue(cpu, task);
         }
-        self.entity_mut(task).exec_start = self.kernel.now;
+        self.scx.tasks[task].exec_start = self.kernel.now;
         if queued {
             self.call_op_task(Op::Running, task, &[]);
         }
-        self.clr_task_runnable(task, true);
-        let can_stop_tick = self.slice(task) == SCX_SLICE_INF;
-        if can_stop_tick != self.scx_rq(cpu).can_stop_tick {
-            self.scx_rq_mut(cpu).can_stop_tick = can_stop_tick;
+        self.task(task).clr_runnable(cpu, true);
+        let can_stop_tick = self.task(task).slice() == SCX_SLICE_INF;
+        if can_stop_tick != self.scx.rqs[cpu].can_stop_tick {
+            self.scx.rqs[cpu].can_stop_tick = can_stop_tick;
             // `update_other_load_avgs`
             self.kernel.update_blocked_others(cpu);
         }
@@ -192,15 +181,16 @@ impl Ctx<'_> {
     /// `put_prev_task_scx`: `task` stops being the current one of `cpu`; `next` follows it, `None` if that is `task`
     /// itself, whose parameters change.
     pub fn put_prev_task_scx(&mut self, cpu: CpuId, task: TaskId, next: Option<Next>) {
-        self.set_this_cpu(cpu);
+        self.scx.calls.set_this_cpu(cpu);
         self.update_curr_scx(cpu);
-        if self.entity(task).queued() {
+        if self.scx.tasks[task].queued() {
             self.call_op_task(Op::Stopping, task, &[1]);
-            self.set_task_runnable(cpu, task);
+            let now = self.kernel.jiffies();
+            self.task(task).set_runnable(cpu, now);
             self.requeue_prev(cpu, task, next);
         }
         if let Some(next) = next
-            && self.class_of_next(next) != Some(ClassId::Ext)
+            && next.class(self.kernel) != Some(ClassId::Ext)
         {
             self.switch_class(cpu, next);
         }
@@ -209,12 +199,12 @@ impl Ctx<'_> {
     /// Where a runnable task goes that must leave its CPU.
     fn requeue_prev(&mut self, cpu: CpuId, task: TaskId, next: Option<Next>) {
         let local = self.scx.dsqs.local(cpu);
-        if self.slice(task) > 0 && !self.scx_rq_bypassing(cpu) {
+        if self.task(task).slice() > 0 && !self.scx.rqs[cpu].bypassing {
             // A more urgent class has taken the CPU.
-            if self.entity(task).flags & SCX_TASK_IMMED != 0 {
-                self.change_task_flags(task, 0, SCX_TASK_REENQ_PREEMPTED);
+            if self.scx.tasks[task].flags & SCX_TASK_IMMED != 0 {
+                self.task(task).change_flags(0, SCX_TASK_REENQ_PREEMPTED);
                 self.do_enqueue_task(cpu, task, SCX_ENQ_REENQ, None);
-                self.change_task_flags(task, SCX_TASK_REENQ_REASON_MASK, 0);
+                self.task(task).change_flags(SCX_TASK_REENQ_REASON_MASK, 0);
             } else {
                 self.dispatch_enqueue(local, task, self.scx.profile.enq_head());
             }
@@ -226,31 +216,16 @@ impl Ctx<'_> {
         }
         self.do_enqueue_task(cpu, task, SCX_ENQ_LAST, None);
         if self.scx.dsqs.dsq_of(task) == Some(local) {
-            self.scx_rq_mut(cpu).resched_next = true;
-        }
-    }
-
-    /// `set_tsk_need_resched(next)`: the idle thread that was picked finds a task after all. To be called once `cpu` has
-    /// picked and its wish to reschedule is cleared: what wishes it earlier in the pass is fulfilled by the pass.
-    pub fn resched_next(&mut self, cpu: CpuId) {
-        if std::mem::take(&mut self.scx_rq_mut(cpu).resched_next) {
-            self.kernel.resched_curr(cpu);
-        }
-    }
-
-    fn class_of_next(&self, next: Next) -> Option<ClassId> {
-        match next {
-            Next::Task(task) => Some(self.kernel.task(task).class),
-            Next::Idle | Next::Stop => None,
+            self.scx.rqs[cpu].resched_next = true;
         }
     }
 
     /// `switch_class`: a thread of another class follows one of this on `cpu`. If it is more urgent, the scheduler loses
     /// the CPU until it next looks for work there.
     fn switch_class(&mut self, cpu: CpuId, next: Next) {
-        self.scx_rq_mut(cpu).pnt_seq += 1;
+        self.scx.rqs[cpu].pnt_seq += 1;
         let cpu_preempt = self.scx.ops.has(Op::CpuAcquire) || self.scx.ops.has(Op::CpuRelease);
-        if !cpu_preempt || next == Next::Idle || self.scx_rq(cpu).cpu_released {
+        if !cpu_preempt || next == Next::Idle || self.scx.rqs[cpu].cpu_released {
             return;
         }
         if self.scx.ops.has(Op::CpuRelease) {
@@ -259,38 +234,11 @@ impl Ctx<'_> {
                 // It has no object in the programs' memory; its address is that of an idle thread.
                 Next::Idle | Next::Stop => self.scx.guest.idle_task(cpu),
             };
-            let reason = self.preempt_reason_from_class(next) as u32;
+            let reason = next.preempt_reason(self.kernel) as u32;
             let args = self.scx.guest.cpu_release_args(&mut self.vm.memory, reason, task);
             self.call_op(Op::CpuRelease, cpu, Some(cpu), [None; 2], &[u64::from(cpu.0), args]);
         }
-        self.scx_rq_mut(cpu).cpu_released = true;
-    }
-
-    fn preempt_reason_from_class(&self, next: Next) -> PreemptReason {
-        match (next, self.class_of_next(next)) {
-            (Next::Stop, _) => PreemptReason::Stop,
-            (_, Some(ClassId::Dl)) => PreemptReason::Dl,
-            (_, Some(ClassId::Rt)) => PreemptReason::Rt,
-            (_, Some(ClassId::Fair | ClassId::Ext) | None) => PreemptReason::Unknown,
-        }
-    }
-
-    /// `pick_task_idle`: `cpu` has nothing to run; its idle thread may run already.
-    pub fn pick_task_idle_scx(&mut self, cpu: CpuId) {
-        self.set_this_cpu(cpu);
-        self.scx_update_idle(cpu, true, false);
-    }
-
-    /// `set_next_task_idle`: the idle thread of `cpu` begins, after the task before it was put.
-    pub fn set_next_task_idle_scx(&mut self, cpu: CpuId) {
-        self.set_this_cpu(cpu);
-        self.scx_update_idle(cpu, true, true);
-    }
-
-    /// `put_prev_task_idle`: it ends, before the next task is set.
-    pub fn put_prev_task_idle_scx(&mut self, cpu: CpuId) {
-        self.set_this_cpu(cpu);
-        self.scx_update_idle(cpu, false, true);
+        self.scx.rqs[cpu].cpu_released = true;
     }
 
     /// `__do_set_cpus_allowed`: the CPUs that `task` of this class may use change. If it may no longer use its own, the
@@ -315,33 +263,45 @@ impl Ctx<'_> {
     /// `reweight_task_scx`: the scheduler hears the new weight of `task`. The caller has taken it off its queue.
     pub fn reweight_task_scx(&mut self, task: TaskId) {
         let weight = sched_weight_to_cgroup(self.kernel.task(task).weight);
-        self.entity_mut(task).weight = weight;
-        self.scx.guest.set_weight(&mut self.vm.memory, task, weight);
+        self.task(task).set_weight(weight);
         self.call_op_task(Op::SetWeight, task, &[u64::from(weight)]);
     }
+}
 
+/// `is_cpu_allowed` and `select_fallback_rq`: `cpu` if `task` may use it now; else the first that it may on the node where
+/// it was, else the first.
+fn select_fallback_rq(kernel: &Kernel, task: TaskId, cpu: CpuId) -> CpuId {
+    let (task, topology) = (kernel.task(task), &kernel.topology);
+    if task.may_use(cpu) && topology.online.test(cpu) {
+        return cpu;
+    }
+    let node = topology.node_of(task.cpu);
+    let usable = || topology.online.iter().filter(|cpu| task.may_use(*cpu));
+    usable().find(|cpu| topology.node_of(*cpu) == node).or_else(|| usable().next()).unwrap_or(cpu)
+}
+
+impl State {
     /// `ttwu_queue_cond`: whether the waker leaves it to the CPU of `task` to enqueue it (`SCX_OPS_ALLOW_QUEUED_WAKEUP`):
     /// the callbacks that follow are executed there. (The kernel also skips `select_cpu` for a task that is still being
     /// switched out; here that takes no time.)
-    fn ttwu_queue_cond(&self, task: TaskId) -> bool {
-        if self.scx.ops.flags & self.scx.profile.ops_allow_queued_wakeup() == 0 {
+    fn ttwu_queue_cond(&self, kernel: &Kernel, task: TaskId) -> bool {
+        if self.ops.flags & self.profile.ops_allow_queued_wakeup() == 0 {
             return false;
         }
-        let (waker, cpu) = (self.this_cpu(), self.kernel.task(task).cpu);
-        let llc_of = &self.kernel.topology.llc_of;
-        let near = llc_of[waker.index()] == llc_of[cpu.index()];
-        !near || (cpu != waker && self.kernel.rq(cpu).nr_running == 0)
+        let (waker, cpu) = (self.calls.this_cpu(), kernel.task(task).cpu);
+        let near = kernel.cpus_share_cache(waker, cpu);
+        !near || (cpu != waker && kernel.rq(cpu).nr_running == 0)
     }
 
     /// `ENQUEUE_*` of a reason.
     fn enqueue_flags(&self, task: TaskId, why: Enqueue) -> u64 {
-        let profile = self.scx.profile;
+        let profile = self.profile;
         let flag = |set: bool, flag: u64| if set { flag } else { 0 };
         ENQUEUE_NOCLOCK
             | match why {
                 Enqueue::New => profile.enqueue_initial(),
                 Enqueue::Wakeup { migrated } => {
-                    let selected = self.entity(task).rq_selected;
+                    let selected = self.tasks[task].rq_selected;
                     SCX_ENQ_WAKEUP
                         | flag(migrated, profile.enqueue_migrated())
                         | flag(selected, profile.enq_cpu_selected())
@@ -365,7 +325,7 @@ fn dequeue_flags(why: Dequeue) -> u64 {
 impl SchedClass for Scx {
     fn task_new(&mut self, kernel: &Kernel, task: TaskId) {
         debug_assert_eq!(self.state.tasks.len(), task.index(), "tasks are created in order");
-        self.state.tasks.push(ScxEntity::new(kernel.now / kernel.params.tick()));
+        self.state.tasks.push(ScxEntity::new(kernel.jiffies()));
     }
 
     fn select_task_rq(&mut self, kernel: &mut Kernel, task: TaskId, this_cpu: CpuId, wake: Wake) -> CpuId {
@@ -379,9 +339,9 @@ impl SchedClass for Scx {
 
     fn enqueue_task(&mut self, kernel: &mut Kernel, task: TaskId, why: Enqueue) {
         let mut ctx = self.with(kernel);
-        let flags = ctx.enqueue_flags(task, why);
-        if flags & SCX_ENQ_WAKEUP != 0 && ctx.ttwu_queue_cond(task) {
-            ctx.set_this_cpu(ctx.kernel.task(task).cpu);
+        let flags = ctx.scx.enqueue_flags(task, why);
+        if flags & SCX_ENQ_WAKEUP != 0 && ctx.scx.ttwu_queue_cond(ctx.kernel, task) {
+            ctx.scx.calls.set_this_cpu(ctx.kernel.task(task).cpu);
         }
         ctx.enqueue_task_scx(task, flags);
     }
@@ -390,7 +350,7 @@ impl SchedClass for Scx {
         let mut ctx = self.with(kernel);
         if why != Dequeue::Save {
             // Only the current task blocks or ends.
-            ctx.set_this_cpu(ctx.kernel.task(task).cpu);
+            ctx.scx.calls.set_this_cpu(ctx.kernel.task(task).cpu);
         }
         ctx.dequeue_task_scx(task, dequeue_flags(why));
         true

@@ -4,14 +4,18 @@
 //! It looks like a kernel's, but for addresses. The stacks of tasks, which a kernel adds, are left out: tasks have none
 //! here.
 
-use super::Ctx;
+use tandem_bpf_vm::memory::Memory;
+
 use super::abi::guest::args::DumpCtx;
 use super::abi::profile::SCX_TASK_STATE_SHIFT;
-use super::enqueue::{OpsState, ScxRq};
-use super::exit::{ExitInfo, ExitKind, SCX_EXIT_DUMP_DFL_LEN, SCX_EXIT_MSG_LEN, cut};
+use super::entity::OpsState;
+use super::exit::{ExitInfo, ExitState, SCX_EXIT_DUMP_DFL_LEN, SCX_EXIT_MSG_LEN, cut};
 use super::ops::Op;
+use super::rq::ScxRq;
 use super::tasks::SCX_TASK_STATE_MASK;
 use super::watchdog::jiffies_to_ms;
+use super::{Ctx, State};
+use crate::kernel::Kernel;
 use crate::kernel::cpumask::CpuMask;
 use crate::kernel::task::{ClassId, TaskState};
 use crate::units::{CpuId, TaskId};
@@ -38,6 +42,23 @@ impl DumpData {
     fn line(&mut self, line: &str) {
         self.text.push_str(line);
         self.text.push('\n');
+    }
+
+    /// Several lines.
+    fn lines(&mut self, lines: &[impl AsRef<str>]) {
+        for line in lines {
+            self.line(line.as_ref());
+        }
+    }
+
+    /// Why there is a dump; `current` is what ran where it happened.
+    fn cause(&mut self, info: &ExitInfo, current: &str) {
+        self.line(&format!("{current} triggered exit kind {}:", info.kind.value()));
+        self.line(&format!("  {} ({})", info.reason, info.message));
+        self.lines(&["", "Backtrace:"]);
+        for place in &info.backtrace {
+            self.line(&format!("  {place}"));
+        }
     }
 
     /// `ops_dump_init`.
@@ -127,35 +148,91 @@ fn delta_ms(at: u64, now: u64, hz: u64) -> i64 {
     if at > now { jiffies_to_ms(at - now, hz) as i64 } else { -(jiffies_to_ms(now - at, hz) as i64) }
 }
 
-impl Ctx<'_> {
-    /// `scx_bpf_dump_bstr` with its text formatted: adds to the dump. An error if no dump callback is at work here.
-    pub fn scx_bpf_dump(&mut self, text: &str) {
-        let cpu = self.scx.calls.active.last().map(|active| active.cpu);
-        match &mut self.scx.exit.dumping {
-            Some(dump) if dump.cpu.is_some() && dump.cpu == cpu => dump.add(text),
-            _ => {
-                let message = "scx_bpf_dump() must only be called from ops.dump() and friends";
-                self.scx_ops_error(ExitKind::Error, message.to_owned());
-            }
-        }
-    }
+/// `comm[pid]` of what runs on `cpu`.
+fn curr_name(scx: &State, memory: &Memory, kernel: &Kernel, cpu: CpuId) -> String {
+    let curr = kernel.rq(cpu).curr;
+    curr.map_or_else(|| format!("swapper/{cpu}[0]"), |task| scx.guest.comm_pid(memory, task))
+}
 
+/// The class of what runs on `cpu`, as the kernel's variables are called.
+fn curr_class(kernel: &Kernel, cpu: CpuId) -> &'static str {
+    match kernel.rq(cpu).curr.map(|task| kernel.task(task).class) {
+        Some(ClassId::Dl) => "dl_sched_class",
+        Some(ClassId::Rt) => "rt_sched_class",
+        Some(ClassId::Fair) => "fair_sched_class",
+        Some(ClassId::Ext) => "ext_sched_class",
+        None => "idle_sched_class",
+    }
+}
+
+/// What a dump says of a CPU.
+fn rq_lines(scx: &State, memory: &Memory, kernel: &Kernel, cpu: CpuId) -> [String; 3] {
+    let rq = &scx.rqs[cpu];
+    let (nr_running, flags) = (kernel.rq(cpu).ext_nr_running, rq_flags(rq));
+    let (released, pnt_seq) = (u8::from(rq.cpu_released), rq.pnt_seq);
+    [
+        String::new(),
+        format!("CPU {cpu:<4}: nr_run={nr_running} flags={flags:#x} cpu_rel={released} pnt_seq={pnt_seq}"),
+        format!("          curr={} class={}", curr_name(scx, memory, kernel, cpu), curr_class(kernel, cpu)),
+    ]
+}
+
+/// What a dump says of a task.
+fn task_lines(scx: &State, memory: &Memory, kernel: &Kernel, task: TaskId, marker: char) -> [String; 5] {
+    let (entity, dsqs) = (&scx.tasks[task], &scx.dsqs);
+    let state = if kernel.task(task).state == TaskState::Runnable { 'R' } else { 'S' };
+    let since = delta_ms(entity.runnable_at, kernel.jiffies(), kernel.params.hz);
+    let dsq = dsqs.dsq_of(task).map_or_else(|| "(n/a)".to_owned(), |dsq| format!("{:#x}", dsqs.id(dsq)));
+    let sticky = entity.sticky_cpu.map_or(-1, |cpu| i64::from(cpu.0));
+    let (ops_state, qseq) = (ops_state_number(entity.ops_state), entity.ops_state.qseq());
+    let known = (entity.flags & SCX_TASK_STATE_MASK) >> SCX_TASK_STATE_SHIFT;
+    let flags = entity.flags & !SCX_TASK_STATE_MASK;
+    let dsq_flags = u32::from(dsqs.is_on_priq(task));
+    let vtime = scx.guest.dsq_vtime(memory, task);
+    let nr_cpus = kernel.topology.nr_cpus;
+    let all = CpuMask::of(nr_cpus, (0..nr_cpus).map(CpuId::at));
+    let cpus = bitmap(kernel.task(task).allowed.as_deref().unwrap_or(&all), nr_cpus);
+    [
+        String::new(),
+        format!(" {marker}{state} {} {since:+}ms", scx.guest.comm_pid(memory, task)),
+        format!("      scx_state/flags={known}/{flags:#x} dsq_flags={dsq_flags:#x} ops_state/qseq={ops_state}/{qseq}"),
+        format!("      sticky/holding_cpu={sticky}/-1 dsq_id={dsq} dsq_vtime={vtime}"),
+        format!("      cpus={cpus}"),
+    ]
+}
+
+/// A program adds to a dump and no dump callback is at work on its CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("scx_bpf_dump() must only be called from ops.dump() and friends")]
+pub struct NoDump;
+
+impl ExitState {
+    /// `scx_bpf_dump_bstr` with its text formatted, by the callback that is at work on `cpu`: adds to the dump.
+    ///
+    /// # Errors
+    /// [`NoDump`].
+    pub fn add_to_dump(&mut self, cpu: Option<CpuId>, text: &str) -> Result<(), NoDump> {
+        let dump = self.dumping.as_mut().filter(|dump| dump.cpu.is_some() && dump.cpu == cpu);
+        dump.map(|dump| dump.add(text)).ok_or(NoDump)
+    }
+}
+
+impl Ctx<'_> {
     /// The dump after the error `info`, as long as the scheduler wants it.
     pub(super) fn scx_dump_state(&mut self, info: &ExitInfo) -> String {
         self.scx.exit.dumping = Some(DumpData::default());
-        self.dump_cause(info);
+        let current = curr_name(self.scx, &self.vm.memory, self.kernel, info.cpu);
+        self.scx.exit.dump().cause(info, &current);
         let context = DumpCtx {
             kind: info.kind.value(),
             exit_code: info.exit_code,
             reason: info.reason,
             at: self.kernel.now,
-            at_jiffies: self.jiffies(),
+            at_jiffies: self.kernel.jiffies(),
         };
         let context = self.scx.guest.dump_ctx(&mut self.vm.memory, &context);
         self.ops_dump(Op::Dump, "", info.cpu, &[context]);
-        for line in ["", "CPU states", "----------"] {
-            self.dump_line(line);
-        }
+        self.scx.exit.dump().lines(&["", "CPU states", "----------"]);
         for cpu in (0..self.kernel.topology.nr_cpus).map(CpuId::at) {
             self.dump_cpu(context, cpu, info.cpu);
         }
@@ -167,54 +244,32 @@ impl Ctx<'_> {
         truncated(text, limit as usize)
     }
 
-    fn dump_line(&mut self, line: &str) {
-        if let Some(dump) = &mut self.scx.exit.dumping {
-            dump.line(line);
-        }
-    }
-
-    fn dump_cause(&mut self, info: &ExitInfo) {
-        let current = self.curr_name(info.cpu);
-        self.dump_line(&format!("{current} triggered exit kind {}:", info.kind.value()));
-        self.dump_line(&format!("  {} ({})", info.reason, info.message));
-        self.dump_line("");
-        self.dump_line("Backtrace:");
-        for place in &info.backtrace {
-            self.dump_line(&format!("  {place}"));
-        }
-    }
-
     /// Lets the scheduler add to the dump.
     fn ops_dump(&mut self, op: Op, prefix: &'static str, cpu: CpuId, args: &[u64]) {
         if !self.scx.ops.has(op) {
             return;
         }
-        if let Some(dump) = &mut self.scx.exit.dumping {
-            dump.begin(prefix, cpu);
-        }
+        self.scx.exit.dump().begin(prefix, cpu);
         self.call_op(op, cpu, None, [None; 2], args);
-        if let Some(dump) = &mut self.scx.exit.dumping {
-            dump.end();
-        }
+        self.scx.exit.dump().end();
     }
 
     /// One CPU and its tasks; of an idle CPU only what the scheduler says, if it says something. `here` is where the dump
     /// is made.
     fn dump_cpu(&mut self, context: u64, cpu: CpuId, here: CpuId) {
-        let waiting = self.runnable_list(cpu);
+        let waiting = self.scx.rqs[cpu].runnable_list();
         let curr = self.kernel.rq(cpu).curr;
         let idle = waiting.is_empty() && curr.is_none();
         if idle && !self.scx.ops.has(Op::DumpCpu) {
             return;
         }
-        let before = self.dumped();
-        self.dump_rq(cpu);
-        let without = self.dumped();
+        let before = self.scx.exit.dump().text.len();
+        let lines = rq_lines(self.scx, &self.vm.memory, self.kernel, cpu);
+        self.scx.exit.dump().lines(&lines);
+        let without = self.scx.exit.dump().text.len();
         self.ops_dump(Op::DumpCpu, "  ", here, &[context, u64::from(cpu.0), u64::from(idle)]);
-        if idle && self.dumped() == without {
-            if let Some(dump) = &mut self.scx.exit.dumping {
-                dump.text.truncate(before);
-            }
+        if idle && self.scx.exit.dump().text.len() == without {
+            self.scx.exit.dump().text.truncate(before);
             return;
         }
         if let Some(task) = curr.filter(|task| self.kernel.task(*task).class == ClassId::Ext) {
@@ -225,70 +280,12 @@ impl Ctx<'_> {
         }
     }
 
-    /// Length of the dump so far.
-    fn dumped(&self) -> usize {
-        self.scx.exit.dumping.as_ref().map_or(0, |dump| dump.text.len())
-    }
-
-    fn dump_rq(&mut self, cpu: CpuId) {
-        let rq = &self.scx.rqs[cpu.index()];
-        let (nr_running, flags) = (self.kernel.rq(cpu).ext_nr_running, rq_flags(rq));
-        let (released, pnt_seq) = (u8::from(rq.cpu_released), rq.pnt_seq);
-        let head = format!("CPU {cpu:<4}: nr_run={nr_running} flags={flags:#x} cpu_rel={released} pnt_seq={pnt_seq}");
-        let curr = format!("          curr={} class={}", self.curr_name(cpu), self.curr_class(cpu));
-        self.dump_line("");
-        self.dump_line(&head);
-        self.dump_line(&curr);
-    }
-
-    /// `comm[pid]` of what runs on `cpu`.
-    fn curr_name(&self, cpu: CpuId) -> String {
-        let curr = self.kernel.rq(cpu).curr;
-        curr.map_or_else(|| format!("swapper/{cpu}[0]"), |task| self.comm_pid(task))
-    }
-
-    fn curr_class(&self, cpu: CpuId) -> &'static str {
-        match self.kernel.rq(cpu).curr.map(|task| self.kernel.task(task).class) {
-            Some(ClassId::Dl) => "dl_sched_class",
-            Some(ClassId::Rt) => "rt_sched_class",
-            Some(ClassId::Fair) => "fair_sched_class",
-            Some(ClassId::Ext) => "ext_sched_class",
-            None => "idle_sched_class",
-        }
-    }
-
     /// `scx_dump_task`.
     fn dump_task(&mut self, context: u64, task: TaskId, marker: char, here: CpuId) {
-        for line in self.task_lines(task, marker) {
-            self.dump_line(&line);
-        }
+        let lines = task_lines(self.scx, &self.vm.memory, self.kernel, task, marker);
+        self.scx.exit.dump().lines(&lines);
         let address = self.scx.guest.task(task);
         self.ops_dump(Op::DumpTask, "    ", here, &[context, address]);
-    }
-
-    fn task_lines(&self, task: TaskId, marker: char) -> [String; 5] {
-        let (entity, dsqs) = (&self.scx.tasks[task.index()], &self.scx.dsqs);
-        let state = if self.kernel.task(task).state == TaskState::Runnable { 'R' } else { 'S' };
-        let since = delta_ms(entity.runnable_at, self.jiffies(), self.kernel.params.hz);
-        let dsq = dsqs.dsq_of(task).map_or_else(|| "(n/a)".to_owned(), |dsq| format!("{:#x}", dsqs.id(dsq)));
-        let sticky = entity.sticky_cpu.map_or(-1, |cpu| i64::from(cpu.0));
-        let (ops_state, qseq) = (ops_state_number(entity.ops_state), entity.ops_state.qseq());
-        let known = (entity.flags & SCX_TASK_STATE_MASK) >> SCX_TASK_STATE_SHIFT;
-        let flags = entity.flags & !SCX_TASK_STATE_MASK;
-        let dsq_flags = u32::from(dsqs.is_on_priq(task));
-        let vtime = self.scx.guest.dsq_vtime(&self.vm.memory, task);
-        let nr_cpus = self.kernel.topology.nr_cpus;
-        let all = CpuMask::of(nr_cpus, (0..nr_cpus).map(CpuId::at));
-        let cpus = bitmap(self.kernel.task(task).allowed.as_deref().unwrap_or(&all), nr_cpus);
-        [
-            String::new(),
-            format!(" {marker}{state} {} {since:+}ms", self.comm_pid(task)),
-            format!(
-                "      scx_state/flags={known}/{flags:#x} dsq_flags={dsq_flags:#x} ops_state/qseq={ops_state}/{qseq}"
-            ),
-            format!("      sticky/holding_cpu={sticky}/-1 dsq_id={dsq} dsq_vtime={vtime}"),
-            format!("      cpus={cpus}"),
-        ]
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use rand::{Rng, SeedableRng};
+use rand::Rng;
 use rand_pcg::Pcg32;
 use tandem_bpf_vm::errno::{Errno, OpError};
 use tandem_bpf_vm::fault::{Fault, FaultKind};
@@ -11,7 +11,6 @@ use tandem_bpf_vm::host::{Args, Clock, Host};
 use tandem_bpf_vm::instance::Instance;
 use tandem_bpf_vm::timer::TimerStart;
 
-use super::abi::profile::Version;
 use super::timers::Timer;
 use super::{Ctx, State, kfuncs};
 use crate::kernel::Kernel;
@@ -44,9 +43,9 @@ pub struct HostState {
 }
 
 impl HostState {
-    /// A host whose programs draw random numbers of the stream `seed`.
-    pub fn new(seed: u64) -> Self {
-        Self { printk: VecDeque::new(), printk_dropped: 0, rng: Pcg32::seed_from_u64(seed), mask: Vec::new() }
+    /// A host whose programs draw random numbers from `rng`.
+    pub fn new(rng: Pcg32) -> Self {
+        Self { printk: VecDeque::new(), printk_dropped: 0, rng, mask: Vec::new() }
     }
 
     fn print(&mut self, at: Nanos, line: &str) {
@@ -55,12 +54,6 @@ impl HostState {
             self.printk_dropped += 1;
         }
         self.printk.push_back((at, line.to_owned()));
-    }
-}
-
-impl Default for HostState {
-    fn default() -> Self {
-        Self::new(0)
     }
 }
 
@@ -74,7 +67,7 @@ pub struct ScxHost<'a> {
 
 impl ScxHost<'_> {
     fn cpu_id(&self) -> CpuId {
-        self.scx.calls.active.last().map_or(self.scx.calls.this_cpu, |active| active.cpu)
+        self.scx.calls.this_cpu()
     }
 }
 
@@ -96,7 +89,7 @@ impl Host for ScxHost<'_> {
     }
 
     fn current(&self) -> u64 {
-        self.scx.calls.maker.unwrap_or_else(|| current_address(self.scx, self.kernel, self.cpu_id()))
+        self.scx.calls.maker.unwrap_or_else(|| self.scx.guest.curr(self.kernel, self.cpu_id()))
     }
 
     fn current_cgroup_id(&self) -> u64 {
@@ -151,50 +144,23 @@ impl Host for ScxHost<'_> {
     }
 }
 
-/// Address of the current task of `cpu`, which may be its idle task.
-fn current_address(scx: &State, kernel: &Kernel, cpu: CpuId) -> u64 {
-    kernel.rq(cpu).curr.map_or_else(|| scx.guest.idle_task(cpu), |task| scx.guest.task(task))
-}
-
-impl Ctx<'_> {
-    /// Address of the current task of `cpu`, which may be its idle task (`cpu_curr`).
-    pub fn curr_address(&self, cpu: CpuId) -> u64 {
-        current_address(self.scx, self.kernel, cpu)
-    }
-
-    /// `CLOCK_MONOTONIC`, ns.
-    pub fn monotonic(&self) -> Nanos {
-        UPTIME + self.kernel.now
-    }
-
-    /// Whether the rules of 7.x hold.
-    #[inline]
-    pub fn is_v7(&self) -> bool {
-        self.scx.profile.version == Version::V7
-    }
+/// `CLOCK_MONOTONIC`, ns.
+pub fn monotonic(kernel: &Kernel) -> Nanos {
+    UPTIME + kernel.now
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::streams::{Stream, Streams};
 
     #[test]
     fn the_last_lines_are_kept() {
-        let mut host = HostState::new(1);
+        let mut host = HostState::new(Streams::new(1).of(Stream::Bpf));
         for line in 0..1003_u64 {
             host.print(line, &line.to_string());
         }
         assert_eq!((host.printk.len(), host.printk_dropped), (1000, 3));
         assert_eq!(host.printk.front(), Some(&(3, "3".to_owned())));
-    }
-
-    #[test]
-    fn the_same_seed_draws_the_same_numbers() {
-        let draw = |seed| {
-            let mut host = HostState::new(seed);
-            [host.rng.next_u32(), host.rng.next_u32()]
-        };
-        assert_eq!(draw(7), draw(7));
-        assert_ne!(draw(7), draw(8));
     }
 }

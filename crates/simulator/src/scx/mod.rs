@@ -2,20 +2,24 @@
 //! sched_ext: a scheduling class whose decisions a BPF object makes (`kernel/sched/ext.c`).
 //!
 //! [`Scx`] is the class: the [`State`] that ext.c keeps, and the [`Instance`] that runs the object's programs. A program
-//! calls kernel functions that need the state again, so nearly all code is methods of [`Ctx`], which borrows the state,
-//! the instance and the kernel for as long as one hook or one kernel function takes.
+//! calls kernel functions that need the state again. So what may call a program is a method of [`Ctx`], which borrows the
+//! state, the instance and the kernel for as long as one hook or one kernel function takes. What needs less is a method of
+//! the part that it works on; a part that finds a mistake of the scheduler returns it, and [`Ctx::accept`] makes an error
+//! of it. Which hooks one wake-up passes through, `sched::core` says.
 //!
 //! - [`ops`]: the callbacks; [`callbacks`]: calling them. [`class`]: the hooks of the scheduling class. Start there.
+//! - [`entity`]: a task as sched_ext sees it. [`rq`]: a CPU.
 //! - [`enqueue`]: tasks become runnable and are enqueued. [`dsq`]: dispatch queues. [`dispatch`]: into and between them.
 //!   [`balance`]: a CPU looks for work.
 //!   [`reenqueue`]: tasks that go back from queues to the scheduler.
 //! - [`idle`]: which CPUs are idle. [`select_cpu`]: the built-in choice. [`kick`]: CPUs that shall reschedule.
 //!   [`cpuperf`]: wanted performance.
 //! - [`enable`]: a scheduler takes over and goes; [`bypass`]: while it must not be asked. [`exit`]: why it went.
-//!   [`origin`]: which program's fault it was. [`dump`]: what is written down then. [`watchdog`]: tasks that wait too long. [`timers`]: what is due when.
-//!   [`tasks`], [`cgroups`], [`hotplug`]: their callbacks. [`tracepoints`]: programs beside them.
+//!   [`origin`]: which program's fault it was. [`dump`]: what is written down then. [`watchdog`]: tasks that wait too long.
+//!   [`timers`]: what is due when. [`tasks`], [`cgroups`], [`hotplug`]: their callbacks. [`tracepoints`]: programs
+//!   beside them.
 //! - [`kfuncs`]: what programs may call. [`host`]: what the instance asks of the kernel.
-//! - [`abi`]: the kernel's types and objects as programs see them. [`frontend`]: what a loader program does.
+//! - [`errno`]: error numbers. [`abi`]: the kernel's types and objects as programs see them. [`frontend`]: what a loader program does.
 
 pub mod abi;
 pub mod balance;
@@ -31,6 +35,8 @@ pub mod dsq;
 pub mod dump;
 pub mod enable;
 pub mod enqueue;
+pub mod entity;
+pub mod errno;
 pub mod exit;
 pub mod frontend;
 pub mod host;
@@ -41,6 +47,7 @@ pub mod kick;
 pub mod ops;
 pub mod origin;
 pub mod reenqueue;
+pub mod rq;
 pub mod select_cpu;
 pub mod state;
 pub mod tasks;
@@ -51,6 +58,7 @@ pub mod watchdog;
 use tandem_bpf_vm::instance::Instance;
 
 use crate::kernel::Kernel;
+use crate::streams::{Stream, Streams};
 use crate::units::CpuId;
 use bypass::Bypass;
 use callbacks::Calls;
@@ -59,13 +67,14 @@ use cpuperf::Cpuperf;
 use dispatch::DispatchBuffers;
 use dsq::Dsqs;
 use enable::Enable;
-use enqueue::ScxRq;
+use entity::Entities;
 use exit::ExitState;
 use frontend::Loaded;
 use host::HostState;
 use hotplug::Hotplug;
 use idle::IdleTracking;
 use kick::Kicks;
+use rq::{Rqs, ScxRq};
 pub use state::State;
 use timers::TimerQueue;
 use watchdog::Watchdog;
@@ -90,8 +99,8 @@ pub struct Ctx<'a> {
 }
 
 impl Scx {
-    /// A loaded object, which is not in charge of anything yet; `seed` is that of its random numbers.
-    pub fn new(loaded: Loaded, kernel: &Kernel, seed: u64) -> Self {
+    /// A loaded object, which is not in charge of anything yet; its programs draw from their stream of `streams`.
+    pub fn new(loaded: Loaded, kernel: &Kernel, streams: Streams) -> Self {
         let topology = &kernel.topology;
         let rq = |cpu| ScxRq::new(topology.online.test(CpuId::at(cpu)));
         let state = State {
@@ -99,8 +108,8 @@ impl Scx {
             ops: loaded.ops,
             guest: loaded.guest,
             calls: Calls::default(),
-            tasks: Vec::new(),
-            rqs: (0..topology.nr_cpus).map(rq).collect(),
+            tasks: Entities::default(),
+            rqs: Rqs::new((0..topology.nr_cpus).map(rq).collect()),
             dsqs: Dsqs::new(topology.nr_cpus, idle::nr_nodes(topology)),
             buffers: DispatchBuffers::new(topology.nr_cpus),
             idle: IdleTracking::default(),
@@ -115,7 +124,7 @@ impl Scx {
             hotplug: Hotplug::default(),
             tracepoints: loaded.tracepoints,
             perf: loaded.perf,
-            host: HostState::new(seed),
+            host: HostState::new(streams.of(Stream::Bpf)),
         };
         Self { state, vm: loaded.vm }
     }

@@ -94,6 +94,9 @@ ops! {
     Exit = "exit",
 }
 
+/// `SCX_DSP_DFL_MAX_BATCH`: dispatches that a buffer has room for where the scheduler does not say.
+pub const SCX_DSP_DFL_MAX_BATCH: u32 = 32;
+
 /// What a scheduler's `struct sched_ext_ops` says.
 #[derive(Debug, Clone, Default)]
 pub struct Ops {
@@ -124,6 +127,14 @@ impl Ops {
     pub fn set_program(&mut self, op: Op, program: ProgramId) {
         self.programs.resize(Op::ALL.len(), None);
         self.programs[op as usize] = Some(program);
+    }
+
+    /// `scx_dsp_max_batch`: dispatches that a CPU's buffer has room for.
+    pub fn dsp_max_batch(&self) -> u32 {
+        match self.dispatch_max_batch {
+            0 => SCX_DSP_DFL_MAX_BATCH,
+            batch => batch,
+        }
     }
 
     /// Whether the scheduler has `op` (`SCX_HAS_OP`).

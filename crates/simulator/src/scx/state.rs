@@ -10,7 +10,7 @@ use super::cpuperf::Cpuperf;
 use super::dispatch::DispatchBuffers;
 use super::dsq::Dsqs;
 use super::enable::Enable;
-use super::enqueue::{ScxEntity, ScxRq};
+use super::entity::Entities;
 use super::exit::ExitState;
 use super::frontend::perf::PerfMap;
 use super::host::HostState;
@@ -18,6 +18,7 @@ use super::hotplug::Hotplug;
 use super::idle::IdleTracking;
 use super::kick::Kicks;
 use super::ops::Ops;
+use super::rq::Rqs;
 use super::timers::TimerQueue;
 use super::tracepoints::Tracepoints;
 use super::watchdog::Watchdog;
@@ -34,9 +35,9 @@ pub struct State {
     /// Callbacks at work, and the instructions they took.
     pub calls: Calls,
     /// Per task (`struct sched_ext_entity`), by [`TaskId`](crate::units::TaskId).
-    pub tasks: Vec<ScxEntity>,
+    pub tasks: Entities,
     /// Per CPU (`struct scx_rq`), by [`CpuId`](crate::units::CpuId).
-    pub rqs: Vec<ScxRq>,
+    pub rqs: Rqs,
     /// Dispatch queues.
     pub dsqs: Dsqs,
     /// Per-CPU dispatch buffers (`scx_dsp_ctx`).

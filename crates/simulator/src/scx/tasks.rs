@@ -5,9 +5,8 @@
 use super::Ctx;
 use super::abi::GuestTaskInfo;
 use super::abi::profile::{SCX_SLICE_DFL, SCX_TASK_RESET_RUNNABLE_AT, SCX_TASK_STATE_SHIFT};
-use super::enable::EnableState;
-use super::exit::ExitKind;
 use super::ops::Op;
+use super::origin::Origin;
 use crate::kernel::task::NICE_0_WEIGHT;
 use crate::units::{CpuId, TaskId};
 use crate::workload::Policy;
@@ -40,7 +39,7 @@ impl ScxTaskState {
     }
 
     /// The bits of `scx.flags` that say so.
-    fn bits(self) -> u32 {
+    pub(super) fn bits(self) -> u32 {
         (self as u32) << SCX_TASK_STATE_SHIFT
     }
 }
@@ -52,37 +51,18 @@ pub fn sched_weight_to_cgroup(weight: u32) -> u32 {
 }
 
 impl Ctx<'_> {
-    /// How far the scheduler knows `task` (`scx_get_task_state`).
-    pub fn scx_get_task_state(&self, task: TaskId) -> ScxTaskState {
-        ScxTaskState::of(self.scx.tasks[task.index()].flags)
-    }
-
-    fn scx_set_task_state(&mut self, task: TaskId, state: ScxTaskState) {
-        self.change_task_flags(task, SCX_TASK_STATE_MASK, state.bits());
-    }
-
     /// Makes the object of a task; without memory for it the scheduler goes.
     pub fn scx_task_new(&mut self, task: TaskId, info: &GuestTaskInfo<'_>) {
         let made = self.scx.guest.task_new(&mut self.vm.memory, self.kernel, task, info);
         let cgroup = self.kernel.task(task).cgroup;
         match made {
             Ok(_) => {
-                // `init_scx_entity`
-                self.scx_slice_dfl(task);
+                // `init_scx_entity`; while a scheduler is loaded, the task's entity comes later.
+                self.scx.guest.set_slice(&mut self.vm.memory, task, SCX_SLICE_DFL);
                 self.scx.guest.set_task_cgroup(&mut self.vm.memory, task, cgroup);
             }
             Err(fault) => self.scx_fault(&fault.into()),
         }
-    }
-
-    /// `task` is initialised and can be enabled.
-    pub(super) fn scx_task_ready(&mut self, task: TaskId) {
-        self.scx_set_task_state(task, ScxTaskState::Ready);
-    }
-
-    /// The task's slice becomes the default one.
-    pub fn scx_slice_dfl(&mut self, task: TaskId) {
-        self.scx.guest.set_slice(&mut self.vm.memory, task, SCX_SLICE_DFL);
     }
 
     /// `init_task`, on fork or at load (`scx_ops_init_task`).
@@ -97,13 +77,13 @@ impl Ctx<'_> {
         let returned = self.call_op(Op::InitTask, cpu, None, [None; 2], &[address, args]).unwrap_or(0) as i32;
         if returned != 0 {
             let sanitize = |ctx: &mut Self| ctx.ops_sanitize_err(Op::InitTask, i64::from(returned));
-            return Err(self.blaming(self.returned(Op::InitTask, cpu), sanitize));
+            return Err(self.blaming(Origin::returned(self.vm, Op::InitTask, cpu), sanitize));
         }
-        self.scx_set_task_state(task, ScxTaskState::Init);
+        self.task(task).set_state(ScxTaskState::Init);
         if self.scx.guest.disallow(&self.vm.memory, task) {
-            self.blaming(self.returned(Op::InitTask, cpu), |ctx| ctx.reject(task, fork));
+            self.blaming(Origin::returned(self.vm, Op::InitTask, cpu), |ctx| ctx.reject(task, fork));
         }
-        self.change_task_flags(task, 0, SCX_TASK_RESET_RUNNABLE_AT);
+        self.task(task).change_flags(0, SCX_TASK_RESET_RUNNABLE_AT);
         Ok(())
     }
 
@@ -112,9 +92,9 @@ impl Ctx<'_> {
     fn reject(&mut self, task: TaskId, fork: bool) {
         let Policy::Ext { nice } = self.kernel.task(task).scheduling.policy else { return };
         if fork {
-            let who = self.comm_pid(task);
+            let who = self.task(task).comm_pid();
             let message = format!("ops.init_task() set task->scx.disallow for {who} during fork");
-            self.scx_ops_error(ExitKind::Error, message);
+            self.ops_error(message);
             return;
         }
         self.kernel.task_mut(task).scheduling.policy = Policy::Other { nice, slice: None };
@@ -124,23 +104,22 @@ impl Ctx<'_> {
     /// `task` becomes the scheduler's own: its weight, `enable`, `set_weight` (`scx_ops_enable_task`).
     fn scx_ops_enable_task(&mut self, task: TaskId, cpu: CpuId) {
         let weight = sched_weight_to_cgroup(self.kernel.task(task).weight);
-        self.entity_mut(task).weight = weight;
-        self.scx.guest.set_weight(&mut self.vm.memory, task, weight);
+        self.task(task).set_weight(weight);
         self.call_task_op(Op::Enable, task, cpu, &[]);
-        self.scx_set_task_state(task, ScxTaskState::Enabled);
+        self.task(task).set_state(ScxTaskState::Enabled);
         self.call_task_op(Op::SetWeight, task, cpu, &[u64::from(weight)]);
     }
 
     /// It ceases to be: `disable` (`scx_ops_disable_task`).
     fn scx_ops_disable_task(&mut self, task: TaskId, cpu: CpuId) {
-        self.entity_mut(task).clear_direct_dispatch();
+        self.scx.tasks[task].clear_direct_dispatch();
         self.call_task_op(Op::Disable, task, cpu, &[]);
-        self.scx_set_task_state(task, ScxTaskState::Ready);
+        self.task(task).set_state(ScxTaskState::Ready);
     }
 
     /// The scheduler forgets `task`: `disable` if it was its own, `exit_task` (`scx_ops_exit_task`).
     pub fn scx_ops_exit_task(&mut self, task: TaskId, cpu: CpuId) {
-        let state = self.scx_get_task_state(task);
+        let state = self.task(task).state();
         match state {
             ScxTaskState::None => return,
             ScxTaskState::Enabled => self.scx_ops_disable_task(task, cpu),
@@ -149,55 +128,38 @@ impl Ctx<'_> {
         let cancelled = state == ScxTaskState::Init;
         let args = self.scx.guest.exit_task_args(&mut self.vm.memory, cancelled);
         self.call_task_op(Op::ExitTask, task, cpu, &[args]);
-        self.scx_set_task_state(task, ScxTaskState::None);
+        self.task(task).set_state(ScxTaskState::None);
     }
 
     /// Calls `op` on `cpu`, with `task` as its first argument and the task's run queue locked.
     fn call_task_op(&mut self, op: Op, task: TaskId, cpu: CpuId, more: &[u64]) {
-        self.set_this_cpu(cpu);
+        self.scx.calls.set_this_cpu(cpu);
         self.call_op_task(op, task, more);
     }
 
-    /// The CPU that changes the class of `task`: where the scheduler is being loaded or unloaded, else the task's.
-    fn changing_cpu(&self, task: TaskId) -> CpuId {
-        match self.scx.enable.state {
-            EnableState::Enabling | EnableState::Disabling => self.scx.enable.cpu,
-            EnableState::Enabled | EnableState::Disabled => self.kernel.task(task).cpu,
-        }
-    }
-
-    /// A new task: `init_task` (`scx_fork`); `maker`, or init, runs on `cpu` and makes it.
+    /// A new task: `init_task` (`scx_fork`), and `enable` if it is the scheduler's own (`scx_post_fork`); `maker`, or init,
+    /// runs on `cpu` and makes it.
     ///
     /// # Errors
-    /// The scheduler's negative errno: there is no task then.
+    /// The scheduler's negative errno: there is no task then (`scx_cancel_fork`).
     pub fn scx_fork(&mut self, task: TaskId, cpu: CpuId, maker: Option<TaskId>) -> Result<(), i32> {
         if !self.scx.enable.init_task {
             return Ok(());
         }
         let (maker, parent) = self.scx.guest.begin_fork(&mut self.vm.memory, task, maker);
         self.scx.calls.maker = Some(maker);
-        let refused = self.scx_ops_init_task(task, cpu, true);
+        let forked = self.scx_ops_init_task(task, cpu, true);
         self.scx.calls.maker = None;
         self.scx.guest.end_fork(&mut self.vm.memory, task, parent);
-        refused
-    }
-
-    /// The new task is there: `enable` if it is the scheduler's own (`scx_post_fork`).
-    pub fn scx_post_fork(&mut self, task: TaskId, cpu: CpuId) {
-        if !self.scx.enable.init_task {
-            return;
+        if forked.is_err() {
+            self.scx_ops_exit_task(task, cpu);
+            return forked;
         }
-        self.scx_set_task_state(task, ScxTaskState::Ready);
-        if self.kernel.task(task).class == crate::kernel::task::ClassId::Ext {
+        self.task(task).set_state(ScxTaskState::Ready);
+        if self.kernel.task(task).is_ext() {
             self.scx_ops_enable_task(task, cpu);
         }
-    }
-
-    /// The new task does not come to be (`scx_cancel_fork`).
-    pub fn scx_cancel_fork(&mut self, task: TaskId, cpu: CpuId) {
-        if self.scx.enable.init_task {
-            self.scx_ops_exit_task(task, cpu);
-        }
+        Ok(())
     }
 
     /// A task's last reference is gone (`sched_ext_free`): the scheduler forgets it, and its object and what maps hold for
@@ -214,7 +176,7 @@ impl Ctx<'_> {
 
     /// `task` is about to be the scheduler's own: `enable`, `set_weight`, `set_cpumask` (`switching_to_scx`).
     pub fn switching_to_scx(&mut self, task: TaskId) {
-        let cpu = self.changing_cpu(task);
+        let cpu = self.scx.enable.changing_cpu(self.kernel, task);
         self.scx_ops_enable_task(task, cpu);
         let mask = self.scx.guest.cpus_ptr(&self.vm.memory, task);
         self.call_task_op(Op::SetCpumask, task, cpu, &[mask]);
@@ -222,8 +184,8 @@ impl Ctx<'_> {
 
     /// `task` belongs to another class now: `disable` (`switched_from_scx`).
     pub fn switched_from_scx(&mut self, task: TaskId) {
-        let cpu = self.changing_cpu(task);
-        if self.scx_get_task_state(task) == ScxTaskState::Enabled {
+        let cpu = self.scx.enable.changing_cpu(self.kernel, task);
+        if self.task(task).state() == ScxTaskState::Enabled {
             self.scx_ops_disable_task(task, cpu);
         }
     }

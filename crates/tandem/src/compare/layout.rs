@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The comparison as a table that fits its place: one line per pair, two lines, or a block.
 
+use tandem_experiments::{Comparison, Limits, Metric, NotMeasured, PairResult};
 use tandem_simulator::metrics::ExitReport;
 
 use crate::compare::label;
-use crate::compare::result::{Comparison, Limits, Metric, PairResult};
-use crate::quantity::{NOTHING, SECONDS, estimate, quantity, ratio};
+use crate::quantity::{
+    JOULE_SECONDS, JOULES, NOTHING, NUMBER, PERCENT, SECONDS, Unit, WATTS, estimate, quantity, ratio,
+};
 use crate::table::{Align, Table, paragraph, printable};
 
 /// The table with its title and notes. Without a width (no terminal) each pair has one line, for programs to cut.
@@ -51,9 +53,21 @@ fn columns(comparison: &Comparison) -> impl Iterator<Item = Metric> + Clone {
     Metric::ALL.into_iter().filter(move |metric| *metric != hidden)
 }
 
+/// The unit of a metric's values.
+fn unit(metric: Metric) -> Unit {
+    match metric {
+        Metric::Time => SECONDS,
+        Metric::Energy => JOULES,
+        Metric::Edp => JOULE_SECONDS,
+        Metric::Power => WATTS,
+        Metric::Throughput | Metric::Fairness => NUMBER,
+        Metric::Jitter => PERCENT,
+    }
+}
+
 fn value_text(pair: &PairResult, metric: Metric) -> String {
     match &pair.metric(metric).value {
-        Ok(value) => estimate(value, metric.unit()),
+        Ok(value) => estimate(value, unit(metric)),
         Err(_) => NOTHING.to_owned(),
     }
 }
@@ -133,10 +147,10 @@ fn ejections(comparison: &Comparison) -> impl Iterator<Item = String> + '_ {
 fn notes(comparison: &Comparison) -> Vec<String> {
     let mut notes = Vec::new();
     for metric in Metric::ALL {
-        let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+        let mut reasons: Vec<(&NotMeasured, Vec<String>)> = Vec::new();
         for pair in &comparison.pairs {
             let Err(reason) = &pair.metric(metric).value else { continue };
-            match reasons.iter_mut().find(|(known, _)| known == reason) {
+            match reasons.iter_mut().find(|(known, _)| *known == reason) {
                 Some((_, pairs)) => pairs.push(label(&pair.pair)),
                 None => reasons.push((reason, vec![label(&pair.pair)])),
             }

@@ -1,26 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `tandem compare`: several schedulers and governors on the same workload, over several seeds.
 //!
-//! [`names`] tells schedulers apart, [`runs`] simulates, [`result`] computes the metrics, [`layout`], [`sentences`] and [`json`] show them.
+//! The runs and their metrics are [`tandem_experiments`]'; [`layout`] and [`sentences`] show them.
 
-mod json;
 mod layout;
-mod names;
-mod result;
-mod runs;
 mod sentences;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
+use tandem_experiments::{ComparisonRuns, tell_apart};
 use tandem_simulator::machine::Machine;
 
-use crate::arguments::{Choice, Pair, Scenario, choice};
+use crate::arguments::{Choice, Pair, ScenarioOptions, choice};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::json::JsonOption;
 use crate::workload;
-
-use result::Comparison;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,7 +36,7 @@ schedutil. The fields of the JSON are described in docs/reports.md.";
 #[command(after_help = EXAMPLES)]
 pub struct Compare {
     #[command(flatten)]
-    scenario: Scenario,
+    scenario: ScenarioOptions,
 
     /// Scheduler and governor as in `fair+schedutil`, `tandem,sorted=true+schedutil` or `./scx_simple.bpf.o`; repeat for each to compare, the
     /// first is the reference
@@ -74,31 +69,30 @@ impl Compare {
     /// Runs the command.
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
         let mut pairs: Vec<Pair> = self.schedulers.iter().map(Choice::pair).collect();
-        self.scenario.check(pairs.iter().map(|pair| &pair.scheduler)).map_err(Failure::Options)?;
-        names::tell_apart(&mut pairs);
+        let scenario = self.scenario.scenario();
+        scenario.check(pairs.iter().map(|pair| &pair.scheduler))?;
+        tell_apart(&mut pairs);
         let machine = Machine::load(&self.scenario.machine)?;
-        pairs.iter().try_for_each(|pair| self.scenario.check_on(&machine, pair, self.seed))?;
+        pairs.iter().try_for_each(|pair| scenario.check_on(&machine, pair, self.seed))?;
         let workload = workload::load(&self.scenario.workload)?;
         for warning in &workload.warnings {
             context.warn(warning);
         }
-        let plan = runs::Plan {
+        let runs = ComparisonRuns {
             machine: &machine,
             workload: &workload,
-            scenario: &self.scenario,
+            scenario: &scenario,
             pairs,
             seeds: (0..u64::from(self.runs)).map(|run| self.seed.wrapping_add(run)).collect(),
             alone: !self.no_alone,
         };
         let destination = self.json.open(context)?;
-        let outcomes = plan.run(context)?;
-        let comparison = Comparison::of(&machine.name, &workload.name, plan.pairs, plan.seeds, outcomes);
+        let comparison = runs.run(context.simulator, &context.bar())?;
         let width = context.width;
-        destination.write(context, &json::Document::of(&comparison), || {
+        destination.write(context, &comparison, || {
             layout::render(&comparison, width) + sentences::render(&comparison, width).as_str()
         })?;
-        let runs = comparison.pairs.iter().flat_map(|pair| &pair.outcomes);
-        match runs.filter(|run| run.exit().is_some()).count() {
+        match comparison.ejected() {
             0 => Ok(()),
             1 => Err(Failure::Ejected("in one run the scheduler did not stay to the end".to_owned())),
             runs => Err(Failure::Ejected(format!("in {runs} runs the scheduler did not stay to the end"))),

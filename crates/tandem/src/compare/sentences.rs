@@ -2,10 +2,9 @@
 //! The results of the comparison, as sentences.
 
 use crate::compare::label;
-use crate::compare::result::{Comparison, Limits, Metric, PairResult};
 use crate::quantity::ratio;
 use crate::table::paragraph;
-use tandem_experiments::Estimate;
+use tandem_experiments::{Comparison, Estimate, Limits, Metric, PairResult};
 
 /// How a metric's best pair is described.
 struct Wording {

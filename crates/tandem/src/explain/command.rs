@@ -3,9 +3,10 @@
 
 use std::path::Path;
 
+use tandem_experiments::Scenario;
+
 use super::reason::Verdict;
 use super::{Explain, Explained};
-use crate::arguments::Scenario;
 use crate::bundled;
 
 /// `tandem compare …`: all mechanisms that act, beside `fair`. `None` if none acts, or if the workload came from
@@ -24,8 +25,8 @@ pub fn compare(asked: &Explain, scenario: &Scenario, mechanisms: &[Explained]) -
     let tandem = format!("{},{}{governor}", bundled::TANDEM.name, acting.join(","));
     let mut words = ["tandem", "compare"].map(str::to_owned).to_vec();
     words.extend([workload.to_string_lossy().into_owned(), "-m".to_owned(), asked.machine.clone()]);
-    for setting in scenario.settings_text() {
-        words.extend(["--set".to_owned(), setting]);
+    for setting in &scenario.settings {
+        words.extend(["--set".to_owned(), setting.to_string()]);
     }
     words.extend(["-s".to_owned(), format!("fair{governor}"), "-s".to_owned(), tandem]);
     Some(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `tandem explain`: which of the scheduler's mechanisms can act on a machine and a workload, which cannot, and why.
 //!
-//! [`mechanism`]: names of mechanisms and counters. [`trial`]: short simulations, in which the scheduler itself says
-//! what it does. [`reason`]: why, from the machine and the workload. [`command`]: what to try next. [`text`]: all of it
-//! for people.
+//! [`trial`]: short simulations, in which the scheduler itself says what it does.
+//! [`reason`]: why, from the machine and the workload. [`command`]: what to try next. [`text`]: all of it for people.
 
 mod command;
-pub mod mechanism;
 mod reason;
 mod text;
 mod trial;
@@ -19,6 +17,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
+use tandem_experiments::Scenario;
 use tandem_simulator::machine::Machine;
 use tandem_simulator::machine::traits::Traits as MachineTraits;
 use tandem_simulator::simulation::{Governor, Profile, SchedulerError};
@@ -26,14 +25,14 @@ use tandem_simulator::units::{Nanos, seconds};
 use tandem_simulator::workload::Workload;
 use tandem_simulator::workload::traits::Traits as WorkloadTraits;
 
-use self::mechanism::{MECHANISMS, Mechanism};
 use self::reason::{Place, Reason, Verdict};
-use self::trial::{Plan, Trial};
-use crate::arguments::{Scenario, Settings, duration, governor, object, profile, settings};
+use self::trial::{Trial, Trials};
+use crate::arguments::{Settings, all_settings, duration, governor, object, profile, settings};
 use crate::bundled;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::json::JsonOption;
+use crate::mechanism::{Mechanism, counter, mechanisms};
 use crate::workload;
 
 /// Version of the JSON schema; grows when a field changes its meaning or goes away.
@@ -141,7 +140,7 @@ impl Explain {
         let machine = Machine::load(&self.machine)?;
         let scheduler = object(bundled::TANDEM.name).map_err(Failure::Options)?;
         let scenario = self.scenario();
-        let mut plan = Plan {
+        let mut trials = Trials {
             machine: &machine,
             workload: None,
             scenario: &scenario,
@@ -149,15 +148,15 @@ impl Explain {
             governor: self.governor,
             seed: self.seed,
         };
-        plan.check()?;
+        trials.check()?;
         let workload = self.workload.as_deref().map(workload::load).transpose()?;
         for warning in workload.iter().flat_map(|workload| &workload.warnings) {
             context.warn(warning);
         }
         let destination = self.json.open(context)?;
-        plan.workload = workload.as_ref();
-        let trials = plan.run(context)?;
-        let explanation = self.explanation(&plan, trials)?;
+        trials.workload = workload.as_ref();
+        let tried = trials.run(context)?;
+        let explanation = self.explanation(&trials, tried)?;
         let width = context.width;
         destination.write(context, &explanation, || text::text(&explanation, width))?;
         match explanation.mechanisms.iter().find(|mechanism| mechanism.ejected.is_some()) {
@@ -170,51 +169,49 @@ impl Explain {
 
     fn scenario(&self) -> Scenario {
         Scenario {
-            workload: self.workload.clone().unwrap_or_default(),
-            machine: self.machine.clone(),
-            settings: self.settings.clone(),
+            settings: all_settings(&self.settings),
             profile: self.profile,
-            duration: Some(self.limit),
+            time_limit: Some(self.limit),
             hotplug: Vec::new(),
         }
     }
 
-    fn explanation(&self, plan: &Plan<'_>, trials: Vec<Trial>) -> Result<Explanation, Failure> {
-        let machine = MachineTraits::of(plan.machine);
-        let workload = plan.workload.map(WorkloadTraits::of);
+    fn explanation(&self, trials: &Trials<'_>, tried: Vec<Trial>) -> Result<Explanation, Failure> {
+        let machine = MachineTraits::of(trials.machine);
+        let workload = trials.workload.map(WorkloadTraits::of);
         let place = Place {
             machine: &machine,
             workload: workload.as_ref(),
             governor: self.governor,
-            serial_threshold: serial_threshold(plan)?,
+            serial_threshold: serial_threshold(trials)?,
         };
         let explain = |(mechanism, trial)| Explained::of(&place, mechanism, trial);
-        let mechanisms: Vec<Explained> = MECHANISMS.iter().zip(trials).map(explain).collect();
+        let mechanisms: Vec<Explained> = mechanisms().iter().zip(tried).map(explain).collect();
         let named = |workload: &Workload| workload.name.clone();
-        let workload = plan.workload.map(named).zip(workload).map(|(name, traits)| Named { name, traits });
+        let workload = trials.workload.map(named).zip(workload).map(|(name, traits)| Named { name, traits });
         Ok(Explanation {
             schema: SCHEMA,
-            machine: Named { name: plan.machine.name.clone(), traits: machine },
+            machine: Named { name: trials.machine.name.clone(), traits: machine },
             limit_s: workload.is_some().then(|| seconds(self.limit)),
             workload,
             governor: self.governor.to_string(),
             seed: self.seed,
-            compare: command::compare(self, plan.scenario, &mechanisms),
+            compare: command::compare(self, trials.scenario, &mechanisms),
             mechanisms,
         })
     }
 }
 
 impl Explained {
-    fn of(place: &Place<'_>, mechanism: &Mechanism, trial: Trial) -> Self {
+    fn of(place: &Place<'_>, mechanism: &'static Mechanism, trial: Trial) -> Self {
         let verdict = Verdict::of(mechanism, &trial, place.workload.is_some());
         let Reason { why, needs } = place.reason(mechanism, &trial, verdict);
         Self {
-            name: mechanism.name,
+            name: &mechanism.name,
             verdict,
             why,
             needs,
-            counters: trial.counters.iter().map(|(name, count)| Counted::of(mechanism, name, *count)).collect(),
+            counters: trial.counters.iter().map(|(name, count)| Counted::of(name, *count)).collect(),
             setting: trial.on,
             state: trial.state,
             ejected: trial.ejected,
@@ -223,18 +220,17 @@ impl Explained {
 }
 
 impl Counted {
-    fn of(mechanism: &Mechanism, name: &str, count: u64) -> Self {
-        let known = mechanism.counters.iter().find(|counter| counter.name == name);
-        Self { name: name.to_owned(), count, meaning: known.map_or("", |counter| counter.meaning) }
+    fn of(name: &str, count: u64) -> Self {
+        Self { name: name.to_owned(), count, meaning: counter(name).map_or("", |counter| &counter.meaning) }
     }
 }
 
-/// The setting `serial_threshold` in all trials, read from the object as it will be loaded.
-fn serial_threshold(plan: &Plan<'_>) -> Result<u32, Failure> {
+/// The setting `serial_threshold` of all trials, read from the object as it will be loaded.
+fn serial_threshold(trials: &Trials<'_>) -> Result<u32, Failure> {
     const KEY: &str = "serial_threshold";
     let wrong = |why: &dyn Display| Failure::Options(format!("{KEY}: {why}"));
-    let chosen = plan.scenario.value_of(KEY).map(|value| (KEY.to_owned(), value.to_owned()));
-    let scheduler = plan.scheduler.with_settings(chosen.into_iter().collect()).map_err(|why| wrong(&why))?;
+    let chosen = trials.scenario.value_of(KEY).map(|value| (KEY.to_owned(), value.to_owned()));
+    let scheduler = trials.scheduler.with_settings(chosen.into_iter().collect()).map_err(|why| wrong(&why))?;
     let listing = scheduler.listing().map_err(|why: SchedulerError| wrong(&why))?;
     let value = listing.variables.into_iter().find(|variable| variable.name == KEY).map(|variable| variable.value);
     value.unwrap_or_default().parse().map_err(|why| wrong(&why))

@@ -4,12 +4,13 @@
 //! Whether it does is the scheduler's word ([`Trial`]), never guessed. The reasons are read from the machine and the workload.
 
 use serde::Serialize;
+use tandem_bpf_vm::open::{Facts, Reason as Said};
 use tandem_simulator::machine::traits::Traits as MachineTraits;
 use tandem_simulator::simulation::Governor;
 use tandem_simulator::workload::traits::Traits as WorkloadTraits;
 
-use super::mechanism::Mechanism;
 use super::trial::{ACTIVE, Trial};
+use crate::mechanism::{Mechanism, states};
 use crate::quantity::{BYTES_PER_SECOND, percent, quantity};
 
 /// What a mechanism can do.
@@ -80,38 +81,22 @@ impl Place<'_> {
         }
     }
 
-    /// By the names of `enum tandem_state` (`bpf/base/stats.bpf.h`).
+    /// What the object says of the state, with what is known of the machine.
     fn inert(&self, state: &str) -> Reason {
-        let cpus = self.machine.cpus;
-        match state {
-            "one_cpu" => reason("There is one CPU: nothing can be kept apart or put together.", "two CPUs or more"),
-            "one_kind" => reason(
-                format!("All {cpus} CPUs are equally fast, within 5 %: none is the one for the longest job."),
-                "a machine with CPUs of different speed, or clocks limited to different ones",
-            ),
-            "no_applications" => reason(
-                "Nobody says what belongs to an application, so that nothing is known to be noise.",
-                "a loader that enters applications, as `[applications]` of a scheduler's TOML file does",
-            ),
-            "no_counters" => reason(
-                "Performance counters cannot be read: nobody knows what threads do to the memory.",
-                "counters that a scheduler can read (--set perf_counters=true; not every virtual machine has any)",
-            ),
-            "no_cpufreq" if self.machine.changeable_clocks == 0 => reason(
-                format!("None of the {} clocks can be changed.", self.machine.clocks),
-                "a machine with a cpufreq driver, and limits that leave several operating points",
-            ),
-            "no_cpufreq" => reason(
-                format!("The governor {} does not follow what a scheduler asks for.", self.governor),
-                "the governor schedutil",
-            ),
-            other => reason(format!("The scheduler says {}.", other.replace('_', " ")), "see docs/mechanisms.md"),
+        let mut facts =
+            Facts::from([("cpus", self.machine.cpus.to_string()), ("clocks", self.machine.clocks.to_string())]);
+        if self.machine.changeable_clocks > 0 {
+            facts.insert("governor", self.governor.to_string());
+        }
+        match states().get(state).and_then(|meaning| meaning.reason(&facts)) {
+            Some(Said { why, remedy }) => Reason { why, needs: remedy },
+            None => reason(format!("The scheduler says {}.", state.replace('_', " ")), "see docs/mechanisms.md"),
         }
     }
 
     fn can_act(&self, mechanism: &Mechanism) -> Reason {
         let MachineTraits { cpus, kinds, changeable_clocks, .. } = self.machine;
-        match mechanism.name {
+        match mechanism.name.as_str() {
             "isolate" => reason(
                 format!("One of the {cpus} CPUs can take the system's noise from the others."),
                 "system tasks beside an application",
@@ -145,7 +130,7 @@ impl Place<'_> {
 
     fn nothing_to_do(&self, mechanism: &Mechanism, trial: &Trial, workload: &WorkloadTraits) -> Reason {
         let mut can = self.can_act(mechanism);
-        let why = match mechanism.name {
+        let why = match mechanism.name.as_str() {
             "isolate" if workload.applications.is_empty() => "The workload has no application to protect.".to_owned(),
             "isolate" if workload.system_threads == 0 => {
                 "The workload has no system tasks, so there is no noise.".to_owned()
@@ -185,7 +170,7 @@ impl Place<'_> {
     fn acts(&self, mechanism: &Mechanism, trial: &Trial, workload: &WorkloadTraits) -> Reason {
         let Reason { why: machine, .. } = self.can_act(mechanism);
         let mut needs = None;
-        let why = match mechanism.name {
+        let why = match mechanism.name.as_str() {
             "isolate" => format!(
                 "The workload has {}, with work for {} of a CPU.",
                 some(workload.system_threads.into(), "system task"),

@@ -16,7 +16,6 @@ use tandem_simulator::workload::Workload;
 use tandem_simulator::workload::bundled::BUNDLED;
 use tandem_simulator::workload::traits::Traits as WorkloadTraits;
 
-use super::mechanism::MECHANISMS;
 use super::reason::Place;
 use super::trial::Trial;
 use super::{Explained, Explanation, Named, text};
@@ -24,6 +23,7 @@ use crate::arguments::object;
 use crate::cli::Cli;
 use crate::context::Context;
 use crate::files::Files;
+use crate::mechanism::mechanisms;
 use tandem_experiments::Linux;
 
 /// Machines with equal CPUs, with two and three kinds of CPU, and with several packages.
@@ -61,7 +61,7 @@ fn of<'j>(json: &'j Value, mechanism: &str) -> &'j Value {
 fn the_names_of_counters_and_states_are_the_objects() {
     let report = simulated("all=true", "noise", "smp-8");
     let known: Vec<&str> =
-        MECHANISMS.iter().flat_map(|mechanism| mechanism.counters).map(|counter| counter.name).collect();
+        mechanisms().iter().flat_map(|mechanism| &mechanism.counters).map(|counter| counter.name.as_str()).collect();
     let shared = |name: &str| name.starts_with("base_") || name.starts_with("pull_");
     let mut counted: Vec<&str> =
         report.statistics.iter().map(|(name, _)| name.as_str()).filter(|name| !shared(name)).collect();
@@ -69,8 +69,8 @@ fn the_names_of_counters_and_states_are_the_objects() {
     let place = |name: &&str| known.iter().position(|known| known == name);
     counted.sort_by_key(place);
     assert_eq!(counted, known);
-    for mechanism in &MECHANISMS {
-        let mine = known.iter().filter(|name| name.starts_with(mechanism.prefix)).count();
+    for mechanism in mechanisms() {
+        let mine = known.iter().filter(|name| name.starts_with(&mechanism.prefix)).count();
         assert_eq!(mine, mechanism.counters.len(), "{}", mechanism.name);
         assert!(report.states.iter().any(|(name, _)| *name == mechanism.state()), "{}", mechanism.name);
     }
@@ -83,12 +83,12 @@ fn what_is_called_inert_is_inert_wherever_it_is_simulated() {
     places.par_iter().for_each(|(workload, machine)| {
         let explained = json(&format!("{workload} -m {machine} --limit 300ms"));
         let report = simulated("all=true", workload, machine);
-        for mechanism in &MECHANISMS {
-            let entry = of(&explained, mechanism.name);
+        for mechanism in mechanisms() {
+            let entry = of(&explained, &mechanism.name);
             let place = format!("{} for {workload} on {machine}: {entry}", mechanism.name);
             let variable = mechanism.state();
             let state = &report.states.iter().find(|(name, _)| *name == variable).unwrap().1;
-            let its = || report.statistics.iter().filter(|(name, _)| name.starts_with(mechanism.prefix));
+            let its = || report.statistics.iter().filter(|(name, _)| name.starts_with(&mechanism.prefix));
             if entry["verdict"] == "inert" {
                 assert_eq!(entry["state"], state.as_str(), "{place}");
                 assert_eq!(its().map(|(_, count)| count).sum::<u64>(), 0, "{place}");
@@ -97,7 +97,7 @@ fn what_is_called_inert_is_inert_wherever_it_is_simulated() {
                 assert_eq!((&entry["state"], state.as_str()), (&"active".into(), "active"), "{place}");
             }
             let acts = mechanism.counters.iter().filter(|counter| counter.acts).any(|counter| {
-                let named = |entry: &&Value| entry["name"] == counter.name;
+                let named = |entry: &&Value| entry["name"] == counter.name.as_str();
                 entry["counters"].as_array().unwrap().iter().any(|entry| named(&entry))
             });
             assert_eq!(entry["verdict"] == "acts", acts, "{place}");
@@ -181,8 +181,8 @@ fn explanation(workload: Option<&str>, states: [&str; 5], counters: &[(&str, u64
     let traits = workload.as_ref().map(WorkloadTraits::of);
     let governor = Governor::Performance;
     let place = Place { machine: &machine, workload: traits.as_ref(), governor, serial_threshold: 2 };
-    let mechanisms = MECHANISMS.iter().zip(states).map(|(mechanism, state)| {
-        let its = counters.iter().filter(|(name, _)| name.starts_with(mechanism.prefix));
+    let mechanisms = mechanisms().iter().zip(states).map(|(mechanism, state)| {
+        let its = counters.iter().filter(|(name, _)| name.starts_with(&mechanism.prefix));
         let counters = its.map(|(name, count)| ((*name).to_owned(), *count)).collect();
         Explained::of(&place, mechanism, Trial { on: mechanism.on(), state: state.to_owned(), counters, ejected: None })
     });

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use tandem_experiments::{Scenario, ScenarioError};
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::{Report, SchedExtReport};
 use tandem_simulator::observer::NoObserver;
@@ -12,10 +13,10 @@ use tandem_simulator::simulation::{Governor, Options, SchedExt, Scheduler};
 use tandem_simulator::units::{MSEC, Nanos};
 use tandem_simulator::workload::Workload;
 
-use super::mechanism::{MECHANISMS, Mechanism};
-use crate::arguments::{Pair, Scenario};
+use crate::arguments::Pair;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::mechanism::{Mechanism, mechanisms};
 
 /// The workload that shows a mechanism's state if no other workload does: an application of two threads beside a system
 /// task. It runs for longer than performance counters need for their first values.
@@ -28,8 +29,8 @@ const PROBE: &str = r#"{
 /// Simulated time of the probe.
 const PROBE_TIME: Nanos = 50 * MSEC;
 
-/// What to try, and how.
-pub struct Plan<'a> {
+/// The trials of all mechanisms: where and how each is tried.
+pub struct Trials<'a> {
     pub machine: &'a Machine,
     /// The workload; `None` if only states are asked for.
     pub workload: Option<&'a Workload>,
@@ -47,18 +48,18 @@ pub struct Trial {
     pub on: String,
     /// The mechanism's state on this machine, whatever the workload.
     pub state: String,
-    /// Counters of the mechanism that are not 0, in the object's order.
+    /// The mechanism's counters that are not 0, in the object's order.
     pub counters: Vec<(String, u64)>,
     /// Why the scheduler was ejected, if it was.
     pub ejected: Option<String>,
 }
 
-impl Plan<'_> {
-    /// Checks that the scheduler accepts the settings with each mechanism, before anything is run.
+impl Trials<'_> {
+    /// Whether the scheduler accepts the settings with each mechanism, before anything is run.
     pub fn check(&self) -> Result<(), Failure> {
-        for mechanism in &MECHANISMS {
+        for mechanism in mechanisms() {
             let pair = self.pair(mechanism);
-            self.scenario.check([&pair.scheduler]).map_err(Failure::Options)?;
+            self.scenario.check([&pair.scheduler])?;
             self.scenario.check_on(self.machine, &pair, self.seed)?;
         }
         Ok(())
@@ -71,11 +72,10 @@ impl Plan<'_> {
         let simulate = |workload: &Workload, options: &Options| {
             simulator.simulate(self.machine, workload, options, &mut NoObserver)
         };
-        let jobs: Vec<(&Mechanism, Options)> = MECHANISMS
+        let jobs: Vec<(&Mechanism, Options)> = mechanisms()
             .iter()
             .map(|mechanism| Ok((mechanism, self.scenario.options(&self.pair(mechanism), self.seed)?)))
-            .collect::<Result<_, String>>()
-            .map_err(Failure::Options)?;
+            .collect::<Result<_, ScenarioError>>()?;
         let trials = jobs.par_iter().map(|(mechanism, options)| {
             let on = self.on(mechanism);
             let tried = self.workload.map(|workload| simulate(workload, options)).transpose()?;
@@ -95,7 +95,7 @@ impl Plan<'_> {
     fn pair(&self, mechanism: &Mechanism) -> Pair {
         let mut scheduler = self.scheduler.clone();
         if self.users_isolation(mechanism).is_none() {
-            scheduler.settings.push((mechanism.name.to_owned(), mechanism.value.to_owned()));
+            scheduler.settings.push((mechanism.name.clone(), mechanism.value.clone()));
         }
         scheduler.name = format!("{},{}", scheduler.name, self.on(mechanism));
         Pair { scheduler: Scheduler::SchedExt(Arc::new(scheduler)), governor: self.governor }
@@ -110,7 +110,7 @@ impl Plan<'_> {
     }
 
     fn users_isolation(&self, mechanism: &Mechanism) -> Option<&str> {
-        let kind = self.scenario.value_of(mechanism.name).filter(|_| mechanism.name == "isolate")?;
+        let kind = self.scenario.value_of(&mechanism.name).filter(|_| mechanism.name == "isolate")?;
         let off = ["0", "off", "tandem_isolate_off"].iter().any(|off| kind.eq_ignore_ascii_case(off));
         (!off).then_some(kind)
     }
@@ -125,7 +125,7 @@ impl Trial {
         let Some(SchedExtReport { states, statistics, exit, .. }) = report.sched_ext else { return Self::default() };
         let variable = mechanism.state();
         let state = states.into_iter().find(|(name, _)| *name == variable).map(|(_, state)| state);
-        let its = |(name, count): &(String, u64)| name.starts_with(mechanism.prefix) && *count > 0;
+        let its = |(name, count): &(String, u64)| name.starts_with(&mechanism.prefix) && *count > 0;
         Self {
             on: String::new(),
             state: state.unwrap_or_default(),
@@ -141,6 +141,6 @@ impl Trial {
 
     /// Whether the mechanism decided anything.
     pub fn acts(&self, mechanism: &Mechanism) -> bool {
-        mechanism.counters.iter().any(|counter| counter.acts && self.count(counter.name) > 0)
+        mechanism.counters.iter().any(|counter| counter.acts && self.count(&counter.name) > 0)
     }
 }

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `tandem attach`: a session that stays until it is told to go.
 
+use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
-use sd_notify::NotifyState;
-use tandem_live::meter::Meters;
-use tandem_live::metrics::Endpoint;
-use tandem_live::process::Process;
+use tandem_live::meter::Measured;
+use tandem_live::session::events::ProcessEvents;
+use tandem_live::session::{Listener, Notice, Resident, application, stay};
 
 use super::activity::Activity;
-use super::events::{Event, Events};
 use super::mechanisms::MechanismOptions;
-use super::session::{ROOT, SOCKET, Session, TICK};
-use super::{say, seconds, status};
+use super::words::tell;
+use super::{seconds, site};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -52,79 +50,36 @@ pub struct Attach {
 impl Attach {
     /// Runs the command.
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
-        let applications = self.applications.iter().map(|process| application(*process));
-        let applications = applications.collect::<Result<Vec<_>, _>>()?;
-        // Before anything is changed: who is interrupted meanwhile gives it back.
-        let events =
-            Events::watch().map_err(|error| Failure::NotStarted(format!("cannot watch for signals: {error}")))?;
-        let mut session = Session::begin(&self.mechanisms.request())?;
-        let endpoint = self.metrics.map(Endpoint::open).transpose();
-        let endpoint = endpoint.map_err(|error| Failure::NotStarted(error.to_string()))?;
-        let server = events.listen(Path::new(SOCKET)).map_err(|error| Failure::NotStarted(error.to_string()))?;
-        for process in applications {
-            session.enter(process.id, &process.name).map_err(Failure::NotStarted)?;
-        }
-        session.attach()?;
-        notify(&[NotifyState::Ready]);
-        say(&format!("attached, by {}; Ctrl-C or SIGTERM ends it", session.backend_name()));
-        if let Some(endpoint) = &endpoint {
-            say(&format!("metrics are at http://{}/metrics", endpoint.address()));
-        }
-        let ended = self.stay(&mut session, &events, endpoint.as_ref(), context);
-        notify(&[NotifyState::Stopping]);
-        let exit = session.give_back();
-        drop(server);
-        if let Some(exit) = exit.filter(tandem_live::Exit::is_error) {
-            say(&exit.dump);
-        }
-        ended
-    }
-
-    /// Until somebody ends it, or the scheduler goes.
-    fn stay(
-        &self,
-        session: &mut Session,
-        events: &Events,
-        endpoint: Option<&Endpoint>,
-        context: &mut Context<'_>,
-    ) -> Result<(), Failure> {
-        let mut activity = Activity::default();
-        let mut due = self.stats.map(|every| Instant::now() + every);
-        let (mut looked, mut published) = (Instant::now(), None);
-        loop {
-            match events.next(Instant::now() + TICK) {
-                Some(Event::Signal { .. }) => return Ok(()),
-                Some(Event::Asked { peer, request, reply }) => {
-                    let _ = reply.send(status::answer(session, peer, request, "attach"));
-                }
-                Some(Event::Ended(_)) | None => {}
-            }
-            if looked.elapsed() < TICK {
-                continue;
-            }
-            looked = Instant::now();
-            if let Some(gone) = session.tick() {
-                return Err(Failure::Ejected(gone.to_string()));
-            }
-            if published.is_none_or(|at: Instant| at.elapsed() >= Meters::INTERVAL) {
-                published = Some(Instant::now());
-                if let Some(endpoint) = endpoint {
-                    endpoint.publish(session.snapshot());
-                }
-            }
-            if let Some((every, at)) = self.stats.zip(due).filter(|(_, at)| *at <= Instant::now()) {
-                due = Some(at + every);
-                let line = activity.line(&session.measured(), &session.counters());
-                writeln!(context.out, "{line}").and_then(|()| context.out.flush())?;
-            }
-        }
+        let site = site();
+        let found = |process: &u32| {
+            let missing = || format!("--application {process}: there is no such process, or it is a thread");
+            application(&site.root, *process).ok_or_else(|| Failure::Options(missing()))
+        };
+        let applications = self.applications.iter().map(found).collect::<Result<_, _>>()?;
+        // Before anything is changed: an interrupt meanwhile gives it back.
+        let mut events = ProcessEvents::watch()
+            .map_err(|error| Failure::NotStarted(format!("cannot watch for signals: {error}")))?;
+        let wanted =
+            Resident { request: self.mechanisms.request(), applications, metrics: self.metrics, activity: self.stats };
+        Ok(stay(&site, &wanted, &mut events, &mut Speaker { out: context.out, activity: Activity::default() })?)
     }
 }
 
-/// A process that is to be an application.
-fn application(id: u32) -> Result<Process, Failure> {
-    let found = Process::read(Path::new(ROOT), id).filter(|process| process.group == id && !process.kernel);
-    found.ok_or_else(|| Failure::Options(format!("--application {id}: there is no such process, or it is a thread")))
+/// Says on standard output what was done lately, and all else on standard error.
+struct Speaker<'a> {
+    out: &'a mut dyn Write,
+    activity: Activity,
+}
+
+impl Listener for Speaker<'_> {
+    fn hear(&mut self, notice: Notice<'_>) {
+        tell(&notice);
+    }
+
+    fn activity(&mut self, measured: &Measured, counters: &[(String, u64)]) -> io::Result<()> {
+        writeln!(self.out, "{}", self.activity.line(measured, counters))?;
+        self.out.flush()
+    }
 }
 
 /// Reads `9435` or `127.0.0.1:9435`.
@@ -137,9 +92,4 @@ fn address(text: &str) -> Result<SocketAddr, String> {
         return Err("metrics are for this machine only: an address that others can reach is refused".to_owned());
     }
     Ok(address)
-}
-
-/// Tells the service manager, if there is one.
-fn notify(state: &[NotifyState<'_>]) {
-    let _ = sd_notify::notify(state);
 }

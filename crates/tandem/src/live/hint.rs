@@ -8,8 +8,8 @@ use std::time::Duration;
 use clap::Args;
 use tandem_live::control::ask;
 use tandem_live::control::request::MAX_LENGTH;
+use tandem_live::session::SOCKET;
 
-use super::session::SOCKET;
 use crate::context::Context;
 use crate::failure::Failure;
 

@@ -5,6 +5,7 @@ use clap::{Args, ValueEnum};
 use tandem_live::plan::{Choice, Governor, SessionRequest};
 
 use crate::arguments::{Settings, settings};
+use crate::mechanism;
 
 /// Options that both commands have.
 #[derive(Debug, Clone, Args)]
@@ -109,6 +110,7 @@ impl MechanismOptions {
                 GovernorChoice::Schedutil => Governor::Schedutil,
                 GovernorChoice::Keep => Governor::Keep,
             }),
+            states: mechanism::states().clone(),
         }
     }
 }

@@ -1,30 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Tandem on the kernel that is running: `tandem run`, `attach`, `status`, `hint` and `restore`.
+//! Tandem on the kernel that is running: `tandem run`, `attach`, `status`, `hint` and `restore`. What they do is
+//! [`tandem_live::session`]; here are their arguments and their words.
 //!
-//! - [`session`]: facts, plan, a scheduler that runs, and the machine given back; [`backend`]: the two ways of acting.
-//! - [`run`]: a session around one command, which [`launch`] starts as the [`user`] who called. [`attach`]: one that stays.
-//! - [`events`]: what happens meanwhile. [`mechanisms`]: options of both.
+//! - [`run`]: a session around one command, which [`launch`] becomes. [`attach`]: a session that stays.
+//! - [`mechanisms`]: options of both. [`words`]: what both say meanwhile. [`failure`]: why one did not begin.
 //! - [`status`], [`hint`]: questions to a session that runs. [`restore`]: what a killed one left.
 //! - [`activity`]: a line of what was done lately. [`report`]: what a run was.
 
 pub mod activity;
 pub mod attach;
-mod backend;
-mod events;
+mod failure;
 pub mod hint;
 pub mod launch;
 mod mechanisms;
 pub mod report;
 pub mod restore;
 pub mod run;
-mod session;
 pub mod status;
-mod user;
+mod words;
 
 use std::io::{Write, stderr};
 use std::time::Duration;
 
-/// Says something on standard error, beside what a command says there; whoever closed it does not want to know.
+use tandem_live::session::{Embedded, Site};
+
+use crate::bundled::TANDEM;
+
+/// This machine, and the scheduler that this program carries.
+fn site() -> Site {
+    Site::of_this_machine(Embedded { name: TANDEM.name, object: TANDEM.object, sidecar: TANDEM.sidecar })
+}
+
+/// Says something on standard error, beside what a command says there; if that is closed it is not wanted.
 fn say(text: &str) {
     let _ = writeln!(stderr(), "tandem: {text}");
 }

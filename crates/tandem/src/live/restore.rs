@@ -5,8 +5,8 @@ use std::path::Path;
 
 use clap::Args;
 use tandem_live::changes::{Restored, left_behind, restore_left_behind};
+use tandem_live::session::{FOLDER, ROOT};
 
-use super::session::{FOLDER, ROOT};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::quantity::count;

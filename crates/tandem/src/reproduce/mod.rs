@@ -1,41 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `tandem reproduce`: the experiments of papers, each published number beside ours.
 //!
-//! Top to bottom: [`library`] has the files, [`paper`] is what they say, [`axes`] what an experiment varies, [`runs`]
-//! simulates, [`expression`] computes numbers of [`metrics`], [`study`] does all that for a paper, [`verdict`] judges,
-//! [`result`] is what comes out, [`report`] and [`figures`] show it; [`sensitivity`] asks how far results move with a
-//! machine's numbers.
+//! The experiments are [`tandem_experiments`]'; [`library`] has the papers that the command carries, [`report`] and
+//! [`figures`] show results.
 
-mod axes;
-mod expression;
 mod figures;
 mod library;
-mod metrics;
-mod paper;
 mod report;
-mod result;
-mod runs;
-mod sensitivity;
-mod study;
-mod verdict;
 
-use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
+use tandem_experiments::{Book, Environment, Library, Paper, Results, SCHEMA, Study};
 
+use crate::arguments::Carried;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::json::JsonOption;
 
-use library::Library;
-use paper::Paper;
 use report::documents::Documents;
-use result::{Results, SCHEMA};
-use runs::Book;
-use study::Study;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -89,23 +74,23 @@ impl Reproduce {
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
         let library = match &self.folder {
             Some(folder) => Library::of_folder(folder)?,
-            None => Library::bundled(),
+            None => library::bundled(),
         };
         let names = library.names(&self.papers)?;
-        let papers = names.into_iter().map(|name| paper::paper(&library, name)).collect::<Result<Vec<_>, _>>()?;
+        let papers = names.into_iter().map(|name| Paper::read(&library, name)).collect::<Result<Vec<_>, _>>()?;
         if self.list {
             return Ok(context.out.write_all(report::text::list(&papers, context.width).as_bytes())?);
         }
         let destination = self.json.open(context)?;
         let documents = self.write.as_deref().map(|folder| Documents::open(folder, &papers, context)).transpose()?;
-        let book = Rc::new(RefCell::new(Book::new(self.jobs)?));
+        let book = Rc::new(Book::new(self.jobs)?);
         let results = self.reproduce(papers, &library, &book, context)?;
         let width = context.width;
         if let Some(documents) = documents {
             documents.write(&results)?;
         }
         destination.write(context, &results, || report::text::render(&results, width))?;
-        match book.borrow().ejected() {
+        match book.ejected() {
             0 => Ok(()),
             runs => Err(Failure::Ejected(format!("in {runs} runs the scheduler did not stay to the end"))),
         }
@@ -116,17 +101,18 @@ impl Reproduce {
         &self,
         papers: Vec<Paper>,
         library: &Library,
-        book: &Rc<RefCell<Book>>,
+        book: &Rc<Book>,
         context: &Context<'_>,
     ) -> Result<Results, Failure> {
-        let study = |paper: Paper| Study::new(Rc::new(paper), book, self.seeds);
-        let studies = papers.into_iter().map(study).collect::<Result<Vec<_>, _>>()?;
+        let studies = papers.into_iter().map(|paper| Study::new(paper, book, self.seeds));
+        let studies = studies.collect::<Result<Vec<_>, _>>()?;
+        let (simulator, progress) = (context.simulator, &context.bar());
+        let environment = Environment { library, schedulers: &Carried, simulator, progress };
         let mut papers = Vec::new();
         for study in &studies {
-            study.settle((library, context), &study.paper.name, || study.wanted())?;
-            let mut paper = study.results()?;
-            if self.sensitivity && !study.paper.parameters.is_empty() {
-                paper.sensitivity = Some(sensitivity::of_paper(study, library, context)?);
+            let mut paper = study.run(environment)?;
+            if self.sensitivity && !study.paper().parameters.is_empty() {
+                paper.sensitivity = Some(study.sensitivity(environment)?);
             }
             papers.push(paper);
         }

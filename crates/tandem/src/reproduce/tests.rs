@@ -2,60 +2,46 @@
 //! The papers that the command carries are sound: every key, every expression, every machine, workload, scheduler and
 //! parameter. Nothing is simulated.
 
-use super::paper::{Experiment, Run};
-use super::runs::{Request, Simulation, check_parameter, label};
+use tandem_experiments::{Linux, Silent};
+
 use super::*;
 
-/// All papers, read.
-fn papers(library: &Library) -> Vec<Rc<Paper>> {
+/// Studies of all papers.
+fn studies(library: &Library) -> Vec<Study> {
+    let book = Rc::new(Book::new(Some(1)).unwrap());
+    let read = |name: &str| Study::new(Paper::read(library, name)?, &book, None);
     let names = library.names(&[]).unwrap();
-    names
-        .into_iter()
-        .map(|name| Rc::new(paper::paper(library, name).unwrap_or_else(|error| panic!("{error}"))))
-        .collect()
+    names.into_iter().map(|name| read(name).unwrap_or_else(|error| panic!("{error}"))).collect()
+}
+
+/// Calls `check` with each study.
+fn check_all<E: std::fmt::Display>(check: impl Fn(&Study, Environment<'_>) -> Result<(), E>) {
+    let library = library::bundled();
+    let environment = Environment { library: &library, schedulers: &Carried, simulator: &Linux, progress: &Silent };
+    for study in studies(&library) {
+        check(&study, environment).unwrap_or_else(|error| panic!("{error}"));
+    }
 }
 
 #[test]
 fn whatever_a_number_needs_can_be_run() {
-    let library = Library::bundled();
-    for paper in papers(&library) {
-        let book = Rc::new(RefCell::new(Book::new(Some(1)).unwrap()));
-        let study = Study::new(paper, &book, None).unwrap_or_else(|error| panic!("{error}"));
-        let wanted = study.wanted().unwrap_or_else(|failure| panic!("{failure}"));
-        assert!(!wanted.is_empty());
-        Book::check(&library, &wanted).unwrap_or_else(|failure| panic!("{failure}"));
-    }
+    check_all(|study, environment| study.check_numbers(environment).map(|simulations| assert!(simulations > 0)));
 }
 
 #[test]
 fn every_parameter_of_the_sensitivity_table_is_there() {
-    let library = Library::bundled();
-    for paper in papers(&library) {
-        for parameter in &paper.parameters {
-            check_parameter(&library, &paper.name, parameter).unwrap_or_else(|error| panic!("{error}"));
-        }
-    }
+    check_all(Study::check_parameters);
 }
 
 #[test]
 fn every_run_can_be_run_even_if_no_number_asks_for_it() {
-    let library = Library::bundled();
-    for paper in papers(&library) {
-        let first = |experiment: &Experiment, run: &Run| {
-            let place = experiment.axes.combinations(&run.axes).swap_remove(0);
-            let simulation = Simulation::of(&paper.name, experiment, run, &place).unwrap();
-            let label = label(&paper, experiment, run, &place);
-            (simulation, Request { label, origin: run.origin.clone(), seeds: 1 })
-        };
-        let wanted = paper.experiments.iter().flat_map(|of| of.runs.iter().map(move |run| first(of, run))).collect();
-        Book::check(&library, &wanted).unwrap_or_else(|failure| panic!("{failure}"));
-    }
+    check_all(Study::check_runs);
 }
 
 #[test]
 fn every_paper_says_what_was_read_how() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
-    for name in Library::bundled().names(&[]).unwrap() {
+    for name in library::bundled().names(&[]).unwrap() {
         assert!(folder.join(name).join("README.md").is_file(), "papers/{name} has no README.md");
     }
 }
@@ -98,9 +84,9 @@ fn the_written_results_are_those_of_these_papers() {
     let text = std::fs::read_to_string(folder.join("results.json")).unwrap();
     let written: serde_json::Value = serde_json::from_str(&text).unwrap();
     let written = written["papers"].as_array().unwrap();
-    let papers = papers(&Library::bundled());
-    assert_eq!(written.len(), papers.len());
-    for (paper, written) in papers.iter().zip(written) {
+    let studies = studies(&library::bundled());
+    assert_eq!(written.len(), studies.len());
+    for (paper, written) in studies.iter().map(Study::paper).zip(written) {
         assert_eq!(written["name"], paper.name);
         assert!(said_by_files(paper) == said_by_results(written), "{} has changed: run `make reproduce`", paper.name);
     }

@@ -15,7 +15,7 @@ use tandem_simulator::simulation::{Governor, Options};
 use tandem_simulator::trace::TraceWriter;
 use tandem_simulator::workload::Workload;
 
-use crate::arguments::{Choice, Pair, Scenario, choice, governor};
+use crate::arguments::{Choice, Pair, ScenarioOptions, choice, governor};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::json::JsonOption;
@@ -38,7 +38,7 @@ ejected; the run goes on under fair, its report says so, and the exit status is 
 #[command(after_help = EXAMPLES)]
 pub struct Simulate {
     #[command(flatten)]
-    scenario: Scenario,
+    scenario: ScenarioOptions,
 
     /// Scheduler (`fair`, `tandem`, `o1`, or a sched_ext object's path), or scheduler and governor as in `tandem+schedutil`
     #[arg(short, long, value_name = "S", default_value = "fair", value_parser = choice)]
@@ -73,10 +73,11 @@ impl Simulate {
             return Err(Failure::Options("--json and --trace name the same file".to_owned()));
         }
         let pair = self.pair()?;
-        self.scenario.check([&pair.scheduler]).map_err(Failure::Options)?;
-        let options = self.scenario.options(&pair, self.seed).map_err(Failure::Options)?;
+        let scenario = self.scenario.scenario();
+        scenario.check([&pair.scheduler])?;
+        let options = scenario.options(&pair, self.seed)?;
         let machine = Machine::load(&self.scenario.machine)?;
-        self.scenario.check_on(&machine, &pair, self.seed)?;
+        scenario.check_on(&machine, &pair, self.seed)?;
         let workload = workload::load(&self.scenario.workload)?;
         for warning in &workload.warnings {
             context.warn(warning);
@@ -93,20 +94,8 @@ impl Simulate {
         }
     }
 
-    /// What is simulated, and under which scheduler and governor.
-    pub fn parts(self) -> Result<(Scenario, Pair), Failure> {
-        let pair = self.pair()?;
-        Ok((self.scenario, pair))
-    }
-
     fn pair(&self) -> Result<Pair, Failure> {
-        match (&self.scheduler.governor, &self.governor) {
-            (Some(in_pair), Some(alone)) => Err(Failure::Options(format!(
-                "the governor is given twice: {in_pair} in --scheduler and {alone} in --governor"
-            ))),
-            (None, Some(governor)) => Ok(Pair { scheduler: self.scheduler.scheduler.clone(), governor: *governor }),
-            (_, None) => Ok(self.scheduler.pair()),
-        }
+        self.scheduler.with_governor(self.governor).map_err(|error| Failure::Options(error.to_string()))
     }
 
     fn simulate(

@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, Subcommand, valu
 use tandem_simulator::workload::generate::{self, Generator, OptionInfo, generators};
 
 use crate::context::Context;
-use crate::failure::{Failure, in_short};
+use crate::failure::Failure;
 
 /// The generator that was chosen, and the options that were given.
 #[derive(Debug, Clone)]
@@ -40,18 +40,6 @@ impl Generate {
             generator.set(option, value).map_err(mistake)?;
         }
         generate::text(generator.as_ref()).map_err(mistake)
-    }
-}
-
-/// What `tandem workload` prints for `arguments`, as in `["mixes", "--stream", "2"]`.
-pub fn generated(arguments: &[String]) -> Result<String, String> {
-    let command = Command::new("tandem workload").no_binary_name(true).disable_help_subcommand(true);
-    let matches = Generate::augment_subcommands(command).try_get_matches_from(arguments);
-    let matches = matches.map_err(|error| in_short(&error))?;
-    let generate = Generate::from_arg_matches(&matches).map_err(|error| in_short(&error))?;
-    match &generate.output {
-        Some(_) => Err("the workload goes nowhere else: leave `--output` out".to_owned()),
-        None => generate.text().map_err(|failure| failure.to_string()),
     }
 }
 

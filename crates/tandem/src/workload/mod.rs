@@ -18,7 +18,6 @@ use crate::failure::Failure;
 use crate::table::{descriptions, paragraph, printable};
 
 use self::generate::Generate;
-pub use self::generate::generated;
 
 /// The word for standard input where a workload is expected, in arguments and messages.
 const DASH: &str = "-";

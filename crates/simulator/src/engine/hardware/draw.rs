@@ -4,6 +4,7 @@
 use super::Hardware;
 use crate::machine::IdleScope;
 use crate::machine::power::{CoreState, cluster_watts, core_activity, core_watts, voltage_ratio};
+use crate::observer::Observer;
 use crate::units::{ClusterId, CoreId, CpuId, PackageId};
 
 impl Hardware<'_> {
@@ -110,15 +111,31 @@ impl Hardware<'_> {
         }
     }
 
+    /// Tells `observer` the power of the CPUs whose power changed since it was last told, and of all packages.
+    pub fn show_power(&mut self, observer: &mut dyn Observer) {
+        let mut changes = std::mem::take(&mut self.power_changes);
+        if changes.is_empty() {
+            return;
+        }
+        changes.sort_unstable();
+        changes.dedup();
+        for cpu in &changes {
+            observer.cpu_power(self.now, *cpu, self.cpu_watts(*cpu));
+        }
+        for package in (0..self.machine.packages.len()).map(PackageId::at) {
+            observer.package_power(self.now, package, self.package_watts(package));
+        }
+    }
+
     /// Watts of `cpu`: its share of its core and an equal share of its cluster.
-    pub fn cpu_watts(&self, cpu: CpuId) -> f64 {
+    fn cpu_watts(&self, cpu: CpuId) -> f64 {
         let cluster = self.machine.cores[self.machine.cpus[cpu.index()].core.index()].cluster;
         let cluster = &self.clusters[cluster.index()];
         self.cpus[cpu.index()].meter.watts() + cluster.meter.watts() / cluster.cpus
     }
 
     /// Watts of a package: cores, clusters, uncore.
-    pub fn package_watts(&self, package: PackageId) -> f64 {
+    fn package_watts(&self, package: PackageId) -> f64 {
         let clusters = self.machine.clusters.iter().enumerate().filter(|(_, cluster)| cluster.package == package);
         let cores = clusters.map(|(index, cluster)| {
             let cpus = cluster.cores.iter().flat_map(|core| &self.machine.cores[core.index()].cpus);

@@ -27,9 +27,9 @@ pub struct Hardware<'m> {
     domains: Vec<DomainState>,
     /// Domains whose effective clock changed; the caller drains it.
     pub clock_changes: Vec<PerformanceDomainId>,
-    /// CPUs whose power changed; filled only while `observe` is set, drained by the caller.
-    pub power_changes: Vec<CpuId>,
-    /// Whether somebody wants to see power changes.
+    /// CPUs whose power changed since an observer was last told; filled only while `observe` is set.
+    power_changes: Vec<CpuId>,
+    /// Whether an observer wants to see power changes.
     pub observe: bool,
 }
 

@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What `ops.dispatch` dispatches is written down and carried out when it returns or consumes (`struct scx_dsp_ctx`).
 
-use std::collections::VecDeque;
-
 use super::super::Ctx;
 use super::super::abi::profile::SCX_ENQ_CLEAR_OPSS;
-use super::super::enqueue::OpsState;
+use super::super::entity::OpsState;
+use super::super::ops::Ops;
 use super::super::origin::Origin;
 use super::direct::DirectDispatch;
 use crate::units::{CpuId, TaskId};
-
-/// `SCX_DSP_DFL_MAX_BATCH`: entries of a buffer where the scheduler does not say.
-pub const SCX_DSP_DFL_MAX_BATCH: u32 = 32;
 
 /// Per-CPU dispatch buffers (`scx_dsp_ctx`), and what else is kept per executing CPU.
 #[derive(Debug, Default)]
 pub struct DispatchBuffers {
     /// By executing CPU.
     buffers: Vec<Buffer>,
-    /// CPUs whose deferred work must be done after the present hook.
-    deferred: VecDeque<CpuId>,
 }
 
 #[derive(Debug, Default)]
@@ -44,29 +38,24 @@ struct Entry {
     origin: Origin,
 }
 
+/// A program forgets a dispatch and there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("dispatch buffer underflow")]
+pub(in crate::scx) struct Underflow;
+
 impl DispatchBuffers {
     /// Empty buffers for `nr_cpus` CPUs.
     pub fn new(nr_cpus: usize) -> Self {
-        Self { buffers: (0..nr_cpus).map(|_| Buffer::default()).collect(), deferred: VecDeque::new() }
+        Self { buffers: (0..nr_cpus).map(|_| Buffer::default()).collect() }
     }
 
-    /// Who may be dispatched directly on `cpu`; `None`: the buffer is in use.
+    /// Which task may be dispatched directly on `cpu`; `None`: dispatches go through the buffer.
     pub(in crate::scx) fn set_direct_dispatch_task(&mut self, cpu: CpuId, task: Option<DirectDispatch>) {
         self.buffers[cpu.index()].direct = task;
     }
 
     pub(super) fn direct_dispatch_task(&self, cpu: CpuId) -> Option<DirectDispatch> {
         self.buffers[cpu.index()].direct
-    }
-
-    pub(super) fn defer(&mut self, cpu: CpuId) {
-        if !self.deferred.contains(&cpu) {
-            self.deferred.push_back(cpu);
-        }
-    }
-
-    pub(super) fn take_deferred(&mut self) -> Option<CpuId> {
-        self.deferred.pop_front()
     }
 
     /// `cpu` looks for work for `rq`.
@@ -89,41 +78,41 @@ impl DispatchBuffers {
         self.buffers[cpu.index()].entries.len() as u32
     }
 
-    /// Drops the last entry; false: there is none.
-    pub(super) fn pop(&mut self, cpu: CpuId) -> bool {
-        self.buffers[cpu.index()].entries.pop().is_some()
+    /// `scx_bpf_dispatch_nr_slots`: room in the buffer of `cpu`, with as many entries in all as `ops` says.
+    pub(in crate::scx) fn nr_slots(&self, cpu: CpuId, ops: &Ops) -> u32 {
+        ops.dsp_max_batch().saturating_sub(self.cursor(cpu))
+    }
+
+    /// `scx_bpf_dispatch_cancel`: forgets the latest dispatch on `cpu`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(in crate::scx) fn cancel(&mut self, cpu: CpuId) -> Result<(), Underflow> {
+        self.buffers[cpu.index()].entries.pop().map(|_| ()).ok_or(Underflow)
     }
 }
 
 impl Ctx<'_> {
-    /// `scx_dsp_max_batch`: entries that a buffer has room for.
-    pub(super) fn dsp_max_batch(&self) -> u32 {
-        match self.scx.ops.dispatch_max_batch {
-            0 => SCX_DSP_DFL_MAX_BATCH,
-            batch => batch,
-        }
-    }
-
     /// `scx_dispatch_commit`: a program dispatched `task`: directly while it is being enqueued, else through the buffer of
     /// the executing CPU.
     pub fn scx_dispatch_commit(&mut self, task: TaskId, dsq_id: u64, enq_flags: u64) {
-        let cpu = self.this_cpu();
+        let cpu = self.scx.calls.this_cpu();
         if let Some(allowed) = self.scx.buffers.direct_dispatch_task(cpu) {
             self.mark_direct_dispatch(allowed, task, dsq_id, enq_flags);
             return;
         }
-        if self.scx.buffers.cursor(cpu) >= self.dsp_max_batch() {
+        if self.scx.buffers.nr_slots(cpu, &self.scx.ops) == 0 {
             self.ops_error("dispatch buffer overflow".to_owned());
             return;
         }
-        let (qseq, origin) = (self.entity(task).ops_state.qseq(), self.origin());
+        let (qseq, origin) = (self.scx.tasks[task].ops_state.qseq(), Origin::now(&self.scx.calls, self.vm));
         let entry = Entry { task, qseq, dsq_id, enq_flags, origin };
         self.scx.buffers.buffers[cpu.index()].entries.push(entry);
     }
 
     /// `flush_dispatch_buf`: carries out what the executing CPU has written down, for the run queue `rq`.
     pub(in crate::scx) fn flush_dispatch_buf(&mut self, rq: CpuId) {
-        let cpu = self.this_cpu();
+        let cpu = self.scx.calls.this_cpu();
         let mut entries = std::mem::take(&mut self.scx.buffers.buffers[cpu.index()].entries);
         for entry in &entries {
             self.blaming(entry.origin, |ctx| ctx.finish_dispatch(rq, *entry));
@@ -136,12 +125,13 @@ impl Ctx<'_> {
     }
 
     /// `finish_dispatch`: if the task is still in the scheduler's hands since the program dispatched it, it goes to its
-    /// queue. If not, somebody else was faster, or the scheduler never had it: nothing happens.
+    /// queue. If not, another dispatch was faster, or the scheduler never had the task:
+    /// nothing happens.
     fn finish_dispatch(&mut self, rq: CpuId, entry: Entry) {
-        if self.entity(entry.task).ops_state != OpsState::Queued(entry.qseq) {
+        if self.scx.tasks[entry.task].ops_state != OpsState::Queued(entry.qseq) {
             return;
         }
-        let dsq = self.find_dsq_for_dispatch(self.this_cpu(), entry.dsq_id, entry.task);
+        let dsq = self.find_dsq_for_dispatch(self.scx.calls.this_cpu(), entry.dsq_id, entry.task);
         match self.scx.dsqs.local_cpu(dsq) {
             Some(dst) => self.dispatch_to_local_dsq(rq, dst, entry.task, entry.enq_flags),
             None => self.dispatch_enqueue(dsq, entry.task, entry.enq_flags | SCX_ENQ_CLEAR_OPSS),

@@ -2,28 +2,29 @@
 //! A task is dispatched while it is being enqueued, from `ops.select_cpu` or `ops.enqueue`.
 
 use super::super::Ctx;
-use super::super::enqueue::OpsState;
+use super::super::entity::OpsState;
+use super::super::origin::Origin;
 use crate::units::{CpuId, TaskId};
 
-/// Who may be dispatched directly on a CPU (`direct_dispatch_task`).
+/// Which task may be dispatched directly on a CPU (`direct_dispatch_task`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DirectDispatch {
     /// The task being enqueued.
     Task(TaskId),
-    /// Nobody any more.
+    /// No task any more: one has been dispatched.
     Done,
 }
 
 impl Ctx<'_> {
     /// `mark_direct_dispatch`: `task` was dispatched; the queue is sought once the callback returns.
     pub(super) fn mark_direct_dispatch(&mut self, allowed: DirectDispatch, task: TaskId, dsq_id: u64, enq_flags: u64) {
-        let cpu = self.this_cpu();
+        let cpu = self.scx.calls.this_cpu();
         self.scx.buffers.set_direct_dispatch_task(cpu, Some(DirectDispatch::Done));
-        let name = |ctx: &Self, task| ctx.comm_pid(task);
+        let name = |ctx: &mut Self, task| ctx.task(task).comm_pid();
         match allowed {
             DirectDispatch::Task(expected) if expected == task => {
-                let origin = self.origin();
-                let entity = self.entity_mut(task);
+                let origin = Origin::now(&self.scx.calls, self.vm);
+                let entity = &mut self.scx.tasks[task];
                 (entity.ddsp_dsq_id, entity.ddsp_enq_flags, entity.ddsp_origin) = (dsq_id, enq_flags, origin);
             }
             DirectDispatch::Task(expected) => {
@@ -40,33 +41,24 @@ impl Ctx<'_> {
     /// `direct_dispatch`: carries out what was marked. Other CPUs' local queues must wait until the run queue of the task
     /// can be unlocked.
     pub(in crate::scx) fn direct_dispatch(&mut self, task: TaskId, enq_flags: u64) {
-        self.blaming(self.entity(task).ddsp_origin, |ctx| ctx.carry_out_direct_dispatch(task, enq_flags));
+        self.blaming(self.scx.tasks[task].ddsp_origin, |ctx| ctx.carry_out_direct_dispatch(task, enq_flags));
     }
 
     fn carry_out_direct_dispatch(&mut self, task: TaskId, enq_flags: u64) {
         let cpu = self.kernel.task(task).cpu;
-        let dsq = self.find_dsq_for_dispatch(cpu, self.entity(task).ddsp_dsq_id, task);
-        let entity = self.entity_mut(task);
+        let dsq = self.find_dsq_for_dispatch(cpu, self.scx.tasks[task].ddsp_dsq_id, task);
+        let entity = &mut self.scx.tasks[task];
         entity.ddsp_enq_flags |= enq_flags;
         entity.ops_state = OpsState::None;
         if self.scx.dsqs.local_cpu(dsq).is_some_and(|local| local != cpu) {
-            self.scx_rq_mut(cpu).ddsp_deferred_locals.push_back(task);
-            self.schedule_deferred(cpu);
+            self.scx.rqs[cpu].ddsp_deferred_locals.push_back(task);
+            self.scx.rqs.schedule_deferred(cpu);
             return;
         }
-        let entity = self.entity_mut(task);
+        let entity = &mut self.scx.tasks[task];
         let enq_flags = entity.ddsp_enq_flags;
         entity.clear_direct_dispatch();
         self.dispatch_enqueue(dsq, task, enq_flags);
-    }
-
-    /// `schedule_deferred`: [`Ctx::run_deferred`] shall be called for `cpu`: by `task_woken_scx` during a wakeup, else
-    /// when the present hook is done. (The kernel knows two ways for that, a balance callback and an interrupt; both come
-    /// after the present hook and before anything else.)
-    pub(in crate::scx) fn schedule_deferred(&mut self, cpu: CpuId) {
-        if !self.scx_rq(cpu).in_wakeup {
-            self.scx.buffers.defer(cpu);
-        }
     }
 
     /// `run_deferred`: carries out what waited for the run queue of `cpu` to be unlocked.
@@ -75,18 +67,10 @@ impl Ctx<'_> {
         self.process_deferred_reenqueues(cpu);
     }
 
-    /// `deferred_irq_workfn` of all CPUs that asked for it. To be called after each hook while
-    /// [`DispatchBuffers::deferred`](super::DispatchBuffers::deferred).
-    pub fn deferred_irq_work(&mut self) {
-        while let Some(cpu) = self.scx.buffers.take_deferred() {
-            self.run_deferred(cpu);
-        }
-    }
-
     /// `process_ddsp_deferred_locals`: tasks that were dispatched directly to other CPUs' local queues go there.
     fn process_ddsp_deferred_locals(&mut self, cpu: CpuId) {
-        while let Some(task) = self.scx_rq_mut(cpu).ddsp_deferred_locals.pop_front() {
-            let entity = self.entity_mut(task);
+        while let Some(task) = self.scx.rqs[cpu].ddsp_deferred_locals.pop_front() {
+            let entity = &mut self.scx.tasks[task];
             let (dsq_id, enq_flags, origin) = (entity.ddsp_dsq_id, entity.ddsp_enq_flags, entity.ddsp_origin);
             entity.clear_direct_dispatch();
             self.blaming(origin, |ctx| {

@@ -4,31 +4,15 @@
 use super::super::Ctx;
 use super::super::abi::profile::{SCX_DSQ_LOCAL, SCX_DSQ_LOCAL_CPU_MASK, SCX_DSQ_LOCAL_ON};
 use super::super::dsq::iter::DsqIter;
-use super::super::dsq::{EINVAL, ENOENT, ENOMEM};
+use super::super::errno::ENOENT;
 use crate::units::{CpuId, TaskId};
 
-/// `NUMA_NO_NODE`.
-const NUMA_NO_NODE: i32 = -1;
-
 impl Ctx<'_> {
-    /// `scx_bpf_dispatch_nr_slots`: room in the buffer of the executing CPU.
-    pub fn scx_bpf_dispatch_nr_slots(&self) -> u32 {
-        self.dsp_max_batch().saturating_sub(self.scx.buffers.cursor(self.this_cpu()))
-    }
-
-    /// `scx_bpf_dispatch_cancel`: forgets the latest dispatch.
-    pub fn scx_bpf_dispatch_cancel(&mut self) {
-        let cpu = self.this_cpu();
-        if !self.scx.buffers.pop(cpu) {
-            self.ops_error("dispatch buffer underflow".to_owned());
-        }
-    }
-
     /// `scx_bpf_consume`, later `scx_bpf_dsq_move_to_local`: carries out the buffer, then takes a task from the scheduler's
     /// queue `dsq_id`.
     pub fn scx_bpf_consume(&mut self, dsq_id: u64, enq_flags: u64) -> bool {
-        let Some(enq_flags) = self.vet_enq_flags(SCX_DSQ_LOCAL, enq_flags) else { return false };
-        let this_cpu = self.this_cpu();
+        let Some(enq_flags) = self.accept(self.scx.vet_enq_flags(SCX_DSQ_LOCAL, enq_flags)) else { return false };
+        let this_cpu = self.scx.calls.this_cpu();
         let rq = self.scx.buffers.rq(this_cpu);
         self.flush_dispatch_buf(rq);
         let Some(dsq) = self.scx.dsqs.find_user_dsq(dsq_id) else {
@@ -40,40 +24,11 @@ impl Ctx<'_> {
         consumed
     }
 
-    /// `scx_bpf_create_dsq`: 0 or a negative errno.
-    pub fn create_dsq(&mut self, dsq_id: u64, node: i32) -> i64 {
-        let known = usize::try_from(node).is_ok_and(|node| node < self.scx.dsqs.nodes());
-        if !known && node != NUMA_NO_NODE {
-            return -EINVAL;
-        }
-        let dsq = match self.scx.dsqs.create(dsq_id) {
-            Ok(dsq) => dsq,
-            Err(errno) => return errno,
-        };
-        let Ok(address) = self.scx.guest.dsq_new(&mut self.vm.memory, dsq_id) else {
-            self.destroy_dsq(dsq_id);
-            return -ENOMEM;
-        };
-        self.scx.dsqs.set_address(dsq, address);
-        0
-    }
-
-    /// `destroy_dsq`.
-    pub fn destroy_dsq(&mut self, dsq_id: u64) {
-        let Some(dsq) = self.scx.dsqs.find_user_dsq(dsq_id) else { return };
-        let address = self.scx.dsqs.address(dsq);
-        if let Err(nr) = self.scx.dsqs.destroy(dsq_id) {
-            self.ops_error(format!("attempting to destroy in-use dsq 0x{dsq_id:016x} (nr={nr})"));
-        } else if address != 0 {
-            self.scx.guest.dsq_free(&mut self.vm.memory, address);
-        }
-    }
-
     /// `scx_bpf_dsq_nr_queued`: tasks in a queue, or a negative errno.
     pub fn dsq_nr_queued(&mut self, dsq_id: u64) -> i64 {
         let dsqs = &self.scx.dsqs;
         let dsq = if dsq_id == SCX_DSQ_LOCAL {
-            Some(dsqs.local(self.this_cpu()))
+            Some(dsqs.local(self.scx.calls.this_cpu()))
         } else if dsq_id & SCX_DSQ_LOCAL_ON == SCX_DSQ_LOCAL_ON {
             let cpu = self.ops_cpu_valid((dsq_id & SCX_DSQ_LOCAL_CPU_MASK) as i32, None);
             cpu.map(|cpu: CpuId| self.scx.dsqs.local(cpu))
@@ -83,44 +38,26 @@ impl Ctx<'_> {
         dsq.map_or(-ENOENT, |dsq| i64::from(self.scx.dsqs.nr(dsq)))
     }
 
-    /// `bpf_iter_scx_dsq_new`; see [`Dsqs::iter_new`](super::super::dsq::Dsqs::iter_new).
-    ///
-    /// # Errors
-    /// A negative errno.
-    pub fn dsq_iter_new(&mut self, dsq_id: u64, flags: u64) -> Result<u32, i64> {
-        self.scx.dsqs.iter_new(dsq_id, flags).map(|iter| iter.0)
-    }
-
-    /// `bpf_iter_scx_dsq_next`.
-    pub fn dsq_iter_next(&mut self, iter: u32) -> Option<TaskId> {
-        self.scx.dsqs.iter_next(DsqIter(iter))
-    }
-
-    /// `bpf_iter_scx_dsq_destroy`.
-    pub fn dsq_iter_destroy(&mut self, iter: u32) {
-        self.scx.dsqs.iter_destroy(DsqIter(iter));
-    }
-
     /// `scx_dispatch_from_dsq`: moves `task` from the queue that `iter` walks to another at once, with a new slice and
     /// virtual time if there are any; whether it was still there. (What was set before is to be forgotten either way.)
     pub fn dispatch_from_dsq(
         &mut self,
-        iter: u32,
+        iter: DsqIter,
         task: TaskId,
         dsq_id: u64,
         enq_flags: u64,
         (slice, vtime): (Option<u64>, Option<u64>),
     ) -> bool {
-        let Some(enq_flags) = self.vet_enq_flags(dsq_id, enq_flags) else { return false };
-        if !self.scx.dsqs.iter_sees(DsqIter(iter), task) {
+        let Some(enq_flags) = self.accept(self.scx.vet_enq_flags(dsq_id, enq_flags)) else { return false };
+        if !self.scx.dsqs.iter_sees(iter, task) {
             return false;
         }
-        let dst = self.find_dsq_for_dispatch(self.this_cpu(), dsq_id, task);
+        let dst = self.find_dsq_for_dispatch(self.scx.calls.this_cpu(), dsq_id, task);
         if let Some(vtime) = vtime {
             self.scx.guest.set_dsq_vtime(&mut self.vm.memory, task, vtime);
         }
         if let Some(slice) = slice {
-            self.set_slice(task, slice);
+            self.task(task).set_slice(slice);
         }
         self.move_task_between_dsqs(task, enq_flags, dst);
         true

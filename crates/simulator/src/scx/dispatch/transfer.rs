@@ -1,32 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tasks go from queue to queue, and with that from CPU to CPU.
 //!
-//! The kernel drops and takes locks here and may lose a task to somebody else meanwhile; here nothing happens meanwhile.
+//! The kernel drops and takes locks here and may lose a task to another CPU meanwhile; here nothing happens meanwhile.
 //! Tasks with migration disabled do not exist.
 
 use super::super::Ctx;
 use super::super::abi::profile::{DEQUEUE_NOCLOCK, SCX_ENQ_CLEAR_OPSS};
 use super::super::dsq::DsqRef;
-use super::super::enqueue::OpsState;
+use super::super::entity::OpsState;
 use crate::units::{CpuId, TaskId};
 
 impl Ctx<'_> {
     /// `move_local_task_to_local_dsq`: `task`, on `cpu` and in no queue, into the local queue of `cpu`.
     fn move_local_task_to_local_dsq(&mut self, cpu: CpuId, task: TaskId, enq_flags: u64) {
-        let place = self.fifo_place(enq_flags);
-        self.scx.dsqs.insert_moved(cpu, task, place);
-        self.mirror_dsq(self.scx.dsqs.local(cpu), Some(task));
-        self.immed_queued(cpu, task, enq_flags);
+        self.queues().insert_moved(cpu, task, enq_flags);
         self.local_dsq_post_enq(cpu, task, enq_flags);
     }
 
     /// `move_remote_task_to_local_dsq`: `task`, on another CPU, into the local queue of `dst`.
     fn move_remote_task_to_local_dsq(&mut self, task: TaskId, enq_flags: u64, dst: CpuId) {
-        self.entity_mut(task).sticky_cpu = Some(dst);
+        self.scx.tasks[task].sticky_cpu = Some(dst);
         self.deactivate_task(task, 0, dst);
-        self.scx_rq_mut(dst).extra_enq_flags = enq_flags;
+        self.scx.rqs[dst].extra_enq_flags = enq_flags;
         self.activate_task(task);
-        self.scx_rq_mut(dst).extra_enq_flags = 0;
+        self.scx.rqs[dst].extra_enq_flags = 0;
     }
 
     /// `move_queued_task`: the core moves a waiting task to `dst`, because it may no longer use its CPU or that goes
@@ -38,7 +35,7 @@ impl Ctx<'_> {
 
     /// `deactivate_task` and `set_task_cpu`.
     fn deactivate_task(&mut self, task: TaskId, deq_flags: u64, dst: CpuId) {
-        self.entity_mut(task).migrating = true;
+        self.scx.tasks[task].migrating = true;
         self.dequeue_task_scx(task, deq_flags);
         self.kernel.task_mut(task).cpu = dst;
         self.kernel.migrated.push(task);
@@ -48,19 +45,19 @@ impl Ctx<'_> {
     /// `activate_task`: ends what `deactivate_task` began.
     fn activate_task(&mut self, task: TaskId) {
         self.enqueue_task_scx(task, self.scx.profile.enqueue_migrated());
-        self.entity_mut(task).migrating = false;
+        self.scx.tasks[task].migrating = false;
     }
 
     /// `task_can_run_on_remote_rq`: whether the scheduler may move `task` to `cpu`, another one than it is on.
     fn task_can_run_on_remote_rq(&mut self, task: TaskId, cpu: CpuId, trigger_error: bool) -> bool {
         if !self.kernel.task(task).may_use(cpu) {
             if trigger_error {
-                let name = self.comm_pid(task);
+                let name = self.task(task).comm_pid();
                 self.ops_error(format!("SCX_DSQ_LOCAL[_ON] target CPU {cpu} not allowed for {name}"));
             }
             return false;
         }
-        self.scx_rq_online(cpu)
+        self.scx.rqs.is_online(self.kernel, cpu)
     }
 
     /// `move_task_between_dsqs`: `task` from a queue that is not local into any.
@@ -74,9 +71,9 @@ impl Ctx<'_> {
                 self.move_remote_task_to_local_dsq(task, enq_flags, cpu);
                 return;
             }
-            dst = self.find_global_dsq(task);
+            dst = self.scx.dsqs.global_of(self.kernel, task);
         }
-        self.task_unlink_from_dsq(task);
+        self.queues().remove(task);
         match self.scx.dsqs.local_cpu(dst) {
             Some(cpu) => self.move_local_task_to_local_dsq(cpu, task, enq_flags),
             None => self.dispatch_enqueue(dst, task, enq_flags),
@@ -90,13 +87,13 @@ impl Ctx<'_> {
         while let Some(task) = next {
             let on = self.kernel.task(task).cpu;
             if on == cpu {
-                self.task_unlink_from_dsq(task);
+                self.queues().remove(task);
                 self.move_local_task_to_local_dsq(cpu, task, enq_flags);
                 return true;
             }
             if self.task_can_run_on_remote_rq(task, cpu, false) {
                 // `consume_remote_task`
-                self.task_unlink_from_dsq(task);
+                self.queues().remove(task);
                 self.move_remote_task_to_local_dsq(task, enq_flags, cpu);
                 return true;
             }
@@ -105,7 +102,8 @@ impl Ctx<'_> {
         false
     }
 
-    /// `consume_global_dsq`: likewise from the global queue of the node of `cpu`.
+    /// `consume_global_dsq`: the first task of the global queue of its node that may run on `cpu` goes into the local
+    /// queue of `cpu`; whether there was one.
     pub(in crate::scx) fn consume_global_dsq(&mut self, cpu: CpuId) -> bool {
         let dsq = self.scx.dsqs.global(self.kernel.topology.node_of(cpu));
         self.consume_dispatch_q(cpu, dsq, 0)
@@ -120,11 +118,11 @@ impl Ctx<'_> {
             return;
         }
         if src != dst && !self.task_can_run_on_remote_rq(task, dst, true) {
-            let global = self.find_global_dsq(task);
+            let global = self.scx.dsqs.global_of(self.kernel, task);
             self.dispatch_enqueue(global, task, enq_flags | SCX_ENQ_CLEAR_OPSS);
             return;
         }
-        self.entity_mut(task).ops_state = OpsState::None;
+        self.scx.tasks[task].ops_state = OpsState::None;
         if src == dst {
             let local = self.scx.dsqs.local(dst);
             self.dispatch_enqueue(local, task, enq_flags);

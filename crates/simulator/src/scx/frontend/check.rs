@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a scheduler accepts its settings on a system: it is loaded, and its own program for that (`[run] check`) asked.
 
-use rand::SeedableRng;
-use rand_pcg::Pcg32;
 use tandem_bpf_vm::instance::ProgramId;
 
 use super::exit_record::text;
@@ -14,6 +12,7 @@ use crate::machine::Machine;
 use crate::options::Options;
 use crate::scx::enable::check_ops;
 use crate::scx::{Ctx, Scx};
+use crate::streams::{Stream, Streams};
 use crate::units::CpuId;
 
 /// The variable in which a scheduler says why it refuses its settings.
@@ -24,13 +23,14 @@ const PROBLEM: &str = "problem";
 /// # Errors
 /// It cannot be loaded, or [`SchedulerError::Refused`].
 pub fn on_machine(scheduler: &SchedExt, machine: &Machine, options: &Options) -> Result<(), SchedulerError> {
-    let mut kernel = Kernel::new(machine, options.kernel.clone(), Pcg32::seed_from_u64(options.seed));
+    let streams = Streams::new(options.seed);
+    let mut kernel = Kernel::new(machine, options.kernel.clone(), streams.of(Stream::Kernel));
     let system = System { kernel: &kernel, machine, governor: options.governor };
     let loaded = load_object(scheduler.object.clone(), &scheduler.request(options.kernel.bpf_budget), &system)?;
     check_ops(&loaded.ops, loaded.profile)?;
     let Some(program) = loaded.check else { return Ok(()) };
     let cpu = loaded.init_cpu.or_else(|| kernel.topology.online.first()).unwrap_or(CpuId(0));
-    ask(&mut Scx::new(loaded, &kernel, options.seed).with(&mut kernel), program, cpu)
+    ask(&mut Scx::new(loaded, &kernel, streams).with(&mut kernel), program, cpu)
 }
 
 /// Runs the check program of a loaded scheduler on `cpu`.

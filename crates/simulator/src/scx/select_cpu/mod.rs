@@ -170,15 +170,10 @@ impl Ctx<'_> {
         wake_flags: u64,
         (mask, flags): (Option<&[u64]>, u64),
     ) -> Option<CpuId> {
-        let tied = self.nr_cpus_allowed_is_1(task);
+        let tied = self.kernel.nr_cpus_allowed_is_1(task);
         self.select_with(task, mask, |selection| {
             if tied { selection.prev_only(prev_cpu) } else { selection.v7(prev_cpu, wake_flags, flags) }
         })
-    }
-
-    fn nr_cpus_allowed_is_1(&self, task: TaskId) -> bool {
-        let allowed = self.kernel.task(task).allowed.as_ref();
-        allowed.map_or(self.kernel.topology.nr_cpus == 1, |mask| mask.weight() == 1)
     }
 
     fn select_with(
@@ -187,7 +182,7 @@ impl Ctx<'_> {
         mask: Option<&[u64]>,
         choose: impl FnOnce(&mut Selection<'_>) -> Option<CpuId>,
     ) -> Option<CpuId> {
-        let this_cpu = self.this_cpu();
+        let this_cpu = self.scx.calls.this_cpu();
         let exiting = |task| self.kernel.task(task).state == TaskState::Dead;
         let exiting = self.kernel.rq(this_cpu).curr.is_some_and(exiting);
         let mut selection = Selection {

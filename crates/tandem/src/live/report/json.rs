@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tandem_live::Exit;
 use tandem_live::meter::{Domain, Energy, Measured, Method, NotMeasured, Part};
+use tandem_live::session::CpuTime;
 
-use super::{CpuTime, Outcome};
+use super::Outcome;
 
 /// Version of the JSON schema; grows when a field changes its meaning or goes away.
 const SCHEMA: u32 = 1;

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use tandem_live::Exit;
 use tandem_live::meter::Measured;
+use tandem_live::session::{CpuTime, MechanismState};
 
 pub use json::json;
 pub use text::text;
@@ -34,41 +35,15 @@ pub struct Outcome {
     /// Energy in that time.
     pub measured: Measured,
     /// What became of the mechanisms.
-    pub states: Vec<State>,
+    pub states: Vec<MechanismState>,
     /// What it counted, as it names that: `serial_phases`.
     pub counters: Vec<(String, u64)>,
     /// What the kernel said at the end; `None` if there was no scheduler in it, or none that keeps a record.
     pub exit: Option<Exit>,
     /// Whether the scheduler went before the command was done.
     pub ejected: bool,
-    /// What else somebody should know.
+    /// What else people should know.
     pub notes: Vec<String>,
-}
-
-/// What became of a mechanism.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct State {
-    /// As the scheduler names it: `isolate_state`.
-    pub name: String,
-    /// Likewise: `active`, `one_kind`.
-    pub state: String,
-    /// Why it is inert, if it is and that is known.
-    pub why: Option<String>,
-}
-
-/// Time on CPUs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CpuTime {
-    /// In the programs.
-    pub user: Duration,
-    /// In the kernel.
-    pub system: Duration,
-}
-
-impl CpuTime {
-    fn seconds(self) -> f64 {
-        (self.user + self.system).as_secs_f64()
-    }
 }
 
 impl Outcome {

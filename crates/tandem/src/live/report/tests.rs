@@ -17,8 +17,8 @@ fn named(counters: &[(&str, u64)]) -> Vec<(String, u64)> {
     counters.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
 }
 
-fn state(mechanism: &str, state: &str, why: Option<&str>) -> State {
-    State { name: format!("{mechanism}_state"), state: state.to_owned(), why: why.map(str::to_owned) }
+fn state(mechanism: &str, state: &str, why: Option<&str>) -> MechanismState {
+    MechanismState { name: format!("{mechanism}_state"), state: state.to_owned(), why: why.map(str::to_owned) }
 }
 
 fn seconds(seconds: f64) -> Duration {

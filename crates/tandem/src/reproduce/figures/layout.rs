@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Which numbers share a panel, and where the panels stand on the page.
 
-use super::super::paper::Unit;
-use super::super::result::{CellResult, ExperimentResult, PaperResult, SeriesResult};
+use tandem_experiments::{CellResult, ExperimentResult, PaperResult, SeriesResult, Unit};
 
 /// Series of at most so many numbers share a panel with their neighbours.
 const SHORT: usize = 2;

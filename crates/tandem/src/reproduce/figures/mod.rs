@@ -7,7 +7,7 @@
 mod layout;
 mod page;
 
-use super::result::PaperResult;
+use tandem_experiments::PaperResult;
 
 /// The page, as SVG; `None` if nothing of the paper is simulated.
 pub fn svg(paper: &PaperResult) -> Result<Option<String>, String> {

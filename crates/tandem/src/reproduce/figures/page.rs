@@ -10,8 +10,8 @@ use plotters::element::{Circle, PathElement};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, IntoTextStyle, RGBColor, WHITE};
 
-use super::super::result::CellResult;
-use super::super::verdict::Verdict;
+use tandem_experiments::{CellResult, Verdict};
+
 use super::layout::{Panel, places};
 
 /// Pixels.

@@ -5,9 +5,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use tandem_experiments::{Paper, Results};
+
 use super::super::figures;
-use super::super::paper::Paper;
-use super::super::result::Results;
 use super::markdown;
 use crate::context::Context;
 use crate::failure::Failure;

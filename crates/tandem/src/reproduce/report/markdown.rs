@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Results as a page of the documentation.
 
-use super::super::result::{CellResult, Counts, ExperimentResult, PaperResult, Results, SeriesResult};
-use super::super::verdict::Verdict;
+use tandem_experiments::{CellResult, Counts, ExperimentResult, PaperResult, Results, SeriesResult, Verdict};
+
 use super::documents::figure;
 use super::{numbers, sensitivity};
 use crate::quantity::percent;

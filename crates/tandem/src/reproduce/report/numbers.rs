@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! How the numbers of reports are written.
 
-use super::super::paper::{Bound, Unit};
-use super::super::result::CellResult;
+use tandem_experiments::{Bound, CellResult, Estimate, Unit};
+
 use crate::quantity::NOTHING;
-use tandem_experiments::Estimate;
 
 /// The published value: `≤ 4`.
 pub fn published(cell: &CellResult) -> String {
@@ -17,7 +16,7 @@ pub fn published(cell: &CellResult) -> String {
     format!("{bound}{}", grouped(&value.to_string()))
 }
 
-/// Ours: `1.13 ± 0.02`.
+/// The value of ours: `1.13 ± 0.02`.
 pub fn ours(cell: &CellResult) -> String {
     let Some(Estimate { mean, half_width }) = cell.ours else { return NOTHING.to_owned() };
     let decimals = decimals(mean);

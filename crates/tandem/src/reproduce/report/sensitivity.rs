@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! How far main results move with parameters: a row for each parameter, a column for each result.
 
-use super::super::paper::Unit;
-use super::super::result::{Moved, ParameterResult};
+use tandem_experiments::{Moved, ParameterResult, Unit};
+
 use super::numbers::{short, signed};
 use super::text::indented;
 use crate::quantity::NOTHING;
@@ -29,7 +29,7 @@ pub fn markdown(rows: &[ParameterResult]) -> String {
     text
 }
 
-/// Likewise for a terminal: the results have letters, as their names are long.
+/// The table for a terminal: the results have letters, as their names are long.
 pub fn text(rows: &[ParameterResult], width: Option<usize>) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let mut text = String::from("  if a parameter is a fifth smaller / larger, these move by\n");

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Results on a terminal, in any width.
 
-use super::super::paper::{Experiment, Paper};
-use super::super::result::{CellResult, Counts, ExperimentResult, PaperResult, Results, SeriesResult};
-use super::super::verdict::Verdict;
+use tandem_experiments::{
+    CellResult, Counts, Experiment, ExperimentResult, Paper, PaperResult, Results, SeriesResult, Verdict,
+};
+
 use super::{numbers, sensitivity};
 use crate::quantity::percent;
 use crate::table::{Align::Left, Align::Right, Table, descriptions, paragraph, printable};

@@ -249,6 +249,26 @@ impl Guest {
         put::<8>(memory, area + at!(PerCpu, runqueues.lost_idle_time), lost_idle_time);
     }
 
+    /// Tells programs how many tasks are runnable on `cpu`.
+    #[inline]
+    pub fn mirror_nr_running(&self, memory: &mut Memory, kernel: &Kernel, cpu: CpuId) {
+        let rq = kernel.rq(cpu);
+        self.set_nr_running(memory, cpu, rq.nr_running, rq.ext_nr_running);
+    }
+
+    /// Tells programs of all run queues as they are when a scheduler is loaded.
+    pub fn mirror_run_queues(&self, memory: &mut Memory, kernel: &Kernel) {
+        for cpu in (0..kernel.topology.nr_cpus).map(CpuId::at) {
+            self.set_curr(memory, cpu, kernel.rq(cpu).curr);
+            self.mirror_nr_running(memory, kernel, cpu);
+        }
+    }
+
+    /// Address of the current task of `cpu`, which may be its idle task (`cpu_curr`).
+    pub fn curr(&self, kernel: &Kernel, cpu: CpuId) -> u64 {
+        kernel.rq(cpu).curr.map_or_else(|| self.idle_task(cpu), |task| self.task(task))
+    }
+
     /// Sets the number of tasks on a local DSQ.
     #[inline]
     pub fn set_local_dsq_nr(&self, memory: &mut Memory, cpu: CpuId, nr: u32) {

@@ -26,6 +26,14 @@ pub struct Profile {
     pub version: Version,
 }
 
+impl Profile {
+    /// Whether the rules of 7.x hold.
+    #[inline]
+    pub fn is_v7(self) -> bool {
+        self.version == Version::V7
+    }
+}
+
 /// There is no such profile.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no kernel interface is called `{0}`; expected `6.12` or `7.1`")]

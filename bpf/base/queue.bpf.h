@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Queues, and the way to another CPU.
+ */
+#ifndef __TANDEM_QUEUE_H
+#define __TANDEM_QUEUE_H
+
+#include "vtime.bpf.h"
+
+/* Queues, in virtual time unless they say otherwise. */
+enum queue {
+	/* Tasks of no particular merit: all of them if no mechanism says otherwise. */
+	QUEUE_NORMAL,
+	/* longest: tasks that fast CPUs take first and slow ones last. */
+	QUEUE_LONG,
+	/* serial: threads in serial phases; those of parallel applications that are not the senior. */
+	QUEUE_SERIAL,
+	QUEUE_JUNIOR,
+	/* isolate: what only the OS CPU may take. */
+	QUEUE_SYSTEM,
+	/* sorted: one for each CPU, by epoch and intensity. */
+	QUEUE_CPU = 1 << 16,
+};
+
+/*
+ * Sends a task to another CPU; with SCX_ENQ_PREEMPT it runs there at once. On the way to another CPU Linux 6.12 loses that
+ * flag (enqueue_task_scx takes flags as an int), and the CPU has to be kicked.
+ */
+static __always_inline void insert_on(struct task_struct *p, s32 cpu, u64 enq_flags)
+{
+	dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, slice_ns(), enq_flags);
+	if (enq_flags & SCX_ENQ_PREEMPT)
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+}
+
+#endif /* __TANDEM_QUEUE_H */

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What counters.bpf.h and pull.bpf.h keep of tasks and CPUs, and what is counted of no mechanism.
+ */
+#ifndef __TANDEM_BASE_STATE_H
+#define __TANDEM_BASE_STATE_H
+
+#include "../include/scx.bpf.h"
+
+/* What performance counters say of a task (counters.bpf.h). */
+struct counted_task {
+	/*
+	 * Use of the task's share of the memory; and the share of its time that it waits for memory and would at the highest
+	 * clock. 0..1024 each.
+	 */
+	u32 intensity;
+	u32 stall;
+	/* The counters have watched the task long enough. */
+	bool measured;
+	/* The same two numbers on a scale that is 1024 times as fine; and how long the counters have watched, ns. */
+	u32 fine_intensity;
+	u32 fine_stall;
+	u64 watched;
+};
+
+/* Intensity and stall of what runs on a CPU, as of the task. */
+struct counted_cpu {
+	u32 intensity;
+	u32 stall;
+};
+
+struct pull_cpu {
+	/*
+	 * Since when the CPU has had nothing to do but what came from a slower CPU, ns, or 0; the mean of such times; and
+	 * whether something is coming, which the slower CPU writes.
+	 */
+	u64 free_since;
+	u64 free_mean;
+	bool is_coming;
+};
+
+#define BASE_STATS(sees, acts)										\
+	sees(BASE_IDLE, "times that a task found an idle CPU")						\
+	sees(BASE_QUEUED, "times that a task had to wait")						\
+	sees(PULL_ASKED, "running threads that a faster CPU asked for")					\
+	acts(PULL_MOVED, "threads that a faster CPU got")						\
+	acts(PULL_TRADED, "faster CPUs taken from threads that wait for memory")
+
+#endif /* __TANDEM_BASE_STATE_H */

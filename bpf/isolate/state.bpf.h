@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What isolation keeps of tasks and CPUs, and what it counts.
+ */
+#ifndef __TANDEM_ISOLATE_STATE_H
+#define __TANDEM_ISOLATE_STATE_H
+
+#include "../base/answers.bpf.h"
+
+struct isolate_task {
+	/* Number of the task's application, 0 for system tasks. */
+	u32 application;
+	enum place place;
+};
+
+struct isolate_cpu {
+	/* Whether the CPU takes tasks of applications, and of the system. */
+	bool takes_applications;
+	bool takes_system;
+	/* The CPU is not on the OS CPU's core; and the others' performance for which its bound holds. */
+	bool is_rest;
+	u32 bound_rest;
+	/* What the CPU had worked when it last went idle, and when the OS CPU's last window ended, ns at its highest clock. */
+	u64 worked;
+	u64 worked_before;
+};
+
+#define ISOLATE_STATS(sees, acts)									\
+	acts(ISOLATE_NOISE, "system tasks that began to run on the OS CPU")				\
+	acts(ISOLATE_CLOCK_CHANGED, "changes of that CPU's clock for what the noise needs")		\
+	acts(ISOLATE_CLOCK_HURRIED, "times that its clock went up at once, as noise piled up")
+
+#endif /* __TANDEM_ISOLATE_STATE_H */

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What `longest` keeps of tasks, groups and CPUs, and what it counts.
+ */
+#ifndef __TANDEM_LONGEST_STATE_H
+#define __TANDEM_LONGEST_STATE_H
+
+#include "../base/answers.bpf.h"
+
+/* How long a task is among the threads of its group (length.bpf.h, learn.bpf.h). */
+struct longest_task {
+	/* The task's place in the roster, plus 1; 0: none. */
+	u32 at;
+	/* The roster was full. */
+	bool left_out;
+	/* What the task wishes, and the roster's generation for which it does. */
+	u32 generation;
+	enum wish wish;
+	/* The task's program has said how long it is. */
+	bool hinted;
+	/* The task's work counts: it does it beside others of its group. */
+	bool counts;
+	/* The task was handed a lock that others wait for. */
+	bool holder;
+	/* The task has ended a round of its group and lets the others go on. */
+	bool opened;
+	/* The group's round in which the task began its work. */
+	u32 round;
+	/* What the task has worked since, and when that was brought up to date, ns. */
+	u64 work;
+	u64 counted;
+	/* Work in a round, smoothed; by how much rounds differ from that, smoothed; and what the roster says. 0: unknown. */
+	u64 smoothed;
+	u64 spread;
+	u64 length;
+};
+
+struct longest_group {
+	/* How often all but one of the threads waited, and how often the roster changed. */
+	u32 round;
+	u32 generation;
+	/* How long threads keep the locks that they are handed, a mean, ns. */
+	u64 hold;
+};
+
+struct longest_cpu {
+	/* What runs should have a fast CPU; its place in the roster, plus 1; and the roster's generation for which that holds. */
+	bool is_long;
+	u32 job_at;
+	u32 generation;
+};
+
+#define LONGEST_STATS(sees, acts)									\
+	sees(LONGEST_HINTED, "threads whose program said how long they are")				\
+	sees(LONGEST_RECALLED, "threads that got the length of an earlier round or run")		\
+	sees(LONGEST_LEARNED, "lengths learned, or corrected by more than 3 %")				\
+	sees(LONGEST_LOCK_HOLDERS, "threads that got a lock which others wait for")			\
+	acts(LONGEST_ON_FAST, "long threads that began to run on one of the fastest CPUs")		\
+	acts(LONGEST_SWAPPED, "fast CPUs taken from shorter threads")					\
+	sees(LONGEST_CROWDED, "threads beyond those of a program that are compared")
+
+#endif /* __TANDEM_LONGEST_STATE_H */

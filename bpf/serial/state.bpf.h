@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What `serial_first` keeps of tasks, groups and CPUs, and what it counts.
+ */
+#ifndef __TANDEM_SERIAL_STATE_H
+#define __TANDEM_SERIAL_STATE_H
+
+#include "../include/scx.bpf.h"
+
+struct serial_task {
+	/* Time of the task's present run that the serial share has paid already, ns. */
+	u64 paid;
+};
+
+struct serial_group {
+	/* The group's place among those that can fill the machine, plus 1; 0: none. */
+	u32 slot;
+};
+
+struct serial_cpu {
+	/* A group whose waiting threads now have another rank; 0: none. */
+	u32 promote;
+	/* How many waiting tasks the CPU has looked at for that: here because the verifier follows what is in registers. */
+	u32 promote_seen;
+};
+
+#define SERIAL_STATS(sees, acts)									\
+	sees(SERIAL_PARALLEL_PHASES, "parallel phases that began")					\
+	sees(SERIAL_PHASES, "serial phases that began")							\
+	acts(SERIAL_PROMOTED, "waiting threads that went ahead of others")				\
+	acts(SERIAL_PREEMPTED, "CPUs that serial threads took from other threads")			\
+	acts(SERIAL_RAISED, "serial threads that went on on a faster CPU")				\
+	acts(SERIAL_KEPT, "slices that serial threads went on for")					\
+	sees(SERIAL_LIMITED, "times that serial threads had used up their share")			\
+	acts(SERIAL_JUNIORS, "threads that waited as juniors")						\
+	acts(SERIAL_SENIOR, "times that an application became the senior")				\
+	sees(SERIAL_SENIORITY_CROWDED, "large applications beyond those that seniority watches")
+
+#endif /* __TANDEM_SERIAL_STATE_H */

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What `speed` keeps of tasks and CPUs, and what it counts.
+ */
+#ifndef __TANDEM_SPEED_STATE_H
+#define __TANDEM_SPEED_STATE_H
+
+#include "../include/scx.bpf.h"
+
+struct speed_task {
+	/* When the task woke, ns; its work since, ns of the fastest CPU; and how much it needs of all time, of 1024 * 1024. */
+	u64 woke;
+	u64 did;
+	u64 needs;
+};
+
+struct speed_cpu {
+	/* The next CPU with the same clock. */
+	u32 next;
+	/* The operating point that the CPU asks for, plus 1 (others write it, too), and the highest that it may. */
+	u32 asked;
+	u32 bound;
+	/* The CPU is to ask in its next callback; others write this. */
+	bool asks;
+	/* Not idle, as the governor counts it, and since when, ns. */
+	bool loaded;
+	u64 loaded_since;
+	/* The CPU's clock is high; the CPU that changes the clock writes this. */
+	bool warm;
+	/* Whether a task of this CPU is in the mix of its clock, and with which share of memory. */
+	u32 mixed;
+	u32 share;
+};
+
+#define SPEED_STATS(sees, acts)										\
+	acts(SPEED_RAISED, "clocks raised")								\
+	acts(SPEED_LOWERED, "clocks lowered, all of their CPUs being idle")				\
+	acts(SPEED_EDP_LOWERED, "clocks lowered, their CPUs waiting for memory")			\
+	sees(SPEED_KEPT, "changes dropped, as load flipped back in time")				\
+	sees(SPEED_REPEATED, "requests made again, which the governor may have missed")			\
+	acts(SPEED_WARM, "threads woken where the clock was high already")				\
+	acts(SPEED_LIGHT, "light threads woken where they cost less")
+
+#endif /* __TANDEM_SPEED_STATE_H */

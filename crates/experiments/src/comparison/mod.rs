@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Several schedulers and governors on the same machine and workload, over the same seeds.
+//!
+//! `names` tells schedulers apart, [`ComparisonRuns`] simulates, `metric` computes the [`Comparison`]; `document` is its
+//! JSON.
+
+mod document;
+mod metric;
+mod names;
+mod runs;
+
+use crate::scenario::pair::Pair;
+
+pub use metric::{Measured, Metric, NotMeasured};
+pub use names::tell_apart;
+pub use runs::{ComparisonRuns, Outcome};
+
+use metric::measure;
+
+/// A pair and what its runs gave.
+#[derive(Debug)]
+pub struct PairResult {
+    /// Scheduler and governor.
+    pub pair: Pair,
+    /// By seed.
+    pub outcomes: Vec<Outcome>,
+    /// In the order of [`Metric::ALL`].
+    metrics: Vec<Measured>,
+}
+
+impl PairResult {
+    /// One metric.
+    pub fn metric(&self, metric: Metric) -> &Measured {
+        &self.metrics[metric as usize]
+    }
+}
+
+/// Which runs a time limit ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limits {
+    /// None: all did all their work.
+    None,
+    /// Some: neither their times nor their work can be compared.
+    Some,
+    /// All: they took the same time.
+    All,
+}
+
+/// What a comparison gave. As JSON it has the fields that docs/reports.md describes.
+#[derive(Debug)]
+pub struct Comparison {
+    /// The machine's name.
+    pub machine: String,
+    /// The workload's name.
+    pub workload: String,
+    /// Seeds of the runs.
+    pub seeds: Vec<u64>,
+    /// In the order given; the first is the reference.
+    pub pairs: Vec<PairResult>,
+}
+
+impl Comparison {
+    /// Computes the metrics of `outcomes`, which are by pair, then by seed.
+    fn of(machine: &str, workload: &str, pairs: Vec<Pair>, seeds: Vec<u64>, outcomes: Vec<Vec<Outcome>>) -> Self {
+        let values = |outcomes: &[Outcome]| Metric::ALL.map(|metric| measure(metric, outcomes));
+        let reference = outcomes.first().map(|first| values(first));
+        let pair_results = pairs.into_iter().zip(outcomes).map(|(pair, outcomes)| {
+            let metrics = values(&outcomes).into_iter().enumerate().map(|(index, value)| {
+                let reference = reference.as_ref().and_then(|values| values[index].as_ref().ok());
+                let ratio = reference.zip(value.as_ref().ok()).and_then(|(base, value)| value.ratio_to(base));
+                Measured { value, ratio }
+            });
+            PairResult { metrics: metrics.collect(), pair, outcomes }
+        });
+        Self { machine: machine.to_owned(), workload: workload.to_owned(), seeds, pairs: pair_results.collect() }
+    }
+
+    /// How many of the runs a sched_ext scheduler did not see the end of; fair finished them.
+    pub fn ejected(&self) -> usize {
+        let runs = self.pairs.iter().flat_map(|pair| &pair.outcomes);
+        runs.filter(|run| run.exit().is_some()).count()
+    }
+
+    /// Which of the runs a time limit ended.
+    pub fn limits(&self) -> Limits {
+        let runs = || self.pairs.iter().flat_map(|pair| &pair.outcomes);
+        match runs().filter(|outcome| outcome.report.time_limited).count() {
+            0 => Limits::None,
+            limited if limited == runs().count() => Limits::All,
+            _ => Limits::Some,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::metric::tests::outcome;
+    use super::*;
+    use crate::{Choice, FairOrObject};
+
+    #[test]
+    fn limits_are_all_some_or_none() {
+        let comparison = |limited: [bool; 2]| {
+            let mut runs = [outcome(&[("a", 1.0, 1.0)]), outcome(&[("a", 1.0, 1.0)])];
+            runs.iter_mut().zip(limited).for_each(|(run, limited)| run.report.time_limited = limited);
+            let pair = Choice::parse("fair", &FairOrObject).unwrap().pair();
+            Comparison::of("m", "w", vec![pair], vec![0, 1], vec![runs.to_vec()])
+        };
+        assert_eq!(comparison([false, false]).limits(), Limits::None);
+        assert_eq!(comparison([true, false]).limits(), Limits::Some);
+        assert_eq!(comparison([true, true]).limits(), Limits::All);
+    }
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What unit tests need: a report whose numbers are easy to reckon with.
+
+use std::path::Path;
+
+use tandem_simulator::metrics::{Energy, Report};
+use tandem_simulator::workload::Workload;
+
+use crate::simulator::{Linux, Simulator};
+
+/// A run of 2 s at 4 W, 1 J of its 8 J in memory, with one application.
+pub fn report() -> Report {
+    let machine = tandem_simulator::machine::Machine::load("hikey960").unwrap();
+    let workload =
+        Workload::parse(Path::new("w.json"), r#"{ "tasks": { "app": { "loop": 1, "run": 1000 } } }"#).unwrap();
+    let options = Default::default();
+    let report = Linux.simulate(&machine, &workload, &options, &mut tandem_simulator::observer::NoObserver).unwrap();
+    let energy_j = Energy { total: 8.0, cores: 7.0, memory: 1.0, ..Energy::default() };
+    Report { time_s: 2.0, energy_j, power_w: 4.0, edp_js: 16.0, ed2p_js2: 32.0, ..report }
+}

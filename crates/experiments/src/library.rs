@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where the files of papers are: in a folder, or in the program that uses this crate.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tandem_simulator::input::{InputError, valid_names};
+
+use crate::error::ExperimentError;
+
+/// The kinds of files that belong to a paper.
+const KINDS: [&str; 2] = ["toml", "json"];
+
+/// The texts of all files of all papers. What a paper is, `papers/README.md` says.
+#[derive(Debug)]
+pub struct Library {
+    /// How messages call the folder.
+    root: PathBuf,
+    /// By paper, then by path in its folder.
+    papers: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+impl Library {
+    /// The files of `texts`: paths such as `memory/table1.toml`, a folder for each paper, with their contents. Messages
+    /// call the folder of all papers `root`.
+    pub fn of_texts<'t>(root: &Path, texts: impl IntoIterator<Item = (&'t str, &'t str)>) -> Self {
+        let mut library = Self { root: root.to_owned(), papers: BTreeMap::new() };
+        for (path, text) in texts {
+            if let Some((paper, path)) = path.split_once('/') {
+                library.add(paper, path, text.to_owned());
+            }
+        }
+        library
+    }
+
+    /// The TOML and JSON files of the folder `root`, which has a folder for each paper.
+    ///
+    /// # Errors
+    /// A file or folder that cannot be read; no folder has a `paper.toml`.
+    pub fn of_folder(root: &Path) -> Result<Self, InputError> {
+        let mut library = Self { root: root.to_owned(), papers: BTreeMap::new() };
+        let unreadable =
+            |path: &Path, error: &dyn std::fmt::Display| InputError::whole(path, format!("cannot be read: {error}"));
+        let mut folders = vec![root.to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder).map_err(|error| unreadable(&folder, &error))? {
+                let path = entry.map_err(|error| unreadable(&folder, &error))?.path();
+                let known = path.extension().is_some_and(|kind| KINDS.iter().any(|known| kind == *known));
+                if path.is_dir() {
+                    folders.push(path);
+                } else if known
+                    && let Some((paper, rest)) = below(root, &path).as_deref().and_then(|path| path.split_once('/'))
+                {
+                    let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?;
+                    library.add(paper, rest, text);
+                }
+            }
+        }
+        // A folder is a paper if it says so; others may lie beside it.
+        library.papers.retain(|_, files| files.contains_key("paper.toml"));
+        match library.papers.is_empty() {
+            true => Err(InputError::whole(root, "no folder in it has a paper.toml")),
+            false => Ok(library),
+        }
+    }
+
+    fn add(&mut self, paper: &str, path: &str, text: String) {
+        self.papers.entry(paper.to_owned()).or_default().insert(path.to_owned(), text);
+    }
+
+    /// The names of the papers `wanted`, in the order of the library; all names if none is wanted.
+    ///
+    /// # Errors
+    /// [`ExperimentError::NoPaper`].
+    pub fn names(&self, wanted: &[String]) -> Result<Vec<&str>, ExperimentError> {
+        let names: Vec<&str> = self.papers.keys().map(String::as_str).collect();
+        if let Some(unknown) = wanted.iter().find(|name| !names.contains(&name.as_str())) {
+            let (paper, folder) = (unknown.clone(), self.root.clone());
+            return Err(ExperimentError::NoPaper { paper, folder, valid: valid_names(unknown, &names) });
+        }
+        Ok(names.into_iter().filter(|name| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name)).collect())
+    }
+
+    /// How messages call a file of `paper`.
+    pub fn path(&self, paper: &str, file: &str) -> PathBuf {
+        self.root.join(paper).join(file)
+    }
+
+    /// The text of a file of `paper`, if there is such a file.
+    pub fn text(&self, paper: &str, file: &str) -> Option<&str> {
+        self.papers.get(paper)?.get(file).map(String::as_str)
+    }
+
+    /// The files of the experiments of `paper`, ascending.
+    pub fn experiments(&self, paper: &str) -> impl Iterator<Item = &str> {
+        let files = self.papers.get(paper).into_iter().flat_map(BTreeMap::keys).map(String::as_str);
+        files.filter(|file| file.ends_with(".toml") && !file.contains('/') && *file != "paper.toml")
+    }
+}
+
+/// `path` without `root`, with slashes.
+fn below(root: &Path, path: &Path) -> Option<String> {
+    let parts = path.strip_prefix(root).ok()?.components();
+    Some(parts.map(|part| part.as_os_str().to_str()).collect::<Option<Vec<_>>>()?.join("/"))
+}

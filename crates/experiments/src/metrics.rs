@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Numbers of a report, as expressions name them.
+
+use serde_json::Value;
+use tandem_simulator::input::{nearest, valid_names};
+use tandem_simulator::metrics::{AppReport, Report};
+
+use crate::statistics::{jitter, mean};
+
+/// Reads a number of a report, or of an application in it.
+pub type OfReport = fn(&Report, Option<&str>) -> Result<f64, String>;
+
+/// What expressions call by name with a run, and an application if wanted.
+pub const METRICS: [(&str, OfReport); 12] = [
+    ("time", time),
+    ("energy", |report, app| whole("energy", app, report.energy_j.total)),
+    ("power", |report, app| whole("power", app, report.power_w)),
+    ("edp", |report, app| whole("edp", app, ended(report)?.edp_js)),
+    ("ed2p", |report, app| whole("ed2p", app, ended(report)?.ed2p_js2)),
+    ("throughput", |report, app| whole("throughput", app, report.throughput)),
+    ("performance", |report, app| of_apps(report, app, |app| Ok(app.performance))),
+    ("work", |report, app| of_apps(report, app, |app| Ok(app.work_s))),
+    ("cpu_time", |report, app| of_apps(report, app, |app| Ok(app.cpu_time_s))),
+    ("busy", |report, app| whole("busy", app, 1.0 - report.idle_share)),
+    ("idle", |report, app| whole("idle", app, report.idle_share)),
+    ("migrations", |report, app| whole("migrations", app, report.migrations as f64)),
+];
+
+/// Seconds until the run was done, or until an application was.
+fn time(report: &Report, app: Option<&str>) -> Result<f64, String> {
+    match app {
+        None => Ok(ended(report)?.time_s),
+        Some(_) => of_apps(report, app, |app| {
+            app.time_s.ok_or_else(|| format!("a time limit ended application `{}`: it has no time", app.name))
+        }),
+    }
+}
+
+/// The report, if the run ended by itself.
+fn ended(report: &Report) -> Result<&Report, String> {
+    match report.time_limited {
+        true => Err("a time limit ended the run: it has no time of its own".to_owned()),
+        false => Ok(report),
+    }
+}
+
+fn whole(name: &str, app: Option<&str>, value: f64) -> Result<f64, String> {
+    match app {
+        Some(_) => Err(format!("`{name}` is the whole run's: it takes no application")),
+        None => Ok(value),
+    }
+}
+
+/// The mean of `value` over the applications that `name` means; over all of them if it names none.
+fn of_apps(
+    report: &Report,
+    name: Option<&str>,
+    value: impl Fn(&AppReport) -> Result<f64, String>,
+) -> Result<f64, String> {
+    let values = apps(report, name)?.into_iter().map(value).collect::<Result<Vec<_>, _>>()?;
+    mean(&values).ok_or_else(|| "the run has no application".to_owned())
+}
+
+/// The application `name`, else all whose names are `name` with a number behind it: `stream` is `stream-0` and `stream-1`.
+fn apps<'a>(report: &'a Report, name: Option<&str>) -> Result<Vec<&'a AppReport>, String> {
+    let Some(name) = name else { return Ok(report.apps.iter().collect()) };
+    if let Some(app) = report.apps.iter().find(|app| app.name == name) {
+        return Ok(vec![app]);
+    }
+    let instance = |app: &&AppReport| {
+        let number = app.name.strip_prefix(name).and_then(|rest| rest.strip_prefix('-'));
+        number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let instances: Vec<&AppReport> = report.apps.iter().filter(instance).collect();
+    if instances.is_empty() {
+        let names: Vec<&str> = report.apps.iter().map(|app| app.name.as_str()).collect();
+        return Err(format!("the run has no application `{name}`; {}", valid_names(name, &names)));
+    }
+    Ok(instances)
+}
+
+/// A counter of the sched_ext scheduler.
+pub fn counter(report: &Report, name: &str) -> Result<f64, String> {
+    let Some(scheduler) = &report.sched_ext else {
+        return Err(format!("no counter `{name}`: the run has no sched_ext scheduler"));
+    };
+    let found = scheduler.statistics.iter().find(|(known, _)| known == name);
+    let unknown = || {
+        let near = nearest(name, scheduler.statistics.iter().map(|(name, _)| name.as_str()));
+        let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        format!("{} has no counter `{name}`{near}", scheduler.name)
+    };
+    found.map(|(_, count)| *count as f64).ok_or_else(unknown)
+}
+
+/// Any number of the report, by the JSON pointer to it, as in `/energy_j/memory`.
+pub fn pointed(report: &Report, pointer: &str) -> Result<f64, String> {
+    let report = serde_json::to_value(report).map_err(|error| error.to_string())?;
+    let value = report.pointer(pointer).ok_or_else(|| format!("the report has nothing at `{pointer}`"))?;
+    value.as_f64().ok_or_else(|| match value {
+        Value::Null => format!("`{pointer}` was not measured in this run"),
+        _ => format!("what the report has at `{pointer}` is no number"),
+    })
+}
+
+/// Smallest over largest speedup of the applications: performance in the mix over that in the runs in which they are alone.
+/// An application is in the run that has its name, else in the one of its place in the mix.
+pub fn fairness(mix: &Report, alone: &[&Report]) -> Result<f64, String> {
+    let mut speedups = Vec::new();
+    for (index, app) in mix.apps.iter().enumerate() {
+        let apart = alone.iter().flat_map(|report| &report.apps).find(|other| other.name == app.name);
+        let apart = apart.or_else(|| match &alone.get(index)?.apps[..] {
+            [only] => Some(only),
+            _ => None,
+        });
+        let apart = apart.ok_or_else(|| format!("application `{}` is in none of the runs alone", app.name))?;
+        if apart.performance <= 0.0 {
+            return Err(format!("application `{}` does no work alone", app.name));
+        }
+        speedups.push(app.performance / apart.performance);
+    }
+    let (least, most) =
+        (speedups.iter().copied().fold(f64::INFINITY, f64::min), speedups.iter().copied().fold(0.0, f64::max));
+    if speedups.len() < 2 || most <= 0.0 {
+        Err("fairness is that of two applications or more that do work".to_owned())
+    } else {
+        Ok(least / most)
+    }
+}
+
+/// Jitter over runs: of an application, else the mean over all of the relative deviation of its time, or of its time per
+/// work where a time limit ended it in some run.
+pub fn jitter_of(reports: &[&Report], app: Option<&str>) -> Result<f64, String> {
+    let Some(first) = reports.first() else { return Err("no run".to_owned()) };
+    let mut jitters = Vec::new();
+    for app in apps(first, app)? {
+        let of = |report: &&Report| report.apps.iter().find(|other| other.name == app.name).cloned();
+        let apps: Option<Vec<AppReport>> = reports.iter().map(of).collect();
+        let apps = apps.ok_or_else(|| format!("application `{}` is not in every run", app.name))?;
+        let times: Option<Vec<f64>> = apps.iter().map(|app| app.time_s).collect();
+        jitters.push(jitter(&times.unwrap_or_else(|| apps.iter().map(|app| 1.0 / app.performance).collect())));
+    }
+    mean(&jitters).ok_or_else(|| "the run has no application".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use tandem_simulator::metrics::SchedExtReport;
+
+    use super::*;
+    use crate::fixture::report;
+
+    /// A scheduler that counted.
+    fn scheduler(statistics: &[(&str, u64)]) -> SchedExtReport {
+        SchedExtReport {
+            name: "counting".to_owned(),
+            kernel: "6.12".to_owned(),
+            callbacks: BTreeMap::new(),
+            overhead_s: 0.0,
+            statistics: statistics.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),
+            states: Vec::new(),
+            restarts: Vec::new(),
+            exit: None,
+            output: Vec::new(),
+        }
+    }
+
+    fn with_apps(apps: &[(&str, f64, f64)]) -> Report {
+        let app = |(name, time, performance): &(&str, f64, f64)| AppReport {
+            name: (*name).to_owned(),
+            time_s: Some(*time),
+            performance: *performance,
+            ..report().apps.remove(0)
+        };
+        Report { apps: apps.iter().map(app).collect(), ..report() }
+    }
+
+    #[test]
+    fn a_name_without_its_number_is_the_mean_of_all() {
+        let report = with_apps(&[("stream-0", 2.0, 1.0), ("stream-1", 4.0, 1.0), ("stream-fit-0", 9.0, 1.0)]);
+        assert_eq!(time(&report, Some("stream")), Ok(3.0));
+        assert_eq!(time(&report, Some("stream-1")), Ok(4.0));
+        assert!(time(&report, Some("strem-1")).unwrap_err().contains("did you mean `stream-1`?"));
+    }
+
+    #[test]
+    fn what_a_time_limit_ended_has_no_time() {
+        let report = Report { time_limited: true, ..report() };
+        assert!(time(&report, None).is_err());
+        assert_eq!(METRICS[1].1(&report, None), Ok(8.0));
+    }
+
+    #[test]
+    fn counters_and_pointers_find_numbers() {
+        let report = Report { sched_ext: Some(scheduler(&[("base_idle", 1234), ("kicks", 7)])), ..report() };
+        assert_eq!(counter(&report, "base_idle"), Ok(1234.0));
+        assert!(counter(&report, "base_idel").unwrap_err().contains("did you mean `base_idle`?"));
+        assert_eq!(pointed(&report, "/energy_j/memory"), Ok(1.0));
+        assert!(pointed(&report, "/energy_j/none").is_err() && pointed(&report, "/workload").is_err());
+    }
+
+    #[test]
+    fn fairness_is_the_smallest_speedup_over_the_largest() {
+        // 0.5 and 0.8 of what they do alone.
+        let mix = with_apps(&[("a", 1.0, 1.0), ("b", 1.0, 4.0)]);
+        let (a, b) = (with_apps(&[("a", 1.0, 2.0)]), with_apps(&[("b", 1.0, 5.0)]));
+        assert_eq!(fairness(&mix, &[&a, &b]), Ok(0.625));
+        assert!(fairness(&mix, &[&a]).is_err());
+        // Alone it may have another name: then its place counts.
+        let other = with_apps(&[("x", 1.0, 5.0)]);
+        assert_eq!(fairness(&mix, &[&a, &other]), Ok(0.625));
+        assert!(fairness(&mix, &[&other]).is_err());
+    }
+
+    #[test]
+    fn jitter_is_that_of_times() {
+        // 0.9 and 1.1 around 1 deviate by a tenth.
+        let (first, second) = (with_apps(&[("a", 0.9, 1.0)]), with_apps(&[("a", 1.1, 1.0)]));
+        let jitter = jitter_of(&[&first, &second], Some("a")).unwrap();
+        assert!((jitter - 0.1).abs() < 1e-12, "{jitter}");
+    }
+}

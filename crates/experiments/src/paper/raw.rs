@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The files of a paper as they are written: keys and types, nothing checked beyond them. `papers/README.md` is the guide.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use toml::{Spanned, Value};
+
+/// The file `paper.toml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Paper {
+    pub title: String,
+    pub source: String,
+    pub experiments: Option<Vec<Spanned<String>>>,
+    #[serde(default)]
+    pub parameter: Vec<Spanned<Parameter>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameter {
+    pub machine: Option<Spanned<String>>,
+    pub path: Option<Spanned<String>>,
+    pub generate: Option<Spanned<String>>,
+    pub what: String,
+}
+
+/// The file of an experiment: any other TOML file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    pub title: String,
+    pub about: String,
+    pub seeds: Option<Spanned<u32>>,
+    #[serde(default)]
+    pub axes: BTreeMap<Spanned<String>, Spanned<Value>>,
+    #[serde(default)]
+    pub run: BTreeMap<Spanned<String>, Spanned<Run>>,
+    #[serde(default)]
+    pub series: Vec<Spanned<Series>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    pub machine: Spanned<String>,
+    pub generate: Option<Spanned<Vec<Spanned<String>>>>,
+    pub workload: Option<Spanned<String>>,
+    pub scheduler: Spanned<String>,
+    #[serde(default)]
+    pub options: Vec<Spanned<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Series {
+    #[serde(rename = "where")]
+    pub place: String,
+    pub what: String,
+    pub unit: Spanned<String>,
+    pub ours: Option<Spanned<String>>,
+    pub over: Option<Spanned<Value>>,
+    #[serde(default)]
+    pub fold: Fold,
+    #[serde(default)]
+    pub headline: bool,
+    pub neutral: Option<f64>,
+    pub beside: Option<Spanned<BTreeMap<String, String>>>,
+    pub not_modelled: Option<String>,
+    #[serde(default)]
+    pub cell: Vec<Spanned<Cell>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cell {
+    pub at: Option<Spanned<BTreeMap<String, String>>>,
+    pub published: Option<f64>,
+    pub note: Option<String>,
+    pub bound: Option<Bound>,
+    pub calibrated: Option<Spanned<String>>,
+    pub not_modelled: Option<String>,
+    #[serde(default)]
+    pub headline: bool,
+}
+
+/// How several values become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fold {
+    /// Their mean.
+    #[default]
+    Mean,
+    /// The smallest.
+    Min,
+    /// The largest.
+    Max,
+}
+
+/// A published number that is no value but a limit of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub enum Bound {
+    /// The true value is no larger.
+    #[serde(rename = "at most")]
+    AtMost,
+    /// The true value is no smaller.
+    #[serde(rename = "at least")]
+    AtLeast,
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The simulations that the papers' numbers need: each distinct one is run once for each seed, however many ask for it.
+//!
+//! [`Simulation`] says what to run, `prepare` makes it ready, [`Book`] runs and keeps.
+
+mod prepare;
+mod vary;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use tandem_simulator::input::{InputError, valid_names};
+use tandem_simulator::machine::catalogue;
+use tandem_simulator::metrics::Report;
+use tandem_simulator::observer::NoObserver;
+use tandem_simulator::simulation::{Options, SimulationError};
+
+use crate::axes::{AxisError, Place};
+use crate::environment::Environment;
+use crate::error::ExperimentError;
+use crate::library::Library;
+use crate::paper::{Experiment, Origin, Paper, Parameter, Run, Target, Work};
+use crate::parallel::run_all;
+use crate::simulator::Simulator;
+use crate::template::Template;
+
+use prepare::{Ready, Workshop};
+use vary::Whole;
+
+/// What to simulate, as text: two runs of whatever experiments that say the same are one simulation.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Simulation {
+    /// The paper whose files count.
+    paper: String,
+    machine: String,
+    workload: Workload,
+    scheduler: String,
+    options: Vec<String>,
+    change: Option<Change>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Workload {
+    Generated(Vec<String>),
+    Named(String),
+}
+
+impl Workload {
+    /// Whether the workload differs from seed to seed.
+    fn has_seed(&self) -> bool {
+        matches!(self, Self::Generated(arguments) if arguments.iter().any(|argument| argument.contains(SEED_MARK)))
+    }
+
+    /// The workload of the run with `seed`.
+    fn with_seed(&self, seed: u64) -> Self {
+        match self {
+            Self::Generated(arguments) => {
+                let seed = seed.to_string();
+                Self::Generated(arguments.iter().map(|argument| argument.replace(SEED_MARK, &seed)).collect())
+            }
+            Self::Named(name) => Self::Named(name.clone()),
+        }
+    }
+}
+
+/// What stands for a run's seed among a generator's arguments.
+const SEED_MARK: &str = "{seed}";
+
+/// A number that is not what the files say.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Change {
+    /// Which number.
+    pub target: Target,
+    /// What the number is multiplied with, in percent.
+    pub percent: u32,
+}
+
+impl Simulation {
+    /// What `run` is at `place`.
+    pub fn of(paper: &str, experiment: &Experiment, run: &Run, place: &Place) -> Result<Self, AxisError> {
+        let axes = &experiment.axes;
+        let arguments = |templates: &[Template]| -> Result<Vec<String>, AxisError> {
+            let all =
+                templates.iter().map(|template| template.arguments(axes, place)).collect::<Result<Vec<_>, _>>()?;
+            Ok(all.into_iter().flatten().collect())
+        };
+        let workload = match &run.workload {
+            Work::Generate(templates) => Workload::Generated(arguments(templates)?),
+            Work::Named(name) => Workload::Named(name.fill(axes, place)?),
+        };
+        Ok(Self {
+            paper: paper.to_owned(),
+            machine: run.machine.fill(axes, place)?,
+            workload,
+            scheduler: run.scheduler.fill(axes, place)?,
+            options: arguments(&run.options)?,
+            change: None,
+        })
+    }
+
+    /// The same with `change`, if that changes anything.
+    pub fn with(&self, change: &Change) -> Self {
+        let concerns = match &change.target {
+            Target::Machine { machine, .. } => self.machine.split(':').next() == Some(machine.as_str()),
+            Target::Generate(option) => match &self.workload {
+                Workload::Generated(arguments) => arguments.iter().any(|argument| vary::is_option(argument, option)),
+                Workload::Named(_) => false,
+            },
+        };
+        Self { change: concerns.then(|| change.clone()), ..self.clone() }
+    }
+}
+
+/// What asks for a simulation, for messages, and with how many seeds.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// What the run is called in messages.
+    pub label: String,
+    /// Where the file has the run.
+    pub origin: Origin,
+    /// How many runs, from seed 0 on.
+    pub seeds: u32,
+}
+
+/// The reports of all simulations so far, and the threads that make them. Several studies share a book: what one has run
+/// the others need not run again.
+#[derive(Debug)]
+pub struct Book {
+    threads: ThreadPool,
+    reports: RefCell<BTreeMap<Simulation, Vec<Rc<Report>>>>,
+}
+
+/// One simulation with one seed.
+struct Job<'a> {
+    ready: &'a Ready,
+    seed: u64,
+    options: Options,
+    label: &'a str,
+}
+
+impl Book {
+    /// An empty book, for so many simulations at a time; `None`: as many as there are cores.
+    ///
+    /// # Errors
+    /// [`ExperimentError::Threads`].
+    pub fn new(jobs: Option<usize>) -> Result<Self, ExperimentError> {
+        let threads = ThreadPoolBuilder::new().num_threads(jobs.unwrap_or(0)).build();
+        let threads = threads.map_err(|error| ExperimentError::Threads(error.into()))?;
+        Ok(Self { threads, reports: RefCell::default() })
+    }
+
+    /// The reports of `simulation`, by seed; fewer than asked for where they are still to be run.
+    pub(crate) fn reports(&self, simulation: &Simulation) -> Vec<Rc<Report>> {
+        self.reports.borrow().get(simulation).cloned().unwrap_or_default()
+    }
+
+    fn known(&self, simulation: &Simulation) -> usize {
+        self.reports.borrow().get(simulation).map_or(0, Vec::len)
+    }
+
+    /// Forgets the runs in which a number was changed: nothing asks for them again.
+    pub(crate) fn forget_changed(&self) {
+        self.reports.borrow_mut().retain(|simulation, _| simulation.change.is_none());
+    }
+
+    /// How many of the runs in the book a sched_ext scheduler did not see the end of.
+    pub fn ejected(&self) -> usize {
+        let ejected =
+            |report: &&Rc<Report>| report.sched_ext.as_ref().is_some_and(|scheduler| scheduler.exit.is_some());
+        self.reports.borrow().values().flatten().filter(ejected).count()
+    }
+
+    /// Runs what is wanted and not there yet; `what` says what for.
+    pub(crate) fn run(
+        &self,
+        environment: Environment<'_>,
+        what: &str,
+        wanted: &BTreeMap<Simulation, Request>,
+    ) -> Result<(), ExperimentError> {
+        let Environment { simulator, progress, .. } = environment;
+        let mut workshop = Workshop::new(environment);
+        let mut ready = Vec::new();
+        for (simulation, request) in wanted {
+            if self.known(simulation) < request.seeds as usize {
+                ready.push((simulation, request, workshop.ready(simulation, request)?));
+            }
+        }
+        workshop.warnings().iter().for_each(|warning| progress.warn(warning));
+        let mut jobs = Vec::new();
+        for (simulation, request, ready) in &ready {
+            for seed in self.known(simulation) as u64..u64::from(request.seeds) {
+                jobs.push(Job { ready, seed, options: ready.options(seed)?, label: &request.label });
+            }
+        }
+        let reports = self.threads.install(|| run_all(&jobs, |job| job.run(simulator), progress, what))?;
+        let mut reports = reports.into_iter().map(Rc::new);
+        let mut book = self.reports.borrow_mut();
+        for (simulation, request, _) in &ready {
+            let known = book.entry((*simulation).clone()).or_default();
+            let missing = request.seeds as usize - known.len();
+            known.extend(reports.by_ref().take(missing));
+        }
+        Ok(())
+    }
+}
+
+/// Whether what is wanted can be run: its files are read, its schedulers loaded.
+pub(crate) fn check(
+    environment: Environment<'_>,
+    wanted: &BTreeMap<Simulation, Request>,
+) -> Result<(), ExperimentError> {
+    let mut workshop = Workshop::new(environment);
+    wanted.iter().try_for_each(|(simulation, request)| workshop.ready(simulation, request).map(drop))
+}
+
+impl Job<'_> {
+    fn run(&self, simulator: &dyn Simulator) -> Result<Report, ExperimentError> {
+        let report =
+            simulator.simulate(&self.ready.machine, self.ready.workload(self.seed), &self.options, &mut NoObserver);
+        let failed = |source: SimulationError| ExperimentError::Run { run: self.label.to_owned(), source };
+        let mut report = report.map_err(failed)?;
+        report.wall_s = None;
+        // Thousands of reports are kept: their threads would be most of them.
+        report.tasks.clear();
+        report.tasks.shrink_to_fit();
+        if let Some(scheduler) = &mut report.sched_ext {
+            scheduler.output.clear();
+        }
+        Ok(report)
+    }
+}
+
+/// Whether there is what `parameter` names, in the machine's description.
+pub fn check_parameter(library: &Library, paper: &str, parameter: &Parameter) -> Result<(), InputError> {
+    let Target::Machine { machine, path } = &parameter.target else { return Ok(()) };
+    let names: Vec<&str> = catalogue::names().collect();
+    let Some(text) = library.text(paper, machine).or_else(|| catalogue::text(machine)) else {
+        let wrong = parameter.origin.error(format!("no machine `{machine}`, nor a file of the paper"));
+        return Err(wrong.help(valid_names(machine, &names)));
+    };
+    vary::description(text, path, 100, Whole::Kept).map(drop).map_err(|message| parameter.origin.error(message))
+}
+
+/// What `run` of an experiment is called in messages.
+pub fn label(paper: &Paper, experiment: &Experiment, run: &Run, place: &Place) -> String {
+    let values: Vec<String> = run.axes.iter().filter_map(|axis| Some(format!("{axis} {}", place.get(axis)?))).collect();
+    let at = if values.is_empty() { String::new() } else { format!(" ({})", values.join(", ")) };
+    format!("{}/{}: run `{}`{at}", paper.name, experiment.name, run.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_run_fills_in_its_seed() {
+        let words = |words: &[&str]| Workload::Generated(words.iter().map(|word| (*word).to_owned()).collect());
+        let drawn = words(&["phases", "--seed", "{seed}"]);
+        assert!(drawn.has_seed() && !words(&["phases"]).has_seed());
+        assert_eq!(drawn.with_seed(3), words(&["phases", "--seed", "3"]));
+    }
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Starts a session's command: as its user, and not before the scheduler knows it, so that nothing it starts can escape.
+//!
+//! [`launch`] starts a program that calls [`Waiting::become_command`]: it waits at a pipe until it is told to go on, becomes the
+//! user, and then the command. Its process number is that of the command all the time.
+
+use std::ffi::{CString, OsString};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{self, Stdio};
+
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Gid, Pid, Uid, close, initgroups, setgid, setgroups, setuid};
+
+use super::user::Identity;
+
+/// Exit statuses as shells have them: the command was not started; it cannot be executed; it was not found.
+const NOT_STARTED: u8 = 125;
+const NOT_EXECUTABLE: u8 = 126;
+const NOT_FOUND: u8 = 127;
+
+/// What sudo says of itself, which a command that the user had started would not see.
+const OF_SUDO: [&str; 6] = ["SUDO_UID", "SUDO_GID", "SUDO_USER", "SUDO_COMMAND", "SUDO_HOME", "DOAS_USER"];
+
+/// A command that a session is around: it waits for its start.
+pub trait Command {
+    /// Its process.
+    fn process(&self) -> u32;
+
+    /// Lets it begin. If this is never called it ends without having done anything.
+    ///
+    /// # Errors
+    /// It is not there any more.
+    fn go(&mut self) -> io::Result<()>;
+
+    /// Sends a signal to a process of it. One that has ended needs none.
+    fn send(&self, process: u32, signal: Signal);
+}
+
+/// A command of this machine.
+#[derive(Debug)]
+pub struct Launched {
+    process: u32,
+    gate: io::PipeWriter,
+}
+
+/// Starts a command that waits. `helper` is a program, with its first arguments, that reads what follows them into a
+/// [`Waiting`]: `--gate=FD`, for another user `--user=UID --group=GID` and `--name=NAME`, then `--` and the command.
+///
+/// # Errors
+/// The system has no more processes or pipes.
+pub fn launch(mut helper: process::Command, command: &[OsString], user: Option<&Identity>) -> io::Result<Launched> {
+    let (waiting, gate) = io::pipe()?;
+    // The only thing beside the standard streams that what is started inherits; it closes that itself.
+    fcntl(&waiting, FcntlArg::F_SETFD(FdFlag::empty()))?;
+    helper.arg(format!("--gate={}", waiting.as_raw_fd()));
+    if let Some(Identity { user, group, name, home, shell }) = user {
+        helper.arg(format!("--user={user}")).arg(format!("--group={group}"));
+        helper.env("HOME", home).env("SHELL", shell);
+        if let Some(name) = name {
+            helper.arg(format!("--name={name}")).env("USER", name).env("LOGNAME", name);
+        }
+        for variable in OF_SUDO {
+            helper.env_remove(variable);
+        }
+    }
+    let process = helper.arg("--").args(command).stdin(Stdio::inherit()).spawn()?.id();
+    Ok(Launched { process, gate })
+}
+
+impl Command for Launched {
+    fn process(&self) -> u32 {
+        self.process
+    }
+
+    fn go(&mut self) -> io::Result<()> {
+        self.gate.write_all(b"g")
+    }
+
+    fn send(&self, process: u32, signal: Signal) {
+        if let Ok(process) = i32::try_from(process) {
+            let _ = kill(Pid::from_raw(process), signal);
+        }
+    }
+}
+
+/// What a started program is told: when to begin, as whom, and what to become.
+#[derive(Debug, Clone)]
+pub struct Waiting {
+    /// The end of a pipe to wait at.
+    pub gate: i32,
+    /// The user to become; `None`, or no group: it stays who it is.
+    pub user: Option<u32>,
+    /// The user's main group.
+    pub group: Option<u32>,
+    /// The user's name, if they have an entry in the password file.
+    pub name: Option<String>,
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+}
+
+/// Why a command did not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum NotBegun {
+    /// The process that was to say so has given up, and said why.
+    #[error("not told to begin")]
+    GivenUp,
+    /// The pipe cannot be read.
+    #[error("cannot wait to be told to begin: {0}")]
+    Gate(io::Error),
+    /// It cannot become the user.
+    #[error("cannot become the command's user: {0}")]
+    User(io::Error),
+    /// It cannot become the program.
+    #[error("{}: {why}", program.display())]
+    Program {
+        /// The program.
+        program: PathBuf,
+        /// What the system said.
+        why: io::Error,
+    },
+}
+
+impl NotBegun {
+    /// The exit status of a process that could not become its command: 125, or as shells have it 126 and 127.
+    pub fn status(&self) -> u8 {
+        match self {
+            Self::Program { why, .. } if why.kind() == io::ErrorKind::NotFound => NOT_FOUND,
+            Self::Program { .. } => NOT_EXECUTABLE,
+            Self::GivenUp | Self::Gate(_) | Self::User(_) => NOT_STARTED,
+        }
+    }
+}
+
+impl Waiting {
+    /// Waits for the start, and becomes the command; what went wrong if it returns.
+    pub fn become_command(&self) -> NotBegun {
+        match self.wait() {
+            Ok(true) => {}
+            Ok(false) => return NotBegun::GivenUp,
+            Err(why) => return NotBegun::Gate(why),
+        }
+        if let Err(why) = self.become_user() {
+            return NotBegun::User(why);
+        }
+        let [program, arguments @ ..] = self.command.as_slice() else { return NotBegun::GivenUp };
+        let why = process::Command::new(program).args(arguments).exec();
+        NotBegun::Program { program: program.into(), why }
+    }
+
+    /// Waits to be told to go on; false if there is no process any more that could say so.
+    fn wait(&self) -> io::Result<bool> {
+        let mut pipe = File::open(format!("/proc/self/fd/{}", self.gate))?;
+        close(self.gate)?;
+        Ok(pipe.read(&mut [0])? == 1)
+    }
+
+    /// Groups first: a process that has given up root cannot change them.
+    fn become_user(&self) -> io::Result<()> {
+        let (Some(user), Some(group)) = (self.user, self.group) else { return Ok(()) };
+        let group = Gid::from_raw(group);
+        match &self.name {
+            Some(name) => initgroups(&CString::new(name.as_str())?, group)?,
+            None => setgroups(&[group])?,
+        }
+        setgid(group)?;
+        setuid(Uid::from_raw(user))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where a session lives: which files it reads and changes, where it keeps its own, and what acts on the kernel for it.
+
+use std::fmt::Debug;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::SessionError;
+use crate::changes::{KernelThreads, System, Threads};
+use crate::host::Host;
+use crate::machine::Machine;
+use crate::meter::{EnergyEvents, KernelEvents};
+use crate::{Exit, LiveError, LoadedScheduler, OpenScheduler, Uncounted};
+
+/// Where the running kernel's files are.
+pub const ROOT: &str = "/";
+/// What a running Tandem keeps: its lock, its control socket, the journal of what it has changed.
+pub const FOLDER: &str = "/run/tandem";
+/// The control socket of a running Tandem.
+pub const SOCKET: &str = "/run/tandem/control.sock";
+
+/// All that a session touches. A test puts a temporary folder in place of the files, and fakes in place of the kernel.
+#[derive(Debug)]
+pub struct Site {
+    /// The folder that has `sys`, `proc`, `boot` and `lib/modules`.
+    pub root: PathBuf,
+    /// The folder for the lock, the control socket and the journals.
+    pub folder: PathBuf,
+    /// What loads the scheduler.
+    pub kernel: Box<dyn Kernel>,
+    /// What moves threads.
+    pub threads: Arc<dyn Threads>,
+    /// What opens performance events that count energy.
+    pub energy: Box<dyn EnergyEvents>,
+}
+
+impl Site {
+    /// This machine and its running kernel, into which `scheduler` is loaded.
+    pub fn of_this_machine(scheduler: Embedded) -> Self {
+        Self {
+            root: PathBuf::from(ROOT),
+            folder: PathBuf::from(FOLDER),
+            kernel: Box::new(scheduler),
+            threads: Arc::new(KernelThreads),
+            energy: Box::new(KernelEvents),
+        }
+    }
+
+    /// The control socket.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.join("control.sock")
+    }
+
+    /// What journals change.
+    pub(super) fn system(&self) -> System {
+        System::new(&self.root, Arc::clone(&self.threads))
+    }
+
+    pub(super) fn host(&self) -> Result<Host, SessionError> {
+        Host::probe(&self.root).map_err(SessionError::Machine)
+    }
+
+    pub(super) fn machine(&self) -> Result<Machine, SessionError> {
+        Machine::read(&self.root).map_err(|error| SessionError::Machine(error.into()))
+    }
+
+    /// Whether there is a process of this number.
+    pub(super) fn has_process(&self, process: u32) -> bool {
+        self.root.join(format!("proc/{process}")).exists()
+    }
+}
+
+/// Loads Tandem's scheduler.
+pub trait Kernel: Debug {
+    /// The name by which sched_ext knows the scheduler (`sched_ext_ops.name`).
+    fn scheduler(&self) -> &str;
+
+    /// Says whether the scheduler has these settings. Nothing is loaded, and no rights are needed.
+    ///
+    /// # Errors
+    /// [`SessionError::Setting`], [`SessionError::Object`].
+    fn check(&self, machine: &Machine, settings: &[(String, String)]) -> Result<(), SessionError>;
+
+    /// Gives the scheduler to the kernel. It does not schedule yet.
+    ///
+    /// # Errors
+    /// Those of [`check`](Self::check); [`SessionError::Load`].
+    fn load(&self, machine: &Machine, settings: &[(String, String)]) -> Result<Box<dyn Loaded>, SessionError>;
+}
+
+/// A scheduler that the kernel has accepted; it goes when this is dropped. [`LoadedScheduler`] says more of each method.
+pub trait Loaded: Debug {
+    /// Lets it schedule.
+    ///
+    /// # Errors
+    /// The kernel or the scheduler refuses.
+    fn attach(&mut self) -> Result<(), LiveError>;
+    /// Ends it. What it counted can still be read.
+    fn detach(&mut self);
+    /// How it ended; `None` if it has not, or does not say.
+    fn exit(&self) -> Option<Exit>;
+    /// What it should count and cannot.
+    fn uncounted(&self) -> &[Uncounted];
+    /// Says that a process is of the application `number`, with all that it will start.
+    ///
+    /// # Errors
+    /// There is no room.
+    fn enter_application(&self, process: u32, number: u32) -> Result<bool, LiveError>;
+    /// Says that a thread which was there before is of the application `number`.
+    ///
+    /// # Errors
+    /// The scheduler refuses.
+    fn adopt(&self, thread: u32, number: u32) -> Result<bool, LiveError>;
+    /// Says how long a thread is, relative to others of its program.
+    ///
+    /// # Errors
+    /// There is no room.
+    fn hint(&self, thread: u32, length: u64) -> Result<bool, LiveError>;
+    /// Takes back what was said of a thread's length.
+    fn forget(&self, thread: u32);
+    /// The mechanisms' states, by name.
+    fn states(&self) -> Vec<(String, String)>;
+    /// What it counted, by name.
+    fn counters(&self) -> Vec<(String, u64)>;
+}
+
+impl Loaded for LoadedScheduler {
+    fn attach(&mut self) -> Result<(), LiveError> {
+        self.attach()
+    }
+
+    fn detach(&mut self) {
+        self.detach();
+    }
+
+    fn exit(&self) -> Option<Exit> {
+        self.exit()
+    }
+
+    fn uncounted(&self) -> &[Uncounted] {
+        self.uncounted()
+    }
+
+    fn enter_application(&self, process: u32, number: u32) -> Result<bool, LiveError> {
+        self.enter_application(process, number)
+    }
+
+    fn adopt(&self, thread: u32, number: u32) -> Result<bool, LiveError> {
+        self.adopt(thread, number)
+    }
+
+    fn hint(&self, thread: u32, length: u64) -> Result<bool, LiveError> {
+        self.hint(thread, length)
+    }
+
+    fn forget(&self, thread: u32) {
+        self.forget(thread);
+    }
+
+    fn states(&self) -> Vec<(String, String)> {
+        self.states()
+    }
+
+    fn counters(&self) -> Vec<(String, u64)> {
+        self.counters()
+    }
+}
+
+/// A scheduler that a program carries, for the running kernel.
+#[derive(Debug, Clone, Copy)]
+pub struct Embedded {
+    /// Its name, which is also that of its `struct sched_ext_ops`.
+    pub name: &'static str,
+    /// The object file.
+    pub object: &'static [u8],
+    /// The text of the file beside it.
+    pub sidecar: &'static str,
+}
+
+impl Embedded {
+    fn open(&self, machine: &Machine, settings: &[(String, String)]) -> Result<OpenScheduler, SessionError> {
+        let opened = OpenScheduler::embedded(self.name, self.object, self.sidecar, machine);
+        let mut open = opened.map_err(SessionError::Object)?;
+        for (name, value) in settings {
+            let refused = |why| SessionError::Setting { name: name.clone(), value: value.clone(), why };
+            open.choose(name, value).map_err(refused)?;
+        }
+        Ok(open)
+    }
+}
+
+impl Kernel for Embedded {
+    fn scheduler(&self) -> &str {
+        self.name
+    }
+
+    fn check(&self, machine: &Machine, settings: &[(String, String)]) -> Result<(), SessionError> {
+        self.open(machine, settings).map(drop)
+    }
+
+    fn load(&self, machine: &Machine, settings: &[(String, String)]) -> Result<Box<dyn Loaded>, SessionError> {
+        let loaded = self.open(machine, settings)?.load().map_err(SessionError::Load)?;
+        Ok(Box::new(loaded))
+    }
+}
