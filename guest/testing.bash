@@ -1,7 +1,7 @@
 # Words for the scripts in guest/tests, which source this first. A script ends with `finish`.
 #
-# Four things can be found of a claim: it holds (`ok`), it does not (`failed`), or it cannot be said here (`undecided`), which
-# fails nothing but is counted aloud. Whatever goes wrong without being asked for ends the script, as a failure.
+# A test finds one of three things about a claim: it holds (`ok`), it does not (`failed`), or this cannot be said here
+# (`undecided`), which fails nothing but is counted aloud. Any other error ends the script, as a failure.
 
 set -euo pipefail
 
@@ -59,8 +59,8 @@ scx_is() {
     [ "$(scx_state)" = "$1" ]
 }
 
-# What the kernel said since `dmesg --clear` that nobody wants to read. One complaint is no scheduler's: Linux 6.12 forgets a
-# balance callback of the deadline class, schedutil's threads being of it, while it changes all tasks' classes.
+# Complaints of the kernel since `dmesg --clear`. One complaint is left out, as no scheduler causes it: Linux 6.12 forgets a
+# balance callback of the deadline class, to which schedutil's threads belong, while it changes all tasks' classes.
 kernel_complaints() {
     dmesg | awk '/BUG:|WARNING:|Oops|stall|blocked for more than/ && before !~ /rq->balance_callback && / { print } { before = $0 }'
 }

@@ -4,7 +4,7 @@
 # the same script in it, where it returns. What is compared is compared within one boot, in turns, so that what else this
 # machine does meets all alike.
 
-# How fast each CPU is: percent of one of this machine's.
+# Speed of each CPU, in percent of one of this machine's.
 speeds=60,30,30,30
 
 # unequal_guest SECONDS ARGUMENTS...: SECONDS for the guest, ARGUMENTS of the script.
@@ -44,7 +44,7 @@ quick() {
     mv "$preparing.new" "$preparing"
 }
 
-# Nobody can find out that CPUs are throttled: the guest's clocks, which only say so, say what is true.
+# The guest's kernel cannot see that CPUs are throttled: the guest's clocks, which change nothing, say what is true.
 tell_kinds() {
     echo '0 2000000; 1-3 1000000' >/sys/module/guest_clocks/parameters/policies
 }

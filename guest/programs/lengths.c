@@ -5,8 +5,8 @@
  *
  *	lengths NAME ROUNDS UNITS...
  *
- * There is a thread for each number of UNITS, which does so much in each round, and tells Tandem so if there is somebody to
- * tell; the first is the program's own. It prints how many seconds all rounds took. Schedulers remember programs by their names.
+ * There is a thread for each number of UNITS, which does this much in each round, and tells Tandem so if Tandem runs; the first
+ * is the program's own. The program prints how many seconds all rounds took. Schedulers remember programs by their names.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Work for programs that tests run in a guest. A unit is always the same number of steps, whoever does it: how long it takes
- * says how fast a CPU is. On one that is emulated a step takes a few nanoseconds.
+ * Work for programs that tests run in a guest. A unit is always the same number of steps: how long a CPU takes for it
+ * says how fast the CPU is. On an emulated CPU a step takes a few nanoseconds.
  */
 #ifndef GUEST_WORK_H
 #define GUEST_WORK_H
@@ -24,7 +24,7 @@ static inline void do_unit(void)
 		x ^= x >> 7;
 		x ^= x << 17;
 	}
-	/* Somebody wants to know. */
+	/* The result is used: else the compiler would leave the work out. */
 	__asm__ volatile("" : : "r"(x));
 }
 
