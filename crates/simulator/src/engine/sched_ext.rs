@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use tandem_bpf_vm::instance::Instance;
+use tandem_loader::statistics::{self, Counters, Statistics};
 
 use super::Engine;
 use crate::error::SimulationError;
@@ -13,7 +14,6 @@ use crate::options::Scheduler;
 use crate::scx::exit::{ExitInfo, ExitKind};
 use crate::scx::frontend::facts::System;
 use crate::scx::frontend::scheduler::SchedExt;
-use crate::scx::frontend::statistics::{self, Counters, Statistics};
 use crate::scx::frontend::tasks::TaskMaps;
 use crate::scx::frontend::{self, SchedulerError, Syscall, exit_record};
 use crate::scx::ops::Op;
@@ -58,6 +58,7 @@ impl Engine<'_> {
         let loaded = frontend::load_object(scheduler.object.clone(), &request, &system)?;
         let cpu = loaded.init_cpu.unwrap_or(cpu);
         let (check, syscalls, attached) = (loaded.check, loaded.syscalls.clone(), loaded.attached.clone());
+        let arena = loaded.arena.clone();
         let counts = !loaded.perf.is_empty();
         self.loader.maps = loaded.task_maps;
         let mut scx = Scx::new(loaded, kernel, self.options.seed);
@@ -65,8 +66,8 @@ impl Engine<'_> {
         let mut ctx = scx.with(&mut self.scheduler.kernel);
         check.map_or(Ok(()), |program| frontend::check::ask(&mut ctx, program, cpu))?;
         ctx.scx_cgroups_new().map_err(SchedulerError::Memory)?;
-        if let Some(task_ctx) = scheduler.sidecar.as_ref().and_then(|sidecar| sidecar.arena.as_deref()) {
-            frontend::arena::setup(&mut ctx, task_ctx, cpu)?;
+        if let Some(task_ctx) = arena {
+            frontend::arena::setup(&mut ctx, &task_ctx, cpu)?;
         }
         syscalls.iter().try_for_each(|call| run_syscall(&mut ctx, call, cpu))?;
         self.threads_for_scheduler(&mut scx);

@@ -10,8 +10,9 @@ use super::facts::System;
 use super::scheduler::SchedExt;
 use super::{SchedulerError, load_object};
 use crate::kernel::Kernel;
+use crate::kernel::cpufreq::Governor;
+use crate::kernel::params::KernelParameters;
 use crate::machine::Machine;
-use crate::options::Options;
 use crate::scx::enable::check_ops;
 use crate::scx::{Ctx, Scx};
 use crate::units::CpuId;
@@ -23,14 +24,20 @@ const PROBLEM: &str = "problem";
 ///
 /// # Errors
 /// It cannot be loaded, or [`SchedulerError::Refused`].
-pub fn on_machine(scheduler: &SchedExt, machine: &Machine, options: &Options) -> Result<(), SchedulerError> {
-    let mut kernel = Kernel::new(machine, options.kernel.clone(), Pcg32::seed_from_u64(options.seed));
-    let system = System { kernel: &kernel, machine, governor: options.governor };
-    let loaded = load_object(scheduler.object.clone(), &scheduler.request(options.kernel.bpf_budget), &system)?;
+pub fn on_machine(
+    scheduler: &SchedExt,
+    machine: &Machine,
+    parameters: &KernelParameters,
+    governor: Governor,
+    seed: u64,
+) -> Result<(), SchedulerError> {
+    let mut kernel = Kernel::new(machine, parameters.clone(), Pcg32::seed_from_u64(seed));
+    let system = System { kernel: &kernel, machine, governor };
+    let loaded = load_object(scheduler.object.clone(), &scheduler.request(parameters.bpf_budget), &system)?;
     check_ops(&loaded.ops, loaded.profile)?;
     let Some(program) = loaded.check else { return Ok(()) };
     let cpu = loaded.init_cpu.or_else(|| kernel.topology.online.first()).unwrap_or(CpuId(0));
-    ask(&mut Scx::new(loaded, &kernel, options.seed).with(&mut kernel), program, cpu)
+    ask(&mut Scx::new(loaded, &kernel, seed).with(&mut kernel), program, cpu)
 }
 
 /// Runs the check program of a loaded scheduler on `cpu`.
