@@ -28,7 +28,7 @@ pub enum PerfEvent {
 }
 
 impl PerfEvent {
-    /// All, with the words that name them.
+    /// All events, with the words that name them.
     pub const WORDS: [(&'static str, Self); 4] = [
         ("cycles", Self::Cycles),
         ("instructions", Self::Instructions),
@@ -80,7 +80,7 @@ type Counts = [f64; 4];
 
 #[derive(Debug, Clone, Copy, Default)]
 struct CpuPmu {
-    /// It was online when the counters were opened.
+    /// Whether the CPU was online when the counters were opened.
     open: bool,
     counts: Counts,
     /// Counted up to here.
