@@ -28,7 +28,7 @@ pub enum PerfEvent {
 }
 
 impl PerfEvent {
-    /// All events, with the words that name them.
+    /// All, with the words that name them.
     pub const WORDS: [(&'static str, Self); 4] = [
         ("cycles", Self::Cycles),
         ("instructions", Self::Instructions),
