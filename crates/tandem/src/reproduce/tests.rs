@@ -15,15 +15,19 @@ fn papers(library: &Library) -> Vec<Rc<Paper>> {
         .collect()
 }
 
-#[test]
-fn whatever_a_number_needs_can_be_run() {
-    let library = Library::bundled();
-    for paper in papers(&library) {
-        let book = Rc::new(RefCell::new(Book::new(Some(1)).unwrap()));
-        let study = Study::new(paper, &book, None).unwrap_or_else(|error| panic!("{error}"));
-        let wanted = study.wanted().unwrap_or_else(|failure| panic!("{failure}"));
-        assert!(!wanted.is_empty());
-        Book::check(&library, &wanted).unwrap_or_else(|failure| panic!("{failure}"));
+mod long {
+    use super::*;
+
+    #[test]
+    fn whatever_a_number_needs_can_be_run() {
+        let library = Library::bundled();
+        for paper in papers(&library) {
+            let book = Rc::new(RefCell::new(Book::new(Some(1)).unwrap()));
+            let study = Study::new(paper, &book, None).unwrap_or_else(|error| panic!("{error}"));
+            let wanted = study.wanted().unwrap_or_else(|failure| panic!("{failure}"));
+            assert!(!wanted.is_empty());
+            Book::check(&library, &wanted).unwrap_or_else(|failure| panic!("{failure}"));
+        }
     }
 }
 
