@@ -39,11 +39,11 @@ DENY_PROFILE := CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  make run WORKLOAD=… MACHINE=… PAIRS='fair+schedutil …'   the same for another workload or machine"
 	@echo "  make objects OBJECTS=…                                   into another folder than $(OUT)/schedulers"
-	@echo "  make test SMOKE=no                                       without what needs a test kernel"
+	@echo "  make test GUEST=no                                       without what needs a test kernel"
 	@echo "  make install PREFIX=$$HOME/.local                         for one user, without root"
 
 .PHONY: run
@@ -69,17 +69,25 @@ objects: ## Compile the kernel's example sched_ext schedulers, to run in the sim
 	@sh scripts/objects --schedulers "$(OBJECTS)"
 	@echo "Show one: $(TANDEM) scheduler show $(OBJECTS)/scx_simple.bpf.o"
 
+.PHONY: check
+check: check-requirements ## Check while working: the format, and all tests that are quick
+	@scripts/check-modules
+	$(CARGO) fmt --all --check
+	@CARGO="$(CARGO)" scripts/tests --quick
+
 .PHONY: test
-test: test-requirements ## Run every test, those in a test kernel last
-	$(CARGO) test --workspace --locked
-ifneq ($(SMOKE),no)
-	CARGO="$(CARGO)" guest/test
+ifeq ($(GUEST),no)
+test: check-requirements
+	@CARGO="$(CARGO)" scripts/tests
+else
+test: test-requirements ## Run every test without a guest, then load the scheduler into a test kernel, each mechanism in turn
+	@CARGO="$(CARGO)" scripts/tests --build-kernel
+	CARGO="$(CARGO)" SECONDS_EACH=10 guest/test mechanisms
 endif
 
-# The kernel is built once, which takes some minutes; after that the guest is busy for about three.
-.PHONY: smoke
-smoke: test-requirements ## Load the scheduler into a test kernel, each mechanism in turn for ten seconds
-	CARGO="$(CARGO)" SECONDS_EACH=10 guest/test mechanisms
+.PHONY: test-kernel
+test-kernel: test-requirements ## Run all tests in test kernels
+	CARGO="$(CARGO)" guest/test
 
 # Hours, in the test kernel.
 .PHONY: soak
@@ -90,6 +98,7 @@ soak: test-requirements ## Load and unload the scheduler SOAK_CYCLES times, and 
 lint: build-requirements $(DENY) ## Check format, lints, documentation and licences
 	@sh scripts/check-dependencies
 	@sh scripts/check-words
+	@scripts/check-modules
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked --quiet
@@ -131,9 +140,12 @@ install: build ## Install the command, its C header and its systemd unit below D
 	install -d "$(DESTDIR)$(PREFIX)/lib/systemd/system"
 	sed 's|@BINDIR@|$(PREFIX)/bin|' dist/tandem.service >"$(DESTDIR)$(PREFIX)/lib/systemd/system/tandem.service"
 
-.PHONY: build-requirements test-requirements
+.PHONY: build-requirements check-requirements test-requirements
 build-requirements:
 	@sh scripts/requirements build "$(CARGO)"
+
+check-requirements:
+	@sh scripts/requirements check "$(CARGO)"
 
 test-requirements:
 	@sh scripts/requirements test "$(CARGO)"

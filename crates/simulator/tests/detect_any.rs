@@ -2,6 +2,7 @@
 //! Whatever the files of a machine say, its description is valid.
 
 use crate::detect_tree::{Tree, describe};
+use crate::simulation::support::cases;
 use proptest::prelude::*;
 
 /// Files that describing a machine reads, `{}` being a number from 0 to 5.
@@ -79,7 +80,7 @@ const CONTENTS: [&str; 30] = [
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(256))]
 
     #[test]
     fn a_description_is_valid_whatever_the_files_say(

@@ -8,6 +8,8 @@ use proptest::prelude::*;
 use tandem_simulator::machine::show::{provenance, show};
 use tandem_simulator::machine::{Machine, catalogue};
 
+use crate::simulation::support::cases;
+
 /// The description of a small machine without its clusters.
 const TABLES: &str = r#"schema = 1
 title = "Two kinds of core"
@@ -249,7 +251,7 @@ fn clusters() -> impl Strategy<Value = Vec<(bool, u32, u32, usize, usize, usize)
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(256))]
 
     #[test]
     fn any_machine_fits_any_paper(clusters in clusters(), width in 0usize..150) {

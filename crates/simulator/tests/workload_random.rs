@@ -7,6 +7,8 @@ use proptest::prelude::*;
 use tandem_simulator::workload::bundled::BUNDLED;
 use tandem_simulator::workload::{Op, Workload};
 
+use crate::simulation::support::cases;
+
 /// A file with every kind of event and key.
 const EVERYTHING: &str = r#"{
   // a comment
@@ -88,7 +90,7 @@ fn snippet() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+    #![proptest_config(cases(3000))]
 
     #[test]
     fn damaged_files_never_panic(

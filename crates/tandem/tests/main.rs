@@ -3,15 +3,14 @@
 
 mod bundled;
 mod clocks;
-mod combinations;
 #[path = "common/command.rs"]
 mod command;
 #[path = "../../simulator/tests/common/objects.rs"]
 mod compiled;
-mod effects;
 #[path = "../../simulator/tests/common/equal.rs"]
 mod equal;
 mod fidelity;
+mod long;
 mod o1;
 mod objects;
 mod process;

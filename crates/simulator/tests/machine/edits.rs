@@ -7,6 +7,8 @@ use super::{example, invariants};
 use proptest::prelude::*;
 use tandem_simulator::machine::{Machine, catalogue};
 
+use crate::simulation::support::cases;
+
 /// The text that an edit puts into the file: pieces that TOML and the schema give a meaning, or any text at all.
 fn piece() -> impl Strategy<Value = String> {
     let pieces = [
@@ -112,7 +114,7 @@ fn check(text: &str, configuration: Option<&str>) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+    #![proptest_config(cases(3000))]
 
     #[test]
     fn an_edited_example_is_a_machine_or_a_mistake_in_its_place(edits in edits()) {

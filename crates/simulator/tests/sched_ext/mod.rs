@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Real sched_ext objects in whole runs: they run unmodified, and dispatch as a 6.12 kernel would.
 //!
-//! - `whole_runs`: the kernel's own examples over all bundled workloads.
+//! - `long`: the kernel's own examples over all bundled workloads.
 //! - `simple`, `qmap`: the order of context switches, worked out by hand from the kernel's source.
 //! - `callbacks`: which callback comes when, and with what arguments. `counters`: performance counters. `relations`:
 //!   processes, parents, wakers. `cpuperf`: clocks that are asked for.
@@ -11,8 +11,10 @@ mod callbacks;
 mod chooser;
 mod counters;
 mod cpuperf;
+mod long {
+    mod whole_runs;
+}
 mod qmap;
 mod relations;
 mod simple;
 mod support;
-mod whole_runs;

@@ -23,9 +23,13 @@ fn check_all<E: std::fmt::Display>(check: impl Fn(&Study, Environment<'_>) -> Re
     }
 }
 
-#[test]
-fn whatever_a_number_needs_can_be_run() {
-    check_all(|study, environment| study.check_numbers(environment).map(|simulations| assert!(simulations > 0)));
+mod long {
+    use super::*;
+
+    #[test]
+    fn whatever_a_number_needs_can_be_run() {
+        check_all(|study, environment| study.check_numbers(environment).map(|simulations| assert!(simulations > 0)));
+    }
 }
 
 #[test]

@@ -11,8 +11,8 @@ use tandem_simulator::simulation::{Options, SchedExt, Scheduler, simulate};
 use tandem_simulator::workload::Workload;
 use tandem_simulator::workload::bundled::BUNDLED;
 
-use super::support::{open, survived};
 use crate::common::run_with;
+use crate::sched_ext::support::{open, survived};
 use crate::simulation::support::audit::Audit;
 
 /// Four equal CPUs with two last-level caches; four small and four big CPUs; eight hardware threads with four

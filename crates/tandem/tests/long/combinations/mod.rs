@@ -12,7 +12,7 @@ mod scheduler;
 mod slowdown;
 
 /// What the simulator's own tests have: random machines and workloads, and observers that check a run.
-#[path = "../../../simulator/tests/simulation/support"]
+#[path = "../../../../simulator/tests/simulation/support"]
 #[allow(dead_code, reason = "shared with the simulator's tests")]
 mod support {
     pub mod any_hotplug;

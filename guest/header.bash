@@ -1,0 +1,26 @@
+# What the header of a test in guest/tests says, for those who source this. `here` is the folder of this file.
+
+# field NAME WORD DEFAULT: of a test, what stands behind this word.
+field() {
+    local value
+    value=$(sed -n "/^#/!q; s/^# $2: *//p" "$here/tests/$1" | head -n 1)
+    echo "${value:-$3}"
+}
+
+# marked NAME WORD: whether a test's header has this line.
+marked() {
+    grep -q "^# $2\$" "$here/tests/$1"
+}
+
+# given NAME: the settings in a test's header that the environment has, as NAME=VALUE.
+given() {
+    local setting
+    for setting in $(sed -n '/^#/!q; s/^#   \([A-Z_]*\)  .*/\1/p' "$here/tests/$1"); do
+        [ -z "${!setting+set}" ] || echo "$setting=${!setting}"
+    done
+}
+
+# patience NAME: how many seconds a test has.
+patience() {
+    echo "${TIMEOUT:-$(field "$1" seconds 600)}"
+}
