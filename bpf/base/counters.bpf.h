@@ -84,7 +84,7 @@ bool counters_work;
 
 static void counters_init(void)
 {
-	counters_wanted = is_asked(SORTED) || (is_asked(SPEED) && edp);
+	counters_wanted = all || sorted || (speed && edp);
 }
 
 static __always_inline struct node_memory *memory_of(u32 cpu)

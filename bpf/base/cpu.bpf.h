@@ -17,10 +17,16 @@ enum {
 struct cpu_ctx {
 	/* 0 for the fastest CPUs, 1 for the next, ... */
 	u32 kind;
+	struct isolate_cpu isolate;
+	struct counted_cpu counted;
+	struct pull_cpu pull;
+	struct serial_cpu serial;
+	struct speed_cpu speed;
 	/* What runs: its process and rank; 0 and RANK_NORMAL if the CPU is idle. */
 	u32 pid;
 	u32 tgid;
 	enum rank rank;
+	struct longest_cpu longest;
 	/* What runs belongs here, or is no application's: another CPU gains nothing by asking for it. */
 	bool keeps;
 	/* A task of higher rank is on its way here. */
@@ -33,12 +39,6 @@ struct cpu_ctx {
 	u32 wanted_by;
 	/* When a task last lost the CPU to one that gains more by it, ns. */
 	u64 swapped_at;
-	struct counted_cpu counted;
-	struct pull_cpu pull;
-	struct isolate_cpu isolate;
-	struct longest_cpu longest;
-	struct serial_cpu serial;
-	struct speed_cpu speed;
 };
 
 struct cpu_ctx cpu_ctxs[MAX_CPUS];

@@ -27,7 +27,7 @@ enum {
 
 static void longest_init(void)
 {
-	if (is_asked(LONGEST))
+	if (longest || all)
 		longest_state = nr_kinds > 1 ? TANDEM_STATE_ACTIVE : TANDEM_STATE_ONE_KIND;
 	if (longest_state != TANDEM_STATE_ACTIVE)
 		return;

@@ -22,7 +22,7 @@ enum {
 
 static void serial_init(void)
 {
-	if (is_asked(SERIAL)) {
+	if (serial_first || all) {
 		serial_first_state = TANDEM_STATE_ACTIVE;
 		active |= SERIAL;
 	}

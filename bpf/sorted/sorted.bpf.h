@@ -30,7 +30,7 @@ u64 sorted_vtime, newcomers_vtime;
 
 static void sorted_init(void)
 {
-	if (!is_asked(SORTED))
+	if (!sorted && !all)
 		return;
 	pairs_init();
 	if (nr_sorted_cpus < 2) {

@@ -16,7 +16,7 @@ static s32 speed_init(void)
 {
 	bool clocks = clock_init();
 
-	if (is_asked(SPEED))
+	if (speed || all)
 		speed_state = clocks ? TANDEM_STATE_ACTIVE : TANDEM_STATE_NO_CPUFREQ;
 	if (speed_state == TANDEM_STATE_ACTIVE)
 		active |= SPEED;

@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
 
+use super::error::SessionError;
+use super::gone::Gone;
+use super::notice::{Listener, Notice};
 use super::site::{Loaded, Site};
-use super::{Gone, Listener, Notice, SessionError};
 use crate::affinity::{Affinity, AffinityRequest};
 use crate::changes::{Journal, Restored};
 use crate::host::Host;

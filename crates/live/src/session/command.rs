@@ -8,11 +8,14 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::Signal;
 use nix::sys::time::{TimeVal, TimeValLike};
 
+use super::error::SessionError;
 use super::events::{Ending, Event, Events, listen};
+use super::gone::Gone;
 use super::launch::Command;
-use super::life::{Gone, MechanismState, Session, TICK};
+use super::life::{MechanismState, Session, TICK};
+use super::notice::{Listener, Notice};
 use super::site::Site;
-use super::{Listener, Notice, SessionError, status};
+use super::status::answer;
 use crate::Exit;
 use crate::meter::Measured;
 use crate::plan::{Backend, SessionRequest};
@@ -168,7 +171,7 @@ impl Course {
                     self.signal(session, number, of_terminal, events.now(), listener);
                 }
                 Some(Event::Asked { peer, request, reply }) => {
-                    let _ = reply.send(status::answer(session, peer, request, "run", events.now()));
+                    let _ = reply.send(answer(session, peer, request, "run", events.now()));
                 }
                 None => {}
             }

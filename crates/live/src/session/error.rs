@@ -11,7 +11,7 @@ use crate::control::ControlError;
 use crate::metrics::MetricsError;
 use crate::plan::PlanError;
 
-use super::Gone;
+use super::gone::Gone;
 
 /// Why a session did not begin, or could not go on.
 #[derive(Debug, thiserror::Error)]

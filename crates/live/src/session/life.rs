@@ -2,7 +2,6 @@
 //! A session: from the facts over the plan to a scheduler that runs, and back.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fs::File;
 use std::io;
 use std::time::{Duration, Instant, SystemTime};
@@ -10,9 +9,11 @@ use std::time::{Duration, Instant, SystemTime};
 use nix::fcntl::Flock;
 
 use super::actor::Actor;
+use super::error::SessionError;
+use super::gone::Gone;
 use super::lock::lock;
+use super::notice::{Listener, Notice};
 use super::site::Site;
-use super::{Listener, Notice, SessionError};
 use crate::changes::{Journal, restore_left_behind};
 use crate::control::Peer;
 use crate::control::hints::Hints;
@@ -48,27 +49,6 @@ pub struct MechanismState {
     pub state: String,
     /// Why the mechanism is inert, if it is and that is known.
     pub why: Option<String>,
-}
-
-/// How a scheduler went before it was asked to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Gone {
-    /// It says how it ended.
-    Recorded(Exit),
-    /// It does not; what sched_ext is doing now.
-    Silent(String),
-    /// It was to be loaded again, or looked after, and that failed.
-    Lost(String),
-}
-
-impl fmt::Display for Gone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Recorded(exit) => write!(f, "{exit}"),
-            Self::Lost(why) => write!(f, "{why}"),
-            Self::Silent(state) => write!(f, "it does not say why; sched_ext is {state}"),
-        }
-    }
 }
 
 /// A session. Whatever ends it, a panic included, the machine is given back: each part does so when it is dropped, and the

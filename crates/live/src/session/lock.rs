@@ -9,7 +9,7 @@ use std::path::Path;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
-use super::SessionError;
+use super::error::SessionError;
 
 /// Makes the folder, and sees to it that no other session begins while the lock is held.
 pub(super) fn lock(folder: &Path) -> Result<Flock<File>, SessionError> {

@@ -15,6 +15,7 @@ mod actor;
 mod command;
 mod error;
 pub mod events;
+mod gone;
 pub mod launch;
 mod life;
 mod lock;
@@ -22,11 +23,14 @@ mod notice;
 mod resident;
 mod site;
 pub mod status;
+#[cfg(test)]
+mod tests;
 pub mod user;
 
 pub use command::{Around, CpuTime, Done, around};
 pub use error::SessionError;
-pub use life::{Application, Gone, MechanismState, Session, TICK};
+pub use gone::Gone;
+pub use life::{Application, MechanismState, Session, TICK};
 pub use notice::{Listener, Notice};
 pub use resident::{Resident, application, stay};
 pub use site::{Embedded, FOLDER, Kernel, Loaded, ROOT, SOCKET, Site};

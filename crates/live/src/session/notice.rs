@@ -4,7 +4,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use super::Gone;
+use super::gone::Gone;
 use crate::changes::{Owner, Restored};
 use crate::meter::Measured;
 use crate::plan::{Backend, Note};

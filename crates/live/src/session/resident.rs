@@ -5,10 +5,12 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use super::error::SessionError;
 use super::events::{Event, Events, listen};
 use super::life::{Session, TICK};
+use super::notice::{Listener, Notice};
 use super::site::Site;
-use super::{Listener, Notice, SessionError, status};
+use super::status::answer;
 use crate::meter::Meters;
 use crate::metrics::Endpoint;
 use crate::plan::SessionRequest;
@@ -73,7 +75,7 @@ fn live(
         match events.next(events.now() + TICK) {
             Some(Event::Signal { .. }) => return Ok(()),
             Some(Event::Asked { peer, request, reply }) => {
-                let _ = reply.send(status::answer(session, peer, request, "attach", events.now()));
+                let _ = reply.send(answer(session, peer, request, "attach", events.now()));
             }
             Some(Event::Ended(_)) | None => {}
         }

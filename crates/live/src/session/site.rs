@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::SessionError;
+use super::error::SessionError;
 use crate::changes::{KernelThreads, System, Threads};
 use crate::host::Host;
 use crate::machine::Machine;

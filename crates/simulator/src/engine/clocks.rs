@@ -62,7 +62,7 @@ impl<'r> Clocks<'r> {
         self.governor.listens()
     }
 
-    /// Whether it is schedutil, which energy-aware placement relies on.
+    /// Whether the governor is schedutil, which energy-aware placement relies on.
     pub fn is_schedutil(&self) -> bool {
         matches!(self.governor, Governor::Schedutil(_))
     }

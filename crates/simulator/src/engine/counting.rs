@@ -11,8 +11,8 @@ use crate::units::{CpuId, TaskId};
 /// Instructions per cycle of a core whose type has `ipc` 1, while it does not wait for memory.
 ///
 /// Machine descriptions say how fast work goes, not how many instructions it has. With one per cycle, a nanosecond of work
-/// is as many instructions as the reference CPU has cycles in it, times its `ipc`, whatever the work waits for. Who knows
-/// how many instructions a real program has could tell.
+/// is as many instructions as the reference CPU has cycles in it, times its `ipc`, whatever the work waits for. Somebody
+/// who knows how many instructions a real program has could tell.
 const REFERENCE_IPC: f64 = 1.0;
 
 impl Engine<'_> {

@@ -24,7 +24,7 @@ pub(super) struct HotplugPlan {
 }
 
 impl HotplugPlan {
-    /// What shall come and go on `machine`, the earliest first; sets when the first is due.
+    /// The plan of the changes that were `asked` for on `machine`, the earliest first; sets when the first is due.
     ///
     /// # Errors
     /// The machine does not have such a CPU online at the start.

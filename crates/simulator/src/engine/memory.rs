@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Caches and memory in motion: who shares what at the moment, and the contention that follows.
+//! Caches and memory in motion: which threads share what at the moment, and the contention that follows.
 
 use crate::machine::contention::{Flow, Path};
 use crate::machine::speed::Pace;
@@ -34,7 +34,7 @@ struct DomainState {
     latency: f64,
     /// The latency by the last solution.
     solved: f64,
-    /// Whether that slows anybody.
+    /// Whether that slows any thread.
     slows: bool,
     /// Bytes moved so far.
     bytes: f64,
@@ -43,7 +43,7 @@ struct DomainState {
 }
 
 impl Memory {
-    /// Nobody runs yet.
+    /// Caches and memory domains of a machine on which no thread runs yet.
     pub fn new(machine: &Machine) -> Self {
         let children = |parent: usize| {
             let domains = machine.memory_domains.iter().enumerate();
@@ -67,7 +67,7 @@ impl Memory {
         }
     }
 
-    /// The thread on `cpu` reuses so many bytes from now on; 0: none, or nobody runs.
+    /// The thread on `cpu` reuses so many bytes from now on; 0: none, or no thread runs.
     pub fn set_footprint(&mut self, cache: CacheId, cpu: CpuId, bytes: u64) {
         let state = &mut self.caches[cache.index()];
         let known = state.users.iter().position(|(user, _)| *user == cpu);

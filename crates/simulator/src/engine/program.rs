@@ -12,16 +12,16 @@ use crate::machine::speed::Stall;
 use crate::units::{CpuId, Nanos, TaskId, USEC};
 use crate::workload::{Op, Span, TimerRef};
 
-/// What a `yield` costs at least; a loop of them must let time go on.
+/// The least cost of a `yield`: a loop of them must let time go on.
 const YIELD_COST: Nanos = USEC / 4;
 
 /// What becomes of a thread after a step.
 pub(super) enum Next {
-    /// It goes on with the next step.
+    /// The thread goes on with the next step.
     Step,
-    /// It has something to do that takes time.
+    /// The thread has something to do that takes time.
     Run,
-    /// It gave up its CPU.
+    /// The thread gave up its CPU.
     Stop,
 }
 

@@ -75,7 +75,7 @@ impl Engine<'_> {
     /// A timer of the scheduler is due, or it is loaded again.
     ///
     /// # Errors
-    /// It cannot be loaded again.
+    /// The scheduler cannot be loaded again.
     pub(super) fn sched_ext_timer(&mut self) -> Result<(), SimulationError> {
         if self.loader.reloads(self.agenda.now()) {
             return self.reload_scheduler();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Context switches: who leaves a CPU, who comes, and what it costs.
+//! Context switches: which thread leaves a CPU, which one comes, and what that costs.
 
 use super::Engine;
 use super::events::Event;
@@ -16,7 +16,7 @@ impl Engine<'_> {
         self.account(cpu);
         let left = prev.map(|task| (task, self.leave(cpu, task)));
         self.observer.sched_switch(self.agenda.now(), cpu, left, next);
-        // What it cost to choose who comes is not the fault of who left, and delays who comes.
+        // The cost of choosing a thread is not the fault of the thread that left, and delays the one that comes.
         self.charge_callbacks();
         match next {
             Some(task) => self.enter(cpu, task, prev.is_none()),

@@ -15,7 +15,7 @@ use crate::workload::{BehaviourId, Span, Spread, TaskSpec};
 /// What a thread is in the middle of, on a CPU or waiting for one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Segment {
-    /// Nothing: its next step is to be read.
+    /// Nothing: the thread's next step is to be read.
     None,
     /// Work left, in nanoseconds on the reference CPU.
     Work(f64),
@@ -28,74 +28,86 @@ pub(super) enum Segment {
         /// The core waits for memory meanwhile.
         stalled: bool,
     },
-    /// CPU time left before it gives up spinning.
+    /// CPU time left before the thread gives up spinning.
     Spin(Nanos),
 }
 
 /// A thread.
 #[derive(Debug)]
 pub(super) struct Thread<'r> {
-    /// Index of its kind.
+    /// Index of the thread's kind in the workload.
     pub spec: u32,
-    /// Its kind.
+    /// The thread's kind.
     pub kind: &'r TaskSpec,
-    /// Which of its kind it is; `None` if it is the only one.
+    /// Number of the thread among those of its kind; `None` if it is the only one.
     pub instance: Option<u32>,
-    /// Next step.
+    /// Index of the next step.
     pub pc: u32,
-    /// Rounds of its own loops so far.
+    /// Rounds of the thread's own loops so far.
     pub counters: Box<[u64]>,
-    /// Its own timers: next expiry, once used.
+    /// The thread's own timers: next expiry, once used.
     pub timers: Box<[Option<Nanos>]>,
-    /// It has run a step.
+    /// The thread has run a step.
     pub started: bool,
+    /// What the thread is in the middle of.
     pub segment: Segment,
-    /// How its latest work behaved: what it holds in caches, and how long it spins.
+    /// How the thread's latest work behaved: what the thread holds in caches, and how long it spins.
     pub behaviour: BehaviourId,
-    /// What it waits for, blocked or spinning.
+    /// What the thread waits for, blocked or spinning.
     pub waiting: Option<WaitsFor>,
-    /// It waits by spinning.
+    /// The thread waits by spinning.
     pub spinning: bool,
-    /// Its `wait` was answered; it must take the mutex again.
+    /// The thread's `wait` was answered; the thread must take the mutex again.
     pub relock: bool,
-    /// It takes part in a parallel loop.
+    /// The thread takes part in a parallel loop.
     pub in_loop: bool,
+    /// The thread that forked this one, if any.
     pub parent: Option<TaskId>,
-    /// Threads it forked that still live.
+    /// How many threads that this one forked still live.
     pub children: u32,
+    /// Random numbers for the spans of the thread's steps.
     pub rng: Pcg32,
-    /// Demand on the CPU it runs on.
+    /// Demand of the thread's work on the CPU where the thread runs.
     pub demand: Demand,
-    /// Pace there.
+    /// Pace of the thread there.
     pub pace: Pace,
-    /// Nanoseconds and bytes of traffic per unit of work, at that pace under the contention when it was last set.
+    /// Nanoseconds per unit of work, at that pace under the contention when it was last set.
     pub unit_time: f64,
+    /// Bytes of traffic per unit of work.
     pub unit_bytes: f64,
     /// Steps since `stepped_at`, to catch programs that loop without consuming time.
     pub idle_steps: u32,
     pub stepped_at: Nanos,
-    /// Time to warm up caches that it was charged but lost its CPU before it had spent.
+    /// Time to warm up caches that the thread was charged but lost its CPU before it had spent.
     pub cold: Nanos,
-    /// The CPU's [`super::progress::Running::footprints`] when it left it.
+    /// [`super::progress::Running::footprints`] of the thread's CPU when the thread left it.
     pub footprints_seen: u64,
+    /// The CPU on which the thread ran last.
     pub last_cpu: Option<CpuId>,
-    /// When it became runnable, while it waits for a CPU.
+    /// When the thread became runnable, while it waits for a CPU.
     pub runnable_since: Nanos,
-    /// When it was woken, until it runs.
+    /// When the thread was woken, until it runs.
     pub woken_at: Option<Nanos>,
+    /// What the thread has done so far.
     pub stats: ThreadStats,
 }
 
 /// Sums for the report.
 #[derive(Debug, Default)]
 pub(super) struct ThreadStats {
+    /// Time on a CPU.
     pub cpu_time: Nanos,
+    /// Time that the thread waited for a CPU.
     pub wait_time: Nanos,
     /// Work done, in nanoseconds on the reference CPU.
     pub work: f64,
+    /// How often the thread got a CPU.
     pub switches: u64,
+    /// How often the thread changed its CPU.
     pub migrations: u64,
+    /// Times from a wake-up to the first instruction.
     pub latencies: Latencies,
+    /// When the thread ended.
     pub ended: Option<Nanos>,
 }
 
@@ -148,7 +160,7 @@ impl<'r> Thread<'r> {
         Next::Run
     }
 
-    /// Head of a loop of its own: another round, or on behind its foot.
+    /// Head of a loop of the thread's own: another round, or on behind its foot.
     pub fn enter_loop(&mut self, counter: u32, count: Option<u64>, end: u32) {
         let done = &mut self.counters[counter as usize];
         if count.is_some_and(|count| *done >= count) {
@@ -159,7 +171,7 @@ impl<'r> Thread<'r> {
         }
     }
 
-    /// Its name, with its instance where there are several.
+    /// The thread's name, with its instance where there are several.
     pub fn name(&self) -> String {
         match self.instance {
             Some(instance) => format!("{}-{instance}", self.kind.name),

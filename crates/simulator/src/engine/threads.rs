@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! All threads of a run: who they are, and how far each has come.
+//! All threads of a run: their kinds and names, and how far each has come.
 
 use std::ops::{Index, IndexMut};
 

@@ -89,8 +89,8 @@ impl Path {
         sum
     }
 
-    /// A latency at which the traffic surely fits: each thread's traffic is below `bytes / (stretch·(λ−1))`, and nobody
-    /// alone meets more than full use.
+    /// A latency at which the traffic surely fits: each thread's traffic is below `bytes / (stretch·(λ−1))`, and no
+    /// thread alone meets more than full use.
     fn upper_bound(&self, flows: &[Flow]) -> f64 {
         let movers = flows.iter().filter(|flow| flow.pace.bytes > 0.0);
         let sum: f64 = movers.map(|flow| f64::from(flow.threads) * flow.pace.bytes / flow.pace.stretch).sum();
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn who_hardly_uses_memory_meets_the_latency_that_others_cause() {
-        // The bus is half full of somebody else: 1 + 0.4·0.25 for who moves next to nothing, 1 for who fills it.
+        // Another thread fills half of the bus: 1 + 0.4·0.25 for one that moves next to nothing, 1 for the one that fills it.
         let path = Path { bandwidth: 10.0, contention: 0.4 };
         let latency = path.solve(&[flow(stream(5.0), 1.0, 1), flow(stream(0.0), 1.0, 3)], 1.0);
         assert!((path.lambda(latency, &stream(0.0)) - 1.1).abs() < 1e-9, "{latency}");

@@ -39,7 +39,7 @@ pub struct Machine {
     pub memory_domains: Vec<MemoryDomain>,
     /// Sets of CPUs that share a clock.
     pub performance_domains: Vec<PerformanceDomain>,
-    /// What is outside the packages.
+    /// Power outside the packages.
     pub platform: Platform,
     /// Costs of scheduling on this machine.
     pub costs: SchedulingCosts,
@@ -54,7 +54,7 @@ pub struct Machine {
 pub struct Reference {
     /// Which CPU.
     pub cpu: CpuId,
-    /// Its clock in kHz times its instructions per clock.
+    /// Clock of that CPU in kHz times its instructions per clock.
     pub khz_ipc: f64,
     /// Size in bytes of its last-level cache, 0 if it has none.
     pub llc_bytes: u64,
@@ -65,17 +65,17 @@ pub struct Reference {
 /// A logical CPU.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cpu {
-    /// Its core.
+    /// The core that the CPU belongs to.
     pub core: CoreId,
-    /// Its place among the core's SMT siblings, from 0.
+    /// Place of the CPU among the core's SMT siblings, from 0.
     pub thread: u32,
     /// Whether the configuration in force uses it.
     pub online: bool,
     /// The clock it shares.
     pub performance_domain: PerformanceDomainId,
-    /// Its last-level cache; `None` if nothing is described.
+    /// The last-level cache of the CPU; `None` if nothing is described.
     pub llc: Option<CacheId>,
-    /// Its path to memory.
+    /// The path of the CPU to memory.
     pub memory_domain: MemoryDomainId,
     /// NUMA node, from 0.
     pub node: u32,
@@ -86,9 +86,9 @@ pub struct Cpu {
 /// A core.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Core {
-    /// Its cluster.
+    /// The cluster that the core belongs to.
     pub cluster: ClusterId,
-    /// Its SMT siblings, in order of `Cpu::thread`.
+    /// The core's SMT siblings, in order of `Cpu::thread`.
     pub cpus: Vec<CpuId>,
 }
 
@@ -97,11 +97,11 @@ pub struct Core {
 pub struct Cluster {
     /// For people: `little`, `P-cores`.
     pub name: String,
-    /// Its package.
+    /// The package that the cluster belongs to.
     pub package: PackageId,
-    /// Its kind of core.
+    /// The kind of the cluster's cores.
     pub core_type: CoreTypeId,
-    /// Its cores.
+    /// The cores of the cluster.
     pub cores: Vec<CoreId>,
     /// Watts while any core is not in a cluster-wide idle state; an OPP's own `static_watts` replaces it.
     pub static_watts: f64,
@@ -170,7 +170,7 @@ pub struct CoreType {
 pub struct IdleState {
     /// `WFI`, `C6`, `cluster-sleep`.
     pub name: String,
-    /// Whether it stops the core or, once all cores of the cluster are in it, the cluster.
+    /// Whether the state stops the core or, once all cores of the cluster are in it, the cluster.
     pub scope: IdleScope,
     /// Time to enter.
     pub entry: Nanos,
@@ -228,15 +228,15 @@ pub struct MemoryDomain {
 /// CPUs that share a clock.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PerformanceDomain {
-    /// Its CPUs, ascending; all of one core type.
+    /// The domain's CPUs, ascending; all of one core type.
     pub cpus: Vec<CpuId>,
-    /// Ascending by clock; never empty.
+    /// Operating points, ascending by clock; never empty.
     pub opps: Vec<Opp>,
     /// Time from a request to the new clock.
     pub transition_latency: Nanos,
     /// Index into `opps` of the lowest OPP that the configuration in force allows (`scaling_min_freq`).
     pub min_opp: usize,
-    /// Likewise the highest (`scaling_max_freq`).
+    /// Index into `opps` of the highest OPP that the configuration in force allows (`scaling_max_freq`).
     pub max_opp: usize,
     /// Whether the kernel can change this clock at all (a cpufreq driver exists).
     pub scalable: bool,
@@ -286,7 +286,7 @@ pub struct Opp {
     pub static_watts: Option<f64>,
 }
 
-/// What is outside the packages.
+/// Power outside the packages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Platform {
     /// Watts of board, fans, disks: always drawn.

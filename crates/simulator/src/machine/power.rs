@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Power of a core and of a cluster in a given state. Pure functions; who meters the time is not known here.
+//! Power of a core and of a cluster in a given state. Pure functions, which know nothing of time and meters.
 //!
 //! A core in C0 draws `dynamic·activity + leakage` of its OPP; an idle one what its idle state says. Where a cluster's
 //! supply follows another's, dynamic power grows with the square of the voltage and leakage with the voltage.

@@ -104,7 +104,7 @@ impl Pace {
         self.base + self.stretch * (lambda - 1.0)
     }
 
-    /// Whether it depends on memory, or memory on it.
+    /// Whether the pace depends on memory, or memory on the thread.
     #[inline]
     pub fn uses_memory(&self) -> bool {
         self.bytes > 0.0 || self.stretch > 0.0

@@ -36,12 +36,12 @@ pub struct Kind {
 pub struct SharedMemory {
     /// How many CPUs share it.
     pub cpus: u32,
-    /// What it can carry.
+    /// Bytes per second that the path can carry.
     pub bytes_per_s: f64,
 }
 
 impl Traits {
-    /// What `machine` has.
+    /// The traits of `machine`.
     pub fn of(machine: &Machine) -> Self {
         let has_online = |domain: &&PerformanceDomain| domain.cpus.iter().any(|cpu| machine.cpus[cpu.index()].online);
         let clocks: Vec<&PerformanceDomain> = machine.performance_domains.iter().filter(has_online).collect();

@@ -26,7 +26,7 @@ use tandem_simulator::workload::Workload;
 use tandem_simulator::workload::traits::Traits as WorkloadTraits;
 
 use self::reason::{Place, Reason, Verdict};
-use self::trial::{Trial, Trials};
+use self::trial::{Trial, TrialSetup};
 use crate::arguments::{Settings, all_settings, duration, governor, object, profile, settings};
 use crate::bundled;
 use crate::context::Context;
@@ -140,7 +140,7 @@ impl Explain {
         let machine = Machine::load(&self.machine)?;
         let scheduler = object(bundled::TANDEM.name).map_err(Failure::Options)?;
         let scenario = self.scenario();
-        let mut trials = Trials {
+        let mut setup = TrialSetup {
             machine: &machine,
             workload: None,
             scenario: &scenario,
@@ -148,15 +148,15 @@ impl Explain {
             governor: self.governor,
             seed: self.seed,
         };
-        trials.check()?;
+        setup.check()?;
         let workload = self.workload.as_deref().map(workload::load).transpose()?;
         for warning in workload.iter().flat_map(|workload| &workload.warnings) {
             context.warn(warning);
         }
         let destination = self.json.open(context)?;
-        trials.workload = workload.as_ref();
-        let tried = trials.run(context)?;
-        let explanation = self.explanation(&trials, tried)?;
+        setup.workload = workload.as_ref();
+        let trials = setup.run(context)?;
+        let explanation = self.explanation(&setup, trials)?;
         let width = context.width;
         destination.write(context, &explanation, || text::text(&explanation, width))?;
         match explanation.mechanisms.iter().find(|mechanism| mechanism.ejected.is_some()) {
@@ -176,27 +176,27 @@ impl Explain {
         }
     }
 
-    fn explanation(&self, trials: &Trials<'_>, tried: Vec<Trial>) -> Result<Explanation, Failure> {
-        let machine = MachineTraits::of(trials.machine);
-        let workload = trials.workload.map(WorkloadTraits::of);
+    fn explanation(&self, setup: &TrialSetup<'_>, trials: Vec<Trial>) -> Result<Explanation, Failure> {
+        let machine = MachineTraits::of(setup.machine);
+        let workload = setup.workload.map(WorkloadTraits::of);
         let place = Place {
             machine: &machine,
             workload: workload.as_ref(),
             governor: self.governor,
-            serial_threshold: serial_threshold(trials)?,
+            serial_threshold: serial_threshold(setup)?,
         };
         let explain = |(mechanism, trial)| Explained::of(&place, mechanism, trial);
-        let mechanisms: Vec<Explained> = mechanisms().iter().zip(tried).map(explain).collect();
+        let mechanisms: Vec<Explained> = mechanisms().iter().zip(trials).map(explain).collect();
         let named = |workload: &Workload| workload.name.clone();
-        let workload = trials.workload.map(named).zip(workload).map(|(name, traits)| Named { name, traits });
+        let workload = setup.workload.map(named).zip(workload).map(|(name, traits)| Named { name, traits });
         Ok(Explanation {
             schema: SCHEMA,
-            machine: Named { name: trials.machine.name.clone(), traits: machine },
+            machine: Named { name: setup.machine.name.clone(), traits: machine },
             limit_s: workload.is_some().then(|| seconds(self.limit)),
             workload,
             governor: self.governor.to_string(),
             seed: self.seed,
-            compare: command::compare(self, trials.scenario, &mechanisms),
+            compare: command::compare(self, setup.scenario, &mechanisms),
             mechanisms,
         })
     }
@@ -226,11 +226,11 @@ impl Counted {
 }
 
 /// The setting `serial_threshold` of all trials, read from the object as it will be loaded.
-fn serial_threshold(trials: &Trials<'_>) -> Result<u32, Failure> {
+fn serial_threshold(setup: &TrialSetup<'_>) -> Result<u32, Failure> {
     const KEY: &str = "serial_threshold";
     let wrong = |why: &dyn Display| Failure::Options(format!("{KEY}: {why}"));
-    let chosen = trials.scenario.value_of(KEY).map(|value| (KEY.to_owned(), value.to_owned()));
-    let scheduler = trials.scheduler.with_settings(chosen.into_iter().collect()).map_err(|why| wrong(&why))?;
+    let chosen = setup.scenario.value_of(KEY).map(|value| (KEY.to_owned(), value.to_owned()));
+    let scheduler = setup.scheduler.with_settings(chosen.into_iter().collect()).map_err(|why| wrong(&why))?;
     let listing = scheduler.listing().map_err(|why: SchedulerError| wrong(&why))?;
     let value = listing.variables.into_iter().find(|variable| variable.name == KEY).map(|variable| variable.value);
     value.unwrap_or_default().parse().map_err(|why| wrong(&why))

@@ -29,8 +29,8 @@ const PROBE: &str = r#"{
 /// Simulated time of the probe.
 const PROBE_TIME: Nanos = 50 * MSEC;
 
-/// The trials of all mechanisms: where and how each is tried.
-pub struct Trials<'a> {
+/// Where and how each mechanism is tried.
+pub struct TrialSetup<'a> {
     pub machine: &'a Machine,
     /// The workload; `None` if only states are asked for.
     pub workload: Option<&'a Workload>,
@@ -54,7 +54,7 @@ pub struct Trial {
     pub ejected: Option<String>,
 }
 
-impl Trials<'_> {
+impl TrialSetup<'_> {
     /// Whether the scheduler accepts the settings with each mechanism, before anything is run.
     pub fn check(&self) -> Result<(), Failure> {
         for mechanism in mechanisms() {

@@ -25,7 +25,7 @@ pub struct Hardware<'m> {
     clusters: Vec<ClusterState>,
     packages: Vec<PackageState>,
     domains: Vec<DomainState>,
-    /// Domains whose effective clock changed; the caller drains it.
+    /// Domains whose effective clock changed; the caller drains the list.
     pub clock_changes: Vec<PerformanceDomainId>,
     /// CPUs whose power changed since an observer was last told; filled only while `observe` is set.
     power_changes: Vec<CpuId>,

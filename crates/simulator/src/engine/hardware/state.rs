@@ -9,16 +9,21 @@ use crate::units::{ClusterId, CoreId, CpuId, Nanos, PackageId, PerformanceDomain
 pub(super) struct CpuState {
     /// Switching activity while it runs; `None`: idle.
     pub activity: Option<f64>,
+    /// The idle state that the CPU is in, or was in last.
     pub idle_state: usize,
+    /// Energy of the CPU's share of its core.
     pub meter: Meter,
     /// By idle state, then C0 of idleness, then busy.
     pub residency: Residency,
+    /// When the CPU went idle last.
     pub idle_since: Nanos,
 }
 
 #[derive(Debug)]
 pub(super) struct Core {
+    /// How many of the core's CPUs run.
     pub busy_threads: u32,
+    /// When the last of them went idle.
     pub idle_since: Nanos,
     /// The idle state under which its cluster counts it; `None` while a thread runs.
     pub counted: Option<usize>,
@@ -65,9 +70,9 @@ pub(super) struct PackageState {
 
 #[derive(Debug)]
 pub(super) struct DomainState {
-    /// What the governor asked for.
+    /// The OPP that the governor asked for.
     pub requested: usize,
-    /// What boost limits leave of it.
+    /// The OPP that boost limits leave of it.
     pub effective: usize,
     pub residency: Residency,
     pub cores: Vec<CoreId>,

@@ -77,7 +77,7 @@ fn clock(machine: &Machine, group: &Group, domain: &PerformanceDomain) -> String
     format!("{points}{duty}, {scope}, {} to change", units::time(domain.transition_latency))
 }
 
-/// What shares the clock.
+/// How many clocks there are: `one per cluster`, `one for CPUs 0-3`.
 fn scope(machine: &Machine, group: &Group, domain: &PerformanceDomain) -> String {
     let cluster = groups::cpus(machine, group.first(machine));
     let core = &machine.cores[machine.cpus[domain.cpus[0].index()].core.index()].cpus;

@@ -81,12 +81,12 @@ fn collect(
     groups
 }
 
-/// What the cluster itself says, less what tells it from its like.
+/// The description of a cluster, without its name and place: equal for clusters that are alike.
 fn described(cluster: &Cluster) -> Cluster {
     Cluster { name: String::new(), package: PackageId(0), cores: Vec::new(), ..cluster.clone() }
 }
 
-/// The clock of each of its CPUs, and how many share it.
+/// The clock of each CPU of a cluster, and how many CPUs share that.
 fn clocks<'m>(machine: &'m Machine, cluster: &Cluster) -> impl PartialEq + use<'m> {
     let of_cpu = |id: CpuId| {
         let domain = &machine.performance_domains[machine.cpus[id.index()].performance_domain.index()];

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A paper of one table, studied with the simulator itself.
+
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tandem_experiments::{
+    Book, Environment, ExperimentError, FairOrObject, Library, Linux, Paper, PaperResult, Progress, Study, Verdict,
+};
+
+const PAPER: &str = "title = \"On clocks\"\nsource = \"A. Author\"\n";
+
+/// Two governors for 50 ms: four simulations, with two seeds.
+const TABLE: &str = r#"title = "Table 1"
+about = "Power of two governors."
+seeds = 2
+
+[axes]
+governor = ["performance", "powersave"]
+
+[run.all]
+machine = "hikey960"
+workload = "periodic"
+scheduler = "fair+{governor}"
+options = ["--duration", "50ms"]
+
+[[series]]
+where = "Table 1"
+what = "power"
+unit = "ratio"
+ours = 'power("all") / power("all", #{governor: "performance"})'
+[[series.cell]]
+at = { governor = "performance" }
+published = 1
+[[series.cell]]
+at = { governor = "powersave" }
+"#;
+
+/// Counts the runs that begin.
+#[derive(Default)]
+struct Counted(AtomicUsize);
+
+impl Progress for Counted {
+    fn begin(&self, _what: &str, runs: usize) {
+        self.0.fetch_add(runs, Ordering::Relaxed);
+    }
+}
+
+fn library(table: &str) -> Library {
+    Library::of_texts(Path::new("papers"), [("clocks/paper.toml", PAPER), ("clocks/table1.toml", table)])
+}
+
+/// The results of the paper with the runs of `book`, and how many runs had to be made for them.
+fn studied(table: &str, book: &Rc<Book>) -> Result<(PaperResult, usize), ExperimentError> {
+    let (library, counted) = (library(table), Counted::default());
+    let environment =
+        Environment { library: &library, schedulers: &FairOrObject, simulator: &Linux, progress: &counted };
+    let result = Study::new(Paper::read(&library, "clocks")?, book, None)?.run(environment)?;
+    Ok((result, counted.0.into_inner()))
+}
+
+fn book(jobs: usize) -> Rc<Book> {
+    Rc::new(Book::new(Some(jobs)).unwrap())
+}
+
+#[test]
+fn a_number_stands_beside_the_published_one() {
+    let (result, _) = studied(TABLE, &book(2)).unwrap();
+    let [performance, powersave] = &result.experiments[0].series[0].cells[..] else { panic!("two cells") };
+    // Over itself: exactly 1, with every seed.
+    assert_eq!(performance.ours.map(|ours| (ours.mean, ours.half_width)), Some((1.0, Some(0.0))));
+    assert_eq!((performance.verdict, powersave.verdict), (Verdict::Agrees, Verdict::Predicted));
+    assert!(powersave.ours.unwrap().mean < 1.0);
+}
+
+#[test]
+fn each_simulation_is_run_once_however_many_ask() {
+    let book = book(2);
+    assert_eq!(studied(TABLE, &book).unwrap().1, 4);
+    assert_eq!(studied(TABLE, &book).unwrap().1, 0);
+}
+
+#[test]
+fn results_are_the_same_on_any_number_of_threads() {
+    let json = |jobs: usize| serde_json::to_string(&studied(TABLE, &book(jobs)).unwrap().0).unwrap();
+    assert_eq!(json(1), json(4));
+}
+
+#[test]
+fn a_mistake_in_a_run_has_its_place() {
+    for (wrong, expected) in [
+        ("\"--duration\", \"50\"", "invalid value '50' for '--duration <TIME>'"),
+        ("\"--seed\", \"1\"", "`--seed` cannot be among the options"),
+        ("\"--set\", \"hzz=1\"", "--set: unknown setting `hzz`; did you mean `hz`?"),
+    ] {
+        let error = studied(&TABLE.replace("\"--duration\", \"50ms\"", wrong), &book(1)).unwrap_err();
+        let ExperimentError::Input(error) = error else { panic!("{error}") };
+        assert!(error.message.contains(expected), "{}", error.message);
+        assert_eq!(error.position.as_ref().map(|at| at.line), Some(8), "{error}");
+    }
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Events by a script, and a clock that only the script moves.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{JoinHandle, spawn};
+use std::time::{Duration, Instant};
+
+use super::world::World;
+use crate::control::{Answer, ask};
+use crate::plan::{Choice, Governor, SessionRequest};
+use crate::session::events::{Ending, Event, Events};
+
+/// How long a program that asks at the real socket waits for its turn.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What happens at a time.
+pub(super) enum Step<'w> {
+    /// An event.
+    Event(Event),
+    /// Something changes in the world.
+    Do(Box<dyn FnOnce() + 'w>),
+    /// A program asks at the control socket: a real one, and a real connection.
+    Ask(&'static str),
+}
+
+impl Step<'_> {
+    pub(super) fn exited(status: i32) -> Self {
+        Self::Event(Event::Ended(Ending::Exited(status)))
+    }
+
+    /// A signal that another process has sent.
+    pub(super) fn signal(number: i32) -> Self {
+        Self::Event(Event::Signal { number, of_terminal: false })
+    }
+}
+
+/// A script.
+pub(super) struct Script<'w> {
+    now: Instant,
+    begun: Instant,
+    steps: VecDeque<(Duration, Step<'w>)>,
+    socket: PathBuf,
+    sender: Sender<Event>,
+    receiver: Receiver<Event>,
+    /// A program that waits for its answer.
+    asking: Option<(&'static str, JoinHandle<Answer>)>,
+    /// What was asked, and answered.
+    pub(super) answers: Vec<(&'static str, Answer)>,
+}
+
+impl<'w> Script<'w> {
+    /// Steps and the milliseconds after the beginning at which they happen, in their order.
+    pub(super) fn new(world: &World, steps: impl IntoIterator<Item = (u64, Step<'w>)>) -> Self {
+        let (sender, receiver) = channel();
+        let (now, socket) = (Instant::now(), world.site.socket());
+        let steps = steps.into_iter().map(|(ms, step)| (Duration::from_millis(ms), step)).collect();
+        Self { now, begun: now, steps, socket, sender, receiver, asking: None, answers: Vec::new() }
+    }
+
+    /// An event that a step is; `None` if it only changes the world.
+    fn take(&mut self, step: Step<'w>) -> Option<Event> {
+        match step {
+            Step::Event(event) => Some(event),
+            Step::Do(change) => {
+                change();
+                None
+            }
+            Step::Ask(request) => {
+                let socket = self.socket.clone();
+                self.asking = Some((request, spawn(move || ask(&socket, request, PATIENCE).unwrap())));
+                Some(self.receiver.recv_timeout(PATIENCE).expect("the request comes through the socket"))
+            }
+        }
+    }
+}
+
+impl Events for Script<'_> {
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn next(&mut self, until: Instant) -> Option<Event> {
+        if let Some((request, asking)) = self.asking.take() {
+            self.answers.push((request, asking.join().unwrap()));
+        }
+        assert!(!self.steps.is_empty(), "the script has come to its end, and the session has not");
+        while self.steps.front().is_some_and(|(at, _)| self.begun + *at <= until) {
+            let Some((at, step)) = self.steps.pop_front() else { break };
+            self.now = self.now.max(self.begun + at);
+            if let Some(event) = self.take(step) {
+                return Some(event);
+            }
+        }
+        self.now = until;
+        None
+    }
+
+    fn sender(&self) -> Sender<Event> {
+        self.sender.clone()
+    }
+
+    fn await_end(&mut self, _: u32) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What a session is asked to do: `isolate=shared`, `speed=true` …, with schedutil and by sched_ext unless said otherwise.
+pub(super) fn request(settings: &str) -> SessionRequest {
+    let pair = |setting: &str| setting.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let settings = settings.split_whitespace().filter_map(pair).collect();
+    SessionRequest { backend: Choice::Auto, settings, governor: Some(Governor::Schedutil) }
+}
