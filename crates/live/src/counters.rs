@@ -9,19 +9,9 @@ use std::os::fd::AsRawFd;
 
 use perf_event::events::{Event as PerfEvent, Hardware, Software};
 use perf_event::{Builder, Counter};
+use tandem_loader::file::Event;
 
 use crate::pmus::Pmus;
-
-/// What is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Event {
-    Cycles,
-    Instructions,
-    /// Lines that were in no cache.
-    CacheMisses,
-    /// Cycles that wait for something behind the decoder: mostly memory (`stalled-cycles-backend`).
-    StalledCycles,
-}
 
 /// Where counters come from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -49,62 +39,49 @@ impl CounterSource {
     }
 }
 
-impl Event {
-    /// The event that a word names.
-    pub(crate) fn of(word: &str) -> Option<Self> {
-        Some(match word {
-            "cycles" => Self::Cycles,
-            "instructions" => Self::Instructions,
-            "cache_misses" => Self::CacheMisses,
-            "stalled_cycles" => Self::StalledCycles,
-            _ => return None,
-        })
+/// Opens the counter of an event on a CPU; it counts, kernel code too, until it is dropped.
+///
+/// # Errors
+/// The machine has none, or it is not allowed.
+pub(crate) fn open_counter(event: Event, cpu: usize, source: CounterSource, pmus: &Pmus) -> io::Result<OpenCounter> {
+    let counted: PerfEvent = match source {
+        CounterSource::Processor => of_processor(event).into(),
+        CounterSource::Software => of_kernel(event).ok_or(io::ErrorKind::Unsupported)?.into(),
+        CounterSource::StandIn => stand_in(event).into(),
+    };
+    let mut builder = Builder::new().kind(counted).any_pid().one_cpu(cpu);
+    builder.include_kernel();
+    if source == CounterSource::Processor {
+        let attributes = builder.attrs_mut();
+        attributes.config = pmus.config(cpu, attributes.config);
     }
+    let mut counter = builder.build()?;
+    counter.enable()?;
+    Ok(OpenCounter(counter))
+}
 
-    /// Opens its counter on a CPU; it counts, kernel code too, until it is dropped.
-    ///
-    /// # Errors
-    /// The machine has none, or it is not allowed.
-    pub(crate) fn open(self, cpu: usize, source: CounterSource, pmus: &Pmus) -> io::Result<OpenCounter> {
-        let event: PerfEvent = match source {
-            CounterSource::Processor => self.of_processor().into(),
-            CounterSource::Software => self.of_kernel().ok_or(io::ErrorKind::Unsupported)?.into(),
-            CounterSource::StandIn => self.stand_in().into(),
-        };
-        let mut builder = Builder::new().kind(event).any_pid().one_cpu(cpu);
-        builder.include_kernel();
-        if source == CounterSource::Processor {
-            let attributes = builder.attrs_mut();
-            attributes.config = pmus.config(cpu, attributes.config);
-        }
-        let mut counter = builder.build()?;
-        counter.enable()?;
-        Ok(OpenCounter(counter))
+fn of_processor(event: Event) -> Hardware {
+    match event {
+        Event::Cycles => Hardware::CPU_CYCLES,
+        Event::Instructions => Hardware::INSTRUCTIONS,
+        Event::CacheMisses => Hardware::CACHE_MISSES,
+        Event::StalledCycles => Hardware::STALLED_CYCLES_BACKEND,
     }
+}
 
-    fn of_processor(self) -> Hardware {
-        match self {
-            Self::Cycles => Hardware::CPU_CYCLES,
-            Self::Instructions => Hardware::INSTRUCTIONS,
-            Self::CacheMisses => Hardware::CACHE_MISSES,
-            Self::StalledCycles => Hardware::STALLED_CYCLES_BACKEND,
-        }
+/// What the kernel counts that means something like an event.
+fn of_kernel(event: Event) -> Option<Software> {
+    match event {
+        Event::Cycles => Some(Software::CPU_CLOCK),
+        Event::CacheMisses => Some(Software::PAGE_FAULTS),
+        Event::Instructions | Event::StalledCycles => None,
     }
+}
 
-    /// What the kernel counts that means something like it.
-    fn of_kernel(self) -> Option<Software> {
-        match self {
-            Self::Cycles => Some(Software::CPU_CLOCK),
-            Self::CacheMisses => Some(Software::PAGE_FAULTS),
-            Self::Instructions | Self::StalledCycles => None,
-        }
-    }
-
-    fn stand_in(self) -> Software {
-        match self {
-            Self::Cycles | Self::Instructions | Self::StalledCycles => Software::CPU_CLOCK,
-            Self::CacheMisses => Software::CONTEXT_SWITCHES,
-        }
+fn stand_in(event: Event) -> Software {
+    match event {
+        Event::Cycles | Event::Instructions | Event::StalledCycles => Software::CPU_CLOCK,
+        Event::CacheMisses => Software::CONTEXT_SWITCHES,
     }
 }
 

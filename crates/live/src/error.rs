@@ -6,10 +6,12 @@ use std::path::PathBuf;
 
 use tandem_bpf_vm::object::ObjectError;
 use tandem_bpf_vm::open::SettingError;
+use tandem_loader::backend::Refused;
+use tandem_loader::input::InputError;
 use tandem_loader::machine::MachineError;
+use tandem_loader::statistics::NoStatistics;
 
 use crate::refusal::Refusal;
-use crate::sidecar::SidecarError;
 
 /// Why a scheduler was not loaded, or does not run.
 #[derive(Debug, thiserror::Error)]
@@ -46,21 +48,35 @@ pub enum LiveError {
         /// What is wrong with the setting.
         why: SettingError,
     },
-    /// The file beside it has a mistake.
+    /// The file beside it has a mistake, or sets what the object does not have.
     #[error(transparent)]
-    Sidecar(#[from] SidecarError),
+    File(#[from] InputError),
+    /// The file beside it asks for what cannot be done with a kernel.
+    #[error(transparent)]
+    Unable(#[from] Refused),
+    /// The object does not have what the file beside it says can be read of it.
+    #[error(transparent)]
+    Statistics(#[from] NoStatistics),
+    /// This thread cannot run where the file beside it says that programs must (`init_cpu`).
+    #[error("the scheduler must be loaded on CPU {cpu}, where this thread cannot run: {why}")]
+    NoCpu {
+        /// The CPU.
+        cpu: u32,
+        /// What the system said.
+        why: io::Error,
+    },
     /// Nothing says which CPUs there are.
     #[error(transparent)]
     Machine(#[from] MachineError),
-    /// A program of the object that is run before it is attached (`[run.syscall]`) refused.
-    #[error("{program} refuses: {}", problem.as_deref().unwrap_or("it does not say why"))]
+    /// A program of the object that its loader runs (`[run]`) refused.
+    #[error("{program} refuses: {problem}")]
     Problem {
         /// The program.
         program: String,
-        /// What the object's variable `problem` says.
-        problem: Option<String>,
+        /// What the object's variable `problem` says, or what the program returned.
+        problem: String,
     },
-    /// The file beside it names a map, or names for counters, that the object does not have, or not so.
+    /// The file beside it names a map that the object does not have, or not so.
     #[error("the object has no {what} `{name}`, which the file beside it names")]
     NoMap {
         /// What it should be.

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a kernel says of sched_ext, in `/sys/kernel/sched_ext`.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{Enum, Enum64, Var};
+use tandem_bpf_vm::btf::Btf as Types;
 
 use crate::error::LiveError;
 
@@ -64,6 +66,30 @@ pub(crate) fn ops_flags(names: &[&str]) -> u64 {
 pub(crate) fn cpuperf_locks() -> bool {
     let Ok(btf) = Btf::from_vmlinux() else { return false };
     ["scx_locked_rq_state", "locked_rq"].iter().any(|name| btf.type_by_name::<Var<'_>>(name).is_some())
+}
+
+/// The kernel's enumerators for sched_ext (`SCX_*`), which objects that adapt to a kernel have in variables.
+#[derive(Debug, Default)]
+pub(crate) struct Enumerators(BTreeMap<String, u64>);
+
+impl Enumerators {
+    /// Those of the running kernel; none if it does not describe its types.
+    pub(crate) fn of_running_kernel() -> Self {
+        fs::read("/sys/kernel/btf/vmlinux").map_or_else(|_| Self::default(), |bytes| Self::of(&bytes))
+    }
+
+    /// Those in a kernel's types.
+    fn of(btf: &[u8]) -> Self {
+        let Ok(btf) = Types::parse(btf) else { return Self::default() };
+        let values = btf.types().filter_map(|(_, ty)| ty.enumeration()).flat_map(|names| &names.values);
+        let known = values.filter(|value| value.name.starts_with("SCX_"));
+        Self(known.map(|value| (value.name.as_str().to_owned(), value.value)).collect())
+    }
+
+    /// What an enumerator is; `None`: the kernel does not have it.
+    pub(crate) fn value(&self, name: &str) -> Option<u64> {
+        self.0.get(name).copied()
+    }
 }
 
 fn file(root: &Path, name: &str) -> Option<String> {

@@ -18,12 +18,23 @@ const OPS: &str = "sched_ext_ops";
 /// Bytes of a pointer to a program, which libbpf has in the place of a callback.
 const POINTER: usize = 8;
 
+/// What is changed of a `struct sched_ext_ops`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OpsChanges<'a> {
+    /// Members, and the numbers that they get.
+    pub numbers: &'a [(String, u64)],
+    /// Flags to add, as far as the kernel has them.
+    pub flags: &'a [String],
+    /// `timeout_ms`, whatever else it would be.
+    pub watchdog_ms: Option<u32>,
+}
+
 /// Loads the object in `bytes` with the values that `open` has for its variables.
 pub(crate) fn load(
     path: &Path,
     bytes: &[u8],
     open: &OpenObject,
-    watchdog_ms: Option<u32>,
+    changes: &OpsChanges<'_>,
 ) -> Result<libbpf_rs::Object, LiveError> {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let (opened, messages) = collect(|| ObjectBuilder::default().name(name.as_ref())?.open_memory(bytes));
@@ -31,7 +42,7 @@ pub(crate) fn load(
     let mut opened = opened.map_err(failed)?;
     let object = open.object();
     opened.maps_mut().try_for_each(|mut map| fill(&mut map, object))?;
-    change_scheduler(&mut opened, object, &open.needs(), watchdog_ms);
+    change_scheduler(&mut opened, object, &open.needs(), changes);
     let (loaded, messages) = collect(|| opened.load());
     loaded.map_err(|_| LiveError::Refused(Box::new(Refusal::new(&messages))))
 }
@@ -50,29 +61,39 @@ fn fill(map: &mut OpenMapMut<'_>, object: &Object) -> Result<(), LiveError> {
     })
 }
 
-/// Takes callbacks and programs away that no setting needs, and adds the flags that some do.
-fn change_scheduler(opened: &mut Opened, object: &Object, needs: &Needs, watchdog_ms: Option<u32>) {
+/// Takes callbacks and programs away that no setting needs, makes changes, and adds the flags that settings need.
+fn change_scheduler(opened: &mut Opened, object: &Object, needs: &Needs, changes: &OpsChanges<'_>) {
     let mut unused = BTreeSet::new();
-    let flags = needed_flags(needs);
+    let flags = known_flags(needs, changes.flags);
     for mut map in opened.maps_mut().filter(|map| map.map_type() == MapType::StructOps) {
         let name = map.name().to_string_lossy().into_owned();
         let ops = object.struct_ops.iter().find(|ops| ops.name == name && is_scheduler(object, ops));
         let (Some(ops), Some(value)) = (ops, map.initial_value_mut()) else { continue };
         unused.extend(take_away(value, object, ops, needs));
-        let member = |name: &str| object.btf.member(ops.type_id, name).map(|place| place.offset());
-        if let Some(at) = member("flags") {
-            let flags = number_at(value, at) | flags;
-            write(value, at, &flags.to_ne_bytes());
-        }
-        if let (Some(at), Some(ms)) = (member("timeout_ms"), watchdog_ms) {
-            write(value, at, &ms.to_ne_bytes());
-        }
+        change(value, object, ops, changes, flags);
     }
     for mut program in opened.progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
         if unused.contains(&name) || needs.leave_out(&name) {
             program.set_autoload(false);
         }
+    }
+}
+
+/// Changes members of a scheduler's value that are numbers; what its type does not have is left out.
+fn change(value: &mut [u8], object: &Object, ops: &StructOps, changes: &OpsChanges<'_>, flags: u64) {
+    let mut set = |name: &str, change: &dyn Fn(u64) -> u64| {
+        let Some(place) = object.btf.member(ops.type_id, name) else { return };
+        let size = usize::try_from(place.size()).unwrap_or(0).min(size_of::<u64>());
+        let old = number_at(value, place.offset(), size);
+        write(value, place.offset(), &change(old).to_le_bytes()[..size]);
+    };
+    for (name, number) in changes.numbers {
+        set(name, &|_| *number);
+    }
+    set("flags", &|old| old | flags);
+    if let Some(ms) = changes.watchdog_ms {
+        set("timeout_ms", &|_| u64::from(ms));
     }
 }
 
@@ -88,9 +109,10 @@ fn take_away(value: &mut [u8], object: &Object, ops: &StructOps, needs: &Needs) 
     programs
 }
 
-/// The flags of a scheduler (`SCX_OPS_*`) that settings need.
-fn needed_flags(needs: &Needs) -> u64 {
-    let names: Vec<&str> = needs.needed().filter(|name| name.starts_with("SCX_OPS_")).collect();
+/// The flags of a scheduler (`SCX_OPS_*`) that settings need, and others, as far as the running kernel has them.
+fn known_flags(needs: &Needs, others: &[String]) -> u64 {
+    let needed = needs.needed().filter(|name| name.starts_with("SCX_OPS_"));
+    let names: Vec<&str> = needed.chain(others.iter().map(String::as_str)).collect();
     if names.is_empty() { 0 } else { kernel::ops_flags(&names) }
 }
 
@@ -108,10 +130,10 @@ fn write(value: &mut [u8], offset: u64, bytes: &[u8]) {
     }
 }
 
-/// 64 bits of a value; those beyond its end are 0.
-fn number_at(value: &[u8], offset: u64) -> u64 {
+/// The number in so many bytes of a value; those beyond its end are 0.
+fn number_at(value: &[u8], offset: u64, size: usize) -> u64 {
     let bytes = usize::try_from(offset).ok().and_then(|at| value.get(at..)).unwrap_or_default();
-    bytes.iter().take(8).rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+    bytes.iter().take(size).rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 /// The section whose contents a map of libbpf has. libbpf calls the map of `.rodata` by the object's name, then `.rodata`;
@@ -187,12 +209,22 @@ mod tests {
         assert_eq!(left_of(&object(1)), ([7; 24], Vec::new()));
     }
 
+    /// `flags` has 8 bytes from 16 on; `exit_dump_len` there is not.
+    #[test]
+    fn members_that_are_numbers_are_changed_and_flags_are_added() {
+        let (open, mut value) = (object(0), [7; 24]);
+        let numbers = [("flags".to_owned(), 0x10), ("exit_dump_len".to_owned(), 5)];
+        let changes = OpsChanges { numbers: &numbers, flags: &[], watchdog_ms: Some(9) };
+        change(&mut value, open.object(), &open.object().struct_ops[0], &changes, 2);
+        assert_eq!((&value[..16], &value[16..]), (&[7; 16][..], &[0x12, 0, 0, 0, 0, 0, 0, 0][..]));
+    }
+
     #[test]
     fn what_is_written_beyond_the_end_is_not_written() {
         let mut value = [1, 2, 3, 4];
         write(&mut value, 2, &[9, 9]);
         write(&mut value, 3, &[8, 8]);
         write(&mut value, u64::MAX, &[8]);
-        assert_eq!((value, number_at(&value, 2), number_at(&value, 9)), ([1, 2, 9, 9], 0x0909, 0));
+        assert_eq!((value, number_at(&value, 2, 8), number_at(&value, 9, 8)), ([1, 2, 9, 9], 0x0909, 0));
     }
 }

@@ -7,14 +7,18 @@ use std::sync::Arc;
 
 use tandem_bpf_vm::object::Object;
 use tandem_bpf_vm::open::{OpenObject, SettingError};
+use tandem_loader::backend::Backend;
+use tandem_loader::facts::System;
+use tandem_loader::file::LoaderFile;
+use tandem_loader::input::InputError;
+use tandem_loader::steps::Steps;
 
 use crate::counters::CounterSource;
 use crate::error::LiveError;
-use crate::kernel;
-use crate::load::{is_scheduler, load};
+use crate::kernel::{self, Enumerators};
+use crate::load::{self, OpsChanges, is_scheduler};
 use crate::machine::Machine;
 use crate::scheduler::LoadedScheduler;
-use crate::sidecar::{Plan, Sidecar, SidecarError};
 
 /// The variable that objects which ask for clocks have for whether they may from timers ([`kernel::cpuperf_locks`]).
 const CPUPERF_LOCKS: &str = "cpuperf_locks";
@@ -23,13 +27,23 @@ const TRANSACTION_BYTES: &str = "transaction_bytes";
 /// Bytes for the debug dump if the scheduler does not say how many (`UEI_DUMP_DFL_LEN`).
 const DUMP_LEN: u64 = 32768;
 
+/// What a kernel cannot be asked for from here.
+pub const LINUX: Backend = Backend {
+    name: "the loader for Linux",
+    lacks: &[(
+        "run.arena",
+        "setting up the library of scx_arena means writing to an arena's memory, which libbpf's safe interface does not \
+         give access to; the simulator can (`tandem simulate`)",
+    )],
+};
+
 /// A sched_ext object whose settings may still be changed.
 #[derive(Debug, Clone)]
 pub struct OpenScheduler {
     path: PathBuf,
     bytes: Vec<u8>,
     open: OpenObject,
-    plan: Plan,
+    steps: Steps,
     cpus: Vec<usize>,
     counters: CounterSource,
     watchdog_ms: Option<u32>,
@@ -40,10 +54,11 @@ impl OpenScheduler {
     /// every loader does (`UEI_SET_SIZE`).
     ///
     /// # Errors
-    /// [`LiveError::Read`], [`LiveError::Object`], [`LiveError::NoScheduler`], [`LiveError::Sidecar`].
+    /// [`LiveError::Read`], [`LiveError::Object`], [`LiveError::NoScheduler`]; [`LiveError::File`] and [`LiveError::Unable`]
+    /// of the file beside it.
     pub fn open(path: &Path, machine: &Machine) -> Result<Self, LiveError> {
         let bytes = fs::read(path).map_err(|why| LiveError::Read { path: path.to_owned(), why })?;
-        Self::of_bytes(path, bytes, machine, || Sidecar::beside(path))
+        Self::of_bytes(path, bytes, machine, || Ok(LoaderFile::beside(path)?.unwrap_or_default()))
     }
 
     /// Does the same for an object that a program carries: `name` stands for the file's, `sidecar` is the text of the file beside
@@ -52,7 +67,7 @@ impl OpenScheduler {
     /// # Errors
     /// As [`OpenScheduler::open`].
     pub fn embedded(name: &str, bytes: &[u8], sidecar: &str, machine: &Machine) -> Result<Self, LiveError> {
-        let described = || Sidecar::parse(PathBuf::from(format!("{name}.toml")), sidecar);
+        let described = || LoaderFile::parse(&LoaderFile::path_beside(Path::new(name)), sidecar);
         Self::of_bytes(Path::new(name), bytes.to_owned(), machine, described)
     }
 
@@ -60,33 +75,50 @@ impl OpenScheduler {
         path: &Path,
         bytes: Vec<u8>,
         machine: &Machine,
-        sidecar: impl FnOnce() -> Result<Sidecar, SidecarError>,
+        sidecar: impl FnOnce() -> Result<LoaderFile, InputError>,
     ) -> Result<Self, LiveError> {
         let object = Object::parse(&bytes).map_err(|why| LiveError::Object { path: path.to_owned(), why })?;
         let count = object.struct_ops.iter().filter(|ops| is_scheduler(&object, ops)).count();
         if count != 1 {
             return Err(LiveError::NoScheduler { path: path.to_owned(), count });
         }
+        let file = sidecar()?;
+        LINUX.accepts(&file)?;
         let mut open = Self {
             path: path.to_owned(),
             bytes,
             open: OpenObject::new(Arc::new(object)),
-            plan: Plan::default(),
+            steps: file.steps(&System::of(machine)),
             cpus: (0..machine.cpus.len()).filter(|cpu| machine.cpus[*cpu].online).collect(),
             counters: CounterSource::default(),
             watchdog_ms: None,
         };
+        open.tell_enumerators()?;
         open.make_room_for_dump()?;
-        open.plan = sidecar()?.apply(machine, &mut open.open)?;
+        open.steps.prepare(&file, &mut open.open)?;
         open.tell(CPUPERF_LOCKS, i128::from(kernel::cpuperf_locks()))?;
         Ok(open)
+    }
+
+    /// Sets the variables that have the kernel's enumerators (`SCX_ENUM_INIT`): one that it lacks is 0.
+    fn tell_enumerators(&mut self) -> Result<(), LiveError> {
+        let is_enumerator = |name: &String| name.starts_with("__SCX_");
+        let names: Vec<String> = self.open.variables().into_iter().map(|it| it.name).filter(is_enumerator).collect();
+        let known = if names.is_empty() { Enumerators::default() } else { Enumerators::of_running_kernel() };
+        for name in names {
+            self.tell(&name, i128::from(known.value(name.trim_start_matches('_')).unwrap_or(0)))?;
+        }
+        Ok(())
     }
 
     fn make_room_for_dump(&mut self) -> Result<(), LiveError> {
         if !self.open.has("uei_dump") || !self.open.has("uei_dump_len") {
             return Ok(());
         }
-        let length = self.ops_number("exit_dump_len").filter(|length| *length > 0).unwrap_or(DUMP_LEN);
+        let of_file =
+            self.steps.ops.iter().rev().find(|(member, _)| member == "exit_dump_len").map(|(_, length)| *length);
+        let length = of_file.or_else(|| self.ops_number("exit_dump_len")).filter(|length| *length > 0);
+        let length = length.unwrap_or(DUMP_LEN);
         let room = self.open.resize("uei_dump", length);
         let room = room.and_then(|()| self.open.set_integer("uei_dump_len", i128::from(length)));
         room.map_err(|why| self.setting(why))
@@ -156,14 +188,16 @@ impl OpenScheduler {
     ///
     /// # Errors
     /// [`LiveError::NoSchedExt`], [`LiveError::Busy`]; [`LiveError::Refused`] with the verifier's log; [`LiveError::Problem`];
-    /// [`LiveError::NoMap`]; [`LiveError::Libbpf`].
+    /// [`LiveError::NoMap`]; [`LiveError::NoCpu`]; [`LiveError::Libbpf`].
     pub fn load(&self) -> Result<LoadedScheduler, LiveError> {
         kernel::check_free()?;
-        let loaded = load(&self.path, &self.bytes, &self.open, self.watchdog_ms)?;
-        let mut scheduler = LoadedScheduler::new(loaded, Arc::clone(self.open.object()), self.plan.clone());
+        let changes = OpsChanges { numbers: &self.steps.ops, flags: &self.steps.flags, watchdog_ms: self.watchdog_ms };
+        let loaded = load::load(&self.path, &self.bytes, &self.open, &changes)?;
+        let mut scheduler = LoadedScheduler::new(loaded, Arc::clone(self.open.object()), self.steps.clone());
         scheduler.check_maps()?;
+        self.steps.fill(&mut scheduler)?;
         scheduler.open_counters(&self.cpus, self.counters)?;
-        self.plan.calls.iter().try_for_each(|call| scheduler.run(call))?;
+        scheduler.run_before_attaching()?;
         Ok(scheduler)
     }
 }

@@ -8,18 +8,18 @@ use std::sync::Arc;
 
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{Link, MapCore, MapFlags, MapImpl, MapType, Program, ProgramInput, ProgramType};
-use tandem_bpf_vm::btf::Type;
 use tandem_bpf_vm::object::Object;
 use tandem_bpf_vm::open::{OpenObject, SettingError};
+use tandem_loader::statistics::{ArrayShape, Counting};
+use tandem_loader::steps::{Call, Filled, Steps};
 
-use crate::counters::{CounterSource, OpenCounter};
+use crate::counters::{CounterSource, OpenCounter, open_counter};
 use crate::error::LiveError;
 use crate::exit::Exit;
 use crate::load::{is_struct_ops, section_of};
 use crate::messages::collect;
+use crate::pinned::Pinned;
 use crate::pmus::Pmus;
-use crate::sidecar::{Call, Plan};
-use crate::statistics;
 
 /// A loaded scheduler; it goes when this is dropped.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub struct LoadedScheduler {
     links: Vec<Link>,
     object: libbpf_rs::Object,
     source: Arc<Object>,
-    plan: Plan,
+    steps: Steps,
     counters: Vec<OpenCounter>,
     uncounted: Vec<Uncounted>,
 }
@@ -56,28 +56,20 @@ pub struct Uncounted {
 }
 
 impl LoadedScheduler {
-    pub(crate) fn new(object: libbpf_rs::Object, source: Arc<Object>, plan: Plan) -> Self {
-        Self { links: Vec::new(), object, source, plan, counters: Vec::new(), uncounted: Vec::new() }
+    pub(crate) fn new(object: libbpf_rs::Object, source: Arc<Object>, steps: Steps) -> Self {
+        Self { links: Vec::new(), object, source, steps, counters: Vec::new(), uncounted: Vec::new() }
     }
 
     /// Whether the object has the maps and names that the file beside it speaks of.
     pub(crate) fn check_maps(&self) -> Result<(), LiveError> {
         let missing = |what, name: &str| LiveError::NoMap { what, name: name.to_owned() };
-        if let Some(map) = &self.plan.applications {
+        if let Some(map) = &self.steps.tasks.tgids {
             self.hash(map, 4).ok_or_else(|| missing("hash map from 32 bits to 32 bits", map))?;
         }
-        if let Some(map) = &self.plan.lengths {
+        if let Some(map) = &self.steps.tasks.relative_length {
             self.hash(map, 8).ok_or_else(|| missing("hash map from 32 bits to 64 bits", map))?;
         }
-        if let Some((map, names)) = &self.plan.statistics.counters {
-            let found = self.map(map).filter(|map| map.key_size() == 4 && map.value_size() == 8);
-            found.ok_or_else(|| missing("array of 64-bit counters", map))?;
-            let found = self.source.btf.find(names, |ty| Type::enumeration(ty).is_some());
-            found.ok_or_else(|| missing("enumeration", names))?;
-        }
-        let now = OpenObject::new(Arc::clone(&self.source));
-        let absent = self.plan.statistics.states.iter().find(|name| statistics::state(&now, name).is_none());
-        absent.map_or(Ok(()), |name| Err(missing("variable that is an enumeration", name)))
+        Ok(self.steps.statistics.check(self)?)
     }
 
     /// Opens a counter for each of these CPUs and each map that wants one, if a program was loaded that can read them: the
@@ -89,10 +81,10 @@ impl LoadedScheduler {
         }
         let (mut counters, mut uncounted) = (Vec::new(), Vec::new());
         let pmus = Pmus::read(Path::new("/"));
-        for (name, event) in &self.plan.counters {
+        for (name, event) in &self.steps.counters {
             let map = self.map(name).filter(|map| map.map_type() == MapType::PerfEventArray);
             let map = map.ok_or_else(|| LiveError::NoMap { what: "map of counters", name: name.clone() })?;
-            let opened: Vec<_> = cpus.iter().map(|cpu| (*cpu, event.open(*cpu, source, &pmus))).collect();
+            let opened: Vec<_> = cpus.iter().map(|cpu| (*cpu, open_counter(*event, *cpu, source, &pmus))).collect();
             // For all CPUs it is mostly the same reason.
             let mut failed = None;
             for (cpu, counter) in opened {
@@ -132,7 +124,7 @@ impl LoadedScheduler {
     /// # Errors
     /// [`LiveError::Libbpf`]: there is no room.
     pub fn enter_application(&self, process: u32, number: u32) -> Result<bool, LiveError> {
-        let Some(map) = self.plan.applications.as_ref().and_then(|map| self.hash(map, 4)) else { return Ok(false) };
+        let Some(map) = self.steps.tasks.tgids.as_ref().and_then(|map| self.hash(map, 4)) else { return Ok(false) };
         enter(&map, process, &number.to_ne_bytes())?;
         Ok(true)
     }
@@ -143,7 +135,7 @@ impl LoadedScheduler {
     /// # Errors
     /// [`LiveError::Libbpf`], [`LiveError::Problem`].
     pub fn adopt(&self, thread: u32, number: u32) -> Result<bool, LiveError> {
-        let Some(program) = self.plan.adopt.clone() else { return Ok(false) };
+        let Some(program) = self.steps.tasks.adopt.clone() else { return Ok(false) };
         self.run(&Call { program, arguments: vec![thread.cast_signed(), number.cast_signed()] })?;
         Ok(true)
     }
@@ -151,7 +143,7 @@ impl LoadedScheduler {
     /// The processes of applications, each with its application's number: those that were entered, and what descends from them
     /// and lives.
     pub fn applications(&self) -> Vec<(u32, u32)> {
-        let Some(map) = self.plan.applications.as_ref().and_then(|map| self.hash(map, 4)) else { return Vec::new() };
+        let Some(map) = self.steps.tasks.tgids.as_ref().and_then(|map| self.hash(map, 4)) else { return Vec::new() };
         let number = |bytes: &[u8]| Some(u32::from_ne_bytes(bytes.try_into().ok()?));
         let entry = |key: Vec<u8>| Some((number(&key)?, number(&map.lookup(&key, MapFlags::ANY).ok()??)?));
         map.keys().filter_map(entry).collect()
@@ -162,30 +154,28 @@ impl LoadedScheduler {
     /// # Errors
     /// [`LiveError::Libbpf`]: there is no room.
     pub fn hint(&self, thread: u32, length: u64) -> Result<bool, LiveError> {
-        let Some(map) = self.plan.lengths.as_ref().and_then(|map| self.hash(map, 8)) else { return Ok(false) };
+        let Some(map) = self.steps.tasks.relative_length.as_ref().and_then(|map| self.hash(map, 8)) else {
+            return Ok(false);
+        };
         enter(&map, thread, &length.to_ne_bytes())?;
         Ok(true)
     }
 
     /// Takes back what was said of a thread; no matter if the scheduler has done so itself.
     pub fn forget(&self, thread: u32) {
-        if let Some(map) = self.plan.lengths.as_ref().and_then(|map| self.hash(map, 8)) {
+        if let Some(map) = self.steps.tasks.relative_length.as_ref().and_then(|map| self.hash(map, 8)) {
             let _ = map.delete(&thread.to_ne_bytes());
         }
     }
 
     /// What it has counted so far, by name, in its order (`[statistics]`).
     pub fn counters(&self) -> Vec<(String, u64)> {
-        let Some((map, names)) = &self.plan.statistics.counters else { return Vec::new() };
-        let counters = self.map(map).and_then(|map| statistics::counters(&map, &self.source.btf, names));
-        counters.unwrap_or_default()
+        self.steps.statistics.counters(self)
     }
 
     /// The states that it is in: names of variables and of their values.
     pub fn states(&self) -> Vec<(String, String)> {
-        let now = OpenObject::new(Arc::new(self.now()));
-        let state = |name: &String| Some((name.clone(), statistics::state(&now, name)?));
-        self.plan.statistics.states.iter().filter_map(state).collect()
+        self.steps.statistics.states(self)
     }
 
     /// The programs that were loaded, in the order of the object.
@@ -200,19 +190,32 @@ impl LoadedScheduler {
         self.object.progs().filter(|program| program.autoload()).filter_map(verified).collect()
     }
 
-    /// Runs a program of type `syscall`, whose context is its arguments, 32 bits each. A result below 0 is a refusal.
+    /// Runs what comes before the scheduler is attached: first the program that says whether the settings will do.
+    pub(crate) fn run_before_attaching(&self) -> Result<(), LiveError> {
+        let check = self.steps.check.clone().map(|program| Call { program, arguments: Vec::new() });
+        let _pinned = self.pinned()?;
+        check.iter().chain(&self.steps.calls).try_for_each(|call| self.run(call))
+    }
+
+    /// Has this thread run where its file says that programs and `ops.init` must (`init_cpu`), until the result is dropped.
+    fn pinned(&self) -> Result<Option<Pinned>, LiveError> {
+        let Some(cpu) = self.steps.init_cpu else { return Ok(None) };
+        Pinned::on(cpu).map(Some).map_err(|why| LiveError::NoCpu { cpu, why })
+    }
+
+    /// Runs a program of type `syscall`, whose context is its arguments, 32 bits each. A result that is not 0 is a refusal.
     pub(crate) fn run(&self, call: &Call) -> Result<(), LiveError> {
+        let refused = |problem: String| LiveError::Problem { program: call.program.clone(), problem };
         let Some(program) = self.object.progs_mut().find(|program| program.name() == call.program.as_str()) else {
-            let problem = Some("the object has no such program".to_owned());
-            return Err(LiveError::Problem { program: call.program.clone(), problem });
+            return Err(refused("the object has no such program".to_owned()));
         };
-        let mut context: Vec<u8> = call.arguments.iter().flat_map(|argument| argument.to_ne_bytes()).collect();
+        let mut context = call.bytes();
         let context_in = (!context.is_empty()).then_some(context.as_mut_slice());
         let (ran, messages) = collect(|| program.test_run(ProgramInput { context_in, ..ProgramInput::default() }));
         let ran = ran.map_err(|why| LiveError::Libbpf { what: format!("running {}", call.program), why, messages })?;
-        if (ran.return_value as i32) < 0 {
+        if ran.return_value != 0 {
             let problem = self.text("problem").filter(|text| !text.is_empty());
-            return Err(LiveError::Problem { program: call.program.clone(), problem });
+            return Err(refused(problem.unwrap_or_else(|| format!("it returned {}", ran.return_value.cast_signed()))));
         }
         Ok(())
     }
@@ -224,11 +227,13 @@ impl LoadedScheduler {
         Some(String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// Attaches the programs that watch the kernel, then the scheduler: from now on it schedules all fair tasks.
+    /// Attaches the programs that watch the kernel, then the scheduler: from now on it schedules all fair tasks. Then runs
+    /// what its file says is to run after that.
     ///
     /// # Errors
-    /// [`LiveError::Libbpf`]; if `ops.init` refuses, the kernel's log says why.
+    /// [`LiveError::Libbpf`]; if `ops.init` refuses, the kernel's log says why. [`LiveError::NoCpu`], [`LiveError::Problem`].
     pub fn attach(&mut self) -> Result<(), LiveError> {
+        let _pinned = self.pinned()?;
         for program in
             self.object.progs_mut().filter(|program| program.autoload() && attaches_itself(program.prog_type()))
         {
@@ -241,7 +246,7 @@ impl LoadedScheduler {
             let what = || format!("attaching the scheduler {}", map.name().to_string_lossy());
             self.links.push(link.map_err(|why| LiveError::Libbpf { what: what(), why, messages })?);
         }
-        Ok(())
+        self.steps.attached.iter().try_for_each(|call| self.run(call))
     }
 
     /// Detaches it: tasks are fair again when this returns. Its maps can still be read.
@@ -277,6 +282,41 @@ impl LoadedScheduler {
             }
         }
         now
+    }
+}
+
+impl Filled for LoadedScheduler {
+    type Error = LiveError;
+
+    fn enter(&mut self, map: &str, key: u32, value: u32) -> Result<(), LiveError> {
+        let fits = |map: &MapImpl<'_>| (map.key_size(), map.value_size()) == (4, 4);
+        let missing = || LiveError::NoMap { what: "map with keys and values of 4 bytes", name: map.to_owned() };
+        enter(&self.map(map).filter(fits).ok_or_else(missing)?, key, &value.to_ne_bytes())
+    }
+}
+
+impl Counting for LoadedScheduler {
+    fn object(&self) -> &Object {
+        &self.source
+    }
+
+    fn array(&self, name: &str) -> Option<ArrayShape> {
+        let map = self.map(name)?;
+        Some(ArrayShape { key_size: map.key_size(), value_size: map.value_size(), entries: map.max_entries() })
+    }
+
+    fn entry(&self, map: &str, key: u32) -> Vec<u8> {
+        let Some(map) = self.map(map) else { return Vec::new() };
+        let key = key.to_ne_bytes();
+        if map.map_type().is_percpu() {
+            return map.lookup_percpu(&key, MapFlags::ANY).ok().flatten().unwrap_or_default().concat();
+        }
+        map.lookup(&key, MapFlags::ANY).ok().flatten().unwrap_or_default()
+    }
+
+    fn variable(&self, name: &str) -> Option<Vec<u8>> {
+        let now = OpenObject::new(Arc::new(self.now()));
+        now.bytes(name).ok().map(<[u8]>::to_vec)
     }
 }
 

@@ -5,8 +5,13 @@
 //! - [`tree`]: these files, below a root. [`cpus`]: sets of CPUs as they are written there. [`pmus`]: units that count events.
 //! - [`input`]: mistakes in files: where, what, and what was expected.
 
+pub mod backend;
 pub mod cpus;
+pub mod facts;
+pub mod file;
 pub mod input;
 pub mod machine;
 pub mod pmus;
+pub mod statistics;
+pub mod steps;
 pub mod tree;

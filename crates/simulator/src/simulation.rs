@@ -55,7 +55,7 @@ pub fn simulate(
 pub fn check(machine: &Machine, options: &Options) -> Result<(), SimulationError> {
     let Scheduler::SchedExt(scheduler) = &options.scheduler else { return Ok(()) };
     let named = |why| SimulationError::Scheduler { scheduler: scheduler.name.clone(), why: Box::new(why) };
-    frontend::check::on_machine(scheduler, machine, options).map_err(named)
+    frontend::check::on_machine(scheduler, machine, &options.kernel, options.governor, options.seed).map_err(named)
 }
 
 /// Why no thread's end would end the run: some application thread loops for ever, or forks threads for ever that fork

@@ -112,7 +112,10 @@ fn main() -> ExitCode {
                     | LiveError::Object { .. }
                     | LiveError::NoScheduler { .. }
                     | LiveError::Setting { .. }
-                    | LiveError::Sidecar(_)
+                    | LiveError::File(_)
+                    | LiveError::Unable(_)
+                    | LiveError::Statistics(_)
+                    | LiveError::NoCpu { .. }
                     | LiveError::NoMap { .. }
                     | LiveError::Problem { .. }
             );

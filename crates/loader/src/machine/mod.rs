@@ -104,11 +104,4 @@ impl Machine {
         opps::read(&tree, &mut machine, &capacities);
         Ok((machine, capacities))
     }
-
-    /// CPUs from the biggest to the smallest; equals in their order.
-    pub fn cpus_by_capacity(&self) -> Vec<u64> {
-        let mut sorted: Vec<usize> = (0..self.cpus.len()).collect();
-        sorted.sort_by_key(|cpu| std::cmp::Reverse(self.cpus[*cpu].capacity));
-        sorted.into_iter().map(|cpu| cpu as u64).collect()
-    }
 }

@@ -12,8 +12,11 @@ pub struct OppTable {
     pub frequency: Vec<u64>,
     /// Capacity of a CPU there, 1..=1024. Speed is taken to follow the clock, as the kernel does.
     pub performance: Vec<u64>,
-    /// Milliwatts of one busy CPU; 0: unknown.
+    /// Milliwatts of one busy CPU, as the kernel's energy model has them; 0: unknown.
     pub power: Vec<u64>,
+    /// Milliwatts that the CPUs of one clock draw together while one of them is awake, besides that: their clusters' static
+    /// power. No file of the kernel has it; 0: unknown.
+    pub static_power: Vec<u64>,
 }
 
 /// Clocks of one CPU, in kHz.
@@ -104,6 +107,7 @@ fn table(tree: &Tree, number: usize, cpu: &mut Cpu, clocks: &Clocks) -> OppTable
     let table = OppTable {
         performance: clocks.allowed.iter().map(performance).collect(),
         power: clocks.allowed.iter().map(power).collect(),
+        static_power: vec![0; clocks.allowed.len()],
         frequency: clocks.allowed.clone(),
     };
     cpu.performance = table.performance.last().copied().unwrap_or(cpu.capacity);

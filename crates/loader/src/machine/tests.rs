@@ -92,11 +92,11 @@ fn clocks_above_the_limit_count_for_capacity_only() {
         frequency: frequency.into(),
         performance: performance.into(),
         power: power.into(),
+        static_power: vec![0; 2],
     };
     assert_eq!(machine.opp_tables[0], table([500_000, 1_000_000], [200, 400], [0, 0]));
     assert_eq!(machine.opp_tables[1], table([1_000_000, 1_500_000], [512, 768], [301, 0]));
     assert!(machine.cpuperf);
-    assert_eq!(machine.cpus_by_capacity(), [1, 0]);
 }
 
 /// As intel_pstate is: no list of clocks, but a range, which is limited to 3 GHz from above and 1 GHz from below.

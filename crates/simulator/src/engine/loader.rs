@@ -20,12 +20,12 @@ use crate::scx::Scx;
 use crate::scx::exit::{ExitInfo, ExitKind};
 use crate::scx::frontend::exit_record;
 use crate::scx::frontend::scheduler::SchedExt;
-use crate::scx::frontend::statistics::{self, Counters, Statistics};
 use crate::scx::frontend::tasks::TaskMaps;
 use crate::scx::ops::Op;
 use crate::scx::tracepoints::Tracepoint;
 use crate::streams::Streams;
 use crate::units::{CpuId, Nanos, SEC, TaskId, seconds};
+use tandem_loader::statistics::{self, Counters, Statistics};
 
 /// How often a loader program looks whether its scheduler has gone: it sleeps for so long in between.
 const PERIOD: Nanos = SEC;

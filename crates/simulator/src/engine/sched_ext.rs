@@ -25,6 +25,7 @@ impl Engine<'_> {
         let loaded = frontend::load_object(scheduler.object.clone(), &request, &system)?;
         let cpu = loaded.init_cpu.unwrap_or(cpu);
         let (check, syscalls, attached) = (loaded.check, loaded.syscalls.clone(), loaded.attached.clone());
+        let arena = loaded.arena.clone();
         let counts = !loaded.perf.is_empty();
         self.loader.maps = loaded.task_maps;
         let mut scx = Scx::new(loaded, kernel, self.loader.streams);
@@ -32,8 +33,8 @@ impl Engine<'_> {
         let mut ctx = scx.with(&mut self.sched.kernel);
         check.map_or(Ok(()), |program| frontend::check::ask(&mut ctx, program, cpu))?;
         ctx.scx_cgroups_new().map_err(SchedulerError::Memory)?;
-        if let Some(task_ctx) = scheduler.sidecar.as_ref().and_then(|sidecar| sidecar.arena.as_deref()) {
-            frontend::arena::setup(&mut ctx, task_ctx, cpu)?;
+        if let Some(task_ctx) = arena {
+            frontend::arena::setup(&mut ctx, &task_ctx, cpu)?;
         }
         syscalls.iter().try_for_each(|call| run_syscall(&mut ctx, call, cpu))?;
         self.loader.introduce(&mut scx, &mut self.sched, &self.threads, &mut self.outcome);

@@ -27,21 +27,6 @@ pub enum PerfEvent {
     StalledCycles,
 }
 
-impl PerfEvent {
-    /// All, with the words that name them.
-    pub const WORDS: [(&'static str, Self); 4] = [
-        ("cycles", Self::Cycles),
-        ("instructions", Self::Instructions),
-        ("cache_misses", Self::CacheMisses),
-        ("stalled_cycles", Self::StalledCycles),
-    ];
-
-    /// The event that a word names.
-    pub fn of(word: &str) -> Option<Self> {
-        Self::WORDS.iter().find(|(name, _)| *name == word).map(|(_, event)| *event)
-    }
-}
-
 /// A counter's value as a program reads it (`struct bpf_perf_event_value`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reading {
@@ -183,7 +168,8 @@ mod tests {
     }
 
     fn read(pmu: &Pmu, now: Nanos) -> [u64; 4] {
-        PerfEvent::WORDS.map(|(_, event)| pmu.read(now, CPU, event).unwrap().counter)
+        use PerfEvent::{CacheMisses, Cycles, Instructions, StalledCycles};
+        [Cycles, Instructions, CacheMisses, StalledCycles].map(|event| pmu.read(now, CPU, event).unwrap().counter)
     }
 
     #[test]

@@ -9,11 +9,10 @@ use tandem_bpf_vm::helper::{helper, helper_name};
 use tandem_bpf_vm::kfunc::kfunc;
 use tandem_bpf_vm::map::{MapError, MapSpec, Maps, kind};
 use tandem_bpf_vm::memory::Memory;
+use tandem_loader::facts::Word;
+use tandem_loader::file::{Argument, LoaderFile, RUN, TOP};
 
 use super::abi::profile::Version;
-use super::frontend::domains::Each;
-use super::frontend::facts::Argument;
-use super::frontend::sidecar::{RUN, Sidecar, TOP};
 use super::kfuncs::offered;
 
 const PAGE: &str = include_str!("../../../../docs/schedulers.md");
@@ -118,28 +117,24 @@ fn generic_functions() -> Names {
 
 #[test]
 fn every_fact_is_explained() {
-    let (_, section) = PAGE.split_once("\n### Facts\n").unwrap();
-    let (words, _) = section.split_once("\n| of |").unwrap();
-    let words: Names = quoted(words).iter().map(|word| word.trim_matches('"').to_owned()).collect();
-    for (of, facts, _) in &tables("### Facts")[0] {
-        let each = of.iter().find_map(|word| Each::of(word.strip_prefix("each.")?)).unwrap();
-        let machine = matches!(each, Each::Machine | Each::Hybrid);
-        let documented: Names = if machine { facts | &words } else { facts.clone() };
-        let missing: Vec<&str> = each.facts().into_iter().filter(|fact| !documented.contains(*fact)).collect();
-        assert!(missing.is_empty(), "{of:?}: {missing:?}");
-    }
+    let explained: Names = tables("### Facts")[0].iter().flat_map(|(words, ..)| words.clone()).collect();
+    let words: Names = Word::all().map(|word| word.to_string()).collect();
+    assert_eq!(explained, words);
 }
 
 #[test]
 fn the_example_of_a_sidecar_is_read_and_every_key_is_explained() {
     let section = PAGE.split("## The file beside an object").nth(1).unwrap();
     let example = section.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
-    let read = Sidecar::parse(Path::new("example.toml"), example).unwrap();
+    let read = LoaderFile::parse(Path::new("example.toml"), example).unwrap();
     assert_eq!(
-        (read.init_cpu, read.ops.len(), read.set.len(), read.resize.len()),
+        (read.run.init_cpu, read.ops.numbers.len(), read.set.len(), read.resize.len()),
         (Some(Argument::Number(0)), 1, 2, 2)
     );
-    assert_eq!(read.syscalls, [("set_up".to_owned(), vec![Argument::Number(-1)])]);
+    assert_eq!(
+        (read.run.syscall[0].program.as_str(), &read.run.syscall[0].arguments[..]),
+        ("set_up", &[Argument::Number(-1)][..])
+    );
     let explained: Names =
         tables("## The file beside an object")[0].iter().flat_map(|(keys, ..)| keys.clone()).collect();
     let keys = TOP.iter().filter(|key| **key != "run").chain(RUN);

@@ -76,7 +76,7 @@ fn there_is_one_session_at_a_time() {
 #[test]
 fn a_scheduler_that_the_kernel_refuses_costs_the_machine_nothing() {
     let world = World::new();
-    let problem = Some("os_cpu 9 is not online".to_owned());
+    let problem = "os_cpu 9 is not online".to_owned();
     world.refuse(LiveError::Problem { program: "check".to_owned(), problem });
     assert_eq!(why_not(&world, &request("isolate=shared")), "check refuses: os_cpu 9 is not online");
     world.assert_given_back();

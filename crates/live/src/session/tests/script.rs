@@ -8,6 +8,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{JoinHandle, spawn};
 use std::time::{Duration, Instant};
 
+use tandem_bpf_vm::open::Meanings;
+
 use super::world::World;
 use crate::control::{Answer, ask};
 use crate::plan::{Choice, Governor, SessionRequest};
@@ -111,5 +113,5 @@ impl Events for Script<'_> {
 pub(super) fn request(settings: &str) -> SessionRequest {
     let pair = |setting: &str| setting.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
     let settings = settings.split_whitespace().filter_map(pair).collect();
-    SessionRequest { backend: Choice::Auto, settings, governor: Some(Governor::Schedutil) }
+    SessionRequest { backend: Choice::Auto, settings, governor: Some(Governor::Schedutil), states: Meanings::default() }
 }

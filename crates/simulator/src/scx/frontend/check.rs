@@ -8,8 +8,9 @@ use super::facts::System;
 use super::scheduler::SchedExt;
 use super::{SchedulerError, load_object};
 use crate::kernel::Kernel;
+use crate::kernel::cpufreq::Governor;
+use crate::kernel::params::KernelParameters;
 use crate::machine::Machine;
-use crate::options::Options;
 use crate::scx::enable::check_ops;
 use crate::scx::{Ctx, Scx};
 use crate::streams::{Stream, Streams};
@@ -22,11 +23,17 @@ const PROBLEM: &str = "problem";
 ///
 /// # Errors
 /// It cannot be loaded, or [`SchedulerError::Refused`].
-pub fn on_machine(scheduler: &SchedExt, machine: &Machine, options: &Options) -> Result<(), SchedulerError> {
-    let streams = Streams::new(options.seed);
-    let mut kernel = Kernel::new(machine, options.kernel.clone(), streams.of(Stream::Kernel));
-    let system = System { kernel: &kernel, machine, governor: options.governor };
-    let loaded = load_object(scheduler.object.clone(), &scheduler.request(options.kernel.bpf_budget), &system)?;
+pub fn on_machine(
+    scheduler: &SchedExt,
+    machine: &Machine,
+    parameters: &KernelParameters,
+    governor: Governor,
+    seed: u64,
+) -> Result<(), SchedulerError> {
+    let streams = Streams::new(seed);
+    let mut kernel = Kernel::new(machine, parameters.clone(), streams.of(Stream::Kernel));
+    let system = System { kernel: &kernel, machine, governor };
+    let loaded = load_object(scheduler.object.clone(), &scheduler.request(parameters.bpf_budget), &system)?;
     check_ops(&loaded.ops, loaded.profile)?;
     let Some(program) = loaded.check else { return Ok(()) };
     let cpu = loaded.init_cpu.or_else(|| kernel.topology.online.first()).unwrap_or(CpuId(0));

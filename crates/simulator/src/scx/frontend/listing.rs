@@ -10,11 +10,11 @@ use tandem_bpf_vm::map::kind;
 use tandem_bpf_vm::object::Object;
 use tandem_bpf_vm::open::{OpenObject, Setting};
 use tandem_bpf_vm::survey::{Need, Needs, survey};
+use tandem_loader::file::{LoaderFile, Setting as Line, Value};
 
 use super::facts::System;
 use super::scheduler::SchedExt;
-use super::sidecar::{Sidecar, Value};
-use super::{SchedulerError, detect_profile, load_object, ops};
+use super::{SchedulerError, load_object, ops, profile_of};
 use crate::generated;
 use crate::kernel::Kernel;
 use crate::kernel::cpufreq::{Governor, SchedutilTunables};
@@ -159,11 +159,11 @@ impl SchedExt {
     /// # Errors
     /// Its `struct sched_ext_ops` cannot be read. Why it cannot be loaded otherwise is part of the listing.
     pub fn listing(&self) -> Result<Listing, SchedulerError> {
-        let none = Sidecar::default();
+        let none = LoaderFile::default();
         let sidecar = self.sidecar.as_ref().unwrap_or(&none);
-        let profile = self.profile.or(sidecar.profile).unwrap_or_else(|| detect_profile(&self.object));
+        let profile = profile_of(&self.object, self.profile, sidecar);
         let mut read = ops::read(&self.object, ops::find(&self.object)?, profile)?;
-        for (member, value) in &sidecar.ops {
+        for (member, value) in &sidecar.ops.numbers {
             ops::set_number(&mut read.ops, member, *value);
         }
         let needs = needs(&OpenObject::new(self.object.clone()), profile);
@@ -200,17 +200,18 @@ impl SchedExt {
     fn variable_listing(&self) -> Vec<VariableListing> {
         let mut open = OpenObject::new(self.object.clone());
         let beside = self.sidecar.as_ref().map_or(&[][..], |sidecar| &sidecar.set);
-        let constants = beside.iter().filter_map(|(name, value)| match value {
-            Value::Text(text) => Some((name, text)),
-            Value::Fact(_) | Value::Table(_) => None,
+        let always = |line: &&Line| line.condition.is_none();
+        let constants = beside.iter().filter(always).filter_map(|line| match &line.value {
+            Value::Text(text) => Some((&line.name, text)),
+            Value::Fact(_) => None,
         });
         for (name, text) in constants {
             // What cannot be set was refused when the scheduler was chosen, but for indexes that depend on the machine.
             let _ = open.set(name, text);
         }
         let by_machine = |name: &str| {
-            let set = |(other, value): &&(String, Value)| other == name && !matches!(value, Value::Text(_));
-            beside.iter().find(set).map(|(_, value)| value.word().to_owned())
+            let set = |line: &&Line| always(line) && line.name == name && !matches!(line.value, Value::Text(_));
+            beside.iter().find(set).map(|line| line.value.word())
         };
         let by_itself = open.clone();
         let default = |name: &str| by_machine(name).unwrap_or_else(|| by_itself.text(name).unwrap_or_default());

@@ -2,15 +2,15 @@
 //! What a loader program does before it loads a scheduler, and after it has gone (`SCX_OPS_OPEN`, `SCX_OPS_LOAD`,
 //! `UEI_REPORT`).
 //!
-//! - [`scheduler`]: a user's choice, from a file. [`sidecar`]: what a particular scheduler's loader does, from a file;
-//!   [`facts`], [`domains`], [`opps`]: what such loaders find out about the machine; [`arena`]: what they set up in an arena;
-//!   [`perf`]: counters that they open; [`tasks`]: what they know of tasks.
+//! What a particular scheduler's loader does comes from the file beside its object ([`tandem_loader::file`]).
+//!
+//! - [`scheduler`]: a user's choice, from a file. [`facts`], [`opps`]: what loaders find out about the simulated machine;
+//!   [`arena`]: what they set up in an arena; [`perf`]: counters that they open; [`tasks`]: what they know of tasks.
 //! - [`ops`]: its `struct sched_ext_ops`. [`listing`]: what is in it. [`check`]: whether it accepts its settings.
-//!   [`statistics`]: what it counted. [`exit_record`]: what it recorded of its end.
+//!   [`exit_record`]: what it recorded of its end.
 
 pub mod arena;
 pub mod check;
-pub mod domains;
 pub mod exit_record;
 pub mod facts;
 pub mod listing;
@@ -18,8 +18,6 @@ pub mod opps;
 pub mod ops;
 pub mod perf;
 pub mod scheduler;
-pub mod sidecar;
-pub mod statistics;
 pub mod tasks;
 
 use std::sync::Arc;
@@ -27,15 +25,16 @@ use std::sync::Arc;
 use tandem_bpf_vm::fault::FaultKind;
 use tandem_bpf_vm::instance::{Instance, ProgramId};
 use tandem_bpf_vm::link::{Environment, LoadError};
-use tandem_bpf_vm::map::Item;
 use tandem_bpf_vm::memory::Memory;
 use tandem_bpf_vm::object::{ExternKind, Object};
 use tandem_bpf_vm::open::{Needs, OpenObject, SettingError};
+use tandem_loader::file::{KernelInterface, LoaderFile};
+use tandem_loader::statistics::NoStatistics;
+use tandem_loader::steps::{Call, NoSuchMap, Steps};
 
+use crate::input::InputError;
 use crate::units::CpuId;
-use domains::Cpus;
-use facts::{Argument, Fact, System};
-use sidecar::{EachValue, Sidecar, Value};
+use facts::System;
 
 use super::abi::Guest;
 use super::abi::profile::{Profile, Version};
@@ -83,14 +82,12 @@ pub enum SchedulerError {
     /// The scheduler itself refuses its settings, for this reason.
     #[error("{0}")]
     Refused(String),
+    /// What the file beside the object sets, the object does not have, or not so.
+    #[error("{0}")]
+    File(#[from] InputError),
     /// What shall be reported of it does not exist.
-    #[error("the object has no {what} `{name}` for statistics")]
-    NoStatistics {
-        /// What is missing.
-        what: &'static str,
-        /// Its name.
-        name: String,
-    },
+    #[error("{0}")]
+    Statistics(#[from] NoStatistics),
     /// A program that shall run before the scheduler is attached does not exist.
     #[error("the object has no program `{0}` to run")]
     NoProgram(String),
@@ -105,9 +102,9 @@ pub enum SchedulerError {
         /// The negative errno that it returned, or what stopped it.
         why: String,
     },
-    /// A map that the sidecar fills does not exist, or does not take numbers.
-    #[error("the object has no map `{0}` with keys and values of 4 bytes to fill")]
-    NoMap(String),
+    /// A map that the file beside the object fills does not exist, or does not take numbers.
+    #[error("{0}")]
+    Map(#[from] NoSuchMap),
     /// What is known of tasks shall be in a map that does not exist or cannot hold it.
     #[error("the object has no map `{map}` of type HASH with keys of 4 bytes and values of {value_size}")]
     NoTaskMap {
@@ -144,7 +141,7 @@ pub struct Request<'a> {
     /// Variables to set: what a user says, after what the sidecar says.
     pub settings: &'a [(String, String)],
     /// What its own loader would do.
-    pub sidecar: Option<&'a Sidecar>,
+    pub sidecar: Option<&'a LoaderFile>,
     /// The kernel version; `None`: the sidecar's, or the one that the object was built for.
     pub profile: Option<Profile>,
     /// Number of a kernel function, by version and name.
@@ -170,6 +167,8 @@ pub struct Loaded {
     pub init_cpu: Option<CpuId>,
     /// The `syscall` program that says whether the settings will do; it comes before all others.
     pub check: Option<ProgramId>,
+    /// The structure of a task's data, if the library of the crate scx_arena is to be set up.
+    pub arena: Option<String>,
     /// `syscall` programs to run before the scheduler is attached.
     pub syscalls: Vec<Syscall>,
     /// `syscall` programs to run after that.
@@ -231,19 +230,19 @@ pub fn open(object: Arc<Object>, profile: Profile, exit_dump_len: u32) -> Result
 /// [`SchedulerError`].
 pub fn load_object(object: Arc<Object>, request: &Request<'_>, system: &System<'_>) -> Result<Loaded, SchedulerError> {
     let System { kernel, machine, .. } = *system;
-    let none = Sidecar::default();
+    let none = LoaderFile::default();
     let sidecar = request.sidecar.unwrap_or(&none);
-    let profile = request.profile.or(sidecar.profile).unwrap_or_else(|| detect_profile(&object));
+    let steps = sidecar.steps(&system.known());
+    let profile = profile_of(&object, request.profile, sidecar);
     let nr_cpus = kernel.topology.nr_cpus as u32;
-    let init_cpu = sidecar.init_cpu.and_then(|cpu| facts::calls(&[cpu], system)[0].first().map(|cpu| *cpu as u32));
-    if let Some(cpu) = init_cpu.filter(|cpu| *cpu >= nr_cpus) {
+    if let Some(cpu) = steps.init_cpu.filter(|cpu| *cpu >= nr_cpus) {
         return Err(SchedulerError::NoCpu { cpu, nr_cpus });
     }
     let mut read = ops::read(&object, ops::find(&object)?, profile)?;
-    set_ops(&mut read.ops, sidecar, profile, system);
+    set_ops(&mut read.ops, &steps, profile);
     let mut opened = open(object.clone(), profile, read.ops.exit_dump_len)?;
-    apply_each(&mut opened, sidecar, system)?;
-    apply(&mut opened, sidecar, request.settings, system)?;
+    steps.prepare(sidecar, &mut opened)?;
+    request.settings.iter().try_for_each(|(name, value)| opened.choose(name, value))?;
     let needs = opened.needs();
     heed_needs(&mut read, &needs, profile);
     let mut memory = Memory::new(request.memory_limit);
@@ -264,30 +263,35 @@ pub fn load_object(object: Arc<Object>, request: &Request<'_>, system: &System<'
     for variable in guest.variables() {
         vm.register_percpu(variable, guest.per_cpu_stride());
     }
-    for (name, table) in &sidecar.maps {
-        fill(&mut vm, name, &table.numbers(system)).ok_or_else(|| SchedulerError::NoMap(name.clone()))?;
-    }
-    perf::check(&vm, &sidecar.perf)?;
-    let task_maps = TaskMaps::of(&vm, sidecar)?;
-    sidecar.statistics.check(&vm)?;
+    steps.fill(&mut vm)?;
+    steps.statistics.check(&vm)?;
+    let perf = perf::maps(&vm, &steps.counters)?;
+    let task_maps = TaskMaps::of(&vm, &steps.tasks)?;
     let ops = with_programs(read, &object, &vm)?;
     let program = |name: &String| vm.program(name).ok_or_else(|| SchedulerError::NoProgram(name.clone()));
-    let check = sidecar.check.as_ref().map(program).transpose()?;
-    let syscalls = syscalls(&vm, &sidecar.syscalls, system)?;
-    let attached = self::syscalls(&vm, &sidecar.attached, system)?;
-    let (perf, init_cpu) = (sidecar.perf.clone(), init_cpu.map(CpuId));
+    let check = steps.check.as_ref().map(program).transpose()?;
+    let syscalls = syscalls(&vm, &steps.calls)?;
+    let attached = self::syscalls(&vm, &steps.attached)?;
+    let (arena, init_cpu) = (steps.arena, steps.init_cpu.map(CpuId));
     let tracepoints = Tracepoints::of(&object, &vm, &needs);
-    Ok(Loaded { vm, ops, guest, profile, init_cpu, check, syscalls, attached, tracepoints, perf, task_maps })
+    Ok(Loaded { vm, ops, guest, profile, init_cpu, check, arena, syscalls, attached, tracepoints, perf, task_maps })
 }
 
-/// Sets members of `struct sched_ext_ops` as the sidecar says.
-fn set_ops(ops: &mut Ops, sidecar: &Sidecar, profile: Profile, system: &System<'_>) {
-    for (member, value) in &sidecar.ops {
+/// The kernel that an object is given: the one asked for, its file's, or the one that it was built for.
+fn profile_of(object: &Object, wanted: Option<Profile>, sidecar: &LoaderFile) -> Profile {
+    let of_file = sidecar.profile.map(|interface| match interface {
+        KernelInterface::V6_12 => Profile::V6_12,
+        KernelInterface::V7_1 => Profile::V7,
+    });
+    wanted.or(of_file).unwrap_or_else(|| detect_profile(object))
+}
+
+/// Sets members of `struct sched_ext_ops` as the file beside the object says. Flags that the kernel lacks are left out.
+fn set_ops(ops: &mut Ops, steps: &Steps, profile: Profile) {
+    for (member, value) in &steps.ops {
         ops::set_number(ops, member, *value);
     }
-    let numa = Fact::Numa.number(system) != 0;
-    let more = sidecar.flags_if_numa.iter().filter(|_| numa);
-    for name in sidecar.flags.iter().chain(more) {
+    for name in &steps.flags {
         ops.flags |= profile.enum_value(name).unwrap_or(0);
     }
 }
@@ -300,92 +304,14 @@ fn heed_needs(read: &mut ops::ReadOps, needs: &Needs, profile: Profile) {
     }
 }
 
-/// Gives the map `name` an entry for each CPU; `None` if there is no such map or it does not take numbers.
-fn fill(vm: &mut Instance, name: &str, values: &[u32]) -> Option<()> {
-    let map = vm.map(name)?;
-    for (cpu, value) in (0_u32..).zip(values) {
-        let item = Item { key: &cpu.to_le_bytes(), value: &value.to_le_bytes(), flags: 0 };
-        vm.map_update(map, item, 0).ok()?;
-    }
-    Some(())
-}
-
 /// The calls of `syscall` programs.
-fn syscalls(
-    vm: &Instance,
-    lines: &[(String, Vec<Argument>)],
-    system: &System<'_>,
-) -> Result<Vec<Syscall>, SchedulerError> {
-    let mut syscalls = Vec::new();
-    for (name, arguments) in lines {
-        let program = vm.program(name).ok_or_else(|| SchedulerError::NoProgram(name.clone()))?;
-        for args in facts::calls(arguments, system) {
-            let args = args.iter().flat_map(|arg| arg.to_le_bytes()).collect();
-            syscalls.push(Syscall { program, name: name.clone(), args });
-        }
-    }
-    Ok(syscalls)
-}
-
-/// Makes the settings of the sidecar that depend on the machine.
-fn apply_each(open: &mut OpenObject, sidecar: &Sidecar, system: &System<'_>) -> Result<(), SchedulerError> {
-    let cpus = Cpus::of(system);
-    for (each, pattern, value) in &sidecar.each {
-        for number in 0..cpus.count(*each) {
-            let name = pattern.replace("{}", &number.to_string());
-            let values = match value {
-                EachValue::Number(value) => {
-                    open.set_integer(&name, *value)?;
-                    continue;
-                }
-                EachValue::Fact(fact) => cpus.fact(*each, number, fact).unwrap_or_default(),
-            };
-            let from = name.strip_suffix("..]").and_then(|name| name.rsplit_once('['));
-            match (from, values.as_slice()) {
-                (None, [value]) => open.set_integer(&name, i128::from(*value))?,
-                (from, values) => {
-                    let (array, first) = from.unwrap_or((&name, "0"));
-                    let first: usize = first.parse().unwrap_or(0);
-                    for (at, value) in values.iter().enumerate() {
-                        open.set_integer(&format!("{array}[{}]", first + at), i128::from(*value))?;
-                    }
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Makes the settings of the sidecar, then the user's.
-fn apply(
-    open: &mut OpenObject,
-    sidecar: &Sidecar,
-    settings: &[(String, String)],
-    system: &System<'_>,
-) -> Result<(), SchedulerError> {
-    for (name, elements) in &sidecar.resize {
-        let elements = match elements {
-            Value::Text(text) => text.parse().unwrap_or(u64::MAX),
-            Value::Fact(fact) => u64::from(fact.number(system)),
-            Value::Table(table) => table.numbers(system).len() as u64,
-        };
-        open.resize(name, elements)?;
-    }
-    for (name, value) in &sidecar.set {
-        match value {
-            Value::Text(text) => open.set(name, text)?,
-            Value::Fact(fact) => open.set(name, &fact.text(system))?,
-            Value::Table(table) => {
-                for (index, number) in table.numbers(system).iter().enumerate() {
-                    open.set(&format!("{name}[{index}]"), &number.to_string())?;
-                }
-            }
-        }
-    }
-    for (name, value) in settings {
-        open.choose(name, value)?;
-    }
-    Ok(())
+fn syscalls(vm: &Instance, calls: &[Call]) -> Result<Vec<Syscall>, SchedulerError> {
+    let syscall = |call: &Call| {
+        let name = call.program.clone();
+        let program = vm.program(&name).ok_or_else(|| SchedulerError::NoProgram(name.clone()))?;
+        Ok(Syscall { program, name, args: call.bytes() })
+    };
+    calls.iter().map(syscall).collect()
 }
 
 /// The scheduler's callbacks as programs of the loaded object.

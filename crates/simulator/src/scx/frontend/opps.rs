@@ -6,24 +6,12 @@
 
 use std::collections::BTreeSet;
 
+use tandem_loader::machine::OppTable;
+
 use super::facts::System;
 use crate::kernel::fair::energy;
 use crate::machine::{Machine, Opp, PerformanceDomain};
 use crate::units::{CoreId, PerformanceDomainId};
-
-/// A table of operating points, ascending by clock.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct OppTable {
-    /// Clock in kHz.
-    pub frequency: Vec<u32>,
-    /// Capacity of a CPU at it, 1..=1024, of the fastest CPU at its highest clock.
-    pub performance: Vec<u64>,
-    /// Milliwatts of one busy CPU, as the energy model has them; inefficient points stay.
-    pub power: Vec<u64>,
-    /// Milliwatts that the CPUs of one clock draw together while one of them is awake, besides that: their clusters' static
-    /// power. No file of the kernel has it: a loader measures it, or is told.
-    pub static_power: Vec<u64>,
-}
 
 /// The different tables of a machine, in order of the first domain that has each.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +32,7 @@ impl OppTables {
             let states = energy::states(domain, u64::from(capacity));
             let mut table = OppTable::default();
             for (opp, state) in domain.opps.iter().zip(states).take(domain.max_opp + 1).skip(lowest) {
-                table.frequency.push(opp.khz);
+                table.frequency.push(u64::from(opp.khz));
                 table.performance.push(state.performance);
                 table.power.push((state.power + 500) / 1000);
                 table.static_power.push((static_watts(system.machine, domain, opp) * 1e3).round() as u64);
@@ -58,14 +46,9 @@ impl OppTables {
         all
     }
 
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.tables.len()
-    }
-
-    /// One of them.
-    pub fn get(&self, number: usize) -> Option<&OppTable> {
-        self.tables.get(number)
+    /// The tables.
+    pub fn into_tables(self) -> Vec<OppTable> {
+        self.tables
     }
 
     /// The number of a domain's table.

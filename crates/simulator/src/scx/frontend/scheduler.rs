@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 use tandem_bpf_vm::object::{Object, ObjectError};
 use tandem_bpf_vm::open::{OpenObject, Setting, SettingError};
+use tandem_loader::file::LoaderFile;
 
-use super::facts::Fact;
-use super::sidecar::{Sidecar, Value};
 use super::{Request, SchedulerError, ops};
 use crate::input::{InputError, nearest};
 use crate::scx::abi::profile::Profile;
@@ -33,7 +32,7 @@ pub struct SchedExt {
     /// The object.
     pub object: Arc<Object>,
     /// What its own loader would do, from the TOML file beside it.
-    pub sidecar: Option<Sidecar>,
+    pub sidecar: Option<LoaderFile>,
     /// Global variables to set, by name.
     pub settings: Vec<(String, String)>,
     /// The kernel version to run it on; `None`: the sidecar's, or the one that the object was built for.
@@ -83,17 +82,9 @@ pub enum OpenError {
         /// What is wrong with it.
         why: Box<SchedulerError>,
     },
-    /// The file beside it has a mistake.
+    /// The file beside it has a mistake, or sets what the object does not have.
     #[error("{0}")]
     Sidecar(#[from] InputError),
-    /// What the file beside it sets, the object does not have.
-    #[error("{}: {why}", path.display())]
-    SidecarSetting {
-        /// The file beside it.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: SettingError,
-    },
     /// What stands behind the path is no setting.
     #[error("`{0}` is no setting: expected NAME=VALUE behind the scheduler, as in ./scx_simple.bpf.o,fifo_sched=true")]
     Setting(String),
@@ -148,7 +139,7 @@ impl SchedExt {
         let settings = settings_in(behind)?;
         let path = Path::new(path);
         let bytes = read(path)?;
-        Self::new(path, &bytes, behind, settings, sidecar_of(path)?)
+        Self::new(path, &bytes, behind, settings, LoaderFile::beside(path)?)
     }
 
     /// An object that a program carries, under a name of its own, with the text of the file about it; `behind` is what
@@ -158,7 +149,7 @@ impl SchedExt {
     /// [`OpenError`].
     pub fn embedded(name: &str, object: &[u8], sidecar: &str, behind: &str) -> Result<Self, OpenError> {
         let path = Path::new(name);
-        let sidecar = Sidecar::parse(&sidecar_path(path), sidecar)?;
+        let sidecar = LoaderFile::parse(&LoaderFile::path_beside(path), sidecar)?;
         Self::new(path, object, behind, settings_in(behind)?, Some(sidecar))
     }
 
@@ -167,7 +158,7 @@ impl SchedExt {
         object: &[u8],
         behind: &str,
         settings: Vec<(String, String)>,
-        sidecar: Option<Sidecar>,
+        sidecar: Option<LoaderFile>,
     ) -> Result<Self, OpenError> {
         let object = Object::parse(object).map_err(|why| OpenError::Object { path: path.to_owned(), why })?;
         ops::find(&object).map_err(|why| OpenError::Scheduler { path: path.to_owned(), why: Box::new(why) })?;
@@ -229,29 +220,14 @@ impl SchedExt {
 
     /// Where the file beside an object at this path is: `scx_central.toml` beside `scx_central.bpf.o`.
     pub fn path_beside(object: &Path) -> PathBuf {
-        sidecar_path(object)
+        LoaderFile::path_beside(object)
     }
 
     /// Tries the settings, on the largest machine there can be: what remains to go wrong with them are indexes.
     fn check(&self) -> Result<(), OpenError> {
         let mut open = OpenObject::new(self.object.clone());
         if let Some(sidecar) = &self.sidecar {
-            let text = |value: &Value| match value {
-                Value::Text(text) => text.clone(),
-                Value::Fact(Fact::NrCpus | Fact::NrNodes) | Value::Table(_) => CPUMASK_BITS.to_string(),
-                Value::Fact(fact) if fact.is_truth() => "true".to_owned(),
-                Value::Fact(_) => "0".to_owned(),
-            };
-            let wrong = |why| OpenError::SidecarSetting { path: self.sidecar_path(), why };
-            for (name, elements) in &sidecar.resize {
-                open.resize(name, text(elements).parse().unwrap_or(u64::MAX)).map_err(wrong)?;
-            }
-            for (name, value) in &sidecar.set {
-                match value {
-                    Value::Table(_) => open.set(&format!("{name}[0]"), "0").map_err(wrong)?,
-                    _ => open.set(name, &text(value)).map_err(wrong)?,
-                }
-            }
+            sidecar.check(&mut open, CPUMASK_BITS as u64)?;
         }
         for (name, value) in &self.settings {
             open.choose(name, value).map_err(|why| OpenError::Variable { path: self.path.clone(), why })?;
@@ -333,20 +309,4 @@ fn alike(path: &Path) -> Option<String> {
     let found = nearest(wanted, names.iter().map(String::as_str))
         .or_else(|| names.iter().map(String::as_str).find(|name| name.strip_suffix(".bpf.o") == Some(wanted)))?;
     Some(printable(&path.with_file_name(found).to_string_lossy()))
-}
-
-fn sidecar_path(object: &Path) -> PathBuf {
-    let name = object.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let stem = name.strip_suffix(".o").unwrap_or(&name);
-    let stem = stem.strip_suffix(".bpf").unwrap_or(stem);
-    object.with_file_name(format!("{stem}.toml"))
-}
-
-fn sidecar_of(object: &Path) -> Result<Option<Sidecar>, OpenError> {
-    let path = sidecar_path(object);
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Ok(Some(Sidecar::parse(&path, &text)?)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(InputError::whole(&path, format!("cannot be read: {error}")).into()),
-    }
 }

@@ -7,17 +7,16 @@
 //! relative_length = "lengths"     # HASH: thread (u32) to its relative length (u64), as its program says it
 //! [applications]
 //! tgids = "applications"          # HASH: first process of an application (u32) to its number (u32), from 1
-//! adopt = "adopt"                 # not followed: a program for threads that are there before their application is known
+//! adopt = "adopt"                 # never run: a program for threads that are there before their application is known
 //! ```
 //!
 //! Nobody takes an entry away: a number is not given to another task in a run.
 
 use tandem_bpf_vm::instance::Instance;
-use tandem_bpf_vm::map::{Item as Entry, MapId, kind};
+use tandem_bpf_vm::map::{Item, MapId, kind};
+use tandem_loader::file;
 
 use super::SchedulerError;
-use super::sidecar::{File, Item, Sidecar};
-use crate::input::InputError;
 
 /// Maps to fill for tasks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,28 +27,12 @@ pub struct TaskMaps {
     tgids: Option<MapId>,
 }
 
-/// The key of a program that only loaders on a kernel need.
-const ADOPT: &str = "adopt";
-
-/// Reads a table with the one key `key`, whose value is the name of a map; `adopt` beside it is passed over.
-pub(super) fn read(file: &File<'_>, item: Item<'_>, what: &str, key: &str) -> Result<Option<String>, InputError> {
-    let mut map = None;
-    let keys = if key == "tgids" { &[key, ADOPT][..] } else { &[key] };
-    for (found, item) in file.known(file.table(item, what)?, what, keys)? {
-        let name = item.get_ref().as_str().ok_or_else(|| file.wrong(item, &format!("`{found}`"), "a name"))?;
-        if *found != *ADOPT {
-            map = Some(name.to_owned());
-        }
-    }
-    Ok(map)
-}
-
 impl TaskMaps {
-    /// The maps of the loaded object that the sidecar names.
+    /// The maps of the loaded object that its file names.
     ///
     /// # Errors
     /// [`SchedulerError::NoTaskMap`].
-    pub(super) fn of(vm: &Instance, sidecar: &Sidecar) -> Result<Self, SchedulerError> {
+    pub(super) fn of(vm: &Instance, named: &file::TaskMaps) -> Result<Self, SchedulerError> {
         let find = |name: &Option<String>, value_size: u32| {
             let Some(name) = name else { return Ok(None) };
             let map = vm.map(name).filter(|map| {
@@ -61,7 +44,7 @@ impl TaskMaps {
                 None => Err(SchedulerError::NoTaskMap { map: name.clone(), value_size }),
             }
         };
-        Ok(Self { relative_length: find(&sidecar.relative_length, 8)?, tgids: find(&sidecar.tgids, 4)? })
+        Ok(Self { relative_length: find(&named.relative_length, 8)?, tgids: find(&named.tgids, 4)? })
     }
 
     /// The thread `pid` is so long; false if there is no room.
@@ -76,5 +59,5 @@ impl TaskMaps {
 }
 
 fn enter(vm: &mut Instance, map: Option<MapId>, key: u32, value: &[u8]) -> bool {
-    map.is_none_or(|map| vm.map_update(map, Entry { key: &key.to_le_bytes(), value, flags: 0 }, 0).is_ok())
+    map.is_none_or(|map| vm.map_update(map, Item { key: &key.to_le_bytes(), value, flags: 0 }, 0).is_ok())
 }

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a loader finds out about the system that it loads a scheduler into.
+//!
+//! [`Facts`] is what a system has to say of itself: the running kernel's [`Machine`] says it, and so does a simulated one.
+//! All other facts follow from these: sums and orders of CPUs, compute domains (`domains`). [`Word`] (`words`) names every
+//! fact that a loader's file can ask for, and [`System`] answers.
+
+mod domains;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use crate::machine::{Cpu, Machine, OppTable};
+use domains::Domain;
+pub use words::{Shape, Subject, Word};
+
+/// No CPU, where a loader has the number of one: -1 in 32 bits.
+const NO_CPU: u64 = u32::MAX as u64;
+
+/// A system that schedulers are loaded into.
+pub trait Facts {
+    /// The CPUs by number, offline ones included.
+    fn cpus(&self) -> Vec<Cpu>;
+    /// The different tables of operating points, which [`Cpu::opp_table`] counts.
+    fn opp_tables(&self) -> Vec<OppTable>;
+    /// Number of NUMA nodes, at least 1.
+    fn nr_nodes(&self) -> u64;
+    /// Whether a clock follows what schedulers ask for (`scx_bpf_cpuperf_set`).
+    fn cpuperf(&self) -> bool;
+    /// MB/s of the path to memory that the most CPUs share, of several the narrowest; `None`: unknown.
+    fn memory_bandwidth(&self) -> Option<u64>;
+    /// Milliwatts that the machine draws with all CPUs in their deepest idle states, without what awake clusters add;
+    /// `None`: unknown.
+    fn idle_power(&self) -> Option<u64>;
+}
+
+impl Facts for Machine {
+    fn cpus(&self) -> Vec<Cpu> {
+        self.cpus.clone()
+    }
+
+    fn opp_tables(&self) -> Vec<OppTable> {
+        self.opp_tables.clone()
+    }
+
+    fn nr_nodes(&self) -> u64 {
+        self.nr_nodes
+    }
+
+    fn cpuperf(&self) -> bool {
+        self.cpuperf
+    }
+
+    /// No file of the kernel has it.
+    fn memory_bandwidth(&self) -> Option<u64> {
+        None
+    }
+
+    /// No file of the kernel has it.
+    fn idle_power(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// A fact: a number (truths are 0 or 1), or a list of numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fact {
+    /// One number.
+    One(u64),
+    /// Several, for as many elements of an array.
+    List(Vec<u64>),
+}
+
+impl Fact {
+    /// The numbers of a fact: one of a number.
+    pub fn numbers(&self) -> &[u64] {
+        match self {
+            Self::One(number) => std::slice::from_ref(number),
+            Self::List(numbers) => numbers,
+        }
+    }
+
+    fn flag(truth: bool) -> Self {
+        Self::One(u64::from(truth))
+    }
+}
+
+/// A system's facts, with all that follows from them.
+#[derive(Debug, Clone)]
+pub struct System {
+    cpus: Vec<Cpu>,
+    opp_tables: Vec<OppTable>,
+    nr_nodes: u64,
+    cpuperf: bool,
+    memory_bandwidth: u64,
+    idle_power: u64,
+    /// In the order of the first CPU of each in [`System::cpus_by_performance`].
+    domains: Vec<Domain>,
+}
+
+impl System {
+    /// What is to be known of a system.
+    pub fn of(facts: &dyn Facts) -> Self {
+        let mut system = Self {
+            cpus: facts.cpus(),
+            opp_tables: facts.opp_tables(),
+            nr_nodes: facts.nr_nodes(),
+            cpuperf: facts.cpuperf(),
+            memory_bandwidth: facts.memory_bandwidth().unwrap_or(0),
+            idle_power: facts.idle_power().unwrap_or(0),
+            domains: Vec::new(),
+        };
+        system.domains = system.find_domains();
+        system
+    }
+
+    /// How many things there are of a kind: CPUs, domains, tables; of the machine one.
+    pub fn count(&self, subject: Subject) -> usize {
+        match subject {
+            Subject::Machine => 1,
+            Subject::Cpu => self.cpus.len(),
+            Subject::Domain => self.domains.len(),
+            Subject::OppTable => self.opp_tables.len(),
+        }
+    }
+
+    /// A fact of the machine, or of the CPU, domain or table `number`; `None`: there is none of this number.
+    pub fn fact(&self, word: Word, number: usize) -> Option<Fact> {
+        match word.subject() {
+            Subject::Machine => self.of_machine(word.name()),
+            Subject::Cpu => Self::of_cpu(self, number, word.name()).map(Fact::One),
+            Subject::Domain => self.of_domain(number, word.name()),
+            Subject::OppTable => self.of_opp_table(number, word.name()),
+        }
+    }
+
+    /// A fact of all CPUs, domains or tables, in their order, or of the machine. Lists follow each other.
+    pub fn all(&self, word: Word) -> Vec<u64> {
+        let facts = (0..self.count(word.subject())).filter_map(|number| self.fact(word, number));
+        facts.flat_map(|fact| fact.numbers().to_vec()).collect()
+    }
+
+    /// Whether a truth about the machine holds.
+    pub fn holds(&self, word: Word) -> bool {
+        self.fact(word, 0) == Some(Fact::One(1))
+    }
+
+    /// Whether a core has more than one CPU that is online.
+    fn smt(&self) -> bool {
+        self.cpus.iter().any(|cpu| cpu.online && cpu.sibling.is_some())
+    }
+
+    fn of_machine(&self, name: &str) -> Option<Fact> {
+        let different = |key: fn(&Cpu) -> u64| {
+            let mut keys: Vec<u64> = self.cpus.iter().map(key).collect();
+            keys.sort_unstable();
+            keys.dedup();
+            Fact::One(keys.len() as u64)
+        };
+        let list = |cpus: Vec<usize>| Fact::List(cpus.into_iter().map(|cpu| cpu as u64).collect());
+        Some(match name {
+            "nr_cpus" => Fact::One(self.cpus.len() as u64),
+            "nr_nodes" => Fact::One(self.nr_nodes),
+            "nr_packages" => different(|cpu| cpu.package),
+            "nr_llcs" => different(|cpu| cpu.llc),
+            "nr_performance_domains" => different(|cpu| cpu.performance_domain),
+            "nr_opp_tables" => Fact::One(self.opp_tables.len() as u64),
+            "smallest_cpu" => Fact::One(self.cpus_by_capacity().last().map_or(0, |cpu| *cpu as u64)),
+            "total_capacity" => Fact::One(self.cpus.iter().map(|cpu| cpu.capacity).sum()),
+            "efficient_capacity" => {
+                Fact::One(self.cpus_by_efficiency().first().map_or(0, |cpu| self.cpus[*cpu].capacity))
+            }
+            "memory_bandwidth" => Fact::One(self.memory_bandwidth),
+            "idle_power" => Fact::One(self.idle_power),
+            "smt" => Fact::flag(self.smt()),
+            "numa" => Fact::flag(self.nr_nodes > 1),
+            "uniform" => Fact::flag(self.nr_nodes == 1),
+            "same_capacity" => Fact::flag(self.cpus.windows(2).all(|pair| pair[0].capacity == pair[1].capacity)),
+            "hybrid" => Fact::flag(self.has_little()),
+            "cpuperf" => Fact::flag(self.cpuperf),
+            "cpus_by_capacity" => list(self.cpus_by_capacity()),
+            "cpus_by_performance" => list(self.cpus_by_performance()),
+            "cpus_by_efficiency" => list(self.cpus_by_efficiency()),
+            _ => return None,
+        })
+    }
+
+    fn of_cpu(&self, number: usize, name: &str) -> Option<u64> {
+        let cpu = self.cpus.get(number)?;
+        Some(match name {
+            "number" => number as u64,
+            "online" => u64::from(cpu.online),
+            "node" => cpu.node,
+            "package" => cpu.package,
+            "llc" => cpu.llc,
+            "core" => cpu.core,
+            "sibling" => cpu.sibling.unwrap_or(NO_CPU),
+            "performance_domain" => cpu.performance_domain,
+            "opp_table" => cpu.opp_table,
+            "capacity" => cpu.capacity,
+            "performance" => cpu.performance,
+            "big" => u64::from(self.is_big(number)),
+            "turbo" => u64::from(self.is_turbo(number)),
+            _ => return None,
+        })
+    }
+
+    fn of_opp_table(&self, number: usize, name: &str) -> Option<Fact> {
+        let table = self.opp_tables.get(number)?;
+        Some(match name {
+            "nr_opps" => Fact::One(table.frequency.len() as u64),
+            "frequency" => Fact::List(table.frequency.clone()),
+            "performance" => Fact::List(table.performance.clone()),
+            "power" => Fact::List(table.power.clone()),
+            "static_power" => Fact::List(table.static_power.clone()),
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The words that loaders' files have for facts. `docs/schedulers.md` explains them.
+
+use std::fmt;
+
+/// Whose a fact is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// The machine's.
+    Machine,
+    /// A CPU's.
+    Cpu,
+    /// A compute domain's: the CPUs of one kind that share a last-level cache.
+    Domain,
+    /// A table of operating points: what one kind of CPU has for clocks.
+    OppTable,
+}
+
+impl Subject {
+    /// All there are.
+    pub const ALL: [Self; 4] = [Self::Machine, Self::Cpu, Self::Domain, Self::OppTable];
+    /// Those of which a machine has several.
+    pub const SEVERAL: [Self; 3] = [Self::Cpu, Self::Domain, Self::OppTable];
+
+    /// What stands before the `.` of its facts: `cpu`; empty for the machine.
+    pub fn prefix(self) -> &'static str {
+        match self {
+            Self::Machine => "",
+            Self::Cpu => "cpu",
+            Self::Domain => "domain",
+            Self::OppTable => "opp_table",
+        }
+    }
+
+    /// What stands for its number in the name of a variable: `{cpu}`.
+    pub fn placeholder(self) -> String {
+        format!("{{{}}}", self.prefix())
+    }
+
+    /// The names of its facts.
+    fn facts(self) -> &'static [(&'static str, Shape)] {
+        match self {
+            Self::Machine => MACHINE,
+            Self::Cpu => CPU,
+            Self::Domain => DOMAIN,
+            Self::OppTable => OPP_TABLE,
+        }
+    }
+}
+
+/// How a fact looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// A number.
+    Number,
+    /// True or not: 1 or 0.
+    Truth,
+    /// A list of numbers.
+    List,
+}
+
+use Shape::{List, Number, Truth};
+
+const MACHINE: &[(&str, Shape)] = &[
+    ("nr_cpus", Number),
+    ("nr_nodes", Number),
+    ("nr_packages", Number),
+    ("nr_llcs", Number),
+    ("nr_performance_domains", Number),
+    ("nr_opp_tables", Number),
+    ("smallest_cpu", Number),
+    ("total_capacity", Number),
+    ("efficient_capacity", Number),
+    ("memory_bandwidth", Number),
+    ("idle_power", Number),
+    ("smt", Truth),
+    ("numa", Truth),
+    ("uniform", Truth),
+    ("same_capacity", Truth),
+    ("hybrid", Truth),
+    ("cpuperf", Truth),
+    ("cpus_by_capacity", List),
+    ("cpus_by_performance", List),
+    ("cpus_by_efficiency", List),
+];
+
+const CPU: &[(&str, Shape)] = &[
+    ("number", Number),
+    ("online", Truth),
+    ("node", Number),
+    ("package", Number),
+    ("llc", Number),
+    ("core", Number),
+    ("sibling", Number),
+    ("performance_domain", Number),
+    ("opp_table", Number),
+    ("capacity", Number),
+    ("performance", Number),
+    ("big", Truth),
+    ("turbo", Truth),
+];
+
+const DOMAIN: &[(&str, Shape)] = &[
+    ("number", Number),
+    ("node", Number),
+    ("llc", Number),
+    ("big", Truth),
+    ("alternative", Number),
+    ("mask", List),
+    ("neighbour_counts", List),
+    ("neighbours_0", List),
+    ("neighbours_1", List),
+    ("neighbours_2", List),
+];
+
+const OPP_TABLE: &[(&str, Shape)] =
+    &[("nr_opps", Number), ("frequency", List), ("performance", List), ("power", List), ("static_power", List)];
+
+/// A word for a fact: `nr_cpus` of the machine, `cpu.capacity` of a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Word {
+    subject: Subject,
+    name: &'static str,
+    shape: Shape,
+}
+
+impl Word {
+    /// The fact that `text` stands for.
+    pub fn of(text: &str) -> Option<Self> {
+        Self::all().find(|word| word.is(text))
+    }
+
+    /// All words there are.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let of =
+            |subject: Subject| subject.facts().iter().map(move |(name, shape)| Self { subject, name, shape: *shape });
+        Subject::ALL.into_iter().flat_map(of)
+    }
+
+    /// Whose fact it is.
+    pub fn subject(self) -> Subject {
+        self.subject
+    }
+
+    /// Its name among the facts of its subject: `capacity` of `cpu.capacity`.
+    pub fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// How the fact looks.
+    pub fn shape(self) -> Shape {
+        self.shape
+    }
+
+    fn is(self, text: &str) -> bool {
+        match self.subject {
+            Subject::Machine => self.name == text,
+            subject => text.split_once('.') == Some((subject.prefix(), self.name)),
+        }
+    }
+}
+
+impl fmt::Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.subject {
+            Subject::Machine => f.write_str(self.name),
+            subject => write!(f, "{}.{}", subject.prefix(), self.name),
+        }
+    }
+}
