@@ -5,7 +5,7 @@
 #ifndef __TANDEM_CHECK_H
 #define __TANDEM_CHECK_H
 
-#include "base.bpf.h"
+#include "../isolate/isolate.bpf.h"
 
 /* Why the settings are refused. */
 char problem[128];

@@ -9,7 +9,7 @@
 #ifndef __TANDEM_PHASE_H
 #define __TANDEM_PHASE_H
 
-#include "../isolate/isolate.bpf.h"
+#include "base.bpf.h"
 
 /* What a change of readiness changed for the group. */
 enum phase_change {

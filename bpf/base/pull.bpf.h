@@ -7,7 +7,6 @@
 #ifndef __TANDEM_PULL_H
 #define __TANDEM_PULL_H
 
-#include "../isolate/isolate.bpf.h"
 #include "place.bpf.h"
 
 enum {

@@ -3,7 +3,7 @@
  * Where: operating-system noise stays on one CPU (Grant & Afsahi, PS-Sched-1 and PS-Sched-2).
  *
  * Dedicated: applications stay off that CPU. Shared: they may use it, too. An application is a process that a loader
- * entered in `applications`, with all that descend from it; everything else is the system's. Clocks are speed.bpf.h's.
+ * entered in `applications`, with all that descend from it; everything else is the system's. Clocks are in points.bpf.h.
  */
 #ifndef __TANDEM_ISOLATE_H
 #define __TANDEM_ISOLATE_H

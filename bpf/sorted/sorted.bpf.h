@@ -16,6 +16,7 @@
 
 #include "balance.bpf.h"
 #include "../base/counters.bpf.h"
+#include "../base/place.bpf.h"
 
 enum {
 	/* Epochs after which a CPU takes from the common queue first in any case. */

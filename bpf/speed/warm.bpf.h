@@ -11,6 +11,7 @@
 #ifndef __TANDEM_WARM_H
 #define __TANDEM_WARM_H
 
+#include "clock.bpf.h"
 #include "../base/place.bpf.h"
 
 void bpf_cpumask_clear_cpu(u32 cpu, struct bpf_cpumask *cpumask) __ksym;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What studies are given besides their paper.
 
-use std::fmt;
-
 use crate::library::Library;
 use crate::progress::Progress;
 use crate::scenario::pair::Schedulers;
@@ -19,10 +17,4 @@ pub struct Environment<'a> {
     pub simulator: &'a dyn Simulator,
     /// Hears of runs while they go on.
     pub progress: &'a dyn Progress,
-}
-
-impl fmt::Debug for Environment<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Environment").field("library", self.library).finish_non_exhaustive()
-    }
 }

@@ -20,15 +20,15 @@
 //!     workload: &Workload::load(Path::new("pipeline"))?,
 //!     scenario: &Scenario::default(),
 //!     pairs: vec![
-//!         Choice::parse("fair+schedutil", &FairOrObject)?.pair(),
 //!         Choice::parse("fair+performance", &FairOrObject)?.pair(),
+//!         Choice::parse("fair+powersave", &FairOrObject)?.pair(),
 //!     ],
 //!     seeds: vec![0, 1, 2],
 //!     alone: false,
 //! };
 //! let comparison = runs.run(&Linux, &Silent)?;
-//! let energy = comparison.pairs[1].metric(Metric::Energy).ratio.ok_or("not measured")?;
-//! assert!(energy.mean > 1.0 && !energy.includes_one());
+//! let time = comparison.pairs[1].metric(Metric::Time).ratio.ok_or("not measured")?;
+//! assert!(time.mean > 1.0 && !time.includes_one());
 //! # Ok(())
 //! # }
 //! ```

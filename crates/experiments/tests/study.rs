@@ -6,7 +6,8 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tandem_experiments::{
-    Book, Environment, ExperimentError, FairOrObject, Library, Linux, Paper, PaperResult, Progress, Study, Verdict,
+    Book, Environment, ExperimentError, FairOrObject, Library, Linux, Paper, PaperResult, Progress, Silent, Study,
+    Verdict,
 };
 
 const PAPER: &str = "title = \"On clocks\"\nsource = \"A. Author\"\n";
@@ -79,6 +80,25 @@ fn each_simulation_is_run_once_however_many_ask() {
     let book = book(2);
     assert_eq!(studied(TABLE, &book).unwrap().1, 4);
     assert_eq!(studied(TABLE, &book).unwrap().1, 0);
+}
+
+#[test]
+fn a_result_moves_with_a_number_of_the_machine_whatever_was_run_before() {
+    let parameter =
+        "[[parameter]]\nmachine = \"hikey960\"\npath = \"memory.dram.static_watts\"\nwhat = \"idle memory\"\n";
+    let paper = format!("{PAPER}{parameter}");
+    let table =
+        TABLE.replace("at = { governor = \"powersave\" }", "at = { governor = \"powersave\" }\nheadline = true");
+    let texts = [("clocks/paper.toml", paper.as_str()), ("clocks/table1.toml", table.as_str())];
+    let library = Library::of_texts(Path::new("papers"), texts);
+    let environment =
+        Environment { library: &library, schedulers: &FairOrObject, simulator: &Linux, progress: &Silent };
+    let study = Study::new(Paper::read(&library, "clocks").unwrap(), &book(2), None).unwrap();
+    let rows = study.sensitivity(environment).unwrap();
+    let moved = &rows[0].headlines[0];
+    // More of what both draw brings the ratio nearer to 1.
+    assert!(moved.smaller.unwrap() < moved.unchanged && moved.unchanged < moved.larger.unwrap(), "{moved:?}");
+    assert!(moved.larger.unwrap() < 1.0, "{moved:?}");
 }
 
 #[test]

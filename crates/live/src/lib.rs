@@ -21,8 +21,7 @@
 //!
 //! ```no_run
 //! use std::path::Path;
-//! use tandem_live::machine::Machine;
-//! use tandem_live::{LiveError, OpenScheduler};
+//! use tandem_live::{LiveError, Machine, OpenScheduler};
 //!
 //! fn main() -> Result<(), LiveError> {
 //!     let machine = Machine::running()?;
@@ -86,7 +85,12 @@ use tandem_loader::{pmus, tree};
 pub use counters::CounterSource;
 pub use error::LiveError;
 pub use exit::Exit;
+pub use host::Host;
+pub use machine::Machine;
+pub use meter::Meters;
 pub use observer::Observer;
 pub use open::{LINUX, OpenScheduler};
+pub use plan::{Plan, SessionRequest};
 pub use refusal::Refusal;
 pub use scheduler::{LoadedScheduler, Uncounted, Verified};
+pub use session::{Session, SessionError, Site};

@@ -12,6 +12,7 @@ pub mod pair;
 pub mod settings;
 pub mod values;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tandem_simulator::input::{nearest, valid_names};
@@ -152,7 +153,7 @@ pub struct Settable {
     /// What the scheduler is called.
     pub scheduler: String,
     /// The object's file.
-    pub path: std::path::PathBuf,
+    pub path: PathBuf,
     /// Whether the object itself says which of its variables are settings.
     pub tagged: bool,
     /// The settings, if the object says which they are, else all variables.
@@ -214,8 +215,6 @@ impl UnknownSetting {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use tandem_simulator::simulation::Governor;
 
     use super::*;

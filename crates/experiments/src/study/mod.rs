@@ -85,11 +85,12 @@ impl Study {
     }
 
     /// How far the paper's main results move when each of its parameters is a fifth smaller or larger; a row for each
-    /// parameter. What [`Study::run`] computes has been run before.
+    /// parameter. What the results need and the book does not have is run first.
     ///
     /// # Errors
     /// The same as of [`Study::run`], and a parameter that no machine has.
     pub fn sensitivity(&self, environment: Environment<'_>) -> Result<Vec<ParameterResult>, ExperimentError> {
+        self.settle(environment, &self.paper.name, || self.wanted())?;
         sensitivity::of_paper(self, environment)
     }
 

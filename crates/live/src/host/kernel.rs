@@ -4,7 +4,6 @@
 use std::fmt;
 
 use super::config::Config;
-use super::missing::{Missing, missing};
 use crate::tree::Tree;
 
 /// A right that changing how a machine schedules takes, by its number (include/uapi/linux/capability.h).
@@ -32,7 +31,7 @@ impl fmt::Display for Capability {
     }
 }
 
-/// Facts only; [`missing`](Self::missing) draws the conclusion.
+/// Facts about a kernel only; [`missing`](Self::missing) draws the conclusion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KernelSupport {
     /// `6.12.0-amd64`; empty if unknown.
@@ -91,11 +90,6 @@ impl KernelSupport {
     /// Whether a scheduler is loaded, whoever's it is.
     pub fn is_busy(&self) -> bool {
         self.sched_ext_state.as_deref().is_some_and(|state| state != "disabled")
-    }
-
-    /// All that keeps a scheduler from being loaded now; empty if nothing known does.
-    pub fn missing(&self) -> Vec<Missing> {
-        missing(self)
     }
 }
 

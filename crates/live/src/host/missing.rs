@@ -75,15 +75,18 @@ pub enum Missing {
     },
 }
 
-/// All that keeps a scheduler from being loaded: the kernel first, then the rights, then others.
-pub(super) fn missing(kernel: &KernelSupport) -> Vec<Missing> {
-    let of_kernel = [
-        sched_ext(kernel),
-        (!kernel.btf).then_some(Missing::NoBtf),
-        (kernel.jit == Some(false)).then_some(Missing::NoJit),
-        (kernel.lockdown.as_deref() == Some("confidentiality")).then_some(Missing::Lockdown),
-    ];
-    of_kernel.into_iter().chain([rights(kernel), other(kernel)]).flatten().collect()
+impl KernelSupport {
+    /// All that keeps a scheduler from being loaded now: the kernel first, then the rights, then others' schedulers. Empty if
+    /// nothing known does.
+    pub fn missing(&self) -> Vec<Missing> {
+        let of_kernel = [
+            sched_ext(self),
+            (!self.btf).then_some(Missing::NoBtf),
+            (self.jit == Some(false)).then_some(Missing::NoJit),
+            (self.lockdown.as_deref() == Some("confidentiality")).then_some(Missing::Lockdown),
+        ];
+        of_kernel.into_iter().chain([rights(self), other(self)]).flatten().collect()
+    }
 }
 
 fn sched_ext(kernel: &KernelSupport) -> Option<Missing> {

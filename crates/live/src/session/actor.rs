@@ -115,7 +115,7 @@ impl Actor {
 
     /// Takes back what was said of a thread that has ended.
     pub(super) fn forget(&mut self, thread: u32) {
-        // Affinities are given back by who sees for itself which threads have ended.
+        // Affinities look for threads that have ended themselves.
         if let Self::SchedExt(scheduler, _) = self {
             scheduler.forget(thread);
         }

@@ -38,9 +38,9 @@ pub enum Event {
     Ended(Ending),
     /// A program asks at the control socket; the answer goes to `reply`.
     Asked {
-        /// Who asks.
+        /// The user and the process that ask.
         peer: Peer,
-        /// What is asked.
+        /// What they ask.
         request: Request,
         /// Where they wait for the answer.
         reply: SyncSender<Answer>,
@@ -54,13 +54,13 @@ pub enum Ending {
     Exited(i32),
     /// By this signal.
     Killed(Signal),
-    /// Nobody knows.
+    /// That is not known.
     Unknown,
 }
 
 /// A queue of events, and the time in which they happen.
 pub trait Events {
-    /// The time.
+    /// The time now.
     fn now(&self) -> Instant;
 
     /// Waits for the next event; `None` if nothing happens until then.
@@ -132,7 +132,7 @@ impl Events for ProcessEvents {
         self.sender.clone()
     }
 
-    /// Waits for whatever else becomes a child of this process, too: orphans of the command do.
+    /// Waits for all else that becomes a child of this process, too: orphans of the command do.
     fn await_end(&mut self, command: u32) -> io::Result<()> {
         // Without it orphans go to another process, and are seen no more; the command's end is seen all the same.
         let _ = set_child_subreaper(true);

@@ -172,3 +172,60 @@ impl Waiting {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::IntoRawFd;
+
+    use nix::sys::wait::{WaitStatus, waitpid};
+
+    use super::*;
+
+    /// A shell that waits at the gate as a [`Waiting`] does, then becomes a shell that exits with 7.
+    fn launched() -> Launched {
+        let script = r#"gate=${1#--gate=}; shift 2; [ "$(head -c1 /proc/self/fd/$gate)" = g ] || exit 1; exec "$@""#;
+        let mut helper = process::Command::new("sh");
+        helper.args(["-c", script, "sh"]);
+        launch(helper, &["sh", "-c", "exit 7"].map(OsString::from), None).unwrap()
+    }
+
+    fn ending(process: u32) -> WaitStatus {
+        waitpid(Pid::from_raw(process.cast_signed()), None).unwrap()
+    }
+
+    #[test]
+    fn a_command_begins_when_it_is_told_to() {
+        let mut command = launched();
+        command.go().unwrap();
+        assert!(matches!(ending(command.process()), WaitStatus::Exited(_, 7)));
+    }
+
+    #[test]
+    fn a_command_that_is_never_told_to_begin_ends_without_having_done_anything() {
+        let command = launched();
+        let process = command.process();
+        drop(command);
+        assert!(matches!(ending(process), WaitStatus::Exited(_, 1)));
+    }
+
+    #[test]
+    fn a_waiting_command_gets_signals() {
+        let command = launched();
+        command.send(command.process(), Signal::SIGKILL);
+        assert!(matches!(ending(command.process()), WaitStatus::Signaled(_, Signal::SIGKILL, _)));
+    }
+
+    fn become_with(gate: i32) -> NotBegun {
+        Waiting { gate, user: None, group: None, name: None, command: vec!["true".into()] }.become_command()
+    }
+
+    #[test]
+    fn a_process_whose_gate_is_closed_has_nothing_to_become() {
+        let (waiting, gate) = io::pipe().unwrap();
+        drop(gate);
+        let given_up = become_with(waiting.into_raw_fd());
+        assert_eq!((given_up.to_string(), given_up.status()), ("not told to begin".to_owned(), 125));
+        // No process has so many descriptors.
+        assert!(matches!(become_with(i32::MAX), NotBegun::Gate(_)));
+    }
+}

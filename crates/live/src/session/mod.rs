@@ -6,7 +6,7 @@
 //! - [`Session`] (`life`): what both have in common. `actor`: the two ways of acting. `lock`: one session at a time.
 //! - [`Site`]: all that a session touches: the files below a root, a folder of its own, and traits for what acts on the kernel.
 //!   A test puts a temporary folder and fakes there, and has a whole session in its hands.
-//! - [`events`]: what happens meanwhile, and the time. [`Listener`]: who hears what a session says ([`Notice`]).
+//! - [`events`]: what happens meanwhile, and the time. [`Listener`]: hears what a session says ([`Notice`]).
 //! - [`status`]: what a session answers at the control socket.
 //!
 //! Nothing here prints: what is to be said is a [`Notice`], a [`SessionError`] or a part of [`Done`].

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a session says while it lives, for whoever prints it.
+//! What a session says while it lives: a command prints it.
 
 use std::io;
 use std::net::SocketAddr;

@@ -25,7 +25,7 @@ pub struct Cgroup {
     pub level: u32,
     /// `cpu.weight`, 1..=10000.
     pub weight: u32,
-    /// It has been made and not been removed.
+    /// Whether the group has been made and not been removed.
     pub online: bool,
 }
 

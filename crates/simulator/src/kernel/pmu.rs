@@ -65,7 +65,7 @@ type Counts = [f64; 4];
 
 #[derive(Debug, Clone, Copy, Default)]
 struct CpuPmu {
-    /// It was online when the counters were opened.
+    /// Whether the CPU was online when the counters were opened.
     open: bool,
     counts: Counts,
     /// Counted up to here.

@@ -134,6 +134,11 @@ impl Task {
         self.allowed.as_ref().is_none_or(|mask| mask.test(cpu))
     }
 
+    /// Whether its affinity leaves it one CPU only.
+    pub fn is_pinned(&self) -> bool {
+        self.allowed.as_ref().is_some_and(|mask| mask.weight() == 1)
+    }
+
     /// Whether it belongs to a loaded scheduler (`task_on_scx`).
     #[inline]
     pub fn is_ext(&self) -> bool {

@@ -42,9 +42,9 @@ pub struct Topology {
 /// CPUs that share a last-level cache.
 #[derive(Debug)]
 pub struct Llc {
-    /// Its CPUs.
+    /// The cache's CPUs, as a set.
     pub span: CpuMask,
-    /// Its CPUs, ascending.
+    /// The cache's CPUs, ascending.
     pub cpus: Vec<CpuId>,
 }
 
@@ -53,11 +53,11 @@ pub struct Llc {
 pub struct SchedDomain {
     /// Level, for people and reports.
     pub level: Level,
-    /// Its CPUs.
+    /// The domain's CPUs.
     pub span: CpuMask,
-    /// Number of its CPUs.
+    /// Number of the domain's CPUs.
     pub weight: usize,
-    /// Its children's spans, in order of their lowest CPU.
+    /// The spans of the domain's children, in order of their lowest CPU.
     pub groups: Vec<SchedGroup>,
     /// `imbalance_pct`: 110 within a core, 117 elsewhere.
     pub imbalance_pct: u64,
@@ -89,13 +89,13 @@ pub enum Level {
 /// A group of a domain.
 #[derive(Debug)]
 pub struct SchedGroup {
-    /// Its CPUs.
+    /// The group's CPUs, as a set.
     pub span: CpuMask,
-    /// Its CPUs, ascending.
+    /// The group's CPUs, ascending.
     pub cpus: Vec<CpuId>,
-    /// Number of its cores.
+    /// Number of the group's cores.
     pub cores: u32,
-    /// Its CPUs are SMT siblings (`SD_SHARE_CPUCAPACITY`).
+    /// Whether the group's CPUs are SMT siblings (`SD_SHARE_CPUCAPACITY`).
     pub smt: bool,
     /// Tasks in excess are better off in another group (`SD_PREFER_SIBLING`): a child domain that is neither a NUMA
     /// level nor part of an asymmetric domain. A single CPU has no child domain, so CPUs of one cache are not evened

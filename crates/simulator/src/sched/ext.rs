@@ -38,7 +38,7 @@ impl Sched {
     /// its description leaves an exit [pending](crate::scx::exit::ExitState::pending), as does one at any other time.
     ///
     /// # Errors
-    /// Its description is invalid; then nothing has changed.
+    /// The scheduler's description is invalid; then nothing has changed.
     pub fn scx_enable(&mut self, mut scx: Box<Scx>, cpu: CpuId) -> Result<(), InvalidOps> {
         check_ops(&scx.state.ops, scx.state.profile)?;
         for task in scx.state.tasks.len()..self.kernel.tasks.len() {

@@ -31,7 +31,7 @@ impl Sched {
     /// task that may use none of those that are left may then use all.
     ///
     /// # Errors
-    /// It is no CPU, is what it shall become, or is the last one.
+    /// There is no such CPU, it is online or offline already, or it is the last one.
     pub fn set_cpu_online(&mut self, machine: &Machine, cpu: CpuId, online: bool) -> Result<(), HotplugError> {
         if cpu.index() >= self.kernel.topology.nr_cpus {
             return Err(HotplugError::NoCpu(cpu));

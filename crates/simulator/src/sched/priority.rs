@@ -26,7 +26,7 @@ pub(super) enum Bracket {
     Save,
     /// With `DEQUEUE_MOVE` and `ENQUEUE_MOVE`: it need not keep its place.
     Move {
-        /// It comes back with `ENQUEUE_HEAD`.
+        /// Whether the task comes back before its equals (`ENQUEUE_HEAD`).
         head: bool,
     },
 }

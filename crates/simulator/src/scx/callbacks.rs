@@ -140,7 +140,7 @@ impl Ctx<'_> {
     /// returns what it does. Its instructions are charged to no CPU.
     ///
     /// # Errors
-    /// It was stopped, or there is no memory left for its arguments.
+    /// The program was stopped, or there is no memory left for its arguments.
     pub fn run_syscall(&mut self, program: ProgramId, args: &[u8], cpu: CpuId) -> Result<i32, Fault> {
         let size = args.len().max(1) as u64;
         let address = self.vm.memory.alloc(size, Protection::ReadWrite)?;

@@ -59,7 +59,7 @@ impl Ctx<'_> {
     /// The scheduler is loaded: `cgroup_init` for every cgroup, each before those in it (`scx_cgroup_init`).
     ///
     /// # Errors
-    /// Its negative errno; the exit is claimed.
+    /// The scheduler's negative errno; the exit is claimed.
     pub(super) fn scx_cgroup_init(&mut self) -> Result<(), i32> {
         for cgroup in self.kernel.cgroups.pre_order() {
             if !self.scx.cgroups.is_inited(cgroup)

@@ -30,14 +30,14 @@ const SCX_OPS_NAME_LEN: usize = 128;
 /// How far a scheduler is loaded (`enum scx_ops_enable_state`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EnableState {
-    /// There is none.
+    /// There is no scheduler.
     #[default]
     Disabled,
-    /// It is being loaded.
+    /// The scheduler is being loaded.
     Enabling,
-    /// It schedules.
+    /// The scheduler schedules.
     Enabled,
-    /// It is being unloaded.
+    /// The scheduler is being unloaded.
     Disabling,
 }
 
@@ -112,7 +112,7 @@ pub fn check_ops(ops: &Ops, profile: Profile) -> Result<(), InvalidOps> {
 /// What the kernel checks of a callback's program (`bpf_scx_check_member`).
 ///
 /// # Errors
-/// It may sleep and the callback must not.
+/// The program may sleep and the callback must not.
 pub fn check_member(op: Op, sleepable: bool) -> Result<(), InvalidOps> {
     let may_sleep = matches!(
         op,

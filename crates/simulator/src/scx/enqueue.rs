@@ -34,11 +34,11 @@ pub struct DeqAndPut {
 /// Where a task goes that is being enqueued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    /// Its CPU's local queue, with the slice that it has.
+    /// The local queue of its CPU, with the slice that the task has.
     LocalNorefill,
-    /// Its CPU's local queue.
+    /// The local queue of its CPU, with a new slice.
     Local,
-    /// The global queue.
+    /// The global queue, with a new slice.
     Global,
     /// Where it has been dispatched to already.
     Direct,

@@ -8,23 +8,23 @@ use std::ops::{Index, IndexMut};
 
 use tandem_bpf_vm::memory::Memory;
 
-use super::Ctx;
 use super::abi::Guest;
 use super::abi::profile::{SCX_DSQ_INVALID, SCX_TASK_QUEUED, SCX_TASK_RESET_RUNNABLE_AT};
 use super::origin::Origin;
 use super::rq::Rqs;
 use super::tasks::{SCX_TASK_STATE_MASK, ScxTaskState};
+use super::{Ctx, State};
 use crate::units::{CpuId, Nanos, TaskId};
 
 /// In whose hands a task is (`enum scx_ops_state`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OpsState {
-    /// The kernel's (`SCX_OPSS_NONE`).
+    /// The kernel has it (`SCX_OPSS_NONE`).
     #[default]
     None,
     /// `ops.enqueue` has it, for the time with this number (`SCX_OPSS_QUEUEING`).
     Queueing(u32),
-    /// The scheduler's (`SCX_OPSS_QUEUED`).
+    /// The scheduler has it (`SCX_OPSS_QUEUED`).
     Queued(u32),
 }
 
@@ -54,7 +54,7 @@ pub struct ScxEntity {
     pub(super) ops_qseq: u32,
     /// Since when it is runnable without running, in jiffies.
     pub runnable_at: u64,
-    /// Its place in its CPU's list of runnable tasks.
+    /// The task's place in its CPU's list of runnable tasks.
     pub(super) runnable_node: Option<u64>,
     /// Where it was dispatched to while it was enqueued; [`SCX_DSQ_INVALID`]: nowhere.
     pub ddsp_dsq_id: u64,
@@ -62,7 +62,7 @@ pub struct ScxEntity {
     pub ddsp_enq_flags: u64,
     /// The program that dispatched it there.
     pub ddsp_origin: Origin,
-    /// It is on the way between CPUs (`TASK_ON_RQ_MIGRATING`).
+    /// Whether the task is on the way between CPUs (`TASK_ON_RQ_MIGRATING`).
     pub migrating: bool,
     /// `select_task_rq` chose the CPU that it wakes on (`WF_RQ_SELECTED`).
     pub rq_selected: bool,
@@ -142,7 +142,7 @@ impl IndexMut<TaskId> for Entities {
 /// Both halves of a task's `struct sched_ext_entity`, and the run queues whose lists it stands in.
 pub struct ExtTask<'a> {
     id: TaskId,
-    entity: &'a mut ScxEntity,
+    tasks: &'a mut Entities,
     rqs: &'a mut Rqs,
     guest: &'a Guest,
     memory: &'a mut Memory,
@@ -163,23 +163,24 @@ impl ExtTask<'_> {
 
     /// Sets `p->scx.weight`, 1..=10000.
     pub fn set_weight(&mut self, weight: u32) {
-        self.entity.weight = weight;
+        self.tasks[self.id].weight = weight;
         self.guest.set_weight(self.memory, self.id, weight);
     }
 
     /// Clears and sets flags (`p->scx.flags`), which programs can read.
     #[inline]
     pub fn change_flags(&mut self, clear: u32, set: u32) {
-        let flags = (self.entity.flags & !clear) | set;
-        if self.entity.flags != flags {
-            self.entity.flags = flags;
+        let entity = &mut self.tasks[self.id];
+        let flags = (entity.flags & !clear) | set;
+        if entity.flags != flags {
+            entity.flags = flags;
             self.guest.set_scx_flags(self.memory, self.id, flags);
         }
     }
 
     /// How far the scheduler knows the task (`scx_get_task_state`).
     pub fn state(&self) -> ScxTaskState {
-        ScxTaskState::of(self.entity.flags)
+        ScxTaskState::of(self.tasks[self.id].flags)
     }
 
     /// `scx_set_task_state`.
@@ -188,18 +189,20 @@ impl ExtTask<'_> {
     }
 
     /// `set_task_runnable` at `jiffies`: the task waits on `cpu`.
+    #[inline]
     pub fn set_runnable(&mut self, cpu: CpuId, jiffies: u64) {
-        if self.entity.flags & SCX_TASK_RESET_RUNNABLE_AT != 0 {
-            self.entity.runnable_at = jiffies;
+        if self.tasks[self.id].flags & SCX_TASK_RESET_RUNNABLE_AT != 0 {
+            self.tasks[self.id].runnable_at = jiffies;
             self.guest.set_runnable_at(self.memory, self.id, jiffies);
             self.change_flags(SCX_TASK_RESET_RUNNABLE_AT, 0);
         }
-        self.entity.runnable_node = Some(self.rqs[cpu].add_runnable(self.id));
+        self.tasks[self.id].runnable_node = Some(self.rqs[cpu].add_runnable(self.id));
     }
 
     /// `clr_task_runnable`: the task, on `cpu`, no longer waits; if it runs, the time it waits starts anew after that.
+    #[inline]
     pub fn clr_runnable(&mut self, cpu: CpuId, reset_runnable_at: bool) {
-        if let Some(node) = self.entity.runnable_node.take() {
+        if let Some(node) = self.tasks[self.id].runnable_node.take() {
             self.rqs[cpu].remove_runnable(node);
         }
         if reset_runnable_at {
@@ -217,7 +220,7 @@ impl Ctx<'_> {
     /// Both halves of `task`'s `struct sched_ext_entity`.
     #[inline]
     pub fn task(&mut self, task: TaskId) -> ExtTask<'_> {
-        let (entity, rqs, guest) = (&mut self.scx.tasks[task], &mut self.scx.rqs, &self.scx.guest);
-        ExtTask { id: task, entity, rqs, guest, memory: &mut self.vm.memory }
+        let State { tasks, rqs, guest, .. } = &mut *self.scx;
+        ExtTask { id: task, tasks, rqs, guest, memory: &mut self.vm.memory }
     }
 }

@@ -34,21 +34,21 @@ const ECODE_ACTION: i64 = 0xffff << 48;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum ExitKind {
-    /// User space unloads it.
+    /// User space unloads the scheduler.
     Unreg = 64,
-    /// It unloads itself (`scx_bpf_exit`).
+    /// The scheduler unloads itself (`scx_bpf_exit`).
     UnregBpf = 65,
-    /// The kernel unloads it, for instance because a CPU comes or goes.
+    /// The kernel unloads the scheduler, for instance because a CPU comes or goes.
     UnregKern = 66,
-    /// A person at the keyboard unloads it.
+    /// A person at the keyboard unloads the scheduler.
     Sysrq = 67,
     /// The scheduler above it goes (7.x).
     Parent = 68,
-    /// It misused the kernel's interface.
+    /// The scheduler misused the kernel's interface.
     Error = 1024,
-    /// It reports an error (`scx_bpf_error`).
+    /// The scheduler reports an error (`scx_bpf_error`).
     ErrorBpf = 1025,
-    /// It left a task waiting for too long.
+    /// The scheduler left a task waiting for too long.
     ErrorStall = 1026,
 }
 

@@ -55,7 +55,7 @@ impl State {
     /// `scx_vet_enq_flags`: the flags with which a task is to be inserted into the queue `dsq_id`.
     ///
     /// # Errors
-    /// They do not fit the queue.
+    /// The flags do not fit the queue.
     pub(super) fn vet_enq_flags(&self, dsq_id: u64, enq_flags: u64) -> Result<u64, ImmedElsewhere> {
         let local = dsq_id == SCX_DSQ_LOCAL || dsq_id & SCX_DSQ_LOCAL_ON == SCX_DSQ_LOCAL_ON;
         let (immed, always) = (self.profile.enq_immed(), self.profile.ops_always_enq_immed());

@@ -11,19 +11,19 @@ use crate::units::{CpuId, TaskId};
 /// A CPU as sched_ext sees it (`struct scx_rq`); its local queue is in [`Dsqs`](super::dsq::Dsqs).
 #[derive(Debug, Default)]
 pub struct ScxRq {
-    /// The scheduler knows it as online (`SCX_RQ_ONLINE`).
+    /// Whether the scheduler knows the CPU as online (`SCX_RQ_ONLINE`).
     pub online: bool,
-    /// Its current task needs no tick (`SCX_RQ_CAN_STOP_TICK`).
+    /// Whether the current task of the CPU needs no tick (`SCX_RQ_CAN_STOP_TICK`).
     pub can_stop_tick: bool,
-    /// It has not looked for work since it began to pick (`SCX_RQ_BAL_PENDING`).
+    /// Whether the CPU has not looked for work since it began to pick (`SCX_RQ_BAL_PENDING`).
     pub bal_pending: bool,
-    /// Having looked for work, it keeps its current task (`SCX_RQ_BAL_KEEP`).
+    /// Whether the CPU, having looked for work, keeps its current task (`SCX_RQ_BAL_KEEP`).
     pub bal_keep: bool,
-    /// A task is waking there (`SCX_RQ_IN_WAKEUP`).
+    /// Whether a task is waking on the CPU (`SCX_RQ_IN_WAKEUP`).
     pub in_wakeup: bool,
-    /// The scheduler must not be asked (`SCX_RQ_BYPASSING`).
+    /// Whether the scheduler must not be asked about the CPU (`SCX_RQ_BYPASSING`).
     pub bypassing: bool,
-    /// It looks for work (`SCX_RQ_IN_BALANCE`).
+    /// Whether the CPU looks for work now (`SCX_RQ_IN_BALANCE`).
     pub in_balance: bool,
     /// Runnable tasks that do not run, in the order of becoming so.
     runnable_list: BTreeMap<u64, TaskId>,
@@ -31,11 +31,11 @@ pub struct ScxRq {
     pub ddsp_deferred_locals: VecDeque<TaskId>,
     /// Flags for the next enqueue beside those of the core (`extra_enq_flags`).
     pub extra_enq_flags: u64,
-    /// A more urgent class has the CPU, and the scheduler knows.
+    /// Whether a more urgent class has the CPU, and the scheduler knows.
     pub cpu_released: bool,
-    /// Times another class followed this one.
+    /// How often another class followed this one on the CPU.
     pub pnt_seq: u64,
-    /// The thread that comes next must schedule again; see [`ScxRq::take_resched_next`].
+    /// Whether the thread that comes next must schedule again; see [`ScxRq::take_resched_next`].
     pub resched_next: bool,
     /// Tasks in its local queue that shall run at once, 7.x.
     pub nr_immed: u32,

@@ -14,13 +14,13 @@ use crate::workload::Policy;
 /// How far the scheduler knows a task (`enum scx_task_state`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ScxTaskState {
-    /// Not at all.
+    /// The scheduler does not know the task.
     None,
     /// `init_task` was called.
     Init,
-    /// It may become the scheduler's own.
+    /// The task may become the scheduler's own.
     Ready,
-    /// It is (`enable` was called).
+    /// The task is the scheduler's own (`enable` was called).
     Enabled,
 }
 
@@ -57,7 +57,7 @@ impl Ctx<'_> {
         let cgroup = self.kernel.task(task).cgroup;
         match made {
             Ok(_) => {
-                // `init_scx_entity`; while a scheduler is loaded, the task's entity comes later.
+                // `init_scx_entity`; our half of the entity comes when the scheduler takes over.
                 self.scx.guest.set_slice(&mut self.vm.memory, task, SCX_SLICE_DFL);
                 self.scx.guest.set_task_cgroup(&mut self.vm.memory, task, cgroup);
             }
@@ -110,7 +110,7 @@ impl Ctx<'_> {
         self.call_task_op(Op::SetWeight, task, cpu, &[u64::from(weight)]);
     }
 
-    /// It ceases to be: `disable` (`scx_ops_disable_task`).
+    /// `task` ceases to be the scheduler's own: `disable` (`scx_ops_disable_task`).
     fn scx_ops_disable_task(&mut self, task: TaskId, cpu: CpuId) {
         self.scx.tasks[task].clear_direct_dispatch();
         self.call_task_op(Op::Disable, task, cpu, &[]);

@@ -6,8 +6,9 @@ use std::time::Duration;
 use nix::libc::{SIGINT, SIGTERM};
 use nix::sys::signal::Signal;
 
+use super::fakes::unregistered;
 use super::script::request;
-use super::world::{stalled, unregistered};
+use super::world::stalled;
 use super::*;
 use crate::plan::Backend;
 use crate::session::events::{Ending, Event};

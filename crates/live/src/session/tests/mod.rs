@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whole sessions, from their first look at the machine to the machine given back. The machine is a folder, the kernel, its
-//! threads and the command are fakes ([`world`]), and a test writes down what happens and when ([`script`]): no rights are
-//! needed, no time passes, and every number can be checked by hand.
+//! Whole sessions, from their first look at the machine to the machine given back. The machine is a folder ([`world`]), the
+//! kernel, its threads and the command are fakes ([`fakes`]), and a test writes down what happens and when ([`script`]): no
+//! rights are needed, no time passes, and every number can be checked by hand.
 
 mod affinity;
 mod around;
 mod ending;
+mod fakes;
 mod left_behind;
 mod reload;
 mod script;

@@ -31,7 +31,7 @@ pub(super) struct DlParams {
 /// A task as the deadline class sees it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct DlEntity {
-    /// Its own reservation; nothing for a task that only inherits.
+    /// The task's own reservation; nothing for a task that only inherits.
     pub own: DlParams,
     /// The reservation of the task it inherits from (`pi_se`).
     pub boost: Option<DlParams>,
@@ -43,17 +43,17 @@ pub(super) struct DlEntity {
     pub runtime: i64,
     /// Absolute deadline.
     pub deadline: Nanos,
-    /// Out of budget: it waits for its timer.
+    /// Whether the task is out of budget, and waits for its timer.
     pub throttled: bool,
-    /// It gave up the rest of its budget.
+    /// Whether the task gave up the rest of its budget.
     pub yielded: bool,
-    /// It sleeps, but its bandwidth still counts as active (`dl_non_contending`).
+    /// Whether the task sleeps and its bandwidth still counts as active (`dl_non_contending`).
     pub non_contending: bool,
-    /// It was boosted since: its next enqueue renews its budget (`ENQUEUE_REPLENISH`).
+    /// Whether the task has been boosted, so that its next enqueue renews its budget (`ENQUEUE_REPLENISH`).
     pub renew: bool,
     /// Place among equal deadlines, while queued.
     pub queued: Option<u64>,
-    /// Its use of the CPU is booked up to here.
+    /// Until when the task's use of the CPU is booked.
     pub exec_start: Nanos,
     /// When it gets new budget, while throttled (`dl_timer`).
     pub timer: Option<Nanos>,

@@ -9,11 +9,6 @@ use crate::kernel::cpumask::CpuMask;
 use crate::kernel::task::ClassId;
 use crate::units::{CpuId, TaskId};
 
-/// It may use one CPU only.
-fn is_pinned(kernel: &Kernel, task: TaskId) -> bool {
-    kernel.task(task).allowed.as_ref().is_some_and(|allowed| allowed.weight() == 1)
-}
-
 impl Dl {
     /// `dl_entity_preempt`: `a` has the earlier deadline.
     pub(super) fn preempts(&self, a: TaskId, b: TaskId) -> bool {
@@ -61,7 +56,7 @@ impl Dl {
 
     /// `find_later_rq`: one of these CPUs, near the task's or the waker's.
     fn find_later_rq(&mut self, kernel: &Kernel, task: TaskId, this_cpu: CpuId) -> Option<CpuId> {
-        if is_pinned(kernel, task) {
+        if kernel.task(task).is_pinned() {
             return None;
         }
         let mask = self.later_mask(kernel, task)?;
@@ -72,8 +67,8 @@ impl Dl {
     /// is too small.
     pub(super) fn select_cpu(&mut self, kernel: &Kernel, task: TaskId, this_cpu: CpuId) -> CpuId {
         let prev = kernel.task(task).cpu;
-        let stays = |curr: TaskId| is_pinned(kernel, curr) || !self.preempts(task, curr);
-        let taken = self.running(kernel, prev).is_some_and(stays) && !is_pinned(kernel, task);
+        let stays = |curr: TaskId| kernel.task(curr).is_pinned() || !self.preempts(task, curr);
+        let taken = self.running(kernel, prev).is_some_and(stays) && !kernel.task(task).is_pinned();
         let small = kernel.topology.asym.iter().any(Option::is_some) && !self.fits_capacity(kernel, task, prev);
         if !taken && !small {
             return prev;
@@ -84,7 +79,7 @@ impl Dl {
 
     /// `check_preempt_equal_dl`: `task` can go nowhere else but the current one can, so they change places.
     pub(super) fn check_preempt_equal(&self, kernel: &mut Kernel, cpu: CpuId, task: TaskId, curr: TaskId) {
-        let movable = |task| !is_pinned(kernel, task) && self.later_mask(kernel, task).is_some();
+        let movable = |task| !kernel.task(task).is_pinned() && self.later_mask(kernel, task).is_some();
         if movable(curr) && !movable(task) {
             kernel.resched_curr(cpu);
         }
@@ -93,8 +88,8 @@ impl Dl {
     /// `task_woken_dl`: a task that woke but does not get this CPU may go to another one.
     pub fn task_woken(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
         let Some(curr) = self.running(kernel, cpu) else { return };
-        let stays = is_pinned(kernel, curr) || !self.preempts(task, curr);
-        if curr != task && stays && !kernel.rq(cpu).need_resched && !is_pinned(kernel, task) {
+        let stays = kernel.task(curr).is_pinned() || !self.preempts(task, curr);
+        if curr != task && stays && !kernel.rq(cpu).need_resched && !kernel.task(task).is_pinned() {
             self.push_dl_tasks(kernel, cpu);
         }
     }
@@ -109,11 +104,11 @@ impl Dl {
         if !self.overloaded.test(cpu) {
             return false;
         }
-        let pushable = |task: &TaskId| kernel.rq(cpu).curr != Some(*task) && !is_pinned(kernel, *task);
+        let pushable = |task: &TaskId| kernel.rq(cpu).curr != Some(*task) && !kernel.task(*task).is_pinned();
         let Some(task) = self.rqs[cpu.index()].iter().find(pushable) else { return false };
         if let Some(curr) = self.running(kernel, cpu)
             && self.preempts(task, curr)
-            && !is_pinned(kernel, curr)
+            && !kernel.task(curr).is_pinned()
         {
             kernel.resched_curr(cpu);
             return false;

@@ -20,11 +20,11 @@ pub(super) fn capacity_greater(a: u64, b: u64) -> bool {
 /// How well a task's needs fit a CPU (`util_fits_cpu`), worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fit {
-    /// It does not.
+    /// The task does not fit.
     No,
     /// The utilisation fits, the wished minimum performance does not (−1 in the kernel).
     NotBoosted,
-    /// It does.
+    /// The task fits.
     Yes,
 }
 
@@ -157,7 +157,7 @@ impl Fair {
         self.cfs[cpu.index()].misfit_task_load = load;
     }
 
-    /// It does not fit, and some CPU that it may use is bigger.
+    /// Whether `task` does not fit `cpu`, and some CPU that it may use is bigger.
     fn may_be_misfit(&self, kernel: &Kernel, task: TaskId, cpu: CpuId) -> bool {
         let here = kernel.rq(cpu).capacity_orig;
         let bigger = |other: CpuId| kernel.rq(other).capacity_orig > here && kernel.task(task).may_use(other);

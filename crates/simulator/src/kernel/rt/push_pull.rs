@@ -9,11 +9,6 @@ use crate::kernel::cpumask::CpuMask;
 use crate::kernel::task::{ClassId, DL_PRIORITY};
 use crate::units::{CAPACITY_SCALE, CpuId, TaskId};
 
-/// It may use one CPU only.
-fn is_pinned(kernel: &Kernel, task: TaskId) -> bool {
-    kernel.task(task).allowed.as_ref().is_some_and(|allowed| allowed.weight() == 1)
-}
-
 /// `rt_task_fits_capacity`: where CPUs differ, a real-time task wants one with its lower clamp's capacity; the default
 /// is the largest there is (`sched_util_clamp_min_rt_default`).
 fn fits_capacity(kernel: &Kernel, task: TaskId, cpu: CpuId) -> bool {
@@ -49,7 +44,7 @@ impl Rt {
 
     /// `find_lowest_rq`: one of these CPUs, near the task's or the waker's.
     pub(super) fn find_lowest_rq(&mut self, kernel: &Kernel, task: TaskId, this_cpu: CpuId) -> Option<CpuId> {
-        if is_pinned(kernel, task) {
+        if kernel.task(task).is_pinned() {
             return None;
         }
         let mask = self.lowest_mask(kernel, task)?;
@@ -62,7 +57,7 @@ impl Rt {
         let prev = kernel.task(task).cpu;
         let priority = kernel.task(task).rt_priority;
         let curr = self.rqs[prev.index()].curr;
-        let stays = curr.is_some_and(|curr| is_pinned(kernel, curr) || kernel.task(curr).rt_priority >= priority);
+        let stays = curr.is_some_and(|curr| kernel.task(curr).is_pinned() || kernel.task(curr).rt_priority >= priority);
         if !stays && fits_capacity(kernel, task, prev) {
             return prev;
         }
@@ -75,7 +70,7 @@ impl Rt {
 
     /// `check_preempt_equal_prio`: `task` can go nowhere else but the current one can, so they change places.
     pub(super) fn check_preempt_equal_prio(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId, curr: TaskId) {
-        let movable = |rt: &Self, task| !is_pinned(kernel, task) && rt.lowest_mask(kernel, task).is_some();
+        let movable = |rt: &Self, task| !kernel.task(task).is_pinned() && rt.lowest_mask(kernel, task).is_some();
         if movable(self, curr) && !movable(self, task) {
             self.rqs[cpu.index()].requeue(kernel.task(task).rt_priority, task, true);
             kernel.resched_curr(cpu);
@@ -85,8 +80,9 @@ impl Rt {
     /// `task_woken_rt`: a task that woke but does not get this CPU may go to another one.
     pub fn task_woken(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
         let Some(curr) = kernel.rq(cpu).curr.filter(|curr| kernel.task(*curr).class < ClassId::Fair) else { return };
-        let curr_stays = is_pinned(kernel, curr) || kernel.task(curr).rt_priority >= kernel.task(task).rt_priority;
-        if curr_stays && !kernel.rq(cpu).need_resched && !is_pinned(kernel, task) {
+        let curr_stays =
+            kernel.task(curr).is_pinned() || kernel.task(curr).rt_priority >= kernel.task(task).rt_priority;
+        if curr_stays && !kernel.rq(cpu).need_resched && !kernel.task(task).is_pinned() {
             self.push_rt_tasks(kernel, cpu);
         }
     }
@@ -97,7 +93,7 @@ impl Rt {
     }
 
     fn push_rt_task(&mut self, kernel: &mut Kernel, cpu: CpuId) -> bool {
-        let pushable = |task: &TaskId| !kernel.task(*task).on_cpu && !is_pinned(kernel, *task);
+        let pushable = |task: &TaskId| !kernel.task(*task).on_cpu && !kernel.task(*task).is_pinned();
         let Some(task) = self.rqs[cpu.index()].iter().find(pushable) else { return false };
         let curr = kernel.rq(cpu).curr.map_or(0, |curr| kernel.task(curr).rt_priority);
         if kernel.task(task).rt_priority > curr {

@@ -57,6 +57,7 @@ pub struct InUse {
 impl Queues<'_> {
     /// Puts `task`, which is in no queue, into `dsq`: by its virtual time if `by_vtime`. Says what the queue held that does
     /// not fit.
+    #[inline]
     pub(super) fn insert(&mut self, dsq: DsqRef, task: TaskId, by_vtime: bool, enq_flags: u64) -> Option<Mixed> {
         let place = match by_vtime {
             true => Place::Vtime(self.guest.dsq_vtime(self.memory, task)),
@@ -68,12 +69,14 @@ impl Queues<'_> {
     }
 
     /// Puts `task`, on `cpu` and in no queue, into the local queue of `cpu`, as `move_local_task_to_local_dsq` does.
+    #[inline]
     pub(super) fn insert_moved(&mut self, cpu: CpuId, task: TaskId, enq_flags: u64) {
         self.dsqs.insert_moved(cpu, task, self.fifo_place(enq_flags));
         self.mirror(self.dsqs.local(cpu), Some(task));
     }
 
     /// `task_unlink_from_dsq`: takes `task` out of its queue, if it is in one.
+    #[inline]
     pub(super) fn remove(&mut self, task: TaskId) -> bool {
         let Some(dsq) = self.dsqs.remove(task) else { return false };
         self.mirror(dsq, None);
@@ -88,6 +91,7 @@ impl Queues<'_> {
     }
 
     /// `dispatch_dequeue`: takes `task`, which is on `cpu`, out of its queue, if it is in one or on its way to one.
+    #[inline]
     pub fn dequeue(&mut self, cpu: CpuId, task: TaskId) {
         if !self.remove(task) {
             self.rqs[cpu].ddsp_deferred_locals.retain(|deferred| *deferred != task);
@@ -143,6 +147,7 @@ impl Queues<'_> {
 
     /// Tells programs how many tasks are in `dsq`, and `task` that it is in it. A task in one of the kernel's own queues
     /// points to none; only a program that follows `p->scx.dsq` can tell.
+    #[inline]
     fn mirror(&mut self, dsq: DsqRef, task: Option<TaskId>) {
         let (nr, address) = (self.dsqs.nr(dsq), self.dsqs.address(dsq));
         if let Some(cpu) = self.dsqs.local_cpu(dsq) {

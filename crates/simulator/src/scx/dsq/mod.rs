@@ -72,7 +72,7 @@ pub struct Dsqs {
 #[derive(Debug, Default)]
 struct Dsq {
     id: u64,
-    /// Its object in the programs' memory; 0: none.
+    /// Address of the queue's object in the programs' memory; 0: none.
     address: u64,
     first: Option<Node>,
     last: Option<Node>,
@@ -98,7 +98,7 @@ struct Entry {
     links: Links,
     /// `dsq_seq`.
     seq: u32,
-    /// Its place in the tree (`SCX_TASK_DSQ_ON_PRIQ`).
+    /// The task's place in the tree (`SCX_TASK_DSQ_ON_PRIQ`).
     key: Option<VtimeKey>,
 }
 

@@ -22,11 +22,11 @@ const OPS_BUILTIN_IDLE_PER_NODE: u64 = 0x40;
 /// What happens to the idle thread of a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdleChange {
-    /// It begins, after the task before it was put (`set_next_task_idle`).
+    /// The idle thread begins, after the task before it was put (`set_next_task_idle`).
     Begins,
-    /// It ends, before the next task is set (`put_prev_task_idle`).
+    /// The idle thread ends, before the next task is set (`put_prev_task_idle`).
     Ends,
-    /// It is picked, though it may run already (`pick_task_idle`): no task came or went.
+    /// The idle thread is picked, though it may run already (`pick_task_idle`): no task came or went.
     PickedAgain,
 }
 

@@ -68,7 +68,7 @@ pub struct Prototype {
 /// Which kernels have a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Versions {
-    /// All.
+    /// All versions.
     All,
     /// Up to 6.12.
     Old,
@@ -90,9 +90,9 @@ impl Versions {
 /// A kernel function.
 #[derive(Debug, Clone, Copy)]
 pub struct Kfunc {
-    /// Its name.
+    /// The function's name.
     pub name: &'static str,
-    /// Its type, which tests compare with what objects are given as the kernel's.
+    /// The function's type, which tests compare with what objects are given as the kernel's.
     #[cfg_attr(not(test), expect(dead_code, reason = "only tests ask"))]
     pub prototype: Prototype,
     /// Which kernels have it so.

@@ -199,7 +199,7 @@ impl Fair {
 
     /// `detach_tasks` and `attach_tasks`; returns how many.
     ///
-    /// It begins with the task that was queued or ran the longest ago; what it looks at in vain goes to the front.
+    /// The search begins with the task that was queued or ran the longest ago; tasks that may not move go to the front.
     fn detach_tasks(&mut self, kernel: &mut Kernel, env: &mut LoadBalance, src: CpuId) -> u32 {
         if kernel.rq(src).nr_running <= 1 {
             env.all_pinned = false;

@@ -43,11 +43,11 @@ const BUSY_FACTOR: Nanos = 16;
 /// Why a CPU balances (`enum cpu_idle_type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IdleType {
-    /// It is busy.
+    /// The CPU is busy.
     NotIdle,
-    /// It idles.
+    /// The CPU idles.
     Idle,
-    /// It is about to idle.
+    /// The CPU is about to idle.
     NewlyIdle,
 }
 

@@ -38,7 +38,7 @@ pub struct GuestTaskInfo<'a> {
     pub comm: &'a str,
     /// `PF_*`.
     pub flags: u32,
-    /// Its cgroup, if cgroups are modelled.
+    /// The task's cgroup, if cgroups are modelled.
     pub cgroup: Option<CgroupId>,
     /// When it was made.
     pub start_time: Nanos,

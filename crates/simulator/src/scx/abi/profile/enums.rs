@@ -11,7 +11,7 @@ type Row = (&'static str, Option<u64>, Option<u64>);
 /// An enumeration of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelEnum {
-    /// Its tag.
+    /// The enumeration's tag.
     pub name: &'static str,
     /// Names and values, in the kernel's order.
     pub values: Vec<(&'static str, u64)>,

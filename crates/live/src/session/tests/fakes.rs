@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A kernel, threads, a command and a listener that do what they are told, and write down in one log what that was.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use nix::errno::Errno;
+use nix::sys::signal::Signal;
+
+use crate::changes::Threads;
+use crate::cpus::CpuList;
+use crate::machine::Machine;
+use crate::meter::Measured;
+use crate::session::launch::Command;
+use crate::session::{Kernel, Listener, Loaded, Notice, SessionError};
+use crate::{Exit, LiveError, Uncounted};
+
+/// What sched_ext is doing.
+pub(super) const STATE: &str = "sys/kernel/sched_ext/state";
+/// The name of its scheduler.
+const OPS: &str = "sys/kernel/sched_ext/root/ops";
+/// All CPUs of the machine.
+pub(super) const ALL: &str = "0-3";
+
+/// What happened, a line each, in its order.
+pub(super) type Log = Arc<Mutex<Vec<String>>>;
+
+/// What the fake kernel knows of its scheduler.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    pub(super) exit: Option<Exit>,
+    pub(super) counters: Vec<(String, u64)>,
+    pub(super) states: BTreeMap<String, String>,
+    /// Why the next scheduler is not loaded.
+    pub(super) refuses: Option<LiveError>,
+}
+
+/// Loads a scheduler that has all settings but `nonsense`.
+#[derive(Debug, Clone)]
+pub(super) struct FakeKernel {
+    pub(super) root: PathBuf,
+    pub(super) log: Log,
+    pub(super) facts: Arc<Mutex<Facts>>,
+}
+
+impl FakeKernel {
+    fn note(&self, line: String) {
+        self.log.lock().unwrap().push(format!("kernel: {line}"));
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+}
+
+impl Kernel for FakeKernel {
+    fn scheduler(&self) -> &str {
+        "tandem"
+    }
+
+    fn check(&self, _: &Machine, settings: &[(String, String)]) -> Result<(), SessionError> {
+        let Some((name, value)) = settings.iter().find(|(name, _)| name == "nonsense") else { return Ok(()) };
+        Err(SessionError::Setting { name: name.clone(), value: value.clone(), why: LiveError::NoSchedExt })
+    }
+
+    fn load(&self, machine: &Machine, settings: &[(String, String)]) -> Result<Box<dyn Loaded>, SessionError> {
+        let mut facts = self.facts.lock().unwrap();
+        let words: Vec<String> = settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let online = machine.cpus.iter().filter(|cpu| cpu.online).count();
+        let [one, other] = governors(&self.root);
+        self.note(format!("loads [{}] for {online} CPUs under {one} and {other}", words.join(" ")));
+        if let Some(why) = facts.refuses.take() {
+            return Err(SessionError::Load(why));
+        }
+        facts.exit = None;
+        Ok(Box::new(FakeScheduler { kernel: self.clone(), attached: false }))
+    }
+}
+
+#[derive(Debug)]
+struct FakeScheduler {
+    kernel: FakeKernel,
+    attached: bool,
+}
+
+impl Loaded for FakeScheduler {
+    fn attach(&mut self) -> Result<(), LiveError> {
+        self.kernel.note("attaches the scheduler".to_owned());
+        self.kernel.write(STATE, "enabled\n");
+        self.kernel.write(OPS, "tandem\n");
+        self.attached = true;
+        Ok(())
+    }
+
+    fn detach(&mut self) {
+        if !std::mem::take(&mut self.attached) {
+            return;
+        }
+        let mut facts = self.kernel.facts.lock().unwrap();
+        if self.kernel.root.join(OPS).exists() {
+            let [one, other] = governors(&self.kernel.root);
+            self.kernel.note(format!("detaches the scheduler under {one} and {other}"));
+            self.kernel.write(STATE, "disabled\n");
+            fs::remove_dir_all(self.kernel.root.join("sys/kernel/sched_ext/root")).unwrap();
+            facts.exit = Some(unregistered());
+        }
+    }
+
+    fn exit(&self) -> Option<Exit> {
+        self.kernel.facts.lock().unwrap().exit.clone()
+    }
+
+    fn uncounted(&self) -> &[Uncounted] {
+        &[]
+    }
+
+    fn enter_application(&self, process: u32, number: u32) -> Result<bool, LiveError> {
+        self.kernel.note(format!("process {process} is of application {number}"));
+        Ok(true)
+    }
+
+    fn adopt(&self, thread: u32, number: u32) -> Result<bool, LiveError> {
+        self.kernel.note(format!("thread {thread} is of application {number}"));
+        Ok(true)
+    }
+
+    fn hint(&self, thread: u32, length: u64) -> Result<bool, LiveError> {
+        self.kernel.note(format!("thread {thread} has the length {length}"));
+        Ok(true)
+    }
+
+    fn forget(&self, thread: u32) {
+        self.kernel.note(format!("thread {thread} has no length any more"));
+    }
+
+    fn states(&self) -> Vec<(String, String)> {
+        let facts = self.kernel.facts.lock().unwrap();
+        facts.states.iter().map(|(name, state)| (name.clone(), state.clone())).collect()
+    }
+
+    fn counters(&self) -> Vec<(String, u64)> {
+        self.kernel.facts.lock().unwrap().counters.clone()
+    }
+}
+
+/// As the kernel's: a scheduler goes with its last user.
+impl Drop for FakeScheduler {
+    fn drop(&mut self) {
+        self.detach();
+    }
+}
+
+/// Threads whose CPUs stand in the files of the folder.
+#[derive(Debug)]
+pub(super) struct FakeThreads {
+    pub(super) root: PathBuf,
+}
+
+impl Threads for FakeThreads {
+    fn allow(&self, pid: u32, tid: u32, cpus: &CpuList) -> io::Result<()> {
+        let file = self.root.join(format!("proc/{pid}/task/{tid}/status"));
+        let text = fs::read_to_string(&file)?;
+        let cpus = cpus.and(&CpuList::parse(ALL).unwrap());
+        if cpus.is_empty() {
+            return Err(Errno::EINVAL.into());
+        }
+        let (before, _) = text.split_once("Cpus_allowed_list:").unwrap();
+        fs::write(file, format!("{before}Cpus_allowed_list:\t{cpus}\n"))
+    }
+}
+
+pub(super) struct FakeCommand {
+    pub(super) log: Log,
+}
+
+impl Command for FakeCommand {
+    fn process(&self) -> u32 {
+        700
+    }
+
+    fn go(&mut self) -> io::Result<()> {
+        self.log.lock().unwrap().push("command: begins".to_owned());
+        Ok(())
+    }
+
+    fn send(&self, process: u32, signal: Signal) {
+        self.log.lock().unwrap().push(format!("command: process {process} gets {signal}"));
+    }
+}
+
+/// Writes down what a session says.
+pub(super) struct Heard {
+    pub(super) log: Log,
+    /// Where the session said that metrics are.
+    pub(super) metrics: Arc<Mutex<Option<SocketAddr>>>,
+    /// Nothing can be said any more of what was done lately.
+    pub(super) deaf: Cell<bool>,
+}
+
+impl Listener for Heard {
+    fn hear(&mut self, notice: Notice<'_>) {
+        let line = match notice {
+            Notice::LeftBehind(owner, restored) => {
+                format!("process {} had left {} changes", owner.pid, restored.given_back)
+            }
+            Notice::Note(note) => format!("note: {note}"),
+            Notice::Uncounted(missing) => format!("no counter for {}", missing.map),
+            Notice::Attached { backend, metrics } => {
+                *self.metrics.lock().unwrap() = metrics;
+                format!("acts by {}", backend.name())
+            }
+            Notice::Reloading(exit) => format!("loads again: {}", exit.message),
+            Notice::Ejected { gone, command_runs: true } => format!("ejected while the command runs: {gone}"),
+            Notice::Ejected { gone, command_runs: false } => format!("ejected at the command's end: {gone}"),
+            Notice::GivenBackEarly => "given back early".to_owned(),
+            Notice::Killing => "kills the command".to_owned(),
+            Notice::Ending => "ends".to_owned(),
+            Notice::GivenBack(restored) => {
+                let kept: Vec<String> = restored.kept.iter().map(ToString::to_string).collect();
+                format!("gave back {} changes {}", restored.given_back, kept.join("; ")).trim_end().to_owned()
+            }
+            Notice::Ended(exit) => format!("ended: {}", exit.map_or_else(String::new, ToString::to_string)),
+        };
+        self.log.lock().unwrap().push(format!("session: {line}"));
+    }
+
+    fn activity(&mut self, measured: &Measured, counters: &[(String, u64)]) -> io::Result<()> {
+        if self.deaf.get() {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        let joules = measured.total().map_or(0.0, |total| total.joules);
+        let counted: Vec<String> = counters.iter().map(|(name, count)| format!(" {name} {count}")).collect();
+        let line = format!("session: {:.1} s {joules:.1} J{}", measured.time.as_secs_f64(), counted.concat());
+        self.log.lock().unwrap().push(line);
+        Ok(())
+    }
+}
+
+/// What a scheduler says that its user detached (`SCX_EXIT_UNREG`).
+pub(super) fn unregistered() -> Exit {
+    Exit { kind: 64, code: 0, reason: "unregistered".to_owned(), message: String::new(), dump: String::new() }
+}
+
+/// The governors of the two policies.
+pub(super) fn governors(root: &Path) -> [String; 2] {
+    ["policy0", "policy2"].map(|policy| {
+        let file = root.join(format!("sys/devices/system/cpu/cpufreq/{policy}/scaling_governor"));
+        fs::read_to_string(file).unwrap().trim().to_owned()
+    })
+}
