@@ -162,9 +162,9 @@ fn what_means_nothing_is_said() {
         ),
         (r#""t": {"run": 1, "phases": {"p": {"sleep": 1}}}"#, "`run` beside `phases` is no event: rt-app ignores it"),
         (r#""t": {"run": 1, "unlock": "m"}"#, "task `t` unlocks mutex `m`, which it never locks"),
-        (r#""t": {"run": 1, "resume": "u"}"#, "`resume` of `u` wakes nobody: no such task is ever suspended"),
-        (r#""t": {"run": 1, "suspend": "t"}"#, "nobody resumes `t`: it waits for ever"),
-        (r#""t": {"run": 1, "instance": 0}"#, "task `t` has no instances and nobody forks it"),
+        (r#""t": {"run": 1, "resume": "u"}"#, "`resume` of `u` wakes no thread: no such task is ever suspended"),
+        (r#""t": {"run": 1, "suspend": "t"}"#, "no task resumes `t`: it waits for ever"),
+        (r#""t": {"run": 1, "instance": 0}"#, "task `t` has no instances and no task forks it"),
         (r#""t": {"run": 1, "policy": "SCHED_IDLE", "priority": 3}"#, "`priority` has no effect under SCHED_IDLE"),
         (r#""t": {"run": 1, "dl-period": 3}"#, "`dl-period` has no effect under SCHED_OTHER"),
         (

@@ -73,7 +73,7 @@ struct {
 	__type(value, u64);
 } counters SEC(".maps");
 
-/* In a section of its own: what lies behind it belongs to nobody. */
+/* In a section of its own: no object lies behind it. */
 u64 table[4] SEC(".data.table");
 
 static __always_inline bool due(enum fault which)

@@ -81,7 +81,7 @@ fn as_a_fifo_the_order_is_that_of_enqueueing() {
 ///
 /// - 0: `hog` starts; `prev_cpu` 0 is idle and claimed: local queue of CPU 0.
 /// - 3 ms: `waker` (2.3 ms of work, 5 ms of sleep) starts; CPU 0 is busy, CPU 1 idle: local queue of CPU 1.
-/// - 5.3 ms: it sleeps; nobody waits, so CPU 1 idles and its bit in the mask is set.
+/// - 5.3 ms: it sleeps; no task waits, so CPU 1 idles and its bit in the mask is set.
 /// - 10.3 ms: it wakes; `prev_cpu` 1 is idle: local queue of CPU 1, until 12.6 ms.
 /// - 12 ms: `late` starts; no CPU is idle. Shared queue; vtime 0 is not before `vtime_now` − 20 ms, as that is still
 ///   negative. 12.6 ms: `waker` sleeps, CPU 1 takes `late`.

@@ -23,7 +23,7 @@ pub(super) fn all(source: &Source, global: &Global, tasks: &[Task]) -> Result<()
         joins(source, task);
         still_loops(source, task)?;
         if task.instances == 0 && !forked.contains(task.name.as_str()) {
-            source.warn(task.offset, format!("task `{}` has no instances and nobody forks it", task.name));
+            source.warn(task.offset, format!("task `{}` has no instances and no task forks it", task.name));
         }
     }
     ends(source, global, tasks, &forked);
@@ -93,14 +93,16 @@ fn resumes(source: &Source, tasks: &[Task]) {
         if !waited.contains(name.as_str()) {
             let near = nearest(name, waited.iter().copied());
             let hint = near.map_or_else(String::new, |near| format!(" (`{near}` is)"));
-            source
-                .warn(step.offset, format!("`resume` of `{name}` wakes nobody: no such task is ever suspended{hint}"));
+            source.warn(
+                step.offset,
+                format!("`resume` of `{name}` wakes no thread: no such task is ever suspended{hint}"),
+            );
         }
     }
     for step in steps() {
         match &step.event {
             Event::Suspend(name) if !woken.contains(name.as_str()) => {
-                source.warn(step.offset, format!("nobody resumes `{name}`: it waits for ever"));
+                source.warn(step.offset, format!("no task resumes `{name}`: it waits for ever"));
             }
             _ => {}
         }

@@ -30,7 +30,7 @@ pub(super) fn resolve(source: &Source, tasks: &mut [Task]) {
                 let message = format!("`suspend` waits for a resume of `{name}`: rt-app since May 2025 for `{own}`");
                 source.warn(step.offset, message);
             } else {
-                source.warn(step.offset, format!("`suspend` waits for a resume of `{own}`: nobody resumes `{name}`"));
+                source.warn(step.offset, format!("`suspend` waits for a resume of `{own}`: no task resumes `{name}`"));
                 name.clone_from(own);
             }
         }

@@ -224,7 +224,7 @@ impl Observer for Audit<'_> {
             assert!(!self.is_offline(cpu), "thread {task} on CPU {cpu}, which went offline, at {now}");
             let thread = &mut self.threads[task.index()];
             assert_eq!(thread.on.replace(cpu), None, "thread {task} on two CPUs at {now}");
-            assert!(thread.runnable && !thread.dead, "thread {task} runs although nobody woke it");
+            assert!(thread.runnable && !thread.dead, "thread {task} runs although it was not woken");
             let may = thread.allowed.as_ref().is_none_or(|cpus| cpus.contains(&cpu.0));
             assert!(may || !self.hotplug.is_empty(), "thread {task} on CPU {cpu}, which it may not use");
         }
