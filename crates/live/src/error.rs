@@ -8,7 +8,7 @@ use tandem_bpf_vm::object::ObjectError;
 use tandem_bpf_vm::open::SettingError;
 use tandem_loader::backend::Refused;
 use tandem_loader::input::InputError;
-use tandem_loader::machine::MachineError;
+use tandem_loader::reading::ReadError;
 use tandem_loader::statistics::NoStatistics;
 
 use crate::refusal::Refusal;
@@ -67,7 +67,7 @@ pub enum LiveError {
     },
     /// Nothing says which CPUs there are.
     #[error(transparent)]
-    Machine(#[from] MachineError),
+    Machine(#[from] ReadError),
     /// A program of the object that its loader runs (`[run]`) refused.
     #[error("{program} refuses: {problem}")]
     Problem {

@@ -3,9 +3,11 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::RangeInclusive;
 
-/// No kernel has more CPUs (`NR_CPUS`).
-const MOST: usize = 1 << 16;
+/// No kernel has more CPUs (`NR_CPUS` with `CONFIG_MAXSMP`). The bound keeps a damaged file such as `0-4294967295` from filling
+/// memory.
+const MOST: usize = 8192;
 /// CPUs in one group of a mask.
 const GROUP: usize = 32;
 
@@ -19,16 +21,16 @@ impl CpuList {
         Self(BTreeSet::from([cpu]))
     }
 
+    /// The CPUs of these numbers.
+    pub fn of(cpus: &[u32]) -> Self {
+        cpus.iter().map(|cpu| *cpu as usize).collect()
+    }
+
     /// A list: numbers and ranges, between commas or, as cpufreq writes them, blanks. `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         let mut cpus = BTreeSet::new();
-        for part in text.trim().split([',', ' ']).filter(|part| !part.is_empty()) {
-            let (first, last) = part.split_once('-').unwrap_or((part, part));
-            let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
-            if first > last || last >= MOST {
-                return None;
-            }
-            cpus.extend(first..=last);
+        for part in text.split([',', ' ', '\t', '\n']).filter(|part| !part.is_empty()) {
+            cpus.extend(range(part).filter(|cpus| *cpus.end() < MOST)?);
         }
         Some(Self(cpus))
     }
@@ -72,18 +74,18 @@ impl CpuList {
         self.0.len()
     }
 
-    /// They, ascending.
+    /// The numbers of the CPUs, ascending.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.0.iter().copied()
     }
 
-    /// Those that are in the other set, too.
+    /// The CPUs that are in the other set, too.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         Self(self.0.intersection(&other.0).copied().collect())
     }
 
-    /// Those that are not in the other set.
+    /// The CPUs that are not in the other set.
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
         Self(self.0.difference(&other.0).copied().collect())
@@ -93,6 +95,13 @@ impl CpuList {
     pub fn is_within(&self, other: &Self) -> bool {
         self.0.is_subset(&other.0)
     }
+}
+
+/// The CPUs of one part of a list: `3`, or `0-3`, which ascends. `None` for anything else.
+pub fn range(part: &str) -> Option<RangeInclusive<usize>> {
+    let (first, last) = part.split_once('-').unwrap_or((part, part));
+    let (first, last): (usize, usize) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+    (first <= last).then_some(first..=last)
 }
 
 impl FromIterator<usize> for CpuList {
@@ -143,7 +152,7 @@ mod tests {
 
     #[test]
     fn what_is_no_list_or_mask_is_refused() {
-        for text in ["a", "3-1", "-1", "0-99999999999", "0-70000"] {
+        for text in ["a", "1-", "3-1", "-1", "0-99999999999", "0-70000", "0-8192", "0x3", "1.5"] {
             assert_eq!(CpuList::parse(text), None, "{text}");
         }
         for text in ["", "g", "1,,1", "100000000"] {

@@ -3,8 +3,13 @@
 
 use std::collections::BTreeSet;
 
+use rand::SeedableRng;
+use rand_pcg::Pcg32;
+use tandem_loader::facts;
+
 use crate::engine::Engine;
 pub use crate::error::{SimulationError, Waiter};
+use crate::kernel::Kernel;
 pub use crate::kernel::cpufreq::{ConservativeTunables, Governor, GovernorError, OndemandTunables, SchedutilTunables};
 pub use crate::kernel::params::{KernelParameters, SettingError};
 use crate::machine::Machine;
@@ -56,6 +61,12 @@ pub fn check(machine: &Machine, options: &Options) -> Result<(), SimulationError
     let Scheduler::SchedExt(scheduler) = &options.scheduler else { return Ok(()) };
     let named = |why| SimulationError::Scheduler { scheduler: scheduler.name.clone(), why: Box::new(why) };
     frontend::check::on_machine(scheduler, machine, &options.kernel, options.governor, options.seed).map_err(named)
+}
+
+/// What a scheduler's loader finds out about a machine before it loads an object into a run with these options.
+pub fn facts(machine: &Machine, options: &Options) -> facts::System {
+    let kernel = Kernel::new(machine, options.kernel.clone(), Pcg32::seed_from_u64(options.seed));
+    frontend::facts::System { kernel: &kernel, machine, governor: options.governor }.known()
 }
 
 /// Why no thread's end would end the run: some application thread loops for ever, or forks threads for ever that fork

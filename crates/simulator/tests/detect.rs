@@ -132,7 +132,7 @@ fn two_sockets_of_chiplets_are_a_cluster_per_cache() {
     assert_eq!(text(&table, "cluster/2/performance_domain"), "core");
     assert_eq!(text(&table, "cluster/2/cache/per"), "cluster");
     assert_eq!(at(&table, "core_type").as_table().map(toml::Table::len), Some(1));
-    assert_eq!(warned(&detected, "taken for a ranking of favoured cores"), 1);
+    assert_eq!(warned(&detected, "it ranks favoured ones, and is no capacity"), 1);
     assert_eq!(warned(&detected, "lists no clocks"), 1);
     let steps = at(&table, "opp_table/core/opps").as_array().map(Vec::len);
     assert_eq!(steps, Some(23), "1.5 to 3.7 GHz in steps of 100 MHz");

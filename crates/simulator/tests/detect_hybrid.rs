@@ -109,9 +109,12 @@ fn sources_that_call_p_and_e_cores_equal_are_not_believed() {
         tree.cpu(cpu, "acpi_cppc/highest_perf", 60).cpu(cpu, "cpu_capacity", 1024)
     });
     let (detected, table) = describe(&tree);
-    assert_eq!(warned(&detected, "cpu_capacity is equal on all CPUs though they are of several kinds"), 1);
-    assert_eq!(warned(&detected, "highest_perf is equal on all CPUs though they are of several kinds"), 1);
-    assert_eq!(number(&table, "core_type/e-core/ipc"), 0.787);
+    let though = "is equal on all CPUs, though they are P-cores (0-3) and E-cores (4-7): it is not believed";
+    for source in ["cpu_capacity", "acpi_cppc/highest_perf", "cpufreq/cpuinfo_max_freq"] {
+        assert_eq!(warned(&detected, &format!("{source} {though}")), 1);
+    }
+    assert_eq!(warned(&detected, "an E-core is assumed to do 79 % of a P-core's work per clock"), 1);
+    assert_eq!(number(&table, "core_type/e-core/ipc"), 0.7874);
     assert!(source_of(&table, "core_type/e-core", "ipc").starts_with("assumed"));
 }
 
@@ -122,7 +125,8 @@ fn the_kernels_capacity_wins_over_the_firmwares_and_says_so() {
         tree.cpu(cpu, "acpi_cppc/highest_perf", perf).cpu(cpu, "cpu_capacity", capacity)
     });
     let (detected, table) = describe(&tree);
-    let warning = "acpi_cppc/highest_perf gives CPU 4 a capacity of 931, cpu_capacity gives 605: the latter is used";
+    let warning =
+        "acpi_cppc/highest_perf gives CPU 7 a capacity of 931, cpu_capacity one of 605: the latter is believed";
     assert_eq!(warned(&detected, warning), 1, "{:#?}", detected.warnings);
     assert!(source_of(&table, "core_type/e-core", "ipc").contains("cpu_capacity"));
 }

@@ -21,6 +21,8 @@ mod failure;
 mod files;
 mod json;
 mod live;
+#[cfg(test)]
+mod loaders;
 mod machine;
 mod mechanism;
 mod quantity;

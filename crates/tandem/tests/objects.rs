@@ -185,7 +185,10 @@ fn the_file_beside_an_object_does_what_its_loader_would() {
     fs::copy(&place, alone.path().join("scx_central.bpf.o")).unwrap();
     fs::write(alone.path().join("scx_central.toml"), "[set]\nnr_cpu_id = 8\n").unwrap();
     let text = mistake(alone.path(), &run(&["-s", "./scx_central.bpf.o"]));
-    assert!(text.contains("./scx_central.toml: there is no variable nr_cpu_id; did you mean nr_cpu_ids?"), "{text}");
+    assert!(
+        text.contains("./scx_central.toml:2:13: there is no variable nr_cpu_id; did you mean nr_cpu_ids?"),
+        "{text}"
+    );
     fs::write(alone.path().join("scx_central.toml"), "[set]\ncentral_cpu = \n").unwrap();
     let text = mistake(alone.path(), &run(&["-s", "./scx_central.bpf.o"]));
     assert!(text.contains("./scx_central.toml:2:"), "{text}");

@@ -111,7 +111,7 @@ fn described(folder: &Path, name: &str) -> Option<(Part, u64, f64)> {
 fn places(tree: &Tree, cpus: &[usize]) -> Vec<(usize, u32, u32)> {
     let number = |cpu: usize, file: &str| {
         // Where there is one die, the kernel says 0, 65535 or -1.
-        tree.cpu_number(cpu, &format!("topology/{file}")).and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
+        tree.number(&format!("sys/devices/system/cpu/cpu{cpu}/topology/{file}")).unwrap_or(0)
     };
     let packages: Vec<u32> = cpus.iter().map(|cpu| number(*cpu, "physical_package_id")).collect();
     let several = |package: u32| packages.iter().filter(|other| **other == package).count() > 1;

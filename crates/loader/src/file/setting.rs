@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Settings of variables: `"cpus[{cpu}].llc" = "cpu.llc"`.
 
+use std::fmt;
+
 use super::reader::Place;
 use crate::facts::{Shape, Subject, System, Word};
 
@@ -46,6 +48,15 @@ pub enum Assigned {
     Text(String),
     /// A number.
     Number(u64),
+}
+
+impl fmt::Display for Assigned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Number(number) => write!(f, "{number}"),
+        }
+    }
 }
 
 impl Setting {

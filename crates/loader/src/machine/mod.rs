@@ -12,26 +12,15 @@ mod opps;
 mod tests;
 mod topology;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub use capacity::{Capacities, Claim, CoreType, Doubt, Kind, Source};
 pub use opps::OppTable;
 
-use crate::tree::Tree;
+use crate::reading::{ReadError, Reading};
 
 /// The capacity of the fastest CPU at its highest clock (`SCHED_CAPACITY_SCALE`).
 pub const CAPACITY_SCALE: u64 = 1024;
-
-/// Why nothing can be said of a machine.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum MachineError {
-    /// sysfs does not say which CPUs there are.
-    #[error("{}: no list of CPUs; mount sysfs at /sys, or give the root of a tree that holds a copy of it", path.display())]
-    NoCpus {
-        /// The file that should have it.
-        path: PathBuf,
-    },
-}
 
 /// A CPU. Numbers of what CPUs share count from 0 in the order of their lowest CPUs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -75,33 +64,38 @@ impl Machine {
     /// The machine that this runs on.
     ///
     /// # Errors
-    /// [`MachineError::NoCpus`]: sysfs does not say which CPUs there are.
-    pub fn running() -> Result<Self, MachineError> {
+    /// [`ReadError`]: sysfs does not say which CPUs there are.
+    pub fn running() -> Result<Self, ReadError> {
         Self::read(Path::new("/"))
     }
 
-    /// The machine whose `/sys` is below `root`.
+    /// The machine whose `/sys` and `/proc` are below `root`.
     ///
     /// # Errors
-    /// [`MachineError::NoCpus`].
-    pub fn read(root: &Path) -> Result<Self, MachineError> {
+    /// [`ReadError`].
+    pub fn read(root: &Path) -> Result<Self, ReadError> {
         Ok(Self::read_with_capacities(root)?.0)
     }
 
     /// The same, and where its capacities come from.
     ///
     /// # Errors
-    /// [`MachineError::NoCpus`].
-    pub fn read_with_capacities(root: &Path) -> Result<(Self, Capacities), MachineError> {
-        let tree = Tree::new(root);
-        let mut machine = topology::read(&tree)?;
-        let online = (0..machine.cpus.len()).filter(|cpu| machine.cpus[*cpu].online).collect();
-        let capacities = Capacities::read(&tree, online);
+    /// [`ReadError`].
+    pub fn read_with_capacities(root: &Path) -> Result<(Self, Capacities), ReadError> {
+        let (reading, _) = Reading::of(root)?;
+        Ok(Self::of(&reading))
+    }
+
+    /// What follows from what the files of a machine say, and where its capacities come from.
+    pub fn of(reading: &Reading) -> (Self, Capacities) {
+        let mut machine = topology::of(reading);
+        let capacities = Capacities::of(reading);
         for (number, cpu) in machine.cpus.iter_mut().enumerate() {
-            cpu.capacity = capacities.kind_of(number).map_or(CAPACITY_SCALE, |kind| kind.capacity);
+            cpu.capacity =
+                capacities.kind_of(reading.like(number as u32) as usize).map_or(CAPACITY_SCALE, |kind| kind.capacity);
             cpu.performance = cpu.capacity;
         }
-        opps::read(&tree, &mut machine, &capacities);
-        Ok((machine, capacities))
+        opps::add(reading, &mut machine, &capacities);
+        (machine, capacities)
     }
 }

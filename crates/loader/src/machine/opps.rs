@@ -3,7 +3,7 @@
 
 use super::topology::numbered;
 use super::{Capacities, Cpu, Machine};
-use crate::tree::{Tree, list};
+use crate::reading::{Policy, PowerUnit, Reading};
 
 /// Operating points of a kind of CPU, ascending by clock.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,49 +30,43 @@ struct Clocks {
 }
 
 /// Gives a machine its clocks.
-pub(super) fn read(tree: &Tree, machine: &mut Machine, capacities: &Capacities) {
-    let clocks: Vec<Option<Clocks>> = (0..machine.cpus.len()).map(|cpu| clocks(tree, cpu, capacities)).collect();
+pub(super) fn add(reading: &Reading, machine: &mut Machine, capacities: &Capacities) {
+    let policy = |cpu: usize| reading.policy_of(cpu as u32);
+    let of = |cpu: usize| clocks(reading, cpu, policy(cpu)?, capacities);
+    let clocks: Vec<Option<Clocks>> = (0..machine.cpus.len()).map(of).collect();
     let first = |(cpu, clocks): (usize, &Option<Clocks>)| clocks.as_ref().map_or(cpu, |clocks| clocks.first) as u64;
     let domains = numbered(clocks.iter().enumerate().map(first).collect());
     for (cpu, clocks) in clocks.iter().enumerate() {
         let described = &mut machine.cpus[cpu];
         described.performance_domain = domains[cpu];
-        let table = clocks.as_ref().map_or_else(OppTable::default, |clocks| table(tree, cpu, described, clocks));
+        let table = clocks.as_ref().map_or_else(OppTable::default, |clocks| table(reading, cpu, described, clocks));
         let known = machine.opp_tables.iter().position(|other| *other == table);
         described.opp_table = known.unwrap_or(machine.opp_tables.len()) as u64;
         if known.is_none() {
             machine.opp_tables.push(table);
         }
     }
-    let governors = || (0..clocks.len()).filter_map(|cpu| tree.cpu_text(cpu, "cpufreq/scaling_governor"));
-    machine.cpuperf = governors().any(|governor| governor == "schedutil");
+    machine.cpuperf = reading.policies.iter().any(|policy| policy.governor.as_deref() == Some("schedutil"));
 }
 
-fn clocks(tree: &Tree, cpu: usize, capacities: &Capacities) -> Option<Clocks> {
-    let khz = |file: &str| khz(tree, cpu, file);
-    let named = |file: &str| list_of_khz(&tree.cpu_text(cpu, &format!("cpufreq/{file}")).unwrap_or_default());
-    let mut all = [named("scaling_available_frequencies"), named("scaling_boost_frequencies")].concat();
+fn clocks(reading: &Reading, cpu: usize, policy: &Policy, capacities: &Capacities) -> Option<Clocks> {
+    let mut all: Vec<u64> = policy.khz.iter().copied().map(u64::from).collect();
     let is_range = all.is_empty();
-    let highest_of_kind = || {
-        let kind = capacities.kind_of(cpu).map_or(&[] as &[usize], |kind| &kind.cpus);
-        let others = kind.iter().filter_map(|other| self::khz(tree, *other, "cpuinfo_max_freq"));
-        others.chain(khz("cpuinfo_max_freq")).max()
-    };
     if is_range {
-        all.extend([khz("cpuinfo_min_freq"), highest_of_kind()].into_iter().flatten());
+        let like = reading.like(cpu as u32) as usize;
+        let others = capacities.kind_of(like).map_or(&[] as &[usize], |kind| &kind.cpus);
+        let others = others.iter().filter_map(|other| reading.policy_of(*other as u32)?.max_khz);
+        let highest_of_kind = others.chain(policy.max_khz).max();
+        all.extend([policy.min_khz, highest_of_kind].into_iter().flatten().map(u64::from));
     }
     all.sort_unstable();
     all.dedup();
     // At its own highest clock a CPU is not limited, though a favoured one of its kind may reach more.
-    let highest = khz("scaling_max_freq").filter(|highest| khz("cpuinfo_max_freq") != Some(*highest));
-    let (lowest, highest) = (khz("scaling_min_freq").unwrap_or(0), highest.unwrap_or(u64::MAX));
+    let highest = policy.max_limit_khz.filter(|highest| policy.max_khz != Some(*highest)).map_or(u64::MAX, u64::from);
+    let lowest = policy.min_limit_khz.map_or(0, u64::from);
     let allowed = if is_range { clamped(&all, lowest, highest) } else { within(&all, lowest, highest) };
-    let first = tree.cpu_list(cpu, "cpufreq/related_cpus").and_then(|cpus| cpus.into_iter().min()).unwrap_or(cpu);
+    let first = policy.cpus.iter().min().map_or(cpu, |first| *first as usize);
     (!all.is_empty()).then_some(Clocks { first, all, allowed })
-}
-
-fn khz(tree: &Tree, cpu: usize, file: &str) -> Option<u64> {
-    tree.cpu_number(cpu, &format!("cpufreq/{file}")).filter(|khz| *khz > 0)
 }
 
 /// The clocks of a list between two limits.
@@ -94,15 +88,11 @@ fn clamped(all: &[u64], lowest: u64, highest: u64) -> Vec<u64> {
     ends
 }
 
-fn list_of_khz(text: &str) -> Vec<u64> {
-    text.split_whitespace().filter_map(|khz| khz.parse().ok()).collect()
-}
-
 /// The table of a CPU, whose performance it sets to that of its highest allowed clock.
-fn table(tree: &Tree, number: usize, cpu: &mut Cpu, clocks: &Clocks) -> OppTable {
+fn table(reading: &Reading, number: usize, cpu: &mut Cpu, clocks: &Clocks) -> OppTable {
     let highest = clocks.all.last().copied().unwrap_or(1);
     let performance = |khz: &u64| (cpu.capacity * khz / highest).max(1);
-    let watts = energy_model(tree, number);
+    let watts = energy_model(reading, number);
     let power = |khz: &u64| watts.iter().find(|(clock, _)| clock == khz).map_or(0, |(_, milliwatts)| *milliwatts);
     let table = OppTable {
         performance: clocks.allowed.iter().map(performance).collect(),
@@ -114,23 +104,13 @@ fn table(tree: &Tree, number: usize, cpu: &mut Cpu, clocks: &Clocks) -> OppTable
     table
 }
 
-/// Clocks in kHz and milliwatts of the energy model of a CPU's domain; none if its units are abstract (flag bit 0 unset).
-fn energy_model(tree: &Tree, cpu: usize) -> Vec<(u64, u64)> {
-    const FOLDER: &str = "kernel/debug/energy_model";
-    let text = |domain: &str, file: &str| tree.sys(&format!("{FOLDER}/{domain}/{file}"));
-    let has_cpu =
-        |domain: &&String| text(domain, "cpus").and_then(|cpus| list(&cpus)).is_some_and(|cpus| cpus.contains(&cpu));
-    let domains = tree.names(FOLDER);
-    let Some(domain) = domains.iter().find(has_cpu) else { return Vec::new() };
-    let flags = text(domain, "flags").and_then(|flags| u64::from_str_radix(flags.trim_start_matches("0x"), 16).ok());
-    if flags.is_some_and(|flags| flags & 1 == 0) {
-        return Vec::new();
-    }
-    let state = |name: &String| {
-        let number = |file: &str| text(domain, &format!("{name}/{file}"))?.parse::<u64>().ok();
-        // Microwatts since Linux 5.19.
-        Some((number("frequency")?, (number("power")? + 500) / 1000))
+/// Clocks in kHz and milliwatts of the energy model of a CPU's domain; none if its units are abstract.
+fn energy_model(reading: &Reading, cpu: usize) -> Vec<(u64, u64)> {
+    let Some(domain) = reading.energy_of(cpu as u32) else { return Vec::new() };
+    let milliwatts = |power: u64| match domain.unit {
+        PowerUnit::Microwatts => Some((power + 500) / 1000),
+        PowerUnit::Milliwatts => Some(power),
+        PowerUnit::Abstract => None,
     };
-    let states = tree.names(&format!("{FOLDER}/{domain}"));
-    states.iter().filter(|name| name.starts_with("ps:")).filter_map(state).collect()
+    domain.states.iter().filter_map(|(khz, power)| Some((u64::from(*khz), milliwatts(*power)?))).collect()
 }

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
+use crate::hosts::Host;
 
-/// Writes files below `/sys/devices/system`, for each CPU of a range.
+/// Writes a file below `/sys`.
 fn write(root: &Path, path: &str, text: &str) {
     let path = root.join("sys").join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -42,7 +43,7 @@ fn a_machine_without_any_files_but_the_list_of_cpus_has_equal_ones_that_share_ev
 #[test]
 fn without_a_list_of_cpus_there_is_no_machine() {
     let root = tempfile::tempdir().unwrap();
-    assert!(matches!(Machine::read(root.path()), Err(MachineError::NoCpus { .. })));
+    assert!(matches!(Machine::read(root.path()), Err(ReadError::Unreadable { .. })));
 }
 
 /// Two packages of a core with two threads each: CPUs 0 and 2, 1 and 3.
@@ -114,4 +115,18 @@ fn a_range_of_clocks_ends_at_its_limits() {
     let machine = Machine::read(root.path()).unwrap();
     assert_eq!(machine.opp_tables[0].frequency, [1_000_000, 3_000_000]);
     assert_eq!((machine.cpus[0].capacity, machine.cpus[0].performance), (1024, 768));
+}
+
+/// Favoured cores are of one kind, and have one table, though each has a clock of its own.
+#[test]
+fn a_hybrid_with_a_clock_for_every_cpu_has_two_tables_of_clocks() {
+    let host = Host::all().into_iter().find(|host| host.name.contains("275HX")).unwrap();
+    let root = tempfile::tempdir().unwrap();
+    host.write(root.path()).unwrap();
+    let machine = Machine::read(root.path()).unwrap();
+    assert_eq!(machine.opp_tables.len(), 2);
+    let (first, performance) = (machine.opp_tables[0].frequency.as_slice(), machine.cpus[0].performance);
+    assert_eq!((first, performance), (&[800_000, 5_600_000][..], 1024));
+    let domains: Vec<u64> = machine.cpus.iter().map(|cpu| cpu.performance_domain).collect();
+    assert_eq!(domains, (0..24).collect::<Vec<_>>());
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::core_type::{CoreType, core_types};
 use super::vendor::Vendor;
-use crate::tree::Tree;
+use crate::reading::{Cpu, Reading};
 
 /// Where a machine's capacities can come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,31 +75,31 @@ pub(super) struct Claims {
 }
 
 impl Claims {
-    /// Reads the files of CPUs.
-    pub fn read(tree: &Tree, cpus: Vec<usize>) -> Self {
+    /// What the files of a machine claim of its CPUs that are online.
+    pub fn of(reading: &Reading) -> Self {
+        let online: Vec<&Cpu> = reading.cpus.iter().filter(|cpu| cpu.online).collect();
         let mut incomplete = Vec::new();
-        let mut claim = |source, file: &str| {
-            let values: Vec<Option<u64>> =
-                cpus.iter().map(|cpu| tree.cpu_number(*cpu, file).filter(|value| *value > 0)).collect();
+        let mut claim = |source, value: &dyn Fn(&Cpu) -> Option<u32>| {
+            let values: Vec<Option<u64>> = online.iter().map(|cpu| value(cpu).map(u64::from)).collect();
             let silent = values.iter().position(Option::is_none);
             match silent {
                 None => Some(Claim { source, values: values.into_iter().flatten().collect() }),
                 Some(at) => {
                     let partly = values.iter().any(Option::is_some);
-                    incomplete.extend(partly.then_some((source, cpus[at])));
+                    incomplete.extend(partly.then_some((source, online[at].number as usize)));
                     None
                 }
             }
         };
         Self {
-            cpu_capacity: claim(Source::CpuCapacity, "cpu_capacity"),
-            cppc: claim(Source::Cppc, "acpi_cppc/highest_perf"),
-            highest_clock: claim(Source::HighestClock, "cpufreq/cpuinfo_max_freq"),
-            base_clock: claim(Source::BaseClock, "cpufreq/base_frequency"),
-            types: core_types(tree, &cpus),
-            vendor: Vendor::read(tree),
+            cpu_capacity: claim(Source::CpuCapacity, &|cpu| cpu.capacity),
+            cppc: claim(Source::Cppc, &|cpu| cpu.highest_perf),
+            highest_clock: claim(Source::HighestClock, &|cpu| reading.policy_of(cpu.number)?.max_khz),
+            base_clock: claim(Source::BaseClock, &|cpu| reading.policy_of(cpu.number)?.base_khz),
+            types: core_types(reading, &online),
+            vendor: Vendor::of(reading),
             incomplete,
-            cpus,
+            cpus: online.iter().map(|cpu| cpu.number as usize).collect(),
         }
     }
 

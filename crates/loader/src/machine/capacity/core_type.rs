@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::tree::{Tree, list};
+use crate::reading::{Cpu, Reading};
 
 /// A type of core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,17 +31,21 @@ impl fmt::Display for CoreType {
 
 /// The types of CPUs. `cpu_atom` and `cpu_lowpower` share events on some processors and then share a name, too: what has
 /// no level 3 cache where P-cores have one is of low power.
-pub(super) fn core_types(tree: &Tree, cpus: &[usize]) -> Vec<CoreType> {
-    let named = |name: &str| tree.sys(&format!("devices/{name}/cpus")).and_then(|text| list(&text)).unwrap_or_default();
+pub(super) fn core_types(reading: &Reading, cpus: &[&Cpu]) -> Vec<CoreType> {
+    let named = |name: &str| {
+        let kind = reading.hybrid.iter().find(|(kind, _)| *kind == name);
+        kind.map(|(_, cpus)| cpus.as_slice()).unwrap_or_default()
+    };
     let (performance, efficient, low_power) = (named("cpu_core"), named("cpu_atom"), named("cpu_lowpower"));
-    let caches_are_known = performance.iter().any(|cpu| has_level_3(tree, *cpu));
-    let of = |cpu: &usize| {
-        if performance.contains(cpu) {
+    let caches_are_known = cpus.iter().any(|cpu| performance.contains(&cpu.number) && has_level_3(cpu));
+    let of = |cpu: &&Cpu| {
+        let number = &cpu.number;
+        if performance.contains(number) {
             CoreType::Performance
-        } else if low_power.contains(cpu) {
+        } else if low_power.contains(number) {
             CoreType::LowPower
-        } else if efficient.contains(cpu) {
-            if caches_are_known && !has_level_3(tree, *cpu) { CoreType::LowPower } else { CoreType::Efficient }
+        } else if efficient.contains(number) {
+            if caches_are_known && !has_level_3(cpu) { CoreType::LowPower } else { CoreType::Efficient }
         } else {
             CoreType::Only
         }
@@ -49,7 +53,6 @@ pub(super) fn core_types(tree: &Tree, cpus: &[usize]) -> Vec<CoreType> {
     cpus.iter().map(of).collect()
 }
 
-fn has_level_3(tree: &Tree, cpu: usize) -> bool {
-    let caches = tree.names(&format!("devices/system/cpu/cpu{cpu}/cache"));
-    caches.iter().any(|cache| tree.cpu_number(cpu, &format!("cache/{cache}/level")) == Some(3))
+fn has_level_3(cpu: &Cpu) -> bool {
+    cpu.caches.iter().any(|cache| cache.level == 3)
 }

@@ -18,15 +18,17 @@ pub use core_type::CoreType;
 pub use doubt::Doubt;
 
 use super::CAPACITY_SCALE;
-use crate::tree::Tree;
+use crate::reading::Reading;
 use choice::Choice;
 use claims::Claims;
 
 /// CPUs of one type and one capacity.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Kind {
     /// 1..=1024, the best of its CPUs.
     pub capacity: u64,
+    /// The same as a share of the best of all CPUs, above 0 and at most 1.
+    pub share: f64,
     /// Their type.
     pub core_type: CoreType,
     /// Those that are online, ascending.
@@ -34,7 +36,7 @@ pub struct Kind {
 }
 
 /// The capacities of a machine's CPUs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Capacities {
     /// Who is believed.
     pub source: Source,
@@ -47,13 +49,13 @@ pub struct Capacities {
 }
 
 impl Capacities {
-    /// Reads the capacities of CPUs, of which some are online.
-    pub(super) fn read(tree: &Tree, online: Vec<usize>) -> Self {
-        Self::of(&Claims::read(tree, online))
+    /// The capacities of a machine's CPUs that are online.
+    pub fn of(reading: &Reading) -> Self {
+        Self::of_claims(&Claims::of(reading))
     }
 
     /// The capacities that follow from what sources say.
-    fn of(claims: &Claims) -> Self {
+    fn of_claims(claims: &Claims) -> Self {
         let choice = Choice::of(claims);
         let levels = choice.levels(claims);
         let mut kinds: Vec<Kind> = Vec::new();
@@ -61,7 +63,7 @@ impl Capacities {
             let (core_type, capacity) = (*core_type, share_to_capacity(*share));
             match kinds.iter_mut().find(|kind| (kind.core_type, kind.capacity) == (core_type, capacity)) {
                 Some(kind) => kind.cpus.push(*cpu),
-                None => kinds.push(Kind { capacity, core_type, cpus: vec![*cpu] }),
+                None => kinds.push(Kind { capacity, share: *share, core_type, cpus: vec![*cpu] }),
             }
         }
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.capacity));
@@ -69,11 +71,9 @@ impl Capacities {
         Self { source: choice.source, claims: claims.all().cloned().collect(), kinds, doubts }
     }
 
-    /// The kind of a CPU; of one that is offline that of the next lower one that is online, mostly its sibling or neighbour.
+    /// The kind of a CPU that is online; see [`Reading::like`] for others.
     pub fn kind_of(&self, cpu: usize) -> Option<&Kind> {
-        let nearest = |kind: &Kind| kind.cpus.iter().copied().filter(|of_kind| *of_kind <= cpu).max();
-        let below = self.kinds.iter().filter(|kind| nearest(kind).is_some()).max_by_key(|kind| nearest(kind));
-        below.or_else(|| self.kinds.iter().min_by_key(|kind| kind.cpus.first().copied()))
+        self.kinds.iter().find(|kind| kind.cpus.contains(&cpu))
     }
 }
 

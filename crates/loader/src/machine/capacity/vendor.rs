@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who made the processor, and what an Intel E-core does per clock, from `/proc/cpuinfo`.
 
-use crate::tree::Tree;
+use crate::reading::Reading;
 
 /// What intel_pstate takes the P-cores' step for, in kHz per level of performance, unless it knows better
 /// (`HYBRID_SCALING_FACTOR`); an E-core's is 100,000. A level is the same performance on both, so this is also what an
 /// E-core does per clock, a P-core doing 100,000.
-const SCALING: u64 = 78_741;
+const SCALING: u32 = 78_741;
 /// Models of family 6 for which the step is known (`intel_hybrid_scaling_factor` of drivers/cpufreq/intel_pstate.c, and
 /// S. Pandruvada's patches for it, 2024).
-const KNOWN: [(u64, u64); 11] = [
+const KNOWN: [(u32, u32); 11] = [
     // Alder Lake and Raptor Lake.
     (0x97, SCALING),
     (0x9a, SCALING),
@@ -38,18 +38,15 @@ pub(super) struct Vendor {
 }
 
 impl Vendor {
-    pub fn read(tree: &Tree) -> Self {
-        let text = tree.text("proc/cpuinfo").unwrap_or_default();
+    pub fn of(reading: &Reading) -> Self {
         // All CPUs have the same, a hybrid's too.
-        let value = |key: &str| {
-            let mut lines = text.lines().filter_map(|line| line.split_once(':'));
-            lines.find(|(name, _)| name.trim() == key).map(|(_, value)| value.trim())
-        };
-        let model = value("model").filter(|_| value("cpu family") == Some("6")).and_then(|model| model.parse().ok());
+        let shown = reading.cpus.iter().find(|cpu| cpu.vendor.is_some());
+        let model = shown.filter(|cpu| cpu.family == Some(6)).and_then(|cpu| cpu.model_number);
         let scaling = KNOWN.iter().find(|(known, _)| model == Some(*known)).map(|(_, scaling)| *scaling);
+        let vendor = shown.and_then(|cpu| cpu.vendor.as_deref());
         Self {
-            ranks: matches!(value("vendor_id"), Some("AuthenticAMD" | "HygonGenuine")),
-            efficient_ipc: scaling.unwrap_or(SCALING) as f64 / 100_000.0,
+            ranks: matches!(vendor, Some("AuthenticAMD" | "HygonGenuine")),
+            efficient_ipc: f64::from(scaling.unwrap_or(SCALING)) / 100_000.0,
             ipc_is_known: scaling.is_some(),
         }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lists of CPU numbers, as sysfs writes them (`0-3,8`) or core by core. The order written is kept.
 
+use tandem_loader::cpus::range;
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -98,12 +99,9 @@ fn check_unique(file: File<'_>, numbers: &[Placed<u32>]) -> Result<(), InputErro
 }
 
 fn parse_range(part: &str) -> Option<(u32, u32)> {
-    let number = |text: &str| text.trim().parse::<u32>().ok().filter(|number| *number < MAX_CPUS);
-    let (first, last) = match part.split_once('-') {
-        Some((first, last)) => (number(first)?, number(last)?),
-        None => (number(part)?, number(part)?),
-    };
-    (first <= last).then_some((first, last))
+    let number = |cpu: usize| u32::try_from(cpu).ok().filter(|cpu| *cpu < MAX_CPUS);
+    let range = range(part)?;
+    Some((number(*range.start())?, number(*range.end())?))
 }
 
 fn not_a_list(file: File<'_>, at: usize, part: &str) -> InputError {

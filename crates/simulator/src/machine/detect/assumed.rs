@@ -10,17 +10,15 @@ pub(super) const WARNING: &str = "no file tells memory bandwidth, memory, uncore
 
 /// Clock where none is known. Only a unit: nothing is compared with it on such a machine.
 pub(super) const MHZ: f64 = 2000.0;
-pub(super) const MHZ_SOURCE: &str = "assumed: no file names a clock";
+pub(super) const MHZ_SOURCE: &str = "assumed: no file names a clock of these CPUs";
 
 /// Transition latency where the driver does not know it.
 pub(super) const LATENCY_US: f64 = 20.0;
 pub(super) const LATENCY_SOURCE: &str = "assumed: the cpufreq driver names no transition latency";
 
-/// IPC of Intel's E-cores relative to P-cores: intel_pstate scales 78741 kHz per performance level on P-cores of Alder
-/// and Raptor Lake and 100000 on E-cores.
-pub(super) const EFFICIENT_IPC: f64 = 0.787;
+/// Work per clock of Intel's E-cores, where only types of core and clocks are known.
 pub(super) const EFFICIENT_IPC_SOURCE: &str =
-    "assumed: intel_pstate's scaling factors of Alder and Raptor Lake, 78741 over 100000";
+    "assumed: intel_pstate's scaling factors of the model (78741 to 86957 over 100000; Alder Lake's where it has none)";
 
 /// Speed through memory-bound work relative to the fastest CPU: the square root of the relative IPC. Odroid-XU3's A7 has 0.53
 /// of its A15's IPC and 0.70 of its speed where work only waits for memory.

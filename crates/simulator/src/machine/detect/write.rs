@@ -2,8 +2,8 @@
 //! Writes a plan as TOML, schema 1, every value with its source.
 
 use super::assumed;
-use super::cpulist;
 use super::plan::{Clock, Cluster, IdleTable, Kind, Memory, Package, Plan, Power, Sourced};
+use tandem_loader::cpus::CpuList;
 
 /// The text of the description.
 pub(super) fn description(plan: &Plan, name: &str) -> String {
@@ -195,7 +195,7 @@ fn static_watts(clock: &Clock, cores: usize) -> (f64, &'static str) {
 /// A plain list where cores have one CPU each, one list per core where they have several.
 fn cpus(cores: &[Vec<u32>], threads: usize) -> String {
     if threads == 1 {
-        return quoted(&cpulist::format(&cores.concat()));
+        return quoted(&CpuList::of(&cores.concat()).to_string());
     }
     let core = |cpus: &Vec<u32>| format!("[{}]", cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(", "));
     format!("[{}]", cores.iter().map(core).collect::<Vec<_>>().join(", "))
@@ -220,7 +220,7 @@ fn configuration(name: &str, online: &[u32]) -> Table {
     let source = "sysfs cpu/online";
     let mut table = Table::new("[configuration.online]".to_owned());
     table.entry("title", quoted(&format!("{name} with the CPUs that were online")), source);
-    table.entry("online", quoted(&cpulist::format(online)), source);
+    table.entry("online", quoted(&CpuList::of(online).to_string()), source);
     table
 }
 

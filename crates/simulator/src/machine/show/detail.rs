@@ -3,9 +3,9 @@
 
 use super::groups::{self, Group};
 use super::{paper, units};
-use crate::machine::detect::cpulist;
 use crate::machine::{Boost, Cluster, IdleScope, IdleState, Machine, Opp, PerformanceDomain};
 use crate::units::{CpuId, PerformanceDomainId};
+use tandem_loader::cpus::CpuList;
 
 /// Operating points shown at most; of more, as many as are spread evenly, with both ends.
 const MOST_OPPS: usize = 10;
@@ -18,7 +18,7 @@ pub(super) fn of(machine: &Machine, group: &Group, width: usize) -> Vec<String> 
     let Some(first) = cpus.first() else { return Vec::new() };
     let domain = &machine.performance_domains[machine.cpus[first.index()].performance_domain.index()];
     let cluster = group.first(machine);
-    let list = cpulist::format(&cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>());
+    let list = CpuList::of(&cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>());
     let mut lines = paper::wrap(&format!("{}: CPUs {list}", group.name(machine)), width, 2);
     let mut add = |label: &str, text: &str| {
         lines.extend(paper::labelled(&format!("  {label}"), text, LABEL, width));
@@ -91,7 +91,7 @@ fn scope(machine: &Machine, group: &Group, domain: &PerformanceDomain) -> String
         return "one per cluster".to_owned();
     }
     let list = domain.cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>();
-    format!("one for CPUs {}", cpulist::format(&list))
+    format!("one for CPUs {}", CpuList::of(&list))
 }
 
 /// Clock limits of the configuration in force.
@@ -114,7 +114,7 @@ fn limits(machine: &Machine, cpus: &[CpuId]) -> Vec<String> {
     let text = |((low, high), mut cpus): ((u32, u32), Vec<u32>)| {
         cpus.sort_unstable();
         let range = if low == high { units::mhz(low) } else { format!("{}-{}", units::mhz(low), units::mhz(high)) };
-        format!("CPUs {}: {range} MHz", cpulist::format(&cpus))
+        format!("CPUs {}: {range} MHz", CpuList::of(&cpus))
     };
     limits.into_iter().map(text).collect()
 }

@@ -3,9 +3,9 @@
 
 use super::groups::{self, Group};
 use super::{paper, units};
-use crate::machine::detect::cpulist;
 use crate::machine::{Cache, Cluster, Machine, MemoryDomain};
 use crate::units::{CpuId, MemoryDomainId, PackageId};
+use tandem_loader::cpus::CpuList;
 
 /// Columns that a cluster's box takes at least.
 const NARROWEST_BOX: usize = 34;
@@ -170,7 +170,7 @@ fn cell(machine: &Machine, cpus: &[CpuId]) -> String {
 }
 
 fn numbers(cpus: &[CpuId]) -> String {
-    cpulist::format(&cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>())
+    CpuList::of(&cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>()).to_string()
 }
 
 /// Caches that lie within each cluster of the group.

@@ -2,9 +2,9 @@
 //! Values of options: how they are written, and their limits.
 
 use std::ops::RangeInclusive;
+use tandem_loader::cpus::CpuList;
 
 use super::options::OptionError;
-use crate::machine::detect::cpulist;
 
 /// A type that an option may have.
 pub trait Value: Sized {
@@ -282,7 +282,8 @@ impl Value for Cpus {
         if text == "all" {
             return Some(Self::All);
         }
-        cpulist::parse(text).filter(|cpus| !cpus.is_empty()).map(Self::These)
+        let cpus = CpuList::parse(text).filter(|cpus| !cpus.is_empty())?;
+        Some(Self::These(cpus.iter().map(|cpu| cpu as u32).collect()))
     }
 
     fn within(&self, _limits: &()) -> bool {
@@ -296,7 +297,7 @@ impl Value for Cpus {
     fn show(&self) -> String {
         match self {
             Self::All => "all".to_owned(),
-            Self::These(cpus) => cpulist::format(cpus),
+            Self::These(cpus) => CpuList::of(cpus).to_string(),
         }
     }
 }

@@ -3,8 +3,9 @@
 
 use super::cores::Core;
 use super::{Clock, Kind, Power, Sourced, number_repeated};
-use crate::machine::detect::facts::{EnergyDomain, Facts, Policy, PowerUnit};
-use crate::machine::detect::{assumed, cpulist};
+use crate::machine::detect::assumed;
+use tandem_loader::cpus::CpuList;
+use tandem_loader::reading::{EnergyDomain, Policy, PowerUnit, Reading};
 
 /// Two cores of one kind whose highest clocks differ by less than this share, with a driver that lists no operating
 /// points, are alike but for the clock that the firmware grants the best of them (favoured cores).
@@ -39,17 +40,17 @@ impl RawClock {
 }
 
 /// The clock of each core.
-pub(super) fn find(facts: &Facts, cores: &[Core], warnings: &mut Vec<String>) -> Vec<RawClock> {
+pub(super) fn find(facts: &Reading, cores: &[Core], warnings: &mut Vec<String>) -> Vec<RawClock> {
     let clocks: Vec<RawClock> = cores.iter().map(|core| of_core(facts, core, warnings)).collect();
     let fixed: Vec<u32> = cpus_where(cores, |core| !clocks[core].scalable);
     if !fixed.is_empty() {
-        let list = cpulist::format(&fixed);
+        let list = CpuList::of(&fixed);
         warnings
             .push(format!("CPUs {list} have no cpufreq, or none that names clocks: described with one fixed clock"));
     }
     let ranges: Vec<u32> = cpus_where(cores, |core| clocks[core].range_only);
     if !ranges.is_empty() {
-        let list = cpulist::format(&ranges);
+        let list = CpuList::of(&ranges);
         warnings.push(format!("the cpufreq driver of CPUs {list} lists no clocks: even steps are assumed"));
     }
     warnings.dedup();
@@ -63,9 +64,9 @@ fn cpus_where(cores: &[Core], holds: impl Fn(usize) -> bool) -> Vec<u32> {
     cpus
 }
 
-fn of_core(facts: &Facts, core: &Core, warnings: &mut Vec<String>) -> RawClock {
-    let policy = facts.policies.iter().find(|policy| policy.cpus.contains(&core.leader));
-    let domain = facts.energy_model.iter().find(|domain| domain.cpus.contains(&core.leader));
+fn of_core(facts: &Reading, core: &Core, warnings: &mut Vec<String>) -> RawClock {
+    let policy = facts.policy_of(core.leader);
+    let domain = facts.energy_of(core.leader);
     let Some(policy) = policy else { return fixed(facts, core, warnings) };
     let mut clock = match (domain, policy.khz.is_empty(), policy.max_khz) {
         (Some(domain), ..) => modelled(domain, policy, warnings),
@@ -79,7 +80,7 @@ fn of_core(facts: &Facts, core: &Core, warnings: &mut Vec<String>) -> RawClock {
 }
 
 /// A clock that nothing changes, from /proc/cpuinfo, or ACPI, or nobody.
-fn fixed(facts: &Facts, core: &Core, warnings: &mut Vec<String>) -> RawClock {
+fn fixed(facts: &Reading, core: &Core, warnings: &mut Vec<String>) -> RawClock {
     // The kernel measures `cpu MHz` over the last moments where it can, so that the highest CPU is nearest the truth.
     let measured = facts.cpus.iter().filter_map(|cpu| cpu.mhz).max_by(f64::total_cmp);
     let (mhz, source) = match (measured, core.facts(facts).nominal_mhz) {
@@ -87,8 +88,11 @@ fn fixed(facts: &Facts, core: &Core, warnings: &mut Vec<String>) -> RawClock {
         (None, Some(mhz)) => (mhz, "sysfs acpi_cppc/nominal_freq"),
         (None, None) => {
             let trouble = "no clock in cpufreq, /proc/cpuinfo or acpi_cppc";
-            warnings.push(format!("{trouble}: {} MHz assumed for every such CPU", assumed::MHZ));
-            (assumed::MHZ, assumed::MHZ_SOURCE)
+            // Of CPUs of one kind some may be silent.
+            let others = facts.policies.iter().filter_map(|policy| policy.max_khz).max();
+            let mhz = others.map_or(assumed::MHZ, |khz| f64::from(khz) / 1e3);
+            warnings.push(format!("{trouble}: {mhz} MHz assumed for every such CPU"));
+            (mhz, assumed::MHZ_SOURCE)
         }
     };
     let khz = vec![(mhz.max(1.0) * 1e3) as u32];
@@ -150,7 +154,7 @@ pub(super) fn merge_favoured(clocks: &mut [RawClock], kind_of: &[usize], cores: 
         let raised = |core: &usize| clocks[*core].top() < top;
         let slower = cpus_where(cores, |core| alike.contains(&core) && raised(&core));
         if !slower.is_empty() {
-            let (list, mhz) = (cpulist::format(&slower), top / 1000);
+            let (list, mhz) = (CpuList::of(&slower), top / 1000);
             warnings
                 .push(format!("CPUs {list} boost less far than others of their kind; {mhz} MHz is written for all"));
         }
@@ -173,7 +177,7 @@ pub(super) fn tables(
     raw: &[RawClock],
     kinds: &[Kind],
     kind_of: &[usize],
-    facts: &Facts,
+    facts: &Reading,
     cores: &[Core],
     warnings: &mut Vec<String>,
 ) -> (Vec<Clock>, Vec<usize>) {
@@ -189,7 +193,7 @@ pub(super) fn tables(
     }
     let without_watts = cpus_where(cores, |core| raw[core].watts.is_none());
     if !without_watts.is_empty() {
-        let (list, hint) = (cpulist::format(&without_watts), "/sys/kernel/debug/energy_model");
+        let (list, hint) = (CpuList::of(&without_watts), "/sys/kernel/debug/energy_model");
         warnings
             .push(format!("no watts for CPUs {list} in {hint} (needs debugfs and root): assumed, order of magnitude"));
     }

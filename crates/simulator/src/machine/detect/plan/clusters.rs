@@ -3,7 +3,8 @@
 
 use super::cores::Core;
 use super::{Cache, Clock, Cluster, Kind, Memory, Package, number_repeated};
-use crate::machine::detect::facts::{CacheLevel, Facts, Policy};
+use tandem_loader::cpus::CpuList;
+use tandem_loader::reading::{CacheLevel, Policy, Reading};
 
 /// The tables that clusters refer to, and each core's entry in them.
 pub(super) struct Tables<'a> {
@@ -43,7 +44,7 @@ struct Group {
 }
 
 /// The clusters in order of their first CPU, with their packages and memories.
-pub(super) fn lay_out(facts: &Facts, cores: &[Core], tables: &Tables, warnings: &mut Vec<String>) -> Layout {
+pub(super) fn lay_out(facts: &Reading, cores: &[Core], tables: &Tables, warnings: &mut Vec<String>) -> Layout {
     let mut groups: Vec<Group> = Vec::new();
     for (index, core) in cores.iter().enumerate() {
         let common = common(facts, cores, core, index, tables);
@@ -75,7 +76,7 @@ pub(super) fn lay_out(facts: &Facts, cores: &[Core], tables: &Tables, warnings: 
     Layout { clusters, packages, memories }
 }
 
-fn common(facts: &Facts, cores: &[Core], core: &Core, index: usize, tables: &Tables) -> Common {
+fn common(facts: &Reading, cores: &[Core], core: &Core, index: usize, tables: &Tables) -> Common {
     let cpu = core.facts(facts);
     let spanning = |cpus: Option<Vec<u32>>| cpus.filter(|cpus| spans_cores(cores, cpus)).unwrap_or_default();
     let node = facts.nodes.iter().find(|node| node.cpus.contains(&core.leader));
@@ -95,16 +96,20 @@ fn common(facts: &Facts, cores: &[Core], core: &Core, index: usize, tables: &Tab
     }
 }
 
-fn policy(facts: &Facts, cpu: u32) -> Option<&Policy> {
-    facts.policies.iter().find(|policy| policy.cpus.contains(&cpu))
+fn policy(facts: &Reading, cpu: u32) -> Option<&Policy> {
+    facts.policy_of(cpu)
 }
 
 /// The deepest data cache from level 2 on.
-fn last_level(facts: &Facts, cpu: u32) -> Option<&CacheLevel> {
-    facts.cpus[cpu as usize].caches.iter().filter(|cache| cache.level >= 2).max_by_key(|cache| cache.level)
+fn last_level(facts: &Reading, cpu: u32) -> Option<&CacheLevel> {
+    facts.cpus[cpu as usize]
+        .caches
+        .iter()
+        .filter(|cache| cache.level >= 2 && cache.kib.is_some())
+        .max_by_key(|cache| cache.level)
 }
 
-fn only_online(facts: &Facts, cpus: &[u32]) -> Vec<u32> {
+fn only_online(facts: &Reading, cpus: &[u32]) -> Vec<u32> {
     let online = |cpu: &u32| facts.cpus.get(*cpu as usize).is_some_and(|cpu| cpu.online);
     cpus.iter().copied().filter(online).collect()
 }
@@ -114,7 +119,7 @@ fn spans_cores(cores: &[Core], cpus: &[u32]) -> bool {
 }
 
 /// Online CPUs of a group, ascending.
-fn online(facts: &Facts, cores: &[Core], group: &Group) -> Vec<u32> {
+fn online(facts: &Reading, cores: &[Core], group: &Group) -> Vec<u32> {
     let all: Vec<u32> = group.cores.iter().flat_map(|core| cores[*core].cpus.clone()).collect();
     let mut cpus = only_online(facts, &all);
     cpus.sort_unstable();
@@ -133,7 +138,7 @@ fn packages(groups: &[Group], tables: &Tables) -> Vec<Package> {
     numbers.into_iter().enumerate().map(package).collect()
 }
 
-fn memories(facts: &Facts, groups: &[Group]) -> Vec<Memory> {
+fn memories(facts: &Reading, groups: &[Group]) -> Vec<Memory> {
     let mut nodes: Vec<u32> = groups.iter().map(|group| group.common.node).collect();
     nodes.sort_unstable();
     nodes.dedup();
@@ -164,7 +169,13 @@ fn names(groups: &[Group], tables: &Tables) -> Vec<String> {
 }
 
 /// The value of `performance_domain`.
-fn domain(facts: &Facts, cores: &[Core], group: &Group, groups: &[Group], warnings: &mut Vec<String>) -> &'static str {
+fn domain(
+    facts: &Reading,
+    cores: &[Core],
+    group: &Group,
+    groups: &[Group],
+    warnings: &mut Vec<String>,
+) -> &'static str {
     let cpus = online(facts, cores, group);
     let Some(policy) = cpus.first().and_then(|cpu| policy(facts, *cpu)) else { return "cluster" };
     let policy = only_online(facts, &policy.cpus);
@@ -183,20 +194,26 @@ fn domain(facts: &Facts, cores: &[Core], group: &Group, groups: &[Group], warnin
     if policy == union {
         return "package";
     }
-    let list = super::cpulist::format(&policy);
+    let list = CpuList::of(&policy);
     warnings.push(format!("the clock of CPUs {list} spans unlike clusters: each is described with a clock of its own"));
     "cluster"
 }
 
 /// The last-level cache of a group.
-fn cache(facts: &Facts, cores: &[Core], group: &Group, groups: &[Group], warnings: &mut Vec<String>) -> Option<Cache> {
+fn cache(
+    facts: &Reading,
+    cores: &[Core],
+    group: &Group,
+    groups: &[Group],
+    warnings: &mut Vec<String>,
+) -> Option<Cache> {
     let cpus = online(facts, cores, group);
     let leader = cores[*group.cores.first()?].leader;
     let Some(cache) = last_level(facts, leader) else {
         warnings.push("some CPUs have no second-level cache in sysfs: described without a shared cache".to_owned());
         return None;
     };
-    let (level, kib) = (cache.level, cache.kib);
+    let (level, kib) = (cache.level, cache.kib?);
     let of = |per| Some(Cache { level, kib, per });
     if !spans_cores(cores, &cache.cpus) {
         return of(if group.cores.len() == 1 { "cluster" } else { "core" });
@@ -213,7 +230,7 @@ fn cache(facts: &Facts, cores: &[Core], group: &Group, groups: &[Group], warning
     if is_only {
         return of("package");
     }
-    let list = super::cpulist::format(&cache.cpus);
+    let list = CpuList::of(&cache.cpus);
     warnings.push(format!("the L{level} cache of CPUs {list} spans clusters: each is described with one of its own"));
     of("cluster")
 }

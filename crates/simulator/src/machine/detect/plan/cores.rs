@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which CPUs are siblings on a core, and where CPUs belong that are offline and so have no topology in sysfs.
 
-use crate::machine::detect::cpulist;
-use crate::machine::detect::facts::{Cpu, Facts};
+use tandem_loader::cpus::CpuList;
+use tandem_loader::reading::{Cpu, Reading};
 
 /// A core.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,13 +15,13 @@ pub(super) struct Core {
 
 impl Core {
     /// The facts that hold for this core.
-    pub(super) fn facts<'f>(&self, facts: &'f Facts) -> &'f Cpu {
+    pub(super) fn facts<'f>(&self, facts: &'f Reading) -> &'f Cpu {
         &facts.cpus[self.leader as usize]
     }
 }
 
 /// All cores, ordered by their first CPU.
-pub(super) fn find(facts: &Facts, warnings: &mut Vec<String>) -> Vec<Core> {
+pub(super) fn find(facts: &Reading, warnings: &mut Vec<String>) -> Vec<Core> {
     let mut cores: Vec<Core> = Vec::new();
     let mut silent = Vec::new();
     for cpu in facts.cpus.iter().filter(|cpu| cpu.online) {
@@ -39,7 +39,7 @@ pub(super) fn find(facts: &Facts, warnings: &mut Vec<String>) -> Vec<Core> {
         cores.push(Core { cpus, leader: cpu.number });
     }
     if !silent.is_empty() {
-        let list = cpulist::format(&silent);
+        let list = CpuList::of(&silent);
         warnings.push(format!("topology of CPUs {list}: not in sysfs; each is taken for a core of its own"));
     }
     place_offline(facts, &mut cores, warnings);
@@ -48,11 +48,11 @@ pub(super) fn find(facts: &Facts, warnings: &mut Vec<String>) -> Vec<Core> {
 }
 
 /// Whether `cpu` is online and not yet part of a core.
-fn is_free(facts: &Facts, cores: &[Core], cpu: u32) -> bool {
+fn is_free(facts: &Reading, cores: &[Core], cpu: u32) -> bool {
     facts.cpus.get(cpu as usize).is_some_and(|facts| facts.online) && !cores.iter().any(|core| core.cpus.contains(&cpu))
 }
 
-fn place_offline(facts: &Facts, cores: &mut Vec<Core>, warnings: &mut Vec<String>) {
+fn place_offline(facts: &Reading, cores: &mut Vec<Core>, warnings: &mut Vec<String>) {
     let offline: Vec<u32> = facts.cpus.iter().filter(|cpu| !cpu.online).map(|cpu| cpu.number).collect();
     if offline.is_empty() {
         return;
@@ -73,7 +73,7 @@ fn place_offline(facts: &Facts, cores: &mut Vec<Core>, warnings: &mut Vec<String
                 cores[core].cpus.push(cpu);
                 siblings.push(cpu);
             }
-            None => cores.push(Core { cpus: vec![cpu], leader: neighbour(facts, cpu) }),
+            None => cores.push(Core { cpus: vec![cpu], leader: facts.like(cpu) }),
         }
     }
     cores.iter_mut().for_each(|core| core.cpus.sort_unstable());
@@ -84,26 +84,16 @@ fn place_offline(facts: &Facts, cores: &mut Vec<Core>, warnings: &mut Vec<String
 
 fn warn(offline: &[u32], assumption: &str, warnings: &mut Vec<String>) {
     if !offline.is_empty() {
-        let list = cpulist::format(offline);
+        let list = CpuList::of(offline);
         warnings.push(format!("CPUs {list} are offline, so sysfs does not place them: {assumption}"));
     }
 }
 
 /// The online core with a single CPU that lies `stride` away from `cpu`, if its kind has SMT.
-fn sibling_at(facts: &Facts, cores: &[Core], cpu: u32, stride: u32) -> Option<usize> {
+fn sibling_at(facts: &Reading, cores: &[Core], cpu: u32, stride: u32) -> Option<usize> {
     let has_smt = |cpu: u32| !facts.hybrid.iter().any(|(kind, cpus)| *kind != "cpu_core" && cpus.contains(&cpu));
     let is_short = |candidate: u32| {
         cores.iter().position(|core| core.cpus == [candidate] && core.leader == candidate && has_smt(candidate))
     };
     cpu.checked_sub(stride).and_then(is_short).or_else(|| is_short(cpu.checked_add(stride)?))
-}
-
-/// The online CPU most likely to be alike: of the same policy or energy model domain, else the nearest below.
-fn neighbour(facts: &Facts, cpu: u32) -> u32 {
-    let policies = facts.policies.iter().map(|policy| &policy.cpus);
-    let domains = facts.energy_model.iter().map(|domain| &domain.cpus);
-    let is_online = |cpu: &u32| facts.cpus.get(*cpu as usize).is_some_and(|facts| facts.online);
-    let mate = policies.chain(domains).filter(|cpus| cpus.contains(&cpu)).flatten().copied().find(is_online);
-    let online = || facts.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.number);
-    mate.or_else(|| online().rfind(|other| *other < cpu)).or_else(|| online().next()).unwrap_or(0)
 }

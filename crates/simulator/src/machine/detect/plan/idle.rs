@@ -3,18 +3,19 @@
 
 use super::cores::Core;
 use super::{Clock, IdleState, IdleTable, number_repeated};
-use crate::machine::detect::facts::{self, Facts};
-use crate::machine::detect::{assumed, cpulist};
+use crate::machine::detect::assumed;
+use tandem_loader::cpus::CpuList;
+use tandem_loader::reading::{self, Reading};
 
 /// The distinct tables, and the table of each core.
 pub(super) fn tables(
-    facts: &Facts,
+    facts: &Reading,
     cores: &[Core],
     clocks: &[Clock],
     clock_of: &[usize],
     warnings: &mut Vec<String>,
 ) -> (Vec<IdleTable>, Vec<usize>) {
-    let mut distinct: Vec<(usize, &[facts::IdleState])> = Vec::new();
+    let mut distinct: Vec<(usize, &[reading::IdleState])> = Vec::new();
     let mut table_of = Vec::new();
     for (index, core) in cores.iter().enumerate() {
         let key = (clock_of[index], core.facts(facts).idle.as_slice());
@@ -27,7 +28,7 @@ pub(super) fn tables(
     let without: Vec<u32> =
         cores.iter().filter(|core| core.facts(facts).idle.is_empty()).map(|core| core.leader).collect();
     if !without.is_empty() {
-        let list = cpulist::format(&without);
+        let list = CpuList::of(&without);
         warnings.push(format!("CPUs {list} have no cpuidle: only the architecture's halt is described"));
     }
     let names: Vec<String> = distinct.iter().map(|(clock, _)| clocks[*clock].name.clone()).collect();
@@ -37,13 +38,13 @@ pub(super) fn tables(
 }
 
 /// sysfs does not say what a state stops; its name often does. What follows a cluster state is deeper still.
-fn is_cluster_state(state: &facts::IdleState, shallower: Option<&IdleState>) -> bool {
+fn is_cluster_state(state: &reading::IdleState, shallower: Option<&IdleState>) -> bool {
     state.name.to_lowercase().contains("cluster") || shallower.is_some_and(|state| state.stops_cluster)
 }
 
-fn table(states: &[facts::IdleState], name: String, lowest_watts: f64, warnings: &mut Vec<String>) -> IdleTable {
+fn table(states: &[reading::IdleState], name: String, lowest_watts: f64, warnings: &mut Vec<String>) -> IdleTable {
     // POLL spins: power of a busy core, and menu and teo leave it within microseconds.
-    let real: Vec<&facts::IdleState> = states.iter().filter(|state| state.name != "POLL").collect();
+    let real: Vec<&reading::IdleState> = states.iter().filter(|state| state.name != "POLL").collect();
     if real.is_empty() {
         let watts = assumed::idle_watts(0, lowest_watts);
         let exit_us = assumed::HALT_EXIT_US;

@@ -12,8 +12,8 @@ mod kinds;
 mod parts;
 
 use super::assumed;
-use super::cpulist;
-use super::facts::Facts;
+use tandem_loader::cpus::CpuList;
+use tandem_loader::reading::Reading;
 
 /// A value and where it comes from.
 #[derive(Debug, Clone, PartialEq)]
@@ -146,7 +146,7 @@ impl Clock {
 
 impl Plan {
     /// Decides the description of the machine that `facts` show, and adds to `warnings` what is doubtful about it.
-    pub(super) fn of(facts: &Facts, warnings: &mut Vec<String>) -> Self {
+    pub(super) fn of(facts: &Reading, warnings: &mut Vec<String>) -> Self {
         let cores = cores::find(facts, warnings);
         let mut raw = clocks::find(facts, &cores, warnings);
         let tops: Vec<u32> = raw.iter().map(clocks::RawClock::top).collect();
@@ -185,11 +185,11 @@ fn reference_ipc(kinds: &[Kind], clocks: &[Clock], clusters: &[Cluster]) -> f64 
     fastest.1
 }
 
-fn online(facts: &Facts) -> Vec<u32> {
+fn online(facts: &Reading) -> Vec<u32> {
     facts.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.number).collect()
 }
 
-fn title(facts: &Facts, cores: usize) -> String {
+fn title(facts: &Reading, cores: usize) -> String {
     let model = facts.cpus.iter().find_map(|cpu| cpu.model.clone());
     let name = facts.board.clone().or(model).unwrap_or_else(|| "Unnamed machine".to_owned());
     let plural = |count: usize| if count == 1 { "" } else { "s" };
@@ -197,7 +197,7 @@ fn title(facts: &Facts, cores: usize) -> String {
     format!("{name}: {cores} core{}, {cpus} CPU{}", plural(cores), plural(cpus))
 }
 
-fn notes(facts: &Facts) -> Vec<String> {
+fn notes(facts: &Reading) -> Vec<String> {
     let mut notes = vec!["Written from the files of the machine's kernel; see `source` of each table.".to_owned()];
     if let Some(kib) = facts.memory_kib {
         notes.push(format!("Memory: {:.1} GiB.", kib as f64 / f64::from(1 << 20)));
@@ -207,7 +207,7 @@ fn notes(facts: &Facts) -> Vec<String> {
     }
     let offline: Vec<u32> = facts.cpus.iter().filter(|cpu| !cpu.online).map(|cpu| cpu.number).collect();
     if !offline.is_empty() {
-        let list = cpulist::format(&offline);
+        let list = CpuList::of(&offline);
         notes.push(format!("CPUs {list} were offline; the configuration `online` leaves them out."));
     }
     notes

@@ -2,13 +2,13 @@
 //! /proc, NUMA nodes, Intel's hybrid event sources and powercap.
 
 use super::{Cpu, Node};
-use crate::machine::detect::tree::Tree;
+use crate::tree::Tree;
 
 /// More memory than x86-64 can address: damage.
 const MOST_KIB: u64 = 1 << 46;
 
 /// Adds what /proc/cpuinfo says to `cpus`. It lists online CPUs only.
-pub(super) fn cpuinfo(tree: &mut Tree, cpus: &mut [Cpu]) {
+pub(super) fn cpuinfo(tree: &Tree, cpus: &mut [Cpu]) {
     let text = tree.text("proc/cpuinfo").unwrap_or_default();
     let mut current = None;
     for line in text.lines() {
@@ -27,6 +27,8 @@ pub(super) fn cpuinfo(tree: &mut Tree, cpus: &mut [Cpu]) {
 fn field(cpu: &mut Cpu, key: &str, value: &str) {
     match key {
         "vendor_id" => cpu.vendor = Some(value.to_owned()),
+        "cpu family" => cpu.family = value.parse().ok(),
+        "model" => cpu.model_number = value.parse().ok(),
         "model name" => cpu.model = Some(value.to_owned()),
         // `clock : 3425.000000MHz` on POWER.
         "cpu MHz" | "clock" => {
@@ -47,7 +49,7 @@ fn hexadecimal(text: &str) -> Option<u32> {
 }
 
 /// NUMA nodes that have CPUs.
-pub(super) fn nodes(tree: &mut Tree) -> Vec<Node> {
+pub(super) fn nodes(tree: &Tree) -> Vec<Node> {
     const NODES: &str = "sys/devices/system/node";
     let mut nodes = Vec::new();
     for number in tree.numbered(NODES, "node") {
@@ -61,7 +63,7 @@ pub(super) fn nodes(tree: &mut Tree) -> Vec<Node> {
 }
 
 /// `MemTotal` of a meminfo file; a node's lines begin with `Node 0`.
-pub(super) fn memory_kib(tree: &mut Tree, path: &str) -> Option<u64> {
+pub(super) fn memory_kib(tree: &Tree, path: &str) -> Option<u64> {
     tree.parsed(path, "a MemTotal line", |text| {
         let (_, rest) = text.lines().find_map(|line| line.split_once("MemTotal:"))?;
         rest.split_whitespace().next()?.parse().ok().filter(|kib| *kib <= MOST_KIB)
@@ -69,7 +71,7 @@ pub(super) fn memory_kib(tree: &mut Tree, path: &str) -> Option<u64> {
 }
 
 /// CPUs per kind of core on Intel hybrids, from the event sources that the kernel keeps per kind.
-pub(super) fn hybrid(tree: &mut Tree) -> Vec<(&'static str, Vec<u32>)> {
+pub(super) fn hybrid(tree: &Tree) -> Vec<(&'static str, Vec<u32>)> {
     let mut kinds = Vec::new();
     for kind in ["cpu_core", "cpu_atom", "cpu_lowpower"] {
         if let Some(cpus) = tree.cpus(&format!("sys/devices/{kind}/cpus")) {
@@ -80,8 +82,8 @@ pub(super) fn hybrid(tree: &mut Tree) -> Vec<(&'static str, Vec<u32>)> {
 }
 
 /// Names of the powercap zones: `package-0`, `dram`.
-pub(super) fn powercap(tree: &mut Tree) -> Vec<String> {
-    let zones = tree.names("sys/class/powercap");
+pub(super) fn powercap(tree: &Tree) -> Vec<String> {
+    let zones = tree.folder("sys/class/powercap");
     let mut names: Vec<String> =
         zones.into_iter().filter_map(|zone| tree.text(&format!("sys/class/powercap/{zone}/name"))).collect();
     names.sort();

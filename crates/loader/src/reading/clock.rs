@@ -2,8 +2,7 @@
 //! cpufreq policies and the energy model that the kernel shows in debugfs.
 
 use super::{EnergyDomain, Policy, PowerUnit};
-use crate::machine::detect::cpulist;
-use crate::machine::detect::tree::Tree;
+use crate::tree::{Tree, cpus};
 
 const CPU: &str = "sys/devices/system/cpu";
 const ENERGY_MODEL: &str = "sys/kernel/debug/energy_model";
@@ -28,7 +27,7 @@ const ARTIFICIAL: u64 = 1 << 2;
 const LEAST_MICROWATTS: u64 = 20_000;
 
 /// Every cpufreq policy of the CPUs up to `highest`, each once.
-pub(super) fn policies(tree: &mut Tree, highest: u32) -> Vec<Policy> {
+pub(super) fn policies(tree: &Tree, highest: u32) -> Vec<Policy> {
     let numbers = tree.numbered(&format!("{CPU}/cpufreq"), "policy");
     let mut folders: Vec<(u32, String)> =
         numbers.into_iter().map(|number| (number, format!("{CPU}/cpufreq/policy{number}"))).collect();
@@ -46,27 +45,32 @@ pub(super) fn policies(tree: &mut Tree, highest: u32) -> Vec<Policy> {
     policies
 }
 
-fn policy(tree: &mut Tree, number: u32, folder: &str) -> Option<Policy> {
+fn policy(tree: &Tree, number: u32, folder: &str) -> Option<Policy> {
     let driver = tree.text(&format!("{folder}/scaling_driver"));
-    let max_khz = tree.parsed(&format!("{folder}/cpuinfo_max_freq"), "a clock in kHz", clock);
+    let khz_of = |file: &str| tree.parsed(&format!("{folder}/{file}"), "a clock in kHz", clock);
+    let max_khz = khz_of("cpuinfo_max_freq");
     let related = tree.cpus(&format!("{folder}/related_cpus"));
-    if driver.is_none() && max_khz.is_none() && related.is_none() {
-        return None;
-    }
     let mut khz = Vec::new();
     for list in ["scaling_available_frequencies", "scaling_boost_frequencies"] {
         khz.extend(tree.parsed(&format!("{folder}/{list}"), "clocks in kHz", clocks).unwrap_or_default());
     }
     khz.sort_unstable();
     khz.dedup();
+    if driver.is_none() && max_khz.is_none() && related.is_none() && khz.is_empty() {
+        return None;
+    }
     let latency = tree.number(&format!("{folder}/cpuinfo_transition_latency"));
     Some(Policy {
         cpus: related.filter(|cpus| !cpus.is_empty()).unwrap_or_else(|| vec![number]),
-        min_khz: tree.parsed(&format!("{folder}/cpuinfo_min_freq"), "a clock in kHz", clock),
+        min_khz: khz_of("cpuinfo_min_freq"),
         max_khz,
+        base_khz: khz_of("base_frequency"),
+        min_limit_khz: khz_of("scaling_min_freq"),
+        max_limit_khz: khz_of("scaling_max_freq"),
+        governor: tree.text(&format!("{folder}/scaling_governor")),
         khz,
         latency_ns: latency.filter(|ns| (1..ETERNAL).contains(ns)),
-        driver: driver.filter(|name| !name.is_empty()),
+        driver,
     })
 }
 
@@ -79,20 +83,20 @@ fn clock(text: &str) -> Option<u32> {
 }
 
 /// Every CPU performance domain of the energy model; those of other devices have no `cpus`.
-pub(super) fn energy_model(tree: &mut Tree) -> Vec<EnergyDomain> {
+pub(super) fn energy_model(tree: &Tree) -> Vec<EnergyDomain> {
     let mut domains: Vec<EnergyDomain> =
-        tree.names(ENERGY_MODEL).into_iter().filter_map(|name| energy_domain(tree, name)).collect();
+        tree.folder(ENERGY_MODEL).into_iter().filter_map(|name| energy_domain(tree, name)).collect();
     domains.sort_by(|a, b| a.cpus.cmp(&b.cpus));
     domains
 }
 
-fn energy_domain(tree: &mut Tree, name: String) -> Option<EnergyDomain> {
+fn energy_domain(tree: &Tree, name: String) -> Option<EnergyDomain> {
     let folder = format!("{ENERGY_MODEL}/{name}");
     let cpus = tree.parsed(&format!("{folder}/cpus"), "a CPU list such as 0-3,8", |text| {
-        cpulist::parse(text).filter(|cpus| !cpus.is_empty())
+        cpus(text).filter(|cpus| !cpus.is_empty())
     })?;
     let mut states: Vec<(u32, u64)> = tree
-        .names(&folder)
+        .folder(&folder)
         .into_iter()
         // Old kernels write `cs:`, later ones `ps:`.
         .filter(|state| state.starts_with("ps:") || state.starts_with("cs:"))
@@ -104,12 +108,12 @@ fn energy_domain(tree: &mut Tree, name: String) -> Option<EnergyDomain> {
     (!states.is_empty()).then_some(EnergyDomain { name, cpus, states, unit })
 }
 
-fn energy_state(tree: &mut Tree, folder: &str) -> Option<(u32, u64)> {
+fn energy_state(tree: &Tree, folder: &str) -> Option<(u32, u64)> {
     let khz = tree.parsed(&format!("{folder}/frequency"), "a clock in kHz", clock)?;
     Some((khz, tree.number(&format!("{folder}/power"))?))
 }
 
-fn unit(tree: &mut Tree, folder: &str, states: &[(u32, u64)]) -> PowerUnit {
+fn unit(tree: &Tree, folder: &str, states: &[(u32, u64)]) -> PowerUnit {
     let bogus = tree.text(&format!("{folder}/units")).is_some_and(|unit| unit == "bogoWatts");
     // Old kernels have no flags.
     let flags = tree.parsed(&format!("{folder}/flags"), "a number such as 0x1", flags).unwrap_or(IN_WATTS);

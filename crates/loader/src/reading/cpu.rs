@@ -2,17 +2,19 @@
 //! `/sys/devices/system/cpu/cpu*`: topology, caches, capacity and idle states of one CPU.
 
 use super::{CacheLevel, Cpu, IdleState};
-use crate::machine::detect::tree::Tree;
+use crate::tree::Tree;
 
 /// What sysfs says about CPU `number`. An offline CPU has hardly any files.
-pub(super) fn read(tree: &mut Tree, number: u32, online: &[u32]) -> Cpu {
+pub(super) fn read(tree: &Tree, number: u32, online: &[u32]) -> Cpu {
     let folder = format!("sys/devices/system/cpu/cpu{number}");
+    let package_cpus = tree.cpus(&format!("{folder}/topology/package_cpus_list"));
     let core_cpus = tree.cpus(&format!("{folder}/topology/core_cpus_list"));
     Cpu {
         number,
         online: online.contains(&number),
         package: tree.number(&format!("{folder}/topology/physical_package_id")),
         core_cpus: core_cpus.or_else(|| tree.cpus(&format!("{folder}/topology/thread_siblings_list"))),
+        package_cpus: package_cpus.or_else(|| tree.cpus(&format!("{folder}/topology/core_siblings_list"))),
         cluster_cpus: tree.cpus(&format!("{folder}/topology/cluster_cpus_list")),
         caches: caches(tree, &folder),
         capacity: tree.number(&format!("{folder}/cpu_capacity")).filter(|capacity| *capacity > 0),
@@ -25,18 +27,18 @@ pub(super) fn read(tree: &mut Tree, number: u32, online: &[u32]) -> Cpu {
     }
 }
 
-fn caches(tree: &mut Tree, cpu: &str) -> Vec<CacheLevel> {
+fn caches(tree: &Tree, cpu: &str) -> Vec<CacheLevel> {
     let indices = tree.numbered(&format!("{cpu}/cache"), "index");
     indices.into_iter().filter_map(|index| cache(tree, &format!("{cpu}/cache/index{index}"))).collect()
 }
 
-fn cache(tree: &mut Tree, folder: &str) -> Option<CacheLevel> {
+fn cache(tree: &Tree, folder: &str) -> Option<CacheLevel> {
     if tree.text(&format!("{folder}/type"))? == "Instruction" {
         return None;
     }
     Some(CacheLevel {
         level: tree.parsed(&format!("{folder}/level"), "a level from 1 to 4", level)?,
-        kib: tree.parsed(&format!("{folder}/size"), "a size such as 512K", kib)?,
+        kib: tree.parsed(&format!("{folder}/size"), "a size such as 512K", kib),
         cpus: tree.cpus(&format!("{folder}/shared_cpu_list"))?,
     })
 }
@@ -54,12 +56,12 @@ fn kib(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(factor).filter(|kib| (1..=1 << 30).contains(kib))
 }
 
-fn idle_states(tree: &mut Tree, cpu: &str) -> Vec<IdleState> {
+fn idle_states(tree: &Tree, cpu: &str) -> Vec<IdleState> {
     let states = tree.numbered(&format!("{cpu}/cpuidle"), "state");
     states.into_iter().filter_map(|state| idle_state(tree, &format!("{cpu}/cpuidle/state{state}"))).collect()
 }
 
-fn idle_state(tree: &mut Tree, folder: &str) -> Option<IdleState> {
+fn idle_state(tree: &Tree, folder: &str) -> Option<IdleState> {
     Some(IdleState {
         name: tree.text(&format!("{folder}/name")).filter(|name| !name.is_empty())?,
         latency_us: microseconds(tree, &format!("{folder}/latency"))?,
@@ -68,7 +70,7 @@ fn idle_state(tree: &mut Tree, folder: &str) -> Option<IdleState> {
 }
 
 /// A time of at most 10 s, far beyond any idle state.
-fn microseconds(tree: &mut Tree, path: &str) -> Option<u64> {
+fn microseconds(tree: &Tree, path: &str) -> Option<u64> {
     tree.parsed(path, "microseconds up to 10 s", |text| text.parse().ok().filter(|us| *us <= 10_000_000))
 }
 
