@@ -9,34 +9,34 @@ use crate::units::{CpuId, TaskId};
 pub enum Enqueue {
     /// A new task (`ENQUEUE_INITIAL`).
     New,
-    /// It woke (`ENQUEUE_WAKEUP`); `migrated` if on another CPU than it slept on.
+    /// The task woke (`ENQUEUE_WAKEUP`); `migrated`: on another CPU than it slept on.
     Wakeup {
         /// `ENQUEUE_MIGRATED`.
         migrated: bool,
     },
-    /// It was taken off for a moment: moved by balancing, or its parameters changed.
+    /// The task was taken off for a moment (`ENQUEUE_RESTORE`): balancing moved it, or its parameters changed.
     Restore,
-    /// Likewise, and it goes before its equals (`ENQUEUE_HEAD`).
+    /// As [`Enqueue::Restore`], and the task goes before its equals (`ENQUEUE_HEAD`).
     RestoreHead,
 }
 
 /// Why a task is taken off its run queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dequeue {
-    /// It blocks (`DEQUEUE_SLEEP`).
+    /// The task blocks (`DEQUEUE_SLEEP`).
     Sleep,
-    /// It ends; it must really leave (`DEQUEUE_SLEEP | DEQUEUE_SPECIAL`).
+    /// The task ends, and must really leave (`DEQUEUE_SLEEP | DEQUEUE_SPECIAL`).
     Exit,
-    /// It comes back at once, here or elsewhere (`DEQUEUE_SAVE` or `DEQUEUE_MOVE`).
+    /// The task comes back at once, here or elsewhere (`DEQUEUE_SAVE` or `DEQUEUE_MOVE`).
     Save,
 }
 
 /// Why a CPU is to be selected for a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
-    /// It starts (`WF_FORK`).
+    /// The task starts (`WF_FORK`).
     Fork,
-    /// It is woken (`WF_TTWU`); `sync` if the waker is about to sleep.
+    /// The task is woken (`WF_TTWU`); `sync`: the waker is about to sleep.
     Ttwu {
         /// `WF_SYNC`.
         sync: bool,

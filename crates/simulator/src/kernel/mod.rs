@@ -57,7 +57,7 @@ pub struct Kernel {
     /// Run queues, by [`CpuId`].
     pub rqs: Vec<Rq>,
     /// What balancing asks of every CPU of a domain, side by side in memory: the run queues are too big to be looked
-    /// through. Kept up by whoever changes the originals: `add_nr_running`, `sub_nr_running`, `update_rt_load_avg`.
+    /// through. Kept up where the originals change: `add_nr_running`, `sub_nr_running`, `update_rt_load_avg`.
     glances: Vec<Glance>,
     /// CPUs whose idle thread runs and which have nothing queued.
     pub idle: CpuMask,
@@ -115,9 +115,9 @@ pub struct Rq {
     pub curr: Option<TaskId>,
     /// Runnable tasks of all classes, the running one included, delayed ones too.
     pub nr_running: u32,
-    /// Of these, deadline tasks.
+    /// Runnable deadline tasks, part of `nr_running`.
     pub dl_nr_running: u32,
-    /// Of these, tasks of a loaded sched_ext scheduler.
+    /// Runnable tasks of a loaded sched_ext scheduler, part of `nr_running`.
     pub ext_nr_running: u32,
     /// `TIF_NEED_RESCHED`.
     pub need_resched: bool,
@@ -189,6 +189,12 @@ impl Kernel {
     #[inline]
     pub fn task_current(&self, task: TaskId) -> bool {
         self.rq(self.task(task).cpu).curr == Some(task)
+    }
+
+    /// Whether `task` is tied to one CPU (`p->nr_cpus_allowed == 1`).
+    pub fn nr_cpus_allowed_is_1(&self, task: TaskId) -> bool {
+        let allowed = self.task(task).allowed.as_ref();
+        allowed.map_or(self.topology.nr_cpus == 1, |mask| mask.weight() == 1)
     }
 
     /// The kernel's coarse clock: ticks since it started (`jiffies`).
@@ -329,7 +335,8 @@ impl Kernel {
         self.scale_rt_capacity(cpu);
     }
 
-    /// Likewise of deadline tasks (`update_dl_rq_load_avg`).
+    /// Brings the load of deadline tasks on `cpu` to now (`update_dl_rq_load_avg`), and with it what they leave to others
+    /// (`scale_rt_capacity`).
     pub fn update_dl_load_avg(&mut self, cpu: CpuId, running: bool) {
         if !self.dl_active {
             return;
@@ -340,7 +347,7 @@ impl Kernel {
         self.scale_rt_capacity(cpu);
     }
 
-    /// Brings the load of both classes to now, whoever runs (`__update_blocked_others`).
+    /// Brings the load of both classes to now, whatever runs (`__update_blocked_others`).
     pub fn update_blocked_others(&mut self, cpu: CpuId) {
         if !self.rt_active {
             return;

@@ -2,10 +2,11 @@
 //! Performance counters: one of each kind per CPU, as `perf_event_open` gives them for all that runs there.
 //!
 //! A counter does not follow what runs. It is told when that changes ([`Pmu::enter`]) and works out the rest when it is
-//! read. Nobody pays for counters that nobody has opened.
+//! read. Counters that no program has opened cost nothing.
 //!
 //! Left out: that a CPU has few counters and several events share one in turn (`time_running` below `time_enabled`), that
-//! a counter stops for good when its CPU goes offline, and skid. Somebody who counts more than four events could tell.
+//! a counter stops for good when its CPU goes offline, and skid. A program that counts more than four events could
+//! tell.
 
 use super::cpumask::CpuMask;
 use crate::units::{CpuId, Nanos};
@@ -44,11 +45,11 @@ impl PerfEvent {
 /// A counter's value as a program reads it (`struct bpf_perf_event_value`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reading {
-    /// Events since it was opened.
+    /// Events since the counter was opened.
     pub counter: u64,
-    /// Nanoseconds since then.
+    /// Nanoseconds since the counter was opened.
     pub enabled: Nanos,
-    /// Of these, those in which it counted: all.
+    /// Nanoseconds in which the counter counted: all of them.
     pub running: Nanos,
 }
 
@@ -90,7 +91,7 @@ struct CpuPmu {
 /// The counters of all CPUs.
 #[derive(Debug, Default)]
 pub struct Pmu {
-    /// By [`CpuId`]; empty while nobody counts.
+    /// Counters by [`CpuId`]; empty until a program opens some.
     cpus: Vec<CpuPmu>,
     opened: Nanos,
 }

@@ -8,12 +8,12 @@ use crate::workload::Policy;
 /// Which tasks a loaded scheduler has (`scx_enabled`, `scx_switching_all`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Switching {
-    /// None: there is no scheduler, or it goes.
+    /// No task: there is no scheduler, or it goes.
     #[default]
     Off,
-    /// Those with the policy `SCHED_EXT` (`SCX_OPS_SWITCH_PARTIAL`).
+    /// Tasks with the policy `SCHED_EXT` (`SCX_OPS_SWITCH_PARTIAL`).
     Partial,
-    /// All that would be fair.
+    /// All tasks that would be fair.
     All,
 }
 

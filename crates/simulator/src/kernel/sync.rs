@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Locks, conditions, barriers, semaphores: who holds, who waits, who goes next. No time, no CPUs.
+//! Locks, conditions, barriers, semaphores: which task holds, which wait, which goes next. No time, no CPUs.
 //!
 //! As futexes do it: a release wakes the first sleeper, which tries again once it runs, so a thread that comes by in
 //! between may be faster (no hand-over). Threads that spin take a released lock at once. Mutexes that inherit priority are
@@ -17,7 +17,7 @@ pub struct SyncObjects {
     conditions: Vec<VecDeque<TaskId>>,
     barriers: Vec<Barrier>,
     semaphores: Vec<Semaphore>,
-    /// Per kind of thread: who is suspended.
+    /// Per kind of thread: the suspended ones.
     suspended: Vec<VecDeque<TaskId>>,
 }
 
@@ -75,7 +75,7 @@ impl SyncObjects {
         }
     }
 
-    /// Takes a free mutex. Who holds it already does not get it again, as with glibc's default mutex.
+    /// Takes a free mutex. The task that holds it already does not get it again, as with glibc's default mutex.
     pub fn try_lock(&mut self, mutex: u32, task: TaskId) -> bool {
         let mutex = &mut self.mutexes[mutex as usize];
         if mutex.owner.is_some() {
@@ -90,22 +90,22 @@ impl SyncObjects {
         self.mutexes[mutex as usize].waiters.push_back(task);
     }
 
-    /// No longer waits: it was woken, or took the lock while spinning.
+    /// `task` no longer waits for the mutex: it was woken, or took the lock while spinning.
     pub fn leave_mutex(&mut self, mutex: u32, task: TaskId) {
         self.mutexes[mutex as usize].waiters.retain(|waiter| *waiter != task);
     }
 
-    /// Releases a mutex, whoever asks, as glibc's default mutex does not check; returns who held it.
+    /// Releases a mutex for any task, as glibc's default mutex does not check; returns the task that held it.
     pub fn unlock(&mut self, mutex: u32) -> Option<TaskId> {
         self.mutexes[mutex as usize].owner.take()
     }
 
-    /// Who waits for a mutex, first come first.
+    /// Tasks that wait for a mutex, first come first.
     pub fn waiters(&self, mutex: u32) -> &VecDeque<TaskId> {
         &self.mutexes[mutex as usize].waiters
     }
 
-    /// Who holds a mutex.
+    /// The task that holds a mutex.
     pub fn owner(&self, mutex: u32) -> Option<TaskId> {
         self.mutexes[mutex as usize].owner
     }

@@ -38,17 +38,17 @@ pub enum TaskState {
 /// A task.
 #[derive(Debug)]
 pub struct Task {
-    /// Identifier.
+    /// The task's identifier.
     pub id: TaskId,
-    /// Life.
+    /// Where the task is in its life.
     pub state: TaskState,
     /// Whether it is the current task of `cpu`.
     pub on_cpu: bool,
     /// Its CPU: where it runs, waits, or last ran.
     pub cpu: CpuId,
-    /// Its class: its policy's, or that of a task it inherits from.
+    /// The task's class: its policy's, or that of a task it inherits from.
     pub class: ClassId,
-    /// Its parameters.
+    /// Policy and parameters (`sched_attr`).
     pub scheduling: Scheduling,
     /// Nice value (`static_prio` less 120). Policies that have none leave it as it was.
     pub nice: i8,
@@ -66,11 +66,11 @@ pub struct Task {
     pub cgroup: CgroupId,
     /// Allowed CPUs; `None`: all.
     pub allowed: Option<Arc<CpuMask>>,
-    /// `recent_used_cpu`.
+    /// A CPU that it used before its present one (`recent_used_cpu`).
     pub recent_used_cpu: CpuId,
-    /// `wakee_flips`: how often it changed whom it wakes.
+    /// `wakee_flips`: how often the task began to wake another one than before.
     pub wakee_flips: u32,
-    /// `last_wakee`.
+    /// The task that this one woke last (`last_wakee`).
     pub last_wakee: Option<TaskId>,
     /// When the flips were last halved.
     pub wakee_flip_decay: Nanos,

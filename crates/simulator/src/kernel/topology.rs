@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Scheduling domains: who balances with whom, built from a machine as `build_sched_domains` does.
+//! Scheduling domains: which CPUs balance with each other, built from a machine as `build_sched_domains` does.
 //!
 //! Levels: SMT (one core), MC (one last-level cache), PKG (one package), NUMA (all nodes). A level that adds no CPU to
 //! the one below is dropped, as the kernel degenerates it. Left out: CLS (L2 clusters below the cache; wakeups would

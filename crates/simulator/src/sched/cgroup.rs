@@ -7,7 +7,7 @@ use crate::kernel::task::{ClassId, Task, TaskState};
 use crate::units::{CgroupId, CpuId, TaskId};
 
 impl Sched {
-    /// Moves `task` into another group (`cgroup_attach_task`, `sched_move_task`); who moves it runs on `cpu`.
+    /// Moves `task` into another group (`cgroup_attach_task`, `sched_move_task`), by a program on `cpu`.
     ///
     /// # Errors
     /// The loaded scheduler's negative errno: the task stays where it is.
@@ -36,7 +36,7 @@ impl Sched {
         }
     }
 
-    /// Somebody on `cpu` makes a group and those above it (`mkdir -p`, `cpu_cgroup_css_online`).
+    /// A program on `cpu` makes a group and those above it (`mkdir -p`, `cpu_cgroup_css_online`).
     ///
     /// # Errors
     /// The loaded scheduler's negative errno: there is no such group then.
@@ -54,7 +54,7 @@ impl Sched {
         Ok(())
     }
 
-    /// Somebody on `cpu` removes a group (`rmdir`, `cpu_cgroup_css_offline`); false if it is in use.
+    /// A program on `cpu` removes a group (`rmdir`, `cpu_cgroup_css_offline`); false if it is in use.
     pub fn cgroup_rmdir(&mut self, cgroup: CgroupId, cpu: CpuId) -> bool {
         let inside = |task: &Task| task.cgroup == cgroup && task.state != TaskState::Dead;
         if !self.kernel.cgroups.is_empty(cgroup) || self.kernel.tasks.iter().any(inside) {

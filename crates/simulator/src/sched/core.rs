@@ -3,6 +3,25 @@
 //!
 //! [`Sched`] holds the shared [`Kernel`] and the classes, and asks them in order of urgency. Each call happens at
 //! `kernel.now`; afterwards the caller drains [`Sched::next_switch`] until it is `None`.
+//!
+//! # The life of a wake-up
+//!
+//! Of a thread that slept on a timer, under a loaded scheduler; other classes have the same hooks.
+//!
+//! 1. The timer is due: the engine takes it from its queue and calls [`Sched::try_to_wake_up`].
+//! 2. `select_task_rq` asks the class for a CPU: `Ctx::select_task_rq_scx`, then `Ctx::call_op` with `Op::SelectCpu`.
+//! 3. `Instance::run` executes the BPF program. A kernel function that it calls comes back through `ScxHost::kfunc` and
+//!    `kfuncs::TABLE`, for instance to `Ctx::scx_select_cpu_dfl`, which claims an idle CPU.
+//! 4. `enqueue_task` (`Ctx::enqueue_task_scx`): `ops.runnable`, then `Ctx::do_enqueue_task` asks `ops.enqueue`.
+//! 5. What the program inserts, `Ctx::scx_dispatch_commit` notes and `Ctx::dispatch_enqueue` puts into a dispatch queue;
+//!    `Ctx::local_dsq_post_enq` or `wakeup_preempt` makes the CPU reschedule (`Kernel::resched_curr`).
+//! 6. The engine drains [`Sched::next_switch`]: first kicks and deferred work (`Ctx::irq_work`), then `schedule` for each
+//!    CPU that shall reschedule.
+//! 7. `pick_next_task` looks for work (`Ctx::balance_scx`: `ops.dispatch`, then `Ctx::flush_dispatch_buf`) and takes the
+//!    first task of the local queue (`Ctx::pick_task_scx`).
+//! 8. `put_prev_task` and `switch_to` change hands (`ops.stopping`, `ops.running`); the engine gets the [`Switch`], and
+//!    lets the thread run.
+//! 9. The instructions that the programs executed (`Calls::charge`) are time that the engine takes from their CPUs.
 
 use std::sync::Arc;
 
@@ -20,6 +39,7 @@ use crate::kernel::task::{ClassId, Task, TaskState};
 use crate::scx::Scx;
 use crate::scx::class::Next;
 use crate::scx::exit::ExitInfo;
+use crate::scx::idle::IdleChange;
 use crate::units::{CpuId, TaskId};
 use crate::workload::Scheduling;
 
@@ -36,18 +56,18 @@ pub struct Sched {
     pub dl: Dl,
     /// The class of the scheduler that was loaded last, gone or not.
     pub ext: Option<Box<Scx>>,
-    /// Why it was ejected.
+    /// Why that scheduler was ejected.
     pub scx_exited: Option<ExitInfo>,
 }
 
 /// A context switch; `None` is the idle thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Switch {
-    /// Where.
+    /// The CPU that changes hands.
     pub cpu: CpuId,
-    /// Who leaves.
+    /// The task that leaves.
     pub prev: Option<TaskId>,
-    /// Who comes.
+    /// The task that comes.
     pub next: Option<TaskId>,
 }
 
@@ -139,12 +159,12 @@ impl Sched {
     /// `wakeup_preempt`: whether the newly queued task should run at once.
     pub(super) fn wakeup_preempt(&mut self, cpu: CpuId, task: TaskId) {
         if self.kernel.scx_enabled() && self.kernel.task(task).class < ClassId::Ext {
-            loaded(&mut self.ext).with(&mut self.kernel).wakeup_preempt_scx(cpu);
+            loaded(&mut self.ext).state.rqs.wakeup_preempt(cpu);
         }
         let Some(curr) = self.kernel.rq(cpu).curr else {
             self.kernel.resched_curr(cpu);
             if self.kernel.task(task).class == ClassId::Ext {
-                loaded(&mut self.ext).with(&mut self.kernel).task_woken_scx(cpu, task);
+                loaded(&mut self.ext).with(&mut self.kernel).run_deferred(cpu);
             }
             return;
         };
@@ -161,7 +181,7 @@ impl Sched {
             ClassId::Dl => self.dl.task_woken(&mut self.kernel, cpu, task),
             ClassId::Rt => self.rt.task_woken(&mut self.kernel, cpu, task),
             ClassId::Fair => {}
-            ClassId::Ext => loaded(&mut self.ext).with(&mut self.kernel).task_woken_scx(cpu, task),
+            ClassId::Ext => loaded(&mut self.ext).with(&mut self.kernel).run_deferred(cpu),
         }
     }
 
@@ -322,7 +342,7 @@ impl Sched {
         switch
     }
 
-    /// `__schedule`: picks who runs next on `cpu`.
+    /// `__schedule`: picks the task that runs next on `cpu`.
     fn schedule(&mut self, cpu: CpuId) -> Option<Switch> {
         let prev = self.kernel.rq(cpu).curr;
         let next = self.pick_next_task(cpu);
@@ -350,7 +370,7 @@ impl Sched {
                 class_of!(self, prev, put_prev_task, cpu, prev);
             }
             None if self.kernel.scx_enabled() => {
-                loaded(&mut self.ext).with(&mut self.kernel).put_prev_task_idle_scx(cpu);
+                loaded(&mut self.ext).with(&mut self.kernel).update_idle(cpu, IdleChange::Ends);
             }
             None => {}
         }
@@ -366,7 +386,7 @@ impl Sched {
         // A loaded scheduler is told before `next` is current.
         self.set_next_task_scx(cpu, next);
         self.trace_sched_switch(cpu, prev, next);
-        // The time up to now belongs to who ran: the clock must not see the newcomer yet.
+        // The time up to now belongs to the task that ran: the clock must not see the newcomer yet.
         self.kernel.update_rq_clock(cpu);
         self.kernel.rq_mut(cpu).curr = next;
         match next {

@@ -19,11 +19,12 @@ use crate::scx::abi::profile::{
 };
 use crate::scx::class::Next;
 use crate::scx::enable::{InvalidOps, SCX_OPS_SWITCH_PARTIAL, check_ops};
-use crate::scx::exit::ExitInfo;
+use crate::scx::exit::{ExitInfo, ExitKind};
+use crate::scx::idle::IdleChange;
 use crate::units::{CpuId, TaskId};
 use crate::workload::Policy;
 
-/// The class whose tasks these are.
+/// The class of a loaded scheduler.
 ///
 /// # Panics
 /// Without a scheduler; then no task belongs to it.
@@ -81,7 +82,8 @@ impl Sched {
 
     /// User space unloads the scheduler (`bpf_scx_unreg`), for instance at the end of a run.
     pub fn scx_unreg(&mut self) -> Option<ExitInfo> {
-        self.ext.as_mut()?.with(&mut self.kernel).scx_unreg();
+        let mut ctx = self.ext.as_mut()?.with(&mut self.kernel);
+        ctx.scx_ops_exit_kind(ExitKind::Unreg, 0, String::new());
         self.scx_disable_workfn()
     }
 
@@ -94,12 +96,7 @@ impl Sched {
         let Some(scx) = &mut self.ext else { return Ok(()) };
         let mut ctx = scx.with(&mut self.kernel);
         ctx.scx_task_new(task, info);
-        let forked = ctx.scx_fork(task, cpu, info.maker);
-        match forked {
-            Ok(()) => ctx.scx_post_fork(task, cpu),
-            Err(_) => ctx.scx_cancel_fork(task, cpu),
-        }
-        forked
+        ctx.scx_fork(task, cpu, info.maker)
     }
 
     /// Gives `task` the class that its policy now stands for. (A kernel takes real-time tasks, too, off their queues and
@@ -136,7 +133,7 @@ impl Sched {
         ctx.dequeue_task_scx(task, DEQUEUE_SAVE | DEQUEUE_NOCLOCK | moves);
     }
 
-    /// Puts it back; it may be new to the class.
+    /// Puts a task that was taken off its queue into that of the loaded scheduler; it may be new to the class.
     pub(super) fn enqueue_changed_scx(&mut self, task: TaskId, bracket: Bracket) {
         let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
         let more = match bracket {
@@ -195,8 +192,8 @@ impl Sched {
         }
     }
 
-    /// `__pick_next_task` while a scheduler is loaded: balancing first, from the class of who leaves downwards
-    /// (`prev_balance`), then the most urgent task. After the idle thread the loaded scheduler is always asked.
+    /// `__pick_next_task` while a scheduler is loaded: balancing first, from the class of the task that leaves
+    /// downwards (`prev_balance`), then the most urgent task. After the idle thread the loaded scheduler is always asked.
     pub(super) fn pick_next_task_scx(&mut self, cpu: CpuId) -> Option<TaskId> {
         let prev = self.kernel.rq(cpu).curr;
         let start = prev.map_or(ClassId::Ext, |prev| self.kernel.task(prev).class);
@@ -244,16 +241,17 @@ impl Sched {
         {
             return Some(task);
         }
-        loaded(&mut self.ext).with(&mut self.kernel).pick_task_idle_scx(cpu);
+        loaded(&mut self.ext).with(&mut self.kernel).update_idle(cpu, IdleChange::PickedAgain);
         None
     }
 
-    /// `prev_balance`: from `start`, the class of who leaves, downwards; the first class that finds a task of its own or of
-    /// a more urgent one ends it. So a loaded scheduler is asked after its own tasks and after the idle thread even if a
-    /// real-time task is picked then, and after others only if nothing more urgent waits. (Real-time and deadline tasks
-    /// are pulled whatever ran before, as without a loaded scheduler.) Whether the loaded scheduler is to be asked.
+    /// `prev_balance`: from `start`, the class of the task that leaves, downwards; the first class that finds a task of
+    /// its own or of a more urgent one ends it. So a loaded scheduler is asked after its own tasks and after the idle
+    /// thread even if a real-time task is picked then, and after others only if nothing more urgent waits. (Real-time
+    /// and deadline tasks are pulled whatever ran before, as without a loaded scheduler.) Whether the loaded scheduler
+    /// is to be asked.
     fn prev_balance(&mut self, cpu: CpuId, start: ClassId) -> bool {
-        loaded(&mut self.ext).with(&mut self.kernel).prev_balance_scx(cpu);
+        loaded(&mut self.ext).state.rqs[cpu].begin_pick();
         if !self.kernel.topology.online.test(cpu) {
             // A CPU that goes offline takes no more work; the class knows that by itself.
             return true;
@@ -282,7 +280,8 @@ impl Sched {
         pulled && (looks || self.fair.queue(cpu).nr_queued > 0)
     }
 
-    /// The loaded scheduler hears who comes to `cpu`, before that is current (`set_next_task_scx`, `set_next_task_idle`).
+    /// The loaded scheduler hears which task comes to `cpu`, before it is current (`set_next_task_scx`,
+    /// `set_next_task_idle`).
     pub(super) fn set_next_task_scx(&mut self, cpu: CpuId, next: Option<TaskId>) {
         if !self.kernel.scx_enabled() {
             return;
@@ -291,7 +290,7 @@ impl Sched {
         match next {
             Some(task) if ctx.kernel.task(task).class == ClassId::Ext => ctx.set_next_task_scx(cpu, task),
             Some(_) => {}
-            None => ctx.set_next_task_idle_scx(cpu),
+            None => ctx.update_idle(cpu, IdleChange::Begins),
         }
     }
 
@@ -337,14 +336,16 @@ impl Sched {
         if !self.kernel.scx_enabled() {
             return;
         }
-        let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
+        let ctx = loaded(&mut self.ext).with(&mut self.kernel);
         ctx.scx.guest.set_curr(&mut ctx.vm.memory, cpu, next);
         ctx.kernel.rq_mut(cpu).need_resched = false;
-        ctx.resched_next(cpu);
+        if ctx.scx.rqs[cpu].take_resched_next() {
+            ctx.kernel.resched_curr(cpu);
+        }
     }
 
     /// `finish_task_switch`: the pass on `cpu`, where `prev` was, is over. (Once no scheduler is in charge any more, the
-    /// objects of tasks stay in its memory: nobody looks there.)
+    /// objects of tasks stay in its memory, where nothing looks any more.)
     pub(super) fn scx_switched(&mut self, prev: Option<TaskId>) {
         if let Some(prev) = prev
             && self.kernel.scx_enabled()
@@ -355,11 +356,11 @@ impl Sched {
     }
 
     /// `migration_cpu_stop` of a running task of the loaded scheduler: the stopper takes the CPU from it, moves it, and
-    /// leaves the CPU to whom it is due. That are two passes: from the task to the stopper, for which the scheduler looks
-    /// for work as after any of its tasks, and from the stopper to who is next, for which all classes are asked.
+    /// leaves the CPU to the task that is due. These are two passes: from the task to the stopper, for which the scheduler
+    /// looks for work as after any of its tasks, and from the stopper to the next task, for which all classes are asked.
     pub(super) fn stop_and_move_scx(&mut self, task: TaskId, src: CpuId, dst: CpuId) -> Switch {
         let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
-        ctx.prev_balance_scx(src);
+        ctx.scx.rqs[src].begin_pick();
         if !ctx.scx.profile.is_v7() {
             ctx.balance_scx(src, Some(task));
         }
@@ -386,7 +387,7 @@ impl Sched {
     }
 
     /// Whether a task that has gone to sleep or ended is still current: a kernel has that CPU's run queue locked until
-    /// another is, and nobody changes the task's class meanwhile.
+    /// another is, and nothing changes the task's class meanwhile.
     fn is_amid_schedule(&self) -> bool {
         let current = self.kernel.resched.iter().filter_map(|cpu| self.kernel.rq(*cpu).curr);
         current.into_iter().any(|task| self.kernel.task(task).state != TaskState::Runnable)

@@ -18,10 +18,10 @@ pub enum HotplugError {
     /// There is no such CPU.
     #[error("there is no CPU {0}")]
     NoCpu(CpuId),
-    /// It is what it shall become.
+    /// The CPU is online or offline already, as it shall become.
     #[error("CPU {0} is so already")]
     Already(CpuId),
-    /// Another one must stay.
+    /// The CPU is the last one that is online.
     #[error("CPU {0} is the last one")]
     Last(CpuId),
 }

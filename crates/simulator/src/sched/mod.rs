@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What joins the scheduling classes to a kernel: the only room that knows `kernel`'s classes and `scx`, the one whose
-//! decisions a loaded program makes.
+//! What joins the scheduling classes to a kernel: the only room that knows both `kernel`'s classes and `scx`, the class
+//! that does what a loaded program decides.
 //!
 //! - [`core`]: wakeup, schedule, tick, fork, exit. Start there.
 //! - [`ext`]: tasks change into and out of the class of a loaded scheduler.

@@ -93,7 +93,7 @@ impl Sched {
         if nice_alone || old == new { Bracket::Save } else { Bracket::Move { head: old < new } }
     }
 
-    /// `rt_mutex_setprio`: the most urgent task that waits for `task` is `donor`; `None`: nobody above fair.
+    /// `rt_mutex_setprio`: the most urgent task that waits for `task` is `donor`; `None`: no task above fair waits.
     pub fn rt_mutex_setprio(&mut self, task: TaskId, donor: Option<TaskId>) {
         let top = donor.map(|donor| self.kernel.task(donor)).filter(|donor| donor.class < ClassId::Fair);
         let inherits = top.map(|donor| (donor.class, donor.rt_priority));
@@ -116,7 +116,8 @@ impl Sched {
         });
     }
 
-    /// Whose reservation `task` is to use: that of a deadline task which waits for it, unless its own deadline is earlier.
+    /// The task with the reservation that `task` is to use: a deadline task which waits for it, unless its own deadline
+    /// is earlier.
     fn deadline_donor(&self, task: TaskId, top: Option<&Task>) -> Option<TaskId> {
         let donor = top.filter(|donor| donor.class == ClassId::Dl)?.id;
         let own = matches!(self.kernel.task(task).scheduling.policy, Policy::Deadline { .. });
@@ -147,7 +148,7 @@ impl Sched {
         }
         self.check_class_changing(task, class);
         if queued {
-            // Who does not become more urgent stays before its new equals.
+            // A task that does not become more urgent stays before its new equals.
             let first = class < ClassId::Fair && self.kernel.task(task).rt_priority <= rt_priority;
             self.enqueue_changed(task, bracket, first);
         }
@@ -182,7 +183,7 @@ impl Sched {
         let changed = self.kernel.task(task);
         let (class, priority) = (changed.class, changed.kernel_priority());
         if class == ClassId::Ext {
-            // `switched_to_scx` does nothing, whoever runs.
+            // `switched_to_scx` does nothing, whatever runs.
             return;
         }
         if !running {

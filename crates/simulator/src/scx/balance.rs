@@ -3,22 +3,15 @@
 
 use super::Ctx;
 use super::abi::profile::SCX_SLICE_DFL;
+use super::enable::SCX_OPS_ENQ_LAST;
 use super::kick::KICK_IDLE;
 use super::ops::Op;
 use crate::units::{CpuId, TaskId};
 
 /// `SCX_DSP_MAX_LOOPS`: rounds of `ops.dispatch` before the CPU is left to others for a moment.
 const SCX_DSP_MAX_LOOPS: u32 = 32;
-/// `SCX_OPS_ENQ_LAST`: a task that is alone on its CPU is enqueued, too, when its slice ends.
-const SCX_OPS_ENQ_LAST: u64 = 1 << 1;
 
 impl Ctx<'_> {
-    /// `prev_balance`: `cpu` begins to pick a task. To be called at each pick, whatever runs there, before any class looks
-    /// for work.
-    pub fn prev_balance_scx(&mut self, cpu: CpuId) {
-        self.scx.rqs[cpu].bal_pending = true;
-    }
-
     /// `balance_scx`: brings a task into the local queue of `cpu`, or says that `prev`, its current task of any class, is
     /// to be kept; whether there is one. (Siblings are looked after only with core scheduling, which is left out.)
     pub fn balance_scx(&mut self, cpu: CpuId, prev: Option<TaskId>) -> bool {
@@ -26,7 +19,7 @@ impl Ctx<'_> {
         self.scx.rqs[cpu].in_balance = true;
         let found = self.balance_one(cpu, prev);
         if found && self.scx.rqs[cpu].nr_immed > 0 && self.scx.dsqs.local_nr(cpu) > 1 {
-            // While it looked for work, tasks that shall run at once were let in without knowing who else would come.
+            // While it looked for work, tasks that shall run at once were let in without knowing which others would come.
             self.scx.rqs.schedule_reenq_local(cpu, 0);
         }
         self.scx.rqs[cpu].in_balance = false;
@@ -46,10 +39,10 @@ impl Ctx<'_> {
         if prev.is_some() {
             self.update_curr_scx(cpu);
             if runnable.is_some_and(|prev| self.task(prev).slice() > 0) && !self.scx.rqs[cpu].bypassing {
-                return self.keep_prev(cpu);
+                return self.scx.rqs[cpu].keep_prev();
             }
         }
-        if self.has_local_task(cpu) || self.consume_global_dsq(cpu) {
+        if self.scx.dsqs.local_nr(cpu) > 0 || self.consume_global_dsq(cpu) {
             return true;
         }
         let asks = self.scx.ops.has(Op::Dispatch) && !self.scx.rqs[cpu].bypassing && self.scx.rqs[cpu].online;
@@ -58,7 +51,7 @@ impl Ctx<'_> {
         }
         let enq_last = self.scx.ops.flags & SCX_OPS_ENQ_LAST != 0;
         if runnable.is_some() && (!enq_last || self.scx.rqs[cpu].bypassing) {
-            return self.keep_prev(cpu);
+            return self.scx.rqs[cpu].keep_prev();
         }
         false
     }
@@ -72,9 +65,9 @@ impl Ctx<'_> {
             self.call_op(Op::Dispatch, cpu, Some(cpu), [None; 2], &[u64::from(cpu.0), prev]);
             self.flush_dispatch_buf(cpu);
             if runnable.is_some_and(|prev| self.task(prev).slice() > 0) {
-                return self.keep_prev(cpu);
+                return self.scx.rqs[cpu].keep_prev();
             }
-            if self.has_local_task(cpu) || self.consume_global_dsq(cpu) {
+            if self.scx.dsqs.local_nr(cpu) > 0 || self.consume_global_dsq(cpu) {
                 return true;
             }
             if round == SCX_DSP_MAX_LOOPS {
@@ -89,19 +82,10 @@ impl Ctx<'_> {
         false
     }
 
-    /// Tells [`Ctx::pick_task_scx`] to keep the current task.
-    fn keep_prev(&mut self, cpu: CpuId) -> bool {
-        self.scx.rqs[cpu].bal_keep = true;
-        true
-    }
-
-    fn has_local_task(&self, cpu: CpuId) -> bool {
-        self.scx.dsqs.local_nr(cpu) > 0
-    }
-
-    /// `pick_task_scx`: who runs next on `cpu`, as [`Ctx::balance_scx`] found; it stays in the local queue until it does.
+    /// `pick_task_scx`: the task that runs next on `cpu`, as [`Ctx::balance_scx`] found; it stays in the local queue
+    /// until it does.
     ///
-    /// The kernel warns once, in its log, of a task without slice; here nobody hears it.
+    /// The kernel warns once, in its log, of a task without slice; here there is no log.
     pub fn pick_task_scx(&mut self, cpu: CpuId) -> Option<TaskId> {
         self.scx.calls.set_this_cpu(cpu);
         let prev = self.kernel.rq(cpu).curr;

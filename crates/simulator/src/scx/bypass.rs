@@ -2,9 +2,10 @@
 //! While a scheduler must not be asked (`scx_ops_bypass`).
 //!
 //! Bypassed, tasks make progress without their scheduler: the built-in choice of a CPU, one first-in first-out queue, a
-//! turn that ends at every tick. The code that would ask the scheduler looks at [`ScxRq::bypassing`](super::rq::ScxRq::bypassing). (7.x keeps
-//! the queue per CPU, moves tasks between the CPUs now and then, and gives turns of 5 ms; here 6.12's way holds for both,
-//! which only the short time of loading and unloading shows.)
+//! turn that ends at every tick. The code that would ask the scheduler looks at
+//! [`ScxRq::bypassing`](super::rq::ScxRq::bypassing). (7.x keeps the queue per CPU, moves tasks between the CPUs now and
+//! then, and gives turns of 5 ms; here 6.12's way holds for both, which only the short time of loading and unloading
+//! shows.)
 
 use super::Ctx;
 use super::abi::profile::{DEQUEUE_MOVE, DEQUEUE_SAVE};
@@ -18,7 +19,7 @@ pub struct Bypass {
 }
 
 impl Bypass {
-    /// Counts one more or one fewer who wants it; true if it begins or ends with that.
+    /// Counts one more or one fewer wish to bypass; true if the bypass begins or ends with that.
     fn nest(&mut self, bypass: bool) -> bool {
         if bypass {
             self.depth += 1;

@@ -33,9 +33,9 @@ pub struct Calls {
 /// A callback at work.
 #[derive(Debug, Clone, Copy)]
 pub struct Active {
-    /// Which; `None` for timers, and for `syscall` and tracing programs.
+    /// Which callback; `None` for timers, and for `syscall` and tracing programs.
     pub op: Option<Op>,
-    /// It is a `syscall` or tracing program, to which the kernel offers more helpers than to callbacks and timers.
+    /// Whether it is a `syscall` or tracing program, to which the kernel offers more helpers than to callbacks and timers.
     pub tracing: bool,
     /// The CPU that executes it.
     pub cpu: CpuId,
@@ -76,6 +76,11 @@ impl Calls {
     #[inline]
     pub fn this_cpu(&self) -> CpuId {
         self.active.last().map_or(self.kernel_cpu, |active| active.cpu)
+    }
+
+    /// The callback at work, if one is.
+    pub fn op(&self) -> Option<Op> {
+        self.active.last().and_then(|active| active.op)
     }
 
     /// From now on `cpu` executes the kernel.
@@ -132,7 +137,7 @@ impl Ctx<'_> {
     }
 
     /// Runs a `syscall` program on `cpu` for user space (`bpf_prog_test_run_syscall`), with the structure `args`, and
-    /// returns what it does. Nobody is charged for its instructions.
+    /// returns what it does. Its instructions are charged to no CPU.
     ///
     /// # Errors
     /// It was stopped, or there is no memory left for its arguments.
@@ -172,9 +177,9 @@ impl Ctx<'_> {
         None
     }
 
-    /// `scx_ops_error`.
+    /// `scx_ops_error`: the scheduler misused the kernel's interface.
     pub(super) fn ops_error(&mut self, message: String) {
-        self.scx_ops_error(ExitKind::Error, message);
+        self.scx_ops_exit_kind(ExitKind::Error, 0, message);
     }
 }
 

@@ -3,8 +3,8 @@
 
 use super::Ctx;
 use super::abi::guest::args::CgroupInitArgs;
-use super::exit::ExitKind;
 use super::ops::Op;
+use super::origin::Origin;
 use crate::kernel::cgroup::CgroupTree;
 use crate::units::{CgroupId, CpuId, TaskId};
 
@@ -42,7 +42,7 @@ impl Ctx<'_> {
     /// Makes the objects of all cgroups that have none yet; to be done once before the scheduler is loaded.
     ///
     /// # Errors
-    /// They do not fit into the memory.
+    /// The objects do not fit into the memory.
     pub fn scx_cgroups_new(&mut self) -> Result<(), tandem_bpf_vm::fault::FaultKind> {
         for id in (0..self.kernel.cgroups.len()).map(CgroupId::at) {
             if self.scx.guest.cgroup(id) != 0 {
@@ -66,8 +66,8 @@ impl Ctx<'_> {
                 && let Err(errno) = self.call_cgroup_init(cgroup, self.scx.enable.cpu)
             {
                 let message = format!("ops.cgroup_init() failed ({errno})");
-                let origin = self.returned(Op::CgroupInit, self.scx.enable.cpu);
-                self.blaming(origin, |ctx| ctx.scx_ops_error(ExitKind::Error, message));
+                let origin = Origin::returned(self.vm, Op::CgroupInit, self.scx.enable.cpu);
+                self.blaming(origin, |ctx| ctx.ops_error(message));
                 return Err(errno);
             }
             self.scx.cgroups.set_inited(cgroup, true);
@@ -76,7 +76,10 @@ impl Ctx<'_> {
         Ok(())
     }
 
-    /// `cgroup_init`; what it returns that is not 0 is an error, made an errno by who needs one.
+    /// Calls `cgroup_init`.
+    ///
+    /// # Errors
+    /// What it returned, if that is not 0; it need not be an errno.
     fn call_cgroup_init(&mut self, cgroup: CgroupId, cpu: CpuId) -> Result<(), i32> {
         let args = CgroupInitArgs::unlimited(self.kernel.cgroups.get(cgroup).weight);
         let args = self.scx.guest.cgroup_init_args(&mut self.vm.memory, args);
@@ -103,7 +106,7 @@ impl Ctx<'_> {
         self.call_op(Op::CgroupExit, cpu, None, [None; 2], &[address]);
     }
 
-    /// A cgroup is made by who runs on `cpu` (`scx_tg_online`).
+    /// A program on `cpu` makes a cgroup (`scx_tg_online`).
     ///
     /// # Errors
     /// The scheduler's negative errno: there is no cgroup then.
@@ -126,8 +129,8 @@ impl Ctx<'_> {
         self.scx.cgroups.set_inited(cgroup, false);
     }
 
-    /// Whether `task` may move to the cgroup `to`: `cgroup_prep_move` (`scx_cgroup_can_attach`); who moves it runs on
-    /// `cpu`. Then [`Ctx::scx_cgroup_move_task`] or `Ctx::scx_cgroup_cancel_attach` must follow.
+    /// Whether `task` may move to the cgroup `to`: `cgroup_prep_move` (`scx_cgroup_can_attach`); a program on
+    /// `cpu` moves it. Then [`Ctx::scx_cgroup_move_task`] must follow.
     ///
     /// # Errors
     /// The scheduler's negative errno: the task stays.
@@ -136,7 +139,7 @@ impl Ctx<'_> {
         if !self.scx.cgroups.enabled || from == to {
             return Ok(());
         }
-        let args = self.move_args(task, from, to);
+        let args = self.scx.guest.move_args(task, from, to);
         // The only task that moves has not been prepared if this fails, so there is nothing to cancel.
         match self.call_op(Op::CgroupPrepMove, cpu, None, [None; 2], &args).unwrap_or(0) as i32 {
             0 => {
@@ -155,18 +158,13 @@ impl Ctx<'_> {
             return;
         }
         if let Some(from) = self.scx.cgroups.take_moving(task) {
-            let args = self.move_args(task, from, to);
+            let args = self.scx.guest.move_args(task, from, to);
             let locked = Some(self.kernel.task(task).cpu);
             self.call_op(Op::CgroupMove, cpu, locked, [Some(task), None], &args);
         }
     }
 
-    fn move_args(&self, task: TaskId, from: CgroupId, to: CgroupId) -> [u64; 3] {
-        let guest = &self.scx.guest;
-        [guest.task(task), guest.cgroup(from), guest.cgroup(to)]
-    }
-
-    /// Somebody on `cpu` writes `cpu.weight`, 1..=10000 (`scx_group_set_weight`).
+    /// A program on `cpu` writes `cpu.weight`, 1..=10000 (`scx_group_set_weight`).
     pub fn scx_group_set_weight(&mut self, cgroup: CgroupId, weight: u32, cpu: CpuId) {
         if self.scx.cgroups.enabled && self.kernel.cgroups.get(cgroup).weight != weight {
             let address = self.scx.guest.cgroup(cgroup);

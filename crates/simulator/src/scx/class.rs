@@ -16,8 +16,9 @@ use super::abi::profile::{
 use super::dispatch::direct::DirectDispatch;
 use super::entity::ScxEntity;
 use super::ops::Op;
+use super::origin::Origin;
 use super::tasks::sched_weight_to_cgroup;
-use super::{Ctx, Scx};
+use super::{Ctx, Scx, State};
 use crate::kernel::Kernel;
 use crate::kernel::class::{Dequeue, Enqueue, SchedClass, Wake};
 use crate::kernel::cpumask::CpuMask;
@@ -27,7 +28,7 @@ use crate::units::{CpuId, TaskId};
 /// `DEQUEUE_SPECIAL`: the task ends, or sleeps in a way that no signal ends.
 const DEQUEUE_SPECIAL: u64 = 0x10;
 
-/// Who follows a task on its CPU.
+/// What follows a task on its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// A task of any class.
@@ -47,6 +48,25 @@ enum PreemptReason {
     Stop = 2,
     /// For instance a fair task.
     Unknown = 3,
+}
+
+impl Next {
+    fn class(self, kernel: &Kernel) -> Option<ClassId> {
+        match self {
+            Self::Task(task) => Some(kernel.task(task).class),
+            Self::Idle | Self::Stop => None,
+        }
+    }
+
+    /// `preempt_reason_from_class`.
+    fn preempt_reason(self, kernel: &Kernel) -> PreemptReason {
+        match (self, self.class(kernel)) {
+            (Self::Stop, _) => PreemptReason::Stop,
+            (_, Some(ClassId::Dl)) => PreemptReason::Dl,
+            (_, Some(ClassId::Rt)) => PreemptReason::Rt,
+            (_, Some(ClassId::Fair | ClassId::Ext) | None) => PreemptReason::Unknown,
+        }
+    }
 }
 
 impl Ctx<'_> {
@@ -85,7 +105,7 @@ impl Ctx<'_> {
             Some(only) => only,
             None => self.ask_for_cpu(task, prev_cpu, wake_flags),
         };
-        self.select_fallback_rq(task, cpu)
+        select_fallback_rq(self.kernel, task, cpu)
     }
 
     /// The part of `select_task_rq_scx` that asks the scheduler, or chooses for one that does not want to.
@@ -109,49 +129,18 @@ impl Ctx<'_> {
         self.scx.buffers.set_direct_dispatch_task(this_cpu, None);
         let Some(cpu) = cpu else { return prev_cpu };
         let valid = |ctx: &mut Self| ctx.ops_cpu_valid(cpu as i32, Some("from ops.select_cpu()"));
-        self.blaming(self.returned(Op::SelectCpu, this_cpu), valid).unwrap_or(prev_cpu)
-    }
-
-    /// `is_cpu_allowed` and `select_fallback_rq`: `cpu` if `task` may use it now; else the first that it may on the node
-    /// where it was, else the first.
-    fn select_fallback_rq(&self, task: TaskId, cpu: CpuId) -> CpuId {
-        let (kernel, topology) = (&*self.kernel, &self.kernel.topology);
-        let task = kernel.task(task);
-        if task.may_use(cpu) && topology.online.test(cpu) {
-            return cpu;
-        }
-        let node = topology.node_of(task.cpu);
-        let usable = || topology.online.iter().filter(|cpu| task.may_use(*cpu));
-        usable().find(|cpu| topology.node_of(*cpu) == node).or_else(|| usable().next()).unwrap_or(cpu)
-    }
-
-    /// `wakeup_preempt_scx` of 7.x for a task of a more urgent class: those that were to run at once on `cpu` cannot.
-    pub fn wakeup_preempt_scx(&mut self, cpu: CpuId) {
-        if self.scx.rqs[cpu].nr_immed > 0 {
-            self.scx.rqs.schedule_reenq_local(cpu, 0);
-        }
-    }
-
-    /// `task_woken_scx`: `task` woke or started on `cpu`, which has been told to preempt or not.
-    pub fn task_woken_scx(&mut self, cpu: CpuId, _task: TaskId) {
-        self.run_deferred(cpu);
+        self.blaming(Origin::returned(self.vm, Op::SelectCpu, this_cpu), valid).unwrap_or(prev_cpu)
     }
 
     /// `yield_task_scx`: the current task of `cpu` yields.
     pub fn yield_task_scx(&mut self, cpu: CpuId) {
         self.scx.calls.set_this_cpu(cpu);
         let Some(curr) = self.kernel.rq(cpu).curr else { return };
-        if self.call_yield(cpu, curr, None).is_none() {
+        // Nothing yields to a task of its choice here: the second argument is none.
+        let args = [self.scx.guest.task(curr), 0];
+        if self.call_op(Op::Yield, cpu, Some(cpu), [Some(curr), None], &args).is_none() {
             self.task(curr).set_slice(0);
         }
-    }
-
-    fn call_yield(&mut self, cpu: CpuId, from: TaskId, to: Option<TaskId>) -> Option<bool> {
-        let to_address = to.map_or(0, |to| self.scx.guest.task(to));
-        let args = [self.scx.guest.task(from), to_address];
-        let granted = self.call_op(Op::Yield, cpu, Some(cpu), [Some(from), to], &args)?;
-        // A `bool` is a byte.
-        Some(granted as u8 != 0)
     }
 
     /// `task_tick_scx`: the tick of `cpu` found `curr` running.
@@ -201,7 +190,7 @@ impl Ctx<'_> {
             self.requeue_prev(cpu, task, next);
         }
         if let Some(next) = next
-            && self.class_of_next(next) != Some(ClassId::Ext)
+            && next.class(self.kernel) != Some(ClassId::Ext)
         {
             self.switch_class(cpu, next);
         }
@@ -231,21 +220,6 @@ impl Ctx<'_> {
         }
     }
 
-    /// `set_tsk_need_resched(next)`: the idle thread that was picked finds a task after all. To be called once `cpu` has
-    /// picked and its wish to reschedule is cleared: what wishes it earlier in the pass is fulfilled by the pass.
-    pub fn resched_next(&mut self, cpu: CpuId) {
-        if std::mem::take(&mut self.scx.rqs[cpu].resched_next) {
-            self.kernel.resched_curr(cpu);
-        }
-    }
-
-    fn class_of_next(&self, next: Next) -> Option<ClassId> {
-        match next {
-            Next::Task(task) => Some(self.kernel.task(task).class),
-            Next::Idle | Next::Stop => None,
-        }
-    }
-
     /// `switch_class`: a thread of another class follows one of this on `cpu`. If it is more urgent, the scheduler loses
     /// the CPU until it next looks for work there.
     fn switch_class(&mut self, cpu: CpuId, next: Next) {
@@ -260,38 +234,11 @@ impl Ctx<'_> {
                 // It has no object in the programs' memory; its address is that of an idle thread.
                 Next::Idle | Next::Stop => self.scx.guest.idle_task(cpu),
             };
-            let reason = self.preempt_reason_from_class(next) as u32;
+            let reason = next.preempt_reason(self.kernel) as u32;
             let args = self.scx.guest.cpu_release_args(&mut self.vm.memory, reason, task);
             self.call_op(Op::CpuRelease, cpu, Some(cpu), [None; 2], &[u64::from(cpu.0), args]);
         }
         self.scx.rqs[cpu].cpu_released = true;
-    }
-
-    fn preempt_reason_from_class(&self, next: Next) -> PreemptReason {
-        match (next, self.class_of_next(next)) {
-            (Next::Stop, _) => PreemptReason::Stop,
-            (_, Some(ClassId::Dl)) => PreemptReason::Dl,
-            (_, Some(ClassId::Rt)) => PreemptReason::Rt,
-            (_, Some(ClassId::Fair | ClassId::Ext) | None) => PreemptReason::Unknown,
-        }
-    }
-
-    /// `pick_task_idle`: `cpu` has nothing to run; its idle thread may run already.
-    pub fn pick_task_idle_scx(&mut self, cpu: CpuId) {
-        self.scx.calls.set_this_cpu(cpu);
-        self.scx_update_idle(cpu, true, false);
-    }
-
-    /// `set_next_task_idle`: the idle thread of `cpu` begins, after the task before it was put.
-    pub fn set_next_task_idle_scx(&mut self, cpu: CpuId) {
-        self.scx.calls.set_this_cpu(cpu);
-        self.scx_update_idle(cpu, true, true);
-    }
-
-    /// `put_prev_task_idle`: it ends, before the next task is set.
-    pub fn put_prev_task_idle_scx(&mut self, cpu: CpuId) {
-        self.scx.calls.set_this_cpu(cpu);
-        self.scx_update_idle(cpu, false, true);
     }
 
     /// `__do_set_cpus_allowed`: the CPUs that `task` of this class may use change. If it may no longer use its own, the
@@ -319,29 +266,42 @@ impl Ctx<'_> {
         self.task(task).set_weight(weight);
         self.call_op_task(Op::SetWeight, task, &[u64::from(weight)]);
     }
+}
 
+/// `is_cpu_allowed` and `select_fallback_rq`: `cpu` if `task` may use it now; else the first that it may on the node where
+/// it was, else the first.
+fn select_fallback_rq(kernel: &Kernel, task: TaskId, cpu: CpuId) -> CpuId {
+    let (task, topology) = (kernel.task(task), &kernel.topology);
+    if task.may_use(cpu) && topology.online.test(cpu) {
+        return cpu;
+    }
+    let node = topology.node_of(task.cpu);
+    let usable = || topology.online.iter().filter(|cpu| task.may_use(*cpu));
+    usable().find(|cpu| topology.node_of(*cpu) == node).or_else(|| usable().next()).unwrap_or(cpu)
+}
+
+impl State {
     /// `ttwu_queue_cond`: whether the waker leaves it to the CPU of `task` to enqueue it (`SCX_OPS_ALLOW_QUEUED_WAKEUP`):
     /// the callbacks that follow are executed there. (The kernel also skips `select_cpu` for a task that is still being
     /// switched out; here that takes no time.)
-    fn ttwu_queue_cond(&self, task: TaskId) -> bool {
-        if self.scx.ops.flags & self.scx.profile.ops_allow_queued_wakeup() == 0 {
+    fn ttwu_queue_cond(&self, kernel: &Kernel, task: TaskId) -> bool {
+        if self.ops.flags & self.profile.ops_allow_queued_wakeup() == 0 {
             return false;
         }
-        let (waker, cpu) = (self.scx.calls.this_cpu(), self.kernel.task(task).cpu);
-        let llc_of = &self.kernel.topology.llc_of;
-        let near = llc_of[waker.index()] == llc_of[cpu.index()];
-        !near || (cpu != waker && self.kernel.rq(cpu).nr_running == 0)
+        let (waker, cpu) = (self.calls.this_cpu(), kernel.task(task).cpu);
+        let near = kernel.cpus_share_cache(waker, cpu);
+        !near || (cpu != waker && kernel.rq(cpu).nr_running == 0)
     }
 
     /// `ENQUEUE_*` of a reason.
     fn enqueue_flags(&self, task: TaskId, why: Enqueue) -> u64 {
-        let profile = self.scx.profile;
+        let profile = self.profile;
         let flag = |set: bool, flag: u64| if set { flag } else { 0 };
         ENQUEUE_NOCLOCK
             | match why {
                 Enqueue::New => profile.enqueue_initial(),
                 Enqueue::Wakeup { migrated } => {
-                    let selected = self.scx.tasks[task].rq_selected;
+                    let selected = self.tasks[task].rq_selected;
                     SCX_ENQ_WAKEUP
                         | flag(migrated, profile.enqueue_migrated())
                         | flag(selected, profile.enq_cpu_selected())
@@ -379,8 +339,8 @@ impl SchedClass for Scx {
 
     fn enqueue_task(&mut self, kernel: &mut Kernel, task: TaskId, why: Enqueue) {
         let mut ctx = self.with(kernel);
-        let flags = ctx.enqueue_flags(task, why);
-        if flags & SCX_ENQ_WAKEUP != 0 && ctx.ttwu_queue_cond(task) {
+        let flags = ctx.scx.enqueue_flags(task, why);
+        if flags & SCX_ENQ_WAKEUP != 0 && ctx.scx.ttwu_queue_cond(ctx.kernel, task) {
             ctx.scx.calls.set_this_cpu(ctx.kernel.task(task).cpu);
         }
         ctx.enqueue_task_scx(task, flags);

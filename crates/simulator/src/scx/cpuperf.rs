@@ -5,7 +5,6 @@
 //! utilisation, bounds it by the CPU's capacity, adds a quarter and bounds it again: on a CPU of capacity 512, a target
 //! of 410 already asks for the highest clock. Other governors do not look at it.
 
-use super::Ctx;
 use crate::units::{CAPACITY_SCALE, CpuId};
 
 /// `SCX_CPUPERF_ONE`.
@@ -43,38 +42,11 @@ impl Cpuperf {
         u64::from(self.target(cpu)) + if switched_all { 0 } else { cfs }
     }
 
-    fn set(&mut self, cpu: CpuId, target: u32) {
+    /// From now on `cpu` shall provide `target`, 0..=1024.
+    pub fn set(&mut self, cpu: CpuId, target: u32) {
         if let Some(entry) = self.targets.get_mut(cpu.index()) {
             *entry = target;
         }
-    }
-}
-
-impl Ctx<'_> {
-    /// `scx_bpf_cpuperf_cap`: the capacity of `cpu` at its highest clock, 1..=1024; an error and 1024 for no CPU.
-    pub fn scx_bpf_cpuperf_cap(&mut self, cpu: i32) -> u32 {
-        self.ops_cpu_valid(cpu, None).map_or(CPUPERF_ONE, |cpu| self.kernel.rq(cpu).capacity_orig)
-    }
-
-    /// `scx_bpf_cpuperf_cur`: the clock of `cpu` now, of its own highest, 0..=1024; an error and 1024 for no CPU.
-    pub fn scx_bpf_cpuperf_cur(&mut self, cpu: i32) -> u32 {
-        self.ops_cpu_valid(cpu, None).map_or(CPUPERF_ONE, |cpu| self.kernel.rq(cpu).freq_scale)
-    }
-
-    /// `scx_bpf_cpuperf_set`: from now on `cpu` shall provide `perf`, 0..=1024. In 7.x, a callback that holds a run queue
-    /// may only speak for that CPU.
-    pub fn scx_bpf_cpuperf_set(&mut self, cpu: i32, perf: u32) {
-        if perf > CPUPERF_ONE {
-            self.ops_error(format!("Invalid cpuperf target {perf} for CPU {cpu}"));
-            return;
-        }
-        let Some(id) = self.ops_cpu_valid(cpu, None) else { return };
-        if self.scx.profile.is_v7() && self.scx.calls.locked_cpu().is_some_and(|locked| locked != id) {
-            self.ops_error(format!("Invalid target CPU {cpu}"));
-            return;
-        }
-        self.scx.cpuperf.set(id, perf);
-        self.kernel.cpufreq_update_util(id);
     }
 }
 

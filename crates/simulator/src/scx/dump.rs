@@ -9,7 +9,7 @@ use tandem_bpf_vm::memory::Memory;
 use super::abi::guest::args::DumpCtx;
 use super::abi::profile::SCX_TASK_STATE_SHIFT;
 use super::entity::OpsState;
-use super::exit::{ExitInfo, ExitKind, SCX_EXIT_DUMP_DFL_LEN, SCX_EXIT_MSG_LEN, cut};
+use super::exit::{ExitInfo, ExitState, SCX_EXIT_DUMP_DFL_LEN, SCX_EXIT_MSG_LEN, cut};
 use super::ops::Op;
 use super::rq::ScxRq;
 use super::tasks::SCX_TASK_STATE_MASK;
@@ -201,19 +201,23 @@ fn task_lines(scx: &State, memory: &Memory, kernel: &Kernel, task: TaskId, marke
     ]
 }
 
-impl Ctx<'_> {
-    /// `scx_bpf_dump_bstr` with its text formatted: adds to the dump. An error if no dump callback is at work here.
-    pub fn scx_bpf_dump(&mut self, text: &str) {
-        let cpu = self.scx.calls.active.last().map(|active| active.cpu);
-        match &mut self.scx.exit.dumping {
-            Some(dump) if dump.cpu.is_some() && dump.cpu == cpu => dump.add(text),
-            _ => {
-                let message = "scx_bpf_dump() must only be called from ops.dump() and friends";
-                self.scx_ops_error(ExitKind::Error, message.to_owned());
-            }
-        }
-    }
+/// A program adds to a dump and no dump callback is at work on its CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("scx_bpf_dump() must only be called from ops.dump() and friends")]
+pub struct NoDump;
 
+impl ExitState {
+    /// `scx_bpf_dump_bstr` with its text formatted, by the callback that is at work on `cpu`: adds to the dump.
+    ///
+    /// # Errors
+    /// [`NoDump`].
+    pub fn add_to_dump(&mut self, cpu: Option<CpuId>, text: &str) -> Result<(), NoDump> {
+        let dump = self.dumping.as_mut().filter(|dump| dump.cpu.is_some() && dump.cpu == cpu);
+        dump.map(|dump| dump.add(text)).ok_or(NoDump)
+    }
+}
+
+impl Ctx<'_> {
     /// The dump after the error `info`, as long as the scheduler wants it.
     pub(super) fn scx_dump_state(&mut self, info: &ExitInfo) -> String {
         self.scx.exit.dumping = Some(DumpData::default());

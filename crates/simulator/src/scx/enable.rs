@@ -8,12 +8,17 @@ use super::Ctx;
 use super::abi::guest::args::ExitRecord;
 use super::abi::profile::Profile;
 use super::dispatch::DispatchBuffers;
+use super::errno::EINVAL;
 use super::exit::{ExitInfo, ExitKind, SCX_ECODE_ACT_RESTART, SCX_ECODE_RSN_HOTPLUG};
 use super::ops::{Op, Ops};
+use super::origin::Origin;
 use super::tasks::ScxTaskState;
+use super::timers::Timer;
 use super::watchdog::SCX_WATCHDOG_MAX_TIMEOUT_MS;
+use crate::kernel::Kernel;
 use crate::kernel::task::TaskState;
 use crate::units::{CpuId, TaskId};
+
 /// `ops.flags`: the last runnable task of a CPU is enqueued when its slice ends, too.
 pub const SCX_OPS_ENQ_LAST: u64 = 1 << 1;
 /// `ops.flags`: only tasks with the policy `SCHED_EXT` belong to the scheduler.
@@ -21,8 +26,6 @@ pub const SCX_OPS_SWITCH_PARTIAL: u64 = 1 << 3;
 
 /// `SCX_OPS_NAME_LEN`, the null byte included.
 const SCX_OPS_NAME_LEN: usize = 128;
-/// `EINVAL`.
-const EINVAL: i32 = 22;
 
 /// How far a scheduler is loaded (`enum scx_ops_enable_state`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,18 +44,28 @@ pub enum EnableState {
 /// How far the scheduler is loaded, and what of it may be called.
 #[derive(Debug, Default)]
 pub struct Enable {
-    /// How far.
+    /// How far the scheduler is loaded.
     pub state: EnableState,
-    /// Tasks may belong to it (`scx_enabled`).
+    /// Tasks may belong to the scheduler (`scx_enabled`).
     pub enabled: bool,
-    /// It hears of tasks that come (`scx_ops_init_task_enabled`).
+    /// The scheduler hears of tasks that come (`scx_ops_init_task_enabled`).
     pub init_task: bool,
-    /// It hears of CPUs that come and go.
+    /// The scheduler hears of CPUs that come and go.
     pub hotplug: bool,
     /// The CPU on which it is loaded.
     pub cpu: CpuId,
     /// Tasks with `SCHED_EXT` that it refused (`nr_rejected`).
     pub nr_rejected: u64,
+}
+
+impl Enable {
+    /// The CPU that changes the class of `task`: where the scheduler is being loaded or unloaded, else the task's.
+    pub(super) fn changing_cpu(&self, kernel: &Kernel, task: TaskId) -> CpuId {
+        match self.state {
+            EnableState::Enabling | EnableState::Disabling => self.cpu,
+            EnableState::Enabled | EnableState::Disabled => kernel.task(task).cpu,
+        }
+    }
 }
 
 /// A description of a scheduler that the kernel refuses.
@@ -134,7 +147,7 @@ impl Ctx<'_> {
         let result = self.try_enable();
         if let Err(errno) = result {
             // What has failed has mostly said so itself, and then this is not heard.
-            self.scx_ops_error(ExitKind::Error, format!("scx_ops_enable() failed ({errno})"));
+            self.ops_error(format!("scx_ops_enable() failed ({errno})"));
         }
         result
     }
@@ -142,20 +155,23 @@ impl Ctx<'_> {
     fn try_enable(&mut self) -> Result<(), i32> {
         let nr_cpus = self.kernel.topology.nr_cpus;
         self.scx.cpuperf.reset(nr_cpus);
-        if let Err(fault) = self.scx_idle_enable() {
+        if let Err(fault) = self.scx.scx_idle_enable(&mut self.vm.memory, &self.kernel.topology) {
             self.scx_fault(&fault.into());
-            return Err(-EINVAL);
+            return Err(-(EINVAL as i32));
         }
         self.scx_init()?;
         self.scx.enable.hotplug = true;
-        self.check_hotplug_seq();
+        if let Some(message) = self.scx.hotplug.check_seq(&self.scx.ops) {
+            self.scx_ops_exit_kind(ExitKind::UnregKern, SCX_ECODE_ACT_RESTART | SCX_ECODE_RSN_HOTPLUG, message);
+        }
         if enq_last_without_enqueue(&self.scx.ops) {
             let message = "SCX_OPS_ENQ_LAST requires ops.enqueue() to be implemented";
-            self.scx_ops_error(ExitKind::Error, message.to_owned());
-            return Err(-EINVAL);
+            self.ops_error(message.to_owned());
+            return Err(-(EINVAL as i32));
         }
         self.scx.buffers = DispatchBuffers::new(nr_cpus);
-        self.start_watchdog();
+        self.scx.watchdog.start(self.scx.ops.timeout_ms, self.kernel);
+        self.scx.timers.arm(Timer::Watchdog, self.scx.watchdog.next_look(self.kernel), self.scx.enable.cpu);
         self.scx_ops_bypass(true);
         self.scx.enable.init_task = true;
         let result = self.scx_cgroup_init().and_then(|()| self.init_all_tasks());
@@ -171,25 +187,16 @@ impl Ctx<'_> {
         let returned = self.call_op(Op::Init, self.scx.enable.cpu, None, [None; 2], &[]).unwrap_or(0) as i32;
         // A program that was stopped has not initialised anything.
         if self.scx.exit.claimed().is_some_and(|info| info.kind == ExitKind::Error) && returned == 0 {
-            return Err(-EINVAL);
+            return Err(-(EINVAL as i32));
         }
         if returned == 0 {
             return Ok(());
         }
-        Err(self.blaming(self.returned(Op::Init, self.scx.enable.cpu), |ctx| {
+        Err(self.blaming(Origin::returned(self.vm, Op::Init, self.scx.enable.cpu), |ctx| {
             let errno = ctx.ops_sanitize_err(Op::Init, i64::from(returned));
-            ctx.scx_ops_error(ExitKind::Error, format!("ops.init() failed ({errno})"));
+            ctx.ops_error(format!("ops.init() failed ({errno})"));
             errno
         }))
-    }
-
-    /// The scheduler goes if CPUs came or went since its loader looked (`check_hotplug_seq`).
-    fn check_hotplug_seq(&mut self) {
-        let (expected, actual) = (self.scx.ops.hotplug_seq, self.scx.hotplug.seq);
-        if expected != 0 && expected != actual {
-            let message = format!("expected hotplug seq {expected} did not match actual {actual}");
-            self.scx_ops_exit(SCX_ECODE_ACT_RESTART | SCX_ECODE_RSN_HOTPLUG, message);
-        }
     }
 
     fn init_all_tasks(&mut self) -> Result<(), i32> {
@@ -200,8 +207,8 @@ impl Ctx<'_> {
             }
             if let Err(errno) = self.scx_ops_init_task(task, cpu, false) {
                 let message = format!("ops.init_task() failed ({errno}) for {}", self.task(task).comm_pid());
-                let origin = self.returned(Op::InitTask, cpu);
-                self.blaming(origin, |ctx| ctx.scx_ops_error(ExitKind::Error, message));
+                let origin = Origin::returned(self.vm, Op::InitTask, cpu);
+                self.blaming(origin, |ctx| ctx.ops_error(message));
                 return Err(errno);
             }
             self.task(task).set_state(ScxTaskState::Ready);
@@ -215,11 +222,6 @@ impl Ctx<'_> {
         if !self.scx.exit.pending() {
             self.scx.enable.state = EnableState::Enabled;
         }
-    }
-
-    /// User space unloads the scheduler (`scx_ops_disable` with `SCX_EXIT_UNREG`).
-    pub fn scx_unreg(&mut self) {
-        self.scx_ops_exit_kind(ExitKind::Unreg, 0, String::new());
     }
 
     /// Begins to carry out a claimed exit: the dump, bypass, `cgroup_exit`. `None` if there is none.
@@ -238,7 +240,7 @@ impl Ctx<'_> {
     }
 
     /// No task belongs to the scheduler any more: `exit`, and what it leaves is cleared away. Its timers end with its maps,
-    /// which the loader frees; nobody here can tell that from ending at once.
+    /// which the loader frees; no program can tell that from ending at once.
     pub fn scx_ops_disable_end(&mut self, info: &ExitInfo) {
         self.scx.enable.enabled = false;
         self.scx.enable.hotplug = false;
@@ -246,7 +248,8 @@ impl Ctx<'_> {
         self.call_exit(info);
         self.scx.timers.clear();
         for id in self.scx.dsqs.user_ids() {
-            self.destroy_dsq(id);
+            let destroyed = self.queues().destroy(id);
+            self.accept(destroyed);
         }
         self.scx.cpuperf.clear();
         for cpu in self.kernel.topology.online.iter().collect::<Vec<_>>() {

@@ -46,9 +46,9 @@ pub struct ScxEntity {
     pub flags: u32,
     /// The CPU to whose local queue it goes next, whatever the scheduler thinks.
     pub sticky_cpu: Option<CpuId>,
-    /// 1..=10000.
+    /// The task's weight, 1..=10000, nice 0 being 100.
     pub weight: u32,
-    /// In whose hands it is.
+    /// In whose hands the task is.
     pub ops_state: OpsState,
     /// Times it was given to the scheduler.
     pub(super) ops_qseq: u32,
@@ -58,9 +58,9 @@ pub struct ScxEntity {
     pub(super) runnable_node: Option<u64>,
     /// Where it was dispatched to while it was enqueued; [`SCX_DSQ_INVALID`]: nowhere.
     pub ddsp_dsq_id: u64,
-    /// With these flags.
+    /// The flags with which it was dispatched there (`SCX_ENQ_*`).
     pub ddsp_enq_flags: u64,
-    /// By this program.
+    /// The program that dispatched it there.
     pub ddsp_origin: Origin,
     /// It is on the way between CPUs (`TASK_ON_RQ_MIGRATING`).
     pub migrating: bool,

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a scheduler went (`struct scx_exit_info`), and who may say so.
+//! Why a scheduler went (`struct scx_exit_info`), and what may make it go.
 //!
 //! The first that claims the exit wins; what comes after is not heard. The program that erred runs on to its end: the
 //! scheduler is taken down when the hook is done. See [`dump`](super::dump) for what is written down before that.
+
+use std::fmt::Display;
 
 use tandem_bpf_vm::fault::{Fault, Location};
 
 use super::Ctx;
 use super::dump::DumpData;
+use super::errno::EPROTO;
 use super::ops::Op;
 use super::origin::{Blame, Culprit};
 use crate::units::{CpuId, Nanos};
@@ -104,28 +107,35 @@ impl ExitKind {
 /// Why a scheduler goes or went (`struct scx_exit_info`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExitInfo {
-    /// Kind.
+    /// What kind of exit it is.
     pub kind: ExitKind,
     /// `SCX_ECODE_*` and the scheduler's own code in the lower 32 bits.
     pub exit_code: i64,
     /// The kind in words.
     pub reason: &'static str,
-    /// Details.
+    /// What happened, in words (`msg`).
     pub message: String,
     /// State of CPUs and tasks after an error; empty otherwise.
     pub dump: String,
-    /// The callback whose doing it is, if it is one's.
+    /// The callback that caused it, if one did.
     pub op: Option<Op>,
-    /// The CPU that executed it, else the one where it happened.
+    /// The CPU that executed the callback, else the one where it happened.
     pub cpu: CpuId,
     /// Where in the programs, innermost first: where the wrong decision was made, which may have failed only after the
     /// callback. (A kernel has the place where it failed, its own functions included, and for errors only.)
     pub backtrace: Vec<Location>,
-    /// When.
+    /// When it happened.
     pub at: Nanos,
 }
 
 impl ExitInfo {
+    /// An exit at `at`, by `culprit`; its message and backtrace are cut to what the kernel keeps.
+    fn new(kind: ExitKind, exit_code: i64, message: String, (op, cpu, mut backtrace): Culprit, at: Nanos) -> Self {
+        backtrace.truncate(SCX_EXIT_BT_LEN);
+        let message = cut(message, SCX_EXIT_MSG_LEN);
+        Self { kind, exit_code, reason: kind.reason(), message, dump: String::new(), op, cpu, backtrace, at }
+    }
+
     /// Whether the loader is asked to load the scheduler again.
     pub fn wants_restart(&self) -> bool {
         self.exit_code & ECODE_ACTION == SCX_ECODE_ACT_RESTART
@@ -138,9 +148,9 @@ enum Claim {
     /// There is no scheduler, or it has been taken down (`SCX_EXIT_DONE`).
     #[default]
     Done,
-    /// Nobody has (`SCX_EXIT_NONE`).
+    /// The exit has not been claimed (`SCX_EXIT_NONE`).
     None,
-    /// Somebody has.
+    /// The exit has been claimed, and is to be carried out.
     Claimed(Box<ExitInfo>),
 }
 
@@ -192,7 +202,7 @@ impl ExitState {
         true
     }
 
-    /// Takes the claimed exit to carry it out; nobody can claim any more (`SCX_EXIT_DONE`).
+    /// Takes the claimed exit to carry it out; no other can be claimed any more (`SCX_EXIT_DONE`).
     pub fn take(&mut self) -> Option<ExitInfo> {
         match std::mem::take(&mut self.claim) {
             Claim::Claimed(info) => Some(*info),
@@ -218,54 +228,41 @@ pub(super) fn cut(mut text: String, limit: usize) -> String {
 }
 
 impl Ctx<'_> {
-    /// The scheduler erred: `SCX_EXIT_ERROR`, `_ERROR_BPF` or `_ERROR_STALL` (`scx_ops_error_kind`). The caller goes on;
-    /// the scheduler is taken down when the hook is done.
-    pub fn scx_ops_error(&mut self, kind: ExitKind, message: String) {
-        self.scx_ops_exit_kind(kind, 0, message);
-    }
-
-    /// The kernel unloads the scheduler (`scx_ops_exit`).
-    pub fn scx_ops_exit(&mut self, exit_code: i64, message: String) {
-        self.scx_ops_exit_kind(ExitKind::UnregKern, exit_code, message);
-    }
-
-    /// Claims the exit with a code and a message; without effect if it was claimed before (`scx_ops_exit_kind`).
+    /// Claims the exit with a code and a message; without effect if it was claimed before (`scx_ops_exit_kind`). The caller
+    /// goes on; the scheduler is taken down when the hook is done.
     pub fn scx_ops_exit_kind(&mut self, kind: ExitKind, exit_code: i64, message: String) {
         if !self.scx.exit.open() {
             return;
         }
-        let culprit = self.culprit();
-        self.claim_exit(kind, exit_code, message, culprit);
+        let culprit = self.scx.exit.culprit(&self.scx.calls, self.vm);
+        self.scx.exit.claim(ExitInfo::new(kind, exit_code, message, culprit, self.kernel.now));
     }
 
     /// A program was stopped: there is no such thing in a kernel, whose verifier would have refused it; here it is an
     /// error of the scheduler.
     pub fn scx_fault(&mut self, fault: &Fault) {
-        let (op, cpu, _) = self.culprit();
-        self.claim_exit(ExitKind::Error, 0, fault.to_string(), (op, cpu, fault.backtrace().to_vec()));
+        let (op, cpu, _) = self.scx.exit.culprit(&self.scx.calls, self.vm);
+        let culprit = (op, cpu, fault.backtrace().to_vec());
+        self.scx.exit.claim(ExitInfo::new(ExitKind::Error, 0, fault.to_string(), culprit, self.kernel.now));
     }
 
-    fn claim_exit(&mut self, kind: ExitKind, exit_code: i64, message: String, culprit: Culprit) {
-        let (op, cpu, mut backtrace) = culprit;
-        backtrace.truncate(SCX_EXIT_BT_LEN);
-        let message = cut(message, SCX_EXIT_MSG_LEN);
-        let (reason, at) = (kind.reason(), self.kernel.now);
-        let info = ExitInfo { kind, exit_code, reason, message, dump: String::new(), op, cpu, backtrace, at };
-        self.scx.exit.claim(info);
+    /// What `result` has; if it is a refusal, the scheduler erred.
+    #[inline]
+    pub fn accept<T>(&mut self, result: Result<T, impl Display>) -> Option<T> {
+        result.map_err(|refusal| self.ops_error(refusal.to_string())).ok()
     }
 
     /// An error number that a callback returned: as it is if it is one, else the scheduler erred and it is `-EPROTO`
     /// (`ops_sanitize_err`).
     pub fn ops_sanitize_err(&mut self, op: Op, value: i64) -> i32 {
         const MAX_ERRNO: i32 = 4095;
-        const EPROTO: i32 = 71;
         let value = value as i32;
         if (-MAX_ERRNO..0).contains(&value) {
             return value;
         }
         let message = format!("ops.{}() returned an invalid errno {value}", op.name());
-        self.scx_ops_error(ExitKind::Error, message);
-        -EPROTO
+        self.ops_error(message);
+        -(EPROTO as i32)
     }
 }
 

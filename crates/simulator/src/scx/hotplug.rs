@@ -3,8 +3,8 @@
 
 use super::Ctx;
 use super::abi::Mask;
-use super::exit::{SCX_ECODE_ACT_RESTART, SCX_ECODE_RSN_HOTPLUG};
-use super::ops::Op;
+use super::exit::{ExitKind, SCX_ECODE_ACT_RESTART, SCX_ECODE_RSN_HOTPLUG};
+use super::ops::{Op, Ops};
 use crate::units::CpuId;
 
 /// CPUs that come and go.
@@ -13,6 +13,15 @@ pub struct Hotplug {
     /// How often CPUs came or went since the machine started (`scx_hotplug_seq`). A loader puts it into
     /// `ops.hotplug_seq`, where 0 means that it does not care.
     pub seq: u64,
+}
+
+impl Hotplug {
+    /// What is wrong if CPUs came or went since the loader of `ops` looked (`check_hotplug_seq`): then it shall look again.
+    pub(super) fn check_seq(&self, ops: &Ops) -> Option<String> {
+        let (expected, actual) = (ops.hotplug_seq, self.seq);
+        let wrong = expected != 0 && expected != actual;
+        wrong.then(|| format!("expected hotplug seq {expected} did not match actual {actual}"))
+    }
 }
 
 impl Ctx<'_> {
@@ -27,7 +36,7 @@ impl Ctx<'_> {
         }
         let going = if online { "online" } else { "offline" };
         let message = format!("cpu {cpu} going {going}, exiting scheduler");
-        self.scx_ops_exit(SCX_ECODE_ACT_RESTART | SCX_ECODE_RSN_HOTPLUG, message);
+        self.scx_ops_exit_kind(ExitKind::UnregKern, SCX_ECODE_ACT_RESTART | SCX_ECODE_RSN_HOTPLUG, message);
     }
 
     /// `cpu` runs tasks from now on (`rq_online_scx`, `scx_rq_activate`).

@@ -7,7 +7,11 @@
 
 use std::collections::VecDeque;
 
-use super::Ctx;
+use tandem_bpf_vm::memory::Memory;
+
+use super::rq::Rqs;
+use super::{Ctx, State};
+use crate::kernel::Kernel;
 use crate::kernel::cpumask::CpuMask;
 use crate::kernel::task::ClassId;
 use crate::units::CpuId;
@@ -109,6 +113,11 @@ struct Kick {
     if_idle: bool,
 }
 
+/// `can_skip_idle_kick`: `cpu` has a task, and is not just looking for one, which may fail.
+fn can_skip_idle_kick(kernel: &Kernel, rqs: &Rqs, cpu: CpuId) -> bool {
+    kernel.rq(cpu).curr.is_some() && !rqs[cpu].in_balance
+}
+
 impl Ctx<'_> {
     /// `scx_bpf_kick_cpu`: asks `cpu` to reschedule, see `SCX_KICK_*`; ignored while bypassing.
     pub fn scx_bpf_kick_cpu(&mut self, cpu: i32, flags: u64) {
@@ -121,53 +130,53 @@ impl Ctx<'_> {
             if flags & (KICK_PREEMPT | KICK_WAIT) != 0 {
                 self.ops_error("PREEMPT/WAIT cannot be used with SCX_KICK_IDLE".into());
             }
-            if self.can_skip_idle_kick(cpu) {
+            if can_skip_idle_kick(self.kernel, &self.scx.rqs, cpu) {
                 return;
             }
         }
         self.scx.kicks.ask(self.kernel.topology.nr_cpus, this_cpu, cpu, flags);
     }
 
-    /// `can_skip_idle_kick`: `cpu` has a task, and is not just looking for one, which may fail.
-    fn can_skip_idle_kick(&self, cpu: CpuId) -> bool {
-        self.kernel.rq(cpu).curr.is_some() && !self.scx.rqs[cpu].in_balance
-    }
-
-    /// What is due once no run queue is locked any more: deferred dispatches to other CPUs, then kicks, until no more come.
+    /// What is due once no run queue is locked any more: deferred work of CPUs (`deferred_irq_workfn`), then kicks, until no
+    /// more come. To be called after each hook.
     pub fn irq_work(&mut self) {
-        self.deferred_irq_work();
-        while let Some(cpu) = self.scx.kicks.pending() {
-            self.kick_cpus_irq_work(cpu);
-            self.deferred_irq_work();
+        loop {
+            while let Some(cpu) = self.scx.rqs.take_deferred() {
+                self.run_deferred(cpu);
+            }
+            let Some(cpu) = self.scx.kicks.pending() else { return };
+            self.scx.kick_cpus_irq_work(&mut self.vm.memory, self.kernel, cpu);
         }
     }
+}
 
+impl State {
     /// `kick_cpus_irq_workfn`: does what `this_cpu` has asked for.
-    pub fn kick_cpus_irq_work(&mut self, this_cpu: CpuId) {
-        while let Some(kick) = self.scx.kicks.next(this_cpu) {
-            let reachable = self.kernel.topology.online.test(kick.cpu) || kick.cpu == this_cpu;
-            if !reachable || kick.if_idle && self.can_skip_idle_kick(kick.cpu) {
+    fn kick_cpus_irq_work(&mut self, memory: &mut Memory, kernel: &mut Kernel, this_cpu: CpuId) {
+        while let Some(kick) = self.kicks.next(this_cpu) {
+            let reachable = kernel.topology.online.test(kick.cpu) || kick.cpu == this_cpu;
+            if !reachable || kick.if_idle && can_skip_idle_kick(kernel, &self.rqs, kick.cpu) {
                 continue;
             }
             if kick.if_idle {
-                self.kernel.resched_curr(kick.cpu);
+                kernel.resched_curr(kick.cpu);
             } else {
-                self.kick_one_cpu(kick);
+                self.kick_one_cpu(memory, kernel, kick);
             }
         }
-        self.scx.kicks.done(this_cpu);
+        self.kicks.done(this_cpu);
     }
 
     /// `kick_one_cpu`. In 7.x, a CPU that runs a more urgent class is left alone.
-    fn kick_one_cpu(&mut self, kick: Kick) {
-        let curr = self.kernel.rq(kick.cpu).curr.map(|curr| (curr, self.kernel.task(curr).class));
-        if self.scx.profile.is_v7() && curr.is_some_and(|(_, class)| class < ClassId::Ext) {
+    fn kick_one_cpu(&self, memory: &mut Memory, kernel: &mut Kernel, kick: Kick) {
+        let curr = kernel.rq(kick.cpu).curr.map(|curr| (curr, kernel.task(curr).class));
+        if self.profile.is_v7() && curr.is_some_and(|(_, class)| class < ClassId::Ext) {
             return;
         }
         if let Some((curr, ClassId::Ext)) = curr.filter(|_| kick.preempt) {
-            self.scx.guest.set_slice(&mut self.vm.memory, curr, 0);
+            self.guest.set_slice(memory, curr, 0);
         }
-        self.kernel.resched_curr(kick.cpu);
+        kernel.resched_curr(kick.cpu);
     }
 }
 

@@ -2,20 +2,24 @@
 //! sched_ext: a scheduling class whose decisions a BPF object makes (`kernel/sched/ext.c`).
 //!
 //! [`Scx`] is the class: the [`State`] that ext.c keeps, and the [`Instance`] that runs the object's programs. A program
-//! calls kernel functions that need the state again, so nearly all code is methods of [`Ctx`], which borrows the state,
-//! the instance and the kernel for as long as one hook or one kernel function takes.
+//! calls kernel functions that need the state again. So what may call a program is a method of [`Ctx`], which borrows the
+//! state, the instance and the kernel for as long as one hook or one kernel function takes. What needs less is a method of
+//! the part that it works on; a part that finds a mistake of the scheduler returns it, and [`Ctx::accept`] makes an error
+//! of it. Which hooks one wake-up passes through, `sched::core` says.
 //!
 //! - [`ops`]: the callbacks; [`callbacks`]: calling them. [`class`]: the hooks of the scheduling class. Start there.
+//! - [`entity`]: a task as sched_ext sees it. [`rq`]: a CPU.
 //! - [`enqueue`]: tasks become runnable and are enqueued. [`dsq`]: dispatch queues. [`dispatch`]: into and between them.
 //!   [`balance`]: a CPU looks for work.
 //!   [`reenqueue`]: tasks that go back from queues to the scheduler.
 //! - [`idle`]: which CPUs are idle. [`select_cpu`]: the built-in choice. [`kick`]: CPUs that shall reschedule.
 //!   [`cpuperf`]: wanted performance.
 //! - [`enable`]: a scheduler takes over and goes; [`bypass`]: while it must not be asked. [`exit`]: why it went.
-//!   [`origin`]: which program's fault it was. [`dump`]: what is written down then. [`watchdog`]: tasks that wait too long. [`timers`]: what is due when.
-//!   [`tasks`], [`cgroups`], [`hotplug`]: their callbacks. [`tracepoints`]: programs beside them.
+//!   [`origin`]: which program's fault it was. [`dump`]: what is written down then. [`watchdog`]: tasks that wait too long.
+//!   [`timers`]: what is due when. [`tasks`], [`cgroups`], [`hotplug`]: their callbacks. [`tracepoints`]: programs
+//!   beside them.
 //! - [`kfuncs`]: what programs may call. [`host`]: what the instance asks of the kernel.
-//! - [`abi`]: the kernel's types and objects as programs see them. [`frontend`]: what a loader program does.
+//! - [`errno`]: error numbers. [`abi`]: the kernel's types and objects as programs see them. [`frontend`]: what a loader program does.
 
 pub mod abi;
 pub mod balance;
@@ -32,6 +36,7 @@ pub mod dump;
 pub mod enable;
 pub mod enqueue;
 pub mod entity;
+pub mod errno;
 pub mod exit;
 pub mod frontend;
 pub mod host;

@@ -5,9 +5,12 @@
 //! place that made it.
 
 use tandem_bpf_vm::fault::Location;
+use tandem_bpf_vm::instance::Instance;
 use tandem_bpf_vm::interp::Trace;
 
 use super::Ctx;
+use super::callbacks::Calls;
+use super::exit::ExitState;
 use super::ops::Op;
 use crate::units::CpuId;
 
@@ -22,7 +25,7 @@ pub struct Origin {
     trace: Trace,
 }
 
-/// Whose error something is: the callback, the CPU, the place in the programs.
+/// What an error is blamed on: the callback, the CPU, the place in the programs.
 pub(super) type Culprit = (Option<Op>, CpuId, Vec<Location>);
 
 /// A decision that is being carried out.
@@ -33,18 +36,29 @@ pub struct Blame {
     depth: usize,
 }
 
-impl Ctx<'_> {
-    /// The program at work decides something now.
-    pub(super) fn origin(&self) -> Origin {
-        let op = self.scx.calls.active.last().and_then(|active| active.op);
-        Origin { op, cpu: self.scx.calls.this_cpu(), trace: self.vm.trace() }
+impl Origin {
+    /// The program of `vm` that is at work decides something now.
+    pub(super) fn now(calls: &Calls, vm: &Instance) -> Self {
+        Self { op: calls.op(), cpu: calls.this_cpu(), trace: vm.trace() }
     }
 
     /// `op` has returned on `cpu`, and what it returned is its decision.
-    pub(super) fn returned(&self, op: Op, cpu: CpuId) -> Origin {
-        Origin { op: Some(op), cpu, trace: self.vm.exit_trace() }
+    pub(super) fn returned(vm: &Instance, op: Op, cpu: CpuId) -> Self {
+        Self { op: Some(op), cpu, trace: vm.exit_trace() }
     }
+}
 
+impl ExitState {
+    /// What an error that happens now is blamed on.
+    pub(super) fn culprit(&self, calls: &Calls, vm: &Instance) -> Culprit {
+        match self.blame.filter(|blame| blame.depth == calls.active.len()) {
+            Some(Blame { origin: Origin { op, cpu, trace }, .. }) => (op, cpu, vm.locate(&trace)),
+            None => (calls.op(), calls.this_cpu(), vm.backtrace()),
+        }
+    }
+}
+
+impl Ctx<'_> {
     /// Carries out what was decided at `origin`: its errors are that place's.
     pub(super) fn blaming<R>(&mut self, origin: Origin, work: impl FnOnce(&mut Self) -> R) -> R {
         let blame = Blame { origin, depth: self.scx.calls.active.len() };
@@ -52,17 +66,5 @@ impl Ctx<'_> {
         let result = work(self);
         self.scx.exit.blame = outer;
         result
-    }
-
-    /// Whose error it is that happens now.
-    pub(super) fn culprit(&self) -> Culprit {
-        let depth = self.scx.calls.active.len();
-        match self.scx.exit.blame.filter(|blame| blame.depth == depth) {
-            Some(Blame { origin: Origin { op, cpu, trace }, .. }) => (op, cpu, self.vm.locate(&trace)),
-            None => {
-                let op = self.scx.calls.active.last().and_then(|active| active.op);
-                (op, self.scx.calls.this_cpu(), self.vm.backtrace())
-            }
-        }
     }
 }

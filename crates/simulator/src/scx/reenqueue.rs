@@ -4,12 +4,12 @@
 //! 6.12 gives a CPU's local queue back on demand of `ops.cpu_release`. 7.x does so later, from anywhere and for any of the
 //! scheduler's queues; and by itself for tasks inserted with `SCX_ENQ_IMMED` that cannot run at once on that CPU.
 
-use super::Ctx;
 use super::abi::profile::{
     SCX_DSQ_FLAG_BUILTIN, SCX_DSQ_LOCAL, SCX_DSQ_LOCAL_ON, SCX_ENQ_PREEMPT, SCX_ENQ_REENQ, SCX_REENQ_ANY,
     SCX_REENQ_LOCAL_MAX_REPEAT, SCX_TASK_IMMED, SCX_TASK_REENQ_IMMED, SCX_TASK_REENQ_KFUNC, SCX_TASK_REENQ_REASON_MASK,
 };
 use super::rq::Rqs;
+use super::{Ctx, State};
 use crate::kernel::Kernel;
 use crate::kernel::task::ClassId;
 use crate::units::{CpuId, TaskId};
@@ -19,8 +19,8 @@ use crate::units::{CpuId, TaskId};
 pub struct Reenqueue {
     /// Tasks of its local queue, with these flags (`deferred_reenq_local`).
     local: Option<u64>,
-    /// Queues of the scheduler, with these flags (`deferred_reenq_users`).
-    users: Vec<(u64, u64)>,
+    /// Ids of queues of the scheduler (`deferred_reenq_users`).
+    users: Vec<u64>,
 }
 
 impl Reenqueue {
@@ -46,20 +46,28 @@ pub(super) fn rq_is_open(kernel: &Kernel, rqs: &Rqs, cpu: CpuId, enq_flags: u64)
     }
 }
 
-impl Ctx<'_> {
-    /// `scx_vet_enq_flags`: the flags with which a task is to be inserted into the queue `dsq_id`; `None`, and an error, if
-    /// they do not fit it.
-    pub(super) fn vet_enq_flags(&mut self, dsq_id: u64, enq_flags: u64) -> Option<u64> {
-        let local = dsq_id == SCX_DSQ_LOCAL || dsq_id & SCX_DSQ_LOCAL_ON == SCX_DSQ_LOCAL_ON;
-        let (immed, always) = (self.scx.profile.enq_immed(), self.scx.profile.ops_always_enq_immed());
-        if enq_flags & immed != 0 && !local {
-            self.ops_error(format!("SCX_ENQ_IMMED on a non-local DSQ 0x{dsq_id:x}"));
-            return None;
-        }
-        let adds = local && self.scx.ops.flags & always != 0;
-        Some(if adds { enq_flags | immed } else { enq_flags })
-    }
+/// `SCX_ENQ_IMMED` on the queue with this id, which is not local.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("SCX_ENQ_IMMED on a non-local DSQ 0x{0:x}")]
+pub(super) struct ImmedElsewhere(u64);
 
+impl State {
+    /// `scx_vet_enq_flags`: the flags with which a task is to be inserted into the queue `dsq_id`.
+    ///
+    /// # Errors
+    /// They do not fit the queue.
+    pub(super) fn vet_enq_flags(&self, dsq_id: u64, enq_flags: u64) -> Result<u64, ImmedElsewhere> {
+        let local = dsq_id == SCX_DSQ_LOCAL || dsq_id & SCX_DSQ_LOCAL_ON == SCX_DSQ_LOCAL_ON;
+        let (immed, always) = (self.profile.enq_immed(), self.profile.ops_always_enq_immed());
+        if enq_flags & immed != 0 && !local {
+            return Err(ImmedElsewhere(dsq_id));
+        }
+        let adds = local && self.ops.flags & always != 0;
+        Ok(if adds { enq_flags | immed } else { enq_flags })
+    }
+}
+
+impl Ctx<'_> {
     /// `scx_bpf_dsq_reenq`, and with the local queue `scx_bpf_reenqueue_local` of 7.x: all tasks of a queue go back to the
     /// scheduler, once no run queue is locked any more.
     pub(super) fn scx_bpf_dsq_reenq(&mut self, dsq_id: u64, reenq_flags: u64) {
@@ -79,7 +87,7 @@ impl Ctx<'_> {
         } else if self.scx.dsqs.find_user_dsq(dsq_id).is_none() {
             self.ops_error(format!("non-existent DSQ 0x{dsq_id:x}"));
         } else if !self.scx.rqs[this_cpu].bypassing {
-            self.scx.rqs[this_cpu].reenqueue.users.push((dsq_id, SCX_REENQ_ANY));
+            self.scx.rqs[this_cpu].reenqueue.users.push(dsq_id);
             self.scx.rqs.schedule_deferred(this_cpu);
         }
     }
@@ -96,7 +104,7 @@ impl Ctx<'_> {
             self.reenq_local(cpu, reenq_flags);
             repeats += 1;
         }
-        while let Some((dsq_id, _)) = self.scx.rqs[cpu].reenqueue.users.pop() {
+        while let Some(dsq_id) = self.scx.rqs[cpu].reenqueue.users.pop() {
             self.reenq_user(dsq_id);
         }
     }

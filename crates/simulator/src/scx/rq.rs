@@ -35,7 +35,7 @@ pub struct ScxRq {
     pub cpu_released: bool,
     /// Times another class followed this one.
     pub pnt_seq: u64,
-    /// The thread that comes next must schedule again; see [`Ctx::resched_next`](super::Ctx::resched_next).
+    /// The thread that comes next must schedule again; see [`ScxRq::take_resched_next`].
     pub resched_next: bool,
     /// Tasks in its local queue that shall run at once, 7.x.
     pub nr_immed: u32,
@@ -52,6 +52,24 @@ impl ScxRq {
     /// Runnable tasks that do not run, in the order of becoming so (`runnable_list`).
     pub fn runnable_list(&self) -> Vec<TaskId> {
         self.runnable_list.values().copied().collect()
+    }
+
+    /// `prev_balance`: the CPU begins to pick a task. To be called at each pick, whatever runs there, before any class looks
+    /// for work.
+    pub fn begin_pick(&mut self) {
+        self.bal_pending = true;
+    }
+
+    /// The next pick keeps the current task: there is one.
+    pub fn keep_prev(&mut self) -> bool {
+        self.bal_keep = true;
+        true
+    }
+
+    /// `set_tsk_need_resched(next)`: whether the idle thread that was picked finds a task after all. To be asked once the
+    /// CPU has picked and its wish to reschedule is cleared: what wishes it earlier in the pass is fulfilled by the pass.
+    pub fn take_resched_next(&mut self) -> bool {
+        std::mem::take(&mut self.resched_next)
     }
 
     /// `task` becomes the last of the runnable ones; its place.
@@ -98,6 +116,13 @@ impl Rqs {
     /// The next CPU that has put off work.
     pub fn take_deferred(&mut self) -> Option<CpuId> {
         self.deferred.pop_front()
+    }
+
+    /// `wakeup_preempt_scx` of 7.x for a task of a more urgent class: tasks that were to run at once on `cpu` cannot.
+    pub fn wakeup_preempt(&mut self, cpu: CpuId) {
+        if self[cpu].nr_immed > 0 {
+            self.schedule_reenq_local(cpu, 0);
+        }
     }
 
     /// `schedule_reenq_local`: tasks of the local queue of `cpu` are to be given back; ignored while bypassing.

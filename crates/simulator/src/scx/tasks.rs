@@ -5,9 +5,8 @@
 use super::Ctx;
 use super::abi::GuestTaskInfo;
 use super::abi::profile::{SCX_SLICE_DFL, SCX_TASK_RESET_RUNNABLE_AT, SCX_TASK_STATE_SHIFT};
-use super::enable::EnableState;
-use super::exit::ExitKind;
 use super::ops::Op;
+use super::origin::Origin;
 use crate::kernel::task::NICE_0_WEIGHT;
 use crate::units::{CpuId, TaskId};
 use crate::workload::Policy;
@@ -58,7 +57,7 @@ impl Ctx<'_> {
         let cgroup = self.kernel.task(task).cgroup;
         match made {
             Ok(_) => {
-                // `init_scx_entity`; our half of the entity comes when the scheduler takes over.
+                // `init_scx_entity`; while a scheduler is loaded, the task's entity comes later.
                 self.scx.guest.set_slice(&mut self.vm.memory, task, SCX_SLICE_DFL);
                 self.scx.guest.set_task_cgroup(&mut self.vm.memory, task, cgroup);
             }
@@ -78,11 +77,11 @@ impl Ctx<'_> {
         let returned = self.call_op(Op::InitTask, cpu, None, [None; 2], &[address, args]).unwrap_or(0) as i32;
         if returned != 0 {
             let sanitize = |ctx: &mut Self| ctx.ops_sanitize_err(Op::InitTask, i64::from(returned));
-            return Err(self.blaming(self.returned(Op::InitTask, cpu), sanitize));
+            return Err(self.blaming(Origin::returned(self.vm, Op::InitTask, cpu), sanitize));
         }
         self.task(task).set_state(ScxTaskState::Init);
         if self.scx.guest.disallow(&self.vm.memory, task) {
-            self.blaming(self.returned(Op::InitTask, cpu), |ctx| ctx.reject(task, fork));
+            self.blaming(Origin::returned(self.vm, Op::InitTask, cpu), |ctx| ctx.reject(task, fork));
         }
         self.task(task).change_flags(0, SCX_TASK_RESET_RUNNABLE_AT);
         Ok(())
@@ -95,7 +94,7 @@ impl Ctx<'_> {
         if fork {
             let who = self.task(task).comm_pid();
             let message = format!("ops.init_task() set task->scx.disallow for {who} during fork");
-            self.scx_ops_error(ExitKind::Error, message);
+            self.ops_error(message);
             return;
         }
         self.kernel.task_mut(task).scheduling.policy = Policy::Other { nice, slice: None };
@@ -138,46 +137,29 @@ impl Ctx<'_> {
         self.call_op_task(op, task, more);
     }
 
-    /// The CPU that changes the class of `task`: where the scheduler is being loaded or unloaded, else the task's.
-    fn changing_cpu(&self, task: TaskId) -> CpuId {
-        match self.scx.enable.state {
-            EnableState::Enabling | EnableState::Disabling => self.scx.enable.cpu,
-            EnableState::Enabled | EnableState::Disabled => self.kernel.task(task).cpu,
-        }
-    }
-
-    /// A new task: `init_task` (`scx_fork`); `maker`, or init, runs on `cpu` and makes it.
+    /// A new task: `init_task` (`scx_fork`), and `enable` if it is the scheduler's own (`scx_post_fork`); `maker`, or init,
+    /// runs on `cpu` and makes it.
     ///
     /// # Errors
-    /// The scheduler's negative errno: there is no task then.
+    /// The scheduler's negative errno: there is no task then (`scx_cancel_fork`).
     pub fn scx_fork(&mut self, task: TaskId, cpu: CpuId, maker: Option<TaskId>) -> Result<(), i32> {
         if !self.scx.enable.init_task {
             return Ok(());
         }
         let (maker, parent) = self.scx.guest.begin_fork(&mut self.vm.memory, task, maker);
         self.scx.calls.maker = Some(maker);
-        let refused = self.scx_ops_init_task(task, cpu, true);
+        let forked = self.scx_ops_init_task(task, cpu, true);
         self.scx.calls.maker = None;
         self.scx.guest.end_fork(&mut self.vm.memory, task, parent);
-        refused
-    }
-
-    /// The new task is there: `enable` if it is the scheduler's own (`scx_post_fork`).
-    pub fn scx_post_fork(&mut self, task: TaskId, cpu: CpuId) {
-        if !self.scx.enable.init_task {
-            return;
+        if forked.is_err() {
+            self.scx_ops_exit_task(task, cpu);
+            return forked;
         }
         self.task(task).set_state(ScxTaskState::Ready);
-        if self.kernel.task(task).class == crate::kernel::task::ClassId::Ext {
+        if self.kernel.task(task).is_ext() {
             self.scx_ops_enable_task(task, cpu);
         }
-    }
-
-    /// The new task does not come to be (`scx_cancel_fork`).
-    pub fn scx_cancel_fork(&mut self, task: TaskId, cpu: CpuId) {
-        if self.scx.enable.init_task {
-            self.scx_ops_exit_task(task, cpu);
-        }
+        Ok(())
     }
 
     /// A task's last reference is gone (`sched_ext_free`): the scheduler forgets it, and its object and what maps hold for
@@ -194,7 +176,7 @@ impl Ctx<'_> {
 
     /// `task` is about to be the scheduler's own: `enable`, `set_weight`, `set_cpumask` (`switching_to_scx`).
     pub fn switching_to_scx(&mut self, task: TaskId) {
-        let cpu = self.changing_cpu(task);
+        let cpu = self.scx.enable.changing_cpu(self.kernel, task);
         self.scx_ops_enable_task(task, cpu);
         let mask = self.scx.guest.cpus_ptr(&self.vm.memory, task);
         self.call_task_op(Op::SetCpumask, task, cpu, &[mask]);
@@ -202,7 +184,7 @@ impl Ctx<'_> {
 
     /// `task` belongs to another class now: `disable` (`switched_from_scx`).
     pub fn switched_from_scx(&mut self, task: TaskId) {
-        let cpu = self.changing_cpu(task);
+        let cpu = self.scx.enable.changing_cpu(self.kernel, task);
         if self.task(task).state() == ScxTaskState::Enabled {
             self.scx_ops_disable_task(task, cpu);
         }

@@ -24,7 +24,7 @@ pub enum Timer {
 /// A timer that went off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
-    /// Which.
+    /// The timer.
     pub timer: Timer,
     /// When it was to go off.
     pub at: Nanos,
@@ -39,9 +39,9 @@ const LEAST_DELAY: Nanos = USEC;
 /// What is due when; what is due at the same time goes in the order of arming.
 #[derive(Debug, Default)]
 pub struct TimerQueue {
-    /// By time and then by order of arming.
+    /// Armed timers, by due time and then by order of arming.
     queue: BTreeMap<(Nanos, u64), Due>,
-    /// Where in `queue`.
+    /// Where each timer stands in `queue`.
     places: BTreeMap<Timer, (Nanos, u64)>,
     /// Timers armed so far.
     armed: u64,
@@ -76,7 +76,7 @@ impl TimerQueue {
         place.is_some_and(|place| self.queue.remove(&place).is_some())
     }
 
-    /// Disarms all.
+    /// Disarms all timers.
     pub fn clear(&mut self) {
         self.queue.clear();
         self.places.clear();

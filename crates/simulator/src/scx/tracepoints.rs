@@ -28,7 +28,7 @@ pub enum Tracepoint {
 }
 
 impl Tracepoint {
-    /// All.
+    /// All tracepoints.
     pub const ALL: [Self; 2] = [Self::SchedSwitch, Self::SchedStatRuntime];
 
     /// The section that its programs are in.
@@ -56,8 +56,8 @@ pub struct Tracepoints {
 }
 
 impl Tracepoints {
-    /// Those of a loaded object, in its order, but for those that no setting needs. (Optional ones, whose section begins with
-    /// `?`, are not loaded.)
+    /// The programs of a loaded object, in its order, but for those that no setting needs. (Optional ones, whose section
+    /// begins with `?`, are not loaded.)
     pub fn of(object: &Object, vm: &Instance, needs: &Needs) -> Self {
         let programs = |point: Tracepoint| {
             let here = object.functions.iter().filter(|function| function.section == point.section());

@@ -5,9 +5,12 @@
 //! the watchdog next looks, every half of the timeout.
 
 use super::Ctx;
+use super::entity::Entities;
 use super::exit::ExitKind;
+use super::rq::ScxRq;
 use super::timers::Timer;
-use crate::units::CpuId;
+use crate::kernel::Kernel;
+use crate::units::{CpuId, Nanos, TaskId};
 
 /// Longest that a task may wait, and the default (`SCX_WATCHDOG_MAX_TIMEOUT`).
 pub const SCX_WATCHDOG_MAX_TIMEOUT_MS: u32 = 30_000;
@@ -31,52 +34,47 @@ pub(super) fn jiffies_to_ms(jiffies: u64, hz: u64) -> u64 {
     (u128::from(jiffies) * 1000).div_ceil(u128::from(hz)) as u64
 }
 
-/// Whether somebody who waits since tick `since` has waited for longer than `timeout`: then, for how many ms.
+/// Whether what waits since tick `since` has waited for longer than `timeout` ticks: then, for how many ms.
 fn waited_too_long(since: u64, now: u64, timeout: u64, hz: u64) -> Option<u64> {
     (now > since + timeout).then(|| jiffies_to_ms(now - since, hz))
 }
 
-impl Ctx<'_> {
+impl Watchdog {
     /// The watchdog begins to look, for a scheduler that says `timeout_ms` (0: the default).
-    pub(super) fn start_watchdog(&mut self) {
-        let ms = self.scx.ops.timeout_ms;
-        let ms = if ms == 0 { SCX_WATCHDOG_MAX_TIMEOUT_MS } else { ms };
-        self.scx.watchdog.timeout = ms_to_jiffies(ms, self.kernel.params.hz);
-        self.scx.watchdog.timestamp = self.kernel.jiffies();
-        self.queue_watchdog();
+    pub(super) fn start(&mut self, timeout_ms: u32, kernel: &Kernel) {
+        let ms = if timeout_ms == 0 { SCX_WATCHDOG_MAX_TIMEOUT_MS } else { timeout_ms };
+        self.timeout = ms_to_jiffies(ms, kernel.params.hz);
+        self.timestamp = kernel.jiffies();
     }
 
-    fn queue_watchdog(&mut self) {
-        let half = (self.scx.watchdog.timeout / 2).max(1);
-        let due = (self.kernel.jiffies() + half) * self.kernel.params.tick();
-        self.scx.timers.arm(Timer::Watchdog, due, self.scx.enable.cpu);
+    /// When the watchdog next looks: after half the timeout.
+    pub(super) fn next_look(&self, kernel: &Kernel) -> Nanos {
+        (kernel.jiffies() + (self.timeout / 2).max(1)) * kernel.params.tick()
     }
 
-    /// Looks at all waiting tasks, on `this_cpu`, and comes back after half the timeout.
+    /// The first task of `rq` that has waited for too long, and for how many ms (`check_rq_for_timeouts`).
+    fn stalled(&self, rq: &ScxRq, tasks: &Entities, kernel: &Kernel) -> Option<(TaskId, u64)> {
+        let (now, hz) = (kernel.jiffies(), kernel.params.hz);
+        let waited = |task| Some((task, waited_too_long(tasks[task].runnable_at, now, self.timeout, hz)?));
+        rq.runnable_list().into_iter().find_map(waited)
+    }
+}
+
+impl Ctx<'_> {
+    /// Looks at all waiting tasks, on `this_cpu`, and comes back after half the timeout. A scheduler that has left one
+    /// waiting for too long goes.
     pub(super) fn scx_watchdog_workfn(&mut self, this_cpu: CpuId) {
         self.scx.calls.set_this_cpu(this_cpu);
         self.scx.watchdog.timestamp = self.kernel.jiffies();
-        let online: Vec<CpuId> = self.kernel.topology.online.iter().collect();
-        for cpu in online {
-            if self.check_rq_for_timeouts(cpu) {
-                break;
-            }
+        let (watchdog, rqs, tasks) = (&self.scx.watchdog, &self.scx.rqs, &self.scx.tasks);
+        let stalled = |cpu| watchdog.stalled(&rqs[cpu], tasks, self.kernel);
+        let found = self.kernel.topology.online.iter().find_map(stalled);
+        if let Some((task, ms)) = found {
+            let who = self.task(task).comm_pid();
+            let message = format!("{who} failed to run for {}.{:03}s", ms / 1000, ms % 1000);
+            self.scx_ops_exit_kind(ExitKind::ErrorStall, 0, message);
         }
-        self.queue_watchdog();
-    }
-
-    /// Whether a task of `cpu` has waited for too long; then the scheduler goes.
-    fn check_rq_for_timeouts(&mut self, cpu: CpuId) -> bool {
-        let (now, timeout, hz) = (self.kernel.jiffies(), self.scx.watchdog.timeout, self.kernel.params.hz);
-        for task in self.scx.rqs[cpu].runnable_list() {
-            let since = self.scx.tasks[task].runnable_at;
-            if let Some(ms) = waited_too_long(since, now, timeout, hz) {
-                let who = self.task(task).comm_pid();
-                self.stall(format!("{who} failed to run for {}.{:03}s", ms / 1000, ms % 1000));
-                return true;
-            }
-        }
-        false
+        self.scx.timers.arm(Timer::Watchdog, self.scx.watchdog.next_look(self.kernel), self.scx.enable.cpu);
     }
 
     /// At every tick of every CPU (`scx_tick`): whether the watchdog itself is late.
@@ -86,12 +84,9 @@ impl Ctx<'_> {
         }
         let Watchdog { timeout, timestamp } = self.scx.watchdog;
         if let Some(ms) = waited_too_long(timestamp, self.kernel.jiffies(), timeout, self.kernel.params.hz) {
-            self.stall(format!("watchdog failed to check in for {}.{:03}s", ms / 1000, ms % 1000));
+            let message = format!("watchdog failed to check in for {}.{:03}s", ms / 1000, ms % 1000);
+            self.scx_ops_exit_kind(ExitKind::ErrorStall, 0, message);
         }
-    }
-
-    fn stall(&mut self, message: String) {
-        self.scx_ops_error(ExitKind::ErrorStall, message);
     }
 }
 

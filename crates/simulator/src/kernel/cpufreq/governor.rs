@@ -21,7 +21,7 @@ pub enum Governor {
     },
     /// The share of time not idle, sampled: to the top if high, in proportion if not.
     Ondemand(OndemandTunables),
-    /// The same, in small steps.
+    /// The share of time not idle, sampled: the clock follows it in small steps.
     Conservative(ConservativeTunables),
     /// The scheduler's own utilisation signal.
     Schedutil(SchedutilTunables),
@@ -71,7 +71,7 @@ impl Governor {
         }
     }
 
-    /// Starts it at `now` on `policy`, whose CPUs have the capacity `capacity` (1..=1024) and have so far spent
+    /// Starts the governor at `now` on `policy`, whose CPUs have the capacity `capacity` (1..=1024) and have so far spent
     /// `times`, in the order of the performance domain.
     pub(crate) fn start(
         &self,

@@ -6,7 +6,7 @@
 //! policy of one CPU does not slow down while that CPU has not been idle.
 //!
 //! Left out: `adjust_perf` drivers, and the delay and the CPU time of the `sugov` thread on drivers that cannot switch
-//! from the scheduler's context (the transition latency covers the delay). Somebody who traces tasks could tell.
+//! from the scheduler's context (the transition latency covers the delay). A trace of tasks could tell.
 
 use super::Policy;
 use crate::units::{CAPACITY_SCALE, Nanos};
@@ -40,7 +40,7 @@ pub struct CpuUtil {
     pub uclamp_min: u64,
     /// The highest upper bound (`UCLAMP_MAX`).
     pub uclamp_max: u64,
-    /// Whether real-time tasks ask for the top clock: one is runnable and nobody uses utilisation clamps.
+    /// Whether real-time tasks ask for the top clock: one is runnable and no task uses utilisation clamps.
     pub rt_wants_max: bool,
     /// Whether [`CpuUtil::uclamp_max`] holds the CPU back, see [`uclamp_rq_is_capped`].
     pub capped: bool,
@@ -269,7 +269,7 @@ impl SugovCpu {
         self.iowait_boost = (self.iowait_boost * 2).clamp(IOWAIT_BOOST_MIN, CAPACITY_SCALE);
     }
 
-    /// The boost as utilisation of a CPU of `capacity`; halves it if nobody asked since (`sugov_iowait_apply`).
+    /// The boost as utilisation of a CPU of `capacity`; halves it if no task asked since (`sugov_iowait_apply`).
     #[inline]
     fn iowait_apply(&mut self, now: Nanos, tick: Nanos, capacity: u64) -> u64 {
         if self.iowait_boost == 0 || self.iowait_reset(now, tick, false) {

@@ -10,8 +10,8 @@
 //!
 //! Left out: polling (x86's state 0 that spins; a description's first state is entered at once, so idle times of a
 //! microsecond or two cost what C1 costs), states disabled by hand, drivers that reject a state, and the timer
-//! wheel's rounding (every timer is a high-resolution one). Somebody who measures wakeups closer than 2 µs, or timers
-//! of drivers in jiffies, could tell. Times beyond an hour saturate where the kernel's 32-bit microseconds wrap.
+//! wheel's rounding (every timer is a high-resolution one). A program that measures wakeups closer than 2 µs, or
+//! timers of drivers in jiffies, could tell. Times beyond an hour saturate where the kernel's 32-bit microseconds wrap.
 //! Many distributions choose `teo` on tickless systems; where the two differ is which of two neighbouring states
 //! irregular idle times get.
 
@@ -195,7 +195,7 @@ impl MenuDevice {
 
     /// The average of the last idle times in ns, longest ones left out until they agree; "far" if they never do.
     ///
-    /// They agree if their standard deviation is at most 20 µs or less than a sixth of the average. At least three
+    /// Idle times agree if their standard deviation is at most 20 µs or less than a sixth of the average. At least three
     /// quarters of them must take part in the latter.
     fn get_typical_interval(&self) -> Nanos {
         const NONE: Nanos = u32::MAX as Nanos * USEC;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who may become a deadline task, and how much bandwidth is reserved and active (`struct dl_bw`, `running_bw`).
+//! Which tasks may become deadline tasks, and how much bandwidth is reserved and active (`struct dl_bw`, `running_bw`).
 
 use super::Dl;
 use super::entity::{BW_SHIFT, BW_UNIT, DlParams, to_ratio};
@@ -39,7 +39,8 @@ impl Dl {
         if all || kernel.params.rt_runtime.is_none() { Ok(()) } else { Err(Refusal::Affinity) }
     }
 
-    /// The test of `sched_dl_overflow`: whether `policy` fits beside what is reserved. `task`: who has it already.
+    /// The test of `sched_dl_overflow`: whether `policy` fits beside what is reserved. `task`: the one that is to get
+    /// the policy, if it exists.
     pub fn check_bandwidth(&self, kernel: &Kernel, task: Option<TaskId>, policy: Policy) -> Result<(), Refusal> {
         let (Some(params), Some(limit)) = (params_of(policy), kernel.params.rt_runtime) else { return Ok(()) };
         let has = task.filter(|task| params_of(kernel.task(*task).scheduling.policy).is_some());

@@ -37,7 +37,7 @@ pub(super) struct DlEntity {
     pub boost: Option<DlParams>,
     /// Bandwidth of its own reservation (`dl_bw`).
     pub bandwidth: u64,
-    /// Likewise, over the deadline instead of the period (`dl_density`).
+    /// Budget of its own reservation over the deadline instead of the period (`dl_density`).
     pub density: u64,
     /// Budget left; negative after an overrun.
     pub runtime: i64,

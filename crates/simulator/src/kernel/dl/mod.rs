@@ -63,7 +63,8 @@ impl Dl {
         self.entities.get(task.index()).map_or(Nanos::MAX, |entity| entity.deadline)
     }
 
-    /// `task` inherits the reservation of `donor`, or of whom that one inherits from; `None`: it has only its own.
+    /// `task` inherits the reservation of `donor`, or of the task that `donor` inherits from; `None`: `task` has only
+    /// its own.
     pub fn set_boost(&mut self, task: TaskId, donor: Option<TaskId>) {
         self.make_room(task);
         let boost = donor.map(|donor| self.entities[donor.index()].params());
@@ -172,7 +173,7 @@ impl SchedClass for Dl {
         (kernel.dl_active, kernel.rt_active) = (true, true);
         let wakeup = matches!(why, Enqueue::Wakeup { .. });
         if self.entities[task.index()].boost.is_some() {
-            // Who inherits is not held back.
+            // A task that inherits is not held back.
             self.cancel(task, Timer::Replenish);
             self.entities[task.index()].throttled = false;
         }

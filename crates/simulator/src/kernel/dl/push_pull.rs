@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where deadline tasks go: to a CPU without any, else to that with the latest deadline; pushed by who has too many,
-//! pulled by who has none left.
+//! Where deadline tasks go: to a CPU without any, else to that with the latest deadline. A CPU with too many pushes them,
+//! one with none left pulls them.
 
 use super::Dl;
 use crate::kernel::Kernel;
@@ -90,7 +90,7 @@ impl Dl {
         }
     }
 
-    /// `task_woken_dl`: who woke but does not get this CPU may go to another one.
+    /// `task_woken_dl`: a task that woke but does not get this CPU may go to another one.
     pub fn task_woken(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
         let Some(curr) = self.running(kernel, cpu) else { return };
         let stays = is_pinned(kernel, curr) || !self.preempts(task, curr);

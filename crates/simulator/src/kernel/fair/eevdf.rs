@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Earliest eligible virtual deadline first: one CPU's fair queue (`struct cfs_rq`) and who runs next on it.
+//! Earliest eligible virtual deadline first: one CPU's fair queue (`struct cfs_rq`) and which task runs next on it.
 //!
 //! Function for function the kernel's: `avg_vruntime`, `entity_eligible`, `place_entity`, `update_deadline`,
 //! `pick_eevdf`. Left out: group scheduling, bandwidth control, buddies (off by default), core scheduling.
@@ -19,7 +19,7 @@ pub struct CfsRq {
     pub nr_queued: u32,
     /// Entities that are really runnable (`h_nr_runnable`).
     pub nr_runnable: u32,
-    /// Of these, `SCHED_IDLE` ones.
+    /// Queued entities with the policy `SCHED_IDLE` (`h_nr_idle`).
     pub nr_idle_policy: u32,
     /// Sum of the weights of all queued entities.
     pub load_weight: u64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Energy-aware placement: the kernel's energy model and `find_energy_efficient_cpu`.
+//! Energy-aware placement, the kernel's EAS (energy-aware scheduling): its energy model and `find_energy_efficient_cpu`.
 //!
 //! The model is the kernel's, not the simulator's: it knows the power of each OPP but neither idle states nor static
 //! power nor voltage coupling, so its choices can be wrong in the same way as on a real machine.
@@ -17,21 +17,21 @@ pub struct EnergyModel {
     domains: Vec<PerfDomain>,
 }
 
-/// A performance domain's part of it.
+/// A performance domain's part of the energy model (`struct em_perf_domain`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PerfDomain {
-    /// Its online CPUs.
+    /// The domain's online CPUs.
     pub cpus: Vec<CpuId>,
-    /// Ascending by performance.
+    /// The domain's states, ascending by performance (`em_perf_table`).
     pub states: Vec<PerfState>,
 }
 
 /// A performance state: `struct em_perf_state`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PerfState {
-    /// Capacity at it, 0..=1024.
+    /// Capacity of a CPU in this state, 0..=1024.
     pub performance: u64,
-    /// Power of one busy CPU at it; any unit, the same for all domains (microwatts from a machine).
+    /// Power of one busy CPU in this state; any unit, the same for all domains (microwatts from a machine).
     pub power: u64,
 }
 
@@ -65,8 +65,8 @@ impl EnergyModel {
     }
 }
 
-/// A state for each OPP of `domain`, whose CPUs have this capacity at the highest: the table that the kernel registers, which
-/// energy-aware placement reads without its inefficient states.
+/// A state for each OPP of `domain`, whose CPUs have this capacity at the highest: the table that the kernel registers,
+/// which energy-aware placement reads without its inefficient states.
 pub fn states(domain: &PerformanceDomain, capacity: u64) -> Vec<PerfState> {
     let top = domain.opps.last().map_or(1, |opp| u64::from(opp.khz));
     let state = |opp: &Opp| PerfState {

@@ -2,7 +2,7 @@
 //! The fair class: EEVDF as in Linux 6.12 (`kernel/sched/fair.c`), with the kernel's names.
 //!
 //! - `class`: the class's hooks: enqueue, dequeue, pick, tick. Start here; this file is what they do to a queue.
-//! - [`eevdf`]: one CPU's queue and who runs next on it. [`entity`], `timeline`, `task_list`: what it is made of.
+//! - [`eevdf`]: one CPU's queue and which task runs next on it. [`entity`], `timeline`, `task_list`: what it is made of.
 //! - `load`: utilisation and load as others ask for it. `placement`: the CPU of a waking task; `idlest`: of a new one;
 //!   [`energy`]: the cheapest one on asymmetric machines.
 //! - `balance`: moving queued tasks between CPUs.
@@ -11,7 +11,7 @@
 //! `topology`), core scheduling, thermal and interrupt pressure. A machine that runs several cgroups with different
 //! weights could tell the difference, or one whose tasks' memory lies on another node than they do.
 //!
-//! Simpler than Linux, and who could tell:
+//! Simpler than Linux, and what could tell:
 //! - A wakeup is queued on its CPU at once, without an interrupt to that CPU or `ttwu_queue`'s list: waits of a few
 //!   microseconds between caches.
 //! - An idle CPU counts as one whose tick is off from its first moment on: the load of CPUs that sleep for less than a

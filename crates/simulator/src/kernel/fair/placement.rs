@@ -8,7 +8,7 @@ use crate::kernel::class::Wake;
 use crate::kernel::topology::DomainId;
 use crate::units::{CpuId, SEC, TaskId};
 
-/// Who is woken, from where, and where it was.
+/// A wake-up: the task, the CPU of its waker, and the CPU where the task was.
 struct Wakeup {
     task: TaskId,
     this_cpu: CpuId,
@@ -259,7 +259,7 @@ fn wrapped(cpus: &[CpuId], target: CpuId) -> impl Iterator<Item = CpuId> + '_ {
     cpus[start..].iter().chain(&cpus[..start]).copied()
 }
 
-/// `record_wakee`: counts how often the waker changes whom it wakes; halves the count every second.
+/// `record_wakee`: counts how often the waker wakes another task than before; halves the count every second.
 fn record_wakee(kernel: &mut Kernel, task: TaskId, this_cpu: CpuId) {
     let now = kernel.now;
     let Some(current) = kernel.rq(this_cpu).curr else { return };

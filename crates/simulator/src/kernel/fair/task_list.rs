@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A queue's fair tasks in the order that balancing looks at them (`rq->cfs_tasks`): who was queued or began to run
-//! last stands first, and balancing begins at the end. Linked through the entities, as the kernel's is.
+//! A queue's fair tasks in the order that balancing looks at them (`rq->cfs_tasks`): the task that was queued or
+//! began to run last stands first, and balancing begins at the end. Linked through the entities, as the kernel's is.
 
 use super::entity::{NIL, SchedEntity};
 use crate::units::TaskId;

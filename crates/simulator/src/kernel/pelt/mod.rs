@@ -10,7 +10,7 @@
 //! - [`SchedAvg::util_est_update`]: the estimate that outlives a sleep.
 //!
 //! Left out: task groups (no propagation up a hierarchy), bandwidth throttling, hardware pressure, interrupt time,
-//! and `migrate_se_pelt_lag` (an idle CPU's clock can always be read exactly here). Somebody with cgroup CPU
+//! and `migrate_se_pelt_lag` (an idle CPU's clock can always be read exactly here). A machine with cgroup CPU
 //! controllers, thermal capping or heavy interrupt load could tell; flat task sets on a cool machine cannot.
 //! Where the kernel's 32-bit sums would wrap (88 or more fully busy tasks attached to one run queue), ours saturate,
 //! and `load_sum` is never cut to 32 bits.

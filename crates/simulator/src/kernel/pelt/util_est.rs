@@ -24,7 +24,8 @@ impl SchedAvg {
         self.task_util_est().min(capacity)
     }
 
-    /// The same for the choice of a clock: tasks that wait for each other count too (`cpu_util_cfs_boost`).
+    /// What the fair tasks of a CPU of `capacity` use, for the choice of a clock: tasks that wait for each other count too,
+    /// 0..=`capacity` (`cpu_util_cfs_boost`).
     #[inline]
     pub fn cpu_util_cfs_boost(&self, capacity: u64) -> u64 {
         self.task_util_est().max(self.runnable_avg).min(capacity)

@@ -72,7 +72,7 @@ impl Rt {
     fn update_server(&mut self, kernel: &mut Kernel, cpu: CpuId) {
         let (Some(runtime), period) = (kernel.params.rt_runtime, kernel.params.rt_period) else { return };
         let rq = &self.rqs[cpu.index()];
-        // Nobody looks after tasks of a loaded scheduler, before 7.x.
+        // Before 7.x no server looks after tasks of a loaded scheduler.
         let unserved = if kernel.ext_server { 0 } else { kernel.rq(cpu).ext_nr_running };
         let others = kernel.rq(cpu).dl_nr_running + unserved;
         let fair_waits = rq.nr_running > 0 && kernel.rq(cpu).nr_running > others + rq.nr_running && runtime < period;
@@ -96,7 +96,7 @@ impl Rt {
         self.served.iter().filter_map(next).min()
     }
 
-    /// Fair tasks may have waited for too long, or their share be over.
+    /// Updates the CPUs where fair tasks wait: they may have waited for too long, or their share may be over.
     pub fn serve(&mut self, kernel: &mut Kernel) {
         let cpus: Vec<CpuId> = self.served.iter().collect();
         for cpu in cpus {
@@ -109,7 +109,7 @@ impl Rt {
         self.servers[cpu.index()].throttled
     }
 
-    /// No fair task can run on `cpu` after all: who was held back for them may.
+    /// No fair task can run on `cpu` after all: the real-time task that was held back for them may.
     pub fn pick_held_back(&mut self, cpu: CpuId) -> Option<TaskId> {
         self.servers[cpu.index()] = FairServer::default();
         self.rqs[cpu.index()].first()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where real-time tasks go: to the CPU with the least urgent work, pushed by who has too many, pulled by who has none.
+//! Where real-time tasks go: to the CPU with the least urgent work. A CPU with too many pushes them, one with none pulls
+//! them.
 
 use super::Rt;
 use crate::kernel::Kernel;
@@ -30,7 +31,7 @@ impl Rt {
         if kernel.rq(cpu).dl_nr_running > 0 { DL_PRIORITY } else { self.rt_priority_of(kernel, cpu) }
     }
 
-    /// Likewise, of real-time tasks only (`rt.highest_prio.curr`).
+    /// Priority of the most urgent real-time task on `cpu`, 0 if there is none (`rt.highest_prio.curr`).
     fn rt_priority_of(&self, kernel: &Kernel, cpu: CpuId) -> u8 {
         self.rqs[cpu.index()].first().map_or(0, |task| kernel.task(task).rt_priority)
     }
@@ -81,7 +82,7 @@ impl Rt {
         }
     }
 
-    /// `task_woken_rt`: who woke but does not get this CPU may go to another one.
+    /// `task_woken_rt`: a task that woke but does not get this CPU may go to another one.
     pub fn task_woken(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
         let Some(curr) = kernel.rq(cpu).curr.filter(|curr| kernel.task(*curr).class < ClassId::Fair) else { return };
         let curr_stays = is_pinned(kernel, curr) || kernel.task(curr).rt_priority >= kernel.task(task).rt_priority;

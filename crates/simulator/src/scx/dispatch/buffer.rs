@@ -38,13 +38,18 @@ struct Entry {
     origin: Origin,
 }
 
+/// A program forgets a dispatch and there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("dispatch buffer underflow")]
+pub(in crate::scx) struct Underflow;
+
 impl DispatchBuffers {
     /// Empty buffers for `nr_cpus` CPUs.
     pub fn new(nr_cpus: usize) -> Self {
         Self { buffers: (0..nr_cpus).map(|_| Buffer::default()).collect() }
     }
 
-    /// Who may be dispatched directly on `cpu`; `None`: the buffer is in use.
+    /// Which task may be dispatched directly on `cpu`; `None`: dispatches go through the buffer.
     pub(in crate::scx) fn set_direct_dispatch_task(&mut self, cpu: CpuId, task: Option<DirectDispatch>) {
         self.buffers[cpu.index()].direct = task;
     }
@@ -78,9 +83,12 @@ impl DispatchBuffers {
         ops.dsp_max_batch().saturating_sub(self.cursor(cpu))
     }
 
-    /// Drops the last entry; false: there is none.
-    pub(super) fn pop(&mut self, cpu: CpuId) -> bool {
-        self.buffers[cpu.index()].entries.pop().is_some()
+    /// `scx_bpf_dispatch_cancel`: forgets the latest dispatch on `cpu`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(in crate::scx) fn cancel(&mut self, cpu: CpuId) -> Result<(), Underflow> {
+        self.buffers[cpu.index()].entries.pop().map(|_| ()).ok_or(Underflow)
     }
 }
 
@@ -97,7 +105,7 @@ impl Ctx<'_> {
             self.ops_error("dispatch buffer overflow".to_owned());
             return;
         }
-        let (qseq, origin) = (self.scx.tasks[task].ops_state.qseq(), self.origin());
+        let (qseq, origin) = (self.scx.tasks[task].ops_state.qseq(), Origin::now(&self.scx.calls, self.vm));
         let entry = Entry { task, qseq, dsq_id, enq_flags, origin };
         self.scx.buffers.buffers[cpu.index()].entries.push(entry);
     }
@@ -117,7 +125,8 @@ impl Ctx<'_> {
     }
 
     /// `finish_dispatch`: if the task is still in the scheduler's hands since the program dispatched it, it goes to its
-    /// queue. If not, somebody else was faster, or the scheduler never had it: nothing happens.
+    /// queue. If not, another dispatch was faster, or the scheduler never had the task:
+    /// nothing happens.
     fn finish_dispatch(&mut self, rq: CpuId, entry: Entry) {
         if self.scx.tasks[entry.task].ops_state != OpsState::Queued(entry.qseq) {
             return;

@@ -3,14 +3,15 @@
 
 use super::super::Ctx;
 use super::super::entity::OpsState;
+use super::super::origin::Origin;
 use crate::units::{CpuId, TaskId};
 
-/// Who may be dispatched directly on a CPU (`direct_dispatch_task`).
+/// Which task may be dispatched directly on a CPU (`direct_dispatch_task`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DirectDispatch {
     /// The task being enqueued.
     Task(TaskId),
-    /// Nobody any more.
+    /// No task any more: one has been dispatched.
     Done,
 }
 
@@ -22,7 +23,7 @@ impl Ctx<'_> {
         let name = |ctx: &mut Self, task| ctx.task(task).comm_pid();
         match allowed {
             DirectDispatch::Task(expected) if expected == task => {
-                let origin = self.origin();
+                let origin = Origin::now(&self.scx.calls, self.vm);
                 let entity = &mut self.scx.tasks[task];
                 (entity.ddsp_dsq_id, entity.ddsp_enq_flags, entity.ddsp_origin) = (dsq_id, enq_flags, origin);
             }
@@ -64,13 +65,6 @@ impl Ctx<'_> {
     pub fn run_deferred(&mut self, cpu: CpuId) {
         self.process_ddsp_deferred_locals(cpu);
         self.process_deferred_reenqueues(cpu);
-    }
-
-    /// `deferred_irq_workfn` of all CPUs that asked for it. To be called after each hook.
-    pub fn deferred_irq_work(&mut self) {
-        while let Some(cpu) = self.scx.rqs.take_deferred() {
-            self.run_deferred(cpu);
-        }
     }
 
     /// `process_ddsp_deferred_locals`: tasks that were dispatched directly to other CPUs' local queues go there.

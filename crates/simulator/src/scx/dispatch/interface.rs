@@ -4,25 +4,14 @@
 use super::super::Ctx;
 use super::super::abi::profile::{SCX_DSQ_LOCAL, SCX_DSQ_LOCAL_CPU_MASK, SCX_DSQ_LOCAL_ON};
 use super::super::dsq::iter::DsqIter;
-use super::super::dsq::{EINVAL, ENOENT};
+use super::super::errno::ENOENT;
 use crate::units::{CpuId, TaskId};
 
-/// `NUMA_NO_NODE`.
-const NUMA_NO_NODE: i32 = -1;
-
 impl Ctx<'_> {
-    /// `scx_bpf_dispatch_cancel`: forgets the latest dispatch.
-    pub fn scx_bpf_dispatch_cancel(&mut self) {
-        let cpu = self.scx.calls.this_cpu();
-        if !self.scx.buffers.pop(cpu) {
-            self.ops_error("dispatch buffer underflow".to_owned());
-        }
-    }
-
     /// `scx_bpf_consume`, later `scx_bpf_dsq_move_to_local`: carries out the buffer, then takes a task from the scheduler's
     /// queue `dsq_id`.
     pub fn scx_bpf_consume(&mut self, dsq_id: u64, enq_flags: u64) -> bool {
-        let Some(enq_flags) = self.vet_enq_flags(SCX_DSQ_LOCAL, enq_flags) else { return false };
+        let Some(enq_flags) = self.accept(self.scx.vet_enq_flags(SCX_DSQ_LOCAL, enq_flags)) else { return false };
         let this_cpu = self.scx.calls.this_cpu();
         let rq = self.scx.buffers.rq(this_cpu);
         self.flush_dispatch_buf(rq);
@@ -33,22 +22,6 @@ impl Ctx<'_> {
         let consumed = self.consume_dispatch_q(rq, dsq, enq_flags);
         *self.scx.buffers.nr_tasks_mut(this_cpu) += u32::from(consumed);
         consumed
-    }
-
-    /// `scx_bpf_create_dsq`: 0 or a negative errno.
-    pub fn create_dsq(&mut self, dsq_id: u64, node: i32) -> i64 {
-        let known = usize::try_from(node).is_ok_and(|node| node < self.scx.dsqs.nodes());
-        if !known && node != NUMA_NO_NODE {
-            return -EINVAL;
-        }
-        self.queues().create(dsq_id).err().unwrap_or(0)
-    }
-
-    /// `destroy_dsq`.
-    pub fn destroy_dsq(&mut self, dsq_id: u64) {
-        if let Err(nr) = self.queues().destroy(dsq_id) {
-            self.ops_error(format!("attempting to destroy in-use dsq 0x{dsq_id:016x} (nr={nr})"));
-        }
     }
 
     /// `scx_bpf_dsq_nr_queued`: tasks in a queue, or a negative errno.
@@ -75,7 +48,7 @@ impl Ctx<'_> {
         enq_flags: u64,
         (slice, vtime): (Option<u64>, Option<u64>),
     ) -> bool {
-        let Some(enq_flags) = self.vet_enq_flags(dsq_id, enq_flags) else { return false };
+        let Some(enq_flags) = self.accept(self.scx.vet_enq_flags(dsq_id, enq_flags)) else { return false };
         if !self.scx.dsqs.iter_sees(iter, task) {
             return false;
         }

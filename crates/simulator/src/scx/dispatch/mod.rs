@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tasks go into and between dispatch queues (`scx_dispatch_commit`, `finish_dispatch`).
 //!
-//! - [`queues`]: into and out of one queue. This file: what follows from that. [`direct`]: dispatched while being enqueued. [`buffer`]: dispatched by
-//!   `ops.dispatch`, carried out later. `transfer`: from queue to queue, and between CPUs. [`interface`]: what the kernel
-//!   functions of programs come down to.
+//! - [`queues`]: into and out of one queue. This file: what follows from that. [`direct`]: dispatched while being enqueued.
+//!   [`buffer`]: dispatched by `ops.dispatch`, carried out later. `transfer`: from queue to queue, and between CPUs.
+//!   [`interface`]: what the kernel functions of programs come down to.
 
 pub mod buffer;
 pub mod direct;

@@ -10,8 +10,10 @@ use tandem_bpf_vm::memory::Memory;
 use super::super::Ctx;
 use super::super::abi::Guest;
 use super::super::abi::profile::{Profile, SCX_ENQ_PREEMPT, SCX_TASK_IMMED};
-use super::super::dsq::{DsqRef, Dsqs, ENOMEM, Mixed, Place};
+use super::super::dsq::{DsqRef, Dsqs, Mixed, Place};
 use super::super::entity::Entities;
+use super::super::errno::{EINVAL, ENOMEM};
+use super::super::idle::NUMA_NO_NODE;
 use super::super::reenqueue::rq_is_open;
 use super::super::rq::Rqs;
 use crate::kernel::Kernel;
@@ -42,6 +44,14 @@ impl Ctx<'_> {
             profile: self.scx.profile,
         }
     }
+}
+
+/// A queue is to be destroyed and tasks are in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("attempting to destroy in-use dsq 0x{id:016x} (nr={nr})")]
+pub struct InUse {
+    id: u64,
+    nr: u32,
 }
 
 impl Queues<'_> {
@@ -93,29 +103,33 @@ impl Queues<'_> {
         }
     }
 
-    /// `create_dsq`: a queue of the scheduler with this id.
-    ///
-    /// # Errors
-    /// A negative errno.
-    pub(super) fn create(&mut self, id: u64) -> Result<(), i64> {
-        let dsq = self.dsqs.create(id)?;
+    /// `scx_bpf_create_dsq`: a queue of the scheduler with this id, for the NUMA node `node`, -1 for any; 0 or a negative
+    /// errno.
+    pub fn create(&mut self, id: u64, node: i32) -> i64 {
+        let known = usize::try_from(node).is_ok_and(|node| node < self.dsqs.nodes());
+        if !known && node != NUMA_NO_NODE {
+            return -EINVAL;
+        }
+        let dsq = match self.dsqs.create(id) {
+            Ok(dsq) => dsq,
+            Err(errno) => return errno,
+        };
         let Ok(address) = self.guest.dsq_new(self.memory, id) else {
-            // It is empty.
-            let _ = self.dsqs.destroy(id);
-            return Err(-ENOMEM);
+            self.dsqs.destroy(id).expect("a new queue is empty");
+            return -ENOMEM;
         };
         self.dsqs.set_address(dsq, address);
-        Ok(())
+        0
     }
 
     /// `destroy_dsq`; no such queue: nothing happens.
     ///
     /// # Errors
-    /// The number of tasks in the queue, which stays.
-    pub(super) fn destroy(&mut self, id: u64) -> Result<(), u32> {
+    /// Tasks are in the queue, which stays.
+    pub fn destroy(&mut self, id: u64) -> Result<(), InUse> {
         let Some(dsq) = self.dsqs.find_user_dsq(id) else { return Ok(()) };
         let address = self.dsqs.address(dsq);
-        self.dsqs.destroy(id)?;
+        self.dsqs.destroy(id).map_err(|nr| InUse { id, nr })?;
         if address != 0 {
             self.guest.dsq_free(self.memory, address);
         }

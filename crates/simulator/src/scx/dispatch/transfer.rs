@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tasks go from queue to queue, and with that from CPU to CPU.
 //!
-//! The kernel drops and takes locks here and may lose a task to somebody else meanwhile; here nothing happens meanwhile.
+//! The kernel drops and takes locks here and may lose a task to another CPU meanwhile; here nothing happens meanwhile.
 //! Tasks with migration disabled do not exist.
 
 use super::super::Ctx;
@@ -102,7 +102,8 @@ impl Ctx<'_> {
         false
     }
 
-    /// `consume_global_dsq`: likewise from the global queue of the node of `cpu`.
+    /// `consume_global_dsq`: the first task of the global queue of its node that may run on `cpu` goes into the local
+    /// queue of `cpu`; whether there was one.
     pub(in crate::scx) fn consume_global_dsq(&mut self, cpu: CpuId) -> bool {
         let dsq = self.scx.dsqs.global(self.kernel.topology.node_of(cpu));
         self.consume_dispatch_q(cpu, dsq, 0)

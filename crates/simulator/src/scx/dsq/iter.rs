@@ -5,7 +5,8 @@
 //! may leave and others come. It gives only tasks that were in the queue when it was made.
 
 use super::list::{Links, Node};
-use super::{DsqRef, Dsqs, EINVAL, ENOENT};
+use super::{DsqRef, Dsqs};
+use crate::scx::errno::{EINVAL, ENOENT};
 use crate::units::TaskId;
 
 /// `SCX_DSQ_ITER_REV`: from the last task to the first.

@@ -5,7 +5,7 @@
 //! time, behind the last one that is not later: the list is then in that order too (the kernel keeps a tree beside it
 //! only to find the place). A task is in at most one queue. Nothing here calls the scheduler; [`dispatch`] does.
 //!
-//! - this file: the queues and who is in which. `list`: links. [`iter`]: cursors of programs that walk a queue.
+//! - this file: the queues and which task is in which. `list`: links. [`iter`]: cursors of programs that walk a queue.
 //!
 //! Virtual time is read when a task goes in. The kernel reads it again at each comparison, which only a program can
 //! tell that changes `dsq_vtime` of a queued task; the kernel says that this may mangle the order.
@@ -20,20 +20,11 @@ mod tests;
 use std::collections::BTreeMap;
 
 use super::abi::profile::{SCX_DSQ_FLAG_BUILTIN, SCX_DSQ_GLOBAL, SCX_DSQ_INVALID, SCX_DSQ_LOCAL};
+use super::errno::{EEXIST, EINVAL};
 use crate::kernel::Kernel;
 use crate::units::{CpuId, TaskId};
 use iter::Cursor;
 use list::{Links, Node};
-
-/// `EEXIST`.
-const EEXIST: i64 = 17;
-/// `EINVAL`.
-pub(super) const EINVAL: i64 = 22;
-/// `ENOENT`.
-pub(super) const ENOENT: i64 = 2;
-
-/// `ENOMEM`.
-pub(super) const ENOMEM: i64 = 12;
 
 /// A queue, as the kernel's pointer to it; it stays valid while a task or a cursor is in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,7 +57,7 @@ pub struct Dsqs {
     queues: Vec<Dsq>,
     nr_cpus: usize,
     nodes: usize,
-    /// Those of the scheduler (`dsq_hash`).
+    /// Queues of the scheduler, by id (`dsq_hash`).
     users: BTreeMap<u64, DsqRef>,
     /// Entries of `queues` to use again.
     unused: Vec<DsqRef>,
@@ -147,17 +138,17 @@ impl Dsqs {
         ((dsq.0 as usize) < self.nr_cpus).then_some(CpuId(dsq.0))
     }
 
-    /// Its id; that of all local queues is [`SCX_DSQ_LOCAL`], of global ones [`SCX_DSQ_GLOBAL`].
+    /// The queue's id; that of all local queues is [`SCX_DSQ_LOCAL`], of global ones [`SCX_DSQ_GLOBAL`].
     pub fn id(&self, dsq: DsqRef) -> u64 {
         self.queue(dsq).id
     }
 
-    /// Address of its object in the programs' memory; 0: none.
+    /// Address of the queue's object in the programs' memory; 0: none.
     pub fn address(&self, dsq: DsqRef) -> u64 {
         self.queue(dsq).address
     }
 
-    /// Its object is at `address` now.
+    /// The queue's object is at `address` now.
     pub fn set_address(&mut self, dsq: DsqRef, address: u64) {
         self.queue_mut(dsq).address = address;
     }

@@ -10,7 +10,7 @@ pub struct Allowed<'a> {
 }
 
 impl<'a> Allowed<'a> {
-    /// Likewise, and in `set`; without one, nothing changes. A fourth set is not kept.
+    /// The CPUs that are in `set`, too; without a set, nothing changes. A fourth set is not kept.
     #[must_use]
     #[inline]
     pub fn and(mut self, set: Option<&'a [u64]>) -> Self {

@@ -18,7 +18,11 @@ use tandem_bpf_vm::memory::{Memory, Protection};
 use crate::kernel::topology::{Level, Topology};
 use crate::units::CpuId;
 use bits::{Allowed, any_distribute, bit};
+pub use ctx::IdleChange;
+pub(in crate::scx) use ctx::pick_any_by;
 
+/// `NUMA_NO_NODE`: a program names no node.
+pub const NUMA_NO_NODE: i32 = -1;
 /// `SCX_PICK_IDLE_CORE`: only CPUs of wholly idle cores.
 pub const PICK_IDLE_CORE: u64 = 1;
 /// `SCX_PICK_IDLE_IN_NODE` (7.x): only CPUs of the given NUMA node.
@@ -56,9 +60,9 @@ pub struct IdleTracking {
 #[derive(Debug, Default)]
 struct LiveMask {
     words: Vec<u64>,
-    /// All CPUs.
+    /// Where programs read the whole mask.
     address: u64,
-    /// Those of each node, where they are told apart.
+    /// Where programs read the part of each NUMA node, if nodes are told apart.
     of_node: Vec<u64>,
 }
 
@@ -99,7 +103,7 @@ impl IdleTracking {
         Ok(())
     }
 
-    /// Other CPUs are online now. The masks stay: a CPU that went is in them until somebody claims it.
+    /// Other CPUs are online now. The masks stay: a CPU that went is in them until a claim takes it out.
     pub fn set_topology(&mut self, topology: &Topology) {
         self.siblings = if topology.smt_active { topology.smt.clone() } else { Vec::new() };
         self.set_nodes(topology);
@@ -277,6 +281,14 @@ impl IdleTracking {
     /// Where programs read which CPUs belong to wholly idle cores; without SMT, which CPUs are idle.
     pub fn smt_address(&self, node: Option<usize>) -> Option<u64> {
         if self.smt_active() { self.smt.address_of(node) } else { self.cpu.address_of(node) }
+    }
+
+    /// `address`, else where programs read a mask without CPUs (`cpu_none_mask`).
+    ///
+    /// # Errors
+    /// The programs' memory is exhausted.
+    pub fn address_or_none(&mut self, memory: &mut Memory, address: Option<u64>) -> Result<u64, FaultKind> {
+        address.map_or_else(|| self.none_address(memory), Ok)
     }
 
     /// Where programs read a mask without CPUs (`cpu_none_mask`).

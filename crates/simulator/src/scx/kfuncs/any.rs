@@ -7,6 +7,7 @@ use tandem_bpf_vm::host::Args;
 use super::Handler;
 use crate::scx::Ctx;
 use crate::scx::abi::Mask;
+use crate::scx::cpuperf::CPUPERF_ONE;
 use crate::scx::host::monotonic;
 use crate::scx::idle::nr_nodes;
 
@@ -16,17 +17,35 @@ pub const KICK_CPU: Handler = |ctx, [cpu, flags, ..]| {
     Ok(0)
 };
 
-/// `scx_bpf_cpuperf_cap(cpu)`.
-pub const CPUPERF_CAP: Handler = |ctx, [cpu, ..]| Ok(u64::from(ctx.scx_bpf_cpuperf_cap(cpu as i32)));
-
-/// `scx_bpf_cpuperf_cur(cpu)`.
-pub const CPUPERF_CUR: Handler = |ctx, [cpu, ..]| Ok(u64::from(ctx.scx_bpf_cpuperf_cur(cpu as i32)));
-
-/// `scx_bpf_cpuperf_set(cpu, perf)`.
-pub const CPUPERF_SET: Handler = |ctx, [cpu, perf, ..]| {
-    ctx.scx_bpf_cpuperf_set(cpu as i32, perf as u32);
-    Ok(0)
+/// `scx_bpf_cpuperf_cap(cpu)`: the capacity of `cpu` at its highest clock, 1..=1024; an error and 1024 for no CPU.
+pub const CPUPERF_CAP: Handler = |ctx, [cpu, ..]| {
+    let cpu = ctx.ops_cpu_valid(cpu as i32, None);
+    Ok(cpu.map_or(CPUPERF_ONE, |cpu| ctx.kernel.rq(cpu).capacity_orig).into())
 };
+
+/// `scx_bpf_cpuperf_cur(cpu)`: the clock of `cpu` now, of its own highest, 0..=1024; an error and 1024 for no CPU.
+pub const CPUPERF_CUR: Handler = |ctx, [cpu, ..]| {
+    let cpu = ctx.ops_cpu_valid(cpu as i32, None);
+    Ok(cpu.map_or(CPUPERF_ONE, |cpu| ctx.kernel.rq(cpu).freq_scale).into())
+};
+
+/// `scx_bpf_cpuperf_set(cpu, perf)`: from now on `cpu` shall provide `perf`, 0..=1024. In 7.x, a callback that holds a run
+/// queue may only speak for that CPU.
+pub fn cpuperf_set(ctx: &mut Ctx<'_>, [cpu, perf, ..]: Args) -> Result<u64, Fault> {
+    let (cpu, perf) = (cpu as i32, perf as u32);
+    if perf > CPUPERF_ONE {
+        ctx.ops_error(format!("Invalid cpuperf target {perf} for CPU {cpu}"));
+        return Ok(0);
+    }
+    let Some(id) = ctx.ops_cpu_valid(cpu, None) else { return Ok(0) };
+    if ctx.scx.profile.is_v7() && ctx.scx.calls.locked_cpu().is_some_and(|locked| locked != id) {
+        ctx.ops_error(format!("Invalid target CPU {cpu}"));
+        return Ok(0);
+    }
+    ctx.scx.cpuperf.set(id, perf);
+    ctx.kernel.cpufreq_update_util(id);
+    Ok(0)
+}
 
 /// `scx_bpf_nr_cpu_ids()`.
 pub const NR_CPU_IDS: Handler = |ctx, _| Ok(ctx.kernel.topology.nr_cpus as u64);
@@ -54,7 +73,7 @@ pub fn task_running(ctx: &mut Ctx<'_>, [task, ..]: Args) -> Result<u64, Fault> {
     if let Some(cpu) = ctx.scx.guest.idle_task_at(&ctx.vm.memory, task) {
         return Ok(u64::from(ctx.kernel.rq(cpu).curr.is_none()));
     }
-    let task = ctx.kfunc_task(task)?;
+    let task = ctx.scx.guest.expect_task(&ctx.vm.memory, task)?;
     let cpu = ctx.kernel.task(task).cpu;
     Ok(u64::from(ctx.kernel.rq(cpu).curr == Some(task)))
 }
@@ -64,7 +83,7 @@ pub fn task_cpu(ctx: &mut Ctx<'_>, [task, ..]: Args) -> Result<u64, Fault> {
     if let Some(cpu) = ctx.scx.guest.idle_task_at(&ctx.vm.memory, task) {
         return Ok(u64::from(cpu.0));
     }
-    let task = ctx.kfunc_task(task)?;
+    let task = ctx.scx.guest.expect_task(&ctx.vm.memory, task)?;
     Ok(u64::from(ctx.kernel.task(task).cpu.0))
 }
 
@@ -94,14 +113,14 @@ pub const NOW: Handler = |ctx, _| Ok(monotonic(ctx.kernel));
 
 /// `scx_bpf_task_set_slice(p, slice)`: true, as there are no schedulers below others that could lack the right.
 pub fn set_slice(ctx: &mut Ctx<'_>, [task, slice, ..]: Args) -> Result<u64, Fault> {
-    let task = ctx.kfunc_task(task)?;
+    let task = ctx.scx.guest.expect_task(&ctx.vm.memory, task)?;
     ctx.scx.guest.set_slice(&mut ctx.vm.memory, task, slice);
     Ok(1)
 }
 
-/// `scx_bpf_task_set_dsq_vtime(p, vtime)`: true, likewise.
+/// `scx_bpf_task_set_dsq_vtime(p, vtime)`: true, as there are no schedulers below others that could lack the right.
 pub fn set_dsq_vtime(ctx: &mut Ctx<'_>, [task, vtime, ..]: Args) -> Result<u64, Fault> {
-    let task = ctx.kfunc_task(task)?;
+    let task = ctx.scx.guest.expect_task(&ctx.vm.memory, task)?;
     ctx.scx.guest.set_dsq_vtime(&mut ctx.vm.memory, task, vtime);
     Ok(1)
 }

@@ -4,13 +4,14 @@
 //! A cgroup's object is its `cgroup_subsys_state` too, which is its first member. References are not counted: cgroups
 //! last as long as the run.
 
-use tandem_bpf_vm::fault::{Fault, FaultKind};
+use tandem_bpf_vm::fault::Fault;
 use tandem_bpf_vm::host::Args;
 
 use super::context::Context;
 use super::{Handler, errno};
 use crate::kernel::cgroup::CgroupTree;
 use crate::scx::Ctx;
+use crate::scx::errno::EINVAL;
 use crate::units::CgroupId;
 
 /// `scx_bpf_task_cgroup(p)`: the cgroup of a task that the callback is about; an error and the root for others.
@@ -31,7 +32,7 @@ pub const FROM_ID: Handler = |ctx, [id, ..]| {
 
 /// `bpf_cgroup_ancestor(cgrp, level)`: the one above it with this distance from the root, itself included, or 0.
 pub fn ancestor(ctx: &mut Ctx<'_>, [cgroup, level, ..]: Args) -> Result<u64, Fault> {
-    let cgroup = ctx.kfunc_cgroup(cgroup)?;
+    let cgroup = ctx.scx.guest.expect_cgroup(&ctx.vm.memory, cgroup)?;
     let level = u32::try_from(level as i32).ok();
     let found = ctx.kernel.cgroups.ancestors(cgroup).find(|id| Some(ctx.kernel.cgroups.get(*id).level) == level);
     Ok(found.map_or(0, |cgroup| ctx.scx.guest.cgroup(cgroup)))
@@ -49,8 +50,6 @@ const DESCENDANTS_PRE: u64 = 2;
 const DESCENDANTS_POST: u64 = 3;
 /// `BPF_CGROUP_ITER_ANCESTORS_UP`.
 const ANCESTORS_UP: u64 = 4;
-
-const EINVAL: i64 = 22;
 
 /// `bpf_iter_css_new(it, start, flags)`: walks up or down from `start`, itself included. The iterator has 24 bytes: the
 /// beginning, the order and how many have been given.
@@ -70,7 +69,7 @@ pub fn css_next(ctx: &mut Ctx<'_>, [it, ..]: Args) -> Result<u64, Fault> {
     if start == 0 {
         return Ok(0);
     }
-    let start = ctx.kfunc_cgroup(start)?;
+    let start = ctx.scx.guest.expect_cgroup(&ctx.vm.memory, start)?;
     let below = |id: &CgroupId| ctx.kernel.cgroups.ancestors(*id).any(|above| above == start);
     let tree = &ctx.kernel.cgroups;
     let nth = usize::try_from(given).unwrap_or(usize::MAX);
@@ -85,14 +84,3 @@ pub fn css_next(ctx: &mut Ctx<'_>, [it, ..]: Args) -> Result<u64, Fault> {
 
 /// `bpf_iter_css_destroy(it)`.
 pub const CSS_DESTROY: Handler = |_, _| Ok(0);
-
-impl Ctx<'_> {
-    /// The cgroup whose object a program gives.
-    ///
-    /// # Errors
-    /// There is none.
-    pub(super) fn kfunc_cgroup(&self, address: u64) -> Result<CgroupId, Fault> {
-        let cgroup = self.scx.guest.cgroup_at(&self.vm.memory, address);
-        cgroup.ok_or_else(|| FaultKind::Misuse(format!("{address:#x} is no cgroup")).into())
-    }
-}

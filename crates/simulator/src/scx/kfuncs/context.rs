@@ -30,7 +30,8 @@ pub enum Context {
     Any,
     /// From a callback that allows one of these bits, with nothing nested inside it that does not.
     Mask(u32),
-    /// Likewise, or while no callback that locks a run queue is at work.
+    /// From a callback that allows one of these bits, as [`Context::Mask`], or while no callback that locks a run queue
+    /// is at work.
     MaskOrUnlocked(u32),
     /// From a callback that locks a run queue, on the task that it is about.
     ArgTask,
@@ -173,13 +174,7 @@ impl Ctx<'_> {
     /// Whether a function with `context` may be called now, on `task` where it has one; an error if not.
     #[inline]
     pub(super) fn permits(&mut self, context: Context, task: Option<TaskId>) -> bool {
-        match context.check(&self.scx.calls, task) {
-            Ok(()) => true,
-            Err(refused) => {
-                self.ops_error(refused.to_string());
-                false
-            }
-        }
+        self.accept(context.check(&self.scx.calls, task)).is_some()
     }
 }
 

@@ -19,10 +19,11 @@ pub const NR_SLOTS: Handler = |ctx, _| {
     })
 };
 
-/// `scx_bpf_dispatch_cancel()`: the last one dispatched is not.
+/// `scx_bpf_dispatch_cancel()`: forgets the latest dispatch.
 pub const CANCEL: Handler = |ctx, _| {
     if ctx.permits(CONTEXT, None) {
-        ctx.scx_bpf_dispatch_cancel();
+        let cancelled = ctx.scx.buffers.cancel(ctx.scx.calls.this_cpu());
+        ctx.accept(cancelled);
     }
     Ok(0)
 };
@@ -31,12 +32,12 @@ pub const CANCEL: Handler = |ctx, _| {
 pub const CONSUME: Handler =
     |ctx, [dsq_id, ..]| Ok(u64::from(ctx.permits(CONTEXT, None) && ctx.scx_bpf_consume(dsq_id, 0)));
 
-/// `scx_bpf_dsq_move_to_local(dsq_id, enq_flags)`: likewise.
+/// `scx_bpf_dsq_move_to_local(dsq_id, enq_flags)`: whether a task came to the local queue, with these flags.
 pub const MOVE_TO_LOCAL: Handler =
     |ctx, [dsq_id, enq_flags, ..]| Ok(u64::from(ctx.permits(CONTEXT, None) && ctx.scx_bpf_consume(dsq_id, enq_flags)));
 
-/// `scx_bpf_reenqueue_local()` of `ops.cpu_release`: gives all tasks in the local queue of the executing CPU to the scheduler
-/// again; how many.
+/// `scx_bpf_reenqueue_local()` of `ops.cpu_release`: gives all tasks in the local queue of the executing CPU to the
+/// scheduler again; how many.
 pub const REENQUEUE_LOCAL: Handler = |ctx, _| {
     Ok(if ctx.permits(RELEASE_CONTEXT, None) {
         u64::from(ctx.reenq_local(ctx.scx.calls.this_cpu(), SCX_REENQ_ANY))
@@ -45,13 +46,15 @@ pub const REENQUEUE_LOCAL: Handler = |ctx, _| {
     })
 };
 
-/// `scx_bpf_reenqueue_local___v2()`: likewise, but from anywhere, and once no run queue is locked any more.
+/// `scx_bpf_reenqueue_local___v2()`, from anywhere: all tasks in the local queue of the executing CPU go back to the
+/// scheduler once no run queue is locked any more.
 pub const REENQUEUE_LOCAL_LATER: Handler = |ctx, _| {
     ctx.scx_bpf_dsq_reenq(SCX_DSQ_LOCAL, 0);
     Ok(0)
 };
 
-/// `scx_bpf_dsq_reenq(dsq_id, reenq_flags)`: likewise for any queue that is local or the scheduler's own.
+/// `scx_bpf_dsq_reenq(dsq_id, reenq_flags)`: all tasks in a queue that is local or the scheduler's own go back to the
+/// scheduler once no run queue is locked any more.
 pub const DSQ_REENQ: Handler = |ctx, [dsq_id, reenq_flags, ..]| {
     ctx.scx_bpf_dsq_reenq(dsq_id, reenq_flags);
     Ok(0)

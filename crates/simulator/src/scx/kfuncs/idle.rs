@@ -7,96 +7,152 @@ use tandem_bpf_vm::host::Args;
 
 use super::{Handler, errno};
 use crate::scx::Ctx;
-use crate::scx::idle::PICK_IDLE_IN_NODE;
+use crate::scx::errno::{EBUSY, EINVAL, ENOENT, EOPNOTSUPP};
 use crate::scx::idle::bits::Allowed;
+use crate::scx::idle::{IdleTracking, NUMA_NO_NODE, PICK_IDLE_IN_NODE, pick_any_by};
 use crate::units::CpuId;
 
-const ENOENT: i64 = 2;
-const EBUSY: i64 = 16;
-const EINVAL: i64 = 22;
-const EOPNOTSUPP: i64 = 95;
+/// Why a function of the built-in idle tracking does not work now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unusable {
+    #[error("built-in idle tracking is disabled")]
+    Disabled,
+    #[error("per-node idle tracking is enabled")]
+    PerNode,
+    #[error("per-node idle tracking is disabled")]
+    NotPerNode,
+    #[error("invalid node {0}")]
+    Node(i32),
+}
+
+impl Unusable {
+    fn errno(self) -> i64 {
+        match self {
+            Self::Disabled | Self::PerNode => EBUSY,
+            Self::NotPerNode => EOPNOTSUPP,
+            Self::Node(_) => EINVAL,
+        }
+    }
+}
+
+/// `check_builtin_idle_enabled`.
+pub(super) fn check_enabled(idle: &IdleTracking) -> Result<(), Unusable> {
+    if idle.is_enabled() { Ok(()) } else { Err(Unusable::Disabled) }
+}
+
+/// Whether functions without a NUMA node may be called.
+fn check_nodeless(idle: &IdleTracking) -> Result<(), Unusable> {
+    if idle.is_per_node() { Err(Unusable::PerNode) } else { Ok(()) }
+}
+
+/// `validate_node`, and whether nodes are told apart at all; `None`: the caller names no node.
+fn validate_node(idle: &IdleTracking, node: i32) -> Result<Option<usize>, Unusable> {
+    check_enabled(idle)?;
+    if !idle.is_per_node() {
+        return Err(Unusable::NotPerNode);
+    }
+    if node == NUMA_NO_NODE {
+        return Ok(None);
+    }
+    let known = usize::try_from(node).ok().filter(|node| idle.node_span(*node).is_some());
+    known.map(Some).ok_or(Unusable::Node(node))
+}
+
+/// The node that a program names, or the errno with which the function ends; an error of the scheduler unless it names
+/// none.
+fn named_node(ctx: &mut Ctx<'_>, node: u64) -> Result<usize, i64> {
+    let valid = validate_node(&ctx.scx.idle, node as i32);
+    let errno = valid.map_or_else(Unusable::errno, |_| ENOENT);
+    ctx.accept(valid).flatten().ok_or(errno)
+}
 
 /// `scx_bpf_test_and_clear_cpu_idle(cpu)`: claims it; whether it was idle.
 pub fn test_and_clear(ctx: &mut Ctx<'_>, [cpu, ..]: Args) -> Result<u64, Fault> {
-    if !ctx.check_builtin_idle_enabled() {
+    if ctx.accept(check_enabled(&ctx.scx.idle)).is_none() {
         return Ok(0);
     }
     let Some(cpu) = ctx.ops_cpu_valid(cpu as i32, None) else { return Ok(0) };
-    Ok(u64::from(ctx.test_and_clear_cpu_idle(cpu)))
+    Ok(u64::from(ctx.scx.idle.test_and_clear(&mut ctx.vm.memory, cpu)))
+}
+
+/// What `address` finds if CPUs are tracked, of all nodes together; else a mask without CPUs.
+fn nodeless_mask(ctx: &mut Ctx<'_>, address: fn(&IdleTracking, Option<usize>) -> Option<u64>) -> Result<u64, Fault> {
+    let idle = &ctx.scx.idle;
+    let usable = check_nodeless(idle).and_then(|()| check_enabled(idle));
+    let address = ctx.accept(usable).and_then(|()| address(&ctx.scx.idle, None));
+    Ok(ctx.scx.idle.address_or_none(&mut ctx.vm.memory, address)?)
+}
+
+/// What `address` finds for the NUMA node that a program names; else a mask without CPUs.
+fn node_mask(
+    ctx: &mut Ctx<'_>,
+    node: u64,
+    address: fn(&IdleTracking, Option<usize>) -> Option<u64>,
+) -> Result<u64, Fault> {
+    let address = named_node(ctx, node).ok().and_then(|node| address(&ctx.scx.idle, Some(node)));
+    Ok(ctx.scx.idle.address_or_none(&mut ctx.vm.memory, address)?)
 }
 
 /// `scx_bpf_get_idle_cpumask()`.
-pub const IDLE_CPUMASK: Handler = |ctx, _| {
-    let usable = ctx.check_nodeless() && ctx.check_builtin_idle_enabled();
-    let address = if usable { ctx.scx.idle.cpu_address(None) } else { None };
-    ctx.mask_or_none(address)
-};
+pub const IDLE_CPUMASK: Handler = |ctx, _| nodeless_mask(ctx, IdleTracking::cpu_address);
 
 /// `scx_bpf_get_idle_smtmask()`.
-pub const IDLE_SMTMASK: Handler = |ctx, _| {
-    let usable = ctx.check_nodeless() && ctx.check_builtin_idle_enabled();
-    let address = if usable { ctx.scx.idle.smt_address(None) } else { None };
-    ctx.mask_or_none(address)
-};
+pub const IDLE_SMTMASK: Handler = |ctx, _| nodeless_mask(ctx, IdleTracking::smt_address);
 
 /// `scx_bpf_get_idle_cpumask_node(node)`.
-pub const IDLE_CPUMASK_NODE: Handler = |ctx, [node, ..]| {
-    let address = ctx.validate_node(node as i32).ok().and_then(|node| ctx.scx.idle.cpu_address(Some(node)));
-    ctx.mask_or_none(address)
-};
+pub const IDLE_CPUMASK_NODE: Handler = |ctx, [node, ..]| node_mask(ctx, node, IdleTracking::cpu_address);
 
 /// `scx_bpf_get_idle_smtmask_node(node)`.
-pub const IDLE_SMTMASK_NODE: Handler = |ctx, [node, ..]| {
-    let address = ctx.validate_node(node as i32).ok().and_then(|node| ctx.scx.idle.smt_address(Some(node)));
-    ctx.mask_or_none(address)
-};
+pub const IDLE_SMTMASK_NODE: Handler = |ctx, [node, ..]| node_mask(ctx, node, IdleTracking::smt_address);
 
 /// `scx_bpf_pick_idle_cpu(mask, flags)`: a claimed CPU, or `-EBUSY`.
 pub fn pick_idle(ctx: &mut Ctx<'_>, [mask, flags, ..]: Args) -> Result<u64, Fault> {
-    if !ctx.check_nodeless() || !ctx.check_builtin_idle_enabled() {
+    let idle = &ctx.scx.idle;
+    let usable = check_nodeless(idle).and_then(|()| check_enabled(idle));
+    if ctx.accept(usable).is_none() {
         return errno(EBUSY);
     }
-    let found = ctx.with_mask(mask, |ctx, allowed| ctx.pick_idle(allowed, None, flags))?;
+    let found = with_mask(ctx, mask, |ctx, allowed| claim(ctx, allowed, None, flags))?;
     cpu_or_busy(found)
 }
 
 /// `scx_bpf_pick_any_cpu(mask, flags)`: a claimed idle CPU, else any of `mask`, or `-EBUSY`.
 pub fn pick_any(ctx: &mut Ctx<'_>, [mask, flags, ..]: Args) -> Result<u64, Fault> {
-    if !ctx.check_nodeless() {
+    if ctx.accept(check_nodeless(&ctx.scx.idle)).is_none() {
         return errno(EBUSY);
     }
-    let found = ctx.with_mask(mask, |ctx, allowed| {
-        let idle = if ctx.scx.idle.is_enabled() { ctx.pick_idle(allowed, None, flags) } else { None };
-        idle.or_else(|| ctx.any_distribute(allowed))
+    let found = with_mask(ctx, mask, |ctx, allowed| {
+        let idle = if ctx.scx.idle.is_enabled() { claim(ctx, allowed, None, flags) } else { None };
+        idle.or_else(|| any_of(ctx, allowed))
     })?;
     cpu_or_busy(found)
 }
 
 /// `scx_bpf_pick_idle_cpu_node(mask, node, flags)`.
 pub fn pick_idle_node(ctx: &mut Ctx<'_>, [mask, node, flags, ..]: Args) -> Result<u64, Fault> {
-    let node = match ctx.validate_node(node as i32) {
+    let node = match named_node(ctx, node) {
         Ok(node) => node,
         Err(error) => return errno(error),
     };
-    let found = ctx.with_mask(mask, |ctx, allowed| ctx.pick_idle(allowed, Some(node), flags))?;
+    let found = with_mask(ctx, mask, |ctx, allowed| claim(ctx, allowed, Some(node), flags))?;
     cpu_or_busy(found)
 }
 
 /// `scx_bpf_pick_any_cpu_node(mask, node, flags)`.
 pub fn pick_any_node(ctx: &mut Ctx<'_>, [mask, node, flags, ..]: Args) -> Result<u64, Fault> {
-    let node = match ctx.validate_node(node as i32) {
+    let node = match named_node(ctx, node) {
         Ok(node) => node,
         Err(error) => return errno(error),
     };
-    let found = ctx.with_mask(mask, |ctx, allowed| {
-        if let Some(idle) = ctx.pick_idle(allowed, Some(node), flags) {
+    let found = with_mask(ctx, mask, |ctx, allowed| {
+        if let Some(idle) = claim(ctx, allowed, Some(node), flags) {
             return Some(idle);
         }
         if flags & PICK_IDLE_IN_NODE == 0 {
-            return ctx.any_distribute(allowed);
+            return any_of(ctx, allowed);
         }
         let span = ctx.scx.idle.node_span(node).map(<[u64]>::to_vec);
-        ctx.any_distribute(allowed.and(span.as_deref()))
+        any_of(ctx, allowed.and(span.as_deref()))
     })?;
     cpu_or_busy(found)
 }
@@ -105,63 +161,42 @@ fn cpu_or_busy(found: Option<CpuId>) -> Result<u64, Fault> {
     found.map_or(errno(EBUSY), |cpu| Ok(u64::from(cpu.0)))
 }
 
-impl Ctx<'_> {
-    /// Whether functions without a NUMA node may be called; an error if not.
-    fn check_nodeless(&mut self) -> bool {
-        if self.scx.idle.is_per_node() {
-            self.ops_error("per-node idle tracking is enabled".into());
-        }
-        !self.scx.idle.is_per_node()
-    }
+/// Claims an idle CPU of `allowed`.
+fn claim(ctx: &mut Ctx<'_>, allowed: Allowed<'_>, node: Option<usize>, flags: u64) -> Option<CpuId> {
+    let this_cpu = ctx.scx.calls.this_cpu();
+    ctx.scx.idle.pick_by(ctx.vm, this_cpu, allowed, node, flags)
+}
 
-    /// `validate_node`, and whether nodes are told apart at all; an errno if not.
-    fn validate_node(&mut self, node: i32) -> Result<usize, i64> {
-        if !self.check_builtin_idle_enabled() {
-            return Err(EBUSY);
-        }
-        if !self.scx.idle.is_per_node() {
-            self.ops_error("per-node idle tracking is disabled".into());
-            return Err(EOPNOTSUPP);
-        }
-        if node == -1 {
-            return Err(ENOENT);
-        }
-        let valid = usize::try_from(node).ok().filter(|node| self.scx.idle.node_span(*node).is_some());
-        if valid.is_none() {
-            self.ops_error(format!("invalid node {node}"));
-        }
-        valid.ok_or(EINVAL)
-    }
+/// One CPU of `allowed` after the other.
+fn any_of(ctx: &mut Ctx<'_>, allowed: Allowed<'_>) -> Option<CpuId> {
+    pick_any_by(ctx.vm, &ctx.kernel.topology, ctx.scx.calls.this_cpu(), allowed)
+}
 
-    fn mask_or_none(&mut self, address: Option<u64>) -> Result<u64, Fault> {
-        match address {
-            Some(address) => Ok(address),
-            None => self.scx.idle.none_address(&mut self.vm.memory).map_err(Fault::from),
-        }
-    }
+/// Does `what` with the CPUs of a program's mask at `address`.
+fn with_mask<R>(
+    ctx: &mut Ctx<'_>,
+    address: u64,
+    what: impl FnOnce(&mut Ctx<'_>, Allowed<'_>) -> R,
+) -> Result<R, Fault> {
+    with_words(ctx, address, |ctx, words| what(ctx, Allowed::default().and(Some(words))))
+}
 
-    /// Does `what` with the CPUs of a program's mask at `address`.
-    fn with_mask<R>(&mut self, address: u64, what: impl FnOnce(&mut Self, Allowed<'_>) -> R) -> Result<R, Fault> {
-        self.with_words(address, |ctx, words| what(ctx, Allowed::default().and(Some(words))))
+/// Does `what` with the CPUs of a program's mask at `address`, as a bitmap of as many words as there can be CPUs. It is
+/// copied, as programs' masks may lie where idle CPUs are written to; to a place that is kept, so that nothing is allocated.
+pub(super) fn with_words<R>(
+    ctx: &mut Ctx<'_>,
+    address: u64,
+    what: impl FnOnce(&mut Ctx<'_>, &[u64]) -> R,
+) -> Result<R, Fault> {
+    let mut mask = std::mem::take(&mut ctx.scx.host.mask);
+    mask.clear();
+    for index in 0..ctx.kernel.topology.online.words().len() as u64 {
+        mask.push(ctx.vm.memory.load::<8>(address.wrapping_add(8 * index))?);
     }
-
-    /// Likewise, as a bitmap of as many words as there can be CPUs. It is copied, as programs' masks may lie where idle
-    /// CPUs are written to; to a place that is kept, so that nothing is allocated.
-    pub(super) fn with_words<R>(
-        &mut self,
-        address: u64,
-        what: impl FnOnce(&mut Self, &[u64]) -> R,
-    ) -> Result<R, Fault> {
-        let mut mask = std::mem::take(&mut self.scx.host.mask);
-        mask.clear();
-        for index in 0..self.kernel.topology.online.words().len() as u64 {
-            mask.push(self.vm.memory.load::<8>(address.wrapping_add(8 * index))?);
-        }
-        clear_beyond(&mut mask, self.kernel.topology.nr_cpus);
-        let result = what(self, &mask);
-        self.scx.host.mask = mask;
-        Ok(result)
-    }
+    clear_beyond(&mut mask, ctx.kernel.topology.nr_cpus);
+    let result = what(ctx, &mask);
+    ctx.scx.host.mask = mask;
+    Ok(result)
 }
 
 /// Bits of CPUs that there cannot be mean nothing.

@@ -16,11 +16,11 @@ pub const CONTEXT: Context = Context::Mask(ENQUEUE | DISPATCH);
 /// `scx_bpf_dispatch(p, dsq_id, slice, enq_flags)`, `scx_bpf_dsq_insert`. A slice of 0 keeps what the task has left, but
 /// at least 1 ns.
 pub const INSERT: Handler =
-    |ctx, [task, dsq_id, slice, enq_flags, _]| ctx.insert(task, Insertion { dsq_id, slice, vtime: None, enq_flags });
+    |ctx, [task, dsq_id, slice, enq_flags, _]| insert(ctx, task, Insertion { dsq_id, slice, vtime: None, enq_flags });
 
 /// `scx_bpf_dispatch_vtime(p, dsq_id, slice, vtime, enq_flags)`, `scx_bpf_dsq_insert_vtime`: by virtual time.
 pub const INSERT_VTIME: Handler = |ctx, [task, dsq_id, slice, vtime, enq_flags]| {
-    ctx.insert(task, Insertion { dsq_id, slice, vtime: Some(vtime), enq_flags })
+    insert(ctx, task, Insertion { dsq_id, slice, vtime: Some(vtime), enq_flags })
 };
 
 /// `__scx_bpf_dsq_insert_vtime(p, args)`: the same with `struct scx_bpf_dsq_insert_vtime_args`, whose members are
@@ -28,7 +28,7 @@ pub const INSERT_VTIME: Handler = |ctx, [task, dsq_id, slice, vtime, enq_flags]|
 pub fn insert_vtime_args(ctx: &mut Ctx<'_>, [task, args, ..]: Args) -> Result<u64, Fault> {
     let member = |at: u64| ctx.vm.memory.load::<8>(args.wrapping_add(at));
     let (dsq_id, slice, vtime, enq_flags) = (member(0)?, member(8)?, member(16)?, member(24)?);
-    ctx.insert(task, Insertion { dsq_id, slice, vtime: Some(vtime), enq_flags })
+    insert(ctx, task, Insertion { dsq_id, slice, vtime: Some(vtime), enq_flags })
 }
 
 /// How a task is to be inserted.
@@ -39,36 +39,34 @@ struct Insertion {
     enq_flags: u64,
 }
 
-impl Ctx<'_> {
-    /// Whether the task was inserted, or will be once the callback returns.
-    fn insert(&mut self, task: u64, how: Insertion) -> Result<u64, Fault> {
-        let Some((task, mut enq_flags)) = self.dispatch_preamble(task, &how)? else { return Ok(0) };
-        let memory = &mut self.vm.memory;
-        let slice = if how.slice == 0 { self.scx.guest.slice(memory, task).max(1) } else { how.slice };
-        self.scx.guest.set_slice(memory, task, slice);
-        if let Some(vtime) = how.vtime {
-            self.scx.guest.set_dsq_vtime(memory, task, vtime);
-            enq_flags |= SCX_ENQ_DSQ_PRIQ;
-        }
-        self.scx_dispatch_commit(task, how.dsq_id, enq_flags);
-        Ok(1)
+/// Whether the task was inserted, or will be once the callback returns.
+fn insert(ctx: &mut Ctx<'_>, task: u64, how: Insertion) -> Result<u64, Fault> {
+    let Some((task, mut enq_flags)) = dispatch_preamble(ctx, task, &how)? else { return Ok(0) };
+    let memory = &mut ctx.vm.memory;
+    let slice = if how.slice == 0 { ctx.scx.guest.slice(memory, task).max(1) } else { how.slice };
+    ctx.scx.guest.set_slice(memory, task, slice);
+    if let Some(vtime) = how.vtime {
+        ctx.scx.guest.set_dsq_vtime(memory, task, vtime);
+        enq_flags |= SCX_ENQ_DSQ_PRIQ;
     }
+    ctx.scx_dispatch_commit(task, how.dsq_id, enq_flags);
+    Ok(1)
+}
 
-    /// `scx_dispatch_preamble`, later `scx_dsq_insert_preamble`: the task, if it may be inserted now, and the flags; an error
-    /// if not.
-    fn dispatch_preamble(&mut self, task: u64, how: &Insertion) -> Result<Option<(TaskId, u64)>, Fault> {
-        if !self.permits(CONTEXT, None) {
-            return Ok(None);
-        }
-        if task == 0 {
-            self.ops_error("called with NULL task".into());
-            return Ok(None);
-        }
-        if how.enq_flags & SCX_ENQ_INTERNAL_MASK != 0 {
-            self.ops_error(format!("invalid enq_flags 0x{:x}", how.enq_flags));
-            return Ok(None);
-        }
-        let Some(enq_flags) = self.vet_enq_flags(how.dsq_id, how.enq_flags) else { return Ok(None) };
-        Ok(Some((self.kfunc_task(task)?, enq_flags)))
+/// `scx_dispatch_preamble`, later `scx_dsq_insert_preamble`: the task, if it may be inserted now, and the flags; an error
+/// if not.
+fn dispatch_preamble(ctx: &mut Ctx<'_>, task: u64, how: &Insertion) -> Result<Option<(TaskId, u64)>, Fault> {
+    if !ctx.permits(CONTEXT, None) {
+        return Ok(None);
     }
+    if task == 0 {
+        ctx.ops_error("called with NULL task".into());
+        return Ok(None);
+    }
+    if how.enq_flags & SCX_ENQ_INTERNAL_MASK != 0 {
+        ctx.ops_error(format!("invalid enq_flags 0x{:x}", how.enq_flags));
+        return Ok(None);
+    }
+    let Some(enq_flags) = ctx.accept(ctx.scx.vet_enq_flags(how.dsq_id, how.enq_flags)) else { return Ok(None) };
+    Ok(Some((ctx.scx.guest.expect_task(&ctx.vm.memory, task)?, enq_flags)))
 }

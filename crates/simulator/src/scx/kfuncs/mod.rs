@@ -26,12 +26,11 @@ pub mod select;
 pub mod table;
 pub mod task;
 
-use tandem_bpf_vm::fault::{Fault, FaultKind};
+use tandem_bpf_vm::fault::Fault;
 use tandem_bpf_vm::host::Args;
 
 use super::Ctx;
 use super::abi::profile::Version;
-use crate::units::TaskId;
 use context::Context;
 pub use table::TABLE;
 
@@ -118,17 +117,6 @@ pub fn number(version: Version, name: &str) -> Option<u32> {
 /// A negative errno as a result.
 fn errno(errno: i64) -> Result<u64, Fault> {
     Ok(errno.wrapping_neg() as u64)
-}
-
-impl Ctx<'_> {
-    /// The task whose object a program gives.
-    ///
-    /// # Errors
-    /// There is none; nor is an idle task one that could be inserted or moved.
-    fn kfunc_task(&self, address: u64) -> Result<TaskId, Fault> {
-        let task = self.scx.guest.task_at(&self.vm.memory, address);
-        task.ok_or_else(|| FaultKind::Misuse(format!("{address:#x} is no task")).into())
-    }
 }
 
 #[cfg(test)]

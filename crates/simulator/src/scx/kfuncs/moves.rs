@@ -13,6 +13,7 @@ use super::{Handler, errno};
 use crate::scx::Ctx;
 use crate::scx::abi::profile::{SCX_DSQ_FLAG_BUILTIN, SCX_ENQ_DSQ_PRIQ};
 use crate::scx::dsq::iter::DsqIter;
+use crate::scx::errno::EPERM;
 
 /// From where tasks are moved.
 pub const CONTEXT: Context = Context::MaskOrUnlocked(DISPATCH);
@@ -113,7 +114,7 @@ fn move_task(ctx: &mut Ctx<'_>, it: Iter, task: u64, dsq_id: u64, enq_flags: u64
     if !ctx.permits(CONTEXT, None) {
         return Ok(0);
     }
-    let task = ctx.kfunc_task(task)?;
+    let task = ctx.scx.guest.expect_task(&ctx.vm.memory, task)?;
     let slice = it.pending(&ctx.vm.memory, HAS_SLICE, SLICE)?;
     let vtime = it.pending(&ctx.vm.memory, HAS_VTIME, VTIME)?;
     let moved = ctx.dispatch_from_dsq(handle, task, dsq_id, enq_flags, (slice, vtime));
@@ -139,16 +140,15 @@ pub fn create_dsq(ctx: &mut Ctx<'_>, [dsq_id, node, ..]: Args) -> Result<u64, Fa
     if !ctx.permits(Context::Sleepable, None) {
         return errno(EPERM);
     }
-    Ok(ctx.create_dsq(dsq_id, node as i32) as u64)
+    Ok(ctx.queues().create(dsq_id, node as i32) as u64)
 }
 
 /// `scx_bpf_destroy_dsq(dsq_id)`.
 pub const DESTROY_DSQ: Handler = |ctx, [dsq_id, ..]| {
-    ctx.destroy_dsq(dsq_id);
+    let destroyed = ctx.queues().destroy(dsq_id);
+    ctx.accept(destroyed);
     Ok(0)
 };
 
 /// `scx_bpf_dsq_nr_queued(dsq_id)`: the number of its tasks, or a negative errno.
 pub const NR_QUEUED: Handler = |ctx, [dsq_id, ..]| Ok(ctx.dsq_nr_queued(dsq_id) as u64);
-
-const EPERM: i64 = 1;

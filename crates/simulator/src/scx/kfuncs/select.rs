@@ -6,7 +6,9 @@ use tandem_bpf_vm::host::Args;
 
 use super::context::{Context, ENQUEUE, SELECT_CPU};
 use super::errno;
+use super::idle::{check_enabled, with_words};
 use crate::scx::Ctx;
+use crate::scx::errno::{EBUSY, EINVAL, EPERM};
 use crate::units::{CpuId, TaskId};
 
 /// From where 6.12 lets a CPU be chosen.
@@ -14,20 +16,16 @@ pub const CONTEXT: Context = Context::Mask(SELECT_CPU);
 /// From where 7.x does.
 pub const CONTEXT_V7: Context = Context::MaskOrUnlocked(SELECT_CPU | ENQUEUE);
 
-const EPERM: i64 = 1;
-const EBUSY: i64 = 16;
-const EINVAL: i64 = 22;
-
 /// `scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, is_idle)`: a CPU, and whether it was idle and is claimed now; after an
 /// error, `prev_cpu`.
 pub fn select_cpu_dfl(ctx: &mut Ctx<'_>, [task, prev_cpu, wake_flags, is_idle, _]: Args) -> Result<u64, Fault> {
     let (cpu, idle) = if ctx.scx.profile.is_v7() {
-        let found = ctx.select_from_kfunc(task, prev_cpu as i32, |ctx, task, prev| {
+        let found = select_from_kfunc(ctx, task, prev_cpu as i32, |ctx, task, prev| {
             Ok(ctx.select_cpu_and(task, prev, wake_flags, (None, 0)))
         })?;
         (found.map_or(prev_cpu, |cpu| u64::from(cpu.0)), found.is_ok())
     } else {
-        ctx.select_cpu_dfl_v6_12(task, prev_cpu, wake_flags)?
+        select_cpu_dfl_v6_12(ctx, task, prev_cpu, wake_flags)?
     };
     ctx.vm.memory.store::<1>(is_idle, u64::from(idle))?;
     Ok(cpu)
@@ -35,8 +33,8 @@ pub fn select_cpu_dfl(ctx: &mut Ctx<'_>, [task, prev_cpu, wake_flags, is_idle, _
 
 /// `scx_bpf_select_cpu_and(p, prev_cpu, wake_flags, mask, flags)`: an idle CPU of `mask`, claimed, or a negative errno.
 pub fn select_cpu_and(ctx: &mut Ctx<'_>, [task, prev_cpu, wake_flags, mask, flags]: Args) -> Result<u64, Fault> {
-    let found = ctx.select_from_kfunc(task, prev_cpu as i32, |ctx, task, prev| {
-        ctx.with_words(mask, |ctx, words| ctx.select_cpu_and(task, prev, wake_flags, (Some(words), flags)))
+    let found = select_from_kfunc(ctx, task, prev_cpu as i32, |ctx, task, prev| {
+        with_words(ctx, mask, |ctx, words| ctx.select_cpu_and(task, prev, wake_flags, (Some(words), flags)))
     })?;
     found.map_or_else(errno, |cpu| Ok(u64::from(cpu.0)))
 }
@@ -50,32 +48,30 @@ pub fn select_cpu_and_args(ctx: &mut Ctx<'_>, [task, mask, args, ..]: Args) -> R
     select_cpu_and(ctx, [task, prev_cpu, wake_flags, mask, flags])
 }
 
-impl Ctx<'_> {
-    fn select_cpu_dfl_v6_12(&mut self, task: u64, prev_cpu: u64, wake_flags: u64) -> Result<(u64, bool), Fault> {
-        let Some(prev) = self.ops_cpu_valid(prev_cpu as i32, None) else { return Ok((prev_cpu, false)) };
-        if !self.check_builtin_idle_enabled() || !self.permits(CONTEXT, None) {
-            return Ok((prev_cpu, false));
-        }
-        let task = self.kfunc_task(task)?;
-        let (cpu, idle) = self.scx_select_cpu_dfl(task, prev, wake_flags);
-        Ok((u64::from(cpu.0), idle))
+fn select_cpu_dfl_v6_12(ctx: &mut Ctx<'_>, task: u64, prev_cpu: u64, wake_flags: u64) -> Result<(u64, bool), Fault> {
+    let Some(prev) = ctx.ops_cpu_valid(prev_cpu as i32, None) else { return Ok((prev_cpu, false)) };
+    if ctx.accept(check_enabled(&ctx.scx.idle)).is_none() || !ctx.permits(CONTEXT, None) {
+        return Ok((prev_cpu, false));
     }
+    let task = ctx.scx.guest.expect_task(&ctx.vm.memory, task)?;
+    let (cpu, idle) = ctx.scx_select_cpu_dfl(task, prev, wake_flags);
+    Ok((u64::from(cpu.0), idle))
+}
 
-    /// `select_cpu_from_kfunc`: an idle CPU, or an errno.
-    fn select_from_kfunc(
-        &mut self,
-        task: u64,
-        prev_cpu: i32,
-        choose: impl FnOnce(&mut Self, TaskId, CpuId) -> Result<Option<CpuId>, Fault>,
-    ) -> Result<Result<CpuId, i64>, Fault> {
-        let Some(prev) = self.ops_cpu_valid(prev_cpu, None) else { return Ok(Err(EINVAL)) };
-        if !self.check_builtin_idle_enabled() {
-            return Ok(Err(EBUSY));
-        }
-        if !self.permits(CONTEXT_V7, None) {
-            return Ok(Err(EPERM));
-        }
-        let task = self.kfunc_task(task)?;
-        Ok(choose(self, task, prev)?.ok_or(EBUSY))
+/// `select_cpu_from_kfunc`: an idle CPU, or an errno.
+fn select_from_kfunc(
+    ctx: &mut Ctx<'_>,
+    task: u64,
+    prev_cpu: i32,
+    choose: impl FnOnce(&mut Ctx<'_>, TaskId, CpuId) -> Result<Option<CpuId>, Fault>,
+) -> Result<Result<CpuId, i64>, Fault> {
+    let Some(prev) = ctx.ops_cpu_valid(prev_cpu, None) else { return Ok(Err(EINVAL)) };
+    if ctx.accept(check_enabled(&ctx.scx.idle)).is_none() {
+        return Ok(Err(EBUSY));
     }
+    if !ctx.permits(CONTEXT_V7, None) {
+        return Ok(Err(EPERM));
+    }
+    let task = ctx.scx.guest.expect_task(&ctx.vm.memory, task)?;
+    Ok(choose(ctx, task, prev)?.ok_or(EBUSY))
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! References to tasks (`kernel/bpf/helpers.c`).
 //!
-//! Who acquires must release, which the kernel's verifier proves and nobody checks here: a task's object stays as long
-//! as the task itself, whether a program holds a reference or not. A program that keeps a task beyond its end is stopped
-//! with a use after free; a kernel would let it read the dead task.
+//! A program that acquires must release, which the kernel's verifier proves and nothing checks here: a task's object
+//! stays as long as the task itself, whether a program holds a reference or not. A program that keeps a task beyond its
+//! end is stopped with a use after free; a kernel would let it read the dead task.
 
 use tandem_bpf_vm::fault::Fault;
 use tandem_bpf_vm::host::Args;
@@ -24,7 +24,7 @@ pub const RELEASE: Handler = |_, _| Ok(0);
 
 /// `bpf_task_under_cgroup(p, ancestor)`: whether its cgroup is `ancestor` or below.
 pub fn under_cgroup(ctx: &mut Ctx<'_>, [task, ancestor, ..]: Args) -> Result<u64, Fault> {
-    let task = ctx.kfunc_task(task)?;
-    let (cgroup, ancestor) = (ctx.kernel.task(task).cgroup, ctx.kfunc_cgroup(ancestor)?);
+    let task = ctx.scx.guest.expect_task(&ctx.vm.memory, task)?;
+    let (cgroup, ancestor) = (ctx.kernel.task(task).cgroup, ctx.scx.guest.expect_cgroup(&ctx.vm.memory, ancestor)?);
     Ok(u64::from(ctx.kernel.cgroups.ancestors(cgroup).any(|id| id == ancestor)))
 }

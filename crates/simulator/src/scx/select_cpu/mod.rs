@@ -170,15 +170,10 @@ impl Ctx<'_> {
         wake_flags: u64,
         (mask, flags): (Option<&[u64]>, u64),
     ) -> Option<CpuId> {
-        let tied = self.nr_cpus_allowed_is_1(task);
+        let tied = self.kernel.nr_cpus_allowed_is_1(task);
         self.select_with(task, mask, |selection| {
             if tied { selection.prev_only(prev_cpu) } else { selection.v7(prev_cpu, wake_flags, flags) }
         })
-    }
-
-    fn nr_cpus_allowed_is_1(&self, task: TaskId) -> bool {
-        let allowed = self.kernel.task(task).allowed.as_ref();
-        allowed.map_or(self.kernel.topology.nr_cpus == 1, |mask| mask.weight() == 1)
     }
 
     fn select_with(

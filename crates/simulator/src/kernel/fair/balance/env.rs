@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An attempt to balance: for whom, at which level, what is to be moved.
+//! An attempt to balance: for which CPU, at which level, what is to be moved.
 
 use super::IdleType;
 use crate::kernel::topology::DomainId;
@@ -17,7 +17,7 @@ pub(super) enum Migration {
 /// An attempt (`struct lb_env`).
 #[derive(Debug)]
 pub(super) struct LoadBalance {
-    /// Whose attempt it is.
+    /// The CPU that makes the attempt.
     pub cpu: CpuId,
     /// Where tasks shall go: `cpu`, or another CPU of its group that pinned tasks may use.
     pub dst: CpuId,
@@ -30,8 +30,8 @@ pub(super) struct LoadBalance {
     pub excluded: Vec<CpuId>,
     /// No task seen so far may go to `dst` (`LBF_ALL_PINNED`).
     pub all_pinned: bool,
-    /// Some may not (`LBF_SOME_PINNED`).
+    /// Some task may not go to `dst` (`LBF_SOME_PINNED`).
     pub some_pinned: bool,
-    /// But may go to this CPU of the group (`LBF_DST_PINNED`, `new_dst_cpu`).
+    /// A CPU of the group that such a task may go to (`LBF_DST_PINNED`, `new_dst_cpu`).
     pub new_dst: Option<CpuId>,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Load balancing between CPUs: when it runs, and for whom.
+//! Load balancing between CPUs: when it runs, and for which CPU.
 //!
 //! - this file: periodic and new-idle balancing (`sched_balance_domains`, `sched_balance_newidle`). `nohz`: balancing
 //!   for CPUs whose tick is off.
@@ -129,7 +129,7 @@ impl Fair {
         self.nohz_balancer_kick(kernel, cpu);
     }
 
-    /// The same on an idle CPU that kept its tick: it balances before it chooses its idle state anew.
+    /// What a tick on an idle CPU that kept it does about balance: the CPU balances before it chooses its idle state anew.
     pub fn sched_balance_idle_tick(&mut self, kernel: &mut Kernel, cpu: CpuId) {
         if kernel.params.load_balance && kernel.now >= self.balance.next_balance[cpu.index()] {
             self.update_blocked_averages(kernel, cpu);
@@ -145,8 +145,8 @@ impl Fair {
 
     /// `sched_balance_softirq` of all CPUs that ticked at this instant.
     ///
-    /// On a machine they do it at the same time, just after the tick; who is first is chance. So it is here, or the CPU
-    /// with the lowest number would always be.
+    /// On a machine they do it at the same time, just after the tick, and chance decides which CPU is first. So it does
+    /// here; else the CPU with the lowest number would always be first.
     pub fn sched_balance_softirq(&mut self, kernel: &mut Kernel) {
         let mut pending = std::mem::take(&mut self.balance.pending);
         for last in (1..pending.len()).rev() {

@@ -44,7 +44,7 @@ impl Fair {
         let (mut sum_util, mut overutilized, mut overloaded) = (0, false, false);
         // The local group comes first: whether others may push their misfits here depends on it.
         for (index, group) in kernel.topology.ring(env.domain, env.cpu) {
-            // Nearly always nobody is excluded, and this is the loop that balancing spends its time in.
+            // Nearly always no CPU is excluded, and this is the loop that balancing spends its time in.
             let mut sums = match &env.excluded[..] {
                 [] => self.group_stats(kernel, group, |_| true),
                 excluded => self.group_stats(kernel, group, |cpu| !excluded.contains(&cpu)),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cgroups.
 
-use tandem_bpf_vm::fault::FaultKind;
+use tandem_bpf_vm::fault::{Fault, FaultKind};
 use tandem_bpf_vm::memory::{Memory, Protection};
 
 use crate::scx::abi::types::cgroup::{Cgroup, CssSet, KernfsNode};
@@ -79,6 +79,20 @@ impl Guest {
     pub fn cgroup_at(&self, memory: &Memory, address: u64) -> Option<CgroupId> {
         let owner = memory.load::<4>(address.wrapping_add(at!(Cgroup, owner))).ok()? as u32;
         (address != 0 && self.cgroup(CgroupId(owner)) == address).then_some(CgroupId(owner))
+    }
+
+    /// The cgroup whose object a program gives.
+    ///
+    /// # Errors
+    /// There is none there.
+    pub fn expect_cgroup(&self, memory: &Memory, address: u64) -> Result<CgroupId, Fault> {
+        let cgroup = self.cgroup_at(memory, address);
+        cgroup.ok_or_else(|| FaultKind::Misuse(format!("{address:#x} is no cgroup")).into())
+    }
+
+    /// The arguments of a callback about `task`, which moves from a cgroup to another.
+    pub fn move_args(&self, task: TaskId, from: CgroupId, to: CgroupId) -> [u64; 3] {
+        [self.task(task), self.cgroup(from), self.cgroup(to)]
     }
 
     /// `task` is in `cgroup` from now on (`task->cgroups->dfl_cgrp`).

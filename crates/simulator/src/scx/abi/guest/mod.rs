@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernel objects in the programs' memory: tasks, masks, cgroups, run queues, and whose they are.
+//! Kernel objects in the programs' memory: tasks, masks, cgroups, run queues, and the task or cgroup that each stands for.
 //!
 //! `slice`, `dsq_vtime` and `disallow` of a task live only here, as programs write them; all else is a copy that the
 //! kernel keeps up for programs to read. A program cannot write it.

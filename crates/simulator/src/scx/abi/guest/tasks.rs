@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tandem_bpf_vm::fault::FaultKind;
+use tandem_bpf_vm::fault::{Fault, FaultKind};
 use tandem_bpf_vm::memory::{Memory, Protection};
 
 use crate::kernel::Kernel;
@@ -213,7 +213,8 @@ impl Guest {
     }
 
     /// `task` is being made by `maker`, or init: until that is done it has the parent of that one, whose copy it is
-    /// (`copy_process`, which calls the scheduler before it sets the parent). Addresses: the maker's, and the parent's to be.
+    /// (`copy_process`, which calls the scheduler before it sets the parent). Addresses: the maker's, and the parent's
+    /// to be.
     pub fn begin_fork(&mut self, memory: &mut Memory, task: TaskId, maker: Option<TaskId>) -> (u64, u64) {
         let maker = maker.map_or(0, |maker| self.task(maker));
         let maker = if maker == 0 { self.cpus.init_task } else { maker };
@@ -278,6 +279,15 @@ impl Guest {
         let owner = memory.load::<4>(address.wrapping_add(at!(TaskStruct, owner))).ok()? as u32;
         let task = TaskId(owner);
         (address != 0 && self.task(task) == address).then_some(task)
+    }
+
+    /// The task whose object a program gives.
+    ///
+    /// # Errors
+    /// There is none there; nor is an idle task one that could be inserted or moved.
+    pub fn expect_task(&self, memory: &Memory, address: u64) -> Result<TaskId, Fault> {
+        let task = self.task_at(memory, address);
+        task.ok_or_else(|| FaultKind::Misuse(format!("{address:#x} is no task")).into())
     }
 
     /// The CPU whose idle task's object begins at `address`.

@@ -9,7 +9,7 @@ structures! {
         css as "self": CgroupSubsysState,
         flags: u64,
         level: i32,
-        // Whose object this is, for the simulator.
+        // The cgroup that this object stands for, for the simulator.
         owner as "": u32,
         kn: Ptr<KernfsNode>,
         dom_cgrp: Ptr<Cgroup>,

@@ -59,7 +59,7 @@ const ONLY_V6_12: &[&str] = &[
     "bool scx_bpf_dispatch_vtime_from_dsq(struct bpf_iter_scx_dsq *it__iter, struct task_struct *p, u64 dsq_id, u64 enq_flags)",
 ];
 
-/// Those that came after 6.12.
+/// Functions that came after 6.12.
 const ONLY_V7: &[&str] = &[
     "int bpf_arena_reserve_pages(void *p__map, void *ptr__ign, u32 page_cnt)",
     "s32 __scx_bpf_select_cpu_and(struct task_struct *p, const struct cpumask *cpus_allowed, struct scx_bpf_select_cpu_and_args *args)",

@@ -43,7 +43,7 @@ structures! {
         start_time: u64,
         start_boottime: u64,
         comm: [Char; 16],
-        // Whose object this is, for the simulator; and whether it is an idle task's.
+        // The task that this object stands for, for the simulator; and whether it is an idle task's.
         owner as "": u32,
         // The last member: objects have only as much of it as there are CPUs.
         cpus_mask: CpumaskT,
