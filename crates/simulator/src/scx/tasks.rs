@@ -57,7 +57,7 @@ impl Ctx<'_> {
         let cgroup = self.kernel.task(task).cgroup;
         match made {
             Ok(_) => {
-                // `init_scx_entity`; our half of the entity comes when the scheduler takes over.
+                // `init_scx_entity`; while a scheduler is loaded, the task's entity comes later.
                 self.scx.guest.set_slice(&mut self.vm.memory, task, SCX_SLICE_DFL);
                 self.scx.guest.set_task_cgroup(&mut self.vm.memory, task, cgroup);
             }
