@@ -24,7 +24,7 @@ pub enum LiveError {
         /// What the system said.
         why: io::Error,
     },
-    /// It is no BPF object.
+    /// The file is no BPF object.
     #[error("{}: {why}", path.display())]
     Object {
         /// The file.
@@ -81,7 +81,7 @@ pub enum LiveError {
     NoMap {
         /// What it should be.
         what: &'static str,
-        /// Its name.
+        /// The name that the file gives.
         name: String,
     },
     /// The running kernel has no sched_ext.

@@ -78,7 +78,7 @@ impl Enumerators {
         fs::read("/sys/kernel/btf/vmlinux").map_or_else(|_| Self::default(), |bytes| Self::of(&bytes))
     }
 
-    /// Those in a kernel's types.
+    /// The values in a kernel's types.
     fn of(btf: &[u8]) -> Self {
         let Ok(btf) = Types::parse(btf) else { return Self::default() };
         let values = btf.types().filter_map(|(_, ty)| ty.enumeration()).flat_map(|names| &names.values);

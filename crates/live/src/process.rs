@@ -13,7 +13,7 @@ const PF_KTHREAD: u64 = 0x0020_0000;
 /// A process, or one of its threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
-    /// Its number: a thread's, or the process's.
+    /// Number of the thread or process.
     pub id: u32,
     /// The process that it belongs to (`Tgid`).
     pub group: u32,
@@ -25,7 +25,7 @@ pub struct Process {
     pub kernel: bool,
     /// When it began, in the kernel's ticks since the machine started: a number that is used again begins later.
     pub start_time: u64,
-    /// Its name (`comm`).
+    /// Name of the thread or process (`comm`).
     pub name: String,
 }
 

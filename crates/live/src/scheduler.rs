@@ -36,7 +36,7 @@ pub struct LoadedScheduler {
 /// A program that the verifier accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
-    /// Its name.
+    /// Name of the program.
     pub name: String,
     /// Its instructions, with those of the functions that it calls.
     pub instructions: usize,
@@ -49,7 +49,7 @@ pub struct Verified {
 pub struct Uncounted {
     /// The object's map that it should be in.
     pub map: String,
-    /// Its CPU.
+    /// CPU of the counter.
     pub cpu: usize,
     /// Why it cannot be opened.
     pub why: io::Error,

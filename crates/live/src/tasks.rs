@@ -19,7 +19,7 @@ pub(crate) struct Tasks {
 /// What `/proc/PID/stat` says of a process, or `/proc/PID/task/TID/stat` of a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stat {
-    /// Its name, of at most 15 bytes.
+    /// Name of the task, of at most 15 bytes.
     pub name: String,
     /// `R`, `S`, `Z` …
     pub state: char,

@@ -103,7 +103,7 @@ impl Running {
         writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
-    /// Its next line.
+    /// The next line that the program prints.
     pub(crate) fn hear(&mut self) -> String {
         let mut line = String::new();
         assert_ne!(self.output.read_line(&mut line).unwrap(), 0, "it says nothing more");

@@ -7,7 +7,7 @@ use crate::input::InputError;
 /// What loads an object: a simulator, or a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backend {
-    /// Its name, for people: `Linux`.
+    /// Name of the backend, for people: `Linux`.
     pub name: &'static str,
     /// Keys that it cannot follow (`run.arena`), and why.
     pub lacks: &'static [(&'static str, &'static str)],

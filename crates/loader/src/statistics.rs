@@ -29,7 +29,7 @@ pub type States = Vec<(String, String)>;
 pub struct NoStatistics {
     /// What is missing.
     pub what: &'static str,
-    /// Its name.
+    /// Name of what is missing.
     pub name: String,
 }
 

@@ -10,7 +10,7 @@ pub enum SimulationError {
     /// Every application thread waits for another one.
     #[error("the simulation cannot end: at {} s every thread waits\n{}", seconds(*.at), list(.waiters))]
     Stuck {
-        /// When.
+        /// Simulated time at which every thread waits.
         at: Nanos,
         /// Who waits for what.
         waiters: Vec<Waiter>,
@@ -34,7 +34,7 @@ pub enum SimulationError {
     /// The scheduler's `init_task` refused a new thread, which on a kernel makes `fork` fail.
     #[error("the scheduler refused thread {thread}: ops.init_task() returned {errno}, so it could not be forked")]
     ForkRefused {
-        /// Its name.
+        /// Name of the thread.
         thread: String,
         /// Negative errno.
         errno: i32,
@@ -44,15 +44,15 @@ pub enum SimulationError {
     TooManyThreads {
         /// How many there may be.
         limit: usize,
-        /// When.
+        /// Simulated time at which the limit was reached.
         at: Nanos,
     },
     /// A thread repeats steps that take no time.
     #[error("the simulation cannot go on: at {} s thread {thread} loops without consuming time", seconds(*.at))]
     NoProgress {
-        /// Which.
+        /// Name of the thread that loops.
         thread: String,
-        /// When.
+        /// Simulated time at which the thread loops.
         at: Nanos,
     },
 }
@@ -60,7 +60,7 @@ pub enum SimulationError {
 /// A thread that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiter {
-    /// Its name.
+    /// Name of the thread.
     pub thread: String,
     /// What it waits for, and who has it.
     pub waits_for: String,

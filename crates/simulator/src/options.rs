@@ -31,7 +31,7 @@ pub struct Options {
 /// A CPU comes or goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hotplug {
-    /// When.
+    /// Time from the start of the run.
     pub at: Nanos,
     /// Which, one of those that the machine has online at the start.
     pub cpu: CpuId,
@@ -64,7 +64,7 @@ pub enum Scheduler {
 /// What names no scheduler.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum UnknownScheduler {
-    /// It is neither a name nor a path.
+    /// The text is neither a name nor a path.
     #[error("no scheduler `{name}`; {valid}, or the path of a sched_ext object such as ./scx_simple.bpf.o")]
     Name {
         /// As written.

@@ -89,7 +89,7 @@ pub struct Cell {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fold {
-    /// Their mean.
+    /// The mean of the values.
     #[default]
     Mean,
     /// The smallest.

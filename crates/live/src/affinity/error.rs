@@ -12,7 +12,7 @@ pub enum AffinityError {
          `longest` only"
     )]
     NeedsScheduler {
-        /// Its setting.
+        /// The setting of the mechanism.
         setting: String,
     },
     /// A value of another kind.

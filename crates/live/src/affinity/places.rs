@@ -36,7 +36,7 @@ pub(super) struct Job {
 /// Where a thread goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
-    /// It may use these CPUs.
+    /// The thread may use these CPUs.
     On(CpuList),
     /// Somebody has put it where it cannot be as it should; it stays there.
     Elsewhere,

@@ -24,7 +24,7 @@ pub enum ChangeError {
     /// What is to be changed cannot be read, so it could not be given back.
     #[error("{setting} cannot be read, and is left as it is: {why}")]
     Unreadable {
-        /// What.
+        /// The setting that cannot be read.
         setting: Setting,
         /// What the system said.
         why: io::Error,
@@ -32,7 +32,7 @@ pub enum ChangeError {
     /// The kernel does not let it be changed so.
     #[error("{setting} cannot become {to}: {why}")]
     Refused {
-        /// What.
+        /// The setting that cannot be changed.
         setting: Setting,
         /// The value that it was to get.
         to: String,

@@ -22,7 +22,7 @@ const FEW_LINES: usize = 1000;
 /// What became of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applied {
-    /// It was made.
+    /// The change was made.
     Changed,
     /// It was so already; nothing was done, nor will it be undone.
     Already,

@@ -17,7 +17,7 @@ use crate::tasks::Tasks;
 pub struct LeftBehind {
     /// The process.
     pub owner: Owner,
-    /// Its changes, the last first.
+    /// Changes of the process, the last first.
     pub changes: Vec<Left>,
     /// The file of its journal.
     pub path: PathBuf,

@@ -14,7 +14,7 @@ use crate::tasks::Tasks;
 /// The process that makes changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
-    /// Its number.
+    /// Number of the process.
     pub pid: u32,
     /// When it began, in clock ticks after boot.
     pub start_time: u64,
@@ -54,9 +54,9 @@ pub(super) enum Line {
 /// A change as it was left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
-    /// What.
+    /// The setting that was changed.
     pub setting: Setting,
-    /// Its value before the first change.
+    /// Value of the setting before the first change.
     pub old: String,
     /// The values that it was given since, different ones; the last is that of the last change.
     pub given: Vec<String>,
@@ -151,7 +151,7 @@ impl Records {
         self.lines
     }
 
-    /// It was written anew, with so many lines.
+    /// Notes that the journal was written anew, with `lines` lines.
     pub(super) fn count_again(&mut self, lines: usize) {
         self.lines = lines;
     }

@@ -30,7 +30,7 @@ pub struct Restored {
 /// Something that somebody else has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
-    /// What.
+    /// The setting that stays as it is.
     pub setting: Setting,
     /// What it was before us.
     pub old: String,
@@ -43,11 +43,11 @@ pub struct Kept {
 /// Something that could not be given back.
 #[derive(Debug)]
 pub struct Stuck {
-    /// What.
+    /// The setting that could not be given back.
     pub setting: Setting,
     /// What it was before us.
     pub old: String,
-    /// Why.
+    /// Why the setting could not be given back.
     pub why: ChangeError,
 }
 

@@ -38,7 +38,7 @@ pub enum Setting {
     },
     /// The CPUs that a thread may use.
     Affinity {
-        /// Its process.
+        /// The process that the thread belongs to.
         pid: u32,
         /// The thread.
         tid: u32,
@@ -47,7 +47,7 @@ pub enum Setting {
     },
     /// The CPUs that an interrupt may go to.
     IrqAffinity {
-        /// Its number.
+        /// Number of the interrupt.
         irq: u32,
     },
     /// The same for interrupts that are requested from now on.
@@ -59,14 +59,14 @@ pub enum Setting {
 /// A setting and the value that it is to get.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// What.
+    /// The setting to change.
     pub setting: Setting,
     /// The new value. CPUs are always a list (`0-3,8`), also where the file has a mask.
     pub to: String,
 }
 
 impl Setting {
-    /// Its value now. CPUs are a list.
+    /// Value of the setting now. CPUs are a list.
     pub(super) fn read(&self, root: &Path) -> io::Result<String> {
         match self {
             Self::Affinity { pid, tid, start_time } => {
@@ -128,7 +128,7 @@ impl Setting {
         !matches!(self, Self::Governor { .. } | Self::MinFrequency { .. } | Self::MaxFrequency { .. })
     }
 
-    /// Its file, below a root.
+    /// File of the setting, below a root.
     fn path(&self) -> String {
         let of_policy = |policy: &str, file: &str| format!("sys/devices/system/cpu/cpufreq/{policy}/{file}");
         match self {

@@ -46,7 +46,7 @@ pub enum ControlError {
     /// The socket cannot be made.
     #[error("{}: the control socket cannot be made: {why}", path.display())]
     Listen {
-        /// Where.
+        /// Path of the socket.
         path: PathBuf,
         /// What the system said.
         why: io::Error,
@@ -54,13 +54,13 @@ pub enum ControlError {
     /// Nobody listens.
     #[error("{}: nobody listens: Tandem does not run (`tandem status` says more)", path.display())]
     Nobody {
-        /// Where.
+        /// Path of the socket.
         path: PathBuf,
     },
     /// The connection ended early.
     #[error("{}: {why}", path.display())]
     Lost {
-        /// Where.
+        /// Path of the socket.
         path: PathBuf,
         /// What the system said.
         why: io::Error,

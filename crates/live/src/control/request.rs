@@ -26,10 +26,10 @@ pub enum Request {
 /// Why a line is no request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
-    /// It begins with no word that is known.
+    /// The line begins with no word that is known.
     #[error("expected `hint THREAD LENGTH`, `application PROCESS` or `status`")]
     Unknown,
-    /// It is too long, or no text.
+    /// The line is too long, or no text.
     #[error("a request is one line of at most {} printable characters", super::MAX_LINE)]
     Line,
     /// No thread or process has such a number.

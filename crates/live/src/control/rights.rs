@@ -8,22 +8,22 @@ use crate::process::Process;
 /// Who asks: what the kernel says of the other end of a socket (`SO_PEERCRED`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
-    /// Its user.
+    /// User at the other end.
     pub user: u32,
-    /// Its process.
+    /// Process at the other end.
     pub process: u32,
 }
 
 /// Why somebody may not say something of a process.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
-    /// It does not exist, or no more.
+    /// The process does not exist, or no more.
     #[error("there is no thread {0}")]
     Nobody(u32),
-    /// It is the kernel's.
+    /// The thread is the kernel's own.
     #[error("{0} is one of the kernel's own threads")]
     Kernel(u32),
-    /// It is somebody else's.
+    /// The process belongs to another user.
     #[error("{0} belongs to another user: only root may say something of it")]
     Foreign(u32),
     /// A thread, where a process is wanted.
@@ -46,7 +46,7 @@ pub fn spoken_for(root: &Path, peer: Peer, id: u32) -> Result<Process, Denied> {
     Ok(process)
 }
 
-/// Likewise for a process as a whole.
+/// The process, if `peer` may speak for all of it.
 ///
 /// # Errors
 /// [`Denied`].

@@ -17,7 +17,7 @@ pub enum Missing {
         /// The kernel's.
         release: String,
     },
-    /// It was built without.
+    /// The kernel was built without sched_ext.
     #[error(
         "Linux {release} is built without sched_ext (no CONFIG_SCHED_CLASS_EXT in {}): boot a kernel that has it",
         config.display()
@@ -34,7 +34,7 @@ pub enum Missing {
         /// The kernel's.
         release: String,
     },
-    /// It is not there, and nobody knows why.
+    /// sched_ext is not there, and the reason is unknown.
     #[error(
         "/sys/kernel/sched_ext is not there; why is not known, as neither /proc/config.gz nor /boot/config-{release} nor \
          /lib/modules/{release}/config can be read: boot a kernel with CONFIG_SCHED_CLASS_EXT"
@@ -64,7 +64,7 @@ pub enum Missing {
     /// Another scheduler is loaded.
     #[error("the scheduler {scheduler} is loaded already: stop it first")]
     Busy {
-        /// Its name.
+        /// Name of the scheduler.
         scheduler: String,
     },
     /// One is being loaded or unloaded, or has no name.

@@ -14,11 +14,11 @@ const AMD: &str = "amd-pstate-epp";
 pub struct Policy {
     /// `policy0`.
     pub name: String,
-    /// Its CPUs, those that are online.
+    /// CPUs of the policy that are online.
     pub cpus: Vec<usize>,
     /// Its driver: `intel_pstate`, `intel_cpufreq` (the same, passive), `amd-pstate-epp`, `cpufreq-dt` …; empty if unknown.
     pub driver: String,
-    /// Its governor now; empty if unknown.
+    /// The policy's governor now; empty if unknown.
     pub governor: String,
     /// Those that there are. Of those that are modules only the loaded ones are shown.
     pub governors_available: Vec<String>,

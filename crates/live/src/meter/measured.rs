@@ -15,7 +15,7 @@ pub struct Energy {
     pub source: String,
     /// What it covers.
     pub domain: Domain,
-    /// How.
+    /// How the energy was measured.
     pub method: Method,
     /// How much.
     pub joules: f64,

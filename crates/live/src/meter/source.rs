@@ -15,7 +15,7 @@ pub enum Part {
     Platform,
     /// A processor with all that is in it.
     Package,
-    /// Its cores; part of its package.
+    /// Cores of a processor; part of its package.
     Core,
     /// Graphics in the processor; part of its package.
     Uncore,

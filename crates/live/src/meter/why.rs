@@ -38,7 +38,7 @@ pub enum Why {
     /// The machine draws from the mains, and nobody knows how much.
     #[error("the machine is on mains power")]
     OnMains,
-    /// Its state is not `Discharging`.
+    /// The battery's state is not `Discharging`.
     #[error("it is not discharging")]
     NotDischarging,
     /// A battery counts in big steps, seconds or minutes apart; that many were seen.

@@ -29,7 +29,7 @@ pub enum MetricsError {
     /// The system refuses it.
     #[error("{address}: nobody can ask for metrics there: {why}")]
     Listen {
-        /// Where.
+        /// Address of the endpoint.
         address: SocketAddr,
         /// What the system said.
         why: io::Error,

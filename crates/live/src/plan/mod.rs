@@ -55,7 +55,7 @@ impl Backend {
 pub enum Governor {
     /// schedutil, everywhere.
     Schedutil,
-    /// Those that do now.
+    /// The governors that choose clocks now.
     Keep,
 }
 
@@ -75,7 +75,7 @@ pub struct SessionRequest {
 /// What will be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// How.
+    /// How the machine is acted on.
     pub backend: Backend,
     /// Which mechanisms are on.
     pub mechanisms: Mechanisms,
@@ -93,7 +93,7 @@ pub enum PlanError {
     /// No scheduler can be loaded.
     #[error("no scheduler can be loaded here:{}{}", list(.missing), if *.affinity { BESIDES } else { "" })]
     Missing {
-        /// Why.
+        /// What is missing.
         missing: Vec<Missing>,
         /// Whether the other backend could do something.
         affinity: bool,
@@ -101,10 +101,10 @@ pub enum PlanError {
     /// Affinities of others cannot be changed.
     #[error("affinities and clocks cannot be changed: this process lacks CAP_SYS_NICE, run it as root")]
     NotRoot,
-    /// They alone cannot do what is wanted.
+    /// Affinities and clocks alone cannot do what is wanted.
     #[error("--backend affinity can do isolate and longest, not {}: leave out the latter", .mechanisms.join(", "))]
     BeyondAffinity {
-        /// What.
+        /// Mechanisms that affinities and clocks cannot do.
         mechanisms: Vec<&'static str>,
     },
     /// Nothing is wanted of them.
@@ -113,7 +113,7 @@ pub enum PlanError {
     /// schedutil is wanted, and cannot be had.
     #[error("the governor schedutil cannot be chosen: {why}")]
     NoSchedutil {
-        /// Why.
+        /// Why schedutil cannot be had.
         why: Note,
     },
 }

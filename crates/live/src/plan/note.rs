@@ -57,13 +57,13 @@ pub enum Note {
     /// The kernel has no schedutil.
     #[error("{policy} has no governor schedutil: boot a kernel with CONFIG_CPU_FREQ_GOV_SCHEDUTIL")]
     NotBuilt {
-        /// Where.
+        /// The cpufreq policy.
         policy: String,
     },
     /// Mechanisms that were asked for with all the others, but take a scheduler.
     #[error("without sched_ext {} {} left out", mechanisms.join(", "), if mechanisms.len() == 1 { "is" } else { "are" })]
     LeftOut {
-        /// Which.
+        /// Mechanisms that are left out.
         mechanisms: Vec<&'static str>,
     },
     /// Sources contradict each other on how fast CPUs are.

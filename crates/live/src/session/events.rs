@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub enum Event {
     /// A signal that asks for the end.
     Signal {
-        /// Its number.
+        /// Number of the signal.
         number: i32,
         /// Whether the terminal sent it, and so the command has it, too.
         of_terminal: bool,

@@ -8,9 +8,9 @@ use crate::Exit;
 /// How a scheduler went before it was asked to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Gone {
-    /// It says how it ended.
+    /// The scheduler recorded how it ended.
     Recorded(Exit),
-    /// It does not; what sched_ext is doing now.
+    /// The scheduler recorded nothing; what sched_ext is doing now.
     Silent(String),
     /// It was to be loaded again, or looked after, and that failed.
     Lost(String),

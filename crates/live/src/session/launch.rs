@@ -28,13 +28,13 @@ const OF_SUDO: [&str; 6] = ["SUDO_UID", "SUDO_GID", "SUDO_USER", "SUDO_COMMAND",
 
 /// A command that a session is around: it waits for its start.
 pub trait Command {
-    /// Its process.
+    /// The command's process.
     fn process(&self) -> u32;
 
     /// Lets it begin. If this is never called it ends without having done anything.
     ///
     /// # Errors
-    /// It is not there any more.
+    /// The command's process is gone.
     fn go(&mut self) -> io::Result<()>;
 
     /// Sends a signal to a process of it. One that has ended needs none.
@@ -112,10 +112,10 @@ pub enum NotBegun {
     /// The pipe cannot be read.
     #[error("cannot wait to be told to begin: {0}")]
     Gate(io::Error),
-    /// It cannot become the user.
+    /// The process cannot become the user.
     #[error("cannot become the command's user: {0}")]
     User(io::Error),
-    /// It cannot become the program.
+    /// The process cannot become the program.
     #[error("{}: {why}", program.display())]
     Program {
         /// The program.

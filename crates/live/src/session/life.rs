@@ -32,9 +32,9 @@ pub const TICK: Duration = Duration::from_millis(200);
 /// A process that was said to be an application, with all that descends from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Application {
-    /// Its first process.
+    /// First process of the application.
     pub process: u32,
-    /// Its number, from 1.
+    /// Number of the application, from 1.
     pub number: u32,
     /// The name of that process when it was entered.
     pub name: String,

@@ -30,7 +30,7 @@ pub enum Notice<'a> {
     Reloading(&'a Exit),
     /// The scheduler went before it was asked to.
     Ejected {
-        /// How.
+        /// How the scheduler went.
         gone: &'a Gone,
         /// Whether the command runs on.
         command_runs: bool,

@@ -84,7 +84,7 @@ pub trait Kernel: Debug {
     /// Gives the scheduler to the kernel. It does not schedule yet.
     ///
     /// # Errors
-    /// Those of [`check`](Self::check); [`SessionError::Load`].
+    /// The errors of [`check`](Self::check), and [`SessionError::Load`].
     fn load(&self, machine: &Machine, settings: &[(String, String)]) -> Result<Box<dyn Loaded>, SessionError>;
 }
 

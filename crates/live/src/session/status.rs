@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct SessionStatus {
     /// `run` or `attach`.
     pub command: String,
-    /// Its process.
+    /// Process of the session.
     pub process: u32,
     /// What acts: `sched_ext`, `affinity`.
     pub backend: String,
@@ -48,9 +48,9 @@ pub struct SessionStatus {
 /// What a session says of an application.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApplicationStatus {
-    /// Its number, from 1.
+    /// Number of the application, from 1.
     pub number: u32,
-    /// Its first process.
+    /// First process of the application.
     pub process: u32,
     /// The name of that process when it was entered.
     pub name: String,
@@ -61,18 +61,18 @@ pub struct ApplicationStatus {
 /// Why a running session's status is not known.
 #[derive(Debug, thiserror::Error)]
 pub enum StatusError {
-    /// It cannot be asked, or hung up.
+    /// The session cannot be asked, or hung up.
     #[error(transparent)]
     Control(#[from] ControlError),
-    /// It refuses to say.
+    /// The session refuses to say.
     #[error("{}: {why}", path.display())]
     Refused {
         /// The control socket.
         path: PathBuf,
-        /// Its words.
+        /// The session's words.
         why: String,
     },
-    /// It answers something else: it is another version's.
+    /// The session's answer is no status: the session is of another version.
     #[error("{}: it answers something else: {why}", path.display())]
     Answer {
         /// The control socket.

@@ -11,13 +11,13 @@ use nix::unistd::{Uid, User};
 pub struct Identity {
     /// The user's number.
     pub user: u32,
-    /// Their main group's.
+    /// Number of the user's main group.
     pub group: u32,
     /// Their name; without an entry in the password file, none, and no further groups either.
     pub name: Option<String>,
-    /// Their home folder.
+    /// Home folder of the user.
     pub home: PathBuf,
-    /// Their shell.
+    /// Shell of the user.
     pub shell: PathBuf,
 }
 

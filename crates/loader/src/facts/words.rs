@@ -19,7 +19,7 @@ pub enum Subject {
 impl Subject {
     /// All there are.
     pub const ALL: [Self; 4] = [Self::Machine, Self::Cpu, Self::Domain, Self::OppTable];
-    /// Those of which a machine has several.
+    /// Subjects of which a machine has several.
     pub const SEVERAL: [Self; 3] = [Self::Cpu, Self::Domain, Self::OppTable];
 
     /// What stands before the `.` of its facts: `cpu`; empty for the machine.

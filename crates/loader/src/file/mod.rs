@@ -73,7 +73,7 @@ pub enum Argument {
 pub struct CallLine {
     /// The program.
     pub program: String,
-    /// Its arguments.
+    /// Arguments of the program.
     pub arguments: Vec<Argument>,
 }
 

@@ -25,7 +25,7 @@ struct Clocks {
     first: usize,
     /// All of them, ascending. Drivers that name none have their lowest and their highest.
     all: Vec<u64>,
-    /// Those between `scaling_min_freq` and `scaling_max_freq`.
+    /// Clocks between `scaling_min_freq` and `scaling_max_freq`.
     allowed: Vec<u64>,
 }
 

@@ -21,7 +21,7 @@ use crate::statistics::Statistics;
 pub struct Call {
     /// The program.
     pub program: String,
-    /// Its arguments, of which its argument structure consists.
+    /// Arguments of the program, of which its argument structure consists.
     pub arguments: Vec<i32>,
 }
 

@@ -16,7 +16,7 @@ const MAX_STEPS: u32 = 100;
 /// Threads that go at the same pace.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Flow {
-    /// Their pace.
+    /// Pace of each of the threads.
     pub pace: Pace,
     /// The λ that a narrower path slows them by already; 1 where there is none.
     pub own: f64,

@@ -17,13 +17,13 @@ use crate::quantity::{BYTES_PER_SECOND, percent, quantity};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It decided something in the trial.
+    /// The mechanism decided something in the trial.
     Acts,
     /// It can act on this machine; no workload was given.
     CanAct,
     /// It can act on this machine, but found nothing to decide in the trial.
     NothingToDo,
-    /// It cannot act here, whatever runs.
+    /// The mechanism cannot act here, whatever runs.
     Inert,
 }
 

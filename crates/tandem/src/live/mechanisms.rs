@@ -53,7 +53,7 @@ pub struct MechanismOptions {
 pub enum Isolation {
     /// Applications stay off its CPU
     Dedicated,
-    /// They may use it, too
+    /// Applications may use it, too
     Shared,
 }
 

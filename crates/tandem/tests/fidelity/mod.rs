@@ -17,7 +17,7 @@ use scenario::{Compared, Scenario};
 
 /// Points of a CPU's time by which a thread's share may differ.
 const POINTS: f64 = 3.0;
-/// Likewise, where the guest's host was too busy to say it so exactly: it took more than `NOISY` percent of the guest's time.
+/// Points of a CPU's time by which a share may differ if the host took more than `NOISY` percent of the guest's time.
 const NOISY_POINTS: f64 = 10.0;
 const NOISY: f64 = 10.0;
 /// Where it took more of the guest's time than it gave, nothing can be said.

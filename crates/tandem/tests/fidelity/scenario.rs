@@ -23,7 +23,7 @@ pub enum Compared {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// Its file's stem.
+    /// Stem of the scenario's file.
     #[serde(skip)]
     pub name: String,
     /// What it shows.

@@ -103,7 +103,7 @@ impl Claims {
         }
     }
 
-    /// Those that there are.
+    /// The claims that there are.
     pub fn all(&self) -> impl Iterator<Item = &Claim> {
         [&self.cpu_capacity, &self.cppc, &self.highest_clock, &self.base_clock].into_iter().flatten()
     }

@@ -29,9 +29,9 @@ pub struct Kind {
     pub capacity: u64,
     /// The same as a share of the best of all CPUs, above 0 and at most 1.
     pub share: f64,
-    /// Their type.
+    /// Type of the kind's CPUs.
     pub core_type: CoreType,
-    /// Those that are online, ascending.
+    /// CPUs of the kind that are online, ascending.
     pub cpus: Vec<usize>,
 }
 

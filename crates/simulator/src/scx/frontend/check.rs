@@ -22,7 +22,7 @@ const PROBLEM: &str = "problem";
 /// Loads the scheduler and asks it, without running anything else.
 ///
 /// # Errors
-/// It cannot be loaded, or [`SchedulerError::Refused`].
+/// The scheduler cannot be loaded, or [`SchedulerError::Refused`].
 pub fn on_machine(
     scheduler: &SchedExt,
     machine: &Machine,
@@ -43,7 +43,7 @@ pub fn on_machine(
 /// Runs the check program of a loaded scheduler on `cpu`.
 ///
 /// # Errors
-/// It refuses the settings, or is stopped.
+/// The program refuses the settings, or is stopped.
 pub fn ask(ctx: &mut Ctx<'_>, program: ProgramId, cpu: CpuId) -> Result<(), SchedulerError> {
     let name = ctx.vm.program_name(program).to_owned();
     match ctx.run_syscall(program, &[], cpu) {

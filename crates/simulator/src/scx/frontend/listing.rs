@@ -63,7 +63,7 @@ pub struct Listing {
     pub dispatch_max_batch: Option<u32>,
     /// Callbacks that it has, in the order of the kernel's structure.
     pub callbacks: Vec<Callback>,
-    /// Its maps.
+    /// Maps of the object.
     pub maps: Vec<MapListing>,
     /// Variables that can be set, constants first.
     pub variables: Vec<VariableListing>,
@@ -93,9 +93,9 @@ pub struct Callback {
 /// A map.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MapListing {
-    /// Its name.
+    /// Name of the map.
     pub name: String,
-    /// Its kind, without `BPF_MAP_TYPE_`.
+    /// Kind of the map, without `BPF_MAP_TYPE_`.
     pub kind: String,
     /// Bytes of a key.
     pub key_size: u32,
@@ -108,14 +108,14 @@ pub struct MapListing {
 /// A variable that can be set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VariableListing {
-    /// Its name.
+    /// Name of the variable.
     pub name: String,
     /// Its type as C spells it, without `const` and `volatile`.
     #[serde(rename = "type")]
     pub type_name: String,
     /// Its value, with what the sidecar and the user set; `{…}` is one that is not shown, `nr_cpus` the machine's number.
     pub value: String,
-    /// Its value if the user sets nothing.
+    /// Value of the variable if the user sets nothing.
     pub default: String,
     /// Programs cannot change it: a setting, not a state.
     pub constant: bool,
@@ -134,7 +134,7 @@ pub struct VariableListing {
 /// Something of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Needed {
-    /// Its name.
+    /// Name as the object spells it.
     pub name: String,
     /// The scheduler asks whether it is there and does without.
     pub weak: bool,
@@ -216,7 +216,7 @@ impl SchedExt {
         let by_itself = open.clone();
         let default = |name: &str| by_machine(name).unwrap_or_else(|| by_itself.text(name).unwrap_or_default());
         for (name, text) in &self.settings {
-            // Likewise.
+            // A setting that cannot be made was refused when the scheduler was chosen.
             let _ = open.set(name, text);
         }
         let chosen = |name: &str| self.settings.iter().any(|(other, _)| place_in(other, name));

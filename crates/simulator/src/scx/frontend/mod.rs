@@ -54,10 +54,10 @@ pub enum SchedulerError {
     /// The object has no `struct sched_ext_ops`.
     #[error("the object holds no `struct sched_ext_ops`: it is no scheduler")]
     NoScheduler,
-    /// It has more than one.
+    /// The object has more than one scheduler.
     #[error("the object holds two schedulers, `{first}` and `{second}`; one is expected")]
     Schedulers {
-        /// One.
+        /// Name of the first scheduler.
         first: String,
         /// The next.
         second: String,
@@ -97,7 +97,7 @@ pub enum SchedulerError {
     /// Such a program fails.
     #[error("the program `{name}` fails: {why}")]
     Syscall {
-        /// Its name.
+        /// Name of the program.
         name: String,
         /// The negative errno that it returned, or what stopped it.
         why: String,
@@ -108,7 +108,7 @@ pub enum SchedulerError {
     /// What is known of tasks shall be in a map that does not exist or cannot hold it.
     #[error("the object has no map `{map}` of type HASH with keys of 4 bytes and values of {value_size}")]
     NoTaskMap {
-        /// Its name.
+        /// Name of the map.
         map: String,
         /// Bytes of a value.
         value_size: u32,
@@ -157,7 +157,7 @@ pub struct Request<'a> {
 pub struct Loaded {
     /// The object.
     pub vm: Instance,
-    /// Its callbacks and values.
+    /// Callbacks and values of the scheduler.
     pub ops: Ops,
     /// The kernel's objects in its memory.
     pub guest: Guest,
@@ -186,9 +186,9 @@ pub struct Loaded {
 pub struct Syscall {
     /// The program.
     pub program: ProgramId,
-    /// Its name.
+    /// Name of the program.
     pub name: String,
-    /// Its argument structure.
+    /// Argument structure of the program.
     pub args: Vec<u8>,
 }
 

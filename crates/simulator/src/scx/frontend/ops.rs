@@ -25,7 +25,7 @@ pub struct ReadOps {
 /// The scheduler that an object holds.
 ///
 /// # Errors
-/// It holds none, or more than one.
+/// The object holds no scheduler, or more than one.
 pub fn find(object: &Object) -> Result<&StructOps, SchedulerError> {
     let named = |ops: &&StructOps| object.btf.name(object.btf.skip_modifiers(ops.type_id)) == STRUCTURE;
     let mut schedulers = object.struct_ops.iter().filter(|ops| !ops.optional).filter(named);

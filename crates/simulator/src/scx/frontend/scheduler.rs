@@ -53,7 +53,7 @@ impl Eq for SchedExt {}
 /// Why a file is no scheduler that could be loaded.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum OpenError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{}: cannot be read: {why}{}", path.display(), did_you_mean(.nearest))]
     Read {
         /// The file.
@@ -63,10 +63,10 @@ pub enum OpenError {
         /// A file beside it whose name is alike.
         nearest: Option<String>,
     },
-    /// It is too large to be an object.
+    /// The file is too large to be an object.
     #[error("{}: more than 256 MiB; a sched_ext object such as scx_simple.bpf.o is expected", .0.display())]
     TooLarge(PathBuf),
-    /// It is no BPF object.
+    /// The file is no BPF object.
     #[error("{}: {why}", path.display())]
     Object {
         /// The file.
@@ -74,7 +74,7 @@ pub enum OpenError {
         /// What is wrong with it.
         why: ObjectError,
     },
-    /// It is one, but holds no scheduler.
+    /// The file is a BPF object, but holds no scheduler.
     #[error("{}: {why}", path.display())]
     Scheduler {
         /// The file.

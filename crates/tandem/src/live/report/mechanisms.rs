@@ -26,7 +26,7 @@ fn counter(name: &str) -> Option<(&'static str, bool)> {
 /// A mechanism that was asked for, or what the scheduler does anyway.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Deeds {
-    /// Its name.
+    /// Name of the mechanism.
     pub name: String,
     /// How it fared.
     pub state: Option<String>,

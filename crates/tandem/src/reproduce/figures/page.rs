@@ -29,7 +29,7 @@ const MOST_LABEL: i32 = 190;
 const LINE: i32 = 15;
 /// Of a letter at the size of labels, about.
 const LETTER: f64 = 6.3;
-/// Likewise, of long texts, in which wide letters and narrow ones even out.
+/// Width of a letter of long texts, in which wide letters and narrow ones even out.
 const LETTER_OF_MANY: f64 = 5.7;
 
 const BLACK: RGBColor = RGBColor(30, 30, 30);

@@ -7,7 +7,7 @@ use tandem_loader::reading::{Cpu, Reading};
 /// A core.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Core {
-    /// Its CPUs, ascending.
+    /// CPUs of the core, ascending.
     pub cpus: Vec<u32>,
     /// The online CPU whose facts hold for this core: one of its own, or a neighbour's if the core is offline.
     pub leader: u32,
