@@ -23,7 +23,7 @@ pub struct Expected {
     pub capacity: u64,
     /// How many CPUs that are online are of this kind.
     pub cpus: usize,
-    /// Their type.
+    /// Type of these CPUs.
     pub core_type: CoreType,
     /// The highest clock that one of them reaches, kHz; 0 where no file says.
     pub khz: u64,
@@ -34,11 +34,11 @@ pub struct Expected {
 pub struct Host {
     /// What it is, and what is wrong with it, as a name.
     pub name: &'static str,
-    /// Its files.
+    /// Files below /proc and /sys.
     pub files: Files,
     /// Who is to be believed about its capacities.
     pub source: Source,
-    /// Its kinds of CPU, the fastest first.
+    /// Kinds of CPU, the fastest first.
     pub kinds: Vec<Expected>,
     /// What is to be doubted, in words.
     pub doubts: Vec<String>,

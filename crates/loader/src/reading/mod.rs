@@ -66,7 +66,7 @@ pub struct Reading {
 /// A logical CPU.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Cpu {
-    /// Its number.
+    /// The number by which the kernel knows the CPU.
     pub number: u32,
     /// Whether it runs now.
     pub online: bool,
@@ -107,7 +107,7 @@ pub struct Cpu {
 pub struct CacheLevel {
     /// 1 to 4.
     pub level: u32,
-    /// Its size; virtual machines may not say.
+    /// Size of the cache; virtual machines may not say.
     pub kib: Option<u64>,
     /// `shared_cpu_list`: online CPUs only.
     pub cpus: Vec<u32>,
@@ -116,7 +116,7 @@ pub struct CacheLevel {
 /// A cpuidle state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdleState {
-    /// Its name: `C1`.
+    /// Name of the state: `C1`.
     pub name: String,
     /// `latency`: worst time from wakeup to running, entry that cannot be abandoned included.
     pub latency_us: u64,
@@ -129,7 +129,7 @@ pub struct IdleState {
 pub struct Node {
     /// As the kernel numbers it.
     pub number: u32,
-    /// Its CPUs, not empty.
+    /// CPUs of the group, not empty.
     pub cpus: Vec<u32>,
     /// `MemTotal` of its meminfo.
     pub memory_kib: Option<u64>,
@@ -163,9 +163,9 @@ pub struct Policy {
 /// A performance domain of the energy model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EnergyDomain {
-    /// Its folder: `cpu0`, `pd0`.
+    /// Folder of the domain: `cpu0`, `pd0`.
     pub name: String,
-    /// Its CPUs.
+    /// CPUs of the domain.
     pub cpus: Vec<u32>,
     /// Clock in kHz and power of one busy CPU in the file's unit, ascending by clock.
     pub states: Vec<(u32, u64)>,
