@@ -129,7 +129,7 @@ pub struct IdleState {
 pub struct Node {
     /// As the kernel numbers it.
     pub number: u32,
-    /// CPUs of the group, not empty.
+    /// CPUs of the node, not empty.
     pub cpus: Vec<u32>,
     /// `MemTotal` of its meminfo.
     pub memory_kib: Option<u64>,
