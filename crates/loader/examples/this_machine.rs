@@ -23,7 +23,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("  doubtful: {doubt}");
     }
 
-    let file = LoaderFile::parse("example.toml".as_ref(), "[set]\nnr_cpus = \"nr_cpus\"\ncapacity = \"cpu.capacity\"\n")?;
+    let file =
+        LoaderFile::parse("example.toml".as_ref(), "[set]\nnr_cpus = \"nr_cpus\"\ncapacity = \"cpu.capacity\"\n")?;
     for step in file.steps(&System::of(&machine)).set {
         println!("{} = {}", step.name, step.value);
     }

@@ -127,7 +127,8 @@ fn the_kernels_capacity_wins_over_the_firmwares_and_says_so() {
         tree.cpu(cpu, "acpi_cppc/highest_perf", perf).cpu(cpu, "cpu_capacity", capacity)
     });
     let (detected, table) = describe(&tree);
-    let warning = "acpi_cppc/highest_perf gives CPU 7 a capacity of 931, cpu_capacity one of 605: the latter is believed";
+    let warning =
+        "acpi_cppc/highest_perf gives CPU 7 a capacity of 931, cpu_capacity one of 605: the latter is believed";
     assert_eq!(warned(&detected, warning), 1, "{:#?}", detected.warnings);
     assert!(source_of(&table, "core_type/e-core", "ipc").contains("cpu_capacity"));
 }

@@ -29,16 +29,16 @@ pub struct Kind {
     pub capacity: u64,
     /// The same as a share of the best of all CPUs, above 0 and at most 1.
     pub share: f64,
-    /// Their type.
+    /// The type of its cores.
     pub core_type: CoreType,
-    /// Those that are online, ascending.
+    /// The CPUs of this kind that are online, ascending.
     pub cpus: Vec<usize>,
 }
 
 /// The capacities of a machine's CPUs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Capacities {
-    /// Who is believed.
+    /// The source that is believed.
     pub source: Source,
     /// What all sources say, in their own units.
     pub claims: Vec<Claim>,
