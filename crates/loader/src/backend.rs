@@ -22,7 +22,7 @@ pub struct Refused {
     /// The key.
     pub key: &'static str,
     /// Where the file has it, and the reason.
-    pub at: InputError,
+    pub at: Box<InputError>,
 }
 
 impl Backend {
@@ -34,7 +34,7 @@ impl Backend {
         let asked = |(key, why): &(&'static str, &'static str)| Some((*key, *why, file.place_of(key)?));
         let Some((key, why, place)) = self.lacks.iter().find_map(asked) else { return Ok(()) };
         let at = file.mistake(place, format!("{} cannot follow `{key}`", self.name)).help(why);
-        Err(Refused { backend: *self, key, at })
+        Err(Refused { backend: *self, key, at: Box::new(at) })
     }
 }
 

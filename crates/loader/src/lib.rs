@@ -26,13 +26,13 @@
 //! - [`facts`]: the words for what loaders find out, over what a system says of itself.
 //! - [`file`]: the file beside an object. [`steps`]: what it says for a system. [`statistics`]: what can be read of a loaded
 //!   scheduler. [`backend`]: what one backend cannot do.
+//! - [`hosts`]: made-up machines as files, some of which lie: for tests of whatever reads machines.
 //! - [`input`]: mistakes in files: where, what, and what was expected.
 
 pub mod backend;
 pub mod cpus;
 pub mod facts;
 pub mod file;
-#[cfg(any(test, feature = "hosts"))]
 pub mod hosts;
 pub mod input;
 pub mod machine;

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn other_processors_have_one_unit_that_nobody_names() {
+    fn other_processors_have_one_unit_that_needs_no_name() {
         // Arm's units have lists of CPUs, too, but the kernel finds them.
         let pmus = machine(&[("cpu", "4", ""), ("armv8_cortex_a53", "8", "0-3"), ("cpu_odd", "x", "0-3")]);
         assert_eq!(pmus, Pmus::default());

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table of hosts: a description says of a machine what a scheduler is told on it.
 
-mod detect_tree;
 
 use std::path::Path;
 
-use detect_tree::{Tree, describe};
+use crate::detect_tree::{Tree, describe};
 use tandem_loader::hosts::Host;
 use tandem_loader::machine::Machine as Told;
 use tandem_simulator::machine::Machine as Described;

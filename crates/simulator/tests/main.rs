@@ -8,6 +8,7 @@ mod bpf_objects;
 mod common;
 mod detect;
 mod detect_any;
+mod detect_hosts;
 mod detect_hybrid;
 mod detect_round_trip;
 mod detect_tree;

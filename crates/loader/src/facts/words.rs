@@ -17,9 +17,9 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// All there are.
+    /// All subjects.
     pub const ALL: [Self; 4] = [Self::Machine, Self::Cpu, Self::Domain, Self::OppTable];
-    /// Subjects of which a machine has several.
+    /// The subjects of which a machine has several.
     pub const SEVERAL: [Self; 3] = [Self::Cpu, Self::Domain, Self::OppTable];
 
     /// What stands before the `.` of its facts: `cpu`; empty for the machine.

@@ -70,8 +70,8 @@ fn nameless_hybrid() -> Host {
     Host::new("a hybrid with base clocks only", files, Source::Equal, &[only(1024, 4, 2_600_000)]).doubting(&[doubt])
 }
 
-/// 4.6 GHz at 100 MHz a level are 46; 5.1 GHz at 80 are 63.75. Half of the P-cores reach 5.0 only: of 2 % nobody needs to
-/// know.
+/// 4.6 GHz at 100 MHz a level are 46; 5.1 GHz at 80 are 63.75. Half of the P-cores reach 5.0 only: 2 % are not
+/// worth a word.
 fn core_ultra_200() -> Host {
     let (performance, efficient) = ([0, 1, 6, 7, 8, 9, 18, 19], [2, 3, 4, 5, 10, 11, 12, 13, 14, 15, 16, 17]);
     let files = Files::with_cpus("0-19").intel(0xc6).types(&[("cpu_core", "0-1,6-9,18-19"), ("cpu_atom", "2-5,10-17")]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Machines as files, some of which lie: a table for tests of whatever reads machines (feature `hosts`).
+//! Machines as files, some of which lie: a table for tests of whatever reads machines.
 //!
 //! Each host has its files, and what is to be concluded from them: who is believed, which kinds of CPU there are, what is to be
 //! doubted. What no source of a machine's description says (levels of performance, clocks) is made up of what does, and

@@ -14,7 +14,7 @@ pub(super) fn hosts() -> Vec<Host> {
         vera(),
         phone(),
         big_little(),
-        capacity_that_nobody_filled_in(),
+        capacity_that_was_never_filled_in(),
         sources_that_differ_by_much(),
         silent_on_a_cpu(),
         a_cpu_offline(),
@@ -103,12 +103,12 @@ fn big_little() -> Host {
 }
 
 /// A device tree without `capacity-dmips-mhz` has all CPUs at 1024, which does not hide clocks.
-fn capacity_that_nobody_filled_in() -> Host {
+fn capacity_that_was_never_filled_in() -> Host {
     let files = Files::with_cpus("0-3").each(0..4, CAPACITY, 1024);
     let files = files.each(0..2, CLOCK, 2_000_000).each(2..4, CLOCK, 1_200_000);
     let doubt = "cpu_capacity is equal on all CPUs, but cpufreq/cpuinfo_max_freq is not: the latter is believed";
     let kinds = [only(1024, 2, 2_000_000), only(614, 2, 1_200_000)];
-    Host::new("a capacity that nobody filled in", files, Source::HighestClock, &kinds).doubting(&[doubt])
+    Host::new("a capacity that was never filled in", files, Source::HighestClock, &kinds).doubting(&[doubt])
 }
 
 fn sources_that_differ_by_much() -> Host {

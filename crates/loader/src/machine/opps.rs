@@ -23,9 +23,9 @@ pub struct OppTable {
 struct Clocks {
     /// The lowest CPU that has the same clock.
     first: usize,
-    /// All of them, ascending. Drivers that name none have their lowest and their highest.
+    /// All clocks, ascending. Drivers that name none have their lowest and their highest.
     all: Vec<u64>,
-    /// Clocks between `scaling_min_freq` and `scaling_max_freq`.
+    /// The clocks between `scaling_min_freq` and `scaling_max_freq`.
     allowed: Vec<u64>,
 }
 

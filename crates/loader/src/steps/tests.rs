@@ -125,7 +125,7 @@ fn a_line_with_facts_of_cpus_is_a_call_for_each() {
     assert_eq!(
         alone.calls,
         [call("clear", &[-1]), call("clear", &[0, 2]), call("clear", &[1, 2])],
-        "nobody has siblings"
+        "no CPU has siblings"
     );
     assert_eq!((alone.init_cpu, &alone.maps), (Some(1), &vec![("nodes".to_owned(), vec![0, 1])]));
     let mut smt = machine();

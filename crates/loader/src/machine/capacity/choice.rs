@@ -43,7 +43,7 @@ impl Choice {
         }
     }
 
-    /// The kinds of CPU: the type of each CPU, and the share of the best one of its kind. Within a type, whoever is not far
+    /// The kinds of CPU: the type of each CPU, and the share of the best one of its kind. Within a type, a CPU that is not far
     /// below the best that is left is like it.
     pub fn levels(&self, claims: &Claims) -> Vec<(CoreType, f64)> {
         let tolerance = if self.source == Source::CpuCapacity { SAME_CAPACITY } else { FAVOURED };

@@ -40,9 +40,9 @@ impl fmt::Display for Source {
 /// What a source says, in its own unit: of every CPU that is online, in their order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// Who says it.
+    /// The source.
     pub source: Source,
-    /// What: a capacity, a level of performance, kHz.
+    /// What the source says: capacities, levels of performance, or kHz.
     pub values: Vec<u64>,
 }
 
@@ -103,7 +103,7 @@ impl Claims {
         }
     }
 
-    /// The claims that there are.
+    /// The claims that are complete.
     pub fn all(&self) -> impl Iterator<Item = &Claim> {
         [&self.cpu_capacity, &self.cppc, &self.highest_clock, &self.base_clock].into_iter().flatten()
     }

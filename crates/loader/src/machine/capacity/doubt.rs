@@ -16,19 +16,19 @@ pub enum Doubt {
     /// A source says that types of core are equal.
     #[error("{source_} is equal on all CPUs, though they are {types}: it is not believed, but {chosen}")]
     EqualTypes {
-        /// Who says it.
+        /// The source that says so.
         source_: Source,
         /// `P-cores (0-11) and E-cores (12-19)`.
         types: String,
-        /// Who is believed.
+        /// The source that is believed.
         chosen: Source,
     },
     /// A source says that CPUs are equal, which another one tells apart.
     #[error("{source_} is equal on all CPUs, but {chosen} is not: the latter is believed")]
     Equal {
-        /// Who says it.
+        /// The source that says so.
         source_: Source,
-        /// Who is believed.
+        /// The source that is believed.
         chosen: Source,
     },
     /// A source tells cores of one kind apart.
@@ -36,7 +36,7 @@ pub enum Doubt {
         "{source_} differs by up to {percent} % between CPUs of one kind: it ranks favoured ones, and is no capacity"
     )]
     Ranking {
-        /// Who does.
+        /// The source that does.
         source_: Source,
         /// How much less than the best the last one has.
         percent: u64,
@@ -44,7 +44,7 @@ pub enum Doubt {
     /// Cores of one kind reach different clocks.
     #[error("{source_} is up to {percent} % lower on CPUs {cpus} than on others of their kind: they count as equal")]
     Favoured {
-        /// Who says it.
+        /// The source that says so.
         source_: Source,
         /// How much lower.
         percent: u64,
@@ -54,15 +54,15 @@ pub enum Doubt {
     /// A source has another capacity than the one that is believed.
     #[error("{source_} gives CPU {cpu} a capacity of {says}, {chosen} one of {believed}: the latter is believed")]
     Contradiction {
-        /// Who says it.
+        /// The source that says so.
         source_: Source,
         /// Of which CPU; of several that with the largest difference.
         cpu: usize,
-        /// What, 1..=1024.
+        /// The capacity that it gives, 1..=1024.
         says: u64,
-        /// Who is believed.
+        /// The source that is believed.
         chosen: Source,
-        /// What that says.
+        /// The capacity that the latter gives.
         believed: u64,
     },
     /// Clocks without turbo differ, and nothing else does.
@@ -77,20 +77,20 @@ pub enum Doubt {
     /// Work per clock of E-cores is not known of this processor.
     #[error("an E-core is assumed to do {percent} % of a P-core's work per clock, as on Alder Lake")]
     AssumedWork {
-        /// How much.
+        /// The share that is assumed, in percent.
         percent: u64,
     },
     /// A source is silent on some CPUs.
     #[error("{source_} is missing for CPU {cpu}: it is not used")]
     Incomplete {
-        /// Who is.
+        /// The source that is.
         source_: Source,
-        /// The first one.
+        /// The first such CPU.
         cpu: usize,
     },
 }
 
-/// All there are.
+/// All doubts about what a choice was made from.
 pub(super) fn doubts(claims: &Claims, choice: &Choice, levels: &[(CoreType, f64)]) -> Vec<Doubt> {
     let silent = claims.incomplete.iter().map(|(source, cpu)| Doubt::Incomplete { source_: *source, cpu: *cpu });
     let mut doubts: Vec<Doubt> = silent.collect();

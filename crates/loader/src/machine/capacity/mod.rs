@@ -38,7 +38,7 @@ pub struct Kind {
 /// The capacities of a machine's CPUs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Capacities {
-    /// Who is believed.
+    /// The source that is believed.
     pub source: Source,
     /// What all sources say, in their own units.
     pub claims: Vec<Claim>,

@@ -99,7 +99,7 @@ mod laws {
 
     proptest! {
         #[test]
-        fn every_cpu_is_of_one_kind_and_somebody_is_the_best(claims in claims()) {
+        fn every_cpu_is_of_one_kind_and_one_is_the_best(claims in claims()) {
             let capacities = Capacities::of_claims(&claims);
             let mut cpus: Vec<usize> = capacities.kinds.iter().flat_map(|kind| kind.cpus.clone()).collect();
             cpus.sort_unstable();

@@ -227,7 +227,7 @@ impl SchedExt {
     fn check(&self) -> Result<(), OpenError> {
         let mut open = OpenObject::new(self.object.clone());
         if let Some(sidecar) = &self.sidecar {
-            sidecar.check(&mut open, CPUMASK_BITS as u64)?;
+            sidecar.check(&mut open, CPUMASK_BITS)?;
         }
         for (name, value) in &self.settings {
             open.choose(name, value).map_err(|why| OpenError::Variable { path: self.path.clone(), why })?;
