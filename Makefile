@@ -104,6 +104,12 @@ lint: build-requirements $(DENY) ## Check format, lints, documentation and licen
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked --quiet
 	"$(DENY)" --locked check licenses bans sources
 
+# Packages that need each other are packaged together by cargo 1.90 or newer; what is in them builds with the oldest Rust promised.
+# Each is unpacked and built by itself, so that nothing is read from outside of it.
+.PHONY: package
+package: build-requirements ## Package the libraries, and build each from its package alone
+	$(CARGO) package --workspace --exclude tandem-sched --locked
+
 # Its build folder is removed: it takes hundreds of megabytes and is used once.
 $(DENY): | build-requirements
 	@echo "cargo-deny $(DENY_VERSION) is missing: building it into $(DENY_HOME) (a few minutes, once)"

@@ -188,3 +188,23 @@ fn every_model_is_in_the_table_and_says_the_same_four_things() {
         assert!(places.is_sorted(), "{title}: {places:?}");
     }
 }
+
+/// The names that the source of the BPF machine's own kernel functions matches.
+fn generic_functions() -> BTreeSet<String> {
+    let mut code = String::new();
+    sources(&root().join("crates/bpf-vm/src/kfunc"), &mut code);
+    let arms = code.lines().filter_map(|line| line.trim_start().split_once("=>"));
+    let patterns = arms.map(|(pattern, _)| pattern).filter(|pattern| pattern.starts_with("\"bpf_"));
+    patterns.flat_map(|pattern| pattern.split('"').skip(1).step_by(2)).map(str::to_owned).collect()
+}
+
+#[test]
+fn each_kernel_function_of_the_bpf_machine_is_documented() {
+    let pages = pages();
+    let (_, page) = pages.iter().find(|(name, _)| name == "schedulers.md").unwrap();
+    let words: BTreeSet<&str> = quoted(page).into_iter().collect();
+    let functions = generic_functions();
+    assert!(functions.contains("bpf_cpumask_create"));
+    let missing: Vec<&String> = functions.iter().filter(|name| !words.contains(name.as_str())).collect();
+    assert!(missing.is_empty(), "docs/schedulers.md does not have {missing:?}");
+}
