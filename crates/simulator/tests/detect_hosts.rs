@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table of hosts: a description says of a machine what a scheduler is told on it.
 
-
 use std::path::Path;
 
 use crate::detect_tree::{Tree, describe};

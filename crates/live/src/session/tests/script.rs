@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{JoinHandle, spawn};
 use std::time::{Duration, Instant};
 
-use tandem_bpf_vm::open::Meanings;
+use tandem_bpf_vm::open::{Meaning, Reason};
 
 use super::world::World;
 use crate::control::{Answer, ask};
@@ -113,5 +113,13 @@ impl Events for Script<'_> {
 pub(super) fn request(settings: &str) -> SessionRequest {
     let pair = |setting: &str| setting.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
     let settings = settings.split_whitespace().filter_map(pair).collect();
-    SessionRequest { backend: Choice::Auto, settings, governor: Some(Governor::Schedutil), states: Meanings::default() }
+    // What the scheduler says of one of its states.
+    let why = Reason { why: "All {cpus} CPUs are equally fast.".to_owned(), remedy: None };
+    let one_kind = ("one_kind".to_owned(), Meaning { reasons: vec![why], ..Meaning::default() });
+    SessionRequest {
+        backend: Choice::Auto,
+        settings,
+        governor: Some(Governor::Schedutil),
+        states: [one_kind].into_iter().collect(),
+    }
 }

@@ -67,6 +67,7 @@ impl World {
         for ((policy, cpus), governor) in [("policy0", "0 1"), ("policy2", "2 3")].into_iter().zip(GOVERNORS) {
             for (file, text) in [
                 ("affected_cpus", cpus),
+                ("related_cpus", cpus),
                 ("scaling_driver", "cpufreq-dt"),
                 ("scaling_governor", governor),
                 ("scaling_available_governors", "powersave ondemand schedutil"),
