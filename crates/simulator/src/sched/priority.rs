@@ -63,7 +63,6 @@ impl Sched {
         if old == scheduling {
             return;
         }
-        let was_deadline = matches!(old.policy, Policy::Deadline { .. });
         let class = self.kernel.task(task).class;
         let bracket = self.bracket_of_policy(task, scheduling);
         self.change(task, bracket, |scheduler| {
@@ -73,8 +72,6 @@ impl Sched {
             scheduler.reweight_task_scx(task, class);
             if matches!(scheduling.policy, Policy::Deadline { .. }) {
                 scheduler.dl.reserve(&scheduler.kernel, task);
-            } else if was_deadline {
-                scheduler.dl.switched_from(&mut scheduler.kernel, task);
             }
         });
     }
@@ -145,6 +142,9 @@ impl Sched {
         how(self);
         if class == ClassId::Fair && self.kernel.task(task).class != ClassId::Fair {
             self.fair.detach(&mut self.kernel, task);
+        }
+        if class == ClassId::Dl && self.kernel.task(task).class != ClassId::Dl {
+            self.dl.switched_from(&mut self.kernel, task);
         }
         self.check_class_changing(task, class);
         if queued {

@@ -2,10 +2,11 @@
 //! Scheduling classes and weights: which thread gets the CPU, and how much of it.
 
 use tandem_simulator::metrics::Report;
-use tandem_simulator::simulation::{KernelParameters, Options};
-use tandem_simulator::units::SEC;
-use tandem_simulator::workload::{Op, Policy, Scheduling, TaskSpec};
+use tandem_simulator::simulation::{KernelParameters, Options, simulate};
+use tandem_simulator::units::{MSEC, SEC};
+use tandem_simulator::workload::{Op, Policy, Scheduling, TaskSpec, Workload};
 
+use super::support::audit::Audit;
 use super::support::machine::Spec;
 use super::support::workload::{TaskExt, of, repeat, thread, work};
 use super::support::{about, governed, run, run_with, same, task};
@@ -112,12 +113,65 @@ fn who_yields_lets_the_other_go_first() {
 
 #[test]
 fn a_thread_may_change_its_policy_again_and_again() {
-    let set = |policy| Op::SetScheduling(Scheduling { policy, ..Scheduling::default() });
     let body = [set(Policy::Idle), set(Policy::Other { nice: 0, slice: None }), set(Policy::Fifo { priority: 1 })];
     let mut body: Vec<Op> = body.into();
     body.push(work(1));
     let report = run(&Spec::cores(2).build(), &of([thread("a", repeat(100, body)), thread("b", [work(50)])]));
     same(report.time_s, 0.100);
+}
+
+/// `of` milliseconds of every 100.
+fn deadline(of: u64) -> Policy {
+    Policy::Deadline { runtime: of * MSEC, deadline: 100 * MSEC, period: 100 * MSEC }
+}
+
+fn set(policy: Policy) -> Op {
+    Op::SetScheduling(Scheduling { policy, ..Scheduling::default() })
+}
+
+/// These threads on two CPUs, audited. Owners of mutexes inherit, and budgets end on time.
+fn inheriting<const N: usize>(tasks: [TaskSpec; N]) -> Report {
+    let workload = Workload { priority_inheritance: true, ..of(tasks) };
+    let machine = Spec::cores(2).build();
+    let mut options = governed("performance");
+    options.kernel.hrtick_dl = true;
+    let mut audit = Audit::new(&machine, &workload);
+    let report = simulate(&machine, &workload, &options, &mut audit).unwrap_or_else(|error| panic!("{error}"));
+    audit.check(&report);
+    assert!(report.warnings.is_empty(), "{:?}", report.warnings);
+    report
+}
+
+/// A thread with 90 ms of every 100 takes a mutex, runs for 45 ms, and is fair from then on. 45 ms of its budget are left:
+/// its reservation would end at 100 − 45 · 100 / 90 = 50 ms. But from 47 to 60 ms another deadline thread waits for the
+/// mutex, so that the owner is queued by its deadline. Left are 45 − 13 = 32 ms: the end is at 100 − 32 · 100 / 90 = 64 ms,
+/// when the owner is on another CPU. At 70 ms a third thread gets more than the 180 − 90 = 90 % that were left before.
+#[test]
+fn a_thread_that_gives_up_its_deadline_may_inherit_another_one() {
+    let (fair, bind) = (set(Scheduling::default().policy), Op::SetAffinity(Some(vec![1])));
+    let owner = [Op::Lock(0), work(45), fair, work(15), Op::Unlock(0), bind, work(5)];
+    let report = inheriting([
+        thread("owner", owner).policy(deadline(90)),
+        thread("waiter", [Op::Lock(0), Op::Unlock(0)]).policy(deadline(50)).after(47),
+        thread("third", [set(deadline(94)), work(1)]).after(70),
+    ]);
+    same(task(&report, "owner").cpu_time_s, 0.065);
+    same(task(&report, "owner").wait_time_s, 0.0);
+    same(report.time_s, 0.071);
+}
+
+/// A thread with 10 ms of every 100 has used 8 when it becomes fair. A deadline thread waits for its mutex, with a deadline
+/// of 105 ms, later than its own: so it keeps its own reservation, and is out of budget from 10 ms on. The reservation
+/// would have ended at 100 − 2 · 100 / 10 = 80 ms; at 100 ms the owner has new budget for the 8 ms that are left to do.
+#[test]
+fn a_thread_that_gives_up_its_deadline_may_have_to_keep_it() {
+    let owner = [Op::Lock(0), work(8), set(Scheduling::default().policy), work(10), Op::Unlock(0)];
+    let report = inheriting([
+        thread("owner", owner).policy(deadline(10)),
+        thread("waiter", [Op::Lock(0), Op::Unlock(0)]).policy(deadline(10)).after(5),
+    ]);
+    same(task(&report, "owner").cpu_time_s, 0.018);
+    same(report.time_s, 0.108);
 }
 
 #[test]

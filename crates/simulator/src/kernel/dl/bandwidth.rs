@@ -6,7 +6,7 @@ use super::entity::{BW_SHIFT, BW_UNIT, DlParams, to_ratio};
 use super::timers::Timer;
 use crate::kernel::Kernel;
 use crate::kernel::cpumask::CpuMask;
-use crate::kernel::task::TaskState;
+use crate::kernel::task::{ClassId, TaskState};
 use crate::units::{CAPACITY_SCALE, CpuId, Nanos, SEC, TaskId};
 use crate::workload::Policy;
 
@@ -73,13 +73,17 @@ impl Dl {
         }
     }
 
-    /// `switched_from_dl`: a queued task has another policy now. Its bandwidth is free at its 0-lag time.
+    /// `switched_from_dl`: a runnable task has left the class. Its bandwidth is free at its 0-lag time; at once if it still
+    /// waits for the one of the last time it left, and has been back by inheritance alone.
     pub fn switched_from(&mut self, kernel: &mut Kernel, task: TaskId) {
         self.cancel(task, Timer::Replenish);
         let entity = &mut self.entities[task.index()];
+        if entity.own.runtime == 0 {
+            return;
+        }
         (entity.throttled, entity.yielded) = (false, false);
         let zero_lag = entity.zero_lag();
-        if zero_lag <= i128::from(kernel.now) {
+        if zero_lag <= i128::from(kernel.now) || entity.inactive_timer.is_some() {
             self.give_back(task);
         } else {
             self.set_timer(kernel, task, Timer::Inactive, zero_lag as Nanos);
@@ -131,12 +135,13 @@ impl Dl {
         }
     }
 
-    /// `inactive_task_timer`: the 0-lag time is over.
+    /// `inactive_task_timer`: the 0-lag time is over. A task that is in the class keeps its reservation, even if only
+    /// what it inherits keeps it there: it may be queued by its deadline.
     pub(super) fn inactive(&mut self, kernel: &mut Kernel, task: TaskId) {
         if std::mem::take(&mut self.entities[task.index()].non_contending) {
             self.sub_running_bw(kernel, task);
         }
-        let left = params_of(kernel.task(task).scheduling.policy).is_none();
+        let left = kernel.task(task).class != ClassId::Dl;
         if left || kernel.task(task).state == TaskState::Dead {
             self.give_back(task);
         }

@@ -26,8 +26,10 @@ impl DlRq {
         self.sequence
     }
 
+    /// Takes out a task that was pushed with this deadline.
     pub fn remove(&mut self, deadline: Nanos, place: u64, task: TaskId) {
-        self.queue.remove(&(deadline, place, task));
+        let was_queued = self.queue.remove(&(deadline, place, task));
+        debug_assert!(was_queued, "the deadline of task {task} changed while it was queued");
     }
 
     pub fn len(&self) -> usize {
