@@ -470,8 +470,10 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_init)
 	phase_init();
 	longest_init();
 	serial_init();
-	counters_init();
 	sorted_init();
+	/* From now on counters may begin to count, on any CPU: the tracepoint is attached already. They wake what waits for them. */
+	barrier();
+	counters_init();
 	err = place_init() ?: speed_init();
 	return err ?: create_queues();
 }
