@@ -38,13 +38,11 @@ pub fn open_with(name: &str, settings: &str, sidecar: &str) -> Arc<SchedExt> {
     Arc::new(scheduler)
 }
 
-/// 1000 ticks a second, callbacks that cost nothing, clocks at their highest. With this seed the first tick comes when
-/// [`tick`] says.
+/// 1000 ticks a second, callbacks that cost nothing, clocks at their highest.
 pub fn options(scheduler: &Arc<SchedExt>, limit: Nanos) -> Options {
     Options {
         scheduler: Scheduler::SchedExt(scheduler.clone()),
         governor: Governor::Performance,
-        seed: 0,
         time_limit: Some(limit),
         kernel: KernelParameters { hz: 1000, bpf_insn_ps: 0, ..KernelParameters::default() },
         ..Options::default()
