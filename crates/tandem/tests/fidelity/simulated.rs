@@ -19,24 +19,12 @@ use crate::equal;
 /// When callbacks begin to count: before that threads start, and then sleep.
 const BEGIN: Nanos = SEC;
 
-/// Seeds over which shares are averaged: where something is random, one run's share is off by a few points, as one run of the
-/// kernel's is.
-const SEEDS: std::ops::RangeInclusive<u64> = 1..=5;
-
-/// What is compared of the run under one of its schedulers: shares as the means over `SEEDS`, all else of the first.
+/// What is compared of the run under one of its schedulers.
 #[track_caller]
 pub fn run(scenario: &Scenario, scheduler: &str) -> Run {
-    let mut runs: Vec<Run> = SEEDS.map(|seed| run_once(scenario, scheduler, seed)).collect();
-    let mean = |thread: &String| runs.iter().map(|run| run.shares[thread]).sum::<f64>() / runs.len() as f64;
-    let shares = runs[0].shares.keys().map(|thread| (thread.clone(), mean(thread))).collect();
-    Run { shares, ..runs.swap_remove(0) }
-}
-
-#[track_caller]
-fn run_once(scenario: &Scenario, scheduler: &str, seed: u64) -> Run {
     let workload =
         Workload::parse(Path::new(&scenario.name), &scenario.workload).unwrap_or_else(|error| panic!("{error}"));
-    let options = Options { scheduler: opened(scheduler), seed, ..Options::default() };
+    let options = Options { scheduler: opened(scheduler), ..Options::default() };
     let mut watch =
         Watch { window: scenario.window_s.map(|window| window.map(|s| (s * SEC as f64) as Nanos)), ..Watch::default() };
     let report = simulate(&equal::machine(scenario.cpus), &workload, &options, &mut watch)
