@@ -471,7 +471,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_init)
 	longest_init();
 	serial_init();
 	sorted_init();
-	/* From now on counters may begin to count, on any CPU: the tracepoint is attached already. They wake what waits for them. */
+	/* The tracepoint is attached already: from now on counters may begin on any CPU, and wake what waits for them. */
 	barrier();
 	counters_init();
 	err = place_init() ?: speed_init();
