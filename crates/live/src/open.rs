@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tandem_bpf_vm::object::Object;
 use tandem_bpf_vm::open::{OpenObject, SettingError};
-use tandem_loader::backend::Backend;
+use tandem_loader::backend::BackendLimits;
 use tandem_loader::facts::System;
 use tandem_loader::file::LoaderFile;
 use tandem_loader::input::InputError;
@@ -28,7 +28,7 @@ const TRANSACTION_BYTES: &str = "transaction_bytes";
 const DUMP_LEN: u64 = 32768;
 
 /// What a kernel cannot be asked for from here.
-pub const LINUX: Backend = Backend {
+pub const LINUX: BackendLimits = BackendLimits {
     name: "the loader for Linux",
     lacks: &[(
         "run.arena",

@@ -6,7 +6,7 @@ use crate::input::InputError;
 
 /// What loads an object: a simulator, or a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Backend {
+pub struct BackendLimits {
     /// Name of the backend, for people: `Linux`.
     pub name: &'static str,
     /// Keys that it cannot follow (`run.arena`), and why.
@@ -18,14 +18,14 @@ pub struct Backend {
 #[error("{at}")]
 pub struct Refused {
     /// The backend.
-    pub backend: Backend,
+    pub backend: BackendLimits,
     /// The key.
     pub key: &'static str,
     /// Where the file has it, and the reason.
     pub at: Box<InputError>,
 }
 
-impl Backend {
+impl BackendLimits {
     /// Whether the backend can do all that a file asks for.
     ///
     /// # Errors
@@ -44,7 +44,8 @@ mod tests {
 
     use super::*;
 
-    const WEAK: Backend = Backend { name: "a toy", lacks: &[("map", "it has no maps"), ("run.arena", "no arena")] };
+    const WEAK: BackendLimits =
+        BackendLimits { name: "a toy", lacks: &[("map", "it has no maps"), ("run.arena", "no arena")] };
 
     #[test]
     fn a_refusal_names_the_backend_the_key_the_place_and_the_reason() {

@@ -42,7 +42,7 @@ pub mod statistics;
 pub mod steps;
 pub mod tree;
 
-pub use backend::{Backend, Refused};
+pub use backend::{BackendLimits, Refused};
 pub use facts::{Facts, System};
 pub use file::LoaderFile;
 pub use input::InputError;
