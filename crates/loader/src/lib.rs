@@ -24,7 +24,7 @@
 //! - [`tree`]: the files of a kernel, below a root. [`reading`]: what they say. [`machine`]: what follows: what CPUs share, how
 //!   fast they are, their clocks. [`cpus`]: sets of CPUs as they are written. [`pmus`]: units that count events.
 //! - [`facts`]: the words for what loaders find out, over what a system says of itself.
-//! - [`file`]: the file beside an object. [`steps`]: what it says for a system. [`statistics`]: what can be read of a loaded
+//! - [`mod@file`]: the file beside an object. [`steps`]: what it says for a system. [`statistics`]: what can be read of a loaded
 //!   scheduler. [`backend`]: what one backend cannot do.
 //! - [`hosts`]: made-up machines as files, some of which lie: for tests of whatever reads machines.
 //! - [`input`]: mistakes in files: where, what, and what was expected.
