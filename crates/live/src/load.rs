@@ -131,7 +131,7 @@ fn write(value: &mut [u8], offset: u64, bytes: &[u8]) {
 }
 
 /// The number in so many bytes of a value; those beyond its end are 0.
-fn number_at(value: &[u8], offset: u64, size: usize) -> u64 {
+pub(crate) fn number_at(value: &[u8], offset: u64, size: usize) -> u64 {
     let bytes = usize::try_from(offset).ok().and_then(|at| value.get(at..)).unwrap_or_default();
     bytes.iter().take(size).rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }

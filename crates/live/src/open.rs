@@ -16,7 +16,7 @@ use tandem_loader::steps::Steps;
 use crate::counters::CounterSource;
 use crate::error::LiveError;
 use crate::kernel::{self, Enumerators};
-use crate::load::{self, OpsChanges, is_scheduler};
+use crate::load::{self, OpsChanges, is_scheduler, number_at};
 use crate::machine::Machine;
 use crate::scheduler::LoadedScheduler;
 
@@ -129,9 +129,8 @@ impl OpenScheduler {
         let object = self.open.object();
         let ops = object.struct_ops.iter().find(|ops| is_scheduler(object, ops))?;
         let place = object.btf.member(ops.type_id, member)?;
-        let (offset, size) = (usize::try_from(place.offset()).ok()?, usize::try_from(place.size()).ok()?);
-        let bytes = ops.bytes.get(offset..offset.checked_add(size)?)?;
-        Some(bytes.iter().take(8).rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
+        let size = usize::try_from(place.size()).ok()?.min(size_of::<u64>());
+        Some(number_at(&ops.bytes, place.offset(), size))
     }
 
     /// Sets a global variable, or part of one: `set("slice_ns", "5000000")`, `set("cpus[3].capacity", "512")`.

@@ -37,17 +37,19 @@ impl Streams {
 
     /// A stream from its beginning.
     pub fn of(self, stream: Stream) -> Pcg32 {
-        let mut seeds = Pcg32::seed_from_u64(self.seed);
         match stream {
-            Stream::Kernel => Pcg32::seed_from_u64(seeds.random()),
-            Stream::TickPhase => {
-                let _: u64 = seeds.random();
-                seeds
-            }
+            Stream::Kernel => self.kernel_and_rest().0,
+            Stream::TickPhase => self.kernel_and_rest().1,
             Stream::Thread(task) => self.numbered(u64::from(task.0)),
             // The first number that no thread can have.
             Stream::Bpf => self.numbered(1 << 32),
         }
+    }
+
+    /// The kernel's stream, and what is left of the one that its seed is from.
+    fn kernel_and_rest(self) -> (Pcg32, Pcg32) {
+        let mut seeds = Pcg32::seed_from_u64(self.seed);
+        (Pcg32::seed_from_u64(seeds.random()), seeds)
     }
 
     fn numbered(self, number: u64) -> Pcg32 {

@@ -199,9 +199,9 @@ fn words(numbers: &[u64]) -> Vec<u32> {
 /// The calls that lines of arguments stand for. Where no core has several CPUs, there is none that asks for siblings.
 fn calls(lines: &[CallLine], system: &System) -> Vec<Call> {
     let smt = Word::of("smt").is_some_and(|smt| system.holds(smt));
-    let sibling = |argument: &Argument| matches!(argument, Argument::Fact(word) if word.to_string() == "cpu.sibling");
+    let sibling = Word::of("cpu.sibling").map(Argument::Fact);
     let mut calls = Vec::new();
-    for line in lines.iter().filter(|line| smt || !line.arguments.iter().any(sibling)) {
+    for line in lines.iter().filter(|line| smt || !line.arguments.iter().any(|argument| Some(*argument) == sibling)) {
         for number in 0..system.count(line.subject()) {
             let arguments = line.arguments.iter().map(|of| argument(*of, system, number)).collect();
             calls.push(Call { program: line.program.clone(), arguments });
