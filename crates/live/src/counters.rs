@@ -7,7 +7,7 @@
 use std::io;
 use std::os::fd::AsRawFd;
 
-use perf_event::events::{Event as PerfEvent, Hardware, Software};
+use perf_event::events::{Hardware, Software};
 use perf_event::{Builder, Counter};
 use tandem_loader::file::Event;
 
@@ -44,13 +44,12 @@ impl CounterSource {
 /// # Errors
 /// The machine has none, or it is not allowed.
 pub(crate) fn open_counter(event: Event, cpu: usize, source: CounterSource, pmus: &Pmus) -> io::Result<OpenCounter> {
-    let counted: PerfEvent = match source {
-        CounterSource::Processor => of_processor(event).into(),
-        CounterSource::Software => of_kernel(event).ok_or(io::ErrorKind::Unsupported)?.into(),
-        CounterSource::StandIn => stand_in(event).into(),
+    let mut builder = match source {
+        CounterSource::Processor => Builder::new(of_processor(event)),
+        CounterSource::Software => Builder::new(of_kernel(event).ok_or(io::ErrorKind::Unsupported)?),
+        CounterSource::StandIn => Builder::new(stand_in(event)),
     };
-    let mut builder = Builder::new().kind(counted).any_pid().one_cpu(cpu);
-    builder.include_kernel();
+    builder.any_pid().one_cpu(cpu).include_kernel();
     if source == CounterSource::Processor {
         let attributes = builder.attrs_mut();
         attributes.config = pmus.config(cpu, attributes.config);
@@ -85,7 +84,8 @@ fn stand_in(event: Event) -> Software {
     }
 }
 
-/// A counter that counts.
+/// A counter that counts. Its descriptor is closed where this process becomes another program: who has it may stop the counter
+/// and set it to 0, and it counts what everybody does.
 #[derive(Debug)]
 pub(crate) struct OpenCounter(Counter);
 
@@ -93,5 +93,21 @@ impl OpenCounter {
     /// What maps of counters have for it.
     pub(crate) fn value(&self) -> [u8; 4] {
         self.0.as_raw_fd().to_ne_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::descriptors::reaching_commands;
+
+    /// Where the kernel lets nobody but root count, as in many containers, there is nothing to see.
+    #[test]
+    fn a_counter_reaches_no_command() {
+        let mut builder = Builder::new(Software::CPU_CLOCK);
+        let Ok(counter) = builder.observe_self().any_cpu().build() else { return };
+        let open = OpenCounter(counter);
+        let descriptor = i32::from_ne_bytes(open.value());
+        assert!(!reaching_commands().unwrap().contains(&descriptor));
     }
 }

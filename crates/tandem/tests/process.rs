@@ -245,3 +245,23 @@ fn a_mistake_in_a_pipe_has_its_place() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).starts_with("error: standard input: cannot be read"), "{}", stderr(&output));
 }
+
+/// The command is started by a shell that has more open than it should; descriptor 3 is the folder that `ls` reads.
+#[test]
+fn no_descriptor_but_the_standard_streams_reaches_a_command() {
+    let script = r#"exec 9<&0 0</dev/null 5</dev/null 7>/dev/null 123</etc/passwd
+        exec "$0" launch --gate=9 -- ls /proc/self/fd"#;
+    let mut started = Command::new("bash");
+    started.args(["-c", script, env!("CARGO_BIN_EXE_tandem")]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = started.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"g").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "0\n1\n2\n3\n");
+}
+
+#[test]
+fn a_variable_without_a_name_is_a_mistake() {
+    let output = tandem(&["run", "--env", "=x", "--", "true"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("NAME=VALUE"), "{}", stderr(&output));
+}

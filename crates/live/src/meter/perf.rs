@@ -6,6 +6,7 @@
 use std::fmt::Debug;
 use std::path::Path;
 
+use perf_event::events::Raw;
 use perf_event::{Builder, Counter};
 
 use super::source::{Amount, Domain, Found, Part, Probe, Unit};
@@ -41,11 +42,10 @@ pub struct KernelEvents;
 
 impl EnergyEvents for KernelEvents {
     fn open(&self, event: EnergyEvent) -> Result<Box<dyn Probe>, Why> {
-        let mut builder = Builder::new().any_pid().one_cpu(event.cpu);
+        let mut builder = Builder::new(Raw::new(event.config));
+        builder.attrs_mut().type_ = event.kind;
         // These count the package, whoever runs: the kernel refuses what asks them to leave something out.
-        builder.include_kernel().include_hv();
-        let attributes = builder.attrs_mut();
-        (attributes.type_, attributes.config) = (event.kind, event.config);
+        builder.any_pid().one_cpu(event.cpu).include_kernel().include_hv();
         let mut counter = builder.build().map_err(|error| Why::of(&error))?;
         counter.enable().map_err(|error| Why::of(&error))?;
         Ok(Box::new(OpenEvent(counter)))

@@ -199,7 +199,8 @@ impl Course {
             return;
         }
         self.interrupted = Some(now);
-        if !of_terminal && let Ok(signal) = Signal::try_from(number) {
+        let has_it = of_terminal && !self.command.is_apart();
+        if !has_it && let Ok(signal) = Signal::try_from(number) {
             self.command.send(self.command.process(), signal);
         }
     }

@@ -3,7 +3,12 @@
 //!
 //! [`launch`] starts a program that calls [`Waiting::become_command`]: it waits at a pipe until it is told to go on, becomes the
 //! user, and then the command. Its process number is that of the command all the time.
+//!
+//! A command gets no descriptor but the standard streams. If it is another user's, of root's environment it gets a stated
+//! list ([`KEPT`](super::environment::KEPT)); and if that user did not call for it, the terminal is root's: the command is
+//! started in a session of its own, so that it cannot type there (`TIOCSTI`).
 
+use std::env;
 use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -13,18 +18,17 @@ use std::path::PathBuf;
 use std::process::{self, Stdio};
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::{Gid, Pid, Uid, close, initgroups, setgid, setgroups, setuid};
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::{Gid, Pid, Uid, close, initgroups, setgid, setgroups, setsid, setuid};
 
+use super::descriptors::close_reaching_commands;
+use super::environment::{Variable, environment};
 use super::user::Identity;
 
 /// Exit statuses as shells have them: the command was not started; it cannot be executed; it was not found.
 const NOT_STARTED: u8 = 125;
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
-
-/// What sudo says of itself, which a command that the user had started would not see.
-const OF_SUDO: [&str; 6] = ["SUDO_UID", "SUDO_GID", "SUDO_USER", "SUDO_COMMAND", "SUDO_HOME", "DOAS_USER"];
 
 /// A command that a session is around: it waits for its start.
 pub trait Command {
@@ -39,6 +43,11 @@ pub trait Command {
 
     /// Sends a signal to a process of it. One that has ended needs none.
     fn send(&self, process: u32, signal: Signal);
+
+    /// Whether the terminal sends it no signals, as it is in a session of its own.
+    fn is_apart(&self) -> bool {
+        false
+    }
 }
 
 /// A command of this machine.
@@ -46,30 +55,34 @@ pub trait Command {
 pub struct Launched {
     process: u32,
     gate: io::PipeWriter,
+    apart: bool,
 }
 
-/// Starts a command that waits. `helper` is a program, with its first arguments, that reads what follows them into a
-/// [`Waiting`]: `--gate=FD`, for another user `--user=UID --group=GID` and `--name=NAME`, then `--` and the command.
+/// Starts a command that waits, with the variables that are given to it. `helper` is a program, with its first arguments, that
+/// reads what follows them into a [`Waiting`]: `--gate=FD`, for another user `--user=UID --group=GID` and `--name=NAME`,
+/// `--apart`, then `--` and the command.
 ///
 /// # Errors
 /// The system has no more processes or pipes.
-pub fn launch(mut helper: process::Command, command: &[OsString], user: Option<&Identity>) -> io::Result<Launched> {
+pub fn launch(
+    mut helper: process::Command,
+    command: &[OsString],
+    user: Option<&Identity>,
+    given: &[Variable],
+) -> io::Result<Launched> {
     let (waiting, gate) = io::pipe()?;
     // The only thing beside the standard streams that what is started inherits; it closes that itself.
     fcntl(&waiting, FcntlArg::F_SETFD(FdFlag::empty()))?;
     helper.arg(format!("--gate={}", waiting.as_raw_fd()));
-    if let Some(Identity { user, group, name, home, shell }) = user {
+    helper.env_clear().envs(environment(env::vars_os(), user, given));
+    let apart = user.is_some_and(|user| !user.called && !user.is_root());
+    if let Some(Identity { user, group, name, .. }) = user {
         helper.arg(format!("--user={user}")).arg(format!("--group={group}"));
-        helper.env("HOME", home).env("SHELL", shell);
-        if let Some(name) = name {
-            helper.arg(format!("--name={name}")).env("USER", name).env("LOGNAME", name);
-        }
-        for variable in OF_SUDO {
-            helper.env_remove(variable);
-        }
+        helper.args(name.as_ref().map(|name| format!("--name={name}")));
+        helper.args(apart.then_some("--apart"));
     }
     let process = helper.arg("--").args(command).stdin(Stdio::inherit()).spawn()?.id();
-    Ok(Launched { process, gate })
+    Ok(Launched { process, gate, apart })
 }
 
 impl Command for Launched {
@@ -82,9 +95,17 @@ impl Command for Launched {
     }
 
     fn send(&self, process: u32, signal: Signal) {
-        if let Ok(process) = i32::try_from(process) {
-            let _ = kill(Pid::from_raw(process), signal);
+        let Ok(number) = i32::try_from(process) else { return };
+        let number = Pid::from_raw(number);
+        // As the terminal does: the command, and what belongs to it.
+        let sent = self.apart && process == self.process && killpg(number, signal).is_ok();
+        if !sent {
+            let _ = kill(number, signal);
         }
+    }
+
+    fn is_apart(&self) -> bool {
+        self.apart
     }
 }
 
@@ -99,6 +120,8 @@ pub struct Waiting {
     pub group: Option<u32>,
     /// The user's name, if they have an entry in the password file.
     pub name: Option<String>,
+    /// Whether it begins a session of its own, without a terminal that it could type at.
+    pub apart: bool,
     /// The program and its arguments.
     pub command: Vec<OsString>,
 }
@@ -112,6 +135,9 @@ pub enum NotBegun {
     /// The pipe cannot be read.
     #[error("cannot wait to be told to begin: {0}")]
     Gate(io::Error),
+    /// Nobody can tell what the program would have of this process.
+    #[error("cannot close what the command must not have: {0}")]
+    Descriptors(io::Error),
     /// The process cannot become the user.
     #[error("cannot become the command's user: {0}")]
     User(io::Error),
@@ -131,7 +157,7 @@ impl NotBegun {
         match self {
             Self::Program { why, .. } if why.kind() == io::ErrorKind::NotFound => NOT_FOUND,
             Self::Program { .. } => NOT_EXECUTABLE,
-            Self::GivenUp | Self::Gate(_) | Self::User(_) => NOT_STARTED,
+            Self::GivenUp | Self::Gate(_) | Self::Descriptors(_) | Self::User(_) => NOT_STARTED,
         }
     }
 }
@@ -139,10 +165,18 @@ impl NotBegun {
 impl Waiting {
     /// Waits for the start, and becomes the command; what went wrong if it returns.
     pub fn become_command(&self) -> NotBegun {
+        if self.apart {
+            // It fails for who leads a group of processes already: nobody does who was just started.
+            let _ = setsid();
+        }
         match self.wait() {
             Ok(true) => {}
             Ok(false) => return NotBegun::GivenUp,
             Err(why) => return NotBegun::Gate(why),
+        }
+        // While it is root: of a process that was root /proc shows nothing.
+        if let Err(why) = close_reaching_commands() {
+            return NotBegun::Descriptors(why);
         }
         if let Err(why) = self.become_user() {
             return NotBegun::User(why);
@@ -186,7 +220,7 @@ mod tests {
         let script = r#"gate=${1#--gate=}; shift 2; [ "$(head -c1 /proc/self/fd/$gate)" = g ] || exit 1; exec "$@""#;
         let mut helper = process::Command::new("sh");
         helper.args(["-c", script, "sh"]);
-        launch(helper, &["sh", "-c", "exit 7"].map(OsString::from), None).unwrap()
+        launch(helper, &["sh", "-c", "exit 7"].map(OsString::from), None, &[]).unwrap()
     }
 
     fn ending(process: u32) -> WaitStatus {
@@ -216,7 +250,8 @@ mod tests {
     }
 
     fn become_with(gate: i32) -> NotBegun {
-        Waiting { gate, user: None, group: None, name: None, command: vec!["true".into()] }.become_command()
+        Waiting { gate, user: None, group: None, name: None, apart: false, command: vec!["true".into()] }
+            .become_command()
     }
 
     #[test]

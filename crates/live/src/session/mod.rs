@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The life of a session: facts, a plan, changes with a journal, a scheduler that runs, and the machine given back.
 //!
-//! - [`around`]: a session around one command, which [`launch`] starts as the [`user`] who called.
+//! - [`around`]: a session around one command, which [`launch`] starts as the [`user`] who called, with none of root's
+//!   `descriptors` and little of root's [`environment`].
 //! - [`stay`]: a session that stays until it is told to go, for all programs.
 //! - [`Session`] (`life`): what both have in common. `actor`: the two ways of acting. `lock`: one session at a time.
 //! - [`Site`]: all that a session touches: the files below a root, a folder of its own, and traits for what acts on the kernel.
@@ -13,6 +14,8 @@
 
 mod actor;
 mod command;
+pub(crate) mod descriptors;
+pub mod environment;
 mod error;
 pub mod events;
 mod gone;

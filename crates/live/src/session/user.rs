@@ -19,6 +19,15 @@ pub struct Identity {
     pub home: PathBuf,
     /// Shell of the user.
     pub shell: PathBuf,
+    /// Whether they became root to call this (`sudo`, `doas`): the terminal is theirs.
+    pub called: bool,
+}
+
+impl Identity {
+    /// Whether that is root again, from whom nothing is kept.
+    pub fn is_root(&self) -> bool {
+        self.user == 0
+    }
 }
 
 /// Why it is not clear whose command it is.
@@ -51,10 +60,12 @@ pub fn of_command(wanted: Option<&str>) -> Result<Option<Identity>, UserError> {
         Some(name) => {
             let by_number = name.parse().ok().map(|number| by_number(number, None));
             let found = by_number.map_or_else(|| by_name(name), |found| found.map(Some))?;
-            found.map(Some).ok_or_else(|| UserError::Unknown(name.to_owned()))
+            let found = found.ok_or_else(|| UserError::Unknown(name.to_owned()))?;
+            let called = caller()?.is_some_and(|caller| caller.user == found.user);
+            Ok(Some(Identity { called, ..found }))
         }
         None if !is_root => Ok(None),
-        None => caller(),
+        None => Ok(caller()?.map(|caller| Identity { called: true, ..caller })),
     }
 }
 
@@ -85,6 +96,7 @@ fn by_number(user: u32, group: Option<u32>) -> Result<Identity, UserError> {
         name: None,
         home: PathBuf::from("/"),
         shell: PathBuf::from("/bin/sh"),
+        called: false,
     };
     Ok(found.map_or(nameless, Identity::from))
 }
@@ -92,6 +104,6 @@ fn by_number(user: u32, group: Option<u32>) -> Result<Identity, UserError> {
 impl From<User> for Identity {
     fn from(user: User) -> Self {
         let User { name, uid, gid, dir, shell, .. } = user;
-        Self { user: uid.as_raw(), group: gid.as_raw(), name: Some(name), home: dir, shell }
+        Self { user: uid.as_raw(), group: gid.as_raw(), name: Some(name), home: dir, shell, called: false }
     }
 }

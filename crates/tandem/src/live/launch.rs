@@ -37,6 +37,10 @@ pub struct Launch {
     #[arg(long)]
     name: Option<String>,
 
+    /// Begin a session without a terminal
+    #[arg(long)]
+    apart: bool,
+
     #[arg(last = true, required = true)]
     command: Vec<OsString>,
 }
@@ -44,8 +48,9 @@ pub struct Launch {
 impl Launch {
     /// Becomes the command; what went wrong if it returns.
     pub fn run(&self) -> Failure {
-        let Self { gate, user, group, name, command } = self;
-        let waiting = Waiting { gate: *gate, user: *user, group: *group, name: name.clone(), command: command.clone() };
+        let Self { gate, user, group, name, apart, command } = self;
+        let (name, command) = (name.clone(), command.clone());
+        let waiting = Waiting { gate: *gate, user: *user, group: *group, name, apart: *apart, command };
         let error = waiting.become_command();
         // The process that has given up has said why.
         if !matches!(error, NotBegun::GivenUp) {

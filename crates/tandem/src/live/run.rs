@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use console::Term;
 use tandem_live::meter::Measured;
+use tandem_live::session::environment::Variable;
 use tandem_live::session::events::{Ending, ProcessEvents};
 use tandem_live::session::launch::{Command, launch};
 use tandem_live::session::{Around, Done, Listener, Notice, around, user};
@@ -30,7 +31,11 @@ Examples:
   sudo tandem run --isolate dedicated --governor schedutil --json=run.json -- ./solver input
   sudo tandem run --backend affinity --isolate shared -- ./solver input
 
-The command runs as whoever called sudo. Ctrl-C goes to it; Tandem gives the machine back and says what was done.
+The command runs as whoever called sudo. It has the standard streams and no other open file, and of root's environment
+TERM, COLORTERM, NO_COLOR, LANG, LANGUAGE, LC_*, TZ, DISPLAY and sudo's PATH; under --user NAME a plain PATH, and no terminal
+of its own. --env gives it more. Ctrl-C goes to it; Tandem gives the machine back and says what was done.
+
+Who may call `sudo tandem run` is root: --user root runs any command as root, so a rule for it in sudoers is one for all.
 
 Exit status: the command's, 128 + N if signal N ended it; 125 if it was not started, and why is said; 126 if it cannot be
 executed, 127 if it was not found; 2 a mistake in an option; 4 if it succeeded but the scheduler was ejected meanwhile.
@@ -46,6 +51,11 @@ pub struct Run {
     /// Run the command as this user, by name or number; without it as whoever called sudo
     #[arg(long, value_name = "USER")]
     user: Option<String>,
+
+    /// Give the command this variable: a name is enough for one that is set here; may be repeated. Another user's command
+    /// gets little else of what is set here
+    #[arg(long = "env", value_name = "NAME[=VALUE]", value_parser = variable)]
+    variables: Vec<Variable>,
 
     /// Say on standard error what was done, every so many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
@@ -74,8 +84,9 @@ impl Run {
             name: name.to_string_lossy().into_owned(),
             activity: self.stats,
         };
-        let mut start =
-            || -> io::Result<Box<dyn Command>> { Ok(Box::new(launch(helper(), &self.command, identity.as_ref())?)) };
+        let mut start = || -> io::Result<Box<dyn Command>> {
+            Ok(Box::new(launch(helper(), &self.command, identity.as_ref(), &self.variables)?))
+        };
         let done = around(&site(), &wanted, &mut events, &mut start, &mut Speaker::default())?;
         report(&outcome(words(&self.command), &done), json)?;
         Err(Failure::Status(exit_status(&done)))
@@ -95,6 +106,15 @@ impl Listener for Speaker {
         say(&self.0.line(measured, counters));
         Ok(())
     }
+}
+
+/// Reads `NAME` or `NAME=VALUE`.
+fn variable(text: &str) -> Result<Variable, String> {
+    let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value.into())));
+    if name.is_empty() {
+        return Err("expected the name of a variable, or NAME=VALUE".to_owned());
+    }
+    Ok(Variable { name: name.into(), value })
 }
 
 /// A command as it was typed, nearly.

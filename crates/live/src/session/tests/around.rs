@@ -176,6 +176,16 @@ fn a_signal_of_the_terminal_is_the_commands_affair() {
 }
 
 #[test]
+fn a_command_without_a_terminal_gets_its_signals_from_the_session() {
+    let world = World::new();
+    let ctrl_c = Step::Event(Event::Signal { number: SIGINT, of_terminal: true });
+    let mut script = Script::new(&world, [(1000, ctrl_c), (1200, Step::exited(0))]);
+    let mut launch = || world.command_at(true);
+    around(&world.site, &wanted("isolate=shared"), &mut script, &mut launch, &mut world.listener()).unwrap();
+    assert_eq!(world.log(), log(&[&BEGIN, &["command: process 700 gets SIGINT"], &END]));
+}
+
+#[test]
 fn a_signal_before_the_command_has_begun_ends_all() {
     let world = World::new();
     let done = run(&world, &wanted("isolate=shared"), [(0, Step::signal(SIGTERM)), (1000, Step::exited(0))]);

@@ -178,6 +178,7 @@ impl Threads for FakeThreads {
 
 pub(super) struct FakeCommand {
     pub(super) log: Log,
+    pub(super) apart: bool,
 }
 
 impl Command for FakeCommand {
@@ -192,6 +193,10 @@ impl Command for FakeCommand {
 
     fn send(&self, process: u32, signal: Signal) {
         self.log.lock().unwrap().push(format!("command: process {process} gets {signal}"));
+    }
+
+    fn is_apart(&self) -> bool {
+        self.apart
     }
 }
 

@@ -156,8 +156,13 @@ impl World {
 
     /// A command that waits: the process 700.
     pub(super) fn command(&self) -> io::Result<Box<dyn Command>> {
+        self.command_at(false)
+    }
+
+    /// A command that has no terminal, if it is apart.
+    pub(super) fn command_at(&self, apart: bool) -> io::Result<Box<dyn Command>> {
         self.process(700, std::process::id(), "make");
-        Ok(Box::new(FakeCommand { log: Arc::clone(&self.log) }))
+        Ok(Box::new(FakeCommand { log: Arc::clone(&self.log), apart }))
     }
 
     pub(super) fn listener(&self) -> Heard {
