@@ -5,7 +5,8 @@
 //! - `perf`: the same counters as performance events.
 //! - `hwmon`: other counters and power meters on the board.
 //! - `battery`: what a battery gives while nothing charges it.
-//! - `source`: what one of them counted. `measured`: all of them together, so that nothing is counted twice.
+//! - `source`: what one of them counted. `measured`: all of them together, so that nothing is counted twice. `public`: what
+//!   of it is for everybody.
 //!
 //! What nothing counts is not measured: no number here comes from a model, from a nominal power or from a time. And a
 //! counter that says nothing (it is not allowed, it stands still, it went away) comes with its reason, [`Why`].
@@ -15,6 +16,7 @@ mod hwmon;
 mod measured;
 mod perf;
 mod powercap;
+mod public;
 mod source;
 #[cfg(test)]
 mod tests;

@@ -75,6 +75,8 @@ pub struct Session<'s> {
     pub reloads: Vec<(Instant, Exit)>,
     meters: Meters,
     sampled: Instant,
+    /// What everybody may know of the latest sample that was taken in its time; `None` before the first one.
+    public: Option<Measured>,
     hints: Hints,
     lengths: BTreeMap<u32, u64>,
 }
@@ -125,6 +127,7 @@ impl<'s> Session<'s> {
             reloads: Vec::new(),
             meters: Meters::find_with(&site.root, site.energy.as_ref(), now),
             sampled: now,
+            public: None,
             hints: Hints::default(),
             lengths: BTreeMap::new(),
         })
@@ -138,7 +141,7 @@ impl<'s> Session<'s> {
         self.actor.attach()?;
         self.since = SystemTime::now();
         self.meters.restart_at(self.meters.on_clock(now));
-        self.sampled = now;
+        (self.sampled, self.public) = (now, None);
         Ok(())
     }
 
@@ -200,7 +203,7 @@ impl<'s> Session<'s> {
     fn look(&mut self, now: Instant, listener: &mut dyn Listener) -> Result<Option<Gone>, SessionError> {
         if now.saturating_duration_since(self.sampled) >= Meters::INTERVAL {
             self.meters.sample_at(self.meters.on_clock(now));
-            self.sampled = now;
+            (self.sampled, self.public) = (now, Some(self.meters.measured().for_everybody()));
             self.sweep(now);
         }
         let Some(gone) = self.actor.tick(self.site, now)? else { return Ok(None) };
@@ -258,12 +261,12 @@ impl<'s> Session<'s> {
         self.actor.counters()
     }
 
-    /// All that metrics are of.
-    pub fn snapshot(&mut self, now: Instant) -> Snapshot {
+    /// All that metrics are of; anybody on the machine can read them.
+    pub fn snapshot(&self) -> Snapshot {
         Snapshot {
             backend: self.plan.backend.name().to_owned(),
             scheduler: kernel::scheduler_below(&self.site.root),
-            measured: self.measured(now),
+            measured: self.public().cloned().unwrap_or_default(),
             states: self.states(),
             counters: self.counters(),
             applications: self.applications.len(),
@@ -271,7 +274,13 @@ impl<'s> Session<'s> {
         }
     }
 
-    /// Time and energy since it was attached.
+    /// Time and energy since it was attached, as far as everybody may know ([`Measured::for_everybody`]): of the latest second
+    /// that is over. `None` in the first one.
+    pub fn public(&self) -> Option<&Measured> {
+        self.public.as_ref()
+    }
+
+    /// Time and energy since it was attached, for root alone.
     pub fn measured(&mut self, now: Instant) -> Measured {
         self.meters.sample_at(self.meters.on_clock(now));
         self.meters.measured()

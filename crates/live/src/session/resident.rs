@@ -91,7 +91,7 @@ fn live(
         if published.is_none_or(|at| since(at) >= Meters::INTERVAL) {
             published = Some(now);
             if let Some(endpoint) = endpoint {
-                endpoint.publish(session.snapshot(now));
+                endpoint.publish(session.snapshot());
             }
         }
         if let Some((every, at)) = due.as_mut().filter(|(_, at)| *at <= now) {

@@ -9,10 +9,16 @@ use serde::{Deserialize, Serialize};
 
 use super::life::{Application, Session};
 use crate::control::{Answer, ControlError, Peer, Request, ask};
+use crate::meter::Measured;
 use crate::process::tree;
 
 /// How long an answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Who is told energy as finely as it is measured.
+const ROOT: u32 = 0;
+/// Why others are not told any, before the first second is over.
+const NOT_YET: &str = "whoever is not root is told once a second";
 
 /// What a session says of itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,9 +33,10 @@ pub struct SessionStatus {
     pub settings: Vec<(String, String)>,
     /// When it began, in seconds since 1970.
     pub since: u64,
-    /// How long it acts, in seconds.
+    /// How long it acts, in seconds; for whoever is not root up to a sample that is at most a second old.
     pub time_s: f64,
-    /// Joules in that time; `None`: not measured.
+    /// Joules in that time; `None`: not measured. For whoever is not root in whole joules
+    /// ([`Measured::for_everybody`](crate::meter::Measured::for_everybody)).
     pub energy_j: Option<f64>,
     /// What the joules are of, or why they were not measured.
     pub energy_of: String,
@@ -99,8 +106,10 @@ impl SessionStatus {
         }
     }
 
-    fn of(session: &mut Session<'_>, command: &str, now: Instant) -> Self {
-        let measured = session.measured(now);
+    fn of(session: &mut Session<'_>, peer: Peer, command: &str, now: Instant) -> Self {
+        let known = if peer.user == ROOT { Some(session.measured(now)) } else { session.public().cloned() };
+        let why_not = known.as_ref().map_or_else(|| NOT_YET.to_owned(), Measured::why_not);
+        let measured = known.unwrap_or_default();
         let total = measured.total();
         Self {
             command: command.to_owned(),
@@ -110,7 +119,7 @@ impl SessionStatus {
             since: session.since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs(),
             time_s: measured.time.as_secs_f64(),
             energy_j: total.as_ref().map(|total| total.joules),
-            energy_of: total.map_or_else(|| measured.why_not(), |total| total.covers),
+            energy_of: total.map_or(why_not, |total| total.covers),
             states: session.states().into_iter().collect(),
             counters: session.counters().into_iter().collect(),
             applications: session.applications.iter().map(|known| application(session, known)).collect(),
@@ -133,7 +142,7 @@ pub(super) fn answer(session: &mut Session<'_>, peer: Peer, request: Request, co
         Request::Hint { thread, length } => session.hint(peer, thread, length, now).map(|()| String::new()),
         Request::Application { process } => session.enter_for(peer, process).map(|number| format!("ok {number}")),
         Request::Status => {
-            serde_json::to_string(&SessionStatus::of(session, command, now)).map_err(|error| error.to_string())
+            serde_json::to_string(&SessionStatus::of(session, peer, command, now)).map_err(|error| error.to_string())
         }
     }
 }

@@ -6,6 +6,7 @@
 mod affinity;
 mod around;
 mod ending;
+mod energy;
 mod fakes;
 mod left_behind;
 mod reload;

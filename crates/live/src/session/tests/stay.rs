@@ -88,7 +88,7 @@ fn metrics_are_handed_out_on_this_machine() {
             "tandem_events_total{mechanism=\"base\",event=\"idle\"} 7",
             "tandem_applications{} 0",
             "tandem_hinted_threads{} 0",
-            "tandem_running_seconds{} 2.2",
+            "tandem_running_seconds{} 2.0",
             "tandem_energy_joules_total{source=\"powercap intel-rapl:0 package-0\",part=\"package\",package=\"0\",die=\"0\",\
              method=\"counted\"} 8.0",
             "tandem_machine_energy_joules_total{covers=\"1 package, without memory\"} 8.0",
