@@ -3,19 +3,20 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::Snapshot;
+use super::clients::{Clients, Place};
 use super::http::{MOST_BYTES, answer};
 
 /// In which a request must have come and its answer have gone.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Connections at a time; more are closed at once.
-const MOST_CONNECTIONS: usize = 8;
+/// In which somebody who has asked must take the answer, or make some room for it: it mostly fits into the socket as a whole.
+const TO_TAKE: Duration = Duration::from_millis(500);
 
 /// After an error that may last, such as no descriptors left.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -47,7 +48,7 @@ pub struct Endpoint {
 #[derive(Debug, Default)]
 struct Shared {
     snapshot: Mutex<Snapshot>,
-    connections: AtomicUsize,
+    clients: Arc<Clients>,
     stop: AtomicBool,
 }
 
@@ -105,34 +106,17 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-/// Serves a connection on a thread of its own; if there are too many already, drops it.
+/// Serves a connection on a thread of its own; if there is no place for it, drops it.
 fn serve_apart(stream: TcpStream, shared: &Arc<Shared>) {
-    let place = Place::take(shared);
-    let Some(place) = place else { return };
+    let Some(place) = shared.clients.enter(&stream) else { return };
+    let shared = Arc::clone(shared);
     // Without a thread the connection is closed, as if there were no place.
     let _ = thread::Builder::new().name("metrics client".to_owned()).spawn(move || {
-        let _ = serve(stream, &place.0);
+        let _ = serve(stream, &place, &shared);
     });
 }
 
-/// One of the connections that there may be.
-struct Place(Arc<Shared>);
-
-impl Place {
-    fn take(shared: &Arc<Shared>) -> Option<Self> {
-        let place = Self(Arc::clone(shared));
-        let others = shared.connections.fetch_add(1, Ordering::SeqCst);
-        (others < MOST_CONNECTIONS).then_some(place)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.connections.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
+fn serve(mut stream: TcpStream, place: &Place, shared: &Shared) -> io::Result<()> {
     let end = Instant::now() + PATIENCE;
     let mut request = Vec::new();
     let metrics = || shared.snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone().text();
@@ -147,8 +131,10 @@ fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
             read => request.extend_from_slice(&buffer[..read]),
         }
     };
-    stream.set_write_timeout(Some(left(end)?))?;
+    place.answering(true);
+    stream.set_write_timeout(Some(left(end)?.min(TO_TAKE)))?;
     stream.write_all(&answer)?;
+    place.answering(false);
     // Closed with something unread, the connection would be reset, and the answer perhaps lost.
     stream.shutdown(Shutdown::Write)?;
     let mut rest = MOST_BYTES;

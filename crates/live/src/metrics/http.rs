@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! As much of HTTP/1.1 as somebody needs who reads metrics: one request, one answer, and the connection is closed.
 
-use std::net::IpAddr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// More than any reader of metrics sends.
 pub(super) const MOST_BYTES: usize = 8192;
@@ -28,6 +28,9 @@ pub(super) fn answer(request: &[u8], metrics: impl FnOnce() -> String) -> Option
 
 fn respond(request: &httparse::Request<'_, '_>, metrics: impl FnOnce() -> String) -> Vec<u8> {
     let mut hosts = request.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("host"));
+    if hosts.clone().count() > 1 {
+        return refusal("400 Bad Request", "more than one name of a host");
+    }
     // A web page may have its visitor's browser ask for a name of its own that stands for this machine.
     if hosts.any(|host| !is_this_machine(host.value)) {
         return refusal("403 Forbidden", "asked for under a name that is not this machine's");
@@ -43,15 +46,26 @@ fn respond(request: &httparse::Request<'_, '_>, metrics: impl FnOnce() -> String
     }
 }
 
-/// Of `localhost:9435`, `127.0.0.1`, `[::1]:9435`.
+/// Of `localhost:9435`, `127.0.0.1`, `[::1]:9435`, and nothing that is longer: the name is compared as a whole. The port may be
+/// another one than ours, as that of a tunnel is.
 fn is_this_machine(host: &[u8]) -> bool {
     let Ok(host) = std::str::from_utf8(host) else { return false };
-    let host = host.trim();
-    let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((address, _)) => address,
-        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    let (name, port) = match host.strip_prefix('[').map(|rest| rest.split_once(']')) {
+        Some(None) => return false,
+        Some(Some((address, rest))) => {
+            let is_loopback = address.parse().is_ok_and(|address: Ipv6Addr| address.is_loopback());
+            return is_loopback && (rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port));
+        }
+        None => host.split_once(':').map_or((host, None), |(name, port)| (name, Some(port))),
     };
-    name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+    let is_known =
+        name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(|address: Ipv4Addr| address.is_loopback());
+    is_known && port.is_none_or(is_port)
+}
+
+/// Digits only: `parse` alone takes a sign, too.
+fn is_port(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok()
 }
 
 fn refusal(status: &str, words: &str) -> Vec<u8> {

@@ -13,6 +13,7 @@
 //! | `tandem_meter_missing{source,why}` | 1 for a meter that has no number |
 //! | `tandem_applications`, `tandem_hinted_threads` | how many there are |
 
+mod clients;
 mod endpoint;
 mod http;
 #[cfg(test)]

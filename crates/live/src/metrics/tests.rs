@@ -3,7 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::*;
 use crate::meter::{Domain, Energy, Method, NotMeasured, Part, Why};
@@ -163,26 +163,75 @@ fn silent_clients_hold_up_nobody_and_there_is_an_end_to_them() {
     }
 }
 
+/// More than there is room for, and they come again: who asks still gets an answer, and does not wait for theirs to end.
 #[test]
-fn too_many_connections_are_closed_and_their_places_come_free() {
+fn slow_clients_shut_out_nobody() {
     let endpoint = endpoint();
-    let silent: Vec<TcpStream> = (0..8).map(|_| connect(&endpoint)).collect();
-    let mut ninth = connect(&endpoint);
-    ninth.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    // Closed without a word, before those that came first.
-    assert!(!matches!(ninth.read(&mut [0; 8]), Ok(1..)));
-    drop(silent);
-    let begun = Instant::now();
-    loop {
-        let mut stream = connect(&endpoint);
-        let _ = stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n");
-        let mut answer = String::new();
-        let _ = stream.read_to_string(&mut answer);
-        if answer.starts_with("HTTP/1.1 200 OK") {
-            break;
+    let mut slow: Vec<TcpStream> = Vec::new();
+    for _ in 0..10 {
+        slow.extend((0..clients::MOST + 4).map(|_| connect(&endpoint)));
+        for stream in &mut slow {
+            // Those that have lost their place are told so.
+            let _ = stream.write_all(b"G");
         }
-        assert!(begun.elapsed() < Duration::from_secs(60), "no place came free");
+        let answer = ask(&endpoint, "GET /metrics HTTP/1.1\r\n\r\n");
+        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
     }
+}
+
+/// The oldest goes, of the address that has most of them.
+#[test]
+fn many_connections_from_one_address_do_not_drive_out_another_one() {
+    let (endpoint, clients) = (endpoint(), std::sync::Arc::new(clients::Clients::default()));
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut other = connect(&endpoint);
+    let (mut places, mut ends) = (Vec::new(), Vec::new());
+    for number in 0..clients::MOST + 2 {
+        let stream = TcpStream::connect(address).unwrap();
+        let (accepted, _) = listener.accept().unwrap();
+        places.push(clients.enter(&accepted));
+        // The first one is being answered: it keeps its place.
+        places[0].as_ref().unwrap().answering(true);
+        ends.push((number, stream, accepted));
+    }
+    let is_gone = |stream: &mut TcpStream| {
+        stream.set_nonblocking(true).unwrap();
+        matches!(stream.read(&mut [0; 8]), Ok(0))
+    };
+    let gone: Vec<usize> =
+        ends.iter_mut().filter_map(|(number, stream, _)| is_gone(stream).then_some(*number)).collect();
+    assert_eq!(gone, [1, 2]);
+    assert!(!is_gone(&mut other));
+}
+
+#[test]
+fn the_name_of_a_host_is_compared_as_a_whole() {
+    let endpoint = endpoint();
+    let status =
+        |host: &str| ask(&endpoint, &format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n"))[9..12].to_owned();
+    for host in ["localhost", "LOCALHOST:9435", "127.0.0.1:80", "127.1.2.3", "[::1]", "[::1]:9435"] {
+        assert_eq!(status(host), "200", "{host}");
+    }
+    for host in [
+        "localhost.rebound.example",
+        "rebound.example:localhost",
+        "localhost:9435:rebound.example",
+        "localhost:x",
+        "localhost:+80",
+        "localhost:65536",
+        "[::1].rebound.example",
+        "[::1]x:80",
+        "[127.0.0.1]:80",
+        "[localhost]",
+        "[::1",
+        "::1",
+        "127.0.0.1.rebound.example",
+        "",
+    ] {
+        assert_eq!(status(host), "403", "{host}");
+    }
+    assert_eq!(status("localhost\r\nHost: localhost"), "400");
 }
 
 #[test]

@@ -23,6 +23,7 @@ pub mod launch;
 mod life;
 mod lock;
 mod notice;
+mod published;
 mod resident;
 mod site;
 pub mod status;

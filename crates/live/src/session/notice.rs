@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use super::gone::Gone;
 use crate::changes::{Owner, Restored};
 use crate::meter::Measured;
+use crate::metrics::MetricsError;
 use crate::plan::{Backend, Note};
 use crate::{Exit, Uncounted};
 
@@ -26,6 +27,10 @@ pub enum Notice<'a> {
         /// Where metrics are.
         metrics: Option<SocketAddr>,
     },
+    /// Metrics cannot be handed out; it will be tried again.
+    NoMetrics(&'a MetricsError),
+    /// Metrics are handed out now, where they could not be before.
+    Metrics(SocketAddr),
     /// The scheduler is loaded again, as it wished.
     Reloading(&'a Exit),
     /// The scheduler went before it was asked to.

@@ -9,10 +9,9 @@ use super::error::SessionError;
 use super::events::{Event, Events, listen};
 use super::life::{Session, TICK};
 use super::notice::{Listener, Notice};
+use super::published::Metrics;
 use super::site::Site;
 use super::status::answer;
-use crate::meter::Meters;
-use crate::metrics::Endpoint;
 use crate::plan::SessionRequest;
 use crate::process::Process;
 
@@ -45,15 +44,15 @@ pub fn stay(
     listener: &mut dyn Listener,
 ) -> Result<(), SessionError> {
     let mut session = Session::begin(site, &wanted.request, events.now(), listener)?;
-    let endpoint = wanted.metrics.map(Endpoint::open).transpose()?;
+    let mut metrics = Metrics::open(wanted.metrics, events.now(), listener)?;
     let server = listen(events, &site.socket())?;
     for process in &wanted.applications {
         session.enter(process.id, &process.name).map_err(SessionError::Application)?;
     }
     session.attach(events.now())?;
-    let metrics = endpoint.as_ref().map(Endpoint::address);
-    listener.hear(Notice::Attached { backend: session.plan.backend, metrics });
-    let ended = live(&mut session, wanted.activity, events, endpoint.as_ref(), listener);
+    let address = metrics.as_ref().and_then(Metrics::address);
+    listener.hear(Notice::Attached { backend: session.plan.backend, metrics: address });
+    let ended = live(&mut session, wanted.activity, events, metrics.as_mut(), listener);
     listener.hear(Notice::Ending);
     let exit = session.give_back(listener);
     drop(server);
@@ -66,11 +65,11 @@ fn live(
     session: &mut Session<'_>,
     activity: Option<Duration>,
     events: &mut dyn Events,
-    endpoint: Option<&Endpoint>,
+    mut metrics: Option<&mut Metrics>,
     listener: &mut dyn Listener,
 ) -> Result<(), SessionError> {
     let mut due = activity.map(|every| (every, events.now() + every));
-    let (mut looked, mut published) = (events.now(), None::<Instant>);
+    let mut looked = events.now();
     loop {
         match events.next(events.now() + TICK) {
             Some(Event::Signal { .. }) => return Ok(()),
@@ -88,11 +87,8 @@ fn live(
         if let Some(gone) = session.tick(now, listener) {
             return Err(SessionError::Ejected(gone));
         }
-        if published.is_none_or(|at| since(at) >= Meters::INTERVAL) {
-            published = Some(now);
-            if let Some(endpoint) = endpoint {
-                endpoint.publish(session.snapshot());
-            }
+        if let Some(metrics) = &mut metrics {
+            metrics.look_after(session, now, listener);
         }
         if let Some((every, at)) = due.as_mut().filter(|(_, at)| *at <= now) {
             *at += *every;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What `tandem run` and `tandem attach` say on standard error while a session lives.
 
+use std::net::SocketAddr;
+
 use sd_notify::NotifyState;
 use tandem_live::Exit;
 use tandem_live::session::Notice;
@@ -22,10 +24,10 @@ pub fn tell(notice: &Notice<'_>) {
         Notice::Attached { backend, metrics } => {
             notify(NotifyState::Ready);
             say(&format!("attached, by {}; Ctrl-C or SIGTERM ends it", backend.name()));
-            if let Some(address) = metrics {
-                say(&format!("metrics are at http://{address}/metrics"));
-            }
+            metrics.iter().for_each(metrics_are_at);
         }
+        Notice::NoMetrics(error) => say(&format!("without metrics for now: {error}")),
+        Notice::Metrics(address) => metrics_are_at(address),
         Notice::Reloading(exit) => say(&format!("loading the scheduler again: {exit}")),
         Notice::Ejected { gone, command_runs } => {
             say(&format!("the scheduler was ejected: {gone}"));
@@ -45,6 +47,10 @@ pub fn tell(notice: &Notice<'_>) {
             }
         }
     }
+}
+
+fn metrics_are_at(address: &SocketAddr) {
+    say(&format!("metrics are at http://{address}/metrics"));
 }
 
 /// Tells the service manager, if there is one.

@@ -221,6 +221,11 @@ impl Listener for Heard {
                 *self.metrics.lock().unwrap() = metrics;
                 format!("acts by {}", backend.name())
             }
+            Notice::NoMetrics(_) => "no metrics".to_owned(),
+            Notice::Metrics(address) => {
+                *self.metrics.lock().unwrap() = Some(address);
+                "metrics now".to_owned()
+            }
             Notice::Reloading(exit) => format!("loads again: {}", exit.message),
             Notice::Ejected { gone, command_runs: true } => format!("ejected while the command runs: {gone}"),
             Notice::Ejected { gone, command_runs: false } => format!("ejected at the command's end: {gone}"),

@@ -2,7 +2,7 @@
 //! Sessions that stay until they are told to go.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use nix::libc::{SIGINT, SIGTERM};
@@ -93,6 +93,35 @@ fn metrics_are_handed_out_on_this_machine() {
              method=\"counted\"} 8.0",
             "tandem_machine_energy_joules_total{covers=\"1 package, without memory\"} 8.0",
         ]
+    );
+    world.assert_given_back();
+}
+
+#[test]
+fn a_port_that_is_taken_keeps_no_scheduler_from_running_and_is_had_when_it_comes_free() {
+    let world = World::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let wanted = Resident { metrics: Some(taken.local_addr().unwrap()), ..wanted("isolate=shared") };
+    let mut listener = world.listener();
+    let address = std::sync::Arc::clone(&listener.metrics);
+    let fetch = || {
+        let mut stream = TcpStream::connect(address.lock().unwrap().unwrap()).unwrap();
+        stream.write_all(b"HEAD /metrics HTTP/1.1\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        world.note(format!("metrics: {}", text.lines().next().unwrap()));
+    };
+    let steps = [
+        (5000, Step::Do(Box::new(|| drop(taken)) as Box<dyn FnOnce()>)),
+        (30_000, Step::Do(Box::new(fetch))),
+        (31_000, Step::signal(SIGTERM)),
+    ];
+    stay(&world.site, &wanted, &mut Script::new(&world, steps), &mut listener).unwrap();
+    let log = world.log();
+    let said: Vec<&String> = log.iter().filter(|line| line.contains("metrics") || line.contains("acts")).collect();
+    assert_eq!(
+        said,
+        ["session: no metrics", "session: acts by sched_ext", "session: metrics now", "metrics: HTTP/1.1 200 OK"]
     );
     world.assert_given_back();
 }
