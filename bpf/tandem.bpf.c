@@ -48,9 +48,9 @@ static __always_inline enum wish wish_of(struct task_struct *p, struct task_ctx 
 }
 
 /* A fast CPU for a task that wishes one, perhaps in another's place: then SCX_ENQ_PREEMPT is in @flags. Negative: none. */
-static s32 claim_fast(struct task_struct *p, enum rank rank, s32 prev_cpu, u64 *flags)
+static s32 claim_fast(struct task_struct *p, struct task_ctx *tctx, enum rank rank, s32 prev_cpu, u64 *flags)
 {
-	return rank == RANK_SERIAL ? serial_place(p, prev_cpu, flags) : longest_place(p, prev_cpu, flags);
+	return rank == RANK_SERIAL ? serial_place(p, prev_cpu, flags) : longest_place(p, tctx, prev_cpu, flags);
 }
 
 /* An idle CPU for a task; negative if there is none. */
@@ -73,7 +73,7 @@ static s32 find_cpu(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu, 
 	if ((wish == WISH_ANY || nr_kinds == 1) && place_of(tctx) == PLACE_APPLICATION && place_stays(p, tctx, prev_cpu))
 		return prev_cpu;
 	if (wish == WISH_FAST)
-		cpu = claim_fast(p, rank, prev_cpu, flags);
+		cpu = claim_fast(p, tctx, rank, prev_cpu, flags);
 	if (cpu < 0)
 		cpu = pick_idle(p, tctx, prev_cpu, wish);
 	if (cpu < 0 && rank == RANK_SERIAL && wish != WISH_FAST)
@@ -127,10 +127,10 @@ static __always_inline enum queue queue_of(struct task_ctx *tctx, enum rank rank
 }
 
 /* Sends a task that wishes a fast CPU to one at once; whether there is one for it. */
-static bool goes_to_fast(struct task_struct *p, enum rank rank, s32 cpu, u64 enq_flags)
+static bool goes_to_fast(struct task_struct *p, struct task_ctx *tctx, enum rank rank, s32 cpu, u64 enq_flags)
 {
 	u64 flags = enq_flags;
-	s32 fast = claim_fast(p, rank, cpu, &flags);
+	s32 fast = claim_fast(p, tctx, rank, cpu, &flags);
 
 	if (fast < 0)
 		return false;
@@ -158,7 +158,7 @@ static void enqueue_by_mechanism(struct task_struct *p, struct task_ctx *tctx, u
 
 	if (pull_moves(p, tctx, enq_flags))
 		return;
-	if (wish == WISH_FAST && !(last && !cpu_of(cpu)->kind) && goes_to_fast(p, rank, cpu, enq_flags))
+	if (wish == WISH_FAST && !(last && !cpu_of(cpu)->kind) && goes_to_fast(p, tctx, rank, cpu, enq_flags))
 		return;
 	if (active & (SERIAL | LONGEST | SORTED) && wish == WISH_ANY && pull_goes_up(p, tctx, enq_flags))
 		return;
@@ -177,17 +177,31 @@ static void enqueue_by_mechanism(struct task_struct *p, struct task_ctx *tctx, u
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
 }
 
+/* Queues a task of which nothing is known while mechanisms are on, where a CPU that it may use looks. */
+static void enqueue_unknown(struct task_struct *p, u64 enq_flags)
+{
+	if (enq_flags & SCX_ENQ_LAST)
+		dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), enq_flags);
+	else
+		insert_by_vtime(p, active & ISOLATE && isolate_is_bound(p) ? QUEUE_SYSTEM : QUEUE_NORMAL, enq_flags);
+}
+
 void BPF_STRUCT_OPS(tandem_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct task_ctx *tctx;
 
 	count(TANDEM_STAT_BASE_QUEUED);
-	if (is_any_on() && (tctx = task_of(p)))
-		enqueue_by_mechanism(p, tctx, enq_flags);
-	else if (enq_flags & SCX_ENQ_LAST)
+	if (is_any_on()) {
+		tctx = task_of(p);
+		if (tctx)
+			enqueue_by_mechanism(p, tctx, enq_flags);
+		else
+			enqueue_unknown(p, enq_flags);
+	} else if (enq_flags & SCX_ENQ_LAST) {
 		dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), enq_flags);
-	else
+	} else {
 		dsq_insert_vtime(p, QUEUE_NORMAL, slice_ns(), budgeted_vtime(p), enq_flags);
+	}
 }
 
 /* Gives a CPU what its mechanisms want it to run next; whether there was something. */
@@ -257,7 +271,7 @@ void BPF_STRUCT_OPS(tandem_runnable, struct task_struct *p, u64 enq_flags)
 	struct group *group;
 	u32 change;
 
-	if (!(active & (SERIAL | LONGEST)) || !(tctx = task_of(p)) || !(group = group_of(p)))
+	if (!(active & (SERIAL | LONGEST)) || !(tctx = task_of(p)) || !(group = group_of(p, tctx)))
 		return;
 	change = phase_runnable(tctx, group);
 	if (is_on(LONGEST))
@@ -281,12 +295,19 @@ void BPF_STRUCT_OPS(tandem_running, struct task_struct *p)
 	struct task_ctx *tctx;
 	struct cpu_ctx *cctx;
 
-	if (!is_any_on() || !(tctx = task_of(p))) {
+	if (!is_any_on()) {
 		advance_vtime(p);
 		return;
 	}
+	tctx = task_of(p);
+	if (!tctx) {
+		advance_vtime(p);
+		if (is_on(CLOCKS))
+			speed_running(0);
+		return;
+	}
 	cctx = cpu_runs(p, tctx);
-	cctx->keeps = place_of(tctx) != PLACE_APPLICATION || p->nr_cpus_allowed == 1;
+	cctx->keeps = place_of(tctx) != PLACE_APPLICATION || p->nr_cpus_allowed == 1 || must_stay(p);
 	if (is_on(SORTED))
 		sorted_running(p, tctx);
 	advance_vtime(p);
@@ -337,7 +358,7 @@ void BPF_STRUCT_OPS(tandem_quiescent, struct task_struct *p, u64 deq_flags)
 		return;
 	if (is_on(SORTED))
 		sorted_quiescent(p, tctx);
-	if (!(active & (SERIAL | LONGEST)) || !(group = group_of(p)))
+	if (!(active & (SERIAL | LONGEST)) || !(group = group_of(p, tctx)))
 		return;
 	change = phase_quiescent(tctx, group);
 	if (is_on(SERIAL) && change)
@@ -386,18 +407,23 @@ s32 BPF_STRUCT_OPS(tandem_init_task, struct task_struct *p, struct scx_init_task
 {
 	struct task_ctx *tctx;
 	struct group *group;
+	u32 application;
 
 	/* sorted becomes active with the first counters. */
 	if (!is_any_on() && !sorted_wanted)
 		return 0;
-	tctx = bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!tctx)
-		return -ENOMEM;
-	group = group_join(p);
-	if (!group)
-		return -ENOMEM;
-	tctx->isolate.application = isolate_application(p, args->fork);
+	/* An error would be the fork's: where there is no room, a task is scheduled without what needs it. */
+	application = isolate_application(p, args->fork);
+	tctx = task_make(p);
+	if (!tctx) {
+		count(TANDEM_STAT_BASE_UNKNOWN);
+		return 0;
+	}
+	tctx->isolate.application = application;
 	tctx->isolate.place = isolate_place(p, tctx);
+	group = group_join(p, tctx);
+	if (!group)
+		return 0;
 	if (is_on(SERIAL))
 		serial_init_task(p, group);
 	if (is_on(LONGEST))
@@ -424,11 +450,15 @@ static void leave_group(struct task_struct *p, struct task_ctx *tctx, struct gro
 void BPF_STRUCT_OPS(tandem_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
 	struct task_ctx *tctx = task_of(p);
-	struct group *group = group_of(p);
+	struct group *group = tctx ? group_of(p, tctx) : 0;
 
-	if (tctx && group)
+	if (group) {
 		leave_group(p, tctx, group);
-	group_leave(p);
+		group_leave(p, tctx, group);
+	} else if (p->flags & PF_EXITING && p->pid == p->tgid) {
+		/* Nobody counts the threads: the first one's object goes when all others have ended. */
+		isolate_leave(p);
+	}
 }
 
 void BPF_STRUCT_OPS(tandem_enable, struct task_struct *p)

@@ -210,7 +210,7 @@ static s32 place_pick_kind(struct task_struct *p, u32 kind, s32 prev_cpu)
 	bool prev_fits = cpu_of(prev_cpu)->kind == kind && place_likes(prev_cpu);
 	s32 cpu = -1;
 
-	if (p->nr_cpus_allowed < nr_cpus)
+	if (!may_run_everywhere(p))
 		return place_pick_allowed(p, PLACE_APPLICATION, kind);
 	if (prev_fits && !place_shares_core(prev_cpu) && scx_bpf_test_and_clear_cpu_idle(prev_cpu))
 		return prev_cpu;
@@ -234,7 +234,7 @@ static s32 place_pick_core(struct task_struct *p, enum wish wish)
 {
 	s32 step, cpu;
 
-	if (p->nr_cpus_allowed < nr_cpus)
+	if (!may_run_everywhere(p))
 		return -1;
 	for_range(step, 0, MAX_KINDS) {
 		if (step >= nr_kinds)

@@ -6,6 +6,8 @@
 #define __TANDEM_TASK_H
 
 #include "answers.bpf.h"
+#include "facts.bpf.h"
+#include "migration.bpf.h"
 #include "state.bpf.h"
 #include "../isolate/state.bpf.h"
 #include "../longest/state.bpf.h"
@@ -22,7 +24,8 @@ struct task_ctx {
 	u64 moved;
 	/* What wanted_by of the CPU said where the task ran last; it goes there when it is queued the next time. */
 	u32 go_to;
-	/* Whether the task counts as ready in its group. */
+	/* Whether the task counts in its group (group.bpf.h), and there as ready. */
+	bool in_group;
 	bool ready;
 	struct counted_task counted;
 	struct isolate_task isolate;
@@ -39,9 +42,15 @@ struct {
 	__type(value, struct task_ctx);
 } tasks SEC(".maps");
 
+/* None for a task that came when nothing was on, or no memory was left: it is scheduled without any mechanism. */
 static __always_inline struct task_ctx *task_of(struct task_struct *p)
 {
 	return bpf_task_storage_get(&tasks, p, 0, 0);
+}
+
+static __always_inline struct task_ctx *task_make(struct task_struct *p)
+{
+	return bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
 /* A loader has entered an application; before, nothing is known to be noise. */
@@ -65,9 +74,16 @@ static __always_inline bool is_queued(struct task_struct *p)
 	return p && p->scx.flags & SCX_TASK_QUEUED;
 }
 
+/* Whether a task may be sent to a CPU now. */
 static __always_inline bool may_run_on(const struct task_struct *p, u32 cpu)
 {
-	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && (!must_stay(p) || cpu == scx_bpf_task_cpu(p));
+}
+
+/* Whether any CPU will do. */
+static __always_inline bool may_run_everywhere(const struct task_struct *p)
+{
+	return p->nr_cpus_allowed >= (s32)nr_cpus && !must_stay(p);
 }
 
 #endif /* __TANDEM_TASK_H */

@@ -10,11 +10,17 @@
 
 #include "../base/base.bpf.h"
 
+u32 bpf_cpumask_weight(const struct cpumask *cpumask) __ksym;
+
+#ifndef MAX_APPLICATION_PROCESSES
+#define MAX_APPLICATION_PROCESSES (1 << 16)
+#endif
+
 /* Processes that loaders start or attach to: tgid to number of the application, from 1. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1 << 16);
+	__uint(max_entries, MAX_APPLICATION_PROCESSES);
 	__type(key, u32);
 	__type(value, u32);
 } applications SEC(".maps");
@@ -69,7 +75,18 @@ static __always_inline u32 isolate_parent(struct task_struct *p, bool fork)
 	return fork ? bpf_get_current_task_btf()->tgid : BPF_CORE_READ(p, real_parent, tgid);
 }
 
-/* The application that a new task belongs to: that of its process, else of its parent's. 0: the system. */
+/* The application of the task that makes another one; 0 for the system's. */
+static u32 isolate_makers(void)
+{
+	struct task_ctx *maker = task_of(bpf_get_current_task_btf());
+
+	return maker ? maker->isolate.application : 0;
+}
+
+/*
+ * The application that a new task belongs to: that of its process, else of its parent's. 0: the system. Where there is no more
+ * room to remember processes, the thread that makes it knows.
+ */
 static u32 isolate_application(struct task_struct *p, bool fork)
 {
 	u32 tgid = p->tgid, parent;
@@ -83,27 +100,30 @@ static u32 isolate_application(struct task_struct *p, bool fork)
 		return 0;
 	parent = isolate_parent(p, fork);
 	known = bpf_map_lookup_elem(&applications, &parent);
-	if (!known)
-		return 0;
-	number = *known;
-	bpf_map_update_elem(&applications, &tgid, &number, BPF_ANY);
+	number = known ? *known : fork ? isolate_makers() : 0;
+	if (number && bpf_map_update_elem(&applications, &tgid, &number, BPF_ANY))
+		count(TANDEM_STAT_ISOLATE_CROWDED);
 	return number;
+}
+
+/*
+ * Whether only the OS CPU may run a task. The mask that holds now counts: while a waiting task's migration is disabled, it is
+ * that task's CPU alone, and `set_cpumask` has told of it.
+ */
+static bool isolate_is_bound(struct task_struct *p)
+{
+	return bpf_cpumask_test_cpu(isolate_os_cpu(), p->cpus_ptr) && bpf_cpumask_weight(p->cpus_ptr) == 1;
 }
 
 /* Where a task belongs, as far as its affinity lets it. */
 static enum place isolate_place(struct task_struct *p, struct task_ctx *tctx)
 {
-	bool on_os_cpu;
-
 	if (!(active & ISOLATE))
 		return PLACE_APPLICATION;
-	on_os_cpu = may_run_on(p, isolate_os_cpu());
 	if (!tctx->isolate.application)
 		/* Threads that belong to another CPU, the kernel's own above all, stay there. */
-		return on_os_cpu ? PLACE_SYSTEM : PLACE_APPLICATION;
-	if (on_os_cpu && p->nr_cpus_allowed == 1)
-		return PLACE_SYSTEM;
-	return PLACE_APPLICATION;
+		return bpf_cpumask_test_cpu(isolate_os_cpu(), p->cpus_ptr) ? PLACE_SYSTEM : PLACE_APPLICATION;
+	return isolate_is_bound(p) ? PLACE_SYSTEM : PLACE_APPLICATION;
 }
 
 /* A task begins to run. */

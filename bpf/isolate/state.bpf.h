@@ -28,6 +28,7 @@ struct isolate_cpu {
 #define ISOLATE_STATS(sees, acts)									\
 	acts(ISOLATE_NOISE, "system tasks that began to run on the OS CPU")				\
 	acts(ISOLATE_CLOCK_CHANGED, "changes of that CPU's clock for what the noise needs")		\
-	acts(ISOLATE_CLOCK_HURRIED, "times that its clock went up at once, as noise piled up")
+	acts(ISOLATE_CLOCK_HURRIED, "times that its clock went up at once, as noise piled up")		\
+	sees(ISOLATE_CROWDED, "processes beyond those that are remembered as an application's")
 
 #endif /* __TANDEM_ISOLATE_STATE_H */

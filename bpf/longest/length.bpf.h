@@ -16,6 +16,11 @@ enum {
 	NR_JOBS = 64,
 };
 
+/* Programs whose threads are compared at a time; threads of further ones have no length. */
+#ifndef MAX_ROSTERS
+#define MAX_ROSTERS (1 << 13)
+#endif
+
 /* What programs say of their threads: tid to length. A loader or the program itself writes it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -42,7 +47,7 @@ struct roster {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1 << 13);
+	__uint(max_entries, MAX_ROSTERS);
 	__type(key, u32);
 	__type(value, struct roster);
 } rosters SEC(".maps");
@@ -77,8 +82,10 @@ static bool roster_enter(struct task_struct *p, struct longest_task *job, struct
 	struct roster *roster = roster_make(p);
 	u32 at, first = p->pid != p->tgid;
 
-	if (!roster)
+	if (!roster) {
+		count(TANDEM_STAT_LONGEST_UNLISTED);
 		return false;
+	}
 	for_range(at, first, NR_JOBS) {
 		struct entry *entry = &roster->entries[at & (NR_JOBS - 1)];
 

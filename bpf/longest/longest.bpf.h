@@ -41,7 +41,7 @@ static enum wish longest_wish(struct task_struct *p, struct task_ctx *tctx)
 	struct longest_task *job = &tctx->longest;
 	struct group *group;
 
-	if (p->nr_cpus_allowed < nr_cpus || is_system_task(p, tctx) || !(group = group_of(p)))
+	if (!may_run_everywhere(p) || is_system_task(p, tctx) || !(group = group_of(p, tctx)))
 		return WISH_ANY;
 	if ((job->holder && group->longest.hold >= HOLD_WORTH) || (phase_ready(tctx, group) <= 1 && phase_has_been_parallel(group)))
 		return WISH_FAST;
@@ -92,12 +92,12 @@ static s32 longest_swap(struct task_struct *p, struct group *group)
  * A CPU of the fastest kind for a long thread: an idle one, or one where a shorter thread of its group runs; that
  * gives way (SCX_ENQ_PREEMPT in @flags), and finds the CPU that the long one leaves. Negative: none.
  */
-static s32 longest_place(struct task_struct *p, s32 prev_cpu, u64 *flags)
+static s32 longest_place(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu, u64 *flags)
 {
 	s32 cpu = place_pick_kind(p, 0, prev_cpu);
 	struct group *group;
 
-	if (cpu >= 0 || !(group = group_of(p)))
+	if (cpu >= 0 || !(group = group_of(p, tctx)))
 		return cpu;
 	cpu = longest_swap(p, group);
 	if (cpu >= 0)
@@ -243,7 +243,7 @@ static void longest_stopping(struct task_struct *p, struct task_ctx *tctx, u64 r
 	struct group *group;
 	u64 now;
 
-	if (!learn_lengths || job->hinted || !job->at || !(group = group_of(p)))
+	if (!learn_lengths || job->hinted || !job->at || !(group = group_of(p, tctx)))
 		return;
 	now = bpf_ktime_get_ns();
 	learn_count(job, now - ran, now);
@@ -287,7 +287,7 @@ static void longest_give_way(struct task_struct *p, struct cpu_ctx *here, u32 to
 static void longest_running(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx)
 {
 	s32 here = bpf_get_smp_processor_id(), fast;
-	struct group *group = group_of(p);
+	struct group *group = group_of(p, tctx);
 	enum wish wish;
 
 	/* A program's first thread was alone when it woke, and may never sleep again. */

@@ -57,6 +57,7 @@ struct longest_cpu {
 	sees(LONGEST_LOCK_HOLDERS, "threads that got a lock which others wait for")			\
 	acts(LONGEST_ON_FAST, "long threads that began to run on one of the fastest CPUs")		\
 	acts(LONGEST_SWAPPED, "fast CPUs taken from shorter threads")					\
-	sees(LONGEST_CROWDED, "threads beyond those of a program that are compared")
+	sees(LONGEST_CROWDED, "threads beyond those of a program that are compared")			\
+	sees(LONGEST_UNLISTED, "threads of programs beyond those whose threads are compared")
 
 #endif /* __TANDEM_LONGEST_STATE_H */

@@ -36,7 +36,7 @@ static enum rank serial_rank(struct task_struct *p, struct task_ctx *tctx)
 	struct group *group;
 	s32 ready;
 
-	if (is_system_task(p, tctx) || !(group = group_of(p)))
+	if (is_system_task(p, tctx) || !(group = group_of(p, tctx)))
 		return RANK_NORMAL;
 	ready = phase_ready(tctx, group);
 	if (ready <= (s32)serial_threshold)

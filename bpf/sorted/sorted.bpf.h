@@ -109,7 +109,7 @@ static void sorted_insert(struct task_struct *p, struct task_ctx *tctx, u32 cpu,
 static bool sorted_enqueue(struct task_struct *p, struct task_ctx *tctx, enum wish wish, u64 enq_flags)
 {
 	struct sorted_task *turn = &tctx->sorted;
-	bool over = turn->over, bound = p->nr_cpus_allowed < (int)nr_cpus;
+	bool over = turn->over, bound = !may_run_everywhere(p);
 	u32 cpu = sorted_cpu_for(p, wish);
 	struct run_queue *rq = rq_of(cpu);
 	u64 epoch = rq->epoch + 1;

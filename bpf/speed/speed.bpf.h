@@ -54,6 +54,7 @@ static void speed_ask(u32 cpu, struct domain *domain)
 		domain_asked_apart(cpu, domain);
 }
 
+/* A task begins to run; without @tctx nothing is known of it, and it counts as one that computes. */
 static void speed_running(struct task_ctx *tctx)
 {
 	u32 cpu = bpf_get_smp_processor_id();
@@ -65,7 +66,7 @@ static void speed_running(struct task_ctx *tctx)
 		points_running(cpu);
 	domain_loads(domain, cctx, true);
 	if (edp && active & SPEED)
-		domain_mixes(domain, cctx, 1, edp_share_of(tctx, domain->table));
+		domain_mixes(domain, cctx, 1, tctx ? edp_share_of(tctx, domain->table) : 0);
 	domain_follow(cpu, domain);
 	speed_ask(cpu, domain);
 }

@@ -73,7 +73,7 @@ static s32 warm_pick_idle(struct task_struct *p, struct task_ctx *tctx, s32 prev
 {
 	if (warm_fits(p, prev_cpu) && scx_bpf_test_and_clear_cpu_idle(prev_cpu))
 		return prev_cpu;
-	if (cpu_of(prev_cpu)->kind || p->nr_cpus_allowed < nr_cpus)
+	if (cpu_of(prev_cpu)->kind || !may_run_everywhere(p))
 		return -1;
 	if (tctx->counted.measured && tctx->counted.stall > CLOCK_ONE / 2)
 		return -1;

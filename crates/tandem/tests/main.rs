@@ -7,10 +7,14 @@ mod clocks;
 mod command;
 #[path = "../../simulator/tests/common/objects.rs"]
 mod compiled;
+mod crowded;
 #[path = "../../simulator/tests/common/equal.rs"]
 mod equal;
 mod fidelity;
 mod long;
+mod migration;
 mod o1;
 mod objects;
 mod process;
+#[path = "common/variant.rs"]
+mod variant;

@@ -97,6 +97,15 @@ impl Engine<'_> {
                 Next::Step
             }
             Op::SetAffinity(cpus) => self.set_affinity(cpu, task, cpus.as_deref()),
+            Op::MigrateDisable => {
+                self.sched.migrate_disable(task);
+                Next::Step
+            }
+            Op::MigrateEnable => {
+                self.sched.migrate_enable(task);
+                // Where the affinity has changed meanwhile, the thread must leave, at this instant.
+                if self.sched.kernel.task(task).may_use(cpu) { Next::Step } else { Next::Stop }
+            }
             Op::SetTaskGroup(group) => {
                 cgroups::move_to(&mut self.sched, cpu, (task, thread), group.as_deref(), &mut self.outcome);
                 Next::Step

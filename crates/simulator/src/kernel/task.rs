@@ -64,8 +64,12 @@ pub struct Task {
     pub batch: bool,
     /// The cgroup that it is in.
     pub cgroup: CgroupId,
-    /// Allowed CPUs; `None`: all.
+    /// Allowed CPUs; `None`: all (`cpus_mask`).
     pub allowed: Option<Arc<CpuMask>>,
+    /// How often migration was disabled and not enabled again: unless 0, the task stays on its CPU (`migration_disabled`).
+    pub migration_disabled: u16,
+    /// `cpus_ptr` has only the task's CPU: it left that since migration was disabled (`migrate_disable_switch`).
+    pub narrowed: bool,
     /// A CPU that it used before its present one (`recent_used_cpu`).
     pub recent_used_cpu: CpuId,
     /// `wakee_flips`: how often the task began to wake another one than before.
@@ -96,6 +100,8 @@ impl Task {
             batch: false,
             cgroup: CgroupTree::ROOT,
             allowed,
+            migration_disabled: 0,
+            narrowed: false,
             recent_used_cpu: CpuId(0),
             wakee_flips: 0,
             last_wakee: None,
@@ -128,10 +134,19 @@ impl Task {
         }
     }
 
-    /// Whether it may run on `cpu`.
+    /// Whether it may run on `cpu` now.
     #[inline]
     pub fn may_use(&self, cpu: CpuId) -> bool {
+        if self.is_migration_disabled() {
+            return cpu == self.cpu;
+        }
         self.allowed.as_ref().is_none_or(|mask| mask.test(cpu))
+    }
+
+    /// `is_migration_disabled`.
+    #[inline]
+    pub fn is_migration_disabled(&self) -> bool {
+        self.migration_disabled > 0
     }
 
     /// Whether its affinity leaves it one CPU only.

@@ -123,6 +123,9 @@ impl Sched {
 
     /// `select_task_rq`: what the class says, unless the task may not run there (`select_fallback_rq`).
     fn select_task_rq(&mut self, task: TaskId, this_cpu: CpuId, wake: Wake) -> CpuId {
+        if self.kernel.task(task).is_migration_disabled() {
+            return self.stay_on_cpu(task);
+        }
         let cpu = class_of!(self, task, select_task_rq, task, this_cpu, wake);
         let usable = self.kernel.topology.online.test(cpu) && self.kernel.task(task).may_use(cpu);
         if !usable && !self.kernel.has_usable_cpu(task) {
@@ -224,6 +227,11 @@ impl Sched {
         if self.kernel.task(task).may_use(cpu) || self.kernel.task(task).state != TaskState::Runnable {
             return;
         }
+        self.leave_for_allowed_cpu(task);
+    }
+
+    /// `affine_move_task`: the stopper will move a task that may no longer use its CPU.
+    pub(super) fn leave_for_allowed_cpu(&mut self, task: TaskId) {
         let dst = self.any_and_distribute(task);
         self.kernel.stop_moves.push((task, dst));
     }
@@ -389,6 +397,9 @@ impl Sched {
         // The time up to now belongs to the task that ran: the clock must not see the newcomer yet.
         self.kernel.update_rq_clock(cpu);
         self.kernel.rq_mut(cpu).curr = next;
+        if let Some(prev) = prev {
+            self.migrate_disable_switch(prev);
+        }
         match next {
             Some(task) => {
                 self.leave_idle(cpu);

@@ -311,13 +311,17 @@ impl Sched {
             ctx.scx.calls.set_this_cpu(ctx.kernel.task(task).cpu);
             return ctx.set_cpus_allowed(task, allowed);
         }
+        self.kernel.task_mut(task).allowed = allowed;
+        self.mirror_cpus_allowed_scx(task);
+    }
+
+    /// Lets the programs of a loaded scheduler see which CPUs a task of another class may use.
+    pub(super) fn mirror_cpus_allowed_scx(&mut self, task: TaskId) {
         if let Some(scx) = &mut self.ext
             && self.kernel.scx_enabled()
-            && let Err(fault) = scx.state.guest.set_cpus_mask(&mut scx.vm.memory, task, allowed.as_deref())
         {
-            scx.with(&mut self.kernel).scx_fault(&fault.into());
+            scx.with(&mut self.kernel).mirror_cpus_allowed(task);
         }
-        self.kernel.task_mut(task).allowed = allowed;
     }
 
     /// `exit_signals`: `task` is ending.

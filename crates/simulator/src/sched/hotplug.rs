@@ -72,6 +72,7 @@ impl Sched {
 
     fn sched_cpu_deactivate(&mut self, cpu: CpuId) {
         self.kernel.idle.clear(cpu);
+        self.release_migration_disabled(cpu);
         if let Some(ext) = &mut self.ext {
             ext.with(&mut self.kernel).scx_rq_deactivate(cpu);
         }

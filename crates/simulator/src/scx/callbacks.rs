@@ -3,11 +3,11 @@
 //!
 //! Which kernel functions a callback may call follows from which callback it is; [`Calls::active`] has what is at work.
 
-use super::Ctx;
 use super::abi::Guest;
 use super::exit::ExitKind;
 use super::host::{ScxHost, UPTIME};
 use super::ops::Op;
+use super::{Ctx, State};
 use crate::kernel::Kernel;
 use crate::kernel::pelt::PeltClock;
 use crate::units::{CpuId, TaskId};
@@ -103,6 +103,14 @@ impl Calls {
     }
 }
 
+impl State {
+    /// Address of what is current on `cpu` for programs: the task that makes another one, or what runs there.
+    #[inline]
+    pub(super) fn current(&self, kernel: &Kernel, cpu: CpuId) -> u64 {
+        self.calls.maker.unwrap_or_else(|| self.guest.curr(kernel, cpu))
+    }
+}
+
 impl Ctx<'_> {
     /// `SCX_CALL_OP`, `SCX_CALL_OP_2TASKS_RET`: calls `op` on `cpu` with these arguments; `None` if the scheduler does
     /// not have it. A program that is stopped is an error of the scheduler, and returns 0.
@@ -122,8 +130,12 @@ impl Ctx<'_> {
             mirror_rq_clock(&self.scx.guest, &mut self.vm.memory, self.kernel, locked);
         }
         self.scx.calls.active.push(Active { op: Some(op), tracing: false, cpu, locked, tasks });
+        // The kernel disables migration of the current task around a callback (`__bpf_prog_enter`), which programs see.
+        let current = self.scx.current(self.kernel, cpu);
+        self.scx.guest.add_migration_disabled(&mut self.vm.memory, current, 1);
         let mut host = ScxHost { scx: &mut *self.scx, kernel: &mut *self.kernel };
         let outcome = self.vm.run(program, args, &mut host);
+        self.scx.guest.add_migration_disabled(&mut self.vm.memory, current, -1);
         let outcome = outcome.unwrap_or_else(|fault| {
             self.scx_fault(&fault);
             Outcome { value: 0, instructions: self.vm.executed() }

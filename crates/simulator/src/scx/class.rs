@@ -22,7 +22,7 @@ use super::{Ctx, Scx, State};
 use crate::kernel::Kernel;
 use crate::kernel::class::{Dequeue, Enqueue, SchedClass, Wake};
 use crate::kernel::cpumask::CpuMask;
-use crate::kernel::task::ClassId;
+use crate::kernel::task::{ClassId, Task};
 use crate::units::{CpuId, TaskId};
 
 /// `DEQUEUE_SPECIAL`: the task ends, or sleeps in a way that no signal ends.
@@ -244,20 +244,36 @@ impl Ctx<'_> {
     /// `__do_set_cpus_allowed`: the CPUs that `task` of this class may use change. If it may no longer use its own, the
     /// caller moves it.
     pub fn set_cpus_allowed(&mut self, task: TaskId, allowed: Option<Arc<CpuMask>>) {
+        self.do_set_cpus_allowed(task, |task| task.allowed = allowed);
+    }
+
+    /// Does `change`, of which CPUs `task` may use, with the task off its queue and its CPU.
+    pub fn do_set_cpus_allowed(&mut self, task: TaskId, change: impl FnOnce(&mut Task)) {
         let put = self.sched_deq_and_put_task(task, DEQUEUE_SAVE);
-        self.kernel.task_mut(task).allowed = allowed;
+        change(self.kernel.task_mut(task));
         self.set_cpus_allowed_scx(task);
         self.sched_enq_and_set_task(put);
     }
 
     /// `set_cpus_allowed_scx`: the scheduler hears which CPUs `task` may use now.
     pub fn set_cpus_allowed_scx(&mut self, task: TaskId) {
-        let allowed = self.kernel.task(task).allowed.clone();
-        if let Err(fault) = self.scx.guest.set_cpus_mask(&mut self.vm.memory, task, allowed.as_deref()) {
-            self.scx_fault(&fault.into());
-        }
+        self.mirror_cpus_allowed(task);
         let mask = self.scx.guest.cpus_ptr(&self.vm.memory, task);
         self.call_op_task(Op::SetCpumask, task, &[mask]);
+    }
+
+    /// Lets programs see which CPUs `task` may use.
+    pub fn mirror_cpus_allowed(&mut self, task: TaskId) {
+        let known = self.kernel.task(task);
+        let (guest, memory) = (&mut self.scx.guest, &mut self.vm.memory);
+        let mut mirrored = guest.set_cpus_mask(memory, task, known.allowed.as_deref());
+        if known.narrowed && mirrored.is_ok() {
+            let only = CpuMask::of(self.kernel.topology.nr_cpus, [known.cpu]);
+            mirrored = guest.narrow_cpus_ptr(memory, task, &only);
+        }
+        if let Err(fault) = mirrored {
+            self.scx_fault(&fault.into());
+        }
     }
 
     /// `reweight_task_scx`: the scheduler hears the new weight of `task`. The caller has taken it off its queue.

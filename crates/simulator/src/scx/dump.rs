@@ -191,7 +191,8 @@ fn task_lines(scx: &State, memory: &Memory, kernel: &Kernel, task: TaskId, marke
     let vtime = scx.guest.dsq_vtime(memory, task);
     let nr_cpus = kernel.topology.nr_cpus;
     let all = CpuMask::of(nr_cpus, (0..nr_cpus).map(CpuId::at));
-    let cpus = bitmap(kernel.task(task).allowed.as_deref().unwrap_or(&all), nr_cpus);
+    let narrowed = kernel.task(task).narrowed.then(|| CpuMask::of(nr_cpus, [kernel.task(task).cpu]));
+    let cpus = bitmap(narrowed.as_ref().or(kernel.task(task).allowed.as_deref()).unwrap_or(&all), nr_cpus);
     [
         String::new(),
         format!(" {marker}{state} {} {since:+}ms", scx.guest.comm_pid(memory, task)),

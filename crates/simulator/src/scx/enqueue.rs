@@ -21,6 +21,8 @@ use tandem_bpf_vm::memory::Memory;
 
 /// `SCX_OPS_ENQ_EXITING`: the scheduler wants tasks that exit, too.
 const SCX_OPS_ENQ_EXITING: u64 = 1 << 2;
+/// `SCX_OPS_ENQ_MIGRATION_DISABLED` of 7.x: the scheduler wants tasks that must stay on their CPU, too.
+const SCX_OPS_ENQ_MIGRATION_DISABLED: u64 = 1 << 4;
 
 /// What [`Ctx::sched_deq_and_put_task`] took a task from (`struct sched_enq_and_set_ctx`).
 #[derive(Debug, Clone, Copy)]
@@ -73,7 +75,17 @@ impl State {
         if exiting && self.ops.flags & SCX_OPS_ENQ_EXITING == 0 {
             return Verdict::Local;
         }
+        if self.skips_ops_to_stay(kernel, task) {
+            return Verdict::Local;
+        }
         if self.ops.has(Op::Enqueue) { Verdict::Ops } else { Verdict::Global }
+    }
+
+    /// Whether 7.x queues `task` on its CPU without asking, as its migration is disabled (`SCX_OPS_ENQ_MIGRATION_DISABLED`
+    /// is not among the scheduler's flags).
+    fn skips_ops_to_stay(&self, kernel: &Kernel, task: TaskId) -> bool {
+        let asks = !self.profile.is_v7() || self.ops.flags & SCX_OPS_ENQ_MIGRATION_DISABLED != 0;
+        !asks && kernel.task(task).is_migration_disabled()
     }
 }
 

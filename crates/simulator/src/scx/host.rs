@@ -89,7 +89,7 @@ impl Host for ScxHost<'_> {
     }
 
     fn current(&self) -> u64 {
-        self.scx.calls.maker.unwrap_or_else(|| self.scx.guest.curr(self.kernel, self.cpu_id()))
+        self.scx.current(self.kernel, self.cpu_id())
     }
 
     fn current_cgroup_id(&self) -> u64 {

@@ -100,6 +100,8 @@ impl Listing<'_> {
             Op::Yield => "yield".into(),
             Op::Fork(index) => format!("fork {}", task(*index)),
             Op::Join => "join".into(),
+            Op::MigrateDisable => "disable migration".into(),
+            Op::MigrateEnable => "enable migration".into(),
             Op::ParallelLoop(id) => self.parallel_loop(id.0),
             Op::Behave(behaviour) => format!("behave{}", self.behaviour(behaviour.0)),
             Op::SetScheduling(scheduling) => format!("set {scheduling}"),

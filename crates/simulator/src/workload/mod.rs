@@ -325,6 +325,11 @@ pub enum Op {
     Fork(u32),
     /// Waits until all threads that this thread forked have ended (`tandem.join`).
     Join,
+    /// Stays on its CPU until the matching `MigrateEnable`, as the kernel's `migrate_disable()` has it
+    /// (`tandem.migration_disabled`).
+    MigrateDisable,
+    /// Ends that.
+    MigrateEnable,
     /// Takes part in a parallel loop until its iterations are used up, then waits for the other participants.
     ParallelLoop(LoopId),
     /// The behaviour from here on, until another step changes it: how long the thread spins when it waits.

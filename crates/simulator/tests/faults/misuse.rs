@@ -100,6 +100,18 @@ fn a_task_must_be_allowed_where_it_is_sent_to() {
 }
 
 #[test]
+fn a_task_whose_migration_is_disabled_stays_on_its_cpu() {
+    let text = r#"{ "tasks": { "worker": { "instance": 2, "loop": 20, "run": 1000, "sleep": 500,
+        "tandem": { "migration_disabled": true } } } }"#;
+    let report = run_on(text, "FAULT_DISALLOWED_CPU");
+    let exit = exit(&report);
+    let message = "SCX_DSQ_LOCAL[_ON] cannot move migration disabled worker-0[2] from CPU 0 to 1";
+    assert_eq!(says(exit), ("SCX_EXIT_ERROR", Some("enqueue"), message));
+    assert_place(exit, "FAULT_DISALLOWED_CPU", &[]);
+    assert_recorded(exit);
+}
+
+#[test]
 fn what_a_callback_returns_is_the_fault_of_the_callback() {
     let report = run("FAULT_SELECT_CPU");
     let exit = exit(&report);

@@ -2,7 +2,6 @@
 //! Tasks go from queue to queue, and with that from CPU to CPU.
 //!
 //! The kernel drops and takes locks here and may lose a task to another CPU meanwhile; here nothing happens meanwhile.
-//! Tasks with migration disabled do not exist.
 
 use super::super::Ctx;
 use super::super::abi::profile::{DEQUEUE_NOCLOCK, SCX_ENQ_CLEAR_OPSS};
@@ -50,6 +49,15 @@ impl Ctx<'_> {
 
     /// `task_can_run_on_remote_rq`: whether the scheduler may move `task` to `cpu`, another one than it is on.
     fn task_can_run_on_remote_rq(&mut self, task: TaskId, cpu: CpuId, trigger_error: bool) -> bool {
+        if self.kernel.task(task).is_migration_disabled() {
+            if trigger_error {
+                let (name, on) = (self.task(task).comm_pid(), self.kernel.task(task).cpu);
+                self.ops_error(format!(
+                    "SCX_DSQ_LOCAL[_ON] cannot move migration disabled {name} from CPU {on} to {cpu}"
+                ));
+            }
+            return false;
+        }
         if !self.kernel.task(task).may_use(cpu) {
             if trigger_error {
                 let name = self.task(task).comm_pid();

@@ -170,7 +170,7 @@ impl Ctx<'_> {
         wake_flags: u64,
         (mask, flags): (Option<&[u64]>, u64),
     ) -> Option<CpuId> {
-        let tied = self.kernel.nr_cpus_allowed_is_1(task);
+        let tied = self.kernel.nr_cpus_allowed_is_1(task) || self.kernel.task(task).is_migration_disabled();
         self.select_with(task, mask, |selection| {
             if tied { selection.prev_only(prev_cpu) } else { selection.v7(prev_cpu, wake_flags, flags) }
         })

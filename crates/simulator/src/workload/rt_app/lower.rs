@@ -110,11 +110,17 @@ impl Program<'_> {
         if self.waits_first(phase) {
             self.ops.push(Op::Behave(style.behaviour));
         }
+        if phase.tandem.migration_disabled {
+            self.ops.push(Op::MigrateDisable);
+        }
         for step in &phase.steps {
             self.step(step, &style)?;
         }
         if phase.tandem.join {
             self.ops.push(Op::Join);
+        }
+        if phase.tandem.migration_disabled {
+            self.ops.push(Op::MigrateEnable);
         }
         Ok(())
     }

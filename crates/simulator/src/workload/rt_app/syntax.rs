@@ -95,6 +95,7 @@ pub(super) struct Tandem {
     pub process: bool,
     pub kernel_thread: bool,
     pub join: bool,
+    pub migration_disabled: bool,
 }
 
 /// An event, and the byte offset at which its key starts.

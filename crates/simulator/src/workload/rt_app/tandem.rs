@@ -19,7 +19,7 @@ pub(super) enum Level {
     Both,
 }
 
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "memory_bound",
     "bytes_per_work",
     "footprint",
@@ -34,9 +34,10 @@ const KEYS: [&str; 14] = [
     "kernel_thread",
     "parallel_for",
     "join",
+    "migration_disabled",
 ];
 const OF_TASKS: [&str; 5] = ["application", "system", "relative_length", "process", "kernel_thread"];
-const OF_PHASES: [&str; 2] = ["parallel_for", "join"];
+const OF_PHASES: [&str; 3] = ["parallel_for", "join", "migration_disabled"];
 
 /// Largest `bytes_per_work`, in bytes per microsecond: a terabyte per second.
 const MAX_BYTES_PER_WORK: f64 = 1e6;
@@ -68,6 +69,7 @@ pub(super) fn read(
         process: fields.boolean("process")?.unwrap_or(false),
         kernel_thread: fields.boolean("kernel_thread")?.unwrap_or(false),
         join: fields.boolean("join")?.unwrap_or(false),
+        migration_disabled: fields.boolean("migration_disabled")?.unwrap_or(false),
     };
     if tandem.kernel_thread && !tandem.system {
         return Err(fields

@@ -134,6 +134,10 @@ impl Guest {
         self.tasks[task.index()] = address;
         write_identity(memory, address, info, known.cpu);
         write_affinity(memory, &mut self.affinities, address, known.allowed.as_deref())?;
+        if known.narrowed {
+            self.narrow_cpus_ptr(memory, task, &CpuMask::of(kernel.topology.nr_cpus, [known.cpu]))?;
+        }
+        self.set_migration_disabled(memory, task, known.migration_disabled);
         self.join_thread_group(memory, task, info)?;
         self.set_parent(memory, task, info.parent);
         self.set_scheduling(memory, known);
@@ -385,6 +389,33 @@ impl Guest {
     ) -> Result<(), FaultKind> {
         let address = self.task(task);
         write_affinity(memory, &mut self.affinities, address, mask)
+    }
+
+    /// Makes `cpus_ptr` have `only`, and leaves `cpus_mask` and `nr_cpus_allowed` as they are.
+    ///
+    /// # Errors
+    /// [`FaultKind::Exhausted`] if a new mask does not fit into the memory.
+    pub fn narrow_cpus_ptr(&mut self, memory: &mut Memory, task: TaskId, only: &CpuMask) -> Result<(), FaultKind> {
+        let place = self.task(task) + at!(TaskStruct, cpus_ptr);
+        let new = self.affinities.acquire(memory, Some(only))?;
+        let old = get::<8>(memory, place);
+        put::<8>(memory, place, new.address);
+        self.affinities.release(memory, old);
+        Ok(())
+    }
+
+    /// Sets `migration_disabled`.
+    pub fn set_migration_disabled(&self, memory: &mut Memory, task: TaskId, count: u16) {
+        put::<2>(memory, self.task(task) + at!(TaskStruct, migration_disabled), u64::from(count));
+    }
+
+    /// Adds `more` to `migration_disabled` of the task whose object begins at `address`. It may be gone: then nothing happens.
+    #[inline]
+    pub fn add_migration_disabled(&self, memory: &mut Memory, address: u64, more: i16) {
+        let place = address + at!(TaskStruct, migration_disabled);
+        if let Ok(count) = memory.load::<2>(place) {
+            let _ = memory.host_store::<2>(place, u64::from((count as u16).wrapping_add_signed(more)));
+        }
     }
 
     /// Address of the mask that `cpus_ptr` points to.

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Tandem's scheduler compiled once more with something changed, and what it does with a workload.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// `bpf/tandem.bpf.c` with lines of C before it.
+pub struct Variant {
+    folder: tempfile::TempDir,
+    object: PathBuf,
+}
+
+impl Variant {
+    /// Compiles it as the build script does.
+    pub fn new(before: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (source, object) = (folder.path().join("variant.bpf.c"), folder.path().join("variant.bpf.o"));
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        fs::write(&source, format!("{before}\n#include \"bpf/tandem.bpf.c\"\n")).unwrap();
+        fs::copy(root.join("bpf/tandem.toml"), folder.path().join("variant.toml")).unwrap();
+        let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang-19".to_owned());
+        let include = std::env::var("LIBBPF_INCLUDE").unwrap_or_else(|_| "/usr/include".to_owned());
+        let mut command = Command::new(clang);
+        command.current_dir(&root).args(["@bpf/flags", "-I", ".", "-idirafter", &include, "-c"]);
+        let output = command.arg(&source).arg("-o").arg(&object).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Self { folder, object }
+    }
+
+    /// The report of a run with settings: `all=true`. A run whose scheduler is ejected has one, too.
+    pub fn report(&self, workload: &Value, machine: &str, settings: &str) -> Value {
+        let file = self.folder.path().join("workload.json");
+        fs::write(&file, workload.to_string()).unwrap();
+        let scheduler = format!("{},{settings}", self.object.display());
+        let scheduler = scheduler.trim_end_matches(',');
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tandem"));
+        command.arg("simulate").arg(&file).args(["-m", machine, "-s", scheduler, "--json"]);
+        let output = command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        serde_json::from_str(&text).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))
+    }
+}
+
+/// What the scheduler counted.
+pub fn count(report: &Value, name: &str) -> u64 {
+    report["sched_ext"]["statistics"][name].as_u64().unwrap_or_else(|| panic!("{name}: {report}"))
+}
+
+/// Why the scheduler was ejected; `None`: it was not.
+pub fn ejection(report: &Value) -> Option<&str> {
+    report["sched_ext"]["exit"]["message"].as_str()
+}
