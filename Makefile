@@ -127,6 +127,14 @@ bench: build ## Measure the simulator's speed
 cost: test-requirements ## Measure what schedulers cost in a test kernel
 	CARGO="$(CARGO)" guest/cost
 
+# Its own profile is fast and has all checks of debug builds.
+.PHONY: swarm
+swarm: test-requirements ## Look for mistakes of the simulator by random cases (SECONDS=120, SEED=, CASE= to try one again)
+	@sh scripts/objects --swarm $(OUT)/swarm/objects
+	$(CARGO) build --quiet --profile swarm --locked --package tandem-swarm
+	"$(TARGET)/swarm/tandem-swarm" --objects $(OUT)/swarm/objects --seconds $(or $(SECONDS),120) \
+		$(if $(SEED),--seed $(SEED)) $(if $(CASE),--case $(CASE))
+
 # Each target runs for FUZZ_SECONDS; what was found before is kept and built upon. cargo-fuzz wants a nightly compiler's flags.
 .PHONY: fuzz
 fuzz: test-requirements ## Feed damaged objects, types and programs to the BPF VM (FUZZ_SECONDS=600 each)

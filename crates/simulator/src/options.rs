@@ -26,6 +26,16 @@ pub struct Options {
     pub kernel: KernelParameters,
     /// CPUs that go offline or come back during the run, in any order.
     pub hotplug: Vec<Hotplug>,
+    /// Whether the simulator checks itself meanwhile, which finds mistakes of its own and takes long; `None`: it does not.
+    pub audit: Option<Audit>,
+}
+
+/// Checks of the simulator by itself: after each event, whether everything that it knows agrees. It panics where
+/// something does not. Nothing else changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Audit {
+    /// Events and decisions after which the run should have ended.
+    pub most_steps: u64,
 }
 
 /// A CPU comes or goes.
@@ -48,6 +58,7 @@ impl Default for Options {
             time_limit: None,
             kernel: KernelParameters::default(),
             hotplug: Vec::new(),
+            audit: None,
         }
     }
 }

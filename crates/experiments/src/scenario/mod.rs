@@ -102,7 +102,7 @@ impl Scenario {
         }
         let Pair { scheduler, governor } = pair.clone();
         let (scheduler, hotplug) = (self.on_kernel(self.configured(scheduler)?), self.hotplug.clone());
-        Ok(Options { scheduler, governor, seed, time_limit: self.time_limit, kernel, hotplug })
+        Ok(Options { scheduler, governor, seed, time_limit: self.time_limit, kernel, hotplug, audit: None })
     }
 
     /// `scheduler` with those of the settings that it has.

@@ -29,6 +29,11 @@ impl Meter {
         self.joules
     }
 
+    /// Energy up to `now`, without paying for it: a payment more rounds differently.
+    pub fn so_far(&self, now: Nanos) -> f64 {
+        self.joules + self.watts * seconds(now - self.since)
+    }
+
     /// Power drawn at present.
     pub fn watts(&self) -> f64 {
         self.watts
@@ -65,6 +70,11 @@ impl Residency {
         let span = span.min(self.spent[from]);
         self.spent[from] -= span;
         self.spent[to] += span;
+    }
+
+    /// Time in all states up to `now`.
+    pub fn total(&self, now: Nanos) -> Nanos {
+        self.spent.iter().sum::<Nanos>() + (now - self.since)
     }
 
     /// Time per state up to `now`.

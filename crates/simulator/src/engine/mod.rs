@@ -18,9 +18,10 @@
 //! - `cgroups`: groups come, go and change. `sched_ext`: a loaded scheduler's coming and cost; `loader`: the program that
 //!   loads it. `hotplug`: CPUs come and go.
 //! - `outcome`: counts and warnings. `report`: the end; `latency`: how long waits were; `gaps`: what a workload asks for
-//!   in vain.
+//!   in vain. `audit`: whether all of this agrees.
 
 mod agenda;
+mod audit;
 mod blocking;
 mod cgroups;
 mod clocks;
@@ -65,6 +66,7 @@ use crate::streams::{Stream, Streams};
 use crate::units::CpuId;
 use crate::workload::Workload;
 use agenda::Agenda;
+use audit::Auditor;
 use cgroups::CgroupChanges;
 use clocks::Clocks;
 use events::Event;
@@ -100,6 +102,8 @@ pub(crate) struct Engine<'r> {
     /// The program that loads a sched_ext scheduler.
     loader: Loader<'r>,
     outcome: Outcome,
+    /// What checks all of this, if anything does.
+    audit: Option<Box<Auditor>>,
 }
 
 impl<'r> Engine<'r> {
@@ -140,6 +144,7 @@ impl<'r> Engine<'r> {
             cgroups: CgroupChanges::default(),
             hotplug: HotplugPlan::default(),
             loader: Loader::new(options, streams),
+            audit: options.audit.map(|audit| Box::new(Auditor::new(audit))),
         }
     }
 
@@ -149,6 +154,7 @@ impl<'r> Engine<'r> {
     /// Nothing can happen any more although application threads wait; or a thread loops without consuming time.
     pub fn run(&mut self) -> Result<(), SimulationError> {
         self.start()?;
+        self.audit();
         while !self.outcome.ended {
             let Some(event) = self.agenda.next() else {
                 return Err(stuck::report(&self.threads, &self.shared, self.agenda.now()));
@@ -158,6 +164,7 @@ impl<'r> Engine<'r> {
             self.hardware.set_now(self.agenda.now());
             self.handle(event)?;
             self.settle()?;
+            self.audit();
         }
         Ok(())
     }
@@ -234,6 +241,9 @@ impl<'r> Engine<'r> {
     /// Carries out decisions until nothing changes any more at this instant.
     fn settle(&mut self) -> Result<(), SimulationError> {
         loop {
+            if let Some(audit) = &mut self.audit {
+                audit.step();
+            }
             if let Some(switch) = self.sched.next_switch() {
                 self.switch(switch);
                 continue;

@@ -19,9 +19,10 @@
 //!   [`timers`]: what is due when. [`tasks`], [`cgroups`], [`hotplug`]: their callbacks. [`tracepoints`]: programs
 //!   beside them.
 //! - [`kfuncs`]: what programs may call. [`host`]: what the instance asks of the kernel.
-//! - [`errno`]: error numbers. [`abi`]: the kernel's types and objects as programs see them. [`frontend`]: what a loader program does.
+//! - [`audit`]: whether all of this agrees. [`errno`]: error numbers. [`abi`]: the kernel's types and objects as programs see them. [`frontend`]: what a loader program does.
 
 pub mod abi;
+pub mod audit;
 pub mod balance;
 pub mod bypass;
 pub mod callbacks;

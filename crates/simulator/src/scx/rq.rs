@@ -49,6 +49,11 @@ impl ScxRq {
         Self { online, ..Self::default() }
     }
 
+    /// Whether `task` is in the list of tasks that wait here.
+    pub fn is_runnable(&self, task: TaskId) -> bool {
+        self.runnable_list.values().any(|other| *other == task)
+    }
+
     /// Runnable tasks that do not run, in the order of becoming so (`runnable_list`).
     pub fn runnable_list(&self) -> Vec<TaskId> {
         self.runnable_list.values().copied().collect()

@@ -5,8 +5,9 @@
 //! that it ends. Nothing here knows tasks. CPUs that the configuration leaves offline stay in the deepest idle state.
 //!
 //! - this file: what changes, and what else changes with it. [`state`]: what is known of each part. [`draw`]: watts and
-//!   joules.
+//!   joules. `audit`: whether all of this agrees.
 
+mod audit;
 mod draw;
 mod state;
 

@@ -58,6 +58,16 @@ impl Dl {
         }
     }
 
+    /// The tasks queued on `cpu`, the running one included.
+    pub fn queued_on(&self, cpu: CpuId) -> impl Iterator<Item = TaskId> + '_ {
+        self.rqs[cpu.index()].iter()
+    }
+
+    /// Whether `task` waits for new budget, on no queue.
+    pub fn is_throttled(&self, task: TaskId) -> bool {
+        self.entities[task.index()].throttled
+    }
+
     /// Absolute deadline of a task that is or inherits from a deadline task.
     pub fn deadline(&self, task: TaskId) -> Nanos {
         self.entities.get(task.index()).map_or(Nanos::MAX, |entity| entity.deadline)

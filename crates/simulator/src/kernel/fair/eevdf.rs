@@ -51,6 +51,23 @@ pub struct Features {
 }
 
 impl CfsRq {
+    /// Asserts that the sums are those of `tasks`, all that are queued here.
+    pub fn audit(&self, entities: &[SchedEntity], tasks: &[TaskId]) {
+        let (mut vruntime, mut load, mut weight, mut idle) = (0, 0, 0, 0);
+        for task in tasks {
+            let entity = &entities[task.index()];
+            assert!(entity.on_rq, "task {task} is queued and does not know");
+            weight += u64::from(entity.weight);
+            idle += u32::from(entity.idle);
+            if self.curr != Some(*task) {
+                vruntime += (entity.vruntime - self.zero_vruntime) * i64::from(entity.weight);
+                load += i64::from(entity.weight);
+            }
+        }
+        assert_eq!((self.load_weight, self.nr_idle_policy), (weight, idle), "weight and idle tasks of a fair queue");
+        assert_eq!((self.avg_vruntime, self.avg_load), (vruntime, load), "sums of a fair queue");
+    }
+
     /// `__enqueue_entity`.
     pub fn enqueue(&mut self, entities: &mut [SchedEntity], task: TaskId) {
         let entity = &entities[task.index()];

@@ -105,6 +105,33 @@ impl Fair {
         &self.cfs[cpu.index()]
     }
 
+    /// The tasks queued on `cpu`, the running one and those that sleep there still included.
+    pub fn queued_on(&self, cpu: CpuId) -> impl Iterator<Item = TaskId> + '_ {
+        self.cfs[cpu.index()].tasks.iter_reverse(&self.entities)
+    }
+
+    /// Whether `task` sleeps but stands on its queue still (`sched_delayed`).
+    pub fn is_delayed(&self, task: TaskId) -> bool {
+        self.entities[task.index()].sched_delayed
+    }
+
+    /// Asserts that the sums of each queue are those of its tasks.
+    pub fn audit(&self) {
+        for cfs in &self.cfs {
+            let tasks: Vec<TaskId> = cfs.tasks.iter_reverse(&self.entities).collect();
+            let runnable = tasks.iter().filter(|task| !self.is_delayed(**task)).count();
+            assert_eq!((cfs.nr_queued as usize, cfs.nr_runnable as usize), (tasks.len(), runnable), "a fair queue");
+            cfs.audit(&self.entities, &tasks);
+        }
+    }
+
+    /// The running task of `cpu`, its weight, and how far its virtual time has come.
+    pub fn virtual_time(&self, cpu: CpuId) -> Option<(TaskId, u32, i64)> {
+        let curr = self.cfs[cpu.index()].curr?;
+        let entity = &self.entities[curr.index()];
+        Some((curr, entity.weight, entity.vruntime))
+    }
+
     /// Takes over a changed weight, slice or policy of a task that is not queued (`reweight_entity`).
     pub fn reweight(&mut self, kernel: &Kernel, task: TaskId) {
         let from = kernel.task(task);

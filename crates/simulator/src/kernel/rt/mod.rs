@@ -54,6 +54,11 @@ impl Rt {
         }
     }
 
+    /// The tasks queued on `cpu`, the running one included.
+    pub fn queued_on(&self, cpu: CpuId) -> impl Iterator<Item = TaskId> + '_ {
+        self.rqs[cpu.index()].iter()
+    }
+
     /// Whether real-time tasks are queued on `cpu` and may run.
     pub fn is_active(&self, cpu: CpuId) -> bool {
         self.rqs[cpu.index()].nr_running > 0 && !self.servers[cpu.index()].throttled

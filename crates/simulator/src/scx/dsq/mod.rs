@@ -280,6 +280,25 @@ impl Dsqs {
         std::iter::successors(self.first(dsq), move |task| self.after(dsq, *task))
     }
 
+    /// Asserts that queues and tasks agree on which task is where.
+    pub fn audit(&self) {
+        let mut found = vec![false; self.entries.len()];
+        for dsq in (0..self.queues.len()).map(|index| DsqRef(index as u32)) {
+            let mut count = 0;
+            for task in self.tasks(dsq) {
+                assert!(!std::mem::replace(&mut found[task.index()], true), "task {task} is in two queues");
+                assert_eq!(self.dsq_of(task), Some(dsq), "the queue of task {task}");
+                count += 1;
+            }
+            let queue = self.queue(dsq);
+            assert_eq!(queue.nr, count, "tasks in queue {:#x}", queue.id);
+            assert!(queue.priq.is_empty() || queue.priq.len() as u32 == count, "a queue is ordered in part");
+        }
+        for (task, entry) in self.entries.iter().enumerate() {
+            assert_eq!(entry.dsq.is_some(), found[task], "whether task {task} is in a queue");
+        }
+    }
+
     fn link_task(&mut self, dsq: DsqRef, task: TaskId, place: Place) {
         if self.entries.len() <= task.index() {
             self.entries.resize(task.index() + 1, Entry::default());

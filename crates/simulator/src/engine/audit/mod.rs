@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Checks of the simulator by itself: after each event, whether everything that it knows agrees.
+//!
+//! A run asks for them ([`crate::options::Audit`]). What does not hold is a mistake of the simulator, and a panic. Nothing
+//! here changes a run: its report is the same to the byte.
+//!
+//! - this file: when, and that it ends. `queues`: tasks stand where they belong. `threads`: what threads wait for, and
+//!   where their time went. `energy`: what was drawn only grows. `virtual_time`: and so does virtual time. Parts check themselves where others cannot see:
+//!   `hardware::audit`, `scx::audit`.
+
+mod energy;
+mod queues;
+mod threads;
+mod virtual_time;
+
+use super::Engine;
+use super::events::Event;
+use crate::options::Audit;
+use crate::units::Nanos;
+use energy::Drawn;
+use threads::Lives;
+use virtual_time::VirtualTimes;
+
+/// What was seen before.
+#[derive(Debug)]
+pub(super) struct Auditor {
+    options: Audit,
+    /// Events and decisions so far.
+    steps: u64,
+    /// When the last event was.
+    now: Nanos,
+    drawn: Drawn,
+    lives: Lives,
+    virtual_times: VirtualTimes,
+}
+
+impl Auditor {
+    /// Nothing has been seen yet.
+    pub fn new(options: Audit) -> Self {
+        let (drawn, lives, virtual_times) = (Drawn::default(), Lives::default(), VirtualTimes::default());
+        Self { options, steps: 0, now: 0, drawn, lives, virtual_times }
+    }
+
+    /// Counts an event, or a decision of one.
+    pub fn step(&mut self) {
+        self.steps += 1;
+        assert!(self.steps <= self.options.most_steps, "the run does not end within {} steps", self.steps);
+    }
+
+    fn check(&mut self, engine: &Engine<'_>) {
+        let now = engine.agenda.now();
+        assert!(now >= self.now, "time goes back from {} to {now}", self.now);
+        queues::check(&engine.sched);
+        engine.sched.fair.audit();
+        self.virtual_times.check(&engine.sched);
+        self.lives.check(engine, now - self.now);
+        engine.hardware.audit();
+        self.drawn.check(&engine.hardware);
+        if let Some(ext) = &engine.sched.ext {
+            ext.audit(&engine.sched.kernel);
+        }
+        self.now = now;
+    }
+}
+
+impl Engine<'_> {
+    /// Checks everything, if the run asks for that; an instant that is not over has more to settle.
+    pub(super) fn audit(&mut self) {
+        if let Some(mut audit) = self.audit.take() {
+            audit.check(self);
+            self.audit = Some(audit);
+        }
+    }
+
+    /// Whether `event` is still to come.
+    fn awaits(&self, event: Event) -> bool {
+        self.agenda.time_of(event).is_some_and(|time| time >= self.agenda.now())
+    }
+}

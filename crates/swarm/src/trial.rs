@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One case is tried: it must run, be refused, or end in an ejection, keep every invariant, and do the same again.
+
+use tandem_simulator::machine::Machine;
+use tandem_simulator::metrics::Report;
+use tandem_simulator::observer::{NoObserver, Observer};
+use tandem_simulator::simulation::{Audit as SelfAudit, Options, SimulationError, simulate};
+use tandem_simulator::trace::TraceWriter;
+use tandem_simulator::units::seconds;
+use tandem_simulator::workload::Workload;
+
+use crate::objects::Objects;
+use crate::panics::{Panic, caught};
+use crate::random::any_hotplug::possible;
+use crate::random::any_workload::work_asked;
+use crate::random::audit::Audit;
+use crate::random::case::Case;
+use crate::random::schedulers::SchedulerPlan;
+
+/// Schedulers that make no mistakes: only a stall may end them, which real-time threads can cause, or a CPU that comes or
+/// goes while it may not be asked.
+const FAULTLESS: [&str; 3] = ["scx_simple", "o1", "tandem"];
+
+/// Events and decisions that a case may take: some hundred times what most take.
+const MOST_STEPS: u64 = 20_000_000;
+
+/// What became of a case.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Outcome {
+    /// The machine, the workload or the scheduler was refused.
+    Refused,
+    /// The case ran.
+    Ran {
+        /// Simulated seconds.
+        simulated_s: f64,
+        /// Whether the scheduler was ejected.
+        ejected: bool,
+    },
+    /// The case ran until it was clear that it cannot go on.
+    Stuck,
+}
+
+/// Tries a case.
+///
+/// # Errors
+/// A panic, or an assertion that does not hold.
+pub fn tried(case: &Case, objects: &Objects) -> Result<Outcome, Panic> {
+    caught(|| outcome(case, objects))
+}
+
+fn outcome(case: &Case, objects: &Objects) -> Outcome {
+    let (Ok(machine), Some(workload), Ok(scheduler)) =
+        (case.machine.build(), case.workload.build(), case.scheduler.build(objects))
+    else {
+        return Outcome::Refused;
+    };
+    let hotplug = possible(&machine, case.hotplug.clone());
+    let options = Options { scheduler, hotplug, time_limit: Some(case.limit), ..case.options.clone() };
+    let mut audit = Audit::with_hotplug(&machine, &workload, &options.hotplug);
+    let checked = Options { audit: Some(SelfAudit { most_steps: MOST_STEPS }), ..options.clone() };
+    let watched = simulate(&machine, &workload, &checked, &mut audit);
+    if let Ok(report) = &watched {
+        audit.check(report);
+        check_work(case, report);
+        check_exit(case, objects, report);
+    }
+    check_again(&machine, &workload, &options, &watched);
+    match watched {
+        Ok(report) => {
+            let ejected = report.sched_ext.is_some_and(|scx| scx.exit.is_some());
+            Outcome::Ran { simulated_s: report.time_s, ejected }
+        }
+        Err(SimulationError::Stuck { waiters, .. }) => {
+            assert!(!waiters.is_empty(), "a run is stuck, but no thread waits");
+            Outcome::Stuck
+        }
+        Err(SimulationError::NoProgress { .. } | SimulationError::TooManyThreads { .. }) => Outcome::Stuck,
+        Err(SimulationError::Scheduler { .. } | SimulationError::ForkRefused { .. }) => Outcome::Refused,
+        Err(error) => panic!("no case asks for this: {error}"),
+    }
+}
+
+/// All work was done by threads that ended by themselves.
+fn check_work(case: &Case, report: &Report) {
+    let Some(workload) = case.workload.ends().filter(|_| !report.time_limited) else { return };
+    let done: f64 = report.apps.iter().map(|app| app.work_s).sum();
+    let asked = seconds(work_asked(workload));
+    assert!((done - asked).abs() <= 1e-12 + 1e-6 * asked, "asked {asked} s of work, done {done}");
+}
+
+/// Nothing but a stall or a CPU ends a scheduler that makes no mistakes.
+fn check_exit(case: &Case, objects: &Objects, report: &Report) {
+    let SchedulerPlan::Loaded { object, mutations, .. } = &case.scheduler else { return };
+    let exit = report.sched_ext.as_ref().and_then(|scx| scx.exit.as_ref());
+    let Some(exit) = exit.filter(|_| mutations.is_empty() && FAULTLESS.contains(&objects.0[*object].name)) else {
+        return;
+    };
+    let harmless = matches!(exit.kind.as_str(), "SCX_EXIT_ERROR_STALL" | "SCX_EXIT_UNREG_KERN");
+    assert!(harmless, "{}: {}: {}", exit.kind, exit.reason, exit.message);
+}
+
+/// The same comes out again, unwatched and under a trace.
+fn check_again(machine: &Machine, workload: &Workload, options: &Options, watched: &Result<Report, SimulationError>) {
+    let expected = bytes(watched);
+    let again = |observer: &mut dyn Observer| bytes(&simulate(machine, workload, options, observer));
+    let unwatched = again(&mut NoObserver);
+    assert!(unwatched == expected, "unwatched, {}", difference(&expected, &unwatched));
+    let mut trace = TraceWriter::new(std::io::sink(), machine, &workload.applications);
+    let traced = again(&mut trace);
+    assert!(traced == expected, "under a trace, {}", difference(&expected, &traced));
+}
+
+fn bytes(result: &Result<Report, SimulationError>) -> String {
+    match result {
+        Ok(report) => serde_json::to_string(report).unwrap_or_else(|error| panic!("a report is plain data: {error}")),
+        Err(error) => format!("{error:?}"),
+    }
+}
+
+/// Where two texts begin to differ.
+fn difference(one: &str, other: &str) -> String {
+    let same = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+    let around = |text: &str| {
+        let bytes = &text.as_bytes()[same.saturating_sub(40).min(text.len())..(same + 60).min(text.len())];
+        String::from_utf8_lossy(bytes).into_owned()
+    };
+    format!("another result comes out: …{}… and …{}…", around(one), around(other))
+}
