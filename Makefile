@@ -13,8 +13,10 @@ WORKLOAD ?= forkjoin
 MACHINE ?= hikey960
 PAIRS ?= fair+performance fair+schedutil fair+powersave
 TRACED ?= fair+schedutil
-# How long `make fuzz` runs each target.
+# How long `make fuzz` runs each target, or how many inputs it feeds to each; and which (all).
 FUZZ_SECONDS ?= 600
+RUNS ?=
+TARGETS ?=
 # How long `make soak` takes.
 SOAK_CYCLES ?= 1000
 SOAK_SECONDS ?= 900
@@ -37,9 +39,14 @@ DENY_HOME := $(TOOLS)/cargo-deny-$(DENY_VERSION)
 DENY := $(DENY_HOME)/bin/cargo-deny
 DENY_PROFILE := CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 
+# cargo-fuzz, which wants a nightly compiler's flags; scripts/fuzz asks a stable one for them.
+FUZZ_VERSION := 0.13.1
+FUZZ_HOME := $(TOOLS)/cargo-fuzz-$(FUZZ_VERSION)
+CARGO_FUZZ := $(FUZZ_HOME)/bin/cargo-fuzz
+
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  make run WORKLOAD=… MACHINE=… PAIRS='fair+schedutil …'   the same for another workload or machine"
 	@echo "  make objects OBJECTS=…                                   into another folder than $(OUT)/schedulers"
@@ -135,17 +142,24 @@ swarm: test-requirements ## Look for mistakes of the simulator by random cases (
 	"$(TARGET)/swarm/tandem-swarm" --objects $(OUT)/swarm/objects --seconds $(or $(SECONDS),120) \
 		$(if $(SEED),--seed $(SEED)) $(if $(CASE),--case $(CASE))
 
-# Each target runs for FUZZ_SECONDS; what was found before is kept and built upon. cargo-fuzz wants a nightly compiler's flags.
+# What was found before is kept and built upon: called again and again, this adds up (`scripts/fuzz --totals`).
 .PHONY: fuzz
-fuzz: test-requirements ## Feed damaged objects, types and programs to the BPF VM (FUZZ_SECONDS=600 each)
-	@command -v cargo-fuzz >/dev/null || { echo "cargo-fuzz is missing: cargo install cargo-fuzz --locked" >&2; exit 1; }
+fuzz: test-requirements $(CARGO_FUZZ) ## Feed whatever reads foreign bytes with damaged ones (FUZZ_SECONDS=600 or RUNS=N each)
 	sh scripts/objects
-	for target in object btf interpreter; do \
-		seeds=fuzz/seeds/$$target && if [ $$target = object ]; then seeds="$$seeds $(CACHE)/objects"; fi && \
-		mkdir -p crates/bpf-vm/fuzz/corpus/$$target && \
-		(cd crates/bpf-vm && RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run --sanitizer none --release --debug-assertions $$target \
-			fuzz/corpus/$$target $$seeds -- -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -print_final_stats=1) || exit; \
-	done
+	PATH="$(FUZZ_HOME)/bin:$$PATH" CARGO="$(CARGO)" scripts/fuzz $(if $(RUNS),--runs $(RUNS),--seconds $(FUZZ_SECONDS)) $(TARGETS)
+
+# The same with AddressSanitizer, which sees what the C code of libbpf does, too: where objects are read and programs run.
+.PHONY: fuzz-address
+fuzz-address: test-requirements $(CARGO_FUZZ) ## The same with AddressSanitizer, for what handles foreign memory
+	sh scripts/objects
+	PATH="$(FUZZ_HOME)/bin:$$PATH" CARGO="$(CARGO)" scripts/fuzz --sanitizer address \
+		$(if $(RUNS),--runs $(RUNS),--seconds $(FUZZ_SECONDS)) $(or $(TARGETS),btf interpreter libbpf object)
+
+$(CARGO_FUZZ):
+	@echo "cargo-fuzz $(FUZZ_VERSION) is missing: building it into $(FUZZ_HOME) (a few minutes, once)"
+	$(DENY_PROFILE) $(CARGO) install cargo-fuzz --version $(FUZZ_VERSION) --locked \
+		--root "$(FUZZ_HOME)" --target-dir "$(FUZZ_HOME)/build"
+	rm -rf "$(FUZZ_HOME)/build"
 
 .PHONY: install
 install: build ## Install the command, its C header and its systemd unit below DESTDIR/PREFIX (/usr/local)

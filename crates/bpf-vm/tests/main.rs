@@ -5,7 +5,6 @@ mod assembler;
 mod c_programs;
 mod callbacks;
 mod conformance;
-mod fuzzing;
 mod loading;
 mod owned;
 mod properties;

@@ -51,11 +51,21 @@ impl Position {
 const SHOWN_BEFORE: usize = 60;
 const SHOWN_FROM: usize = 60;
 
+/// The character, unless it controls a terminal: what is shown comes from files that others wrote.
+fn printable(c: char) -> char {
+    if c.is_control() && !matches!(c, '\n' | '\t') { char::REPLACEMENT_CHARACTER } else { c }
+}
+
+/// The text, printable. Messages quote files.
+fn plain(text: &str) -> String {
+    text.chars().map(printable).collect()
+}
+
 impl Position {
     /// What of the line is worth showing, and the space up to the mistake. Nothing in it controls a terminal.
     fn excerpt(&self) -> (String, String) {
         let skipped = (self.column - 1).saturating_sub(SHOWN_BEFORE);
-        let mut characters = self.text.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c });
+        let mut characters = self.text.chars().map(printable);
         let before: String = characters.by_ref().skip(skipped).take(self.column - 1 - skipped).collect();
         let behind: String = characters.by_ref().take(SHOWN_FROM).collect();
         let start = if skipped > 0 { "…" } else { "" };
@@ -91,11 +101,12 @@ impl InputError {
 
 impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.path.display())?;
+        let (path, message) = (plain(&self.path.display().to_string()), plain(&self.message));
+        write!(f, "{path}")?;
         match &self.position {
-            None => write!(f, ": {}", self.message)?,
+            None => write!(f, ": {message}")?,
             Some(at) => {
-                writeln!(f, ":{}:{}: {}", at.line, at.column, self.message)?;
+                writeln!(f, ":{}:{}: {message}", at.line, at.column)?;
                 let gutter = at.line.to_string();
                 let (line, indent) = at.excerpt();
                 writeln!(f, " {gutter} | {line}")?;
@@ -103,7 +114,7 @@ impl fmt::Display for InputError {
             }
         }
         if let Some(help) = &self.help {
-            write!(f, "\n  help: {help}")?;
+            write!(f, "\n  help: {}", plain(help))?;
         }
         Ok(())
     }
@@ -157,6 +168,15 @@ mod tests {
     fn an_excerpt_does_not_control_the_terminal() {
         let message = InputError::at(Path::new("m.json"), "\u{1b}[31mred", 1, "no").to_string();
         assert_eq!(message, "m.json:1:2: no\n 1 | \u{fffd}[31mred\n   |  ^");
+    }
+
+    #[test]
+    fn what_a_message_quotes_does_not_control_the_terminal() {
+        let error = InputError::at(Path::new("\u{7}.json"), "{}", 1, "unknown key `\u{1b}[2J\r`");
+        let message = error.help("did you mean `\u{9b}2J`?\nor\tnot").to_string();
+        assert!(!message.contains(|c: char| c.is_control() && !matches!(c, '\n' | '\t')), "{message:?}");
+        assert!(message.starts_with("\u{fffd}.json:1:2: unknown key `\u{fffd}[2J\u{fffd}`\n"), "{message:?}");
+        assert!(message.ends_with("help: did you mean `\u{fffd}2J`?\nor\tnot"), "{message:?}");
     }
 
     #[test]

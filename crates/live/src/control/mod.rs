@@ -220,7 +220,11 @@ impl Client {
     }
 }
 
-fn parse(line: &[u8]) -> Result<Request, RequestError> {
+/// Reads a line as it came, without its end.
+///
+/// # Errors
+/// [`RequestError`], to be told to whoever asked.
+pub fn parse(line: &[u8]) -> Result<Request, RequestError> {
     let text = std::str::from_utf8(line).ok().filter(|text| text.len() <= MAX_LINE && !text.contains(char::is_control));
     Request::parse(text.ok_or(RequestError::Line)?)
 }

@@ -3,8 +3,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// More than any reader of metrics sends.
-pub(super) const MOST_BYTES: usize = 8192;
+/// Bytes of a request that are taken: more than any reader of metrics sends.
+pub const MOST_BYTES: usize = 8192;
 const MOST_HEADERS: usize = 64;
 
 /// The media type of OpenMetrics text.
@@ -12,7 +12,7 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 const PLAIN: &str = "text/plain; charset=utf-8";
 
 /// Answers a request if it is there in full; `None`: more of it has to come.
-pub(super) fn answer(request: &[u8], metrics: impl FnOnce() -> String) -> Option<Vec<u8>> {
+pub fn answer(request: &[u8], metrics: impl FnOnce() -> String) -> Option<Vec<u8>> {
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
     match parsed.parse(request) {

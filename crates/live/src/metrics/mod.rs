@@ -23,6 +23,7 @@ mod text;
 use crate::meter::Measured;
 
 pub use endpoint::{Endpoint, MetricsError};
+pub use http::{MOST_BYTES as MOST_REQUEST_BYTES, answer as answer_request};
 
 /// What is known at a time.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Tests that simulate for many seconds. `make check` leaves out what is in a module called `long`; `make test` runs everything.
+//! Tests that simulate for many seconds, or feed thousands of damaged inputs. `make check` leaves out what is in a module called
+//! `long`; `make test` runs everything.
 
 mod combinations;
 mod effects;
+mod fuzzing;
