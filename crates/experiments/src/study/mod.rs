@@ -268,8 +268,7 @@ impl Study {
             let modelled = series.ours.formula().is_some() && cell.not_modelled.is_none();
             ours.push(if modelled { Some(self.estimate(number, None, self.seeds(experiment))?) } else { None });
         }
-        let means: Vec<Option<f64>> = ours.iter().map(|ours| ours.map(|ours| ours.mean)).collect();
-        let judged = series.cells.iter().zip(&ours).map(|(cell, ours)| judged(series, cell, *ours, &means));
+        let judged = series.cells.iter().zip(&ours).map(|(cell, of_cell)| judged(series, cell, *of_cell, &ours));
         Ok(SeriesResult {
             place: series.place.clone(),
             what: series.what.clone(),
@@ -280,16 +279,16 @@ impl Study {
     }
 }
 
-/// The verdict on a cell; `means` are ours of all cells of the series.
-fn judged(series: &Series, cell: &Cell, ours: Option<Estimate>, means: &[Option<f64>]) -> CellResult {
+/// The verdict on a cell; `all` are ours of all cells of the series.
+fn judged(series: &Series, cell: &Cell, ours: Option<Estimate>, all: &[Option<Estimate>]) -> CellResult {
     let not_modelled = cell.not_modelled.as_ref().or(series.ours.not_modelled());
     let verdict = match (cell.published, ours) {
         (_, None) => Verdict::NotModelled,
         (None, _) => Verdict::Predicted,
         _ if cell.calibrated.is_some() => Verdict::Calibrated,
         (Some(value), Some(ours)) => {
-            let reference = reference(series, cell, means);
-            Published { value, bound: cell.bound, unit: &series.unit, reference }.judge(ours.mean)
+            let reference = reference(series, cell, all);
+            Published { value, bound: cell.bound, unit: &series.unit, reference }.judge(ours)
         }
     };
     let both = cell.published.zip(ours);
@@ -307,13 +306,13 @@ fn judged(series: &Series, cell: &Cell, ours: Option<Estimate>, means: &[Option<
 }
 
 /// What `cell` is ordered with: what means "no effect", or another cell; the published value and ours.
-fn reference(series: &Series, cell: &Cell, means: &[Option<f64>]) -> Option<(f64, f64)> {
+fn reference(series: &Series, cell: &Cell, all: &[Option<Estimate>]) -> Option<(f64, Estimate)> {
     if series.beside.is_empty() {
-        return series.neutral.map(|neutral| (neutral, neutral));
+        return series.neutral.map(|neutral| (neutral, Estimate { mean: neutral, half_width: Some(0.0) }));
     }
     let place = series.beside_of(cell);
     let index = series.cells.iter().position(|other| other.at == place && other.at != cell.at)?;
-    Some((series.cells[index].published?, means[index]?))
+    Some((series.cells[index].published?, all[index]?))
 }
 
 fn located(formula: &Formula, (at, message): (usize, String)) -> InputError {

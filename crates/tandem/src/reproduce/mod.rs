@@ -29,8 +29,9 @@ Examples:
   tandem reproduce --sensitivity --write docs
   tandem reproduce --papers ./papers --list
 
-A number of ours agrees with the published one within 10 %, or within 2 percentage points; it has
-the same direction if it is on the same side of \"no effect\", or of another cell; else it differs.
+A number of ours agrees with the published one within 10 %, or within 2 percentage points, on the
+same side of \"no effect\" or of another cell; it has the same direction if it is farther off on that
+side and its interval excludes no effect, which that of one seed never does; else it differs.
 papers/README.md describes the files, docs/reports.md the fields of the JSON.";
 
 /// Run the experiments of papers and show each published number beside ours

@@ -17,9 +17,10 @@ where the paper contradicts itself, and what the model cannot show. The models a
 
 Ours is the mean over seeds, ± half of its 95 % confidence interval. One rule judges all:
 
-- **agrees**: within 10 % of the published value, or within 2 percentage points (0.02 of a ratio). A limit (≤, ≥) is kept, or
-  missed by no more than that.
-- **same direction**: no, but on the same side of \"no effect\" (0 %, a ratio of 1), or in the same order with another cell.
+- **agrees**: within 10 % of the published value, or within 2 percentage points (0.02 of a ratio), and on the same side of
+  \"no effect\" (0 %, a ratio of 1), or in the same order with another cell: a small gain does not agree with a small loss.
+  A published value of no effect has no side. A limit (≤, ≥) is kept, or missed by no more than that.
+- **same direction**: farther off, but on the same side, or in the same order, and the interval excludes \"no effect\".
 - **differs**: neither.
 - **calibrated**: a number of a machine's description was fitted to this value; it proves nothing.
 - **not modelled**: the simulator has no such thing; the reason is given.
