@@ -14,3 +14,4 @@ mod long;
 mod o1;
 mod objects;
 mod process;
+mod readme;

@@ -3,3 +3,4 @@
 
 mod combinations;
 mod effects;
+mod readme;
