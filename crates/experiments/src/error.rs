@@ -39,6 +39,9 @@ pub enum ExperimentError {
         /// Why there is no report.
         source: SimulationError,
     },
+    /// A person asked to stop before all runs were done.
+    #[error("interrupted")]
+    Interrupted,
     /// The system gives no threads.
     #[error("cannot start threads: {0}")]
     Threads(Box<dyn Error + Send + Sync>),

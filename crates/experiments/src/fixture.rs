@@ -16,5 +16,5 @@ pub fn report() -> Report {
     let options = Default::default();
     let report = Linux.simulate(&machine, &workload, &options, &mut tandem_simulator::observer::NoObserver).unwrap();
     let energy_j = Energy { total: 8.0, cores: 7.0, memory: 1.0, ..Energy::default() };
-    Report { time_s: 2.0, energy_j, power_w: 4.0, edp_js: 16.0, ed2p_js2: 32.0, ..report }
+    Report { time_s: 2.0, energy_j, power_w: 4.0, edp_js: Some(16.0), ed2p_js2: Some(32.0), ..report }
 }

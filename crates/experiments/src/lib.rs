@@ -103,7 +103,7 @@ pub use library::Library;
 pub use paper::{
     Bound, Cell, Experiment, Fold, Formula, Origin, Ours, Paper, Parameter, Run, Series, Target, Unit, Work,
 };
-pub use parallel::run_all;
+pub use parallel::{run_all, run_until_stopped};
 pub use progress::{Progress, Silent};
 pub use runs::Book;
 pub use scenario::pair::{Choice, ChoiceError, FairOrObject, Pair, Schedulers};
@@ -113,7 +113,7 @@ pub use scenario::{Scenario, ScenarioError, Settable, UnknownSetting};
 pub use simulator::{Linux, Simulator};
 pub use statistics::Estimate;
 pub use study::{
-    CellResult, Counts, ExperimentResult, Moved, PaperResult, ParameterResult, Published, Results, SCHEMA,
+    CellResult, Counts, ExperimentResult, Missing, Moved, PaperResult, ParameterResult, Published, Results, SCHEMA,
     SeriesResult, Study, Verdict,
 };
 pub use template::Template;

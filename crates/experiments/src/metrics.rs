@@ -15,8 +15,8 @@ pub const METRICS: [(&str, OfReport); 12] = [
     ("time", time),
     ("energy", |report, app| whole("energy", app, report.energy_j.total)),
     ("power", |report, app| whole("power", app, report.power_w)),
-    ("edp", |report, app| whole("edp", app, ended(report)?.edp_js)),
-    ("ed2p", |report, app| whole("ed2p", app, ended(report)?.ed2p_js2)),
+    ("edp", |report, app| whole("edp", app, of_ended(report.edp_js)?)),
+    ("ed2p", |report, app| whole("ed2p", app, of_ended(report.ed2p_js2)?)),
     ("throughput", |report, app| whole("throughput", app, report.throughput)),
     ("performance", |report, app| of_apps(report, app, |app| Ok(app.performance))),
     ("work", |report, app| of_apps(report, app, |app| Ok(app.work_s))),
@@ -29,19 +29,16 @@ pub const METRICS: [(&str, OfReport); 12] = [
 /// Seconds until the run was done, or until an application was.
 fn time(report: &Report, app: Option<&str>) -> Result<f64, String> {
     match app {
-        None => Ok(ended(report)?.time_s),
+        None => of_ended((!report.time_limited).then_some(report.time_s)),
         Some(_) => of_apps(report, app, |app| {
             app.time_s.ok_or_else(|| format!("a time limit ended application `{}`: it has no time", app.name))
         }),
     }
 }
 
-/// The report, if the run ended by itself.
-fn ended(report: &Report) -> Result<&Report, String> {
-    match report.time_limited {
-        true => Err("a time limit ended the run: it has no time of its own".to_owned()),
-        false => Ok(report),
-    }
+/// A time, or what is computed from one: there is none unless the run ended by itself.
+fn of_ended(value: Option<f64>) -> Result<f64, String> {
+    value.ok_or_else(|| "a time limit ended the run: it has no time of its own".to_owned())
 }
 
 fn whole(name: &str, app: Option<&str>, value: f64) -> Result<f64, String> {

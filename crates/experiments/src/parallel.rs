@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use crate::progress::Progress;
 
 /// Runs the jobs on all cores, or on those of the thread pool that the caller is in; `progress` hears that they are for
-/// `what`. The results are in the order of the jobs, on any number of threads.
+/// `what`. The results are in the order of the jobs, on any number of threads; those that `progress` stopped are left out.
 ///
 /// # Errors
 /// Of several failures the first in the order of the jobs, so that the message is always the same. Jobs behind a failure
@@ -19,6 +19,16 @@ pub fn run_all<J: Sync, Y: Send, E: Send>(
     progress: &dyn Progress,
     what: &str,
 ) -> Result<Vec<Y>, E> {
+    Ok(run_until_stopped(jobs, run, progress, what)?.into_iter().flatten().collect())
+}
+
+/// Runs the jobs as [`run_all`] does; `None` stands for each that was not begun before `progress` stopped.
+pub fn run_until_stopped<J: Sync, Y: Send, E: Send>(
+    jobs: &[J],
+    run: impl Fn(&J) -> Result<Y, E> + Sync,
+    progress: &dyn Progress,
+    what: &str,
+) -> Result<Vec<Option<Y>>, E> {
     progress.begin(what, jobs.len());
     let first_failure = AtomicUsize::new(usize::MAX);
     let results: Vec<Option<Result<Y, E>>> = jobs
@@ -26,7 +36,7 @@ pub fn run_all<J: Sync, Y: Send, E: Send>(
         .enumerate()
         .with_max_len(1)
         .map(|(index, job)| {
-            if first_failure.load(Ordering::Relaxed) < index {
+            if first_failure.load(Ordering::Relaxed) < index || progress.stopped() {
                 return None;
             }
             let result = run(job);
@@ -38,5 +48,5 @@ pub fn run_all<J: Sync, Y: Send, E: Send>(
         })
         .collect();
     progress.end();
-    results.into_iter().flatten().collect()
+    results.into_iter().map(Option::transpose).collect()
 }

@@ -33,10 +33,10 @@ pub struct Report {
     pub energy_j: Energy,
     /// Mean power: `energy_j.total / time_s`.
     pub power_w: f64,
-    /// Energy × time.
-    pub edp_js: f64,
-    /// Energy × time².
-    pub ed2p_js2: f64,
+    /// Energy × time; `None` where a time limit ended the run.
+    pub edp_js: Option<f64>,
+    /// Energy × time²; `None` where a time limit ended the run.
+    pub ed2p_js2: Option<f64>,
     /// Completed application work per second of run: seconds of work on the reference CPU per second.
     pub throughput: f64,
     /// Share of the online CPUs' time spent idle.

@@ -245,6 +245,17 @@ fn the_catalogue_fits_any_paper() {
     }
 }
 
+#[test]
+fn every_operating_point_is_shown_on_any_paper() {
+    let machine = Machine::load("sdm845").expect("a bundled machine");
+    for width in [24, 40, 80, 200] {
+        let text = show(&machine, width);
+        let clocks = text.lines().filter_map(|line| line.strip_prefix("  MHz")).flat_map(str::split_whitespace);
+        // 18 of the small cores and 24 of the large ones.
+        assert_eq!(clocks.count(), 42, "{width}: {text}");
+    }
+}
+
 /// Clusters as (package, cores, threads, cache, clock, length of the name).
 fn clusters() -> impl Strategy<Value = Vec<(bool, u32, u32, usize, usize, usize)>> {
     prop::collection::vec((any::<bool>(), 1u32..40, 1u32..3, 0usize..4, 0usize..4, 1usize..50), 1..7)

@@ -10,6 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tandem_experiments::{Linux, Progress, Simulator};
 
 use crate::files::Files;
+use crate::interrupt::Interrupt;
 
 /// The context that every command gets.
 pub struct Context<'a> {
@@ -17,12 +18,14 @@ pub struct Context<'a> {
     pub simulator: &'a dyn Simulator,
     /// Where results are written, for people and for programs.
     pub out: &'a mut dyn Write,
-    /// Columns of the terminal that `out` is; `None` if `out` is no terminal.
+    /// Columns of the terminal that `out` is, or those that COLUMNS asks for; `None` if there is neither.
     pub width: Option<usize>,
     /// Whether a person watches standard error, so that progress is worth showing.
     pub progress: bool,
     /// The files that the command writes.
     pub files: Files,
+    /// Ctrl-C, for commands that end in order.
+    pub interrupt: Interrupt,
 }
 
 impl<'a> Context<'a> {
@@ -33,43 +36,79 @@ impl<'a> Context<'a> {
 
     /// Shows the progress of runs on standard error; shows nothing if no person watches.
     pub fn bar(&self) -> Bar {
-        Bar { watched: self.progress, shown: Mutex::new(ProgressBar::hidden()) }
+        Bar { watched: self.progress, shown: Mutex::new(ProgressBar::hidden()), interrupt: self.interrupt.clone() }
+    }
+
+    /// Something on standard error that moves while one run goes on; `None` if no person watches.
+    pub fn spinner(&self) -> Option<ProgressBar> {
+        self.progress.then(|| ProgressBar::with_draw_target(None, target(true)))
     }
 
     /// The context of this process, whose standard output is `out`.
-    pub fn of_process(out: &'a mut dyn Write, files: Files) -> Self {
-        let stdout = Term::stdout();
-        let width = stdout.is_term().then(|| usize::from(stdout.size().1));
-        Self { simulator: &Linux, out, width, progress: Term::stderr().is_term(), files }
+    pub fn of_process(out: &'a mut dyn Write, files: Files, interrupt: Interrupt) -> Self {
+        let width = columns(&Term::stdout());
+        Self { simulator: &Linux, out, width, progress: Term::stderr().is_term(), files, interrupt }
     }
+}
+
+/// The columns to write for: a terminal's own; where there is none, in a pipe say, those of COLUMNS, and without either as
+/// many as it takes.
+pub fn columns(term: &Term) -> Option<usize> {
+    let own = term.is_term().then(|| usize::from(term.size().1));
+    own.or_else(|| wanted(&std::env::var("COLUMNS").ok()?))
+}
+
+/// The columns that COLUMNS asks for; what is no number above 0 asks for nothing.
+fn wanted(columns: &str) -> Option<usize> {
+    columns.trim().parse().ok().filter(|columns| *columns > 0)
 }
 
 fn warn(warning: &str) {
     let _ = writeln!(stderr(), "warning: {warning}");
 }
 
-/// A bar on standard error that shows how many of the runs under way are done.
+/// A bar on standard error that shows how many of the runs under way are ready, or done.
 #[derive(Debug)]
 pub struct Bar {
     watched: bool,
     /// The bar of the runs under way; a hidden one between them.
     shown: Mutex<ProgressBar>,
+    interrupt: Interrupt,
 }
 
 impl Bar {
     fn shown(&self) -> ProgressBar {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
+
+    /// Shows that none of so many is done yet.
+    fn show(&self, what: &str, count: usize, done: &str) {
+        let bar = ProgressBar::with_draw_target(Some(count as u64), target(self.watched));
+        let template = format!("{{prefix}}{{bar:30}} {{pos}}/{{len}} runs{done}, {{eta}} left");
+        let style = ProgressStyle::with_template(&template);
+        let prefix = if what.is_empty() { String::new() } else { format!("{what}: ") };
+        let bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())).with_prefix(prefix);
+        bar.tick();
+        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = bar;
+    }
+}
+
+/// Standard error if a person watches it.
+fn target(watched: bool) -> ProgressDrawTarget {
+    if watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() }
 }
 
 impl Progress for Bar {
+    fn prepare(&self, what: &str, simulations: usize) {
+        self.show(what, simulations, " ready");
+    }
+
+    fn prepared(&self) {
+        self.shown().inc(1);
+    }
+
     fn begin(&self, what: &str, runs: usize) {
-        let target = if self.watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let bar = ProgressBar::with_draw_target(Some(runs as u64), target);
-        let style = ProgressStyle::with_template("{prefix}{bar:30} {pos}/{len} runs, {eta} left");
-        let prefix = if what.is_empty() { String::new() } else { format!("{what}: ") };
-        let bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())).with_prefix(prefix);
-        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = bar;
+        self.show(what, runs, "");
     }
 
     fn run_done(&self) {
@@ -80,7 +119,24 @@ impl Progress for Bar {
         self.shown().finish_and_clear();
     }
 
+    fn stopped(&self) -> bool {
+        self.interrupt.has_arrived()
+    }
+
     fn warn(&self, warning: &str) {
         warn(warning);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_a_number_above_0() {
+        assert_eq!(
+            [wanted("40"), wanted(" 100 "), wanted("0"), wanted("-4"), wanted("")],
+            [Some(40), Some(100), None, None, None]
+        );
     }
 }

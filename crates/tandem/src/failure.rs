@@ -18,6 +18,8 @@ pub const NOT_STARTED: u8 = 125;
 const STUCK: u8 = 3;
 /// Exit status for results that are partly those of `fair`, because a scheduler was ejected.
 pub const EJECTED: u8 = 4;
+/// Exit status for what was finished before Ctrl-C: 128 + SIGINT, as of a shell's commands.
+const INTERRUPTED: u8 = 130;
 /// Exit status for any other failure.
 const OTHER: u8 = 1;
 
@@ -39,6 +41,9 @@ pub enum Failure {
     /// The results are there, but a sched_ext scheduler went before the end of a run, which `fair` finished.
     #[error("{0}: its results are partly those of fair")]
     Ejected(String),
+    /// The results that were finished before an interrupt are there; this says which are missing.
+    #[error("interrupted: {0}")]
+    Interrupted(String),
     /// A file could not be written.
     #[error("{}: cannot be written: {source}", path.display())]
     File {
@@ -97,6 +102,7 @@ impl Failure {
             Self::Simulation(error) | Self::Experiment(ExperimentError::Run { source: error, .. }) => {
                 of_simulation(error)
             }
+            Self::Experiment(ExperimentError::Interrupted) | Self::Interrupted(_) => INTERRUPTED,
             Self::Experiment(ExperimentError::Threads(_)) => OTHER,
             Self::Experiment(_) => MISTAKE,
             Self::Ejected(_) => EJECTED,

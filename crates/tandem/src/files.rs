@@ -13,6 +13,7 @@ use tandem_live::session::events::ignored_signals;
 use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 
 /// The temporary files that exist at present. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -24,14 +25,15 @@ impl Files {
     }
 
     /// Makes SIGINT, SIGTERM and SIGHUP remove the temporary files and end the program with 128 + the signal's number.
-    /// Signals that are ignored already (as under `nohup`) stay ignored.
-    pub fn remove_on_signals(&self) -> io::Result<()> {
+    /// Signals that are ignored already (as under `nohup`) stay ignored, and an interrupt that a command awaits is only noted.
+    pub fn remove_on_signals(&self, interrupt: &Interrupt) -> io::Result<()> {
         let ignored = ignored_signals();
         let mut signals =
             Signals::new([SIGINT, SIGTERM, SIGHUP].iter().filter(|signal| ignored >> (**signal - 1) & 1 == 0))?;
-        let files = self.clone();
+        let (files, interrupt) = (self.clone(), interrupt.clone());
         std::thread::spawn(move || {
-            if let Some(signal) = signals.forever().next() {
+            let fatal = |signal: &i32| *signal != SIGINT || !interrupt.arrive();
+            if let Some(signal) = signals.forever().find(fatal) {
                 // The list stays locked to the end: no new file may begin, and none be renamed into place.
                 let pending = files.pending();
                 for path in pending.iter() {

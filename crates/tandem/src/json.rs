@@ -47,6 +47,14 @@ impl JsonOption {
 }
 
 impl Destination {
+    /// Where what an interrupt left goes: the same, but files keep what they had.
+    pub fn without_file(self) -> Self {
+        match self {
+            Self::Both(_) => Self::Text,
+            other => other,
+        }
+    }
+
     /// Writes the results; `text` is for people.
     pub fn write(
         self,

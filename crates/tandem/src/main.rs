@@ -7,6 +7,7 @@
 //! - [`live`]: the commands for the kernel that is running.
 //! - [`bundled`]: the schedulers that the command carries. [`mechanism`]: what Tandem's says of its mechanisms.
 //! - [`context`]: what commands are given: the simulator, where to print, the [`files`] they write; [`json`]: how.
+//! - [`interrupt`]: Ctrl-C where a command ends in order.
 //! - [`quantity`], [`table`]: numbers and text for people. [`failure`]: exit statuses.
 
 mod analyze;
@@ -19,6 +20,7 @@ mod context;
 mod explain;
 mod failure;
 mod files;
+mod interrupt;
 mod json;
 mod live;
 #[cfg(test)]
@@ -44,6 +46,7 @@ use crate::cli::Cli;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::files::Files;
+use crate::interrupt::Interrupt;
 
 fn main() -> ExitCode {
     match run(&Cli::parse()) {
@@ -53,12 +56,14 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<(), Failure> {
-    let files = Files::default();
+    let (files, interrupt) = (Files::default(), Interrupt::default());
     if !cli.minds_signals() {
-        files.remove_on_signals().map_err(|error| Failure::System(format!("cannot watch for signals: {error}")))?;
+        files
+            .remove_on_signals(&interrupt)
+            .map_err(|error| Failure::System(format!("cannot watch for signals: {error}")))?;
     }
     let mut out = stdout().lock();
-    let result = cli.run(&mut Context::of_process(&mut out, files));
+    let result = cli.run(&mut Context::of_process(&mut out, files, interrupt));
     // Results that come with a failure are flushed too.
     out.flush()?;
     result

@@ -112,6 +112,13 @@ pub fn ratio(ratio: &Estimate) -> String {
     }
 }
 
+/// A share of one with its interval: `12.3 ± 0.4 %`.
+pub fn share(share: &Estimate) -> String {
+    let scale = Scale { divisor: 0.01, decimals: 1, suffix: " %".to_owned() };
+    let half_width = share.half_width.map_or(String::new(), |half| format!(" ± {}", scale.half_width(half)));
+    format!("{}{half_width}{}", scale.number(share.mean), scale.suffix)
+}
+
 /// A share of one as `12.3 %`.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
@@ -165,6 +172,9 @@ mod tests {
         assert_eq!(estimate(&some(0.01234, 1e-9), SECONDS), "12.34 ± <0.01 ms");
         assert_eq!(estimate(&some(0.01234, 0.0), SECONDS), "12.34 ± 0.00 ms");
         assert_eq!(ratio(&some(12.345, 0.5)), "12.35 ± 0.50");
+        assert_eq!(share(&some(0.004, 0.0011)), "0.4 ± 0.1 %");
+        assert_eq!(share(&some(0.25, 1e-9)), "25.0 ± <0.1 %");
+        assert_eq!(share(&Estimate { mean: 0.004, half_width: None }), "0.4 %");
     }
 
     #[test]

@@ -16,5 +16,6 @@ mod migration;
 mod o1;
 mod objects;
 mod process;
+mod readme;
 #[path = "common/variant.rs"]
 mod variant;

@@ -174,6 +174,26 @@ fn an_interrupt_ends_the_run_at_once_with_130_and_leaves_nothing() {
 }
 
 #[test]
+fn an_interrupted_reproduction_prints_what_is_finished_and_leaves_no_documents() {
+    let folder = tempfile::tempdir().unwrap();
+    let child = Command::new("env")
+        .args(["--default-signal=INT", env!("CARGO_BIN_EXE_tandem"), "reproduce", "--jobs", "1", "--write"])
+        .arg(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until(|| !names(folder.path()).is_empty());
+    signal(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.status.signal()), (Some(130), None));
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    assert!(text.trim_start().contains("Interrupted: missing are asymmetry: "), "{text}");
+    assert!(stderr(&output).starts_with("error: interrupted: missing are asymmetry: "), "{}", stderr(&output));
+    assert_eq!(names(folder.path()), [""; 0]);
+}
+
+#[test]
 fn a_hangup_that_is_ignored_stays_ignored_and_termination_is_clean() {
     let folder = tempfile::tempdir().unwrap();
     let mut child = long_run(folder.path(), "trap '' HUP;");

@@ -121,9 +121,12 @@ pub fn measure(metric: Metric, outcomes: &[Outcome]) -> Result<Estimate, NotMeas
         Estimate::of_mean(&values).ok_or(NotMeasured::NoRuns)
     };
     match metric {
-        Metric::Time | Metric::Edp if time_limited(outcomes) => Err(NotMeasured::TimeLimit),
+        Metric::Time if time_limited(outcomes) => Err(NotMeasured::TimeLimit),
         Metric::Time => of_reports(|outcome| outcome.report.time_s),
-        Metric::Edp => of_reports(|outcome| outcome.report.edp_js),
+        Metric::Edp => {
+            let values: Option<Vec<f64>> = outcomes.iter().map(|outcome| outcome.report.edp_js).collect();
+            Estimate::of_mean(&values.ok_or(NotMeasured::TimeLimit)?).ok_or(NotMeasured::NoRuns)
+        }
         Metric::Energy => of_reports(|outcome| outcome.report.energy_j.total),
         Metric::Power => of_reports(|outcome| outcome.report.power_w),
         Metric::Throughput => of_reports(|outcome| outcome.report.throughput),
@@ -249,7 +252,7 @@ pub mod tests {
     #[test]
     fn the_length_of_a_limited_run_is_no_time() {
         let mut run = outcome(&[("a", 1.0, 1.0)]);
-        run.report.time_limited = true;
+        (run.report.time_limited, run.report.edp_js) = (true, None);
         let runs = [run];
         assert!(measure(Metric::Time, &runs).is_err());
         assert!(measure(Metric::Edp, &runs).is_err());

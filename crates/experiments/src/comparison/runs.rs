@@ -65,6 +65,9 @@ impl ComparisonRuns<'_> {
         let apart = self.workloads_apart();
         let jobs = self.jobs(&apart)?;
         let yields = run_all(&jobs, |job| job.run(self.machine, simulator), progress, "")?;
+        if yields.len() < jobs.len() {
+            return Err(ExperimentError::Interrupted);
+        }
         let mut yields = yields.into_iter();
         let mut outcomes = Vec::new();
         for _ in &self.pairs {

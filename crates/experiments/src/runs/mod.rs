@@ -22,7 +22,7 @@ use crate::environment::Environment;
 use crate::error::ExperimentError;
 use crate::library::Library;
 use crate::paper::{Experiment, Origin, Paper, Parameter, Run, Target, Work};
-use crate::parallel::run_all;
+use crate::parallel::run_until_stopped;
 use crate::simulator::Simulator;
 use crate::template::Template;
 
@@ -172,7 +172,7 @@ impl Book {
         self.reports.borrow().values().flatten().filter(ejected).count()
     }
 
-    /// Runs what is wanted and not there yet; `what` says what for.
+    /// Runs what is wanted and not there yet; `what` says what for. What was done before a person stopped it is kept.
     pub(crate) fn run(
         &self,
         environment: Environment<'_>,
@@ -180,29 +180,56 @@ impl Book {
         wanted: &BTreeMap<Simulation, Request>,
     ) -> Result<(), ExperimentError> {
         let Environment { simulator, progress, .. } = environment;
-        let mut workshop = Workshop::new(environment);
-        let mut ready = Vec::new();
-        for (simulation, request) in wanted {
-            if self.known(simulation) < request.seeds as usize {
-                ready.push((simulation, request, workshop.ready(simulation, request)?));
-            }
-        }
-        workshop.warnings().iter().for_each(|warning| progress.warn(warning));
+        let ready = self.made_ready(environment, what, wanted)?;
         let mut jobs = Vec::new();
         for (simulation, request, ready) in &ready {
             for seed in self.known(simulation) as u64..u64::from(request.seeds) {
                 jobs.push(Job { ready, seed, options: ready.options(seed)?, label: &request.label });
             }
         }
-        let reports = self.threads.install(|| run_all(&jobs, |job| job.run(simulator), progress, what))?;
-        let mut reports = reports.into_iter().map(Rc::new);
+        let run = || run_until_stopped(&jobs, |job| job.run(simulator), progress, what);
+        let mut reports = self.threads.install(run)?.into_iter();
+        let mut all = true;
         let mut book = self.reports.borrow_mut();
         for (simulation, request, _) in &ready {
             let known = book.entry((*simulation).clone()).or_default();
             let missing = request.seeds as usize - known.len();
-            known.extend(reports.by_ref().take(missing));
+            let new: Vec<Option<Report>> = reports.by_ref().take(missing).collect();
+            // The reports are by seed: those behind one that is missing have no place.
+            known.extend(new.into_iter().map_while(|report| report.map(Rc::new)));
+            all &= known.len() == request.seeds as usize;
         }
-        Ok(())
+        if all { Ok(()) } else { Err(ExperimentError::Interrupted) }
+    }
+
+    /// Makes ready what is wanted and not there yet; `what` says what for.
+    fn made_ready<'w>(
+        &self,
+        environment: Environment<'_>,
+        what: &str,
+        wanted: &'w BTreeMap<Simulation, Request>,
+    ) -> Result<Vec<(&'w Simulation, &'w Request, Ready)>, ExperimentError> {
+        let progress = environment.progress;
+        let mut workshop = Workshop::new(environment);
+        let missing = || wanted.iter().filter(|(simulation, request)| self.known(simulation) < request.seeds as usize);
+        progress.prepare(what, missing().count());
+        let mut ready = Vec::new();
+        for (simulation, request) in missing() {
+            if progress.stopped() {
+                break;
+            }
+            match workshop.ready(simulation, request) {
+                Ok(made) => ready.push((simulation, request, made)),
+                Err(error) => {
+                    progress.end();
+                    return Err(error.into());
+                }
+            }
+            progress.prepared();
+        }
+        progress.end();
+        workshop.warnings().iter().for_each(|warning| progress.warn(warning));
+        if progress.stopped() { Err(ExperimentError::Interrupted) } else { Ok(ready) }
     }
 }
 

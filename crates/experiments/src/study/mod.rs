@@ -23,7 +23,7 @@ use crate::runs::{self, Book, Change, Request, Simulation, check_parameter};
 use crate::statistics::Estimate;
 
 pub use result::{
-    CellResult, Counts, ExperimentResult, Moved, PaperResult, ParameterResult, Results, SCHEMA, SeriesResult,
+    CellResult, Counts, ExperimentResult, Missing, Moved, PaperResult, ParameterResult, Results, SCHEMA, SeriesResult,
 };
 pub use verdict::{Published, Verdict};
 
@@ -81,7 +81,40 @@ impl Study {
     /// A mistake in a file that a run names, in an expression or in a setting; a run without a report.
     pub fn run(&self, environment: Environment<'_>) -> Result<PaperResult, ExperimentError> {
         self.settle(environment, &self.paper.name, || self.wanted())?;
-        Ok(self.results()?)
+        Ok(self.finished()?.0)
+    }
+
+    /// The results of those numbers whose runs are in the book, and how many simulated numbers are left out for want of runs:
+    /// what there is after [`Study::run`] was interrupted.
+    ///
+    /// # Errors
+    /// A mistake in an expression.
+    pub fn finished(&self) -> Result<(PaperResult, usize), InputError> {
+        let mut missing = 0;
+        let mut experiments = Vec::new();
+        for (index, experiment) in self.paper.experiments.iter().enumerate() {
+            let mut results = Vec::new();
+            for (number, series) in experiment.series.iter().enumerate() {
+                let (result, lacking) = self.series((index, number), experiment, series)?;
+                missing += lacking;
+                results.extend((!result.cells.is_empty()).then_some(result));
+            }
+            let Experiment { name, title, about, .. } = experiment;
+            let (name, title, about) = (name.clone(), title.clone(), about.clone());
+            if !results.is_empty() {
+                let seeds = self.seeds(experiment);
+                experiments.push(ExperimentResult { name, title, about, seeds, series: results });
+            }
+        }
+        let Paper { name, title, source, .. } = &*self.paper;
+        let (name, title, source) = (name.clone(), title.clone(), source.clone());
+        let counts = Counts::of(&experiments);
+        Ok((PaperResult { name, title, source, counts, experiments, sensitivity: None }, missing))
+    }
+
+    /// How many of the paper's numbers are simulated.
+    pub fn simulated(&self) -> usize {
+        self.numbers().count()
     }
 
     /// How far the paper's main results move when each of its parameters is a fifth smaller or larger; a row for each
@@ -241,41 +274,32 @@ impl Study {
         })
     }
 
-    /// All results of the paper; what they need has been run.
-    fn results(&self) -> Result<PaperResult, InputError> {
-        let mut experiments = Vec::new();
-        for (index, experiment) in self.paper.experiments.iter().enumerate() {
-            let of_series = |(number, series)| self.series((index, number), experiment, series);
-            let series = experiment.series.iter().enumerate().map(of_series).collect::<Result<_, _>>()?;
-            let Experiment { name, title, about, .. } = experiment;
-            let (name, title, about) = (name.clone(), title.clone(), about.clone());
-            experiments.push(ExperimentResult { name, title, about, seeds: self.seeds(experiment), series });
-        }
-        let Paper { name, title, source, .. } = &*self.paper;
-        let (name, title, source) = (name.clone(), title.clone(), source.clone());
-        Ok(PaperResult { name, title, source, counts: Counts::of(&experiments), experiments, sensitivity: None })
-    }
-
+    /// The results of those cells whose runs are there, or that need none, and how many are left out.
     fn series(
         &self,
         index: (usize, usize),
         experiment: &Experiment,
         series: &Series,
-    ) -> Result<SeriesResult, InputError> {
-        let mut ours = Vec::new();
+    ) -> Result<(SeriesResult, usize), InputError> {
+        let (mut ours, mut lacks) = (Vec::new(), Vec::new());
         for cell in &series.cells {
             let number = Number { index, experiment, series, cell };
             let modelled = series.ours.formula().is_some() && cell.not_modelled.is_none();
-            ours.push(if modelled { Some(self.estimate(number, None, self.seeds(experiment))?) } else { None });
+            let estimate = modelled.then(|| self.estimate(number, None, self.seeds(experiment))).transpose()?;
+            let lacking = !self.calculator.take_wanted().is_empty();
+            ours.push(estimate.filter(|_| !lacking));
+            lacks.push(lacking);
         }
-        let judged = series.cells.iter().zip(&ours).map(|(cell, of_cell)| judged(series, cell, *of_cell, &ours));
-        Ok(SeriesResult {
+        let there = series.cells.iter().zip(&ours).zip(&lacks).filter(|(_, lacking)| !**lacking);
+        let cells = there.map(|((cell, of_cell), _)| judged(series, cell, *of_cell, &ours)).collect();
+        let result = SeriesResult {
             place: series.place.clone(),
             what: series.what.clone(),
             unit: series.unit.clone(),
             expression: series.ours.formula().map(|formula| formula.text.clone()),
-            cells: judged.collect(),
-        })
+            cells,
+        };
+        Ok((result, lacks.into_iter().filter(|lacking| *lacking).count()))
     }
 }
 

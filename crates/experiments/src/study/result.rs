@@ -20,6 +20,22 @@ pub struct Results {
     pub schema: u32,
     /// The results of each paper, by name.
     pub papers: Vec<PaperResult>,
+    /// What an interrupt kept from being run; the JSON has it only then.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<Missing>,
+}
+
+/// What an interrupt kept from being run, of one paper.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Missing {
+    /// The name of the paper's folder.
+    pub paper: String,
+    /// How many of its simulated numbers are missing.
+    pub numbers: usize,
+    /// How many simulated numbers it has.
+    pub of: usize,
+    /// Whether its sensitivity table was asked for and is missing.
+    pub sensitivity: bool,
 }
 
 /// The results of a paper.

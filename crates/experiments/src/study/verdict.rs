@@ -211,10 +211,8 @@ mod tests {
         assert_eq!(beside(sure(200.0), sure(210.0)), Verdict::SameDirection);
         assert_eq!(beside(sure(200.0), sure(190.0)), Verdict::Differs);
         // 3 W and 4 W make 5 W.
-        let (ours, other) = (Estimate { mean: 200.0, half_width: Some(3.0) }, |mean| Estimate {
-            mean,
-            half_width: Some(4.0),
-        });
+        let (ours, other) =
+            (Estimate { mean: 200.0, half_width: Some(3.0) }, |mean| Estimate { mean, half_width: Some(4.0) });
         assert_eq!(beside(ours, other(205.1)), Verdict::SameDirection);
         assert_eq!(beside(ours, other(204.9)), Verdict::Differs);
         // As near as 299 W is, it is not less than what stands beside.
@@ -255,7 +253,8 @@ mod tests {
     fn a_limit_is_kept_or_nearly() {
         let unit = Unit::of("ratio");
         let judge = |bound, ours| {
-            Published { value: 4.0, bound: Some(bound), unit: &unit, reference: Some((1.0, sure(1.0))) }.judge(sure(ours))
+            Published { value: 4.0, bound: Some(bound), unit: &unit, reference: Some((1.0, sure(1.0))) }
+                .judge(sure(ours))
         };
         assert_eq!(judge(Bound::AtMost, 1.5), Verdict::Agrees);
         assert_eq!(judge(Bound::AtMost, 4.4), Verdict::Agrees);
@@ -266,7 +265,8 @@ mod tests {
         // A limit that is kept is kept on either side of no effect; one that is nearly kept must be on the same.
         assert_eq!(judge(Bound::AtMost, 0.5), Verdict::Agrees);
         let unit = Unit::of("%");
-        let least = Published { value: 1.0, bound: Some(Bound::AtLeast), unit: &unit, reference: Some((0.0, sure(0.0))) };
+        let least =
+            Published { value: 1.0, bound: Some(Bound::AtLeast), unit: &unit, reference: Some((0.0, sure(0.0))) };
         assert_eq!(least.judge(sure(0.5)), Verdict::Agrees);
         assert_eq!(least.judge(sure(-0.5)), Verdict::Differs);
     }

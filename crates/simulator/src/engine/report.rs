@@ -34,6 +34,8 @@ impl Engine<'_> {
         let apps = self.threads.app_reports(now);
         let work_s = total(apps.iter().map(|app| app.work_s));
         let rate = |amount: f64| if time_s > 0.0 { amount / time_s } else { 0.0 };
+        // A limit's length is no time of the workload's, and neither is what is computed from it.
+        let measured = |value: f64| (!self.outcome.time_limited).then_some(value);
         let tasks = self.threads.ids().map(|task| self.threads.task_report(task)).collect();
         let online = self.machine.online().count() as f64;
         let busy_s: f64 = cpus.iter().map(|cpu| cpu.busy_s).sum();
@@ -48,8 +50,8 @@ impl Engine<'_> {
             time_limited: self.outcome.time_limited,
             energy_j: energy,
             power_w: rate(energy.total),
-            edp_js: energy.total * time_s,
-            ed2p_js2: energy.total * time_s * time_s,
+            edp_js: measured(energy.total * time_s),
+            ed2p_js2: measured(energy.total * time_s * time_s),
             throughput: rate(work_s),
             idle_share: 1.0 - rate(busy_s) / online,
             switches: self.outcome.switches,

@@ -16,6 +16,7 @@ fn work_that_ends_with_the_limit_has_ended() {
 fn one_nanosecond_less_is_a_limit() {
     let report = run_until(&machine(1), r#"{ "tasks": { "a": { "loop": 1, "run": 10000 } } }"#, 10 * MSEC - 1);
     assert_eq!((report.time_limited, report.apps[0].time_s), (true, None));
+    assert_eq!((report.edp_js, report.ed2p_js2), (None, None));
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub fn render(comparison: &Comparison, width: Option<usize>) -> String {
         None => one_line.render(),
         Some(width) if one_line.width() <= width => one_line.render(),
         Some(width) if two_lines.width() <= width => two_lines.render(),
-        Some(_) => blocks(comparison),
+        Some(width) => blocks(comparison, width),
     };
     let notes = notes(comparison);
     if !notes.is_empty() {
@@ -109,14 +109,14 @@ fn two_lines(comparison: &Comparison) -> Table {
     table
 }
 
-fn blocks(comparison: &Comparison) -> String {
+fn blocks(comparison: &Comparison, width: usize) -> String {
     let block = |(index, pair): (usize, &PairResult)| {
         let mut rows = Table::headless([Align::Left, Align::Right, Align::Left]);
         for metric in columns(comparison) {
             let name = format!("  {}", metric.title());
             rows.row([name, value_text(pair, metric), ratio_text(comparison, index, metric)]);
         }
-        format!("{}\n{}", marked(pair), rows.render())
+        format!("{}\n{}", marked(pair), rows.fitting(Some(width)).render())
     };
     comparison.pairs.iter().enumerate().map(block).collect::<Vec<_>>().join("\n")
 }

@@ -34,8 +34,14 @@ fn explain(arguments: &str) -> Result<String, String> {
     let words = ["tandem", "explain"].into_iter().chain(arguments.split_whitespace());
     let cli = Cli::try_parse_from(words).map_err(|error| error.to_string())?;
     let mut out = Vec::new();
-    let mut context =
-        Context { simulator: &Linux, out: &mut out, width: Some(80), progress: false, files: Files::default() };
+    let mut context = Context {
+        simulator: &Linux,
+        out: &mut out,
+        width: Some(80),
+        progress: false,
+        files: Files::default(),
+        interrupt: Default::default(),
+    };
     cli.run(&mut context).map_err(|failure| failure.to_string())?;
     Ok(String::from_utf8(out).unwrap())
 }

@@ -20,7 +20,7 @@ use super::mechanisms::MechanismOptions;
 use super::report::{self, Outcome};
 use super::words::tell;
 use super::{say, seconds, site};
-use crate::context::Context;
+use crate::context::{Context, columns};
 use crate::failure::{EJECTED, Failure};
 use crate::files::Staged;
 
@@ -159,9 +159,7 @@ fn outcome(command: String, done: &Done) -> Outcome {
 
 /// Says what there was, and writes it down.
 fn report(outcome: &Outcome, json: Option<Staged>) -> Result<(), Failure> {
-    let term = Term::stderr();
-    let width = term.is_term().then(|| usize::from(term.size().1));
-    let _ = write!(stderr(), "\n{}", report::text(outcome, width));
+    let _ = write!(stderr(), "\n{}", report::text(outcome, columns(&Term::stderr())));
     if let Some(mut file) = json {
         let text = serde_json::to_string_pretty(&report::json(outcome)).map_err(io::Error::from)?;
         file.write_text(&(text + "\n"))?;

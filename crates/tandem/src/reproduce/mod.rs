@@ -13,7 +13,9 @@ use std::rc::Rc;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use tandem_experiments::{Book, Environment, Library, Paper, Results, SCHEMA, Study};
+use tandem_experiments::{
+    Book, Environment, ExperimentError, Library, Missing, Paper, PaperResult, Results, SCHEMA, Study,
+};
 
 use crate::arguments::Carried;
 use crate::context::Context;
@@ -32,7 +34,10 @@ Examples:
 A number of ours agrees with the published one within 10 %, or within 2 percentage points, on the
 same side of \"no effect\" or of another cell; it has the same direction if it is farther off on that
 side and its interval excludes no effect, which that of one seed never does; else it differs.
-papers/README.md describes the files, docs/reports.md the fields of the JSON.";
+papers/README.md describes the files, docs/reports.md the fields of the JSON.
+
+Ctrl-C prints what is finished and says what is missing (exit status 130); files stay as they
+were. A second one ends the command at once.";
 
 /// Run the experiments of papers and show each published number beside ours
 #[derive(Debug, Args)]
@@ -82,11 +87,19 @@ impl Reproduce {
         if self.list {
             return Ok(context.out.write_all(report::text::list(&papers, context.width).as_bytes())?);
         }
+        context.interrupt.awaited();
         let destination = self.json.open(context)?;
         let documents = self.write.as_deref().map(|folder| Documents::open(folder, &papers, context)).transpose()?;
         let book = Rc::new(Book::new(self.jobs)?);
         let results = self.reproduce(papers, &library, &book, context)?;
         let width = context.width;
+        if !results.missing.is_empty() {
+            // Dropped unfinished, the documents leave the folder as it was.
+            drop(documents);
+            let destination = destination.without_file();
+            destination.write(context, &results, || report::text::render(&results, width))?;
+            return Err(Failure::Interrupted(report::text::missing(&results.missing)));
+        }
         if let Some(documents) = documents {
             documents.write(&results)?;
         }
@@ -97,7 +110,7 @@ impl Reproduce {
         }
     }
 
-    /// All results, of all papers.
+    /// The results of all papers; those that were finished, if Ctrl-C stops it.
     fn reproduce(
         &self,
         papers: Vec<Paper>,
@@ -109,15 +122,46 @@ impl Reproduce {
         let studies = studies.collect::<Result<Vec<_>, _>>()?;
         let (simulator, progress) = (context.simulator, &context.bar());
         let environment = Environment { library, schedulers: &Carried, simulator, progress };
-        let mut papers = Vec::new();
+        let mut results = Results { schema: SCHEMA, papers: Vec::new(), missing: Vec::new() };
         for study in &studies {
-            let mut paper = study.run(environment)?;
-            if self.sensitivity && !study.paper().parameters.is_empty() {
-                paper.sensitivity = Some(study.sensitivity(environment)?);
-            }
-            papers.push(paper);
+            let (paper, missing) = self.of_paper(study, environment)?;
+            results.papers.extend(paper);
+            results.missing.extend(missing);
         }
-        Ok(Results { schema: SCHEMA, papers })
+        Ok(results)
+    }
+
+    /// The results of a paper, and what Ctrl-C has left out of them.
+    fn of_paper(
+        &self,
+        study: &Study,
+        environment: Environment<'_>,
+    ) -> Result<(Option<PaperResult>, Option<Missing>), Failure> {
+        let sensitivity = self.sensitivity && !study.paper().parameters.is_empty();
+        let missing = |numbers| {
+            let (paper, of) = (study.paper().name.clone(), study.simulated());
+            Missing { paper, numbers, of, sensitivity }
+        };
+        if environment.progress.stopped() {
+            return Ok((None, Some(missing(study.simulated()))));
+        }
+        let mut paper = match study.run(environment) {
+            Ok(paper) => paper,
+            Err(ExperimentError::Interrupted) => {
+                let (paper, numbers) = study.finished()?;
+                // What is not simulated is there in any case, and worth nothing alone.
+                return Ok((Some(paper).filter(|_| numbers < study.simulated()), Some(missing(numbers))));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if sensitivity {
+            match study.sensitivity(environment) {
+                Ok(rows) => paper.sensitivity = Some(rows),
+                Err(ExperimentError::Interrupted) => return Ok((Some(paper), Some(missing(0)))),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok((Some(paper), None))
     }
 }
 

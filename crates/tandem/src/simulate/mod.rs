@@ -3,6 +3,7 @@
 
 mod scheduler;
 mod summary;
+mod watched;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -10,7 +11,7 @@ use std::time::Instant;
 use clap::Args;
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::Report;
-use tandem_simulator::observer::NoObserver;
+use tandem_simulator::observer::{NoObserver, Observer};
 use tandem_simulator::simulation::{Governor, Options};
 use tandem_simulator::trace::TraceWriter;
 use tandem_simulator::workload::Workload;
@@ -20,6 +21,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::json::JsonOption;
 use crate::workload;
+
+use watched::Watched;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -106,10 +109,28 @@ impl Simulate {
         options: &Options,
     ) -> Result<Report, Failure> {
         match &self.trace {
-            None => Ok(context.simulator.simulate(machine, workload, options, &mut NoObserver)?),
+            None => observed(context, machine, workload, options, &mut NoObserver),
             Some(path) => traced(context, path, machine, workload, options),
         }
     }
+}
+
+/// Simulates, and shows how far the run has come if a person watches.
+fn observed(
+    context: &Context<'_>,
+    machine: &Machine,
+    workload: &Workload,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<Report, Failure> {
+    let simulator = context.simulator;
+    Ok(match context.spinner() {
+        None => simulator.simulate(machine, workload, options, observer)?,
+        Some(bar) => {
+            let mut watched = Watched::new(observer, bar, &workload.name, options.time_limit);
+            simulator.simulate(machine, workload, options, &mut watched)?
+        }
+    })
 }
 
 /// Simulates while the trace is written; a trace appears only if the run and the writing succeed.
@@ -121,7 +142,7 @@ fn traced(
     options: &Options,
 ) -> Result<Report, Failure> {
     let mut trace = TraceWriter::new(context.files.create(path)?, machine, &workload.applications);
-    let report = context.simulator.simulate(machine, workload, options, &mut trace)?;
+    let report = observed(context, machine, workload, options, &mut trace)?;
     let file = trace.finish().map_err(|error| Failure::writing(path, error))?;
     file.finish()?;
     Ok(report)

@@ -49,7 +49,8 @@ fn totals(report: &Report) -> Option<Part> {
         row(&format!("  {part}"), quantity(joules, JOULES), &percent(joules / report.energy_j.total));
     }
     row("power", quantity(report.power_w, WATTS), "");
-    row("EDP", quantity(report.edp_js, JOULE_SECONDS), "");
+    let not_measured = if report.edp_js.is_none() { "not measured: a limit's length is no time" } else { "" };
+    row("EDP", report.edp_js.map_or(NOTHING.to_owned(), |edp| quantity(edp, JOULE_SECONDS)), not_measured);
     row("work", format!("{:.3}", report.throughput), "seconds on the fastest CPU per second");
     row("idle", percent(report.idle_share), "of the CPUs' time");
     row("switches", count(report.switches), if report.time_s > 0.0 { &switches } else { "" });

@@ -25,11 +25,17 @@ use tandem_simulator::workload::Workload;
 
 use tandem_experiments::Simulator;
 
+use crate::interrupt::Interrupt;
+
 /// The simulator of the [module](self).
 #[derive(Debug, Default)]
 pub struct Mock {
     /// Number of simulations so far.
     pub calls: AtomicUsize,
+    /// The simulation, by its number from 1 on, while which Ctrl-C is pressed; 0: none.
+    pub interrupted_in: usize,
+    /// What Ctrl-C reaches.
+    pub interrupt: Interrupt,
 }
 
 impl Simulator for Mock {
@@ -40,7 +46,10 @@ impl Simulator for Mock {
         options: &Options,
         observer: &mut dyn Observer,
     ) -> Result<Report, SimulationError> {
-        self.calls.fetch_add(1, Ordering::Relaxed);
+        let earlier = self.calls.fetch_add(1, Ordering::Relaxed);
+        if earlier + 1 == self.interrupted_in {
+            self.interrupt.arrive();
+        }
         let running: Vec<&str> =
             workload.tasks.iter().filter(|task| task.instances > 0).map(|task| task.name.as_str()).collect();
         if running.contains(&"deadlock") || running == ["needs-partner"] {
@@ -90,8 +99,8 @@ fn respond(machine: &Machine, workload: &Workload, options: &Options) -> Report 
         energy_j: Energy { total, cores: total * 0.75, memory: total * 0.25, ..Energy::default() },
         power_w: power,
         throughput: 1.0 / time,
-        edp_js: total * time_s,
-        ed2p_js2: total * time_s * time_s,
+        edp_js: limit.is_none().then_some(total * time_s),
+        ed2p_js2: limit.is_none().then_some(total * time_s * time_s),
         apps: workload.applications.iter().enumerate().map(app).collect(),
         sched_ext: sched_ext(workload, options),
         ..report("")
@@ -111,8 +120,8 @@ pub fn report(workload: &str) -> Report {
         time_limited: false,
         energy_j: Energy { total: 8.0, cores: 4.0, uncore: 2.0, memory: 1.0, platform: 0.5, supply: 0.5 },
         power_w: 4.0,
-        edp_js: 16.0,
-        ed2p_js2: 32.0,
+        edp_js: Some(16.0),
+        ed2p_js2: Some(32.0),
         throughput: 1.5,
         idle_share: 0.25,
         switches: 1234,

@@ -107,6 +107,7 @@ impl Story {
             width: self.width,
             progress: false,
             files: Files::default(),
+            interrupt: self.mock.interrupt.clone(),
         };
         let result = cli.run(&mut context);
         Ok((String::from_utf8(out).unwrap(), result))

@@ -107,6 +107,21 @@ fn names_that_do_not_exist_get_the_nearest() {
 fn a_time_limit_reaches_the_simulation_and_is_no_measure_of_speed() {
     let text = Story::new().tandem("simulate @one.json -m hikey960 --duration 500ms").unwrap();
     assert!(text.contains("500.0 ms  the time limit, no measure of speed"), "{text}");
+    assert!(text.contains("—  not measured: a limit's length is no time"), "{text}");
+    assert!(!text.contains("J·s"), "{text}");
+}
+
+#[test]
+fn what_follows_from_a_time_limits_length_is_null_for_programs() {
+    let json = |command: &str| -> Value { serde_json::from_str(&Story::new().tandem(command).unwrap()).unwrap() };
+    let limited = json("simulate @one.json -m hikey960 --duration 500ms --json");
+    assert!(limited["edp_js"].is_null() && limited["ed2p_js2"].is_null(), "{limited}");
+    assert_eq!(limited["energy_j"]["total"], 3.0);
+    let whole = json("simulate @one.json -m hikey960 --json");
+    assert!(whole["edp_js"].is_number() && whole["ed2p_js2"].is_number(), "{whole}");
+    let compared = json("compare @one.json -m hikey960 -s fair --runs 1 --duration 1s --json");
+    assert!(compared["pairs"][0]["runs"][0]["edp_js"].is_null(), "{compared}");
+    assert!(compared["pairs"][0]["metrics"]["edp_js"]["mean"].is_null(), "{compared}");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 use std::fs;
 
 use super::Story;
+use crate::failure::Failure;
 
 const PAPER: &str = r#"title = "On governors"
 source = "A. Author, a venue"
@@ -175,6 +176,55 @@ fn more_seeds_may_be_asked_for() {
     assert_eq!(story.mock.calls.load(std::sync::atomic::Ordering::Relaxed), 18);
     let one = story.tandem("reproduce --papers @papers --seeds 1").unwrap_err();
     assert!(one.contains("it needs two seeds or more"), "{one}");
+}
+
+/// A story in which Ctrl-C is pressed while the simulation with this number goes on, one at a time.
+fn interrupted_in(simulation: usize, options: &str) -> (Story, String, Failure) {
+    let mut story = with_paper(Some(80), "seeds", "seeds");
+    story.mock.interrupted_in = simulation;
+    let (text, result) = story.run(&format!("reproduce --papers @papers --jobs 1 {options}")).unwrap();
+    let failure = result.unwrap_err();
+    assert_eq!(format!("{:?}", failure.report()), format!("{:?}", std::process::ExitCode::from(130)));
+    (story, text, failure)
+}
+
+#[test]
+fn an_interrupt_prints_what_is_finished_and_says_what_is_missing() {
+    // Runs are in the order of their schedulers' names: three of performance, three of powersave, three of schedutil.
+    let (story, text, failure) = interrupted_in(7, "");
+    assert_eq!(story.mock.calls.load(std::sync::atomic::Ordering::Relaxed), 7);
+    assert!(text.contains("powersave        1.5  2.000 ± 0.000  same direction"), "{text}");
+    assert!(!text.contains("schedutil "), "{text}");
+    let missing = "missing are tiny: 4 of 9 simulated numbers";
+    assert!(text.ends_with(&format!("Interrupted: {missing}.\n")), "{text}");
+    assert_eq!(failure.to_string(), format!("interrupted: {missing}"));
+}
+
+#[test]
+fn an_interrupt_before_anything_is_finished_says_that_all_is_missing() {
+    let (_, text, _) = interrupted_in(1, "--sensitivity");
+    let said = "Interrupted: missing are tiny: all 9 simulated numbers and the sensitivity\n  table.";
+    assert_eq!(text.trim(), said);
+}
+
+#[test]
+fn an_interrupt_of_the_sensitivity_table_leaves_all_numbers() {
+    let (_, text, failure) = interrupted_in(10, "--sensitivity");
+    assert!(text.contains("schedutil "), "{text}");
+    assert_eq!(failure.to_string(), "interrupted: missing are tiny: the sensitivity table");
+}
+
+#[test]
+fn an_interrupt_leaves_files_as_they_were() {
+    let (story, text, _) = interrupted_in(7, "--write @ --json=@out.json");
+    assert!(text.contains("Interrupted: "), "{text}");
+    let files = story.files();
+    assert!(!files.iter().any(|name| name.starts_with("results") || name.starts_with('.')), "{files:?}");
+    assert!(!files.contains(&"out.json".to_owned()), "{files:?}");
+    let (_, json, _) = interrupted_in(7, "--json");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let missing = serde_json::json!([{ "paper": "tiny", "numbers": 4, "of": 9, "sensitivity": false }]);
+    assert_eq!(json["missing"], missing);
 }
 
 #[test]

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 pub fn tandem(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tandem")).current_dir(folder).args(arguments).output().unwrap()
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tandem"));
+    // As wide as it takes, whatever the tester's shell exports.
+    command.current_dir(folder).args(arguments).env_remove("COLUMNS").output().unwrap()
 }
 
 /// Standard output of a command that must succeed.

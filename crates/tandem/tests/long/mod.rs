@@ -5,3 +5,4 @@
 mod combinations;
 mod effects;
 mod fuzzing;
+mod readme;

@@ -7,7 +7,7 @@ use crate::machine::{Boost, Cluster, IdleScope, IdleState, Machine, Opp, Perform
 use crate::units::{CpuId, PerformanceDomainId};
 use tandem_loader::cpus::CpuList;
 
-/// Operating points shown at most; of more, as many as are spread evenly, with both ends.
+/// Operating points that stand beside each other at most; more continue below.
 const MOST_OPPS: usize = 10;
 /// Columns before the text of each line, the label in them.
 const LABEL: usize = 10;
@@ -145,44 +145,28 @@ fn idle(state: &IdleState) -> String {
     format!("{}: {watts} W{scope}, in {entry}, out {exit}, pays from {residency}", state.name)
 }
 
-/// Clocks, voltages and watts of one busy core in columns.
+/// Clocks, voltages and watts of one busy core in columns; those for which there is no room follow below.
 fn table(opps: &[Opp], width: usize) -> Vec<String> {
-    let clocks: Vec<String> = opps.iter().map(|opp| units::mhz(opp.khz)).collect();
-    let column = clocks.iter().map(|clock| paper::columns(clock)).max().unwrap_or(0).max(5) + 1;
-    let room = (width.saturating_sub(LABEL) / column).max(1);
-    let shown = spread(opps.len(), room.min(MOST_OPPS));
-    let row = |label: &str, cell: &dyn Fn(usize) -> String| {
-        let cells: String = shown.iter().map(|index| format!("{:>column$}", cell(*index))).collect();
+    let widest = opps.iter().map(|opp| paper::columns(&units::mhz(opp.khz))).max().unwrap_or(0);
+    let column = widest.max(5) + 1;
+    let room = (width.saturating_sub(LABEL) / column).clamp(1, MOST_OPPS);
+    // As even as possible: twelve points are six above six rather than ten above two.
+    let beside = opps.len().div_ceil(opps.len().div_ceil(room).max(1)).max(1);
+    let has_volts = opps.iter().any(|opp| opp.microvolts.is_some());
+    opps.chunks(beside).flat_map(|opps| rows(opps, column, has_volts)).collect()
+}
+
+/// The lines of points that stand beside each other, `column` columns each.
+fn rows(opps: &[Opp], column: usize, has_volts: bool) -> Vec<String> {
+    let row = |label: &str, cell: &dyn Fn(&Opp) -> String| {
+        let cells: String = opps.iter().map(|opp| format!("{:>column$}", cell(opp))).collect();
         format!("{:<LABEL$}{cells}", format!("  {label}"))
     };
-    let mut lines = vec![row("MHz", &|index| clocks[index].clone())];
-    if opps.iter().any(|opp| opp.microvolts.is_some()) {
+    let mut lines = vec![row("MHz", &|opp| units::mhz(opp.khz))];
+    if has_volts {
         let volts = |opp: &Opp| opp.microvolts.map_or("-".to_owned(), |uv| units::number(f64::from(uv) / 1e6, 3));
-        lines.push(row("V", &|index| volts(&opps[index])));
+        lines.push(row("V", &volts));
     }
-    lines.push(row("W busy", &|index| units::watts(opps[index].dynamic_watts + opps[index].leakage_watts)));
+    lines.push(row("W busy", &|opp| units::watts(opp.dynamic_watts + opp.leakage_watts)));
     lines
-}
-
-/// At most `room` of `count` indices, evenly spread, with both ends where there is room for two.
-fn spread(count: usize, room: usize) -> Vec<usize> {
-    if count <= room {
-        return (0..count).collect();
-    }
-    match room {
-        1 => vec![count - 1],
-        _ => (0..room).map(|place| place * (count - 1) / (room - 1)).collect(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_long_table_keeps_its_ends() {
-        assert_eq!(spread(5, 10), [0, 1, 2, 3, 4]);
-        assert_eq!(spread(41, 5), [0, 10, 20, 30, 40]);
-        assert_eq!(spread(7, 1), [6]);
-    }
 }

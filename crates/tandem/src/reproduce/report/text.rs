@@ -2,7 +2,7 @@
 //! Results on a terminal, in any width.
 
 use tandem_experiments::{
-    CellResult, Counts, Experiment, ExperimentResult, Paper, PaperResult, Results, SeriesResult, Verdict,
+    CellResult, Counts, Experiment, ExperimentResult, Missing, Paper, PaperResult, Results, SeriesResult, Verdict,
 };
 
 use super::{numbers, sensitivity};
@@ -31,7 +31,27 @@ pub fn render(results: &Results, width: Option<usize>) -> String {
     for paper in &results.papers {
         text += &of_paper(paper, width);
     }
-    text + counts(results, width).as_str()
+    if !results.papers.is_empty() {
+        text += &counts(results, width);
+    }
+    if !results.missing.is_empty() {
+        text.push('\n');
+        text += &paragraph(&printable(&format!("Interrupted: {}.", missing(&results.missing))), width);
+    }
+    text
+}
+
+/// What an interrupt kept from being run: `missing are noise: 12 of 89 simulated numbers; memory: all 59 simulated numbers`.
+pub fn missing(missing: &[Missing]) -> String {
+    let of_paper = |Missing { paper, numbers, of, sensitivity }: &Missing| {
+        let share = if numbers == of { format!("all {of}") } else { format!("{numbers} of {of}") };
+        let table = if *sensitivity { " and the sensitivity table" } else { "" };
+        match numbers {
+            0 => format!("{paper}: the sensitivity table"),
+            _ => format!("{paper}: {share} simulated numbers{table}"),
+        }
+    };
+    format!("missing are {}", missing.iter().map(of_paper).collect::<Vec<_>>().join("; "))
 }
 
 fn of_paper(paper: &PaperResult, width: Option<usize>) -> String {
