@@ -22,7 +22,7 @@ const MACHINES: [&str; 3] = ["smp-8", "hikey960", "sdm845"];
 fn workload() -> Value {
     let waits = json!({ "migration_disabled": true, "memory_bound": 0.6, "bytes_per_work": 3000 });
     json!({ "global": { "duration": 2 }, "tasks": {
-        "pinner": { "instance": 6, "loop": -1, "tandem": { "application": "a" }, "phases": {
+        "held": { "instance": 6, "loop": -1, "tandem": { "application": "a" }, "phases": {
             "free": { "loop": 3, "run": 3000 },
             "held": { "loop": 20, "run": 2500, "sleep": 100, "tandem": waits }
         } },
