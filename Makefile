@@ -20,6 +20,8 @@ TARGETS ?=
 # How long `make soak` takes.
 SOAK_CYCLES ?= 1000
 SOAK_SECONDS ?= 900
+# How often `make chaos` kills, together with what was done before.
+ROUNDS ?= 1000
 TRACE ?= $(OUT)/$(notdir $(basename $(WORKLOAD))).pftrace
 
 # Where `make objects` puts the kernel's example schedulers.
@@ -100,6 +102,11 @@ test-kernel: test-requirements ## Run all tests in test kernels
 .PHONY: soak
 soak: test-requirements ## Load and unload the scheduler SOAK_CYCLES times, and let each mechanism run for SOAK_SECONDS
 	CARGO="$(CARGO)" TIMEOUT=86400 CYCLES=$(SOAK_CYCLES) SECONDS_EACH=$(SOAK_SECONDS) guest/test mechanisms cycles
+
+# Hours, too; it goes on where it stopped, in out/chaos.
+.PHONY: chaos
+chaos: test-requirements ## Kill Tandem at ROUNDS random moments in a test kernel, and see that the machine is given back
+	CARGO="$(CARGO)" guest/chaos --rounds $(ROUNDS)
 
 .PHONY: lint
 lint: build-requirements $(DENY) ## Check format, lints, documentation and licences
