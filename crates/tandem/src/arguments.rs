@@ -2,19 +2,22 @@
 //! Values of options: how they are written, and the types they become.
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 use tandem_experiments::{self as experiments, ScenarioError, Schedulers, Setting};
 use tandem_simulator::input::valid_names;
+use tandem_simulator::machine::Machine;
 use tandem_simulator::simulation::{
     Governor, Hotplug, KernelParameters, OpenError, Profile, SchedExt, Scheduler, UnknownProfile, UnknownScheduler,
 };
 use tandem_simulator::units::Nanos;
 
 use crate::bundled;
+use crate::context::Context;
 use crate::failure::Failure;
+use crate::files::DASH;
 
 pub use tandem_experiments::{Choice, Pair, Settings, parse_duration as duration, parse_hotplug as hotplug};
 
@@ -128,6 +131,38 @@ impl ScenarioOptions {
             time_limit: self.duration,
             hotplug: self.hotplug.clone(),
         }
+    }
+}
+
+/// Says which files a run of `schedulers` reads, so that no output takes the place of one. What the command carries is no
+/// file.
+pub fn reads<'s>(
+    context: &Context<'_>,
+    machine: &str,
+    workload: Option<&Path>,
+    schedulers: impl IntoIterator<Item = &'s Scheduler>,
+) {
+    if let Some(path) = Machine::file(machine) {
+        context.files.reads(&path, "the machine");
+    }
+    match workload {
+        Some(path) if path == Path::new(DASH) => context.files.reads(Path::new("/dev/stdin"), "the workload"),
+        Some(path) => context.files.reads(path, "the workload"),
+        None => {}
+    }
+    for scheduler in schedulers {
+        if let Scheduler::SchedExt(object) = scheduler {
+            reads_object(context, object);
+        }
+    }
+}
+
+/// Says that an object and the file beside it are read.
+pub fn reads_object(context: &Context<'_>, object: &SchedExt) {
+    let carried = object.path.to_str().is_some_and(|path| bundled::named(path).is_some());
+    if !carried {
+        context.files.reads(&object.path, "the scheduler");
+        context.files.reads(&object.sidecar_path(), "the scheduler's loader file");
     }
 }
 

@@ -11,7 +11,7 @@ use clap::builder::RangedU64ValueParser;
 use tandem_experiments::{ComparisonRuns, tell_apart};
 use tandem_simulator::machine::Machine;
 
-use crate::arguments::{Choice, Pair, ScenarioOptions, choice};
+use crate::arguments::{Choice, Pair, ScenarioOptions, choice, reads};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::json::JsonOption;
@@ -86,6 +86,12 @@ impl Compare {
             seeds: (0..u64::from(self.runs)).map(|run| self.seed.wrapping_add(run)).collect(),
             alone: !self.no_alone,
         };
+        reads(
+            context,
+            &self.scenario.machine,
+            Some(&self.scenario.workload),
+            runs.pairs.iter().map(|pair| &pair.scheduler),
+        );
         let destination = self.json.open(context)?;
         let comparison = runs.run(context.simulator, &context.bar())?;
         let width = context.width;

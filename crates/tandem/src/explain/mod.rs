@@ -27,7 +27,7 @@ use tandem_simulator::workload::traits::Traits as WorkloadTraits;
 
 use self::reason::{Place, Reason, Verdict};
 use self::trial::{Trial, TrialSetup};
-use crate::arguments::{Settings, all_settings, duration, governor, object, profile, settings};
+use crate::arguments::{Settings, all_settings, duration, governor, object, profile, reads, settings};
 use crate::bundled;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -153,6 +153,7 @@ impl Explain {
         for warning in workload.iter().flat_map(|workload| &workload.warnings) {
             context.warn(warning);
         }
+        reads(context, &self.machine, self.workload.as_deref(), []);
         let destination = self.json.open(context)?;
         setup.workload = workload.as_ref();
         let trials = setup.run(context)?;

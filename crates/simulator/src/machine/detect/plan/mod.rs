@@ -198,7 +198,7 @@ fn title(facts: &Reading, cores: usize) -> String {
 }
 
 fn notes(facts: &Reading) -> Vec<String> {
-    let mut notes = vec!["Written from the files of the machine's kernel; see `source` of each table.".to_owned()];
+    let mut notes = vec![super::NOTE.to_owned()];
     if let Some(kib) = facts.memory_kib {
         notes.push(format!("Memory: {:.1} GiB.", kib as f64 / f64::from(1 << 20)));
     }
