@@ -7,6 +7,7 @@ mod comparing;
 mod ejected;
 mod generating;
 mod live;
+mod mistakes;
 mod mock;
 mod one_run;
 mod outputs;
