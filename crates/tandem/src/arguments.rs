@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use tandem_experiments::{self as experiments, ScenarioError, Schedulers, Setting};
-use tandem_simulator::input::valid_names;
+use tandem_experiments::{self as experiments, ScenarioError, Schedulers, Setting, UnknownSetting};
+use tandem_simulator::input::{nearest, valid_names};
 use tandem_simulator::machine::Machine;
 use tandem_simulator::simulation::{
     Governor, Hotplug, KernelParameters, OpenError, Profile, SchedExt, Scheduler, UnknownProfile, UnknownScheduler,
@@ -57,11 +57,21 @@ pub fn object(text: &str) -> Result<Arc<SchedExt>, String> {
     bundled::open(text).unwrap_or_else(|| SchedExt::open(text)).map(Arc::new).map_err(|error| with_advice(&error))
 }
 
+/// The folder of the kernel's example schedulers, in the folder of the sources.
+const COMPILED: &str = "out/schedulers";
+
+fn is_compiled(folder: &Path) -> bool {
+    folder.ends_with(COMPILED)
+}
+
 /// What is wrong with a sched_ext object, and what to do.
 fn with_advice(error: &OpenError) -> String {
     match error {
         OpenError::Variable { path, .. } => {
             format!("{error}\n  help: `tandem scheduler show {}` lists the variables", path.display())
+        }
+        OpenError::Read { path, nearest: None, .. } if !path.exists() && path.parent().is_some_and(is_compiled) => {
+            format!("{error}\n  help: `make objects` compiles the kernel's example schedulers into {COMPILED}")
         }
         OpenError::Scheduler { .. } => format!("{error}\n  help: give a sched_ext object such as scx_simple.bpf.o"),
         _ => error.to_string(),
@@ -175,7 +185,11 @@ impl From<ScenarioError> for Failure {
     fn from(error: ScenarioError) -> Self {
         match error {
             ScenarioError::Load(error) => Self::Simulation(error),
+            ScenarioError::Clock(error) => Self::Options(error.to_string()),
             ScenarioError::Variable(error) => Self::Options(format!("--set: {}", with_advice(&error))),
+            ScenarioError::Unknown(unknown) if of_carried(&unknown).is_some() => {
+                Self::Options(format!("--set: {}", of_carried(&unknown).unwrap_or_default()))
+            }
             ScenarioError::Unknown(unknown) if unknown.near().is_empty() && !unknown.schedulers.is_empty() => {
                 let object = unknown.schedulers[0].path.display();
                 Self::Options(format!("--set: {unknown}\n  help: `tandem scheduler show {object}` lists the variables"))
@@ -183,6 +197,28 @@ impl From<ScenarioError> for Failure {
             error => Self::Options(format!("--set: {error}")),
         }
     }
+}
+
+/// What to do about a setting that a scheduler has which the command carries, but which is not simulated: exactly that one,
+/// or one with a name that is near, if nothing else is.
+fn of_carried(unknown: &UnknownSetting) -> Option<String> {
+    let UnknownSetting { key, schedulers } = unknown;
+    let absent = |name: &&str| !schedulers.iter().any(|scheduler| scheduler.path == Path::new(name));
+    for name in bundled::NAMES.into_iter().filter(absent) {
+        let variables = bundled::open(name)?.ok()?.variables();
+        let settings =
+            variables.iter().filter(|variable| variable.tags.is_some()).map(|variable| variable.name.as_str());
+        let near = nearest(key, settings).filter(|near| near == key || unknown.near().is_empty());
+        if let Some(setting) = near {
+            let like = if setting == key { "is" } else { "is no setting, but like" };
+            let what = if setting == key { String::new() } else { format!(" `{setting}`,") };
+            return Some(format!(
+                "`{key}` {like}{what} a setting of the scheduler {name}, which is not simulated here\n  help: choose it by \
+                 `-s {name}`; `tandem scheduler show {name}` lists its settings"
+            ));
+        }
+    }
+    None
 }
 
 #[cfg(test)]

@@ -38,15 +38,14 @@ mod stories;
 use std::io::{Write, stdout};
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use crate::cli::Cli;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::files::Files;
 
 fn main() -> ExitCode {
-    match run(&Cli::parse()) {
+    let cli = Cli::read(std::env::args_os()).unwrap_or_else(|error| error.exit());
+    match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }

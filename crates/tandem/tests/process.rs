@@ -223,6 +223,14 @@ fn standard_output_is_written_through_by_its_name_also_where_it_is_a_file() {
 }
 
 #[test]
+fn a_clock_of_the_machine_is_taken_with_or_without_its_unit() {
+    for clock in ["1400MHz", "1400000", "533MHz", "2362MHz"] {
+        let output = tandem(&["simulate", "pipeline", "-m", "hikey960", "-g", &format!("userspace={clock}")]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    }
+}
+
+#[test]
 fn a_workload_that_standard_input_is_stays() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("w.json");

@@ -16,7 +16,6 @@ mod reproducing;
 use std::fs;
 use std::path::PathBuf;
 
-use clap::Parser;
 use tempfile::TempDir;
 
 use crate::cli::Cli;
@@ -107,7 +106,7 @@ impl Story {
     fn run_to_bytes(&self, command: &str) -> Result<(Vec<u8>, Result<(), Failure>), String> {
         let command = command.replace('@', &format!("{}/", self.folder.path().display()));
         let words = ["tandem"].into_iter().chain(command.split_whitespace());
-        let cli = Cli::try_parse_from(words).map_err(|error| error.to_string())?;
+        let cli = Cli::read(words).map_err(|error| error.to_string())?;
         let mut out = Vec::new();
         let mut context = Context {
             simulator: &self.mock,
