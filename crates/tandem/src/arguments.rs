@@ -167,6 +167,23 @@ pub fn reads<'s>(
     }
 }
 
+/// Warns where `powersave` is not what it is on the machine's own kernel.
+pub fn warn_of_powersave<'g>(
+    context: &Context<'_>,
+    machine: &Machine,
+    governors: impl IntoIterator<Item = &'g Governor>,
+) {
+    let powersave = governors.into_iter().any(|governor| *governor == Governor::Powersave);
+    if let Some(driver) = machine.platform.cpufreq_driver.filter(|_| powersave) {
+        context.warn(&format!(
+            "governor `powersave` is the lowest clock here; on {} Linux has the driver {}, whose `powersave` follows the load, \
+             which is not modelled: `schedutil` comes nearer to it",
+            machine.name,
+            driver.name()
+        ));
+    }
+}
+
 /// Says that an object and the file beside it are read.
 pub fn reads_object(context: &Context<'_>, object: &SchedExt) {
     let carried = object.path.to_str().is_some_and(|path| bundled::named(path).is_some());

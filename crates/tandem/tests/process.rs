@@ -223,6 +223,18 @@ fn standard_output_is_written_through_by_its_name_also_where_it_is_a_file() {
 }
 
 #[test]
+fn powersave_is_said_to_be_another_where_the_driver_decides_clocks_itself() {
+    let warned = |machine: &str, governor: &str| {
+        let output = tandem(&["simulate", "pipeline", "-m", machine, "-g", governor]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stderr(&output).contains("whose `powersave` follows the load, which is not modelled")
+    };
+    assert!(warned("i9-12900k", "powersave"));
+    assert!(!warned("i9-12900k", "schedutil"));
+    assert!(!warned("hikey960", "powersave"));
+}
+
+#[test]
 fn a_clock_of_the_machine_is_taken_with_or_without_its_unit() {
     for clock in ["1400MHz", "1400000", "533MHz", "2362MHz"] {
         let output = tandem(&["simulate", "pipeline", "-m", "hikey960", "-g", &format!("userspace={clock}")]);

@@ -27,7 +27,9 @@ use tandem_simulator::workload::traits::Traits as WorkloadTraits;
 
 use self::reason::{Place, Reason, Verdict};
 use self::trial::{Trial, TrialSetup};
-use crate::arguments::{Settings, all_settings, duration, governor, object, profile, reads, settings};
+use crate::arguments::{
+    Settings, all_settings, duration, governor, object, profile, reads, settings, warn_of_powersave,
+};
 use crate::bundled;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -149,6 +151,7 @@ impl Explain {
             seed: self.seed,
         };
         setup.check()?;
+        warn_of_powersave(context, &machine, [&self.governor]);
         let workload = self.workload.as_deref().map(workload::load).transpose()?;
         for warning in workload.iter().flat_map(|workload| &workload.warnings) {
             context.warn(warning);

@@ -17,7 +17,7 @@ use tandem_simulator::simulation::{Governor, Options};
 use tandem_simulator::trace::TraceWriter;
 use tandem_simulator::workload::Workload;
 
-use crate::arguments::{Choice, Pair, ScenarioOptions, choice, governor, reads};
+use crate::arguments::{Choice, Pair, ScenarioOptions, choice, governor, reads, warn_of_powersave};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::files::{DASH, Kind, Output};
@@ -79,6 +79,7 @@ impl Simulate {
         let options = scenario.options(&pair, self.seed)?;
         let machine = Machine::load(&self.scenario.machine)?;
         scenario.check_on(&machine, &pair, self.seed)?;
+        warn_of_powersave(context, &machine, [&pair.governor]);
         let workload = workload::load(&self.scenario.workload)?;
         for warning in &workload.warnings {
             context.warn(warning);
