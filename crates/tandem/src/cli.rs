@@ -122,9 +122,10 @@ fn advised(mut error: clap::Error, words: &[OsString]) -> clap::Error {
     }) else {
         return error;
     };
-    let near = match error.remove(kind) {
-        Some(ContextValue::String(name)) if is_near(&written, &name) => Some(ContextValue::String(name)),
-        Some(ContextValue::Strings(mut names)) => {
+    let Some(suggestion) = error.remove(kind) else { return with_tip(error, &written, words) };
+    let near = match suggestion {
+        ContextValue::String(name) if is_near(&written, &name) => Some(ContextValue::String(name)),
+        ContextValue::Strings(mut names) => {
             names.retain(|name| is_near(&written, name));
             (!names.is_empty()).then_some(ContextValue::Strings(names))
         }
@@ -135,7 +136,12 @@ fn advised(mut error: clap::Error, words: &[OsString]) -> clap::Error {
         // The usage would show that name, too.
         None => drop(error.remove(ContextKind::Usage)),
     }
-    if words.windows(2).any(|pair| pair[0] == "--json" && pair[1].to_str() == Some(&written)) {
+    with_tip(error, &written, words)
+}
+
+/// The error with what to do about a file that stands behind `--json` without `=`.
+fn with_tip(mut error: clap::Error, written: &str, words: &[OsString]) -> clap::Error {
+    if words.windows(2).any(|pair| pair[0] == "--json" && pair[1].to_str() == Some(written)) {
         let tip = StyledStr::from(format!("to write the JSON to a file, use '--json={written}'"));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     }
