@@ -32,6 +32,7 @@
 //! - [`global`]: variables of a loaded object, by name.
 //! - [`map`]: BPF maps. [`helper`]: BPF helpers. [`kfunc`]: the kernel functions that BPF itself brings. [`timer`]:
 //!   `bpf_timer`. [`mod@format`]: `bpf_printk` and its like.
+//! - [`names`]: names that are written shorter than they are.
 //! - [`errno`]: the error numbers that programs see. [`host`]: what the surrounding kernel answers.
 
 pub mod btf;
@@ -49,6 +50,7 @@ pub mod kfunc;
 pub mod link;
 pub mod map;
 pub mod memory;
+pub mod names;
 pub mod object;
 pub mod open;
 pub mod ops;

@@ -109,7 +109,7 @@ pub use runs::Book;
 pub use scenario::pair::{Choice, ChoiceError, FairOrObject, Pair, Schedulers};
 pub use scenario::settings::{Setting, Settings};
 pub use scenario::values::{ValueError, parse_duration, parse_hotplug};
-pub use scenario::{Scenario, ScenarioError, Settable, UnknownSetting};
+pub use scenario::{ClockOutside, Scenario, ScenarioError, Settable, UnknownSetting};
 pub use simulator::{Linux, Simulator};
 pub use statistics::Estimate;
 pub use study::{

@@ -87,6 +87,11 @@ impl Library {
         self.root.join(paper).join(file)
     }
 
+    /// The paths of all files of all papers, as messages call them.
+    pub fn files(&self) -> impl Iterator<Item = PathBuf> {
+        self.papers.iter().flat_map(|(paper, files)| files.keys().map(|file| self.path(paper, file)))
+    }
+
     /// The text of a file of `paper`, if there is such a file.
     pub fn text(&self, paper: &str, file: &str) -> Option<&str> {
         self.papers.get(paper)?.get(file).map(String::as_str)

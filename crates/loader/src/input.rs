@@ -4,6 +4,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use tandem_bpf_vm::names::is_short_for;
+
 /// A mistake in a machine or workload file.
 ///
 /// Displayed as `path:line:column: message`, then the offending line with a caret, then the help. Line and column
@@ -122,14 +124,19 @@ impl fmt::Display for InputError {
 
 impl std::error::Error for InputError {}
 
-/// The valid name nearest to what was written, if one is near enough to be a slip.
+/// The valid name nearest to what was written, if one is near enough to be a slip, or else the first one that it is short
+/// for: `fifo` for `fifo_sched`, `gbps` for `gb_per_s`.
 pub fn nearest<'a>(written: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let valid: Vec<&str> = valid.into_iter().collect();
+    let short_for = || valid.iter().copied().find(|name| is_short_for(written, name));
     valid
-        .into_iter()
+        .iter()
+        .copied()
         .map(|name| (strsim::damerau_levenshtein(&written.to_lowercase(), &name.to_lowercase()), name))
         .filter(|(distance, name)| *distance <= 1 + name.len() / 4)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
+        .or_else(short_for)
 }
 
 /// "did you mean `x`? " if a valid name is near, then the list of all valid names.
@@ -184,6 +191,7 @@ mod tests {
         let valid = ["performance", "powersave", "schedutil"];
         assert_eq!(nearest("shedutil", valid), Some("schedutil"));
         assert_eq!(nearest("fast", valid), None);
+        assert_eq!(nearest("gbps", ["watts", "gb_per_s", "thread_gb_per_s"]), Some("gb_per_s"));
     }
 
     #[test]

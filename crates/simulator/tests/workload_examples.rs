@@ -32,9 +32,11 @@ fn debians_examples_load() {
     }
     let mut steps = 0;
     for file in files {
-        let workload = Workload::load(&file).unwrap_or_else(|error| panic!("{error}"));
-        let fragment = workload.warnings.iter().any(|warning| warning.ends_with("there is nothing to run"));
-        assert_eq!(workload.tasks.is_empty(), fragment, "{}", file.display());
+        let workload = match Workload::load(&file) {
+            // Some are parts of a workload, which another program joins.
+            Err(error) if error.message == "no tasks: there is nothing to run" => continue,
+            workload => workload.unwrap_or_else(|error| panic!("{error}")),
+        };
         steps += workload.tasks.iter().map(|task| task.program.len()).sum::<usize>();
     }
     assert!(steps > 100, "only {steps} steps in all examples together");

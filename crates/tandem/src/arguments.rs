@@ -2,19 +2,22 @@
 //! Values of options: how they are written, and the types they become.
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use tandem_experiments::{self as experiments, ScenarioError, Schedulers, Setting};
-use tandem_simulator::input::valid_names;
+use tandem_experiments::{self as experiments, ScenarioError, Schedulers, Setting, UnknownSetting};
+use tandem_simulator::input::{nearest, valid_names};
+use tandem_simulator::machine::Machine;
 use tandem_simulator::simulation::{
     Governor, Hotplug, KernelParameters, OpenError, Profile, SchedExt, Scheduler, UnknownProfile, UnknownScheduler,
 };
 use tandem_simulator::units::Nanos;
 
 use crate::bundled;
+use crate::context::Context;
 use crate::failure::Failure;
+use crate::files::DASH;
 
 pub use tandem_experiments::{Choice, Pair, Settings, parse_duration as duration, parse_hotplug as hotplug};
 
@@ -54,11 +57,21 @@ pub fn object(text: &str) -> Result<Arc<SchedExt>, String> {
     bundled::open(text).unwrap_or_else(|| SchedExt::open(text)).map(Arc::new).map_err(|error| with_advice(&error))
 }
 
+/// The folder of the kernel's example schedulers, in the folder of the sources.
+const COMPILED: &str = "out/schedulers";
+
+fn is_compiled(folder: &Path) -> bool {
+    folder.ends_with(COMPILED)
+}
+
 /// What is wrong with a sched_ext object, and what to do.
 fn with_advice(error: &OpenError) -> String {
     match error {
         OpenError::Variable { path, .. } => {
             format!("{error}\n  help: `tandem scheduler show {}` lists the variables", path.display())
+        }
+        OpenError::Read { path, nearest: None, .. } if !path.exists() && path.parent().is_some_and(is_compiled) => {
+            format!("{error}\n  help: `make objects` compiles the kernel's example schedulers into {COMPILED}")
         }
         OpenError::Scheduler { .. } => format!("{error}\n  help: give a sched_ext object such as scx_simple.bpf.o"),
         _ => error.to_string(),
@@ -131,6 +144,55 @@ impl ScenarioOptions {
     }
 }
 
+/// Says which files a run of `schedulers` reads, so that no output takes the place of one. What the command carries is no
+/// file.
+pub fn reads<'s>(
+    context: &Context<'_>,
+    machine: &str,
+    workload: Option<&Path>,
+    schedulers: impl IntoIterator<Item = &'s Scheduler>,
+) {
+    if let Some(path) = Machine::file(machine) {
+        context.files.reads(&path, "the machine");
+    }
+    match workload {
+        Some(path) if path == Path::new(DASH) => context.files.reads(Path::new("/dev/stdin"), "the workload"),
+        Some(path) => context.files.reads(path, "the workload"),
+        None => {}
+    }
+    for scheduler in schedulers {
+        if let Scheduler::SchedExt(object) = scheduler {
+            reads_object(context, object);
+        }
+    }
+}
+
+/// Warns where `powersave` is not what it is on the machine's own kernel.
+pub fn warn_of_powersave<'g>(
+    context: &Context<'_>,
+    machine: &Machine,
+    governors: impl IntoIterator<Item = &'g Governor>,
+) {
+    let powersave = governors.into_iter().any(|governor| *governor == Governor::Powersave);
+    if let Some(driver) = machine.platform.cpufreq_driver.filter(|_| powersave) {
+        context.warn(&format!(
+            "governor `powersave` is the lowest clock here; on {} Linux has the driver {}, whose `powersave` follows the load, \
+             which is not modelled: `schedutil` comes nearer to it",
+            machine.name,
+            driver.name()
+        ));
+    }
+}
+
+/// Says that an object and the file beside it are read.
+pub fn reads_object(context: &Context<'_>, object: &SchedExt) {
+    let carried = object.path.to_str().is_some_and(|path| bundled::named(path).is_some());
+    if !carried {
+        context.files.reads(&object.path, "the scheduler");
+        context.files.reads(&object.sidecar_path(), "the scheduler's loader file");
+    }
+}
+
 /// The settings of every `--set`, in the order given.
 pub fn all_settings(given: &[Settings]) -> Vec<Setting> {
     given.iter().flat_map(|Settings(settings)| settings).cloned().collect()
@@ -140,7 +202,11 @@ impl From<ScenarioError> for Failure {
     fn from(error: ScenarioError) -> Self {
         match error {
             ScenarioError::Load(error) => Self::Simulation(error),
+            ScenarioError::Clock(error) => Self::Options(error.to_string()),
             ScenarioError::Variable(error) => Self::Options(format!("--set: {}", with_advice(&error))),
+            ScenarioError::Unknown(unknown) if of_carried(&unknown).is_some() => {
+                Self::Options(format!("--set: {}", of_carried(&unknown).unwrap_or_default()))
+            }
             ScenarioError::Unknown(unknown) if unknown.near().is_empty() && !unknown.schedulers.is_empty() => {
                 let object = unknown.schedulers[0].path.display();
                 Self::Options(format!("--set: {unknown}\n  help: `tandem scheduler show {object}` lists the variables"))
@@ -148,6 +214,28 @@ impl From<ScenarioError> for Failure {
             error => Self::Options(format!("--set: {error}")),
         }
     }
+}
+
+/// What to do about a setting that a scheduler has which the command carries, but which is not simulated: exactly that one,
+/// or one with a name that is near, if nothing else is.
+fn of_carried(unknown: &UnknownSetting) -> Option<String> {
+    let UnknownSetting { key, schedulers } = unknown;
+    let absent = |name: &&str| !schedulers.iter().any(|scheduler| scheduler.path == Path::new(name));
+    for name in bundled::NAMES.into_iter().filter(absent) {
+        let variables = bundled::open(name)?.ok()?.variables();
+        let settings =
+            variables.iter().filter(|variable| variable.tags.is_some()).map(|variable| variable.name.as_str());
+        let near = nearest(key, settings).filter(|near| near == key || unknown.near().is_empty());
+        if let Some(setting) = near {
+            let like = if setting == key { "is" } else { "is no setting, but like" };
+            let what = if setting == key { String::new() } else { format!(" `{setting}`,") };
+            return Some(format!(
+                "`{key}` {like}{what} a setting of the scheduler {name}, which is not simulated here\n  help: choose it by \
+                 `-s {name}`; `tandem scheduler show {name}` lists its settings"
+            ));
+        }
+    }
+    None
 }
 
 #[cfg(test)]

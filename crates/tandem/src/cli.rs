@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The commands.
 
+use std::ffi::OsString;
+
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
+use tandem_simulator::input::nearest;
 
 use crate::analyze::Analyze;
 use crate::bench::Bench;
@@ -63,7 +68,19 @@ enum Command {
     Launch(Launch),
 }
 
+/// Fewest letters of a beginning that its name is suggested for.
+const FEWEST: usize = 3;
+
 impl Cli {
+    /// Reads the words of a command line, the first of which is the program's name.
+    ///
+    /// # Errors
+    /// What is wrong with them, or the help that was asked for.
+    pub fn read(words: impl IntoIterator<Item = impl Into<OsString>>) -> Result<Self, clap::Error> {
+        let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+        Self::try_parse_from(&words).map_err(|error| advised(error, &words))
+    }
+
     /// Whether the command itself ends in order when a signal arrives.
     pub fn minds_signals(&self) -> bool {
         matches!(self.command, Command::Run(_) | Command::Attach(_) | Command::Launch(_))
@@ -90,6 +107,51 @@ impl Cli {
             Command::Launch(command) => Err(command.run()),
         }
     }
+}
+
+/// The error without names that are not near the one that was written: clap takes `--hotplug` to be like `--output`.
+fn advised(mut error: clap::Error, words: &[OsString]) -> clap::Error {
+    let suggested = [
+        (ContextKind::InvalidArg, ContextKind::SuggestedArg),
+        (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand),
+        (ContextKind::InvalidValue, ContextKind::SuggestedValue),
+    ];
+    let Some((written, kind)) = suggested.into_iter().find_map(|(invalid, kind)| match error.get(invalid)? {
+        ContextValue::String(written) => Some((written.clone(), kind)),
+        _ => None,
+    }) else {
+        return error;
+    };
+    let Some(suggestion) = error.remove(kind) else { return with_tip(error, &written, words) };
+    let near = match suggestion {
+        ContextValue::String(name) if is_near(&written, &name) => Some(ContextValue::String(name)),
+        ContextValue::Strings(mut names) => {
+            names.retain(|name| is_near(&written, name));
+            (!names.is_empty()).then_some(ContextValue::Strings(names))
+        }
+        _ => None,
+    };
+    match near {
+        Some(near) => drop(error.insert(kind, near)),
+        // The usage would show that name, too.
+        None => drop(error.remove(ContextKind::Usage)),
+    }
+    with_tip(error, &written, words)
+}
+
+/// The error with what to do about a file that stands behind `--json` without `=`.
+fn with_tip(mut error: clap::Error, written: &str, words: &[OsString]) -> clap::Error {
+    if words.windows(2).any(|pair| pair[0] == "--json" && pair[1].to_str() == Some(written)) {
+        let tip = StyledStr::from(format!("to write the JSON to a file, use '--json={written}'"));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    }
+    error
+}
+
+/// Whether `name` is a slip away from what was written, or begins with it.
+fn is_near(written: &str, name: &str) -> bool {
+    let (written, name) = (written.trim_start_matches('-'), name.trim_start_matches('-'));
+    nearest(written, [name]).is_some() || written.len() >= FEWEST && name.starts_with(written)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! The context that every command gets.
 
 use std::io::{Write, stderr};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use console::Term;
@@ -9,7 +10,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use tandem_experiments::{Linux, Progress, Simulator};
 
-use crate::files::Files;
+use crate::failure::Failure;
+use crate::files::{DASH, Files, Output};
 use crate::interrupt::Interrupt;
 
 /// The context that every command gets.
@@ -32,6 +34,14 @@ impl<'a> Context<'a> {
     /// Warns on standard error. If standard error is closed, the warning is dropped.
     pub fn warn(&self, warning: &str) {
         warn(warning);
+    }
+
+    /// Writes `content` as the whole of `output`; prints it if there is none, or if it is `-`.
+    pub fn deliver(&mut self, output: Option<Output<'_>>, content: &str) -> Result<(), Failure> {
+        match output.filter(|output| output.path != Path::new(DASH)) {
+            Some(output) => self.files.write(output, content),
+            None => Ok(self.out.write_all(content.as_bytes())?),
+        }
     }
 
     /// Shows the progress of runs on standard error; shows nothing if no person watches.

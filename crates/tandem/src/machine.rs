@@ -10,6 +10,7 @@ use tandem_simulator::machine::{Machine, catalogue};
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::files::{DASH, Kind, Output};
 use crate::table::descriptions;
 
 /// Columns of a drawing if there is no terminal.
@@ -57,9 +58,13 @@ struct Detect {
     #[arg(long, value_name = "DIR", default_value = "/")]
     root: PathBuf,
 
-    /// Write the description to this file; its stem becomes the machine's name
+    /// Write the description to this file instead of standard output (`-`); its stem becomes the machine's name
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Replace an existing file even if no `tandem machine detect` wrote it
+    #[arg(long)]
+    force: bool,
 }
 
 impl MachineCommand {
@@ -102,14 +107,13 @@ impl Detect {
         for warning in &detected.warnings {
             context.warn(warning);
         }
-        match &self.output {
-            Some(path) => context.files.write(path, &detected.toml),
-            None => Ok(context.out.write_all(detected.toml.as_bytes())?),
-        }
+        let output = self.output.as_deref().map(|path| Output { path, kind: Kind::Machine, force: self.force });
+        context.deliver(output, &detected.toml)
     }
 
     fn name(&self) -> String {
-        let stem = self.output.as_deref().and_then(Path::file_stem);
+        let file = self.output.as_deref().filter(|path| *path != Path::new(DASH));
+        let stem = file.and_then(Path::file_stem);
         stem.map_or_else(|| "detected".to_owned(), |stem| stem.to_string_lossy().into_owned())
     }
 }

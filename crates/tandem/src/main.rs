@@ -40,8 +40,6 @@ mod stories;
 use std::io::{Write, stdout};
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use crate::cli::Cli;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -49,7 +47,8 @@ use crate::files::Files;
 use crate::interrupt::Interrupt;
 
 fn main() -> ExitCode {
-    match run(&Cli::parse()) {
+    let cli = Cli::read(std::env::args_os()).unwrap_or_else(|error| error.exit());
+    match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }

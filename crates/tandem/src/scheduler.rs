@@ -7,10 +7,11 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use tandem_simulator::simulation::{Listing, Needed, SchedExt, SchedulerError, VariableListing};
 
-use crate::arguments::object;
+use crate::arguments::{object, reads_object};
 use crate::bundled;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::files::{Kind, Output};
 use crate::json::JsonOption;
 use crate::table::{Align::Left, Align::Right, Table, descriptions, paragraph, printable};
 
@@ -58,6 +59,10 @@ struct Export {
     /// The object's file [default: NAME.bpf.o]; the other one has the same name, with `.toml` for `.bpf.o`
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Replace existing files even if they are not this scheduler's object and loader file
+    #[arg(long)]
+    force: bool,
 }
 
 impl SchedulerCommand {
@@ -72,6 +77,7 @@ impl SchedulerCommand {
 
 impl Show {
     fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
+        reads_object(context, &self.object);
         let destination = self.json.open(context)?;
         let wrong = |why: SchedulerError| Failure::Options(format!("{}: {why}", self.object.path.display()));
         let listing = self.object.listing().map_err(wrong)?;
@@ -88,8 +94,14 @@ impl Export {
             let file = output.display();
             return Err(Failure::Options(format!("--output {file}: the name of an object ends in .bpf.o")));
         }
-        context.files.write(&output, bundled.object)?;
-        context.files.write(&SchedExt::path_beside(&output), bundled.sidecar)
+        // Both are opened before one is written: neither appears alone.
+        let (beside, force) = (SchedExt::path_beside(&output), self.force);
+        let mut object = context.files.create(Output { path: &output, kind: Kind::Object(bundled), force })?;
+        let mut file = context.files.create(Output { path: &beside, kind: Kind::LoaderFile(bundled), force })?;
+        object.write_bytes(bundled.object)?;
+        file.write_text(bundled.sidecar)?;
+        object.finish()?;
+        file.finish()
     }
 }
 

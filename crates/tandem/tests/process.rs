@@ -206,6 +206,78 @@ fn a_hangup_that_is_ignored_stays_ignored_and_termination_is_clean() {
 }
 
 #[test]
+fn what_a_killed_run_left_the_next_one_removes_but_not_what_a_running_one_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = format!("--json={}", folder.path().join("report.json").display());
+    let run = || assert_eq!(tandem(&["simulate", "pipeline", "-m", "hikey960", &report]).status.code(), Some(0));
+    let mut child = long_run(folder.path(), "");
+    run();
+    let is_temporary = |name: &String| name.ends_with(".tmp");
+    let left: Vec<String> = names(folder.path()).into_iter().filter(is_temporary).collect();
+    assert!(left.len() == 1 && left[0].starts_with(&format!(".tandem-{}-", child.id())), "{left:?}");
+    signal(&child, "-KILL");
+    child.wait().unwrap();
+    assert_eq!(names(folder.path()).into_iter().filter(is_temporary).collect::<Vec<_>>(), left);
+    run();
+    assert!(!names(folder.path()).iter().any(is_temporary));
+}
+
+#[test]
+fn standard_output_is_written_through_by_its_name_also_where_it_is_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.txt");
+    let run = |json: &str| {
+        fs::write(&path, "").unwrap();
+        let file = fs::File::options().append(false).write(true).open(&path).unwrap();
+        let arguments = ["simulate", "pipeline", "-m", "hikey960", json];
+        let child = Command::new(env!("CARGO_BIN_EXE_tandem")).args(arguments).stdout(file).output().unwrap();
+        (child.status.code(), stderr(&child), fs::read_to_string(&path).unwrap())
+    };
+    let (status, _, text) = run("--json=/dev/stdout");
+    assert_eq!(status, Some(0));
+    let (json, summary) = text.split_once("\n}\n").unwrap();
+    assert!(json.starts_with("{\n  \"schema\": 1,") && summary.starts_with("pipeline on hikey960"), "{text}");
+    let (status, error, text) = run(&format!("--json={}", path.display()));
+    assert_eq!((status, text.as_str()), (Some(2), ""));
+    assert!(error.contains("is where standard output goes, too"), "{error}");
+}
+
+#[test]
+fn powersave_is_said_to_be_another_where_the_driver_decides_clocks_itself() {
+    let warned = |machine: &str, governor: &str| {
+        let output = tandem(&["simulate", "pipeline", "-m", machine, "-g", governor]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stderr(&output).contains("whose `powersave` follows the load, which is not modelled")
+    };
+    assert!(warned("i9-12900k", "powersave"));
+    assert!(!warned("i9-12900k", "schedutil"));
+    assert!(!warned("hikey960", "powersave"));
+}
+
+#[test]
+fn a_clock_of_the_machine_is_taken_with_or_without_its_unit() {
+    for clock in ["1400MHz", "1400000", "533MHz", "2362MHz"] {
+        let output = tandem(&["simulate", "pipeline", "-m", "hikey960", "-g", &format!("userspace={clock}")]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_workload_that_standard_input_is_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("w.json");
+    let text = r#"{ "tasks": { "a": { "loop": 1, "run": 10 } } }"#;
+    fs::write(&path, text).unwrap();
+    let json = format!("--json={}", path.display());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tandem"));
+    command.args(["simulate", "-", "-m", "hikey960", "--force", &json]).stdin(fs::File::open(&path).unwrap());
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("is read as the workload"), "{}", stderr(&output));
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+}
+
+#[test]
 fn machines_are_listed() {
     let output = tandem(&["machine", "list"]);
     assert_eq!(output.status.code(), Some(0));

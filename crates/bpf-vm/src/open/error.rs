@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What can be wrong with a setting.
 
+use crate::names::is_short_for;
+
 /// Names that an error suggests.
 const SUGGESTIONS: usize = 3;
 
@@ -133,8 +135,8 @@ pub(super) fn span(min: i128, max: i128, unit: Option<&str>) -> String {
 pub(super) fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Vec<String> {
     let most = (name.chars().count() / 3).max(2);
     let distance = |other: &str| strsim::damerau_levenshtein(&name.to_lowercase(), &other.to_lowercase());
-    let mut alike: Vec<(usize, &str)> =
-        names.map(|other| (distance(other), other)).filter(|(distance, _)| *distance <= most).collect();
+    let is_alike = |(distance, other): &(usize, &str)| *distance <= most || is_short_for(name, other);
+    let mut alike: Vec<(usize, &str)> = names.map(|other| (distance(other), other)).filter(is_alike).collect();
     alike.sort_unstable();
     alike.dedup();
     alike.into_iter().take(SUGGESTIONS).map(|(_, name)| name.to_owned()).collect()

@@ -4,8 +4,10 @@
 //! - [`Scenario`]: kernel parameters, settings of schedulers, kernel version, time limit, CPUs that come and go
 //! - `pair`: [`Pair`], how it is written, and where the names of schedulers come from
 //! - `settings`, `values`: texts such as `hz=1000`, `2.5ms` and `2s:3=off`
+//! - `clock`: whether a machine has the clock that a governor is asked for
 //! - `line`: lines of options, those of a run and those of a generator
 
+mod clock;
 pub(crate) mod generated;
 pub(crate) mod line;
 pub mod pair;
@@ -22,6 +24,7 @@ use tandem_simulator::simulation::{
 };
 use tandem_simulator::units::Nanos;
 
+pub use clock::ClockOutside;
 use pair::Pair;
 use settings::Setting;
 
@@ -51,6 +54,9 @@ pub enum ScenarioError {
     /// A scheduler's variable has no such value.
     #[error("{0}")]
     Variable(#[from] OpenError),
+    /// The machine does not have the clock of the governor.
+    #[error("{0}")]
+    Clock(#[from] ClockOutside),
     /// The scheduler cannot be loaded on the machine.
     #[error("{0}")]
     Load(#[from] SimulationError),
@@ -82,11 +88,13 @@ impl Scenario {
         Ok(())
     }
 
-    /// Whether the scheduler of `pair` can be loaded on `machine` and accepts its settings there. Nothing is run.
+    /// Whether the scheduler of `pair` can be loaded on `machine` and accepts its settings there, and whether the governor's
+    /// clock is one of the machine's. Nothing is run.
     ///
     /// # Errors
     /// [`ScenarioError`].
     pub fn check_on(&self, machine: &Machine, pair: &Pair, seed: u64) -> Result<(), ScenarioError> {
+        clock::check(machine, &pair.governor)?;
         Ok(simulation::check(machine, &self.options(pair, seed)?)?)
     }
 

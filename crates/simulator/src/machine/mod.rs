@@ -293,6 +293,36 @@ pub struct Platform {
     pub watts: f64,
     /// Share of the wall's power that reaches the board, 0 < e ≤ 1; 1 where the supply is not part of the measurement.
     pub supply_efficiency: f64,
+    /// The cpufreq driver of the machine's Linux, if it is one that decides clocks itself. It is not modelled: the governors
+    /// are the kernel's own.
+    pub cpufreq_driver: Option<CpufreqDriver>,
+}
+
+/// A cpufreq driver that decides clocks itself and leaves governors only their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CpufreqDriver {
+    /// intel_pstate in active mode.
+    IntelPstate,
+    /// amd-pstate in active mode.
+    AmdPstateEpp,
+}
+
+impl CpufreqDriver {
+    /// All of these drivers, as `scaling_driver` names them.
+    pub const NAMES: [(&str, Self); 2] = [("intel_pstate", Self::IntelPstate), ("amd-pstate-epp", Self::AmdPstateEpp)];
+
+    /// The driver of this name; `None` for one that leaves the decision to governors.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, driver)| *driver)
+    }
+
+    /// The driver's name in `scaling_driver`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::IntelPstate => "intel_pstate",
+            Self::AmdPstateEpp => "amd-pstate-epp",
+        }
+    }
 }
 
 /// Costs of scheduling that the kernel's code and caches cause.

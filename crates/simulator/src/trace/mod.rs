@@ -59,6 +59,14 @@ pub struct TraceWriter<W: Write> {
     package_watts: Vec<Option<f64>>,
 }
 
+/// Whether `bytes`, the beginning of a file, begin as every trace of [`TraceWriter`] does: with the packet that says which
+/// clocks it has, and that all of them begin at 0.
+pub fn is_trace(bytes: &[u8]) -> bool {
+    let mut sink = Sink::new(Vec::new());
+    sink.packet(preamble::clocks());
+    sink.finish().is_ok_and(|first| bytes.starts_with(&first))
+}
+
 /// What is kept per CPU.
 #[derive(Debug)]
 struct CpuTrace {

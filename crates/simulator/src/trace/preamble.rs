@@ -36,7 +36,7 @@ pub(super) fn packets(machine: &Machine) -> Vec<Message> {
 }
 
 /// The clocks: simulated time 0 is boot. Without a wall clock the trace claims no date.
-fn clocks() -> Message {
+pub(super) fn clocks() -> Message {
     let mut packet = Message::default();
     packet
         .uint(trace_packet::FIRST_PACKET_ON_SEQUENCE, 1)

@@ -15,7 +15,7 @@ use tandem_simulator::analysis::{Model, ModelError, OneLargeCore};
 use tandem_simulator::machine::Machine;
 use tandem_simulator::units::Nanos;
 
-use crate::arguments::{Choice, choice, duration};
+use crate::arguments::{Choice, choice, duration, reads};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::json::JsonOption;
@@ -109,6 +109,8 @@ impl Analyze {
             None => self.model()?,
         };
         let theory = Theory::of(model, self.applications).map_err(|error| self.mistake(&error))?;
+        let scheduler = self.scheduler.pair().scheduler;
+        reads(context, self.machine.as_deref().unwrap_or_default(), None, [&scheduler]);
         let destination = self.json.open(context)?;
         let measured = match (self.simulate, &machine, fit) {
             (Some(time), Some(machine), Some(fit)) => Some(self.measurement(machine, fit, time).run(context)?),

@@ -11,7 +11,7 @@ use clap::builder::RangedU64ValueParser;
 use tandem_experiments::{ComparisonRuns, tell_apart};
 use tandem_simulator::machine::Machine;
 
-use crate::arguments::{Choice, Pair, ScenarioOptions, choice};
+use crate::arguments::{Choice, Pair, ScenarioOptions, choice, reads, warn_of_powersave};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::json::JsonOption;
@@ -74,6 +74,7 @@ impl Compare {
         tell_apart(&mut pairs);
         let machine = Machine::load(&self.scenario.machine)?;
         pairs.iter().try_for_each(|pair| scenario.check_on(&machine, pair, self.seed))?;
+        warn_of_powersave(context, &machine, pairs.iter().map(|pair| &pair.governor));
         let workload = workload::load(&self.scenario.workload)?;
         for warning in &workload.warnings {
             context.warn(warning);
@@ -86,6 +87,12 @@ impl Compare {
             seeds: (0..u64::from(self.runs)).map(|run| self.seed.wrapping_add(run)).collect(),
             alone: !self.no_alone,
         };
+        reads(
+            context,
+            &self.scenario.machine,
+            Some(&self.scenario.workload),
+            runs.pairs.iter().map(|pair| &pair.scheduler),
+        );
         let destination = self.json.open(context)?;
         let comparison = runs.run(context.simulator, &context.bar())?;
         let width = context.width;

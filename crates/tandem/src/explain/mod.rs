@@ -27,7 +27,9 @@ use tandem_simulator::workload::traits::Traits as WorkloadTraits;
 
 use self::reason::{Place, Reason, Verdict};
 use self::trial::{Trial, TrialSetup};
-use crate::arguments::{Settings, all_settings, duration, governor, object, profile, settings};
+use crate::arguments::{
+    Settings, all_settings, duration, governor, object, profile, reads, settings, warn_of_powersave,
+};
 use crate::bundled;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -149,10 +151,12 @@ impl Explain {
             seed: self.seed,
         };
         setup.check()?;
+        warn_of_powersave(context, &machine, [&self.governor]);
         let workload = self.workload.as_deref().map(workload::load).transpose()?;
         for warning in workload.iter().flat_map(|workload| &workload.warnings) {
             context.warn(warning);
         }
+        reads(context, &self.machine, self.workload.as_deref(), []);
         let destination = self.json.open(context)?;
         setup.workload = workload.as_ref();
         let trials = setup.run(context)?;

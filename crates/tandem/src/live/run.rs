@@ -22,7 +22,7 @@ use super::words::tell;
 use super::{say, seconds, site};
 use crate::context::{Context, columns};
 use crate::failure::{EJECTED, Failure};
-use crate::files::Staged;
+use crate::json::{Destination, JsonOption};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,9 +61,14 @@ pub struct Run {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     stats: Option<Duration>,
 
-    /// Write the report to this file, as JSON
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    /// Print the report as JSON on standard output, behind what the command printed, instead of text on standard error; with
+    /// `=FILE`, write it there beside the text. Without `=`, a word behind it is the file: write `--` before the command
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    json: Option<Option<PathBuf>>,
+
+    /// Replace an existing file even if it is no report, or protected against writing
+    #[arg(long)]
+    force: bool,
 
     /// The command and its arguments
     #[arg(value_name = "COMMAND", trailing_var_arg = true, required = true)]
@@ -73,7 +78,7 @@ pub struct Run {
 impl Run {
     /// Runs the command.
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
-        let json = self.json.as_deref().map(|path| context.files.create(path)).transpose()?;
+        let destination = JsonOption::new(self.json.clone(), self.force).open(context)?;
         let identity = user::of_command(self.user.as_deref()).map_err(|error| Failure::Options(error.to_string()))?;
         // Before anything is changed: an interrupt meanwhile gives it back.
         let mut events = ProcessEvents::watch()
@@ -88,7 +93,7 @@ impl Run {
             Ok(Box::new(launch(helper(), &self.command, identity.as_ref(), &self.variables)?))
         };
         let done = around(&site(), &wanted, &mut events, &mut start, &mut Speaker::default())?;
-        report(&outcome(words(&self.command), &done), json)?;
+        report(&outcome(words(&self.command), &done), destination, context)?;
         Err(Failure::Status(exit_status(&done)))
     }
 }
@@ -157,13 +162,15 @@ fn outcome(command: String, done: &Done) -> Outcome {
     }
 }
 
-/// Says what there was, and writes it down.
-fn report(outcome: &Outcome, json: Option<Staged>) -> Result<(), Failure> {
-    let _ = write!(stderr(), "\n{}", report::text(outcome, columns(&Term::stderr())));
-    if let Some(mut file) = json {
-        let text = serde_json::to_string_pretty(&report::json(outcome)).map_err(io::Error::from)?;
-        file.write_text(&(text + "\n"))?;
-        file.finish()?;
+/// Says what there was on standard error, as standard output is the command's, and writes it down.
+fn report(outcome: &Outcome, destination: Destination, context: &mut Context<'_>) -> Result<(), Failure> {
+    if !matches!(destination, Destination::Json) {
+        let _ = write!(
+            stderr(),
+            "
+{}",
+            report::text(outcome, columns(&Term::stderr()))
+        );
     }
-    Ok(())
+    destination.write(context, &report::json(outcome), String::new)
 }

@@ -12,6 +12,7 @@ use tandem_live::session::{ROOT, SOCKET};
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::json::JsonOption;
 use crate::quantity::{JOULES, SECONDS, count, quantity};
 use crate::table::{descriptions, printable};
 
@@ -27,9 +28,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct StatusCommand {
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonOption,
 }
 
 /// All that is known.
@@ -55,14 +55,10 @@ struct SchedExtStatus {
 impl StatusCommand {
     /// Runs the command.
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let destination = self.json.open(context)?;
         let status = Status::now()?;
-        let text = if self.json {
-            serde_json::to_string_pretty(&status).map_err(std::io::Error::from)? + "\n"
-        } else {
-            status.text(context.width)
-        };
-        context.out.write_all(text.as_bytes())?;
-        Ok(())
+        let width = context.width;
+        destination.write(context, &status, || status.text(width))
     }
 }
 

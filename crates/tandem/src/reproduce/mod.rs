@@ -88,8 +88,12 @@ impl Reproduce {
             return Ok(context.out.write_all(report::text::list(&papers, context.width).as_bytes())?);
         }
         context.interrupt.awaited();
+        if self.folder.is_some() {
+            library.files().for_each(|path| context.files.reads(&path, "a paper's file"));
+        }
         let destination = self.json.open(context)?;
-        let documents = self.write.as_deref().map(|folder| Documents::open(folder, &papers, context)).transpose()?;
+        let open = |folder| Documents::open(folder, &papers, self.json.force(), context);
+        let documents = self.write.as_deref().map(open).transpose()?;
         let book = Rc::new(Book::new(self.jobs)?);
         let results = self.reproduce(papers, &library, &book, context)?;
         let width = context.width;

@@ -5,10 +5,13 @@ mod scheduler;
 mod summary;
 mod watched;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
+use indicatif::ProgressBar;
+use tandem_experiments::Simulator;
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::{NoObserver, Observer};
@@ -16,9 +19,10 @@ use tandem_simulator::simulation::{Governor, Options};
 use tandem_simulator::trace::TraceWriter;
 use tandem_simulator::workload::Workload;
 
-use crate::arguments::{Choice, Pair, ScenarioOptions, choice, governor};
+use crate::arguments::{Choice, Pair, ScenarioOptions, choice, governor, reads, warn_of_powersave};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::files::{DASH, Kind, Output};
 use crate::json::JsonOption;
 use crate::workload;
 
@@ -64,7 +68,7 @@ pub struct Simulate {
     #[arg(long)]
     reproducible: bool,
 
-    /// Write the schedule as a Perfetto trace (open it at ui.perfetto.dev)
+    /// Write the schedule as a Perfetto trace (open it at ui.perfetto.dev); `-` prints it instead of the text
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 }
@@ -72,29 +76,46 @@ pub struct Simulate {
 impl Simulate {
     /// Runs the command.
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
-        if self.trace.is_some() && self.json.file() == self.trace.as_deref() {
-            return Err(Failure::Options("--json and --trace name the same file".to_owned()));
-        }
+        self.check_outputs()?;
         let pair = self.pair()?;
         let scenario = self.scenario.scenario();
         scenario.check([&pair.scheduler])?;
         let options = scenario.options(&pair, self.seed)?;
         let machine = Machine::load(&self.scenario.machine)?;
         scenario.check_on(&machine, &pair, self.seed)?;
+        warn_of_powersave(context, &machine, [&pair.governor]);
         let workload = workload::load(&self.scenario.workload)?;
         for warning in &workload.warnings {
             context.warn(warning);
         }
+        reads(context, &self.scenario.machine, Some(&self.scenario.workload), [&pair.scheduler]);
         let destination = self.json.open(context)?;
         let start = Instant::now();
         let mut report = self.simulate(context, &machine, &workload, &options)?;
         report.wall_s = (!self.reproducible).then(|| start.elapsed().as_secs_f64());
         let width = context.width;
-        destination.write(context, &report, || summary::summary(&report, width))?;
+        let text = || if self.prints_trace() { String::new() } else { summary::summary(&report, width) };
+        destination.write(context, &report, text)?;
         match report.sched_ext.as_ref().filter(|scheduler| scheduler.exit.is_some()) {
             Some(scheduler) => Err(Failure::Ejected(format!("scheduler {} did not stay to the end", scheduler.name))),
             None => Ok(()),
         }
+    }
+
+    /// Whether the trace is what goes to standard output.
+    fn prints_trace(&self) -> bool {
+        self.trace.as_deref() == Some(Path::new(DASH))
+    }
+
+    /// Whether the outputs differ, as far as their names tell.
+    fn check_outputs(&self) -> Result<(), Failure> {
+        if self.prints_trace() && self.json.is_printed() {
+            return Err(Failure::Options("--json and --trace both print on standard output".to_owned()));
+        }
+        if self.trace.is_some() && self.json.file() == self.trace.as_deref() {
+            return Err(Failure::Options("--json and --trace name the same file".to_owned()));
+        }
+        Ok(())
     }
 
     fn pair(&self) -> Result<Pair, Failure> {
@@ -103,28 +124,39 @@ impl Simulate {
 
     fn simulate(
         &self,
-        context: &Context<'_>,
+        context: &mut Context<'_>,
         machine: &Machine,
         workload: &Workload,
         options: &Options,
     ) -> Result<Report, Failure> {
-        match &self.trace {
-            None => observed(context, machine, workload, options, &mut NoObserver),
-            Some(path) => traced(context, path, machine, workload, options),
+        let (simulator, bar) = (context.simulator, context.spinner());
+        let Some(path) = &self.trace else {
+            return observed(simulator, bar, machine, workload, options, &mut NoObserver);
+        };
+        if self.prints_trace() {
+            let (_, report) = traced(&mut *context.out, simulator, bar, machine, workload, options)?;
+            return Ok(report);
         }
+        let file = context.files.create(Output { path, kind: Kind::Trace, force: self.json.force() })?;
+        let (file, report) = traced(file, simulator, bar, machine, workload, options).map_err(|error| match error {
+            Failure::Output(error) => Failure::writing(path, error),
+            error => error,
+        })?;
+        file.finish()?;
+        Ok(report)
     }
 }
 
-/// Simulates, and shows how far the run has come if a person watches.
+/// Simulates, and shows on `bar`, if there is one, how far the run has come.
 fn observed(
-    context: &Context<'_>,
+    simulator: &dyn Simulator,
+    bar: Option<ProgressBar>,
     machine: &Machine,
     workload: &Workload,
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<Report, Failure> {
-    let simulator = context.simulator;
-    Ok(match context.spinner() {
+    Ok(match bar {
         None => simulator.simulate(machine, workload, options, observer)?,
         Some(bar) => {
             let mut watched = Watched::new(observer, bar, &workload.name, options.time_limit);
@@ -133,17 +165,16 @@ fn observed(
     })
 }
 
-/// Simulates while the trace is written; a trace appears only if the run and the writing succeed.
-fn traced(
-    context: &Context<'_>,
-    path: &Path,
+/// Simulates while the trace is written to `output`, and gives both back.
+fn traced<W: Write>(
+    output: W,
+    simulator: &dyn Simulator,
+    bar: Option<ProgressBar>,
     machine: &Machine,
     workload: &Workload,
     options: &Options,
-) -> Result<Report, Failure> {
-    let mut trace = TraceWriter::new(context.files.create(path)?, machine, &workload.applications);
-    let report = observed(context, machine, workload, options, &mut trace)?;
-    let file = trace.finish().map_err(|error| Failure::writing(path, error))?;
-    file.finish()?;
-    Ok(report)
+) -> Result<(W, Report), Failure> {
+    let mut trace = TraceWriter::new(output, machine, &workload.applications);
+    let report = observed(simulator, bar, machine, workload, options, &mut trace)?;
+    Ok((trace.finish()?, report))
 }

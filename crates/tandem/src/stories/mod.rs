@@ -7,14 +7,15 @@ mod comparing;
 mod ejected;
 mod generating;
 mod live;
+mod mistakes;
 mod mock;
 mod one_run;
+mod outputs;
 mod reproducing;
 
 use std::fs;
 use std::path::PathBuf;
 
-use clap::Parser;
 use tempfile::TempDir;
 
 use crate::cli::Cli;
@@ -97,9 +98,15 @@ impl Story {
 
     /// What `command` prints, and how it ends; an error if the command line has unknown words.
     fn run(&self, command: &str) -> Result<(String, Result<(), Failure>), String> {
+        let (bytes, result) = self.run_to_bytes(command)?;
+        Ok((String::from_utf8(bytes).unwrap(), result))
+    }
+
+    /// The bytes that `command` prints, and how it ends.
+    fn run_to_bytes(&self, command: &str) -> Result<(Vec<u8>, Result<(), Failure>), String> {
         let command = command.replace('@', &format!("{}/", self.folder.path().display()));
         let words = ["tandem"].into_iter().chain(command.split_whitespace());
-        let cli = Cli::try_parse_from(words).map_err(|error| error.to_string())?;
+        let cli = Cli::read(words).map_err(|error| error.to_string())?;
         let mut out = Vec::new();
         let mut context = Context {
             simulator: &self.mock,
@@ -110,7 +117,7 @@ impl Story {
             interrupt: self.mock.interrupt.clone(),
         };
         let result = cli.run(&mut context);
-        Ok((String::from_utf8(out).unwrap(), result))
+        Ok((out, result))
     }
 
     fn files(&self) -> Vec<String> {

@@ -9,6 +9,7 @@ use tandem_simulator::workload::generate::{self, Generator, OptionInfo, generato
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::files::{Kind, Output};
 
 /// The generator that was chosen, and the options that were given.
 #[derive(Debug, Clone)]
@@ -17,16 +18,15 @@ pub struct Generate {
     /// Options that were given and their values, in the generator's order.
     given: Vec<(&'static str, String)>,
     output: Option<PathBuf>,
+    force: bool,
 }
 
 impl Generate {
     /// Runs the command.
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
         let text = self.text()?;
-        match &self.output {
-            Some(path) => context.files.write(path, &text),
-            None => Ok(context.out.write_all(text.as_bytes())?),
-        }
+        let output = self.output.as_deref().map(|path| Output { path, kind: Kind::Workload, force: self.force });
+        context.deliver(output, &text)
     }
 
     /// The generated file.
@@ -48,11 +48,13 @@ fn command(generator: &dyn Generator) -> Command {
     let about = generator.about();
     let sentence = about.split_once(". ").map_or(about.as_str(), |(first, _)| first).to_owned();
     let output = Arg::new("output").short('o').long("output").value_name("FILE").value_parser(value_parser!(PathBuf));
+    let force = Arg::new("force").long("force").action(ArgAction::SetTrue);
     Command::new(generator.command())
         .about(sentence)
         .long_about(format!("{about}\n\nSource: {}.", generator.source()))
         .args(generator.options().iter().map(argument))
-        .arg(output.help("Write to this file instead of standard output"))
+        .arg(output.help("Write to this file instead of standard output (`-`)"))
+        .arg(force.help("Replace an existing file even if tandem did not generate it"))
 }
 
 fn argument(option: &OptionInfo) -> Arg {
@@ -84,7 +86,8 @@ impl FromArgMatches for Generate {
         let generator =
             generators().into_iter().find(|generator| generator.command() == command).ok_or_else(missing)?;
         let given = generator.options().iter().filter_map(|option| given(option, matches)).collect();
-        Ok(Self { command: command.to_owned(), given, output: matches.get_one("output").cloned() })
+        let (output, force) = (matches.get_one("output").cloned(), matches.get_flag("force"));
+        Ok(Self { command: command.to_owned(), given, output, force })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

@@ -15,12 +15,12 @@ use tandem_simulator::workload::bundled::BUNDLED;
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::files::DASH;
 use crate::table::{descriptions, paragraph, printable};
 
 use self::generate::Generate;
 
-/// The word for standard input where a workload is expected, in arguments and messages.
-const DASH: &str = "-";
+/// How messages call standard input.
 const STANDARD_INPUT: &str = "standard input";
 
 const EXAMPLES: &str = "\

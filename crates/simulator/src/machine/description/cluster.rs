@@ -9,8 +9,9 @@ use crate::input::InputError;
 use crate::machine::{Boost, VoltageFollows};
 use crate::units::{ClusterId, CoreTypeId, MemoryDomainId, PackageId};
 
-/// POWER8 has the widest SMT of the CPUs that Linux runs on.
-const MAX_SMT: u32 = 8;
+/// Of hardware POWER8 has the widest SMT, 8. A hypervisor may tell a virtual machine that its CPUs are the threads of one
+/// core, however many there are, and Linux then says so, too.
+const MAX_SMT: u32 = MAX_CPUS;
 /// `MAX_NUMNODES` of the kernel's largest configurations.
 const MAX_NODES: u32 = 1024;
 

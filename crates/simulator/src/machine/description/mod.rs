@@ -27,7 +27,7 @@ mod spec;
 mod tables;
 mod topology;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
@@ -50,6 +50,11 @@ impl Machine {
         let spec = Spec::parse(spec);
         let (path, text) = spec.read()?;
         Self::parse(spec.name, &path, &text, spec.configuration)
+    }
+
+    /// The file that [`Machine::load`] reads; `None` for a bundled machine.
+    pub fn file(spec: &str) -> Option<PathBuf> {
+        Spec::parse(spec).file().map(Path::to_owned)
     }
 
     /// Reads the description `text`, the content of `path`, of the machine `name`.

@@ -5,7 +5,7 @@ use super::boost;
 use super::range::{MICROSECONDS, PART, WATTS, nanos};
 use super::reader::{Placed, Table};
 use crate::input::InputError;
-use crate::machine::{Boost, Package, Platform, SchedulingCosts};
+use crate::machine::{Boost, CpufreqDriver, Package, Platform, SchedulingCosts};
 
 /// A package, and where each of its boost limits is written.
 #[derive(Debug, Clone)]
@@ -33,6 +33,7 @@ pub(super) fn read_platform(table: &Table<'_>) -> Result<Platform, InputError> {
     Ok(Platform {
         watts: table.number("watts", WATTS)?.value,
         supply_efficiency: table.number("supply_efficiency", PART)?.value,
+        cpufreq_driver: table.word_if("cpufreq_driver", &CpufreqDriver::NAMES)?.map(|driver| driver.value),
     })
 }
 

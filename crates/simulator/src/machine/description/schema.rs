@@ -162,8 +162,11 @@ pub static VOLTAGE_FOLLOWS: Shape =
 pub static VOLTAGE_FLOOR: Shape = Shape { title: "floor", keys: &["mhz", "mv"], inner: &[] };
 
 /// What is outside the packages.
-pub static PLATFORM: Shape =
-    Shape { title: "platform", keys: &["watts", "supply_efficiency", "source", "sources"], inner: &[] };
+pub static PLATFORM: Shape = Shape {
+    title: "platform",
+    keys: &["watts", "supply_efficiency", "cpufreq_driver", "source", "sources"],
+    inner: &[],
+};
 
 /// Costs of scheduling.
 pub static SCHEDULING: Shape = Shape {

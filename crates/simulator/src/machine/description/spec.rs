@@ -29,6 +29,11 @@ impl<'a> Spec<'a> {
         Self { machine, name, configuration }
     }
 
+    /// The file that is read; `None` for a bundled machine.
+    pub(super) fn file(&self) -> Option<&'a Path> {
+        is_path(self.machine).then(|| Path::new(self.machine))
+    }
+
     /// The path for messages, and the text.
     pub(super) fn read(&self) -> Result<(PathBuf, String), InputError> {
         let path = Path::new(self.machine);

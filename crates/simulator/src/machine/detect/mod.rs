@@ -14,6 +14,9 @@ use std::path::Path;
 pub use tandem_loader::reading::ReadError as DetectError;
 use tandem_loader::reading::Reading;
 
+/// What the notes of every description begin with.
+pub const NOTE: &str = "Written from the files of the machine's kernel; see `source` of each table.";
+
 /// A description of a machine, and what to know before trusting it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Detected {

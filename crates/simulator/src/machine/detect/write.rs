@@ -14,7 +14,7 @@ pub(super) fn description(plan: &Plan, name: &str) -> String {
     tables.extend(plan.memories.iter().map(memory));
     tables.extend(plan.packages.iter().map(package));
     tables.extend(plan.clusters.iter().map(|cluster| self::cluster(plan, cluster)));
-    tables.push(platform());
+    tables.push(platform(plan));
     tables.push(scheduling());
     tables.extend(plan.online.as_ref().map(|online| configuration(name, online)));
     let mut text = format!("schema = 1\ntitle = {}\nnotes = {}\n", quoted(&plan.title), quoted(&plan.notes.join(" ")));
@@ -201,10 +201,13 @@ fn cpus(cores: &[Vec<u32>], threads: usize) -> String {
     format!("[{}]", cores.iter().map(core).collect::<Vec<_>>().join(", "))
 }
 
-fn platform() -> Table {
+fn platform(plan: &Plan) -> Table {
     let mut table = Table::new("[platform]".to_owned());
     table.number("watts", 0.0, assumed::PLATFORM_SOURCE);
     table.number("supply_efficiency", 1.0, assumed::PLATFORM_SOURCE);
+    if let Some(driver) = plan.cpufreq_driver {
+        table.entry("cpufreq_driver", quoted(driver.name()), "sysfs cpufreq/scaling_driver");
+    }
     table
 }
 

@@ -23,7 +23,7 @@ pub fn two_cpus() -> Machine {
             PerformanceDomain::for_tests(CpuId(0), &[533_000, 1_844_000]),
             PerformanceDomain::for_tests(CpuId(1), &[903_000, 2_362_000]),
         ],
-        platform: Platform { watts: 0.0, supply_efficiency: 1.0 },
+        platform: Platform { watts: 0.0, supply_efficiency: 1.0, cpufreq_driver: None },
         costs: SchedulingCosts { context_switch: 0, migration: 0, migration_llc: 0, tick: 0 },
         reference: Reference { cpu: CpuId(1), khz_ipc: 2_362_000.0, llc_bytes: 0, hit_cost: 1.0 },
         provenance: Vec::new(),

@@ -62,8 +62,8 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Workload, InputError> {
     })
 }
 
-/// Reads the file's parts. A file may have only some of them (rt-app's `merge` examples do); a file without tasks runs
-/// nothing, which is a warning. A file without any part is an error.
+/// Reads the file's parts. A file without tasks runs nothing, so it is no workload: rt-app's `merge` examples are made whole
+/// by another program first.
 fn sections(source: &Source, root: &json::Value) -> Result<(Global, Objects, Vec<Task>), InputError> {
     const SECTIONS: [&str; 4] = ["tasks", "global", "resources", "tandem"];
     let fields = Fields::of(source, "a workload", root)?;
@@ -91,8 +91,15 @@ fn sections(source: &Source, root: &json::Value) -> Result<(Global, Objects, Vec
         }
         None => Vec::new(),
     };
+    let at = fields.value("tasks").map_or(root.offset, |value| value.offset);
     if tasks.is_empty() {
-        source.warn(root.offset, "no tasks: there is nothing to run");
+        return Err(source
+            .error(at, "no tasks: there is nothing to run")
+            .help("expected at least one task in `tasks`"));
+    }
+    if tasks.iter().all(|task| task.instances == 0) {
+        let help = "expected a task with an `instance` of 1 or more, as one with 0 begins only when another forks it";
+        return Err(source.error(at, "no task begins: there is nothing to run").help(help));
     }
     fields.warn_unknown(&SECTIONS);
     Ok((global, objects, tasks))

@@ -11,7 +11,7 @@ use super::super::figures;
 use super::markdown;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::files::Staged;
+use crate::files::{Kind, Output, Staged};
 
 /// The files, open.
 pub struct Documents {
@@ -24,13 +24,13 @@ pub struct Documents {
 
 impl Documents {
     /// Opens them all.
-    pub fn open(folder: &Path, papers: &[Paper], context: &Context<'_>) -> Result<Self, Failure> {
-        let open = |name: &str| context.files.create(&folder.join(name));
+    pub fn open(folder: &Path, papers: &[Paper], force: bool, context: &Context<'_>) -> Result<Self, Failure> {
+        let open = |name: &str, kind| context.files.create(Output { path: &folder.join(name), kind, force });
         Ok(Self {
             folder: folder.to_owned(),
-            markdown: open("results.md")?,
-            json: open("results.json")?,
-            figures: papers.iter().map(|paper| open(&figure(&paper.name))).collect::<Result<_, _>>()?,
+            markdown: open("results.md", Kind::Results)?,
+            json: open("results.json", Kind::Report)?,
+            figures: papers.iter().map(|paper| open(&figure(&paper.name), Kind::Figure)).collect::<Result<_, _>>()?,
         })
     }
 

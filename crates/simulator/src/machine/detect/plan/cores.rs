@@ -43,8 +43,23 @@ pub(super) fn find(facts: &Reading, warnings: &mut Vec<String>) -> Vec<Core> {
         warnings.push(format!("topology of CPUs {list}: not in sysfs; each is taken for a core of its own"));
     }
     place_offline(facts, &mut cores, warnings);
+    warn_of_wide(&cores, warnings);
     cores.sort_by_key(|core| core.cpus[0]);
     cores
+}
+
+/// Most threads of a core that hardware has: POWER8's.
+const WIDEST: usize = 8;
+
+/// Warns of cores with more threads than hardware has. Virtual machines may be told so.
+fn warn_of_wide(cores: &[Core], warnings: &mut Vec<String>) {
+    if let Some(core) = cores.iter().find(|core| core.cpus.len() > WIDEST) {
+        let (threads, list) = (core.cpus.len(), CpuList::of(&core.cpus));
+        warnings.push(format!(
+            "CPUs {list} are {threads} threads of one core, as sysfs says; no hardware has more than {WIDEST}: a virtual \
+             machine's, which are cores of their own, perhaps"
+        ));
+    }
 }
 
 /// Whether `cpu` is online and not yet part of a core.

@@ -12,6 +12,7 @@ mod kinds;
 mod parts;
 
 use super::assumed;
+use crate::machine::CpufreqDriver;
 use tandem_loader::cpus::CpuList;
 use tandem_loader::reading::Reading;
 
@@ -35,6 +36,8 @@ pub(super) struct Plan {
     pub memories: Vec<Memory>,
     pub packages: Vec<Package>,
     pub clusters: Vec<Cluster>,
+    /// The driver that decides clocks itself, if it is one.
+    pub cpufreq_driver: Option<CpufreqDriver>,
     /// The online CPUs, if some are not.
     pub online: Option<Vec<u32>>,
 }
@@ -160,6 +163,7 @@ impl Plan {
         Self {
             title: title(facts, cores.len()),
             notes: notes(facts),
+            cpufreq_driver: facts.policies.iter().find_map(|policy| CpufreqDriver::named(policy.driver.as_deref()?)),
             online: facts.cpus.iter().any(|cpu| !cpu.online).then(|| online(facts)),
             reference_ipc: reference_ipc(&kinds, &clocks, &layout.clusters),
             kinds,
@@ -198,7 +202,7 @@ fn title(facts: &Reading, cores: usize) -> String {
 }
 
 fn notes(facts: &Reading) -> Vec<String> {
-    let mut notes = vec!["Written from the files of the machine's kernel; see `source` of each table.".to_owned()];
+    let mut notes = vec![super::NOTE.to_owned()];
     if let Some(kib) = facts.memory_kib {
         notes.push(format!("Memory: {:.1} GiB.", kib as f64 / f64::from(1 << 20)));
     }

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The kinds of files that the command writes, and how an earlier one is told from a file of another kind.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use tandem_bpf_vm::object::Object;
+use tandem_simulator::trace::is_trace;
+
+use crate::bundled::Bundled;
+
+/// Bytes at the beginning of a file that are looked at.
+const HEAD: u64 = 64 << 10;
+/// Largest object that is looked at, in bytes; those of the command are a tenth of that.
+const LARGEST_OBJECT: u64 = 16 << 20;
+
+/// A kind of file.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// The JSON of `--json`. Begins with `{"schema": N`, that of `tandem scheduler show` with `{"path": …, "name": …`.
+    Report,
+    /// A Perfetto trace. Begins with the packet that begins every trace of the command, which names its clocks.
+    Trace,
+    /// A generated workload. Begins with the command line that generates it.
+    Workload,
+    /// A detected machine. Its notes say that they are written from the kernel's files.
+    Machine,
+    /// The page of results. Begins with its title, and says what it is.
+    Results,
+    /// A figure of results. An SVG begins with `<svg`.
+    Figure,
+    /// The object of a scheduler that the command carries. A BPF object whose schedulers have the same names.
+    Object(&'static Bundled),
+    /// The loader file of a scheduler that the command carries. Its first line names the object.
+    LoaderFile(&'static Bundled),
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Report => f.write_str("JSON report of tandem"),
+            Self::Trace => f.write_str("trace of tandem"),
+            Self::Workload => f.write_str("workload that tandem generated"),
+            Self::Machine => f.write_str("machine that tandem detected"),
+            Self::Results => f.write_str("page of results of tandem"),
+            Self::Figure => f.write_str("figure in SVG"),
+            Self::Object(bundled) => write!(f, "object of the scheduler {}", bundled.name),
+            Self::LoaderFile(bundled) => write!(f, "loader file of the scheduler {}", bundled.name),
+        }
+    }
+}
+
+impl Kind {
+    /// Whether the file at `path` is of this kind, or empty: then nothing is lost.
+    pub fn recognises(self, path: &Path) -> io::Result<bool> {
+        let most = if matches!(self, Self::Object(_)) { LARGEST_OBJECT } else { HEAD };
+        let mut head = Vec::new();
+        File::open(path)?.take(most).read_to_end(&mut head)?;
+        Ok(head.is_empty() || self.has_head(&head))
+    }
+
+    fn has_head(self, head: &[u8]) -> bool {
+        let text = String::from_utf8_lossy(head);
+        match self {
+            Self::Report => is_report(&text),
+            Self::Trace => is_trace(head),
+            Self::Workload => text.starts_with("// tandem workload "),
+            Self::Machine => text.starts_with("schema = ") && text.contains(tandem_simulator::machine::detect::NOTE),
+            Self::Results => text.starts_with("# Results\n") && text.contains("each published number beside ours"),
+            Self::Figure => text.starts_with("<svg "),
+            Self::Object(bundled) => schedulers(head).is_some_and(|names| Some(names) == schedulers(bundled.object)),
+            Self::LoaderFile(bundled) => text.starts_with(&format!("# What a loader of {}.bpf.o ", bundled.name)),
+        }
+    }
+}
+
+/// Whether a JSON text begins as the command's reports do. A longer key such as `$schema` is another one.
+fn is_report(text: &str) -> bool {
+    let Some(text) = text.trim_start().strip_prefix('{') else { return false };
+    let Some((key, rest)) = text.trim_start().split_once(':') else { return false };
+    match key.trim_end() {
+        "\"schema\"" => rest.trim_start().starts_with(|c: char| c.is_ascii_digit()),
+        "\"path\"" => rest.contains("\"license\":") && rest.contains("\"sidecar_path\":"),
+        _ => false,
+    }
+}
+
+/// The names of the schedulers in an object; `None` for what is no BPF object, or has none.
+fn schedulers(bytes: &[u8]) -> Option<Vec<String>> {
+    let object = Object::parse(bytes).ok()?;
+    let names: Vec<String> = object.struct_ops.into_iter().map(|scheduler| scheduler.name).collect();
+    (!names.is_empty()).then_some(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bundled::{NAMES, named};
+
+    #[test]
+    fn a_report_is_told_from_other_json() {
+        for report in ["{\n  \"schema\": 1,\n", "{\"schema\":12"] {
+            assert!(Kind::Report.has_head(report.as_bytes()), "{report}");
+        }
+        for other in ["{ \"tasks\": {} }", "{ \"$schema\": 1 }", "{ \"schema\": \"draft\" }", "[1]", "\"schema\": 1"] {
+            assert!(!Kind::Report.has_head(other.as_bytes()), "{other}");
+        }
+    }
+
+    #[test]
+    fn each_scheduler_that_the_command_carries_is_known_by_its_object_and_its_loader_file() {
+        for name in NAMES {
+            for other in NAMES {
+                let (one, file) = (named(name).unwrap(), named(other).unwrap());
+                assert_eq!(Kind::Object(one).has_head(file.object), name == other, "{name} {other}");
+                assert_eq!(Kind::LoaderFile(one).has_head(file.sidecar.as_bytes()), name == other, "{name} {other}");
+            }
+        }
+    }
+}
