@@ -138,7 +138,10 @@ mod tests {
         }
         let of_none = |counter: &&Counter| !mechanisms().iter().any(|it| counter.name.starts_with(&it.prefix));
         let others: Vec<&str> = WORDS.counters.iter().filter(of_none).map(|counter| counter.name.as_str()).collect();
-        assert_eq!(others, ["base_idle", "base_queued", "base_unknown", "base_ungrouped", "pull_asked", "pull_moved", "pull_traded"]);
+        assert_eq!(
+            others,
+            ["base_idle", "base_queued", "base_unknown", "base_ungrouped", "pull_asked", "pull_moved", "pull_traded"]
+        );
     }
 
     #[test]
