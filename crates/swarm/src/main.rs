@@ -30,6 +30,9 @@ use watchdog::Watchdog;
 /// Seconds between two lines that say how far it is.
 const REPORT_EVERY: Duration = Duration::from_secs(30);
 
+/// Cases take milliseconds. One that takes so long is worth a look.
+const SLOW: Duration = Duration::from_secs(10);
+
 /// Looks for mistakes of the simulator by random cases.
 #[derive(Debug, Parser)]
 struct Arguments {
@@ -98,6 +101,9 @@ struct Search {
 impl Search {
     fn run(&mut self, arguments: &Arguments) {
         if let Some(number) = arguments.case {
+            if let Some(tree) = shrink::drawn(&self.cases, self.seed, number) {
+                println!("{}", words::words(&tree.current(), &self.objects));
+            }
             self.try_case(number);
             return;
         }
@@ -121,7 +127,11 @@ impl Search {
         let Some(mut tree) = shrink::drawn(&self.cases, self.seed, number) else { return };
         self.watchdog.begins(number);
         let case = tree.current();
+        let start = Instant::now();
         let tried = trial::tried(&case, &self.objects);
+        if start.elapsed() > SLOW {
+            println!("Case {number} of seed {} took {:.0} s", self.seed, start.elapsed().as_secs_f64());
+        }
         self.summary.count(&case, &self.objects, tried.as_ref().ok());
         if let Err(panic) = tried
             && !self.known.contains(&panic.place)

@@ -29,7 +29,7 @@ impl Summary {
         }
         let outcome = match outcome {
             None => "failed",
-            Some(Outcome::Refused) => "refused",
+            Some(Outcome::Refused(what)) => what,
             Some(Outcome::Stuck) => "stuck",
             Some(Outcome::Ran { simulated_s, ejected }) => {
                 self.simulated_s += simulated_s;

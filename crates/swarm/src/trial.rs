@@ -22,13 +22,13 @@ use crate::random::schedulers::SchedulerPlan;
 const FAULTLESS: [&str; 3] = ["scx_simple", "o1", "tandem"];
 
 /// Events and decisions that a case may take: some hundred times what most take.
-const MOST_STEPS: u64 = 20_000_000;
+const MOST_STEPS: u64 = 5_000_000;
 
 /// What became of a case.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Outcome {
-    /// The machine, the workload or the scheduler was refused.
-    Refused,
+    /// This was refused: the machine, the workload, the scheduler's object, or loading it.
+    Refused(&'static str),
     /// The case ran.
     Ran {
         /// Simulated seconds.
@@ -49,11 +49,9 @@ pub fn tried(case: &Case, objects: &Objects) -> Result<Outcome, Panic> {
 }
 
 fn outcome(case: &Case, objects: &Objects) -> Outcome {
-    let (Ok(machine), Some(workload), Ok(scheduler)) =
-        (case.machine.build(), case.workload.build(), case.scheduler.build(objects))
-    else {
-        return Outcome::Refused;
-    };
+    let Ok(machine) = case.machine.build() else { return Outcome::Refused("machine refused") };
+    let Some(workload) = case.workload.build() else { return Outcome::Refused("workload refused") };
+    let Ok(scheduler) = case.scheduler.build(objects) else { return Outcome::Refused("object refused") };
     let hotplug = possible(&machine, case.hotplug.clone());
     let options = Options { scheduler, hotplug, time_limit: Some(case.limit), ..case.options.clone() };
     let mut audit = Audit::with_hotplug(&machine, &workload, &options.hotplug);
@@ -75,7 +73,9 @@ fn outcome(case: &Case, objects: &Objects) -> Outcome {
             Outcome::Stuck
         }
         Err(SimulationError::NoProgress { .. } | SimulationError::TooManyThreads { .. }) => Outcome::Stuck,
-        Err(SimulationError::Scheduler { .. } | SimulationError::ForkRefused { .. }) => Outcome::Refused,
+        Err(SimulationError::Scheduler { .. } | SimulationError::ForkRefused { .. }) => {
+            Outcome::Refused("load refused")
+        }
         Err(error) => panic!("no case asks for this: {error}"),
     }
 }

@@ -88,7 +88,7 @@ impl<'r> Threads<'r> {
     }
 
     /// The numbers of all threads, ascending.
-    pub fn ids(&self) -> impl Iterator<Item = TaskId> + use<> {
+    pub fn ids(&self) -> impl ExactSizeIterator<Item = TaskId> + use<> {
         (0..self.list.len()).map(TaskId::at)
     }
 

@@ -31,7 +31,9 @@ impl Sched {
 
     fn sched_change_group(&mut self, task: TaskId, to: CgroupId, cpu: CpuId) {
         self.kernel.task_mut(task).cgroup = to;
-        if let Some(ext) = &mut self.ext {
+        // One that has gone knows nothing of tasks that came since.
+        let in_charge = self.kernel.scx_enabled();
+        if let Some(ext) = self.ext.as_mut().filter(|_| in_charge) {
             ext.with(&mut self.kernel).scx_cgroup_move_task(task, cpu);
         }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether what sched_ext knows of tasks, queues and CPUs agrees. A panic where it does not: that is a mistake of the
-//! simulator, whatever a scheduler did.
+//! simulator, whatever a scheduler did. (Which CPUs count as idle is not among it: a scheduler begins with all of them.)
 
 use super::Scx;
 use super::abi::profile::SCX_DSQ_INVALID;
@@ -30,8 +30,6 @@ impl Scx {
         for cpu in (0..kernel.topology.nr_cpus).map(CpuId::at) {
             let rq = kernel.rq(cpu);
             assert_eq!(rq.ext_nr_running, on_cpus[cpu.index()], "tasks of the scheduler on CPU {cpu}");
-            let busy = rq.curr.is_some() && self.state.idle.is_enabled();
-            assert!(!busy || !self.state.idle.test(cpu), "CPU {cpu} runs a task and counts as idle");
             let local = self.state.dsqs.local_nr(cpu);
             assert!(rq.curr.is_some() || local == 0, "CPU {cpu} idles while {local} tasks wait in its queue");
         }
@@ -51,7 +49,7 @@ impl Scx {
         let is_on_its_way = entity.ddsp_dsq_id != SCX_DSQ_INVALID;
         let somewhere = in_queue || running || in_hands || is_on_its_way;
         assert!(!entity.queued() || somewhere, "task {task} is runnable, but nowhere");
-        let waits = self.state.rqs[known.cpu].is_runnable(task);
+        let waits = entity.runnable_node.is_some_and(|node| self.state.rqs[known.cpu].runnable_at(node) == Some(task));
         assert_eq!(waits, entity.queued() && !running, "whether task {task} is in the list of those that wait");
         if let Some(cpu) = self.state.dsqs.dsq_of(task).and_then(|dsq| self.state.dsqs.local_cpu(dsq)) {
             assert_eq!(cpu, known.cpu, "task {task} is in the local queue of another CPU");

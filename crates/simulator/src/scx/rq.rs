@@ -49,9 +49,9 @@ impl ScxRq {
         Self { online, ..Self::default() }
     }
 
-    /// Whether `task` is in the list of tasks that wait here.
-    pub fn is_runnable(&self, task: TaskId) -> bool {
-        self.runnable_list.values().any(|other| *other == task)
+    /// The task at a place in the list of tasks that wait here.
+    pub fn runnable_at(&self, node: u64) -> Option<TaskId> {
+        self.runnable_list.get(&node).copied()
     }
 
     /// Runnable tasks that do not run, in the order of becoming so (`runnable_list`).

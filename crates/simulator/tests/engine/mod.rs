@@ -2,6 +2,7 @@
 //! The engine on small cases whose outcome can be worked out by hand.
 
 mod accounting;
+mod audits;
 mod deadline;
 mod ends;
 mod inheritance;

@@ -2,6 +2,7 @@
 //! Schedulers that err: each mistake of `tests/bpf/faulty.bpf.c` is found, described in the kernel's words, and traced
 //! to its line. The run goes on under `fair` to its end.
 
+mod after;
 mod dump;
 mod loading;
 mod misuse;

@@ -35,9 +35,9 @@ pub fn any_case(objects: &Objects) -> BoxedStrategy<Case> {
     let hotplug = prop_oneof![2 => Just(Vec::new()), 1 => any_hotplug()];
     // Short runs are many. A few outlast the watchdog of a loaded scheduler.
     let limit = prop_oneof![
-        4 => (1..200u64).prop_map(|ms| ms * MSEC),
-        4 => (1..20u64).prop_map(|tenths| tenths * SEC / 10),
-        1 => Just(40 * SEC),
+        20 => (1..100u64).prop_map(|ms| ms * MSEC),
+        3 => (1..10u64).prop_map(|tenths| tenths * SEC / 10),
+        1 => Just(10 * SEC),
     ];
     let price = prop_oneof![Just(1_000_u64), Just(0), Just(20_000)];
     let parts = (any_machine_plan(), any_workload_plan(), any_scheduler_plan(objects), any_options(), hotplug);

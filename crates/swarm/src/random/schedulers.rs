@@ -32,6 +32,9 @@ pub enum SchedulerPlan {
 pub fn any_scheduler_plan(objects: &Objects) -> BoxedStrategy<SchedulerPlan> {
     // The little scheduler and Tandem have more to set than others.
     let weight = |object: &Object| if matches!(object.name, "little" | "tandem") { 5 } else { 1 };
+    if objects.0.is_empty() {
+        return Just(SchedulerPlan::Fair).boxed();
+    }
     let each = objects.0.iter().enumerate().map(|(number, object)| (weight(object), loaded(number, object).boxed()));
     let loaded = proptest::strategy::Union::new_weighted(each.collect());
     prop_oneof![2 => Just(SchedulerPlan::Fair), 5 => loaded].boxed()

@@ -20,34 +20,53 @@ enum Doing {
 /// A thread's life so far.
 #[derive(Debug)]
 struct Life {
+    task: TaskId,
     doing: Doing,
     ran: Nanos,
     waited: Nanos,
 }
 
-/// The lives of all threads.
+/// The lives of all threads that have not ended.
 #[derive(Debug, Default)]
-pub(super) struct Lives(Vec<Life>);
+pub(super) struct Lives {
+    lives: Vec<Life>,
+    /// Threads that were seen so far.
+    seen: usize,
+    /// Some events were not looked at: where time went is unknown.
+    lost_track: bool,
+}
 
 impl Lives {
+    /// Number of threads that have not ended.
+    pub fn count(&self) -> usize {
+        self.lives.len()
+    }
+
+    /// An event is not looked at.
+    pub fn lose_track(&mut self) {
+        self.lost_track = true;
+    }
+
     /// Asserts that each thread is where its state says, and that its time is booked; `passed` has gone by since the last
     /// check.
     pub fn check(&mut self, engine: &Engine<'_>, passed: Nanos) {
-        for life in &mut self.0 {
+        for task in engine.threads.ids().skip(self.seen) {
+            self.lives.push(Life { task, doing: Doing::Rests, ran: 0, waited: 0 });
+            self.seen += 1;
+        }
+        for life in &mut self.lives {
             match life.doing {
                 Doing::Runs => life.ran += passed,
                 Doing::Waits => life.waited += passed,
                 Doing::Rests => {}
             }
+            life.doing = doing(engine, life.task);
+            if !self.lost_track {
+                check_time(engine, life);
+            }
+            check_waiting(engine, life.task);
         }
-        for task in engine.threads.ids().skip(self.0.len()) {
-            self.0.push(Life { doing: doing(engine, task), ran: 0, waited: 0 });
-        }
-        for (task, life) in engine.threads.ids().zip(&mut self.0) {
-            life.doing = doing(engine, task);
-            check_time(engine, task, life);
-            check_waiting(engine, task);
-        }
+        self.lives.retain(|life| engine.sched.kernel.task(life.task).state != TaskState::Dead);
         check_cpus(engine);
     }
 }
@@ -62,9 +81,9 @@ fn doing(engine: &Engine<'_>, task: TaskId) -> Doing {
 }
 
 /// The time that a thread ran and waited is what is booked, and what is yet to be booked.
-fn check_time(engine: &Engine<'_>, task: TaskId, life: &Life) {
-    let (thread, now) = (&engine.threads[task], engine.agenda.now());
-    let cpu = engine.sched.kernel.task(task).cpu;
+fn check_time(engine: &Engine<'_>, life: &Life) {
+    let (thread, now) = (&engine.threads[life.task], engine.agenda.now());
+    let cpu = engine.sched.kernel.task(life.task).cpu;
     let (running, waiting) = match life.doing {
         Doing::Runs => (now - engine.running[cpu].since, 0),
         Doing::Waits => (0, now - thread.runnable_since),

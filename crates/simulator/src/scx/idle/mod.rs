@@ -183,11 +183,6 @@ impl IdleTracking {
         self.cpu.words.iter().enumerate().all(|(index, word)| word & span.word(index) == 0)
     }
 
-    /// Whether `cpu` counts as idle.
-    pub fn test(&self, cpu: CpuId) -> bool {
-        self.cpu.test(cpu)
-    }
-
     /// Whether the core of `cpu` counts as wholly idle; meaningless without SMT.
     #[inline]
     pub fn test_core(&self, cpu: CpuId) -> bool {
