@@ -188,16 +188,28 @@ fn create(path: &Path, owner: &Owner) -> io::Result<(Flock<File>, u64)> {
     linked.map(|()| made)
 }
 
-/// Writes a journal beside the place of another one, locked.
+/// Writes a journal beside the place of another one, locked. If there is no room for it, nothing of it stays there.
 fn write_new(path: &Path, owner: &Owner, lines: &[Line]) -> io::Result<(Flock<File>, u64)> {
-    let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path.with_extension("new"))?;
+    let new = path.with_extension("new");
+    let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&new)?;
     let mut file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, why)| io::Error::from(why))?;
-    file.set_len(0)?;
-    let mut length = write_line(&mut file, &Line::Owner(owner.clone()))?;
-    for line in lines {
-        length += write_line(&mut file, line)?;
+    match write_all(&mut file, owner, lines) {
+        Ok(length) => Ok((file, length)),
+        Err(why) => {
+            let _ = fs::remove_file(&new);
+            Err(why)
+        }
     }
-    Ok((file, length))
+}
+
+/// Writes a journal anew; how long it is then.
+fn write_all(file: &mut File, owner: &Owner, lines: &[Line]) -> io::Result<u64> {
+    file.set_len(0)?;
+    let mut length = write_line(file, &Line::Owner(owner.clone()))?;
+    for line in lines {
+        length += write_line(file, line)?;
+    }
+    Ok(length)
 }
 
 fn write_line(file: &mut File, line: &Line) -> io::Result<u64> {
