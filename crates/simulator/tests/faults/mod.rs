@@ -4,8 +4,10 @@
 
 mod dump;
 mod loading;
+mod memory;
 mod misuse;
 mod programs;
 mod requests;
+mod rest;
 mod stall;
 mod support;
