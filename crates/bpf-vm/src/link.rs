@@ -79,6 +79,13 @@ pub enum LoadError {
     Decode(#[from] DecodeError),
 }
 
+impl LoadError {
+    /// Whether the object does not fit into the memory.
+    pub fn is_memory(&self) -> bool {
+        matches!(self, Self::Memory { .. } | Self::Map(MapError::Memory { .. }))
+    }
+}
+
 /// What an extern turned out to be.
 #[derive(Debug, Clone)]
 pub(crate) enum Symbol {

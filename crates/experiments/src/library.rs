@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tandem_simulator::bounded;
 use tandem_simulator::input::{InputError, valid_names};
 
 use crate::error::ExperimentError;
@@ -52,7 +53,7 @@ impl Library {
                 } else if known
                     && let Some((paper, rest)) = below(root, &path).as_deref().and_then(|path| path.split_once('/'))
                 {
-                    let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?;
+                    let text = bounded::read_text(&path).map_err(|error| unreadable(&path, &error))?;
                     library.add(paper, rest, text);
                 }
             }

@@ -27,9 +27,10 @@
 //! - [`mod@file`]: the file beside an object. [`steps`]: what it says for a system. [`statistics`]: what can be read of a loaded
 //!   scheduler. [`backend`]: what one backend cannot do.
 //! - [`hosts`]: made-up machines as files, some of which lie: for tests of whatever reads machines.
-//! - [`input`]: mistakes in files: where, what, and what was expected.
+//! - [`input`]: mistakes in files: where, what, and what was expected. [`bounded`]: reading them, however large they are.
 
 pub mod backend;
+pub mod bounded;
 pub mod cpus;
 pub mod facts;
 pub mod file;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why a run has no report.
 
-use crate::scx::frontend::SchedulerError;
+use crate::scx::frontend::{MORE_MEMORY, SchedulerError};
 use crate::units::{CpuId, Nanos, seconds};
 
 /// Why a run has no report.
@@ -38,6 +38,17 @@ pub enum SimulationError {
         thread: String,
         /// Negative errno.
         errno: i32,
+    },
+    /// The simulated kernel has no memory left for a new thread: the scheduler's maps, or the threads, take it all. On a
+    /// kernel, `fork` fails with `ENOMEM`.
+    #[error("the simulated kernel ran out of memory at {} s: no room for thread {thread}: {why}; {MORE_MEMORY}", seconds(*.at))]
+    KernelMemory {
+        /// Name of the thread.
+        thread: String,
+        /// What was wanted, and what there is.
+        why: String,
+        /// Simulated time.
+        at: Nanos,
     },
     /// Threads fork without end.
     #[error("the simulation cannot go on: at {} s there are more than {limit} threads", seconds(*.at))]

@@ -59,5 +59,5 @@ pub use machine::Machine;
 pub use metrics::Report;
 pub use observer::{NoObserver, Observer, PrevState, TaskInfo};
 pub use simulation::{Governor, Options, SchedExt, Scheduler, SimulationError, simulate};
-pub use tandem_loader::input;
+pub use tandem_loader::{bounded, input};
 pub use workload::Workload;

@@ -16,7 +16,8 @@ const MISTAKE: u8 = 2;
 pub const NOT_STARTED: u8 = 125;
 /// Exit status for a simulation that cannot end.
 const STUCK: u8 = 3;
-/// Exit status for results that are partly those of `fair`, because a scheduler was ejected.
+/// Exit status for results that are partly those of `fair`, because a scheduler was ejected, or for none, because it refused
+/// a thread.
 pub const EJECTED: u8 = 4;
 /// Exit status for what was finished before Ctrl-C: 128 + SIGINT, as of a shell's commands.
 const INTERRUPTED: u8 = 130;
@@ -120,6 +121,7 @@ fn of_simulation(error: &SimulationError) -> u8 {
             STUCK
         }
         SimulationError::Scheduler { .. } | SimulationError::Hotplug { .. } => MISTAKE,
-        SimulationError::ForkRefused { .. } => OTHER,
+        SimulationError::KernelMemory { .. } => MISTAKE,
+        SimulationError::ForkRefused { .. } => EJECTED,
     }
 }

@@ -31,7 +31,7 @@ fn bpf_arena_alloc_pages(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Res
     if !is_arena(vm, map) || flags != 0 || count == 0 || node != NO_NODE && node as u32 >= MAX_NODES {
         return Ok(0);
     }
-    Ok(vm.memory.alloc_pages(address, count.into())?.unwrap_or(0))
+    Ok(vm.memory.alloc_pages(address, count.into()).ok().flatten().unwrap_or(0))
 }
 
 /// `bpf_arena_free_pages(map, address, page_cnt)`.

@@ -155,9 +155,9 @@ impl Instance {
     }
 }
 
-/// `bpf_cpumask_create()`.
+/// `bpf_cpumask_create()`: null without memory.
 fn bpf_cpumask_create(vm: &mut Instance, _: &mut dyn Host, _: Args) -> Result<u64, Fault> {
-    let mask = vm.memory.alloc(CPUMASK_SIZE, Protection::ReadWrite)?;
+    let Ok(mask) = vm.memory.alloc(CPUMASK_SIZE, Protection::ReadWrite) else { return Ok(0) };
     vm.kfuncs.cpumasks.insert(mask, 1);
     Ok(mask)
 }

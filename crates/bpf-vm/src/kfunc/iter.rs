@@ -8,7 +8,7 @@ use crate::host::{Args, Builtin, Host};
 use crate::instance::Instance;
 use crate::memory::{Memory, Protection};
 
-use super::{E2BIG, EINVAL, failed};
+use super::{E2BIG, EINVAL, ENOMEM, failed};
 
 /// `BPF_MAX_LOOPS`: the most steps of one iterator.
 const MAX_LOOPS: i64 = 8 * 1024 * 1024;
@@ -87,7 +87,7 @@ fn bpf_iter_bits_new(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Result<
     let word = match <[u8; 8]>::try_from(bits.as_slice()) {
         Ok(word) => u64::from_le_bytes(word),
         Err(_) => {
-            let copy = vm.memory.alloc(nr_words * 8, Protection::ReadOnly)?;
+            let Ok(copy) = vm.memory.alloc(nr_words * 8, Protection::ReadOnly) else { return failed(ENOMEM) };
             vm.memory.host_write(copy, nr_words * 8)?.copy_from_slice(&bits);
             copy
         }

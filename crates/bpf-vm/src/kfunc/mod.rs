@@ -30,6 +30,7 @@ use object::Allocated;
 const EACCES: i64 = 13;
 const EINVAL: i64 = 22;
 const E2BIG: i64 = 7;
+const ENOMEM: i64 = 12;
 
 /// State that these functions keep between calls.
 #[derive(Debug, Default)]

@@ -44,7 +44,7 @@ pub(super) fn find(name: &str) -> Option<Builtin> {
 /// `bpf_obj_new_impl(local_type_id, meta)`.
 fn bpf_obj_new_impl(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Result<u64, Fault> {
     let (type_id, size) = vm.local_type(args[0])?;
-    vm.new_object(size, Allocated { type_id, references: 1, stride: None })
+    Ok(vm.new_object(size, Allocated { type_id, references: 1, stride: None }))
 }
 
 /// `bpf_percpu_obj_new_impl(local_type_id, meta)`.
@@ -52,7 +52,7 @@ fn bpf_percpu_obj_new_impl(vm: &mut Instance, _: &mut dyn Host, args: Args) -> R
     let (type_id, size) = vm.local_type(args[0])?;
     let stride = size.next_multiple_of(8);
     let copies = stride.saturating_mul(u64::from(vm.nr_cpus));
-    vm.new_object(copies, Allocated { type_id, references: 1, stride: Some(stride) })
+    Ok(vm.new_object(copies, Allocated { type_id, references: 1, stride: Some(stride) }))
 }
 
 /// `bpf_obj_drop_impl(object, meta)`.
@@ -86,10 +86,11 @@ impl Instance {
             .ok_or_else(|| misuse(format!("bpf_obj_new: the object file has no type {number} with a size")).into())
     }
 
-    fn new_object(&mut self, size: u64, object: Allocated) -> Result<u64, Fault> {
-        let address = self.memory.alloc(size, Protection::ReadWrite)?;
+    /// The address of a new object; without memory for it null, as from the kernel's allocator.
+    fn new_object(&mut self, size: u64, object: Allocated) -> u64 {
+        let Ok(address) = self.memory.alloc(size, Protection::ReadWrite) else { return 0 };
         self.kfuncs.objects.insert(address, object);
-        Ok(address)
+        address
     }
 
     /// Bytes from one CPU's copy to the next of an object of `bpf_percpu_obj_new`, as `bpf_per_cpu_ptr` needs them.

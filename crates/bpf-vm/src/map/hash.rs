@@ -13,6 +13,7 @@ use super::retire::Retired;
 use super::spec::MapSpec;
 use super::{EXIST, Item, LOCK, NOEXIST, value};
 use crate::errno::{Errno, OpError};
+use crate::fault::FaultKind;
 use crate::memory::Memory;
 
 /// Bytes that an element takes outside of the arena, beside its key and its values' addresses.
@@ -36,6 +37,12 @@ struct Entry {
     /// Addresses of the values: one, or one for each CPU.
     values: Box<[u64]>,
     used: u64,
+}
+
+/// What an update answers that finds no memory: `-ENOMEM` where the kernel allocates elements one by one
+/// (`alloc_htab_elem`). The elements of other maps it allocates when it makes the map, so that the update cannot fail.
+fn no_memory(spec: &MapSpec, why: FaultKind) -> OpError {
+    if spec.is_preallocated() { why.into() } else { Errno::ENOMEM.into() }
 }
 
 impl Entry {
@@ -114,10 +121,11 @@ impl Hash {
         }
         if new && self.entries.len() == self.most {
             // The key counts twice: the list of uses of an LRU kind has it too.
-            memory.reserve(2 * item.key.len() as u64 + u64::from(self.copies) * 8 + PER_ELEMENT)?;
+            let bytes = 2 * item.key.len() as u64 + u64::from(self.copies) * 8 + PER_ELEMENT;
+            memory.reserve(bytes).map_err(|why| no_memory(spec, why))?;
             self.most += 1;
         }
-        let values = value::alloc(memory, spec, self.copies)?;
+        let values = value::alloc(memory, spec, self.copies).map_err(|why| no_memory(spec, why))?;
         self.clock += 1;
         let entry = Entry { values, used: self.clock };
         if let Some(address) = entry.address(cpu) {

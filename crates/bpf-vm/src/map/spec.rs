@@ -256,6 +256,11 @@ impl MapSpec {
         ArenaSpec { user_start: self.map_extra, pages: self.max_entries, converts }
     }
 
+    /// Whether the kernel allocates all elements when it makes the map.
+    pub(super) fn is_preallocated(&self) -> bool {
+        self.flags & NO_PREALLOC == 0
+    }
+
     /// The error for a description that the kernel does not accept.
     pub(super) fn refused(&self, why: &'static str) -> MapError {
         MapError::Refused { map: self.name.clone(), why }

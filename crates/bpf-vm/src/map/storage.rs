@@ -29,7 +29,7 @@ impl Maps {
     /// Address of `owner`'s value. If there is none, it is made: a copy of `initial`, or zero.
     ///
     /// # Errors
-    /// `EINVAL`: another kind of map. A fault: the memory limit is reached.
+    /// `EINVAL`: another kind of map. `ENOMEM`: the memory limit is reached.
     pub fn storage_create(
         &mut self,
         memory: &mut Memory,
@@ -44,7 +44,7 @@ impl Maps {
         if let Some(address) = storage.values.get(&owner) {
             return Ok(*address);
         }
-        let address = value::alloc(memory, &map.spec, 1)?[0];
+        let address = value::alloc(memory, &map.spec, 1).map_err(|_| Errno::ENOMEM)?[0];
         if let Some(initial) = initial {
             value::copy(memory, &map.spec, address, initial)?;
         }

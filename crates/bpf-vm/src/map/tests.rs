@@ -521,3 +521,16 @@ fn keys_and_queued_values_count_against_the_limit() {
         assert!(u64::from(stored) + 1 >= fits && u64::from(stored) <= fits, "{stored} of {fits}");
     }
 }
+
+#[test]
+fn an_element_that_the_kernel_allocates_by_itself_may_find_no_memory() {
+    let mut at = Fixture::new();
+    let hash = at.create(MapSpec { max_entries: 10, flags: 1, ..spec(kind::HASH) });
+    let preallocated = at.create(MapSpec { max_entries: 10, ..spec(kind::HASH) });
+    let left = at.memory.available();
+    at.memory.reserve(left).unwrap();
+    let item = Item { key: &[1, 0, 0, 0], value: &[0; 8], flags: 0 };
+    assert_eq!(at.maps.update(&mut at.memory, hash, item, 0), Err(Errno::ENOMEM.into()));
+    let fault = at.maps.update(&mut at.memory, preallocated, item, 0).unwrap_err();
+    assert!(matches!(fault, OpError::Fault(FaultKind::Exhausted(_))), "{fault}");
+}

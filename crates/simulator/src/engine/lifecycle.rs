@@ -16,6 +16,10 @@ impl Engine<'_> {
     /// Makes a thread of kind `spec`; it starts now, or at its delay from the workload's start, as rt-app counts it.
     pub(super) fn spawn(&mut self, spec: u32, parent: Option<TaskId>, cpu: CpuId) {
         let now = self.agenda.now();
+        if let Err(error) = self.threads.have_room(1, now) {
+            self.outcome.fail(error);
+            return;
+        }
         let kind = &self.threads.workload.tasks[spec as usize];
         let allowed = usable_cpus(self.machine, kind.affinity.as_deref(), &mut self.outcome);
         let scheduling = inherit::admitted(&self.sched, kind, allowed.as_deref(), &mut self.outcome);
@@ -25,6 +29,10 @@ impl Engine<'_> {
         self.threads.add(spec, parent, task);
         let info = self.threads.info(task, self.sched.kernel.task(task).kernel_priority());
         self.loader.fork(&mut self.sched, &self.threads, task, cpu, &mut self.outcome);
+        if self.outcome.has_failed() {
+            // There is no such thread, and the run is over.
+            return;
+        }
         self.observer.task_new(now, &info);
         if kind.delay > now {
             self.sched.kernel.task_mut(task).cpu = cpu;

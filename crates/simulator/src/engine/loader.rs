@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use tandem_bpf_vm::fault::FaultKind;
 use tandem_bpf_vm::instance::Instance;
 
 use super::agenda::Agenda;
@@ -22,6 +23,7 @@ use crate::scx::frontend::exit_record;
 use crate::scx::frontend::scheduler::SchedExt;
 use crate::scx::frontend::tasks::TaskMaps;
 use crate::scx::ops::Op;
+use crate::scx::tasks::ForkError;
 use crate::scx::tracepoints::Tracepoint;
 use crate::streams::Streams;
 use crate::units::{CpuId, Nanos, SEC, TaskId, seconds};
@@ -87,16 +89,26 @@ impl<'r> Loader<'r> {
     }
 
     /// Makes the objects of all threads that exist.
-    pub fn introduce(&self, scx: &mut Scx, sched: &mut Sched, threads: &Threads<'_>, outcome: &mut Outcome) {
+    ///
+    /// # Errors
+    /// They do not fit into the simulated kernel's memory.
+    pub fn introduce(
+        &self,
+        scx: &mut Scx,
+        sched: &mut Sched,
+        threads: &Threads<'_>,
+        outcome: &mut Outcome,
+    ) -> Result<(), FaultKind> {
         for task in threads.ids() {
             if sched.kernel.task(task).state == TaskState::Dead {
                 continue;
             }
             let comm = threads[task].name();
             let info = threads.guest_info(task, &sched.kernel, &comm);
-            scx.with(&mut sched.kernel).scx_task_new(task, &info);
+            scx.with(&mut sched.kernel).scx_task_new(task, &info)?;
             self.enter_in_maps(scx, threads, task, outcome);
         }
+        Ok(())
     }
 
     /// The scheduler hears of a new thread that begins on `cpu`.
@@ -109,8 +121,13 @@ impl<'r> Loader<'r> {
         }
         let comm = threads[task].name();
         let info = threads.guest_info(task, &sched.kernel, &comm);
-        if let Err(errno) = sched.scx_fork(task, cpu, &info) {
-            outcome.fail(SimulationError::ForkRefused { thread: comm, errno });
+        match sched.scx_fork(task, cpu, &info) {
+            Ok(()) => {}
+            Err(ForkError::Refused(errno)) => outcome.fail(SimulationError::ForkRefused { thread: comm, errno }),
+            Err(ForkError::Memory(why)) => {
+                let at = sched.kernel.now;
+                outcome.fail(SimulationError::KernelMemory { thread: comm, why: why.to_string(), at });
+            }
         }
     }
 

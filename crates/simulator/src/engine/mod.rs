@@ -180,9 +180,12 @@ impl<'r> Engine<'r> {
         let boot = hotplug::boot_cpu(&self.sched);
         self.load_scheduler(boot)?;
         self.cgroups.queue(&workload.cgroups, &self.sched.kernel.cgroups, &mut self.agenda);
+        let threads = workload.tasks.iter().map(|kind| u64::from(kind.instances)).fold(0, u64::saturating_add);
+        self.threads.have_room(threads, 0)?;
         for spec in 0..workload.tasks.len() {
             for _ in 0..workload.tasks[spec].instances {
                 self.spawn(spec as u32, None, boot);
+                self.outcome.check()?;
             }
         }
         for cpu in self.machine.online() {

@@ -40,6 +40,12 @@ impl Outcome {
         self.failure.get_or_insert(failure);
     }
 
+    /// Whether the run cannot go on.
+    #[inline]
+    pub fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
     /// # Errors
     /// The run cannot go on.
     #[inline]

@@ -41,8 +41,9 @@ impl Engine<'_> {
         self.sched.set_this_cpu(cpu);
         loop {
             self.threads.count_step(task, self.agenda.now())?;
+            self.sched.kernel.gives_cause();
             match self.step(cpu, task) {
-                Next::Step => {}
+                Next::Step => self.outcome.check()?,
                 Next::Run => {
                     self.begin(cpu);
                     return Ok(());

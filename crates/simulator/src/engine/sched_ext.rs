@@ -19,7 +19,7 @@ impl Engine<'_> {
     }
 
     fn load(&mut self, scheduler: &SchedExt, cpu: CpuId) -> Result<(), SchedulerError> {
-        let request = scheduler.request(self.options.kernel.bpf_budget);
+        let request = scheduler.request(&self.options.kernel);
         let kernel = &self.sched.kernel;
         let system = System { kernel, machine: self.machine, governor: self.options.governor };
         let loaded = frontend::load_object(scheduler.object.clone(), &request, &system)?;
@@ -37,12 +37,14 @@ impl Engine<'_> {
             frontend::arena::setup(&mut ctx, &task_ctx, cpu)?;
         }
         syscalls.iter().try_for_each(|call| run_syscall(&mut ctx, call, cpu))?;
-        self.loader.introduce(&mut scx, &mut self.sched, &self.threads, &mut self.outcome);
+        let introduced = self.loader.introduce(&mut scx, &mut self.sched, &self.threads, &mut self.outcome);
+        introduced.map_err(SchedulerError::Memory)?;
         self.sched.scx_enable(Box::new(scx), cpu)?;
         if let Some(scx) = &mut self.sched.ext {
             let mut ctx = scx.with(&mut self.sched.kernel);
             attached.iter().try_for_each(|call| run_syscall(&mut ctx, call, cpu))?;
         }
+        self.sched.kernel.counts_anew();
         self.loader.waits(self.agenda.now());
         Ok(())
     }

@@ -123,7 +123,7 @@ impl<'r> Threads<'r> {
     /// Counts a step; a thread that makes very many at one instant, blocked and woken in between or not, never ends.
     ///
     /// # Errors
-    /// The thread loops without consuming time, or there are too many threads.
+    /// The thread loops without consuming time.
     pub fn count_step(&mut self, task: TaskId, now: Nanos) -> Result<(), SimulationError> {
         let thread = &mut self.list[task.index()];
         if thread.stepped_at != now {
@@ -133,10 +133,18 @@ impl<'r> Threads<'r> {
         if thread.idle_steps > MAX_IDLE_STEPS {
             return Err(SimulationError::NoProgress { thread: thread.name(), at: now });
         }
-        if self.list.len() > MAX_THREADS {
-            return Err(SimulationError::TooManyThreads { limit: MAX_THREADS, at: now });
-        }
         Ok(())
+    }
+
+    /// Whether there may be so many threads more; asked before they are made.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub fn have_room(&self, more: u64, now: Nanos) -> Result<(), SimulationError> {
+        match self.list.len() as u64 + more <= MAX_THREADS as u64 {
+            true => Ok(()),
+            false => Err(SimulationError::TooManyThreads { limit: MAX_THREADS, at: now }),
+        }
     }
 
     /// Counts a thread as blocked on what it waits for.

@@ -10,7 +10,7 @@
 //! - [`task`]: a thread as all classes see it. [`cpumask`]: sets of CPUs. [`params`]: what a run may set.
 //! - [`topology`]: scheduling domains. [`pelt`]: load tracking. [`cpufreq`], [`cpuidle`]: power policies.
 //! - [`cgroup`]: the groups that tasks are in. [`sync`]: locks, barriers, conditions, semaphores.
-//! - [`pmu`]: performance counters.
+//! - [`pmu`]: performance counters. [`instant`]: how much a loaded scheduler has had done at one instant.
 
 pub mod cgroup;
 pub mod class;
@@ -19,6 +19,7 @@ pub mod cpuidle;
 pub mod cpumask;
 pub mod dl;
 pub mod fair;
+pub mod instant;
 pub mod params;
 pub mod pelt;
 pub mod pmu;
@@ -36,6 +37,7 @@ use crate::machine::{Cpu, Machine};
 use crate::units::{CAPACITY_SCALE, CpuId, Nanos, TaskId};
 use cgroup::CgroupTree;
 use cpumask::CpuMask;
+use instant::InstantWork;
 use params::KernelParameters;
 use pelt::{PeltClock, SchedAvg};
 use pmu::Pmu;
@@ -91,6 +93,8 @@ pub struct Kernel {
     pub ext_server: bool,
     /// The cgroups that tasks are in.
     pub cgroups: CgroupTree,
+    /// What has been done for a loaded scheduler at this instant.
+    instant: InstantWork,
     /// Performance counters.
     pub pmu: Pmu,
     /// Random choices of the kernel itself (`sched_rng`).
@@ -171,6 +175,7 @@ impl Kernel {
             switching: Switching::default(),
             ext_server: false,
             cgroups: CgroupTree::default(),
+            instant: InstantWork::default(),
             pmu: Pmu::default(),
             rng,
             params,

@@ -49,6 +49,9 @@ pub struct KernelParameters {
     /// but takes loops on trust (`bpf_loop`, open-coded iterators), and an `init` that fills large tables may take tens of
     /// millions.
     pub bpf_budget: u64,
+    /// The simulated kernel's memory for a sched_ext scheduler, in MiB: its maps and what else it allocates, its dispatch
+    /// queues, and the kernel's objects that it can look at, those of tasks above all. A kernel has what the machine has.
+    pub bpf_memory_mib: u64,
 }
 
 impl Default for KernelParameters {
@@ -73,6 +76,7 @@ impl Default for KernelParameters {
             perf_counters: true,
             bpf_insn_ps: 1_000,
             bpf_budget: 100_000_000,
+            bpf_memory_mib: 1024,
         }
     }
 }
@@ -102,7 +106,7 @@ pub enum SettingError {
 
 impl KernelParameters {
     /// Names, units and meaning of all parameters, for help texts.
-    pub const KEYS: [(&str, &str); 18] = [
+    pub const KEYS: [(&str, &str); 19] = [
         ("hz", "ticks per second, 24..=10000 (250)"),
         ("base_slice_us", "fair slice in microseconds, 100..=1000000 (0.7 ms × (1 + log2(CPUs)), CPUs capped at 8)"),
         ("run_to_parity", "true or false (true): a task runs out its slice"),
@@ -119,6 +123,7 @@ impl KernelParameters {
         ("migration_cost_us", "cache hotness in microseconds, 0..=1000000 (500)"),
         ("bpf_insn_ps", "picoseconds that a BPF instruction of a loaded scheduler takes, 0..=1000000 (1000)"),
         ("bpf_budget", "instructions that a callback of a loaded scheduler may take, 1..=1000000000000 (100000000)"),
+        ("bpf_memory_mib", "memory of a loaded scheduler, its maps and tasks in MiB, 1..=1048576 (1024)"),
         ("cpuidle", "true or false (true): deeper idle states than the first are used"),
         ("perf_counters", "true or false (true): loaded schedulers can read performance counters"),
     ];
@@ -160,6 +165,7 @@ impl KernelParameters {
             "migration_cost_us" => self.migration_cost = number(0, 1_000_000)? as Nanos * USEC,
             "bpf_insn_ps" => self.bpf_insn_ps = number(0, 1_000_000)? as u64,
             "bpf_budget" => self.bpf_budget = number(1, 1_000_000_000_000)? as u64,
+            "bpf_memory_mib" => self.bpf_memory_mib = number(1, 1 << 20)? as u64,
             "cpuidle" => self.cpuidle = flag()?,
             "perf_counters" => self.perf_counters = flag()?,
             _ => return Err(wrong()),

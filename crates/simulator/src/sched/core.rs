@@ -115,6 +115,7 @@ impl Sched {
     pub fn wake_up_new_task(&mut self, task: TaskId, this_cpu: CpuId) {
         let new = self.kernel.task_mut(task);
         (new.state, new.cpu, new.recent_used_cpu) = (TaskState::Runnable, this_cpu, this_cpu);
+        self.kernel.gives_cause();
         let cpu = self.select_task_rq(task, this_cpu, Wake::Fork);
         self.kernel.task_mut(task).cpu = cpu;
         class_of!(self, task, enqueue_task, task, Enqueue::New);
@@ -138,6 +139,7 @@ impl Sched {
     /// `try_to_wake_up`: a blocked task becomes runnable; returns the CPU it was queued on.
     pub fn try_to_wake_up(&mut self, task: TaskId, this_cpu: CpuId, sync: bool) -> CpuId {
         debug_assert_eq!(self.kernel.task(task).state, TaskState::Blocked);
+        self.kernel.gives_cause();
         self.kernel.task_mut(task).state = TaskState::Runnable;
         let prev = self.kernel.task(task).cpu;
         if class_of!(self, task, requeue_delayed, task) {
@@ -306,9 +308,11 @@ impl Sched {
                 continue;
             }
             let cpu = self.kernel.resched.pop_front()?;
-            if self.kernel.rq(cpu).need_resched
-                && let Some(switch) = self.schedule(cpu)
-            {
+            if !self.kernel.rq(cpu).need_resched {
+                continue;
+            }
+            self.scx_reschedules(cpu);
+            if let Some(switch) = self.schedule(cpu) {
                 return Some(switch);
             }
         }

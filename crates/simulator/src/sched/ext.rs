@@ -9,6 +9,7 @@ use super::core::{Sched, Switch};
 use super::priority::Bracket;
 use crate::kernel::class::SchedClass;
 use crate::kernel::cpumask::CpuMask;
+use crate::kernel::instant::Turn;
 use crate::kernel::switching::Switching;
 use crate::kernel::task::{ClassId, TaskState};
 use crate::scx::Scx;
@@ -21,6 +22,7 @@ use crate::scx::class::Next;
 use crate::scx::enable::{InvalidOps, SCX_OPS_SWITCH_PARTIAL, check_ops};
 use crate::scx::exit::{ExitInfo, ExitKind};
 use crate::scx::idle::IdleChange;
+use crate::scx::tasks::ForkError;
 use crate::units::{CpuId, TaskId};
 use crate::workload::Policy;
 
@@ -91,12 +93,12 @@ impl Sched {
     /// To be called between [`Sched::task_new`] and [`Sched::wake_up_new_task`].
     ///
     /// # Errors
-    /// The negative errno with which the scheduler refuses it; there is no task then.
-    pub fn scx_fork(&mut self, task: TaskId, cpu: CpuId, info: &GuestTaskInfo<'_>) -> Result<(), i32> {
+    /// The scheduler refuses it, or there is no memory; there is no task then.
+    pub fn scx_fork(&mut self, task: TaskId, cpu: CpuId, info: &GuestTaskInfo<'_>) -> Result<(), ForkError> {
         let Some(scx) = &mut self.ext else { return Ok(()) };
         let mut ctx = scx.with(&mut self.kernel);
-        ctx.scx_task_new(task, info);
-        ctx.scx_fork(task, cpu, info.maker)
+        ctx.scx_task_new(task, info).map_err(ForkError::Memory)?;
+        ctx.scx_fork(task, cpu, info.maker).map_err(ForkError::Refused)
     }
 
     /// Gives `task` the class that its policy now stands for. (A kernel takes real-time tasks, too, off their queues and
@@ -379,6 +381,15 @@ impl Sched {
         self.balance_scx_if_due(src, None, ClassId::Dl);
         let next = self.pick_balanced_scx(src);
         self.switch_to(src, Some(task), next)
+    }
+
+    /// `cpu` is about to reschedule: a loaded scheduler that brings this about without end is ejected.
+    pub(super) fn scx_reschedules(&mut self, cpu: CpuId) {
+        if let Some(scx) = &mut self.ext
+            && self.kernel.scx_enabled()
+        {
+            scx.with(&mut self.kernel).takes_turn(Turn::Reschedule, cpu);
+        }
     }
 
     /// What is due once a hook is through (irq work): deferred dispatches, kicks, and the end of a scheduler that erred.

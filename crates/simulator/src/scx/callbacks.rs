@@ -144,6 +144,7 @@ impl Ctx<'_> {
         self.scx.calls.count(op, outcome.instructions);
         if self.scx.calls.active.is_empty() {
             self.scx.calls.charge(cpu, outcome.instructions);
+            self.kernel.takes_instructions(outcome.instructions);
         }
         Some(outcome.value as i64)
     }

@@ -6,11 +6,12 @@
 
 use std::fmt::Display;
 
-use tandem_bpf_vm::fault::{Fault, Location};
+use tandem_bpf_vm::fault::{Fault, FaultKind, Location};
 
 use super::Ctx;
 use super::dump::DumpData;
 use super::errno::EPROTO;
+use super::frontend::MORE_MEMORY;
 use super::ops::Op;
 use super::origin::{Blame, Culprit};
 use crate::units::{CpuId, Nanos};
@@ -243,7 +244,11 @@ impl Ctx<'_> {
     pub fn scx_fault(&mut self, fault: &Fault) {
         let (op, cpu, _) = self.scx.exit.culprit(&self.scx.calls, self.vm);
         let culprit = (op, cpu, fault.backtrace().to_vec());
-        self.scx.exit.claim(ExitInfo::new(ExitKind::Error, 0, fault.to_string(), culprit, self.kernel.now));
+        let message = match fault.kind() {
+            FaultKind::Exhausted(why) => format!("{why}; {MORE_MEMORY}"),
+            kind => kind.to_string(),
+        };
+        self.scx.exit.claim(ExitInfo::new(ExitKind::Error, 0, message, culprit, self.kernel.now));
     }
 
     /// What `result` has; if it is a refusal, the scheduler erred.

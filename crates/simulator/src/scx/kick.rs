@@ -13,6 +13,7 @@ use super::rq::Rqs;
 use super::{Ctx, State};
 use crate::kernel::Kernel;
 use crate::kernel::cpumask::CpuMask;
+use crate::kernel::instant::Turn;
 use crate::kernel::task::ClassId;
 use crate::units::CpuId;
 
@@ -142,9 +143,15 @@ impl Ctx<'_> {
     pub fn irq_work(&mut self) {
         loop {
             while let Some(cpu) = self.scx.rqs.take_deferred() {
+                if !self.takes_turn(Turn::IrqWork, cpu) {
+                    return;
+                }
                 self.run_deferred(cpu);
             }
             let Some(cpu) = self.scx.kicks.pending() else { return };
+            if !self.takes_turn(Turn::IrqWork, cpu) {
+                return;
+            }
             self.scx.kick_cpus_irq_work(&mut self.vm.memory, self.kernel, cpu);
         }
     }

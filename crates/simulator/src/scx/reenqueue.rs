@@ -4,6 +4,8 @@
 //! 6.12 gives a CPU's local queue back on demand of `ops.cpu_release`. 7.x does so later, from anywhere and for any of the
 //! scheduler's queues; and by itself for tasks inserted with `SCX_ENQ_IMMED` that cannot run at once on that CPU.
 
+use std::collections::BTreeSet;
+
 use super::abi::profile::{
     SCX_DSQ_FLAG_BUILTIN, SCX_DSQ_LOCAL, SCX_DSQ_LOCAL_ON, SCX_ENQ_PREEMPT, SCX_ENQ_REENQ, SCX_REENQ_ANY,
     SCX_REENQ_LOCAL_MAX_REPEAT, SCX_TASK_IMMED, SCX_TASK_REENQ_IMMED, SCX_TASK_REENQ_KFUNC, SCX_TASK_REENQ_REASON_MASK,
@@ -11,6 +13,7 @@ use super::abi::profile::{
 use super::rq::Rqs;
 use super::{Ctx, State};
 use crate::kernel::Kernel;
+use crate::kernel::instant::Turn;
 use crate::kernel::task::ClassId;
 use crate::units::{CpuId, TaskId};
 
@@ -19,14 +22,29 @@ use crate::units::{CpuId, TaskId};
 pub struct Reenqueue {
     /// Tasks of its local queue, with these flags (`deferred_reenq_local`).
     local: Option<u64>,
-    /// Ids of queues of the scheduler (`deferred_reenq_users`).
+    /// Ids of queues of the scheduler (`deferred_reenq_users`), each once.
     users: Vec<u64>,
+    /// The same ids, ordered.
+    waiting: BTreeSet<u64>,
 }
 
 impl Reenqueue {
     /// Tasks of the local queue are to be given back, with these flags too.
     pub(super) fn add_local(&mut self, reenq_flags: u64) {
         self.local = Some(self.local.unwrap_or(0) | reenq_flags);
+    }
+
+    /// All tasks of the scheduler's queue are to be given back; it waits for that once.
+    fn add_user(&mut self, dsq_id: u64) {
+        if self.waiting.insert(dsq_id) {
+            self.users.push(dsq_id);
+        }
+    }
+
+    fn take_user(&mut self) -> Option<u64> {
+        let dsq_id = self.users.pop()?;
+        self.waiting.remove(&dsq_id);
+        Some(dsq_id)
     }
 }
 
@@ -87,7 +105,7 @@ impl Ctx<'_> {
         } else if self.scx.dsqs.find_user_dsq(dsq_id).is_none() {
             self.ops_error(format!("non-existent DSQ 0x{dsq_id:x}"));
         } else if !self.scx.rqs[this_cpu].bypassing {
-            self.scx.rqs[this_cpu].reenqueue.users.push(dsq_id);
+            self.scx.rqs[this_cpu].reenqueue.add_user(dsq_id);
             self.scx.rqs.schedule_deferred(this_cpu);
         }
     }
@@ -104,7 +122,10 @@ impl Ctx<'_> {
             self.reenq_local(cpu, reenq_flags);
             repeats += 1;
         }
-        while let Some(dsq_id) = self.scx.rqs[cpu].reenqueue.users.pop() {
+        while let Some(dsq_id) = self.scx.rqs[cpu].reenqueue.take_user() {
+            if !self.takes_turn(Turn::Reenqueue, cpu) {
+                return;
+            }
             self.reenq_user(dsq_id);
         }
     }

@@ -2,6 +2,8 @@
 //! What a scheduler hears of single tasks: that they come, become its own, cease to be, and go (`scx_ops_init_task`,
 //! `scx_ops_enable_task`, `scx_ops_disable_task`, `scx_ops_exit_task`).
 
+use tandem_bpf_vm::fault::FaultKind;
+
 use super::Ctx;
 use super::abi::GuestTaskInfo;
 use super::abi::profile::{SCX_SLICE_DFL, SCX_TASK_RESET_RUNNABLE_AT, SCX_TASK_STATE_SHIFT};
@@ -22,6 +24,15 @@ pub enum ScxTaskState {
     Ready,
     /// The task is the scheduler's own (`enable` was called).
     Enabled,
+}
+
+/// Why a task cannot be forked.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ForkError {
+    /// The scheduler refuses it, with this negative errno.
+    Refused(i32),
+    /// The task's object does not fit into the simulated kernel's memory (`-ENOMEM`).
+    Memory(FaultKind),
 }
 
 /// Bits of `scx.flags` that hold the state (`SCX_TASK_STATE_MASK`).
@@ -51,18 +62,17 @@ pub fn sched_weight_to_cgroup(weight: u32) -> u32 {
 }
 
 impl Ctx<'_> {
-    /// Makes the object of a task; without memory for it the scheduler goes.
-    pub fn scx_task_new(&mut self, task: TaskId, info: &GuestTaskInfo<'_>) {
-        let made = self.scx.guest.task_new(&mut self.vm.memory, self.kernel, task, info);
+    /// Makes the object of a task (`dup_task_struct`).
+    ///
+    /// # Errors
+    /// The object does not fit into the memory; there is none then.
+    pub fn scx_task_new(&mut self, task: TaskId, info: &GuestTaskInfo<'_>) -> Result<(), FaultKind> {
+        self.scx.guest.task_new(&mut self.vm.memory, self.kernel, task, info)?;
         let cgroup = self.kernel.task(task).cgroup;
-        match made {
-            Ok(_) => {
-                // `init_scx_entity`; while a scheduler is loaded, the task's entity comes later.
-                self.scx.guest.set_slice(&mut self.vm.memory, task, SCX_SLICE_DFL);
-                self.scx.guest.set_task_cgroup(&mut self.vm.memory, task, cgroup);
-            }
-            Err(fault) => self.scx_fault(&fault.into()),
-        }
+        // `init_scx_entity`; while a scheduler is loaded, the task's entity comes later.
+        self.scx.guest.set_slice(&mut self.vm.memory, task, SCX_SLICE_DFL);
+        self.scx.guest.set_task_cgroup(&mut self.vm.memory, task, cgroup);
+        Ok(())
     }
 
     /// `init_task`, on fork or at load (`scx_ops_init_task`).

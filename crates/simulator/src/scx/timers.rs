@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use super::Ctx;
 use super::callbacks::Active;
 use super::host::ScxHost;
+use crate::kernel::instant::Turn;
 use crate::units::{CpuId, Nanos, USEC};
 
 /// What can be due.
@@ -106,6 +107,8 @@ impl Ctx<'_> {
         let now = self.kernel.now;
         self.scx.timers.serving = Some(now);
         while let Some(due) = self.scx.timers.pop_due(now) {
+            // Whoever arms timers for at once, time and again, is ejected; what is due is still done.
+            self.takes_turn(Turn::Timer, due.cpu);
             match due.timer {
                 Timer::Bpf(address) => {
                     // The interrupt wakes an idle CPU.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tasks that wait too long (`scx_watchdog_workfn`).
+//! Tasks that wait too long (`scx_watchdog_workfn`), and schedulers that keep the kernel busy without end.
 //!
 //! The kernel measures in ticks, and so does this: a task may wait for the timeout and one tick more, and is found when
 //! the watchdog next looks, every half of the timeout.
@@ -10,6 +10,7 @@ use super::exit::ExitKind;
 use super::rq::ScxRq;
 use super::timers::Timer;
 use crate::kernel::Kernel;
+use crate::kernel::instant::Turn;
 use crate::units::{CpuId, Nanos, TaskId};
 
 /// Longest that a task may wait, and the default (`SCX_WATCHDOG_MAX_TIMEOUT`).
@@ -75,6 +76,14 @@ impl Ctx<'_> {
             self.scx_ops_exit_kind(ExitKind::ErrorStall, 0, message);
         }
         self.scx.timers.arm(Timer::Watchdog, self.scx.watchdog.next_look(self.kernel), self.scx.enable.cpu);
+    }
+
+    /// Something more is done for the scheduler at this instant, on `cpu`. False: it has had so much done that time would
+    /// never go on. A kernel that is kept so busy gives no thread any time, until the watchdog ends the scheduler; here that
+    /// is done at once.
+    pub fn takes_turn(&mut self, turn: Turn, cpu: CpuId) -> bool {
+        let taken = self.kernel.takes_turn(turn, cpu);
+        taken.map_err(|message| self.scx_ops_exit_kind(ExitKind::ErrorStall, 0, message)).is_ok()
     }
 
     /// At every tick of every CPU (`scx_tick`): whether the watchdog itself is late.

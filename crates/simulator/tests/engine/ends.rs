@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How runs end: by themselves, at a limit, never.
 
-use tandem_simulator::simulation::SimulationError;
-use tandem_simulator::units::{MSEC, SEC};
+use tandem_simulator::observer::{Observer, TaskInfo};
+use tandem_simulator::simulation::{SimulationError, simulate};
+use tandem_simulator::units::{MSEC, Nanos, SEC};
 
-use super::support::{assert_time, machine, run, run_until, task, try_run};
+use super::support::{assert_time, machine, options, run, run_until, task, try_run};
+use crate::common::workload;
 
 #[test]
 fn work_that_ends_with_the_limit_has_ended() {
@@ -28,6 +30,25 @@ fn steps_without_length_that_repeat_for_ever_are_an_error() {
             other => panic!("{step}: {other:?}"),
         }
     }
+}
+
+/// Counts the threads that come into being.
+#[derive(Default)]
+struct Births(usize);
+
+impl Observer for Births {
+    fn task_new(&mut self, _now: Nanos, _task: &TaskInfo) {
+        self.0 += 1;
+    }
+}
+
+#[test]
+fn more_threads_than_there_may_be_are_refused_before_any_is_made() {
+    let text = r#"{ "tasks": { "a": { "instance": 2000001, "loop": 1, "run": 10 } } }"#;
+    let mut births = Births::default();
+    let result = simulate(&machine(1), &workload(text), &options(), &mut births);
+    assert_eq!(result.unwrap_err(), SimulationError::TooManyThreads { limit: 2_000_000, at: 0 });
+    assert_eq!(births.0, 0);
 }
 
 #[test]

@@ -5,8 +5,10 @@
 mod after;
 mod dump;
 mod loading;
+mod memory;
 mod misuse;
 mod programs;
 mod requests;
+mod rest;
 mod stall;
 mod support;

@@ -3,12 +3,12 @@
 
 mod generate;
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use jsonc_parser::{JsonValue, ParseOptions, parse_to_value};
+use tandem_simulator::bounded;
 use tandem_simulator::input::InputError;
 use tandem_simulator::workload::Workload;
 use tandem_simulator::workload::bundled::BUNDLED;
@@ -92,13 +92,13 @@ fn load_with_text(spec: &Path) -> Result<(Workload, String), InputError> {
     let workload = Workload::load(spec)?;
     let text = match bundled_text(spec) {
         Some(text) if !spec.exists() => text.to_owned(),
-        _ => fs::read_to_string(spec).map_err(|error| unreadable(spec, &error))?,
+        _ => bounded::read_text(spec).map_err(|error| unreadable(spec, &error))?,
     };
     Ok((workload, text))
 }
 
 fn standard_input() -> Result<String, InputError> {
-    io::read_to_string(io::stdin().lock()).map_err(|error| unreadable(Path::new(STANDARD_INPUT), &error))
+    bounded::read_text_from(io::stdin().lock()).map_err(|error| unreadable(Path::new(STANDARD_INPUT), &error))
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> InputError {

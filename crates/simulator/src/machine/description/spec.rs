@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a user names a machine and one of its configurations.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+
+use tandem_loader::bounded;
 
 use crate::input::{InputError, valid_names};
 use crate::machine::catalogue;
@@ -38,7 +39,7 @@ impl<'a> Spec<'a> {
     pub(super) fn read(&self) -> Result<(PathBuf, String), InputError> {
         let path = Path::new(self.machine);
         if is_path(self.machine) {
-            let text = fs::read_to_string(path)
+            let text = bounded::read_text(path)
                 .map_err(|error| InputError::whole(path, format!("cannot read the machine description: {error}")))?;
             return Ok((path.to_owned(), text));
         }

@@ -5,6 +5,7 @@
 //! tasks and the queue that a task is in, and a CPU counts the tasks in its local queue that shall run at once. Nothing
 //! here calls the scheduler.
 
+use tandem_bpf_vm::fault::FaultKind;
 use tandem_bpf_vm::memory::Memory;
 
 use super::super::Ctx;
@@ -18,6 +19,10 @@ use super::super::reenqueue::rq_is_open;
 use super::super::rq::Rqs;
 use crate::kernel::Kernel;
 use crate::units::{CpuId, TaskId};
+
+/// Bytes that a queue of the scheduler takes here, beside its object, at most: what is kept of it, and its place among the
+/// ids.
+const PER_QUEUE: u64 = 256;
 
 /// Dispatch queues and the copies of what is in them.
 pub struct Queues<'a> {
@@ -118,12 +123,22 @@ impl Queues<'_> {
             Ok(dsq) => dsq,
             Err(errno) => return errno,
         };
-        let Ok(address) = self.guest.dsq_new(self.memory, id) else {
+        let Ok(address) = self.dsq_new(dsq, id) else {
             self.dsqs.destroy(id).expect("a new queue is empty");
             return -ENOMEM;
         };
         self.dsqs.set_address(dsq, address);
         0
+    }
+
+    /// Makes the object of a queue, and counts what the queue itself takes: a queue that was destroyed leaves its place to
+    /// the next.
+    fn dsq_new(&mut self, dsq: DsqRef, id: u64) -> Result<u64, FaultKind> {
+        if self.dsqs.takes_room(dsq) {
+            self.memory.reserve(PER_QUEUE)?;
+            self.dsqs.has_room(dsq);
+        }
+        self.guest.dsq_new(self.memory, id)
     }
 
     /// `destroy_dsq`; no such queue: nothing happens.

@@ -66,6 +66,8 @@ pub struct Dsqs {
     cursors: Vec<Option<Cursor>>,
     /// Tasks ordered by virtual time so far: orders equals.
     ordered: u64,
+    /// So many entries of `queues` have been counted against the memory.
+    with_room: usize,
 }
 
 /// `struct scx_dispatch_q`.
@@ -187,6 +189,16 @@ impl Dsqs {
         };
         self.users.insert(id, dsq);
         Ok(dsq)
+    }
+
+    /// Whether room has not been found yet for what is kept of the queue `dsq`; queues come one by one.
+    pub fn takes_room(&self, dsq: DsqRef) -> bool {
+        dsq.0 as usize >= self.with_room.max(self.nr_cpus + self.nodes)
+    }
+
+    /// There is room for the queue `dsq`, also when another takes its place.
+    pub fn has_room(&mut self, dsq: DsqRef) {
+        self.with_room = self.with_room.max(dsq.0 as usize + 1);
     }
 
     /// `destroy_dsq`; no such queue: nothing happens.

@@ -233,7 +233,11 @@ impl SchedExt {
         let kernel = Kernel::new(&machine, KernelParameters::default(), Pcg32::seed_from_u64(0));
         let governor = Governor::Schedutil(SchedutilTunables::default());
         let system = System { kernel: &kernel, machine: &machine, governor };
-        let loaded = load_object(self.object.clone(), &self.request(0), &system)?;
+        let loaded = load_object(
+            self.object.clone(),
+            &self.request(&KernelParameters { bpf_budget: 0, ..KernelParameters::default() }),
+            &system,
+        )?;
         Ok(check_ops(&loaded.ops, loaded.profile)?)
     }
 }

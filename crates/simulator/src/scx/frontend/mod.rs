@@ -128,12 +128,15 @@ pub enum SchedulerError {
     #[error("{0}")]
     Ops(#[from] InvalidOps),
     /// The object cannot be loaded.
-    #[error("{0}")]
+    #[error("{0}{hint}", hint = if .0.is_memory() { format!("; {MORE_MEMORY}") } else { String::new() })]
     Load(#[from] LoadError),
     /// The kernel's objects do not fit into the programs' memory.
-    #[error("the kernel's objects: {0}")]
+    #[error("the kernel's objects: {0}; {MORE_MEMORY}")]
     Memory(FaultKind),
 }
+
+/// What to do about memory that has run out.
+pub(crate) const MORE_MEMORY: &str = "`bpf_memory_mib` says how many MiB there are (1024 unless set)";
 
 /// How a scheduler shall be loaded.
 #[derive(Debug, Clone, Copy)]

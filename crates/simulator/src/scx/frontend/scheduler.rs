@@ -12,15 +12,13 @@ use tandem_loader::file::LoaderFile;
 
 use super::{Request, SchedulerError, ops};
 use crate::input::{InputError, nearest};
+use crate::kernel::params::KernelParameters;
 use crate::scx::abi::profile::Profile;
 use crate::scx::abi::types::CPUMASK_BITS;
 use crate::scx::kfuncs;
 
 /// Largest file that is read: objects have some hundred kilobytes.
 const LARGEST: u64 = 256 << 20;
-
-/// Bytes that the programs' memory may grow to, the kernel's objects in it included.
-const MEMORY_LIMIT: u64 = 1 << 30;
 
 /// A sched_ext object, and how to load it.
 #[derive(Debug, Clone)]
@@ -188,15 +186,15 @@ impl SchedExt {
         Self { name: printable(file) + behind, ..self.clone() }
     }
 
-    /// How to load it, its programs executing at most `budget` instructions a call.
-    pub(crate) fn request(&self, budget: u64) -> Request<'_> {
+    /// How to load it into a kernel with these parameters.
+    pub(crate) fn request(&self, parameters: &KernelParameters) -> Request<'_> {
         Request {
             settings: &self.settings,
             sidecar: self.sidecar.as_ref(),
             profile: self.profile,
             kfuncs: kfuncs::number,
-            memory_limit: MEMORY_LIMIT,
-            budget,
+            memory_limit: parameters.bpf_memory_mib << 20,
+            budget: parameters.bpf_budget,
         }
     }
 

@@ -118,7 +118,7 @@ impl Guest {
     /// Makes the object of `task`, with its affinity, CPU and priority as in `kernel`.
     ///
     /// # Errors
-    /// [`FaultKind::Exhausted`] if it does not fit into the memory.
+    /// [`FaultKind::Exhausted`] if it does not fit into the memory; then there is none.
     pub fn task_new(
         &mut self,
         memory: &mut Memory,
@@ -127,46 +127,73 @@ impl Guest {
         info: &GuestTaskInfo<'_>,
     ) -> Result<u64, FaultKind> {
         let known = kernel.task(task);
-        let address = alloc_task(memory, &self.affinities, task.0)?;
+        let mm = self.mm_of(memory, info)?;
+        let object = self.alloc_with_affinity(memory, task, known.allowed.as_deref());
+        let address = object.inspect_err(|_| self.release_mm(memory, info.tgid, mm))?;
         if self.tasks.len() <= task.index() {
             self.tasks.resize(task.index() + 1, 0);
         }
         self.tasks[task.index()] = address;
         write_identity(memory, address, info, known.cpu);
-        write_affinity(memory, &mut self.affinities, address, known.allowed.as_deref())?;
-        if known.narrowed {
-            self.narrow_cpus_ptr(memory, task, &CpuMask::of(kernel.topology.nr_cpus, [known.cpu]))?;
-        }
         self.set_migration_disabled(memory, task, known.migration_disabled);
-        self.join_thread_group(memory, task, info)?;
+        self.join_thread_group(memory, task, info, mm);
         self.set_parent(memory, task, info.parent);
         self.set_scheduling(memory, known);
         if let Some(cgroup) = info.cgroup {
             self.set_task_cgroup(memory, task, cgroup);
         }
+        if known.narrowed {
+            let only = CpuMask::of(kernel.topology.nr_cpus, [known.cpu]);
+            let narrowed = self.narrow_cpus_ptr(memory, task, &only);
+            narrowed.inspect_err(|_| self.task_free(memory, task))?;
+        }
         Ok(address)
     }
 
-    fn join_thread_group(
+    /// Makes an object that has nothing but its affinity.
+    fn alloc_with_affinity(
         &mut self,
         memory: &mut Memory,
         task: TaskId,
-        info: &GuestTaskInfo<'_>,
-    ) -> Result<(), FaultKind> {
+        allowed: Option<&CpuMask>,
+    ) -> Result<u64, FaultKind> {
+        let address = alloc_task(memory, &self.affinities, task.0)?;
+        let written = write_affinity(memory, &mut self.affinities, address, allowed);
+        written.inspect_err(|_| access::free(memory, address))?;
+        Ok(address)
+    }
+
+    /// The memory map of the process that a task comes into, made if the task is its first; 0 for a kernel thread.
+    fn mm_of(&self, memory: &mut Memory, info: &GuestTaskInfo<'_>) -> Result<u64, FaultKind> {
+        if info.flags & PF_KTHREAD != 0 {
+            return Ok(0);
+        }
+        match self.groups.groups.get(&info.tgid).map_or(0, |group| group.mm) {
+            0 => memory.alloc(size_of::<MmStruct>() as u64, Protection::ReadOnly),
+            mm => Ok(mm),
+        }
+    }
+
+    /// The memory map was made for a task that does not come.
+    fn release_mm(&self, memory: &mut Memory, tgid: i32, mm: u64) {
+        let in_use = self.groups.groups.get(&tgid).is_some_and(|group| group.mm == mm);
+        if mm != 0 && !in_use {
+            access::free(memory, mm);
+        }
+    }
+
+    fn join_thread_group(&mut self, memory: &mut Memory, task: TaskId, info: &GuestTaskInfo<'_>, mm: u64) {
         let address = self.task(task);
         let leader = self.groups.pids.get(&info.tgid).map(|leader| self.tasks[leader.index()]);
         self.groups.pids.insert(info.pid, task);
         let group = self.groups.groups.entry(info.tgid).or_default();
         put::<8>(memory, address + at!(TaskStruct, group_leader), leader.or(group.zombie).unwrap_or(address));
         group.members.insert(task);
-        if info.flags & PF_KTHREAD == 0 {
-            if group.mm == 0 {
-                group.mm = memory.alloc(size_of::<MmStruct>() as u64, Protection::ReadOnly)?;
-            }
-            put::<8>(memory, address + at!(TaskStruct, mm), group.mm);
-            put::<8>(memory, address + at!(TaskStruct, active_mm), group.mm);
+        if mm != 0 {
+            group.mm = mm;
+            put::<8>(memory, address + at!(TaskStruct, mm), mm);
+            put::<8>(memory, address + at!(TaskStruct, active_mm), mm);
         }
-        Ok(())
     }
 
     /// Frees the object of `task`; programs that still use it fault. That of a process's first thread stays until its other

@@ -234,3 +234,23 @@ fn the_exit_record_points_to_its_texts() {
         assert_eq!(text(at!(ScxExitInfo, dump)), b"dump");
     }
 }
+
+#[test]
+fn a_task_without_room_leaves_nothing_behind() {
+    let mut refused = 0;
+    // Room for nothing, for the memory map of its process, for the task's object too, and at last for its own mask.
+    for left in (0..2048).step_by(16) {
+        let mut small = world();
+        small.add(0, &info(10, 10));
+        let taken = small.memory.available() - left;
+        small.memory.reserve(taken).unwrap();
+        let allowed = CpuMask::of(CPUS as usize, [CpuId(1)]);
+        small.kernel.tasks[1].allowed = Some(std::sync::Arc::new(allowed));
+        if small.guest.task_new(&mut small.memory, &small.kernel, TaskId(1), &info(11, 11)).is_ok() {
+            break;
+        }
+        assert_eq!((small.guest.task(TaskId(1)), small.guest.task_by_pid(11)), (0, None), "{left}");
+        refused += 1;
+    }
+    assert!(refused > 10 && refused < 128, "{refused}");
+}

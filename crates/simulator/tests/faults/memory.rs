@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The simulated kernel runs out of memory: a scheduler hears `ENOMEM` where a kernel's would, and where a run cannot go on
+//! without, it says what to enlarge.
+
+use tandem_simulator::metrics::Report;
+use tandem_simulator::simulation::{Options, SimulationError};
+
+use super::support::{options, sched_ext, try_run};
+
+/// The options of a run under the scheduler in this mode, with so many MiB.
+fn with_memory(mode: &str, mib: u64) -> Options {
+    let mut options = options("restless", &format!(",mode={mode}"));
+    options.kernel.bpf_memory_mib = mib;
+    options
+}
+
+/// A thread that soon ends, so many times.
+fn threads(instances: u32) -> String {
+    format!(r#"{{ "tasks": {{ "worker": {{ "instance": {instances}, "loop": 1, "run": 10 }} }} }}"#)
+}
+
+/// What the scheduler says at its end: how often memory was given and refused, and the last error.
+#[track_caller]
+fn numbers(report: &Report) -> (u64, u64, i64) {
+    let line = sched_ext(report).output.iter().find(|line| line.contains("given")).expect("the scheduler says it");
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let after = |word: &str| words[words.iter().position(|other| *other == word).unwrap() + 1];
+    (after("given").parse().unwrap(), after("refused").parse().unwrap(), after("errno").parse().unwrap())
+}
+
+#[test]
+fn threads_that_have_no_room_end_the_run_with_what_to_enlarge() {
+    let error = try_run(&threads(20_000), &with_memory("MODE_STORAGE", 2)).unwrap_err();
+    assert!(matches!(error, SimulationError::KernelMemory { .. }), "{error}");
+    let message = error.to_string();
+    assert!(
+        message.starts_with("the simulated kernel ran out of memory at 0 s: no room for thread worker-"),
+        "{message}"
+    );
+    assert!(message.ends_with("; `bpf_memory_mib` says how many MiB there are (1024 unless set)"), "{message}");
+}
+
+#[test]
+fn a_task_that_gets_no_storage_is_scheduled_without() {
+    // Each takes 60,000 bytes, so that 2 MiB suffice for some thirty; the tasks themselves still fit.
+    let mut runs = (20..40).map(|count| (count, try_run(&threads(count), &with_memory("MODE_STORAGE", 2)).unwrap()));
+    let (count, report) = runs.find(|(_, report)| numbers(report).1 > 0).expect("there is not room for 40");
+    let (given, refused, _) = numbers(&report);
+    assert_eq!(given + refused, u64::from(count));
+    assert_eq!(sched_ext(&report).exit, None);
+}
+
+#[test]
+fn queues_have_their_whole_size_and_then_there_is_no_memory() {
+    let report = try_run(&threads(2), &with_memory("MODE_QUEUES", 4)).unwrap();
+    let (given, _, errno) = numbers(&report);
+    assert_eq!(errno, -12);
+    // Each takes 256 bytes here beside its object.
+    assert!(given > 1_000 && given < (4 << 20) / 256, "{given}");
+}
+
+#[test]
+fn a_mask_that_cannot_be_made_is_null() {
+    let report = try_run(&threads(2), &with_memory("MODE_MASKS", 4)).unwrap();
+    let (given, refused, _) = numbers(&report);
+    assert!(given > 1_000 && refused == 1, "{given} {refused}");
+}
