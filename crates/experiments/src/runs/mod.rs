@@ -222,7 +222,7 @@ impl Book {
                 Ok(made) => ready.push((simulation, request, made)),
                 Err(error) => {
                     progress.end();
-                    return Err(error.into());
+                    return Err(error);
                 }
             }
             progress.prepared();
