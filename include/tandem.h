@@ -13,7 +13,7 @@
  *		...
  *
  * Only this header is needed, in C99 or C++, on Linux. Where Tandem does not run a call costs a system call or two, and at most
- * once a second a third one. A process keeps one connection. A hint is a request: that it was taken does not mean that it had
+ * once a second a third one; a call never takes longer than a second. A process keeps one connection. A hint is a request: that it was taken does not mean that it had
  * an effect, and programs do the same with and without.
  */
 #ifndef TANDEM_H
@@ -25,6 +25,7 @@
 #endif
 
 #include <errno.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,9 @@ extern "C" {
 /* The largest length. */
 #define TANDEM_MAX_LENGTH ((uint64_t)1 << 53)
 
+/* Milliseconds that a call takes at most, whatever whoever listens does. */
+#define TANDEM_PATIENCE 1000
+
 /* The connection of this process. */
 struct tandem_connection {
 	/* The process of whom a thread is asking: one question, then its answer. 0: nobody is. */
@@ -54,8 +58,8 @@ struct tandem_connection {
 	int fd;
 	/* Whose it is: a child of fork() makes its own. */
 	pid_t owner;
-	/* When connecting failed last, in seconds of the monotonic clock. */
-	time_t failed;
+	/* The second in which connecting failed last; 0: it has not. */
+	int64_t failed;
 };
 
 static inline struct tandem_connection *tandem_connection_(void)
@@ -65,12 +69,12 @@ static inline struct tandem_connection *tandem_connection_(void)
 	return &connection;
 }
 
-static inline time_t tandem_now_(void)
+/* Milliseconds after some beginning: never 0. */
+static inline int64_t tandem_now_(void)
 {
 	struct timespec now;
 
-	/* Nothing of it is older than a second: 0 is none. */
-	return clock_gettime(CLOCK_MONOTONIC, &now) ? 1 : now.tv_sec + 1;
+	return clock_gettime(CLOCK_MONOTONIC, &now) ? 1 : (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + 1;
 }
 
 static inline void tandem_hang_up_(struct tandem_connection *connection)
@@ -80,22 +84,35 @@ static inline void tandem_hang_up_(struct tandem_connection *connection)
 	connection->fd = -1;
 }
 
+/* Has sending and connecting give up at @end. */
+static inline void tandem_limit_(int fd, int64_t end)
+{
+	int64_t left = end - tandem_now_();
+	struct timeval patience;
+
+	/* 0 would be for ever. */
+	if (left < 1)
+		left = 1;
+	patience.tv_sec = (time_t)(left / 1000);
+	patience.tv_usec = (suseconds_t)(left % 1000 * 1000);
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+}
+
 /* Connects, unless that failed a moment ago. 0, or an error as a negative number. */
-static inline int tandem_connect_(struct tandem_connection *connection)
+static inline int tandem_connect_(struct tandem_connection *connection, int64_t end)
 {
 	const char *path = getenv("TANDEM_SOCKET");
-	/* Who does not answer keeps a thread for so long, no longer. */
-	struct timeval patience;
 	struct sockaddr_un address;
 	pid_t self = getpid();
-	time_t now;
+	int64_t now;
 	int fd, err;
 
 	if (connection->fd >= 0 && connection->owner == self)
 		return 0;
 	/* The parent's: its answers are not for this process. */
 	tandem_hang_up_(connection);
-	now = tandem_now_();
+	/* One is none too early: 0 would be no failure. */
+	now = 1 + tandem_now_() / 1000;
 	if (connection->owner == self && connection->failed == now)
 		return -ENOENT;
 	connection->owner = self;
@@ -109,10 +126,7 @@ static inline int tandem_connect_(struct tandem_connection *connection)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	patience.tv_sec = 1;
-	patience.tv_usec = 0;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	tandem_limit_(fd, end);
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address))) {
 		err = -errno;
 		close(fd);
@@ -123,18 +137,44 @@ static inline int tandem_connect_(struct tandem_connection *connection)
 	return 0;
 }
 
-/* Asks, and waits for `ok`. */
-static inline int tandem_ask_(struct tandem_connection *connection, const char *line, size_t length)
+/* Waits until something has come, but not beyond @end. 0, or an error as a negative number. */
+static inline int tandem_await_(int fd, int64_t end)
+{
+	struct pollfd ready;
+	int64_t left;
+	int count;
+
+	ready.fd = fd;
+	ready.events = POLLIN;
+	for (;;) {
+		left = end - tandem_now_();
+		if (left <= 0)
+			return -ETIMEDOUT;
+		count = poll(&ready, 1, (int)left);
+		if (count > 0)
+			return 0;
+		if (count < 0 && errno != EINTR)
+			return -errno;
+	}
+}
+
+/* Asks, and waits for `ok`: until @end in all, however slowly the answer comes. */
+static inline int tandem_ask_(struct tandem_connection *connection, const char *line, size_t length, int64_t end)
 {
 	char answer[512];
 	size_t got = 0;
 	ssize_t more;
+	int err;
 
+	tandem_limit_(connection->fd, end);
 	/* A signal for a program that has hung up would be for this whole process. */
 	more = send(connection->fd, line, length, MSG_NOSIGNAL);
 	if (more < 0 || (size_t)more != length)
 		return more < 0 ? -errno : -EIO;
 	do {
+		err = tandem_await_(connection->fd, end);
+		if (err)
+			return err;
 		more = recv(connection->fd, answer + got, sizeof(answer) - got, 0);
 		if (more < 0 && errno == EINTR)
 			continue;
@@ -160,12 +200,11 @@ static inline char *tandem_write_(char *at, uint64_t number)
 	return at;
 }
 
-/* Waits until no other thread asks: 0, or -EBUSY. */
-static inline int tandem_wait_(struct tandem_connection *connection)
+/* Waits until no other thread asks: 0, or -EBUSY at @end. */
+static inline int tandem_wait_(struct tandem_connection *connection, int64_t end)
 {
 	struct timespec moment;
 	pid_t self = getpid(), busy;
-	int turns = 0;
 
 	moment.tv_sec = 0;
 	moment.tv_nsec = 100000;
@@ -175,7 +214,7 @@ static inline int tandem_wait_(struct tandem_connection *connection)
 		if (busy != self &&
 		    __atomic_compare_exchange_n(&connection->busy, &busy, self, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return 0;
-		if (++turns > 20000)
+		if (tandem_now_() >= end)
 			return -EBUSY;
 		nanosleep(&moment, NULL);
 	}
@@ -186,7 +225,7 @@ static inline int tandem_wait_(struct tandem_connection *connection)
  * again, by any number of threads at once.
  *
  * 0: it was taken. Otherwise a negative number, and nothing has happened: -EINVAL, no such length; -EPERM, it was refused;
- * -EBUSY, another thread is just asking and does not come to an end; any other, above all -ENOENT and -ECONNREFUSED: Tandem
+ * -EBUSY, other threads are just asking and do not come to an end; -ETIMEDOUT, no answer within a second; any other, above all -ENOENT and -ECONNREFUSED: Tandem
  * does not run. errno stays as it is.
  */
 static inline int tandem_hint(uint64_t relative_length)
@@ -194,6 +233,7 @@ static inline int tandem_hint(uint64_t relative_length)
 	struct tandem_connection *connection = tandem_connection_();
 	int err, before = errno;
 	char line[64] = "hint ", *at = line + 5;
+	int64_t end;
 
 	if (relative_length < 1 || relative_length > TANDEM_MAX_LENGTH)
 		return -EINVAL;
@@ -201,14 +241,16 @@ static inline int tandem_hint(uint64_t relative_length)
 	*at++ = ' ';
 	at = tandem_write_(at, relative_length);
 	*at++ = '\n';
-	err = tandem_wait_(connection);
+	/* Who does not answer, or drips, keeps a thread for so long, no longer. */
+	end = tandem_now_() + TANDEM_PATIENCE;
+	err = tandem_wait_(connection, end);
 	if (err) {
 		errno = before;
 		return err;
 	}
-	err = tandem_connect_(connection);
+	err = tandem_connect_(connection, end);
 	if (!err) {
-		err = tandem_ask_(connection, line, (size_t)(at - line));
+		err = tandem_ask_(connection, line, (size_t)(at - line), end);
 		/* Who was refused may ask again; any other end is that of the connection. */
 		if (err && err != -EPERM)
 			tandem_hang_up_(connection);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use crate::tasks::Tasks;
+use crate::tasks::{Listing, Tasks};
 
 /// The flag of the kernel's own threads (`PF_KTHREAD`).
 const PF_KTHREAD: u64 = 0x0020_0000;
@@ -63,20 +63,65 @@ pub fn threads(root: &Path, process: u32) -> Vec<u32> {
 /// A process and all that descend from it now. Whose parent has ended belongs to `init` by then, or to whoever
 /// adopts orphans.
 pub fn tree(root: &Path, process: u32) -> BTreeSet<u32> {
-    let tasks = Tasks::below(root);
-    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for id in tasks.processes() {
-        if let Some(stat) = tasks.process(id) {
-            children.entry(stat.parent).or_default().push(id);
-        }
+    let mut walk = Walk::begin(root);
+    while walk.go_on(usize::MAX) {}
+    walk.family().below(process, |_| false).into_iter().collect()
+}
+
+/// A look at all processes, in portions: where there are tens of thousands, or more all the time, it takes seconds.
+#[derive(Debug)]
+pub struct Walk {
+    tasks: Tasks,
+    listing: Listing,
+    family: Family,
+}
+
+impl Walk {
+    /// Begins to look.
+    pub fn begin(root: &Path) -> Self {
+        let tasks = Tasks::below(root);
+        Self { listing: tasks.listing(), tasks, family: Family::default() }
     }
-    let (mut tree, mut open) = (BTreeSet::new(), vec![process]);
-    while let Some(next) = open.pop() {
-        if tree.insert(next) {
-            open.extend(children.get(&next).into_iter().flatten());
+
+    /// Looks at so many more processes; false once all have been seen.
+    pub fn go_on(&mut self, most: usize) -> bool {
+        let mut seen = 0;
+        while seen < most {
+            let Some(id) = self.listing.next() else { return false };
+            seen += 1;
+            if let Some(stat) = self.tasks.process(id) {
+                self.family.children.entry(stat.parent).or_default().push(id);
+            }
         }
+        true
     }
-    tree
+
+    /// What was seen.
+    pub fn family(self) -> Family {
+        self.family
+    }
+}
+
+/// Who is whose child.
+#[derive(Debug, Default)]
+pub struct Family {
+    children: BTreeMap<u32, Vec<u32>>,
+}
+
+impl Family {
+    /// A process and all that descend from it, parents before their children; but not those that `apart` says are apart, nor
+    /// what descends from these.
+    pub fn below(&self, process: u32, apart: impl Fn(u32) -> bool) -> Vec<u32> {
+        let (mut known, mut found) = (BTreeSet::from([process]), vec![process]);
+        let mut at = 0;
+        while let Some(next) = found.get(at) {
+            at += 1;
+            let children = self.children.get(next).into_iter().flatten().copied();
+            let new: Vec<u32> = children.filter(|child| !apart(*child) && known.insert(*child)).collect();
+            found.extend(new);
+        }
+        found
+    }
 }
 
 #[cfg(test)]
@@ -137,6 +182,18 @@ mod tests {
         }
         assert_eq!(tree(root.path(), 10), BTreeSet::from([10, 11, 12]));
         assert_eq!(tree(root.path(), 99), BTreeSet::from([99]));
+    }
+
+    #[test]
+    fn a_walk_in_portions_sees_what_one_at_once_sees() {
+        let root = tempfile::tempdir().unwrap();
+        (10..20).for_each(|id| write(root.path(), id, id - 1, "p", "S", 0));
+        let mut walk = Walk::begin(root.path());
+        let portions = (0..20).take_while(|_| walk.go_on(3)).count();
+        assert_eq!(portions, 3);
+        let family = walk.family();
+        assert_eq!(family.below(12, |_| false), (12..20).collect::<Vec<_>>());
+        assert_eq!(family.below(12, |process| process == 15), [12, 13, 14]);
     }
 
     #[test]

@@ -66,6 +66,11 @@ impl Tasks {
         numbers(&self.proc)
     }
 
+    /// All processes, as they are listed while one reads on.
+    pub(crate) fn listing(&self) -> Listing {
+        Listing(fs::read_dir(&self.proc).ok())
+    }
+
     /// The threads of a process, by number; none if it is gone.
     pub(crate) fn threads(&self, pid: u32) -> Vec<u32> {
         numbers(&self.proc.join(format!("{pid}/task")))
@@ -74,6 +79,12 @@ impl Tasks {
     /// A process; `None` if it is gone.
     pub(crate) fn process(&self, pid: u32) -> Option<Stat> {
         Stat::parse(&fs::read_to_string(self.proc.join(format!("{pid}/stat"))).ok()?)
+    }
+
+    /// The process that a thread belongs to; `None` if it is gone.
+    pub(crate) fn process_of(&self, tid: u32) -> Option<u32> {
+        let status = fs::read_to_string(self.proc.join(format!("{tid}/status"))).ok()?;
+        status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()
     }
 
     /// A thread; `None` if it is gone.
@@ -94,10 +105,28 @@ impl Tasks {
     }
 }
 
+/// The numbers of processes, read as they are asked for.
+#[derive(Debug)]
+pub(crate) struct Listing(Option<fs::ReadDir>);
+
+impl Iterator for Listing {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        let entries = self.0.as_mut()?;
+        // After an error nothing more comes.
+        entries.map_while(Result::ok).find_map(|entry| number(&entry))
+    }
+}
+
+fn number(entry: &fs::DirEntry) -> Option<u32> {
+    entry.file_name().to_str()?.parse().ok()
+}
+
 /// The names in a folder that are numbers, ascending; none if it is not there.
 fn numbers(folder: &Path) -> Vec<u32> {
     let entries = fs::read_dir(folder).into_iter().flatten();
-    let mut numbers: Vec<u32> = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
+    let mut numbers: Vec<u32> = entries.filter_map(|entry| number(&entry.ok()?)).collect();
     numbers.sort_unstable();
     numbers
 }

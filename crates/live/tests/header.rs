@@ -2,9 +2,13 @@
 //! `include/tandem.h`: compiled as C and as C++ without a warning, and talking to a server.
 
 use std::collections::BTreeSet;
+use std::io::Write;
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
+use std::thread::{sleep, spawn};
+use std::time::Duration;
 
 use tandem_live::control::{Answer, Peer, Request, Server};
 
@@ -36,7 +40,7 @@ fn said(program: &Path, socket: &Path, lengths: &[&str]) -> Vec<(u32, i32)> {
 fn server(folder: &Path) -> (Server, PathBuf, Receiver<(Peer, Request)>) {
     let path = folder.join("control.sock");
     let (sender, heard) = channel();
-    let answer = move |peer, request| -> Answer {
+    let answer = move |peer: Peer, request: Request| -> Answer {
         sender.send((peer, request)).unwrap();
         match request {
             Request::Hint { length: 13, .. } => Err("not thirteen".to_owned()),
@@ -85,6 +89,31 @@ fn a_refusal_and_an_absurd_length_have_their_numbers() {
     let (eperm, einval) = (-1, -22);
     assert_eq!(returned, [eperm, einval, einval, einval, 0]);
     assert_eq!(heard.try_iter().count(), 2);
+}
+
+/// One who sends a byte now and then would keep a program that waits anew for each of them.
+#[test]
+fn an_answer_that_drips_keeps_a_program_for_a_second_and_no_longer() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("control.sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    // 500 bytes take 100 s: the connection of the thread and that of the child, one after the other.
+    let drip = move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let drop = |_: &u32| {
+            sleep(Duration::from_millis(200));
+            stream.write_all(b"o").is_ok()
+        };
+        (0..500).take_while(drop).count()
+    };
+    let dripping = spawn(move || [(); 2].map(|()| drip()));
+    let program = compile(folder.path(), "gcc", &["-std=c99", "-x", "c"]);
+    let etimedout = -110;
+    let returned: Vec<i32> = said(&program, &socket, &["1"]).into_iter().map(|(_, said)| said).collect();
+    assert_eq!(returned, [etimedout, etimedout]);
+    // Five drops a second, and some that nobody hears any more.
+    let drops = dripping.join().unwrap();
+    assert!(drops.iter().all(|drops| *drops < 100), "{drops:?}");
 }
 
 #[test]

@@ -156,12 +156,9 @@ impl Affinity {
         if !self.request.longest {
             return Ok(Err(NotHinted::NotAsked));
         }
-        let mut thread = self.census.of_application(tid);
-        if thread.is_none() {
-            self.tick()?;
-            thread = self.census.of_application(tid);
-        }
-        let Some((process, start_time)) = thread else { return Ok(Err(NotHinted::NoApplication { tid })) };
+        let Some((process, start_time)) = self.census.of_application(tid) else {
+            return Ok(Err(NotHinted::NoApplication { tid }));
+        };
         if length == 0 {
             self.jobs.remove(&tid);
         } else if !self.jobs.contains_key(&tid) {

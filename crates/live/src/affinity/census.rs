@@ -6,6 +6,9 @@ use std::path::Path;
 
 use crate::tasks::{Stat, Tasks};
 
+/// Generations between two looks at all processes, at most.
+const MOST_FOREBEARS: usize = 64;
+
 /// Processes, as they were when they were seen first: a parent that ends leaves its children to another one.
 #[derive(Debug)]
 pub(super) struct Census {
@@ -75,10 +78,30 @@ impl Census {
         found
     }
 
-    /// The process of an application that a thread belongs to, and when the thread began.
+    /// The process of an application that a thread belongs to, and when the thread began. Only its forebears are looked at: who
+    /// asks may be anybody, and as often as they like.
     pub(super) fn of_application(&self, tid: u32) -> Option<(u32, u64)> {
-        let mut applications = self.known.iter().filter(|(_, process)| process.is_application);
-        applications.find_map(|(pid, _)| Some((*pid, self.tasks.thread(*pid, tid)?.start_time)))
+        // `/proc` has the folder of a thread, though it does not list it; a tree of some processes has not.
+        let has_it = |pid: &&u32| self.tasks.thread(**pid, tid).is_some();
+        let pid = self.tasks.process_of(tid).or_else(|| self.known.keys().find(has_it).copied())?;
+        let start_time = self.tasks.thread(pid, tid)?.start_time;
+        self.descends(pid).then_some((pid, start_time))
+    }
+
+    /// Whether a process belongs to an application, known already or not.
+    fn descends(&self, pid: u32) -> bool {
+        let mut next = pid;
+        for _ in 0..MOST_FOREBEARS {
+            let Some(stat) = self.tasks.process(next) else { return false };
+            if let Some(known) = self.known.get(&next).filter(|known| known.start_time == stat.start_time) {
+                return known.is_application;
+            }
+            if stat.parent == self.own {
+                return true;
+            }
+            next = stat.parent;
+        }
+        false
     }
 
     /// Whether a thread is still the one that began then.

@@ -10,6 +10,8 @@ use crate::process::Process;
 pub struct Peer {
     /// User at the other end.
     pub user: u32,
+    /// The user's group when the process connected.
+    pub group: u32,
     /// Process at the other end.
     pub process: u32,
 }
@@ -78,7 +80,8 @@ mod tests {
     #[test]
     fn a_user_speaks_for_threads_of_their_own_and_root_for_all() {
         let root = tree();
-        let said = |user, id| spoken_for(root.path(), Peer { user, process: 1 }, id).map(|process| process.group);
+        let said =
+            |user, id| spoken_for(root.path(), Peer { user, group: 7, process: 1 }, id).map(|process| process.group);
         assert_eq!(said(7, 11), Ok(10));
         assert_eq!(said(8, 11), Err(Denied::Foreign(11)));
         assert_eq!(said(0, 11), Ok(10));
@@ -89,7 +92,7 @@ mod tests {
     #[test]
     fn an_application_is_a_process_and_no_thread() {
         let root = tree();
-        let peer = Peer { user: 7, process: 1 };
+        let peer = Peer { user: 7, group: 7, process: 1 };
         assert!(spoken_for_process(root.path(), peer, 10).is_ok());
         assert_eq!(spoken_for_process(root.path(), peer, 11), Err(Denied::NoProcess(11, 10)));
     }

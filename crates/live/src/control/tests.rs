@@ -1,8 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Servers, and people of all manners.
 
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
 
+use super::peers::named::{NamedPeers, connect_as};
+use super::server::{MOST, MOST_OF_ROOT, MOST_OF_USER};
 use super::*;
 
 /// A server that takes every request, and those that it was asked.
@@ -10,7 +19,7 @@ fn server() -> (tempfile::TempDir, PathBuf, Server, Receiver<(Peer, Request)>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("control.sock");
     let (sender, asked) = channel();
-    let answer = move |peer, request| {
+    let answer = move |peer: Peer, request: Request| {
         let _ = sender.send((peer, request));
         match request {
             Request::Status => Ok("{}".to_owned()),
@@ -81,27 +90,104 @@ fn who_never_listens_is_sent_away() {
     let (_folder, path, _server, heard) = server();
     let mut deaf = UnixStream::connect(&path).unwrap();
     // Far more answers than a socket holds: at some time nobody reads what is written.
-    let flood = b"status\n".repeat(1000);
+    let flood = b"hint 5 7\n".repeat(1000);
     let told = (0..2000).take_while(|_| deaf.write_all(&flood).is_ok()).count();
     assert!(told < 2000, "two million requests of one who never listens");
     assert_eq!(asked(&path, "hint 6 1"), Ok("ok".to_owned()));
     assert!(heard.try_iter().count() < 2_000_000);
 }
 
-#[test]
-fn connections_are_counted() {
-    let (_folder, path, _server, _heard) = server();
-    let connected: Vec<UnixStream> = (0..MOST + 1).map(|_| UnixStream::connect(&path).unwrap()).collect();
+/// A server that knows other users than the kernel does.
+fn server_of_many() -> (tempfile::TempDir, PathBuf, Server) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("control.sock");
+    let server = Server::listen(&path, Arc::new(NamedPeers), |asked| asked.reply.send(Ok(String::new()))).unwrap();
+    (folder, path, server)
+}
+
+/// What a user hears who connects and asks.
+fn heard(stream: &mut UnixStream) -> String {
+    // Who is sent away may not be able to say anything.
+    let _ = stream.write_all(b"hint 6 1\n");
     let mut line = String::new();
-    BufReader::new(connected.last().unwrap()).read_line(&mut line).unwrap();
-    assert_eq!(line, "error too many connections: close some\n");
-    drop(connected);
+    BufReader::new(stream).read_line(&mut line).unwrap();
+    line
+}
+
+#[test]
+fn four_users_with_all_their_connections_lock_out_no_root() {
+    let (_folder, path, _server) = server_of_many();
+    let connect = |user| connect_as(user, &path).unwrap();
+    let mut taken: Vec<UnixStream> = Vec::new();
+    for user in 1..=4 {
+        taken.extend((0..MOST_OF_USER).map(|_| connect(user)));
+        assert_eq!(heard(&mut connect(user)), "error too many connections: close some\n");
+    }
+    assert_eq!(taken.len(), MOST);
+    assert_eq!(heard(&mut connect(5)), "error too many connections: close some\n");
+    let mut root: Vec<UnixStream> = (0..MOST_OF_ROOT).map(|_| connect(0)).collect();
+    assert!(root.iter_mut().all(|stream| heard(stream) == "ok\n"));
+    assert_eq!(heard(&mut connect(0)), "error too many connections: close some\n");
+    drop(taken);
     // The server sees that they have gone when it next looks.
     let answered = (0..100).any(|_| {
         std::thread::sleep(Duration::from_millis(20));
-        matches!(ask(&path, "hint 6 1", Duration::from_secs(10)), Ok(Ok(_)))
+        heard(&mut connect(5)) == "ok\n"
     });
     assert!(answered, "no room after all have left");
+}
+
+#[test]
+fn who_asks_too_much_waits_and_others_do_not() {
+    let (_folder, path, _server) = server_of_many();
+    let mut busy = connect_as(7, &path).unwrap();
+    busy.write_all(&b"status\n".repeat(150)).unwrap();
+    let begun = Instant::now();
+    let mut lines = BufReader::new(busy).lines();
+    assert_eq!(lines.by_ref().take(100).filter(|line| line.as_ref().unwrap() == "ok").count(), 100);
+    // Root and another user are answered meanwhile; 50 more of the first one take 2.5 s.
+    for user in [0, 8] {
+        assert_eq!(heard(&mut connect_as(user, &path).unwrap()), "ok\n");
+    }
+    assert_eq!(lines.by_ref().take(50).count(), 50);
+    assert!(begun.elapsed() >= Duration::from_secs(2));
+}
+
+#[test]
+fn a_connection_has_one_request_open_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("control.sock");
+    let (sender, asked) = channel();
+    let _server = Server::listen(&path, Arc::new(NamedPeers), move |asked| drop(sender.send(asked))).unwrap();
+    let mut hasty = connect_as(7, &path).unwrap();
+    hasty.write_all(&b"hint 5 1\n".repeat(50)).unwrap();
+    let first = asked.recv().unwrap();
+    let mut other = connect_as(8, &path).unwrap();
+    other.write_all(b"hint 6 1\n").unwrap();
+    // Not the first one's second request.
+    let second = asked.recv().unwrap();
+    assert_eq!((first.peer.user, second.peer.user), (7, 8));
+    assert!(asked.try_recv().is_err());
+    first.reply.send(Ok(String::new()));
+    assert_eq!(asked.recv().unwrap().peer.user, 7);
+}
+
+#[test]
+fn an_answer_that_drips_is_waited_for_no_longer_than_one_that_does_not_come() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("control.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    let dripping = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        (0..600)
+            .take_while(|_| {
+                std::thread::sleep(Duration::from_millis(50));
+                stream.write_all(b"x").is_ok()
+            })
+            .count()
+    });
+    assert!(matches!(ask(&path, "status", Duration::from_millis(300)), Err(ControlError::Lost { .. })));
+    assert!(dripping.join().unwrap() < 600, "it was waited for as long as something came");
 }
 
 #[test]

@@ -17,6 +17,7 @@ pub(crate) use note::clause;
 use tandem_bpf_vm::open::Meanings;
 
 use crate::changes::{Change, Setting};
+use crate::control::Announcers;
 use crate::host::{Capability, Host, Missing, Policy, SCHEDUTIL};
 
 /// Which way of acting is wanted.
@@ -68,8 +69,18 @@ pub struct SessionRequest {
     pub settings: Vec<(String, String)>,
     /// Who shall choose clocks; `None`: nobody said, so nothing is changed, but offered where it would help.
     pub governor: Option<Governor>,
+    /// Who may announce applications; `None`: nobody said, so root only where isolation makes all else noise, else anybody.
+    pub announcers: Option<Announcers>,
     /// What the scheduler says of the states of its mechanisms.
     pub states: Meanings,
+}
+
+impl SessionRequest {
+    /// Who may announce applications.
+    pub fn announcers(&self) -> Announcers {
+        let isolates = Mechanisms::of(&self.settings).isolate.is_some();
+        self.announcers.clone().unwrap_or(if isolates { Announcers::Root } else { Announcers::Anybody })
+    }
 }
 
 /// What will be done.

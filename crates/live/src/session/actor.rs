@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The two ways of acting: a scheduler in the kernel, or affinities and clocks.
 
-use std::collections::BTreeSet;
-use std::path::Path;
 use std::time::Instant;
 
 use super::error::SessionError;
@@ -14,8 +12,7 @@ use crate::changes::{Journal, Restored};
 use crate::host::Host;
 use crate::machine::Machine;
 use crate::plan::{Backend, Plan};
-use crate::process::{threads, tree};
-use crate::{Exit, LiveError, kernel};
+use crate::{Exit, kernel};
 
 /// What acts, and what it has changed of the machine.
 #[derive(Debug)]
@@ -86,12 +83,14 @@ impl Actor {
         }
     }
 
-    /// Makes a process and all that descends from it an application. An error is words for who asked.
-    pub(super) fn enter(&mut self, root: &Path, process: u32, number: u32) -> Result<(), String> {
+    /// Makes a process an application; what it starts from now on belongs to it. What it has started before, a
+    /// [`scheduler`](Self::scheduler) is still to be told. An error is words for who asked.
+    pub(super) fn enter(&mut self, process: u32, number: u32) -> Result<(), String> {
         match self {
-            Self::SchedExt(scheduler, _) => {
-                enter(scheduler.as_ref(), root, process, number).map_err(|error| error.to_string())
-            }
+            Self::SchedExt(scheduler, _) => match scheduler.enter_application(process, number) {
+                Ok(_) => Ok(()),
+                Err(error) => Err(format!("the scheduler does not take another application: {error}")),
+            },
             Self::Affinity(Some(affinity)) => match affinity.enter_application(process) {
                 Ok(true) => Ok(()),
                 Ok(false) => Err(format!("there is no process {process}")),
@@ -101,10 +100,21 @@ impl Actor {
         }
     }
 
+    /// The scheduler to which applications are told.
+    pub(super) fn scheduler(&self) -> Option<&dyn Loaded> {
+        match self {
+            Self::SchedExt(scheduler, _) => Some(scheduler.as_ref()),
+            Self::Affinity(_) => None,
+        }
+    }
+
     /// Says how long a thread is. An error is words for who asked.
     pub(super) fn hint(&mut self, thread: u32, length: u64) -> Result<(), String> {
         match self {
-            Self::SchedExt(scheduler, _) => scheduler.hint(thread, length).map(drop).map_err(|error| error.to_string()),
+            Self::SchedExt(scheduler, _) => {
+                let refused = |error| format!("the scheduler does not take another length: {error}");
+                scheduler.hint(thread, length).map(drop).map_err(refused)
+            }
             Self::Affinity(Some(affinity)) => match affinity.hint(thread, length) {
                 Ok(heeded) => heeded.map_err(|not| not.to_string()),
                 Err(error) => Err(error.to_string()),
@@ -155,22 +165,4 @@ impl Actor {
             Self::Affinity(affinity) => affinity.as_ref().map(|affinity| affinity.counters()).unwrap_or_default(),
         }
     }
-}
-
-/// Enters processes, then their threads: in this order what they start meanwhile is known, too, but for processes of which
-/// a parent was not entered yet. So those are looked for until there are none.
-fn enter(scheduler: &dyn Loaded, root: &Path, first: u32, number: u32) -> Result<(), LiveError> {
-    let mut entered = BTreeSet::new();
-    let mut found = tree(root, first);
-    while !found.is_empty() {
-        for process in &found {
-            scheduler.enter_application(*process, number)?;
-        }
-        for thread in found.iter().flat_map(|process| threads(root, *process)) {
-            scheduler.adopt(thread, number)?;
-        }
-        entered.append(&mut found);
-        found = &tree(root, first) - &entered;
-    }
-    Ok(())
 }

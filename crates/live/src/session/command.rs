@@ -12,14 +12,14 @@ use super::error::SessionError;
 use super::events::{Ending, Event, Events, listen};
 use super::gone::Gone;
 use super::launch::Command;
-use super::life::{MechanismState, Session, TICK};
+use super::life::{MechanismState, ROOT_USER, Session, TICK};
 use super::notice::{Listener, Notice};
 use super::site::Site;
 use super::status::answer;
 use crate::Exit;
 use crate::meter::Measured;
 use crate::plan::{Backend, SessionRequest};
-use crate::process::tree;
+use crate::process::{Process, tree};
 
 /// How long a command that was interrupted may take to end before the machine is given back without waiting for it.
 const GRACE: Duration = Duration::from_millis(500);
@@ -94,7 +94,7 @@ pub fn around(
     if let Some(Event::Signal { number, .. }) = events.next(events.now()) {
         return Err(SessionError::Interrupted(number));
     }
-    let server = listen(events, &site.socket())?;
+    let server = listen(events, site)?;
     let command = launch().map_err(SessionError::Launch)?;
     let mut course = Course::begin(&mut session, events, command, wanted)?;
     let ending = course.follow(&mut session, events, listener);
@@ -102,6 +102,8 @@ pub fn around(
         Some(kept) => kept,
         None => give_back(&mut session, events.now(), listener),
     };
+    session.turn_away();
+    events.inbox().turn_away();
     drop(server);
     let GivenBack { measured, states, counters, exit } = kept;
     Ok(Done {
@@ -152,7 +154,9 @@ impl Course {
         mut command: Box<dyn Command>,
         wanted: &Around,
     ) -> Result<Self, SessionError> {
-        session.enter(command.process(), &wanted.name).map_err(SessionError::Application)?;
+        let process = Process::read(&session.site().root, command.process());
+        let process = process.ok_or_else(|| SessionError::Launch(io::ErrorKind::NotFound.into()))?;
+        session.enter(&process, &wanted.name, ROOT_USER, events.now()).map_err(SessionError::Application)?;
         session.attach(events.now())?;
         events.await_end(command.process()).map_err(SessionError::Launch)?;
         let began = events.now();
@@ -165,16 +169,15 @@ impl Course {
     fn follow(&mut self, session: &mut Session<'_>, events: &mut dyn Events, listener: &mut dyn Listener) -> Ending {
         let mut ending = None;
         loop {
-            match events.next(events.now() + TICK) {
+            match events.next(session.until(events.now())) {
                 Some(Event::Ended(how)) => ending = Some(how),
                 Some(Event::Signal { number, of_terminal }) => {
                     self.signal(session, number, of_terminal, events.now(), listener);
                 }
-                Some(Event::Asked { peer, request, reply }) => {
-                    let _ = reply.send(answer(session, peer, request, "run", events.now()));
-                }
+                Some(Event::Asked(asked)) => answer(session, asked, "run", events.now()),
                 None => {}
             }
+            session.work("run", events.now());
             self.look_after(session, ending.is_none(), events.now(), listener);
             if let Some(ending) = ending {
                 self.ended = events.now();

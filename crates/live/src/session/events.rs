@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What happens while a session lives, in one queue: signals, the command's end, what is asked over the control socket. And
-//! the time: a test has both in its hands.
+//! What happens while a session lives, in one queue ([`Inbox`]): signals, the command's end, what is asked over the control
+//! socket. And the time: a test has both in its hands.
 
 use std::fs;
 use std::io;
-use std::path::Path;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use nix::errno::Errno;
 use nix::sys::prctl::set_child_subreaper;
@@ -19,10 +17,9 @@ use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::siginfo::Cause;
 
-use crate::control::{Answer, ControlError, Peer, Request, Server};
-
-/// How long a program that asks waits for an answer, at most.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub use super::inbox::Inbox;
+use super::site::Site;
+use crate::control::{Asked, ControlError, Server};
 
 /// Something that happened.
 #[derive(Debug)]
@@ -36,15 +33,8 @@ pub enum Event {
     },
     /// The command has ended.
     Ended(Ending),
-    /// A program asks at the control socket; the answer goes to `reply`.
-    Asked {
-        /// The user and the process that ask.
-        peer: Peer,
-        /// What they ask.
-        request: Request,
-        /// Where they wait for the answer.
-        reply: SyncSender<Answer>,
-    },
+    /// A program asks at the control socket.
+    Asked(Asked),
 }
 
 /// How a command ended.
@@ -66,8 +56,8 @@ pub trait Events {
     /// Waits for the next event; `None` if nothing happens until then.
     fn next(&mut self, until: Instant) -> Option<Event>;
 
-    /// An end of the queue, for another thread that has events.
-    fn sender(&self) -> Sender<Event>;
+    /// The queue, for another thread that has events.
+    fn inbox(&self) -> Inbox;
 
     /// From now on the end of this process is an event, and orphans that it leaves stay in sight.
     ///
@@ -76,23 +66,15 @@ pub trait Events {
     fn await_end(&mut self, command: u32) -> io::Result<()>;
 }
 
-/// Listens at the control socket `path`: each request is an event.
-pub(super) fn listen(events: &dyn Events, path: &Path) -> Result<Server, ControlError> {
-    let sender = events.sender();
-    Server::start(path, move |peer, request| {
-        let (reply, answer) = sync_channel(1);
-        let ending = || "Tandem is just ending".to_owned();
-        sender.send(Event::Asked { peer, request, reply }).map_err(|_| ending())?;
-        answer.recv_timeout(PATIENCE).unwrap_or_else(|_| Err(ending()))
-    })
+/// Listens at the control socket: each request is an event.
+pub(super) fn listen(events: &dyn Events, site: &Site) -> Result<Server, ControlError> {
+    let inbox = events.inbox();
+    Server::listen(&site.socket(), site.peers.clone(), move |asked| inbox.ask(asked))
 }
 
 /// The events of this process, by the clock.
 #[derive(Debug)]
-pub struct ProcessEvents {
-    sender: Sender<Event>,
-    receiver: Receiver<Event>,
-}
+pub struct ProcessEvents(Inbox);
 
 impl ProcessEvents {
     /// A queue in which from now on stand SIGINT, SIGTERM, SIGQUIT and SIGHUP; but not what was ignored before, as SIGHUP is
@@ -101,20 +83,26 @@ impl ProcessEvents {
     /// # Errors
     /// The system does not let signals be watched.
     pub fn watch() -> io::Result<Self> {
-        let (sender, receiver) = channel();
+        let inbox = Inbox::default();
         let ignored = ignored_signals();
         let wanted = [SIGINT, SIGTERM, SIGQUIT, SIGHUP].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
         let mut signals = SignalsInfo::<WithOrigin>::new(wanted)?;
-        let of_signals = sender.clone();
+        let of_signals = inbox.clone();
         thread::Builder::new().name("signals".to_owned()).spawn(move || {
             for origin in signals.forever() {
                 let of_terminal = matches!(origin.cause, Cause::Kernel);
-                if of_signals.send(Event::Signal { number: origin.signal, of_terminal }).is_err() {
+                if !of_signals.tell(Event::Signal { number: origin.signal, of_terminal }) {
                     return;
                 }
             }
         })?;
-        Ok(Self { sender, receiver })
+        Ok(Self(inbox))
+    }
+}
+
+impl Drop for ProcessEvents {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 
@@ -124,19 +112,18 @@ impl Events for ProcessEvents {
     }
 
     fn next(&mut self, until: Instant) -> Option<Event> {
-        // The queue has a sender of its own: it ends by the time alone.
-        self.receiver.recv_timeout(until.saturating_duration_since(Instant::now())).ok()
+        self.0.wait(until)
     }
 
-    fn sender(&self) -> Sender<Event> {
-        self.sender.clone()
+    fn inbox(&self) -> Inbox {
+        self.0.clone()
     }
 
     /// Waits for all else that becomes a child of this process, too: orphans of the command do.
     fn await_end(&mut self, command: u32) -> io::Result<()> {
         // Without it orphans go to another process, and are seen no more; the command's end is seen all the same.
         let _ = set_child_subreaper(true);
-        let sender = self.sender.clone();
+        let inbox = self.0.clone();
         thread::Builder::new().name("wait".to_owned()).spawn(move || {
             let is_command = |process: Pid| process.as_raw().unsigned_abs() == command;
             loop {
@@ -146,7 +133,7 @@ impl Events for ProcessEvents {
                     Ok(_) | Err(Errno::EINTR) => continue,
                     Err(_) => Ending::Unknown,
                 };
-                if sender.send(Event::Ended(ending)).is_err() || ending == Ending::Unknown {
+                if !inbox.tell(Event::Ended(ending)) || ending == Ending::Unknown {
                     return;
                 }
             }

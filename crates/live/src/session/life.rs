@@ -9,36 +9,32 @@ use std::time::{Duration, Instant, SystemTime};
 use nix::fcntl::Flock;
 
 use super::actor::Actor;
+use super::adoption::Adoption;
+use super::applications::Applications;
+use super::chores::Chores;
 use super::error::SessionError;
 use super::gone::Gone;
 use super::lock::lock;
 use super::notice::{Listener, Notice};
 use super::site::Site;
+use super::status::{Said, say};
 use crate::changes::{Journal, restore_left_behind};
-use crate::control::Peer;
 use crate::control::hints::Hints;
 use crate::control::rights::{spoken_for, spoken_for_process};
+use crate::control::{Announcers, Peer, Reply};
 use crate::host::Host;
 use crate::meter::{Measured, Meters};
 use crate::metrics::Snapshot;
 use crate::plan::{Plan, SessionRequest, clause};
+use crate::process::Process;
 use crate::{Exit, kernel};
 
 /// How often a scheduler is loaded again within a minute because CPUs come and go: one that asks for more is taken to be broken.
 const MOST_RELOADS: usize = 20;
 /// How often a session looks after things.
 pub const TICK: Duration = Duration::from_millis(200);
-
-/// A process that was said to be an application, with all that descends from it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Application {
-    /// First process of the application.
-    pub process: u32,
-    /// Number of the application, from 1.
-    pub number: u32,
-    /// The name of that process when it was entered.
-    pub name: String,
-}
+/// Who starts a session, and so announces what it begins with.
+pub(super) const ROOT_USER: u32 = 0;
 
 /// What became of a mechanism.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -68,7 +64,9 @@ pub struct Session<'s> {
     /// Settings of the scheduler.
     pub settings: Vec<(String, String)>,
     /// Applications, in the order in which they came.
-    pub applications: Vec<Application>,
+    pub applications: Applications,
+    /// Who may announce them.
+    announcers: Announcers,
     /// When it began.
     pub since: SystemTime,
     /// When it was loaded again, and why.
@@ -79,6 +77,8 @@ pub struct Session<'s> {
     public: Option<Measured>,
     hints: Hints,
     lengths: BTreeMap<u32, u64>,
+    chores: Chores,
+    said: Said,
 }
 
 impl<'s> Session<'s> {
@@ -122,7 +122,8 @@ impl<'s> Session<'s> {
             host,
             plan,
             settings,
-            applications: Vec::new(),
+            applications: Applications::default(),
+            announcers: request.announcers(),
             since: SystemTime::now(),
             reloads: Vec::new(),
             meters: Meters::find_with(&site.root, site.energy.as_ref(), now),
@@ -130,6 +131,8 @@ impl<'s> Session<'s> {
             public: None,
             hints: Hints::default(),
             lengths: BTreeMap::new(),
+            chores: Chores::default(),
+            said: Said::default(),
         })
     }
 
@@ -145,27 +148,50 @@ impl<'s> Session<'s> {
         Ok(())
     }
 
-    /// Says that a process and all that descends from it, now and later, is an application; its number.
+    /// Says that a process and all that descends from it, now and later, is an application; its number. What it has started
+    /// already is found in [`work`](Self::work). `user` is for whom room is taken.
     ///
     /// # Errors
     /// In words, for who asked.
-    pub fn enter(&mut self, process: u32, name: &str) -> Result<u32, String> {
-        if let Some(known) = self.applications.iter().find(|known| known.process == process && known.name == name) {
-            return Ok(known.number);
+    pub fn enter(&mut self, process: &Process, name: &str, user: u32, now: Instant) -> Result<u32, String> {
+        if let Some(known) = self.applications.number(process) {
+            return Ok(known);
         }
-        let number = self.applications.iter().map(|known| known.number).max().unwrap_or(0) + 1;
-        self.actor.enter(&self.site.root, process, number)?;
-        self.applications.push(Application { process, number, name: name.to_owned() });
+        let root = &self.site.root;
+        self.applications.make_room(user, root, now).map_err(|full| full.to_string())?;
+        self.actor.enter(process.id, self.applications.next())?;
+        let number = self.applications.enter(process, name, user);
+        if let Some(scheduler) = self.actor.scheduler() {
+            self.chores.adopt(Adoption::begin(scheduler, root, process.id, number));
+        }
         Ok(number)
     }
 
-    /// Enters an application as [`enter`](Self::enter) does, if `peer` may speak for the process.
-    ///
-    /// # Errors
-    /// In words, for who asked.
-    pub fn enter_for(&mut self, peer: Peer, process: u32) -> Result<u32, String> {
-        let found = spoken_for_process(&self.site.root, peer, process).map_err(|denied| denied.to_string())?;
-        self.enter(process, &found.name)
+    /// Enters an application as [`enter`](Self::enter) does, if `peer` may announce and may speak for the process. Answers
+    /// once what the process has started belongs to it, too.
+    pub(super) fn announce(&mut self, peer: Peer, process: u32, now: Instant, reply: Reply) {
+        let entered = match self.announcers.have(peer) {
+            true => spoken_for_process(&self.site.root, peer, process).map_err(|denied| denied.to_string()),
+            false => Err(self.no_announcer(process)),
+        };
+        let entered = entered.and_then(|found| self.enter(&found, &found.name, peer.user, now));
+        match entered {
+            Ok(number) => self.chores.answer_adopted(number, reply),
+            Err(why) => reply.send(Err(why)),
+        }
+    }
+
+    /// What was refused, why, and what to do.
+    fn no_announcer(&self, process: u32) -> String {
+        let why = match self.plan.mechanisms.isolate {
+            Some(_) => "with isolate an application keeps all other programs off its CPUs",
+            None => "an application makes all other programs count as the system's",
+        };
+        format!(
+            "this session takes announcements from {}, as {why}: `sudo tandem announce {process}`, or have root start the \
+             session with `--announce anybody` or `--announce GROUP`",
+            self.announcers
+        )
     }
 
     /// Says how long a thread is.
@@ -174,11 +200,15 @@ impl<'s> Session<'s> {
     /// `peer` may not, or there is no room; in words.
     pub fn hint(&mut self, peer: Peer, thread: u32, length: u64, now: Instant) -> Result<(), String> {
         let found = spoken_for(&self.site.root, peer, thread).map_err(|denied| denied.to_string())?;
-        if let Err(full) = self.hints.enter(&found) {
+        if self.hints.enter(&found, peer.user).is_err() {
             self.sweep(now);
-            self.hints.enter(&found).map_err(|_| full.to_string())?;
+            self.hints.enter(&found, peer.user).map_err(|full| full.to_string())?;
         }
-        self.actor.hint(thread, length)?;
+        if let Err(why) = self.actor.hint(thread, length) {
+            self.hints.forget(thread);
+            self.lengths.remove(&thread);
+            return Err(why);
+        }
         self.lengths.insert(thread, length);
         Ok(())
     }
@@ -204,8 +234,8 @@ impl<'s> Session<'s> {
         if now.saturating_duration_since(self.sampled) >= Meters::INTERVAL {
             self.meters.sample_at(self.meters.on_clock(now));
             (self.sampled, self.public) = (now, Some(self.meters.measured().for_everybody()));
-            self.sweep(now);
         }
+        self.sweep(now);
         let Some(gone) = self.actor.tick(self.site, now)? else { return Ok(None) };
         match gone {
             Gone::Recorded(exit) if exit.wants_restart() && self.may_reload(now) => {
@@ -227,14 +257,42 @@ impl<'s> Session<'s> {
         self.reloads.push((now, exit));
         let (actor, site) = (&mut self.actor, self.site);
         actor.reload(site, &site.machine()?, &self.settings)?;
-        self.applications.retain(|known| site.has_process(known.process));
-        for known in &self.applications {
-            actor.enter(&site.root, known.process, known.number).map_err(SessionError::Application)?;
+        self.applications.forget_ended(&site.root);
+        let mut adoptions = Vec::new();
+        for known in self.applications.iter() {
+            // What a scheduler has no room for any more is the system's.
+            let entered = actor.enter(known.process, known.number).is_ok();
+            if let Some(scheduler) = actor.scheduler().filter(|_| entered) {
+                adoptions.push(Adoption::begin(scheduler, &site.root, known.process, known.number));
+            }
         }
+        self.chores.adopt_again(adoptions);
         for (thread, length) in &self.lengths {
-            actor.hint(*thread, *length).map_err(SessionError::Application)?;
+            let _ = actor.hint(*thread, *length);
         }
         actor.attach()
+    }
+
+    /// Does a portion of what takes long; `command` is what the session is for, as a status says it.
+    pub(super) fn work(&mut self, command: &str, now: Instant) {
+        let Some(family) = self.chores.go_on(self.actor.scheduler(), &self.site.root, now) else { return };
+        let waiting = self.chores.learn(&family, &self.applications.first_processes());
+        say(self, waiting, &family, command, now);
+    }
+
+    /// Until when a session with nothing else to do may wait.
+    pub(super) fn until(&self, now: Instant) -> Instant {
+        self.chores.due(now).map_or(now + TICK, |due| due.min(now + TICK))
+    }
+
+    /// What is waited for, and what was said lately.
+    pub(super) fn status_desk(&mut self) -> (&mut Chores, &mut Said) {
+        (&mut self.chores, &mut self.said)
+    }
+
+    /// Who waits is told that nobody answers any more.
+    pub(super) fn turn_away(&mut self) {
+        self.chores.turn_away();
     }
 
     /// Where it lives.

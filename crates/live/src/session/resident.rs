@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::error::SessionError;
 use super::events::{Event, Events, listen};
-use super::life::{Session, TICK};
+use super::life::{ROOT_USER, Session, TICK};
 use super::notice::{Listener, Notice};
 use super::published::Metrics;
 use super::site::Site;
@@ -45,15 +45,17 @@ pub fn stay(
 ) -> Result<(), SessionError> {
     let mut session = Session::begin(site, &wanted.request, events.now(), listener)?;
     let mut metrics = Metrics::open(wanted.metrics, events.now(), listener)?;
-    let server = listen(events, &site.socket())?;
+    let server = listen(events, site)?;
     for process in &wanted.applications {
-        session.enter(process.id, &process.name).map_err(SessionError::Application)?;
+        session.enter(process, &process.name, ROOT_USER, events.now()).map_err(SessionError::Application)?;
     }
     session.attach(events.now())?;
     let address = metrics.as_ref().and_then(Metrics::address);
     listener.hear(Notice::Attached { backend: session.plan.backend, metrics: address });
     let ended = live(&mut session, wanted.activity, events, metrics.as_mut(), listener);
     listener.hear(Notice::Ending);
+    session.turn_away();
+    events.inbox().turn_away();
     let exit = session.give_back(listener);
     drop(server);
     listener.hear(Notice::Ended(exit.as_ref()));
@@ -71,14 +73,13 @@ fn live(
     let mut due = activity.map(|every| (every, events.now() + every));
     let mut looked = events.now();
     loop {
-        match events.next(events.now() + TICK) {
+        match events.next(session.until(events.now())) {
             Some(Event::Signal { .. }) => return Ok(()),
-            Some(Event::Asked { peer, request, reply }) => {
-                let _ = reply.send(answer(session, peer, request, "attach", events.now()));
-            }
+            Some(Event::Asked(asked)) => answer(session, asked, "attach", events.now()),
             Some(Event::Ended(_)) | None => {}
         }
         let now = events.now();
+        session.work("attach", now);
         let since = |time: Instant| now.saturating_duration_since(time);
         if since(looked) < TICK {
             continue;

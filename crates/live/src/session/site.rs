@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::error::SessionError;
 use crate::changes::{KernelThreads, System, Threads};
+use crate::control::{KernelPeers, Peers};
 use crate::host::Host;
 use crate::machine::Machine;
 use crate::meter::{EnergyEvents, KernelEvents};
@@ -32,6 +33,8 @@ pub struct Site {
     pub threads: Arc<dyn Threads>,
     /// What opens performance events that count energy.
     pub energy: Box<dyn EnergyEvents>,
+    /// Who is at the other end of the control socket.
+    pub peers: Arc<dyn Peers>,
 }
 
 impl Site {
@@ -43,6 +46,7 @@ impl Site {
             kernel: Box::new(scheduler),
             threads: Arc::new(KernelThreads),
             energy: Box::new(KernelEvents),
+            peers: Arc::new(KernelPeers),
         }
     }
 
@@ -62,11 +66,6 @@ impl Site {
 
     pub(super) fn machine(&self) -> Result<Machine, SessionError> {
         Machine::read(&self.root).map_err(|error| SessionError::Machine(error.into()))
-    }
-
-    /// Whether there is a process of this number.
-    pub(super) fn has_process(&self, process: u32) -> bool {
-        self.root.join(format!("proc/{process}")).exists()
     }
 }
 

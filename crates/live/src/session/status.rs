@@ -7,17 +7,18 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::life::{Application, Session};
-use crate::control::{Answer, ControlError, Peer, Request, ask};
+use super::applications::Application;
+use super::life::{ROOT_USER, Session};
+use crate::control::{Asked, ControlError, Peer, Reply, Request, ask};
 use crate::meter::Measured;
-use crate::process::tree;
+use crate::process::Family;
 
 /// How long an answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long an answer is given again: who asks more often learns nothing more.
+const FRESH: Duration = Duration::from_millis(200);
 
-/// Who is told energy as finely as it is measured.
-const ROOT: u32 = 0;
-/// Why others are not told any, before the first second is over.
+/// Why whoever is not root is told of no energy before the first second is over.
 const NOT_YET: &str = "whoever is not root is told once a second";
 
 /// What a session says of itself.
@@ -61,7 +62,8 @@ pub struct ApplicationStatus {
     pub process: u32,
     /// The name of that process when it was entered.
     pub name: String,
-    /// How many processes it has now: the first one and what descends from it; 0 if the first one has ended.
+    /// How many processes it has now: the first one and what descends from it, but for what is an application of its own; 0 if
+    /// the first one has ended.
     pub processes: usize,
 }
 
@@ -106,8 +108,14 @@ impl SessionStatus {
         }
     }
 
-    fn of(session: &mut Session<'_>, peer: Peer, command: &str, now: Instant) -> Self {
-        let known = if peer.user == ROOT { Some(session.measured(now)) } else { session.public().cloned() };
+    fn of(
+        session: &mut Session<'_>,
+        for_root: bool,
+        command: &str,
+        processes: &BTreeMap<u32, usize>,
+        now: Instant,
+    ) -> Self {
+        let known = if for_root { Some(session.measured(now)) } else { session.public().cloned() };
         let why_not = known.as_ref().map_or_else(|| NOT_YET.to_owned(), Measured::why_not);
         let measured = known.unwrap_or_default();
         let total = measured.total();
@@ -122,27 +130,82 @@ impl SessionStatus {
             energy_of: total.map_or(why_not, |total| total.covers),
             states: session.states().into_iter().collect(),
             counters: session.counters().into_iter().collect(),
-            applications: session.applications.iter().map(|known| application(session, known)).collect(),
+            applications: session.applications.iter().map(|known| application(known, processes)).collect(),
             hinted_threads: session.hinted(),
             reloads: session.reloads.len(),
         }
     }
 }
 
-fn application(session: &Session<'_>, known: &Application) -> ApplicationStatus {
-    let site = session.site();
-    let lives = site.has_process(known.process);
-    let processes = if lives { tree(&site.root, known.process).len() } else { 0 };
+fn application(known: &Application, processes: &BTreeMap<u32, usize>) -> ApplicationStatus {
+    let processes = processes.get(&known.number).copied().unwrap_or(0);
     ApplicationStatus { number: known.number, process: known.process, name: known.name.clone(), processes }
 }
 
-/// Answers what was asked over the control socket.
-pub(super) fn answer(session: &mut Session<'_>, peer: Peer, request: Request, command: &str, now: Instant) -> Answer {
+/// Lines of JSON that were said lately, each with its time: by whether they were for root.
+#[derive(Debug, Default)]
+pub(super) struct Said(BTreeMap<bool, (Instant, String)>);
+
+impl Said {
+    /// The one that is fresh enough to be said again.
+    fn fresh(&self, for_root: bool, now: Instant) -> Option<&String> {
+        let (at, line) = self.0.get(&for_root)?;
+        (now.saturating_duration_since(*at) < FRESH).then_some(line)
+    }
+}
+
+/// Answers what was asked over the control socket, at once or when it is known.
+pub(super) fn answer(session: &mut Session<'_>, asked: Asked, command: &str, now: Instant) {
+    let Asked { peer, request, reply } = asked;
     match request {
-        Request::Hint { thread, length } => session.hint(peer, thread, length, now).map(|()| String::new()),
-        Request::Application { process } => session.enter_for(peer, process).map(|number| format!("ok {number}")),
+        Request::Hint { thread, length } => reply.send(session.hint(peer, thread, length, now).map(|()| String::new())),
+        Request::Application { process } => session.announce(peer, process, now, reply),
         Request::Status => {
-            serde_json::to_string(&SessionStatus::of(session, peer, command, now)).map_err(|error| error.to_string())
+            let is_lone = session.applications.is_empty();
+            let (chores, said) = session.status_desk();
+            match said.fresh(peer.user == ROOT_USER, now) {
+                Some(line) => reply.send(Ok(line.clone())),
+                // Nobody's processes are to be counted.
+                None if is_lone => say(session, vec![(peer, reply)], &Family::default(), command, now),
+                None => chores.wait_for_status(peer, reply),
+            }
         }
     }
+}
+
+/// Tells those who have asked for a status, once for all of root's and once for all others.
+pub(super) fn say(
+    session: &mut Session<'_>,
+    waiting: Vec<(Peer, Reply)>,
+    family: &Family,
+    command: &str,
+    now: Instant,
+) {
+    if waiting.is_empty() {
+        return;
+    }
+    let processes = processes(session, family);
+    for (peer, reply) in waiting {
+        let for_root = peer.user == ROOT_USER;
+        if session.status_desk().1.fresh(for_root, now).is_none() {
+            match serde_json::to_string(&SessionStatus::of(session, for_root, command, &processes, now)) {
+                Ok(line) => drop(session.status_desk().1.0.insert(for_root, (now, line))),
+                Err(error) => {
+                    reply.send(Err(error.to_string()));
+                    continue;
+                }
+            }
+        }
+        if let Some(line) = session.status_desk().1.fresh(for_root, now) {
+            reply.send(Ok(line.clone()));
+        }
+    }
+}
+
+/// How many processes each application has that lives; what was announced by itself is not its parent's.
+fn processes(session: &Session<'_>, family: &Family) -> BTreeMap<u32, usize> {
+    let (root, firsts) = (&session.site().root, session.applications.first_processes());
+    let living = session.applications.iter().filter(|known| known.lives(root));
+    let count = |known: &Application| family.below(known.process, |process| firsts.contains(&process)).len();
+    living.map(|known| (known.number, count(known))).collect()
 }

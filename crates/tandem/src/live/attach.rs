@@ -21,6 +21,7 @@ const EXAMPLES: &str = "\
 Examples:
   sudo tandem attach --all --stats 10
   sudo tandem attach --isolate shared --application 4242
+  sudo tandem attach --isolate dedicated --announce jobs
   sudo tandem attach --all --metrics 9435 && curl http://127.0.0.1:9435/metrics
   sudo systemctl start tandem
 
@@ -34,7 +35,8 @@ pub struct Attach {
     #[command(flatten)]
     mechanisms: MechanismOptions,
 
-    /// A process that is an application, with all that it starts; may be repeated. Others announce themselves later
+    /// A process that is an application, with all that it starts; may be repeated. Others are
+    /// announced later, by whom `--announce` allows
     #[arg(long = "application", value_name = "PID", value_parser = clap::value_parser!(u32).range(1..=0x7fff_ffff))]
     applications: Vec<u32>,
 

@@ -20,6 +20,10 @@ Examples:
 
 C programs call tandem_hint(700) of tandem.h, in each thread.";
 
+const ANNOUNCE: &str = "\
+With isolation only root may announce, unless root started the session with `--announce anybody` or `--announce GROUP`: an
+application keeps all other programs off its CPUs. docs/live.md says more.";
+
 /// Tell a running Tandem how long a thread is, relative to other threads of its program
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -35,6 +39,7 @@ pub struct Hint {
 
 /// Tell a running Tandem that a process, with all that it has started and will start, is an application
 #[derive(Debug, Args)]
+#[command(after_help = ANNOUNCE)]
 pub struct Announce {
     /// The process, one of yours unless you are root; without it the one that calls this, such as a shell
     #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..=0x7fff_ffff))]

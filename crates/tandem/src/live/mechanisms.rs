@@ -2,6 +2,7 @@
 //! What `tandem run` and `tandem attach` are asked to do: mechanisms, settings, the way of acting.
 
 use clap::{Args, ValueEnum};
+use tandem_live::control::Announcers;
 use tandem_live::plan::{Choice, Governor, SessionRequest};
 
 use crate::arguments::{Settings, settings};
@@ -46,6 +47,15 @@ pub struct MechanismOptions {
     /// Whether to switch clocks to schedutil meanwhile, which a scheduler needs to ask for them, or keep the governors
     #[arg(long, value_enum)]
     governor: Option<GovernorChoice>,
+
+    /// Who may announce applications, each for processes of their own: `root`, `anybody`, or root and a GROUP, by name or
+    /// number. Without it root with isolation, where an application keeps all other programs off its CPUs; else anybody
+    #[arg(long, value_name = "WHO", value_parser = announcers)]
+    announce: Option<Announcers>,
+}
+
+fn announcers(word: &str) -> Result<Announcers, String> {
+    Announcers::named(word).map_err(|error| error.to_string())
 }
 
 /// How noise is kept apart.
@@ -110,6 +120,7 @@ impl MechanismOptions {
                 GovernorChoice::Schedutil => Governor::Schedutil,
                 GovernorChoice::Keep => Governor::Keep,
             }),
+            announcers: self.announce.clone(),
             states: mechanism::states().clone(),
         }
     }

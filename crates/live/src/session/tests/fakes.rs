@@ -38,6 +38,10 @@ pub(super) struct Facts {
     pub(super) states: BTreeMap<String, String>,
     /// Why the next scheduler is not loaded.
     pub(super) refuses: Option<LiveError>,
+    /// Processes and lengths for which the scheduler's maps have room.
+    pub(super) room: Option<(usize, usize)>,
+    /// The next child of a process that forks whenever the scheduler is told of one.
+    pub(super) forks: Option<u32>,
 }
 
 /// Loads a scheduler that has all settings but `nonsense`.
@@ -122,7 +126,13 @@ impl Loaded for FakeScheduler {
     }
 
     fn enter_application(&self, process: u32, number: u32) -> Result<bool, LiveError> {
+        let mut facts = self.kernel.facts.lock().unwrap();
+        take_room(facts.room.as_mut().map(|(processes, _)| processes))?;
         self.kernel.note(format!("process {process} is of application {number}"));
+        if let Some(child) = facts.forks.as_mut() {
+            super::world::process(&self.kernel.root, 7, [*child, process], "bomb", "7");
+            *child += 1;
+        }
         Ok(true)
     }
 
@@ -132,6 +142,7 @@ impl Loaded for FakeScheduler {
     }
 
     fn hint(&self, thread: u32, length: u64) -> Result<bool, LiveError> {
+        take_room(self.kernel.facts.lock().unwrap().room.as_mut().map(|(_, lengths)| lengths))?;
         self.kernel.note(format!("thread {thread} has the length {length}"));
         Ok(true)
     }
@@ -148,6 +159,14 @@ impl Loaded for FakeScheduler {
     fn counters(&self) -> Vec<(String, u64)> {
         self.kernel.facts.lock().unwrap().counters.clone()
     }
+}
+
+/// An entry of a map, if there is one left.
+fn take_room(room: Option<&mut usize>) -> Result<(), LiveError> {
+    let Some(room) = room else { return Ok(()) };
+    let full = || LiveError::Problem { program: "the map".to_owned(), problem: "it is full".to_owned() };
+    *room = room.checked_sub(1).ok_or_else(full)?;
+    Ok(())
 }
 
 /// As the kernel's: a scheduler goes with its last user.

@@ -43,8 +43,8 @@ fn programs_announce_themselves_and_say_how_long_they_are() {
         kernel,
         [
             "kernel: process 800 is of application 1",
-            "kernel: process 801 is of application 1",
             "kernel: thread 800 is of application 1",
+            "kernel: process 801 is of application 1",
             "kernel: thread 801 is of application 1",
             "kernel: thread 801 has the length 700",
         ]
@@ -111,6 +111,81 @@ fn a_status_has_all_that_is_known() {
         reloads: 0,
     };
     assert_eq!(status, expected);
+}
+
+#[test]
+fn a_process_that_takes_another_name_is_the_application_that_it_was() {
+    let world = World::new();
+    world.process(800, 1, "server");
+    let steps = [
+        (300, Step::Ask("application 800")),
+        (900, Step::Do(Box::new(|| world.process(800, 1, "renamed")))),
+        (1000, Step::Ask("application 800")),
+        (1500, Step::Ask("status")),
+    ];
+    let answers = asked(&world, steps);
+    assert_eq!(answers[..2], [Ok("ok 1".to_owned()), Ok("ok 1".to_owned())]);
+    let status: SessionStatus = serde_json::from_str(answers[2].as_ref().unwrap()).unwrap();
+    assert_eq!(status.applications.len(), 1);
+}
+
+#[test]
+fn a_new_process_with_an_old_ones_number_and_name_is_announced_with_effect() {
+    let world = World::new();
+    world.process(800, 1, "server");
+    let replace = || {
+        world.remove("proc/800");
+        world.process_again(800, 1, "server");
+    };
+    let steps = [
+        (300, Step::Ask("application 800")),
+        (900, Step::Do(Box::new(replace) as Box<dyn FnOnce()>)),
+        (950, Step::Ask("status")),
+        (1400, Step::Ask("application 800")),
+        (1900, Step::Ask("status")),
+    ];
+    let answers = asked(&world, steps);
+    assert_eq!((&answers[0], &answers[2]), (&Ok("ok 1".to_owned()), &Ok("ok 2".to_owned())));
+    let processes = |answer: &Answer| {
+        let status: SessionStatus = serde_json::from_str(answer.as_ref().unwrap()).unwrap();
+        status.applications.iter().map(|known| (known.number, known.processes)).collect::<Vec<_>>()
+    };
+    assert_eq!((processes(&answers[1]), processes(&answers[3])), (vec![(1, 0)], vec![(2, 1)]));
+    let log = world.log();
+    assert!(log.contains(&"kernel: process 800 is of application 2".to_owned()), "{log:?}");
+    assert!(log.contains(&"kernel: thread 800 is of application 2".to_owned()));
+}
+
+#[test]
+fn what_was_announced_by_itself_is_not_its_parents() {
+    let world = World::new();
+    for (process, parent) in [(800, 1), (801, 800), (802, 801), (803, 800)] {
+        world.process(process, parent, "p");
+    }
+    let steps = [(300, Step::Ask("application 801")), (900, Step::Ask("application 800")), (1500, Step::Ask("status"))];
+    let answers = asked(&world, steps);
+    let status: SessionStatus = serde_json::from_str(answers[2].as_ref().unwrap()).unwrap();
+    assert_eq!(status.applications.iter().map(|known| known.processes).collect::<Vec<_>>(), [2, 2]);
+    let log = world.log();
+    let of = |process: u32| {
+        let wanted = format!("kernel: process {process} is of application ");
+        log.iter().filter_map(|line| line.strip_prefix(&wanted)).collect::<Vec<_>>()
+    };
+    assert_eq!([800, 801, 802, 803].map(of), [["2"], ["1"], ["1"], ["2"]]);
+}
+
+#[test]
+fn a_status_is_given_again_within_a_fifth_of_a_second() {
+    let world = World::new();
+    let steps = [
+        (300, Step::Ask("status")),
+        (310, Step::Do(Box::new(|| world.set_state("longest_state", "active")) as Box<dyn FnOnce()>)),
+        (400, Step::Ask("status")),
+        (600, Step::Ask("status")),
+    ];
+    let answers = asked(&world, steps);
+    assert_eq!(answers[0], answers[1]);
+    assert_ne!(answers[1], answers[2]);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use nix::unistd::getuid;
 
 use super::fakes::{ALL, Facts, FakeCommand, FakeKernel, FakeThreads, Heard, Log, STATE, governors};
+use crate::control::peers::named::NamedPeers;
 use crate::meter::KernelEvents;
 use crate::session::Site;
 use crate::session::launch::Command;
@@ -38,7 +39,14 @@ impl World {
         let kernel = FakeKernel { root: root.clone(), log: Arc::clone(&log), facts: Arc::clone(&facts) };
         let threads = FakeThreads { root: root.clone() };
         let (folder, energy) = (root.join("run/tandem"), Box::new(KernelEvents));
-        let site = Site { root, folder, kernel: Box::new(kernel), threads: Arc::new(threads), energy };
+        let site = Site {
+            root,
+            folder,
+            kernel: Box::new(kernel),
+            threads: Arc::new(threads),
+            energy,
+            peers: Arc::new(NamedPeers),
+        };
         let world = Self { tree, log, facts, site };
         world.furnish();
         world.process(std::process::id(), 1, "tandem");
@@ -100,7 +108,27 @@ impl World {
 
     /// A process of this user, with one thread that may run everywhere.
     pub(super) fn process(&self, pid: u32, parent: u32, name: &str) {
-        process(&self.site.root, pid, parent, name);
+        self.process_of(getuid().as_raw(), pid, parent, name);
+    }
+
+    /// A process of some user.
+    pub(super) fn process_of(&self, user: u32, pid: u32, parent: u32, name: &str) {
+        process(&self.site.root, user, [pid, parent], name, &format!("{pid}00"));
+    }
+
+    /// Another process gets the number of one that has ended.
+    pub(super) fn process_again(&self, pid: u32, parent: u32, name: &str) {
+        process(&self.site.root, getuid().as_raw(), [pid, parent], name, &format!("{pid}01"));
+    }
+
+    /// The scheduler has room for so many processes of applications more, and for so many lengths.
+    pub(super) fn room(&self, processes: usize, lengths: usize) {
+        self.facts.lock().unwrap().room = Some((processes, lengths));
+    }
+
+    /// From now on each process that the scheduler is told of has a new child then.
+    pub(super) fn fork_for_ever(&self) {
+        self.facts.lock().unwrap().forks = Some(10_000);
     }
 
     /// The CPUs that a process's first thread may use.
@@ -195,9 +223,9 @@ pub(super) fn hotplug() -> Exit {
     Exit { kind: 65, code, reason: "unregistered from the main kernel".to_owned(), message, dump: String::new() }
 }
 
-fn process(root: &Path, pid: u32, parent: u32, name: &str) {
-    let user = getuid();
-    let stat = format!("{pid} ({name}) S {parent} 0 0 0 0 0 0 0 0 0 0 0 0 0 20 0 1 0 {pid}00 0\n");
+/// Writes a process's files; `[pid, parent]`.
+pub(super) fn process(root: &Path, user: u32, [pid, parent]: [u32; 2], name: &str, start_time: &str) {
+    let stat = format!("{pid} ({name}) S {parent} 0 0 0 0 0 0 0 0 0 0 0 0 0 20 0 1 0 {start_time} 0\n");
     let status =
         format!("Name:\t{name}\nTgid:\t{pid}\nUid:\t{user}\t{user}\t{user}\t{user}\nCpus_allowed_list:\t{ALL}\n");
     for folder in [format!("proc/{pid}"), format!("proc/{pid}/task/{pid}")] {
