@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How long an answer is given again: who asks more often learns nothing more.
 const FRESH: Duration = Duration::from_millis(200);
 
-/// Why others are not told any, before the first second is over.
+/// Why whoever is not root is told of no energy before the first second is over.
 const NOT_YET: &str = "whoever is not root is told once a second";
 
 /// What a session says of itself.
