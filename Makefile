@@ -107,6 +107,7 @@ lint: build-requirements $(DENY) ## Check format, lints, documentation and licen
 	@sh scripts/check-words
 	@scripts/check-modules
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked --quiet
 	"$(DENY)" --locked check licenses bans sources
