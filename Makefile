@@ -46,7 +46,7 @@ CARGO_FUZZ := $(FUZZ_HOME)/bin/cargo-fuzz
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  make run WORKLOAD=… MACHINE=… PAIRS='fair+schedutil …'   the same for another workload or machine"
 	@echo "  make objects OBJECTS=…                                   into another folder than $(OUT)/schedulers"
@@ -140,13 +140,6 @@ cost: test-requirements ## Measure what schedulers cost in a test kernel
 fuzz: test-requirements $(CARGO_FUZZ) ## Feed whatever reads foreign bytes with damaged ones (FUZZ_SECONDS=600 or RUNS=N each)
 	sh scripts/objects
 	PATH="$(FUZZ_HOME)/bin:$$PATH" CARGO="$(CARGO)" scripts/fuzz $(if $(RUNS),--runs $(RUNS),--seconds $(FUZZ_SECONDS)) $(TARGETS)
-
-# The same with AddressSanitizer, which sees what the C code of libbpf does, too: where objects are read and programs run.
-.PHONY: fuzz-address
-fuzz-address: test-requirements $(CARGO_FUZZ) ## The same with AddressSanitizer, for what handles foreign memory
-	sh scripts/objects
-	PATH="$(FUZZ_HOME)/bin:$$PATH" CARGO="$(CARGO)" scripts/fuzz --sanitizer address \
-		$(if $(RUNS),--runs $(RUNS),--seconds $(FUZZ_SECONDS)) $(or $(TARGETS),btf interpreter libbpf object)
 
 $(CARGO_FUZZ):
 	@echo "cargo-fuzz $(FUZZ_VERSION) is missing: building it into $(FUZZ_HOME) (a few minutes, once)"
