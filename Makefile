@@ -48,7 +48,7 @@ CARGO_FUZZ := $(FUZZ_HOME)/bin/cargo-fuzz
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  make run WORKLOAD=… MACHINE=… PAIRS='fair+schedutil …'   the same for another workload or machine"
 	@echo "  make objects OBJECTS=…                                   into another folder than $(OUT)/schedulers"
@@ -114,6 +114,7 @@ lint: build-requirements $(DENY) ## Check format, lints, documentation and licen
 	@sh scripts/check-words
 	@scripts/check-modules
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked --quiet
 	"$(DENY)" --locked check licenses bans sources
@@ -154,13 +155,6 @@ swarm: test-requirements ## Look for mistakes of the simulator by random cases (
 fuzz: test-requirements $(CARGO_FUZZ) ## Feed whatever reads foreign bytes with damaged ones (FUZZ_SECONDS=600 or RUNS=N each)
 	sh scripts/objects
 	PATH="$(FUZZ_HOME)/bin:$$PATH" CARGO="$(CARGO)" scripts/fuzz $(if $(RUNS),--runs $(RUNS),--seconds $(FUZZ_SECONDS)) $(TARGETS)
-
-# The same with AddressSanitizer, which sees what the C code of libbpf does, too: where objects are read and programs run.
-.PHONY: fuzz-address
-fuzz-address: test-requirements $(CARGO_FUZZ) ## The same with AddressSanitizer, for what handles foreign memory
-	sh scripts/objects
-	PATH="$(FUZZ_HOME)/bin:$$PATH" CARGO="$(CARGO)" scripts/fuzz --sanitizer address \
-		$(if $(RUNS),--runs $(RUNS),--seconds $(FUZZ_SECONDS)) $(or $(TARGETS),btf interpreter libbpf object)
 
 $(CARGO_FUZZ):
 	@echo "cargo-fuzz $(FUZZ_VERSION) is missing: building it into $(FUZZ_HOME) (a few minutes, once)"

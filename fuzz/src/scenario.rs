@@ -29,10 +29,10 @@ fn read(value: &Value) {
 fn read_text(text: &str) {
     workload::run(text.as_bytes());
     // A path is the user's own to name.
-    if !text.contains('/') {
-        if let Ok(choice) = Choice::parse(text, &FairOrObject) {
-            check(&Scenario::default(), &choice);
-        }
+    if !text.contains('/')
+        && let Ok(choice) = Choice::parse(text, &FairOrObject)
+    {
+        check(&Scenario::default(), &choice);
     }
     if let Ok(duration) = parse_duration(text) {
         assert!(text.chars().any(|c| c.is_ascii_digit()), "{duration} ns of {text:?}");

@@ -58,7 +58,7 @@ pub fn mutate(
     otherwise: impl FnOnce(&mut [u8], usize, usize) -> usize,
 ) -> usize {
     let changed = match std::str::from_utf8(&data[..size]) {
-        Ok(text) if seed % 2 == 0 && !text.is_empty() => mutated(text, u64::from(seed)),
+        Ok(text) if seed.is_multiple_of(2) && !text.is_empty() => mutated(text, u64::from(seed)),
         _ => return otherwise(data, size, most),
     };
     if changed.is_empty() || changed.len() > most {

@@ -51,6 +51,14 @@ pub(super) enum Line {
     Refused { setting: Setting },
 }
 
+/// Whether a line is about something that a session changes: no name in it leads to a file elsewhere.
+fn line_is_plain(line: &Line) -> bool {
+    match line {
+        Line::Owner(_) => true,
+        Line::Change { setting, .. } | Line::Became { setting, .. } | Line::Refused { setting } => setting.is_plain(),
+    }
+}
+
 /// A change as it was left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
@@ -102,8 +110,8 @@ impl Records {
         let (mut records, mut unread) = (Self::default(), 0);
         for line in lines {
             match serde_json::from_str(line) {
-                Ok(line) => records.add(line),
-                Err(_) => unread += 1,
+                Ok(line) if line_is_plain(&line) => records.add(line),
+                _ => unread += 1,
             }
         }
         Some((owner, records, unread))

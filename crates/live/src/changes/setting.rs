@@ -112,6 +112,16 @@ impl Setting {
         self.write(system, old)
     }
 
+    /// Whether a policy is named as the kernel does, and not as a way to other folders.
+    pub(super) fn is_plain(&self) -> bool {
+        match self {
+            Self::Governor { policy } | Self::MinFrequency { policy } | Self::MaxFrequency { policy } => {
+                policy.strip_prefix("policy").is_some_and(|number| number.parse::<u32>().is_ok())
+            }
+            _ => true,
+        }
+    }
+
     /// Whether two values mean the same.
     pub(super) fn is_same(&self, one: &str, other: &str) -> bool {
         one == other || self.is_list() && CpuList::parse(one).is_some_and(|one| CpuList::parse(other) == Some(one))

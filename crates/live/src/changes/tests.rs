@@ -179,6 +179,19 @@ fn a_line_that_was_cut_off_costs_no_other_line() {
 }
 
 #[test]
+fn a_journal_leads_to_no_file_but_those_that_sessions_change() {
+    let tree = tree();
+    let elsewhere = "sys/devices/system/cpu/elsewhere/scaling_governor";
+    tree.write(elsewhere, "schedutil\n");
+    let path = die(&tree, two_changes(&tree));
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replacen("\"policy0\"", "\"../elsewhere\"", 1)).unwrap();
+    let restored = restore_left_behind(tree.root(), &tree.run()).unwrap();
+    assert_eq!((restored[0].1.given_back, restored[0].1.unread_lines), (1, 1));
+    assert_eq!([tree.read(elsewhere), tree.read(HIGHEST)], ["schedutil\n", "2000000"]);
+}
+
+#[test]
 fn a_journal_cut_off_anywhere_gives_back_every_change_whose_line_is_whole() {
     let tree = tree();
     let path = die(&tree, two_changes(&tree));

@@ -7,8 +7,10 @@
 //! scx_lavd tries all combinations of performance domains and states (`--no-use-em` turns that off).
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use super::{Fact, System};
+use crate::machine::Cpu;
 
 /// A compute domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +19,36 @@ pub(super) struct Domain {
     llc: u64,
     big: bool,
     cpus: Vec<usize>,
+}
+
+/// The least, the mean and the largest capacity of all CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Extremes {
+    least: u64,
+    mean: u64,
+    most: u64,
+}
+
+impl Extremes {
+    pub(super) fn of(cpus: &[Cpu]) -> Self {
+        let all = || cpus.iter().map(|cpu| cpu.capacity);
+        let (least, most) = (all().min().unwrap_or(0), all().max().unwrap_or(0));
+        Self { least, mean: all().sum::<u64>() / cpus.len().max(1) as u64, most }
+    }
+}
+
+/// The number of each CPU among those of its core that are online; 0 of one that is not.
+pub(super) fn threads(cpus: &[Cpu]) -> Vec<usize> {
+    let mut counted: BTreeMap<u64, usize> = BTreeMap::new();
+    let number = |cpu: &Cpu| {
+        if !cpu.online {
+            return 0;
+        }
+        let so_far = counted.entry(cpu.core).or_default();
+        *so_far += 1;
+        *so_far - 1
+    };
+    cpus.iter().map(number).collect()
 }
 
 impl System {
@@ -33,34 +65,20 @@ impl System {
         domains
     }
 
-    /// The number of a CPU among those of its core that are online.
-    fn thread(&self, cpu: usize) -> usize {
-        let core = self.cpus[cpu].core;
-        self.cpus[..cpu].iter().filter(|other| other.online && other.core == core && self.cpus[cpu].online).count()
-    }
-
-    /// The least, the mean and the largest capacity.
-    fn extremes(&self) -> (u64, u64, u64) {
-        let all = || self.cpus.iter().map(|cpu| cpu.capacity);
-        let (least, most) = (all().min().unwrap_or(0), all().max().unwrap_or(0));
-        (least, all().sum::<u64>() / self.cpus.len().max(1) as u64, most)
-    }
-
     /// Whether there are CPUs that count as little: the biggest has 1.3 times the capacity of the smallest.
     pub(super) fn has_little(&self) -> bool {
-        let (least, _, most) = self.extremes();
+        let Extremes { least, most, .. } = self.capacities;
         10 * most >= 13 * least
     }
 
     pub(super) fn is_big(&self, cpu: usize) -> bool {
-        let (_, average, _) = self.extremes();
-        !self.has_little() || self.cpus[cpu].capacity >= average
+        !self.has_little() || self.cpus[cpu].capacity >= self.capacities.mean
     }
 
     /// Whether a CPU has the highest capacity of several.
     pub(super) fn is_turbo(&self, cpu: usize) -> bool {
-        let (_, average, most) = self.extremes();
-        average < most && self.cpus[cpu].capacity == most
+        let Extremes { mean, most, .. } = self.capacities;
+        mean < most && self.cpus[cpu].capacity == most
     }
 
     /// CPUs from the biggest to the smallest; equals in their order.
@@ -72,7 +90,7 @@ impl System {
     pub(super) fn cpus_by_performance(&self) -> Vec<usize> {
         self.sorted(|number| {
             let cpu = &self.cpus[number];
-            (self.thread(number), cpu.node, cpu.llc, Reverse(cpu.capacity), cpu.core, number)
+            (self.threads[number], cpu.node, cpu.llc, Reverse(cpu.capacity), cpu.core, number)
         })
     }
 
@@ -82,7 +100,7 @@ impl System {
         self.sorted(|number| {
             let cpu = &self.cpus[number];
             let capacity = if little { cpu.capacity } else { u64::MAX - cpu.capacity };
-            (cpu.node, cpu.llc, capacity, cpu.core, self.thread(number), number)
+            (cpu.node, cpu.llc, capacity, cpu.core, self.threads[number], number)
         })
     }
 

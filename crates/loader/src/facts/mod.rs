@@ -11,7 +11,7 @@ mod tests;
 mod words;
 
 use crate::machine::{Cpu, Machine, OppTable};
-use domains::Domain;
+use domains::{Domain, Extremes};
 pub use words::{Shape, Subject, Word};
 
 /// No CPU, where a loader has the number of one: -1 in 32 bits.
@@ -94,6 +94,10 @@ pub struct System {
     cpuperf: bool,
     memory_bandwidth: u64,
     idle_power: u64,
+    /// Found once: what is asked of each CPU must not look at all others again.
+    capacities: Extremes,
+    /// By CPU: its number among those of its core that are online.
+    threads: Vec<usize>,
     /// In the order of the first CPU of each in [`System::cpus_by_performance`].
     domains: Vec<Domain>,
 }
@@ -101,8 +105,11 @@ pub struct System {
 impl System {
     /// What is to be known of a system.
     pub fn of(facts: &dyn Facts) -> Self {
+        let cpus = facts.cpus();
         let mut system = Self {
-            cpus: facts.cpus(),
+            capacities: Extremes::of(&cpus),
+            threads: domains::threads(&cpus),
+            cpus,
             opp_tables: facts.opp_tables(),
             nr_nodes: facts.nr_nodes(),
             cpuperf: facts.cpuperf(),

@@ -65,3 +65,23 @@ fn a_sibling_that_is_offline_is_no_smt() {
     }
     assert_eq!(all(&System::of(&machine), "smt"), [0]);
 }
+
+#[test]
+fn facts_of_the_largest_machine_are_found_soon() {
+    // As many CPUs as a list can have, two of a core. Looking at all of them for each took a minute.
+    let cpu = |number: u64| Cpu {
+        online: true,
+        core: number / 2 * 2,
+        sibling: Some(number ^ 1),
+        capacity: if number < 4096 { 512 } else { 1024 },
+        ..Cpu::default()
+    };
+    let machine = Machine { cpus: (0..8192).map(cpu).collect(), ..Machine::default() };
+    let begun = std::time::Instant::now();
+    let system = System::of(&machine);
+    let facts: usize = Word::all().map(|word| system.all(word).len()).sum();
+    assert!(facts > 100_000, "{facts}");
+    assert_eq!(all(&system, "cpu.big").iter().sum::<u64>(), 4096);
+    assert_eq!(all(&system, "cpus_by_performance")[..3], [4096, 4098, 4100]);
+    assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What CPUs share: cores, caches, packages, nodes.
 
+use std::collections::BTreeMap;
+
 use super::{CAPACITY_SCALE, Cpu, Machine};
 use crate::reading::{self, Reading};
 
@@ -43,13 +45,10 @@ fn last_level_cache(cpu: &reading::Cpu) -> u64 {
 
 /// Numbers from 0 for what has the same key, in the order of the first that has each.
 pub(super) fn numbered(keys: Vec<u64>) -> Vec<u64> {
-    let mut seen: Vec<u64> = Vec::new();
-    let number = |key: u64| match seen.iter().position(|known| *known == key) {
-        Some(number) => number as u64,
-        None => {
-            seen.push(key);
-            seen.len() as u64 - 1
-        }
+    let mut seen: BTreeMap<u64, u64> = BTreeMap::new();
+    let number = |key: u64| {
+        let next = seen.len() as u64;
+        *seen.entry(key).or_insert(next)
     };
     keys.into_iter().map(number).collect()
 }
