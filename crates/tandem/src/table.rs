@@ -200,7 +200,7 @@ pub fn descriptions(rows: &[(String, String)], width: Option<usize>) -> String {
                 text += untied(&textwrap::fill(&tied(description), options)).trim_end();
             }
             // Too little room beside the name: the description stands below.
-            Some(width) => text += &format!("{}\n{}", name.trim_end(), below(description, width)).trim_end(),
+            Some(width) => text += format!("{}\n{}", name.trim_end(), below(description, width)).trim_end(),
             None => text += format!("{first}{description}").trim_end(),
         }
         text.push('\n');
