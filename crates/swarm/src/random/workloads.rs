@@ -88,12 +88,15 @@ impl WorkloadPlan {
     }
 }
 
+/// What a loaded scheduler sees of a kind of thread: its group, a hint of its length, and whether it is a process of its own,
+/// a kernel thread, has a policy that asks for the loaded scheduler.
+type KindTraits = (Option<usize>, Option<u64>, bool, bool, bool);
+
 /// What loaded schedulers see of threads besides their programs.
 #[derive(Debug, Clone)]
 struct Traits {
-    /// Per kind of thread: group, hint of length, a process of its own, a kernel thread, a policy that asks for the
-    /// loaded scheduler.
-    kinds: Vec<(Option<usize>, Option<u64>, bool, bool, bool)>,
+    /// Per kind of thread.
+    kinds: Vec<KindTraits>,
     /// Changes of groups by threads: the kind, the place among its steps, and the group.
     moves: Vec<(Index, Index, Option<usize>)>,
     /// Lives of groups.
