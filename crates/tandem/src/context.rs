@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use tandem_experiments::{Linux, Progress, Simulator};
+use tandem_experiments::{Progress, Simulator};
 
 use crate::files::Files;
 
@@ -37,10 +37,10 @@ impl<'a> Context<'a> {
     }
 
     /// The context of this process, whose standard output is `out`.
-    pub fn of_process(out: &'a mut dyn Write, files: Files) -> Self {
+    pub fn of_process(simulator: &'a dyn Simulator, out: &'a mut dyn Write, files: Files) -> Self {
         let stdout = Term::stdout();
         let width = stdout.is_term().then(|| usize::from(stdout.size().1));
-        Self { simulator: &Linux, out, width, progress: Term::stderr().is_term(), files }
+        Self { simulator, out, width, progress: Term::stderr().is_term(), files }
     }
 }
 

@@ -7,6 +7,7 @@
 //! - [`live`]: the commands for the kernel that is running.
 //! - [`bundled`]: the schedulers that the command carries. [`mechanism`]: what Tandem's says of its mechanisms.
 //! - [`context`]: what commands are given: the simulator, where to print, the [`files`] they write; [`json`]: how.
+//! - [`memory`]: how much of it simulations may spend.
 //! - [`quantity`], [`table`]: numbers and text for people. [`failure`]: exit statuses.
 
 mod analyze;
@@ -25,6 +26,7 @@ mod live;
 mod loaders;
 mod machine;
 mod mechanism;
+mod memory;
 mod quantity;
 mod reproduce;
 mod scheduler;
@@ -39,6 +41,7 @@ use std::io::{Write, stdout};
 use std::process::ExitCode;
 
 use clap::Parser;
+use tandem_experiments::LinuxWithin;
 
 use crate::cli::Cli;
 use crate::context::Context;
@@ -58,7 +61,8 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         files.remove_on_signals().map_err(|error| Failure::System(format!("cannot watch for signals: {error}")))?;
     }
     let mut out = stdout().lock();
-    let result = cli.run(&mut Context::of_process(&mut out, files));
+    let simulator = LinuxWithin(memory::budget()?);
+    let result = cli.run(&mut Context::of_process(&simulator, &mut out, files));
     // Results that come with a failure are flushed too.
     out.flush()?;
     result

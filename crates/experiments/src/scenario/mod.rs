@@ -18,7 +18,8 @@ use std::sync::Arc;
 use tandem_simulator::input::{nearest, valid_names};
 use tandem_simulator::machine::Machine;
 use tandem_simulator::simulation::{
-    self, Hotplug, KernelParameters, OpenError, Options, Profile, SchedExt, Scheduler, SettingError, SimulationError,
+    self, Budget, Hotplug, KernelParameters, OpenError, Options, Profile, SchedExt, Scheduler, SettingError,
+    SimulationError,
 };
 use tandem_simulator::units::Nanos;
 
@@ -102,7 +103,15 @@ impl Scenario {
         }
         let Pair { scheduler, governor } = pair.clone();
         let (scheduler, hotplug) = (self.on_kernel(self.configured(scheduler)?), self.hotplug.clone());
-        Ok(Options { scheduler, governor, seed, time_limit: self.time_limit, kernel, hotplug })
+        Ok(Options {
+            scheduler,
+            governor,
+            seed,
+            time_limit: self.time_limit,
+            kernel,
+            hotplug,
+            memory: Budget::default(),
+        })
     }
 
     /// `scheduler` with those of the settings that it has.

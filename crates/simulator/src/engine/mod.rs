@@ -52,6 +52,7 @@ mod threads;
 mod waits;
 
 use rand::RngExt;
+use tandem_bpf_vm::memory::Account;
 
 use crate::error::SimulationError;
 use crate::kernel::Kernel;
@@ -75,7 +76,7 @@ use outcome::Outcome;
 use pauses::Pauses;
 use progress::Progress;
 use shared::Shared;
-use threads::Threads;
+use threads::{PER_THREAD, Threads};
 
 /// A run in progress.
 ///
@@ -100,6 +101,8 @@ pub(crate) struct Engine<'r> {
     /// The program that loads a sched_ext scheduler.
     loader: Loader<'r>,
     outcome: Outcome,
+    /// What pays for the run's memory.
+    account: Account,
 }
 
 impl<'r> Engine<'r> {
@@ -140,6 +143,7 @@ impl<'r> Engine<'r> {
             cgroups: CgroupChanges::default(),
             hotplug: HotplugPlan::default(),
             loader: Loader::new(options, streams),
+            account: options.memory.open(),
         }
     }
 
@@ -175,6 +179,7 @@ impl<'r> Engine<'r> {
         self.cgroups.queue(&workload.cgroups, &self.sched.kernel.cgroups, &mut self.agenda);
         let threads = workload.tasks.iter().map(|kind| u64::from(kind.instances)).fold(0, u64::saturating_add);
         self.threads.have_room(threads, 0)?;
+        self.account.take(threads * PER_THREAD)?;
         for spec in 0..workload.tasks.len() {
             for _ in 0..workload.tasks[spec].instances {
                 self.spawn(spec as u32, None, boot);
@@ -249,6 +254,9 @@ impl<'r> Engine<'r> {
             }
         }
         self.outcome.check()?;
+        if let Some(over) = self.account.refused() {
+            return Err(over.into());
+        }
         self.threads.count_migrations(&mut self.sched.kernel.migrated);
         if self.hardware.observe {
             self.hardware.show_power(self.observer);
