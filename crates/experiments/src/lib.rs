@@ -110,7 +110,7 @@ pub use scenario::pair::{Choice, ChoiceError, FairOrObject, Pair, Schedulers};
 pub use scenario::settings::{Setting, Settings};
 pub use scenario::values::{ValueError, parse_duration, parse_hotplug};
 pub use scenario::{ClockOutside, Scenario, ScenarioError, Settable, UnknownSetting};
-pub use simulator::{Linux, Simulator};
+pub use simulator::{Linux, LinuxWithin, Simulator};
 pub use statistics::Estimate;
 pub use study::{
     CellResult, Counts, ExperimentResult, Missing, Moved, PaperResult, ParameterResult, Published, Results, SCHEMA,

@@ -4,7 +4,7 @@
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::Observer;
-use tandem_simulator::simulation::{Options, SimulationError, simulate};
+use tandem_simulator::simulation::{Budget, Options, SimulationError, simulate};
 use tandem_simulator::workload::Workload;
 
 /// Runs simulations, several at once if asked from several threads.
@@ -32,5 +32,22 @@ impl Simulator for Linux {
         observer: &mut dyn Observer,
     ) -> Result<Report, SimulationError> {
         simulate(machine, workload, options, observer)
+    }
+}
+
+/// The same, all simulations within one budget of memory.
+#[derive(Debug)]
+pub struct LinuxWithin(pub Budget);
+
+impl Simulator for LinuxWithin {
+    fn simulate(
+        &self,
+        machine: &Machine,
+        workload: &Workload,
+        options: &Options,
+        observer: &mut dyn Observer,
+    ) -> Result<Report, SimulationError> {
+        let options = Options { memory: self.0.clone(), ..options.clone() };
+        simulate(machine, workload, &options, observer)
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why a run has no report.
 
+use tandem_bpf_vm::memory::OverBudget;
+
 use crate::scx::frontend::{MORE_MEMORY, SchedulerError};
 use crate::units::{CpuId, Nanos, seconds};
 
@@ -50,6 +52,9 @@ pub enum SimulationError {
         /// Simulated time.
         at: Nanos,
     },
+    /// This process may not spend as much memory as the run wants.
+    #[error("the simulation wants more memory than it may have: {0}; TANDEM_MEMORY=SIZE, such as 8G, sets the budget")]
+    Memory(#[from] OverBudget),
     /// Threads fork without end.
     #[error("the simulation cannot go on: at {} s there are more than {limit} threads", seconds(*.at))]
     TooManyThreads {

@@ -30,6 +30,10 @@ pub enum PrevState {
 /// Receives what happens, in order of time. Every method has an empty default, so an observer implements only those it
 /// needs.
 pub trait Observer {
+    /// Whether a run that did not come to its end may begin again, so that everything is told once more.
+    fn may_begin_again(&self) -> bool {
+        false
+    }
     /// A thread came into being.
     fn task_new(&mut self, _now: Nanos, _task: &TaskInfo) {}
     /// `cpu` goes from `prev` to `next`; `None` is the idle thread.
@@ -54,4 +58,8 @@ pub trait Observer {
 #[derive(Debug, Default)]
 pub struct NoObserver;
 
-impl Observer for NoObserver {}
+impl Observer for NoObserver {
+    fn may_begin_again(&self) -> bool {
+        true
+    }
+}

@@ -5,6 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use tandem_bpf_vm::memory::Budget;
+
 use crate::input::valid_names;
 use crate::kernel::cpufreq::{Governor, SchedutilTunables};
 use crate::kernel::params::KernelParameters;
@@ -26,6 +28,9 @@ pub struct Options {
     pub kernel: KernelParameters,
     /// CPUs that go offline or come back during the run, in any order.
     pub hotplug: Vec<Hotplug>,
+    /// The memory of this process that runs may spend, all that share it together. What a run yields never depends on it, only
+    /// whether there is a report.
+    pub memory: Budget,
     /// Whether the simulator checks itself meanwhile, which finds mistakes of its own and takes long; `None`: it does not.
     pub audit: Option<Audit>,
 }
@@ -59,6 +64,7 @@ impl Default for Options {
             kernel: KernelParameters::default(),
             hotplug: Vec::new(),
             audit: None,
+            memory: Budget::default(),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use rand::SeedableRng;
 use rand_pcg::Pcg32;
+pub use tandem_bpf_vm::memory::{Budget, OverBudget};
 use tandem_loader::facts;
 
 use crate::engine::Engine;
@@ -29,7 +30,8 @@ const ENDLESS_LIMIT: Nanos = 10 * SEC;
 
 /// Runs `workload` on `machine`.
 ///
-/// The same inputs give the same report, to the last bit.
+/// The same inputs give the same report, to the last bit. A run that finds too little memory because of others beside it
+/// begins again once they are through, alone, if `observer` allows it.
 ///
 /// # Errors
 /// See [`SimulationError`].
@@ -42,14 +44,33 @@ pub fn simulate(
     let limited = options.time_limit.is_some() || workload.duration.is_some();
     let endless = if limited { None } else { never_ends(workload) };
     let options = &Options { time_limit: endless.map(|_| ENDLESS_LIMIT).or(options.time_limit), ..options.clone() };
-    let mut engine = Engine::new(machine, workload, options, observer);
-    engine.run()?;
-    let mut report = engine.report();
+    let beside = options.memory.beside();
+    let mut result = run(machine, workload, options, observer);
+    drop(beside);
+    if let Err(SimulationError::Memory(over)) = &result
+        && over.others > 0
+        && observer.may_begin_again()
+    {
+        let _alone = options.memory.alone();
+        result = run(machine, workload, options, observer);
+    }
+    let mut report = result?;
     if let Some(why) = endless {
         let limit = seconds(ENDLESS_LIMIT);
         report.warnings.push(format!("{why} and no duration is given: ended after {limit} s"));
     }
     Ok(report)
+}
+
+fn run(
+    machine: &Machine,
+    workload: &Workload,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<Report, SimulationError> {
+    let mut engine = Engine::new(machine, workload, options, observer);
+    engine.run()?;
+    Ok(engine.report())
 }
 
 /// Whether the scheduler of a run can be loaded and accepts its settings on this machine, as [`simulate`] asks it first of
@@ -60,7 +81,10 @@ pub fn simulate(
 pub fn check(machine: &Machine, options: &Options) -> Result<(), SimulationError> {
     let Scheduler::SchedExt(scheduler) = &options.scheduler else { return Ok(()) };
     let named = |why| SimulationError::Scheduler { scheduler: scheduler.name.clone(), why: Box::new(why) };
-    frontend::check::on_machine(scheduler, machine, &options.kernel, options.governor, options.seed).map_err(named)
+    let account = options.memory.open();
+    let result =
+        frontend::check::on_machine(scheduler, machine, &options.kernel, options.governor, options.seed, &account);
+    result.map_err(|why| account.refused().map_or_else(|| named(why), SimulationError::Memory))
 }
 
 /// What a scheduler's loader finds out about a machine before it loads an object into a run with these options.

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use tandem_experiments::{Linux, Progress, Simulator};
+use tandem_experiments::{Progress, Simulator};
 
 use crate::failure::Failure;
 use crate::files::{DASH, Files, Output};
@@ -55,9 +55,14 @@ impl<'a> Context<'a> {
     }
 
     /// The context of this process, whose standard output is `out`.
-    pub fn of_process(out: &'a mut dyn Write, files: Files, interrupt: Interrupt) -> Self {
+    pub fn of_process(
+        simulator: &'a dyn Simulator,
+        out: &'a mut dyn Write,
+        files: Files,
+        interrupt: Interrupt,
+    ) -> Self {
         let width = columns(&Term::stdout());
-        Self { simulator: &Linux, out, width, progress: Term::stderr().is_term(), files, interrupt }
+        Self { simulator, out, width, progress: Term::stderr().is_term(), files, interrupt }
     }
 }
 

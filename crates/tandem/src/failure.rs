@@ -122,6 +122,7 @@ fn of_simulation(error: &SimulationError) -> u8 {
         }
         SimulationError::Scheduler { .. } | SimulationError::Hotplug { .. } => MISTAKE,
         SimulationError::KernelMemory { .. } => MISTAKE,
+        SimulationError::Memory(_) => OTHER,
         SimulationError::ForkRefused { .. } => EJECTED,
     }
 }

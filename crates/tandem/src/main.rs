@@ -8,6 +8,7 @@
 //! - [`bundled`]: the schedulers that the command carries. [`mechanism`]: what Tandem's says of its mechanisms.
 //! - [`context`]: what commands are given: the simulator, where to print, the [`files`] they write; [`json`]: how.
 //! - [`interrupt`]: Ctrl-C where a command ends in order.
+//! - [`memory`]: how much of it simulations may spend.
 //! - [`quantity`], [`table`]: numbers and text for people. [`failure`]: exit statuses.
 
 mod analyze;
@@ -27,6 +28,7 @@ mod live;
 mod loaders;
 mod machine;
 mod mechanism;
+mod memory;
 mod quantity;
 mod reproduce;
 mod scheduler;
@@ -39,6 +41,8 @@ mod stories;
 
 use std::io::{Write, stdout};
 use std::process::ExitCode;
+
+use tandem_experiments::LinuxWithin;
 
 use crate::cli::Cli;
 use crate::context::Context;
@@ -62,7 +66,8 @@ fn run(cli: &Cli) -> Result<(), Failure> {
             .map_err(|error| Failure::System(format!("cannot watch for signals: {error}")))?;
     }
     let mut out = stdout().lock();
-    let result = cli.run(&mut Context::of_process(&mut out, files, interrupt));
+    let simulator = LinuxWithin(memory::budget()?);
+    let result = cli.run(&mut Context::of_process(&simulator, &mut out, files, interrupt));
     // Results that come with a failure are flushed too.
     out.flush()?;
     result

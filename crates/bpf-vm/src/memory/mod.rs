@@ -9,8 +9,11 @@
 //! Addresses depend on nothing but the order of allocations.
 //!
 //! The BPF arena, a map of pages that programs also call an arena, is a window of addresses beside this one: `arena`.
+//!
+//! The limit is part of what is simulated. How much memory this process has for it is another question: `budget`.
 
 mod arena;
+mod budget;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +22,7 @@ use std::collections::BTreeMap;
 use crate::fault::{AccessError, AccessKind, FaultKind};
 
 pub use arena::{Arena, ArenaSpec, PAGE_SIZE, ReserveError};
+pub use budget::{Account, Budget, OverBudget};
 
 /// Address of the arena's first byte, in the kernel's half of the address space as its direct map is.
 pub const BASE: u64 = 0xffff_8880_0000_0000;
@@ -27,6 +31,8 @@ pub const BASE: u64 = 0xffff_8880_0000_0000;
 const GRANULE: u64 = 8;
 /// Unused bytes behind each object.
 const GAP: u64 = 16;
+/// Bytes that an object takes in the list of objects, or of free blocks, at most.
+const PER_OBJECT: u64 = 48;
 /// An address below this is a null pointer or a member of one.
 const NULL_PAGE: u64 = 4096;
 
@@ -52,6 +58,8 @@ pub struct Memory {
     bytes: Vec<u8>,
     shadow: Vec<u8>,
     limit: u64,
+    /// What pays for the memory, if that is limited beside.
+    account: Option<Account>,
     /// Bytes that are kept outside of the arena and count against its limit.
     outside: u64,
     /// Sizes of live objects, by their offset in the arena.
@@ -71,12 +79,25 @@ impl Memory {
             bytes: Vec::new(),
             shadow: Vec::new(),
             limit,
+            account: None,
             outside: 0,
             objects: BTreeMap::new(),
             free: BTreeMap::new(),
             pages: None,
             user_half: 0,
         }
+    }
+
+    /// The same empty arena, which `account` pays for.
+    #[must_use]
+    pub fn paid_by(self, account: &Account) -> Self {
+        Self { account: Some(account.clone()), ..self }
+    }
+
+    /// Takes so many bytes of this process's memory.
+    fn pay(&self, bytes: u64) -> Result<(), FaultKind> {
+        let taken = self.account.as_ref().map_or(Ok(()), |account| account.take(bytes));
+        taken.map_err(|over| FaultKind::Exhausted(over.to_string()))
     }
 
     /// Makes a zeroed object of `size` bytes, aligned to 16, and returns its address. An object of 0 bytes has an
@@ -92,6 +113,7 @@ impl Memory {
                 if block > self.available() {
                     return Err(self.exhausted(size));
                 }
+                self.pay(block + block / GRANULE + PER_OBJECT)?;
                 let offset = self.bytes.len() as u64;
                 let end = offset + block;
                 self.bytes.resize(end as usize, 0);
@@ -141,6 +163,7 @@ impl Memory {
         if bytes > self.available() {
             return Err(self.exhausted(bytes));
         }
+        self.pay(bytes)?;
         self.outside += bytes;
         Ok(())
     }
@@ -191,13 +214,16 @@ impl Memory {
     /// # Errors
     /// [`FaultKind::Exhausted`] over the memory limit.
     pub(crate) fn alloc_pages(&mut self, address: u64, count: u64) -> Result<Option<u64>, FaultKind> {
-        let (available, limit) = (self.available(), self.limit);
-        let Some(pages) = &mut self.pages else { return Ok(None) };
-        if count <= (pages.user_end() - pages.user_start()) / PAGE_SIZE && pages.growth(count) > available {
-            let text = format!("out of memory: {count} pages of a BPF arena over a limit of {limit} bytes");
-            return Err(FaultKind::Exhausted(text));
+        let Some(pages) = &self.pages else { return Ok(None) };
+        if count <= (pages.user_end() - pages.user_start()) / PAGE_SIZE {
+            let growth = pages.growth(count);
+            if growth > self.available() {
+                let text = format!("out of memory: {count} pages of a BPF arena over a limit of {} bytes", self.limit);
+                return Err(FaultKind::Exhausted(text));
+            }
+            self.pay(growth)?;
         }
-        Ok(pages.alloc(address, count))
+        Ok(self.pages.as_mut().and_then(|pages| pages.alloc(address, count)))
     }
 
     /// Frees pages of the BPF arena from a user address on.

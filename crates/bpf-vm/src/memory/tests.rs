@@ -153,3 +153,14 @@ fn what_is_kept_elsewhere_counts_against_the_limit() {
     memory.alloc(16, Protection::ReadWrite).unwrap();
     assert!(memory.reserve(1).is_err());
 }
+
+#[test]
+fn memory_is_paid_for_before_it_is_taken() {
+    let budget = Budget::new(1000);
+    let account = budget.open();
+    let mut memory = Memory::new(1 << 20).paid_by(&account);
+    memory.alloc(500, Protection::ReadWrite).unwrap();
+    assert!(memory.alloc(500, Protection::ReadWrite).is_err());
+    assert!(memory.available() > 1 << 19, "the limit of the memory itself is far away");
+    assert!(account.refused().is_some());
+}

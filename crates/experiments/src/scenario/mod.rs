@@ -20,7 +20,8 @@ use std::sync::Arc;
 use tandem_simulator::input::{nearest, valid_names};
 use tandem_simulator::machine::Machine;
 use tandem_simulator::simulation::{
-    self, Hotplug, KernelParameters, OpenError, Options, Profile, SchedExt, Scheduler, SettingError, SimulationError,
+    self, Budget, Hotplug, KernelParameters, OpenError, Options, Profile, SchedExt, Scheduler, SettingError,
+    SimulationError,
 };
 use tandem_simulator::units::Nanos;
 
@@ -110,7 +111,16 @@ impl Scenario {
         }
         let Pair { scheduler, governor } = pair.clone();
         let (scheduler, hotplug) = (self.on_kernel(self.configured(scheduler)?), self.hotplug.clone());
-        Ok(Options { scheduler, governor, seed, time_limit: self.time_limit, kernel, hotplug, audit: None })
+        Ok(Options {
+            scheduler,
+            governor,
+            seed,
+            time_limit: self.time_limit,
+            kernel,
+            hotplug,
+            audit: None,
+            memory: Budget::default(),
+        })
     }
 
     /// `scheduler` with those of the settings that it has.

@@ -7,6 +7,7 @@ use super::Engine;
 use super::events::Event;
 use super::hotplug::some_cpu;
 use super::outcome::Outcome;
+use super::threads::PER_THREAD;
 use super::{cgroups, inherit};
 use crate::kernel::cpumask::CpuMask;
 use crate::machine::Machine;
@@ -16,7 +17,10 @@ impl Engine<'_> {
     /// Makes a thread of kind `spec`; it starts now, or at its delay from the workload's start, as rt-app counts it.
     pub(super) fn spawn(&mut self, spec: u32, parent: Option<TaskId>, cpu: CpuId) {
         let now = self.agenda.now();
-        if let Err(error) = self.threads.have_room(1, now) {
+        // What the workload begins with has been counted as a whole.
+        if parent.is_some()
+            && let Err(error) = self.threads.have_room(1, now).and_then(|()| Ok(self.account.take(PER_THREAD)?))
+        {
             self.outcome.fail(error);
             return;
         }

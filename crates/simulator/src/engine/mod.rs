@@ -53,6 +53,7 @@ mod threads;
 mod waits;
 
 use rand::RngExt;
+use tandem_bpf_vm::memory::Account;
 
 use crate::error::SimulationError;
 use crate::kernel::Kernel;
@@ -77,7 +78,7 @@ use outcome::Outcome;
 use pauses::Pauses;
 use progress::Progress;
 use shared::Shared;
-use threads::Threads;
+use threads::{PER_THREAD, Threads};
 
 /// A run in progress.
 ///
@@ -104,6 +105,8 @@ pub(crate) struct Engine<'r> {
     outcome: Outcome,
     /// What checks all of this, if anything does.
     audit: Option<Box<Auditor>>,
+    /// What pays for the run's memory.
+    account: Account,
 }
 
 impl<'r> Engine<'r> {
@@ -145,6 +148,7 @@ impl<'r> Engine<'r> {
             hotplug: HotplugPlan::default(),
             loader: Loader::new(options, streams),
             audit: options.audit.map(|audit| Box::new(Auditor::new(audit))),
+            account: options.memory.open(),
         }
     }
 
@@ -182,6 +186,7 @@ impl<'r> Engine<'r> {
         self.cgroups.queue(&workload.cgroups, &self.sched.kernel.cgroups, &mut self.agenda);
         let threads = workload.tasks.iter().map(|kind| u64::from(kind.instances)).fold(0, u64::saturating_add);
         self.threads.have_room(threads, 0)?;
+        self.account.take(threads * PER_THREAD)?;
         for spec in 0..workload.tasks.len() {
             for _ in 0..workload.tasks[spec].instances {
                 self.spawn(spec as u32, None, boot);
@@ -259,6 +264,9 @@ impl<'r> Engine<'r> {
             }
         }
         self.outcome.check()?;
+        if let Some(over) = self.account.refused() {
+            return Err(over.into());
+        }
         self.threads.count_migrations(&mut self.sched.kernel.migrated);
         if self.hardware.observe {
             self.hardware.show_power(self.observer);

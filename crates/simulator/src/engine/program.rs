@@ -81,11 +81,7 @@ impl Engine<'_> {
             Op::SemPost(semaphore) => self.release(cpu, |sync| sync.sem_post(*semaphore)),
             Op::SemWait(semaphore) => self.sem_wait(cpu, task, *semaphore),
             Op::Yield => self.yield_cpu(cpu, task),
-            Op::Fork(kind) => {
-                thread.children += 1;
-                self.spawn(*kind, Some(task), cpu);
-                Next::Step
-            }
+            Op::Fork(kind) => self.fork(cpu, task, *kind),
             Op::Join if thread.children == 0 => Next::Step,
             Op::Join => self.wait_for(cpu, task, WaitsFor::Children),
             Op::ParallelLoop(id) => self.take_part(cpu, task, *id),
@@ -102,11 +98,7 @@ impl Engine<'_> {
                 self.sched.migrate_disable(task);
                 Next::Step
             }
-            Op::MigrateEnable => {
-                self.sched.migrate_enable(task);
-                // Where the affinity has changed meanwhile, the thread must leave, at this instant.
-                if self.sched.kernel.task(task).may_use(cpu) { Next::Step } else { Next::Stop }
-            }
+            Op::MigrateEnable => self.migrate_enable(cpu, task),
             Op::SetTaskGroup(group) => {
                 cgroups::move_to(&mut self.sched, cpu, (task, thread), group.as_deref(), &mut self.outcome);
                 Next::Step
@@ -141,6 +133,18 @@ impl Engine<'_> {
         }
         // It must leave, at this instant; the rest of the program follows on the other CPU.
         Next::Stop
+    }
+
+    fn migrate_enable(&mut self, cpu: CpuId, task: TaskId) -> Next {
+        self.sched.migrate_enable(task);
+        // Where the affinity has changed meanwhile, the thread must leave, at this instant.
+        if self.sched.kernel.task(task).may_use(cpu) { Next::Step } else { Next::Stop }
+    }
+
+    fn fork(&mut self, cpu: CpuId, task: TaskId, kind: u32) -> Next {
+        self.threads[task].children += 1;
+        self.spawn(kind, Some(task), cpu);
+        Next::Step
     }
 
     /// The thread waits for memory at its own pace, whatever else uses memory: `stall` says how long.

@@ -15,11 +15,12 @@ impl Engine<'_> {
     pub(super) fn load_scheduler(&mut self, cpu: CpuId) -> Result<(), SimulationError> {
         let Some(scheduler) = self.loader.scheduler else { return Ok(()) };
         let named = |why| SimulationError::Scheduler { scheduler: scheduler.name.clone(), why: Box::new(why) };
-        self.load(scheduler, cpu).map_err(named)
+        let loaded = self.load(scheduler, cpu);
+        loaded.map_err(|why| self.account.refused().map_or_else(|| named(why), SimulationError::Memory))
     }
 
     fn load(&mut self, scheduler: &SchedExt, cpu: CpuId) -> Result<(), SchedulerError> {
-        let request = scheduler.request(&self.options.kernel);
+        let request = scheduler.request(&self.options.kernel, &self.account);
         let kernel = &self.sched.kernel;
         let system = System { kernel, machine: self.machine, governor: self.options.governor };
         let loaded = frontend::load_object(scheduler.object.clone(), &request, &system)?;

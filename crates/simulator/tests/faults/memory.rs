@@ -3,9 +3,12 @@
 //! without, it says what to enlarge.
 
 use tandem_simulator::metrics::Report;
-use tandem_simulator::simulation::{Options, SimulationError};
+use tandem_simulator::observer::Observer;
+use tandem_simulator::simulation::{Budget, Options, SimulationError, simulate};
 
 use super::support::{options, sched_ext, try_run};
+use crate::common::workload;
+use crate::engine::support as small;
 
 /// The options of a run under the scheduler in this mode, with so many MiB.
 fn with_memory(mode: &str, mib: u64) -> Options {
@@ -64,4 +67,55 @@ fn a_mask_that_cannot_be_made_is_null() {
     let report = try_run(&threads(2), &with_memory("MODE_MASKS", 4)).unwrap();
     let (given, refused, _) = numbers(&report);
     assert!(given > 1_000 && refused == 1, "{given} {refused}");
+}
+
+/// Runs threads under the fair class within this budget.
+fn within(budget: &Budget, instances: u32) -> Result<Report, SimulationError> {
+    try_run(&threads(instances), &Options { memory: budget.clone(), ..small::options() })
+}
+
+#[test]
+fn a_budget_is_asked_before_threads_are_made() {
+    let error = within(&Budget::new(1 << 20), 1000).unwrap_err();
+    let SimulationError::Memory(over) = &error else { panic!("{error}") };
+    assert_eq!((over.wanted, over.used, over.others, over.limit), (1000 * 2048, 0, 0, 1 << 20));
+    let message =
+        "2 MiB are wanted beside 0 MiB in use, over a budget of 1 MiB; TANDEM_MEMORY=SIZE, such as 8G, sets the";
+    assert!(error.to_string().contains(message), "{error}");
+    assert!(within(&Budget::new(1 << 20), 100).is_ok(), "what was taken is given back");
+}
+
+#[test]
+fn a_scheduler_does_not_hear_of_a_budget_that_is_spent() {
+    let options = Options { memory: Budget::new(1 << 20), ..with_memory("MODE_MASKS", 4) };
+    let error = try_run(&threads(2), &options).unwrap_err();
+    assert!(matches!(error, SimulationError::Memory(_)), "{error}");
+}
+
+#[test]
+fn a_run_that_does_not_fit_beside_another_follows_it() {
+    let budget = Budget::new(300 * 2048);
+    let (beside, other) = (budget.beside(), budget.open());
+    other.take(200 * 2048).unwrap();
+    let report = std::thread::scope(|scope| {
+        let run = scope.spawn(|| within(&budget, 200));
+        // Long enough for it to find that there is too little.
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        drop((beside, other));
+        run.join().unwrap()
+    });
+    assert_eq!(report.unwrap().tasks.len(), 200);
+}
+
+#[test]
+fn a_run_that_does_not_fit_beside_another_and_cannot_begin_again_says_so() {
+    struct Watcher;
+    impl Observer for Watcher {}
+
+    let budget = Budget::new(300 * 2048);
+    let other = budget.open();
+    other.take(200 * 2048).unwrap();
+    let options = Options { memory: budget.clone(), ..small::options() };
+    let error = simulate(&small::machine(2), &workload(&threads(200)), &options, &mut Watcher).unwrap_err();
+    assert!(error.to_string().contains(" of other simulations, over a budget of 1 MiB"), "{error}");
 }

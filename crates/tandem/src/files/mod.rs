@@ -110,7 +110,7 @@ impl Files {
             }
         }
         locked(&self.taken).push((identity, format!("is written as the {}", output.kind)));
-        let content = self.begin(path, old.as_ref()).map_err(failed)?;
+        let content = self.begin(path, old.as_deref()).map_err(failed)?;
         Ok(Staged { target: output.path.to_owned(), content })
     }
 

@@ -55,7 +55,7 @@ pub enum Place {
         /// The file's identity.
         identity: Identity,
         /// The file that is there already.
-        old: Option<Metadata>,
+        old: Option<Box<Metadata>>,
     },
 }
 
@@ -78,7 +78,7 @@ impl Place {
             None if !old.is_file() => return Ok(Self::Through(File::options().write(true).open(target)?)),
             None => {}
         }
-        Ok(Self::File { path: fs::canonicalize(target)?, identity: Identity::of(&old), old: Some(old) })
+        Ok(Self::File { path: fs::canonicalize(target)?, identity: Identity::of(&old), old: Some(Box::new(old)) })
     }
 
     fn new(target: &Path) -> io::Result<Self> {

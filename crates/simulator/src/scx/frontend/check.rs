@@ -2,6 +2,7 @@
 //! Whether a scheduler accepts its settings on a system: it is loaded, and its own program for that (`[run] check`) asked.
 
 use tandem_bpf_vm::instance::ProgramId;
+use tandem_bpf_vm::memory::Account;
 
 use super::exit_record::text;
 use super::facts::System;
@@ -19,7 +20,7 @@ use crate::units::CpuId;
 /// The variable in which a scheduler says why it refuses its settings.
 const PROBLEM: &str = "problem";
 
-/// Loads the scheduler and asks it, without running anything else.
+/// Loads the scheduler, with memory that `account` pays for, and asks it, without running anything else.
 ///
 /// # Errors
 /// The scheduler cannot be loaded, or [`SchedulerError::Refused`].
@@ -29,11 +30,12 @@ pub fn on_machine(
     parameters: &KernelParameters,
     governor: Governor,
     seed: u64,
+    account: &Account,
 ) -> Result<(), SchedulerError> {
     let streams = Streams::new(seed);
     let mut kernel = Kernel::new(machine, parameters.clone(), streams.of(Stream::Kernel));
     let system = System { kernel: &kernel, machine, governor };
-    let loaded = load_object(scheduler.object.clone(), &scheduler.request(parameters), &system)?;
+    let loaded = load_object(scheduler.object.clone(), &scheduler.request(parameters, account), &system)?;
     check_ops(&loaded.ops, loaded.profile)?;
     let Some(program) = loaded.check else { return Ok(()) };
     let cpu = loaded.init_cpu.or_else(|| kernel.topology.online.first()).unwrap_or(CpuId(0));

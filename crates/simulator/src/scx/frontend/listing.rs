@@ -7,6 +7,7 @@ use serde::Serialize;
 use tandem_bpf_vm::btf::Kind;
 use tandem_bpf_vm::link::Environment;
 use tandem_bpf_vm::map::kind;
+use tandem_bpf_vm::memory::Budget;
 use tandem_bpf_vm::object::Object;
 use tandem_bpf_vm::open::{OpenObject, Setting};
 use tandem_bpf_vm::survey::{Need, Needs, survey};
@@ -233,11 +234,8 @@ impl SchedExt {
         let kernel = Kernel::new(&machine, KernelParameters::default(), Pcg32::seed_from_u64(0));
         let governor = Governor::Schedutil(SchedutilTunables::default());
         let system = System { kernel: &kernel, machine: &machine, governor };
-        let loaded = load_object(
-            self.object.clone(),
-            &self.request(&KernelParameters { bpf_budget: 0, ..KernelParameters::default() }),
-            &system,
-        )?;
+        let parameters = KernelParameters { bpf_budget: 0, ..KernelParameters::default() };
+        let loaded = load_object(self.object.clone(), &self.request(&parameters, &Budget::default().open()), &system)?;
         Ok(check_ops(&loaded.ops, loaded.profile)?)
     }
 }

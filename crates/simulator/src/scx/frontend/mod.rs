@@ -25,7 +25,7 @@ use std::sync::Arc;
 use tandem_bpf_vm::fault::FaultKind;
 use tandem_bpf_vm::instance::{Instance, ProgramId};
 use tandem_bpf_vm::link::{Environment, LoadError};
-use tandem_bpf_vm::memory::Memory;
+use tandem_bpf_vm::memory::{Account, Memory};
 use tandem_bpf_vm::object::{ExternKind, Object};
 use tandem_bpf_vm::open::{Needs, OpenObject, SettingError};
 use tandem_loader::file::{KernelInterface, LoaderFile};
@@ -149,6 +149,8 @@ pub struct Request<'a> {
     pub profile: Option<Profile>,
     /// Number of a kernel function, by version and name.
     pub kfuncs: fn(Version, &str) -> Option<u32>,
+    /// What pays for the programs' memory.
+    pub account: &'a Account,
     /// Bytes that programs' memory may grow to.
     pub memory_limit: u64,
     /// Instructions that a call of a program may execute.
@@ -248,7 +250,7 @@ pub fn load_object(object: Arc<Object>, request: &Request<'_>, system: &System<'
     request.settings.iter().try_for_each(|(name, value)| opened.choose(name, value))?;
     let needs = opened.needs();
     heed_needs(&mut read, &needs, profile);
-    let mut memory = Memory::new(request.memory_limit);
+    let mut memory = Memory::new(request.memory_limit).paid_by(request.account);
     let guest = Guest::new(&mut memory, kernel, machine).map_err(SchedulerError::Memory)?;
     let version = profile.version;
     let mut vm = opened.load(

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tandem_bpf_vm::memory::Account;
 use tandem_bpf_vm::object::{Object, ObjectError};
 use tandem_bpf_vm::open::{OpenObject, Setting, SettingError};
 use tandem_loader::file::LoaderFile;
@@ -186,13 +187,14 @@ impl SchedExt {
         Self { name: printable(file) + behind, ..self.clone() }
     }
 
-    /// How to load it into a kernel with these parameters.
-    pub(crate) fn request(&self, parameters: &KernelParameters) -> Request<'_> {
+    /// How to load it into a kernel with these parameters, whose memory `account` pays for.
+    pub(crate) fn request<'a>(&'a self, parameters: &KernelParameters, account: &'a Account) -> Request<'a> {
         Request {
             settings: &self.settings,
             sidecar: self.sidecar.as_ref(),
             profile: self.profile,
             kfuncs: kfuncs::number,
+            account,
             memory_limit: parameters.bpf_memory_mib << 20,
             budget: parameters.bpf_budget,
         }
