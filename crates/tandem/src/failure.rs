@@ -126,3 +126,25 @@ fn of_simulation(error: &SimulationError) -> u8 {
         SimulationError::ForkRefused { .. } => EJECTED,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tandem_simulator::simulation::OverBudget;
+
+    use super::*;
+
+    #[test]
+    fn a_refused_thread_is_the_schedulers_doing_and_not_this_computers() {
+        let error = SimulationError::ForkRefused { thread: "worker".to_owned(), errno: -11 };
+        assert_eq!(Failure::Simulation(error).status(), 4);
+    }
+
+    #[test]
+    fn memory_of_the_simulated_kernel_is_an_option_and_that_of_this_computer_is_not() {
+        let (thread, why) = ("worker".to_owned(), "out of memory".to_owned());
+        let simulated = SimulationError::KernelMemory { thread, why, at: 0 };
+        assert_eq!(Failure::Simulation(simulated).status(), 2);
+        let own = OverBudget { wanted: 2, used: 0, others: 0, limit: 1 };
+        assert_eq!(Failure::Simulation(own.into()).status(), 1);
+    }
+}
