@@ -59,7 +59,11 @@ const MISTAKES: &[(&str, usize, &str)] = &[
     (r#""t": {"memrun": {"type": "reed", "size": 64, "count": 1}}"#, 26, "`reed` is no type"),
     (r#""t": {"memrun": {"type": "read", "count": 1}}"#, 17, "`memrun` has no `size`"),
     (r#""t": {"yield": ""}"#, 1, "task `t` repeats for ever what takes no time"),
-    (r#""t": {"instance": 0, "barrier": "b"}"#, 22, "barrier `b` cannot count threads of `t`, which has no instances"),
+    (
+        r#""t": {"instance": 0, "barrier": "b"}, "u": {"run": 1}"#,
+        22,
+        "barrier `b` cannot count threads of `t`, which has no instances",
+    ),
     (r#""t": {"run": 1, "tandem": {"memory_bond": 1}}"#, 28, "`memory_bond` is no key of `tandem` of task `t`"),
     (r#""t": {"run": 1, "tandem": {"memory_bound": 1.1}}"#, 44, "`memory_bound` must be a number from 0 to 1, not 1.1"),
     (
@@ -164,7 +168,7 @@ fn what_means_nothing_is_said() {
         (r#""t": {"run": 1, "unlock": "m"}"#, "task `t` unlocks mutex `m`, which it never locks"),
         (r#""t": {"run": 1, "resume": "u"}"#, "`resume` of `u` wakes no thread: no such task is ever suspended"),
         (r#""t": {"run": 1, "suspend": "t"}"#, "no task resumes `t`: it waits for ever"),
-        (r#""t": {"run": 1, "instance": 0}"#, "task `t` has no instances and no task forks it"),
+        (r#""t": {"run": 1, "instance": 0}, "u": {"run": 1}"#, "task `t` has no instances and no task forks it"),
         (r#""t": {"run": 1, "policy": "SCHED_IDLE", "priority": 3}"#, "`priority` has no effect under SCHED_IDLE"),
         (r#""t": {"run": 1, "dl-period": 3}"#, "`dl-period` has no effect under SCHED_OTHER"),
         (

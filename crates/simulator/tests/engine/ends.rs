@@ -60,12 +60,6 @@ fn yielding_for_ever_ends_at_the_limit() {
 }
 
 #[test]
-fn nothing_to_do_takes_no_time() {
-    let report = run(&machine(1), r#"{ "tasks": { "a": { "instance": 0, "loop": 1, "run": 1000 } } }"#);
-    assert_eq!((report.time_s, report.energy_j.total, report.tasks.len()), (0.0, 0.0, 0));
-}
-
-#[test]
 fn noise_alone_ends_at_a_limit_that_says_why_and_does_no_negative_work() {
     let noise = r#"{ "tasks": { "noise": { "loop": 9, "run": 1000, "tandem": { "system": true } } } }"#;
     let report = run(&machine(1), noise);

@@ -151,8 +151,8 @@ fn missing_tables() {
 fn sources() {
     check(&[
         (
-            "[platform]\nwatts = 5\nsupply_efficiency = 0.8\nsource = \"measured at the wall\"\n",
-            "»[platform]\nwatts = 5\nsupply_efficiency = 0.8\n",
+            "[platform]\nwatts = 5\nsupply_efficiency = 0.8\ncpufreq_driver = \"amd-pstate-epp\"\nsource = \"measured at the wall\"\n",
+            "»[platform]\nwatts = 5\nsupply_efficiency = 0.8\ncpufreq_driver = \"amd-pstate-epp\"\n",
             "platform has no `source`",
             "where its values come from",
         ),
@@ -196,7 +196,7 @@ fn ranges() {
         ("watts = 5\n", "watts = »-5\n", "`watts` is out of range: -5", "at least 0"),
         ("supply_efficiency = 0.8", "supply_efficiency = »80", "`supply_efficiency` is out of range: 80", "at most 1"),
         ("cores = 4\n", "cores = »0\n", "`cores` is out of range: 0", "1 to 8192"),
-        ("smt = 2\n", "smt = »9\n", "`smt` is out of range: 9", "1 to 8"),
+        ("smt = 2\n", "smt = »9000\n", "`smt` is out of range: 9000", "1 to 8192"),
         ("kib = 512", "kib = »-1", "`kib` is out of range: -1", "a whole number"),
         ("schema = 1\n", "schema = »2\n", "schema 2 is unknown", "expected schema = 1"),
         (
