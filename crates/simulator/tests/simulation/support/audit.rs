@@ -3,7 +3,7 @@
 //!
 //! While it goes on: time never goes back. On each CPU, the thread that leaves is the thread that came last. No thread
 //! is on two CPUs. Threads run on CPUs that they may use. Clocks are OPPs within limits and the same throughout a
-//! domain. Afterwards: see [`Audit::check`]. A violation panics, and proptest then shrinks the case.
+//! domain. Afterwards: see `Audit::check`. A violation panics, and proptest then shrinks the case.
 
 use std::collections::BTreeSet;
 
