@@ -123,7 +123,7 @@ lint: build-requirements $(DENY) ## Check format, lints, documentation and licen
 # Each is unpacked and built by itself, so that nothing is read from outside of it.
 .PHONY: package
 package: build-requirements ## Package the libraries, and build each from its package alone
-	$(CARGO) package --workspace --exclude tandem-sched --locked
+	$(CARGO) package --workspace --exclude tandem-sched --exclude tandem-swarm --locked
 
 # Its build folder is removed: it takes hundreds of megabytes and is used once.
 $(DENY): | build-requirements
