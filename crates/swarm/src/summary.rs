@@ -31,6 +31,7 @@ impl Summary {
             None => "failed",
             Some(Outcome::Refused(what)) => what,
             Some(Outcome::Stuck) => "stuck",
+            Some(Outcome::Unfinished) => "unfinished",
             Some(Outcome::Ran { simulated_s, ejected }) => {
                 self.simulated_s += simulated_s;
                 if *ejected { "ejected" } else { "ran" }

@@ -32,6 +32,8 @@ pub(super) struct Auditor {
     options: Audit,
     /// Events and decisions so far.
     steps: u64,
+    /// Those of them since time went on.
+    at_once: u64,
     /// Events since everything was checked.
     unchecked: usize,
     /// When the last event was.
@@ -45,19 +47,24 @@ impl Auditor {
     /// Nothing has been seen yet.
     pub fn new(options: Audit) -> Self {
         let (drawn, lives, virtual_times) = (Drawn::default(), Lives::default(), VirtualTimes::default());
-        Self { options, steps: 0, unchecked: 0, now: 0, drawn, lives, virtual_times }
+        Self { options, steps: 0, at_once: 0, unchecked: 0, now: 0, drawn, lives, virtual_times }
     }
 
     /// Counts an event, or a decision of one.
     pub fn step(&mut self) {
         let most = self.options.most_steps;
+        assert!(self.at_once < most / 10 * 9, "time stands still for {} steps", self.at_once);
         assert!(self.steps < most, "the run does not end within {most} steps");
         self.steps += 1;
+        self.at_once += 1;
     }
 
     fn check(&mut self, engine: &Engine<'_>) {
         let now = engine.agenda.now();
         assert!(now >= self.now, "time goes back from {} to {now}", self.now);
+        if now > self.now {
+            self.at_once = 0;
+        }
         self.unchecked += 1;
         let parts = self.lives.count() + engine.threads.ids().len() / RARELY + engine.machine.cpus.len();
         if self.unchecked * PARTS_PER_EVENT < parts {
