@@ -21,8 +21,8 @@ use crate::random::schedulers::SchedulerPlan;
 /// goes while it may not be asked.
 const FAULTLESS: [&str; 3] = ["scx_simple", "o1", "tandem"];
 
-/// Events and decisions that a case may take: some hundred times what most take.
-const MOST_STEPS: u64 = 5_000_000;
+/// Events and decisions that a case may take: tens of times what most take, and few enough for the largest machines.
+const MOST_STEPS: u64 = 250_000;
 
 /// What became of a case.
 #[derive(Debug, Clone, Copy, PartialEq)]
