@@ -32,7 +32,7 @@ pub(super) struct Auditor {
     options: Audit,
     /// Events and decisions so far.
     steps: u64,
-    /// Those of them since time went on.
+    /// Events and decisions since time went on.
     at_once: u64,
     /// Events since everything was checked.
     unchecked: usize,
