@@ -78,7 +78,7 @@ impl Announcers {
     /// Whether somebody may announce at all; which processes is another question ([`super::rights`]).
     pub fn have(&self, peer: Peer) -> bool {
         match self {
-            _ if peer.user == 0 => true,
+            _ if peer.is_root() => true,
             Self::Root => false,
             Self::Group(members) => peer.group == members.group || members.users.contains(&peer.user),
             Self::Anybody => true,

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::Asked;
+use super::rights::ROOT_USER;
 
 /// Requests that wait. A connection has one open at a time, so a user has no more here than connections.
 #[derive(Debug, Default)]
@@ -24,8 +25,8 @@ impl Desk {
     pub fn take(&mut self) -> Option<Asked> {
         let next = |from: u32| self.waiting.range(from..).next().map(|(user, _)| *user);
         let after_last = self.last.checked_add(1).and_then(next);
-        let user = if self.waiting.contains_key(&0) { 0 } else { after_last.or_else(|| next(0))? };
-        if user != 0 {
+        let user = if self.waiting.contains_key(&ROOT_USER) { ROOT_USER } else { after_last.or_else(|| next(0))? };
+        if user != ROOT_USER {
             self.last = user;
         }
         let queue = self.waiting.get_mut(&user)?;

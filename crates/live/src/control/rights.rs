@@ -16,6 +16,16 @@ pub struct Peer {
     pub process: u32,
 }
 
+/// Number of the user who may do everything.
+pub const ROOT_USER: u32 = 0;
+
+impl Peer {
+    /// Whether root asks.
+    pub fn is_root(self) -> bool {
+        self.user == ROOT_USER
+    }
+}
+
 /// Why somebody may not say something of a process.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
@@ -42,7 +52,7 @@ pub fn spoken_for(root: &Path, peer: Peer, id: u32) -> Result<Process, Denied> {
     if process.kernel {
         return Err(Denied::Kernel(id));
     }
-    if peer.user != 0 && process.user() != Some(peer.user) {
+    if !peer.is_root() && process.user() != Some(peer.user) {
         return Err(Denied::Foreign(id));
     }
     Ok(process)

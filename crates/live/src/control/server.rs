@@ -17,6 +17,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::client::Client;
 use super::pace::{Pace, cost};
+use super::rights::ROOT_USER;
 use super::{Answer, Asked, ControlError, KernelPeers, Peer, Peers, Reply, Request};
 
 /// Connections of one user, at most: programs keep theirs while they run.
@@ -190,7 +191,7 @@ impl<A: FnMut(Asked)> Room<A> {
     fn take_lines(&mut self, now: Instant) {
         for (id, client) in self.clients.iter_mut().filter(|(_, client)| client.is_ready() && !client.gone) {
             let user = client.peer.user;
-            let mut pace = (user != 0).then(|| self.paces.entry(user).or_insert_with(|| Pace::new(now)));
+            let mut pace = (!client.peer.is_root()).then(|| self.paces.entry(user).or_insert_with(|| Pace::new(now)));
             if pace.as_mut().is_some_and(|pace| !pace.may_ask(now)) {
                 continue;
             }
@@ -238,8 +239,8 @@ impl<A: FnMut(Asked)> Room<A> {
         let count = |whose: &dyn Fn(u32) -> bool| self.clients.values().filter(|other| whose(other.peer.user)).count();
         let of_user = count(&|other| other == user);
         match user {
-            0 => of_user < MOST_OF_ROOT,
-            _ => of_user < MOST_OF_USER && count(&|other| other != 0) < MOST,
+            ROOT_USER => of_user < MOST_OF_ROOT,
+            _ => of_user < MOST_OF_USER && count(&|other| other != ROOT_USER) < MOST,
         }
     }
 }

@@ -87,7 +87,7 @@ mod tests {
         Identity { user: 1000, group: 1000, name: Some("ada".to_owned()), home, shell, called }
     }
 
-    const OF_ROOT: &str = "AWS_SECRET_ACCESS_KEY=k HOME=/root LC_ALL=C LD_PRELOAD=x.so PATH=/root/bin:/bin SHELL=/bin/sh \
+    const OF_ROOT: &str = "AWS_SECRET_ACCESS_KEY=k HOME=/home/root LC_ALL=C LD_PRELOAD=x.so PATH=/home/root/bin:/bin SHELL=/bin/sh \
                            SUDO_UID=1000 SSH_AUTH_SOCK=/s TERM=xterm USER=root XDG_RUNTIME_DIR=/run/user/0";
 
     #[test]
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn whoever_called_sudo_has_the_path_that_sudo_gave_them() {
         let environment = environment(pairs(OF_ROOT), Some(&ada(true)), &[]);
-        assert_eq!(environment.get(OsStr::new("PATH")), Some(&OsString::from("/root/bin:/bin")));
+        assert_eq!(environment.get(OsStr::new("PATH")), Some(&OsString::from("/home/root/bin:/bin")));
     }
 
     #[test]
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_command_that_root_runs_as_root_has_roots_environment_without_what_sudo_says() {
-        let root = Identity { user: 0, home: "/root".into(), shell: "/bin/sh".into(), name: None, ..ada(false) };
+        let root = Identity { user: 0, home: "/home/root".into(), shell: "/bin/sh".into(), name: None, ..ada(false) };
         let mut expected: BTreeMap<_, _> = pairs(OF_ROOT).collect();
         expected.remove(OsStr::new("SUDO_UID"));
         assert_eq!(environment(pairs(OF_ROOT), Some(&root), &[]), expected);

@@ -33,8 +33,6 @@ use crate::{Exit, kernel};
 const MOST_RELOADS: usize = 20;
 /// How often a session looks after things.
 pub const TICK: Duration = Duration::from_millis(200);
-/// Who starts a session, and so announces what it begins with.
-pub(super) const ROOT_USER: u32 = 0;
 
 /// What became of a mechanism.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use super::error::SessionError;
 use super::events::{Event, Events, listen};
-use super::life::{ROOT_USER, Session, TICK};
+use super::life::{Session, TICK};
 use super::notice::{Listener, Notice};
 use super::published::Metrics;
 use super::site::Site;
 use super::status::answer;
+use crate::control::rights::ROOT_USER;
 use crate::plan::SessionRequest;
 use crate::process::Process;
 

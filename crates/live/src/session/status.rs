@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::applications::Application;
-use super::life::{ROOT_USER, Session};
+use super::life::Session;
 use crate::control::{Asked, ControlError, Peer, Reply, Request, ask};
 use crate::meter::Measured;
 use crate::process::Family;
@@ -163,7 +163,7 @@ pub(super) fn answer(session: &mut Session<'_>, asked: Asked, command: &str, now
         Request::Status => {
             let is_lone = session.applications.is_empty();
             let (chores, said) = session.status_desk();
-            match said.fresh(peer.user == ROOT_USER, now) {
+            match said.fresh(peer.is_root(), now) {
                 Some(line) => reply.send(Ok(line.clone())),
                 // Nobody's processes are to be counted.
                 None if is_lone => say(session, vec![(peer, reply)], &Family::default(), command, now),
@@ -186,7 +186,7 @@ pub(super) fn say(
     }
     let processes = processes(session, family);
     for (peer, reply) in waiting {
-        let for_root = peer.user == ROOT_USER;
+        let for_root = peer.is_root();
         if session.status_desk().1.fresh(for_root, now).is_none() {
             match serde_json::to_string(&SessionStatus::of(session, for_root, command, &processes, now)) {
                 Ok(line) => drop(session.status_desk().1.0.insert(for_root, (now, line))),

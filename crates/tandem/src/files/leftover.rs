@@ -7,6 +7,8 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use nix::fcntl::{Flock, FlockArg, OFlag};
+use tandem_live::process::Process;
+use tandem_live::session::ROOT;
 
 /// What the names of all temporary files begin and end with.
 const BEGIN: &str = ".tandem-";
@@ -14,7 +16,7 @@ const END: &str = ".tmp";
 
 /// The beginning of the names of this process' temporary files: `.tandem-PID-START-`. What follows is chosen at random.
 pub fn prefix() -> String {
-    let start = process("self").map_or(0, |process| process.start);
+    let start = process(std::process::id()).map_or(0, |process| process.start_time);
     format!("{BEGIN}{}-{start}-", std::process::id())
 }
 
@@ -69,28 +71,16 @@ fn owner(name: &OsStr) -> Option<Owner> {
 impl Owner {
     /// Whether the process has ended. Without `/proc` nobody knows.
     fn is_gone(&self) -> bool {
-        match process(&self.pid.to_string()) {
-            Some(process) => process.start != self.start || process.ended,
-            None => process("self").is_some(),
+        match process(self.pid) {
+            Some(process) => process.start_time != self.start,
+            None => process(std::process::id()).is_some(),
         }
     }
 }
 
-/// What the kernel says of a process.
-struct Process {
-    start: u64,
-    /// It has ended, and its parent has not asked how.
-    ended: bool,
-}
-
-/// The process with this name in `/proc`; `None` if there is none. Its own name, in brackets, may hold anything.
-fn process(name: &str) -> Option<Process> {
-    let stat = fs::read_to_string(format!("/proc/{name}/stat")).ok()?;
-    let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_whitespace();
-    let ended = matches!(fields.next()?, "Z" | "X");
-    // The 22nd field of all; the state is the third.
-    Some(Process { start: fields.nth(18)?.parse().ok()?, ended })
+/// The process of this number; `None` if there is none, or it has ended.
+fn process(id: u32) -> Option<Process> {
+    Process::read(Path::new(ROOT), id)
 }
 
 #[cfg(test)]
