@@ -2,19 +2,10 @@
 /*
  * A FIFO scheduler for what changed after 6.12: the setting `mode` chooses how tasks are queued. What it saw is printed when
  * it is unloaded, one counter a line.
- *
- * The functions of newer kernels are declared here, weak as in the schedulers' own headers: the object loads into any.
  */
-#include <scx/common.bpf.h>
+#include "include/either.bpf.h"
 
 char _license[] SEC("license") = "GPL";
-
-void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym __weak;
-bool scx_bpf_dsq_move_to_local(u64 dsq_id) __ksym __weak;
-void scx_bpf_dsq_reenq(u64 dsq_id, u64 reenq_flags) __ksym __weak;
-/* Functions of older kernels only; loaders leave out the part of a name behind the three underscores. */
-void scx_bpf_dispatch___old(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym __weak;
-bool scx_bpf_consume___old(u64 dsq_id) __ksym __weak;
 
 enum mode {
 	/* Through a queue of the scheduler. */
@@ -45,14 +36,6 @@ const volatile enum mode mode;
 u64 nr_enqueued, nr_reenqueued, nr_dispatched, nr_elsewhere;
 u64 nr_dequeued, nr_dequeued_sleep, nr_dequeued_change, nr_dequeued_picked;
 u64 reasons[4];
-
-static void insert(struct task_struct *p, u64 dsq_id, u64 enq_flags)
-{
-	if (bpf_ksym_exists(scx_bpf_dsq_insert))
-		scx_bpf_dsq_insert(p, dsq_id, SCX_SLICE_DFL, enq_flags);
-	else
-		scx_bpf_dispatch___old(p, dsq_id, SCX_SLICE_DFL, enq_flags);
-}
 
 s32 BPF_STRUCT_OPS(newer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
@@ -108,10 +91,7 @@ void BPF_STRUCT_OPS(newer_dequeue, struct task_struct *p, u64 deq_flags)
 void BPF_STRUCT_OPS(newer_dispatch, s32 cpu, struct task_struct *prev)
 {
 	nr_dispatched++;
-	if (bpf_ksym_exists(scx_bpf_dsq_move_to_local))
-		scx_bpf_dsq_move_to_local(SHARED_DSQ);
-	else
-		scx_bpf_consume___old(SHARED_DSQ);
+	move_to_local(SHARED_DSQ);
 }
 
 void BPF_STRUCT_OPS(newer_running, struct task_struct *p)

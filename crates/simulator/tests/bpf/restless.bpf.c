@@ -3,16 +3,9 @@
  * A FIFO scheduler that never comes to rest: in each mode it asks, for everything that is done, for one thing more. A kernel
  * would be kept busy by it, and would give threads no time.
  */
-#include <scx/common.bpf.h>
+#include "include/either.bpf.h"
 
 char _license[] SEC("license") = "GPL";
-
-void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym __weak;
-bool scx_bpf_dsq_move_to_local(u64 dsq_id) __ksym __weak;
-void scx_bpf_dsq_reenq(u64 dsq_id, u64 reenq_flags) __ksym __weak;
-/* Functions of older kernels only; loaders leave out the part of a name behind the three underscores. */
-void scx_bpf_dispatch___old(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym __weak;
-bool scx_bpf_consume___old(u64 dsq_id) __ksym __weak;
 
 enum mode {
 	/* A CPU that looks for work kicks itself. */
@@ -72,14 +65,6 @@ struct {
 	__type(value, struct large);
 } storage SEC(".maps");
 
-static void insert(struct task_struct *p, u64 dsq_id, u64 enq_flags)
-{
-	if (bpf_ksym_exists(scx_bpf_dsq_insert))
-		scx_bpf_dsq_insert(p, dsq_id, SCX_SLICE_DFL, enq_flags);
-	else
-		scx_bpf_dispatch___old(p, dsq_id, SCX_SLICE_DFL, enq_flags);
-}
-
 static struct alarm *alarm(void)
 {
 	u32 key = 0;
@@ -115,10 +100,7 @@ void BPF_STRUCT_OPS(restless_dispatch, s32 cpu, struct task_struct *prev)
 	if (mode == MODE_TIMER && (own = alarm()))
 		bpf_timer_start(&own->timer, 0, 0);
 
-	if (bpf_ksym_exists(scx_bpf_dsq_move_to_local))
-		scx_bpf_dsq_move_to_local(SHARED_DSQ);
-	else
-		scx_bpf_consume___old(SHARED_DSQ);
+	move_to_local(SHARED_DSQ);
 }
 
 s32 BPF_STRUCT_OPS(restless_init_task, struct task_struct *p, struct scx_init_task_args *args)
