@@ -147,7 +147,7 @@ impl<'s> Session<'s> {
     }
 
     /// Says that a process and all that descends from it, now and later, is an application; its number. What it has started
-    /// already is found in [`work`](Self::work). `user` is for whom room is taken.
+    /// already is found in `work`. `user` is for whom room is taken.
     ///
     /// # Errors
     /// In words, for who asked.
