@@ -10,6 +10,8 @@
 #define __range(text) __attribute__((btf_decl_tag("range " text)))
 #define __unit(text) __attribute__((btf_decl_tag("unit " text)))
 #define __help(text) __attribute__((btf_decl_tag("help " text)))
+/* The value that is as the paper has it, where another is the default, and where in the paper. */
+#define __letter(text) __attribute__((btf_decl_tag("letter " text)))
 /* Callbacks, other programs and flags of struct sched_ext_ops that a loader leaves out unless a setting that needs them is on. */
 #define __needs(text) __attribute__((btf_decl_tag("needs " text)))
 #define __said(number) #number
@@ -23,6 +25,12 @@ enum tandem_isolate {
 	TANDEM_ISOLATE_OFF,
 	TANDEM_ISOLATE_DEDICATED,
 	TANDEM_ISOLATE_SHARED,
+};
+
+/* What sorted's balancing is after. */
+enum tandem_sorted_balance {
+	TANDEM_SORTED_BALANCE_SUMS,
+	TANDEM_SORTED_BALANCE_VARIETY,
 };
 
 /* The mechanisms. */
@@ -59,33 +67,59 @@ const volatile u32 os_mhz
 	__range("0..20000") __unit("MHz") __help("Clock of that CPU's core; 0: dedicated, what the measured noise needs; shared, the highest.");
 const volatile u32 rest_mhz
 	__range("0..20000") __unit("MHz") __help("Clock of all other cores; 0: dedicated, the highest; shared, less by what noise takes of the OS CPU.");
+const volatile u32 os_load_pct
+	__range("1..100") __unit("%") __letter("100: section 6.1")
+	__help("Dedicated, while the OS CPU's clock follows the noise: most that noise may load it.") = 90;
+const volatile u32 os_hurry_ms
+	__range("0..100") __unit("ms") __letter("0: section 6.1")
+	__help("Dedicated, while that clock follows the noise: after so long at work without a pause it goes up at once; 0: never.") = 25;
+const volatile bool noise_preempts
+	__letter("true: section 6")
+	__help("Noise that wakes takes a shared OS CPU from an application at once, instead of waiting for the slice's end.") = false;
 
 /* longest */
 
 const volatile bool learn_lengths
-	__help("Learn lengths from earlier rounds and runs where a program gives none.") = true;
+	__help("Learn lengths from earlier rounds and runs where a program gives none.")
+	__letter("false: section VI; learning is the future work of section VIII") = true;
+const volatile bool lock_turns
+	__help("Of threads that hand on a lock only as many go around as there are fast CPUs, where that is quicker.")
+	__letter("false: section IV only suggests that a lock's holder runs on a fast CPU") = true;
 
 /* serial_first */
 
 const volatile u32 serial_threshold
 	__range("1..64") __unit("threads") __help("An application with at most so many ready threads is in a serial phase.") = 2;
 const volatile bool serial_single
+	__letter("true: section VII")
 	__help("Programs that were never parallel count as serial phases, too.");
 const volatile u32 serial_memory_ms
 	__range("1..3600000") __unit("ms") __help("How long after a parallel phase a serial one counts as such.") = 10000;
 const volatile u32 serial_share_pct
-	__range("1..100") __unit("%") __help("Most CPU time that serial phases may take before others while these wait.") = 50;
+	__range("1..100") __unit("%") __letter("100: section IX, which leaves a limit to later work")
+	__help("Most CPU time that serial phases may take before others while these wait.") = 50;
 const volatile u32 seniority_ms
 	__range("1..60000") __unit("ms") __help("How long one parallel application is preferred before the next one is; with many of them less, so that all have their turn within " __number(SENIORITY_CYCLE_S) " s.") = 500;
+const volatile bool seniority_whole_phase
+	__letter("true: section VII")
+	__help("Seniority lasts until a parallel phase ends, not only while its threads fill the machine.");
 
 /* sorted */
 
 const volatile u32 sorted_slice_us
-	__range("1000..1000000") __unit("us") __help("Slice on the CPU with the longest queue; the others' are longer.") = 20000;
+	__range("1000..1000000") __unit("us") __help("Slice on the CPU with the longest queue; the others' are longer.")
+	__letter("100000: Merkel & Bellosa, section 4.1") = 20000;
 const volatile u32 intensity_weight_pct
-	__range("1..100") __unit("%") __help("Weight of the last slice in a task's memory intensity.") = 50;
+	__range("1..100") __unit("%") __help("Weight of the last slice in a task's memory intensity.")
+	__letter("100: Merkel & Bellosa, section 4.1") = 50;
+const volatile bool sorted_always
+	__help("Sort whatever threads do to the memory; else only while CPUs move a tenth of what it can.")
+	__letter("true: Merkel & Bellosa, section 4.1");
+const volatile enum tandem_sorted_balance sorted_balance
+	__help("What exchanges between queues are for: sums, as much intensity in each; variety, threads of different intensity in each.")
+	__letter("variety: Merkel & Bellosa, section 4.1") = TANDEM_SORTED_BALANCE_SUMS;
 const volatile u32 memory_mbps
-	__range("0..10000000") __unit("MB/s") __help("Bandwidth of a node's memory; 0: what the machine says, else the most that was seen.");
+	__range("0..10000000") __unit("MB/s") __help("Bandwidth of a node's memory; 0: what the machine says; where it does not, edp is inert, and sorted compares with the most that was seen.");
 
 /* speed */
 
@@ -100,12 +134,16 @@ const volatile u32 min_low_us
 const volatile bool edp
 	__help("Lower the clock of memory-bound work where the energy-delay product gains.") = true;
 const volatile u32 edp_base_pct
-	__range("0..1000") __unit("%") __help("Energy-delay factor of compute-bound work at the lowest clock; 0: from the power of each clock, or 140 and a slope of 80 where that is unknown.");
+	__range("0..1000") __unit("%") __letter("140 with a slope of 80, for real programs; 167 with 79, for microbenchmarks: section 4.2")
+	__help("Energy-delay factor of compute-bound work at two thirds of the highest clock; 0: from the power of each clock, or 167 and a slope of 79 where that is unknown.");
 const volatile u32 edp_slope_pct
-	__range("0..1000") __unit("%") __help("How much of that memory-bound work takes off.") = 80;
+	__range("0..1000") __unit("%") __letter("80 with a base of 140, 79 with 167: section 4.2")
+	__help("How much of that memory-bound work takes off.") = 80;
 const volatile u32 edp_slowdown_pct
-	__range("0..1000") __unit("%") __help("Most that work may take longer for that, where power is known.") = 5;
+	__range("0..1000") __unit("%") __letter("1000, no limit: section 4.2")
+	__help("Most that a thread's work may take longer for that.") = 5;
 const volatile bool concentrate
-	__help("Wake tasks where the clock is high already.") = true;
+	__help("Wake tasks where the clock is high already.")
+	__letter("false: Richling et al., only planned under Future Work") = true;
 
 #endif /* __TANDEM_SETTINGS_H */

@@ -81,12 +81,33 @@ static s32 find_cpu(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu, 
 	return cpu;
 }
 
+/*
+ * Sends a thread that is woken for a lock to its own fast CPU, or has it wait for its turn. Then the CPU is the waker's: its
+ * own, if idle, would only be woken up to find that.
+ */
+static s32 select_by_turns(struct task_struct *p, s32 prev_cpu)
+{
+	s32 cpu = turns_pick(p, prev_cpu);
+
+	if (cpu >= 0) {
+		count(TANDEM_STAT_BASE_IDLE);
+		dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), 0);
+		return cpu;
+	}
+	count(TANDEM_STAT_LONGEST_TURNS);
+	dsq_insert(p, QUEUE_TURN, slice_ns(), 0);
+	return bpf_get_smp_processor_id();
+}
+
 /* Sends a task that wakes to such a CPU, if there is one. */
 static s32 select_by_mechanism(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)
 {
 	u64 flags = 0;
-	s32 cpu = find_cpu(p, tctx, prev_cpu, &flags);
+	s32 cpu;
 
+	if (is_on(LONGEST) && turns_concern(p, tctx))
+		return select_by_turns(p, prev_cpu);
+	cpu = find_cpu(p, tctx, prev_cpu, &flags);
 	if (cpu < 0)
 		return prev_cpu;
 	if (smt && cpu != prev_cpu)
@@ -175,6 +196,8 @@ static void enqueue_by_mechanism(struct task_struct *p, struct task_ctx *tctx, u
 	idle = pick_idle(p, tctx, cpu, wish);
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+	else if (active & ISOLATE)
+		isolate_preempt(tctx);
 }
 
 /* Queues a task of which nothing is known while mechanisms are on, where a CPU that it may use looks. */
@@ -213,6 +236,8 @@ static bool dispatch_by_mechanism(s32 cpu, struct task_struct *prev)
 		return true;
 	if (!cctx->isolate.takes_applications)
 		return false;
+	if (is_on(LONGEST) && turns_dispatch(cctx))
+		return true;
 	if (is_on(SERIAL) && serial_dispatch(cpu, prev))
 		return true;
 	if (is_on(LONGEST) && longest_dispatch(cctx))
@@ -312,7 +337,7 @@ void BPF_STRUCT_OPS(tandem_running, struct task_struct *p)
 		sorted_running(p, tctx);
 	advance_vtime(p);
 	if (active & ISOLATE)
-		isolate_running(tctx);
+		isolate_running(tctx, cctx);
 	if (is_on(SERIAL))
 		cctx->rank = rank_of(p, tctx);
 	if (is_on(LONGEST))
@@ -427,7 +452,7 @@ s32 BPF_STRUCT_OPS(tandem_init_task, struct task_struct *p, struct scx_init_task
 	if (is_on(SERIAL))
 		serial_init_task(p, group);
 	if (is_on(LONGEST))
-		longest_init_task(p, tctx, group);
+		longest_init_task(p, tctx, group, args->fork);
 	return 0;
 }
 
@@ -501,10 +526,10 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_init)
 	longest_init();
 	serial_init();
 	sorted_init();
+	err = place_init() ?: speed_init();
 	/* The tracepoint is attached already: from now on counters may begin on any CPU, and wake what waits for them. */
 	barrier();
 	counters_init();
-	err = place_init() ?: speed_init();
 	return err ?: create_queues();
 }
 

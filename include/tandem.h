@@ -12,6 +12,9 @@
  *		tandem_hint(part->rounds);
  *		...
  *
+ * Whoever creates the threads can say it in advance, so that each begins where it belongs; tandem_hint_next() is then called
+ * before each pthread_create().
+ *
  * Only this header is needed, in C99 or C++, on Linux. Where Tandem does not run a call costs a system call or two, and at most
  * once a second a third one; a call never takes longer than a second. A process keeps one connection. A hint is a request: that it was taken does not mean that it had
  * an effect, and programs do the same with and without.
@@ -220,23 +223,17 @@ static inline int tandem_wait_(struct tandem_connection *connection, int64_t end
 	}
 }
 
-/*
- * Says how long the calling thread is, relative to other threads of its program: 1 to TANDEM_MAX_LENGTH. It may be called
- * again, by any number of threads at once.
- *
- * 0: it was taken. Otherwise a negative number, and nothing has happened: -EINVAL, no such length; -EPERM, it was refused;
- * -EBUSY, other threads are just asking and do not come to an end; -ETIMEDOUT, no answer within a second; any other, above all -ENOENT and -ECONNREFUSED: Tandem
- * does not run. errno stays as it is.
- */
-static inline int tandem_hint(uint64_t relative_length)
+/* Asks for a length: with "hint " for the calling thread, with "hint-next " for the next one that it creates. */
+static inline int tandem_say_(const char *word, uint64_t relative_length)
 {
 	struct tandem_connection *connection = tandem_connection_();
 	int err, before = errno;
-	char line[64] = "hint ", *at = line + 5;
+	char line[64], *at = line + strlen(word);
 	int64_t end;
 
 	if (relative_length < 1 || relative_length > TANDEM_MAX_LENGTH)
 		return -EINVAL;
+	memcpy(line, word, strlen(word));
 	at = tandem_write_(at, (uint64_t)syscall(SYS_gettid));
 	*at++ = ' ';
 	at = tandem_write_(at, relative_length);
@@ -258,6 +255,28 @@ static inline int tandem_hint(uint64_t relative_length)
 	__atomic_store_n(&connection->busy, 0, __ATOMIC_RELEASE);
 	errno = before;
 	return err;
+}
+
+/*
+ * Says how long the calling thread is, relative to other threads of its program: 1 to TANDEM_MAX_LENGTH. It may be called
+ * again, by any number of threads at once.
+ *
+ * 0: it was taken. Otherwise a negative number, and nothing has happened: -EINVAL, no such length; -EPERM, it was refused;
+ * -EBUSY, other threads are just asking and do not come to an end; -ETIMEDOUT, no answer within a second; any other, above all -ENOENT and -ECONNREFUSED: Tandem
+ * does not run. errno stays as it is.
+ */
+static inline int tandem_hint(uint64_t relative_length)
+{
+	return tandem_say_("hint ", relative_length);
+}
+
+/*
+ * Says how long the next thread is that the calling one creates. As tandem_hint(); another call before that replaces it.
+ * -EPERM, too, where Tandem does not see who creates a thread: without sched_ext.
+ */
+static inline int tandem_hint_next(uint64_t relative_length)
+{
+	return tandem_say_("hint-next ", relative_length);
 }
 
 #ifdef __cplusplus

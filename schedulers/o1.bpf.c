@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The O(1) scheduler as Linux 2.6.18 had it: what papers from before Linux 2.6.23 call Linux. All CPUs are equals to it.
+ * The O(1) scheduler as Linux 2.6.18 had it: what papers from before Linux 2.6.23 call Linux. All CPUs are equals to it, unless
+ * cpu_power is on: then balancing knows how fast each is, as it does in a kernel whose groups of CPUs have unequal cpu_power.
  *
  *	who next?	the best priority of the CPU's active array; whose slice is used up waits in the expired one until the
  *			active one is empty and both change places. A priority is that of the nice value, up to 5 better for who
@@ -9,16 +10,20 @@
  *	how long?	100 ms at nice 0.
  *	which CPU?	where the task was, or its waker's if that brings them together and makes it no busier.
  *	and then?	A CPU with nothing to do takes a task that waits elsewhere, and one that has two tasks less than another takes
- *			one, seldom: none that runs or has just run. A difference of one is left alone.
+ *			one, seldom: none that runs or has just run. A difference of one is left alone. With cpu_power, load is relative
+ *			to speed, a CPU twice as fast has two tasks before any leaves it, and a task moves where that gains power.
  *
  * Names are those of kernel/sched.c, 2.6.18, where it has one. Both arrays of a CPU are one queue of sched_ext, in the order of
  * round (how often the arrays have changed places), priority, and entry.
  *
- * Left out: real-time and batch tasks; averages of a CPU's load over ticks (cpu_load), of which the last value counts;
+ * Left out: real-time and batch tasks; averages of a CPU's load over ticks (cpu_load), of which the last value counts; weights
+ * of nice values in that load; more than one task moved at a time;
  * scheduling domains beyond a core's threads; a task that runs is never pushed to an idle CPU. Who wakes up many tasks from
  * busy CPUs, or has fewer tasks than hardware threads, could tell the difference.
  */
 #include "../bpf/include/scx.bpf.h"
+
+#define __help(text) __attribute__((btf_decl_tag("help " text)))
 
 char _license[] SEC("license") = "GPL";
 
@@ -42,6 +47,8 @@ enum {
 	IMBALANCE_PCT = 125,
 	CACHE_NICE_TRIES = 1,
 	BUSY_INTERVAL = 64 * NSEC_PER_MSEC,
+	/* The load of a task of nice 0, and the power of a CPU: of the slowest where they differ. */
+	SCHED_LOAD_SCALE = 128,
 
 	/* 100 to 139 are nice -20 to 19. */
 	MAX_RT_PRIO = 100,
@@ -59,6 +66,14 @@ static const u64 NO_SLICE_END = -1ULL;
 const volatile u32 nr_cpus = 1;
 const volatile u32 sibling[MAX_CPUS];
 const volatile u64 tick_ns = 4 * NSEC_PER_MSEC;
+/* Speed of each CPU at the highest clock that it may have, 1 to 1024. */
+const volatile u32 performance[MAX_CPUS];
+
+const volatile bool cpu_power
+	__help("Balance by each CPU's speed, as a kernel that was told of it: cpu_power of scheduling groups. Otherwise all are equals.");
+
+/* Of the slowest CPU. */
+u32 least_performance;
 
 struct o1_rq {
 	/* The round of the active array, and how many tasks have come in. */
@@ -381,6 +396,84 @@ static u32 find_busiest_queue(u32 this_cpu)
 	return busiest;
 }
 
+/* A CPU as find_busiest_group() sees it: a group of its own. */
+struct group {
+	u64 nr_running;
+	u64 cpu_power;
+	/* Relative to power. */
+	u64 load;
+};
+
+static __always_inline void look_at(struct group *group, u32 cpu)
+{
+	u64 least = least_performance ?: 1, power = SCHED_LOAD_SCALE * (u64)performance[cpu & (MAX_CPUS - 1)] / least;
+
+	group->nr_running = cpu_rq(cpu)->nr_running;
+	group->cpu_power = power ?: 1;
+	group->load = group->nr_running * SCHED_LOAD_SCALE * SCHED_LOAD_SCALE / group->cpu_power;
+}
+
+static __always_inline u64 least_of(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
+/* find_busiest_group(), where less than a task is too much: whether power is gained if one moves (pwr_now, pwr_move). */
+static __always_inline bool gains_power(const struct group *busiest, const struct group *this)
+{
+	const u64 task = SCHED_LOAD_SCALE;
+	u64 less = task * SCHED_LOAD_SCALE / busiest->cpu_power, more = task * SCHED_LOAD_SCALE / this->cpu_power, now, move;
+
+	now = busiest->cpu_power * least_of(task, busiest->load) + this->cpu_power * least_of(task, this->load);
+	move = busiest->load > less ? busiest->cpu_power * least_of(task, busiest->load - less) : 0;
+	if (busiest->load * busiest->cpu_power < task * SCHED_LOAD_SCALE)
+		more = busiest->load * busiest->cpu_power / this->cpu_power;
+	move += this->cpu_power * least_of(task, this->load + more);
+	return move / SCHED_LOAD_SCALE > now / SCHED_LOAD_SCALE;
+}
+
+/* find_busiest_group(): whether a task is to move, if all CPUs together have this load, relative to their power. */
+static __always_inline bool is_imbalanced(const struct group *busiest, const struct group *this, u64 avg_load)
+{
+	const u64 task = SCHED_LOAD_SCALE;
+	u64 pull, imbalance;
+
+	if (this->load >= busiest->load || this->load >= avg_load || 100 * busiest->load <= IMBALANCE_PCT * this->load)
+		return false;
+	if (busiest->load <= task)
+		return false;
+	if (busiest->load >= avg_load) {
+		pull = least_of(busiest->load - avg_load, busiest->load - task);
+		imbalance = least_of(pull * busiest->cpu_power, (avg_load - this->load) * this->cpu_power) / SCHED_LOAD_SCALE;
+		if (imbalance >= task)
+			return true;
+	}
+	return busiest->load - this->load >= 2 * task || gains_power(busiest, this);
+}
+
+/* find_busiest_group(): the CPU with most load for its power, if it has more tasks than its power and one is to move here. */
+static u32 find_busiest_group(u32 this_cpu)
+{
+	struct group this, group, busiest = {};
+	u64 total_load = 0, total_power = 0;
+	u32 found = NO_CPU;
+	s32 cpu;
+
+	look_at(&this, this_cpu);
+	for_range(cpu, 0, nr_cpus) {
+		look_at(&group, cpu);
+		total_load += group.nr_running * SCHED_LOAD_SCALE;
+		total_power += group.cpu_power;
+		if (cpu == this_cpu || group.load <= busiest.load || group.nr_running <= group.cpu_power / SCHED_LOAD_SCALE)
+			continue;
+		busiest = group;
+		found = cpu;
+	}
+	if (found == NO_CPU || !total_power || !busiest.cpu_power)
+		return NO_CPU;
+	return is_imbalanced(&busiest, &this, total_load * SCHED_LOAD_SCALE / total_power) ? found : NO_CPU;
+}
+
 /* can_migrate_task(), task_hot() */
 static __always_inline bool can_migrate(struct task_struct *p, const struct task_ctx *tctx, u32 to, u64 now)
 {
@@ -417,7 +510,7 @@ static bool pull_task(u32 from, u32 to)
 /* load_balance() */
 static bool load_balance(u32 cpu)
 {
-	u32 busiest = find_busiest_queue(cpu);
+	u32 busiest = cpu_power ? find_busiest_group(cpu) : find_busiest_queue(cpu);
 	bool pulled = busiest != NO_CPU && pull_task(busiest, cpu);
 
 	cpu_rq(cpu)->nr_balance_failed = pulled || busiest == NO_CPU ? 0 : cpu_rq(cpu)->nr_balance_failed + 1;
@@ -594,7 +687,10 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(o1_init)
 
 	if (!tick)
 		return -ENOMEM;
+	least_performance = 1024;
 	for_range(cpu, 0, nr_cpus) {
+		if (performance[cpu & (MAX_CPUS - 1)] < least_performance)
+			least_performance = performance[cpu & (MAX_CPUS - 1)];
 		cpu_rq(cpu)->prio = MAX_PRIO;
 		switch_arrays(cpu_rq(cpu), 1);
 		err = scx_bpf_create_dsq(cpu, -1);

@@ -6,10 +6,14 @@
  * each tick and before it takes a task off its CPU, ahead of `stopping`, on that CPU: what the counters have gained
  * since the last time there is the task's.
  *
- * Intensity (Merkel & Bellosa, section 2: memory transactions in a slice as utilisation of the bus, 0 to 1) is bytes
+ * Intensity (Merkel & Bellosa, section 4.1: memory transactions in a slice as utilisation of the bus, 0 to 1) is bytes
  * per second over the task's fair share of the memory's bandwidth, that is, over 1/n of it if n CPUs run something: n
  * streams that saturate the bus have intensity 1 each, though each moves 1/n of what one could. Stall is the share of
  * time that waits for memory at the highest clock, which says more about what a lower clock costs.
+ *
+ * Where nobody knows the bandwidth, intensity is relative to the most that was ever moved. Tasks can be sorted by that,
+ * but it does not say that the memory is busy: whatever runs alone has 1. What needs to know that (edp.bpf.h, and stall
+ * where no event tells it) asks counters_capacity() first.
  */
 #ifndef __TANDEM_COUNTERS_H
 #define __TANDEM_COUNTERS_H
@@ -112,12 +116,16 @@ static __always_inline s64 counter_gain(void *map, struct bpf_perf_event_value *
 	return running ? gain * enabled / running : -1;
 }
 
-/* The bandwidth of a node, MB/s: as set, as known, or else the most that was ever seen. */
+/* What a node's memory can move, MB/s: as set, or as known; 0: nobody knows. */
+static __always_inline u32 counters_capacity(void)
+{
+	return memory_mbps ?: memory_bandwidth;
+}
+
+/* What intensity is relative to, MB/s: the capacity, or else the most that was ever seen. */
 static __always_inline u32 counters_bandwidth(struct node_memory *memory)
 {
-	u32 known = memory_mbps ?: memory_bandwidth;
-
-	return known ?: memory->most;
+	return counters_capacity() ?: memory->most;
 }
 
 /* Notes what this CPU's task does to the memory, MB/s. */
@@ -157,7 +165,7 @@ static void counters_note_moved(u32 cpu, u64 ran, u64 transactions)
 static __always_inline bool counters_memory_full(u32 cpu, u32 nr, bool was)
 {
 	struct node_memory *memory = memory_of(cpu);
-	u32 known = memory_mbps ?: memory_bandwidth;
+	u32 known = counters_capacity();
 
 	return known && memory->nr_busy <= (s32)nr && memory->rate >= (s32)(known - known / (was ? 16 : 32));
 }
@@ -208,7 +216,7 @@ static __always_inline void counters_average(u32 *average, u32 value, u64 weight
 
 /*
  * Takes what a task did in the last @ran ns into what is known of it; @stall is negative where there is no such
- * event.
+ * event. Use of the memory's capacity stands in then; of a capacity that nobody knows a task is taken to use nothing.
  */
 static void counters_fold(struct task_ctx *tctx, u32 cpu, u64 ran, s64 transactions, s64 stall)
 {
@@ -216,7 +224,9 @@ static void counters_fold(struct task_ctx *tctx, u32 cpu, u64 ran, s64 transacti
 	u64 weight = counters_weight(tctx, ran);
 
 	counters_average(&tctx->counted.fine_intensity, intensity, weight);
-	counters_average(&tctx->counted.fine_stall, stall < 0 ? intensity : stall, weight);
+	if (stall < 0)
+		stall = counters_capacity() ? intensity : 0;
+	counters_average(&tctx->counted.fine_stall, stall, weight);
 	tctx->counted.intensity = tctx->counted.fine_intensity >> FINE_SHIFT;
 	tctx->counted.stall = tctx->counted.fine_stall >> FINE_SHIFT;
 	tctx->counted.measured = tctx->counted.watched >= MEASURED_AFTER;
@@ -260,10 +270,24 @@ static __always_inline void counters_idle(u32 cpu)
 	__sync_fetch_and_add(&memory_of(cpu)->rate, -(s32)counters->rate);
 }
 
+/*
+ * Whether the energy-delay factor can be told of what runs on a CPU: with the power of its clocks from the cycles that wait
+ * for memory, if these are counted (@stalls), and in any case from use of the memory's capacity.
+ */
+static __always_inline bool counters_tell_factor(u32 cpu, bool stalls)
+{
+	return counters_capacity() || (stalls && !edp_base_pct && clock_power_known(facts_of(cpu)->opp_table));
+}
+
 /* The first count on a CPU: it is from now on that counters say something, and that mechanisms which need them act. */
-static void counters_begin(struct cpu_counters *counters)
+static void counters_begin(u32 cpu, struct cpu_counters *counters, bool stalls)
 {
 	counters->known = true;
+	/* Of CPUs of several kinds one is enough. */
+	if (edp_state != TANDEM_STATE_OFF && counters_tell_factor(cpu, stalls))
+		edp_state = TANDEM_STATE_ACTIVE;
+	else if (edp_state == TANDEM_STATE_NO_COUNTERS)
+		edp_state = TANDEM_STATE_NO_BANDWIDTH;
 	if (counters_work)
 		return;
 	counters_work = true;
@@ -290,7 +314,7 @@ static bool counters_count(struct task_struct *p, u32 cpu, u64 ran)
 	all_cycles = counter_gain(&cycles, &counters->cycles);
 	counters_busy(cpu);
 	if (!counters->known) {
-		counters_begin(counters);
+		counters_begin(cpu, counters, stalled >= 0);
 		return false;
 	}
 	tctx = task_of(p);

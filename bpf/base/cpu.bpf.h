@@ -51,7 +51,7 @@ static __always_inline struct cpu_ctx *cpu_of(u32 cpu)
 
 /*
  * isolate: the other hardware thread of a dedicated OS CPU, plus 1; 0: none. Its core's clock may be low and noise disturbs
- * it (Grant & Afsahi, section 3), so it gets a thread only where no other CPU is idle.
+ * it (Grant & Afsahi, section 6), so it gets a thread only where no other CPU is idle.
  */
 u32 last_resort;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Phases of multithreaded applications: how many threads of a group are ready (Morad et al., section 2).
+ * Phases of multithreaded applications: how many threads of a group are ready (Morad et al., section VII).
  *
  * A group with more than serial_threshold ready threads is in a parallel phase, else in a serial one. Counting is all
  * that an event costs; what follows from a change of phase is done by the CPU that sees the crossing, and atomic counting
@@ -46,6 +46,8 @@ static u32 phase_runnable(struct task_ctx *tctx, struct group *group)
 		return 0;
 	tctx->ready = true;
 	before = __sync_fetch_and_add(&group->nr_ready, 1);
+	if (group->longest.together <= before)
+		group->longest.together = before + 1;
 	if (before == serial_threshold) {
 		group->parallel_number = __sync_fetch_and_add(&parallel_phases, 1) + 1;
 		change |= PHASE_BECAME_PARALLEL;
@@ -53,6 +55,17 @@ static u32 phase_runnable(struct task_ctx *tctx, struct group *group)
 	if (before + 1 == phase_full)
 		change |= PHASE_BECAME_FULL;
 	return change;
+}
+
+/*
+ * All threads but one wait. If most of them worked side by side before, they have met, whatever they wait for; else they
+ * hand on a lock. Only longest reads it.
+ */
+static __always_inline void phase_meet(struct group *group)
+{
+	if (group->longest.together * 2 > group->nr_threads)
+		__sync_fetch_and_add(&group->longest.round, 1);
+	group->longest.together = 0;
 }
 
 /* A thread waits from now on, or is gone. */
@@ -71,9 +84,8 @@ static u32 phase_quiescent(struct task_ctx *tctx, struct group *group)
 	}
 	if (before == phase_full)
 		change |= PHASE_CEASED_FULL;
-	/* All but one wait: whatever they wait for, they have met. Only longest reads it. */
 	if (before == 2)
-		__sync_fetch_and_add(&group->longest.round, 1);
+		phase_meet(group);
 	return change;
 }
 

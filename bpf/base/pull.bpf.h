@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Running threads move from slower CPUs to faster ones that have nothing to do (Morad et al., section 2, load balancer).
+ * Running threads move from slower CPUs to faster ones that have nothing to do (Morad et al., section VII, load balancer).
  *
  * The faster CPU marks the slower one and makes it schedule; the thread is then queued, and goes where the mark says.
  */

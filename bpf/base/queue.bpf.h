@@ -13,6 +13,8 @@ enum queue {
 	QUEUE_NORMAL,
 	/* longest: tasks that fast CPUs take first and slow ones last. */
 	QUEUE_LONG,
+	/* longest: threads that wait for their turn at a lock, in order of arrival. */
+	QUEUE_TURN,
 	/* serial: threads in serial phases; those of parallel applications that are not the senior. */
 	QUEUE_SERIAL,
 	QUEUE_JUNIOR,

@@ -59,6 +59,10 @@ struct tandem_stat_texts {
 	state(NO_COUNTERS,											\
 	      __inert("Performance counters cannot be read: what threads do to the memory is not known.",	\
 		      "counters that a scheduler can read; not every virtual machine has any"))			\
+	state(NO_BANDWIDTH,											\
+	      __inert("Nobody says what the memory can move: how much of that threads use is not known.",	\
+		      "memory_mbps, or a description of this machine with a measured bandwidth "		\
+		      "(`tandem machine detect --measure`, then `--machine FILE`)"))				\
 	state(NO_CPUFREQ, __inert("The governor {governor} does not follow what a scheduler asks for.",		\
 				  "the governor schedutil")							\
 			  __inert("None of the {clocks} clocks can be changed.",				\
@@ -85,6 +89,8 @@ struct {
 
 /* Each mechanism's state; before `_state` stands the setting that turns it on. */
 enum tandem_state isolate_state, longest_state, serial_first_state, sorted_state, speed_state;
+/* The state of a part of `speed` that lacks its input more often; it is on by default. */
+enum tandem_state edp_state;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

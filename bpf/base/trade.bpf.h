@@ -3,7 +3,7 @@
  * Running threads change places where kinds of CPU differ: what computes goes to the faster CPU of what waits for memory.
  *
  * With as many threads as CPUs nothing waits, and the first ones to come have the fast CPUs for good. A thread that waits
- * for memory gains little there (Merkel & Bellosa, section 3: its run time hardly depends on the clock), one that
+ * for memory gains little there (Merkel & Bellosa, section 3.2: its run time hardly depends on the clock), one that
  * computes gains all of the difference. Papers say nothing of this: Merkel & Bellosa's CPUs are equal, and Morad et al.
  * and Lakshminarayana & Kim rank threads by phase and by length. So both of these come first: neither a serial nor a long
  * thread gives way.

@@ -127,10 +127,26 @@ static enum place isolate_place(struct task_struct *p, struct task_ctx *tctx)
 }
 
 /* A task begins to run. */
-static __always_inline void isolate_running(struct task_ctx *tctx)
+static __always_inline void isolate_running(struct task_ctx *tctx, struct cpu_ctx *cctx)
 {
-	if (place_of(tctx) == PLACE_SYSTEM)
+	cctx->isolate.runs_application = place_of(tctx) == PLACE_APPLICATION;
+	if (!cctx->isolate.runs_application)
 		count(TANDEM_STAT_ISOLATE_NOISE);
+}
+
+/*
+ * Noise waits and the OS CPU is not idle: what runs there leaves it if that is an application's, as it does under the
+ * paper's kernel, where tasks that sleep much come before those that compute. What was read may be a moment old: then a CPU
+ * looks for work once too often, or noise waits for a slice.
+ */
+static __always_inline void isolate_preempt(struct task_ctx *tctx)
+{
+	u32 cpu = isolate_os_cpu();
+
+	if (!noise_preempts || place_of(tctx) != PLACE_SYSTEM || !cpu_of(cpu)->isolate.runs_application)
+		return;
+	count(TANDEM_STAT_ISOLATE_PREEMPTED);
+	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
 /* A thread that is taken on as an application's. */

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Isolation's clocks: the highest operating point that each CPU may ask for (Grant & Afsahi, section 3).
+ * Isolation's clocks: the highest operating point that each CPU may ask for (Grant & Afsahi, section 6).
  *
  * PS-Sched-1 (dedicated) runs the OS CPU's core slower, PS-Sched-2 (shared) all others. os_mhz and rest_mhz fix these
- * clocks, as the paper has it. Without them they follow what the noise needs, the paper's rule of thumb and its future
- * work:
+ * clocks, as the paper's experiments do (sections 4.3 and 7.3). Without them they follow what the noise needs: the rule of
+ * thumb of section 6.1, "as close to 100 %" as possible, and the future work of section 8:
  *
- *	dedicated	the OS CPU gets the lowest clock that noise loads to less than 90 %
+ *	dedicated	the OS CPU gets the lowest clock that noise loads to at most os_load_pct, 90 %
  *	shared		the others lose the share that noise takes of the OS CPU, as far as they wait for it
  *
  * Noise is measured over windows of 100 ms, and the greater of two in a row counts, so that one quiet window slows
- * nothing down. Where noise keeps the OS CPU at work for a quarter of a window its clock goes up at once.
+ * nothing down. Where noise keeps the OS CPU at work for os_hurry_ms, a quarter of a window, its clock goes up at once. By
+ * the paper's letter the load may be 100 % and nothing hurries: what comes in bursts then waits for the end of a window.
  *
  * That share is the whole truth for an application with a thread on every CPU that stays there, as in the paper. Where
  * threads move, or leave the OS CPU alone, slower clocks would cost time: so the others wait for the OS CPU only if
@@ -27,10 +28,10 @@
 
 enum {
 	POINTS_WINDOW_NS = 100 * NSEC_PER_MSEC,
-	/* Most that noise may load the OS CPU at the clock it gets, in 1024ths. */
-	POINTS_FULL = 922,
 	/* A CPU that works more than this much of the time is busy nearly all of it, in 1024ths. */
 	POINTS_BUSY = 973,
+	/* A shorter pause is none: Linux 6.12 goes to the idle task before a slice that follows another of the same task. */
+	POINTS_PAUSE_NS = 10 * NSEC_PER_USEC,
 };
 
 /* System tasks on the OS CPU. Written by that CPU only. */
@@ -42,6 +43,9 @@ struct noise {
 	u32 before;
 	/* What counts: the greater of the last two. */
 	u32 share;
+	/* Since when that CPU has had no pause, and when it went idle if it has run nothing since (else 0), ns. */
+	u64 busy_since;
+	u64 paused;
 	/* The most that another CPU worked in a window, 0..1024. */
 	u32 most;
 	/* The clock went up in this window because work piled up. */
@@ -52,6 +56,12 @@ struct noise noise;
 
 /* Performance that others may have, 0..1024 of their highest; changes with the noise where rest_mhz is not set. */
 u32 points_rest = CLOCK_ONE;
+
+/* Most that noise may load the OS CPU at the clock it gets, in 1024ths; a loader refuses less than 1 %. */
+static __always_inline u32 points_full(void)
+{
+	return (os_load_pct * CLOCK_ONE + 50) / 100 ?: 1;
+}
 
 static __always_inline bool points_follow_os(void)
 {
@@ -110,7 +120,11 @@ static __always_inline u64 points_worked(u32 cpu, u64 now)
 /* A CPU that goes idle notes what it has worked. Others read that at any time: a window may count a little wrong. */
 static __always_inline void points_idle(u32 cpu)
 {
-	cpu_of(cpu)->isolate.worked = points_worked(cpu, bpf_ktime_get_ns());
+	u64 now = bpf_ktime_get_ns();
+
+	cpu_of(cpu)->isolate.worked = points_worked(cpu, now);
+	if (cpu == isolate_os_cpu())
+		noise.paused = now;
 }
 
 /* The share of a window that a CPU has worked, 0..1024 of its highest clock; begins the next one. */
@@ -152,11 +166,17 @@ static void points_follow_with_rest(u32 cpu, u64 now, u64 window)
 	points_rest = rest;
 }
 
-/* Makes the OS CPU's clock follow it. */
-static void points_follow_with_os(u32 cpu)
+/*
+ * Makes the OS CPU's clock follow it. What filled a whole window may be more than was measured, which is no more than the
+ * clock can take: then the clock goes up by one point, and by another after the next such window.
+ */
+static void points_follow_with_os(u32 cpu, bool filled)
 {
-	u32 bound = clock_for_performance(cpu, noise.share * facts_of(cpu)->performance / POINTS_FULL + 1);
+	u32 bound = clock_for_performance(cpu, noise.share * facts_of(cpu)->performance / points_full() + 1);
 	struct cpu_ctx *cctx = cpu_of(cpu);
+
+	if (filled && bound <= cctx->speed.bound)
+		bound = cctx->speed.bound < clock_top(cpu) ? cctx->speed.bound + 1 : cctx->speed.bound;
 
 	if (bound != cctx->speed.bound)
 		count(TANDEM_STAT_ISOLATE_CLOCK_CHANGED);
@@ -167,6 +187,7 @@ static void points_follow_with_os(u32 cpu)
 static void points_end_window(u32 cpu, u64 now)
 {
 	u64 window = now - noise.since, share = noise.work * CLOCK_ONE / window;
+	bool filled = !vtime_before(noise.since, noise.busy_since);
 
 	share = share < CLOCK_ONE ? share : CLOCK_ONE;
 	noise.share = share > noise.before ? share : noise.before;
@@ -175,7 +196,7 @@ static void points_end_window(u32 cpu, u64 now)
 	noise.work = 0;
 	noise.hurry = false;
 	if (points_follow_os())
-		points_follow_with_os(cpu);
+		points_follow_with_os(cpu, filled);
 	if (points_follow_rest())
 		points_follow_with_rest(cpu, now, window);
 }
@@ -196,6 +217,23 @@ static void points_stopping(u32 cpu, struct task_ctx *tctx, u64 ran)
 		points_end_window(cpu, now);
 }
 
+/* The OS CPU begins to run something: its clock goes up at once where noise has kept it at work for long. */
+static void points_hurry(u32 cpu)
+{
+	struct cpu_ctx *cctx = cpu_of(cpu);
+	u64 now = bpf_ktime_get_ns();
+
+	if (!noise.busy_since || (noise.paused && now - noise.paused > POINTS_PAUSE_NS))
+		noise.busy_since = now;
+	noise.paused = 0;
+	if (!os_hurry_ms || noise.hurry || cctx->speed.bound >= clock_top(cpu) ||
+	    now - noise.busy_since <= (u64)os_hurry_ms * NSEC_PER_MSEC)
+		return;
+	noise.hurry = true;
+	cctx->speed.bound = clock_top(cpu);
+	count(TANDEM_STAT_ISOLATE_CLOCK_HURRIED);
+}
+
 /* Brings a CPU's highest operating point up to date. */
 static void points_running(u32 cpu)
 {
@@ -206,13 +244,8 @@ static void points_running(u32 cpu)
 		cctx->isolate.bound_rest = rest;
 		cctx->speed.bound = clock_for_performance(cpu, (facts_of(cpu)->performance * rest + CLOCK_ONE - 1) >> 10);
 	}
-	if (cpu != isolate_os_cpu() || !points_follow_os() || noise.hurry || !cctx->speed.loaded_since)
-		return;
-	if (bpf_ktime_get_ns() - cctx->speed.loaded_since > POINTS_WINDOW_NS / 4 && cctx->speed.bound < clock_top(cpu)) {
-		noise.hurry = true;
-		cctx->speed.bound = clock_top(cpu);
-		count(TANDEM_STAT_ISOLATE_CLOCK_HURRIED);
-	}
+	if (cpu == isolate_os_cpu() && points_follow_os())
+		points_hurry(cpu);
 }
 
 #endif /* __TANDEM_POINTS_H */

@@ -17,6 +17,8 @@ struct isolate_cpu {
 	/* Whether the CPU takes tasks of applications, and of the system. */
 	bool takes_applications;
 	bool takes_system;
+	/* What ran here last, or runs, is an application's. */
+	bool runs_application;
 	/* The CPU is not on the OS CPU's core; and the others' performance for which its bound holds. */
 	bool is_rest;
 	u32 bound_rest;
@@ -27,6 +29,7 @@ struct isolate_cpu {
 
 #define ISOLATE_STATS(sees, acts)									\
 	acts(ISOLATE_NOISE, "system tasks that began to run on the OS CPU")				\
+	acts(ISOLATE_PREEMPTED, "times that an application left that CPU at once, as noise woke")	\
 	acts(ISOLATE_CLOCK_CHANGED, "changes of that CPU's clock for what the noise needs")		\
 	acts(ISOLATE_CLOCK_HURRIED, "times that its clock went up at once, as noise piled up")		\
 	sees(ISOLATE_CROWDED, "processes beyond those that are remembered as an application's")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Lengths that no program has given, learned from earlier rounds and runs (Lakshminarayana & Kim, section 8, future work).
+ * Lengths that no program has given, learned from earlier rounds and runs (Lakshminarayana & Kim, section VIII, future work).
  *
  * Threads of a program meet: at barriers, in joins. A round ends when all threads but one wait. The length of a thread
  * is its work in a round: run time by the performance of the CPU at its clock, so that it is the same on a slow CPU as

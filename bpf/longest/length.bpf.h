@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * How long a thread is among the threads of its group: lengths, and the rosters that compare them (Lakshminarayana &
- * Kim, section 2).
+ * Kim, section VI).
  *
  * A length is relative, as the paper's is: any number that is larger for longer threads of the same program. It comes
  * from the program (relative_lengths) or is learned (learn.bpf.h).
@@ -16,12 +16,15 @@ enum {
 	NR_JOBS = 64,
 };
 
+/* Behind a thread's number with this bit, which no number has, stands the length of the next thread that it creates. */
+#define NEXT_THREAD (1U << 31)
+
 /* Programs whose threads are compared at a time; threads of further ones have no length. */
 #ifndef MAX_ROSTERS
 #define MAX_ROSTERS (1 << 13)
 #endif
 
-/* What programs say of their threads: tid to length. A loader or the program itself writes it. */
+/* What programs say of their threads: tid to length, or creator to length. A loader or the program itself writes it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);

@@ -12,6 +12,7 @@
 
 #include "../base/place.bpf.h"
 #include "learn.bpf.h"
+#include "turns.bpf.h"
 
 enum {
 	/* A CPU's thread gives way to a longer one at most so often, ns. */
@@ -35,6 +36,27 @@ static void longest_init(void)
 	length_init();
 }
 
+/*
+ * Whether a thread is being handed a lock as it wakes, which longest_woken() only notes after its CPU is chosen: another one
+ * of its group lets it go, not all of them, and has not ended a round.
+ */
+static bool longest_gets_lock(struct task_struct *p, struct task_ctx *tctx, struct group *group)
+{
+	struct task_struct *waker = bpf_get_current_task_btf();
+	struct task_ctx *wakers;
+
+	if (tctx->ready || waker->tgid != p->tgid || waker->pid == p->pid || !(wakers = task_of(waker)))
+		return false;
+	return !wakers->longest.opened && wakers->longest.round == group->longest.round &&
+	       phase_ready(tctx, group) < group->nr_threads;
+}
+
+/* Whether a thread has a lock, or is being handed it, that others wait for and that is kept for long enough to move. */
+static bool longest_holds(struct task_struct *p, struct task_ctx *tctx, struct group *group)
+{
+	return group->longest.hold >= HOLD_WORTH && (tctx->longest.holder || longest_gets_lock(p, tctx, group));
+}
+
 /* What a thread wishes. A thread that may not run everywhere wishes nothing. */
 static enum wish longest_wish(struct task_struct *p, struct task_ctx *tctx)
 {
@@ -43,7 +65,7 @@ static enum wish longest_wish(struct task_struct *p, struct task_ctx *tctx)
 
 	if (!may_run_everywhere(p) || is_system_task(p, tctx) || !(group = group_of(p, tctx)))
 		return WISH_ANY;
-	if ((job->holder && group->longest.hold >= HOLD_WORTH) || (phase_ready(tctx, group) <= 1 && phase_has_been_parallel(group)))
+	if (longest_holds(p, tctx, group) || (phase_ready(tctx, group) <= 1 && phase_has_been_parallel(group)))
 		return WISH_FAST;
 	if (job->generation != group->longest.generation) {
 		job->generation = group->longest.generation;
@@ -167,20 +189,43 @@ static void longest_enter(struct task_struct *p, struct longest_task *job, struc
 		roster_set(p, job, group, job->length);
 }
 
-static void longest_init_task(struct task_struct *p, struct task_ctx *tctx, struct group *group)
+/* The length that a thread's creator has given in advance, as the paper's programs do (section VI): for one thread only. */
+static void longest_created(struct task_struct *p, struct longest_task *job, struct group *group)
+{
+	struct task_struct *creator = bpf_get_current_task_btf();
+	u32 key = creator->pid | NEXT_THREAD;
+	u64 *length;
+
+	if (!job->at || creator->tgid != p->tgid || creator->pid == p->pid)
+		return;
+	length = bpf_map_lookup_elem(&relative_lengths, &key);
+	if (!length)
+		return;
+	job->length = *length;
+	job->hinted = true;
+	bpf_map_delete_elem(&relative_lengths, &key);
+	count(TANDEM_STAT_LONGEST_HINTED);
+	roster_set(p, job, group, job->length);
+}
+
+static void longest_init_task(struct task_struct *p, struct task_ctx *tctx, struct group *group, bool is_new)
 {
 	longest_enter(p, &tctx->longest, group);
+	if (is_new)
+		longest_created(p, &tctx->longest, group);
 }
 
 static void longest_leave(struct task_struct *p, struct longest_task *job, struct group *group)
 {
-	u32 pid = p->pid, tgid = p->tgid;
+	u32 pid = p->pid, next = p->pid | NEXT_THREAD, tgid = p->tgid;
 
 	if (learn_lengths && !job->hinted && job->at)
 		learn_round(p, job, group);
 	roster_leave(p, job, group);
+	turns_leave(p, group);
 	if (job->hinted)
 		bpf_map_delete_elem(&relative_lengths, &pid);
+	bpf_map_delete_elem(&relative_lengths, &next);
 	job->hinted = false;
 	if (group->nr_threads <= 1)
 		bpf_map_delete_elem(&rosters, &tgid);
@@ -202,6 +247,10 @@ static void longest_woken(struct task_struct *p, struct task_ctx *tctx, struct g
 	struct task_ctx *wakers;
 
 	if (waker->tgid != p->tgid || waker->pid == p->pid || !(wakers = task_of(waker)))
+		return;
+	turns_count(p, tctx, group);
+	/* Threads that take turns hand on a lock: there are no rounds, and the holder is on a fast CPU already. */
+	if (turns_has(p->tgid))
 		return;
 	if (learn_lengths)
 		learn_release(waker, wakers, group);
@@ -232,6 +281,7 @@ static void longest_quiescent(struct task_struct *p, struct task_ctx *tctx, stru
 {
 	tctx->longest.holder = false;
 	tctx->longest.opened = false;
+	turns_quiescent(p, group);
 	/* Its place is free for the next round's thread before the kernel has cleared it away. */
 	if (p->flags & PF_EXITING)
 		longest_leave(p, &tctx->longest, group);
@@ -287,9 +337,12 @@ static void longest_give_way(struct task_struct *p, struct cpu_ctx *here, u32 to
 static void longest_running(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx)
 {
 	s32 here = bpf_get_smp_processor_id(), fast;
-	struct group *group = group_of(p, tctx);
+	struct group *group;
 	enum wish wish;
 
+	if (turns_running(p, tctx, cctx))
+		return;
+	group = group_of(p, tctx);
 	/* A program's first thread was alone when it woke, and may never sleep again. */
 	if (!tctx->longest.at && group && !is_system_task(p, tctx))
 		longest_enter(p, &tctx->longest, group);

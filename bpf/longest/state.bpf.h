@@ -36,11 +36,24 @@ struct longest_task {
 };
 
 struct longest_group {
-	/* How often all but one of the threads waited, and how often the roster changed. */
+	/* The most threads that were ready at once in this round. */
+	s32 together;
+	/* How often all but one of the threads waited after most had been ready, and how often the roster changed. */
 	u32 round;
 	u32 generation;
 	/* How long threads keep the locks that they are handed, a mean, ns. */
 	u64 hold;
+	/*
+	 * Wakeups of threads by others of the group in this window (turns.bpf.h), when it began, ns, and the most threads
+	 * that were ready; how long the last window without turns took, ns; for how many windows turns are not tried, and
+	 * for how many they were not the last time.
+	 */
+	u32 wakeups;
+	s32 most_ready;
+	u64 window;
+	u64 took;
+	u32 rest;
+	u32 pause;
 };
 
 struct longest_cpu {
@@ -48,6 +61,9 @@ struct longest_cpu {
 	bool is_long;
 	u32 job_at;
 	u32 generation;
+	/* The thread that ran here last, 0 if it has ended; and when it began to run, ns. */
+	u32 last;
+	u64 ran;
 };
 
 #define LONGEST_STATS(sees, acts)									\
@@ -57,6 +73,7 @@ struct longest_cpu {
 	sees(LONGEST_LOCK_HOLDERS, "threads that got a lock which others wait for")			\
 	acts(LONGEST_ON_FAST, "long threads that began to run on one of the fastest CPUs")		\
 	acts(LONGEST_SWAPPED, "fast CPUs taken from shorter threads")					\
+	acts(LONGEST_TURNS, "threads that waited for their turn, as more hand on a lock than there are fast CPUs")	\
 	sees(LONGEST_CROWDED, "threads beyond those of a program that are compared")			\
 	sees(LONGEST_UNLISTED, "threads of programs beyond those whose threads are compared")
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which CPU gives way to a serial thread: the fastest one whose task ranks lowest (Morad et al., section 2).
+ * Which CPU gives way to a serial thread: the fastest one whose task ranks lowest (Morad et al., section VII).
  */
 #ifndef __TANDEM_CLAIM_H
 #define __TANDEM_CLAIM_H

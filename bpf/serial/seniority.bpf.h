@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * When, among parallel applications: the senior first (Morad et al., section 2, evaluate_seniority).
+ * When, among parallel applications: the senior first (Morad et al., section VII).
  *
  * Two or more applications of which each could fill the machine would only mix in its caches. The one that has been
- * parallel for longest is the senior for seniority_ms, then the next one.
+ * parallel for longest is the senior for seniority_ms, then the next one. The paper has such a timeout and does not
+ * say how long it is.
+ *
+ * Here an application takes part while it has threads for all CPUs: the last ones of a parallel phase compete with the
+ * others' as before. In the paper it takes part from that moment until the phase ends (seniority_whole_phase).
  *
  * The paper boosts the senior and does not say by how much. Here the others of that size, the juniors, step back
  * behind everyone instead: to them that is the same, and applications too small to fill the machine do not starve. The
@@ -30,7 +34,10 @@ enum {
 struct seniority_slot {
 	/* 0: free. */
 	u32 tgid;
-	/* 1 while it fills the machine; counted, as CPUs may do it in any order. */
+	/*
+	 * 1 while it takes part: while it fills the machine, counted, as CPUs may do it in any order; or from then on until
+	 * its phase ends.
+	 */
 	s32 full;
 	u64 parallel_number;
 };
@@ -118,32 +125,51 @@ static __always_inline void seniority_parallel(struct group *group)
 		slot->parallel_number = group->parallel_number;
 }
 
-/* A group can fill the machine. */
-static void seniority_full(struct group *group)
+/* Whether the group of a slot takes part from now on, and did not before. */
+static __always_inline bool seniority_enters(struct seniority_slot *slot)
 {
-	struct seniority_slot *slot = seniority_slot_of(group);
-
-	if (!slot)
-		return;
+	if (seniority_whole_phase)
+		return !__sync_val_compare_and_swap(&slot->full, 0, 1);
 	__sync_fetch_and_add(&slot->full, 1);
-	if (__sync_fetch_and_add(&nr_full, 1) >= 1 && !senior && !(active & SORTED))
-		seniority_choose(0);
+	return true;
 }
 
-/* A group can no longer fill the machine, or is gone. */
+/* Whether it no longer takes part, and did before. */
+static __always_inline bool seniority_exits(struct seniority_slot *slot)
+{
+	if (seniority_whole_phase)
+		return __sync_val_compare_and_swap(&slot->full, 1, 0);
+	__sync_fetch_and_sub(&slot->full, 1);
+	return true;
+}
+
+/* A group can no longer fill the machine, or its phase has ended, or it is gone. */
 static void seniority_ceased(struct group *group, u32 tgid)
 {
 	struct seniority_slot *slot = seniority_slot_of(group);
 	s32 before;
 
-	if (!slot)
+	if (!slot || !seniority_exits(slot))
 		return;
-	__sync_fetch_and_sub(&slot->full, 1);
 	before = __sync_fetch_and_sub(&nr_full, 1);
 	if (before <= 2)
 		senior = 0;
 	else if (senior == tgid)
 		seniority_choose(0);
+}
+
+/* A group can fill the machine. */
+static void seniority_full(struct group *group, u32 tgid)
+{
+	struct seniority_slot *slot = seniority_slot_of(group);
+
+	if (!slot || !seniority_enters(slot))
+		return;
+	if (__sync_fetch_and_add(&nr_full, 1) >= 1 && !senior && !(active & SORTED))
+		seniority_choose(0);
+	/* Another CPU may have seen the phase end before this one came here. */
+	if (seniority_whole_phase && group->nr_ready <= (s32)serial_threshold)
+		seniority_ceased(group, tgid);
 }
 
 /* The group has ended. */
@@ -153,6 +179,8 @@ static void seniority_leave(struct group *group, u32 tgid)
 
 	if (!slot)
 		return;
+	if (seniority_whole_phase)
+		seniority_ceased(group, tgid);
 	if (senior == tgid)
 		senior = 0;
 	slot->parallel_number = 0;
@@ -192,7 +220,11 @@ static __always_inline u64 seniority_charge(struct task_struct *p, u64 ran)
 /* A thread of a parallel application that is not the senior while another one is. */
 static __always_inline bool is_junior(struct task_struct *p, struct group *group, s32 ready)
 {
-	return senior && senior != p->tgid && group->serial.slot && ready >= phase_full;
+	struct seniority_slot *slot = seniority_slot_of(group);
+
+	if (!senior || senior == p->tgid || !slot)
+		return false;
+	return seniority_whole_phase ? slot->full > 0 : ready >= phase_full;
 }
 
 #endif /* __TANDEM_SENIORITY_H */

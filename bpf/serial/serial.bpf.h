@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * When: serial phases first, then seniority among parallel applications (Morad, Kolodny & Weiser, section 2).
+ * When: serial phases first, then seniority among parallel applications (Morad, Kolodny & Weiser, section VII).
  *
  * A thread in a serial phase has a queue of its own that every CPU looks into first; it takes the fastest CPU at once
  * from whatever ranks lower, and keeps it while no other serial thread waits. The paper's ten levels of priority do
@@ -186,8 +186,8 @@ static void serial_phase_changed(struct task_struct *p, struct group *group, u32
 		seniority_parallel(group);
 	}
 	if (change & PHASE_BECAME_FULL)
-		seniority_full(group);
-	if (change & PHASE_CEASED_FULL)
+		seniority_full(group, tgid);
+	if (change & (seniority_whole_phase ? PHASE_BECAME_SERIAL : PHASE_CEASED_FULL))
 		seniority_ceased(group, tgid);
 	if (!(change & PHASE_BECAME_SERIAL))
 		return;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * sorted: equal queues. Every CPU has as many tasks as its performance allows, and tasks of different intensity (Merkel &
- * Bellosa, section 2: the balancer, whose rules the paper leaves open).
+ * Bellosa, section 4.1: the balancer, whose criteria and period the paper leaves open).
  *
  * A CPU that begins an epoch, or ends a slice of a lone task, takes a task from the longest queue of its chip, if that
  * one has more than it would have then. Where tasks do not divide evenly the longer queue goes around, so that all tasks
- * have the same time in the end. If lengths are even it exchanges a memory-bound task for a compute-bound one of the CPU
- * with the least intensity.
+ * have the same time in the end. If lengths are even it exchanges tasks: a memory-bound one for a compute-bound one of the CPU
+ * with the least intensity, so that sums are even, or, as the paper has it, so that each CPU has tasks of different
+ * intensity (sorted_balance).
  */
 #ifndef __TANDEM_BALANCE_H
 #define __TANDEM_BALANCE_H
@@ -129,6 +130,75 @@ __noinline int balance_exchange(u32 cpu, u32 light)
 	return 0;
 }
 
+/* The ends of a queue's intensities. In memory for the same reason. */
+struct ends {
+	u32 least;
+	u32 most;
+};
+
+struct ends queue_ends[MAX_CPUS];
+
+static __always_inline void ends_add(struct ends *ends, u32 intensity)
+{
+	if (intensity < ends->least)
+		ends->least = intensity;
+	if (intensity > ends->most)
+		ends->most = intensity;
+}
+
+/*
+ * How far apart the intensities of a CPU's tasks are, of 1024, the one that runs included: with a task of intensity @instead in the
+ * place of the waiting @but, if @but is not 0.
+ */
+static u32 balance_variety(struct ends *ends, u32 cpu, s32 but, u32 instead)
+{
+	struct task_struct *p;
+	struct task_ctx *tctx;
+
+	ends->least = 1024;
+	ends->most = 0;
+	if (!cpu_of(cpu)->idle)
+		ends_add(ends, cpu_of(cpu)->counted.intensity);
+	if (but)
+		ends_add(ends, instead);
+	for_queued(it, p, QUEUE_CPU + (cpu & (MAX_CPUS - 1))) {
+		tctx = task_of(p);
+		if (tctx && p->pid != but)
+			ends_add(ends, tctx->sorted.intensity);
+	}
+	return ends->most > ends->least ? ends->most - ends->least : 0;
+}
+
+/*
+ * Exchanges a task of @cpu for one of @other if that one of both has more variety then which has less now. The CPU whose tasks are
+ * more intense on average gives its most intense one.
+ */
+__noinline int balance_vary(u32 cpu, u32 other)
+{
+	struct extreme *give = &extremes[2 * (cpu & (MAX_CPUS - 1))], *take = give + 1;
+	struct ends *ends = &queue_ends[cpu & (MAX_CPUS - 1)];
+	bool heavier = rq_intensity(cpu) * (s64)rq_nr(other) > rq_intensity(other) * (s64)rq_nr(cpu);
+	u32 own, others, least;
+
+	if (cpu == other || rq_of(other)->nr_waiting <= 0)
+		return 0;
+	own = balance_variety(ends, cpu, 0, 0);
+	others = balance_variety(ends, other, 0, 0);
+	least = own < others ? own : others;
+	balance_find(give, cpu, other, heavier);
+	balance_find(take, other, cpu, !heavier);
+	if (!give->pid || !take->pid)
+		return 0;
+	own = balance_variety(ends, cpu, give->pid, take->intensity);
+	others = balance_variety(ends, other, take->pid, give->intensity);
+	if ((own < others ? own : others) < least + EXCHANGE_STEP)
+		return 0;
+	balance_move(give->pid, cpu, other);
+	balance_move(take->pid, other, cpu);
+	count(TANDEM_STAT_SORTED_EXCHANGED);
+	return 0;
+}
+
 /*
  * Whether the first task of a queue has had less time than @prev, which has just run, by more than a slice. Only then does it
  * gain anything to change which of two queues is the longer one.
@@ -169,6 +239,20 @@ static bool balance_take(u32 cpu, u32 other, struct task_struct *prev, u64 now)
 	return true;
 }
 
+/* Balances what a CPU's queue holds: with the one that needs it most, or, for variety, with another one of its chip each time. */
+static void balance_kinds(u32 cpu)
+{
+	struct run_queue *rq = rq_of(cpu);
+	u32 lightest = chip_of(cpu)->lightest;
+
+	if (sorted_balance == TANDEM_SORTED_BALANCE_VARIETY) {
+		rq->varied = rq_of(rq->varied)->next;
+		balance_vary(cpu, rq->varied);
+	} else if (rq_of(lightest)->exists) {
+		balance_exchange(cpu, lightest);
+	}
+}
+
 /*
  * Balances a CPU's queue with the others of its chip, and its length with that of one CPU anywhere, another one each time:
  * whether it took a task to run.
@@ -184,8 +268,8 @@ static bool balance_queue(u32 cpu, struct task_struct *prev, u64 now)
 	rq->probed = rq->probed + 1 < nr_cpus ? rq->probed + 1 : 0;
 	if (balance_take(cpu, rq->probed, prev, now))
 		return true;
-	if (rq->nr_waiting > 0 && rq_of(chip->lightest)->exists)
-		balance_exchange(cpu, chip->lightest);
+	if (rq->nr_waiting > 0)
+		balance_kinds(cpu);
 	return false;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * sorted: which CPUs are a pair, the run queue of each CPU, and when the pairs' epochs end (Merkel & Bellosa, section 2).
+ * sorted: which CPUs are a pair, the run queue of each CPU, and when the pairs' epochs end (Merkel & Bellosa, section 4.1).
  *
  * A chip is a package. Its CPUs are paired by position, hardware threads of a core next to each other: 0 with 1, 2 with 3, ...
  * An odd one is a pair of its own. Only time keeps a pair in step: both CPUs plan their turns to finish when the pair's epoch
@@ -34,8 +34,9 @@ struct run_queue {
 	bool exists;
 	/* An epoch has begun, and no balancing since. */
 	bool balance;
-	/* Where it looked for longer queues of other chips. */
+	/* Where it looked for longer queues of other chips, and for tasks of another intensity in its own. */
 	u32 probed;
+	u32 varied;
 };
 
 struct run_queue run_queues[MAX_CPUS];
@@ -108,6 +109,7 @@ static void pairs_add(u32 cpu)
 	else
 		chip->first = cpu;
 	rq->next = chip->first;
+	rq->varied = cpu;
 	chip->last = cpu;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * With whom: run queues sorted by memory intensity, in synchronised epochs (Merkel & Bellosa, section 2).
+ * With whom: run queues sorted by memory intensity, in synchronised epochs (Merkel & Bellosa, section 4.1).
  *
  * Each CPU has a queue. On the first CPU of a pair it is sorted by falling intensity, on the second by rising, so that a
  * memory-bound task meets a compute-bound one. Each task runs once in an epoch, for a part of what is left of it in
@@ -100,6 +100,12 @@ static void sorted_insert(struct task_struct *p, struct task_ctx *tctx, u32 cpu,
 			 epoch <= rq->epoch ? epoch << 16 : rq_key(rq, epoch, turn->intensity), enq_flags);
 }
 
+/* Whether to sort: where no task waits for memory, queues by CPU cost more than one for all of them. The paper sorts always. */
+static __always_inline bool sorted_is_worth_it(u32 cpu)
+{
+	return sorted_always || counters_memory_matters(cpu);
+}
+
 /*
  * Queues a task whose turn is over or was cut short; false if it wakes or is new.
  *
@@ -115,8 +121,7 @@ static bool sorted_enqueue(struct task_struct *p, struct task_ctx *tctx, enum wi
 	u64 epoch = rq->epoch + 1;
 
 	turn->over = false;
-	/* Where no task waits for memory there is nothing to sort, and queues by CPU cost more than one for all of them. */
-	turn->newcomer = !rq->exists || !may_run_on(p, cpu) || (!over && !bound) || !counters_memory_matters(cpu);
+	turn->newcomer = !rq->exists || !may_run_on(p, cpu) || (!over && !bound) || !sorted_is_worth_it(cpu);
 	if (turn->newcomer) {
 		rq_uncount(turn);
 		count(TANDEM_STAT_SORTED_NEWCOMERS);

@@ -84,6 +84,12 @@ static void clock_init_table(u32 number)
 	table->request[(nr - 1) & (MAX_OPPS - 1)] = CLOCK_ONE;
 }
 
+/* Whether the power of a table's operating points is known. */
+static __always_inline bool clock_power_known(u32 table)
+{
+	return opp_tables[table & (MAX_OPP_TABLES - 1)].power[0];
+}
+
 /* Makes the tables; whether there is a clock to change and a governor that listens. */
 static bool clock_init(void)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The energy-delay factor of what runs on the CPUs of a clock, at each of its operating points (Merkel & Bellosa,
- * section 3).
+ * section 4.2).
  *
  * A factor is energy times run time at an operating point, over the same at the highest. Of the points the one with the
- * lowest mean over the tasks that run wins. Two ways to know it:
+ * lowest mean over the tasks that run wins. Work may take no longer than edp_slowdown_pct more, the slowest task's
+ * included, whatever that would save: while one of a clock's CPUs computes, the clock stays high. Two ways to know the factor:
  *
  * From the power of the points, where it is known. Of a task that waits for memory during the share m of its time (at
  * the highest clock), waiting takes as long at any clock and the rest gets slower with it:
@@ -16,8 +17,7 @@
  * n being the number of tasks that run on the clock's CPUs, and m / t(f) the share of time that the task waits there: a
  * core that waits is taken to draw half of what one draws that computes. (It is between a fifth and nine tenths, by the
  * kind of core, and few choices depend on it.) The sum over the tasks is compared, not the mean of quotients, so that
- * what a task draws counts as much as it is. Work may take no longer than edp_slowdown_pct more, the slowest task's
- * included, whatever that would save.
+ * what a task draws counts as much as it is.
  *
  * While the memory moves all that it can, waiting gets shorter as tasks ask for less: together they move as much as
  * before. What waited for 1 then waits for k(f); with M the mean of m, weighted by what tasks move, for which m stands,
@@ -27,10 +27,18 @@
  * so that four equal streams that fill the bus take as long at any clock. This holds where the bandwidth is known and
  * all that runs on the memory's CPUs shares the clock; else others would take what these do not.
  *
- * By the paper's line, edp_base - edp_slope * x at the lowest point, x being the task's share of the memory bus: where
- * edp_base_pct is set, or power is not known. Between the lowest and the highest point the factor goes with how much
- * longer compute-bound work takes there. A straight line has its least value at an end: the lowest or the highest point
- * wins.
+ * By the paper's line, where edp_base_pct is set, or power is not known. x being the task's share of the memory bus, its
+ * factor at 1.6 of 2.4 GHz is
+ *
+ *	1.67 - 0.79 * x		for the paper's microbenchmarks, by which it was calibrated (section 4.2),
+ *	1.4  - 0.8  * x		for real programs, which it is said to fit (edp_base_pct=140, edp_slope_pct=80).
+ *
+ * For compute-bound work that is a power of the ratio of the clocks, 1.5^p: p is ln 1.67 / ln 1.5 = 1.265, of which 2 are
+ * time's and -0.735 are power's. What it says of other clocks is taken from there: linear in how much longer compute-bound
+ * work takes, which between the two clocks is within 1 % of the power, and a little above it. Below two thirds of the
+ * highest clock it was not measured, and says nothing: such points are not used. (At 0.8 of 2.6 GHz the power is 4.4, the
+ * paper's 1.4 would be a third of it.) Nor does it say anything where nobody knows what the bus can move, as x is not
+ * known then. A task of share x takes r - (r - 1) * x times as long where compute-bound work takes r times as long.
  */
 #ifndef __TANDEM_EDP_H
 #define __TANDEM_EDP_H
@@ -40,9 +48,10 @@
 enum {
 	/* Shares of memory come in so many steps, so that equal tasks have equal ones and nothing is computed twice. */
 	EDP_STEPS = 32,
-	/* The paper's line for real programs (section 3), percent. */
-	EDP_PAPER_BASE = 140,
-	EDP_PAPER_SLOPE = 80,
+	/* The paper's line, percent, and how much longer compute-bound work takes at the clock that the line is for. */
+	EDP_PAPER_BASE = 167,
+	EDP_PAPER_SLOPE = 79,
+	EDP_PAPER_SLOWNESS = CLOCK_ONE * 3 / 2,
 	/* Another point must be better by 1/64 than the one in force: changing costs time, too. */
 	EDP_GAIN_SHIFT = 6,
 	/* How many decisions a clock remembers; bits of an operating point, and of what a decision depends on. */
@@ -68,7 +77,13 @@ u32 edp_clocks_in_use;
 
 static __always_inline bool edp_by_power(u32 table)
 {
-	return !edp_base_pct && opp_tables[table & (MAX_OPP_TABLES - 1)].power[0];
+	return !edp_base_pct && clock_power_known(table);
+}
+
+/* Whether the line would decide, and its x is not known. */
+static __always_inline bool edp_is_blind(u32 table)
+{
+	return !edp_by_power(table) && !counters_capacity();
 }
 
 /* A task's share, in steps, to the nearest; what is not known to wait is taken to compute. */
@@ -119,20 +134,19 @@ static __always_inline u64 edp_by_power_at(struct edp_mix *mix, u32 table, u32 o
 	       ((times / mix->nr) >> 14) * edp_shared_power(table, opp);
 }
 
-/* The paper's line, in percent times 2^16. */
+/* The mean of what the paper's line says of the tasks, in percent times 2^16, within the line's range. */
 static __always_inline u64 edp_by_line_at(struct edp_mix *mix, u32 table, u32 opp)
 {
-	struct clock_table *clocks = &clock_tables[table & (MAX_OPP_TABLES - 1)];
-	s64 base = edp_base_pct ?: EDP_PAPER_BASE, slope = edp_base_pct ? edp_slope_pct : EDP_PAPER_SLOPE, factor;
-	u64 more = clocks->slowness[opp & (MAX_OPPS - 1)] - CLOCK_ONE, most = clocks->slowness[0] - CLOCK_ONE;
-	u64 used = ((u64)slope << 16) * mix->sum / ((u64)mix->nr * EDP_STEPS);
-	u64 lowest = (u64)base << 16, highest = 100 << 16;
+	u64 base = edp_base_pct ?: EDP_PAPER_BASE, slope = edp_base_pct ? edp_slope_pct : EDP_PAPER_SLOPE;
+	u64 slow = clock_tables[table & (MAX_OPP_TABLES - 1)].slowness[opp & (MAX_OPPS - 1)];
+	u64 more = slow - CLOCK_ONE, most = EDP_PAPER_SLOWNESS - CLOCK_ONE;
+	u64 used = (slope << 16) * mix->sum / ((u64)mix->nr * EDP_STEPS);
+	u64 there = base << 16, highest = 100 << 16;
 
-	lowest = lowest > used ? lowest - used : 0;
-	most = most ?: 1;
-	/* Weighted by the way from the highest point to the lowest. */
-	factor = (lowest * more + highest * (most - more)) / most;
-	return factor;
+	there = there > used ? there - used : 0;
+	if (more > most)
+		more = most;
+	return (there * more + highest * (most - more)) / most;
 }
 
 static __always_inline u64 edp_factor(struct edp_mix *mix, u32 table, u32 opp)
@@ -141,10 +155,10 @@ static __always_inline u64 edp_factor(struct edp_mix *mix, u32 table, u32 opp)
 }
 
 /*
- * Whether no task takes longer than it may at a point. None of n numbers is further above their mean than sqrt(n - 1)
+ * Whether no task takes longer than it may at a point, and the line reaches there, if it decides. None of n numbers is further above their mean than sqrt(n - 1)
  * times their standard deviation (Samuelson's inequality), and that much is taken for the slowest.
  */
-static __always_inline bool edp_fast_enough(struct edp_mix *mix, u32 table, u32 opp)
+static __always_inline bool edp_allows(struct edp_mix *mix, u32 table, u32 opp)
 {
 	u64 slow = clock_tables[table & (MAX_OPP_TABLES - 1)].slowness[opp & (MAX_OPPS - 1)];
 	u64 wait = edp_waiting(mix, slow);
@@ -153,8 +167,8 @@ static __always_inline bool edp_fast_enough(struct edp_mix *mix, u32 table, u32 
 	u64 limit = (100 + edp_slowdown_pct) * CLOCK_ONE * EDP_STEPS / 100;
 	u64 variance = ((u64)mix->squares * mix->nr - (u64)mix->sum * mix->sum) * more * more / mix->nr / mix->nr;
 
-	if (!edp_by_power(table))
-		return true;
+	if (!edp_by_power(table) && slow > EDP_PAPER_SLOWNESS)
+		return false;
 	return mean <= limit && (limit - mean) * (limit - mean) >= (mix->nr - 1) * variance;
 }
 
@@ -172,12 +186,12 @@ static u32 edp_best(struct edp_mix *mix, u32 table, u32 now)
 		if (opp >= top)
 			break;
 		factor = edp_factor(mix, table, opp);
-		if (factor < least && edp_fast_enough(mix, table, opp)) {
+		if (factor < least && edp_allows(mix, table, opp)) {
 			least = factor;
 			best = opp;
 		}
 	}
-	if (now > top || !edp_fast_enough(mix, table, now))
+	if (now > top || !edp_allows(mix, table, now))
 		return best;
 	current = edp_factor(mix, table, now);
 	return least + (current >> EDP_GAIN_SHIFT) < current ? best : now;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The event-driven governor (Richling et al., section 2), one for each clock.
+ * The event-driven governor (Richling et al.), one for each clock.
  *
  * A clock is low when all its CPUs are idle and high while one is loaded; events, not samples, tell. Delays and
  * shortest times at a level damp it. High is the highest operating point, or the one that the energy-delay factor of
@@ -95,7 +95,7 @@ static __always_inline u32 domain_loaded_opp(struct domain *domain)
 {
 	struct edp_mix mix = domain->mix;
 
-	if (!edp || !(active & SPEED))
+	if (!edp || !(active & SPEED) || edp_is_blind(domain->table))
 		return clock_tables[domain->table & (MAX_OPP_TABLES - 1)].top;
 	mix.full = counters_memory_full(domain->first, mix.nr, domain->decided.full);
 	if (mix.nr && (mix.nr != domain->decided.nr || mix.sum != domain->decided.sum ||
@@ -168,13 +168,23 @@ static bool domain_change(struct domain *domain, u32 wanted, u64 now)
 	return since < SETTLE_NS;
 }
 
-/* A pending change is not wanted any more. */
+/* A pending change is not wanted any more: the level is the one that is wanted now. */
 static __always_inline void domain_keep(struct domain *domain)
 {
 	if (!domain->due)
 		return;
 	domain->due = 0;
 	count(TANDEM_STAT_SPEED_KEPT);
+}
+
+/*
+ * A CPU has become loaded. Its clock is not to go down, if it is up. If it is down a rise that is pending is another CPU's,
+ * and goes on: the paper's governor deletes its timer only when level and load agree.
+ */
+static __always_inline void domain_loaded(struct domain *domain)
+{
+	if (domain_is_high(domain))
+		domain_keep(domain);
 }
 
 /* Brings a clock up to date from one of its CPUs, which runs this. */

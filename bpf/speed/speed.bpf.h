@@ -22,6 +22,9 @@ static s32 speed_init(void)
 		active |= SPEED;
 	if (active & SPEED)
 		light_init();
+	/* Until the first counters come. */
+	if (active & SPEED && edp)
+		edp_state = TANDEM_STATE_NO_COUNTERS;
 	if (clocks && active & (ISOLATE | SPEED))
 		active |= CLOCKS;
 	return active & CLOCKS ? warm_init() ?: governor_init() : 0;
@@ -88,7 +91,7 @@ static void speed_stopping(struct task_ctx *tctx, u64 ran)
 }
 
 /*
- * A CPU that becomes loaded may run another class's task, which schedutil sees to itself: it keeps the clock up, and
+ * A CPU that becomes loaded may run another class's task, which schedutil sees to itself: it keeps a clock up that is, and
  * the first task of ours raises it. What runs is known by then.
  */
 static void speed_update_idle(u32 cpu, bool idle)
@@ -101,7 +104,7 @@ static void speed_update_idle(u32 cpu, bool idle)
 	if (!domain_loads(domain, cctx, !idle))
 		return;
 	if (!idle) {
-		domain_keep(domain);
+		domain_loaded(domain);
 		return;
 	}
 	if (edp && active & SPEED)

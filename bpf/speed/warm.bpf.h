@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Work in space (Richling et al., "planned second step"): wake tasks on CPUs whose clock is high already.
+ * Scheduling in space (Richling et al. name it as future work): wake tasks on CPUs whose clock is high already.
  *
  * A CPU is warm while its clock is. Where each has a clock of its own that is while it is loaded and for the delay
  * after that, so that work stays on few CPUs while there is little. The search does not leave the cache of the task's

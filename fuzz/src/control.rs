@@ -19,6 +19,7 @@ pub fn run(bytes: &[u8]) {
     // One request is written in few ways: leading zeros.
     let line = match request {
         Request::Hint { thread, length } => format!("hint {thread} {length}"),
+        Request::HintNext { thread, length } => format!("hint-next {thread} {length}"),
         Request::Application { process } => format!("application {process}"),
         Request::Status => "status".to_owned(),
     };

@@ -76,6 +76,23 @@ fn a_number_stands_beside_the_published_one() {
 }
 
 #[test]
+fn a_mean_of_other_numbers_is_judged_but_not_counted() {
+    let derived = "published = 1\nderived = \"the mean of the others\"\n";
+    let (counted, not) = (studied(TABLE, &book(2)).unwrap().0, TABLE.replace("published = 1\n", derived));
+    let not = studied(&not, &book(2)).unwrap().0;
+    assert_eq!((counted.counts.published(), counted.counts.judged()), (1, 1));
+    assert_eq!((not.counts.published(), not.counts.judged()), (0, 0));
+    assert_eq!(not.counts.count(Verdict::Predicted), 1);
+    assert_eq!(not.experiments[0].series[0].cells[0].verdict, Verdict::Agrees);
+    // Of a series it holds for all that is published.
+    let series = TABLE.replace("unit = \"ratio\"\n", "unit = \"ratio\"\nderived = \"the mean of the others\"\n");
+    assert_eq!(studied(&series, &book(2)).unwrap().0.counts, not.counts);
+    let wrong = format!("{TABLE}derived = \"of nothing\"\n");
+    let Err(ExperimentError::Input(error)) = studied(&wrong, &book(1)) else { panic!("a derived prediction") };
+    assert!(error.message.contains("a prediction has no published value"), "{}", error.message);
+}
+
+#[test]
 fn each_simulation_is_run_once_however_many_ask() {
     let book = book(2);
     assert_eq!(studied(TABLE, &book).unwrap().1, 4);

@@ -55,6 +55,9 @@ pub struct Uncounted {
     pub why: io::Error,
 }
 
+/// Behind a thread's number with this bit, which no number has, an object finds the length of the next thread that it creates.
+const NEXT_THREAD: u32 = 1 << 31;
+
 impl LoadedScheduler {
     pub(crate) fn new(object: libbpf_rs::Object, source: Arc<Object>, steps: Steps) -> Self {
         Self { links: Vec::new(), object, source, steps, counters: Vec::new(), uncounted: Vec::new() }
@@ -161,10 +164,21 @@ impl LoadedScheduler {
         Ok(true)
     }
 
+    /// Says how long the next thread is that a thread creates, relative to others of its program; false if the object does
+    /// not ask.
+    ///
+    /// # Errors
+    /// [`LiveError::Libbpf`]: there is no room.
+    pub fn hint_next(&self, thread: u32, length: u64) -> Result<bool, LiveError> {
+        self.hint(thread | NEXT_THREAD, length)
+    }
+
     /// Takes back what was said of a thread; no matter if the scheduler has done so itself.
     pub fn forget(&self, thread: u32) {
         if let Some(map) = self.steps.tasks.relative_length.as_ref().and_then(|map| self.hash(map, 8)) {
-            let _ = map.delete(&thread.to_ne_bytes());
+            for key in [thread, thread | NEXT_THREAD] {
+                let _ = map.delete(&key.to_ne_bytes());
+            }
         }
     }
 

@@ -80,6 +80,20 @@ fn c_and_cpp_programs_say_the_lengths_of_their_threads() {
 }
 
 #[test]
+fn lengths_are_said_before_threads_are_created() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_server, socket, heard) = server(folder.path());
+    for (compiler, options) in [("gcc", ["-std=c99", "-x", "c"]), ("g++", ["-std=c++98", "-x", "c++"])] {
+        let program = compile(folder.path(), compiler, &options);
+        let said = said(&program, &socket, &["next", "700", "0", "701"]);
+        assert_eq!(said.iter().map(|(_, said)| *said).collect::<Vec<_>>(), [0, -22, 0]);
+        let heard: Vec<Request> = heard.try_iter().map(|(_, request)| request).collect();
+        let thread = said[0].0;
+        assert_eq!(heard, [700, 701].map(|length| Request::HintNext { thread, length }));
+    }
+}
+
+#[test]
 fn a_refusal_and_an_absurd_length_have_their_numbers() {
     let folder = tempfile::tempdir().unwrap();
     let (_server, socket, heard) = server(folder.path());

@@ -63,6 +63,12 @@ pub enum SimulationError {
         /// Simulated time at which the limit was reached.
         at: Nanos,
     },
+    /// A run that checks itself ([`Audit`](crate::options::Audit)) takes more steps than it may.
+    #[error("the run does not end within {most_steps} steps")]
+    Unfinished {
+        /// How many it may take.
+        most_steps: u64,
+    },
     /// A thread repeats steps that take no time.
     #[error("the simulation cannot go on: at {} s thread {thread} loops without consuming time", seconds(*.at))]
     NoProgress {

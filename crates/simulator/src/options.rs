@@ -39,7 +39,8 @@ pub struct Options {
 /// something does not. Nothing else changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Audit {
-    /// Events and decisions after which the run should have ended.
+    /// Events, decisions and turns of a loaded scheduler (a CPU reschedules, a timer goes off, and the like) after which the
+    /// run should have ended.
     pub most_steps: u64,
 }
 

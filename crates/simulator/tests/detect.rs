@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Descriptions of machines that exist as a few files in a temporary folder, and of the machine that runs the test.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::detect_tree::{Tree, at, describe, number, source_of, text, warned};
 use tandem_simulator::machine::Machine;
-use tandem_simulator::machine::detect::{DetectError, detect};
+use tandem_simulator::machine::detect::{DetectError, MeasuredMemory, detect, detect_measured};
 
 /// Four CPUs on four cores below one cache, one policy, no energy model.
 fn symmetric() -> Tree {
@@ -47,6 +48,25 @@ fn a_symmetric_machine_is_one_cluster() {
     assert!(source_of(&table, "opp_table/core", "opps").starts_with("sysfs"));
     assert_eq!(warned(&detected, "no watts for CPUs 0-3"), 1);
     assert_eq!(warned(&detected, "no file tells memory bandwidth"), 1);
+}
+
+#[test]
+fn what_was_measured_of_the_memory_is_not_assumed() {
+    let source = "measured: four threads".to_owned();
+    let memory = MeasuredMemory { bytes_per_s: 12_345_678_901.0, thread_bytes_per_s: 13e9, source: source.clone() };
+    let tree = symmetric();
+    let described = |node| detect_measured(tree.root(), "sample", &BTreeMap::from([(node, memory.clone())])).unwrap();
+    let detected = described(0);
+    Machine::parse("sample", Path::new("sample.toml"), &detected.toml, None).expect("a valid description");
+    let table: toml::Table = toml::from_str(&detected.toml).unwrap();
+    assert_eq!(number(&table, "memory/node0/gb_per_s"), 12.35);
+    assert_eq!(number(&table, "memory/node0/thread_gb_per_s"), 12.35, "no more than all together");
+    assert_eq!(source_of(&table, "memory/node0", "gb_per_s"), source);
+    assert!(source_of(&table, "memory/node0", "contention").starts_with("assumed"));
+    assert_eq!(warned(&detected, "no file tells memory bandwidth"), 0);
+    assert_eq!(warned(&detected, "no file tells memory, uncore"), 1);
+    // There is no such node.
+    assert_eq!(described(1), detect(tree.root(), "sample").unwrap());
 }
 
 #[test]

@@ -216,6 +216,36 @@ fn scientific_programs_run_side_by_side_with_loops_dealt_as_asked() {
     assert!((application(&alone, "apsi").work_s - 0.85).abs() < 1e-6, "{:?}", alone.apps);
 }
 
+/// Seconds at which application `name` ended.
+fn end(report: &Report, name: &str) -> f64 {
+    application(report, name).time_s.unwrap_or_else(|| panic!("{name} never ended"))
+}
+
+#[test]
+fn crossed_programs_begin_when_the_ones_before_them_have_ended() {
+    let file = workload("crossed", "programs=wupwise,equake length=500ms");
+    assert_eq!(file.applications, ["a1-wupwise", "b1-equake", "b2-equake", "a2-wupwise"]);
+    let report = run(&file);
+    // 50 x 8 x 10 ms, and 100 x (8 x 4 ms + 1 ms), but for what loops vary by.
+    for (name, work_s) in [("a1-wupwise", 4.0), ("a2-wupwise", 4.0), ("b1-equake", 3.3), ("b2-equake", 3.3)] {
+        assert!((application(&report, name).work_s / work_s - 1.0).abs() < 0.01, "{name}: {:?}", report.apps);
+    }
+    // Both benchmarks do the same. Beside another program each takes longer than its half second, one after the other.
+    let (first, second) = (end(&report, "b1-equake"), end(&report, "a2-wupwise"));
+    assert!((first / second - 1.0).abs() < 0.1, "{first} and {second}");
+    for (begin, end) in [(0.0, end(&report, "a1-wupwise")), (end(&report, "a1-wupwise"), first)] {
+        assert!(end - begin > 0.7, "{:?}", report.apps);
+    }
+}
+
+#[test]
+fn a_crossed_program_runs_alone_or_beside_one_other() {
+    let report = run(&workload("crossed", "programs=wupwise length=500ms"));
+    assert_eq!(report.apps.len(), 1);
+    assert!((0.5..0.6).contains(&end(&report, "a1-wupwise")), "{:?}", report.apps);
+    assert!(mistake("crossed", "programs=art,apsi,swim").contains("one program, or two"));
+}
+
 #[test]
 fn noise_is_as_frequent_as_asked_and_belongs_to_no_application() {
     let quiet = workload("scientific", "daemons=0 monitors=0");
@@ -226,6 +256,9 @@ fn noise_is_as_frequent_as_asked_and_belongs_to_no_application() {
     assert_eq!(names, ["daemon", "monitor", "kthread-0", "kthread-1"]);
     assert_eq!(task(&noisy, "kthread-1").affinity, Some(vec![1]));
     assert!(task(&noisy, "kthread-1").kernel_thread && !task(&noisy, "daemon").kernel_thread);
+    let disturbing = workload("scientific", "kthreads=1 noise-disturbs=320KiB");
+    let disturbs: Vec<u64> = disturbing.tasks.iter().map(|task| task.disturbs).collect();
+    assert_eq!(disturbs, [0, 320 << 10, 320 << 10, 0]);
     // Three daemons of 1 ms per 101 ms, a monitor of 2 ms per 100 ms, two kernel threads of 50 us per 10 ms.
     let report = run(&noisy);
     let noise: f64 = report.tasks.iter().filter(|task| task.system).map(|task| task.work_s).sum();
@@ -258,6 +291,21 @@ fn programs_run_side_by_side_or_one_set_after_the_other() {
     // On eight CPUs all would end together if they ran side by side.
     assert!((0.1..0.13).contains(&end("hmmer-3")), "{}", end("hmmer-3"));
     assert!((0.2..0.25).contains(&end("namd-0")), "{}", end("namd-0"));
+}
+
+#[test]
+fn threads_are_bound_to_the_cpus_of_a_list_in_turn() {
+    let bound = |workload: &Workload| -> Vec<Option<Vec<u32>>> {
+        workload.tasks.iter().map(|task| task.affinity.clone()).collect()
+    };
+    let only = |cpus: &[u32]| cpus.iter().map(|cpu| Some(vec![*cpu])).collect::<Vec<_>>();
+    assert_eq!(bound(&workload("mixes", "aluadd=1 stream=2 cpus=0,2")), only(&[0, 2, 0]));
+    let four = workload("programs", "programs=hmmer,lbm,hmmer,lbm work=100ms cpus=4-5");
+    assert_eq!(bound(&four), only(&[4, 5, 4, 5]));
+    // Two of each, one after the other on a CPU of their own.
+    let report = run(&four);
+    assert!((0.2..0.21).contains(&application(&report, "hmmer-1").time_s.unwrap()), "{:?}", report.apps);
+    assert_eq!(bound(&workload("programs", "programs=hmmer")), [None]);
 }
 
 #[test]

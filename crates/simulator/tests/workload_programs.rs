@@ -299,12 +299,13 @@ fn tandem_says_how_work_behaves() {
               "phases": {
                 "p": {"run": 1, "sleep": 2, "tandem": {"memory_bound": 0.1, "spin": 3, "activity": 1.5}},
                 "q": {"runtime": 4, "tandem": {"run_spread": {"log_normal": 0.5}}}}},
-            "n": {"tandem": {"system": true}, "loop": 1, "run": 9}}}"#,
+            "n": {"tandem": {"system": true, "disturbs": "320KiB"}, "loop": 1, "run": 9}}}"#,
     );
     let task = &workload.tasks[0];
     assert_eq!((&workload.applications[..], task.application), (&["app".to_owned()][..], 0));
     assert_eq!(task.relative_length, Some(7));
     assert!(workload.tasks[1].system);
+    assert_eq!((task.disturbs, workload.tasks[1].disturbs), (0, 320 << 10));
     let Op::Run { work, behaviour } = &task.program[0] else { panic!() };
     assert_eq!((work.mean, work.spread), (1_000, Spread::Exponential));
     let behaviour = &workload.behaviours[behaviour.0 as usize];

@@ -10,6 +10,7 @@
 char _license[] SEC("license") = "GPL";
 
 #define __range(text) __attribute__((btf_decl_tag("range " text)))
+#define __help(text) __attribute__((btf_decl_tag("help " text)))
 #define __needs(text) __attribute__((btf_decl_tag("needs " text)))
 
 s32 scx_bpf_pick_any_cpu(const cpumask_t *cpus_allowed, u64 flags) __ksym;
@@ -53,8 +54,8 @@ enum {
 };
 
 /* Percent, but for the first two. */
-const volatile enum choice choice;
-const volatile enum place place;
+const volatile enum choice choice __help("How select_cpu chooses.");
+const volatile enum place place __help("Where a task goes.");
 const volatile u32 other_place_pct __range("0..100");
 const volatile u32 direct_pct __range("0..100");
 const volatile u32 wild_pct __range("0..100");
@@ -76,7 +77,7 @@ const volatile u32 refuse_pct __range("0..100");
 const volatile u32 error_after __range("0..100000");
 
 const volatile u32 slice_us __range("0..100000") = 5000;
-const volatile bool endless;
+const volatile bool endless __help("Slices have no end.");
 const volatile u32 timer_us __range("0..100000");
 const volatile u32 cpus __range("0..1024");
 

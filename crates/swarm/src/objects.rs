@@ -61,8 +61,12 @@ fn read(folder: &Path, name: &'static str) -> io::Result<Object> {
     let sidecar = std::fs::read_to_string(path.with_file_name(format!("{name}.toml"))).unwrap_or_default();
     let scheduler = SchedExt::embedded(name, &bytes, &sidecar, "").map_err(io::Error::other)?;
     let set_by_loader = |name: &str| sidecar.contains(&format!("\n{name} = "));
-    let constants = scheduler.variables().into_iter().filter(|variable| variable.section.starts_with(".rodata"));
-    let settings = constants.filter(|variable| !set_by_loader(&variable.name)).filter_map(|variable| {
+    let variables = scheduler.variables();
+    // Of an object that says which of its variables are settings, the others cannot be set.
+    let some_are_settings = variables.iter().any(|variable| variable.tags.is_some());
+    let constants = variables.into_iter().filter(|variable| variable.section.starts_with(".rodata"));
+    let can_be_set = constants.filter(|variable| variable.tags.is_some() || !some_are_settings);
+    let settings = can_be_set.filter(|variable| !set_by_loader(&variable.name)).filter_map(|variable| {
         let range = variable.tags.as_ref().and_then(|tags| tags.range);
         let values = match (&variable.type_name[..], range, variable.size) {
             (_, Some((least, most)), _) => Values::Range(i64::try_from(least).ok()?, i64::try_from(most).ok()?),

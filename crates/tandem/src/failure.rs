@@ -117,9 +117,10 @@ impl Failure {
 
 fn of_simulation(error: &SimulationError) -> u8 {
     match error {
-        SimulationError::Stuck { .. } | SimulationError::NoProgress { .. } | SimulationError::TooManyThreads { .. } => {
-            STUCK
-        }
+        SimulationError::Stuck { .. }
+        | SimulationError::NoProgress { .. }
+        | SimulationError::TooManyThreads { .. }
+        | SimulationError::Unfinished { .. } => STUCK,
         SimulationError::Scheduler { .. } | SimulationError::Hotplug { .. } => MISTAKE,
         SimulationError::KernelMemory { .. } => MISTAKE,
         SimulationError::Memory(_) => OTHER,

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `tandem machine`: what machines there are, what they look like, and a description of this one.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use tandem_simulator::machine::detect::detect;
+use tandem_live::bandwidth::{self, Bandwidth, WINDOW, WINDOWS};
+use tandem_live::session::ROOT;
+use tandem_simulator::machine::detect::{MeasuredMemory, detect_measured};
 use tandem_simulator::machine::show::{provenance, show};
 use tandem_simulator::machine::{Machine, catalogue};
 
@@ -21,7 +24,8 @@ Examples:
   tandem machine list
   tandem machine show hikey960
   tandem machine show ./mine.toml --sources
-  tandem machine detect --output this-machine.toml";
+  tandem machine detect --output this-machine.toml
+  tandem machine detect --measure --output this-machine.toml";
 
 /// List, show and detect machines
 #[derive(Debug, Args)]
@@ -61,6 +65,11 @@ struct Detect {
     /// Write the description to this file instead of standard output (`-`); its stem becomes the machine's name
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Measure what the memory of each node can move, instead of assuming it: all CPUs of a node read for a third of a second,
+    /// then one of them. Best while nothing else runs
+    #[arg(long)]
+    measure: bool,
 
     /// Replace an existing file even if no `tandem machine detect` wrote it
     #[arg(long)]
@@ -103,7 +112,9 @@ impl Show {
 
 impl Detect {
     fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
-        let detected = detect(&self.root, &self.name()).map_err(|error| Failure::System(error.to_string()))?;
+        let memory = if self.measure { self.measured()? } else { BTreeMap::new() };
+        let detected = detect_measured(&self.root, &self.name(), &memory);
+        let detected = detected.map_err(|error| Failure::System(error.to_string()))?;
         for warning in &detected.warnings {
             context.warn(warning);
         }
@@ -111,9 +122,34 @@ impl Detect {
         context.deliver(output, &detected.toml)
     }
 
+    /// What the nodes of this machine can move.
+    fn measured(&self) -> Result<BTreeMap<u32, MeasuredMemory>, Failure> {
+        if self.root != Path::new(ROOT) {
+            return Err(Failure::Options(
+                "--measure loads this machine, and --root names another one's files".to_owned(),
+            ));
+        }
+        let measured = bandwidth::measure(&self.root).map_err(|error| Failure::System(error.to_string()))?;
+        Ok(measured.into_iter().map(|(node, bandwidth)| (node, source_of(&bandwidth))).collect())
+    }
+
     fn name(&self) -> String {
         let file = self.output.as_deref().filter(|path| *path != Path::new(DASH));
         let stem = file.and_then(Path::file_stem);
         stem.map_or_else(|| "detected".to_owned(), |stem| stem.to_string_lossy().into_owned())
+    }
+}
+
+/// What was measured, with how.
+fn source_of(bandwidth: &Bandwidth) -> MeasuredMemory {
+    let Bandwidth { bytes_per_s, thread_bytes_per_s, threads } = *bandwidth;
+    let (window, plural) = (WINDOW.as_millis(), if threads == 1 { "" } else { "s" });
+    MeasuredMemory {
+        bytes_per_s,
+        thread_bytes_per_s,
+        source: format!(
+            "measured by `tandem machine detect --measure`: {threads} thread{plural} that read, and one alone, the best of \
+             {WINDOWS} times {window} ms"
+        ),
     }
 }

@@ -43,6 +43,7 @@ pub struct Counter {
 /// What the object says.
 struct Words {
     mechanisms: Vec<Mechanism>,
+    parts: Vec<String>,
     states: Meanings,
     counters: Vec<Counter>,
 }
@@ -55,6 +56,16 @@ static WORDS: LazyLock<Words> = LazyLock::new(|| {
 /// All mechanisms, in the order in which a task is asked about: where, which CPU, when, with whom, how fast.
 pub fn mechanisms() -> &'static [Mechanism] {
     &WORDS.mechanisms
+}
+
+/// Settings that are no mechanism's switch and have a state all the same: parts of mechanisms, which may lack what the rest has.
+pub fn parts() -> &'static [String] {
+    &WORDS.parts
+}
+
+/// The variable that says what state a mechanism or a part of one is in.
+pub fn state_of(name: &str) -> String {
+    format!("{name}{SUFFIX}")
 }
 
 /// What the states mean that mechanisms can be in.
@@ -70,7 +81,7 @@ pub fn counter(name: &str) -> Option<&'static Counter> {
 impl Mechanism {
     /// The variable that says what state the mechanism is in.
     pub fn state(&self) -> String {
-        format!("{}{SUFFIX}", self.name)
+        state_of(&self.name)
     }
 
     /// What turns the mechanism on, as written behind `tandem,`.
@@ -112,8 +123,15 @@ impl Words {
             _ => None,
         });
         let setting = |name: &str| settings.iter().find(|setting| setting.name == name);
-        let mechanisms = names.filter_map(setting).map(|setting| Mechanism::of(setting, &counters)).collect();
-        Self { mechanisms, states, counters: Counter::all(&counters).collect() }
+        // What a mechanism needs of sched_ext hangs on its switch.
+        let is_switch = |setting: &&Setting| setting.tags.as_ref().is_some_and(|tags| !tags.needs.is_empty());
+        let (switches, parts): (Vec<_>, Vec<_>) = names.filter_map(setting).partition(is_switch);
+        Self {
+            mechanisms: switches.into_iter().map(|setting| Mechanism::of(setting, &counters)).collect(),
+            parts: parts.into_iter().map(|setting| setting.name.clone()).collect(),
+            states,
+            counters: Counter::all(&counters).collect(),
+        }
     }
 }
 
@@ -128,6 +146,7 @@ mod tests {
         assert_eq!(on, all);
         let prefixes: Vec<&str> = mechanisms().iter().map(|mechanism| mechanism.prefix.as_str()).collect();
         assert_eq!(prefixes, ["isolate_", "longest_", "serial_", "sorted_", "speed_"]);
+        assert_eq!(parts(), ["edp"]);
     }
 
     #[test]
@@ -161,6 +180,6 @@ mod tests {
             assert_eq!(!meaning.reasons.is_empty(), inert, "{state}");
             assert!(meaning.reasons.iter().all(|reason| reason.remedy.is_some()), "{state}");
         }
-        assert_eq!(states().iter().count(), 7);
+        assert_eq!(states().iter().count(), 8);
     }
 }

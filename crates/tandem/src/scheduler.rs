@@ -177,9 +177,17 @@ fn settings(listing: &Listing) -> Rows {
             text += &format!(", by default {}{unit}", setting.default);
         }
         text += &format!(" ({})", possible(setting));
-        (format!("  {}", printable(&setting.name)), printable(&(text + help.as_str())))
+        let letter = setting.letter.as_deref().map_or(String::new(), by_the_letter);
+        (format!("  {}", printable(&setting.name)), printable(&(text + help.as_str() + letter.as_str())))
     };
     listing.variables.iter().filter(|variable| variable.setting).map(row).collect()
+}
+
+/// Which value is the paper's, written in the object as `true: section 4`.
+fn by_the_letter(letter: &str) -> String {
+    let (value, place) = letter.split_once(": ").unwrap_or((letter, ""));
+    let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
+    format!(" As the paper has it: {value}{place}.")
 }
 
 /// The possible values of a setting: names, a range of numbers, or those of its type.

@@ -86,7 +86,7 @@ fn work_takes_no_longer_for_its_energy_than_is_allowed() {
     }
 }
 
-/// Richling et al., section 6: run time within 3 % of the performance governor's, for less energy; sampling governors lose both.
+/// Richling et al., their results: run time within 3 % of the performance governor's, for less energy; sampling governors lose both.
 #[test]
 fn a_build_is_as_fast_as_at_the_highest_clock_and_costs_less() {
     let folder = tempfile::tempdir().unwrap();
@@ -140,7 +140,7 @@ fn fixed_clocks_that_do_not_exist_are_refused() {
     }
 }
 
-/// Grant & Afsahi, section 3: PS-Sched-1 slows the OS CPU's core, PS-Sched-2 the others.
+/// Grant & Afsahi, section 6: PS-Sched-1 slows the OS CPU's core, PS-Sched-2 the others.
 #[test]
 fn fixed_clocks_of_isolation_are_those_that_cpus_run_at() {
     let clocks = |scheduler: &str| {
@@ -156,4 +156,60 @@ fn fixed_clocks_of_isolation_are_those_that_cpus_run_at() {
     };
     assert_eq!(clocks("tandem,isolate=dedicated,os_mhz=1800+schedutil"), [1800, 1800, 2800, 2800]);
     assert_eq!(clocks("tandem,isolate=shared,rest_mhz=2400+schedutil"), [2800, 2800, 2400, 2400]);
+}
+
+/// Three threads that compute and noise that works for `run` of each `period`, microseconds, on four cores of their own,
+/// the noise on CPU 0, for 5 s.
+fn under_noise(run: u32, period: u32, settings: &str) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let threads = json!({ "instance": 3, "loop": -1, "run": 100_000, "tandem": { "application": "a" } });
+    let timer = json!({ "ref": "unique", "period": period });
+    let noise = json!({ "loop": -1, "run": run, "timer": timer, "tandem": { "system": true } });
+    let workload = json!({ "global": { "duration": 5 }, "tasks": { "thread": threads, "noise": noise } });
+    let scheduler = format!("tandem,isolate=dedicated{settings}+schedutil");
+    report(&file(&folder, &workload), "poweredge-2850:free-htoff-4-2", &scheduler)
+}
+
+/// Grant & Afsahi, section 6.1. Noise of half a CPU needs 1400 of 2800 MHz: 1500 is the lowest clock that carries it, and
+/// 1800 the lowest that it loads to less than 90 %.
+#[test]
+fn the_os_cpus_clock_is_the_lowest_that_noise_fills_no_more_than_allowed() {
+    for (settings, mhz) in [(",os_load_pct=100,os_hurry_ms=0", "1500000"), ("", "1800000")] {
+        let report = under_noise(5_000, 10_000, settings);
+        let share = number(&report, &format!("/cpus/0/freq_residency/{mhz}")) / 5.0;
+        assert!(share > 0.8, "{settings} {mhz}: {}", report["cpus"][0]["freq_residency"]);
+        let tasks = report["tasks"].as_array().unwrap();
+        let noise = tasks.iter().find(|task| task["system"] == true).unwrap();
+        assert!(noise["work_s"].as_f64().unwrap() > 0.9 * 2.5, "noise is starved: {noise}");
+    }
+}
+
+/// Noise that comes in bursts of 60 ms keeps its CPU at work for a while, whether its slice ends meanwhile or not.
+#[test]
+fn the_os_cpus_clock_goes_up_at_once_where_noise_piles_up_unless_the_letter_counts() {
+    let hurried =
+        |settings| under_noise(60_000, 600_000, settings)["sched_ext"]["statistics"]["isolate_clock_hurried"].clone();
+    assert!(hurried("").as_u64().unwrap() >= 5);
+    assert_eq!(hurried(",os_load_pct=100,os_hurry_ms=0"), 0);
+}
+
+/// Eight threads compute on eight CPUs, and noise wakes every 50 ms: it waits for the end of a slice of 20 ms, or does not.
+#[test]
+fn noise_takes_a_shared_cpu_at_once_where_it_may() {
+    let folder = tempfile::tempdir().unwrap();
+    let threads = json!({ "instance": 8, "loop": 10, "run": 100_000, "tandem": { "application": "a" } });
+    let timer = json!({ "ref": "unique", "period": 50_000 });
+    let noise = json!({ "loop": -1, "run": 1_000, "timer": timer, "tandem": { "system": true } });
+    let workload = file(&folder, &json!({ "tasks": { "thread": threads, "noise": noise } }));
+    let of = |settings: &str| {
+        let report = report(&workload, "poweredge-2850", &format!("tandem,isolate=shared{settings}+performance"));
+        let tasks = report["tasks"].as_array().unwrap();
+        let noise = tasks.iter().find(|task| task["system"] == true).unwrap();
+        let latency = noise["wakeup_latency_ns"]["max"].as_u64().unwrap();
+        (latency, report["sched_ext"]["statistics"]["isolate_preempted"].as_u64().unwrap())
+    };
+    let (waits, never) = of("");
+    let (at_once, preempted) = of(",noise_preempts=true");
+    assert!(waits > 5_000_000 && never == 0, "{waits} {never}");
+    assert!(at_once < 100_000 && preempted > 20, "{at_once} {preempted}");
 }

@@ -10,6 +10,7 @@ mod compiled;
 mod crowded;
 #[path = "../../simulator/tests/common/equal.rs"]
 mod equal;
+mod factor;
 mod fidelity;
 mod long;
 mod migration;
@@ -17,5 +18,6 @@ mod o1;
 mod objects;
 mod process;
 mod readme;
+mod serial;
 #[path = "common/variant.rs"]
 mod variant;

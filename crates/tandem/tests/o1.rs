@@ -8,8 +8,12 @@ use serde_json::{Value, json};
 
 /// The report of these tasks after so many seconds on eight equal CPUs, where decisions take no time.
 fn run(seconds: u32, tasks: &Value) -> Value {
+    run_on("smp-8", "o1+performance", seconds, tasks)
+}
+
+fn run_on(machine: &str, scheduler: &str, seconds: u32, tasks: &Value) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tandem"));
-    command.args(["simulate", "-", "-m", "smp-8", "-s", "o1+performance", "--set", "bpf_insn_ps=0", "--json"]);
+    command.args(["simulate", "-", "-m", machine, "-s", scheduler, "--set", "bpf_insn_ps=0", "--json"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let workload = json!({ "global": { "duration": seconds }, "tasks": tasks });
     child.stdin.take().unwrap().write_all(workload.to_string().as_bytes()).unwrap();
@@ -100,4 +104,43 @@ fn who_wakes_up_stays() {
     let moved =
         report["tasks"].as_array().unwrap().iter().map(|task| task["migrations"].as_u64().unwrap()).sum::<u64>();
     assert!(moved <= 16, "{moved}");
+}
+
+/// The machine of the paper on thread essence: CPU 0 twice as fast as the other seven.
+const UNEQUAL: &str = "proliant-dl580:asymmetric";
+
+/// Threads that compute for ever and begin on CPU 3, a slow one.
+fn hogs(instances: u32) -> Value {
+    let phases = json!({
+        "begin": { "loop": 1, "run": 1_000, "cpus": [3] },
+        "free": { "loop": -1, "run": 100_000, "cpus": [0, 1, 2, 3, 4, 5, 6, 7] },
+    });
+    json!({ "instance": instances, "loop": 1, "phases": phases })
+}
+
+/// Seconds of work of each thread called `hog`.
+fn works(report: &Value) -> Vec<f64> {
+    let tasks = report["tasks"].as_array().unwrap().iter();
+    let hogs = tasks.filter(|task| task["name"].as_str().unwrap().starts_with("hog"));
+    hogs.map(|task| task["work_s"].as_f64().unwrap()).collect()
+}
+
+/// Nine on eight CPUs: a kernel that knows of speeds lets two share the fast one, so that all nine get as much done. To one
+/// that does not, two on a slow CPU are as good.
+#[test]
+fn a_kernel_that_was_told_of_speeds_gives_a_fast_cpu_more_tasks() {
+    let works = |scheduler| works(&run_on(UNEQUAL, scheduler, 10, &json!({ "hog": hogs(9) })));
+    let told = works("o1,cpu_power=true+performance");
+    assert!(told.iter().all(|work| (work - 5.0).abs() <= 0.3), "{told:?}");
+    let blind = works("o1+performance");
+    assert!(blind.iter().filter(|work| **work <= 2.7).count() == 2, "{blind:?}");
+    assert!(blind.iter().filter(|work| **work >= 9.0).count() == 1, "{blind:?}");
+}
+
+/// What the paper on thread essence says of its baseline: a thread alone on a slow CPU stays when the fast one gets idle.
+#[test]
+fn a_lone_thread_stays_on_a_slow_cpu() {
+    let tasks = json!({ "short": { "loop": 1, "run": 1_000_000, "cpus": [0] }, "hog": hogs(1) });
+    let works = works(&run_on(UNEQUAL, "o1,cpu_power=true+performance", 10, &tasks));
+    assert!((works[0] - 5.0).abs() <= 0.05, "{works:?}");
 }

@@ -205,6 +205,8 @@ pub struct Cell {
     pub calibrated: Option<String>,
     /// Why the number is not simulated.
     pub not_modelled: Option<String>,
+    /// Which other numbers of the paper the published one is a mean of, or repeats: it is judged, but not counted again.
+    pub derived: Option<String>,
     /// Whether it is one of the paper's main results.
     pub headline: bool,
 }

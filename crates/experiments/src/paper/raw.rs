@@ -68,6 +68,7 @@ pub struct Series {
     pub neutral: Option<f64>,
     pub beside: Option<Spanned<BTreeMap<String, String>>>,
     pub not_modelled: Option<String>,
+    pub derived: Option<String>,
     #[serde(default)]
     pub cell: Vec<Spanned<Cell>>,
 }
@@ -81,6 +82,7 @@ pub struct Cell {
     pub bound: Option<Bound>,
     pub calibrated: Option<Spanned<String>>,
     pub not_modelled: Option<String>,
+    pub derived: Option<String>,
     #[serde(default)]
     pub headline: bool,
 }

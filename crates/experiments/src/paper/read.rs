@@ -282,7 +282,9 @@ fn read_series(file: &File, axes: &Axes, series: Spanned<raw::Series>) -> Result
     };
     for cell in raw.cell {
         let cell = read_cell(file, axes, &series, cell)?;
-        series.cells.push(Cell { headline: cell.headline || raw.headline, ..cell });
+        // A prediction is counted as one, whatever the published numbers are.
+        let derived = cell.published.and(cell.derived.or_else(|| raw.derived.clone()));
+        series.cells.push(Cell { headline: cell.headline || raw.headline, derived, ..cell });
     }
     check_series(file, &span, &series)?;
     Ok(series)
@@ -350,6 +352,9 @@ fn read_cell(file: &File, axes: &Axes, series: &Series, cell: Spanned<raw::Cell>
     if raw.published.is_none() && (raw.bound.is_some() || raw.calibrated.is_some()) {
         return Err(file.error(&span, "a prediction has no published value to be a limit or to be fitted to"));
     }
+    if raw.published.is_none() && raw.derived.is_some() {
+        return Err(file.error(&span, "a prediction has no published value that others could be a part of"));
+    }
     if raw.published.is_none() && (series.ours.formula().is_none() || raw.not_modelled.is_some()) {
         return Err(file.error(&span, "the cell has neither a published value nor one of ours"));
     }
@@ -363,6 +368,7 @@ fn read_cell(file: &File, axes: &Axes, series: &Series, cell: Spanned<raw::Cell>
         note: raw.note,
         calibrated: raw.calibrated.map(Spanned::into_inner),
         not_modelled: raw.not_modelled,
+        derived: raw.derived,
         headline: raw.headline,
     })
 }

@@ -324,6 +324,7 @@ fn judged(series: &Series, cell: &Cell, ours: Option<Estimate>, all: &[Option<Es
         deviation: both.and_then(|(published, ours)| deviation(&series.unit, published, ours.mean)),
         verdict,
         reason: not_modelled.or(cell.calibrated.as_ref()).cloned(),
+        derived: cell.derived.clone(),
         note: cell.note.clone(),
         headline: cell.headline,
     }

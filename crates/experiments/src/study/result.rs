@@ -105,6 +105,9 @@ pub struct CellResult {
     pub verdict: Verdict,
     /// Why there is none of ours, or which parameter was fitted.
     pub reason: Option<String>,
+    /// Which other numbers the published one is a mean of, or repeats, so that it is not counted; the JSON has it only then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub derived: Option<String>,
     /// What a reader should know.
     pub note: Option<String>,
     /// Whether it is one of the paper's main results.
@@ -145,10 +148,11 @@ pub struct Moved {
 pub struct Counts(pub BTreeMap<Verdict, usize>);
 
 impl Counts {
-    /// Counts the numbers of `experiments`.
+    /// Counts the numbers of `experiments`, each once: not those that are means of others.
     pub fn of(experiments: &[ExperimentResult]) -> Self {
         let mut counts = Self(Verdict::ALL.into_iter().map(|verdict| (verdict, 0)).collect());
-        for cell in experiments.iter().flat_map(|experiment| &experiment.series).flat_map(|series| &series.cells) {
+        let cells = experiments.iter().flat_map(|experiment| &experiment.series).flat_map(|series| &series.cells);
+        for cell in cells.filter(|cell| cell.derived.is_none()) {
             *counts.0.entry(cell.verdict).or_default() += 1;
         }
         counts

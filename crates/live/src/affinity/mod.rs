@@ -4,14 +4,14 @@
 //! `request`: what is wanted. `places`: which thread may go where, and at which clock; it reads and writes nothing.
 //! `census`: which threads there are. `acting`: does it. `error`: why not.
 //!
-//! **Isolation** (Grant & Afsahi, section 3): every thread of the system goes to the OS CPU, with the interrupts and the
+//! **Isolation** (Grant & Afsahi, section 6): every thread of the system goes to the OS CPU, with the interrupts and the
 //! kernel's work queues; dedicated, applications stay off it. An application is a process that was entered, with all that
 //! descend from it, and every child of this process. Clocks are set once, at the beginning. The paper fixes them by the
 //! governor `userspace`; here the highest clock that a policy may choose is lowered, which every driver can do and which
 //! leaves the governor in place. As under sched_ext, a thread that may not use the OS CPU stays where it is: it was put there by
 //! somebody, and may rely on being alone on its CPU.
 //!
-//! **Longest** (Lakshminarayana & Kim, section 2): of the threads of a process that have a length, as many as there are CPUs
+//! **Longest** (Lakshminarayana & Kim, section VI): of the threads of a process that have a length, as many as there are CPUs
 //! of the fastest kind may use only these, the longest; others the rest. Where sched_ext has a wish this has an order:
 //! a fast CPU stays idle while no long thread is ready.
 //!

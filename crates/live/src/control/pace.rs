@@ -61,7 +61,7 @@ impl Pace {
 /// Points that a line costs. `None`: a line that is no request.
 pub(super) fn cost(request: Option<&Request>) -> u32 {
     match request {
-        Some(Request::Hint { .. }) | None => 1,
+        Some(Request::Hint { .. } | Request::HintNext { .. }) | None => 1,
         Some(Request::Application { .. }) => 10,
         // Its answer is long.
         Some(Request::Status) => 50,

@@ -14,6 +14,13 @@ pub enum Request {
         /// 1 to [`MAX_LENGTH`].
         length: u64,
     },
+    /// `hint-next TID LENGTH`: the next thread that a thread creates is so long.
+    HintNext {
+        /// The thread that will create it.
+        thread: u32,
+        /// 1 to [`MAX_LENGTH`].
+        length: u64,
+    },
     /// `application PID`: a process, and what descends from it, is an application.
     Application {
         /// The process.
@@ -27,7 +34,7 @@ pub enum Request {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     /// The line begins with no word that is known.
-    #[error("expected `hint THREAD LENGTH`, `application PROCESS` or `status`")]
+    #[error("expected `hint THREAD LENGTH`, `hint-next THREAD LENGTH`, `application PROCESS` or `status`")]
     Unknown,
     /// The line is too long, or no text.
     #[error("a request is one line of at most {} printable characters", super::MAX_LINE)]
@@ -48,10 +55,9 @@ impl Request {
     pub fn parse(line: &str) -> Result<Self, RequestError> {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
-            ["hint", thread, length] => {
-                let thread = id(thread)?;
-                let known = number(length).filter(|length| (1..=MAX_LENGTH).contains(length));
-                Ok(Self::Hint { thread, length: known.ok_or_else(|| RequestError::Length(length.to_owned()))? })
+            ["hint", thread, length] => Ok(Self::Hint { thread: id(thread)?, length: relative_length(length)? }),
+            ["hint-next", thread, length] => {
+                Ok(Self::HintNext { thread: id(thread)?, length: relative_length(length)? })
             }
             ["application", process] => Ok(Self::Application { process: id(process)? }),
             ["status"] => Ok(Self::Status),
@@ -67,6 +73,12 @@ fn id(word: &str) -> Result<u32, RequestError> {
     known.ok_or_else(|| RequestError::Id(word.to_owned()))
 }
 
+/// A length that a program can mean.
+fn relative_length(word: &str) -> Result<u64, RequestError> {
+    let known = number(word).filter(|length| (1..=MAX_LENGTH).contains(length));
+    known.ok_or_else(|| RequestError::Length(word.to_owned()))
+}
+
 /// Digits only: `parse` alone takes a sign, too.
 fn number(word: &str) -> Option<u64> {
     word.bytes().all(|byte| byte.is_ascii_digit()).then(|| word.parse().ok())?
@@ -79,6 +91,7 @@ mod tests {
     #[test]
     fn each_request_is_one_line_of_words() {
         assert_eq!(Request::parse("hint 12 700"), Ok(Request::Hint { thread: 12, length: 700 }));
+        assert_eq!(Request::parse("hint-next 12 700"), Ok(Request::HintNext { thread: 12, length: 700 }));
         assert_eq!(Request::parse("application 1"), Ok(Request::Application { process: 1 }));
         assert_eq!(Request::parse("status"), Ok(Request::Status));
     }
@@ -88,8 +101,10 @@ mod tests {
         for length in
             ["0", "9007199254740993", "9223372036854775808", "18446744073709551616", "-1", "+1", "1.5", "x", ""]
         {
-            let refused = Request::parse(&format!("hint 12 {length}"));
-            assert_eq!(refused, Err(RequestError::Length(length.to_owned())));
+            for word in ["hint", "hint-next"] {
+                let refused = Request::parse(&format!("{word} 12 {length}"));
+                assert_eq!(refused, Err(RequestError::Length(length.to_owned())));
+            }
         }
         assert!(Request::parse("hint 12 9007199254740992").is_ok());
     }
@@ -103,7 +118,9 @@ mod tests {
 
     #[test]
     fn what_is_no_request_is_refused() {
-        for line in ["", "hint", "hint 1", "hint 1 2 3", "HINT 1 2", " status", "status ", "hint  1 2", "stop"] {
+        for line in
+            ["", "hint", "hint 1", "hint 1 2 3", "HINT 1 2", "hint-next 1", " status", "status ", "hint  1 2", "stop"]
+        {
             assert_eq!(Request::parse(line), Err(RequestError::Unknown), "{line:?}");
         }
     }

@@ -12,6 +12,8 @@ pub(super) const ONE_CPU: &str = "one_cpu";
 pub(super) const ONE_KIND: &str = "one_kind";
 /// The state of a mechanism that needs performance counters.
 pub(super) const NO_COUNTERS: &str = "no_counters";
+/// The state of a part that needs to know what the memory can move.
+pub(super) const NO_BANDWIDTH: &str = "no_bandwidth";
 /// The state of a mechanism that needs a clock which follows it.
 pub(super) const NO_CPUFREQ: &str = "no_cpufreq";
 
@@ -45,6 +47,11 @@ pub(super) fn is_of_one_kind(machine: &Machine) -> bool {
     let (fastest, slowest) = (performance().max().unwrap_or(0), performance().min().unwrap_or(0));
     // capacity_greater(), kernel/sched/fair.c.
     fastest * 1024 <= slowest * 1078
+}
+
+/// Whether the kernel has the power of some clock: then waiting for memory can be told from stalled cycles.
+pub(super) fn has_power(machine: &Machine) -> bool {
+    machine.opp_tables.iter().any(|table| table.power.first().is_some_and(|power| *power > 0))
 }
 
 /// How many CPUs are online.

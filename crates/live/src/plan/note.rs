@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What people should know of a plan: what will have no effect here, and what could be done about it.
 
-use super::inert::{self, is_followed, is_of_one_kind, online};
+use super::inert::{self, has_power, is_followed, is_of_one_kind, online};
 use super::{Backend, Governor, Plan, SessionRequest};
 use crate::host::{Host, Policy};
 use crate::machine::Doubt;
@@ -23,6 +23,15 @@ pub enum Note {
     /// Stalled cycles cannot be counted.
     #[error("speed takes all work for compute-bound, as there are no performance counters: only idle CPUs get slower")]
     NoStalls,
+    /// Nobody says what the memory can move.
+    #[error(
+        "edp stays inert: {}; `--machine FILE` says it (of `tandem machine detect --measure`), or `--set memory_mbps=N`",
+        clause(.why)
+    )]
+    NoBandwidth {
+        /// Why that matters: the scheduler's sentence, or its word for the state if it has none.
+        why: String,
+    },
     /// There is no cpufreq.
     #[error("there is no cpufreq driver, so no clock can be changed")]
     NoCpufreq,
@@ -92,6 +101,7 @@ fn passive(mode_file: Option<&str>) -> String {
 /// All there are.
 pub(super) fn notes(host: &Host, request: &SessionRequest, plan: &Plan) -> Vec<Note> {
     let mut notes = mechanisms(host, plan);
+    notes.extend(factor(host, request, plan));
     notes.extend(clocks(host, request, plan));
     notes.extend(host.capacities.doubts.iter().cloned().map(Note::Capacity));
     if plan.backend == Backend::Affinity && !plan.mechanisms.beyond_affinity().is_empty() {
@@ -126,10 +136,28 @@ fn mechanisms(host: &Host, plan: &Plan) -> Vec<Note> {
     notes
 }
 
+/// Whether the energy-delay factor will lack what the memory can move, as far as can be told before anything is counted.
+fn factor(host: &Host, request: &SessionRequest, plan: &Plan) -> Option<Note> {
+    let value = |name: &str| {
+        let said = request.settings.iter().rev().find(|(known, _)| known == name);
+        said.map(|(_, value)| value.trim())
+    };
+    let is_on = plan.mechanisms.speed && value("edp").is_none_or(|edp| ["true", "1"].contains(&edp));
+    let clocks = is_followed(host) || !plan.changes.is_empty();
+    let acts = is_on && plan.backend == Backend::SchedExt && host.counters && clocks;
+    let by_power = has_power(&host.machine) && value("edp_base_pct").is_none_or(|base| base == "0");
+    let is_said = value("memory_mbps").is_some_and(|bandwidth| bandwidth != "0");
+    (acts && !by_power && !is_said).then(|| Note::NoBandwidth { why: reason(host, plan, inert::NO_BANDWIDTH) })
+}
+
 /// A mechanism will be in a state in which it does nothing.
 fn is_inert(host: &Host, plan: &Plan, mechanism: &'static str, state: &str) -> Note {
-    let why = plan.why(state, host).unwrap_or_else(|| state.replace('_', " "));
-    Note::Inert { mechanism, why }
+    Note::Inert { mechanism, why: reason(host, plan, state) }
+}
+
+/// The scheduler's sentence for a state, or its word if it has none.
+fn reason(host: &Host, plan: &Plan, state: &str) -> String {
+    plan.why(state, host).unwrap_or_else(|| state.replace('_', " "))
 }
 
 /// Why clocks do not follow a scheduler that asks for them.

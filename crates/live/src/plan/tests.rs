@@ -7,7 +7,7 @@ use tandem_bpf_vm::open::{Meaning, Reason};
 
 use super::*;
 use crate::host::{Config, KernelSupport};
-use crate::machine::{Capacities, Cpu, Doubt, Machine, Source};
+use crate::machine::{Capacities, Cpu, Doubt, Machine, OppTable, Source};
 
 /// All rights.
 const ROOT: u64 = u64::MAX;
@@ -28,7 +28,7 @@ fn policy(cpu: usize, driver: &str, governor: &str, available: &str) -> Policy {
     }
 }
 
-/// Two unequal CPUs with counters, schedutil, and a kernel that lacks nothing.
+/// Two unequal CPUs with counters, schedutil and an energy model, and a kernel that lacks nothing.
 fn able() -> Host {
     let cpu = |performance| Cpu { online: true, capacity: performance, performance, ..Cpu::default() };
     let kernel = KernelSupport {
@@ -42,7 +42,12 @@ fn able() -> Host {
     let governors = "performance schedutil";
     Host {
         kernel,
-        machine: Machine { cpus: vec![cpu(1024), cpu(512)], nr_nodes: 1, cpuperf: true, ..Machine::default() },
+        machine: Machine {
+            cpus: vec![cpu(1024), cpu(512)],
+            opp_tables: vec![OppTable { power: vec![100, 300], ..OppTable::default() }],
+            nr_nodes: 1,
+            cpuperf: true,
+        },
         capacities: Capacities { source: Source::Equal, claims: Vec::new(), kinds: Vec::new(), doubts: Vec::new() },
         policies: (0..2).map(|cpu| policy(cpu, "cpufreq-dt", "schedutil", governors)).collect(),
         counters: true,
@@ -91,6 +96,7 @@ fn states() -> Meanings {
         ("one_cpu", &["There is one CPU."]),
         ("one_kind", &["All {cpus} CPUs are equally fast."]),
         ("no_counters", &["Counters cannot be read."]),
+        ("no_bandwidth", &["Nobody says what the memory can move."]),
         (
             "no_cpufreq",
             &["The governor {governor} does not follow.", "None of the {clocks} clocks changes.", "There is no clock."],
@@ -129,6 +135,20 @@ fn where_nothing_is_missing_there_is_nothing_to_say() {
     for settings in ["", "all=true", "isolate=dedicated longest=true serial_first=true sorted=true speed=true"] {
         notes(&able(), settings, &[]);
     }
+}
+
+#[test]
+fn without_power_and_bandwidth_the_factor_is_inert_and_how_to_say_it_is_said() {
+    let powerless = || host(|host| host.machine.opp_tables[0].power = vec![0, 0]);
+    let said = "edp stays inert: nobody says what the memory can move; `--machine FILE` says it (of `tandem machine detect \
+                --measure`), or `--set memory_mbps=N`";
+    notes(&powerless(), "speed=true", &[said]);
+    notes(&powerless(), "all=true memory_mbps=0", &[said]);
+    notes(&able(), "speed=true edp_base_pct=140", &[said]);
+    for settings in ["speed=true memory_mbps=5600", "speed=true edp=false", "sorted=true", ""] {
+        notes(&powerless(), settings, &[]);
+    }
+    notes(&able(), "speed=true edp_base_pct=140 memory_mbps=5600", &[]);
 }
 
 #[test]

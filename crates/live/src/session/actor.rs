@@ -14,6 +14,10 @@ use crate::machine::Machine;
 use crate::plan::{Backend, Plan};
 use crate::{Exit, kernel};
 
+/// Why affinities take no length in advance.
+const UNSEEN: &str =
+    "without sched_ext nothing tells which thread another one creates: that thread has to say itself how long it is";
+
 /// What acts, and what it has changed of the machine.
 #[derive(Debug)]
 pub(super) enum Actor {
@@ -121,6 +125,13 @@ impl Actor {
             },
             Self::Affinity(None) => Ok(()),
         }
+    }
+
+    /// Says how long the next thread is that a thread creates. An error is words for who asked.
+    pub(super) fn hint_next(&self, thread: u32, length: u64) -> Result<(), String> {
+        let Self::SchedExt(scheduler, _) = self else { return Err(UNSEEN.to_owned()) };
+        let refused = |error| format!("the scheduler does not take another length: {error}");
+        scheduler.hint_next(thread, length).map(drop).map_err(refused)
     }
 
     /// Takes back what was said of a thread that has ended.

@@ -197,17 +197,37 @@ impl<'s> Session<'s> {
     /// # Errors
     /// `peer` may not, or there is no room; in words.
     pub fn hint(&mut self, peer: Peer, thread: u32, length: u64, now: Instant) -> Result<(), String> {
-        let found = spoken_for(&self.site.root, peer, thread).map_err(|denied| denied.to_string())?;
-        if self.hints.enter(&found, peer.user).is_err() {
-            self.sweep(now);
-            self.hints.enter(&found, peer.user).map_err(|full| full.to_string())?;
-        }
+        self.enter_hint(peer, thread, now)?;
         if let Err(why) = self.actor.hint(thread, length) {
             self.hints.forget(thread);
             self.lengths.remove(&thread);
             return Err(why);
         }
         self.lengths.insert(thread, length);
+        Ok(())
+    }
+
+    /// Says how long the next thread is that a thread creates. A scheduler that is loaded again does not hear it a second
+    /// time: the thread may be there already.
+    ///
+    /// # Errors
+    /// `peer` may not, there is no room, or what acts does not see who creates a thread; in words.
+    pub fn hint_next(&mut self, peer: Peer, thread: u32, length: u64, now: Instant) -> Result<(), String> {
+        self.enter_hint(peer, thread, now)?;
+        self.actor.hint_next(thread, length).inspect_err(|_| {
+            if !self.lengths.contains_key(&thread) {
+                self.hints.forget(thread);
+            }
+        })
+    }
+
+    /// Takes room for what a thread says: of itself, and of the next that it creates.
+    fn enter_hint(&mut self, peer: Peer, thread: u32, now: Instant) -> Result<(), String> {
+        let found = spoken_for(&self.site.root, peer, thread).map_err(|denied| denied.to_string())?;
+        if self.hints.enter(&found, peer.user).is_err() {
+            self.sweep(now);
+            self.hints.enter(&found, peer.user).map_err(|full| full.to_string())?;
+        }
         Ok(())
     }
 

@@ -115,6 +115,11 @@ pub trait Loaded: Debug {
     /// # Errors
     /// There is no room.
     fn hint(&self, thread: u32, length: u64) -> Result<bool, LiveError>;
+    /// Says how long the next thread is that a thread creates.
+    ///
+    /// # Errors
+    /// There is no room.
+    fn hint_next(&self, thread: u32, length: u64) -> Result<bool, LiveError>;
     /// Takes back what was said of a thread's length.
     fn forget(&self, thread: u32);
     /// The mechanisms' states, by name.
@@ -150,6 +155,10 @@ impl Loaded for LoadedScheduler {
 
     fn hint(&self, thread: u32, length: u64) -> Result<bool, LiveError> {
         self.hint(thread, length)
+    }
+
+    fn hint_next(&self, thread: u32, length: u64) -> Result<bool, LiveError> {
+        self.hint_next(thread, length)
     }
 
     fn forget(&self, thread: u32) {

@@ -159,6 +159,9 @@ pub(super) fn answer(session: &mut Session<'_>, asked: Asked, command: &str, now
     let Asked { peer, request, reply } = asked;
     match request {
         Request::Hint { thread, length } => reply.send(session.hint(peer, thread, length, now).map(|()| String::new())),
+        Request::HintNext { thread, length } => {
+            reply.send(session.hint_next(peer, thread, length, now).map(|()| String::new()));
+        }
         Request::Application { process } => session.announce(peer, process, now, reply),
         Request::Status => {
             let is_lone = session.applications.is_empty();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Says lengths with tandem.h, in C or C++: hint LENGTH... calls it in as many threads at once, then in a child of fork(). Prints
- * what each call returned, and each thread's number.
+ * what each call returned, and each thread's number. With `next` before the lengths each is said in advance, by main().
  */
 #include "tandem.h"
 
@@ -26,6 +26,15 @@ static void *say(void *argument)
 	return NULL;
 }
 
+static int say_in_advance(int count, char **words)
+{
+	int i;
+
+	for (i = 0; i < count; i++)
+		printf("%ld %d\n", (long)getpid(), tandem_hint_next(strtoull(words[i], NULL, 10)));
+	return 0;
+}
+
 int main(int count, char **words)
 {
 	static struct job jobs[MOST];
@@ -33,6 +42,8 @@ int main(int count, char **words)
 	pid_t child;
 	int i;
 
+	if (count > 1 && !strcmp(words[1], "next"))
+		return say_in_advance(count - 2, words + 2);
 	if (count - 1 > MOST)
 		return 1;
 	for (i = 0; i < count - 1; i++) {

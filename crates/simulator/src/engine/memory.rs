@@ -23,6 +23,8 @@ pub struct Memory {
 struct CacheState {
     /// CPUs whose running thread has a footprint, with it.
     users: Vec<(CpuId, u64)>,
+    /// Bytes that threads brought in without reusing them, so far.
+    passed: f64,
     dirty: bool,
 }
 
@@ -89,6 +91,16 @@ impl Memory {
         let wanted: u64 = self.caches[cache.index()].users.iter().map(|(_, bytes)| bytes).sum();
         let wanted = (wanted as f64).max(footprint as f64);
         footprint as f64 * (size / wanted).min(1.0)
+    }
+
+    /// So many bytes more come through a cache, and nobody reuses them.
+    pub fn pass_through(&mut self, cache: CacheId, bytes: f64) {
+        self.caches[cache.index()].passed += bytes;
+    }
+
+    /// Bytes that came through a cache so far.
+    pub fn passed(&self, cache: CacheId) -> f64 {
+        self.caches[cache.index()].passed
     }
 
     /// The CPUs whose share of a cache changed since the last call.

@@ -26,6 +26,7 @@ mod blocking;
 mod cgroups;
 mod clocks;
 mod counting;
+mod disturbance;
 mod events;
 mod gaps;
 mod hardware;
@@ -239,6 +240,7 @@ impl<'r> Engine<'r> {
         }
         self.agenda.repeat_tick(cpu);
         self.charge(cpu, self.machine.costs.tick);
+        self.refetch(cpu);
         self.sched.tick(cpu);
         if self.sched.fair.softirq_pending() {
             // Behind the ticks of the other CPUs, which are due at this instant too.
@@ -250,7 +252,7 @@ impl<'r> Engine<'r> {
     fn settle(&mut self) -> Result<(), SimulationError> {
         loop {
             if let Some(audit) = &mut self.audit {
-                audit.step();
+                audit.step(self.sched.kernel.turns_so_far())?;
             }
             if let Some(switch) = self.sched.next_switch() {
                 self.switch(switch);

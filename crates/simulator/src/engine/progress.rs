@@ -6,6 +6,7 @@ use std::ops::{Index, IndexMut};
 
 use super::Engine;
 use super::agenda::Agenda;
+use super::disturbance::bring_in;
 use super::events::Event;
 use super::hardware::Hardware;
 use super::memory::{Memory, bytes_per_ns};
@@ -39,7 +40,7 @@ pub(super) struct Running {
 
 /// What runs on every CPU, and what slows it down.
 pub(super) struct Progress<'r> {
-    machine: &'r Machine,
+    pub machine: &'r Machine,
     cpus: Vec<Running>,
     /// Caches and memory domains.
     pub memory: Memory,
@@ -95,6 +96,7 @@ impl<'r> Progress<'r> {
         if span == 0 {
             return;
         }
+        bring_in(self.machine, &mut self.memory, cpu, thread, span);
         let mut done = span as f64 / thread.unit_time;
         match &mut thread.segment {
             Segment::None => return,
@@ -322,6 +324,7 @@ impl Engine<'_> {
     pub(super) fn begin(&mut self, cpu: CpuId) {
         if let Some(task) = self.running[cpu].task {
             self.running.begin(cpu, task, &mut self.threads, &mut self.hardware, &mut self.agenda);
+            self.refetch(cpu);
         }
     }
 

@@ -36,7 +36,10 @@ impl Engine<'_> {
         self.running.leave(cpu, task, &mut self.threads, now);
         match self.sched.kernel.task(task).state {
             TaskState::Dead => PrevState::Dead,
-            TaskState::Blocked => PrevState::Sleeping,
+            TaskState::Blocked => {
+                self.threads[task].brought = 0.0;
+                PrevState::Sleeping
+            }
             TaskState::New | TaskState::Runnable => {
                 self.threads[task].runnable_since = now;
                 PrevState::Runnable
@@ -48,6 +51,7 @@ impl Engine<'_> {
     fn enter(&mut self, cpu: CpuId, task: TaskId, from_idle: bool) {
         let latency = if from_idle { self.leave_idle(cpu) } else { 0 };
         let (switch, cold) = self.running.switch_cost(cpu, task, &self.threads, &self.sched.kernel);
+        self.refilled(cpu, task);
         let running = &mut self.running[cpu];
         // A preemption that comes while the CPU still wakes up, switches or ticks waits until that is done.
         let before = running.start.max(self.agenda.now());

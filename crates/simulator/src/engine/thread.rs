@@ -9,7 +9,7 @@ use super::latency::Latencies;
 use super::program::Next;
 use crate::kernel::sync::WaitsFor;
 use crate::machine::speed::{Demand, Pace};
-use crate::units::{CpuId, Nanos, TaskId};
+use crate::units::{CacheId, CpuId, Nanos, TaskId};
 use crate::workload::{BehaviourId, Span, Spread, TaskSpec};
 
 /// What a thread is in the middle of, on a CPU or waiting for one.
@@ -82,6 +82,10 @@ pub(super) struct Thread<'r> {
     pub cold: Nanos,
     /// [`super::progress::Running::footprints`] of the thread's CPU when the thread left it.
     pub footprints_seen: u64,
+    /// Bytes that the thread brought into caches since it woke, of those that it does not reuse.
+    pub brought: f64,
+    /// The cache in which the thread last had all that it can hold there, and what had passed through by then.
+    pub complete: Option<(CacheId, f64)>,
     /// The CPU on which the thread ran last.
     pub last_cpu: Option<CpuId>,
     /// When the thread became runnable, while it waits for a CPU.
@@ -139,6 +143,8 @@ impl<'r> Thread<'r> {
             stepped_at: 0,
             cold: 0,
             footprints_seen: 0,
+            brought: 0.0,
+            complete: None,
             last_cpu: None,
             runnable_since: 0,
             woken_at: None,

@@ -40,6 +40,8 @@ pub struct InstantWork {
     charged: u64,
     /// Turns of each kind.
     turns: [u64; 4],
+    /// Turns since the run began, those that instructions count as too: nothing is taken off.
+    so_far: u64,
 }
 
 impl InstantWork {
@@ -47,15 +49,20 @@ impl InstantWork {
     #[inline]
     fn go_to(&mut self, now: Nanos) {
         if self.at != now {
-            *self = Self { at: now, ..Self::default() };
+            *self = Self { at: now, so_far: self.so_far, ..Self::default() };
         }
     }
 
     /// Counts one; whether there may be so many on a machine with this many CPUs.
     fn turn(&mut self, turn: Turn, nr_cpus: usize) -> bool {
-        self.charged += 1;
+        self.charge(1);
         self.turns[turn as usize] += 1;
         self.charged <= MOST_TURNS + MOST_TURNS_PER_CPU * nr_cpus as u64
+    }
+
+    fn charge(&mut self, turns: u64) {
+        self.charged += turns;
+        self.so_far += turns;
     }
 
     fn describe(&self, cpu: CpuId) -> String {
@@ -82,7 +89,7 @@ impl Kernel {
     #[inline]
     pub fn takes_instructions(&mut self, instructions: u64) {
         self.instant.go_to(self.now);
-        self.instant.charged += instructions / INSTRUCTIONS_PER_TURN;
+        self.instant.charge(instructions / INSTRUCTIONS_PER_TURN);
     }
 
     /// A thread begins, wakes or makes a step: that may have consequences.
@@ -93,7 +100,13 @@ impl Kernel {
 
     /// A scheduler has been loaded, which may have taken much: what comes now is counted anew.
     pub fn counts_anew(&mut self) {
-        self.instant = InstantWork::default();
+        self.instant = InstantWork { so_far: self.instant.so_far, ..InstantWork::default() };
+    }
+
+    /// Turns that loaded schedulers have taken since the run began.
+    #[inline]
+    pub fn turns_so_far(&self) -> u64 {
+        self.instant.so_far
     }
 }
 
@@ -112,5 +125,6 @@ mod tests {
         assert!(!work.turn(Turn::Timer, 2));
         work.go_to(6);
         assert!(work.turn(Turn::Timer, 2));
+        assert_eq!(work.so_far, 20_103);
     }
 }

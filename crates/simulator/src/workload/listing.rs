@@ -57,6 +57,9 @@ impl Listing<'_> {
         for (_, kind) in kinds.iter().filter(|(is, _)| *is) {
             write!(f, ", {kind}")?;
         }
+        if task.disturbs > 0 {
+            write!(f, ", disturbs {} B", task.disturbs)?;
+        }
         writeln!(f)?;
         let mut depth = 1;
         for op in &task.program {

@@ -95,6 +95,9 @@ pub struct TaskSpec {
     pub process: bool,
     /// Whether the thread is a kernel thread (`PF_KTHREAD`), of the system.
     pub kernel_thread: bool,
+    /// Bytes that the thread brings into its CPU's caches each time that it wakes, beside what it reuses: they push out what
+    /// others hold there.
+    pub disturbs: u64,
     /// Steps that the thread takes.
     pub program: Vec<Op>,
     /// Number of loop counters that each instance needs.
@@ -119,6 +122,7 @@ impl TaskSpec {
             relative_length: None,
             process: false,
             kernel_thread: false,
+            disturbs: 0,
             program,
             counters: 0,
             unique_timers: 0,

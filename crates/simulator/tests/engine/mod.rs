@@ -4,6 +4,7 @@
 mod accounting;
 mod audits;
 mod deadline;
+mod disturbance;
 mod ends;
 mod inheritance;
 mod rt;

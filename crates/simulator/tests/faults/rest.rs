@@ -2,7 +2,7 @@
 //! Schedulers that ask for one thing more after everything that is done for them: `tests/bpf/restless.bpf.c`. Time goes on
 //! nevertheless, as they are ejected.
 
-use tandem_simulator::simulation::{Options, Profile, Scheduler};
+use tandem_simulator::simulation::{Audit, Options, Profile, Scheduler, SimulationError};
 
 use super::support::{WORKERS, exit, options, says, sched_ext, try_run};
 use crate::engine::support as small;
@@ -27,6 +27,13 @@ fn ejected(options: &Options) -> String {
 fn a_scheduler_that_kicks_its_own_cpu_for_ever_is_ejected() {
     let message = ejected(&options("restless", ",mode=MODE_KICK"));
     assert!(!message.contains(" 0 kicks"), "{message}");
+}
+
+#[test]
+fn what_is_done_for_a_scheduler_counts_as_steps_of_a_run_that_checks_itself() {
+    let audit = Some(Audit { most_steps: 15_000 });
+    let run = try_run(WORKERS, &Options { audit, ..options("restless", ",mode=MODE_KICK") });
+    assert_eq!(run, Err(SimulationError::Unfinished { most_steps: 15_000 }));
 }
 
 #[test]

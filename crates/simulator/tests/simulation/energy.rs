@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Joules that can be added up in the head: watts times seconds, part by part.
 
+use tandem_simulator::simulation::simulate;
 use tandem_simulator::workload::{Behaviour, Op};
 
+use super::support::audit::Audit;
 use super::support::machine::{Cluster, Idle, Memory, Package, Spec, opp};
 use super::support::workload::{TaskExt, WorkloadExt, of, sleep, thread, work};
 use super::support::{governed, run, run_with, same};
@@ -34,6 +36,19 @@ fn the_uncore_is_awake_while_any_core_is() {
     same(report.energy_j.uncore, 22.0);
     // First second: busy 10 W and idle 1 W. Second second: twice 1 W.
     same(report.energy_j.cores, 11.0 + 2.0);
+}
+
+#[test]
+fn an_observer_is_told_of_the_uncore_where_a_core_idles_at_the_power_that_it_computes_at() {
+    let package = Package { uncore_watts: 20.0, uncore_idle_watts: 2.0, ..Package::default() };
+    let mut restless = Cluster { opps: vec![opp(1000, 10.0)], ..Cluster::default() };
+    restless.idle[0].watts = 10.0;
+    let machine = Spec { packages: vec![package], ..Spec::clusters([restless]) }.build();
+    let workload = of([thread("a", [sleep(1000), work(1000), sleep(1000)])]);
+    let mut audit = Audit::new(&machine, &workload);
+    let report = simulate(&machine, &workload, &governed("performance"), &mut audit).unwrap();
+    same(report.energy_j.uncore, 2.0 + 20.0 + 2.0);
+    audit.check(&report);
 }
 
 #[test]

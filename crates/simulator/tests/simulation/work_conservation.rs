@@ -75,7 +75,7 @@ fn slowest(machine: &Machine) -> f64 {
     machine.cpus.iter().map(speed).fold(1.0, f64::min)
 }
 
-/// The workload with fair threads only, which may use all CPUs.
+/// The workload with fair threads only, which may use all CPUs at all times.
 fn fair_and_free(mut workload: Workload) -> Workload {
     let is_fair = |scheduling: &Scheduling| {
         matches!(scheduling.policy, Policy::Other { .. } | Policy::Batch { .. } | Policy::Idle)
@@ -88,6 +88,8 @@ fn fair_and_free(mut workload: Workload) -> Workload {
         for op in &mut task.program {
             match op {
                 Op::SetAffinity(cpus) => *cpus = None,
+                // Enabling what is not disabled does nothing.
+                Op::MigrateDisable => *op = Op::MigrateEnable,
                 Op::SetScheduling(scheduling) if !is_fair(scheduling) => *scheduling = Scheduling::default(),
                 _ => {}
             }

@@ -131,6 +131,8 @@ impl Traits {
             task.task_group = group(in_group);
             task.relative_length = length;
             task.process = process && !task.system;
+            // What makes an application's task a process makes noise disturb caches.
+            task.disturbs = u64::from(process && task.system) << 18;
             task.kernel_thread = kernel_thread && task.system;
             if let (true, Policy::Other { nice, .. }) = (ext, task.scheduling.policy) {
                 task.scheduling.policy = Policy::Ext { nice };

@@ -73,11 +73,23 @@ fn reason(why: impl Into<String>, needs: impl Into<String>) -> Reason {
 impl Place<'_> {
     /// The reason of a verdict.
     pub fn reason(&self, mechanism: &Mechanism, trial: &Trial, verdict: Verdict) -> Reason {
-        match (verdict, self.workload) {
-            (Verdict::Inert, _) => self.inert(&trial.state),
+        let reason = match (verdict, self.workload) {
+            (Verdict::Inert, _) => return self.inert(&trial.state),
             (Verdict::Acts, Some(workload)) => self.acts(mechanism, trial, workload),
             (Verdict::NothingToDo, Some(workload)) => self.nothing_to_do(mechanism, trial, workload),
             _ => self.can_act(mechanism),
+        };
+        trial.inert_parts.iter().fold(reason, |whole, (part, state)| self.with_part(whole, part, state))
+    }
+
+    /// The reason of a mechanism, with why a part of it is inert.
+    fn with_part(&self, whole: Reason, part: &str, state: &str) -> Reason {
+        let Reason { why, needs } = self.inert(state);
+        let needs: Vec<String> =
+            whole.needs.into_iter().chain(needs.map(|needs| format!("for {part}: {needs}"))).collect();
+        Reason {
+            why: format!("{} Its part {part} is inert: {}", whole.why, clause(&why)),
+            needs: (!needs.is_empty()).then(|| needs.join("; ")),
         }
     }
 
@@ -223,6 +235,13 @@ fn lengths(workload: &WorkloadTraits) -> String {
             format!("{first}{}.", chars.as_str())
         }
     }
+}
+
+/// A sentence behind a colon.
+fn clause(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    let first = letters.next().map(|first| first.to_lowercase().to_string()).unwrap_or_default();
+    format!("{first}{}", letters.as_str())
 }
 
 fn clocks(changeable: u32) -> String {

@@ -124,6 +124,17 @@ fn a_machine_alone_says_what_can_act() {
     let equal = verdicts("-m smp-8 -g performance --set perf_counters=false");
     let inert = [r#"inert "one_kind""#, r#"can_act "active""#, r#"inert "no_counters""#, r#"inert "no_cpufreq""#];
     assert_eq!(equal[1..], inert);
+    let blind = json("-m hikey960 --set perf_counters=false");
+    let speed = of(&blind, "speed");
+    assert_eq!((&speed["verdict"], &speed["state"]), (&"can_act".into(), &"active".into()), "{speed}");
+    let (why, needs) = (speed["why"].as_str().unwrap(), speed["needs"].as_str().unwrap());
+    assert!(
+        why.ends_with(
+            "Its part edp is inert: performance counters cannot be read: what threads do to the memory is not known."
+        ),
+        "{why}"
+    );
+    assert!(needs.contains("; for edp: counters that a scheduler can read"), "{needs}");
     let text = explain("-m hikey960 -g performance").unwrap();
     assert!(text.contains("The governor performance does not follow"), "{text}");
     assert!(text.ends_with("tandem explain WORKLOAD -m hikey960\n"), "{text}");
@@ -190,7 +201,8 @@ fn explanation(workload: Option<&str>, states: [&str; 5], counters: &[(&str, u64
     let mechanisms = mechanisms().iter().zip(states).map(|(mechanism, state)| {
         let its = counters.iter().filter(|(name, _)| name.starts_with(&mechanism.prefix));
         let counters = its.map(|(name, count)| ((*name).to_owned(), *count)).collect();
-        Explained::of(&place, mechanism, Trial { on: mechanism.on(), state: state.to_owned(), counters, ejected: None })
+        let trial = Trial { on: mechanism.on(), state: state.to_owned(), counters, ..Trial::default() };
+        Explained::of(&place, mechanism, trial)
     });
     Explanation {
         schema: super::SCHEMA,

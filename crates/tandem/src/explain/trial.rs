@@ -16,7 +16,7 @@ use tandem_simulator::workload::Workload;
 use crate::arguments::Pair;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::mechanism::{Mechanism, mechanisms};
+use crate::mechanism::{Mechanism, mechanisms, parts, state_of};
 
 /// The workload that shows a mechanism's state if no other workload does: an application of two threads beside a system
 /// task. It runs for longer than performance counters need for their first values.
@@ -48,6 +48,8 @@ pub struct Trial {
     pub on: String,
     /// The mechanism's state on this machine, whatever the workload.
     pub state: String,
+    /// Parts of the mechanism that are inert on this machine while the mechanism is not, and their states.
+    pub inert_parts: Vec<(String, String)>,
     /// The mechanism's counters that are not 0, in the object's order.
     pub counters: Vec<(String, u64)>,
     /// Why the scheduler was ejected, if it was.
@@ -82,9 +84,10 @@ impl TrialSetup<'_> {
             let mut trial = tried.map_or_else(Trial::default, |report| Trial::of(mechanism, report));
             trial.on = on;
             // The machine makes a mechanism inert, and a workload may be too short to show that.
-            if trial.state != ACTIVE && trial.ejected.is_none() {
+            if (trial.state != ACTIVE || !trial.inert_parts.is_empty()) && trial.ejected.is_none() {
                 let options = Options { time_limit: Some(PROBE_TIME), ..options.clone() };
-                trial.state = Trial::of(mechanism, simulate(&probe, &options)?).state;
+                let probed = Trial::of(mechanism, simulate(&probe, &options)?);
+                (trial.state, trial.inert_parts) = (probed.state, probed.inert_parts);
             }
             Ok(trial)
         });
@@ -118,17 +121,24 @@ impl TrialSetup<'_> {
 
 /// The state of a mechanism that is on and not inert.
 pub const ACTIVE: &str = "active";
+/// The state of what is not on.
+const OFF: &str = "off";
 
 impl Trial {
     /// The trial's results for a mechanism, from a report.
     fn of(mechanism: &Mechanism, report: Report) -> Self {
         let Some(SchedExtReport { states, statistics, exit, .. }) = report.sched_ext else { return Self::default() };
         let variable = mechanism.state();
-        let state = states.into_iter().find(|(name, _)| *name == variable).map(|(_, state)| state);
+        let state = states.iter().find(|(name, _)| *name == variable).map(|(_, state)| state.clone());
+        let inert = |part: &String| {
+            let (_, state) = states.iter().find(|(name, _)| *name == state_of(part))?;
+            (state != ACTIVE && state != OFF).then(|| (part.clone(), state.clone()))
+        };
         let its = |(name, count): &(String, u64)| name.starts_with(&mechanism.prefix) && *count > 0;
         Self {
             on: String::new(),
             state: state.unwrap_or_default(),
+            inert_parts: parts().iter().filter_map(inert).collect(),
             counters: statistics.into_iter().filter(its).collect(),
             ejected: exit.map(|exit| format!("{}: {}", exit.reason, exit.message)),
         }

@@ -62,7 +62,7 @@ impl Attach {
         let mut events = ProcessEvents::watch()
             .map_err(|error| Failure::NotStarted(format!("cannot watch for signals: {error}")))?;
         let wanted =
-            Resident { request: self.mechanisms.request(), applications, metrics: self.metrics, activity: self.stats };
+            Resident { request: self.mechanisms.request()?, applications, metrics: self.metrics, activity: self.stats };
         Ok(stay(&site, &wanted, &mut events, &mut Speaker { out: context.out, activity: Activity::default() })?)
     }
 }

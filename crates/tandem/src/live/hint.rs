@@ -17,8 +17,9 @@ const EXAMPLES: &str = "\
 Examples:
   tandem hint 700                 the calling shell's length
   tandem hint --thread 4242 700
+  tandem hint --thread 4242 --next 700    of the thread that 4242 creates next
 
-C programs call tandem_hint(700) of tandem.h, in each thread.";
+C programs call tandem_hint(700) of tandem.h in each thread, or tandem_hint_next(700) before they create it.";
 
 const ANNOUNCE: &str = "\
 With isolation only root may announce, unless root started the session with `--announce anybody` or `--announce GROUP`: an
@@ -31,6 +32,10 @@ pub struct Hint {
     /// The thread, by its number as `ps -L` shows it; without it the process that calls this
     #[arg(long, value_name = "TID", value_parser = clap::value_parser!(u32).range(1..=0x7fff_ffff))]
     thread: Option<u32>,
+
+    /// Speak of the next thread that this one creates, before it does; only under sched_ext
+    #[arg(long, requires = "thread")]
+    next: bool,
 
     /// Any number that is larger for longer threads, such as the number of rounds that it will do
     #[arg(value_name = "LENGTH", value_parser = clap::value_parser!(u64).range(1..=MAX_LENGTH))]
@@ -50,7 +55,8 @@ impl Hint {
     /// Runs the command.
     pub fn run(&self, _: &mut Context<'_>) -> Result<(), Failure> {
         let thread = self.thread.unwrap_or_else(parent_id);
-        tell(&format!("hint {thread} {}", self.length))
+        let word = if self.next { "hint-next" } else { "hint" };
+        tell(&format!("{word} {thread} {}", self.length))
     }
 }
 

@@ -5,7 +5,9 @@ use clap::{Args, ValueEnum};
 use tandem_live::control::Announcers;
 use tandem_live::plan::{Choice, Governor, SessionRequest};
 
+use super::bandwidth;
 use crate::arguments::{Settings, settings};
+use crate::failure::Failure;
 use crate::mechanism;
 
 /// Options that both commands have.
@@ -39,6 +41,11 @@ pub struct MechanismOptions {
     /// Change a setting of the scheduler (`tandem scheduler show tandem` lists them); may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE,...", value_parser = settings)]
     settings: Vec<Settings>,
+
+    /// A description of this machine (`tandem machine detect --measure`), for what no file of the kernel says: what its memory
+    /// can move. Without it `speed` does not know which threads wait for memory, unless `--set memory_mbps=` says it
+    #[arg(long, value_name = "M")]
+    machine: Option<String>,
 
     /// Act through sched_ext, or through affinities and clocks alone, which `isolate` and `longest` can do with
     #[arg(long, value_enum, default_value_t)]
@@ -90,7 +97,7 @@ pub enum GovernorChoice {
 
 impl MechanismOptions {
     /// Settings of the scheduler, in the order in which they take effect.
-    pub fn settings(&self) -> Vec<(String, String)> {
+    fn settings(&self) -> Result<Vec<(String, String)>, Failure> {
         let flags = [
             ("all", self.all),
             ("longest", self.longest),
@@ -103,25 +110,30 @@ impl MechanismOptions {
             Isolation::Dedicated => ("isolate", "dedicated"),
             Isolation::Shared => ("isolate", "shared"),
         });
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        let described = self.machine.as_deref().map(bandwidth::setting).transpose()?;
         let set = self.settings.iter().flat_map(Settings::pairs);
-        on.chain(isolate).chain(set).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+        Ok(on.chain(isolate).map(owned).chain(described).chain(set.map(owned)).collect())
     }
 
     /// What to plan for.
-    pub fn request(&self) -> SessionRequest {
-        SessionRequest {
+    ///
+    /// # Errors
+    /// [`Failure::Input`], [`Failure::Options`]: the machine's description is none, or does not say what it is asked for.
+    pub fn request(&self) -> Result<SessionRequest, Failure> {
+        Ok(SessionRequest {
             backend: match self.backend {
                 BackendChoice::Auto => Choice::Auto,
                 BackendChoice::SchedExt => Choice::SchedExt,
                 BackendChoice::Affinity => Choice::Affinity,
             },
-            settings: self.settings(),
+            settings: self.settings()?,
             governor: self.governor.map(|governor| match governor {
                 GovernorChoice::Schedutil => Governor::Schedutil,
                 GovernorChoice::Keep => Governor::Keep,
             }),
             announcers: self.announce.clone(),
             states: mechanism::states().clone(),
-        }
+        })
     }
 }

@@ -3,12 +3,13 @@
 //! [`tandem_live::session`]; here are their arguments and their words.
 //!
 //! - [`run`]: a session around one command, which [`launch`] becomes. [`attach`]: a session that stays.
-//! - [`mechanisms`]: options of both. [`words`]: what both say meanwhile. [`failure`]: why one did not begin.
+//! - [`mechanisms`]: options of both; [`bandwidth`]: what one of them takes from a description. [`words`]: what both say meanwhile. [`failure`]: why one did not begin.
 //! - [`status`], [`hint`]: questions to a session that runs. [`restore`]: what a killed one left.
 //! - [`activity`]: a line of what was done lately. [`report`]: what a run was.
 
 pub mod activity;
 pub mod attach;
+mod bandwidth;
 mod failure;
 pub mod hint;
 pub mod launch;

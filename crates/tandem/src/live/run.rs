@@ -85,7 +85,7 @@ impl Run {
             .map_err(|error| Failure::NotStarted(format!("cannot watch for signals: {error}")))?;
         let name = self.command.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
         let wanted = Around {
-            request: self.mechanisms.request(),
+            request: self.mechanisms.request()?,
             name: name.to_string_lossy().into_owned(),
             activity: self.stats,
         };

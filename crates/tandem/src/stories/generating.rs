@@ -17,7 +17,7 @@ fn a_person_finds_the_generators_beside_the_other_commands() {
 fn help_has_source_range_unit_and_default() {
     let help = Story::new().tandem("workload matmul --help").unwrap_err();
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(help.contains("Source: Lakshminarayana & Kim, section 5"), "{help}");
+    assert!(help.contains("Source: Lakshminarayana & Kim, section VI-A"), "{help}");
     assert!(help.contains("--row <TIME> Work of a row: 2400 x 2400 steps of 1 ns."), "{help}");
     assert!(help.contains("[a time from 1us to 1s; default: 5760us]"), "{help}");
     assert!(help.contains("--rows <X-Y>"), "{help}");

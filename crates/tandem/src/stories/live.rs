@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Mistakes in the commands for the running kernel: they are found before anything is read or changed.
 
+use std::fs;
+
 use super::Story;
 
 /// The message of a mistake; fails if the command does not treat it as one.
@@ -54,4 +56,21 @@ fn lengths_are_whole_numbers_that_a_program_can_mean() {
 fn nobody_is_asked_who_does_not_exist() {
     let said = mistake("run --user no-such-user-here -- true");
     assert!(said.contains("--user no-such-user-here"), "{said}");
+}
+
+/// Measures this machine for a moment. Nothing is attached: a description that is taken leads to the next mistake.
+#[test]
+fn a_bandwidth_is_measured_and_one_that_is_assumed_is_refused() {
+    let story = Story::new();
+    story.tandem("machine detect -o @this.toml").unwrap();
+    let said = story.tandem("attach --speed --machine @this.toml").unwrap_err();
+    assert!(said.starts_with("the bandwidth of this is assumed: ") && said.contains("detect --measure"), "{said}");
+    story.tandem("machine detect --measure -o @this.toml").unwrap();
+    let text = fs::read_to_string(story.path("this.toml")).unwrap();
+    assert!(text.contains("measured by `tandem machine detect --measure`: "), "{text}");
+    let said = story.tandem("attach --speed --machine @this.toml --set memory_mbps=-1").unwrap_err();
+    assert!(said.contains("memory_mbps=-1"), "{said}");
+    let said = story.tandem("machine detect --measure --root @nowhere").unwrap_err();
+    assert!(said.contains("--measure loads this machine"), "{said}");
+    assert!(mistake("run --speed --machine nowhere -- true").contains("nowhere"));
 }

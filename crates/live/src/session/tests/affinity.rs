@@ -64,6 +64,7 @@ fn the_longer_of_a_programs_threads_goes_to_the_fast_cpus() {
         (300, Step::Ask("hint 700 9")),
         (500, Step::Do(Box::new(looks) as Box<dyn FnOnce()>)),
         (600, Step::Ask("hint 500 9")),
+        (700, Step::Ask("hint-next 700 9")),
         (1000, Step::exited(0)),
     ];
     let mut script = Script::new(&world, steps);
@@ -72,5 +73,7 @@ fn the_longer_of_a_programs_threads_goes_to_the_fast_cpus() {
     assert_eq!(script.answers[0].1, Ok("ok".to_owned()));
     let refused = script.answers[1].1.as_ref().unwrap_err();
     assert!(refused.starts_with("thread 500 is none of an application's"), "{refused}");
+    let unseen = script.answers[2].1.as_ref().unwrap_err();
+    assert!(unseen.starts_with("without sched_ext nothing tells which thread another one creates"), "{unseen}");
     assert_as_before(&world);
 }

@@ -147,6 +147,12 @@ impl Loaded for FakeScheduler {
         Ok(true)
     }
 
+    fn hint_next(&self, thread: u32, length: u64) -> Result<bool, LiveError> {
+        take_room(self.kernel.facts.lock().unwrap().room.as_mut().map(|(_, lengths)| lengths))?;
+        self.kernel.note(format!("the next thread of {thread} has the length {length}"));
+        Ok(true)
+    }
+
     fn forget(&self, thread: u32) {
         self.kernel.note(format!("thread {thread} has no length any more"));
     }

@@ -52,6 +52,41 @@ fn programs_announce_themselves_and_say_how_long_they_are() {
 }
 
 #[test]
+fn programs_say_how_long_a_thread_is_before_they_create_it() {
+    let world = World::new();
+    world.process(800, 1, "server");
+    let answers = asked(
+        &world,
+        [
+            (300, Step::Ask("hint-next 800 700")),
+            (400, Step::Ask("hint-next 800 5")),
+            (500, Step::Ask("hint-next 900 7")),
+        ],
+    );
+    let nobody = Err("there is no thread 900".to_owned());
+    assert_eq!(answers, [Ok("ok".to_owned()), Ok("ok".to_owned()), nobody]);
+    let log = world.log();
+    let kernel: Vec<&String> = log.iter().filter(|line| line.contains("length")).collect();
+    assert_eq!(
+        kernel,
+        ["kernel: the next thread of 800 has the length 700", "kernel: the next thread of 800 has the length 5"]
+    );
+}
+
+#[test]
+fn a_length_given_in_advance_goes_with_the_thread_that_gave_it() {
+    let world = World::new();
+    world.process(801, 1, "creator");
+    let steps = [
+        (500, Step::Ask("hint-next 801 700")),
+        (2000, Step::Do(Box::new(|| world.remove("proc/801")))),
+        (4000, Step::Ask("status")),
+    ];
+    asked(&world, steps);
+    assert!(world.log().contains(&"kernel: thread 801 has no length any more".to_owned()));
+}
+
+#[test]
 fn a_thread_that_has_ended_has_no_length_any_more() {
     let world = World::new();
     world.process(801, 1, "worker");

@@ -15,6 +15,7 @@ mod virtual_time;
 
 use super::Engine;
 use super::events::Event;
+use crate::error::SimulationError;
 use crate::options::Audit;
 use crate::units::Nanos;
 use energy::Drawn;
@@ -50,13 +51,20 @@ impl Auditor {
         Self { options, steps: 0, at_once: 0, unchecked: 0, now: 0, drawn, lives, virtual_times }
     }
 
-    /// Counts an event, or a decision of one.
-    pub fn step(&mut self) {
-        let most = self.options.most_steps;
-        assert!(self.at_once < most / 10 * 9, "time stands still for {} steps", self.at_once);
-        assert!(self.steps < most, "the run does not end within {most} steps");
+    /// Counts an event, or a decision of one, beside the turns that a loaded scheduler has taken: one event of a timer may
+    /// make every CPU look for work, again and again.
+    ///
+    /// # Errors
+    /// There were as many as the run may have.
+    pub fn step(&mut self, turns: u64) -> Result<(), SimulationError> {
+        let most_steps = self.options.most_steps;
+        assert!(self.at_once < most_steps / 10 * 9, "time stands still for {} steps", self.at_once);
+        if self.steps + turns >= most_steps {
+            return Err(SimulationError::Unfinished { most_steps });
+        }
         self.steps += 1;
         self.at_once += 1;
+        Ok(())
     }
 
     fn check(&mut self, engine: &Engine<'_>) {

@@ -101,6 +101,7 @@ impl Hardware<'_> {
         let watts = if state.active_cores > 0 { entry.uncore_watts } else { entry.uncore_idle_watts };
         if state.meter.watts() != watts {
             state.meter.enter(self.now, watts);
+            self.uncore_changed = true;
         }
     }
 
@@ -114,7 +115,9 @@ impl Hardware<'_> {
     /// Tells `observer` the power of the CPUs whose power changed since it was last told, and of all packages.
     pub fn show_power(&mut self, observer: &mut dyn Observer) {
         let mut changes = std::mem::take(&mut self.power_changes);
-        if changes.is_empty() {
+        // Where a CPU idles at the power that it computes at, the uncore's changes alone.
+        let uncore_changed = std::mem::take(&mut self.uncore_changed);
+        if changes.is_empty() && !uncore_changed {
             return;
         }
         changes.sort_unstable();

@@ -32,6 +32,8 @@ pub struct Hardware<'m> {
     power_changes: Vec<CpuId>,
     /// Whether an observer wants to see power changes.
     pub observe: bool,
+    /// The power of a package's uncore has changed since an observer was last told.
+    uncore_changed: bool,
 }
 
 impl<'m> Hardware<'m> {
@@ -52,6 +54,7 @@ impl<'m> Hardware<'m> {
             clock_changes: Vec::new(),
             power_changes: Vec::new(),
             observe: false,
+            uncore_changed: false,
         };
         for domain in 0..hardware.domains.len() {
             hardware.apply_boost(PerformanceDomainId::at(domain));

@@ -125,11 +125,12 @@ impl Fair {
         }
     }
 
-    /// The running task of `cpu`, its weight, and how far its virtual time has come.
-    pub fn virtual_time(&self, cpu: CpuId) -> Option<(TaskId, u32, i64)> {
+    /// The running task of `cpu`, its weight, since when it runs (the number of the entry into the queue that it was last
+    /// taken from), and how far its virtual time has come.
+    pub fn virtual_time(&self, cpu: CpuId) -> Option<((TaskId, u32, u64), i64)> {
         let curr = self.cfs[cpu.index()].curr?;
         let entity = &self.entities[curr.index()];
-        Some((curr, entity.weight, entity.vruntime))
+        Some(((curr, entity.weight, entity.sequence), entity.vruntime))
     }
 
     /// Takes over a changed weight, slice or policy of a task that is not queued (`reweight_entity`).

@@ -4,9 +4,17 @@
 //! Each source text begins with `assumed`, which marks the value in the description, in what is shown of the machine
 //! and in docs/detect.md.
 
-/// What is assumed on every machine, for people.
-pub(super) const WARNING: &str = "no file tells memory bandwidth, memory, uncore and idle power, SMT speed and \
-    scheduling costs: assumed (see the sources that begin with `assumed`)";
+/// What is assumed on every machine, for people; the bandwidth of memory where it was not measured.
+pub(super) fn warning(bandwidth_is_measured: bool) -> String {
+    let (bandwidth, measure) = match bandwidth_is_measured {
+        true => ("", ""),
+        false => ("memory bandwidth, ", "; `tandem machine detect --measure` measures bandwidth"),
+    };
+    format!(
+        "no file tells {bandwidth}memory, uncore and idle power, SMT speed and scheduling costs: assumed (see the sources that \
+         begin with `assumed`){measure}"
+    )
+}
 
 /// Clock where none is known. Only a unit: nothing is compared with it on such a machine.
 pub(super) const MHZ: f64 = 2000.0;

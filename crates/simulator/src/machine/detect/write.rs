@@ -134,9 +134,15 @@ fn idle_table(idle: &IdleTable) -> Table {
 
 fn memory(memory: &Memory) -> Table {
     let mut table = Table::new(format!("[memory.{}]", memory.name));
-    let (node, thread) = assumed::bandwidth(memory.cores);
-    table.number("gb_per_s", node, assumed::BANDWIDTH_SOURCE);
-    table.number("thread_gb_per_s", thread, assumed::BANDWIDTH_SOURCE);
+    let (node, thread, source) = match &memory.measured {
+        Some(measured) => (measured.bytes_per_s / 1e9, measured.thread_bytes_per_s / 1e9, measured.source.as_str()),
+        None => {
+            let (node, thread) = assumed::bandwidth(memory.cores);
+            (node, thread, assumed::BANDWIDTH_SOURCE)
+        }
+    };
+    table.number("gb_per_s", node, source);
+    table.number("thread_gb_per_s", thread.min(node), source);
     table.number("contention", assumed::CONTENTION, assumed::CONTENTION_SOURCE);
     table.number("static_watts", assumed::memory_watts(memory.kib), assumed::MEMORY_WATTS_SOURCE);
     table.number("nj_per_byte", assumed::NJ_PER_BYTE, assumed::NJ_PER_BYTE_SOURCE);

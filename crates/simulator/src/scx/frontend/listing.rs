@@ -128,6 +128,8 @@ pub struct VariableListing {
     pub unit: Option<String>,
     /// What it does.
     pub help: Option<String>,
+    /// Which value is as the paper has it that describes the mechanism, and where in the paper.
+    pub letter: Option<String>,
     /// The names that it can be set to, of an enumeration.
     pub names: Vec<String>,
 }
@@ -256,6 +258,7 @@ fn listed(value: String, default: String, variable: Setting) -> VariableListing 
         range: tags.and_then(|tags| tags.range).map(|(least, largest)| (number(least), number(largest))),
         unit: tags.and_then(|tags| tags.unit.clone()),
         help: tags.and_then(|tags| tags.help.clone()),
+        letter: tags.and_then(|tags| tags.letter.clone()),
         names: variable.names,
         name: variable.name,
         type_name: variable.type_name.trim_start_matches("const ").trim_start_matches("volatile ").to_owned(),

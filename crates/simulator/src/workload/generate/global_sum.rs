@@ -13,7 +13,7 @@ options! {
     ///
     /// Assumed: an interval of a million instructions includes the section at its end; the array's size and the
     /// instructions per second, which are not published; no waiting for memory. rt-app's shortest step is 1 us.
-    "global-sum" => GlobalSum from "Lakshminarayana & Kim, section 5 (globalSum)" {
+    "global-sum" => GlobalSum from "Lakshminarayana & Kim, sections IV-B to IV-D (globalSum)" {
         /// Threads; the paper has one per CPU, 16 on its Machine-II.
         "threads" threads: u32 = 16, 1..=1024;
         /// Share of the sequential run time inside critical sections, percent; the paper has 10, 15, 20, 50 and 75.

@@ -14,7 +14,7 @@ options! {
     /// each round, so that lengths can be learned.
     ///
     /// Assumed: the work of an iteration; no waiting for memory; the order of creation.
-    "iterations" => Iterations from "Lakshminarayana & Kim, section 5 (ITK MultiRegistration) and section 6" {
+    "iterations" => Iterations from "Lakshminarayana & Kim, section VI-B (ITK MultiRegistration)" {
         /// Iterations of each thread.
         "shares" shares: Vec<u32> = vec![7, 7, 7, 7, 6, 6, 5, 5], 1..=1_000_000;
         /// Work of an iteration. Assumed.

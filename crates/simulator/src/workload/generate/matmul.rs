@@ -15,7 +15,7 @@ options! {
     ///
     /// Assumed: the time of a row, at one multiplication and addition per nanosecond; no waiting for memory, as the
     /// paper's times follow the clock; the order of creation, which its round robin baseline depends on.
-    "matmul" => Matmul from "Lakshminarayana & Kim, section 5 (matrix multiplication) and section 6" {
+    "matmul" => Matmul from "Lakshminarayana & Kim, section VI-A (matrix multiplication)" {
         /// Rows per thread of either half.
         "rows" rows: Rows = Rows { long: 300, short: 300 }, ();
         /// Threads, an even number.

@@ -3,7 +3,7 @@
 
 use super::document::{Document, Memory, Object};
 use super::options::options;
-use super::value::{Bytes, Usec};
+use super::value::{Bytes, Cpus, Usec};
 use super::{Generator, OptionError, value};
 
 options! {
@@ -12,7 +12,7 @@ options! {
     /// cache once, that of `stream-fit2` twice. `cache` and `bandwidth` are the machine's.
     ///
     /// Assumed: how much of its time a stream waits for memory. A fitting stream does so too wherever it does not fit.
-    "mixes" => Mixes from "Merkel & Bellosa, section 3 (microbenchmarks, Fig. 1 and Table 1)" {
+    "mixes" => Mixes from "Merkel & Bellosa, section 3.2 (microbenchmarks, Fig. 1 and Table 1)" {
         /// How many `aluadd`.
         "aluadd" aluadd: u32 = 2, 0..=1024;
         /// How many `stream`.
@@ -29,6 +29,8 @@ options! {
         "memory-bound" memory_bound: f64 = 0.9, 0.0..=1.0;
         /// Work of each, whole milliseconds.
         "work" work: Usec = Usec::s(2), Usec::ms(1)..=Usec::s(100_000);
+        /// CPUs to bind the threads to, one each, around: the first in the order of the options has the first CPU.
+        "cpus" cpus: Cpus = Cpus::All, ();
         /// End after this time, whole seconds, with work that does not end before; 0s: when the work is done.
         "duration" duration: Usec = Usec(0), Usec(0)..=Usec::s(86_400);
     }
@@ -59,6 +61,7 @@ impl Generator for Mixes {
         });
         let stream =
             |footprint| Memory { bound: self.memory_bound, mb_per_s: self.bandwidth, footprint: Bytes(footprint) };
+        let mut made = 0;
         let none = Memory { bound: 0.0, mb_per_s: 0.0, footprint: Bytes(0) };
         for (kind, count, memory) in [
             ("aluadd", self.aluadd, none),
@@ -69,8 +72,10 @@ impl Generator for Mixes {
             for index in 0..count {
                 let name = format!("{kind}-{index}");
                 let tandem = Object::new().with("application", name.as_str()).with_memory(memory);
-                let task = Object::new().with("tandem", tandem).with_some("loop", (seconds == 0).then_some(steps));
+                let task = Object::new().with_some("cpus", self.cpus.dealt(made)).with("tandem", tandem);
+                let task = task.with_some("loop", (seconds == 0).then_some(steps));
                 document.task(name, task.with("run", STEP.0));
+                made += 1;
             }
         }
         Ok(document)

@@ -7,10 +7,11 @@
 //! simulation (`run_spread`).
 //!
 //! - one file per family: [`phases`], [`global_sum`], [`matmul`], [`iterations`], [`parallel_for`], [`scientific`],
-//!   [`mixes`], [`programs`], [`compile`]; `lengths` has what `matmul` and `iterations` share
+//!   [`crossed`], [`mixes`], [`programs`], [`compile`]; `lengths` has what `matmul` and `iterations` share
 //! - [`options`] and [`value`]: how options are declared, read and limited; `document`: how the file is written
 
 pub mod compile;
+pub mod crossed;
 mod document;
 pub mod global_sum;
 pub mod iterations;
@@ -45,6 +46,7 @@ pub fn generators() -> Vec<Box<dyn Generator>> {
         Box::<iterations::Iterations>::default(),
         Box::<parallel_for::ParallelFor>::default(),
         Box::<scientific::Scientific>::default(),
+        Box::<crossed::Crossed>::default(),
         Box::<mixes::Mixes>::default(),
         Box::<programs::Programs>::default(),
         Box::<compile::Compile>::default(),

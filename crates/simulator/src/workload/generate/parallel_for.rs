@@ -11,7 +11,7 @@ options! {
     /// here is a block of them.
     ///
     /// Assumed: the array's size, which is not published; no waiting for memory, as the published times follow the clock.
-    "parallel-for" => ParallelFor from "Lakshminarayana & Kim, section 5 (parallel-for) and Table V" {
+    "parallel-for" => ParallelFor from "Lakshminarayana & Kim, section V (parallel-for), Table V" {
         /// How iterations are dealt.
         "schedule" schedule: Schedule = Schedule::Static, ();
         /// Threads; the paper has one per CPU, 16 on its Machine-II.

@@ -3,7 +3,7 @@
 
 use super::document::{Document, Memory, Object};
 use super::options::{names, options};
-use super::value::{Bytes, Usec, Value};
+use super::value::{Bytes, Cpus, Usec, Value};
 use super::{Generator, OptionError, value};
 
 options! {
@@ -15,13 +15,15 @@ options! {
     /// Which programs compute and which wait for memory is what the paper says. The figures within these two classes are
     /// round assumptions, not measurements: memory-bound 0.65 to 0.85 of the time, at 1.5 to 3.5 GB/s; compute-bound up to
     /// 0.05, at 10 to 60 MB/s, as the paper has them make some accesses too.
-    "programs" => Programs from "Merkel & Bellosa, sections 6 and 8 (SPEC CPU2006)" {
+    "programs" => Programs from "Merkel & Bellosa, sections 3 and 5 (SPEC CPU2006)" {
         /// Programs, each with a number of copies behind a colon if wanted.
         "programs" programs: Vec<Copies> = Copies::FIRST_SET.to_vec(), ();
         /// Work of each copy, a multiple of 10 ms.
         "work" work: Usec = Usec::s(10), Usec::ms(10)..=Usec::s(100_000);
         /// Each entry of the list starts when the one before it has ended.
         "sequential" sequential: bool = false, ();
+        /// CPUs to bind the copies to, one each, around: the list's first copy has the first CPU.
+        "cpus" cpus: Cpus = Cpus::All, ();
     }
 }
 
@@ -144,9 +146,10 @@ impl Generator for Programs {
         for (stage, entry) in self.programs.iter().enumerate() {
             for _ in 0..entry.count {
                 let index = made.iter().filter(|program| **program == entry.program).count();
+                let task = Object::new().with_some("cpus", self.cpus.dealt(made.len()));
                 made.push(entry.program);
                 let name = format!("{}-{index}", entry.program.show());
-                document.task(name.as_str(), self.copy(&name, entry.program, stage, steps));
+                document.task(name.as_str(), self.copy(task, &name, entry.program, stage, steps));
             }
         }
         Ok(document)
@@ -154,9 +157,9 @@ impl Generator for Programs {
 }
 
 impl Programs {
-    fn copy(&self, name: &str, program: Program, stage: usize, steps: u64) -> Object {
+    fn copy(&self, task: Object, name: &str, program: Program, stage: usize, steps: u64) -> Object {
         let tandem = Object::new().with("application", name).with_memory(program.memory());
-        let task = Object::new().with("tandem", tandem);
+        let task = task.with("tandem", tandem);
         let work = |object: Object| object.with("loop", steps).with("run", STEP.0);
         if !self.sequential || self.programs.len() == 1 {
             return work(task);

@@ -14,9 +14,10 @@ options! {
     ///
     /// A program's values stand for a class, not for a measurement: which programs wait for memory is what both papers
     /// say, apsi changing phase most often is from Morad et al., all figures are assumed but for the level of memory
-    /// traffic: one factor for all programs is fitted to one number of Grant and Afsahi (papers/noise). Assumed is the
-    /// noise, too, which neither paper describes. Values given as options take the place of the program's.
-    "scientific" => Scientific from "Grant & Afsahi, sections 2 and 5; Morad, Kolodny & Weiser, section 4 (SPEC OMP2001)" {
+    /// traffic: one factor for all programs is fitted to one number of Grant and Afsahi (papers/noise). The noise, which
+    /// neither paper describes, takes 5 % of a CPU, an amount with a source (papers/noise). Values given as options take
+    /// the place of the program's.
+    "scientific" => Scientific from "Grant & Afsahi, sections 2 and 4.2; Morad, Kolodny & Weiser, section V (SPEC OMP2001)" {
         /// Which programs' values to take, one for each program that runs.
         "program" program: Vec<Program> = vec![Program::Swim], ();
         /// Threads of a program; thread 0 also does the serial part.
@@ -55,6 +56,8 @@ options! {
         "monitor-run" monitor_run: Usec = Usec::ms(2), Usec(1)..=Usec::s(10);
         /// Period of a monitor.
         "monitor-period" monitor_period: Usec = Usec::ms(100), Usec(1)..=Usec::s(1000);
+        /// What a daemon or monitor pushes out of its CPU's cache each time that it wakes; 0B: nothing.
+        "noise-disturbs" noise_disturbs: Bytes = Bytes(0), Bytes(0)..=Bytes::mib(1 << 20);
         /// Kernel threads: the first is bound to CPU 0, the next to CPU 1, and so on.
         "kthreads" kthreads: u32 = 0, 0..=1024;
         /// Run time of a kernel thread.
@@ -103,24 +106,26 @@ names! {
 }
 
 /// Number of pieces of a thread's share.
-const PIECES: u32 = 8;
+pub(super) const PIECES: u32 = 8;
 
 /// The values of a program that no option replaces; all assumed, see the generator.
 ///
 /// Traffic counts what a bus must carry: lines read, lines read because they are written to, and lines written back.
 /// The traffic of one program relative to another is assumed. The level is fitted: three threads on three cores of
-/// `poweredge-2850` without the system's noise against four with it, 8.6 % (papers/noise). The bus of this machine then
-/// cannot feed two threads of the programs that stream.
-/// threads of the programs that stream.
-struct Values {
-    iteration: Usec,
-    serial: Usec,
-    memory: Memory,
-    imbalance: f64,
+/// `poweredge-2850` without the system's noise against four with half of a CPU of it, 8.6 % (papers/noise). The bus of
+/// this machine then cannot feed two threads of the programs that stream.
+pub(super) struct Values {
+    /// Work of each thread in an iteration.
+    pub iteration: Usec,
+    /// Work of thread 0 before it.
+    pub serial: Usec,
+    pub memory: Memory,
+    /// How a share or piece varies, uniformly around its work.
+    pub imbalance: f64,
 }
 
 impl Program {
-    fn values(self) -> Values {
+    pub(super) fn values(self) -> Values {
         // Microseconds, microseconds, share, MB/s, KiB, share.
         let (iteration, serial, bound, mb_per_s, kib, imbalance) = match self {
             Self::Swim => (10_000, 0, 0.8, 3000.0, 0, 0.02),
@@ -174,7 +179,7 @@ impl Generator for Scientific {
     }
 }
 
-fn spread(width: f64) -> Option<Object> {
+pub(super) fn spread(width: f64) -> Option<Object> {
     (width > 0.0).then(|| Object::new().with("uniform", width))
 }
 
@@ -237,18 +242,23 @@ impl Scientific {
         }
     }
 
-    fn noise(&self, document: &mut Document) {
+    /// The operating system's noise.
+    pub(super) fn noise(&self, document: &mut Document) {
         let system = || Object::new().with("system", true);
+        let disturbs = (self.noise_disturbs.0 > 0).then_some(self.noise_disturbs.0);
         let timer = |period: Usec| Object::new().with("ref", "unique").with("period", period.0);
         if self.daemons > 0 {
-            let tandem = system().with("run_spread", "exponential").with("sleep_spread", "exponential");
+            let tandem = system()
+                .with_some("disturbs", disturbs)
+                .with("run_spread", "exponential")
+                .with("sleep_spread", "exponential");
             let daemon = Object::new().with("instance", self.daemons).with_some("cpus", self.noise_cpus.list());
             let daemon = daemon.with("tandem", tandem);
             document.task("daemon", daemon.with("sleep", self.daemon_sleep.0).with("run", self.daemon_run.0));
         }
         if self.monitors > 0 {
             let monitor = Object::new().with("instance", self.monitors).with_some("cpus", self.noise_cpus.list());
-            let monitor = monitor.with("tandem", system());
+            let monitor = monitor.with("tandem", system().with_some("disturbs", disturbs));
             document.task("monitor", monitor.with("timer", timer(self.monitor_period)).with("run", self.monitor_run.0));
         }
         for cpu in 0..self.kthreads {

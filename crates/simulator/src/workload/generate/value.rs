@@ -274,6 +274,16 @@ impl Cpus {
     }
 }
 
+impl Cpus {
+    /// The only CPU of the task that is made as the `index`th, if they are dealt one after the other, around; `None` for every CPU.
+    pub fn dealt(&self, index: usize) -> Option<Vec<u32>> {
+        match self {
+            Self::All => None,
+            Self::These(cpus) => Some(vec![cpus[index % cpus.len()]]),
+        }
+    }
+}
+
 impl Value for Cpus {
     type Limits = ();
     const NAME: &'static str = "CPUS";

@@ -38,6 +38,7 @@ pub(super) fn task(
         relative_length: task.tandem.relative_length,
         process: task.tandem.process,
         kernel_thread: task.tandem.kernel_thread,
+        disturbs: task.tandem.disturbs.unwrap_or(0),
         program: ops,
         counters,
         unique_timers: timers.len() as u32,

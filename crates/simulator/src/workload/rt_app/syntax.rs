@@ -94,6 +94,7 @@ pub(super) struct Tandem {
     pub relative_length: Option<u64>,
     pub process: bool,
     pub kernel_thread: bool,
+    pub disturbs: Option<u64>,
     pub join: bool,
     pub migration_disabled: bool,
 }

@@ -19,7 +19,7 @@ pub(super) enum Level {
     Both,
 }
 
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 16] = [
     "memory_bound",
     "bytes_per_work",
     "footprint",
@@ -32,11 +32,12 @@ const KEYS: [&str; 15] = [
     "relative_length",
     "process",
     "kernel_thread",
+    "disturbs",
     "parallel_for",
     "join",
     "migration_disabled",
 ];
-const OF_TASKS: [&str; 5] = ["application", "system", "relative_length", "process", "kernel_thread"];
+const OF_TASKS: [&str; 6] = ["application", "system", "relative_length", "process", "kernel_thread", "disturbs"];
 const OF_PHASES: [&str; 3] = ["parallel_for", "join", "migration_disabled"];
 
 /// Largest `bytes_per_work`, in bytes per microsecond: a terabyte per second.
@@ -53,12 +54,12 @@ pub(super) fn read(
 ) -> Result<(Tandem, Option<ParallelFor>), InputError> {
     let fields = Fields::of(source, format!("`tandem` of {what}"), value)?;
     reject_misplaced(&fields, level)?;
-    let footprint = fields.value("footprint").map(|value| size(source, "footprint", value)).transpose()?;
+    let bytes = |key| fields.value(key).map(|value| size(source, key, value)).transpose();
     let spread = |key| fields.value(key).map(|value| spread(source, key, value)).transpose();
     let tandem = Tandem {
         memory_bound: fields.number("memory_bound", 0.0..=1.0)?,
         bytes_per_work: fields.number("bytes_per_work", 0.0..=MAX_BYTES_PER_WORK)?.map(|bytes| bytes / USEC as f64),
-        footprint,
+        footprint: bytes("footprint")?,
         activity: fields.number("activity", 0.0..=10.0)?,
         spin: fields.usec("spin")?,
         run_spread: spread("run_spread")?,
@@ -68,6 +69,7 @@ pub(super) fn read(
         relative_length: fields.integer("relative_length", 0..=MAX_COUNT)?.map(i64::unsigned_abs),
         process: fields.boolean("process")?.unwrap_or(false),
         kernel_thread: fields.boolean("kernel_thread")?.unwrap_or(false),
+        disturbs: bytes("disturbs")?,
         join: fields.boolean("join")?.unwrap_or(false),
         migration_disabled: fields.boolean("migration_disabled")?.unwrap_or(false),
     };

@@ -294,6 +294,8 @@ fn plain() -> impl Strategy<Value = Step> {
         1 => Just(Op::Yield),
         1 => scheduling().prop_map(Op::SetScheduling),
         1 => affinity().prop_map(Op::SetAffinity),
+        // In no order: what is enabled twice, or never again, must do no harm.
+        1 => prop_oneof![Just(Op::MigrateDisable), Just(Op::MigrateEnable)],
     ]
     .prop_map(Step::Plain)
 }

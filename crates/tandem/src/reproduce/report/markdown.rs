@@ -25,6 +25,8 @@ Ours is the mean over seeds, ± half of its 95 % confidence interval. One rule j
 - **calibrated**: a number of a machine's description was fitted to this value; it proves nothing.
 - **not modelled**: the simulator has no such thing; the reason is given.
 - **predicted**: the paper's value was not known when this was computed.
+- **derived**, behind one of these: the published number is a mean of others that stand here, or is printed twice. It is judged,
+  but not counted again.
 
 Deviations are in percent of the published value, or in percentage points (pp) of percentages.
 ";
@@ -93,7 +95,7 @@ fn at(cell: &CellResult) -> String {
 
 fn values(series: &SeriesResult, cell: &CellResult) -> String {
     let deviation = numbers::deviation(&series.unit, cell);
-    let parts = [numbers::published(cell), numbers::ours(cell), deviation, cell.verdict.name().to_owned()];
+    let parts = [numbers::published(cell), numbers::ours(cell), deviation, numbers::verdict(cell)];
     parts.join(" | ")
 }
 
@@ -133,9 +135,10 @@ fn of_experiment(experiment: &ExperimentResult) -> String {
     text
 }
 
-/// The reason of the verdict, and the note.
+/// The reason of the verdict, what the number is derived from, and the note.
 fn remark(cell: &CellResult) -> String {
-    let parts = [&cell.reason, &cell.note];
+    let derived = cell.derived.as_ref().map(|of| format!("derived: {of}"));
+    let parts = [&cell.reason, &derived, &cell.note];
     parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join("; ")
 }
 

@@ -16,6 +16,12 @@ pub fn published(cell: &CellResult) -> String {
     format!("{bound}{}", grouped(&value.to_string()))
 }
 
+/// The verdict: `agrees`, or `agrees, derived` where it is not counted.
+pub fn verdict(cell: &CellResult) -> String {
+    let name = cell.verdict.name();
+    if cell.derived.is_some() { format!("{name}, derived") } else { name.to_owned() }
+}
+
 /// The value of ours: `1.13 ± 0.02`.
 pub fn ours(cell: &CellResult) -> String {
     let Some(Estimate { mean, half_width }) = cell.ours else { return NOTHING.to_owned() };

@@ -83,7 +83,7 @@ fn of_series(series: &SeriesResult, width: Option<usize>) -> String {
         Table::new([("   ", Left), ("published", Right), ("ours", Right), ("", Left), ("deviation", Right)]);
     for (cell, label) in series.cells.iter().zip(series.labels()) {
         let (published, ours) = (numbers::published(cell), numbers::ours(cell));
-        let verdict = cell.verdict.name().to_owned();
+        let verdict = numbers::verdict(cell);
         table.row([format!("    {label}"), published, ours, verdict, numbers::deviation(&series.unit, cell)]);
     }
     let narrow = width.is_some_and(|width| table.width() > width + 11);
@@ -109,7 +109,7 @@ fn blocks(series: &SeriesResult, width: Option<usize>) -> String {
     let sentence = |(cell, label): (&CellResult, String)| {
         let (published, ours) = (numbers::published(cell), numbers::ours(cell));
         let label = if label.is_empty() { String::new() } else { format!("{label}: ") };
-        indented(&format!("{label}{published}, ours {ours}: {}", cell.verdict.name()), 4, width)
+        indented(&format!("{label}{published}, ours {ours}: {}", numbers::verdict(cell)), 4, width)
     };
     series.cells.iter().zip(series.labels()).map(sentence).collect()
 }

@@ -2,14 +2,15 @@
 //! Morad, Kolodny & Weiser, "Task Scheduling Based On Thread Essence and Resource Limitations": two applications that are
 //! in turn parallel and serial, on their ProLiant DL580, symmetric and with one CPU twice as fast as the others.
 //!
-//! Their baseline is Linux 2.6.18, which knew nothing of capacities and had slices of 100 ms. Tandem with all mechanisms
-//! off is the second one: it says what the mechanism itself does. Runs of 3 s instead of 60 s. What the paper calls
-//! random work is drawn from the seed, 20 ms at a mean, which is assumed.
+//! Their baseline is Linux 2.6.18, told of each CPU's speed (`o1` with `cpu_power`). Tandem with all mechanisms off is the second
+//! one: it says what the mechanism itself does. Runs of 3 s instead of 60 s, of fewer pairs: the published means of all are
+//! compared in `papers/essence`, here only what a change could break. What the paper calls random work is drawn from the
+//! seed, 20 ms at a mean, which is assumed.
 
 use super::support::{Estimate, Report, SEEDS, Workload, print};
 
-/// Slices of 100 ms, and CPUs are taken for equals.
-const OLD: (&str, &[&str]) = ("fair+performance", &["--set", "capacity_aware=false,base_slice_us=100000"]);
+/// Linux 2.6.18, whose decisions take no time.
+const OLD: (&str, &[&str]) = ("o1,cpu_power=true+performance", &["--set", "bpf_insn_ps=0"]);
 const BASE: (&str, &[&str]) = ("tandem+performance", &[]);
 const SERIAL: (&str, &[&str]) = ("tandem,serial_first=true+performance", &[]);
 
@@ -79,9 +80,9 @@ fn gain<'a>(groups: impl IntoIterator<Item = (&'a str, Option<f64>)>, machine: &
 
 impl Gain {
     fn print(&self, what: &str, gain: &str, idle: &str) {
-        print(&format!("{what}: gain over Linux 2.6's slices, %"), self.over_old, gain);
+        print(&format!("{what}: gain over Linux 2.6.18, %"), self.over_old, gain);
         print(&format!("{what}: gain over base, %"), self.over_base, gain);
-        print(&format!("{what}: less idle than with those slices, %"), self.idle_less_than_old, idle);
+        print(&format!("{what}: less idle than with it, %"), self.idle_less_than_old, idle);
         print(&format!("{what}: less idle than base, %"), self.idle_less_than_base, idle);
     }
 }
@@ -112,7 +113,7 @@ fn serial_phases_first_do_more_work_on_the_symmetric_machine() {
 /// the other's no longer fills the machine. The paper has 0 to 4 % here, over a scheduler that leaves CPUs idle; against
 /// one that does not, seniority costs.
 #[test]
-fn seniority_gains_over_slices_of_100_ms_and_costs_little_over_the_base() {
+fn seniority_gains_over_linux_2_6_18_and_costs_little_over_the_base() {
     let gain = gain([("inf:1,inf:1", None)], "symmetric");
     gain.print("symmetric, inf:1 twice", "0 to 4", "-");
     assert!(gain.over_old.is_above(0.0) && gain.over_base.is_above(-4.0));
@@ -128,41 +129,40 @@ fn three_applications_gain_less_than_two() {
     assert!(three.over_base.is_above(0.0) && three.over_base.mean < two.over_base.mean);
 }
 
-/// Equation (5): how far an application's speed, relative to that alone, is off its mean from run to run; thousandths.
-/// Equation (3): how equal two applications' relative speeds are, percent.
-fn jitter_and_fairness(labels: [&str; 2], scheduler: (&str, &[&str])) -> (f64, f64) {
-    let alone = labels.map(|label| together(label, "asymmetric", BASE));
-    let both = together(&labels.join(","), "asymmetric", scheduler);
-    let speed = |seed: usize, app: usize| {
-        let pointer = format!("/apps/{app}/performance");
-        both[seed].number(&pointer) / alone[app][seed].number("/apps/0/performance")
+/// Equation (5): how far an application's time for a unit of work is off its mean from run to run; thousandths. Equation (3):
+/// how equal two applications' speeds are, relative to each alone under the same scheduler; percent. All runs have the same
+/// random work, so that they differ by scheduling alone.
+fn jitter_and_fairness(labels: [&str; 2], (scheduler, options): (&str, &[&str])) -> (f64, f64) {
+    let runs = |labels: &str| {
+        let workload = Workload::generated(&["phases", "--label", labels, "--duration", "3s", "--seed", "1"]);
+        SEEDS
+            .map(|seed| Report::of(&workload, "proliant-dl580:symmetric", scheduler, seed, options))
+            .collect::<Vec<_>>()
     };
+    let (alone, both) = (labels.map(runs), runs(&labels.join(",")));
     let n = both.len();
+    let time = |seed: usize, app: usize| 1.0 / both[seed].number(&format!("/apps/{app}/performance"));
     let jitter = |app| {
-        let mean = (0..n).map(|seed| speed(seed, app)).sum::<f64>() / n as f64;
-        ((0..n).map(|seed| (speed(seed, app) / mean - 1.0).powi(2)).sum::<f64>() / n as f64).sqrt()
+        let mean = (0..n).map(|seed| time(seed, app)).sum::<f64>() / n as f64;
+        ((0..n).map(|seed| (time(seed, app) / mean - 1.0).powi(2)).sum::<f64>() / n as f64).sqrt()
     };
+    let speed = |seed: usize, app: usize| 1.0 / time(seed, app) / alone[app][seed].number("/apps/0/performance");
     let fairness = |seed| (speed(seed, 0) / speed(seed, 1)).min(speed(seed, 1) / speed(seed, 0));
     (500.0 * (jitter(0) + jitter(1)), 100.0 * (0..n).map(fairness).sum::<f64>() / n as f64)
 }
 
-/// Table 9: 59.7 % less jitter of synthetic pairs on the symmetric machine, 50.5 % of SPEC OMP on the asymmetric one.
-/// Fairness goes up over the baseline of the paper (there by 19.5 % for synthetic pairs); the base is as fair.
+/// Table 9, synthetic pairs on the symmetric machine: 9.07 to 3.66 thousandths and 75.9 to 90.7 % from the paper's baseline.
+/// Tandem without mechanisms is fairer than with this one.
 #[test]
-fn run_times_differ_less_from_run_to_run() {
+fn run_times_differ_less_from_run_to_run_than_under_linux_2_6_18() {
     let pairs = [["1:2", "1:2"], ["1:1", "1:inf"], ["1:2", "1:8"]];
     let [old, base, serial] = [OLD, BASE, SERIAL].map(|scheduler| {
         let all = pairs.map(|labels| jitter_and_fairness(labels, scheduler));
         let mean = |values: [f64; 3]| values.iter().sum::<f64>() / 3.0;
         (mean(all.map(|it| it.0)), mean(all.map(|it| it.1)))
     });
-    println!(
-        "asymmetric, three pairs, jitter x 1000: {:.0} with 100 ms, {:.0} base, {:.0} serial",
-        old.0, base.0, serial.0
-    );
-    println!(
-        "asymmetric, three pairs, fairness, %: {:.0} with 100 ms, {:.0} base, {:.0} serial",
-        old.1, base.1, serial.1
-    );
-    assert!(serial.0 < 0.5 * old.0 && serial.1 > old.1);
+    println!("symmetric, three pairs, jitter x 1000: {:.1} o1, {:.1} base, {:.1} serial", old.0, base.0, serial.0);
+    println!("symmetric, three pairs, fairness, %: {:.0} o1, {:.0} base, {:.0} serial", old.1, base.1, serial.1);
+    assert!(serial.0 < 0.7 * old.0 && serial.1 > old.1);
+    assert!(serial.1 < base.1);
 }

@@ -100,7 +100,7 @@ fn estimate(
     Estimate::of(&runs.iter().zip(baselines).map(|(run, base)| of_run(run) / of_run(base)).collect::<Vec<_>>())
 }
 
-/// Section 8, experiment 1, cut off after 5 s, while all programs run.
+/// Section 5, experiment 1, cut off after 5 s, while all programs run.
 #[test]
 fn sorting_makes_programs_that_wait_for_memory_faster_and_others_hardly_slower() {
     let all = ["gamess", "gromacs", "hmmer", "namd", "lbm", "libquantum", "mcf", "soplex"];
@@ -143,7 +143,7 @@ fn two_cpus() -> (tempfile::TempDir, String) {
     (folder, path.into_os_string().into_string().unwrap())
 }
 
-/// Section 2: two tasks of each kind on two CPUs, which is all that one pair needs. That both CPUs compute for a moment does not
+/// Section 4.1: two tasks of each kind on two CPUs, which is all that one pair needs. That both CPUs compute for a moment does not
 /// end the order of their queues, nor do threads that disturb it.
 #[test]
 fn a_pair_of_cpus_runs_different_kinds_at_the_same_time_and_all_equally() {
@@ -170,7 +170,49 @@ fn a_pair_of_cpus_runs_different_kinds_at_the_same_time_and_all_equally() {
     }
 }
 
-/// Section 8, experiment 2. The same at any seed, as these programs are all alike.
+/// Section 4.1: the paper sorts whatever its tasks do. hmmer moves 20 of the machine's 10,000 MB/s.
+#[test]
+fn what_hardly_uses_memory_is_sorted_only_by_the_papers_letter() {
+    let (_folder, machine) = two_cpus();
+    let workload = programs("hmmer:4", "1s");
+    let turns = |settings: &str| {
+        let report = Report::of(&workload, &machine, &format!("tandem,sorted=true{settings}"), 0, &[]);
+        // Two tasks of a second each on either CPU, sorted or not.
+        assert!((report.time() - 2.0).abs() < 0.01, "{settings}: {}", report.time());
+        report.count("sorted_turns")
+    };
+    assert_eq!(turns(""), 0);
+    // 4 s in slices of 20 ms are 200 turns; the first of each task is no turn.
+    let always = turns(",sorted_always=true");
+    assert!((190..=200).contains(&always), "{always}");
+}
+
+/// Section 4.1: migrate tasks so that every core has tasks of different intensity. One CPU begins with the task of most and that of
+/// least intensity, the other with two between: both sums are alike, but the second CPU can but run one or the other of the same.
+#[test]
+fn balancing_by_variety_gives_each_cpu_different_tasks_where_sums_are_even_already() {
+    let (_folder, machine) = two_cpus();
+    let task = |instances: u32, cpu: u32, bound: f64, bytes: u32| {
+        json!({ "instance": instances, "loop": 1, "tandem": { "memory_bound": bound, "bytes_per_work": bytes }, "phases": {
+            "bound": { "cpus": [cpu], "loop": 6, "run": 100_000 },
+            "free": { "cpus": [0, 1], "loop": 60, "run": 100_000 },
+        } })
+    };
+    let workload = Workload::new(&json!({ "tasks": {
+        "most": task(1, 0, 0.8, 9000),
+        "least": task(1, 0, 0.0, 0),
+        "medium": task(2, 1, 0.5, 4000),
+    } }));
+    let run = |settings: &str| Report::of(&workload, &machine, &format!("tandem,sorted=true{settings}"), 0, &[]);
+    let (sums, variety) = (run(""), run(",sorted_balance=variety"));
+    assert_eq!(sums.count("sorted_exchanged"), 0);
+    assert!(variety.count("sorted_exchanged") >= 1);
+    println!("variety over sums, time  {:.3}", variety.time() / sums.time());
+    // Sorted, most runs beside least then, and medium beside medium.
+    assert!(variety.time() < 0.95 * sums.time(), "{} {}", variety.time(), sums.time());
+}
+
+/// Section 5, experiment 2. The same at any seed, as these programs are all alike.
 #[test]
 fn the_clock_is_low_for_memory_bound_programs_alone_and_high_for_others() {
     for (name, paper) in [("lbm:4", "nearly that of fixed 1.6 GHz"), ("hmmer:4", "the same")] {
@@ -189,7 +231,7 @@ fn the_clock_is_low_for_memory_bound_programs_alone_and_high_for_others() {
     }
 }
 
-/// Section 8, experiment 3, until the last program ends: one that computes beside seven that wait.
+/// Section 5, experiment 3, until the last program ends: one that computes beside seven that wait.
 #[test]
 fn a_clock_that_follows_the_programs_beats_both_fixed_ones() {
     let all = ["hmmer", "GemsFDTD", "lbm", "libquantum", "mcf", "milc", "omnetpp", "soplex"];
@@ -213,22 +255,20 @@ fn a_clock_that_follows_the_programs_beats_both_fixed_ones() {
     assert!(limited.is_below(1.0), "{limited}");
 }
 
-/// Section 6: two soplex beside two hmmer at the high clock, against groups at the best clock of each, and the low
-/// clock.
+/// Section 3.2: four soplex and four hmmer to the end, always two and two at the high clock, against groups at the best clock of
+/// each, and against two and two at the low clock. EDP is that of all eight, as in papers/memory/mixing.toml.
 #[test]
 fn mixing_costs_less_than_grouping_at_the_best_clocks() {
-    let product = |list: &str, machine: &str, name: &str| {
-        let runs = fares(&Report::of(&programs(list, "1s"), machine, "fair+performance", 0, &[]));
-        runs.iter().filter(|it| it.name == name).map(Program::edp).sum::<f64>()
-            / runs.iter().filter(|it| it.name == name).count() as f64
-    };
-    let mixed =
-        |machine| ["soplex", "hmmer"].map(|name| product("soplex:2,hmmer:2", machine, name)).iter().sum::<f64>();
-    let grouped = product("soplex:4", SLOW, "soplex") + product("hmmer:4", FAST, "hmmer");
-    let (to_grouped, to_slow) = (mixed(FAST) / grouped, mixed(FAST) / mixed(SLOW));
+    let report = |workload: &Workload, machine: &str| Report::of(workload, machine, "fair+performance", 0, &LINUX_2_6);
+    let two_and_two = "soplex,hmmer,soplex,hmmer,soplex,hmmer,soplex,hmmer";
+    let eight = Workload::generated(&["programs", "--programs", two_and_two, "--work", "2s", "--cpus", "0-3"]);
+    let groups = [report(&programs("soplex:4", "2s"), SLOW), report(&programs("hmmer:4", "2s"), FAST)];
+    let grouped = groups.iter().map(Report::time).sum::<f64>() * groups.iter().map(Report::energy).sum::<f64>();
+    let mixed = report(&eight, FAST).edp();
+    let (to_grouped, to_slow) = (mixed / grouped, mixed / report(&eight, SLOW).edp());
     println!("mixed at 2.4 GHz / grouped, EDP  {to_grouped:.3}  paper: 0.75");
     println!("mixed at 2.4 GHz / mixed at 1.6 GHz, EDP  {to_slow:.3}  paper: 0.75");
     for ratio in [to_grouped, to_slow] {
-        assert!((0.6..=0.9).contains(&ratio), "{ratio}");
+        assert!((0.6..1.0).contains(&ratio), "{ratio}");
     }
 }

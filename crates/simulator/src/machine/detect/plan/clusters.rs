@@ -153,6 +153,7 @@ fn memories(facts: &Reading, groups: &[Group]) -> Vec<Memory> {
             .find(|known| known.number == node)
             .and_then(|known| known.memory_kib)
             .or_else(|| facts.memory_kib.filter(|_| only)),
+        measured: None,
     };
     nodes.into_iter().map(memory).collect()
 }

@@ -11,7 +11,9 @@ mod idle;
 mod kinds;
 mod parts;
 
-use super::assumed;
+use std::collections::BTreeMap;
+
+use super::{MeasuredMemory, assumed};
 use crate::machine::CpufreqDriver;
 use tandem_loader::cpus::CpuList;
 use tandem_loader::reading::Reading;
@@ -99,6 +101,8 @@ pub(super) struct Memory {
     pub name: String,
     pub cores: usize,
     pub kib: Option<u64>,
+    /// What was measured; `None`: nothing was.
+    pub measured: Option<MeasuredMemory>,
 }
 
 /// A package.
@@ -149,7 +153,7 @@ impl Clock {
 
 impl Plan {
     /// Decides the description of the machine that `facts` show, and adds to `warnings` what is doubtful about it.
-    pub(super) fn of(facts: &Reading, warnings: &mut Vec<String>) -> Self {
+    pub(super) fn of(facts: &Reading, memory: &BTreeMap<u32, MeasuredMemory>, warnings: &mut Vec<String>) -> Self {
         let cores = cores::find(facts, warnings);
         let mut raw = clocks::find(facts, &cores, warnings);
         let tops: Vec<u32> = raw.iter().map(clocks::RawClock::top).collect();
@@ -158,8 +162,11 @@ impl Plan {
         let (clocks, clock_of) = clocks::tables(&raw, &kinds, &kind_of, facts, &cores, warnings);
         let (idle_tables, idle_of) = idle::tables(facts, &cores, &clocks, &clock_of, warnings);
         let tables = clusters::Tables { kinds: &kinds, kind_of, clocks: &clocks, clock_of, idle_of };
-        let layout = clusters::lay_out(facts, &cores, &tables, warnings);
-        warnings.push(assumed::WARNING.to_owned());
+        let mut layout = clusters::lay_out(facts, &cores, &tables, warnings);
+        for node in &mut layout.memories {
+            node.measured = memory.get(&node.node).cloned();
+        }
+        warnings.push(assumed::warning(layout.memories.iter().all(|node| node.measured.is_some())));
         Self {
             title: title(facts, cores.len()),
             notes: notes(facts),
