@@ -95,8 +95,8 @@ test: test-requirements ## Run every test without a guest, then load the schedul
 endif
 
 .PHONY: test-kernel
-test-kernel: test-requirements ## Run all tests in test kernels
-	CARGO="$(CARGO)" guest/test
+test-kernel: test-requirements ## Run all tests in test kernels (BUT=NAME: but for this one)
+	CARGO="$(CARGO)" guest/test $(if $(BUT),--but $(BUT))
 
 # Hours, in the test kernel.
 .PHONY: soak

@@ -155,8 +155,9 @@ static __always_inline u64 edp_factor(struct edp_mix *mix, u32 table, u32 opp)
 }
 
 /*
- * Whether no task takes longer than it may at a point, and the line reaches there, if it decides. None of n numbers is further above their mean than sqrt(n - 1)
- * times their standard deviation (Samuelson's inequality), and that much is taken for the slowest.
+ * Whether no task takes longer than it may at a point, and the line reaches there, if it decides. None of n numbers is
+ * further above their mean than sqrt(n - 1) times their standard deviation (Samuelson's inequality), and that much is taken
+ * for the slowest.
  */
 static __always_inline bool edp_allows(struct edp_mix *mix, u32 table, u32 opp)
 {

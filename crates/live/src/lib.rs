@@ -91,7 +91,7 @@ pub use machine::Machine;
 pub use meter::Meters;
 pub use observer::Observer;
 pub use open::{LINUX, OpenScheduler};
-pub use plan::{Plan, SessionRequest};
+pub use plan::{Plan, SessionRequest, clause};
 pub use refusal::Refusal;
 pub use scheduler::{LoadedScheduler, Uncounted, Verified};
 pub use session::{Session, SessionError, Site};

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use std::{fs, process, thread};
 
-/// Longest time that a case may take, of a CPU of this computer: cases take milliseconds. Other programs, or a stop, take none of it.
+/// Longest time that a case may take, of a CPU of this computer: cases take milliseconds. Other programs, or a stop, take
+/// none of it.
 const LONGEST: Duration = Duration::from_secs(120);
 /// How often the watchdog looks.
 const EVERY: Duration = Duration::from_secs(1);
@@ -13,7 +14,8 @@ const EVERY: Duration = Duration::from_secs(1);
 /// The case that is being tried, and how long this process had run when it began.
 type UnderWay = Arc<Mutex<Option<(u64, Duration)>>>;
 
-/// CPU time of the thread that tries cases, the first of this process (`/proc/self/schedstat`); none where a kernel does not count it.
+/// CPU time of the thread that tries cases, the first of this process (`/proc/self/schedstat`); none where a kernel does not
+/// count it.
 fn run_time() -> Duration {
     let stat = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     let run = stat.split_whitespace().next().and_then(|ns| ns.parse().ok());

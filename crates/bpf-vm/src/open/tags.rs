@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an object says of its settings, in declaration tags (`btf_decl_tag`) of its variables: `range 1..100`, `unit
-//! us`, `help One sentence.`, `letter true: section 4`, `needs runnable SCX_OPS_ENQ_LAST`. Other tags have other readers and mean nothing
-//! here.
+//! us`, `help One sentence.`, `letter true: section 4`, `needs runnable SCX_OPS_ENQ_LAST`. Other tags have other readers and
+//! mean nothing here.
 
 use std::collections::BTreeMap;
 

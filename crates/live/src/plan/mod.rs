@@ -11,8 +11,7 @@ mod note;
 mod tests;
 
 pub use mechanisms::{Isolation, Mechanisms};
-pub use note::Note;
-pub(crate) use note::clause;
+pub use note::{Note, clause};
 
 use tandem_bpf_vm::open::Meanings;
 

@@ -80,8 +80,8 @@ pub enum Note {
     Capacity(#[from] Doubt),
 }
 
-/// A sentence in the middle of another one.
-pub(crate) fn clause(sentence: &str) -> String {
+/// A sentence in the middle of another one: without its capital and its full stop.
+pub fn clause(sentence: &str) -> String {
     let mut letters = sentence.trim_end_matches('.').chars();
     let first = letters.next().map(|first| first.to_lowercase().to_string()).unwrap_or_default();
     format!("{first}{}", letters.as_str())

@@ -12,7 +12,7 @@ use crate::changes::{Journal, Restored};
 use crate::host::Host;
 use crate::machine::Machine;
 use crate::plan::{Backend, Plan};
-use crate::{Exit, kernel};
+use crate::{Exit, LiveError, kernel};
 
 /// Why affinities take no length in advance.
 const UNSEEN: &str =
@@ -116,8 +116,7 @@ impl Actor {
     pub(super) fn hint(&mut self, thread: u32, length: u64) -> Result<(), String> {
         match self {
             Self::SchedExt(scheduler, _) => {
-                let refused = |error| format!("the scheduler does not take another length: {error}");
-                scheduler.hint(thread, length).map(drop).map_err(refused)
+                scheduler.hint(thread, length).map(drop).map_err(|error| no_other_length(&error))
             }
             Self::Affinity(Some(affinity)) => match affinity.hint(thread, length) {
                 Ok(heeded) => heeded.map_err(|not| not.to_string()),
@@ -130,8 +129,7 @@ impl Actor {
     /// Says how long the next thread is that a thread creates. An error is words for who asked.
     pub(super) fn hint_next(&self, thread: u32, length: u64) -> Result<(), String> {
         let Self::SchedExt(scheduler, _) = self else { return Err(UNSEEN.to_owned()) };
-        let refused = |error| format!("the scheduler does not take another length: {error}");
-        scheduler.hint_next(thread, length).map(drop).map_err(refused)
+        scheduler.hint_next(thread, length).map(drop).map_err(|error| no_other_length(&error))
     }
 
     /// Takes back what was said of a thread that has ended.
@@ -176,4 +174,9 @@ impl Actor {
             Self::Affinity(affinity) => affinity.as_ref().map(|affinity| affinity.counters()).unwrap_or_default(),
         }
     }
+}
+
+/// What is said where a hint finds no room.
+fn no_other_length(error: &LiveError) -> String {
+    format!("the scheduler does not take another length: {error}")
 }

@@ -55,13 +55,16 @@ impl Progress<'_> {
 impl Engine<'_> {
     /// The thread `task` comes to `cpu`, and what its switch costs is known: what it will fetch for that it has.
     pub(super) fn refilled(&mut self, cpu: CpuId, task: TaskId) {
-        if self.running.lost_all(cpu, task, &self.threads) {
+        if self.running.disturbed && self.running.lost_all(cpu, task, &self.threads) {
             self.threads[task].complete = None;
         }
     }
 
     /// The thread on `cpu` fetches what others pushed out of its cache, if it works.
     pub(super) fn refetch(&mut self, cpu: CpuId) {
+        if !self.running.disturbed {
+            return;
+        }
         let (task, cache) = (self.running[cpu].task, self.machine.cpus[cpu.index()].llc);
         let Some((task, cache)) = task.zip(cache) else { return };
         if !matches!(self.threads[task].segment, Segment::Work(_) | Segment::Time(_)) {

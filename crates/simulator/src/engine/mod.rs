@@ -143,7 +143,7 @@ impl<'r> Engine<'r> {
             pauses: Pauses::new(machine),
             shared: Shared::new(workload),
             threads: Threads::new(workload, streams),
-            running: Progress::new(machine),
+            running: Progress::new(machine, workload.tasks.iter().any(|task| task.disturbs > 0)),
             outcome: Outcome::new(gaps::of(workload, &options.scheduler)),
             cgroups: CgroupChanges::default(),
             hotplug: HotplugPlan::default(),

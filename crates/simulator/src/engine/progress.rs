@@ -44,6 +44,8 @@ pub(super) struct Progress<'r> {
     cpus: Vec<Running>,
     /// Caches and memory domains.
     pub memory: Memory,
+    /// Whether some thread of the run disturbs what others have in caches.
+    pub disturbed: bool,
     /// CPUs whose thread is to read its next step.
     pub to_advance: VecDeque<CpuId>,
     /// CPUs whose thread goes at another pace from now on.
@@ -67,12 +69,13 @@ impl IndexMut<CpuId> for Progress<'_> {
 }
 
 impl<'r> Progress<'r> {
-    /// Nothing runs on `machine` yet.
-    pub fn new(machine: &'r Machine) -> Self {
+    /// Nothing runs on `machine` yet; some thread of the workload disturbs what others have in caches, or none does.
+    pub fn new(machine: &'r Machine, disturbed: bool) -> Self {
         Self {
             machine,
             cpus: machine.cpus.iter().map(|_| Running::default()).collect(),
             memory: Memory::new(machine),
+            disturbed,
             to_advance: VecDeque::new(),
             to_pace: Vec::new(),
         }

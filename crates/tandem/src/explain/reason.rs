@@ -5,6 +5,7 @@
 
 use serde::Serialize;
 use tandem_bpf_vm::open::{Facts, Reason as Said};
+use tandem_live::clause;
 use tandem_simulator::machine::traits::Traits as MachineTraits;
 use tandem_simulator::simulation::Governor;
 use tandem_simulator::workload::traits::Traits as WorkloadTraits;
@@ -88,7 +89,7 @@ impl Place<'_> {
         let needs: Vec<String> =
             whole.needs.into_iter().chain(needs.map(|needs| format!("for {part}: {needs}"))).collect();
         Reason {
-            why: format!("{} Its part {part} is inert: {}", whole.why, clause(&why)),
+            why: format!("{} Its part {part} is inert: {}.", whole.why, clause(&why)),
             needs: (!needs.is_empty()).then(|| needs.join("; ")),
         }
     }
@@ -235,13 +236,6 @@ fn lengths(workload: &WorkloadTraits) -> String {
             format!("{first}{}.", chars.as_str())
         }
     }
-}
-
-/// A sentence behind a colon.
-fn clause(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    let first = letters.next().map(|first| first.to_lowercase().to_string()).unwrap_or_default();
-    format!("{first}{}", letters.as_str())
 }
 
 fn clocks(changeable: u32) -> String {

@@ -3,7 +3,7 @@
 
 use super::document::{Document, Object};
 use super::options::options;
-use super::scientific::{PIECES, Program, Scientific, spread};
+use super::scientific::{Program, Scientific, pieces, round, spread};
 use super::value::{Usec, Value};
 use super::{Generator, OptionError};
 
@@ -84,14 +84,8 @@ impl Crossed {
     fn threads(&self, part: &Part<'_>, instances: u32, rounds: u64, serial: Option<u64>) -> Object {
         let (values, name) = (part.program.values(), part.name);
         let begin = (values.serial.0 > 0).then(|| format!("{name}-begin"));
-        let pieces = Object::new()
-            .with("name", format!("{name}-loop"))
-            .with("iterations", self.threads * PIECES)
-            .with("work", values.iteration.0 as f64 / f64::from(PIECES))
-            .with("schedule", "dynamic");
-        // rt-app wants an event in each phase.
-        let event = serial.or(begin.is_none().then_some(0));
-        let round = Object::new().with("loop", rounds).with_some("run0", event).with_some("barrier0", begin);
+        let pieces = pieces(format!("{name}-loop"), self.threads, values.iteration);
+        let round = round(Object::new().with("loop", rounds), serial, begin);
         let mut phases = Object::new();
         if part.waits {
             phases = phases.with("begin", Object::new().with("sem_wait", format!("{name}-may-begin")));

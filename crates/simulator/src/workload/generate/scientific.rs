@@ -106,7 +106,7 @@ names! {
 }
 
 /// Number of pieces of a thread's share.
-pub(super) const PIECES: u32 = 8;
+const PIECES: u32 = 8;
 
 /// The values of a program that no option replaces; all assumed, see the generator.
 ///
@@ -183,6 +183,22 @@ pub(super) fn spread(width: f64) -> Option<Object> {
     (width > 0.0).then(|| Object::new().with("uniform", width))
 }
 
+/// A loop dealt in pieces, each thread's share of which is work of `iteration` at the fastest clock.
+pub(super) fn pieces(name: String, threads: u32, iteration: Usec) -> Object {
+    Object::new()
+        .with("name", name)
+        .with("iterations", threads * PIECES)
+        .with("work", iteration.0 as f64 / f64::from(PIECES))
+        .with("schedule", "dynamic")
+}
+
+/// What comes before a round's loop: the serial part, if it is this thread's, and the barrier behind it.
+pub(super) fn round(task: Object, serial: Option<u64>, begin: Option<String>) -> Object {
+    // rt-app wants an event in each phase.
+    let event = serial.or(begin.is_none().then_some(0));
+    task.with_some("run0", event).with_some("barrier0", begin)
+}
+
 impl Scientific {
     /// The tasks of a program; `prefix` distinguishes their names from those of other programs.
     fn application(&self, document: &mut Document, prefix: &str, program: Program) {
@@ -216,15 +232,8 @@ impl Scientific {
             let task = task.with_some("run0", serial).with_some("barrier0", begin);
             return task.with("run1", values.iteration.0).with("barrier1", format!("{prefix}end"));
         }
-        let pieces = Object::new()
-            .with("name", format!("{prefix}loop"))
-            .with("iterations", self.threads * PIECES)
-            .with("work", values.iteration.0 as f64 / f64::from(PIECES))
-            .with("schedule", "dynamic");
-        // rt-app wants an event in each phase.
-        let event = serial.or(begin.is_none().then_some(0));
-        let task = task.with("loop", self.iterations).with_some("run0", event).with_some("barrier0", begin);
-        task.with("tandem", tandem.with("parallel_for", pieces))
+        let pieces = pieces(format!("{prefix}loop"), self.threads, values.iteration);
+        round(task.with("loop", self.iterations), serial, begin).with("tandem", tandem.with("parallel_for", pieces))
     }
 
     fn values(&self, program: Program) -> Values {
