@@ -163,9 +163,16 @@ $(CARGO_FUZZ):
 	rm -rf "$(FUZZ_HOME)/build"
 
 .PHONY: install
-install: build ## Install the command, its C header and its systemd unit below DESTDIR/PREFIX (/usr/local)
+install: build ## Install the command, its manual, completions, C header and systemd unit below DESTDIR/PREFIX (/usr/local)
 	install -D -m 755 "$(TANDEM)" "$(DESTDIR)$(PREFIX)/bin/tandem"
 	install -D -m 644 include/tandem.h "$(DESTDIR)$(PREFIX)/include/tandem.h"
+	rm -rf $(OUT)/man && "$(TANDEM)" manual $(OUT)/man
+	install -d "$(DESTDIR)$(PREFIX)/share/man/man1" "$(DESTDIR)$(PREFIX)/share/bash-completion/completions" \
+		"$(DESTDIR)$(PREFIX)/share/zsh/site-functions" "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d"
+	install -m 644 $(OUT)/man/* "$(DESTDIR)$(PREFIX)/share/man/man1"
+	"$(TANDEM)" completions bash >"$(DESTDIR)$(PREFIX)/share/bash-completion/completions/tandem"
+	"$(TANDEM)" completions zsh >"$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_tandem"
+	"$(TANDEM)" completions fish >"$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/tandem.fish"
 	install -d "$(DESTDIR)$(PREFIX)/lib/systemd/system"
 	sed 's|@BINDIR@|$(PREFIX)/bin|' dist/tandem.service >"$(DESTDIR)$(PREFIX)/lib/systemd/system/tandem.service"
 

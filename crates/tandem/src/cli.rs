@@ -23,6 +23,7 @@ use crate::live::status::StatusCommand;
 use crate::machine::MachineCommand;
 use crate::reproduce::Reproduce;
 use crate::scheduler::SchedulerCommand;
+use crate::shell::{Completions, Manual};
 use crate::simulate::Simulate;
 use crate::workload::WorkloadCommand;
 
@@ -64,6 +65,9 @@ enum Command {
     Hint(Hint),
     Announce(Announce),
     Restore(Restore),
+    Completions(Completions),
+    #[command(hide = true)]
+    Manual(Manual),
     #[command(hide = true)]
     Launch(Launch),
 }
@@ -104,6 +108,8 @@ impl Cli {
             Command::Hint(command) => command.run(context),
             Command::Announce(command) => command.run(context),
             Command::Restore(command) => command.run(context),
+            Command::Completions(command) => command.run(context),
+            Command::Manual(command) => command.run(),
             Command::Launch(command) => Err(command.run()),
         }
     }

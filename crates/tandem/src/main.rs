@@ -9,6 +9,7 @@
 //! - [`context`]: what commands are given: the simulator, where to print, the [`files`] they write; [`json`]: how.
 //! - [`interrupt`]: Ctrl-C where a command ends in order.
 //! - [`memory`]: how much of it simulations may spend.
+//! - [`shell`]: completions and manual pages.
 //! - [`quantity`], [`table`]: numbers and text for people. [`failure`]: exit statuses.
 
 mod analyze;
@@ -32,6 +33,7 @@ mod memory;
 mod quantity;
 mod reproduce;
 mod scheduler;
+mod shell;
 mod simulate;
 mod table;
 mod workload;

@@ -12,6 +12,7 @@ mod mock;
 mod one_run;
 mod outputs;
 mod reproducing;
+mod shell;
 
 use std::fs;
 use std::path::PathBuf;
