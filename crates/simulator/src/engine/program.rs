@@ -67,6 +67,7 @@ impl Engine<'_> {
             Op::Chase { count, buffer } => self.stall(cpu, task, Stall::of_chase(self.machine, cpu, *count, *buffer)),
             Op::Sleep(span) => {
                 let span = sample(*span, &mut thread.rng);
+                thread.rounds.end(self.agenda.now(), None);
                 self.sleep_until(cpu, task, self.agenda.now().saturating_add(span))
             }
             Op::Timer { timer, period, absolute } => self.wait_for_timer(cpu, task, *timer, *period, *absolute),
@@ -78,7 +79,10 @@ impl Engine<'_> {
             Op::Barrier(barrier) => self.arrive(cpu, task, *barrier),
             Op::Suspend => self.suspend(cpu, task),
             Op::Resume(kind) => self.release(cpu, |sync| sync.resume(*kind)),
-            Op::SemPost(semaphore) => self.release(cpu, |sync| sync.sem_post(*semaphore)),
+            Op::SemPost(semaphore) => {
+                let now = self.agenda.now();
+                self.release(cpu, |sync| sync.sem_post(*semaphore, now))
+            }
             Op::SemWait(semaphore) => self.sem_wait(cpu, task, *semaphore),
             Op::Yield => self.yield_cpu(cpu, task),
             Op::Fork(kind) => self.fork(cpu, task, *kind),
@@ -94,6 +98,10 @@ impl Engine<'_> {
                 Next::Step
             }
             Op::SetAffinity(cpus) => self.set_affinity(cpu, task, cpus.as_deref()),
+            Op::SameRound(same) => {
+                thread.rounds.keep(*same);
+                Next::Step
+            }
             Op::MigrateDisable => {
                 self.sched.migrate_disable(task);
                 Next::Step
@@ -149,7 +157,9 @@ impl Engine<'_> {
 
     /// The thread waits for memory at its own pace, whatever else uses memory: `stall` says how long.
     fn stall(&mut self, cpu: CpuId, task: TaskId, stall: Stall) -> Next {
-        self.threads[task].segment = Segment::Plain { left: stall.time, stalled: true };
+        let thread = &mut self.threads[task];
+        thread.rounds.work(stall.time);
+        thread.segment = Segment::Plain { left: stall.time, stalled: true };
         if stall.bytes > 0.0 {
             self.running.memory.move_bytes(self.machine, cpu, stall.bytes);
             self.sched.kernel.pmu.add_bytes(cpu, stall.bytes);
@@ -178,12 +188,15 @@ impl Engine<'_> {
         };
         let next = expiry.unwrap_or(first).saturating_add(period);
         *expiry = Some(next);
+        if self.agenda.now() >= next && !absolute {
+            *expiry = Some(self.agenda.now());
+        }
+        thread.rounds.end(self.agenda.now(), Some(next));
         if self.agenda.now() < next {
             return self.sleep_until(cpu, task, next);
         }
-        if !absolute {
-            *expiry = Some(self.agenda.now());
-        }
+        // The next round is late from its beginning on.
+        thread.rounds.activate(next);
         Next::Step
     }
 }
