@@ -33,6 +33,13 @@
 //! # }
 //! ```
 //!
+//! *And on all of these machines and workloads, with these settings?* [`MatrixRuns`] runs every combination in one pool, with
+//! the [`VariedSetting`]s that [`spanned`] makes pairs of; the [`Matrix`] has a comparison per machine and workload, the
+//! [`GeometricMean`] of each pair's ratios with its worst cell, and [`Rows`], one per run.
+//!
+//! *Is it worse than yesterday?* A [`Baseline`] keeps a matrix's numbers; a [`Gate`] judges later ones by [`Condition`]s such as
+//! `energy > 1.02`: worse, not worse, undecided.
+//!
 //! *What do these experiments give, and do they agree with published numbers?* A [`Paper`] is a set of experiments as
 //! data, in a [`Library`] of files; a [`Study`] of it gives a [`PaperResult`]. `papers/README.md` describes the files. With
 //! a paper of one's own, whose cells have no published values, the same is a sweep over any axes.
@@ -68,6 +75,8 @@
 //!
 //! - `scenario`: what runs have in common, the pairs that they differ in, and how both are written
 //! - `comparison`: pairs on one machine and workload
+//! - `matrix`: the same on many machines and workloads, geometric means, one row per run
+//! - `gate`: whether numbers are worse than a baseline's
 //! - `library`, `paper`, `axes`, `template`: experiments as data
 //! - `expression`, `metrics`: numbers of reports, and what is computed of them
 //! - `runs`: simulations made ready, run once, kept; numbers made larger or smaller
@@ -81,7 +90,9 @@ mod error;
 mod expression;
 #[cfg(test)]
 mod fixture;
+mod gate;
 mod library;
+mod matrix;
 mod metrics;
 mod paper;
 mod parallel;
@@ -99,7 +110,12 @@ pub use comparison::{
 };
 pub use environment::Environment;
 pub use error::ExperimentError;
+pub use gate::{
+    Baseline, Condition, ConditionError, Gate, Judged, Judgement, Mistake, Ratio, Side, Subject, fingerprint,
+    options as scenario_options,
+};
 pub use library::Library;
+pub use matrix::{GeometricMean, Matrix, MatrixRuns, Rows};
 pub use paper::{
     Bound, Cell, Experiment, Fold, Formula, Origin, Ours, Paper, Parameter, Run, Series, Target, Unit, Work,
 };
@@ -107,6 +123,7 @@ pub use parallel::{run_all, run_until_stopped};
 pub use progress::{Progress, Silent};
 pub use runs::Book;
 pub use scenario::pair::{Choice, ChoiceError, FairOrObject, Pair, Schedulers};
+pub use scenario::parameter::{ParameterError, VariedSetting, spanned};
 pub use scenario::settings::{Setting, Settings};
 pub use scenario::values::{ValueError, parse_duration, parse_hotplug};
 pub use scenario::{ClockOutside, Scenario, ScenarioError, Settable, UnknownSetting};

@@ -150,7 +150,7 @@ impl Bench {
         workload: &Workload,
         limit: Nanos,
     ) -> Result<(Vec<Report>, f64), Failure> {
-        let Pair { scheduler, governor } = self.scheduler.pair();
+        let Pair { scheduler, governor, .. } = self.scheduler.pair();
         let options = Options { scheduler, governor, seed: 0, time_limit: Some(limit), ..Options::default() };
         let simulator = context.simulator;
         let one = || simulator.simulate(machine, workload, &options, &mut NoObserver);

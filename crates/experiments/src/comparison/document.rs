@@ -30,6 +30,7 @@ struct Document<'a> {
 struct Pair<'a> {
     scheduler: String,
     governor: String,
+    parameters: BTreeMap<&'a str, serde_json::Value>,
     metrics: BTreeMap<&'static str, Value>,
     runs: Vec<Run<'a>>,
 }
@@ -100,6 +101,7 @@ impl<'a> Pair<'a> {
         Self {
             scheduler: result.pair.scheduler.to_string(),
             governor: result.pair.governor.to_string(),
+            parameters: result.pair.parameters.iter().map(|set| (set.key.as_str(), set.typed())).collect(),
             metrics: Metric::ALL.iter().map(|&metric| (metric.key(), Value::of(result.metric(metric)))).collect(),
             runs: result.outcomes.iter().map(Run::of).collect(),
         }

@@ -11,11 +11,11 @@ mod runs;
 
 use crate::scenario::pair::Pair;
 
+pub(crate) use metric::measure;
 pub use metric::{Measured, Metric, NotMeasured};
 pub use names::tell_apart;
+pub(crate) use runs::Grid;
 pub use runs::{ComparisonRuns, Outcome};
-
-use metric::measure;
 
 /// A pair and what its runs gave.
 #[derive(Debug)]
@@ -93,10 +93,23 @@ impl Comparison {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::metric::tests::outcome;
     use super::*;
     use crate::{Choice, FairOrObject};
+
+    /// One run of each of two pairs, that take so many seconds at 4 W and do one unit of work.
+    pub fn comparison(machine: &str, workload: &str, times: &[f64; 2]) -> Comparison {
+        let pairs =
+            ["fair+performance", "fair+powersave"].map(|text| Choice::parse(text, &FairOrObject).unwrap().pair());
+        let run = |time: &f64| {
+            let mut run = Outcome { alone: Err(NotMeasured::OneApplication), ..outcome(&[("a", 1.0 / time, 1.0)]) };
+            (run.report.time_s, run.report.throughput, run.report.energy_j.total) = (*time, 1.0 / time, 4.0 * time);
+            run.report.edp_js = Some(4.0 * time * time);
+            vec![run]
+        };
+        Comparison::of(machine, workload, pairs.to_vec(), vec![0], times.iter().map(run).collect())
+    }
 
     #[test]
     fn limits_are_all_some_or_none() {

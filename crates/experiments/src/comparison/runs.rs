@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The simulations of a comparison, in parallel; what they yield does not depend on how many threads do it.
 
+use std::slice;
+
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::{AppReport, ExitReport, Report};
 use tandem_simulator::observer::NoObserver;
@@ -10,7 +12,7 @@ use tandem_simulator::workload::Workload;
 use super::Comparison;
 use super::metric::NotMeasured;
 use crate::error::ExperimentError;
-use crate::parallel::run_all;
+use crate::parallel::run_until_stopped;
 use crate::progress::Progress;
 use crate::scenario::Scenario;
 use crate::scenario::pair::Pair;
@@ -42,10 +44,24 @@ pub struct Outcome {
     pub alone: Result<Vec<(String, f64)>, NotMeasured>,
 }
 
+/// Pairs on every one of several machines and workloads, with the same seeds.
+#[derive(Debug)]
+pub(crate) struct Grid<'a> {
+    pub machines: &'a [Machine],
+    pub workloads: &'a [Workload],
+    pub scenario: &'a Scenario,
+    pub pairs: &'a [Pair],
+    pub seeds: &'a [u64],
+    pub alone: bool,
+}
+
 /// One simulation.
 struct Job<'a> {
+    machine: &'a Machine,
     workload: &'a Workload,
-    options: Options,
+    /// Those of the pair; the seed is the job's.
+    options: &'a Options,
+    seed: u64,
     /// The application that runs alone.
     alone: Option<&'a str>,
 }
@@ -56,56 +72,93 @@ enum Yield {
     Alone(Result<(String, f64), NotMeasured>),
 }
 
+/// A workload of each application by itself, with the application's name.
+type Apart<'a> = Vec<(&'a str, Workload)>;
+
 impl ComparisonRuns<'_> {
     /// Runs everything on all cores and computes the metrics.
     ///
     /// # Errors
     /// A setting that does not fit its scheduler; of several runs without a report the first, by pair, then by seed.
     pub fn run(self, simulator: &dyn Simulator, progress: &dyn Progress) -> Result<Comparison, ExperimentError> {
-        let apart = self.workloads_apart();
-        let jobs = self.jobs(&apart)?;
-        let yields = run_all(&jobs, |job| job.run(self.machine, simulator), progress, "")?;
-        if yields.len() < jobs.len() {
-            return Err(ExperimentError::Interrupted);
+        let grid = Grid {
+            machines: slice::from_ref(self.machine),
+            workloads: slice::from_ref(self.workload),
+            scenario: self.scenario,
+            pairs: &self.pairs,
+            seeds: &self.seeds,
+            alone: self.alone,
+        };
+        let comparison = grid.run(simulator, progress)?.pop().flatten();
+        comparison.ok_or(ExperimentError::Interrupted)
+    }
+}
+
+impl<'a> Grid<'a> {
+    /// The comparisons, by machine, then by workload; `None` stands for one of which `progress` stopped a run. All runs are
+    /// in one pool, so that no core waits while there is a run to do.
+    ///
+    /// # Errors
+    /// As [`ComparisonRuns::run`]; of several cells the message names the one.
+    pub fn run(
+        &self,
+        simulator: &dyn Simulator,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Option<Comparison>>, ExperimentError> {
+        let apart: Vec<Apart<'_>> = self.workloads.iter().map(|workload| self.workloads_apart(workload)).collect();
+        let options = self.pairs.iter().map(|pair| self.scenario.options(pair, 0)).collect::<Result<Vec<_>, _>>()?;
+        let jobs = self.jobs(&apart, &options);
+        let many = self.machines.len() * self.workloads.len() > 1;
+        let yields = run_until_stopped(&jobs, |job| job.run(simulator, many), progress, "")?;
+        let (mut yields, mut comparisons) = (yields.into_iter(), Vec::new());
+        for machine in self.machines {
+            for (workload, apart) in self.workloads.iter().zip(&apart) {
+                let runs = self.pairs.len() * self.seeds.len() * (1 + apart.len());
+                let of_cell: Option<Vec<Yield>> = yields.by_ref().take(runs).collect::<Vec<_>>().into_iter().collect();
+                comparisons.push(of_cell.map(|yields| self.comparison(machine, workload, yields, apart.len())));
+            }
         }
-        let mut yields = yields.into_iter();
-        let mut outcomes = Vec::new();
-        for _ in &self.pairs {
-            outcomes.push(self.seeds.iter().filter_map(|_| self.outcome(&mut yields, apart.len())).collect());
-        }
-        Ok(Comparison::of(&self.machine.name, &self.workload.name, self.pairs, self.seeds, outcomes))
+        Ok(comparisons)
     }
 
     /// Each application's own workload, where it makes sense to compare with it.
-    fn workloads_apart(&self) -> Vec<(&str, Workload)> {
-        let names = self.applications();
+    fn workloads_apart(&self, workload: &'a Workload) -> Apart<'a> {
+        let names = applications(workload);
         if !self.alone || names.len() < 2 {
             return Vec::new();
         }
-        names.into_iter().filter_map(|name| Some((name, self.workload.alone(name)?))).collect()
+        names.into_iter().filter_map(|name| Some((name, workload.alone(name)?))).collect()
     }
 
-    /// Applications that have threads which are not the system's.
-    fn applications(&self) -> Vec<&str> {
-        let has_threads =
-            |index: usize| self.workload.tasks.iter().any(|task| !task.system && task.application == index);
-        let names = self.workload.applications.iter().enumerate();
-        names.filter(|(index, _)| has_threads(*index)).map(|(_, name)| name.as_str()).collect()
-    }
-
-    /// All simulations: by pair, by seed, the whole workload first, then each application alone.
-    fn jobs<'b>(&'b self, apart: &'b [(&'b str, Workload)]) -> Result<Vec<Job<'b>>, ExperimentError> {
+    /// All simulations: by machine, workload, pair and seed, the whole workload first, then each application alone.
+    fn jobs<'b>(&'b self, apart: &'b [Apart<'a>], options: &'b [Options]) -> Vec<Job<'b>> {
         let mut jobs = Vec::new();
-        for pair in &self.pairs {
-            for &seed in &self.seeds {
-                let options = self.scenario.options(pair, seed)?;
-                jobs.push(Job { workload: self.workload, options: options.clone(), alone: None });
-                for (name, workload) in apart {
-                    jobs.push(Job { workload, options: options.clone(), alone: Some(name) });
+        for machine in self.machines {
+            for (workload, apart) in self.workloads.iter().zip(apart) {
+                for options in options {
+                    for &seed in self.seeds {
+                        jobs.push(Job { machine, workload, options, seed, alone: None });
+                        let alone = |(name, workload): &'b (&'b str, Workload)| Job {
+                            machine,
+                            workload,
+                            options,
+                            seed,
+                            alone: Some(name),
+                        };
+                        jobs.extend(apart.iter().map(alone));
+                    }
                 }
             }
         }
-        Ok(jobs)
+        jobs
+    }
+
+    /// Makes a comparison of the yields of its runs.
+    fn comparison(&self, machine: &Machine, workload: &Workload, yields: Vec<Yield>, apart: usize) -> Comparison {
+        let mut yields = yields.into_iter();
+        let of_pair = |_: &Pair| self.seeds.iter().filter_map(|_| self.outcome(&mut yields, apart)).collect();
+        let outcomes = self.pairs.iter().map(of_pair).collect();
+        Comparison::of(&machine.name, &workload.name, self.pairs.to_vec(), self.seeds.to_vec(), outcomes)
     }
 
     /// Takes the yields of one pair and seed.
@@ -129,15 +182,34 @@ impl ComparisonRuns<'_> {
     }
 }
 
+/// Applications that have threads which are not the system's.
+fn applications(workload: &Workload) -> Vec<&str> {
+    let has_threads = |index: usize| workload.tasks.iter().any(|task| !task.system && task.application == index);
+    let names = workload.applications.iter().enumerate();
+    names.filter(|(index, _)| has_threads(*index)).map(|(_, name)| name.as_str()).collect()
+}
+
 impl Job<'_> {
-    fn run(&self, machine: &Machine, simulator: &dyn Simulator) -> Result<Yield, SimulationError> {
-        let result = simulator.simulate(machine, self.workload, &self.options, &mut NoObserver);
-        let Some(name) = self.alone else { return Ok(Yield::Mix(Box::new(slim(result?)))) };
+    /// Simulates; of `many` cells an error says which.
+    fn run(&self, simulator: &dyn Simulator, many: bool) -> Result<Yield, ExperimentError> {
+        let options = Options { seed: self.seed, ..self.options.clone() };
+        let result = simulator.simulate(self.machine, self.workload, &options, &mut NoObserver);
+        let Some(name) = self.alone else {
+            let report = result.map_err(|error| if many { self.named(error) } else { error.into() })?;
+            return Ok(Yield::Mix(Box::new(slim(report))));
+        };
         Ok(Yield::Alone(match result {
             Ok(report) if exit_of(&report).is_some() => Err(NotMeasured::EjectedAlone(name.to_owned())),
             Ok(report) => performance_of(&report.apps, name),
             Err(error) => Err(cannot_run_alone(name, &error)),
         }))
+    }
+
+    fn named(&self, source: SimulationError) -> ExperimentError {
+        let Options { scheduler, governor, .. } = self.options;
+        let (workload, machine, seed) = (&self.workload.name, &self.machine.name, self.seed);
+        let run = format!("{workload} on {machine} under {scheduler}+{governor}, seed {seed}");
+        ExperimentError::Run { run, source }
     }
 }
 

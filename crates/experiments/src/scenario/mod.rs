@@ -3,6 +3,7 @@
 //!
 //! - [`Scenario`]: kernel parameters, settings of schedulers, kernel version, time limit, CPUs that come and go
 //! - `pair`: [`Pair`], how it is written, and where the names of schedulers come from
+//! - `parameter`: settings that are varied, each value with each pair
 //! - `settings`, `values`: texts such as `hz=1000`, `2.5ms` and `2s:3=off`
 //! - `clock`: whether a machine has the clock that a governor is asked for
 //! - `line`: lines of options, those of a run and those of a generator
@@ -11,6 +12,7 @@ mod clock;
 pub(crate) mod generated;
 pub(crate) mod line;
 pub mod pair;
+pub mod parameter;
 pub mod settings;
 pub mod values;
 
@@ -99,18 +101,19 @@ impl Scenario {
         Ok(simulation::check(machine, &self.options(pair, seed)?)?)
     }
 
-    /// The options of the run of `pair` with `seed`. Settings take effect in the order given, those behind a scheduler's
-    /// name last.
+    /// The options of the run of `pair` with `seed`. Settings take effect in the order given, then the pair's parameters,
+    /// those behind a scheduler's name last.
     ///
     /// # Errors
     /// [`ScenarioError::Kernel`] or [`ScenarioError::Variable`]: the value is none of its key's.
     pub fn options(&self, pair: &Pair, seed: u64) -> Result<Options, ScenarioError> {
+        let settings: Vec<&Setting> = self.settings.iter().chain(&pair.parameters).collect();
         let mut kernel = KernelParameters::default();
-        for setting in self.settings.iter().filter(|setting| setting.is_kernel()) {
+        for setting in settings.iter().filter(|setting| setting.is_kernel()) {
             kernel.set(&setting.key, &setting.value)?;
         }
-        let Pair { scheduler, governor } = pair.clone();
-        let (scheduler, hotplug) = (self.on_kernel(self.configured(scheduler)?), self.hotplug.clone());
+        let Pair { scheduler, governor, .. } = pair.clone();
+        let (scheduler, hotplug) = (self.on_kernel(configured(scheduler, &settings)?), self.hotplug.clone());
         Ok(Options {
             scheduler,
             governor,
@@ -121,18 +124,6 @@ impl Scenario {
             audit: None,
             memory: Budget::default(),
         })
-    }
-
-    /// `scheduler` with those of the settings that it has.
-    fn configured(&self, scheduler: Scheduler) -> Result<Scheduler, OpenError> {
-        let Some(object) = object_of(&scheduler) else { return Ok(scheduler) };
-        let its = |setting: &&Setting| !setting.is_kernel() && object.has_setting(&setting.key);
-        let settings: Vec<(String, String)> =
-            self.settings.iter().filter(its).map(|setting| (setting.key.clone(), setting.value.clone())).collect();
-        if settings.is_empty() {
-            return Ok(scheduler);
-        }
-        Ok(Scheduler::SchedExt(Arc::new(object.with_settings(settings)?)))
     }
 
     /// `scheduler` on the kernel that was asked for.
@@ -146,6 +137,18 @@ impl Scenario {
             (scheduler, _) => scheduler,
         }
     }
+}
+
+/// `scheduler` with those of the settings that it has.
+fn configured(scheduler: Scheduler, settings: &[&Setting]) -> Result<Scheduler, OpenError> {
+    let Some(object) = object_of(&scheduler) else { return Ok(scheduler) };
+    let its = |setting: &&&Setting| !setting.is_kernel() && object.has_setting(&setting.key);
+    let settings: Vec<(String, String)> =
+        settings.iter().filter(its).map(|setting| (setting.key.clone(), setting.value.clone())).collect();
+    if settings.is_empty() {
+        return Ok(scheduler);
+    }
+    Ok(Scheduler::SchedExt(Arc::new(object.with_settings(settings)?)))
 }
 
 fn object_of(scheduler: &Scheduler) -> Option<&SchedExt> {
@@ -249,7 +252,7 @@ mod tests {
         };
         let mut scenario = Scenario::default();
         let governor = Governor::Powersave;
-        let pair = Pair { scheduler: Scheduler::SchedExt(Arc::new(object)), governor };
+        let pair = Pair::new(Scheduler::SchedExt(Arc::new(object)), governor);
         let profile_of = |scenario: &Scenario| match scenario.options(&pair, 0).unwrap().scheduler {
             Scheduler::SchedExt(object) => object.profile,
             Scheduler::Fair => panic!("another scheduler"),
@@ -257,7 +260,7 @@ mod tests {
         assert_eq!(profile_of(&scenario), None);
         scenario.profile = Some(Profile::V7);
         assert_eq!(profile_of(&scenario), Some(Profile::V7));
-        let fair = Pair { scheduler: Scheduler::Fair, governor };
+        let fair = Pair::new(Scheduler::Fair, governor);
         assert_eq!(scenario.options(&fair, 0).unwrap().scheduler, Scheduler::Fair);
     }
 
@@ -265,7 +268,7 @@ mod tests {
     fn of_one_key_the_last_value_counts() {
         let setting = |text: &str| text.parse::<settings::Settings>().unwrap().0.remove(0);
         let scenario = Scenario { settings: vec![setting("hz=100"), setting("hz=1000")], ..Scenario::default() };
-        let pair = Pair { scheduler: Scheduler::Fair, governor: Governor::Powersave };
+        let pair = Pair::new(Scheduler::Fair, Governor::Powersave);
         assert_eq!(scenario.value_of("hz"), Some("1000"));
         assert_eq!(scenario.options(&pair, 0).unwrap().kernel.hz, 1000);
     }

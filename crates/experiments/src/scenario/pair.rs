@@ -6,6 +6,8 @@ use std::fmt;
 
 use tandem_simulator::simulation::{Governor, GovernorError, SchedExt, Scheduler};
 
+use super::settings::Setting;
+
 /// Turns the names of schedulers into schedulers. A user of this crate gives one, which may know schedulers of the user's
 /// own.
 pub trait Schedulers {
@@ -26,18 +28,30 @@ impl Schedulers for FairOrObject {
     }
 }
 
-/// A scheduler and the governor that chooses clocks beside it, written `fair+schedutil`.
+/// A scheduler and the governor that chooses clocks beside it, written `fair+schedutil`; where settings are varied, with
+/// its values of them: `tandem+schedutil slice_us=1000`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
     /// Chooses threads and CPUs.
     pub scheduler: Scheduler,
     /// Chooses clocks.
     pub governor: Governor,
+    /// Values of varied settings, of the kernel or the scheduler, in the order of the parameters: see
+    /// [`spanned`](crate::spanned). They take effect after the scenario's.
+    pub parameters: Vec<Setting>,
+}
+
+impl Pair {
+    /// A scheduler beside a governor; no setting is varied.
+    pub fn new(scheduler: Scheduler, governor: Governor) -> Self {
+        Self { scheduler, governor, parameters: Vec::new() }
+    }
 }
 
 impl fmt::Display for Pair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}+{}", self.scheduler, self.governor)
+        write!(f, "{}+{}", self.scheduler, self.governor)?;
+        self.parameters.iter().try_for_each(|parameter| write!(f, " {parameter}"))
     }
 }
 
@@ -87,7 +101,7 @@ impl Choice {
     /// The pair, with Linux's usual governor, schedutil, where none was named.
     pub fn pair(&self) -> Pair {
         let governor = self.governor.unwrap_or(Governor::Schedutil(Default::default()));
-        Pair { scheduler: self.scheduler.clone(), governor }
+        Pair::new(self.scheduler.clone(), governor)
     }
 
     /// The pair with the governor of an option beside the scheduler, if there is one.
@@ -97,7 +111,7 @@ impl Choice {
     pub fn with_governor(&self, alone: Option<Governor>) -> Result<Pair, ChoiceError> {
         match (self.governor, alone) {
             (Some(in_pair), Some(alone)) => Err(ChoiceError::TwoGovernors { in_pair, alone }),
-            (None, Some(governor)) => Ok(Pair { scheduler: self.scheduler.clone(), governor }),
+            (None, Some(governor)) => Ok(Pair::new(self.scheduler.clone(), governor)),
             (_, None) => Ok(self.pair()),
         }
     }
@@ -110,7 +124,7 @@ mod tests {
     #[test]
     fn a_governor_stands_behind_the_last_plus() {
         let choice = |text| Choice::parse(text, &FairOrObject).unwrap();
-        assert_eq!(choice("fair+powersave").pair(), Pair { scheduler: Scheduler::Fair, governor: Governor::Powersave });
+        assert_eq!(choice("fair+powersave").pair(), Pair::new(Scheduler::Fair, Governor::Powersave));
         assert_eq!(choice("fair+powersave").pair().to_string(), "fair+powersave");
         assert_eq!(choice("fair+userspace=1400MHz").pair().governor, Governor::Userspace { khz: Some(1_400_000) });
     }

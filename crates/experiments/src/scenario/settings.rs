@@ -18,6 +18,14 @@ pub struct Setting {
 }
 
 impl Setting {
+    /// The value for programs: a number or a truth value where it is written as one, else the text.
+    pub(crate) fn typed(&self) -> serde_json::Value {
+        match serde_json::from_str(&self.value) {
+            Ok(value @ (serde_json::Value::Number(_) | serde_json::Value::Bool(_))) => value,
+            _ => self.value.as_str().into(),
+        }
+    }
+
     /// Whether it is a kernel parameter; that goes before a variable of the same name.
     pub(crate) fn is_kernel(&self) -> bool {
         KernelParameters::keys().contains(&self.key.as_str())
@@ -57,7 +65,7 @@ fn setting(text: &str) -> Result<Setting, ValueError> {
 }
 
 /// The parts of a text at its commas, but for those between quotes: a text may hold commas of its own.
-fn parts(text: &str) -> Vec<&str> {
+pub(super) fn parts(text: &str) -> Vec<&str> {
     let mut quoted = false;
     let separates = |c: char| {
         quoted ^= c == '"';

@@ -118,12 +118,12 @@ impl Measurement<'_> {
     /// otherwise.
     fn pair(&self) -> Pair {
         let governor = self.scheduler.governor.unwrap_or(Governor::Performance);
-        Pair { scheduler: self.scheduler.scheduler.clone(), governor }
+        Pair::new(self.scheduler.scheduler.clone(), governor)
     }
 
     /// All situations with one seed.
     fn one(&self, simulator: &dyn Simulator, pair: &Pair, seed: u64) -> Result<Run, SimulationError> {
-        let Pair { scheduler, governor } = pair.clone();
+        let Pair { scheduler, governor, .. } = pair.clone();
         let options = Options { scheduler, governor, seed, time_limit: Some(self.time), ..Options::default() };
         let simulate = |phases: &&[Phase]| {
             let workload = fixed_state(phases, self.fit.model.cores());

@@ -101,7 +101,7 @@ impl TrialSetup<'_> {
             scheduler.settings.push((mechanism.name.clone(), mechanism.value.clone()));
         }
         scheduler.name = format!("{},{}", scheduler.name, self.on(mechanism));
-        Pair { scheduler: Scheduler::SchedExt(Arc::new(scheduler)), governor: self.governor }
+        Pair::new(Scheduler::SchedExt(Arc::new(scheduler)), self.governor)
     }
 
     /// The setting that turns a mechanism on; for isolation the user's kind, if the user named one.

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a user calls worse: `energy > 1.02`, `p99(response) > 1.05`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use tandem_simulator::input::valid_names;
+
+use crate::comparison::Metric;
+
+/// On which side of the limit a ratio fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// `>`: a larger ratio fails.
+    Above,
+    /// `<`: a smaller ratio fails, as of work per second.
+    Below,
+}
+
+/// A metric, as a ratio to the baseline's, and the limit beyond which it fails.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Condition {
+    /// The metric.
+    pub metric: Metric,
+    /// Where it fails.
+    pub side: Side,
+    /// The limit of the ratio; above 0.
+    pub limit: f64,
+}
+
+/// Why a text is no condition, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("column {}: {what}\n    {text}\n    {}{}", .at + 1, " ".repeat(*.at), "^".repeat(*.length))]
+pub struct ConditionError {
+    /// The text as it was written.
+    pub text: String,
+    /// Where the mistake begins, in characters.
+    pub at: usize,
+    /// How many characters it has, at least 1.
+    pub length: usize,
+    /// What is wrong.
+    pub what: Mistake,
+}
+
+/// What is wrong with a condition.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Mistake {
+    /// There is neither `>` nor `<`.
+    #[error("expected METRIC > RATIO or METRIC < RATIO, such as `energy > 1.02`")]
+    NoComparison,
+    /// No metric has the name.
+    #[error("no metric `{name}`; {valid}")]
+    Metric {
+        /// The name as it was written.
+        name: String,
+        /// The valid names, the nearest first.
+        valid: String,
+    },
+    /// What stands behind the sign is no ratio.
+    #[error("expected a ratio above 0, such as `1.02`")]
+    Ratio,
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.side == Side::Above { '>' } else { '<' };
+        write!(f, "{} {sign} {}", name(self.metric), self.limit)
+    }
+}
+
+impl FromStr for Condition {
+    type Err = ConditionError;
+
+    fn from_str(text: &str) -> Result<Self, ConditionError> {
+        let Some(at) = text.find(['>', '<']) else {
+            return Err(mistake(text, text, Mistake::NoComparison));
+        };
+        let (written, ratio) = (&text[..at], &text[at + 1..]);
+        let side = if text[at..].starts_with('>') { Side::Above } else { Side::Below };
+        let metric = named(written).ok_or_else(|| {
+            let names: Vec<String> = Metric::ALL.into_iter().map(name).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let (name, plain) = (written.trim().to_owned(), plain(written));
+            mistake(text, written, Mistake::Metric { name, valid: valid_names(&plain, &names) })
+        })?;
+        let limit = ratio.trim().parse().ok().filter(|limit: &f64| limit.is_finite() && *limit > 0.0);
+        let limit = limit.ok_or_else(|| mistake(text, ratio, Mistake::Ratio))?;
+        Ok(Self { metric, side, limit })
+    }
+}
+
+/// The mistake `what` in `part` of `text`.
+fn mistake(text: &str, part: &str, what: Mistake) -> ConditionError {
+    let begin = part.as_ptr() as usize - text.as_ptr() as usize + (part.len() - part.trim_start().len());
+    let at = text[..begin.min(text.len())].chars().count();
+    ConditionError { text: text.to_owned(), at, length: part.trim().chars().count().max(1), what }
+}
+
+/// What a metric is called in conditions: `energy`, `work-rate`.
+pub fn name(metric: Metric) -> String {
+    plain(metric.title())
+}
+
+/// The metric that `written` means: its name in tables or in JSON, with or without its unit; `p99(response)` is
+/// `p99-response`.
+fn named(written: &str) -> Option<Metric> {
+    let written = plain(written);
+    let swapped = written.split_once('-').map(|(first, rest)| format!("{rest}-{first}"));
+    let means = |metric: &Metric| {
+        let key = plain(metric.key());
+        let without_unit = key.rsplit_once('-').map(|(key, _)| key.to_owned());
+        let names = [Some(name(*metric)), Some(key), without_unit];
+        names.iter().flatten().any(|name| *name == written || Some(name) == swapped.as_ref())
+    };
+    Metric::ALL.into_iter().find(|metric| name(*metric) == written).or_else(|| Metric::ALL.into_iter().find(means))
+}
+
+/// A name in lower case whose words have dashes between them.
+fn plain(name: &str) -> String {
+    let words = name.split([' ', '_', '-', '(', ')']).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-").to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Condition {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_metric_has_the_names_of_tables_and_of_json() {
+        for (text, metric) in [
+            ("time > 1.02", Metric::Time),
+            ("time_s>1.02", Metric::Time),
+            (" energy > 1.02 ", Metric::Energy),
+            ("EDP > 1.02", Metric::Edp),
+            ("edp_js > 1.02", Metric::Edp),
+            ("work-rate > 1.02", Metric::Throughput),
+            ("throughput > 1.02", Metric::Throughput),
+        ] {
+            assert_eq!(read(text), Condition { metric, side: Side::Above, limit: 1.02 }, "{text}");
+        }
+        assert_eq!(read("fairness < 0.9").to_string(), "fairness < 0.9");
+    }
+
+    #[test]
+    fn a_percentile_is_written_as_a_function_too() {
+        assert_eq!(plain("p99(response)"), "p99-response");
+        assert_eq!(plain("P99 ( wakeup latency )"), "p99-wakeup-latency");
+    }
+
+    #[test]
+    fn every_metric_is_found_by_its_own_name() {
+        for metric in Metric::ALL {
+            assert_eq!(named(&name(metric)), Some(metric));
+            assert_eq!(named(metric.key()), Some(metric), "{}", metric.key());
+        }
+    }
+
+    #[test]
+    fn a_mistake_says_where_it_is() {
+        let error = |text: &str| text.parse::<Condition>().unwrap_err();
+        let unknown = error(" enrgy > 1.02");
+        assert_eq!((unknown.at, unknown.length), (1, 5));
+        let text = unknown.to_string();
+        assert!(text.starts_with("column 2: no metric `enrgy`; did you mean `energy`?"), "{text}");
+        assert!(text.ends_with("\n     enrgy > 1.02\n     ^^^^^"), "{text}");
+        assert_eq!((error("energy > 2%").at, error("energy > 2%").what), (9, Mistake::Ratio));
+        assert_eq!(error("energy >").what, Mistake::Ratio);
+        assert_eq!(error("energy > -1").what, Mistake::Ratio);
+        assert_eq!(error("energy > inf").what, Mistake::Ratio);
+        assert_eq!(error("energy 1.02").what, Mistake::NoComparison);
+        assert!(matches!(error("p98(nothing) > 1").what, Mistake::Metric { .. }));
+    }
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Is it worse than yesterday? Comparisons judged against the numbers of earlier ones.
+//!
+//! [`Baseline`] has the numbers and what they belong to, a [`Condition`] says what is worse, [`Gate`] judges each cell by
+//! each condition; `junit` is what test runners read.
+
+mod baseline;
+mod condition;
+mod junit;
+mod ratio;
+
+use serde::Serialize;
+
+use crate::comparison::{Comparison, PairResult};
+use crate::matrix::Matrix;
+use crate::statistics::Estimate;
+
+pub use baseline::{Baseline, Measured as BaselineValue, Subject, fingerprint, options};
+pub use condition::{Condition, ConditionError, Mistake, Side};
+
+use ratio::ratio;
+
+/// What a condition says of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Judgement {
+    /// The whole interval of the ratio is beyond the limit.
+    Worse,
+    /// No part of it is.
+    NotWorse,
+    /// The limit lies within the interval, or there is none.
+    Undecided,
+    /// The scheduler was ejected in some run: the numbers are partly those of fair.
+    Ejected,
+}
+
+/// A cell judged by a condition.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Judged {
+    /// The machine's name.
+    pub machine: String,
+    /// The workload's name.
+    pub workload: String,
+    /// The pair, as tables call it.
+    pub pair: String,
+    /// The condition, as text.
+    pub condition: String,
+    /// What came of it.
+    pub judgement: Judgement,
+    /// The metric's ratio to the baseline.
+    #[serde(flatten)]
+    pub ratio: Ratio,
+    /// Why it is undecided or ejected, in words.
+    pub why: Option<String>,
+}
+
+/// A ratio to the baseline and its interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Ratio {
+    /// The new value over the baseline's; `None` where one is missing or the baseline's is 0.
+    pub ratio: Option<f64>,
+    /// Half of the ratio's 95 % confidence interval.
+    pub ratio_half_width: Option<f64>,
+    /// Whether the interval is that of pairs of runs with the same seed.
+    pub paired: bool,
+}
+
+/// A matrix judged against a baseline.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Gate {
+    /// By cell, then by condition.
+    pub judged: Vec<Judged>,
+    /// In what the runs differ from the baseline's, where that was accepted.
+    pub accepted_changes: Vec<String>,
+}
+
+impl Gate {
+    /// Judges each cell that the baseline has by each condition.
+    pub fn judge(matrix: &Matrix, baseline: &Baseline, conditions: &[Condition], changes: Vec<String>) -> Self {
+        let mut judged = Vec::new();
+        for comparison in &matrix.comparisons {
+            for pair in &comparison.pairs {
+                judged.extend(conditions.iter().filter_map(|condition| of_cell(comparison, pair, baseline, condition)));
+            }
+        }
+        Self { judged, accepted_changes: changes }
+    }
+
+    /// How many were judged so.
+    pub fn count(&self, judgement: Judgement) -> usize {
+        self.judged.iter().filter(|judged| judged.judgement == judgement).count()
+    }
+}
+
+/// `None` if the baseline lacks the cell.
+fn of_cell(cell: &Comparison, pair: &PairResult, baseline: &Baseline, condition: &Condition) -> Option<Judged> {
+    let name = pair.pair.to_string();
+    let then = baseline.cell(&cell.machine, &cell.workload, &name)?;
+    let now = BaselineValue::of(pair, condition.metric);
+    let before = then.metrics.get(condition.metric.key());
+    let same_seeds = then.seeds == cell.seeds;
+    let (ratio, judgement, why) = match (now, before) {
+        _ if pair.outcomes.iter().any(|run| run.exit().is_some()) => {
+            (Ratio::NONE, Judgement::Ejected, Some("the scheduler was ejected".to_owned()))
+        }
+        (None, _) => {
+            let why = pair.metric(condition.metric).value.as_ref().err().map(ToString::to_string);
+            (Ratio::NONE, Judgement::Undecided, why)
+        }
+        (Some(_), None) => (Ratio::NONE, Judgement::Undecided, Some("the baseline has no value".to_owned())),
+        (Some(now), Some(before)) => decide(&now, before, same_seeds, condition),
+    };
+    let (machine, workload) = (cell.machine.clone(), cell.workload.clone());
+    Some(Judged { machine, workload, pair: name, condition: condition.to_string(), judgement, ratio, why })
+}
+
+fn decide(
+    now: &BaselineValue,
+    before: &BaselineValue,
+    same_seeds: bool,
+    condition: &Condition,
+) -> (Ratio, Judgement, Option<String>) {
+    // Of nothing there is no ratio: nothing is as good as nothing, and something is more than any limit.
+    if before.mean == 0.0 {
+        let least = now.mean - now.half_width.unwrap_or(f64::INFINITY);
+        return match (now.mean == 0.0, least > 0.0, condition.side) {
+            (true, ..) => (Ratio::NONE, Judgement::NotWorse, None),
+            (false, true, Side::Above) => (Ratio::NONE, Judgement::Worse, Some("the baseline is 0".to_owned())),
+            _ => (Ratio::NONE, Judgement::Undecided, Some("the baseline is 0".to_owned())),
+        };
+    }
+    let (estimate, paired) = ratio(now, before, same_seeds);
+    let judgement = condition.judge(&estimate);
+    let why = match (judgement, estimate.half_width) {
+        (Judgement::Undecided, None) => Some("one run has no interval".to_owned()),
+        (Judgement::Undecided, Some(_)) => Some("the limit is within the interval".to_owned()),
+        _ => None,
+    };
+    let ratio = Ratio { ratio: Some(estimate.mean), ratio_half_width: estimate.half_width, paired };
+    (ratio, judgement, why)
+}
+
+impl Ratio {
+    const NONE: Self = Self { ratio: None, ratio_half_width: None, paired: false };
+
+    /// The ratio as an estimate.
+    pub fn estimate(&self) -> Option<Estimate> {
+        Some(Estimate { mean: self.ratio?, half_width: self.ratio_half_width })
+    }
+}
+
+impl Condition {
+    /// Which side of the limit the interval of `ratio` is on.
+    fn judge(&self, ratio: &Estimate) -> Judgement {
+        let Some(half) = ratio.half_width else { return Judgement::Undecided };
+        let (least, most) = (ratio.mean - half, ratio.mean + half);
+        let (worse, fine) = match self.side {
+            Side::Above => (least > self.limit, most <= self.limit),
+            Side::Below => (most < self.limit, least >= self.limit),
+        };
+        match (worse, fine) {
+            (true, _) => Judgement::Worse,
+            (_, true) => Judgement::NotWorse,
+            _ => Judgement::Undecided,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(runs: &[f64]) -> BaselineValue {
+        let Estimate { mean, half_width } = Estimate::of_mean(runs).unwrap();
+        BaselineValue { mean, half_width, runs: Some(runs.to_vec()) }
+    }
+
+    fn decided(now: &[f64], before: &[f64], condition: &str) -> Judgement {
+        decide(&value(now), &value(before), true, &condition.parse().unwrap()).1
+    }
+
+    #[test]
+    fn the_whole_interval_must_be_beyond_the_limit() {
+        let condition: Condition = "energy > 1.02".parse().unwrap();
+        let judged = |mean: f64, half: f64| condition.judge(&Estimate { mean, half_width: Some(half) });
+        assert_eq!(judged(1.05, 0.02), Judgement::Worse);
+        assert_eq!(judged(1.05, 0.04), Judgement::Undecided);
+        assert_eq!(judged(1.01, 0.02), Judgement::Undecided);
+        assert_eq!(judged(1.0, 0.015), Judgement::NotWorse);
+        assert_eq!(condition.judge(&Estimate { mean: 9.0, half_width: None }), Judgement::Undecided);
+        let rate: Condition = "throughput < 0.98".parse().unwrap();
+        assert_eq!(rate.judge(&Estimate { mean: 0.9, half_width: Some(0.01) }), Judgement::Worse);
+        assert_eq!(rate.judge(&Estimate { mean: 1.5, half_width: Some(0.01) }), Judgement::NotWorse);
+    }
+
+    #[test]
+    fn the_same_runs_are_not_worse_however_much_they_scatter() {
+        assert_eq!(decided(&[1.0, 2.0, 9.0], &[1.0, 2.0, 9.0], "energy > 1.001"), Judgement::NotWorse);
+    }
+
+    #[test]
+    fn of_nothing_something_is_worse_and_nothing_is_not() {
+        assert_eq!(decided(&[0.0, 0.0], &[0.0, 0.0], "energy > 1.02"), Judgement::NotWorse);
+        assert_eq!(decided(&[3.0, 3.1, 3.0], &[0.0, 0.0, 0.0], "energy > 1.02"), Judgement::Worse);
+        assert_eq!(decided(&[0.0, 0.1, 0.0], &[0.0, 0.0, 0.0], "energy > 1.02"), Judgement::Undecided);
+    }
+}
