@@ -54,7 +54,8 @@
 //!
 //! An [`Environment`], or the arguments of [`ComparisonRuns::run`]: the [`Simulator`], which is [`Linux`] but for tests;
 //! [`Schedulers`], which turns the name of a scheduler into one ([`FairOrObject`] knows `fair` and the paths of objects);
-//! [`Progress`], which hears how many runs are done ([`Silent`] does not listen). The crate prints nothing and knows neither
+//! [`Progress`], which hears how many runs are done ([`Silent`] does not listen). [`Stored`] is a simulator, too: it has the
+//! reports of earlier runs from a [`Store`], and runs only what is not there. The crate prints nothing and knows neither
 //! a command line nor a terminal.
 //!
 //! # What holds
@@ -72,6 +73,7 @@
 //! - `expression`, `metrics`: numbers of reports, and what is computed of them
 //! - `runs`: simulations made ready, run once, kept; numbers made larger or smaller
 //! - `study`: from a paper to its results, verdicts, sensitivity
+//! - `store`: reports of runs that were finished before
 //! - `statistics`: means with intervals. `parallel`, `progress`, `simulator`: many runs at once
 
 mod axes;
@@ -90,6 +92,7 @@ mod runs;
 mod scenario;
 mod simulator;
 mod statistics;
+mod store;
 mod study;
 mod template;
 
@@ -112,6 +115,7 @@ pub use scenario::values::{ValueError, parse_duration, parse_hotplug};
 pub use scenario::{ClockOutside, Scenario, ScenarioError, Settable, UnknownSetting};
 pub use simulator::{Linux, LinuxWithin, Simulator};
 pub use statistics::Estimate;
+pub use store::{Digest, Store, Stored};
 pub use study::{
     CellResult, Counts, ExperimentResult, Missing, Moved, PaperResult, ParameterResult, Published, Results, SCHEMA,
     SeriesResult, Study, Verdict,

@@ -4,14 +4,17 @@
 //! The field names are the JSON schema (docs/reports.md); a metric that was not measured is `None`, never 0.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
 
-use serde::{Serialize, Serializer};
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// Version of the JSON schema; it grows when a field changes its meaning or goes away.
 pub const SCHEMA: u32 = 1;
 
 /// The result of one simulation.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// Version of the schema, [`SCHEMA`].
     pub schema: u32,
@@ -62,7 +65,7 @@ pub struct Report {
 }
 
 /// Energy by part, in joules; `total` is the sum of the others.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Energy {
     /// Sum of all parts.
     pub total: f64,
@@ -79,7 +82,7 @@ pub struct Energy {
 }
 
 /// An application's share of a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AppReport {
     /// Name of the application.
     pub name: String,
@@ -96,7 +99,7 @@ pub struct AppReport {
 }
 
 /// A thread's share of a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskReport {
     /// Name of the thread, with its instance.
     pub name: String,
@@ -119,7 +122,7 @@ pub struct TaskReport {
 }
 
 /// A distribution of latencies, in nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Latency {
     /// Median, exact to 1/16.
     pub p50: u64,
@@ -130,7 +133,7 @@ pub struct Latency {
 }
 
 /// What a loaded sched_ext scheduler did.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SchedExtReport {
     /// Name by which the scheduler calls itself (`sched_ext_ops.name`).
     pub name: String,
@@ -142,11 +145,11 @@ pub struct SchedExtReport {
     pub overhead_s: f64,
     /// Counters of the scheduler, by name, in the scheduler's order: sums over all CPUs. Empty if the file beside the
     /// object names no counters.
-    #[serde(serialize_with = "as_map")]
+    #[serde(serialize_with = "as_map", deserialize_with = "of_map")]
     pub statistics: Vec<(String, u64)>,
     /// States of the scheduler at the end, by the names of its variables. Empty if the file beside the object names
     /// none.
-    #[serde(serialize_with = "as_map")]
+    #[serde(serialize_with = "as_map", deserialize_with = "of_map")]
     pub states: Vec<(String, String)>,
     /// Exits after which the scheduler was loaded again, as its own loader would do: a CPU came or went and the
     /// scheduler has no callback for that.
@@ -162,8 +165,31 @@ fn as_map<S: Serializer, V: Serialize>(pairs: &[(String, V)], serializer: S) -> 
     serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
 }
 
+/// The members of an object as pairs, in their order.
+fn of_map<'de, D: Deserializer<'de>, V: Deserialize<'de>>(deserializer: D) -> Result<Vec<(String, V)>, D::Error> {
+    struct Pairs<V>(PhantomData<V>);
+
+    impl<'de, V: Deserialize<'de>> Visitor<'de> for Pairs<V> {
+        type Value = Vec<(String, V)>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+            let mut pairs = Vec::new();
+            while let Some(pair) = map.next_entry()? {
+                pairs.push(pair);
+            }
+            Ok(pairs)
+        }
+    }
+
+    deserializer.deserialize_map(Pairs(PhantomData))
+}
+
 /// A callback of a scheduler.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallbackReport {
     /// Times the callback was called.
     pub calls: u64,
@@ -172,7 +198,7 @@ pub struct CallbackReport {
 }
 
 /// Why a scheduler was ejected (`struct scx_exit_info`).
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExitReport {
     /// When the exit happened, in seconds of simulated time.
     pub at_s: f64,
@@ -197,7 +223,7 @@ pub struct ExitReport {
 }
 
 /// A scheduler's own record of its exit (`struct user_exit_info`).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedExit {
     /// Kernel's name of the kind; `0` if the scheduler was not told.
     pub kind: String,
@@ -210,7 +236,7 @@ pub struct RecordedExit {
 }
 
 /// A place in a scheduler's programs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
     /// Name of the function.
     pub function: String,
@@ -225,7 +251,7 @@ pub struct Frame {
 }
 
 /// A CPU's share of a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CpuReport {
     /// Number of the CPU.
     pub cpu: u32,

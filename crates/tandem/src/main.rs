@@ -8,7 +8,7 @@
 //! - [`bundled`]: the schedulers that the command carries. [`mechanism`]: what Tandem's says of its mechanisms.
 //! - [`context`]: what commands are given: the simulator, where to print, the [`files`] they write; [`json`]: how.
 //! - [`interrupt`]: Ctrl-C where a command ends in order.
-//! - [`memory`]: how much of it simulations may spend.
+//! - [`memory`]: how much of it simulations may spend. [`store`]: where finished ones are kept.
 //! - [`quantity`], [`table`]: numbers and text for people. [`failure`]: exit statuses.
 
 mod analyze;
@@ -33,6 +33,7 @@ mod quantity;
 mod reproduce;
 mod scheduler;
 mod simulate;
+mod store;
 mod table;
 mod workload;
 
@@ -49,6 +50,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::files::Files;
 use crate::interrupt::Interrupt;
+use crate::store::Place;
 
 fn main() -> ExitCode {
     let cli = Cli::read(std::env::args_os()).unwrap_or_else(|error| error.exit());
@@ -67,7 +69,8 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     }
     let mut out = stdout().lock();
     let simulator = LinuxWithin(memory::budget()?);
-    let result = cli.run(&mut Context::of_process(&simulator, &mut out, files, interrupt));
+    let store = Place::of_process()?;
+    let result = cli.run(&mut Context { store, ..Context::of_process(&simulator, &mut out, files, interrupt) });
     // Results that come with a failure are flushed too.
     out.flush()?;
     result

@@ -8,13 +8,14 @@ mod sentences;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use tandem_experiments::{ComparisonRuns, tell_apart};
+use tandem_experiments::{ComparisonRuns, Stored, tell_apart};
 use tandem_simulator::machine::Machine;
 
 use crate::arguments::{Choice, Pair, ScenarioOptions, choice, reads, warn_of_powersave};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::json::JsonOption;
+use crate::store::StoreOption;
 use crate::workload;
 
 const EXAMPLES: &str = "\
@@ -62,6 +63,9 @@ pub struct Compare {
     no_alone: bool,
 
     #[command(flatten)]
+    store: StoreOption,
+
+    #[command(flatten)]
     json: JsonOption,
 }
 
@@ -94,7 +98,10 @@ impl Compare {
             runs.pairs.iter().map(|pair| &pair.scheduler),
         );
         let destination = self.json.open(context)?;
-        let comparison = runs.run(context.simulator, &context.bar())?;
+        let store = context.store()?;
+        let simulator = Stored::new(context.simulator, store.as_ref(), self.store.fresh);
+        let comparison = runs.run(&simulator, &context.bar())?;
+        context.tell_found(simulator.found());
         let width = context.width;
         destination.write(context, &comparison, || {
             layout::render(&comparison, width) + sentences::render(&comparison, width).as_str()

@@ -41,6 +41,7 @@ fn explain(arguments: &str) -> Result<String, String> {
         progress: false,
         files: Files::default(),
         interrupt: Default::default(),
+        store: None,
     };
     cli.run(&mut context).map_err(|failure| failure.to_string())?;
     Ok(String::from_utf8(out).unwrap())

@@ -14,13 +14,14 @@ use std::rc::Rc;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use tandem_experiments::{
-    Book, Environment, ExperimentError, Library, Missing, Paper, PaperResult, Results, SCHEMA, Study,
+    Book, Environment, ExperimentError, Library, Missing, Paper, PaperResult, Results, SCHEMA, Stored, Study,
 };
 
 use crate::arguments::Carried;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::json::JsonOption;
+use crate::store::StoreOption;
 
 use report::documents::Documents;
 
@@ -37,7 +38,7 @@ side and its interval excludes no effect, which that of one seed never does; els
 papers/README.md describes the files, docs/reports.md the fields of the JSON.
 
 Ctrl-C prints what is finished and says what is missing (exit status 130); files stay as they
-were. A second one ends the command at once.";
+were. A second one ends the command at once. Finished runs are kept: the same command goes on.";
 
 /// Run the experiments of papers and show each published number beside ours
 #[derive(Debug, Args)]
@@ -60,6 +61,9 @@ pub struct Reproduce {
     jobs: Option<usize>,
 
     #[command(flatten)]
+    store: StoreOption,
+
+    #[command(flatten)]
     json: JsonOption,
 
     /// Also say how far each paper's main results move when a parameter of its machines is a fifth smaller or larger
@@ -71,7 +75,7 @@ pub struct Reproduce {
     write: Option<PathBuf>,
 
     /// Say what papers and experiments there are, and run nothing
-    #[arg(long, conflicts_with_all = ["seeds", "jobs", "json", "sensitivity", "write"])]
+    #[arg(long, conflicts_with_all = ["seeds", "jobs", "fresh", "json", "sensitivity", "write"])]
     list: bool,
 }
 
@@ -124,14 +128,17 @@ impl Reproduce {
     ) -> Result<Results, Failure> {
         let studies = papers.into_iter().map(|paper| Study::new(paper, book, self.seeds));
         let studies = studies.collect::<Result<Vec<_>, _>>()?;
-        let (simulator, progress) = (context.simulator, &context.bar());
-        let environment = Environment { library, schedulers: &Carried, simulator, progress };
+        let store = context.store()?;
+        let simulator = Stored::new(context.simulator, store.as_ref(), self.store.fresh);
+        let progress = &context.bar();
+        let environment = Environment { library, schedulers: &Carried, simulator: &simulator, progress };
         let mut results = Results { schema: SCHEMA, papers: Vec::new(), missing: Vec::new() };
         for study in &studies {
             let (paper, missing) = self.of_paper(study, environment)?;
             results.papers.extend(paper);
             results.missing.extend(missing);
         }
+        context.tell_found(simulator.found());
         Ok(results)
     }
 

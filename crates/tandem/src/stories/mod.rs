@@ -12,6 +12,7 @@ mod mock;
 mod one_run;
 mod outputs;
 mod reproducing;
+mod storing;
 
 use std::fs;
 use std::path::PathBuf;
@@ -22,6 +23,7 @@ use crate::cli::Cli;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::files::Files;
+use crate::store::Place;
 
 pub use mock::{Mock, report};
 
@@ -50,11 +52,12 @@ const PARTNERS: &str = r#"{
     }
 }"#;
 
-/// A folder with the workloads above, a simulator, and a terminal or none.
+/// A folder with the workloads above, a simulator, a terminal or none, and a store of finished runs or none.
 struct Story {
     folder: TempDir,
     mock: Mock,
     width: Option<usize>,
+    store: Option<Place>,
 }
 
 impl Story {
@@ -71,7 +74,7 @@ impl Story {
         for (name, text) in workloads {
             fs::write(folder.path().join(format!("{name}.json")), text).unwrap();
         }
-        Self { folder, mock: Mock::default(), width: None }
+        Self { folder, mock: Mock::default(), width: None, store: None }
     }
 
     fn on_terminal(width: usize) -> Self {
@@ -115,6 +118,7 @@ impl Story {
             progress: false,
             files: Files::default(),
             interrupt: self.mock.interrupt.clone(),
+            store: self.store.clone(),
         };
         let result = cli.run(&mut context);
         Ok((out, result))
