@@ -108,7 +108,7 @@ pub use paper::{
 };
 pub use parallel::{run_all, run_until_stopped};
 pub use progress::{Progress, Silent};
-pub use runs::Book;
+pub use runs::{Book, Used};
 pub use scenario::pair::{Choice, ChoiceError, FairOrObject, Pair, Schedulers};
 pub use scenario::settings::{Setting, Settings};
 pub use scenario::values::{ValueError, parse_duration, parse_hotplug};

@@ -12,6 +12,7 @@ use crate::analyze::Analyze;
 use crate::bench::Bench;
 use crate::compare::Compare;
 use crate::context::Context;
+use crate::experiment::ExperimentCommand;
 use crate::explain::Explain;
 use crate::failure::Failure;
 use crate::live::attach::Attach;
@@ -22,6 +23,7 @@ use crate::live::run::Run;
 use crate::live::status::StatusCommand;
 use crate::machine::MachineCommand;
 use crate::reproduce::Reproduce;
+use crate::rerun::Rerun;
 use crate::scheduler::SchedulerCommand;
 use crate::simulate::Simulate;
 use crate::workload::WorkloadCommand;
@@ -56,7 +58,9 @@ enum Command {
     Scheduler(SchedulerCommand),
     Workload(WorkloadCommand),
     Analyze(Analyze),
+    Experiment(ExperimentCommand),
     Reproduce(Reproduce),
+    Rerun(Rerun),
     Bench(Bench),
     Run(Run),
     Attach(Attach),
@@ -96,7 +100,9 @@ impl Cli {
             Command::Scheduler(command) => command.run(context),
             Command::Workload(command) => command.run(context),
             Command::Analyze(command) => command.run(context),
+            Command::Experiment(command) => command.run(context),
             Command::Reproduce(command) => command.run(context),
+            Command::Rerun(command) => command.run(context),
             Command::Bench(command) => command.run(context),
             Command::Run(command) => command.run(context),
             Command::Attach(command) => command.run(context),

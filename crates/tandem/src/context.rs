@@ -31,6 +31,8 @@ pub struct Context<'a> {
     pub interrupt: Interrupt,
     /// Where the reports of finished runs are kept; `None`: nowhere.
     pub store: Option<Place>,
+    /// The words of the command line that results follow from.
+    pub command: Vec<String>,
 }
 
 impl<'a> Context<'a> {
@@ -57,7 +59,7 @@ impl<'a> Context<'a> {
         self.progress.then(|| ProgressBar::with_draw_target(None, target(true)))
     }
 
-    /// The context of this process, whose standard output is `out`, without a store.
+    /// The context of this process, whose standard output is `out`, without a store and words.
     pub fn of_process(
         simulator: &'a dyn Simulator,
         out: &'a mut dyn Write,
@@ -65,7 +67,16 @@ impl<'a> Context<'a> {
         interrupt: Interrupt,
     ) -> Self {
         let width = columns(&Term::stdout());
-        Self { simulator, out, width, progress: Term::stderr().is_term(), files, interrupt, store: None }
+        Self {
+            simulator,
+            out,
+            width,
+            progress: Term::stderr().is_term(),
+            files,
+            interrupt,
+            store: None,
+            command: Vec::new(),
+        }
     }
 
     /// The reports of finished runs, if they are kept.

@@ -3,8 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::command::program;
-use crate::command::shown;
+use crate::command::{program, shown};
 
 pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

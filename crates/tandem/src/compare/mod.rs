@@ -15,6 +15,7 @@ use crate::arguments::{Choice, Pair, ScenarioOptions, choice, reads, warn_of_pow
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::json::JsonOption;
+use crate::produced::ProducedBy;
 use crate::store::StoreOption;
 use crate::workload;
 
@@ -79,7 +80,7 @@ impl Compare {
         let machine = Machine::load(&self.scenario.machine)?;
         pairs.iter().try_for_each(|pair| scenario.check_on(&machine, pair, self.seed))?;
         warn_of_powersave(context, &machine, pairs.iter().map(|pair| &pair.governor));
-        let workload = workload::load(&self.scenario.workload)?;
+        let (workload, text) = workload::load_with_text(&self.scenario.workload)?;
         for warning in &workload.warnings {
             context.warn(warning);
         }
@@ -97,13 +98,18 @@ impl Compare {
             Some(&self.scenario.workload),
             runs.pairs.iter().map(|pair| &pair.scheduler),
         );
+        let produced = ProducedBy::new(&context.command, self.seed)
+            .scenario(&scenario)
+            .machine(&self.scenario.machine, &machine)
+            .workload(&self.scenario.workload, &text)
+            .pairs(&scenario, &runs.pairs);
         let destination = self.json.open(context)?;
         let store = context.store()?;
         let simulator = Stored::new(context.simulator, store.as_ref(), self.store.fresh);
         let comparison = runs.run(&simulator, &context.bar())?;
         context.tell_found(simulator.found());
         let width = context.width;
-        destination.write(context, &comparison, || {
+        destination.write(context, &produced.of(&comparison), || {
             layout::render(&comparison, width) + sentences::render(&comparison, width).as_str()
         })?;
         match comparison.ejected() {

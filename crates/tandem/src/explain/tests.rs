@@ -42,6 +42,7 @@ fn explain(arguments: &str) -> Result<String, String> {
         files: Files::default(),
         interrupt: Default::default(),
         store: None,
+        command: Vec::new(),
     };
     cli.run(&mut context).map_err(|failure| failure.to_string())?;
     Ok(String::from_utf8(out).unwrap())

@@ -5,6 +5,7 @@
 mod analyzing;
 mod comparing;
 mod ejected;
+mod experimenting;
 mod generating;
 mod live;
 mod mistakes;
@@ -12,8 +13,10 @@ mod mock;
 mod one_run;
 mod outputs;
 mod reproducing;
+mod rerunning;
 mod storing;
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
@@ -23,6 +26,7 @@ use crate::cli::Cli;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::files::Files;
+use crate::produced::without_outputs;
 use crate::store::Place;
 
 pub use mock::{Mock, report};
@@ -109,7 +113,8 @@ impl Story {
     fn run_to_bytes(&self, command: &str) -> Result<(Vec<u8>, Result<(), Failure>), String> {
         let command = command.replace('@', &format!("{}/", self.folder.path().display()));
         let words = ["tandem"].into_iter().chain(command.split_whitespace());
-        let cli = Cli::read(words).map_err(|error| error.to_string())?;
+        let words: Vec<OsString> = words.map(OsString::from).collect();
+        let cli = Cli::read(&words).map_err(|error| error.to_string())?;
         let mut out = Vec::new();
         let mut context = Context {
             simulator: &self.mock,
@@ -119,6 +124,7 @@ impl Story {
             files: Files::default(),
             interrupt: self.mock.interrupt.clone(),
             store: self.store.clone(),
+            command: without_outputs(&words),
         };
         let result = cli.run(&mut context);
         Ok((out, result))

@@ -4,5 +4,6 @@
 
 mod combinations;
 mod effects;
+mod experiment;
 mod fuzzing;
 mod readme;
