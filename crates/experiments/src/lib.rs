@@ -73,6 +73,7 @@
 //! - `expression`, `metrics`: numbers of reports, and what is computed of them
 //! - `runs`: simulations made ready, run once, kept; numbers made larger or smaller
 //! - `study`: from a paper to its results, verdicts, sensitivity
+//! - `search`: settings of a scheduler that are better, and how sure that is
 //! - `store`: reports of runs that were finished before
 //! - `statistics`: means with intervals. `parallel`, `progress`, `simulator`: many runs at once
 
@@ -90,6 +91,7 @@ mod parallel;
 mod progress;
 mod runs;
 mod scenario;
+mod search;
 mod simulator;
 mod statistics;
 mod store;
@@ -113,6 +115,7 @@ pub use scenario::pair::{Choice, ChoiceError, FairOrObject, Pair, Schedulers};
 pub use scenario::settings::{Setting, Settings};
 pub use scenario::values::{ValueError, parse_duration, parse_hotplug};
 pub use scenario::{ClockOutside, Scenario, ScenarioError, Settable, UnknownSetting};
+pub use search::{Certainty, Confirmed, Dimension, Domain, Goal, GoalError, Limit, Minimised, Ratio, Tuned, Tuning};
 pub use simulator::{Linux, LinuxWithin, Simulator};
 pub use statistics::Estimate;
 pub use store::{Digest, Store, Stored};

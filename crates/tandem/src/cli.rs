@@ -26,6 +26,7 @@ use crate::reproduce::Reproduce;
 use crate::rerun::Rerun;
 use crate::scheduler::SchedulerCommand;
 use crate::simulate::Simulate;
+use crate::tune::Tune;
 use crate::workload::WorkloadCommand;
 
 const EXAMPLES: &str = "\
@@ -58,6 +59,7 @@ enum Command {
     Scheduler(SchedulerCommand),
     Workload(WorkloadCommand),
     Analyze(Analyze),
+    Tune(Tune),
     Experiment(ExperimentCommand),
     Reproduce(Reproduce),
     Rerun(Rerun),
@@ -100,6 +102,7 @@ impl Cli {
             Command::Scheduler(command) => command.run(context),
             Command::Workload(command) => command.run(context),
             Command::Analyze(command) => command.run(context),
+            Command::Tune(command) => command.run(context),
             Command::Experiment(command) => command.run(context),
             Command::Reproduce(command) => command.run(context),
             Command::Rerun(command) => command.run(context),

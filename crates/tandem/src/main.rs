@@ -3,7 +3,7 @@
 //!
 //! - [`cli`]: the commands; each is a struct with its arguments and `run`. [`arguments`]: values of options.
 //! - [`simulate`], [`compare`], [`explain`], [`analyze`], [`mod@bench`], [`machine`], [`scheduler`], [`workload`]: one command each.
-//! - [`experiment`]: experiments of one's own. [`reproduce`]: the published numbers of papers beside ours.
+//! - [`tune`]: settings of a scheduler, searched. [`experiment`]: experiments of one's own. [`reproduce`]: the published numbers of papers beside ours.
 //! - [`live`]: the commands for the kernel that is running.
 //! - [`bundled`]: the schedulers that the command carries. [`mechanism`]: what Tandem's says of its mechanisms.
 //! - [`context`]: what commands are given: the simulator, where to print, the [`files`] they write; [`json`]: how.
@@ -39,6 +39,7 @@ mod scheduler;
 mod simulate;
 mod store;
 mod table;
+mod tune;
 mod workload;
 
 #[cfg(test)]

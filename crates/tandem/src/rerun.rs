@@ -14,7 +14,7 @@ use crate::produced::{ProducedBy, VERSION};
 use crate::table::{paragraph, printable};
 
 /// The commands whose reports say what they were produced by.
-const COMMANDS: [&str; 4] = ["simulate", "compare", "reproduce", "experiment"];
+const COMMANDS: [&str; 5] = ["simulate", "compare", "tune", "reproduce", "experiment"];
 /// Where a report has the time that it took, which differs from run to run.
 const WALL: &str = "wall_s";
 /// Most differences that are told.

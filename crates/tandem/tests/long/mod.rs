@@ -7,3 +7,4 @@ mod effects;
 mod experiment;
 mod fuzzing;
 mod readme;
+mod tune;
