@@ -70,7 +70,7 @@ build: build-requirements ## Build the release binary
 
 .PHONY: reproduce
 reproduce: build ## Run the papers' experiments and write docs/results.md, its numbers and its figures
-	"$(TANDEM)" reproduce --sensitivity --write docs
+	"$(TANDEM)" reproduce --fresh --sensitivity --write docs
 
 .PHONY: objects
 objects: ## Compile the kernel's example sched_ext schedulers, to run in the simulator

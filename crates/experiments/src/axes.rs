@@ -57,6 +57,12 @@ impl Axes {
         place.iter().try_for_each(|(axis, value)| self.axis(axis)?.value(value).map(drop))
     }
 
+    /// How many combinations [`Axes::combinations`] has.
+    pub fn count(&self, names: &[String]) -> usize {
+        let sizes = names.iter().filter_map(|name| self.axis(name).ok()).map(|axis| axis.values.len());
+        sizes.fold(1, usize::saturating_mul)
+    }
+
     /// Every combination of values of the axes `names`, the last axis varying first. Names of no axis are left out.
     pub fn combinations(&self, names: &[String]) -> Vec<Place> {
         let mut places = vec![Place::new()];

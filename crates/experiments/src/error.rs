@@ -39,6 +39,12 @@ pub enum ExperimentError {
         /// Why there is no report.
         source: SimulationError,
     },
+    /// A search has nothing to compare with.
+    #[error("{0}")]
+    NoBase(String),
+    /// A search for settings of a scheduler that has none.
+    #[error("{0} has no settings to search; name a sched_ext scheduler")]
+    NotTunable(String),
     /// A person asked to stop before all runs were done.
     #[error("interrupted")]
     Interrupted,

@@ -23,8 +23,9 @@ const MOST_OPERATIONS: u64 = 100_000;
 /// Depth to which brackets may nest.
 const MOST_DEPTH: usize = 32;
 
-/// What expressions call besides [`METRICS`] and the functions of mathematics.
-const OTHERS: [&str; 8] = ["counter", "report", "fairness", "jitter", "number", "mean", "min", "max"];
+/// What expressions call besides [`METRICS`].
+const OTHERS: [&str; 12] =
+    ["counter", "report", "fairness", "jitter", "number", "mean", "min", "max", "sqrt", "exp", "ln", "abs"];
 
 /// Where an expression is evaluated.
 struct Scene {
@@ -86,6 +87,7 @@ impl Calculator {
         calculator.register_metrics();
         calculator.register_others();
         calculator.register_arrays();
+        calculator.register_mathematics();
         calculator
     }
 
@@ -196,6 +198,14 @@ impl Calculator {
             let number = axes::number(&scene.paper.experiments[scene.experiment].axes, &scene.place, &what);
             Ok(number.map_err(said)?)
         });
+    }
+
+    /// `abs`, and what the package of mathematics has for broken numbers only.
+    fn register_mathematics(&mut self) {
+        self.engine.register_fn("abs", f64::abs).register_fn("abs", |whole: i64| (whole as f64).abs());
+        self.engine.register_fn("sqrt", |whole: i64| (whole as f64).sqrt());
+        self.engine.register_fn("exp", |whole: i64| (whole as f64).exp());
+        self.engine.register_fn("ln", |whole: i64| (whole as f64).ln());
     }
 
     /// `mean`, `min` and `max` of lists.

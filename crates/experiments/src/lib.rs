@@ -61,7 +61,8 @@
 //!
 //! An [`Environment`], or the arguments of [`ComparisonRuns::run`]: the [`Simulator`], which is [`Linux`] but for tests;
 //! [`Schedulers`], which turns the name of a scheduler into one ([`FairOrObject`] knows `fair` and the paths of objects);
-//! [`Progress`], which hears how many runs are done ([`Silent`] does not listen). The crate prints nothing and knows neither
+//! [`Progress`], which hears how many runs are done ([`Silent`] does not listen). [`Stored`] is a simulator, too: it has the
+//! reports of earlier runs from a [`Store`], and runs only what is not there. The crate prints nothing and knows neither
 //! a command line nor a terminal.
 //!
 //! # What holds
@@ -81,6 +82,8 @@
 //! - `expression`, `metrics`: numbers of reports, and what is computed of them
 //! - `runs`: simulations made ready, run once, kept; numbers made larger or smaller
 //! - `study`: from a paper to its results, verdicts, sensitivity
+//! - `search`: settings of a scheduler that are better, and how sure that is
+//! - `store`: reports of runs that were finished before
 //! - `statistics`: means with intervals. `parallel`, `progress`, `simulator`: many runs at once
 
 mod axes;
@@ -99,8 +102,10 @@ mod parallel;
 mod progress;
 mod runs;
 mod scenario;
+mod search;
 mod simulator;
 mod statistics;
+mod store;
 mod study;
 mod template;
 
@@ -121,14 +126,16 @@ pub use paper::{
 };
 pub use parallel::{run_all, run_until_stopped};
 pub use progress::{Progress, Silent};
-pub use runs::Book;
+pub use runs::{Book, Used};
 pub use scenario::pair::{Choice, ChoiceError, FairOrObject, Pair, Schedulers};
 pub use scenario::parameter::{ParameterError, VariedSetting, spanned};
 pub use scenario::settings::{Setting, Settings};
 pub use scenario::values::{ValueError, parse_duration, parse_hotplug};
 pub use scenario::{ClockOutside, Scenario, ScenarioError, Settable, UnknownSetting};
+pub use search::{Certainty, Confirmed, Dimension, Domain, Goal, GoalError, Limit, Minimised, Ratio, Tuned, Tuning};
 pub use simulator::{Linux, LinuxWithin, Simulator};
 pub use statistics::Estimate;
+pub use store::{Digest, Store, Stored};
 pub use study::{
     CellResult, Counts, ExperimentResult, Missing, Moved, PaperResult, ParameterResult, Published, Results, SCHEMA,
     SeriesResult, Study, Verdict,

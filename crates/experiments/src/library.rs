@@ -16,8 +16,10 @@ const KINDS: [&str; 2] = ["toml", "json"];
 /// The texts of all files of all papers. What a paper is, `papers/README.md` says.
 #[derive(Debug)]
 pub struct Library {
-    /// How messages call the folder.
+    /// How messages call the folder: of all papers, or of the one experiment.
     root: PathBuf,
+    /// Whether the files of the one paper lie in `root` itself.
+    flat: bool,
     /// By paper, then by path in its folder.
     papers: BTreeMap<String, BTreeMap<String, String>>,
 }
@@ -26,7 +28,7 @@ impl Library {
     /// The files of `texts`: paths such as `memory/table1.toml`, a folder for each paper, with their contents. Messages
     /// call the folder of all papers `root`.
     pub fn of_texts<'t>(root: &Path, texts: impl IntoIterator<Item = (&'t str, &'t str)>) -> Self {
-        let mut library = Self { root: root.to_owned(), papers: BTreeMap::new() };
+        let mut library = Self { root: root.to_owned(), flat: false, papers: BTreeMap::new() };
         for (path, text) in texts {
             if let Some((paper, path)) = path.split_once('/') {
                 library.add(paper, path, text.to_owned());
@@ -40,9 +42,7 @@ impl Library {
     /// # Errors
     /// A file or folder that cannot be read; no folder has a `paper.toml`.
     pub fn of_folder(root: &Path) -> Result<Self, InputError> {
-        let mut library = Self { root: root.to_owned(), papers: BTreeMap::new() };
-        let unreadable =
-            |path: &Path, error: &dyn std::fmt::Display| InputError::whole(path, format!("cannot be read: {error}"));
+        let mut library = Self { root: root.to_owned(), flat: false, papers: BTreeMap::new() };
         let mut folders = vec![root.to_owned()];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(&folder).map_err(|error| unreadable(&folder, &error))? {
@@ -66,6 +66,35 @@ impl Library {
         }
     }
 
+    /// The file at `path` alone, as the experiment of a paper that has its name.
+    ///
+    /// # Errors
+    /// The file cannot be read, or its path ends in no name.
+    pub(crate) fn of_file(path: &Path) -> Result<(Self, String, String), InputError> {
+        let name = |part: Option<&std::ffi::OsStr>| part.and_then(|part| part.to_str()).map(str::to_owned);
+        let (Some(file), Some(paper)) = (name(path.file_name()), name(path.file_stem())) else {
+            return Err(InputError::whole(path, "is no name of a file"));
+        };
+        let text = bounded::read_text(path).map_err(|error| unreadable(path, &error))?;
+        let root = path.parent().unwrap_or(Path::new("")).to_owned();
+        let mut library = Self { root, flat: true, papers: BTreeMap::new() };
+        library.add(&paper, &file, text);
+        Ok((library, paper, file))
+    }
+
+    /// Adds the file `path` of `paper` if there is one.
+    ///
+    /// # Errors
+    /// The file is there and cannot be read.
+    pub(crate) fn add_file(&mut self, paper: &str, file: &str) -> Result<(), InputError> {
+        let path = self.path(paper, file);
+        if self.text(paper, file).is_none() && path.is_file() {
+            let text = bounded::read_text(&path).map_err(|error| unreadable(&path, &error))?;
+            self.add(paper, file, text);
+        }
+        Ok(())
+    }
+
     fn add(&mut self, paper: &str, path: &str, text: String) {
         self.papers.entry(paper.to_owned()).or_default().insert(path.to_owned(), text);
     }
@@ -85,12 +114,18 @@ impl Library {
 
     /// How messages call a file of `paper`.
     pub fn path(&self, paper: &str, file: &str) -> PathBuf {
-        self.root.join(paper).join(file)
+        if self.flat { self.root.join(file) } else { self.root.join(paper).join(file) }
     }
 
     /// The paths of all files of all papers, as messages call them.
     pub fn files(&self) -> impl Iterator<Item = PathBuf> {
         self.papers.iter().flat_map(|(paper, files)| files.keys().map(|file| self.path(paper, file)))
+    }
+
+    /// The files of `paper`, ascending, with their texts.
+    pub fn texts(&self, paper: &str) -> impl Iterator<Item = (&str, &str)> {
+        let files = self.papers.get(paper).into_iter().flatten();
+        files.map(|(file, text)| (file.as_str(), text.as_str()))
     }
 
     /// The text of a file of `paper`, if there is such a file.
@@ -103,6 +138,10 @@ impl Library {
         let files = self.papers.get(paper).into_iter().flat_map(BTreeMap::keys).map(String::as_str);
         files.filter(|file| file.ends_with(".toml") && !file.contains('/') && *file != "paper.toml")
     }
+}
+
+fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> InputError {
+    InputError::whole(path, format!("cannot be read: {error}"))
 }
 
 /// `path` without `root`, with slashes.

@@ -92,6 +92,47 @@ fn a_mean_of_other_numbers_is_judged_but_not_counted() {
     assert!(error.message.contains("a prediction has no published value"), "{}", error.message);
 }
 
+/// The table with one number, `ours`.
+fn computed(ours: &str) -> Result<f64, String> {
+    let table =
+        format!("title = \"T\"\nseeds = 1\n[[series]]\nwhat = \"x\"\nunit = \"s\"\nours = '{ours}'\n[[series.cell]]\n");
+    let (result, runs) = studied(&table, &book(1)).map_err(|error| error.to_string())?;
+    assert_eq!(runs, 0);
+    Ok(result.experiments[0].series[0].cells[0].ours.unwrap().mean)
+}
+
+#[test]
+fn mathematics_is_that_of_the_guide() {
+    for (ours, value) in [
+        ("abs(1 - 3)", 2.0),
+        ("abs(-2.5)", 2.5),
+        ("sqrt(4) + sqrt(2.25)", 3.5),
+        ("ln(exp(1)) + exp(0.0)", 2.0),
+        ("mean([1, 2.5]) + min([3, 4]) + max([5, 6])", 10.75),
+        ("2 ** 3", 8.0),
+    ] {
+        assert_eq!(computed(ours), Ok(value), "{ours}");
+    }
+}
+
+#[test]
+fn the_guide_has_the_functions_that_there_are() {
+    let guide = include_str!("../../../papers/README.md");
+    let (_, table) = guide.split_once("| function | value |").unwrap();
+    let (table, _) = table.split_once("\n\n").unwrap();
+    let functions =
+        table.lines().flat_map(|line| line.split('|').nth(1).unwrap_or_default().split('`').skip(1).step_by(2));
+    let told: Vec<&str> = functions.filter_map(|call| Some(call.split_once('(')?.0)).collect();
+    let message = computed("nothing()").unwrap_err();
+    let (_, valid) = message.split_once("valid: ").unwrap();
+    let there: Vec<&str> = valid.split('`').skip(1).step_by(2).collect();
+    assert!(there.len() > 20 && there.iter().all(|name| told.contains(name)), "{there:?} and {told:?}");
+    for name in &told {
+        let message = computed(&format!("{name}()")).unwrap_err();
+        assert!(message.contains(&format!("`{name}` does not take that")), "{message}");
+    }
+}
+
 #[test]
 fn each_simulation_is_run_once_however_many_ask() {
     let book = book(2);

@@ -4,14 +4,17 @@
 //! The field names are the JSON schema (docs/reports.md); a metric that was not measured is `None`, never 0.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
 
-use serde::{Serialize, Serializer};
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// Version of the JSON schema; it grows when a field changes its meaning or goes away.
 pub const SCHEMA: u32 = 1;
 
 /// The result of one simulation.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// Version of the schema, [`SCHEMA`].
     pub schema: u32,
@@ -65,7 +68,7 @@ pub struct Report {
 }
 
 /// Energy by part, in joules; `total` is the sum of the others.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Energy {
     /// Sum of all parts.
     pub total: f64,
@@ -82,7 +85,7 @@ pub struct Energy {
 }
 
 /// An application's share of a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AppReport {
     /// Name of the application.
     pub name: String,
@@ -102,7 +105,7 @@ pub struct AppReport {
 }
 
 /// A thread's share of a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskReport {
     /// Name of the thread, with its instance.
     pub name: String,
@@ -127,7 +130,7 @@ pub struct TaskReport {
 
 /// How late threads were: of a thread, of an application, or of all applications. Rounds and deadlines are defined in
 /// docs/models.md.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Timing {
     /// From wakeup to the first instruction; `None` if no thread was ever woken.
     pub wakeup_latency_ns: Option<Latency>,
@@ -145,7 +148,7 @@ pub struct Timing {
 
 /// How rounds met their deadlines. The *slack* of a round is the time left to the deadline at the end of the round, and
 /// negative where that is missed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Deadlines {
     /// Rounds that had a deadline, at least 1.
     pub rounds: u64,
@@ -162,7 +165,7 @@ pub struct Deadlines {
 }
 
 /// Frames: the rounds of threads that say so.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Frames {
     /// Frames that ended.
     pub count: u64,
@@ -181,7 +184,7 @@ impl Frames {
 
 /// A distribution of times, in nanoseconds. Every time is counted; a percentile is never below the true one, and above it
 /// by at most 1/64 of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Latency {
     /// Median.
     pub p50: u64,
@@ -194,7 +197,7 @@ pub struct Latency {
 }
 
 /// What a loaded sched_ext scheduler did.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SchedExtReport {
     /// Name by which the scheduler calls itself (`sched_ext_ops.name`).
     pub name: String,
@@ -206,11 +209,11 @@ pub struct SchedExtReport {
     pub overhead_s: f64,
     /// Counters of the scheduler, by name, in the scheduler's order: sums over all CPUs. Empty if the file beside the
     /// object names no counters.
-    #[serde(serialize_with = "as_map")]
+    #[serde(serialize_with = "as_map", deserialize_with = "of_map")]
     pub statistics: Vec<(String, u64)>,
     /// States of the scheduler at the end, by the names of its variables. Empty if the file beside the object names
     /// none.
-    #[serde(serialize_with = "as_map")]
+    #[serde(serialize_with = "as_map", deserialize_with = "of_map")]
     pub states: Vec<(String, String)>,
     /// Exits after which the scheduler was loaded again, as its own loader would do: a CPU came or went and the
     /// scheduler has no callback for that.
@@ -226,8 +229,31 @@ fn as_map<S: Serializer, V: Serialize>(pairs: &[(String, V)], serializer: S) -> 
     serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
 }
 
+/// The members of an object as pairs, in their order.
+fn of_map<'de, D: Deserializer<'de>, V: Deserialize<'de>>(deserializer: D) -> Result<Vec<(String, V)>, D::Error> {
+    struct Pairs<V>(PhantomData<V>);
+
+    impl<'de, V: Deserialize<'de>> Visitor<'de> for Pairs<V> {
+        type Value = Vec<(String, V)>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+            let mut pairs = Vec::new();
+            while let Some(pair) = map.next_entry()? {
+                pairs.push(pair);
+            }
+            Ok(pairs)
+        }
+    }
+
+    deserializer.deserialize_map(Pairs(PhantomData))
+}
+
 /// A callback of a scheduler.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallbackReport {
     /// Times the callback was called.
     pub calls: u64,
@@ -236,7 +262,7 @@ pub struct CallbackReport {
 }
 
 /// Why a scheduler was ejected (`struct scx_exit_info`).
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExitReport {
     /// When the exit happened, in seconds of simulated time.
     pub at_s: f64,
@@ -261,7 +287,7 @@ pub struct ExitReport {
 }
 
 /// A scheduler's own record of its exit (`struct user_exit_info`).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedExit {
     /// Kernel's name of the kind; `0` if the scheduler was not told.
     pub kind: String,
@@ -274,7 +300,7 @@ pub struct RecordedExit {
 }
 
 /// A place in a scheduler's programs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
     /// Name of the function.
     pub function: String,
@@ -289,7 +315,7 @@ pub struct Frame {
 }
 
 /// A CPU's share of a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CpuReport {
     /// Number of the CPU.
     pub cpu: u32,

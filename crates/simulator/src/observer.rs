@@ -34,6 +34,10 @@ pub trait Observer {
     fn may_begin_again(&self) -> bool {
         false
     }
+    /// Whether the observer wants to be told of the run. One that does not is content with a report that is known from before.
+    fn watches(&self) -> bool {
+        true
+    }
     /// A thread came into being.
     fn task_new(&mut self, _now: Nanos, _task: &TaskInfo) {}
     /// `cpu` goes from `prev` to `next`; `None` is the idle thread.
@@ -61,5 +65,9 @@ pub struct NoObserver;
 impl Observer for NoObserver {
     fn may_begin_again(&self) -> bool {
         true
+    }
+
+    fn watches(&self) -> bool {
+        false
     }
 }

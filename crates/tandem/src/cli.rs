@@ -12,6 +12,7 @@ use crate::analyze::Analyze;
 use crate::bench::Bench;
 use crate::compare::Compare;
 use crate::context::Context;
+use crate::experiment::ExperimentCommand;
 use crate::explain::Explain;
 use crate::failure::Failure;
 use crate::live::attach::Attach;
@@ -22,9 +23,11 @@ use crate::live::run::Run;
 use crate::live::status::StatusCommand;
 use crate::machine::MachineCommand;
 use crate::reproduce::Reproduce;
+use crate::rerun::Rerun;
 use crate::scheduler::SchedulerCommand;
 use crate::shell::{Completions, Manual};
 use crate::simulate::Simulate;
+use crate::tune::Tune;
 use crate::workload::WorkloadCommand;
 
 const EXAMPLES: &str = "\
@@ -57,7 +60,10 @@ enum Command {
     Scheduler(SchedulerCommand),
     Workload(WorkloadCommand),
     Analyze(Analyze),
+    Tune(Tune),
+    Experiment(ExperimentCommand),
     Reproduce(Reproduce),
+    Rerun(Rerun),
     Bench(Bench),
     Run(Run),
     Attach(Attach),
@@ -100,7 +106,10 @@ impl Cli {
             Command::Scheduler(command) => command.run(context),
             Command::Workload(command) => command.run(context),
             Command::Analyze(command) => command.run(context),
+            Command::Tune(command) => command.run(context),
+            Command::Experiment(command) => command.run(context),
             Command::Reproduce(command) => command.run(context),
+            Command::Rerun(command) => command.run(context),
             Command::Bench(command) => command.run(context),
             Command::Run(command) => command.run(context),
             Command::Attach(command) => command.run(context),

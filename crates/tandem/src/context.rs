@@ -8,11 +8,12 @@ use std::sync::{Mutex, PoisonError};
 use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use tandem_experiments::{Progress, Simulator};
+use tandem_experiments::{Progress, Simulator, Store};
 
 use crate::failure::Failure;
 use crate::files::{DASH, Files, Output};
 use crate::interrupt::Interrupt;
+use crate::store::Place;
 
 /// The context that every command gets.
 pub struct Context<'a> {
@@ -28,6 +29,10 @@ pub struct Context<'a> {
     pub files: Files,
     /// Ctrl-C, for commands that end in order.
     pub interrupt: Interrupt,
+    /// Where the reports of finished runs are kept; `None`: nowhere.
+    pub store: Option<Place>,
+    /// The words of the command line that results follow from.
+    pub command: Vec<String>,
 }
 
 impl<'a> Context<'a> {
@@ -54,7 +59,7 @@ impl<'a> Context<'a> {
         self.progress.then(|| ProgressBar::with_draw_target(None, target(true)))
     }
 
-    /// The context of this process, whose standard output is `out`.
+    /// The context of this process, whose standard output is `out`, without a store and words.
     pub fn of_process(
         simulator: &'a dyn Simulator,
         out: &'a mut dyn Write,
@@ -62,7 +67,28 @@ impl<'a> Context<'a> {
         interrupt: Interrupt,
     ) -> Self {
         let width = columns(&Term::stdout());
-        Self { simulator, out, width, progress: Term::stderr().is_term(), files, interrupt }
+        Self {
+            simulator,
+            out,
+            width,
+            progress: Term::stderr().is_term(),
+            files,
+            interrupt,
+            store: None,
+            command: Vec::new(),
+        }
+    }
+
+    /// The reports of finished runs, if they are kept.
+    pub fn store(&self) -> Result<Option<Store>, Failure> {
+        Ok(self.store.as_ref().map(Place::open).transpose()?.flatten())
+    }
+
+    /// Tells a person who watches how many runs were not made, because they had been finished before.
+    pub fn tell_found(&self, found: usize) {
+        if self.progress && found > 0 {
+            let _ = writeln!(stderr(), "note: {found} runs were finished before; --fresh makes them again");
+        }
     }
 }
 

@@ -62,6 +62,9 @@ pub enum Failure {
     /// The command of `tandem run` was not started.
     #[error("{0}")]
     NotStarted(String),
+    /// A report that was made again comes out different; this says where.
+    #[error("{0}")]
+    Differs(String),
     /// Everything has been said; this is the exit status, mostly that of a command which was run.
     #[error("exit status {0}")]
     Status(u8),
@@ -108,7 +111,7 @@ impl Failure {
             Self::Experiment(_) => MISTAKE,
             Self::Ejected(_) => EJECTED,
             Self::Input(_) | Self::Options(_) => MISTAKE,
-            Self::File { .. } | Self::Output(_) | Self::System(_) => OTHER,
+            Self::File { .. } | Self::Output(_) | Self::System(_) | Self::Differs(_) => OTHER,
             Self::NotStarted(_) => NOT_STARTED,
             Self::Status(status) => *status,
         }

@@ -3,12 +3,13 @@
 //!
 //! - [`cli`]: the commands; each is a struct with its arguments and `run`. [`arguments`]: values of options.
 //! - [`simulate`], [`compare`], [`explain`], [`analyze`], [`mod@bench`], [`machine`], [`scheduler`], [`workload`]: one command each.
-//! - [`reproduce`]: the published numbers of papers beside ours.
+//! - [`tune`]: settings of a scheduler, searched. [`experiment`]: experiments of one's own. [`reproduce`]: the published numbers of papers beside ours.
 //! - [`live`]: the commands for the kernel that is running.
 //! - [`bundled`]: the schedulers that the command carries. [`mechanism`]: what Tandem's says of its mechanisms.
 //! - [`context`]: what commands are given: the simulator, where to print, the [`files`] they write; [`json`]: how.
 //! - [`interrupt`]: Ctrl-C where a command ends in order.
-//! - [`memory`]: how much of it simulations may spend.
+//! - [`produced`]: what a report was produced by; [`mod@rerun`] makes it again.
+//! - [`memory`]: how much of it simulations may spend. [`store`]: where finished ones are kept.
 //! - [`shell`]: completions and manual pages.
 //! - [`quantity`], [`table`]: numbers and text for people. [`failure`]: exit statuses.
 
@@ -19,6 +20,7 @@ mod bundled;
 mod cli;
 mod compare;
 mod context;
+mod experiment;
 mod explain;
 mod failure;
 mod files;
@@ -30,17 +32,22 @@ mod loaders;
 mod machine;
 mod mechanism;
 mod memory;
+mod produced;
 mod quantity;
 mod reproduce;
+mod rerun;
 mod scheduler;
 mod shell;
 mod simulate;
+mod store;
 mod table;
+mod tune;
 mod workload;
 
 #[cfg(test)]
 mod stories;
 
+use std::ffi::OsString;
 use std::io::{Write, stdout};
 use std::process::ExitCode;
 
@@ -51,16 +58,19 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::files::Files;
 use crate::interrupt::Interrupt;
+use crate::produced::without_outputs;
+use crate::store::Place;
 
 fn main() -> ExitCode {
-    let cli = Cli::read(std::env::args_os()).unwrap_or_else(|error| error.exit());
-    match run(&cli) {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let cli = Cli::read(&words).unwrap_or_else(|error| error.exit());
+    match run(&cli, without_outputs(&words)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
 }
 
-fn run(cli: &Cli) -> Result<(), Failure> {
+fn run(cli: &Cli, command: Vec<String>) -> Result<(), Failure> {
     let (files, interrupt) = (Files::default(), Interrupt::default());
     if !cli.minds_signals() {
         files
@@ -69,7 +79,9 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     }
     let mut out = stdout().lock();
     let simulator = LinuxWithin(memory::budget()?);
-    let result = cli.run(&mut Context::of_process(&simulator, &mut out, files, interrupt));
+    let store = Place::of_process()?;
+    let context = Context::of_process(&simulator, &mut out, files, interrupt);
+    let result = cli.run(&mut Context { store, command, ..context });
     // Results that come with a failure are flushed too.
     out.flush()?;
     result

@@ -17,10 +17,18 @@ const UNKNOWN: u64 = 4 << 30;
 /// # Errors
 /// The variable has no size.
 pub fn budget() -> Result<Budget, Failure> {
-    let Some(text) = std::env::var_os(VARIABLE) else { return Ok(Budget::new(half_of_this_computer())) };
+    Ok(Budget::new(size_of(VARIABLE)?.unwrap_or_else(half_of_this_computer)))
+}
+
+/// The size in bytes that a variable of the environment has; `None` if it is not set.
+///
+/// # Errors
+/// The variable has no size.
+pub fn size_of(variable: &str) -> Result<Option<u64>, Failure> {
+    let Some(text) = std::env::var_os(variable) else { return Ok(None) };
     let size = text.to_str().and_then(size);
-    let wrong = || Failure::Options(format!("{VARIABLE}={} is no size: expected 512M, 8G or such", text.display()));
-    size.map(Budget::new).ok_or_else(wrong)
+    let wrong = || Failure::Options(format!("{variable}={} is no size: expected 512M, 8G or such", text.display()));
+    size.map(Some).ok_or_else(wrong)
 }
 
 /// Reads a number of bytes; behind it may stand `K`, `M`, `G` or `T`, powers of 1024.

@@ -2,12 +2,14 @@
 //! Clocks under the scheduler that the command carries: the event-driven governor, the energy-delay factor, fixed clocks.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::{Value, json};
 
+use crate::command::program;
+
 fn tandem(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tandem")).args(arguments).output().unwrap()
+    program().args(arguments).output().unwrap()
 }
 
 /// The report of a run of `workload`.

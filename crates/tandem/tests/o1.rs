@@ -2,9 +2,11 @@
 //! The O(1) scheduler that the command carries (`schedulers/o1.bpf.c`): what Linux 2.6.18 would do, worked out by hand.
 
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::{Value, json};
+
+use crate::command::program;
 
 /// The report of these tasks after so many seconds on eight equal CPUs, where decisions take no time.
 fn run(seconds: u32, tasks: &Value) -> Value {
@@ -12,7 +14,7 @@ fn run(seconds: u32, tasks: &Value) -> Value {
 }
 
 fn run_on(machine: &str, scheduler: &str, seconds: u32, tasks: &Value) -> Value {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tandem"));
+    let mut command = program();
     command.args(["simulate", "-", "-m", machine, "-s", scheduler, "--set", "bpf_insn_ps=0", "--json"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let workload = json!({ "global": { "duration": seconds }, "tasks": tasks });

@@ -4,12 +4,14 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::command::program;
+
 fn tandem(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tandem")).args(arguments).output().unwrap()
+    program().args(arguments).output().unwrap()
 }
 
 fn stderr(output: &Output) -> String {
@@ -126,7 +128,7 @@ fn a_simulation_that_cannot_end_has_status_3_and_leaves_nothing() {
 
 #[test]
 fn a_reader_that_leaves_early_is_no_failure() {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tandem"))
+    let mut child = program()
         .args(["machine", "show", "hikey960", "--sources"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -179,6 +181,7 @@ fn an_interrupted_reproduction_prints_what_is_finished_and_leaves_no_documents()
     let child = Command::new("env")
         .args(["--default-signal=INT", env!("CARGO_BIN_EXE_tandem"), "reproduce", "--jobs", "1", "--write"])
         .arg(folder.path())
+        .env("TANDEM_STORE", "off")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -191,6 +194,55 @@ fn an_interrupted_reproduction_prints_what_is_finished_and_leaves_no_documents()
     assert!(text.trim_start().contains("Interrupted: missing are asymmetry: "), "{text}");
     assert!(stderr(&output).starts_with("error: interrupted: missing are asymmetry: "), "{}", stderr(&output));
     assert_eq!(names(folder.path()), [""; 0]);
+}
+
+/// A comparison of 60 runs, whose store is `store`.
+fn comparison(store: &str) -> Command {
+    let mut command = program();
+    command.args(["compare", "pipeline", "-m", "hikey960", "-s", "fair", "-s", "fair+performance"]);
+    command.args(["--runs", "30", "--no-alone", "--json"]).env("TANDEM_STORE", store);
+    command
+}
+
+#[test]
+fn what_a_killed_comparison_had_finished_the_next_one_need_not_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("runs");
+    let kept = || -> Vec<(PathBuf, Vec<u8>)> {
+        let mut kept = Vec::new();
+        for below in fs::read_dir(&store).into_iter().flatten().map(|entry| entry.unwrap().path()) {
+            let files = fs::read_dir(below).unwrap().map(|entry| entry.unwrap().path());
+            let whole = files.filter(|path| !path.file_name().unwrap().to_string_lossy().starts_with('.'));
+            kept.extend(whole.map(|path| (path.clone(), fs::read(path).unwrap())));
+        }
+        kept.sort();
+        kept
+    };
+    let mut child = comparison(store.to_str().unwrap()).stdout(Stdio::null()).spawn().unwrap();
+    wait_until(|| kept().len() >= 3);
+    signal(&child, "-KILL");
+    child.wait().unwrap();
+    let before = kept();
+    assert!((3..60).contains(&before.len()), "{}", before.len());
+    // One of those that were finished is damaged, too.
+    fs::write(&before[0].0, &before[0].1[..100]).unwrap();
+    let without = comparison("off").output().unwrap();
+    let resumed = comparison(store.to_str().unwrap()).output().unwrap();
+    assert_eq!(without.status.code(), Some(0), "{}", stderr(&without));
+    assert_eq!(resumed.stdout, without.stdout);
+    let after = kept();
+    assert_eq!(after.len(), 60);
+    assert!(before.iter().all(|entry| after.contains(entry)));
+}
+
+#[test]
+fn a_store_that_was_asked_for_and_cannot_be_had_is_a_mistake() {
+    let output = comparison("/dev/null/runs").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).starts_with("error: TANDEM_STORE=/dev/null/runs: cannot be made: "), "{}", stderr(&output));
+    let output = comparison("off").env("TANDEM_STORE_SIZE", "much").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).starts_with("error: TANDEM_STORE_SIZE=much is no size"), "{}", stderr(&output));
 }
 
 #[test]
@@ -230,7 +282,7 @@ fn standard_output_is_written_through_by_its_name_also_where_it_is_a_file() {
         fs::write(&path, "").unwrap();
         let file = fs::File::options().append(false).write(true).open(&path).unwrap();
         let arguments = ["simulate", "pipeline", "-m", "hikey960", json];
-        let child = Command::new(env!("CARGO_BIN_EXE_tandem")).args(arguments).stdout(file).output().unwrap();
+        let child = program().args(arguments).stdout(file).output().unwrap();
         (child.status.code(), stderr(&child), fs::read_to_string(&path).unwrap())
     };
     let (status, _, text) = run("--json=/dev/stdout");
@@ -269,7 +321,7 @@ fn a_workload_that_standard_input_is_stays() {
     let text = r#"{ "tasks": { "a": { "loop": 1, "run": 10 } } }"#;
     fs::write(&path, text).unwrap();
     let json = format!("--json={}", path.display());
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tandem"));
+    let mut command = program();
     command.args(["simulate", "-", "-m", "hikey960", "--force", &json]).stdin(fs::File::open(&path).unwrap());
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(2));
@@ -301,13 +353,8 @@ fn noise_alone_has_no_fairness_and_no_difference_too_small_to_print() {
 
 /// What `arguments` print when `input` is their standard input.
 fn piped(arguments: &[&str], input: &[u8]) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tandem"))
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child =
+        program().args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(input).unwrap();
     child.wait_with_output().unwrap()
 }

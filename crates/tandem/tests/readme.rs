@@ -2,9 +2,8 @@
 //! What the README says of the command is what the command does.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use crate::command::shown;
+use crate::command::{program, shown};
 
 pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -23,7 +22,7 @@ fn the_readme_counts_the_machines() {
 
 /// What a pipe gets where COLUMNS is `columns`.
 fn in_columns(columns: &str, arguments: &[&str]) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tandem"));
+    let mut command = program();
     let output = command.args(arguments).env("COLUMNS", columns).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()

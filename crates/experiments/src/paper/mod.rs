@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A paper: its experiments as data, its published numbers. Plain data, read and checked.
 //!
-//! `raw` has the keys of the files, `read` makes a [`Paper`] of them.
+//! `raw` has the keys of the files, `read` makes a [`Paper`] of them, `series` reads series and their cells; `single` makes a
+//! [`Paper`] of one file.
 
 mod raw;
 mod read;
+mod series;
+mod single;
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -23,7 +26,7 @@ pub struct Paper {
     pub name: String,
     /// The title that its authors gave it.
     pub title: String,
-    /// Authors and venue.
+    /// Authors and venue; empty for an experiment of one's own.
     pub source: String,
     /// The numbers that the sensitivity table moves.
     pub parameters: Vec<Parameter>,
@@ -125,7 +128,7 @@ pub enum Work {
 /// Numbers of one kind.
 #[derive(Debug)]
 pub struct Series {
-    /// Where the paper has the numbers: `Table 3`.
+    /// Where the paper has the numbers: `Table 3`. Empty if that is not said.
     pub place: String,
     /// The metric's name, for people.
     pub what: String,
@@ -209,6 +212,22 @@ pub struct Cell {
     pub derived: Option<String>,
     /// Whether it is one of the paper's main results.
     pub headline: bool,
+}
+
+impl Cell {
+    /// A number at `at` that is computed, and of which nothing else is known.
+    fn computed(at: Place) -> Self {
+        Self {
+            at,
+            published: None,
+            bound: None,
+            note: None,
+            calibrated: None,
+            not_modelled: None,
+            derived: None,
+            headline: false,
+        }
+    }
 }
 
 /// A unit, and what the rules of comparing do with it.

@@ -31,6 +31,7 @@ pub struct Parameter {
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
     pub title: String,
+    #[serde(default)]
     pub about: String,
     pub seeds: Option<Spanned<u32>>,
     #[serde(default)]
@@ -39,6 +40,8 @@ pub struct Experiment {
     pub run: BTreeMap<Spanned<String>, Spanned<Run>>,
     #[serde(default)]
     pub series: Vec<Spanned<Series>>,
+    #[serde(default)]
+    pub parameter: Vec<Spanned<Parameter>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -55,12 +58,13 @@ pub struct Run {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Series {
-    #[serde(rename = "where")]
+    #[serde(rename = "where", default)]
     pub place: String,
     pub what: String,
     pub unit: Spanned<String>,
     pub ours: Option<Spanned<String>>,
     pub over: Option<Spanned<Value>>,
+    pub each: Option<Spanned<Value>>,
     #[serde(default)]
     pub fold: Fold,
     #[serde(default)]
@@ -109,4 +113,14 @@ pub enum Bound {
     /// The true value is no smaller.
     #[serde(rename = "at least")]
     AtLeast,
+}
+
+impl Bound {
+    /// How files write the limit.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::AtMost => "at most",
+            Self::AtLeast => "at least",
+        }
+    }
 }

@@ -10,8 +10,9 @@ use serde::de::DeserializeOwned;
 use tandem_simulator::input::{InputError, nearest, valid_names};
 use toml::{Spanned, Value};
 
-use super::{Cell, Experiment, Formula, Origin, Ours, Paper, Parameter, Run, Series, Target, Unit, Work, raw};
-use crate::axes::{Axes, Axis, AxisValue, Place};
+use super::series::read_series;
+use super::{Experiment, Origin, Paper, Parameter, Run, Target, Work, raw};
+use crate::axes::{Axes, Axis, AxisValue};
 use crate::library::Library;
 use crate::template::Template;
 
@@ -37,13 +38,22 @@ impl Paper {
             raw.parameter.into_iter().map(|parameter| read_parameter(&file, parameter)).collect::<Result<_, _>>()?;
         let mut experiments = Vec::new();
         for path in order(&file, library.experiments(name).collect(), raw.experiments)? {
-            experiments.push(read_experiment(&File::open(library, name, &path)?)?);
+            let (experiment, parameters) = read_experiment(&File::open(library, name, &path)?)?;
+            if let Some(Parameter { origin, .. }) = parameters.first() {
+                return Err(origin.error("the parameters of a paper stand in its paper.toml"));
+            }
+            experiments.push(experiment);
         }
         let paper = Self { name: name.to_owned(), title: raw.title, source: raw.source, parameters, experiments };
-        let cells = paper.experiments.iter().flat_map(|experiment| &experiment.series).flat_map(|series| &series.cells);
+        paper.with_few_headlines(&file)
+    }
+
+    /// The paper, unless it has too many headlines; `file` is what a mistake is told of.
+    pub(super) fn with_few_headlines(self, file: &File) -> Result<Self, InputError> {
+        let cells = self.experiments.iter().flat_map(|experiment| &experiment.series).flat_map(|series| &series.cells);
         match cells.filter(|cell| cell.headline).count() {
-            0..=MOST_HEADLINES => Ok(paper),
-            count => Err(InputError::whole(&file.path, format!("the paper has {count} headlines")).help(format!(
+            0..=MOST_HEADLINES => Ok(self),
+            count => Err(InputError::whole(&file.path, format!("there are {count} headlines")).help(format!(
                 "expected at most {MOST_HEADLINES} cells with `headline = true`, their own or their series'"
             ))),
         }
@@ -51,13 +61,13 @@ impl Paper {
 }
 
 /// A file being read.
-struct File {
+pub(super) struct File {
     path: PathBuf,
     text: Rc<str>,
 }
 
 impl File {
-    fn open(library: &Library, paper: &str, file: &str) -> Result<Self, InputError> {
+    pub(super) fn open(library: &Library, paper: &str, file: &str) -> Result<Self, InputError> {
         let path = library.path(paper, file);
         match library.text(paper, file) {
             Some(text) => Ok(Self { path, text: text.into() }),
@@ -87,11 +97,11 @@ impl File {
         })
     }
 
-    fn error(&self, span: &Range<usize>, message: impl Into<String>) -> InputError {
+    pub(super) fn error(&self, span: &Range<usize>, message: impl Into<String>) -> InputError {
         InputError::at(&self.path, &self.text, span.start, message)
     }
 
-    fn origin(&self, span: Range<usize>) -> Origin {
+    pub(super) fn origin(&self, span: Range<usize>) -> Origin {
         Origin { path: self.path.clone(), text: Rc::clone(&self.text), span }
     }
 }
@@ -140,7 +150,8 @@ fn read_parameter(file: &File, parameter: Spanned<raw::Parameter>) -> Result<Par
     Ok(Parameter { what: raw.what, target, origin: file.origin(span) })
 }
 
-fn read_experiment(file: &File) -> Result<Experiment, InputError> {
+/// The experiment of a file, and the parameters that the file names.
+pub(super) fn read_experiment(file: &File) -> Result<(Experiment, Vec<Parameter>), InputError> {
     let raw: raw::Experiment = file.parse()?;
     let seeds = match raw.seeds {
         Some(seeds) if !(1..=MOST_SEEDS).contains(seeds.get_ref()) => {
@@ -155,7 +166,9 @@ fn read_experiment(file: &File) -> Result<Experiment, InputError> {
         runs.push(read_run(file, &axes, name.into_inner(), run)?);
     }
     let series = raw.series.into_iter().map(|series| read_series(file, &axes, series)).collect::<Result<_, _>>()?;
-    Ok(Experiment { name: file.stem(), title: raw.title, about: raw.about, seeds, axes, runs, series })
+    let parameters = raw.parameter.into_iter().map(|parameter| read_parameter(file, parameter));
+    let parameters = parameters.collect::<Result<_, _>>()?;
+    Ok((Experiment { name: file.stem(), title: raw.title, about: raw.about, seeds, axes, runs, series }, parameters))
 }
 
 fn read_axes(file: &File, raw: BTreeMap<Spanned<String>, Spanned<Value>>) -> Result<Axes, InputError> {
@@ -247,128 +260,4 @@ fn read_template(file: &File, axes: &Axes, text: &Spanned<String>) -> Result<Tem
     let template = Template::parse(text.get_ref()).map_err(|error| file.error(&text.span(), error.to_string()))?;
     template.check(axes).map_err(|error| file.error(&text.span(), error.to_string()))?;
     Ok(template)
-}
-
-fn read_series(file: &File, axes: &Axes, series: Spanned<raw::Series>) -> Result<Series, InputError> {
-    let span = series.span();
-    let raw = series.into_inner();
-    let ours = match (raw.ours, raw.not_modelled) {
-        (Some(text), None) => {
-            let origin = file.origin(text.span());
-            Ours::Computed(Formula { text: text.into_inner(), origin })
-        }
-        (None, Some(why)) => Ours::NotModelled(why),
-        _ => {
-            let found = file.error(&span, format!("series `{}` is not computed, or is and is not modelled", raw.what));
-            return Err(found.help("expected either `ours`, an expression, or `not_modelled`, the reason"));
-        }
-    };
-    if raw.unit.get_ref().trim().is_empty() {
-        return Err(file.error(&raw.unit.span(), "`unit` is empty").help("expected `%`, `ratio`, `W`, `s`, `count` …"));
-    }
-    let unit = Unit::of(raw.unit.get_ref());
-    let over = raw.over.map_or(Ok(Vec::new()), |over| read_over(file, axes, &over))?;
-    let beside = raw.beside.map_or(Ok(Place::new()), |beside| read_place(file, axes, beside))?;
-    let mut series = Series {
-        place: raw.place,
-        what: raw.what,
-        neutral: raw.neutral.or_else(|| unit.neutral().filter(|_| beside.is_empty())),
-        unit,
-        ours,
-        over,
-        fold: raw.fold,
-        beside,
-        cells: Vec::new(),
-    };
-    for cell in raw.cell {
-        let cell = read_cell(file, axes, &series, cell)?;
-        // A prediction is counted as one, whatever the published numbers are.
-        let derived = cell.published.and(cell.derived.or_else(|| raw.derived.clone()));
-        series.cells.push(Cell { headline: cell.headline || raw.headline, derived, ..cell });
-    }
-    check_series(file, &span, &series)?;
-    Ok(series)
-}
-
-/// What can be wrong with all cells together.
-fn check_series(file: &File, span: &Range<usize>, series: &Series) -> Result<(), InputError> {
-    if series.cells.is_empty() {
-        return Err(file
-            .error(span, format!("series `{}` has no cell", series.what))
-            .help("expected `[[series.cell]]`"));
-    }
-    for cell in &series.cells {
-        if series.cells.iter().filter(|other| other.at == cell.at).count() > 1 {
-            return Err(file.error(span, format!("two cells of series `{}` are at {:?}", series.what, cell.at)));
-        }
-        if series.beside.is_empty() || cell.published.is_none() {
-            continue;
-        }
-        let place = series.beside_of(cell);
-        if !series.cells.iter().any(|other| other.at == place && other.published.is_some()) {
-            return Err(file
-                .error(
-                    span,
-                    format!(
-                        "series `{}` has no published cell at {place:?} to stand beside {:?}",
-                        series.what, cell.at
-                    ),
-                )
-                .help("`beside` says in which axes, and to which values, the cell to compare with differs"));
-        }
-    }
-    Ok(())
-}
-
-fn read_over(file: &File, axes: &Axes, over: &Spanned<Value>) -> Result<Vec<String>, InputError> {
-    let names = match over.get_ref() {
-        Value::String(name) => Some(vec![name.clone()]),
-        Value::Array(names) => names.iter().map(|name| name.as_str().map(str::to_owned)).collect(),
-        _ => None,
-    };
-    let names =
-        names.ok_or_else(|| file.error(&over.span(), "`over` names no axis").help("expected a name or a list"))?;
-    for name in &names {
-        axes.axis(name).map_err(|error| file.error(&over.span(), error.to_string()))?;
-    }
-    Ok(names)
-}
-
-fn read_place(file: &File, axes: &Axes, place: Spanned<BTreeMap<String, String>>) -> Result<Place, InputError> {
-    axes.check(place.get_ref()).map_err(|error| file.error(&place.span(), error.to_string()))?;
-    Ok(place.into_inner())
-}
-
-fn read_cell(file: &File, axes: &Axes, series: &Series, cell: Spanned<raw::Cell>) -> Result<Cell, InputError> {
-    let span = cell.span();
-    let raw = cell.into_inner();
-    let at = raw.at.map_or(Ok(Place::new()), |at| read_place(file, axes, at))?;
-    if let Some(axis) = series.over.iter().find(|axis| at.contains_key(*axis)) {
-        return Err(file.error(&span, format!("`at` fixes axis `{axis}`, which `over` folds")));
-    }
-    if raw.published.is_some_and(|value| !value.is_finite()) {
-        return Err(file.error(&span, "`published` is no number"));
-    }
-    if raw.published.is_none() && (raw.bound.is_some() || raw.calibrated.is_some()) {
-        return Err(file.error(&span, "a prediction has no published value to be a limit or to be fitted to"));
-    }
-    if raw.published.is_none() && raw.derived.is_some() {
-        return Err(file.error(&span, "a prediction has no published value that others could be a part of"));
-    }
-    if raw.published.is_none() && (series.ours.formula().is_none() || raw.not_modelled.is_some()) {
-        return Err(file.error(&span, "the cell has neither a published value nor one of ours"));
-    }
-    if raw.calibrated.is_some() && (series.ours.formula().is_none() || raw.not_modelled.is_some()) {
-        return Err(file.error(&span, "what is not modelled cannot be calibrated"));
-    }
-    Ok(Cell {
-        at,
-        published: raw.published,
-        bound: raw.bound,
-        note: raw.note,
-        calibrated: raw.calibrated.map(Spanned::into_inner),
-        not_modelled: raw.not_modelled,
-        derived: raw.derived,
-        headline: raw.headline,
-    })
 }

@@ -7,7 +7,7 @@ mod prepare;
 mod vary;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -132,6 +132,17 @@ pub struct Book {
     reports: RefCell<BTreeMap<Simulation, Vec<Rc<Report>>>>,
 }
 
+/// What runs name, whether files of a paper have it or it is bundled.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Used {
+    /// Papers and their machines, with a configuration behind `:` where one is asked for.
+    pub machines: BTreeSet<(String, String)>,
+    /// Papers and their workloads, but for those that generators write.
+    pub workloads: BTreeSet<(String, String)>,
+    /// Schedulers with their settings and governors.
+    pub schedulers: BTreeSet<String>,
+}
+
 /// One simulation with one seed.
 struct Job<'a> {
     ready: &'a Ready,
@@ -170,6 +181,19 @@ impl Book {
         let ejected =
             |report: &&Rc<Report>| report.sched_ext.as_ref().is_some_and(|scheduler| scheduler.exit.is_some());
         self.reports.borrow().values().flatten().filter(ejected).count()
+    }
+
+    /// What the runs in the book name.
+    pub fn used(&self) -> Used {
+        let mut used = Used::default();
+        for Simulation { paper, machine, workload, scheduler, .. } in self.reports.borrow().keys() {
+            used.machines.insert((paper.clone(), machine.clone()));
+            if let Workload::Named(name) = workload {
+                used.workloads.insert((paper.clone(), name.clone()));
+            }
+            used.schedulers.insert(scheduler.clone());
+        }
+        used
     }
 
     /// Runs what is wanted and not there yet; `what` says what for. What was done before a person stopped it is kept.

@@ -27,7 +27,7 @@ impl Setting {
     }
 
     /// Whether it is a kernel parameter; that goes before a variable of the same name.
-    pub(crate) fn is_kernel(&self) -> bool {
+    pub fn is_kernel(&self) -> bool {
         KernelParameters::keys().contains(&self.key.as_str())
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What reproducing yields: each number of each paper beside ours. The field names are the JSON schema (docs/reports.md).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -198,6 +198,11 @@ impl Results {
 }
 
 impl SeriesResult {
+    /// The axes whose values its cells name.
+    pub fn axes(&self) -> BTreeSet<&str> {
+        self.cells.iter().flat_map(|cell| cell.at.keys()).map(String::as_str).collect()
+    }
+
     /// What tells its cells apart, each as text: the values of those axes that are not the same in all of them.
     pub fn labels(&self) -> Vec<String> {
         let same =
@@ -217,13 +222,5 @@ fn by_name<S: serde::Serializer>(unit: &Unit, serializer: S) -> Result<S::Ok, S:
 }
 
 fn in_words<S: serde::Serializer>(bound: &Option<Bound>, serializer: S) -> Result<S::Ok, S::Error> {
-    bound.map(words).serialize(serializer)
-}
-
-/// How papers' files write a limit.
-fn words(bound: Bound) -> &'static str {
-    match bound {
-        Bound::AtMost => "at most",
-        Bound::AtLeast => "at least",
-    }
+    bound.map(Bound::words).serialize(serializer)
 }

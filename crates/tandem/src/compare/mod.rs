@@ -8,13 +8,15 @@ mod sentences;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use tandem_experiments::{ComparisonRuns, tell_apart};
+use tandem_experiments::{ComparisonRuns, Stored, tell_apart};
 use tandem_simulator::machine::Machine;
 
 use crate::arguments::{Choice, Pair, ScenarioOptions, choice, reads, warn_of_powersave};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::json::JsonOption;
+use crate::produced::ProducedBy;
+use crate::store::StoreOption;
 use crate::workload;
 
 const EXAMPLES: &str = "\
@@ -62,6 +64,9 @@ pub struct Compare {
     no_alone: bool,
 
     #[command(flatten)]
+    store: StoreOption,
+
+    #[command(flatten)]
     json: JsonOption,
 }
 
@@ -75,7 +80,7 @@ impl Compare {
         let machine = Machine::load(&self.scenario.machine)?;
         pairs.iter().try_for_each(|pair| scenario.check_on(&machine, pair, self.seed))?;
         warn_of_powersave(context, &machine, pairs.iter().map(|pair| &pair.governor));
-        let workload = workload::load(&self.scenario.workload)?;
+        let (workload, text) = workload::load_with_text(&self.scenario.workload)?;
         for warning in &workload.warnings {
             context.warn(warning);
         }
@@ -93,10 +98,18 @@ impl Compare {
             Some(&self.scenario.workload),
             runs.pairs.iter().map(|pair| &pair.scheduler),
         );
+        let produced = ProducedBy::new(&context.command, self.seed)
+            .scenario(&scenario)
+            .machine(&self.scenario.machine, &machine)
+            .workload(&self.scenario.workload, &text)
+            .pairs(&scenario, &runs.pairs);
         let destination = self.json.open(context)?;
-        let comparison = runs.run(context.simulator, &context.bar())?;
+        let store = context.store()?;
+        let simulator = Stored::new(context.simulator, store.as_ref(), self.store.fresh);
+        let comparison = runs.run(&simulator, &context.bar())?;
+        context.tell_found(simulator.found());
         let width = context.width;
-        destination.write(context, &comparison, || {
+        destination.write(context, &produced.of(&comparison), || {
             layout::render(&comparison, width) + sentences::render(&comparison, width).as_str()
         })?;
         match comparison.ejected() {

@@ -41,6 +41,8 @@ fn explain(arguments: &str) -> Result<String, String> {
         progress: false,
         files: Files::default(),
         interrupt: Default::default(),
+        store: None,
+        command: Vec::new(),
     };
     cli.run(&mut context).map_err(|failure| failure.to_string())?;
     Ok(String::from_utf8(out).unwrap())

@@ -2,9 +2,12 @@
 //! The papers that the command carries are sound: every key, every expression, every machine, workload, scheduler and
 //! parameter. Nothing is simulated.
 
-use tandem_experiments::{Linux, Silent};
+use std::rc::Rc;
+
+use tandem_experiments::{Book, Environment, Linux, Silent, Study};
 
 use super::*;
+use crate::arguments::Carried;
 
 /// Studies of all papers.
 fn studies(library: &Library) -> Vec<Study> {

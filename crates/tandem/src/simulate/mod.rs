@@ -24,6 +24,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::files::{DASH, Kind, Output};
 use crate::json::JsonOption;
+use crate::produced::ProducedBy;
 use crate::workload;
 
 use watched::Watched;
@@ -84,18 +85,23 @@ impl Simulate {
         let machine = Machine::load(&self.scenario.machine)?;
         scenario.check_on(&machine, &pair, self.seed)?;
         warn_of_powersave(context, &machine, [&pair.governor]);
-        let workload = workload::load(&self.scenario.workload)?;
+        let (workload, text) = workload::load_with_text(&self.scenario.workload)?;
         for warning in &workload.warnings {
             context.warn(warning);
         }
         reads(context, &self.scenario.machine, Some(&self.scenario.workload), [&pair.scheduler]);
+        let produced = ProducedBy::new(&context.command, self.seed)
+            .scenario(&scenario)
+            .machine(&self.scenario.machine, &machine)
+            .workload(&self.scenario.workload, &text)
+            .pairs(&scenario, [&pair]);
         let destination = self.json.open(context)?;
         let start = Instant::now();
         let mut report = self.simulate(context, &machine, &workload, &options)?;
         report.wall_s = (!self.reproducible).then(|| start.elapsed().as_secs_f64());
         let width = context.width;
         let text = || if self.prints_trace() { String::new() } else { summary::summary(&report, width) };
-        destination.write(context, &report, text)?;
+        destination.write(context, &produced.of(&report), text)?;
         match report.sched_ext.as_ref().filter(|scheduler| scheduler.exit.is_some()) {
             Some(scheduler) => Err(Failure::Ejected(format!("scheduler {} did not stay to the end", scheduler.name))),
             None => Ok(()),

@@ -238,9 +238,10 @@ fn the_json_has_the_runs_and_their_speedups() {
 
 #[test]
 fn the_number_of_threads_changes_nothing() {
+    let story = Story::new();
     let with_threads = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| Story::new().tandem(&format!("{THREE_PAIRS} --runs 20 --json").replacen("--runs 3", "", 1)))
+        pool.install(|| story.tandem(&format!("{THREE_PAIRS} --runs 20 --json").replacen("--runs 3", "", 1)))
     };
     assert_eq!(with_threads(1).unwrap(), with_threads(7).unwrap());
 }

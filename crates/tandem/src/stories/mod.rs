@@ -5,6 +5,7 @@
 mod analyzing;
 mod comparing;
 mod ejected;
+mod experimenting;
 mod generating;
 mod live;
 mod mistakes;
@@ -13,7 +14,10 @@ mod one_run;
 mod outputs;
 mod reproducing;
 mod shell;
+mod rerunning;
+mod storing;
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
@@ -23,6 +27,8 @@ use crate::cli::Cli;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::files::Files;
+use crate::produced::without_outputs;
+use crate::store::Place;
 
 pub use mock::{Mock, report};
 
@@ -51,11 +57,12 @@ const PARTNERS: &str = r#"{
     }
 }"#;
 
-/// A folder with the workloads above, a simulator, and a terminal or none.
+/// A folder with the workloads above, a simulator, a terminal or none, and a store of finished runs or none.
 struct Story {
     folder: TempDir,
     mock: Mock,
     width: Option<usize>,
+    store: Option<Place>,
 }
 
 impl Story {
@@ -72,7 +79,7 @@ impl Story {
         for (name, text) in workloads {
             fs::write(folder.path().join(format!("{name}.json")), text).unwrap();
         }
-        Self { folder, mock: Mock::default(), width: None }
+        Self { folder, mock: Mock::default(), width: None, store: None }
     }
 
     fn on_terminal(width: usize) -> Self {
@@ -107,7 +114,8 @@ impl Story {
     fn run_to_bytes(&self, command: &str) -> Result<(Vec<u8>, Result<(), Failure>), String> {
         let command = command.replace('@', &format!("{}/", self.folder.path().display()));
         let words = ["tandem"].into_iter().chain(command.split_whitespace());
-        let cli = Cli::read(words).map_err(|error| error.to_string())?;
+        let words: Vec<OsString> = words.map(OsString::from).collect();
+        let cli = Cli::read(&words).map_err(|error| error.to_string())?;
         let mut out = Vec::new();
         let mut context = Context {
             simulator: &self.mock,
@@ -116,6 +124,8 @@ impl Story {
             progress: false,
             files: Files::default(),
             interrupt: self.mock.interrupt.clone(),
+            store: self.store.clone(),
+            command: without_outputs(&words),
         };
         let result = cli.run(&mut context);
         Ok((out, result))

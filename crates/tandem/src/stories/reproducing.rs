@@ -150,7 +150,11 @@ fn written_results_are_a_page_a_figure_and_numbers() {
     story.tandem("reproduce tiny --papers @papers --sensitivity --write @").unwrap();
     let read = |name: &str| fs::read_to_string(story.path(name)).unwrap();
     insta::assert_snapshot!("page", read("results.md"));
-    insta::assert_snapshot!("numbers", read("results.json"));
+    let json = read("results.json");
+    // The last member; it names the story's folder.
+    let (numbers, produced) = json.split_once(",\n  \"produced_by\": ").unwrap();
+    insta::assert_snapshot!("numbers", format!("{numbers}\n}}\n"));
+    assert!(produced.contains("papers/tiny/table1.toml") && produced.contains("\"kind\": \"machine\""), "{produced}");
     let figure = read("results-tiny.svg");
     assert!(figure.starts_with("<svg") && figure.trim_end().ends_with("</svg>"), "{figure}");
     for text in ["Table 1: three governors, Table 1", "run time [ratio]", "powersave", "calibrated"] {
@@ -161,8 +165,8 @@ fn written_results_are_a_page_a_figure_and_numbers() {
 
 #[test]
 fn the_same_seeds_give_the_same_bytes_on_any_number_of_threads() {
+    let story = with_paper(None, "seeds", "seeds");
     let written = |jobs: u32| {
-        let story = with_paper(None, "seeds", "seeds");
         story.tandem(&format!("reproduce --papers @papers --jobs {jobs} --write @")).unwrap();
         ["results.md", "results.json", "results-tiny.svg"].map(|name| fs::read(story.path(name)).unwrap())
     };
@@ -265,7 +269,7 @@ fn every_field_of_the_numbers_is_documented() {
             serde_json::Value::Object(members) => members.iter().for_each(|(name, value)| {
                 known.push(name.clone());
                 // Files choose the names of the members.
-                if !["at", "counts"].contains(&name.as_str()) {
+                if !["at", "counts", "produced_by"].contains(&name.as_str()) {
                     fields(value, known);
                 }
             }),

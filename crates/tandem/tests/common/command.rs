@@ -4,8 +4,15 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-pub fn tandem(folder: &Path, arguments: &[&str]) -> Output {
+/// The command without a store: what a test sees was run for it, and the tester's own store stays as it is.
+pub fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tandem"));
+    command.env("TANDEM_STORE", "off");
+    command
+}
+
+pub fn tandem(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = program();
     // As wide as it takes, whatever the tester's shell exports.
     command.current_dir(folder).args(arguments).env_remove("COLUMNS").output().unwrap()
 }

@@ -7,6 +7,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::command::program;
+
 /// `bpf/tandem.bpf.c` with lines of C before it.
 pub struct Variant {
     folder: tempfile::TempDir,
@@ -36,7 +38,7 @@ impl Variant {
         fs::write(&file, workload.to_string()).unwrap();
         let scheduler = format!("{},{settings}", self.object.display());
         let scheduler = scheduler.trim_end_matches(',');
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tandem"));
+        let mut command = program();
         command.arg("simulate").arg(&file).args(["-m", machine, "-s", scheduler, "--json"]);
         let output = command.output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
 use tandem_simulator::observer::{Observer, PrevState, TaskInfo};
@@ -13,6 +12,7 @@ use tandem_simulator::workload::Workload;
 
 use super::run::Run;
 use super::scenario::{Compared, Scenario};
+use crate::command::program;
 use crate::compiled::object_path;
 use crate::equal;
 
@@ -69,7 +69,7 @@ fn tandem() -> &'static Path {
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
         let object = folder.join("tandem.bpf.o");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tandem"));
+        let mut command = program();
         let output = command.args(["scheduler", "export", "tandem", "--output"]).arg(&object).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         object

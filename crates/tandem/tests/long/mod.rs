@@ -4,5 +4,7 @@
 
 mod combinations;
 mod effects;
+mod experiment;
 mod fuzzing;
 mod readme;
+mod tune;

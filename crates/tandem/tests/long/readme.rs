@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The README's commands do what it says, and print what it shows.
 
-use std::process::Command;
-
+use crate::command::program;
 use crate::command::tandem;
 use crate::readme::{readme, repository};
 
@@ -19,7 +18,7 @@ fn make_run_prints_what_the_readme_shows() {
     let (_, shown) = readme.split_once("```\npair ").unwrap();
     let (shown, _) = shown.split_once("```").unwrap();
     let pairs = made("PAIRS");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tandem"));
+    let mut command = program();
     command.args(["compare", &made("WORKLOAD"), "--machine", &made("MACHINE")]);
     command.args(pairs.split(' ').flat_map(|pair| ["-s", pair]));
     let output = command.env("COLUMNS", "120").output().unwrap();

@@ -12,6 +12,7 @@ use super::markdown;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::files::{Kind, Output, Staged};
+use crate::produced::ProducedBy;
 
 /// The files, open.
 pub struct Documents {
@@ -34,9 +35,9 @@ impl Documents {
         })
     }
 
-    /// Writes the results and puts the files in their places.
-    pub fn write(mut self, results: &Results) -> Result<(), Failure> {
-        let json = serde_json::to_string_pretty(results).map_err(io::Error::from)?;
+    /// Writes the results, in JSON with what they were `produced` by, and puts the files in their places.
+    pub fn write(mut self, results: &Results, produced: &ProducedBy) -> Result<(), Failure> {
+        let json = serde_json::to_string_pretty(&produced.of(results)).map_err(io::Error::from)?;
         self.json.write_text(&(json + "\n"))?;
         self.markdown.write_text(&markdown::render(results))?;
         let mut drawn = Vec::new();

@@ -3,6 +3,6 @@
 
 pub mod documents;
 mod markdown;
-mod numbers;
-mod sensitivity;
+pub mod numbers;
+pub mod sensitivity;
 pub mod text;

@@ -2,7 +2,6 @@
 //! The scheduler that the command carries, with settings; workloads; audited runs.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
 use tandem_simulator::machine::Machine;
@@ -12,6 +11,8 @@ use tandem_simulator::workload::bundled::BUNDLED;
 use tandem_simulator::workload::{Op, Workload};
 
 use super::support::audit::Audit;
+
+use crate::command::program;
 
 /// The mechanisms.
 pub const MECHANISMS: [&str; 5] = ["isolate=shared", "longest=true", "serial_first=true", "sorted=true", "speed=true"];
@@ -33,7 +34,7 @@ fn object() -> &'static Path {
         for old in ["tandem.bpf.o", "tandem.toml"] {
             let _ = std::fs::remove_file(folder.join(old));
         }
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tandem"));
+        let mut command = program();
         let output = command.args(["scheduler", "export", "tandem", "--output"]).arg(&path).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         path

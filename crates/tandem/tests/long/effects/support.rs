@@ -3,17 +3,18 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
 use tandem_experiments::Estimate as Interval;
+
+use crate::command::program;
 
 /// Seeds of an experiment.
 pub const SEEDS: std::ops::Range<u64> = 0..10;
 
 /// What the command prints for `arguments`, which must succeed.
 fn tandem(arguments: &[&str]) -> Vec<u8> {
-    let output = Command::new(env!("CARGO_BIN_EXE_tandem")).args(arguments).output().unwrap();
+    let output = program().args(arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     output.stdout
 }

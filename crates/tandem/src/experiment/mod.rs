@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `tandem experiment`: an experiment of one's own, in one file. docs/experiments.md is its guide.
+//!
+//! The experiment is read and run as those of papers are ([`StudyOptions`]); [`sheet`] and [`csv`] show its numbers.
+
+mod csv;
+mod sheet;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use tandem_experiments::{ExperimentResult, Paper, PaperResult, ParameterResult, SCHEMA};
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::files::{Kind, Output};
+use crate::json::JsonOption;
+use crate::produced::ProducedBy;
+use crate::reproduce::{StudyOptions, missing, svg};
+
+const EXAMPLES: &str = "\
+Examples:
+  tandem experiment governors.toml
+  tandem experiment governors.toml --seeds 20 --csv > governors.csv
+  tandem experiment governors.toml --markdown --figure governors.svg
+
+The file says what varies (axes), what is simulated (runs) and which numbers are computed (series);
+docs/experiments.md has a worked example, docs/reports.md the fields of the JSON.
+
+Ctrl-C prints what is finished (exit status 130). Finished runs are kept: the same command goes on.";
+
+/// Run an experiment that a file describes, and print the numbers that it asks for
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ExperimentCommand {
+    /// The experiment: a TOML file. Machines and workloads that it names may be files beside it
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    #[command(flatten)]
+    study: StudyOptions,
+
+    #[command(flatten)]
+    json: JsonOption,
+
+    /// Print a row for each number, as CSV, instead of text
+    #[arg(long, conflicts_with = "markdown")]
+    csv: bool,
+
+    /// Print tables in Markdown instead of text
+    #[arg(long)]
+    markdown: bool,
+
+    /// Draw the numbers with their intervals, and published ones beside them, as SVG
+    #[arg(long, value_name = "FILE")]
+    figure: Option<PathBuf>,
+}
+
+/// The results for programs; docs/reports.md describes the fields.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    #[serde(flatten)]
+    experiment: &'a ExperimentResult,
+    sensitivity: Option<&'a Vec<ParameterResult>>,
+}
+
+impl ExperimentCommand {
+    /// Runs the command.
+    pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
+        if self.json.is_printed() && (self.csv || self.markdown) {
+            return Err(Failure::Options("--json prints, and so do --csv and --markdown".to_owned()));
+        }
+        let (library, paper) = Paper::of_file(&self.file)?;
+        let name = paper.name.clone();
+        context.interrupt.awaited();
+        library.files().for_each(|path| context.files.reads(&path, "a file of the experiment"));
+        let destination = self.json.open(context)?;
+        let open = |path| context.files.create(Output { path, kind: Kind::Figure, force: self.json.force() });
+        let figure = self.figure.as_deref().map(open).transpose()?;
+        let studied = self.study.study(vec![paper], &library, context)?;
+        let (results, width) = (&studied.results, context.width);
+        let interrupted = !results.missing.is_empty();
+        let produced = ProducedBy::study(&context.command, &library, &[&name], &studied.used, false);
+        if let Some(result) = results.papers.first() {
+            let destination = if interrupted { destination.without_file() } else { destination };
+            destination.write(context, &produced.of(&Document::of(result)), || self.shown(result, width))?;
+        }
+        if interrupted {
+            return Err(Failure::Interrupted(missing(&results.missing)));
+        }
+        if let (Some(mut file), Some(result)) = (figure, results.papers.first()) {
+            let drawn = svg(result).map_err(|error| Failure::System(format!("the figure cannot be drawn: {error}")))?;
+            if let Some(drawn) = drawn {
+                file.write_text(&drawn)?;
+                file.finish()?;
+            }
+        }
+        studied.whole()
+    }
+
+    fn shown(&self, result: &PaperResult, width: Option<usize>) -> String {
+        match (self.csv, self.markdown) {
+            (true, _) => csv::render(result),
+            (_, true) => sheet::markdown(result),
+            _ => sheet::text(result, width),
+        }
+    }
+}
+
+impl<'a> Document<'a> {
+    /// A file has one experiment.
+    fn of(result: &'a PaperResult) -> Self {
+        Self { schema: SCHEMA, experiment: &result.experiments[0], sensitivity: result.sensitivity.as_ref() }
+    }
+}
