@@ -27,6 +27,7 @@ mod sched_ext_versions;
 mod scx_clocks;
 mod show;
 mod simulation;
+mod why;
 mod workload_cgroups;
 mod workload_errors;
 mod workload_examples;

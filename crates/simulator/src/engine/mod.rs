@@ -18,7 +18,7 @@
 //! - `cgroups`: groups come, go and change. `sched_ext`: a loaded scheduler's coming and cost; `loader`: the program that
 //!   loads it. `hotplug`: CPUs come and go.
 //! - `outcome`: counts and warnings. `report`: the end; `latency`: how long waits were; `gaps`: what a workload asks for
-//!   in vain. `audit`: whether all of this agrees.
+//!   in vain. `details`: what observers are told. `audit`: whether all of this agrees.
 
 mod agenda;
 mod audit;
@@ -26,6 +26,7 @@ mod blocking;
 mod cgroups;
 mod clocks;
 mod counting;
+mod details;
 mod disturbance;
 mod events;
 mod gaps;
@@ -71,6 +72,7 @@ use agenda::Agenda;
 use audit::Auditor;
 use cgroups::CgroupChanges;
 use clocks::Clocks;
+use details::Details;
 use events::Event;
 use hardware::Hardware;
 use hotplug::HotplugPlan;
@@ -88,6 +90,8 @@ pub(crate) struct Engine<'r> {
     machine: &'r Machine,
     options: &'r Options,
     observer: &'r mut dyn Observer,
+    /// What is kept for an observer that wants details.
+    details: Details,
     agenda: Agenda,
     sched: Sched,
     hardware: Hardware<'r>,
@@ -135,6 +139,7 @@ impl<'r> Engine<'r> {
         Self {
             machine,
             options,
+            details: Details::new(observer.wants_details(), machine),
             observer,
             agenda: Agenda::new(machine, options.kernel.tick(), tick_phase),
             sched,
@@ -242,6 +247,7 @@ impl<'r> Engine<'r> {
         self.charge(cpu, self.machine.costs.tick);
         self.refetch(cpu);
         self.sched.tick(cpu);
+        self.show_utilisation(cpu);
         if self.sched.fair.softirq_pending() {
             // Behind the ticks of the other CPUs, which are due at this instant too.
             self.agenda.set(Event::Softirq, self.agenda.now());
@@ -269,7 +275,8 @@ impl<'r> Engine<'r> {
         if let Some(over) = self.account.refused() {
             return Err(over.into());
         }
-        self.threads.count_migrations(&mut self.sched.kernel.migrated);
+        self.count_migrations();
+        self.show_rest();
         if self.hardware.observe {
             self.hardware.show_power(self.observer);
         }

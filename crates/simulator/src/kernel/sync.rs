@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+pub use crate::observer::detail::WaitsFor;
 use crate::units::TaskId;
 use crate::workload::Objects;
 
@@ -37,25 +38,6 @@ struct Barrier {
 struct Semaphore {
     count: u64,
     waiters: VecDeque<TaskId>,
-}
-
-/// What a task waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WaitsFor {
-    /// A mutex.
-    Mutex(u32),
-    /// A condition variable.
-    Condition(u32),
-    /// A barrier.
-    Barrier(u32),
-    /// A semaphore.
-    Semaphore(u32),
-    /// A `resume` of its kind.
-    Resume(u32),
-    /// The other participants of a parallel loop.
-    Loop(u32),
-    /// The end of the threads it forked.
-    Children,
 }
 
 impl SyncObjects {
