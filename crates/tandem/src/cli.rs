@@ -24,6 +24,7 @@ use crate::machine::MachineCommand;
 use crate::reproduce::Reproduce;
 use crate::scheduler::SchedulerCommand;
 use crate::simulate::Simulate;
+use crate::why::Why;
 use crate::workload::WorkloadCommand;
 
 const EXAMPLES: &str = "\
@@ -50,6 +51,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Simulate(Simulate),
+    Why(Why),
     Compare(Compare),
     Explain(Explain),
     Machine(MachineCommand),
@@ -90,6 +92,7 @@ impl Cli {
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
         match &self.command {
             Command::Simulate(command) => command.run(context),
+            Command::Why(command) => command.run(context),
             Command::Compare(command) => command.run(context),
             Command::Explain(command) => command.run(context),
             Command::Machine(command) => command.run(context),

@@ -2,7 +2,8 @@
 //! The `tandem` command: reads arguments, calls the simulator or the kernel, prints.
 //!
 //! - [`cli`]: the commands; each is a struct with its arguments and `run`. [`arguments`]: values of options.
-//! - [`simulate`], [`compare`], [`explain`], [`analyze`], [`mod@bench`], [`machine`], [`scheduler`], [`workload`]: one command each.
+//! - [`simulate`], [`why`], [`compare`], [`explain`], [`analyze`], [`mod@bench`], [`machine`], [`scheduler`], [`workload`]: one command each.
+//! - [`one_run`]: what commands share that simulate once.
 //! - [`reproduce`]: the published numbers of papers beside ours.
 //! - [`live`]: the commands for the kernel that is running.
 //! - [`bundled`]: the schedulers that the command carries. [`mechanism`]: what Tandem's says of its mechanisms.
@@ -29,11 +30,13 @@ mod loaders;
 mod machine;
 mod mechanism;
 mod memory;
+mod one_run;
 mod quantity;
 mod reproduce;
 mod scheduler;
 mod simulate;
 mod table;
+mod why;
 mod workload;
 
 #[cfg(test)]
