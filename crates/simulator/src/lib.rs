@@ -30,7 +30,8 @@
 //! - `sched`: what joins scheduling classes to a kernel: wakeup, schedule, tick, priorities, hotplug, groups.
 //! - `kernel`: Linux's scheduling: tasks, run queues, classes, balancing, cpufreq, cpuidle, locks. Has no event queue.
 //! - `scx`: sched_ext, one more class, whose decisions a BPF object makes.
-//! - [`metrics`]: the report of a run. [`observer`]: what a run shows while it goes on; [`trace`]: one observer.
+//! - [`metrics`]: the report of a run. [`observer`]: what a run shows while it goes on; [`trace`]: one observer;
+//!   [`why`]: another, which says why threads waited.
 //! - [`analysis`]: what applications lose by sharing a machine, computed by an analytical model.
 //! - [`generated`]: machines and workloads of any size, for benchmarks.
 //! - [`input`]: mistakes in files. [`units`]: identifiers and time. `streams`: the random numbers of a run.
@@ -52,6 +53,7 @@ pub mod simulation;
 mod streams;
 pub mod trace;
 pub mod units;
+pub mod why;
 pub mod workload;
 
 pub use input::InputError;

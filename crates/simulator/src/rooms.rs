@@ -10,19 +10,20 @@ use std::path::{Path, PathBuf};
 
 /// Each room and the rooms that its code may use. A room stands below all rooms that it uses, so that no arrow can point
 /// upwards: there is no circle.
-const ROOMS: [(&str, &[&str]); 17] = [
+const ROOMS: [(&str, &[&str]); 18] = [
     ("units", &[]),
     ("input", &[]),
     ("metrics", &[]),
-    ("observer", &["units"]),
     ("streams", &["units"]),
     ("workload", &["input", "units"]),
+    ("observer", &["units", "workload"]),
     ("machine", &["input", "units"]),
     ("generated", &["input", "machine", "units", "workload"]),
     ("analysis", &["machine", "units", "workload"]),
-    ("trace", &["machine", "observer", "units"]),
-    ("kernel", &["input", "machine", "units", "workload"]),
-    ("scx", &["generated", "input", "kernel", "machine", "streams", "units", "workload"]),
+    ("why", &["machine", "observer", "units", "workload"]),
+    ("trace", &["machine", "observer", "units", "workload"]),
+    ("kernel", &["input", "machine", "observer", "units", "workload"]),
+    ("scx", &["generated", "input", "kernel", "machine", "observer", "streams", "units", "workload"]),
     ("sched", &["kernel", "machine", "scx", "units", "workload"]),
     ("error", &["scx", "units"]),
     ("options", &["input", "kernel", "scx", "units"]),

@@ -28,6 +28,7 @@ mod scx_clocks;
 mod show;
 mod simulation;
 mod trace_reader;
+mod why;
 mod workload_cgroups;
 mod workload_errors;
 mod workload_examples;

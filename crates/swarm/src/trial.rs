@@ -6,6 +6,7 @@ use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::{NoObserver, Observer};
 use tandem_simulator::simulation::{Audit as SelfAudit, Options, SimulationError, simulate};
 use tandem_simulator::trace::TraceWriter;
+use tandem_simulator::why::Recorder;
 use tandem_simulator::units::seconds;
 use tandem_simulator::workload::Workload;
 
@@ -104,7 +105,7 @@ fn check_exit(case: &Case, objects: &Objects, report: &Report) {
     assert!(harmless, "{}: {}: {}", exit.kind, exit.reason, exit.message);
 }
 
-/// The same comes out again, unwatched and under a trace.
+/// The same comes out again, unwatched, under a trace, and with its waits explained.
 fn check_again(machine: &Machine, workload: &Workload, options: &Options, watched: &Result<Report, SimulationError>) {
     let expected = bytes(watched);
     let again = |observer: &mut dyn Observer| bytes(&simulate(machine, workload, options, observer));
@@ -113,6 +114,11 @@ fn check_again(machine: &Machine, workload: &Workload, options: &Options, watche
     let mut trace = TraceWriter::new(std::io::sink(), machine, &workload.applications);
     let traced = again(&mut trace);
     assert!(traced == expected, "under a trace, {}", difference(&expected, &traced));
+    let mut recorder = Recorder::new(machine, workload, 3);
+    let explained = again(&mut recorder);
+    assert!(explained == expected, "with waits explained, {}", difference(&expected, &explained));
+    let end_s = watched.as_ref().map_or(0.0, |report| report.time_s);
+    drop(recorder.finish(end_s));
 }
 
 fn bytes(result: &Result<Report, SimulationError>) -> String {

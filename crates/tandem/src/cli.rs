@@ -28,6 +28,7 @@ use crate::scheduler::SchedulerCommand;
 use crate::shell::{Completions, Manual};
 use crate::simulate::Simulate;
 use crate::tune::Tune;
+use crate::why::Why;
 use crate::workload::WorkloadCommand;
 
 const EXAMPLES: &str = "\
@@ -54,6 +55,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Simulate(Simulate),
+    Why(Why),
     Compare(Compare),
     Explain(Explain),
     Machine(MachineCommand),
@@ -100,6 +102,7 @@ impl Cli {
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
         match &self.command {
             Command::Simulate(command) => command.run(context),
+            Command::Why(command) => command.run(context),
             Command::Compare(command) => command.run(context),
             Command::Explain(command) => command.run(context),
             Command::Machine(command) => command.run(context),

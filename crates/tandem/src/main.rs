@@ -2,8 +2,10 @@
 //! The `tandem` command: reads arguments, calls the simulator or the kernel, prints.
 //!
 //! - [`cli`]: the commands; each is a struct with its arguments and `run`. [`arguments`]: values of options.
-//! - [`simulate`], [`compare`], [`explain`], [`analyze`], [`mod@bench`], [`machine`], [`scheduler`], [`workload`]: one command each.
-//! - [`tune`]: settings of a scheduler, searched. [`experiment`]: experiments of one's own. [`reproduce`]: the published numbers of papers beside ours.
+//! - [`simulate`], [`why`], [`compare`], [`explain`], [`analyze`], [`mod@bench`], [`machine`], [`scheduler`], [`workload`]: one command each.
+//! - [`one_run`]: what commands share that simulate once.
+//! - [`tune`]: settings of a scheduler, searched. [`experiment`]: experiments of one's own. [`reproduce`]: the published numbers of
+//!   papers beside ours.
 //! - [`live`]: the commands for the kernel that is running.
 //! - [`bundled`]: the schedulers that the command carries. [`mechanism`]: what Tandem's says of its mechanisms.
 //! - [`context`]: what commands are given: the simulator, where to print, the [`files`] they write; [`json`]: how.
@@ -32,6 +34,7 @@ mod loaders;
 mod machine;
 mod mechanism;
 mod memory;
+mod one_run;
 mod produced;
 mod quantity;
 mod reproduce;
@@ -42,6 +45,7 @@ mod simulate;
 mod store;
 mod table;
 mod tune;
+mod why;
 mod workload;
 
 #[cfg(test)]

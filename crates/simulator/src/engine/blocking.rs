@@ -7,6 +7,7 @@ use super::program::Next;
 use super::thread::Segment;
 use crate::kernel::sync::{SyncObjects, WaitsFor};
 use crate::kernel::task::TaskState;
+use crate::observer::detail::Detail;
 use crate::units::{CpuId, TaskId};
 
 impl Engine<'_> {
@@ -20,6 +21,8 @@ impl Engine<'_> {
         if !matches!(what, WaitsFor::Mutex(_)) {
             thread.rounds.end(self.agenda.now(), None);
         }
+        self.show_wait(task, what);
+        let thread = &mut self.threads[task];
         if spin > 0 && may_spin {
             thread.spinning = true;
             thread.segment = Segment::Spin(spin);
@@ -65,6 +68,7 @@ impl Engine<'_> {
         if on_cpu {
             self.account(cpu);
         }
+        self.show(|| Detail::StopsSpinning { task });
         let thread = &mut self.threads[task];
         thread.rounds.activate(self.agenda.now());
         thread.spinning = false;
@@ -93,6 +97,7 @@ impl Engine<'_> {
         thread.runnable_since = self.agenda.now();
         thread.woken_at = Some(self.agenda.now());
         thread.rounds.activate(self.agenda.now());
+        self.show_run_queue(task);
         self.observer.sched_waking(self.agenda.now(), task, target, waker);
     }
 
@@ -137,11 +142,15 @@ impl Engine<'_> {
     /// `lock`: takes a free mutex, else waits; after the wait the same step is tried again.
     pub(super) fn lock(&mut self, cpu: CpuId, task: TaskId, mutex: u32) -> Next {
         if self.shared.sync.try_lock(mutex, task) {
+            self.show(|| Detail::Locks { task, mutex });
             return Next::Step;
         }
         self.threads[task].pc -= 1;
         self.shared.sync.wait_for_mutex(mutex, task);
         inherit::lend_priority(mutex, &self.threads, &self.shared.sync, &mut self.sched);
+        if let Some(owner) = self.shared.sync.owner(mutex).filter(|_| self.threads.workload.priority_inheritance) {
+            self.show_scheduling(owner);
+        }
         self.wait_for(cpu, task, WaitsFor::Mutex(mutex))
     }
 
@@ -152,6 +161,7 @@ impl Engine<'_> {
             return Next::Step;
         }
         let owner = self.shared.sync.unlock(mutex);
+        self.show(|| Detail::Unlocks { task: owner.unwrap_or(task), mutex });
         if let Some(owner) = owner.filter(|owner| *owner != task) {
             let warning = self.threads.wrong_unlock(task, mutex, owner, "freed, as glibc's default mutex is");
             self.outcome.warn(warning);
@@ -173,6 +183,7 @@ impl Engine<'_> {
     fn take_while_spinning(&mut self, task: TaskId, mutex: u32) {
         self.shared.sync.leave_mutex(mutex, task);
         self.shared.sync.try_lock(mutex, task);
+        self.show(|| Detail::Locks { task, mutex });
         let thread = &mut self.threads[task];
         thread.waiting = None;
         // The step that failed is done: a `lock`, or the second half of a `wait`.

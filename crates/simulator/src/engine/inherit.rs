@@ -11,6 +11,7 @@ use super::threads::Threads;
 use crate::kernel::cpumask::CpuMask;
 use crate::kernel::dl::Refusal;
 use crate::kernel::sync::{SyncObjects, WaitsFor};
+use crate::observer::detail::Detail;
 use crate::sched::core::Sched;
 use crate::units::{CpuId, TaskId};
 use crate::workload::{Scheduling, TaskSpec};
@@ -101,6 +102,7 @@ impl Engine<'_> {
                 let thread = &mut self.threads[task];
                 thread.rounds.set_policy(thread.kind, wanted.policy);
                 self.sched.set_scheduling_of_current(cpu, wanted);
+                self.show_scheduling(task);
             }
             Err(why) => {
                 warn_of_refusal(&self.threads[task].name(), why, "it keeps what it has", &mut self.outcome);
@@ -117,6 +119,9 @@ impl Engine<'_> {
             return;
         }
         sync.unlock(mutex);
+        if self.details.wanted {
+            self.observer.detail(self.agenda.now(), &Detail::Unlocks { task, mutex });
+        }
         let urgency = |waiter: &TaskId| self.sched.urgency(*waiter);
         // Of equals `max_by_key` takes the last.
         let top = sync.waiters(mutex).iter().rev().copied().max_by_key(urgency);
@@ -129,6 +134,9 @@ impl Engine<'_> {
         thread.relock = false;
         adjust_prio(task, sync, &mut self.sched);
         adjust_prio(top, sync, &mut self.sched);
+        self.show_scheduling(task);
+        self.show_scheduling(top);
+        self.show(|| Detail::Locks { task: top, mutex });
         self.satisfy(top, cpu);
     }
 }

@@ -39,6 +39,8 @@ impl Engine<'_> {
             return;
         }
         self.observer.task_new(now, &info);
+        self.show_scheduling(task);
+        self.show_affinity(task);
         if kind.delay > now {
             self.sched.kernel.task_mut(task).cpu = cpu;
             self.agenda.set(Event::Timer(task), kind.delay);
@@ -55,6 +57,7 @@ impl Engine<'_> {
         thread.rounds.start(self.agenda.now());
         self.sched.wake_up_new_task(task, cpu);
         let target = self.sched.kernel.task(task).cpu;
+        self.show_run_queue(task);
         self.observer.sched_waking(self.agenda.now(), task, target, cpu);
     }
 

@@ -17,9 +17,9 @@
 //!   `meter`: what that sums up to. `counting`: what performance counters show.
 //! - `cgroups`: groups come, go and change. `sched_ext`: a loaded scheduler's coming and cost; `loader`: the program that
 //!   loads it. `hotplug`: CPUs come and go.
-//! - `outcome`: counts and warnings. `report`: the end; `latency`: how long waits were, `rounds`: how long what
-//!   threads did took from its cause on; `gaps`: what a workload asks for
-//!   in vain. `audit`: whether all of this agrees.
+//! - `outcome`: counts and warnings. `report`: the end; `latency`: how long waits were; `rounds`: how long what threads did took
+//!   from its cause on; `gaps`: what a workload asks for in vain. `details`: what observers are told. `audit`: whether all of
+//!   this agrees.
 
 mod agenda;
 mod audit;
@@ -27,6 +27,7 @@ mod blocking;
 mod cgroups;
 mod clocks;
 mod counting;
+mod details;
 mod disturbance;
 mod events;
 mod gaps;
@@ -73,6 +74,7 @@ use agenda::Agenda;
 use audit::Auditor;
 use cgroups::CgroupChanges;
 use clocks::Clocks;
+use details::Details;
 use events::Event;
 use hardware::Hardware;
 use hotplug::HotplugPlan;
@@ -90,6 +92,8 @@ pub(crate) struct Engine<'r> {
     machine: &'r Machine,
     options: &'r Options,
     observer: &'r mut dyn Observer,
+    /// What is kept for an observer that wants details.
+    details: Details,
     agenda: Agenda,
     sched: Sched,
     hardware: Hardware<'r>,
@@ -137,6 +141,7 @@ impl<'r> Engine<'r> {
         Self {
             machine,
             options,
+            details: Details::new(observer.wants_details(), machine),
             observer,
             agenda: Agenda::new(machine, options.kernel.tick(), tick_phase),
             sched,
@@ -244,6 +249,7 @@ impl<'r> Engine<'r> {
         self.charge(cpu, self.machine.costs.tick);
         self.refetch(cpu);
         self.sched.tick(cpu);
+        self.show_utilisation(cpu);
         if self.sched.fair.softirq_pending() {
             // Behind the ticks of the other CPUs, which are due at this instant too.
             self.agenda.set(Event::Softirq, self.agenda.now());
@@ -271,7 +277,8 @@ impl<'r> Engine<'r> {
         if let Some(over) = self.account.refused() {
             return Err(over.into());
         }
-        self.threads.count_migrations(&mut self.sched.kernel.migrated);
+        self.count_migrations();
+        self.show_rest();
         if self.hardware.observe {
             self.hardware.show_power(self.observer);
         }

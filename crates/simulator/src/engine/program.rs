@@ -9,6 +9,7 @@ use super::{cgroups, inherit};
 use crate::error::SimulationError;
 use crate::kernel::sync::WaitsFor;
 use crate::machine::speed::Stall;
+use crate::observer::detail::{Detail, WaitReason};
 use crate::units::{CpuId, Nanos, TaskId, USEC};
 use crate::workload::{Op, Span, TimerRef};
 
@@ -136,6 +137,7 @@ impl Engine<'_> {
             return Next::Step;
         }
         self.sched.set_affinity(task, allowed);
+        self.show_affinity(task);
         if self.sched.kernel.task(task).may_use(cpu) {
             return Next::Step;
         }
@@ -172,6 +174,7 @@ impl Engine<'_> {
         self.agenda.set(Event::Timer(task), time);
         self.pauses.timer_set(cpu, self.agenda.now(), time);
         self.threads.waits.sleeps();
+        self.show(|| Detail::Waits { task, on: WaitReason::Sleep, owner: None });
         self.sched.block_current(cpu);
         Next::Stop
     }
@@ -187,16 +190,18 @@ impl Engine<'_> {
             TimerRef::Unique(index) => &mut thread.timers[index as usize],
         };
         let next = expiry.unwrap_or(first).saturating_add(period);
-        *expiry = Some(next);
-        if self.agenda.now() >= next && !absolute {
-            *expiry = Some(self.agenda.now());
+        let now = self.agenda.now();
+        let missed = now >= next;
+        *expiry = Some(if missed && !absolute { now } else { next });
+        thread.rounds.end(now, Some(next));
+        if missed {
+            // The next round is late from its beginning on.
+            thread.rounds.activate(next);
         }
-        thread.rounds.end(self.agenda.now(), Some(next));
-        if self.agenda.now() < next {
-            return self.sleep_until(cpu, task, next);
+        self.show(|| Detail::Round { task, due: next, period, absolute });
+        if missed {
+            return Next::Step;
         }
-        // The next round is late from its beginning on.
-        thread.rounds.activate(next);
-        Next::Step
+        self.sleep_until(cpu, task, next)
     }
 }

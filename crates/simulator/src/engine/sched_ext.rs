@@ -30,6 +30,7 @@ impl Engine<'_> {
         let counts = !loaded.perf.is_empty();
         self.loader.maps = loaded.task_maps;
         let mut scx = Scx::new(loaded, kernel, self.loader.streams);
+        scx.state.shown.wanted = self.details.wanted;
         self.open_counters(counts);
         let mut ctx = scx.with(&mut self.sched.kernel);
         check.map_or(Ok(()), |program| frontend::check::ask(&mut ctx, program, cpu))?;

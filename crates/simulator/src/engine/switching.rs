@@ -5,6 +5,7 @@ use super::Engine;
 use super::events::Event;
 use crate::kernel::task::TaskState;
 use crate::observer::PrevState;
+use crate::observer::detail::Detail;
 use crate::sched::core::Switch;
 use crate::units::{CpuId, TaskId};
 
@@ -14,6 +15,7 @@ impl Engine<'_> {
         let Switch { cpu, prev, next } = switch;
         self.outcome.switches += 1;
         self.account(cpu);
+        self.show_before_switch();
         let left = prev.map(|task| (task, self.leave(cpu, task)));
         self.observer.sched_switch(self.agenda.now(), cpu, left, next);
         // The cost of choosing a thread is not the fault of the thread that left, and delays the one that comes.
@@ -25,7 +27,11 @@ impl Engine<'_> {
                 self.agenda.cancel(Event::Run(cpu));
                 self.agenda.cancel(Event::Tick(cpu));
                 self.enter_idle(cpu);
+                self.show_utilisation(cpu);
             }
+        }
+        if let Some((task, PrevState::Runnable)) = left {
+            self.show_run_queue(task);
         }
         self.count(cpu);
     }
@@ -55,7 +61,9 @@ impl Engine<'_> {
         let running = &mut self.running[cpu];
         // A preemption that comes while the CPU still wakes up, switches or ticks waits until that is done.
         let before = running.start.max(self.agenda.now());
-        let overhead = (before - self.agenda.now()) + latency + switch + cold;
+        let kernel = before - self.agenda.now();
+        let overhead = kernel + latency + switch + cold;
+        self.show(|| Detail::Enters { task, cpu, idle_exit: latency, switch, cold, kernel });
         let thread = &mut self.threads[task];
         thread.stats.switches += 1;
         thread.stats.wait_time += self.agenda.now() - thread.runnable_since;

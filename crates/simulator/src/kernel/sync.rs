@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 
+pub use crate::observer::detail::WaitsFor;
 use crate::units::{Nanos, TaskId};
 use crate::workload::Objects;
 
@@ -39,25 +40,6 @@ struct Semaphore {
     /// Posts that nothing has taken yet, the first first: when, and how many then.
     posts: VecDeque<(Nanos, u64)>,
     waiters: VecDeque<TaskId>,
-}
-
-/// What a task waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WaitsFor {
-    /// A mutex.
-    Mutex(u32),
-    /// A condition variable.
-    Condition(u32),
-    /// A barrier.
-    Barrier(u32),
-    /// A semaphore.
-    Semaphore(u32),
-    /// A `resume` of its kind.
-    Resume(u32),
-    /// The other participants of a parallel loop.
-    Loop(u32),
-    /// The end of the threads it forked.
-    Children,
 }
 
 impl SyncObjects {

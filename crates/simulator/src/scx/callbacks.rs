@@ -10,6 +10,7 @@ use super::ops::Op;
 use super::{Ctx, State};
 use crate::kernel::Kernel;
 use crate::kernel::pelt::PeltClock;
+use crate::observer::detail::Detail;
 use crate::units::{CpuId, TaskId};
 use tandem_bpf_vm::fault::Fault;
 use tandem_bpf_vm::instance::{Outcome, ProgramId};
@@ -142,6 +143,8 @@ impl Ctx<'_> {
         });
         self.scx.calls.active.pop();
         self.scx.calls.count(op, outcome.instructions);
+        let (result, instructions) = (outcome.value as i64, outcome.instructions);
+        self.scx.shown.add(|| Detail::Callback { name: op.name(), cpu, task: tasks[0], result, instructions });
         if self.scx.calls.active.is_empty() {
             self.scx.calls.charge(cpu, outcome.instructions);
             self.kernel.takes_instructions(outcome.instructions);

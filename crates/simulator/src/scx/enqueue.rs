@@ -16,6 +16,7 @@ use super::entity::OpsState;
 use super::ops::Op;
 use super::{Ctx, State};
 use crate::kernel::Kernel;
+use crate::observer::detail::Detail;
 use crate::units::{CpuId, TaskId};
 use tandem_bpf_vm::memory::Memory;
 
@@ -137,6 +138,7 @@ impl Ctx<'_> {
                 self.task(task).change_flags(0, SCX_TASK_IN_CUSTODY);
             }
             self.scx.tasks[task].ops_state = OpsState::Queued(qseq);
+            self.scx.shown.add(|| Detail::Held { task });
         }
     }
 

@@ -19,7 +19,7 @@
 //!   [`timers`]: what is due when. [`tasks`], [`cgroups`], [`hotplug`]: their callbacks. [`tracepoints`]: programs
 //!   beside them.
 //! - [`kfuncs`]: what programs may call. [`host`]: what the instance asks of the kernel.
-//! - [`audit`]: whether all of this agrees. [`errno`]: error numbers. [`abi`]: the kernel's types and objects as programs see them. [`frontend`]: what a loader program does.
+//! - [`shown`]: what observers are told. [`audit`]: whether all of this agrees. [`errno`]: error numbers. [`abi`]: the kernel's types and objects as programs see them. [`frontend`]: what a loader program does.
 
 pub mod abi;
 pub mod audit;
@@ -50,6 +50,7 @@ pub mod origin;
 pub mod reenqueue;
 pub mod rq;
 pub mod select_cpu;
+pub mod shown;
 pub mod state;
 pub mod tasks;
 pub mod timers;
@@ -76,6 +77,7 @@ use hotplug::Hotplug;
 use idle::IdleTracking;
 use kick::Kicks;
 use rq::{Rqs, ScxRq};
+use shown::Shown;
 pub use state::State;
 use timers::TimerQueue;
 use watchdog::Watchdog;
@@ -125,6 +127,7 @@ impl Scx {
             hotplug: Hotplug::default(),
             tracepoints: loaded.tracepoints,
             perf: loaded.perf,
+            shown: Shown::default(),
             host: HostState::new(streams.of(Stream::Bpf)),
         };
         Self { state, vm: loaded.vm }

@@ -19,6 +19,7 @@ use super::idle::IdleTracking;
 use super::kick::Kicks;
 use super::ops::Ops;
 use super::rq::Rqs;
+use super::shown::Shown;
 use super::timers::TimerQueue;
 use super::tracepoints::Tracepoints;
 use super::watchdog::Watchdog;
@@ -66,6 +67,8 @@ pub struct State {
     pub tracepoints: Tracepoints,
     /// Performance counters, by map.
     pub perf: Vec<PerfMap>,
+    /// What an observer is still to be shown.
+    pub shown: Shown,
     /// What the host keeps for the instance.
     pub host: HostState,
 }

@@ -75,6 +75,7 @@ pub mod process_tree {
 pub mod track_descriptor {
     pub const UUID: u32 = 1;
     pub const NAME: u32 = 2;
+    pub const THREAD: u32 = 4;
     pub const PARENT_UUID: u32 = 5;
     pub const COUNTER: u32 = 8;
     pub const CHILD_ORDERING: u32 = 11;
@@ -84,18 +85,38 @@ pub mod track_descriptor {
     pub const EXPLICIT: u64 = 3;
 }
 
+pub mod thread_descriptor {
+    pub const PID: u32 = 1;
+    pub const TID: u32 = 2;
+}
+
 pub mod counter_descriptor {
     pub const UNIT_NAME: u32 = 6;
     pub const Y_AXIS_SHARE_KEY: u32 = 7;
 }
 
 pub mod track_event {
+    pub const DEBUG_ANNOTATIONS: u32 = 4;
     pub const TYPE: u32 = 9;
     pub const TRACK_UUID: u32 = 11;
+    pub const NAME: u32 = 23;
     pub const DOUBLE_COUNTER_VALUE: u32 = 44;
 
+    /// `Type.TYPE_SLICE_BEGIN`.
+    pub const SLICE_BEGIN: u64 = 1;
+    /// `Type.TYPE_SLICE_END`.
+    pub const SLICE_END: u64 = 2;
+    /// `Type.TYPE_INSTANT`.
+    pub const INSTANT: u64 = 3;
     /// `Type.TYPE_COUNTER`.
     pub const COUNTER: u64 = 4;
+}
+
+pub mod debug_annotation {
+    pub const UINT_VALUE: u32 = 3;
+    pub const INT_VALUE: u32 = 4;
+    pub const STRING_VALUE: u32 = 6;
+    pub const NAME: u32 = 10;
 }
 
 pub mod ftrace_event_bundle {
@@ -110,6 +131,22 @@ pub mod ftrace_event {
     pub const CPU_FREQUENCY: u32 = 11;
     pub const CPU_IDLE: u32 = 13;
     pub const SCHED_WAKING: u32 = 20;
+    pub const SCHED_PROCESS_EXIT: u32 = 238;
+    pub const SCHED_PROCESS_FORK: u32 = 239;
+}
+
+pub mod sched_process_exit {
+    pub const COMM: u32 = 1;
+    pub const PID: u32 = 2;
+    pub const TGID: u32 = 3;
+    pub const PRIO: u32 = 4;
+}
+
+pub mod sched_process_fork {
+    pub const PARENT_COMM: u32 = 1;
+    pub const PARENT_PID: u32 = 2;
+    pub const CHILD_COMM: u32 = 3;
+    pub const CHILD_PID: u32 = 4;
 }
 
 pub mod sched_switch {

@@ -2,9 +2,13 @@
 //! The schedule as a Perfetto trace, for <https://ui.perfetto.dev> and `trace_processor`.
 //!
 //! [`TraceWriter`] is an [`Observer`] that writes what a kernel with ftrace would have recorded: `sched_switch`,
-//! `sched_waking`, `cpu_frequency` and `cpu_idle` per CPU, so that Perfetto's CPU tracks and its tables `sched_slice`,
-//! `thread_state` and `cpu_counter_track` work; and power in watts as counter tracks. Times are nanoseconds of simulated
-//! time, on the boot clock.
+//! `sched_waking`, `sched_process_fork`, `sched_process_exit`, `cpu_frequency` and `cpu_idle` per CPU, so that Perfetto's CPU
+//! tracks and its tables `sched_slice`, `thread_state` and `cpu_counter_track` work; and, as tracks of their own, what ftrace
+//! does not know: power in watts, utilisation of CPUs, traffic of memory, what each thread waits for, which thread holds each
+//! mutex, how many wait at a barrier and in a dispatch queue, callbacks of a loaded scheduler, and its ejection. Times are
+//! nanoseconds of simulated time, on the boot clock.
+//!
+//! `details` writes what ftrace does not know, on the tracks that `tracks` describes; [`TraceWriter::about`] says what is run.
 //!
 //! **Names.** Thread `n` has `tid = n + 1`, as 0 is the idle thread. Each application is a process, and all system tasks
 //! together are one more, `system`; as in Linux a process has the tid of its first thread as its pid.
@@ -12,24 +16,28 @@
 //! **`prev_state`** has the kernel's values: 0 (`R`), 1 (`S`), 16 (`X`). A preempted thread shows as `R`, not `R+`: an
 //! observer is not told whether a thread was preempted or yielded.
 //!
-//! **Limits.** A thread keeps the priority with which it started. Events of two CPUs in the same nanosecond are kept in
+//! **Limits.** Callbacks are instants: the time that they take is the CPU's, and not drawn. Events of two CPUs in the same nanosecond are kept in
 //! order within each CPU only, so a thread that blocks on CPU 1 and is woken from CPU 0 in that very nanosecond may
 //! show as sleeping until it runs. Perfetto reads no more than 1,024 CPUs.
 
+mod details;
 mod fields;
 mod preamble;
 mod protobuf;
 #[cfg(test)]
 mod tests;
+mod tracks;
 
 use std::io::{self, BufWriter, Write};
 
+use self::details::Details;
 use self::fields::{
-    cpu_state, ftrace_event, ftrace_event_bundle, process_tree, sched_switch, sched_waking, trace, trace_packet,
-    track_event,
+    cpu_state, ftrace_event, ftrace_event_bundle, process_tree, sched_process_exit, sched_process_fork, sched_switch,
+    sched_waking, trace, trace_packet, track_event,
 };
 use self::protobuf::Message;
 use crate::machine::Machine;
+use crate::observer::detail::Detail;
 use crate::observer::{Observer, PrevState, TaskInfo};
 use crate::units::{CpuId, Nanos, PackageId, TaskId};
 
@@ -57,6 +65,11 @@ pub struct TraceWriter<W: Write> {
     processes: Vec<(Option<u32>, String)>,
     /// Last power that was written, by package.
     package_watts: Vec<Option<f64>>,
+    /// Names of the memory domains.
+    memory: Vec<String>,
+    /// The thread that came into being last, and when, until it is first woken.
+    newcomer: Option<(TaskId, Nanos)>,
+    details: Details,
 }
 
 /// Whether `bytes`, the beginning of a file, begin as every trace of [`TraceWriter`] does: with the packet that says which
@@ -102,6 +115,9 @@ impl<W: Write> TraceWriter<W> {
             threads: Vec::new(),
             processes: names.map(|name| (None, name.to_owned())).collect(),
             package_watts: vec![None; machine.packages.len()],
+            memory: machine.memory_domains.iter().map(|domain| domain.name.clone()).collect(),
+            newcomer: None,
+            details: Details::default(),
         };
         for packet in preamble::packets(machine) {
             writer.sink.packet(packet);
@@ -118,6 +134,39 @@ impl<W: Write> TraceWriter<W> {
             self.flush(CpuId::at(index));
         }
         self.sink.finish()
+    }
+
+    /// The process that a thread belongs to.
+    fn tgid(&self, task: TaskId) -> u32 {
+        let system = self.processes.len() - 1;
+        let thread = self.threads.get(task.index()).and_then(Option::as_ref);
+        let process = thread.map(|thread| &self.processes[thread.application.unwrap_or(system)]);
+        process.and_then(|(pid, _)| *pid).unwrap_or(task.pid())
+    }
+
+    /// `task` is woken for the first time, on `cpu`, at the instant at which the thread there made it.
+    fn forked(&mut self, now: Nanos, task: TaskId, cpu: CpuId) {
+        let is_new = self.newcomer.take() == Some((task, now));
+        let Some(parent) = self.cpus[cpu.index()].running.filter(|_| is_new) else { return };
+        self.ftrace(now, cpu, ftrace_event::SCHED_PROCESS_FORK, |trace, event| {
+            let (parent, child) = (trace.label(Some(parent), cpu), trace.label(Some(task), cpu));
+            event
+                .text(sched_process_fork::PARENT_COMM, parent.comm)
+                .uint(sched_process_fork::PARENT_PID, parent.pid.into())
+                .text(sched_process_fork::CHILD_COMM, child.comm)
+                .uint(sched_process_fork::CHILD_PID, child.pid.into());
+        });
+    }
+
+    fn exits(&mut self, now: Nanos, task: TaskId, cpu: CpuId) {
+        self.ftrace(now, cpu, ftrace_event::SCHED_PROCESS_EXIT, |trace, event| {
+            let label = trace.label(Some(task), cpu);
+            event
+                .text(sched_process_exit::COMM, label.comm)
+                .uint(sched_process_exit::PID, label.pid.into())
+                .uint(sched_process_exit::TGID, trace.tgid(task).into())
+                .int(sched_process_exit::PRIO, label.prio.into());
+        });
     }
 
     fn label(&self, task: Option<TaskId>, cpu: CpuId) -> Label<'_> {
@@ -185,7 +234,16 @@ impl<W: Write> Observer for TraceWriter<W> {
         true
     }
 
+    fn wants_details(&self) -> bool {
+        true
+    }
+
+    fn detail(&mut self, now: Nanos, detail: &Detail) {
+        self.write_detail(now, detail);
+    }
+
     fn task_new(&mut self, now: Nanos, task: &TaskInfo) {
+        self.newcomer = Some((task.id, now));
         let system = self.processes.len() - 1;
         let (pid, process) = &mut self.processes[task.application.unwrap_or(system)];
         let first = pid.is_none();
@@ -215,6 +273,9 @@ impl<W: Write> Observer for TraceWriter<W> {
     fn sched_switch(&mut self, now: Nanos, cpu: CpuId, prev: Option<(TaskId, PrevState)>, next: Option<TaskId>) {
         // The event belongs to the thread that leaves.
         self.cpus[cpu.index()].running = prev.map(|(task, _)| task);
+        if let Some((task, PrevState::Dead)) = prev {
+            self.exits(now, task, cpu);
+        }
         self.ftrace(now, cpu, ftrace_event::SCHED_SWITCH, |trace, event| {
             let leaves = trace.label(prev.map(|(task, _)| task), cpu);
             let comes = trace.label(next, cpu);
@@ -231,6 +292,8 @@ impl<W: Write> Observer for TraceWriter<W> {
     }
 
     fn sched_waking(&mut self, now: Nanos, task: TaskId, target: CpuId, waker: CpuId) {
+        self.end_wait(now, task);
+        self.forked(now, task, waker);
         self.ftrace(now, waker, ftrace_event::SCHED_WAKING, |trace, event| {
             let woken = trace.label(Some(task), target);
             event

@@ -11,4 +11,4 @@ mod programs;
 mod requests;
 mod rest;
 mod stall;
-mod support;
+pub mod support;

@@ -5,13 +5,14 @@
 //!   generators of random ones.
 //! - `speed`, `energy`, `idle`, `costs`, `waiting`, `loops`, `classes`, `clocks`: checkable by hand, one topic each.
 //! - `hotplug`: CPUs that come and go, under Linux's own scheduler and under loaded ones.
-//! - `invariants`, `determinism`, `work_conservation`, `loaded`: properties of random runs.
+//! - `invariants`, `determinism`, `work_conservation`, `loaded`, `explained_waits`: properties of random runs.
 
 mod classes;
 mod clocks;
 mod costs;
 mod determinism;
 mod energy;
+mod explained_waits;
 mod hotplug;
 mod idle;
 mod invariants;

@@ -3,7 +3,7 @@
 
 mod scheduler;
 mod summary;
-mod watched;
+pub mod watched;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,22 +12,15 @@ use std::time::Instant;
 use clap::Args;
 use indicatif::ProgressBar;
 use tandem_experiments::Simulator;
-use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::Report;
-use tandem_simulator::observer::{NoObserver, Observer};
-use tandem_simulator::simulation::{Governor, Options};
+use tandem_simulator::observer::NoObserver;
 use tandem_simulator::trace::TraceWriter;
-use tandem_simulator::workload::Workload;
 
-use crate::arguments::{Choice, Pair, ScenarioOptions, choice, governor, reads, warn_of_powersave};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::files::{DASH, Kind, Output};
 use crate::json::JsonOption;
-use crate::produced::ProducedBy;
-use crate::workload;
-
-use watched::Watched;
+use crate::one_run::{OneRun, OneRunOptions, ejection};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,21 +39,7 @@ ejected; the run goes on under fair, its report says so, and the exit status is 
 #[command(after_help = EXAMPLES)]
 pub struct Simulate {
     #[command(flatten)]
-    scenario: ScenarioOptions,
-
-    /// Scheduler (`fair`, `tandem`, `o1`, or a sched_ext object's path), or scheduler and governor as in `tandem+schedutil`
-    #[arg(short, long, value_name = "S", default_value = "fair", value_parser = choice)]
-    scheduler: Choice,
-
-    /// Frequency governor: performance, powersave, userspace=CLOCK, ondemand, conservative or schedutil (the default)
-    ///
-    /// Some take settings, as in `userspace=1400MHz` or `ondemand=10ms,up_threshold=80`.
-    #[arg(short, long, value_name = "G", value_parser = governor)]
-    governor: Option<Governor>,
-
-    /// Seed of all random streams: the same seed gives the same run
-    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
-    seed: u64,
+    run: OneRunOptions,
 
     #[command(flatten)]
     json: JsonOption,
@@ -78,34 +57,15 @@ impl Simulate {
     /// Runs the command.
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
         self.check_outputs()?;
-        let pair = self.pair()?;
-        let scenario = self.scenario.scenario();
-        scenario.check([&pair.scheduler])?;
-        let options = scenario.options(&pair, self.seed)?;
-        let machine = Machine::load(&self.scenario.machine)?;
-        scenario.check_on(&machine, &pair, self.seed)?;
-        warn_of_powersave(context, &machine, [&pair.governor]);
-        let (workload, text) = workload::load_with_text(&self.scenario.workload)?;
-        for warning in &workload.warnings {
-            context.warn(warning);
-        }
-        reads(context, &self.scenario.machine, Some(&self.scenario.workload), [&pair.scheduler]);
-        let produced = ProducedBy::new(&context.command, self.seed)
-            .scenario(&scenario)
-            .machine(&self.scenario.machine, &machine)
-            .workload(&self.scenario.workload, &text)
-            .pairs(&scenario, [&pair]);
+        let run = self.run.prepare(context)?;
         let destination = self.json.open(context)?;
         let start = Instant::now();
-        let mut report = self.simulate(context, &machine, &workload, &options)?;
+        let mut report = self.simulate(context, &run)?;
         report.wall_s = (!self.reproducible).then(|| start.elapsed().as_secs_f64());
         let width = context.width;
         let text = || if self.prints_trace() { String::new() } else { summary::summary(&report, width) };
-        destination.write(context, &produced.of(&report), text)?;
-        match report.sched_ext.as_ref().filter(|scheduler| scheduler.exit.is_some()) {
-            Some(scheduler) => Err(Failure::Ejected(format!("scheduler {} did not stay to the end", scheduler.name))),
-            None => Ok(()),
-        }
+        destination.write(context, &run.produced.of(&report), text)?;
+        ejection(&report)
     }
 
     /// Whether the trace is what goes to standard output.
@@ -124,27 +84,17 @@ impl Simulate {
         Ok(())
     }
 
-    fn pair(&self) -> Result<Pair, Failure> {
-        self.scheduler.with_governor(self.governor).map_err(|error| Failure::Options(error.to_string()))
-    }
-
-    fn simulate(
-        &self,
-        context: &mut Context<'_>,
-        machine: &Machine,
-        workload: &Workload,
-        options: &Options,
-    ) -> Result<Report, Failure> {
+    fn simulate(&self, context: &mut Context<'_>, run: &OneRun) -> Result<Report, Failure> {
         let (simulator, bar) = (context.simulator, context.spinner());
         let Some(path) = &self.trace else {
-            return observed(simulator, bar, machine, workload, options, &mut NoObserver);
+            return run.observed(simulator, bar, &mut NoObserver);
         };
         if self.prints_trace() {
-            let (_, report) = traced(&mut *context.out, simulator, bar, machine, workload, options)?;
+            let (_, report) = traced(&mut *context.out, simulator, bar, run)?;
             return Ok(report);
         }
         let file = context.files.create(Output { path, kind: Kind::Trace, force: self.json.force() })?;
-        let (file, report) = traced(file, simulator, bar, machine, workload, options).map_err(|error| match error {
+        let (file, report) = traced(file, simulator, bar, run).map_err(|error| match error {
             Failure::Output(error) => Failure::writing(path, error),
             error => error,
         })?;
@@ -153,34 +103,15 @@ impl Simulate {
     }
 }
 
-/// Simulates, and shows on `bar`, if there is one, how far the run has come.
-fn observed(
-    simulator: &dyn Simulator,
-    bar: Option<ProgressBar>,
-    machine: &Machine,
-    workload: &Workload,
-    options: &Options,
-    observer: &mut dyn Observer,
-) -> Result<Report, Failure> {
-    Ok(match bar {
-        None => simulator.simulate(machine, workload, options, observer)?,
-        Some(bar) => {
-            let mut watched = Watched::new(observer, bar, &workload.name, options.time_limit);
-            simulator.simulate(machine, workload, options, &mut watched)?
-        }
-    })
-}
-
 /// Simulates while the trace is written to `output`, and gives both back.
 fn traced<W: Write>(
     output: W,
     simulator: &dyn Simulator,
     bar: Option<ProgressBar>,
-    machine: &Machine,
-    workload: &Workload,
-    options: &Options,
+    run: &OneRun,
 ) -> Result<(W, Report), Failure> {
-    let mut trace = TraceWriter::new(output, machine, &workload.applications);
-    let report = observed(simulator, bar, machine, workload, options, &mut trace)?;
+    let trace = TraceWriter::new(output, &run.machine, &run.workload.applications);
+    let mut trace = trace.naming(&run.workload).about(&run.facts());
+    let report = run.observed(simulator, bar, &mut trace)?;
     Ok((trace.finish()?, report))
 }

@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use tandem_simulator::observer::detail::Detail;
 use tandem_simulator::observer::{Observer, PrevState, TaskInfo};
 use tandem_simulator::units::{CpuId, Nanos, PackageId, TaskId, seconds};
 
@@ -84,6 +85,14 @@ impl Observer for Watched<'_> {
 
     fn cpu_idle(&mut self, now: Nanos, cpu: CpuId, state: Option<u32>) {
         self.tell(now).cpu_idle(now, cpu, state);
+    }
+
+    fn wants_details(&self) -> bool {
+        self.inner.wants_details()
+    }
+
+    fn detail(&mut self, now: Nanos, detail: &Detail) {
+        self.tell(now).detail(now, detail);
     }
 
     fn wants_power(&self) -> bool {

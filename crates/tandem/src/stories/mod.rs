@@ -3,6 +3,7 @@
 //! the request by rules that one can check in the head.
 
 mod analyzing;
+mod asking_why;
 mod comparing;
 mod ejected;
 mod experimenting;

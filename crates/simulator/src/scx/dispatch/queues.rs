@@ -17,6 +17,7 @@ use super::super::errno::{EINVAL, ENOMEM};
 use super::super::idle::NUMA_NO_NODE;
 use super::super::reenqueue::rq_is_open;
 use super::super::rq::Rqs;
+use super::super::shown::Shown;
 use crate::kernel::Kernel;
 use crate::units::{CpuId, TaskId};
 
@@ -32,6 +33,7 @@ pub struct Queues<'a> {
     guest: &'a Guest,
     memory: &'a mut Memory,
     kernel: &'a Kernel,
+    shown: &'a mut Shown,
     profile: Profile,
 }
 
@@ -46,6 +48,7 @@ impl Ctx<'_> {
             guest: &self.scx.guest,
             memory: &mut self.vm.memory,
             kernel: self.kernel,
+            shown: &mut self.scx.shown,
             profile: self.scx.profile,
         }
     }
@@ -70,6 +73,7 @@ impl Queues<'_> {
         };
         let mixed = self.dsqs.insert(dsq, task, place);
         self.mirror(dsq, Some(task));
+        self.shown.queued(self.dsqs, dsq, task);
         mixed
     }
 
@@ -77,7 +81,9 @@ impl Queues<'_> {
     #[inline]
     pub(super) fn insert_moved(&mut self, cpu: CpuId, task: TaskId, enq_flags: u64) {
         self.dsqs.insert_moved(cpu, task, self.fifo_place(enq_flags));
-        self.mirror(self.dsqs.local(cpu), Some(task));
+        let local = self.dsqs.local(cpu);
+        self.mirror(local, Some(task));
+        self.shown.queued(self.dsqs, local, task);
     }
 
     /// `task_unlink_from_dsq`: takes `task` out of its queue, if it is in one.
@@ -85,6 +91,7 @@ impl Queues<'_> {
     pub(super) fn remove(&mut self, task: TaskId) -> bool {
         let Some(dsq) = self.dsqs.remove(task) else { return false };
         self.mirror(dsq, None);
+        self.shown.unqueued(self.dsqs, dsq, task);
         if let Some(cpu) = self.dsqs.local_cpu(dsq)
             && self.tasks[task].flags & SCX_TASK_IMMED != 0
         {

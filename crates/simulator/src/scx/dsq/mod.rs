@@ -140,6 +140,12 @@ impl Dsqs {
         ((dsq.0 as usize) < self.nr_cpus).then_some(CpuId(dsq.0))
     }
 
+    /// The NUMA node whose global queue `dsq` is.
+    pub fn node_of(&self, dsq: DsqRef) -> Option<u32> {
+        let node = (dsq.0 as usize).checked_sub(self.nr_cpus)?;
+        (node < self.nodes).then_some(node as u32)
+    }
+
     /// The queue's id; that of all local queues is [`SCX_DSQ_LOCAL`], of global ones [`SCX_DSQ_GLOBAL`].
     pub fn id(&self, dsq: DsqRef) -> u64 {
         self.queue(dsq).id

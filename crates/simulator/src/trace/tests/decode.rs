@@ -94,7 +94,13 @@ const PACKET: &[Field] = &[
     Field(
         11,
         "track_event",
-        Message(&[Field(9, "type", Int), Field(11, "track_uuid", Int), Field(44, "double_counter_value", Double)]),
+        Message(&[
+            Field(4, "debug_annotations", Message(ANNOTATION)),
+            Field(9, "type", Int),
+            Field(11, "track_uuid", Int),
+            Field(23, "name", Text),
+            Field(44, "double_counter_value", Double),
+        ]),
     ),
     Field(13, "sequence_flags", Int),
     Field(45, "system_info", Message(&[Field(8, "num_cpus", Int)])),
@@ -103,6 +109,9 @@ const PACKET: &[Field] = &[
     Field(87, "first_packet_on_sequence", Int),
 ];
 
+const ANNOTATION: &[Field] =
+    &[Field(3, "uint_value", Int), Field(4, "int_value", Int), Field(6, "string_value", Text), Field(10, "name", Text)];
+
 const FTRACE_EVENT: &[Field] = &[
     Field(1, "timestamp", Int),
     Field(2, "pid", Int),
@@ -110,6 +119,12 @@ const FTRACE_EVENT: &[Field] = &[
     Field(11, "cpu_frequency", Message(CPU_STATE)),
     Field(13, "cpu_idle", Message(CPU_STATE)),
     Field(20, "sched_waking", Message(SCHED_WAKING)),
+    Field(
+        238,
+        "sched_process_exit",
+        Message(&[Field(1, "comm", Text), Field(2, "pid", Int), Field(3, "tgid", Int), Field(4, "prio", Int)]),
+    ),
+    Field(239, "sched_process_fork", Message(SCHED_PROCESS_FORK)),
 ];
 
 const SCHED_SWITCH: &[Field] = &[
@@ -120,6 +135,13 @@ const SCHED_SWITCH: &[Field] = &[
     Field(5, "next_comm", Text),
     Field(6, "next_pid", Int),
     Field(7, "next_prio", Int),
+];
+
+const SCHED_PROCESS_FORK: &[Field] = &[
+    Field(1, "parent_comm", Text),
+    Field(2, "parent_pid", Int),
+    Field(3, "child_comm", Text),
+    Field(4, "child_pid", Int),
 ];
 
 const SCHED_WAKING: &[Field] =
@@ -140,6 +162,7 @@ const CLOCK_SNAPSHOT: &[Field] = &[
 const TRACK_DESCRIPTOR: &[Field] = &[
     Field(1, "uuid", Int),
     Field(2, "name", Text),
+    Field(4, "thread", Message(&[Field(1, "pid", Int), Field(2, "tid", Int)])),
     Field(5, "parent_uuid", Int),
     Field(8, "counter", Message(&[Field(6, "unit_name", Text), Field(7, "y_axis_share_key", Text)])),
     Field(11, "child_ordering", Int),

@@ -7,6 +7,8 @@ mod machine;
 use std::io::{self, Write};
 
 use super::*;
+use crate::observer::detail::{Queue, WaitReason, WaitsFor};
+use crate::units::MemoryDomainId;
 
 const TRACE_PACKET: u32 = 1;
 const PACKET_FTRACE_EVENTS: u32 = 1;
@@ -60,6 +62,126 @@ fn a_tiny_schedule_reads_back_whole() {
     let mut trace = writer(Vec::new());
     script(&mut trace);
     insta::assert_snapshot!(decode::text(&trace.finish().unwrap()));
+}
+
+/// The packets behind the preamble and the threads, of a trace that `tell` is told to.
+fn told(tell: impl FnOnce(&mut TraceWriter<Vec<u8>>)) -> String {
+    let mut trace = writer(Vec::new());
+    trace.task_new(0, &thread(A0, "app-0", Some(0), 120));
+    trace.task_new(0, &thread(A1, "app-1", Some(0), 120));
+    tell(&mut trace);
+    let text = decode::text(&trace.finish().unwrap());
+    let last = text.lines().position(|line| line.contains("\"app-1\"")).unwrap();
+    text.lines().skip(last + 1).map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+#[test]
+fn a_wait_is_a_slice_of_the_thread_and_a_mutex_shows_its_holder() {
+    let text = told(|trace| {
+        trace.detail(100, &Detail::Locks { task: A0, mutex: 0 });
+        trace.detail(200, &Detail::Waits { task: A1, on: WaitReason::Object(WaitsFor::Mutex(0)), owner: Some(A0) });
+        trace.detail(300, &Detail::Unlocks { task: A0, mutex: 0 });
+        trace.detail(300, &Detail::StopsSpinning { task: A1 });
+        trace.detail(300, &Detail::Locks { task: A1, mutex: 0 });
+    });
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_thread_that_wakes_or_spins_no_longer_ends_its_wait_once() {
+    let waits = Detail::Waits { task: A1, on: WaitReason::Sleep, owner: None };
+    let text = told(|trace| {
+        trace.detail(100, &waits);
+        trace.sched_waking(200, A1, CPU0, CPU0);
+        trace.sched_waking(300, A1, CPU0, CPU0);
+        trace.detail(300, &Detail::StopsSpinning { task: A1 });
+    });
+    // Types of track events: 1 begins a slice, 2 ends it.
+    assert_eq!((text.matches("type=1 ").count(), text.matches("type=2 ").count()), (1, 1), "{text}");
+}
+
+#[test]
+fn barriers_and_queues_count_their_threads() {
+    let queue = Queue::User(0x2a);
+    let text = told(|trace| {
+        for (task, now) in [(A0, 100), (A1, 200)] {
+            trace.detail(now, &Detail::Waits { task, on: WaitReason::Object(WaitsFor::Barrier(0)), owner: None });
+            trace.detail(now, &Detail::Queued { task, queue, depth: 3 });
+        }
+        trace.sched_waking(300, A0, CPU0, CPU0);
+        trace.detail(300, &Detail::Unqueued { task: A0, queue, depth: 2 });
+        // What comes into a run queue is told, but not what leaves it.
+        trace.detail(300, &Detail::Queued { task: A0, queue: Queue::RunQueue(CPU0), depth: 9 });
+    });
+    let values = |track: &str| -> Vec<String> {
+        let described = text
+            .lines()
+            .find(|line| line.contains("descriptor") && line.contains(&format!("name={track:?}")))
+            .expect(track);
+        let uuid = described.split_whitespace().find_map(|word| word.strip_prefix("uuid=")).unwrap();
+        let of_track = text.lines().filter(|line| line.contains(&format!("track_uuid={uuid} ")));
+        of_track
+            .filter_map(|line| {
+                Some(line.split_once("double_counter_value=")?.1.trim_end_matches([' ', '}']).to_owned())
+            })
+            .collect()
+    };
+    assert_eq!(values("barrier 0"), ["1", "2", "1"]);
+    assert_eq!(values("DSQ 0x2a"), ["3", "3", "2"]);
+    assert!(!text.contains("=9"), "{text}");
+}
+
+#[test]
+fn a_scheduler_shows_what_it_says_and_why_it_goes() {
+    let text = told(|trace| {
+        let callback = Detail::Callback { name: "select_cpu", cpu: CPU1, task: Some(A0), result: 1, instructions: 77 };
+        trace.detail(100, &callback);
+        trace.detail(100, &callback);
+        trace.detail(200, &Detail::Utilisation { cpu: CPU1, util: 512 });
+        trace.detail(300, &Detail::Utilisation { cpu: CPU1, util: 512 });
+        trace.detail(400, &Detail::Bandwidth { domain: MemoryDomainId(0), since: 250, bytes_per_s: 1e9 });
+        trace.detail(500, &Detail::Ejected { why: "runnable task stall: app-0[2]".to_owned() });
+    });
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_fork_and_an_exit_are_events_of_the_cpu() {
+    let text = told(|trace| {
+        trace.sched_switch(100, CPU0, None, Some(A0));
+        trace.task_new(200, &thread(NOISE, "child", Some(0), 120));
+        trace.sched_waking(200, NOISE, CPU1, CPU0);
+        // Another one begins only at its delay: the thread that runs then did not make it.
+        trace.task_new(250, &thread(TaskId(3), "late", Some(0), 120));
+        trace.sched_waking(300, TaskId(3), CPU1, CPU0);
+        trace.sched_switch(400, CPU0, Some((A0, PrevState::Dead)), None);
+    });
+    assert_eq!(text.matches("sched_process_fork").count(), 1, "{text}");
+    assert!(text.contains(r#"parent_comm="app-0" parent_pid=2 child_comm="child" child_pid=4"#), "{text}");
+    assert!(text.contains(r#"sched_process_exit { comm="app-0" pid=2 tgid=2 prio=120 }"#), "{text}");
+}
+
+#[test]
+fn a_trace_says_at_its_beginning_what_was_run() {
+    let trace = writer(Vec::new()).about(&[("machine", "two".to_owned()), ("seed", "7".to_owned())]);
+    let bytes = trace.finish().unwrap();
+    assert!(is_trace(&bytes));
+    let text = decode::text(&bytes);
+    for said in [r#"name="machine" string_value="two""#, r#"name="seed" string_value="7""#] {
+        assert!(text.contains(said), "{text}");
+    }
+}
+
+#[test]
+fn a_scheduler_with_very_many_queues_gets_no_more_tracks_than_there_are_screens_for() {
+    let text = told(|trace| {
+        for id in 0..3000 {
+            trace.detail(id, &Detail::Queued { task: A0, queue: Queue::User(id), depth: 1 });
+        }
+    });
+    // The folder, and 1024 queues with one value each.
+    assert_eq!(text.matches("track_descriptor").count(), 1 + 1024);
+    assert_eq!(text.matches("track_event").count(), 1024);
 }
 
 #[test]

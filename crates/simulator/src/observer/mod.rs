@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an observer sees of a run while it goes on; the trace writer is one observer.
+//!
+//! [`detail`]: what an observer may ask for beyond switches and wake-ups. [`names`]: what is said of it.
+
+pub mod detail;
+pub mod names;
+
+use detail::Detail;
 
 use crate::units::{CpuId, Nanos, PackageId, TaskId};
 
@@ -48,6 +55,12 @@ pub trait Observer {
     fn cpu_frequency(&mut self, _now: Nanos, _cpu: CpuId, _khz: u32) {}
     /// `cpu` entered idle state number `Some(n)`, or left idle.
     fn cpu_idle(&mut self, _now: Nanos, _cpu: CpuId, _state: Option<u32>) {}
+    /// Whether the observer is told [details](Detail): gathering them costs time.
+    fn wants_details(&self) -> bool {
+        false
+    }
+    /// Something happened that only observers are told of that want details.
+    fn detail(&mut self, _now: Nanos, _detail: &Detail) {}
     /// Whether the observer is told of power changes; working them out costs time.
     fn wants_power(&self) -> bool {
         false

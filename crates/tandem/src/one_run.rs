@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! One run: what the commands share that simulate once.
+
+use clap::Args;
+use indicatif::ProgressBar;
+use tandem_experiments::Simulator;
+use tandem_simulator::machine::Machine;
+use tandem_simulator::metrics::Report;
+use tandem_simulator::observer::Observer;
+use tandem_simulator::simulation::{Governor, Options};
+use tandem_simulator::workload::Workload;
+
+use crate::arguments::{Choice, ScenarioOptions, choice, governor, reads, warn_of_powersave};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::produced::ProducedBy;
+use crate::simulate::watched::Watched;
+use crate::workload;
+
+/// What one run is asked for by.
+#[derive(Debug, Args)]
+pub struct OneRunOptions {
+    #[command(flatten)]
+    scenario: ScenarioOptions,
+
+    /// Scheduler (`fair`, `tandem`, `o1`, or a sched_ext object's path), or scheduler and governor as in `tandem+schedutil`
+    #[arg(short, long, value_name = "S", default_value = "fair", value_parser = choice)]
+    scheduler: Choice,
+
+    /// Frequency governor: performance, powersave, userspace=CLOCK, ondemand, conservative or schedutil (the default)
+    ///
+    /// Some take settings, as in `userspace=1400MHz` or `ondemand=10ms,up_threshold=80`.
+    #[arg(short, long, value_name = "G", value_parser = governor)]
+    governor: Option<Governor>,
+
+    /// Seed of all random streams: the same seed gives the same run
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    seed: u64,
+}
+
+/// A run that can begin: its inputs have been read and checked.
+#[derive(Debug)]
+pub struct OneRun {
+    pub machine: Machine,
+    pub workload: Workload,
+    pub options: Options,
+    /// What the run is produced by.
+    pub produced: ProducedBy,
+    /// The settings that were asked for, as `KEY=VALUE`.
+    settings: Vec<String>,
+}
+
+impl OneRunOptions {
+    /// Reads and checks the inputs, and warns of what is odd about them.
+    pub fn prepare(&self, context: &Context<'_>) -> Result<OneRun, Failure> {
+        let pair = self.scheduler.with_governor(self.governor).map_err(|error| Failure::Options(error.to_string()))?;
+        let scenario = self.scenario.scenario();
+        scenario.check([&pair.scheduler])?;
+        let options = scenario.options(&pair, self.seed)?;
+        let machine = Machine::load(&self.scenario.machine)?;
+        scenario.check_on(&machine, &pair, self.seed)?;
+        warn_of_powersave(context, &machine, [&pair.governor]);
+        let (workload, text) = workload::load_with_text(&self.scenario.workload)?;
+        for warning in &workload.warnings {
+            context.warn(warning);
+        }
+        reads(context, &self.scenario.machine, Some(&self.scenario.workload), [&pair.scheduler]);
+        let produced = ProducedBy::new(&context.command, self.seed)
+            .scenario(&scenario)
+            .machine(&self.scenario.machine, &machine)
+            .workload(&self.scenario.workload, &text)
+            .pairs(&scenario, [&pair]);
+        let settings = scenario.settings.iter().map(ToString::to_string).collect();
+        Ok(OneRun { machine, workload, options, produced, settings })
+    }
+}
+
+impl OneRun {
+    /// What is run, for files that shall say so: names and values.
+    pub fn facts(&self) -> Vec<(&'static str, String)> {
+        let Options { scheduler, governor, seed, .. } = &self.options;
+        vec![
+            ("version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("machine", self.machine.name.clone()),
+            ("workload", self.workload.name.clone()),
+            ("scheduler", scheduler.to_string()),
+            ("governor", governor.to_string()),
+            ("seed", seed.to_string()),
+            ("settings", self.settings.join(",")),
+        ]
+    }
+
+    /// Simulates, and shows on `bar`, if there is one, how far the run has come.
+    pub fn observed(
+        &self,
+        simulator: &dyn Simulator,
+        bar: Option<ProgressBar>,
+        observer: &mut dyn Observer,
+    ) -> Result<Report, Failure> {
+        let Self { machine, workload, options, .. } = self;
+        Ok(match bar {
+            None => simulator.simulate(machine, workload, options, observer)?,
+            Some(bar) => {
+                let mut watched = Watched::new(observer, bar, &workload.name, options.time_limit);
+                simulator.simulate(machine, workload, options, &mut watched)?
+            }
+        })
+    }
+}
+
+/// The error of a run whose scheduler was ejected, if it was.
+pub fn ejection(report: &Report) -> Result<(), Failure> {
+    match report.sched_ext.as_ref().filter(|scheduler| scheduler.exit.is_some()) {
+        Some(scheduler) => Err(Failure::Ejected(format!("scheduler {} did not stay to the end", scheduler.name))),
+        None => Ok(()),
+    }
+}
