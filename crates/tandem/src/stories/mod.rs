@@ -14,8 +14,8 @@ mod mock;
 mod one_run;
 mod outputs;
 mod reproducing;
-mod shell;
 mod rerunning;
+mod shell;
 mod storing;
 
 use std::ffi::OsString;
