@@ -132,7 +132,9 @@ pub use scenario::parameter::{ParameterError, VariedSetting, spanned};
 pub use scenario::settings::{Setting, Settings};
 pub use scenario::values::{ValueError, parse_duration, parse_hotplug};
 pub use scenario::{ClockOutside, Scenario, ScenarioError, Settable, UnknownSetting};
-pub use search::{Certainty, Confirmed, Dimension, Domain, Goal, GoalError, Limit, Minimised, Ratio, Tuned, Tuning};
+pub use search::{
+    Certainty, Confirmed, CostRatio, Dimension, Domain, Goal, GoalError, Limit, Minimised, Tuned, Tuning,
+};
 pub use simulator::{Linux, LinuxWithin, Simulator};
 pub use statistics::Estimate;
 pub use store::{Digest, Store, Stored};

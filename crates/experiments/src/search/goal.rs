@@ -114,7 +114,7 @@ pub struct Score {
 
 /// A ratio to the scheduler as it is, with its 95 % confidence interval. Each seed's ratio is that of two runs with the seed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Ratio {
+pub struct CostRatio {
     /// The geometric mean over the seeds.
     pub mean: f64,
     /// The interval's low end; `None` with one seed.
@@ -123,7 +123,7 @@ pub struct Ratio {
     pub high: Option<f64>,
 }
 
-impl Ratio {
+impl CostRatio {
     /// The ratio of `metric` over the seeds of `scores`.
     pub fn of(metric: Minimised, scores: &[Score]) -> Self {
         let logarithms: Vec<f64> = scores.iter().map(|score| metric.of(*score)).collect();
@@ -197,13 +197,13 @@ mod tests {
 
     #[test]
     fn ratios_are_of_pairs_with_the_same_seed() {
-        let ratio = Ratio::of(Minimised::Ed2p, &[score(2.0, 0.5), score(2.0, 0.5)]);
+        let ratio = CostRatio::of(Minimised::Ed2p, &[score(2.0, 0.5), score(2.0, 0.5)]);
         assert!((ratio.mean - 2.0).abs() < 1e-12 && (ratio.high.unwrap() - 2.0).abs() < 1e-12);
         // Logarithms -ln 2 and ln 2: their mean is 0, half the width t(1) · s / √2 = 12.706 · ln 2.
-        let wide = Ratio::of(Minimised::Energy, &[score(1.0, 0.5), score(1.0, 2.0)]);
+        let wide = CostRatio::of(Minimised::Energy, &[score(1.0, 0.5), score(1.0, 2.0)]);
         assert!((wide.mean - 1.0).abs() < 1e-12, "{wide:?}");
         assert!((wide.high.unwrap().ln() - 12.7062 * 2f64.ln()).abs() < 1e-3, "{wide:?}");
         assert!(!wide.is_below(1.0) && !wide.is_above(1.0));
-        assert!(Ratio::of(Minimised::Time, &[score(0.5, 1.0)]).high.is_none());
+        assert!(CostRatio::of(Minimised::Time, &[score(0.5, 1.0)]).high.is_none());
     }
 }

@@ -17,7 +17,7 @@ use tandem_simulator::machine::Machine;
 use tandem_simulator::simulation::Scheduler;
 use tandem_simulator::workload::Workload;
 
-pub use goal::{Goal, GoalError, Limit, Minimised, Ratio};
+pub use goal::{CostRatio, Goal, GoalError, Limit, Minimised};
 pub use space::{Dimension, Domain};
 
 use crate::error::ExperimentError;
@@ -76,11 +76,11 @@ pub struct Confirmed {
     /// The settings that are not the scheduler's own, by name.
     pub settings: BTreeMap<String, String>,
     /// Time over that of the scheduler as it is.
-    pub time: Ratio,
+    pub time: CostRatio,
     /// Energy over that of the scheduler as it is.
-    pub energy: Ratio,
+    pub energy: CostRatio,
     /// What was to be small, over that of the scheduler as it is.
-    pub minimised: Ratio,
+    pub minimised: CostRatio,
     /// What the search itself saw of it, mean only: better than the truth, as the best of many is.
     pub searched: f64,
     /// Whether the gain is confirmed.
@@ -149,12 +149,12 @@ impl Tuning<'_> {
         let settings = self.dimensions.iter().zip(point);
         let settings = settings.filter_map(|(dimension, value)| Some((dimension.name.clone(), value.clone()?)));
         let Goal { minimise, limits } = &self.goal;
-        let minimised = Ratio::of(*minimise, scores);
-        let kept = limits.iter().map(|limit| Certainty::of(&Ratio::of(limit.metric, scores), limit.at_most));
+        let minimised = CostRatio::of(*minimise, scores);
+        let kept = limits.iter().map(|limit| Certainty::of(&CostRatio::of(limit.metric, scores), limit.at_most));
         Confirmed {
             settings: settings.collect(),
-            time: Ratio::of(Minimised::Time, scores),
-            energy: Ratio::of(Minimised::Energy, scores),
+            time: CostRatio::of(Minimised::Time, scores),
+            energy: CostRatio::of(Minimised::Energy, scores),
             minimised,
             searched: found.known.get(point).map_or(f64::NAN, |scores| mean_of(*minimise, scores).exp()),
             gain: Certainty::of(&minimised, 1.0),
@@ -165,7 +165,7 @@ impl Tuning<'_> {
 
 impl Certainty {
     /// How sure it is that `ratio` is below `factor`.
-    fn of(ratio: &Ratio, factor: f64) -> Self {
+    fn of(ratio: &CostRatio, factor: f64) -> Self {
         match (ratio.is_below(factor), ratio.is_above(factor)) {
             (true, _) => Self::Yes,
             (_, true) => Self::No,
@@ -231,10 +231,10 @@ mod tests {
 
     #[test]
     fn a_gain_is_sure_if_the_whole_interval_is() {
-        let ratio = |low, high| Ratio { mean: 0.95, low: Some(low), high: Some(high) };
+        let ratio = |low, high| CostRatio { mean: 0.95, low: Some(low), high: Some(high) };
         assert_eq!(Certainty::of(&ratio(0.9, 0.99), 1.0), Certainty::Yes);
         assert_eq!(Certainty::of(&ratio(0.9, 1.01), 1.0), Certainty::Undecided);
         assert_eq!(Certainty::of(&ratio(1.01, 1.1), 1.0), Certainty::No);
-        assert_eq!(Certainty::of(&Ratio { mean: 0.5, low: None, high: None }, 1.0), Certainty::Undecided);
+        assert_eq!(Certainty::of(&CostRatio { mean: 0.5, low: None, high: None }, 1.0), Certainty::Undecided);
     }
 }

@@ -131,7 +131,7 @@ impl<'a> Runs<'a> {
         let settings =
             settings.filter_map(|(dimension, value)| Some((dimension.name.clone(), value.clone()?))).collect();
         let scheduler = Scheduler::SchedExt(Arc::new(self.scheduler.with_settings(settings)?));
-        Ok(Pair { scheduler, governor: self.pair.governor })
+        Ok(Pair { scheduler, ..self.pair.clone() })
     }
 
     /// What a run took; `None` if it has no report, its scheduler did not stay, or it did nothing that could be compared.

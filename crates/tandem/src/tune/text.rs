@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What a search found, for people.
 
-use tandem_experiments::{Certainty, Confirmed, Ratio, Tuned, Tuning};
+use tandem_experiments::{Certainty, Confirmed, CostRatio, Tuned, Tuning};
 
 use crate::quantity::NOTHING;
 use crate::table::{Align::Left, Align::Right, Table, paragraph, printable};
@@ -62,7 +62,7 @@ fn settings(confirmed: &Confirmed) -> String {
 }
 
 /// `×0.931 (0.912 to 0.950)`.
-fn ratio(ratio: &Ratio) -> String {
+fn ratio(ratio: &CostRatio) -> String {
     match ratio.low.zip(ratio.high) {
         Some((low, high)) => format!("×{:.3} ({low:.3} to {high:.3})", ratio.mean),
         None => format!("×{:.3}", ratio.mean),
