@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `tandem why`.
 
+use std::ffi::OsString;
+
 use clap::Parser;
 use serde_json::Value;
 use tandem_experiments::Linux;
@@ -25,7 +27,8 @@ fn why(arguments: &str) -> Result<String, String> {
     let file = folder.path().join("pinned.json");
     std::fs::write(&file, PINNED).unwrap();
     let words = ["tandem", "why", file.to_str().unwrap(), "-m", "smp-8", "-g", "performance"];
-    let cli = Cli::try_parse_from(words.into_iter().chain(arguments.split_whitespace())).unwrap();
+    let words: Vec<OsString> = words.into_iter().chain(arguments.split_whitespace()).map(OsString::from).collect();
+    let cli = Cli::try_parse_from(&words).unwrap();
     let mut out = Vec::new();
     let mut context = Context {
         simulator: &Linux,
@@ -34,6 +37,8 @@ fn why(arguments: &str) -> Result<String, String> {
         progress: false,
         files: Files::default(),
         interrupt: Default::default(),
+        store: None,
+        command: words,
     };
     cli.run(&mut context).map_err(|failure| failure.to_string())?;
     Ok(String::from_utf8(out).unwrap())
