@@ -41,8 +41,10 @@
 //! `energy > 1.02`: worse, not worse, undecided.
 //!
 //! *What do these experiments give, and do they agree with published numbers?* A [`Paper`] is a set of experiments as
-//! data, in a [`Library`] of files; a [`Study`] of it gives a [`PaperResult`]. `papers/README.md` describes the files. With
-//! a paper of one's own, whose cells have no published values, the same is a sweep over any axes.
+//! data, in a [`Library`] of files; a [`Study`] of it gives a [`PaperResult`]. `papers/README.md` describes the files. An
+//! experiment of one's own, whose cells need no published values, is a sweep over any axes: [`Paper::of_file`].
+//!
+//! *Which settings of this scheduler are better?* [`Tuning`] searches, and says how sure that is.
 //!
 //! # How one experiment flows
 //!

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
     name: String,
-    /// Its values; `None`: those that the object says.
+    /// The values that the setting may have; `None`: those that the object says.
     domain: Option<Domain>,
 }
 
