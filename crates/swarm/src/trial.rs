@@ -6,8 +6,8 @@ use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::{NoObserver, Observer};
 use tandem_simulator::simulation::{Audit as SelfAudit, Options, SimulationError, simulate};
 use tandem_simulator::trace::TraceWriter;
-use tandem_simulator::why::Recorder;
 use tandem_simulator::units::seconds;
+use tandem_simulator::why::Recorder;
 use tandem_simulator::workload::Workload;
 
 use crate::objects::Objects;
