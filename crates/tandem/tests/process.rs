@@ -36,6 +36,7 @@ fn help_succeeds_and_shows_examples() {
     for command in [
         &["--help"][..],
         &["simulate", "--help"],
+        &["why", "--help"],
         &["compare", "--help"],
         &["explain", "--help"],
         &["machine", "--help"],

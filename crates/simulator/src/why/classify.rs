@@ -5,7 +5,9 @@
 //! named: what alone would have ended the wait stands before what merely made it longer.
 
 use super::cause::Cause;
-use super::record::{CpuWait, LockWait, Overhead, Ran, Round, Start, main_runner};
+use super::locks::LockWait;
+use super::record::{CpuWait, Overhead, Ran, Start, main_runner};
+use super::rounds::Round;
 use crate::observer::detail::Class;
 use crate::units::Nanos;
 

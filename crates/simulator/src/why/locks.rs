@@ -1,8 +1,71 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Mutexes: which thread holds each, and which wait for it.
 
-use super::record::{CpuWait, LockWait, Ran, Urgency, add_ran};
+use super::record::{CpuWait, RUNNERS, Ran, Urgency, add_ran};
 use crate::units::{Nanos, TaskId};
+
+/// A thread that held a mutex while another one waited for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Holder {
+    /// The thread.
+    pub task: TaskId,
+    /// How urgent the thread is.
+    pub urgency: Urgency,
+    /// For how long, in sum.
+    pub time: Nanos,
+    /// How often it took the mutex, the time before the wait included.
+    pub turns: u32,
+}
+
+/// A wait for a mutex.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockWait {
+    /// The thread.
+    pub task: TaskId,
+    /// The urgency of the thread when it began to wait.
+    pub urgency: Urgency,
+    /// The mutex.
+    pub mutex: u32,
+    /// When it asked for the mutex.
+    pub since: Nanos,
+    /// When it got the mutex, or when the run ended.
+    pub until: Nanos,
+    /// Whether it got the mutex.
+    pub ended: bool,
+    /// Threads that waited for the mutex already.
+    pub before: u32,
+    /// Threads that held it, the first first.
+    pub holders: Vec<Holder>,
+    /// Time for which its holder was runnable and did not run.
+    pub holder_waited: Nanos,
+    /// Who ran instead of the holder.
+    pub instead: Vec<Ran>,
+}
+
+impl LockWait {
+    /// How long it took.
+    pub fn length(&self) -> Nanos {
+        self.until - self.since
+    }
+
+    /// Adds the time for which `task` held the mutex.
+    pub fn add_holder(&mut self, task: TaskId, urgency: Urgency, time: Nanos) {
+        let known = self.holders.iter().position(|holder| holder.task == task);
+        let full = self.holders.len() == RUNNERS;
+        match known.or(full.then_some(RUNNERS - 1)) {
+            Some(at) => {
+                self.holders[at].time += time;
+                self.holders[at].turns += 1;
+            }
+            None => self.holders.push(Holder { task, urgency, time, turns: 1 }),
+        }
+    }
+
+    /// How often others held the mutex.
+    pub fn turns(&self) -> u32 {
+        self.holders.iter().map(|holder| holder.turns).sum()
+    }
+}
 
 /// A mutex.
 #[derive(Debug, Default)]

@@ -16,10 +16,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! - [`record`]: what is kept of a wait for a CPU, of a wait for a mutex, of a round that ends too late. Start here.
+//! - `record`: what is kept of a wait for a CPU. Start here. `waits`: all of them that go on. `locks`: waits for a mutex;
+//!   `rounds`: what periodic threads do between two expiries of their timer, and how late they are. `worst`: the longest of many.
 //! - [`cause`]: what can be to blame, and what helps. `classify`: from a record to its cause, a pure function.
-//! - `recorder`: the observer. `waits`: threads that wait for a CPU; `locks`: for a mutex; `rounds`: what periodic threads
-//!   do between two expiries of their timer. `worst`: the longest of many.
+//! - `recorder`: the observer, which puts all of this together.
 //! - [`report`]: the records with names, as people and programs read them; `named` makes it of them.
 //!
 //! # Limits
@@ -33,7 +33,7 @@ pub mod cause;
 mod classify;
 mod locks;
 mod named;
-pub mod record;
+mod record;
 mod recorder;
 pub mod report;
 mod rounds;

@@ -3,12 +3,14 @@
 
 use super::cause::Cause;
 use super::classify;
-use super::record::{CpuWait, Holder, Idle, LockWait, Overhead, Ran, Round, Start, Step, Urgency};
+use super::locks::{Holder, LockWait};
+use super::record::{CpuWait, Idle, Overhead, Ran, Start, Step, Urgency};
 use super::recorder::Totals;
 use super::report::{
     CauseReport, EarlierReport, HolderReport, IdleReport, LockReport, MissReport, OverheadReport, RanReport, Report,
     StartReport, StepReport, UrgencyReport, WaitReport, WhatReport,
 };
+use super::rounds::Round;
 use crate::observer::detail::Class;
 use crate::observer::names::ObjectNames;
 use crate::units::{Nanos, TaskId, seconds};

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is kept of a wait while it goes on: facts, no judgement.
+//! What is kept of a wait for a CPU while it goes on: facts, no judgement.
 
-use super::cause::Cause;
 use crate::observer::detail::{Class, Queue, WaitReason};
 use crate::units::{CpuId, Nanos, TaskId};
 
 /// Steps of a wait that are kept from its beginning, and as many from its end.
 const STEPS: usize = 12;
 /// Threads that are told apart among those which ran instead; the time of others is added to the last.
-const RUNNERS: usize = 16;
+pub const RUNNERS: usize = 16;
 /// Idle CPUs that are told apart.
 const IDLE_CPUS: usize = 16;
 
@@ -284,122 +283,4 @@ pub fn add_idle(list: &mut Vec<Idle>, idle: Idle) {
 /// The thread that ran longest, the first of equals.
 pub fn main_runner(list: &[Ran]) -> Option<&Ran> {
     list.iter().rev().max_by_key(|ran| ran.time)
-}
-
-/// A thread that held a mutex while another one waited for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Holder {
-    /// The thread.
-    pub task: TaskId,
-    /// How urgent the thread is.
-    pub urgency: Urgency,
-    /// For how long, in sum.
-    pub time: Nanos,
-    /// How often it took the mutex, the time before the wait included.
-    pub turns: u32,
-}
-
-/// A wait for a mutex.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LockWait {
-    /// The thread.
-    pub task: TaskId,
-    /// The urgency of the thread when it began to wait.
-    pub urgency: Urgency,
-    /// The mutex.
-    pub mutex: u32,
-    /// When it asked for the mutex.
-    pub since: Nanos,
-    /// When it got the mutex, or when the run ended.
-    pub until: Nanos,
-    /// Whether it got the mutex.
-    pub ended: bool,
-    /// Threads that waited for the mutex already.
-    pub before: u32,
-    /// Threads that held it, the first first.
-    pub holders: Vec<Holder>,
-    /// Time for which its holder was runnable and did not run.
-    pub holder_waited: Nanos,
-    /// Who ran instead of the holder.
-    pub instead: Vec<Ran>,
-}
-
-impl LockWait {
-    /// How long it took.
-    pub fn length(&self) -> Nanos {
-        self.until - self.since
-    }
-
-    /// Adds the time for which `task` held the mutex.
-    pub fn add_holder(&mut self, task: TaskId, urgency: Urgency, time: Nanos) {
-        let known = self.holders.iter().position(|holder| holder.task == task);
-        let full = self.holders.len() == RUNNERS;
-        match known.or(full.then_some(RUNNERS - 1)) {
-            Some(at) => {
-                self.holders[at].time += time;
-                self.holders[at].turns += 1;
-            }
-            None => self.holders.push(Holder { task, urgency, time, turns: 1 }),
-        }
-    }
-
-    /// How often others held the mutex.
-    pub fn turns(&self) -> u32 {
-        self.holders.iter().map(|holder| holder.turns).sum()
-    }
-}
-
-/// A round of a periodic thread: from one expiry of its timer to where it comes to the timer again.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Round {
-    /// The thread.
-    pub task: TaskId,
-    /// The expiry that began it.
-    pub began: Nanos,
-    /// When it should have been done.
-    pub due: Nanos,
-    /// The timer's period.
-    pub period: Nanos,
-    /// How late it began, because the round before was late.
-    pub backlog: Nanos,
-    /// Why the round before was late.
-    pub inherited: Option<Cause>,
-    /// When it was done, or when the run ended.
-    pub until: Nanos,
-    /// Whether it was done.
-    pub ended: bool,
-    /// Time executing, overhead left out.
-    pub running: Nanos,
-    /// The part of `running` that the highest clock of the CPU would have saved.
-    pub lost_to_clock: Nanos,
-    /// The part of `running` that the fastest CPU which the thread may use would have saved at its highest clock.
-    pub lost_to_cpu: Nanos,
-    /// Waits for a CPU, their overhead left out.
-    pub waited: Nanos,
-    /// What passed between switches and first instructions.
-    pub overhead: Overhead,
-    /// Waits for a mutex, blocked.
-    pub locked: Nanos,
-    /// Waits for other threads: at barriers, for conditions, semaphores, children.
-    pub for_others: Nanos,
-    /// Sleeps within the round.
-    pub slept: Nanos,
-    /// How often the thread changed its CPU.
-    pub migrations: u32,
-    /// The longest wait for a CPU.
-    pub longest_wait: Option<Box<CpuWait>>,
-    /// The longest wait for a mutex.
-    pub longest_lock: Option<Box<LockWait>>,
-}
-
-impl Round {
-    /// How much too late it was done.
-    pub fn late(&self) -> Nanos {
-        self.until.saturating_sub(self.due)
-    }
-
-    /// Time that the work alone takes on the fastest CPU that the thread may use, at the highest clock.
-    pub fn work(&self) -> Nanos {
-        self.running.saturating_sub(self.lost_to_clock + self.lost_to_cpu)
-    }
 }

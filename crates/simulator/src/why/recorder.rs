@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use super::cause::Cause;
 use super::classify;
-use super::locks::Locks;
+use super::locks::{LockWait, Locks};
 use super::named::Names;
-use super::record::{CpuWait, LockWait, Overhead, Round, Start, Step, Urgency};
+use super::record::{CpuWait, Overhead, Start, Step, Urgency};
 use super::report::Report;
-use super::rounds::Rounds;
+use super::rounds::{Round, Rounds};
 use super::waits::{Allowed, Stretch, Waits};
 use super::worst::Worst;
 use crate::machine::Machine;

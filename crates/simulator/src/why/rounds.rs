@@ -1,11 +1,68 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rounds of periodic threads, and how late they end.
 
+use super::cause::Cause;
 use super::classify;
-use super::record::{CpuWait, LockWait, Round};
+use super::locks::LockWait;
+use super::record::{CpuWait, Overhead};
 use super::waits::Stretch;
 use crate::observer::detail::{WaitReason, WaitsFor};
 use crate::units::{Nanos, TaskId};
+
+/// A round of a periodic thread: from one expiry of its timer to where it comes to the timer again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Round {
+    /// The thread.
+    pub task: TaskId,
+    /// The expiry that began it.
+    pub began: Nanos,
+    /// When it should have been done.
+    pub due: Nanos,
+    /// The timer's period.
+    pub period: Nanos,
+    /// How late it began, because the round before was late.
+    pub backlog: Nanos,
+    /// Why the round before was late.
+    pub inherited: Option<Cause>,
+    /// When it was done, or when the run ended.
+    pub until: Nanos,
+    /// Whether it was done.
+    pub ended: bool,
+    /// Time executing, overhead left out.
+    pub running: Nanos,
+    /// The part of `running` that the highest clock of the CPU would have saved.
+    pub lost_to_clock: Nanos,
+    /// The part of `running` that the fastest CPU which the thread may use would have saved at its highest clock.
+    pub lost_to_cpu: Nanos,
+    /// Waits for a CPU, their overhead left out.
+    pub waited: Nanos,
+    /// What passed between switches and first instructions.
+    pub overhead: Overhead,
+    /// Waits for a mutex, blocked.
+    pub locked: Nanos,
+    /// Waits for other threads: at barriers, for conditions, semaphores, children.
+    pub for_others: Nanos,
+    /// Sleeps within the round.
+    pub slept: Nanos,
+    /// How often the thread changed its CPU.
+    pub migrations: u32,
+    /// The longest wait for a CPU.
+    pub longest_wait: Option<Box<CpuWait>>,
+    /// The longest wait for a mutex.
+    pub longest_lock: Option<Box<LockWait>>,
+}
+
+impl Round {
+    /// How much too late it was done.
+    pub fn late(&self) -> Nanos {
+        self.until.saturating_sub(self.due)
+    }
+
+    /// Time that the work alone takes on the fastest CPU that the thread may use, at the highest clock.
+    pub fn work(&self) -> Nanos {
+        self.running.saturating_sub(self.lost_to_clock + self.lost_to_cpu)
+    }
+}
 
 /// The round of one thread.
 #[derive(Debug)]

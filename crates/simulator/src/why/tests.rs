@@ -3,7 +3,9 @@
 
 use super::cause::Cause;
 use super::classify::{cpu_wait, lock_wait, round};
-use super::record::{CpuWait, Idle, LockWait, Overhead, Ran, Round, Start, Step, Steps, Urgency, add_idle, add_ran};
+use super::locks::LockWait;
+use super::record::{CpuWait, Idle, Overhead, Ran, Start, Step, Steps, Urgency, add_idle, add_ran};
+use super::rounds::Round;
 use super::worst::Worst;
 use crate::observer::detail::{Class, WaitReason};
 use crate::units::{CpuId, Nanos, TaskId};

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `tandem explain`: which of the scheduler's mechanisms can act on a machine and a workload, which cannot, and why.
 //!
-//! [`trial`]: short simulations, in which the scheduler itself says what it does.
+//! [`trial`]: short simulations, in which the scheduler itself says what it does. [`advice`]: what turning it on is worth.
 //! [`reason`]: why, from the machine and the workload. [`command`]: what to try next. [`text`]: all of it for people.
 
+mod advice;
 mod command;
 mod reason;
 mod text;
@@ -25,6 +26,7 @@ use tandem_simulator::units::{Nanos, seconds};
 use tandem_simulator::workload::Workload;
 use tandem_simulator::workload::traits::Traits as WorkloadTraits;
 
+use self::advice::Advice;
 use self::reason::{Place, Reason, Verdict};
 use self::trial::{Trial, TrialSetup};
 use crate::arguments::{
@@ -49,7 +51,8 @@ Examples:
   tandem explain app.json -m rk3399 --json | jq '.mechanisms[] | {name, verdict}'
 
 Each mechanism is turned on alone, in a short simulation, and what the scheduler itself says of it
-is shown. The fields of the JSON are described in docs/reports.md.";
+is shown. Those that act are then compared with fair, over five seeds. The fields of the JSON are
+described in docs/reports.md.";
 
 /// Say which of Tandem's mechanisms can act on a machine and a workload, which cannot, and why
 #[derive(Debug, Args)]
@@ -75,7 +78,11 @@ pub struct Explain {
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration, allow_hyphen_values = true)]
     limit: Nanos,
 
-    /// Seed of the trials
+    /// Do not compare with `fair` what turning on the mechanisms that act is worth
+    #[arg(long)]
+    no_advice: bool,
+
+    /// Seed of the trials, and the first one of the comparison
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     seed: u64,
 
@@ -102,6 +109,8 @@ struct Explanation {
     mechanisms: Vec<Explained>,
     /// A command line that compares the mechanisms which act with `fair`; `None` if none acts.
     compare: Option<String>,
+    /// What turning on those that act is worth; `None` if none acts, or if it was not asked for.
+    advice: Option<Advice>,
 }
 
 /// A machine or a workload: its name, and the traits that mechanisms act on.
@@ -160,7 +169,10 @@ impl Explain {
         let destination = self.json.open(context)?;
         setup.workload = workload.as_ref();
         let trials = setup.run(context)?;
-        let explanation = self.explanation(&setup, trials)?;
+        let mut explanation = self.explanation(&setup, trials)?;
+        if !self.no_advice {
+            explanation.advice = advice::measure(&setup, &explanation.acting(), context)?;
+        }
         let width = context.width;
         destination.write(context, &explanation, || text::text(&explanation, width))?;
         match explanation.mechanisms.iter().find(|mechanism| mechanism.ejected.is_some()) {
@@ -202,7 +214,17 @@ impl Explain {
             seed: self.seed,
             compare: command::compare(self, setup.scenario, &mechanisms),
             mechanisms,
+            advice: None,
         })
+    }
+}
+
+impl Explanation {
+    /// The mechanisms that act, unless the scheduler was ejected with them.
+    fn acting(&self) -> Vec<&'static Mechanism> {
+        let acts = |explained: &&Explained| explained.verdict == Verdict::Acts && explained.ejected.is_none();
+        let names: Vec<&str> = self.mechanisms.iter().filter(acts).map(|explained| explained.name).collect();
+        mechanisms().iter().filter(|mechanism| names.contains(&mechanism.name.as_str())).collect()
     }
 }
 

@@ -16,6 +16,7 @@ use tandem_simulator::workload::Workload;
 use tandem_simulator::workload::bundled::BUNDLED;
 use tandem_simulator::workload::traits::Traits as WorkloadTraits;
 
+use super::advice::{Advice, Candidate};
 use super::reason::Place;
 use super::trial::Trial;
 use super::{Explained, Explanation, Named, text};
@@ -24,7 +25,7 @@ use crate::cli::Cli;
 use crate::context::Context;
 use crate::files::Files;
 use crate::mechanism::mechanisms;
-use tandem_experiments::Linux;
+use tandem_experiments::{Estimate, Linux};
 
 /// Machines with equal CPUs, with two and three kinds of CPU, and with several packages.
 const MACHINES: [&str; 4] = ["smp-8", "hikey960", "pixel6", "proliant-dl580"];
@@ -89,7 +90,7 @@ fn what_is_called_inert_is_inert_wherever_it_is_simulated() {
     let places: Vec<(&str, &str)> =
         MACHINES.iter().flat_map(|machine| BUNDLED.iter().map(move |(workload, _)| (*workload, *machine))).collect();
     places.par_iter().for_each(|(workload, machine)| {
-        let explained = json(&format!("{workload} -m {machine} --limit 300ms"));
+        let explained = json(&format!("{workload} -m {machine} --limit 300ms --no-advice"));
         let report = simulated("all=true", workload, machine);
         for mechanism in mechanisms() {
             let entry = of(&explained, &mechanism.name);
@@ -144,7 +145,7 @@ fn a_machine_alone_says_what_can_act() {
 
 #[test]
 fn noise_is_isolated_where_there_is_some() {
-    let noisy = json("noise -m smp-8 --limit 200ms --set isolate=dedicated");
+    let noisy = json("noise -m smp-8 --limit 200ms --no-advice --set isolate=dedicated");
     let isolate = of(&noisy, "isolate");
     assert_eq!((&isolate["verdict"], &isolate["setting"]), (&"acts".into(), &"isolate=dedicated".into()), "{isolate}");
     assert_eq!(isolate["counters"][0]["name"], "isolate_noise");
@@ -153,7 +154,7 @@ fn noise_is_isolated_where_there_is_some() {
         command.starts_with("tandem compare noise -m smp-8 --set isolate=dedicated -s fair -s tandem,"),
         "{command}"
     );
-    let quiet = json("mixed-memory -m smp-8 --limit 200ms");
+    let quiet = json("mixed-memory -m smp-8 --limit 200ms --no-advice");
     let isolate = of(&quiet, "isolate");
     assert_eq!(isolate["verdict"], "nothing_to_do", "{isolate}");
     assert!(isolate["why"].as_str().unwrap().contains("no system tasks"), "{isolate}");
@@ -215,6 +216,7 @@ fn explanation(workload: Option<&str>, states: [&str; 5], counters: &[(&str, u64
         governor: governor.to_string(),
         seed: 0,
         compare: None,
+        advice: None,
     }
 }
 
@@ -231,4 +233,58 @@ fn a_person_reads_a_block_for_each_mechanism() {
 fn a_person_reads_what_a_machine_can_do() {
     let states = ["one_cpu", "one_kind", "active", "no_counters", "no_cpufreq"];
     insta::assert_snapshot!(text::text(&explanation(None, states, &[]), Some(80)));
+}
+
+/// Advice with these ratios of time and energy, each with its half width, for Tandem alone and with `sorted=true`.
+fn advice(ratios: [((f64, f64), (f64, f64)); 2]) -> Advice {
+    let estimate = |(mean, half): (f64, f64)| Estimate { mean, half_width: Some(half) };
+    let candidate = |(settings, (time, energy)): (&str, ((f64, f64), (f64, f64)))| {
+        let edp = (time.0 * energy.0, time.1 + energy.1);
+        Candidate::new(settings.to_owned(), [time, energy, edp].map(|ratio| Some(estimate(ratio))))
+    };
+    Advice::new(vec![0, 1, 2, 3, 4], false, ["", "sorted=true"].into_iter().zip(ratios).map(candidate).collect())
+}
+
+#[test]
+fn a_person_reads_what_to_turn_on_or_that_nothing_is_better_or_that_it_is_undecided() {
+    let told = |ratios| {
+        let acting = ["active", "active", "active", "active", "no_cpufreq"];
+        let explained = explanation(Some("forkjoin"), acting, &[("sorted_turns", 5)]);
+        let text = text::text(&Explanation { advice: Some(advice(ratios)), ..explained }, Some(90));
+        text[text.find("beside fair").unwrap()..].to_owned()
+    };
+    let better = told([((0.99, 0.02), (1.0, 0.01)), ((0.93, 0.004), (0.97, 0.002))]);
+    let worse = told([((1.04, 0.01), (1.0, 0.0)), ((1.1, 0.01), (1.02, 0.01))]);
+    let open = told([((1.01, 0.2), (1.0, 0.0)), ((0.95, 0.1), (0.98, 0.01))]);
+    let same = told([((1.0, 0.0), (1.0, 0.0)), ((1.001, 0.0), (1.0, 0.0))]);
+    insta::assert_snapshot!([better, worse, open, same].join("\n"));
+}
+
+mod long {
+    use super::*;
+
+    #[test]
+    fn advice_is_measured_beside_fair_and_the_same_each_time() {
+        let ask = || json("noise -m smp-8 --limit 200ms");
+        let explained = ask();
+        let advice = &explained["advice"];
+        assert_eq!(advice["seeds"], serde_json::json!([0, 1, 2, 3, 4]));
+        let candidates = advice["candidates"].as_array().unwrap();
+        let acting =
+            explained["mechanisms"].as_array().unwrap().iter().filter(|entry| entry["verdict"] == "acts").count();
+        assert!(acting > 0);
+        // Nothing, each that acts, and all of them if there are several.
+        assert_eq!(candidates.len(), 1 + acting + usize::from(acting > 1));
+        assert_eq!(candidates[0]["settings"], "");
+        for candidate in candidates {
+            assert!(candidate["time"]["mean"].as_f64().unwrap() > 0.1, "{candidate}");
+            assert!(candidate["edp"]["half_width"].is_number(), "{candidate}");
+        }
+        if let Some(best) = advice["best"].as_u64() {
+            assert_eq!(candidates[best as usize]["verdict"], "better");
+        }
+        assert_eq!(explained, ask());
+        assert!(!explain("noise -m smp-8 --limit 200ms --no-advice").unwrap().contains("Advice"));
+        assert_eq!(json("-m smp-8")["advice"], Value::Null);
+    }
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! An explanation for people: a block for each mechanism.
 
+use tandem_experiments::Estimate;
 use tandem_simulator::machine::traits::Traits as MachineTraits;
 use tandem_simulator::workload::traits::{ApplicationTraits, Traits as WorkloadTraits};
 
+use super::advice::{Advice, Candidate, Judgement};
 use super::reason::{Verdict, some};
 use super::{Explained, Explanation};
-use crate::quantity::{BYTES_PER_SECOND, SECONDS, count, percent, quantity};
-use crate::table::{descriptions, paragraph, printable};
+use crate::quantity::{BYTES_PER_SECOND, NOTHING, SECONDS, count, percent, quantity, share};
+use crate::table::{Align::Left, Align::Right, Table, descriptions, paragraph, printable};
 
 /// Most applications that are described; the JSON has all.
 const MOST_APPLICATIONS: usize = 6;
@@ -28,7 +30,82 @@ pub fn text(explanation: &Explanation, width: Option<usize>) -> String {
     }
     text.push('\n');
     text += &ending(explanation, width);
+    if let Some(advice) = &explanation.advice {
+        text.push('\n');
+        text += &self::advice(advice, width);
+    }
     text
+}
+
+/// What was measured, a row for each candidate, and what follows.
+fn advice(advice: &Advice, width: Option<usize>) -> String {
+    let title = if advice.time_limited { "time for the same work" } else { "time" };
+    let columns = [("beside fair", Left), (title, Right), ("energy", Right), ("EDP", Right), ("", Left)];
+    let mut table = Table::new(columns);
+    for candidate in &advice.candidates {
+        let change = |ratio: &Option<Estimate>| ratio.as_ref().map_or(NOTHING.to_owned(), change);
+        let Candidate { time, energy, edp, verdict, .. } = candidate;
+        table.row([named(candidate), change(time), change(energy), change(edp), judged(*verdict).to_owned()]);
+    }
+    let runs = some(advice.seeds.len() as u64, "seed");
+    let sentence = paragraph(&format!("Advice, measured with {runs}: {}", sentence(advice)), width);
+    table.fitting(width).render() + "\n" + sentence.as_str()
+}
+
+fn named(candidate: &Candidate) -> String {
+    if candidate.settings.is_empty() { "tandem".to_owned() } else { format!("tandem,{}", candidate.settings) }
+}
+
+fn judged(verdict: Judgement) -> &'static str {
+    match verdict {
+        Judgement::Better => "better",
+        Judgement::Worse => "worse",
+        Judgement::Same => "the same",
+        Judgement::Undecided => "undecided",
+        Judgement::Unfit => "not measured",
+    }
+}
+
+/// A ratio as a change: `-7.0 ± 0.4 %`.
+fn change(ratio: &Estimate) -> String {
+    let text = share(&Estimate { mean: ratio.mean - 1.0, ..*ratio });
+    if ratio.mean > 1.0 { format!("+{text}") } else { text }
+}
+
+/// `7.0 ± 0.4 % less time`; `None` if the interval holds no difference.
+fn difference(ratio: &Option<Estimate>, of: &str) -> Option<String> {
+    let ratio = ratio.as_ref().filter(|ratio| !ratio.includes_one())?;
+    let (by, word) = if ratio.mean < 1.0 { (1.0 - ratio.mean, "less") } else { (ratio.mean - 1.0, "more") };
+    Some(format!("{} {word} {of}", share(&Estimate { mean: by, ..*ratio })))
+}
+
+/// What to turn on.
+fn sentence(advice: &Advice) -> String {
+    if let Some(best) = advice.best.map(|best| &advice.candidates[best]) {
+        let what = if best.settings.is_empty() {
+            "use tandem, turn on nothing".to_owned()
+        } else {
+            format!("turn on {}", best.settings)
+        };
+        let gains = [difference(&best.time, "time"), difference(&best.energy, "energy")];
+        let gains: Vec<String> = gains.into_iter().flatten().collect();
+        let gains = if gains.is_empty() { difference(&best.edp, "EDP").into_iter().collect() } else { gains };
+        return format!("{what}: {}.", gains.join(", "));
+    }
+    let measured = advice.candidates.iter().filter(|candidate| candidate.verdict != Judgement::Unfit);
+    let product = |candidate: &Candidate| candidate.edp.map_or(f64::INFINITY, |edp| edp.mean);
+    let Some(nearest) = measured.min_by(|a, b| product(a).total_cmp(&product(b))) else {
+        return "none, as nothing could be measured.".to_owned();
+    };
+    match (nearest.verdict, difference(&nearest.edp, "EDP")) {
+        (Judgement::Worse, Some(worse)) => {
+            format!("turn on nothing, fair is better here: the nearest, {}, has {worse}.", named(nearest))
+        }
+        (Judgement::Same, _) => "turn on nothing: it makes no difference here.".to_owned(),
+        _ => {
+            "none, it is undecided: no difference is sure. `tandem compare --runs` with more seeds may tell.".to_owned()
+        }
+    }
 }
 
 fn printables(rows: Vec<(String, String)>) -> Vec<(String, String)> {

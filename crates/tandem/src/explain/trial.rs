@@ -96,12 +96,28 @@ impl TrialSetup<'_> {
 
     /// The scheduler with one mechanism and the user's settings.
     fn pair(&self, mechanism: &Mechanism) -> Pair {
+        self.pair_of(&[mechanism])
+    }
+
+    /// The scheduler with these mechanisms and the user's settings.
+    pub fn pair_of(&self, mechanisms: &[&Mechanism]) -> Pair {
         let mut scheduler = self.scheduler.clone();
-        if self.users_isolation(mechanism).is_none() {
-            scheduler.settings.push((mechanism.name.clone(), mechanism.value.clone()));
+        let own = mechanisms.iter().filter(|mechanism| self.users_isolation(mechanism).is_none());
+        scheduler.settings.extend(own.map(|mechanism| (mechanism.name.clone(), mechanism.value.clone())));
+        if !mechanisms.is_empty() {
+            scheduler.name = format!("{},{}", scheduler.name, self.settings_of(mechanisms));
         }
-        scheduler.name = format!("{},{}", scheduler.name, self.on(mechanism));
         Pair::new(Scheduler::SchedExt(Arc::new(scheduler)), self.governor)
+    }
+
+    /// The settings that turn these mechanisms on, as on a command line.
+    pub fn settings_of(&self, mechanisms: &[&Mechanism]) -> String {
+        mechanisms.iter().map(|mechanism| self.on(mechanism)).collect::<Vec<_>>().join(",")
+    }
+
+    /// Linux's own scheduler.
+    pub fn fair(&self) -> Pair {
+        Pair::new(Scheduler::Fair, self.governor)
     }
 
     /// The setting that turns a mechanism on; for isolation the user's kind, if the user named one.

@@ -11,6 +11,7 @@ use super::Story;
 use crate::cli::Cli;
 use crate::context::Context;
 use crate::files::Files;
+use crate::produced::without_outputs;
 
 /// Two threads that may use CPU 0 only.
 const PINNED: &str = r#"{
@@ -38,7 +39,7 @@ fn why(arguments: &str) -> Result<String, String> {
         files: Files::default(),
         interrupt: Default::default(),
         store: None,
-        command: words,
+        command: without_outputs(&words),
     };
     cli.run(&mut context).map_err(|failure| failure.to_string())?;
     Ok(String::from_utf8(out).unwrap())

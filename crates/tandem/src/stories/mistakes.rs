@@ -82,7 +82,8 @@ fn json_takes_a_file_behind_an_equals_sign_in_every_command() {
     let json = fs::read_to_string(story.path("status.json")).unwrap();
     assert!(json.starts_with("{\n  \"schema\": 1,"), "{json}");
     assert_eq!(story.tandem("status --json").unwrap(), json);
-    for command in ["simulate", "compare", "explain", "analyze", "reproduce", "scheduler show", "status", "run"] {
+    for command in ["simulate", "why", "compare", "explain", "analyze", "reproduce", "scheduler show", "status", "run"]
+    {
         let help = error(&format!("{command} --help"));
         assert!(help.contains("--json[=<FILE>]") || help.contains("--json [<FILE>]"), "{command}: {help}");
     }

@@ -77,7 +77,7 @@ impl Page {
             self.line(4, &format!("+{}: it runs on CPU {cpu}{}", time(*waited_s), overhead(&wait.overhead)));
         }
         if !wait.ran_instead.is_empty() {
-            self.line(4, &format!("meanwhile ran {}", names(wait.ran_instead.iter().map(ran).collect())));
+            self.line(4, &format!("ran meanwhile: {}", names(wait.ran_instead.iter().map(ran).collect())));
         }
         for idle in wait.idle.iter().take(1) {
             self.line(4, &idles(idle, wait));

@@ -100,6 +100,15 @@ fn a_thread_that_wakes_or_spins_no_longer_ends_its_wait_once() {
     assert_eq!((text.matches("type=1 ").count(), text.matches("type=2 ").count()), (1, 1), "{text}");
 }
 
+/// The values of the counter track of this name, in order.
+fn values<'t>(text: &'t str, track: &str) -> Vec<&'t str> {
+    let named = format!("name={track:?}");
+    let described = text.lines().find(|line| line.contains("descriptor") && line.contains(&named)).expect(track);
+    let uuid = described.split_whitespace().find_map(|word| word.strip_prefix("uuid=")).unwrap();
+    let of_track = text.lines().filter(|line| line.contains(&format!("track_uuid={uuid} ")));
+    of_track.filter_map(|line| line.split_once("double_counter_value=")?.1.split_whitespace().next()).collect()
+}
+
 #[test]
 fn barriers_and_queues_count_their_threads() {
     let queue = Queue::User(0x2a);
@@ -113,21 +122,8 @@ fn barriers_and_queues_count_their_threads() {
         // What comes into a run queue is told, but not what leaves it.
         trace.detail(300, &Detail::Queued { task: A0, queue: Queue::RunQueue(CPU0), depth: 9 });
     });
-    let values = |track: &str| -> Vec<String> {
-        let described = text
-            .lines()
-            .find(|line| line.contains("descriptor") && line.contains(&format!("name={track:?}")))
-            .expect(track);
-        let uuid = described.split_whitespace().find_map(|word| word.strip_prefix("uuid=")).unwrap();
-        let of_track = text.lines().filter(|line| line.contains(&format!("track_uuid={uuid} ")));
-        of_track
-            .filter_map(|line| {
-                Some(line.split_once("double_counter_value=")?.1.trim_end_matches([' ', '}']).to_owned())
-            })
-            .collect()
-    };
-    assert_eq!(values("barrier 0"), ["1", "2", "1"]);
-    assert_eq!(values("DSQ 0x2a"), ["3", "3", "2"]);
+    assert_eq!(values(&text, "barrier 0"), ["1", "2", "1"]);
+    assert_eq!(values(&text, "DSQ 0x2a"), ["3", "3", "2"]);
     assert!(!text.contains("=9"), "{text}");
 }
 

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Advice that was measured: what turning on each mechanism that acts is worth beside `fair`, with the same seeds.
+//!
+//! Runs are compared pairwise, seed by seed, by three ratios: time per work, energy per work, and their product. Per work,
+//! since a time limit may end runs that did more or less. The product decides: it is better or worse where its 95 %
+//! interval leaves 1 out.
+
+use serde::Serialize;
+use tandem_experiments::{Comparison, ComparisonRuns, Estimate, PairResult};
+use tandem_simulator::metrics::Report;
+
+use super::trial::TrialSetup;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::mechanism::Mechanism;
+
+/// Runs of each candidate, and of `fair`.
+const RUNS: u64 = 5;
+/// A ratio this near to 1 is no difference that anybody would turn something on for, however sure it is.
+const NEGLIGIBLE: f64 = 0.002;
+
+/// What was measured, and what follows.
+#[derive(Debug, Serialize)]
+pub struct Advice {
+    /// Seeds of the runs.
+    pub seeds: Vec<u64>,
+    /// Whether a time limit ended a run: then times are those that the same work would have taken.
+    pub time_limited: bool,
+    /// What could be turned on, in the order of the mechanisms; first nothing, then each alone, last all together.
+    pub candidates: Vec<Candidate>,
+    /// The candidate to turn on, by its place; `None`: none is surely better than `fair`.
+    pub best: Option<usize>,
+}
+
+/// Tandem with some mechanisms, beside `fair`.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct Candidate {
+    /// The settings, as on a command line; empty: none.
+    pub settings: String,
+    /// Time per work over that of `fair`.
+    pub time: Option<Estimate>,
+    /// Energy per work over that of `fair`.
+    pub energy: Option<Estimate>,
+    /// The product of both.
+    pub edp: Option<Estimate>,
+    /// Beside `fair`, by the product.
+    pub verdict: Judgement,
+}
+
+/// How a candidate is beside `fair`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Judgement {
+    /// Surely better.
+    Better,
+    /// Surely worse.
+    Worse,
+    /// Surely about the same.
+    Same,
+    /// Too few runs to tell.
+    Undecided,
+    /// The scheduler was ejected in one of the runs, or no work was done.
+    Unfit,
+}
+
+impl Judgement {
+    fn of(edp: Option<Estimate>) -> Self {
+        let Some(Estimate { mean, half_width: Some(half) }) = edp else { return Self::Unfit };
+        match mean - 1.0 {
+            _ if mean + half < 1.0 - NEGLIGIBLE => Self::Better,
+            _ if mean - half > 1.0 + NEGLIGIBLE => Self::Worse,
+            off if off.abs() + half <= NEGLIGIBLE * 2.0 => Self::Same,
+            _ => Self::Undecided,
+        }
+    }
+}
+
+/// Measures what the `acting` mechanisms are worth; progress is shown.
+pub fn measure(
+    setup: &TrialSetup<'_>,
+    acting: &[&Mechanism],
+    context: &Context<'_>,
+) -> Result<Option<Advice>, Failure> {
+    let Some(workload) = setup.workload.filter(|_| !acting.is_empty()) else { return Ok(None) };
+    let sets = candidates(acting);
+    let pairs = std::iter::once(setup.fair()).chain(sets.iter().map(|set| setup.pair_of(set))).collect();
+    let runs = ComparisonRuns {
+        machine: setup.machine,
+        workload,
+        scenario: setup.scenario,
+        pairs,
+        seeds: (0..RUNS).map(|run| setup.seed.wrapping_add(run)).collect(),
+        alone: false,
+    };
+    let comparison = runs.run(context.simulator, &context.bar())?;
+    let settings = sets.iter().map(|set| setup.settings_of(set)).collect();
+    Ok(Some(Advice::of(&comparison, settings)))
+}
+
+/// Nothing, each mechanism alone, and all of them.
+fn candidates<'m>(acting: &[&'m Mechanism]) -> Vec<Vec<&'m Mechanism>> {
+    let all = (acting.len() > 1).then(|| acting.to_vec());
+    std::iter::once(Vec::new()).chain(acting.iter().map(|one| vec![*one])).chain(all).collect()
+}
+
+impl Advice {
+    /// What the runs say; the first pair is `fair`, the others have these settings.
+    fn of(comparison: &Comparison, settings: Vec<String>) -> Self {
+        let Some((fair, others)) = comparison.pairs.split_first() else {
+            return Self::new(Vec::new(), false, Vec::new());
+        };
+        let candidates = others.iter().zip(settings).map(|(pair, settings)| Candidate::of(fair, pair, settings));
+        let mut runs = comparison.pairs.iter().flat_map(|pair| &pair.outcomes);
+        let time_limited = runs.any(|run| run.report.time_limited);
+        Self::new(comparison.seeds.clone(), time_limited, candidates.collect())
+    }
+
+    /// What follows from what these candidates gave.
+    pub fn new(seeds: Vec<u64>, time_limited: bool, candidates: Vec<Candidate>) -> Self {
+        Self { seeds, time_limited, best: best(&candidates), candidates }
+    }
+}
+
+/// The candidate with the least product, of those that are surely better than `fair`; of equals the first.
+fn best(candidates: &[Candidate]) -> Option<usize> {
+    let better = candidates.iter().enumerate().filter(|(_, candidate)| candidate.verdict == Judgement::Better);
+    let product = |candidate: &Candidate| candidate.edp.map_or(f64::INFINITY, |edp| edp.mean);
+    better.min_by(|(_, a), (_, b)| product(a).total_cmp(&product(b))).map(|(at, _)| at)
+}
+
+impl Candidate {
+    fn of(fair: &PairResult, pair: &PairResult, settings: String) -> Self {
+        let ejected = pair.outcomes.iter().any(|outcome| outcome.exit().is_some());
+        let ratios = |cost: fn(&Report) -> f64| {
+            let by_seed = fair.outcomes.iter().zip(&pair.outcomes);
+            let ratios: Option<Vec<f64>> = by_seed.map(|(base, own)| ratio(cost, &base.report, &own.report)).collect();
+            ratios.filter(|_| !ejected).and_then(|ratios| Estimate::of_mean(&ratios))
+        };
+        Self::new(settings, [ratios(time_per_work), ratios(energy_per_work), ratios(edp_per_work)])
+    }
+
+    /// A candidate with these ratios of time, energy and their product.
+    pub fn new(settings: String, [time, energy, edp]: [Option<Estimate>; 3]) -> Self {
+        Self { settings, time, energy, edp, verdict: Judgement::of(edp) }
+    }
+}
+
+/// What `own` costs over what `base` does; `None` if one of both did no work.
+fn ratio(cost: fn(&Report) -> f64, base: &Report, own: &Report) -> Option<f64> {
+    let (base, own) = (cost(base), cost(own));
+    (base.is_finite() && own.is_finite() && base > 0.0).then(|| own / base)
+}
+
+/// Seconds that a unit of work takes.
+fn time_per_work(report: &Report) -> f64 {
+    1.0 / report.throughput
+}
+
+/// Joules that a unit of work takes.
+fn energy_per_work(report: &Report) -> f64 {
+    report.energy_j.total / (report.throughput * report.time_s)
+}
+
+fn edp_per_work(report: &Report) -> f64 {
+    time_per_work(report) * energy_per_work(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimate(mean: f64, half: f64) -> Option<Estimate> {
+        Some(Estimate { mean, half_width: Some(half) })
+    }
+
+    #[test]
+    fn the_interval_judges() {
+        for (mean, half, verdict) in [
+            (0.9, 0.05, Judgement::Better),
+            (0.9, 0.15, Judgement::Undecided),
+            (1.1, 0.05, Judgement::Worse),
+            (1.1, 0.15, Judgement::Undecided),
+            (1.001, 0.001, Judgement::Same),
+            (0.999, 0.0, Judgement::Same),
+        ] {
+            assert_eq!(Judgement::of(estimate(mean, half)), verdict, "{mean} ± {half}");
+        }
+        assert_eq!(Judgement::of(None), Judgement::Unfit);
+        assert_eq!(Judgement::of(Some(Estimate { mean: 0.5, half_width: None })), Judgement::Unfit);
+    }
+
+    #[test]
+    fn the_least_of_those_that_are_surely_better_is_the_best() {
+        let candidate = |mean, half| Candidate::new(String::new(), [None, None, estimate(mean, half)]);
+        let candidates = [candidate(0.95, 0.01), candidate(0.7, 0.5), candidate(0.9, 0.01), candidate(0.9, 0.02)];
+        assert_eq!(best(&candidates), Some(2));
+        assert_eq!(best(&candidates[1..2]), None, "it may as well be worse");
+    }
+}
