@@ -23,6 +23,7 @@ use crate::live::status::StatusCommand;
 use crate::machine::MachineCommand;
 use crate::reproduce::Reproduce;
 use crate::scheduler::SchedulerCommand;
+use crate::schema::SchemaCommand;
 use crate::simulate::Simulate;
 use crate::workload::WorkloadCommand;
 
@@ -36,7 +37,8 @@ Examples:
 
 Exit status: 0 success; 1 failure; 2 mistake in an option, a machine, a workload or
 a sched_ext object; 3 the simulation cannot end (who waits for what is printed);
-4 a sched_ext scheduler was ejected (results are printed, fair did the rest); 130 interrupted.
+4 a sched_ext scheduler was ejected (results are printed, fair did the rest); 5 worse than
+the baseline (`tandem compare --baseline`); 130 interrupted.
 `tandem run` has that of its command, and 125 where it was not started.";
 
 /// Schedules multicore machines for energy: on the kernel that runs, and in a simulator on described machines.
@@ -58,6 +60,7 @@ enum Command {
     Analyze(Analyze),
     Reproduce(Reproduce),
     Bench(Bench),
+    Schema(SchemaCommand),
     Run(Run),
     Attach(Attach),
     Status(StatusCommand),
@@ -98,6 +101,7 @@ impl Cli {
             Command::Analyze(command) => command.run(context),
             Command::Reproduce(command) => command.run(context),
             Command::Bench(command) => command.run(context),
+            Command::Schema(command) => command.run(context),
             Command::Run(command) => command.run(context),
             Command::Attach(command) => command.run(context),
             Command::Status(command) => command.run(context),
@@ -139,10 +143,18 @@ fn advised(mut error: clap::Error, words: &[OsString]) -> clap::Error {
     with_tip(error, &written, words)
 }
 
+/// Options whose file stands behind `=`.
+const FORMATS: [&str; 4] = ["--json", "--jsonl", "--csv", "--markdown"];
+
 /// The error with what to do about a file that stands behind `--json` without `=`.
 fn with_tip(mut error: clap::Error, written: &str, words: &[OsString]) -> clap::Error {
-    if words.windows(2).any(|pair| pair[0] == "--json" && pair[1].to_str() == Some(written)) {
-        let tip = StyledStr::from(format!("to write the JSON to a file, use '--json={written}'"));
+    let option = |pair: &[OsString]| {
+        let option = FORMATS.into_iter().find(|option| pair[0] == *option)?;
+        (pair[1].to_str() == Some(written)).then_some(option)
+    };
+    if let Some(option) = words.windows(2).find_map(option) {
+        let format = option.trim_start_matches('-').to_uppercase();
+        let tip = StyledStr::from(format!("to write the {format} to a file, use '{option}={written}'"));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     }
     error

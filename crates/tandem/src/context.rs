@@ -13,6 +13,7 @@ use tandem_experiments::{Progress, Simulator};
 use crate::failure::Failure;
 use crate::files::{DASH, Files, Output};
 use crate::interrupt::Interrupt;
+use crate::progress::Lines;
 
 /// The context that every command gets.
 pub struct Context<'a> {
@@ -44,9 +45,10 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Shows the progress of runs on standard error; shows nothing if no person watches.
+    /// Shows the progress of runs on standard error: a bar for a person who watches, else a few lines for a log.
     pub fn bar(&self) -> Bar {
-        Bar { watched: self.progress, shown: Mutex::new(ProgressBar::hidden()), interrupt: self.interrupt.clone() }
+        let (shown, lines) = (Mutex::new(ProgressBar::hidden()), Lines::default());
+        Bar { watched: self.progress, shown, lines, interrupt: self.interrupt.clone() }
     }
 
     /// Something on standard error that moves while one run goes on; `None` if no person watches.
@@ -88,6 +90,7 @@ pub struct Bar {
     watched: bool,
     /// The bar of the runs under way; a hidden one between them.
     shown: Mutex<ProgressBar>,
+    lines: Lines,
     interrupt: Interrupt,
 }
 
@@ -124,10 +127,14 @@ impl Progress for Bar {
 
     fn begin(&self, what: &str, runs: usize) {
         self.show(what, runs, "");
+        self.lines.begin(what, runs);
     }
 
     fn run_done(&self) {
         self.shown().inc(1);
+        if !self.watched {
+            self.lines.run_done();
+        }
     }
 
     fn end(&self) {

@@ -4,10 +4,12 @@
 //! - [`cli`]: the commands; each is a struct with its arguments and `run`. [`arguments`]: values of options.
 //! - [`simulate`], [`compare`], [`explain`], [`analyze`], [`mod@bench`], [`machine`], [`scheduler`], [`workload`]: one command each.
 //! - [`reproduce`]: the published numbers of papers beside ours.
+//! - [`schema`]: what the JSON of commands looks like, for programs.
 //! - [`live`]: the commands for the kernel that is running.
 //! - [`bundled`]: the schedulers that the command carries. [`mechanism`]: what Tandem's says of its mechanisms.
 //! - [`context`]: what commands are given: the simulator, where to print, the [`files`] they write; [`json`]: how.
 //! - [`interrupt`]: Ctrl-C where a command ends in order.
+//! - [`progress`]: lines for a log while runs go on.
 //! - [`memory`]: how much of it simulations may spend.
 //! - [`quantity`], [`table`]: numbers and text for people. [`failure`]: exit statuses.
 
@@ -29,9 +31,11 @@ mod loaders;
 mod machine;
 mod mechanism;
 mod memory;
+mod progress;
 mod quantity;
 mod reproduce;
 mod scheduler;
+mod schema;
 mod simulate;
 mod table;
 mod workload;

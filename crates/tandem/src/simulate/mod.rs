@@ -78,7 +78,7 @@ impl Simulate {
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
         self.check_outputs()?;
         let pair = self.pair()?;
-        let scenario = self.scenario.scenario();
+        let scenario = self.scenario.run.scenario();
         scenario.check([&pair.scheduler])?;
         let options = scenario.options(&pair, self.seed)?;
         let machine = Machine::load(&self.scenario.machine)?;

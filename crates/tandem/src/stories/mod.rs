@@ -5,13 +5,16 @@
 mod analyzing;
 mod comparing;
 mod ejected;
+mod gating;
 mod generating;
 mod live;
+mod matrix;
 mod mistakes;
 mod mock;
 mod one_run;
 mod outputs;
 mod reproducing;
+mod schema;
 
 use std::fs;
 use std::path::PathBuf;

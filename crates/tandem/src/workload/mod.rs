@@ -83,7 +83,7 @@ pub fn load(spec: &Path) -> Result<Workload, InputError> {
 }
 
 /// The workload that `spec` names, with its text.
-fn load_with_text(spec: &Path) -> Result<(Workload, String), InputError> {
+pub fn load_with_text(spec: &Path) -> Result<(Workload, String), InputError> {
     if spec == Path::new(DASH) {
         let text = standard_input()?;
         return Ok((Workload::parse(Path::new(STANDARD_INPUT), &text)?, text));
