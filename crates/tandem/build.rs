@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Compiles the schedulers that the command carries, `bpf/tandem.bpf.c` and `schedulers/o1.bpf.c`, into objects, and lists the
-//! files of `papers/` that it carries too.
+//! Compiles the schedulers that the command carries, `bpf/tandem.bpf.c` and `schedulers/o1.bpf.c`, into objects, lists the
+//! files of `papers/` that it carries too, and names the model that it is built from.
 //!
 //! The same source and the same clang give the same objects, wherever the source is: the compiler works in the project's
 //! folder and writes no other path down.
@@ -21,7 +21,7 @@ fn main() {
     for variable in ["CLANG", "LIBBPF_INCLUDE"] {
         println!("cargo:rerun-if-env-changed={variable}");
     }
-    if let Err(message) = build().and_then(|()| list_papers()) {
+    if let Err(message) = build().and_then(|()| list_papers()).and_then(|()| name_model()) {
         eprintln!("{message}");
         exit(1);
     }
@@ -46,6 +46,30 @@ fn build() -> Result<(), String> {
     Ok(())
 }
 
+/// The crates whose sources are the model: what they say decides what a simulation gives.
+const MODEL: [&str; 3] = ["bpf-vm", "loader", "simulator"];
+
+/// Sets `TANDEM_MODEL`, which tells the models of two builds of one version apart: a fingerprint (FNV-1a, 64 bits) of their
+/// sources.
+fn name_model() -> Result<(), String> {
+    let crates = Path::new(&of_cargo("CARGO_MANIFEST_DIR")?).join("..");
+    let crates = crates.canonicalize().map_err(|error| format!("{}: {error}", crates.display()))?;
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for name in MODEL {
+        let folder = crates.join(name).join("src");
+        println!("cargo:rerun-if-changed={}", folder.display());
+        let mut files = Vec::new();
+        below(&folder, &["rs"], &mut files).map_err(|error| format!("{}: {error}", folder.display()))?;
+        files.sort();
+        for file in files {
+            let bytes = fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+            hash = bytes.iter().fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3));
+        }
+    }
+    println!("cargo:rustc-env=TANDEM_MODEL={hash:016x}");
+    Ok(())
+}
+
 /// Writes `PAPERS: &[(&str, &str)]`, the TOML and JSON files below `papers/` and their texts, so that a new file needs no
 /// other edit.
 fn list_papers() -> Result<(), String> {
@@ -54,7 +78,7 @@ fn list_papers() -> Result<(), String> {
     // Cargo looks at all that is below it.
     println!("cargo:rerun-if-changed={}", folder.display());
     let mut files = Vec::new();
-    below(&folder, &mut files).map_err(|error| format!("{}: {error}", folder.display()))?;
+    below(&folder, &["toml", "json"], &mut files).map_err(|error| format!("{}: {error}", folder.display()))?;
     files.sort();
     let mut list = String::from("const PAPERS: &[(&str, &str)] = &[\n");
     for file in files {
@@ -66,12 +90,13 @@ fn list_papers() -> Result<(), String> {
     fs::write(&path, list).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn below(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+/// Adds the files of these kinds that are below a folder.
+fn below(folder: &Path, kinds: &[&str], files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() {
-            below(&path, files)?;
-        } else if path.extension().is_some_and(|kind| kind == "toml" || kind == "json") {
+            below(&path, kinds, files)?;
+        } else if path.extension().is_some_and(|kind| kinds.iter().any(|wanted| kind == *wanted)) {
             files.push(path);
         }
     }

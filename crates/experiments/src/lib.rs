@@ -122,7 +122,7 @@ pub use gate::{
     options as scenario_options,
 };
 pub use library::Library;
-pub use matrix::{GeometricMean, Matrix, MatrixRuns, Rows};
+pub use matrix::{Compared, GeometricMean, Matrix, MatrixRuns, Rows};
 pub use paper::{
     Bound, Cell, Experiment, Fold, Formula, Origin, Ours, Paper, Parameter, Run, Series, Target, Unit, Work,
 };

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use tandem_experiments::{self as experiments, ScenarioError, Schedulers, Setting, UnknownSetting};
+use tandem_experiments::{
+    self as experiments, ParameterError, ScenarioError, Schedulers, Setting, UnknownSetting, VariedSetting,
+};
 use tandem_simulator::input::{nearest, valid_names};
 use tandem_simulator::machine::Machine;
 use tandem_simulator::simulation::{
@@ -50,6 +52,11 @@ fn scheduler(text: &str) -> Result<Scheduler, String> {
                 .to_string()
         }
     })
+}
+
+/// Reads `NAME=VALUE[,VALUE]...`.
+pub fn varied(text: &str) -> Result<VariedSetting, String> {
+    text.parse().map_err(|error: ParameterError| error.to_string())
 }
 
 /// Reads a scheduler that the command carries, `tandem`, or the path of a sched_ext object, with variables to set behind it.
@@ -115,6 +122,13 @@ pub struct ScenarioOptions {
     #[arg(short, long, value_name = "M")]
     pub machine: String,
 
+    #[command(flatten)]
+    pub run: RunOptions,
+}
+
+/// What all runs have in common besides machine and workload; shared by the commands that simulate.
+#[derive(Debug, Args)]
+pub struct RunOptions {
     /// Set kernel parameters (`--set hz=1000`) or what a sched_ext scheduler can be set to; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE,...", value_parser = settings, long_help = setting_help())]
     pub settings: Vec<Settings>,
@@ -132,7 +146,7 @@ pub struct ScenarioOptions {
     pub hotplug: Vec<Hotplug>,
 }
 
-impl ScenarioOptions {
+impl RunOptions {
     /// What the options say of all runs.
     pub fn scenario(&self) -> experiments::Scenario {
         experiments::Scenario {
@@ -200,19 +214,34 @@ pub fn all_settings(given: &[Settings]) -> Vec<Setting> {
 
 impl From<ScenarioError> for Failure {
     fn from(error: ScenarioError) -> Self {
+        of_scenario("--set", error)
+    }
+}
+
+impl From<ParameterError> for Failure {
+    fn from(error: ParameterError) -> Self {
         match error {
-            ScenarioError::Load(error) => Self::Simulation(error),
-            ScenarioError::Clock(error) => Self::Options(error.to_string()),
-            ScenarioError::Variable(error) => Self::Options(format!("--set: {}", with_advice(&error))),
-            ScenarioError::Unknown(unknown) if of_carried(&unknown).is_some() => {
-                Self::Options(format!("--set: {}", of_carried(&unknown).unwrap_or_default()))
-            }
-            ScenarioError::Unknown(unknown) if unknown.near().is_empty() && !unknown.schedulers.is_empty() => {
-                let object = unknown.schedulers[0].path.display();
-                Self::Options(format!("--set: {unknown}\n  help: `tandem scheduler show {object}` lists the variables"))
-            }
-            error => Self::Options(format!("--set: {error}")),
+            ParameterError::Setting(error) => of_scenario("--parameter", error),
+            error => Self::Options(format!("--parameter: {error}")),
         }
+    }
+}
+
+/// The failure of a setting that `option` has given.
+fn of_scenario(option: &str, error: ScenarioError) -> Failure {
+    let mistake = |text: String| Failure::Options(format!("{option}: {text}"));
+    match error {
+        ScenarioError::Load(error) => Failure::Simulation(error),
+        ScenarioError::Clock(error) => Failure::Options(error.to_string()),
+        ScenarioError::Variable(error) => mistake(with_advice(&error)),
+        ScenarioError::Unknown(unknown) if of_carried(&unknown).is_some() => {
+            mistake(of_carried(&unknown).unwrap_or_default())
+        }
+        ScenarioError::Unknown(unknown) if unknown.near().is_empty() && !unknown.schedulers.is_empty() => {
+            let object = unknown.schedulers[0].path.display();
+            mistake(format!("{unknown}\n  help: `tandem scheduler show {object}` lists the variables"))
+        }
+        error => mistake(error.to_string()),
     }
 }
 

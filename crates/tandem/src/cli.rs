@@ -26,6 +26,7 @@ use crate::reproduce::Reproduce;
 use crate::rerun::Rerun;
 use crate::scheduler::SchedulerCommand;
 use crate::shell::{Completions, Manual};
+use crate::schema::SchemaCommand;
 use crate::simulate::Simulate;
 use crate::tune::Tune;
 use crate::why::Why;
@@ -41,7 +42,8 @@ Examples:
 
 Exit status: 0 success; 1 failure; 2 mistake in an option, a machine, a workload or
 a sched_ext object; 3 the simulation cannot end (who waits for what is printed);
-4 a sched_ext scheduler was ejected (results are printed, fair did the rest); 130 interrupted.
+4 a sched_ext scheduler was ejected (results are printed, fair did the rest); 5 worse than
+the baseline (`tandem compare --baseline`); 130 interrupted.
 `tandem run` has that of its command, and 125 where it was not started.";
 
 /// Schedules multicore machines for energy: on the kernel that runs, and in a simulator on described machines.
@@ -67,6 +69,7 @@ enum Command {
     Reproduce(Reproduce),
     Rerun(Rerun),
     Bench(Bench),
+    Schema(SchemaCommand),
     Run(Run),
     Attach(Attach),
     Status(StatusCommand),
@@ -114,6 +117,7 @@ impl Cli {
             Command::Reproduce(command) => command.run(context),
             Command::Rerun(command) => command.run(context),
             Command::Bench(command) => command.run(context),
+            Command::Schema(command) => command.run(context),
             Command::Run(command) => command.run(context),
             Command::Attach(command) => command.run(context),
             Command::Status(command) => command.run(context),
@@ -157,10 +161,18 @@ fn advised(mut error: clap::Error, words: &[OsString]) -> clap::Error {
     with_tip(error, &written, words)
 }
 
+/// Options whose file stands behind `=`.
+const FORMATS: [&str; 4] = ["--json", "--jsonl", "--csv", "--markdown"];
+
 /// The error with what to do about a file that stands behind `--json` without `=`.
 fn with_tip(mut error: clap::Error, written: &str, words: &[OsString]) -> clap::Error {
-    if words.windows(2).any(|pair| pair[0] == "--json" && pair[1].to_str() == Some(written)) {
-        let tip = StyledStr::from(format!("to write the JSON to a file, use '--json={written}'"));
+    let option = |pair: &[OsString]| {
+        let option = FORMATS.into_iter().find(|option| pair[0] == *option)?;
+        (pair[1].to_str() == Some(written)).then_some(option)
+    };
+    if let Some(option) = words.windows(2).find_map(option) {
+        let format = option.trim_start_matches('-').to_uppercase();
+        let tip = StyledStr::from(format!("to write the {format} to a file, use '{option}={written}'"));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     }
     error

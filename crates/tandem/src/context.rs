@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::files::{DASH, Files, Output};
 use crate::interrupt::Interrupt;
 use crate::store::Place;
+use crate::progress::Lines;
 
 /// The context that every command gets.
 pub struct Context<'a> {
@@ -49,9 +50,10 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Shows the progress of runs on standard error; shows nothing if no person watches.
+    /// Shows the progress of runs on standard error: a bar for a person who watches, else a few lines for a log.
     pub fn bar(&self) -> Bar {
-        Bar { watched: self.progress, shown: Mutex::new(ProgressBar::hidden()), interrupt: self.interrupt.clone() }
+        let (shown, lines) = (Mutex::new(ProgressBar::hidden()), Lines::default());
+        Bar { watched: self.progress, shown, lines, interrupt: self.interrupt.clone() }
     }
 
     /// Something on standard error that moves while one run goes on; `None` if no person watches.
@@ -114,6 +116,7 @@ pub struct Bar {
     watched: bool,
     /// The bar of the runs under way; a hidden one between them.
     shown: Mutex<ProgressBar>,
+    lines: Lines,
     interrupt: Interrupt,
 }
 
@@ -150,10 +153,14 @@ impl Progress for Bar {
 
     fn begin(&self, what: &str, runs: usize) {
         self.show(what, runs, "");
+        self.lines.begin(what, runs);
     }
 
     fn run_done(&self) {
         self.shown().inc(1);
+        if !self.watched {
+            self.lines.run_done();
+        }
     }
 
     fn end(&self) {

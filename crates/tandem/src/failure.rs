@@ -19,6 +19,8 @@ const STUCK: u8 = 3;
 /// Exit status for results that are partly those of `fair`, because a scheduler was ejected, or for none, because it refused
 /// a thread.
 pub const EJECTED: u8 = 4;
+/// Exit status for results that are worse than those of a baseline.
+const WORSE: u8 = 5;
 /// Exit status for what was finished before Ctrl-C: 128 + SIGINT, as of a shell's commands.
 const INTERRUPTED: u8 = 130;
 /// Exit status for any other failure.
@@ -42,6 +44,9 @@ pub enum Failure {
     /// The results are there, but a sched_ext scheduler went before the end of a run, which `fair` finished.
     #[error("{0}: its results are partly those of fair")]
     Ejected(String),
+    /// The results are there, and worse than a baseline's by what the user has set as the limit.
+    #[error("{0}")]
+    Worse(String),
     /// The results that were finished before an interrupt are there; this says which are missing.
     #[error("interrupted: {0}")]
     Interrupted(String),
@@ -110,6 +115,7 @@ impl Failure {
             Self::Experiment(ExperimentError::Threads(_)) => OTHER,
             Self::Experiment(_) => MISTAKE,
             Self::Ejected(_) => EJECTED,
+            Self::Worse(_) => WORSE,
             Self::Input(_) | Self::Options(_) => MISTAKE,
             Self::File { .. } | Self::Output(_) | Self::System(_) | Self::Differs(_) => OTHER,
             Self::NotStarted(_) => NOT_STARTED,

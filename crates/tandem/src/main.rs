@@ -6,11 +6,13 @@
 //! - [`one_run`]: what commands share that simulate once.
 //! - [`tune`]: settings of a scheduler, searched. [`experiment`]: experiments of one's own. [`reproduce`]: the published numbers of
 //!   papers beside ours.
+//! - [`schema`]: what the JSON of commands looks like, for programs.
 //! - [`live`]: the commands for the kernel that is running.
 //! - [`bundled`]: the schedulers that the command carries. [`mechanism`]: what Tandem's says of its mechanisms.
 //! - [`context`]: what commands are given: the simulator, where to print, the [`files`] they write; [`json`]: how.
 //! - [`interrupt`]: Ctrl-C where a command ends in order.
 //! - [`produced`]: what a report was produced by; [`mod@rerun`] makes it again.
+//! - [`progress`]: lines for a log while runs go on.
 //! - [`memory`]: how much of it simulations may spend. [`store`]: where finished ones are kept.
 //! - [`shell`]: completions and manual pages.
 //! - [`quantity`], [`table`]: numbers and text for people. [`failure`]: exit statuses.
@@ -36,10 +38,12 @@ mod mechanism;
 mod memory;
 mod one_run;
 mod produced;
+mod progress;
 mod quantity;
 mod reproduce;
 mod rerun;
 mod scheduler;
+mod schema;
 mod shell;
 mod simulate;
 mod store;

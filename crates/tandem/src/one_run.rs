@@ -54,7 +54,7 @@ impl OneRunOptions {
     /// Reads and checks the inputs, and warns of what is odd about them.
     pub fn prepare(&self, context: &Context<'_>) -> Result<OneRun, Failure> {
         let pair = self.scheduler.with_governor(self.governor).map_err(|error| Failure::Options(error.to_string()))?;
-        let scenario = self.scenario.scenario();
+        let scenario = self.scenario.run.scenario();
         scenario.check([&pair.scheduler])?;
         let options = scenario.options(&pair, self.seed)?;
         let machine = Machine::load(&self.scenario.machine)?;

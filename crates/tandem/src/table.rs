@@ -55,6 +55,15 @@ impl Table {
         Fitted { table: self, width }
     }
 
+    /// The table as Markdown has it, each line ended.
+    pub fn markdown(&self) -> String {
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let dashes = self.align.iter().map(|align| if *align == Align::Right { "---:" } else { "---" }.to_owned());
+        let mut lines = self.rows.iter().map(|row| line(row.iter().map(|cell| cell.replace('|', "\\|")).collect()));
+        let header = lines.next().unwrap_or_default();
+        [header, line(dashes.collect())].into_iter().chain(lines).collect()
+    }
+
     /// The table with these columns only.
     fn only(&self, columns: &[usize]) -> Self {
         let row = |row: &Vec<String>| {
@@ -327,6 +336,13 @@ mod tests {
             }
             assert!(text.lines().all(|line| measure_text_width(line) <= width), "{width}: {text}");
         }
+    }
+
+    #[test]
+    fn markdown_says_how_columns_are_aligned_and_keeps_bars_in_cells() {
+        let mut table = Table::new([("name", Align::Left), ("time", Align::Right)]);
+        table.row(["a|b".to_owned(), "1 s".to_owned()]);
+        assert_eq!(table.markdown(), "| name | time |\n| --- | ---: |\n| a\\|b | 1 s |\n");
     }
 
     #[test]

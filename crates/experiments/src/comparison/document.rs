@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The comparison for programs; docs/reports.md describes every field.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use tandem_simulator::metrics::{AppReport, Energy, SCHEMA};
 
@@ -16,71 +18,144 @@ impl Serialize for Comparison {
     }
 }
 
-/// A comparison as JSON.
-#[derive(Serialize)]
+impl JsonSchema for Comparison {
+    fn schema_name() -> Cow<'static, str> {
+        "Comparison".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Document::json_schema(generator)
+    }
+}
+
+/// Pairs of scheduler and governor on one machine and workload.
+#[derive(Serialize, JsonSchema)]
 struct Document<'a> {
+    /// Version of this schema.
     schema: u32,
+    /// The workload's name.
     workload: &'a str,
+    /// The machine's name.
     machine: &'a str,
+    /// Seeds of the runs; every pair ran with each of them.
     seeds: &'a [u64],
+    /// In the order given; the first is the reference.
     pairs: Vec<Pair<'a>>,
 }
 
-#[derive(Serialize)]
+/// A pair of scheduler and governor, and what its runs gave.
+#[derive(Serialize, JsonSchema)]
 struct Pair<'a> {
+    /// The scheduler, with the settings behind its name.
     scheduler: String,
+    /// The governor, with the settings that are not the default.
     governor: String,
+    /// Values of the settings that were varied, by name.
     parameters: BTreeMap<&'a str, serde_json::Value>,
+    /// By the metric's name, which has its unit: `time_s` in seconds, `energy_j` in joules.
     metrics: BTreeMap<&'static str, Value>,
+    /// One per seed.
     runs: Vec<Run<'a>>,
 }
 
-/// Everything but `not_measured` is null where the metric was not measured.
-#[derive(Serialize)]
+/// A metric over the runs. Everything but `not_measured` is null where the metric was not measured.
+#[derive(Serialize, JsonSchema)]
 struct Value {
+    /// Mean over the runs.
     mean: Option<f64>,
+    /// The 95 % confidence interval is the mean ± this; null where too few runs were made.
     half_width: Option<f64>,
+    /// The mean over the first pair's.
     ratio: Option<f64>,
+    /// The 95 % confidence interval of the ratio is the ratio ± this.
     ratio_half_width: Option<f64>,
+    /// Why the metric was not measured.
     not_measured: Option<String>,
 }
 
-#[derive(Serialize)]
+/// One run.
+#[derive(Serialize, JsonSchema)]
 struct Run<'a> {
+    /// Seed of all random streams.
     seed: u64,
+    /// Simulated time, seconds.
     time_s: f64,
+    /// Whether a time limit ended the run; then its time is no measure of speed.
     time_limited: bool,
+    /// Energy, joules.
+    #[schemars(with = "EnergyParts")]
     energy_j: Energy,
+    /// Mean power, watts.
     power_w: f64,
+    /// Energy × time, joule-seconds.
     edp_js: Option<f64>,
+    /// Energy × time², joule-seconds².
     ed2p_js2: Option<f64>,
+    /// Work of all applications per second, in seconds on the reference CPU.
     throughput: f64,
+    /// Share of the time of all online CPUs in which they were idle, 0 to 1.
     idle_share: f64,
+    /// Context switches.
     switches: u64,
+    /// Times a thread moved to another CPU.
     migrations: u64,
+    /// Events that the simulator processed.
     events: u64,
+    /// The smallest speedup of an application over the largest, 0 to 1.
     fairness: Option<f64>,
+    /// The applications.
     apps: Vec<App<'a>>,
+    /// What could not be done as asked.
     warnings: &'a [String],
+    /// Why a scheduler went before the end of the run.
     exit: Option<Exit<'a>>,
 }
 
+/// Energy and its parts, joules.
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "it only describes the simulator's type")]
+struct EnergyParts {
+    /// Sum of the five parts.
+    total: f64,
+    /// Cores and clusters.
+    cores: f64,
+    /// Uncore of all packages.
+    uncore: f64,
+    /// DRAM.
+    memory: f64,
+    /// Board and peripherals.
+    platform: f64,
+    /// Loss in the power supply.
+    supply: f64,
+}
+
 /// Why a scheduler went before the end of a run.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Exit<'a> {
+    /// When, seconds of the run.
     at_s: f64,
+    /// The kernel's name of the kind of exit.
     kind: &'a str,
+    /// What was wrong.
     message: &'a str,
 }
 
-#[derive(Serialize)]
+/// An application of a run.
+#[derive(Serialize, JsonSchema)]
 struct App<'a> {
+    /// The application's name.
     name: &'a str,
+    /// Seconds from the workload's start to the end of its last thread; null if a time limit ended it first.
     time_s: Option<f64>,
+    /// Work done, in seconds on the reference CPU.
     work_s: f64,
+    /// Work per second.
     performance: f64,
+    /// Performance in this run over performance alone; null where it did not run alone.
     speedup: Option<f64>,
+    /// Time of all its threads on CPUs, seconds.
     cpu_time_s: f64,
+    /// Threads it had.
     threads: u32,
 }
 

@@ -9,6 +9,7 @@ mod condition;
 mod junit;
 mod ratio;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::comparison::{Comparison, PairResult};
@@ -21,7 +22,7 @@ pub use condition::{Condition, ConditionError, Mistake, Side};
 use ratio::ratio;
 
 /// What a condition says of a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Judgement {
     /// The whole interval of the ratio is beyond the limit.
@@ -35,7 +36,7 @@ pub enum Judgement {
 }
 
 /// A cell judged by a condition.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Judged {
     /// The machine's name.
     pub machine: String,
@@ -55,7 +56,7 @@ pub struct Judged {
 }
 
 /// A ratio to the baseline and its interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Ratio {
     /// The new value over the baseline's; `None` where one is missing or the baseline's is 0.
     pub ratio: Option<f64>,
@@ -66,7 +67,7 @@ pub struct Ratio {
 }
 
 /// A matrix judged against a baseline.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Gate {
     /// By cell, then by condition.
     pub judged: Vec<Judged>,

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The matrix for programs; docs/reports.md describes every field.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use tandem_simulator::metrics::SCHEMA;
 
 use super::{GeometricMean, Matrix};
 use crate::comparison::{Comparison, Metric};
+use crate::gate::Gate;
 use crate::scenario::pair::Pair;
 
 impl Serialize for Matrix {
@@ -17,39 +21,105 @@ impl Serialize for Matrix {
     }
 }
 
-/// A matrix as JSON.
-#[derive(Serialize)]
+impl JsonSchema for Matrix {
+    fn schema_name() -> Cow<'static, str> {
+        "Matrix".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Document::json_schema(generator)
+    }
+}
+
+/// Pairs on several machines and workloads.
+#[derive(Serialize, JsonSchema)]
 struct Document<'a> {
+    /// Version of this schema.
     schema: u32,
+    /// Seeds of the runs.
     seeds: &'a [u64],
+    /// One per machine and workload, by machine, then by workload.
     comparisons: &'a [Comparison],
+    /// One per pair but the first.
     geometric_means: Vec<Means<'a>>,
+    /// Combinations of machine and workload that an interrupt left unfinished.
     missing: usize,
 }
 
-/// A pair's means, by the metric's key; metrics without one are left out.
-#[derive(Serialize)]
+/// A pair's geometric means over all machines and workloads.
+#[derive(Serialize, JsonSchema)]
 struct Means<'a> {
+    /// The scheduler, with the settings behind its name.
     scheduler: String,
+    /// The governor, with the settings that are not the default.
     governor: String,
+    /// Values of the settings that were varied, by name.
     parameters: BTreeMap<&'a str, Value>,
+    /// By the metric's name; metrics without a ratio in any cell are left out.
     metrics: BTreeMap<&'static str, Mean<'a>>,
 }
 
-#[derive(Serialize)]
+/// The geometric mean of a metric's ratios to the first pair.
+#[derive(Serialize, JsonSchema)]
 struct Mean<'a> {
+    /// The mean of the ratios.
     ratio: f64,
+    /// The 95 % confidence interval is the ratio ± this; null where a cell has none.
     ratio_half_width: Option<f64>,
+    /// Over how many cells it is.
     cells: usize,
+    /// The cell with the worst ratio.
     worst: Worst<'a>,
 }
 
-#[derive(Serialize)]
+/// The cell in which a pair fares worst.
+#[derive(Serialize, JsonSchema)]
 struct Worst<'a> {
+    /// The machine's name.
     machine: &'a str,
+    /// The workload's name.
     workload: &'a str,
+    /// The ratio there.
     ratio: f64,
+    /// Its 95 % confidence interval is the ratio ± this.
     ratio_half_width: Option<f64>,
+}
+
+/// What `tandem compare --json` prints: a comparison, or a matrix of several, and what was judged.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "tandem compare --json")]
+pub struct Compared<'a> {
+    #[serde(flatten)]
+    results: Shape<'a>,
+    /// What a baseline says of them; only with --baseline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gate: Option<&'a Gate>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+enum Shape<'a> {
+    /// One machine and one workload.
+    One(&'a Comparison),
+    /// Several.
+    Many(&'a Matrix),
+}
+
+impl<'a> Compared<'a> {
+    /// One comparison.
+    pub fn one(comparison: &'a Comparison, gate: Option<&'a Gate>) -> Self {
+        Self { results: Shape::One(comparison), gate }
+    }
+
+    /// Comparisons on several machines or workloads.
+    pub fn many(matrix: &'a Matrix, gate: Option<&'a Gate>) -> Self {
+        Self { results: Shape::Many(matrix), gate }
+    }
+
+    /// The JSON Schema (draft 2020-12) of these documents.
+    pub fn schema() -> Schema {
+        SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<Compared<'static>>()
+    }
 }
 
 impl<'a> Document<'a> {

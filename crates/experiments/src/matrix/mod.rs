@@ -17,6 +17,7 @@ use crate::scenario::Scenario;
 use crate::scenario::pair::Pair;
 use crate::simulator::Simulator;
 
+pub use document::Compared;
 pub use mean::GeometricMean;
 pub use rows::Rows;
 

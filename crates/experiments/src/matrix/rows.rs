@@ -145,8 +145,8 @@ mod tests {
         let csv = rows.csv();
         let lines: Vec<&str> = csv.lines().collect();
         assert_eq!(lines.len(), 3);
-        assert!(lines[1].starts_with("rk3399,\"a,b\",fair,performance,,,0,2.0,8.0,16.0,"), "{}", lines[1]);
-        assert!(lines[2].starts_with("rk3399,\"a,b\",fair,powersave,1000,\"x\"\"y\",0,4.0,"), "{}", lines[2]);
+        assert!(lines[1].starts_with("rk3399,\"a,b\",fair,performance,,,1,2.0,8.0,16.0,"), "{}", lines[1]);
+        assert!(lines[2].starts_with("rk3399,\"a,b\",fair,powersave,1000,\"x\"\"y\",1,4.0,"), "{}", lines[2]);
         let fields = |line: &str| line.matches(',').count();
         assert_eq!(fields(lines[0]) + 1, fields(lines[1]), "one comma more, that in the workload's name");
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The comparison as a table that fits its place: one line per pair, two lines, or a block.
 
-use tandem_experiments::{Comparison, Limits, Metric, NotMeasured, PairResult};
+use tandem_experiments::{Comparison, Limits, Metric, NotMeasured, Pair, PairResult};
 use tandem_simulator::metrics::ExitReport;
 
 use crate::compare::label;
@@ -32,19 +32,29 @@ pub fn render(comparison: &Comparison, width: Option<usize>) -> String {
 }
 
 fn title(comparison: &Comparison) -> String {
-    let runs = match comparison.seeds.as_slice() {
+    let pairs: Vec<&Pair> = comparison.pairs.iter().map(|result| &result.pair).collect();
+    let (workload, machine) = (&comparison.workload, &comparison.machine);
+    format!("{workload} on {machine}: {}{}", runs(&comparison.seeds), against(&pairs))
+}
+
+/// How many runs each pair has.
+pub fn runs(seeds: &[u64]) -> String {
+    match seeds {
         [seed] => format!("one run per pair (seed {seed})"),
         [first, .., last] => {
-            let runs = comparison.seeds.len();
+            let runs = seeds.len();
             format!("{runs} runs per pair (seeds {first} to {last}), mean ± 95 % confidence interval")
         }
         [] => "no runs".to_owned(),
-    };
-    let ratio = match comparison.pairs.as_slice() {
-        [reference, _, ..] => format!("; × is the ratio to {}", label(&reference.pair)),
+    }
+}
+
+/// What ratios are against, if there are any.
+pub fn against(pairs: &[&Pair]) -> String {
+    match pairs {
+        [reference, _, ..] => format!("; × is the ratio to {}", label(reference)),
         _ => String::new(),
-    };
-    format!("{} on {}: {runs}{ratio}", comparison.workload, comparison.machine)
+    }
 }
 
 /// The columns of the table. Work per second takes the place of a time that says nothing.
@@ -65,15 +75,16 @@ fn unit(metric: Metric) -> Unit {
     }
 }
 
-fn value_text(pair: &PairResult, metric: Metric) -> String {
+/// A metric of a pair with its unit; a dash where it was not measured.
+pub fn value_text(pair: &PairResult, metric: Metric) -> String {
     match &pair.metric(metric).value {
         Ok(value) => estimate(value, unit(metric)),
         Err(_) => NOTHING.to_owned(),
     }
 }
 
-/// The ratio to the first pair; empty for the first pair.
-fn ratio_text(comparison: &Comparison, index: usize, metric: Metric) -> String {
+/// The ratio of the pair at `index` to the first pair; empty for the first pair.
+pub fn ratio_text(comparison: &Comparison, index: usize, metric: Metric) -> String {
     if index == 0 {
         return String::new();
     }
@@ -122,7 +133,7 @@ fn blocks(comparison: &Comparison, width: usize) -> String {
 }
 
 /// The pair's name, with a mark if a note says that its scheduler was ejected.
-fn marked(pair: &PairResult) -> String {
+pub fn marked(pair: &PairResult) -> String {
     let ejected = pair.outcomes.iter().any(|run| run.exit().is_some());
     label(&pair.pair) + if ejected { " !" } else { "" }
 }
@@ -144,7 +155,7 @@ fn ejections(comparison: &Comparison) -> impl Iterator<Item = String> + '_ {
 }
 
 /// Why there are dashes: each reason once, with the pairs it concerns unless it concerns all.
-fn notes(comparison: &Comparison) -> Vec<String> {
+pub fn notes(comparison: &Comparison) -> Vec<String> {
     let mut notes = Vec::new();
     for metric in Metric::ALL {
         let mut reasons: Vec<(&NotMeasured, Vec<String>)> = Vec::new();

@@ -1,23 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `tandem compare`: several schedulers and governors on the same workload, over several seeds.
 //!
-//! The runs and their metrics are [`tandem_experiments`]'; [`layout`] and [`sentences`] show them.
+//! The runs and their metrics are [`tandem_experiments`]'. [`plan`]: what is run. [`formats`]: what is written. [`layout`] and
+//! [`sentences`] show one comparison, [`grid`] many. [`gate`]: whether they are worse than earlier ones.
 
+mod formats;
+mod gate;
+mod grid;
 mod layout;
+mod plan;
 mod sentences;
+
+use std::io;
+use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use tandem_experiments::{ComparisonRuns, Stored, tell_apart};
-use tandem_simulator::machine::Machine;
+use tandem_experiments::{
+    Compared, Comparison, ExperimentError, Gate, Matrix, MatrixRuns, Rows, Scenario, Stored, VariedSetting, spanned, tell_apart,
+};
 
-use crate::arguments::{Choice, Pair, ScenarioOptions, choice, reads, warn_of_powersave};
+use crate::arguments::{Choice, Pair, RunOptions, choice, reads, varied, warn_of_powersave};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::json::JsonOption;
+use crate::files::MARKDOWN_MARK;
 use crate::produced::ProducedBy;
 use crate::store::StoreOption;
-use crate::workload;
+
+use formats::{Format, Formats};
+use gate::{GateOptions, OpenGate};
+use plan::Plan;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,24 +38,43 @@ Examples:
   tandem compare mix.json -m rk3399 -s fair -s ./scx_simple.bpf.o -s ./scx_simple.bpf.o,fifo_sched=true
   tandem compare mix.json -m rk3399 -s fair -s tandem -s tandem,longest=true
   tandem compare mix.json -m rk3399 -s fair -s fair+powersave --json | jq '.pairs[].metrics'
+  tandem compare forkjoin pipeline -m hikey960 -m rk3399 -s fair -s tandem --csv=runs.csv
+  tandem compare forkjoin -m rk3399 -s fair -s tandem --parameter base_slice_us=1000,2000,4000
+  tandem compare mix.json -m rk3399 -s ./scx_simple.bpf.o --save base.json
+  tandem compare mix.json -m rk3399 -s ./scx_simple.bpf.o --baseline base.json --fail-if 'energy > 1.02'
 
 Fairness compares what each application loses by sharing the machine: the smallest speedup
 against running alone over the largest, 1 being fair. Jitter is the relative deviation of an
 application's time from run to run. Ratios are against the first pair. Governors are
 performance, powersave, userspace=CLOCK, ondemand, conservative and, unless another is named,
-schedutil. The fields of the JSON are described in docs/reports.md.";
+schedutil. The fields of the JSON are described in docs/reports.md, the job of a repository in
+docs/ci.md.";
 
 /// Compare schedulers and governors: means with 95 % confidence intervals over several seeds
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Compare {
-    #[command(flatten)]
-    scenario: ScenarioOptions,
+    /// Workloads: rt-app JSON files, bundled names (see `tandem workload list`), or `-` for standard input
+    #[arg(value_name = "WORKLOAD", required = true)]
+    workloads: Vec<PathBuf>,
+
+    /// Machine: a bundled name (see `tandem machine list`) or a TOML file, with `:CONFIGURATION` behind it if wanted; repeat
+    /// for each
+    #[arg(short, long = "machine", value_name = "M", required = true)]
+    machines: Vec<String>,
 
     /// Scheduler and governor as in `fair+schedutil`, `tandem,sorted=true+schedutil` or `./scx_simple.bpf.o`; repeat for each to compare, the
     /// first is the reference
     #[arg(short, long = "scheduler", value_name = "S+G", required = true, value_parser = choice)]
     schedulers: Vec<Choice>,
+
+    /// Run each scheduler that has the setting, or all with a kernel parameter, once with each value, as in
+    /// `--parameter hz=250,1000`; repeat for all combinations
+    #[arg(long = "parameter", value_name = "NAME=VALUE,...", value_parser = varied)]
+    parameters: Vec<VariedSetting>,
+
+    #[command(flatten)]
+    options: RunOptions,
 
     /// Runs per pair, each with a seed of its own
     #[arg(
@@ -67,56 +98,131 @@ pub struct Compare {
     store: StoreOption,
 
     #[command(flatten)]
-    json: JsonOption,
+    formats: Formats,
+
+    #[command(flatten)]
+    gate: GateOptions,
 }
 
 impl Compare {
     /// Runs the command.
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
-        let mut pairs: Vec<Pair> = self.schedulers.iter().map(Choice::pair).collect();
-        let scenario = self.scenario.scenario();
-        scenario.check(pairs.iter().map(|pair| &pair.scheduler))?;
-        tell_apart(&mut pairs);
-        let machine = Machine::load(&self.scenario.machine)?;
-        pairs.iter().try_for_each(|pair| scenario.check_on(&machine, pair, self.seed))?;
-        warn_of_powersave(context, &machine, pairs.iter().map(|pair| &pair.governor));
-        let (workload, text) = workload::load_with_text(&self.scenario.workload)?;
-        for warning in &workload.warnings {
-            context.warn(warning);
+        let scenario = self.options.scenario();
+        let pairs = self.pairs(&scenario)?;
+        let plan = Plan::read(context, &self.machines, &self.workloads).map_err(|failure| self.advised(failure))?;
+        for machine in &plan.machines {
+            pairs.iter().try_for_each(|pair| scenario.check_on(machine, pair, self.seed))?;
+            warn_of_powersave(context, machine, pairs.iter().map(|pair| &pair.governor));
         }
-        let runs = ComparisonRuns {
-            machine: &machine,
-            workload: &workload,
+        self.claim_inputs(context, &pairs);
+        let subject = self.gate.wanted().then(|| plan.subject(&scenario, &pairs));
+        let gate = self.gate.open(context, self.formats.force(), subject)?;
+        let destinations = self.formats.open(context)?;
+        let runs = MatrixRuns {
+            machines: &plan.machines,
+            workloads: &plan.workloads,
             scenario: &scenario,
             pairs,
             seeds: (0..u64::from(self.runs)).map(|run| self.seed.wrapping_add(run)).collect(),
             alone: !self.no_alone,
         };
-        reads(
-            context,
-            &self.scenario.machine,
-            Some(&self.scenario.workload),
-            runs.pairs.iter().map(|pair| &pair.scheduler),
-        );
-        let produced = ProducedBy::new(&context.command, self.seed)
-            .scenario(&scenario)
-            .machine(&self.scenario.machine, &machine)
-            .workload(&self.scenario.workload, &text)
-            .pairs(&scenario, &runs.pairs);
-        let destination = self.json.open(context)?;
+        if plan.is_matrix() {
+            context.interrupt.awaited();
+        }
+        let produced = plan.produced(ProducedBy::new(&context.command, self.seed), &scenario, &runs.pairs);
         let store = context.store()?;
         let simulator = Stored::new(context.simulator, store.as_ref(), self.store.fresh);
-        let comparison = runs.run(&simulator, &context.bar())?;
+        let matrix = runs.run(&simulator, &context.bar())?;
         context.tell_found(simulator.found());
-        let width = context.width;
-        destination.write(context, &produced.of(&comparison), || {
-            layout::render(&comparison, width) + sentences::render(&comparison, width).as_str()
-        })?;
-        match comparison.ejected() {
-            0 => Ok(()),
+        if matrix.comparisons.is_empty() {
+            return Err(ExperimentError::Interrupted.into());
+        }
+        let (width, many) = (context.width, plan.is_matrix());
+        if matrix.missing > 0 {
+            let results = Results { matrix: &matrix, many, gate: None, produced: &produced };
+            destinations.without_files().write(context, |format| results.render(format, width))?;
+            return Err(Failure::Interrupted(grid::missing(&matrix)));
+        }
+        let judged = gate.judge(&matrix);
+        let judgement = judged.as_ref().map(|judged| (&gate, judged));
+        let results = Results { matrix: &matrix, many, gate: judgement, produced: &produced };
+        destinations.write(context, |format| results.render(format, width))?;
+        gate.write(&matrix, judged.as_ref())?;
+        self.verdict(&matrix, judged.as_ref())
+    }
+
+    /// The pairs that were asked for, with each value of their parameters.
+    fn pairs(&self, scenario: &Scenario) -> Result<Vec<Pair>, Failure> {
+        let mut pairs: Vec<Pair> = self.schedulers.iter().map(Choice::pair).collect();
+        scenario.check(pairs.iter().map(|pair| &pair.scheduler))?;
+        tell_apart(&mut pairs);
+        Ok(spanned(pairs, &self.parameters, scenario)?)
+    }
+
+    /// Says which files the runs read, so that no output takes the place of one.
+    fn claim_inputs(&self, context: &Context<'_>, pairs: &[Pair]) {
+        for machine in &self.machines {
+            for workload in &self.workloads {
+                reads(context, machine, Some(workload), pairs.iter().map(|pair| &pair.scheduler));
+            }
+        }
+    }
+
+    /// The failure of reading a workload that may have been meant as an output's file.
+    fn advised(&self, failure: Failure) -> Failure {
+        match (failure, self.formats.prints()) {
+            (Failure::Input(error), Some(format)) if self.workloads.len() > 1 => {
+                Failure::Input(error.help(format!("a file to write stands behind a sign: {format}=FILE")))
+            }
+            (failure, _) => failure,
+        }
+    }
+
+    fn verdict(&self, matrix: &Matrix, judged: Option<&Gate>) -> Result<(), Failure> {
+        match matrix.ejected() {
+            0 => judged.map_or(Ok(()), |judged| gate::verdict(&self.gate, judged)),
             1 => Err(Failure::Ejected("in one run the scheduler did not stay to the end".to_owned())),
             runs => Err(Failure::Ejected(format!("in {runs} runs the scheduler did not stay to the end"))),
         }
+    }
+}
+
+/// What came of it, to be shown in any format.
+struct Results<'a> {
+    matrix: &'a Matrix,
+    /// Whether more than one machine or workload was asked for.
+    many: bool,
+    gate: Option<(&'a OpenGate<'a>, &'a Gate)>,
+    produced: &'a ProducedBy,
+}
+
+impl Results<'_> {
+    /// The comparison, if only one was asked for.
+    fn only(&self) -> Option<&Comparison> {
+        self.matrix.comparisons.first().filter(|_| !self.many)
+    }
+
+    fn render(&self, format: Format, width: Option<usize>) -> Result<String, Failure> {
+        Ok(match format {
+            Format::Text => self.text(width),
+            Format::Json => {
+                let judged = self.gate.map(|(_, judged)| judged);
+                let many = || Compared::many(self.matrix, judged);
+                let document = self.only().map_or_else(many, |comparison| Compared::one(comparison, judged));
+                serde_json::to_string_pretty(&self.produced.of(&document)).map_err(io::Error::from)? + "\n"
+            }
+            Format::Lines => Rows::of(self.matrix).jsonl(),
+            Format::Csv => Rows::of(self.matrix).csv(),
+            Format::Markdown => MARKDOWN_MARK.to_owned() + grid::markdown(self.matrix).as_str(),
+        })
+    }
+
+    fn text(&self, width: Option<usize>) -> String {
+        let text = match self.only() {
+            Some(comparison) => layout::render(comparison, width) + sentences::render(comparison, width).as_str(),
+            None => grid::render(self.matrix, width),
+        };
+        text + self.gate.map_or(String::new(), |(gate, judged)| gate.text(judged, width)).as_str()
     }
 }
 

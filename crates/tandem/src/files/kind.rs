@@ -16,11 +16,24 @@ const HEAD: u64 = 64 << 10;
 /// Largest object that is looked at, in bytes; those of the command are a tenth of that.
 const LARGEST_OBJECT: u64 = 16 << 20;
 
+/// The first line of a comparison in Markdown, which no reader of the page sees.
+pub const MARKDOWN_MARK: &str = "<!-- tandem compare -->\n";
+
 /// A kind of file.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
     /// The JSON of `--json`. Begins with `{"schema": N`, that of `tandem scheduler show` with `{"path": …, "name": …`.
     Report,
+    /// Runs as JSON lines. The first one begins with the machine and the workload.
+    Lines,
+    /// Runs as comma-separated values. The header begins with the machine and the workload.
+    Csv,
+    /// A comparison as Markdown. Begins with a comment that says so.
+    Markdown,
+    /// What later runs are judged against. A report that says what was run.
+    Baseline,
+    /// What was judged, as JUnit has it. Its first element says what wrote it.
+    JUnit,
     /// A Perfetto trace. Begins with the packet that begins every trace of the command, which names its clocks.
     Trace,
     /// A generated workload. Begins with the command line that generates it.
@@ -41,6 +54,11 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Report => f.write_str("JSON report of tandem"),
+            Self::Lines => f.write_str("table of runs in JSON lines"),
+            Self::Csv => f.write_str("table of runs in CSV"),
+            Self::Markdown => f.write_str("comparison in Markdown"),
+            Self::Baseline => f.write_str("baseline of tandem"),
+            Self::JUnit => f.write_str("JUnit report of tandem"),
             Self::Trace => f.write_str("trace of tandem"),
             Self::Workload => f.write_str("workload that tandem generated"),
             Self::Machine => f.write_str("machine that tandem detected"),
@@ -64,7 +82,12 @@ impl Kind {
     fn has_head(self, head: &[u8]) -> bool {
         let text = String::from_utf8_lossy(head);
         match self {
-            Self::Report => is_report(&text),
+            Self::Report => is_report(&text) && !is_baseline(&text),
+            Self::Lines => text.starts_with(r#"{"machine":""#) && text.contains(r#","workload":""#),
+            Self::Csv => text.starts_with("machine,workload,scheduler,governor,"),
+            Self::Markdown => text.starts_with(MARKDOWN_MARK),
+            Self::Baseline => is_baseline(&text),
+            Self::JUnit => text.contains(r#"<testsuites name="tandem compare""#),
             Self::Trace => is_trace(head),
             Self::Workload => text.starts_with("// tandem workload "),
             Self::Machine => text.starts_with("schema = ") && text.contains(tandem_simulator::machine::detect::NOTE),
@@ -87,6 +110,11 @@ fn is_report(text: &str) -> bool {
     }
 }
 
+/// Whether a JSON text is what `tandem compare --save` writes.
+fn is_baseline(text: &str) -> bool {
+    is_report(text) && text.split_once(',').is_some_and(|(_, rest)| rest.trim_start().starts_with("\"baseline_of\""))
+}
+
 /// The names of the schedulers in an object; `None` for what is no BPF object, or has none.
 fn schedulers(bytes: &[u8]) -> Option<Vec<String>> {
     let object = Object::parse(bytes).ok()?;
@@ -104,6 +132,9 @@ mod tests {
         for report in ["{\n  \"schema\": 1,\n", "{\"schema\":12"] {
             assert!(Kind::Report.has_head(report.as_bytes()), "{report}");
         }
+        let baseline = b"{\n  \"schema\": 1,\n  \"baseline_of\": {}";
+        assert!(Kind::Baseline.has_head(baseline) && !Kind::Report.has_head(baseline));
+        assert!(!Kind::Baseline.has_head(b"{\"schema\": 1, \"workload\": \"baseline_of\"}"));
         for other in ["{ \"tasks\": {} }", "{ \"$schema\": 1 }", "{ \"schema\": \"draft\" }", "[1]", "\"schema\": 1"] {
             assert!(!Kind::Report.has_head(other.as_bytes()), "{other}");
         }

@@ -22,7 +22,7 @@ use tempfile::NamedTempFile;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 
-pub use self::kind::Kind;
+pub use self::kind::{Kind, MARKDOWN_MARK};
 use self::place::{Identity, Place};
 
 /// The word for standard output where a file is expected.

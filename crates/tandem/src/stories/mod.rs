@@ -7,8 +7,10 @@ mod asking_why;
 mod comparing;
 mod ejected;
 mod experimenting;
+mod gating;
 mod generating;
 mod live;
+mod matrix;
 mod mistakes;
 mod mock;
 mod one_run;
@@ -17,6 +19,7 @@ mod reproducing;
 mod rerunning;
 mod shell;
 mod storing;
+mod schema;
 
 use std::ffi::OsString;
 use std::fs;

@@ -2,6 +2,7 @@
 //! Tests that simulate for many seconds, or feed thousands of damaged inputs. `make check` leaves out what is in a module called
 //! `long`; `make test` runs everything.
 
+mod ci;
 mod combinations;
 mod effects;
 mod experiment;

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `--save` and `--baseline`: whether the numbers are worse than earlier ones.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use tandem_experiments::{Baseline, Condition, Gate, Judged, Judgement, Matrix, Subject};
+use tandem_simulator::bounded;
+use tandem_simulator::input::InputError;
+use tandem_simulator::metrics::SCHEMA;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::files::{Kind, Output, Staged};
+use crate::quantity::{NOTHING, ratio};
+use crate::table::{Align, Table, paragraph};
+
+/// The options of the gate.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Worse than before?")]
+pub struct GateOptions {
+    /// Keep the numbers in FILE, for --baseline of later runs
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+
+    /// Judge the numbers by those in FILE, which --save has kept
+    #[arg(long, value_name = "FILE", requires = "fail_if")]
+    baseline: Option<PathBuf>,
+
+    /// With --baseline: fail (exit status 5) where the ratio of a metric to the baseline, with its whole interval, is beyond
+    /// a limit, as in `energy > 1.02`, `throughput < 0.98`, `p99(response) > 1.05`; may be repeated
+    #[arg(long = "fail-if", id = "fail_if", value_name = "CONDITION", requires = "baseline", value_parser = condition)]
+    conditions: Vec<Condition>,
+
+    /// Fail also where the limit is within the interval
+    #[arg(long, requires = "baseline")]
+    fail_if_undecided: bool,
+
+    /// Judge also if machine, workload, options or simulator are not the baseline's, and say what differs
+    #[arg(long, requires = "baseline")]
+    accept_changed: bool,
+
+    /// Write what was judged to FILE, as JUnit has it
+    #[arg(long, value_name = "FILE", requires = "baseline")]
+    junit: Option<PathBuf>,
+}
+
+fn condition(text: &str) -> Result<Condition, String> {
+    text.parse().map_err(|error: tandem_experiments::ConditionError| error.to_string())
+}
+
+/// The gate with its files open.
+#[derive(Debug)]
+pub struct OpenGate<'a> {
+    options: &'a GateOptions,
+    subject: Option<Subject>,
+    baseline: Option<Baseline>,
+    changes: Vec<String>,
+    save: Option<Staged>,
+    junit: Option<Staged>,
+}
+
+impl GateOptions {
+    /// Whether there is anything to keep or to judge.
+    pub fn wanted(&self) -> bool {
+        self.save.is_some() || self.baseline.is_some()
+    }
+
+    /// Reads the baseline and opens the outputs before the work. `subject` is what is going to be run, where that is
+    /// [`wanted`](Self::wanted).
+    ///
+    /// # Errors
+    /// The baseline cannot be read, or is that of something else; a file cannot be written.
+    pub fn open(&self, context: &Context<'_>, force: bool, subject: Option<Subject>) -> Result<OpenGate<'_>, Failure> {
+        let (mut baseline, mut changes) = (None, Vec::new());
+        if let (Some(path), Some(subject)) = (&self.baseline, &subject) {
+            context.files.reads(path, "the baseline");
+            let read = read(path)?;
+            changes = read.baseline_of.changes(subject);
+            if !changes.is_empty() && !self.accept_changed {
+                return Err(refused(path, &changes));
+            }
+            baseline = Some(read);
+        }
+        let open = |path: &Option<PathBuf>, kind| {
+            path.as_deref().map(|path| context.files.create(Output { path, kind, force })).transpose()
+        };
+        let (save, junit) = (open(&self.save, Kind::Baseline)?, open(&self.junit, Kind::JUnit)?);
+        Ok(OpenGate { options: self, subject, baseline, changes, save, junit })
+    }
+}
+
+/// The baseline in a file.
+fn read(path: &Path) -> Result<Baseline, Failure> {
+    let wrong = |what: String| Failure::Input(InputError::whole(path, what));
+    let text = bounded::read_text(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+    let baseline: Baseline = serde_json::from_str(&text)
+        .map_err(|error| wrong(format!("no baseline as `tandem compare --save` writes it: {error}")))?;
+    match baseline.schema {
+        SCHEMA => Ok(baseline),
+        other => Err(wrong(format!("a baseline of schema {other}; this version reads {SCHEMA}"))),
+    }
+}
+
+fn refused(path: &Path, changes: &[String]) -> Failure {
+    let list: String = changes.iter().map(|change| format!("\n  - {change}")).collect();
+    Failure::Options(format!(
+        "{}: the baseline is of something else{list}\n  help: --save keeps a new one; --accept-changed judges by this one all \
+         the same",
+        path.display()
+    ))
+}
+
+impl OpenGate<'_> {
+    /// What the matrix is by the baseline; `None` without one.
+    pub fn judge(&self, matrix: &Matrix) -> Option<Gate> {
+        let baseline = self.baseline.as_ref()?;
+        Some(Gate::judge(matrix, baseline, &self.options.conditions, self.changes.clone()))
+    }
+
+    /// Writes the files. Numbers that are partly those of fair are no baseline: that file is left as it was.
+    pub fn write(self, matrix: &Matrix, gate: Option<&Gate>) -> Result<(), Failure> {
+        if let (Some(mut file), Some(gate)) = (self.junit, gate) {
+            file.write_text(&gate.junit(self.options.fail_if_undecided))?;
+            file.finish()?;
+        }
+        if let (Some(mut file), Some(subject), 0) = (self.save, self.subject, matrix.ejected()) {
+            let baseline = Baseline::of(matrix, subject);
+            let json = serde_json::to_string_pretty(&baseline).map_err(std::io::Error::from)?;
+            file.write_text(&(json + "\n"))?;
+            file.finish()?;
+        }
+        Ok(())
+    }
+
+    /// What is judged, for people.
+    pub fn text(&self, gate: &Gate, width: Option<usize>) -> String {
+        let Some((baseline, path)) = self.baseline.as_ref().zip(self.options.baseline.as_ref()) else {
+            return String::new();
+        };
+        let title = format!("Against {}, of version {}:", path.display(), baseline.baseline_of.version);
+        let mut text = format!("\n{}\n{}", paragraph(&title, width), table(gate).fitting(width).render());
+        for change in &gate.accepted_changes {
+            text += &paragraph(&format!("accepted: {change}"), width);
+        }
+        text + "\n" + paragraph(&format!("{}.", Counts(gate)), width).as_str()
+    }
+}
+
+fn table(gate: &Gate) -> Table {
+    let mut table = Table::new([
+        ("judged", Align::Left),
+        ("workload", Align::Left),
+        ("machine", Align::Left),
+        ("pair", Align::Left),
+        ("fails if", Align::Left),
+        ("×", Align::Left),
+        ("interval", Align::Left),
+    ]);
+    for judged in &gate.judged {
+        let Judged { workload, machine, pair, condition, ratio: of_baseline, why, .. } = judged;
+        let estimate = of_baseline.estimate();
+        let interval = match estimate.map(|estimate| estimate.half_width) {
+            Some(Some(_)) if of_baseline.paired => "of the same seeds",
+            Some(Some(_)) => "of independent runs",
+            _ => why.as_deref().unwrap_or(NOTHING),
+        };
+        let ratio = estimate.map_or(NOTHING.to_owned(), |estimate| format!("×{}", ratio(&estimate)));
+        let judged = word(judged.judgement).to_owned();
+        table.row([
+            judged,
+            workload.clone(),
+            machine.clone(),
+            pair.clone(),
+            condition.clone(),
+            ratio,
+            interval.to_owned(),
+        ]);
+    }
+    table
+}
+
+fn word(judgement: Judgement) -> &'static str {
+    match judgement {
+        Judgement::Worse => "worse",
+        Judgement::NotWorse => "not worse",
+        Judgement::Undecided => "undecided",
+        Judgement::Ejected => "ejected",
+    }
+}
+
+/// How many are worse, and how many are not.
+struct Counts<'a>(&'a Gate);
+
+impl fmt::Display for Counts<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds = [Judgement::Worse, Judgement::Undecided, Judgement::Ejected, Judgement::NotWorse];
+        let counts = kinds.map(|kind| (self.0.count(kind), word(kind)));
+        let some: Vec<String> =
+            counts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
+        f.write_str(&if some.is_empty() { "nothing was judged".to_owned() } else { some.join(", ") })
+    }
+}
+
+/// How the command ends by what was judged.
+///
+/// # Errors
+/// [`Failure::Worse`].
+pub fn verdict(options: &GateOptions, gate: &Gate) -> Result<(), Failure> {
+    let worse = gate.count(Judgement::Worse);
+    let undecided = if options.fail_if_undecided { gate.count(Judgement::Undecided) } else { 0 };
+    match (worse, undecided, gate.judged.is_empty()) {
+        (0, 0, false) => Ok(()),
+        (0, 0, true) => Err(Failure::Options("the baseline has none of these cells: nothing was judged".to_owned())),
+        (0, _, _) => Err(Failure::Worse(format!(
+            "undecided by the baseline: {}\n  help: more --runs make intervals narrower",
+            Counts(gate)
+        ))),
+        _ => Err(Failure::Worse(format!("worse than the baseline: {}", Counts(gate)))),
+    }
+}

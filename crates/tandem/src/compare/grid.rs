@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Many comparisons as tables: one row per machine, workload and pair, and the geometric means with their worst cells.
+
+use tandem_experiments::{Comparison, Limits, Matrix, Metric};
+
+use crate::compare::{label, layout};
+use crate::quantity::{NOTHING, ratio};
+use crate::table::{Align, Table, paragraph};
+
+/// The tables with their titles and notes; `missing` comparisons were not finished.
+pub fn render(matrix: &Matrix, width: Option<usize>) -> String {
+    let mut text = paragraph(&title(matrix), width) + "\n";
+    text += &cells(matrix).fitting(width).render();
+    if let Some(means) = means(matrix) {
+        text += &format!("\n{}\n", paragraph(MEANS, width));
+        text += &means.fitting(width).render();
+    }
+    let notes = notes(matrix);
+    if !notes.is_empty() {
+        text.push('\n');
+    }
+    text + notes.iter().map(|note| paragraph(note, width)).collect::<String>().as_str()
+}
+
+/// The same in Markdown.
+pub fn markdown(matrix: &Matrix) -> String {
+    let mut text = format!("{}\n\n{}", title(matrix), cells(matrix).markdown());
+    if let Some(means) = means(matrix) {
+        text += &format!("\n{MEANS}\n\n{}", means.markdown());
+    }
+    let notes: String = notes(matrix).iter().map(|note| format!("- {note}\n")).collect();
+    if notes.is_empty() { text } else { format!("{text}\n{notes}") }
+}
+
+/// The title of the means.
+const MEANS: &str = "Geometric means of the ratios over the cells in which both were measured, and the worst cell:";
+
+fn title(matrix: &Matrix) -> String {
+    let Matrix { pairs, seeds, comparisons, .. } = matrix;
+    let names = |name: fn(&Comparison) -> &str| {
+        let mut names: Vec<&str> = comparisons.iter().map(name).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.len()
+    };
+    let (workloads, machines) = (names(|cell| &cell.workload), names(|cell| &cell.machine));
+    let several = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let of = format!("{} on {}", several(workloads, "workload"), several(machines, "machine"));
+    format!(
+        "{of}, {}: {}{}",
+        several(pairs.len(), "pair"),
+        layout::runs(seeds),
+        layout::against(&pairs.iter().collect::<Vec<_>>())
+    )
+}
+
+/// The metrics that were measured anywhere.
+fn metrics(matrix: &Matrix) -> Vec<Metric> {
+    let limited = matrix.comparisons.iter().any(|comparison| comparison.limits() != Limits::None);
+    let wanted = |metric: &Metric| {
+        let of = |cell: &Comparison| cell.pairs.iter().any(|pair| pair.metric(*metric).value.is_ok());
+        (*metric != Metric::Throughput || limited) && matrix.comparisons.iter().any(of)
+    };
+    Metric::ALL.into_iter().filter(wanted).collect()
+}
+
+/// One row per machine, workload and pair.
+fn cells(matrix: &Matrix) -> Table {
+    let metrics = metrics(matrix);
+    let names = ["machine", "workload", "pair"].map(|name| (name.to_owned(), Align::Left));
+    let titles =
+        metrics.iter().flat_map(|metric| [(metric.title().to_owned(), Align::Right), ("×".to_owned(), Align::Left)]);
+    let mut table = Table::with_columns(names.into_iter().chain(titles));
+    for cell in &matrix.comparisons {
+        for (index, pair) in cell.pairs.iter().enumerate() {
+            let names = [cell.machine.clone(), cell.workload.clone(), layout::marked(pair)];
+            let values = metrics
+                .iter()
+                .flat_map(|metric| [layout::value_text(pair, *metric), layout::ratio_text(cell, index, *metric)]);
+            table.row(names.into_iter().chain(values));
+        }
+    }
+    table
+}
+
+/// One row per pair and metric; `None` if there is nothing to compare.
+fn means(matrix: &Matrix) -> Option<Table> {
+    let mut table = Table::new([
+        ("pair", Align::Left),
+        ("metric", Align::Left),
+        ("mean ×", Align::Left),
+        ("cells", Align::Right),
+        ("worst ×", Align::Left),
+        ("worst cell", Align::Left),
+    ]);
+    let mut any = false;
+    for (index, pair) in matrix.pairs.iter().enumerate().skip(1) {
+        for metric in metrics(matrix) {
+            let Some(mean) = matrix.geometric_mean(index, metric) else { continue };
+            any = true;
+            table.row([
+                label(pair),
+                metric.title().to_owned(),
+                format!("×{}", ratio(&mean.ratio)),
+                mean.cells.to_string(),
+                format!("×{}", ratio(&mean.worst_ratio)),
+                format!("{} on {}", mean.worst.workload, mean.worst.machine),
+            ]);
+        }
+    }
+    any.then_some(table)
+}
+
+/// What the comparisons' own tables would say below, each once, with the cells that it concerns unless it concerns all.
+fn notes(matrix: &Matrix) -> Vec<String> {
+    let mut notes: Vec<(String, Vec<String>)> = Vec::new();
+    for cell in &matrix.comparisons {
+        let name = format!("{} on {}", cell.workload, cell.machine);
+        for note in layout::notes(cell) {
+            match notes.iter_mut().find(|(known, _)| *known == note) {
+                Some((_, cells)) => cells.push(name.clone()),
+                None => notes.push((note, vec![name.clone()])),
+            }
+        }
+    }
+    let everywhere = |cells: &[String]| cells.len() == matrix.comparisons.len();
+    let hidden = |note: &str| {
+        Metric::ALL.iter().any(|metric| {
+            note.starts_with(&format!("{NOTHING} {} ", metric.title())) && !metrics(matrix).contains(metric)
+        })
+    };
+    let text = |(note, cells): (String, Vec<String>)| match (everywhere(&cells), cells.len()) {
+        (true, _) => note,
+        (false, count) if count > MOST_NAMED => format!("{note} ({} and {} more cells)", cells[0], count - 1),
+        (false, _) => format!("{note} ({})", cells.join("; ")),
+    };
+    let mut notes: Vec<String> = notes.into_iter().filter(|(note, _)| !hidden(note)).map(text).collect();
+    if matrix.missing > 0 {
+        notes.push(missing(matrix));
+    }
+    notes
+}
+
+/// Cells that a note names before it counts them.
+const MOST_NAMED: usize = 4;
+
+/// How many comparisons an interrupt left out.
+pub fn missing(matrix: &Matrix) -> String {
+    let of = matrix.comparisons.len() + matrix.missing;
+    format!("{} of {of} combinations of machine and workload were not finished", matrix.missing)
+}

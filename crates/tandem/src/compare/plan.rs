@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What is compared: machines and workloads, each read once, under names that tell them apart.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use tandem_experiments::{Pair, Scenario, Subject, fingerprint, scenario_options};
+use tandem_simulator::bounded;
+use tandem_simulator::input::InputError;
+use tandem_simulator::machine::{Machine, catalogue};
+use tandem_simulator::workload::Workload;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::files::DASH;
+use crate::produced::ProducedBy;
+use crate::workload;
+
+/// Machines and workloads, and what tells their descriptions from others.
+#[derive(Debug)]
+pub struct Plan {
+    /// In the order given.
+    pub machines: Vec<Machine>,
+    /// In the order given.
+    pub workloads: Vec<Workload>,
+    /// What the command line calls them, and the texts of the workloads.
+    machine_specs: Vec<String>,
+    workload_files: Vec<(PathBuf, String)>,
+    /// Fingerprints of their texts, by name.
+    machine_texts: BTreeMap<String, String>,
+    workload_texts: BTreeMap<String, String>,
+}
+
+impl Plan {
+    /// Reads what the command line names. What the workloads' readers warn about is told.
+    ///
+    /// # Errors
+    /// A mistake in a file, or two of one name.
+    pub fn read(context: &Context<'_>, machines: &[String], workloads: &[PathBuf]) -> Result<Self, Failure> {
+        if workloads.iter().filter(|path| **path == Path::new(DASH)).count() > 1 {
+            return Err(Failure::Options("standard input is one workload: `-` is given twice".to_owned()));
+        }
+        let mut plan = Self {
+            machines: Vec::new(),
+            workloads: Vec::new(),
+            machine_specs: machines.to_vec(),
+            workload_files: Vec::new(),
+            machine_texts: BTreeMap::new(),
+            workload_texts: BTreeMap::new(),
+        };
+        for spec in machines {
+            let machine = Machine::load(spec)?;
+            let text = fingerprint(&machine_text(spec)?);
+            let twice = plan.machine_texts.insert(machine.name.clone(), text).is_some();
+            once("machines", &machine.name, twice)?;
+            plan.machines.push(machine);
+        }
+        for path in workloads {
+            let (workload, text) = workload::load_with_text(path)?;
+            for warning in &workload.warnings {
+                context.warn(warning);
+            }
+            let twice = plan.workload_texts.insert(workload.name.clone(), fingerprint(&text)).is_some();
+            once("workloads", &workload.name, twice)?;
+            plan.workloads.push(workload);
+            plan.workload_files.push((path.clone(), text));
+        }
+        Ok(plan)
+    }
+
+    /// Whether there is more than one cell.
+    pub fn is_matrix(&self) -> bool {
+        self.machines.len() * self.workloads.len() > 1
+    }
+
+    /// What the report of these runs is produced by; `begun` has the command.
+    pub fn produced(&self, begun: ProducedBy, scenario: &Scenario, pairs: &[Pair]) -> ProducedBy {
+        let machines = self.machine_specs.iter().zip(&self.machines);
+        let produced = machines.fold(begun.scenario(scenario), |it, (spec, machine)| it.machine(spec, machine));
+        let files = self.workload_files.iter();
+        files.fold(produced, |it, (path, text)| it.workload(path, text)).pairs(scenario, pairs)
+    }
+
+    /// What numbers of these runs belong to.
+    pub fn subject(&self, scenario: &Scenario, pairs: &[Pair]) -> Subject {
+        Subject {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            model: env!("TANDEM_MODEL").to_owned(),
+            options: scenario_options(scenario),
+            machines: self.machine_texts.clone(),
+            workloads: self.workload_texts.clone(),
+            pairs: pairs.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+/// The text of the description that `spec` names, which has been read before.
+fn machine_text(spec: &str) -> Result<String, InputError> {
+    let name = spec.split(':').next().unwrap_or_default();
+    match Machine::file(spec) {
+        Some(path) => {
+            bounded::read_text(&path).map_err(|error| InputError::whole(&path, format!("cannot be read: {error}")))
+        }
+        None => Ok(catalogue::text(name).unwrap_or_default().to_owned()),
+    }
+}
+
+fn once(what: &str, name: &str, twice: bool) -> Result<(), Failure> {
+    if !twice {
+        return Ok(());
+    }
+    Err(Failure::Options(format!(
+        "two of the {what} are called `{name}`\n  help: rows are told apart by names; rename a file"
+    )))
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `tandem schema`: the JSON Schema of what a command prints for programs.
+
+use std::io;
+
+use clap::{Args, ValueEnum};
+use tandem_experiments::Compared;
+
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Print the JSON Schema of what `--json` of a command prints
+#[derive(Debug, Args)]
+pub struct SchemaCommand {
+    /// The command
+    #[arg(value_name = "COMMAND")]
+    document: Document,
+}
+
+/// Documents that have a schema.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Document {
+    /// `tandem compare --json`.
+    Compare,
+}
+
+impl SchemaCommand {
+    /// Runs the command.
+    pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
+        let schema = match self.document {
+            Document::Compare => Compared::schema(),
+        };
+        let text = serde_json::to_string_pretty(&schema).map_err(io::Error::from)? + "\n";
+        Ok(context.out.write_all(text.as_bytes())?)
+    }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! `tandem schema`: what is printed, committed and written agree.
+
+use serde_json::Value;
+
+use super::Story;
+
+const COMMITTED: &str = include_str!("../../../../docs/schema/compare.json");
+
+/// The part of the `schema` that a reference such as `#/$defs/Run` means.
+fn resolved<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
+    match schema["$ref"].as_str() {
+        Some(reference) => resolved(root, root.pointer(reference.trim_start_matches('#')).expect(reference)),
+        None => schema,
+    }
+}
+
+fn has_type(value: &Value, name: &str) -> bool {
+    match name {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        other => panic!("no type {other}"),
+    }
+}
+
+/// What the keywords that our schemas use say against `value` at `path`. A member that no schema names is a mistake too:
+/// documents must not have more than is described.
+fn mistakes(root: &Value, schema: &Value, value: &Value, path: &str) -> Vec<String> {
+    mistakes_within(root, &Value::Null, schema, value, path)
+}
+
+/// The same, of a form that a value may have by an `outer` schema, which names members too.
+fn mistakes_within(root: &Value, outer: &Value, schema: &Value, value: &Value, path: &str) -> Vec<String> {
+    let schema = resolved(root, schema);
+    let mut found = Vec::new();
+    for keyword in schema.as_object().into_iter().flatten().map(|(keyword, _)| keyword.as_str()) {
+        let list = || schema[keyword].as_array().unwrap().iter();
+        match keyword {
+            "type" => {
+                let named = |name: &Value| has_type(value, name.as_str().unwrap());
+                let fits =
+                    schema["type"].as_array().map_or_else(|| named(&schema["type"]), |names| names.iter().any(named));
+                found.extend((!fits).then(|| format!("{path}: {value} is no {}", schema["type"])));
+            }
+            "required" => {
+                let missing = list().filter(|name| value.get(name.as_str().unwrap()).is_none());
+                found.extend(missing.map(|name| format!("{path}: no {name}")));
+            }
+            "items" => {
+                let items = value.as_array().into_iter().flatten().enumerate();
+                found.extend(
+                    items.flat_map(|(at, item)| mistakes(root, &schema["items"], item, &format!("{path}[{at}]"))),
+                );
+            }
+            "anyOf" | "oneOf" => {
+                let options = list().map(|option| mistakes_within(root, schema, option, value, path));
+                let options: Vec<Vec<String>> = options.collect();
+                if options.iter().all(|found| !found.is_empty()) {
+                    found.extend(options.concat());
+                }
+            }
+            "enum" => found.extend((!list().any(|one| one == value)).then(|| format!("{path}: {value}"))),
+            "const" => found.extend((schema["const"] != *value).then(|| format!("{path}: {value}"))),
+            "properties" | "additionalProperties" | "title" | "description" | "format" | "minimum" => {}
+            "$schema" | "$defs" | "$ref" => {}
+            other => panic!("{path}: keyword {other} is not looked at"),
+        }
+    }
+    for (name, member) in value.as_object().into_iter().flatten() {
+        let below = format!("{path}.{name}");
+        if let Some(schema) = member_of(schema, name) {
+            found.extend(mistakes(root, schema, member, &below));
+        } else if schema["type"] == "object"
+            && !in_options(root, schema, name)
+            && outer["properties"].get(name).is_none()
+        {
+            found.push(format!("{below} is not described"));
+        }
+    }
+    found
+}
+
+/// What a schema itself says of a member.
+fn member_of<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
+    schema["properties"]
+        .get(name)
+        .or_else(|| schema.get("additionalProperties").filter(|any| any.is_object() || **any == true))
+}
+
+/// Whether one of the forms that a value may have names a member.
+fn in_options(root: &Value, schema: &Value, name: &str) -> bool {
+    let options = ["anyOf", "oneOf"].into_iter().filter_map(|keyword| schema[keyword].as_array()).flatten();
+    options.map(|option| resolved(root, option)).any(|option| member_of(option, name).is_some())
+}
+
+fn schema() -> Value {
+    serde_json::from_str(COMMITTED).unwrap()
+}
+
+fn mistakes_in(document: &Value) -> Vec<String> {
+    mistakes(&schema(), &schema(), document, "")
+}
+
+fn printed(command: &str) -> Value {
+    let story = Story::new();
+    story.tandem("compare @erring.json -m hikey960 -s fair --seed 2 --runs 1 --save @base.json").unwrap();
+    let (text, _) = story.run(command).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn the_committed_schema_is_what_is_printed() {
+    let printed = Story::new().tandem("schema compare").unwrap();
+    assert!(printed == COMMITTED, "`tandem schema compare > docs/schema/compare.json` writes it anew:\n{printed}");
+}
+
+#[test]
+fn what_compare_prints_is_as_the_schema_says() {
+    for command in [
+        "compare @two.json -m hikey960 -s fair -s fair+powersave --runs 2 --parameter hz=100,250 --json",
+        "compare @erring.json -m hikey960 -s fair --runs 2 --json",
+        "compare @one.json @two.json -m hikey960 -s fair -s fair+powersave --runs 1 --duration 1s --json",
+        "compare @erring.json -m hikey960 -s fair --seed 1 --runs 2 --baseline @base.json --fail-if energy>1.02 --json",
+    ] {
+        assert_eq!(mistakes_in(&printed(command)), [""; 0], "{command}");
+    }
+}
+
+#[test]
+fn what_is_not_as_the_schema_says_is_found() {
+    let document = printed("compare @one.json -m hikey960 -s fair --runs 1 --json");
+    let damaged = |pointer: &str, value: Option<Value>| {
+        let mut document = document.clone();
+        let (parent, name) = pointer.rsplit_once('/').unwrap();
+        let parent = document.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+        match value {
+            Some(value) => parent.insert(name.to_owned(), value),
+            None => parent.remove(name),
+        };
+        mistakes_in(&document)
+    };
+    assert!(mistakes_in(&document).is_empty());
+    for (pointer, value) in [
+        ("/machine", None),
+        ("/machine", Some(Value::Null)),
+        ("/pairs/0/runs/0/energy_j/total", Some("8 J".into())),
+        ("/pairs/0/metrics/time_s/mean", Some(true.into())),
+        ("/pairs/0/runs/0/new_field", Some(1.into())),
+        ("/gate", Some(1.into())),
+    ] {
+        assert!(!damaged(pointer, value.clone()).is_empty(), "{pointer}: {value:?}");
+    }
+}
