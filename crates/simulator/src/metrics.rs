@@ -47,6 +47,9 @@ pub struct Report {
     pub migrations: u64,
     /// Processed entries of the event queue.
     pub events: u64,
+    /// How late the threads of all applications were.
+    #[serde(flatten)]
+    pub timing: Timing,
     /// Wall-clock time that the simulation took; not deterministic, `None` where output must be.
     pub wall_s: Option<f64>,
     /// Applications, in the order of the workload.
@@ -93,6 +96,9 @@ pub struct AppReport {
     pub cpu_time_s: f64,
     /// Number of threads that the application had.
     pub threads: u32,
+    /// How late the threads of the application were.
+    #[serde(flatten)]
+    pub timing: Timing,
 }
 
 /// A thread's share of a run.
@@ -110,20 +116,78 @@ pub struct TaskReport {
     pub wait_time_s: f64,
     /// Work done, in seconds on the reference CPU.
     pub work_s: f64,
-    /// From wakeup to the first instruction; `None` if the thread was never woken.
-    pub wakeup_latency_ns: Option<Latency>,
+    /// How late the thread was.
+    #[serde(flatten)]
+    pub timing: Timing,
     /// Times the thread was put on a CPU.
     pub switches: u64,
     /// Times the thread moved to another CPU.
     pub migrations: u64,
 }
 
-/// A distribution of latencies, in nanoseconds.
+/// How late threads were: of a thread, of an application, or of all applications. Rounds and deadlines are defined in
+/// docs/models.md.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Timing {
+    /// From wakeup to the first instruction; `None` if no thread was ever woken.
+    pub wakeup_latency_ns: Option<Latency>,
+    /// From the activation of a round to its end; `None` without a round.
+    pub response_ns: Option<Latency>,
+    /// Rounds that ended.
+    pub rounds: u64,
+    /// Rounds that ended per second of the application's time, or of the run's.
+    pub rounds_per_s: f64,
+    /// Rounds that had a deadline; `None` without one.
+    pub deadlines: Option<Deadlines>,
+    /// Rounds of the threads whose rounds are frames; `None` without such a thread.
+    pub frames: Option<Frames>,
+}
+
+/// How rounds met their deadlines. The *slack* of a round is the time left to the deadline at the end of the round, and
+/// negative where that is missed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Deadlines {
+    /// Rounds that had a deadline, at least 1.
+    pub rounds: u64,
+    /// Rounds that ended after their deadline.
+    pub missed: u64,
+    /// `missed / rounds`.
+    pub missed_share: f64,
+    /// The most by which a deadline was missed, in nanoseconds; 0 if none was.
+    pub worst_miss_ns: u64,
+    /// Least slack, in nanoseconds.
+    pub least_slack_ns: i64,
+    /// Mean slack, in nanoseconds.
+    pub mean_slack_ns: f64,
+}
+
+/// Frames: the rounds of threads that say so.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Frames {
+    /// Frames that ended.
+    pub count: u64,
+    /// Frames that ended per second.
+    pub per_s: f64,
+    /// Frames that ended after their deadline.
+    pub late: u64,
+}
+
+impl Frames {
+    /// Share of the frames that were late; 0 of none.
+    pub fn late_share(&self) -> f64 {
+        if self.count > 0 { self.late as f64 / self.count as f64 } else { 0.0 }
+    }
+}
+
+/// A distribution of times, in nanoseconds. Every time is counted; a percentile is never below the true one, and above it
+/// by at most 1/64 of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Latency {
-    /// Median, exact to 1/16.
+    /// Median.
     pub p50: u64,
-    /// 99th percentile, exact to 1/16.
+    /// 95th percentile.
+    pub p95: u64,
+    /// 99th percentile.
     pub p99: u64,
     /// Largest, exact.
     pub max: u64,

@@ -23,7 +23,7 @@ fn generator(name: &str, options: &str) -> Box<dyn Generator> {
 }
 
 /// The file of the generator, which has no mistake and gives no warning.
-fn workload(name: &str, options: &str) -> Workload {
+pub fn workload(name: &str, options: &str) -> Workload {
     parse(&text(generator(name, options).as_ref()).unwrap())
 }
 
@@ -39,13 +39,13 @@ fn mistake(name: &str, options: &str) -> String {
 }
 
 /// One run on eight equal CPUs at their highest clock, of at most 10 s.
-fn run(workload: &Workload) -> Report {
+pub fn run(workload: &Workload) -> Report {
     let machine = Machine::load("smp-8").unwrap();
     let options = Options { governor: Governor::Performance, time_limit: Some(10 * SEC), ..Options::default() };
     simulate(&machine, workload, &options, &mut NoObserver).unwrap()
 }
 
-fn application(report: &Report, name: &str) -> AppReport {
+pub fn application(report: &Report, name: &str) -> AppReport {
     report.apps.iter().find(|app| app.name == name).unwrap_or_else(|| panic!("no {name}")).clone()
 }
 
@@ -57,12 +57,12 @@ fn work(name: &str, options: &str, app: &str) -> f64 {
 }
 
 /// The `run` steps of `task`, in microseconds.
-fn runs(task: &TaskSpec) -> Vec<u64> {
+pub fn runs(task: &TaskSpec) -> Vec<u64> {
     let run = |op: &Op| if let Op::Run { work, .. } = op { Some(work.mean / USEC) } else { None };
     task.program.iter().filter_map(run).collect()
 }
 
-fn task<'a>(workload: &'a Workload, name: &str) -> &'a TaskSpec {
+pub fn task<'a>(workload: &'a Workload, name: &str) -> &'a TaskSpec {
     workload.tasks.iter().find(|task| task.name == name).unwrap_or_else(|| panic!("no {name}"))
 }
 

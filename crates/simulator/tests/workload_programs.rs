@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use tandem_simulator::workload::{LoopSchedule, Op, Policy, Spread, TimerRef, Workload};
+use tandem_simulator::workload::{LoopSchedule, Op, Policy, Spread, TaskSpec, TimerRef, Workload};
 
 fn load(text: &str) -> Workload {
     Workload::parse(Path::new("test.json"), text).unwrap_or_else(|error| panic!("{error}"))
@@ -364,4 +364,22 @@ fn repeated_task_names_get_numbers() {
 fn the_demo_reads_as_intended() {
     let workload = Workload::load(Path::new("forkjoin")).unwrap();
     insta::assert_snapshot!(workload.listing());
+}
+
+#[test]
+fn deadlines_frames_and_rounds_are_read() {
+    let workload = load(
+        r#"{ "tasks": {
+            "frames": { "tandem": { "deadline": 16000, "frame": true }, "loop": 2, "phases": {
+                "vsync": { "timer": { "ref": "unique", "period": 16666 } },
+                "draw": { "run": 1000, "sem_post": "q", "sem_wait": "a", "tandem": { "same_round": true } } } },
+            "own": { "loop": 2, "sem_wait": "q", "sem_post": "a", "tandem": { "same_round": true } } } }"#,
+    );
+    let [frames, own] = &workload.tasks[..] else { panic!("two tasks") };
+    assert_eq!((frames.deadline, frames.frame), (Some(16_000_000), true));
+    assert_eq!((own.deadline, own.frame), (None, false));
+    let waits = |task: &TaskSpec| task.program.iter().filter(|op| matches!(op, Op::SameRound(_))).count();
+    assert_eq!((waits(frames), waits(own)), (2, 2));
+    let listing = workload.listing().to_string();
+    assert!(listing.contains(", deadline 16ms, frames\n"), "{listing}");
 }

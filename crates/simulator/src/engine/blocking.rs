@@ -16,6 +16,10 @@ impl Engine<'_> {
         let spin = self.threads.latest_behaviour(task).spin;
         let thread = &mut self.threads[task];
         thread.waiting = Some(what);
+        // What holds up the work is part of the round.
+        if !matches!(what, WaitsFor::Mutex(_)) {
+            thread.rounds.end(self.agenda.now(), None);
+        }
         if spin > 0 && may_spin {
             thread.spinning = true;
             thread.segment = Segment::Spin(spin);
@@ -62,6 +66,7 @@ impl Engine<'_> {
             self.account(cpu);
         }
         let thread = &mut self.threads[task];
+        thread.rounds.activate(self.agenda.now());
         thread.spinning = false;
         thread.segment = Segment::None;
         if on_cpu {
@@ -87,6 +92,7 @@ impl Engine<'_> {
         let thread = &mut self.threads[task];
         thread.runnable_since = self.agenda.now();
         thread.woken_at = Some(self.agenda.now());
+        thread.rounds.activate(self.agenda.now());
         self.observer.sched_waking(self.agenda.now(), task, target, waker);
     }
 
@@ -105,7 +111,10 @@ impl Engine<'_> {
     pub(super) fn arrive(&mut self, cpu: CpuId, task: TaskId, barrier: u32) -> Next {
         match self.shared.sync.arrive(barrier, task) {
             None => self.wait_for(cpu, task, WaitsFor::Barrier(barrier)),
-            Some(others) => self.release(cpu, |_| others),
+            Some(others) => {
+                self.threads[task].rounds.next(self.agenda.now());
+                self.release(cpu, |_| others)
+            }
         }
     }
 
@@ -116,12 +125,19 @@ impl Engine<'_> {
         self.wait_for(cpu, task, WaitsFor::Resume(kind))
     }
 
+    /// `sem_post`: gives one to the first that waits for the semaphore, or keeps it.
+    pub(super) fn sem_post(&mut self, cpu: CpuId, semaphore: u32) -> Next {
+        let now = self.agenda.now();
+        self.release(cpu, |sync| sync.sem_post(semaphore, now))
+    }
+
     /// `sem_wait`: takes one from the semaphore, or waits for it.
     pub(super) fn sem_wait(&mut self, cpu: CpuId, task: TaskId, semaphore: u32) -> Next {
-        if self.shared.sync.sem_wait(semaphore, task) {
-            return Next::Step;
-        }
-        self.wait_for(cpu, task, WaitsFor::Semaphore(semaphore))
+        let Some(posted) = self.shared.sync.sem_wait(semaphore, task) else {
+            return self.wait_for(cpu, task, WaitsFor::Semaphore(semaphore));
+        };
+        self.threads[task].rounds.take(self.agenda.now(), posted);
+        Next::Step
     }
 
     /// `lock`: takes a free mutex, else waits; after the wait the same step is tried again.

@@ -97,7 +97,11 @@ impl Engine<'_> {
             return;
         }
         match self.sched.admit(Some(task), wanted.policy, allowed.as_deref()) {
-            Ok(()) => self.sched.set_scheduling_of_current(cpu, wanted),
+            Ok(()) => {
+                let thread = &mut self.threads[task];
+                thread.rounds.set_policy(thread.kind, wanted.policy);
+                self.sched.set_scheduling_of_current(cpu, wanted);
+            }
             Err(why) => {
                 warn_of_refusal(&self.threads[task].name(), why, "it keeps what it has", &mut self.outcome);
             }

@@ -31,6 +31,7 @@ impl Engine<'_> {
         let group = cgroups::first_group(&mut self.sched, kind.task_group.as_deref(), parent, &mut self.outcome);
         self.sched.kernel.task_mut(task).cgroup = group;
         self.threads.add(spec, parent, task);
+        self.threads[task].rounds.set_policy(kind, scheduling.policy);
         let info = self.threads.info(task, self.sched.kernel.task(task).kernel_priority());
         self.loader.fork(&mut self.sched, &self.threads, task, cpu, &mut self.outcome);
         if self.outcome.has_failed() {
@@ -49,7 +50,9 @@ impl Engine<'_> {
     }
 
     fn start_thread(&mut self, task: TaskId, cpu: CpuId) {
-        self.threads[task].runnable_since = self.agenda.now();
+        let thread = &mut self.threads[task];
+        thread.runnable_since = self.agenda.now();
+        thread.rounds.start(self.agenda.now());
         self.sched.wake_up_new_task(task, cpu);
         let target = self.sched.kernel.task(task).cpu;
         self.observer.sched_waking(self.agenda.now(), task, target, cpu);
@@ -70,6 +73,7 @@ impl Engine<'_> {
     pub(super) fn exit(&mut self, cpu: CpuId, task: TaskId) {
         let thread = &mut self.threads[task];
         thread.stats.ended = Some(self.agenda.now());
+        thread.rounds.exit(self.agenda.now());
         let (parent, kind) = (thread.parent, thread.kind);
         self.sched.exit_current(cpu);
         self.outcome.ended |= self.threads.waits.ends(kind);

@@ -20,12 +20,17 @@ impl Engine<'_> {
         if share > 0 {
             // The same step again, for the next share.
             thread.pc -= 1;
-            thread.segment = Segment::Work(sample_sum(spec.work, share, &mut thread.rng) as f64);
+            let work = sample_sum(spec.work, share, &mut thread.rng);
+            thread.rounds.work(work);
+            thread.segment = Segment::Work(work as f64);
             return Next::Run;
         }
         thread.in_loop = false;
         match state.end(spec, task) {
-            Some(others) => self.release(cpu, |_| others),
+            Some(others) => {
+                thread.rounds.next(self.agenda.now());
+                self.release(cpu, |_| others)
+            }
             None => self.wait_for(cpu, task, WaitsFor::Loop(id.0)),
         }
     }

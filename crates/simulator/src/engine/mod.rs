@@ -17,7 +17,8 @@
 //!   `meter`: what that sums up to. `counting`: what performance counters show.
 //! - `cgroups`: groups come, go and change. `sched_ext`: a loaded scheduler's coming and cost; `loader`: the program that
 //!   loads it. `hotplug`: CPUs come and go.
-//! - `outcome`: counts and warnings. `report`: the end; `latency`: how long waits were; `gaps`: what a workload asks for
+//! - `outcome`: counts and warnings. `report`: the end; `latency`: how long waits were, `rounds`: how long what
+//!   threads did took from its cause on; `gaps`: what a workload asks for
 //!   in vain. `audit`: whether all of this agrees.
 
 mod agenda;
@@ -45,6 +46,7 @@ mod program;
 mod progress;
 mod queue;
 mod report;
+mod rounds;
 mod sched_ext;
 mod shared;
 mod stuck;

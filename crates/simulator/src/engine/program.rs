@@ -65,10 +65,7 @@ impl Engine<'_> {
             Op::Runtime { time, behaviour } => thread.run_time(*time, *behaviour),
             Op::Memory { bytes, .. } => self.stall(cpu, task, Stall::of_copy(self.machine, cpu, *bytes)),
             Op::Chase { count, buffer } => self.stall(cpu, task, Stall::of_chase(self.machine, cpu, *count, *buffer)),
-            Op::Sleep(span) => {
-                let span = sample(*span, &mut thread.rng);
-                self.sleep_until(cpu, task, self.agenda.now().saturating_add(span))
-            }
+            Op::Sleep(span) => self.sleep(cpu, task, *span),
             Op::Timer { timer, period, absolute } => self.wait_for_timer(cpu, task, *timer, *period, *absolute),
             Op::Lock(mutex) => self.lock(cpu, task, *mutex),
             Op::Unlock(mutex) => self.unlock(cpu, task, *mutex),
@@ -78,7 +75,7 @@ impl Engine<'_> {
             Op::Barrier(barrier) => self.arrive(cpu, task, *barrier),
             Op::Suspend => self.suspend(cpu, task),
             Op::Resume(kind) => self.release(cpu, |sync| sync.resume(*kind)),
-            Op::SemPost(semaphore) => self.release(cpu, |sync| sync.sem_post(*semaphore)),
+            Op::SemPost(semaphore) => self.sem_post(cpu, *semaphore),
             Op::SemWait(semaphore) => self.sem_wait(cpu, task, *semaphore),
             Op::Yield => self.yield_cpu(cpu, task),
             Op::Fork(kind) => self.fork(cpu, task, *kind),
@@ -94,6 +91,10 @@ impl Engine<'_> {
                 Next::Step
             }
             Op::SetAffinity(cpus) => self.set_affinity(cpu, task, cpus.as_deref()),
+            Op::SameRound(same) => {
+                thread.rounds.keep(*same);
+                Next::Step
+            }
             Op::MigrateDisable => {
                 self.sched.migrate_disable(task);
                 Next::Step
@@ -149,12 +150,22 @@ impl Engine<'_> {
 
     /// The thread waits for memory at its own pace, whatever else uses memory: `stall` says how long.
     fn stall(&mut self, cpu: CpuId, task: TaskId, stall: Stall) -> Next {
-        self.threads[task].segment = Segment::Plain { left: stall.time, stalled: true };
+        let thread = &mut self.threads[task];
+        thread.rounds.work(stall.time);
+        thread.segment = Segment::Plain { left: stall.time, stalled: true };
         if stall.bytes > 0.0 {
             self.running.memory.move_bytes(self.machine, cpu, stall.bytes);
             self.sched.kernel.pmu.add_bytes(cpu, stall.bytes);
         }
         Next::Run
+    }
+
+    /// `sleep`: the thread's round ends, and the next begins when the sleep is over.
+    fn sleep(&mut self, cpu: CpuId, task: TaskId, span: Span) -> Next {
+        let thread = &mut self.threads[task];
+        let until = self.agenda.now().saturating_add(sample(span, &mut thread.rng));
+        thread.rounds.end(self.agenda.now(), None);
+        self.sleep_until(cpu, task, until)
     }
 
     /// The thread on `cpu` sleeps.
@@ -178,12 +189,15 @@ impl Engine<'_> {
         };
         let next = expiry.unwrap_or(first).saturating_add(period);
         *expiry = Some(next);
+        if self.agenda.now() >= next && !absolute {
+            *expiry = Some(self.agenda.now());
+        }
+        thread.rounds.end(self.agenda.now(), Some(next));
         if self.agenda.now() < next {
             return self.sleep_until(cpu, task, next);
         }
-        if !absolute {
-            *expiry = Some(self.agenda.now());
-        }
+        // The next round is late from its beginning on.
+        thread.rounds.activate(next);
         Next::Step
     }
 }

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use super::Engine;
 use super::hardware::Hardware;
+use super::rounds::Gathered;
 use super::thread::Thread;
 use super::threads::Threads;
 use crate::kernel::task::TaskState;
 use crate::machine::Machine;
-use crate::metrics::{AppReport, CpuReport, Energy, Report, SCHEMA, TaskReport};
+use crate::metrics::{AppReport, CpuReport, Energy, Report, SCHEMA, TaskReport, Timing};
 use crate::units::{CpuId, Nanos, TaskId, seconds};
 
 /// The sum, and 0 of nothing: of no floating-point numbers `sum` makes -0.
@@ -36,7 +37,7 @@ impl Engine<'_> {
         let rate = |amount: f64| if time_s > 0.0 { amount / time_s } else { 0.0 };
         // A limit's length is no time of the workload's, and neither is what is computed from it.
         let measured = |value: f64| (!self.outcome.time_limited).then_some(value);
-        let tasks = self.threads.ids().map(|task| self.threads.task_report(task)).collect();
+        let tasks = self.threads.ids().map(|task| self.threads.task_report(task, now)).collect();
         let online = self.machine.online().count() as f64;
         let busy_s: f64 = cpus.iter().map(|cpu| cpu.busy_s).sum();
         Report {
@@ -57,6 +58,7 @@ impl Engine<'_> {
             switches: self.outcome.switches,
             migrations: self.threads.iter().map(|thread| thread.stats.migrations).sum(),
             events: self.outcome.events,
+            timing: self.threads.timing(time_s),
             wall_s: None,
             apps,
             tasks,
@@ -120,6 +122,8 @@ impl Threads<'_> {
     fn app_report(&self, index: usize, name: &str, now: Nanos) -> AppReport {
         let of_app = |thread: &&Thread<'_>| !thread.kind.system && thread.kind.application == index;
         let threads: Vec<&Thread<'_>> = self.iter().filter(of_app).collect();
+        let mut gathered = Gathered::default();
+        threads.iter().for_each(|thread| gathered.add(thread));
         let ended: Option<Vec<Nanos>> = threads.iter().map(|thread| thread.stats.ended).collect();
         let time = ended.and_then(|times| times.into_iter().max());
         let work_s = threads.iter().map(|thread| thread.stats.work).sum::<f64>() * 1e-9;
@@ -131,13 +135,22 @@ impl Threads<'_> {
             performance: if span > 0.0 { work_s / span } else { 0.0 },
             cpu_time_s: threads.iter().map(|thread| seconds(thread.stats.cpu_time)).sum(),
             threads: threads.len() as u32,
+            timing: gathered.timing(span),
         }
     }
 
-    fn task_report(&mut self, task: TaskId) -> TaskReport {
+    /// How late the threads of all applications were in a run of `time_s` seconds.
+    fn timing(&self, time_s: f64) -> Timing {
+        let mut gathered = Gathered::default();
+        self.iter().filter(|thread| !thread.kind.system).for_each(|thread| gathered.add(thread));
+        gathered.timing(time_s)
+    }
+
+    fn task_report(&self, task: TaskId, now: Nanos) -> TaskReport {
         let applications = &self.workload.applications;
-        let thread = &mut self[task];
-        let wakeup_latency_ns = thread.stats.latencies.summary();
+        let thread = &self[task];
+        let mut gathered = Gathered::default();
+        gathered.add(thread);
         let (kind, stats) = (thread.kind, &thread.stats);
         TaskReport {
             name: thread.name(),
@@ -146,7 +159,7 @@ impl Threads<'_> {
             cpu_time_s: seconds(stats.cpu_time),
             wait_time_s: seconds(stats.wait_time),
             work_s: stats.work * 1e-9,
-            wakeup_latency_ns,
+            timing: gathered.timing(seconds(stats.ended.unwrap_or(now))),
             switches: stats.switches,
             migrations: stats.migrations,
         }

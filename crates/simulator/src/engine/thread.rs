@@ -7,6 +7,7 @@ use rand_pcg::Pcg32;
 
 use super::latency::Latencies;
 use super::program::Next;
+use super::rounds::Rounds;
 use crate::kernel::sync::WaitsFor;
 use crate::machine::speed::{Demand, Pace};
 use crate::units::{CacheId, CpuId, Nanos, TaskId};
@@ -92,6 +93,8 @@ pub(super) struct Thread<'r> {
     pub runnable_since: Nanos,
     /// When the thread was woken, until it runs.
     pub woken_at: Option<Nanos>,
+    /// What activated the thread, and what became of that.
+    pub rounds: Rounds,
     /// What the thread has done so far.
     pub stats: ThreadStats,
 }
@@ -148,6 +151,7 @@ impl<'r> Thread<'r> {
             last_cpu: None,
             runnable_since: 0,
             woken_at: None,
+            rounds: Rounds::default(),
             stats: ThreadStats::default(),
         }
     }
@@ -155,14 +159,18 @@ impl<'r> Thread<'r> {
     /// The thread does work from now on.
     pub fn run_work(&mut self, work: Span, behaviour: BehaviourId) -> Next {
         self.behaviour = behaviour;
-        self.segment = Segment::Work(sample(work, &mut self.rng) as f64);
+        let work = sample(work, &mut self.rng);
+        self.rounds.work(work);
+        self.segment = Segment::Work(work as f64);
         Next::Run
     }
 
     /// The thread uses CPU time from now on.
     pub fn run_time(&mut self, time: Span, behaviour: BehaviourId) -> Next {
         self.behaviour = behaviour;
-        self.segment = Segment::Time(sample(time, &mut self.rng));
+        let time = sample(time, &mut self.rng);
+        self.rounds.work(time);
+        self.segment = Segment::Time(time);
         Next::Run
     }
 

@@ -18,8 +18,8 @@ const MAX_IDLE_STEPS: u32 = 1_000_000;
 /// Threads of a run, ended ones included: forks that multiply end here rather than when memory does.
 const MAX_THREADS: usize = 2_000_000;
 
-/// Bytes that a thread takes, about: its own state and what the classes keep of it (some 800 bytes, measured over a million
-/// threads), and the histogram of its latencies (up to 1.7 KiB for those below a second).
+/// Bytes that a thread takes, about: its own state and what the classes keep of it (some 1000 bytes), and the histograms of
+/// its latencies and responses (256 bytes for each power of two between the least and the largest; this has room for four).
 pub(super) const PER_THREAD: u64 = 2048;
 
 /// The threads of a run, ended ones included.

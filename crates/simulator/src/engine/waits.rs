@@ -109,7 +109,7 @@ fn help_of_system(workload: &Workload) -> BTreeSet<WaitsFor> {
         | Op::Timer { .. } => None,
         Op::Lock(_) | Op::SemWait(_) | Op::Suspend | Op::Yield | Op::Fork(_) | Op::Join => None,
         Op::Behave(_) | Op::SetScheduling(_) | Op::SetAffinity(_) | Op::SetTaskGroup(_) => None,
-        Op::MigrateDisable | Op::MigrateEnable => None,
+        Op::MigrateDisable | Op::MigrateEnable | Op::SameRound(_) => None,
         Op::LoopStart { .. } | Op::LoopEnd { .. } => None,
     };
     let system = workload.tasks.iter().filter(|kind| kind.system);

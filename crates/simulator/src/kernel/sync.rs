@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Locks, conditions, barriers, semaphores: which task holds, which wait, which goes next. No time, no CPUs.
+//! Locks, conditions, barriers, semaphores: which task holds, which wait, which goes next. Of time they only keep when
+//! a semaphore was posted; they know no CPUs.
 //!
 //! As futexes do it: a release wakes the first sleeper, which tries again once it runs, so a thread that comes by in
 //! between may be faster (no hand-over). Threads that spin take a released lock at once. Mutexes that inherit priority are
@@ -7,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use crate::units::TaskId;
+use crate::units::{Nanos, TaskId};
 use crate::workload::Objects;
 
 /// All synchronisation objects of a run.
@@ -35,7 +36,8 @@ struct Barrier {
 
 #[derive(Debug, Default)]
 struct Semaphore {
-    count: u64,
+    /// Posts that nothing has taken yet, the first first: when, and how many then.
+    posts: VecDeque<(Nanos, u64)>,
     waiters: VecDeque<TaskId>,
 }
 
@@ -152,22 +154,31 @@ impl SyncObjects {
         (barrier.arrived.len(), barrier.parties)
     }
 
-    /// Takes one from a semaphore, or queues the task.
-    pub fn sem_wait(&mut self, semaphore: u32, task: TaskId) -> bool {
+    /// Takes one from a semaphore, and says when that was posted; or queues the task.
+    pub fn sem_wait(&mut self, semaphore: u32, task: TaskId) -> Option<Nanos> {
         let semaphore = &mut self.semaphores[semaphore as usize];
-        if semaphore.count > 0 {
-            semaphore.count -= 1;
-            return true;
+        let Some((posted, count)) = semaphore.posts.front_mut() else {
+            semaphore.waiters.push_back(task);
+            return None;
+        };
+        let posted = *posted;
+        *count -= 1;
+        if *count == 0 {
+            semaphore.posts.pop_front();
         }
-        semaphore.waiters.push_back(task);
-        false
+        Some(posted)
     }
 
-    /// Posts a semaphore: the first waiter has it now, or the count grows.
-    pub fn sem_post(&mut self, semaphore: u32) -> Option<TaskId> {
+    /// Posts a semaphore at `now`: the first waiter has it, or the count grows.
+    pub fn sem_post(&mut self, semaphore: u32, now: Nanos) -> Option<TaskId> {
         let semaphore = &mut self.semaphores[semaphore as usize];
         let waiter = semaphore.waiters.pop_front();
-        semaphore.count += u64::from(waiter.is_none());
+        if waiter.is_none() {
+            match semaphore.posts.back_mut() {
+                Some((posted, count)) if *posted == now => *count += 1,
+                _ => semaphore.posts.push_back((now, 1)),
+            }
+        }
         waiter
     }
 
@@ -221,10 +232,12 @@ mod tests {
     #[test]
     fn a_semaphore_remembers_posts_but_a_condition_forgets_signals() {
         let mut sync = objects();
-        assert_eq!(sync.sem_post(0), None);
-        assert!(sync.sem_wait(0, TaskId(1)));
-        assert!(!sync.sem_wait(0, TaskId(1)));
-        assert_eq!(sync.sem_post(0), Some(TaskId(1)));
+        for now in [5, 5, 9] {
+            assert_eq!(sync.sem_post(0, now), None);
+        }
+        let taken = [(); 4].map(|()| sync.sem_wait(0, TaskId(1)));
+        assert_eq!(taken, [Some(5), Some(5), Some(9), None]);
+        assert_eq!(sync.sem_post(0, 9), Some(TaskId(1)));
         assert_eq!(sync.signal(0), None);
         sync.wait_for_condition(0, TaskId(3));
         assert_eq!(sync.signal(0), Some(TaskId(3)));

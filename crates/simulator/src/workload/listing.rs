@@ -60,6 +60,12 @@ impl Listing<'_> {
         if task.disturbs > 0 {
             write!(f, ", disturbs {} B", task.disturbs)?;
         }
+        if let Some(deadline) = task.deadline {
+            write!(f, ", deadline {}", Time(deadline))?;
+        }
+        if task.frame {
+            write!(f, ", frames")?;
+        }
         writeln!(f)?;
         let mut depth = 1;
         for op in &task.program {
@@ -105,6 +111,8 @@ impl Listing<'_> {
             Op::Join => "join".into(),
             Op::MigrateDisable => "disable migration".into(),
             Op::MigrateEnable => "enable migration".into(),
+            Op::SameRound(true) => "waits in the round".into(),
+            Op::SameRound(false) => "waits end the round".into(),
             Op::ParallelLoop(id) => self.parallel_loop(id.0),
             Op::Behave(behaviour) => format!("behave{}", self.behaviour(behaviour.0)),
             Op::SetScheduling(scheduling) => format!("set {scheduling}"),

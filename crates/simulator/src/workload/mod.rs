@@ -98,6 +98,10 @@ pub struct TaskSpec {
     /// Bytes that the thread brings into its CPU's caches each time that it wakes, beside what it reuses: they push out what
     /// others hold there.
     pub disturbs: u64,
+    /// From what activates a round to its deadline; `None`: the policy's, or the timer's at which the round ends.
+    pub deadline: Option<Nanos>,
+    /// Whether the thread's rounds are frames.
+    pub frame: bool,
     /// Steps that the thread takes.
     pub program: Vec<Op>,
     /// Number of loop counters that each instance needs.
@@ -123,6 +127,8 @@ impl TaskSpec {
             process: false,
             kernel_thread: false,
             disturbs: 0,
+            deadline: None,
+            frame: false,
             program,
             counters: 0,
             unique_timers: 0,
@@ -334,6 +340,8 @@ pub enum Op {
     MigrateDisable,
     /// Ends that.
     MigrateEnable,
+    /// Waits from here on are part of the round in which they come (`tandem.same_round`), or end it again.
+    SameRound(bool),
     /// Takes part in a parallel loop until its iterations are used up, then waits for the other participants.
     ParallelLoop(LoopId),
     /// The behaviour from here on, until another step changes it: how long the thread spins when it waits.

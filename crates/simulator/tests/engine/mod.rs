@@ -7,6 +7,7 @@ mod deadline;
 mod disturbance;
 mod ends;
 mod inheritance;
+mod rounds;
 mod rt;
 mod stress;
 pub mod support;

@@ -87,7 +87,7 @@ fn a_fair_thread_gets_its_share_of_each_second_and_no_more() {
     );
     let fair = task(&report, "fair").cpu_time_s;
     assert!((0.44..=0.56).contains(&fair), "{fair}");
-    let waited = task(&report, "fair").wakeup_latency_ns.as_ref().map_or(0, |latency| latency.max);
+    let waited = task(&report, "fair").timing.wakeup_latency_ns.as_ref().map_or(0, |latency| latency.max);
     assert!(waited <= 960_000_000, "{waited}");
 }
 

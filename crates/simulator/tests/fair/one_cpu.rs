@@ -43,7 +43,7 @@ fn a_woken_thread_waits_for_slices_that_are_competed_for() {
     let wakeup = |hogs: &[&str]| {
         let mut tasks: Vec<String> = hogs.iter().map(|name| hog(name, "")).collect();
         tasks.push(periodic("sleeper", 500, 20_300, ""));
-        task(&run("smp-8", &tasks, 1, 20), "sleeper").wakeup_latency_ns.unwrap()
+        task(&run("smp-8", &tasks, 1, 20), "sleeper").timing.wakeup_latency_ns.unwrap()
     };
     let (one, two) = (wakeup(&["hog"]), wakeup(&["a", "b"]));
     assert!(one.p50 == 0 && one.max <= 4_000_000, "{one:?}");
@@ -55,7 +55,7 @@ fn a_woken_thread_waits_for_slices_that_are_competed_for() {
 fn a_thread_that_asks_for_a_short_slice_preempts() {
     let short = r#", "policy" : "SCHED_OTHER", "dl-runtime" : 500"#;
     let tasks = [hog("a", ""), hog("b", ""), periodic("sleeper", 200, 20_300, short)];
-    let latency = task(&run("smp-8", &tasks, 1, 20), "sleeper").wakeup_latency_ns.unwrap();
+    let latency = task(&run("smp-8", &tasks, 1, 20), "sleeper").timing.wakeup_latency_ns.unwrap();
     assert!(latency.p50 == 0 && latency.max <= 1_500_000, "{latency:?}");
 }
 
@@ -66,7 +66,7 @@ fn an_idle_policy_thread_gets_the_rest() {
     assert_near(task(&report, "rest").cpu_time_s, 60.0 * 3.0 / 1027.0, 0.10);
     let report =
         run("smp-8", &[hog("rest", r#", "policy" : "SCHED_IDLE""#), periodic("sleeper", 500, 20_300, "")], 1, 20);
-    assert_eq!(task(&report, "sleeper").wakeup_latency_ns.unwrap().max, 0);
+    assert_eq!(task(&report, "sleeper").timing.wakeup_latency_ns.unwrap().max, 0);
 }
 
 /// SCHED_BATCH has the weight of its nice value, but does not preempt when it wakes, even if it has not run yet.

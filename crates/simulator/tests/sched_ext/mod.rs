@@ -17,4 +17,4 @@ mod long {
 mod qmap;
 mod relations;
 mod simple;
-mod support;
+pub mod support;

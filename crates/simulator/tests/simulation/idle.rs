@@ -15,7 +15,7 @@ fn every_wakeup_waits_for_the_exit_latency() {
     let report = run(&machine, &of([thread("a", [sleep(10), work(10)])]));
     // The CPU also idles before the first step: 0.1 + 10 + 0.1 + 10 ms.
     same(report.time_s, 0.0202);
-    assert_eq!(task(&report, "a").wakeup_latency_ns.map(|latency| latency.max), Some(100_000));
+    assert_eq!(task(&report, "a").timing.wakeup_latency_ns.map(|latency| latency.max), Some(100_000));
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn a_wakeup_during_entry_waits_for_the_rest_of_it() {
     // ms, as the CPU has only just gone idle.
     let machine = Spec::clusters([Cluster { idle: vec![state(10_000, 2000, 12_000)], ..Cluster::default() }]).build();
     let report = run(&machine, &of([thread("a", [sleep(4), work(10)])]));
-    assert_eq!(task(&report, "a").wakeup_latency_ns.map(|latency| latency.max), Some(8_000_000));
+    assert_eq!(task(&report, "a").timing.wakeup_latency_ns.map(|latency| latency.max), Some(8_000_000));
     same(report.time_s, 0.012 + 0.004 + 0.008 + 0.010);
 }
 
@@ -33,6 +33,6 @@ fn a_sibling_that_runs_keeps_no_cpu_from_its_own_idle_state() {
     let machine = Spec::clusters([Cluster { smt: 2, idle: vec![state(0, 100, 100)], ..Cluster::default() }]).build();
     let workload = of([thread("a", [work(50)]).on(&[0]), thread("b", [sleep(10), work(10)]).on(&[1])]);
     let report = run(&machine, &workload);
-    assert_eq!(task(&report, "b").wakeup_latency_ns.map(|latency| latency.max), Some(100_000));
+    assert_eq!(task(&report, "b").timing.wakeup_latency_ns.map(|latency| latency.max), Some(100_000));
     same(report.cpus[1].busy_s, 0.0102);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Generators: the workloads that published scheduling mechanisms were made for, as rt-app files of any size.
+//! Generators: the workloads that published scheduling mechanisms were made for, and the shapes of well-known measures of
+//! latency, as rt-app files of any size.
 //!
 //! A generator is a struct of options ([`Options`]) that writes a file ([`Generator`]). Where the papers leave a value
 //! open, the option's text says that it is assumed; nothing is fitted to a published result. The same options give the
@@ -7,12 +8,16 @@
 //! simulation (`run_spread`).
 //!
 //! - one file per family: [`phases`], [`global_sum`], [`matmul`], [`iterations`], [`parallel_for`], [`scientific`],
-//!   [`crossed`], [`mixes`], [`programs`], [`compile`]; `lengths` has what `matmul` and `iterations` share
+//!   [`crossed`], [`mixes`], [`programs`], [`compile`]; `lengths` has what `matmul` and `iterations` share. For questions of
+//!   how late: [`schbench`], [`cyclictest`], [`rpc`], [`desktop`], [`frames`]
 //! - [`options`] and [`value`]: how options are declared, read and limited; `document`: how the file is written
 
 pub mod compile;
 pub mod crossed;
+pub mod cyclictest;
+pub mod desktop;
 mod document;
+pub mod frames;
 pub mod global_sum;
 pub mod iterations;
 mod lengths;
@@ -22,6 +27,8 @@ pub mod options;
 pub mod parallel_for;
 pub mod phases;
 pub mod programs;
+pub mod rpc;
+pub mod schbench;
 pub mod scientific;
 pub mod value;
 
@@ -50,6 +57,11 @@ pub fn generators() -> Vec<Box<dyn Generator>> {
         Box::<mixes::Mixes>::default(),
         Box::<programs::Programs>::default(),
         Box::<compile::Compile>::default(),
+        Box::<schbench::Schbench>::default(),
+        Box::<cyclictest::Cyclictest>::default(),
+        Box::<rpc::Rpc>::default(),
+        Box::<desktop::Desktop>::default(),
+        Box::<frames::Frames>::default(),
     ]
 }
 

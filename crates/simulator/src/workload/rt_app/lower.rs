@@ -39,6 +39,8 @@ pub(super) fn task(
         process: task.tandem.process,
         kernel_thread: task.tandem.kernel_thread,
         disturbs: task.tandem.disturbs.unwrap_or(0),
+        deadline: task.tandem.deadline,
+        frame: task.tandem.frame,
         program: ops,
         counters,
         unique_timers: timers.len() as u32,
@@ -114,11 +116,17 @@ impl Program<'_> {
         if phase.tandem.migration_disabled {
             self.ops.push(Op::MigrateDisable);
         }
+        if phase.tandem.same_round {
+            self.ops.push(Op::SameRound(true));
+        }
         for step in &phase.steps {
             self.step(step, &style)?;
         }
         if phase.tandem.join {
             self.ops.push(Op::Join);
+        }
+        if phase.tandem.same_round {
+            self.ops.push(Op::SameRound(false));
         }
         if phase.tandem.migration_disabled {
             self.ops.push(Op::MigrateEnable);

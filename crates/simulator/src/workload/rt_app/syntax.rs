@@ -97,6 +97,9 @@ pub(super) struct Tandem {
     pub disturbs: Option<u64>,
     pub join: bool,
     pub migration_disabled: bool,
+    pub same_round: bool,
+    pub deadline: Option<Nanos>,
+    pub frame: bool,
 }
 
 /// An event, and the byte offset at which its key starts.

@@ -19,7 +19,7 @@ pub(super) enum Level {
     Both,
 }
 
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 19] = [
     "memory_bound",
     "bytes_per_work",
     "footprint",
@@ -33,12 +33,16 @@ const KEYS: [&str; 16] = [
     "process",
     "kernel_thread",
     "disturbs",
+    "deadline",
+    "frame",
     "parallel_for",
     "join",
     "migration_disabled",
+    "same_round",
 ];
-const OF_TASKS: [&str; 6] = ["application", "system", "relative_length", "process", "kernel_thread", "disturbs"];
-const OF_PHASES: [&str; 3] = ["parallel_for", "join", "migration_disabled"];
+const OF_TASKS: [&str; 8] =
+    ["application", "system", "relative_length", "process", "kernel_thread", "disturbs", "deadline", "frame"];
+const OF_PHASES: [&str; 4] = ["parallel_for", "join", "migration_disabled", "same_round"];
 
 /// Largest `bytes_per_work`, in bytes per microsecond: a terabyte per second.
 const MAX_BYTES_PER_WORK: f64 = 1e6;
@@ -72,6 +76,9 @@ pub(super) fn read(
         disturbs: bytes("disturbs")?,
         join: fields.boolean("join")?.unwrap_or(false),
         migration_disabled: fields.boolean("migration_disabled")?.unwrap_or(false),
+        same_round: fields.boolean("same_round")?.unwrap_or(false),
+        deadline: fields.usec("deadline")?,
+        frame: fields.boolean("frame")?.unwrap_or(false),
     };
     if tandem.kernel_thread && !tandem.system {
         return Err(fields

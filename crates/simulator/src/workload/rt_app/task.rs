@@ -107,10 +107,11 @@ fn with_phases(fields: &Fields, global: &Global, name: &str, phases: &Value) -> 
 /// The phase of a task without `phases`. The task's `loop` is the phase's; without it the task never ends.
 fn own_phase(fields: &Fields, global: &Global, offset: usize) -> Result<Body, InputError> {
     let (tandem, parallel_for) = tandem_of(fields, Level::Both)?;
-    let (join, migration_disabled) = (tandem.join, tandem.migration_disabled);
+    let (join, migration_disabled, same_round) = (tandem.join, tandem.migration_disabled, tandem.same_round);
     let mut phase = phase(fields, global, parallel_for, join, Level::Both)?;
     phase.offset = offset;
-    (phase.tandem.join, phase.tandem.migration_disabled) = (join, migration_disabled);
+    let own = &mut phase.tandem;
+    (own.join, own.migration_disabled, own.same_round) = (join, migration_disabled, same_round);
     let repeat = fields.value("loop").map(|_| 1);
     fields.warn_unknown(&known_keys(Level::Both));
     Ok((vec![phase], repeat, tandem))

@@ -296,6 +296,7 @@ fn plain() -> impl Strategy<Value = Step> {
         1 => affinity().prop_map(Op::SetAffinity),
         // In no order: what is enabled twice, or never again, must do no harm.
         1 => prop_oneof![Just(Op::MigrateDisable), Just(Op::MigrateEnable)],
+        1 => any::<bool>().prop_map(Op::SameRound),
     ]
     .prop_map(Step::Plain)
 }
