@@ -111,7 +111,7 @@ pub use scenario::settings::{Setting, Settings};
 pub use scenario::values::{ValueError, parse_duration, parse_hotplug};
 pub use scenario::{ClockOutside, Scenario, ScenarioError, Settable, UnknownSetting};
 pub use simulator::{Linux, LinuxWithin, Simulator};
-pub use statistics::Estimate;
+pub use statistics::{Estimate, Ratio};
 pub use study::{
     CellResult, Counts, ExperimentResult, Missing, Moved, PaperResult, ParameterResult, Published, Results, SCHEMA,
     SeriesResult, Study, Verdict,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
-use tandem_simulator::metrics::{AppReport, Energy, SCHEMA};
+use tandem_simulator::metrics::{AppReport, Energy, SCHEMA, Timing};
 
 use super::metric::{Measured, Metric, fairness};
 use super::runs::Outcome;
@@ -41,6 +41,7 @@ struct Value {
     half_width: Option<f64>,
     ratio: Option<f64>,
     ratio_half_width: Option<f64>,
+    ratio_paired: Option<bool>,
     not_measured: Option<String>,
 }
 
@@ -58,6 +59,8 @@ struct Run<'a> {
     switches: u64,
     migrations: u64,
     events: u64,
+    #[serde(flatten)]
+    timing: Timing,
     fairness: Option<f64>,
     apps: Vec<App<'a>>,
     warnings: &'a [String],
@@ -81,6 +84,8 @@ struct App<'a> {
     speedup: Option<f64>,
     cpu_time_s: f64,
     threads: u32,
+    #[serde(flatten)]
+    timing: Timing,
 }
 
 impl<'a> Document<'a> {
@@ -112,8 +117,9 @@ impl Value {
         Self {
             mean: value.map(|value| value.mean),
             half_width: value.and_then(|value| value.half_width),
-            ratio: measured.ratio.map(|ratio| ratio.mean),
-            ratio_half_width: measured.ratio.and_then(|ratio| ratio.half_width),
+            ratio: measured.ratio.map(|ratio| ratio.estimate.mean),
+            ratio_half_width: measured.ratio.and_then(|ratio| ratio.estimate.half_width),
+            ratio_paired: measured.ratio.map(|ratio| ratio.paired),
             not_measured: measured.value.as_ref().err().map(ToString::to_string),
         }
     }
@@ -130,6 +136,7 @@ impl<'a> Run<'a> {
             speedup: outcome.speedup(&app.name),
             cpu_time_s: app.cpu_time_s,
             threads: app.threads,
+            timing: app.timing,
         };
         Self {
             seed: report.seed,
@@ -144,6 +151,7 @@ impl<'a> Run<'a> {
             switches: report.switches,
             migrations: report.migrations,
             events: report.events,
+            timing: report.timing,
             fairness: fairness(outcome).ok(),
             apps: report.apps.iter().map(app).collect(),
             warnings: &report.warnings,
