@@ -118,7 +118,7 @@ pub use comparison::{
 pub use environment::Environment;
 pub use error::ExperimentError;
 pub use gate::{
-    Baseline, Condition, ConditionError, Gate, Judged, Judgement, Mistake, Ratio, Side, Subject, fingerprint,
+    Baseline, BaselineRatio, Condition, ConditionError, Gate, Judged, Judgement, Mistake, Side, Subject, fingerprint,
     options as scenario_options,
 };
 pub use library::Library;
@@ -138,7 +138,7 @@ pub use search::{
     Certainty, Confirmed, CostRatio, Dimension, Domain, Goal, GoalError, Limit, Minimised, Tuned, Tuning,
 };
 pub use simulator::{Linux, LinuxWithin, Simulator};
-pub use statistics::Estimate;
+pub use statistics::{Estimate, Ratio};
 pub use store::{Digest, Store, Stored};
 pub use study::{
     CellResult, Counts, ExperimentResult, Missing, Moved, PaperResult, ParameterResult, Published, Results, SCHEMA,

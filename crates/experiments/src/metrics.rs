@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 use tandem_simulator::input::{nearest, valid_names};
-use tandem_simulator::metrics::{AppReport, Report};
+use tandem_simulator::metrics::{AppReport, Latency, Report, Timing};
 
 use crate::statistics::{jitter, mean};
 
@@ -11,7 +11,7 @@ use crate::statistics::{jitter, mean};
 pub type OfReport = fn(&Report, Option<&str>) -> Result<f64, String>;
 
 /// What expressions call by name with a run, and an application if wanted.
-pub const METRICS: [(&str, OfReport); 12] = [
+pub const METRICS: [(&str, OfReport); 26] = [
     ("time", time),
     ("energy", |report, app| whole("energy", app, report.energy_j.total)),
     ("power", |report, app| whole("power", app, report.power_w)),
@@ -24,6 +24,20 @@ pub const METRICS: [(&str, OfReport); 12] = [
     ("busy", |report, app| whole("busy", app, 1.0 - report.idle_share)),
     ("idle", |report, app| whole("idle", app, report.idle_share)),
     ("migrations", |report, app| whole("migrations", app, report.migrations as f64)),
+    ("energy_per_work", |report, app| whole("energy_per_work", app, energy_per_work(report)?)),
+    ("latency_p50", |report, app| latency(report, app, |it| it.p50)),
+    ("latency_p95", |report, app| latency(report, app, |it| it.p95)),
+    ("latency_p99", |report, app| latency(report, app, |it| it.p99)),
+    ("latency_max", |report, app| latency(report, app, |it| it.max)),
+    ("response_p50", |report, app| response(report, app, |it| it.p50)),
+    ("response_p95", |report, app| response(report, app, |it| it.p95)),
+    ("response_p99", |report, app| response(report, app, |it| it.p99)),
+    ("response_max", |report, app| response(report, app, |it| it.max)),
+    ("rounds_per_s", |report, app| timing(report, app, "round", |it| (it.rounds > 0).then_some(it.rounds_per_s))),
+    ("missed", |report, app| timing(report, app, "deadline", |it| Some(it.deadlines?.missed_share))),
+    ("worst_miss", |report, app| timing(report, app, "deadline", |it| Some(it.deadlines?.worst_miss_ns as f64 * 1e-9))),
+    ("frames_per_s", |report, app| timing(report, app, "frame", |it| Some(it.frames?.per_s))),
+    ("late_frames", |report, app| timing(report, app, "frame", |it| Some(it.frames?.late_share()))),
 ];
 
 /// Seconds until the run was done, or until an application was.
@@ -32,6 +46,40 @@ fn time(report: &Report, app: Option<&str>) -> Result<f64, String> {
         None => of_ended((!report.time_limited).then_some(report.time_s)),
         Some(_) => of_apps(report, app, |app| {
             app.time_s.ok_or_else(|| format!("a time limit ended application `{}`: it has no time", app.name))
+        }),
+    }
+}
+
+/// Joules per second of work on the reference CPU.
+fn energy_per_work(report: &Report) -> Result<f64, String> {
+    match report.apps.iter().map(|app| app.work_s).sum::<f64>() {
+        work if work > 0.0 => Ok(report.energy_j.total / work),
+        _ => Err("the applications do no work".to_owned()),
+    }
+}
+
+/// Wakeup latency in seconds.
+fn latency(report: &Report, app: Option<&str>, of: fn(Latency) -> u64) -> Result<f64, String> {
+    timing(report, app, "wakeup", |it| it.wakeup_latency_ns.map(|it| of(it) as f64 * 1e-9))
+}
+
+/// Response in seconds.
+fn response(report: &Report, app: Option<&str>, of: fn(Latency) -> u64) -> Result<f64, String> {
+    timing(report, app, "round", |it| it.response_ns.map(|it| of(it) as f64 * 1e-9))
+}
+
+/// How late the threads of the run were, or those of an application: the mean, where a name means several. `what` is what
+/// they lack if there is no value.
+fn timing(
+    report: &Report,
+    app: Option<&str>,
+    what: &str,
+    value: impl Fn(&Timing) -> Option<f64>,
+) -> Result<f64, String> {
+    match app {
+        None => value(&report.timing).ok_or_else(|| format!("no application of the run has a {what}")),
+        Some(_) => of_apps(report, app, |app| {
+            value(&app.timing).ok_or_else(|| format!("application `{}` has no {what}", app.name))
         }),
     }
 }
@@ -187,6 +235,25 @@ mod tests {
         let report = Report { time_limited: true, ..report() };
         assert!(time(&report, None).is_err());
         assert_eq!(METRICS[1].1(&report, None), Ok(8.0));
+    }
+
+    #[test]
+    fn how_late_is_of_the_run_or_of_applications() {
+        let response = |p99| Timing {
+            response_ns: Some(Latency { p50: 1, p95: 2, p99, max: 9_000_000 }),
+            rounds: 3,
+            rounds_per_s: 1.5,
+            ..Timing::default()
+        };
+        let mut report = with_apps(&[("a-0", 1.0, 1.0), ("a-1", 1.0, 1.0), ("b", 1.0, 1.0)]);
+        (report.timing, report.apps[2].timing) = (response(5_000_000), Timing::default());
+        (report.apps[0].timing, report.apps[1].timing) = (response(2_000_000), response(6_000_000));
+        let call = |name: &str, app| METRICS.iter().find(|(known, _)| *known == name).unwrap().1(&report, app);
+        assert_eq!(call("response_p99", None), Ok(0.005));
+        assert!((call("response_p99", Some("a")).unwrap() - 0.004).abs() < 1e-12);
+        assert_eq!(call("rounds_per_s", Some("a-1")), Ok(1.5));
+        assert_eq!(call("response_max", Some("b")), Err("application `b` has no round".to_owned()));
+        assert_eq!(call("missed", None), Err("no application of the run has a deadline".to_owned()));
     }
 
     #[test]

@@ -64,9 +64,46 @@ impl Estimate {
         Some(Self { mean, half_width })
     }
 
+    /// The mean of `values` over that of `base`, where those at the same place belong together, as runs with the same seed
+    /// do: `t(0.975, n−1)·s/(√n·|b̄|)` with the deviation *s* of `value − ratio·base`. `None` unless both have the same
+    /// number of values, at least two, and the mean of `base` is not 0.
+    ///
+    /// Source: W. G. Cochran, "Sampling Techniques", 3rd edition (1977), section 6.4, without a finite population.
+    pub fn of_paired_ratio(values: &[f64], base: &[f64]) -> Option<Self> {
+        let n = values.len() as f64;
+        let (own, of_base) = (mean(values)?, mean(base)?);
+        if values.len() != base.len() || values.len() < 2 || of_base == 0.0 {
+            return None;
+        }
+        let ratio = own / of_base;
+        let squares: f64 = values.iter().zip(base).map(|(value, base)| (value - ratio * base).powi(2)).sum();
+        let deviation = if squares <= (1e-12 * own).powi(2) { 0.0 } else { (squares / (n - 1.0)).sqrt() };
+        let half_width = student_t(values.len() - 1) * deviation / (n.sqrt() * of_base.abs());
+        Some(Self { mean: ratio, half_width: Some(half_width) })
+    }
+
     /// Whether a ratio's interval holds 1; without an interval, whether it is 1.
     pub fn includes_one(&self) -> bool {
         (self.mean - 1.0).abs() <= self.half_width.unwrap_or(0.0)
+    }
+}
+
+/// A ratio of two means, and how its interval was found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ratio {
+    /// The ratio.
+    pub estimate: Estimate,
+    /// Whether the interval is that of pairs of runs with the same seed; else the runs count as independent.
+    pub paired: bool,
+}
+
+impl Ratio {
+    /// The one of both that has the narrower interval; `other` if they are equal.
+    pub fn or_narrower(self, other: Option<Self>) -> Self {
+        match other {
+            Some(other) if other.estimate.half_width <= self.estimate.half_width => other,
+            _ => self,
+        }
     }
 }
 
@@ -149,6 +186,23 @@ mod tests {
         let ratio = estimate(200.0, 6.0).ratio_to(&estimate(100.0, 4.0)).unwrap();
         close(ratio.mean, 2.0);
         close(ratio.half_width.unwrap(), 0.1);
+    }
+
+    #[test]
+    fn pairs_that_keep_their_ratio_have_no_width() {
+        assert_eq!(Estimate::of_paired_ratio(&[2.0, 4.0, 8.0], &[1.0, 2.0, 4.0]), Some(estimate(2.0, 0.0)));
+        assert_eq!(Estimate::of_paired_ratio(&[2.0], &[1.0]), None);
+        assert_eq!(Estimate::of_paired_ratio(&[2.0, 3.0], &[1.0, -1.0]), None);
+    }
+
+    #[test]
+    fn pairs_that_hardly_keep_their_ratio_have_little() {
+        // 4, 5, 6 over 2, 2, 2: d = −1, 0, 1, so s = 1; 4.303/(√3·2).
+        let of_pairs = Estimate::of_paired_ratio(&[4.0, 5.0, 6.0], &[2.0; 3]).unwrap();
+        close(of_pairs.mean, 2.5);
+        close(of_pairs.half_width.unwrap(), 1.2422);
+        // With a base that does not vary that is the mean's own interval.
+        close(of_pairs.half_width.unwrap(), Estimate::of_mean(&[4.0, 5.0, 6.0]).unwrap().half_width.unwrap() / 2.0);
     }
 
     #[test]

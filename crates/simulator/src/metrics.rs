@@ -69,6 +69,7 @@ pub struct Report {
 
 /// Energy by part, in joules; `total` is the sum of the others.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Energy {
     /// Sum of all parts.
     pub total: f64,
@@ -131,6 +132,7 @@ pub struct TaskReport {
 /// How late threads were: of a thread, of an application, or of all applications. Rounds and deadlines are defined in
 /// docs/models.md.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Timing {
     /// From wakeup to the first instruction; `None` if no thread was ever woken.
     pub wakeup_latency_ns: Option<Latency>,
@@ -149,6 +151,7 @@ pub struct Timing {
 /// How rounds met their deadlines. The *slack* of a round is the time left to the deadline at the end of the round, and
 /// negative where that is missed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Deadlines {
     /// Rounds that had a deadline, at least 1.
     pub rounds: u64,
@@ -166,6 +169,7 @@ pub struct Deadlines {
 
 /// Frames: the rounds of threads that say so.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Frames {
     /// Frames that ended.
     pub count: u64,
@@ -185,6 +189,7 @@ impl Frames {
 /// A distribution of times, in nanoseconds. Every time is counted; a percentile is never below the true one, and above it
 /// by at most 1/64 of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Latency {
     /// Median.
     pub p50: u64,

@@ -35,3 +35,4 @@ mod workload_examples;
 mod workload_generators;
 mod workload_programs;
 mod workload_random;
+mod workload_shapes;

@@ -13,8 +13,8 @@ use tandem_experiments::{Progress, Simulator, Store};
 use crate::failure::Failure;
 use crate::files::{DASH, Files, Output};
 use crate::interrupt::Interrupt;
-use crate::store::Place;
 use crate::progress::Lines;
+use crate::store::Place;
 
 /// The context that every command gets.
 pub struct Context<'a> {

@@ -17,6 +17,8 @@ pub const SECONDS: Unit = Unit { symbol: "s", largest: 0 };
 pub const JOULES: Unit = Unit { symbol: "J", largest: 9 };
 /// Power.
 pub const WATTS: Unit = Unit { symbol: "W", largest: 9 };
+/// Energy per work, which is counted in seconds on the reference CPU.
+pub const JOULES_PER_WORK: Unit = Unit { symbol: "J/s", largest: 9 };
 /// Energy × time.
 pub const JOULE_SECONDS: Unit = Unit { symbol: "J·s", largest: 9 };
 /// Clock.

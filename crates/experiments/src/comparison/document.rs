@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
-use tandem_simulator::metrics::{AppReport, Energy, SCHEMA};
+use tandem_simulator::metrics::{AppReport, Energy, SCHEMA, Timing};
 
 use super::metric::{Measured, Metric, fairness};
 use super::runs::Outcome;
@@ -69,6 +69,8 @@ struct Value {
     ratio: Option<f64>,
     /// The 95 % confidence interval of the ratio is the ratio ± this.
     ratio_half_width: Option<f64>,
+    /// Whether that interval is that of pairs of runs with the same seed; else the runs count as independent.
+    ratio_paired: Option<bool>,
     /// Why the metric was not measured.
     not_measured: Option<String>,
 }
@@ -83,7 +85,6 @@ struct Run<'a> {
     /// Whether a time limit ended the run; then its time is no measure of speed.
     time_limited: bool,
     /// Energy, joules.
-    #[schemars(with = "EnergyParts")]
     energy_j: Energy,
     /// Mean power, watts.
     power_w: f64,
@@ -101,6 +102,9 @@ struct Run<'a> {
     migrations: u64,
     /// Events that the simulator processed.
     events: u64,
+    /// How late threads of applications were.
+    #[serde(flatten)]
+    timing: Timing,
     /// The smallest speedup of an application over the largest, 0 to 1.
     fairness: Option<f64>,
     /// The applications.
@@ -109,24 +113,6 @@ struct Run<'a> {
     warnings: &'a [String],
     /// Why a scheduler went before the end of the run.
     exit: Option<Exit<'a>>,
-}
-
-/// Energy and its parts, joules.
-#[derive(JsonSchema)]
-#[allow(dead_code, reason = "it only describes the simulator's type")]
-struct EnergyParts {
-    /// Sum of the five parts.
-    total: f64,
-    /// Cores and clusters.
-    cores: f64,
-    /// Uncore of all packages.
-    uncore: f64,
-    /// DRAM.
-    memory: f64,
-    /// Board and peripherals.
-    platform: f64,
-    /// Loss in the power supply.
-    supply: f64,
 }
 
 /// Why a scheduler went before the end of a run.
@@ -157,6 +143,8 @@ struct App<'a> {
     cpu_time_s: f64,
     /// Threads it had.
     threads: u32,
+    #[serde(flatten)]
+    timing: Timing,
 }
 
 impl<'a> Document<'a> {
@@ -189,8 +177,9 @@ impl Value {
         Self {
             mean: value.map(|value| value.mean),
             half_width: value.and_then(|value| value.half_width),
-            ratio: measured.ratio.map(|ratio| ratio.mean),
-            ratio_half_width: measured.ratio.and_then(|ratio| ratio.half_width),
+            ratio: measured.ratio.map(|ratio| ratio.estimate.mean),
+            ratio_half_width: measured.ratio.and_then(|ratio| ratio.estimate.half_width),
+            ratio_paired: measured.ratio.map(|ratio| ratio.paired),
             not_measured: measured.value.as_ref().err().map(ToString::to_string),
         }
     }
@@ -207,6 +196,7 @@ impl<'a> Run<'a> {
             speedup: outcome.speedup(&app.name),
             cpu_time_s: app.cpu_time_s,
             threads: app.threads,
+            timing: app.timing,
         };
         Self {
             seed: report.seed,
@@ -221,6 +211,7 @@ impl<'a> Run<'a> {
             switches: report.switches,
             migrations: report.migrations,
             events: report.events,
+            timing: report.timing,
             fairness: fairness(outcome).ok(),
             apps: report.apps.iter().map(app).collect(),
             warnings: &report.warnings,

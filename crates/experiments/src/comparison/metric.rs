@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The metrics of a comparison. A metric that was not measured says why; it is never 0.
 
+use tandem_simulator::metrics::{Deadlines, Frames, Latency};
+
 use super::runs::Outcome;
-use crate::statistics::{Estimate, jitter, mean};
+use crate::statistics::{Estimate, Ratio, jitter, mean};
 
 /// What is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,36 +23,157 @@ pub enum Metric {
     Fairness,
     /// Relative deviation of the applications' times from run to run.
     Jitter,
+    /// Energy over the applications' work, joules per second of work on the reference CPU.
+    EnergyPerWork,
+    /// Median wakeup latency of the applications' threads, seconds; likewise the next three.
+    P50Latency,
+    /// 95th percentile of the wakeup latency.
+    P95Latency,
+    /// 99th percentile of the wakeup latency.
+    P99Latency,
+    /// Largest wakeup latency.
+    MaxLatency,
+    /// Median response of the applications' rounds, seconds; likewise the next three.
+    P50Response,
+    /// 95th percentile of the response.
+    P95Response,
+    /// 99th percentile of the response.
+    P99Response,
+    /// Largest response.
+    MaxResponse,
+    /// Rounds of the applications that ended per second.
+    RoundsPerSecond,
+    /// Share of the rounds with a deadline that missed it.
+    Missed,
+    /// The most by which a deadline was missed, seconds; 0 if none was.
+    WorstMiss,
+    /// Frames that ended per second.
+    FramesPerSecond,
+    /// Share of the frames that ended after their deadline.
+    LateFrames,
 }
 
 impl Metric {
-    /// All metrics, in the order of columns.
-    pub const ALL: [Self; 7] =
-        [Self::Time, Self::Energy, Self::Edp, Self::Power, Self::Throughput, Self::Fairness, Self::Jitter];
+    /// All metrics.
+    pub const ALL: [Self; 21] = [
+        Self::Time,
+        Self::Energy,
+        Self::Edp,
+        Self::Power,
+        Self::Throughput,
+        Self::Fairness,
+        Self::Jitter,
+        Self::EnergyPerWork,
+        Self::P50Latency,
+        Self::P95Latency,
+        Self::P99Latency,
+        Self::MaxLatency,
+        Self::P50Response,
+        Self::P95Response,
+        Self::P99Response,
+        Self::MaxResponse,
+        Self::RoundsPerSecond,
+        Self::Missed,
+        Self::WorstMiss,
+        Self::FramesPerSecond,
+        Self::LateFrames,
+    ];
+
+    /// Name on a command line, what people call it, and the key of its values in the JSON, which names their unit.
+    const fn names(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::Time => ("time", "time", "time_s"),
+            Self::Energy => ("energy", "energy", "energy_j"),
+            Self::Edp => ("edp", "EDP", "edp_js"),
+            Self::Power => ("power", "power", "power_w"),
+            Self::Throughput => ("throughput", "work rate", "throughput"),
+            Self::Fairness => ("fairness", "fairness", "fairness"),
+            Self::Jitter => ("jitter", "jitter", "jitter"),
+            Self::EnergyPerWork => ("energy-per-work", "energy/work", "energy_per_work_j_per_s"),
+            Self::P50Latency => ("p50-latency", "p50 latency", "p50_latency_s"),
+            Self::P95Latency => ("p95-latency", "p95 latency", "p95_latency_s"),
+            Self::P99Latency => ("p99-latency", "p99 latency", "p99_latency_s"),
+            Self::MaxLatency => ("max-latency", "max latency", "max_latency_s"),
+            Self::P50Response => ("p50-response", "p50 response", "p50_response_s"),
+            Self::P95Response => ("p95-response", "p95 response", "p95_response_s"),
+            Self::P99Response => ("p99-response", "p99 response", "p99_response_s"),
+            Self::MaxResponse => ("max-response", "max response", "max_response_s"),
+            Self::RoundsPerSecond => ("rounds-per-s", "rounds", "rounds_per_s"),
+            Self::Missed => ("missed", "missed", "missed_share"),
+            Self::WorstMiss => ("worst-miss", "worst miss", "worst_miss_s"),
+            Self::FramesPerSecond => ("frames-per-s", "frames", "frames_per_s"),
+            Self::LateFrames => ("late-frames", "late frames", "late_frames_share"),
+        }
+    }
+
+    /// The metric with this [name](Self::name); `None` if there is none.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|metric| metric.name() == name)
+    }
+
+    /// Name on a command line: `p99-response`.
+    pub fn name(self) -> &'static str {
+        self.names().0
+    }
 
     /// What people call it.
     pub fn title(self) -> &'static str {
-        match self {
-            Self::Time => "time",
-            Self::Energy => "energy",
-            Self::Edp => "EDP",
-            Self::Power => "power",
-            Self::Throughput => "work rate",
-            Self::Fairness => "fairness",
-            Self::Jitter => "jitter",
-        }
+        self.names().1
     }
 
     /// The key of its values in the JSON, which names their unit.
     pub fn key(self) -> &'static str {
+        self.names().2
+    }
+
+    /// Whether a larger value is the better one.
+    pub fn more_is_better(self) -> bool {
+        matches!(self, Self::Throughput | Self::Fairness | Self::RoundsPerSecond | Self::FramesPerSecond)
+    }
+
+    /// Whether one run has a value of its own.
+    pub fn is_of_one_run(self) -> bool {
+        self != Self::Jitter
+    }
+
+    /// The value of one run.
+    ///
+    /// # Errors
+    /// The run does not have it.
+    pub fn of_run(self, outcome: &Outcome) -> Result<f64, NotMeasured> {
+        let report = &outcome.report;
+        let latency = |of: fn(Latency) -> u64| {
+            report.timing.wakeup_latency_ns.map(|it| of(it) as f64 * 1e-9).ok_or(NotMeasured::NoWakeup)
+        };
+        let response = |of: fn(Latency) -> u64| {
+            report.timing.response_ns.map(|it| of(it) as f64 * 1e-9).ok_or(NotMeasured::NoRound)
+        };
+        let deadlines = |of: fn(Deadlines) -> f64| report.timing.deadlines.map(of).ok_or(NotMeasured::NoDeadline);
+        let frames = |of: fn(Frames) -> f64| report.timing.frames.map(of).ok_or(NotMeasured::NoFrame);
         match self {
-            Self::Time => "time_s",
-            Self::Energy => "energy_j",
-            Self::Edp => "edp_js",
-            Self::Power => "power_w",
-            Self::Throughput => "throughput",
-            Self::Fairness => "fairness",
-            Self::Jitter => "jitter",
+            Self::Time if report.time_limited => Err(NotMeasured::TimeLimit),
+            Self::Time => Ok(report.time_s),
+            Self::Energy => Ok(report.energy_j.total),
+            Self::Edp => report.edp_js.ok_or(NotMeasured::TimeLimit),
+            Self::Power => Ok(report.power_w),
+            Self::Throughput => Ok(report.throughput),
+            Self::Fairness => fairness(outcome),
+            Self::Jitter => Err(NotMeasured::OneRun),
+            Self::EnergyPerWork => energy_per_work(outcome),
+            Self::P50Latency => latency(|it| it.p50),
+            Self::P95Latency => latency(|it| it.p95),
+            Self::P99Latency => latency(|it| it.p99),
+            Self::MaxLatency => latency(|it| it.max),
+            Self::P50Response => response(|it| it.p50),
+            Self::P95Response => response(|it| it.p95),
+            Self::P99Response => response(|it| it.p99),
+            Self::MaxResponse => response(|it| it.max),
+            Self::RoundsPerSecond if report.timing.rounds == 0 => Err(NotMeasured::NoRound),
+            Self::RoundsPerSecond => Ok(report.timing.rounds_per_s),
+            Self::Missed => deadlines(|it| it.missed_share),
+            Self::WorstMiss => deadlines(|it| it.worst_miss_ns as f64 * 1e-9),
+            Self::FramesPerSecond => frames(|it| it.per_s),
+            Self::LateFrames => frames(|it| it.late_share()),
         }
     }
 
@@ -74,7 +197,7 @@ pub struct Measured {
     /// The value; why it was not measured otherwise.
     pub value: Result<Estimate, NotMeasured>,
     /// Over the first pair's value; `None` where one of both was not measured or the first is 0.
-    pub ratio: Option<Estimate>,
+    pub ratio: Option<Ratio>,
 }
 
 /// Why a metric was not measured.
@@ -98,6 +221,21 @@ pub enum NotMeasured {
     /// The runs alone were not asked for.
     #[error("applications were not run alone (--no-alone)")]
     NotRunAlone,
+    /// Energy over no work.
+    #[error("the applications do no work")]
+    NoWork,
+    /// Threads that never wait are never woken.
+    #[error("no thread of an application is woken")]
+    NoWakeup,
+    /// Threads that never wait have no rounds.
+    #[error("no thread of an application waits and then works")]
+    NoRound,
+    /// There is neither a timer nor a deadline.
+    #[error("the workload has neither timers nor deadlines")]
+    NoDeadline,
+    /// No task says `frame`.
+    #[error("the workload names no frames")]
+    NoFrame,
     /// Fewer than two applications did any work.
     #[error("the applications do no work together")]
     NoWorkTogether,
@@ -123,32 +261,40 @@ pub enum NotMeasured {
     },
 }
 
-fn time_limited(outcomes: &[Outcome]) -> bool {
-    outcomes.iter().any(|outcome| outcome.report.time_limited)
-}
-
 /// The value of `metric` over the runs.
 pub fn measure(metric: Metric, outcomes: &[Outcome]) -> Result<Estimate, NotMeasured> {
-    let of_reports = |value: fn(&Outcome) -> f64| {
-        let values: Vec<f64> = outcomes.iter().map(value).collect();
-        Estimate::of_mean(&values).ok_or(NotMeasured::NoRuns)
-    };
     match metric {
-        Metric::Time if time_limited(outcomes) => Err(NotMeasured::TimeLimit),
-        Metric::Time => of_reports(|outcome| outcome.report.time_s),
-        Metric::Edp => {
-            let values: Option<Vec<f64>> = outcomes.iter().map(|outcome| outcome.report.edp_js).collect();
-            Estimate::of_mean(&values.ok_or(NotMeasured::TimeLimit)?).ok_or(NotMeasured::NoRuns)
-        }
-        Metric::Energy => of_reports(|outcome| outcome.report.energy_j.total),
-        Metric::Power => of_reports(|outcome| outcome.report.power_w),
-        Metric::Throughput => of_reports(|outcome| outcome.report.throughput),
-        Metric::Fairness => {
-            let values = outcomes.iter().map(fairness).collect::<Result<Vec<_>, _>>()?;
-            Estimate::of_mean(&values).ok_or(NotMeasured::NoRuns)
-        }
         Metric::Jitter => jitter_of(outcomes),
+        _ => Estimate::of_mean(&values(metric, outcomes)?).ok_or(NotMeasured::NoRuns),
     }
+}
+
+/// The value of each run.
+fn values(metric: Metric, outcomes: &[Outcome]) -> Result<Vec<f64>, NotMeasured> {
+    outcomes.iter().map(|outcome| metric.of_run(outcome)).collect()
+}
+
+/// `metric` of `outcomes` over that of `base`, whose runs had the same seeds in the same order: by the narrower of both
+/// intervals. `None` where one of them was not measured or the latter is 0.
+pub fn ratio(metric: Metric, outcomes: &[Outcome], base: &[Outcome]) -> Option<Ratio> {
+    let (own, of_base) = (measure(metric, outcomes).ok()?, measure(metric, base).ok()?);
+    let independent = Ratio { estimate: own.ratio_to(&of_base)?, paired: false };
+    let (Ok(own), Ok(of_base)) = (values(metric, outcomes), values(metric, base)) else { return Some(independent) };
+    let paired = Estimate::of_paired_ratio(&own, &of_base).map(|estimate| Ratio { estimate, paired: true });
+    Some(independent.or_narrower(paired))
+}
+
+/// Joules per second of work.
+fn energy_per_work(outcome: &Outcome) -> Result<f64, NotMeasured> {
+    match work_of(outcome) {
+        work if work > 0.0 => Ok(outcome.report.energy_j.total / work),
+        _ => Err(NotMeasured::NoWork),
+    }
+}
+
+/// Work of all applications, in seconds on the reference CPU.
+pub fn work_of(outcome: &Outcome) -> f64 {
+    outcome.report.apps.iter().map(|app| app.work_s).sum()
 }
 
 impl Outcome {
@@ -203,72 +349,4 @@ fn times(outcomes: &[Outcome], name: &str) -> Result<Vec<f64>, NotMeasured> {
 }
 
 #[cfg(test)]
-pub mod tests {
-    use super::*;
-    use crate::fixture::report;
-
-    pub fn outcome(apps: &[(&str, f64, f64)]) -> Outcome {
-        let mut outcome = Outcome { report: report(), alone: Ok(Vec::new()) };
-        outcome.report.apps.clear();
-        let mut alone = Vec::new();
-        for (name, mixed, by_itself) in apps {
-            let mut app = report().apps.remove(0);
-            (app.name, app.performance, app.time_s) = (name.to_string(), *mixed, Some(1.0 / mixed));
-            outcome.report.apps.push(app);
-            alone.push((name.to_string(), *by_itself));
-        }
-        outcome.alone = Ok(alone);
-        outcome
-    }
-
-    #[test]
-    fn metrics_are_indexed_by_their_place_among_all() {
-        for (index, metric) in Metric::ALL.into_iter().enumerate() {
-            assert_eq!(metric as usize, index);
-        }
-    }
-
-    #[test]
-    fn fairness_is_the_smallest_speedup_over_the_largest() {
-        // Speedups 0.5, 0.8 and 0.4.
-        let outcome = outcome(&[("a", 1.0, 2.0), ("b", 0.8, 1.0), ("c", 2.0, 5.0)]);
-        assert!((fairness(&outcome).unwrap() - 0.5).abs() < 1e-12);
-    }
-
-    #[test]
-    fn a_starved_application_makes_a_run_unfair_not_unmeasured() {
-        assert_eq!(fairness(&outcome(&[("a", 1.0, 2.0), ("b", 0.0, 1.0)])), Ok(0.0));
-    }
-
-    #[test]
-    fn jitter_is_averaged_over_applications() {
-        // a: 0.9 s and 1.1 s, jitter 0.1; b: never differs.
-        let runs =
-            [outcome(&[("a", 1.0 / 0.9, 1.0), ("b", 0.5, 1.0)]), outcome(&[("a", 1.0 / 1.1, 1.0), ("b", 0.5, 1.0)])];
-        let jitter = measure(Metric::Jitter, &runs).unwrap();
-        assert!((jitter.mean - 0.05).abs() < 1e-12);
-        assert_eq!(jitter.half_width, None, "two runs leave one out of which nothing deviates");
-    }
-
-    #[test]
-    fn an_application_that_a_limit_ended_jitters_in_its_time_per_work() {
-        let mut runs = [outcome(&[("a", 1.0 / 0.9, 1.0)]), outcome(&[("a", 1.0 / 1.1, 1.0)])];
-        runs.iter_mut().for_each(|run| run.report.apps[0].time_s = None);
-        assert!((measure(Metric::Jitter, &runs).unwrap().mean - 0.1).abs() < 1e-12);
-    }
-
-    #[test]
-    fn one_run_has_no_jitter() {
-        assert!(measure(Metric::Jitter, &[outcome(&[("a", 1.0, 1.0)])]).unwrap_err() == NotMeasured::OneRun);
-    }
-
-    #[test]
-    fn the_length_of_a_limited_run_is_no_time() {
-        let mut run = outcome(&[("a", 1.0, 1.0)]);
-        (run.report.time_limited, run.report.edp_js) = (true, None);
-        let runs = [run];
-        assert!(measure(Metric::Time, &runs).is_err());
-        assert!(measure(Metric::Edp, &runs).is_err());
-        assert!(measure(Metric::Energy, &runs).is_ok());
-    }
-}
+pub mod tests;

@@ -17,6 +17,9 @@ pub use names::tell_apart;
 pub(crate) use runs::Grid;
 pub use runs::{ComparisonRuns, Outcome};
 
+use crate::statistics::Ratio;
+use metric::{ratio, work_of};
+
 /// A pair and what its runs gave.
 #[derive(Debug)]
 pub struct PairResult {
@@ -32,6 +35,12 @@ impl PairResult {
     /// One metric.
     pub fn metric(&self, metric: Metric) -> &Measured {
         &self.metrics[metric as usize]
+    }
+
+    /// `metric` over that of `base`, another pair of the same comparison; `None` where one of both was not measured or the
+    /// latter is 0.
+    pub fn ratio_to(&self, base: &Self, metric: Metric) -> Option<Ratio> {
+        ratio(metric, &self.outcomes, &base.outcomes)
     }
 }
 
@@ -62,15 +71,11 @@ pub struct Comparison {
 impl Comparison {
     /// Computes the metrics of `outcomes`, which are by pair, then by seed.
     fn of(machine: &str, workload: &str, pairs: Vec<Pair>, seeds: Vec<u64>, outcomes: Vec<Vec<Outcome>>) -> Self {
-        let values = |outcomes: &[Outcome]| Metric::ALL.map(|metric| measure(metric, outcomes));
-        let reference = outcomes.first().map(|first| values(first));
+        let reference = outcomes.first().cloned().unwrap_or_default();
         let pair_results = pairs.into_iter().zip(outcomes).map(|(pair, outcomes)| {
-            let metrics = values(&outcomes).into_iter().enumerate().map(|(index, value)| {
-                let reference = reference.as_ref().and_then(|values| values[index].as_ref().ok());
-                let ratio = reference.zip(value.as_ref().ok()).and_then(|(base, value)| value.ratio_to(base));
-                Measured { value, ratio }
-            });
-            PairResult { metrics: metrics.collect(), pair, outcomes }
+            let measured =
+                |metric| Measured { value: measure(metric, &outcomes), ratio: ratio(metric, &outcomes, &reference) };
+            PairResult { metrics: Metric::ALL.map(measured).to_vec(), pair, outcomes }
         });
         Self { machine: machine.to_owned(), workload: workload.to_owned(), seeds, pairs: pair_results.collect() }
     }
@@ -79,6 +84,13 @@ impl Comparison {
     pub fn ejected(&self) -> usize {
         let runs = self.pairs.iter().flat_map(|pair| &pair.outcomes);
         runs.filter(|run| run.exit().is_some()).count()
+    }
+
+    /// Whether pairs did different work with the same seed, so that their energies alone do not compare.
+    pub fn work_differs(&self) -> bool {
+        let Some(reference) = self.pairs.first() else { return false };
+        let differ = |(a, b): (&Outcome, &Outcome)| (work_of(a) - work_of(b)).abs() > 1e-6 * work_of(a).max(work_of(b));
+        self.pairs.iter().any(|pair| pair.outcomes.iter().zip(&reference.outcomes).any(differ))
     }
 
     /// Which of the runs a time limit ended.

@@ -76,11 +76,11 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Ratio;
+    use super::super::BaselineRatio;
     use super::*;
 
     fn judged(machine: &str, pair: &str, judgement: Judgement) -> Judged {
-        let ratio = Ratio { ratio: Some(1.05), ratio_half_width: Some(0.01), paired: true };
+        let ratio = BaselineRatio { ratio: Some(1.05), ratio_half_width: Some(0.01), paired: true };
         let why = (judgement == Judgement::Ejected).then(|| "the scheduler was ejected".to_owned());
         let (machine, workload, pair) = (machine.to_owned(), "w".to_owned(), pair.to_owned());
         Judged { machine, workload, pair, condition: "energy > 1.02".to_owned(), judgement, ratio, why }

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::comparison::{Comparison, PairResult};
 use crate::matrix::Matrix;
-use crate::statistics::Estimate;
+use crate::statistics::{Estimate, Ratio};
 
 pub use baseline::{Baseline, Measured as BaselineValue, Subject, fingerprint, options};
 pub use condition::{Condition, ConditionError, Mistake, Side};
@@ -50,14 +50,14 @@ pub struct Judged {
     pub judgement: Judgement,
     /// The metric's ratio to the baseline.
     #[serde(flatten)]
-    pub ratio: Ratio,
+    pub ratio: BaselineRatio,
     /// Why it is undecided or ejected, in words.
     pub why: Option<String>,
 }
 
 /// A ratio to the baseline and its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-pub struct Ratio {
+pub struct BaselineRatio {
     /// The new value over the baseline's; `None` where one is missing or the baseline's is 0.
     pub ratio: Option<f64>,
     /// Half of the ratio's 95 % confidence interval.
@@ -102,13 +102,13 @@ fn of_cell(cell: &Comparison, pair: &PairResult, baseline: &Baseline, condition:
     let same_seeds = then.seeds == cell.seeds;
     let (ratio, judgement, why) = match (now, before) {
         _ if pair.outcomes.iter().any(|run| run.exit().is_some()) => {
-            (Ratio::NONE, Judgement::Ejected, Some("the scheduler was ejected".to_owned()))
+            (BaselineRatio::NONE, Judgement::Ejected, Some("the scheduler was ejected".to_owned()))
         }
         (None, _) => {
             let why = pair.metric(condition.metric).value.as_ref().err().map(ToString::to_string);
-            (Ratio::NONE, Judgement::Undecided, why)
+            (BaselineRatio::NONE, Judgement::Undecided, why)
         }
-        (Some(_), None) => (Ratio::NONE, Judgement::Undecided, Some("the baseline has no value".to_owned())),
+        (Some(_), None) => (BaselineRatio::NONE, Judgement::Undecided, Some("the baseline has no value".to_owned())),
         (Some(now), Some(before)) => decide(&now, before, same_seeds, condition),
     };
     let (machine, workload) = (cell.machine.clone(), cell.workload.clone());
@@ -120,28 +120,28 @@ fn decide(
     before: &BaselineValue,
     same_seeds: bool,
     condition: &Condition,
-) -> (Ratio, Judgement, Option<String>) {
+) -> (BaselineRatio, Judgement, Option<String>) {
     // Of nothing there is no ratio: nothing is as good as nothing, and something is more than any limit.
     if before.mean == 0.0 {
         let least = now.mean - now.half_width.unwrap_or(f64::INFINITY);
         return match (now.mean == 0.0, least > 0.0, condition.side) {
-            (true, ..) => (Ratio::NONE, Judgement::NotWorse, None),
-            (false, true, Side::Above) => (Ratio::NONE, Judgement::Worse, Some("the baseline is 0".to_owned())),
-            _ => (Ratio::NONE, Judgement::Undecided, Some("the baseline is 0".to_owned())),
+            (true, ..) => (BaselineRatio::NONE, Judgement::NotWorse, None),
+            (false, true, Side::Above) => (BaselineRatio::NONE, Judgement::Worse, Some("the baseline is 0".to_owned())),
+            _ => (BaselineRatio::NONE, Judgement::Undecided, Some("the baseline is 0".to_owned())),
         };
     }
-    let (estimate, paired) = ratio(now, before, same_seeds);
+    let Ratio { estimate, paired } = ratio(now, before, same_seeds);
     let judgement = condition.judge(&estimate);
     let why = match (judgement, estimate.half_width) {
         (Judgement::Undecided, None) => Some("one run has no interval".to_owned()),
         (Judgement::Undecided, Some(_)) => Some("the limit is within the interval".to_owned()),
         _ => None,
     };
-    let ratio = Ratio { ratio: Some(estimate.mean), ratio_half_width: estimate.half_width, paired };
+    let ratio = BaselineRatio { ratio: Some(estimate.mean), ratio_half_width: estimate.half_width, paired };
     (ratio, judgement, why)
 }
 
-impl Ratio {
+impl BaselineRatio {
     const NONE: Self = Self { ratio: None, ratio_half_width: None, paired: false };
 
     /// The ratio as an estimate.

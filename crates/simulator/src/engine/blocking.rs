@@ -130,6 +130,12 @@ impl Engine<'_> {
         self.wait_for(cpu, task, WaitsFor::Resume(kind))
     }
 
+    /// `sem_post`: gives one to the first that waits for the semaphore, or keeps it.
+    pub(super) fn sem_post(&mut self, cpu: CpuId, semaphore: u32) -> Next {
+        let now = self.agenda.now();
+        self.release(cpu, |sync| sync.sem_post(semaphore, now))
+    }
+
     /// `sem_wait`: takes one from the semaphore, or waits for it.
     pub(super) fn sem_wait(&mut self, cpu: CpuId, task: TaskId, semaphore: u32) -> Next {
         let Some(posted) = self.shared.sync.sem_wait(semaphore, task) else {

@@ -66,11 +66,7 @@ impl Engine<'_> {
             Op::Runtime { time, behaviour } => thread.run_time(*time, *behaviour),
             Op::Memory { bytes, .. } => self.stall(cpu, task, Stall::of_copy(self.machine, cpu, *bytes)),
             Op::Chase { count, buffer } => self.stall(cpu, task, Stall::of_chase(self.machine, cpu, *count, *buffer)),
-            Op::Sleep(span) => {
-                let span = sample(*span, &mut thread.rng);
-                thread.rounds.end(self.agenda.now(), None);
-                self.sleep_until(cpu, task, self.agenda.now().saturating_add(span))
-            }
+            Op::Sleep(span) => self.sleep(cpu, task, *span),
             Op::Timer { timer, period, absolute } => self.wait_for_timer(cpu, task, *timer, *period, *absolute),
             Op::Lock(mutex) => self.lock(cpu, task, *mutex),
             Op::Unlock(mutex) => self.unlock(cpu, task, *mutex),
@@ -80,10 +76,7 @@ impl Engine<'_> {
             Op::Barrier(barrier) => self.arrive(cpu, task, *barrier),
             Op::Suspend => self.suspend(cpu, task),
             Op::Resume(kind) => self.release(cpu, |sync| sync.resume(*kind)),
-            Op::SemPost(semaphore) => {
-                let now = self.agenda.now();
-                self.release(cpu, |sync| sync.sem_post(*semaphore, now))
-            }
+            Op::SemPost(semaphore) => self.sem_post(cpu, *semaphore),
             Op::SemWait(semaphore) => self.sem_wait(cpu, task, *semaphore),
             Op::Yield => self.yield_cpu(cpu, task),
             Op::Fork(kind) => self.fork(cpu, task, *kind),
@@ -167,6 +160,14 @@ impl Engine<'_> {
             self.sched.kernel.pmu.add_bytes(cpu, stall.bytes);
         }
         Next::Run
+    }
+
+    /// `sleep`: the thread's round ends, and the next begins when the sleep is over.
+    fn sleep(&mut self, cpu: CpuId, task: TaskId, span: Span) -> Next {
+        let thread = &mut self.threads[task];
+        let until = self.agenda.now().saturating_add(sample(span, &mut thread.rng));
+        thread.rounds.end(self.agenda.now(), None);
+        self.sleep_until(cpu, task, until)
     }
 
     /// The thread on `cpu` sleeps.

@@ -56,8 +56,10 @@ impl Rounds {
     /// What the thread waited for came at `at`: a round begins, unless the wait was part of one.
     #[inline]
     pub fn activate(&mut self, at: Nanos) {
-        self.activated = true;
-        self.since.get_or_insert(at);
+        if self.since.is_none() {
+            self.since = Some(at);
+            self.activated = true;
+        }
     }
 
     /// The thread does `work` in its round, if that is anything.

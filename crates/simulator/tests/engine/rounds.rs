@@ -96,15 +96,19 @@ fn a_woken_thread_responds_from_its_wakeup_on() {
     assert_eq!(response_us(&timing(&report, "waker")), (1_000, 1_000, 2));
 }
 
-/// "high" wakes at 1 ms and wants the lock, which "low" has from 0 to 5 ms of its work; high works 5–7.
+/// "middle" comes at 0.5 ms and "high" wakes at 1 ms: both want the lock, which "low" has up to 5. "middle" asked first and
+/// has it 5–6, "high" 6–8.
 #[test]
 fn waiting_for_a_lock_is_part_of_the_response() {
     let report = on_one_cpu(
         r#""high": { "policy": "SCHED_FIFO", "priority": 20, "loop": 1, "sleep": 1000, "lock": "m", "run": 2000,
                      "unlock": "m", "sleep2": 1 },
+           "middle": { "policy": "SCHED_FIFO", "priority": 15, "delay": 500, "loop": 1, "lock": "m", "run": 1000,
+                       "unlock": "m" },
            "low": { "policy": "SCHED_FIFO", "priority": 10, "loop": 1, "lock": "m", "run": 5000, "unlock": "m" }"#,
     );
-    assert_eq!(response_us(&timing(&report, "high")), (6_000, 6_000, 1));
+    assert_eq!(response_us(&timing(&report, "high")), (7_000, 7_000, 1));
+    assert_eq!(timing(&report, "middle").response_ns, None, "it only ever waited for the lock");
     assert_eq!(timing(&report, "low").response_ns, None, "it never waited");
 }
 

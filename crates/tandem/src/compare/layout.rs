@@ -6,7 +6,8 @@ use tandem_simulator::metrics::ExitReport;
 
 use crate::compare::label;
 use crate::quantity::{
-    JOULE_SECONDS, JOULES, NOTHING, NUMBER, PERCENT, SECONDS, Unit, WATTS, estimate, quantity, ratio,
+    JOULE_SECONDS, JOULES, JOULES_PER_WORK, NOTHING, NUMBER, PER_SECOND, PERCENT, SECONDS, Unit, WATTS, estimate,
+    quantity, ratio,
 };
 use crate::table::{Align, Table, paragraph, printable};
 
@@ -57,21 +58,46 @@ pub fn against(pairs: &[&Pair]) -> String {
     }
 }
 
-/// The columns of the table. Work per second takes the place of a time that says nothing.
+/// The columns of the table. Work per second takes the place of a time that says nothing; energy per work stands beside an
+/// energy that pairs used for different work. Of what says how late a run was the table has what the workload has, one
+/// column each; the JSON has all.
 fn columns(comparison: &Comparison) -> impl Iterator<Item = Metric> + Clone {
-    let hidden = if comparison.limits() == Limits::None { Metric::Throughput } else { Metric::Time };
-    Metric::ALL.into_iter().filter(move |metric| *metric != hidden)
+    let limited = comparison.limits() != Limits::None;
+    let everywhere = |metric: Metric| comparison.pairs.iter().all(|pair| pair.metric(metric).value.is_ok());
+    [
+        (Metric::Time, !limited),
+        (Metric::Energy, true),
+        (Metric::EnergyPerWork, comparison.work_differs() && everywhere(Metric::EnergyPerWork)),
+        (Metric::Edp, true),
+        (Metric::Power, true),
+        (Metric::Throughput, limited),
+        (Metric::P99Response, everywhere(Metric::P99Response)),
+        (Metric::Missed, everywhere(Metric::Missed)),
+        (Metric::LateFrames, everywhere(Metric::LateFrames)),
+        (Metric::Fairness, true),
+        (Metric::Jitter, true),
+    ]
+    .into_iter()
+    .filter_map(|(metric, shown)| shown.then_some(metric))
 }
+
+/// What is missed where it is not measured: what every workload has, unless other words say that it does not.
+const EXPECTED: [Metric; 7] =
+    [Metric::Time, Metric::Energy, Metric::Edp, Metric::Power, Metric::Throughput, Metric::Fairness, Metric::Jitter];
 
 /// The unit of a metric's values.
 fn unit(metric: Metric) -> Unit {
     match metric {
-        Metric::Time => SECONDS,
+        Metric::Time | Metric::WorstMiss => SECONDS,
+        Metric::P50Latency | Metric::P95Latency | Metric::P99Latency | Metric::MaxLatency => SECONDS,
+        Metric::P50Response | Metric::P95Response | Metric::P99Response | Metric::MaxResponse => SECONDS,
         Metric::Energy => JOULES,
         Metric::Edp => JOULE_SECONDS,
         Metric::Power => WATTS,
+        Metric::EnergyPerWork => JOULES_PER_WORK,
+        Metric::RoundsPerSecond | Metric::FramesPerSecond => PER_SECOND,
         Metric::Throughput | Metric::Fairness => NUMBER,
-        Metric::Jitter => PERCENT,
+        Metric::Jitter | Metric::Missed | Metric::LateFrames => PERCENT,
     }
 }
 
@@ -89,7 +115,7 @@ pub fn ratio_text(comparison: &Comparison, index: usize, metric: Metric) -> Stri
         return String::new();
     }
     match &comparison.pairs[index].metric(metric).ratio {
-        Some(of_first) => format!("×{}", ratio(of_first)),
+        Some(of_first) => format!("×{}", ratio(&of_first.estimate)),
         None => NOTHING.to_owned(),
     }
 }
@@ -157,7 +183,7 @@ fn ejections(comparison: &Comparison) -> impl Iterator<Item = String> + '_ {
 /// Why there are dashes: each reason once, with the pairs it concerns unless it concerns all.
 pub fn notes(comparison: &Comparison) -> Vec<String> {
     let mut notes = Vec::new();
-    for metric in Metric::ALL {
+    for metric in EXPECTED {
         let mut reasons: Vec<(&NotMeasured, Vec<String>)> = Vec::new();
         for pair in &comparison.pairs {
             let Err(reason) = &pair.metric(metric).value else { continue };
@@ -175,9 +201,30 @@ pub fn notes(comparison: &Comparison) -> Vec<String> {
     if comparison.seeds.len() == 1 {
         notes.push("One run has no confidence interval; ask for more with --runs.".to_owned());
     }
+    notes.extend(pairing(comparison));
     notes.extend(ejections(comparison));
     notes.extend(warnings(comparison));
     notes
+}
+
+/// How the intervals of the ratios were found; nothing where there are none.
+fn pairing(comparison: &Comparison) -> Option<String> {
+    let ratios = |metric: Metric| {
+        let pairs = comparison.pairs.iter().skip(1).filter_map(move |pair| pair.metric(metric).ratio);
+        pairs.filter(|ratio| ratio.estimate.half_width.is_some())
+    };
+    let shown: Vec<Metric> = columns(comparison).filter(|metric| ratios(*metric).next().is_some()).collect();
+    let is_paired = |metric: &&Metric| ratios(**metric).all(|ratio| ratio.paired);
+    let (paired, others): (Vec<&Metric>, Vec<&Metric>) = shown.iter().partition(is_paired);
+    let others = others.iter().map(|metric| metric.title()).collect::<Vec<_>>().join(", ");
+    match (paired.is_empty(), others.is_empty()) {
+        (true, true) => None,
+        (_, true) => Some("The intervals of × are those of pairs of runs with the same seed.".to_owned()),
+        (true, _) => Some("The intervals of × are those of independent runs.".to_owned()),
+        _ => Some(format!(
+            "The intervals of × are those of pairs of runs with the same seed; for {others} those of independent runs."
+        )),
+    }
 }
 
 /// What the simulations warned about, each once.

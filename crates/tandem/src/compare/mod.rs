@@ -17,7 +17,8 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use tandem_experiments::{
-    Compared, Comparison, ExperimentError, Gate, Matrix, MatrixRuns, Rows, Scenario, Stored, VariedSetting, spanned, tell_apart,
+    Compared, Comparison, ExperimentError, Gate, Matrix, MatrixRuns, Rows, Scenario, Stored, VariedSetting, spanned,
+    tell_apart,
 };
 
 use crate::arguments::{Choice, Pair, RunOptions, choice, reads, varied, warn_of_powersave};

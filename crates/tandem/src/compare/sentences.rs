@@ -116,16 +116,17 @@ fn sentence(comparison: &Comparison, wording: &Wording) -> Option<String> {
         .filter_map(|pair| Some((pair, pair.metric(wording.metric).value.as_ref().ok()?)))
         .collect();
     let by_mean = |(_, a): &&(_, &Estimate), (_, b): &&(_, &Estimate)| a.mean.total_cmp(&b.mean);
-    let (best, best_value) = *match wording.best {
+    let (best, _) = *match wording.best {
         Best::Least | Best::Fastest => measured.iter().min_by(by_mean),
         Best::Most => measured.iter().max_by(by_mean),
     }?;
     let (mut worse, mut equal) = (Vec::new(), Vec::new());
-    for (pair, value) in measured.iter().filter(|(pair, _)| !std::ptr::eq(*pair, best)) {
+    for (pair, _) in measured.iter().filter(|(pair, _)| !std::ptr::eq(*pair, best)) {
         let times = match wording.best {
-            Best::Least | Best::Fastest => value.ratio_to(best_value)?,
-            Best::Most => best_value.ratio_to(value)?,
-        };
+            Best::Least | Best::Fastest => pair.ratio_to(best, wording.metric)?,
+            Best::Most => best.ratio_to(pair, wording.metric)?,
+        }
+        .estimate;
         match wording.difference(&times).filter(|_| !times.includes_one()) {
             None => equal.push(format!("{} (×{})", label(&pair.pair), ratio(&times))),
             Some(difference) => worse.push(format!("{difference} {}", label(&pair.pair))),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `tandem simulate`: one run.
 
+mod late;
 mod scheduler;
 mod summary;
 pub mod watched;

@@ -3,24 +3,25 @@
 
 use tandem_simulator::metrics::{CpuReport, Report, TaskReport};
 
-use super::scheduler;
+use super::{late, scheduler};
 use crate::quantity::{HERTZ, JOULE_SECONDS, JOULES, NOTHING, SECONDS, Unit, WATTS, count, percent, quantity};
 use crate::table::{Align::Left, Align::Right, Table, paragraph};
 
 /// Most rows of a table that are shown; the JSON has all.
-const MOST_APPS: usize = 16;
+pub const MOST_APPS: usize = 16;
 const MOST_CPUS: usize = 32;
 const MOST_TASKS: usize = 8;
 
 /// A table, and the number of rows that it leaves out.
-type Part = (Table, usize);
+pub type Part = (Table, usize);
 
 /// The report for people on `width` columns.
 pub fn summary(report: &Report, width: Option<usize>) -> String {
     let Report { workload, machine, scheduler, governor, seed, .. } = report;
     let title = format!("{workload} on {machine} under {scheduler}+{governor}, seed {seed}");
     let mut text = paragraph(&title, width);
-    for (table, hidden) in [totals(report), apps(report), cpus(report), tasks(report)].into_iter().flatten() {
+    let parts = [totals(report), apps(report), late::responses(report), late::wakeups(report), late::frames(report)];
+    for (table, hidden) in parts.into_iter().chain([cpus(report), tasks(report)]).flatten() {
         text.push('\n');
         text += &table.fitting(width).render();
         if hidden > 0 {
@@ -140,7 +141,7 @@ fn tasks(report: &Report) -> Option<Part> {
         ("migrations", Right),
     ]);
     for task in waiting.iter().take(MOST_TASKS) {
-        let latency = task.wakeup_latency_ns.map(|latency| quantity(latency.p99 as f64 / 1e9, SECONDS));
+        let latency = task.timing.wakeup_latency_ns.map(|latency| quantity(latency.p99 as f64 / 1e9, SECONDS));
         table.row([
             task.name.clone(),
             task.app.clone().unwrap_or_else(|| "(system)".to_owned()),

@@ -8,15 +8,16 @@
 //! | powersave | 2 s | 4 W |
 //!
 //! With the seeds 0, 1, 2, 3 … the time is 1 % shorter, as in the table, 1 % longer, 1 % shorter … If applications run
-//! together, the first one has half its speed and each further one 0.4 of it: fairness is 0.8.
+//! together, the first one has half its speed and each further one 0.4 of it: fairness is 0.8. If a task has frames, all
+//! are late in the same way; else nothing is said of that.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::{
-    AppReport, CallbackReport, CpuReport, Energy, ExitReport, Frame, Latency, RecordedExit, Report, SCHEMA,
-    SchedExtReport, TaskReport,
+    AppReport, CallbackReport, CpuReport, Deadlines, Energy, ExitReport, Frame, Frames, Latency, RecordedExit, Report,
+    SCHEMA, SchedExtReport, TaskReport, Timing,
 };
 use tandem_simulator::observer::{Observer, TaskInfo};
 use tandem_simulator::simulation::{Options, SimulationError, Waiter};
@@ -79,6 +80,7 @@ fn respond(machine: &Machine, workload: &Workload, options: &Options) -> Report 
     let time_s = limit.unwrap_or(time * (0.99 + 0.01 * (options.seed % 3) as f64));
     let running = |index: usize| workload.tasks.iter().any(|task| task.application == index && task.instances > 0);
     let mixed = (0..workload.applications.len()).filter(|index| running(*index)).count() > 1;
+    let how_late = if workload.tasks.iter().any(|task| task.frame) { timing() } else { Timing::default() };
     let app = |(index, name): (usize, &String)| AppReport {
         name: name.clone(),
         time_s: limit.is_none().then_some(time_s),
@@ -89,6 +91,7 @@ fn respond(machine: &Machine, workload: &Workload, options: &Options) -> Report 
         } else {
             (if index == 0 { 0.5 } else { 0.4 }) / time
         },
+        timing: how_late,
         ..report("").apps.remove(0)
     };
     let total = power * time_s;
@@ -106,6 +109,7 @@ fn respond(machine: &Machine, workload: &Workload, options: &Options) -> Report 
         edp_js: limit.is_none().then_some(total * time_s),
         ed2p_js2: limit.is_none().then_some(total * time_s * time_s),
         apps: workload.applications.iter().enumerate().map(app).collect(),
+        timing: how_late,
         sched_ext: sched_ext(workload, options),
         ..report("")
     }
@@ -131,6 +135,7 @@ pub fn report(workload: &str) -> Report {
         switches: 1234,
         migrations: 12,
         events: 5678,
+        timing: timing(),
         wall_s: None,
         apps: vec![AppReport {
             name: "app".to_owned(),
@@ -139,6 +144,7 @@ pub fn report(workload: &str) -> Report {
             performance: 1.5,
             cpu_time_s: 3.5,
             threads: 2,
+            timing: timing(),
         }],
         tasks: vec![task("calm", 0.0), task("hungry", 0.75)],
         cpus: vec![CpuReport {
@@ -231,6 +237,26 @@ fn sched_ext(workload: &Workload, options: &Options) -> Option<SchedExtReport> {
     has("erring").then(|| scheduler((!well).then(erring)))
 }
 
+/// How late a thread may be.
+fn timing() -> Timing {
+    let latency = |p50: u64, max: u64| Some(Latency { p50, p95: p50 * 10, p99: p50 * 15, max });
+    Timing {
+        wakeup_latency_ns: latency(20_000, 1_000_000),
+        response_ns: latency(2_000_000, 31_000_000),
+        rounds: 120,
+        rounds_per_s: 60.0,
+        deadlines: Some(Deadlines {
+            rounds: 120,
+            missed: 3,
+            missed_share: 0.025,
+            worst_miss_ns: 14_334_000,
+            least_slack_ns: -14_334_000,
+            mean_slack_ns: 9_500_000.0,
+        }),
+        frames: Some(Frames { count: 120, per_s: 60.0, late: 3 }),
+    }
+}
+
 fn task(name: &str, wait_time_s: f64) -> TaskReport {
     TaskReport {
         name: name.to_owned(),
@@ -239,7 +265,7 @@ fn task(name: &str, wait_time_s: f64) -> TaskReport {
         cpu_time_s: 1.75,
         wait_time_s,
         work_s: 1.5,
-        wakeup_latency_ns: Some(Latency { p50: 20_000, p99: 300_000, max: 1_000_000 }),
+        timing: timing(),
         switches: 600,
         migrations: 6,
     }

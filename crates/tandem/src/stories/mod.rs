@@ -17,9 +17,9 @@ mod one_run;
 mod outputs;
 mod reproducing;
 mod rerunning;
+mod schema;
 mod shell;
 mod storing;
-mod schema;
 
 use std::ffi::OsString;
 use std::fs;
@@ -53,6 +53,9 @@ const ERRING: &str = r#"{ "tasks": { "erring": { "loop": 1, "run": 1000 } } }"#;
 /// A workload under which a scheduler ends itself. The mock knows it by its name.
 const LEAVING: &str = r#"{ "tasks": { "leaving": { "loop": 1, "run": 1000 } } }"#;
 
+/// An application whose rounds are frames.
+const FRAMES: &str = r#"{ "tasks": { "draw": { "loop": 1, "run": 1000, "tandem": { "frame": true } } } }"#;
+
 /// Two applications, one of which the mock does not let run alone.
 const PARTNERS: &str = r#"{
     "tasks": {
@@ -77,6 +80,7 @@ impl Story {
             ("one", ONE_APPLICATION),
             ("deadlock", DEADLOCK),
             ("partners", PARTNERS),
+            ("frames", FRAMES),
             ("erring", ERRING),
             ("leaving", LEAVING),
         ];

@@ -39,6 +39,22 @@ fn a_person_reads_what_a_run_took() {
 }
 
 #[test]
+fn a_person_reads_how_late_threads_were() {
+    let text = Story::on_terminal(100).tandem("simulate @frames.json -m hikey960 --reproducible").unwrap();
+    let row = |title: &str| {
+        let (_, table) = text.split_once(&format!("\n{title} ")).unwrap_or_else(|| panic!("no {title} in {text}"));
+        let row = table.lines().nth(1).unwrap();
+        row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let response = ["frames", "2.000 ms", "20.00 ms", "30.00 ms", "31.00 ms", "60.00 /s", "2.5 %", "14.33 ms"];
+    assert_eq!(row("response"), response);
+    assert_eq!(row("wakeup latency"), ["frames", "20.00 µs", "200.0 µs", "300.0 µs", "1.000 ms"]);
+    assert_eq!(row("frames  count"), ["frames", "120", "60.00 /s", "3", "2.5 %"]);
+    let without = Story::on_terminal(100).tandem("simulate @one.json -m hikey960").unwrap();
+    assert!(!without.contains("\nresponse ") && !without.contains("\nframes "), "{without}");
+}
+
+#[test]
 fn a_narrow_terminal_goes_without_the_last_columns() {
     let text = Story::on_terminal(60).tandem("simulate @two.json -m hikey960 --reproducible").unwrap();
     assert!(text.lines().all(|line| console::measure_text_width(line) <= 60), "{text}");
@@ -136,10 +152,13 @@ fn every_field_of_the_report_is_documented() {
 
 #[test]
 fn every_field_of_a_comparison_is_documented() {
-    let (text, _) = Story::new().doubtful("compare @erring.json -m hikey960 -s fair --runs 2 --json");
+    let (erring, _) = Story::new().doubtful("compare @erring.json -m hikey960 -s fair --runs 2 --json");
+    let frames = Story::new().tandem("compare @frames.json -m hikey960 -s fair --runs 2 --json").unwrap();
     let document = include_str!("../../../../docs/reports.md");
-    for field in fields(&serde_json::from_str(&text).unwrap()) {
-        assert!(document.contains(&format!("`{field}`")), "docs/reports.md does not describe `{field}`");
+    for text in [erring, frames] {
+        for field in fields(&serde_json::from_str(&text).unwrap()) {
+            assert!(document.contains(&format!("`{field}`")), "docs/reports.md does not describe `{field}`");
+        }
     }
 }
 
