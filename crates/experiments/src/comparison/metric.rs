@@ -176,19 +176,6 @@ impl Metric {
             Self::LateFrames => frames(|it| it.late_share()),
         }
     }
-
-    /// Whether a larger value is the better one.
-    pub fn more_is_better(self) -> bool {
-        match self {
-            Self::Throughput | Self::Fairness => true,
-            Self::Time | Self::Energy | Self::Edp | Self::Power | Self::Jitter => false,
-        }
-    }
-
-    /// Whether one run has a value of its own.
-    pub fn is_of_one_run(self) -> bool {
-        self != Self::Jitter
-    }
 }
 
 /// A metric of one pair.

@@ -23,7 +23,10 @@ impl Matrix {
     /// The geometric mean of the ratios of the pair at `index` to the reference; `None` for the reference itself, and where
     /// no cell has a ratio.
     pub fn geometric_mean(&self, index: usize, metric: Metric) -> Option<GeometricMean<'_>> {
-        let ratio = |cell: &Comparison| cell.pairs.get(index)?.metric(metric).ratio.filter(|ratio| ratio.mean > 0.0);
+        let ratio = |cell: &Comparison| {
+            let ratio = cell.pairs.get(index)?.metric(metric).ratio?.estimate;
+            (ratio.mean > 0.0).then_some(ratio)
+        };
         let cells: Vec<(&Comparison, Estimate)> =
             self.comparisons.iter().filter_map(|cell| Some((cell, ratio(cell)?))).filter(|_| index > 0).collect();
         let ratios: Vec<Estimate> = cells.iter().map(|(_, ratio)| *ratio).collect();

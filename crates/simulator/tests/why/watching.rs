@@ -48,7 +48,7 @@ fn the_longest_wait_after_a_wake_up_is_the_latency_of_the_report() {
     let sleeper = report.tasks.iter().find(|task| task.name == "sleeper").unwrap();
     let woken = |start: &StartReport| matches!(start, StartReport::Woken { .. });
     let longest = why.waits.iter().filter(|wait| woken(&wait.start) && wait.ended).map(|wait| wait.waited_s);
-    let latency = sleeper.wakeup_latency_ns.as_ref().expect("it was woken").max;
+    let latency = sleeper.timing.wakeup_latency_ns.as_ref().expect("it was woken").max;
     assert_eq!(longest.fold(0.0, f64::max), tandem_simulator::units::seconds(latency));
     // Without costs, a wait has no part after the switch: waits add up to the time that the report has.
     let sum: f64 = why.wait_causes.iter().map(|cause| cause.time_s).sum();
