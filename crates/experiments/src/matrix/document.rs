@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -87,7 +86,6 @@ struct Worst<'a> {
 
 /// What `tandem compare --json` prints: a comparison, or a matrix of several, and what was judged.
 #[derive(Serialize, JsonSchema)]
-#[schemars(title = "tandem compare --json")]
 pub struct Compared<'a> {
     #[serde(flatten)]
     results: Shape<'a>,
@@ -114,11 +112,6 @@ impl<'a> Compared<'a> {
     /// Comparisons on several machines or workloads.
     pub fn many(matrix: &'a Matrix, gate: Option<&'a Gate>) -> Self {
         Self { results: Shape::Many(matrix), gate }
-    }
-
-    /// The JSON Schema (draft 2020-12) of these documents.
-    pub fn schema() -> Schema {
-        SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<Compared<'static>>()
     }
 }
 

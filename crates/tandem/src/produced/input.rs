@@ -5,6 +5,7 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tandem_experiments::Digest;
 use tandem_simulator::machine::{Machine, catalogue};
@@ -18,7 +19,7 @@ use crate::reproduce::carried_text;
 use super::BUNDLED_PAPER;
 
 /// Something that a command read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Input {
     /// What it is to the command.
     pub kind: InputKind,
@@ -29,7 +30,7 @@ pub struct Input {
 }
 
 /// What an input is to a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InputKind {
     /// A machine's description.

@@ -8,6 +8,7 @@ mod study;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tandem_experiments::{Pair, Scenario, Setting};
 use tandem_simulator::machine::Machine;
@@ -24,7 +25,7 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 const BUNDLED_PAPER: &str = "bundled:";
 
 /// What a report was produced by.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProducedBy {
     /// The program's version.
     pub version: String,
@@ -41,7 +42,7 @@ pub struct ProducedBy {
 }
 
 /// How much of a machine's description nobody measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Assumed {
     /// The machine's name.
     pub machine: String,
@@ -52,10 +53,11 @@ pub struct Assumed {
 }
 
 /// Results with what they were produced by.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct Produced<'a, T: Serialize> {
     #[serde(flatten)]
     results: &'a T,
+    /// What the report was produced by.
     produced_by: &'a ProducedBy,
 }
 
