@@ -68,6 +68,8 @@ pub struct Tuned {
     pub tried: usize,
     /// How many of them cannot be used: the scheduler refused the settings, or did not stay to the end.
     pub refused: usize,
+    /// Why, and how many for that reason.
+    pub reasons: BTreeMap<String, usize>,
 }
 
 /// Settings with their gains, measured with seeds that the search did not see.
@@ -120,10 +122,12 @@ impl Tuning<'_> {
             simulator,
             progress,
             known: BTreeMap::new(),
+            reasons: BTreeMap::new(),
         };
         let Self { dimensions, goal, trials, seed, .. } = self;
         let search = Search { dimensions, goal, trials: *trials, seeds: self.runs, seed: *seed };
         let found = search.run(&mut runs)?;
+        let reasons = std::mem::take(&mut runs.reasons);
         // The same runs with other seeds.
         let mut others = Runs { first: seed.wrapping_add(self.runs as u64), known: BTreeMap::new(), ..runs };
         let front = thinned(front(&found), MOST_OF_FRONT);
@@ -142,7 +146,7 @@ impl Tuning<'_> {
             ))
         })?;
         let front = confirmed.map(|(_, confirmed)| confirmed).collect();
-        Ok(Tuned { best, front, tried: found.tried, refused: found.refused })
+        Ok(Tuned { best, front, tried: found.tried, refused: found.refused, reasons })
     }
 
     fn confirmed(&self, point: &Point, scores: &[Score], found: &Found) -> Confirmed {

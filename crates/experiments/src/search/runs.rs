@@ -37,6 +37,8 @@ pub struct Runs<'a> {
     pub progress: &'a dyn Progress,
     /// What is known of points, by seed from the first on; `None` of a point that cannot be used.
     pub known: BTreeMap<Point, Option<Vec<Vec<Cost>>>>,
+    /// Why points cannot be used, and how many cannot for that reason.
+    pub reasons: BTreeMap<String, usize>,
 }
 
 /// One simulation.
@@ -92,7 +94,10 @@ impl<'a> Runs<'a> {
                     open.push((point, seeds - known));
                 }
                 // The scheduler refuses the settings.
-                Err(_) => drop(self.known.insert((*point).clone(), None)),
+                Err(error) => {
+                    self.known.insert((*point).clone(), None);
+                    self.refused(&error.to_string());
+                }
             }
         }
         let run = |job: &Job<'_>| Ok::<_, ExperimentError>((job.point, self.cost(job)));
@@ -102,13 +107,18 @@ impl<'a> Runs<'a> {
         }
         let mut costs = costs.into_iter().peekable();
         for (index, (point, new)) in open.into_iter().enumerate() {
-            let own: Vec<Option<Cost>> =
+            let own: Vec<Result<Cost, String>> =
                 std::iter::from_fn(|| costs.next_if(|(of, _)| *of == index)).map(|(_, cost)| cost).collect();
-            let known = self.known.entry(point.clone()).or_insert_with(|| Some(Vec::new()));
             debug_assert_eq!(own.len(), new * self.cells.len());
-            match (own.into_iter().collect::<Option<Vec<Cost>>>(), known.as_mut()) {
-                (Some(own), Some(known)) => known.extend(own.chunks(self.cells.len()).map(<[Cost]>::to_vec)),
-                _ => *known = None,
+            let known = self.known.entry(point.clone()).or_insert_with(|| Some(Vec::new()));
+            match own.into_iter().collect::<Result<Vec<Cost>, String>>() {
+                Ok(own) => {
+                    known.iter_mut().for_each(|known| known.extend(own.chunks(self.cells.len()).map(<[Cost]>::to_vec)))
+                }
+                Err(why) => {
+                    *known = None;
+                    self.refused(&why);
+                }
             }
         }
         Ok(())
@@ -134,12 +144,24 @@ impl<'a> Runs<'a> {
         Ok(Pair { scheduler, ..self.pair.clone() })
     }
 
-    /// What a run took; `None` if it has no report, its scheduler did not stay, or it did nothing that could be compared.
-    fn cost(&self, job: &Job<'_>) -> Option<Cost> {
+    /// Counts a point that cannot be used; of a long reason the first line.
+    fn refused(&mut self, why: &str) {
+        let line = why.lines().next().unwrap_or_default().trim_end_matches(':').to_owned();
+        *self.reasons.entry(line).or_default() += 1;
+    }
+
+    /// What a run took.
+    ///
+    /// # Errors
+    /// It has no report, its scheduler did not stay, or it did nothing that could be compared.
+    fn cost(&self, job: &Job<'_>) -> Result<Cost, String> {
         let (machine, workload) = job.cell;
-        let report = self.simulator.simulate(machine, workload, &job.options, &mut NoObserver).ok()?;
-        let stayed = report.sched_ext.as_ref().is_none_or(|scheduler| scheduler.exit.is_none());
-        cost_of(&report).filter(|_| stayed)
+        let report = self.simulator.simulate(machine, workload, &job.options, &mut NoObserver);
+        let report = report.map_err(|error| error.to_string())?;
+        if let Some(exit) = report.sched_ext.as_ref().and_then(|scheduler| scheduler.exit.as_ref()) {
+            return Err(format!("the scheduler did not stay: {}: {}", exit.reason, exit.message));
+        }
+        cost_of(&report).ok_or_else(|| "a time limit ended the run, and no work was counted".to_owned())
     }
 
     /// Why the scheduler as it is cannot be compared with.

@@ -66,23 +66,27 @@ impl Domain {
     }
 }
 
+/// Settings that a point of the sample changes, about, where there are more than twice as many.
+const CHANGED: f64 = 4.0;
+
 /// `count` points, by Latin hypercube sampling: each dimension's way is cut into as many parts as there are points, and each
-/// part has one of them. In the first half of the parts a setting is left as it is: most of a scheduler's settings are best so, and
-/// points that change all of them would say little of any.
+/// part has one of them. In the first parts, half of them or more, a setting is left as it is, so that a point changes a few settings:
+/// most of a scheduler's settings are best as they are, and a point that changes all of them says little of any.
 ///
 /// Source: M. McKay, R. Beckman, W. Conover, "A comparison of three methods for selecting values of input variables in the analysis
 /// of output from a computer code", Technometrics 21 (1979).
 pub fn latin_hypercube(dimensions: &[Dimension], count: usize, seed: u64) -> Vec<Point> {
     let mut random = Pcg64::seed_from_u64(seed);
+    let left = 1.0 - (CHANGED / dimensions.len() as f64).min(0.5);
     let mut points = vec![Point::new(); count];
     for dimension in dimensions {
         let mut parts: Vec<usize> = (0..count).collect();
         parts.shuffle(&mut random);
         for (point, part) in points.iter_mut().zip(parts) {
             let share = (part as f64 + random.random::<f64>()) / count as f64;
-            let changed = share >= 0.5 || dimension.own.is_none();
-            let value =
-                changed.then(|| dimension.domain.at(if dimension.own.is_none() { share } else { 2.0 * share - 1.0 }));
+            // A setting whose own value is not among those to try is always changed.
+            let share = if dimension.own.is_none() { share } else { (share - left) / (1.0 - left) };
+            let value = (share >= 0.0).then(|| dimension.domain.at(share));
             point.push(value.filter(|value| dimension.own.as_ref() != Some(value)));
         }
     }
@@ -146,6 +150,15 @@ mod tests {
         assert!((4..=5).contains(&second), "{second}");
         assert_eq!(points, latin_hypercube(&dimensions, 10, 3));
         assert_ne!(points, latin_hypercube(&dimensions, 10, 4));
+    }
+
+    #[test]
+    fn of_many_settings_a_point_changes_about_four() {
+        let dimensions = vec![dimension(Domain::Whole(0, 9), "0"); 40];
+        let points = latin_hypercube(&dimensions, 100, 1);
+        let changed = points.iter().flatten().flatten().count() as f64 / 100.0;
+        // One in ten of them would be the own value.
+        assert!((3.3..=3.9).contains(&changed), "{changed}");
     }
 
     #[test]

@@ -6,10 +6,17 @@ use tandem_experiments::{Certainty, Confirmed, CostRatio, Tuned, Tuning};
 use crate::quantity::NOTHING;
 use crate::table::{Align::Left, Align::Right, Table, paragraph, printable};
 
+/// A difference that the printed digits do not show.
+const LEAST: f64 = 0.0005;
+
 /// The text.
 pub fn render(tuning: &Tuning<'_>, tuned: &Tuned, width: Option<usize>) -> String {
     let mut text = paragraph(&printable(&headline(tuning, tuned)), width);
     text += &format!("\n{}", paragraph(&printable(&best(tuning, &tuned.best)), width));
+    if let Some((why, count)) = tuned.reasons.iter().max_by_key(|(_, count)| **count) {
+        let reason = format!("Of those that cannot be used, {count}: {why}");
+        text += &format!("\n{}", paragraph(&printable(&reason), width));
+    }
     text += "\nWhat can be had for what, over the scheduler as it is\n\n";
     let mut table = Table::new([("time", Right), ("energy", Right), ("settings", Left)]);
     for confirmed in &tuned.front {
@@ -39,6 +46,7 @@ fn best(tuning: &Tuning<'_>, best: &Confirmed) -> String {
         return "Nothing better was found than the scheduler as it is.".to_owned();
     }
     let gain = match best.gain {
+        _ if (best.minimised.mean - 1.0).abs() < LEAST => "That is less than a thousandth: no gain worth a setting.",
         Certainty::Yes => "The gain is confirmed.",
         Certainty::Undecided => "Whether that is a gain is undecided: more runs may tell (--confirm).",
         Certainty::No => "Other seeds do not confirm a gain: it is a loss.",
