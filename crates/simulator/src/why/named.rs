@@ -171,10 +171,9 @@ fn causes(totals: &Totals) -> Vec<CauseReport> {
     totals.into_iter().map(report).collect()
 }
 
-/// On the CPU that was idle first, of those where the thread would have gained most.
+/// On the CPU that idled longest, of those which the thread may use: from when on the CPU did.
 fn earlier(wait: &CpuWait) -> Option<EarlierReport> {
-    let idle = wait.idle.iter().rev().filter(|idle| idle.allowed && idle.first < wait.switched());
-    let best = idle.min_by_key(|idle| (idle.first, std::cmp::Reverse(idle.time)))?;
+    let best = wait.best_idle(true).filter(|idle| idle.first < wait.switched())?;
     Some(EarlierReport { cpu: best.cpu.0, earlier_s: seconds(wait.switched() - best.first) })
 }
 

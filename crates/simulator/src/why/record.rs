@@ -248,8 +248,8 @@ impl CpuWait {
 
     /// The idle CPU that idled longest, of those which the thread may use, or may not use.
     pub fn best_idle(&self, allowed: bool) -> Option<&Idle> {
-        // Of equals the first CPU, as `max_by_key` takes the last.
-        self.idle.iter().rev().filter(|idle| idle.allowed == allowed).max_by_key(|idle| idle.time)
+        let of_kind = self.idle.iter().filter(|idle| idle.allowed == allowed);
+        of_kind.min_by_key(|idle| (std::cmp::Reverse(idle.time), idle.cpu))
     }
 }
 

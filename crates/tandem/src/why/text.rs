@@ -79,7 +79,8 @@ impl Page {
         if !wait.ran_instead.is_empty() {
             self.line(4, &format!("ran meanwhile: {}", names(wait.ran_instead.iter().map(ran).collect())));
         }
-        for idle in wait.idle.iter().take(1) {
+        // The CPU that would have helped, else the one that its affinity forbids.
+        if let Some(idle) = wait.idle.iter().find(|idle| idle.allowed).or(wait.idle.first()) {
             self.line(4, &idles(idle, wait));
         }
         self.line(4, &format!("help: {}", wait.remedy));
@@ -117,8 +118,14 @@ impl Page {
         }
         if lock.holder_waited_s > 0.0 {
             let ran = names(lock.ran_instead.iter().map(ran).collect());
-            let ran = if ran.is_empty() { String::new() } else { format!(", while ran {ran}") };
-            self.line(4, &format!("its holder waited for a CPU for {} of these{ran}", time(lock.holder_waited_s)));
+            let ran = if ran.is_empty() { String::new() } else { format!("; ran then: {ran}") };
+            self.line(
+                4,
+                &format!(
+                    "its holder was runnable and did not execute for {} of these{ran}",
+                    time(lock.holder_waited_s)
+                ),
+            );
         }
         self.line(4, &format!("help: {}", lock.remedy));
     }
@@ -275,11 +282,9 @@ fn idles(idle: &IdleReport, wait: &WaitReport) -> String {
     let from = if from > 0.0 { format!(", from +{} on", time(from)) } else { String::new() };
     let then = match &wait.earlier {
         _ if !idle.allowed => ", which its affinity forbids".to_owned(),
-        Some(EarlierReport { cpu, earlier_s }) if *cpu == idle.cpu => {
-            format!("; there it would have run {} earlier", time(*earlier_s))
-        }
         Some(EarlierReport { cpu, earlier_s }) => {
-            format!("; on CPU {cpu} it would have run {} earlier", time(*earlier_s))
+            let there = if *cpu == idle.cpu { "there".to_owned() } else { format!("on CPU {cpu}") };
+            format!("; {there} it would have run {} earlier", time(*earlier_s))
         }
         None => String::new(),
     };
