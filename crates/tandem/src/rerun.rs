@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `tandem rerun`: a report made again from what it says of itself, and whether it comes out the same.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
@@ -10,7 +11,7 @@ use serde_json::Value;
 use crate::cli::Cli;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::produced::{ProducedBy, VERSION};
+use crate::produced::{ProducedBy, VERSION, without_outputs};
 use crate::table::{paragraph, printable};
 
 /// The commands whose reports say what they were produced by.
@@ -84,7 +85,9 @@ impl Rerun {
 
     /// What the command prints now. Nothing that was finished before is taken for it.
     fn again(&self, context: &Context<'_>, produced: &ProducedBy) -> Result<String, Failure> {
-        let words = produced.command.iter().map(String::as_str).chain(["--json"]);
+        // A report that somebody else has written may name files to write.
+        let words: Vec<OsString> = produced.command.iter().map(OsString::from).collect();
+        let words = without_outputs(&words).into_iter().chain(["--json".to_owned()]);
         let cli = Cli::read(words).map_err(|error| {
             let lines = error.to_string();
             self.refused(&format!(
@@ -105,7 +108,7 @@ impl Rerun {
         };
         match cli.run(&mut inner) {
             // The report is there all the same, and was before.
-            Ok(()) | Err(Failure::Ejected(_)) => Ok(String::from_utf8_lossy(&printed).into_owned()),
+            Ok(()) | Err(Failure::Ejected(_) | Failure::Worse(_)) => Ok(String::from_utf8_lossy(&printed).into_owned()),
             Err(failure) => Err(failure),
         }
     }

@@ -88,3 +88,15 @@ fn what_is_no_report_is_refused() {
         assert!(message.contains(expected), "{message}");
     }
 }
+
+#[test]
+fn a_report_makes_no_other_file_whatever_it_says() {
+    let story = story(COMPARE);
+    let (path, other) = (story.path("report.json"), story.path("other.json"));
+    let mut said = report(&story);
+    let command = said["produced_by"]["command"].as_array_mut().unwrap();
+    command.extend(["--save".into(), other.to_str().unwrap().into()]);
+    fs::write(&path, said.to_string()).unwrap();
+    let _ = story.run("rerun @report.json").unwrap();
+    assert!(!other.exists());
+}
