@@ -55,6 +55,15 @@ impl Table {
         Fitted { table: self, width }
     }
 
+    /// The table for a terminal of `width` columns. Where it does not fit, each row is a paragraph of its own: for tables whose
+    /// first column does not tell rows apart.
+    pub fn whole_rows(&self, width: Option<usize>) -> String {
+        match width.filter(|width| self.width() > *width) {
+            None => self.render(),
+            Some(width) => stacked(self, width),
+        }
+    }
+
     /// The table as Markdown has it, each line ended.
     pub fn markdown(&self) -> String {
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
@@ -114,7 +123,7 @@ impl Fitted {
     pub fn render(&self) -> String {
         match self.width.filter(|width| self.table.width() > *width) {
             None => self.table.render(),
-            Some(width) if self.table.titled => self.parts(width).unwrap_or_else(|| self.stacked(width)),
+            Some(width) if self.table.titled => self.parts(width).unwrap_or_else(|| stacked(&self.table, width)),
             Some(width) => self.remarks(width),
         }
     }
@@ -138,19 +147,6 @@ impl Fitted {
             parts.last_mut()?.push(index + 1);
         }
         Some(parts.iter().map(|columns| self.table.only(columns).render()).collect())
-    }
-
-    /// Each row as its first cell, and the others below with their titles.
-    fn stacked(&self, width: usize) -> String {
-        let Some((titles, rows)) = self.table.rows.split_first() else { return String::new() };
-        let mut text = String::new();
-        for row in rows {
-            text += &paragraph(row.first().map_or("", String::as_str), Some(width));
-            for (title, cell) in titles.iter().zip(row).skip(1).filter(|(_, cell)| !cell.is_empty()) {
-                text += &labelled(title, cell, width);
-            }
-        }
-        text
     }
 
     /// The first two columns, and what is behind them in the same line if there is room, else below.
@@ -177,6 +173,19 @@ impl Fitted {
         }
         text
     }
+}
+
+/// Each row as its first cell, and the others below with their titles.
+fn stacked(table: &Table, width: usize) -> String {
+    let Some((titles, rows)) = table.rows.split_first() else { return String::new() };
+    let mut text = String::new();
+    for row in rows {
+        text += &paragraph(row.first().map_or("", String::as_str), Some(width));
+        for (title, cell) in titles.iter().zip(row).skip(1).filter(|(_, cell)| !cell.is_empty()) {
+            text += &labelled(title, cell, width);
+        }
+    }
+    text
 }
 
 /// `  title value`, or the value below its title if a line is too short for both.

@@ -62,7 +62,7 @@ pub struct Cell {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measured {
-    /// Its estimate over the runs.
+    /// The mean over the runs.
     pub mean: f64,
     /// Half of the 95 % confidence interval; `null` of one run.
     pub half_width: Option<f64>,

@@ -140,7 +140,7 @@ impl OpenGate<'_> {
             return String::new();
         };
         let title = format!("Against {}, of version {}:", path.display(), baseline.baseline_of.version);
-        let mut text = format!("\n{}\n{}", paragraph(&title, width), table(gate).fitting(width).render());
+        let mut text = format!("\n{}\n{}", paragraph(&title, width), table(gate).whole_rows(width));
         for change in &gate.accepted_changes {
             text += &paragraph(&format!("accepted: {change}"), width);
         }

@@ -10,16 +10,26 @@ use crate::table::{Align, Table, paragraph};
 /// The tables with their titles and notes; `missing` comparisons were not finished.
 pub fn render(matrix: &Matrix, width: Option<usize>) -> String {
     let mut text = paragraph(&title(matrix), width) + "\n";
-    text += &cells(matrix).fitting(width).render();
+    let table = cells(matrix);
+    text += &match width.filter(|width| table.width() > *width) {
+        None => table.render(),
+        Some(_) => matrix.comparisons.iter().map(|cell| by_itself(cell, width)).collect::<Vec<_>>().join("\n"),
+    };
     if let Some(means) = means(matrix) {
         text += &format!("\n{}\n", paragraph(MEANS, width));
-        text += &means.fitting(width).render();
+        text += &means.whole_rows(width);
     }
     let notes = notes(matrix);
     if !notes.is_empty() {
         text.push('\n');
     }
     text + notes.iter().map(|note| paragraph(note, width)).collect::<String>().as_str()
+}
+
+/// A cell where the table of all is too wide: under its name as a comparison alone.
+fn by_itself(cell: &Comparison, width: Option<usize>) -> String {
+    let name = paragraph(&format!("{} on {}", cell.workload, cell.machine), width);
+    format!("{name}{}", layout::table(cell, width))
 }
 
 /// The same in Markdown.

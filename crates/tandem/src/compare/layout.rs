@@ -14,14 +14,7 @@ use crate::table::{Align, Table, paragraph, printable};
 /// The table with its title and notes. Without a width (no terminal) each pair has one line, for programs to cut.
 pub fn render(comparison: &Comparison, width: Option<usize>) -> String {
     let mut text = paragraph(&title(comparison), width) + "\n";
-    let one_line = one_line(comparison);
-    let two_lines = two_lines(comparison);
-    text += &match width {
-        None => one_line.render(),
-        Some(width) if one_line.width() <= width => one_line.render(),
-        Some(width) if two_lines.width() <= width => two_lines.render(),
-        Some(width) => blocks(comparison, width),
-    };
+    text += &table(comparison, width);
     let notes = notes(comparison);
     if !notes.is_empty() {
         text.push('\n');
@@ -30,6 +23,18 @@ pub fn render(comparison: &Comparison, width: Option<usize>) -> String {
         text += &paragraph(&note, width);
     }
     text
+}
+
+/// The table alone.
+pub fn table(comparison: &Comparison, width: Option<usize>) -> String {
+    let one_line = one_line(comparison);
+    let two_lines = two_lines(comparison);
+    match width {
+        None => one_line.render(),
+        Some(width) if one_line.width() <= width => one_line.render(),
+        Some(width) if two_lines.width() <= width => two_lines.render(),
+        Some(width) => blocks(comparison, width),
+    }
 }
 
 fn title(comparison: &Comparison) -> String {

@@ -49,6 +49,14 @@ fn no_line_of_a_matrix_is_wider_than_the_terminal() {
 }
 
 #[test]
+fn a_narrow_terminal_has_a_table_per_cell_so_that_each_row_says_what_it_is_of() {
+    let text = Story::on_terminal(80).tandem(FOUR_CELLS).unwrap();
+    for cell in ["two on hikey960", "one on hikey960", "two on rk3399", "one on rk3399"] {
+        assert!(text.contains(&format!("\n{cell}\nfair+schedutil\n  time ")), "{cell}: {text}");
+    }
+}
+
+#[test]
 fn a_matrix_runs_each_simulation_once() {
     let calls = |command: &str| {
         let story = Story::new();
