@@ -9,7 +9,7 @@ use super::tracks::{Track, Tracks};
 use super::{TraceWriter, UNKNOWN_COMM};
 use crate::observer::detail::{Detail, Queue, WaitReason, WaitsFor};
 use crate::observer::names::ObjectNames;
-use crate::units::{Nanos, TaskId};
+use crate::units::{CpuId, Nanos, TaskId};
 use crate::workload::Workload;
 
 /// What is kept to write details.
@@ -138,6 +138,12 @@ impl<W: Write> TraceWriter<W> {
         );
     }
 
+    fn utilisation(&mut self, now: Nanos, cpu: CpuId, util: u32) {
+        if std::mem::replace(entry(&mut self.details.util, cpu.index()), util) != util {
+            self.count(now, Track::Utilisation(cpu), || format!("CPU {cpu} utilisation"), f64::from(util));
+        }
+    }
+
     fn depth(&mut self, now: Nanos, queue: Queue, depth: u32) {
         // Of Linux's own run queues only what comes is told.
         if matches!(queue, Queue::RunQueue(_)) {
@@ -158,11 +164,7 @@ impl<W: Write> TraceWriter<W> {
                 self.depth(now, queue, depth)
             }
             Detail::Callback { .. } => self.callback(now, detail),
-            Detail::Utilisation { cpu, util } => {
-                if std::mem::replace(entry(&mut self.details.util, cpu.index()), util) != util {
-                    self.count(now, Track::Utilisation(cpu), || format!("CPU {cpu} utilisation"), f64::from(util));
-                }
-            }
+            Detail::Utilisation { cpu, util } => self.utilisation(now, cpu, util),
             Detail::Bandwidth { domain, since, bytes_per_s } => {
                 let name = self.memory[domain.index()].clone();
                 self.count(since, Track::Bandwidth(domain), || name, bytes_per_s);

@@ -235,10 +235,13 @@ fn a_person_reads_what_a_machine_can_do() {
     insta::assert_snapshot!(text::text(&explanation(None, states, &[]), Some(80)));
 }
 
-/// Advice with these ratios of time and energy, each with its half width, for Tandem alone and with `sorted=true`.
-fn advice(ratios: [((f64, f64), (f64, f64)); 2]) -> Advice {
+/// Ratios of time and energy, each with its half width.
+type Ratios = [(f64, f64); 2];
+
+/// Advice with these ratios for Tandem alone and with `sorted=true`.
+fn advice(ratios: [Ratios; 2]) -> Advice {
     let estimate = |(mean, half): (f64, f64)| Estimate { mean, half_width: Some(half) };
-    let candidate = |(settings, (time, energy)): (&str, ((f64, f64), (f64, f64)))| {
+    let candidate = |(settings, [time, energy]): (&str, Ratios)| {
         let edp = (time.0 * energy.0, time.1 + energy.1);
         Candidate::new(settings.to_owned(), [time, energy, edp].map(|ratio| Some(estimate(ratio))))
     };
@@ -253,10 +256,10 @@ fn a_person_reads_what_to_turn_on_or_that_nothing_is_better_or_that_it_is_undeci
         let text = text::text(&Explanation { advice: Some(advice(ratios)), ..explained }, Some(90));
         text[text.find("beside fair").unwrap()..].to_owned()
     };
-    let better = told([((0.99, 0.02), (1.0, 0.01)), ((0.93, 0.004), (0.97, 0.002))]);
-    let worse = told([((1.04, 0.01), (1.0, 0.0)), ((1.1, 0.01), (1.02, 0.01))]);
-    let open = told([((1.01, 0.2), (1.0, 0.0)), ((0.95, 0.1), (0.98, 0.01))]);
-    let same = told([((1.0, 0.0), (1.0, 0.0)), ((1.001, 0.0), (1.0, 0.0))]);
+    let better = told([[(0.99, 0.02), (1.0, 0.01)], [(0.93, 0.004), (0.97, 0.002)]]);
+    let worse = told([[(1.04, 0.01), (1.0, 0.0)], [(1.1, 0.01), (1.02, 0.01)]]);
+    let open = told([[(1.01, 0.2), (1.0, 0.0)], [(0.95, 0.1), (0.98, 0.01)]]);
+    let same = told([[(1.0, 0.0), (1.0, 0.0)], [(1.001, 0.0), (1.0, 0.0)]]);
     insta::assert_snapshot!([better, worse, open, same].join("\n"));
 }
 
