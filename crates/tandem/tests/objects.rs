@@ -117,6 +117,7 @@ fn what_stands_behind_the_path_goes_before_set() {
         let text = shown(folder.path(), &[&command[..], &["-s", scheduler, "--set", set]].concat());
         let mut report: Value = serde_json::from_str(&text).unwrap();
         report["scheduler"] = Value::Null;
+        report["produced_by"] = Value::Null;
         report
     };
     let fifo = report("./scx_simple.bpf.o", "fifo_sched=true");
