@@ -336,4 +336,5 @@ fn times(outcomes: &[Outcome], name: &str) -> Result<Vec<f64>, NotMeasured> {
 }
 
 #[cfg(test)]
+#[path = "metric_tests.rs"]
 pub mod tests;

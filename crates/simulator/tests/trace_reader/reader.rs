@@ -76,8 +76,8 @@ fn thread(name: String, mut events: Vec<(u64, Event)>) -> Thread {
             Event::In => !asleep && on_cpu_since.is_none(),
             Event::Out(_) => on_cpu_since.is_some(),
         };
-        let instant = events.iter().take_while(|(at, _)| *at == now);
-        let next = instant.into_iter().position(|(_, event)| fits(*event));
+        let mut instant = events.iter().take_while(|(at, _)| *at == now);
+        let next = instant.position(|(_, event)| fits(*event));
         let (_, event) = events.remove(next.unwrap_or_else(|| panic!("{} at {now}: {:?}", thread.name, events[0])));
         match event {
             Event::Waking => {
