@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [first, second] = &comparison.pairs[..] else { return Err("two pairs give two results".into()) };
     println!("{} on {}: {} over {}", comparison.workload, comparison.machine, second.pair, first.pair);
     for metric in [Metric::Time, Metric::Energy, Metric::Edp] {
-        match second.metric(metric).ratio {
+        match second.metric(metric).ratio.map(|ratio| ratio.estimate) {
             Some(Estimate { mean, half_width: Some(half) }) => println!("{}: {mean:.3} ± {half:.3}", metric.title()),
             Some(Estimate { mean, half_width: None }) => println!("{}: {mean:.3}", metric.title()),
             None => println!("{}: not measured", metric.title()),
