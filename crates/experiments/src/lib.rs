@@ -27,7 +27,7 @@
 //!     alone: false,
 //! };
 //! let comparison = runs.run(&Linux, &Silent)?;
-//! let time = comparison.pairs[1].metric(Metric::Time).ratio.ok_or("not measured")?;
+//! let time = comparison.pairs[1].metric(Metric::Time).ratio.ok_or("not measured")?.estimate;
 //! assert!(time.mean > 1.0 && !time.includes_one());
 //! # Ok(())
 //! # }

@@ -20,6 +20,7 @@ fn pages() -> Vec<(String, String)> {
     let mut pages: Vec<(String, String)> = fs::read_dir(root().join("docs"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
         .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read_to_string(&path).unwrap()))
         .collect();
     pages.sort();

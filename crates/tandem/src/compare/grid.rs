@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Many comparisons as tables: one row per machine, workload and pair, and the geometric means with their worst cells.
 
-use tandem_experiments::{Comparison, Limits, Matrix, Metric};
+use tandem_experiments::{Comparison, Matrix, Metric};
 
 use crate::compare::{label, layout};
 use crate::quantity::{NOTHING, ratio};
@@ -64,12 +64,13 @@ fn title(matrix: &Matrix) -> String {
     )
 }
 
-/// The metrics that were measured anywhere.
+/// The metrics that the table of any cell by itself has, if any pair has it.
 fn metrics(matrix: &Matrix) -> Vec<Metric> {
-    let limited = matrix.comparisons.iter().any(|comparison| comparison.limits() != Limits::None);
     let wanted = |metric: &Metric| {
-        let of = |cell: &Comparison| cell.pairs.iter().any(|pair| pair.metric(*metric).value.is_ok());
-        (*metric != Metric::Throughput || limited) && matrix.comparisons.iter().any(of)
+        matrix.comparisons.iter().any(|cell| {
+            layout::columns(cell).any(|column| column == *metric)
+                && cell.pairs.iter().any(|pair| pair.metric(*metric).value.is_ok())
+        })
     };
     Metric::ALL.into_iter().filter(wanted).collect()
 }

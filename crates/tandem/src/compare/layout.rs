@@ -65,10 +65,11 @@ pub fn against(pairs: &[&Pair]) -> String {
 
 /// The columns of the table. Work per second takes the place of a time that says nothing; energy per work stands beside an
 /// energy that pairs used for different work. Of what says how late a run was the table has what the workload has, one
-/// column each; the JSON has all.
-fn columns(comparison: &Comparison) -> impl Iterator<Item = Metric> + Clone {
+/// column each, but responses only where somebody waits for them, or where there is no time; the JSON has all.
+pub fn columns(comparison: &Comparison) -> impl Iterator<Item = Metric> + Clone {
     let limited = comparison.limits() != Limits::None;
     let everywhere = |metric: Metric| comparison.pairs.iter().all(|pair| pair.metric(metric).value.is_ok());
+    let has_deadlines = everywhere(Metric::Missed) || everywhere(Metric::LateFrames);
     [
         (Metric::Time, !limited),
         (Metric::Energy, true),
@@ -76,7 +77,7 @@ fn columns(comparison: &Comparison) -> impl Iterator<Item = Metric> + Clone {
         (Metric::Edp, true),
         (Metric::Power, true),
         (Metric::Throughput, limited),
-        (Metric::P99Response, everywhere(Metric::P99Response)),
+        (Metric::P99Response, everywhere(Metric::P99Response) && (limited || has_deadlines)),
         (Metric::Missed, everywhere(Metric::Missed)),
         (Metric::LateFrames, everywhere(Metric::LateFrames)),
         (Metric::Fairness, true),
