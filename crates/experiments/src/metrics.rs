@@ -35,7 +35,7 @@ pub const METRICS: [(&str, OfReport); 26] = [
     ("response_max", |report, app| response(report, app, |it| it.max)),
     ("rounds_per_s", |report, app| timing(report, app, "round", |it| (it.rounds > 0).then_some(it.rounds_per_s))),
     ("missed", |report, app| timing(report, app, "deadline", |it| Some(it.deadlines?.missed_share))),
-    ("worst_miss", |report, app| timing(report, app, "deadline", |it| Some(it.deadlines?.worst_miss_ns as f64 * 1e-9))),
+    ("worst_miss", |report, app| timing(report, app, "deadline", |it| Some(it.deadlines?.worst_miss_ns as f64 / 1e9))),
     ("frames_per_s", |report, app| timing(report, app, "frame", |it| Some(it.frames?.per_s))),
     ("late_frames", |report, app| timing(report, app, "frame", |it| Some(it.frames?.late_share()))),
 ];
@@ -60,12 +60,12 @@ fn energy_per_work(report: &Report) -> Result<f64, String> {
 
 /// Wakeup latency in seconds.
 fn latency(report: &Report, app: Option<&str>, of: fn(Latency) -> u64) -> Result<f64, String> {
-    timing(report, app, "wakeup", |it| it.wakeup_latency_ns.map(|it| of(it) as f64 * 1e-9))
+    timing(report, app, "wakeup", |it| it.wakeup_latency_ns.map(|it| of(it) as f64 / 1e9))
 }
 
 /// Response in seconds.
 fn response(report: &Report, app: Option<&str>, of: fn(Latency) -> u64) -> Result<f64, String> {
-    timing(report, app, "round", |it| it.response_ns.map(|it| of(it) as f64 * 1e-9))
+    timing(report, app, "round", |it| it.response_ns.map(|it| of(it) as f64 / 1e9))
 }
 
 /// How late the threads of the run were, or those of an application: the mean, where a name means several. `what` is what

@@ -143,10 +143,10 @@ impl Metric {
     pub fn of_run(self, outcome: &Outcome) -> Result<f64, NotMeasured> {
         let report = &outcome.report;
         let latency = |of: fn(Latency) -> u64| {
-            report.timing.wakeup_latency_ns.map(|it| of(it) as f64 * 1e-9).ok_or(NotMeasured::NoWakeup)
+            report.timing.wakeup_latency_ns.map(|it| of(it) as f64 / 1e9).ok_or(NotMeasured::NoWakeup)
         };
         let response = |of: fn(Latency) -> u64| {
-            report.timing.response_ns.map(|it| of(it) as f64 * 1e-9).ok_or(NotMeasured::NoRound)
+            report.timing.response_ns.map(|it| of(it) as f64 / 1e9).ok_or(NotMeasured::NoRound)
         };
         let deadlines = |of: fn(Deadlines) -> f64| report.timing.deadlines.map(of).ok_or(NotMeasured::NoDeadline);
         let frames = |of: fn(Frames) -> f64| report.timing.frames.map(of).ok_or(NotMeasured::NoFrame);
@@ -171,7 +171,7 @@ impl Metric {
             Self::RoundsPerSecond if report.timing.rounds == 0 => Err(NotMeasured::NoRound),
             Self::RoundsPerSecond => Ok(report.timing.rounds_per_s),
             Self::Missed => deadlines(|it| it.missed_share),
-            Self::WorstMiss => deadlines(|it| it.worst_miss_ns as f64 * 1e-9),
+            Self::WorstMiss => deadlines(|it| it.worst_miss_ns as f64 / 1e9),
             Self::FramesPerSecond => frames(|it| it.per_s),
             Self::LateFrames => frames(|it| it.late_share()),
         }

@@ -43,6 +43,8 @@ pub fn markdown(matrix: &Matrix) -> String {
 }
 
 /// The title of the means.
+/// How intervals were found; which it was of each ratio would be a note a cell.
+const PAIRED: &str = "The intervals of × are those of pairs of runs with the same seed where that makes them narrower; --json says where.";
 const MEANS: &str = "Geometric means of the ratios over the cells in which both were measured, and the worst cell:";
 
 fn title(matrix: &Matrix) -> String {
@@ -146,6 +148,10 @@ fn notes(matrix: &Matrix) -> Vec<String> {
         (false, _) => format!("{note} ({})", cells.join("; ")),
     };
     let mut notes: Vec<String> = notes.into_iter().filter(|(note, _)| !hidden(note)).map(text).collect();
+    let mut pairs = matrix.comparisons.iter().flat_map(|cell| &cell.pairs);
+    if pairs.any(|pair| metrics(matrix).into_iter().any(|it| pair.metric(it).ratio.is_some_and(|ratio| ratio.paired))) {
+        notes.push(PAIRED.to_owned());
+    }
     if matrix.missing > 0 {
         notes.push(missing(matrix));
     }

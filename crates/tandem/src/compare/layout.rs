@@ -15,7 +15,7 @@ use crate::table::{Align, Table, paragraph, printable};
 pub fn render(comparison: &Comparison, width: Option<usize>) -> String {
     let mut text = paragraph(&title(comparison), width) + "\n";
     text += &table(comparison, width);
-    let notes = notes(comparison);
+    let notes: Vec<String> = notes(comparison).into_iter().chain(pairing(comparison)).collect();
     if !notes.is_empty() {
         text.push('\n');
     }
@@ -207,7 +207,6 @@ pub fn notes(comparison: &Comparison) -> Vec<String> {
     if comparison.seeds.len() == 1 {
         notes.push("One run has no confidence interval; ask for more with --runs.".to_owned());
     }
-    notes.extend(pairing(comparison));
     notes.extend(ejections(comparison));
     notes.extend(warnings(comparison));
     notes

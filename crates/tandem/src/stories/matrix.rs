@@ -36,7 +36,7 @@ fn each_cell_has_a_row_per_pair_and_each_pair_a_mean_with_its_worst_cell() {
     fair+powersave  power   ×0.667 ± 0.000      4  ×0.667 ± 0.000  two on hikey960
     fair+powersave  jitter  ×1.000 ± 1.242      4  ×1.000 ± 2.484  two on hikey960
 
-    The intervals of × are those of pairs of runs with the same seed; for jitter those of independent runs.
+    The intervals of × are those of pairs of runs with the same seed where that makes them narrower; --json says where.
     ");
 }
 
