@@ -46,8 +46,6 @@ pub struct OneRun {
     pub options: Options,
     /// What the run is produced by.
     pub produced: ProducedBy,
-    /// The settings that were asked for, as `KEY=VALUE`.
-    settings: Vec<String>,
 }
 
 impl OneRunOptions {
@@ -70,8 +68,7 @@ impl OneRunOptions {
             .machine(&self.scenario.machine, &machine)
             .workload(&self.scenario.workload, &text)
             .pairs(&scenario, [&pair]);
-        let settings = scenario.settings.iter().map(ToString::to_string).collect();
-        Ok(OneRun { machine, workload, options, produced, settings })
+        Ok(OneRun { machine, workload, options, produced })
     }
 }
 
@@ -79,15 +76,20 @@ impl OneRun {
     /// What is run, for files that shall say so: names and values.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
         let Options { scheduler, governor, seed, .. } = &self.options;
-        vec![
-            ("version", env!("CARGO_PKG_VERSION").to_owned()),
+        let settings: Vec<String> =
+            self.produced.settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let facts = vec![
+            ("version", self.produced.version.clone()),
+            ("command", self.produced.command.join(" ")),
             ("machine", self.machine.name.clone()),
             ("workload", self.workload.name.clone()),
             ("scheduler", scheduler.to_string()),
             ("governor", governor.to_string()),
             ("seed", seed.to_string()),
-            ("settings", self.settings.join(",")),
-        ]
+            ("settings", settings.join(",")),
+        ];
+        let inputs = self.produced.inputs.iter().map(|input| (input.kind.digest_name(), input.sha256.clone()));
+        facts.into_iter().chain(inputs).collect()
     }
 
     /// Simulates, and shows on `bar`, if there is one, how far the run has come.

@@ -45,6 +45,19 @@ pub enum InputKind {
     Experiment,
 }
 
+impl InputKind {
+    /// What its digest is called in a trace.
+    pub fn digest_name(self) -> &'static str {
+        match self {
+            Self::Machine => "machine_sha256",
+            Self::Workload => "workload_sha256",
+            Self::Object => "object_sha256",
+            Self::LoaderFile => "loader_file_sha256",
+            Self::Experiment => "experiment_sha256",
+        }
+    }
+}
+
 impl fmt::Display for InputKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

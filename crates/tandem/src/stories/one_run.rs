@@ -97,7 +97,15 @@ fn files_appear_beside_the_summary() {
     assert!(text.starts_with("one on hikey960"), "{text}");
     let json: Value = serde_json::from_str(&fs::read_to_string(story.path("report.json")).unwrap()).unwrap();
     assert_eq!(json["workload"], "one");
-    assert!(fs::metadata(story.path("run.perfetto")).unwrap().len() > 0);
+    let trace = fs::read(story.path("run.perfetto")).unwrap();
+    // What the report says of itself the trace says, too.
+    let inputs = json["produced_by"]["inputs"].as_array().unwrap().iter();
+    let mut told: Vec<&str> = inputs.filter_map(|input| input["sha256"].as_str()).collect();
+    assert_eq!(told.len(), 2);
+    told.push("tandem simulate ");
+    for text in told {
+        assert!(trace.windows(text.len()).any(|bytes| bytes == text.as_bytes()), "{text}");
+    }
 }
 
 #[test]
