@@ -118,7 +118,7 @@ pub use comparison::{
 pub use environment::Environment;
 pub use error::ExperimentError;
 pub use gate::{
-    Baseline, BaselineRatio, Condition, ConditionError, Gate, Judged, Judgement, Mistake, Side, Subject, fingerprint,
+    Baseline, BaselineRatio, Condition, ConditionError, Gate, Judged, Judgement, Mistake, Side, Subject,
     options as scenario_options,
 };
 pub use library::Library;

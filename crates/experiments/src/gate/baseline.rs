@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use tandem_simulator::metrics::SCHEMA;
 
 use crate::comparison::{Comparison, Metric, PairResult, measure};
@@ -34,9 +33,9 @@ pub struct Subject {
     pub model: String,
     /// Settings, kernel and limits of all runs, as options.
     pub options: Vec<String>,
-    /// Fingerprints of the machines' descriptions, by name.
+    /// The SHA-256 of the machines' descriptions, by name.
     pub machines: BTreeMap<String, String>,
-    /// Fingerprints of the workloads, by name.
+    /// The SHA-256 of the workloads, by name.
     pub workloads: BTreeMap<String, String>,
     /// Schedulers with their governors and values of parameters, as tables call them.
     pub pairs: Vec<String>,
@@ -136,17 +135,12 @@ impl Subject {
 }
 
 fn different(what: &str, then: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<String> {
-    let change = |(name, fingerprint): (&String, &String)| match then.get(name) {
+    let change = |(name, digest): (&String, &String)| match then.get(name) {
         None => Some(format!("the baseline has no {what} {name}")),
-        Some(old) if old != fingerprint => Some(format!("{what} {name} is described otherwise than in the baseline")),
+        Some(old) if old != digest => Some(format!("{what} {name} is described otherwise than in the baseline")),
         Some(_) => None,
     };
     now.iter().filter_map(change).collect()
-}
-
-/// What tells a description from another one: the SHA-256 of its text in hexadecimal digits.
-pub fn fingerprint(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What a scenario says of all runs, as options of the command would.
@@ -163,9 +157,14 @@ pub fn options(scenario: &Scenario) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::Digest;
+
+    fn digest(text: &str) -> String {
+        Digest::of(text.as_bytes()).to_string()
+    }
 
     fn subject() -> Subject {
-        let one = |name: &str, text: &str| BTreeMap::from([(name.to_owned(), fingerprint(text))]);
+        let one = |name: &str, text: &str| BTreeMap::from([(name.to_owned(), digest(text))]);
         Subject {
             version: "1.0.0".to_owned(),
             model: "a".to_owned(),
@@ -177,15 +176,10 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprint_is_the_sha_256_that_sha256sum_prints() {
-        assert_eq!(fingerprint("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-    }
-
-    #[test]
     fn the_same_is_no_change_and_neither_is_what_the_baseline_has_besides() {
         let mut baseline = subject();
         assert!(baseline.changes(&subject()).is_empty());
-        baseline.machines.insert("rk3399".to_owned(), fingerprint("other"));
+        baseline.machines.insert("rk3399".to_owned(), digest("other"));
         baseline.pairs.push("fair+powersave".to_owned());
         assert!(baseline.changes(&subject()).is_empty());
     }
@@ -195,8 +189,8 @@ mod tests {
         let mut now = subject();
         now.model = "b".to_owned();
         now.options = options(&Scenario { time_limit: Some(5), ..Scenario::default() });
-        now.machines.insert("hikey960".to_owned(), fingerprint("m2"));
-        now.workloads.insert("mixed".to_owned(), fingerprint("w2"));
+        now.machines.insert("hikey960".to_owned(), digest("m2"));
+        now.workloads.insert("mixed".to_owned(), digest("w2"));
         now.pairs.push("fair+powersave".to_owned());
         assert_eq!(
             subject().changes(&now),

@@ -16,7 +16,7 @@ use crate::comparison::{Comparison, PairResult};
 use crate::matrix::Matrix;
 use crate::statistics::{Estimate, Ratio};
 
-pub use baseline::{Baseline, Measured as BaselineValue, Subject, fingerprint, options};
+pub use baseline::{Baseline, Measured as BaselineValue, Subject, options};
 pub use condition::{Condition, ConditionError, Mistake, Side};
 
 use ratio::ratio;

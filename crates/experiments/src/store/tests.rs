@@ -198,3 +198,9 @@ fn an_observer_that_watches_sees_the_run_itself() {
     stored.simulate(&machine, &workload, &Options::default(), &mut NoObserver).unwrap();
     assert_eq!((counted.0.load(Ordering::Relaxed), stored.found()), (2, 1));
 }
+
+#[test]
+fn a_digest_is_the_sha_256_that_sha256sum_prints() {
+    let digest = Digest::of(b"abc").to_string();
+    assert_eq!(digest, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use tandem_experiments::{Pair, Scenario, Subject, fingerprint, scenario_options};
+use tandem_experiments::{Digest, Pair, Scenario, Subject, scenario_options};
 use tandem_simulator::bounded;
 use tandem_simulator::input::InputError;
 use tandem_simulator::machine::{Machine, catalogue};
@@ -26,7 +26,7 @@ pub struct Plan {
     /// What the command line calls them, and the texts of the workloads.
     machine_specs: Vec<String>,
     workload_files: Vec<(PathBuf, String)>,
-    /// Fingerprints of their texts, by name.
+    /// The SHA-256 of their texts, by name.
     machine_texts: BTreeMap<String, String>,
     workload_texts: BTreeMap<String, String>,
 }
@@ -50,7 +50,7 @@ impl Plan {
         };
         for spec in machines {
             let machine = Machine::load(spec)?;
-            let text = fingerprint(&machine_text(spec)?);
+            let text = digest(&machine_text(spec)?);
             let twice = plan.machine_texts.insert(machine.name.clone(), text).is_some();
             once("machines", &machine.name, twice)?;
             plan.machines.push(machine);
@@ -60,7 +60,7 @@ impl Plan {
             for warning in &workload.warnings {
                 context.warn(warning);
             }
-            let twice = plan.workload_texts.insert(workload.name.clone(), fingerprint(&text)).is_some();
+            let twice = plan.workload_texts.insert(workload.name.clone(), digest(&text)).is_some();
             once("workloads", &workload.name, twice)?;
             plan.workloads.push(workload);
             plan.workload_files.push((path.clone(), text));
@@ -92,6 +92,10 @@ impl Plan {
             pairs: pairs.iter().map(ToString::to_string).collect(),
         }
     }
+}
+
+fn digest(text: &str) -> String {
+    Digest::of(text.as_bytes()).to_string()
 }
 
 /// The text of the description that `spec` names, which has been read before.
