@@ -42,9 +42,9 @@ pub fn markdown(matrix: &Matrix) -> String {
     if notes.is_empty() { text } else { format!("{text}\n{notes}") }
 }
 
-/// The title of the means.
 /// How intervals were found; which it was of each ratio would be a note a cell.
 const PAIRED: &str = "The intervals of × are those of pairs of runs with the same seed where that makes them narrower; --json says where.";
+/// The title of the means.
 const MEANS: &str = "Geometric means of the ratios over the cells in which both were measured, and the worst cell:";
 
 fn title(matrix: &Matrix) -> String {
@@ -137,10 +137,11 @@ fn notes(matrix: &Matrix) -> Vec<String> {
         }
     }
     let everywhere = |cells: &[String]| cells.len() == matrix.comparisons.len();
+    let shown = metrics(matrix);
     let hidden = |note: &str| {
-        Metric::ALL.iter().any(|metric| {
-            note.starts_with(&format!("{NOTHING} {} ", metric.title())) && !metrics(matrix).contains(metric)
-        })
+        Metric::ALL
+            .iter()
+            .any(|metric| note.starts_with(&format!("{NOTHING} {} ", metric.title())) && !shown.contains(metric))
     };
     let text = |(note, cells): (String, Vec<String>)| match (everywhere(&cells), cells.len()) {
         (true, _) => note,
@@ -149,7 +150,7 @@ fn notes(matrix: &Matrix) -> Vec<String> {
     };
     let mut notes: Vec<String> = notes.into_iter().filter(|(note, _)| !hidden(note)).map(text).collect();
     let mut pairs = matrix.comparisons.iter().flat_map(|cell| &cell.pairs);
-    if pairs.any(|pair| metrics(matrix).into_iter().any(|it| pair.metric(it).ratio.is_some_and(|ratio| ratio.paired))) {
+    if pairs.any(|pair| shown.iter().any(|metric| pair.metric(*metric).ratio.is_some_and(|ratio| ratio.paired))) {
         notes.push(PAIRED.to_owned());
     }
     if matrix.missing > 0 {
