@@ -6,11 +6,17 @@
  *	echo '0-1 1000000 1500000 2000000; 2-3 800000 1200000' >/sys/module/guest_clocks/parameters/policies
  *
  * gives each set of CPUs a clock with these steps in kHz, ascending. An empty line takes them all away. A busy CPU draws a
- * watt at 1 GHz and that times the clock's cube at others, as the energy model has it.
+ * watt at 1 GHz and that times the clock's cube at others, as the energy model has it; what guest_energy counts is another
+ * formula, so that one can see which was believed.
  */
 #include <linux/cpufreq.h>
 #include <linux/energy_model.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
 #include <linux/module.h>
+#include <linux/spinlock.h>
+
+#include "guest_power.h"
 
 enum {
 	MAX_POLICIES = 16,
@@ -27,6 +33,10 @@ static unsigned int nr_policies;
 static bool registered;
 static char described[1024];
 static DEFINE_PER_CPU(unsigned int, khz_now);
+/* Cycles until the clock was changed last, and when that was, in ns. */
+static DEFINE_PER_CPU(u64, cycles_before);
+static DEFINE_PER_CPU(u64, changed_at);
+static DEFINE_RAW_SPINLOCK(cycles_lock);
 
 static struct guest_policy *policy_of(unsigned int cpu)
 {
@@ -39,12 +49,44 @@ static struct guest_policy *policy_of(unsigned int cpu)
 	return NULL;
 }
 
+/* With cycles_lock. */
+static u64 cycles_at(unsigned int cpu, u64 now)
+{
+	return per_cpu(cycles_before, cpu) +
+	       mul_u64_u64_div_u64(per_cpu(khz_now, cpu), now - per_cpu(changed_at, cpu), 1000 * 1000);
+}
+
+u64 guest_clocks_cycles(unsigned int cpu)
+{
+	unsigned long flags;
+	u64 cycles;
+
+	raw_spin_lock_irqsave(&cycles_lock, flags);
+	cycles = cycles_at(cpu, ktime_get_ns());
+	raw_spin_unlock_irqrestore(&cycles_lock, flags);
+	return cycles;
+}
+
+static void set_clock_of(unsigned int cpu, unsigned int khz)
+{
+	unsigned long flags;
+	u64 now;
+
+	raw_spin_lock_irqsave(&cycles_lock, flags);
+	now = ktime_get_ns();
+	per_cpu(cycles_before, cpu) = cycles_at(cpu, now);
+	per_cpu(changed_at, cpu) = now;
+	per_cpu(khz_now, cpu) = khz;
+	raw_spin_unlock_irqrestore(&cycles_lock, flags);
+	guest_energy_clock(cpu, khz);
+}
+
 static void set_clock(struct cpufreq_policy *policy, unsigned int khz)
 {
 	unsigned int cpu;
 
 	for_each_cpu(cpu, policy->related_cpus)
-		per_cpu(khz_now, cpu) = khz;
+		set_clock_of(cpu, khz);
 }
 
 static int guest_clocks_init(struct cpufreq_policy *policy)
@@ -165,10 +207,13 @@ static int parse_policies(char *text)
 static int set_policies(const char *text, const struct kernel_param *param)
 {
 	static char copy[sizeof(described)];
+	unsigned int cpu;
 	int err;
 
 	if (registered)
 		cpufreq_unregister_driver(&driver);
+	for_each_possible_cpu(cpu)
+		set_clock_of(cpu, 0);
 	registered = false;
 	described[0] = '\0';
 	if (strscpy(copy, text) < 0)
