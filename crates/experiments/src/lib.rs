@@ -40,6 +40,9 @@
 //! *Is it worse than yesterday?* A [`Baseline`] keeps a matrix's numbers; a [`Gate`] judges later ones by [`Condition`]s such as
 //! `energy > 1.02`: worse, not worse, undecided.
 //!
+//! *Which values of the machine's description does that hang on?* [`SensitivityRuns`] moves each of them by a fifth both ways; the
+//! [`Sensitivity`] has the elasticities of time and energy, and whether schedulers change places.
+//!
 //! *What do these experiments give, and do they agree with published numbers?* A [`Paper`] is a set of experiments as
 //! data, in a [`Library`] of files; a [`Study`] of it gives a [`PaperResult`]. `papers/README.md` describes the files. An
 //! experiment of one's own, whose cells need no published values, is a sweep over any axes: [`Paper::of_file`].
@@ -83,6 +86,7 @@
 //! - `library`, `paper`, `axes`, `template`: experiments as data
 //! - `expression`, `metrics`: numbers of reports, and what is computed of them
 //! - `runs`: simulations made ready, run once, kept; numbers made larger or smaller
+//! - `sensitivity`: which values of a machine matter for a workload
 //! - `study`: from a paper to its results, verdicts, sensitivity
 //! - `search`: settings of a scheduler that are better, and how sure that is
 //! - `store`: reports of runs that were finished before
@@ -105,6 +109,7 @@ mod progress;
 mod runs;
 mod scenario;
 mod search;
+mod sensitivity;
 mod simulator;
 mod statistics;
 mod store;
@@ -124,7 +129,8 @@ pub use gate::{
 pub use library::Library;
 pub use matrix::{Compared, GeometricMean, Matrix, MatrixRuns, Rows};
 pub use paper::{
-    Bound, Cell, Experiment, Fold, Formula, Origin, Ours, Paper, Parameter, Run, Series, Target, Unit, Work,
+    Alternative, Bound, Cell, Choice as OpenChoice, Experiment, Fold, Formula, Neutral, Origin, Ours, Paper, Parameter,
+    Run, Series, Target, Unit, Work,
 };
 pub use parallel::{run_all, run_until_stopped};
 pub use progress::{Progress, Silent};
@@ -137,11 +143,14 @@ pub use scenario::{ClockOutside, Scenario, ScenarioError, Settable, UnknownSetti
 pub use search::{
     Certainty, Confirmed, CostRatio, Dimension, Domain, Goal, GoalError, Limit, Minimised, Tuned, Tuning,
 };
+pub use sensitivity::{
+    Elasticities, FIFTH, MovedValue, NotMoved, Sensitivity, SensitivityError, SensitivityRuns, Turn, Which,
+};
 pub use simulator::{Linux, LinuxWithin, Simulator};
 pub use statistics::{Estimate, Ratio};
 pub use store::{Digest, Store, Stored};
 pub use study::{
-    CellResult, Counts, ExperimentResult, Missing, Moved, PaperResult, ParameterResult, Published, Results, SCHEMA,
-    SeriesResult, Study, Verdict,
+    CellResult, Correlation, Counts, ExperimentResult, Missing, Moved, PaperResult, ParameterResult, Published,
+    Recorded, Results, SCHEMA, Score, Scores, SeriesResult, Study, Tally, Verdict,
 };
 pub use template::Template;

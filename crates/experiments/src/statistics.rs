@@ -2,14 +2,15 @@
 //! Means with their 95 % confidence intervals, and ratios of them.
 
 use distrs::StudentsT;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// A mean and half the width of its two-sided 95 % confidence interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
-    /// The estimate itself.
+    /// The estimate itself, in the unit of what is estimated.
     pub mean: f64,
-    /// The interval is `mean ± half_width`; `None` where too few values were measured to know it.
+    /// The interval is `mean ± half_width`, in the same unit; `None` where too few values were measured to know it.
     pub half_width: Option<f64>,
 }
 

@@ -6,7 +6,8 @@
 //! - *Load one object and let it schedule*: [`OpenScheduler`], below.
 //! - *Let Tandem's scheduler run around a command, or until told otherwise*, with all that belongs to it: [`session`].
 //! - *Look without touching*: [`host`] has the facts of a kernel and a machine, [`plan`] what could be done with them.
-//! - *Measure energy*: [`meter`]; *what memory can move*: [`bandwidth`]. *Talk to a session that runs*: [`control`].
+//! - *Measure energy*: [`meter`]; *what memory can move*: [`bandwidth`]; *what cores draw and threads' switches cost*:
+//!   [`calibrate`]. *Talk to a session that runs*: [`control`].
 //!
 //! # One object, top to bottom
 //!
@@ -57,6 +58,7 @@
 
 pub mod affinity;
 pub mod bandwidth;
+pub mod calibrate;
 pub mod changes;
 pub mod control;
 mod counters;

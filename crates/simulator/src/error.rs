@@ -3,6 +3,7 @@
 
 use tandem_bpf_vm::memory::OverBudget;
 
+use crate::kernel::cpufreq::NotOffered;
 use crate::scx::frontend::{MORE_MEMORY, SchedulerError};
 use crate::units::{CpuId, Nanos, seconds};
 
@@ -25,6 +26,9 @@ pub enum SimulationError {
         /// What is wrong with it.
         why: Box<SchedulerError>,
     },
+    /// The machine's driver does not offer the governor.
+    #[error("{0}")]
+    Governor(#[from] NotOffered),
     /// A CPU that shall come or go is not one that is online at the start.
     #[error("CPU {cpu} cannot come or go: {machine} does not have it, or not online")]
     Hotplug {

@@ -15,8 +15,9 @@ pub const SCHEMA: u32 = 1;
 
 /// The result of one simulation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
-    /// Version of the schema, [`SCHEMA`].
+    /// Version of this schema: it grows when a field changes its meaning or goes away.
     pub schema: u32,
     /// Workload name.
     pub workload: String,
@@ -28,21 +29,24 @@ pub struct Report {
     pub governor: String,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Simulated time from the start to the end of the last application thread, or to the time limit.
+    /// Simulated seconds from the start to the end of the last application thread, or to the time limit.
     pub time_s: f64,
     /// Whether a time limit ended the run; then `time_s` is that limit and no measure of speed.
     pub time_limited: bool,
-    /// Energy by part.
+    /// Energy by part, in joules.
     pub energy_j: Energy,
-    /// Mean power: `energy_j.total / time_s`.
+    /// The same energy by the values of the machine's description that it was drawn by.
+    #[serde(default)]
+    pub drawn: Drawn,
+    /// Mean power in watts: `energy_j.total / time_s`.
     pub power_w: f64,
-    /// Energy × time; `None` where a time limit ended the run.
+    /// Energy × time in joule-seconds; `None` where a time limit ended the run.
     pub edp_js: Option<f64>,
-    /// Energy × time²; `None` where a time limit ended the run.
+    /// Energy × time² in joule-seconds²; `None` where a time limit ended the run.
     pub ed2p_js2: Option<f64>,
     /// Completed application work per second of run: seconds of work on the reference CPU per second.
     pub throughput: f64,
-    /// Share of the online CPUs' time spent idle.
+    /// Share of the online CPUs' time spent idle, 0 to 1.
     pub idle_share: f64,
     /// Context switches (`sched_switch`), to and from idle included.
     pub switches: u64,
@@ -53,7 +57,7 @@ pub struct Report {
     /// How late the threads of all applications were.
     #[serde(flatten)]
     pub timing: Timing,
-    /// Wall-clock time that the simulation took; not deterministic, `None` where output must be.
+    /// Wall-clock seconds that the simulation took; not deterministic, `None` where output must be.
     pub wall_s: Option<f64>,
     /// Applications, in the order of the workload.
     pub apps: Vec<AppReport>,
@@ -61,42 +65,124 @@ pub struct Report {
     pub tasks: Vec<TaskReport>,
     /// CPUs, offline ones included: they draw power.
     pub cpus: Vec<CpuReport>,
+    /// What limits on power and temperature did, for each package that has any; absent where none has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<LimitReport>,
+    /// What limits on the CPU time of groups did, for each group that has one; absent where none has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GroupReport>,
     /// What a loaded sched_ext scheduler did; `None` under Linux's own.
     pub sched_ext: Option<SchedExtReport>,
     /// What the simulation could not do as asked, for instance a policy without a model.
     pub warnings: Vec<String>,
 }
 
+/// What a group's limit on CPU time did (`cpu.stat` of a cgroup).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GroupReport {
+    /// Path of the group.
+    pub path: String,
+    /// Periods in which the group wanted CPU time.
+    pub periods: u64,
+    /// Periods at whose end some CPU of the group had to wait.
+    pub throttled_periods: u64,
+    /// Time for which CPUs of the group had to wait with threads that could run, summed over them, in seconds.
+    pub throttled_s: f64,
+    /// Periods in which more than the quota was used.
+    pub bursts: u64,
+    /// CPU time above the quota, in seconds.
+    pub burst_s: f64,
+}
+
 /// Energy by part, in joules; `total` is the sum of the others.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Energy {
-    /// Sum of all parts.
+    /// Sum of all parts, in joules.
     pub total: f64,
-    /// Cores and clusters: the sum of the CPUs' `energy_j`.
+    /// Cores and clusters, in joules: the sum of the CPUs' `energy_j`.
     pub cores: f64,
-    /// Uncore of all packages.
+    /// Uncore of all packages, in joules.
     pub uncore: f64,
-    /// DRAM.
+    /// DRAM, in joules.
     pub memory: f64,
-    /// Board and peripherals.
+    /// Board and peripherals, in joules.
     pub platform: f64,
-    /// Loss in the power supply.
+    /// Loss in the power supply, in joules.
     pub supply: f64,
+}
+
+/// The energy of a run by the kinds of values of a machine's description that it was drawn by, board and supply left out.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Drawn {
+    /// Clusters with their cores, in the order of the description.
+    pub clusters: Vec<ClusterDrawn>,
+    /// Uncores, in the order of the description.
+    pub packages: Vec<PackageDrawn>,
+    /// Paths to memory, in the order of the description, but parents before their children.
+    pub memory: Vec<MemoryDrawn>,
+}
+
+/// What the cores of a cluster drew, and what they share. What going into an idle state and out of it takes counts as idle, or
+/// as asleep.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ClusterDrawn {
+    /// Name of the cluster.
+    pub cluster: String,
+    /// Cores that ran: switching, in joules.
+    pub switching_j: f64,
+    /// Cores that ran: leakage, in joules.
+    pub leakage_j: f64,
+    /// Cores that idled, in joules.
+    pub idle_j: f64,
+    /// What the cores share, while any of them was up, in joules.
+    pub static_j: f64,
+    /// The same while the cluster was in an idle state of its own, in joules.
+    pub asleep_j: f64,
+}
+
+/// What the uncore of a package drew.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PackageDrawn {
+    /// Number of the package.
+    pub package: u32,
+    /// While any of its cores ran, in joules.
+    pub awake_j: f64,
+    /// While all of them idled, in joules.
+    pub idle_j: f64,
+    /// While the package was in an idle state of its own, in joules.
+    pub asleep_j: f64,
+}
+
+/// What a path to memory drew.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MemoryDrawn {
+    /// Name of the path.
+    pub memory: String,
+    /// Whatever was moved, in joules.
+    pub static_j: f64,
+    /// For what was moved, in joules.
+    pub traffic_j: f64,
 }
 
 /// An application's share of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AppReport {
     /// Name of the application.
     pub name: String,
-    /// Time from the workload's start to the end of the application's last thread; `None` if a time limit came first.
+    /// Seconds from the workload's start to the end of the application's last thread; `None` if a time limit came first.
     pub time_s: Option<f64>,
     /// Work done, in seconds on the reference CPU.
     pub work_s: f64,
     /// Performance: `work_s` per second of the application's run time (of the run's time, if a limit ended the run).
     pub performance: f64,
-    /// CPU time of all threads of the application.
+    /// CPU time of all threads of the application, in seconds.
     pub cpu_time_s: f64,
     /// Number of threads that the application had.
     pub threads: u32,
@@ -107,6 +193,7 @@ pub struct AppReport {
 
 /// A thread's share of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskReport {
     /// Name of the thread, with its instance.
     pub name: String,
@@ -114,9 +201,9 @@ pub struct TaskReport {
     pub app: Option<String>,
     /// Whether the thread is operating-system noise.
     pub system: bool,
-    /// Time on a CPU.
+    /// Seconds on a CPU.
     pub cpu_time_s: f64,
-    /// Time runnable but not on a CPU.
+    /// Seconds runnable but not on a CPU.
     pub wait_time_s: f64,
     /// Work done, in seconds on the reference CPU.
     pub work_s: f64,
@@ -134,9 +221,9 @@ pub struct TaskReport {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Timing {
-    /// From wakeup to the first instruction; `None` if no thread was ever woken.
+    /// Nanoseconds from wakeup to the first instruction; `None` if no thread was ever woken.
     pub wakeup_latency_ns: Option<Latency>,
-    /// From the activation of a round to its end; `None` without a round.
+    /// Nanoseconds from the activation of a round to its end; `None` without a round.
     pub response_ns: Option<Latency>,
     /// Rounds that ended.
     pub rounds: u64,
@@ -157,7 +244,7 @@ pub struct Deadlines {
     pub rounds: u64,
     /// Rounds that ended after their deadline.
     pub missed: u64,
-    /// `missed / rounds`.
+    /// `missed / rounds`, a share from 0 to 1.
     pub missed_share: f64,
     /// The most by which a deadline was missed, in nanoseconds; 0 if none was.
     pub worst_miss_ns: u64,
@@ -191,18 +278,19 @@ impl Frames {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Latency {
-    /// Median.
+    /// Median, in nanoseconds.
     pub p50: u64,
-    /// 95th percentile.
+    /// 95th percentile, in nanoseconds.
     pub p95: u64,
-    /// 99th percentile.
+    /// 99th percentile, in nanoseconds.
     pub p99: u64,
-    /// Largest, exact.
+    /// Largest, in nanoseconds; exact.
     pub max: u64,
 }
 
 /// What a loaded sched_ext scheduler did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SchedExtReport {
     /// Name by which the scheduler calls itself (`sched_ext_ops.name`).
     pub name: String,
@@ -210,15 +298,17 @@ pub struct SchedExtReport {
     pub kernel: String,
     /// Callbacks that were called, by name.
     pub callbacks: BTreeMap<String, CallbackReport>,
-    /// CPU time that all programs of the scheduler were charged, on all CPUs.
+    /// CPU time that all programs of the scheduler were charged on all CPUs, in seconds.
     pub overhead_s: f64,
     /// Counters of the scheduler, by name, in the scheduler's order: sums over all CPUs. Empty if the file beside the
     /// object names no counters.
     #[serde(serialize_with = "as_map", deserialize_with = "of_map")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, u64>"))]
     pub statistics: Vec<(String, u64)>,
     /// States of the scheduler at the end, by the names of its variables. Empty if the file beside the object names
     /// none.
     #[serde(serialize_with = "as_map", deserialize_with = "of_map")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, String>"))]
     pub states: Vec<(String, String)>,
     /// Exits after which the scheduler was loaded again, as its own loader would do: a CPU came or went and the
     /// scheduler has no callback for that.
@@ -259,6 +349,7 @@ fn of_map<'de, D: Deserializer<'de>, V: Deserialize<'de>>(deserializer: D) -> Re
 
 /// A callback of a scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CallbackReport {
     /// Times the callback was called.
     pub calls: u64,
@@ -268,6 +359,7 @@ pub struct CallbackReport {
 
 /// Why a scheduler was ejected (`struct scx_exit_info`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExitReport {
     /// When the exit happened, in seconds of simulated time.
     pub at_s: f64,
@@ -293,6 +385,7 @@ pub struct ExitReport {
 
 /// A scheduler's own record of its exit (`struct user_exit_info`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RecordedExit {
     /// Kernel's name of the kind; `0` if the scheduler was not told.
     pub kind: String,
@@ -306,6 +399,7 @@ pub struct RecordedExit {
 
 /// A place in a scheduler's programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Frame {
     /// Name of the function.
     pub function: String,
@@ -321,12 +415,13 @@ pub struct Frame {
 
 /// A CPU's share of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuReport {
     /// Number of the CPU.
     pub cpu: u32,
     /// Whether the machine's configuration uses it.
     pub online: bool,
-    /// Time that the CPU was not idle.
+    /// Seconds for which the CPU was not idle.
     pub busy_s: f64,
     /// Seconds by clock in kHz, busy or idle.
     pub freq_residency: BTreeMap<u32, f64>,
@@ -334,4 +429,18 @@ pub struct CpuReport {
     pub idle_residency: BTreeMap<String, f64>,
     /// Joules of this CPU: its share of its core and an equal share of its cluster.
     pub energy_j: f64,
+}
+
+/// What the limits of a package on power and temperature did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LimitReport {
+    /// Number of the package.
+    pub package: u32,
+    /// Seconds for which a running core was held below the clock that it would have had otherwise.
+    pub limited_s: f64,
+    /// Highest running average of the package's power, in watts; `None` without a power limit.
+    pub average_watts_max: Option<f64>,
+    /// Highest temperature in °C; `None` without a thermal description.
+    pub celsius_max: Option<f64>,
 }

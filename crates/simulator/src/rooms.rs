@@ -25,7 +25,7 @@ const ROOMS: [(&str, &[&str]); 18] = [
     ("kernel", &["input", "machine", "observer", "units", "workload"]),
     ("scx", &["generated", "input", "kernel", "machine", "observer", "streams", "units", "workload"]),
     ("sched", &["kernel", "machine", "scx", "units", "workload"]),
-    ("error", &["scx", "units"]),
+    ("error", &["kernel", "scx", "units"]),
     ("options", &["input", "kernel", "scx", "units"]),
     (
         "engine",

@@ -11,8 +11,10 @@ use tandem_loader::facts;
 use crate::engine::Engine;
 pub use crate::error::{SimulationError, Waiter};
 use crate::kernel::Kernel;
-pub use crate::kernel::cpufreq::{ConservativeTunables, Governor, GovernorError, OndemandTunables, SchedutilTunables};
-pub use crate::kernel::params::{KernelParameters, SettingError};
+pub use crate::kernel::cpufreq::{
+    ConservativeTunables, Epp, Governor, GovernorError, NotOffered, OndemandTunables, PstateTunables, SchedutilTunables,
+};
+pub use crate::kernel::params::{KernelParameters, Linux, SettingError};
 use crate::machine::Machine;
 use crate::metrics::Report;
 use crate::observer::Observer;
@@ -43,7 +45,11 @@ pub fn simulate(
 ) -> Result<Report, SimulationError> {
     let limited = options.time_limit.is_some() || workload.duration.is_some();
     let endless = if limited { None } else { never_ends(workload) };
-    let options = &Options { time_limit: endless.map(|_| ENDLESS_LIMIT).or(options.time_limit), ..options.clone() };
+    let options = &Options {
+        time_limit: endless.map(|_| ENDLESS_LIMIT).or(options.time_limit),
+        governor: options.governor.on(machine)?,
+        ..options.clone()
+    };
     let beside = options.memory.beside();
     let mut result = run(machine, workload, options, observer);
     drop(beside);
@@ -77,20 +83,21 @@ fn run(
 /// all.
 ///
 /// # Errors
-/// [`SimulationError::Scheduler`].
+/// [`SimulationError::Scheduler`], [`SimulationError::Governor`].
 pub fn check(machine: &Machine, options: &Options) -> Result<(), SimulationError> {
+    let governor = options.governor.on(machine)?;
     let Scheduler::SchedExt(scheduler) = &options.scheduler else { return Ok(()) };
     let named = |why| SimulationError::Scheduler { scheduler: scheduler.name.clone(), why: Box::new(why) };
     let account = options.memory.open();
-    let result =
-        frontend::check::on_machine(scheduler, machine, &options.kernel, options.governor, options.seed, &account);
+    let result = frontend::check::on_machine(scheduler, machine, &options.kernel, governor, options.seed, &account);
     result.map_err(|why| account.refused().map_or_else(|| named(why), SimulationError::Memory))
 }
 
 /// What a scheduler's loader finds out about a machine before it loads an object into a run with these options.
 pub fn facts(machine: &Machine, options: &Options) -> facts::System {
     let kernel = Kernel::new(machine, options.kernel.clone(), Pcg32::seed_from_u64(options.seed));
-    frontend::facts::System { kernel: &kernel, machine, governor: options.governor }.known()
+    let governor = options.governor.on(machine).unwrap_or(options.governor);
+    frontend::facts::System { kernel: &kernel, machine, governor }.known()
 }
 
 /// Why no thread's end would end the run: some application thread loops for ever, or forks threads for ever that fork

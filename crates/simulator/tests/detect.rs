@@ -6,7 +6,10 @@ use std::path::Path;
 
 use crate::detect_tree::{Tree, at, describe, number, source_of, text, warned};
 use tandem_simulator::machine::Machine;
-use tandem_simulator::machine::detect::{DetectError, MeasuredMemory, detect, detect_measured};
+use tandem_simulator::machine::detect::{
+    DetectError, Measured, MeasuredClock, MeasuredCores, MeasuredDram, MeasuredMemory, MeasuredSwitching,
+    MeasuredUncore, detect, detect_measured,
+};
 
 /// Four CPUs on four cores below one cache, one policy, no energy model.
 fn symmetric() -> Tree {
@@ -55,7 +58,10 @@ fn what_was_measured_of_the_memory_is_not_assumed() {
     let source = "measured: four threads".to_owned();
     let memory = MeasuredMemory { bytes_per_s: 12_345_678_901.0, thread_bytes_per_s: 13e9, source: source.clone() };
     let tree = symmetric();
-    let described = |node| detect_measured(tree.root(), "sample", &BTreeMap::from([(node, memory.clone())])).unwrap();
+    let described = |node| {
+        let measured = Measured { memory: BTreeMap::from([(node, memory.clone())]), ..Measured::default() };
+        detect_measured(tree.root(), "sample", &measured).unwrap()
+    };
     let detected = described(0);
     Machine::parse("sample", Path::new("sample.toml"), &detected.toml, None).expect("a valid description");
     let table: toml::Table = toml::from_str(&detected.toml).unwrap();
@@ -67,6 +73,77 @@ fn what_was_measured_of_the_memory_is_not_assumed() {
     assert_eq!(warned(&detected, "no file tells memory, uncore"), 1);
     // There is no such node.
     assert_eq!(described(1), detect(tree.root(), "sample").unwrap());
+}
+
+/// 1 nJ per cycle at 800 MHz, 2 at 3000: 2000 MHz, which was not measured, is 1 + 1200 / 2200 = 1.545 nJ, 3.091 W.
+#[test]
+fn what_was_measured_of_cores_is_written_with_its_source() {
+    let point = |mhz: f64, watts| MeasuredClock { mhz: Some(mhz), watts: Some(watts), ..MeasuredClock::default() };
+    let cores = MeasuredCores {
+        cpus: vec![0, 1, 2, 3],
+        clocks: vec![point(800.0, 0.8), point(3000.0, 6.0)],
+        idle: vec![("C1".to_owned(), 0.4), ("C6".to_owned(), 0.0)],
+        stall_activity: Some(0.45),
+        ..MeasuredCores::default()
+    };
+    let measured = Measured {
+        cores: vec![cores],
+        uncore: Some(MeasuredUncore { awake: 7.0, idle: 2.0 }),
+        dram: Some(MeasuredDram { static_watts: 1.25, nj_per_byte: 0.3 }),
+        switching: MeasuredSwitching { context_switch_us: Some(1.25), ..MeasuredSwitching::default() },
+        source: "measured by a meter".to_owned(),
+        ..Measured::default()
+    };
+    let tree = symmetric();
+    let detected = detect_measured(tree.root(), "sample", &measured).unwrap();
+    let machine =
+        Machine::parse("sample", Path::new("sample.toml"), &detected.toml, None).expect("a valid description");
+    let table: toml::Table = toml::from_str(&detected.toml).unwrap();
+    let watts: Vec<f64> = (0..3).map(|opp| number(&table, &format!("opp_table/core/opps/{opp}/watts"))).collect();
+    assert_eq!((watts, machine.cpus.len()), (vec![0.8, 3.091, 6.0], 4));
+    for (place, key, value) in [
+        ("core_type/core", "stall_activity", 0.45),
+        ("package/package0", "uncore_watts", 7.0),
+        ("package/package0", "uncore_idle_watts", 2.0),
+        ("memory/node0", "static_watts", 1.25),
+        ("memory/node0", "nj_per_byte", 0.3),
+        ("scheduling", "context_switch_us", 1.25),
+    ] {
+        let written = (number(&table, &format!("{place}/{key}")), source_of(&table, place, key));
+        assert_eq!(written, (value, measured.source.as_str()), "{place} {key}");
+    }
+    assert_eq!(number(&table, "idle_table/core/states/0/watts"), 0.4);
+    assert_eq!(source_of(&table, "idle_table/core", "watts"), measured.source);
+    assert_eq!(number(&table, "cluster/0/static_watts"), 0.0, "the package's contain it");
+    assert!(source_of(&table, "scheduling", "migration_us").starts_with("assumed"));
+    assert_eq!(warned(&detected, "no watts for CPUs"), 0);
+    assert_eq!(warned(&detected, "no file tells memory bandwidth and costs of ticks: assumed"), 1);
+}
+
+/// 2000 µW/MHz/V² would be no leakage; the description has what the fit says, and at most what a point leaves for it.
+#[test]
+fn voltages_and_leakage_are_written_where_they_are_known() {
+    let point =
+        |mhz: f64, mv, watts| MeasuredClock { mhz: Some(mhz), mv: Some(mv), watts: Some(watts), real_mhz: None };
+    let clocks = vec![point(800.0, 700.0, 0.7), point(2000.0, 800.0, 2.0), point(3000.0, 1000.0, 5.0)];
+    let tree = symmetric();
+    let described = |leakage| {
+        let cores = MeasuredCores {
+            cpus: vec![0, 1, 2, 3],
+            clocks: clocks.clone(),
+            leakage_watts_per_v: Some(leakage),
+            ..MeasuredCores::default()
+        };
+        let measured = Measured { cores: vec![cores], source: "measured".to_owned(), ..Measured::default() };
+        let detected = detect_measured(tree.root(), "sample", &measured).unwrap();
+        Machine::parse("sample", Path::new("sample.toml"), &detected.toml, None).expect("a valid description");
+        toml::from_str::<toml::Table>(&detected.toml).unwrap()
+    };
+    let table = described(0.25);
+    assert_eq!(number(&table, "opp_table/core/leakage_watts_per_v"), 0.25);
+    assert_eq!(number(&table, "opp_table/core/opps/1/mv"), 800.0);
+    assert_eq!(source_of(&table, "opp_table/core", "mv"), "debugfs opp: u_volt_target");
+    assert_eq!(number(&described(9.0), "opp_table/core/leakage_watts_per_v"), 1.0, "0.7 W at 0.7 V");
 }
 
 #[test]

@@ -12,6 +12,13 @@ fn list(cpus: &[CpuId]) -> String {
     cpus.iter().map(CpuId::to_string).collect::<Vec<_>>().join(",")
 }
 
+/// What the kernel shows of a CPU's speed: its capacity, which on Arm is all that can be known without measuring; on x86 the
+/// speed, as if it had been measured.
+fn shown_speed(machine: &Machine, id: CpuId) -> u32 {
+    let cpu = &machine.cpus[id.index()];
+    if machine.platform.cpufreq_driver.is_none() { cpu.capacity } else { cpu.speed }
+}
+
 /// The files that `machine`'s kernel would show.
 fn files(machine: &Machine) -> Tree {
     let all: Vec<CpuId> = (0..machine.cpus.len()).map(CpuId::at).collect();
@@ -21,6 +28,9 @@ fn files(machine: &Machine) -> Tree {
     }
     for (index, domain) in machine.performance_domains.iter().enumerate() {
         tree = domain_files(tree, index, domain);
+        if let Some(driver) = machine.platform.cpufreq_driver {
+            tree = tree.policy_file(index as u32, "scaling_driver", driver.name());
+        }
     }
     let nodes: std::collections::BTreeSet<u32> = machine.cpus.iter().map(|cpu| cpu.node).collect();
     nodes.into_iter().fold(tree, |tree, node| {
@@ -36,8 +46,11 @@ fn cpu_files(tree: Tree, machine: &Machine, id: CpuId) -> Tree {
     let mut tree = tree.topology(id.0, cluster.package.0, &list(&machine.cores[cpu.core.index()].cpus)).cpu(
         id.0,
         "cpu_capacity",
-        cpu.capacity,
+        shown_speed(machine, id),
     );
+    if cpu.itmt_priority > 0 {
+        tree = tree.cpu(id.0, "acpi_cppc/highest_perf", cpu.itmt_priority);
+    }
     if let Some(cache) = cpu.llc.map(|llc| &machine.caches[llc.index()]) {
         tree = tree.cache(&[id.0], cache.level, &format!("{}K", cache.bytes / 1024), &list(&cache.cpus));
     }
@@ -84,8 +97,12 @@ fn every_machine_of_the_catalogue_comes_back() {
         assert_eq!(found.cpus.len(), machine.cpus.len(), "{name}");
         for id in (0..machine.cpus.len()).map(CpuId::at) {
             assert_eq!(seen(&found, id), seen(&machine, id), "{name}, CPU {id}");
-            let (got, expected) = (found.cpus[id.index()].capacity, machine.cpus[id.index()].capacity);
-            assert!(got.abs_diff(expected) <= 1 + expected / 20, "{name}, CPU {id}: capacity {got}, was {expected}");
+            let (got, expected) = (&found.cpus[id.index()], &machine.cpus[id.index()]);
+            let near = |got: u32, expected: u32| got.abs_diff(expected) <= 1 + expected / 20;
+            let speed = shown_speed(&machine, id);
+            assert!(near(got.speed, speed), "{name}, CPU {id}: speed {}, was {speed}", got.speed);
+            assert!(near(got.capacity, expected.capacity), "{name}, CPU {id}: capacity {}", got.capacity);
+            assert_eq!(got.itmt_priority, expected.itmt_priority, "{name}, CPU {id}");
             let (got, expected) = (busy_watts(&found, id), busy_watts(&machine, id));
             assert!((got - expected).abs() <= 1e-3 * expected, "{name}, CPU {id}: {got} W, was {expected} W");
         }

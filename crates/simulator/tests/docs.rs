@@ -139,6 +139,21 @@ fn links_of_the_guide_lead_somewhere() {
     }
 }
 
+#[test]
+fn links_of_the_papers_pages_lead_somewhere() {
+    let folder = root().join("docs/results");
+    let mut links = 0;
+    for entry in fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            links += 1;
+            assert!(folder.join(target).is_file(), "{}: no {target}", path.display());
+        }
+    }
+    assert!(links >= 15, "each page has its figure, its paper and all results, and there are {links} links");
+}
+
 /// All Rust files below `folder`.
 fn sources(folder: &Path, found: &mut String) {
     for entry in fs::read_dir(folder).unwrap() {

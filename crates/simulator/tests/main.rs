@@ -27,6 +27,7 @@ mod sched_ext_versions;
 mod scx_clocks;
 mod show;
 mod simulation;
+mod sleep;
 mod trace_reader;
 mod why;
 mod workload_cgroups;

@@ -159,14 +159,14 @@ fn narrow_paper_gets_a_tree() {
 #[test]
 fn sources_are_marked() {
     insta::assert_snapshot!(provenance(&small(None)), @r"
-    sample: 12 sources, 5 assumed (?), 1 calibrated (~)
+    sample: 12 sources, 1 measured (*), 0 computed (=), 1 calibrated (~), 5 assumed (?), 5 from documents
     core_type.small
       ~ (the rest)  calibrated with the first cell of a table
     core_type.large
         (the rest)      data sheet
       ? stall_activity  assumed
     opp_table.slow
-        (the rest)  measured
+      * (the rest)  measured
     opp_table.fast
         (the rest)  data sheet
     idle_table.usual
@@ -182,6 +182,37 @@ fn sources_are_marked() {
     cluster.little … cluster.big (2 tables)
         (the rest)  data sheet
     ");
+}
+
+#[test]
+fn what_the_kernel_believes_of_energy_is_compared_with_what_is_drawn() {
+    let belief = |text: &str| {
+        let machine = parse(text, None);
+        show(&machine, 300).rsplit("\n\n").next().unwrap_or_default().to_owned()
+    };
+    let little = "performance_domain = \"cluster\"";
+    let text = TABLES
+        .replace("2-100", "2-7")
+        .replace("[package.b]\nuncore_watts = 0.5\nuncore_idle_watts = 0.1\nsource = \"assumed\"\n", "")
+        + &cluster("little", "a", 4, 1, little)
+        + &cluster("big", "a", 2, 2, "performance_domain = \"core\"");
+    // Little: 0.4 W at 1000 MHz and 0.5 work per clock; big: 1 W at 2000 MHz and 1: (1 / 2000) / (0.4 / 500) = 0.625 drawn.
+    // Believed of the little one: 0.2 W and a capacity of 1024 · 400 / 2000 = 204: (1 / 1024) / (0.2 / 204) = 0.996.
+    let told = text
+        .replace("ipc = 0.5\n", "ipc = 0.5\ncapacity_dmips_mhz = 0.4\n")
+        .replace("mhz = 500, watts = 0.1", "mhz = 500, watts = 0.1, em_watts = 0.025")
+        .replace("mhz = 1000, watts = 0.4", "mhz = 1000, watts = 0.4, em_watts = 0.2");
+    let lines = belief(&told);
+    for expected in [
+        "at the highest clocks: 0.5 CPU 0, 1 CPU 4; ",
+        "furthest apart 0.25, CPU 0 at 500 MHz; ",
+        "energy per work of CPU 4 over CPU 0: drawn 0.62, believed 1\n",
+    ] {
+        assert!(lines.contains(expected), "{lines}");
+    }
+    let none = text.replace("source = \"measured\"", "energy_model = false\nsource = \"measured\"");
+    assert_eq!(belief(&none), "energy model  none: the kernel places nothing by energy\n");
+    assert!(!show(&parse(&text, None), 200).contains("energy model"));
 }
 
 #[test]

@@ -29,6 +29,13 @@ fn weights_and_times_are_read_in_order_of_time() {
 }
 
 #[test]
+fn clamps_are_read() {
+    let cgroups = parse(r#"{"/in/t": {"util_min": 0, "util_max": 1024}, "/in": {"util_max": 300}}"#).unwrap().cgroups;
+    let clamps: Vec<_> = cgroups.iter().map(|group| (group.util_min, group.util_max)).collect();
+    assert_eq!(clamps, [(Some(0), Some(1024)), (None, Some(300))]);
+}
+
+#[test]
 fn mistakes_are_named() {
     let table = [
         (r#"{"late": {}}"#, "cgroup \"late\" must begin with `/` and end with a name"),
@@ -36,6 +43,15 @@ fn mistakes_are_named() {
         (r#"{"/a": {"weight": 0}}"#, "`weight` must be an integer from 1 to 10000, not 0"),
         (r#"{"/a": {"made": 5, "removed": 5}}"#, "cgroup /a is removed before it is made"),
         (r#"{"/a": {"changes": [{"at": 1}]}}"#, "a change of cgroup /a has no `weight`"),
+        (r#"{"/a": {"util_max": 1025}}"#, "`util_max` must be an integer from 0 to 1024, not 1025"),
+        (r#"{"/a": {"idle": 1}}"#, "`idle` must be `true` or `false`, not 1"),
+        (r#"{"/a": {"max": 999}}"#, "`max` must be an integer from 1000 to 86400000000, not 999"),
+        (
+            r#"{"/a": {"max": 5000, "period": 2000000}}"#,
+            "`period` must be an integer from 1000 to 1000000, not 2000000",
+        ),
+        (r#"{"/a": {"max": 5000, "burst": 5001}}"#, "`burst` must not be above `max`"),
+        (r#"{"/a": {"period": 5000}}"#, "`period` needs `max`"),
         (r#"{"/a": {"shares": 1}}"#, "`shares` is no key of cgroup /a"),
     ];
     for (text, message) in table {

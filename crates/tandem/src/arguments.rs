@@ -133,7 +133,7 @@ pub struct RunOptions {
     #[arg(long = "set", value_name = "KEY=VALUE,...", value_parser = settings, long_help = setting_help())]
     pub settings: Vec<Settings>,
 
-    /// Linux version whose sched_ext rules hold: 6.12 or 7.1; by default the one that the scheduler's object asks for
+    /// Linux version whose rules hold: 6.12 or 7.1; by default the one that the scheduler's object asks for, else 6.12
     #[arg(long = "kernel", value_name = "VERSION", value_parser = profile)]
     pub profile: Option<Profile>,
 
@@ -181,19 +181,23 @@ pub fn reads<'s>(
     }
 }
 
-/// Warns where `powersave` is not what it is on the machine's own kernel.
-pub fn warn_of_powersave<'g>(
+/// Says what `powersave` and `performance` are where the machine's driver has governors of these names.
+pub fn tell_own_governors<'g>(
     context: &Context<'_>,
     machine: &Machine,
     governors: impl IntoIterator<Item = &'g Governor>,
 ) {
-    let powersave = governors.into_iter().any(|governor| *governor == Governor::Powersave);
-    if let Some(driver) = machine.platform.cpufreq_driver.filter(|_| powersave) {
+    for governor in governors {
+        let Ok(own @ Governor::Pstate(_)) = governor.on(machine) else { continue };
+        let (name, generic) = match governor {
+            Governor::Powersave => ("powersave", "the lowest clock"),
+            Governor::Performance => ("performance", "the generic one"),
+            _ => continue,
+        };
         context.warn(&format!(
-            "governor `powersave` is the lowest clock here; on {} Linux has the driver {}, whose `powersave` follows the load, \
-             which is not modelled: `schedutil` comes nearer to it",
-            machine.name,
-            driver.name()
+            "governor `{name}` is on {} that of the machine's driver, `{own}`; {generic}, in the driver's passive mode, is \
+             `passive:{name}`",
+            machine.name
         ));
     }
 }
@@ -233,6 +237,7 @@ fn of_scenario(option: &str, error: ScenarioError) -> Failure {
     match error {
         ScenarioError::Load(error) => Failure::Simulation(error),
         ScenarioError::Clock(error) => Failure::Options(error.to_string()),
+        ScenarioError::Governor(error) => Failure::Options(error.to_string()),
         ScenarioError::Variable(error) => mistake(with_advice(&error)),
         ScenarioError::Unknown(unknown) if of_carried(&unknown).is_some() => {
             mistake(of_carried(&unknown).unwrap_or_default())
@@ -279,8 +284,8 @@ mod tests {
     }
 
     #[test]
-    fn schedutil_is_the_governor_unless_one_is_named() {
-        assert_eq!(choice("fair").unwrap().pair().to_string(), "fair+schedutil");
+    fn the_governor_is_the_machines_unless_one_is_named() {
+        assert_eq!(choice("fair").unwrap().pair().to_string(), "fair");
     }
 
     #[test]
@@ -299,7 +304,7 @@ mod tests {
         let choice = super::choice("tandem,sorted=true,isolate=dedicated+powersave").unwrap();
         assert_eq!(choice.pair().to_string(), "tandem,sorted=true,isolate=dedicated+powersave");
         let pair = super::choice("tandem").unwrap().pair();
-        assert_eq!(pair.to_string(), "tandem+schedutil");
+        assert_eq!(pair.to_string(), "tandem");
         assert!(super::choice("tandems").unwrap_err().contains("no scheduler `tandems`"));
     }
 }

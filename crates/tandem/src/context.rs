@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::files::{DASH, Files, Output};
 use crate::interrupt::Interrupt;
 use crate::progress::Lines;
+use crate::simulate::watched::Watch;
 use crate::store::Place;
 
 /// The context that every command gets.
@@ -56,9 +57,10 @@ impl<'a> Context<'a> {
         Bar { watched: self.progress, shown, lines, interrupt: self.interrupt.clone() }
     }
 
-    /// Something on standard error that moves while one run goes on; `None` if no person watches.
-    pub fn spinner(&self) -> Option<ProgressBar> {
-        self.progress.then(|| ProgressBar::with_draw_target(None, target(true)))
+    /// Where it is told how far one run has come: on standard error if a person watches, and by who ends it.
+    pub fn watch(&self) -> Watch {
+        let bar = ProgressBar::with_draw_target(None, target(self.progress));
+        Watch { bar, interrupt: self.interrupt.clone() }
     }
 
     /// The context of this process, whose standard output is `out`, without a store and words.

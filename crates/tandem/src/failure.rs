@@ -131,7 +131,7 @@ fn of_simulation(error: &SimulationError) -> u8 {
         | SimulationError::TooManyThreads { .. }
         | SimulationError::Unfinished { .. } => STUCK,
         SimulationError::Scheduler { .. } | SimulationError::Hotplug { .. } => MISTAKE,
-        SimulationError::KernelMemory { .. } => MISTAKE,
+        SimulationError::KernelMemory { .. } | SimulationError::Governor(_) => MISTAKE,
         SimulationError::Memory(_) => OTHER,
         SimulationError::ForkRefused { .. } => EJECTED,
     }

@@ -45,7 +45,11 @@ fn shown(machine: &Machine) -> Files {
     let mut files = Files::with_cpus(&list(&all().collect::<Vec<_>>()));
     for (number, cpu) in machine.cpus.iter().enumerate() {
         let siblings = list(&machine.cores[cpu.core.index()].cpus);
-        files = files.each([number], "topology/core_cpus_list", siblings).each([number], "cpu_capacity", cpu.capacity);
+        files = files.each([number], "topology/core_cpus_list", siblings);
+        files = match cpu.itmt_priority {
+            0 => files.each([number], "cpu_capacity", cpu.capacity),
+            rank => files.each([number], "acpi_cppc/highest_perf", rank),
+        };
         let package = machine.cluster(CpuId::at(number)).package.0;
         files = files.each([number], "topology/physical_package_id", package);
         if let Some(cache) = cpu.llc.map(|llc| &machine.caches[llc.index()]) {

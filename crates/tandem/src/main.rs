@@ -7,7 +7,9 @@
 //! - [`tune`]: settings of a scheduler, searched. [`experiment`]: experiments of one's own. [`reproduce`]: the published numbers of
 //!   papers beside ours.
 //! - [`schema`]: what the JSON of commands looks like, for programs.
+//! - [`sensitivity`]: which values of a machine matter.
 //! - [`live`]: the commands for the kernel that is running.
+//! - [`calibrate`]: what `tandem machine detect` measured, as values of a description.
 //! - [`bundled`]: the schedulers that the command carries. [`mechanism`]: what Tandem's says of its mechanisms.
 //! - [`context`]: what commands are given: the simulator, where to print, the [`files`] they write; [`json`]: how.
 //! - [`interrupt`]: Ctrl-C where a command ends in order.
@@ -21,6 +23,7 @@ mod analyze;
 mod arguments;
 mod bench;
 mod bundled;
+mod calibrate;
 mod cli;
 mod compare;
 mod context;
@@ -44,6 +47,7 @@ mod reproduce;
 mod rerun;
 mod scheduler;
 mod schema;
+mod sensitivity;
 mod shell;
 mod simulate;
 mod store;

@@ -2,19 +2,19 @@
 //! One run: what the commands share that simulate once.
 
 use clap::Args;
-use indicatif::ProgressBar;
 use tandem_experiments::Simulator;
 use tandem_simulator::machine::Machine;
+use tandem_simulator::machine::description::Description;
 use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::Observer;
 use tandem_simulator::simulation::{Governor, Options};
 use tandem_simulator::workload::Workload;
 
-use crate::arguments::{Choice, ScenarioOptions, choice, governor, reads, warn_of_powersave};
+use crate::arguments::{Choice, ScenarioOptions, choice, governor, reads, tell_own_governors};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::produced::ProducedBy;
-use crate::simulate::watched::Watched;
+use crate::simulate::watched::{Watch, Watched};
 use crate::workload;
 
 /// What one run is asked for by.
@@ -27,9 +27,10 @@ pub struct OneRunOptions {
     #[arg(short, long, value_name = "S", default_value = "fair", value_parser = choice)]
     scheduler: Choice,
 
-    /// Frequency governor: performance, powersave, userspace=CLOCK, ondemand, conservative or schedutil (the default)
+    /// Frequency governor: performance, powersave, userspace=CLOCK, ondemand, conservative, schedutil, intel_pstate or
+    /// amd-pstate; by default what the machine's own Linux runs with
     ///
-    /// Some take settings, as in `userspace=1400MHz` or `ondemand=10ms,up_threshold=80`.
+    /// Some take settings, as in `userspace=1400MHz`, `ondemand=10ms,up_threshold=80` or `intel_pstate=epp=power`.
     #[arg(short, long, value_name = "G", value_parser = governor)]
     governor: Option<Governor>,
 
@@ -42,6 +43,8 @@ pub struct OneRunOptions {
 #[derive(Debug)]
 pub struct OneRun {
     pub machine: Machine,
+    /// What the machine was read from.
+    pub description: Description,
     pub workload: Workload,
     pub options: Options,
     /// What the run is produced by.
@@ -54,10 +57,13 @@ impl OneRunOptions {
         let pair = self.scheduler.with_governor(self.governor).map_err(|error| Failure::Options(error.to_string()))?;
         let scenario = self.scenario.run.scenario();
         scenario.check([&pair.scheduler])?;
-        let options = scenario.options(&pair, self.seed)?;
-        let machine = Machine::load(&self.scenario.machine)?;
+        let mut options = scenario.options(&pair, self.seed)?;
+        let description = Description::load(&self.scenario.machine)?;
+        let machine = description.machine()?;
         scenario.check_on(&machine, &pair, self.seed)?;
-        warn_of_powersave(context, &machine, [&pair.governor]);
+        tell_own_governors(context, &machine, [&pair.governor]);
+        let pair = pair.on(&machine).map_err(|error| Failure::Options(error.to_string()))?;
+        options.governor = pair.governor;
         let (workload, text) = workload::load_with_text(&self.scenario.workload)?;
         for warning in &workload.warnings {
             context.warn(warning);
@@ -68,7 +74,7 @@ impl OneRunOptions {
             .machine(&self.scenario.machine, &machine)
             .workload(&self.scenario.workload, &text)
             .pairs(&scenario, [&pair]);
-        Ok(OneRun { machine, workload, options, produced })
+        Ok(OneRun { machine, description, workload, options, produced })
     }
 }
 
@@ -92,21 +98,16 @@ impl OneRun {
         facts.into_iter().chain(inputs).collect()
     }
 
-    /// Simulates, and shows on `bar`, if there is one, how far the run has come.
+    /// Simulates, and tells `watch` how far the run has come.
     pub fn observed(
         &self,
         simulator: &dyn Simulator,
-        bar: Option<ProgressBar>,
+        watch: Watch,
         observer: &mut dyn Observer,
     ) -> Result<Report, Failure> {
         let Self { machine, workload, options, .. } = self;
-        Ok(match bar {
-            None => simulator.simulate(machine, workload, options, observer)?,
-            Some(bar) => {
-                let mut watched = Watched::new(observer, bar, &workload.name, options.time_limit);
-                simulator.simulate(machine, workload, options, &mut watched)?
-            }
-        })
+        let mut watched = Watched::new(observer, watch, &workload.name, options.time_limit);
+        Ok(simulator.simulate(machine, workload, options, &mut watched)?)
     }
 }
 

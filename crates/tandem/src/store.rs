@@ -3,7 +3,7 @@
 
 use std::env;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read, Seek, Take};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -22,6 +22,11 @@ const SIZE: &str = "TANDEM_STORE_SIZE";
 const DEFAULT_SIZE: u64 = 1 << 30;
 /// The file of this program.
 const PROGRAM: &str = "/proc/self/exe";
+
+/// Bytes at the beginning of a program's file that its program headers are in.
+const HEAD: u64 = 4096;
+/// The type of a program header whose segment is loaded.
+const PT_LOAD: u64 = 1;
 
 /// The option of the commands that run many simulations.
 #[derive(Debug, Args)]
@@ -63,7 +68,7 @@ impl Place {
     /// The user named the folder, and it cannot be made.
     pub fn open(&self) -> Result<Option<Store>, Failure> {
         let open = || -> io::Result<Store> {
-            let program = Digest::of_reader(File::open(PROGRAM)?)?;
+            let program = Digest::of_reader(loaded(File::open(PROGRAM)?)?)?;
             Store::open(&self.folder, self.limit, program)
         };
         match open() {
@@ -76,6 +81,38 @@ impl Place {
             Err(_) => Ok(None),
         }
     }
+}
+
+/// The beginning of a program's file, up to the end of what is loaded of it: debug information stands behind that, several times
+/// as long, and nothing that a program does follows from it. All of a file that has another form.
+fn loaded(mut file: File) -> io::Result<Take<File>> {
+    let mut head = Vec::new();
+    file.by_ref().take(HEAD).read_to_end(&mut head)?;
+    file.rewind()?;
+    Ok(file.take(end_of_loaded(&head).unwrap_or(u64::MAX)))
+}
+
+/// Where the last loaded segment of a file ends that begins with `head`; `None` unless the file is a 64-bit little-endian ELF and
+/// all of its program headers are in `head`.
+fn end_of_loaded(head: &[u8]) -> Option<u64> {
+    let number = |at: usize, bytes: usize| -> Option<u64> {
+        let field = head.get(at..at.checked_add(bytes)?)?;
+        Some(field.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    };
+    if !head.starts_with(b"\x7fELF\x02\x01") {
+        return None;
+    }
+    // Fields of `Elf64_Ehdr` and `Elf64_Phdr`, elf(5): e_phoff, e_phentsize, e_phnum; p_type, p_offset, p_filesz.
+    let (table, size, count) =
+        (usize::try_from(number(32, 8)?).ok()?, number(54, 2)? as usize, number(56, 2)? as usize);
+    let mut end = None;
+    for entry in 0..count {
+        let at = table.checked_add(entry * size)?;
+        if number(at, 4)? == PT_LOAD {
+            end = end.max(Some(number(at.checked_add(8)?, 8)?.checked_add(number(at.checked_add(32)?, 8)?)?));
+        }
+    }
+    end
 }
 
 /// The store's place below the cache folder, which the specification of base directories wants to be an absolute path.
@@ -104,6 +141,23 @@ mod tests {
         assert_eq!(below_cache(path("c"), path("/home/ada")), path("/home/ada/.cache/tandem/runs"));
         assert_eq!(below_cache(path(""), path("")), None);
         assert_eq!(below_cache(None, None), None);
+    }
+
+    #[test]
+    fn a_programs_file_counts_up_to_the_end_of_what_is_loaded() {
+        // A header of 64 bytes, two program headers of 56 behind it: a note, and a segment of 0x30 bytes at 0x200.
+        let mut head = vec![0; 64 + 2 * 56];
+        head[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        (head[32], head[54], head[56]) = (64, 56, 2);
+        (head[64], head[64 + 9], head[64 + 32]) = (4, 0x10, 0xff);
+        (head[120], head[120 + 9], head[120 + 32]) = (1, 0x02, 0x30);
+        assert_eq!(end_of_loaded(&head), Some(0x230));
+        assert_eq!(end_of_loaded(&head[..150]), None, "not all headers are there");
+        head[120] = 4;
+        assert_eq!(end_of_loaded(&head), None, "nothing is loaded");
+        assert_eq!(end_of_loaded(b"#!/bin/sh\n"), None);
+        let length = io::copy(&mut loaded(File::open(PROGRAM).unwrap()).unwrap(), &mut io::sink()).unwrap();
+        assert!((1 << 16..fs::metadata(PROGRAM).unwrap().len()).contains(&length));
     }
 
     #[test]

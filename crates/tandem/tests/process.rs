@@ -168,12 +168,63 @@ fn signal(child: &Child, name: &str) {
 fn an_interrupt_ends_the_run_at_once_with_130_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let child = long_run(folder.path(), "");
+    // Only a run that has begun can say how far it came: its trace grows.
+    let size = |entry: fs::DirEntry| entry.metadata().map_or(0, |about| about.len());
+    wait_until(|| fs::read_dir(folder.path()).unwrap().flatten().map(size).max() > Some(4096));
     let start = Instant::now();
     signal(&child, "-INT");
     let output = child.wait_with_output().unwrap();
     assert!(start.elapsed() < Duration::from_secs(2));
     assert_eq!((output.status.code(), output.status.signal()), (Some(130), None));
+    let said = stderr(&output);
+    assert!(said.contains("interrupted: long: ") && said.ends_with(" at most\n"), "{said}");
     assert_eq!(names(folder.path()), ["long.json"]);
+}
+
+/// The command measures for five seconds at least. Whatever ends it, what it held is given back, which takes a moment.
+#[test]
+fn a_signal_ends_a_calibration_in_order_and_nothing_is_written() {
+    for (name, status, said) in [("-INT", 130, "error: interrupted: "), ("-TERM", 143, "warning: ended by a signal: ")]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("this.toml");
+        // What runs in the background may ignore interrupts, and would hand that on.
+        let child = Command::new("env")
+            .args([
+                "--default-signal=INT",
+                env!("CARGO_BIN_EXE_tandem"),
+                "machine",
+                "detect",
+                "--calibrate",
+                "--output",
+            ])
+            .arg(&output)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // The file that becomes the output is made before anything is measured.
+        wait_until(|| !names(folder.path()).is_empty());
+        std::thread::sleep(Duration::from_millis(500));
+        signal(&child, name);
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!(ended.status.code(), Some(status), "{}", stderr(&ended));
+        let expected = format!("{said}clocks and idle states are as they were before; nothing was written");
+        assert!(stderr(&ended).contains(&expected), "{}", stderr(&ended));
+        assert_eq!(names(folder.path()), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_calibration_whose_output_would_be_refused_does_not_begin() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("letter.toml");
+    fs::write(&output, "mine").unwrap();
+    let begun = Instant::now();
+    let refused = tandem(&["machine", "detect", "--calibrate", "--output", output.to_str().unwrap()]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("there is a file that is no machine"), "{}", stderr(&refused));
+    assert!(begun.elapsed() < Duration::from_secs(4), "it looks at meters for longer than that");
+    assert_eq!(fs::read_to_string(&output).unwrap(), "mine");
 }
 
 #[test]
@@ -296,15 +347,25 @@ fn standard_output_is_written_through_by_its_name_also_where_it_is_a_file() {
 }
 
 #[test]
-fn powersave_is_said_to_be_another_where_the_driver_decides_clocks_itself() {
+fn powersave_and_performance_are_said_to_be_the_drivers_where_it_has_its_own() {
     let warned = |machine: &str, governor: &str| {
         let output = tandem(&["simulate", "pipeline", "-m", machine, "-g", governor]);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-        stderr(&output).contains("whose `powersave` follows the load, which is not modelled")
+        stderr(&output)
+            .contains(&format!("governor `{governor}` is on {machine} that of the machine's driver, `intel_pstate="))
     };
-    assert!(warned("i9-12900k", "powersave"));
-    assert!(!warned("i9-12900k", "schedutil"));
+    assert!(warned("i9-12900k", "powersave") && warned("i9-12900k", "performance"));
+    assert!(!warned("i9-12900k", "schedutil") && !warned("i9-12900k", "passive:powersave"));
     assert!(!warned("hikey960", "powersave"));
+}
+
+#[test]
+fn a_governor_that_the_driver_lacks_is_refused_with_those_that_it_has() {
+    for machine in ["hikey960", "i9-12900k"] {
+        let output = tandem(&["simulate", "pipeline", "-m", machine, "-s", "fair+amd-pstate"]);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains(&format!("{machine} has ")) && stderr(&output).contains("; it offers `"));
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The metrics of a comparison. A metric that was not measured says why; it is never 0.
 
-use tandem_simulator::metrics::{Deadlines, Frames, Latency};
+use tandem_simulator::metrics::{Deadlines, Frames, Latency, Timing};
 
 use super::runs::Outcome;
 use crate::statistics::{Estimate, Ratio, jitter, mean};
@@ -142,14 +142,6 @@ impl Metric {
     /// The run does not have it.
     pub fn of_run(self, outcome: &Outcome) -> Result<f64, NotMeasured> {
         let report = &outcome.report;
-        let latency = |of: fn(Latency) -> u64| {
-            report.timing.wakeup_latency_ns.map(|it| of(it) as f64 / 1e9).ok_or(NotMeasured::NoWakeup)
-        };
-        let response = |of: fn(Latency) -> u64| {
-            report.timing.response_ns.map(|it| of(it) as f64 / 1e9).ok_or(NotMeasured::NoRound)
-        };
-        let deadlines = |of: fn(Deadlines) -> f64| report.timing.deadlines.map(of).ok_or(NotMeasured::NoDeadline);
-        let frames = |of: fn(Frames) -> f64| report.timing.frames.map(of).ok_or(NotMeasured::NoFrame);
         match self {
             Self::Time if report.time_limited => Err(NotMeasured::TimeLimit),
             Self::Time => Ok(report.time_s),
@@ -160,6 +152,20 @@ impl Metric {
             Self::Fairness => fairness(outcome),
             Self::Jitter => Err(NotMeasured::OneRun),
             Self::EnergyPerWork => energy_per_work(outcome),
+            late => late.of_timing(&report.timing).unwrap_or(Err(NotMeasured::NoRound)),
+        }
+    }
+
+    /// The value of those metrics that say how late threads were; `None` of the others.
+    pub(super) fn of_timing(self, timing: &Timing) -> Option<Result<f64, NotMeasured>> {
+        let latency = |of: fn(Latency) -> u64| {
+            timing.wakeup_latency_ns.map(|it| of(it) as f64 / 1e9).ok_or(NotMeasured::NoWakeup)
+        };
+        let response =
+            |of: fn(Latency) -> u64| timing.response_ns.map(|it| of(it) as f64 / 1e9).ok_or(NotMeasured::NoRound);
+        let deadlines = |of: fn(Deadlines) -> f64| timing.deadlines.map(of).ok_or(NotMeasured::NoDeadline);
+        let frames = |of: fn(Frames) -> f64| timing.frames.map(of).ok_or(NotMeasured::NoFrame);
+        Some(match self {
             Self::P50Latency => latency(|it| it.p50),
             Self::P95Latency => latency(|it| it.p95),
             Self::P99Latency => latency(|it| it.p99),
@@ -168,13 +174,15 @@ impl Metric {
             Self::P95Response => response(|it| it.p95),
             Self::P99Response => response(|it| it.p99),
             Self::MaxResponse => response(|it| it.max),
-            Self::RoundsPerSecond if report.timing.rounds == 0 => Err(NotMeasured::NoRound),
-            Self::RoundsPerSecond => Ok(report.timing.rounds_per_s),
+            Self::RoundsPerSecond if timing.rounds == 0 => Err(NotMeasured::NoRound),
+            Self::RoundsPerSecond => Ok(timing.rounds_per_s),
             Self::Missed => deadlines(|it| it.missed_share),
             Self::WorstMiss => deadlines(|it| it.worst_miss_ns as f64 / 1e9),
             Self::FramesPerSecond => frames(|it| it.per_s),
             Self::LateFrames => frames(|it| it.late_share()),
-        }
+            Self::Time | Self::Energy | Self::Edp | Self::Power | Self::Throughput => return None,
+            Self::Fairness | Self::Jitter | Self::EnergyPerWork => return None,
+        })
     }
 }
 

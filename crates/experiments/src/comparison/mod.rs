@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Several schedulers and governors on the same machine and workload, over the same seeds.
 //!
-//! `names` tells schedulers apart, [`ComparisonRuns`] simulates, `metric` computes the [`Comparison`]; `document` is its
-//! JSON.
+//! `names` tells schedulers apart, [`ComparisonRuns`] simulates, `metric` computes the [`Comparison`], `application` the metrics
+//! of one application; `document` is its JSON.
 
+mod application;
 mod document;
 mod metric;
 mod names;

@@ -89,14 +89,14 @@ impl ComparisonRuns<'_> {
             seeds: &self.seeds,
             alone: self.alone,
         };
-        let comparison = grid.run(simulator, progress)?.pop().flatten();
+        let comparison = grid.run(simulator, progress, "")?.pop().flatten();
         comparison.ok_or(ExperimentError::Interrupted)
     }
 }
 
 impl<'a> Grid<'a> {
     /// The comparisons, by machine, then by workload; `None` stands for one of which `progress` stopped a run. All runs are
-    /// in one pool, so that no core waits while there is a run to do.
+    /// in one pool, so that no core waits while there is a run to do. `progress` hears that they are for `what`.
     ///
     /// # Errors
     /// As [`ComparisonRuns::run`]; of several cells the message names the one.
@@ -104,12 +104,13 @@ impl<'a> Grid<'a> {
         &self,
         simulator: &dyn Simulator,
         progress: &dyn Progress,
+        what: &str,
     ) -> Result<Vec<Option<Comparison>>, ExperimentError> {
         let apart: Vec<Apart<'_>> = self.workloads.iter().map(|workload| self.workloads_apart(workload)).collect();
         let options = self.pairs.iter().map(|pair| self.scenario.options(pair, 0)).collect::<Result<Vec<_>, _>>()?;
         let jobs = self.jobs(&apart, &options);
         let many = self.machines.len() * self.workloads.len() > 1;
-        let yields = run_until_stopped(&jobs, |job| job.run(simulator, many), progress, "")?;
+        let yields = run_until_stopped(&jobs, |job| job.run(simulator, many), progress, what)?;
         let (mut yields, mut comparisons) = (yields.into_iter(), Vec::new());
         for machine in self.machines {
             for (workload, apart) in self.workloads.iter().zip(&apart) {
@@ -158,7 +159,9 @@ impl<'a> Grid<'a> {
         let mut yields = yields.into_iter();
         let of_pair = |_: &Pair| self.seeds.iter().filter_map(|_| self.outcome(&mut yields, apart)).collect();
         let outcomes = self.pairs.iter().map(of_pair).collect();
-        Comparison::of(&machine.name, &workload.name, self.pairs.to_vec(), self.seeds.to_vec(), outcomes)
+        // The governor that ran, where the machine has one of its own for it.
+        let pairs = self.pairs.iter().map(|pair| pair.on(machine).unwrap_or_else(|_| pair.clone())).collect();
+        Comparison::of(&machine.name, &workload.name, pairs, self.seeds.to_vec(), outcomes)
     }
 
     /// Takes the yields of one pair and seed.

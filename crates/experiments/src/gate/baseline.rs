@@ -55,6 +55,9 @@ pub struct Cell {
     pub seeds: Vec<u64>,
     /// By the metric's key in JSON; metrics that were not measured are left out.
     pub metrics: BTreeMap<String, Measured>,
+    /// The same metrics of each application, by its name. Baselines of earlier versions do not have them.
+    #[serde(default)]
+    pub applications: BTreeMap<String, BTreeMap<String, Measured>>,
 }
 
 /// A metric of a cell.
@@ -78,6 +81,13 @@ impl Measured {
         Some(Self { mean, half_width, runs })
     }
 
+    /// A pair's value of a metric of the application `name`; `None` if it was not measured.
+    pub fn of_application(pair: &PairResult, metric: Metric, name: &str) -> Option<Self> {
+        let runs = pair.of_application(metric, name)?.ok()?;
+        let Estimate { mean, half_width } = Estimate::of_mean(&runs)?;
+        Some(Self { mean, half_width, runs: Some(runs) })
+    }
+
     /// The value as an estimate.
     pub fn estimate(&self) -> Estimate {
         Estimate { mean: self.mean, half_width: self.half_width }
@@ -99,13 +109,18 @@ impl Baseline {
 
 impl Cell {
     fn of(comparison: &Comparison, pair: &PairResult) -> Self {
-        let measured = |metric: Metric| Some((metric.key().to_owned(), Measured::of(pair, metric)?));
+        let all = |of: &dyn Fn(Metric) -> Option<Measured>| -> BTreeMap<String, Measured> {
+            Metric::ALL.into_iter().filter_map(|metric| Some((metric.key().to_owned(), of(metric)?))).collect()
+        };
+        let of_application =
+            |name: &str| (name.to_owned(), all(&|metric| Measured::of_application(pair, metric, name)));
         Self {
             machine: comparison.machine.clone(),
             workload: comparison.workload.clone(),
             pair: pair.pair.to_string(),
             seeds: comparison.seeds.clone(),
-            metrics: Metric::ALL.into_iter().filter_map(measured).collect(),
+            metrics: all(&|metric| Measured::of(pair, metric)),
+            applications: pair.applications().map(of_application).collect(),
         }
     }
 }
@@ -146,11 +161,7 @@ fn different(what: &str, then: &BTreeMap<String, String>, now: &BTreeMap<String,
 /// What a scenario says of all runs, as options of the command would.
 pub fn options(scenario: &Scenario) -> Vec<String> {
     let mut options: Vec<String> = scenario.settings.iter().map(|setting| format!("--set {setting}")).collect();
-    options.extend(scenario.profile.map(|profile| format!("--kernel {profile:?}")));
-    options.extend(scenario.time_limit.map(|limit| format!("--duration {limit}ns")));
-    options.extend(scenario.hotplug.iter().map(|change| {
-        format!("--hotplug {}ns:{}={}", change.at, change.cpu.0, if change.online { "on" } else { "off" })
-    }));
+    options.extend(scenario.beside_settings().into_iter().map(|(name, value)| format!("--{name} {value}")));
     options
 }
 
@@ -188,7 +199,7 @@ mod tests {
     fn each_difference_is_named() {
         let mut now = subject();
         now.model = "b".to_owned();
-        now.options = options(&Scenario { time_limit: Some(5), ..Scenario::default() });
+        now.options = options(&Scenario { time_limit: Some(5_000_000_000), ..Scenario::default() });
         now.machines.insert("hikey960".to_owned(), digest("m2"));
         now.workloads.insert("mixed".to_owned(), digest("w2"));
         now.pairs.push("fair+powersave".to_owned());
@@ -196,7 +207,7 @@ mod tests {
             subject().changes(&now),
             [
                 "the simulator has changed: the baseline is of build a, this is b",
-                "the options are --duration 5ns; the baseline's are none",
+                "the options are --duration 5s; the baseline's are none",
                 "machine hikey960 is described otherwise than in the baseline",
                 "the baseline has no workload mixed",
                 "the baseline has no fair+powersave; it has fair+schedutil",

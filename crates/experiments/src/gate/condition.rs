@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a user calls worse: `energy > 1.02`, `p99(response) > 1.05`.
+//! What a user calls worse: `energy > 1.02`, `p99(response) > 1.05`, of one application `p99(response:viewer) > 1.05`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,6 +22,8 @@ pub enum Side {
 pub struct Condition {
     /// The metric.
     pub metric: Metric,
+    /// The application whose metric it is; `None`: that of the run.
+    pub application: Option<String>,
     /// Where it fails.
     pub side: Side,
     /// The limit of the ratio; above 0.
@@ -56,6 +58,14 @@ pub enum Mistake {
         /// The valid names, the nearest first.
         valid: String,
     },
+    /// No application has the metric.
+    #[error("`{name}` is of a run, not of an application; an application has {valid}")]
+    OfRun {
+        /// The metric.
+        name: String,
+        /// The metrics of applications.
+        valid: String,
+    },
     /// What stands behind the sign is no ratio.
     #[error("expected a ratio above 0, such as `1.02`")]
     Ratio,
@@ -64,7 +74,8 @@ pub enum Mistake {
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.side == Side::Above { '>' } else { '<' };
-        write!(f, "{} {sign} {}", name(self.metric), self.limit)
+        let of = self.application.as_ref().map_or(String::new(), |name| format!(":{name}"));
+        write!(f, "{}{of} {sign} {}", name(self.metric), self.limit)
     }
 }
 
@@ -72,21 +83,41 @@ impl FromStr for Condition {
     type Err = ConditionError;
 
     fn from_str(text: &str) -> Result<Self, ConditionError> {
-        let Some(at) = text.find(['>', '<']) else {
+        // The last one: an application's name may have such a sign.
+        let Some(at) = text.rfind(['>', '<']) else {
             return Err(mistake(text, text, Mistake::NoComparison));
         };
         let (written, ratio) = (&text[..at], &text[at + 1..]);
         let side = if text[at..].starts_with('>') { Side::Above } else { Side::Below };
-        let metric = named(written).ok_or_else(|| {
-            let names: Vec<String> = Metric::ALL.into_iter().map(name).collect();
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let (name, plain) = (written.trim().to_owned(), plain(written));
-            mistake(text, written, Mistake::Metric { name, valid: valid_names(&plain, &names) })
-        })?;
+        let (metric, application) = subject(written).map_err(|what| mistake(text, written, what))?;
         let limit = ratio.trim().parse().ok().filter(|limit: &f64| limit.is_finite() && *limit > 0.0);
         let limit = limit.ok_or_else(|| mistake(text, ratio, Mistake::Ratio))?;
-        Ok(Self { metric, side, limit })
+        Ok(Self { metric, application, side, limit })
     }
+}
+
+/// The metric, and the application behind a colon: `p99(response:viewer)`, `p99-response:viewer`.
+fn subject(written: &str) -> Result<(Metric, Option<String>), Mistake> {
+    let (of, application) = match written.split_once(':') {
+        None => (written, None),
+        Some((of, application)) => {
+            let application = application.trim();
+            // A parenthesis that is opened before the colon is closed behind the application.
+            let closed = of.contains('(') && !of.contains(')');
+            let application = application.strip_suffix(')').filter(|_| closed).unwrap_or(application);
+            (of, Some(application.trim().to_owned()))
+        }
+    };
+    let metric = named(of).ok_or_else(|| {
+        let names: Vec<String> = Metric::ALL.into_iter().map(name).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        Mistake::Metric { name: of.trim().to_owned(), valid: valid_names(&plain(of), &names) }
+    })?;
+    if application.is_some() && !metric.is_of_applications() {
+        let valid = Metric::ALL.into_iter().filter(|metric| metric.is_of_applications()).map(name);
+        return Err(Mistake::OfRun { name: name(metric), valid: valid.collect::<Vec<_>>().join(", ") });
+    }
+    Ok((metric, application))
 }
 
 /// The mistake `what` in `part` of `text`.
@@ -140,7 +171,7 @@ mod tests {
             ("work-rate > 1.02", Metric::Throughput),
             ("throughput > 1.02", Metric::Throughput),
         ] {
-            assert_eq!(read(text), Condition { metric, side: Side::Above, limit: 1.02 }, "{text}");
+            assert_eq!(read(text), Condition { metric, application: None, side: Side::Above, limit: 1.02 }, "{text}");
         }
         assert_eq!(read("fairness < 0.9").to_string(), "fairness < 0.9");
     }
@@ -149,6 +180,27 @@ mod tests {
     fn a_percentile_is_written_as_a_function_too() {
         assert_eq!(plain("p99(response)"), "p99-response");
         assert_eq!(plain("P99 ( wakeup latency )"), "p99-wakeup-latency");
+    }
+
+    #[test]
+    fn an_application_stands_behind_a_colon_with_whatever_its_name_has() {
+        for (text, application) in [
+            ("p99(response:viewer) > 1.05", "viewer"),
+            ("p99(response: viewer ) > 1.05", "viewer"),
+            ("p99-response:viewer > 1.05", "viewer"),
+            ("p99(response):viewer > 1.05", "viewer"),
+            ("p99-response:a:b (c) > 1.05", "a:b (c)"),
+            ("p99(response:a->b) > 1.05", "a->b"),
+        ] {
+            let condition = read(text);
+            assert_eq!((condition.metric, condition.limit), (Metric::P99Response, 1.05), "{text}");
+            assert_eq!(condition.application.as_deref(), Some(application), "{text}");
+            assert_eq!(read(&condition.to_string()), condition);
+        }
+        assert_eq!(read("p99(response:viewer) > 1.05").to_string(), "p99-response:viewer > 1.05");
+        let error = "energy:viewer > 1.02".parse::<Condition>().unwrap_err();
+        assert_eq!((error.at, error.length), (0, 13));
+        assert!(error.to_string().contains("`energy` is of a run, not of an application"), "{error}");
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::comparison::{Comparison, PairResult};
 use crate::matrix::Matrix;
 use crate::statistics::{Estimate, Ratio};
 
+use baseline::Cell;
 pub use baseline::{Baseline, Measured as BaselineValue, Subject, options};
 pub use condition::{Condition, ConditionError, Mistake, Side};
 
@@ -93,21 +94,20 @@ impl Gate {
     }
 }
 
-/// `None` if the baseline lacks the cell.
+/// `None` if the baseline lacks the cell, or the cell the application.
 fn of_cell(cell: &Comparison, pair: &PairResult, baseline: &Baseline, condition: &Condition) -> Option<Judged> {
     let name = pair.pair.to_string();
     let then = baseline.cell(&cell.machine, &cell.workload, &name)?;
-    let now = BaselineValue::of(pair, condition.metric);
-    let before = then.metrics.get(condition.metric.key());
+    if condition.application.as_ref().is_some_and(|name| pair.applications().all(|other| other != name)) {
+        return None;
+    }
+    let (now, before) = condition.values(pair, then);
     let same_seeds = then.seeds == cell.seeds;
     let (ratio, judgement, why) = match (now, before) {
         _ if pair.outcomes.iter().any(|run| run.exit().is_some()) => {
             (BaselineRatio::NONE, Judgement::Ejected, Some("the scheduler was ejected".to_owned()))
         }
-        (None, _) => {
-            let why = pair.metric(condition.metric).value.as_ref().err().map(ToString::to_string);
-            (BaselineRatio::NONE, Judgement::Undecided, why)
-        }
+        (None, _) => (BaselineRatio::NONE, Judgement::Undecided, condition.why_not_measured(pair)),
         (Some(_), None) => (BaselineRatio::NONE, Judgement::Undecided, Some("the baseline has no value".to_owned())),
         (Some(now), Some(before)) => decide(&now, before, same_seeds, condition),
     };
@@ -151,6 +151,25 @@ impl BaselineRatio {
 }
 
 impl Condition {
+    /// What is judged: the value of `pair`, and that of the baseline's cell.
+    fn values<'b>(&self, pair: &PairResult, then: &'b Cell) -> (Option<BaselineValue>, Option<&'b BaselineValue>) {
+        let (metric, key) = (self.metric, self.metric.key());
+        match &self.application {
+            None => (BaselineValue::of(pair, metric), then.metrics.get(key)),
+            Some(name) => (
+                BaselineValue::of_application(pair, metric, name),
+                then.applications.get(name).and_then(|metrics| metrics.get(key)),
+            ),
+        }
+    }
+
+    fn why_not_measured(&self, pair: &PairResult) -> Option<String> {
+        match &self.application {
+            None => pair.metric(self.metric).value.as_ref().err().map(ToString::to_string),
+            Some(name) => pair.of_application(self.metric, name)?.err().map(|why| why.to_string()),
+        }
+    }
+
     /// Which side of the limit the interval of `ratio` is on.
     fn judge(&self, ratio: &Estimate) -> Judgement {
         let Some(half) = ratio.half_width else { return Judgement::Undecided };

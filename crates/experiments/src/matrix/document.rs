@@ -13,6 +13,7 @@ use super::{GeometricMean, Matrix};
 use crate::comparison::{Comparison, Metric};
 use crate::gate::Gate;
 use crate::scenario::pair::Pair;
+use crate::sensitivity::Sensitivity;
 
 impl Serialize for Matrix {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -92,6 +93,9 @@ pub struct Compared<'a> {
     /// What a baseline says of them; only with --baseline.
     #[serde(skip_serializing_if = "Option::is_none")]
     gate: Option<&'a Gate>,
+    /// How far the results depend on values of the machines, one per machine and workload; only with --sensitivity.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    sensitivity: &'a [Sensitivity],
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -106,12 +110,18 @@ enum Shape<'a> {
 impl<'a> Compared<'a> {
     /// One comparison.
     pub fn one(comparison: &'a Comparison, gate: Option<&'a Gate>) -> Self {
-        Self { results: Shape::One(comparison), gate }
+        Self { results: Shape::One(comparison), gate, sensitivity: &[] }
     }
 
     /// Comparisons on several machines or workloads.
     pub fn many(matrix: &'a Matrix, gate: Option<&'a Gate>) -> Self {
-        Self { results: Shape::Many(matrix), gate }
+        Self { results: Shape::Many(matrix), gate, sensitivity: &[] }
+    }
+
+    /// With how far the results depend on values of the machines.
+    #[must_use]
+    pub fn sensitive_to(self, sensitivity: &'a [Sensitivity]) -> Self {
+        Self { sensitivity, ..self }
     }
 }
 

@@ -59,8 +59,9 @@ impl MatrixRuns<'_> {
     /// and seed.
     pub fn run(self, simulator: &dyn Simulator, progress: &dyn Progress) -> Result<Matrix, ExperimentError> {
         let Self { machines, workloads, scenario, pairs, seeds, alone } = self;
+        let pairs: Vec<Pair> = pairs.iter().map(|pair| pair.on_all(machines)).collect();
         let grid = Grid { machines, workloads, scenario, pairs: &pairs, seeds: &seeds, alone };
-        let comparisons = grid.run(simulator, progress)?;
+        let comparisons = grid.run(simulator, progress, "")?;
         let of = comparisons.len();
         let comparisons: Vec<Comparison> = comparisons.into_iter().flatten().collect();
         let missing = of - comparisons.len();

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A paper: its experiments as data, its published numbers. Plain data, read and checked.
 //!
-//! `raw` has the keys of the files, `read` makes a [`Paper`] of them, `series` reads series and their cells; `single` makes a
-//! [`Paper`] of one file.
+//! `raw` has the keys of the files, `read` makes a [`Paper`] of them, `series` reads series and their cells, `neutral` what "no
+//! effect" is of them, `choice` what could have been done otherwise; `single` makes a [`Paper`] of one file.
 
+mod choice;
+mod neutral;
 mod raw;
 mod read;
 mod series;
@@ -17,6 +19,7 @@ use tandem_simulator::input::InputError;
 use crate::axes::{Axes, Place};
 use crate::template::Template;
 
+pub use choice::{Alternative, Choice};
 pub use raw::{Bound, Fold};
 
 /// A paper, or any other set of experiments whose results shall stand beside given numbers.
@@ -30,6 +33,10 @@ pub struct Paper {
     pub source: String,
     /// The numbers that the sensitivity table moves.
     pub parameters: Vec<Parameter>,
+    /// What would have to be known for more of its numbers to come out; empty if that is not said.
+    pub unknown: String,
+    /// What could have been done otherwise, and where that leads.
+    pub choices: Vec<Choice>,
     /// The experiments, in the order of the report.
     pub experiments: Vec<Experiment>,
 }
@@ -140,8 +147,6 @@ pub struct Series {
     pub over: Vec<String>,
     /// How the values of `over` become one.
     pub fold: Fold,
-    /// The value that means "no effect".
-    pub neutral: Option<f64>,
     /// In which axes, and to which values, the cell differs with which each cell is ordered; empty: none.
     pub beside: Place,
     /// The numbers themselves.
@@ -210,8 +215,27 @@ pub struct Cell {
     pub not_modelled: Option<String>,
     /// Which other numbers of the paper the published one is a mean of, or repeats: it is judged, but not counted again.
     pub derived: Option<String>,
+    /// Which other numbers of the experiment the number is arithmetic of, so that it tests nothing of its own.
+    pub derived_from: Option<String>,
+    /// What the file says that "no effect" is; without it that follows from `beside` or the unit.
+    pub neutral: Option<Neutral>,
     /// Whether it is one of the paper's main results.
     pub headline: bool,
+}
+
+/// What means "no effect".
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Neutral {
+    /// This value.
+    Value(f64),
+    /// Another number of the experiment, by the indices of its series and of the cell there: its published value, or ours where
+    /// there is none.
+    Number {
+        /// The series.
+        series: usize,
+        /// The cell in it.
+        cell: usize,
+    },
 }
 
 impl Cell {
@@ -225,6 +249,8 @@ impl Cell {
             calibrated: None,
             not_modelled: None,
             derived: None,
+            derived_from: None,
+            neutral: None,
             headline: false,
         }
     }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
@@ -15,6 +16,28 @@ pub struct Paper {
     pub experiments: Option<Vec<Spanned<String>>>,
     #[serde(default)]
     pub parameter: Vec<Spanned<Parameter>>,
+    pub unknown: Option<String>,
+    #[serde(default)]
+    pub choice: Vec<Spanned<Choice>>,
+}
+
+/// What could have been done otherwise.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Choice {
+    pub what: Spanned<String>,
+    pub chosen: Spanned<String>,
+    pub why: Spanned<String>,
+    pub after_verdicts: bool,
+    #[serde(default)]
+    pub alternative: Vec<Spanned<Alternative>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Alternative {
+    pub what: Spanned<String>,
+    pub gives: Spanned<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -69,10 +92,11 @@ pub struct Series {
     pub fold: Fold,
     #[serde(default)]
     pub headline: bool,
-    pub neutral: Option<f64>,
+    pub neutral: Option<Spanned<Value>>,
     pub beside: Option<Spanned<BTreeMap<String, String>>>,
     pub not_modelled: Option<String>,
     pub derived: Option<String>,
+    pub derived_from: Option<Spanned<String>>,
     #[serde(default)]
     pub cell: Vec<Spanned<Cell>>,
 }
@@ -87,6 +111,8 @@ pub struct Cell {
     pub calibrated: Option<Spanned<String>>,
     pub not_modelled: Option<String>,
     pub derived: Option<String>,
+    pub derived_from: Option<Spanned<String>>,
+    pub neutral: Option<Spanned<Value>>,
     #[serde(default)]
     pub headline: bool,
 }
@@ -105,7 +131,7 @@ pub enum Fold {
 }
 
 /// A published number that is no value but a limit of one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum Bound {
     /// The true value is no larger.
     #[serde(rename = "at most")]

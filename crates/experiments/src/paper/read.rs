@@ -10,6 +10,8 @@ use serde::de::DeserializeOwned;
 use tandem_simulator::input::{InputError, nearest, valid_names};
 use toml::{Spanned, Value};
 
+use super::choice::read_choice;
+use super::neutral;
 use super::series::read_series;
 use super::{Experiment, Origin, Paper, Parameter, Run, Target, Work, raw};
 use crate::axes::{Axes, Axis, AxisValue};
@@ -44,7 +46,9 @@ impl Paper {
             }
             experiments.push(experiment);
         }
-        let paper = Self { name: name.to_owned(), title: raw.title, source: raw.source, parameters, experiments };
+        let choices = raw.choice.into_iter().map(|choice| read_choice(&file, choice)).collect::<Result<_, _>>()?;
+        let (name, unknown) = (name.to_owned(), raw.unknown.unwrap_or_default());
+        let paper = Self { name, title: raw.title, source: raw.source, parameters, unknown, choices, experiments };
         paper.with_few_headlines(&file)
     }
 
@@ -165,7 +169,9 @@ pub(super) fn read_experiment(file: &File) -> Result<(Experiment, Vec<Parameter>
     for (name, run) in raw.run {
         runs.push(read_run(file, &axes, name.into_inner(), run)?);
     }
-    let series = raw.series.into_iter().map(|series| read_series(file, &axes, series)).collect::<Result<_, _>>()?;
+    let series = raw.series.into_iter().map(|series| read_series(file, &axes, series));
+    let (series, declared) = series.collect::<Result<(Vec<_>, Vec<_>), _>>()?;
+    let series = neutral::resolve(file, &axes, declared, series)?;
     let parameters = raw.parameter.into_iter().map(|parameter| read_parameter(file, parameter));
     let parameters = parameters.collect::<Result<_, _>>()?;
     Ok((Experiment { name: file.stem(), title: raw.title, about: raw.about, seeds, axes, runs, series }, parameters))

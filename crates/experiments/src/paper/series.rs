@@ -7,6 +7,7 @@ use std::ops::Range;
 use tandem_simulator::input::InputError;
 use toml::{Spanned, Value};
 
+use super::neutral::Declared;
 use super::read::File;
 use super::{Cell, Formula, Ours, Series, Unit, raw};
 use crate::axes::{Axes, Place};
@@ -14,8 +15,8 @@ use crate::axes::{Axes, Place};
 /// Most cells that `each` makes: more is a slip, and would take days.
 const MOST_CELLS: usize = 10_000;
 
-/// A series with its cells: those that are listed, and those that `each` asks for.
-pub fn read_series(file: &File, axes: &Axes, series: Spanned<raw::Series>) -> Result<Series, InputError> {
+/// A series with its cells: those that are listed, and those that `each` asks for; and what the file says of "no effect".
+pub fn read_series(file: &File, axes: &Axes, series: Spanned<raw::Series>) -> Result<(Series, Declared), InputError> {
     let span = series.span();
     let raw = series.into_inner();
     let ours = match (raw.ours, raw.not_modelled) {
@@ -35,28 +36,23 @@ pub fn read_series(file: &File, axes: &Axes, series: Spanned<raw::Series>) -> Re
     let unit = Unit::of(raw.unit.get_ref());
     let over = raw.over.map_or(Ok(Vec::new()), |over| read_axes_named(file, axes, &over, "over"))?;
     let beside = raw.beside.map_or(Ok(Place::new()), |beside| read_place(file, axes, beside))?;
-    let mut series = Series {
-        place: raw.place,
-        what: raw.what,
-        neutral: raw.neutral.or_else(|| unit.neutral().filter(|_| beside.is_empty())),
-        unit,
-        ours,
-        over,
-        fold: raw.fold,
-        beside,
-        cells: Vec::new(),
-    };
+    let mut series =
+        Series { place: raw.place, what: raw.what, unit, ours, over, fold: raw.fold, beside, cells: Vec::new() };
+    let mut declared = Declared { series: raw.neutral, cells: Vec::new() };
+    let derived_from = raw.derived_from.map(|of| said(file, of, "derived_from")).transpose()?;
     for cell in raw.cell {
-        let cell = read_cell(file, axes, &series, cell)?;
+        let (cell, neutral) = read_cell(file, axes, &series, cell)?;
+        declared.cells.extend(neutral.map(|neutral| (cell.at.clone(), neutral)));
         // A prediction is counted as one, whatever the published numbers are.
         let derived = cell.published.and(cell.derived.or_else(|| raw.derived.clone()));
-        series.cells.push(Cell { headline: cell.headline || raw.headline, derived, ..cell });
+        let derived_from = cell.published.and(cell.derived_from.or_else(|| derived_from.clone()));
+        series.cells.push(Cell { headline: cell.headline || raw.headline, derived, derived_from, ..cell });
     }
     if let Some(each) = raw.each {
         add_each(file, axes, &mut series, &each, raw.headline)?;
     }
     check_series(file, &span, &series)?;
-    Ok(series)
+    Ok((series, declared))
 }
 
 /// Adds a cell for each combination of the axes that `each` names, unless one is listed there. The cells stand in the order of
@@ -142,7 +138,21 @@ fn read_place(file: &File, axes: &Axes, place: Spanned<BTreeMap<String, String>>
     Ok(place.into_inner())
 }
 
-fn read_cell(file: &File, axes: &Axes, series: &Series, cell: Spanned<raw::Cell>) -> Result<Cell, InputError> {
+/// The text of `key`, which must say something.
+pub(super) fn said(file: &File, text: Spanned<String>, key: &str) -> Result<String, InputError> {
+    match text.get_ref().trim().is_empty() {
+        true => Err(file.error(&text.span(), format!("`{key}` is empty"))),
+        false => Ok(text.into_inner()),
+    }
+}
+
+/// A cell, and what the file says of its "no effect".
+fn read_cell(
+    file: &File,
+    axes: &Axes,
+    series: &Series,
+    cell: Spanned<raw::Cell>,
+) -> Result<(Cell, Option<Spanned<Value>>), InputError> {
     let span = cell.span();
     let raw = cell.into_inner();
     let at = raw.at.map_or(Ok(Place::new()), |at| read_place(file, axes, at))?;
@@ -158,13 +168,19 @@ fn read_cell(file: &File, axes: &Axes, series: &Series, cell: Spanned<raw::Cell>
     if raw.published.is_none() && raw.derived.is_some() {
         return Err(file.error(&span, "a prediction has no published value that others could be a part of"));
     }
+    if let (None, Some(of)) = (raw.published, &raw.derived_from) {
+        return Err(file.error(&of.span(), "a prediction is not judged, whatever it is derived from"));
+    }
+    if let (None, Some(neutral)) = (raw.published, &raw.neutral) {
+        return Err(file.error(&neutral.span(), "a prediction has no published value whose effect could be told"));
+    }
     if raw.published.is_none() && (series.ours.formula().is_none() || raw.not_modelled.is_some()) {
         return Err(file.error(&span, "the cell has neither a published value nor one of ours"));
     }
     if raw.calibrated.is_some() && (series.ours.formula().is_none() || raw.not_modelled.is_some()) {
         return Err(file.error(&span, "what is not modelled cannot be calibrated"));
     }
-    Ok(Cell {
+    let cell = Cell {
         at,
         published: raw.published,
         bound: raw.bound,
@@ -172,6 +188,9 @@ fn read_cell(file: &File, axes: &Axes, series: &Series, cell: Spanned<raw::Cell>
         calibrated: raw.calibrated.map(Spanned::into_inner),
         not_modelled: raw.not_modelled,
         derived: raw.derived,
+        derived_from: raw.derived_from.map(|of| said(file, of, "derived_from")).transpose()?,
+        neutral: None,
         headline: raw.headline,
-    })
+    };
+    Ok((cell, raw.neutral))
 }

@@ -33,7 +33,8 @@ impl Paper {
             }
         }
         let (title, source) = (experiment.title.clone(), String::new());
-        let paper = Self { name, title, source, parameters, experiments: vec![experiment] };
+        let (unknown, choices) = (String::new(), Vec::new());
+        let paper = Self { name, title, source, parameters, unknown, choices, experiments: vec![experiment] };
         Ok((library, paper.with_few_headlines(&file)?))
     }
 }

@@ -22,10 +22,10 @@ use std::sync::Arc;
 use tandem_simulator::input::{nearest, valid_names};
 use tandem_simulator::machine::Machine;
 use tandem_simulator::simulation::{
-    self, Budget, Hotplug, KernelParameters, OpenError, Options, Profile, SchedExt, Scheduler, SettingError,
-    SimulationError,
+    self, Budget, Hotplug, KernelParameters, Linux, NotOffered, OpenError, Options, Profile, SchedExt, Scheduler,
+    SettingError, SimulationError,
 };
-use tandem_simulator::units::Nanos;
+use tandem_simulator::units::{Nanos, seconds};
 
 pub use clock::ClockOutside;
 use pair::Pair;
@@ -37,7 +37,7 @@ pub struct Scenario {
     /// Kernel parameters and settings of sched_ext schedulers, in the order given. Of one key the last counts; what
     /// stands behind a scheduler's own name goes before.
     pub settings: Vec<Setting>,
-    /// Linux version whose sched_ext rules hold; `None`: the one that the scheduler's object asks for.
+    /// Linux version whose rules hold; `None`: of sched_ext the one that the scheduler's object asks for, else 6.12.
     pub profile: Option<Profile>,
     /// Simulated time in nanoseconds after which a run ends; `None`: the workload's own end.
     pub time_limit: Option<Nanos>,
@@ -60,6 +60,9 @@ pub enum ScenarioError {
     /// The machine does not have the clock of the governor.
     #[error("{0}")]
     Clock(#[from] ClockOutside),
+    /// The machine's driver does not offer the governor.
+    #[error("{0}")]
+    Governor(#[from] NotOffered),
     /// The scheduler cannot be loaded on the machine.
     #[error("{0}")]
     Load(#[from] SimulationError),
@@ -69,6 +72,20 @@ impl Scenario {
     /// What the settings set `key` to; the last one counts.
     pub fn value_of(&self, key: &str) -> Option<&str> {
         self.settings.iter().rfind(|setting| setting.key == key).map(|setting| setting.value.as_str())
+    }
+
+    /// What it says besides settings, as the command's options `--kernel`, `--duration` and `--hotplug` and their values.
+    pub fn beside_settings(&self) -> Vec<(&'static str, String)> {
+        let Self { settings: _, profile, time_limit, hotplug } = self;
+        let change =
+            |it: &Hotplug| format!("{}s:{}={}", seconds(it.at), it.cpu.0, if it.online { "on" } else { "off" });
+        let hotplug = (!hotplug.is_empty()).then(|| hotplug.iter().map(change).collect::<Vec<_>>().join(","));
+        let said = [
+            ("kernel", profile.map(|profile| profile.to_string())),
+            ("duration", time_limit.map(|limit| format!("{}s", seconds(limit)))),
+            ("hotplug", hotplug),
+        ];
+        said.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
     /// Whether every setting belongs to the kernel or to at least one of `schedulers`, and has a value of its type. Nothing
@@ -97,6 +114,7 @@ impl Scenario {
     /// # Errors
     /// [`ScenarioError`].
     pub fn check_on(&self, machine: &Machine, pair: &Pair, seed: u64) -> Result<(), ScenarioError> {
+        pair.governor.on(machine)?;
         clock::check(machine, &pair.governor)?;
         Ok(simulation::check(machine, &self.options(pair, seed)?)?)
     }
@@ -108,7 +126,11 @@ impl Scenario {
     /// [`ScenarioError::Kernel`] or [`ScenarioError::Variable`]: the value is none of its key's.
     pub fn options(&self, pair: &Pair, seed: u64) -> Result<Options, ScenarioError> {
         let settings: Vec<&Setting> = self.settings.iter().chain(&pair.parameters).collect();
-        let mut kernel = KernelParameters::default();
+        let linux = match self.profile {
+            Some(profile) if profile.is_v7() => Linux::V7_1,
+            _ => Linux::V6_12,
+        };
+        let mut kernel = KernelParameters { linux, ..KernelParameters::default() };
         for setting in settings.iter().filter(|setting| setting.is_kernel()) {
             kernel.set(&setting.key, &setting.value)?;
         }

@@ -4,7 +4,8 @@
 use std::error::Error;
 use std::fmt;
 
-use tandem_simulator::simulation::{Governor, GovernorError, SchedExt, Scheduler};
+use tandem_simulator::machine::Machine;
+use tandem_simulator::simulation::{Governor, GovernorError, NotOffered, SchedExt, Scheduler};
 
 use super::settings::Setting;
 
@@ -28,8 +29,8 @@ impl Schedulers for FairOrObject {
     }
 }
 
-/// A scheduler and the governor that chooses clocks beside it, written `fair+schedutil`; where settings are varied, with
-/// its values of them: `tandem+schedutil slice_us=1000`.
+/// A scheduler and the governor that chooses clocks beside it, written `fair+schedutil`, or `fair` where each machine has its
+/// own default; where settings are varied, with its values of them: `tandem+schedutil slice_us=1000`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
     /// Chooses threads and CPUs.
@@ -46,11 +47,31 @@ impl Pair {
     pub fn new(scheduler: Scheduler, governor: Governor) -> Self {
         Self { scheduler, governor, parameters: Vec::new() }
     }
+
+    /// The pair as it runs on `machine`: the governor under the name that it has there.
+    ///
+    /// # Errors
+    /// The machine's driver does not offer the governor.
+    pub fn on(&self, machine: &Machine) -> Result<Self, NotOffered> {
+        Ok(Self { governor: self.governor.on(machine)?, ..self.clone() })
+    }
+
+    /// The pair as it runs on all of `machines`, if it is the same on all; else as it is written.
+    pub fn on_all(&self, machines: &[Machine]) -> Self {
+        let mut there = machines.iter().map(|machine| self.on(machine));
+        match there.next() {
+            Some(Ok(first)) if there.all(|other| other.as_ref() == Ok(&first)) => first,
+            _ => self.clone(),
+        }
+    }
 }
 
 impl fmt::Display for Pair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}+{}", self.scheduler, self.governor)?;
+        write!(f, "{}", self.scheduler)?;
+        if self.governor != Governor::Default {
+            write!(f, "+{}", self.governor)?;
+        }
         self.parameters.iter().try_for_each(|parameter| write!(f, " {parameter}"))
     }
 }
@@ -98,10 +119,9 @@ impl Choice {
         Ok(Self { scheduler: schedulers.named(scheduler).map_err(ChoiceError::Scheduler)?, governor })
     }
 
-    /// The pair, with Linux's usual governor, schedutil, where none was named.
+    /// The pair, with the governor that a machine's own Linux runs with where none was named.
     pub fn pair(&self) -> Pair {
-        let governor = self.governor.unwrap_or(Governor::Schedutil(Default::default()));
-        Pair::new(self.scheduler.clone(), governor)
+        Pair::new(self.scheduler.clone(), self.governor.unwrap_or(Governor::Default))
     }
 
     /// The pair with the governor of an option beside the scheduler, if there is one.
@@ -133,7 +153,10 @@ mod tests {
     fn a_governor_is_given_once() {
         let with = |text, alone| Choice::parse(text, &FairOrObject).unwrap().with_governor(alone);
         assert_eq!(with("fair", Some(Governor::Powersave)).unwrap().to_string(), "fair+powersave");
-        assert_eq!(with("fair", None).unwrap().to_string(), "fair+schedutil");
+        assert_eq!(with("fair", None).unwrap().to_string(), "fair");
+        let there = |machine| with("fair", None).unwrap().on(&Machine::load(machine).unwrap()).unwrap().to_string();
+        assert_eq!(there("hikey960"), "fair+schedutil");
+        assert_eq!(there("i9-12900k"), "fair+intel_pstate=powersave,epp=balance_performance");
         assert!(with("fair+powersave", Some(Governor::Performance)).is_err());
     }
 }

@@ -167,7 +167,7 @@ mod tests {
             &parameters(&["hz=100,1000", "load_balance=true,false"]),
             &Scenario::default(),
         );
-        let expected = ["fair+schedutil", "fair+powersave"].map(|pair| {
+        let expected = ["fair", "fair+powersave"].map(|pair| {
             ["hz=100 load_balance=true", "hz=100 load_balance=false", "hz=1000 load_balance=true"]
                 .into_iter()
                 .chain(["hz=1000 load_balance=false"])

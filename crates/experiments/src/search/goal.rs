@@ -5,13 +5,14 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use tandem_simulator::input::valid_names;
 
 use crate::statistics::Estimate;
 
 /// A metric of a run. Smaller is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Minimised {
     /// Run time; where a time limit ends runs, time per work.
@@ -25,7 +26,7 @@ pub enum Minimised {
 }
 
 /// A metric may not be larger than so many times that of the scheduler as it is.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Limit {
     /// The metric.
     pub metric: Minimised,
@@ -34,7 +35,7 @@ pub struct Limit {
 }
 
 /// What a search is for.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Goal {
     /// What shall be small.
     pub minimise: Minimised,
@@ -113,13 +114,13 @@ pub struct Score {
 }
 
 /// A ratio to the scheduler as it is, with its 95 % confidence interval. Each seed's ratio is that of two runs with the seed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct CostRatio {
-    /// The geometric mean over the seeds.
+    /// The geometric mean of the ratios over the seeds.
     pub mean: f64,
-    /// The interval's low end; `None` with one seed.
+    /// The interval's low end, a ratio; `None` with one seed.
     pub low: Option<f64>,
-    /// The interval's high end; `None` with one seed.
+    /// The interval's high end, a ratio; `None` with one seed.
     pub high: Option<f64>,
 }
 

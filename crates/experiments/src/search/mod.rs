@@ -12,6 +12,7 @@ mod space;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use tandem_simulator::machine::Machine;
 use tandem_simulator::simulation::Scheduler;
@@ -57,7 +58,7 @@ pub struct Tuning<'a> {
 }
 
 /// What a search found.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Tuned {
     /// The best settings that the search found; none if it found nothing better than the scheduler as it is.
     pub best: Confirmed,
@@ -68,22 +69,22 @@ pub struct Tuned {
     pub tried: usize,
     /// How many of them cannot be used: the scheduler refused the settings, or did not stay to the end.
     pub refused: usize,
-    /// Why, and how many for that reason.
+    /// Why they cannot, each with how many for that reason.
     pub reasons: BTreeMap<String, usize>,
 }
 
 /// Settings with their gains, measured with seeds that the search did not see.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Confirmed {
     /// The settings that are not the scheduler's own, by name.
     pub settings: BTreeMap<String, String>,
-    /// Time over that of the scheduler as it is.
+    /// Time over that of the scheduler as it is, a ratio.
     pub time: CostRatio,
-    /// Energy over that of the scheduler as it is.
+    /// Energy over that of the scheduler as it is, a ratio.
     pub energy: CostRatio,
-    /// What was to be small, over that of the scheduler as it is.
+    /// What was to be small, over that of the scheduler as it is, a ratio.
     pub minimised: CostRatio,
-    /// What the search itself saw of it, mean only: better than the truth, as the best of many is.
+    /// What the search itself saw of that ratio, mean only: better than the truth, as the best of many is.
     pub searched: f64,
     /// Whether the gain is confirmed.
     pub gain: Certainty,
@@ -92,7 +93,7 @@ pub struct Confirmed {
 }
 
 /// How sure something is, by 95 % confidence intervals; the worse is the larger.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Certainty {
     /// The whole interval says so.

@@ -20,6 +20,7 @@ use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::Observer;
 use tandem_simulator::simulation::{Options, SimulationError};
 use tandem_simulator::workload::Workload;
+use tempfile::NamedTempFile;
 
 pub use key::Digest;
 
@@ -73,13 +74,23 @@ impl Store {
     fn write(&self, place: &Path, report: &Report) -> io::Result<()> {
         let Some(bytes) = entry::encode(report) else { return Ok(()) };
         let folder = place.parent().unwrap_or(&self.folder);
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let mut file = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(folder)?;
+        let mut file = match temporary(folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+                temporary(folder)
+            }
+            opened => opened,
+        }?;
         file.write_all(&bytes)?;
         file.persist(place)?;
         self.room.wrote(&self.folder, bytes.len() as u64);
         Ok(())
     }
+}
+
+/// A file in `folder` that is being written.
+fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
+    tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(folder)
 }
 
 /// A simulator that runs only what its store does not have, and keeps what it runs.

@@ -9,27 +9,10 @@ use tandem_simulator::simulation::{Hotplug, KernelParameters, Profile, SchedExt,
 use tandem_simulator::units::{CpuId, MSEC};
 
 use super::*;
-use crate::fixture::report;
+use crate::fixture::{Counted, report};
 use crate::simulator::Linux;
 
 const LIMIT: u64 = 1 << 30;
-
-/// Linux, and how many runs it was asked for.
-#[derive(Default)]
-struct Counted(AtomicUsize);
-
-impl Simulator for Counted {
-    fn simulate(
-        &self,
-        machine: &Machine,
-        workload: &Workload,
-        options: &Options,
-        observer: &mut dyn Observer,
-    ) -> Result<Report, SimulationError> {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        Linux.simulate(machine, workload, options, observer)
-    }
-}
 
 fn store(folder: &Path, limit: u64) -> Store {
     Store::open(&folder.join("runs"), limit, Digest::of(b"this program")).unwrap()

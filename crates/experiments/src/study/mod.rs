@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From a paper to its results: find out what there is to run, run it, compute and judge.
 //!
-//! `result` is what comes out, as data; `verdict` judges; `sensitivity` moves the parameters.
+//! `result` is what comes out, as data; `judge` and `verdict` judge, `score` says what a verdict is worth; `recorded` has numbers
+//! of earlier runs; `sensitivity` moves the parameters.
 
+mod judge;
+mod recorded;
 mod result;
+mod score;
 mod sensitivity;
 mod verdict;
 
@@ -22,12 +26,14 @@ use crate::paper::{Cell, Experiment, Fold, Formula, Ours, Paper, Run, Series};
 use crate::runs::{self, Book, Change, Request, Simulation, check_parameter};
 use crate::statistics::Estimate;
 
+pub use recorded::Recorded;
 pub use result::{
     CellResult, Counts, ExperimentResult, Missing, Moved, PaperResult, ParameterResult, Results, SCHEMA, SeriesResult,
 };
+pub use score::{Correlation, Score, Scores, Tally};
 pub use verdict::{Published, Verdict};
 
-use verdict::deviation;
+use judge::Found;
 
 /// A paper under study: its expressions are read, and its numbers can be computed from the runs in a [`Book`].
 pub struct Study {
@@ -90,26 +96,61 @@ impl Study {
     /// # Errors
     /// A mistake in an expression.
     pub fn finished(&self) -> Result<(PaperResult, usize), InputError> {
+        let of_runs = |number: Number<'_>| {
+            let estimate = self.estimate(number, None, self.seeds(number.experiment))?;
+            let lacking = !self.calculator.take_wanted().is_empty();
+            Ok(if lacking { Found::Lacking } else { Found::Ours(estimate) })
+        };
+        self.results(of_runs, |experiment| self.seeds(experiment))
+    }
+
+    /// The paper's numbers as `recorded`, judged by what its files say today; nothing is run.
+    ///
+    /// # Errors
+    /// A number that is simulated and not recorded, or that another expression gave.
+    pub fn judged_anew(&self, recorded: &Recorded) -> Result<PaperResult, InputError> {
+        let of = recorded.paper(&self.paper)?;
+        let ours =
+            |number: Number<'_>| recorded.ours(of, number.experiment, number.series, number.cell).map(Found::Ours);
+        let seeds = |experiment: &Experiment| Recorded::seeds(of, experiment).unwrap_or(experiment.seeds);
+        let (results, _) = self.results(ours, seeds)?;
+        Ok(PaperResult { sensitivity: of.sensitivity.clone(), ..results })
+    }
+
+    /// The results of those numbers that `ours` finds, and how many it lacks. `seeds` is how many runs there are of each
+    /// simulation of an experiment.
+    fn results(
+        &self,
+        ours: impl Fn(Number<'_>) -> Result<Found, InputError>,
+        seeds: impl Fn(&Experiment) -> u32,
+    ) -> Result<(PaperResult, usize), InputError> {
         let mut missing = 0;
         let mut experiments = Vec::new();
         for (index, experiment) in self.paper.experiments.iter().enumerate() {
-            let mut results = Vec::new();
-            for (number, series) in experiment.series.iter().enumerate() {
-                let (result, lacking) = self.series((index, number), experiment, series)?;
-                missing += lacking;
-                results.extend((!result.cells.is_empty()).then_some(result));
+            let mut found = Vec::new();
+            for (of, series) in experiment.series.iter().enumerate() {
+                let number = |cell| Number { index: (index, of), experiment, series, cell };
+                let modelled = |cell: &Cell| series.ours.formula().is_some() && cell.not_modelled.is_none();
+                let find = |cell| if modelled(cell) { ours(number(cell)) } else { Ok(Found::NotModelled) };
+                found.push(series.cells.iter().map(find).collect::<Result<Vec<_>, _>>()?);
             }
-            let Experiment { name, title, about, .. } = experiment;
-            let (name, title, about) = (name.clone(), title.clone(), about.clone());
-            if !results.is_empty() {
-                let seeds = self.seeds(experiment);
-                experiments.push(ExperimentResult { name, title, about, seeds, series: results });
-            }
+            missing += found.iter().flatten().filter(|found| matches!(found, Found::Lacking)).count();
+            experiments.extend(judge::of_experiment(experiment, &found, seeds(experiment)));
         }
-        let Paper { name, title, source, .. } = &*self.paper;
-        let (name, title, source) = (name.clone(), title.clone(), source.clone());
-        let counts = Counts::of(&experiments);
-        Ok((PaperResult { name, title, source, counts, experiments, sensitivity: None }, missing))
+        let Paper { name, title, source, unknown, choices, .. } = &*self.paper;
+        let paper = PaperResult {
+            name: name.clone(),
+            title: title.clone(),
+            source: source.clone(),
+            counts: Counts::of(&experiments),
+            scores: Scores::of(&experiments),
+            correlations: Correlation::of(experiments.iter().flat_map(|experiment| &experiment.series)),
+            unknown: unknown.clone(),
+            choices: choices.clone(),
+            experiments,
+            sensitivity: None,
+        };
+        Ok((paper, missing))
     }
 
     /// How many of the paper's numbers are simulated.
@@ -273,71 +314,6 @@ impl Study {
             Fold::Max => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
         })
     }
-
-    /// The results of those cells whose runs are there, or that need none, and how many are left out.
-    fn series(
-        &self,
-        index: (usize, usize),
-        experiment: &Experiment,
-        series: &Series,
-    ) -> Result<(SeriesResult, usize), InputError> {
-        let (mut ours, mut lacks) = (Vec::new(), Vec::new());
-        for cell in &series.cells {
-            let number = Number { index, experiment, series, cell };
-            let modelled = series.ours.formula().is_some() && cell.not_modelled.is_none();
-            let estimate = modelled.then(|| self.estimate(number, None, self.seeds(experiment))).transpose()?;
-            let lacking = !self.calculator.take_wanted().is_empty();
-            ours.push(estimate.filter(|_| !lacking));
-            lacks.push(lacking);
-        }
-        let there = series.cells.iter().zip(&ours).zip(&lacks).filter(|(_, lacking)| !**lacking);
-        let cells = there.map(|((cell, of_cell), _)| judged(series, cell, *of_cell, &ours)).collect();
-        let result = SeriesResult {
-            place: series.place.clone(),
-            what: series.what.clone(),
-            unit: series.unit.clone(),
-            expression: series.ours.formula().map(|formula| formula.text.clone()),
-            cells,
-        };
-        Ok((result, lacks.into_iter().filter(|lacking| *lacking).count()))
-    }
-}
-
-/// The verdict on a cell; `all` are ours of all cells of the series.
-fn judged(series: &Series, cell: &Cell, ours: Option<Estimate>, all: &[Option<Estimate>]) -> CellResult {
-    let not_modelled = cell.not_modelled.as_ref().or(series.ours.not_modelled());
-    let verdict = match (cell.published, ours) {
-        (_, None) => Verdict::NotModelled,
-        (None, _) => Verdict::Predicted,
-        _ if cell.calibrated.is_some() => Verdict::Calibrated,
-        (Some(value), Some(ours)) => {
-            let reference = reference(series, cell, all);
-            Published { value, bound: cell.bound, unit: &series.unit, reference }.judge(ours)
-        }
-    };
-    let both = cell.published.zip(ours);
-    CellResult {
-        at: cell.at.clone(),
-        published: cell.published,
-        bound: cell.bound,
-        ours,
-        deviation: both.and_then(|(published, ours)| deviation(&series.unit, published, ours.mean)),
-        verdict,
-        reason: not_modelled.or(cell.calibrated.as_ref()).cloned(),
-        derived: cell.derived.clone(),
-        note: cell.note.clone(),
-        headline: cell.headline,
-    }
-}
-
-/// What `cell` is ordered with: what means "no effect", or another cell; the published value and ours.
-fn reference(series: &Series, cell: &Cell, all: &[Option<Estimate>]) -> Option<(f64, Estimate)> {
-    if series.beside.is_empty() {
-        return series.neutral.map(|neutral| (neutral, Estimate { mean: neutral, half_width: Some(0.0) }));
-    }
-    let place = series.beside_of(cell);
-    let index = series.cells.iter().position(|other| other.at == place && other.at != cell.at)?;
-    Some((series.cells[index].published?, all[index]?))
 }
 
 fn located(formula: &Formula, (at, message): (usize, String)) -> InputError {

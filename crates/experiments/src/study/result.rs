@@ -3,11 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
 
+use super::score::{Correlation, Score, Scores};
 use super::verdict::Verdict;
 use crate::axes::Place;
-use crate::paper::{Bound, Unit};
+use crate::paper::{Bound, Choice, Unit};
 use crate::statistics::Estimate;
 
 /// Version of the JSON schema; grows when a field changes its meaning or goes away.
@@ -49,6 +51,16 @@ pub struct PaperResult {
     pub source: String,
     /// Numbers by verdict.
     pub counts: Counts,
+    /// How many numbers hold by which rule.
+    pub scores: Scores,
+    /// Of all its tables together: how our effects go with the published ones.
+    pub correlations: Vec<Correlation>,
+    /// What would have to be known for more of its numbers to come out; empty if that is not said.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub unknown: String,
+    /// What could have been done otherwise.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<Choice>,
     /// The results of each experiment, in the order of the report.
     pub experiments: Vec<ExperimentResult>,
     /// How far the main results move with each parameter; `None` if that was not asked for or the paper names none.
@@ -56,7 +68,7 @@ pub struct PaperResult {
 }
 
 /// The results of an experiment.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ExperimentResult {
     /// The stem of the experiment's file.
     pub name: String,
@@ -66,12 +78,15 @@ pub struct ExperimentResult {
     pub about: String,
     /// Runs of each simulation.
     pub seeds: u32,
+    /// How our effects go with the published ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub correlations: Vec<Correlation>,
     /// The results of each series.
     pub series: Vec<SeriesResult>,
 }
 
 /// Numbers of one kind, ours beside the paper's.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct SeriesResult {
     /// Where the paper has the numbers.
     #[serde(rename = "where")]
@@ -80,34 +95,42 @@ pub struct SeriesResult {
     pub what: String,
     /// The metric's unit.
     #[serde(serialize_with = "by_name")]
+    #[schemars(with = "String")]
     pub unit: Unit,
-    /// How ours are computed.
+    /// How ours are computed; `None` where nothing is simulated.
     pub expression: Option<String>,
     /// The numbers themselves.
     pub cells: Vec<CellResult>,
 }
 
 /// A number of ours beside the paper's.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct CellResult {
     /// Which number: the values of axes at which it stands.
     pub at: Place,
-    /// The paper's value; a prediction has none.
+    /// The paper's value, in the unit of the series; a prediction has none.
     pub published: Option<f64>,
     /// Whether the paper's value is a limit.
     #[serde(serialize_with = "in_words")]
+    #[schemars(with = "Option<Bound>")]
     pub bound: Option<Bound>,
-    /// The mean of our runs over their seeds, with its interval; `None` where nothing is simulated.
+    /// The mean of our runs over their seeds, in the unit of the series, with its interval; `None` where nothing is simulated.
     pub ours: Option<Estimate>,
     /// Percentage points for percentages, else percent of the published value.
     pub deviation: Option<f64>,
     /// How ours stands to the paper's value.
     pub verdict: Verdict,
+    /// What the verdict is worth; only judged numbers have it.
+    #[serde(flatten)]
+    pub score: Option<Score>,
     /// Why there is none of ours, or which parameter was fitted.
     pub reason: Option<String>,
     /// Which other numbers the published one is a mean of, or repeats, so that it is not counted; the JSON has it only then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub derived: Option<String>,
+    /// Which other numbers it is arithmetic of, so that it tests nothing of its own; the JSON has it only then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub derived_from: Option<String>,
     /// What a reader should know.
     pub note: Option<String>,
     /// Whether it is one of the paper's main results.
@@ -115,7 +138,7 @@ pub struct CellResult {
 }
 
 /// How far the main results move with a parameter.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ParameterResult {
     /// What people call the parameter.
     pub what: String,
@@ -128,18 +151,19 @@ pub struct ParameterResult {
 }
 
 /// A main result with a parameter as it is, a fifth smaller, and a fifth larger.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Moved {
     /// The metric and which, for people.
     pub what: String,
     /// The metric's unit.
-    #[serde(serialize_with = "by_name")]
+    #[serde(serialize_with = "by_name", deserialize_with = "of_name")]
+    #[schemars(with = "String")]
     pub unit: Unit,
-    /// With the parameter as the files say; the mean over the few seeds of the table.
+    /// With the parameter as the files say, in that unit; the mean over the few seeds of the table.
     pub unchanged: f64,
-    /// With the parameter a fifth smaller.
+    /// With the parameter a fifth smaller, in that unit.
     pub smaller: Option<f64>,
-    /// With the parameter a fifth larger.
+    /// With the parameter a fifth larger, in that unit.
     pub larger: Option<f64>,
 }
 
@@ -197,6 +221,22 @@ impl Results {
     }
 }
 
+impl Results {
+    /// How many numbers of all papers hold by which rule.
+    pub fn scores(&self) -> Scores {
+        let mut scores = Scores::default();
+        self.papers.iter().for_each(|paper| scores.add(&paper.scores));
+        scores
+    }
+}
+
+impl CellResult {
+    /// Whether the published number is no arithmetic of others.
+    pub fn is_independent(&self) -> bool {
+        self.derived.is_none() && self.derived_from.is_none()
+    }
+}
+
 impl SeriesResult {
     /// The axes whose values its cells name.
     pub fn axes(&self) -> BTreeSet<&str> {
@@ -219,6 +259,10 @@ impl SeriesResult {
 
 fn by_name<S: serde::Serializer>(unit: &Unit, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(unit.name())
+}
+
+fn of_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Unit, D::Error> {
+    String::deserialize(deserializer).map(|name| Unit::of(&name))
 }
 
 fn in_words<S: serde::Serializer>(bound: &Option<Bound>, serializer: S) -> Result<S::Ok, S::Error> {

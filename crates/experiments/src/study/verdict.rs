@@ -6,6 +6,7 @@
 //! small loss. It has the *same direction* if it is too far off, but on the same side, and its interval excludes "no
 //! effect". Else it *differs*.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::paper::{Bound, Unit};
@@ -19,7 +20,7 @@ const POINTS: f64 = 2.0;
 const ROUNDING: f64 = 1e-9;
 
 /// How a number of ours stands to the published one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Ours is within the tolerance, and on the same side of "no effect".
@@ -78,6 +79,11 @@ impl Published<'_> {
         } else {
             Verdict::Differs
         }
+    }
+
+    /// Whether a value is within the tolerance of *agrees*, or keeps the limit, on whichever side of "no effect" it is.
+    pub fn is_within(&self, value: f64) -> bool {
+        self.keeps_bound(value) || self.is_near(value)
     }
 
     /// Whether the published value is a limit that `ours` keeps.

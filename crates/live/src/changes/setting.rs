@@ -54,6 +54,13 @@ pub enum Setting {
     DefaultIrqAffinity,
     /// The CPUs that workers of the kernel's unbound work queues may use.
     WorkqueueCpus,
+    /// `disable` of an idle state of a CPU: `0` or `1`.
+    IdleStateOff {
+        /// The CPU.
+        cpu: u32,
+        /// Number of the state, as in `state1`.
+        state: u32,
+    },
 }
 
 /// A setting and the value that it is to get.
@@ -67,7 +74,7 @@ pub struct Change {
 
 impl Setting {
     /// Value of the setting now. CPUs are a list.
-    pub(super) fn read(&self, root: &Path) -> io::Result<String> {
+    pub(crate) fn read(&self, root: &Path) -> io::Result<String> {
         match self {
             Self::Affinity { pid, tid, start_time } => {
                 let tasks = Tasks::below(root);
@@ -135,7 +142,10 @@ impl Setting {
 
     /// Whether its values are lists of CPUs.
     fn is_list(&self) -> bool {
-        !matches!(self, Self::Governor { .. } | Self::MinFrequency { .. } | Self::MaxFrequency { .. })
+        matches!(
+            self,
+            Self::Affinity { .. } | Self::IrqAffinity { .. } | Self::DefaultIrqAffinity | Self::WorkqueueCpus
+        )
     }
 
     /// File of the setting, below a root.
@@ -149,6 +159,9 @@ impl Setting {
             Self::IrqAffinity { irq } => format!("proc/irq/{irq}/smp_affinity_list"),
             Self::DefaultIrqAffinity => "proc/irq/default_smp_affinity".to_owned(),
             Self::WorkqueueCpus => "sys/devices/virtual/workqueue/cpumask".to_owned(),
+            Self::IdleStateOff { cpu, state } => {
+                format!("sys/devices/system/cpu/cpu{cpu}/cpuidle/state{state}/disable")
+            }
         }
     }
 }
@@ -164,6 +177,7 @@ impl fmt::Display for Setting {
             Self::IrqAffinity { irq } => write!(f, "the CPUs of interrupt {irq}"),
             Self::DefaultIrqAffinity => write!(f, "the CPUs of new interrupts"),
             Self::WorkqueueCpus => write!(f, "the CPUs of the kernel's work queues"),
+            Self::IdleStateOff { cpu, state } => write!(f, "whether CPU {cpu} goes without its idle state {state}"),
         }
     }
 }

@@ -74,6 +74,11 @@ impl Agenda {
         self.queue.is_due(self.now)
     }
 
+    /// Whether nothing is to happen any more.
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
     /// The next tick of the grid that all CPUs share.
     pub fn next_tick(&self) -> Nanos {
         let since = (self.now + self.tick - self.tick_phase) % self.tick;

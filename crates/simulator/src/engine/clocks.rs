@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use super::Engine;
 use super::agenda::Agenda;
 use super::events::Event;
-use super::hardware::Hardware;
+use super::hardware::{Hardware, limits};
 use super::outcome::Outcome;
 use super::pauses::Pauses;
 use crate::kernel::cpufreq::{CpuTimes, Governor, GovernorState, Policy};
 use crate::kernel::pelt::freq_scale;
-use crate::machine::{Machine, PerformanceDomain};
+use crate::machine::{Machine, PerformanceDomain, ThrottleSeen};
 use crate::options::Options;
 use crate::sched::core::Sched;
 use crate::units::{CpuId, PerformanceDomainId};
@@ -127,9 +127,44 @@ impl<'r> Clocks<'r> {
                 }
                 schedutil.update(policy, now, self.place[cpu.index()], false, util)
             }
+            GovernorState::Pstate(pstate) => {
+                // Firmware looks when its time comes; until then nothing tells it anything.
+                if now >= pstate.next_sample() {
+                    self.sample(domain, sched, hardware, agenda);
+                } else if pstate.is_autonomous() && agenda.time_of(Event::Sample(domain)).is_none() {
+                    agenda.set(Event::Sample(domain), pstate.next_sample());
+                }
+                return;
+            }
         };
         if let Some(opp) = target {
             policy.set_current(opp);
+            self.request(domain, opp, hardware, agenda);
+        }
+    }
+
+    /// What follows the load of `domain` looks at it, and again soon if the clock may have to change while CPUs stay busy.
+    pub fn sample(
+        &mut self,
+        domain: PerformanceDomainId,
+        sched: &Sched,
+        hardware: &mut Hardware<'_>,
+        agenda: &mut Agenda,
+    ) {
+        let now = agenda.now();
+        let cpus = &self.machine.performance_domains[domain.index()].cpus;
+        let Some((policy, GovernorState::Pstate(pstate))) = &mut self.policies[domain.index()] else { return };
+        let idle = |cpu: &CpuId| CpuTimes { idle: hardware.idle_time(*cpu), ..CpuTimes::default() };
+        let times: Vec<CpuTimes> = cpus.iter().map(idle).collect();
+        let target = pstate.sample(policy, now, |index| times[index]);
+        if let Some(opp) = target {
+            policy.set_current(opp);
+        }
+        let busy = || cpus.iter().any(|cpu| sched.kernel.rq(*cpu).curr.is_some());
+        if pstate.is_autonomous() && !pstate.is_settled(policy) && busy() {
+            agenda.set(Event::Sample(domain), pstate.next_sample());
+        }
+        if let Some(opp) = target {
             self.request(domain, opp, hardware, agenda);
         }
     }
@@ -186,6 +221,35 @@ impl Engine<'_> {
             busy = true;
         }
         busy
+    }
+
+    /// Packages with limits look at what they drew, and once more a period later.
+    pub(super) fn enforce_limits(&mut self) {
+        // A look at limits is no event of the workload's.
+        self.outcome.events -= 1;
+        if self.hardware.enforce_limits() {
+            self.tell_of_limits();
+        }
+        // Where nothing else will ever happen, neither must this.
+        if !self.agenda.is_empty() {
+            self.agenda.set(Event::Limits, self.agenda.now() + limits::PERIOD);
+        }
+    }
+
+    /// The kernel learns of the clocks that limits leave, in the way that the description of the package says.
+    fn tell_of_limits(&mut self) {
+        for (domain, khz) in self.hardware.limited_clocks() {
+            let entry = &self.machine.performance_domains[domain.index()];
+            let top = entry.opps[entry.opps.len() - 1].khz;
+            let seen = self.machine.packages[self.machine.cluster(entry.cpus[0]).package.index()].throttle_seen_as;
+            for cpu in entry.cpus.iter().filter(|cpu| self.machine.cpus[cpu.index()].online) {
+                match seen {
+                    ThrottleSeen::Nothing => {}
+                    ThrottleSeen::CpufreqPressure => self.sched.kernel.update_cpufreq_pressure(*cpu, khz, top),
+                    ThrottleSeen::HwPressure => self.sched.kernel.update_hw_pressure(*cpu, khz, top),
+                }
+            }
+        }
     }
 
     /// The effective clock of a domain is another one: load tracking and progress follow.

@@ -5,9 +5,10 @@
 
 use super::Engine;
 use crate::kernel::sync::WaitsFor;
-use crate::kernel::task::ClassId;
+use crate::kernel::task::{ClassId, TaskState};
 use crate::machine::Machine;
 use crate::observer::detail::{Class, Detail, Queue, WaitReason};
+use crate::sched::core::Sched;
 use crate::units::{CpuId, MSEC, MemoryDomainId, Nanos, TaskId};
 
 /// Shortest span over which the traffic of memory is averaged.
@@ -22,12 +23,14 @@ pub(super) struct Details {
     exit_told: bool,
     /// When traffic was last told, and how much there was by then, by memory domain.
     traffic: (Nanos, Vec<f64>),
+    /// Threads of which was told that their group's limit keeps them from running.
+    throttled: Vec<bool>,
 }
 
 impl Details {
     /// Nothing has been told of a run on `machine`.
     pub fn new(wanted: bool, machine: &Machine) -> Self {
-        Self { wanted, exit_told: false, traffic: (0, vec![0.0; machine.memory_domains.len()]) }
+        Self { wanted, exit_told: false, traffic: (0, vec![0.0; machine.memory_domains.len()]), throttled: Vec::new() }
     }
 }
 
@@ -136,6 +139,7 @@ impl Engine<'_> {
         }
         self.show_sched_ext();
         self.show_exit();
+        self.show_throttled();
         self.show_bandwidth();
     }
 
@@ -158,6 +162,23 @@ impl Engine<'_> {
         }
     }
 
+    /// Tells which threads wait because their group has used up its limit.
+    fn show_throttled(&mut self) {
+        let Sched { kernel, fair, .. } = &self.sched;
+        if !fair.bandwidth_used() {
+            return;
+        }
+        self.details.throttled.resize(kernel.tasks.len(), false);
+        for (task, told) in kernel.tasks.iter().zip(&mut self.details.throttled) {
+            let waits = task.state == TaskState::Runnable && task.class == ClassId::Fair && !task.on_cpu;
+            let throttled = waits && fair.is_throttled(task.id);
+            if std::mem::replace(told, throttled) != throttled {
+                self.observer.detail(self.agenda.now(), &Detail::Throttled { task: task.id, throttled });
+            }
+        }
+    }
+
+    /// Tells how fast each memory domain moved bytes, if enough time has passed.
     fn show_bandwidth(&mut self) {
         let (since, now) = (self.details.traffic.0, self.agenda.now());
         if now - since < BANDWIDTH_SPAN {

@@ -21,18 +21,24 @@ pub(super) enum Event {
     Tick(CpuId),
     /// A new clock takes effect.
     Clock(PerformanceDomainId),
+    /// Firmware looks at the load of a clock's CPUs.
+    Sample(PerformanceDomainId),
     /// Fair tasks have waited long enough for real-time ones, or had their share.
     FairServer,
     /// The work that the scheduler ticks of this instant left for later (`SCHED_SOFTIRQ`).
     Softirq,
     /// A deadline task gets new budget, or another of the class's timers is due.
     Deadline,
+    /// A period of a group's limit on CPU time ends.
+    Bandwidth,
     /// A timer of the loaded scheduler is due, or its watchdog.
     SchedExt,
     /// A cgroup comes, goes or gets another weight.
     Cgroup,
     /// A CPU comes or goes.
     Hotplug,
+    /// Packages with limits on power or temperature look at what they drew.
+    Limits,
     /// The time limit.
     End,
     /// A thread's sleep is over.
@@ -43,39 +49,47 @@ impl Slots {
     /// The slot of an event. Those of timers come last: there are as many as threads.
     #[inline]
     pub fn slot(&self, event: Event) -> usize {
-        let single = 2 * self.cpus + self.domains;
+        let single = 2 * (self.cpus + self.domains);
         match event {
             Event::Run(cpu) => cpu.index(),
             Event::Tick(cpu) => self.cpus + cpu.index(),
             Event::Clock(domain) => 2 * self.cpus + domain.index(),
+            Event::Sample(domain) => 2 * self.cpus + self.domains + domain.index(),
             Event::FairServer => single,
             Event::Softirq => single + 1,
             Event::Deadline => single + 2,
-            Event::SchedExt => single + 3,
-            Event::Cgroup => single + 4,
-            Event::Hotplug => single + 5,
-            Event::End => single + 6,
-            Event::Timer(task) => single + 7 + task.index(),
+            Event::Bandwidth => single + 3,
+            Event::SchedExt => single + 4,
+            Event::Cgroup => single + 5,
+            Event::Hotplug => single + 6,
+            Event::Limits => single + 7,
+            Event::End => single + 8,
+            Event::Timer(task) => single + 9 + task.index(),
         }
     }
 
     /// The event of a slot.
     #[inline]
     pub fn event(&self, slot: usize) -> Event {
-        let single = 2 * self.cpus + self.domains;
+        let single = 2 * (self.cpus + self.domains);
         match slot {
             _ if slot < self.cpus => Event::Run(CpuId::at(slot)),
             _ if slot < 2 * self.cpus => Event::Tick(CpuId::at(slot - self.cpus)),
+            _ if slot >= 2 * self.cpus + self.domains && slot < single => {
+                Event::Sample(PerformanceDomainId::at(slot - 2 * self.cpus - self.domains))
+            }
             _ if slot < single => Event::Clock(PerformanceDomainId::at(slot - 2 * self.cpus)),
             _ => match slot - single {
                 0 => Event::FairServer,
                 1 => Event::Softirq,
                 2 => Event::Deadline,
-                3 => Event::SchedExt,
-                4 => Event::Cgroup,
-                5 => Event::Hotplug,
-                6 => Event::End,
-                timer => Event::Timer(TaskId::at(timer - 7)),
+                3 => Event::Bandwidth,
+                4 => Event::SchedExt,
+                5 => Event::Cgroup,
+                6 => Event::Hotplug,
+                7 => Event::Limits,
+                8 => Event::End,
+                timer => Event::Timer(TaskId::at(timer - 9)),
             },
         }
     }

@@ -29,7 +29,8 @@ impl Engine<'_> {
         let scheduling = inherit::admitted(&self.sched, kind, allowed.as_deref(), &mut self.outcome);
         let task = self.sched.task_new(scheduling, allowed);
         let group = cgroups::first_group(&mut self.sched, kind.task_group.as_deref(), parent, &mut self.outcome);
-        self.sched.kernel.task_mut(task).cgroup = group;
+        let clamps = self.sched.kernel.cgroups.get(group).uclamp;
+        self.sched.kernel.task_mut(task).set_group(group, clamps);
         self.threads.add(spec, parent, task);
         self.threads[task].rounds.set_policy(kind, scheduling.policy);
         let info = self.threads.info(task, self.sched.kernel.task(task).kernel_priority());

@@ -30,7 +30,6 @@ mod counting;
 mod details;
 mod disturbance;
 mod events;
-mod gaps;
 mod hardware;
 mod hotplug;
 mod inherit;
@@ -76,7 +75,7 @@ use cgroups::CgroupChanges;
 use clocks::Clocks;
 use details::Details;
 use events::Event;
-use hardware::Hardware;
+use hardware::{Hardware, limits};
 use hotplug::HotplugPlan;
 use loader::Loader;
 use outcome::Outcome;
@@ -130,13 +129,15 @@ impl<'r> Engine<'r> {
         let clocks = Clocks::new(machine, options);
         kernel.cpufreq_hook = clocks.listens();
         kernel.cgroups = CgroupTree::of(workload);
+        kernel.uclamp_used |= kernel.cgroups.has_clamps();
         let energy_aware = options.kernel.energy_aware
             && options.kernel.capacity_aware
             && clocks.is_schedutil()
             && !kernel.topology.smt_active
-            && kernel.topology.asym.iter().any(Option::is_some);
-        let sched = Sched::new(kernel, energy_aware.then(|| EnergyModel::of(machine)));
-        let mut hardware = Hardware::new(machine);
+            && kernel.topology.asym.iter().any(Option::is_some)
+            && EnergyModel::is_registered(machine, kernel.params.linux);
+        let sched = Sched::new(kernel, energy_aware.then(|| EnergyModel::of(machine)).flatten());
+        let mut hardware = Hardware::new(machine, options.kernel.hot_start);
         hardware.observe = observer.wants_power();
         Self {
             machine,
@@ -147,11 +148,11 @@ impl<'r> Engine<'r> {
             sched,
             hardware,
             clocks,
-            pauses: Pauses::new(machine),
+            pauses: Pauses::new(machine, &options.kernel),
             shared: Shared::new(workload),
             threads: Threads::new(workload, streams),
             running: Progress::new(machine, workload.tasks.iter().any(|task| task.disturbs > 0)),
-            outcome: Outcome::new(gaps::of(workload, &options.scheduler)),
+            outcome: Outcome::default(),
             cgroups: CgroupChanges::default(),
             hotplug: HotplugPlan::default(),
             loader: Loader::new(options, streams),
@@ -191,6 +192,9 @@ impl<'r> Engine<'r> {
         self.hotplug = HotplugPlan::new(&self.options.hotplug, self.machine, &mut self.agenda)?;
         let boot = hotplug::boot_cpu(&self.sched);
         self.load_scheduler(boot)?;
+        if self.hardware.has_limits() {
+            self.agenda.set(Event::Limits, limits::PERIOD);
+        }
         self.cgroups.queue(&workload.cgroups, &self.sched.kernel.cgroups, &mut self.agenda);
         let threads = workload.tasks.iter().map(|kind| u64::from(kind.instances)).fold(0, u64::saturating_add);
         self.threads.have_room(threads, 0)?;
@@ -216,6 +220,7 @@ impl<'r> Engine<'r> {
             Event::Run(cpu) => self.segment_over(cpu),
             Event::Tick(cpu) => self.tick(cpu),
             Event::Clock(domain) => self.clocks.arrive(domain, &mut self.hardware),
+            Event::Sample(domain) => self.clocks.sample(domain, &self.sched, &mut self.hardware, &mut self.agenda),
             Event::Softirq => self.sched.softirq(),
             Event::FairServer => {
                 let Sched { kernel, rt, .. } = &mut self.sched;
@@ -225,9 +230,14 @@ impl<'r> Engine<'r> {
                 let Sched { kernel, dl, .. } = &mut self.sched;
                 dl.serve(kernel);
             }
+            Event::Bandwidth => {
+                let Sched { kernel, fair, .. } = &mut self.sched;
+                fair.serve(kernel);
+            }
             Event::SchedExt => self.sched_ext_timer()?,
             Event::Cgroup => self.cgroups.carry_out(&mut self.sched, &mut self.outcome, &mut self.agenda),
             Event::Hotplug => self.hotplug_event(),
+            Event::Limits => self.enforce_limits(),
             // What ends with the limit has ended: everything else of this instant comes first.
             Event::End if self.agenda.more_is_due() => self.agenda.set(Event::End, self.agenda.now()),
             Event::End => (self.outcome.time_limited, self.outcome.ended) = (true, true),
@@ -293,7 +303,7 @@ impl<'r> Engine<'r> {
     /// Whether every application thread waits for another one, and no system task will help.
     fn nothing_can_happen(&self) -> bool {
         let waits = &self.threads.waits;
-        let idle = || self.running.is_idle() && !self.sched.dl.has_throttled();
+        let idle = || self.running.is_idle() && !self.sched.dl.has_throttled() && !self.sched.fair.has_throttled();
         waits.all_applications_block() && waits.nobody_helps(idle)
     }
 
@@ -308,10 +318,16 @@ impl<'r> Engine<'r> {
         Ok(())
     }
 
-    /// Sets when fair tasks that wait for real-time ones, and deadline tasks, are next to be looked after. Idle CPUs know
-    /// of the timers of the latter.
+    /// Sets when groups' limits, fair tasks that wait for real-time ones, and deadline tasks are next to be looked after. Idle CPUs
+    /// know of the timers of the first and the last.
     fn set_timers_of_classes(&mut self) {
-        let Sched { kernel, rt, dl, .. } = &mut self.sched;
+        let Sched { kernel, rt, dl, fair, .. } = &mut self.sched;
+        if fair.bandwidth_used() {
+            for (cpu, time) in fair.armed.drain(..) {
+                self.pauses.timer_set(cpu, self.agenda.now(), time);
+            }
+            self.agenda.set_to(Event::Bandwidth, fair.next_timer());
+        }
         if kernel.rt_active {
             self.agenda.set_to(Event::FairServer, rt.next_service(kernel));
         }

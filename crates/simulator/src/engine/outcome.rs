@@ -23,11 +23,6 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// A run that begins with these warnings.
-    pub fn new(warnings: Vec<String>) -> Self {
-        Self { warnings, ..Self::default() }
-    }
-
     /// Adds a warning, unless the report has it already.
     pub fn warn(&mut self, warning: String) {
         if !self.warnings.contains(&warning) {

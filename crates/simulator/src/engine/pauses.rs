@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pauses (cpuidle): a CPU goes idle and comes back; asks the menu governor for the state in between.
+//! Pauses (cpuidle): a CPU goes idle and comes back; asks the cpuidle governor for the state in between.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,15 +7,16 @@ use std::collections::BinaryHeap;
 use super::Engine;
 use super::agenda::Agenda;
 use crate::kernel::Kernel;
-use crate::kernel::cpuidle::{IdleEntry, MenuDevice, StateTimes};
-use crate::machine::{Cluster, Machine};
+use crate::kernel::cpuidle::{Device, IdleEntry, StateTimes};
+use crate::kernel::params::KernelParameters;
+use crate::machine::{self, Cluster, Machine};
 use crate::units::{ClusterId, CpuId, Nanos};
 
 /// What is known of the pauses of all CPUs.
 pub(super) struct Pauses {
     /// Per CPU.
-    menu: Vec<MenuDevice>,
-    /// Per cluster: its idle states as the menu governor sees them.
+    governors: Vec<Device>,
+    /// Per cluster: its idle states as the governors of its CPUs see them.
     states: Vec<Vec<StateTimes>>,
     /// Per CPU: expiry of timers set there, some already past.
     timers: Vec<BinaryHeap<Reverse<Nanos>>>,
@@ -27,29 +28,40 @@ pub(super) struct Pauses {
 #[derive(Debug, Clone, Copy, Default)]
 struct IdleState {
     since: Nanos,
-    /// Exit latency of its state.
+    state: usize,
+    /// Exit latency of its state, as the kernel knows it.
     exit: Nanos,
+    /// When the CPU expects to wake by itself, for a timer or a tick (`next_hrtimer`).
+    next_event: Nanos,
     /// Idle states entered so far (`tick_nohz_get_idle_calls_cpu`).
     calls: u64,
 }
 
 impl Pauses {
-    pub fn new(machine: &Machine) -> Self {
+    pub fn new(machine: &Machine, kernel: &KernelParameters) -> Self {
         let times = |cluster: &Cluster| {
-            let states = cluster.idle_states.iter();
-            states.map(|state| StateTimes { exit: state.exit, residency: state.residency }).collect()
+            let states = cluster.cpu_states().iter().take(kernel.max_cstate + 1);
+            let told = |state: &machine::IdleState| StateTimes {
+                exit: state.entry + state.exit,
+                residency: state.told_residency,
+            };
+            states.map(told).collect()
+        };
+        let states: Vec<Vec<StateTimes>> = machine.clusters.iter().map(times).collect();
+        let device = |cpu: &machine::Cpu| {
+            let cluster = machine.cores[cpu.core.index()].cluster;
+            kernel.cpuidle_governor.device(states[cluster.index()].len())
         };
         Self {
-            menu: machine.cpus.iter().map(|_| MenuDevice::default()).collect(),
-            states: machine.clusters.iter().map(times).collect(),
+            governors: machine.cpus.iter().map(device).collect(),
             timers: machine.cpus.iter().map(|_| BinaryHeap::new()).collect(),
             idle: vec![IdleState::default(); machine.cpus.len()],
+            states,
         }
     }
 
-    /// The state in which a CPU of `cluster` idles from now on: the deepest one if it is offline, else the choice of the
-    /// menu governor, if the kernel uses deeper states at all. Where that expects a short pause, the tick goes on and
-    /// wakes the CPU if it was wrong.
+    /// The state in which a CPU of `cluster` idles from now on: the deepest one if it is offline, else the governor's choice, if the
+    /// kernel uses deeper states at all. Where that expects a short pause, the tick goes on and wakes the CPU if it was wrong.
     fn choose(&mut self, cpu: CpuId, cluster: ClusterId, kernel: &Kernel, agenda: &mut Agenda) -> usize {
         let states = self.states[cluster.index()].len();
         if !kernel.topology.online.test(cpu) {
@@ -58,17 +70,21 @@ impl Pauses {
         if states <= 1 || !kernel.params.cpuidle {
             return 0;
         }
+        let timer = self.next_timer(cpu, agenda.now());
         let entry = IdleEntry {
-            next_timer: self.next_timer(cpu, agenda.now()),
+            next_timer: timer,
             next_tick: agenda.next_tick() - agenda.now(),
             tick: kernel.params.tick(),
             tick_stopped: false,
             latency_limit: Nanos::MAX,
         };
-        let selection = self.menu[cpu.index()].select(&self.states[cluster.index()], &entry);
+        let selection = self.governors[cpu.index()].select(&self.states[cluster.index()], &entry);
+        let mut event = timer.unwrap_or(Nanos::MAX);
         if !selection.stop_tick {
             agenda.set_tick(cpu);
+            event = event.min(entry.next_tick);
         }
+        self.idle[cpu.index()].next_event = agenda.now().saturating_add(event);
         selection.state
     }
 
@@ -76,14 +92,25 @@ impl Pauses {
     fn enter(&mut self, cpu: CpuId, cluster: ClusterId, state: usize, now: Nanos) -> Nanos {
         let exit = self.states[cluster.index()].get(state).map_or(0, |state| state.exit);
         let pause = &mut self.idle[cpu.index()];
-        *pause = IdleState { since: now, exit, calls: pause.calls + 1 };
+        *pause = IdleState { since: now, state, exit, next_event: pause.next_event, calls: pause.calls + 1 };
         exit
     }
 
-    /// The pause of `cpu` ends at `until`, or is interrupted by the tick: the menu governor learns how long it was.
+    /// The pause of `cpu` ends at `until`, or is interrupted by the tick: the governor learns how long it was.
     fn end(&mut self, cpu: CpuId, until: Nanos, by_tick: bool) {
-        let IdleState { since, exit, .. } = self.idle[cpu.index()];
-        self.menu[cpu.index()].reflect(until - since, exit, by_tick);
+        let IdleState { since, state, exit, .. } = self.idle[cpu.index()];
+        self.governors[cpu.index()].reflect(state, exit, until - since, by_tick);
+    }
+
+    /// The deepest state of its own that `cluster` may enter, all of whose CPUs sleep as deeply as they can: one that pays until the
+    /// first of them expects to wake (`cpu_power_down_ok`).
+    fn domain_state(&self, cluster: &Cluster, machine: &Machine, now: Nanos) -> Option<usize> {
+        let cpus = cluster.cores.iter().flat_map(|core| &machine.cores[core.index()].cpus);
+        let online = cpus.filter(|cpu| machine.cpus[cpu.index()].online);
+        let wakeup = online.map(|cpu| self.idle[cpu.index()].next_event).min().unwrap_or(Nanos::MAX);
+        let pays = |state: &machine::IdleState| state.told_residency + state.entry <= wakeup.saturating_sub(now);
+        let own = cluster.cpu_states().len();
+        cluster.idle_states[own..].iter().rposition(pays).map(|state| own + state)
     }
 
     /// How often `cpu` went idle so far; tells schedutil whether it did since last asked.
@@ -139,7 +166,7 @@ impl Engine<'_> {
         true
     }
 
-    /// The idle thread takes over `cpu`: the menu governor chooses a state.
+    /// The idle thread takes over `cpu`: the governor chooses a state, and the kernel one for the cluster if that sleeps now.
     pub(super) fn enter_idle(&mut self, cpu: CpuId) {
         let now = self.agenda.now();
         let cluster = self.machine.cores[self.machine.cpus[cpu.index()].core.index()].cluster;
@@ -147,6 +174,12 @@ impl Engine<'_> {
         self.sched.kernel.rq_mut(cpu).exit_latency = self.pauses.enter(cpu, cluster, choice, now);
         self.running.pace_siblings(cpu, &self.sched.kernel.topology);
         self.hardware.idle(cpu, choice);
+        if self.hardware.may_power_down(cluster) && self.sched.kernel.params.cpuidle {
+            let state = self.pauses.domain_state(&self.machine.clusters[cluster.index()], self.machine, now);
+            if let Some(state) = state.filter(|state| *state <= self.sched.kernel.params.max_cstate) {
+                self.hardware.power_down(cluster, state);
+            }
+        }
         self.observer.cpu_idle(now, cpu, Some(choice as u32));
     }
 

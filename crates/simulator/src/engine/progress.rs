@@ -15,7 +15,7 @@ use super::threads::Threads;
 use crate::kernel::Kernel;
 use crate::kernel::topology::Topology;
 use crate::machine::Machine;
-use crate::machine::speed::{MemoryUse, Pace, demand};
+use crate::machine::speed::{Core, MemoryUse, Pace, demand};
 use crate::units::{CpuId, Nanos, TaskId};
 use crate::workload::Behaviour;
 
@@ -160,10 +160,11 @@ impl<'r> Progress<'r> {
         let smt = if hardware.sibling_busy(cpu) { core_type.smt_speed } else { 1.0 };
         let domain = &self.machine.memory_domains[self.machine.cpus[cpu.index()].memory_domain.index()];
         let bandwidth = (domain.thread_bytes_per_s * 1e-9, bytes_per_ns(domain));
-        let khz_ipc = f64::from(hardware.khz(cpu)) * core_type.ipc;
+        let core =
+            Core { khz: f64::from(hardware.khz(cpu)), ipc: core_type.ipc, smt, overlap: core_type.memory_overlap };
         let thread = &mut threads[task];
         let before = thread.pace;
-        thread.pace = Pace::new(&thread.demand, &self.machine.reference, khz_ipc, smt, bandwidth);
+        thread.pace = Pace::new(&thread.demand, &self.machine.reference, core, bandwidth);
         let uses = thread.pace.uses_memory();
         if uses || before.uses_memory() {
             self.memory.set_user(self.machine, cpu, uses);

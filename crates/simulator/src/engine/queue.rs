@@ -111,6 +111,11 @@ impl EventQueue {
         self.heap.first().is_some_and(|first| first.time <= time)
     }
 
+    /// Whether no event is left; one that was cancelled may count for a while.
+    pub fn is_empty(&self) -> bool {
+        self.heap.is_empty() && self.ordered.is_empty()
+    }
+
     /// The earliest event, which leaves the queue.
     pub fn pop(&mut self) -> Option<(Nanos, usize)> {
         while let Some(first) = self.ordered.front().copied() {

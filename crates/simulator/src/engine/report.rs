@@ -5,13 +5,20 @@ use std::collections::BTreeMap;
 
 use super::Engine;
 use super::hardware::Hardware;
+use super::hardware::limits::LimitState;
+use super::meter::Cause;
 use super::rounds::Gathered;
 use super::thread::Thread;
 use super::threads::Threads;
+use crate::kernel::Kernel;
+use crate::kernel::fair::BandwidthStat;
 use crate::kernel::task::TaskState;
 use crate::machine::Machine;
-use crate::metrics::{AppReport, CpuReport, Energy, Report, SCHEMA, TaskReport, Timing};
-use crate::units::{CpuId, Nanos, TaskId, seconds};
+use crate::metrics::{
+    AppReport, ClusterDrawn, CpuReport, Drawn, Energy, GroupReport, LimitReport, MemoryDrawn, PackageDrawn, Report,
+    SCHEMA, TaskReport, Timing,
+};
+use crate::units::{CgroupId, ClusterId, CpuId, Nanos, PackageId, TaskId, seconds};
 
 /// The sum, and 0 of nothing: of no floating-point numbers `sum` makes -0.
 fn total(parts: impl Iterator<Item = f64>) -> f64 {
@@ -32,6 +39,10 @@ impl Engine<'_> {
             .map(|cpu| cpu_report(self.machine, &mut self.hardware, CpuId::at(cpu)))
             .collect();
         let energy = self.energy(cpus.iter().map(|cpu| cpu.energy_j).sum());
+        let drawn = self.drawn();
+        if self.hardware.observe {
+            self.hardware.show_unseen(self.observer);
+        }
         let apps = self.threads.app_reports(now);
         let work_s = total(apps.iter().map(|app| app.work_s));
         let rate = |amount: f64| if time_s > 0.0 { amount / time_s } else { 0.0 };
@@ -50,6 +61,7 @@ impl Engine<'_> {
             time_s,
             time_limited: self.outcome.time_limited,
             energy_j: energy,
+            drawn,
             power_w: rate(energy.total),
             edp_js: measured(energy.total * time_s),
             ed2p_js2: measured(energy.total * time_s * time_s),
@@ -63,6 +75,8 @@ impl Engine<'_> {
             apps,
             tasks,
             cpus,
+            limits: self.hardware.limit_states().iter().map(limit_report).collect(),
+            groups: self.sched.fair.bandwidth_stats(now).map(|stat| group_report(&self.sched.kernel, stat)).collect(),
             sched_ext,
             warnings: self.outcome.warnings,
         }
@@ -79,6 +93,39 @@ impl Engine<'_> {
         }
     }
 
+    /// The energy of cores, uncores and memory by what it was drawn for.
+    fn drawn(&mut self) -> Drawn {
+        let (machine, time_s) = (self.machine, seconds(self.agenda.now()));
+        let (awake, leakage, idle, asleep) =
+            (Cause::Awake as usize, Cause::Leakage as usize, Cause::Idle as usize, Cause::Asleep as usize);
+        let hardware = &mut self.hardware;
+        let clusters = machine.clusters.iter().enumerate().map(|(index, cluster)| {
+            let (cores, shared) = hardware.cluster_causes(ClusterId::at(index));
+            ClusterDrawn {
+                cluster: cluster.name.clone(),
+                switching_j: cores[awake],
+                leakage_j: cores[leakage],
+                idle_j: cores[idle],
+                static_j: shared[awake],
+                asleep_j: shared[asleep],
+            }
+        });
+        let clusters = clusters.collect();
+        let packages = (0..machine.packages.len()).map(PackageId::at).map(|package| {
+            let causes = hardware.uncore_causes(package);
+            let package = package.0;
+            PackageDrawn { package, awake_j: causes[awake], idle_j: causes[idle], asleep_j: causes[asleep] }
+        });
+        let packages = packages.collect();
+        let memory =
+            machine.memory_domains.iter().zip(self.running.memory.traffic()).map(|(domain, bytes)| MemoryDrawn {
+                memory: domain.name.clone(),
+                static_j: domain.static_watts * time_s,
+                traffic_j: domain.joules_per_byte * bytes,
+            });
+        Drawn { clusters, packages, memory: memory.collect() }
+    }
+
     fn energy(&mut self, cores: f64) -> Energy {
         let time_s = seconds(self.agenda.now());
         let domains = self.machine.memory_domains.iter().zip(self.running.memory.traffic());
@@ -89,6 +136,26 @@ impl Engine<'_> {
         let board: f64 = cores + uncore + memory + platform;
         let supply = board / self.machine.platform.supply_efficiency - board;
         Energy { total: cores + uncore + memory + platform + supply, cores, uncore, memory, platform, supply }
+    }
+}
+
+fn limit_report(state: &LimitState) -> LimitReport {
+    LimitReport {
+        package: state.package.0,
+        limited_s: seconds(state.limited),
+        average_watts_max: state.average_watts_max,
+        celsius_max: state.celsius_max,
+    }
+}
+
+fn group_report(kernel: &Kernel, (group, stat): (CgroupId, BandwidthStat)) -> GroupReport {
+    GroupReport {
+        path: kernel.cgroups.path(group),
+        periods: stat.nr_periods,
+        throttled_periods: stat.nr_throttled,
+        throttled_s: seconds(stat.throttled_time),
+        bursts: stat.nr_bursts,
+        burst_s: seconds(stat.burst_time),
     }
 }
 

@@ -1,16 +1,40 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tree of cgroups that a workload's threads are in (`kernel/cgroup/cgroup.c`).
 //!
-//! All groups that a workload names, and those above them, exist from the start unless it says otherwise. Loaded
-//! schedulers see them; the fair class does not share time by group.
+//! All groups that a workload names, and those above them, exist from the start unless it says otherwise. The fair class shares time
+//! among them (`fair::groups`), loaded schedulers see them.
 
 use std::collections::VecDeque;
 
-use crate::units::CgroupId;
-use crate::workload::{Op, Workload};
+use crate::units::{CAPACITY_SCALE, CgroupId};
+use crate::workload::{CpuMax, Op, Workload};
 
 /// `CGROUP_WEIGHT_DFL`.
 pub const CGROUP_WEIGHT_DFL: u32 = 100;
+
+/// A group's clamps of utilisation, each 0..=1024 (`uclamp` of `struct task_group`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GroupClamps {
+    /// `cpu.uclamp.min`.
+    pub min: u32,
+    /// `cpu.uclamp.max`.
+    pub max: u32,
+}
+
+impl GroupClamps {
+    /// Those of a group of which nothing was said. Threads in the root are not restricted either.
+    pub const NONE: Self = Self { min: 0, max: CAPACITY_SCALE as u32 };
+
+    /// What bounds the groups directly below the root: nothing (`init_uclamp` gives the root the highest of both).
+    const OF_ROOT: Self = Self { min: CAPACITY_SCALE as u32, max: CAPACITY_SCALE as u32 };
+
+    /// What comes of a request in a group whose effective clamps are `parent` (`cpu_util_update_eff`): no more than the
+    /// parent has, and no more protection than the limit allows.
+    fn effective(self, parent: Self) -> Self {
+        let max = self.max.min(parent.max);
+        Self { min: self.min.min(parent.min).min(max), max }
+    }
+}
 
 /// A cgroup.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +49,12 @@ pub struct Cgroup {
     pub level: u32,
     /// `cpu.weight`, 1..=10000.
     pub weight: u32,
+    /// `cpu.idle`: its tasks get what idle ones do.
+    pub idle: bool,
+    /// `cpu.max`; `None`: no limit.
+    pub max: Option<CpuMax>,
+    /// Effective clamps of utilisation: `min` is not above `max`.
+    pub uclamp: GroupClamps,
     /// Whether the group has been made and not been removed.
     pub online: bool,
 }
@@ -43,7 +73,17 @@ impl Default for CgroupTree {
 
 impl Cgroup {
     fn new(name: &str, parent: Option<CgroupId>, level: u32) -> Self {
-        Self { name: name.to_owned(), parent, children: Vec::new(), level, weight: CGROUP_WEIGHT_DFL, online: true }
+        Self {
+            name: name.to_owned(),
+            parent,
+            children: Vec::new(),
+            level,
+            weight: CGROUP_WEIGHT_DFL,
+            idle: false,
+            max: None,
+            uclamp: GroupClamps::NONE,
+            online: true,
+        }
     }
 }
 
@@ -67,10 +107,32 @@ impl CgroupTree {
             let group = tree.make(&spec.path);
             let group = tree.get_mut(group);
             group.online = spec.made == 0;
+            (group.idle, group.max) = (spec.idle, spec.max);
             group.weight =
                 spec.weights.iter().find(|(at, _)| *at == 0).map_or(CGROUP_WEIGHT_DFL, |(_, weight)| *weight);
+            group.uclamp.min = spec.util_min.unwrap_or(group.uclamp.min);
+            group.uclamp.max = spec.util_max.unwrap_or(group.uclamp.max);
         }
+        tree.update_effective_clamps();
         tree
+    }
+
+    /// Makes effective clamps of what the groups ask for (`cpu_util_update_eff`).
+    fn update_effective_clamps(&mut self) {
+        for id in (1..self.groups.len()).map(CgroupId::at) {
+            // A group is numbered after the one that it is in.
+            let parent = match self.get(id).parent {
+                Some(parent) if parent != Self::ROOT => self.get(parent).uclamp,
+                _ => GroupClamps::OF_ROOT,
+            };
+            let group = self.get_mut(id);
+            group.uclamp = group.uclamp.effective(parent);
+        }
+    }
+
+    /// Whether some group has clamps.
+    pub fn has_clamps(&self) -> bool {
+        self.groups.iter().any(|group| group.uclamp != GroupClamps::NONE)
     }
 
     /// The group with this path, made if there is none, as are those above it (`mkdir -p`).
@@ -96,6 +158,11 @@ impl CgroupTree {
     /// `id`, the group that it is in, and so on up to the root.
     pub fn ancestors(&self, id: CgroupId) -> impl Iterator<Item = CgroupId> + '_ {
         std::iter::successors(Some(id), |id| self.get(*id).parent)
+    }
+
+    /// All groups, by number.
+    pub fn all(&self) -> impl Iterator<Item = &Cgroup> {
+        self.groups.iter()
     }
 
     /// Number of groups, the root included.
@@ -168,7 +235,7 @@ fn parts(path: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::TaskSpec;
+    use crate::workload::{CgroupSpec, TaskSpec};
 
     fn tree(paths: &[&str]) -> CgroupTree {
         let mut tree = CgroupTree::default();
@@ -203,6 +270,33 @@ mod tests {
         let tree = tree(&["/b/x", "/b/y", "/a/z"]);
         assert_eq!(paths(&tree, &tree.pre_order()), ["/", "/b", "/b/x", "/b/y", "/a", "/a/z"]);
         assert_eq!(paths(&tree, &tree.post_order()), ["/b/x", "/b/y", "/b", "/a/z", "/a", "/"]);
+    }
+
+    #[test]
+    fn a_group_gets_no_more_than_the_one_that_it_is_in() {
+        let spec = |path: &str, util_min, util_max| CgroupSpec {
+            path: path.to_owned(),
+            util_min,
+            util_max,
+            ..CgroupSpec::default()
+        };
+        let cgroups = vec![
+            spec("/top/app", Some(600), None),
+            spec("/top", Some(400), Some(800)),
+            spec("/top/none", None, None),
+            spec("/back", None, Some(300)),
+            spec("/back/app", Some(500), Some(900)),
+            spec("/odd", Some(700), Some(200)),
+        ];
+        let forkjoin = Workload::load(std::path::Path::new("forkjoin")).expect("a bundled workload");
+        let tree = CgroupTree::of(&Workload { cgroups, ..forkjoin });
+        let clamps = |path| tree.find(path).map(|id| (tree.get(id).uclamp.min, tree.get(id).uclamp.max));
+        assert_eq!(clamps("/top"), Some((400, 800)));
+        assert_eq!(clamps("/top/app"), Some((400, 800)), "600 and none, capped by the group above");
+        assert_eq!(clamps("/top/none"), Some((0, 800)), "protection is not inherited, a limit is");
+        assert_eq!(clamps("/back/app"), Some((0, 300)), "a group without protection has none to give");
+        assert_eq!(clamps("/odd"), Some((200, 200)), "the limit counts more than protection");
+        assert!(tree.has_clamps());
     }
 
     #[test]

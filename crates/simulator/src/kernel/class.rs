@@ -14,8 +14,10 @@ pub enum Enqueue {
         /// `ENQUEUE_MIGRATED`.
         migrated: bool,
     },
-    /// The task was taken off for a moment (`ENQUEUE_RESTORE`): balancing moved it, or its parameters changed.
+    /// The task was taken off for a moment (`ENQUEUE_RESTORE`): its parameters changed.
     Restore,
+    /// The task comes from another CPU, where it was taken off (`ENQUEUE_MIGRATING`, `TASK_ON_RQ_MIGRATING`).
+    Migrating,
     /// As [`Enqueue::Restore`], and the task goes before its equals (`ENQUEUE_HEAD`).
     RestoreHead,
 }

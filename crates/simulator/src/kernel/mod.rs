@@ -10,7 +10,7 @@
 //! - [`task`]: a thread as all classes see it. [`cpumask`]: sets of CPUs. [`params`]: what a run may set.
 //! - [`topology`]: scheduling domains. [`pelt`]: load tracking. [`cpufreq`], [`cpuidle`]: power policies.
 //! - [`cgroup`]: the groups that tasks are in. [`sync`]: locks, barriers, conditions, semaphores.
-//! - [`pmu`]: performance counters. [`instant`]: how much a loaded scheduler has had done at one instant.
+//! - [`pmu`]: performance counters. `pressure`: capacity that is missing because clocks are held down. `uclamp`: clamps of utilisation. [`instant`]: how much a loaded scheduler has had done at one instant.
 
 pub mod cgroup;
 pub mod class;
@@ -23,11 +23,13 @@ pub mod instant;
 pub mod params;
 pub mod pelt;
 pub mod pmu;
+mod pressure;
 pub mod rt;
 pub mod switching;
 pub mod sync;
 pub mod task;
 pub mod topology;
+mod uclamp;
 
 use std::collections::VecDeque;
 
@@ -59,7 +61,7 @@ pub struct Kernel {
     /// Run queues, by [`CpuId`].
     pub rqs: Vec<Rq>,
     /// What balancing asks of every CPU of a domain, side by side in memory: the run queues are too big to be looked
-    /// through. Kept up where the originals change: `add_nr_running`, `sub_nr_running`, `update_rt_load_avg`.
+    /// through. Kept up where the originals change: `add_nr_running`, `sub_nr_running`, `update_cpu_capacity`.
     glances: Vec<Glance>,
     /// CPUs whose idle thread runs and which have nothing queued.
     pub idle: CpuMask,
@@ -87,6 +89,10 @@ pub struct Kernel {
     pub rt_active: bool,
     /// Deadline tasks have run.
     pub dl_active: bool,
+    /// Firmware has lowered clocks and told the scheduler.
+    pub hw_pressure_active: bool,
+    /// Some task asked for utilisation clamps (`uclamp_is_used`).
+    pub uclamp_used: bool,
     /// Which tasks a loaded scheduler has.
     pub switching: Switching,
     /// A server gives its tasks a share beside real-time ones, as the fair server does (`ext_server`, 7.x).
@@ -121,16 +127,30 @@ pub struct Rq {
     pub nr_running: u32,
     /// Runnable deadline tasks, part of `nr_running`.
     pub dl_nr_running: u32,
+    /// Runnable real-time tasks, part of `nr_running`; held back or not (`rt_rq_is_runnable`).
+    pub rt_nr_running: u32,
+    /// Active bandwidth of deadline tasks (`cpu_bw_dl`), 1024 for all of the fastest CPU.
+    pub dl_bandwidth: u64,
+    /// Runnable tasks that are not fair and have utilisation clamps, in no order; kept only while `uclamp_used`.
+    uclamp_others: Vec<TaskId>,
     /// Runnable tasks of a loaded sched_ext scheduler, part of `nr_running`.
     pub ext_nr_running: u32,
     /// `TIF_NEED_RESCHED`.
     pub need_resched: bool,
     /// Capacity at the highest OPP (`arch_scale_cpu_capacity`).
     pub capacity_orig: u32,
-    /// What real-time and deadline tasks leave of it (`cpu_capacity`).
+    /// What real-time and deadline tasks left of it when the CPU last balanced (`cpu_capacity`).
     pub capacity: u32,
     /// Highest capacity that the frequency limits allow (`get_actual_cpu_capacity`).
     pub capacity_limit: u32,
+    /// The same, of the limits that hold for the whole run.
+    capacity_allowed: u32,
+    /// Capacity that is missing at the moment by the word of the driver whose firmware holds the clock (`hw_pressure`).
+    hw_pressure: u32,
+    /// Running average of that (`avg_hw`).
+    avg_hw: SchedAvg,
+    /// Capacity that is missing because a cooling device lowered the highest clock (`cpufreq_pressure`).
+    cpufreq_pressure: u32,
     /// Current clock of the highest, 0..=1024 (`arch_scale_freq_capacity`).
     pub freq_scale: u32,
     /// The clock that PELT runs on.
@@ -141,7 +161,7 @@ pub struct Rq {
     pub avg_rt: SchedAvg,
     /// Load of deadline tasks.
     pub avg_dl: SchedAvg,
-    /// When it became idle; `None` while busy.
+    /// When it last had nothing to do; `None`: a task has been woken there since, or balancing found one.
     pub idle_stamp: Option<Nanos>,
     /// Mean idle period (`avg_idle`).
     pub avg_idle: Nanos,
@@ -172,6 +192,8 @@ impl Kernel {
             migrated: Vec::new(),
             rt_active: false,
             dl_active: false,
+            hw_pressure_active: false,
+            uclamp_used: false,
             switching: Switching::default(),
             ext_server: false,
             cgroups: CgroupTree::default(),
@@ -283,6 +305,19 @@ impl Kernel {
         self.idle.test(cpu)
     }
 
+    /// The end of `ttwu_do_activate`: a wake-up ends the idle period of `cpu`, if one has begun since the last. A task that
+    /// comes otherwise (new, or moved) ends none. The mean is at most twice what a migration costs.
+    #[inline]
+    pub fn update_avg_idle(&mut self, cpu: CpuId) {
+        let (now, limit) = (self.now, 2 * self.params.migration_cost);
+        let rq = &mut self.rqs[cpu.index()];
+        if let Some(since) = rq.idle_stamp.take() {
+            // `update_avg`
+            let difference = (now - since) as i64 - rq.avg_idle as i64;
+            rq.avg_idle = rq.avg_idle.saturating_add_signed(difference / 8).min(limit);
+        }
+    }
+
     /// `is_core_idle`: all siblings other than `cpu` are idle.
     pub fn is_core_idle(&self, cpu: CpuId) -> bool {
         self.topology.smt[cpu.index()].iter().all(|sibling| *sibling == cpu || self.idle_cpu(*sibling))
@@ -328,44 +363,47 @@ impl Kernel {
         self.topology.llc_of[a.index()] == self.topology.llc_of[b.index()]
     }
 
-    /// Brings the load of real-time tasks on `cpu` to now (`update_rt_rq_load_avg`), and with it what they leave to
-    /// others (`scale_rt_capacity`).
-    pub fn update_rt_load_avg(&mut self, cpu: CpuId, running: bool) {
+    /// Brings the load of real-time tasks on `cpu` to now (`update_rt_rq_load_avg`); whether it changed.
+    pub fn update_rt_load_avg(&mut self, cpu: CpuId, running: bool) -> bool {
         if !self.rt_active {
-            return;
+            return false;
         }
         self.update_rq_clock(cpu);
         let rq = &mut self.rqs[cpu.index()];
-        rq.avg_rt.update_class_load_avg(rq.clock.now(), running);
-        self.scale_rt_capacity(cpu);
+        rq.avg_rt.update_class_load_avg(rq.clock.now(), running)
     }
 
-    /// Brings the load of deadline tasks on `cpu` to now (`update_dl_rq_load_avg`), and with it what they leave to others
-    /// (`scale_rt_capacity`).
-    pub fn update_dl_load_avg(&mut self, cpu: CpuId, running: bool) {
+    /// Brings the load of deadline tasks on `cpu` to now (`update_dl_rq_load_avg`); whether it changed.
+    pub fn update_dl_load_avg(&mut self, cpu: CpuId, running: bool) -> bool {
         if !self.dl_active {
-            return;
+            return false;
         }
         self.update_rq_clock(cpu);
         let rq = &mut self.rqs[cpu.index()];
-        rq.avg_dl.update_class_load_avg(rq.clock.now(), running);
-        self.scale_rt_capacity(cpu);
+        rq.avg_dl.update_class_load_avg(rq.clock.now(), running)
     }
 
-    /// Brings the load of both classes to now, whatever runs (`__update_blocked_others`).
-    pub fn update_blocked_others(&mut self, cpu: CpuId) {
+    /// Brings what is not fair tasks' to now, whatever runs (`update_other_load_avgs`); whether any of it changed.
+    pub fn update_other_load_avgs(&mut self, cpu: CpuId) -> bool {
+        let mut decayed = false;
+        if self.hw_pressure_active {
+            decayed = self.update_hw_load_avg(cpu);
+        }
         if !self.rt_active {
-            return;
+            return decayed;
         }
         let class = self.rq(cpu).curr.map(|curr| self.task(curr).class);
-        self.update_rt_load_avg(cpu, class == Some(ClassId::Rt));
-        self.update_dl_load_avg(cpu, class == Some(ClassId::Dl));
+        decayed |= self.update_rt_load_avg(cpu, class == Some(ClassId::Rt));
+        self.update_dl_load_avg(cpu, class == Some(ClassId::Dl)) || decayed
     }
 
-    fn scale_rt_capacity(&mut self, cpu: CpuId) {
+    /// `update_cpu_capacity`: what real-time and deadline tasks, and whatever holds clocks down, leave of `cpu` now
+    /// (`scale_rt_capacity`). Up to the next call all who ask are told so.
+    pub fn update_cpu_capacity(&mut self, cpu: CpuId) {
         let rq = &mut self.rqs[cpu.index()];
-        let used = rq.util_above_fair().min(u64::from(rq.capacity_orig)) as u32;
-        rq.capacity = (rq.capacity_orig - used).max(1);
+        let actual = rq.capacity_orig - rq.pressure();
+        let used = rq.util_above_fair().min(u64::from(actual)) as u32;
+        rq.capacity = (actual - used).max(1);
         self.glances[cpu.index()].capacity = rq.capacity;
     }
 
@@ -394,21 +432,29 @@ impl Rq {
         let domain = &machine.performance_domains[cpu.performance_domain.index()];
         let (top, limit) = (domain.opps[domain.opps.len() - 1].khz, domain.opps[domain.max_opp].khz);
         let capacity = if params.capacity_aware { cpu.capacity } else { CAPACITY_SCALE as u32 };
+        let capacity_limit = (u64::from(capacity) * u64::from(limit) / u64::from(top)) as u32;
         Self {
             curr: None,
             nr_running: 0,
             dl_nr_running: 0,
+            rt_nr_running: 0,
+            dl_bandwidth: 0,
+            uclamp_others: Vec::new(),
             ext_nr_running: 0,
             need_resched: false,
             capacity_orig: capacity,
             capacity,
-            capacity_limit: (u64::from(capacity) * u64::from(limit) / u64::from(top)) as u32,
+            capacity_limit,
+            capacity_allowed: capacity_limit,
+            hw_pressure: 0,
+            avg_hw: SchedAvg::default(),
+            cpufreq_pressure: 0,
             freq_scale: CAPACITY_SCALE as u32,
             clock: PeltClock::default(),
             clock_updated: 0,
             avg_rt: SchedAvg::default(),
             avg_dl: SchedAvg::default(),
-            idle_stamp: Some(0),
+            idle_stamp: None,
             avg_idle: 2 * params.migration_cost,
             exit_latency: 0,
         }

@@ -1,12 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kernel parameters that a run may set (`--set KEY=VALUE`).
 
+use super::cpuidle;
 use crate::input::valid_names;
 use crate::units::{MSEC, Nanos, SEC, USEC};
+
+/// Whose fair class and power management the kernel model has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Linux {
+    /// 6.12 with its stable updates.
+    #[default]
+    V6_12,
+    /// 7.1, as far as it differs in what is modelled: intel_pstate registers an energy model of hybrids without SMT (from 6.16
+    /// on, commit 7b010f9b9061), so that placement there can be energy-aware. Everything else is 6.12's.
+    V7_1,
+}
 
 /// Parameters of the kernel model; the default is Linux 6.12 as Debian configures it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelParameters {
+    /// Which Linux it is.
+    pub linux: Linux,
     /// Ticks per second (`CONFIG_HZ`).
     pub hz: u64,
     /// `sched_base_slice`; `None`: 0.7 ms × (1 + log2(min(CPUs, 8))), as the kernel scales it.
@@ -37,8 +51,15 @@ pub struct KernelParameters {
     pub migration_cost: Nanos,
     /// `sched_nr_migrate`: most tasks one balancing pass looks at.
     pub nr_migrate: u32,
-    /// Whether an idle CPU's states are chosen by the menu governor; off, it stays in the first state.
+    /// Whether an idle CPU's states are chosen by a governor; off, it stays in the first state.
     pub cpuidle: bool,
+    /// `cpuidle.governor`: which one chooses.
+    pub cpuidle_governor: cpuidle::Governor,
+    /// `max_cstate` (as `intel_idle.max_cstate`): the deepest idle state that is used, 0 being the first.
+    pub max_cstate: usize,
+    /// Whether packages with limits on power or temperature begin as a long full load leaves them; off, as if they had drawn
+    /// nothing before. Not the kernel's: how the machine is found.
+    pub hot_start: bool,
     /// Whether the CPUs have performance counters that a loaded scheduler can read.
     pub perf_counters: bool,
     /// Time of a BPF instruction of a sched_ext scheduler, in picoseconds, kernel functions that it calls included.
@@ -57,6 +78,7 @@ pub struct KernelParameters {
 impl Default for KernelParameters {
     fn default() -> Self {
         Self {
+            linux: Linux::default(),
             hz: 250,
             base_slice: None,
             run_to_parity: true,
@@ -73,6 +95,9 @@ impl Default for KernelParameters {
             migration_cost: 500 * USEC,
             nr_migrate: 32,
             cpuidle: true,
+            cpuidle_governor: cpuidle::Governor::Menu,
+            max_cstate: 9,
+            hot_start: false,
             perf_counters: true,
             bpf_insn_ps: 1_000,
             bpf_budget: 100_000_000,
@@ -106,7 +131,7 @@ pub enum SettingError {
 
 impl KernelParameters {
     /// Names, units and meaning of all parameters, for help texts.
-    pub const KEYS: [(&str, &str); 19] = [
+    pub const KEYS: [(&str, &str); 22] = [
         ("hz", "ticks per second, 24..=10000 (250)"),
         ("base_slice_us", "fair slice in microseconds, 100..=1000000 (0.7 ms × (1 + log2(CPUs)), CPUs capped at 8)"),
         ("run_to_parity", "true or false (true): a task runs out its slice"),
@@ -125,6 +150,9 @@ impl KernelParameters {
         ("bpf_budget", "instructions that a callback of a loaded scheduler may take, 1..=1000000000000 (100000000)"),
         ("bpf_memory_mib", "memory of a loaded scheduler, its maps and tasks in MiB, 1..=1048576 (1024)"),
         ("cpuidle", "true or false (true): deeper idle states than the first are used"),
+        ("cpuidle_governor", "menu or teo (menu): what chooses an idle CPU's state"),
+        ("max_cstate", "deepest idle state that is used, 0..=9, 0 being the first (9)"),
+        ("hot_start", "true or false (false): limits on power and heat begin as a long full load leaves them"),
         ("perf_counters", "true or false (true): loaded schedulers can read performance counters"),
     ];
 
@@ -167,6 +195,9 @@ impl KernelParameters {
             "bpf_budget" => self.bpf_budget = number(1, 1_000_000_000_000)? as u64,
             "bpf_memory_mib" => self.bpf_memory_mib = number(1, 1 << 20)? as u64,
             "cpuidle" => self.cpuidle = flag()?,
+            "cpuidle_governor" => self.cpuidle_governor = cpuidle::Governor::named(value).ok_or_else(wrong)?,
+            "max_cstate" => self.max_cstate = number(0, 9)? as usize,
+            "hot_start" => self.hot_start = flag()?,
             "perf_counters" => self.perf_counters = flag()?,
             _ => return Err(wrong()),
         }
@@ -200,7 +231,12 @@ mod tests {
     fn every_key_can_be_set_and_wrong_ones_are_named() {
         let mut parameters = KernelParameters::default();
         for (key, help) in KernelParameters::KEYS {
-            let value = if help.starts_with("true") { "false" } else { "200" };
+            let value = match key {
+                "cpuidle_governor" => "teo",
+                "max_cstate" => "2",
+                _ if help.starts_with("true") => "false",
+                _ => "200",
+            };
             parameters.set(key, value).unwrap();
         }
         assert_eq!((parameters.hz, parameters.base_slice, parameters.cpuidle), (200, Some(200 * USEC), false));

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::kernel::cgroup::CgroupTree;
+use crate::kernel::cgroup::{CgroupTree, GroupClamps};
 use crate::kernel::cpumask::CpuMask;
 use crate::kernel::switching::Switching;
 use crate::units::{CgroupId, CpuId, Nanos, TaskId};
@@ -64,6 +64,8 @@ pub struct Task {
     pub batch: bool,
     /// The cgroup that it is in.
     pub cgroup: CgroupId,
+    /// Effective clamps of that group; the root's restrict nothing.
+    group_clamps: GroupClamps,
     /// Allowed CPUs; `None`: all (`cpus_mask`).
     pub allowed: Option<Arc<CpuMask>>,
     /// How often migration was disabled and not enabled again: unless 0, the task stays on its CPU (`migration_disabled`).
@@ -99,6 +101,7 @@ impl Task {
             idle_policy: false,
             batch: false,
             cgroup: CgroupTree::ROOT,
+            group_clamps: GroupClamps::NONE,
             allowed,
             migration_disabled: 0,
             narrowed: false,
@@ -132,6 +135,18 @@ impl Task {
         if let Some((class, priority)) = self.inherits.filter(|(_, priority)| *priority > self.rt_priority) {
             (self.class, self.rt_priority) = (class, priority);
         }
+    }
+
+    /// Puts it into a group with these effective clamps (`set_task_rq`); the caller tells the classes.
+    pub fn set_group(&mut self, cgroup: CgroupId, clamps: GroupClamps) {
+        (self.cgroup, self.group_clamps) = (cgroup, clamps);
+    }
+
+    /// What its group leaves of the clamps that it asks for, 0..=1024 (`uclamp_tg_restrict`).
+    #[inline]
+    pub fn uclamp_tg_restrict(&self, (min, max): (u64, u64)) -> (u64, u64) {
+        let (least, most) = (u64::from(self.group_clamps.min), u64::from(self.group_clamps.max));
+        (min.clamp(least, most), max.clamp(least, most))
     }
 
     /// Whether it may run on `cpu` now.
@@ -185,4 +200,20 @@ pub fn weight_of_nice(nice: i8) -> u32 {
         1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
     ];
     WEIGHTS[(i32::from(nice).clamp(-20, 19) + 20) as usize]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_keeps_what_its_group_leaves_of_its_wishes() {
+        let mut task = Task::new(TaskId(0), Scheduling::default(), None, Switching::Partial);
+        assert_eq!(task.uclamp_tg_restrict((100, 1024)), (100, 1024), "the root restricts nothing");
+        task.set_group(CgroupId(1), GroupClamps { min: 400, max: 800 });
+        assert_eq!(task.uclamp_tg_restrict((0, 1024)), (400, 800));
+        assert_eq!(task.uclamp_tg_restrict((500, 600)), (500, 600));
+        assert_eq!(task.uclamp_tg_restrict((900, 1024)), (800, 800));
+        assert_eq!(task.uclamp_tg_restrict((0, 200)), (400, 400), "the group's protection is above its own limit");
+    }
 }

@@ -83,7 +83,7 @@ impl Path {
             let bytes = f64::from(flow.threads) * flow.pace.bytes / time;
             sum.0 += bytes;
             if lambda >= flow.own {
-                sum.1 -= bytes * flow.pace.stretch / (time * alone);
+                sum.1 -= bytes * flow.pace.slope(lambda) / (time * alone);
             }
         }
         sum
@@ -133,7 +133,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn stream(bytes: f64) -> Pace {
-        Pace { base: 1.0, clock: 0.0, stretch: 1.0, bytes }
+        Pace { base: 1.0, miss: 1.0, stretch: 1.0, bytes, ..Pace::default() }
     }
 
     fn flow(pace: Pace, own: f64, threads: u32) -> Flow {
@@ -217,11 +217,14 @@ mod tests {
             threads in prop::collection::vec((0.1f64..5.0, 0.01f64..5.0, 0.0f64..20.0), 1..12),
             bandwidth in 0.5f64..50.0,
             contention in 0.0f64..2.0,
+            overlap in prop_oneof![Just(1.0), 1.0f64..8.0],
         ) {
             // As of a machine: whose bytes do not fit waits for them.
             let flow_of = |(clock, miss, bytes): &(f64, f64, f64)| {
                 let stretch = miss.max(bytes / bandwidth);
-                flow(Pace { base: clock + miss, clock: *clock, stretch, bytes: *bytes }, 1.0, 1)
+                let (clock, miss, bytes) = (*clock, *miss, *bytes);
+                let pace = Pace { clock, core: clock, miss, stretch, bytes, overlap, ..Pace::default() };
+                flow(Pace { base: pace.joined(miss), ..pace }, 1.0, 1)
             };
             let flows: Vec<Flow> = threads.iter().map(flow_of).collect();
             let path = Path { bandwidth, contention };

@@ -7,10 +7,17 @@ pub mod catalogue;
 pub mod contention;
 pub mod description;
 pub mod detect;
+mod package;
 pub mod power;
 pub mod show;
 pub mod speed;
+pub mod template;
 pub mod traits;
+pub mod transition;
+mod trust;
+
+pub use package::{Package, PackageIdleState, PowerLimit, Thermal, ThrottleSeen, UncoreClock};
+pub use trust::Trust;
 
 use crate::units::{
     CacheId, ClusterId, CoreId, CoreTypeId, CpuId, MemoryDomainId, Nanos, PackageId, PerformanceDomainId,
@@ -60,6 +67,10 @@ pub struct Reference {
     pub llc_bytes: u64,
     /// Cost of a last-level-cache hit relative to a memory access, 0..=1.
     pub hit_cost: f64,
+    /// `CoreType::memory_knee_khz` of its kind over its clock at the highest OPP.
+    pub memory_knee: f64,
+    /// `CoreType::memory_overlap` of its kind.
+    pub memory_overlap: f64,
 }
 
 /// A logical CPU.
@@ -79,8 +90,16 @@ pub struct Cpu {
     pub memory_domain: MemoryDomainId,
     /// NUMA node, from 0.
     pub node: u32,
-    /// Capacity 0..=1024 at the highest OPP, as the kernel computes it: `1024 · ipc·f_max / max(ipc·f_max)`.
+    /// Capacity 1..=1024 at the highest OPP, as the machine's kernel has it (`arch_scale_cpu_capacity`): what the device tree
+    /// says, `1024 · c·f_max / max(c·f_max)` with `c` the core type's `capacity_dmips_mhz`; on x86 1024, or on hybrids without SMT
+    /// the ratio of ITMT priorities.
     pub capacity: u32,
+    /// Work per time at the highest OPP, alone, 1..=1024: that of the fastest CPU is 1024. What the machine does, whatever
+    /// its kernel has.
+    pub speed: u32,
+    /// Rank by the best performance that the firmware promises (`highest_perf` of CPPC), higher is better; 0 where
+    /// nothing is said.
+    pub itmt_priority: u32,
 }
 
 /// A core.
@@ -135,17 +154,6 @@ pub struct VoltageFollows {
     pub floor: Vec<(u32, u32)>,
 }
 
-/// A package (socket).
-#[derive(Debug, Clone, PartialEq)]
-pub struct Package {
-    /// Uncore watts while any of its cores is awake.
-    pub uncore_watts: f64,
-    /// Uncore watts while all its cores idle.
-    pub uncore_idle_watts: f64,
-    /// Highest clock by number of active cores of the package; empty: no limit.
-    pub boost: Vec<Boost>,
-}
-
 /// What cores of one kind have in common.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CoreType {
@@ -153,9 +161,17 @@ pub struct CoreType {
     pub name: String,
     /// Work per clock cycle; only ratios between core types matter.
     pub ipc: f64,
+    /// The same as the machine's kernel believes (`capacity-dmips-mhz`): capacities come from it.
+    pub capacity_dmips_mhz: f64,
     /// How fast this kind gets through the memory-bound part of work, relative to the reference CPU (> 0). Out-of-order
     /// cores overlap more misses than in-order ones.
     pub memory_speed: f64,
+    /// The clock, in kHz, at which the core's own part of the path to memory (caches, queues, everything in the core's clock
+    /// domain) takes as long as the part behind it; 0: the path does not depend on the core's clock.
+    pub memory_knee_khz: f64,
+    /// How far what is clocked with the core and what is not pass at the same time: the exponent of the norm that joins their
+    /// times (≥ 1). 1: one after the other; the larger, the nearer to the longer of the two alone.
+    pub memory_overlap: f64,
     /// Switching activity while a thread waits for memory, relative to computing, 0..=1.
     pub stall_activity: f64,
     /// Speed of the clock-bound part of each thread while an SMT sibling is busy, relative to having the core alone,
@@ -172,16 +188,33 @@ pub struct IdleState {
     pub name: String,
     /// Whether the state stops the core or, once all cores of the cluster are in it, the cluster.
     pub scope: IdleScope,
-    /// Time to enter.
+    /// Longest time to enter (`entry-latency-us`), as the driver knows it.
     pub entry: Nanos,
-    /// Time from wakeup to the first instruction (`exit_latency`).
+    /// Longest time from wakeup to the first instruction (`exit-latency-us`), as the driver knows it.
     pub exit: Nanos,
-    /// Shortest stay that pays (`target_residency`), entry included.
+    /// Time that entering usually takes.
+    pub typical_entry: Nanos,
+    /// Time that leaving usually takes; both together at most `entry` and `exit`.
+    pub typical_exit: Nanos,
+    /// Shortest stay that pays, entry included: where the energy of going in and out is what the state saves.
     pub residency: Nanos,
+    /// What the kernel takes for `residency` (`target_residency`).
+    pub told_residency: Nanos,
+    /// Who decides that the cluster stops; [`Coordination::Platform`] for states of the core.
+    pub coordination: Coordination,
     /// Watts of one core in it. For the first state, an OPP's `idle_watts` replaces it.
     pub watts: f64,
     /// Watts that replace the cluster's static power when all its cores are in cluster states; 0 for core states.
     pub cluster_watts: f64,
+}
+
+/// Who decides that a cluster stops (PSCI's two modes).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coordination {
+    /// Each CPU's governor asks for the state, and the firmware enters it once all have.
+    Platform,
+    /// The kernel, when the last CPU of the cluster sleeps (genpd, OS-initiated); no CPU's governor knows the state.
+    Os,
 }
 
 /// What an idle state stops.
@@ -252,6 +285,7 @@ impl PerformanceDomain {
             duty: 1.0,
             dynamic_watts: 1.0,
             leakage_watts: 0.0,
+            em_watts: Some(1.0),
             idle_watts: None,
             static_watts: None,
         };
@@ -280,6 +314,9 @@ pub struct Opp {
     pub dynamic_watts: f64,
     /// Watts of one core in C0 that do not depend on activity.
     pub leakage_watts: f64,
+    /// Watts of one busy core that the energy model of the machine's kernel has (`em_perf_state.power`), whatever the machine
+    /// draws; `None`: the kernel has no energy model for this clock.
+    pub em_watts: Option<f64>,
     /// Replaces the first idle state's watts at this OPP, where measured.
     pub idle_watts: Option<f64>,
     /// Replaces the cluster's static watts at this OPP, where measured.
@@ -293,34 +330,121 @@ pub struct Platform {
     pub watts: f64,
     /// Share of the wall's power that reaches the board, 0 < e ≤ 1; 1 where the supply is not part of the measurement.
     pub supply_efficiency: f64,
-    /// The cpufreq driver of the machine's Linux, if it is one that decides clocks itself. It is not modelled: the governors
-    /// are the kernel's own.
+    /// The cpufreq driver of the machine's Linux where it matters: those of x86 say how fast CPUs are, and may decide clocks
+    /// themselves.
     pub cpufreq_driver: Option<CpufreqDriver>,
+    /// `scaling_governor` as the machine's distribution leaves it; `None`: what a driver in active mode begins with,
+    /// powersave, else schedutil.
+    pub governor: Option<UsualGovernor>,
+    /// `energy_performance_preference` as the machine's distribution leaves it.
+    pub epp: EnergyPreference,
 }
 
-/// A cpufreq driver that decides clocks itself and leaves governors only their names.
+/// The governors that distributions run with, as `scaling_governor` names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UsualGovernor {
+    /// `performance`.
+    Performance,
+    /// `powersave`.
+    Powersave,
+    /// `ondemand`.
+    Ondemand,
+    /// `conservative`.
+    Conservative,
+    /// `schedutil`.
+    Schedutil,
+}
+
+impl UsualGovernor {
+    /// All of them, by name.
+    pub const NAMES: [(&str, Self); 5] = [
+        ("performance", Self::Performance),
+        ("powersave", Self::Powersave),
+        ("ondemand", Self::Ondemand),
+        ("conservative", Self::Conservative),
+        ("schedutil", Self::Schedutil),
+    ];
+}
+
+/// How a processor that chooses clocks by itself shall weigh energy against speed (`energy_performance_preference`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EnergyPreference {
+    /// What the firmware has set.
+    #[default]
+    Default,
+    /// `performance`.
+    Performance,
+    /// `balance_performance`.
+    BalancePerformance,
+    /// `balance_power`.
+    BalancePower,
+    /// `power`.
+    Power,
+}
+
+impl EnergyPreference {
+    /// All of them, by name.
+    pub const NAMES: [(&str, Self); 5] = [
+        ("default", Self::Default),
+        ("performance", Self::Performance),
+        ("balance_performance", Self::BalancePerformance),
+        ("balance_power", Self::BalancePower),
+        ("power", Self::Power),
+    ];
+}
+
+/// A cpufreq driver of x86.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CpufreqDriver {
     /// intel_pstate in active mode.
     IntelPstate,
+    /// intel_pstate in passive mode.
+    IntelCpufreq,
     /// amd-pstate in active mode.
     AmdPstateEpp,
+    /// amd-pstate in passive mode.
+    AmdPstate,
 }
 
 impl CpufreqDriver {
     /// All of these drivers, as `scaling_driver` names them.
-    pub const NAMES: [(&str, Self); 2] = [("intel_pstate", Self::IntelPstate), ("amd-pstate-epp", Self::AmdPstateEpp)];
+    pub const NAMES: [(&str, Self); 4] = [
+        ("intel_pstate", Self::IntelPstate),
+        ("intel_cpufreq", Self::IntelCpufreq),
+        ("amd-pstate-epp", Self::AmdPstateEpp),
+        ("amd-pstate", Self::AmdPstate),
+    ];
 
-    /// The driver of this name; `None` for one that leaves the decision to governors.
+    /// The driver of this name; `None` for all others.
     pub fn named(name: &str) -> Option<Self> {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, driver)| *driver)
+    }
+
+    /// Whether it decides clocks by itself, and offers of the governors only two of its own.
+    pub fn is_active(self) -> bool {
+        matches!(self, Self::IntelPstate | Self::AmdPstateEpp)
+    }
+
+    /// What its own governors are called together, as on the kernel's command line.
+    pub fn governor(self) -> &'static str {
+        match self {
+            Self::IntelPstate | Self::IntelCpufreq => "intel_pstate",
+            Self::AmdPstateEpp | Self::AmdPstate => "amd-pstate",
+        }
+    }
+
+    /// Whether it is of Intel's processors.
+    pub fn is_intel(self) -> bool {
+        matches!(self, Self::IntelPstate | Self::IntelCpufreq)
     }
 
     /// The driver's name in `scaling_driver`.
     pub fn name(self) -> &'static str {
         match self {
             Self::IntelPstate => "intel_pstate",
+            Self::IntelCpufreq => "intel_cpufreq",
             Self::AmdPstateEpp => "amd-pstate-epp",
+            Self::AmdPstate => "amd-pstate",
         }
     }
 }
@@ -345,7 +469,8 @@ pub struct Provenance {
     pub table: String,
     /// The key, or `*` for all keys of the table that have no entry of their own.
     pub key: String,
-    /// The source in words; begins with `assumed`, `calibrated` or `derived` where it is one of these.
+    /// The source in words; begins with `measured`, `computed`, `derived`, `calibrated` or `assumed` where it is
+    /// one of these.
     pub source: String,
 }
 

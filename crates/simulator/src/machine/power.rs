@@ -62,7 +62,7 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::{IdleState, VoltageFollows};
+    use crate::machine::{Coordination, IdleState, VoltageFollows};
     use crate::units::{CoreTypeId, PackageId};
 
     fn opp(static_watts: Option<f64>) -> Opp {
@@ -72,6 +72,7 @@ mod tests {
             duty: 1.0,
             dynamic_watts: 2.0,
             leakage_watts: 0.5,
+            em_watts: None,
             idle_watts: None,
             static_watts,
         }
@@ -83,7 +84,11 @@ mod tests {
             scope,
             entry: 0,
             exit: 0,
+            typical_entry: 0,
+            typical_exit: 0,
             residency: 0,
+            told_residency: 0,
+            coordination: Coordination::Platform,
             watts,
             cluster_watts,
         };

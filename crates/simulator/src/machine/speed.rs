@@ -6,7 +6,11 @@
 //! CPU alone, so that work keeps its meaning when a footprint fits the cache. Its bytes take at least their time at one
 //! thread's bandwidth, and under contention the part that λ stretches at least theirs at the domain's. `m` is the memory-bound share, `q` the
 //! share of accesses that miss the last-level cache, `κ` the cost of a hit, `λ ≥ 1` the contention of the memory domain,
-//! `μ` the core type's memory speed, `s` the slowdown by a busy SMT sibling. docs/models.md says what is left out.
+//! `μ` the core type's memory speed, `s` the slowdown by a busy SMT sibling.
+//!
+//! Where the path to memory is clocked with the core (`memory_knee_khz`), each miss also takes `knee/f` of its time in the
+//! core's clock domain, and a hit all of its time; where the core works on while it waits (`memory_overlap` `p` > 1), what is in
+//! that domain and what is behind it take `(a^p + b^p)^(1/p)` instead of their sum. docs/models.md says what is left out.
 
 use super::{Machine, Reference};
 use crate::units::{CpuId, Nanos};
@@ -27,8 +31,10 @@ pub struct MemoryUse {
 pub struct Demand {
     /// Reference-clock time of the clock-bound part.
     pub clock: f64,
-    /// Time of cache hits, on this core type.
+    /// Time of cache hits, on this core type, where they do not depend on its clock.
     pub hit: f64,
+    /// What the path to memory takes in the core's clock domain: nanoseconds times kHz, so in millionths of a cycle.
+    pub path: f64,
     /// Time of cache misses without contention, on this core type.
     pub miss: f64,
     /// Memory traffic, bytes.
@@ -47,16 +53,20 @@ pub fn demand(machine: &Machine, memory: MemoryUse, cpu: CpuId, share: Option<f6
 
 fn demand_of_memory(machine: &Machine, memory: MemoryUse, cpu: CpuId, share: Option<f64>) -> Demand {
     let m = memory.memory_bound;
-    let memory_speed = machine.core_type(cpu).memory_speed;
+    let core_type = machine.core_type(cpu);
     let hit_cost = machine.cpus[cpu.index()].llc.map_or(1.0, |llc| machine.caches[llc.index()].hit_cost);
     let q = miss_share(memory.footprint, share);
     let scale = 1.0 / alone_on_reference(&machine.reference, memory);
-    Demand {
-        clock: (1.0 - m) * scale,
-        hit: m * (1.0 - q) * hit_cost / memory_speed * scale,
-        miss: m * q / memory_speed * scale,
-        bytes: memory.bytes_per_work * q * scale,
+    let hit = m * (1.0 - q) * hit_cost / core_type.memory_speed * scale;
+    let miss = m * q / core_type.memory_speed * scale;
+    let of_all = Demand { clock: (1.0 - m) * scale, hit, path: 0.0, miss, bytes: memory.bytes_per_work * q * scale };
+    if core_type.memory_knee_khz == 0.0 {
+        return of_all;
     }
+    // The cache is in the core's clock domain, too: what a hit costs is said for its highest clock.
+    let domain = &machine.performance_domains[machine.cpus[cpu.index()].performance_domain.index()];
+    let highest = domain.opps.last().map_or(0.0, |opp| f64::from(opp.khz));
+    Demand { hit: 0.0, path: miss * core_type.memory_knee_khz + hit * highest, ..of_all }
 }
 
 /// Share of accesses that miss: what of the footprint the share of the cache cannot hold. A stream always misses.
@@ -71,7 +81,32 @@ fn miss_share(footprint: u64, share: Option<f64>) -> f64 {
 fn alone_on_reference(reference: &Reference, memory: MemoryUse) -> f64 {
     let m = memory.memory_bound;
     let q = miss_share(memory.footprint, (reference.llc_bytes > 0).then_some(reference.llc_bytes as f64));
-    (1.0 - m) + m * (q + (1.0 - q) * reference.hit_cost)
+    let core = (1.0 - m) + m * (1.0 - q) * reference.hit_cost + m * q * reference.memory_knee;
+    joined(core, m * q, reference.memory_overlap)
+}
+
+/// The time of what takes `core` in the core's clock domain and `behind` behind it: the norm with this exponent, which is their
+/// sum at 1 and the longer of both at infinity.
+#[inline]
+fn joined(core: f64, behind: f64, overlap: f64) -> f64 {
+    if overlap <= 1.0 || core == 0.0 || behind == 0.0 {
+        return core + behind;
+    }
+    let longer = core.max(behind);
+    longer * ((core / longer).powf(overlap) + (behind / longer).powf(overlap)).powf(1.0 / overlap)
+}
+
+/// A core as far as its pace is concerned.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Core {
+    /// The clock of the core.
+    pub khz: f64,
+    /// Work per cycle.
+    pub ipc: f64,
+    /// Speed that a busy SMT sibling leaves, 0..=1; 1 without one.
+    pub smt: f64,
+    /// `CoreType::memory_overlap`.
+    pub overlap: f64,
 }
 
 /// A thread's pace on a CPU at its present clock: how its time per unit of work depends on contention.
@@ -79,29 +114,62 @@ fn alone_on_reference(reference: &Reference, memory: MemoryUse) -> f64 {
 pub struct Pace {
     /// Nanoseconds per unit of work without contention.
     pub base: f64,
-    /// Of these, the clock-bound part.
+    /// The clock-bound part: what the thread computes.
     pub clock: f64,
+    /// That and the path to memory as far as it is clocked with the core: what the core switches for.
+    pub core: f64,
+    /// What is behind the core's clock domain, without contention: misses.
+    pub miss: f64,
     /// Nanoseconds that each unit of `λ − 1` adds.
     pub stretch: f64,
     /// Bytes per unit of work.
     pub bytes: f64,
+    /// How far `core` and what is behind it pass at the same time; 1 or less: one after the other.
+    pub overlap: f64,
 }
 
 impl Pace {
-    /// The pace of `demand` at `khz` on a core with `ipc`, `smt` (0..=1] being the speed that a busy sibling leaves.
+    /// The pace of `demand` on `core`.
     ///
-    /// `thread_bandwidth` and `bandwidth` are what one thread and all together can move, in bytes per nanosecond.
-    pub fn new(demand: &Demand, reference: &Reference, khz_ipc: f64, smt: f64, bandwidth: (f64, f64)) -> Self {
+    /// `bandwidth` is what one thread and what all together can move, in bytes per nanosecond.
+    pub fn new(demand: &Demand, reference: &Reference, core: Core, bandwidth: (f64, f64)) -> Self {
         let (thread_bandwidth, domain_bandwidth) = bandwidth;
-        let clock = demand.clock * reference.khz_ipc / (khz_ipc * smt);
-        let base = (clock + demand.hit + demand.miss).max(demand.bytes / thread_bandwidth);
-        Self { base, clock, stretch: demand.miss.max(demand.bytes / domain_bandwidth), bytes: demand.bytes }
+        let clock = demand.clock * reference.khz_ipc / (core.khz * core.ipc * core.smt);
+        let pace = Self {
+            base: 0.0,
+            clock,
+            core: clock + demand.path / core.khz,
+            miss: demand.miss,
+            stretch: demand.miss.max(demand.bytes / domain_bandwidth),
+            bytes: demand.bytes,
+            overlap: core.overlap,
+        };
+        Self { base: (pace.joined(demand.miss) + demand.hit).max(demand.bytes / thread_bandwidth), ..pace }
+    }
+
+    /// The time of all that is clocked with the core and of what takes `behind` behind it.
+    #[inline]
+    pub(super) fn joined(&self, behind: f64) -> f64 {
+        joined(self.core, behind, self.overlap)
     }
 
     /// Nanoseconds per unit of work under contention `lambda`.
     #[inline]
     pub fn time(&self, lambda: f64) -> f64 {
-        self.base + self.stretch * (lambda - 1.0)
+        let longer = self.stretch * (lambda - 1.0);
+        if self.overlap <= 1.0 || longer == 0.0 {
+            return self.base + longer;
+        }
+        self.base + self.joined(self.miss + longer) - self.joined(self.miss)
+    }
+
+    /// What a further unit of `lambda` adds to the time there.
+    pub fn slope(&self, lambda: f64) -> f64 {
+        let behind = self.miss + self.stretch * (lambda - 1.0);
+        if self.overlap <= 1.0 || behind <= 0.0 {
+            return self.stretch;
+        }
+        self.stretch * (behind / self.joined(behind)).powf(self.overlap - 1.0)
     }
 
     /// Whether the pace depends on memory, or memory on the thread.
@@ -110,10 +178,10 @@ impl Pace {
         self.bytes > 0.0 || self.stretch > 0.0
     }
 
-    /// Share of the time in which the core computes rather than waits for memory.
+    /// Share of the time in which the core switches as if it computed: it does, or its part of the path to memory works.
     #[inline]
     pub fn computing(&self, lambda: f64) -> f64 {
-        self.clock / self.time(lambda)
+        self.core / self.time(lambda)
     }
 }
 
@@ -154,12 +222,32 @@ impl Stall {
 mod tests {
     use super::*;
 
-    const REFERENCE: Reference = Reference { cpu: CpuId(0), khz_ipc: 2e6, llc_bytes: 0, hit_cost: 1.0 };
+    const REFERENCE: Reference =
+        Reference { cpu: CpuId(0), khz_ipc: 2e6, llc_bytes: 0, hit_cost: 1.0, memory_knee: 0.0, memory_overlap: 1.0 };
     const WIDE: (f64, f64) = (1e9, 1e9);
 
     fn pace(m: f64, khz: f64) -> Pace {
         let demand = Demand { clock: 1.0 - m, miss: m, ..Demand::default() };
-        Pace::new(&demand, &REFERENCE, khz, 1.0, WIDE)
+        Pace::new(&demand, &REFERENCE, Core { khz, ipc: 1.0, smt: 1.0, overlap: 1.0 }, WIDE)
+    }
+
+    /// A stream of nothing but misses: 1 ns each behind the core, and as long within its domain at 500 MHz.
+    fn stream(khz: f64, overlap: f64) -> Pace {
+        let demand = Demand { miss: 1.0, path: 0.5e6, ..Demand::default() };
+        Pace::new(&demand, &REFERENCE, Core { khz, ipc: 1.0, smt: 1.0, overlap }, WIDE)
+    }
+
+    #[test]
+    fn the_path_to_memory_slows_down_with_the_clock() {
+        // 1 + 500/f: at 500 MHz twice as long as behind the core, at 2 GHz a quarter more.
+        assert_eq!([5e5, 2e6].map(|khz| stream(khz, 1.0).time(1.0)), [2.0, 1.25]);
+        // √(1² + (500/375)²) = 5/3; a third more latency makes √(1.333² + 1.333²).
+        let overlapped = stream(3.75e5, 2.0);
+        assert!((overlapped.time(1.0) - 5.0 / 3.0).abs() < 1e-12);
+        assert!((overlapped.time(4.0 / 3.0) - 2f64.sqrt() * 4.0 / 3.0).abs() < 1e-12);
+        assert!((overlapped.computing(1.0) - 0.8).abs() < 1e-12);
+        // The slope of √(a² + λ²) is λ / √(a² + λ²).
+        assert!((overlapped.slope(1.0) - 0.6).abs() < 1e-12);
     }
 
     #[test]

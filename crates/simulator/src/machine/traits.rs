@@ -8,6 +8,7 @@ use crate::units::{CpuId, MemoryDomainId};
 
 /// What the online CPUs of a machine have.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "MachineTraits"))]
 pub struct Traits {
     /// How many CPUs there are.
     pub cpus: u32,
@@ -23,6 +24,7 @@ pub struct Traits {
 
 /// CPUs that are nearly equally fast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Kind {
     /// Performance of the fastest of them, at the highest clock that limits allow; 1024: the machine's fastest CPU without
     /// limits.
@@ -33,6 +35,7 @@ pub struct Kind {
 
 /// A path to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SharedMemory {
     /// How many CPUs share it.
     pub cpus: u32,
@@ -71,12 +74,12 @@ fn kinds(machine: &Machine) -> Vec<Kind> {
     kinds
 }
 
-/// The capacity that is left under limits of the clock.
+/// The speed that is left under limits of the clock.
 fn performance(machine: &Machine, cpu: CpuId) -> u32 {
     let described = &machine.cpus[cpu.index()];
     let domain = &machine.performance_domains[described.performance_domain.index()];
     let khz = |opp: usize| domain.opps.get(opp).map_or(1, |opp| u64::from(opp.khz));
-    (u64::from(described.capacity) * khz(domain.max_opp) / khz(domain.opps.len() - 1)) as u32
+    (u64::from(described.speed) * khz(domain.max_opp) / khz(domain.opps.len() - 1)) as u32
 }
 
 fn memory(machine: &Machine) -> Option<SharedMemory> {

@@ -193,6 +193,13 @@ pub enum Detail {
         /// The thread.
         task: TaskId,
     },
+    /// A runnable thread waits because its group has used up its limit on CPU time, or no longer for that.
+    Throttled {
+        /// The thread.
+        task: TaskId,
+        /// Whether it does.
+        throttled: bool,
+    },
     /// Utilisation of a CPU as schedutil sees it, 0..=1024.
     Utilisation {
         /// The CPU.

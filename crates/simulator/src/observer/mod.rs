@@ -69,6 +69,11 @@ pub trait Observer {
     fn cpu_power(&mut self, _now: Nanos, _cpu: CpuId, _watts: f64) {}
     /// The power of a package (cores, clusters, uncore) changed.
     fn package_power(&mut self, _now: Nanos, _package: PackageId, _watts: f64) {}
+    /// The run has ended, and `cpu` took so much more energy (less, if negative) than its power showed: for going into idle states
+    /// and out of them. Told where it is not 0.
+    fn unseen_energy(&mut self, _cpu: CpuId, _joules: f64) {}
+    /// The same of a package's uncore.
+    fn unseen_uncore_energy(&mut self, _package: PackageId, _joules: f64) {}
 }
 
 /// An observer that ignores everything.

@@ -18,7 +18,7 @@ impl Sched {
         if let Some(ext) = &mut self.ext {
             ext.with(&mut self.kernel).scx_cgroup_can_attach(task, to, cpu)?;
         }
-        if self.kernel.task(task).class != ClassId::Ext {
+        if self.kernel.task(task).class < ClassId::Fair {
             self.sched_change_group(task, to, cpu);
             return Ok(());
         }
@@ -30,7 +30,9 @@ impl Sched {
     }
 
     fn sched_change_group(&mut self, task: TaskId, to: CgroupId, cpu: CpuId) {
-        self.kernel.task_mut(task).cgroup = to;
+        let clamps = self.kernel.cgroups.get(to).uclamp;
+        self.kernel.task_mut(task).set_group(to, clamps);
+        self.fair.task_change_group(&mut self.kernel, task);
         // One that has gone knows nothing of tasks that came since.
         let in_charge = self.kernel.scx_enabled();
         if let Some(ext) = self.ext.as_mut().filter(|_| in_charge) {
@@ -75,5 +77,6 @@ impl Sched {
             Some(ext) => ext.with(&mut self.kernel).scx_group_set_weight(cgroup, weight, cpu),
             None => self.kernel.cgroups.get_mut(cgroup).weight = weight,
         }
+        self.fair.sched_group_set_shares(&mut self.kernel, cgroup);
     }
 }

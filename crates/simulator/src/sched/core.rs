@@ -86,9 +86,9 @@ pub(super) use class_of;
 
 impl Sched {
     /// A scheduler without tasks; with an energy model, the fair class places tasks by it.
-    pub fn new(kernel: Kernel, energy: Option<EnergyModel>) -> Self {
+    pub fn new(mut kernel: Kernel, energy: Option<EnergyModel>) -> Self {
         Self {
-            fair: Fair::new(&kernel, energy),
+            fair: Fair::new(&mut kernel, energy),
             rt: Rt::new(&kernel),
             dl: Dl::new(&kernel),
             ext: None,
@@ -101,6 +101,7 @@ impl Sched {
     /// must have been [admitted](Sched::admit).
     pub fn task_new(&mut self, scheduling: Scheduling, allowed: Option<Arc<CpuMask>>) -> TaskId {
         let id = TaskId::at(self.kernel.tasks.len());
+        self.kernel.uclamp_used |= scheduling.has_clamps();
         self.kernel.tasks.push(Task::new(id, scheduling, allowed, self.kernel.switching));
         self.fair.task_new(&self.kernel, id);
         self.rt.task_new(&self.kernel, id);
@@ -122,12 +123,22 @@ impl Sched {
         self.wakeup_preempt(cpu, task);
     }
 
-    /// `select_task_rq`: what the class says, unless the task may not run there (`select_fallback_rq`).
+    /// `select_task_rq`: what the class says, unless the task may run on one CPU only, or not there.
     fn select_task_rq(&mut self, task: TaskId, this_cpu: CpuId, wake: Wake) -> CpuId {
         if self.kernel.task(task).is_migration_disabled() {
             return self.stay_on_cpu(task);
         }
+        if self.kernel.nr_cpus_allowed_is_1(task) {
+            // The class is not asked, and so neither counts the wake-up nor looks for idle cores.
+            self.rq_not_selected(task);
+            return self.usable_cpu(task, this_cpu);
+        }
         let cpu = class_of!(self, task, select_task_rq, task, this_cpu, wake);
+        self.usable_cpu(task, cpu)
+    }
+
+    /// `cpu`, or another CPU if `task` may not run there (`select_fallback_rq`).
+    fn usable_cpu(&mut self, task: TaskId, cpu: CpuId) -> CpuId {
         let usable = self.kernel.topology.online.test(cpu) && self.kernel.task(task).may_use(cpu);
         if !usable && !self.kernel.has_usable_cpu(task) {
             // All that it may use are offline: it may use any from now on.
@@ -158,6 +169,7 @@ impl Sched {
         }
         class_of!(self, task, enqueue_task, task, Enqueue::Wakeup { migrated });
         self.wakeup_preempt(cpu, task);
+        self.kernel.update_avg_idle(cpu);
         cpu
     }
 
@@ -268,14 +280,16 @@ impl Sched {
         class_of!(self, task, migrate_task_rq, task, dst);
         self.kernel.task_mut(task).cpu = dst;
         self.kernel.migrated.push(task);
-        class_of!(self, task, enqueue_task, task, Enqueue::Restore);
+        class_of!(self, task, enqueue_task, task, Enqueue::Migrating);
         self.wakeup_preempt(dst, task);
     }
 
     /// The periodic tick of a busy CPU (`sched_tick`).
     pub fn tick(&mut self, cpu: CpuId) {
         let Some(curr) = self.kernel.rq(cpu).curr else { return };
-        self.kernel.update_blocked_others(cpu);
+        if self.kernel.hw_pressure_active {
+            self.kernel.update_hw_load_avg(cpu);
+        }
         class_of!(self, curr, task_tick, cpu, curr);
         if self.kernel.scx_enabled() {
             self.book_runtime_scx(cpu);
@@ -406,7 +420,7 @@ impl Sched {
         }
         match next {
             Some(task) => {
-                self.leave_idle(cpu);
+                self.kernel.idle.clear(cpu);
                 self.kernel.task_mut(task).on_cpu = true;
                 if self.kernel.task(task).class != ClassId::Ext {
                     class_of!(self, task, set_next_task, cpu, task);
@@ -483,17 +497,6 @@ impl Sched {
         self.kernel.cpufreq_update_util(cpu);
     }
 
-    /// `update_avg` of `avg_idle`, at most twice what a migration costs.
-    fn leave_idle(&mut self, cpu: CpuId) {
-        let (now, limit) = (self.kernel.now, 2 * self.kernel.params.migration_cost);
-        let rq = self.kernel.rq_mut(cpu);
-        if let Some(since) = rq.idle_stamp.take() {
-            let idle = now - since;
-            rq.avg_idle = (rq.avg_idle - rq.avg_idle / 8 + idle / 8).min(limit);
-        }
-        self.kernel.idle.clear(cpu);
-    }
-
     /// `sugov_get_util`: what fair tasks use, and what a loaded scheduler wants.
     fn cpu_util_cfs_and_scx(&self, cpu: CpuId) -> u64 {
         if !self.kernel.topology.online.test(cpu) {
@@ -516,10 +519,10 @@ impl Sched {
             cfs,
             rt,
             dl: self.kernel.rq(cpu).avg_dl.util_avg,
-            dl_bandwidth: self.dl.bandwidth(cpu),
+            dl_bandwidth: self.kernel.rq(cpu).dl_bandwidth,
             uclamp_min,
             uclamp_max,
-            rt_wants_max: self.rt.is_active(cpu) && !self.fair.uclamp_is_used(),
+            rt_wants_max: self.kernel.rq(cpu).rt_nr_running > 0 && !self.kernel.uclamp_used,
             capped: uclamp_rq_is_capped(cfs + rt, uclamp_max),
             idle_calls,
             scx_switched_all: self.kernel.switching == Switching::All,

@@ -60,9 +60,14 @@ impl Sched {
     fn rebuild_sched_domains(&mut self, machine: &Machine, online: CpuMask) {
         self.kernel.topology = Topology::with_online(machine, online);
         self.fair.rebuild_sched_domains(&self.kernel, machine);
+        // `init_sched_groups_capacity`
+        for cpu in (0..self.kernel.topology.nr_cpus).map(CpuId::at) {
+            self.kernel.update_cpu_capacity(cpu);
+        }
     }
 
     fn sched_cpu_activate(&mut self, cpu: CpuId) {
+        self.fair.set_runtime_enabled(&mut self.kernel, cpu, true);
         self.kernel.idle.set(cpu);
         self.kernel.resched_curr(cpu);
         if let Some(ext) = &mut self.ext {
@@ -71,6 +76,7 @@ impl Sched {
     }
 
     fn sched_cpu_deactivate(&mut self, cpu: CpuId) {
+        self.fair.set_runtime_enabled(&mut self.kernel, cpu, false);
         self.kernel.idle.clear(cpu);
         self.release_migration_disabled(cpu);
         if let Some(ext) = &mut self.ext {

@@ -48,10 +48,15 @@ impl Sched {
 
     /// The CPU on which a task wakes that must stay (`select_task_rq`): the class is not asked.
     pub(super) fn stay_on_cpu(&mut self, task: TaskId) -> CpuId {
+        self.rq_not_selected(task);
+        self.kernel.task(task).cpu
+    }
+
+    /// `task` wakes without its class having been asked for a CPU (no `WF_RQ_SELECTED`).
+    pub(super) fn rq_not_selected(&mut self, task: TaskId) {
         if self.kernel.task(task).class == ClassId::Ext {
             loaded(&mut self.ext).state.tasks[task].rq_selected = false;
         }
-        self.kernel.task(task).cpu
     }
 
     /// `cpu` goes: its tasks need not stay any longer.

@@ -14,3 +14,5 @@ pub mod ext;
 pub mod hotplug;
 mod migration;
 pub mod priority;
+#[cfg(test)]
+mod tests;

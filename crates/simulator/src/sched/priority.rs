@@ -67,6 +67,7 @@ impl Sched {
         let bracket = self.bracket_of_policy(task, scheduling);
         self.change(task, bracket, |scheduler| {
             let switching = scheduler.kernel.switching;
+            scheduler.kernel.uclamp_used |= scheduling.has_clamps();
             scheduler.kernel.task_mut(task).set_scheduling(scheduling, switching);
             scheduler.fair.reweight(&scheduler.kernel, task);
             scheduler.reweight_task_scx(task, class);

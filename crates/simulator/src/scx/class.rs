@@ -174,7 +174,7 @@ impl Ctx<'_> {
         if can_stop_tick != self.scx.rqs[cpu].can_stop_tick {
             self.scx.rqs[cpu].can_stop_tick = can_stop_tick;
             // `update_other_load_avgs`
-            self.kernel.update_blocked_others(cpu);
+            self.kernel.update_other_load_avgs(cpu);
         }
     }
 
@@ -324,6 +324,7 @@ impl State {
                 }
                 Enqueue::Restore => ENQUEUE_RESTORE | ENQUEUE_MOVE,
                 Enqueue::RestoreHead => ENQUEUE_RESTORE | ENQUEUE_MOVE | profile.enq_head(),
+                Enqueue::Migrating => 0,
             }
     }
 }

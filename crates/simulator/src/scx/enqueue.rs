@@ -169,6 +169,7 @@ impl Ctx<'_> {
             self.scx.guest.set_runnable(&mut self.vm.memory, task, true);
             self.task(task).change_flags(0, SCX_TASK_QUEUED);
             self.kernel.rq_mut(cpu).ext_nr_running += 1;
+            self.kernel.uclamp_rq_inc(cpu, task);
             self.kernel.add_nr_running(cpu, 1);
             self.scx.guest.mirror_nr_running(&mut self.vm.memory, self.kernel, cpu);
             if !self.scx.tasks[task].migrating {
@@ -233,6 +234,7 @@ impl Ctx<'_> {
         }
         self.task(task).change_flags(SCX_TASK_DEQD_FOR_SLEEP | SCX_TASK_QUEUED, slept);
         self.kernel.rq_mut(cpu).ext_nr_running -= 1;
+        self.kernel.uclamp_rq_dec(cpu, task);
         self.kernel.sub_nr_running(cpu, 1);
         self.scx.guest.mirror_nr_running(&mut self.vm.memory, self.kernel, cpu);
         self.queues().dequeue(cpu, task);

@@ -5,10 +5,13 @@ use serde::Serialize;
 
 /// What was to blame for most of a wait, or of a round that ended too late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// The loaded scheduler forgot the thread, or left it in a queue that no CPU looked into.
     Stall,
+    /// The thread's group had used up its limit on CPU time.
+    Throttled,
     /// The CPU had to leave an idle state before it could execute.
     IdleExit,
     /// The caches of the new CPU had to be filled, or those of the old one again.
@@ -51,8 +54,9 @@ pub enum Cause {
 
 impl Cause {
     /// All causes.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Stall,
+        Self::Throttled,
         Self::IdleExit,
         Self::ColdCaches,
         Self::MigrationThrash,
@@ -78,6 +82,7 @@ impl Cause {
     pub fn name(self) -> &'static str {
         match self {
             Self::Stall => "stall",
+            Self::Throttled => "limit of the group",
             Self::IdleExit => "idle exit",
             Self::ColdCaches => "cold caches",
             Self::MigrationThrash => "migration thrash",
@@ -104,6 +109,7 @@ impl Cause {
     pub fn remedy(self) -> &'static str {
         match self {
             Self::Stall => "every path of enqueue must lead to a queue, and dispatch must look into each of them",
+            Self::Throttled => "raise the group's `max`, give it a `burst`, or spread its work over periods",
             Self::IdleExit => "limit the depth of idle states, or leave fewer CPUs to fall asleep between wake-ups",
             Self::ColdCaches => "keep the thread on its CPU, or under the same last-level cache",
             Self::MigrationThrash => "let the choice of a CPU prefer the one where the thread ran last",

@@ -23,6 +23,9 @@ pub fn cpu_wait(wait: &CpuWait) -> Cause {
     if given_up && (most(wait.held) || wait.urgency.class == Class::Ext && idle(true)) {
         return Cause::Stall;
     }
+    if most(wait.throttled) {
+        return Cause::Throttled;
+    }
     if most(wait.overhead.total()) {
         return overhead(&wait.overhead, wait.wanders);
     }

@@ -82,8 +82,10 @@ impl Names {
             ran_instead: self.ran(&wait.ran),
             idle: idle.into_iter().map(IdleReport::of).collect(),
             held_s: seconds(wait.held),
+            throttled_s: seconds(wait.throttled),
             overhead: OverheadReport::of(&wait.overhead),
-            earlier: earlier(wait),
+            // Where its group's limit held it, no CPU would have run it earlier.
+            earlier: if cause == Cause::Throttled { None } else { earlier(wait) },
             ejected: wait.ejected,
         }
     }

@@ -205,6 +205,8 @@ pub struct CpuWait {
     pub idle: Vec<Idle>,
     /// Time in no queue.
     pub held: Nanos,
+    /// For how long the limit of its group kept it from running.
+    pub throttled: Nanos,
     /// What passed after the switch.
     pub overhead: Overhead,
     /// Whether the loaded scheduler was ejected meanwhile.
@@ -230,6 +232,7 @@ impl CpuWait {
             ran: Vec::new(),
             idle: Vec::new(),
             held: 0,
+            throttled: 0,
             overhead: Overhead::default(),
             ejected: false,
             wanders: false,

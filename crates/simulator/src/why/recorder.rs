@@ -339,6 +339,7 @@ impl Observer for Recorder {
             }
             Detail::Callback { name: "enqueue", task: Some(task), .. } => self.step(task, now, Step::Enqueue),
             Detail::Queued { task, queue, depth } => self.step(task, now, Step::Queued { queue, depth }),
+            Detail::Throttled { task, throttled } => self.waits.throttled(task, now, throttled),
             Detail::Held { task } => self.step(task, now, Step::Held),
             Detail::Ejected { .. } => self.ejected(now),
             _ => self.lock_detail(now, detail),

@@ -7,6 +7,7 @@ use super::cause::Cause;
 
 /// Why threads waited.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
     /// The longest waits for a CPU, the longest first.
     pub waits: Vec<WaitReport>,
@@ -26,17 +27,19 @@ pub struct Report {
 
 /// All waits that have one cause.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CauseReport {
     /// The cause.
     pub cause: Cause,
     /// How many waits.
     pub count: u64,
-    /// How long in sum.
+    /// How long they were in sum, in seconds.
     pub time_s: f64,
 }
 
 /// A wait for a CPU.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaitReport {
     /// The thread.
     pub task: String,
@@ -44,9 +47,9 @@ pub struct WaitReport {
     pub cause: Cause,
     /// What could be done about it.
     pub remedy: &'static str,
-    /// When the thread became runnable.
+    /// When the thread became runnable, in seconds of the run.
     pub since_s: f64,
-    /// From then to its first instruction, or to the end of the run.
+    /// Seconds from then to its first instruction, or to the end of the run.
     pub waited_s: f64,
     /// Whether it came to run.
     pub ended: bool,
@@ -67,8 +70,10 @@ pub struct WaitReport {
     pub ran_instead: Vec<RanReport>,
     /// CPUs that idled meanwhile, the longest first.
     pub idle: Vec<IdleReport>,
-    /// Time in no queue: the loaded scheduler's program remembered the thread, or had forgotten it.
+    /// Seconds in no queue: the loaded scheduler's program remembered the thread, or had forgotten it.
     pub held_s: f64,
+    /// Time for which the limit of the thread's group kept it from running, in seconds.
+    pub throttled_s: f64,
     /// The last part of the wait, after the switch to the thread.
     pub overhead: OverheadReport,
     /// What an earlier placement would have changed; `None`: nothing, as no CPU that the thread may use idled.
@@ -79,6 +84,7 @@ pub struct WaitReport {
 
 /// How urgent a thread is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UrgencyReport {
     /// `deadline`, `rt`, `fair` or `ext`.
     pub class: &'static str,
@@ -90,6 +96,7 @@ pub struct UrgencyReport {
 
 /// How a wait for a CPU began.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum StartReport {
     /// The thread came into being.
@@ -119,8 +126,9 @@ pub enum StartReport {
 
 /// What happened to a thread that waits for a CPU.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StepReport {
-    /// The time of the step.
+    /// When the step was, in seconds of the run.
     pub at_s: f64,
     /// The step itself.
     #[serde(flatten)]
@@ -129,6 +137,7 @@ pub struct StepReport {
 
 /// One step.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "step", rename_all = "snake_case")]
 pub enum WhatReport {
     /// `select_cpu` of the loaded scheduler returned this.
@@ -158,12 +167,13 @@ pub enum WhatReport {
 
 /// A thread that ran while another one waited.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RanReport {
     /// The thread.
     pub task: String,
-    /// For how long, on all CPUs together.
+    /// For how many seconds it ran, on all CPUs together.
     pub time_s: f64,
-    /// The part of `time_s` that the highest clock would have saved.
+    /// The part of `time_s` that the highest clock would have saved, in seconds.
     pub slowed_s: f64,
     /// How urgent the thread is.
     #[serde(flatten)]
@@ -172,12 +182,13 @@ pub struct RanReport {
 
 /// A CPU that idled while a thread waited.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IdleReport {
     /// The CPU.
     pub cpu: u32,
-    /// For how long.
+    /// For how many seconds the CPU idled.
     pub idle_s: f64,
-    /// From when on.
+    /// When that began, in seconds of the run.
     pub from_s: f64,
     /// Whether the thread may use it.
     pub allowed: bool,
@@ -185,28 +196,31 @@ pub struct IdleReport {
 
 /// What passed between the switch to a thread and its first instruction.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OverheadReport {
-    /// Leaving an idle state.
+    /// Seconds for leaving an idle state.
     pub idle_exit_s: f64,
-    /// The context switch.
+    /// Seconds for the context switch.
     pub switch_s: f64,
-    /// Filling caches again.
+    /// Seconds for filling caches again.
     pub cold_s: f64,
-    /// What kernel and callbacks still had to do there.
+    /// Seconds for what kernel and callbacks still had to do there.
     pub kernel_s: f64,
 }
 
 /// What an earlier placement would have changed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EarlierReport {
     /// The CPU that was idle.
     pub cpu: u32,
-    /// So much earlier the thread would have got a CPU there.
+    /// So many seconds earlier the thread would have got a CPU there.
     pub earlier_s: f64,
 }
 
 /// A wait for a mutex.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LockReport {
     /// The thread.
     pub task: String,
@@ -216,9 +230,9 @@ pub struct LockReport {
     pub remedy: &'static str,
     /// The mutex.
     pub mutex: String,
-    /// When the thread asked for it.
+    /// When the thread asked for it, in seconds of the run.
     pub since_s: f64,
-    /// From then to where it had the mutex, or to the end of the run.
+    /// Seconds from then to where it had the mutex, or to the end of the run.
     pub waited_s: f64,
     /// Whether it got the mutex.
     pub ended: bool,
@@ -226,7 +240,7 @@ pub struct LockReport {
     pub before: u32,
     /// Threads that held it meanwhile, in order.
     pub holders: Vec<HolderReport>,
-    /// Time for which its holder was runnable and did not run.
+    /// Seconds for which its holder was runnable and did not run.
     pub holder_waited_s: f64,
     /// Threads that ran then, the longest first.
     pub ran_instead: Vec<RanReport>,
@@ -237,10 +251,11 @@ pub struct LockReport {
 
 /// A thread that held a mutex while another one waited.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HolderReport {
     /// The thread.
     pub task: String,
-    /// For how long.
+    /// For how many seconds it held the mutex.
     pub time_s: f64,
     /// How often it had the mutex.
     pub turns: u32,
@@ -251,6 +266,7 @@ pub struct HolderReport {
 
 /// A round of a periodic thread that was late.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MissReport {
     /// The thread.
     pub task: String,
@@ -258,29 +274,29 @@ pub struct MissReport {
     pub cause: Cause,
     /// What could be done about it.
     pub remedy: &'static str,
-    /// When the round should have been done.
+    /// When the round should have been done, in seconds of the run.
     pub due_s: f64,
-    /// How much later it was, or is at the end of the run.
+    /// How many seconds later it was, or is at the end of the run.
     pub late_s: f64,
     /// Whether it was done.
     pub ended: bool,
-    /// The period.
+    /// The period, in seconds.
     pub period_s: f64,
-    /// How late the round began, because the one before was late.
+    /// How many seconds late the round began, because the one before was late.
     pub backlog_s: f64,
-    /// Execution that the work takes on the fastest CPU that the thread may use, at the highest clock.
+    /// Seconds that the work takes on the fastest CPU that the thread may use, at the highest clock.
     pub work_s: f64,
-    /// What low clocks added.
+    /// Seconds that low clocks added.
     pub lost_to_clock_s: f64,
-    /// What slower CPUs added.
+    /// Seconds that slower CPUs added.
     pub lost_to_cpu_s: f64,
-    /// Waits for a CPU, without overhead.
+    /// Seconds of waits for a CPU, without overhead.
     pub waited_s: f64,
-    /// What passed between switches and first instructions.
+    /// Seconds between switches and first instructions.
     pub overhead: OverheadReport,
-    /// Waits for mutexes.
+    /// Seconds of waits for mutexes.
     pub locked_s: f64,
-    /// Waits for other threads.
+    /// Seconds of waits for other threads.
     pub for_others_s: f64,
     /// Times that the thread changed its CPU.
     pub migrations: u32,

@@ -64,6 +64,8 @@ struct Open {
     placed: Nanos,
     /// Since when the thread is in no queue.
     held_since: Option<Nanos>,
+    /// Since when the limit of its group keeps it from running.
+    throttled_since: Option<Nanos>,
 }
 
 /// All waits for a CPU that go on.
@@ -114,7 +116,8 @@ impl Waits {
         let cpu = |cpu: &crate::machine::Cpu| {
             let domain = &machine.performance_domains[cpu.performance_domain.index()];
             let top_khz = domain.opps[domain.max_opp].khz;
-            let (capacity, online) = (cpu.capacity, cpu.online);
+            // What the CPU does, not what its kernel has of it.
+            let (capacity, online) = (cpu.speed, cpu.online);
             CpuNow { running: None, since: 0, executes: 0, khz: top_khz, top_khz, capacity, online }
         };
         Self {
@@ -207,7 +210,8 @@ impl Waits {
         wait.first_runner = self.cpus[target.index()].running.map(|(task, _)| task);
         self.ids.insert(task);
         self.local[target.index()].push(task);
-        let open = Open { wait, allowed, place: Place::Cpu(target), placed: now, held_since: None };
+        let open =
+            Open { wait, allowed, place: Place::Cpu(target), placed: now, held_since: None, throttled_since: None };
         self.open[task.index()] = Some(Box::new(open));
     }
 
@@ -239,6 +243,13 @@ impl Waits {
             Step::Ejected => open.wait.ejected = true,
             Step::Migrated { .. } | Step::SelectCpu { .. } | Step::Enqueue => {}
         }
+    }
+
+    /// The limit of its group keeps `task` from running from now on, or no longer.
+    pub fn throttled(&mut self, task: TaskId, now: Nanos, throttled: bool) {
+        let Some(open) = self.open.get_mut(task.index()).and_then(Option::as_mut) else { return };
+        let since = std::mem::replace(&mut open.throttled_since, throttled.then_some(now));
+        open.wait.throttled += since.map_or(0, |since| now - since);
     }
 
     fn place(&mut self, task: TaskId, now: Nanos, place: Place) {
@@ -277,6 +288,7 @@ impl Waits {
             }
         }
         open.wait.held += open.held_since.map_or(0, |since| now - since);
+        open.wait.throttled += open.throttled_since.map_or(0, |since| now - since);
         open.wait.until = now;
         Some(open.wait)
     }

@@ -34,7 +34,7 @@ pub struct Workload {
     pub duration: Option<Nanos>,
     /// `global.pi_enabled`: the owner of a mutex inherits the priority of the threads that wait for it.
     pub priority_inheritance: bool,
-    /// Cgroups that have weights or a lifetime, by path. A group that is only named by threads is not among them.
+    /// Cgroups that have weights, clamps or a lifetime, by path. A group that is only named by threads is not among them.
     pub cgroups: Vec<CgroupSpec>,
     /// What was read but has no meaning in a simulation, and what was assumed; one line each, with the place in the
     /// file.
@@ -52,6 +52,25 @@ pub struct CgroupSpec {
     pub removed: Option<Nanos>,
     /// `cpu.weight`, 1..=10000: from when on it applies, by time.
     pub weights: Vec<(Nanos, u32)>,
+    /// `cpu.idle`: its threads get what `SCHED_IDLE` ones do, whatever the group weighs.
+    pub idle: bool,
+    /// `cpu.max` and `cpu.max.burst`. `None`: no limit.
+    pub max: Option<CpuMax>,
+    /// `cpu.uclamp.min`, 0..=1024. `None`: no protection.
+    pub util_min: Option<u32>,
+    /// `cpu.uclamp.max`, 0..=1024. `None`: no limit.
+    pub util_max: Option<u32>,
+}
+
+/// What a group may have of CPU time at most (`cpu.max`, `cpu.max.burst`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuMax {
+    /// CPU time per period, in ns.
+    pub quota: Nanos,
+    /// Length of a period, in ns.
+    pub period: Nanos,
+    /// What may be kept of earlier periods, in ns.
+    pub burst: Nanos,
 }
 
 /// Names of the synchronisation objects; programs refer to them by index.

@@ -24,6 +24,7 @@ const NANOS_PER_DEREFERENCE: u64 = 100;
 
 /// The traits of a workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "WorkloadTraits"))]
 pub struct Traits {
     /// Applications that have threads, in the workload's order.
     pub applications: Vec<ApplicationTraits>,
@@ -35,6 +36,7 @@ pub struct Traits {
 
 /// The traits of an application.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ApplicationTraits {
     /// Name of the application.
     pub name: String,
@@ -51,7 +53,8 @@ pub struct ApplicationTraits {
     pub meets: bool,
     /// Whether threads of the application contend for mutexes.
     pub locks: bool,
-    /// Number of threads that are memory-bound (see [`MEMORY_BOUND`]): those at the start, and one of each forked kind.
+    /// Number of threads that are memory-bound, which is to wait for memory for half of their work on the reference CPU or
+    /// more: those at the start, and one of each forked kind.
     pub memory_bound: u32,
     /// Number of other threads that work: those at the start, and one of each forked kind.
     pub compute_bound: u32,

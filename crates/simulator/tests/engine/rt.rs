@@ -104,18 +104,6 @@ fn a_throttled_class_runs_when_nobody_else_wants_to() {
     assert!(report.cpus[0].busy_s > 4.9999, "{}", report.cpus[0].busy_s);
 }
 
-/// The report names what has no model, and nothing else.
-#[test]
-fn gaps_are_in_the_report() {
-    let report = run(
-        &machine(1),
-        r#"{ "global": { "pi_enabled": true },
-            "tasks": { "a": { "policy": "SCHED_DEADLINE", "dl-runtime": 1000, "dl-period": 10000, "loop": 1, "lock": "m", "run": 1000, "unlock": "m" },
-                "b": { "taskgroup": "/g", "loop": 1, "run": 1000 } } }"#,
-    );
-    assert_eq!(report.warnings, ["`taskgroup`: all threads of the fair class compete as if in one group"]);
-}
-
 /// Eight equal threads that start on one CPU run on eight at once, although none is more urgent than the thread that
 /// runs on their CPU.
 #[test]

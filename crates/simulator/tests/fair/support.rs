@@ -68,8 +68,13 @@ impl Observer for Places {
 impl Places {
     /// Watches a run of these tasks.
     pub fn of(machine: &Machine, tasks: &[String], options: &Options) -> Self {
+        Self::of_workload(machine, &workload(tasks), options)
+    }
+
+    /// Watches a run of this workload.
+    pub fn of_workload(machine: &Machine, workload: &Workload, options: &Options) -> Self {
         let mut places = Self::default();
-        common::watch(machine, &workload(tasks), options, &mut places);
+        common::watch(machine, workload, options, &mut places);
         places
     }
 

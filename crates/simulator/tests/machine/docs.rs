@@ -53,7 +53,9 @@ fn the_example_is_the_machine_that_the_text_says() {
     let opps = &machine.performance_domains[machine.cpus[0].performance_domain.index()].opps;
     let watts: Vec<_> = opps.iter().map(|opp| (opp.khz, opp.dynamic_watts, opp.leakage_watts)).collect();
     assert_eq!((watts[0], watts[2]), ((500_000, 0.2, 0.5), (2_000_000, 0.8, 0.5)));
-    assert_eq!(machine.cpus[2].capacity, 307);
+    assert_eq!((machine.cpus[2].speed, machine.cpus[2].capacity), (307, 1024));
+    let ranks: Vec<u32> = machine.cpus.iter().map(|cpu| cpu.itmt_priority).collect();
+    assert_eq!(ranks, [90, 100, 40, 40, 90, 100, 40, 40, 20]);
 }
 
 /// Every value of the example: its key, and its place.

@@ -98,6 +98,24 @@ fn idle_states() {
             "`C9` stops a core, but `off` before it stops the cluster",
             "before",
         ),
+        (
+            "typical_exit_us = 130",
+            "typical_exit_us = »531",
+            "in and out usually take longer than `entry_us` and `exit_us`, the longest times, together",
+            "at most",
+        ),
+        (
+            "told_residency_us = 5000",
+            "told_residency_us = »999",
+            "the kernel is told of a shorter residency for `deep-off` than for `off` before it",
+            "ascends",
+        ),
+        (
+            "exit_us = 1, residency_us = 2,",
+            "exit_us = 1, coordination = »\"os\", residency_us = 2,",
+            "`coordination` in a state that stops only the core",
+            "scope",
+        ),
     ]);
 }
 
@@ -233,5 +251,46 @@ fn configurations() {
         ),
         ("{ cpus = \"1\",", "{ cpus = \"»0-1\",", "CPU 0 has a limit already", "one entry"),
         ("[configuration.quiet]\ntitle", "»[configuration.quiet]\n#", "configuration.quiet has no `title`", "a string"),
+    ]);
+}
+
+#[test]
+fn ranks() {
+    check(&[
+        (
+            "itmt_priority = [90, 100]",
+            "itmt_priority = »[90]",
+            "`itmt_priority` has 1 ranks for 2 cores",
+            "one number for all cores, or one for each",
+        ),
+        ("itmt_priority = [90, 100]", "itmt_priority = [90, »256]", "`itmt_priority` is out of range: 256", "1 to 255"),
+        (
+            "[[cluster]]\nname = \"helper\"\npackage = \"io\"\ncore_type = \"slow\"\ncores = 1\nnode = 1\n\
+             opp_table = \"helper\"\nidle_table = \"all\"\nperformance_domain = \"package\"\nmemory = \"io-bus\"\n\
+             static_watts = 0.01\nitmt_priority = 20\n",
+            "»[[cluster]]\nname = \"helper\"\npackage = \"io\"\ncore_type = \"slow\"\ncores = 1\nnode = 1\n\
+             opp_table = \"helper\"\nidle_table = \"all\"\nperformance_domain = \"package\"\nmemory = \"io-bus\"\n\
+             static_watts = 0.01\n",
+            "cluster `helper` has no `itmt_priority`, others have one",
+            "in each cluster, or in none",
+        ),
+    ]);
+}
+
+#[test]
+fn usual_governors() {
+    check(&[
+        (
+            "governor = \"powersave\"",
+            "governor = »\"schedutil\"",
+            "amd-pstate-epp has no such governor in active mode",
+            "expected \"powersave\" or \"performance\"",
+        ),
+        (
+            "cpufreq_driver = \"amd-pstate-epp\"\ngovernor = \"powersave\"\nepp = \"balance_power\"",
+            "governor = \"powersave\"\nepp = »\"balance_power\"",
+            "`epp` without a driver in active mode",
+            "`cpufreq_driver`",
+        ),
     ]);
 }

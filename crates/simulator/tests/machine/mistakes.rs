@@ -41,7 +41,7 @@ fn a_report_shows_the_place() {
     let text = example().replace("ipc = 2.0", "ipx = 2.0");
     let report = parse(&text).expect_err("ipx is no key").to_string();
     let shown = "example.toml:6:1: unknown key `ipx` in core_type.fast\n 6 | ipx = 2.0\n   | ^\n  help: did you mean `ipc`? \
-                 valid: `ipc`, `memory_speed`, `stall_activity`, `smt_speed`, `smt_activity`, `source`, `sources`";
+                 valid: `ipc`, `capacity_dmips_mhz`, `memory_speed`, `memory_knee_mhz`, `memory_overlap`, `stall_activity`, `smt_speed`, `smt_activity`, `source`, `sources`";
     assert_eq!(report, shown);
 }
 
@@ -59,7 +59,12 @@ fn unknown_keys() {
     check(&[
         ("[platform]", "[»platfrom]", "unknown key `platfrom` in the file", "did you mean `platform`?"),
         ("smt_speed = 0.6", "»smt_sped = 0.6", "unknown key `smt_sped` in core_type.fast", "did you mean `smt_speed`?"),
-        ("scope = \"cluster\"", "»scop = \"cluster\"", "unknown key `scop` in an entry of `states`", "`scope`"),
+        (
+            "name = \"off\", scope = \"cluster\"",
+            "»scop = \"cluster\"",
+            "unknown key `scop` in an entry of `states`",
+            "`scope`",
+        ),
         ("cores = 4\n", "cores = 4\n»colour = 1\n", "unknown key `colour` in an entry of `cluster`", "valid: `name`"),
         ("level = 3,", "»levle = 3,", "unknown key `levle` in cache", "did you mean `level`?"),
         ("tick_us = 1.5", "»tick_ms = 1.5", "unknown key `tick_ms` in scheduling", "did you mean `tick_us`?"),
@@ -99,7 +104,7 @@ fn missing_keys() {
             "at least one",
         ),
         (
-            "[core_type.slow]\nipc = 1.0\nmemory_speed = 0.5\n",
+            "[core_type.slow]\nipc = 1.0\ncapacity_dmips_mhz = 1.0\nmemory_speed = 0.5\n",
             "»[core_type.slow]\nipc = 1.0\n",
             "core_type.slow has no `memory_speed`",
             "",
@@ -151,14 +156,16 @@ fn missing_tables() {
 fn sources() {
     check(&[
         (
-            "[platform]\nwatts = 5\nsupply_efficiency = 0.8\ncpufreq_driver = \"amd-pstate-epp\"\nsource = \"measured at the wall\"\n",
-            "»[platform]\nwatts = 5\nsupply_efficiency = 0.8\ncpufreq_driver = \"amd-pstate-epp\"\n",
+            "[platform]\nwatts = 5\nsupply_efficiency = 0.8\ncpufreq_driver = \"amd-pstate-epp\"\n\
+             governor = \"powersave\"\nepp = \"balance_power\"\nsource = \"measured at the wall\"\n",
+            "»[platform]\nwatts = 5\nsupply_efficiency = 0.8\ncpufreq_driver = \"amd-pstate-epp\"\n\
+             governor = \"powersave\"\nepp = \"balance_power\"\n",
             "platform has no `source`",
             "where its values come from",
         ),
         (
-            "[core_type.slow]\nipc = 1.0\nmemory_speed = 0.5\nstall_activity = 0.6\nsource",
-            "»[core_type.slow]\nipc = 1.0\nmemory_speed = 0.5\nstall_activity = 0.6\n# source",
+            "[core_type.slow]\nipc = 1.0\ncapacity_dmips_mhz = 1.0\nmemory_speed = 0.5\nmemory_knee_mhz = 250\nmemory_overlap = 2\nstall_activity = 0.6\nsource",
+            "»[core_type.slow]\nipc = 1.0\ncapacity_dmips_mhz = 1.0\nmemory_speed = 0.5\nmemory_knee_mhz = 250\nmemory_overlap = 2\nstall_activity = 0.6\n# source",
             "core_type.slow has no `source`",
             "where its values come from",
         ),
@@ -254,7 +261,12 @@ fn unknown_names_and_words() {
             "`performance_domain` cannot be `cores`",
             "did you mean `core`? valid: `cpu`, `core`, `cluster`, `package`",
         ),
-        ("scope = \"cluster\"", "scope = »\"clutser\"", "`scope` cannot be `clutser`", "did you mean `cluster`?"),
+        (
+            "name = \"off\", scope = \"cluster\"",
+            "name = \"off\", scope = »\"clutser\"",
+            "`scope` cannot be `clutser`",
+            "did you mean `cluster`?",
+        ),
         ("per = \"package\"", "per = »\"pakage\"", "`per` cannot be `pakage`", "did you mean `package`?"),
         ("per = \"cores:2\"", "per = »\"cores:3\"", "`per` cannot be `cores:3`", "divides the cluster's 4 cores"),
     ]);

@@ -7,6 +7,8 @@ mod edits;
 mod impossible;
 mod invariants;
 mod mistakes;
+mod odroid_xu3;
+mod sources;
 mod values;
 
 /// The documentation of the format.

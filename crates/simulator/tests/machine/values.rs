@@ -49,23 +49,58 @@ fn hikey960_has_the_capacities_that_its_kernel_shows() {
 #[test]
 fn capacities_are_rounded_down_as_the_kernel_rounds() {
     // 1024 · 1198 / (2 · 2000) = 306.7.
-    assert_eq!(example(None, &[("mhz = 1200,", "mhz = 1198,")]).cpus[2].capacity, 306);
+    let driverless = ("cpufreq_driver = \"amd-pstate-epp\"\ngovernor = \"powersave\"\nepp = \"balance_power\"\n", "");
+    let slower = example(None, &[("mhz = 1200,", "mhz = 1198,"), driverless]);
+    assert_eq!((slower.cpus[2].speed, slower.cpus[2].capacity), (306, 306));
     // 1024 · 0.7 · 2000 / (0.7 · 2000): a whole number, although 0.7 is no binary fraction.
-    let alike = [("ipc = 2.0", "ipc = 0.7"), ("ipc = 1.0", "ipc = 0.35")];
+    let alike =
+        [("ipc = 2.0", "ipc = 0.7"), ("ipc = 1.0", "ipc = 0.35"), ("mips_mhz = 1.0", "mips_mhz = 0.35"), driverless];
     let capacities: Vec<u32> = example(None, &alike).cpus.iter().map(|cpu| cpu.capacity).collect();
     // 1024 · 0.35 · 800 / (0.7 · 2000) = 204.8.
     assert_eq!(capacities, [1024, 1024, 307, 307, 1024, 1024, 307, 307, 204]);
 }
 
 #[test]
-fn hikey960_draws_what_the_device_tree_formula_gives() {
+fn hikey960_draws_what_lisa_has_and_believes_what_the_device_tree_formula_gives() {
     let machine = hikey960();
+    // 87 up to 502 and 404 up to 2848 of LISA's units, of 0.40964 mW.
+    let drawn = |cpu| opps(&machine, cpu).iter().map(milliwatts).collect::<Vec<_>>();
+    assert_eq!((drawn(0), drawn(4)), (vec![36, 67, 109, 159, 206], vec![166, 353, 573, 901, 1167]));
+    // 12 up to 144 and 102 up to 433 of them, for the clusters.
+    let shared = |cpu| opps(&machine, cpu).iter().map(|opp| opp.static_watts).collect::<Vec<_>>();
+    assert_eq!(shared(0), [0.0049, 0.0090, 0.0147, 0.0274, 0.0590].map(Some));
+    assert_eq!(shared(4), [0.0418, 0.0508, 0.0905, 0.1352, 0.1774].map(Some));
+    let believed =
+        |cpu| opps(&machine, cpu).iter().map(|opp| (opp.em_watts.unwrap() * 1e3).round()).collect::<Vec<_>>();
     // 110 · 533 · 0.49 / 10⁶ = 28.7 mW up to 110 · 1844 · 1.21 / 10⁶ = 245.4 mW.
-    let little: Vec<u32> = opps(&machine, 0).iter().map(milliwatts).collect();
-    assert_eq!(little, [29, 70, 125, 188, 245]);
+    assert_eq!(believed(0), [29.0, 70.0, 125.0, 188.0, 245.0]);
     // 550 · 903 · 0.49 / 10⁶ = 243.4 mW up to 550 · 2362 · 1.21 / 10⁶ = 1571.9 mW.
-    let big: Vec<u32> = opps(&machine, 4).iter().map(milliwatts).collect();
-    assert_eq!(big, [243, 500, 804, 1162, 1572]);
+    assert_eq!(believed(4), [243.0, 500.0, 804.0, 1162.0, 1572.0]);
+}
+
+#[test]
+fn rk3399_draws_what_rockchip_has_at_the_voltages_of_the_board() {
+    let machine = Machine::load("rk3399").unwrap_or_else(|mistake| panic!("{mistake}"));
+    let drawn = |cpu: usize, khz| milliwatts(opps(&machine, cpu).iter().find(|opp| opp.khz == khz).unwrap());
+    // 162 at 1.1 V, here 1.125 V; 548 at 0.9 V, here 0.95 V; 1385 at 1.15 V, here 1.2 V.
+    assert_eq!((drawn(0, 1_416_000), drawn(4, 1_200_000), drawn(4, 1_800_000)), (169, 611, 1508));
+    // 100 · 1416 · 1.2656 / 10⁶ and 436 · 1800 · 1.44 / 10⁶ W.
+    let believed = |cpu| (opps(&machine, cpu).last().unwrap().em_watts.unwrap() * 1e3).round();
+    assert_eq!((believed(0), believed(4)), (179.0, 1130.0));
+    // 442 / 904 of the A72's speed, 1024 · 485 · 1416 / (1024 · 1800) of its capacity.
+    assert_eq!((machine.cpus[0].speed, machine.cpus[0].capacity), (500, 381));
+}
+
+#[test]
+fn sdm845_believes_what_its_energy_model_shows() {
+    let machine = Machine::load("sdm845").unwrap_or_else(|mistake| panic!("{mistake}"));
+    let believed = |cpu: usize, khz| {
+        let opp = opps(&machine, cpu).iter().find(|opp| opp.khz == khz).unwrap();
+        (opp.em_watts.unwrap() * 1e6).round()
+    };
+    // Microwatts that LISA's pull request 1892 shows; its kernel had 290 where today's has 154, and takes whole megahertz.
+    assert_eq!(believed(0, 480_000), (46_183.0f64 * 154.0 / 290.0).round());
+    assert_eq!(believed(4, 1_536_000), 340_314.0);
 }
 
 #[test]
@@ -158,10 +193,29 @@ fn performance_domains_follow_their_scope() {
 const LIMITS_BY_CORE: (&str, &str) =
     ("    { cpus = \"0\", mhz = 500 },\n    { cpus = \"1\", min_mhz = 500, max_mhz = 1000 },", "");
 
+/// The kernel of a hybrid without SMT under intel_pstate has the ratio of the ranks for the ratio of the speeds; with SMT, or
+/// under another driver, all CPUs are equals to it.
+#[test]
+fn capacities_on_x86_are_ranks_or_nothing() {
+    let intel = ("cpufreq_driver = \"amd-pstate-epp\"", "cpufreq_driver = \"intel_pstate\"");
+    let capacities =
+        |edits: &[(&str, &str)]| -> Vec<u32> { example(None, edits).cpus.iter().map(|cpu| cpu.capacity).collect() };
+    assert_eq!(capacities(&[intel]), [1024; 9]);
+    let one_thread = [
+        intel,
+        ("smt = 2\n", ""),
+        ("cpus = [[0, 4], [1, 5]]", "cpus = \"0-1\""),
+        ("cpus = \"2-3,6-7\"", "cpus = \"2-5\""),
+        ("online = \"0-3,6-7\"", "online = \"0-3\""),
+    ];
+    // 1024 · 90 / 100 = 921.6, 1024 · 40 / 100 = 409.6, 1024 · 20 / 100 = 204.8.
+    assert_eq!(capacities(&one_thread), [921, 1024, 409, 409, 409, 409, 204]);
+}
+
 #[test]
 fn clusters_of_a_package_share_a_clock_where_they_say_so() {
     let second = "[[cluster]]\nname = \"twin\"\npackage = \"io\"\ncore_type = \"slow\"\ncores = 2\nopp_table = \"helper\"\n\
-                  idle_table = \"all\"\nperformance_domain = \"package\"\nmemory = \"io-bus\"\nstatic_watts = 0.01\n\
+                  idle_table = \"all\"\nperformance_domain = \"package\"\nmemory = \"io-bus\"\nstatic_watts = 0.01\nitmt_priority = 20\n\
                   source = \"test\"\n\n[platform]";
     let machine = example(None, &[("[platform]", second)]);
     let shared: Vec<u32> =

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Governors: which clock a CPU has for how long.
 
+use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::Report;
 
 use super::support::machine::{Cluster, Spec};
@@ -98,4 +99,38 @@ fn a_transition_takes_its_latency() {
         run_with(&machine, &of([thread("a", program)]), &governed("ondemand=100ms")).time_s
     };
     same(time(50_000) - time(0), 0.025);
+}
+
+/// The first P core of the hybrid, 800 to 5200 MHz, with 200 ms of work; seconds at each clock in MHz.
+fn hybrid(governor: &str) -> Vec<(u32, f64)> {
+    let machine = Machine::load("i9-12900k").unwrap();
+    let report = run_with(&machine, &of([thread("a", [work(200)]).on(&[0])]), &governed(governor));
+    report.cpus[0].freq_residency.iter().map(|(khz, seconds)| (khz / 1000, *seconds)).collect()
+}
+
+fn at(clocks: &[(u32, f64)], mhz: u32) -> f64 {
+    clocks.iter().find(|(clock, _)| *clock == mhz).map_or(0.0, |(_, seconds)| *seconds)
+}
+
+/// Firmware looks once in a millisecond: from the second look on a thread that does not sleep has its clock. Under EPP 255 that is
+/// 160 / 255 · 5200 = 3263 MHz, the closest 3200; 200 ms of work then take 325.
+#[test]
+fn a_driver_in_active_mode_follows_the_load_within_milliseconds() {
+    let clocks = hybrid("powersave");
+    let elsewhere: f64 = clocks.iter().filter(|(mhz, _)| *mhz != 5200).map(|(_, seconds)| seconds).sum();
+    assert!(elsewhere < 0.003 && at(&clocks, 5200) > 0.19, "{clocks:?}");
+    let saving = hybrid("intel_pstate=epp=power");
+    assert!((at(&saving, 3200) - 0.325).abs() < 0.006, "{saving:?}");
+    let lowest = hybrid("passive:powersave");
+    assert!((at(&lowest, 800) - 1.3).abs() < 0.01, "200 ms at 5200 MHz are 1.3 s at 800: {lowest:?}");
+}
+
+#[test]
+fn a_report_names_the_governor_that_ran() {
+    let machine = Machine::load("i9-12900k").unwrap();
+    let workload = of([thread("a", [work(1)])]);
+    let governor = |written| run_with(&machine, &workload, &governed(written)).governor;
+    assert_eq!(governor("default"), "intel_pstate=powersave,epp=balance_performance");
+    assert_eq!(governor("performance"), "intel_pstate=performance");
+    assert_eq!(run_with(&Spec::cores(1).build(), &workload, &governed("default")).governor, "schedutil");
 }

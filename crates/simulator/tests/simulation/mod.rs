@@ -3,7 +3,7 @@
 //!
 //! - [`support`]: small machines and workloads in a few words, observers that check a run while it goes on, and
 //!   generators of random ones.
-//! - `speed`, `energy`, `idle`, `costs`, `waiting`, `loops`, `classes`, `clocks`: checkable by hand, one topic each.
+//! - `speed`, `energy`, `idle`, `costs`, `waiting`, `loops`, `classes`, `clocks`, `uncore`, `limits`: checkable by hand, one topic each.
 //! - `hotplug`: CPUs that come and go, under Linux's own scheduler and under loaded ones.
 //! - `invariants`, `determinism`, `work_conservation`, `loaded`, `explained_waits`: properties of random runs.
 
@@ -16,9 +16,11 @@ mod explained_waits;
 mod hotplug;
 mod idle;
 mod invariants;
+mod limits;
 mod loaded;
 mod loops;
 mod speed;
 pub mod support;
+mod uncore;
 mod waiting;
 mod work_conservation;

@@ -73,6 +73,19 @@ fn a_cpu_that_wakes_slowly() {
 }
 
 #[test]
+fn a_throttled_group() {
+    // 20 ms of each 100, and a second CPU that idles: 80 ms are waited, and no idle CPU is to blame.
+    let limited = r#"{ "tasks": { "limited": { "taskgroup": "/g", "loop": -1, "run": 1000 } },
+        "tandem": { "cgroups": { "/g": { "max": 20000 } } } }"#;
+    let why = why(&machine(2), limited, &within(1000));
+    let wait = &why.waits[0];
+    assert_eq!((wait.task.as_str(), wait.cause), ("limited", Cause::Throttled));
+    assert!((0.075..=0.085).contains(&wait.throttled_s) && wait.waited_s - wait.throttled_s < 1e-3, "{wait:?}");
+    assert!(wait.earlier.is_none(), "the idle CPU would not have run it either: {:?}", wait.earlier);
+    assert_eq!(why.wait_causes[0].cause, Cause::Throttled);
+}
+
+#[test]
 fn a_stall() {
     // The scheduler forgets a thread at its second turn, and is ejected for it after a second.
     let forgotten =

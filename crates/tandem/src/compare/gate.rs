@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use tandem_experiments::{Baseline, Condition, Gate, Judged, Judgement, Matrix, Subject};
 use tandem_simulator::bounded;
-use tandem_simulator::input::InputError;
+use tandem_simulator::input::{InputError, valid_names};
 use tandem_simulator::metrics::SCHEMA;
+use tandem_simulator::workload::Workload;
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -29,7 +30,8 @@ pub struct GateOptions {
     baseline: Option<PathBuf>,
 
     /// With --baseline: fail (exit status 5) where the ratio of a metric to the baseline, with its whole interval, is beyond
-    /// a limit, as in `energy > 1.02`, `throughput < 0.98`, `p99(response) > 1.05`; may be repeated
+    /// a limit, as in `energy > 1.02`, `throughput < 0.98`, `p99(response) > 1.05`, or of the application APP
+    /// `p99(response:APP) > 1.05`; may be repeated
     #[arg(long = "fail-if", id = "fail_if", value_name = "CONDITION", requires = "baseline", value_parser = condition)]
     conditions: Vec<Condition>,
 
@@ -65,6 +67,20 @@ impl GateOptions {
     /// Whether there is anything to keep or to judge.
     pub fn wanted(&self) -> bool {
         self.save.is_some() || self.baseline.is_some()
+    }
+
+    /// Whether each application that a condition names is one of a workload.
+    ///
+    /// # Errors
+    /// The first that is not.
+    pub fn check(&self, workloads: &[Workload]) -> Result<(), Failure> {
+        let all: Vec<&str> = workloads.iter().flat_map(|it| &it.applications).map(String::as_str).collect();
+        for condition in &self.conditions {
+            let Some(name) = condition.application.as_deref().filter(|name| !all.contains(name)) else { continue };
+            let valid = valid_names(name, &all);
+            return Err(Failure::Options(format!("--fail-if '{condition}': no application `{name}`; {valid}")));
+        }
+        Ok(())
     }
 
     /// Reads the baseline and opens the outputs before the work. `subject` is what is going to be run, where that is

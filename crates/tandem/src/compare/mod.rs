@@ -2,13 +2,14 @@
 //! `tandem compare`: several schedulers and governors on the same workload, over several seeds.
 //!
 //! The runs and their metrics are [`tandem_experiments`]'. [`plan`]: what is run. [`formats`]: what is written. [`layout`] and
-//! [`sentences`] show one comparison, [`grid`] many. [`gate`]: whether they are worse than earlier ones.
+//! [`sentences`] show one comparison, [`grid`] many. [`sensitive`]: which values of machines they hang on. [`gate`]: whether they are worse than earlier ones.
 
 mod formats;
 mod gate;
 mod grid;
 mod layout;
 mod plan;
+mod sensitive;
 mod sentences;
 
 use std::io;
@@ -17,20 +18,23 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use tandem_experiments::{
-    Compared, Comparison, ExperimentError, Gate, Matrix, MatrixRuns, Rows, Scenario, Stored, VariedSetting, spanned,
-    tell_apart,
+    Compared, Comparison, ExperimentError, Gate, Matrix, MatrixRuns, Rows, Scenario, Sensitivity, Stored,
+    VariedSetting, spanned, tell_apart,
 };
 
-use crate::arguments::{Choice, Pair, RunOptions, choice, reads, varied, warn_of_powersave};
+use crate::arguments::{Choice, Pair, RunOptions, choice, reads, tell_own_governors, varied};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::files::MARKDOWN_MARK;
-use crate::produced::ProducedBy;
+use crate::produced::{ProducedBy, Rests, lines_of_rests};
+use crate::sensitivity;
 use crate::store::StoreOption;
+use crate::table::paragraph;
 
 use formats::{Format, Formats};
 use gate::{GateOptions, OpenGate};
 use plan::Plan;
+use sensitive::SensitiveOption;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,14 +45,16 @@ Examples:
   tandem compare mix.json -m rk3399 -s fair -s fair+powersave --json | jq '.pairs[].metrics'
   tandem compare forkjoin pipeline -m hikey960 -m rk3399 -s fair -s tandem --csv=runs.csv
   tandem compare forkjoin -m rk3399 -s fair -s tandem --parameter base_slice_us=1000,2000,4000
+  tandem compare mix.json -m rk3399 -s fair -s tandem --sensitivity
   tandem compare mix.json -m rk3399 -s ./scx_simple.bpf.o --save base.json
   tandem compare mix.json -m rk3399 -s ./scx_simple.bpf.o --baseline base.json --fail-if 'energy > 1.02'
+  tandem compare mix.json -m rk3399 -s ./scx_simple.bpf.o --baseline base.json --fail-if 'p99(response:viewer) > 1.05'
 
 Fairness compares what each application loses by sharing the machine: the smallest speedup
 against running alone over the largest, 1 being fair. Jitter is the relative deviation of an
 application's time from run to run. Ratios are against the first pair. Governors are
-performance, powersave, userspace=CLOCK, ondemand, conservative and, unless another is named,
-schedutil. The fields of the JSON are described in docs/reports.md, the job of a repository in
+performance, powersave, userspace=CLOCK, ondemand, conservative, schedutil, intel_pstate and
+amd-pstate; unless one is named, what the machine's own Linux runs with. The fields of the JSON are described in docs/reports.md, the job of a repository in
 docs/ci.md.";
 
 /// Compare schedulers and governors: means with 95 % confidence intervals over several seeds
@@ -96,6 +102,9 @@ pub struct Compare {
     no_alone: bool,
 
     #[command(flatten)]
+    sensitive: SensitiveOption,
+
+    #[command(flatten)]
     store: StoreOption,
 
     #[command(flatten)]
@@ -109,12 +118,15 @@ impl Compare {
     /// Runs the command.
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
         let scenario = self.options.scenario();
-        let pairs = self.pairs(&scenario)?;
+        let mut pairs = self.pairs(&scenario)?;
         let plan = Plan::read(context, &self.machines, &self.workloads).map_err(|failure| self.advised(failure))?;
         for machine in &plan.machines {
             pairs.iter().try_for_each(|pair| scenario.check_on(machine, pair, self.seed))?;
-            warn_of_powersave(context, machine, pairs.iter().map(|pair| &pair.governor));
+            tell_own_governors(context, machine, pairs.iter().map(|pair| &pair.governor));
         }
+        pairs = pairs.iter().map(|pair| pair.on_all(&plan.machines)).collect();
+        self.gate.check(&plan.workloads)?;
+        self.sensitive.check(self.formats.prints())?;
         self.claim_inputs(context, &pairs);
         let subject = self.gate.wanted().then(|| plan.subject(&scenario, &pairs));
         let gate = self.gate.open(context, self.formats.force(), subject)?;
@@ -130,7 +142,9 @@ impl Compare {
         if plan.is_matrix() {
             context.interrupt.awaited();
         }
-        let produced = plan.produced(ProducedBy::new(&context.command, self.seed), &scenario, &runs.pairs);
+        let pairs = runs.pairs.clone();
+        let seeds = runs.seeds.clone();
+        let mut produced = plan.produced(ProducedBy::new(&context.command, self.seed), &scenario, &runs.pairs);
         let store = context.store()?;
         let simulator = Stored::new(context.simulator, store.as_ref(), self.store.fresh);
         let matrix = runs.run(&simulator, &context.bar())?;
@@ -138,15 +152,21 @@ impl Compare {
         if matrix.comparisons.is_empty() {
             return Err(ExperimentError::Interrupted.into());
         }
+        let rests = plan.rests(&matrix)?;
+        produced.resting_on(&rests);
         let (width, many) = (context.width, plan.is_matrix());
         if matrix.missing > 0 {
-            let results = Results { matrix: &matrix, many, gate: None, produced: &produced };
+            let results =
+                Results { matrix: &matrix, many, gate: None, sensitivity: &[], rests: &rests, produced: &produced };
             destinations.without_files().write(context, |format| results.render(format, width))?;
             return Err(Failure::Interrupted(grid::missing(&matrix)));
         }
+        let sensitivity = self.sensitive.run(&plan, (&scenario, &pairs, &seeds), (&simulator, &context.bar()))?;
         let judged = gate.judge(&matrix);
         let judgement = judged.as_ref().map(|judged| (&gate, judged));
-        let results = Results { matrix: &matrix, many, gate: judgement, produced: &produced };
+        let sensitivity = &sensitivity;
+        let results =
+            Results { matrix: &matrix, many, gate: judgement, sensitivity, rests: &rests, produced: &produced };
         destinations.write(context, |format| results.render(format, width))?;
         gate.write(&matrix, judged.as_ref())?;
         self.verdict(&matrix, judged.as_ref())
@@ -194,6 +214,8 @@ struct Results<'a> {
     /// Whether more than one machine or workload was asked for.
     many: bool,
     gate: Option<(&'a OpenGate<'a>, &'a Gate)>,
+    sensitivity: &'a [Sensitivity],
+    rests: &'a [Rests],
     produced: &'a ProducedBy,
 }
 
@@ -210,11 +232,15 @@ impl Results<'_> {
                 let judged = self.gate.map(|(_, judged)| judged);
                 let many = || Compared::many(self.matrix, judged);
                 let document = self.only().map_or_else(many, |comparison| Compared::one(comparison, judged));
+                let document = document.sensitive_to(self.sensitivity);
                 serde_json::to_string_pretty(&self.produced.of(&document)).map_err(io::Error::from)? + "\n"
             }
             Format::Lines => Rows::of(self.matrix).jsonl(),
             Format::Csv => Rows::of(self.matrix).csv(),
-            Format::Markdown => MARKDOWN_MARK.to_owned() + grid::markdown(self.matrix).as_str(),
+            Format::Markdown => {
+                let sensitivity: String = self.sensitivity.iter().map(sensitivity::markdown).collect();
+                [MARKDOWN_MARK, &grid::markdown(self.matrix), &sensitivity].concat()
+            }
         })
     }
 
@@ -223,7 +249,14 @@ impl Results<'_> {
             Some(comparison) => layout::render(comparison, width) + sentences::render(comparison, width).as_str(),
             None => grid::render(self.matrix, width),
         };
-        text + self.gate.map_or(String::new(), |(gate, judged)| gate.text(judged, width)).as_str()
+        let sensitivity: String = self.sensitivity.iter().map(|it| sensitivity::render(it, width)).collect();
+        let gate = self.gate.map_or(String::new(), |(gate, judged)| gate.text(judged, width));
+        let rests: String = lines_of_rests(self.rests, !self.sensitivity.is_empty())
+            .iter()
+            .map(|line| paragraph(line, width))
+            .collect();
+        let gap = if rests.is_empty() { "" } else { "\n" };
+        [text, sensitivity, gap.to_owned(), rests, gate].concat()
     }
 }
 

@@ -4,16 +4,16 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use tandem_experiments::{Digest, Pair, Scenario, Subject, scenario_options};
-use tandem_simulator::bounded;
+use tandem_experiments::{Digest, Matrix, Pair, Scenario, Subject, scenario_options};
 use tandem_simulator::input::InputError;
-use tandem_simulator::machine::{Machine, catalogue};
+use tandem_simulator::machine::Machine;
+use tandem_simulator::machine::description::Description;
 use tandem_simulator::workload::Workload;
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::files::DASH;
-use crate::produced::ProducedBy;
+use crate::produced::{Input, ProducedBy, Rests};
 use crate::workload;
 
 /// Machines and workloads, and what tells their descriptions from others.
@@ -21,6 +21,8 @@ use crate::workload;
 pub struct Plan {
     /// In the order given.
     pub machines: Vec<Machine>,
+    /// What the machines were read from.
+    pub descriptions: Vec<Description>,
     /// In the order given.
     pub workloads: Vec<Workload>,
     /// What the command line calls them, and the texts of the workloads.
@@ -42,6 +44,7 @@ impl Plan {
         }
         let mut plan = Self {
             machines: Vec::new(),
+            descriptions: Vec::new(),
             workloads: Vec::new(),
             machine_specs: machines.to_vec(),
             workload_files: Vec::new(),
@@ -49,11 +52,14 @@ impl Plan {
             workload_texts: BTreeMap::new(),
         };
         for spec in machines {
-            let machine = Machine::load(spec)?;
-            let text = digest(&machine_text(spec)?);
+            let description = Description::load(spec)?;
+            let machine = description.machine()?;
+            let gone = || InputError::whole(Path::new(spec), "went while it was read".to_owned());
+            let text = Input::machine(spec).ok_or_else(gone)?.sha256;
             let twice = plan.machine_texts.insert(machine.name.clone(), text).is_some();
             once("machines", &machine.name, twice)?;
             plan.machines.push(machine);
+            plan.descriptions.push(description);
         }
         for path in workloads {
             let (workload, text) = workload::load_with_text(path)?;
@@ -81,6 +87,20 @@ impl Plan {
         files.fold(produced, |it, (path, text)| it.workload(path, text)).pairs(scenario, pairs)
     }
 
+    /// What the results rest on, machine by machine, without those that an interrupt left no results of.
+    ///
+    /// # Errors
+    /// A mistake in a description, which was read without one.
+    pub fn rests(&self, matrix: &Matrix) -> Result<Vec<Rests>, Failure> {
+        let of = |(machine, description): (&Machine, &Description)| {
+            let mut cells = matrix.comparisons.iter().filter(|cell| cell.machine == machine.name).peekable();
+            cells.peek()?;
+            let runs = cells.flat_map(|cell| &cell.pairs).flat_map(|pair| &pair.outcomes);
+            Some(Rests::of(&machine.name, description, runs.map(|run| &run.report)))
+        };
+        Ok(self.machines.iter().zip(&self.descriptions).filter_map(of).collect::<Result<_, _>>()?)
+    }
+
     /// What numbers of these runs belong to.
     pub fn subject(&self, scenario: &Scenario, pairs: &[Pair]) -> Subject {
         Subject {
@@ -96,17 +116,6 @@ impl Plan {
 
 fn digest(text: &str) -> String {
     Digest::of(text.as_bytes()).to_string()
-}
-
-/// The text of the description that `spec` names, which has been read before.
-fn machine_text(spec: &str) -> Result<String, InputError> {
-    let name = spec.split(':').next().unwrap_or_default();
-    match Machine::file(spec) {
-        Some(path) => {
-            bounded::read_text(&path).map_err(|error| InputError::whole(&path, format!("cannot be read: {error}")))
-        }
-        None => Ok(catalogue::text(name).unwrap_or_default().to_owned()),
-    }
 }
 
 fn once(what: &str, name: &str, twice: bool) -> Result<(), Failure> {

@@ -9,6 +9,7 @@ mod sheet;
 use std::path::PathBuf;
 
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 use tandem_experiments::{ExperimentResult, Paper, PaperResult, ParameterResult, SCHEMA};
 
@@ -58,11 +59,13 @@ pub struct ExperimentCommand {
 }
 
 /// The results for programs; docs/reports.md describes the fields.
-#[derive(Serialize)]
-struct Document<'a> {
+#[derive(Serialize, JsonSchema)]
+pub struct Document<'a> {
+    /// Version of this schema.
     schema: u32,
     #[serde(flatten)]
     experiment: &'a ExperimentResult,
+    /// How far the main results move with each parameter; `None` if that was not asked for, or if none is named.
     sensitivity: Option<&'a Vec<ParameterResult>>,
 }
 

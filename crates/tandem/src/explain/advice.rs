@@ -5,6 +5,7 @@
 //! since a time limit may end runs that did more or less. The product decides: it is better or worse where its 95 %
 //! interval leaves 1 out.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use tandem_experiments::{Comparison, ComparisonRuns, Estimate, PairResult};
 use tandem_simulator::metrics::Report;
@@ -20,7 +21,7 @@ const RUNS: u64 = 5;
 const NEGLIGIBLE: f64 = 0.002;
 
 /// What was measured, and what follows.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Advice {
     /// Seeds of the runs.
     pub seeds: Vec<u64>,
@@ -28,27 +29,27 @@ pub struct Advice {
     pub time_limited: bool,
     /// What could be turned on, in the order of the mechanisms; first nothing, then each alone, last all together.
     pub candidates: Vec<Candidate>,
-    /// The candidate to turn on, by its place; `None`: none is surely better than `fair`.
+    /// The candidate to turn on, by its place from 0 on; `None`: none is surely better than `fair`.
     pub best: Option<usize>,
 }
 
 /// Tandem with some mechanisms, beside `fair`.
-#[derive(Debug, PartialEq, Serialize)]
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Candidate {
     /// The settings, as on a command line; empty: none.
     pub settings: String,
-    /// Time per work over that of `fair`.
+    /// Time per work over that of `fair`, a ratio; `None` if the scheduler was ejected.
     pub time: Option<Estimate>,
-    /// Energy per work over that of `fair`.
+    /// Energy per work over that of `fair`, a ratio; `None` if the scheduler was ejected.
     pub energy: Option<Estimate>,
-    /// The product of both.
+    /// The product of both, a ratio; `None` if the scheduler was ejected.
     pub edp: Option<Estimate>,
-    /// Beside `fair`, by the product.
+    /// How it is beside `fair`, by the product.
     pub verdict: Judgement,
 }
 
 /// How a candidate is beside `fair`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Judgement {
     /// Surely better.

@@ -19,7 +19,7 @@ pub fn compare(asked: &Explain, scenario: &Scenario, mechanisms: &[Explained]) -
         return None;
     }
     let governor = match asked.governor.to_string() {
-        usual if usual == "schedutil" => String::new(),
+        usual if usual == "default" => String::new(),
         other => format!("+{other}"),
     };
     let tandem = format!("{},{}{governor}", bundled::TANDEM.name, acting.join(","));

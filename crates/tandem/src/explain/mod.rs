@@ -17,6 +17,7 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 use tandem_experiments::Scenario;
 use tandem_simulator::machine::Machine;
@@ -30,7 +31,7 @@ use self::advice::Advice;
 use self::reason::{Place, Reason, Verdict};
 use self::trial::{Trial, TrialSetup};
 use crate::arguments::{
-    Settings, all_settings, duration, governor, object, profile, reads, settings, warn_of_powersave,
+    Settings, all_settings, duration, governor, object, profile, reads, settings, tell_own_governors,
 };
 use crate::bundled;
 use crate::context::Context;
@@ -71,7 +72,7 @@ pub struct Explain {
     settings: Vec<Settings>,
 
     /// Frequency governor, as in `tandem simulate`
-    #[arg(short, long, value_name = "G", default_value = "schedutil", value_parser = governor)]
+    #[arg(short, long, value_name = "G", default_value = "default", value_parser = governor)]
     governor: Governor,
 
     /// Simulated time for which each mechanism is tried
@@ -94,18 +95,22 @@ pub struct Explain {
     json: JsonOption,
 }
 
-/// All results; the field names are the JSON schema (docs/reports.md).
-#[derive(Debug, Serialize)]
-struct Explanation {
-    /// Version of the schema, [`SCHEMA`].
+/// What each mechanism can do; docs/reports.md describes the fields.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Explanation {
+    /// Version of this schema.
     schema: u32,
+    /// Name and traits of the machine.
     machine: Named<MachineTraits>,
     /// Name and traits of the workload; `None` if none was given.
     workload: Option<Named<WorkloadTraits>>,
+    /// The governor, with the settings that are not the default.
     governor: String,
-    /// Simulated time of each trial; `None` if no workload was given.
+    /// Simulated seconds of each trial, at most; `None` if no workload was given.
     limit_s: Option<f64>,
+    /// Seed of the trials.
     seed: u64,
+    /// The results for each mechanism.
     mechanisms: Vec<Explained>,
     /// A command line that compares the mechanisms which act with `fair`; `None` if none acts.
     compare: Option<String>,
@@ -114,34 +119,44 @@ struct Explanation {
 }
 
 /// A machine or a workload: its name, and the traits that mechanisms act on.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Named{T}")]
 struct Named<T> {
+    /// The name.
     name: String,
     #[serde(flatten)]
     traits: T,
 }
 
 /// The results for a mechanism.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Explained {
+    /// Name of the mechanism.
     name: &'static str,
     /// The setting that turns the mechanism on.
     setting: String,
+    /// What the mechanism can do here.
     verdict: Verdict,
     /// The scheduler's own word for the mechanism's state.
     state: String,
+    /// The reason of the verdict.
     why: String,
+    /// What it would take to act, or to do more; `None`: nothing.
     needs: Option<String>,
     /// Counters that are not 0.
     counters: Vec<Counted>,
-    /// Why the scheduler was ejected in the trial.
+    /// Why the scheduler was ejected in the trial; `None` if it stayed.
     ejected: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+/// A counter of the scheduler.
+#[derive(Debug, Serialize, JsonSchema)]
 struct Counted {
+    /// The counter's name.
     name: String,
+    /// What the scheduler counted.
     count: u64,
+    /// What is counted, in words.
     meaning: &'static str,
 }
 
@@ -151,16 +166,17 @@ impl Explain {
         let machine = Machine::load(&self.machine)?;
         let scheduler = object(bundled::TANDEM.name).map_err(Failure::Options)?;
         let scenario = self.scenario();
+        let governor = self.governor.on(&machine).map_err(|error| Failure::Options(error.to_string()))?;
         let mut setup = TrialSetup {
             machine: &machine,
             workload: None,
             scenario: &scenario,
             scheduler: &scheduler,
-            governor: self.governor,
+            governor,
             seed: self.seed,
         };
         setup.check()?;
-        warn_of_powersave(context, &machine, [&self.governor]);
+        tell_own_governors(context, &machine, [&self.governor]);
         let workload = self.workload.as_deref().map(workload::load).transpose()?;
         for warning in workload.iter().flat_map(|workload| &workload.warnings) {
             context.warn(warning);
@@ -198,7 +214,7 @@ impl Explain {
         let place = Place {
             machine: &machine,
             workload: workload.as_ref(),
-            governor: self.governor,
+            governor: setup.governor,
             serial_threshold: serial_threshold(setup)?,
         };
         let explain = |(mechanism, trial)| Explained::of(&place, mechanism, trial);
@@ -210,7 +226,7 @@ impl Explain {
             machine: Named { name: setup.machine.name.clone(), traits: machine },
             limit_s: workload.is_some().then(|| seconds(self.limit)),
             workload,
-            governor: self.governor.to_string(),
+            governor: setup.governor.to_string(),
             seed: self.seed,
             compare: command::compare(self, setup.scenario, &mechanisms),
             mechanisms,

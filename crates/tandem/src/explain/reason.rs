@@ -3,6 +3,7 @@
 //!
 //! Whether it does is the scheduler's word ([`Trial`]), never guessed. The reasons are read from the machine and the workload.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use tandem_bpf_vm::open::{Facts, Reason as Said};
 use tandem_live::clause;
@@ -15,7 +16,7 @@ use crate::mechanism::{Mechanism, states};
 use crate::quantity::{BYTES_PER_SECOND, percent, quantity};
 
 /// What a mechanism can do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The mechanism decided something in the trial.

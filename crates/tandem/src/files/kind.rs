@@ -40,7 +40,7 @@ pub enum Kind {
     Workload,
     /// A detected machine. Its notes say that they are written from the kernel's files.
     Machine,
-    /// The page of results. Begins with its title, and says what it is.
+    /// A page of results. Begins with its title, and says what it is.
     Results,
     /// A figure of results. An SVG begins with `<svg`.
     Figure,
@@ -91,7 +91,10 @@ impl Kind {
             Self::Trace => is_trace(head),
             Self::Workload => text.starts_with("// tandem workload "),
             Self::Machine => text.starts_with("schema = ") && text.contains(tandem_simulator::machine::detect::NOTE),
-            Self::Results => text.starts_with("# Results\n") && text.contains("each published number beside ours"),
+            Self::Results => {
+                ["# Results\n", "# Results: "].iter().any(|title| text.starts_with(title))
+                    && text.contains("each published number beside ours")
+            }
             Self::Figure => text.starts_with("<svg "),
             Self::Object(bundled) => schedulers(head).is_some_and(|names| Some(names) == schedulers(bundled.object)),
             Self::LoaderFile(bundled) => text.starts_with(&format!("# What a loader of {}.bpf.o ", bundled.name)),

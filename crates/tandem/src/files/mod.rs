@@ -8,7 +8,7 @@ mod leftover;
 mod place;
 
 use std::fs::{self, File, Metadata, Permissions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write, stderr};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -54,19 +54,24 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Files {
     /// Makes SIGINT, SIGTERM and SIGHUP remove the temporary files and end the program with 128 + the signal's number.
-    /// Signals that are ignored already (as under `nohup`) stay ignored, and an interrupt that a command awaits is only noted.
+    /// Before, it says how far the run has come that it ends, if one goes on. Signals that are ignored already (as under `nohup`) stay ignored, and one that a command awaits is only noted.
     pub fn remove_on_signals(&self, interrupt: &Interrupt) -> io::Result<()> {
         let ignored = ignored_signals();
         let mut signals =
             Signals::new([SIGINT, SIGTERM, SIGHUP].iter().filter(|signal| ignored >> (**signal - 1) & 1 == 0))?;
         let (files, interrupt) = (self.clone(), interrupt.clone());
         std::thread::spawn(move || {
-            let fatal = |signal: &i32| *signal != SIGINT || !interrupt.arrive();
+            let fatal = |signal: &i32| !interrupt.arrive(*signal);
             if let Some(signal) = signals.forever().find(fatal) {
                 // The list stays locked to the end: no new file may begin, and none be renamed into place.
                 let pending = locked(&files.pending);
                 for path in pending.iter() {
                     let _ = fs::remove_file(path);
+                }
+                if let Some(words) = interrupt.how_far() {
+                    // A terminal's line has the spinner.
+                    let begin = if stderr().is_terminal() { "\n" } else { "" };
+                    let _ = writeln!(stderr(), "{begin}interrupted: {words}");
                 }
                 std::process::exit(128 + signal);
             }

@@ -19,7 +19,7 @@ Examples:
 A session gives everything back when it ends. Only one that was killed (kill -9) cannot; the next `tandem run` or
 `tandem attach` does this by itself.";
 
-/// Give back what a session that was killed has left changed: governors, limits of clocks, affinities
+/// Give back what a session that was killed has left changed: governors, limits of clocks, affinities, idle states
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Restore {

@@ -4,6 +4,7 @@
 
 mod command;
 mod input;
+mod rests;
 mod study;
 
 use std::collections::BTreeMap;
@@ -11,12 +12,12 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tandem_experiments::{Pair, Scenario, Setting};
-use tandem_simulator::machine::Machine;
+use tandem_simulator::machine::{Machine, Trust};
 use tandem_simulator::simulation::{KernelParameters, Scheduler};
-use tandem_simulator::units::seconds;
 
 pub use command::without_outputs;
 pub use input::{Input, InputKind};
+pub use rests::{Rests, lines as lines_of_rests};
 
 /// The version of this program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -50,6 +51,9 @@ pub struct Assumed {
     pub of: usize,
     /// Those whose source begins with `assumed`, as `table.key`; `*` is the rest of a table.
     pub values: Vec<String>,
+    /// How much of the energy of the runs was computed from powers among them, 0 to 1; absent where that was not worked out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<f64>,
 }
 
 /// Results with what they were produced by.
@@ -77,17 +81,9 @@ impl ProducedBy {
     /// With what `scenario` sets that is not the default.
     #[must_use]
     pub fn scenario(mut self, scenario: &Scenario) -> Self {
-        let Scenario { settings, profile, time_limit, hotplug } = scenario;
-        let kernel = settings.iter().filter(|setting| setting.is_kernel() && differs(setting));
+        let kernel = scenario.settings.iter().filter(|setting| setting.is_kernel() && differs(setting));
         self.settings.extend(kernel.map(|setting| (setting.key.clone(), setting.value.clone())));
-        self.settings.extend(profile.map(|profile| ("kernel".to_owned(), profile.to_string())));
-        self.settings.extend(time_limit.map(|limit| ("duration".to_owned(), format!("{}s", seconds(limit)))));
-        if !hotplug.is_empty() {
-            let one = |it: &tandem_simulator::simulation::Hotplug| {
-                format!("{}s:{}={}", seconds(it.at), it.cpu.0, if it.online { "on" } else { "off" })
-            };
-            self.settings.insert("hotplug".to_owned(), hotplug.iter().map(one).collect::<Vec<_>>().join(","));
-        }
+        self.settings.extend(scenario.beside_settings().into_iter().map(|(name, value)| (name.to_owned(), value)));
         self
     }
 
@@ -100,13 +96,21 @@ impl ProducedBy {
 
     /// With what is assumed of a machine.
     fn assumed(mut self, machine: &Machine) -> Self {
-        let assumed = machine.provenance.iter().filter(|entry| entry.source.starts_with("assumed"));
+        let assumed = machine.provenance.iter().filter(|entry| entry.trust() == Trust::Assumed);
         let values = assumed.map(|entry| format!("{}.{}", entry.table, entry.key)).collect();
-        let assumed = Assumed { machine: machine.name.clone(), of: machine.provenance.len(), values };
+        let assumed = Assumed { machine: machine.name.clone(), of: machine.provenance.len(), values, energy: None };
         if !self.assumed.contains(&assumed) {
             self.assumed.push(assumed);
         }
         self
+    }
+
+    /// With how much of the energy rests on assumed values.
+    pub fn resting_on(&mut self, rests: &[Rests]) {
+        for assumed in &mut self.assumed {
+            let of_machine = rests.iter().find(|rests| rests.machine == assumed.machine);
+            assumed.energy = of_machine.and_then(|rests| rests.energy);
+        }
     }
 
     /// With a workload, which `spec` names, and its text.

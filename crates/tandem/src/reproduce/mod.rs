@@ -2,10 +2,12 @@
 //! `tandem reproduce`: the experiments of papers, each published number beside ours.
 //!
 //! The experiments are [`tandem_experiments`]'; [`library`] has the papers that the command carries, [`study`] goes from
-//! experiments to results, [`report`] and [`figures`] show these. `tandem experiment` shares most of it.
+//! experiments to results, [`recorded`] from numbers of earlier runs, [`report`] and [`figures`] show these. `tandem experiment`
+//! shares most of it.
 
 mod figures;
 mod library;
+mod recorded;
 mod report;
 mod study;
 
@@ -19,6 +21,7 @@ use crate::failure::Failure;
 use crate::json::JsonOption;
 use crate::produced::ProducedBy;
 
+use recorded::judged_anew;
 use report::documents::Documents;
 
 pub use figures::svg;
@@ -33,10 +36,12 @@ Examples:
   tandem reproduce memory --seeds 20
   tandem reproduce --sensitivity --write docs
   tandem reproduce --papers ./papers --list
+  tandem reproduce --from docs/results.json
 
 A number of ours agrees with the published one within 10 %, or within 2 percentage points, on the
 same side of \"no effect\" or of another cell; it has the same direction if it is farther off on that
 side and its interval excludes no effect, which that of one seed never does; else it differs.
+It holds by the strict rule if it is off by no more than a quarter of the published effect.
 papers/README.md describes the files, docs/reports.md the fields of the JSON.
 
 Ctrl-C prints what is finished and says what is missing (exit status 130); files stay as they
@@ -54,18 +59,22 @@ pub struct Reproduce {
     #[arg(long = "papers", value_name = "DIR")]
     folder: Option<PathBuf>,
 
+    /// Judge the numbers of this JSON, of an earlier `reproduce --json` or --write, by the papers' files as they are; nothing is run
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["seeds", "jobs", "fresh", "sensitivity"])]
+    from: Option<PathBuf>,
+
     #[command(flatten)]
     study: StudyOptions,
 
     #[command(flatten)]
     json: JsonOption,
 
-    /// Write results.md, results.json and a results-PAPER.svg for each paper into this folder
+    /// Write results.md, results.json, a results/PAPER.md and a results-PAPER.svg for each paper into this folder
     #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
 
     /// Say what papers and experiments there are, and run nothing
-    #[arg(long, conflicts_with_all = ["seeds", "jobs", "fresh", "json", "sensitivity", "write"])]
+    #[arg(long, conflicts_with_all = ["seeds", "jobs", "fresh", "json", "sensitivity", "write", "from"])]
     list: bool,
 }
 
@@ -88,6 +97,9 @@ impl Reproduce {
         let destination = self.json.open(context)?;
         let open = |folder| Documents::open(folder, &papers, self.json.force(), context);
         let documents = self.write.as_deref().map(open).transpose()?;
+        if let Some(path) = &self.from {
+            return judged_anew(path, papers, documents, destination, context);
+        }
         let studied = self.study.study(papers, &library, context)?;
         let (results, width) = (&studied.results, context.width);
         let produced = ProducedBy::study(&context.command, &library, &names, &studied.used, self.folder.is_none());
@@ -99,7 +111,7 @@ impl Reproduce {
             return Err(Failure::Interrupted(report::text::missing(&results.missing)));
         }
         if let Some(documents) = documents {
-            documents.write(results, &produced)?;
+            documents.write(results, &produced.of(results))?;
         }
         destination.write(context, &produced.of(results), || report::text::render(results, width))?;
         studied.whole()

@@ -86,6 +86,22 @@ fn said_by_results(paper: &serde_json::Value) -> Vec<Said> {
 }
 
 #[test]
+fn the_written_results_are_judged_as_these_papers_say() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results.json");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let recorded = tandem_experiments::Recorded::parse(&path, &text).unwrap();
+    let written: serde_json::Value = serde_json::from_str(&text).unwrap();
+    for (study, written) in studies(&library::bundled()).iter().zip(written["papers"].as_array().unwrap()) {
+        let judged = serde_json::to_value(study.judged_anew(&recorded).unwrap()).unwrap();
+        let name = &study.paper().name;
+        assert!(
+            judged == *written,
+            "{name}: run `tandem reproduce --papers papers --from docs/results.json --write docs`"
+        );
+    }
+}
+
+#[test]
 fn the_written_results_are_those_of_these_papers() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let text = std::fs::read_to_string(folder.join("results.json")).unwrap();

@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use indicatif::ProgressBar;
 use tandem_experiments::Simulator;
 use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::NoObserver;
@@ -22,6 +21,9 @@ use crate::failure::Failure;
 use crate::files::{DASH, Kind, Output};
 use crate::json::JsonOption;
 use crate::one_run::{OneRun, OneRunOptions, ejection};
+use crate::produced::Rests;
+
+use watched::Watch;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -58,13 +60,15 @@ impl Simulate {
     /// Runs the command.
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
         self.check_outputs()?;
-        let run = self.run.prepare(context)?;
+        let mut run = self.run.prepare(context)?;
         let destination = self.json.open(context)?;
         let start = Instant::now();
         let mut report = self.simulate(context, &run)?;
         report.wall_s = (!self.reproducible).then(|| start.elapsed().as_secs_f64());
+        let rests = [Rests::of(&run.machine.name, &run.description, std::iter::once(&report))?];
+        run.produced.resting_on(&rests);
         let width = context.width;
-        let text = || if self.prints_trace() { String::new() } else { summary::summary(&report, width) };
+        let text = || if self.prints_trace() { String::new() } else { summary::summary(&report, &rests, width) };
         destination.write(context, &run.produced.of(&report), text)?;
         ejection(&report)
     }
@@ -86,16 +90,16 @@ impl Simulate {
     }
 
     fn simulate(&self, context: &mut Context<'_>, run: &OneRun) -> Result<Report, Failure> {
-        let (simulator, bar) = (context.simulator, context.spinner());
+        let (simulator, watch) = (context.simulator, context.watch());
         let Some(path) = &self.trace else {
-            return run.observed(simulator, bar, &mut NoObserver);
+            return run.observed(simulator, watch, &mut NoObserver);
         };
         if self.prints_trace() {
-            let (_, report) = traced(&mut *context.out, simulator, bar, run)?;
+            let (_, report) = traced(&mut *context.out, simulator, watch, run)?;
             return Ok(report);
         }
         let file = context.files.create(Output { path, kind: Kind::Trace, force: self.json.force() })?;
-        let (file, report) = traced(file, simulator, bar, run).map_err(|error| match error {
+        let (file, report) = traced(file, simulator, watch, run).map_err(|error| match error {
             Failure::Output(error) => Failure::writing(path, error),
             error => error,
         })?;
@@ -105,14 +109,9 @@ impl Simulate {
 }
 
 /// Simulates while the trace is written to `output`, and gives both back.
-fn traced<W: Write>(
-    output: W,
-    simulator: &dyn Simulator,
-    bar: Option<ProgressBar>,
-    run: &OneRun,
-) -> Result<(W, Report), Failure> {
+fn traced<W: Write>(output: W, simulator: &dyn Simulator, watch: Watch, run: &OneRun) -> Result<(W, Report), Failure> {
     let trace = TraceWriter::new(output, &run.machine, &run.workload.applications);
     let mut trace = trace.naming(&run.workload).about(&run.facts());
-    let report = run.observed(simulator, bar, &mut trace)?;
+    let report = run.observed(simulator, watch, &mut trace)?;
     Ok((trace.finish()?, report))
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A report for people.
 
-use tandem_simulator::metrics::{CpuReport, Report, TaskReport};
+use tandem_simulator::metrics::{CpuReport, LimitReport, Report, TaskReport};
 
 use super::{late, scheduler};
+use crate::produced::{Rests, lines_of_rests};
 use crate::quantity::{HERTZ, JOULE_SECONDS, JOULES, NOTHING, SECONDS, Unit, WATTS, count, percent, quantity};
 use crate::table::{Align::Left, Align::Right, Table, paragraph};
 
@@ -15,8 +16,8 @@ const MOST_TASKS: usize = 8;
 /// A table, and the number of rows that it leaves out.
 pub type Part = (Table, usize);
 
-/// The report for people on `width` columns.
-pub fn summary(report: &Report, width: Option<usize>) -> String {
+/// The report for people on `width` columns, and what it rests on.
+pub fn summary(report: &Report, rests: &[Rests], width: Option<usize>) -> String {
     let Report { workload, machine, scheduler, governor, seed, .. } = report;
     let title = format!("{workload} on {machine} under {scheduler}+{governor}, seed {seed}");
     let mut text = paragraph(&title, width);
@@ -36,6 +37,10 @@ pub fn summary(report: &Report, width: Option<usize>) -> String {
     for warning in &report.warnings {
         text += &paragraph(&format!("warning: {warning}"), width);
     }
+    for (index, line) in lines_of_rests(rests, false).iter().enumerate() {
+        text += if index == 0 { "\n" } else { "" };
+        text += &paragraph(line, width);
+    }
     text
 }
 
@@ -54,10 +59,24 @@ fn totals(report: &Report) -> Option<Part> {
     row("EDP", report.edp_js.map_or(NOTHING.to_owned(), |edp| quantity(edp, JOULE_SECONDS)), not_measured);
     row("work", format!("{:.3}", report.throughput), "seconds on the fastest CPU per second");
     row("idle", percent(report.idle_share), "of the CPUs' time");
+    for limit in &report.limits {
+        let held = format!("of the time a running core is held below its clock{}", hottest(limit));
+        row(&format!("limits of package {}", limit.package), percent(limit.limited_s / report.time_s), &held);
+    }
+    for group in &report.groups {
+        let waited =
+            format!("of {} periods; waited {} in all", count(group.periods), quantity(group.throttled_s, SECONDS));
+        row(&format!("limit of {}", group.path), count(group.throttled_periods), &waited);
+    }
     row("switches", count(report.switches), if report.time_s > 0.0 { &switches } else { "" });
     row("migrations", count(report.migrations), "");
     row("events", count(report.events), &report.wall_s.map_or(String::new(), |wall| speed(report.events, wall)));
     Some((table, 0))
+}
+
+/// How hot a package became, where that is known.
+fn hottest(limit: &LimitReport) -> String {
+    limit.celsius_max.map_or(String::new(), |celsius| format!("; at most {celsius:.1} °C"))
 }
 
 fn speed(events: u64, wall_s: f64) -> String {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! How far a simulation has come, for the person who waits.
+//! How far a simulation has come, for the person who waits, or who ends it by Ctrl-C.
 
 use std::time::{Duration, Instant};
 
@@ -8,6 +8,7 @@ use tandem_simulator::observer::detail::Detail;
 use tandem_simulator::observer::{Observer, PrevState, TaskInfo};
 use tandem_simulator::units::{CpuId, Nanos, PackageId, TaskId, seconds};
 
+use crate::interrupt::Interrupt;
 use crate::quantity::{SECONDS, quantity};
 
 /// Events between two looks at the clock: a look costs more than an event.
@@ -15,10 +16,19 @@ const EVENTS: u32 = 1024;
 /// Least time between two changes of what is shown.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Shows the simulated time of what another observer sees.
+/// Where it is told how far a run has come.
+#[derive(Debug, Clone)]
+pub struct Watch {
+    /// Something that moves; a hidden one if no person watches.
+    pub bar: ProgressBar,
+    /// Who is told in case the run is ended.
+    pub interrupt: Interrupt,
+}
+
+/// Tells the simulated time of what another observer sees.
 pub struct Watched<'a> {
     inner: &'a mut dyn Observer,
-    bar: ProgressBar,
+    watch: Watch,
     name: &'a str,
     /// Simulated time at which the run ends at the latest.
     limit: Option<Nanos>,
@@ -28,17 +38,19 @@ pub struct Watched<'a> {
 
 impl<'a> Watched<'a> {
     /// Watches the run of the workload `name` in place of `inner`, which is told of everything.
-    pub fn new(inner: &'a mut dyn Observer, bar: ProgressBar, name: &'a str, limit: Option<Nanos>) -> Self {
+    pub fn new(inner: &'a mut dyn Observer, watch: Watch, name: &'a str, limit: Option<Nanos>) -> Self {
         let style = ProgressStyle::with_template("{spinner} {msg}, {elapsed} so far");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        let watched = Self { inner, bar, name, limit, events: 0, shown: Instant::now() };
+        watch.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        let watched = Self { inner, watch, name, limit, events: 0, shown: Instant::now() };
         watched.show(0);
         watched
     }
 
     fn show(&self, now: Nanos) {
-        self.bar.set_message(words(self.name, now, self.limit));
-        self.bar.tick();
+        let words = words(self.name, now, self.limit);
+        self.watch.interrupt.reached(Some(words.clone()));
+        self.watch.bar.set_message(words);
+        self.watch.bar.tick();
     }
 
     fn tell(&mut self, now: Nanos) -> &mut dyn Observer {
@@ -56,7 +68,8 @@ impl<'a> Watched<'a> {
 
 impl Drop for Watched<'_> {
     fn drop(&mut self) {
-        self.bar.finish_and_clear();
+        self.watch.interrupt.reached(None);
+        self.watch.bar.finish_and_clear();
     }
 }
 
@@ -124,16 +137,19 @@ mod tests {
 
     #[test]
     fn a_person_sees_how_far_a_run_has_come_and_the_observer_misses_nothing() {
-        let (bar, mut counted) = (ProgressBar::hidden(), Counted::default());
-        let mut watched = Watched::new(&mut counted, bar.clone(), "build", Some(10_000_000_000));
+        let (bar, interrupt, mut counted) = (ProgressBar::hidden(), Interrupt::default(), Counted::default());
+        let watch = Watch { bar: bar.clone(), interrupt: interrupt.clone() };
+        let mut watched = Watched::new(&mut counted, watch, "build", Some(10_000_000_000));
         assert_eq!(bar.message(), "build: 0 s simulated of 10.00 s at most");
         std::thread::sleep(PAUSE);
         for event in 1..=u64::from(EVENTS) {
             watched.cpu_frequency(event * 1_000_000, CpuId(0), 1);
         }
         assert_eq!(bar.message(), "build: 1.024 s simulated of 10.00 s at most");
+        assert_eq!(interrupt.how_far(), Some(bar.message()));
         drop(watched);
         assert!(bar.is_finished());
+        assert_eq!(interrupt.how_far(), None);
         assert_eq!(counted.0, EVENTS);
     }
 }

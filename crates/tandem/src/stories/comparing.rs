@@ -27,6 +27,9 @@ fn a_wide_terminal_has_two_lines_per_pair() {
     fair+performance was 25.0 ± 0.0 % faster than fair+schedutil and 2.000 ± 0.000 times faster than fair+powersave.
     fair+schedutil used 25.0 ± 0.0 % less energy than fair+performance and 6.2 ± 0.0 % less energy than fair+powersave.
     fair+schedutil had 6.3 ± 0.0 % less EDP than fair+performance and 41.4 ± 0.0 % less EDP than fair+powersave.
+
+    28 of 66 values of this machine are assumed; 25.0 % of the energy rests on them, most on memory.dram static_watts
+      (`tandem compare --sensitivity` says which matter).
     ");
 }
 
@@ -69,6 +72,10 @@ fn a_terminal_of_80_columns_has_a_block_per_pair() {
       6.2 ± 0.0 % less energy than fair+powersave.
     fair+schedutil had 6.3 ± 0.0 % less EDP than fair+performance and 41.4 ± 0.0 %
       less EDP than fair+powersave.
+
+    28 of 66 values of this machine are assumed; 25.0 % of the energy rests on them,
+      most on memory.dram static_watts (`tandem compare --sensitivity` says which
+      matter).
     ");
 }
 
@@ -113,6 +120,10 @@ fn a_narrow_terminal_wraps_the_words_too() {
     fair+schedutil had 6.3 ± 0.0 % less EDP than
       fair+performance and 41.4 ± 0.0 % less EDP than
       fair+powersave.
+
+    28 of 66 values of this machine are assumed; 25.0 % of the
+      energy rests on them, most on memory.dram static_watts
+      (`tandem compare --sensitivity` says which matter).
     ");
 }
 
@@ -131,6 +142,8 @@ fn a_pipe_has_one_line_per_pair() {
     fair+performance was 25.0 ± 0.0 % faster than fair+schedutil and 2.000 ± 0.000 times faster than fair+powersave.
     fair+schedutil used 25.0 ± 0.0 % less energy than fair+performance and 6.2 ± 0.0 % less energy than fair+powersave.
     fair+schedutil had 6.3 ± 0.0 % less EDP than fair+performance and 41.4 ± 0.0 % less EDP than fair+powersave.
+
+    28 of 66 values of this machine are assumed; 25.0 % of the energy rests on them, most on memory.dram static_watts (`tandem compare --sensitivity` says which matter).
     ");
 }
 
@@ -162,6 +175,10 @@ fn one_application_in_one_run_has_neither_fairness_nor_jitter_nor_intervals() {
     fair+schedutil was 60.0 % faster than fair+powersave.
     fair+schedutil used 6.2 % less energy than fair+powersave.
     fair+schedutil had 41.4 % less EDP than fair+powersave.
+
+    28 of 66 values of this machine are assumed; 25.0 % of the energy rests on them,
+      most on memory.dram static_watts (`tandem compare --sensitivity` says which
+      matter).
     ");
 }
 
@@ -183,6 +200,9 @@ fn a_time_limit_replaces_the_time_by_the_rate_of_work() {
 
     fair+schedutil did 60.0 ± 0.0 % more work than fair+powersave.
     fair+powersave used 33.3 ± 0.0 % less energy in the same time than fair+schedutil.
+
+    28 of 66 values of this machine are assumed; 25.0 % of the energy rests on them, most on memory.dram static_watts
+      (`tandem compare --sensitivity` says which matter).
     ");
 }
 

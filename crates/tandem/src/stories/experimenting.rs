@@ -41,7 +41,7 @@ over = "load"
 "#;
 
 /// A story whose folder has the experiment, with `from` replaced by `to`.
-fn story(from: &str, to: &str) -> Story {
+pub(super) fn story(from: &str, to: &str) -> Story {
     let story = Story::new();
     assert!(FILE.contains(from), "{from}");
     fs::write(story.path("governors.toml"), FILE.replace(from, to)).unwrap();

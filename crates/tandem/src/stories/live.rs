@@ -70,7 +70,9 @@ fn a_bandwidth_is_measured_and_one_that_is_assumed_is_refused() {
     assert!(text.contains("measured by `tandem machine detect --measure`: "), "{text}");
     let said = story.tandem("attach --speed --machine @this.toml --set memory_mbps=-1").unwrap_err();
     assert!(said.contains("memory_mbps=-1"), "{said}");
-    let said = story.tandem("machine detect --measure --root @nowhere").unwrap_err();
-    assert!(said.contains("--measure loads this machine"), "{said}");
+    for option in ["--measure", "--calibrate"] {
+        let said = story.tandem(&format!("machine detect {option} --root @nowhere")).unwrap_err();
+        assert!(said.contains(&format!("{option} loads this machine")), "{said}");
+    }
     assert!(mistake("run --speed --machine nowhere -- true").contains("nowhere"));
 }

@@ -47,6 +47,24 @@ fn what_detect_writes_of_a_core_with_twelve_threads_is_read() {
 }
 
 #[test]
+fn a_template_is_a_machine_and_is_never_lost() {
+    let story = super::Story::new();
+    story.tandem("machine new mine --like hikey960 -o @mine.toml").unwrap();
+    let shown = story.tandem("machine show @mine.toml --sources").unwrap();
+    assert!(shown.contains("mine (values of hikey960)") && shown.contains("assumed as hikey960"), "{shown}");
+    story.tandem("simulate @one.json -m @mine.toml").unwrap();
+    let lost = story.tandem("machine new mine --like sdm845 -o @mine.toml").unwrap_err();
+    assert!(lost.contains("may have been filled in") && lost.contains("--force"), "{lost}");
+    assert!(fs::read_to_string(story.path("mine.toml")).unwrap().contains("assumed as hikey960"));
+    story.tandem("machine new mine --like sdm845 -o @mine.toml --force").unwrap();
+    assert!(fs::read_to_string(story.path("mine.toml")).unwrap().contains("assumed as sdm845"));
+    let unknown = story.tandem("machine new mine --like hikey").unwrap_err();
+    assert!(unknown.contains("did you mean `hikey960`?"), "{unknown}");
+    // Whatever this runs on, some machine is the nearest.
+    assert!(story.tandem("machine new mine").unwrap().contains("assumed as "));
+}
+
+#[test]
 fn a_clock_that_no_cpu_has_is_refused_and_its_unit_is_said() {
     for command in [
         "simulate @one.json -m hikey960 -g userspace=1400",

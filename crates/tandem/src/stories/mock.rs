@@ -14,10 +14,11 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use signal_hook::consts::SIGINT;
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::{
-    AppReport, CallbackReport, CpuReport, Deadlines, Energy, ExitReport, Frame, Frames, Latency, RecordedExit, Report,
-    SCHEMA, SchedExtReport, TaskReport, Timing,
+    AppReport, CallbackReport, ClusterDrawn, CpuReport, Deadlines, Drawn, Energy, ExitReport, Frame, Frames, Latency,
+    MemoryDrawn, PackageDrawn, RecordedExit, Report, SCHEMA, SchedExtReport, TaskReport, Timing,
 };
 use tandem_simulator::observer::{Observer, TaskInfo};
 use tandem_simulator::simulation::{Options, SimulationError, Waiter};
@@ -51,7 +52,7 @@ impl Simulator for Mock {
     ) -> Result<Report, SimulationError> {
         let earlier = self.calls.fetch_add(1, Ordering::Relaxed);
         if earlier + 1 == self.interrupted_in {
-            self.interrupt.arrive();
+            self.interrupt.arrive(SIGINT);
         }
         let running: Vec<&str> =
             workload.tasks.iter().filter(|task| task.instances > 0).map(|task| task.name.as_str()).collect();
@@ -104,14 +105,27 @@ fn respond(machine: &Machine, workload: &Workload, options: &Options) -> Report 
         time_s,
         time_limited: limit.is_some(),
         energy_j: Energy { total, cores: total * 0.75, memory: total * 0.25, ..Energy::default() },
+        drawn: drawn(total),
         power_w: power,
         throughput: 1.0 / time,
         edp_js: limit.is_none().then_some(total * time_s),
         ed2p_js2: limit.is_none().then_some(total * time_s * time_s),
         apps: workload.applications.iter().enumerate().map(app).collect(),
         timing: how_late,
+        limits: Vec::new(),
+        groups: Vec::new(),
         sched_ext: sched_ext(workload, options),
         ..report("")
+    }
+}
+
+/// Three quarters are for computing on little cores, a quarter for memory whatever is moved.
+fn drawn(joules: f64) -> Drawn {
+    let (cluster, memory) = ("little".to_owned(), "dram".to_owned());
+    Drawn {
+        clusters: vec![ClusterDrawn { cluster, switching_j: joules * 0.75, ..ClusterDrawn::default() }],
+        packages: vec![PackageDrawn::default()],
+        memory: vec![MemoryDrawn { memory, static_j: joules * 0.25, traffic_j: 0.0 }],
     }
 }
 
@@ -127,6 +141,7 @@ pub fn report(workload: &str) -> Report {
         time_s: 2.0,
         time_limited: false,
         energy_j: Energy { total: 8.0, cores: 4.0, uncore: 2.0, memory: 1.0, platform: 0.5, supply: 0.5 },
+        drawn: drawn(8.0),
         power_w: 4.0,
         edp_js: Some(16.0),
         ed2p_js2: Some(32.0),
@@ -156,6 +171,8 @@ pub fn report(workload: &str) -> Report {
             idle_residency: BTreeMap::from([("WFI".to_owned(), 0.5)]),
             energy_j: 4.0,
         }],
+        limits: Vec::new(),
+        groups: Vec::new(),
         sched_ext: Some(scheduler(Some(erring()))),
         warnings: Vec::new(),
     }

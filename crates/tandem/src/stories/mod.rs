@@ -11,6 +11,7 @@ mod gating;
 mod generating;
 mod live;
 mod matrix;
+mod mattering;
 mod mistakes;
 mod mock;
 mod one_run;
@@ -25,6 +26,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
+use tandem_experiments::Simulator;
 use tempfile::TempDir;
 
 use crate::cli::Cli;
@@ -120,13 +122,18 @@ impl Story {
 
     /// The bytes that `command` prints, and how it ends.
     fn run_to_bytes(&self, command: &str) -> Result<(Vec<u8>, Result<(), Failure>), String> {
+        self.run_on(&self.mock, command)
+    }
+
+    /// The same where `simulator` simulates.
+    fn run_on(&self, simulator: &dyn Simulator, command: &str) -> Result<(Vec<u8>, Result<(), Failure>), String> {
         let command = command.replace('@', &format!("{}/", self.folder.path().display()));
         let words = ["tandem"].into_iter().chain(command.split_whitespace());
         let words: Vec<OsString> = words.map(OsString::from).collect();
         let cli = Cli::read(&words).map_err(|error| error.to_string())?;
         let mut out = Vec::new();
         let mut context = Context {
-            simulator: &self.mock,
+            simulator,
             out: &mut out,
             width: self.width,
             progress: false,

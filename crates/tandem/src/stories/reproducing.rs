@@ -14,6 +14,18 @@ source = "A. Author, a venue"
 machine = "hikey960"
 path = "memory.*.gb_per_s"
 what = "bandwidth"
+
+[[choice]]
+what = "the clock of powersave"
+chosen = "the lowest"
+why = "the kernel has it so"
+after_verdicts = true
+[[choice.alternative]]
+what = "the second lowest"
+gives = "run time 1.4 | 1.5"
+[[choice.alternative]]
+what = "none"
+gives = "not run"
 "#;
 
 const TABLE: &str = r#"title = "Table 1: three governors"
@@ -67,6 +79,8 @@ bound = "at most"
 [[series.cell]]
 at = { governor = "schedutil" }
 published = 8
+derived_from = "energy over time"
+neutral = { what = "run time", at = { governor = "powersave" } }
 [[series.cell]]
 at = { governor = "powersave" }
 published = 4.1
@@ -150,6 +164,7 @@ fn written_results_are_a_page_a_figure_and_numbers() {
     story.tandem("reproduce tiny --papers @papers --sensitivity --write @").unwrap();
     let read = |name: &str| fs::read_to_string(story.path(name)).unwrap();
     insta::assert_snapshot!("page", read("results.md"));
+    insta::assert_snapshot!("paper", read("results/tiny.md"));
     let json = read("results.json");
     // The last member; it names the story's folder.
     let (numbers, produced) = json.split_once(",\n  \"produced_by\": ").unwrap();
@@ -168,9 +183,37 @@ fn the_same_seeds_give_the_same_bytes_on_any_number_of_threads() {
     let story = with_paper(None, "seeds", "seeds");
     let written = |jobs: u32| {
         story.tandem(&format!("reproduce --papers @papers --jobs {jobs} --write @")).unwrap();
-        ["results.md", "results.json", "results-tiny.svg"].map(|name| fs::read(story.path(name)).unwrap())
+        ["results.md", "results/tiny.md", "results.json", "results-tiny.svg"]
+            .map(|name| fs::read(story.path(name)).unwrap())
     };
     assert_eq!(written(1), written(4));
+}
+
+#[test]
+fn numbers_of_an_earlier_run_are_judged_anew_without_a_run() {
+    let story = with_paper(None, "seeds", "seeds");
+    let read = |name: &str| fs::read_to_string(story.path(name)).unwrap();
+    let calls = || story.mock.calls.load(std::sync::atomic::Ordering::Relaxed);
+    story.tandem("reproduce --papers @papers --sensitivity --write @").unwrap();
+    let written = ["results.md", "results/tiny.md", "results.json"];
+    let (before, runs) = (written.map(read), calls());
+    story.tandem("reproduce --papers @papers --from @results.json --write @").unwrap();
+    assert_eq!((written.map(read), calls()), (before, runs), "the same files judge the same");
+    // 1.25 of 1.3 agrees; with 1.6 it has the same direction, and is off by more than a quarter of 0.6.
+    let table = story.path("papers/tiny/table1.toml");
+    fs::write(&table, TABLE.replace("published = 1.3", "published = 1.6")).unwrap();
+    story.tandem("reproduce --papers @papers --from @results.json --write @").unwrap();
+    assert_eq!(calls(), runs);
+    let json: serde_json::Value = serde_json::from_str(&read("results.json")).unwrap();
+    let cell = &json["papers"][0]["experiments"][0]["series"][0]["cells"][0];
+    assert_eq!((&cell["verdict"], &cell["strict"]), (&"same_direction".into(), &false.into()), "{cell}");
+    // What another expression gave is no number of this one, nor is what is missing there.
+    fs::write(&table, TABLE.replace("performance(\"both\", \"fast\")", "performance(\"both\", \"slow\")")).unwrap();
+    let other = story.tandem("reproduce --papers @papers --from @results.json").unwrap_err();
+    assert!(other.contains("by the expression of today") && other.contains("without --from computes it"), "{other}");
+    fs::write(story.path("wrong.json"), "{\n  \"schema\": 1,\n  \"papers\": 3\n}").unwrap();
+    let wrong = story.tandem("reproduce --papers @papers --from @wrong.json").unwrap_err();
+    assert!(wrong.contains("wrong.json:3:"), "{wrong}");
 }
 
 #[test]
@@ -257,9 +300,34 @@ fn a_mistake_is_told_with_its_place_and_what_was_meant() {
         ("both.json", "bothe.json"),
         ("machine = \"hikey960\"", "machine = \"hikey961\""),
         ("fair+{governor}", "far+{governor}"),
+        ("what = \"run time\", at", "what = \"run tine\", at"),
+        ("at = { governor = \"powersave\" } }", "at = { governor = \"performance\" } }"),
+        ("neutral = { what = \"run time\", at", "neutral = { what = \"run time\", it"),
+        ("neutral = { what = \"run time\", at = { governor = \"powersave\" } }", "neutral = {}"),
+        ("neutral = { what = \"run time\", at = { governor = \"powersave\" } }", "neutral = \"none\""),
+        ("derived_from = \"energy over time\"", "derived_from = \" \""),
     ];
     let messages = slips.map(|(from, to)| mistake(from, to));
     insta::assert_snapshot!(messages.join("\n\n"));
+}
+
+#[test]
+fn a_choice_has_an_alternative() {
+    let story = with_paper(None, "seeds", "seeds");
+    let path = story.path("papers/tiny/paper.toml");
+    let slip = |from: &str, to: &str| {
+        let text = PAPER.split_once(from).map(|(before, rest)| format!("{before}{to}{rest}")).unwrap();
+        fs::write(&path, text).unwrap();
+        story.tandem("reproduce --papers @papers --list").unwrap_err()
+    };
+    let (choice, _) = PAPER.split_once("[[choice.alternative]]").unwrap();
+    fs::write(&path, choice).unwrap();
+    let none = story.tandem("reproduce --papers @papers --list").unwrap_err();
+    assert!(none.contains("paper.toml:9:1: a choice without an alternative is none"), "{none}");
+    let empty = slip("gives = \"not run\"", "gives = \"\"");
+    assert!(empty.contains("paper.toml:19:9: `gives` is empty"), "{empty}");
+    let unsaid = slip("after_verdicts = true\n", "");
+    assert!(unsaid.contains("missing field `after_verdicts`"), "{unsaid}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
+use schemars::JsonSchema;
 use serde::Serialize;
 use tandem_experiments::{Goal, Limit, Minimised, Scenario, Stored, Tuned, Tuning};
 use tandem_simulator::machine::Machine;
@@ -99,14 +100,21 @@ pub struct Tune {
 }
 
 /// What was found, for programs; docs/reports.md describes the fields.
-#[derive(Serialize)]
-struct Document<'a> {
+#[derive(Serialize, JsonSchema)]
+pub struct Document<'a> {
+    /// Version of this schema.
     schema: u32,
+    /// The scheduler as it is, with the settings that stay as they are: what is compared with.
     scheduler: String,
+    /// The governor, with the settings that are not the default.
     governor: String,
+    /// Names of the machines.
     machines: Vec<&'a str>,
+    /// Names of the workloads; each ran on each machine.
     workloads: Vec<&'a str>,
+    /// What the search was for.
     goal: &'a Goal,
+    /// Names of the settings that could change.
     parameters: Vec<&'a str>,
     #[serde(flatten)]
     tuned: &'a Tuned,
@@ -115,7 +123,7 @@ struct Document<'a> {
 impl Tune {
     /// Runs the command.
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
-        let pair = self.scheduler.pair();
+        let mut pair = self.scheduler.pair();
         let Scheduler::SchedExt(object) = &pair.scheduler else {
             return Err(Failure::Options(format!(
                 "--scheduler {}: has no settings to search; name a sched_ext one",
@@ -128,6 +136,7 @@ impl Tune {
         let dimensions = dimensions(object, &scenario, &self.parameters)?;
         let machines = self.machines.iter().map(|spec| Machine::load(spec)).collect::<Result<Vec<_>, _>>()?;
         machines.iter().try_for_each(|machine| scenario.check_on(machine, &pair, self.seed))?;
+        pair = pair.on_all(&machines);
         let mut produced = ProducedBy::new(&context.command, self.seed).scenario(&scenario).pairs(&scenario, [&pair]);
         for (spec, machine) in self.machines.iter().zip(&machines) {
             reads(context, spec, None, [&pair.scheduler]);

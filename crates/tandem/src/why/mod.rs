@@ -7,6 +7,7 @@ mod text;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
+use schemars::JsonSchema;
 use serde::Serialize;
 use tandem_simulator::input::valid_names;
 use tandem_simulator::metrics::Report;
@@ -56,18 +57,24 @@ pub struct Why {
     json: JsonOption,
 }
 
-/// All results; the field names are the JSON schema (docs/reports.md).
-#[derive(Debug, Serialize)]
-struct Document<'r> {
-    /// Version of the schema, [`SCHEMA`].
+/// The longest waits of a run, with their causes; docs/reports.md describes the fields.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Document<'r> {
+    /// Version of this schema.
     schema: u32,
+    /// The workload's name.
     workload: &'r str,
+    /// The machine's name, with its configuration.
     machine: &'r str,
+    /// The scheduler, with the settings behind its name.
     scheduler: &'r str,
+    /// The governor, with the settings that are not the default.
     governor: &'r str,
+    /// Seed of all random streams.
     seed: u64,
+    /// Simulated seconds of the run.
     time_s: f64,
-    /// Why the loaded scheduler was ejected.
+    /// Why the loaded scheduler was ejected; `None` if it stayed, or if none was loaded.
     ejected: Option<String>,
     /// Warnings of the run.
     warnings: &'r [String],
@@ -87,7 +94,7 @@ impl Why {
         if let Some(task) = &self.task {
             recorder = recorder.only(task);
         }
-        let report = run.observed(context.simulator, context.spinner(), &mut recorder)?;
+        let report = run.observed(context.simulator, context.watch(), &mut recorder)?;
         let why = recorder.finish(report.time_s);
         let document = Document::new(&report, &why);
         let width = context.width;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `tandem workload`: lists bundled workloads, shows what their threads do, and generates others.
+//! `tandem workload`: lists bundled workloads, shows what their threads do, makes them longer, and generates others.
 
 mod generate;
+mod repeat;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ use crate::files::DASH;
 use crate::table::{descriptions, paragraph, printable};
 
 use self::generate::Generate;
+use self::repeat::Repeat;
 
 /// How messages call standard input.
 const STANDARD_INPUT: &str = "standard input";
@@ -28,10 +30,11 @@ Examples:
   tandem workload list
   tandem workload show pipeline
   tandem workload show ./app.json
+  tandem workload repeat forkjoin --times 60 | tandem simulate - -m hikey960 --set hot_start=true
   tandem workload phases --label 1:4 --label inf:1 -o phases.json
   tandem workload mixes --aluadd 3 --stream 1 | tandem simulate - -m core2-q6600
 
-Beside list and show, each command generates workloads of one kind; its --help has the
+Beside list, show and repeat, each command generates workloads of one kind; its --help has the
 options with units, ranges, defaults and source.";
 
 /// List, show and generate workloads
@@ -47,6 +50,7 @@ enum Action {
     /// List the bundled workloads
     List,
     Show(Show),
+    Repeat(Repeat),
     #[command(flatten)]
     Generate(Generate),
 }
@@ -69,6 +73,7 @@ impl WorkloadCommand {
         match &self.action {
             Action::List => list(context),
             Action::Show(show) => show.run(context),
+            Action::Repeat(repeat) => repeat.run(context),
             Action::Generate(generate) => generate.run(context),
         }
     }

@@ -20,6 +20,8 @@ const POINTS: f64 = 3.0;
 /// Points of a CPU's time by which a share may differ if the host took more than `NOISY` percent of the guest's time.
 const NOISY_POINTS: f64 = 10.0;
 const NOISY: f64 = 10.0;
+/// Share by which the time that a group waits for its limit may differ.
+const THROTTLED: f64 = 0.05;
 /// Where it took more of the guest's time than it gave, nothing can be said.
 const HOPELESS: f64 = 100.0;
 
@@ -75,6 +77,28 @@ fn threads_get_the_shares_of_cpu_time_that_a_kernel_gives_them() {
         }
     }
     println!("{table}");
+    judge(&wrong);
+}
+
+#[test]
+fn limited_groups_wait_as_long_as_a_kernel_lets_them() {
+    let mut wrong = Vec::new();
+    println!(
+        "| scenario | scheduler | group | kernel % | simulator % | ratio |\n| --- | --- | --- | ---: | ---: | ---: |"
+    );
+    for (scenario, scheduler, kernel, simulated) in runs(Compared::Throttled) {
+        assert!(kernel.throttled.keys().eq(simulated.throttled.keys()), "{}: {kernel:?}", scenario.name);
+        for (group, in_kernel) in &kernel.throttled {
+            let here = simulated.throttled[group];
+            let ratio = here / in_kernel;
+            let row =
+                format!("| {} | `{scheduler}` | {group} | {in_kernel:.1} | {here:.1} | {ratio:.3} |", scenario.name);
+            println!("{row}");
+            if (ratio - 1.0).abs() > THROTTLED && !scenario.knows(&scheduler) && kernel.stolen <= NOISY {
+                wrong.push(row);
+            }
+        }
+    }
     judge(&wrong);
 }
 

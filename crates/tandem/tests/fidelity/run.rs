@@ -16,6 +16,9 @@ pub struct Run {
     /// What the guest's host took of that time, in percent of the rest.
     #[serde(default)]
     pub stolen: f64,
+    /// Time for which CPUs of each limited group waited, in percent of that of the run.
+    #[serde(default)]
+    pub throttled: BTreeMap<String, f64>,
     /// Who ended, in order.
     #[serde(default)]
     pub order: Vec<String>,

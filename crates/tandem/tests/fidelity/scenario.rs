@@ -15,6 +15,8 @@ pub enum Compared {
     Shares,
     /// The order in which threads end.
     Order,
+    /// For how long limited groups have to wait.
+    Throttled,
     /// What each thread makes the scheduler hear.
     Callbacks,
 }

@@ -29,6 +29,8 @@ pub fn run(scenario: &Scenario, scheduler: &str) -> Run {
         Watch { window: scenario.window_s.map(|window| window.map(|s| (s * SEC as f64) as Nanos)), ..Watch::default() };
     let report = simulate(&equal::machine(scenario.cpus), &workload, &options, &mut watch)
         .unwrap_or_else(|error| panic!("{error}"));
+    let waited = report.groups.iter().map(|group| (group.path.clone(), 100.0 * group.throttled_s / report.time_s));
+    let throttled = waited.collect();
     let lines = report.sched_ext.map(|scx| {
         assert_eq!(scx.exit, None, "{} under {scheduler}", scenario.name);
         scx.output
@@ -37,6 +39,7 @@ pub fn run(scenario: &Scenario, scheduler: &str) -> Run {
     Run {
         scheduler: scheduler.to_owned(),
         stolen: 0.0,
+        throttled,
         shares: if scenario.window_s.is_some() { watch.shares() } else { BTreeMap::new() },
         order: if has(Compared::Order) {
             watch.order.iter().map(|task| watch.names[task].clone()).collect()

@@ -34,7 +34,8 @@ fn count(sched: &Sched, cpu: CpuId, queued: &mut [bool]) -> u32 {
         let known = kernel.task(task);
         assert!(!std::mem::replace(&mut queued[task.index()], true), "task {task} is in two queues");
         assert_eq!((known.class, known.cpu), (class, cpu), "class and CPU of task {task}");
-        count += 1;
+        // Whoever is in a throttled group is queued, but not counted.
+        count += u32::from(class != ClassId::Fair || !sched.fair.is_throttled(task));
     }
     count
 }

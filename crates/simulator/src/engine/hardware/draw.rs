@@ -2,8 +2,9 @@
 //! What cores, clusters and packages draw in the state they are in, and the meters that sum it up.
 
 use super::Hardware;
-use crate::machine::IdleScope;
+use crate::engine::meter::{Cause, Causes, Power};
 use crate::machine::power::{CoreState, cluster_watts, core_activity, core_watts, voltage_ratio};
+use crate::machine::{IdleScope, Opp};
 use crate::observer::Observer;
 use crate::units::{ClusterId, CoreId, CpuId, PackageId};
 
@@ -19,12 +20,32 @@ impl Hardware<'_> {
     }
 
     pub(super) fn core_watts(&self, core: CoreId, state: CoreState) -> f64 {
+        let cluster = &self.machine.clusters[self.machine.cores[core.index()].cluster.index()];
+        let (opp, voltage) = self.core_supply(core);
+        core_watts(cluster, opp, state, voltage)
+    }
+
+    /// The operating point of a core, and how far its supply is raised.
+    fn core_supply(&self, core: CoreId) -> (&Opp, f64) {
         let entry = &self.machine.cores[core.index()];
         let cluster = &self.machine.clusters[entry.cluster.index()];
         let domain = self.core_domain(core);
         let opp = &self.machine.performance_domains[domain.index()].opps[self.domains[domain.index()].effective];
-        let voltage = voltage_ratio(cluster, opp, self.leader_khz(entry.cluster));
-        core_watts(cluster, opp, state, voltage)
+        (opp, voltage_ratio(cluster, opp, self.leader_khz(entry.cluster)))
+    }
+
+    /// The power of a core, and what it is drawn for.
+    fn core_power(&self, core: CoreId, state: CoreState) -> Power {
+        let cluster = &self.machine.clusters[self.machine.cores[core.index()].cluster.index()];
+        let (opp, voltage) = self.core_supply(core);
+        let watts = core_watts(cluster, opp, state, voltage);
+        match state {
+            CoreState::Idle(_) => Power::of(watts, Cause::Idle),
+            CoreState::Active(_) => {
+                let leakage_share = if watts > 0.0 { opp.leakage_watts * voltage / watts } else { 0.0 };
+                Power { watts, cause: Cause::Awake, leakage_share }
+            }
+        }
     }
 
     /// The idle state of a core: the shallowest of its siblings'.
@@ -44,17 +65,14 @@ impl Hardware<'_> {
             CoreState::Idle(self.core_idle_state(core))
         };
         self.count_core(core, if busy > 0 { None } else { Some(self.core_idle_state(core)) });
-        let watts = self.core_watts(core, state);
+        let power = self.core_power(core, state);
         for cpu in cpus {
             let pays = busy == 0 || self.cpus[cpu.index()].activity.is_some();
             let sharers = if busy > 0 { busy as usize } else { cpus.len() };
-            let share = if pays { watts / sharers as f64 } else { 0.0 };
-            let meter = &mut self.cpus[cpu.index()].meter;
-            if meter.watts() != share {
-                meter.enter(self.now, share);
-                if self.observe {
-                    self.power_changes.push(*cpu);
-                }
+            let share = if pays { power.watts / sharers as f64 } else { 0.0 };
+            let changed = self.cpus[cpu.index()].meter.enter(self.now, Power { watts: share, ..power });
+            if changed && self.observe {
+                self.power_changes.push(*cpu);
             }
         }
     }
@@ -74,9 +92,8 @@ impl Hardware<'_> {
     pub(super) fn update_cluster(&mut self, cluster: ClusterId) {
         let entry = &self.machine.clusters[cluster.index()];
         let state = &self.clusters[cluster.index()];
-        let shallowest = state.idle_cores.iter().position(|cores| *cores > 0).unwrap_or(0);
-        let in_cluster_state = entry.idle_states.get(shallowest).is_some_and(|state| state.scope == IdleScope::Cluster);
-        let awake_opp = if state.opp_static && (state.active_cores > 0 || !in_cluster_state) {
+        let sleeping = self.sleeping(cluster);
+        let awake_opp = if state.opp_static && sleeping.is_none() {
             let opps = state.domains.iter().map(|domain| {
                 &self.machine.performance_domains[domain.index()].opps[self.domains[domain.index()].effective]
             });
@@ -84,24 +101,14 @@ impl Hardware<'_> {
         } else {
             None
         };
-        let shallowest = if state.active_cores > 0 { 0 } else { shallowest };
-        let watts = cluster_watts(entry, awake_opp, shallowest);
-        let meter = &mut self.clusters[cluster.index()].meter;
-        if meter.watts() != watts {
-            meter.enter(self.now, watts);
-            if self.observe {
-                self.power_changes.extend(entry.cores.iter().flat_map(|core| &self.machine.cores[core.index()].cpus));
-            }
-        }
-    }
-
-    pub(super) fn update_package(&mut self, package: PackageId) {
-        let entry = &self.machine.packages[package.index()];
-        let state = &mut self.packages[package.index()];
-        let watts = if state.active_cores > 0 { entry.uncore_watts } else { entry.uncore_idle_watts };
-        if state.meter.watts() != watts {
-            state.meter.enter(self.now, watts);
-            self.uncore_changed = true;
+        let watts = cluster_watts(entry, awake_opp, sleeping.unwrap_or(0));
+        self.cluster_sleeps(cluster, sleeping);
+        let stopped = sleeping.and_then(|state| entry.idle_states.get(state));
+        let asleep = stopped.is_some_and(|state| state.scope == IdleScope::Cluster);
+        let power = Power::of(watts, if asleep { Cause::Asleep } else { Cause::Awake });
+        let changed = self.clusters[cluster.index()].meter.enter(self.now, power);
+        if changed && self.observe {
+            self.power_changes.extend(entry.cores.iter().flat_map(|core| &self.machine.cores[core.index()].cpus));
         }
     }
 
@@ -130,6 +137,20 @@ impl Hardware<'_> {
         }
     }
 
+    /// Tells `observer` what no power has shown it: the ways into idle states and out of them.
+    pub fn show_unseen(&mut self, observer: &mut dyn Observer) {
+        for (index, cpu) in self.machine.cpus.iter().enumerate() {
+            let cluster = &self.clusters[self.machine.cores[cpu.core.index()].cluster.index()];
+            let joules = self.cpus[index].meter.unseen() + cluster.meter.unseen() / cluster.cpus;
+            if joules != 0.0 {
+                observer.unseen_energy(CpuId::at(index), joules);
+            }
+        }
+        for (index, package) in self.packages.iter().enumerate().filter(|(_, package)| package.meter.unseen() != 0.0) {
+            observer.unseen_uncore_energy(PackageId::at(index), package.meter.unseen());
+        }
+    }
+
     /// Watts of `cpu`: its share of its core and an equal share of its cluster.
     fn cpu_watts(&self, cpu: CpuId) -> f64 {
         let cluster = self.machine.cores[self.machine.cpus[cpu.index()].core.index()].cluster;
@@ -138,7 +159,7 @@ impl Hardware<'_> {
     }
 
     /// Watts of a package: cores, clusters, uncore.
-    fn package_watts(&self, package: PackageId) -> f64 {
+    pub(super) fn package_watts(&self, package: PackageId) -> f64 {
         let clusters = self.machine.clusters.iter().enumerate().filter(|(_, cluster)| cluster.package == package);
         let cores = clusters.map(|(index, cluster)| {
             let cpus = cluster.cores.iter().flat_map(|core| &self.machine.cores[core.index()].cpus);
@@ -159,5 +180,22 @@ impl Hardware<'_> {
     pub fn uncore_joules(&mut self) -> f64 {
         let now = self.now;
         self.packages.iter_mut().map(|package| package.meter.read(now)).sum()
+    }
+
+    /// Joules so far of the cores of a cluster, and of what they share.
+    pub fn cluster_causes(&mut self, cluster: ClusterId) -> (Causes, Causes) {
+        let mut cores = Causes::default();
+        for core in &self.machine.clusters[cluster.index()].cores {
+            for cpu in &self.machine.cores[core.index()].cpus {
+                let own = self.cpus[cpu.index()].meter.read_causes(self.now);
+                cores.iter_mut().zip(own).for_each(|(sum, joules)| *sum += joules);
+            }
+        }
+        (cores, self.clusters[cluster.index()].meter.read_causes(self.now))
+    }
+
+    /// Joules so far of the uncore of a package.
+    pub fn uncore_causes(&mut self, package: PackageId) -> Causes {
+        self.packages[package.index()].meter.read_causes(self.now)
     }
 }

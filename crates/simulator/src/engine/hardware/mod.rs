@@ -5,15 +5,19 @@
 //! that it ends. Nothing here knows tasks. CPUs that the configuration leaves offline stay in the deepest idle state.
 //!
 //! - this file: what changes, and what else changes with it. [`state`]: what is known of each part. [`draw`]: watts and
-//!   joules. `audit`: whether all of this agrees.
+//!   joules. `sleep`: the way into idle states and out of them. [`uncore`]: packages, awake and asleep. [`limits`]: what power and
+//!   heat leave of clocks. `audit`: whether all of this agrees.
 
 mod audit;
 mod draw;
+pub mod limits;
+mod sleep;
 mod state;
+mod uncore;
 
 use crate::machine::Machine;
-use crate::machine::power::CoreState;
-use crate::units::{ClusterId, CoreId, CpuId, Nanos, PackageId, PerformanceDomainId, seconds};
+use crate::units::{ClusterId, CoreId, CpuId, Nanos, PackageId, PerformanceDomainId};
+use limits::Budget;
 use state::{ClusterState, Core, CpuState, DomainState, PackageState};
 
 /// The state of all hardware.
@@ -26,6 +30,8 @@ pub struct Hardware<'m> {
     clusters: Vec<ClusterState>,
     packages: Vec<PackageState>,
     domains: Vec<DomainState>,
+    /// Packages with limits on power or temperature.
+    budgets: Vec<Budget>,
     /// Domains whose effective clock changed; the caller drains the list.
     pub clock_changes: Vec<PerformanceDomainId>,
     /// CPUs whose power changed since an observer was last told; filled only while `observe` is set.
@@ -37,8 +43,9 @@ pub struct Hardware<'m> {
 }
 
 impl<'m> Hardware<'m> {
-    /// All CPUs idle in their first state, all clocks at the highest allowed OPP.
-    pub fn new(machine: &'m Machine) -> Self {
+    /// All CPUs idle in their first state, all clocks at the highest allowed OPP. `hot`: packages with limits begin as a long
+    /// full load leaves them, else as if nothing had been drawn before.
+    pub fn new(machine: &'m Machine, hot: bool) -> Self {
         let mut hardware = Self {
             machine,
             now: 0,
@@ -51,6 +58,9 @@ impl<'m> Hardware<'m> {
                 .map(|index| PackageState::new(machine, PackageId::at(index)))
                 .collect(),
             domains: machine.performance_domains.iter().map(|domain| DomainState::new(machine, domain)).collect(),
+            budgets: (0..machine.packages.len())
+                .filter_map(|index| Budget::new(machine, PackageId::at(index), hot))
+                .collect(),
             clock_changes: Vec::new(),
             power_changes: Vec::new(),
             observe: false,
@@ -117,34 +127,18 @@ impl<'m> Hardware<'m> {
     }
 
     fn wake(&mut self, cpu: CpuId, activity: f64) {
-        self.book_entry(cpu);
+        self.reduce_until_awake(cpu);
+        self.book_pause(cpu);
+        let core = self.machine.cpus[cpu.index()].core;
+        // All CPUs of a cluster that is powered down are idle: the one that wakes it is booked as busy after that.
+        self.power_up(self.machine.cores[core.index()].cluster);
         let busy = self.machine.cluster(cpu).idle_states.len() + 1;
         let state = &mut self.cpus[cpu.index()];
         state.activity = Some(activity);
         state.residency.enter(self.now, busy);
-        let core = self.machine.cpus[cpu.index()].core;
         self.cores[core.index()].busy_threads += 1;
         if self.cores[core.index()].busy_threads == 1 {
             self.core_wakes(core);
-        }
-    }
-
-    /// `cpu` leaves its idle state: entering it took until the entry latency was over, in C0; and where the whole core
-    /// idled, at full activity.
-    fn book_entry(&mut self, cpu: CpuId) {
-        let idle_states = &self.machine.cluster(cpu).idle_states;
-        let state = &mut self.cpus[cpu.index()];
-        let Some(entry) = idle_states.get(state.idle_state).map(|idle| idle.entry).filter(|entry| *entry > 0) else {
-            return;
-        };
-        state.residency.enter(self.now, state.idle_state);
-        state.residency.shift(state.idle_state, idle_states.len(), entry.min(self.now - state.idle_since));
-        let core = self.machine.cpus[cpu.index()].core;
-        let entering = entry.min(self.now - self.cores[core.index()].idle_since);
-        if self.cores[core.index()].busy_threads == 0 && entering > 0 {
-            let awake = self.core_watts(core, CoreState::Active(1.0));
-            let asleep = self.core_watts(core, CoreState::Idle(self.core_idle_state(core)));
-            self.cpus[cpu.index()].meter.add((awake - asleep).max(0.0) * seconds(entering));
         }
     }
 
@@ -159,7 +153,8 @@ impl<'m> Hardware<'m> {
     pub fn idle(&mut self, cpu: CpuId, idle_state: usize) {
         let was_busy = self.cpus[cpu.index()].activity.is_some();
         if !was_busy {
-            self.book_entry(cpu);
+            self.book_pause(cpu);
+            self.power_up(self.machine.cores[self.machine.cpus[cpu.index()].core.index()].cluster);
         }
         let state = &mut self.cpus[cpu.index()];
         state.activity = None;
@@ -189,19 +184,6 @@ impl<'m> Hardware<'m> {
         self.apply_boost(domain);
     }
 
-    /// Exit latency of the idle state that the core of `cpu` is in, and what of the entry is still to be done.
-    pub fn wakeup_latency(&self, cpu: CpuId) -> Nanos {
-        let core = self.machine.cpus[cpu.index()].core;
-        let Core { busy_threads, idle_since, .. } = self.cores[core.index()];
-        let idle_states = &self.machine.cluster(cpu).idle_states;
-        if busy_threads > 0 {
-            // A thread whose sibling runs waits in C0: nothing is to be powered up but the thread itself.
-            return idle_states.first().map_or(0, |idle| idle.exit);
-        }
-        let Some(idle) = idle_states.get(self.core_idle_state(core)) else { return 0 };
-        idle.exit + idle.entry.saturating_sub(self.now - idle_since)
-    }
-
     fn core_count_changed(&mut self, cluster: ClusterId) {
         let package = self.machine.clusters[cluster.index()].package;
         self.update_cluster(cluster);
@@ -221,17 +203,22 @@ impl<'m> Hardware<'m> {
         self.update_followers(cluster);
     }
 
-    /// The highest allowed OPP not above the request, given how many cores are active.
-    fn apply_boost(&mut self, domain: PerformanceDomainId) {
-        let state = &self.domains[domain.index()];
-        let limits = state.clusters.iter().map(|cluster| {
+    /// The highest OPP that boost limits allow, given how many cores are active.
+    fn boost_opp(&self, domain: PerformanceDomainId) -> usize {
+        let limits = self.domains[domain.index()].clusters.iter().map(|cluster| {
             let package = self.machine.clusters[cluster.index()].package;
             self.clusters[cluster.index()].boost.max_khz.min(self.packages[package.index()].boost.max_khz)
         });
         let limit = limits.min().unwrap_or(u32::MAX);
         let opps = &self.machine.performance_domains[domain.index()].opps;
-        let allowed = opps.partition_point(|opp| opp.khz <= limit).saturating_sub(1);
-        let effective = state.requested.min(allowed);
+        opps.partition_point(|opp| opp.khz <= limit).saturating_sub(1)
+    }
+
+    /// The highest allowed OPP not above the request, given how many cores are active and what limits leave.
+    fn apply_boost(&mut self, domain: PerformanceDomainId) {
+        let allowed = self.boost_opp(domain);
+        let state = &self.domains[domain.index()];
+        let effective = state.requested.min(allowed).min(state.cap);
         if effective == state.effective {
             return;
         }
@@ -246,6 +233,10 @@ impl<'m> Hardware<'m> {
             let cluster = self.domains[domain.index()].clusters[index];
             self.update_cluster(cluster);
             self.update_followers(cluster);
+            let package = self.machine.clusters[cluster.index()].package;
+            if self.machine.packages[package.index()].uncore_clock.is_some() {
+                self.update_package(package);
+            }
         }
     }
 

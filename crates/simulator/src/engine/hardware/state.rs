@@ -2,7 +2,7 @@
 //! What is known of each CPU, core, cluster, package and clock at the moment, and how it begins.
 
 use crate::engine::meter::{Meter, Residency};
-use crate::machine::{self, Boost, Machine, PerformanceDomain};
+use crate::machine::{self, Boost, Machine, PerformanceDomain, transition};
 use crate::units::{ClusterId, CoreId, CpuId, Nanos, PackageId, PerformanceDomainId};
 
 #[derive(Debug)]
@@ -36,6 +36,14 @@ pub(super) struct ClusterState {
     pub active_cores: u32,
     /// Idle cores by idle state.
     pub idle_cores: Vec<u32>,
+    /// The state of its own that the kernel chose, for as long as no CPU wakes.
+    pub os_state: Option<usize>,
+    /// Whether the cluster sleeps.
+    pub down: Option<Sleep>,
+    /// Joules of a core for each idle state, in and out, at the highest operating point.
+    pub core_joules: Vec<f64>,
+    /// The same of the cluster.
+    pub cluster_joules: Vec<f64>,
     pub meter: Meter,
     pub domains: Vec<PerformanceDomainId>,
     pub followers: Vec<ClusterId>,
@@ -43,6 +51,15 @@ pub(super) struct ClusterState {
     pub opp_static: bool,
     pub cpus: f64,
     pub boost: Limit,
+}
+
+/// A cluster that sleeps.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sleep {
+    /// In which of its idle states.
+    pub state: usize,
+    /// Since when it goes there.
+    pub since: Nanos,
 }
 
 /// A boost limit in force, and whom it concerns.
@@ -66,13 +83,21 @@ pub(super) struct PackageState {
     pub active_cores: u32,
     pub meter: Meter,
     pub boost: Limit,
+    /// The idle state that the package is in, and since when.
+    pub asleep: Option<usize>,
+    pub asleep_since: Nanos,
+    /// Its clusters, each with the index of the core idle state that each idle state of the package wants; empty without
+    /// such states.
+    pub wanted: Vec<(ClusterId, Vec<usize>)>,
 }
 
 #[derive(Debug)]
 pub(super) struct DomainState {
     /// The OPP that the governor asked for.
     pub requested: usize,
-    /// The OPP that boost limits leave of it.
+    /// The highest OPP that limits on power and heat allow.
+    pub cap: usize,
+    /// The OPP that boost limits and `cap` leave of the request.
     pub effective: usize,
     pub residency: Residency,
     pub cores: Vec<CoreId>,
@@ -113,9 +138,15 @@ impl ClusterState {
         let has_static = |domain: &PerformanceDomainId| {
             machine.performance_domains[domain.index()].opps.iter().any(|opp| opp.static_watts.is_some())
         };
+        let highest = domains.iter().filter_map(|domain| machine.performance_domains[domain.index()].opps.last());
+        let highest = highest.max_by_key(|opp| opp.khz);
         Self {
             active_cores: 0,
             idle_cores: vec![0; entry.idle_states.len().max(1)],
+            os_state: None,
+            down: None,
+            core_joules: highest.map_or_else(Vec::new, |opp| transition::core_joules(entry, opp)),
+            cluster_joules: highest.map_or_else(Vec::new, |opp| transition::cluster_joules(entry, opp)),
             meter: Meter::default(),
             opp_static: domains.iter().any(has_static),
             boost: Limit::new(&entry.boost, domains.clone()),
@@ -132,7 +163,20 @@ impl PackageState {
         let domains = machine.performance_domains.iter().enumerate().filter(|(_, domain)| inside(domain));
         let domains = domains.map(|(index, _)| PerformanceDomainId::at(index)).collect();
         let boost = Limit::new(&machine.packages[package.index()].boost, domains);
-        Self { active_cores: 0, meter: Meter::default(), boost }
+        let wanted = Self::wanted(machine, package);
+        Self { active_cores: 0, meter: Meter::default(), boost, asleep: None, asleep_since: 0, wanted }
+    }
+
+    fn wanted(machine: &Machine, package: PackageId) -> Vec<(ClusterId, Vec<usize>)> {
+        let states = &machine.packages[package.index()].idle_states;
+        let clusters = machine.clusters.iter().enumerate();
+        let inside = clusters.filter(|(_, cluster)| cluster.package == package && !states.is_empty());
+        let of_cluster = |cluster: &machine::Cluster| {
+            let position = |wanted: &str| cluster.idle_states.iter().position(|state| state.name == wanted);
+            // The reader of descriptions has made sure that there is one.
+            states.iter().map(|state| position(&state.core_state).unwrap_or(usize::MAX)).collect()
+        };
+        inside.map(|(index, cluster)| (ClusterId::at(index), of_cluster(cluster))).collect()
     }
 }
 
@@ -154,6 +198,7 @@ impl DomainState {
         clusters.dedup();
         Self {
             requested: domain.max_opp,
+            cap: usize::MAX,
             effective: domain.max_opp,
             residency: Residency::new(domain.opps.len(), domain.max_opp),
             cores,

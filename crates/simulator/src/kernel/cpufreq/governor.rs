@@ -2,18 +2,26 @@
 //! The governors, and what runs once one is started.
 
 use super::{
-    Conservative, ConservativeTunables, CpuTimes, Ondemand, OndemandTunables, Policy, Relation, Schedutil,
-    SchedutilTunables,
+    Conservative, ConservativeTunables, CpuTimes, Ondemand, OndemandTunables, Policy, Pstate, PstateTunables, Relation,
+    Schedutil, SchedutilTunables,
 };
 use crate::units::Nanos;
 
 /// A cpufreq governor and its tunables. Parsed from and displayed as `name[=setting,...]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Governor {
-    /// Always the highest allowed clock.
+    /// What the machine's own Linux runs with.
+    Default,
+    /// The highest allowed clock; that of a driver which has one of this name, where the machine has such a driver.
     Performance,
-    /// Always the lowest allowed clock.
+    /// The lowest allowed clock; that of a driver which has one of this name, where the machine has such a driver.
     Powersave,
+    /// The generic governor, in the passive mode of such a driver: the highest allowed clock.
+    PassivePerformance,
+    /// The generic governor, in the passive mode of such a driver: the lowest allowed clock.
+    PassivePowersave,
+    /// One of a driver in active mode.
+    Pstate(PstateTunables),
     /// A clock given by the user.
     Userspace {
         /// In kHz, rounded up to an operating point; `None` for the highest.
@@ -38,13 +46,17 @@ pub enum GovernorState {
     Conservative(Conservative),
     /// See [`Schedutil::update`].
     Schedutil(Schedutil),
+    /// See [`Pstate::sample`].
+    Pstate(Pstate),
 }
 
 impl Governor {
     /// Whether it wants to hear of scheduler updates (`cpufreq_update_util`).
     pub(crate) fn listens(&self) -> bool {
         match self {
-            Self::Performance | Self::Powersave | Self::Userspace { .. } => false,
+            Self::Default | Self::Performance | Self::Powersave | Self::Userspace { .. } => false,
+            Self::PassivePerformance | Self::PassivePowersave => false,
+            Self::Pstate(tunables) => !tunables.performance,
             Self::Ondemand(_) | Self::Conservative(_) | Self::Schedutil(_) => true,
         }
     }
@@ -56,7 +68,7 @@ impl Governor {
         let given = match self {
             Self::Ondemand(tunables) => tunables.sampling_rate,
             Self::Conservative(tunables) => tunables.sampling_rate,
-            Self::Performance | Self::Powersave | Self::Userspace { .. } | Self::Schedutil(_) => return None,
+            _ => return None,
         };
         Some(given.unwrap_or_else(|| policy.transition_delay().max(2 * tick)))
     }
@@ -64,9 +76,13 @@ impl Governor {
     /// The operating point of a governor that does not look at load, to be set when it starts.
     pub(crate) fn fixed_target(&self, policy: &Policy) -> Option<usize> {
         match *self {
-            Self::Performance => Some(policy.resolve(policy.max_khz(), Relation::High)),
-            Self::Powersave => Some(policy.resolve(policy.min_khz(), Relation::Low)),
+            Self::Performance | Self::PassivePerformance => Some(policy.resolve(policy.max_khz(), Relation::High)),
+            Self::Pstate(PstateTunables { performance: true, .. }) => {
+                Some(policy.resolve(policy.max_khz(), Relation::High))
+            }
+            Self::Powersave | Self::PassivePowersave => Some(policy.resolve(policy.min_khz(), Relation::Low)),
             Self::Userspace { khz } => Some(policy.resolve(khz.unwrap_or(u32::MAX), Relation::Low)),
+            Self::Default | Self::Pstate(_) => None,
             Self::Ondemand(_) | Self::Conservative(_) | Self::Schedutil(_) => None,
         }
     }
@@ -91,6 +107,9 @@ impl Governor {
             Self::Schedutil(tunables) => {
                 let rate_limit = tunables.rate_limit.unwrap_or_else(|| policy.transition_delay());
                 GovernorState::Schedutil(Schedutil::new(times.len(), capacity, rate_limit, tick))
+            }
+            Self::Pstate(tunables) if !tunables.performance => {
+                GovernorState::Pstate(Pstate::new(tunables, policy, times, now))
             }
             fixed => GovernorState::Fixed(fixed),
         }

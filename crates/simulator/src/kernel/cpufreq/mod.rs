@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which operating point the CPUs of a performance domain run at: Linux 6.12's six cpufreq governors.
+//! Which operating point the CPUs of a performance domain run at: Linux 6.12's six cpufreq governors, and the
+//! drivers of x86 that have governors of their own.
 //!
 //! A [`Governor`] is what a user asks for. [`Governor::start`] makes the state that one [`Policy`] (a performance
 //! domain's limits and present clock) needs, and that state answers "which operating point now?" with an index or
@@ -10,31 +11,35 @@
 //! |---|---|---|
 //! | performance, powersave, userspace | started | the highest, the lowest, the given clock |
 //! | [`Ondemand`], [`Conservative`] | a scheduler update of one of the CPUs, if [`Dbs::due`] | a clock by the share of time not idle since the last sample |
+//! | [`Pstate`] | a scheduler update, and by itself, from [`Pstate::next_sample`] on | a clock by the share not idle |
 //! | [`Schedutil`] | every scheduler update of one of the CPUs | a clock by tracked utilisation, if the rate limit allows |
 //!
 //! A scheduler update (`cpufreq_update_util`) is a tick, an enqueue or a dequeue that changed the CPU's utilisation,
 //! or a wakeup from I/O. An idle domain has none, so its clock stays where it was, as on Linux since 4.7. Older
 //! kernels sampled by a deferrable timer instead.
 //!
-//! Left out: frequencies marked inefficient (`CPUFREQ_RELATION_E`), a driver's own `transition_delay_us`, drivers
-//! that decide themselves (intel_pstate and amd-pstate in active mode, `adjust_perf`), and the time that the
-//! governors' kernel threads take on CPUs that cannot switch clocks from the scheduler, and limits that change during a
-//! run (`scaling_max_freq`, thermal throttling). The user of an Intel machine
-//! in its default mode could tell at once; he of a machine with `cpufreq-dt` would see short runs of `sugov` threads
-//! in a trace.
+//! Left out: frequencies marked inefficient (`CPUFREQ_RELATION_E`), a driver's own `transition_delay_us`,
+//! `adjust_perf`, the time that the governors' kernel threads take on CPUs that cannot switch clocks from the scheduler,
+//! and limits that change during a run (`scaling_max_freq`, thermal throttling). The user of a machine with `cpufreq-dt` would see
+//! short runs of `sugov` threads in a trace.
 
 mod conservative;
 mod dbs;
 mod governor;
 mod names;
+mod offered;
 mod ondemand;
+mod pstate;
+mod pstate_names;
 mod schedutil;
 
 pub use conservative::{Conservative, ConservativeTunables};
 pub use dbs::{CpuTimes, Dbs};
 pub use governor::{Governor, GovernorState};
 pub use names::GovernorError;
+pub use offered::NotOffered;
 pub use ondemand::{Ondemand, OndemandTunables};
+pub use pstate::{Epp, Pstate, PstateTunables};
 pub use schedutil::{CpuUtil, Schedutil, SchedutilTunables, uclamp_rq_is_capped};
 
 use crate::machine::PerformanceDomain;

@@ -9,8 +9,9 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use super::{ConservativeTunables, Governor, OndemandTunables, SchedutilTunables};
+use super::{ConservativeTunables, Governor, OndemandTunables, PstateTunables, SchedutilTunables, pstate_names};
 use crate::input::valid_names;
+use crate::machine::CpufreqDriver;
 use crate::units::{MSEC, Nanos, SEC, USEC};
 
 const TIME_UNITS: [(&str, u64); 4] = [("ns", 1), ("us", USEC), ("ms", MSEC), ("s", SEC)];
@@ -61,9 +62,18 @@ impl FromStr for Governor {
             None => (written, Vec::new()),
         };
         match name {
-            "performance" | "powersave" if !settings.is_empty() => Err(GovernorError::NoSettings(name.to_owned())),
+            "default" | "performance" | "powersave" | "passive:performance" | "passive:powersave"
+                if !settings.is_empty() =>
+            {
+                Err(GovernorError::NoSettings(name.to_owned()))
+            }
+            "default" => Ok(Self::Default),
             "performance" => Ok(Self::Performance),
             "powersave" => Ok(Self::Powersave),
+            "passive:performance" => Ok(Self::PassivePerformance),
+            "passive:powersave" => Ok(Self::PassivePowersave),
+            "intel_pstate" => pstate_names::read(CpufreqDriver::IntelPstate, &settings).map(Self::Pstate),
+            "amd-pstate" => pstate_names::read(CpufreqDriver::AmdPstateEpp, &settings).map(Self::Pstate),
             "userspace" => userspace(&settings),
             "ondemand" => ondemand(&settings).map(Self::Ondemand),
             "conservative" => conservative(&settings).map(Self::Conservative),
@@ -219,11 +229,27 @@ impl Settings<'_, '_> {
 
 impl Governor {
     /// The names of all governors.
-    pub const NAMES: [&str; 6] = ["performance", "powersave", "userspace", "ondemand", "conservative", "schedutil"];
+    pub const NAMES: [&str; 11] = [
+        "performance",
+        "powersave",
+        "userspace",
+        "ondemand",
+        "conservative",
+        "schedutil",
+        "intel_pstate",
+        "amd-pstate",
+        "passive:performance",
+        "passive:powersave",
+        "default",
+    ];
 
     /// The name alone, as in `scaling_governor`.
     pub fn name(&self) -> &'static str {
         match self {
+            Self::Default => "default",
+            Self::PassivePerformance => "passive:performance",
+            Self::PassivePowersave => "passive:powersave",
+            Self::Pstate(PstateTunables { driver, .. }) => driver.governor(),
             Self::Performance => "performance",
             Self::Powersave => "powersave",
             Self::Userspace { .. } => "userspace",
@@ -240,7 +266,9 @@ impl fmt::Display for Governor {
         f.write_str(self.name())?;
         let mut settings = Settings { f, first: true };
         match self {
-            Self::Performance | Self::Powersave | Self::Userspace { khz: None } => Ok(()),
+            Self::Default | Self::Performance | Self::Powersave | Self::Userspace { khz: None } => Ok(()),
+            Self::PassivePerformance | Self::PassivePowersave => Ok(()),
+            Self::Pstate(tunables) => pstate_names::display(settings.f, tunables),
             Self::Userspace { khz: Some(khz) } => {
                 settings.separate()?;
                 display_quantity(settings.f, u64::from(*khz), [("GHz", 1_000_000), ("MHz", 1_000), ("kHz", 1)])

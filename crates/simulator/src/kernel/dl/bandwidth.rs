@@ -102,12 +102,14 @@ impl Dl {
     pub(super) fn add_running_bw(&mut self, kernel: &mut Kernel, task: TaskId) {
         let cpu = kernel.task(task).cpu;
         self.rqs[cpu.index()].running_bw += self.entities[task.index()].bandwidth;
+        kernel.rq_mut(cpu).dl_bandwidth = self.bandwidth(cpu);
         kernel.cpufreq_update_util(cpu);
     }
 
     pub(super) fn sub_running_bw(&mut self, kernel: &mut Kernel, task: TaskId) {
         let cpu = kernel.task(task).cpu;
         self.rqs[cpu.index()].running_bw -= self.entities[task.index()].bandwidth;
+        kernel.rq_mut(cpu).dl_bandwidth = self.bandwidth(cpu);
         kernel.cpufreq_update_util(cpu);
     }
 

@@ -204,8 +204,11 @@ impl SchedClass for Dl {
             entity.update_at_wakeup(kernel.now);
         } else if renew {
             entity.replenish(kernel.now);
-        } else if entity.boost.is_none() && (entity.deadline < kernel.now || entity.deadline == 0) {
-            // `setup_new_dl_entity`
+        } else if why != Enqueue::Migrating
+            && entity.boost.is_none()
+            && (entity.deadline < kernel.now || entity.deadline == 0)
+        {
+            // `setup_new_dl_entity`; one that only changes CPUs keeps what it has, late or not.
             entity.replenish_new_period(kernel.now);
         }
         self.enqueue_entity(kernel, task);

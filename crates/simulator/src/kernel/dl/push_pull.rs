@@ -140,6 +140,53 @@ impl Dl {
         self.dequeue_task(kernel, task, Dequeue::Save);
         kernel.task_mut(task).cpu = dst;
         kernel.migrated.push(task);
-        self.enqueue_task(kernel, task, Enqueue::Restore);
+        self.enqueue_task(kernel, task, Enqueue::Migrating);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_pcg::Pcg32;
+
+    use super::*;
+    use crate::kernel::params::KernelParameters;
+    use crate::kernel::switching::Switching;
+    use crate::kernel::task::Task;
+    use crate::machine::Machine;
+    use crate::units::MSEC;
+    use crate::workload::{Policy, Scheduling};
+
+    /// A task with 4 ms of every 20, queued on CPU 0 at 0.
+    fn late() -> (Kernel, Dl, TaskId) {
+        let machine = Machine::load("smp-8").unwrap();
+        let mut kernel = Kernel::new(&machine, KernelParameters::default(), Pcg32::seed_from_u64(1));
+        let policy = Policy::Deadline { runtime: 4 * MSEC, deadline: 20 * MSEC, period: 20 * MSEC };
+        let scheduling = Scheduling { policy, ..Scheduling::default() };
+        let task = TaskId(0);
+        kernel.tasks.push(Task::new(task, scheduling, None, Switching::default()));
+        let mut dl = Dl::new(&kernel);
+        dl.task_new(&kernel, task);
+        dl.enqueue_task(&mut kernel, task, Enqueue::New);
+        dl.entities[0].runtime = MSEC as i64;
+        kernel.now = 30 * MSEC;
+        (kernel, dl, task)
+    }
+
+    #[test]
+    fn a_late_task_that_is_pushed_keeps_its_deadline_and_budget() {
+        let (mut kernel, mut dl, task) = late();
+        dl.move_task(&mut kernel, task, CpuId(1));
+        assert_eq!((dl.entities[0].deadline, dl.entities[0].runtime), (20 * MSEC, MSEC as i64));
+        assert_eq!(dl.rqs[1].first(), Some((20 * MSEC, task)));
+        assert_eq!((dl.bandwidth(CpuId(0)), dl.bandwidth(CpuId(1))), (0, 204), "a fifth of 1024 goes along");
+    }
+
+    #[test]
+    fn a_late_task_whose_parameters_change_begins_anew() {
+        let (mut kernel, mut dl, task) = late();
+        dl.dequeue_task(&mut kernel, task, Dequeue::Save);
+        dl.enqueue_task(&mut kernel, task, Enqueue::Restore);
+        assert_eq!((dl.entities[0].deadline, dl.entities[0].runtime), (50 * MSEC, 4 * MSEC as i64));
     }
 }

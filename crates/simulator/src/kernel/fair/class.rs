@@ -2,6 +2,8 @@
 //! The hooks of the fair class (`fair_sched_class`): enqueue, dequeue, pick, tick.
 
 use super::entity::SchedEntity;
+use super::hierarchy::{Leave, heap_of};
+use super::layout::QueueId;
 use super::{Fair, custom_slice};
 use crate::kernel::Kernel;
 use crate::kernel::class::{Dequeue, Enqueue, SchedClass, Wake};
@@ -13,15 +15,13 @@ impl SchedClass for Fair {
     fn task_new(&mut self, kernel: &Kernel, task: TaskId) {
         let from = kernel.task(task);
         let slice = custom_slice(from.scheduling.policy);
-        // A fixed mixing function spreads the tree's priorities; any would do, this one needs no generator.
-        let heap = (task.0 ^ 0x5bd1_e995).wrapping_mul(0x9e37_79b1);
         // Real-time tasks have the weight of nice 0, in case they change class.
         let weight = if from.weight == 0 { NICE_0_WEIGHT as u32 } else { from.weight };
-        let mut entity = SchedEntity::new(weight, slice, self.features.base_slice, heap ^ (heap >> 15));
+        let mut entity = SchedEntity::new(weight, slice, self.features.base_slice, heap_of(task.0));
         entity.avg = SchedAvg::of_new_task(u64::from(weight));
         entity.idle = from.idle_policy;
         self.note_features(from);
-        debug_assert_eq!(self.entities.len(), task.index(), "tasks are created in order");
+        debug_assert_eq!(self.entities.len(), self.layout.entity(task).index(), "tasks are created in order");
         self.entities.push(entity);
     }
 
@@ -31,23 +31,19 @@ impl SchedClass for Fair {
 
     fn enqueue_task(&mut self, kernel: &mut Kernel, task: TaskId, why: Enqueue) {
         let cpu = kernel.task(task).cpu;
+        let queue = self.layout.queue(kernel.task(task).cgroup, cpu);
+        let entity = &mut self.entities[self.layout.entity(task).index()];
+        entity.queue = queue;
         let initial = why == Enqueue::New;
         if initial {
-            let rq = kernel.rq(cpu);
-            let capacity = u64::from(rq.capacity_orig);
-            let entity = &mut self.entities[task.index()];
-            let util = post_init_entity_util_avg(&self.cfs[cpu.index()].avg, u64::from(entity.weight), capacity, 0);
+            let capacity = u64::from(kernel.rq(cpu).capacity_orig);
+            let util = post_init_entity_util_avg(&self.cfs[queue.index()].avg, u64::from(entity.weight), capacity, 0);
             entity.avg.start_with_util(util);
         }
-        self.enqueue_entity(kernel, cpu, task, initial);
-        let cfs = &mut self.cfs[cpu.index()];
-        let entity = &self.entities[task.index()];
         if !entity.sched_delayed {
-            cfs.avg.util_est_enqueue(&entity.avg);
-            cfs.nr_runnable += 1;
+            self.cfs[cpu.index()].avg.util_est_enqueue(&entity.avg);
         }
-        cfs.nr_idle_policy += u32::from(entity.idle);
-        kernel.add_nr_running(cpu, 1);
+        self.enqueue_entities(kernel, cpu, task, initial);
         kernel.cpufreq_update_util(cpu);
         if matches!(why, Enqueue::Wakeup { .. }) {
             self.check_update_overutilized_status(kernel, cpu);
@@ -56,62 +52,43 @@ impl SchedClass for Fair {
 
     fn dequeue_task(&mut self, kernel: &mut Kernel, task: TaskId, why: Dequeue) -> bool {
         let cpu = kernel.task(task).cpu;
-        let cfs = &mut self.cfs[cpu.index()];
-        let entity = &mut self.entities[task.index()];
+        let id = self.layout.entity(task);
+        let entity = &mut self.entities[id.index()];
         if !entity.sched_delayed {
-            cfs.avg.util_est_dequeue(&entity.avg);
+            self.cfs[cpu.index()].avg.util_est_dequeue(&entity.avg);
         }
         if why != Dequeue::Save {
             // As in 6.12, before the load is brought to now: the estimate misses what ran since the last update.
             entity.avg.util_est_update(u64::from(kernel.rq(cpu).capacity_orig));
         }
-        self.update_curr(kernel, cpu);
-        let delay = why == Dequeue::Sleep && kernel.params.delay_dequeue;
-        if delay && !self.cfs[cpu.index()].eligible(&self.entities, task) {
-            self.update_load_avg(kernel, cpu, Some(task));
-            self.set_delayed(cpu, task);
-            return false;
-        }
-        self.dequeue_entity(kernel, cpu, task, why != Dequeue::Save);
-        kernel.sub_nr_running(cpu, 1);
-        true
+        let leave = Leave { sleep: why != Dequeue::Save, special: why == Dequeue::Exit, delayed: false };
+        self.dequeue_entities(kernel, cpu, id, leave)
     }
 
     fn requeue_delayed(&mut self, kernel: &mut Kernel, task: TaskId) -> bool {
-        if !self.entities[task.index()].sched_delayed {
+        if !self.is_delayed(task) {
             return false;
         }
         let cpu = kernel.task(task).cpu;
-        let cfs = &mut self.cfs[cpu.index()];
-        cfs.avg.util_est_enqueue(&self.entities[task.index()].avg);
-        cfs.update_entity_lag(&mut self.entities, task, self.features.tick);
-        if self.entities[task.index()].vlag > 0 {
-            // DELAY_ZERO: it is owed something only because others ran on; it starts at zero lag instead.
-            let queued = cfs.curr != Some(task);
-            if queued {
-                cfs.dequeue(&mut self.entities, task);
-            }
-            self.entities[task.index()].vlag = 0;
-            cfs.place_entity(&mut self.entities, task, false, self.features);
-            if queued {
-                cfs.enqueue(&mut self.entities, task);
-            }
-        }
-        self.update_load_avg(kernel, cpu, Some(task));
-        self.entities[task.index()].sched_delayed = false;
-        self.cfs[cpu.index()].nr_runnable += 1;
+        let id = self.layout.entity(task);
+        self.cfs[cpu.index()].avg.util_est_enqueue(&self.entities[id.index()].avg);
+        self.requeue_delayed_entity(kernel, cpu, id);
         true
     }
 
     fn wakeup_preempt(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
-        let Some(curr) = self.cfs[cpu.index()].curr else { return };
+        let Some(curr) = self.current(cpu) else { return };
         if curr == task || kernel.rq(cpu).need_resched || !kernel.params.wakeup_preemption {
             return;
         }
-        let (running_idle, woken_idle) = (self.entities[curr.index()].idle, self.entities[task.index()].idle);
+        if self.is_throttled(task) {
+            return;
+        }
+        let (running, woken) = self.find_matching_se(self.layout.entity(curr), self.layout.entity(task));
+        let (running_idle, woken_idle) = (self.se_is_idle(running), self.se_is_idle(woken));
         if running_idle != woken_idle {
             if running_idle {
-                self.entities[curr.index()].cancel_protect_slice();
+                self.entities[running.index()].cancel_protect_slice();
                 kernel.resched_curr(cpu);
             }
             return;
@@ -119,25 +96,25 @@ impl SchedClass for Fair {
         if kernel.task(task).batch {
             return;
         }
-        self.update_curr(kernel, cpu);
-        if self.do_preempt_short(cpu, task, curr) {
-            self.entities[curr.index()].cancel_protect_slice();
+        let queue = self.entities[running.index()].queue;
+        self.update_curr(kernel, cpu, queue);
+        if self.do_preempt_short(queue, woken, running) {
+            self.entities[running.index()].cancel_protect_slice();
         }
-        if self.cfs[cpu.index()].pick_eevdf(&self.entities, self.features.run_to_parity) == Some(task) {
+        if self.cfs[queue.index()].pick_eevdf(&self.entities, self.features.run_to_parity) == Some(woken) {
             kernel.resched_curr(cpu);
         }
     }
 
     fn migrate_task_rq(&mut self, kernel: &mut Kernel, task: TaskId, _cpu: CpuId) {
-        let entity = &mut self.entities[task.index()];
+        let entity = self.se(task);
         if entity.rel_deadline && entity.avg.is_attached() {
             // Its dequeue was for this move and has just brought both to now (`DO_DETACH`).
-            let queue = &mut self.cfs[kernel.task(task).cpu.index()].avg;
-            queue.detach_entity(&mut entity.avg, u64::from(entity.weight));
+            self.detach_entity_load_avg(kernel, kernel.task(task).cpu, self.layout.entity(task));
         }
         self.detach(kernel, task);
         // It is no longer cache-hot.
-        self.entities[task.index()].exec_start = 0;
+        self.se_mut(task).exec_start = 0;
     }
 
     fn balance(&mut self, kernel: &mut Kernel, cpu: CpuId) -> bool {
@@ -148,11 +125,12 @@ impl SchedClass for Fair {
         if kernel.rq(cpu).nr_running == 1 {
             return;
         }
-        self.update_curr(kernel, cpu);
-        let cfs = &mut self.cfs[cpu.index()];
-        if let Some(curr) = cfs.curr
-            && cfs.eligible(&self.entities, curr)
-        {
+        let Some(curr) = self.current(cpu).map(|task| self.layout.entity(task)) else { return };
+        let queue = self.entities[curr.index()].queue;
+        self.update_curr(kernel, cpu, queue);
+        let cfs = &mut self.cfs[queue.index()];
+        cfs.clear_buddies(curr);
+        if cfs.eligible(&self.entities, curr) {
             let entity = &mut self.entities[curr.index()];
             entity.vruntime = entity.deadline;
             cfs.update_deadline(&mut self.entities, curr, self.features.base_slice);
@@ -160,43 +138,86 @@ impl SchedClass for Fair {
     }
 
     fn pick_task(&mut self, kernel: &mut Kernel, cpu: CpuId) -> Option<TaskId> {
+        let mut queue = QueueId::root(cpu);
         loop {
-            if self.cfs[cpu.index()].nr_queued == 0 {
+            if self.cfs[queue.index()].nr_queued == 0 {
                 return None;
             }
-            self.update_curr(kernel, cpu);
-            let picked = self.cfs[cpu.index()].pick_eevdf(&self.entities, self.features.run_to_parity)?;
-            if !self.entities[picked.index()].sched_delayed {
-                return Some(picked);
+            self.update_curr(kernel, cpu, queue);
+            if self.check_cfs_rq_runtime(kernel, queue) {
+                queue = QueueId::root(cpu);
+                continue;
             }
-            self.finish_delayed_dequeue(kernel, cpu, picked);
+            let picked = self.cfs[queue.index()].pick_next_entity(&self.entities, self.features.run_to_parity)?;
+            if self.entities[picked.index()].sched_delayed {
+                // It has paid its debt and leaves now; perhaps so does its group.
+                self.dequeue_entities(kernel, cpu, picked, Leave::DELAYED);
+                queue = QueueId::root(cpu);
+                continue;
+            }
+            match self.layout.group_cfs_rq(picked) {
+                Some(own) => queue = own,
+                None => return self.layout.task(picked),
+            }
         }
     }
 
     fn put_prev_task(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
-        if self.entities[task.index()].on_rq {
-            self.update_curr(kernel, cpu);
-            self.cfs[cpu.index()].enqueue(&mut self.entities, task);
-            self.update_load_avg(kernel, cpu, Some(task));
+        let put = self.layout.entity(task);
+        self.last_put[cpu.index()] = Some((put, kernel.now));
+        let mut next = Some(put);
+        while let Some(id) = next {
+            let queue = self.entities[id.index()].queue;
+            if self.entities[id.index()].on_rq {
+                self.update_curr(kernel, cpu, queue);
+            }
+            self.check_cfs_rq_runtime(kernel, queue);
+            if self.entities[id.index()].on_rq {
+                self.cfs[queue.index()].enqueue(&mut self.entities, id);
+                self.update_load_avg(kernel, cpu, queue, Some(id));
+            }
+            self.cfs[queue.index()].curr = None;
+            next = self.parent(id);
         }
-        self.cfs[cpu.index()].curr = None;
     }
 
     fn set_next_task(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
-        self.cfs[cpu.index()].dequeue(&mut self.entities, task);
-        self.update_load_avg(kernel, cpu, Some(task));
-        let entity = &mut self.entities[task.index()];
-        entity.set_protect_slice();
-        entity.exec_start = kernel.now;
-        let cfs = &mut self.cfs[cpu.index()];
-        cfs.curr = Some(task);
-        cfs.tasks.move_first(&mut self.entities, task);
+        let first = self.layout.entity(task);
+        let before = self.last_put[cpu.index()].take().filter(|(_, at)| *at == kernel.now).map(|(put, _)| put);
+        let mut next = Some(first);
+        while let Some(id) = next {
+            let queue = self.entities[id.index()].queue;
+            self.cfs[queue.index()].clear_buddies(id);
+            // A group that is throttled is not queued, but a task may be made to run in it (`sched_move_task`).
+            let queued = self.entities[id.index()].on_rq;
+            if queued {
+                self.cfs[queue.index()].dequeue(&mut self.entities, id);
+                self.update_load_avg(kernel, cpu, queue, Some(id));
+            }
+            // A group whose tasks follow each other goes on: its slice is not a new one (`pick_next_task_fair`).
+            let goes_on = id != first && before.is_some_and(|put| self.is_within(put, id));
+            let entity = &mut self.entities[id.index()];
+            if queued && !goes_on {
+                entity.set_protect_slice();
+            }
+            entity.exec_start = kernel.now;
+            self.cfs[queue.index()].curr = Some(id);
+            next = self.parent(id);
+        }
+        self.cfs[cpu.index()].tasks.move_first(&mut self.entities, first);
         self.update_misfit_status(kernel, cpu);
     }
 
     fn task_tick(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
-        self.update_curr(kernel, cpu);
-        self.update_load_avg(kernel, cpu, Some(task));
+        let mut next = Some(self.layout.entity(task));
+        while let Some(id) = next {
+            // `entity_tick`
+            let queue = self.entities[id.index()].queue;
+            self.update_curr(kernel, cpu, queue);
+            self.update_load_avg(kernel, cpu, queue, Some(id));
+            self.update_cfs_group(kernel, cpu, id);
+            next = self.parent(id);
+        }
         self.update_misfit_status(kernel, cpu);
         self.check_update_overutilized_status(kernel, cpu);
     }

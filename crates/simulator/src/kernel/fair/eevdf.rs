@@ -1,33 +1,41 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Earliest eligible virtual deadline first: one CPU's fair queue (`struct cfs_rq`) and which task runs next on it.
+//! Earliest eligible virtual deadline first: the fair queue of a CPU, or of a group on it (`struct cfs_rq`), and which of its entities
+//! runs next.
 //!
 //! Function for function the kernel's: `avg_vruntime`, `entity_eligible`, `place_entity`, `update_deadline`,
-//! `pick_eevdf`. Left out: group scheduling, bandwidth control, buddies (off by default), core scheduling.
+//! `pick_eevdf`. Left out: core scheduling.
 
 use super::entity::SchedEntity;
+use super::layout::EntityId;
 use super::task_list::TaskList;
 use super::timeline::Timeline;
 use crate::kernel::pelt::SchedAvg;
-use crate::units::{Nanos, TaskId};
+use crate::units::Nanos;
 
-/// A CPU's fair queue.
+/// The fair queue of a CPU, or of a group on it.
 #[derive(Debug, Default)]
 pub struct CfsRq {
     /// The running entity, which is not in the timeline.
-    pub curr: Option<TaskId>,
+    pub curr: Option<EntityId>,
+    /// The entity whose turn it is if it is eligible: a group that has lost a task to sleep and has others (`next`).
+    pub next: Option<EntityId>,
     /// Entities queued, the running one and delayed ones included (`nr_running`).
     pub nr_queued: u32,
-    /// Entities that are really runnable (`h_nr_runnable`).
+    /// Tasks queued here and in the groups below, delayed ones included (`h_nr_queued`).
+    pub h_nr_queued: u32,
+    /// Tasks of `h_nr_queued` that are really runnable (`h_nr_runnable`).
     pub nr_runnable: u32,
-    /// Queued entities with the policy `SCHED_IDLE` (`h_nr_idle`).
+    /// Tasks of `h_nr_queued` with the policy `SCHED_IDLE`, or in an idle group (`idle_h_nr_running`).
     pub nr_idle_policy: u32,
+    /// Whether its group is idle (`cpu.idle`).
+    pub idle: bool,
     /// Sum of the weights of all queued entities.
     pub load_weight: u64,
     /// Load.
     pub avg: SchedAvg,
     /// Load of a task that does not fit this CPU, 0 if all fit.
     pub misfit_task_load: u64,
-    /// Queued tasks, the running one included, in the order that balancing looks at them (`cfs_tasks`).
+    /// Of a CPU's own queue: all tasks of the CPU, the running one included, in the order that balancing looks at them (`cfs_tasks`).
     pub(super) tasks: TaskList,
     pub(super) timeline: Timeline,
     /// Σ (v − zero)·w over the timeline.
@@ -51,36 +59,34 @@ pub struct Features {
 }
 
 impl CfsRq {
-    /// Asserts that the sums are those of `tasks`, all that are queued here.
-    pub fn audit(&self, entities: &[SchedEntity], tasks: &[TaskId]) {
-        let (mut vruntime, mut load, mut weight, mut idle) = (0, 0, 0, 0);
-        for task in tasks {
-            let entity = &entities[task.index()];
-            assert!(entity.on_rq, "task {task} is queued and does not know");
+    /// Asserts that the sums are those of `queued`, all entities that are queued here.
+    pub fn audit(&self, entities: &[SchedEntity], queued: &[EntityId]) {
+        let (mut vruntime, mut load, mut weight) = (0, 0, 0);
+        for id in queued {
+            let entity = &entities[id.index()];
             weight += u64::from(entity.weight);
-            idle += u32::from(entity.idle);
-            if self.curr != Some(*task) {
+            if self.curr != Some(*id) {
                 vruntime += (entity.vruntime - self.zero_vruntime) * i64::from(entity.weight);
                 load += i64::from(entity.weight);
             }
         }
-        assert_eq!((self.load_weight, self.nr_idle_policy), (weight, idle), "weight and idle tasks of a fair queue");
+        assert_eq!((self.load_weight, self.nr_queued as usize), (weight, queued.len()), "entities of a fair queue");
         assert_eq!((self.avg_vruntime, self.avg_load), (vruntime, load), "sums of a fair queue");
     }
 
     /// `__enqueue_entity`.
-    pub fn enqueue(&mut self, entities: &mut [SchedEntity], task: TaskId) {
-        let entity = &entities[task.index()];
+    pub fn enqueue(&mut self, entities: &mut [SchedEntity], id: EntityId) {
+        let entity = &entities[id.index()];
         let weight = i64::from(entity.weight);
         self.avg_vruntime += (entity.vruntime - self.zero_vruntime) * weight;
         self.avg_load += weight;
-        self.timeline.insert(entities, task.0);
+        self.timeline.insert(entities, id.0);
     }
 
     /// `__dequeue_entity`.
-    pub fn dequeue(&mut self, entities: &mut [SchedEntity], task: TaskId) {
-        self.timeline.remove(entities, task.0);
-        let entity = &entities[task.index()];
+    pub fn dequeue(&mut self, entities: &mut [SchedEntity], id: EntityId) {
+        self.timeline.remove(entities, id.0);
+        let entity = &entities[id.index()];
         let weight = i64::from(entity.weight);
         self.avg_vruntime -= (entity.vruntime - self.zero_vruntime) * weight;
         self.avg_load -= weight;
@@ -120,21 +126,20 @@ impl CfsRq {
     }
 
     /// `entity_eligible`.
-    pub fn eligible(&self, entities: &[SchedEntity], task: TaskId) -> bool {
-        self.vruntime_eligible(entities, entities[task.index()].vruntime)
+    pub fn eligible(&self, entities: &[SchedEntity], id: EntityId) -> bool {
+        self.vruntime_eligible(entities, entities[id.index()].vruntime)
     }
 
-    /// `update_entity_lag`: what the entity is owed, bounded by two slices or a tick.
-    pub fn update_entity_lag(&mut self, entities: &mut [SchedEntity], task: TaskId, tick: Nanos) {
+    /// `update_entity_lag`: remembers what the entity is owed.
+    pub fn update_entity_lag(&mut self, entities: &mut [SchedEntity], id: EntityId, tick: Nanos) {
         let mean = self.avg_vruntime(entities);
-        let entity = &mut entities[task.index()];
-        let limit = entity.calc_delta_fair((2 * entity.slice).max(tick));
-        entity.vlag = (mean - entity.vruntime).clamp(-limit, limit);
+        let entity = &mut entities[id.index()];
+        entity.vlag = entity.lag(mean, tick);
     }
 
     /// `update_deadline`: true if the entity has consumed its request.
-    pub fn update_deadline(&mut self, entities: &mut [SchedEntity], task: TaskId, base_slice: Nanos) -> bool {
-        let entity = &mut entities[task.index()];
+    pub fn update_deadline(&mut self, entities: &mut [SchedEntity], id: EntityId, base_slice: Nanos) -> bool {
+        let entity = &mut entities[id.index()];
         if entity.vruntime < entity.deadline {
             return false;
         }
@@ -147,10 +152,10 @@ impl CfsRq {
     }
 
     /// `place_entity`: where an entity that joins the queue starts, given the lag it left with.
-    pub fn place_entity(&mut self, entities: &mut [SchedEntity], task: TaskId, initial: bool, features: Features) {
+    pub fn place_entity(&mut self, entities: &mut [SchedEntity], id: EntityId, initial: bool, features: Features) {
         let mean = self.avg_vruntime(entities);
         let load = self.avg_load + self.running(entities).map_or(0, |curr| i64::from(curr.weight));
-        let entity = &mut entities[task.index()];
+        let entity = &mut entities[id.index()];
         if !entity.custom_slice {
             entity.slice = features.base_slice;
         }
@@ -173,11 +178,32 @@ impl CfsRq {
         entity.deadline = entity.vruntime + vslice;
     }
 
+    /// `pick_next_entity`: the one whose turn it is, else as `pick_eevdf` says; it may be a delayed one.
+    pub fn pick_next_entity(&self, entities: &[SchedEntity], run_to_parity: bool) -> Option<EntityId> {
+        let buddy = self.next.filter(|next| self.eligible(entities, *next));
+        buddy.or_else(|| self.pick_eevdf(entities, run_to_parity))
+    }
+
+    /// `clear_buddies`.
+    #[inline]
+    pub fn clear_buddies(&mut self, id: EntityId) {
+        if self.next == Some(id) {
+            self.next = None;
+        }
+    }
+
+    /// `cfs_rq_min_slice`: the shortest slice of all that are queued. The kernel keeps it in its tree; here all are looked at,
+    /// and only in queues of groups.
+    pub fn min_slice(&self, entities: &[SchedEntity]) -> Option<Nanos> {
+        let curr = self.running(entities).map(|curr| curr.slice);
+        self.timeline.iter(entities).map(|id| entities[id as usize].slice).chain(curr).min()
+    }
+
     /// `pick_eevdf`: of the eligible entities, the one with the earliest deadline.
-    pub fn pick_eevdf(&self, entities: &[SchedEntity], run_to_parity: bool) -> Option<TaskId> {
+    pub fn pick_eevdf(&self, entities: &[SchedEntity], run_to_parity: bool) -> Option<EntityId> {
         let curr = self.curr.filter(|curr| entities[curr.index()].on_rq);
         if self.nr_queued == 1 {
-            return curr.or_else(|| self.timeline.first(entities).map(TaskId));
+            return curr.or_else(|| self.timeline.first(entities).map(EntityId));
         }
         let curr = curr.filter(|curr| self.eligible(entities, *curr));
         if let Some(curr) = curr
@@ -187,7 +213,7 @@ impl CfsRq {
             return Some(curr);
         }
         let best = self.timeline.first_eligible(entities, |vruntime| self.vruntime_eligible(entities, vruntime));
-        match (best.map(TaskId), curr) {
+        match (best.map(EntityId), curr) {
             (Some(best), Some(curr)) => {
                 let earlier = entities[curr.index()].deadline < entities[best.index()].deadline;
                 Some(if earlier { curr } else { best })
@@ -216,7 +242,7 @@ mod tests {
             .collect();
         let mut cfs = CfsRq { nr_queued: specs.len() as u32, ..CfsRq::default() };
         for index in 0..specs.len() {
-            cfs.enqueue(&mut entities, TaskId::at(index));
+            cfs.enqueue(&mut entities, EntityId(index as u32));
         }
         (cfs, entities)
     }
@@ -225,9 +251,9 @@ mod tests {
     fn the_mean_is_weighted() {
         let (mut cfs, mut entities) = queue(&[(0, 10), (30, 20)]);
         assert_eq!(cfs.avg_vruntime(&entities), 15);
-        cfs.dequeue(&mut entities, TaskId(1));
+        cfs.dequeue(&mut entities, EntityId(1));
         entities[1].weight = 2048;
-        cfs.enqueue(&mut entities, TaskId(1));
+        cfs.enqueue(&mut entities, EntityId(1));
         // (0·1024 + 30·2048) / 3072 = 20.
         assert_eq!(cfs.avg_vruntime(&entities), 20);
     }
@@ -236,16 +262,16 @@ mod tests {
     fn an_early_deadline_wins_only_if_eligible() {
         // Mean 20: entity 1 has the earliest deadline but ran ahead of the mean; entity 0 is next.
         let (cfs, entities) = queue(&[(10, 30), (40, 25), (10, 35)]);
-        assert_eq!(cfs.pick_eevdf(&entities, true), Some(TaskId(0)));
+        assert_eq!(cfs.pick_eevdf(&entities, true), Some(EntityId(0)));
     }
 
     #[test]
     fn a_task_that_left_with_lag_comes_back_with_it() {
         let (mut cfs, mut entities) = queue(&[(1000, 5000), (1000, 5000)]);
         entities.push(SchedEntity { vlag: 300, ..SchedEntity::new(1024, None, 3 * MSEC, 3) });
-        cfs.place_entity(&mut entities, TaskId(2), false, FEATURES);
+        cfs.place_entity(&mut entities, EntityId(2), false, FEATURES);
         entities[2].on_rq = true;
-        cfs.enqueue(&mut entities, TaskId(2));
+        cfs.enqueue(&mut entities, EntityId(2));
         let mean = cfs.avg_vruntime(&entities);
         assert_eq!(mean - entities[2].vruntime, 300);
         assert_eq!(entities[2].deadline - entities[2].vruntime, 3_000_000);

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Energy-aware placement, the kernel's EAS (energy-aware scheduling): its energy model and `find_energy_efficient_cpu`.
 //!
-//! The model is the kernel's, not the simulator's: it knows the power of each OPP but neither idle states nor static
-//! power nor voltage coupling, so its choices can be wrong in the same way as on a real machine.
+//! A driver registers the model, or none does: see [`EnergyModel::is_registered`]. It is the kernel's, not the simulator's: it
+//! has the power of each OPP that the machine's kernel was told ([`Opp::em_watts`]), which need not be what the machine draws,
+//! and knows neither idle states nor static power nor voltage coupling. So its choices can be wrong in the same way as on a real
+//! machine.
 
 use super::Fair;
 use super::load::Fit;
 use crate::kernel::Kernel;
 use crate::kernel::cpumask::CpuMask;
+use crate::kernel::params::Linux;
 use crate::machine::{Machine, Opp, PerformanceDomain};
-use crate::units::{CAPACITY_SCALE, CpuId, TaskId};
+use crate::units::{CpuId, TaskId};
 
 /// The kernel's energy model (`struct em_perf_domain` of every performance domain).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,19 +44,52 @@ impl EnergyModel {
         Self { domains }
     }
 
-    /// The model of `machine`'s online CPUs, as `dev_pm_opp` registers it: power of one busy core per OPP.
-    pub fn of(machine: &Machine) -> Self {
+    /// Whether some driver of `machine` registers a model: `dev_pm_opp` where there is a device tree, intel_pstate from 6.16 on
+    /// where it says how capacities differ (`hybrid_register_perf_domain`), no other driver of x86.
+    pub fn is_registered(machine: &Machine, linux: Linux) -> bool {
+        machine.platform.cpufreq_driver.is_none_or(|driver| driver.is_intel() && linux == Linux::V7_1)
+    }
+
+    /// The model of `machine`'s online CPUs: power of one busy core per OPP as `dev_pm_opp` registers it, or on x86 intel_pstate's.
+    /// `None` if a clock has no model: the kernel then places nothing by energy (`build_perf_domains()`).
+    pub fn of(machine: &Machine) -> Option<Self> {
         Self::with_online(machine, &CpuMask::of(machine.cpus.len(), machine.online()))
     }
 
     /// The model of `machine` as if these of its CPUs were online.
-    pub fn with_online(machine: &Machine, online: &CpuMask) -> Self {
-        let domains = machine.performance_domains.iter().filter_map(|domain| {
+    pub fn with_online(machine: &Machine, online: &CpuMask) -> Option<Self> {
+        if machine.platform.cpufreq_driver.is_some() {
+            return Some(Self::hybrid(machine, online));
+        }
+        let mut domains = Vec::new();
+        for domain in &machine.performance_domains {
             let cpus: Vec<CpuId> = domain.cpus.iter().copied().filter(|cpu| online.test(*cpu)).collect();
-            let capacity = u64::from(machine.cpus[cpus.first()?.index()].capacity);
-            Some(PerfDomain { states: efficient(states(domain, capacity)), cpus })
-        });
-        Self::new(domains.collect())
+            let Some(first) = cpus.first() else { continue };
+            if domain.opps.iter().any(|opp| opp.em_watts.is_none()) {
+                return None;
+            }
+            let capacity = u64::from(machine.cpus[first.index()].capacity);
+            domains.push(PerfDomain { states: efficient(states(domain, capacity)), cpus });
+        }
+        Some(Self::new(domains))
+    }
+
+    /// What intel_pstate registers of a hybrid: each CPU by itself, with states of 40, 60, 80 and 100 % of its capacity and a
+    /// made-up cost of work in each, 2 to 5; 1 more on E-cores with an L3, 2 more on P-cores (`hybrid_active_power`,
+    /// `hybrid_get_cost`). No watts: E-cores are to be filled first, the ones without L3 before the others.
+    fn hybrid(machine: &Machine, online: &CpuMask) -> Self {
+        let domain = |id: CpuId| {
+            let cpu = &machine.cpus[id.index()];
+            let has_l3 = cpu.llc.is_some_and(|cache| machine.caches[cache.index()].level == 3);
+            let is_big = machine.core_type(id) == machine.core_type(machine.reference.cpu);
+            let more = if is_big { 2 } else { u64::from(has_l3) };
+            let state = |step: u64| {
+                let performance = u64::from(cpu.capacity) * step / 5;
+                PerfState { performance, power: (step + more) * performance }
+            };
+            PerfDomain { cpus: vec![id], states: (2..=5).map(state).collect() }
+        };
+        Self::new(online.iter().map(domain).collect())
     }
 
     /// Energy of a domain if its fullest CPU needs `max_util` and all of them `sum_util` (`em_cpu_energy`); the state is
@@ -66,12 +102,12 @@ impl EnergyModel {
 }
 
 /// A state for each OPP of `domain`, whose CPUs have this capacity at the highest: the table that the kernel registers,
-/// which energy-aware placement reads without its inefficient states.
+/// which energy-aware placement reads without its inefficient states. Where there is no model, powers are 0.
 pub fn states(domain: &PerformanceDomain, capacity: u64) -> Vec<PerfState> {
     let top = domain.opps.last().map_or(1, |opp| u64::from(opp.khz));
     let state = |opp: &Opp| PerfState {
         performance: (u64::from(opp.khz) * capacity / top).max(1),
-        power: ((opp.dynamic_watts + opp.leakage_watts) * 1e6) as u64,
+        power: (opp.em_watts.unwrap_or(0.0) * 1e6) as u64,
     };
     domain.opps.iter().map(state).collect()
 }
@@ -168,7 +204,7 @@ impl Fair {
         let mut found = Candidates::default();
         for cpu in domain.cpus.iter().copied().filter(|cpu| kernel.task(task).may_use(*cpu)) {
             let util = self.cpu_util_with(kernel, cpu, task, Some(cpu), false);
-            if self.cfs[cpu.index()].nr_runnable > 0 {
+            if kernel.uclamp_used && !self.uclamp_rq_is_idle(kernel, cpu) {
                 let (rq_min, rq_max) = self.uclamp_rq(kernel, cpu);
                 clamps = (task_min.max(rq_min), task_max.max(rq_max));
             }
@@ -206,18 +242,22 @@ impl Fair {
     }
 
     /// What schedutil would ask for on `cpu` (`eenv_pd_max_util`): utilisation, waiting included, with a quarter's
-    /// headroom, clamped. (That runnable real-time tasks ask for everything is left out.)
+    /// headroom, clamped; at least the active bandwidth of deadline tasks, and all where a real-time task is runnable
+    /// and nobody uses clamps (`effective_cpu_util`).
     fn performance_need(&self, kernel: &Kernel, cpu: CpuId, task: TaskId, dst: Option<CpuId>) -> u64 {
         let rq = kernel.rq(cpu);
         let scale = u64::from(rq.capacity_orig);
         let util = (self.cpu_util_with(kernel, cpu, task, dst, true) + rq.util_above_fair()).min(scale);
-        let idle = self.cfs[cpu.index()].nr_runnable == 0;
-        let (mut min, mut max) = if idle { (0, CAPACITY_SCALE) } else { self.uclamp_rq(kernel, cpu) };
+        let (mut min, mut max) = self.uclamp_rq(kernel, cpu);
+        min = min.max(rq.dl_bandwidth);
         max = max.min(scale);
-        if dst == Some(cpu) && self.uclamp_used {
+        if rq.rt_nr_running > 0 && !kernel.uclamp_used {
+            min = min.max(scale);
+        }
+        if dst == Some(cpu) && kernel.uclamp_used {
             let (task_min, task_max) = Self::uclamp(kernel, task);
             min = min.max(task_min);
-            max = if idle { task_max } else { max.max(task_max) };
+            max = if self.uclamp_rq_is_idle(kernel, cpu) { task_max } else { max.max(task_max) };
         }
         (util + (util >> 2)).min(max).max(min)
     }
@@ -234,7 +274,15 @@ fn signed(fit: Fit) -> i8 {
 
 #[cfg(test)]
 mod tests {
+    use rand::SeedableRng;
+    use rand_pcg::Pcg32;
+
     use super::*;
+    use crate::kernel::class::SchedClass;
+    use crate::kernel::params::KernelParameters;
+    use crate::kernel::switching::Switching;
+    use crate::kernel::task::Task;
+    use crate::workload::Scheduling;
 
     /// Example 2 of the kernel's Documentation/scheduler/sched-energy.rst.
     fn documented() -> EnergyModel {
@@ -259,6 +307,41 @@ mod tests {
         assert_eq!(energy([200, 300], [600, 500]), 1364, "P on CPU1");
         assert_eq!(energy([200, 100], [600, 700]), 1485, "P on CPU3");
         assert_eq!(energy([400, 100], [600, 500]), 1437, "P stays on CPU0");
+    }
+
+    /// Ranks of 55 and 37: capacities of 1024 and 688. Work of 100 is in the lowest state of both (409, 275): 4 · 100 on a P-core,
+    /// 2 · 100 on an E-core. At 350, with a quarter of room 437, it is the P-core's second (614) and the E-core's third (550).
+    #[test]
+    fn a_hybrid_fills_its_e_cores_first() {
+        let machine = Machine::load("core-ultra-7-258v").unwrap();
+        let model = EnergyModel::of(&machine).expect("the driver registers one");
+        let cpus: Vec<u32> = model.domains.iter().map(|domain| domain.cpus[0].0).collect();
+        assert_eq!(cpus, [0, 1, 2, 3, 4, 5, 6, 7]);
+        let energy = |cpu: usize, util: u64| model.em_cpu_energy(cpu, util + util / 4, util);
+        assert_eq!((energy(0, 100), energy(4, 100)), (400, 200));
+        assert_eq!((energy(0, 350), energy(4, 350)), (5 * 350, 4 * 350));
+        let registered = |name: &str, linux| EnergyModel::is_registered(&Machine::load(name).unwrap(), linux);
+        assert!(!registered("core-ultra-7-258v", Linux::V6_12) && registered("core-ultra-7-258v", Linux::V7_1));
+        assert!(!registered("ryzen-ai-9-hx-370", Linux::V7_1) && registered("hikey960", Linux::V6_12));
+    }
+
+    /// An A53 of 462 and a light task that would come to it.
+    #[test]
+    fn more_urgent_tasks_ask_for_a_clock_whatever_they_used_so_far() {
+        let machine = Machine::load("hikey960").unwrap();
+        let mut kernel = Kernel::new(&machine, KernelParameters::default(), Pcg32::seed_from_u64(1));
+        let mut fair = Fair::new(&mut kernel, EnergyModel::of(&machine));
+        kernel.tasks.push(Task::new(TaskId(0), Scheduling::default(), None, Switching::default()));
+        fair.task_new(&kernel, TaskId(0));
+        let (cpu, capacity) = (CpuId(0), u64::from(kernel.rq(CpuId(0)).capacity_orig));
+        let need = |kernel: &Kernel| fair.performance_need(kernel, cpu, TaskId(0), Some(cpu));
+        assert_eq!(need(&kernel), 0, "a new task has used nothing");
+        kernel.rq_mut(cpu).dl_bandwidth = 300;
+        assert_eq!(need(&kernel), 300, "what deadline tasks have reserved");
+        kernel.rq_mut(cpu).rt_nr_running = 1;
+        assert_eq!(need(&kernel), capacity, "a real-time task without a clamp wants all");
+        kernel.uclamp_used = true;
+        assert_eq!(need(&kernel), 300, "where clamps are used, its own counts, which its enqueue notes");
     }
 
     #[test]

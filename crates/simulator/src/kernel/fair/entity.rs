@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A task as the fair class sees it (`struct sched_entity`).
+//! A task, or a group on one CPU, as the fair class sees it (`struct sched_entity`).
 
+use super::layout::QueueId;
 use crate::kernel::calc_delta_fair;
 use crate::kernel::pelt::SchedAvg;
 use crate::units::Nanos;
@@ -8,7 +9,7 @@ use crate::units::Nanos;
 /// No neighbour in the timeline.
 pub(super) const NIL: u32 = u32::MAX;
 
-/// A schedulable entity. Group entities do not exist: every task competes at the root.
+/// A schedulable entity.
 #[derive(Debug, Clone)]
 pub struct SchedEntity {
     /// Virtual run time.
@@ -33,8 +34,12 @@ pub struct SchedEntity {
     pub(super) balanced_at: Nanos,
     /// `deadline` is relative.
     pub rel_deadline: bool,
-    /// `SCHED_IDLE`.
+    /// `SCHED_IDLE`; of a group, which has no policy, false.
     pub idle: bool,
+    /// The queue that it is in, or that its load is counted in while it sleeps (`cfs_rq`).
+    pub(super) queue: QueueId,
+    /// Runnable tasks of a group when its load was last brought up to date (`runnable_weight`).
+    pub(super) runnable_weight: u32,
     /// Load.
     pub avg: SchedAvg,
     // Links of the timeline.
@@ -64,6 +69,8 @@ impl SchedEntity {
             balanced_at: Nanos::MAX,
             rel_deadline: false,
             idle: false,
+            queue: QueueId(0),
+            runnable_weight: 0,
             avg: SchedAvg::default(),
             left: NIL,
             right: NIL,
@@ -79,6 +86,13 @@ impl SchedEntity {
     #[inline]
     pub fn calc_delta_fair(&self, delta: Nanos) -> i64 {
         calc_delta_fair(delta, self.weight)
+    }
+
+    /// What it is owed where the mean virtual run time is `mean`, bounded by two slices or a tick (`entity_lag`).
+    #[inline]
+    pub fn lag(&self, mean: i64, tick: Nanos) -> i64 {
+        let limit = self.calc_delta_fair((2 * self.slice).max(tick));
+        (mean - self.vruntime).clamp(-limit, limit)
     }
 
     /// Time since it last ran or began to; huge if it never ran on its CPU.

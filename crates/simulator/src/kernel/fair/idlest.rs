@@ -90,7 +90,7 @@ fn idler(stats: &GroupStats, best: &GroupStats) -> bool {
     }
     match stats.group_type {
         GroupType::Overloaded | GroupType::FullyBusy => stats.avg_load < best.avg_load,
-        GroupType::Imbalanced | GroupType::SmtBalance => false,
+        GroupType::Imbalanced | GroupType::AsymPacking | GroupType::SmtBalance => false,
         GroupType::MisfitTask => stats.max_capacity > best.max_capacity,
         GroupType::HasSpare => {
             stats.idle_cpus > best.idle_cpus || (stats.idle_cpus == best.idle_cpus && stats.util < best.util)
@@ -112,7 +112,7 @@ fn leaves(domain: &SchedDomain, local: &GroupStats, idlest: &GroupStats, allowed
             }
             idlest.avg_load < local.avg_load + allowed && 100 * local.avg_load > domain.imbalance_pct * idlest.avg_load
         }
-        GroupType::Imbalanced | GroupType::SmtBalance => false,
+        GroupType::Imbalanced | GroupType::AsymPacking | GroupType::SmtBalance => false,
         GroupType::MisfitTask => local.max_capacity < idlest.max_capacity,
         GroupType::HasSpare => {
             let imbalance = i64::from(local.idle_cpus).abs_diff(i64::from(idlest.idle_cpus)) as i64;

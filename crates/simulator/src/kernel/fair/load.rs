@@ -56,7 +56,7 @@ impl Fair {
         dst: Option<CpuId>,
         boost: bool,
     ) -> u64 {
-        let (avg, own) = (&self.cfs[cpu.index()].avg, &self.entities[task.index()].avg);
+        let (avg, own) = (&self.cfs[cpu.index()].avg, &self.se(task).avg);
         let here = kernel.task(task).cpu == cpu;
         let moved = |sum: u64, part: u64| match (here, dst == Some(cpu)) {
             (true, false) => sum.saturating_sub(part),
@@ -75,45 +75,37 @@ impl Fair {
     /// `task_util_est`.
     #[inline]
     pub fn task_util_est(&self, task: TaskId) -> u64 {
-        self.entities[task.index()].avg.task_util_est()
-    }
-
-    /// `task_h_load`.
-    #[inline]
-    pub(super) fn task_h_load(&self, task: TaskId) -> u64 {
-        self.entities[task.index()].avg.load_avg
-    }
-
-    /// `uclamp_is_used`: some task asked for a utilisation clamp.
-    pub fn uclamp_is_used(&self) -> bool {
-        self.uclamp_used
+        self.se(task).avg.task_util_est()
     }
 
     /// `uclamp_eff_value` of both clamps.
     pub(super) fn uclamp(kernel: &Kernel, task: TaskId) -> (u64, u64) {
-        let scheduling = &kernel.task(task).scheduling;
-        let max = scheduling.util_max.map_or(CAPACITY_SCALE, u64::from);
-        (scheduling.util_min.map_or(0, u64::from).min(max), max)
+        kernel.task(task).uclamp_eff_value()
+    }
+
+    /// `uclamp_rq_is_idle`: no task with clamps is runnable on `cpu`. Deadline tasks have none.
+    pub(super) fn uclamp_rq_is_idle(&self, kernel: &Kernel, cpu: CpuId) -> bool {
+        self.cfs[cpu.index()].nr_runnable == 0 && kernel.rq(cpu).uclamp_others.is_empty()
     }
 
     /// `uclamp_rq_get`: the largest clamps of the tasks that are runnable on `cpu`.
     ///
     /// The kernel keeps buckets; this walks the queue, and only where a workload uses clamps at all.
     pub fn uclamp_rq(&self, kernel: &Kernel, cpu: CpuId) -> (u64, u64) {
-        let queue = &self.cfs[cpu.index()];
-        if !self.uclamp_used || queue.nr_runnable == 0 {
+        if !kernel.uclamp_used || self.uclamp_rq_is_idle(kernel, cpu) {
             return (0, CAPACITY_SCALE);
         }
-        let runnable =
-            queue.tasks.iter_reverse(&self.entities).filter(|task| !self.entities[task.index()].sched_delayed);
-        runnable.map(|task| Self::uclamp(kernel, task)).fold((0, 0), |(a, b), (min, max)| (a.max(min), b.max(max)))
+        let runnable = self.queued_on(cpu).filter(|task| !self.is_delayed(*task));
+        let others = kernel.rq(cpu).uclamp_others.iter().copied();
+        let clamps = runnable.chain(others).map(|task| Self::uclamp(kernel, task));
+        clamps.fold((0, 0), |(a, b), (min, max)| (a.max(min), b.max(max)))
     }
 
     /// `util_fits_cpu`.
     pub(super) fn util_fits_cpu(&self, kernel: &Kernel, util: u64, (min, max): (u64, u64), cpu: CpuId) -> Fit {
         let rq = kernel.rq(cpu);
         let mut fits = fits_capacity(util, u64::from(rq.capacity));
-        if !self.uclamp_used {
+        if !kernel.uclamp_used {
             return if fits { Fit::Yes } else { Fit::No };
         }
         let original = u64::from(rq.capacity_orig);
@@ -150,7 +142,7 @@ impl Fair {
         if kernel.topology.asym[cpu.index()].is_none() {
             return;
         }
-        let load = match self.cfs[cpu.index()].curr {
+        let load = match self.current(cpu) {
             Some(task) if self.may_be_misfit(kernel, task, cpu) => self.task_h_load(task).max(1),
             _ => 0,
         };

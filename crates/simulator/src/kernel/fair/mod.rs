@@ -3,15 +3,18 @@
 //!
 //! - `class`: the class's hooks: enqueue, dequeue, pick, tick. Start here; this file is what they do to a queue.
 //! - [`eevdf`]: one CPU's queue and which task runs next on it. [`entity`], `timeline`, `task_list`: what it is made of.
+//! - `groups`: task groups, their weights and loads; `layout`: where their queues and entities stand; `hierarchy`: what comes and goes
+//!   in all queues from a task's up to its CPU's.
+//! - `bandwidth`: limits of groups on CPU time.
 //! - `load`: utilisation and load as others ask for it. `placement`: the CPU of a waking task; `idlest`: of a new one;
 //!   [`energy`]: the cheapest one on asymmetric machines.
 //! - `balance`: moving queued tasks between CPUs.
 //!
-//! Left out: task groups (and so bandwidth control, group weights), NUMA balancing, buddies, asymmetric packing (see
-//! `topology`), core scheduling, thermal and interrupt pressure. A machine that runs several cgroups with different
-//! weights could tell the difference, or one whose tasks' memory lies on another node than they do.
+//! Left out: NUMA balancing, core scheduling, interrupt pressure. A machine whose tasks' memory lies on another node than they do
+//! could tell the difference.
 //!
 //! Simpler than Linux, and what could tell:
+//! - Weights are whole numbers where a kernel has ten bits more: that of a group with a small part of its load on a CPU.
 //! - A wakeup is queued on its CPU at once, without an interrupt to that CPU or `ttwu_queue`'s list: waits of a few
 //!   microseconds between caches.
 //! - An idle CPU counts as one whose tick is off from its first moment on: the load of CPUs that sleep for less than a
@@ -22,11 +25,15 @@
 //!   ask for slices of 100 ms.
 
 mod balance;
+mod bandwidth;
 mod class;
 pub mod eevdf;
 pub mod energy;
 pub mod entity;
+mod groups;
+mod hierarchy;
 mod idlest;
+mod layout;
 mod load;
 mod placement;
 mod task_list;
@@ -36,20 +43,38 @@ use crate::kernel::Kernel;
 use crate::kernel::pelt::Activity;
 use crate::kernel::task::{ClassId, Task};
 use crate::machine::Machine;
-use crate::units::{CpuId, MSEC, Nanos, TaskId};
+use crate::units::{CgroupId, CpuId, MSEC, Nanos, TaskId};
 use crate::workload::Policy;
 use balance::BalanceState;
+pub use bandwidth::BandwidthStat;
+use bandwidth::Runtime;
 use eevdf::{CfsRq, Features};
 use energy::EnergyModel;
 use entity::SchedEntity;
+use groups::{GroupLoad, TaskGroup};
+use hierarchy::Leave;
+use layout::{EntityId, Layout, QueueId};
 
 /// The fair class of all CPUs.
 #[derive(Debug)]
 pub struct Fair {
-    /// By [`TaskId`].
+    layout: Layout,
+    /// By [`EntityId`].
     entities: Vec<SchedEntity>,
-    /// By [`CpuId`].
+    /// By [`QueueId`]; the first are those of the CPUs themselves.
     cfs: Vec<CfsRq>,
+    /// By [`CgroupId`].
+    groups: Vec<TaskGroup>,
+    /// By the [`EntityId`] of groups.
+    group_loads: Vec<GroupLoad>,
+    /// What groups have of their quota on each CPU, by the [`EntityId`] of groups.
+    runtimes: Vec<Runtime>,
+    /// Whether some group has a limit.
+    bandwidth_used: bool,
+    /// Timers of groups that were set, with the CPU that each is for; the engine drains them.
+    pub armed: Vec<(CpuId, Nanos)>,
+    /// Per CPU: the task that was put last, and when. Groups that it shares with the next one go on.
+    last_put: Vec<Option<(EntityId, Nanos)>>,
     features: Features,
     balance: BalanceState,
     /// Per last-level cache: a core may be idle (`has_idle_cores`).
@@ -60,19 +85,26 @@ pub struct Fair {
     energy: Option<EnergyModel>,
     /// `rd->overutilized`: some CPU's tasks do not fit it, so energy-aware placement pauses.
     overutilized: bool,
-    /// Whether any task ever asked for utilisation clamps (`uclamp_is_used`).
-    uclamp_used: bool,
     /// Whether any task ever was `SCHED_IDLE`.
     idle_policy_used: bool,
 }
 
 impl Fair {
     /// The class on `kernel`'s CPUs; with an energy model, placement is energy-aware.
-    pub fn new(kernel: &Kernel, energy: Option<EnergyModel>) -> Self {
+    pub fn new(kernel: &mut Kernel, energy: Option<EnergyModel>) -> Self {
         let llcs = &kernel.topology.llcs;
-        Self {
+        let nr_cpus = kernel.topology.nr_cpus;
+        let layout = Layout::new(nr_cpus, kernel.cgroups.len());
+        let mut fair = Self {
+            layout,
             entities: Vec::new(),
-            cfs: (0..kernel.topology.nr_cpus).map(|_| CfsRq::default()).collect(),
+            cfs: (0..layout.queues()).map(|_| CfsRq::default()).collect(),
+            groups: kernel.cgroups.all().map(TaskGroup::of).collect(),
+            group_loads: layout.group_entities().map(|_| GroupLoad::default()).collect(),
+            runtimes: layout.group_entities().map(|_| Runtime::default()).collect(),
+            bandwidth_used: false,
+            armed: Vec::new(),
+            last_put: vec![None; nr_cpus],
             features: Features {
                 place_lag: kernel.params.place_lag,
                 run_to_parity: kernel.params.run_to_parity,
@@ -84,17 +116,20 @@ impl Fair {
             nr_idle_scan: llcs.iter().map(|llc| llc.cpus.len() as u32).collect(),
             energy,
             overutilized: false,
-            uclamp_used: false,
             idle_policy_used: false,
-        }
+        };
+        fair.init_tg_cfs_entries(kernel);
+        fair.init_cfs_bandwidth(kernel);
+        fair
     }
 
     /// The scheduling domains are new ones: other CPUs are online.
     pub fn rebuild_sched_domains(&mut self, kernel: &Kernel, machine: &Machine) {
         if self.energy.is_some() {
-            self.energy = Some(EnergyModel::with_online(machine, &kernel.topology.online));
+            self.energy = EnergyModel::with_online(machine, &kernel.topology.online);
         }
         let llcs = &kernel.topology.llcs;
+        self.clear_tg_offline_cfs_rqs(kernel);
         self.balance.rebuild(kernel);
         self.idle_cores = vec![true; llcs.len()];
         self.nr_idle_scan = llcs.iter().map(|llc| llc.cpus.len() as u32).collect();
@@ -105,42 +140,45 @@ impl Fair {
         &self.cfs[cpu.index()]
     }
 
-    /// The tasks queued on `cpu`, the running one and those that sleep there still included.
+    /// The tasks queued on `cpu` in all groups, the running one and those that sleep there still included.
     pub fn queued_on(&self, cpu: CpuId) -> impl Iterator<Item = TaskId> + '_ {
-        self.cfs[cpu.index()].tasks.iter_reverse(&self.entities)
+        let queued = self.cfs[cpu.index()].tasks.iter_reverse(&self.entities);
+        queued.filter_map(|id| self.layout.task(id))
+    }
+
+    /// What the class knows of `task`.
+    #[inline]
+    fn se(&self, task: TaskId) -> &SchedEntity {
+        &self.entities[self.layout.entity(task).index()]
+    }
+
+    #[inline]
+    fn se_mut(&mut self, task: TaskId) -> &mut SchedEntity {
+        &mut self.entities[self.layout.entity(task).index()]
     }
 
     /// Whether `task` sleeps but stands on its queue still (`sched_delayed`).
     pub fn is_delayed(&self, task: TaskId) -> bool {
-        self.entities[task.index()].sched_delayed
+        self.se(task).sched_delayed
     }
 
-    /// Asserts that the sums of each queue are those of its tasks.
-    pub fn audit(&self) {
-        for cfs in &self.cfs {
-            let tasks: Vec<TaskId> = cfs.tasks.iter_reverse(&self.entities).collect();
-            let runnable = tasks.iter().filter(|task| !self.is_delayed(**task)).count();
-            assert_eq!((cfs.nr_queued as usize, cfs.nr_runnable as usize), (tasks.len(), runnable), "a fair queue");
-            cfs.audit(&self.entities, &tasks);
-        }
-    }
-
-    /// The running task of `cpu`, its weight, since when it runs (the number of the entry into the queue that it was last
-    /// taken from), and how far its virtual time has come.
-    pub fn virtual_time(&self, cpu: CpuId) -> Option<((TaskId, u32, u64), i64)> {
-        let curr = self.cfs[cpu.index()].curr?;
-        let entity = &self.entities[curr.index()];
-        Some(((curr, entity.weight, entity.sequence), entity.vruntime))
+    /// The running task of `cpu`, its group and weight, since when it runs (the number of the entry into the queue that it was
+    /// last taken from), and how far its virtual time has come.
+    pub fn virtual_time(&self, cpu: CpuId) -> Option<((TaskId, CgroupId, u32, u64), i64)> {
+        let curr = self.current(cpu)?;
+        let entity = self.se(curr);
+        let group = self.layout.group(entity.queue);
+        Some(((curr, group, entity.weight, entity.sequence), entity.vruntime))
     }
 
     /// Takes over a changed weight, slice or policy of a task that is not queued (`reweight_entity`).
     pub fn reweight(&mut self, kernel: &Kernel, task: TaskId) {
         let from = kernel.task(task);
         self.note_features(from);
-        let entity = &mut self.entities[task.index()];
+        let entity = &mut self.entities[self.layout.entity(task).index()];
         if entity.weight != from.weight && from.weight != 0 {
             if entity.avg.is_attached() {
-                let queue = &mut self.cfs[from.cpu.index()].avg;
+                let queue = &mut self.cfs[entity.queue.index()].avg;
                 queue.reweight_entity(&mut entity.avg, u64::from(entity.weight), u64::from(from.weight));
             } else {
                 entity.avg.reweight_detached(u64::from(from.weight));
@@ -158,17 +196,31 @@ impl Fair {
 
     /// Remembers what `task` makes worth looking at from now on.
     fn note_features(&mut self, task: &Task) {
-        self.uclamp_used |= task.scheduling.util_min.is_some() || task.scheduling.util_max.is_some();
         self.idle_policy_used |= task.idle_policy;
     }
 
     /// A task leaves the class for ever or for another one: its load goes with it (`detach_task_cfs_rq`).
     pub fn detach(&mut self, kernel: &mut Kernel, task: TaskId) {
-        let cpu = kernel.task(task).cpu;
-        if self.entities[task.index()].avg.is_attached() {
-            self.update_load_avg(kernel, cpu, None);
-            let entity = &mut self.entities[task.index()];
-            self.cfs[cpu.index()].avg.remove_entity(&mut entity.avg, u64::from(entity.weight));
+        let (id, cpu) = (self.layout.entity(task), kernel.task(task).cpu);
+        if !self.entities[id.index()].avg.is_attached() {
+            return;
+        }
+        let queue = self.entities[id.index()].queue;
+        self.update_load_avg(kernel, cpu, queue, None);
+        let entity = &mut self.entities[id.index()];
+        let avg = &mut self.cfs[queue.index()].avg;
+        avg.remove_entity(&mut entity.avg, u64::from(entity.weight));
+        if self.layout.owner(queue).is_some() {
+            let gone = avg.removed_runnable_sum(&entity.avg);
+            self.add_tg_cfs_propagate(queue, gone);
+            self.propagate_entity_cfs_rq(kernel, cpu, queue);
+        }
+    }
+
+    /// A sleeping task leaves the class: if it still stands on its queue, it must leave that now.
+    pub fn finish_delayed(&mut self, kernel: &mut Kernel, task: TaskId) {
+        if self.is_delayed(task) {
+            self.dequeue_entities(kernel, kernel.task(task).cpu, self.layout.entity(task), Leave::DELAYED);
         }
     }
 
@@ -179,9 +231,9 @@ impl Fair {
         }
     }
 
-    /// Accounts the running entity up to now (`update_curr`); reschedules when its request is used up.
-    pub fn update_curr(&mut self, kernel: &mut Kernel, cpu: CpuId) {
-        let cfs = &mut self.cfs[cpu.index()];
+    /// Accounts the running entity of `queue` on `cpu` up to now (`update_curr`); reschedules when its request is used up.
+    fn update_curr(&mut self, kernel: &mut Kernel, cpu: CpuId, queue: QueueId) {
+        let cfs = &mut self.cfs[queue.index()];
         let Some(curr) = cfs.curr else { return };
         let entity = &mut self.entities[curr.index()];
         let delta = kernel.now - entity.exec_start;
@@ -191,119 +243,90 @@ impl Fair {
         entity.exec_start = kernel.now;
         entity.vruntime += entity.calc_delta_fair(delta);
         let used_up = cfs.update_deadline(&mut self.entities, curr, self.features.base_slice);
-        if cfs.nr_queued == 1 {
+        self.account_cfs_rq_runtime(kernel, queue, delta);
+        if self.cfs[queue.index()].nr_queued == 1 {
             return;
         }
-        if used_up || self.did_preempt_short(cpu, curr) {
+        if used_up || self.did_preempt_short(queue, curr) {
             kernel.resched_curr(cpu);
+            self.cfs[queue.index()].clear_buddies(curr);
         }
     }
 
     /// A shorter slice took away the protection of the current one, which has run past its due.
-    fn did_preempt_short(&self, cpu: CpuId, curr: TaskId) -> bool {
-        !self.entities[curr.index()].protect_slice() && !self.cfs[cpu.index()].eligible(&self.entities, curr)
+    fn did_preempt_short(&self, queue: QueueId, curr: EntityId) -> bool {
+        !self.entities[curr.index()].protect_slice() && !self.cfs[queue.index()].eligible(&self.entities, curr)
     }
 
-    /// `do_preempt_short`: `task` asks for a shorter slice than `curr` and is owed service.
-    fn do_preempt_short(&self, cpu: CpuId, task: TaskId, curr: TaskId) -> bool {
-        let cfs = &self.cfs[cpu.index()];
-        let (woken, running) = (&self.entities[task.index()], &self.entities[curr.index()]);
-        woken.slice < running.slice
-            && cfs.eligible(&self.entities, task)
-            && (woken.deadline < running.deadline || !cfs.eligible(&self.entities, curr))
+    /// `do_preempt_short`: `woken` asks for a shorter slice than `curr` in the same queue and is owed service.
+    fn do_preempt_short(&self, queue: QueueId, woken: EntityId, curr: EntityId) -> bool {
+        let cfs = &self.cfs[queue.index()];
+        let (short, running) = (&self.entities[woken.index()], &self.entities[curr.index()]);
+        short.slice < running.slice
+            && cfs.eligible(&self.entities, woken)
+            && (short.deadline < running.deadline || !cfs.eligible(&self.entities, curr))
     }
 
-    /// Brings the load of `cpu`, and of `task` on it, to now (`update_load_avg`).
-    fn update_load_avg(&mut self, kernel: &mut Kernel, cpu: CpuId, task: Option<TaskId>) {
+    /// Brings the load of `queue` on `cpu`, and of `id` in it, to now (`update_load_avg`).
+    fn update_load_avg(&mut self, kernel: &mut Kernel, cpu: CpuId, queue: QueueId, id: Option<EntityId>) {
         kernel.update_rq_clock(cpu);
-        let now = kernel.rq(cpu).clock.now();
-        let cfs = &mut self.cfs[cpu.index()];
-        if let Some(task) = task {
-            let entity = &mut self.entities[task.index()];
-            let activity = match (entity.on_rq, entity.sched_delayed) {
-                (false, _) => Activity::Blocked,
-                (true, true) => Activity::Delayed,
-                (true, false) if cfs.curr == Some(task) => Activity::Running,
-                (true, false) => Activity::Queued,
-            };
-            if entity.avg.is_attached() {
-                entity.avg.update_load_avg_se(now, u64::from(entity.weight), activity);
+        let now = self.cfs_rq_clock_pelt(kernel, cpu, queue);
+        if let Some(id) = id {
+            self.update_load_avg_se(now, queue, id);
+        }
+        let cfs = &mut self.cfs[queue.index()];
+        let running = cfs.curr.is_some();
+        let mut changed = cfs.avg.update_load_avg_cfs_rq(now, cfs.load_weight, u64::from(cfs.nr_runnable), running);
+        if self.layout.has_groups() {
+            changed |= id.is_some_and(|id| self.propagate_entity_load_avg(id));
+            if changed {
+                self.update_tg_load_avg(kernel, queue);
             }
         }
-        let running = cfs.curr.is_some();
-        if cfs.avg.update_load_avg_cfs_rq(now, cfs.load_weight, u64::from(cfs.nr_runnable), running) {
+        if changed && queue == QueueId::root(cpu) {
             kernel.cpufreq_update_util(cpu);
         }
     }
 
-    /// Adds `task`, about to be queued on `cpu`, to the load there (`attach_entity_load_avg`).
-    fn attach_entity_load_avg(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
-        let entity = &mut self.entities[task.index()];
+    /// Brings the load of `id` in `queue` to `now` (`__update_load_avg_se`).
+    #[inline]
+    fn update_load_avg_se(&mut self, now: Nanos, queue: QueueId, id: EntityId) {
+        let running = self.cfs[queue.index()].curr == Some(id);
+        let group = self.layout.group_cfs_rq(id).is_some();
+        let entity = &mut self.entities[id.index()];
+        if !entity.avg.is_attached() {
+            return;
+        }
+        let weight = u64::from(entity.weight);
+        if group {
+            let runnable = if entity.sched_delayed { 0 } else { u64::from(entity.runnable_weight) };
+            entity.avg.update_load_avg_group_se(now, weight, entity.on_rq, runnable, running);
+            return;
+        }
+        let activity = match (entity.on_rq, entity.sched_delayed) {
+            (false, _) => Activity::Blocked,
+            (true, true) => Activity::Delayed,
+            (true, false) if running => Activity::Running,
+            (true, false) => Activity::Queued,
+        };
+        entity.avg.update_load_avg_se(now, weight, activity);
+    }
+
+    /// Adds `id`, about to be queued on `cpu`, to the load there (`attach_entity_load_avg`).
+    fn attach_entity_load_avg(&mut self, kernel: &mut Kernel, cpu: CpuId, id: EntityId) {
+        let entity = &mut self.entities[id.index()];
         if entity.avg.is_attached() {
             return;
         }
-        self.cfs[cpu.index()].avg.attach_entity(&mut entity.avg, u64::from(entity.weight));
-        kernel.cpufreq_update_util(cpu);
-    }
-
-    fn enqueue_entity(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId, initial: bool) {
-        self.update_curr(kernel, cpu);
-        self.update_load_avg(kernel, cpu, Some(task));
-        self.attach_entity_load_avg(kernel, cpu, task);
-        let cfs = &mut self.cfs[cpu.index()];
-        cfs.place_entity(&mut self.entities, task, initial, self.features);
-        cfs.enqueue(&mut self.entities, task);
-        cfs.tasks.add(&mut self.entities, task);
-        let entity = &mut self.entities[task.index()];
-        entity.on_rq = true;
-        cfs.load_weight += u64::from(entity.weight);
-        cfs.nr_queued += 1;
-    }
-
-    /// Takes an entity off for good; its load is up to date.
-    fn dequeue_entity(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId, sleep: bool) {
-        self.update_load_avg(kernel, cpu, Some(task));
-        let cfs = &mut self.cfs[cpu.index()];
-        cfs.update_entity_lag(&mut self.entities, task, self.features.tick);
-        // The timeline finds an entity by its deadline: out of it first, then change the deadline.
-        if cfs.curr != Some(task) {
-            cfs.dequeue(&mut self.entities, task);
+        let queue = entity.queue;
+        self.cfs[queue.index()].avg.attach_entity(&mut entity.avg, u64::from(entity.weight));
+        if queue == QueueId::root(cpu) {
+            kernel.cpufreq_update_util(cpu);
+            return;
         }
-        cfs.tasks.del(&mut self.entities, task);
-        let entity = &mut self.entities[task.index()];
-        if !sleep {
-            entity.deadline -= entity.vruntime;
-            entity.rel_deadline = true;
-        }
-        entity.on_rq = false;
-        cfs.load_weight -= u64::from(entity.weight);
-        cfs.nr_queued -= 1;
-        cfs.nr_idle_policy -= u32::from(entity.idle);
-        if !entity.sched_delayed {
-            cfs.nr_runnable -= 1;
-        } else if sleep {
-            // DELAY_ZERO: what it still was owed lapsed while it slept. (Moved to another queue, it stays delayed.)
-            entity.sched_delayed = false;
-            entity.vlag = entity.vlag.min(0);
-        }
-    }
-
-    /// A picked entity turns out to sleep: it has paid its debt and leaves now.
-    fn finish_delayed_dequeue(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
-        self.dequeue_entity(kernel, cpu, task, true);
-        kernel.sub_nr_running(cpu, 1);
-    }
-
-    /// A sleeping task leaves the class: if it still stands on its queue, it must leave that now.
-    pub fn finish_delayed(&mut self, kernel: &mut Kernel, task: TaskId) {
-        if self.entities[task.index()].sched_delayed {
-            self.finish_delayed_dequeue(kernel, kernel.task(task).cpu, task);
-        }
-    }
-
-    fn set_delayed(&mut self, cpu: CpuId, task: TaskId) {
-        self.entities[task.index()].sched_delayed = true;
-        self.cfs[cpu.index()].nr_runnable -= 1;
+        let come = entity.avg.load_sum as i64;
+        self.add_tg_cfs_propagate(queue, come);
+        self.update_tg_load_avg(kernel, queue);
     }
 }
 

@@ -54,7 +54,7 @@ impl Fair {
     fn wake_target(&mut self, kernel: &mut Kernel, task: TaskId, prev: CpuId, this_cpu: CpuId, sync: bool) -> CpuId {
         record_wakee(kernel, task, this_cpu);
         if self.energy.is_some() && !self.overutilized {
-            self.sync_entity_load_avg(kernel, task);
+            self.sync_entity_load_avg(task);
             if let Some(cpu) = self.find_energy_efficient_cpu(kernel, task, prev, this_cpu) {
                 return cpu;
             }
@@ -73,10 +73,9 @@ impl Fair {
     }
 
     /// `sync_entity_load_avg`: ages a sleeper's load as far as that of the queue it slept on.
-    fn sync_entity_load_avg(&mut self, kernel: &Kernel, task: TaskId) {
-        let cpu = kernel.task(task).cpu;
-        let entity = &mut self.entities[task.index()];
-        let now = self.cfs[cpu.index()].avg.last_update_time;
+    fn sync_entity_load_avg(&mut self, task: TaskId) {
+        let entity = &mut self.entities[self.layout.entity(task).index()];
+        let now = self.cfs[entity.queue.index()].avg.last_update_time;
         entity.avg.update_load_avg_blocked_se(now, u64::from(entity.weight));
     }
 
@@ -99,14 +98,14 @@ impl Fair {
 
     /// Queued fair tasks that only wait for their dequeue (`h_nr_delayed`).
     pub(super) fn nr_delayed(&self, cpu: CpuId) -> u32 {
-        self.cfs[cpu.index()].nr_queued - self.cfs[cpu.index()].nr_runnable
+        self.cfs[cpu.index()].h_nr_queued - self.cfs[cpu.index()].nr_runnable
     }
 
     /// `wake_affine_weight`: whether the task would find less load on the waker's CPU.
     fn wake_affine_weight(&self, kernel: &Kernel, wakeup: &Wakeup, imbalance_pct: u64) -> bool {
         let Wakeup { task, this_cpu, prev, sync } = *wakeup;
         let mut this_load = self.cpu_load(this_cpu) as i64;
-        if sync && let Some(current) = self.cfs[this_cpu.index()].curr {
+        if sync && let Some(current) = self.current(this_cpu) {
             let current_load = self.task_h_load(current) as i64;
             if current_load > this_load {
                 return true;
@@ -136,7 +135,7 @@ impl Fair {
     fn select_idle_sibling(&mut self, kernel: &mut Kernel, task: TaskId, prev: CpuId, target: CpuId) -> CpuId {
         let asym = kernel.topology.asym[target.index()];
         if asym.is_some() {
-            self.sync_entity_load_avg(kernel, task);
+            self.sync_entity_load_avg(task);
         }
         let usable = |kernel: &Kernel, cpu: CpuId| {
             self.idle_or_sched_idle(kernel, cpu) && (asym.is_none() || self.task_fits_cpu(kernel, task, cpu))

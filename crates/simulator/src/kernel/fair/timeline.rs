@@ -47,6 +47,21 @@ impl Timeline {
         Some(node)
     }
 
+    /// All entities, in no order.
+    pub fn iter<'a>(&self, entities: &'a [SchedEntity]) -> impl Iterator<Item = u32> + 'a {
+        let mut stack = vec![self.root];
+        std::iter::from_fn(move || {
+            let node = loop {
+                match stack.pop()? {
+                    NIL => {}
+                    node => break node,
+                }
+            };
+            stack.extend([entities[node as usize].left, entities[node as usize].right]);
+            Some(node)
+        })
+    }
+
     /// The eligible entity with the earliest deadline: the heap search of `pick_eevdf`.
     pub fn first_eligible(&self, entities: &[SchedEntity], eligible: impl Fn(i64) -> bool) -> Option<u32> {
         let mut node = self.root;

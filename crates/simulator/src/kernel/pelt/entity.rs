@@ -151,12 +151,12 @@ impl SchedAvg {
     }
 
     /// Rounding can leave a sum below what its average needs; many detached tasks would then empty it.
-    fn keep_sums_above_averages(&mut self) {
+    pub(super) fn keep_sums_above_averages(&mut self) {
         self.util_sum = self.util_sum.max(saturate(self.util_avg * PELT_MIN_DIVIDER));
         self.runnable_sum = self.runnable_sum.max(self.runnable_avg * PELT_MIN_DIVIDER);
     }
 }
 
-fn saturate(sum: u64) -> u32 {
+pub(super) fn saturate(sum: u64) -> u32 {
     u32::try_from(sum).unwrap_or(u32::MAX)
 }

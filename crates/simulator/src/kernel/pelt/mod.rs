@@ -9,14 +9,16 @@
 //! - [`PeltClock`]: the clock they are fed with, slowed by CPU capacity and frequency.
 //! - [`SchedAvg::util_est_update`]: the estimate that outlives a sleep.
 //!
-//! Left out: task groups (no propagation up a hierarchy), bandwidth throttling, hardware pressure, interrupt time,
-//! and `migrate_se_pelt_lag` (an idle CPU's clock can always be read exactly here). A machine with cgroup CPU
-//! controllers, thermal capping or heavy interrupt load could tell; flat task sets on a cool machine cannot.
+//! - `group`: task groups, whose load shows in the queues above.
+//!
+//! Left out: interrupt time, and `migrate_se_pelt_lag` (an idle CPU's clock can always be read exactly here). A machine with heavy
+//! interrupt load could tell.
 //! Where the kernel's 32-bit sums would wrap (88 or more fully busy tasks attached to one run queue), ours saturate,
 //! and `load_sum` is never cut to 32 bits.
 
 mod clock;
 mod entity;
+mod group;
 mod util_est;
 
 pub use clock::{PeltClock, freq_scale};
@@ -174,6 +176,17 @@ impl SchedAvg {
     pub fn update_class_load_avg(&mut self, now: Nanos, running: bool) -> bool {
         let one = u64::from(running);
         let due = self.update_load_sum(now, one, one, running);
+        if due {
+            self.update_averages(1);
+        }
+        due
+    }
+
+    /// Updates the record of the capacity that firmware takes from a CPU (`update_hw_load_avg`), in real time: only
+    /// `load_avg` has a meaning. Returns whether it changed.
+    #[inline]
+    pub fn update_hw_load_avg(&mut self, now: Nanos, capacity: u64) -> bool {
+        let due = self.update_load_sum(now, capacity, capacity, capacity > 0);
         if due {
             self.update_averages(1);
         }

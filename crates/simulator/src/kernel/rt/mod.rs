@@ -147,6 +147,8 @@ impl SchedClass for Rt {
         rq.push(priority, task, why == Enqueue::RestoreHead);
         rq.nr_running += 1;
         self.note_overload(cpu);
+        kernel.rq_mut(cpu).rt_nr_running += 1;
+        kernel.uclamp_rq_inc(cpu, task);
         kernel.add_nr_running(cpu, 1);
         kernel.cpufreq_update_util(cpu);
     }
@@ -158,6 +160,8 @@ impl SchedClass for Rt {
         rq.remove(priority, task);
         rq.nr_running -= 1;
         self.note_overload(cpu);
+        kernel.rq_mut(cpu).rt_nr_running -= 1;
+        kernel.uclamp_rq_dec(cpu, task);
         kernel.sub_nr_running(cpu, 1);
         kernel.cpufreq_update_util(cpu);
         true

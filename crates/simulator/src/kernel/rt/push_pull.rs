@@ -7,7 +7,7 @@ use crate::kernel::Kernel;
 use crate::kernel::class::{Dequeue, Enqueue, SchedClass};
 use crate::kernel::cpumask::CpuMask;
 use crate::kernel::task::{ClassId, DL_PRIORITY};
-use crate::units::{CAPACITY_SCALE, CpuId, TaskId};
+use crate::units::{CpuId, TaskId};
 
 /// `rt_task_fits_capacity`: where CPUs differ, a real-time task wants one with its lower clamp's capacity; the default
 /// is the largest there is (`sched_util_clamp_min_rt_default`).
@@ -15,9 +15,8 @@ fn fits_capacity(kernel: &Kernel, task: TaskId, cpu: CpuId) -> bool {
     if kernel.topology.asym[cpu.index()].is_none() {
         return true;
     }
-    let scheduling = &kernel.task(task).scheduling;
-    let clamp = |clamp: Option<u32>| clamp.unwrap_or(CAPACITY_SCALE as u32);
-    kernel.rq(cpu).capacity_orig >= clamp(scheduling.util_min).min(clamp(scheduling.util_max))
+    let (min, max) = kernel.task(task).uclamp_eff_value();
+    u64::from(kernel.rq(cpu).capacity_orig) >= min.min(max)
 }
 
 impl Rt {
@@ -126,6 +125,6 @@ impl Rt {
         self.dequeue_task(kernel, task, Dequeue::Save);
         kernel.task_mut(task).cpu = dst;
         kernel.migrated.push(task);
-        self.enqueue_task(kernel, task, Enqueue::Restore);
+        self.enqueue_task(kernel, task, Enqueue::Migrating);
     }
 }

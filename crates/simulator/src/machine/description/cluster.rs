@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `[[cluster]]`: one row of the machine's topology, its references resolved.
 
+use toml::de::DeValue;
+
 use super::range::{MHZ, MILLIVOLTS, PART, WATTS, khz, microvolts};
 use super::reader::{File, Named, Placed, Table};
 use super::tables::Tables;
@@ -14,6 +16,9 @@ use crate::units::{ClusterId, CoreTypeId, MemoryDomainId, PackageId};
 const MAX_SMT: u32 = MAX_CPUS;
 /// `MAX_NUMNODES` of the kernel's largest configurations.
 const MAX_NODES: u32 = 1024;
+
+/// `highest_perf` of CPPC has eight bits on the processors whose drivers rank by it.
+const MAX_PRIORITY: u32 = 255;
 
 /// Which CPUs share a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +74,8 @@ pub(super) struct ClusterRow {
     pub(super) static_watts: f64,
     pub(super) cache: Option<CacheRow>,
     pub(super) boost: Vec<Placed<Boost>>,
+    /// By core; empty where the table has none.
+    pub(super) itmt_priority: Vec<u32>,
 }
 
 pub(super) fn read(table: &Table<'_>, tables: &Tables) -> Result<ClusterRow, InputError> {
@@ -95,7 +102,26 @@ pub(super) fn read(table: &Table<'_>, tables: &Tables) -> Result<ClusterRow, Inp
         static_watts: table.number("static_watts", WATTS)?.value,
         cache: read_cache(table, cores.value)?,
         boost: boost::read(table)?,
+        itmt_priority: read_itmt_priority(table, cores.value)?,
     })
+}
+
+/// A rank for all cores, or an array with one for each.
+fn read_itmt_priority(table: &Table<'_>, cores: u32) -> Result<Vec<u32>, InputError> {
+    const KEY: &str = "itmt_priority";
+    let Some(value) = table.entry(KEY) else {
+        return Ok(Vec::new());
+    };
+    let DeValue::Array(ranks) = value.get_ref() else {
+        return Ok(vec![table.file.whole(KEY, value, 1..=MAX_PRIORITY)?.value; cores as usize]);
+    };
+    if ranks.len() != cores as usize {
+        return Err(table
+            .file
+            .error(value.span().start, format!("`{KEY}` has {} ranks for {cores} cores", ranks.len()))
+            .help("expected one number for all cores, or one for each"));
+    }
+    ranks.iter().map(|rank| Ok(table.file.whole(KEY, rank, 1..=MAX_PRIORITY)?.value)).collect()
 }
 
 fn read_smt(table: &Table<'_>, tables: &Tables, core_type: usize) -> Result<u32, InputError> {

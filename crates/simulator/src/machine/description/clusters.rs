@@ -7,7 +7,7 @@ use super::range::mhz_text;
 use super::reader::{File, Named, Placed, Table};
 use super::tables::{Sources, Tables};
 use super::{provenance, schema};
-use crate::input::InputError;
+use crate::input::{InputError, valid_names};
 use crate::machine::{Boost, VoltageFollows};
 
 /// The clusters, and for each the rail it shares with another.
@@ -62,6 +62,33 @@ pub(super) fn check_boost(file: File<'_>, clusters: &Named<ClusterRow>, tables: 
         let opp_table = &tables.opp_tables.rows[row.opp_table.value];
         check_limits(file, &row.name, opp_table, &row.boost)?;
         check_limits(file, &row.name, opp_table, &tables.packages.rows[row.package.index()].boost)?;
+    }
+    Ok(())
+}
+
+/// Each core of a package must be able to get where an idle state of the package wants it, and deeper states of the package
+/// want no shallower ones.
+pub(super) fn check_package_states(
+    file: File<'_>,
+    clusters: &Named<ClusterRow>,
+    tables: &Tables,
+) -> Result<(), InputError> {
+    for row in &clusters.rows {
+        let states = &tables.idle_tables.rows[row.idle_table];
+        let mut shallowest = 0;
+        for wanted in &tables.packages.rows[row.package.index()].core_states {
+            let Some(index) = states.iter().position(|state| state.name == wanted.value) else {
+                let names: Vec<&str> = states.iter().map(|state| state.name.as_str()).collect();
+                let message = format!("cluster `{}` has no idle state `{}`", row.name, wanted.value);
+                return Err(file.error(wanted.at, message).help(valid_names(&wanted.value, &names)));
+            };
+            if index < shallowest {
+                return Err(file
+                    .error(wanted.at, "a deeper state of the package wants a shallower one of the cores")
+                    .help(format!("expected `{}` or deeper", states[shallowest].name)));
+            }
+            shallowest = index;
+        }
     }
     Ok(())
 }

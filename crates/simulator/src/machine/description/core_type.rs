@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `[core_type.NAME]`.
 
-use super::range::{FACTOR, PART, RATIO, SHARE};
+use super::range::{FACTOR, KNEE_MHZ, OVERLAP, PART, RATIO, SHARE};
 use super::reader::{Placed, Table};
 use crate::input::InputError;
 use crate::machine::CoreType;
@@ -19,10 +19,14 @@ pub(super) fn read(name: &str, table: &Table<'_>) -> Result<CoreTypeRow, InputEr
     let memory_speed = table.number("memory_speed", RATIO)?;
     let smt_speed = table.number_if("smt_speed", PART)?;
     let smt_activity = table.number_if("smt_activity", FACTOR)?;
+    let ipc = table.number("ipc", RATIO)?.value;
     let core_type = CoreType {
         name: name.to_owned(),
-        ipc: table.number("ipc", RATIO)?.value,
+        ipc,
+        capacity_dmips_mhz: table.number_if("capacity_dmips_mhz", RATIO)?.map_or(ipc, |believed| believed.value),
         memory_speed: memory_speed.value,
+        memory_knee_khz: table.number_if("memory_knee_mhz", KNEE_MHZ)?.map_or(0.0, |knee| knee.value * 1e3),
+        memory_overlap: table.number_if("memory_overlap", OVERLAP)?.map_or(1.0, |overlap| overlap.value),
         stall_activity: table.number("stall_activity", SHARE)?.value,
         smt_speed: smt_speed.map_or(1.0, |speed| speed.value),
         smt_activity: smt_activity.map_or(1.0, |activity| activity.value),

@@ -35,11 +35,12 @@ impl Draft {
         let tables = Tables::read(document, &mut sources)?;
         let (clusters, follows) = clusters::read(document, &tables, &mut sources)?;
         clusters::check_boost(document.file, &clusters, &tables)?;
+        clusters::check_package_states(document.file, &clusters, &tables)?;
         let numbers = numbering::assign(document.file, &clusters)?;
         let mut topology = topology::build(document.file, &clusters, &numbers, &tables)?;
-        let reference = reference::rate(document.file, &mut topology, &clusters, &tables)?;
-        let configurations = read_configurations(document, &topology)?;
         let platform = read_single(document, "platform", &schema::PLATFORM, &mut sources, package::read_platform)?;
+        let reference = reference::rate(document.file, &mut topology, &clusters, &tables, platform.cpufreq_driver)?;
+        let configurations = read_configurations(document, &topology)?;
         let costs = read_single(document, "scheduling", &schema::SCHEDULING, &mut sources, package::read_scheduling)?;
         let machine = Machine {
             name: String::new(),

@@ -5,9 +5,12 @@ use super::range::{MICROSECONDS, WATTS, nanos};
 use super::reader::Table;
 use super::schema;
 use crate::input::InputError;
-use crate::machine::{IdleScope, IdleState};
+use crate::machine::{Coordination, IdleScope, IdleState};
+use crate::units::Nanos;
 
 const SCOPES: &[(&str, IdleScope)] = &[("core", IdleScope::Core), ("cluster", IdleScope::Cluster)];
+
+const COORDINATIONS: &[(&str, Coordination)] = &[("platform", Coordination::Platform), ("os", Coordination::Os)];
 
 /// The states of the table, shallow to deep; never empty, and the first stops the core alone.
 pub(super) fn read(table: &Table<'_>) -> Result<Vec<IdleState>, InputError> {
@@ -26,15 +29,46 @@ pub(super) fn read(table: &Table<'_>) -> Result<Vec<IdleState>, InputError> {
 fn read_state(row: &Table<'_>) -> Result<IdleState, InputError> {
     let scope = row.word_if("scope", SCOPES)?.map_or(IdleScope::Core, |scope| scope.value);
     let time = |key| row.number(key, MICROSECONDS).map(|time| nanos(time.value));
+    let (entry, exit, residency) = (time("entry_us")?, time("exit_us")?, time("residency_us")?);
+    let (typical_entry, typical_exit) = typical(row, entry, exit)?;
+    let told = row.number_if("told_residency_us", MICROSECONDS)?;
     Ok(IdleState {
         name: row.text("name")?.value.to_owned(),
         scope,
-        entry: time("entry_us")?,
-        exit: time("exit_us")?,
-        residency: time("residency_us")?,
+        entry,
+        exit,
+        typical_entry,
+        typical_exit,
+        residency,
+        told_residency: told.map_or(residency, |told| nanos(told.value)),
+        coordination: coordination(row, scope)?,
         watts: row.number("watts", WATTS)?.value,
         cluster_watts: cluster_watts(row, scope)?,
     })
+}
+
+/// What entering and leaving usually take; the longest, where the row says nothing. Drivers that count entering as part of leaving
+/// give 0 for it, so the two are compared together.
+fn typical(row: &Table<'_>, entry: Nanos, exit: Nanos) -> Result<(Nanos, Nanos), InputError> {
+    let time = |key| row.number_if(key, MICROSECONDS);
+    let (into, out) = (time("typical_entry_us")?, time("typical_exit_us")?);
+    let typical =
+        (into.as_ref().map_or(entry, |time| nanos(time.value)), out.as_ref().map_or(exit, |time| nanos(time.value)));
+    let Some(at) = out.or(into).map(|time| time.at) else { return Ok(typical) };
+    if typical.0 + typical.1 > entry + exit {
+        let longer = "in and out usually take longer than `entry_us` and `exit_us`, the longest times, together";
+        return Err(row.file.error(at, longer).help("expected at most what these say"));
+    }
+    Ok(typical)
+}
+
+fn coordination(row: &Table<'_>, scope: IdleScope) -> Result<Coordination, InputError> {
+    let Some(word) = row.word_if("coordination", COORDINATIONS)? else { return Ok(Coordination::Platform) };
+    if scope == IdleScope::Core {
+        let alone = row.file.error(word.at, "`coordination` in a state that stops only the core");
+        return Err(alone.help("expected `scope = \"cluster\"` with it"));
+    }
+    Ok(word.value)
 }
 
 fn cluster_watts(row: &Table<'_>, scope: IdleScope) -> Result<f64, InputError> {
@@ -72,6 +106,21 @@ fn check_order(row: &Table<'_>, shallower: Option<&IdleState>, state: &IdleState
         return Err(row
             .error(format!("`{}` stops a core, but `{}` before it stops the cluster", state.name, shallower.name))
             .help("expected states of scope \"core\" before those of scope \"cluster\""));
+    }
+    if state.told_residency < shallower.told_residency {
+        let at = row.number_if("told_residency_us", MICROSECONDS)?.map_or(at, |told| told.at);
+        let message = format!(
+            "the kernel is told of a shorter residency for `{}` than for `{}` before it",
+            state.name, shallower.name
+        );
+        let ascend =
+            "expected what the kernel is told to ascend: `told_residency_us`, or `residency_us` without it, ascends";
+        return Err(row.file.error(at, message).help(ascend));
+    }
+    if (shallower.coordination, state.coordination) == (Coordination::Os, Coordination::Platform) {
+        return Err(row
+            .error(format!("`{}` is for CPUs to ask for, but `{}` before it is not", state.name, shallower.name))
+            .help("expected `coordination = \"os\"` here, too"));
     }
     Ok(())
 }

@@ -3,8 +3,8 @@
 //!
 //! Top to bottom: `reader` gives tables whose keys `schema` knows and whose numbers are within a `range`; one module
 //! per table turns them into rows (`tables` has all that `clusters` refer to); `numbering`, `topology` and `reference`
-//! make the machine of them; `configuration` narrows it; `draft` is the whole way. The first mistake ends the reading,
-//! with its place in the file.
+//! make the machine of them; `configuration` narrows it; `draft` is the whole way. [`values`] lists what a description says, value
+//! by value. The first mistake ends the reading, with its place in the file.
 
 mod boost;
 mod cluster;
@@ -26,6 +26,7 @@ pub mod schema;
 mod spec;
 mod tables;
 mod topology;
+pub mod values;
 
 use std::path::{Path, PathBuf};
 
@@ -47,9 +48,7 @@ impl Machine {
     /// # Errors
     /// The first mistake, with its place and what was expected; or that there is no such machine or file.
     pub fn load(spec: &str) -> Result<Self, InputError> {
-        let spec = Spec::parse(spec);
-        let (path, text) = spec.read()?;
-        Self::parse(spec.name, &path, &text, spec.configuration)
+        Description::load(spec)?.machine()
     }
 
     /// The file that [`Machine::load`] reads; `None` for a bundled machine.
@@ -63,6 +62,40 @@ impl Machine {
     /// The first mistake, with its place and what was expected.
     pub fn parse(name: &str, path: &Path, text: &str, configuration: Option<&str>) -> Result<Self, InputError> {
         read_draft(path, text)?.finish(name, path, configuration)
+    }
+}
+
+/// The text of a machine's description, and what is asked of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    /// What the machine is called: the name of a bundled one, or the file's stem.
+    pub name: String,
+    /// The file, for messages.
+    pub path: PathBuf,
+    /// Content of the file.
+    pub text: String,
+    /// The configuration that is asked for.
+    pub configuration: Option<String>,
+}
+
+impl Description {
+    /// Reads what [`Machine::load`] reads, without a look at what it says.
+    ///
+    /// # Errors
+    /// There is no such machine or file.
+    pub fn load(spec: &str) -> Result<Self, InputError> {
+        let spec = Spec::parse(spec);
+        let (path, text) = spec.read()?;
+        let configuration = spec.configuration.map(str::to_owned);
+        Ok(Self { name: spec.name.to_owned(), path, text, configuration })
+    }
+
+    /// The machine that is described.
+    ///
+    /// # Errors
+    /// The first mistake, with its place and what was expected.
+    pub fn machine(&self) -> Result<Machine, InputError> {
+        Machine::parse(&self.name, &self.path, &self.text, self.configuration.as_deref())
     }
 }
 

@@ -27,12 +27,15 @@ struct Formula {
     /// µW / MHz / V² of one core.
     coefficient: Option<f64>,
     leakage_per_volt: Option<f64>,
+    /// Whether the kernel has an energy model of these points.
+    energy_model: bool,
 }
 
 pub(super) fn read(table: &Table<'_>) -> Result<OppTable, InputError> {
     let formula = Formula {
         coefficient: table.number_if("dynamic_power_coefficient", COEFFICIENT)?.map(|number| number.value),
         leakage_per_volt: table.number_if("leakage_watts_per_v", WATTS)?.map(|number| number.value),
+        energy_model: table.flag_if("energy_model")?.unwrap_or(true),
     };
     let mut opps: Vec<Opp> = Vec::new();
     for row in table.rows("opps", &schema::OPP)? {
@@ -73,12 +76,14 @@ impl Formula {
             Some(watts) => measured_dynamic(row, watts, leakage_watts)?,
             None => self.dynamic(row, mhz, millivolts)?,
         };
+        let em_watts = self.believed(row, mhz, millivolts, dynamic_watts + leakage_watts)?;
         Ok(Opp {
             khz: khz(mhz),
             microvolts: millivolts.map(microvolts),
             duty: 1.0,
             dynamic_watts,
             leakage_watts,
+            em_watts,
             idle_watts: row.number_if("idle_watts", WATTS)?.map(|number| number.value),
             static_watts: row.number_if("static_watts", WATTS)?.map(|number| number.value),
         })
@@ -95,6 +100,26 @@ impl Formula {
                 .error("the operating point has no voltage to compute its leakage from")
                 .help("expected `mv` or `leakage_watts`, because the table has `leakage_watts_per_v`")),
         }
+    }
+
+    /// What the kernel's energy model has: `em_watts`, what firmware told it; or else the device tree's coefficient times
+    /// V²·f (`_get_power()` of drivers/opp/of.c), which knows no leakage; or else what the point draws.
+    fn believed(
+        &self,
+        row: &Table<'_>,
+        mhz: f64,
+        millivolts: Option<f64>,
+        drawn: f64,
+    ) -> Result<Option<f64>, InputError> {
+        let told = row.number_if("em_watts", WATTS)?;
+        if let (Some(watts), false) = (told, self.energy_model) {
+            return Err(row
+                .file
+                .error(watts.at, "`em_watts` in a table whose kernel has no energy model")
+                .help("leave `em_watts` out, or `energy_model = false`"));
+        }
+        let by_formula = || Some(self.coefficient? * mhz * (millivolts? / 1e3).powi(2) / 1e6);
+        Ok(self.energy_model.then(|| told.map(|watts| watts.value).or_else(by_formula).unwrap_or(drawn)))
     }
 
     fn dynamic(&self, row: &Table<'_>, mhz: f64, millivolts: Option<f64>) -> Result<f64, InputError> {
@@ -153,6 +178,7 @@ fn step(highest: &Opp, duty: f64) -> Opp {
         khz: (f64::from(highest.khz) * duty).round() as u32,
         duty,
         dynamic_watts: highest.dynamic_watts * duty,
+        em_watts: highest.em_watts.map(|watts| watts * duty),
         ..highest.clone()
     }
 }

@@ -34,10 +34,20 @@ pub(super) const NANOJOULES: Range = from(0.0, 1e6);
 pub(super) const COEFFICIENT: Range = from(0.0, 1e9);
 /// A clock: 1 kHz to 100 GHz.
 pub(super) const MHZ: Range = from(0.001, 1e5);
+/// A clock at which something changes; 0 where nothing does.
+pub(super) const KNEE_MHZ: Range = from(0.0, 1e5);
+/// An exponent of a norm: from the sum (1) to all but the maximum.
+pub(super) const OVERLAP: Range = from(1.0, 64.0);
 /// A supply voltage: 1 µV to 10 V.
 pub(super) const MILLIVOLTS: Range = from(0.001, 1e4);
 /// A span of time up to 10 s.
 pub(super) const MICROSECONDS: Range = from(0.0, 1e7);
+/// A time constant in seconds, K/W, J/K.
+pub(super) const POSITIVE: Range = more_than_0(1e6);
+/// Watts that a limit allows.
+pub(super) const SOME_WATTS: Range = more_than_0(1e6);
+/// A temperature in °C: colder than any machine, to hotter than any chip.
+pub(super) const CELSIUS: Range = from(-100.0, 1000.0);
 /// A bandwidth: 1 byte/s to 1 PB/s.
 pub(super) const GB_PER_S: Range = from(1e-9, 1e6);
 

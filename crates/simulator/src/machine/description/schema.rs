@@ -39,6 +39,10 @@ pub const ALL: &[&Shape] = &[
     &IDLE_STATE,
     &MEMORY,
     &PACKAGE,
+    &UNCORE_CLOCK,
+    &PACKAGE_IDLE_STATE,
+    &POWER_LIMIT,
+    &THERMAL,
     &BOOST,
     &CLUSTER,
     &CACHE,
@@ -73,7 +77,18 @@ pub static DOCUMENT: Shape = Shape {
 /// A kind of core.
 pub static CORE_TYPE: Shape = Shape {
     title: "core_type.NAME",
-    keys: &["ipc", "memory_speed", "stall_activity", "smt_speed", "smt_activity", "source", "sources"],
+    keys: &[
+        "ipc",
+        "capacity_dmips_mhz",
+        "memory_speed",
+        "memory_knee_mhz",
+        "memory_overlap",
+        "stall_activity",
+        "smt_speed",
+        "smt_activity",
+        "source",
+        "sources",
+    ],
     inner: &[],
 };
 
@@ -88,6 +103,7 @@ pub static OPP_TABLE: Shape = Shape {
         "duty_cycle",
         "duty_mhz",
         "scalable",
+        "energy_model",
         "source",
         "sources",
     ],
@@ -95,8 +111,11 @@ pub static OPP_TABLE: Shape = Shape {
 };
 
 /// One operating point.
-pub static OPP: Shape =
-    Shape { title: "opps", keys: &["mhz", "mv", "watts", "leakage_watts", "idle_watts", "static_watts"], inner: &[] };
+pub static OPP: Shape = Shape {
+    title: "opps",
+    keys: &["mhz", "mv", "watts", "leakage_watts", "em_watts", "idle_watts", "static_watts"],
+    inner: &[],
+};
 
 /// The idle states of a core.
 pub static IDLE_TABLE: Shape =
@@ -105,7 +124,19 @@ pub static IDLE_TABLE: Shape =
 /// One idle state.
 pub static IDLE_STATE: Shape = Shape {
     title: "states",
-    keys: &["name", "scope", "entry_us", "exit_us", "residency_us", "watts", "cluster_watts"],
+    keys: &[
+        "name",
+        "scope",
+        "coordination",
+        "entry_us",
+        "exit_us",
+        "typical_entry_us",
+        "typical_exit_us",
+        "residency_us",
+        "told_residency_us",
+        "watts",
+        "cluster_watts",
+    ],
     inner: &[],
 };
 
@@ -119,8 +150,38 @@ pub static MEMORY: Shape = Shape {
 /// A package (socket).
 pub static PACKAGE: Shape = Shape {
     title: "package.NAME",
-    keys: &["uncore_watts", "uncore_idle_watts", "boost", "source", "sources"],
-    inner: &[&BOOST],
+    keys: &[
+        "uncore_watts",
+        "uncore_idle_watts",
+        "uncore_clock",
+        "idle_states",
+        "boost",
+        "power_limit",
+        "thermal",
+        "throttle_seen_as",
+        "source",
+        "sources",
+    ],
+    inner: &[&UNCORE_CLOCK, &PACKAGE_IDLE_STATE, &BOOST, &POWER_LIMIT, &THERMAL],
+};
+
+/// The clock of a package's uncore.
+pub static UNCORE_CLOCK: Shape =
+    Shape { title: "uncore_clock", keys: &["min_mhz", "max_mhz", "min_mv", "max_mv"], inner: &[] };
+
+/// An idle state of a package.
+pub static PACKAGE_IDLE_STATE: Shape =
+    Shape { title: "idle_states", keys: &["name", "core_state", "entry_us", "exit_us", "watts"], inner: &[] };
+
+/// What a package may draw.
+pub static POWER_LIMIT: Shape =
+    Shape { title: "power_limit", keys: &["long_watts", "long_tau_s", "short_watts"], inner: &[] };
+
+/// How a package heats up.
+pub static THERMAL: Shape = Shape {
+    title: "thermal",
+    keys: &["kelvin_per_watt", "joules_per_kelvin", "ambient_celsius", "limit_celsius"],
+    inner: &[],
 };
 
 /// A limit of the clock by active cores.
@@ -144,6 +205,7 @@ pub static CLUSTER: Shape = Shape {
         "static_watts",
         "cache",
         "boost",
+        "itmt_priority",
         "voltage_follows",
         "source",
         "sources",
@@ -164,7 +226,7 @@ pub static VOLTAGE_FLOOR: Shape = Shape { title: "floor", keys: &["mhz", "mv"], 
 /// What is outside the packages.
 pub static PLATFORM: Shape = Shape {
     title: "platform",
-    keys: &["watts", "supply_efficiency", "cpufreq_driver", "source", "sources"],
+    keys: &["watts", "supply_efficiency", "cpufreq_driver", "governor", "epp", "source", "sources"],
     inner: &[],
 };
 

@@ -58,6 +58,8 @@ pub(super) fn build(
             memory_domain: row.memory,
             node: row.node,
             capacity: 0,
+            speed: 0,
+            itmt_priority: row.itmt_priority.get(seat.place as usize).copied().unwrap_or(0),
         }
     });
     let cpus = cpus.collect();

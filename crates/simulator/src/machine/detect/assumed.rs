@@ -4,16 +4,44 @@
 //! Each source text begins with `assumed`, which marks the value in the description, in what is shown of the machine
 //! and in docs/detect.md.
 
-/// What is assumed on every machine, for people; the bandwidth of memory where it was not measured.
-pub(super) fn warning(bandwidth_is_measured: bool) -> String {
-    let (bandwidth, measure) = match bandwidth_is_measured {
-        true => ("", ""),
-        false => ("memory bandwidth, ", "; `tandem machine detect --measure` measures bandwidth"),
+/// What of that which no file tells was measured, everywhere.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Known {
+    pub bandwidth: bool,
+    pub memory: bool,
+    pub uncore: bool,
+    pub idle: bool,
+    pub smt: bool,
+    pub switching: bool,
+}
+
+/// What is assumed, for people.
+pub(super) fn warning(known: &Known) -> String {
+    let unknown = |all: &[(bool, &'static str)]| -> Vec<String> {
+        all.iter().filter(|(known, _)| !known).map(|(_, what)| (*what).to_owned()).collect()
     };
-    format!(
-        "no file tells {bandwidth}memory, uncore and idle power, SMT speed and scheduling costs: assumed (see the sources that \
-         begin with `assumed`){measure}"
-    )
+    let powers = unknown(&[(known.memory, "memory"), (known.uncore, "uncore"), (known.idle, "idle")]);
+    let mut all = unknown(&[(known.bandwidth, "memory bandwidth")]);
+    all.extend((!powers.is_empty()).then(|| format!("{} power", listed(&powers))));
+    all.extend(unknown(&[(known.smt, "SMT speed")]));
+    all.push(if known.switching { "costs of ticks".to_owned() } else { "scheduling costs".to_owned() });
+    let measure = match (known.bandwidth, known.switching) {
+        (_, true) => "",
+        (false, false) => {
+            "; `tandem machine detect --measure` measures bandwidth, `--calibrate` in minutes what this machine has meters for"
+        }
+        (true, false) => "; `tandem machine detect --calibrate` measures in minutes what this machine has meters for",
+    };
+    format!("no file tells {}: assumed (see the sources that begin with `assumed`){measure}", listed(&all))
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn listed(all: &[String]) -> String {
+    match all {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
 }
 
 /// Clock where none is known. Only a unit: nothing is compared with it on such a machine.
@@ -119,6 +147,7 @@ pub(super) fn cluster_watts(busy_watts: f64) -> f64 {
 }
 pub(super) const CLUSTER_WATTS_SOURCE: &str = "assumed: a twentieth of the cores' highest power";
 pub(super) const CLUSTER_MODELLED_SOURCE: &str = "assumed: the energy model's watts per CPU contain it";
+pub(super) const CLUSTER_MEASURED_SOURCE: &str = "assumed: the measured watts of cores and package contain it";
 
 /// Uncore watts of a package with cores awake and with all idle, by the watts of all its cores busy.
 pub(super) fn uncore_watts(busy_watts: f64) -> (f64, f64) {

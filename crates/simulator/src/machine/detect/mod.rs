@@ -6,12 +6,15 @@
 //! decide it ([`tandem_loader::machine::Capacities`]). docs/detect.md lists what is read.
 
 mod assumed;
+mod measured;
 mod plan;
 mod write;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
+pub use measured::{
+    Measured, MeasuredClock, MeasuredCores, MeasuredDram, MeasuredMemory, MeasuredSwitching, MeasuredUncore,
+};
 pub use tandem_loader::reading::ReadError as DetectError;
 use tandem_loader::reading::Reading;
 
@@ -27,17 +30,6 @@ pub struct Detected {
     pub warnings: Vec<String>,
 }
 
-/// What was measured of a node's memory.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MeasuredMemory {
-    /// Bytes per second that the memory moves.
-    pub bytes_per_s: f64,
-    /// Bytes per second that one thread alone can use.
-    pub thread_bytes_per_s: f64,
-    /// How it was measured: the source of both.
-    pub source: String,
-}
-
 /// Describes the machine whose `/sys` and `/proc` are below `root` (`/` for the running one) under the name `name`.
 ///
 /// Missing optional files never fail: what they would have told is assumed, marked so in the description, and listed
@@ -46,20 +38,16 @@ pub struct MeasuredMemory {
 /// # Errors
 /// [`DetectError`] if the list of online CPUs cannot be had.
 pub fn detect(root: &Path, name: &str) -> Result<Detected, DetectError> {
-    detect_measured(root, name, &BTreeMap::new())
+    detect_measured(root, name, &Measured::default())
 }
 
-/// Does the same where the memory of some nodes was measured, by the kernel's numbers of the nodes.
+/// Does the same where something was measured, which is then neither assumed nor taken from the kernel's energy model.
 ///
 /// # Errors
 /// As [`detect`].
-pub fn detect_measured(
-    root: &Path,
-    name: &str,
-    memory: &BTreeMap<u32, MeasuredMemory>,
-) -> Result<Detected, DetectError> {
+pub fn detect_measured(root: &Path, name: &str, measured: &Measured) -> Result<Detected, DetectError> {
     let (facts, mut warnings) = Reading::of(root)?;
-    let plan = plan::Plan::of(&facts, memory, &mut warnings);
+    let plan = plan::Plan::of(&facts, measured, &mut warnings);
     let toml = write::description(&plan, name);
     Ok(Detected { toml, warnings })
 }

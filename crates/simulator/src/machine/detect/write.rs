@@ -8,14 +8,14 @@ use tandem_loader::cpus::CpuList;
 /// The text of the description.
 pub(super) fn description(plan: &Plan, name: &str) -> String {
     let mut tables = Vec::new();
-    tables.extend(plan.kinds.iter().map(|kind| core_type(kind, plan.reference_ipc)));
+    tables.extend(plan.kinds.iter().map(|kind| core_type(kind, plan.reference_ipc, &plan.measured_source)));
     tables.extend(plan.clocks.iter().map(opp_table));
     tables.extend(plan.idle_tables.iter().map(idle_table));
-    tables.extend(plan.memories.iter().map(memory));
-    tables.extend(plan.packages.iter().map(package));
+    tables.extend(plan.memories.iter().map(|memory| self::memory(plan, memory)));
+    tables.extend(plan.packages.iter().map(|package| self::package(plan, package)));
     tables.extend(plan.clusters.iter().map(|cluster| self::cluster(plan, cluster)));
     tables.push(platform(plan));
-    tables.push(scheduling());
+    tables.push(scheduling(plan));
     tables.extend(plan.online.as_ref().map(|online| configuration(name, online)));
     let mut text = format!("schema = 1\ntitle = {}\nnotes = {}\n", quoted(&plan.title), quoted(&plan.notes.join(" ")));
     for table in tables {
@@ -70,14 +70,21 @@ impl Table {
     }
 }
 
-fn core_type(kind: &Kind, reference_ipc: f64) -> Table {
+fn core_type(kind: &Kind, reference_ipc: f64, measured_source: &str) -> Table {
     let mut table = Table::new(format!("[core_type.{}]", kind.name));
     table.number("ipc", kind.ipc.value, &kind.ipc.source);
     table.number("memory_speed", assumed::memory_speed(kind.ipc.value / reference_ipc), assumed::MEMORY_SPEED_SOURCE);
-    table.number("stall_activity", assumed::STALL_ACTIVITY, assumed::STALL_ACTIVITY_SOURCE);
+    let mut number = |key, measured: Option<f64>, assumed, source| match measured {
+        Some(value) => table.number(key, value, measured_source),
+        None => table.number(key, assumed, source),
+    };
+    let measured = kind.measured.as_ref();
+    let stall_activity = measured.and_then(|cores| cores.stall_activity);
+    number("stall_activity", stall_activity, assumed::STALL_ACTIVITY, assumed::STALL_ACTIVITY_SOURCE);
     if kind.smt {
-        table.number("smt_speed", assumed::SMT_SPEED, assumed::SMT_SOURCE);
-        table.number("smt_activity", assumed::SMT_ACTIVITY, assumed::SMT_SOURCE);
+        let (speed, activity) = measured.map_or((None, None), |cores| (cores.smt_speed, cores.smt_activity));
+        number("smt_speed", speed, assumed::SMT_SPEED, assumed::SMT_SOURCE);
+        number("smt_activity", activity, assumed::SMT_ACTIVITY, assumed::SMT_SOURCE);
     }
     table
 }
@@ -99,6 +106,18 @@ fn opp_table(clock: &Clock) -> Table {
             table.number("dynamic_power_coefficient", power.coefficient, assumed::POWER_SOURCE);
             table.number("leakage_watts_per_v", power.leakage_watts_per_v, assumed::POWER_SOURCE);
             (power.mv.iter().map(|mv| format!("mv = {mv}")).collect(), "mv", assumed::POWER_SOURCE)
+        }
+        Power::Measured(power) => {
+            if let Some(leakage) = power.leakage_watts_per_v {
+                table.number("leakage_watts_per_v", leakage, &power.source);
+            }
+            if power.mv.is_some() {
+                table.source("mv", "debugfs opp: u_volt_target");
+            }
+            let volts =
+                |at: usize| power.mv.as_ref().map_or_else(String::new, |mv| format!("mv = {}, ", float(mv[at])));
+            let row = |(at, watts): (usize, &f64)| format!("{}watts = {}", volts(at), float(*watts));
+            (power.watts.iter().enumerate().map(row).collect(), "watts", power.source.as_str())
         }
     };
     let rows = mhz.iter().zip(&power).map(|(mhz, power)| format!("{mhz}, {power}"));
@@ -125,14 +144,14 @@ fn idle_table(idle: &IdleTable) -> Table {
     });
     table.entry("states", rows_of(rows), &idle.source);
     table.source("entry_us", assumed::ENTRY_SOURCE);
-    table.source("watts", assumed::IDLE_WATTS_SOURCE);
+    table.source("watts", idle.watts_source.as_deref().unwrap_or(assumed::IDLE_WATTS_SOURCE));
     if idle.states.iter().any(|state| state.stops_cluster) {
         table.source("cluster_watts", assumed::IDLE_WATTS_SOURCE);
     }
     table
 }
 
-fn memory(memory: &Memory) -> Table {
+fn memory(plan: &Plan, memory: &Memory) -> Table {
     let mut table = Table::new(format!("[memory.{}]", memory.name));
     let (node, thread, source) = match &memory.measured {
         Some(measured) => (measured.bytes_per_s / 1e9, measured.thread_bytes_per_s / 1e9, measured.source.as_str()),
@@ -144,16 +163,27 @@ fn memory(memory: &Memory) -> Table {
     table.number("gb_per_s", node, source);
     table.number("thread_gb_per_s", thread.min(node), source);
     table.number("contention", assumed::CONTENTION, assumed::CONTENTION_SOURCE);
-    table.number("static_watts", assumed::memory_watts(memory.kib), assumed::MEMORY_WATTS_SOURCE);
-    table.number("nj_per_byte", assumed::NJ_PER_BYTE, assumed::NJ_PER_BYTE_SOURCE);
+    match plan.dram {
+        Some(dram) => {
+            table.number("static_watts", dram.static_watts, &plan.measured_source);
+            table.number("nj_per_byte", dram.nj_per_byte, &plan.measured_source);
+        }
+        None => {
+            table.number("static_watts", assumed::memory_watts(memory.kib), assumed::MEMORY_WATTS_SOURCE);
+            table.number("nj_per_byte", assumed::NJ_PER_BYTE, assumed::NJ_PER_BYTE_SOURCE);
+        }
+    }
     table
 }
 
-fn package(package: &Package) -> Table {
+fn package(plan: &Plan, package: &Package) -> Table {
     let mut table = Table::new(format!("[package.{}]", package.name));
-    let (awake, idle) = assumed::uncore_watts(package.busy_watts);
-    table.number("uncore_watts", awake, assumed::UNCORE_SOURCE);
-    table.number("uncore_idle_watts", idle, assumed::UNCORE_SOURCE);
+    let ((awake, idle), source) = match plan.uncore {
+        Some(uncore) => ((uncore.awake, uncore.idle), plan.measured_source.as_str()),
+        None => (assumed::uncore_watts(package.busy_watts), assumed::UNCORE_SOURCE),
+    };
+    table.number("uncore_watts", awake, source);
+    table.number("uncore_idle_watts", idle, source);
     table
 }
 
@@ -186,12 +216,17 @@ fn cluster(plan: &Plan, cluster: &Cluster) -> Table {
         table.entry("cache", value, "sysfs cache");
         table.source("hit_cost", assumed::HIT_COST_SOURCE);
     }
+    if !cluster.ranks.is_empty() {
+        let ranks: Vec<String> = cluster.ranks.iter().map(u32::to_string).collect();
+        table.entry("itmt_priority", format!("[{}]", ranks.join(", ")), "sysfs acpi_cppc/highest_perf");
+    }
     table
 }
 
 fn static_watts(clock: &Clock, cores: usize) -> (f64, &'static str) {
     match &clock.power {
         Power::Modelled(_) => (0.0, assumed::CLUSTER_MODELLED_SOURCE),
+        Power::Measured(_) => (0.0, assumed::CLUSTER_MEASURED_SOURCE),
         Power::Assumed(_) => {
             (assumed::cluster_watts(clock.busy_watts().1 * cores as f64), assumed::CLUSTER_WATTS_SOURCE)
         }
@@ -217,10 +252,19 @@ fn platform(plan: &Plan) -> Table {
     table
 }
 
-fn scheduling() -> Table {
+fn scheduling(plan: &Plan) -> Table {
     let mut table = Table::new("[scheduling]".to_owned());
     for (key, value) in assumed::SCHEDULING {
-        table.number(key, value, assumed::SCHEDULING_SOURCE);
+        let measured = match key {
+            "context_switch_us" => plan.switching.context_switch_us,
+            "migration_us" => plan.switching.migration_us,
+            "migration_llc_us" => plan.switching.migration_llc_us,
+            _ => None,
+        };
+        match measured {
+            Some(value) => table.number(key, value, &plan.measured_source),
+            None => table.number(key, value, assumed::SCHEDULING_SOURCE),
+        }
     }
     table
 }

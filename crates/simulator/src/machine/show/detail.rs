@@ -49,7 +49,14 @@ pub(super) fn of(machine: &Machine, group: &Group, width: usize) -> Vec<String> 
 fn core(machine: &Machine, cluster: &Cluster, cpu: CpuId) -> String {
     let kind = machine.core_type(cpu);
     let reference = machine.reference.cpu;
-    let mut text = format!("{}: capacity {}", kind.name, machine.cpus[cpu.index()].capacity);
+    let described = &machine.cpus[cpu.index()];
+    let mut text = format!("{}: capacity {}", kind.name, described.capacity);
+    if described.speed != described.capacity {
+        text.push_str(&format!(" to its kernel, speed {}", described.speed));
+    }
+    if described.itmt_priority > 0 {
+        text.push_str(&format!(", rank {}", described.itmt_priority));
+    }
     let (ipc, memory) = (kind.ipc / machine.core_type(reference).ipc, kind.memory_speed);
     if (ipc, memory) != (1.0, 1.0) {
         let (ipc, memory) = (units::number(ipc, 3), units::number(memory, 2));
@@ -134,15 +141,22 @@ fn voltage_follows(machine: &Machine, follows: &crate::machine::VoltageFollows) 
     format!("follows {}: at least {steps}", machine.clusters[follows.leader.index()].name)
 }
 
-/// `cpu-sleep: 0 W, in 400 us, out 650 us, pays from 1.5 ms`.
+/// `cpu-sleep: 0 W, in 133 us, out 217 us (at most 400 us, 650 us), pays from 1.5 ms`.
 fn idle(state: &IdleState) -> String {
     let scope = match state.scope {
         IdleScope::Core => String::new(),
         IdleScope::Cluster => format!(" (cluster {} W)", units::watts(state.cluster_watts)),
     };
     let (entry, exit, residency) = (units::time(state.entry), units::time(state.exit), units::time(state.residency));
-    let watts = units::watts(state.watts);
-    format!("{}: {watts} W{scope}, in {entry}, out {exit}, pays from {residency}", state.name)
+    let (into, out, watts) =
+        (units::time(state.typical_entry), units::time(state.typical_exit), units::watts(state.watts));
+    let differs = (state.typical_entry, state.typical_exit) != (state.entry, state.exit);
+    let longest = if differs { format!(" (at most {entry}, {exit})") } else { String::new() };
+    let told = match state.told_residency {
+        told if told == state.residency => String::new(),
+        told => format!("; the kernel is told {}", units::time(told)),
+    };
+    format!("{}: {watts} W{scope}, in {into}, out {out}{longest}, pays from {residency}{told}", state.name)
 }
 
 /// Clocks, voltages and watts of one busy core in columns; those for which there is no room follow below.

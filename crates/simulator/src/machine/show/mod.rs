@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A machine for people: drawn, and with the sources of its values.
 //!
-//! `picture` draws what shares what, `detail` says what each kind of cluster can do, `sources` where values come
+//! `picture` draws what shares what, `detail` says what each kind of cluster can do, `belief` how far the kernel's energy model is
+//! from that, `sources` where values come
 //! from. Clusters that differ in nothing but their CPU numbers are one entry (`groups`).
 
+mod belief;
 mod detail;
 mod groups;
 mod paper;
@@ -38,13 +40,18 @@ pub fn show(machine: &Machine, width: usize) -> String {
         lines.push(String::new());
         lines.extend(detail::of(machine, &group, width));
     }
+    let belief = belief::of(machine, width);
+    if !belief.is_empty() {
+        lines.push(String::new());
+        lines.extend(belief);
+    }
     join(lines)
 }
 
 /// Lists where the values of `machine` come from, a line per source, in the order of its description.
 ///
-/// Values that are assumed are marked with `?`, calibrated ones with `~`; the first line counts them. Tables that
-/// differ only in their name are one entry.
+/// Values that were measured are marked with `*`, computed ones with `=`, calibrated ones with `~`, assumed ones with `?`; the
+/// first line counts them. Tables that differ only in their name are one entry.
 pub fn provenance(machine: &Machine) -> String {
     join(sources::list(machine))
 }

@@ -62,7 +62,10 @@ pub(super) fn tree(machine: &Machine, groups: &[Vec<Group>], width: usize) -> Ve
 fn package_title(machine: &Machine, index: usize) -> String {
     let package = &machine.packages[index];
     let (awake, idle) = (units::watts(package.uncore_watts), units::watts(package.uncore_idle_watts));
-    format!("package {index}: uncore {awake} W, idle {idle} W")
+    let power = package.power_limit.map(|limit| format!(", at most {} W", units::watts(limit.long_watts)));
+    let heat = package.thermal.map(|heat| format!(", at most {} °C", heat.limit_celsius));
+    let limits = power.into_iter().chain(heat).collect::<String>();
+    format!("package {index}: uncore {awake} W, idle {idle} W{limits}")
 }
 
 /// How many of `count` boxes stand in a row of `width` columns, and how wide each is, at least `narrowest`.
@@ -119,7 +122,10 @@ fn ability(machine: &Machine, group: &Group) -> String {
         (Some(first), Some(last)) => ends(&units::mhz(first.khz), &units::mhz(last.khz)),
         _ => String::new(),
     };
-    format!("capacity {}, {clocks} MHz", cpu.capacity)
+    if cpu.speed == cpu.capacity {
+        return format!("capacity {}, {clocks} MHz", cpu.capacity);
+    }
+    format!("speed {} (capacity {}), {clocks} MHz", cpu.speed, cpu.capacity)
 }
 
 /// The CPUs: a cell per core, or a list per cluster where there are many.

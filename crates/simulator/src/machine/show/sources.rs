@@ -1,33 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the values of a machine come from.
 
-use crate::machine::{Machine, Provenance};
-
-/// How far a source can be relied upon.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Trust {
-    Given,
-    Assumed,
-    Calibrated,
-}
-
-impl Trust {
-    fn of(entry: &Provenance) -> Self {
-        match entry.source.trim_start() {
-            source if source.starts_with("assumed") => Self::Assumed,
-            source if source.starts_with("calibrated") => Self::Calibrated,
-            _ => Self::Given,
-        }
-    }
-
-    fn mark(self) -> char {
-        match self {
-            Self::Given => ' ',
-            Self::Assumed => '?',
-            Self::Calibrated => '~',
-        }
-    }
-}
+use crate::machine::{Machine, Provenance, Trust};
 
 /// Entries of one table, or of several that differ only in their names.
 struct Entries<'m> {
@@ -46,17 +20,17 @@ pub(super) fn list(machine: &Machine) -> Vec<String> {
         });
         let widest = table.entries.iter().map(|entry| key(entry).len()).max().unwrap_or(0);
         for entry in table.entries {
-            lines.push(format!("  {} {:<widest$}  {}", Trust::of(entry).mark(), key(entry), entry.source));
+            lines.push(format!("  {} {:<widest$}  {}", entry.trust().mark(), key(entry), entry.source));
         }
     }
     lines
 }
 
 fn counts(machine: &Machine) -> String {
-    let count = |trust| machine.provenance.iter().filter(|entry| Trust::of(entry) == trust).count();
-    let (assumed, calibrated) = (count(Trust::Assumed), count(Trust::Calibrated));
+    let count = |trust| machine.provenance.iter().filter(|entry| entry.trust() == trust).count();
+    let marked = Trust::MARKED.map(|(word, trust, mark)| format!("{} {word} ({mark})", count(trust)));
     let all = machine.provenance.len();
-    format!("{}: {all} sources, {assumed} assumed (?), {calibrated} calibrated (~)", machine.name)
+    format!("{}: {all} sources, {}, {} from documents", machine.name, marked.join(", "), count(Trust::Documented))
 }
 
 /// The key, or what `*` means.

@@ -9,7 +9,7 @@ use crate::kernel::Kernel;
 use crate::kernel::cpufreq::Governor;
 use crate::machine::{self, Machine, MemoryDomain};
 use crate::scx::idle::nr_nodes;
-use crate::units::{CpuId, MemoryDomainId};
+use crate::units::{CAPACITY_SCALE, CpuId, MemoryDomainId};
 
 /// Where a loader runs: what it reads of the system in sysfs and `/proc`.
 #[derive(Debug, Clone, Copy)]
@@ -45,9 +45,31 @@ impl System<'_> {
             sibling: siblings.iter().find(|other| **other != cpu).map(|other| u64::from(other.0)),
             performance_domain: u64::from(described.performance_domain.0),
             opp_table: opps.number_of(described.performance_domain) as u64,
-            capacity: u64::from(rq.capacity_orig),
-            performance: u64::from(rq.capacity_limit),
+            capacity: self.capacity(cpu),
+            performance: self.capacity(cpu) * u64::from(rq.capacity_limit) / u64::from(rq.capacity_orig),
         }
+    }
+
+    /// What a loader takes for the capacity of `cpu`, 1 to 1024: the kernel's, but where the firmware ranks CPUs the best rank of
+    /// its kind. Loaders read `acpi_cppc/highest_perf` before `cpu_capacity` (`get_capacity_source` of scx_utils), which x86 does
+    /// not have; that some of a kind are favoured makes no difference of capacity.
+    pub(super) fn capacity(&self, cpu: CpuId) -> u64 {
+        match self.ranked() {
+            Some(highest) => {
+                let kind = self.machine.cluster(cpu).core_type;
+                let same = |cpu: &usize| self.machine.cluster(CpuId::at(*cpu)).core_type == kind;
+                let ranks = (0..self.machine.cpus.len()).filter(same).map(|cpu| self.machine.cpus[cpu].itmt_priority);
+                let best = u64::from(ranks.max().unwrap_or(highest));
+                (CAPACITY_SCALE * best + u64::from(highest) / 2) / u64::from(highest)
+            }
+            None => u64::from(self.kernel.rq(cpu).capacity_orig),
+        }
+    }
+
+    /// The highest rank of a CPU, if the firmware ranks them.
+    fn ranked(&self) -> Option<u32> {
+        let highest = self.machine.cpus.iter().map(|cpu| cpu.itmt_priority).max()?;
+        (highest > 0 && self.kernel.params.capacity_aware).then_some(highest)
     }
 }
 

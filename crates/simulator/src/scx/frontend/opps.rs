@@ -27,9 +27,9 @@ impl OppTables {
     pub fn of(system: &System<'_>) -> Self {
         let mut all = Self { tables: Vec::new(), of_domain: Vec::new() };
         for domain in &system.machine.performance_domains {
-            let capacity = domain.cpus.first().map_or(1, |cpu| system.kernel.rq(*cpu).capacity_orig);
+            let capacity = domain.cpus.first().map_or(1, |cpu| system.capacity(*cpu));
             let lowest = if domain.scalable { domain.min_opp } else { domain.max_opp };
-            let states = energy::states(domain, u64::from(capacity));
+            let states = energy::states(domain, capacity);
             let mut table = OppTable::default();
             for (opp, state) in domain.opps.iter().zip(states).take(domain.max_opp + 1).skip(lowest) {
                 table.frequency.push(u64::from(opp.khz));

@@ -129,10 +129,39 @@ fn package_boost(clusters: &[Cluster], package: &Package) -> Vec<(u32, u32)> {
 }
 
 fn package() -> impl Strategy<Value = Package> {
-    (0.0..5.0, 0.0..1.0, prop::option::weighted(0.2, 1..4u32)).prop_map(|(awake, idle, boost)| Package {
+    let boost = prop::option::weighted(0.2, 1..4u32);
+    (0.0..5.0, 0.0..1.0, boost, more()).prop_map(|(awake, idle, boost, more)| Package {
         uncore_watts: idle + awake,
         uncore_idle_watts: idle,
         boost: boost.map(|cores| vec![(cores, 0)]).unwrap_or_default(),
+        more,
+    })
+}
+
+/// An uncore with a clock, and limits on power and heat, which the kernel may be told of.
+fn more() -> impl Strategy<Value = String> {
+    let clock = prop::option::weighted(0.2, (100..1000u32, 0..3000u32, 300..900u32, 0..500u32));
+    let power = prop::option::weighted(0.2, (1.0..50.0, 0.001..1.0, 0.0..50.0));
+    let heat = prop::option::weighted(0.2, (0.5..5.0, 0.01..1.0, 1.0..50.0));
+    let seen = prop::sample::select(vec!["nothing", "cpufreq_pressure", "hw_pressure"]);
+    (clock, power, heat, seen).prop_map(|(clock, power, heat, seen)| {
+        let mut lines = format!("throttle_seen_as = \"{seen}\"\n");
+        if let Some((mhz, more_mhz, mv, more_mv)) = clock {
+            let (max_mhz, max_mv) = (mhz + more_mhz, mv + more_mv);
+            lines += &format!(
+                "uncore_clock = {{ min_mhz = {mhz}, max_mhz = {max_mhz}, min_mv = {mv}, max_mv = {max_mv} }}\n"
+            );
+        }
+        if let Some((watts, tau, above)) = power {
+            let short = watts + above;
+            lines += &format!("power_limit = {{ long_watts = {watts}, long_tau_s = {tau}, short_watts = {short} }}\n");
+        }
+        if let Some((resistance, capacity, rise)) = heat {
+            let limit = 20.0 + rise;
+            lines += &format!("thermal = {{ kelvin_per_watt = {resistance}, joules_per_kelvin = {capacity}, ");
+            lines += &format!("ambient_celsius = 20, limit_celsius = {limit} }}\n");
+        }
+        lines
     })
 }
 

@@ -30,6 +30,9 @@ pub struct Audit<'r> {
     idle: Vec<bool>,
     cpu_power: Vec<PowerSum>,
     package_power: Vec<PowerSum>,
+    /// Joules of each CPU that no power shows.
+    unseen: Vec<f64>,
+    unseen_uncore: f64,
     switches: u64,
     /// Changes of the CPUs that are online. They may take a thread's affinity away, and an offline CPU's clock is not
     /// told.
@@ -57,6 +60,8 @@ impl<'r> Audit<'r> {
             idle: vec![false; machine.cpus.len()],
             cpu_power: vec![PowerSum::default(); machine.cpus.len()],
             package_power: vec![PowerSum::default(); machine.packages.len()],
+            unseen: vec![0.0; machine.cpus.len()],
+            unseen_uncore: 0.0,
             switches: 0,
             hotplug: &[],
         }
@@ -113,21 +118,19 @@ impl<'r> Audit<'r> {
         }
     }
 
-    /// Checks that the power that was told, integrated, is the energy that was booked. Entering an idle state is booked
-    /// as a lump that no power shows, so on machines where entering takes time the report may have more, but never
-    /// less.
+    /// Checks that the power that was told, integrated, is the energy that was booked, together with what no power shows: the
+    /// ways into idle states and out of them.
     fn check_power(&self, report: &Report, end: Nanos) {
-        let lumps = self.machine.clusters.iter().flat_map(|cluster| &cluster.idle_states).any(|state| state.entry > 0);
         let matches = |told: f64, booked: f64, what: &str| {
             let slack = 1e-9 + 1e-6 * booked;
-            let fits = told <= booked + slack && (lumps || told >= booked - slack);
-            assert!(fits, "{what}: told {told} J, booked {booked} J");
+            assert!((told - booked).abs() <= slack, "{what}: told {told} J, booked {booked} J");
         };
-        for (cpu, power) in report.cpus.iter().zip(&self.cpu_power) {
-            matches(power.joules_at(end), cpu.energy_j, &format!("CPU {}", cpu.cpu));
+        for ((cpu, power), unseen) in report.cpus.iter().zip(&self.cpu_power).zip(&self.unseen) {
+            matches(power.joules_at(end) + unseen, cpu.energy_j, &format!("CPU {}", cpu.cpu));
         }
-        let packages = self.package_power.iter().map(|power| power.joules_at(end)).sum();
-        matches(packages, report.energy_j.cores + report.energy_j.uncore, "packages");
+        let packages: f64 = self.package_power.iter().map(|power| power.joules_at(end)).sum();
+        let unseen = self.unseen.iter().sum::<f64>() + self.unseen_uncore;
+        matches(packages + unseen, report.energy_j.cores + report.energy_j.uncore, "packages");
     }
 }
 
@@ -170,6 +173,17 @@ fn check_energy(machine: &Machine, report: &Report) {
     let board: f64 = parts[..4].iter().sum();
     close(energy.total * machine.platform.supply_efficiency, board, "wall and board");
     close(energy.platform, machine.platform.watts * report.time_s, "platform");
+    let drawn = &report.drawn;
+    let clusters = drawn.clusters.iter();
+    let cores = clusters.map(|it| it.switching_j + it.leakage_j + it.idle_j + it.static_j + it.asleep_j);
+    close(energy.cores, cores.sum(), "cores and what they drew it for");
+    let uncore = drawn.packages.iter().map(|it| it.awake_j + it.idle_j + it.asleep_j);
+    close(energy.uncore, uncore.sum(), "uncores and what they drew it for");
+    close(
+        energy.memory,
+        drawn.memory.iter().map(|it| it.static_j + it.traffic_j).sum(),
+        "memory and what it drew it for",
+    );
     if report.time_s > 0.0 {
         assert!(energy.total > 0.0);
         close(report.power_w * report.time_s, energy.total, "power and energy");
@@ -249,9 +263,9 @@ impl Observer for Audit<'_> {
         let opp = domain.opps.iter().position(|opp| opp.khz == khz);
         let opp = opp.unwrap_or_else(|| panic!("{khz} kHz is no OPP of CPU {cpu}"));
         assert!(opp <= domain.max_opp, "{khz} kHz is above the limit of CPU {cpu}");
-        let boosts = !self.machine.cluster(cpu).boost.is_empty()
-            || !self.machine.packages[self.machine.cluster(cpu).package.index()].boost.is_empty();
-        assert!(boosts || opp >= domain.min_opp, "{khz} kHz is below the limit of CPU {cpu}");
+        let package = &self.machine.packages[self.machine.cluster(cpu).package.index()];
+        let lowers = !self.machine.cluster(cpu).boost.is_empty() || !package.boost.is_empty() || package.is_limited();
+        assert!(lowers || opp >= domain.min_opp, "{khz} kHz is below the limit of CPU {cpu}");
         self.khz[cpu.index()] = khz;
         self.told.insert(cpu);
     }
@@ -268,6 +282,14 @@ impl Observer for Audit<'_> {
 
     fn wants_power(&self) -> bool {
         true
+    }
+
+    fn unseen_energy(&mut self, cpu: CpuId, joules: f64) {
+        self.unseen[cpu.index()] = joules;
+    }
+
+    fn unseen_uncore_energy(&mut self, _package: PackageId, joules: f64) {
+        self.unseen_uncore += joules;
     }
 
     fn cpu_power(&mut self, now: Nanos, cpu: CpuId, watts: f64) {

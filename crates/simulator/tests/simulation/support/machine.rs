@@ -37,6 +37,8 @@ pub struct Package {
     pub uncore_idle_watts: f64,
     /// Boost: number of active cores and MHz.
     pub boost: Vec<(u32, u32)>,
+    /// Further lines of its table.
+    pub more: String,
 }
 
 #[derive(Debug, Clone)]
@@ -163,7 +165,7 @@ impl Default for Memory {
 
 impl Default for Package {
     fn default() -> Self {
-        Self { uncore_watts: 0.0, uncore_idle_watts: 0.0, boost: Vec::new() }
+        Self { uncore_watts: 0.0, uncore_idle_watts: 0.0, boost: Vec::new(), more: String::new() }
     }
 }
 
@@ -208,11 +210,12 @@ impl Spec {
             memory.write(&mut toml, index);
         }
         for (index, package) in self.packages.iter().enumerate() {
-            let Package { uncore_watts, uncore_idle_watts, boost } = package;
+            let Package { uncore_watts, uncore_idle_watts, boost, more } = package;
             table(&mut toml, &format!("[package.p{index}]"));
             line(&mut toml, "uncore_watts", uncore_watts);
             line(&mut toml, "uncore_idle_watts", uncore_idle_watts);
             write_boost(&mut toml, boost);
+            toml.push_str(more);
         }
         for (index, cluster) in self.clusters.iter().enumerate() {
             cluster.write(&mut toml, index);

@@ -22,6 +22,24 @@ pub fn verdict(cell: &CellResult) -> String {
     if cell.derived.is_some() { format!("{name}, derived") } else { name.to_owned() }
 }
 
+/// Whether a judged number holds by the strict rule.
+pub fn strict(cell: &CellResult) -> &'static str {
+    match cell.score {
+        None => "",
+        Some(score) if score.strict => "yes",
+        Some(_) => "no",
+    }
+}
+
+/// What "no effect" is of a judged number, and whether that would agree: `480, agrees`.
+pub fn no_effect(cell: &CellResult) -> String {
+    let Some(score) = cell.score else { return String::new() };
+    let value = short(score.neutral);
+    // As the papers print them: 480 and 0.97, not 480.0 and 0.9700.
+    let value = if value.contains('.') { value.trim_end_matches('0').trim_end_matches('.') } else { &value };
+    format!("{value}{}", if score.no_effect_agrees { ", agrees" } else { "" })
+}
+
 /// The value of ours: `1.13 ± 0.02`.
 pub fn ours(cell: &CellResult) -> String {
     let Some(Estimate { mean, half_width }) = cell.ours else { return NOTHING.to_owned() };

@@ -2,7 +2,8 @@
 //! Results on a terminal, in any width.
 
 use tandem_experiments::{
-    CellResult, Counts, Experiment, ExperimentResult, Missing, Paper, PaperResult, Results, SeriesResult, Verdict,
+    CellResult, Counts, Experiment, ExperimentResult, Missing, Paper, PaperResult, Results, Scores, SeriesResult,
+    Verdict,
 };
 
 use super::{numbers, sensitivity};
@@ -142,6 +143,23 @@ fn counts(results: &Results, width: Option<usize>) -> String {
                 percent(direction)
             ),
             width,
+        );
+        text += &paragraph(&strict(&results.scores()), width);
+    }
+    text
+}
+
+/// What the verdicts are worth.
+fn strict(scores: &Scores) -> String {
+    let (all, core) = (&scores.all, &scores.informative_independent);
+    let mut text = format!(
+        "By the strict rule (a quarter of the published effect) {} of {} hold; \"no effect\" would agree on {}.",
+        all.strict, all.judged, all.no_effect_agrees
+    );
+    if core.judged > 0 {
+        text += &format!(
+            " Of {} on which it would not and that are no arithmetic of others, {} agree and {} hold.",
+            core.judged, core.agrees, core.strict
         );
     }
     text

@@ -5,6 +5,7 @@ use crate::machine::PerformanceDomain;
 use crate::units::CpuId;
 
 mod names;
+mod pstate;
 mod sampling;
 mod schedutil;
 

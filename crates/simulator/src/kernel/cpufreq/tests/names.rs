@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 use super::*;
+use crate::machine::CpufreqDriver;
 use proptest::prelude::*;
 
 fn error(written: &str) -> String {
@@ -23,7 +24,8 @@ fn a_slip_gets_the_nearest_name() {
     assert_eq!(
         error("shedutil"),
         "unknown governor `shedutil`; did you mean `schedutil`? valid: `performance`, `powersave`, `userspace`, \
-         `ondemand`, `conservative`, `schedutil`"
+         `ondemand`, `conservative`, `schedutil`, `intel_pstate`, `amd-pstate`, `passive:performance`, `passive:powersave`, \
+         `default`"
     );
     assert!(error("ondemand=up_treshold=80").contains("did you mean `up_threshold`?"));
 }
@@ -81,7 +83,21 @@ fn governor() -> impl Strategy<Value = Governor> {
         },
     );
     let schedutil = rate().prop_map(|rate_limit| Governor::Schedutil(SchedutilTunables { rate_limit }));
-    prop_oneof![Just(Governor::Performance), Just(Governor::Powersave), userspace, ondemand, conservative, schedutil]
+    let intel = prop::sample::select(vec![CpufreqDriver::IntelPstate, CpufreqDriver::AmdPstateEpp]);
+    let pstate = (intel, any::<[bool; 2]>(), any::<u8>()).prop_map(|(driver, [performance, no_hwp], epp)| {
+        // What has no effect is not written: EPP under `performance` and where the firmware does not decide.
+        let no_hwp = no_hwp && driver.is_intel() && !performance;
+        let epp = if performance || no_hwp { Epp::BALANCE_PERFORMANCE } else { Epp(epp) };
+        Governor::Pstate(PstateTunables { driver, performance, epp, no_hwp })
+    });
+    let plain = prop::sample::select(vec![
+        Governor::Default,
+        Governor::Performance,
+        Governor::Powersave,
+        Governor::PassivePerformance,
+        Governor::PassivePowersave,
+    ]);
+    prop_oneof![plain, pstate, userspace, ondemand, conservative, schedutil]
 }
 
 proptest! {

@@ -3,8 +3,8 @@
 
 use super::super::Fair;
 use super::IdleType;
+use super::asym::asym_active_balance;
 use super::env::{LoadBalance, Migration};
-use super::source::shares_core;
 use super::stats::reduced_capacity;
 use crate::kernel::Kernel;
 use crate::kernel::class::{Dequeue, Enqueue, SchedClass};
@@ -84,7 +84,8 @@ impl Fair {
     fn move_tasks(&mut self, kernel: &mut Kernel, env: &mut LoadBalance, src: CpuId) -> bool {
         let mut moved = false;
         loop {
-            moved |= self.detach_tasks(kernel, env, src) > 0;
+            moved |= self.detach_tasks(kernel, env, src);
+            self.attach_tasks(kernel, env.dst);
             match env.new_dst.take() {
                 Some(other) if env.imbalance > 0 => {
                     env.excluded.push(env.dst);
@@ -158,12 +159,7 @@ impl Fair {
     fn need_active_balance(&self, kernel: &Kernel, env: &LoadBalance, src: CpuId) -> bool {
         let domain = &kernel.topology.domains[env.domain];
         let failed = self.balance.levels[env.cpu.index()][env.level].nr_balance_failed;
-        // `asym_active_balance`: an idle core, though a smaller one, helps a core that two threads share.
-        let helps = domain.asym_capacity
-            && env.idle != IdleType::NotIdle
-            && kernel.is_core_idle(env.dst)
-            && shares_core(kernel, src);
-        if helps
+        if asym_active_balance(kernel, domain, env, src)
             || env.migration == Migration::Misfit
             || (env.migration == Migration::Task && failed > domain.cache_nice_tries + 2)
         {
@@ -171,7 +167,7 @@ impl Fair {
         }
         let (src_capacity, dst_capacity) = (kernel.rq(src).capacity, kernel.rq(env.dst).capacity);
         env.idle != IdleType::NotIdle
-            && self.queue(src).nr_queued == 1
+            && self.queue(src).h_nr_queued == 1
             && reduced_capacity(kernel, src, domain.imbalance_pct)
             && u64::from(src_capacity) * domain.imbalance_pct < u64::from(dst_capacity) * 100
     }
@@ -197,38 +193,48 @@ impl Fair {
         idle_smt.map_or(group.cpus.first() == Some(&env.dst), |cpu| cpu == env.dst)
     }
 
-    /// `detach_tasks` and `attach_tasks`; returns how many.
+    /// `detach_tasks`; whether there are any. [`Fair::attach_tasks`] follows.
     ///
     /// The search begins with the task that was queued or ran the longest ago; tasks that may not move go to the front.
-    fn detach_tasks(&mut self, kernel: &mut Kernel, env: &mut LoadBalance, src: CpuId) -> u32 {
+    fn detach_tasks(&mut self, kernel: &mut Kernel, env: &mut LoadBalance, src: CpuId) -> bool {
         if kernel.rq(src).nr_running <= 1 {
             env.all_pinned = false;
-            return 0;
+            return false;
         }
-        let mut moved = 0;
         for _ in 0..kernel.params.nr_migrate.min(kernel.rq(src).nr_running) {
             if env.imbalance <= 0 || (env.idle != IdleType::NotIdle && kernel.rq(src).nr_running <= 1) {
                 break;
             }
-            let Some(task) = self.cfs[src.index()].tasks.last() else { break };
+            let Some(id) = self.cfs[src.index()].tasks.last() else { break };
+            let Some(task) = self.layout.task(id) else { break };
             let amount = self.can_migrate_task(kernel, env, task).then(|| self.worth(kernel, env, task, src)).flatten();
             let Some(amount) = amount else {
-                self.cfs[src.index()].tasks.move_first(&mut self.entities, task);
+                self.cfs[src.index()].tasks.move_first(&mut self.entities, id);
                 continue;
             };
             env.imbalance -= amount;
-            self.entities[task.index()].balanced_at = kernel.now;
-            self.move_task(kernel, task, env.dst);
-            moved += 1;
+            self.entities[id.index()].balanced_at = kernel.now;
+            self.detach_task(kernel, task, env.dst);
+            self.balance.detached.push(task);
             if env.idle == IdleType::NewlyIdle {
                 break;
             }
         }
-        moved
+        !self.balance.detached.is_empty()
+    }
+
+    /// `attach_tasks`: what was detached last comes first, as each was put before the others (`env->tasks`).
+    fn attach_tasks(&mut self, kernel: &mut Kernel, dst: CpuId) {
+        while let Some(task) = self.balance.detached.pop() {
+            self.attach_task(kernel, task, dst);
+        }
     }
 
     /// `can_migrate_task`.
     fn can_migrate_task(&self, kernel: &Kernel, env: &mut LoadBalance, task: TaskId) -> bool {
+        if self.throttled_lb_pair(task, env.dst) {
+            return false;
+        }
         if !kernel.task(task).may_use(env.dst) {
             env.some_pinned = true;
             if env.idle != IdleType::NewlyIdle && env.new_dst.is_none() {
@@ -241,8 +247,9 @@ impl Fair {
             return false;
         }
         env.all_pinned = false;
-        // CPUs balance at the same moment, and each has made up its mind by the time another one's task arrives.
-        let taken = env.idle != IdleType::NewlyIdle && self.entities[task.index()].balanced_at == kernel.now;
+        // No kernel refuses this. But its CPUs balance side by side, and each has made up its mind by the time another one's
+        // task arrives; here they do it one after the other at the same instant, and a task would be handed on and on.
+        let taken = env.idle != IdleType::NewlyIdle && self.se(task).balanced_at == kernel.now;
         !kernel.task(task).on_cpu && !taken && !self.is_hot(kernel, env, task)
     }
 
@@ -251,8 +258,8 @@ impl Fair {
         let domain = &kernel.topology.domains[env.domain];
         domain.level != Level::Smt
             && self.balance.levels[env.cpu.index()][env.level].nr_balance_failed <= domain.cache_nice_tries
-            && !self.entities[task.index()].idle
-            && self.entities[task.index()].since_it_ran(kernel.now) < kernel.params.migration_cost
+            && !self.se(task).idle
+            && self.se(task).since_it_ran(kernel.now) < kernel.params.migration_cost
     }
 
     /// How much of the imbalance moving `task` settles; `None` if it is too big to move. Failed attempts lower the bar.
@@ -275,7 +282,8 @@ impl Fair {
 
     /// `detach_one_task` of active balance: which task of `src` is to go to `dst`; the running one is preempted by then.
     pub fn detach_one_task(&mut self, kernel: &Kernel, src: CpuId, dst: CpuId) -> Option<TaskId> {
-        let task = self.queue(src).tasks.iter_reverse(&self.entities).find(|task| kernel.task(*task).may_use(dst))?;
+        let task =
+            self.queued_on(src).find(|task| kernel.task(*task).may_use(dst) && !self.throttled_lb_pair(*task, dst))?;
         let chain = &kernel.topology.chains[dst.index()];
         if let Some(level) = chain.iter().position(|id| kernel.topology.domains[*id].span.test(src)) {
             self.balance.levels[dst.index()][level].nr_balance_failed = 0;
@@ -283,13 +291,17 @@ impl Fair {
         Some(task)
     }
 
-    /// Moves a queued, not running task to another CPU's queue.
-    pub(super) fn move_task(&mut self, kernel: &mut Kernel, task: TaskId, dst: CpuId) {
+    /// `detach_task`: takes a queued, not running task off its CPU's queue, for `dst`.
+    fn detach_task(&mut self, kernel: &mut Kernel, task: TaskId, dst: CpuId) {
         self.dequeue_task(kernel, task, Dequeue::Save);
         self.migrate_task_rq(kernel, task, dst);
         kernel.task_mut(task).cpu = dst;
         kernel.migrated.push(task);
-        self.enqueue_task(kernel, task, Enqueue::Restore);
+    }
+
+    /// `attach_task`: queues a detached task on `dst`.
+    fn attach_task(&mut self, kernel: &mut Kernel, task: TaskId, dst: CpuId) {
+        self.enqueue_task(kernel, task, Enqueue::Migrating);
         if kernel.rq(dst).curr.is_none() {
             kernel.resched_curr(dst);
         } else {
@@ -303,4 +315,62 @@ fn has_other_sources(kernel: &Kernel, env: &LoadBalance) -> bool {
     let domain = &kernel.topology.domains[env.domain];
     let local = &domain.groups[kernel.topology.local_group(env.domain, env.cpu)].span;
     domain.span.iter().any(|cpu| !local.test(cpu) && !env.excluded.contains(&cpu))
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_pcg::Pcg32;
+
+    use super::*;
+    use crate::kernel::params::KernelParameters;
+    use crate::kernel::switching::Switching;
+    use crate::kernel::task::Task;
+    use crate::machine::Machine;
+    use crate::workload::Scheduling;
+
+    /// So many fair tasks in the queue of CPU 0 of eight, the first one first, none of them cache-hot.
+    fn queued(tasks: u32) -> (Kernel, Fair) {
+        let machine = Machine::load("smp-8").unwrap();
+        let mut kernel = Kernel::new(&machine, KernelParameters::default(), Pcg32::seed_from_u64(1));
+        let mut fair = Fair::new(&mut kernel, None);
+        for task in (0..tasks).map(TaskId) {
+            kernel.tasks.push(Task::new(task, Scheduling::default(), None, Switching::default()));
+            fair.task_new(&kernel, task);
+            fair.enqueue_task(&mut kernel, task, Enqueue::New);
+        }
+        kernel.now = 10 * MSEC;
+        (kernel, fair)
+    }
+
+    #[test]
+    fn of_tasks_that_move_together_the_last_one_found_is_queued_first() {
+        let (mut kernel, mut fair) = queued(4);
+        let mut env = LoadBalance {
+            cpu: CpuId(1),
+            dst: CpuId(1),
+            domain: kernel.topology.chains[1][0],
+            level: 0,
+            idle: IdleType::Idle,
+            migration: Migration::Task,
+            imbalance: 3,
+            excluded: Vec::new(),
+            all_pinned: true,
+            some_pinned: false,
+            new_dst: None,
+        };
+        assert!(fair.move_tasks(&mut kernel, &mut env, CpuId(0)));
+        let order = |cpu| fair.queued_on(CpuId(cpu)).map(|task| task.0).collect::<Vec<_>>();
+        assert_eq!((order(0), order(1)), (vec![3], vec![2, 1, 0]));
+    }
+
+    #[test]
+    fn tasks_of_a_loaded_scheduler_are_no_fair_ones() {
+        let (mut kernel, fair) = queued(1);
+        kernel.switching = Switching::Partial;
+        kernel.add_nr_running(CpuId(0), 2);
+        let group = &kernel.topology.domains[kernel.topology.chains[0][0]].groups[0];
+        let stats = fair.group_stats(&kernel, group, |_| true);
+        assert_eq!((stats.sum_nr_running, stats.sum_h_nr_running), (3, 1));
+    }
 }

@@ -4,12 +4,13 @@
 //! - this file: periodic and new-idle balancing (`sched_balance_domains`, `sched_balance_newidle`). `nohz`: balancing
 //!   for CPUs whose tick is off.
 //! - [`stats`]: what is known of a group. `source`: the busiest group and queue, and how much to move. `detach`: moving;
-//!   `env`: one attempt at it.
+//!   `env`: one attempt at it. `asym`: what ranks of CPUs have to say.
 //!
 //! Left out: the time that balancing itself takes (a new-idle pass costs a fixed sum per CPU looked at, only to decide
-//! whether it is worth it), NUMA placement, asymmetric packing, waking an idle CPU for the sake of balancing (its
+//! whether it is worth it), NUMA placement, waking an idle CPU for the sake of balancing (its
 //! energy). A machine that spends much of its time in balancing could tell the difference.
 
+mod asym;
 mod detach;
 mod env;
 mod nohz;
@@ -19,9 +20,10 @@ pub(super) mod stats;
 use rand::RngExt;
 
 use super::Fair;
+use super::layout::QueueId;
 use crate::kernel::Kernel;
 use crate::kernel::topology::{DomainId, Level, SchedDomain};
-use crate::units::{CpuId, MSEC, Nanos, SEC};
+use crate::units::{CpuId, MSEC, Nanos, SEC, TaskId};
 use nohz::{Kick, Nohz};
 
 /// How long a CPU looks at another one in a new-idle pass, by level: decides when a short pause is not worth it. The
@@ -61,6 +63,8 @@ pub(super) struct BalanceState {
     /// Per domain and group: affinity kept a balance below from succeeding (`sgc->imbalance`).
     imbalanced: Vec<Vec<bool>>,
     nohz: Nohz,
+    /// Tasks taken off one queue that are about to be put on another (`env->tasks`), the first one first.
+    detached: Vec<TaskId>,
     /// What the ticks of this instant have left to do.
     pending: Vec<Softirq>,
 }
@@ -74,6 +78,8 @@ struct LevelState {
     newidle_calls: u32,
     newidle_successes: u32,
     newidle_ratio: u32,
+    /// When a new-idle pass may next refresh the capacity of the CPU (`sgc->next_update`).
+    next_update: Nanos,
 }
 
 impl BalanceState {
@@ -91,12 +97,14 @@ impl BalanceState {
             newidle_calls: 0,
             newidle_successes: 0,
             newidle_ratio: 512,
+            next_update: 0,
         };
         Self {
             levels: topology.chains.iter().map(|chain| chain.iter().map(level).collect()).collect(),
             next_balance: vec![0; topology.nr_cpus],
             imbalanced: topology.domains.iter().map(|domain| vec![false; domain.groups.len()]).collect(),
             nohz: Nohz::new(topology.nr_cpus),
+            detached: Vec::new(),
             pending: Vec::new(),
         }
     }
@@ -200,18 +208,24 @@ impl Fair {
             IdleType::NotIdle => (base * BUSY_FACTOR).saturating_sub(tick),
             _ => base,
         };
-        interval.clamp(tick, (MAX_INTERVAL_PER_CPU * kernel.topology.online.weight() as Nanos).max(tick))
+        interval.clamp(tick, max_load_balance_interval(kernel))
     }
 
     /// `sched_balance_update_blocked_averages`.
     fn update_blocked_averages(&mut self, kernel: &mut Kernel, cpu: CpuId) {
-        kernel.update_blocked_others(cpu);
-        self.update_load_avg(kernel, cpu, None);
+        if kernel.update_other_load_avgs(cpu) {
+            kernel.cpufreq_update_util(cpu);
+        }
+        if self.layout.has_groups() {
+            self.update_blocked_groups(kernel, cpu);
+        }
+        self.update_load_avg(kernel, cpu, QueueId::root(cpu), None);
     }
 
     /// `sched_balance_newidle`: `cpu` has nothing left; true if it has now.
     pub(super) fn sched_balance_newidle(&mut self, kernel: &mut Kernel, cpu: CpuId) -> bool {
         self.cfs[cpu.index()].misfit_task_load = 0;
+        kernel.rq_mut(cpu).idle_stamp = Some(kernel.now);
         if !kernel.params.load_balance {
             return false;
         }
@@ -224,7 +238,9 @@ impl Fair {
         let due = &mut self.balance.next_balance[cpu.index()];
         *due = next_balance.min(*due);
         let pulled = kernel.rq(cpu).nr_running > 0;
-        if !pulled {
+        if pulled {
+            kernel.rq_mut(cpu).idle_stamp = None;
+        } else {
             self.nohz_newidle_balance(kernel, cpu);
         }
         pulled
@@ -258,20 +274,34 @@ impl Fair {
         }
     }
 
+    /// `update_group_capacity` of the lowest level: the capacity of `cpu` is refreshed; by a new-idle pass only once per
+    /// interval.
+    pub(super) fn update_group_capacity(&mut self, kernel: &mut Kernel, cpu: CpuId, idle: IdleType) {
+        let Some(state) = self.balance.levels[cpu.index()].first_mut() else { return };
+        if idle != IdleType::NewlyIdle || kernel.now >= state.next_update {
+            let longest = max_load_balance_interval(kernel);
+            state.next_update = kernel.now + state.balance_interval.clamp(kernel.params.tick(), longest);
+            kernel.update_cpu_capacity(cpu);
+        }
+    }
+
     /// When `level` is due if `cpu` stays idle (`update_next_balance`).
     fn next_idle_balance(&self, kernel: &Kernel, cpu: CpuId, level: usize) -> Nanos {
         self.balance.levels[cpu.index()][level].last_balance + self.balance_interval(kernel, cpu, level, IdleType::Idle)
     }
 
     /// Whether a new-idle pass over `domain` can come to anything: some CPU has a task to spare, or a task that needs a
-    /// bigger or less disturbed CPU. The kernel finds out by looking at every CPU.
+    /// bigger, less disturbed or better ranked CPU. The kernel finds out by looking at every CPU.
     fn may_find_work(&self, kernel: &Kernel, domain: DomainId) -> bool {
         let domain = &kernel.topology.domains[domain];
-        domain.asym_capacity || kernel.rt_active || kernel.overloaded.intersects(&domain.span)
+        domain.asym_capacity || domain.asym_packing || kernel.rt_active || kernel.overloaded.intersects(&domain.span)
     }
 
     /// What such a pass leaves behind when it finds nothing.
     fn newidle_in_vain(&mut self, kernel: &mut Kernel, cpu: CpuId, level: usize) {
+        if level == 0 {
+            self.update_group_capacity(kernel, cpu, IdleType::NewlyIdle);
+        }
         self.balance.levels[cpu.index()][level].nr_balance_failed = 0;
         match kernel.topology.chains[cpu.index()].get(level + 1) {
             Some(parent) => {
@@ -306,6 +336,11 @@ impl Fair {
             state.newidle_successes /= 2;
         }
     }
+}
+
+/// `max_load_balance_interval`, at least a tick.
+fn max_load_balance_interval(kernel: &Kernel) -> Nanos {
+    (MAX_INTERVAL_PER_CPU * kernel.topology.online.weight() as Nanos).max(kernel.params.tick())
 }
 
 /// What `cpu` is when it balances: a CPU with only `SCHED_IDLE` tasks is busy, but asks as often as an idle one.

@@ -2,6 +2,7 @@
 //! Balancing on behalf of CPUs whose tick is off: `nohz_balancer_kick`, `_nohz_idle_balance`.
 
 use super::super::Fair;
+use super::asym::sched_asym;
 use super::{IdleType, Softirq, stats};
 use crate::kernel::Kernel;
 use crate::units::{CpuId, MSEC, Nanos, SEC};
@@ -70,8 +71,15 @@ impl Fair {
         let Some(lowest) = kernel.topology.chains[cpu.index()].first() else { return false };
         let queue = self.queue(cpu);
         let imbalance_pct = kernel.topology.domains[*lowest].imbalance_pct;
-        if queue.nr_queued >= 1 && stats::reduced_capacity(kernel, cpu, imbalance_pct) {
+        if queue.h_nr_queued >= 1 && stats::reduced_capacity(kernel, cpu, imbalance_pct) {
             return true;
+        }
+        if let Some(packing) = kernel.topology.asym_packing[cpu.index()] {
+            let domain = &kernel.topology.domains[packing];
+            let ranks_higher = |other: CpuId| domain.span.test(other) && sched_asym(kernel, domain, other, cpu);
+            if kernel.idle.iter().any(ranks_higher) {
+                return true;
+            }
         }
         if kernel.topology.asym[cpu.index()].is_some() {
             return queue.misfit_task_load > 0;

@@ -5,6 +5,7 @@
 use super::super::Fair;
 use super::super::load::capacity_greater;
 use super::IdleType;
+use super::asym::sched_asym;
 use super::env::{LoadBalance, Migration};
 use super::stats::{GroupStats, GroupType, adjust_numa_imbalance, reduced_capacity};
 use crate::kernel::Kernel;
@@ -25,6 +26,9 @@ struct DomainStats {
 impl Fair {
     /// `sched_balance_find_src_group`: the group to pull from, with the imbalance noted in `env`.
     pub(super) fn find_src_group(&mut self, kernel: &mut Kernel, env: &mut LoadBalance) -> Option<usize> {
+        if env.level == 0 {
+            self.update_group_capacity(kernel, env.dst, env.idle);
+        }
         let stats = self.domain_stats(kernel, env, &kernel.topology.domains[env.domain]);
         kernel.rd_overloaded = stats.overloaded.unwrap_or(kernel.rd_overloaded);
         let domain = &kernel.topology.domains[env.domain];
@@ -40,7 +44,6 @@ impl Fair {
     fn domain_stats(&mut self, kernel: &Kernel, env: &LoadBalance, domain: &SchedDomain) -> DomainStats {
         let mut stats = DomainStats::default();
         let local = kernel.topology.local_group(env.domain, env.cpu);
-        let idle = env.idle != IdleType::NotIdle;
         let (mut sum_util, mut overutilized, mut overloaded) = (0, false, false);
         // The local group comes first: whether others may push their misfits here depends on it.
         for (index, group) in kernel.topology.ring(env.domain, env.cpu) {
@@ -51,7 +54,7 @@ impl Fair {
             };
             overloaded |= sums.overloaded;
             if index != local {
-                self.add_misfits(kernel, domain, group, idle, &mut sums);
+                self.add_misfits(kernel, domain, group, env, &mut sums);
                 overloaded |= domain.asym_capacity && sums.misfit_task_load > 0;
             }
             sums.classify(domain.imbalance_pct, self.balance.imbalanced[env.domain][index]);
@@ -98,7 +101,7 @@ impl Fair {
         if self.energy.is_some() && !self.overutilized {
             return false;
         }
-        if busiest.group_type == GroupType::Imbalanced {
+        if matches!(busiest.group_type, GroupType::AsymPacking | GroupType::Imbalanced) {
             return true;
         }
         if local.group_type > busiest.group_type {
@@ -141,9 +144,12 @@ impl Fair {
         for cpu in group.cpus.iter().copied().filter(|cpu| !env.excluded.contains(cpu)) {
             let queue = self.queue(cpu);
             let capacity = u64::from(kernel.rq(cpu).capacity);
-            let alone = queue.nr_queued == 1;
+            let alone = queue.h_nr_queued == 1;
             let downwards = domain.asym_capacity && !capacity_greater(dst_capacity, capacity);
-            if queue.nr_queued == 0 || (downwards && alone && !shares_core(kernel, cpu)) {
+            if queue.h_nr_queued == 0 || (downwards && alone) {
+                continue;
+            }
+            if alone && sched_asym(kernel, domain, cpu, env.dst) {
                 continue;
             }
             let (amount, per) = match env.migration {
@@ -156,7 +162,7 @@ impl Fair {
                 }
                 Migration::Util if alone => continue,
                 Migration::Util => (self.cpu_util_cfs_boost(kernel, cpu), 1),
-                Migration::Task => (u64::from(queue.nr_queued), 1),
+                Migration::Task => (u64::from(queue.h_nr_queued), 1),
                 Migration::Misfit => (queue.misfit_task_load, 1),
             };
             let (most, most_per) = busiest.map_or((0, 1), |(_, amount, per)| (amount, per));
@@ -166,12 +172,6 @@ impl Fair {
         }
         busiest.map(|(cpu, _, _)| cpu)
     }
-}
-
-/// Whether a sibling of `cpu` is busy too. Such a core may be helped by a smaller idle one: `SD_ASYM_PACKING`'s rule,
-/// which capacities stand for here on machines with SMT.
-pub(super) fn shares_core(kernel: &Kernel, cpu: CpuId) -> bool {
-    kernel.topology.smt_active && !kernel.is_core_idle(cpu)
 }
 
 /// `update_sd_pick_busiest`: whether a group is busier than the busiest so far.
@@ -200,6 +200,10 @@ fn pick_busiest(kernel: &Kernel, env: &LoadBalance, stats: &DomainStats, (index,
     match sums.group_type {
         GroupType::Overloaded => sums.avg_load > best.avg_load,
         GroupType::Imbalanced => false,
+        GroupType::AsymPacking => {
+            let (candidate, so_far) = (&domain.groups[index], &domain.groups[*best_index]);
+            kernel.topology.sched_asym_prefer(so_far.asym_prefer_cpu, candidate.asym_prefer_cpu)
+        }
         GroupType::MisfitTask => sums.misfit_task_load > best.misfit_task_load,
         GroupType::SmtBalance if sums.idle_cpus != 0 || best.idle_cpus != 0 => busier(sums, best),
         GroupType::SmtBalance | GroupType::FullyBusy => {
@@ -243,6 +247,7 @@ fn calculate_imbalance(
     (env.migration, env.imbalance) = match busiest.group_type {
         GroupType::MisfitTask if domain.asym_capacity => (Migration::Misfit, 1),
         GroupType::MisfitTask => (Migration::Load, busiest.misfit_task_load as i64),
+        GroupType::AsymPacking => (Migration::Task, i64::from(busiest.sum_h_nr_running)),
         GroupType::SmtBalance | GroupType::Imbalanced => (Migration::Task, 1),
         _ if local.group_type == GroupType::HasSpare => {
             let groups = (&domain.groups[stats.local.0], &domain.groups[group]);

@@ -2,6 +2,9 @@
 //! What balancing knows of a group of CPUs (`struct sg_lb_stats`).
 
 use super::super::Fair;
+use super::IdleType;
+use super::asym::sched_group_asym;
+use super::env::LoadBalance;
 use crate::kernel::Kernel;
 use crate::kernel::topology::{SchedDomain, SchedGroup};
 use crate::units::{CAPACITY_SCALE, CpuId, TaskId};
@@ -18,6 +21,8 @@ pub(in super::super) enum GroupType {
     MisfitTask,
     /// Several tasks share one core (`group_smt_balance`).
     SmtBalance,
+    /// A CPU that ranks higher idles (`group_asym_packing`).
+    AsymPacking,
     /// Affinity kept balancing from evening out.
     Imbalanced,
     /// More work than capacity.
@@ -40,6 +45,7 @@ pub(in super::super) struct GroupStats {
     pub misfit_task_load: u64,
     pub avg_load: u64,
     pub smt_balance: bool,
+    pub asym_packing: bool,
     /// Some CPU has more than one task.
     pub overloaded: bool,
     pub group_type: GroupType,
@@ -54,7 +60,7 @@ impl Fair {
         in_play: impl Fn(CpuId) -> bool,
     ) -> GroupStats {
         let mut stats = GroupStats { weight: group.cpus.len() as u32, min_capacity: u64::MAX, ..GroupStats::default() };
-        let rt_active = kernel.rt_active;
+        let others = kernel.rt_active || kernel.scx_enabled();
         for cpu in group.cpus.iter().copied() {
             let rq = kernel.glance(cpu);
             let capacity = u64::from(rq.capacity);
@@ -69,8 +75,8 @@ impl Fair {
             stats.util += avg.util_avg.max(u64::from(avg.util_est)).min(u64::from(rq.capacity_orig));
             stats.runnable += avg.runnable_avg;
             stats.sum_nr_running += rq.nr_running;
-            // Without real-time tasks both counts are the same, and one is at hand already.
-            stats.sum_h_nr_running += if rt_active { self.queue(cpu).nr_queued } else { rq.nr_running };
+            // Without tasks of other classes both counts are the same, and one is at hand already.
+            stats.sum_h_nr_running += if others { self.queue(cpu).h_nr_queued } else { rq.nr_running };
             stats.overloaded |= rq.nr_running > 1;
             stats.idle_cpus += u32::from(rq.nr_running == 0 && kernel.idle_cpu(cpu));
         }
@@ -83,14 +89,19 @@ impl Fair {
         kernel: &Kernel,
         domain: &SchedDomain,
         group: &SchedGroup,
-        idle: bool,
+        env: &LoadBalance,
         stats: &mut GroupStats,
     ) {
+        let idle = env.idle != IdleType::NotIdle;
         if domain.asym_capacity || (idle && kernel.rt_active) {
             let misfits = group.cpus.iter().filter(|cpu| !kernel.idle_cpu(**cpu));
             let load = misfits.map(|cpu| self.misfit_load(kernel, domain, *cpu, idle)).max();
             stats.misfit_task_load = load.unwrap_or(0);
         }
+        stats.asym_packing = domain.asym_packing
+            && idle
+            && stats.sum_h_nr_running > 0
+            && sched_group_asym(kernel, domain, env.dst, group, stats);
         stats.smt_balance = idle && group.smt && stats.sum_h_nr_running > 1;
     }
 
@@ -99,7 +110,7 @@ impl Fair {
         if domain.asym_capacity {
             return self.queue(cpu).misfit_task_load;
         }
-        let reduced = idle && self.queue(cpu).nr_queued == 1 && reduced_capacity(kernel, cpu, domain.imbalance_pct);
+        let reduced = idle && self.queue(cpu).h_nr_queued == 1 && reduced_capacity(kernel, cpu, domain.imbalance_pct);
         if reduced { self.cpu_load(cpu) } else { 0 }
     }
 
@@ -132,6 +143,8 @@ impl GroupStats {
             GroupType::Overloaded
         } else if imbalanced {
             GroupType::Imbalanced
+        } else if self.asym_packing {
+            GroupType::AsymPacking
         } else if self.smt_balance {
             GroupType::SmtBalance
         } else if self.misfit_task_load > 0 {

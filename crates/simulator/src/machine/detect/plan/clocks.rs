@@ -3,7 +3,7 @@
 
 use super::cores::Core;
 use super::{Clock, Kind, Power, Sourced, number_repeated};
-use crate::machine::detect::assumed;
+use crate::machine::detect::{Measured, assumed};
 use tandem_loader::cpus::CpuList;
 use tandem_loader::reading::{EnergyDomain, Policy, PowerUnit, Reading};
 
@@ -172,15 +172,18 @@ fn are_alike(a: &RawClock, b: &RawClock) -> bool {
     a.range_only && b.range_only && (a_top - b_top).abs() < FAVOURED * a_top.max(b_top)
 }
 
+/// Says whose watts nobody knows.
+pub(super) fn warn_of_watts(raw: &[RawClock], cores: &[Core], measured: &Measured, warnings: &mut Vec<String>) {
+    let without_watts = cpus_where(cores, |core| raw[core].watts.is_none() && !measured.has_watts(cores[core].leader));
+    if !without_watts.is_empty() {
+        let (list, hint) = (CpuList::of(&without_watts), "/sys/kernel/debug/energy_model");
+        warnings
+            .push(format!("no watts for CPUs {list} in {hint} (needs debugfs and root): assumed, order of magnitude"));
+    }
+}
+
 /// The distinct tables, and the table of each core.
-pub(super) fn tables(
-    raw: &[RawClock],
-    kinds: &[Kind],
-    kind_of: &[usize],
-    facts: &Reading,
-    cores: &[Core],
-    warnings: &mut Vec<String>,
-) -> (Vec<Clock>, Vec<usize>) {
+pub(super) fn tables(raw: &[RawClock], kinds: &[Kind], kind_of: &[usize], facts: &Reading) -> (Vec<Clock>, Vec<usize>) {
     let mut distinct: Vec<(usize, &RawClock)> = Vec::new();
     let mut table_of = Vec::new();
     for (core, clock) in raw.iter().enumerate() {
@@ -190,12 +193,6 @@ pub(super) fn tables(
         if found.is_none() {
             distinct.push(key);
         }
-    }
-    let without_watts = cpus_where(cores, |core| raw[core].watts.is_none());
-    if !without_watts.is_empty() {
-        let (list, hint) = (CpuList::of(&without_watts), "/sys/kernel/debug/energy_model");
-        warnings
-            .push(format!("no watts for CPUs {list} in {hint} (needs debugfs and root): assumed, order of magnitude"));
     }
     let names: Vec<String> = distinct.iter().map(|(kind, _)| kinds[*kind].name.clone()).collect();
     let names = number_repeated(&names, "-");

@@ -2,6 +2,8 @@
 //! Clusters, packages and memory: which cores share what.
 
 use super::cores::Core;
+use crate::machine::CpufreqDriver;
+
 use super::{Cache, Clock, Cluster, Kind, Memory, Package, number_repeated};
 use tandem_loader::cpus::CpuList;
 use tandem_loader::reading::{CacheLevel, Policy, Reading};
@@ -68,6 +70,7 @@ pub(super) fn lay_out(facts: &Reading, cores: &[Core], tables: &Tables, warnings
             node: common.node,
             domain: domain(facts, cores, group, &groups, warnings),
             cores: group.cores.iter().map(|core| cores[*core].cpus.clone()).collect(),
+            ranks: ranks(facts, cores, group),
             cache: cache(facts, cores, group, &groups, warnings),
         }
     });
@@ -94,6 +97,16 @@ fn common(facts: &Reading, cores: &[Core], core: &Core, index: usize, tables: &T
         policy: spanning(policy(facts, core.leader).map(|policy| only_online(facts, &policy.cpus))),
         sharing: spanning(shared),
     }
+}
+
+/// What a driver of x86 ranks cores by (`intel_pstate_set_itmt_prio`): `highest_perf` of CPPC, where all CPUs have one and it
+/// tells them apart. Where overclocking makes all of them 255, the driver reads a register that sysfs does not show.
+fn ranks(facts: &Reading, cores: &[Core], group: &Group) -> Vec<u32> {
+    let ranked = facts.policies.iter().any(|policy| policy.driver.as_deref().and_then(CpufreqDriver::named).is_some());
+    let all: Option<Vec<u32>> = facts.cpus.iter().map(|cpu| cpu.highest_perf.filter(|perf| *perf < 255)).collect();
+    let apart = all.filter(|all| ranked && all.iter().any(|perf| *perf != all[0]));
+    let of_core = |all: &Vec<u32>| group.cores.iter().map(|core| all[cores[*core].leader as usize]).collect();
+    apart.as_ref().map(of_core).unwrap_or_default()
 }
 
 fn policy(facts: &Reading, cpu: u32) -> Option<&Policy> {

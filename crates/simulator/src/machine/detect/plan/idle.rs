@@ -49,7 +49,7 @@ fn table(states: &[reading::IdleState], name: String, lowest_watts: f64, warning
         let watts = assumed::idle_watts(0, lowest_watts);
         let exit_us = assumed::HALT_EXIT_US;
         let halt = IdleState { name: "halt".to_owned(), stops_cluster: false, exit_us, residency_us: exit_us, watts };
-        return IdleTable { name, states: vec![halt], source: assumed::HALT_SOURCE.to_owned() };
+        return IdleTable { name, states: vec![halt], source: assumed::HALT_SOURCE.to_owned(), watts_source: None };
     }
     let mut table: Vec<IdleState> = Vec::new();
     for (depth, state) in real.into_iter().enumerate() {
@@ -68,5 +68,5 @@ fn table(states: &[reading::IdleState], name: String, lowest_watts: f64, warning
         });
     }
     warnings.dedup();
-    IdleTable { name, states: table, source: "sysfs cpuidle".to_owned() }
+    IdleTable { name, states: table, source: "sysfs cpuidle".to_owned(), watts_source: None }
 }

@@ -44,6 +44,7 @@ pub(super) fn find(
         name,
         ipc: Sourced { value: (ipc[index] * ROUNDING).round().max(1.0) / ROUNDING, source: source.clone() },
         smt: cores.iter().zip(&kind_of).any(|(core, kind)| *kind == index && core.cpus.len() > 1),
+        measured: None,
     };
     (names.into_iter().enumerate().map(kind).collect(), kind_of)
 }

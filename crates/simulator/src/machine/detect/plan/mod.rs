@@ -9,11 +9,10 @@ mod clusters;
 mod cores;
 mod idle;
 mod kinds;
+mod measured;
 mod parts;
 
-use std::collections::BTreeMap;
-
-use super::{MeasuredMemory, assumed};
+use super::{Measured, MeasuredCores, MeasuredDram, MeasuredMemory, MeasuredSwitching, MeasuredUncore, assumed};
 use crate::machine::CpufreqDriver;
 use tandem_loader::cpus::CpuList;
 use tandem_loader::reading::Reading;
@@ -42,6 +41,14 @@ pub(super) struct Plan {
     pub cpufreq_driver: Option<CpufreqDriver>,
     /// The online CPUs, if some are not.
     pub online: Option<Vec<u32>>,
+    /// What was measured of a package beside its cores.
+    pub uncore: Option<MeasuredUncore>,
+    /// What was measured of one node's memory but for its bandwidth.
+    pub dram: Option<MeasuredDram>,
+    /// What was measured of the costs of scheduling.
+    pub switching: MeasuredSwitching,
+    /// How all of that was measured.
+    pub measured_source: String,
 }
 
 /// A kind of core.
@@ -52,6 +59,8 @@ pub(super) struct Kind {
     pub ipc: Sourced<f64>,
     /// Whether some core of this kind has several threads.
     pub smt: bool,
+    /// What was measured of its cores.
+    pub measured: Option<MeasuredCores>,
 }
 
 /// Operating points of cores of one kind.
@@ -73,6 +82,19 @@ pub(super) enum Power {
     Modelled(Sourced<Vec<f64>>),
     /// Nobody knows: an assumed voltage ramp and coefficient.
     Assumed(assumed::Power),
+    /// What a meter said.
+    Measured(MeasuredPower),
+}
+
+/// Measured power of one busy core at each clock.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct MeasuredPower {
+    pub watts: Vec<f64>,
+    /// Millivolts, where the kernel says them.
+    pub mv: Option<Vec<f64>>,
+    /// Only with voltages.
+    pub leakage_watts_per_v: Option<f64>,
+    pub source: String,
 }
 
 /// Idle states of cores of one kind, shallow to deep.
@@ -81,6 +103,8 @@ pub(super) struct IdleTable {
     pub name: String,
     pub states: Vec<IdleState>,
     pub source: String,
+    /// How the watts were measured; `None`: they are assumed.
+    pub watts_source: Option<String>,
 }
 
 /// An idle state of an [`IdleTable`].
@@ -128,6 +152,8 @@ pub(super) struct Cluster {
     pub domain: &'static str,
     /// CPUs of each core.
     pub cores: Vec<Vec<u32>>,
+    /// Rank of each core; empty where the firmware does not rank them.
+    pub ranks: Vec<u32>,
     pub cache: Option<Cache>,
 }
 
@@ -147,26 +173,42 @@ impl Clock {
         match &self.power {
             Power::Modelled(watts) => ends(&watts.value),
             Power::Assumed(power) => ends(&power.watts(&self.khz.value)),
+            Power::Measured(power) => ends(&power.watts),
         }
     }
 }
 
 impl Plan {
     /// Decides the description of the machine that `facts` show, and adds to `warnings` what is doubtful about it.
-    pub(super) fn of(facts: &Reading, memory: &BTreeMap<u32, MeasuredMemory>, warnings: &mut Vec<String>) -> Self {
+    pub(super) fn of(facts: &Reading, measured: &Measured, warnings: &mut Vec<String>) -> Self {
         let cores = cores::find(facts, warnings);
         let mut raw = clocks::find(facts, &cores, warnings);
         let tops: Vec<u32> = raw.iter().map(clocks::RawClock::top).collect();
-        let (kinds, kind_of) = kinds::find(facts, &cores, &tops, warnings);
+        let (mut kinds, kind_of) = kinds::find(facts, &cores, &tops, warnings);
+        measured::kinds(&mut kinds, &kind_of, &cores, measured);
         clocks::merge_favoured(&mut raw, &kind_of, &cores, warnings);
-        let (clocks, clock_of) = clocks::tables(&raw, &kinds, &kind_of, facts, &cores, warnings);
-        let (idle_tables, idle_of) = idle::tables(facts, &cores, &clocks, &clock_of, warnings);
+        clocks::warn_of_watts(&raw, &cores, measured, warnings);
+        let (mut clocks, clock_of) = clocks::tables(&raw, &kinds, &kind_of, facts);
+        measured::clocks(&mut clocks, &clock_of, &cores, measured);
+        let (mut idle_tables, idle_of) = idle::tables(facts, &cores, &clocks, &clock_of, warnings);
+        measured::idle(&mut idle_tables, &idle_of, &cores, measured);
         let tables = clusters::Tables { kinds: &kinds, kind_of, clocks: &clocks, clock_of, idle_of };
         let mut layout = clusters::lay_out(facts, &cores, &tables, warnings);
         for node in &mut layout.memories {
-            node.measured = memory.get(&node.node).cloned();
+            node.measured = measured.memory.get(&node.node).cloned();
         }
-        warnings.push(assumed::warning(layout.memories.iter().all(|node| node.measured.is_some())));
+        let nodes = layout.memories.len().max(1) as f64;
+        let dram = measured.dram.map(|dram| MeasuredDram { static_watts: dram.static_watts / nodes, ..dram });
+        warnings.push(assumed::warning(&assumed::Known {
+            bandwidth: layout.memories.iter().all(|node| node.measured.is_some()),
+            memory: dram.is_some(),
+            uncore: measured.uncore.is_some(),
+            idle: idle_tables.iter().all(|table| table.watts_source.is_some()),
+            smt: kinds
+                .iter()
+                .all(|kind| !kind.smt || kind.measured.as_ref().is_some_and(|kind| kind.smt_speed.is_some())),
+            switching: measured.switching.context_switch_us.is_some(),
+        }));
         Self {
             title: title(facts, cores.len()),
             notes: notes(facts),
@@ -179,6 +221,10 @@ impl Plan {
             memories: layout.memories,
             packages: layout.packages,
             clusters: layout.clusters,
+            uncore: measured.uncore,
+            dram,
+            switching: measured.switching,
+            measured_source: measured.source.clone(),
         }
     }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `tandem bench`: how fast the simulator is on this computer.
+//! `tandem bench`: how fast the simulator is on this computer. [`matrix`]: what many runs cost beside their simulations.
+
+mod matrix;
 
 use std::fs;
 use std::panic::resume_unwind;
@@ -23,6 +25,8 @@ use crate::failure::Failure;
 use crate::quantity::{PER_SECOND, SECONDS, count, quantity};
 use crate::table::{Align, Table, paragraph};
 
+use matrix::{Cost, Size};
+
 /// Threads per CPU: enough that queues are not empty, as on a busy server.
 const TASKS_PER_CPU: u32 = 2;
 /// Number of threads in the measurement of memory.
@@ -43,9 +47,11 @@ Examples:
   tandem bench --cpus 8 --scheduler ./scx_simple.bpf.o --threads 2
 
 An event is one processed entry of the event queue, whatever the scheduler; a callback is one call
-of a sched_ext scheduler's. A run uses one core; what else runs on this computer slows it down.";
+of a sched_ext scheduler's. A run uses one core; what else runs on this computer slows it down.
+The matrix is `tandem compare` on 10 bundled machines, all bundled workloads, 4 schedulers and 3
+seeds; its CPU time is compared with that of the same simulations, one after another.";
 
-/// Measure events and context switches per second, and memory
+/// Measure events and context switches per second, memory, and the cost of a matrix beside its simulations
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Bench {
@@ -66,7 +72,7 @@ pub struct Bench {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = RangedU64ValueParser::<u32>::new().range(1..=1024))]
     threads: u32,
 
-    /// Take a tenth of the time, for a first impression
+    /// Take a tenth of the time, with a smaller matrix, for a first impression
     #[arg(long)]
     quick: bool,
 }
@@ -98,7 +104,10 @@ impl Bench {
         bar.finish_and_clear();
         let mut text = table.render();
         if let Some(memory) = memory {
+            let size = if self.quick { Size::QUICK } else { Size::WHOLE };
+            let matrix = Cost::measure(context, size, self.threads)?;
             text += &format!("\n{}", paragraph(&memory, context.width));
+            text += &paragraph(&matrix.to_string(), context.width);
         }
         Ok(context.out.write_all(text.as_bytes())?)
     }
@@ -150,7 +159,8 @@ impl Bench {
         workload: &Workload,
         limit: Nanos,
     ) -> Result<(Vec<Report>, f64), Failure> {
-        let Pair { scheduler, governor, .. } = self.scheduler.pair();
+        let asked = self.scheduler.pair();
+        let Pair { scheduler, governor, .. } = asked.on(machine).unwrap_or(asked);
         let options = Options { scheduler, governor, seed: 0, time_limit: Some(limit), ..Options::default() };
         let simulator = context.simulator;
         let one = || simulator.simulate(machine, workload, &options, &mut NoObserver);

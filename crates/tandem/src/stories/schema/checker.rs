@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `tandem schema`: what is printed, committed and written agree.
+//! Whether a document is as a JSON Schema says, as far as keywords go that schemas of ours use.
 
 use serde_json::Value;
-
-use super::Story;
-
-const COMMITTED: &str = include_str!("../../../../docs/schema/compare.json");
 
 /// The part of the `schema` that a reference such as `#/$defs/Run` means.
 fn resolved<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
@@ -30,7 +26,7 @@ fn has_type(value: &Value, name: &str) -> bool {
 
 /// What the keywords that our schemas use say against `value` at `path`. A member that no schema names is a mistake too:
 /// documents must not have more than is described.
-fn mistakes(root: &Value, schema: &Value, value: &Value, path: &str) -> Vec<String> {
+pub fn mistakes(root: &Value, schema: &Value, value: &Value, path: &str) -> Vec<String> {
     mistakes_within(root, &Value::Null, schema, value, path)
 }
 
@@ -66,7 +62,8 @@ fn mistakes_within(root: &Value, outer: &Value, schema: &Value, value: &Value, p
             }
             "enum" => found.extend((!list().any(|one| one == value)).then(|| format!("{path}: {value}"))),
             "const" => found.extend((schema["const"] != *value).then(|| format!("{path}: {value}"))),
-            "properties" | "additionalProperties" | "title" | "description" | "format" | "minimum" => {}
+            "properties" | "patternProperties" | "additionalProperties" => {}
+            "title" | "description" | "default" | "format" | "minimum" | "maximum" => {}
             "$schema" | "$defs" | "$ref" => {}
             other => panic!("{path}: keyword {other} is not looked at"),
         }
@@ -89,6 +86,7 @@ fn mistakes_within(root: &Value, outer: &Value, schema: &Value, value: &Value, p
 fn member_of<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
     schema["properties"]
         .get(name)
+        .or_else(|| numbered(schema, name))
         .or_else(|| schema.get("additionalProperties").filter(|any| any.is_object() || **any == true))
 }
 
@@ -98,61 +96,9 @@ fn in_options(root: &Value, schema: &Value, name: &str) -> bool {
     options.map(|option| resolved(root, option)).any(|option| member_of(option, name).is_some())
 }
 
-fn schema() -> Value {
-    serde_json::from_str(COMMITTED).unwrap()
-}
-
-fn mistakes_in(document: &Value) -> Vec<String> {
-    mistakes(&schema(), &schema(), document, "")
-}
-
-fn printed(command: &str) -> Value {
-    let story = Story::new();
-    story.tandem("compare @erring.json -m hikey960 -s fair --seed 2 --runs 1 --save @base.json").unwrap();
-    let (text, _) = story.run(command).unwrap();
-    serde_json::from_str(&text).unwrap()
-}
-
-#[test]
-fn the_committed_schema_is_what_is_printed() {
-    let printed = Story::new().tandem("schema compare").unwrap();
-    assert!(printed == COMMITTED, "`tandem schema compare > docs/schema/compare.json` writes it anew:\n{printed}");
-}
-
-#[test]
-fn what_compare_prints_is_as_the_schema_says() {
-    for command in [
-        "compare @two.json -m hikey960 -s fair -s fair+powersave --runs 2 --parameter hz=100,250 --json",
-        "compare @erring.json -m hikey960 -s fair --runs 2 --json",
-        "compare @one.json @two.json -m hikey960 -s fair -s fair+powersave --runs 1 --duration 1s --json",
-        "compare @erring.json -m hikey960 -s fair --seed 1 --runs 2 --baseline @base.json --fail-if energy>1.02 --json",
-    ] {
-        assert_eq!(mistakes_in(&printed(command)), [""; 0], "{command}");
-    }
-}
-
-#[test]
-fn what_is_not_as_the_schema_says_is_found() {
-    let document = printed("compare @one.json -m hikey960 -s fair --runs 1 --json");
-    let damaged = |pointer: &str, value: Option<Value>| {
-        let mut document = document.clone();
-        let (parent, name) = pointer.rsplit_once('/').unwrap();
-        let parent = document.pointer_mut(parent).unwrap().as_object_mut().unwrap();
-        match value {
-            Some(value) => parent.insert(name.to_owned(), value),
-            None => parent.remove(name),
-        };
-        mistakes_in(&document)
-    };
-    assert!(mistakes_in(&document).is_empty());
-    for (pointer, value) in [
-        ("/machine", None),
-        ("/machine", Some(Value::Null)),
-        ("/pairs/0/runs/0/energy_j/total", Some("8 J".into())),
-        ("/pairs/0/metrics/time_s/mean", Some(true.into())),
-        ("/pairs/0/runs/0/new_field", Some(1.into())),
-        ("/gate", Some(1.into())),
-    ] {
-        assert!(!damaged(pointer, value.clone()).is_empty(), "{pointer}: {value:?}");
-    }
+/// What a schema says of members whose names are numbers.
+fn numbered<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
+    let (pattern, member) = schema["patternProperties"].as_object()?.iter().next()?;
+    assert_eq!(pattern, r"^\d+$", "pattern {pattern} is not looked at");
+    name.bytes().all(|byte| byte.is_ascii_digit()).then_some(member)
 }

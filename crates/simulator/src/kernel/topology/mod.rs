@@ -3,9 +3,12 @@
 //!
 //! Levels: SMT (one core), MC (one last-level cache), PKG (one package), NUMA (all nodes). A level that adds no CPU to
 //! the one below is dropped, as the kernel degenerates it. Left out: CLS (L2 clusters below the cache; wakeups would
-//! look there first), more than one NUMA distance, overlapping NUMA groups (machines with a ring or mesh of nodes could
-//! tell the difference), and `SD_ASYM_PACKING`: x86 hybrids with SMT rank their CPUs by ITMT priority in 6.12, here they
-//! count as CPUs of different capacity like all others.
+//! look there first, and the E-cores of a module would balance among each other), more than one NUMA distance, overlapping
+//! NUMA groups (machines with a ring or mesh of nodes could tell the difference).
+//!
+//! - `asymmetry`: domains whose CPUs differ in capacity, or which the kernel ranks.
+
+mod asymmetry;
 
 use crate::kernel::cpumask::CpuMask;
 use crate::machine::Machine;
@@ -37,6 +40,10 @@ pub struct Topology {
     pub smt_active: bool,
     /// Per CPU: smallest domain that spans all capacities (`sd_asym_cpucapacity`); `None` on symmetric machines.
     pub asym: Vec<Option<DomainId>>,
+    /// Per CPU: its largest domain that packs (`sd_asym_packing`); `None` where CPUs are not ranked.
+    pub asym_packing: Vec<Option<DomainId>>,
+    /// Per CPU: its rank (`arch_asym_cpu_priority`), higher is better; empty where CPUs are not ranked.
+    asym_priority: Vec<u32>,
 }
 
 /// CPUs that share a last-level cache.
@@ -65,6 +72,8 @@ pub struct SchedDomain {
     pub share_llc: bool,
     /// `SD_ASYM_CPUCAPACITY`: its CPUs differ in capacity.
     pub asym_capacity: bool,
+    /// `SD_ASYM_PACKING`: work is packed on the CPUs that rank highest.
+    pub asym_packing: bool,
     /// `imb_numa_nr`: tasks that a NUMA node may have more than another before it counts as imbalance.
     pub imb_numa_nr: i64,
     /// `min_interval` of balancing.
@@ -101,6 +110,8 @@ pub struct SchedGroup {
     /// level nor part of an asymmetric domain. A single CPU has no child domain, so CPUs of one cache are not evened
     /// out by count.
     pub prefer_sibling: bool,
+    /// The CPU that ranks highest, the first of several (`asym_prefer_cpu`); the first of all where none is ranked.
+    pub asym_prefer_cpu: CpuId,
 }
 
 impl Topology {
@@ -141,6 +152,8 @@ impl Topology {
             smt: (0..nr_cpus).map(|cpu| siblings(machine, &online, CpuId::at(cpu))).collect(),
             smt_active: false,
             asym: vec![None; nr_cpus],
+            asym_packing: vec![None; nr_cpus],
+            asym_priority: Vec::new(),
             online,
         };
         topology.smt_active = topology.online.iter().any(|cpu| topology.smt[cpu.index()].len() > 1);
@@ -149,6 +162,7 @@ impl Topology {
             topology.build_level(machine, level);
         }
         topology.mark_asymmetry(machine);
+        topology.mark_asym_packing(machine);
         topology
     }
 
@@ -178,6 +192,7 @@ impl Topology {
                 imbalance_pct: if level == Level::Smt { 110 } else { 117 },
                 share_llc,
                 asym_capacity: false,
+                asym_packing: false,
                 min_interval: members.len() as Nanos * MSEC,
                 cache_nice_tries: match level {
                     Level::Smt => 0,
@@ -205,6 +220,7 @@ impl Topology {
             prefer_sibling: self.chains[cpus[0].index()]
                 .last()
                 .is_some_and(|id| self.domains[*id].level != Level::Numa),
+            asym_prefer_cpu: cpus[0],
             cpus,
         }
     }
@@ -227,32 +243,6 @@ impl Topology {
             spans.push(span);
         }
         spans
-    }
-
-    /// As `asym_cpu_capacity_classify`: a domain is asymmetric if its CPUs differ in capacity; `sd_asym_cpucapacity` is
-    /// the smallest that sees every capacity of the machine.
-    fn mark_asymmetry(&mut self, machine: &Machine) {
-        let capacities = |span: &mut dyn Iterator<Item = CpuId>| {
-            let mut seen: Vec<u32> = span.map(|cpu| machine.cpus[cpu.index()].capacity).collect();
-            seen.sort_unstable();
-            seen.dedup();
-            seen.len()
-        };
-        let all = capacities(&mut self.online.iter());
-        for domain in &mut self.domains {
-            domain.asym_capacity = capacities(&mut domain.span.iter()) > 1;
-            // The kernel drops SD_PREFER_SIBLING below an asymmetric domain: big CPUs are not to be evened out.
-            for group in &mut domain.groups {
-                group.prefer_sibling &= !domain.asym_capacity;
-            }
-        }
-        if all < 2 {
-            return;
-        }
-        for cpu in 0..self.nr_cpus {
-            let full = |id: &&DomainId| capacities(&mut self.domains[**id].span.iter()) == all;
-            self.asym[cpu] = self.chains[cpu].iter().find(full).copied();
-        }
     }
 }
 

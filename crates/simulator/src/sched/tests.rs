@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the scheduler does around its classes, step by step and without an engine.
+
+use std::sync::Arc;
+
+use rand::SeedableRng;
+use rand_pcg::Pcg32;
+
+use super::core::Sched;
+use crate::kernel::Kernel;
+use crate::kernel::cpumask::CpuMask;
+use crate::kernel::params::KernelParameters;
+use crate::machine::Machine;
+use crate::units::{CpuId, MSEC, TaskId, USEC};
+use crate::workload::{Policy, Scheduling};
+
+fn scheduler(machine: &str) -> Sched {
+    let machine = Machine::load(machine).expect("a bundled machine");
+    Sched::new(Kernel::new(&machine, KernelParameters::default(), Pcg32::seed_from_u64(1)), None)
+}
+
+fn settle(sched: &mut Sched) {
+    while sched.next_switch().is_some() {}
+}
+
+/// A fair task that started on one of `cpus`, or anywhere.
+fn start(sched: &mut Sched, cpus: Option<&[u32]>) -> TaskId {
+    start_as(sched, Scheduling::default().policy, cpus)
+}
+
+fn start_as(sched: &mut Sched, policy: Policy, cpus: Option<&[u32]>) -> TaskId {
+    start_with(sched, Scheduling { policy, ..Scheduling::default() }, cpus)
+}
+
+fn start_with(sched: &mut Sched, scheduling: Scheduling, cpus: Option<&[u32]>) -> TaskId {
+    let nr_cpus = sched.kernel.topology.nr_cpus;
+    let allowed = cpus.map(|cpus| Arc::new(CpuMask::of(nr_cpus, cpus.iter().map(|cpu| CpuId(*cpu)))));
+    let task = sched.task_new(scheduling, allowed);
+    sched.wake_up_new_task(task, CpuId(0));
+    settle(sched);
+    task
+}
+
+#[test]
+fn waking_a_pinned_task_says_nothing_of_its_waker() {
+    let mut sched = scheduler("smp-8");
+    let waker = start(&mut sched, Some(&[0]));
+    let (pinned, free) = (start(&mut sched, Some(&[1])), start(&mut sched, Some(&[2, 3])));
+    for (sleeper, flips) in [(pinned, 0), (free, 1)] {
+        let cpu = sched.kernel.task(sleeper).cpu;
+        sched.block_current(cpu);
+        settle(&mut sched);
+        let woken_on = sched.try_to_wake_up(sleeper, CpuId(0), false);
+        settle(&mut sched);
+        assert_eq!((woken_on, sched.kernel.task(waker).wakee_flips), (cpu, flips));
+    }
+}
+
+#[test]
+fn only_a_wakeup_ends_an_idle_period() {
+    let mut sched = scheduler("smp-8");
+    let cpu = CpuId(1);
+    let sleeper = start(&mut sched, Some(&[1]));
+    assert_eq!(sched.kernel.rq(cpu).avg_idle, MSEC, "a new task is no wake-up");
+    sched.block_current(cpu);
+    settle(&mut sched);
+    sched.kernel.now = 80 * USEC;
+    sched.try_to_wake_up(sleeper, cpu, false);
+    settle(&mut sched);
+    // An eighth of the way from 1000 to 80 us.
+    assert_eq!((sched.kernel.rq(cpu).avg_idle, sched.kernel.rq(cpu).idle_stamp), (885 * USEC, None));
+}
+
+#[test]
+fn what_real_time_tasks_leave_is_seen_when_a_cpu_balances() {
+    let mut sched = scheduler("smp-8");
+    let cpu = CpuId(1);
+    start_as(&mut sched, Policy::Fifo { priority: 1 }, Some(&[1]));
+    // A busy CPU balances every 124 ms.
+    sched.kernel.now = 150 * MSEC;
+    sched.tick(cpu);
+    let used = sched.kernel.rq(cpu).avg_rt.util_avg as u32;
+    assert!((970..1000).contains(&used), "all but 1024 · 2^(-150/32): {used}");
+    assert_eq!((sched.kernel.rq(cpu).capacity, sched.kernel.glance(cpu).capacity), (1024, 1024));
+    sched.softirq();
+    assert_eq!((sched.kernel.rq(cpu).capacity, sched.kernel.glance(cpu).capacity), (1024 - used, 1024 - used));
+}
+
+#[test]
+fn real_time_tasks_ask_for_all_unless_their_clamp_says_less() {
+    let mut sched = scheduler("smp-8");
+    let clamps = |sched: &Sched, cpu: CpuId| {
+        let util = sched.cpufreq_util(cpu, 0);
+        (util.uclamp_min, util.uclamp_max, util.rt_wants_max)
+    };
+    let fifo = Policy::Fifo { priority: 1 };
+    let light = Scheduling { policy: fifo, util_min: Some(300), util_max: None };
+    let light = start_with(&mut sched, light, Some(&[1]));
+    assert_eq!(clamps(&sched, CpuId(1)), (300, 1024, false));
+    start_as(&mut sched, fifo, Some(&[2]));
+    assert_eq!(clamps(&sched, CpuId(2)), (1024, 1024, false), "sched_util_clamp_min_rt_default");
+    sched.block_current(CpuId(1));
+    settle(&mut sched);
+    assert_eq!(clamps(&sched, CpuId(1)), (0, 1024, false), "task {light} sleeps");
+}
