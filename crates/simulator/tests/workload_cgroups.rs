@@ -6,7 +6,7 @@ use std::path::Path;
 use tandem_simulator::machine::Machine;
 use tandem_simulator::observer::NoObserver;
 use tandem_simulator::simulation::{Options, Scheduler, simulate};
-use tandem_simulator::workload::{CgroupSpec, Workload};
+use tandem_simulator::workload::{CgroupSpec, CgroupWrite, Workload};
 
 use crate::objects;
 
@@ -22,8 +22,8 @@ fn weights_and_times_are_read_in_order_of_time() {
     let text = r#"{"/in/t": {"changes": [{"at": 9, "weight": 3}, {"at": 5, "weight": 2}], "weight": 1},
                    "/late": {"made": 7, "removed": 8}}"#;
     let cgroups = parse(text).unwrap().cgroups;
-    let weights = vec![(0, 1), (5_000, 2), (9_000, 3)];
-    let inner = CgroupSpec { path: "/in/t".to_owned(), weights, ..CgroupSpec::default() };
+    let writes = [(0, 1), (5_000, 2), (9_000, 3)].map(|(at, weight)| (at, CgroupWrite::Weight(weight))).to_vec();
+    let inner = CgroupSpec { path: "/in/t".to_owned(), writes, ..CgroupSpec::default() };
     let late = CgroupSpec { path: "/late".to_owned(), made: 7_000, removed: Some(8_000), ..CgroupSpec::default() };
     assert_eq!(cgroups, [inner, late]);
 }
@@ -42,7 +42,10 @@ fn mistakes_are_named() {
         (r#"{"/": {}}"#, "cgroup \"/\" must begin with `/` and end with a name"),
         (r#"{"/a": {"weight": 0}}"#, "`weight` must be an integer from 1 to 10000, not 0"),
         (r#"{"/a": {"made": 5, "removed": 5}}"#, "cgroup /a is removed before it is made"),
-        (r#"{"/a": {"changes": [{"at": 1}]}}"#, "a change of cgroup /a has no `weight`"),
+        (
+            r#"{"/a": {"changes": [{"at": 1}]}}"#,
+            "a change of cgroup /a has no `weight`, `weight_nice`, `idle`, `max` or `cpus`",
+        ),
         (r#"{"/a": {"util_max": 1025}}"#, "`util_max` must be an integer from 0 to 1024, not 1025"),
         (r#"{"/a": {"idle": 1}}"#, "`idle` must be `true` or `false`, not 1"),
         (r#"{"/a": {"max": 999}}"#, "`max` must be an integer from 1000 to 86400000000, not 999"),

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Threads' cgroups: which thread is in which, and how groups come, go and change their weights.
+//! Threads' cgroups: which thread is in which, how groups come and go, and what is written to their files.
+
+use std::sync::Arc;
 
 use super::agenda::Agenda;
 use super::events::Event;
@@ -7,17 +9,18 @@ use super::hotplug::boot_cpu;
 use super::outcome::Outcome;
 use super::thread::Thread;
 use crate::kernel::cgroup::CgroupTree;
+use crate::kernel::cpumask::CpuMask;
 use crate::sched::core::Sched;
 use crate::units::{CgroupId, CpuId, Nanos, TaskId};
-use crate::workload::CgroupSpec;
+use crate::workload::{CgroupSpec, CgroupWrite, TaskSpec};
 
 /// What becomes of a cgroup.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Change {
     /// The group is made.
     Made,
-    /// `cpu.weight` is written.
-    Weight(u32),
+    /// One of its files is written.
+    Write(CgroupWrite),
     /// The group is removed.
     Removed,
 }
@@ -35,10 +38,10 @@ impl CgroupChanges {
         for spec in specs {
             let Some(group) = groups.find(&spec.path) else { continue };
             let made = (spec.made > 0).then_some((spec.made, Change::Made));
-            let later = spec.weights.iter().filter(|(at, _)| *at > 0);
-            let weights = later.map(|(at, weight)| (*at, Change::Weight(*weight)));
+            let later = spec.writes.iter().filter(|(at, _)| *at > 0);
+            let writes = later.map(|(at, write)| (*at, Change::Write(write.clone())));
             let removed = spec.removed.map(|at| (at, Change::Removed));
-            let all = made.into_iter().chain(weights).chain(removed);
+            let all = made.into_iter().chain(writes).chain(removed);
             self.pending.extend(all.map(|(at, change)| (at, group, change)));
         }
         // Stable; what is next stands last.
@@ -59,7 +62,12 @@ impl CgroupChanges {
         let cpu = boot_cpu(sched);
         match change {
             Change::Made => _ = make(sched, group, cpu, outcome),
-            Change::Weight(weight) => sched.sched_group_set_weight(group, weight, cpu),
+            Change::Write(write) => {
+                if let Err(refused) = sched.cgroup_write(group, &write, cpu) {
+                    let path = sched.kernel.cgroups.path(group);
+                    outcome.warn(format!("cgroup {path} stays as it is: {refused}"));
+                }
+            }
             Change::Removed => {
                 if !sched.cgroup_rmdir(group, cpu) {
                     let path = sched.kernel.cgroups.path(group);
@@ -91,6 +99,24 @@ pub(super) fn first_group(
     let Some(group) = named.and_then(|path| kernel.cgroups.find(path)) else { return inherited };
     let cpu = parent.map_or(boot_cpu(sched), |parent| kernel.task(parent).cpu);
     if make(sched, group, cpu, outcome) { group } else { inherited }
+}
+
+/// The CPUs that a thread of `kind` may use in `group`: those that it asks for, if the group has some of them.
+pub(super) fn allowed_cpus(
+    sched: &Sched,
+    kind: &TaskSpec,
+    group: CgroupId,
+    asked: Option<Arc<CpuMask>>,
+    outcome: &mut Outcome,
+) -> Option<Arc<CpuMask>> {
+    sched.cpus_in_group(group, asked).unwrap_or_else(|why| {
+        outcome.warn(format!(
+            "{} asks for CPUs {:?}: {why}; it gets all that the group has",
+            kind.name,
+            kind.affinity.as_deref().unwrap_or(&[])
+        ));
+        sched.kernel.cgroups.get(group).effective_cpus.clone()
+    })
 }
 
 /// A thread on `cpu` moves into the group at `path`, or into the root.

@@ -25,12 +25,15 @@ impl Engine<'_> {
             return;
         }
         let kind = &self.threads.workload.tasks[spec as usize];
-        let allowed = usable_cpus(self.machine, kind.affinity.as_deref(), &mut self.outcome);
+        let asked = usable_cpus(self.machine, kind.affinity.as_deref(), &mut self.outcome);
+        let group = cgroups::first_group(&mut self.sched, kind.task_group.as_deref(), parent, &mut self.outcome);
+        let allowed = cgroups::allowed_cpus(&self.sched, kind, group, asked.clone(), &mut self.outcome);
         let scheduling = inherit::admitted(&self.sched, kind, allowed.as_deref(), &mut self.outcome);
         let task = self.sched.task_new(scheduling, allowed);
-        let group = cgroups::first_group(&mut self.sched, kind.task_group.as_deref(), parent, &mut self.outcome);
-        let clamps = self.sched.kernel.cgroups.get(group).uclamp;
-        self.sched.kernel.task_mut(task).set_group(group, clamps);
+        let (clamps, session) = (self.sched.kernel.cgroups.get(group).uclamp, self.sched.kernel.cgroups.session(spec));
+        let new = self.sched.kernel.task_mut(task);
+        (new.asked_cpus, new.autogroup) = (asked, session);
+        new.set_group(group, clamps);
         self.threads.add(spec, parent, task);
         self.threads[task].rounds.set_policy(kind, scheduling.policy);
         let info = self.threads.info(task, self.sched.kernel.task(task).kernel_priority());

@@ -128,7 +128,10 @@ impl<'r> Engine<'r> {
         let mut kernel = Kernel::new(machine, options.kernel.clone(), streams.of(Stream::Kernel));
         let clocks = Clocks::new(machine, options);
         kernel.cpufreq_hook = clocks.listens();
-        kernel.cgroups = CgroupTree::of(workload);
+        kernel.cgroups = CgroupTree::of(workload, machine.cpus.len());
+        if options.kernel.autogroup {
+            kernel.cgroups.add_autogroups(workload);
+        }
         kernel.uclamp_used |= kernel.cgroups.has_clamps();
         let energy_aware = options.kernel.energy_aware
             && options.kernel.capacity_aware

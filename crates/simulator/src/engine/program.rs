@@ -103,7 +103,9 @@ impl Engine<'_> {
             Op::MigrateEnable => self.migrate_enable(cpu, task),
             Op::SetTaskGroup(group) => {
                 cgroups::move_to(&mut self.sched, cpu, (task, thread), group.as_deref(), &mut self.outcome);
-                Next::Step
+                self.show_affinity(task);
+                // Its new group may not have this CPU.
+                if self.sched.kernel.task(task).may_use(cpu) { Next::Step } else { Next::Stop }
             }
             Op::LoopStart { counter, count, end } => {
                 thread.enter_loop(*counter, *count, *end);
@@ -129,7 +131,11 @@ impl Engine<'_> {
         if !inherit::may_bind(&self.sched, thread, allowed.as_deref(), &mut self.outcome) {
             return Next::Step;
         }
-        self.sched.set_affinity(task, allowed);
+        if let Err(why) = self.sched.sched_setaffinity(task, allowed) {
+            let name = self.threads[task].name();
+            self.outcome.warn(format!("{name} asks for CPUs {:?}: {why}; it keeps its own", cpus.unwrap_or(&[])));
+            return Next::Step;
+        }
         self.show_affinity(task);
         if self.sched.kernel.task(task).may_use(cpu) {
             return Next::Step;

@@ -5,12 +5,40 @@
 //! among them (`fair::groups`), loaded schedulers see them.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use crate::units::{CAPACITY_SCALE, CgroupId};
-use crate::workload::{CpuMax, Op, Workload};
+use super::cpumask::CpuMask;
+use super::task::{NICE_0_WEIGHT, WEIGHT_IDLEPRIO, weight_of_nice};
+use crate::units::{CAPACITY_SCALE, CgroupId, CpuId};
+use crate::workload::{CgroupWrite, CpuMax, Op, Workload};
 
 /// `CGROUP_WEIGHT_DFL`.
 pub const CGROUP_WEIGHT_DFL: u32 = 100;
+/// The least weight of a group, and of its entity on a CPU (`MIN_SHARES`).
+pub const MIN_SHARES: u32 = 2;
+/// The most that a group may weigh (`MAX_SHARES`).
+pub const MAX_SHARES: u32 = 1 << 18;
+
+/// `sched_weight_from_cgroup`.
+fn sched_weight_from_cgroup(weight: u32) -> u32 {
+    ((weight * 1024 + CGROUP_WEIGHT_DFL / 2) / CGROUP_WEIGHT_DFL).clamp(MIN_SHARES, MAX_SHARES)
+}
+
+/// `sched_weight_to_cgroup`.
+fn sched_weight_to_cgroup(weight: u32) -> u32 {
+    ((weight * CGROUP_WEIGHT_DFL + 512) / 1024).clamp(1, 10_000)
+}
+
+/// Why the kernel does not take what is written to a group's file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// `sched_group_set_shares`.
+    #[error("an idle group takes no weight")]
+    Idle,
+    /// `update_cpumask`.
+    #[error("the machine has none of these CPUs")]
+    NoCpu,
+}
 
 /// A group's clamps of utilisation, each 0..=1024 (`uclamp` of `struct task_group`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,27 +75,37 @@ pub struct Cgroup {
     pub children: Vec<CgroupId>,
     /// Steps from the root, which has 0.
     pub level: u32,
-    /// `cpu.weight`, 1..=10000.
+    /// `cpu.weight`, 1..=10000, as loaded schedulers know it (`tg->scx_weight`).
     pub weight: u32,
+    /// What the group weighs among fair tasks, 2..=2^18: 1024 is `cpu.weight` 100, an idle one has 3 (`tg->shares`, scaled down).
+    pub shares: u32,
     /// `cpu.idle`: its tasks get what idle ones do.
     pub idle: bool,
     /// `cpu.max`; `None`: no limit.
     pub max: Option<CpuMax>,
+    /// `cpuset.cpus`; `None`: whatever the group above has.
+    pub cpus: Option<CpuMask>,
+    /// The CPUs that its tasks may use; `None`: all (`cpuset.cpus.effective`, but for CPUs that are offline).
+    pub effective_cpus: Option<Arc<CpuMask>>,
     /// Effective clamps of utilisation: `min` is not above `max`.
     pub uclamp: GroupClamps,
     /// Whether the group has been made and not been removed.
     pub online: bool,
+    /// Whether it is no cgroup, but a session's task group (`struct autogroup`), which only the fair class knows.
+    pub autogroup: bool,
 }
 
 /// All cgroups, by [`CgroupId`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CgroupTree {
     groups: Vec<Cgroup>,
+    /// The session's group, by kind of task; nothing unless there are such groups.
+    sessions: Vec<Option<CgroupId>>,
 }
 
 impl Default for CgroupTree {
     fn default() -> Self {
-        Self { groups: vec![Cgroup::new("", None, 0)] }
+        Self { groups: vec![Cgroup::new("", None, 0)], sessions: Vec::new() }
     }
 }
 
@@ -79,10 +117,14 @@ impl Cgroup {
             children: Vec::new(),
             level,
             weight: CGROUP_WEIGHT_DFL,
+            shares: NICE_0_WEIGHT as u32,
             idle: false,
             max: None,
+            cpus: None,
+            effective_cpus: None,
             uclamp: GroupClamps::NONE,
             online: true,
+            autogroup: false,
         }
     }
 }
@@ -91,8 +133,8 @@ impl CgroupTree {
     /// The root.
     pub const ROOT: CgroupId = CgroupId(0);
 
-    /// The groups that `workload` names, in the order of its tasks and their steps.
-    pub fn of(workload: &Workload) -> Self {
+    /// The groups that `workload` names, in the order of its tasks and their steps, on so many CPUs.
+    pub fn of(workload: &Workload, nr_cpus: usize) -> Self {
         let mut tree = Self::default();
         for task in &workload.tasks {
             let later = task.program.iter().filter_map(|op| match op {
@@ -104,17 +146,92 @@ impl CgroupTree {
             }
         }
         for spec in &workload.cgroups {
-            let group = tree.make(&spec.path);
-            let group = tree.get_mut(group);
+            let id = tree.make(&spec.path);
+            for (_, write) in spec.writes.iter().filter(|(at, _)| *at == 0) {
+                let _refused = tree.write(id, write, nr_cpus);
+            }
+            let group = tree.get_mut(id);
             group.online = spec.made == 0;
-            (group.idle, group.max) = (spec.idle, spec.max);
-            group.weight =
-                spec.weights.iter().find(|(at, _)| *at == 0).map_or(CGROUP_WEIGHT_DFL, |(_, weight)| *weight);
             group.uclamp.min = spec.util_min.unwrap_or(group.uclamp.min);
             group.uclamp.max = spec.util_max.unwrap_or(group.uclamp.max);
         }
         tree.update_effective_clamps();
+        tree.update_effective_cpus();
         tree
+    }
+
+    /// Gives each session a task group of its own below the root (`sched_autogroup_create_attach`). An application is a session, and so
+    /// is each of the system's daemons; kernel threads are in none.
+    pub fn add_autogroups(&mut self, workload: &Workload) {
+        let mut applications = vec![None; workload.applications.len()];
+        let (mut sessions, mut count) = (Vec::with_capacity(workload.tasks.len()), 0);
+        for kind in &workload.tasks {
+            let mut own = None;
+            let session = if kind.system { &mut own } else { &mut applications[kind.application] };
+            if session.is_none() && !kind.kernel_thread {
+                count += 1;
+                let name = format!("autogroup-{count}");
+                *session = Some(CgroupId::at(self.groups.len()));
+                self.groups.push(Cgroup { autogroup: true, ..Cgroup::new(&name, Some(Self::ROOT), 1) });
+            }
+            sessions.push(session.filter(|_| !kind.kernel_thread));
+        }
+        self.sessions = sessions;
+    }
+
+    /// The session's group of tasks of kind `spec`, if sessions have groups.
+    pub fn session(&self, spec: u32) -> Option<CgroupId> {
+        self.sessions.get(spec as usize).copied().flatten()
+    }
+
+    /// Takes over what is written to a file of `id`; schedulers and tasks hear of it from the caller.
+    ///
+    /// # Errors
+    /// The kernel refuses the write, and nothing changes.
+    pub fn write(&mut self, id: CgroupId, write: &CgroupWrite, nr_cpus: usize) -> Result<(), Refused> {
+        let group = self.get_mut(id);
+        match write {
+            CgroupWrite::Weight(_) | CgroupWrite::WeightNice(_) if group.idle => return Err(Refused::Idle),
+            CgroupWrite::Weight(weight) => (group.weight, group.shares) = (*weight, sched_weight_from_cgroup(*weight)),
+            CgroupWrite::WeightNice(nice) => {
+                group.shares = weight_of_nice(*nice).clamp(MIN_SHARES, MAX_SHARES);
+                group.weight = sched_weight_to_cgroup(weight_of_nice(*nice));
+            }
+            CgroupWrite::Idle(idle) if group.idle == *idle => {}
+            CgroupWrite::Idle(idle) => {
+                group.idle = *idle;
+                // What it weighed before is forgotten.
+                group.shares = if *idle { WEIGHT_IDLEPRIO } else { NICE_0_WEIGHT as u32 };
+            }
+            CgroupWrite::Max(max) => group.max = *max,
+            CgroupWrite::Cpus(cpus) => {
+                // A kernel wants all of them to be there; a workload is for many machines.
+                let usable = cpus.iter().filter(|cpu| (**cpu as usize) < nr_cpus).map(|cpu| CpuId(*cpu));
+                let mask = CpuMask::of(nr_cpus, usable);
+                if mask.is_empty() {
+                    return Err(Refused::NoCpu);
+                }
+                group.cpus = Some(mask);
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds which CPUs each group leaves its tasks (`update_cpumasks_hier`): what it asks for of what the group above has, or all
+    /// of that where it asks for nothing or for nothing of it.
+    pub fn update_effective_cpus(&mut self) {
+        for id in (1..self.groups.len()).map(CgroupId::at) {
+            let above = self.get(id).parent.and_then(|parent| self.get(parent).effective_cpus.clone());
+            let group = self.get_mut(id);
+            group.effective_cpus = match (&group.cpus, above) {
+                (None, above) => above,
+                (Some(own), None) => Some(Arc::new(own.clone())),
+                (Some(own), Some(above)) => {
+                    let both = own.and(&above);
+                    Some(if both.is_empty() { above } else { Arc::new(both) })
+                }
+            };
+        }
     }
 
     /// Makes effective clamps of what the groups ask for (`cpu_util_update_eff`).
@@ -289,7 +406,7 @@ mod tests {
             spec("/odd", Some(700), Some(200)),
         ];
         let forkjoin = Workload::load(std::path::Path::new("forkjoin")).expect("a bundled workload");
-        let tree = CgroupTree::of(&Workload { cgroups, ..forkjoin });
+        let tree = CgroupTree::of(&Workload { cgroups, ..forkjoin }, 8);
         let clamps = |path| tree.find(path).map(|id| (tree.get(id).uclamp.min, tree.get(id).uclamp.max));
         assert_eq!(clamps("/top"), Some((400, 800)));
         assert_eq!(clamps("/top/app"), Some((400, 800)), "600 and none, capped by the group above");
@@ -306,7 +423,7 @@ mod tests {
         let tasks = vec![TaskSpec::new("none", Vec::new()), first];
         let forkjoin = Workload::load(std::path::Path::new("forkjoin")).expect("a bundled workload");
         let workload = Workload { tasks, ..forkjoin };
-        let tree = CgroupTree::of(&workload);
+        let tree = CgroupTree::of(&workload, 8);
         assert_eq!(paths(&tree, &tree.pre_order()), ["/", "/early", "/late"]);
     }
 }

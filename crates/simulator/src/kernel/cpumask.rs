@@ -68,6 +68,11 @@ impl CpuMask {
         self.words.iter().enumerate().flat_map(|(index, word)| Bits(*word).map(move |bit| cpu_at(index, bit)))
     }
 
+    /// The CPUs that are in both sets.
+    pub fn and(&self, other: &Self) -> Self {
+        Self { words: self.words.iter().zip(&other.words).map(|(a, b)| a & b).collect() }
+    }
+
     /// Whether the sets have a CPU in common.
     pub fn intersects(&self, other: &Self) -> bool {
         self.words.iter().zip(&other.words).any(|(a, b)| a & b != 0)

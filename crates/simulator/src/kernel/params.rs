@@ -33,6 +33,8 @@ pub struct KernelParameters {
     pub delay_dequeue: bool,
     /// `PLACE_LAG`.
     pub place_lag: bool,
+    /// `sched_autogroup_enabled`: each session has a task group.
+    pub autogroup: bool,
     /// Energy-aware placement where the machine is asymmetric and the governor is schedutil.
     pub energy_aware: bool,
     /// Capacity awareness: off, all CPUs count as equally fast (kernels before 4.7 on most machines).
@@ -85,6 +87,7 @@ impl Default for KernelParameters {
             wakeup_preemption: true,
             delay_dequeue: true,
             place_lag: true,
+            autogroup: false,
             energy_aware: true,
             capacity_aware: true,
             load_balance: true,
@@ -131,13 +134,14 @@ pub enum SettingError {
 
 impl KernelParameters {
     /// Names, units and meaning of all parameters, for help texts.
-    pub const KEYS: [(&str, &str); 22] = [
+    pub const KEYS: [(&str, &str); 23] = [
         ("hz", "ticks per second, 24..=10000 (250)"),
         ("base_slice_us", "fair slice in microseconds, 100..=1000000 (0.7 ms × (1 + log2(CPUs)), CPUs capped at 8)"),
         ("run_to_parity", "true or false (true): a task runs out its slice"),
         ("wakeup_preemption", "true or false (true): a woken task may preempt"),
         ("delay_dequeue", "true or false (true): a task that owes service stays queued while it sleeps"),
         ("place_lag", "true or false (true): a task keeps its lag over sleep"),
+        ("autogroup", "true or false (false): each application and each daemon has a task group of its own"),
         ("energy_aware", "true or false (true): energy-aware placement on asymmetric machines under schedutil"),
         ("capacity_aware", "true or false (true): the scheduler knows that CPUs differ in capacity"),
         ("load_balance", "true or false (true): periodic and new-idle balancing"),
@@ -180,6 +184,7 @@ impl KernelParameters {
             "wakeup_preemption" => self.wakeup_preemption = flag()?,
             "delay_dequeue" => self.delay_dequeue = flag()?,
             "place_lag" => self.place_lag = flag()?,
+            "autogroup" => self.autogroup = flag()?,
             "energy_aware" => self.energy_aware = flag()?,
             "capacity_aware" => self.capacity_aware = flag()?,
             "load_balance" => self.load_balance = flag()?,

@@ -66,8 +66,12 @@ pub struct Task {
     pub cgroup: CgroupId,
     /// Effective clamps of that group; the root's restrict nothing.
     group_clamps: GroupClamps,
+    /// The group of its session, if sessions have groups (`signal->autogroup`).
+    pub autogroup: Option<CgroupId>,
     /// Allowed CPUs; `None`: all (`cpus_mask`).
     pub allowed: Option<Arc<CpuMask>>,
+    /// CPUs that it asked for, whatever its group allows; `None`: it never asked (`user_cpus_ptr`).
+    pub asked_cpus: Option<Arc<CpuMask>>,
     /// How often migration was disabled and not enabled again: unless 0, the task stays on its CPU (`migration_disabled`).
     pub migration_disabled: u16,
     /// `cpus_ptr` has only the task's CPU: it left that since migration was disabled (`migrate_disable_switch`).
@@ -101,8 +105,10 @@ impl Task {
             idle_policy: false,
             batch: false,
             cgroup: CgroupTree::ROOT,
+            autogroup: None,
             group_clamps: GroupClamps::NONE,
             allowed,
+            asked_cpus: None,
             migration_disabled: 0,
             narrowed: false,
             recent_used_cpu: CpuId(0),
@@ -140,6 +146,12 @@ impl Task {
     /// Puts it into a group with these effective clamps (`set_task_rq`); the caller tells the classes.
     pub fn set_group(&mut self, cgroup: CgroupId, clamps: GroupClamps) {
         (self.cgroup, self.group_clamps) = (cgroup, clamps);
+    }
+
+    /// The group with which it shares fair time (`task_group`): a session's counts for tasks that are in no cgroup.
+    #[inline]
+    pub fn task_group(&self) -> CgroupId {
+        self.autogroup.filter(|_| self.cgroup == CgroupTree::ROOT).unwrap_or(self.cgroup)
     }
 
     /// What its group leaves of the clamps that it asks for, 0..=1024 (`uclamp_tg_restrict`).
@@ -184,8 +196,8 @@ impl Task {
     }
 }
 
-/// `WEIGHT_IDLEPRIO`.
-const WEIGHT_IDLEPRIO: u32 = 3;
+/// What a `SCHED_IDLE` task or an idle group weighs (`WEIGHT_IDLEPRIO`).
+pub const WEIGHT_IDLEPRIO: u32 = 3;
 
 /// What a deadline task has as [`Task::rt_priority`]: above all real-time ones.
 pub const DL_PRIORITY: u8 = 100;

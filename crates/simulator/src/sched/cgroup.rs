@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tasks change their cgroup, and groups come, go and get weights: a loaded scheduler hears of each.
+//! Tasks change their cgroup, groups come and go, and programs write to their files: a loaded scheduler hears of it.
 
 use super::core::Sched;
 use super::priority::Bracket;
+use crate::kernel::cgroup::Refused;
 use crate::kernel::task::{ClassId, Task, TaskState};
 use crate::units::{CgroupId, CpuId, TaskId};
+use crate::workload::CgroupWrite;
 
 impl Sched {
     /// Moves `task` into another group (`cgroup_attach_task`, `sched_move_task`), by a program on `cpu`.
@@ -18,15 +20,19 @@ impl Sched {
         if let Some(ext) = &mut self.ext {
             ext.with(&mut self.kernel).scx_cgroup_can_attach(task, to, cpu)?;
         }
+        self.sched_move_task(task, to, cpu);
+        self.cpuset_attach_task(task);
+        Ok(())
+    }
+
+    fn sched_move_task(&mut self, task: TaskId, to: CgroupId, cpu: CpuId) {
         if self.kernel.task(task).class < ClassId::Fair {
-            self.sched_change_group(task, to, cpu);
-            return Ok(());
+            return self.sched_change_group(task, to, cpu);
         }
         self.change(task, Bracket::Move { head: false }, |scheduler| scheduler.sched_change_group(task, to, cpu));
         if self.kernel.task(task).on_cpu {
             self.kernel.resched_curr(self.kernel.task(task).cpu);
         }
-        Ok(())
     }
 
     fn sched_change_group(&mut self, task: TaskId, to: CgroupId, cpu: CpuId) {
@@ -71,12 +77,25 @@ impl Sched {
         true
     }
 
-    /// Writes a group's `cpu.weight`, 1..=10000, on `cpu`.
-    pub fn sched_group_set_weight(&mut self, cgroup: CgroupId, weight: u32, cpu: CpuId) {
-        match &mut self.ext {
-            Some(ext) => ext.with(&mut self.kernel).scx_group_set_weight(cgroup, weight, cpu),
-            None => self.kernel.cgroups.get_mut(cgroup).weight = weight,
+    /// A program on `cpu` writes to one of a group's files.
+    ///
+    /// # Errors
+    /// The kernel refuses it: nothing changes.
+    pub fn cgroup_write(&mut self, cgroup: CgroupId, write: &CgroupWrite, cpu: CpuId) -> Result<(), Refused> {
+        let before = self.kernel.cgroups.get(cgroup).weight;
+        let nr_cpus = self.kernel.topology.nr_cpus;
+        self.kernel.cgroups.write(cgroup, write, nr_cpus)?;
+        match write {
+            CgroupWrite::Weight(_) | CgroupWrite::WeightNice(_) => {
+                self.fair.sched_group_set_shares(&mut self.kernel, cgroup);
+                if let Some(ext) = &mut self.ext {
+                    ext.with(&mut self.kernel).scx_group_set_weight(cgroup, before, cpu);
+                }
+            }
+            CgroupWrite::Idle(_) => self.fair.sched_group_set_idle(&mut self.kernel, cgroup),
+            CgroupWrite::Max(_) => self.fair.tg_set_cfs_bandwidth(&mut self.kernel, cgroup, cpu),
+            CgroupWrite::Cpus(_) => self.update_tasks_cpumask(),
         }
-        self.fair.sched_group_set_shares(&mut self.kernel, cgroup);
+        Ok(())
     }
 }

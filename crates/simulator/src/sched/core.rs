@@ -234,33 +234,6 @@ impl Sched {
         }
     }
 
-    /// `set_cpus_allowed_ptr`: a running or waiting task that may no longer use its CPU moves.
-    pub fn set_affinity(&mut self, task: TaskId, allowed: Option<Arc<CpuMask>>) {
-        self.set_cpus_allowed(task, allowed);
-        let cpu = self.kernel.task(task).cpu;
-        if self.kernel.task(task).may_use(cpu) || self.kernel.task(task).state != TaskState::Runnable {
-            return;
-        }
-        self.leave_for_allowed_cpu(task);
-    }
-
-    /// `affine_move_task`: the stopper will move a task that may no longer use its CPU.
-    pub(super) fn leave_for_allowed_cpu(&mut self, task: TaskId) {
-        let dst = self.any_and_distribute(task);
-        self.kernel.stop_moves.push((task, dst));
-    }
-
-    /// `cpumask_any_and_distribute`: the allowed CPUs in turn, so that threads that pin themselves to the same set
-    /// spread over it. (The kernel keeps the turn per calling CPU.)
-    fn any_and_distribute(&mut self, task: TaskId) -> CpuId {
-        let usable = |cpu: &CpuId| self.kernel.task(task).may_use(*cpu);
-        let allowed: Vec<CpuId> = self.kernel.topology.online.iter().filter(usable).collect();
-        let next = allowed.iter().find(|cpu| **cpu > self.kernel.distributed).or(allowed.first());
-        let dst = next.copied().unwrap_or(self.kernel.task(task).cpu);
-        self.kernel.distributed = dst;
-        dst
-    }
-
     /// Balancing that the ticks of this instant left to be done; see [`Fair::sched_balance_softirq`].
     pub fn softirq(&mut self) {
         self.fair.sched_balance_softirq(&mut self.kernel);

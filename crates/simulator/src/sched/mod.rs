@@ -5,9 +5,10 @@
 //! - [`core`]: wakeup, schedule, tick, fork, exit. Start there.
 //! - [`ext`]: tasks change into and out of the class of a loaded scheduler.
 //! - [`priority`]: a task changes class or priority, for good or while it holds what a more urgent one waits for.
-//! - [`migration`]: tasks that stay on their CPU for a while.
+//! - `affinity`: which CPUs a task may use. [`migration`]: tasks that stay on their CPU for a while.
 //! - [`cgroup`]: tasks change their group; groups come and go. [`hotplug`]: CPUs come and go.
 
+mod affinity;
 mod cgroup;
 pub mod core;
 pub mod ext;

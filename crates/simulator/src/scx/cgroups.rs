@@ -45,10 +45,10 @@ impl Ctx<'_> {
     /// The objects do not fit into the memory.
     pub fn scx_cgroups_new(&mut self) -> Result<(), tandem_bpf_vm::fault::FaultKind> {
         for id in (0..self.kernel.cgroups.len()).map(CgroupId::at) {
-            if self.scx.guest.cgroup(id) != 0 {
+            let group = self.kernel.cgroups.get(id);
+            if self.scx.guest.cgroup(id) != 0 || group.autogroup {
                 continue;
             }
-            let group = self.kernel.cgroups.get(id);
             let name = if group.parent.is_none() { "/" } else { &group.name };
             let number = CgroupTree::kernfs_id(id);
             self.scx.guest.cgroup_new(&mut self.vm.memory, id, group.parent, number, name)?;
@@ -164,13 +164,13 @@ impl Ctx<'_> {
         }
     }
 
-    /// A program on `cpu` writes `cpu.weight`, 1..=10000 (`scx_group_set_weight`).
-    pub fn scx_group_set_weight(&mut self, cgroup: CgroupId, weight: u32, cpu: CpuId) {
-        if self.scx.cgroups.enabled && self.kernel.cgroups.get(cgroup).weight != weight {
+    /// A program on `cpu` has written `cpu.weight`, which was `before` (`scx_group_set_weight`).
+    pub fn scx_group_set_weight(&mut self, cgroup: CgroupId, before: u32, cpu: CpuId) {
+        let weight = self.kernel.cgroups.get(cgroup).weight;
+        if self.scx.cgroups.enabled && weight != before {
             let address = self.scx.guest.cgroup(cgroup);
             self.call_op(Op::CgroupSetWeight, cpu, None, [None; 2], &[address, u64::from(weight)]);
         }
-        self.kernel.cgroups.get_mut(cgroup).weight = weight;
     }
 }
 

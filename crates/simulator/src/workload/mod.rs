@@ -50,16 +50,27 @@ pub struct CgroupSpec {
     pub made: Nanos,
     /// When the cgroup is removed; it stays if threads or groups are in it then.
     pub removed: Option<Nanos>,
-    /// `cpu.weight`, 1..=10000: from when on it applies, by time.
-    pub weights: Vec<(Nanos, u32)>,
-    /// `cpu.idle`: its threads get what `SCHED_IDLE` ones do, whatever the group weighs.
-    pub idle: bool,
-    /// `cpu.max` and `cpu.max.burst`. `None`: no limit.
-    pub max: Option<CpuMax>,
+    /// What is written to the group's files, by time; at 0 before anything runs.
+    pub writes: Vec<(Nanos, CgroupWrite)>,
     /// `cpu.uclamp.min`, 0..=1024. `None`: no protection.
     pub util_min: Option<u32>,
     /// `cpu.uclamp.max`, 0..=1024. `None`: no limit.
     pub util_max: Option<u32>,
+}
+
+/// What is written to one of a cgroup's files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CgroupWrite {
+    /// `cpu.weight`, 1..=10000.
+    Weight(u32),
+    /// `cpu.weight.nice`, -20..=19: the group weighs what a thread of that nice value does.
+    WeightNice(i8),
+    /// `cpu.idle`: its threads get what `SCHED_IDLE` ones do, whatever the group weighs.
+    Idle(bool),
+    /// `cpu.max` and `cpu.max.burst`. `None`: no limit.
+    Max(Option<CpuMax>),
+    /// `cpuset.cpus`: the CPUs that its threads may use, at least one.
+    Cpus(Vec<u32>),
 }
 
 /// What a group may have of CPU time at most (`cpu.max`, `cpu.max.burst`).

@@ -7,7 +7,7 @@ use tandem_simulator::units::SEC;
 
 use crate::common;
 use crate::equal::machine as smp;
-use crate::fair::support::options;
+use crate::fair::support::{options, run_with, spinning};
 
 /// A run of endless threads, `(name, group, how many, more fields)`, with these groups, at the highest clock.
 fn run(machine: &Machine, threads: &[(&str, &str, u32, &str)], groups: &str, secs: u64) -> Report {
@@ -189,4 +189,95 @@ fn threads_of_a_throttled_group_move_sleep_and_wake() {
     assert!(report.groups.iter().all(|group| group.throttled_periods > 50), "{:?}", report.groups);
     let inside: f64 = report.tasks.iter().filter(|task| !task.name.starts_with('m')).map(|task| task.cpu_time_s).sum();
     assert!(inside / report.time_s < 0.41, "{inside}");
+}
+
+#[test]
+fn a_group_may_weigh_what_a_nice_thread_does() {
+    // Nice 5 is 335, exactly: `cpu.weight` 33, which reads the same, would be 338.
+    let threads = [("root", "/", 1, ""), ("a", "/a", 1, "")];
+    let report = run(&smp(1), &threads, r#""/a" : { "weight_nice" : 5 }"#, 40);
+    assert_shares(&report, &[100.0 * 1024.0 / 1359.0, 100.0 * 335.0 / 1359.0], 0.1);
+}
+
+#[test]
+fn a_group_becomes_idle_and_comes_back_with_the_weight_of_all() {
+    // Ten seconds of 300 to 100, ten of 3 to 1024, ten as equals: a group that was idle forgets what it weighed. A weight that is
+    // written meanwhile is refused.
+    let threads = [("root", "/", 1, ""), ("a", "/a", 1, "")];
+    let groups = r#""/a" : { "weight" : 300, "changes" : [
+        { "at" : 10000000, "idle" : true }, { "at" : 15000000, "weight" : 500 }, { "at" : 20000000, "idle" : false } ] }"#;
+    let report = run(&smp(1), &threads, groups, 30);
+    assert_shares(&report, &[(25.0 + 99.7 + 50.0) / 3.0, (75.0 + 0.3 + 50.0) / 3.0], 0.2);
+    assert_eq!(report.warnings, ["cgroup /a stays as it is: an idle group takes no weight"]);
+}
+
+#[test]
+fn tasks_count_as_idle_in_all_queues_above_an_idle_group() {
+    // The inner group becomes idle first, then the outer one, and back in another order: the audit of each queue's counts looks on.
+    let threads = [("root", "/", 1, ""), ("x", "/a/x", 2, ""), ("y", "/a/y", 1, "")];
+    let groups = r#""/a/x" : { "changes" : [ { "at" : 1000000, "idle" : true }, { "at" : 3000000, "idle" : false } ] },
+        "/a" : { "changes" : [ { "at" : 2000000, "idle" : true }, { "at" : 4000000, "idle" : false } ] }"#;
+    let report = run(&smp(1), &threads, groups, 6);
+    // Of the six seconds: halves in the first (a quarter for x and y each), x gives way in the second, the root has the next two,
+    // and two more as the first.
+    let x = (25.0 + 0.15 + 0.0 + 0.0 + 25.0 + 25.0) / 6.0 / 2.0;
+    let y = (25.0 + 49.85 + 0.3 + 0.15 + 25.0 + 25.0) / 6.0;
+    assert_shares(&report, &[100.0 - 2.0 * x - y, x, x, y], 0.5);
+}
+
+#[test]
+fn a_limit_comes_changes_and_goes() {
+    // Five seconds without, five at 20 ms of 100, five at 50 of 100, five without again.
+    let groups = r#""/a" : { "changes" : [ { "at" : 5000000, "max" : 20000 }, { "at" : 10000000, "max" : 50000 },
+        { "at" : 15000000, "max" : "max" } ] }"#;
+    let report = run(&smp(1), &[("a", "/a", 1, "")], groups, 20);
+    assert_shares(&report, &[(100.0 + 20.0 + 50.0 + 100.0) / 4.0], 0.7);
+    assert!((report.groups[0].throttled_s - (4.0 + 2.5)).abs() < 0.15, "{:?}", report.groups);
+}
+
+#[test]
+fn who_waits_for_a_limit_goes_on_when_it_is_lifted() {
+    // A millisecond of every second, until the limit is taken back after 1.5 s: from then on the CPU is its own.
+    let groups = r#""/a" : { "max" : 1000, "period" : 1000000, "changes" : [ { "at" : 1500000, "max" : "max" } ] }"#;
+    let report = run(&smp(1), &[("a", "/a", 1, "")], groups, 3);
+    let took = report.tasks[0].cpu_time_s;
+    assert!((1.5..1.52).contains(&took), "{took}");
+}
+
+#[test]
+fn threads_stay_on_the_cpus_of_their_group() {
+    // Two threads in a group with CPU 3, one of which asks for more, and one beside them that asks for CPU 3.
+    let threads = [("a", "/a", 1, ""), ("b", "/a/b", 1, r#", "cpus" : [1, 2, 3]"#), ("c", "/", 1, r#", "cpus" : [3]"#)];
+    let report = run(&smp(4), &threads, r#""/a" : { "cpus" : [3] }"#, 20);
+    assert_shares(&report, &[25.0, 25.0, 50.0], 1.0);
+    // A group in it with none of these CPUs has what that has; a thread that asks for none of them gets all of them.
+    let threads = [("a", "/a/b", 1, ""), ("c", "/a", 1, r#", "cpus" : [0]"#)];
+    let report = run(&smp(4), &threads, r#""/a" : { "cpus" : [3] }, "/a/b" : { "cpus" : [1] }"#, 20);
+    assert_shares(&report, &[50.0, 50.0], 0.5);
+    assert_eq!(report.warnings, ["c asks for CPUs [0]: its group has none of them; it gets all that the group has"]);
+}
+
+#[test]
+fn threads_follow_when_their_group_gets_other_cpus() {
+    // Three threads on one CPU for six seconds, then on three: each has a third of six seconds and all of three.
+    let groups = r#""/a" : { "cpus" : [1], "changes" : [ { "at" : 6000000, "cpus" : [0, 2, 3] } ] }"#;
+    let report = run(&smp(4), &[("a", "/a", 3, "")], groups, 9);
+    assert_shares(&report, &[100.0 * 5.0 / 9.0; 3], 0.5);
+    // What a thread asked for counts again as soon as its group has it.
+    let groups = r#""/a" : { "cpus" : [1], "changes" : [ { "at" : 6000000, "cpus" : [1, 2] } ] }"#;
+    let report = run(&smp(4), &[("a", "/a", 1, r#", "cpus" : [2]"#), ("b", "/", 1, r#", "cpus" : [2]"#)], groups, 12);
+    assert_shares(&report, &[75.0, 75.0], 0.5);
+}
+
+#[test]
+fn sessions_share_where_they_have_groups() {
+    // Two applications of one and of three threads: a quarter each, or halves by application.
+    let of = |autogroup: bool| {
+        let tasks = [spinning("one", 1, ""), spinning("three", 3, "")];
+        let mut options = options(1, 20 * SEC);
+        options.kernel.autogroup = autogroup;
+        run_with(&smp(1), &tasks, &options)
+    };
+    assert_shares(&of(false), &[25.0; 4], 0.2);
+    assert_shares(&of(true), &[50.0, 50.0 / 3.0, 50.0 / 3.0, 50.0 / 3.0], 0.2);
 }

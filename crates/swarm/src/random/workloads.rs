@@ -9,7 +9,7 @@ use proptest::strategy::BoxedStrategy;
 use tandem_simulator::units::MSEC;
 use tandem_simulator::workload::bundled::BUNDLED;
 use tandem_simulator::workload::generate::{generators, text};
-use tandem_simulator::workload::{CgroupSpec, CpuMax, Op, Policy, Workload};
+use tandem_simulator::workload::{CgroupSpec, CgroupWrite, CpuMax, Op, Policy, Workload};
 
 use super::any_workload::{any_workload, hopeless_workload};
 
@@ -108,18 +108,25 @@ fn traits() -> impl Strategy<Value = Traits> {
     let rarely = || prop::bool::weighted(0.1);
     let kind = (group(), prop::option::weighted(0.2, 0..1000u64), rarely(), rarely(), rarely());
     let moves = prop::collection::vec((any::<Index>(), any::<Index>(), group()), 0..3);
-    let weights = prop::collection::vec((0..30 * MSEC, 1..=10_000u32), 0..3);
     let quota = (1..20u64, 1..20u64, 0..20u64).prop_map(|(quota, period, burst)| CpuMax {
         quota: quota * MSEC,
         period: period * MSEC,
         burst: burst.min(quota) * MSEC,
     });
-    let max = prop::option::weighted(0.3, quota);
-    let life = (0..20 * MSEC, prop::option::of(1..20 * MSEC), weights, rarely(), max);
-    let life = life.prop_map(|(made, life, mut weights, idle, max)| {
-        weights.sort_unstable();
+    let write = prop_oneof![
+        4 => (1..=10_000u32).prop_map(CgroupWrite::Weight),
+        1 => (-20..=19i8).prop_map(CgroupWrite::WeightNice),
+        1 => any::<bool>().prop_map(CgroupWrite::Idle),
+        2 => prop::option::weighted(0.7, quota).prop_map(CgroupWrite::Max),
+        1 => prop::collection::vec(0..12u32, 1..4).prop_map(CgroupWrite::Cpus),
+    ];
+    let at = prop_oneof![Just(0), 0..30 * MSEC];
+    let writes = prop::collection::vec((at, write), 0..5);
+    let life = (0..20 * MSEC, prop::option::of(1..20 * MSEC), writes);
+    let life = life.prop_map(|(made, life, mut writes)| {
+        writes.sort_by_key(|(at, _)| *at);
         let removed = life.map(|life| made + life);
-        CgroupSpec { made, removed, weights, idle, max, ..CgroupSpec::default() }
+        CgroupSpec { made, removed, writes, ..CgroupSpec::default() }
     });
     let groups = prop::collection::vec(prop::option::weighted(0.3, life), GROUPS.len());
     let some = (prop::collection::vec(kind, 1..8), moves, groups).prop_map(|(kinds, moves, groups)| {

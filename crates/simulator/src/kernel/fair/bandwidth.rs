@@ -31,6 +31,8 @@ const DEFAULT_PERIOD: Nanos = 100 * MSEC;
 #[derive(Debug, Clone)]
 pub(super) struct Bandwidth {
     max: CpuMax,
+    /// Whether there is a limit: it may have been taken back (`RUNTIME_INF`).
+    limits: bool,
     /// Left of the quota, in ns.
     runtime: i64,
     /// The same when it was last refilled.
@@ -86,6 +88,7 @@ impl Bandwidth {
     pub fn new(max: CpuMax, kernel: &mut Kernel) -> Self {
         Self {
             max,
+            limits: true,
             runtime: max.quota as i64,
             runtime_snap: max.quota as i64,
             idle: false,
@@ -95,6 +98,15 @@ impl Bandwidth {
             slack: None,
             throttled: Vec::new(),
             stat: BandwidthStat::default(),
+        }
+    }
+
+    /// Another limit is written, or none.
+    fn set(&mut self, max: Option<CpuMax>) {
+        self.limits = max.is_some();
+        if let Some(max) = max {
+            self.max = max;
+            self.refill();
         }
     }
 
@@ -143,11 +155,33 @@ impl Fair {
     /// Gives groups the limits that the workload says.
     pub(super) fn init_cfs_bandwidth(&mut self, kernel: &mut Kernel) {
         for group in (1..self.groups.len()).map(CgroupId::at) {
-            let Some(max) = kernel.cgroups.get(group).max else { continue };
-            self.groups[group.index()].bandwidth = Some(Bandwidth::new(max, kernel));
-            self.bandwidth_used = true;
-            for cpu in (0..kernel.topology.nr_cpus).map(CpuId::at) {
-                self.enable_runtime(group, cpu, true);
+            self.set_limit(kernel, group);
+        }
+    }
+
+    /// A program on `cpu` has written another limit of `group` (`tg_set_cfs_bandwidth`): what its CPUs had taken of the quota is void,
+    /// and those that waited go on.
+    pub fn tg_set_cfs_bandwidth(&mut self, kernel: &mut Kernel, group: CgroupId, cpu: CpuId) {
+        self.set_limit(kernel, group);
+        if let Some(limit) = self.groups[group.index()].bandwidth.as_mut().filter(|limit| limit.limits) {
+            let timer = limit.start(kernel.now);
+            self.armed.extend(timer.map(|at| (cpu, at)));
+        }
+    }
+
+    fn set_limit(&mut self, kernel: &mut Kernel, group: CgroupId) {
+        let max = kernel.cgroups.get(group).max;
+        match &mut self.groups[group.index()].bandwidth {
+            Some(limit) => limit.set(max),
+            none => *none = max.map(|max| Bandwidth::new(max, kernel)),
+        }
+        self.bandwidth_used |= max.is_some();
+        for cpu in kernel.topology.online.clone().iter() {
+            let queue = self.layout.queue(group, cpu);
+            let Some(runtime) = self.runtime(queue) else { continue };
+            (runtime.enabled, runtime.remaining) = (max.is_some(), 0);
+            if runtime.throttled {
+                self.unthrottle_cfs_rq(kernel, queue);
             }
         }
     }
@@ -216,8 +250,7 @@ impl Fair {
         let runtime = &mut self.runtimes[owner.index()];
         let wanted = target - runtime.remaining;
         match &mut self.groups[self.layout.group(queue).index()].bandwidth {
-            None => runtime.remaining += wanted,
-            Some(limit) => {
+            Some(limit) if limit.limits => {
                 let timer = limit.start(kernel.now);
                 self.armed.extend(timer.map(|at| (self.layout.cpu(queue), at)));
                 if limit.runtime > 0 {
@@ -227,6 +260,7 @@ impl Fair {
                     runtime.remaining += amount;
                 }
             }
+            _ => runtime.remaining += wanted,
         }
         runtime.remaining > 0
     }
@@ -388,6 +422,10 @@ impl Fair {
     fn period_timer(&mut self, kernel: &mut Kernel, group: CgroupId) {
         let Some(limit) = &mut self.groups[group.index()].bandwidth else { return };
         limit.expires += limit.max.period;
+        if !limit.limits {
+            limit.period_active = false;
+            return;
+        }
         let throttled = !limit.throttled.is_empty();
         limit.stat.nr_periods += 1;
         limit.refill();
@@ -434,7 +472,7 @@ impl Fair {
     /// `cpu` comes, or goes: then its queues have no limit, so that their tasks can leave (`unthrottle_offline_cfs_rqs`).
     pub fn set_runtime_enabled(&mut self, kernel: &mut Kernel, cpu: CpuId, enabled: bool) {
         for group in (1..self.groups.len()).map(CgroupId::at) {
-            if self.groups[group.index()].bandwidth.is_none() {
+            if !self.groups[group.index()].bandwidth.as_ref().is_some_and(|limit| limit.limits) {
                 continue;
             }
             let queue = self.layout.queue(group, cpu);

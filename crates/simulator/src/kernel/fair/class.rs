@@ -31,7 +31,7 @@ impl SchedClass for Fair {
 
     fn enqueue_task(&mut self, kernel: &mut Kernel, task: TaskId, why: Enqueue) {
         let cpu = kernel.task(task).cpu;
-        let queue = self.layout.queue(kernel.task(task).cgroup, cpu);
+        let queue = self.layout.queue(kernel.task(task).task_group(), cpu);
         let entity = &mut self.entities[self.layout.entity(task).index()];
         entity.queue = queue;
         let initial = why == Enqueue::New;

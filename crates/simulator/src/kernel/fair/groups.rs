@@ -6,15 +6,9 @@ use super::Fair;
 use super::bandwidth::Bandwidth;
 use super::layout::{EntityId, QueueId};
 use crate::kernel::Kernel;
-use crate::kernel::cgroup::{Cgroup, CgroupTree};
+use crate::kernel::cgroup::{Cgroup, CgroupTree, MIN_SHARES};
 use crate::units::{CgroupId, CpuId, MSEC, Nanos, TaskId};
 
-/// The least weight of a group's entity (`MIN_SHARES`).
-const MIN_SHARES: u32 = 2;
-/// The most that a group may weigh (`MAX_SHARES`).
-const MAX_SHARES: u32 = 1 << 18;
-/// What weighs as much as a task of `SCHED_IDLE` (`WEIGHT_IDLEPRIO`).
-const WEIGHT_IDLEPRIO: u32 = 3;
 /// Bits that the kernel's weights have more (`SCHED_FIXEDPOINT_SHIFT`): here they matter where shares are divided.
 const SCHED_FIXEDPOINT_SHIFT: u32 = 10;
 
@@ -45,11 +39,9 @@ pub(super) struct GroupLoad {
 }
 
 impl TaskGroup {
-    /// What `group` is worth; an idle one weighs what an idle task does (`sched_group_set_idle`).
+    /// What `group` is worth.
     pub fn of(group: &Cgroup) -> Self {
-        let weight = (group.weight * 1024 + 50) / 100;
-        let shares = if group.idle { WEIGHT_IDLEPRIO } else { weight.clamp(MIN_SHARES, MAX_SHARES) };
-        Self { shares, load_avg: 0, level: group.level, bandwidth: None }
+        Self { shares: group.shares, load_avg: 0, level: group.level, bandwidth: None }
     }
 }
 
@@ -277,12 +269,13 @@ impl Fair {
         entity.avg.load_avg * self.h_load(entity.queue) / (self.cfs[entity.queue.index()].avg.load_avg + 1)
     }
 
-    /// `cpu.weight` of `group` has changed (`__sched_group_set_shares`).
+    /// The weight of `group` may have changed (`__sched_group_set_shares`).
     pub fn sched_group_set_shares(&mut self, kernel: &mut Kernel, group: CgroupId) {
-        if group == CgroupTree::ROOT {
+        let shares = kernel.cgroups.get(group).shares;
+        if group == CgroupTree::ROOT || self.groups[group.index()].shares == shares {
             return;
         }
-        self.groups[group.index()].shares = TaskGroup::of(kernel.cgroups.get(group)).shares;
+        self.groups[group.index()].shares = shares;
         for cpu in (0..kernel.topology.nr_cpus).map(CpuId::at) {
             let mut next = self.layout.owner(self.layout.queue(group, cpu));
             while let Some(id) = next {
@@ -293,10 +286,36 @@ impl Fair {
         }
     }
 
+    /// `group` has become idle, or is so no longer (`sched_group_set_idle`): its tasks count as idle ones in the queues above.
+    pub fn sched_group_set_idle(&mut self, kernel: &mut Kernel, group: CgroupId) {
+        let idle = kernel.cgroups.get(group).idle;
+        for cpu in (0..kernel.topology.nr_cpus).map(CpuId::at) {
+            let queue = self.layout.queue(group, cpu);
+            let cfs = &mut self.cfs[queue.index()];
+            if cfs.idle == idle {
+                continue;
+            }
+            cfs.idle = idle;
+            let others = cfs.h_nr_queued - cfs.nr_idle_policy;
+            let mut next = self.layout.owner(queue);
+            while let Some(id) = next.filter(|id| self.entities[id.index()].on_rq) {
+                let above = self.entities[id.index()].queue;
+                let count = &mut self.cfs[above.index()].nr_idle_policy;
+                *count = if idle { *count + others } else { *count - others };
+                if self.cfs[above.index()].idle {
+                    // Further up all of its tasks have counted as idle already.
+                    break;
+                }
+                next = self.layout.owner(above);
+            }
+        }
+        self.sched_group_set_shares(kernel, group);
+    }
+
     /// `task`, which is not queued, is in another group from now on (`task_change_group_fair`).
     pub fn task_change_group(&mut self, kernel: &mut Kernel, task: TaskId) {
         let (id, cpu) = (self.layout.entity(task), kernel.task(task).cpu);
-        let queue = self.layout.queue(kernel.task(task).cgroup, cpu);
+        let queue = self.layout.queue(kernel.task(task).task_group(), cpu);
         if !self.entities[id.index()].avg.is_attached() {
             self.entities[id.index()].queue = queue;
             return;

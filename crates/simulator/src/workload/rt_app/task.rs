@@ -193,6 +193,11 @@ fn tandem_of(fields: &Fields, level: Level) -> Result<(Tandem, Option<ParallelFo
 
 fn cpus(fields: &Fields) -> Result<Option<Vec<u32>>, InputError> {
     fields.meaningless("nodes_membind", "memory is always that of the CPU a thread runs on");
+    cpu_list(fields)
+}
+
+/// `cpus` of a task, a phase or a group: at least one, in order.
+pub(super) fn cpu_list(fields: &Fields) -> Result<Option<Vec<u32>>, InputError> {
     let Some(value) = fields.value("cpus") else { return Ok(None) };
     let Kind::Array(items) = &value.kind else {
         return Err(super::fields::mismatch(fields.source, "cpus", value, "an array of CPU numbers"));

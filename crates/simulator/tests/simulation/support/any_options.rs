@@ -35,7 +35,8 @@ fn kernel() -> impl Strategy<Value = KernelParameters> {
         prop_oneof![3 => Just(Some(950 * MSEC)), 1 => Just(None), 1 => (1..1000u64).prop_map(|ms| Some(ms * MSEC))];
     let mostly = || prop::bool::weighted(0.85);
     let features = (mostly(), mostly(), mostly(), mostly(), mostly(), mostly(), mostly(), mostly());
-    (hz, slice, throttle, any::<bool>(), features).prop_map(|(hz, base_slice, rt_runtime, hrtick_dl, features)| {
+    let added = (any::<bool>(), prop::bool::weighted(0.15));
+    (hz, slice, throttle, added, features).prop_map(|(hz, base_slice, rt_runtime, (hrtick_dl, autogroup), features)| {
         let (run_to_parity, wakeup_preemption, delay_dequeue, place_lag, energy_aware, capacity_aware, balance, idle) =
             features;
         KernelParameters {
@@ -45,6 +46,7 @@ fn kernel() -> impl Strategy<Value = KernelParameters> {
             wakeup_preemption,
             delay_dequeue,
             place_lag,
+            autogroup,
             energy_aware,
             capacity_aware,
             load_balance: balance,

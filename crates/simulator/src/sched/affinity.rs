@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which CPUs a task may use: what it asked for, as far as the group that it is in allows (`sched_setaffinity`, cpusets).
+
+use std::sync::Arc;
+
+use super::core::Sched;
+use crate::kernel::cpumask::CpuMask;
+use crate::kernel::task::TaskState;
+use crate::units::{CgroupId, CpuId, TaskId};
+
+/// None of the CPUs that a task asks for are among its group's (`EINVAL` of `sched_setaffinity`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("its group has none of them")]
+pub struct OutsideGroup;
+
+impl Sched {
+    /// The CPUs that a new task in `group` may use that asks for `wish` (`None`: any).
+    ///
+    /// # Errors
+    /// The group has none of these.
+    pub fn cpus_in_group(
+        &self,
+        group: CgroupId,
+        wish: Option<Arc<CpuMask>>,
+    ) -> Result<Option<Arc<CpuMask>>, OutsideGroup> {
+        let Some(cpuset) = &self.kernel.cgroups.get(group).effective_cpus else { return Ok(wish) };
+        let Some(wish) = wish else { return Ok(Some(Arc::clone(cpuset))) };
+        let both = wish.and(cpuset);
+        if both.is_empty() { Err(OutsideGroup) } else { Ok(Some(Arc::new(both))) }
+    }
+
+    /// `sched_setaffinity`: `task` asks for these CPUs (`None`: any).
+    ///
+    /// # Errors
+    /// Its group has none of them; nothing changes then.
+    pub fn sched_setaffinity(&mut self, task: TaskId, wish: Option<Arc<CpuMask>>) -> Result<(), OutsideGroup> {
+        let allowed = self.cpus_in_group(self.kernel.task(task).cgroup, wish.clone())?;
+        self.kernel.task_mut(task).asked_cpus = wish;
+        self.set_affinity(task, allowed);
+        Ok(())
+    }
+
+    /// `task` is in another group, or that has other CPUs (`cpuset_attach_task`): what it asked for counts as far as it can.
+    pub(super) fn cpuset_attach_task(&mut self, task: TaskId) {
+        let entry = self.kernel.task(task);
+        let (group, wish) = (entry.cgroup, entry.asked_cpus.clone());
+        let allowed = match self.cpus_in_group(group, wish) {
+            Ok(allowed) => allowed,
+            Err(OutsideGroup) => self.kernel.cgroups.get(group).effective_cpus.clone(),
+        };
+        if allowed != self.kernel.task(task).allowed {
+            self.set_affinity(task, allowed);
+        }
+    }
+
+    /// `cpuset.cpus` of some group has changed: its tasks, and those of groups in it, may use other CPUs
+    /// (`cpuset_update_tasks_cpumask`).
+    pub(super) fn update_tasks_cpumask(&mut self) {
+        self.kernel.cgroups.update_effective_cpus();
+        for task in (0..self.kernel.tasks.len()).map(TaskId::at) {
+            if self.kernel.task(task).state != TaskState::Dead {
+                self.cpuset_attach_task(task);
+            }
+        }
+    }
+
+    /// `set_cpus_allowed_ptr`: a running or waiting task that may no longer use its CPU moves.
+    pub fn set_affinity(&mut self, task: TaskId, allowed: Option<Arc<CpuMask>>) {
+        self.set_cpus_allowed(task, allowed);
+        let cpu = self.kernel.task(task).cpu;
+        if self.kernel.task(task).may_use(cpu) || self.kernel.task(task).state != TaskState::Runnable {
+            return;
+        }
+        self.leave_for_allowed_cpu(task);
+    }
+
+    /// `affine_move_task`: the stopper will move a task that may no longer use its CPU.
+    pub(super) fn leave_for_allowed_cpu(&mut self, task: TaskId) {
+        let dst = self.any_and_distribute(task);
+        self.kernel.stop_moves.push((task, dst));
+    }
+
+    /// `cpumask_any_and_distribute`: the allowed CPUs in turn, so that threads that pin themselves to the same set
+    /// spread over it. (The kernel keeps the turn per calling CPU.)
+    fn any_and_distribute(&mut self, task: TaskId) -> CpuId {
+        let usable = |cpu: &CpuId| self.kernel.task(task).may_use(*cpu);
+        let allowed: Vec<CpuId> = self.kernel.topology.online.iter().filter(usable).collect();
+        let next = allowed.iter().find(|cpu| **cpu > self.kernel.distributed).or(allowed.first());
+        let dst = next.copied().unwrap_or(self.kernel.task(task).cpu);
+        self.kernel.distributed = dst;
+        dst
+    }
+}
