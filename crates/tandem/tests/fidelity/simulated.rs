@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use tandem_simulator::observer::{Observer, PrevState, TaskInfo};
+use tandem_simulator::metrics::Report;
+use tandem_simulator::observer::{NoObserver, Observer, PrevState, TaskInfo};
 use tandem_simulator::simulation::{Options, SchedExt, Scheduler, simulate};
 use tandem_simulator::units::{CpuId, Nanos, SEC, TaskId};
 use tandem_simulator::workload::Workload;
@@ -29,8 +30,11 @@ pub fn run(scenario: &Scenario, scheduler: &str) -> Run {
         Watch { window: scenario.window_s.map(|window| window.map(|s| (s * SEC as f64) as Nanos)), ..Watch::default() };
     let report = simulate(&equal::machine(scenario.cpus), &workload, &options, &mut watch)
         .unwrap_or_else(|error| panic!("{error}"));
-    let waited = report.groups.iter().map(|group| (group.path.clone(), 100.0 * group.throttled_s / report.time_s));
-    let throttled = waited.collect();
+    let throttled = if scenario.compare.contains(&Compared::Throttled) {
+        throttled(scenario, &workload, &options, &report)
+    } else {
+        BTreeMap::new()
+    };
     let lines = report.sched_ext.map(|scx| {
         assert_eq!(scx.exit, None, "{} under {scheduler}", scenario.name);
         scx.output
@@ -48,6 +52,16 @@ pub fn run(scenario: &Scenario, scheduler: &str) -> Run {
         },
         callbacks: if has(Compared::Callbacks) { watch.callbacks(&lines.unwrap_or_default()) } else { BTreeMap::new() },
     }
+}
+
+/// How long groups waited for their limits since [`BEGIN`], from when on the player in the guest counts, in per cent of that time.
+fn throttled(scenario: &Scenario, workload: &Workload, options: &Options, whole: &Report) -> BTreeMap<String, f64> {
+    let options = Options { time_limit: Some(BEGIN), ..options.clone() };
+    let before = simulate(&equal::machine(scenario.cpus), workload, &options, &mut NoObserver)
+        .unwrap_or_else(|error| panic!("{error}"));
+    let time = whole.time_s - before.time_s;
+    let groups = whole.groups.iter().zip(&before.groups);
+    groups.map(|(all, first)| (all.path.clone(), 100.0 * (all.throttled_s - first.throttled_s) / time)).collect()
 }
 
 /// `fair`, `tandem` or an object of `scripts/objects`, with settings.
