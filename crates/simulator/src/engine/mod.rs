@@ -11,8 +11,8 @@
 //!   loops that they share.
 //! - `blocking`: waiting and waking. `inherit`: priority inheritance. `stuck`: which thread waits for which when nothing
 //!   can happen any more.
-//! - `switching`: context switches and what they cost. `progress`: how fast running threads go. `memory`: what slows
-//!   them down.
+//! - `switching`: context switches and what they cost. `progress`: how fast running threads go. `memory`, `siblings`:
+//!   what slows them down.
 //! - `clocks`: cpufreq decisions. `pauses`: cpuidle decisions. `hardware`: what the machine then does, and draws;
 //!   `meter`: what that sums up to. `counting`: what performance counters show.
 //! - `cgroups`: groups come, go and change. `sched_ext`: a loaded scheduler's coming and cost; `loader`: the program that
@@ -49,6 +49,7 @@ mod report;
 mod rounds;
 mod sched_ext;
 mod shared;
+mod siblings;
 mod stuck;
 mod switching;
 mod thread;

@@ -9,13 +9,14 @@ use super::agenda::Agenda;
 use super::disturbance::bring_in;
 use super::events::Event;
 use super::hardware::Hardware;
-use super::memory::{Memory, bytes_per_ns};
+use super::memory::Memory;
+use super::siblings::Beside;
 use super::thread::Segment;
 use super::threads::Threads;
 use crate::kernel::Kernel;
 use crate::kernel::topology::Topology;
 use crate::machine::Machine;
-use crate::machine::speed::{Core, MemoryUse, Pace, demand};
+use crate::machine::speed::{MemoryUse, Pace, demand};
 use crate::units::{CpuId, Nanos, TaskId};
 use crate::workload::Behaviour;
 
@@ -30,6 +31,8 @@ pub(super) struct Running {
     pub start: Nanos,
     /// The part of the overhead that is cold caches, and so leaves with the thread.
     pub cold: Nanos,
+    /// What siblings of the CPU know of the thread.
+    pub shown: Beside,
     /// The CPU is in the list of those to be paced.
     to_be_paced: bool,
     /// The thread that ran here last.
@@ -156,16 +159,11 @@ impl<'r> Progress<'r> {
     /// The pace of the thread on `cpu` at the present clock, whether it contends or not.
     fn repace(&mut self, cpu: CpuId, threads: &mut Threads<'_>, hardware: &Hardware<'_>) {
         let Some(task) = self[cpu].task else { return };
-        let core_type = self.machine.core_type(cpu);
-        let smt = if hardware.sibling_busy(cpu) { core_type.smt_speed } else { 1.0 };
-        let domain = &self.machine.memory_domains[self.machine.cpus[cpu.index()].memory_domain.index()];
-        let bandwidth = (domain.thread_bytes_per_s * 1e-9, bytes_per_ns(domain));
-        let core =
-            Core { khz: f64::from(hardware.khz(cpu)), ipc: core_type.ipc, smt, overlap: core_type.memory_overlap };
-        let thread = &mut threads[task];
-        let before = thread.pace;
-        thread.pace = Pace::new(&thread.demand, &self.machine.reference, core, bandwidth);
-        let uses = thread.pace.uses_memory();
+        self.show_siblings(cpu, threads);
+        let smt = self.shared_speed(cpu, threads, hardware);
+        let pace = self.pace_at(cpu, smt, &threads[task].demand, hardware);
+        let before = std::mem::replace(&mut threads[task].pace, pace);
+        let uses = pace.uses_memory();
         if uses || before.uses_memory() {
             self.memory.set_user(self.machine, cpu, uses);
         }

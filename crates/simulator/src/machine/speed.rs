@@ -41,6 +41,14 @@ pub struct Demand {
     pub bytes: f64,
 }
 
+impl Demand {
+    /// Whether it is all computing: it neither waits for memory nor moves bytes.
+    #[inline]
+    pub fn is_clock_bound(&self) -> bool {
+        self.hit == 0.0 && self.path == 0.0 && self.miss == 0.0 && self.bytes == 0.0
+    }
+}
+
 /// The demand of work that uses memory like this on `cpu` while `share` bytes of its last-level cache are the thread's
 /// (`None`: no cache).
 #[inline]

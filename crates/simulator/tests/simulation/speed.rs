@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How long work takes: clocks, kinds of core, memory, sharing. Work is given as time on the fastest CPU, alone.
 
-use tandem_simulator::workload::{Behaviour, Op};
+use tandem_simulator::metrics::Report;
+use tandem_simulator::units::MSEC;
+use tandem_simulator::workload::{Behaviour, BehaviourId, Op, Span, TaskSpec, Workload};
 
 use super::support::machine::{Cache, Cluster, Memory, Spec};
 use super::support::workload::{TaskExt, WorkloadExt, of, repeat, runtime, thread, work};
@@ -130,6 +132,44 @@ fn a_busy_sibling_leaves_three_fifths_of_the_speed() {
     same(run(&machine, &of([thread("a", [work(60)]).times(2)])).time_s, 0.1);
     // 30 ms of work take each thread 50 ms; the other 30 of the longer thread go at full speed.
     same(run(&machine, &of([thread("a", [work(30)]), thread("b", [work(60)])])).time_s, 0.08);
+}
+
+/// A run on a core of two threads of tasks whose work behaves in two ways: it computes, or it waits for memory in this share of its
+/// time.
+fn on_shared_core<const N: usize>(tasks: [TaskSpec; N], memory_bound: f64) -> Report {
+    let cluster = Cluster { smt: 2, smt_speed: 0.6, ..Cluster::default() };
+    let behaviours = vec![Behaviour::default(), waiting_for_memory(memory_bound)];
+    run(&Spec::clusters([cluster]).build(), &Workload { behaviours, ..of(tasks) })
+}
+
+/// Work of so many milliseconds that behaves in the second way.
+fn memory_work(of: u64) -> Op {
+    Op::Run { work: Span::fixed(of * MSEC), behaviour: BehaviourId(1) }
+}
+
+#[test]
+fn a_sibling_that_only_waits_for_memory_takes_nothing() {
+    let report = on_shared_core([thread("a", [work(60)]), thread("b", [memory_work(60)])], 1.0);
+    same(report.time_s, 0.06);
+}
+
+#[test]
+fn siblings_slow_each_other_by_what_they_compute() {
+    // Alone each computes for half of its time. Beside each other computing takes s = 1 + 2/3 · P times as long, where the other does
+    // so for P = s / (s + 1) of its time: s² - 2/3 s - 1 = 0, s = 1.38743.
+    let report = on_shared_core([thread("a", [memory_work(100)]).times(2)], 0.5);
+    assert!((report.time_s - 0.1 * (1.387_426 + 1.0) / 2.0).abs() < 1e-5, "{}", report.time_s);
+    // Beside one that always computes it does so 5/3 times as long, for 0.8333 / 1.3333 of its time. So the other takes
+    // 1 + 2/3 · 0.625 times as long.
+    let report = on_shared_core([thread("a", [memory_work(100)]), thread("b", [work(50)])], 0.5);
+    same(task(&report, "b").cpu_time_s, 0.05 * (1.0 + 2.0 / 3.0 * 0.625));
+}
+
+#[test]
+fn a_sibling_that_goes_over_to_waiting_lets_the_other_go_faster() {
+    // 18 ms of work each at three fifths take 30 ms. Then one waits, and the other does its last 12 ms as if alone.
+    let report = on_shared_core([thread("a", [work(30)]), thread("b", [work(18), memory_work(100)])], 1.0);
+    same(task(&report, "a").cpu_time_s, 0.042);
 }
 
 #[test]
