@@ -19,6 +19,7 @@ mod invariants;
 mod limits;
 mod loaded;
 mod loops;
+mod nodes;
 mod speed;
 pub mod support;
 mod uncore;

@@ -16,13 +16,14 @@ use crate::input::{InputError, Position};
 use crate::machine::Trust;
 
 /// Keys whose texts and numbers say what is what, not how it is.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 15] = [
     "name",
     "package",
     "core_type",
     "opp_table",
     "idle_table",
     "memory",
+    "nodes",
     "parent",
     "leader",
     "core_state",
