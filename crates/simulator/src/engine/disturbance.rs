@@ -18,14 +18,14 @@ use crate::units::{CacheId, CpuId, Nanos, TaskId};
 pub(super) fn bring_in(machine: &Machine, memory: &mut Memory, cpu: CpuId, thread: &mut Thread<'_>, span: Nanos) {
     let left = thread.kind.disturbs as f64 - thread.brought;
     let Some(cache) = machine.cpus[cpu.index()].llc.filter(|_| left > 0.0) else { return };
-    let bytes = left.min(span as f64 * thread_bandwidth(machine, memory, cpu));
+    let bytes = left.min(span as f64 * thread_bandwidth(machine, cpu));
     thread.brought += bytes;
     memory.pass_through(cache, bytes);
 }
 
-/// What the thread on `cpu` can move, bytes per nanosecond.
-fn thread_bandwidth(machine: &Machine, memory: &Memory, cpu: CpuId) -> f64 {
-    machine.memory_domains[memory.path(cpu).index()].thread_bytes_per_s * 1e-9
+/// What one thread on `cpu` can move, bytes per nanosecond.
+fn thread_bandwidth(machine: &Machine, cpu: CpuId) -> f64 {
+    machine.memory_domains[machine.cpus[cpu.index()].memory_domain.index()].thread_bytes_per_s * 1e-9
 }
 
 impl Progress<'_> {
@@ -75,7 +75,7 @@ impl Engine<'_> {
         if bytes <= 0.0 {
             return;
         }
-        let time = (bytes / thread_bandwidth(self.machine, &self.running.memory, cpu)) as Nanos;
+        let time = (bytes / thread_bandwidth(self.machine, cpu)) as Nanos;
         self.running.memory.move_bytes(self.machine, cpu, bytes);
         self.sched.kernel.pmu.add_bytes(cpu, bytes);
         self.charge(cpu, time);

@@ -14,8 +14,6 @@ const TOLERANCE: f64 = 1e-2;
 #[derive(Debug)]
 pub struct Memory {
     caches: Vec<CacheState>,
-    /// By CPU: the path to the memory of the thread that runs there, or ran last.
-    paths: Vec<MemoryDomainId>,
     domains: Vec<DomainState>,
     dirty_caches: Vec<CacheId>,
     dirty_domains: Vec<MemoryDomainId>,
@@ -55,7 +53,6 @@ impl Memory {
         };
         Self {
             caches: machine.caches.iter().map(|_| CacheState::default()).collect(),
-            paths: machine.cpus.iter().map(|cpu| cpu.memory_domain).collect(),
             domains: (0..machine.memory_domains.len())
                 .map(|index| DomainState {
                     users: Vec::new(),
@@ -122,29 +119,9 @@ impl Memory {
         !self.dirty_caches.is_empty() || !self.dirty_domains.is_empty()
     }
 
-    /// The path to memory of the thread on `cpu`.
-    #[inline]
-    pub fn path(&self, cpu: CpuId) -> MemoryDomainId {
-        self.paths[cpu.index()]
-    }
-
-    /// The thread on `cpu` has its memory behind this path.
-    pub fn set_path(&mut self, machine: &Machine, cpu: CpuId, path: MemoryDomainId) {
-        let old = self.paths[cpu.index()];
-        if old == path {
-            return;
-        }
-        let used = self.domains[old.index()].users.contains(&cpu);
-        self.set_user(machine, cpu, false);
-        self.paths[cpu.index()] = path;
-        if used {
-            self.set_user(machine, cpu, true);
-        }
-    }
-
     /// The thread on `cpu` starts or stops to use memory.
     pub fn set_user(&mut self, machine: &Machine, cpu: CpuId, uses: bool) {
-        let domain = self.path(cpu);
+        let domain = machine.cpus[cpu.index()].memory_domain;
         let users = &mut self.domains[domain.index()].users;
         let known = users.iter().position(|user| *user == cpu);
         match (known, uses) {
@@ -171,7 +148,7 @@ impl Memory {
     #[inline]
     pub fn lambda(&self, machine: &Machine, cpu: CpuId, pace: &Pace) -> f64 {
         let mut lambda = 1.0f64;
-        let mut domain = Some(self.path(cpu)).filter(|_| pace.uses_memory());
+        let mut domain = Some(machine.cpus[cpu.index()].memory_domain).filter(|_| pace.uses_memory());
         while let Some(id) = domain {
             let entry = &machine.memory_domains[id.index()];
             lambda = lambda.max(path(entry).lambda(self.domains[id.index()].latency, pace));
@@ -182,7 +159,7 @@ impl Memory {
 
     /// Books traffic of a thread on `cpu`, on every path it crosses.
     pub fn move_bytes(&mut self, machine: &Machine, cpu: CpuId, bytes: f64) {
-        let mut domain = Some(self.path(cpu));
+        let mut domain = Some(machine.cpus[cpu.index()].memory_domain);
         while let Some(id) = domain {
             self.domains[id.index()].bytes += bytes;
             domain = machine.memory_domains[id.index()].parent;

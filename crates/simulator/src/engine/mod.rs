@@ -12,7 +12,7 @@
 //! - `blocking`: waiting and waking. `inherit`: priority inheritance. `stuck`: which thread waits for which when nothing
 //!   can happen any more.
 //! - `switching`: context switches and what they cost. `progress`: how fast running threads go. `memory`, `siblings`:
-//!   what slows them down. `nodes`: where their memory is.
+//!   what slows them down.
 //! - `clocks`: cpufreq decisions. `pauses`: cpuidle decisions. `hardware`: what the machine then does, and draws;
 //!   `meter`: what that sums up to. `counting`: what performance counters show.
 //! - `cgroups`: groups come, go and change. `sched_ext`: a loaded scheduler's coming and cost; `loader`: the program that
@@ -39,7 +39,6 @@ mod loader;
 mod loops;
 mod memory;
 mod meter;
-mod nodes;
 mod outcome;
 mod pauses;
 mod processes;

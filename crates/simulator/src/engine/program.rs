@@ -64,14 +64,8 @@ impl Engine<'_> {
         match op {
             Op::Run { work, behaviour } => thread.run_work(*work, *behaviour),
             Op::Runtime { time, behaviour } => thread.run_time(*time, *behaviour),
-            Op::Memory { bytes, .. } => {
-                let path = self.running.touch_memory(cpu, thread);
-                self.stall(cpu, task, Stall::of_copy(path, *bytes))
-            }
-            Op::Chase { count, buffer } => {
-                let path = self.running.touch_memory(cpu, thread);
-                self.stall(cpu, task, Stall::of_chase(self.machine, cpu, path, *count, *buffer))
-            }
+            Op::Memory { bytes, .. } => self.stall(cpu, task, Stall::of_copy(self.machine, cpu, *bytes)),
+            Op::Chase { count, buffer } => self.stall(cpu, task, Stall::of_chase(self.machine, cpu, *count, *buffer)),
             Op::Sleep(span) => self.sleep(cpu, task, *span),
             Op::Timer { timer, period, absolute } => self.wait_for_timer(cpu, task, *timer, *period, *absolute),
             Op::Lock(mutex) => self.lock(cpu, task, *mutex),

@@ -153,11 +153,7 @@ impl<'r> Progress<'r> {
             self.memory.set_footprint(cache, cpu, behaviour.footprint);
             share = (behaviour.footprint > 0).then(|| self.memory.share(self.machine, cache, behaviour.footprint));
         }
-        let uses = memory_use(behaviour);
-        threads[task].demand = demand(self.machine, uses, cpu, share);
-        if !self.machine.links.is_empty() {
-            self.find_memory(cpu, &mut threads[task], uses);
-        }
+        threads[task].demand = demand(self.machine, memory_use(behaviour), cpu, share);
     }
 
     /// The pace of the thread on `cpu` at the present clock, whether it contends or not.
@@ -236,7 +232,7 @@ impl<'r> Progress<'r> {
             _ => footprint,
         };
         let lost = lost.min(self.machine.caches[cache.index()].bytes);
-        let domain = &self.machine.memory_domains[self.machine.memory_path(cpu, thread.home).index()];
+        let domain = &self.machine.memory_domains[self.machine.cpus[cpu.index()].memory_domain.index()];
         (lost as f64 / (domain.thread_bytes_per_s * 1e-9)) as Nanos
     }
 

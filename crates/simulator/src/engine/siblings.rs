@@ -93,7 +93,7 @@ impl Progress<'_> {
     /// The pace of a thread with this demand on `cpu`, at the present clock.
     pub(super) fn pace_at(&self, cpu: CpuId, smt: f64, demand: &Demand, hardware: &Hardware<'_>) -> Pace {
         let core_type = self.machine.core_type(cpu);
-        let domain = &self.machine.memory_domains[self.memory.path(cpu).index()];
+        let domain = &self.machine.memory_domains[self.machine.cpus[cpu.index()].memory_domain.index()];
         let bandwidth = (domain.thread_bytes_per_s * 1e-9, bytes_per_ns(domain));
         let core =
             Core { khz: f64::from(hardware.khz(cpu)), ipc: core_type.ipc, smt, overlap: core_type.memory_overlap };

@@ -62,8 +62,6 @@ pub(super) struct Thread<'r> {
     pub relock: bool,
     /// The thread takes part in a parallel loop.
     pub in_loop: bool,
-    /// The node that has the thread's memory; `None`: it has none yet, or it is wherever the thread is.
-    pub home: Option<u32>,
     /// The thread that forked this one, if any.
     pub parent: Option<TaskId>,
     /// How many threads that this one forked still live.
@@ -137,7 +135,6 @@ impl<'r> Thread<'r> {
             spinning: false,
             relock: false,
             in_loop: false,
-            home: None,
             parent: None,
             children: 0,
             rng,

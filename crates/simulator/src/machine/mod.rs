@@ -44,8 +44,6 @@ pub struct Machine {
     pub caches: Vec<Cache>,
     /// Paths to memory; a parent always precedes its children.
     pub memory_domains: Vec<MemoryDomain>,
-    /// How nodes reach each other's memory; none: as fast as their own.
-    pub links: Vec<Link>,
     /// Sets of CPUs that share a clock.
     pub performance_domains: Vec<PerformanceDomain>,
     /// Power outside the packages.
@@ -256,21 +254,8 @@ pub struct MemoryDomain {
     pub static_watts: f64,
     /// DRAM joules per byte of traffic.
     pub joules_per_byte: f64,
-    /// How long an access takes on the idle path, in that of a CPU of the memory's own node; 1 unless the path is a link.
-    pub latency: f64,
     /// A wider path that this one's traffic also crosses (a chip's bus into the node's memory controller).
     pub parent: Option<MemoryDomainId>,
-}
-
-/// What joins the memories of two nodes.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Link {
-    /// For people.
-    pub name: String,
-    /// The nodes.
-    pub nodes: [u32; 2],
-    /// The paths from the CPUs of the first node to the memory of the second, and back.
-    pub paths: [MemoryDomainId; 2],
 }
 
 /// CPUs that share a clock.
@@ -498,21 +483,6 @@ impl Machine {
     /// The cluster of `cpu`.
     pub fn cluster(&self, cpu: CpuId) -> &Cluster {
         &self.clusters[self.cores[self.cpus[cpu.index()].core.index()].cluster.index()]
-    }
-
-    /// The path from `cpu` to the memory of node `home` (`None`: of its own); its own path where no link to that node is described.
-    pub fn memory_path(&self, cpu: CpuId, home: Option<u32>) -> MemoryDomainId {
-        let described = &self.cpus[cpu.index()];
-        let Some(home) = home.filter(|home| *home != described.node) else { return described.memory_domain };
-        let towards = |link: &Link| {
-            let [first, second] = link.nodes;
-            match (described.node, home) {
-                ends if ends == (first, second) => Some(link.paths[0]),
-                ends if ends == (second, first) => Some(link.paths[1]),
-                _ => None,
-            }
-        };
-        self.links.iter().find_map(towards).unwrap_or(described.memory_domain)
     }
 
     /// CPUs that the configuration in force uses, ascending.

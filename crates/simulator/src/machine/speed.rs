@@ -12,7 +12,7 @@
 //! core's clock domain, and a hit all of its time; where the core works on while it waits (`memory_overlap` `p` > 1), what is in
 //! that domain and what is behind it take `(a^p + b^p)^(1/p)` instead of their sum. docs/models.md says what is left out.
 
-use super::{Machine, MemoryDomain, Reference};
+use super::{Machine, Reference};
 use crate::units::{CpuId, Nanos};
 
 /// How work uses memory, as described for the reference CPU.
@@ -207,19 +207,20 @@ pub struct Stall {
 const CHASE_LATENCY: Nanos = 80;
 
 impl Stall {
-    /// Moving bytes over a path at one thread's bandwidth, whatever else uses memory.
-    pub fn of_copy(domain: &MemoryDomain, bytes: u64) -> Self {
+    /// Moving bytes from `cpu` at one thread's bandwidth, whatever else uses memory.
+    pub fn of_copy(machine: &Machine, cpu: CpuId, bytes: u64) -> Self {
+        let domain = &machine.memory_domains[machine.cpus[cpu.index()].memory_domain.index()];
         let time = bytes as f64 / (domain.thread_bytes_per_s * 1e-9);
         Self { time: time.ceil() as Nanos, bytes: bytes as f64 }
     }
 
     /// So many dependent loads from a buffer of `buffer` bytes: each waits for a cache line, one after the other.
-    pub fn of_chase(machine: &Machine, cpu: CpuId, path: &MemoryDomain, count: u64, buffer: u64) -> Self {
+    pub fn of_chase(machine: &Machine, cpu: CpuId, count: u64, buffer: u64) -> Self {
         const LINE: f64 = 64.0;
         let cache = machine.cpus[cpu.index()].llc.map(|cache| &machine.caches[cache.index()]);
         let missing = cache.is_none_or(|cache| buffer > cache.bytes);
         let hit_cost = cache.map_or(1.0, |cache| cache.hit_cost);
-        let latency = CHASE_LATENCY as f64 * if missing { path.latency } else { hit_cost };
+        let latency = CHASE_LATENCY as f64 * if missing { 1.0 } else { hit_cost };
         let bytes = if missing { count as f64 * LINE } else { 0.0 };
         Self { time: (count as f64 * latency).ceil() as Nanos, bytes }
     }

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::{LoopSchedule, MemoryPolicy, Op, Policy, Scheduling, Span, Spread, TaskSpec, TimerRef, Workload};
+use super::{LoopSchedule, Op, Policy, Scheduling, Span, Spread, TaskSpec, TimerRef, Workload};
 use crate::units::{MSEC, Nanos, SEC, USEC};
 
 /// The programs of a workload as text; made by [`Workload::listing`].
@@ -56,12 +56,6 @@ impl Listing<'_> {
         let kinds = [(task.process, "a process each"), (task.kernel_thread, "kernel thread")];
         for (_, kind) in kinds.iter().filter(|(is, _)| *is) {
             write!(f, ", {kind}")?;
-        }
-        match &task.memory_policy {
-            MemoryPolicy::FirstTouch => {}
-            MemoryPolicy::Bind(nodes) => write!(f, ", memory on nodes {nodes:?}")?,
-            MemoryPolicy::Interleave => f.write_str(", memory on all nodes")?,
-            MemoryPolicy::Local => f.write_str(", memory wherever it runs")?,
         }
         if task.disturbs > 0 {
             write!(f, ", disturbs {} B", task.disturbs)?;

@@ -128,8 +128,6 @@ pub struct TaskSpec {
     /// Bytes that the thread brings into its CPU's caches each time that it wakes, beside what it reuses: they push out what
     /// others hold there.
     pub disturbs: u64,
-    /// Where the thread's memory is.
-    pub memory_policy: MemoryPolicy,
     /// From what activates a round to its deadline; `None`: the policy's, or the timer's at which the round ends.
     pub deadline: Option<Nanos>,
     /// Whether the thread's rounds are frames.
@@ -140,20 +138,6 @@ pub struct TaskSpec {
     pub counters: u32,
     /// Number of timers that each instance has of its own.
     pub unique_timers: u32,
-}
-
-/// On which node a thread's memory is (`mm/mempolicy.c`).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum MemoryPolicy {
-    /// On that of the CPU on which the thread first uses memory.
-    #[default]
-    FirstTouch,
-    /// On one of these nodes, the nearest to where it is first used (`MPOL_BIND`).
-    Bind(Vec<u32>),
-    /// Spread over all (`MPOL_INTERLEAVE`).
-    Interleave,
-    /// Always on that of the CPU on which the thread runs: memory that is no older than the thread's stay there.
-    Local,
 }
 
 impl TaskSpec {
@@ -173,7 +157,6 @@ impl TaskSpec {
             process: false,
             kernel_thread: false,
             disturbs: 0,
-            memory_policy: MemoryPolicy::FirstTouch,
             deadline: None,
             frame: false,
             program,

@@ -19,7 +19,6 @@ mod invariants;
 mod limits;
 mod loaded;
 mod loops;
-mod nodes;
 mod speed;
 pub mod support;
 mod uncore;

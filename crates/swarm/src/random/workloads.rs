@@ -9,7 +9,7 @@ use proptest::strategy::BoxedStrategy;
 use tandem_simulator::units::MSEC;
 use tandem_simulator::workload::bundled::BUNDLED;
 use tandem_simulator::workload::generate::{generators, text};
-use tandem_simulator::workload::{CgroupSpec, CgroupWrite, CpuMax, MemoryPolicy, Op, Policy, Workload};
+use tandem_simulator::workload::{CgroupSpec, CgroupWrite, CpuMax, Op, Policy, Workload};
 
 use super::any_workload::{any_workload, hopeless_workload};
 
@@ -146,14 +146,6 @@ impl Traits {
             task.task_group = group(in_group);
             task.relative_length = length;
             task.process = process && !task.system;
-            // Lengths are as good as any random number.
-            task.memory_policy = match length.map(|length| length % 5) {
-                Some(0) => MemoryPolicy::Interleave,
-                Some(1) => MemoryPolicy::Local,
-                Some(2) => MemoryPolicy::Bind(vec![1]),
-                Some(3) => MemoryPolicy::Bind(vec![0, 7]),
-                _ => MemoryPolicy::FirstTouch,
-            };
             // What makes an application's task a process makes noise disturb caches.
             task.disturbs = u64::from(process && task.system) << 18;
             task.kernel_thread = kernel_thread && task.system;

@@ -8,7 +8,7 @@ use super::configuration::{self, Configuration};
 use super::reader::{Named, Table};
 use super::tables::{Sources, Tables, read_named, read_single};
 use super::topology::{self, Topology};
-use super::{clusters, link, numbering, package, provenance, reference, schema};
+use super::{clusters, numbering, package, provenance, reference, schema};
 use crate::input::{InputError, valid_names};
 use crate::machine::{Cluster, Machine, VoltageFollows};
 
@@ -32,11 +32,10 @@ impl Draft {
         // Notes are for readers of the file; a wrong type is still a mistake.
         document.text_if("notes")?;
         let mut sources = Sources::new();
-        let mut tables = Tables::read(document, &mut sources)?;
+        let tables = Tables::read(document, &mut sources)?;
         let (clusters, follows) = clusters::read(document, &tables, &mut sources)?;
         clusters::check_boost(document.file, &clusters, &tables)?;
         clusters::check_package_states(document.file, &clusters, &tables)?;
-        let links = link::read(document, &clusters, &mut tables.memories, &mut sources)?;
         let numbers = numbering::assign(document.file, &clusters)?;
         let mut topology = topology::build(document.file, &clusters, &numbers, &tables)?;
         let platform = read_single(document, "platform", &schema::PLATFORM, &mut sources, package::read_platform)?;
@@ -53,7 +52,6 @@ impl Draft {
             core_types: tables.core_types.rows.into_iter().map(|row| row.core_type).collect(),
             caches: topology.caches,
             memory_domains: tables.memories.rows,
-            links,
             performance_domains: topology.performance_domains,
             platform,
             costs,

@@ -69,7 +69,6 @@ fn read_domain(name: &str, table: &Table<'_>, parent: Option<MemoryDomainId>) ->
         contention: table.number("contention", GROWTH)?.value,
         static_watts: table.number("static_watts", WATTS)?.value,
         joules_per_byte: table.number("nj_per_byte", NANOJOULES)?.value * 1e-9,
-        latency: 1.0,
         parent,
     })
 }

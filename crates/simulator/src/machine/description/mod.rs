@@ -14,7 +14,6 @@ mod core_type;
 mod cpu_list;
 mod draft;
 mod idle;
-mod link;
 mod memory;
 mod numbering;
 mod opp;

@@ -48,8 +48,6 @@ pub(super) const POSITIVE: Range = more_than_0(1e6);
 pub(super) const SOME_WATTS: Range = more_than_0(1e6);
 /// A temperature in °C: colder than any machine, to hotter than any chip.
 pub(super) const CELSIUS: Range = from(-100.0, 1000.0);
-/// The number of a node.
-pub(super) const NODE: Range = from(0.0, 1023.0);
 /// A bandwidth: 1 byte/s to 1 PB/s.
 pub(super) const GB_PER_S: Range = from(1e-9, 1e6);
 

@@ -38,7 +38,6 @@ pub const ALL: &[&Shape] = &[
     &IDLE_TABLE,
     &IDLE_STATE,
     &MEMORY,
-    &LINK,
     &PACKAGE,
     &UNCORE_CLOCK,
     &PACKAGE_IDLE_STATE,
@@ -66,7 +65,6 @@ pub static DOCUMENT: Shape = Shape {
         "opp_table",
         "idle_table",
         "memory",
-        "link",
         "package",
         "cluster",
         "platform",
@@ -188,10 +186,6 @@ pub static THERMAL: Shape = Shape {
 
 /// A limit of the clock by active cores.
 pub static BOOST: Shape = Shape { title: "boost", keys: &["active_cores", "mhz"], inner: &[] };
-
-/// What joins the memories of two nodes.
-pub static LINK: Shape =
-    Shape { title: "link.NAME", keys: &["nodes", "latency", "gb_per_s", "source", "sources"], inner: &[] };
 
 /// A cluster of cores.
 pub static CLUSTER: Shape = Shape {

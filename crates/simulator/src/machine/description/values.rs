@@ -16,14 +16,13 @@ use crate::input::{InputError, Position};
 use crate::machine::Trust;
 
 /// Keys whose texts and numbers say what is what, not how it is.
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 14] = [
     "name",
     "package",
     "core_type",
     "opp_table",
     "idle_table",
     "memory",
-    "nodes",
     "parent",
     "leader",
     "core_state",

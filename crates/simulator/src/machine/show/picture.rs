@@ -252,11 +252,6 @@ fn depth(machine: &Machine, domain: MemoryDomainId) -> usize {
 
 fn memory((domain, cpus): (&MemoryDomain, Vec<CpuId>)) -> String {
     let (all, one) = (units::gb_per_s(domain.bytes_per_s), units::gb_per_s(domain.thread_bytes_per_s));
-    if cpus.is_empty() {
-        // A link: only what is far from its memory crosses it.
-        let latency = units::number(domain.latency, 2);
-        return format!("{}: {all} GB/s, one thread {one}, {latency} times the latency", domain.name);
-    }
     let (watts, joules) = (units::watts(domain.static_watts), units::number(domain.joules_per_byte * 1e9, 2));
     let power = format!("{watts} W + {joules} nJ/byte");
     format!("{}: {all} GB/s, one thread {one}, {power}, CPUs {}", domain.name, numbers(&cpus))

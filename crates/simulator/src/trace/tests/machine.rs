@@ -18,7 +18,6 @@ pub fn two_cpus() -> Machine {
         packages: vec![Package { uncore_watts: 0.5, uncore_idle_watts: 0.1, ..Package::default() }],
         core_types: vec![core_type("cortex-a53", 0.5), core_type("cortex-a73", 1.0)],
         caches: Vec::new(),
-        links: Vec::new(),
         memory_domains: vec![memory()],
         performance_domains: vec![
             PerformanceDomain::for_tests(CpuId(0), &[533_000, 1_844_000]),
@@ -107,7 +106,6 @@ fn memory() -> MemoryDomain {
         contention: 0.0,
         static_watts: 0.0,
         joules_per_byte: 0.0,
-        latency: 1.0,
         parent: None,
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the file's tasks to flat programs: the steps of a thread.
 
-use super::super::{Behaviour, BehaviourId, MemoryPolicy, Op, Span, Spread, TaskSpec, TimerRef};
+use super::super::{Behaviour, BehaviourId, Op, Span, Spread, TaskSpec, TimerRef};
 use super::fields::Source;
 use super::names::{Names, intern, is_unique};
 use super::phases::{PhaseStart, PhaseStarts};
@@ -39,10 +39,6 @@ pub(super) fn task(
         process: task.tandem.process,
         kernel_thread: task.tandem.kernel_thread,
         disturbs: task.tandem.disturbs.unwrap_or(0),
-        memory_policy: match (&task.settings.nodes, &task.tandem.memory_policy) {
-            (Some(nodes), _) => MemoryPolicy::Bind(nodes.clone()),
-            (None, policy) => policy.clone().unwrap_or_default(),
-        },
         deadline: task.tandem.deadline,
         frame: task.tandem.frame,
         program: ops,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an rt-app file says, before names become indices and loops become jumps.
 
-use super::super::{CgroupSpec, LoopSchedule, MemoryPolicy, Spread};
+use super::super::{CgroupSpec, LoopSchedule, Spread};
 use crate::units::Nanos;
 
 /// Times that a task or a phase is repeated; `None`: for ever.
@@ -45,8 +45,6 @@ pub(super) struct Phase {
 pub(super) struct Settings {
     pub scheduling: Option<SchedulingChange>,
     pub cpus: Option<Vec<u32>>,
-    /// `nodes_membind` of a task.
-    pub nodes: Option<Vec<u32>>,
     /// Name of the group, and its byte offset in the file.
     pub task_group: Option<(String, usize)>,
 }
@@ -102,7 +100,6 @@ pub(super) struct Tandem {
     pub same_round: bool,
     pub deadline: Option<Nanos>,
     pub frame: bool,
-    pub memory_policy: Option<MemoryPolicy>,
 }
 
 /// An event, and the byte offset at which its key starts.

@@ -2,7 +2,7 @@
 //! The `tandem` object of a task or a phase: what rt-app cannot say.
 
 use super::super::json::{Kind, Value};
-use super::super::{LoopSchedule, MemoryPolicy, Spread};
+use super::super::{LoopSchedule, Spread};
 use super::fields::{Fields, Source, mismatch, number, string};
 use super::syntax::{ParallelFor, Tandem};
 use crate::input::InputError;
@@ -19,7 +19,7 @@ pub(super) enum Level {
     Both,
 }
 
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 19] = [
     "memory_bound",
     "bytes_per_work",
     "footprint",
@@ -35,23 +35,13 @@ const KEYS: [&str; 20] = [
     "disturbs",
     "deadline",
     "frame",
-    "memory_policy",
     "parallel_for",
     "join",
     "migration_disabled",
     "same_round",
 ];
-const OF_TASKS: [&str; 9] = [
-    "application",
-    "system",
-    "relative_length",
-    "process",
-    "kernel_thread",
-    "disturbs",
-    "deadline",
-    "frame",
-    "memory_policy",
-];
+const OF_TASKS: [&str; 8] =
+    ["application", "system", "relative_length", "process", "kernel_thread", "disturbs", "deadline", "frame"];
 const OF_PHASES: [&str; 4] = ["parallel_for", "join", "migration_disabled", "same_round"];
 
 /// Largest `bytes_per_work`, in bytes per microsecond: a terabyte per second.
@@ -89,7 +79,6 @@ pub(super) fn read(
         same_round: fields.boolean("same_round")?.unwrap_or(false),
         deadline: fields.usec("deadline")?,
         frame: fields.boolean("frame")?.unwrap_or(false),
-        memory_policy: fields.choice("memory_policy", &["first-touch", "interleave", "local"])?.map(policy),
     };
     if tandem.kernel_thread && !tandem.system {
         return Err(fields
@@ -102,14 +91,6 @@ pub(super) fn read(
     let parallel_for = fields.value("parallel_for").map(|value| parallel_for(source, value)).transpose()?;
     fields.reject_unknown(&KEYS)?;
     Ok((tandem, parallel_for))
-}
-
-fn policy(choice: usize) -> MemoryPolicy {
-    match choice {
-        0 => MemoryPolicy::FirstTouch,
-        1 => MemoryPolicy::Interleave,
-        _ => MemoryPolicy::Local,
-    }
 }
 
 fn reject_misplaced(fields: &Fields, level: Level) -> Result<(), InputError> {

@@ -58,8 +58,7 @@ fn task(source: &Source, global: &Global, name: String, member: &Member) -> Resu
     let delay = fields.usec("delay")?.unwrap_or(0);
     let settings = Settings {
         scheduling: Some(scheduling::of_task(&fields, global.default_policy)?),
-        cpus: cpu_list(&fields)?,
-        nodes: nodes_membind(&fields)?,
+        cpus: cpus(&fields)?,
         task_group: task_group(&fields)?,
     };
     let (phases, repeat, tandem) = match fields.value("phases") {
@@ -94,11 +93,9 @@ fn with_phases(fields: &Fields, global: &Global, name: &str, phases: &Value) -> 
         phase.name = member.key.clone();
         phase.offset = member.offset;
         phase.tandem = tandem;
-        fields.meaningless("nodes_membind", "memory stays where a thread first used it");
         phase.settings = Settings {
             scheduling: scheduling::of_phase(&fields)?,
-            cpus: cpu_list(&fields)?,
-            nodes: None,
+            cpus: cpus(&fields)?,
             task_group: task_group(&fields)?,
         };
         fields.warn_unknown(&known_keys(Level::Phase));
@@ -194,31 +191,26 @@ fn tandem_of(fields: &Fields, level: Level) -> Result<(Tandem, Option<ParallelFo
     }
 }
 
-/// `nodes_membind` of a task.
-fn nodes_membind(fields: &Fields) -> Result<Option<Vec<u32>>, InputError> {
-    number_list(fields, "nodes_membind", ("an array of nodes", "node"))
+fn cpus(fields: &Fields) -> Result<Option<Vec<u32>>, InputError> {
+    fields.meaningless("nodes_membind", "memory is always that of the CPU a thread runs on");
+    cpu_list(fields)
 }
 
 /// `cpus` of a task, a phase or a group: at least one, in order.
 pub(super) fn cpu_list(fields: &Fields) -> Result<Option<Vec<u32>>, InputError> {
-    number_list(fields, "cpus", ("an array of CPU numbers", "CPU"))
-}
-
-/// Numbers of CPUs or nodes: at least one, in order.
-fn number_list(fields: &Fields, key: &str, (expected, one): (&str, &str)) -> Result<Option<Vec<u32>>, InputError> {
-    let Some(value) = fields.value(key) else { return Ok(None) };
+    let Some(value) = fields.value("cpus") else { return Ok(None) };
     let Kind::Array(items) = &value.kind else {
-        return Err(super::fields::mismatch(fields.source, key, value, expected));
+        return Err(super::fields::mismatch(fields.source, "cpus", value, "an array of CPU numbers"));
     };
     if items.is_empty() {
-        return Err(fields.error(value.offset, format!("`{key}` names no {one}")));
+        return Err(fields.error(value.offset, "`cpus` names no CPU"));
     }
-    let mut numbers = BTreeSet::new();
+    let mut cpus = BTreeSet::new();
     for item in items {
-        let number = integer(fields.source, key, item, INT)?;
-        numbers.extend(u32::try_from(number).ok());
+        let cpu = integer(fields.source, "cpus", item, INT)?;
+        cpus.extend(u32::try_from(cpu).ok());
     }
-    Ok(Some(numbers.into_iter().collect()))
+    Ok(Some(cpus.into_iter().collect()))
 }
 
 fn task_group(fields: &Fields) -> Result<Option<(String, usize)>, InputError> {
