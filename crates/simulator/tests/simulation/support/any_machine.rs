@@ -82,6 +82,7 @@ fn assemble(parts: (Vec<Cluster>, Layout, Costs, Vec<Memory>, Package)) -> Spec 
         migration_us,
         migration_llc_us,
         tick_us,
+        more: String::new(),
         restriction: None,
     }
 }
