@@ -232,7 +232,8 @@ mod tests {
     #[test]
     fn a_node_is_read_by_its_online_cpus_through_more_than_its_caches() {
         let cpus = vec![cpu(0, true, &[0, 1]), cpu(1, true, &[0, 1]), cpu(2, true, &[2]), cpu(3, false, &[3])];
-        let node = |number, cpus: &[u32]| Known { number, cpus: cpus.to_vec(), memory_kib: None };
+        let node =
+            |number, cpus: &[u32]| Known { number, cpus: cpus.to_vec(), memory_kib: None, distances: Vec::new() };
         let mut reading = Reading { cpus, ..Reading::default() };
         let all = Node { number: 0, cpus: vec![0, 1, 2], caches: 16384 << 10 };
         assert_eq!(nodes(&reading), [all]);

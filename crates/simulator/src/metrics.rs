@@ -186,9 +186,23 @@ pub struct AppReport {
     pub cpu_time_s: f64,
     /// Number of threads that the application had.
     pub threads: u32,
+    /// Memory traffic of the application within and between NUMA nodes; `None` where the machine's description does not say how
+    /// far its nodes are from each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<AppMemory>,
     /// How late the threads of the application were.
     #[serde(flatten)]
     pub timing: Timing,
+}
+
+/// Memory traffic of an application on a machine with NUMA nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AppMemory {
+    /// Bytes between CPUs and the memory of their own node.
+    pub local_bytes: f64,
+    /// Bytes between CPUs and the memory of other nodes.
+    pub remote_bytes: f64,
 }
 
 /// A thread's share of a run.

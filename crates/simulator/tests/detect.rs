@@ -219,13 +219,18 @@ fn two_sockets_of_chiplets_are_a_cluster_per_cache() {
     }
     let tree = tree
         .file("sys/devices/system/node/node0/cpulist", "0-3,8-11")
-        .file("sys/devices/system/node/node1/cpulist", "4-7,12-15");
+        .file("sys/devices/system/node/node0/distance", "10 32")
+        .file("sys/devices/system/node/node1/cpulist", "4-7,12-15")
+        .file("sys/devices/system/node/node1/distance", "32 10");
     let (detected, table) = describe(&tree);
     assert_eq!(at(&table, "cluster").as_array().map(Vec::len), Some(4));
     assert_eq!(at(&table, "cluster/2/cpus").to_string(), "[[4, 12], [5, 13]]");
     assert_eq!(text(&table, "cluster/2/package"), "package1");
     assert_eq!(number(&table, "cluster/2/node"), 1.0);
     assert_eq!(text(&table, "cluster/2/memory"), "node1");
+    assert_eq!(at(&table, "nodes/distances").to_string(), "[[10, 32], [32, 10]]");
+    assert_eq!(at(&table, "nodes/latency").to_string(), "[[1.0, 3.2], [3.2, 1.0]]");
+    assert!(source_of(&table, "nodes", "latency").starts_with("assumed"));
     assert_eq!(text(&table, "cluster/2/performance_domain"), "core");
     assert_eq!(text(&table, "cluster/2/cache/per"), "cluster");
     assert_eq!(at(&table, "core_type").as_table().map(toml::Table::len), Some(1));

@@ -6,7 +6,7 @@ use crate::simulation::support::cases;
 use proptest::prelude::*;
 
 /// Files that describing a machine reads, `{}` being a number from 0 to 5.
-const FILES: [&str; 36] = [
+const FILES: [&str; 37] = [
     "sys/devices/system/cpu/present",
     "sys/devices/system/cpu/smt/control",
     "sys/devices/system/cpu/cpu{}/topology/core_cpus_list",
@@ -42,6 +42,7 @@ const FILES: [&str; 36] = [
     "sys/devices/cpu_atom/cpus",
     "sys/devices/system/node/node{}/cpulist",
     "sys/devices/system/node/node{}/meminfo",
+    "sys/devices/system/node/node{}/distance",
     "proc/meminfo",
 ];
 

@@ -161,8 +161,8 @@ fn what_means_nothing_is_said() {
         (r#""t": {"run": 1, "priority"}"#, "`priority` has no value: the default is used"),
         (r#""t": {"loop": 1, "run": 1, "loop": 2}"#, "`loop` is given twice in task `t`: the first counts"),
         (
-            r#""t": {"run": 1, "nodes_membind": [0]}"#,
-            "`nodes_membind` has no meaning in a simulation: memory is always that of the CPU a thread runs on",
+            r#""t": {"phases": {"p": {"run": 1, "nodes_membind": [0]}}}"#,
+            "`nodes_membind` has no meaning in a simulation: memory stays where a task's first work puts it",
         ),
         (r#""t": {"run": 1, "phases": {"p": {"sleep": 1}}}"#, "`run` beside `phases` is no event: rt-app ignores it"),
         (r#""t": {"run": 1, "unlock": "m"}"#, "task `t` unlocks mutex `m`, which it never locks"),

@@ -134,6 +134,8 @@ pub struct Node {
     pub cpus: Vec<u32>,
     /// `MemTotal` of its meminfo.
     pub memory_kib: Option<u64>,
+    /// The file `distance`: distances to all nodes, by number; empty where there is none.
+    pub distances: Vec<u32>,
 }
 
 /// A cpufreq policy: CPUs whose clock is set together.

@@ -56,7 +56,10 @@ pub(super) fn nodes(tree: &Tree) -> Vec<Node> {
         let cpus = tree.cpus(&format!("{NODES}/node{number}/cpulist")).unwrap_or_default();
         let memory_kib = memory_kib(tree, &format!("{NODES}/node{number}/meminfo"));
         if !cpus.is_empty() {
-            nodes.push(Node { number, cpus, memory_kib });
+            let distances = tree.parsed(&format!("{NODES}/node{number}/distance"), "distances", |text| {
+                text.split_whitespace().map(|distance| distance.parse().ok()).collect::<Option<Vec<u32>>>()
+            });
+            nodes.push(Node { number, cpus, memory_kib, distances: distances.unwrap_or_default() });
         }
     }
     nodes

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Caches and memory in motion: which threads share what at the moment, and the contention that follows.
 
+use super::nodes::Network;
 use crate::machine::contention::{Flow, Path};
 use crate::machine::speed::Pace;
 use crate::machine::{Machine, MemoryDomain};
@@ -8,7 +9,7 @@ use crate::units::{CacheId, CpuId, MemoryDomainId};
 
 /// A change of a path's latency below this share is not passed on to the threads. One of a hundred that share a path comes
 /// or goes at every switch; to follow each would cost more than it tells.
-const TOLERANCE: f64 = 1e-2;
+pub(super) const TOLERANCE: f64 = 1e-2;
 
 /// The state of caches and memory domains.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub struct Memory {
     domains: Vec<DomainState>,
     dirty_caches: Vec<CacheId>,
     dirty_domains: Vec<MemoryDomainId>,
+    /// Ways to memory where it has a home.
+    pub(super) network: Option<Box<Network>>,
 }
 
 #[derive(Debug, Default)]
@@ -66,6 +69,7 @@ impl Memory {
                 .collect(),
             dirty_caches: Vec::new(),
             dirty_domains: Vec::new(),
+            network: Network::of(machine).map(Box::new),
         }
     }
 
@@ -147,6 +151,9 @@ impl Memory {
     /// λ for a thread on `cpu` that goes at `pace`: the worst of its own path and those above.
     #[inline]
     pub fn lambda(&self, machine: &Machine, cpu: CpuId, pace: &Pace) -> f64 {
+        if let Some(network) = &self.network {
+            return network.lambda(machine, cpu, pace);
+        }
         let mut lambda = 1.0f64;
         let mut domain = Some(machine.cpus[cpu.index()].memory_domain).filter(|_| pace.uses_memory());
         while let Some(id) = domain {
@@ -159,6 +166,10 @@ impl Memory {
 
     /// Books traffic of a thread on `cpu`, on every path it crosses.
     pub fn move_bytes(&mut self, machine: &Machine, cpu: CpuId, bytes: f64) {
+        if let Some(network) = &self.network {
+            network.crossed(cpu, |domain, share| self.domains[domain.index()].bytes += bytes * share);
+            return;
+        }
         let mut domain = Some(machine.cpus[cpu.index()].memory_domain);
         while let Some(id) = domain {
             self.domains[id.index()].bytes += bytes;
@@ -168,6 +179,9 @@ impl Memory {
 
     /// Solves all changed domains; the CPUs that must be paced anew.
     pub fn solve(&mut self, machine: &Machine, pace: impl Fn(CpuId) -> Pace) -> Vec<CpuId> {
+        if self.network.is_some() {
+            return self.solve_network(machine, &pace);
+        }
         let mut changed = Vec::new();
         while let Some(root) = self.dirty_domains.pop() {
             self.domains[root.index()].dirty = false;
@@ -176,6 +190,19 @@ impl Memory {
             self.settle(root, false, &mut changed);
         }
         changed
+    }
+
+    /// The CPUs whose thread moves data, or waits for some; no domain is dirty any more.
+    pub(super) fn take_users(&mut self) -> Vec<CpuId> {
+        for root in self.dirty_domains.drain(..) {
+            self.domains[root.index()].dirty = false;
+        }
+        self.domains.iter().flat_map(|domain| &domain.users).copied().collect()
+    }
+
+    /// Mean latency of the memory of the thread on `cpu`, in that of the CPU's own node.
+    pub fn latency_factor(&self, cpu: CpuId) -> f64 {
+        self.network.as_ref().map_or(1.0, |network| network.factor(cpu))
     }
 
     /// Solves the children of `domain`, then `domain` itself for all threads below it, each at least as slow as its own
@@ -237,7 +264,7 @@ const MAX_KINDS: usize = 16;
 fn join(flows: &mut Vec<Flow>, here: usize, pace: Pace) {
     match flows[here..].iter_mut().take(MAX_KINDS).find(|flow| flow.pace == pace) {
         Some(flow) => flow.threads += 1,
-        None => flows.push(Flow { pace, own: 1.0, threads: 1 }),
+        None => flows.push(Flow { pace, own: 1.0, threads: 1, share: 1.0, rest: 0.0 }),
     }
 }
 

@@ -39,6 +39,7 @@ mod loader;
 mod loops;
 mod memory;
 mod meter;
+mod nodes;
 mod outcome;
 mod pauses;
 mod processes;

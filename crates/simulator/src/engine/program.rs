@@ -159,10 +159,14 @@ impl Engine<'_> {
     /// The thread waits for memory at its own pace, whatever else uses memory: `stall` says how long.
     fn stall(&mut self, cpu: CpuId, task: TaskId, stall: Stall) -> Next {
         let thread = &mut self.threads[task];
-        thread.rounds.work(stall.time);
         thread.segment = Segment::Plain { left: stall.time, stalled: true };
+        self.running.touch_memory(cpu, task, &mut self.threads);
+        let time = (stall.time as f64 * self.running.memory.latency_factor(cpu)).ceil() as Nanos;
+        let thread = &mut self.threads[task];
+        thread.rounds.work(time);
+        thread.segment = Segment::Plain { left: time, stalled: true };
         if stall.bytes > 0.0 {
-            self.running.memory.move_bytes(self.machine, cpu, stall.bytes);
+            self.running.move_bytes(cpu, thread, stall.bytes);
             self.sched.kernel.pmu.add_bytes(cpu, stall.bytes);
         }
         Next::Run

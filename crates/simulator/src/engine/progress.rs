@@ -9,9 +9,10 @@ use super::agenda::Agenda;
 use super::disturbance::bring_in;
 use super::events::Event;
 use super::hardware::Hardware;
-use super::memory::Memory;
+use super::memory::{Memory, bytes_per_ns};
+use super::nodes::first_touch;
 use super::siblings::Beside;
-use super::thread::Segment;
+use super::thread::{Segment, Thread};
 use super::threads::Threads;
 use crate::kernel::Kernel;
 use crate::kernel::topology::Topology;
@@ -116,7 +117,7 @@ impl<'r> Progress<'r> {
             }
         }
         if thread.unit_bytes > 0.0 {
-            self.memory.move_bytes(self.machine, cpu, done * thread.unit_bytes);
+            self.move_bytes(cpu, thread, done * thread.unit_bytes);
         }
     }
 
@@ -154,6 +155,43 @@ impl<'r> Progress<'r> {
             share = (behaviour.footprint > 0).then(|| self.memory.share(self.machine, cache, behaviour.footprint));
         }
         threads[task].demand = demand(self.machine, memory_use(behaviour), cpu, share);
+        if self.memory.network.is_some() {
+            self.touch_memory(cpu, task, threads);
+            threads[task].demand.miss *= self.memory.latency_factor(cpu);
+        }
+    }
+
+    /// The thread on `cpu` uses memory where that is; a thread's first work says where.
+    pub fn touch_memory(&mut self, cpu: CpuId, task: TaskId, threads: &mut Threads<'_>) {
+        let Some((network, nodes)) = self.memory.network.as_mut().zip(self.machine.nodes.as_ref()) else { return };
+        let thread = &mut threads[task];
+        if thread.pages.is_empty() && thread.segment != Segment::None {
+            let from = self.machine.cpus[cpu.index()].node;
+            thread.pages = first_touch(nodes, &thread.kind.memory, from).into();
+        }
+        network.set_pages(self.machine, cpu, &thread.pages);
+    }
+
+    /// Bytes per nanosecond that the thread on `cpu` can move, and all together where that is least.
+    #[inline]
+    pub(super) fn bandwidth(&self, cpu: CpuId) -> (f64, f64) {
+        let domain = &self.machine.memory_domains[self.machine.cpus[cpu.index()].memory_domain.index()];
+        let alone = domain.thread_bytes_per_s * 1e-9;
+        match &self.memory.network {
+            None => (alone, bytes_per_ns(domain)),
+            // So many misses at a time, each of which takes longer.
+            Some(network) => (alone / network.factor(cpu), network.bandwidth(self.machine, cpu)),
+        }
+    }
+
+    /// Books traffic of `thread` on `cpu`, and how much of it goes to another node.
+    pub fn move_bytes(&mut self, cpu: CpuId, thread: &mut Thread<'_>, bytes: f64) {
+        self.memory.move_bytes(self.machine, cpu, bytes);
+        if let Some(network) = &self.memory.network {
+            let remote = bytes * network.remote(self.machine, cpu);
+            thread.stats.remote_bytes += remote;
+            thread.stats.local_bytes += bytes - remote;
+        }
     }
 
     /// The pace of the thread on `cpu` at the present clock, whether it contends or not.
@@ -355,7 +393,7 @@ impl Engine<'_> {
                 thread.stats.work += left;
                 let bytes = left * thread.unit_bytes;
                 if bytes > 0.0 {
-                    self.running.memory.move_bytes(self.machine, cpu, bytes);
+                    self.running.move_bytes(cpu, thread, bytes);
                 }
                 thread.segment = Segment::None;
             }

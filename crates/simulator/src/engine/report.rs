@@ -15,8 +15,8 @@ use crate::kernel::fair::BandwidthStat;
 use crate::kernel::task::TaskState;
 use crate::machine::Machine;
 use crate::metrics::{
-    AppReport, ClusterDrawn, CpuReport, Drawn, Energy, GroupReport, LimitReport, MemoryDrawn, PackageDrawn, Report,
-    SCHEMA, TaskReport, Timing,
+    AppMemory, AppReport, ClusterDrawn, CpuReport, Drawn, Energy, GroupReport, LimitReport, MemoryDrawn, PackageDrawn,
+    Report, SCHEMA, TaskReport, Timing,
 };
 use crate::units::{CgroupId, ClusterId, CpuId, Nanos, PackageId, TaskId, seconds};
 
@@ -43,7 +43,7 @@ impl Engine<'_> {
         if self.hardware.observe {
             self.hardware.show_unseen(self.observer);
         }
-        let apps = self.threads.app_reports(now);
+        let apps = self.threads.app_reports(now, self.running.memory.network.is_some());
         let work_s = total(apps.iter().map(|app| app.work_s));
         let rate = |amount: f64| if time_s > 0.0 { amount / time_s } else { 0.0 };
         // A limit's length is no time of the workload's, and neither is what is computed from it.
@@ -180,13 +180,20 @@ fn cpu_report(machine: &Machine, hardware: &mut Hardware<'_>, cpu: CpuId) -> Cpu
     }
 }
 
+fn app_memory(threads: &[&Thread<'_>]) -> AppMemory {
+    AppMemory {
+        local_bytes: total(threads.iter().map(|thread| thread.stats.local_bytes)),
+        remote_bytes: total(threads.iter().map(|thread| thread.stats.remote_bytes)),
+    }
+}
+
 impl Threads<'_> {
-    fn app_reports(&self, now: Nanos) -> Vec<AppReport> {
+    fn app_reports(&self, now: Nanos, with_nodes: bool) -> Vec<AppReport> {
         let names = self.workload.applications.iter().enumerate();
-        names.map(|(index, name)| self.app_report(index, name, now)).filter(|app| app.threads > 0).collect()
+        names.map(|name| self.app_report(name, now, with_nodes)).filter(|app| app.threads > 0).collect()
     }
 
-    fn app_report(&self, index: usize, name: &str, now: Nanos) -> AppReport {
+    fn app_report(&self, (index, name): (usize, &String), now: Nanos, with_nodes: bool) -> AppReport {
         let of_app = |thread: &&Thread<'_>| !thread.kind.system && thread.kind.application == index;
         let threads: Vec<&Thread<'_>> = self.iter().filter(of_app).collect();
         let mut gathered = Gathered::default();
@@ -196,12 +203,13 @@ impl Threads<'_> {
         let work_s = threads.iter().map(|thread| thread.stats.work).sum::<f64>() * 1e-9;
         let span = seconds(time.unwrap_or(now));
         AppReport {
-            name: name.to_owned(),
+            name: name.clone(),
             time_s: time.map(seconds),
             work_s,
             performance: if span > 0.0 { work_s / span } else { 0.0 },
             cpu_time_s: threads.iter().map(|thread| seconds(thread.stats.cpu_time)).sum(),
             threads: threads.len() as u32,
+            memory: with_nodes.then(|| app_memory(&threads)),
             timing: gathered.timing(span),
         }
     }

@@ -2,7 +2,6 @@
 //! How much SMT siblings slow each other: by the share of its time in which the other computes.
 
 use super::hardware::Hardware;
-use super::memory::bytes_per_ns;
 use super::progress::Progress;
 use super::thread::Segment;
 use super::threads::Threads;
@@ -93,11 +92,9 @@ impl Progress<'_> {
     /// The pace of a thread with this demand on `cpu`, at the present clock.
     pub(super) fn pace_at(&self, cpu: CpuId, smt: f64, demand: &Demand, hardware: &Hardware<'_>) -> Pace {
         let core_type = self.machine.core_type(cpu);
-        let domain = &self.machine.memory_domains[self.machine.cpus[cpu.index()].memory_domain.index()];
-        let bandwidth = (domain.thread_bytes_per_s * 1e-9, bytes_per_ns(domain));
         let core =
             Core { khz: f64::from(hardware.khz(cpu)), ipc: core_type.ipc, smt, overlap: core_type.memory_overlap };
-        Pace::new(demand, &self.machine.reference, core, bandwidth)
+        Pace::new(demand, &self.machine.reference, core, self.bandwidth(cpu))
     }
 }
 

@@ -87,6 +87,8 @@ pub(super) struct Thread<'r> {
     pub brought: f64,
     /// The cache in which the thread last had all that it can hold there, and what had passed through by then.
     pub complete: Option<(CacheId, f64)>,
+    /// Shares of the thread's memory by node, once the thread has touched it on a machine with nodes.
+    pub pages: Box<[f64]>,
     /// The CPU on which the thread ran last.
     pub last_cpu: Option<CpuId>,
     /// When the thread became runnable, while it waits for a CPU.
@@ -108,6 +110,10 @@ pub(super) struct ThreadStats {
     pub wait_time: Nanos,
     /// Work done, in nanoseconds on the reference CPU.
     pub work: f64,
+    /// Memory traffic within nodes; counted on machines with nodes.
+    pub local_bytes: f64,
+    /// Memory traffic between nodes.
+    pub remote_bytes: f64,
     /// How often the thread got a CPU.
     pub switches: u64,
     /// How often the thread changed its CPU.
@@ -148,6 +154,7 @@ impl<'r> Thread<'r> {
             footprints_seen: 0,
             brought: 0.0,
             complete: None,
+            pages: Box::default(),
             last_cpu: None,
             runnable_since: 0,
             woken_at: None,

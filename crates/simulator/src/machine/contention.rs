@@ -22,6 +22,10 @@ pub struct Flow {
     pub own: f64,
     /// How many they are.
     pub threads: u32,
+    /// Share of their waiting that this path causes; 1 where all of their memory is behind it.
+    pub share: f64,
+    /// What is added to their λ elsewhere, for the rest of their memory: mean of λ there times its share; 0 where there is none.
+    pub rest: f64,
 }
 
 /// What a memory domain carries, and how its latency grows.
@@ -79,21 +83,22 @@ impl Path {
         for flow in flows.iter().filter(|flow| flow.pace.bytes > 0.0) {
             let alone = self.alone(&flow.pace);
             let lambda = latency / alone;
-            let time = flow.pace.time(lambda.max(flow.own));
+            let time = flow.pace.time(flow.rest + flow.share * lambda.max(flow.own));
             let bytes = f64::from(flow.threads) * flow.pace.bytes / time;
             sum.0 += bytes;
             if lambda >= flow.own {
-                sum.1 -= bytes * flow.pace.slope(lambda) / (time * alone);
+                sum.1 -= flow.share * bytes * flow.pace.slope(flow.rest + flow.share * lambda) / (time * alone);
             }
         }
         sum
     }
 
-    /// A latency at which the traffic surely fits: each thread's traffic is below `bytes / (stretch·(λ−1))`, and no
+    /// A latency at which the traffic surely fits: each thread's traffic is below `bytes / (stretch·share·(λ−1))`, and no
     /// thread alone meets more than full use.
     fn upper_bound(&self, flows: &[Flow]) -> f64 {
         let movers = flows.iter().filter(|flow| flow.pace.bytes > 0.0);
-        let sum: f64 = movers.map(|flow| f64::from(flow.threads) * flow.pace.bytes / flow.pace.stretch).sum();
+        let sum: f64 =
+            movers.map(|flow| f64::from(flow.threads) * flow.pace.bytes / (flow.pace.stretch * flow.share)).sum();
         (1.0 + self.contention) * (1.0 + sum / self.bandwidth)
     }
 }
@@ -137,7 +142,7 @@ mod tests {
     }
 
     fn flow(pace: Pace, own: f64, threads: u32) -> Flow {
-        Flow { pace, own, threads }
+        Flow { pace, own, threads, share: 1.0, rest: 0.0 }
     }
 
     fn solve(flows: &[Flow], bandwidth: f64, contention: f64, guess: f64) -> f64 {

@@ -7,6 +7,7 @@ pub mod catalogue;
 pub mod contention;
 pub mod description;
 pub mod detect;
+pub mod nodes;
 mod package;
 pub mod power;
 pub mod show;
@@ -16,6 +17,7 @@ pub mod traits;
 pub mod transition;
 mod trust;
 
+pub use nodes::Nodes;
 pub use package::{Package, PackageIdleState, PowerLimit, Thermal, ThrottleSeen, UncoreClock};
 pub use trust::Trust;
 
@@ -44,6 +46,8 @@ pub struct Machine {
     pub caches: Vec<Cache>,
     /// Paths to memory; a parent always precedes its children.
     pub memory_domains: Vec<MemoryDomain>,
+    /// How far nodes are from each other; `None`: nothing is said, and memory is that of the CPU a thread runs on.
+    pub nodes: Option<Nodes>,
     /// Sets of CPUs that share a clock.
     pub performance_domains: Vec<PerformanceDomain>,
     /// Power outside the packages.

@@ -132,6 +132,8 @@ pub struct TaskSpec {
     pub deadline: Option<Nanos>,
     /// Whether the thread's rounds are frames.
     pub frame: bool,
+    /// On which NUMA nodes the thread's memory is.
+    pub memory: MemoryPolicy,
     /// Steps that the thread takes.
     pub program: Vec<Op>,
     /// Number of loop counters that each instance needs.
@@ -159,6 +161,7 @@ impl TaskSpec {
             disturbs: 0,
             deadline: None,
             frame: false,
+            memory: MemoryPolicy::Local,
             program,
             counters: 0,
             unique_timers: 0,
@@ -236,6 +239,18 @@ impl Policy {
 /// Index into [`Workload::loops`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LoopId(pub u32);
+
+/// On which NUMA nodes a thread's memory is, from the thread's first work on (`set_mempolicy`).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum MemoryPolicy {
+    /// On the node of the CPU that touches it first (`MPOL_LOCAL`).
+    #[default]
+    Local,
+    /// On the nearest of these nodes (`MPOL_BIND`, as long as no node is full).
+    Bind(Vec<u32>),
+    /// Equally on these nodes (`MPOL_INTERLEAVE`); none: on all.
+    Interleave(Vec<u32>),
+}
 
 /// Index into [`Workload::behaviours`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

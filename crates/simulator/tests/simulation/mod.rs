@@ -4,6 +4,7 @@
 //! - [`support`]: small machines and workloads in a few words, observers that check a run while it goes on, and
 //!   generators of random ones.
 //! - `speed`, `energy`, `idle`, `costs`, `waiting`, `loops`, `classes`, `clocks`, `uncore`, `limits`: checkable by hand, one topic each.
+//! - `nodes`: memory of another node.
 //! - `hotplug`: CPUs that come and go, under Linux's own scheduler and under loaded ones.
 //! - `invariants`, `determinism`, `work_conservation`, `loaded`, `explained_waits`: properties of random runs.
 
@@ -19,6 +20,7 @@ mod invariants;
 mod limits;
 mod loaded;
 mod loops;
+mod nodes;
 mod speed;
 pub mod support;
 mod uncore;

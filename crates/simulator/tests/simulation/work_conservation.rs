@@ -148,6 +148,7 @@ proptest! {
         for cluster in &mut spec.clusters {
             cluster.node = 0;
         }
+        spec.more.clear();
         let (machine, workload) = (spec.build(), fair_and_free(workload));
         let kernel = KernelParameters { load_balance: true, energy_aware: false, ..options.kernel };
         let bound = longest_wait(&machine, &kernel);

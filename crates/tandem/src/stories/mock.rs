@@ -159,6 +159,7 @@ pub fn report(workload: &str) -> Report {
             performance: 1.5,
             cpu_time_s: 3.5,
             threads: 2,
+            memory: None,
             timing: timing(),
         }],
         tasks: vec![task("calm", 0.0), task("hungry", 0.75)],

@@ -8,7 +8,7 @@ use super::configuration::{self, Configuration};
 use super::reader::{Named, Table};
 use super::tables::{Sources, Tables, read_named, read_single};
 use super::topology::{self, Topology};
-use super::{clusters, numbering, package, provenance, reference, schema};
+use super::{clusters, nodes, numbering, package, provenance, reference, schema};
 use crate::input::{InputError, valid_names};
 use crate::machine::{Cluster, Machine, VoltageFollows};
 
@@ -41,6 +41,7 @@ impl Draft {
         let platform = read_single(document, "platform", &schema::PLATFORM, &mut sources, package::read_platform)?;
         let reference = reference::rate(document.file, &mut topology, &clusters, &tables, platform.cpufreq_driver)?;
         let configurations = read_configurations(document, &topology)?;
+        let nodes = nodes::read(document, &clusters, &tables, &mut sources)?;
         let costs = read_single(document, "scheduling", &schema::SCHEDULING, &mut sources, package::read_scheduling)?;
         let machine = Machine {
             name: String::new(),
@@ -52,6 +53,7 @@ impl Draft {
             core_types: tables.core_types.rows.into_iter().map(|row| row.core_type).collect(),
             caches: topology.caches,
             memory_domains: tables.memories.rows,
+            nodes,
             performance_domains: topology.performance_domains,
             platform,
             costs,

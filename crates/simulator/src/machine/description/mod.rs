@@ -15,6 +15,7 @@ mod cpu_list;
 mod draft;
 mod idle;
 mod memory;
+mod nodes;
 mod numbering;
 mod opp;
 mod package;

@@ -51,6 +51,13 @@ pub(super) const CELSIUS: Range = from(-100.0, 1000.0);
 /// A bandwidth: 1 byte/s to 1 PB/s.
 pub(super) const GB_PER_S: Range = from(1e-9, 1e6);
 
+/// A distance as the SLIT has it: 10 within a node, 255 without a way.
+pub(super) const DISTANCE: Range = from(10.0, 255.0);
+/// Latency of memory, in any unit.
+pub(super) const LATENCY: Range = more_than_0(1e6);
+/// Bandwidth of a link; 0 from a node to itself.
+pub(super) const LINK_GB_PER_S: Range = from(0.0, 1e6);
+
 const fn from(low: f64, high: f64) -> Range {
     Range { low, above: false, high }
 }

@@ -38,6 +38,7 @@ pub const ALL: &[&Shape] = &[
     &IDLE_TABLE,
     &IDLE_STATE,
     &MEMORY,
+    &NODES,
     &PACKAGE,
     &UNCORE_CLOCK,
     &PACKAGE_IDLE_STATE,
@@ -65,6 +66,7 @@ pub static DOCUMENT: Shape = Shape {
         "opp_table",
         "idle_table",
         "memory",
+        "nodes",
         "package",
         "cluster",
         "platform",
@@ -146,6 +148,10 @@ pub static MEMORY: Shape = Shape {
     keys: &["gb_per_s", "thread_gb_per_s", "contention", "static_watts", "nj_per_byte", "parent", "source", "sources"],
     inner: &[],
 };
+
+/// How far nodes are from each other.
+pub static NODES: Shape =
+    Shape { title: "nodes", keys: &["distances", "latency", "link_gb_per_s", "source", "sources"], inner: &[] };
 
 /// A package (socket).
 pub static PACKAGE: Shape = Shape {

@@ -33,7 +33,7 @@ const NAMES: [&str; 14] = [
     "sources",
 ];
 /// Keys whose numbers count.
-const COUNTS: [&str; 5] = ["cores", "smt", "node", "level", "active_cores"];
+const COUNTS: [&str; 6] = ["cores", "smt", "node", "level", "active_cores", "distances"];
 /// Keys whose numbers are whole, but could as well be others.
 const WHOLE: [&str; 2] = ["kib", "itmt_priority"];
 

@@ -155,6 +155,10 @@ pub(super) fn uncore_watts(busy_watts: f64) -> (f64, f64) {
 }
 pub(super) const UNCORE_SOURCE: &str = "assumed: 10 % of the cores' highest power, 3 % while all idle";
 
+/// The source of the latencies of other nodes' memory.
+pub(super) const NODE_LATENCY_SOURCE: &str =
+    "assumed: as the distances, which firmware may have left at their defaults; measure it";
+
 /// A node's bandwidth and what one thread reaches of it, in GB/s, by its number of cores.
 pub(super) fn bandwidth(cores: usize) -> (f64, f64) {
     let node = (4.0 * cores as f64).clamp(12.8, 400.0);

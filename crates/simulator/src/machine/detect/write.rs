@@ -12,6 +12,7 @@ pub(super) fn description(plan: &Plan, name: &str) -> String {
     tables.extend(plan.clocks.iter().map(opp_table));
     tables.extend(plan.idle_tables.iter().map(idle_table));
     tables.extend(plan.memories.iter().map(|memory| self::memory(plan, memory)));
+    tables.extend(nodes(plan));
     tables.extend(plan.packages.iter().map(|package| self::package(plan, package)));
     tables.extend(plan.clusters.iter().map(|cluster| self::cluster(plan, cluster)));
     tables.push(platform(plan));
@@ -174,6 +175,33 @@ fn memory(plan: &Plan, memory: &Memory) -> Table {
         }
     }
     table
+}
+
+/// Distances between nodes as the kernel has them; `None` with a single node, or where one does not tell all, as a node without
+/// CPUs would need.
+fn nodes(plan: &Plan) -> Option<Table> {
+    let count = plan.memories.len();
+    let told = |(index, memory): (usize, &Memory)| {
+        let distances = &memory.distances;
+        memory.node as usize == index
+            && distances.len() == count
+            && distances.iter().all(|distance| (10..=255).contains(distance))
+            && distances.get(index) == Some(&10)
+    };
+    if count < 2 || !plan.memories.iter().enumerate().all(told) {
+        return None;
+    }
+    let matrix = |cell: fn(u32) -> String| {
+        let row = |memory: &Memory| {
+            let cells: Vec<String> = memory.distances.iter().map(|distance| cell(*distance)).collect();
+            format!("[{}]", cells.join(", "))
+        };
+        format!("[{}]", plan.memories.iter().map(row).collect::<Vec<_>>().join(", "))
+    };
+    let mut table = Table::new("[nodes]".to_owned());
+    table.entry("distances", matrix(|distance| distance.to_string()), "sysfs node/distance");
+    table.entry("latency", matrix(|distance| float(f64::from(distance) / 10.0)), assumed::NODE_LATENCY_SOURCE);
+    Some(table)
 }
 
 fn package(plan: &Plan, package: &Package) -> Table {

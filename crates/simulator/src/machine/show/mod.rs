@@ -2,12 +2,13 @@
 //! A machine for people: drawn, and with the sources of its values.
 //!
 //! `picture` draws what shares what, `detail` says what each kind of cluster can do, `belief` how far the kernel's energy model is
-//! from that, `sources` where values come
+//! from that, `nodes` how far memory is, `sources` where values come
 //! from. Clusters that differ in nothing but their CPU numbers are one entry (`groups`).
 
 mod belief;
 mod detail;
 mod groups;
+mod nodes;
 mod paper;
 mod picture;
 mod sources;
@@ -39,6 +40,11 @@ pub fn show(machine: &Machine, width: usize) -> String {
     for group in groups::of_one_ability(machine) {
         lines.push(String::new());
         lines.extend(detail::of(machine, &group, width));
+    }
+    let nodes = nodes::of(machine, width);
+    if !nodes.is_empty() {
+        lines.push(String::new());
+        lines.extend(nodes);
     }
     let belief = belief::of(machine, width);
     if !belief.is_empty() {

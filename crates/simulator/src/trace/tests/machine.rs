@@ -19,6 +19,7 @@ pub fn two_cpus() -> Machine {
         core_types: vec![core_type("cortex-a53", 0.5), core_type("cortex-a73", 1.0)],
         caches: Vec::new(),
         memory_domains: vec![memory()],
+        nodes: None,
         performance_domains: vec![
             PerformanceDomain::for_tests(CpuId(0), &[533_000, 1_844_000]),
             PerformanceDomain::for_tests(CpuId(1), &[903_000, 2_362_000]),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the file's tasks to flat programs: the steps of a thread.
 
-use super::super::{Behaviour, BehaviourId, Op, Span, Spread, TaskSpec, TimerRef};
+use super::super::{Behaviour, BehaviourId, MemoryPolicy, Op, Span, Spread, TaskSpec, TimerRef};
 use super::fields::Source;
 use super::names::{Names, intern, is_unique};
 use super::phases::{PhaseStart, PhaseStarts};
@@ -41,10 +41,20 @@ pub(super) fn task(
         disturbs: task.tandem.disturbs.unwrap_or(0),
         deadline: task.tandem.deadline,
         frame: task.tandem.frame,
+        memory: memory_policy(task),
         program: ops,
         counters,
         unique_timers: timers.len() as u32,
     })
+}
+
+/// `nodes_membind` and the `memory` of the `tandem` object together.
+fn memory_policy(task: &Task) -> MemoryPolicy {
+    match (task.tandem.interleave, &task.membind) {
+        (true, nodes) => MemoryPolicy::Interleave(nodes.clone().unwrap_or_default()),
+        (false, Some(nodes)) => MemoryPolicy::Bind(nodes.clone()),
+        (false, None) => MemoryPolicy::Local,
+    }
 }
 
 struct Program<'a> {

@@ -26,6 +26,8 @@ pub(super) struct Task {
     pub delay: Nanos,
     pub repeat: Repeat,
     pub settings: Settings,
+    /// `nodes_membind`: the nodes that memory may be on.
+    pub membind: Option<Vec<u32>>,
     pub tandem: Tandem,
     pub phases: Vec<Phase>,
 }
@@ -100,6 +102,8 @@ pub(super) struct Tandem {
     pub same_round: bool,
     pub deadline: Option<Nanos>,
     pub frame: bool,
+    /// Memory is on all nodes that it may be on, equally.
+    pub interleave: bool,
 }
 
 /// An event, and the byte offset at which its key starts.

@@ -19,7 +19,7 @@ pub(super) enum Level {
     Both,
 }
 
-const KEYS: [&str; 19] = [
+const KEYS: [&str; 20] = [
     "memory_bound",
     "bytes_per_work",
     "footprint",
@@ -35,13 +35,14 @@ const KEYS: [&str; 19] = [
     "disturbs",
     "deadline",
     "frame",
+    "memory",
     "parallel_for",
     "join",
     "migration_disabled",
     "same_round",
 ];
-const OF_TASKS: [&str; 8] =
-    ["application", "system", "relative_length", "process", "kernel_thread", "disturbs", "deadline", "frame"];
+const OF_TASKS: [&str; 9] =
+    ["application", "system", "relative_length", "process", "kernel_thread", "disturbs", "deadline", "frame", "memory"];
 const OF_PHASES: [&str; 4] = ["parallel_for", "join", "migration_disabled", "same_round"];
 
 /// Largest `bytes_per_work`, in bytes per microsecond: a terabyte per second.
@@ -79,6 +80,7 @@ pub(super) fn read(
         same_round: fields.boolean("same_round")?.unwrap_or(false),
         deadline: fields.usec("deadline")?,
         frame: fields.boolean("frame")?.unwrap_or(false),
+        interleave: fields.choice("memory", &["local", "interleave"])? == Some(1),
     };
     if tandem.kernel_thread && !tandem.system {
         return Err(fields

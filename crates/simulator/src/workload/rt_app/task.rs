@@ -61,6 +61,7 @@ fn task(source: &Source, global: &Global, name: String, member: &Member) -> Resu
         cpus: cpus(&fields)?,
         task_group: task_group(&fields)?,
     };
+    let membind = membind(&fields)?;
     let (phases, repeat, tandem) = match fields.value("phases") {
         Some(phases) => with_phases(&fields, global, &name, phases)?,
         None => own_phase(&fields, global, member.offset)?,
@@ -70,7 +71,7 @@ fn task(source: &Source, global: &Global, name: String, member: &Member) -> Resu
         return Ok(None);
     }
     let instances = u32::try_from(instances).unwrap_or(0);
-    Ok(Some(Task { name, offset: member.offset, instances, delay, repeat, settings, tandem, phases }))
+    Ok(Some(Task { name, offset: member.offset, instances, delay, repeat, settings, membind, tandem, phases }))
 }
 
 type Body = (Vec<Phase>, Repeat, Tandem);
@@ -88,6 +89,7 @@ fn with_phases(fields: &Fields, global: &Global, name: &str, phases: &Value) -> 
     for member in list.take_all(|_| true) {
         let what = format!("phase `{}` of task `{name}`", member.key);
         let fields = Fields::of(source, what, &member.value)?;
+        fields.meaningless("nodes_membind", "memory stays where a task's first work puts it");
         let (tandem, parallel_for) = tandem_of(&fields, Level::Phase)?;
         let mut phase = phase(&fields, global, parallel_for, tandem.join, Level::Phase)?;
         phase.name = member.key.clone();
@@ -192,25 +194,34 @@ fn tandem_of(fields: &Fields, level: Level) -> Result<(Tandem, Option<ParallelFo
 }
 
 fn cpus(fields: &Fields) -> Result<Option<Vec<u32>>, InputError> {
-    fields.meaningless("nodes_membind", "memory is always that of the CPU a thread runs on");
     cpu_list(fields)
 }
 
 /// `cpus` of a task, a phase or a group: at least one, in order.
 pub(super) fn cpu_list(fields: &Fields) -> Result<Option<Vec<u32>>, InputError> {
-    let Some(value) = fields.value("cpus") else { return Ok(None) };
+    numbers(fields, "cpus", "CPU")
+}
+
+/// `nodes_membind` of a task: at least one node, in order.
+fn membind(fields: &Fields) -> Result<Option<Vec<u32>>, InputError> {
+    numbers(fields, "nodes_membind", "node")
+}
+
+/// The array `key` with numbers of `what`: at least one, in order.
+fn numbers(fields: &Fields, key: &str, what: &str) -> Result<Option<Vec<u32>>, InputError> {
+    let Some(value) = fields.value(key) else { return Ok(None) };
     let Kind::Array(items) = &value.kind else {
-        return Err(super::fields::mismatch(fields.source, "cpus", value, "an array of CPU numbers"));
+        return Err(super::fields::mismatch(fields.source, key, value, &format!("an array of {what} numbers")));
     };
     if items.is_empty() {
-        return Err(fields.error(value.offset, "`cpus` names no CPU"));
+        return Err(fields.error(value.offset, format!("`{key}` names no {what}")));
     }
-    let mut cpus = BTreeSet::new();
+    let mut numbers = BTreeSet::new();
     for item in items {
-        let cpu = integer(fields.source, "cpus", item, INT)?;
-        cpus.extend(u32::try_from(cpu).ok());
+        let number = integer(fields.source, key, item, INT)?;
+        numbers.extend(u32::try_from(number).ok());
     }
-    Ok(Some(cpus.into_iter().collect()))
+    Ok(Some(numbers.into_iter().collect()))
 }
 
 fn task_group(fields: &Fields) -> Result<Option<(String, usize)>, InputError> {

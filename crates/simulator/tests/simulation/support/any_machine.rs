@@ -23,18 +23,37 @@ struct Layout {
     memory_each: bool,
     alike: bool,
     follows: bool,
+    /// Latency of other nodes' memory, and what links between nodes carry, GB/s; `None`: the description does not say.
+    far: Option<(f64, Option<f64>)>,
 }
 
 fn layout() -> impl Strategy<Value = Layout> {
-    (any::<bool>(), any::<bool>(), any::<bool>(), prop::bool::weighted(0.3), prop::bool::weighted(0.3)).prop_map(
-        |(package_each, node_each, memory_each, alike, follows)| Layout {
+    (any::<bool>(), any::<bool>(), any::<bool>(), prop::bool::weighted(0.3), prop::bool::weighted(0.3), far()).prop_map(
+        |(package_each, node_each, memory_each, alike, follows, far)| Layout {
             package_each,
             node_each: package_each && node_each,
             memory_each,
             alike,
             follows,
+            far,
         },
     )
+}
+
+fn far() -> impl Strategy<Value = Option<(f64, Option<f64>)>> {
+    let link = prop::option::of(prop_oneof![0.1..2.0, 2.0..100.0]);
+    prop::option::of((prop_oneof![Just(1.0), 1.0..4.0], link))
+}
+
+/// The table `[nodes]` for so many nodes, all as far from each other.
+fn nodes(count: usize, (latency, link): (f64, Option<f64>)) -> String {
+    let matrix = |own: f64, other: f64| {
+        let row = |from: usize| (0..count).map(|to| if from == to { own } else { other }).collect::<Vec<f64>>();
+        format!("{:?}", (0..count).map(row).collect::<Vec<_>>())
+    };
+    let link = link.map_or(String::new(), |link| format!("link_gb_per_s = {}\n", matrix(0.0, link)));
+    let (distances, latency) = (matrix(10.0, 20.0), matrix(1.0, latency));
+    format!("[nodes]\nsource = \"test\"\ndistances = {distances}\nlatency = {latency}\n{link}")
 }
 
 /// Microseconds of switch, migration, migration to another cache, tick; watts and efficiency.
@@ -70,6 +89,8 @@ fn assemble(parts: (Vec<Cluster>, Layout, Costs, Vec<Memory>, Package)) -> Spec 
     let packages = if layout.package_each { clusters.len() } else { 1 };
     let tables = if layout.memory_each { clusters.len() + 1 } else { 1 };
     let branch = |(index, memory): (usize, Memory)| Memory { parent: (index > 0).then_some(0), ..memory };
+    let count = clusters.iter().map(|cluster| cluster.node as usize + 1).max().unwrap_or(1);
+    let more = layout.far.map_or(String::new(), |far| nodes(count, far));
     let boost = package_boost(&clusters, &package);
     let (context_switch_us, migration_us, migration_llc_us, tick_us, platform_watts, supply_efficiency) = costs;
     Spec {
@@ -82,6 +103,7 @@ fn assemble(parts: (Vec<Cluster>, Layout, Costs, Vec<Memory>, Package)) -> Spec 
         migration_us,
         migration_llc_us,
         tick_us,
+        more,
         restriction: None,
     }
 }

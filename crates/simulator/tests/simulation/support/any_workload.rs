@@ -8,8 +8,8 @@
 use proptest::prelude::*;
 use tandem_simulator::units::{MSEC, Nanos, USEC};
 use tandem_simulator::workload::{
-    Behaviour, BehaviourId, LoopId, LoopSchedule, Op, ParallelLoop, Policy, Scheduling, Span, Spread, TaskSpec,
-    TimerRef, Workload,
+    Behaviour, BehaviourId, LoopId, LoopSchedule, MemoryPolicy, Op, ParallelLoop, Policy, Scheduling, Span, Spread,
+    TaskSpec, TimerRef, Workload,
 };
 
 use super::workload::{TaskExt, thread, workload};
@@ -195,17 +195,28 @@ fn noise() -> impl Strategy<Value = TaskSpec> {
 
 /// A kind of thread without a program.
 fn kind() -> impl Strategy<Value = TaskSpec> {
-    (1..4u32, 0..2usize, prop_oneof![2 => Just(0), 1 => 0..20u64], scheduling(), affinity()).prop_map(
-        |(instances, application, delay, scheduling, affinity)| TaskSpec {
+    (1..4u32, 0..2usize, prop_oneof![2 => Just(0), 1 => 0..20u64], scheduling(), affinity(), memory()).prop_map(
+        |(instances, application, delay, scheduling, affinity, memory)| TaskSpec {
             instances,
             application,
             delay: delay * MSEC,
             scheduling,
             affinity,
+            memory,
             counters: COUNTERS,
             ..thread("", [])
         },
     )
+}
+
+/// Nodes of the thread's memory, some of which few machines have.
+fn memory() -> impl Strategy<Value = MemoryPolicy> {
+    let nodes = || prop::collection::btree_set(0..5u32, 0..3).prop_map(|nodes| nodes.into_iter().collect());
+    prop_oneof![
+        3 => Just(MemoryPolicy::Local),
+        1 => nodes().prop_map(MemoryPolicy::Bind),
+        1 => nodes().prop_map(MemoryPolicy::Interleave),
+    ]
 }
 
 fn scheduling() -> impl Strategy<Value = Scheduling> {

@@ -20,6 +20,8 @@ pub struct Spec {
     pub migration_us: f64,
     pub migration_llc_us: f64,
     pub tick_us: f64,
+    /// Further tables, as text.
+    pub more: String,
     /// The configuration in force.
     pub restriction: Option<Restriction>,
 }
@@ -187,6 +189,7 @@ impl Spec {
             migration_us: 0.0,
             migration_llc_us: 0.0,
             tick_us: 0.0,
+            more: String::new(),
             restriction: None,
         }
     }
@@ -228,6 +231,7 @@ impl Spec {
         line(&mut toml, "migration_us", self.migration_us);
         line(&mut toml, "migration_llc_us", self.migration_llc_us);
         line(&mut toml, "tick_us", self.tick_us);
+        toml.push_str(&self.more);
         if let Some(restriction) = &self.restriction {
             self.write_restriction(&mut toml, restriction);
         }

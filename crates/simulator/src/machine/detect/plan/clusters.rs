@@ -156,16 +156,13 @@ fn memories(facts: &Reading, groups: &[Group]) -> Vec<Memory> {
     nodes.sort_unstable();
     nodes.dedup();
     let only = nodes.len() == 1;
+    let known = |node| facts.nodes.iter().find(|known| known.number == node);
     let memory = |node| Memory {
         node,
         name: format!("node{node}"),
         cores: groups.iter().filter(|group| group.common.node == node).map(|group| group.cores.len()).sum(),
-        kib: facts
-            .nodes
-            .iter()
-            .find(|known| known.number == node)
-            .and_then(|known| known.memory_kib)
-            .or_else(|| facts.memory_kib.filter(|_| only)),
+        kib: known(node).and_then(|known| known.memory_kib).or_else(|| facts.memory_kib.filter(|_| only)),
+        distances: known(node).map_or(Vec::new(), |known| known.distances.clone()),
         measured: None,
     };
     nodes.into_iter().map(memory).collect()

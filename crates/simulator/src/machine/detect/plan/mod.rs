@@ -125,6 +125,8 @@ pub(super) struct Memory {
     pub name: String,
     pub cores: usize,
     pub kib: Option<u64>,
+    /// Distances of the node to all nodes; empty where the kernel does not tell.
+    pub distances: Vec<u32>,
     /// What was measured; `None`: nothing was.
     pub measured: Option<MeasuredMemory>,
 }
