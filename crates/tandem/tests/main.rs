@@ -12,6 +12,7 @@ mod crowded;
 mod equal;
 mod factor;
 mod fidelity;
+mod latency;
 mod long;
 mod migration;
 mod o1;

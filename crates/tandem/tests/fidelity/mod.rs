@@ -7,7 +7,7 @@
 mod normal;
 mod run;
 mod scenario;
-mod simulated;
+pub mod simulated;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -66,7 +66,7 @@ fn throttled(scenario: &Scenario, workload: &Workload, options: &Options, whole:
 
 /// `fair`, `tandem` or an object of `scripts/objects`, with settings.
 #[track_caller]
-fn opened(scheduler: &str) -> Scheduler {
+pub fn opened(scheduler: &str) -> Scheduler {
     let (name, settings) = scheduler.split_once(',').map_or((scheduler, ""), |(name, settings)| (name, settings));
     let object = match name {
         "fair" => return Scheduler::Fair,
