@@ -75,8 +75,9 @@ impl Engine<'_> {
         if bytes <= 0.0 {
             return;
         }
-        let time = (bytes / thread_bandwidth(self.machine, cpu)) as Nanos;
-        self.running.memory.move_bytes(self.machine, cpu, bytes);
+        let farther = self.running.memory.latency_factor(cpu);
+        let time = (bytes / thread_bandwidth(self.machine, cpu) * farther) as Nanos;
+        self.running.move_bytes(cpu, &mut self.threads[task], bytes);
         self.sched.kernel.pmu.add_bytes(cpu, bytes);
         self.charge(cpu, time);
         // What is not fetched before the thread loses its CPU stays to be fetched.

@@ -72,7 +72,7 @@ impl Network {
             return;
         };
         let latency = &nodes.latency[own];
-        let factor: f64 = pages.iter().zip(latency).map(|(share, factor)| share * factor).sum();
+        let factor = nodes.mean_latency(own as u32, pages);
         let present = pages.iter().enumerate().filter(|(_, share)| **share > 0.0);
         let part = |(node, share): (usize, &f64)| Part {
             node: node as u32,

@@ -270,8 +270,10 @@ impl<'r> Progress<'r> {
             _ => footprint,
         };
         let lost = lost.min(self.machine.caches[cache.index()].bytes);
-        let domain = &self.machine.memory_domains[self.machine.cpus[cpu.index()].memory_domain.index()];
-        (lost as f64 / (domain.thread_bytes_per_s * 1e-9)) as Nanos
+        let (place, nodes) = (&self.machine.cpus[cpu.index()], self.machine.nodes.as_ref());
+        let domain = &self.machine.memory_domains[place.memory_domain.index()];
+        let farther = nodes.map_or(1.0, |nodes| nodes.mean_latency(place.node, &thread.pages));
+        (lost as f64 / (domain.thread_bytes_per_s * 1e-9) * farther) as Nanos
     }
 
     /// The thread on `cpu`, if any, is to be paced anew before time goes on.

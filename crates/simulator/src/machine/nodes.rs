@@ -23,6 +23,15 @@ impl Nodes {
         self.memory.len()
     }
 
+    /// Mean latency from CPUs of node `from` to memory that lies on the nodes in these shares, in that of the own node; 1 without
+    /// shares.
+    pub fn mean_latency(&self, from: u32, shares: &[f64]) -> f64 {
+        if shares.is_empty() {
+            return 1.0;
+        }
+        shares.iter().zip(&self.latency[from as usize]).map(|(share, factor)| share * factor).sum()
+    }
+
     /// The node among `nodes` that is nearest to `from`; the lowest of equals, and `from` if there is none.
     pub fn nearest(&self, from: u32, nodes: &[u32]) -> u32 {
         nodes.iter().copied().min_by_key(|to| (self.distances[from as usize][*to as usize], *to)).unwrap_or(from)

@@ -10,8 +10,8 @@
 //!   [`energy`]: the cheapest one on asymmetric machines.
 //! - `balance`: moving queued tasks between CPUs.
 //!
-//! Left out: NUMA balancing, core scheduling, interrupt pressure. A machine whose tasks' memory lies on another node than they do
-//! could tell the difference.
+//! Left out: NUMA balancing, core scheduling, interrupt pressure. A machine with several nodes, on which
+//! tasks' pages follow them and tasks their pages after some seconds, could tell the difference.
 //!
 //! Simpler than Linux, and what could tell:
 //! - Weights are whole numbers where a kernel has ten bits more: that of a group with a small part of its load on a CPU.
