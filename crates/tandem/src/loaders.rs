@@ -100,8 +100,9 @@ fn every_bundled_file_says_the_same_to_the_simulator_and_to_linux() {
 fn linux_refuses_an_arena_and_nothing_else() {
     let refused: Vec<String> =
         files().iter().filter_map(|file| LINUX.accepts(file).err()).map(|it| it.to_string()).collect();
-    let [refused] = &refused[..] else { panic!("{refused:#?}") };
-    assert!(refused.contains("scx_lavd.toml:") && refused.contains("the loader for Linux cannot follow `run.arena`"));
+    let [lavd, p2dq] = &refused[..] else { panic!("{refused:#?}") };
+    assert!(lavd.contains("scx_lavd.toml:") && lavd.contains("the loader for Linux cannot follow `run.arena`"));
+    assert!(p2dq.contains("scx_p2dq.toml:") && p2dq.contains("the loader for Linux cannot follow `run.arena`"));
 }
 
 #[test]
