@@ -115,7 +115,7 @@ pub(super) fn allowed_cpus(
             kind.name,
             kind.affinity.as_deref().unwrap_or(&[])
         ));
-        sched.kernel.cgroups.get(group).effective_cpus.clone()
+        sched.cpuset_cpus_allowed(group)
     })
 }
 

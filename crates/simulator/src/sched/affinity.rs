@@ -23,10 +23,18 @@ impl Sched {
         group: CgroupId,
         wish: Option<Arc<CpuMask>>,
     ) -> Result<Option<Arc<CpuMask>>, OutsideGroup> {
-        let Some(cpuset) = &self.kernel.cgroups.get(group).effective_cpus else { return Ok(wish) };
-        let Some(wish) = wish else { return Ok(Some(Arc::clone(cpuset))) };
-        let both = wish.and(cpuset);
-        if both.is_empty() { Err(OutsideGroup) } else { Ok(Some(Arc::new(both))) }
+        let Some(cpuset) = self.cpuset_cpus_allowed(group) else { return Ok(wish) };
+        let Some(wish) = wish else { return Ok(Some(cpuset)) };
+        let both = wish.and(&cpuset);
+        if both.intersects(&self.kernel.topology.online) { Ok(Some(Arc::new(both))) } else { Err(OutsideGroup) }
+    }
+
+    /// The CPUs of `group`, or of the nearest group above that has one which is online (`guarantee_online_cpus`); `None`: all.
+    pub fn cpuset_cpus_allowed(&self, group: CgroupId) -> Option<Arc<CpuMask>> {
+        let (groups, online) = (&self.kernel.cgroups, &self.kernel.topology.online);
+        let of = |group: CgroupId| groups.get(group).effective_cpus.as_ref();
+        let usable = |group: &CgroupId| of(*group).is_none_or(|cpus| cpus.intersects(online));
+        groups.ancestors(group).find(usable).and_then(of).cloned()
     }
 
     /// `sched_setaffinity`: `task` asks for these CPUs (`None`: any).
@@ -46,7 +54,7 @@ impl Sched {
         let (group, wish) = (entry.cgroup, entry.asked_cpus.clone());
         let allowed = match self.cpus_in_group(group, wish) {
             Ok(allowed) => allowed,
-            Err(OutsideGroup) => self.kernel.cgroups.get(group).effective_cpus.clone(),
+            Err(OutsideGroup) => self.cpuset_cpus_allowed(group),
         };
         if allowed != self.kernel.task(task).allowed {
             self.set_affinity(task, allowed);

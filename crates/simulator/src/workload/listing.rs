@@ -3,7 +3,9 @@
 
 use std::fmt;
 
-use super::{LoopSchedule, Op, Policy, Scheduling, Span, Spread, TaskSpec, TimerRef, Workload};
+use super::{
+    CgroupSpec, CgroupWrite, CpuMax, LoopSchedule, Op, Policy, Scheduling, Span, Spread, TaskSpec, TimerRef, Workload,
+};
 use crate::units::{MSEC, Nanos, SEC, USEC};
 
 /// The programs of a workload as text; made by [`Workload::listing`].
@@ -24,6 +26,9 @@ impl fmt::Display for Listing<'_> {
             write!(f, ", ends after {}", Time(duration))?;
         }
         writeln!(f)?;
+        for group in &workload.cgroups {
+            self.group(f, group)?;
+        }
         for task in &workload.tasks {
             self.task(f, task)?;
         }
@@ -32,6 +37,33 @@ impl fmt::Display for Listing<'_> {
 }
 
 impl Listing<'_> {
+    fn group(&self, f: &mut fmt::Formatter<'_>, group: &CgroupSpec) -> fmt::Result {
+        write!(f, "group {}", group.path)?;
+        if group.made > 0 {
+            write!(f, ", made after {}", Time(group.made))?;
+        }
+        if let Some(at) = group.removed {
+            write!(f, ", removed after {}", Time(at))?;
+        }
+        for (at, write) in &group.writes {
+            match write {
+                CgroupWrite::Weight(weight) => write!(f, ", weight {weight}")?,
+                CgroupWrite::WeightNice(nice) => write!(f, ", weight of nice {nice}")?,
+                CgroupWrite::Idle(true) => f.write_str(", idle")?,
+                CgroupWrite::Idle(false) => f.write_str(", not idle")?,
+                CgroupWrite::Max(None) => f.write_str(", no limit")?,
+                CgroupWrite::Max(Some(CpuMax { quota, period, burst })) => {
+                    write!(f, ", {} of {}, burst {}", Time(*quota), Time(*period), Time(*burst))?;
+                }
+                CgroupWrite::Cpus(cpus) => write!(f, ", cpus {cpus:?}")?,
+            }
+            if *at > 0 {
+                write!(f, " after {}", Time(*at))?;
+            }
+        }
+        writeln!(f)
+    }
+
     fn task(&self, f: &mut fmt::Formatter<'_>, task: &TaskSpec) -> fmt::Result {
         write!(f, "task {} x{}", task.name, task.instances)?;
         match task.system {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Task groups: each level of the tree shares a CPU by weight.
 
+use std::path::Path;
+
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::{GroupReport, Report};
+use tandem_simulator::simulation::{Audit, Options};
 use tandem_simulator::units::SEC;
 
 use crate::common;
-use crate::equal::machine as smp;
+use crate::equal::{description, machine as smp};
 use crate::fair::support::{options, run_with, spinning};
 
 /// A run of endless threads, `(name, group, how many, more fields)`, with these groups, at the highest clock.
@@ -280,4 +283,26 @@ fn sessions_share_where_they_have_groups() {
     };
     assert_shares(&of(false), &[25.0; 4], 0.2);
     assert_shares(&of(true), &[50.0, 50.0 / 3.0, 50.0 / 3.0, 50.0 / 3.0], 0.2);
+}
+
+#[test]
+fn threads_of_all_classes_leave_as_soon_as_their_group_loses_their_cpu() {
+    let text = r#"{ "tasks" : {
+        "fair" : { "loop" : 4, "run" : 182 },
+        "sleeper" : { "loop" : 4, "sleep" : 2000, "run" : 10 },
+        "fifo" : { "instance" : 2, "policy" : "SCHED_FIFO", "priority" : 1, "loop" : 4, "sleep" : 2000, "run" : 111 } },
+        "tandem" : { "cgroups" : { "/a" : { "changes" : [ { "at" : 1, "cpus" : [1] } ] } } } }"#;
+    let mut workload = common::workload(text);
+    for task in &mut workload.tasks {
+        // A file could not put a real-time thread there.
+        task.task_group = Some("/a".into());
+    }
+    workload.cgroups[0].writes[0].0 = 1;
+    let options = Options { audit: Some(Audit { most_steps: 1_000_000 }), ..options(1, SEC) };
+    let report = common::run_with(&smp(3), &workload, &options);
+    assert_eq!(report.warnings, Vec::<String>::new());
+    // Where none of the group's CPUs is online, those of the group above count.
+    let offline = description(3) + "\n[configuration.part]\ntitle = \"part\"\nonline = \"0-0\"\nsource = \"test\"\n";
+    let machine = Machine::parse("equal", Path::new("equal.toml"), &offline, Some("part"));
+    common::run_with(&machine.unwrap_or_else(|error| panic!("{error}")), &workload, &options);
 }

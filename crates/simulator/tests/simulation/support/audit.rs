@@ -12,7 +12,7 @@ use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::{Observer, PrevState, TaskInfo};
 use tandem_simulator::simulation::Hotplug;
 use tandem_simulator::units::{CpuId, Nanos, PackageId, SEC, TaskId};
-use tandem_simulator::workload::{Op, TaskSpec, Workload};
+use tandem_simulator::workload::{CgroupWrite, Op, TaskSpec, Workload};
 
 use super::observers::PowerSum;
 
@@ -222,7 +222,14 @@ impl Observer for Audit<'_> {
         assert_eq!(task.id.index(), self.threads.len(), "threads are numbered in order");
         let kind = kind_of(self.workload, &task.name);
         assert_eq!(task.application, (!kind.system).then_some(kind.application));
-        self.threads.push(Watched { allowed: allowed(self.machine, kind), on: None, runnable: false, dead: false });
+        // Groups with CPUs overrule what a thread asks for; the simulator's own audit knows them.
+        let grouped = self
+            .workload
+            .cgroups
+            .iter()
+            .any(|group| group.writes.iter().any(|(_, write)| matches!(write, CgroupWrite::Cpus(_))));
+        let allowed = allowed(self.machine, kind).filter(|_| !grouped);
+        self.threads.push(Watched { allowed, on: None, runnable: false, dead: false });
     }
 
     fn sched_switch(&mut self, now: Nanos, cpu: CpuId, prev: Option<(TaskId, PrevState)>, next: Option<TaskId>) {
