@@ -56,7 +56,9 @@ impl Sched {
             Ok(allowed) => allowed,
             Err(OutsideGroup) => self.cpuset_cpus_allowed(group),
         };
-        if allowed != self.kernel.task(task).allowed {
+        // A task whose CPUs all went offline may use any, until it asks again.
+        let usable = allowed.as_ref().is_none_or(|cpus| cpus.intersects(&self.kernel.topology.online));
+        if usable && allowed != self.kernel.task(task).allowed {
             self.set_affinity(task, allowed);
         }
     }
