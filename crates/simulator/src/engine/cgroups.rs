@@ -10,6 +10,7 @@ use super::outcome::Outcome;
 use super::thread::Thread;
 use crate::kernel::cgroup::CgroupTree;
 use crate::kernel::cpumask::CpuMask;
+use crate::machine::Machine;
 use crate::sched::core::Sched;
 use crate::units::{CgroupId, CpuId, Nanos, TaskId};
 use crate::workload::{CgroupSpec, CgroupWrite, TaskSpec};
@@ -76,6 +77,21 @@ impl CgroupChanges {
             }
         }
         self.time(agenda);
+    }
+}
+
+/// Says which CPUs of groups `machine` lacks: they are left out.
+pub(super) fn check_cpus(specs: &[CgroupSpec], machine: &Machine, outcome: &mut Outcome) {
+    for spec in specs {
+        let lists = spec.writes.iter().filter_map(|(_, write)| match write {
+            CgroupWrite::Cpus(cpus) => Some(cpus),
+            _ => None,
+        });
+        for cpus in lists.filter(|cpus| cpus.iter().any(|cpu| *cpu as usize >= machine.cpus.len())) {
+            let (path, name) = (&spec.path, &machine.name);
+            outcome
+                .warn(format!("CPUs {cpus:?} of cgroup {path}: {name} does not have all of them; they are left out"));
+        }
     }
 }
 

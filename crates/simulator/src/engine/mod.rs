@@ -200,6 +200,7 @@ impl<'r> Engine<'r> {
         if self.hardware.has_limits() {
             self.agenda.set(Event::Limits, limits::PERIOD);
         }
+        cgroups::check_cpus(&workload.cgroups, self.machine, &mut self.outcome);
         self.cgroups.queue(&workload.cgroups, &self.sched.kernel.cgroups, &mut self.agenda);
         let threads = workload.tasks.iter().map(|kind| u64::from(kind.instances)).fold(0, u64::saturating_add);
         self.threads.have_room(threads, 0)?;

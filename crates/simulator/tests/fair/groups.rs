@@ -253,6 +253,10 @@ fn threads_stay_on_the_cpus_of_their_group() {
     let threads = [("a", "/a", 1, ""), ("b", "/a/b", 1, r#", "cpus" : [1, 2, 3]"#), ("c", "/", 1, r#", "cpus" : [3]"#)];
     let report = run(&smp(4), &threads, r#""/a" : { "cpus" : [3] }"#, 20);
     assert_shares(&report, &[25.0, 25.0, 50.0], 1.0);
+    // What a machine lacks is left out, and said.
+    let report = run(&smp(4), &threads[..2], r#""/a" : { "cpus" : [3, 9] }"#, 20);
+    assert_shares(&report, &[50.0, 50.0], 0.5);
+    assert_eq!(report.warnings, ["CPUs [3, 9] of cgroup /a: equal does not have all of them; they are left out"]);
     // A group in it with none of these CPUs has what that has; a thread that asks for none of them gets all of them.
     let threads = [("a", "/a/b", 1, ""), ("c", "/a", 1, r#", "cpus" : [0]"#)];
     let report = run(&smp(4), &threads, r#""/a" : { "cpus" : [3] }, "/a/b" : { "cpus" : [1] }"#, 20);

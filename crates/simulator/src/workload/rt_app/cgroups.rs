@@ -90,7 +90,11 @@ fn max(fields: &Fields, offset: usize) -> Result<Option<Option<CpuMax>>, InputEr
     let micros = |key, range| Ok(fields.integer(key, range)?.map(|micros| micros as Nanos * USEC));
     let place = |key| fields.member(key).map_or(offset, |member| member.offset);
     let unlimited = fields.value("max").is_some_and(|value| matches!(&value.kind, Kind::String(text) if text == "max"));
-    let quota = if unlimited { None } else { micros("max", QUOTA_US)? };
+    let quota = if unlimited {
+        None
+    } else {
+        micros("max", QUOTA_US).map_err(|error: InputError| error.help("or `\"max\"`: no limit"))?
+    };
     let (period, burst) = (micros("period", PERIOD_US)?, micros("burst", 0..=*QUOTA_US.end())?);
     let Some(quota) = quota else {
         return match [("period", period), ("burst", burst)].into_iter().find(|(_, value)| value.is_some()) {
