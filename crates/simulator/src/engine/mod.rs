@@ -264,7 +264,7 @@ impl<'r> Engine<'r> {
         self.agenda.repeat_tick(cpu);
         self.charge(cpu, self.machine.costs.tick);
         self.refetch(cpu);
-        self.sched.tick(cpu);
+        self.sched.tick(cpu, self.machine.costs.tick);
         self.show_utilisation(cpu);
         if self.sched.fair.softirq_pending() {
             // Behind the ticks of the other CPUs, which are due at this instant too.

@@ -137,6 +137,9 @@ pub struct Rq {
     pub ext_nr_running: u32,
     /// `TIF_NEED_RESCHED`.
     pub need_resched: bool,
+    /// How far beyond [`Kernel::now`] the next pass of `__schedule` reads the clock: a tick reads it when it begins, and a
+    /// switch that it asks for when it is over.
+    pub clock_ahead: Nanos,
     /// Capacity at the highest OPP (`arch_scale_cpu_capacity`).
     pub capacity_orig: u32,
     /// What real-time and deadline tasks left of it when the CPU last balanced (`cpu_capacity`).
@@ -252,6 +255,12 @@ impl Kernel {
     #[inline]
     pub fn rq_mut(&mut self, cpu: CpuId) -> &mut Rq {
         &mut self.rqs[cpu.index()]
+    }
+
+    /// `rq_clock_task`: up to when the time of the task on `cpu` is booked, and from when on that of the next one.
+    #[inline]
+    pub fn rq_clock_task(&self, cpu: CpuId) -> Nanos {
+        self.now + self.rqs[cpu.index()].clock_ahead
     }
 
     /// `resched_curr`: `cpu` shall call `schedule` before time goes on.
@@ -442,6 +451,7 @@ impl Rq {
             uclamp_others: Vec::new(),
             ext_nr_running: 0,
             need_resched: false,
+            clock_ahead: 0,
             capacity_orig: capacity,
             capacity,
             capacity_limit,

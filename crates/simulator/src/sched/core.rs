@@ -40,7 +40,7 @@ use crate::scx::Scx;
 use crate::scx::class::Next;
 use crate::scx::exit::ExitInfo;
 use crate::scx::idle::IdleChange;
-use crate::units::{CpuId, TaskId};
+use crate::units::{CpuId, Nanos, TaskId};
 use crate::workload::Scheduling;
 
 /// The scheduler of a machine.
@@ -257,8 +257,9 @@ impl Sched {
         self.wakeup_preempt(dst, task);
     }
 
-    /// The periodic tick of a busy CPU (`sched_tick`).
-    pub fn tick(&mut self, cpu: CpuId) {
+    /// The periodic tick of a busy CPU (`sched_tick`), which takes `cost` and reads the clock first: a thread that it lets
+    /// run has not yet had whole ticks at the ticks to come, so a slice of a whole number of ticks lasts one more.
+    pub fn tick(&mut self, cpu: CpuId, cost: Nanos) {
         let Some(curr) = self.kernel.rq(cpu).curr else { return };
         if self.kernel.hw_pressure_active {
             self.kernel.update_hw_load_avg(cpu);
@@ -273,6 +274,10 @@ impl Sched {
         self.kernel.cpufreq_update_util(cpu);
         if self.kernel.switching != Switching::All {
             self.fair.sched_balance_trigger(&mut self.kernel, cpu);
+        }
+        let rq = self.kernel.rq_mut(cpu);
+        if rq.need_resched {
+            rq.clock_ahead = cost;
         }
     }
 
@@ -343,6 +348,12 @@ impl Sched {
 
     /// `__schedule`: picks the task that runs next on `cpu`.
     fn schedule(&mut self, cpu: CpuId) -> Option<Switch> {
+        let switch = self.pick_and_switch(cpu);
+        self.kernel.rq_mut(cpu).clock_ahead = 0;
+        switch
+    }
+
+    fn pick_and_switch(&mut self, cpu: CpuId) -> Option<Switch> {
         let prev = self.kernel.rq(cpu).curr;
         let next = self.pick_next_task(cpu);
         self.kernel.rq_mut(cpu).need_resched = false;
@@ -397,7 +408,7 @@ impl Sched {
                 self.kernel.task_mut(task).on_cpu = true;
                 if self.kernel.task(task).class != ClassId::Ext {
                     class_of!(self, task, set_next_task, cpu, task);
-                    self.begin_runtime_scx(task);
+                    self.begin_runtime_scx(cpu, task);
                 }
             }
             None => self.enter_idle(cpu),

@@ -178,7 +178,8 @@ impl Sched {
             && self.kernel.task(curr).class != ClassId::Ext
         {
             let entity = &mut scx.state.tasks[curr];
-            let ran = self.kernel.now.saturating_sub(std::mem::replace(&mut entity.exec_start, self.kernel.now));
+            let now = self.kernel.rq_clock_task(cpu).max(entity.exec_start);
+            let ran = now - std::mem::replace(&mut entity.exec_start, now);
             let (guest, memory) = (&scx.state.guest, &mut scx.vm.memory);
             guest.set_sum_exec_runtime(memory, curr, guest.sum_exec_runtime(memory, curr) + ran);
             if ran > 0 {
@@ -188,9 +189,9 @@ impl Sched {
     }
 
     /// `task`, of any class, begins to run (`exec_start`).
-    pub(super) fn begin_runtime_scx(&mut self, task: TaskId) {
+    pub(super) fn begin_runtime_scx(&mut self, cpu: CpuId, task: TaskId) {
         if let Some(scx) = &mut self.ext {
-            scx.state.tasks[task].exec_start = self.kernel.now;
+            scx.state.tasks[task].exec_start = self.kernel.rq_clock_task(cpu);
         }
     }
 

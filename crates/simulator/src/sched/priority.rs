@@ -155,7 +155,7 @@ impl Sched {
         }
         if running {
             class_of!(self, task, set_next_task, cpu, task);
-            self.begin_runtime_scx(task);
+            self.begin_runtime_scx(cpu, task);
         }
         self.switched_from(task, class);
         if queued {

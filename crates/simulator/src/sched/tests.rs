@@ -78,7 +78,7 @@ fn what_real_time_tasks_leave_is_seen_when_a_cpu_balances() {
     start_as(&mut sched, Policy::Fifo { priority: 1 }, Some(&[1]));
     // A busy CPU balances every 124 ms.
     sched.kernel.now = 150 * MSEC;
-    sched.tick(cpu);
+    sched.tick(cpu, 0);
     let used = sched.kernel.rq(cpu).avg_rt.util_avg as u32;
     assert!((970..1000).contains(&used), "all but 1024 · 2^(-150/32): {used}");
     assert_eq!((sched.kernel.rq(cpu).capacity, sched.kernel.glance(cpu).capacity), (1024, 1024));

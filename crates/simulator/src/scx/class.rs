@@ -73,7 +73,7 @@ impl Ctx<'_> {
     /// `update_curr_scx`: books what the current task of `cpu` ran.
     pub(super) fn update_curr_scx(&mut self, cpu: CpuId) {
         let Some(curr) = self.kernel.rq(cpu).curr else { return };
-        let now = self.kernel.now;
+        let now = self.kernel.rq_clock_task(cpu);
         let entity = &mut self.scx.tasks[curr];
         let delta = now.saturating_sub(entity.exec_start);
         if delta == 0 {
@@ -165,7 +165,7 @@ impl Ctx<'_> {
             self.ops_dequeue(task, SCX_DEQ_CORE_SCHED_EXEC);
             self.queues().dequeue(cpu, task);
         }
-        self.scx.tasks[task].exec_start = self.kernel.now;
+        self.scx.tasks[task].exec_start = self.kernel.rq_clock_task(cpu);
         if queued {
             self.call_op_task(Op::Running, task, &[]);
         }

@@ -6,7 +6,9 @@
 //! `balance_one` asks `simple_dispatch` *before* `put_prev_task_scx` enqueues the leaving task, so a task never follows
 //! itself while another one waits. `simple_stopping` charges 20 ms less the rest of the slice, divided by weight/100.
 
-use super::support::{assert_turns, ms, open, tick, us};
+use crate::equal::machine;
+
+use super::support::{assert_turns, assert_turns_on, ms, open, tick, us};
 
 /// Three threads of weights 100 (nice 0), 194 (nice −3: 1991 · 100 / 1024) and 51 (nice 3: 526 · 100 / 1024) on one CPU.
 ///
@@ -74,6 +76,34 @@ fn as_a_fifo_the_order_is_that_of_enqueueing() {
         (tick(126), 0, "a"),
     ];
     assert_turns(1, &open("scx_simple", "fifo_sched=true"), &tasks, ms(140), &expected);
+}
+
+/// A tick reads the clock, then it takes 10 us; `__schedule` reads the clock again, and the next task's time begins there
+/// (`exec_start`). So 20 ticks after its first a task has run for 20 ms less 10 us, and its slice lasts one tick more.
+///
+/// - 0: a, between ticks: tick 20 is the first that finds 20 ms used up.
+/// - Tick 20: b begins 10 us later. Tick 40 leaves it 10 us, tick 41 ends its slice. So it goes on, each for 21 ticks.
+#[test]
+fn a_slice_of_whole_ticks_lasts_one_more_where_ticks_take_time() {
+    let mut machine = machine(1);
+    machine.costs.tick = us(10);
+    let tasks = [r#""a" : { "run" : 1000000 }"#, r#""b" : { "run" : 1000000 }"#];
+    let expected = [(0, 0, "a"), (tick(20), 0, "b"), (tick(41), 0, "a"), (tick(62), 0, "b"), (tick(83), 0, "a")];
+    assert_turns_on(&machine, &open("scx_simple", "fifo_sched=true"), &tasks, ms(90), &expected);
+}
+
+/// A task alone on its CPU gets a new slice at the tick that ended the one before, from when that tick is over.
+///
+/// - 0: a. Tick 20 ends its slice; nobody waits, and the kernel gives it 20 ms more. Tick 40 leaves it 10 us of them, tick
+///   41 none.
+/// - 30 ms: b starts and waits for tick 41. From then on they take turns of 21 ticks.
+#[test]
+fn who_goes_on_alone_counts_from_when_the_tick_is_over() {
+    let mut machine = machine(1);
+    machine.costs.tick = us(10);
+    let tasks = [r#""a" : { "run" : 1000000 }"#, r#""b" : { "delay" : 30000, "run" : 1000000 }"#];
+    let expected = [(0, 0, "a"), (tick(41), 0, "b"), (tick(62), 0, "a")];
+    assert_turns_on(&machine, &open("scx_simple", "fifo_sched=true"), &tasks, ms(80), &expected);
 }
 
 /// Two CPUs. A task that wakes when some CPU is idle goes straight to that CPU's local queue

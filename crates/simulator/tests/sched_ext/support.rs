@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::{Report, SchedExtReport};
 use tandem_simulator::observer::{Observer, PrevState, TaskInfo};
 use tandem_simulator::simulation::{Governor, KernelParameters, Options, SchedExt, Scheduler};
@@ -82,8 +83,20 @@ impl Observer for Turns {
 /// on several CPUs at the same instant are ordered by CPU.
 #[track_caller]
 pub fn assert_turns(cpus: usize, scheduler: &Arc<SchedExt>, tasks: &[&str], limit: Nanos, expected: &[Turn]) -> Report {
+    assert_turns_on(&machine(cpus), scheduler, tasks, limit, expected)
+}
+
+/// As [`assert_turns`], on this machine.
+#[track_caller]
+pub fn assert_turns_on(
+    machine: &Machine,
+    scheduler: &Arc<SchedExt>,
+    tasks: &[&str],
+    limit: Nanos,
+    expected: &[Turn],
+) -> Report {
     let mut turns = Turns::default();
-    let report = watch(&machine(cpus), &tasks_of(tasks), &options(scheduler, limit), &mut turns);
+    let report = watch(machine, &tasks_of(tasks), &options(scheduler, limit), &mut turns);
     survived(&report);
     let seen = turns.seen.iter().map(|(at, cpu, next)| (*at, *cpu, next.as_str()));
     let (seen, expected) = (by_cpu(seen), by_cpu(expected.iter().copied()));

@@ -17,6 +17,9 @@ use crate::equal;
 /// What a sleeper does between being late and sleeping again: it looks at the clock and calls the kernel.
 const CALL_US: u64 = 4;
 
+/// What a tick takes: 2,601 instructions (`guest/paths`) of 2 ns (`-icount shift=1`).
+const TICK_COST: Nanos = 5_202;
+
 /// Latencies of each sleeper, in order, microseconds.
 #[track_caller]
 pub fn latencies(case: &Case, scheduler: &Scheduler, seed: u64) -> Vec<Vec<f64>> {
@@ -34,9 +37,11 @@ pub fn latencies(case: &Case, scheduler: &Scheduler, seed: u64) -> Vec<Vec<f64>>
     late
 }
 
-/// One CPU on which only work takes time.
+/// One CPU on which work takes time, and the tick.
 fn machine() -> Machine {
-    equal::machine(1)
+    let mut machine = equal::machine(1);
+    machine.costs.tick = TICK_COST;
+    machine
 }
 
 /// As rt-app JSON. A sleeper's n-th due time is n periods after it came.

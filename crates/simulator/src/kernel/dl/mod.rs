@@ -94,8 +94,9 @@ impl Dl {
         if entity.queued.is_none() {
             return;
         }
-        let delta = kernel.now - entity.exec_start;
-        entity.exec_start = kernel.now;
+        let now = kernel.rq_clock_task(cpu).max(entity.exec_start);
+        let delta = now - entity.exec_start;
+        entity.exec_start = now;
         entity.runtime -= scaled_delta_exec(kernel, cpu, delta) as i64;
         if (delta > 0 && entity.runtime <= 0) || entity.yielded {
             self.throttle(kernel, cpu, curr);
@@ -279,7 +280,7 @@ impl SchedClass for Dl {
     fn set_next_task(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
         kernel.update_dl_load_avg(cpu, false);
         self.rqs[cpu.index()].curr = Some(task);
-        self.entities[task.index()].exec_start = kernel.now;
+        self.entities[task.index()].exec_start = kernel.rq_clock_task(cpu);
         self.start_hrtick(kernel, cpu);
     }
 

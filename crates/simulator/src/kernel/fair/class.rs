@@ -200,7 +200,7 @@ impl SchedClass for Fair {
             if queued && !goes_on {
                 entity.set_protect_slice();
             }
-            entity.exec_start = kernel.now;
+            entity.exec_start = kernel.rq_clock_task(cpu);
             self.cfs[queue.index()].curr = Some(id);
             next = self.parent(id);
         }

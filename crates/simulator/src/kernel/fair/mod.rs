@@ -236,11 +236,12 @@ impl Fair {
         let cfs = &mut self.cfs[queue.index()];
         let Some(curr) = cfs.curr else { return };
         let entity = &mut self.entities[curr.index()];
-        let delta = kernel.now - entity.exec_start;
-        if delta == 0 {
+        let now = kernel.rq_clock_task(cpu);
+        if now <= entity.exec_start {
             return;
         }
-        entity.exec_start = kernel.now;
+        let delta = now - entity.exec_start;
+        entity.exec_start = now;
         entity.vruntime += entity.calc_delta_fair(delta);
         let used_up = cfs.update_deadline(&mut self.entities, curr, self.features.base_slice);
         self.account_cfs_rq_runtime(kernel, queue, delta);

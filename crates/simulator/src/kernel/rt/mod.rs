@@ -68,8 +68,9 @@ impl Rt {
     pub fn update_curr(&mut self, kernel: &mut Kernel, cpu: CpuId) {
         if let Some(curr) = self.rqs[cpu.index()].curr {
             let entity = &mut self.entities[curr.index()];
-            self.servers[cpu.index()].charge(kernel.now - entity.exec_start);
-            entity.exec_start = kernel.now;
+            let now = kernel.rq_clock_task(cpu).max(entity.exec_start);
+            self.servers[cpu.index()].charge(now - entity.exec_start);
+            entity.exec_start = now;
         }
         self.update_server(kernel, cpu);
     }
@@ -212,7 +213,7 @@ impl SchedClass for Rt {
         kernel.update_rt_load_avg(cpu, false);
         self.rqs[cpu.index()].curr = Some(task);
         let entity = &mut self.entities[task.index()];
-        entity.exec_start = kernel.now;
+        entity.exec_start = kernel.rq_clock_task(cpu);
         if entity.time_slice == 0 {
             entity.time_slice = kernel.params.rr_timeslice;
         }
