@@ -202,6 +202,7 @@ impl Ctx<'_> {
 /// Lets programs read the clocks of a run queue that is about to be locked. Those of others are as old as their last
 /// callback: the kernel's are not much younger, as nothing updates the clock of a CPU whose tick has stopped.
 fn mirror_rq_clock(guest: &Guest, memory: &mut Memory, kernel: &Kernel, cpu: CpuId) {
-    let PeltClock { pelt, task, lost_idle } = kernel.rq(cpu).clock;
-    guest.set_rq_clock(memory, cpu, UPTIME + task, UPTIME + pelt, lost_idle);
+    let rq = kernel.rq(cpu);
+    let PeltClock { pelt, task, lost_idle } = rq.clock;
+    guest.set_rq_clock(memory, cpu, UPTIME + task + rq.clock_ahead, UPTIME + pelt, lost_idle);
 }
