@@ -203,6 +203,8 @@ impl Ctx<'_> {
 /// callback: the kernel's are not much younger, as nothing updates the clock of a CPU whose tick has stopped.
 fn mirror_rq_clock(guest: &Guest, memory: &mut Memory, kernel: &Kernel, cpu: CpuId) {
     let rq = kernel.rq(cpu);
-    let PeltClock { pelt, task, lost_idle } = rq.clock;
-    guest.set_rq_clock(memory, cpu, UPTIME + task + rq.clock_ahead, UPTIME + pelt, lost_idle);
+    let mut clock = rq.clock;
+    clock.update(rq.clock_ahead, u64::from(rq.capacity_orig), u64::from(rq.freq_scale), rq.curr.is_none());
+    let PeltClock { pelt, task, lost_idle } = clock;
+    guest.set_rq_clock(memory, cpu, UPTIME + task, UPTIME + pelt, lost_idle);
 }
