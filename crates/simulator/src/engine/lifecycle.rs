@@ -35,6 +35,7 @@ impl Engine<'_> {
         (new.asked_cpus, new.autogroup) = (asked, session);
         new.set_group(group, clamps);
         self.threads.add(spec, parent, task);
+        self.numa_fork(task, parent);
         self.threads[task].rounds.set_policy(kind, scheduling.policy);
         let info = self.threads.info(task, self.sched.kernel.task(task).kernel_priority());
         self.loader.fork(&mut self.sched, &self.threads, task, cpu, &mut self.outcome);

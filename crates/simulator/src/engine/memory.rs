@@ -15,7 +15,7 @@ pub(super) const TOLERANCE: f64 = 1e-2;
 #[derive(Debug)]
 pub struct Memory {
     caches: Vec<CacheState>,
-    domains: Vec<DomainState>,
+    pub(super) domains: Vec<DomainState>,
     dirty_caches: Vec<CacheId>,
     dirty_domains: Vec<MemoryDomainId>,
     /// Ways to memory where it has a home.
@@ -31,14 +31,15 @@ struct CacheState {
     dirty: bool,
 }
 
+/// What is known of a path.
 #[derive(Debug)]
-struct DomainState {
+pub(super) struct DomainState {
     /// CPUs whose running thread moves data, or waits for some.
     users: Vec<CpuId>,
     /// The latency in force, in that of the idle path.
-    latency: f64,
+    pub(super) latency: f64,
     /// The latency by the last solution.
-    solved: f64,
+    pub(super) solved: f64,
     /// Whether that slows any thread.
     slows: bool,
     /// Bytes moved so far.
@@ -140,6 +141,9 @@ impl Memory {
 
     /// Marks the tree that `domain` belongs to for a new solution.
     fn touch(&mut self, machine: &Machine, mut domain: MemoryDomainId) {
+        if let Some(network) = &mut self.network {
+            network.touch(machine, domain);
+        }
         while let Some(parent) = machine.memory_domains[domain.index()].parent {
             domain = parent;
         }
@@ -152,7 +156,10 @@ impl Memory {
     #[inline]
     pub fn lambda(&self, machine: &Machine, cpu: CpuId, pace: &Pace) -> f64 {
         if let Some(network) = &self.network {
-            return network.lambda(machine, cpu, pace);
+            if !pace.uses_memory() {
+                return 1.0;
+            }
+            return network.lambda(machine, cpu, pace, self.lambda_out(machine, network, cpu, pace, |state| state.latency));
         }
         let mut lambda = 1.0f64;
         let mut domain = Some(machine.cpus[cpu.index()].memory_domain).filter(|_| pace.uses_memory());
@@ -207,7 +214,7 @@ impl Memory {
 
     /// Solves the children of `domain`, then `domain` itself for all threads below it, each at least as slow as its own
     /// path makes it; appends these threads with what they are slowed by so far.
-    fn solve_below(
+    pub(super) fn solve_below(
         &mut self,
         machine: &Machine,
         domain: MemoryDomainId,
@@ -217,6 +224,9 @@ impl Memory {
         let first = flows.len();
         for index in 0..self.domains[domain.index()].children.len() {
             self.solve_below(machine, self.domains[domain.index()].children[index], pace, flows);
+        }
+        if self.domains[domain.index()].children.iter().any(|child| is_link(machine, *child)) {
+            merge(flows, first);
         }
         let here = flows.len();
         for cpu in &self.domains[domain.index()].users {
@@ -234,7 +244,7 @@ impl Memory {
     }
 
     /// Puts the solution in force where it changed notably, there or `above`; notes whom that concerns.
-    fn settle(&mut self, domain: MemoryDomainId, above: bool, changed: &mut Vec<CpuId>) {
+    pub(super) fn settle(&mut self, domain: MemoryDomainId, above: bool, changed: &mut Vec<CpuId>) {
         let state = &mut self.domains[domain.index()];
         let notable = (state.solved - state.latency).abs() > TOLERANCE * state.latency;
         // No contention is no contention: what is left of it must not stay for ever.
@@ -268,7 +278,29 @@ fn join(flows: &mut Vec<Flow>, here: usize, pace: Pace) {
     }
 }
 
-fn path(domain: &MemoryDomain) -> Path {
+/// Whether a path is the link of a cache. There may be many below a memory, and nearly all of them are wide enough.
+fn is_link(machine: &Machine, domain: MemoryDomainId) -> bool {
+    machine.memory_domains[domain.index()].link_of.is_some()
+}
+
+/// Makes one of flows that are alike, from `first` on.
+fn merge(flows: &mut Vec<Flow>, first: usize) {
+    let mut kept = first;
+    for index in first..flows.len() {
+        let flow = flows[index];
+        let alike = |known: &&mut Flow| known.pace == flow.pace && known.own == flow.own;
+        match flows[first..kept].iter_mut().take(MAX_KINDS).find(alike) {
+            Some(known) => known.threads += flow.threads,
+            None => {
+                flows[kept] = flow;
+                kept += 1;
+            }
+        }
+    }
+    flows.truncate(kept);
+}
+
+pub(super) fn path(domain: &MemoryDomain) -> Path {
     Path { bandwidth: bytes_per_ns(domain), contention: domain.contention }
 }
 

@@ -12,7 +12,7 @@
 //! - `blocking`: waiting and waking. `inherit`: priority inheritance. `stuck`: which thread waits for which when nothing
 //!   can happen any more.
 //! - `switching`: context switches and what they cost. `progress`: how fast running threads go. `memory`, `siblings`:
-//!   what slows them down.
+//!   what slows them down. `nodes`: the ways to memory that has a home; `numa`: threads and their memory find each other.
 //! - `clocks`: cpufreq decisions. `pauses`: cpuidle decisions. `hardware`: what the machine then does, and draws;
 //!   `meter`: what that sums up to. `counting`: what performance counters show.
 //! - `cgroups`: groups come, go and change. `sched_ext`: a loaded scheduler's coming and cost; `loader`: the program that
@@ -40,6 +40,7 @@ mod loops;
 mod memory;
 mod meter;
 mod nodes;
+mod numa;
 mod outcome;
 mod pauses;
 mod processes;
@@ -64,6 +65,7 @@ use crate::error::SimulationError;
 use crate::kernel::Kernel;
 use crate::kernel::cgroup::CgroupTree;
 use crate::kernel::fair::energy::EnergyModel;
+use crate::kernel::fair::numa::Numa;
 use crate::machine::Machine;
 use crate::observer::Observer;
 use crate::options::Options;
@@ -141,7 +143,8 @@ impl<'r> Engine<'r> {
             && !kernel.topology.smt_active
             && kernel.topology.asym.iter().any(Option::is_some)
             && EnergyModel::is_registered(machine, kernel.params.linux);
-        let sched = Sched::new(kernel, energy_aware.then(|| EnergyModel::of(machine)).flatten());
+        let mut sched = Sched::new(kernel, energy_aware.then(|| EnergyModel::of(machine)).flatten());
+        sched.fair.numa = options.kernel.numa_balancing.then(|| Numa::of(machine).map(Box::new)).flatten();
         let mut hardware = Hardware::new(machine, options.kernel.hot_start);
         hardware.observe = observer.wants_power();
         Self {
@@ -265,6 +268,9 @@ impl<'r> Engine<'r> {
         self.charge(cpu, self.machine.costs.tick);
         self.refetch(cpu);
         self.sched.tick(cpu, self.machine.costs.tick);
+        if self.sched.fair.numa.is_some() {
+            self.numa_tick(cpu);
+        }
         self.show_utilisation(cpu);
         if self.sched.fair.softirq_pending() {
             // Behind the ticks of the other CPUs, which are due at this instant too.

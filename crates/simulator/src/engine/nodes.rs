@@ -3,7 +3,7 @@
 //!
 //! Only a machine whose description has `[nodes]` has a network; on any other, memory is that of the CPU a thread runs on.
 
-use super::memory::{Memory, TOLERANCE};
+use super::memory::{DomainState, Memory, TOLERANCE, path};
 use crate::machine::contention::{Flow, Path};
 use crate::machine::nodes::Hop;
 use crate::machine::speed::Pace;
@@ -30,6 +30,11 @@ pub(super) struct Network {
     /// All that traffic crosses, in the order in which it is solved: first what leads out of a node, then links, then what leads
     /// to memory.
     hops: Vec<Hop>,
+    /// How many of the hops lead out of a node. They carry all of their CPUs' traffic and no other, wherever that goes, so that
+    /// [`Memory`] solves them as on a machine without nodes, and only those whose users changed.
+    out: usize,
+    /// By path to memory: it leads out of a node, and its parent does not; and it must be solved anew.
+    outermost: Vec<Option<bool>>,
     /// The latency in force of each hop, in that of the idle one.
     latency: Vec<f64>,
     /// The latency by the last solution.
@@ -48,7 +53,7 @@ impl Network {
     /// The ways of `machine`; `None` if nothing is said of its nodes, or it has but one.
     pub fn of(machine: &Machine) -> Option<Self> {
         let nodes = machine.nodes.as_ref().filter(|nodes| nodes.count() > 1)?;
-        let hops = hops(machine, nodes);
+        let (hops, out) = hops(machine, nodes);
         let place = |hop: Hop| hops.iter().position(|known| *known == hop);
         let way = |cpu: CpuId, home: u32| machine.way_to_memory(cpu, home).into_iter().filter_map(place).collect();
         let cpus = (0..machine.cpus.len()).map(CpuId::at);
@@ -59,8 +64,37 @@ impl Network {
             latency: vec![1.0; hops.len()],
             solved: vec![1.0; hops.len()],
             slows: vec![false; hops.len()],
+            outermost: (0..machine.memory_domains.len()).map(|id| outermost(machine, &hops[..out], id)).collect(),
+            out,
             hops,
         })
+    }
+
+    /// Users of the path `domain`, which may lead out of a node, have changed.
+    pub fn touch(&mut self, machine: &Machine, mut domain: MemoryDomainId) {
+        loop {
+            if let Some(dirty) = &mut self.outermost[domain.index()] {
+                *dirty = true;
+                return;
+            }
+            let Some(parent) = machine.memory_domains[domain.index()].parent else { return };
+            domain = parent;
+        }
+    }
+
+    /// The paths out of a node that must be solved anew; none do afterwards.
+    fn take_touched(&mut self) -> Vec<MemoryDomainId> {
+        let touched = self.outermost.iter_mut().enumerate().filter(|(_, dirty)| **dirty == Some(true));
+        let taken = touched.map(|(domain, dirty)| {
+            *dirty = Some(false);
+            MemoryDomainId::at(domain)
+        });
+        taken.collect()
+    }
+
+    /// Whether `domain` leads out of a node.
+    fn leads_out(&self, domain: MemoryDomainId) -> bool {
+        self.hops[..self.out].contains(&Hop::Memory(domain))
     }
 
     /// The thread on `cpu` has its memory on the nodes in these shares; none: on the CPU's own.
@@ -111,18 +145,16 @@ impl Network {
         }
     }
 
-    /// λ for the thread on `cpu` that goes at `pace`: the mean over its nodes of the worst on the way to each.
-    pub fn lambda(&self, machine: &Machine, cpu: CpuId, pace: &Pace) -> f64 {
-        if !pace.uses_memory() {
-            return 1.0;
-        }
+    /// λ for the thread on `cpu` that goes at `pace`: the mean over its nodes of the worst on the way to each, at least that of
+    /// the way out of the CPU's node.
+    pub fn lambda(&self, machine: &Machine, cpu: CpuId, pace: &Pace, out: f64) -> f64 {
         let worst = |part: &Part| {
             let way = &self.ways[cpu.index()][part.node as usize];
             let of_hop = |hop: &usize| {
                 let crossing = Pace { bytes: pace.bytes * self.share(cpu, *hop).0, ..*pace };
                 self.path(machine, *hop).lambda(self.latency[*hop], &crossing)
             };
-            way.iter().map(of_hop).fold(1.0, f64::max)
+            way.iter().filter(|hop| **hop >= self.out).map(of_hop).fold(out, f64::max)
         };
         self.parts[cpu.index()].iter().map(|part| part.time * worst(part)).sum::<f64>().max(1.0)
     }
@@ -146,14 +178,13 @@ impl Network {
         Path { bandwidth: machine.hop_bandwidth(self.hops[hop]), contention }
     }
 
-    /// Solves all hops for the threads on `users`; these CPUs, if any of them must be paced anew.
-    fn solve(&mut self, machine: &Machine, users: Vec<CpuId>, pace: &impl Fn(CpuId) -> Pace) -> Vec<CpuId> {
-        let mut kinds = self.kinds(machine, &users, pace);
-        for hop in 0..self.hops.len() {
+    /// Solves all hops behind those that lead out of nodes, for threads of these kinds; whether threads must be paced anew.
+    fn solve(&mut self, machine: &Machine, mut kinds: Vec<Kind>) -> bool {
+        for hop in self.out..self.hops.len() {
             self.solve_hop(machine, hop, &mut kinds);
         }
         let mut concerns = false;
-        for hop in 0..self.hops.len() {
+        for hop in self.out..self.hops.len() {
             let notable = (self.solved[hop] - self.latency[hop]).abs() > TOLERANCE * self.latency[hop];
             // No contention is no contention: what is left of it must not stay for ever.
             let ended = !self.slows[hop] && self.solved[hop] != self.latency[hop];
@@ -162,23 +193,34 @@ impl Network {
                 concerns = true;
             }
         }
-        if concerns { users } else { Vec::new() }
+        concerns
     }
 
-    /// The threads on `users`, those that are alike together.
-    fn kinds(&self, machine: &Machine, users: &[CpuId], pace: &impl Fn(CpuId) -> Pace) -> Vec<Kind> {
+    /// The threads on `users`, those that are alike together. `out` is λ on the way out of the node.
+    fn kinds(
+        &self,
+        machine: &Machine,
+        users: &[CpuId],
+        pace: &impl Fn(CpuId) -> Pace,
+        out: &impl Fn(CpuId, &Pace) -> f64,
+    ) -> Vec<Kind> {
         let mut kinds: Vec<Kind> = Vec::new();
-        let start = |cpu: CpuId| (machine.cpus[cpu.index()].memory_domain, machine.cpus[cpu.index()].node);
+        let node = |cpu: CpuId| machine.cpus[cpu.index()].node;
         for cpu in users.iter().copied() {
             let pace = pace(cpu);
+            let out = out(cpu, &pace);
             let alike = |kind: &&mut Kind| {
                 kind.pace == pace
-                    && start(kind.cpu) == start(cpu)
+                    && kind.out == out
+                    && node(kind.cpu) == node(cpu)
                     && self.parts[kind.cpu.index()] == self.parts[cpu.index()]
             };
             match kinds.iter_mut().take(MAX_KINDS).find(alike) {
                 Some(kind) => kind.threads += 1,
-                None => kinds.push(Kind { cpu, pace, threads: 1, lambdas: vec![1.0; self.parts[cpu.index()].len()] }),
+                None => {
+                    let lambdas = vec![out; self.parts[cpu.index()].len()];
+                    kinds.push(Kind { cpu, pace, threads: 1, out, lambdas });
+                }
             }
         }
         kinds
@@ -225,12 +267,21 @@ struct Kind {
     cpu: CpuId,
     pace: Pace,
     threads: u32,
+    /// λ on the way out of the node.
+    out: f64,
     /// λ of each part of their memory so far.
     lambdas: Vec<f64>,
 }
 
-/// All that traffic crosses, as [`Network::hops`] orders it.
-fn hops(machine: &Machine, nodes: &Nodes) -> Vec<Hop> {
+/// `Some(false)` if the path `domain` leads out of a node, as one of `out`, and its parent does not.
+fn outermost(machine: &Machine, out: &[Hop], domain: usize) -> Option<bool> {
+    let leads_out = |domain: MemoryDomainId| out.contains(&Hop::Memory(domain));
+    let parent = machine.memory_domains[domain].parent;
+    (leads_out(MemoryDomainId::at(domain)) && !parent.is_some_and(leads_out)).then_some(false)
+}
+
+/// All that traffic crosses, as [`Network::hops`] orders it, and how many of these lead out of a node.
+fn hops(machine: &Machine, nodes: &Nodes) -> (Vec<Hop>, usize) {
     let count = nodes.count() as u32;
     // A path that a node's memory is behind, or a path behind that one, is for all; others lead out of a part of a node.
     let for_all =
@@ -241,7 +292,8 @@ fn hops(machine: &Machine, nodes: &Nodes) -> Vec<Hop> {
     let pairs = (0..count).flat_map(|low| (low + 1..count).map(move |high| (low, high)));
     let limited = pairs.filter(|(low, high)| nodes.links[*low as usize][*high as usize].is_some());
     let links = limited.map(|(low, high)| Hop::Link(low, high));
-    before.into_iter().map(Hop::Memory).chain(links).chain(behind.into_iter().map(Hop::Memory)).collect()
+    let out = before.len();
+    (before.into_iter().map(Hop::Memory).chain(links).chain(behind.into_iter().map(Hop::Memory)).collect(), out)
 }
 
 fn local(machine: &Machine, cpu: CpuId) -> Vec<Part> {
@@ -271,9 +323,40 @@ pub(super) fn first_touch(nodes: &Nodes, policy: &MemoryPolicy, from: u32) -> Ve
 }
 
 impl Memory {
-    /// As [`Memory::solve`], on a machine with nodes.
+    /// As [`Memory::solve`], on a machine with nodes: first the ways out of nodes, then what lies behind.
     pub(super) fn solve_network(&mut self, machine: &Machine, pace: &impl Fn(CpuId) -> Pace) -> Vec<CpuId> {
         let users = self.take_users();
-        self.network.as_mut().map_or(Vec::new(), |network| network.solve(machine, users, pace))
+        let Some(mut network) = self.network.take() else { return Vec::new() };
+        let mut changed = Vec::new();
+        for domain in network.take_touched() {
+            self.solve_below(machine, domain, pace, &mut Vec::new());
+            self.settle(domain, false, &mut changed);
+        }
+        let out = |cpu: CpuId, pace: &Pace| self.lambda_out(machine, &network, cpu, pace, |state| state.solved);
+        let kinds = network.kinds(machine, &users, pace, &out);
+        if network.solve(machine, kinds) {
+            changed = users;
+        }
+        self.network = Some(network);
+        changed
+    }
+
+    /// λ for a thread on `cpu` that goes at `pace`: of the paths that lead out of its node, which have this latency.
+    pub(super) fn lambda_out(
+        &self,
+        machine: &Machine,
+        network: &Network,
+        cpu: CpuId,
+        pace: &Pace,
+        latency: impl Fn(&DomainState) -> f64,
+    ) -> f64 {
+        let mut lambda = 1.0f64;
+        let mut domain = Some(machine.cpus[cpu.index()].memory_domain);
+        while let Some(id) = domain.filter(|id| network.leads_out(*id)) {
+            let entry = &machine.memory_domains[id.index()];
+            lambda = lambda.max(path(entry).lambda(latency(&self.domains[id.index()]), pace));
+            domain = entry.parent;
+        }
+        lambda
     }
 }

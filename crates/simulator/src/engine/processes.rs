@@ -38,6 +38,11 @@ impl Processes {
         self.first.get(application) == Some(&Some(task))
     }
 
+    /// The first thread of the process of `task`.
+    pub fn leader(&self, task: TaskId) -> TaskId {
+        self.members[task.index()].leader
+    }
+
     /// Puts a new thread, which was forked by this one if any, into its process. To be called for all threads, in order.
     pub fn join(&mut self, kind: &TaskSpec, task: TaskId, forked_by: Option<(TaskId, &TaskSpec)>) {
         let application = kind.application;

@@ -130,7 +130,7 @@ impl<'r> Progress<'r> {
         hardware: &mut Hardware<'_>,
         agenda: &mut Agenda,
     ) {
-        self.start_using_caches(cpu, task, threads);
+        self.use_caches(cpu, task, threads);
         if threads[task].segment != Segment::None {
             self.pace_later(cpu);
             return;
@@ -146,7 +146,7 @@ impl<'r> Progress<'r> {
     }
 
     /// Tells caches that the thread on `cpu` uses them, and works out what it demands there; its pace is to follow.
-    fn start_using_caches(&mut self, cpu: CpuId, task: TaskId, threads: &mut Threads<'_>) {
+    pub(super) fn use_caches(&mut self, cpu: CpuId, task: TaskId, threads: &mut Threads<'_>) {
         let behaviour = threads.behaviour(task);
         let llc = self.machine.cpus[cpu.index()].llc;
         let mut share = None;
@@ -307,7 +307,7 @@ impl<'r> Progress<'r> {
     fn repace_all(&mut self, threads: &mut Threads<'_>, hardware: &Hardware<'_>) {
         for cpu in self.memory.cache_changes() {
             if let Some(task) = self[cpu].task {
-                self.start_using_caches(cpu, task, threads);
+                self.use_caches(cpu, task, threads);
                 self.pace_later(cpu);
             }
         }

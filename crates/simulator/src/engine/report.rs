@@ -117,12 +117,13 @@ impl Engine<'_> {
             PackageDrawn { package, awake_j: causes[awake], idle_j: causes[idle], asleep_j: causes[asleep] }
         });
         let packages = packages.collect();
-        let memory =
-            machine.memory_domains.iter().zip(self.running.memory.traffic()).map(|(domain, bytes)| MemoryDrawn {
-                memory: domain.name.clone(),
-                static_j: domain.static_watts * time_s,
-                traffic_j: domain.joules_per_byte * bytes,
-            });
+        // Links of caches draw nothing of their own.
+        let described = machine.memory_domains.iter().zip(self.running.memory.traffic());
+        let memory = described.filter(|(domain, _)| domain.link_of.is_none()).map(|(domain, bytes)| MemoryDrawn {
+            memory: domain.name.clone(),
+            static_j: domain.static_watts * time_s,
+            traffic_j: domain.joules_per_byte * bytes,
+        });
         Drawn { clusters, packages, memory: memory.collect() }
     }
 

@@ -81,6 +81,11 @@ impl<'r> Threads<'r> {
         self.list.push(thread);
     }
 
+    /// The first thread of the process whose memory `task` uses; `None` for kernel threads, which have none.
+    pub fn address_space(&self, task: TaskId) -> Option<TaskId> {
+        (!self[task].kind.kernel_thread).then(|| self.processes.leader(task))
+    }
+
     /// Whether there has been no thread.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()

@@ -41,6 +41,8 @@ pub struct KernelParameters {
     pub capacity_aware: bool,
     /// Periodic and new-idle load balancing.
     pub load_balance: bool,
+    /// `kernel.numa_balancing`: on machines that say how far their nodes are, threads and their memory find each other.
+    pub numa_balancing: bool,
     /// `sched_rt_runtime_us` of `sched_rt_period_us`; `None`: no throttling.
     pub rt_runtime: Option<Nanos>,
     /// `sched_rt_period_us`.
@@ -91,6 +93,7 @@ impl Default for KernelParameters {
             energy_aware: true,
             capacity_aware: true,
             load_balance: true,
+            numa_balancing: true,
             rt_runtime: Some(950 * MSEC),
             rt_period: SEC,
             rr_timeslice: 100 * MSEC,
@@ -134,7 +137,7 @@ pub enum SettingError {
 
 impl KernelParameters {
     /// Names, units and meaning of all parameters, for help texts.
-    pub const KEYS: [(&str, &str); 23] = [
+    pub const KEYS: [(&str, &str); 24] = [
         ("hz", "ticks per second, 24..=10000 (250)"),
         ("base_slice_us", "fair slice in microseconds, 100..=1000000 (0.7 ms × (1 + log2(CPUs)), CPUs capped at 8)"),
         ("run_to_parity", "true or false (true): a task runs out its slice"),
@@ -145,6 +148,7 @@ impl KernelParameters {
         ("energy_aware", "true or false (true): energy-aware placement on asymmetric machines under schedutil"),
         ("capacity_aware", "true or false (true): the scheduler knows that CPUs differ in capacity"),
         ("load_balance", "true or false (true): periodic and new-idle balancing"),
+        ("numa_balancing", "true or false (true): with several nodes, threads and their memory find each other"),
         ("rt_runtime_us", "real-time budget per period in microseconds, -1 or 0..=rt_period_us (950000)"),
         ("rt_period_us", "real-time period in microseconds, 1..=1000000000 (1000000)"),
         ("rr_timeslice_ms", "SCHED_RR slice in milliseconds, 1..=10000 (100)"),
@@ -188,6 +192,7 @@ impl KernelParameters {
             "energy_aware" => self.energy_aware = flag()?,
             "capacity_aware" => self.capacity_aware = flag()?,
             "load_balance" => self.load_balance = flag()?,
+            "numa_balancing" => self.numa_balancing = flag()?,
             "rt_runtime_us" => {
                 let runtime = number(-1, (self.rt_period / USEC) as i64)?;
                 self.rt_runtime = u64::try_from(runtime).ok().map(|runtime| runtime * USEC);

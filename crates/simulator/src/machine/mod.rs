@@ -90,6 +90,8 @@ pub struct Cpu {
     pub performance_domain: PerformanceDomainId,
     /// The last-level cache of the CPU; `None` if nothing is described.
     pub llc: Option<CacheId>,
+    /// The first of the cores that share the L2 of the CPU; the CPU's own where that L2 is of one core, or not described.
+    pub l2: CoreId,
     /// The path of the CPU to memory.
     pub memory_domain: MemoryDomainId,
     /// NUMA node, from 0.
@@ -260,6 +262,9 @@ pub struct MemoryDomain {
     pub joules_per_byte: f64,
     /// A wider path that this one's traffic also crosses (a chip's bus into the node's memory controller).
     pub parent: Option<MemoryDomainId>,
+    /// The cache whose link to the parent this is (a chiplet's link to the I/O die); `None` for what the file describes as a
+    /// path of its own.
+    pub link_of: Option<CacheId>,
 }
 
 /// CPUs that share a clock.

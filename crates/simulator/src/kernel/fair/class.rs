@@ -106,7 +106,8 @@ impl SchedClass for Fair {
         }
     }
 
-    fn migrate_task_rq(&mut self, kernel: &mut Kernel, task: TaskId, _cpu: CpuId) {
+    fn migrate_task_rq(&mut self, kernel: &mut Kernel, task: TaskId, cpu: CpuId) {
+        self.numa_migrate_task_rq(kernel, task, cpu);
         let entity = self.se(task);
         if entity.rel_deadline && entity.avg.is_attached() {
             // Its dequeue was for this move and has just brought both to now (`DO_DETACH`).

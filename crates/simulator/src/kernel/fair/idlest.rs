@@ -52,6 +52,12 @@ impl Fair {
         }
         let (group, idlest) = idlest?;
         let Some(local) = local else { return Some(group) };
+        if domain.level == Level::Numa
+            && (local.group_type, idlest.group_type) == (GroupType::HasSpare, GroupType::HasSpare)
+            && let Some(goes) = self.numa_prefers(task, this_cpu, group)
+        {
+            return goes.then_some(group);
+        }
         let usable = |cpu: &&CpuId| kernel.task(task).may_use(**cpu);
         let allowed =
             domain.groups[kernel.topology.local_group(id, this_cpu)].cpus.iter().filter(usable).count() as i64;

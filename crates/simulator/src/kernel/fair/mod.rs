@@ -10,8 +10,9 @@
 //!   [`energy`]: the cheapest one on asymmetric machines.
 //! - `balance`: moving queued tasks between CPUs.
 //!
-//! Left out: NUMA balancing, core scheduling, interrupt pressure. A machine with several nodes, on which
-//! tasks' pages follow them and tasks their pages after some seconds, could tell the difference.
+//! - [`numa`]: threads and the memory that they use find each other, on machines with several nodes.
+//!
+//! Left out: core scheduling, interrupt pressure.
 //!
 //! Simpler than Linux, and what could tell:
 //! - Weights are whole numbers where a kernel has ten bits more: that of a group with a small part of its load on a CPU.
@@ -35,6 +36,7 @@ mod hierarchy;
 mod idlest;
 mod layout;
 mod load;
+pub mod numa;
 mod placement;
 mod task_list;
 mod timeline;
@@ -54,6 +56,7 @@ use entity::SchedEntity;
 use groups::{GroupLoad, TaskGroup};
 use hierarchy::Leave;
 use layout::{EntityId, Layout, QueueId};
+use numa::Numa;
 
 /// The fair class of all CPUs.
 #[derive(Debug)]
@@ -87,6 +90,8 @@ pub struct Fair {
     overutilized: bool,
     /// Whether any task ever was `SCHED_IDLE`.
     idle_policy_used: bool,
+    /// NUMA balancing, where it is on and there are several nodes (`sched_numa_balancing`).
+    pub numa: Option<Box<Numa>>,
 }
 
 impl Fair {
@@ -117,6 +122,7 @@ impl Fair {
             energy,
             overutilized: false,
             idle_policy_used: false,
+            numa: None,
         };
         fair.init_tg_cfs_entries(kernel);
         fair.init_cfs_bandwidth(kernel);

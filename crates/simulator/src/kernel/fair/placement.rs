@@ -5,7 +5,7 @@ use super::Fair;
 use super::load::Fit;
 use crate::kernel::Kernel;
 use crate::kernel::class::Wake;
-use crate::kernel::topology::DomainId;
+use crate::kernel::topology::{DomainId, Topology};
 use crate::units::{CpuId, SEC, TaskId};
 
 /// A wake-up: the task, the CPU of its waker, and the CPU where the task was.
@@ -143,8 +143,13 @@ impl Fair {
         if usable(kernel, target) {
             return target;
         }
+        // With clusters, an idle CPU of another one is only the second choice.
+        let mut elsewhere = None;
         if prev != target && kernel.cpus_share_cache(prev, target) && usable(kernel, prev) {
-            return prev;
+            if kernel.topology.cpus_share_resources(prev, target) {
+                return prev;
+            }
+            elsewhere = Some(prev);
         }
         let recent = std::mem::replace(&mut kernel.task_mut(task).recent_used_cpu, prev);
         if recent != prev
@@ -153,12 +158,15 @@ impl Fair {
             && kernel.task(task).may_use(recent)
             && usable(kernel, recent)
         {
-            return recent;
+            if kernel.topology.cpus_share_resources(recent, target) {
+                return recent;
+            }
+            elsewhere = elsewhere.or(Some(recent));
         }
         if let Some(domain) = asym {
             return self.select_idle_capacity(kernel, task, domain, target).unwrap_or(target);
         }
-        self.select_idle_in_llc(kernel, task, prev, target).unwrap_or(target)
+        self.select_idle_in_llc(kernel, task, prev, target).or(elsewhere).unwrap_or(target)
     }
 
     /// `select_idle_capacity`: the first idle CPU that the task fits, else the idle one that fits it best.
@@ -209,7 +217,7 @@ impl Fair {
     fn select_idle_core(&mut self, kernel: &Kernel, task: TaskId, llc: usize, target: CpuId) -> Option<CpuId> {
         let allowed = |cpu: CpuId| kernel.task(task).may_use(cpu);
         let mut idle_cpu = None;
-        for cpu in wrapped(&kernel.topology.llcs[llc].cpus, target).filter(|cpu| allowed(*cpu)) {
+        for cpu in cluster_first(&kernel.topology, llc, target).filter(|cpu| allowed(*cpu)) {
             let core = &kernel.topology.smt[cpu.index()];
             if core.iter().all(|sibling| kernel.idle_cpu(*sibling)) {
                 return Some(cpu);
@@ -227,8 +235,8 @@ impl Fair {
         let cache = &kernel.topology.llcs[llc];
         let limit = self.nr_idle_scan[llc] as usize;
         let allowed = kernel.task(task).allowed.as_deref();
-        if allowed.is_some() || self.idle_policy_used {
-            let usable = wrapped(&cache.cpus, target).filter(|cpu| kernel.task(task).may_use(*cpu));
+        if allowed.is_some() || self.idle_policy_used || kernel.topology.cluster_of[target.index()].is_some() {
+            let usable = cluster_first(&kernel.topology, llc, target).filter(|cpu| kernel.task(task).may_use(*cpu));
             return usable.take(limit).find(|cpu| self.idle_or_sched_idle(kernel, *cpu));
         }
         let found = kernel.idle.first_and_wrap(&cache.span, allowed, target.index() + 1)?;
@@ -256,6 +264,15 @@ impl Fair {
 fn wrapped(cpus: &[CpuId], target: CpuId) -> impl Iterator<Item = CpuId> + '_ {
     let start = cpus.partition_point(|cpu| *cpu <= target);
     cpus[start..].iter().chain(&cpus[..start]).copied()
+}
+
+/// The CPUs of a cache in the order in which an idle one is looked for: first those that share the target's L2, where that is a
+/// cluster of its own.
+fn cluster_first(topology: &Topology, llc: usize, target: CpuId) -> impl Iterator<Item = CpuId> + '_ {
+    let cluster = topology.cluster(target);
+    let near = cluster.map_or(&[][..], |cluster| &cluster.cpus);
+    let outside = move |cpu: &CpuId| cluster.is_none_or(|cluster| !cluster.span.test(*cpu));
+    wrapped(near, target).chain(wrapped(&topology.llcs[llc].cpus, target).filter(outside))
 }
 
 /// `record_wakee`: counts how often the waker wakes another task than before; halves the count every second.

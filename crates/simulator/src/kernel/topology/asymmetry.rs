@@ -42,7 +42,7 @@ impl Topology {
     pub(super) fn mark_asym_packing(&mut self, machine: &Machine) {
         let Some(priorities) = itmt_priorities(machine) else { return };
         for domain in &mut self.domains {
-            domain.asym_packing = matches!(domain.level, Level::Mc | Level::Pkg);
+            domain.asym_packing = matches!(domain.level, Level::Cls | Level::Mc | Level::Pkg);
             for group in &mut domain.groups {
                 group.asym_prefer_cpu = preferred(&priorities, &group.cpus).unwrap_or(group.asym_prefer_cpu);
             }

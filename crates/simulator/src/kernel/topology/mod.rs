@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scheduling domains: which CPUs balance with each other, built from a machine as `build_sched_domains` does.
 //!
-//! Levels: SMT (one core), MC (one last-level cache), PKG (one package), NUMA (all nodes). A level that adds no CPU to
-//! the one below is dropped, as the kernel degenerates it. Left out: CLS (L2 clusters below the cache; wakeups would
-//! look there first, and the E-cores of a module would balance among each other), more than one NUMA distance, overlapping
-//! NUMA groups (machines with a ring or mesh of nodes could tell the difference).
+//! Levels: SMT (one core), CLS (cores that share an L2 below the last-level cache), MC (one last-level cache), PKG (one package),
+//! NUMA (all nodes). A level that adds no CPU to the one below is dropped, as the kernel degenerates it. Left out: more than one
+//! NUMA distance, overlapping NUMA groups (machines with a ring or mesh of nodes could tell the difference).
 //!
 //! - `asymmetry`: domains whose CPUs differ in capacity, or which the kernel ranks.
 
@@ -34,6 +33,10 @@ pub struct Topology {
     pub llc_of: Vec<u32>,
     /// Last-level caches (`sd_llc`).
     pub llcs: Vec<Llc>,
+    /// Cores that share an L2 and have a domain of their own (`SD_CLUSTER`); none: `sched_cluster_active` is off.
+    pub clusters: Vec<Llc>,
+    /// Per CPU: the index into `clusters` of its own, if it is in one.
+    pub cluster_of: Vec<Option<u32>>,
     /// Per CPU: its SMT siblings, itself included (`cpu_smt_mask`).
     pub smt: Vec<Vec<CpuId>>,
     /// Whether any core has more than one online CPU (`sched_smt_active`).
@@ -46,7 +49,7 @@ pub struct Topology {
     asym_priority: Vec<u32>,
 }
 
-/// CPUs that share a last-level cache.
+/// CPUs that share a cache: the last-level one, or the L2 of a cluster.
 #[derive(Debug)]
 pub struct Llc {
     /// The cache's CPUs, as a set.
@@ -87,6 +90,8 @@ pub struct SchedDomain {
 pub enum Level {
     /// SMT siblings.
     Smt,
+    /// CPUs that share an L2, where that is not the last-level cache.
+    Cls,
     /// CPUs of one last-level cache.
     Mc,
     /// CPUs of one package.
@@ -121,6 +126,18 @@ impl Topology {
         numa.map_or(0, |id| self.local_group(*id, cpu))
     }
 
+    /// The other CPUs' L2 that `cpu` shares, where that is a domain of its own.
+    #[inline]
+    pub fn cluster(&self, cpu: CpuId) -> Option<&Llc> {
+        self.cluster_of[cpu.index()].map(|cluster| &self.clusters[cluster as usize])
+    }
+
+    /// `cpus_share_resources`, of CPUs that share a cache: they are of one cluster where clusters are, else it goes without saying.
+    #[inline]
+    pub fn cpus_share_resources(&self, cpu: CpuId, other: CpuId) -> bool {
+        self.clusters.is_empty() || self.cluster_of[cpu.index()] == self.cluster_of[other.index()]
+    }
+
     /// Index of the group of `domain` that `cpu` belongs to; 0 if it is not in the domain.
     #[inline]
     pub fn local_group(&self, domain: DomainId, cpu: CpuId) -> usize {
@@ -149,6 +166,8 @@ impl Topology {
             local_groups: vec![Vec::new(); nr_cpus],
             llc_of: vec![0; nr_cpus],
             llcs: Vec::new(),
+            clusters: Vec::new(),
+            cluster_of: vec![None; nr_cpus],
             smt: (0..nr_cpus).map(|cpu| siblings(machine, &online, CpuId::at(cpu))).collect(),
             smt_active: false,
             asym: vec![None; nr_cpus],
@@ -158,9 +177,10 @@ impl Topology {
         };
         topology.smt_active = topology.online.iter().any(|cpu| topology.smt[cpu.index()].len() > 1);
         topology.build_llcs(machine);
-        for level in [Level::Smt, Level::Mc, Level::Pkg, Level::Numa] {
+        for level in [Level::Smt, Level::Cls, Level::Mc, Level::Pkg, Level::Numa] {
             topology.build_level(machine, level);
         }
+        topology.note_clusters();
         topology.mark_asymmetry(machine);
         topology.mark_asym_packing(machine);
         topology
@@ -178,7 +198,7 @@ impl Topology {
     fn build_level(&mut self, machine: &Machine, level: Level) {
         for members in partition(&self.online, |cpu| level_key(machine, level, cpu)) {
             let children = self.child_spans(&members);
-            if children.len() < 2 {
+            if children.len() < 2 || (level == Level::Cls && !self.is_cluster(&members)) {
                 continue;
             }
             let id = self.domains.len();
@@ -196,7 +216,7 @@ impl Topology {
                 min_interval: members.len() as Nanos * MSEC,
                 cache_nice_tries: match level {
                     Level::Smt => 0,
-                    Level::Mc | Level::Pkg => 1,
+                    Level::Cls | Level::Mc | Level::Pkg => 1,
                     Level::Numa => 2,
                 },
             });
@@ -206,6 +226,23 @@ impl Topology {
                     self.local_groups[cpu.index()].push(index);
                 }
             }
+        }
+    }
+
+    /// Whether CPUs that share an L2 are a part of those of a last-level cache (`cpu_clustergroup_mask` has no more, and where it
+    /// has as many, the level of the last-level cache says it all).
+    fn is_cluster(&self, members: &[CpuId]) -> bool {
+        let llc = &self.llcs[self.llc_of[members[0].index()] as usize];
+        members.len() < llc.cpus.len() && members.iter().all(|cpu| llc.span.test(*cpu))
+    }
+
+    /// `sched_cluster_active`, and `sd_share_id` where it is a cluster's.
+    fn note_clusters(&mut self) {
+        for domain in self.domains.iter().filter(|domain| domain.level == Level::Cls) {
+            for cpu in domain.span.iter() {
+                self.cluster_of[cpu.index()] = Some(self.clusters.len() as u32);
+            }
+            self.clusters.push(Llc { span: domain.span.clone(), cpus: domain.span.iter().collect() });
         }
     }
 
@@ -274,6 +311,7 @@ fn level_key(machine: &Machine, level: Level, cpu: CpuId) -> (u32, u32) {
     let entry = &machine.cpus[cpu.index()];
     match level {
         Level::Smt => (0, entry.core.0),
+        Level::Cls => (0, entry.l2.0),
         Level::Mc => llc_key(machine, cpu),
         Level::Pkg => (0, machine.cluster(cpu).package.0),
         Level::Numa => (0, 0),

@@ -3,7 +3,7 @@
 
 use toml::de::DeValue;
 
-use super::range::{MHZ, MILLIVOLTS, PART, WATTS, khz, microvolts};
+use super::range::{GB_PER_S, MHZ, MILLIVOLTS, PART, WATTS, khz, microvolts};
 use super::reader::{File, Named, Placed, Table};
 use super::tables::Tables;
 use super::{MAX_CPUS, boost, cpu_list, schema};
@@ -53,6 +53,8 @@ pub(super) struct CacheRow {
     pub(super) kib: u32,
     pub(super) scope: CacheScope,
     pub(super) hit_cost: f64,
+    /// Bytes per second of the link of each such cache to its memory, if that is narrower than the memory's own path.
+    pub(super) link: Option<f64>,
 }
 
 /// A cluster as written.
@@ -73,6 +75,8 @@ pub(super) struct ClusterRow {
     pub(super) memory: MemoryDomainId,
     pub(super) static_watts: f64,
     pub(super) cache: Option<CacheRow>,
+    /// Neighbouring cores that share an L2.
+    pub(super) l2_cores: u32,
     pub(super) boost: Vec<Placed<Boost>>,
     /// By core; empty where the table has none.
     pub(super) itmt_priority: Vec<u32>,
@@ -101,6 +105,7 @@ pub(super) fn read(table: &Table<'_>, tables: &Tables) -> Result<ClusterRow, Inp
         memory: MemoryDomainId::at(tables.memories.find(file, table.text("memory")?)?),
         static_watts: table.number("static_watts", WATTS)?.value,
         cache: read_cache(table, cores.value)?,
+        l2_cores: read_l2(table, cores.value)?,
         boost: boost::read(table)?,
         itmt_priority: read_itmt_priority(table, cores.value)?,
     })
@@ -143,20 +148,42 @@ fn read_cache(table: &Table<'_>, cores: u32) -> Result<Option<CacheRow>, InputEr
     };
     // The name is for readers of the file: an empty one is a mistake, any other has no effect.
     row.text_if("name")?;
+    let scope = cache_scope(row.file, "per", row.text("per")?, cores)?;
+    let link = row.number_if("link_gb_per_s", GB_PER_S)?;
+    if let Some(link) = link.filter(|_| scope == CacheScope::Package) {
+        return Err(row
+            .file
+            .error(link.at, "a cache of the whole package has no link of its own")
+            .help("expected the bandwidth in the `gb_per_s` of the memory"));
+    }
     Ok(Some(CacheRow {
         at: row.at,
         level: row.whole("level", 1..=4)?.value,
         kib: row.whole("kib", 1..=1 << 30)?.value,
-        scope: cache_scope(row.file, row.text("per")?, cores)?,
+        scope,
         hit_cost: row.number("hit_cost", PART)?.value,
+        link: link.map(|link| link.value * 1e9),
     }))
 }
 
-fn cache_scope(file: File<'_>, per: Placed<&str>, cores: u32) -> Result<CacheScope, InputError> {
+/// How many neighbouring cores share an L2: `"core"`, `"cores:N"` or `"cluster"`.
+fn read_l2(table: &Table<'_>, cores: u32) -> Result<u32, InputError> {
+    let Some(per) = table.text_if("l2_per")? else { return Ok(1) };
+    match cache_scope(table.file, "l2_per", per, cores)? {
+        CacheScope::Cores(group) => Ok(group),
+        CacheScope::Cluster => Ok(cores),
+        CacheScope::Package => Err(table
+            .file
+            .error(per.at, "`l2_per` cannot be `package`")
+            .help("expected \"core\", \"cores:N\" or \"cluster\": the cache of a package is described in `cache`")),
+    }
+}
+
+fn cache_scope(file: File<'_>, key: &str, per: Placed<&str>, cores: u32) -> Result<CacheScope, InputError> {
     if let Some(group) = per.value.strip_prefix("cores:") {
         let group = group.trim().parse::<u32>().ok().filter(|group| *group > 0 && cores.is_multiple_of(*group));
         return group.map(CacheScope::Cores).ok_or_else(|| {
-            file.error(per.at, format!("`per` cannot be `{}`", per.value))
+            file.error(per.at, format!("`{key}` cannot be `{}`", per.value))
                 .help(format!("expected \"cores:N\" with an N that divides the cluster's {cores} cores"))
         });
     }
@@ -165,7 +192,7 @@ fn cache_scope(file: File<'_>, per: Placed<&str>, cores: u32) -> Result<CacheSco
         "cluster" => Ok(CacheScope::Cluster),
         "package" => Ok(CacheScope::Package),
         other => Err(file
-            .error(per.at, format!("`per` cannot be `{other}`"))
+            .error(per.at, format!("`{key}` cannot be `{other}`"))
             .help(crate::input::valid_names(other, &["core", "cluster", "package", "cores:N"]))),
     }
 }

@@ -52,7 +52,7 @@ impl Draft {
             packages: tables.packages.rows.into_iter().map(|row| row.package).collect(),
             core_types: tables.core_types.rows.into_iter().map(|row| row.core_type).collect(),
             caches: topology.caches,
-            memory_domains: tables.memories.rows,
+            memory_domains: tables.memories.rows.into_iter().chain(topology.links).collect(),
             nodes,
             performance_domains: topology.performance_domains,
             platform,

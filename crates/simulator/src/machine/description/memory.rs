@@ -70,5 +70,6 @@ fn read_domain(name: &str, table: &Table<'_>, parent: Option<MemoryDomainId>) ->
         static_watts: table.number("static_watts", WATTS)?.value,
         joules_per_byte: table.number("nj_per_byte", NANOJOULES)?.value * 1e-9,
         parent,
+        link_of: None,
     })
 }

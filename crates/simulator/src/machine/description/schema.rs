@@ -210,6 +210,7 @@ pub static CLUSTER: Shape = Shape {
         "memory",
         "static_watts",
         "cache",
+        "l2_per",
         "boost",
         "itmt_priority",
         "voltage_follows",
@@ -220,7 +221,8 @@ pub static CLUSTER: Shape = Shape {
 };
 
 /// A cluster's last-level cache.
-pub static CACHE: Shape = Shape { title: "cache", keys: &["level", "kib", "per", "hit_cost", "name"], inner: &[] };
+pub static CACHE: Shape =
+    Shape { title: "cache", keys: &["level", "kib", "per", "hit_cost", "link_gb_per_s", "name"], inner: &[] };
 
 /// A supply voltage that another cluster raises.
 pub static VOLTAGE_FOLLOWS: Shape =

@@ -8,8 +8,8 @@ use super::numbering::Cores;
 use super::reader::{File, Named};
 use super::tables::Tables;
 use crate::input::InputError;
-use crate::machine::{Cache, Core, Cpu, PerformanceDomain};
-use crate::units::{CacheId, ClusterId, CoreId, CpuId, PerformanceDomainId};
+use crate::machine::{Cache, Core, Cpu, MemoryDomain, PerformanceDomain};
+use crate::units::{CacheId, ClusterId, CoreId, CpuId, MemoryDomainId, PerformanceDomainId};
 
 /// The tables that CPUs refer to.
 #[derive(Debug, Clone)]
@@ -21,6 +21,8 @@ pub(super) struct Topology {
     pub(super) cluster_cores: Vec<Vec<CoreId>>,
     pub(super) caches: Vec<Cache>,
     pub(super) performance_domains: Vec<PerformanceDomain>,
+    /// Links of caches to memory, to stand behind the paths that the file describes.
+    pub(super) links: Vec<MemoryDomain>,
 }
 
 /// A CPU and where it sits.
@@ -55,6 +57,7 @@ pub(super) fn build(
             online: true,
             performance_domain,
             llc,
+            l2: CoreId(seat.core.0 - seat.place % row.l2_cores),
             memory_domain: row.memory,
             node: row.node,
             capacity: 0,
@@ -62,9 +65,10 @@ pub(super) fn build(
             itmt_priority: row.itmt_priority.get(seat.place as usize).copied().unwrap_or(0),
         }
     });
-    let cpus = cpus.collect();
+    let mut cpus: Vec<Cpu> = cpus.collect();
+    let links = link_caches(&mut cpus, &caches, numbers, clusters, tables);
     let (cores, cluster_cores) = cores(numbers);
-    Ok(Topology { cpus, cores, cluster_cores, caches, performance_domains })
+    Ok(Topology { cpus, cores, cluster_cores, caches, performance_domains, links })
 }
 
 /// Every CPU, ascending by number.
@@ -142,6 +146,39 @@ fn caches(clusters: &[ClusterRow], seats: &[Seat]) -> (Vec<Cache>, Vec<Option<Ca
         cpus,
     });
     (caches.collect(), cache_of.into_iter().map(|index| index.map(CacheId::at)).collect())
+}
+
+/// Puts a link between each cache whose cluster says so and the memory: it is the path of the cache's CPUs from then on.
+fn link_caches(
+    cpus: &mut [Cpu],
+    caches: &[Cache],
+    numbers: &[Cores],
+    clusters: &Named<ClusterRow>,
+    tables: &Tables,
+) -> Vec<MemoryDomain> {
+    let cluster_of = |cpu: CpuId| numbers.iter().position(|cores| cores.iter().flatten().any(|number| *number == cpu.0));
+    let mut links = Vec::new();
+    for (index, cache) in caches.iter().enumerate() {
+        let Some(row) = cache.cpus.first().and_then(|cpu| cluster_of(*cpu)).map(|cluster| &clusters.rows[cluster]) else {
+            continue;
+        };
+        let Some(bytes_per_s) = row.cache.as_ref().and_then(|cache| cache.link) else { continue };
+        let memory = &tables.memories.rows[row.memory.index()];
+        for cpu in &cache.cpus {
+            cpus[cpu.index()].memory_domain = MemoryDomainId::at(tables.memories.rows.len() + links.len());
+        }
+        links.push(MemoryDomain {
+            name: format!("{}/L{}-{index}", memory.name, cache.level),
+            bytes_per_s,
+            thread_bytes_per_s: memory.thread_bytes_per_s.min(bytes_per_s),
+            contention: 0.0,
+            static_watts: 0.0,
+            joules_per_byte: 0.0,
+            parent: Some(row.memory),
+            link_of: Some(CacheId::at(index)),
+        });
+    }
+    links
 }
 
 fn performance_domains(

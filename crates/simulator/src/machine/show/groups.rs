@@ -101,7 +101,11 @@ fn shape<'m>(machine: &'m Machine, cluster: &Cluster) -> impl PartialEq + use<'m
         let cpu = &machine.cpus[id.index()];
         let cache = cpu.llc.map(|llc| &machine.caches[llc.index()]);
         let cache = cache.map(|cache| (cache.level, cache.bytes, cache.cpus.len()));
-        (cpu.online, cache, cpu.memory_domain, cpu.node)
+        let path = &machine.memory_domains[cpu.memory_domain.index()];
+        let link = path.link_of.map(|_| path.bytes_per_s);
+        let memory = path.parent.filter(|_| link.is_some()).unwrap_or(cpu.memory_domain);
+        let l2 = machine.cores.iter().filter(|core| machine.cpus[core.cpus[0].index()].l2 == cpu.l2).count();
+        (cpu.online, cache, memory, link, l2, cpu.node)
     };
     let of_core = |core: &CoreId| machine.cores[core.index()].cpus.iter().map(of_cpu).collect::<Vec<_>>();
     (clocks(machine, cluster), cluster.cores.iter().map(of_core).collect::<Vec<_>>())

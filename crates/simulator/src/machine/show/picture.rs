@@ -183,7 +183,8 @@ fn numbers(cpus: &[CpuId]) -> String {
 fn own_caches(machine: &Machine, group: &Group) -> Vec<String> {
     let members = groups::cpus(machine, group.first(machine));
     let own: Vec<&Cache> = machine.caches.iter().filter(|cache| is_within(&cache.cpus, &members)).collect();
-    let Some(first) = own.first() else { return Vec::new() };
+    let l2 = shared_l2(machine, members.first().copied());
+    let Some(first) = own.first() else { return l2.into_iter().collect() };
     let size = format!("L{} {}", first.level, units::bytes(first.bytes));
     let cores = first.cpus.iter().map(|cpu| machine.cpus[cpu.index()].core).collect::<std::collections::BTreeSet<_>>();
     let text = match (own.len(), cores.len(), group.clusters.len()) {
@@ -192,7 +193,16 @@ fn own_caches(machine: &Machine, group: &Group) -> Vec<String> {
         (_, 1, _) => format!("{size} per core"),
         (_, cores, _) => format!("{size} per {cores} cores"),
     };
-    vec![text]
+    let path = machine.memory_domains.iter().find(|path| path.link_of.is_some_and(|of| machine.caches[of.index()] == **first));
+    let link = path.map(|path| format!("{} GB/s to memory", units::gb_per_s(path.bytes_per_s)));
+    vec![std::iter::once(text).chain(link).collect::<Vec<_>>().join(", ")].into_iter().chain(l2).collect()
+}
+
+/// `L2 per 4 cores`, where several cores share one that is not the last level.
+fn shared_l2(machine: &Machine, cpu: Option<CpuId>) -> Option<String> {
+    let l2 = machine.cpus[cpu?.index()].l2;
+    let sharing = machine.cores.iter().filter(|core| machine.cpus[core.cpus[0].index()].l2 == l2).count();
+    (sharing > 1).then(|| format!("L2 per {sharing} cores"))
 }
 
 /// Caches and memory that clusters of a package share, and memory that belongs to it alone.
@@ -238,6 +248,7 @@ fn memories(machine: &Machine) -> impl Iterator<Item = (&MemoryDomain, Vec<CpuId
         at.is_some()
     };
     let mut order: Vec<usize> = (0..machine.memory_domains.len()).collect();
+    order.retain(|index| machine.memory_domains[*index].link_of.is_none());
     order.sort_by_key(|index| std::cmp::Reverse(depth(machine, MemoryDomainId::at(*index))));
     order.into_iter().map(move |index| {
         let cpus = (0..machine.cpus.len()).filter(|cpu| crosses(*cpu, MemoryDomainId::at(index)));

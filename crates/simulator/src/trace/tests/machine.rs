@@ -51,6 +51,7 @@ fn cpu(index: u32, capacity: u32) -> Cpu {
         online: true,
         performance_domain: PerformanceDomainId(index),
         llc: None,
+        l2: CoreId(index),
         memory_domain: MemoryDomainId(0),
         node: 0,
         capacity,
@@ -108,5 +109,6 @@ fn memory() -> MemoryDomain {
         static_watts: 0.0,
         joules_per_byte: 0.0,
         parent: None,
+        link_of: None,
     }
 }

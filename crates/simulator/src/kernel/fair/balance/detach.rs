@@ -253,9 +253,16 @@ impl Fair {
         !kernel.task(task).on_cpu && !taken && !self.is_hot(kernel, env, task)
     }
 
-    /// `task_hot`, with the patience of `can_migrate_task`.
+    /// `task_hot`, or what takes its place where it matters on which node the task's memory is, with the patience of `can_migrate_task`.
     fn is_hot(&self, kernel: &Kernel, env: &LoadBalance, task: TaskId) -> bool {
         let domain = &kernel.topology.domains[env.domain];
+        let idles = env.idle == IdleType::Idle;
+        if self.numa.is_some()
+            && let Some(degrades) = self.migrate_degrades_locality(kernel, env.domain, task, env.dst, idles)
+        {
+            let failed = self.balance.levels[env.cpu.index()][env.level].nr_balance_failed;
+            return degrades && failed <= domain.cache_nice_tries;
+        }
         domain.level != Level::Smt
             && self.balance.levels[env.cpu.index()][env.level].nr_balance_failed <= domain.cache_nice_tries
             && !self.se(task).idle

@@ -7,7 +7,7 @@
 //!   `env`: one attempt at it. `asym`: what ranks of CPUs have to say.
 //!
 //! Left out: the time that balancing itself takes (a new-idle pass costs a fixed sum per CPU looked at, only to decide
-//! whether it is worth it), NUMA placement, waking an idle CPU for the sake of balancing (its
+//! whether it is worth it), waking an idle CPU for the sake of balancing (its
 //! energy). A machine that spends much of its time in balancing could tell the difference.
 
 mod asym;
@@ -31,7 +31,7 @@ use nohz::{Kick, Nohz};
 /// latencies of today's servers: 20 ns under a cache, 100 ns in a package, 200 ns between packages (assumed).
 fn newidle_cost_per_cpu(level: Level) -> Nanos {
     match level {
-        Level::Smt | Level::Mc => 40,
+        Level::Smt | Level::Cls | Level::Mc => 40,
         Level::Pkg => 200,
         Level::Numa => 400,
     }

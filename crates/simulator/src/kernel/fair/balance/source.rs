@@ -141,7 +141,11 @@ impl Fair {
         let domain = &kernel.topology.domains[env.domain];
         let dst_capacity = u64::from(kernel.rq(env.dst).capacity);
         let mut busiest: Option<(CpuId, u64, u64)> = None;
+        let fbq_type = self.fbq_classify_group(domain, group, &env.excluded);
         for cpu in group.cpus.iter().copied().filter(|cpu| !env.excluded.contains(cpu)) {
+            if fbq_type.is_some_and(|fbq_type| self.fbq_classify_rq(kernel, cpu) > fbq_type) {
+                continue;
+            }
             let queue = self.queue(cpu);
             let capacity = u64::from(kernel.rq(cpu).capacity);
             let alone = queue.h_nr_queued == 1;
