@@ -159,7 +159,12 @@ impl Memory {
             if !pace.uses_memory() {
                 return 1.0;
             }
-            return network.lambda(machine, cpu, pace, self.lambda_out(machine, network, cpu, pace, |state| state.latency));
+            return network.lambda(
+                machine,
+                cpu,
+                pace,
+                self.lambda_out(machine, network, cpu, pace, |state| state.latency),
+            );
         }
         let mut lambda = 1.0f64;
         let mut domain = Some(machine.cpus[cpu.index()].memory_domain).filter(|_| pace.uses_memory());

@@ -175,11 +175,18 @@ fn shared_clocks_caches_and_rails() {
             "`mv` in each",
         ),
         (
-            "cache = { level = 2, kib = 512, per = \"cores:2\", hit_cost = 0.1 }",
+            "cache = { level = 2, kib = 512, per = \"cores:2\", hit_cost = 0.1, link_gb_per_s = 8 }",
             "cache = »{ level = 3, kib = 512, per = \"package\", hit_cost = 0.1 }",
             "cluster `fast` describes the package's shared cache otherwise",
             "kib = 4096, hit_cost = 0.2",
         ),
+        (
+            "per = \"cores:2\", hit_cost = 0.1, link_gb_per_s = 8",
+            "per = \"package\", hit_cost = 0.1, link_gb_per_s = »8",
+            "a cache of the whole package has no link of its own",
+            "`gb_per_s` of the memory",
+        ),
+        ("l2_per = \"core\"", "l2_per = »\"package\"", "`l2_per` cannot be `package`", "\"cluster\""),
         ("{ mhz = 2000, mv = 800 }]", "{ mhz = »1000, mv = 800 }]", "`floor` does not ascend", "higher clock"),
         (
             "{ mhz = 2000, mv = 800 }]",

@@ -174,7 +174,8 @@ fn caches_follow_their_scope() {
     assert_eq!(machine.cpus[8].llc, None);
     // A second cluster of the package that says the same of level 3 shares the first one's cache.
     let shared = "level = 3, kib = 4096, per = \"package\", hit_cost = 0.2 }";
-    let machine = example(None, &[("level = 2, kib = 512, per = \"cores:2\", hit_cost = 0.1 }", shared)]);
+    let machine =
+        example(None, &[("level = 2, kib = 512, per = \"cores:2\", hit_cost = 0.1, link_gb_per_s = 8 }", shared)]);
     assert_eq!(machine.caches.len(), 1);
     assert_eq!(machine.caches[0].cpus.len(), 8);
 }
@@ -227,10 +228,34 @@ fn clusters_of_a_package_share_a_clock_where_they_say_so() {
 fn a_parent_memory_precedes_its_children() {
     let machine = example(None, &[]);
     let names: Vec<&str> = machine.memory_domains.iter().map(|domain| domain.name.as_str()).collect();
-    assert_eq!(names, ["dram", "io-bus"]);
+    assert_eq!(names[..2], ["dram", "io-bus"]);
     assert_eq!(machine.memory_domains[1].parent.map(|parent| parent.index()), Some(0));
     assert_eq!(machine.cpus[8].memory_domain.index(), 1);
     assert_eq!(machine.memory_domains[0].bytes_per_s, 20e9);
+}
+
+#[test]
+fn each_cache_with_a_link_has_a_path_of_its_own_to_memory() {
+    let machine = example(None, &[]);
+    let path = |cpu: usize| &machine.memory_domains[machine.cpus[cpu].memory_domain.index()];
+    assert_eq!(
+        [0, 2, 3, 6, 8].map(|cpu| path(cpu).name.as_str()),
+        ["dram", "dram/L2-1", "dram/L2-1", "dram/L2-2", "io-bus"]
+    );
+    let link = path(2);
+    // A thread can use 10 GB/s of the memory, and no more than the link has.
+    assert_eq!((link.bytes_per_s, link.thread_bytes_per_s, link.contention), (8e9, 8e9, 0.0));
+    assert_eq!((link.parent.map(|parent| parent.index()), link.link_of.map(|cache| cache.index())), (Some(0), Some(1)));
+}
+
+#[test]
+fn cores_share_an_l2_in_groups_of_neighbours() {
+    let l2 = |edits: &[(&str, &str)]| example(None, edits).cpus.iter().map(|cpu| cpu.l2.0).collect::<Vec<_>>();
+    // CPUs 0, 4 and 1, 5 are cores 0 and 1, CPUs 2, 3, 6, 7 cores 2 to 5, CPU 8 is core 6.
+    assert_eq!(l2(&[]), [0, 1, 2, 3, 0, 1, 4, 5, 6]);
+    let pairs = ("itmt_priority = 40", "l2_per = \"cores:2\"\nitmt_priority = 40");
+    assert_eq!(l2(&[pairs]), [0, 1, 2, 2, 0, 1, 4, 4, 6]);
+    assert_eq!(l2(&[("itmt_priority = 40", "l2_per = \"cluster\"\nitmt_priority = 40")]), [0, 1, 2, 2, 0, 1, 2, 2, 6]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::support::{about, governed, run, run_with, same, task};
 
 /// Two clusters of two cores with a cache each: CPUs 0 and 1, 2 and 3.
 fn two_caches() -> Spec {
-    let cache = Some(Cache { kib: 1024, per: "cluster".into(), hit_cost: 0.1 });
+    let cache = Some(Cache { kib: 1024, per: "cluster".into(), hit_cost: 0.1, link: None });
     let cluster = Cluster { cores: 2, cache, ..Cluster::default() };
     Spec { context_switch_us: 10.0, migration_us: 100.0, ..Spec::clusters([cluster.clone(), cluster]) }
 }
@@ -65,7 +65,7 @@ fn a_footprint_is_fetched_again_under_another_cache() {
 #[test]
 fn threads_that_fetch_for_longer_than_their_slice_get_their_work_done() {
     // Each switch brings back 10 MB in 10 ms, and slices end on ticks of 4 ms.
-    let cache = Some(Cache { kib: 16_384, per: "cluster".into(), hit_cost: 0.1 });
+    let cache = Some(Cache { kib: 16_384, per: "cluster".into(), hit_cost: 0.1, link: None });
     let memory = Memory { thread_gb_per_s: 1.0, ..Memory::default() };
     let machine = Spec { memories: vec![memory], ..Spec::clusters([Cluster { cache, ..Cluster::default() }]) }.build();
     let behaviour = Behaviour { footprint: 10_000_000, ..Behaviour::default() };

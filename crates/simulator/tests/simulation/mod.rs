@@ -4,10 +4,11 @@
 //! - [`support`]: small machines and workloads in a few words, observers that check a run while it goes on, and
 //!   generators of random ones.
 //! - `speed`, `energy`, `idle`, `costs`, `waiting`, `loops`, `classes`, `clocks`, `uncore`, `limits`: checkable by hand, one topic each.
-//! - `nodes`: memory of another node.
+//! - `nodes`: memory of another node. `numa`: threads and their memory find each other. `chiplets`: links of caches to memory.
 //! - `hotplug`: CPUs that come and go, under Linux's own scheduler and under loaded ones.
 //! - `invariants`, `determinism`, `work_conservation`, `loaded`, `explained_waits`: properties of random runs.
 
+mod chiplets;
 mod classes;
 mod clocks;
 mod costs;
@@ -21,6 +22,7 @@ mod limits;
 mod loaded;
 mod loops;
 mod nodes;
+mod numa;
 mod speed;
 pub mod support;
 mod uncore;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory of another node: two nodes of two CPUs each (0 and 1, 2 and 3), memories of 20 GB/s, of which a thread can use 10.
+//! NUMA balancing is off, so that memory stays; `numa` has what it does.
 
 use tandem_simulator::machine::Machine;
-use tandem_simulator::metrics::AppMemory;
+use tandem_simulator::metrics::{AppMemory, Report};
 use tandem_simulator::workload::{Behaviour, MemoryPolicy, Op, TaskSpec, Workload};
 
 use super::support::machine::{Cache, Cluster, Memory, Package, Spec};
 use super::support::workload::{TaskExt, WorkloadExt, of, sleep, thread, work};
-use super::support::{run, same};
+use super::support::{governed, same};
+use crate::common::run_with;
 
 /// Two nodes; `nodes` says how far they are from each other.
 fn spec(nodes: &str) -> Spec {
@@ -38,6 +40,12 @@ fn linked(gb_per_s: f64) -> Machine {
          link_gb_per_s = [[0, {gb_per_s}], [{gb_per_s}, 0]]\n"
     );
     spec(&table).build()
+}
+
+fn run(machine: &Machine, workload: &Workload) -> Report {
+    let mut options = governed("performance");
+    options.kernel.numa_balancing = false;
+    run_with(machine, workload, &options)
 }
 
 fn with(memory: MemoryPolicy, task: TaskSpec) -> TaskSpec {
@@ -159,7 +167,7 @@ fn a_working_set_comes_back_from_where_it_is() {
     let table = "[nodes]\nsource = \"test\"\ndistances = [[10, 20], [20, 10]]\nlatency = [[1, 2], [2, 1]]\n";
     let mut spec = spec(table);
     for cluster in &mut spec.clusters {
-        cluster.cache = Some(Cache { kib: 1024, per: "cluster".into(), hit_cost: 0.1 });
+        cluster.cache = Some(Cache { kib: 1024, per: "cluster".into(), hit_cost: 0.1, link: None });
     }
     let behaviour = Behaviour { footprint: 1024 * 1024, ..Behaviour::default() };
     let workload = of([thread("a", [work(10), to(2), work(10)]).on(&[0])]).behaving(behaviour);

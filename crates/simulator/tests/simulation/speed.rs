@@ -202,7 +202,7 @@ fn boost_of_a_package_counts_the_cores_of_all_its_clusters() {
 fn a_footprint_twice_the_cache_misses_half_the_time() {
     // All time waits for memory; a hit costs a fifth of a miss. The reference CPU's own cache holds half of the
     // footprint, and work is given against that, so a thread that runs alone takes as long as its work says.
-    let cache = Some(Cache { kib: 1024, per: "cluster".into(), hit_cost: 0.2 });
+    let cache = Some(Cache { kib: 1024, per: "cluster".into(), hit_cost: 0.2, link: None });
     let machine = Spec::clusters([Cluster { cores: 2, cache, ..Cluster::default() }]).build();
     let behaviour = Behaviour { memory_bound: 1.0, footprint: 2048 * 1024, ..Behaviour::default() };
     let alone = of([thread("a", [work(100)])]).behaving(behaviour.clone());

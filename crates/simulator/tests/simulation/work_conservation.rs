@@ -101,7 +101,7 @@ fn fair_and_free(mut workload: Workload) -> Workload {
 /// As many hogs as CPUs start on one CPU and are bound to it for their first millisecond: how much later the last one
 /// ends than a hog alone, in milliseconds.
 fn spreading_takes_ms(cores: u32, per: &str) -> f64 {
-    let cache = Some(Cache { kib: 1024, per: per.into(), hit_cost: 0.1 });
+    let cache = Some(Cache { kib: 1024, per: per.into(), hit_cost: 0.1, link: None });
     let machine = Spec::clusters([Cluster { cores, cache, ..Cluster::default() }]).build();
     let hog = thread("hog", [runtime(1), Op::SetAffinity(None), work(1000)]).times(cores).on(&[0]);
     (run(&machine, &of([hog])).time_s - 1.001) * 1e3
@@ -124,7 +124,7 @@ fn hogs_that_start_on_one_cpu_spread() {
 fn a_cpu_that_was_busy_asks_for_work_as_soon_as_one_that_idled() {
     // Eight CPUs without a common cache: seven have a hog each for a second, CPU 1 idles from 190 ms on. At 195 ms a
     // second thread comes to CPU 0. The longest interval of an idle CPU is twice 8 ms, that of a busy one 128 ms.
-    let cache = Some(Cache { kib: 1024, per: "core".into(), hit_cost: 0.1 });
+    let cache = Some(Cache { kib: 1024, per: "core".into(), hit_cost: 0.1, link: None });
     let machine = Spec::clusters([Cluster { cores: 8, cache, ..Cluster::default() }]).build();
     let hog = |cpu: u32| thread(&format!("hog{cpu}"), [work(1000)]).on(&[cpu]);
     let busy_once = thread("once", [work(190)]).on(&[1]);

@@ -8,6 +8,8 @@
 //! - `asymmetry`: domains whose CPUs differ in capacity, or which the kernel ranks.
 
 mod asymmetry;
+#[cfg(test)]
+mod tests;
 
 use crate::kernel::cpumask::CpuMask;
 use crate::machine::Machine;

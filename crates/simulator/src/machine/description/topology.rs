@@ -156,10 +156,12 @@ fn link_caches(
     clusters: &Named<ClusterRow>,
     tables: &Tables,
 ) -> Vec<MemoryDomain> {
-    let cluster_of = |cpu: CpuId| numbers.iter().position(|cores| cores.iter().flatten().any(|number| *number == cpu.0));
+    let cluster_of =
+        |cpu: CpuId| numbers.iter().position(|cores| cores.iter().flatten().any(|number| *number == cpu.0));
     let mut links = Vec::new();
     for (index, cache) in caches.iter().enumerate() {
-        let Some(row) = cache.cpus.first().and_then(|cpu| cluster_of(*cpu)).map(|cluster| &clusters.rows[cluster]) else {
+        let Some(row) = cache.cpus.first().and_then(|cpu| cluster_of(*cpu)).map(|cluster| &clusters.rows[cluster])
+        else {
             continue;
         };
         let Some(bytes_per_s) = row.cache.as_ref().and_then(|cache| cache.link) else { continue };

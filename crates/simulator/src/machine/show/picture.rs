@@ -193,7 +193,8 @@ fn own_caches(machine: &Machine, group: &Group) -> Vec<String> {
         (_, 1, _) => format!("{size} per core"),
         (_, cores, _) => format!("{size} per {cores} cores"),
     };
-    let path = machine.memory_domains.iter().find(|path| path.link_of.is_some_and(|of| machine.caches[of.index()] == **first));
+    let path =
+        machine.memory_domains.iter().find(|path| path.link_of.is_some_and(|of| machine.caches[of.index()] == **first));
     let link = path.map(|path| format!("{} GB/s to memory", units::gb_per_s(path.bytes_per_s)));
     vec![std::iter::once(text).chain(link).collect::<Vec<_>>().join(", ")].into_iter().chain(l2).collect()
 }

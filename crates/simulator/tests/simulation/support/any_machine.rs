@@ -288,6 +288,10 @@ fn idle_states() -> impl Strategy<Value = Vec<Idle>> {
 
 fn cache() -> impl Strategy<Value = Option<Cache>> {
     let per = prop::sample::select(vec!["core", "cluster", "package"]);
-    let cache = (64..8192u32, per, 0.0..1.0).prop_map(|(kib, per, hit_cost)| Cache { kib, per: per.into(), hit_cost });
+    let link = prop::option::weighted(0.3, 1.0..50.0);
+    let cache = (64..8192u32, per, 0.0..1.0, link).prop_map(|(kib, per, hit_cost, link)| {
+        // A cache of the whole package has no link of its own.
+        Cache { kib, per: per.into(), hit_cost, link: link.filter(|_| per != "package") }
+    });
     prop::option::weighted(0.7, cache)
 }

@@ -107,6 +107,8 @@ pub struct Cache {
     pub kib: u32,
     pub per: String,
     pub hit_cost: f64,
+    /// GB/s between the cache and memory.
+    pub link: Option<f64>,
 }
 
 impl Default for Cluster {
@@ -291,8 +293,9 @@ impl Cluster {
         line(toml, "performance_domain", format!("\"{}\"", self.domain));
         line(toml, "memory", format!("\"m{}\"", self.memory));
         line(toml, "static_watts", self.static_watts);
-        if let Some(Cache { kib, per, hit_cost }) = &self.cache {
-            line(toml, "cache", format!("{{ level = 3, kib = {kib}, per = \"{per}\", hit_cost = {hit_cost} }}"));
+        if let Some(Cache { kib, per, hit_cost, link }) = &self.cache {
+            let link = link.map(|link| format!(", link_gb_per_s = {link}")).unwrap_or_default();
+            line(toml, "cache", format!("{{ level = 3, kib = {kib}, per = \"{per}\", hit_cost = {hit_cost}{link} }}"));
         }
         write_boost(toml, &self.boost);
         if let Some((leader, floor)) = &self.follows {

@@ -53,6 +53,15 @@ impl Numa {
         });
     }
 
+    /// So many faults on each node.
+    #[cfg(test)]
+    pub(super) fn first_fault_for_tests(&mut self, task: TaskId, by_node: &[u64]) {
+        self.first_fault(task);
+        if let Some(faults) = &mut self.tasks[task.index()].faults {
+            (faults.mem, faults.total) = (by_node.to_vec(), by_node.iter().sum());
+        }
+    }
+
     /// `task_numa_placement`: once per pass over the process's memory, the node with the most faults becomes the preferred one.
     fn task_numa_placement(&mut self, kernel: &Kernel, task: TaskId) {
         let (scan_min, scan_max) = (self.task_scan_min(task), self.task_scan_max(task));

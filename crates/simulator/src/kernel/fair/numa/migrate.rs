@@ -59,13 +59,7 @@ struct Env {
 impl Fair {
     /// `task_numa_migrate`: whether `task`, which runs elsewhere, goes to a CPU of its preferred node, or of another node if there
     /// is no room. The moves are in `kernel.stop_moves` then.
-    pub(super) fn task_numa_migrate(
-        &self,
-        numa: &mut Numa,
-        kernel: &mut Kernel,
-        task: TaskId,
-        preferred: u32,
-    ) -> bool {
+    pub(super) fn task_numa_migrate(&self, numa: &mut Numa, kernel: &mut Kernel, task: TaskId, preferred: u32) -> bool {
         let src_cpu = kernel.task(task).cpu;
         let src_nid = numa.node(src_cpu);
         let chain = &kernel.topology.chains[src_cpu.index()];
@@ -167,14 +161,7 @@ impl Fair {
     }
 
     /// `task_numa_compare`: whether to move to `env.dst_cpu`, or to change places with its task; true ends the search.
-    fn task_numa_compare(
-        &self,
-        numa: &Numa,
-        kernel: &Kernel,
-        env: &mut Env,
-        improvement: i64,
-        may_move: bool,
-    ) -> bool {
+    fn task_numa_compare(&self, numa: &Numa, kernel: &Kernel, env: &mut Env, improvement: i64, may_move: bool) -> bool {
         if env.best_cpu == Some(env.dst_cpu) {
             return false;
         }
