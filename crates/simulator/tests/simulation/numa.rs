@@ -94,11 +94,12 @@ fn two_threads_on_the_wrong_nodes_change_places() {
     };
     let (off, on) = (without_balancing(&workload), run(&machine(), &workload));
     for name in ["a", "b"] {
-        same(ended(&off, name), 4.0 + 4.001 * 1.9);
+        // One of them waits a slice where the other still is.
+        about(ended(&off, name), 4.0 + 4.001 * 1.9, 0.001);
         // A scan is due between 5.0 and 6.2 s; what was done up to there took 1.9 times as long.
         let swapped = |at: f64| at + 4.001 - (at - 4.0) / 1.9;
         let end = ended(&on, name);
-        assert!((swapped(5.0)..swapped(6.2)).contains(&end), "{name}: {end}");
+        assert!((swapped(5.0)..swapped(6.2) + 0.005).contains(&end), "{name}: {end}");
     }
     assert_eq!((migrations(&off), migrations(&on)), (2, 4), "each goes there, and back");
 }
