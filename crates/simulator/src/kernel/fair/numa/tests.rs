@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+use rand::SeedableRng;
+use rand_pcg::Pcg32;
+
+use super::locality::FbqType;
 use super::*;
+use crate::kernel::class::{Enqueue, SchedClass};
+use crate::kernel::params::KernelParameters;
+use crate::kernel::switching::Switching;
+use crate::kernel::task::Task;
 use crate::units::SEC;
+use crate::workload::Scheduling;
 
 const MB: u64 = 1 << 20;
 const TICK: Nanos = 4 * MSEC;
@@ -88,4 +97,63 @@ fn a_forked_thread_prefers_what_its_parent_does() {
     numa.fork(None, None, TICK);
     assert_eq!([1, 2, 3].map(|task| numa.preferred(TaskId(task))), [Some(1), None, None], "a process begins anew");
     assert!(numa.knows_memory(TaskId(3)), "a kernel thread has none");
+}
+
+/// Threads on CPU 0, which is of node 0, each with the node that it prefers.
+fn queued(preferred: &[Option<u32>]) -> (Kernel, Fair) {
+    let machine = Machine::load("epyc-9554-2s").unwrap();
+    let mut kernel = Kernel::new(&machine, KernelParameters::default(), Pcg32::seed_from_u64(1));
+    let mut fair = Fair::new(&mut kernel, None);
+    let mut numa = threads(&vec![10; preferred.len()]);
+    for (index, node) in preferred.iter().enumerate() {
+        let task = TaskId::at(index);
+        numa.first_fault_for_tests(task, &[u64::from(*node == Some(0)), u64::from(*node == Some(1))]);
+        numa.tasks[index].preferred = *node;
+        kernel.tasks.push(Task::new(task, Scheduling::default(), None, Switching::default()));
+        fair.task_new(&kernel, task);
+        fair.enqueue_task(&mut kernel, task, Enqueue::New);
+    }
+    fair.numa = Some(Box::new(numa));
+    (kernel, fair)
+}
+
+#[test]
+fn balancing_takes_threads_to_their_memory_first() {
+    let (kernel, fair) = queued(&[Some(0), Some(1), None]);
+    let nodes = *kernel.topology.chains[0].last().unwrap();
+    // CPU 64 is of node 1.
+    let degrades =
+        |task: u32, idles: bool| fair.migrate_degrades_locality(&kernel, nodes, TaskId(task), CpuId(64), idles);
+    assert_eq!(degrades(0, true), Some(true), "others could go");
+    assert_eq!(degrades(1, true), Some(false), "its memory is there");
+    assert_eq!((degrades(2, true), degrades(2, false)), (None, Some(false)), "an idle CPU is worth more than locality");
+    let within = kernel.topology.chains[0][1];
+    assert_eq!(fair.migrate_degrades_locality(&kernel, within, TaskId(0), CpuId(1), true), None);
+    let (kernel, fair) = queued(&[Some(0)]);
+    assert_eq!(
+        fair.migrate_degrades_locality(&kernel, nodes, TaskId(0), CpuId(64), true),
+        None,
+        "nobody else could go"
+    );
+}
+
+#[test]
+fn queues_of_misplaced_threads_are_looked_at_first() {
+    let kind = |preferred: &[Option<u32>]| {
+        let (kernel, fair) = queued(preferred);
+        let nodes = &kernel.topology.domains[*kernel.topology.chains[0].last().unwrap()];
+        let group = fair.fbq_classify_group(nodes, &nodes.groups[0], &[]);
+        (fair.fbq_classify_rq(&kernel, CpuId(0)), group)
+    };
+    assert_eq!(kind(&[None, Some(0)]), (FbqType::Regular, Some(FbqType::Regular)));
+    assert_eq!(kind(&[Some(1), Some(0)]), (FbqType::Remote, Some(FbqType::Remote)));
+    assert_eq!(kind(&[Some(0), Some(0)]), (FbqType::All, Some(FbqType::All)));
+}
+
+#[test]
+fn new_threads_begin_on_the_node_that_they_prefer() {
+    let (kernel, fair) = queued(&[Some(1)]);
+    let nodes = &kernel.topology.domains[*kernel.topology.chains[0].last().unwrap()];
+    let prefers = |this_cpu: u32, group: usize| fair.numa_prefers(TaskId(0), CpuId(this_cpu), &nodes.groups[group]);
+    assert_eq!([prefers(0, 1), prefers(64, 0)], [Some(true), Some(false)]);
 }
