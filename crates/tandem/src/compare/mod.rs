@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `tandem compare`: several schedulers and governors on the same workload, over several seeds.
 //!
-//! The runs and their metrics are [`tandem_experiments`]'. [`plan`]: what is run. [`formats`]: what is written. [`layout`] and
+//! The runs and their metrics are [`tandem_experiments`]'. [`plan`]: what is run. [`formats`]: what is written. [`columns`]: which metrics are shown. [`layout`] and
 //! [`sentences`] show one comparison, [`grid`] many. [`sensitive`]: which values of machines they hang on. [`gate`]: whether they are worse than earlier ones.
 
+mod columns;
 mod formats;
 mod gate;
 mod grid;
@@ -31,6 +32,7 @@ use crate::sensitivity;
 use crate::store::StoreOption;
 use crate::table::paragraph;
 
+use columns::Columns;
 use formats::{Format, Formats};
 use gate::{GateOptions, OpenGate};
 use plan::Plan;
@@ -45,6 +47,7 @@ Examples:
   tandem compare mix.json -m rk3399 -s fair -s fair+powersave --json | jq '.pairs[].metrics'
   tandem compare forkjoin pipeline -m hikey960 -m rk3399 -s fair -s tandem --csv=runs.csv
   tandem compare forkjoin -m rk3399 -s fair -s tandem --parameter base_slice_us=1000,2000,4000
+  tandem compare mix.json -m rk3399 -s fair -s tandem --metric time,p99-latency,p99-response
   tandem compare mix.json -m rk3399 -s fair -s tandem --sensitivity
   tandem compare mix.json -m rk3399 -s ./scx_simple.bpf.o --save base.json
   tandem compare mix.json -m rk3399 -s ./scx_simple.bpf.o --baseline base.json --fail-if 'energy > 1.02'
@@ -102,6 +105,9 @@ pub struct Compare {
     no_alone: bool,
 
     #[command(flatten)]
+    columns: Columns,
+
+    #[command(flatten)]
     sensitive: SensitiveOption,
 
     #[command(flatten)]
@@ -127,6 +133,7 @@ impl Compare {
         pairs = pairs.iter().map(|pair| pair.on_all(&plan.machines)).collect();
         self.gate.check(&plan.workloads)?;
         self.sensitive.check(self.formats.prints())?;
+        self.columns.check(self.formats.prints(), self.formats.writes_markdown())?;
         self.claim_inputs(context, &pairs);
         let subject = self.gate.wanted().then(|| plan.subject(&scenario, &pairs));
         let gate = self.gate.open(context, self.formats.force(), subject)?;
@@ -154,10 +161,17 @@ impl Compare {
         }
         let rests = plan.rests(&matrix)?;
         produced.resting_on(&rests);
-        let (width, many) = (context.width, plan.is_matrix());
+        let (width, many, columns) = (context.width, plan.is_matrix(), &self.columns);
         if matrix.missing > 0 {
-            let results =
-                Results { matrix: &matrix, many, gate: None, sensitivity: &[], rests: &rests, produced: &produced };
+            let results = Results {
+                matrix: &matrix,
+                columns,
+                many,
+                gate: None,
+                sensitivity: &[],
+                rests: &rests,
+                produced: &produced,
+            };
             destinations.without_files().write(context, |format| results.render(format, width))?;
             return Err(Failure::Interrupted(grid::missing(&matrix)));
         }
@@ -165,8 +179,15 @@ impl Compare {
         let judged = gate.judge(&matrix);
         let judgement = judged.as_ref().map(|judged| (&gate, judged));
         let sensitivity = &sensitivity;
-        let results =
-            Results { matrix: &matrix, many, gate: judgement, sensitivity, rests: &rests, produced: &produced };
+        let results = Results {
+            matrix: &matrix,
+            columns,
+            many,
+            gate: judgement,
+            sensitivity,
+            rests: &rests,
+            produced: &produced,
+        };
         destinations.write(context, |format| results.render(format, width))?;
         gate.write(&matrix, judged.as_ref())?;
         self.verdict(&matrix, judged.as_ref())
@@ -211,6 +232,7 @@ impl Compare {
 /// What came of it, to be shown in any format.
 struct Results<'a> {
     matrix: &'a Matrix,
+    columns: &'a Columns,
     /// Whether more than one machine or workload was asked for.
     many: bool,
     gate: Option<(&'a OpenGate<'a>, &'a Gate)>,
@@ -239,15 +261,18 @@ impl Results<'_> {
             Format::Csv => Rows::of(self.matrix).csv(),
             Format::Markdown => {
                 let sensitivity: String = self.sensitivity.iter().map(sensitivity::markdown).collect();
-                [MARKDOWN_MARK, &grid::markdown(self.matrix), &sensitivity].concat()
+                [MARKDOWN_MARK, &grid::markdown(self.matrix, self.columns), &sensitivity].concat()
             }
         })
     }
 
     fn text(&self, width: Option<usize>) -> String {
         let text = match self.only() {
-            Some(comparison) => layout::render(comparison, width) + sentences::render(comparison, width).as_str(),
-            None => grid::render(self.matrix, width),
+            Some(comparison) => {
+                let sentences = sentences::render(comparison, self.columns, width);
+                layout::render(comparison, self.columns, width) + sentences.as_str()
+            }
+            None => grid::render(self.matrix, self.columns, width),
         };
         let sensitivity: String = self.sensitivity.iter().map(|it| sensitivity::render(it, width)).collect();
         let gate = self.gate.map_or(String::new(), |(gate, judged)| gate.text(judged, width));
