@@ -10,6 +10,7 @@ mod theory;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
+use schemars::JsonSchema;
 use serde::Serialize;
 use tandem_simulator::analysis::{Model, ModelError, OneLargeCore};
 use tandem_simulator::machine::Machine;
@@ -85,9 +86,9 @@ pub struct Analyze {
 }
 
 /// All results; the field names are the JSON schema (docs/reports.md).
-#[derive(Debug, Serialize)]
-struct Analysis {
-    /// Version of the schema, [`SCHEMA`].
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Analysis {
+    /// Version of this schema.
     schema: u32,
     /// Name of the machine, if one was given.
     machine: Option<String>,
