@@ -17,7 +17,7 @@ use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
+use clap::builder::RangedI64ValueParser;
 use tandem_experiments::{
     Compared, Comparison, ExperimentError, Gate, Matrix, MatrixRuns, Rows, Scenario, Sensitivity, Stored,
     VariedSetting, spanned, tell_apart,
@@ -91,7 +91,7 @@ pub struct Compare {
         long,
         value_name = "N",
         default_value_t = 10,
-        value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000),
+        value_parser = RangedI64ValueParser::<u32>::new().range(1..=100_000),
         allow_negative_numbers = true
     )]
     runs: u32,
@@ -124,16 +124,7 @@ impl Compare {
     /// Runs the command.
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
         let scenario = self.options.scenario();
-        let mut pairs = self.pairs(&scenario)?;
-        let plan = Plan::read(context, &self.machines, &self.workloads).map_err(|failure| self.advised(failure))?;
-        for machine in &plan.machines {
-            pairs.iter().try_for_each(|pair| scenario.check_on(machine, pair, self.seed))?;
-            tell_own_governors(context, machine, pairs.iter().map(|pair| &pair.governor));
-        }
-        pairs = pairs.iter().map(|pair| pair.on_all(&plan.machines)).collect();
-        self.gate.check(&plan.workloads)?;
-        self.sensitive.check(self.formats.prints())?;
-        self.columns.check(self.formats.prints(), self.formats.writes_markdown())?;
+        let (plan, pairs) = self.checked(context, &scenario)?;
         self.claim_inputs(context, &pairs);
         let subject = self.gate.wanted().then(|| plan.subject(&scenario, &pairs));
         let gate = self.gate.open(context, self.formats.force(), subject)?;
@@ -154,7 +145,8 @@ impl Compare {
         let mut produced = plan.produced(ProducedBy::new(&context.command, self.seed), &scenario, &runs.pairs);
         let store = context.store()?;
         let simulator = Stored::new(context.simulator, store.as_ref(), self.store.fresh);
-        let matrix = runs.run(&simulator, &context.bar())?;
+        let bar = context.bar().keeping(store.as_ref());
+        let matrix = runs.run(&simulator, &bar)?;
         context.tell_found(simulator.found());
         if matrix.comparisons.is_empty() {
             return Err(ExperimentError::Interrupted.into());
@@ -162,35 +154,41 @@ impl Compare {
         let rests = plan.rests(&matrix)?;
         produced.resting_on(&rests);
         let (width, many, columns) = (context.width, plan.is_matrix(), &self.columns);
-        if matrix.missing > 0 {
-            let results = Results {
-                matrix: &matrix,
-                columns,
-                many,
-                gate: None,
-                sensitivity: &[],
-                rests: &rests,
-                produced: &produced,
-            };
-            destinations.without_files().write(context, |format| results.render(format, width))?;
-            return Err(Failure::Interrupted(grid::missing(&matrix)));
-        }
-        let sensitivity = self.sensitive.run(&plan, (&scenario, &pairs, &seeds), (&simulator, &context.bar()))?;
-        let judged = gate.judge(&matrix);
-        let judgement = judged.as_ref().map(|judged| (&gate, judged));
-        let sensitivity = &sensitivity;
         let results = Results {
             matrix: &matrix,
             columns,
             many,
-            gate: judgement,
-            sensitivity,
+            gate: None,
+            sensitivity: &[],
             rests: &rests,
             produced: &produced,
         };
+        if matrix.missing > 0 {
+            destinations.without_files().write(context, |format| results.render(format, width))?;
+            return Err(Failure::Interrupted(grid::missing(&matrix)));
+        }
+        let sensitivity = self.sensitive.run(&plan, (&scenario, &pairs, &seeds), (&simulator, &bar))?;
+        let judged = gate.judge(&matrix);
+        let results =
+            Results { gate: judged.as_ref().map(|judged| (&gate, judged)), sensitivity: &sensitivity, ..results };
         destinations.write(context, |format| results.render(format, width))?;
         gate.write(&matrix, judged.as_ref())?;
         self.verdict(&matrix, judged.as_ref())
+    }
+
+    /// What is to run, on which machines: nothing that could be told before is found out after runs.
+    fn checked(&self, context: &Context<'_>, scenario: &Scenario) -> Result<(Plan, Vec<Pair>), Failure> {
+        let pairs = self.pairs(scenario)?;
+        let plan = Plan::read(context, &self.machines, &self.workloads).map_err(|failure| self.advised(failure))?;
+        for machine in &plan.machines {
+            pairs.iter().try_for_each(|pair| scenario.check_on(machine, pair, self.seed))?;
+            tell_own_governors(context, machine, pairs.iter().map(|pair| &pair.governor));
+        }
+        self.gate.check(&plan.workloads)?;
+        self.sensitive.check(self.formats.prints())?;
+        self.columns.check(self.formats.prints(), self.formats.writes_markdown())?;
+        let pairs = pairs.iter().map(|pair| pair.on_all(&plan.machines)).collect();
+        Ok((plan, pairs))
     }
 
     /// The pairs that were asked for, with each value of their parameters.
