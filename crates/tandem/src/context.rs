@@ -54,7 +54,7 @@ impl<'a> Context<'a> {
     /// Shows the progress of runs on standard error: a bar for a person who watches, else a few lines for a log.
     pub fn bar(&self) -> Bar {
         let (shown, lines) = (Mutex::new(ProgressBar::hidden()), Lines::default());
-        Bar { watched: self.progress, shown, lines, interrupt: self.interrupt.clone() }
+        Bar { watched: self.progress, kept: false, shown, lines, interrupt: self.interrupt.clone() }
     }
 
     /// Where it is told how far one run has come: on standard error if a person watches, and by who ends it.
@@ -116,6 +116,8 @@ fn warn(warning: &str) {
 #[derive(Debug)]
 pub struct Bar {
     watched: bool,
+    /// Whether runs that are done are kept, so that the same command goes on.
+    kept: bool,
     /// The bar of the runs under way; a hidden one between them.
     shown: Mutex<ProgressBar>,
     lines: Lines,
@@ -123,6 +125,19 @@ pub struct Bar {
 }
 
 impl Bar {
+    /// The same of runs that are kept in a store, if there is one.
+    pub fn keeping(self, store: Option<&Store>) -> Self {
+        Self { kept: store.is_some(), ..self }
+    }
+
+    /// Notes how many runs are done, for who ends the command now.
+    fn note(&self) {
+        let bar = self.shown();
+        let (done, of) = (bar.position(), bar.length().unwrap_or_default());
+        let goes_on = if self.kept && done > 0 { "; they are kept, and the same command goes on" } else { "" };
+        self.interrupt.reached(Some(format!("{done} of {of} runs were done{goes_on}")));
+    }
+
     fn shown(&self) -> ProgressBar {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -156,10 +171,12 @@ impl Progress for Bar {
     fn begin(&self, what: &str, runs: usize) {
         self.show(what, runs, "");
         self.lines.begin(what, runs);
+        self.note();
     }
 
     fn run_done(&self) {
         self.shown().inc(1);
+        self.note();
         if !self.watched {
             self.lines.run_done();
         }
@@ -167,6 +184,7 @@ impl Progress for Bar {
 
     fn end(&self) {
         self.shown().finish_and_clear();
+        self.interrupt.reached(None);
     }
 
     fn stopped(&self) -> bool {

@@ -10,9 +10,11 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
-use tandem_experiments::Compared;
+use tandem_experiments::{Compared, Results};
 use tandem_simulator::metrics::Report;
+use tandem_simulator::simulation::Listing;
 
+use crate::analyze::Analysis;
 use crate::context::Context;
 use crate::explain::Explanation;
 use crate::failure::Failure;
@@ -50,6 +52,12 @@ pub enum Document {
     Tune,
     /// The numbers of an experiment.
     Experiment,
+    /// The numbers of papers beside the published ones.
+    Reproduce,
+    /// What an analytical model says of applications that share a machine.
+    Analyze,
+    /// What is in a sched_ext object, as `tandem scheduler show` prints it.
+    Scheduler,
 }
 
 impl SchemaCommand {
@@ -70,6 +78,9 @@ impl Document {
             Self::Explain => "explain",
             Self::Tune => "tune",
             Self::Experiment => "experiment",
+            Self::Reproduce => "reproduce",
+            Self::Analyze => "analyze",
+            Self::Scheduler => "scheduler",
         }
     }
 
@@ -81,8 +92,12 @@ impl Document {
             Self::Explain => schema_of::<Explanation>(),
             Self::Tune => schema_of::<Produced<'static, tune::Document<'static>>>(),
             Self::Experiment => schema_of::<Produced<'static, experiment::Document<'static>>>(),
+            Self::Reproduce => schema_of::<Produced<'static, Results>>(),
+            Self::Analyze => schema_of::<Analysis>(),
+            Self::Scheduler => schema_of::<Listing>(),
         };
-        schema.insert("title".to_owned(), format!("tandem {} --json", self.command()).into());
+        let subcommand = if matches!(self, Self::Scheduler) { " show" } else { "" };
+        schema.insert("title".to_owned(), format!("tandem {}{subcommand} --json", self.command()).into());
         schema
     }
 }

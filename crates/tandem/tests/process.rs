@@ -257,6 +257,38 @@ fn comparison(store: &str) -> Command {
 }
 
 #[test]
+fn an_interrupted_search_says_how_far_it_came() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("runs");
+    let child = Command::new("env")
+        .args([
+            "--default-signal=INT",
+            env!("CARGO_BIN_EXE_tandem"),
+            "tune",
+            "forkjoin",
+            "-m",
+            "hikey960",
+            "-s",
+            "tandem",
+        ])
+        .args(["--trials", "1000"])
+        .env("TANDEM_STORE", &store)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A finished run is kept in a folder of the store.
+    wait_until(|| store.exists() && names(&store).len() > 1);
+    signal(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let said = stderr(&output);
+    let last = said.lines().last().unwrap();
+    assert!(last.starts_with("interrupted: ") && last.contains(" runs were done"), "{said}");
+    assert!(output.stdout.is_empty(), "half of a search is no result");
+}
+
+#[test]
 fn what_a_killed_comparison_had_finished_the_next_one_need_not_run() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("runs");

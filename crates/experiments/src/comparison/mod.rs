@@ -2,13 +2,14 @@
 //! Several schedulers and governors on the same machine and workload, over the same seeds.
 //!
 //! `names` tells schedulers apart, [`ComparisonRuns`] simulates, `metric` computes the [`Comparison`], `application` the metrics
-//! of one application; `document` is its JSON.
+//! of one application; `words`: what people call metrics; `document` is its JSON.
 
 mod application;
 mod document;
 mod metric;
 mod names;
 mod runs;
+mod words;
 
 use crate::scenario::pair::Pair;
 
@@ -17,6 +18,7 @@ pub use metric::{Measured, Metric, NotMeasured};
 pub use names::tell_apart;
 pub(crate) use runs::Grid;
 pub use runs::{ComparisonRuns, Outcome};
+pub(crate) use words::plain;
 
 use crate::statistics::Ratio;
 use metric::{ratio, work_of};

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use tandem_simulator::input::valid_names;
 
-use crate::comparison::Metric;
+use crate::comparison::{Metric, plain};
 
 /// On which side of the limit a ratio fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.side == Side::Above { '>' } else { '<' };
         let of = self.application.as_ref().map_or(String::new(), |name| format!(":{name}"));
-        write!(f, "{}{of} {sign} {}", name(self.metric), self.limit)
+        write!(f, "{}{of} {sign} {}", self.metric.word(), self.limit)
     }
 }
 
@@ -108,14 +108,14 @@ fn subject(written: &str) -> Result<(Metric, Option<String>), Mistake> {
             (of, Some(application.trim().to_owned()))
         }
     };
-    let metric = named(of).ok_or_else(|| {
-        let names: Vec<String> = Metric::ALL.into_iter().map(name).collect();
+    let metric = Metric::in_words(of).ok_or_else(|| {
+        let names: Vec<String> = Metric::ALL.into_iter().map(Metric::word).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         Mistake::Metric { name: of.trim().to_owned(), valid: valid_names(&plain(of), &names) }
     })?;
     if application.is_some() && !metric.is_of_applications() {
-        let valid = Metric::ALL.into_iter().filter(|metric| metric.is_of_applications()).map(name);
-        return Err(Mistake::OfRun { name: name(metric), valid: valid.collect::<Vec<_>>().join(", ") });
+        let valid = Metric::ALL.into_iter().filter(|metric| metric.is_of_applications()).map(Metric::word);
+        return Err(Mistake::OfRun { name: metric.word(), valid: valid.collect::<Vec<_>>().join(", ") });
     }
     Ok((metric, application))
 }
@@ -125,31 +125,6 @@ fn mistake(text: &str, part: &str, what: Mistake) -> ConditionError {
     let begin = part.as_ptr() as usize - text.as_ptr() as usize + (part.len() - part.trim_start().len());
     let at = text[..begin.min(text.len())].chars().count();
     ConditionError { text: text.to_owned(), at, length: part.trim().chars().count().max(1), what }
-}
-
-/// What a metric is called in conditions: `energy`, `work-rate`.
-pub fn name(metric: Metric) -> String {
-    plain(metric.title())
-}
-
-/// The metric that `written` means: its name in tables or in JSON, with or without its unit; `p99(response)` is
-/// `p99-response`.
-fn named(written: &str) -> Option<Metric> {
-    let written = plain(written);
-    let swapped = written.split_once('-').map(|(first, rest)| format!("{rest}-{first}"));
-    let means = |metric: &Metric| {
-        let key = plain(metric.key());
-        let without_unit = key.rsplit_once('-').map(|(key, _)| key.to_owned());
-        let names = [Some(name(*metric)), Some(key), without_unit];
-        names.iter().flatten().any(|name| *name == written || Some(name) == swapped.as_ref())
-    };
-    Metric::ALL.into_iter().find(|metric| name(*metric) == written).or_else(|| Metric::ALL.into_iter().find(means))
-}
-
-/// A name in lower case whose words have dashes between them.
-fn plain(name: &str) -> String {
-    let words = name.split([' ', '_', '-', '(', ')']).filter(|word| !word.is_empty());
-    words.collect::<Vec<_>>().join("-").to_lowercase()
 }
 
 #[cfg(test)]
@@ -177,12 +152,6 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_is_written_as_a_function_too() {
-        assert_eq!(plain("p99(response)"), "p99-response");
-        assert_eq!(plain("P99 ( wakeup latency )"), "p99-wakeup-latency");
-    }
-
-    #[test]
     fn an_application_stands_behind_a_colon_with_whatever_its_name_has() {
         for (text, application) in [
             ("p99(response:viewer) > 1.05", "viewer"),
@@ -201,14 +170,6 @@ mod tests {
         let error = "energy:viewer > 1.02".parse::<Condition>().unwrap_err();
         assert_eq!((error.at, error.length), (0, 13));
         assert!(error.to_string().contains("`energy` is of a run, not of an application"), "{error}");
-    }
-
-    #[test]
-    fn every_metric_is_found_by_its_own_name() {
-        for metric in Metric::ALL {
-            assert_eq!(named(&name(metric)), Some(metric));
-            assert_eq!(named(metric.key()), Some(metric), "{}", metric.key());
-        }
     }
 
     #[test]

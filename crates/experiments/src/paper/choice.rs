@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What could have been done otherwise in reproducing a paper, and where that leads.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use tandem_simulator::input::InputError;
 use toml::Spanned;
@@ -10,7 +11,7 @@ use super::read::File;
 use super::series::said;
 
 /// Something that the paper leaves open, and what was done.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Choice {
     /// What was to be chosen.
     pub what: String,
@@ -25,7 +26,7 @@ pub struct Choice {
 }
 
 /// What could have been chosen instead.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Alternative {
     /// What else could have been done.
     pub what: String,

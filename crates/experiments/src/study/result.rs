@@ -16,9 +16,9 @@ use crate::statistics::Estimate;
 pub const SCHEMA: u32 = 1;
 
 /// All results.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Results {
-    /// Version of the schema, [`SCHEMA`].
+    /// Version of this schema.
     pub schema: u32,
     /// The results of each paper, by name.
     pub papers: Vec<PaperResult>,
@@ -28,7 +28,7 @@ pub struct Results {
 }
 
 /// What an interrupt kept from being run, of one paper.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Missing {
     /// The name of the paper's folder.
     pub paper: String,
@@ -41,7 +41,7 @@ pub struct Missing {
 }
 
 /// The results of a paper.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct PaperResult {
     /// The name of the paper's folder.
     pub name: String,
@@ -168,7 +168,7 @@ pub struct Moved {
 }
 
 /// Numbers by verdict.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Counts(pub BTreeMap<Verdict, usize>);
 
 impl Counts {

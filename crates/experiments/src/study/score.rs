@@ -55,7 +55,7 @@ fn half_unit(value: f64) -> f64 {
 }
 
 /// How many numbers were judged, and how many of them hold by which rule.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Tally {
     /// Numbers with a verdict, derived ones among them.
     pub judged: usize,
@@ -84,7 +84,7 @@ impl Tally {
 }
 
 /// Tallies of a paper.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Scores {
     /// All numbers that were judged.
     pub all: Tally,

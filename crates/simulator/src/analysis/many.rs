@@ -7,10 +7,11 @@ use super::model::{Model, ModelError, Phase, Policy};
 
 /// Bounds of one application's speedup.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bounds {
     /// Lower bound of the speedup.
     pub min: f64,
-    /// Upper bound of the speedup; see [`ManyApplications`] for a case in which it is exceeded.
+    /// Upper bound of the speedup. Where all applications are parallel one can exceed it, see `ManyApplications`.
     pub max: f64,
 }
 

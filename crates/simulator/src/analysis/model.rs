@@ -33,6 +33,7 @@ pub enum ModelError {
 
 /// What an application is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
     /// One thread is ready.
@@ -43,6 +44,7 @@ pub enum Phase {
 
 /// Whose scheduling decisions the model describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Policy {
     /// Baseline: threads are equals and stay where they happen to be, as the paper describes Linux 2.6.18.

@@ -8,6 +8,7 @@ use super::model::{Model, Policy};
 
 /// The phases of A and B.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct State {
     /// Phase of A.
     pub a: Phase,
@@ -17,6 +18,7 @@ pub struct State {
 
 /// Speedup of A over all places that the threads of A and B may have got.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Speedup {
     /// Speedup in the worst placement.
     pub min: f64,
@@ -28,6 +30,7 @@ pub struct Speedup {
 
 /// Lower bounds of fairness, from 0 (unfair) to 1: the smaller one of A's and B's speedups over the larger one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fairness {
     /// Both applications are serial (20).
     pub serial: f64,

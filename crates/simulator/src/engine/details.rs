@@ -93,7 +93,7 @@ impl Engine<'_> {
         let entry = self.sched.kernel.task(task);
         if !entry.is_ext() {
             let (cpu, depth) = (entry.cpu, self.sched.kernel.rq(entry.cpu).nr_running);
-            self.show(|| Detail::Queued { task, queue: Queue::RunQueue(cpu), depth });
+            self.show(|| Detail::Queued { task, queue: Queue::RunQueue(cpu), depth, by: None });
         }
     }
 

@@ -178,6 +178,8 @@ pub enum Detail {
         queue: Queue,
         /// Threads in the queue, this one included; of a run queue, the running one too.
         depth: u32,
+        /// The callback of the loaded scheduler that decided it, and the CPU that executed the callback; `None`: the kernel, or a program of a timer.
+        by: Option<(&'static str, CpuId)>,
     },
     /// A thread was taken out of a dispatch queue.
     Unqueued {

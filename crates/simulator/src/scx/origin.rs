@@ -58,6 +58,15 @@ impl ExitState {
     }
 }
 
+impl ExitState {
+    /// The callback whose decision is being carried out, and the CPU that executed it; `None` if the kernel decides.
+    pub(super) fn decided_by(&self, calls: &Calls) -> Option<(&'static str, CpuId)> {
+        let blame = self.blame.filter(|blame| blame.depth == calls.active.len());
+        let (op, cpu) = blame.map_or_else(|| (calls.op(), calls.this_cpu()), |it| (it.origin.op, it.origin.cpu));
+        Some((op?.name(), cpu))
+    }
+}
+
 impl Ctx<'_> {
     /// Carries out what was decided at `origin`: its errors are that place's.
     pub(super) fn blaming<R>(&mut self, origin: Origin, work: impl FnOnce(&mut Self) -> R) -> R {

@@ -3,7 +3,7 @@
 
 use super::dsq::{DsqRef, Dsqs};
 use crate::observer::detail::{Detail, Queue};
-use crate::units::TaskId;
+use crate::units::{CpuId, TaskId};
 
 /// Details that no observer has been shown yet, in order; empty unless one wants them.
 #[derive(Debug, Default)]
@@ -22,10 +22,16 @@ impl Shown {
         }
     }
 
-    /// `task` came into `dsq`.
+    /// `task` came into `dsq`, as a callback decided that `by` names.
     #[inline]
-    pub fn queued(&mut self, dsqs: &Dsqs, dsq: DsqRef, task: TaskId) {
-        self.add(|| Detail::Queued { task, queue: dsqs.shown_as(dsq), depth: dsqs.nr(dsq) });
+    pub fn queued(
+        &mut self,
+        dsqs: &Dsqs,
+        dsq: DsqRef,
+        task: TaskId,
+        by: impl FnOnce() -> Option<(&'static str, CpuId)>,
+    ) {
+        self.add(|| Detail::Queued { task, queue: dsqs.shown_as(dsq), depth: dsqs.nr(dsq), by: by() });
     }
 
     /// `task` left `dsq`.

@@ -196,7 +196,12 @@ impl StepReport {
         let what = match *step {
             Step::SelectCpu { chosen } => WhatReport::SelectCpu { cpu: chosen },
             Step::Enqueue => WhatReport::Enqueue,
-            Step::Queued { queue, depth } => WhatReport::Queued { queue: queue.to_string(), depth },
+            Step::Queued { queue, depth, by } => WhatReport::Queued {
+                queue: queue.to_string(),
+                depth,
+                callback: by.map(|(name, _)| name),
+                callback_cpu: by.map(|(_, cpu)| cpu.0),
+            },
             Step::Held => WhatReport::Held,
             Step::Migrated { to } => WhatReport::Migrated { cpu: to.0 },
             Step::Ejected => WhatReport::Ejected,

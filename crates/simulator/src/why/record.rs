@@ -81,6 +81,8 @@ pub enum Step {
         queue: Queue,
         /// Threads in it.
         depth: u32,
+        /// The callback that decided it, and the CPU that executed it; `None`: the kernel, or a program of a timer.
+        by: Option<(&'static str, CpuId)>,
     },
     /// The thread is in no queue: the loaded scheduler's program remembers it, or has forgotten it.
     Held,

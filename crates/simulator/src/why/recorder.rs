@@ -293,8 +293,10 @@ impl Observer for Recorder {
         self.entering[cpu.index()] = None;
         let running = next.map(|task| (task, self.threads[task.index()].urgency));
         self.waits.runs(cpu, now, running);
-        if let Some((task, PrevState::Runnable)) = prev {
-            self.begin(task, now, Start::Displaced { by: next, cpu }, cpu);
+        match prev {
+            Some((task, PrevState::Runnable)) => self.begin(task, now, Start::Displaced { by: next, cpu }, cpu),
+            Some((task, PrevState::Dead)) => self.thread(task).rounds.leave(),
+            Some((_, PrevState::Sleeping)) | None => {}
         }
         if let Some(task) = next {
             self.got_cpu(task, cpu, now);
@@ -338,7 +340,7 @@ impl Observer for Recorder {
                 self.step(task, now, Step::SelectCpu { chosen: result });
             }
             Detail::Callback { name: "enqueue", task: Some(task), .. } => self.step(task, now, Step::Enqueue),
-            Detail::Queued { task, queue, depth } => self.step(task, now, Step::Queued { queue, depth }),
+            Detail::Queued { task, queue, depth, by } => self.step(task, now, Step::Queued { queue, depth, by }),
             Detail::Throttled { task, throttled } => self.waits.throttled(task, now, throttled),
             Detail::Held { task } => self.step(task, now, Step::Held),
             Detail::Ejected { .. } => self.ejected(now),

@@ -153,6 +153,10 @@ pub enum WhatReport {
         queue: String,
         /// Threads in it, this one included.
         depth: u32,
+        /// The callback of the loaded scheduler that decided it; `None`: the kernel, or a program of a timer.
+        callback: Option<&'static str>,
+        /// The CPU that executed the callback.
+        callback_cpu: Option<u32>,
     },
     /// The thread was in no queue from then on.
     Held,

@@ -132,6 +132,11 @@ impl Rounds {
         Some(round)
     }
 
+    /// The thread ends: it comes to no timer again, so what it did since the last one is no round.
+    pub fn leave(&mut self) {
+        self.round = Round { task: self.round.task, ..Round::default() };
+    }
+
     /// The run ends at `now`: the round that was not done in time, if one was not.
     pub fn end(&mut self, now: Nanos) -> Option<Round> {
         let mut round = std::mem::take(&mut self.round);

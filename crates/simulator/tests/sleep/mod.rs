@@ -17,7 +17,11 @@ fn load(name: &str) -> Machine {
 }
 
 fn run(machine: &Machine, text: &str, governor: &str, settings: &[(&str, &str)]) -> Report {
-    let mut options = Options { governor: governor.parse().unwrap(), ..Options::default() };
+    run_seeded(machine, text, governor, settings, Options::default().seed)
+}
+
+fn run_seeded(machine: &Machine, text: &str, governor: &str, settings: &[(&str, &str)], seed: u64) -> Report {
+    let mut options = Options { governor: governor.parse().unwrap(), seed, ..Options::default() };
     for (key, value) in settings {
         options.kernel.set(key, value).unwrap();
     }

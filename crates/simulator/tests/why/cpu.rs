@@ -52,10 +52,30 @@ fn a_missed_idle_cpu() {
         why.waits.iter().find(|wait| matches!(wait.start, StartReport::New { .. })).expect("a new thread waited");
     let said: Vec<&WhatReport> = first.steps.iter().map(|step| &step.what).take(3).collect();
     let queue = "local DSQ of CPU 0".to_owned();
-    assert_eq!(
-        said,
-        [&WhatReport::SelectCpu { cpu: 0 }, &WhatReport::Enqueue, &WhatReport::Queued { queue, depth: 2 }]
-    );
+    // The thread that forks runs on CPU 0.
+    let (callback, callback_cpu) = (Some("enqueue"), Some(0));
+    let queued = WhatReport::Queued { queue, depth: 2, callback, callback_cpu };
+    assert_eq!(said, [&WhatReport::SelectCpu { cpu: 0 }, &WhatReport::Enqueue, &queued]);
+}
+
+#[test]
+fn what_dispatch_takes_from_a_queue_is_told_by_its_name() {
+    // scx_simple's `enqueue` puts whoever waits into its one queue, from which `dispatch` takes the first.
+    let two = r#"{ "tasks": { "worker": { "instance": 2, "loop": 1, "run": 50000 } } }"#;
+    let why = why(&machine(1), two, &under("scx_simple", ""));
+    let queued = |queue: &str, callback| WhatReport::Queued {
+        queue: queue.to_owned(),
+        depth: 1,
+        callback: Some(callback),
+        callback_cpu: Some(0),
+    };
+    let (first, then) = (queued("DSQ 0x0", "enqueue"), queued("local DSQ of CPU 0", "dispatch"));
+    let displaced = why.waits.iter().find(|wait| matches!(wait.start, StartReport::Displaced { .. })).unwrap();
+    let said: Vec<&WhatReport> = displaced.steps.iter().map(|step| &step.what).collect();
+    assert_eq!(said, [&WhatReport::Enqueue, &first, &then]);
+    // The queue is left when the slice of the other one, 20 ms and up to a tick of 4, is over.
+    let waited = displaced.steps[2].at_s - displaced.since_s;
+    assert!((0.016..=0.0245).contains(&waited), "{waited}");
 }
 
 #[test]

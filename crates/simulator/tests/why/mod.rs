@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Constructed faults, and whether the right one is named. (Groups that are throttled are not modelled.)
+//! Constructed faults, and whether the right one is named. A scheduler's callbacks are told by
+//! name.
 //!
 //! [`cpu`]: waits for a CPU. [`locks`]: waits for a mutex. [`rounds`]: rounds that end too late. [`watching`]: watching
 //! changes nothing, and what is told adds up.

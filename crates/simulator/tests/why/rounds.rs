@@ -31,6 +31,15 @@ fn rounds_in_time_are_no_misses() {
 }
 
 #[test]
+fn a_thread_that_has_ended_is_late_for_nothing() {
+    // After its twentieth round, at 200 ms, it is gone; the other one works for 500 ms.
+    let beside =
+        PERIODIC.replace(r#"{ "tasks": {"#, r#"{ "tasks": { "long": { "loop": 1, "cpus": [1], "run": 500000 },"#);
+    let why = why(&machine(2), &beside, &within(1000));
+    assert_eq!((why.misses.len(), why.late_rounds, why.rounds), (0, 0, 20));
+}
+
+#[test]
 fn too_much_work() {
     let why = why(&machine(1), &PERIODIC.replace("8000", "11000"), &within(1000));
     assert_eq!(why.misses[0].cause, Cause::TooMuchWork);

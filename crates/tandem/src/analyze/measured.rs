@@ -3,6 +3,7 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 use tandem_simulator::analysis::Phase::{self, Parallel, Serial};
 use tandem_simulator::analysis::{OneLargeCore, State, fixed_state};
@@ -39,13 +40,13 @@ pub struct Measurement<'m> {
 }
 
 /// Results of the simulations.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Measured {
     /// Name of the scheduler.
     pub scheduler: String,
     /// Name of the governor.
     pub governor: String,
-    /// Simulated time of each run.
+    /// Simulated time of each run, in seconds.
     pub time_s: f64,
     /// Number of runs of each situation.
     pub runs: usize,
@@ -58,7 +59,7 @@ pub struct Measured {
 }
 
 /// Results for a state.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct MeasuredState {
     /// Phases of A and B.
     pub state: State,

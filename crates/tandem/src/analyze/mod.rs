@@ -9,7 +9,8 @@ mod text;
 mod theory;
 
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
+use clap::builder::RangedI64ValueParser;
+use schemars::JsonSchema;
 use serde::Serialize;
 use tandem_simulator::analysis::{Model, ModelError, OneLargeCore};
 use tandem_simulator::machine::Machine;
@@ -72,7 +73,7 @@ pub struct Analyze {
     scheduler: Choice,
 
     /// Simulations of each state, each with a seed of its own
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000),
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = RangedI64ValueParser::<u32>::new().range(1..=100_000),
           requires = "simulate", allow_negative_numbers = true)]
     runs: u32,
 
@@ -85,9 +86,9 @@ pub struct Analyze {
 }
 
 /// All results; the field names are the JSON schema (docs/reports.md).
-#[derive(Debug, Serialize)]
-struct Analysis {
-    /// Version of the schema, [`SCHEMA`].
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Analysis {
+    /// Version of this schema.
     schema: u32,
     /// Name of the machine, if one was given.
     machine: Option<String>,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The model's results, as data.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use tandem_simulator::analysis::{Bounds, Fairness, Model, ModelError, Phase, Policy, Speedup, State};
 
 /// The model's tables.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Theory {
     /// Number of cores (n).
     pub cores: u32,
@@ -28,7 +29,7 @@ pub struct Theory {
 }
 
 /// Performance of an application alone, by phase.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Alone {
     /// Performance in a serial phase.
     pub serial: f64,
@@ -37,7 +38,7 @@ pub struct Alone {
 }
 
 /// A value for each scheduler.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct ByPolicy<T> {
     /// Value under the baseline.
     pub baseline: T,
@@ -46,7 +47,7 @@ pub struct ByPolicy<T> {
 }
 
 /// A line of Tables 1, 2 and 5.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct StateRow {
     /// Phases of A and B.
     pub state: State,
@@ -58,7 +59,7 @@ pub struct StateRow {
 }
 
 /// Tables 4 and 6: bounds for several applications.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Many {
     /// Number of applications (k).
     pub applications: u32,
@@ -71,7 +72,7 @@ pub struct Many {
 }
 
 /// The lines of Tables 4 and 6.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct ByPhase {
     /// Bounds of an application in a serial phase.
     pub serial: BoundsRow,
@@ -80,7 +81,7 @@ pub struct ByPhase {
 }
 
 /// A line of Tables 4 and 6.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct BoundsRow {
     /// Bounds of the application's speedup.
     #[serde(flatten)]

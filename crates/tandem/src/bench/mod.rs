@@ -9,7 +9,7 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
+use clap::builder::RangedI64ValueParser;
 use indicatif::ProgressBar;
 use tandem_simulator::generated;
 use tandem_simulator::machine::Machine;
@@ -61,7 +61,7 @@ pub struct Bench {
 
     /// CPUs of the generated machines, for example `8,256`
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [8, 256, 1024],
-          value_parser = RangedU64ValueParser::<u32>::new().range(1..=8192))]
+          value_parser = RangedI64ValueParser::<u32>::new().range(1..=8192))]
     cpus: Vec<u32>,
 
     /// Scheduler, or scheduler and governor as in `fair+schedutil`
@@ -69,7 +69,7 @@ pub struct Bench {
     scheduler: Choice,
 
     /// Run this many simulations at once, each on a core of its own; rates are those of all together
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = RangedU64ValueParser::<u32>::new().range(1..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = RangedI64ValueParser::<u32>::new().range(1..=1024))]
     threads: u32,
 
     /// Take a tenth of the time, with a smaller matrix, for a first impression

@@ -97,6 +97,11 @@ impl Formats {
         self.chosen().into_iter().find(|(_, path)| path.is_none()).map(|(format, _)| format)
     }
 
+    /// Whether tables are written to a file.
+    pub fn writes_markdown(&self) -> bool {
+        self.chosen().into_iter().any(|(format, path)| format == Format::Markdown && path.is_some())
+    }
+
     /// Opens the outputs before the work, so that a path that cannot be written costs no work.
     ///
     /// # Errors

@@ -3,23 +3,25 @@
 
 use tandem_experiments::{Comparison, Matrix, Metric};
 
+use crate::compare::columns::Columns;
 use crate::compare::{label, layout};
 use crate::quantity::{NOTHING, ratio};
 use crate::table::{Align, Table, paragraph};
 
 /// The tables with their titles and notes; `missing` comparisons were not finished.
-pub fn render(matrix: &Matrix, width: Option<usize>) -> String {
+pub fn render(matrix: &Matrix, columns: &Columns, width: Option<usize>) -> String {
     let mut text = paragraph(&title(matrix), width) + "\n";
-    let table = cells(matrix);
+    let metrics = metrics(matrix, columns);
+    let table = cells(matrix, &metrics);
     text += &match width.filter(|width| table.width() > *width) {
         None => table.render(),
-        Some(_) => matrix.comparisons.iter().map(|cell| by_itself(cell, width)).collect::<Vec<_>>().join("\n"),
+        Some(_) => matrix.comparisons.iter().map(|cell| by_itself(cell, columns, width)).collect::<Vec<_>>().join("\n"),
     };
-    if let Some(means) = means(matrix) {
+    if let Some(means) = means(matrix, &metrics) {
         text += &format!("\n{}\n", paragraph(MEANS, width));
         text += &means.whole_rows(width);
     }
-    let notes = notes(matrix);
+    let notes = notes(matrix, columns, &metrics);
     if !notes.is_empty() {
         text.push('\n');
     }
@@ -27,18 +29,19 @@ pub fn render(matrix: &Matrix, width: Option<usize>) -> String {
 }
 
 /// A cell where the table of all is too wide: under its name as a comparison alone.
-fn by_itself(cell: &Comparison, width: Option<usize>) -> String {
+fn by_itself(cell: &Comparison, columns: &Columns, width: Option<usize>) -> String {
     let name = paragraph(&format!("{} on {}", cell.workload, cell.machine), width);
-    format!("{name}{}", layout::table(cell, width))
+    format!("{name}{}", layout::table(cell, &columns.of(cell), width))
 }
 
 /// The same in Markdown.
-pub fn markdown(matrix: &Matrix) -> String {
-    let mut text = format!("{}\n\n{}", title(matrix), cells(matrix).markdown());
-    if let Some(means) = means(matrix) {
+pub fn markdown(matrix: &Matrix, columns: &Columns) -> String {
+    let metrics = metrics(matrix, columns);
+    let mut text = format!("{}\n\n{}", title(matrix), cells(matrix, &metrics).markdown());
+    if let Some(means) = means(matrix, &metrics) {
         text += &format!("\n{MEANS}\n\n{}", means.markdown());
     }
-    let notes: String = notes(matrix).iter().map(|note| format!("- {note}\n")).collect();
+    let notes: String = notes(matrix, columns, &metrics).iter().map(|note| format!("- {note}\n")).collect();
     if notes.is_empty() { text } else { format!("{text}\n{notes}") }
 }
 
@@ -66,20 +69,21 @@ fn title(matrix: &Matrix) -> String {
     )
 }
 
-/// The metrics that the table of any cell by itself has, if any pair has it.
-fn metrics(matrix: &Matrix) -> Vec<Metric> {
+/// The metrics that were asked for; else those that the table of any cell by itself has, if any pair has it.
+fn metrics(matrix: &Matrix, columns: &Columns) -> Vec<Metric> {
+    if let Some(cell) = matrix.comparisons.first().filter(|_| columns.are_asked()) {
+        return columns.of(cell);
+    }
     let wanted = |metric: &Metric| {
         matrix.comparisons.iter().any(|cell| {
-            layout::columns(cell).any(|column| column == *metric)
-                && cell.pairs.iter().any(|pair| pair.metric(*metric).value.is_ok())
+            columns.of(cell).contains(metric) && cell.pairs.iter().any(|pair| pair.metric(*metric).value.is_ok())
         })
     };
     Metric::ALL.into_iter().filter(wanted).collect()
 }
 
 /// One row per machine, workload and pair.
-fn cells(matrix: &Matrix) -> Table {
-    let metrics = metrics(matrix);
+fn cells(matrix: &Matrix, metrics: &[Metric]) -> Table {
     let names = ["machine", "workload", "pair"].map(|name| (name.to_owned(), Align::Left));
     let titles =
         metrics.iter().flat_map(|metric| [(metric.title().to_owned(), Align::Right), ("×".to_owned(), Align::Left)]);
@@ -97,7 +101,7 @@ fn cells(matrix: &Matrix) -> Table {
 }
 
 /// One row per pair and metric; `None` if there is nothing to compare.
-fn means(matrix: &Matrix) -> Option<Table> {
+fn means(matrix: &Matrix, metrics: &[Metric]) -> Option<Table> {
     let mut table = Table::new([
         ("pair", Align::Left),
         ("metric", Align::Left),
@@ -108,8 +112,8 @@ fn means(matrix: &Matrix) -> Option<Table> {
     ]);
     let mut any = false;
     for (index, pair) in matrix.pairs.iter().enumerate().skip(1) {
-        for metric in metrics(matrix) {
-            let Some(mean) = matrix.geometric_mean(index, metric) else { continue };
+        for metric in metrics {
+            let Some(mean) = matrix.geometric_mean(index, *metric) else { continue };
             any = true;
             table.row([
                 label(pair),
@@ -125,11 +129,11 @@ fn means(matrix: &Matrix) -> Option<Table> {
 }
 
 /// What the comparisons' own tables would say below, each once, with the cells that it concerns unless it concerns all.
-fn notes(matrix: &Matrix) -> Vec<String> {
+fn notes(matrix: &Matrix, columns: &Columns, shown: &[Metric]) -> Vec<String> {
     let mut notes: Vec<(String, Vec<String>)> = Vec::new();
     for cell in &matrix.comparisons {
         let name = format!("{} on {}", cell.workload, cell.machine);
-        for note in layout::notes(cell) {
+        for note in layout::notes(cell, &columns.expected()) {
             match notes.iter_mut().find(|(known, _)| *known == note) {
                 Some((_, cells)) => cells.push(name.clone()),
                 None => notes.push((note, vec![name.clone()])),
@@ -137,7 +141,6 @@ fn notes(matrix: &Matrix) -> Vec<String> {
         }
     }
     let everywhere = |cells: &[String]| cells.len() == matrix.comparisons.len();
-    let shown = metrics(matrix);
     let hidden = |note: &str| {
         Metric::ALL
             .iter()

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The comparison as a table that fits its place: one line per pair, two lines, or a block.
 
-use tandem_experiments::{Comparison, Limits, Metric, NotMeasured, Pair, PairResult};
+use tandem_experiments::{Comparison, Metric, NotMeasured, Pair, PairResult};
 use tandem_simulator::metrics::ExitReport;
 
+use crate::compare::columns::Columns;
 use crate::compare::label;
 use crate::quantity::{
     JOULE_SECONDS, JOULES, JOULES_PER_WORK, NOTHING, NUMBER, PER_SECOND, PERCENT, SECONDS, Unit, WATTS, estimate,
@@ -12,10 +13,12 @@ use crate::quantity::{
 use crate::table::{Align, Table, paragraph, printable};
 
 /// The table with its title and notes. Without a width (no terminal) each pair has one line, for programs to cut.
-pub fn render(comparison: &Comparison, width: Option<usize>) -> String {
+pub fn render(comparison: &Comparison, columns: &Columns, width: Option<usize>) -> String {
     let mut text = paragraph(&title(comparison), width) + "\n";
-    text += &table(comparison, width);
-    let notes: Vec<String> = notes(comparison).into_iter().chain(pairing(comparison)).collect();
+    let metrics = columns.of(comparison);
+    text += &table(comparison, &metrics, width);
+    let notes: Vec<String> =
+        notes(comparison, &columns.expected()).into_iter().chain(pairing(comparison, &metrics)).collect();
     if !notes.is_empty() {
         text.push('\n');
     }
@@ -26,14 +29,14 @@ pub fn render(comparison: &Comparison, width: Option<usize>) -> String {
 }
 
 /// The table alone.
-pub fn table(comparison: &Comparison, width: Option<usize>) -> String {
-    let one_line = one_line(comparison);
-    let two_lines = two_lines(comparison);
+pub fn table(comparison: &Comparison, metrics: &[Metric], width: Option<usize>) -> String {
+    let one_line = one_line(comparison, metrics);
+    let two_lines = two_lines(comparison, metrics);
     match width {
         None => one_line.render(),
         Some(width) if one_line.width() <= width => one_line.render(),
         Some(width) if two_lines.width() <= width => two_lines.render(),
-        Some(width) => blocks(comparison, width),
+        Some(width) => blocks(comparison, metrics, width),
     }
 }
 
@@ -62,34 +65,6 @@ pub fn against(pairs: &[&Pair]) -> String {
         _ => String::new(),
     }
 }
-
-/// The columns of the table. Work per second takes the place of a time that says nothing; energy per work stands beside an
-/// energy that pairs used for different work. Of what says how late a run was the table has what the workload has, one
-/// column each, but responses only where somebody waits for them, or where there is no time; the JSON has all.
-pub fn columns(comparison: &Comparison) -> impl Iterator<Item = Metric> + Clone {
-    let limited = comparison.limits() != Limits::None;
-    let everywhere = |metric: Metric| comparison.pairs.iter().all(|pair| pair.metric(metric).value.is_ok());
-    let has_deadlines = everywhere(Metric::Missed) || everywhere(Metric::LateFrames);
-    [
-        (Metric::Time, !limited),
-        (Metric::Energy, true),
-        (Metric::EnergyPerWork, comparison.work_differs() && everywhere(Metric::EnergyPerWork)),
-        (Metric::Edp, true),
-        (Metric::Power, true),
-        (Metric::Throughput, limited),
-        (Metric::P99Response, everywhere(Metric::P99Response) && (limited || has_deadlines)),
-        (Metric::Missed, everywhere(Metric::Missed)),
-        (Metric::LateFrames, everywhere(Metric::LateFrames)),
-        (Metric::Fairness, true),
-        (Metric::Jitter, true),
-    ]
-    .into_iter()
-    .filter_map(|(metric, shown)| shown.then_some(metric))
-}
-
-/// What is missed where it is not measured: what every workload has, unless other words say that it does not.
-const EXPECTED: [Metric; 7] =
-    [Metric::Time, Metric::Energy, Metric::Edp, Metric::Power, Metric::Throughput, Metric::Fairness, Metric::Jitter];
 
 /// The unit of a metric's values.
 fn unit(metric: Metric) -> Unit {
@@ -126,38 +101,38 @@ pub fn ratio_text(comparison: &Comparison, index: usize, metric: Metric) -> Stri
     }
 }
 
-fn one_line(comparison: &Comparison) -> Table {
-    let metrics = columns(comparison)
-        .flat_map(|metric| [(metric.title().to_owned(), Align::Right), ("×".to_owned(), Align::Left)]);
-    let mut table = Table::with_columns([("pair".to_owned(), Align::Left)].into_iter().chain(metrics));
+fn one_line(comparison: &Comparison, metrics: &[Metric]) -> Table {
+    let titles =
+        metrics.iter().flat_map(|metric| [(metric.title().to_owned(), Align::Right), ("×".to_owned(), Align::Left)]);
+    let mut table = Table::with_columns([("pair".to_owned(), Align::Left)].into_iter().chain(titles));
     for (index, pair) in comparison.pairs.iter().enumerate() {
         let cells =
-            columns(comparison).flat_map(|metric| [value_text(pair, metric), ratio_text(comparison, index, metric)]);
+            metrics.iter().flat_map(|metric| [value_text(pair, *metric), ratio_text(comparison, index, *metric)]);
         table.row([marked(pair)].into_iter().chain(cells));
     }
     table
 }
 
-fn two_lines(comparison: &Comparison) -> Table {
-    let metrics = columns(comparison).map(|metric| (metric.title().to_owned(), Align::Right));
-    let mut table = Table::with_columns([("pair".to_owned(), Align::Left)].into_iter().chain(metrics));
+fn two_lines(comparison: &Comparison, metrics: &[Metric]) -> Table {
+    let titles = metrics.iter().map(|metric| (metric.title().to_owned(), Align::Right));
+    let mut table = Table::with_columns([("pair".to_owned(), Align::Left)].into_iter().chain(titles));
     for (index, pair) in comparison.pairs.iter().enumerate() {
-        let values = columns(comparison).map(|metric| value_text(pair, metric));
+        let values = metrics.iter().map(|metric| value_text(pair, *metric));
         table.row([marked(pair)].into_iter().chain(values));
         if index > 0 {
-            let ratios = columns(comparison).map(|metric| ratio_text(comparison, index, metric));
+            let ratios = metrics.iter().map(|metric| ratio_text(comparison, index, *metric));
             table.row([String::new()].into_iter().chain(ratios));
         }
     }
     table
 }
 
-fn blocks(comparison: &Comparison, width: usize) -> String {
+fn blocks(comparison: &Comparison, metrics: &[Metric], width: usize) -> String {
     let block = |(index, pair): (usize, &PairResult)| {
         let mut rows = Table::headless([Align::Left, Align::Right, Align::Left]);
-        for metric in columns(comparison) {
+        for metric in metrics {
             let name = format!("  {}", metric.title());
-            rows.row([name, value_text(pair, metric), ratio_text(comparison, index, metric)]);
+            rows.row([name, value_text(pair, *metric), ratio_text(comparison, index, *metric)]);
         }
         format!("{}\n{}", marked(pair), rows.fitting(Some(width)).render())
     };
@@ -186,13 +161,13 @@ fn ejections(comparison: &Comparison) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// Why there are dashes: each reason once, with the pairs it concerns unless it concerns all.
-pub fn notes(comparison: &Comparison) -> Vec<String> {
+/// Why there are dashes where a metric is expected: each reason once, with the pairs it concerns unless it concerns all.
+pub fn notes(comparison: &Comparison, expected: &[Metric]) -> Vec<String> {
     let mut notes = Vec::new();
-    for metric in EXPECTED {
+    for metric in expected {
         let mut reasons: Vec<(&NotMeasured, Vec<String>)> = Vec::new();
         for pair in &comparison.pairs {
-            let Err(reason) = &pair.metric(metric).value else { continue };
+            let Err(reason) = &pair.metric(*metric).value else { continue };
             match reasons.iter_mut().find(|(known, _)| *known == reason) {
                 Some((_, pairs)) => pairs.push(label(&pair.pair)),
                 None => reasons.push((reason, vec![label(&pair.pair)])),
@@ -213,12 +188,12 @@ pub fn notes(comparison: &Comparison) -> Vec<String> {
 }
 
 /// How the intervals of the ratios were found; nothing where there are none.
-fn pairing(comparison: &Comparison) -> Option<String> {
+fn pairing(comparison: &Comparison, metrics: &[Metric]) -> Option<String> {
     let ratios = |metric: Metric| {
         let pairs = comparison.pairs.iter().skip(1).filter_map(move |pair| pair.metric(metric).ratio);
         pairs.filter(|ratio| ratio.estimate.half_width.is_some())
     };
-    let shown: Vec<Metric> = columns(comparison).filter(|metric| ratios(*metric).next().is_some()).collect();
+    let shown = metrics.iter().copied().filter(|metric| ratios(*metric).next().is_some()).collect::<Vec<_>>();
     let is_paired = |metric: &&Metric| ratios(**metric).all(|ratio| ratio.paired);
     let (paired, others): (Vec<&Metric>, Vec<&Metric>) = shown.iter().partition(is_paired);
     let others = others.iter().map(|metric| metric.title()).collect::<Vec<_>>().join(", ");

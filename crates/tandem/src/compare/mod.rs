@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `tandem compare`: several schedulers and governors on the same workload, over several seeds.
 //!
-//! The runs and their metrics are [`tandem_experiments`]'. [`plan`]: what is run. [`formats`]: what is written. [`layout`] and
+//! The runs and their metrics are [`tandem_experiments`]'. [`plan`]: what is run. [`formats`]: what is written. [`columns`]: which metrics are shown. [`layout`] and
 //! [`sentences`] show one comparison, [`grid`] many. [`sensitive`]: which values of machines they hang on. [`gate`]: whether they are worse than earlier ones.
 
+mod columns;
 mod formats;
 mod gate;
 mod grid;
@@ -16,7 +17,7 @@ use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
+use clap::builder::RangedI64ValueParser;
 use tandem_experiments::{
     Compared, Comparison, ExperimentError, Gate, Matrix, MatrixRuns, Rows, Scenario, Sensitivity, Stored,
     VariedSetting, spanned, tell_apart,
@@ -31,6 +32,7 @@ use crate::sensitivity;
 use crate::store::StoreOption;
 use crate::table::paragraph;
 
+use columns::Columns;
 use formats::{Format, Formats};
 use gate::{GateOptions, OpenGate};
 use plan::Plan;
@@ -45,6 +47,7 @@ Examples:
   tandem compare mix.json -m rk3399 -s fair -s fair+powersave --json | jq '.pairs[].metrics'
   tandem compare forkjoin pipeline -m hikey960 -m rk3399 -s fair -s tandem --csv=runs.csv
   tandem compare forkjoin -m rk3399 -s fair -s tandem --parameter base_slice_us=1000,2000,4000
+  tandem compare mix.json -m rk3399 -s fair -s tandem --metric time,p99-latency,p99-response
   tandem compare mix.json -m rk3399 -s fair -s tandem --sensitivity
   tandem compare mix.json -m rk3399 -s ./scx_simple.bpf.o --save base.json
   tandem compare mix.json -m rk3399 -s ./scx_simple.bpf.o --baseline base.json --fail-if 'energy > 1.02'
@@ -88,7 +91,7 @@ pub struct Compare {
         long,
         value_name = "N",
         default_value_t = 10,
-        value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000),
+        value_parser = RangedI64ValueParser::<u32>::new().range(1..=100_000),
         allow_negative_numbers = true
     )]
     runs: u32,
@@ -100,6 +103,9 @@ pub struct Compare {
     /// Do not run each application alone; fairness is then not measured
     #[arg(long)]
     no_alone: bool,
+
+    #[command(flatten)]
+    columns: Columns,
 
     #[command(flatten)]
     sensitive: SensitiveOption,
@@ -118,15 +124,7 @@ impl Compare {
     /// Runs the command.
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
         let scenario = self.options.scenario();
-        let mut pairs = self.pairs(&scenario)?;
-        let plan = Plan::read(context, &self.machines, &self.workloads).map_err(|failure| self.advised(failure))?;
-        for machine in &plan.machines {
-            pairs.iter().try_for_each(|pair| scenario.check_on(machine, pair, self.seed))?;
-            tell_own_governors(context, machine, pairs.iter().map(|pair| &pair.governor));
-        }
-        pairs = pairs.iter().map(|pair| pair.on_all(&plan.machines)).collect();
-        self.gate.check(&plan.workloads)?;
-        self.sensitive.check(self.formats.prints())?;
+        let (plan, pairs) = self.checked(context, &scenario)?;
         self.claim_inputs(context, &pairs);
         let subject = self.gate.wanted().then(|| plan.subject(&scenario, &pairs));
         let gate = self.gate.open(context, self.formats.force(), subject)?;
@@ -147,29 +145,50 @@ impl Compare {
         let mut produced = plan.produced(ProducedBy::new(&context.command, self.seed), &scenario, &runs.pairs);
         let store = context.store()?;
         let simulator = Stored::new(context.simulator, store.as_ref(), self.store.fresh);
-        let matrix = runs.run(&simulator, &context.bar())?;
+        let bar = context.bar().keeping(store.as_ref());
+        let matrix = runs.run(&simulator, &bar)?;
         context.tell_found(simulator.found());
         if matrix.comparisons.is_empty() {
             return Err(ExperimentError::Interrupted.into());
         }
         let rests = plan.rests(&matrix)?;
         produced.resting_on(&rests);
-        let (width, many) = (context.width, plan.is_matrix());
+        let (width, many, columns) = (context.width, plan.is_matrix(), &self.columns);
+        let results = Results {
+            matrix: &matrix,
+            columns,
+            many,
+            gate: None,
+            sensitivity: &[],
+            rests: &rests,
+            produced: &produced,
+        };
         if matrix.missing > 0 {
-            let results =
-                Results { matrix: &matrix, many, gate: None, sensitivity: &[], rests: &rests, produced: &produced };
             destinations.without_files().write(context, |format| results.render(format, width))?;
             return Err(Failure::Interrupted(grid::missing(&matrix)));
         }
-        let sensitivity = self.sensitive.run(&plan, (&scenario, &pairs, &seeds), (&simulator, &context.bar()))?;
+        let sensitivity = self.sensitive.run(&plan, (&scenario, &pairs, &seeds), (&simulator, &bar))?;
         let judged = gate.judge(&matrix);
-        let judgement = judged.as_ref().map(|judged| (&gate, judged));
-        let sensitivity = &sensitivity;
         let results =
-            Results { matrix: &matrix, many, gate: judgement, sensitivity, rests: &rests, produced: &produced };
+            Results { gate: judged.as_ref().map(|judged| (&gate, judged)), sensitivity: &sensitivity, ..results };
         destinations.write(context, |format| results.render(format, width))?;
         gate.write(&matrix, judged.as_ref())?;
         self.verdict(&matrix, judged.as_ref())
+    }
+
+    /// What is to run, on which machines: nothing that could be told before is found out after runs.
+    fn checked(&self, context: &Context<'_>, scenario: &Scenario) -> Result<(Plan, Vec<Pair>), Failure> {
+        let pairs = self.pairs(scenario)?;
+        let plan = Plan::read(context, &self.machines, &self.workloads).map_err(|failure| self.advised(failure))?;
+        for machine in &plan.machines {
+            pairs.iter().try_for_each(|pair| scenario.check_on(machine, pair, self.seed))?;
+            tell_own_governors(context, machine, pairs.iter().map(|pair| &pair.governor));
+        }
+        self.gate.check(&plan.workloads)?;
+        self.sensitive.check(self.formats.prints())?;
+        self.columns.check(self.formats.prints(), self.formats.writes_markdown())?;
+        let pairs = pairs.iter().map(|pair| pair.on_all(&plan.machines)).collect();
+        Ok((plan, pairs))
     }
 
     /// The pairs that were asked for, with each value of their parameters.
@@ -211,6 +230,7 @@ impl Compare {
 /// What came of it, to be shown in any format.
 struct Results<'a> {
     matrix: &'a Matrix,
+    columns: &'a Columns,
     /// Whether more than one machine or workload was asked for.
     many: bool,
     gate: Option<(&'a OpenGate<'a>, &'a Gate)>,
@@ -239,15 +259,18 @@ impl Results<'_> {
             Format::Csv => Rows::of(self.matrix).csv(),
             Format::Markdown => {
                 let sensitivity: String = self.sensitivity.iter().map(sensitivity::markdown).collect();
-                [MARKDOWN_MARK, &grid::markdown(self.matrix), &sensitivity].concat()
+                [MARKDOWN_MARK, &grid::markdown(self.matrix, self.columns), &sensitivity].concat()
             }
         })
     }
 
     fn text(&self, width: Option<usize>) -> String {
         let text = match self.only() {
-            Some(comparison) => layout::render(comparison, width) + sentences::render(comparison, width).as_str(),
-            None => grid::render(self.matrix, width),
+            Some(comparison) => {
+                let sentences = sentences::render(comparison, self.columns, width);
+                layout::render(comparison, self.columns, width) + sentences.as_str()
+            }
+            None => grid::render(self.matrix, self.columns, width),
         };
         let sensitivity: String = self.sensitivity.iter().map(|it| sensitivity::render(it, width)).collect();
         let gate = self.gate.map_or(String::new(), |(gate, judged)| gate.text(judged, width));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The results of the comparison, as sentences.
 
+use crate::compare::columns::Columns;
 use crate::compare::label;
 use crate::quantity::{percent, ratio, share};
 use crate::table::paragraph;
@@ -93,8 +94,8 @@ impl Wording {
     }
 }
 
-/// A sentence per metric that counts, under an empty line; nothing if there is nothing to compare.
-pub fn render(comparison: &Comparison, width: Option<usize>) -> String {
+/// A sentence per metric that counts and has a column, under an empty line; nothing if there is nothing to compare.
+pub fn render(comparison: &Comparison, columns: &Columns, width: Option<usize>) -> String {
     let wordings = match comparison.limits() {
         Limits::None => WHOLE,
         Limits::All => LIMITED,
@@ -103,6 +104,7 @@ pub fn render(comparison: &Comparison, width: Option<usize>) -> String {
     };
     let sentences: Vec<String> = wordings
         .iter()
+        .filter(|wording| columns.tells(wording.metric))
         .filter_map(|wording| sentence(comparison, wording))
         .map(|text| paragraph(&text, width))
         .collect();

@@ -12,6 +12,7 @@ use tandem_simulator::units::SEC;
 use tandem_simulator::workload::Workload;
 
 use crate::failure::Failure;
+use crate::table::paragraph;
 
 /// How long both are simulated, seconds: the machine's governor is at its highest clock after a hundredth of it.
 const SECONDS: u64 = 10;
@@ -37,17 +38,19 @@ impl Draw {
     }
 
     /// Lines that say so; what the packages draw, and all of it where a board or a power supply adds to that.
-    pub fn text(&self) -> String {
+    pub fn text(&self, width: usize) -> String {
         let line = |label: &str, watts: &Energy| {
             let parts = [("cores", watts.cores), ("uncore", watts.uncore), ("memory", watts.memory)];
             let outside = watts.platform + watts.supply;
             let outside = (outside > 0.0).then_some(("board and supply", outside));
             let parts = parts.into_iter().chain(outside).map(|(name, watts)| format!("{name} {}", rounded(watts)));
             let parts = parts.collect::<Vec<_>>().join(", ");
-            format!("  {label:<8}{} W: {parts}\n", rounded(watts.total))
+            let line =
+                paragraph(&format!("{label:<8}{} W: {parts}", rounded(watts.total)), Some(width.saturating_sub(2)));
+            line.lines().map(|line| format!("  {line}\n")).collect::<String>()
         };
-        let title = "draws, simulated as its Linux runs it, with nothing to do and with all CPUs computing\n";
-        [title.to_owned(), line("idle", &self.idle), line("full", &self.full)].concat()
+        let title = "draws, simulated as its Linux runs it, with nothing to do and with all CPUs computing";
+        [paragraph(title, Some(width)), line("idle", &self.idle), line("full", &self.full)].concat()
     }
 }
 
@@ -89,7 +92,7 @@ mod tests {
         assert!((draw.idle.total - 0.11).abs() < 0.003, "{}", draw.idle.total);
         // Four A53 of 0.245 W, their cluster's 0.047 W, four A73 of 1.57 W or less as heat allows, uncore, memory.
         assert!(draw.full.total > 4.0 && draw.full.total < 7.58, "{}", draw.full.total);
-        let text = draw.text();
+        let text = draw.text(100);
         assert!(text.contains("idle    0.11"), "{text}");
     }
 

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
+use clap::builder::RangedI64ValueParser;
 use tandem_experiments::{Scenario, SensitivityRuns, Stored, Which};
 use tandem_simulator::machine::description::Description;
 use tandem_simulator::units::Nanos;
@@ -38,7 +38,7 @@ pub struct Matters {
         long,
         value_name = "N",
         default_value_t = 5,
-        value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000),
+        value_parser = RangedI64ValueParser::<u32>::new().range(1..=100_000),
         requires = "workload"
     )]
     runs: u32,
@@ -83,7 +83,7 @@ impl Matters {
         };
         let store = context.store()?;
         let simulator = Stored::new(context.simulator, store.as_ref(), self.store.fresh);
-        let found = runs.run(&simulator, &context.bar())?;
+        let found = runs.run(&simulator, &context.bar().keeping(store.as_ref()))?;
         context.tell_found(simulator.found());
         Ok(sensitivity::render(&found, context.width))
     }

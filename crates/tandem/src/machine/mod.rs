@@ -125,9 +125,10 @@ fn list(context: &mut Context<'_>) -> Result<(), Failure> {
 impl Show {
     fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
         let machine = Machine::load(&self.machine)?;
-        let mut text = show(&machine, context.width.unwrap_or(WIDTH_OF_FILES));
+        let width = context.width.unwrap_or(WIDTH_OF_FILES);
+        let mut text = show(&machine, width);
         text.push('\n');
-        text += &Draw::of(&machine, context.simulator)?.text();
+        text += &Draw::of(&machine, context.simulator)?.text(width);
         if self.sources {
             text.push('\n');
             text += &provenance(&machine);

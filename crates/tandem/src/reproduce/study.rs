@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
+use clap::builder::RangedI64ValueParser;
 use tandem_experiments::{
     Book, Environment, ExperimentError, Library, Missing, Paper, PaperResult, Results, SCHEMA, Stored, Study, Used,
 };
@@ -18,11 +18,11 @@ use crate::store::StoreOption;
 #[derive(Debug, Args)]
 pub struct StudyOptions {
     /// Runs of each simulation, each with a seed of its own, instead of what the experiments say
-    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u32>::new().range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = RangedI64ValueParser::<u32>::new().range(1..=1000))]
     seeds: Option<u32>,
 
     /// Simulations at a time; by default as many as there are cores
-    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = RangedI64ValueParser::<usize>::new().range(1..=1024))]
     jobs: Option<usize>,
 
     /// Also say how far main results (`headline`) move when a parameter of the files is a fifth smaller or larger
@@ -64,7 +64,7 @@ impl StudyOptions {
         let studies = studies.collect::<Result<Vec<_>, _>>()?;
         let store = context.store()?;
         let simulator = Stored::new(context.simulator, store.as_ref(), self.store.fresh);
-        let progress = &context.bar();
+        let progress = &context.bar().keeping(store.as_ref());
         let environment = Environment { library, schedulers: &Carried, simulator: &simulator, progress };
         let mut results = Results { schema: SCHEMA, papers: Vec::new(), missing: Vec::new() };
         for study in &studies {

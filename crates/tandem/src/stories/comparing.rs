@@ -304,3 +304,28 @@ fn a_workload_of_frames_has_columns_for_how_late_they_were() {
     let missed = &json["pairs"][0]["metrics"]["missed_share"];
     assert_eq!(missed["not_measured"], "the workload has neither timers nor deadlines");
 }
+
+#[test]
+fn the_metrics_that_were_asked_for_are_the_columns() {
+    let text =
+        Story::new().tandem(&format!("{THREE_PAIRS} --metric p99(response),energy --metric power,energy")).unwrap();
+    let header = text.lines().find(|line| line.starts_with("pair")).unwrap();
+    let shown: Vec<&str> = header.split("  ").map(str::trim).filter(|title| !["", "×"].contains(title)).collect();
+    assert_eq!(shown, ["pair", "p99 response", "energy", "power"]);
+    // What has no column has no sentence; what has one that is empty has a reason.
+    assert!(text.contains("6.2 ± 0.0 % less energy than fair+powersave.") && !text.contains("faster than"), "{text}");
+    assert!(text.contains("p99 response was not measured: no thread of an application waits and then works"), "{text}");
+    assert!(!text.contains("fairness"), "{text}");
+    let matrix = Story::new().tandem("compare @one.json @two.json -m hikey960 -s fair -s fair+powersave --metric edp");
+    let matrix = matrix.unwrap();
+    let header = matrix.lines().find(|line| line.starts_with("machine")).unwrap();
+    assert_eq!(header.split_whitespace().collect::<Vec<_>>(), ["machine", "workload", "pair", "EDP", "×"]);
+}
+
+#[test]
+fn a_metric_that_there_is_not_or_that_nothing_shows_is_a_mistake() {
+    let error = Story::new().tandem("compare @one.json -m hikey960 -s fair --metric p99-respons").unwrap_err();
+    assert!(error.contains("no such metric; did you mean `p99-response`?"), "{error}");
+    let error = Story::new().tandem("compare @one.json -m hikey960 -s fair --metric time --csv").unwrap_err();
+    assert!(error.contains("--csv prints no table, and has all metrics"), "{error}");
+}

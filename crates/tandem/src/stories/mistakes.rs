@@ -144,3 +144,23 @@ fn an_example_scheduler_that_is_not_compiled_names_what_compiles_it() {
     let said = error("simulate @one.json -m hikey960 -s @elsewhere/scx_simple.bpf.o");
     assert!(!said.contains("make objects"), "{said}");
 }
+
+#[test]
+fn a_count_that_cannot_be_is_told_with_those_that_can() {
+    for (command, range) in [
+        ("why @one.json -m hikey960 --worst -1", "-1 is not in 1..=10000"),
+        ("compare @one.json -m hikey960 -s fair --runs -1", "-1 is not in 1..=100000"),
+    ] {
+        let error = error(command);
+        assert!(error.contains(range), "{error}");
+    }
+}
+
+#[test]
+fn what_a_machine_draws_is_as_wide_as_the_terminal() {
+    let text = Story::on_terminal(60).tandem("machine show hikey960").unwrap();
+    let (_, draws) = text.split_once("\ndraws, ").unwrap();
+    for line in draws.lines() {
+        assert!(console::measure_text_width(line) <= 60, "{line}");
+    }
+}

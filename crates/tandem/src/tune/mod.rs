@@ -9,7 +9,7 @@ mod text;
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
+use clap::builder::RangedI64ValueParser;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tandem_experiments::{Goal, Limit, Minimised, Scenario, Stored, Tuned, Tuning};
@@ -77,15 +77,15 @@ pub struct Tune {
 
     /// Most settings that are tried
     #[arg(long, value_name = "N", default_value_t = 80,
-          value_parser = RangedU64ValueParser::<usize>::new().range(3..=100_000))]
+          value_parser = RangedI64ValueParser::<usize>::new().range(3..=100_000))]
     trials: usize,
 
     /// Runs of each candidate in the search, each with a seed of its own
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = RangedI64ValueParser::<usize>::new().range(1..=1000))]
     runs: usize,
 
     /// Runs that confirm what was found, with other seeds
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = RangedU64ValueParser::<usize>::new().range(2..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = RangedI64ValueParser::<usize>::new().range(2..=1000))]
     confirm: usize,
 
     /// Seed of the search and of its first run
@@ -167,7 +167,7 @@ impl Tune {
         };
         let store = context.store()?;
         let simulator = Stored::new(context.simulator, store.as_ref(), self.store.fresh);
-        let tuned = tuning.run(&simulator, &context.bar())?;
+        let tuned = tuning.run(&simulator, &context.bar().keeping(store.as_ref()))?;
         context.tell_found(simulator.found());
         let document = Document {
             schema: tandem_experiments::SCHEMA,

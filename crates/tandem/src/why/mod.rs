@@ -6,7 +6,7 @@
 mod text;
 
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
+use clap::builder::RangedI64ValueParser;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tandem_simulator::input::valid_names;
@@ -48,7 +48,7 @@ pub struct Why {
         long,
         value_name = "N",
         default_value_t = 5,
-        value_parser = RangedU64ValueParser::<u32>::new().range(1..=10_000),
+        value_parser = RangedI64ValueParser::<u32>::new().range(1..=10_000),
         allow_negative_numbers = true
     )]
     worst: u32,

@@ -225,8 +225,12 @@ fn what(step: &StepReport) -> String {
     match &step.what {
         WhatReport::SelectCpu { cpu } => format!("select_cpu said CPU {cpu}"),
         WhatReport::Enqueue => "enqueue was called".to_owned(),
-        WhatReport::Queued { queue, depth } => {
-            format!("it was put into the {queue}, with {} there", threads(u64::from(*depth)))
+        WhatReport::Queued { queue, depth, callback, callback_cpu } => {
+            let there = format!("the {queue}, with {} there", threads(u64::from(*depth)));
+            match (callback, callback_cpu) {
+                (Some(name), Some(cpu)) => format!("{name} on CPU {cpu} put it into {there}"),
+                _ => format!("it was put into {there}"),
+            }
         }
         WhatReport::Held => "the scheduler kept it in no queue".to_owned(),
         WhatReport::Migrated { cpu } => format!("it was moved to CPU {cpu}"),

@@ -152,8 +152,11 @@ impl Description {
         };
         let mut found: Vec<(Vec<&str>, usize, Kind)> = Vec::new();
         collect(table, &mut Vec::new(), &mut found);
-        for (path, at, kind) in found {
+        for (path, at, mut kind) in found {
             let source = source(&path);
+            if let (Kind::Numbers(numbers), "nodes", ["latency"]) = (&mut kind, label, path.as_slice()) {
+                leave_own_nodes_out(numbers);
+            }
             values.push(Value {
                 table: label.to_owned(),
                 key: path.join("."),
@@ -187,6 +190,14 @@ impl Description {
         }
         Some((Self { text, ..self.clone() }, after / before))
     }
+}
+
+/// Leaves the numbers on the diagonal of a square out. What a node's own memory takes is the unit of what others' take: moved
+/// together, as one value, they would change nothing.
+fn leave_own_nodes_out(square: &mut Vec<Number>) {
+    let nodes = square.len().isqrt();
+    let mut at = 0..;
+    square.retain(|_| at.next().is_some_and(|at: usize| !at.is_multiple_of(nodes + 1)));
 }
 
 /// The values within `table`, whose own place is `path`.
@@ -310,6 +321,16 @@ mod tests {
         // What is nothing stays nothing, and a word is no number.
         assert_eq!(own.with(value(&values, "cluster.little", "static_watts"), 1.2), None);
         assert_eq!(own.with(value(&values, "cluster.little", "performance_domain"), 1.2), None);
+    }
+
+    #[test]
+    fn the_latency_of_other_nodes_is_moved_against_that_of_the_own_one() {
+        let own = description("epyc-9554-2s");
+        let values = own.values().unwrap();
+        let (moved, factor) = own.with(value(&values, "nodes", "latency"), 1.2).unwrap();
+        assert_eq!(factor, 1.2);
+        assert!(own.text.contains("\nlatency = [[1, 2], [2, 1]]"));
+        assert!(moved.text.contains("\nlatency = [[1, 2.4], [2.4, 1]]"));
     }
 
     #[test]

@@ -11,9 +11,11 @@ use tandem_bpf_vm::memory::Memory;
 use super::super::Ctx;
 use super::super::abi::Guest;
 use super::super::abi::profile::{Profile, SCX_ENQ_PREEMPT, SCX_TASK_IMMED};
+use super::super::callbacks::Calls;
 use super::super::dsq::{DsqRef, Dsqs, Mixed, Place};
 use super::super::entity::Entities;
 use super::super::errno::{EINVAL, ENOMEM};
+use super::super::exit::ExitState;
 use super::super::idle::NUMA_NO_NODE;
 use super::super::reenqueue::rq_is_open;
 use super::super::rq::Rqs;
@@ -34,6 +36,8 @@ pub struct Queues<'a> {
     memory: &'a mut Memory,
     kernel: &'a Kernel,
     shown: &'a mut Shown,
+    exit: &'a ExitState,
+    calls: &'a Calls,
     profile: Profile,
 }
 
@@ -49,6 +53,8 @@ impl Ctx<'_> {
             memory: &mut self.vm.memory,
             kernel: self.kernel,
             shown: &mut self.scx.shown,
+            exit: &self.scx.exit,
+            calls: &self.scx.calls,
             profile: self.scx.profile,
         }
     }
@@ -73,7 +79,8 @@ impl Queues<'_> {
         };
         let mixed = self.dsqs.insert(dsq, task, place);
         self.mirror(dsq, Some(task));
-        self.shown.queued(self.dsqs, dsq, task);
+        let (exit, calls) = (self.exit, self.calls);
+        self.shown.queued(self.dsqs, dsq, task, || exit.decided_by(calls));
         mixed
     }
 
@@ -83,7 +90,8 @@ impl Queues<'_> {
         self.dsqs.insert_moved(cpu, task, self.fifo_place(enq_flags));
         let local = self.dsqs.local(cpu);
         self.mirror(local, Some(task));
-        self.shown.queued(self.dsqs, local, task);
+        let (exit, calls) = (self.exit, self.calls);
+        self.shown.queued(self.dsqs, local, task, || exit.decided_by(calls));
     }
 
     /// `task_unlink_from_dsq`: takes `task` out of its queue, if it is in one.

@@ -43,6 +43,7 @@ const FLAGS: [&str; 9] = [
 
 /// What is in a scheduler's object.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Listing {
     /// The object's file, as it was named.
     pub path: String,
@@ -84,6 +85,7 @@ pub struct Listing {
 
 /// A callback, and the program that it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Callback {
     /// Member of `struct sched_ext_ops`.
     pub name: String,
@@ -93,6 +95,7 @@ pub struct Callback {
 
 /// A map.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MapListing {
     /// Name of the map.
     pub name: String,
@@ -108,6 +111,7 @@ pub struct MapListing {
 
 /// A variable that can be set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VariableListing {
     /// Name of the variable.
     pub name: String,
@@ -136,6 +140,7 @@ pub struct VariableListing {
 
 /// Something of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Needed {
     /// Name as the object spells it.
     pub name: String,
@@ -147,6 +152,7 @@ pub struct Needed {
 
 /// Something of the kernel's types that the simulator lacks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnresolvedListing {
     /// The function that needs it.
     pub function: String,

@@ -115,12 +115,12 @@ fn barriers_and_queues_count_their_threads() {
     let text = told(|trace| {
         for (task, now) in [(A0, 100), (A1, 200)] {
             trace.detail(now, &Detail::Waits { task, on: WaitReason::Object(WaitsFor::Barrier(0)), owner: None });
-            trace.detail(now, &Detail::Queued { task, queue, depth: 3 });
+            trace.detail(now, &Detail::Queued { task, queue, depth: 3, by: None });
         }
         trace.sched_waking(300, A0, CPU0, CPU0);
         trace.detail(300, &Detail::Unqueued { task: A0, queue, depth: 2 });
         // What comes into a run queue is told, but not what leaves it.
-        trace.detail(300, &Detail::Queued { task: A0, queue: Queue::RunQueue(CPU0), depth: 9 });
+        trace.detail(300, &Detail::Queued { task: A0, queue: Queue::RunQueue(CPU0), depth: 9, by: None });
     });
     assert_eq!(values(&text, "barrier 0"), ["1", "2", "1"]);
     assert_eq!(values(&text, "DSQ 0x2a"), ["3", "3", "2"]);
@@ -172,7 +172,7 @@ fn a_trace_says_at_its_beginning_what_was_run() {
 fn a_scheduler_with_very_many_queues_gets_no_more_tracks_than_there_are_screens_for() {
     let text = told(|trace| {
         for id in 0..3000 {
-            trace.detail(id, &Detail::Queued { task: A0, queue: Queue::User(id), depth: 1 });
+            trace.detail(id, &Detail::Queued { task: A0, queue: Queue::User(id), depth: 1, by: None });
         }
     });
     // The folder, and 1024 queues with one value each.

@@ -53,6 +53,16 @@ fn mistakes_within(root: &Value, outer: &Value, schema: &Value, value: &Value, p
                     items.flat_map(|(at, item)| mistakes(root, &schema["items"], item, &format!("{path}[{at}]"))),
                 );
             }
+            "prefixItems" => {
+                let items = value.as_array().into_iter().flatten().zip(list()).enumerate();
+                let of = |(at, (item, schema))| mistakes(root, schema, item, &format!("{path}[{at}]"));
+                found.extend(items.flat_map(of));
+            }
+            "minItems" | "maxItems" => {
+                let (has, bound) = (value.as_array().map_or(0, Vec::len) as u64, schema[keyword].as_u64().unwrap());
+                let fits = if keyword == "minItems" { has >= bound } else { has <= bound };
+                found.extend((!fits && value.is_array()).then(|| format!("{path}: {has} items")));
+            }
             "anyOf" | "oneOf" => {
                 let options = list().map(|option| mistakes_within(root, schema, option, value, path));
                 let options: Vec<Vec<String>> = options.collect();

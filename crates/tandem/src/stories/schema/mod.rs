@@ -158,6 +158,29 @@ fn what_experiment_prints_is_as_the_schema_says() {
     }
 }
 
+#[test]
+fn what_reproduce_wrote_is_as_the_schema_says() {
+    let text = fs::read_to_string(format!("{}/../../docs/results.json", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let results: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(mistakes_in(Document::Reproduce, &results), [""; 0]);
+}
+
+#[test]
+fn what_analyze_prints_is_as_the_schema_says() {
+    for command in
+        ["analyze --applications 4 --json", "analyze -m proliant-dl580:asymmetric --simulate 20ms --runs 2 --json"]
+    {
+        assert_eq!(mistakes_in(Document::Analyze, &of_the_simulator(command)), [""; 0], "{command}");
+    }
+}
+
+#[test]
+fn what_scheduler_show_prints_is_as_the_schema_says() {
+    for command in ["scheduler show tandem --json", "scheduler show o1 --json"] {
+        assert_eq!(mistakes_in(Document::Scheduler, &of_the_simulator(command)), [""; 0], "{command}");
+    }
+}
+
 /// Checks that `report` is as the schema says, and is not any more where a value is another, or nothing in place of it.
 fn damages_are_found(document: Document, report: &Value, damages: &[(&str, Option<Value>)]) {
     assert_eq!(mistakes_in(document, report), [""; 0], "{document:?}");
@@ -255,4 +278,29 @@ fn damaged_numbers_of_an_experiment_are_refused() {
         ("/sensitivity", Some(1.into())),
     ];
     damages_are_found(Document::Experiment, &report, &damages);
+}
+
+#[test]
+fn damaged_tables_of_the_model_are_refused() {
+    let report = of_the_simulator("analyze --json");
+    let damages = [
+        ("/alone/serial", None),
+        ("/fairness/baseline/serial", Some("low".into())),
+        ("/baseline", Some(Value::Array(Vec::new()))),
+        ("/baseline/0/state/a", Some("idle".into())),
+        ("/new_field", Some(1.into())),
+    ];
+    damages_are_found(Document::Analyze, &report, &damages);
+}
+
+#[test]
+fn a_damaged_listing_is_refused() {
+    let report = of_the_simulator("scheduler show tandem --json");
+    let damages = [
+        ("/variables/0/range", Some(serde_json::json!([1]))),
+        ("/maps/0/key_size", None),
+        ("/callbacks", Some(1.into())),
+        ("/timeout_ms", Some(1.5.into())),
+    ];
+    damages_are_found(Document::Scheduler, &report, &damages);
 }
