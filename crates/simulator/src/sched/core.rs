@@ -507,6 +507,7 @@ impl Sched {
             rt,
             dl: self.kernel.rq(cpu).avg_dl.util_avg,
             dl_bandwidth: self.kernel.rq(cpu).dl_bandwidth,
+            irq: self.kernel.rq(cpu).avg_irq.util_avg,
             uclamp_min,
             uclamp_max,
             rt_wants_max: self.kernel.rq(cpu).rt_nr_running > 0 && !self.kernel.uclamp_used,
