@@ -164,6 +164,7 @@ fn workload(tasks: Vec<TaskSpec>) -> Workload {
         duration: None,
         priority_inheritance: false,
         cgroups: Vec::new(),
+        interrupts: Vec::new(),
         warnings: Vec::new(),
     }
 }

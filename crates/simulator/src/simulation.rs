@@ -50,6 +50,10 @@ pub fn simulate(
         governor: options.governor.on(machine)?,
         ..options.clone()
     };
+    let keeps_house = |cpu: &u32| !options.kernel.nohz_full.contains(cpu);
+    let housekeepers = || machine.online().map(|cpu| cpu.0).filter(keeps_house).collect::<Vec<_>>();
+    let disturbed = options.kernel.disturbances.then(|| workload.disturbed(&housekeepers()));
+    let workload = disturbed.as_ref().unwrap_or(workload);
     let beside = options.memory.beside();
     let mut result = run(machine, workload, options, observer);
     drop(beside);

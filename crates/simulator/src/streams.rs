@@ -19,6 +19,10 @@ pub(crate) enum Stream {
     Kernel,
     /// What BPF programs draw (`bpf_get_prandom_u32`).
     Bpf,
+    /// When interrupts come, and how long they take.
+    Interrupts,
+    /// Lengths of the spans of a thread that disturbs (`Workload::disturbed`), in the order in which these are made.
+    Disturbance(u32),
     /// Lengths of the spans of a thread; threads are numbered in the order in which they are made.
     Thread(TaskId),
 }
@@ -43,6 +47,8 @@ impl Streams {
             Stream::Thread(task) => self.numbered(u64::from(task.0)),
             // The first number that no thread can have.
             Stream::Bpf => self.numbered(1 << 32),
+            Stream::Interrupts => self.numbered((1 << 32) + 1),
+            Stream::Disturbance(thread) => self.numbered((1 << 33) + u64::from(thread)),
         }
     }
 
@@ -66,8 +72,8 @@ mod tests {
     use super::*;
 
     fn all(threads: u32) -> impl Iterator<Item = Stream> {
-        let threads = (0..threads).map(|thread| Stream::Thread(TaskId(thread)));
-        [Stream::TickPhase, Stream::Kernel, Stream::Bpf].into_iter().chain(threads)
+        let threads = (0..threads).flat_map(|thread| [Stream::Thread(TaskId(thread)), Stream::Disturbance(thread)]);
+        [Stream::TickPhase, Stream::Kernel, Stream::Bpf, Stream::Interrupts].into_iter().chain(threads)
     }
 
     fn beginning<const N: usize>(seed: u64, stream: Stream) -> [u32; N] {

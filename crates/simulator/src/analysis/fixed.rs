@@ -28,6 +28,7 @@ pub fn fixed_state(phases: &[Phase], cores: u32) -> Workload {
         duration: None,
         priority_inheritance: false,
         cgroups: Vec::new(),
+        interrupts: Vec::new(),
         warnings: Vec::new(),
     }
 }

@@ -39,6 +39,10 @@ pub(super) enum Event {
     Hotplug,
     /// Packages with limits on power or temperature look at what they drew.
     Limits,
+    /// Some CPU gets an interrupt.
+    Interrupt,
+    /// A CPU ticks for those whose tick has stopped.
+    RemoteTick,
     /// The time limit.
     End,
     /// A thread's sleep is over.
@@ -63,8 +67,10 @@ impl Slots {
             Event::Cgroup => single + 5,
             Event::Hotplug => single + 6,
             Event::Limits => single + 7,
-            Event::End => single + 8,
-            Event::Timer(task) => single + 9 + task.index(),
+            Event::Interrupt => single + 8,
+            Event::RemoteTick => single + 9,
+            Event::End => single + 10,
+            Event::Timer(task) => single + 11 + task.index(),
         }
     }
 
@@ -88,8 +94,10 @@ impl Slots {
                 5 => Event::Cgroup,
                 6 => Event::Hotplug,
                 7 => Event::Limits,
-                8 => Event::End,
-                timer => Event::Timer(TaskId::at(timer - 9)),
+                8 => Event::Interrupt,
+                9 => Event::RemoteTick,
+                10 => Event::End,
+                timer => Event::Timer(TaskId::at(timer - 11)),
             },
         }
     }
@@ -102,7 +110,7 @@ mod tests {
     #[test]
     fn every_slot_stands_for_one_event() {
         let slots = Slots { cpus: 3, domains: 2 };
-        for slot in 0..20 {
+        for slot in 0..24 {
             assert_eq!(slots.slot(slots.event(slot)), slot, "{:?}", slots.event(slot));
         }
         assert_eq!(slots.event(slots.slot(Event::Timer(TaskId(5)))), Event::Timer(TaskId(5)));

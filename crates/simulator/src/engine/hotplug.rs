@@ -74,7 +74,9 @@ impl Engine<'_> {
         if online {
             self.clock_changed(self.machine.cpus[cpu.index()].performance_domain);
         } else {
-            self.pauses.migrate_timers(cpu, some_cpu(&self.sched, cpu), self.agenda.now());
+            let other = some_cpu(&self.sched, cpu);
+            self.pauses.migrate_timers(cpu, other, self.agenda.now());
+            self.soft.migrate(cpu, other);
             self.agenda.cancel(Event::Tick(cpu));
         }
         if self.running[cpu].task.is_none() {

@@ -66,8 +66,8 @@ impl Engine<'_> {
         self.observer.sched_waking(self.agenda.now(), task, target, cpu);
     }
 
-    /// A thread's sleep, or the delay before its start, is over.
-    pub(super) fn timer_expires(&mut self, task: TaskId) {
+    /// A thread's sleep, or the delay before its start, is over; on which CPU its timer went off.
+    pub(super) fn timer_expires(&mut self, task: TaskId) -> CpuId {
         self.threads.waits.expires();
         let cpu = some_cpu(&self.sched, self.sched.kernel.task(task).cpu);
         if !self.threads[task].started {
@@ -75,6 +75,7 @@ impl Engine<'_> {
         } else {
             self.wake(task, cpu);
         }
+        cpu
     }
 
     /// The thread on `cpu` has ended.

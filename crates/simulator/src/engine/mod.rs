@@ -13,6 +13,8 @@
 //!   can happen any more.
 //! - `switching`: context switches and what they cost. `progress`: how fast running threads go. `memory`, `siblings`:
 //!   what slows them down. `nodes`: the ways to memory that has a home; `numa`: threads and their memory find each other.
+//! - `interrupts`: what takes time from CPUs. `slack`: timers that may go off late, together.
+//!   `full_dynticks`: CPUs that do without a tick.
 //! - `clocks`: cpufreq decisions. `pauses`: cpuidle decisions. `hardware`: what the machine then does, and draws;
 //!   `meter`: what that sums up to. `counting`: what performance counters show.
 //! - `cgroups`: groups come, go and change. `sched_ext`: a loaded scheduler's coming and cost; `loader`: the program that
@@ -30,9 +32,11 @@ mod counting;
 mod details;
 mod disturbance;
 mod events;
+mod full_dynticks;
 mod hardware;
 mod hotplug;
 mod inherit;
+mod interrupts;
 mod latency;
 mod lifecycle;
 mod loader;
@@ -52,6 +56,7 @@ mod rounds;
 mod sched_ext;
 mod shared;
 mod siblings;
+mod slack;
 mod stuck;
 mod switching;
 mod thread;
@@ -79,13 +84,16 @@ use cgroups::CgroupChanges;
 use clocks::Clocks;
 use details::Details;
 use events::Event;
+use full_dynticks::FullDynticks;
 use hardware::{Hardware, limits};
 use hotplug::HotplugPlan;
+use interrupts::Interrupts;
 use loader::Loader;
 use outcome::Outcome;
 use pauses::Pauses;
 use progress::Progress;
 use shared::Shared;
+use slack::SoftTimers;
 use threads::{PER_THREAD, Threads};
 
 /// A run in progress.
@@ -110,6 +118,12 @@ pub(crate) struct Engine<'r> {
     cgroups: CgroupChanges,
     /// CPUs that are still to come and go.
     hotplug: HotplugPlan,
+    /// Interrupts that are still to come.
+    interrupts: Interrupts<'r>,
+    /// Timers that may go off before they must.
+    soft: SoftTimers,
+    /// CPUs that may do without a tick.
+    full: FullDynticks,
     /// The program that loads a sched_ext scheduler.
     loader: Loader<'r>,
     outcome: Outcome,
@@ -153,6 +167,7 @@ impl<'r> Engine<'r> {
             details: Details::new(observer.wants_details(), machine),
             observer,
             agenda: Agenda::new(machine, options.kernel.tick(), tick_phase),
+            full: FullDynticks::new(machine, &options.kernel, &sched),
             sched,
             hardware,
             clocks,
@@ -163,6 +178,8 @@ impl<'r> Engine<'r> {
             outcome: Outcome::default(),
             cgroups: CgroupChanges::default(),
             hotplug: HotplugPlan::default(),
+            interrupts: Interrupts::new(&workload.interrupts, machine, streams),
+            soft: SoftTimers::new(machine.cpus.len()),
             loader: Loader::new(options, streams),
             audit: options.audit.map(|audit| Box::new(Auditor::new(audit))),
             account: options.memory.open(),
@@ -203,6 +220,7 @@ impl<'r> Engine<'r> {
         if self.hardware.has_limits() {
             self.agenda.set(Event::Limits, limits::PERIOD);
         }
+        self.agenda.set_to(Event::Interrupt, self.interrupts.next());
         cgroups::check_cpus(&workload.cgroups, self.machine, &mut self.outcome);
         self.cgroups.queue(&workload.cgroups, &self.sched.kernel.cgroups, &mut self.agenda);
         let threads = workload.tasks.iter().map(|kind| u64::from(kind.instances)).fold(0, u64::saturating_add);
@@ -227,7 +245,12 @@ impl<'r> Engine<'r> {
     fn handle(&mut self, event: Event) -> Result<(), SimulationError> {
         match event {
             Event::Run(cpu) => self.segment_over(cpu),
-            Event::Tick(cpu) => self.tick(cpu),
+            Event::Tick(cpu) => {
+                self.tick(cpu);
+                self.expire_soft(cpu);
+            }
+            Event::Interrupt => self.interrupts_come(),
+            Event::RemoteTick => self.remote_tick(),
             Event::Clock(domain) => self.clocks.arrive(domain, &mut self.hardware),
             Event::Sample(domain) => self.clocks.sample(domain, &self.sched, &mut self.hardware, &mut self.agenda),
             Event::Softirq => self.sched.softirq(),
@@ -250,7 +273,11 @@ impl<'r> Engine<'r> {
             // What ends with the limit has ended: everything else of this instant comes first.
             Event::End if self.agenda.more_is_due() => self.agenda.set(Event::End, self.agenda.now()),
             Event::End => (self.outcome.time_limited, self.outcome.ended) = (true, true),
-            Event::Timer(task) => self.timer_expires(task),
+            Event::Timer(task) => {
+                let cpu = self.timer_expires(task);
+                self.soft.disarm(task);
+                self.expire_soft(cpu);
+            }
         }
         Ok(())
     }
@@ -272,6 +299,7 @@ impl<'r> Engine<'r> {
             self.numa_tick(cpu);
         }
         self.show_utilisation(cpu);
+        self.tick_nohz_full_update_tick(cpu);
         if self.sched.fair.softirq_pending() {
             // Behind the ticks of the other CPUs, which are due at this instant too.
             self.agenda.set(Event::Softirq, self.agenda.now());
@@ -305,6 +333,7 @@ impl<'r> Engine<'r> {
             self.hardware.show_power(self.observer);
         }
         self.set_timers_of_classes();
+        self.restart_ticks();
         self.loader.set_timer(&mut self.sched, &mut self.pauses, &mut self.agenda);
         if !self.outcome.ended && !self.outcome.stuck && self.nothing_can_happen() {
             return self.end_or_wait_for_limit();

@@ -190,6 +190,17 @@ impl Engine<'_> {
         self.enter_idle(cpu);
     }
 
+    /// An interrupt that takes `span` wakes the idle `cpu`, which then chooses its idle state anew; returns the time until
+    /// the handler begins.
+    pub(super) fn interrupt_idle(&mut self, cpu: CpuId, span: Nanos) -> Nanos {
+        let (now, latency) = (self.agenda.now(), self.hardware.wakeup_latency(cpu));
+        self.pauses.end(cpu, now + latency, false);
+        self.observer.cpu_idle(now, cpu, None);
+        self.hardware.interrupt(cpu, span);
+        self.enter_idle(cpu);
+        latency
+    }
+
     /// A thread takes over from the idle one; returns the time until `cpu` executes again.
     pub(super) fn leave_idle(&mut self, cpu: CpuId) -> Nanos {
         let latency = self.hardware.wakeup_latency(cpu);

@@ -182,8 +182,9 @@ impl Engine<'_> {
 
     /// The thread on `cpu` sleeps.
     fn sleep_until(&mut self, cpu: CpuId, task: TaskId, time: Nanos) -> Next {
-        self.agenda.set(Event::Timer(task), time);
-        self.pauses.timer_set(cpu, self.agenda.now(), time);
+        let latest = self.arm_soft(cpu, task, time);
+        self.agenda.set(Event::Timer(task), latest);
+        self.pauses.timer_set(cpu, self.agenda.now(), latest);
         self.threads.waits.sleeps();
         self.show(|| Detail::Waits { task, on: WaitReason::Sleep, owner: None });
         self.sched.block_current(cpu);

@@ -76,6 +76,7 @@ impl Engine<'_> {
             (Some(task), self.agenda.now(), self.agenda.now() + overhead, cold);
         if from_idle {
             self.agenda.set_tick(cpu);
+            self.tick_nohz_full_update_tick(cpu);
         }
         self.recheck_spin(task);
         self.begin(cpu);

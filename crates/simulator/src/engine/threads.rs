@@ -30,6 +30,8 @@ pub(super) struct Threads<'r> {
     /// The random streams of the run.
     streams: Streams,
     list: Vec<Thread<'r>>,
+    /// How many of them are there only to disturb.
+    disturbing: u32,
     /// How many threads of each kind were made.
     made: Vec<u32>,
     /// How many of them wait.
@@ -61,6 +63,7 @@ impl<'r> Threads<'r> {
             workload,
             streams,
             list: Vec::new(),
+            disturbing: 0,
             made: vec![0; workload.tasks.len()],
             waits: Waits::of(workload),
             processes: Processes::default(),
@@ -73,7 +76,14 @@ impl<'r> Threads<'r> {
         let ordinal = self.made[spec as usize];
         self.made[spec as usize] += 1;
         let several = kind.instances != 1 || parent.is_some();
-        let mut thread = Thread::new(spec, kind, several.then_some(ordinal), self.streams.of(Stream::Thread(task)));
+        // Threads that disturb change nothing of what the others draw.
+        let stream = if kind.disturbance {
+            self.disturbing += 1;
+            Stream::Disturbance(self.disturbing - 1)
+        } else {
+            Stream::Thread(TaskId(task.0 - self.disturbing))
+        };
+        let mut thread = Thread::new(spec, kind, several.then_some(ordinal), self.streams.of(stream));
         thread.parent = parent;
         self.waits.begins(kind);
         let forker = parent.map(|parent| self.list[parent.index()].kind);

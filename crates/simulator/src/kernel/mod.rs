@@ -10,7 +10,7 @@
 //! - [`task`]: a thread as all classes see it. [`cpumask`]: sets of CPUs. [`params`]: what a run may set.
 //! - [`topology`]: scheduling domains. [`pelt`]: load tracking. [`cpufreq`], [`cpuidle`]: power policies.
 //! - [`cgroup`]: the groups that tasks are in. [`sync`]: locks, barriers, conditions, semaphores.
-//! - [`pmu`]: performance counters. `pressure`: capacity that is missing because clocks are held down. `uclamp`: clamps of utilisation. [`instant`]: how much a loaded scheduler has had done at one instant.
+//! - [`pmu`]: performance counters. `irq`: time that interrupts take. `pressure`: capacity that is missing because clocks are held down. `uclamp`: clamps of utilisation. [`instant`]: how much a loaded scheduler has had done at one instant.
 
 pub mod cgroup;
 pub mod class;
@@ -20,6 +20,7 @@ pub mod cpumask;
 pub mod dl;
 pub mod fair;
 pub mod instant;
+mod irq;
 pub mod params;
 pub mod pelt;
 pub mod pmu;
@@ -40,6 +41,7 @@ use crate::units::{CAPACITY_SCALE, CpuId, Nanos, TaskId};
 use cgroup::CgroupTree;
 use cpumask::CpuMask;
 use instant::InstantWork;
+use irq::IrqTime;
 use params::KernelParameters;
 use pelt::{PeltClock, SchedAvg};
 use pmu::Pmu;
@@ -160,6 +162,10 @@ pub struct Rq {
     pub clock: PeltClock,
     /// When `clock` was last advanced.
     pub clock_updated: Nanos,
+    /// Time that interrupts took.
+    irq: IrqTime,
+    /// Load of interrupts.
+    pub avg_irq: SchedAvg,
     /// Load of real-time tasks.
     pub avg_rt: SchedAvg,
     /// Load of deadline tasks.
@@ -260,7 +266,8 @@ impl Kernel {
     /// `rq_clock_task`: up to when the time of the task on `cpu` is booked, and from when on that of the next one.
     #[inline]
     pub fn rq_clock_task(&self, cpu: CpuId) -> Nanos {
-        self.now + self.rqs[cpu.index()].clock_ahead
+        let rq = &self.rqs[cpu.index()];
+        self.now + rq.clock_ahead - rq.irq.elapsed(self.now)
     }
 
     /// `resched_curr`: `cpu` shall call `schedule` before time goes on.
@@ -398,6 +405,8 @@ impl Kernel {
         if self.hw_pressure_active {
             decayed = self.update_hw_load_avg(cpu);
         }
+        let now = self.now;
+        decayed |= self.rq_mut(cpu).decay_irq_load_avg(now);
         if !self.rt_active {
             return decayed;
         }
@@ -412,7 +421,12 @@ impl Kernel {
         let rq = &mut self.rqs[cpu.index()];
         let actual = rq.capacity_orig - rq.pressure();
         let used = rq.util_above_fair().min(u64::from(actual)) as u32;
-        rq.capacity = (actual - used).max(1);
+        let free = u64::from(actual - used);
+        // `scale_irq_capacity`: what interrupts leave of that.
+        let irq = rq.avg_irq.util_avg.min(u64::from(actual));
+        rq.capacity =
+            if irq == 0 { free as u32 } else { (free * (u64::from(actual) - irq) / u64::from(actual)) as u32 };
+        rq.capacity = rq.capacity.max(1);
         self.glances[cpu.index()].capacity = rq.capacity;
     }
 
@@ -424,8 +438,11 @@ impl Kernel {
         if rq.clock_updated == now {
             return;
         }
-        let delta = now - rq.clock_updated;
+        let mut delta = now - rq.clock_updated;
         rq.clock_updated = now;
+        if rq.irq.happens() {
+            delta -= rq.update_irq_load_avg(now);
+        }
         rq.clock.update(delta, u64::from(rq.capacity_orig), u64::from(rq.freq_scale), rq.curr.is_none());
     }
 }
@@ -462,6 +479,8 @@ impl Rq {
             freq_scale: CAPACITY_SCALE as u32,
             clock: PeltClock::default(),
             clock_updated: 0,
+            irq: IrqTime::default(),
+            avg_irq: SchedAvg::default(),
             avg_rt: SchedAvg::default(),
             avg_dl: SchedAvg::default(),
             idle_stamp: None,

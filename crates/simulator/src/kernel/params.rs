@@ -64,6 +64,15 @@ pub struct KernelParameters {
     /// Whether packages with limits on power or temperature begin as a long full load leaves them; off, as if they had drawn
     /// nothing before. Not the kernel's: how the machine is found.
     pub hot_start: bool,
+    /// Whether the system does what it always does beside the workload: interrupts, kernel threads, timers that go off late
+    /// (`Workload::disturbed`). Off, nothing disturbs.
+    pub disturbances: bool,
+    /// How much later than asked for a timer of a fair thread may go off (`timer_slack_ns`, for threads that have none of
+    /// their own); `None`: what [`KernelParameters::timer_slack`] says.
+    pub timer_slack: Option<Nanos>,
+    /// CPUs whose tick stops while they have one thread to run (`nohz_full=`), ascending. The first CPU that is online is never
+    /// one of them: it keeps the time.
+    pub nohz_full: Vec<u32>,
     /// Whether the CPUs have performance counters that a loaded scheduler can read.
     pub perf_counters: bool,
     /// Time of a BPF instruction of a sched_ext scheduler, in picoseconds, kernel functions that it calls included.
@@ -104,6 +113,9 @@ impl Default for KernelParameters {
             cpuidle_governor: cpuidle::Governor::Menu,
             max_cstate: 9,
             hot_start: false,
+            disturbances: false,
+            timer_slack: None,
+            nohz_full: Vec::new(),
             perf_counters: true,
             bpf_insn_ps: 1_000,
             bpf_budget: 100_000_000,
@@ -137,7 +149,7 @@ pub enum SettingError {
 
 impl KernelParameters {
     /// Names, units and meaning of all parameters, for help texts.
-    pub const KEYS: [(&str, &str); 24] = [
+    pub const KEYS: [(&str, &str); 27] = [
         ("hz", "ticks per second, 24..=10000 (250)"),
         ("base_slice_us", "fair slice in microseconds, 100..=1000000 (0.7 ms × (1 + log2(CPUs)), CPUs capped at 8)"),
         ("run_to_parity", "true or false (true): a task runs out its slice"),
@@ -161,6 +173,9 @@ impl KernelParameters {
         ("cpuidle_governor", "menu or teo (menu): what chooses an idle CPU's state"),
         ("max_cstate", "deepest idle state that is used, 0..=9, 0 being the first (9)"),
         ("hot_start", "true or false (false): limits on power and heat begin as a long full load leaves them"),
+        ("disturbances", "true or false (false): interrupts, kernel threads and late timers, as every system has them"),
+        ("timer_slack_us", "how late a fair thread's timer may be, 0..=1000000 (50 with `disturbances`, else 0)"),
+        ("nohz_full", "CPUs that tick once a second while they have one thread, such as 1-3+6 (none)"),
         ("perf_counters", "true or false (true): loaded schedulers can read performance counters"),
     ];
 
@@ -208,6 +223,9 @@ impl KernelParameters {
             "cpuidle_governor" => self.cpuidle_governor = cpuidle::Governor::named(value).ok_or_else(wrong)?,
             "max_cstate" => self.max_cstate = number(0, 9)? as usize,
             "hot_start" => self.hot_start = flag()?,
+            "disturbances" => self.disturbances = flag()?,
+            "timer_slack_us" => self.timer_slack = Some(number(0, 1_000_000)? as Nanos * USEC),
+            "nohz_full" => self.nohz_full = cpu_list(value).ok_or_else(wrong)?,
             "perf_counters" => self.perf_counters = flag()?,
             _ => return Err(wrong()),
         }
@@ -219,11 +237,34 @@ impl KernelParameters {
         SEC / self.hz
     }
 
+    /// How much later than asked for a timer of a fair thread may go off: Linux's 50 µs (`init_task.timer_slack_ns`), but
+    /// nothing where nothing disturbs.
+    pub fn timer_slack(&self) -> Nanos {
+        self.timer_slack.unwrap_or(if self.disturbances { 50 * USEC } else { 0 })
+    }
+
     /// `sched_base_slice` on a machine with so many online CPUs (`update_sysctl`, logarithmic scaling).
     pub fn base_slice_on(&self, cpus: usize) -> Nanos {
         let factor = 1 + u64::from(cpus.clamp(1, 8).ilog2());
         self.base_slice.unwrap_or(700 * USEC * factor)
     }
+}
+
+/// CPUs of a list such as `1-3+6`, ascending: commas stand between settings. At most as many as a kernel can have.
+fn cpu_list(text: &str) -> Option<Vec<u32>> {
+    const NR_CPUS: u32 = 8192;
+    let mut cpus = Vec::new();
+    for part in text.split('+') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?);
+        if first > last || last >= NR_CPUS {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Some(cpus)
 }
 
 #[cfg(test)]
@@ -254,5 +295,10 @@ mod tests {
         assert!(unknown.contains("did you mean `base_slice_us`?"), "{unknown}");
         assert!(parameters.set("hz", "0").is_err());
         assert!(parameters.set("cpuidle", "maybe").is_err());
+        parameters.set("nohz_full", "6+1-3+2").unwrap();
+        assert_eq!(parameters.nohz_full, [1, 2, 3, 6]);
+        for wrong in ["", "3-1", "1+", "a", "1-9000"] {
+            assert!(parameters.set("nohz_full", wrong).is_err(), "{wrong}");
+        }
     }
 }

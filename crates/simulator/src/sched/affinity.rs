@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 
-use super::core::Sched;
+use super::core::{Sched, class_of};
+use super::ext::loaded;
+use crate::kernel::class::{Dequeue, Enqueue, SchedClass};
 use crate::kernel::cpumask::CpuMask;
-use crate::kernel::task::TaskState;
+use crate::kernel::task::{ClassId, Task, TaskState};
 use crate::units::{CgroupId, CpuId, TaskId};
 
 /// None of the CPUs that a task asks for are among its group's (`EINVAL` of `sched_setaffinity`).
@@ -76,12 +78,54 @@ impl Sched {
 
     /// `set_cpus_allowed_ptr`: a running or waiting task that may no longer use its CPU moves.
     pub fn set_affinity(&mut self, task: TaskId, allowed: Option<Arc<CpuMask>>) {
-        self.set_cpus_allowed(task, allowed);
+        self.do_set_cpus_allowed(task, |task| task.allowed = allowed);
         let cpu = self.kernel.task(task).cpu;
         if self.kernel.task(task).may_use(cpu) || self.kernel.task(task).state != TaskState::Runnable {
             return;
         }
         self.leave_for_allowed_cpu(task);
+    }
+
+    /// `__do_set_cpus_allowed`: does `change`, of which CPUs `task` may use, with the task off its queue and its CPU, as a
+    /// task that changes its priority is. (A task that sleeps but stands on its queue still is left there.)
+    pub(super) fn do_set_cpus_allowed(&mut self, task: TaskId, change: impl FnOnce(&mut Task)) {
+        let (cpu, running) = (self.kernel.task(task).cpu, self.kernel.task_current(task));
+        let queued = self.kernel.task(task).state == TaskState::Runnable;
+        match self.kernel.task(task).class {
+            ClassId::Ext => {
+                let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
+                // Threads change their own.
+                ctx.scx.calls.set_this_cpu(cpu);
+                return ctx.do_set_cpus_allowed(task, change);
+            }
+            // Without `DEQUEUE_MOVE` it keeps its place in the queue (`move_entity`), and the governor hears of both.
+            ClassId::Rt if queued => {
+                self.book_runtime_scx(cpu);
+                self.rt.update_curr(&mut self.kernel, cpu);
+                self.kernel.cpufreq_update_util(cpu);
+                change(self.kernel.task_mut(task));
+            }
+            ClassId::Dl | ClassId::Fair if queued => {
+                self.book_runtime_scx(cpu);
+                self.requeue_around(task, cpu, running, change);
+            }
+            ClassId::Rt | ClassId::Dl | ClassId::Fair => change(self.kernel.task_mut(task)),
+        }
+        self.mirror_cpus_allowed_scx(task);
+    }
+
+    /// Takes `task` of `cpu` off its queue (`DEQUEUE_SAVE`), does `change`, and puts it back (`ENQUEUE_RESTORE`).
+    fn requeue_around(&mut self, task: TaskId, cpu: CpuId, running: bool, change: impl FnOnce(&mut Task)) {
+        class_of!(self, task, dequeue_task, task, Dequeue::Save);
+        if running {
+            class_of!(self, task, put_prev_task, cpu, task);
+        }
+        change(self.kernel.task_mut(task));
+        class_of!(self, task, enqueue_task, task, Enqueue::Restore);
+        if running {
+            class_of!(self, task, set_next_task, cpu, task);
+            self.begin_runtime_scx(cpu, task);
+        }
     }
 
     /// `affine_move_task`: the stopper will move a task that may no longer use its CPU.

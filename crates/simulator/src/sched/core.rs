@@ -269,10 +269,11 @@ impl Sched {
             self.book_runtime_scx(cpu);
             loaded(&mut self.ext).with(&mut self.kernel).scx_tick();
         }
-        // A kernel tells the governor when fair, real-time and deadline load changes; under a scheduler of all tasks that
-        // is what the system's own threads do now and then. Here the tick stands for them.
-        self.kernel.cpufreq_update_util(cpu);
-        if self.kernel.switching != Switching::All {
+        if self.kernel.switching == Switching::All {
+            // No class but the loaded scheduler's tells the governor of anything, except for the real-time threads that
+            // every system has. Here the tick stands for them.
+            self.kernel.cpufreq_update_util(cpu);
+        } else {
             self.fair.sched_balance_trigger(&mut self.kernel, cpu);
         }
         let rq = self.kernel.rq_mut(cpu);
@@ -341,6 +342,9 @@ impl Sched {
             return Some(self.stop_and_move_scx(task, src, dst));
         }
         class_of!(self, task, dequeue_task, task, Dequeue::Save);
+        if self.kernel.rt_active {
+            self.rt.stopper_leaves(&mut self.kernel, src);
+        }
         let switch = self.schedule(src);
         self.attach(task, dst);
         switch
@@ -478,7 +482,6 @@ impl Sched {
             self.fair.update_idle_core(&self.kernel, cpu);
             self.fair.nohz_balance_enter_idle(cpu);
         }
-        self.kernel.cpufreq_update_util(cpu);
     }
 
     /// `sugov_get_util`: what fair tasks use, and what a loaded scheduler wants.
@@ -504,6 +507,7 @@ impl Sched {
             rt,
             dl: self.kernel.rq(cpu).avg_dl.util_avg,
             dl_bandwidth: self.kernel.rq(cpu).dl_bandwidth,
+            irq: self.kernel.rq(cpu).avg_irq.util_avg,
             uclamp_min,
             uclamp_max,
             rt_wants_max: self.kernel.rq(cpu).rt_nr_running > 0 && !self.kernel.uclamp_used,

@@ -250,9 +250,8 @@ impl Sched {
 
     /// `prev_balance`: from `start`, the class of the task that leaves, downwards; the first class that finds a task of
     /// its own or of a more urgent one ends it. So a loaded scheduler is asked after its own tasks and after the idle
-    /// thread even if a real-time task is picked then, and after others only if nothing more urgent waits. (Real-time
-    /// and deadline tasks are pulled whatever ran before, as without a loaded scheduler.) Whether the loaded scheduler
-    /// is to be asked.
+    /// thread even if a real-time task is picked then, and after others only if nothing more urgent waits. Whether the
+    /// loaded scheduler is to be asked.
     fn prev_balance(&mut self, cpu: CpuId, start: ClassId) -> bool {
         loaded(&mut self.ext).state.rqs[cpu].begin_pick();
         if !self.kernel.topology.online.test(cpu) {
@@ -306,7 +305,7 @@ impl Sched {
         }
     }
 
-    /// `__do_set_cpus_allowed`: the CPUs that `task` may use change.
+    /// The CPUs that `task`, which is on no queue, may use change (`do_set_cpus_allowed` of `select_fallback_rq`).
     pub(super) fn set_cpus_allowed(&mut self, task: TaskId, allowed: Option<Arc<CpuMask>>) {
         if self.kernel.task(task).class == ClassId::Ext {
             let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
@@ -378,6 +377,9 @@ impl Sched {
         ctx.kernel.rq_mut(src).curr = None;
         ctx.move_queued_task(task, dst);
         self.wakeup_preempt(dst, task);
+        if self.kernel.rt_active {
+            self.rt.stopper_leaves(&mut self.kernel, src);
+        }
         // The stopper is of a class above all.
         self.balance_scx_if_due(src, None, ClassId::Dl);
         let next = self.pick_balanced_scx(src);

@@ -79,8 +79,7 @@ impl Sched {
     /// `__do_set_cpus_allowed` with `SCA_MIGRATE_DISABLE` or `SCA_MIGRATE_ENABLE`.
     fn set_narrowed(&mut self, task: TaskId, narrowed: bool) {
         if self.kernel.task(task).class != ClassId::Ext {
-            self.kernel.task_mut(task).narrowed = narrowed;
-            return self.mirror_cpus_allowed_scx(task);
+            return self.do_set_cpus_allowed(task, |task| task.narrowed = narrowed);
         }
         let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
         let cpu = ctx.kernel.task(task).cpu;

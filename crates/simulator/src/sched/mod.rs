@@ -6,6 +6,7 @@
 //! - [`ext`]: tasks change into and out of the class of a loaded scheduler.
 //! - [`priority`]: a task changes class or priority, for good or while it holds what a more urgent one waits for.
 //! - `affinity`: which CPUs a task may use. [`migration`]: tasks that stay on their CPU for a while.
+//! - `tick`: CPUs that do without one.
 //! - [`cgroup`]: tasks change their group; groups come and go. [`hotplug`]: CPUs come and go.
 
 mod affinity;
@@ -17,3 +18,4 @@ mod migration;
 pub mod priority;
 #[cfg(test)]
 mod tests;
+mod tick;

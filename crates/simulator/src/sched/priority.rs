@@ -159,7 +159,23 @@ impl Sched {
         }
         self.switched_from(task, class);
         if queued {
+            self.pull_after_change(cpu, task, running, (class, priority));
             self.check_class_changed(cpu, task, running, (class, priority));
+        }
+    }
+
+    /// A queued `task` of `cpu` that had this class and priority has others now, or another reservation: waiting tasks of its
+    /// old class may come here (`switched_from_rt`, `prio_changed_rt`, `switched_from_dl`, `prio_changed_dl`).
+    fn pull_after_change(&mut self, cpu: CpuId, task: TaskId, running: bool, (class, priority): (ClassId, i32)) {
+        let changed = self.kernel.task(task);
+        let (stays, less_urgent) = (changed.class == class, changed.kernel_priority() > priority);
+        match class {
+            ClassId::Rt if !stays => self.rt.switched_from(&mut self.kernel, cpu),
+            ClassId::Rt if running && less_urgent => self.rt.rt_queue_pull_task(&mut self.kernel, cpu),
+            ClassId::Dl if stays && !self.dl.is_overloaded(cpu) || !stays && self.kernel.rq(cpu).dl_nr_running == 0 => {
+                self.dl.deadline_queue_pull_task(&mut self.kernel, cpu);
+            }
+            ClassId::Rt | ClassId::Dl | ClassId::Fair | ClassId::Ext => {}
         }
     }
 

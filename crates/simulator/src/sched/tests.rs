@@ -11,7 +11,7 @@ use crate::kernel::Kernel;
 use crate::kernel::cpumask::CpuMask;
 use crate::kernel::params::KernelParameters;
 use crate::machine::Machine;
-use crate::units::{CpuId, MSEC, TaskId, USEC};
+use crate::units::{CpuId, MSEC, Nanos, TaskId, USEC};
 use crate::workload::{Policy, Scheduling};
 
 fn scheduler(machine: &str) -> Sched {
@@ -102,4 +102,89 @@ fn real_time_tasks_ask_for_all_unless_their_clamp_says_less() {
     sched.block_current(CpuId(1));
     settle(&mut sched);
     assert_eq!(clamps(&sched, CpuId(1)), (0, 1024, false), "task {light} sleeps");
+}
+
+#[test]
+fn real_time_tasks_are_pulled_only_where_one_of_them_leaves() {
+    let fifo = |priority| Policy::Fifo { priority };
+    // CPU 0 has a waiting task that was bound to it, and may use CPU 1 now; on CPU 1 another task goes to sleep.
+    let pulls = |beside: Policy| {
+        let mut sched = scheduler("smp-8");
+        start_as(&mut sched, fifo(50), Some(&[0]));
+        let waiting = start_as(&mut sched, fifo(10), Some(&[0]));
+        start_as(&mut sched, beside, Some(&[1]));
+        let both = CpuMask::of(sched.kernel.topology.nr_cpus, [CpuId(0), CpuId(1)]);
+        sched.set_affinity(waiting, Some(Arc::new(both)));
+        settle(&mut sched);
+        sched.block_current(CpuId(1));
+        settle(&mut sched);
+        sched.kernel.rq(CpuId(1)).curr == Some(waiting)
+    };
+    assert!(pulls(fifo(20)) && pulls(fifo(5)), "a task of the class leaves");
+    assert!(!pulls(Scheduling::default().policy), "a task of another class leaves");
+}
+
+#[test]
+fn the_stopper_lets_real_time_tasks_come_when_it_leaves() {
+    let mut sched = scheduler("smp-8");
+    start_as(&mut sched, Policy::Fifo { priority: 50 }, Some(&[0]));
+    let waiting = start_as(&mut sched, Policy::Fifo { priority: 10 }, Some(&[0]));
+    let moves = start(&mut sched, Some(&[1]));
+    let only = |cpus: &[u32]| Some(Arc::new(CpuMask::of(8, cpus.iter().map(|cpu| CpuId(*cpu)))));
+    sched.set_affinity(waiting, only(&[0, 1]));
+    settle(&mut sched);
+    assert_eq!(sched.kernel.rq(CpuId(1)).curr, Some(moves));
+    sched.set_affinity(moves, only(&[2]));
+    settle(&mut sched);
+    assert_eq!((sched.kernel.rq(CpuId(1)).curr, sched.kernel.rq(CpuId(2)).curr), (Some(waiting), Some(moves)));
+}
+
+#[test]
+fn a_changed_affinity_takes_a_fair_task_off_its_queue_and_puts_it_back() {
+    let mut sched = scheduler("smp-8");
+    let cpu = CpuId(1);
+    let (task, other) = (start(&mut sched, Some(&[1])), start(&mut sched, Some(&[1])));
+    sched.kernel.now = MSEC;
+    let running = sched.kernel.rq(cpu).curr.unwrap();
+    let entries = |sched: &Sched| sched.fair.virtual_time(cpu).map(|((_, _, _, sequence), _)| sequence);
+    let before = entries(&sched);
+    let both = Some(Arc::new(CpuMask::of(8, [cpu, CpuId(2)])));
+    sched.set_affinity(running, both);
+    settle(&mut sched);
+    // As `set_next_task` takes it from its queue anew; nothing else changes.
+    assert!(entries(&sched) > before, "{before:?}");
+    assert_eq!((sched.kernel.rq(cpu).curr, sched.kernel.rq(cpu).nr_running), (Some(running), 2));
+    assert!(running == task || running == other);
+}
+
+#[test]
+fn a_real_time_task_keeps_its_place_when_its_affinity_changes() {
+    let mut sched = scheduler("smp-8");
+    let cpu = CpuId(1);
+    start_as(&mut sched, Policy::Fifo { priority: 50 }, Some(&[1]));
+    let waiting = [10, 10, 10].map(|priority| start_as(&mut sched, Policy::Fifo { priority }, Some(&[1])));
+    sched.set_affinity(waiting[0], Some(Arc::new(CpuMask::of(8, [cpu, CpuId(2)]))));
+    settle(&mut sched);
+    assert_eq!(sched.rt.queued_on(cpu).skip(1).collect::<Vec<_>>(), waiting);
+}
+
+#[test]
+fn governors_hear_of_fair_load_where_a_period_of_it_has_ended() {
+    let mut sched = scheduler("smp-8");
+    let cpu = CpuId(1);
+    sched.kernel.cpufreq_hook = true;
+    let sleeper = start(&mut sched, Some(&[1]));
+    let updates = |sched: &mut Sched| std::mem::take(&mut sched.kernel.cpufreq_updates).len();
+    assert!(updates(&mut sched) > 0, "its load is attached");
+    let turn = |sched: &mut Sched, at: Nanos| {
+        sched.kernel.now = at;
+        sched.block_current(cpu);
+        settle(sched);
+        sched.try_to_wake_up(sleeper, cpu, false);
+        settle(sched);
+        updates(sched)
+    };
+    // Within a period of 1024 us nothing changes, however often it wakes; beyond it does, once.
+    assert_eq!([300, 600, 900].map(|at| turn(&mut sched, at * USEC)), [0, 0, 0]);
+    assert_eq!(turn(&mut sched, 1200 * USEC), 1);
 }

@@ -178,6 +178,14 @@ impl Ctx<'_> {
         }
     }
 
+    /// `scx_can_stop_tick`: whether the current task of `cpu` needs no tick. One of another class never does; one of this class
+    /// does unless its slice is without end.
+    pub fn scx_can_stop_tick(&self, cpu: CpuId) -> bool {
+        let rq = &self.scx.rqs[cpu];
+        let others = |curr: TaskId| self.kernel.task(curr).class != ClassId::Ext;
+        !rq.bypassing && (rq.can_stop_tick || self.kernel.rq(cpu).curr.is_some_and(others))
+    }
+
     /// `put_prev_task_scx`: `task` stops being the current one of `cpu`; `next` follows it, `None` if that is `task`
     /// itself, whose parameters change.
     pub fn put_prev_task_scx(&mut self, cpu: CpuId, task: TaskId, next: Option<Next>) {

@@ -115,7 +115,7 @@ impl Ctx<'_> {
                     self.kernel.idle_passes.push(due.cpu);
                     self.timer_fired(address, due.cpu);
                 }
-                Timer::Watchdog => self.scx_watchdog_workfn(due.cpu),
+                Timer::Watchdog => self.scx_watchdog_timer(due.cpu),
             }
         }
         self.scx.timers.serving = None;

@@ -3,6 +3,10 @@
 //!
 //! The kernel measures in ticks, and so does this: a task may wait for the timeout and one tick more, and is found when
 //! the watchdog next looks, every half of the timeout.
+//!
+//! The watchdog is work of a kernel thread, which waits for a CPU as all threads do. That thread is none of the simulated
+//! ones: it runs, and takes no time, unless real-time and deadline threads have every CPU. Left out: a scheduler that lets the
+//! worker itself wait, beside threads that it does run. Where it does so for the timeout, a kernel ejects it.
 
 use super::Ctx;
 use super::entity::Entities;
@@ -11,6 +15,7 @@ use super::rq::ScxRq;
 use super::timers::Timer;
 use crate::kernel::Kernel;
 use crate::kernel::instant::Turn;
+use crate::kernel::task::ClassId;
 use crate::units::{CpuId, Nanos, TaskId};
 
 /// Longest that a task may wait, and the default (`SCX_WATCHDOG_MAX_TIMEOUT`).
@@ -23,6 +28,13 @@ pub struct Watchdog {
     pub timeout: u64,
     /// The tick at which it last looked (`scx_watchdog_timestamp`).
     pub timestamp: u64,
+}
+
+/// Whether a kernel thread of nice 0 that may use all CPUs (`kworker/u`, which the watchdog's work is queued to) can get a CPU:
+/// not if real-time or deadline threads have all of them.
+fn a_kworker_can_run(kernel: &Kernel) -> bool {
+    let taken = |cpu: CpuId| kernel.rq(cpu).curr.is_some_and(|curr| kernel.task(curr).class < ClassId::Fair);
+    !kernel.rt_active || !kernel.topology.online.iter().all(taken)
 }
 
 /// `msecs_to_jiffies`: rounded up.
@@ -62,9 +74,19 @@ impl Watchdog {
 }
 
 impl Ctx<'_> {
+    /// The watchdog's timer is due on `this_cpu` (`delayed_work_timer_fn`): its work is queued, and begins once a worker gets
+    /// a CPU, which is looked after once a tick.
+    pub(super) fn scx_watchdog_timer(&mut self, this_cpu: CpuId) {
+        if a_kworker_can_run(self.kernel) {
+            return self.scx_watchdog_workfn(this_cpu);
+        }
+        let tick = self.kernel.params.tick();
+        self.scx.timers.arm(Timer::Watchdog, self.kernel.now + tick, this_cpu);
+    }
+
     /// Looks at all waiting tasks, on `this_cpu`, and comes back after half the timeout. A scheduler that has left one
     /// waiting for too long goes.
-    pub(super) fn scx_watchdog_workfn(&mut self, this_cpu: CpuId) {
+    fn scx_watchdog_workfn(&mut self, this_cpu: CpuId) {
         self.scx.calls.set_this_cpu(this_cpu);
         self.scx.watchdog.timestamp = self.kernel.jiffies();
         let (watchdog, rqs, tasks) = (&self.scx.watchdog, &self.scx.rqs, &self.scx.tasks);

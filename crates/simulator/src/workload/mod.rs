@@ -4,6 +4,7 @@
 //! Plain data, read from rt-app JSON. This room does not know machines, time or scheduling. Start with [`Workload`].
 
 pub mod bundled;
+mod disturbances;
 pub mod generate;
 mod json;
 mod listing;
@@ -36,9 +37,26 @@ pub struct Workload {
     pub priority_inheritance: bool,
     /// Cgroups that have weights, clamps or a lifetime, by path. A group that is only named by threads is not among them.
     pub cgroups: Vec<CgroupSpec>,
+    /// Interrupts that come while it runs.
+    pub interrupts: Vec<InterruptSpec>,
     /// What was read but has no meaning in a simulation, and what was assumed; one line each, with the place in the
     /// file.
     pub warnings: Vec<String>,
+}
+
+/// A source of interrupts (`tandem.interrupts` of a file): each takes time from whatever a CPU does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InterruptSpec {
+    /// What raises them.
+    pub name: String,
+    /// From one interrupt of a CPU to the next, in ns.
+    pub gap: Span,
+    /// What the handler takes, in ns.
+    pub hard: Span,
+    /// What is left to be done after the handler, with interrupts on (softirq), in ns; its mean may be 0.
+    pub soft: Span,
+    /// The CPUs that get such interrupts, each as many as `gap` says; `None`: all.
+    pub cpus: Option<Vec<u32>>,
 }
 
 /// A cgroup's life (`tandem.cgroups` of a file).
@@ -128,6 +146,11 @@ pub struct TaskSpec {
     /// Bytes that the thread brings into its CPU's caches each time that it wakes, beside what it reuses: they push out what
     /// others hold there.
     pub disturbs: u64,
+    /// How much later than asked for the thread's timers may go off (`prctl(PR_SET_TIMERSLACK)`); `None`: as the kernel
+    /// does. Real-time and deadline threads have none.
+    pub timer_slack: Option<Nanos>,
+    /// Whether it is one of the threads that every system has beside what a file describes ([`Workload::disturbed`]).
+    pub disturbance: bool,
     /// From what activates a round to its deadline; `None`: the policy's, or the timer's at which the round ends.
     pub deadline: Option<Nanos>,
     /// Whether the thread's rounds are frames.
@@ -159,6 +182,8 @@ impl TaskSpec {
             process: false,
             kernel_thread: false,
             disturbs: 0,
+            timer_slack: None,
+            disturbance: false,
             deadline: None,
             frame: false,
             memory: MemoryPolicy::Local,

@@ -301,7 +301,8 @@ fn a_task_goes_where_its_density_fits() {
 }
 
 /// Active bandwidth is a lower bound of schedutil's clock: half of the only CPU needs half its clock, more needs its
-/// full clock.
+/// full clock. It is active up to the 0-lag time: a task that took 1 ms of its 8 keeps it for 10 − 7 · 10 / 8 = 1.25 ms of
+/// each 10.
 #[test]
 fn schedutil_provides_the_reserved_bandwidth() {
     let share_at_full = |runtime: u64| {
@@ -311,7 +312,7 @@ fn schedutil_provides_the_reserved_bandwidth() {
         report.cpus[0].freq_residency.get(&1_000_000).copied().unwrap_or(0.0)
     };
     assert!(share_at_full(2) < 0.1, "{}", share_at_full(2));
-    assert!(share_at_full(8) > 0.5, "{}", share_at_full(8));
+    assert!((0.12..0.13).contains(&share_at_full(8)), "{}", share_at_full(8));
 }
 
 proptest! {

@@ -45,3 +45,18 @@ fn one_tick_more_is_late() {
     // The second turn comes at 0.499 s, tick 124: at tick 375 the thread has waited for 251 ticks.
     assert_eq!(stalled(498), ("lost[2] failed to run for 1.004s".to_owned(), 1.5));
 }
+
+/// The watchdog's work waits for a CPU, too, where real-time threads have all of them: it never looks, and a tick finds that.
+/// 250 ticks after the scheduler was loaded are over with tick 251.
+#[test]
+fn a_watchdog_that_gets_no_cpu_is_missed() {
+    let text = r#"{ "global": { "duration": 4 }, "tasks": {
+        "hog": { "instance": 2, "policy": "SCHED_FIFO", "priority": 10, "loop": -1, "run": 1000000 },
+        "waits": { "loop": 1, "delay": 10000, "run": 1000 } } }"#;
+    let report = try_run(text, &options("faulty", "")).unwrap();
+    let exit = exit(&report);
+    // Ticks come at 276 us and every 4 ms from then on.
+    assert!((1.004..1.008).contains(&exit.at_s), "{}", exit.at_s);
+    assert_eq!(exit.kind, "SCX_EXIT_ERROR_STALL");
+    assert_eq!(exit.message, "watchdog failed to check in for 1.004s");
+}

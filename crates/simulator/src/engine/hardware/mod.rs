@@ -16,7 +16,7 @@ mod state;
 mod uncore;
 
 use crate::machine::Machine;
-use crate::units::{ClusterId, CoreId, CpuId, Nanos, PackageId, PerformanceDomainId};
+use crate::units::{ClusterId, CoreId, CpuId, Nanos, PackageId, PerformanceDomainId, seconds};
 use limits::Budget;
 use state::{ClusterState, Core, CpuState, DomainState, PackageState};
 
@@ -124,6 +124,14 @@ impl<'m> Hardware<'m> {
             None => self.wake(cpu, activity),
         }
         self.update_core(self.machine.cpus[cpu.index()].core);
+    }
+
+    /// An interrupt takes `span` of the idle `cpu`, which wakes for it at the machine's default activity and is to go idle
+    /// again at this instant: its core draws for the span what it does when it works, in one lump.
+    pub fn interrupt(&mut self, cpu: CpuId, span: Nanos) {
+        self.run(cpu, 1.0);
+        let meter = &mut self.cpus[cpu.index()].meter;
+        meter.add(meter.watts() * seconds(span));
     }
 
     fn wake(&mut self, cpu: CpuId, activity: f64) {

@@ -123,8 +123,9 @@ impl Dl {
     }
 
     /// `pull_dl_task`: of every other CPU with too many, the waiting task with the earliest deadline, if it would be the
-    /// first here. One that is about to preempt there stays.
-    pub(super) fn pull_dl_task(&mut self, kernel: &mut Kernel, cpu: CpuId) {
+    /// first here; whether one came. One that is about to preempt there stays.
+    pub(super) fn pull_dl_task(&mut self, kernel: &mut Kernel, cpu: CpuId) -> bool {
+        let mut came = false;
         let sources: Vec<CpuId> = self.overloaded.iter().filter(|other| *other != cpu).collect();
         for src in sources {
             let may_come = |task: &TaskId| kernel.rq(src).curr != Some(*task) && kernel.task(*task).may_use(cpu);
@@ -132,8 +133,23 @@ impl Dl {
             let preempts = self.running(kernel, src).is_none_or(|curr| self.preempts(task, curr));
             if !preempts && self.is_earliest(task, cpu) {
                 self.move_task(kernel, task, cpu);
+                came = true;
             }
         }
+        came
+    }
+
+    /// The task of `cpu` that was the only one has left the class, or a task's reservation has changed where no other one
+    /// waits: the next may come from elsewhere (`deadline_queue_pull_task`).
+    pub fn deadline_queue_pull_task(&mut self, kernel: &mut Kernel, cpu: CpuId) {
+        if !self.overloaded.is_empty() && self.pull_dl_task(kernel, cpu) {
+            kernel.resched_curr(cpu);
+        }
+    }
+
+    /// Whether a deadline task waits on `cpu` behind another one (`rq->dl.overloaded`).
+    pub fn is_overloaded(&self, cpu: CpuId) -> bool {
+        self.overloaded.test(cpu)
     }
 
     fn move_task(&mut self, kernel: &mut Kernel, task: TaskId, dst: CpuId) {

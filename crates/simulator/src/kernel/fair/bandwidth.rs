@@ -208,6 +208,12 @@ impl Fair {
         self.bandwidth_used && self.layout.owner(queue).is_some_and(|owner| self.runtimes[owner.index()].throttled)
     }
 
+    /// `cfs_task_bw_constrained`: whether a group that `task` is in has a limit.
+    pub fn cfs_task_bw_constrained(&self, task: TaskId) -> bool {
+        let groups = std::iter::successors(self.parent(self.layout.entity(task)), |id| self.parent(*id));
+        self.bandwidth_used && groups.into_iter().any(|id| self.runtimes[id.index()].enabled)
+    }
+
     /// `throttled_hierarchy`: `queue` is throttled, or a group that it is in.
     #[inline]
     pub(super) fn throttled_hierarchy(&self, queue: QueueId) -> bool {

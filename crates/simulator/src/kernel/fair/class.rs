@@ -44,7 +44,6 @@ impl SchedClass for Fair {
             self.cfs[cpu.index()].avg.util_est_enqueue(&entity.avg);
         }
         self.enqueue_entities(kernel, cpu, task, initial);
-        kernel.cpufreq_update_util(cpu);
         if matches!(why, Enqueue::Wakeup { .. }) {
             self.check_update_overutilized_status(kernel, cpu);
         }

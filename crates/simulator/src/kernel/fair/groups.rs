@@ -219,6 +219,9 @@ impl Fair {
         let entity = &mut self.entities[id.index()];
         let queue = entity.queue;
         self.cfs[queue.index()].avg.detach_entity(&mut entity.avg, u64::from(entity.weight));
+        if queue == QueueId::root(cpu) {
+            kernel.cpufreq_update_util(cpu);
+        }
         let gone = entity.avg.load_sum as i64;
         self.add_tg_cfs_propagate(queue, -gone);
         self.update_tg_load_avg(kernel, queue);

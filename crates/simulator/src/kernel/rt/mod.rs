@@ -184,7 +184,7 @@ impl SchedClass for Rt {
     fn migrate_task_rq(&mut self, _kernel: &mut Kernel, _task: TaskId, _cpu: CpuId) {}
 
     fn balance(&mut self, kernel: &mut Kernel, cpu: CpuId) -> bool {
-        if !self.overloaded.is_empty() {
+        if !self.overloaded.is_empty() && self.need_pull_rt_task(kernel, cpu) {
             self.pull_rt_task(kernel, cpu);
         }
         self.is_active(cpu)

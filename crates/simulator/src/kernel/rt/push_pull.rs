@@ -9,6 +9,9 @@ use crate::kernel::cpumask::CpuMask;
 use crate::kernel::task::{ClassId, DL_PRIORITY};
 use crate::units::{CpuId, TaskId};
 
+/// Priority of the thread that stops all others (`sched_set_stop_task`).
+const STOPPER_PRIORITY: u8 = 99;
+
 /// `rt_task_fits_capacity`: where CPUs differ, a real-time task wants one with its lower clamp's capacity; the default
 /// is the largest there is (`sched_util_clamp_min_rt_default`).
 fn fits_capacity(kernel: &Kernel, task: TaskId, cpu: CpuId) -> bool {
@@ -105,9 +108,45 @@ impl Rt {
         true
     }
 
-    /// `pull_rt_task`: the most urgent waiting task of another CPU that is more urgent than all here. One that is about
-    /// to preempt there stays.
-    pub(super) fn pull_rt_task(&mut self, kernel: &mut Kernel, cpu: CpuId) {
+    /// `need_pull_rt_task`, and the condition before it in `balance_rt`: the task that leaves `cpu`, of this class or the one
+    /// above, is on no queue of this class, and leaves only less urgent ones behind.
+    pub(super) fn need_pull_rt_task(&self, kernel: &Kernel, cpu: CpuId) -> bool {
+        let Some(prev) = kernel.rq(cpu).curr else { return false };
+        let task = kernel.task(prev);
+        task.class <= ClassId::Rt
+            && self.rt_priority_of(kernel, cpu) < task.rt_priority
+            && self.rqs[cpu.index()].iter().all(|queued| queued != prev)
+    }
+
+    /// `balance_rt` when the thread that stops all others leaves `cpu`, after it moved a task away: it is more urgent than
+    /// all tasks of this class but those of priority 99.
+    pub fn stopper_leaves(&mut self, kernel: &mut Kernel, cpu: CpuId) {
+        if self.overloaded.is_empty() || !kernel.topology.online.test(cpu) {
+            return;
+        }
+        if self.rt_priority_of(kernel, cpu) < STOPPER_PRIORITY {
+            self.pull_rt_task(kernel, cpu);
+        }
+    }
+
+    /// A running task of this class on `cpu` has become less urgent, or the last one has left the class
+    /// (`rt_queue_pull_task`).
+    pub fn rt_queue_pull_task(&mut self, kernel: &mut Kernel, cpu: CpuId) {
+        if !self.overloaded.is_empty() && self.pull_rt_task(kernel, cpu) {
+            kernel.resched_curr(cpu);
+        }
+    }
+
+    /// `switched_from_rt`: a queued task of `cpu` has left the class; if it was the last one, others may come.
+    pub fn switched_from(&mut self, kernel: &mut Kernel, cpu: CpuId) {
+        if self.rqs[cpu.index()].nr_running == 0 {
+            self.rt_queue_pull_task(kernel, cpu);
+        }
+    }
+
+    /// `pull_rt_task`: the most urgent waiting task of another CPU that is more urgent than all here; whether one came. One
+    /// that is about to preempt there stays.
+    pub(super) fn pull_rt_task(&mut self, kernel: &mut Kernel, cpu: CpuId) -> bool {
         let here = self.rt_priority_of(kernel, cpu);
         let waiting = |src: CpuId| {
             let curr = kernel.rq(src).curr.map_or(0, |curr| kernel.task(curr).rt_priority);
@@ -116,9 +155,9 @@ impl Rt {
         };
         let sources = self.overloaded.iter().filter(|other| *other != cpu);
         let best = sources.filter_map(waiting).max_by_key(|task| (kernel.task(*task).rt_priority, u32::MAX - task.0));
-        if let Some(task) = best.filter(|task| kernel.task(*task).rt_priority > here) {
-            self.move_task(kernel, task, cpu);
-        }
+        let Some(task) = best.filter(|task| kernel.task(*task).rt_priority > here) else { return false };
+        self.move_task(kernel, task, cpu);
+        true
     }
 
     fn move_task(&mut self, kernel: &mut Kernel, task: TaskId, dst: CpuId) {

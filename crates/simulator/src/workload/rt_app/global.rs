@@ -50,6 +50,7 @@ impl Default for Global {
             default_policy: PolicyKind::Other,
             priority_inheritance: false,
             cgroups: Vec::new(),
+            interrupts: Vec::new(),
             memory_buffer: MEMORY_BUFFER,
         }
     }

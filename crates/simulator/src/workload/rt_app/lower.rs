@@ -39,6 +39,8 @@ pub(super) fn task(
         process: task.tandem.process,
         kernel_thread: task.tandem.kernel_thread,
         disturbs: task.tandem.disturbs.unwrap_or(0),
+        timer_slack: task.tandem.timer_slack,
+        disturbance: false,
         deadline: task.tandem.deadline,
         frame: task.tandem.frame,
         memory: memory_policy(task),

@@ -9,6 +9,7 @@ mod checks;
 mod event;
 mod fields;
 mod global;
+mod interrupts;
 mod legacy;
 mod lower;
 mod memory;
@@ -58,6 +59,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Workload, InputError> {
         duration: global.duration,
         priority_inheritance: global.priority_inheritance,
         cgroups: global.cgroups,
+        interrupts: global.interrupts,
         warnings: source.into_warnings(),
     })
 }
@@ -81,7 +83,10 @@ fn sections(source: &Source, root: &json::Value) -> Result<(Global, Objects, Vec
         if let Some(value) = tandem.value("cgroups") {
             global.cgroups = cgroups::read(source, value)?;
         }
-        tandem.reject_unknown(&["description", "cgroups"])?;
+        if let Some(value) = tandem.value("interrupts") {
+            global.interrupts = interrupts::read(source, value)?;
+        }
+        tandem.reject_unknown(&["description", "cgroups", "interrupts"])?;
     }
     let tasks = match fields.value("tasks") {
         Some(value) => task::tasks(source, &global, value)?,

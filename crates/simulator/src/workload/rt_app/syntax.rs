@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an rt-app file says, before names become indices and loops become jumps.
 
-use super::super::{CgroupSpec, LoopSchedule, Spread};
+use super::super::{CgroupSpec, InterruptSpec, LoopSchedule, Spread};
 use crate::units::Nanos;
 
 /// Times that a task or a phase is repeated; `None`: for ever.
@@ -13,6 +13,7 @@ pub(super) struct Global {
     pub default_policy: PolicyKind,
     pub priority_inheritance: bool,
     pub cgroups: Vec<CgroupSpec>,
+    pub interrupts: Vec<InterruptSpec>,
     /// Bytes of the buffer of `mem` and `iorun`.
     pub memory_buffer: u64,
 }
@@ -101,6 +102,7 @@ pub(super) struct Tandem {
     pub migration_disabled: bool,
     pub same_round: bool,
     pub deadline: Option<Nanos>,
+    pub timer_slack: Option<Nanos>,
     pub frame: bool,
     /// Memory is on all nodes that it may be on, equally.
     pub interleave: bool,

@@ -19,7 +19,7 @@ pub(super) enum Level {
     Both,
 }
 
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 21] = [
     "memory_bound",
     "bytes_per_work",
     "footprint",
@@ -34,6 +34,7 @@ const KEYS: [&str; 20] = [
     "kernel_thread",
     "disturbs",
     "deadline",
+    "timer_slack_us",
     "frame",
     "memory",
     "parallel_for",
@@ -41,8 +42,18 @@ const KEYS: [&str; 20] = [
     "migration_disabled",
     "same_round",
 ];
-const OF_TASKS: [&str; 9] =
-    ["application", "system", "relative_length", "process", "kernel_thread", "disturbs", "deadline", "frame", "memory"];
+const OF_TASKS: [&str; 10] = [
+    "application",
+    "system",
+    "relative_length",
+    "process",
+    "kernel_thread",
+    "disturbs",
+    "deadline",
+    "timer_slack_us",
+    "frame",
+    "memory",
+];
 const OF_PHASES: [&str; 4] = ["parallel_for", "join", "migration_disabled", "same_round"];
 
 /// Largest `bytes_per_work`, in bytes per microsecond: a terabyte per second.
@@ -79,6 +90,7 @@ pub(super) fn read(
         migration_disabled: fields.boolean("migration_disabled")?.unwrap_or(false),
         same_round: fields.boolean("same_round")?.unwrap_or(false),
         deadline: fields.usec("deadline")?,
+        timer_slack: fields.usec("timer_slack_us")?,
         frame: fields.boolean("frame")?.unwrap_or(false),
         interleave: fields.choice("memory", &["local", "interleave"])? == Some(1),
     };
@@ -122,7 +134,7 @@ fn size(source: &Source, key: &str, value: &Value) -> Result<u64, InputError> {
         .ok_or_else(|| mismatch(source, key, value, "bytes, or a string such as \"512KiB\", \"4MiB\", \"1GiB\""))
 }
 
-fn spread(source: &Source, key: &str, value: &Value) -> Result<Spread, InputError> {
+pub(super) fn spread(source: &Source, key: &str, value: &Value) -> Result<Spread, InputError> {
     const EXPECTED: &str = "\"exponential\", { \"uniform\" : 0 to 1 } or { \"log_normal\" : SIGMA }";
     match &value.kind {
         Kind::String(name) if name == "exponential" => return Ok(Spread::Exponential),

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use tandem_simulator::simulation::{Governor, KernelParameters, Options};
-use tandem_simulator::units::{MSEC, USEC};
+use tandem_simulator::units::{MSEC, Nanos, USEC};
 
 /// A configuration of `count` cases, unless `PROPTEST_CASES` asks for another number. Failing cases are printed whole:
 /// regression files would only hold seeds, which a change of the generators makes worthless. Shrinking gets a minute.
@@ -28,6 +28,13 @@ fn governor() -> impl Strategy<Value = Governor> {
     prop::sample::select(names.to_vec()).prop_map(|name| name.parse().expect("a governor"))
 }
 
+/// Disturbances, slack of timers, CPUs without a tick.
+fn system() -> impl Strategy<Value = (bool, Option<Nanos>, Vec<u32>)> {
+    let slack = prop::option::weighted(0.3, (0..2000u64).prop_map(|us| us * USEC));
+    let full = prop::sample::select(vec![vec![], vec![], vec![1], vec![0, 1, 2, 3], (1..64).collect()]);
+    (prop::bool::weighted(0.25), slack, full)
+}
+
 fn kernel() -> impl Strategy<Value = KernelParameters> {
     let hz = prop::sample::select(vec![100u64, 250, 300, 1000]);
     let slice = prop::option::weighted(0.3, (100..100_000u64).prop_map(|us| us * USEC));
@@ -35,8 +42,9 @@ fn kernel() -> impl Strategy<Value = KernelParameters> {
         prop_oneof![3 => Just(Some(950 * MSEC)), 1 => Just(None), 1 => (1..1000u64).prop_map(|ms| Some(ms * MSEC))];
     let mostly = || prop::bool::weighted(0.85);
     let features = (mostly(), mostly(), mostly(), mostly(), mostly(), mostly(), mostly(), mostly());
-    let added = (any::<bool>(), prop::bool::weighted(0.15));
-    (hz, slice, throttle, added, features).prop_map(|(hz, base_slice, rt_runtime, (hrtick_dl, autogroup), features)| {
+    let added = (any::<bool>(), prop::bool::weighted(0.15), system());
+    (hz, slice, throttle, added, features).prop_map(|(hz, base_slice, rt_runtime, added, features)| {
+        let (hrtick_dl, autogroup, (disturbances, timer_slack, nohz_full)) = added;
         let (run_to_parity, wakeup_preemption, delay_dequeue, place_lag, energy_aware, capacity_aware, balance, idle) =
             features;
         KernelParameters {
@@ -53,6 +61,9 @@ fn kernel() -> impl Strategy<Value = KernelParameters> {
             rt_runtime,
             hrtick_dl,
             cpuidle: idle,
+            disturbances,
+            timer_slack,
+            nohz_full,
             ..KernelParameters::default()
         }
     })

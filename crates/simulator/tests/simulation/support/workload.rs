@@ -26,6 +26,7 @@ pub fn workload(parties: u32) -> Workload {
         duration: None,
         priority_inheritance: false,
         cgroups: Vec::new(),
+        interrupts: Vec::new(),
         warnings: Vec::new(),
     }
 }

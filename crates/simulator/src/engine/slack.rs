@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Timer slack: a fair thread's timer may go off from the time on that it asked for, and must go off a little later.
+//!
+//! Hardware is set for the earliest time by which some timer must go off (`hrtimer_start_range_ns`). An interrupt that comes
+//! before, for another timer, the tick or anything else, serves those that may go off already, up to the first that may not
+//! (`__hrtimer_run_queues`).
+
+use std::collections::BTreeMap;
+
+use super::Engine;
+use super::events::Event;
+use crate::units::{CpuId, Nanos, TaskId};
+use crate::workload::Policy;
+
+/// The timers of a CPU: by when each must go off and the order of arming, whose it is and from when on it may.
+type Range = BTreeMap<(Nanos, u64), (TaskId, Nanos)>;
+
+/// The timers that may go off before they must, by CPU.
+#[derive(Debug)]
+pub(super) struct SoftTimers {
+    ranges: Vec<Range>,
+    /// Where each thread's timer stands, if it is armed.
+    places: BTreeMap<TaskId, (CpuId, (Nanos, u64))>,
+    /// Timers armed so far.
+    armed: u64,
+}
+
+impl SoftTimers {
+    pub fn new(cpus: usize) -> Self {
+        Self { ranges: vec![Range::new(); cpus], places: BTreeMap::new(), armed: 0 }
+    }
+
+    /// The timer of `task` on `cpu` may go off from `soft` on and must by `hard`.
+    fn arm(&mut self, cpu: CpuId, task: TaskId, soft: Nanos, hard: Nanos) {
+        self.armed += 1;
+        let place = (hard, self.armed);
+        self.ranges[cpu.index()].insert(place, (task, soft));
+        self.places.insert(task, (cpu, place));
+    }
+
+    /// The timer of `task` has gone off, if it was one of these.
+    #[inline]
+    pub fn disarm(&mut self, task: TaskId) {
+        if self.places.is_empty() {
+            return;
+        }
+        if let Some((cpu, place)) = self.places.remove(&task) {
+            self.ranges[cpu.index()].remove(&place);
+        }
+    }
+
+    /// Takes out the first timer of `cpu`, if it may go off at `now`.
+    fn pop(&mut self, cpu: CpuId, now: Nanos) -> Option<TaskId> {
+        let first = self.ranges[cpu.index()].first_entry().filter(|first| first.get().1 <= now)?;
+        let (task, _) = first.remove();
+        self.places.remove(&task);
+        Some(task)
+    }
+
+    /// `from` goes offline: its timers are those of `to`.
+    pub fn migrate(&mut self, from: CpuId, to: CpuId) {
+        let mut timers = std::mem::take(&mut self.ranges[from.index()]);
+        for (place, (task, _)) in &timers {
+            self.places.insert(*task, (to, *place));
+        }
+        self.ranges[to.index()].append(&mut timers);
+    }
+}
+
+impl Engine<'_> {
+    /// The thread `task` on `cpu` sets a timer for `time`; by when it must go off.
+    pub(super) fn arm_soft(&mut self, cpu: CpuId, task: TaskId, time: Nanos) -> Nanos {
+        let slack = self.timer_slack(task);
+        if slack == 0 {
+            return time;
+        }
+        let hard = time.saturating_add(slack);
+        self.soft.arm(cpu, task, time, hard);
+        hard
+    }
+
+    /// `task->timer_slack_ns`.
+    fn timer_slack(&self, task: TaskId) -> Nanos {
+        match self.sched.kernel.task(task).scheduling.policy {
+            Policy::Fifo { .. } | Policy::RoundRobin { .. } | Policy::Deadline { .. } => 0,
+            Policy::Other { .. } | Policy::Batch { .. } | Policy::Idle | Policy::Ext { .. } => {
+                self.threads[task].kind.timer_slack.unwrap_or_else(|| self.sched.kernel.params.timer_slack())
+            }
+        }
+    }
+
+    /// `cpu` handles an interrupt: timers that may go off already do.
+    #[inline]
+    pub(super) fn expire_soft(&mut self, cpu: CpuId) {
+        if self.soft.places.is_empty() {
+            return;
+        }
+        while let Some(task) = self.soft.pop(cpu, self.agenda.now()) {
+            self.agenda.cancel(Event::Timer(task));
+            self.timer_expires(task);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CPU: CpuId = CpuId(1);
+
+    #[test]
+    fn an_interrupt_serves_timers_up_to_the_first_that_may_not_go_off_yet() {
+        let mut timers = SoftTimers::new(2);
+        for (task, soft, hard) in [(1, 100, 150), (2, 120, 140), (3, 90, 200), (4, 145, 145)] {
+            timers.arm(CPU, TaskId(task), soft, hard);
+        }
+        // In the order by which they must go off: 2 (120..140), 4 (145), 1 (100..150), 3 (90..200).
+        assert_eq!(timers.pop(CPU, 119), None, "the first may not, although two others may");
+        assert_eq!(timers.pop(CPU, 130), Some(TaskId(2)));
+        assert_eq!(timers.pop(CPU, 130), None);
+        assert_eq!([(); 3].map(|()| timers.pop(CPU, 145)), [4, 1, 3].map(|task| Some(TaskId(task))));
+    }
+
+    #[test]
+    fn timers_leave_a_cpu_that_goes_offline() {
+        let mut timers = SoftTimers::new(2);
+        timers.arm(CPU, TaskId(1), 100, 150);
+        timers.migrate(CPU, CpuId(0));
+        assert_eq!((timers.pop(CPU, 150), timers.pop(CpuId(0), 150)), (None, Some(TaskId(1))));
+        timers.disarm(TaskId(1));
+    }
+}
