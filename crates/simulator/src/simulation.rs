@@ -14,7 +14,8 @@ use crate::kernel::Kernel;
 pub use crate::kernel::cpufreq::{
     ConservativeTunables, Epp, Governor, GovernorError, NotOffered, OndemandTunables, PstateTunables, SchedutilTunables,
 };
-pub use crate::kernel::params::{KernelParameters, Linux, SettingError};
+pub use crate::kernel::params::{KernelParameters, SettingError};
+pub use crate::kernel::release::{Linux, Preempt};
 use crate::machine::Machine;
 use crate::metrics::Report;
 use crate::observer::Observer;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Differences of sched_ext between 6.12 and 7.1, seen by one small scheduler on both (`tests/bpf/newer.bpf.c`).
+//! Differences of sched_ext between 6.12, 6.18 and 7.1, seen by one small scheduler on all (`tests/bpf/newer.bpf.c`).
 //!
 //! The machine has CPUs of equal capacity at one clock; callbacks cost nothing, so that times can be worked out by hand.
 
@@ -73,7 +73,9 @@ const DEQUEUES: [&str; 4] = ["dequeued", "dequeued to sleep", "dequeued for a ch
 #[test]
 fn a_dispatched_task_leaves_the_schedulers_custody_in_7_1() {
     let old = newer(Profile::V6_12, "MODE_SHARED", TWO);
-    assert_eq!(old.counts(DEQUEUES), [0; 4]);
+    let middle = newer(Profile::V6_18, "MODE_SHARED", TWO);
+    assert_eq!((old.counts(DEQUEUES), middle.counts(DEQUEUES)), ([0; 4], [0; 4]));
+    assert_eq!((middle.count("enqueued"), middle.error()), (4, None));
     let new = newer(Profile::V7, "MODE_SHARED", TWO);
     // Each task is enqueued when it starts and when its slice ends.
     assert_eq!(new.count("enqueued"), 4);
@@ -177,11 +179,13 @@ fn a_wakeup_may_be_left_to_the_cpu_of_who_wakes() {
         run.count("enqueued elsewhere")
     };
     let flag = "[ops]\nflags = [\"SCX_OPS_ALLOW_QUEUED_WAKEUP\"]\n";
-    let (plain, queued) = (elsewhere(Profile::V7, ""), elsewhere(Profile::V7, flag));
-    assert!(plain >= 19, "{plain}");
-    // The two starts are no wakeups.
-    assert!(queued <= 2, "{queued}");
-    assert_eq!(elsewhere(Profile::V6_12, flag), plain);
+    for later in [Profile::V6_18, Profile::V7] {
+        let (plain, queued) = (elsewhere(later, ""), elsewhere(later, flag));
+        assert!(plain >= 19, "{plain}");
+        // The two starts are no wakeups.
+        assert!(queued <= 2, "{queued}");
+        assert_eq!(elsewhere(Profile::V6_12, flag), plain);
+    }
 }
 
 /// A real-time thread wakes ten times on an idle CPU. 6.12 asks the scheduler for work before each pick after the idle
@@ -191,8 +195,8 @@ fn a_scheduler_is_asked_for_work_only_when_it_is_its_turn_in_7_1() {
     let text = r#"{ "tasks": { "urgent": { "policy": "SCHED_FIFO", "priority": 10, "cpus": [0], "loop": 10,
         "run": 1000, "sleep": 9000 } } }"#;
     let asked = |profile| newer(profile, "MODE_SHARED", text).count("dispatched");
-    let (old, new) = (asked(Profile::V6_12), asked(Profile::V7));
-    assert!(old >= new + 9, "{old} and {new}");
+    let [old, middle, new] = Profile::ALL.map(asked);
+    assert!(old >= new + 9 && middle == old, "{old}, {middle} and {new}");
 }
 
 /// A real-time thread never sleeps: 7.1 keeps 5 % of the CPU for tasks of the scheduler, 6.12 nothing.
@@ -206,7 +210,7 @@ fn tasks_of_the_scheduler_do_not_starve_in_7_1() {
         assert_eq!(run.error(), None);
         task(&run.report, "meek").cpu_time_s / 4.0
     };
-    assert_eq!(share(Profile::V6_12), 0.0);
+    assert_eq!((share(Profile::V6_12), share(Profile::V6_18)), (0.0, 0.0));
     let new = share(Profile::V7);
     assert!((0.03..0.06).contains(&new), "{new}");
 }

@@ -142,7 +142,7 @@ pub struct RunOptions {
     #[arg(long)]
     pub quiet: bool,
 
-    /// Linux version whose rules hold: 6.12 or 7.1; by default the one that the scheduler's object asks for, else 6.12
+    /// Linux version whose rules hold: 6.12, 6.18 or 7.1; by default the one that the scheduler's object asks for, else 6.12
     #[arg(long = "kernel", value_name = "VERSION", value_parser = profile)]
     pub profile: Option<Profile>,
 
@@ -293,7 +293,8 @@ mod tests {
     fn kernels_are_named_by_version() {
         assert_eq!(profile("6.12"), Ok(Profile::V6_12));
         assert_eq!(profile("7.1"), Ok(Profile::V7));
-        assert!(profile("6.6").unwrap_err().contains("`6.12` or `7.1`"));
+        assert_eq!(profile("6.18"), Ok(Profile::V6_18));
+        assert!(profile("6.6").unwrap_err().contains("`6.12`, `6.18` or `7.1`"));
     }
 
     #[test]

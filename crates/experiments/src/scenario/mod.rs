@@ -126,10 +126,7 @@ impl Scenario {
     /// [`ScenarioError::Kernel`] or [`ScenarioError::Variable`]: the value is none of its key's.
     pub fn options(&self, pair: &Pair, seed: u64) -> Result<Options, ScenarioError> {
         let settings: Vec<&Setting> = self.settings.iter().chain(&pair.parameters).collect();
-        let linux = match self.profile {
-            Some(profile) if profile.is_v7() => Linux::V7_1,
-            _ => Linux::V6_12,
-        };
+        let linux = self.profile.map_or_else(Linux::default, Profile::linux);
         let mut kernel = KernelParameters { linux, ..KernelParameters::default() };
         for setting in settings.iter().filter(|setting| setting.is_kernel()) {
             kernel.set(&setting.key, &setting.value)?;

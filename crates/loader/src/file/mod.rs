@@ -56,6 +56,8 @@ pub use setting::{Assigned, Setting, Value};
 pub enum KernelInterface {
     /// Linux 6.12.
     V6_12,
+    /// Linux 6.18.
+    V6_18,
     /// Linux 7.1.
     V7_1,
 }

@@ -98,8 +98,9 @@ impl File<'_> {
     fn profile(&self, item: Item<'_>) -> Result<KernelInterface, InputError> {
         match item.get_ref().as_str() {
             Some("6.12") => Ok(KernelInterface::V6_12),
+            Some("6.18") => Ok(KernelInterface::V6_18),
             Some("7.1") => Ok(KernelInterface::V7_1),
-            _ => Err(self.wrong(item, "`profile`", "\"6.12\" or \"7.1\"")),
+            _ => Err(self.wrong(item, "`profile`", "\"6.12\", \"6.18\" or \"7.1\"")),
         }
     }
 

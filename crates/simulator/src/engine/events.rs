@@ -19,6 +19,8 @@ pub(super) enum Event {
     Run(CpuId),
     /// The scheduler tick.
     Tick(CpuId),
+    /// The timer that ends slices of fair tasks on time.
+    Hrtick(CpuId),
     /// A new clock takes effect.
     Clock(PerformanceDomainId),
     /// Firmware looks at the load of a clock's CPUs.
@@ -53,12 +55,13 @@ impl Slots {
     /// The slot of an event. Those of timers come last: there are as many as threads.
     #[inline]
     pub fn slot(&self, event: Event) -> usize {
-        let single = 2 * (self.cpus + self.domains);
+        let single = 3 * self.cpus + 2 * self.domains;
         match event {
             Event::Run(cpu) => cpu.index(),
             Event::Tick(cpu) => self.cpus + cpu.index(),
-            Event::Clock(domain) => 2 * self.cpus + domain.index(),
-            Event::Sample(domain) => 2 * self.cpus + self.domains + domain.index(),
+            Event::Hrtick(cpu) => 2 * self.cpus + cpu.index(),
+            Event::Clock(domain) => 3 * self.cpus + domain.index(),
+            Event::Sample(domain) => 3 * self.cpus + self.domains + domain.index(),
             Event::FairServer => single,
             Event::Softirq => single + 1,
             Event::Deadline => single + 2,
@@ -77,14 +80,15 @@ impl Slots {
     /// The event of a slot.
     #[inline]
     pub fn event(&self, slot: usize) -> Event {
-        let single = 2 * (self.cpus + self.domains);
+        let single = 3 * self.cpus + 2 * self.domains;
         match slot {
             _ if slot < self.cpus => Event::Run(CpuId::at(slot)),
             _ if slot < 2 * self.cpus => Event::Tick(CpuId::at(slot - self.cpus)),
-            _ if slot >= 2 * self.cpus + self.domains && slot < single => {
-                Event::Sample(PerformanceDomainId::at(slot - 2 * self.cpus - self.domains))
+            _ if slot < 3 * self.cpus => Event::Hrtick(CpuId::at(slot - 2 * self.cpus)),
+            _ if slot >= 3 * self.cpus + self.domains && slot < single => {
+                Event::Sample(PerformanceDomainId::at(slot - 3 * self.cpus - self.domains))
             }
-            _ if slot < single => Event::Clock(PerformanceDomainId::at(slot - 2 * self.cpus)),
+            _ if slot < single => Event::Clock(PerformanceDomainId::at(slot - 3 * self.cpus)),
             _ => match slot - single {
                 0 => Event::FairServer,
                 1 => Event::Softirq,
@@ -110,7 +114,7 @@ mod tests {
     #[test]
     fn every_slot_stands_for_one_event() {
         let slots = Slots { cpus: 3, domains: 2 };
-        for slot in 0..24 {
+        for slot in 0..33 {
             assert_eq!(slots.slot(slots.event(slot)), slot, "{:?}", slots.event(slot));
         }
         assert_eq!(slots.event(slots.slot(Event::Timer(TaskId(5)))), Event::Timer(TaskId(5)));

@@ -251,6 +251,7 @@ impl<'r> Engine<'r> {
             }
             Event::Interrupt => self.interrupts_come(),
             Event::RemoteTick => self.remote_tick(),
+            Event::Hrtick(cpu) => self.hrtick(cpu),
             Event::Clock(domain) => self.clocks.arrive(domain, &mut self.hardware),
             Event::Sample(domain) => self.clocks.sample(domain, &self.sched, &mut self.hardware, &mut self.agenda),
             Event::Softirq => self.sched.softirq(),
@@ -304,6 +305,15 @@ impl<'r> Engine<'r> {
             // Behind the ticks of the other CPUs, which are due at this instant too.
             self.agenda.set(Event::Softirq, self.agenda.now());
         }
+    }
+
+    /// The timer that ends slices on time: an interrupt as a tick is, without what only a tick does.
+    fn hrtick(&mut self, cpu: CpuId) {
+        if self.running[cpu].task.is_some() {
+            self.charge(cpu, self.machine.costs.tick);
+            self.refetch(cpu);
+        }
+        self.sched.hrtick(cpu, self.machine.costs.tick);
     }
 
     /// Carries out decisions until nothing changes any more at this instant.
@@ -368,6 +378,9 @@ impl<'r> Engine<'r> {
                 self.pauses.timer_set(cpu, self.agenda.now(), time);
             }
             self.agenda.set_to(Event::Bandwidth, fair.next_timer());
+        }
+        while let Some((cpu, time)) = fair.changed_hrticks() {
+            self.agenda.set_to(Event::Hrtick(cpu), time);
         }
         if kernel.rt_active {
             self.agenda.set_to(Event::FairServer, rt.next_service(kernel));

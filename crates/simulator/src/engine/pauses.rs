@@ -78,7 +78,8 @@ impl Pauses {
             tick_stopped: false,
             latency_limit: Nanos::MAX,
         };
-        let selection = self.governors[cpu.index()].select(&self.states[cluster.index()], &entry);
+        let selection =
+            self.governors[cpu.index()].select(&self.states[cluster.index()], &entry, kernel.params.release());
         let mut event = timer.unwrap_or(Nanos::MAX);
         if !selection.stop_tick {
             agenda.set_tick(cpu);

@@ -8,6 +8,7 @@
 //! - [`class`]: the hooks of a scheduling class. Start here. [`dl`], [`rt`] and [`fair`] are the classes, most urgent first.
 //!   [`switching`]: which tasks belong to the class below them, whose decisions a loaded program makes.
 //! - [`task`]: a thread as all classes see it. [`cpumask`]: sets of CPUs. [`params`]: what a run may set.
+//!   [`release`]: what releases of Linux do differently. `preempt`: when a CPU reschedules.
 //! - [`topology`]: scheduling domains. [`pelt`]: load tracking. [`cpufreq`], [`cpuidle`]: power policies.
 //! - [`cgroup`]: the groups that tasks are in. [`sync`]: locks, barriers, conditions, semaphores.
 //! - [`pmu`]: performance counters. `irq`: time that interrupts take. `pressure`: capacity that is missing because clocks are held down. `uclamp`: clamps of utilisation. [`instant`]: how much a loaded scheduler has had done at one instant.
@@ -24,7 +25,9 @@ mod irq;
 pub mod params;
 pub mod pelt;
 pub mod pmu;
+mod preempt;
 mod pressure;
+pub mod release;
 pub mod rt;
 pub mod switching;
 pub mod sync;
@@ -45,6 +48,7 @@ use irq::IrqTime;
 use params::KernelParameters;
 use pelt::{PeltClock, SchedAvg};
 use pmu::Pmu;
+use preempt::Preemption;
 use switching::Switching;
 use task::{ClassId, NICE_0_WEIGHT, Task};
 use topology::Topology;
@@ -73,6 +77,10 @@ pub struct Kernel {
     pub rd_overloaded: bool,
     /// CPUs that must call `schedule`.
     pub resched: VecDeque<CpuId>,
+    /// The preemption model, and what wakes a task at the moment.
+    preemption: Preemption,
+    /// `HRTICK`: slices of fair tasks end on time.
+    pub hrtick: bool,
     /// Whether a governor wants scheduler updates; off, `cpufreq_updates` stays empty.
     pub cpufreq_hook: bool,
     /// CPUs whose utilisation changed (`cpufreq_update_util`).
@@ -139,6 +147,8 @@ pub struct Rq {
     pub ext_nr_running: u32,
     /// `TIF_NEED_RESCHED`.
     pub need_resched: bool,
+    /// `TIF_NEED_RESCHED_LAZY`.
+    pub need_resched_lazy: bool,
     /// How far beyond [`Kernel::now`] the next pass of `__schedule` reads the clock: a tick reads it when it begins, and a
     /// switch that it asks for when it is over.
     pub clock_ahead: Nanos,
@@ -192,6 +202,8 @@ impl Kernel {
             rd_overloaded: false,
             tasks: Vec::new(),
             resched: VecDeque::new(),
+            preemption: Preemption::new(params.is_lazy()),
+            hrtick: params.hrtick.unwrap_or(params.release().hrtick && !is_arm64(machine)),
             cpufreq_hook: false,
             cpufreq_updates: Vec::new(),
             active_balance: Vec::new(),
@@ -268,16 +280,6 @@ impl Kernel {
     pub fn rq_clock_task(&self, cpu: CpuId) -> Nanos {
         let rq = &self.rqs[cpu.index()];
         self.now + rq.clock_ahead - rq.irq.elapsed(self.now)
-    }
-
-    /// `resched_curr`: `cpu` shall call `schedule` before time goes on.
-    #[inline]
-    pub fn resched_curr(&mut self, cpu: CpuId) {
-        let rq = &mut self.rqs[cpu.index()];
-        if !rq.need_resched {
-            rq.need_resched = true;
-            self.resched.push_back(cpu);
-        }
     }
 
     /// `cpufreq_update_util`: tells the governor that `cpu`'s utilisation may have changed.
@@ -468,6 +470,7 @@ impl Rq {
             uclamp_others: Vec::new(),
             ext_nr_running: 0,
             need_resched: false,
+            need_resched_lazy: false,
             clock_ahead: 0,
             capacity_orig: capacity,
             capacity,
@@ -488,6 +491,14 @@ impl Rq {
             exit_latency: 0,
         }
     }
+}
+
+/// Whether `machine` is taken for one of arm64, whose kernels lack the generic entry code that `HRTICK` is on with. No description
+/// says what a machine executes; of those with several kinds of CPUs, x86's name their driver.
+fn is_arm64(machine: &Machine) -> bool {
+    let capacity = machine.cpus.first().map(|cpu| cpu.capacity);
+    let differ = machine.cpus.iter().any(|cpu| Some(cpu.capacity) != capacity);
+    differ && machine.platform.cpufreq_driver.is_none()
 }
 
 /// `calc_delta_fair`: real time as virtual time of an entity with this weight; by the kernel's fixed-point inverse, so

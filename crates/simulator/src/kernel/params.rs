@@ -2,25 +2,19 @@
 //! Kernel parameters that a run may set (`--set KEY=VALUE`).
 
 use super::cpuidle;
+use super::release::{Linux, Preempt, Release};
 use crate::input::valid_names;
 use crate::units::{MSEC, Nanos, SEC, USEC};
-
-/// Whose fair class and power management the kernel model has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Linux {
-    /// 6.12 with its stable updates.
-    #[default]
-    V6_12,
-    /// 7.1, as far as it differs in what is modelled: intel_pstate registers an energy model of hybrids without SMT (from 6.16
-    /// on, commit 7b010f9b9061), so that placement there can be energy-aware. Everything else is 6.12's.
-    V7_1,
-}
 
 /// Parameters of the kernel model; the default is Linux 6.12 as Debian configures it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelParameters {
     /// Which Linux it is.
     pub linux: Linux,
+    /// When a fair task gives way; `None`: as the release is configured.
+    pub preempt: Option<Preempt>,
+    /// `HRTICK`: slices of fair tasks end on time, not at the next tick; `None`: as the release has it on the machine.
+    pub hrtick: Option<bool>,
     /// Ticks per second (`CONFIG_HZ`).
     pub hz: u64,
     /// `sched_base_slice`; `None`: 0.7 ms × (1 + log2(min(CPUs, 8))), as the kernel scales it.
@@ -92,6 +86,8 @@ impl Default for KernelParameters {
     fn default() -> Self {
         Self {
             linux: Linux::default(),
+            preempt: None,
+            hrtick: None,
             hz: 250,
             base_slice: None,
             run_to_parity: true,
@@ -149,9 +145,11 @@ pub enum SettingError {
 
 impl KernelParameters {
     /// Names, units and meaning of all parameters, for help texts.
-    pub const KEYS: [(&str, &str); 27] = [
+    pub const KEYS: [(&str, &str); 29] = [
         ("hz", "ticks per second, 24..=10000 (250)"),
         ("base_slice_us", "fair slice in microseconds, 100..=1000000 (0.7 ms × (1 + log2(CPUs)), CPUs capped at 8)"),
+        ("preempt", "full, or lazy from Linux 6.13 on (full; 7.1: lazy): when a fair task gives way to a woken one"),
+        ("hrtick", "false, or true from Linux 7.1 on (false; 7.1: true but on arm64): fair slices end on time"),
         ("run_to_parity", "true or false (true): a task runs out its slice"),
         ("wakeup_preemption", "true or false (true): a woken task may preempt"),
         ("delay_dequeue", "true or false (true): a task that owes service stays queued while it sleeps"),
@@ -199,6 +197,12 @@ impl KernelParameters {
         match key {
             "hz" => self.hz = number(24, 10_000)? as u64,
             "base_slice_us" => self.base_slice = Some(number(100, 1_000_000)? as Nanos * USEC),
+            "preempt" => {
+                let lazy = self.release().resched_curr_lazy;
+                let model = Preempt::named(value).filter(|model| lazy || *model == Preempt::Full);
+                self.preempt = Some(model.ok_or_else(wrong)?);
+            }
+            "hrtick" => self.hrtick = Some(flag().ok().filter(|on| !on || self.release().hrtick).ok_or_else(wrong)?),
             "run_to_parity" => self.run_to_parity = flag()?,
             "wakeup_preemption" => self.wakeup_preemption = flag()?,
             "delay_dequeue" => self.delay_dequeue = flag()?,
@@ -232,6 +236,17 @@ impl KernelParameters {
         Ok(())
     }
 
+    /// What the release has.
+    #[inline]
+    pub fn release(&self) -> &'static Release {
+        self.linux.release()
+    }
+
+    /// Whether fair tasks give way lazily.
+    pub fn is_lazy(&self) -> bool {
+        self.preempt.unwrap_or(self.release().preempt) == Preempt::Lazy
+    }
+
     /// Length of a tick.
     pub fn tick(&self) -> Nanos {
         SEC / self.hz
@@ -243,11 +258,20 @@ impl KernelParameters {
         self.timer_slack.unwrap_or(if self.disturbances { 50 * USEC } else { 0 })
     }
 
-    /// `sched_base_slice` on a machine with so many online CPUs (`update_sysctl`, logarithmic scaling).
+    /// `sched_base_slice` on a machine with so many online CPUs (`update_sysctl`).
     pub fn base_slice_on(&self, cpus: usize) -> Nanos {
-        let factor = 1 + u64::from(cpus.clamp(1, 8).ilog2());
-        self.base_slice.unwrap_or(700 * USEC * factor)
+        self.base_slice.unwrap_or(700 * USEC * update_sysctl_factor(cpus))
     }
+
+    /// The same before it is scaled (`normalized_sysctl_sched_base_slice`).
+    pub fn normalized_base_slice(&self, cpus: usize) -> Nanos {
+        self.base_slice_on(cpus) / update_sysctl_factor(cpus)
+    }
+}
+
+/// `get_update_sysctl_factor`: logarithmic scaling by the CPUs that are online, up to eight.
+fn update_sysctl_factor(cpus: usize) -> u64 {
+    1 + u64::from(cpus.clamp(1, 8).ilog2())
 }
 
 /// CPUs of a list such as `1-3+6`, ascending: commas stand between settings. At most as many as a kernel can have.
@@ -285,7 +309,8 @@ mod tests {
             let value = match key {
                 "cpuidle_governor" => "teo",
                 "max_cstate" => "2",
-                _ if help.starts_with("true") => "false",
+                "preempt" => "full",
+                _ if help.starts_with("true") || help.starts_with("false") => "false",
                 _ => "200",
             };
             parameters.set(key, value).unwrap();
@@ -300,5 +325,15 @@ mod tests {
         for wrong in ["", "3-1", "1+", "a", "1-9000"] {
             assert!(parameters.set("nohz_full", wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_release_is_asked_for_no_more_than_it_has() {
+        let set = |linux, key, value| KernelParameters { linux, ..KernelParameters::default() }.set(key, value);
+        let refused = set(Linux::V6_12, "preempt", "lazy").unwrap_err().to_string();
+        assert!(refused.contains("from Linux 6.13 on"), "{refused}");
+        assert!(set(Linux::V6_18, "preempt", "lazy").is_ok() && set(Linux::V6_12, "preempt", "full").is_ok());
+        assert!(set(Linux::V6_18, "hrtick", "true").is_err() && set(Linux::V7_1, "hrtick", "true").is_ok());
+        assert!(set(Linux::V6_18, "hrtick", "false").is_ok() && set(Linux::V7_1, "preempt", "none").is_err());
     }
 }

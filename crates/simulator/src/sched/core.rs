@@ -119,8 +119,10 @@ impl Sched {
         self.kernel.gives_cause();
         let cpu = self.select_task_rq(task, this_cpu, Wake::Fork);
         self.kernel.task_mut(task).cpu = cpu;
+        self.kernel.begin_wake(this_cpu, Wake::Fork);
         class_of!(self, task, enqueue_task, task, Enqueue::New);
         self.wakeup_preempt(cpu, task);
+        self.kernel.end_wake();
     }
 
     /// `select_task_rq`: what the class says, unless the task may run on one CPU only, or not there.
@@ -152,15 +154,29 @@ impl Sched {
         debug_assert_eq!(self.kernel.task(task).state, TaskState::Blocked);
         self.kernel.gives_cause();
         self.kernel.task_mut(task).state = TaskState::Runnable;
-        let prev = self.kernel.task(task).cpu;
-        if class_of!(self, task, requeue_delayed, task) {
-            // `ttwu_runnable`: it never left its queue.
-            if !self.kernel.task(task).on_cpu {
-                self.wakeup_preempt(prev, task);
-            }
-            return prev;
+        let wake = Wake::Ttwu { sync };
+        self.kernel.begin_wake(this_cpu, wake);
+        let cpu = self.ttwu_runnable(task).unwrap_or_else(|| self.ttwu_queue(task, this_cpu, wake));
+        self.kernel.end_wake();
+        cpu
+    }
+
+    /// `ttwu_runnable`: the CPU of a task that never left its queue.
+    fn ttwu_runnable(&mut self, task: TaskId) -> Option<CpuId> {
+        if !class_of!(self, task, requeue_delayed, task) {
+            return None;
         }
-        let cpu = self.select_task_rq(task, this_cpu, Wake::Ttwu { sync });
+        let cpu = self.kernel.task(task).cpu;
+        if !self.kernel.task(task).on_cpu {
+            self.wakeup_preempt(cpu, task);
+        }
+        Some(cpu)
+    }
+
+    /// A CPU is chosen for `task`, which is queued there (`select_task_rq`, `ttwu_queue`); the CPU.
+    fn ttwu_queue(&mut self, task: TaskId, this_cpu: CpuId, wake: Wake) -> CpuId {
+        let prev = self.kernel.task(task).cpu;
+        let cpu = self.select_task_rq(task, this_cpu, wake);
         let migrated = cpu != prev;
         if migrated {
             class_of!(self, task, migrate_task_rq, task, cpu);
@@ -264,6 +280,7 @@ impl Sched {
         if self.kernel.hw_pressure_active {
             self.kernel.update_hw_load_avg(cpu);
         }
+        self.kernel.exit_to_user_mode(cpu);
         class_of!(self, curr, task_tick, cpu, curr);
         if self.kernel.scx_enabled() {
             self.book_runtime_scx(cpu);
@@ -276,6 +293,16 @@ impl Sched {
         } else {
             self.fair.sched_balance_trigger(&mut self.kernel, cpu);
         }
+        let rq = self.kernel.rq_mut(cpu);
+        if rq.need_resched {
+            rq.clock_ahead = cost;
+        }
+    }
+
+    /// The timer of `cpu` that ends slices on time has gone off (`hrtick`), which takes `cost`.
+    pub fn hrtick(&mut self, cpu: CpuId, cost: Nanos) {
+        self.kernel.exit_to_user_mode(cpu);
+        self.fair.hrtick(&mut self.kernel, cpu);
         let rq = self.kernel.rq_mut(cpu);
         if rq.need_resched {
             rq.clock_ahead = cost;
@@ -360,7 +387,8 @@ impl Sched {
     fn pick_and_switch(&mut self, cpu: CpuId) -> Option<Switch> {
         let prev = self.kernel.rq(cpu).curr;
         let next = self.pick_next_task(cpu);
-        self.kernel.rq_mut(cpu).need_resched = false;
+        let rq = self.kernel.rq_mut(cpu);
+        (rq.need_resched, rq.need_resched_lazy) = (false, false);
         if prev == next {
             if next.is_none() && self.kernel.scx_enabled() {
                 self.kernel.idle_passes.push(cpu);
@@ -482,6 +510,7 @@ impl Sched {
             self.fair.update_idle_core(&self.kernel, cpu);
             self.fair.nohz_balance_enter_idle(cpu);
         }
+        self.fair.hrtick_clear(cpu);
     }
 
     /// `sugov_get_util`: what fair tasks use, and what a loaded scheduler wants.

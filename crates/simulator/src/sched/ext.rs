@@ -47,7 +47,7 @@ impl Sched {
             scx.task_new(&self.kernel, TaskId::at(task));
         }
         let partial = scx.state.ops.flags & SCX_OPS_SWITCH_PARTIAL != 0;
-        self.kernel.ext_server = scx.state.profile.is_v7();
+        self.kernel.ext_server = scx.state.profile.rules().ext_server;
         self.ext = Some(scx);
         let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
         ctx.scx.guest.mirror_run_queues(&mut ctx.vm.memory, ctx.kernel);
@@ -206,7 +206,7 @@ impl Sched {
 
     /// Balancing before a pick. 7.x looks for work of the loaded scheduler when it is that class's turn, and not before.
     fn balance_scx_if_due(&mut self, cpu: CpuId, prev: Option<TaskId>, start: ClassId) {
-        let fused = loaded(&mut self.ext).state.profile.is_v7();
+        let fused = loaded(&mut self.ext).state.profile.rules().pick_balances;
         if self.prev_balance(cpu, start) && !fused {
             loaded(&mut self.ext).with(&mut self.kernel).balance_scx(cpu, prev);
         }
@@ -215,7 +215,7 @@ impl Sched {
     /// The most urgent task of `cpu`, after balancing.
     fn pick_balanced_scx(&mut self, cpu: CpuId) -> Option<TaskId> {
         let prev = self.kernel.rq(cpu).curr;
-        let fused = loaded(&mut self.ext).state.profile.is_v7();
+        let fused = loaded(&mut self.ext).state.profile.rules().pick_balances;
         if self.kernel.dl_active
             && let Some(task) = self.dl.pick_task(&mut self.kernel, cpu)
         {
@@ -367,7 +367,7 @@ impl Sched {
     pub(super) fn stop_and_move_scx(&mut self, task: TaskId, src: CpuId, dst: CpuId) -> Switch {
         let mut ctx = loaded(&mut self.ext).with(&mut self.kernel);
         ctx.scx.rqs[src].begin_pick();
-        if !ctx.scx.profile.is_v7() {
+        if !ctx.scx.profile.rules().pick_balances {
             ctx.balance_scx(src, Some(task));
         }
         ctx.put_prev_task_scx(src, task, Some(Next::Stop));

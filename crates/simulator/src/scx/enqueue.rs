@@ -82,10 +82,11 @@ impl State {
         if self.ops.has(Op::Enqueue) { Verdict::Ops } else { Verdict::Global }
     }
 
-    /// Whether 7.x queues `task` on its CPU without asking, as its migration is disabled (`SCX_OPS_ENQ_MIGRATION_DISABLED`
+    /// Whether a kernel after 6.12 queues `task` on its CPU without asking, as its migration is disabled (`SCX_OPS_ENQ_MIGRATION_DISABLED`
     /// is not among the scheduler's flags).
     fn skips_ops_to_stay(&self, kernel: &Kernel, task: TaskId) -> bool {
-        let asks = !self.profile.is_v7() || self.ops.flags & SCX_OPS_ENQ_MIGRATION_DISABLED != 0;
+        let asks =
+            self.profile.rules().asks_about_migration_disabled || self.ops.flags & SCX_OPS_ENQ_MIGRATION_DISABLED != 0;
         !asks && kernel.task(task).is_migration_disabled()
     }
 }
@@ -134,7 +135,7 @@ impl Ctx<'_> {
         if self.scx.tasks[task].ddsp_dsq_id != SCX_DSQ_INVALID {
             self.direct_dispatch(task, enq_flags);
         } else {
-            if self.scx.profile.is_v7() {
+            if self.scx.profile.rules().custody {
                 self.task(task).change_flags(0, SCX_TASK_IN_CUSTODY);
             }
             self.scx.tasks[task].ops_state = OpsState::Queued(qseq);
@@ -149,13 +150,13 @@ impl Ctx<'_> {
             self.scx.rqs[cpu].in_wakeup = true;
         }
         let mut enq_flags = enq_flags | self.scx.rqs[cpu].extra_enq_flags;
-        if !self.scx.profile.is_v7() {
+        if !self.scx.profile.rules().wide_enqueue_flags {
             // They pass through an `int`: what sched_ext itself has above 32 bits is lost.
             enq_flags = enq_flags as i32 as u64;
         }
         let moved = self.scx.tasks[task].sticky_cpu;
         let mut sticky_cpu = moved;
-        if !self.scx.profile.is_v7() {
+        if !self.scx.profile.rules().custody {
             self.scx.tasks[task].sticky_cpu = None;
         }
         if enq_flags & ENQUEUE_RESTORE != 0 && self.kernel.task_current(task) {
@@ -189,7 +190,7 @@ impl Ctx<'_> {
         // It comes back, so the time that it waits goes on.
         let cpu = self.kernel.task(task).cpu;
         self.task(task).clr_runnable(cpu, false);
-        if self.scx.profile.is_v7() {
+        if self.scx.profile.rules().custody {
             self.scx.tasks[task].ops_state = OpsState::None;
             self.call_task_dequeue(task, deq_flags);
         } else if let OpsState::Queued(_) = self.scx.tasks[task].ops_state {

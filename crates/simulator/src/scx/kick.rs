@@ -177,7 +177,7 @@ impl State {
     /// `kick_one_cpu`. In 7.x, a CPU that runs a more urgent class is left alone.
     fn kick_one_cpu(&self, memory: &mut Memory, kernel: &mut Kernel, kick: Kick) {
         let curr = kernel.rq(kick.cpu).curr.map(|curr| (curr, kernel.task(curr).class));
-        if self.profile.is_v7() && curr.is_some_and(|(_, class)| class < ClassId::Ext) {
+        if self.profile.rules().kick_spares_higher_class && curr.is_some_and(|(_, class)| class < ClassId::Ext) {
             return;
         }
         if let Some((curr, ClassId::Ext)) = curr.filter(|_| kick.preempt) {

@@ -166,7 +166,7 @@ impl Ctx<'_> {
 
     /// Gives one task back; 7.x says in its flags why.
     fn reenqueue(&mut self, cpu: CpuId, task: TaskId, reason: u32) {
-        let reason = if self.scx.profile.is_v7() { reason } else { 0 };
+        let reason = if self.scx.profile.rules().reenq_reason { reason } else { 0 };
         self.task(task).change_flags(0, reason);
         self.do_enqueue_task(cpu, task, SCX_ENQ_REENQ, None);
         self.task(task).change_flags(SCX_TASK_REENQ_REASON_MASK, 0);

@@ -7,5 +7,6 @@ mod groups;
 mod mixes;
 mod one_cpu;
 mod pinned;
+mod releases;
 mod spreading;
 mod support;

@@ -87,7 +87,7 @@ pub struct Explain {
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     seed: u64,
 
-    /// Linux version whose sched_ext rules hold: 6.12 or 7.1
+    /// Linux version whose rules hold: 6.12, 6.18 or 7.1
     #[arg(long = "kernel", value_name = "VERSION", value_parser = profile)]
     profile: Option<Profile>,
 

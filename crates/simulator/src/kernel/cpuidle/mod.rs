@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which idle state a CPU enters, as Linux 6.12's cpuidle governors choose it: [`menu`], Linux's default, and [`teo`], made for
+//! Which idle state a CPU enters, as Linux's cpuidle governors choose it: [`menu`], Linux's default, and [`teo`] of 6.12, made for
 //! kernels whose tick stops in idle. Both predict the coming idle time, and both see of a state only what its driver says
 //! ([`StateTimes`]); what it really costs to enter one they do not know.
 
 pub mod menu;
 pub mod teo;
 
+use super::release::Release;
 use crate::units::Nanos;
 use menu::MenuDevice;
 use teo::TeoDevice;
@@ -99,9 +100,9 @@ impl Device {
     /// Chooses an idle state. `states` go from shallow to deep, both times ascending; of an empty or single-entry list the
     /// choice is 0.
     #[inline]
-    pub fn select(&mut self, states: &[StateTimes], entry: &IdleEntry) -> Selection {
+    pub fn select(&mut self, states: &[StateTimes], entry: &IdleEntry, release: &Release) -> Selection {
         match self {
-            Self::Menu(menu) => menu.select(states, entry),
+            Self::Menu(menu) => menu.select(states, entry, release),
             Self::Teo(teo) => teo.select(states, entry),
         }
     }

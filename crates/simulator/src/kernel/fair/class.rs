@@ -47,6 +47,7 @@ impl SchedClass for Fair {
         if matches!(why, Enqueue::Wakeup { .. }) {
             self.check_update_overutilized_status(kernel, cpu);
         }
+        self.hrtick_update(kernel, cpu);
     }
 
     fn dequeue_task(&mut self, kernel: &mut Kernel, task: TaskId, why: Dequeue) -> bool {
@@ -76,33 +77,7 @@ impl SchedClass for Fair {
     }
 
     fn wakeup_preempt(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
-        let Some(curr) = self.current(cpu) else { return };
-        if curr == task || kernel.rq(cpu).need_resched || !kernel.params.wakeup_preemption {
-            return;
-        }
-        if self.is_throttled(task) {
-            return;
-        }
-        let (running, woken) = self.find_matching_se(self.layout.entity(curr), self.layout.entity(task));
-        let (running_idle, woken_idle) = (self.se_is_idle(running), self.se_is_idle(woken));
-        if running_idle != woken_idle {
-            if running_idle {
-                self.entities[running.index()].cancel_protect_slice();
-                kernel.resched_curr(cpu);
-            }
-            return;
-        }
-        if kernel.task(task).batch {
-            return;
-        }
-        let queue = self.entities[running.index()].queue;
-        self.update_curr(kernel, cpu, queue);
-        if self.do_preempt_short(queue, woken, running) {
-            self.entities[running.index()].cancel_protect_slice();
-        }
-        if self.cfs[queue.index()].pick_eevdf(&self.entities, self.features.run_to_parity) == Some(woken) {
-            kernel.resched_curr(cpu);
-        }
+        self.check_preempt_wakeup_fair(kernel, cpu, task);
     }
 
     fn migrate_task_rq(&mut self, kernel: &mut Kernel, task: TaskId, cpu: CpuId) {
@@ -148,7 +123,7 @@ impl SchedClass for Fair {
                 queue = QueueId::root(cpu);
                 continue;
             }
-            let picked = self.cfs[queue.index()].pick_next_entity(&self.entities, self.features.run_to_parity)?;
+            let picked = self.cfs[queue.index()].pick_next_entity(&self.entities, self.protection())?;
             if self.entities[picked.index()].sched_delayed {
                 // It has paid its debt and leaves now; perhaps so does its group.
                 self.dequeue_entities(kernel, cpu, picked, Leave::DELAYED);
@@ -196,29 +171,35 @@ impl SchedClass for Fair {
             }
             // A group whose tasks follow each other goes on: its slice is not a new one (`pick_next_task_fair`).
             let goes_on = id != first && before.is_some_and(|put| self.is_within(put, id));
-            let entity = &mut self.entities[id.index()];
             if queued && !goes_on {
-                entity.set_protect_slice();
+                self.set_protect_slice(queue, id);
             }
-            entity.exec_start = kernel.rq_clock_task(cpu);
+            self.entities[id.index()].exec_start = kernel.rq_clock_task(cpu);
             self.cfs[queue.index()].curr = Some(id);
             next = self.parent(id);
         }
         self.cfs[cpu.index()].tasks.move_first(&mut self.entities, first);
+        self.hrtick_start_fair(kernel, cpu, task);
         self.update_misfit_status(kernel, cpu);
     }
 
     fn task_tick(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
+        self.entity_ticks(kernel, cpu, task);
+        self.update_misfit_status(kernel, cpu);
+        self.check_update_overutilized_status(kernel, cpu);
+    }
+}
+
+impl Fair {
+    /// `entity_tick` of `task`, which runs on `cpu`, and of the groups that it is in.
+    pub(super) fn entity_ticks(&mut self, kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
         let mut next = Some(self.layout.entity(task));
         while let Some(id) = next {
-            // `entity_tick`
             let queue = self.entities[id.index()].queue;
             self.update_curr(kernel, cpu, queue);
             self.update_load_avg(kernel, cpu, queue, Some(id));
             self.update_cfs_group(kernel, cpu, id);
             next = self.parent(id);
         }
-        self.update_misfit_status(kernel, cpu);
-        self.check_update_overutilized_status(kernel, cpu);
     }
 }

@@ -56,6 +56,19 @@ pub struct Features {
     pub tick: Nanos,
     /// `sysctl_sched_base_slice`.
     pub base_slice: Nanos,
+    /// `normalized_sysctl_sched_base_slice`: the same of one CPU.
+    pub normalized_base_slice: Nanos,
+}
+
+/// What protects a running entity when an entity is picked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protect {
+    /// Nothing.
+    Not,
+    /// Its deadline at the pick, as long as it stands.
+    Deadline,
+    /// A virtual run time that it has not reached (`vprot`).
+    Vprot,
 }
 
 impl CfsRq {
@@ -130,13 +143,6 @@ impl CfsRq {
         self.vruntime_eligible(entities, entities[id.index()].vruntime)
     }
 
-    /// `update_entity_lag`: remembers what the entity is owed.
-    pub fn update_entity_lag(&mut self, entities: &mut [SchedEntity], id: EntityId, tick: Nanos) {
-        let mean = self.avg_vruntime(entities);
-        let entity = &mut entities[id.index()];
-        entity.vlag = entity.lag(mean, tick);
-    }
-
     /// `update_deadline`: true if the entity has consumed its request.
     pub fn update_deadline(&mut self, entities: &mut [SchedEntity], id: EntityId, base_slice: Nanos) -> bool {
         let entity = &mut entities[id.index()];
@@ -179,9 +185,9 @@ impl CfsRq {
     }
 
     /// `pick_next_entity`: the one whose turn it is, else as `pick_eevdf` says; it may be a delayed one.
-    pub fn pick_next_entity(&self, entities: &[SchedEntity], run_to_parity: bool) -> Option<EntityId> {
+    pub fn pick_next_entity(&self, entities: &[SchedEntity], protect: Protect) -> Option<EntityId> {
         let buddy = self.next.filter(|next| self.eligible(entities, *next));
-        buddy.or_else(|| self.pick_eevdf(entities, run_to_parity))
+        buddy.or_else(|| self.pick_eevdf(entities, protect))
     }
 
     /// `clear_buddies`.
@@ -199,16 +205,21 @@ impl CfsRq {
         self.timeline.iter(entities).map(|id| entities[id as usize].slice).chain(curr).min()
     }
 
-    /// `pick_eevdf`: of the eligible entities, the one with the earliest deadline.
-    pub fn pick_eevdf(&self, entities: &[SchedEntity], run_to_parity: bool) -> Option<EntityId> {
+    /// `cfs_rq_max_slice`: the longest one.
+    pub fn max_slice(&self, entities: &[SchedEntity]) -> Option<Nanos> {
+        let curr = self.running(entities).map(|curr| curr.slice);
+        self.timeline.iter(entities).map(|id| entities[id as usize].slice).chain(curr).max()
+    }
+
+    /// `pick_eevdf`: of the eligible entities, the one with the earliest deadline, unless the running one is protected.
+    pub fn pick_eevdf(&self, entities: &[SchedEntity], protect: Protect) -> Option<EntityId> {
         let curr = self.curr.filter(|curr| entities[curr.index()].on_rq);
         if self.nr_queued == 1 {
             return curr.or_else(|| self.timeline.first(entities).map(EntityId));
         }
         let curr = curr.filter(|curr| self.eligible(entities, *curr));
         if let Some(curr) = curr
-            && run_to_parity
-            && entities[curr.index()].protect_slice()
+            && entities[curr.index()].is_protected(protect)
         {
             return Some(curr);
         }
@@ -228,7 +239,13 @@ mod tests {
     use super::*;
     use crate::units::MSEC;
 
-    const FEATURES: Features = Features { place_lag: true, run_to_parity: true, tick: 4 * MSEC, base_slice: 3 * MSEC };
+    const FEATURES: Features = Features {
+        place_lag: true,
+        run_to_parity: true,
+        tick: 4 * MSEC,
+        base_slice: 3 * MSEC,
+        normalized_base_slice: MSEC,
+    };
 
     fn queue(specs: &[(i64, i64)]) -> (CfsRq, Vec<SchedEntity>) {
         let mut entities: Vec<_> = specs
@@ -262,7 +279,7 @@ mod tests {
     fn an_early_deadline_wins_only_if_eligible() {
         // Mean 20: entity 1 has the earliest deadline but ran ahead of the mean; entity 0 is next.
         let (cfs, entities) = queue(&[(10, 30), (40, 25), (10, 35)]);
-        assert_eq!(cfs.pick_eevdf(&entities, true), Some(EntityId(0)));
+        assert_eq!(cfs.pick_eevdf(&entities, Protect::Deadline), Some(EntityId(0)));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::Fair;
 use super::load::Fit;
 use crate::kernel::Kernel;
 use crate::kernel::cpumask::CpuMask;
-use crate::kernel::params::Linux;
+use crate::kernel::release::Linux;
 use crate::machine::{Machine, Opp, PerformanceDomain};
 use crate::units::{CpuId, TaskId};
 
@@ -47,7 +47,10 @@ impl EnergyModel {
     /// Whether some driver of `machine` registers a model: `dev_pm_opp` where there is a device tree, intel_pstate from 6.16 on
     /// where it says how capacities differ (`hybrid_register_perf_domain`), no other driver of x86.
     pub fn is_registered(machine: &Machine, linux: Linux) -> bool {
-        machine.platform.cpufreq_driver.is_none_or(|driver| driver.is_intel() && linux == Linux::V7_1)
+        machine
+            .platform
+            .cpufreq_driver
+            .is_none_or(|driver| driver.is_intel() && linux.release().hybrid_register_perf_domain)
     }
 
     /// The model of `machine`'s online CPUs: power of one busy core per OPP as `dev_pm_opp` registers it, or on x86 intel_pstate's.

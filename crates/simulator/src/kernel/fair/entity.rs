@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A task, or a group on one CPU, as the fair class sees it (`struct sched_entity`).
 
+use super::eevdf::Protect;
 use super::layout::QueueId;
 use crate::kernel::calc_delta_fair;
 use crate::kernel::pelt::SchedAvg;
@@ -16,8 +17,10 @@ pub struct SchedEntity {
     pub vruntime: i64,
     /// Virtual deadline of the current request; relative to `vruntime` while `rel_deadline`.
     pub deadline: i64,
-    /// Lag at the last dequeue; while running, the deadline at the pick (`set_protect_slice`).
+    /// Lag at the last dequeue; up to 6.16, while running, the deadline at the pick (`set_protect_slice`).
     pub vlag: i64,
+    /// From 6.17 on, while running: the virtual run time up to which its slice is protected (`vprot`).
+    pub vprot: i64,
     /// Request length.
     pub slice: Nanos,
     /// `exec_start`.
@@ -60,6 +63,7 @@ impl SchedEntity {
             vruntime: 0,
             deadline: 0,
             vlag: 0,
+            vprot: 0,
             slice: slice.unwrap_or(base_slice),
             exec_start: 0,
             weight,
@@ -88,10 +92,10 @@ impl SchedEntity {
         calc_delta_fair(delta, self.weight)
     }
 
-    /// What it is owed where the mean virtual run time is `mean`, bounded by two slices or a tick (`entity_lag`).
+    /// What it is owed where the mean virtual run time is `mean`, at most `limit` of run time (`entity_lag`).
     #[inline]
-    pub fn lag(&self, mean: i64, tick: Nanos) -> i64 {
-        let limit = self.calc_delta_fair((2 * self.slice).max(tick));
+    pub fn lag(&self, mean: i64, limit: Nanos) -> i64 {
+        let limit = self.calc_delta_fair(limit);
         (mean - self.vruntime).clamp(-limit, limit)
     }
 
@@ -101,23 +105,13 @@ impl SchedEntity {
         now.saturating_sub(self.exec_start)
     }
 
-    /// `set_protect_slice`: remembers the deadline at the pick; as long as it stands, the slice is protected.
-    #[inline]
-    pub fn set_protect_slice(&mut self) {
-        self.vlag = self.deadline;
-    }
-
     /// `protect_slice`.
     #[inline]
-    pub fn protect_slice(&self) -> bool {
-        self.vlag == self.deadline
-    }
-
-    /// `cancel_protect_slice`.
-    #[inline]
-    pub fn cancel_protect_slice(&mut self) {
-        if self.protect_slice() {
-            self.vlag = self.deadline + 1;
+    pub fn is_protected(&self, protect: Protect) -> bool {
+        match protect {
+            Protect::Not => false,
+            Protect::Deadline => self.vlag == self.deadline,
+            Protect::Vprot => self.vruntime < self.vprot,
         }
     }
 }

@@ -255,13 +255,16 @@ impl Fair {
         let delay = leave.sleep && !leave.special && !leave.delayed && kernel.params.delay_dequeue;
         if delay && !self.cfs[queue.index()].eligible(&self.entities, id) {
             self.update_load_avg(kernel, cpu, queue, Some(id));
+            if self.release.delayed_lag {
+                self.update_entity_lag(queue, id);
+            }
             self.set_delayed(id);
             return false;
         }
         self.update_load_avg(kernel, cpu, queue, Some(id));
         self.se_update_runnable(id);
+        self.update_entity_lag(queue, id);
         let cfs = &mut self.cfs[queue.index()];
-        cfs.update_entity_lag(&mut self.entities, id, self.features.tick);
         // The timeline finds an entity by its deadline: out of it first, then change the deadline.
         if cfs.curr != Some(id) {
             cfs.dequeue(&mut self.entities, id);
@@ -292,15 +295,17 @@ impl Fair {
     /// `requeue_delayed_entity`: `id`, which sleeps on its queue, is runnable again.
     pub(super) fn requeue_delayed_entity(&mut self, kernel: &mut Kernel, cpu: CpuId, id: EntityId) {
         let queue = self.entities[id.index()].queue;
-        let cfs = &mut self.cfs[queue.index()];
-        cfs.update_entity_lag(&mut self.entities, id, self.features.tick);
-        if self.entities[id.index()].vlag > 0 {
-            // DELAY_ZERO: it is owed something only because others ran on; it starts at zero lag instead.
+        let bounded = self.update_entity_lag(queue, id);
+        // DELAY_ZERO: it is owed something only because others ran on; it starts at zero lag instead.
+        let again = if self.release.delayed_lag { bounded } else { self.entities[id.index()].vlag > 0 };
+        if again {
+            let cfs = &mut self.cfs[queue.index()];
             let queued = cfs.curr != Some(id);
             if queued {
                 cfs.dequeue(&mut self.entities, id);
             }
-            self.entities[id.index()].vlag = 0;
+            let entity = &mut self.entities[id.index()];
+            entity.vlag = entity.vlag.min(0);
             cfs.place_entity(&mut self.entities, id, false, self.features);
             if queued {
                 cfs.enqueue(&mut self.entities, id);

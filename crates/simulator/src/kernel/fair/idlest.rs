@@ -69,7 +69,7 @@ impl Fair {
     fn find_dst_group_cpu(&self, kernel: &Kernel, group: &SchedGroup, task: TaskId, this_cpu: CpuId) -> CpuId {
         let allowed = group.cpus.iter().copied().filter(|cpu| kernel.task(task).may_use(*cpu));
         if group.cpus.len() > 1
-            && let Some(cpu) = allowed.clone().find(|cpu| self.sched_idle_cpu(kernel, *cpu))
+            && let Some(cpu) = allowed.clone().find(|cpu| self.choose_sched_idle_rq(kernel, task, *cpu))
         {
             return cpu;
         }

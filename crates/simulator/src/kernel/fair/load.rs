@@ -126,8 +126,12 @@ impl Fair {
 
     /// `cpu_overutilized`.
     pub(super) fn cpu_overutilized(&self, kernel: &Kernel, cpu: CpuId) -> bool {
-        self.energy.is_some()
-            && self.util_fits_cpu(kernel, self.cpu_util_cfs(kernel, cpu), self.uclamp_rq(kernel, cpu), cpu) == Fit::No
+        if self.energy.is_none() {
+            return false;
+        }
+        let (min, max) = self.uclamp_rq(kernel, cpu);
+        let min = if self.release.overutilized_by_max { 0 } else { min };
+        self.util_fits_cpu(kernel, self.cpu_util_cfs(kernel, cpu), (min, max), cpu) == Fit::No
     }
 
     /// `check_update_overutilized_status`: one CPU too full is enough; balancing clears it.

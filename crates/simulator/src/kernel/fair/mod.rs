@@ -2,7 +2,7 @@
 //! The fair class: EEVDF as in Linux 6.12 (`kernel/sched/fair.c`), with the kernel's names.
 //!
 //! - `class`: the class's hooks: enqueue, dequeue, pick, tick. Start here; this file is what they do to a queue.
-//! - [`eevdf`]: one CPU's queue and which task runs next on it. [`entity`], `timeline`, `task_list`: what it is made of.
+//! - [`eevdf`]: one CPU's queue and which task runs next on it. `protect`: for how long; `hrtick`: how its slice ends on time. [`entity`], `timeline`, `task_list`: what it is made of.
 //! - `groups`: task groups, their weights and loads; `layout`: where their queues and entities stand; `hierarchy`: what comes and goes
 //!   in all queues from a task's up to its CPU's.
 //! - `bandwidth`: limits of groups on CPU time.
@@ -33,16 +33,19 @@ pub mod energy;
 pub mod entity;
 mod groups;
 mod hierarchy;
+mod hrtick;
 mod idlest;
 mod layout;
 mod load;
 pub mod numa;
 mod placement;
+mod protect;
 mod task_list;
 mod timeline;
 
 use crate::kernel::Kernel;
 use crate::kernel::pelt::Activity;
+use crate::kernel::release::Release;
 use crate::kernel::task::{ClassId, Task};
 use crate::machine::Machine;
 use crate::units::{CgroupId, CpuId, MSEC, Nanos, TaskId};
@@ -55,6 +58,7 @@ use energy::EnergyModel;
 use entity::SchedEntity;
 use groups::{GroupLoad, TaskGroup};
 use hierarchy::Leave;
+use hrtick::Hrticks;
 use layout::{EntityId, Layout, QueueId};
 use numa::Numa;
 
@@ -79,6 +83,11 @@ pub struct Fair {
     /// Per CPU: the task that was put last, and when. Groups that it shares with the next one go on.
     last_put: Vec<Option<(EntityId, Nanos)>>,
     features: Features,
+    /// What the release has.
+    release: &'static Release,
+    /// Whether any entity ever had another slice than the base slice.
+    slices_differ: bool,
+    hrticks: Hrticks,
     balance: BalanceState,
     /// Per last-level cache: a core may be idle (`has_idle_cores`).
     idle_cores: Vec<bool>,
@@ -115,7 +124,11 @@ impl Fair {
                 run_to_parity: kernel.params.run_to_parity,
                 tick: kernel.params.tick(),
                 base_slice: kernel.params.base_slice_on(kernel.topology.online.weight()),
+                normalized_base_slice: kernel.params.normalized_base_slice(kernel.topology.online.weight()),
             },
+            release: kernel.params.release(),
+            slices_differ: layout.has_groups(),
+            hrticks: Hrticks::new(kernel),
             balance: BalanceState::new(kernel),
             idle_cores: vec![true; llcs.len()],
             nr_idle_scan: llcs.iter().map(|llc| llc.cpus.len() as u32).collect(),
@@ -203,6 +216,7 @@ impl Fair {
     /// Remembers what `task` makes worth looking at from now on.
     fn note_features(&mut self, task: &Task) {
         self.idle_policy_used |= task.idle_policy;
+        self.slices_differ |= custom_slice(task.scheduling.policy).is_some();
     }
 
     /// A task leaves the class for ever or for another one: its load goes with it (`detach_task_cfs_rq`).
@@ -254,24 +268,10 @@ impl Fair {
         if self.cfs[queue.index()].nr_queued == 1 {
             return;
         }
-        if used_up || self.did_preempt_short(queue, curr) {
-            kernel.resched_curr(cpu);
+        if self.ends_turn(queue, curr, used_up) {
+            kernel.resched_curr_lazy(cpu);
             self.cfs[queue.index()].clear_buddies(curr);
         }
-    }
-
-    /// A shorter slice took away the protection of the current one, which has run past its due.
-    fn did_preempt_short(&self, queue: QueueId, curr: EntityId) -> bool {
-        !self.entities[curr.index()].protect_slice() && !self.cfs[queue.index()].eligible(&self.entities, curr)
-    }
-
-    /// `do_preempt_short`: `woken` asks for a shorter slice than `curr` in the same queue and is owed service.
-    fn do_preempt_short(&self, queue: QueueId, woken: EntityId, curr: EntityId) -> bool {
-        let cfs = &self.cfs[queue.index()];
-        let (short, running) = (&self.entities[woken.index()], &self.entities[curr.index()]);
-        short.slice < running.slice
-            && cfs.eligible(&self.entities, woken)
-            && (short.deadline < running.deadline || !cfs.eligible(&self.entities, curr))
     }
 
     /// Brings the load of `queue` on `cpu`, and of `id` in it, to now (`update_load_avg`).

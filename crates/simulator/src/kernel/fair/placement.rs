@@ -127,8 +127,14 @@ impl Fair {
         queue.nr_idle_policy > 0 && queue.nr_idle_policy == kernel.rq(cpu).nr_running
     }
 
-    fn idle_or_sched_idle(&self, kernel: &Kernel, cpu: CpuId) -> bool {
-        kernel.idle_cpu(cpu) || self.sched_idle_cpu(kernel, cpu)
+    /// `choose_idle_cpu`.
+    fn idle_or_sched_idle(&self, kernel: &Kernel, task: TaskId, cpu: CpuId) -> bool {
+        kernel.idle_cpu(cpu) || self.choose_sched_idle_rq(kernel, task, cpu)
+    }
+
+    /// `choose_sched_idle_rq`: the tasks of `cpu` give way to `task`. Up to 6.18 one that gives way itself counts, too.
+    pub(super) fn choose_sched_idle_rq(&self, kernel: &Kernel, task: TaskId, cpu: CpuId) -> bool {
+        self.sched_idle_cpu(kernel, cpu) && !(self.release.choose_sched_idle_rq && kernel.task(task).idle_policy)
     }
 
     /// `select_idle_sibling`: an idle CPU near `target`, else `target`.
@@ -138,7 +144,7 @@ impl Fair {
             self.sync_entity_load_avg(task);
         }
         let usable = |kernel: &Kernel, cpu: CpuId| {
-            self.idle_or_sched_idle(kernel, cpu) && (asym.is_none() || self.task_fits_cpu(kernel, task, cpu))
+            self.idle_or_sched_idle(kernel, task, cpu) && (asym.is_none() || self.task_fits_cpu(kernel, task, cpu))
         };
         if usable(kernel, target) {
             return target;
@@ -176,7 +182,7 @@ impl Fair {
         let mut best: Option<(Fit, u32, CpuId)> = None;
         let from_target = span.iter().filter(|cpu| *cpu >= target).chain(span.iter().filter(|cpu| *cpu < target));
         for cpu in from_target {
-            if !kernel.task(task).may_use(cpu) || !self.idle_or_sched_idle(kernel, cpu) {
+            if !kernel.task(task).may_use(cpu) || !self.idle_or_sched_idle(kernel, task, cpu) {
                 continue;
             }
             let fit = self.util_fits_cpu(kernel, util, clamps, cpu);
@@ -199,7 +205,7 @@ impl Fair {
         let has_idle_core = kernel.topology.smt_active && self.idle_cores[llc];
         if kernel.topology.smt_active && !has_idle_core && kernel.cpus_share_cache(prev, target) {
             let siblings = &kernel.topology.smt[prev.index()];
-            let idle = |cpu: &&CpuId| self.idle_or_sched_idle(kernel, **cpu) && kernel.task(task).may_use(**cpu);
+            let idle = |cpu: &&CpuId| self.idle_or_sched_idle(kernel, task, **cpu) && kernel.task(task).may_use(**cpu);
             if let Some(sibling) = siblings.iter().filter(|cpu| **cpu != prev).find(idle) {
                 return Some(*sibling);
             }
@@ -222,7 +228,7 @@ impl Fair {
             if core.iter().all(|sibling| kernel.idle_cpu(*sibling)) {
                 return Some(cpu);
             }
-            let usable = |sibling: &CpuId| allowed(*sibling) && self.idle_or_sched_idle(kernel, *sibling);
+            let usable = |sibling: &CpuId| allowed(*sibling) && self.idle_or_sched_idle(kernel, task, *sibling);
             idle_cpu = idle_cpu.or_else(|| core.iter().copied().find(usable));
         }
         self.idle_cores[llc] = false;
@@ -237,7 +243,7 @@ impl Fair {
         let allowed = kernel.task(task).allowed.as_deref();
         if allowed.is_some() || self.idle_policy_used || kernel.topology.cluster_of[target.index()].is_some() {
             let usable = cluster_first(&kernel.topology, llc, target).filter(|cpu| kernel.task(task).may_use(*cpu));
-            return usable.take(limit).find(|cpu| self.idle_or_sched_idle(kernel, *cpu));
+            return usable.take(limit).find(|cpu| self.idle_or_sched_idle(kernel, task, *cpu));
         }
         let found = kernel.idle.first_and_wrap(&cache.span, allowed, target.index() + 1)?;
         let position = |cpu: CpuId| cache.cpus.partition_point(|other| *other < cpu);

@@ -97,7 +97,7 @@ impl Ctx<'_> {
             self.local_dsq_post_enq(cpu, task, enq_flags);
         } else if self.scx.dsqs.id(dsq) == SCX_DSQ_GLOBAL {
             self.call_task_dequeue(task, 0);
-        } else if self.scx.profile.is_v7() {
+        } else if self.scx.profile.rules().custody {
             self.task(task).change_flags(0, SCX_TASK_IN_CUSTODY);
         }
     }

@@ -20,7 +20,7 @@ use crate::generated;
 use crate::kernel::Kernel;
 use crate::kernel::cpufreq::{Governor, SchedutilTunables};
 use crate::kernel::params::KernelParameters;
-use crate::scx::abi::profile::{Profile, Version};
+use crate::scx::abi::profile::Profile;
 use crate::scx::enable::check_ops;
 use crate::scx::kfuncs;
 use crate::scx::ops::Ops;
@@ -284,7 +284,7 @@ fn needs(object: &OpenObject, profile: Profile) -> Needs {
             variables: &|name| btf.find_kind(name, Kind::Var).map(|_| 0),
             kconfig: &|name| profile.kconfig(name, hz),
             nr_cpus: CPUS,
-            arena_data_last: profile.version == Version::V7,
+            arena_data_last: profile.rules().arena_data_last,
             budget: 0,
         },
     )

@@ -260,7 +260,7 @@ pub fn load_object(object: Arc<Object>, request: &Request<'_>, system: &System<'
             variables: &|name| guest.variable(name).filter(|_| kernel_types::has(profile, name)),
             kconfig: &|name| profile.kconfig(name, kernel.params.hz),
             nr_cpus,
-            arena_data_last: version == Version::V7,
+            arena_data_last: profile.rules().arena_data_last,
             budget: request.budget,
         },
         memory,
@@ -286,6 +286,7 @@ pub fn load_object(object: Arc<Object>, request: &Request<'_>, system: &System<'
 fn profile_of(object: &Object, wanted: Option<Profile>, sidecar: &LoaderFile) -> Profile {
     let of_file = sidecar.profile.map(|interface| match interface {
         KernelInterface::V6_12 => Profile::V6_12,
+        KernelInterface::V6_18 => Profile::V6_18,
         KernelInterface::V7_1 => Profile::V7,
     });
     wanted.or(of_file).unwrap_or_else(|| detect_profile(object))

@@ -44,7 +44,7 @@ impl State {
         let setup = IdleSetup {
             cpu_address: self.guest.mask(Mask::IdleCpu),
             smt_address: self.guest.mask(Mask::IdleSmt),
-            per_node: self.profile.is_v7() && flags & OPS_BUILTIN_IDLE_PER_NODE != 0,
+            per_node: self.profile.rules().builtin_idle_per_node && flags & OPS_BUILTIN_IDLE_PER_NODE != 0,
         };
         self.idle.enable(memory, topology, setup)
     }
@@ -87,10 +87,10 @@ pub(in crate::scx) fn pick_any_by(
 
 impl Ctx<'_> {
     /// `__scx_update_idle`: what the masks show of `cpu` changes, and the scheduler hears of it unless its idle thread is
-    /// only picked again. 6.12 tells the scheduler before it changes the masks, 7.x afterwards.
+    /// only picked again. 6.12 tells the scheduler before it changes the masks, later kernels afterwards.
     pub fn update_idle(&mut self, cpu: CpuId, change: IdleChange) {
         self.scx.calls.set_this_cpu(cpu);
-        let masks_first = self.scx.profile.is_v7();
+        let masks_first = self.scx.profile.rules().masks_before_update_idle;
         if masks_first {
             self.scx.idle.follow(&mut self.vm.memory, self.kernel, cpu, change);
         }

@@ -29,7 +29,7 @@ pub const CPUPERF_CUR: Handler = |ctx, [cpu, ..]| {
     Ok(cpu.map_or(CPUPERF_ONE, |cpu| ctx.kernel.rq(cpu).freq_scale).into())
 };
 
-/// `scx_bpf_cpuperf_set(cpu, perf)`: from now on `cpu` shall provide `perf`, 0..=1024. In 7.x, a callback that holds a run
+/// `scx_bpf_cpuperf_set(cpu, perf)`: from now on `cpu` shall provide `perf`, 0..=1024. After 6.12, a callback that holds a run
 /// queue may only speak for that CPU.
 pub fn cpuperf_set(ctx: &mut Ctx<'_>, [cpu, perf, ..]: Args) -> Result<u64, Fault> {
     let (cpu, perf) = (cpu as i32, perf as u32);
@@ -38,7 +38,7 @@ pub fn cpuperf_set(ctx: &mut Ctx<'_>, [cpu, perf, ..]: Args) -> Result<u64, Faul
         return Ok(0);
     }
     let Some(id) = ctx.ops_cpu_valid(cpu, None) else { return Ok(0) };
-    if ctx.scx.profile.is_v7() && ctx.scx.calls.locked_cpu().is_some_and(|locked| locked != id) {
+    if ctx.scx.profile.rules().cpuperf_of_locked_cpu && ctx.scx.calls.locked_cpu().is_some_and(|locked| locked != id) {
         ctx.ops_error(format!("Invalid target CPU {cpu}"));
         return Ok(0);
     }

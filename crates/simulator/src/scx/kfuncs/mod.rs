@@ -72,7 +72,9 @@ pub enum Versions {
     All,
     /// Up to 6.12.
     Old,
-    /// 7.x.
+    /// 6.18 and 7.1.
+    Later,
+    /// 7.1.
     New,
 }
 
@@ -82,7 +84,8 @@ impl Versions {
         match self {
             Self::All => true,
             Self::Old => version == Version::V6_12,
-            Self::New => version == Version::V7,
+            Self::Later => version >= Version::V6_18,
+            Self::New => version >= Version::V7,
         }
     }
 }
@@ -145,7 +148,7 @@ mod tests {
     /// What programs can see of a function (its BTF) is what they can call, and the other way round.
     #[test]
     fn functions_are_declared_as_they_are_offered() {
-        for profile in [Profile::V6_12, Profile::V7] {
+        for profile in Profile::ALL {
             let mut declared = BTreeMap::new();
             for text in prototypes::of(profile) {
                 let prototype = parse(text).unwrap();
@@ -164,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_version_has_each_name_once() {
-        for version in [Version::V6_12, Version::V7] {
+        for version in [Version::V6_12, Version::V6_18, Version::V7] {
             let mut names: Vec<&str> = offered(version).map(|(_, kfunc)| kfunc.name).collect();
             let count = names.len();
             names.sort_unstable();

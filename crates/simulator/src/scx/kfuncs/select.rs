@@ -13,13 +13,13 @@ use crate::units::{CpuId, TaskId};
 
 /// From where 6.12 lets a CPU be chosen.
 pub const CONTEXT: Context = Context::Mask(SELECT_CPU);
-/// From where 7.x does.
-pub const CONTEXT_V7: Context = Context::MaskOrUnlocked(SELECT_CPU | ENQUEUE);
+/// From where later kernels do.
+pub const CONTEXT_LATER: Context = Context::MaskOrUnlocked(SELECT_CPU | ENQUEUE);
 
 /// `scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, is_idle)`: a CPU, and whether it was idle and is claimed now; after an
 /// error, `prev_cpu`.
 pub fn select_cpu_dfl(ctx: &mut Ctx<'_>, [task, prev_cpu, wake_flags, is_idle, _]: Args) -> Result<u64, Fault> {
-    let (cpu, idle) = if ctx.scx.profile.is_v7() {
+    let (cpu, idle) = if ctx.scx.profile.rules().select_cpu_from_kfunc {
         let found = select_from_kfunc(ctx, task, prev_cpu as i32, |ctx, task, prev| {
             Ok(ctx.select_cpu_and(task, prev, wake_flags, (None, 0)))
         })?;
@@ -69,7 +69,7 @@ fn select_from_kfunc(
     if ctx.accept(check_enabled(&ctx.scx.idle)).is_none() {
         return Ok(Err(EBUSY));
     }
-    if !ctx.permits(CONTEXT_V7, None) {
+    if !ctx.permits(CONTEXT_LATER, None) {
         return Ok(Err(EPERM));
     }
     let task = ctx.scx.guest.expect_task(&ctx.vm.memory, task)?;

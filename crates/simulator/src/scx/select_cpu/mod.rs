@@ -2,7 +2,7 @@
 //! The built-in choice of a CPU (`scx_select_cpu_dfl`).
 //!
 //! A [`Selection`] has what the choice depends on. Its order is a kernel version's: [`Selection::v6_12`] knows neither
-//! caches nor nodes, [`Selection::v7`] looks near `prev_cpu` first.
+//! caches nor nodes, [`Selection::nearby`] looks near `prev_cpu` first.
 
 #[cfg(test)]
 mod tests;
@@ -10,7 +10,7 @@ mod tests;
 use tandem_bpf_vm::memory::Memory;
 
 use super::Ctx;
-use super::abi::profile::{SCX_WAKE_SYNC, Version};
+use super::abi::profile::SCX_WAKE_SYNC;
 use super::idle::bits::Allowed;
 use super::idle::{IdleTracking, PICK_IDLE_CORE, PICK_IDLE_IN_NODE};
 use crate::kernel::task::TaskState;
@@ -34,6 +34,8 @@ pub struct Selection<'a> {
     /// Nothing waits on the waker's local queue and the waker is not about to end: a task that it wakes before it sleeps
     /// may take its place.
     pub waker_yields: bool,
+    /// An idle sibling of the previous CPU comes before other idle CPUs.
+    pub claims_sibling: bool,
 }
 
 impl Selection<'_> {
@@ -62,8 +64,8 @@ impl Selection<'_> {
         self.pick(0)
     }
 
-    /// As 7.x chooses: near `prev_cpu` first, which must be allowed itself; `flags` (`SCX_PICK_IDLE_*`) narrow the choice.
-    pub fn v7(&mut self, prev_cpu: CpuId, wake_flags: u64, flags: u64) -> Option<CpuId> {
+    /// As later kernels choose: near `prev_cpu` first, which must be allowed itself; `flags` (`SCX_PICK_IDLE_*`) narrow the choice.
+    pub fn nearby(&mut self, prev_cpu: CpuId, wake_flags: u64, flags: u64) -> Option<CpuId> {
         if !self.allowed.any(self.topology.online.words().len()) {
             return None;
         }
@@ -130,7 +132,7 @@ impl Selection<'_> {
 
     /// An idle SMT sibling of `prev_cpu`: it shares even the first-level caches.
     fn claim_sibling(&mut self, prev_cpu: CpuId) -> Option<CpuId> {
-        if !self.idle.smt_active() {
+        if !self.claims_sibling || !self.idle.smt_active() {
             return None;
         }
         let siblings = &self.topology.smt[prev_cpu.index()];
@@ -155,14 +157,14 @@ impl Ctx<'_> {
     /// The CPU of `task`, as the kernel chooses where the scheduler does not (`scx_select_cpu_dfl`), and whether it was
     /// idle, and is claimed now. `wake_flags` are the `SCX_WAKE_*` ones.
     pub fn scx_select_cpu_dfl(&mut self, task: TaskId, prev_cpu: CpuId, wake_flags: u64) -> (CpuId, bool) {
-        let found = match self.scx.profile.version {
-            Version::V6_12 => self.select_with(task, None, |selection| selection.v6_12(prev_cpu, wake_flags)),
-            Version::V7 => self.select_with(task, None, |selection| selection.v7(prev_cpu, wake_flags, 0)),
+        let found = match self.scx.profile.rules().select_cpu_from_kfunc {
+            false => self.select_with(task, None, |selection| selection.v6_12(prev_cpu, wake_flags)),
+            true => self.select_with(task, None, |selection| selection.nearby(prev_cpu, wake_flags, 0)),
         };
         (found.unwrap_or(prev_cpu), found.is_some())
     }
 
-    /// `select_cpu_from_kfunc` of 7.x, once it has found nothing to complain of: an idle CPU for `task` among `mask`.
+    /// `select_cpu_from_kfunc` of later kernels, once it has found nothing to complain of: an idle CPU for `task` among `mask`.
     pub(in crate::scx) fn select_cpu_and(
         &mut self,
         task: TaskId,
@@ -172,7 +174,7 @@ impl Ctx<'_> {
     ) -> Option<CpuId> {
         let tied = self.kernel.nr_cpus_allowed_is_1(task) || self.kernel.task(task).is_migration_disabled();
         self.select_with(task, mask, |selection| {
-            if tied { selection.prev_only(prev_cpu) } else { selection.v7(prev_cpu, wake_flags, flags) }
+            if tied { selection.prev_only(prev_cpu) } else { selection.nearby(prev_cpu, wake_flags, flags) }
         })
     }
 
@@ -186,6 +188,7 @@ impl Ctx<'_> {
         let exiting = |task| self.kernel.task(task).state == TaskState::Dead;
         let exiting = self.kernel.rq(this_cpu).curr.is_some_and(exiting);
         let mut selection = Selection {
+            claims_sibling: self.scx.profile.rules().claims_sibling,
             waker_yields: !exiting && self.scx.dsqs.nr(self.scx.dsqs.local(this_cpu)) == 0,
             cursor: *self.vm.distribute_cursor(this_cpu.0),
             allowed: Allowed::default().and(self.kernel.task(task).allowed.as_ref().map(|mask| mask.words())).and(mask),

@@ -47,6 +47,7 @@ impl Case {
             allowed: Allowed::default().and(Some(self.allowed.words())),
             this_cpu: CpuId(self.this_cpu),
             waker_yields: self.waker_yields,
+            claims_sibling: true,
         };
         let found = how(&mut selection).map(|cpu| cpu.0);
         tracked.cursor = selection.cursor;
@@ -58,7 +59,7 @@ impl Case {
     }
 
     fn v7(&mut self, prev: u32, wake_flags: u64, flags: u64) -> Option<u32> {
-        self.choose(|selection| selection.v7(CpuId(prev), wake_flags, flags))
+        self.choose(|selection| selection.nearby(CpuId(prev), wake_flags, flags))
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which idle state a CPU enters: Linux 6.12's `menu` governor (`drivers/cpuidle/governors/menu.c`).
+//! Which idle state a CPU enters: Linux's `menu` governor (`drivers/cpuidle/governors/menu.c`).
 //!
 //! Two predictions of the coming idle time, and the shorter one counts: the typical one of the last eight, if they
 //! agree with each other, and the time to the next timer, times what such a time has been worth before (one factor
@@ -13,7 +13,10 @@
 //! wheel's rounding (every timer is a high-resolution one). A program that measures wakeups closer than 2 µs, or
 //! timers of drivers in jiffies, could tell. Times beyond an hour saturate where the kernel's 32-bit microseconds wrap.
 
+use std::ops::Range;
+
 use super::{FAR, IdleEntry, Selection, StateTimes};
+use crate::kernel::release::Release;
 use crate::units::{MSEC, Nanos, USEC};
 
 /// Idle times remembered (`INTERVALS`).
@@ -75,23 +78,24 @@ fn which_bucket(duration: Nanos) -> u8 {
     }
 }
 
-/// Count, sum, and largest of the intervals up to a threshold.
+/// Count, sum, and bounds of the intervals within thresholds.
 struct Sample {
     count: u64,
     sum: u64,
     max: u32,
+    min: u32,
 }
 
 impl MenuDevice {
     /// Chooses an idle state (`menu_select`). `states` go from shallow to deep, both times ascending; of an empty or
     /// single-entry list the choice is 0.
-    pub fn select(&mut self, states: &[StateTimes], entry: &IdleEntry) -> Selection {
+    pub fn select(&mut self, states: &[StateTimes], entry: &IdleEntry, release: &Release) -> Selection {
         self.learn(entry.tick);
         if states.len() <= 1 {
             // The idle loop asks no governor then: the tick goes on until it has found the CPU idle once.
             return Selection { state: 0, predicted: entry.next_event(), stop_tick: self.tick_wakeup };
         }
-        let (predicted, next_event) = self.predict(entry);
+        let (predicted, next_event) = self.predict(entry, release);
         let shallow_only = self.next_timer < states[1].residency || entry.latency_limit < states[1].exit;
         if entry.latency_limit == 0 || shallow_only {
             return Selection { state: 0, predicted, stop_tick: true };
@@ -126,8 +130,8 @@ impl MenuDevice {
     }
 
     /// The predicted idle time, and the time to the next event as far as it is known.
-    fn predict(&mut self, entry: &IdleEntry) -> (Nanos, Nanos) {
-        let typical = self.get_typical_interval();
+    fn predict(&mut self, entry: &IdleEntry, release: &Release) -> (Nanos, Nanos) {
+        let typical = self.get_typical_interval(release.typical_interval_both_ends);
         if typical <= RESIDENCY_THRESHOLD && !entry.tick_stopped {
             // Looking for the timer would cost more than it can tell. Assume it is far, and the tick half a period.
             self.next_timer = FAR;
@@ -140,27 +144,30 @@ impl MenuDevice {
         let unit = RESOLUTION * DECAY * USEC;
         let timer_us = (unit / 2 + self.next_timer * factor) / unit;
         let predicted = typical.min(timer_us * USEC);
-        if entry.tick_stopped && predicted < entry.tick {
-            // Without a tick nothing corrects a short prediction, so the CPU might stay shallow for long.
+        let soon = release.safe_timer_range && self.next_timer <= 2 * entry.tick;
+        if entry.tick_stopped && predicted < entry.tick && !soon {
+            // Without a tick nothing corrects a short prediction, so the CPU might stay shallow for long; from 7.1 on unless a
+            // timer does soon.
             return (self.next_timer, entry.next_event());
         }
         (predicted, entry.next_event())
     }
 
-    /// The average of the last idle times in ns, longest ones left out until they agree; "far" if they never do.
+    /// The average of the last idle times in ns, outliers left out until they agree; "far" if they never do. Up to 6.14 outliers
+    /// are the longest times, later whichever end is farther from the average.
     ///
     /// Idle times agree if their standard deviation is at most 20 µs or less than a sixth of the average. At least three
     /// quarters of them must take part in the latter.
-    fn get_typical_interval(&self) -> Nanos {
+    fn get_typical_interval(&self, both_ends: bool) -> Nanos {
         const NONE: Nanos = u32::MAX as Nanos * USEC;
-        let mut threshold = i32::MAX as u32;
+        let mut within = if both_ends { 0..u32::MAX } else { 0..i32::MAX as u32 + 1 };
         loop {
-            let sample = self.sample(threshold);
+            let sample = self.sample(&within);
             if sample.max == 0 {
                 return NONE;
             }
             let average = sample.sum / sample.count;
-            let variance = self.square_sum(threshold, average) / sample.count;
+            let variance = self.variance(&within, &sample, both_ends);
             let most = sample.count * 4 >= INTERVALS as u64 * 3;
             let close = most && variance <= u64::MAX / 36 && average * average > variance * 36;
             if close || variance <= 400 {
@@ -169,24 +176,36 @@ impl MenuDevice {
             if sample.count * 4 <= INTERVALS as u64 * 3 {
                 return NONE;
             }
-            threshold = sample.max - 1;
+            if both_ends && average - u64::from(sample.min) > u64::from(sample.max) - average {
+                within.start = sample.min + 1;
+            } else {
+                within.end = sample.max;
+            }
         }
     }
 
-    fn sample(&self, threshold: u32) -> Sample {
-        self.intervals.iter().filter(|value| **value <= threshold).fold(
-            Sample { count: 0, sum: 0, max: 0 },
+    fn sample(&self, within: &Range<u32>) -> Sample {
+        self.intervals.iter().filter(|value| within.contains(value)).fold(
+            Sample { count: 0, sum: 0, max: 0, min: u32::MAX },
             |sample, &value| Sample {
                 count: sample.count + 1,
                 sum: sample.sum + u64::from(value),
                 max: sample.max.max(value),
+                min: sample.min.min(value),
             },
         )
     }
 
-    fn square_sum(&self, threshold: u32, average: u64) -> u64 {
-        let within = self.intervals.iter().filter(|value| **value <= threshold);
-        within.map(|&value| u64::from(value).abs_diff(average).pow(2)).fold(0, u64::saturating_add)
+    /// The variance of the intervals of `sample`: up to 6.14 by their distances from the whole average, later by their squares.
+    fn variance(&self, within: &Range<u32>, sample: &Sample, by_squares: bool) -> u64 {
+        let average = sample.sum / sample.count;
+        let values = self.intervals.iter().filter(|value| within.contains(value)).map(|value| u64::from(*value));
+        if by_squares {
+            let squares: u128 = values.map(|value| u128::from(value) * u128::from(value)).sum();
+            let variance = squares / u128::from(sample.count) - u128::from(average * average);
+            return u64::try_from(variance).unwrap_or(u64::MAX);
+        }
+        values.map(|value| value.abs_diff(average).pow(2)).fold(0, u64::saturating_add) / sample.count
     }
 
     /// Corrects factor and intervals by what the last idle time turned out to be.

@@ -167,7 +167,7 @@ impl Fair {
         }
         let (src_capacity, dst_capacity) = (kernel.rq(src).capacity, kernel.rq(env.dst).capacity);
         env.idle != IdleType::NotIdle
-            && self.queue(src).h_nr_queued == 1
+            && self.nr_balanced(src) == 1
             && reduced_capacity(kernel, src, domain.imbalance_pct)
             && u64::from(src_capacity) * domain.imbalance_pct < u64::from(dst_capacity) * 100
     }
@@ -232,7 +232,7 @@ impl Fair {
 
     /// `can_migrate_task`.
     fn can_migrate_task(&self, kernel: &Kernel, env: &mut LoadBalance, task: TaskId) -> bool {
-        if self.throttled_lb_pair(task, env.dst) {
+        if self.throttled_lb_pair(task, env.dst) || self.keeps_for_lag(kernel, env, task) {
             return false;
         }
         if !kernel.task(task).may_use(env.dst) {
@@ -251,6 +251,24 @@ impl Fair {
         // task arrives; here they do it one after the other at the same instant, and a task would be handed on and on.
         let taken = env.idle != IdleType::NewlyIdle && self.se(task).balanced_at == kernel.now;
         !kernel.task(task).on_cpu && !taken && !self.is_hot(kernel, env, task)
+    }
+
+    /// What releases after 6.12 leave where it is: sleepers that stand on their queue still, unless load is to be moved; and, at the
+    /// first attempt, a task that has had more than its share, which would have to wait elsewhere too
+    /// (`task_is_ineligible_on_dst_cpu`).
+    fn keeps_for_lag(&self, kernel: &Kernel, env: &LoadBalance, task: TaskId) -> bool {
+        if self.release.keeps_delayed && self.is_delayed(task) && env.migration != Migration::Load {
+            return true;
+        }
+        if !self.release.keeps_ineligible || !self.features.place_lag {
+            return false;
+        }
+        let first = self.balance.levels[env.cpu.index()][env.level].nr_balance_failed == 0;
+        let there = self.layout.queue(kernel.task(task).task_group(), env.dst);
+        first && self.cfs[there.index()].nr_queued > 0 && {
+            let id = self.layout.entity(task);
+            !self.cfs[self.entities[id.index()].queue.index()].eligible(&self.entities, id)
+        }
     }
 
     /// `task_hot`, or what takes its place where it matters on which node the task's memory is, with the patience of `can_migrate_task`.
@@ -331,41 +349,56 @@ mod tests {
 
     use super::*;
     use crate::kernel::params::KernelParameters;
+    use crate::kernel::release::Linux;
     use crate::kernel::switching::Switching;
     use crate::kernel::task::Task;
     use crate::machine::Machine;
-    use crate::workload::Scheduling;
+    use crate::workload::{Policy, Scheduling};
 
-    /// So many fair tasks in the queue of CPU 0 of eight, the first one first, none of them cache-hot.
-    fn queued(tasks: u32) -> (Kernel, Fair) {
+    /// So many fair tasks in the queue of CPU 0 of eight, the first one first, none of them cache-hot; the last has had more than
+    /// its share.
+    fn queued_in(linux: Linux, tasks: u32) -> (Kernel, Fair) {
         let machine = Machine::load("smp-8").unwrap();
-        let mut kernel = Kernel::new(&machine, KernelParameters::default(), Pcg32::seed_from_u64(1));
+        let params = KernelParameters { linux, ..KernelParameters::default() };
+        let mut kernel = Kernel::new(&machine, params, Pcg32::seed_from_u64(1));
         let mut fair = Fair::new(&mut kernel, None);
         for task in (0..tasks).map(TaskId) {
             kernel.tasks.push(Task::new(task, Scheduling::default(), None, Switching::default()));
             fair.task_new(&kernel, task);
+            if tasks > 1 && task.0 + 1 == tasks {
+                fair.se_mut(task).vlag = -(MSEC as i64);
+            }
             fair.enqueue_task(&mut kernel, task, Enqueue::New);
         }
         kernel.now = 10 * MSEC;
         (kernel, fair)
     }
 
-    #[test]
-    fn of_tasks_that_move_together_the_last_one_found_is_queued_first() {
-        let (mut kernel, mut fair) = queued(4);
-        let mut env = LoadBalance {
+    fn queued(tasks: u32) -> (Kernel, Fair) {
+        queued_in(Linux::V6_12, tasks)
+    }
+
+    /// CPU 1 balances and wants tasks.
+    fn wanted(kernel: &Kernel, migration: Migration) -> LoadBalance {
+        LoadBalance {
             cpu: CpuId(1),
             dst: CpuId(1),
             domain: kernel.topology.chains[1][0],
             level: 0,
             idle: IdleType::Idle,
-            migration: Migration::Task,
+            migration,
             imbalance: 3,
             excluded: Vec::new(),
             all_pinned: true,
             some_pinned: false,
             new_dst: None,
-        };
+        }
+    }
+
+    #[test]
+    fn of_tasks_that_move_together_the_last_one_found_is_queued_first() {
+        let (mut kernel, mut fair) = queued(4);
+        let mut env = wanted(&kernel, Migration::Task);
         assert!(fair.move_tasks(&mut kernel, &mut env, CpuId(0)));
         let order = |cpu| fair.queued_on(CpuId(cpu)).map(|task| task.0).collect::<Vec<_>>();
         assert_eq!((order(0), order(1)), (vec![3], vec![2, 1, 0]));
@@ -379,5 +412,68 @@ mod tests {
         let group = &kernel.topology.domains[kernel.topology.chains[0][0]].groups[0];
         let stats = fair.group_stats(&kernel, group, |_| true);
         assert_eq!((stats.sum_nr_running, stats.sum_h_nr_running), (3, 1));
+    }
+
+    /// Task 2 would have to wait on CPU 1, too, where task 3 is queued: it stays at the first attempt, and goes at the second.
+    #[test]
+    fn after_6_12_a_task_that_had_its_share_stays_where_others_wait() {
+        for (linux, first) in [(Linux::V6_12, true), (Linux::V6_18, false)] {
+            let (mut kernel, mut fair) = queued_in(linux, 3);
+            let mut env = wanted(&kernel, Migration::Task);
+            assert!(fair.can_migrate_task(&kernel, &mut env, TaskId(2)), "nobody waits on CPU 1");
+            kernel.tasks.push(Task::new(TaskId(3), Scheduling::default(), None, Switching::default()));
+            fair.task_new(&kernel, TaskId(3));
+            kernel.task_mut(TaskId(3)).cpu = CpuId(1);
+            fair.enqueue_task(&mut kernel, TaskId(3), Enqueue::New);
+            assert_eq!(fair.can_migrate_task(&kernel, &mut env, TaskId(2)), first, "{linux}");
+            assert!(fair.can_migrate_task(&kernel, &mut env, TaskId(0)), "it is owed service");
+            fair.balance.levels[1][0].nr_balance_failed = 1;
+            assert!(fair.can_migrate_task(&kernel, &mut env, TaskId(2)));
+        }
+    }
+
+    /// Task 2 falls asleep, but owes service and so stays queued.
+    #[test]
+    fn after_6_12_a_queued_sleeper_is_no_work_and_moves_with_load_only() {
+        for (linux, moves, counted) in [(Linux::V6_12, true, 3), (Linux::V6_18, false, 2)] {
+            let (mut kernel, mut fair) = queued_in(linux, 3);
+            assert!(!fair.dequeue_task(&mut kernel, TaskId(2), Dequeue::Sleep), "it stays");
+            for (migration, expected) in [(Migration::Task, moves), (Migration::Load, true)] {
+                let mut env = wanted(&kernel, migration);
+                assert_eq!(fair.can_migrate_task(&kernel, &mut env, TaskId(2)), expected, "{linux} {migration:?}");
+            }
+            let group = &kernel.topology.domains[kernel.topology.chains[0][0]].groups[0];
+            assert_eq!(fair.group_stats(&kernel, group, |_| true).sum_h_nr_running, counted, "{linux}");
+        }
+    }
+
+    /// A thousand passes in vain within 5 s. 6.12: hardly worth another one. 7.1: 5 s are 1192 times 4.2 ms, so that they are rare
+    /// enough to be all made.
+    #[test]
+    fn rare_newidle_passes_are_made_in_7_1() {
+        for (linux, ratio) in [(Linux::V6_18, 0), (Linux::V7_1, 1024)] {
+            let (mut kernel, mut fair) = queued_in(linux, 1);
+            kernel.now = 5_000 * MSEC;
+            for _ in 0..1024 {
+                fair.note_newidle(&kernel, CpuId(0), 0, false);
+            }
+            assert_eq!(fair.balance.levels[0][0].newidle_ratio, ratio, "{linux}");
+        }
+    }
+
+    /// CPU 0 runs nothing but task 0, which is `SCHED_IDLE`: idle to an ordinary task, and up to 6.18 to another such task.
+    #[test]
+    fn in_7_1_idle_policy_tasks_do_not_count_as_idle_to_each_other() {
+        for (linux, to_its_like) in [(Linux::V6_18, true), (Linux::V7_1, false)] {
+            let (mut kernel, mut fair) = queued_in(linux, 0);
+            for (task, policy) in [Policy::Idle, Policy::Idle, Scheduling::default().policy].into_iter().enumerate() {
+                let scheduling = Scheduling { policy, ..Scheduling::default() };
+                kernel.tasks.push(Task::new(TaskId::at(task), scheduling, None, Switching::default()));
+                fair.task_new(&kernel, TaskId::at(task));
+            }
+            fair.enqueue_task(&mut kernel, TaskId(0), Enqueue::New);
+            let idle_to = |task| fair.choose_sched_idle_rq(&kernel, TaskId(task), CpuId(0));
+            assert_eq!((idle_to(1), idle_to(2)), (to_its_like, true), "{linux}");
+        }
     }
 }

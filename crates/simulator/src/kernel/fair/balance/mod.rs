@@ -78,6 +78,8 @@ struct LevelState {
     newidle_calls: u32,
     newidle_successes: u32,
     newidle_ratio: u32,
+    /// When the ratio was last taken (`newidle_stamp`).
+    newidle_stamp: Nanos,
     /// When a new-idle pass may next refresh the capacity of the CPU (`sgc->next_update`).
     next_update: Nanos,
 }
@@ -97,6 +99,7 @@ impl BalanceState {
             newidle_calls: 0,
             newidle_successes: 0,
             newidle_ratio: 512,
+            newidle_stamp: 0,
             next_update: 0,
         };
         Self {
@@ -262,12 +265,12 @@ impl Fair {
                 continue;
             }
             if !self.may_find_work(kernel, domain) {
-                self.note_newidle(cpu, level, false);
+                self.note_newidle(kernel, cpu, level, false);
                 self.newidle_in_vain(kernel, cpu, level);
                 continue;
             }
             let attempt = self.sched_balance_rq(kernel, cpu, level, IdleType::NewlyIdle);
-            self.note_newidle(cpu, level, attempt.moved);
+            self.note_newidle(kernel, cpu, level, attempt.moved);
             if attempt.moved || !attempt.goes_on {
                 break;
             }
@@ -315,23 +318,32 @@ impl Fair {
     /// `NI_RANDOM`: a level that rarely has work to give is tried as rarely.
     fn newidle_lottery(&mut self, kernel: &mut Kernel, cpu: CpuId, level: usize) -> bool {
         let ratio = self.balance.levels[cpu.index()][level].newidle_ratio;
+        if self.release.newidle_rate && ratio >= 1024 {
+            return true;
+        }
         let drawn = kernel.rng.random_range(0..1024u32);
         if drawn > 1 + ratio {
-            self.note_newidle(cpu, level, false);
+            self.note_newidle(kernel, cpu, level, false);
             return false;
         }
         true
     }
 
     /// `update_newidle_stats`: success ratio in 1024ths over the last thousand tries.
-    fn note_newidle(&mut self, cpu: CpuId, level: usize, success: bool) {
+    pub(super) fn note_newidle(&mut self, kernel: &Kernel, cpu: CpuId, level: usize, success: bool) {
         let state = &mut self.balance.levels[cpu.index()][level];
         state.newidle_calls += 1;
         let tickets = 1 + state.newidle_ratio;
         let weight = (1024 + tickets / 2) / tickets;
         state.newidle_successes += if success { weight } else { 0 };
         if state.newidle_calls >= 1024 {
-            state.newidle_ratio = state.newidle_successes;
+            let elapsed = kernel.now - std::mem::replace(&mut state.newidle_stamp, kernel.now);
+            // `NI_RATE`: 4 ms for each of the last 1024 calls count as one success, so that rare calls are all made.
+            let rare = if self.release.newidle_rate { elapsed >> 22 } else { 0 };
+            state.newidle_ratio = state.newidle_successes.saturating_add(rare.min(1024) as u32);
+            if self.release.newidle_rate {
+                state.newidle_ratio = state.newidle_ratio.min(1024);
+            }
             state.newidle_calls /= 2;
             state.newidle_successes /= 2;
         }

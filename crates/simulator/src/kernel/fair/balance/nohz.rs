@@ -71,7 +71,7 @@ impl Fair {
         let Some(lowest) = kernel.topology.chains[cpu.index()].first() else { return false };
         let queue = self.queue(cpu);
         let imbalance_pct = kernel.topology.domains[*lowest].imbalance_pct;
-        if queue.h_nr_queued >= 1 && stats::reduced_capacity(kernel, cpu, imbalance_pct) {
+        if self.nr_balanced(cpu) >= 1 && stats::reduced_capacity(kernel, cpu, imbalance_pct) {
             return true;
         }
         if let Some(packing) = kernel.topology.asym_packing[cpu.index()] {

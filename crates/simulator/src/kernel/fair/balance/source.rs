@@ -57,6 +57,12 @@ impl Fair {
                 self.add_misfits(kernel, domain, group, env, &mut sums);
                 overloaded |= domain.asym_capacity && sums.misfit_task_load > 0;
             }
+            if self.energy.is_some() {
+                let mut cpus = group.cpus.iter().filter(|cpu| !env.excluded.contains(cpu));
+                let full = cpus.any(|cpu| self.cpu_overutilized(kernel, *cpu));
+                overutilized |= full;
+                sums.fits = self.release.group_overutilized && !full;
+            }
             sums.classify(domain.imbalance_pct, self.balance.imbalanced[env.domain][index]);
             if sums.group_type == GroupType::Overloaded {
                 sums.avg_load = sums.load * CAPACITY_SCALE / sums.capacity.max(1);
@@ -64,9 +70,6 @@ impl Fair {
             stats.total_load += sums.load;
             stats.total_capacity += sums.capacity;
             sum_util += sums.util;
-            if self.energy.is_some() {
-                overutilized |= group.cpus.iter().any(|cpu| self.cpu_overutilized(kernel, *cpu));
-            }
             if index == local {
                 stats.local = (index, sums);
             } else if pick_busiest(kernel, env, &stats, (index, &sums)) {
@@ -148,9 +151,10 @@ impl Fair {
             }
             let queue = self.queue(cpu);
             let capacity = u64::from(kernel.rq(cpu).capacity);
-            let alone = queue.h_nr_queued == 1;
+            let running = self.nr_balanced(cpu);
+            let alone = running == 1;
             let downwards = domain.asym_capacity && !capacity_greater(dst_capacity, capacity);
-            if queue.h_nr_queued == 0 || (downwards && alone) {
+            if running == 0 || (downwards && alone) {
                 continue;
             }
             if alone && sched_asym(kernel, domain, cpu, env.dst) {
@@ -166,7 +170,7 @@ impl Fair {
                 }
                 Migration::Util if alone => continue,
                 Migration::Util => (self.cpu_util_cfs_boost(kernel, cpu), 1),
-                Migration::Task => (u64::from(queue.h_nr_queued), 1),
+                Migration::Task => (u64::from(running), 1),
                 Migration::Misfit => (queue.misfit_task_load, 1),
             };
             let (most, most_per) = busiest.map_or((0, 1), |(_, amount, per)| (amount, per));

@@ -48,6 +48,8 @@ pub(in super::super) struct GroupStats {
     pub asym_packing: bool,
     /// Some CPU has more than one task.
     pub overloaded: bool,
+    /// No CPU is overutilized where that is asked (7.1): then the group is not overloaded, whatever runs there.
+    pub fits: bool,
     pub group_type: GroupType,
 }
 
@@ -60,7 +62,8 @@ impl Fair {
         in_play: impl Fn(CpuId) -> bool,
     ) -> GroupStats {
         let mut stats = GroupStats { weight: group.cpus.len() as u32, min_capacity: u64::MAX, ..GroupStats::default() };
-        let others = kernel.rt_active || kernel.scx_enabled();
+        // Without tasks of other classes both counts are the same, and one is at hand already.
+        let same = !self.release.counts_runnable && !kernel.rt_active && !kernel.scx_enabled();
         for cpu in group.cpus.iter().copied() {
             let rq = kernel.glance(cpu);
             let capacity = u64::from(rq.capacity);
@@ -75,12 +78,18 @@ impl Fair {
             stats.util += avg.util_avg.max(u64::from(avg.util_est)).min(u64::from(rq.capacity_orig));
             stats.runnable += avg.runnable_avg;
             stats.sum_nr_running += rq.nr_running;
-            // Without tasks of other classes both counts are the same, and one is at hand already.
-            stats.sum_h_nr_running += if others { self.queue(cpu).h_nr_queued } else { rq.nr_running };
+            stats.sum_h_nr_running += if same { rq.nr_running } else { self.nr_balanced(cpu) };
             stats.overloaded |= rq.nr_running > 1;
             stats.idle_cpus += u32::from(rq.nr_running == 0 && kernel.idle_cpu(cpu));
         }
         stats
+    }
+
+    /// The fair tasks of `cpu` that balancing counts: `h_nr_runnable`, in 6.12 `h_nr_queued`.
+    #[inline]
+    pub(super) fn nr_balanced(&self, cpu: CpuId) -> u32 {
+        let queue = self.queue(cpu);
+        if self.release.counts_runnable { queue.nr_runnable } else { queue.h_nr_queued }
     }
 
     /// What `update_sg_lb_stats` notes only of groups that the balancing CPU is not in.
@@ -110,7 +119,7 @@ impl Fair {
         if domain.asym_capacity {
             return self.queue(cpu).misfit_task_load;
         }
-        let reduced = idle && self.queue(cpu).h_nr_queued == 1 && reduced_capacity(kernel, cpu, domain.imbalance_pct);
+        let reduced = idle && self.nr_balanced(cpu) == 1 && reduced_capacity(kernel, cpu, domain.imbalance_pct);
         if reduced { self.cpu_load(cpu) } else { 0 }
     }
 
@@ -128,6 +137,8 @@ impl Fair {
         if domain.asym_capacity && !group.cpus.iter().any(fits) {
             stats.misfit_task_load = 1;
         }
+        // Nobody asks there which CPUs are overutilized, so that none is.
+        stats.fits = self.energy.is_some() && self.release.group_overutilized;
         stats.classify(domain.imbalance_pct, imbalanced);
         if matches!(stats.group_type, GroupType::FullyBusy | GroupType::Overloaded) {
             stats.avg_load = stats.load * CAPACITY_SCALE / stats.capacity.max(1);
@@ -158,7 +169,8 @@ impl GroupStats {
 
     /// `group_is_overloaded`.
     fn is_overloaded(&self, imbalance_pct: u64) -> bool {
-        self.sum_nr_running > self.weight
+        !self.fits
+            && self.sum_nr_running > self.weight
             && (self.capacity * 100 < self.util * imbalance_pct || self.capacity * imbalance_pct < self.runnable * 100)
     }
 
@@ -181,4 +193,28 @@ pub(super) fn reduced_capacity(kernel: &Kernel, cpu: CpuId, imbalance_pct: u64) 
 pub(in super::super) fn adjust_numa_imbalance(imbalance: i64, running: u32, imb_numa_nr: i64) -> i64 {
     const NUMA_IMBALANCE_MIN: i64 = 2;
     if i64::from(running) < imb_numa_nr && imbalance <= NUMA_IMBALANCE_MIN { 0 } else { imbalance }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three tasks on two CPUs that are full: overloaded, unless their CPUs are said to fit (energy-aware placement of 7.1).
+    #[test]
+    fn a_group_whose_cpus_fit_is_not_overloaded() {
+        let classified = |fits| {
+            let mut stats = GroupStats {
+                sum_nr_running: 3,
+                weight: 2,
+                capacity: 2048,
+                util: 2048,
+                runnable: 3072,
+                fits,
+                ..GroupStats::default()
+            };
+            stats.classify(117, false);
+            stats.group_type
+        };
+        assert_eq!((classified(false), classified(true)), (GroupType::Overloaded, GroupType::FullyBusy));
+    }
 }

@@ -5,9 +5,12 @@
 //! they were compiled with; others take them from the kernel they are loaded into.
 
 pub mod enums;
+pub mod rules;
 
 use std::fmt;
 use std::str::FromStr;
+
+use crate::kernel::release::Linux;
 
 /// Which interface and rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -15,6 +18,8 @@ pub enum Version {
     /// Linux 6.12 with its stable updates.
     #[default]
     V6_12,
+    /// Linux 6.18 with its stable updates.
+    V6_18,
     /// Linux 7.1.
     V7,
 }
@@ -26,18 +31,27 @@ pub struct Profile {
     pub version: Version,
 }
 
-impl Profile {
-    /// Whether the rules of 7.x hold.
-    #[inline]
-    pub fn is_v7(self) -> bool {
-        self.version == Version::V7
-    }
-}
-
 /// There is no such profile.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no kernel interface is called `{0}`; expected `6.12` or `7.1`")]
-pub struct UnknownProfile(pub String);
+#[error("no kernel interface is called `{name}`; expected `6.12`, `6.18` or `7.1`{}", .nearest.map_or_else(String::new, |nearest| format!(", of which {nearest} is the newest that is not newer")))]
+pub struct UnknownProfile {
+    /// As written.
+    pub name: String,
+    /// The newest profile that is not newer, if it is a version and not older than all of them.
+    pub nearest: Option<Profile>,
+}
+
+impl UnknownProfile {
+    fn new(name: &str) -> Self {
+        let numbers = |text: &str| {
+            let mut parts = text.trim_start_matches('v').split('.').map(|part| part.parse::<u32>().ok());
+            Some((parts.next()??, parts.next().unwrap_or(Some(0))?))
+        };
+        let not_newer = |profile: &Profile| numbers(name) >= numbers(&profile.to_string());
+        let nearest = numbers(name).and_then(|_| Profile::ALL.into_iter().rev().find(not_newer));
+        Self { name: name.to_owned(), nearest }
+    }
+}
 
 /// `SCX_ENQ_WAKEUP`, `ENQUEUE_WAKEUP`.
 pub const SCX_ENQ_WAKEUP: u64 = 1;
@@ -129,14 +143,28 @@ pub const PF_NO_SETAFFINITY: u32 = 0x400_0000;
 impl Profile {
     /// Linux 6.12.117.
     pub const V6_12: Self = Self { version: Version::V6_12 };
+    /// Linux 6.18.
+    pub const V6_18: Self = Self { version: Version::V6_18 };
     /// Linux 7.1.
     pub const V7: Self = Self { version: Version::V7 };
+    /// All profiles, the oldest first.
+    pub const ALL: [Self; 3] = [Self::V6_12, Self::V6_18, Self::V7];
+
+    /// The kernel whose interface it is.
+    pub fn linux(self) -> Linux {
+        match self.version {
+            Version::V6_12 => Linux::V6_12,
+            Version::V6_18 => Linux::V6_18,
+            Version::V7 => Linux::V7_1,
+        }
+    }
 
     /// Major, minor and patch number of the kernel that is modelled.
     pub fn release(self) -> (u32, u32, u32) {
         match self.version {
             Version::V6_12 => (6, 12, 117),
-            Version::V7 => (7, 1, 0),
+            Version::V6_18 => (6, 18, 32),
+            Version::V7 => (7, 1, 5),
         }
     }
 
@@ -146,12 +174,10 @@ impl Profile {
         u64::from((major << 16) | (minor << 8) | patch.min(255))
     }
 
+    /// `old` up to 6.18, `new` in 7.1.
     #[inline]
-    fn pick(self, v6_12: u64, v7: u64) -> u64 {
-        match self.version {
-            Version::V6_12 => v6_12,
-            Version::V7 => v7,
-        }
+    fn pick(self, old: u64, new: u64) -> u64 {
+        if self.version >= Version::V7 { new } else { old }
     }
 
     /// `SCX_ENQ_HEAD`, `ENQUEUE_HEAD`.
@@ -217,7 +243,7 @@ impl Profile {
     /// `SCX_OPS_ALLOW_QUEUED_WAKEUP`; 0 where the kernel has none.
     #[inline]
     pub fn ops_allow_queued_wakeup(self) -> u64 {
-        self.pick(0, 1 << 5)
+        if self.version >= Version::V6_18 { 1 << 5 } else { 0 }
     }
 
     /// `SCX_DEQ_SCHED_CHANGE`; 0 where the kernel has none.
@@ -226,9 +252,13 @@ impl Profile {
         self.pick(0, 1 << 33)
     }
 
-    /// `SCX_OPS_ALL_FLAGS`: what `ops.flags` may have. 7.x still takes the deprecated `SCX_OPS_HAS_CGROUP_WEIGHT`.
+    /// `SCX_OPS_ALL_FLAGS`: what `ops.flags` may have. 7.1 no longer takes `SCX_OPS_HAS_CGROUP_WEIGHT`, which 6.18 ignores.
     pub fn ops_flags(self) -> u64 {
-        self.pick(0x1_000f, 0x1_00ff)
+        match self.version {
+            Version::V6_12 => 0x1_000f,
+            Version::V6_18 => 0x1_007f,
+            Version::V7 => 0xff,
+        }
     }
 
     /// Whether the kernel's `struct sched_ext_ops` has the member `name`, callback or value.
@@ -262,10 +292,7 @@ impl Profile {
 
 impl fmt::Display for Profile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.version {
-            Version::V6_12 => "6.12",
-            Version::V7 => "7.1",
-        })
+        self.linux().fmt(f)
     }
 }
 
@@ -273,11 +300,8 @@ impl FromStr for Profile {
     type Err = UnknownProfile;
 
     fn from_str(text: &str) -> Result<Self, UnknownProfile> {
-        match text {
-            "6.12" => Ok(Self::V6_12),
-            "7" | "7.1" => Ok(Self::V7),
-            _ => Err(UnknownProfile(text.to_owned())),
-        }
+        let named = |profile: &Self| profile.to_string() == text || (*profile == Self::V7 && text == "7");
+        Self::ALL.into_iter().find(named).ok_or_else(|| UnknownProfile::new(text))
     }
 }
 

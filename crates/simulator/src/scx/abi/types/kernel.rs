@@ -12,8 +12,8 @@ use crate::scx::abi::profile::{Profile, Version};
 use super::ops::{self, MemberKind};
 use super::{args, bpf, cgroup, prototype, prototypes, rq, task};
 
-/// Members, and structures as a whole, that 6.12 does not have.
-const SINCE_V7: &[(&str, &str)] = &[
+/// Members, and structures as a whole, that 6.12 does not have and 6.18 does.
+const SINCE_V6_18: &[(&str, &str)] = &[
     ("scx_cgroup_init_args", "bw_period_us"),
     ("scx_cgroup_init_args", "bw_quota_us"),
     ("scx_cgroup_init_args", "bw_burst_us"),
@@ -21,18 +21,19 @@ const SINCE_V7: &[(&str, &str)] = &[
     ("sched_ext_entity", "selected_cpu"),
 ];
 
-/// Per-CPU variables and structures that only one version has; both keep `current` and the preemption count, in
+/// Per-CPU variables and structures that not all versions have; all keep `current` and the preemption count, in
 /// different places.
 const UNTIL_V6_12: &[&str] = &["pcpu_hot"];
-const FROM_V7: &[&str] =
-    &["__preempt_count", "cpu_number", "current_task", "scx_bpf_dsq_insert_vtime_args", "scx_bpf_select_cpu_and_args"];
+const FROM_V6_18: &[&str] = &["__preempt_count", "cpu_number", "current_task"];
+const FROM_V7: &[&str] = &["scx_bpf_dsq_insert_vtime_args", "scx_bpf_select_cpu_and_args"];
 
 /// Whether the kernel has the per-CPU variable or structure `name`.
 pub fn has(profile: Profile, name: &str) -> bool {
-    match profile.version {
-        Version::V6_12 => !FROM_V7.contains(&name),
-        Version::V7 => !UNTIL_V6_12.contains(&name),
-    }
+    let lacks = |names: &[&str], has_them: bool| !has_them && names.contains(&name);
+    let version = profile.version;
+    !lacks(UNTIL_V6_12, version == Version::V6_12)
+        && !lacks(FROM_V6_18, version >= Version::V6_18)
+        && !lacks(FROM_V7, version >= Version::V7)
 }
 
 /// The kernel's types: what CO-RE relocations and kernel functions are resolved against.
@@ -114,7 +115,7 @@ impl Types {
         self.named.insert(key, id);
         let mut members = Vec::new();
         for member in composite.members {
-            let newer = SINCE_V7.contains(&(composite.name, member.name)) && self.profile.version < Version::V7;
+            let newer = SINCE_V6_18.contains(&(composite.name, member.name)) && self.profile.version < Version::V6_18;
             if !member.name.is_empty() && !newer {
                 let type_id = self.of((member.kind)());
                 members.push((member.name, type_id, member.offset as u32));

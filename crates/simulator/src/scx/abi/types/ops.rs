@@ -40,22 +40,29 @@ const VALUES: &[OpsMember] = &[
     OpsMember { name: "hotplug_seq", kind: MemberKind::Number(8) },
 ];
 
+/// What only the kernel uses, from 6.18 on.
+const PRIVATE: OpsMember = OpsMember { name: "priv", kind: MemberKind::Private };
+
 /// Members that 7.x adds beside callbacks of [`Op`]. Sub-schedulers are refused.
 const V7_VALUES: &[OpsMember] = &[
     OpsMember { name: "sub_attach", kind: MemberKind::Refused },
     OpsMember { name: "sub_detach", kind: MemberKind::Refused },
     OpsMember { name: "sub_cgroup_id", kind: MemberKind::Number(8) },
-    OpsMember { name: "priv", kind: MemberKind::Private },
 ];
 
 /// The members that the kernel's `struct sched_ext_ops` has.
 pub fn members(profile: Profile) -> impl Iterator<Item = OpsMember> {
-    let v7 = profile.version >= Version::V7;
-    let known = move |op: &Op| v7 || !matches!(op, Op::CgroupSetBandwidth | Op::CgroupSetIdle);
+    let (v6_18, v7) = (profile.version >= Version::V6_18, profile.version >= Version::V7);
+    let known = move |op: &Op| match op {
+        Op::CgroupSetBandwidth => v6_18,
+        Op::CgroupSetIdle => v7,
+        _ => true,
+    };
     let callbacks = Op::ALL.iter().copied().filter(known);
     callbacks
         .map(|op| OpsMember { name: op.name(), kind: MemberKind::Callback(op) })
         .chain(VALUES.iter().copied())
         .chain(V7_VALUES.iter().copied().filter(move |_| v7))
+        .chain(v6_18.then_some(PRIVATE))
         .chain([OpsMember { name: "name", kind: MemberKind::Text(NAME_LEN) }])
 }

@@ -6,11 +6,12 @@ use crate::scx::abi::profile::{Profile, Version};
 
 /// The prototypes of the kernel functions of this version.
 pub fn of(profile: Profile) -> impl Iterator<Item = &'static str> {
-    let own = match profile.version {
-        Version::V6_12 => ONLY_V6_12,
-        Version::V7 => ONLY_V7,
+    let (old, later, latest): (&[_], &[_], &[_]) = match profile.version {
+        Version::V6_12 => (ONLY_V6_12, &[], &[]),
+        Version::V6_18 => (&[], SINCE_V6_18, &[]),
+        Version::V7 => (&[], SINCE_V6_18, SINCE_V7),
     };
-    SCX.iter().chain(BPF).chain(own).copied()
+    SCX.iter().chain(BPF).chain(old).chain(later).chain(latest).copied()
 }
 
 /// sched_ext's, in both versions (`kernel/sched/ext.c`).
@@ -59,26 +60,17 @@ const ONLY_V6_12: &[&str] = &[
     "bool scx_bpf_dispatch_vtime_from_dsq(struct bpf_iter_scx_dsq *it__iter, struct task_struct *p, u64 dsq_id, u64 enq_flags)",
 ];
 
-/// Functions that came after 6.12.
-const ONLY_V7: &[&str] = &[
+/// Functions that came between 6.12 and 6.18.
+const SINCE_V6_18: &[&str] = &[
     "int bpf_arena_reserve_pages(void *p__map, void *ptr__ign, u32 page_cnt)",
-    "s32 __scx_bpf_select_cpu_and(struct task_struct *p, const struct cpumask *cpus_allowed, struct scx_bpf_select_cpu_and_args *args)",
     "s32 scx_bpf_select_cpu_and(struct task_struct *p, s32 prev_cpu, u64 wake_flags, const struct cpumask *cpus_allowed, u64 flags)",
-    "bool scx_bpf_dsq_insert___v2(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags)",
     "void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags)",
-    "bool __scx_bpf_dsq_insert_vtime(struct task_struct *p, struct scx_bpf_dsq_insert_vtime_args *args)",
     "void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq_id, u64 slice, u64 vtime, u64 enq_flags)",
-    "bool scx_bpf_dsq_move_to_local___v2(u64 dsq_id, u64 enq_flags)",
     "bool scx_bpf_dsq_move_to_local(u64 dsq_id)",
     "void scx_bpf_dsq_move_set_slice(struct bpf_iter_scx_dsq *it__iter, u64 slice)",
     "void scx_bpf_dsq_move_set_vtime(struct bpf_iter_scx_dsq *it__iter, u64 vtime)",
     "bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it__iter, struct task_struct *p, u64 dsq_id, u64 enq_flags)",
     "bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *it__iter, struct task_struct *p, u64 dsq_id, u64 enq_flags)",
-    "void scx_bpf_reenqueue_local___v2(void)",
-    "void scx_bpf_dsq_reenq(u64 dsq_id, u64 reenq_flags)",
-    "struct task_struct *scx_bpf_dsq_peek(u64 dsq_id)",
-    "bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice)",
-    "bool scx_bpf_task_set_dsq_vtime(struct task_struct *p, u64 vtime)",
     "u32 scx_bpf_nr_node_ids(void)",
     "int scx_bpf_cpu_node(s32 cpu)",
     "const struct cpumask *scx_bpf_get_idle_cpumask_node(int node)",
@@ -97,6 +89,19 @@ const ONLY_V7: &[&str] = &[
     "struct bpf_list_node *bpf_list_back(struct bpf_list_head *head)",
     "void bpf_local_irq_save(unsigned long *flags__irq_flag)",
     "void bpf_local_irq_restore(unsigned long *flags__irq_flag)",
+];
+
+/// Functions that came after 6.18.
+const SINCE_V7: &[&str] = &[
+    "s32 __scx_bpf_select_cpu_and(struct task_struct *p, const struct cpumask *cpus_allowed, struct scx_bpf_select_cpu_and_args *args)",
+    "bool scx_bpf_dsq_insert___v2(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags)",
+    "bool __scx_bpf_dsq_insert_vtime(struct task_struct *p, struct scx_bpf_dsq_insert_vtime_args *args)",
+    "bool scx_bpf_dsq_move_to_local___v2(u64 dsq_id, u64 enq_flags)",
+    "void scx_bpf_reenqueue_local___v2(void)",
+    "void scx_bpf_dsq_reenq(u64 dsq_id, u64 reenq_flags)",
+    "struct task_struct *scx_bpf_dsq_peek(u64 dsq_id)",
+    "bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice)",
+    "bool scx_bpf_task_set_dsq_vtime(struct task_struct *p, u64 vtime)",
 ];
 
 /// What BPF itself brings (`kernel/bpf/{helpers,cpumask,task_iter,cgroup_iter,arena}.c`).

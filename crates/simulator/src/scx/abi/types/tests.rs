@@ -118,14 +118,14 @@ fn a_kernel_has_the_functions_of_its_time() {
     // 6.14, 6.15, 6.16.
     let new = ["bpf_local_irq_save", "bpf_cpumask_populate", "bpf_rbtree_root", "bpf_rbtree_left", "bpf_list_front"];
     for name in new {
-        assert!(!has(Profile::V6_12, name) && has(Profile::V7, name), "{name}");
+        assert!(!has(Profile::V6_12, name) && has(Profile::V6_18, name) && has(Profile::V7, name), "{name}");
         assert!(tandem_bpf_vm::kfunc::kfunc(name).is_some(), "{name}");
     }
 }
 
 #[test]
 fn what_sched_ext_brings_and_bpf_can_do_is_among_the_types() {
-    for profile in [Profile::V6_12, Profile::V7] {
+    for profile in Profile::ALL {
         let btf = profile.kernel_btf();
         for (_, kfunc) in kfuncs::offered(profile.version) {
             assert!(btf.find_kind(kfunc.name, Kind::Func).is_some(), "{} is offered and has no type", kfunc.name);
@@ -168,6 +168,8 @@ fn enumerations_have_the_values_of_the_version() {
 fn the_ops_have_the_size_that_the_kernels_have() {
     let btf = Profile::V6_12.kernel_btf();
     assert_eq!(btf.size_of(structure(&btf, "sched_ext_ops")), Some(424));
+    let btf = Profile::V6_18.kernel_btf();
+    assert_eq!(btf.size_of(structure(&btf, "sched_ext_ops")), Some(440));
     let btf = Profile::V7.kernel_btf();
     assert_eq!(btf.size_of(structure(&btf, "sched_ext_ops")), Some(472));
 }
