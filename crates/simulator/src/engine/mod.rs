@@ -12,7 +12,7 @@
 //! - `blocking`: waiting and waking. `inherit`: priority inheritance. `stuck`: which thread waits for which when nothing
 //!   can happen any more.
 //! - `switching`: context switches and what they cost. `progress`: how fast running threads go. `memory`, `siblings`:
-//!   what slows them down.
+//!   what slows them down. `paths`: what the kernel itself takes; `locks`: where CPUs wait for each other in it.
 //! - `clocks`: cpufreq decisions. `pauses`: cpuidle decisions. `hardware`: what the machine then does, and draws;
 //!   `meter`: what that sums up to. `counting`: what performance counters show.
 //! - `cgroups`: groups come, go and change. `sched_ext`: a loaded scheduler's coming and cost; `loader`: the program that
@@ -36,11 +36,13 @@ mod inherit;
 mod latency;
 mod lifecycle;
 mod loader;
+mod locks;
 mod loops;
 mod memory;
 mod meter;
 mod nodes;
 mod outcome;
+mod paths;
 mod pauses;
 mod processes;
 mod program;
@@ -115,6 +117,10 @@ pub(crate) struct Engine<'r> {
     audit: Option<Box<Auditor>>,
     /// What pays for the run's memory.
     account: Account,
+    /// How fast the kernel's own code is.
+    kernel_pace: paths::Pace,
+    /// Its locks.
+    locks: locks::Locks,
 }
 
 impl<'r> Engine<'r> {
@@ -134,6 +140,7 @@ impl<'r> Engine<'r> {
         if options.kernel.autogroup {
             kernel.cgroups.add_autogroups(workload);
         }
+        kernel.paths.take_time = paths::take_time(machine, &options.kernel);
         kernel.uclamp_used |= kernel.cgroups.has_clamps();
         let energy_aware = options.kernel.energy_aware
             && options.kernel.capacity_aware
@@ -163,6 +170,8 @@ impl<'r> Engine<'r> {
             loader: Loader::new(options, streams),
             audit: options.audit.map(|audit| Box::new(Auditor::new(audit))),
             account: options.memory.open(),
+            kernel_pace: paths::Pace::new(machine, &options.kernel),
+            locks: locks::Locks::default(),
         }
     }
 
@@ -283,6 +292,7 @@ impl<'r> Engine<'r> {
                 continue;
             }
             self.charge_callbacks();
+            self.charge_paths();
             if let Some(cpu) = self.running.to_advance.pop_front() {
                 self.advance(cpu)?;
             } else if !self.power_and_pace() && !self.settle_idle() {

@@ -11,6 +11,7 @@
 //! - [`topology`]: scheduling domains. [`pelt`]: load tracking. [`cpufreq`], [`cpuidle`]: power policies.
 //! - [`cgroup`]: the groups that tasks are in. [`sync`]: locks, barriers, conditions, semaphores.
 //! - [`pmu`]: performance counters. `pressure`: capacity that is missing because clocks are held down. `uclamp`: clamps of utilisation. [`instant`]: how much a loaded scheduler has had done at one instant.
+//!   [`paths`]: how many instructions the kernel itself takes.
 
 pub mod cgroup;
 pub mod class;
@@ -21,6 +22,7 @@ pub mod dl;
 pub mod fair;
 pub mod instant;
 pub mod params;
+pub mod paths;
 pub mod pelt;
 pub mod pmu;
 mod pressure;
@@ -41,6 +43,7 @@ use cgroup::CgroupTree;
 use cpumask::CpuMask;
 use instant::InstantWork;
 use params::KernelParameters;
+use paths::Paths;
 use pelt::{PeltClock, SchedAvg};
 use pmu::Pmu;
 use switching::Switching;
@@ -103,6 +106,8 @@ pub struct Kernel {
     instant: InstantWork,
     /// Performance counters.
     pub pmu: Pmu,
+    /// What CPUs have executed for the kernel itself; the engine drains it.
+    pub paths: Paths,
     /// Random choices of the kernel itself (`sched_rng`).
     pub rng: Pcg32,
 }
@@ -202,6 +207,7 @@ impl Kernel {
             cgroups: CgroupTree::default(),
             instant: InstantWork::default(),
             pmu: Pmu::default(),
+            paths: Paths::default(),
             rng,
             params,
             topology,

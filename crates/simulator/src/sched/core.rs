@@ -33,6 +33,7 @@ use crate::kernel::cpumask::CpuMask;
 use crate::kernel::dl::Dl;
 use crate::kernel::fair::Fair;
 use crate::kernel::fair::energy::EnergyModel;
+use crate::kernel::paths::{EXT_WAKE_UP, WAKE_UP, WAKE_UP_QUEUED, WAKE_UP_RECEIVED};
 use crate::kernel::rt::Rt;
 use crate::kernel::switching::Switching;
 use crate::kernel::task::{ClassId, Task, TaskState};
@@ -120,7 +121,36 @@ impl Sched {
         let cpu = self.select_task_rq(task, this_cpu, Wake::Fork);
         self.kernel.task_mut(task).cpu = cpu;
         class_of!(self, task, enqueue_task, task, Enqueue::New);
+        self.wakeup_preempt_from(this_cpu, cpu, task);
+    }
+
+    /// `ttwu_queue_wakelist`: whether the woken `task` is left to `cpu`, which then hears of it by an interrupt whether it runs it at
+    /// once or not. Here that is a question of which CPU takes the time.
+    fn ttwu_queue_wakelist(&mut self, task: TaskId, this_cpu: CpuId, cpu: CpuId) -> bool {
+        if !self.kernel.paths.take_time {
+            return false;
+        }
+        // `ttwu_queue_cond`
+        let queued = self.kernel.task(task).class != ClassId::Ext
+            && cpu != this_cpu
+            && (self.kernel.rq(cpu).nr_running == 0 || !self.kernel.cpus_share_cache(this_cpu, cpu));
+        if queued {
+            self.kernel.executes(this_cpu, WAKE_UP_QUEUED);
+            self.kernel.interrupts(this_cpu, cpu, WAKE_UP_RECEIVED);
+        } else {
+            let ext = self.kernel.task(task).class == ClassId::Ext;
+            self.kernel.executes(this_cpu, if ext { EXT_WAKE_UP } else { WAKE_UP });
+        }
+        queued
+    }
+
+    /// `wakeup_preempt`, called on `this_cpu`: makes `cpu` reschedule by an interrupt if that is another one.
+    fn wakeup_preempt_from(&mut self, this_cpu: CpuId, cpu: CpuId, task: TaskId) {
+        let already = self.kernel.rq(cpu).need_resched;
         self.wakeup_preempt(cpu, task);
+        if !already && self.kernel.rq(cpu).need_resched {
+            self.kernel.sends_ipi(this_cpu, cpu);
+        }
     }
 
     /// `select_task_rq`: what the class says, unless the task may run on one CPU only, or not there.
@@ -155,8 +185,9 @@ impl Sched {
         let prev = self.kernel.task(task).cpu;
         if class_of!(self, task, requeue_delayed, task) {
             // `ttwu_runnable`: it never left its queue.
+            self.kernel.executes(this_cpu, WAKE_UP);
             if !self.kernel.task(task).on_cpu {
-                self.wakeup_preempt(prev, task);
+                self.wakeup_preempt_from(this_cpu, prev, task);
             }
             return prev;
         }
@@ -167,8 +198,13 @@ impl Sched {
             self.kernel.task_mut(task).cpu = cpu;
             self.kernel.migrated.push(task);
         }
+        let queued = self.ttwu_queue_wakelist(task, this_cpu, cpu);
         class_of!(self, task, enqueue_task, task, Enqueue::Wakeup { migrated });
-        self.wakeup_preempt(cpu, task);
+        if queued {
+            self.wakeup_preempt(cpu, task);
+        } else {
+            self.wakeup_preempt_from(this_cpu, cpu, task);
+        }
         self.kernel.update_avg_idle(cpu);
         cpu
     }

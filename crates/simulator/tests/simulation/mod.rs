@@ -4,7 +4,7 @@
 //! - [`support`]: small machines and workloads in a few words, observers that check a run while it goes on, and
 //!   generators of random ones.
 //! - `speed`, `energy`, `idle`, `costs`, `waiting`, `loops`, `classes`, `clocks`, `uncore`, `limits`: checkable by hand, one topic each.
-//! - `nodes`: memory of another node.
+//! - `nodes`: memory of another node. `paths`: what the kernel's own code and its locks take.
 //! - `hotplug`: CPUs that come and go, under Linux's own scheduler and under loaded ones.
 //! - `invariants`, `determinism`, `work_conservation`, `loaded`, `explained_waits`: properties of random runs.
 
@@ -21,6 +21,7 @@ mod limits;
 mod loaded;
 mod loops;
 mod nodes;
+mod paths;
 mod speed;
 pub mod support;
 mod uncore;
