@@ -119,7 +119,7 @@ pub(crate) struct Engine<'r> {
     account: Account,
     /// How fast the kernel's own code is.
     kernel_pace: paths::Pace,
-    /// Its locks.
+    /// Locks of run queues and dispatch queues.
     locks: locks::Locks,
 }
 
