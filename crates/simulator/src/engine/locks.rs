@@ -17,10 +17,13 @@ const LINES_IF_WAITING: Nanos = 1;
 /// One lock.
 #[derive(Debug, Clone, Copy, Default)]
 struct State {
-    /// The latest stretch of time in which it is held without a gap.
-    from: Nanos,
+    /// When all have had it that asked for it so far.
     until: Nanos,
     last: Option<CpuId>,
+    /// Some CPU has waited for it and is not through yet.
+    crowded: bool,
+    /// What a line took the last time that another CPU took the lock.
+    line: Nanos,
 }
 
 /// All locks.
@@ -31,9 +34,20 @@ pub(super) struct Locks {
 }
 
 impl Locks {
-    /// `cpu` takes `lock` at `at` and holds it for `hold`: how long it is until the lock is free again. `line`: how long a cache line
-    /// takes that this CPU wrote.
-    pub fn take(&mut self, lock: Lock, (cpu, at): (CpuId, Nanos), hold: Nanos, line: impl Fn(CpuId) -> Nanos) -> Nanos {
+    /// At `now` it is the turn of `cpu` to ask for `lock`, which it wants at `at` and holds for `hold`: how long it is from then on
+    /// until the lock is free again. `line`: how long a cache line takes that this CPU wrote.
+    ///
+    /// Turns are in the order of asking, which is that of events, and follow each other from `now` on: `at` is later where the CPU
+    /// first has something else to do, and by different times on different CPUs. A CPU that takes a crowded lock again at once finds
+    /// that others have had it meanwhile, though they ask later here.
+    pub fn take(
+        &mut self,
+        lock: Lock,
+        cpu: CpuId,
+        (now, at): (Nanos, Nanos),
+        hold: Nanos,
+        line: impl Fn(CpuId) -> Nanos,
+    ) -> Nanos {
         let (locks, index) = match lock {
             Lock::Rq(cpu) => (&mut self.rqs, cpu.index()),
             Lock::Dsq(index) => (&mut self.dsqs, index as usize),
@@ -42,20 +56,16 @@ impl Locks {
             locks.resize(index + 1, State::default());
         }
         let state = &mut locks[index];
-        let line = state.last.map_or(0, line);
-        let held = LINES * line + hold;
-        if at + held <= state.from {
-            // Another CPU that is ahead of this one has taken it for later.
-            return held;
+        state.crowded = state.until > at || state.crowded && state.until > now;
+        if state.last != Some(cpu) {
+            state.line = state.last.map_or(0, line);
         }
-        let waits = at < state.until;
-        let begins = at.max(state.until);
-        let ends = begins + held + if waits { LINES_IF_WAITING * line } else { 0 };
-        if !waits {
-            state.from = begins;
-        }
-        (state.until, state.last) = (ends, Some(cpu));
-        ends - at
+        let line = if state.last != Some(cpu) || state.crowded { state.line } else { 0 };
+        let lines = if state.crowded { LINES + LINES_IF_WAITING } else { LINES };
+        let turn = lines * line + hold;
+        state.until = state.until.max(now) + turn;
+        state.last = Some(cpu);
+        turn.max(state.until.saturating_sub(at))
     }
 }
 
@@ -76,7 +86,7 @@ mod tests {
             let cpu = (0..ready.len()).min_by_key(|cpu| ready[*cpu]).unwrap();
             let this = CpuId::at(cpu);
             let line = |last| if last == this { 0 } else { LINE };
-            ready[cpu] += locks.take(LOCK, (this, ready[cpu]), HOLD, line) + pause;
+            ready[cpu] += locks.take(LOCK, this, (ready[cpu], ready[cpu]), HOLD, line) + pause;
         }
         ready.into_iter().max().unwrap()
     }
@@ -89,11 +99,11 @@ mod tests {
     #[test]
     fn a_lock_that_comes_from_another_cpu_brings_its_lines() {
         let mut locks = Locks::default();
-        assert_eq!(locks.take(LOCK, (CpuId(0), 0), HOLD, |_| LINE), HOLD, "no CPU has had it");
-        assert_eq!(locks.take(LOCK, (CpuId(1), 1000), HOLD, |_| LINE), 2 * LINE + HOLD);
+        assert_eq!(locks.take(LOCK, CpuId(0), (0, 0), HOLD, |_| LINE), HOLD, "no CPU has had it");
+        assert_eq!(locks.take(LOCK, CpuId(1), (1000, 1000), HOLD, |_| LINE), 2 * LINE + HOLD);
         // At 1000 + 230 it is free; who comes 30 earlier waits for that, and its own node comes in addition.
-        assert_eq!(locks.take(LOCK, (CpuId(2), 1200), HOLD, |_| LINE), 30 + 3 * LINE + HOLD);
-        assert_eq!(locks.take(Lock::Dsq(1), (CpuId(2), 1200), HOLD, |_| LINE), HOLD, "another lock");
+        assert_eq!(locks.take(LOCK, CpuId(2), (1200, 1200), HOLD, |_| LINE), 30 + 3 * LINE + HOLD);
+        assert_eq!(locks.take(Lock::Dsq(1), CpuId(2), (1200, 1200), HOLD, |_| LINE), HOLD, "another lock");
     }
 
     #[test]
@@ -109,14 +119,24 @@ mod tests {
     }
 
     #[test]
-    fn what_a_cpu_takes_ahead_of_time_holds_up_no_other_before() {
+    fn a_cpu_that_takes_a_crowded_lock_twice_finds_others_in_between() {
         let mut locks = Locks::default();
-        locks.take(LOCK, (CpuId(0), 10_000), HOLD, |_| LINE);
-        assert_eq!(locks.take(LOCK, (CpuId(1), 0), HOLD, |_| LINE), 2 * LINE + HOLD);
-        assert_eq!(
-            locks.take(LOCK, (CpuId(1), 9_900), HOLD, |_| LINE),
-            130 + 3 * LINE + HOLD,
-            "does not fit in before"
-        );
+        let mut take = |cpu, now, at| locks.take(LOCK, CpuId(cpu), (now, at), HOLD, |_| LINE);
+        assert_eq!([take(0, 0, 0), take(0, 0, 30)], [HOLD, HOLD], "alone");
+        let waited = take(1, 0, 0);
+        assert_eq!(waited, 60 + 3 * LINE + HOLD);
+        assert_eq!(take(1, 0, waited), 3 * LINE + HOLD);
+        assert_eq!(take(1, 10_000, 10_000), HOLD, "no longer crowded");
+    }
+
+    #[test]
+    fn a_cpu_that_has_something_else_to_do_first_waits_less() {
+        let mut locks = Locks::default();
+        for cpu in 0..10 {
+            locks.take(LOCK, CpuId(cpu), (0, 0), HOLD, |_| LINE);
+        }
+        // The first has it for 30 ns, the others for 330 each: until 3000. Who comes at 3100 waits for none, but has its turn.
+        assert_eq!(locks.take(LOCK, CpuId(10), (0, 3100), HOLD, |_| LINE), 2 * LINE + HOLD);
+        assert_eq!(locks.take(LOCK, CpuId(11), (0, 3100), HOLD, |_| LINE), 130 + 3 * LINE + HOLD);
     }
 }

@@ -6,7 +6,7 @@
 
 use super::Engine;
 use crate::kernel::params::KernelParameters;
-use crate::kernel::paths::{Path, SCHEDULE, WAKE_UP};
+use crate::kernel::paths::{INTERRUPT_LINES, Path, SCHEDULE, WAKE_UP};
 use crate::machine::Machine;
 use crate::units::{CpuId, Nanos, TaskId};
 
@@ -58,12 +58,15 @@ impl Engine<'_> {
             match path {
                 Path::Instructions(instructions) => self.executes(cpu, instructions),
                 Path::Stall(time) => self.charge_kernel(cpu, time),
+                Path::Lines(other, lines) => {
+                    self.charge_kernel(cpu, self.machine.line_transfer(other, cpu) * Nanos::from(lines))
+                }
                 Path::Interrupts(other, instructions) => self.interrupts(cpu, other, instructions),
                 Path::Locked(lock, instructions) => {
                     let hold = self.kernel_time(cpu, instructions);
                     let at = self.running[cpu].start.max(self.agenda.now());
                     let line = |last| self.machine.line_transfer(last, cpu);
-                    let taken = self.locks.take(lock, (cpu, at), hold, line);
+                    let taken = self.locks.take(lock, cpu, (self.agenda.now(), at), hold, line);
                     self.charge_kernel(cpu, taken);
                 }
             }
@@ -90,6 +93,7 @@ impl Engine<'_> {
             running.start = running.start.max(sent);
         }
         self.executes(other, instructions);
+        self.charge_kernel(other, self.machine.line_transfer(cpu, other) * Nanos::from(INTERRUPT_LINES));
     }
 
     /// What is left of `switch`, what `task` loses for getting `cpu`, after whatever woke it has paid for that. The same thread as

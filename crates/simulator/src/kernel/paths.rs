@@ -15,6 +15,11 @@ pub const FUTEX_WAKE: u32 = 911;
 pub const WAKE_UP: u32 = 1_308;
 /// `FUTEX_WAIT`, but for sleeping: one that returns at once.
 pub const FUTEX_WAIT: u32 = 1_094;
+/// Cache lines that come from the woken thread's CPU to the waker's: of the thread, the one with its state and the one with
+/// `pi_lock`; of the run queue, the one with `nr_running` and that of the list of wake-ups (`call_single_queue`).
+pub const WAKE_UP_LINES: u32 = 4;
+/// Cache lines that come back to a CPU that is interrupted: the same.
+pub const INTERRUPT_LINES: u32 = 4;
 /// `clock_nanosleep`, up to `schedule`: from the call to the first look of a thread that runs then, less [`SCHEDULE`].
 pub const SLEEP: u32 = 2_218;
 /// `try_to_wake_up` by a thread that leaves all but the choice of a CPU to that CPU (`ttwu_queue_wakelist`), the interrupt that it
@@ -73,6 +78,8 @@ pub enum Path {
     Instructions(u32),
     /// So long for cache lines of other CPUs.
     Stall(Nanos),
+    /// So many cache lines that the other CPU wrote.
+    Lines(CpuId, u32),
     /// An interrupt, already sent, for which this CPU executes so many instructions.
     Interrupts(CpuId, u32),
     /// So many instructions with a lock held.
@@ -92,8 +99,13 @@ impl Kernel {
     /// `cpu` executes a path of so many instructions.
     #[inline]
     pub fn executes(&mut self, cpu: CpuId, instructions: u32) {
-        if self.paths.take_time {
-            self.paths.executed.push((cpu, Path::Instructions(instructions)));
+        if !self.paths.take_time {
+            return;
+        }
+        match self.paths.executed.last_mut() {
+            // To pay once for both takes half as long.
+            Some((last, Path::Instructions(before))) if *last == cpu => *before += instructions,
+            _ => self.paths.executed.push((cpu, Path::Instructions(instructions))),
         }
     }
 
@@ -111,6 +123,14 @@ impl Kernel {
         if cpu != other {
             self.executes(cpu, IPI_SEND);
             self.interrupts(cpu, other, IPI_RECEIVED);
+        }
+    }
+
+    /// `cpu` reads or writes so many cache lines that `other` wrote last.
+    #[inline]
+    pub fn fetches(&mut self, cpu: CpuId, other: CpuId, lines: u32) {
+        if self.paths.take_time && cpu != other {
+            self.paths.executed.push((cpu, Path::Lines(other, lines)));
         }
     }
 

@@ -33,7 +33,7 @@ use crate::kernel::cpumask::CpuMask;
 use crate::kernel::dl::Dl;
 use crate::kernel::fair::Fair;
 use crate::kernel::fair::energy::EnergyModel;
-use crate::kernel::paths::{EXT_WAKE_UP, WAKE_UP, WAKE_UP_QUEUED, WAKE_UP_RECEIVED};
+use crate::kernel::paths::{EXT_WAKE_UP, WAKE_UP, WAKE_UP_LINES, WAKE_UP_QUEUED, WAKE_UP_RECEIVED};
 use crate::kernel::rt::Rt;
 use crate::kernel::switching::Switching;
 use crate::kernel::task::{ClassId, Task, TaskState};
@@ -134,6 +134,7 @@ impl Sched {
         let queued = self.kernel.task(task).class != ClassId::Ext
             && cpu != this_cpu
             && (self.kernel.rq(cpu).nr_running == 0 || !self.kernel.cpus_share_cache(this_cpu, cpu));
+        self.kernel.fetches(this_cpu, cpu, WAKE_UP_LINES);
         if queued {
             self.kernel.executes(this_cpu, WAKE_UP_QUEUED);
             self.kernel.interrupts(this_cpu, cpu, WAKE_UP_RECEIVED);
