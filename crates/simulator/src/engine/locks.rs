@@ -136,7 +136,7 @@ mod tests {
             locks.take(LOCK, CpuId(cpu), (0, 0), HOLD, |_| LINE);
         }
         // The first has it for 30 ns, the others for 330 each: until 3000. Who comes at 3100 waits for none, but has its turn.
-        assert_eq!(locks.take(LOCK, CpuId(10), (0, 3100), HOLD, |_| LINE), 2 * LINE + HOLD);
-        assert_eq!(locks.take(LOCK, CpuId(11), (0, 3100), HOLD, |_| LINE), 130 + 3 * LINE + HOLD);
+        assert_eq!(locks.take(LOCK, CpuId(10), (0, 3100), HOLD, |_| LINE), 3 * LINE + HOLD);
+        assert_eq!(locks.take(LOCK, CpuId(11), (0, 3100), HOLD, |_| LINE), 230 + 3 * LINE + HOLD);
     }
 }
