@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How many instructions the kernel's paths of scheduling take. Runs on a guest's only CPU, where an instruction takes insn_ns
- * nanoseconds of all clocks: what a clock counts are instructions.
+ * How many instructions the kernel's paths of scheduling take. Runs in a guest where an instruction takes insn_ns nanoseconds of
+ * all clocks: what a clock counts are instructions. Where the guest has several CPUs, they take turns and count together: paths
+ * between them are counted, and no others.
  *
  *     paths [name=NAME] [insn_ns=1]
  *
@@ -10,6 +11,7 @@
  */
 #define _GNU_SOURCE
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -31,7 +33,7 @@ static long spent[ROUNDS];
 static long look;
 /* Shared by a process and its partner. */
 static struct shared {
-	int turn, other;
+	int turn, other, ready;
 	long began;
 } *shared;
 static int forth[2], back[2];
@@ -91,6 +93,22 @@ static void futex_wake(int *word)
 static void futex_wait(int *word, int value)
 {
 	syscall(SYS_futex, word, FUTEX_WAIT, value, NULL, NULL, 0);
+}
+
+static void pin(int cpu)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	if (sched_setaffinity(0, sizeof(cpus), &cpus))
+		fail("sched_setaffinity");
+}
+
+/* Lets the guest's other CPUs execute: the emulator goes on to the next one at this instruction. */
+static void others(void)
+{
+	__builtin_ia32_pause();
 }
 
 static void set_policy(int policy, int priority)
@@ -276,6 +294,40 @@ static void timer(const char *name)
 	say(name, ROUNDS / 4, 1);
 }
 
+/* A thread that never takes the CPU from another one looks at the clock: the first look after a sleep began says what that took. */
+static void look_meekly(void)
+{
+	long long last = 0, at;
+
+	set_policy(SCHED_IDLE, 0);
+	for (;;) {
+		at = now();
+		if (at - last > 10 * look)
+			__atomic_store_n(&shared->began, at, __ATOMIC_SEQ_CST);
+		last = at;
+	}
+}
+
+static void falls_asleep(const char *name, int *word)
+{
+	pid_t child = partner(look_meekly);
+	struct timespec until = { 0, 200000 };
+
+	nap(20000000);
+	for (int i = -WARM; i < ROUNDS / 2; i++) {
+		long long began = now();
+
+		if (word)
+			syscall(SYS_futex, word, FUTEX_WAIT, 0, &until, NULL, 0);
+		else
+			nap(200000);
+		if (i >= 0)
+			spent[i] = shared->began - began - look;
+	}
+	end(child);
+	say(name, ROUNDS / 2, 1);
+}
+
 static void fork_and_wait(void)
 {
 	pid_t child = fork();
@@ -285,12 +337,151 @@ static void fork_and_wait(void)
 	waitpid(child, NULL, 0);
 }
 
+static void *end_at_once(void *unused)
+{
+	return unused;
+}
+
+/* A thread is made, ends, and is waited for; and the first part of that alone. */
+static void make_threads(void)
+{
+	static long made[ROUNDS];
+
+	for (int i = -WARM; i < ROUNDS; i++) {
+		long long began = now(), then;
+		pthread_t thread;
+
+		if (pthread_create(&thread, NULL, end_at_once, NULL))
+			fail("pthread_create");
+		then = now();
+		pthread_join(thread, NULL);
+		if (i >= 0) {
+			spent[i] = now() - began - 2 * look;
+			made[i] = then - began - look;
+		}
+	}
+	say("thread-whole", ROUNDS, 1);
+	memcpy(spent, made, sizeof(spent));
+	say("thread-made", ROUNDS, 1);
+}
+
 static void with_partner(const char *name, int per, void (*life)(void), void (*path)(void))
 {
 	pid_t child = partner(life);
 
 	nap(20000000);
 	measure(name, per, path);
+	end(child);
+}
+
+/* The other CPU's thread sleeps until it is woken, and says when it runs. */
+static void wake_up_there(void)
+{
+	pin(1);
+	for (;;) {
+		__atomic_store_n(&shared->ready, 1, __ATOMIC_SEQ_CST);
+		while (__atomic_load_n(&shared->turn, __ATOMIC_SEQ_CST) != 1)
+			futex_wait(&shared->turn, 0);
+		__atomic_store_n(&shared->began, now(), __ATOMIC_SEQ_CST);
+		__atomic_store_n(&shared->turn, 0, __ATOMIC_SEQ_CST);
+	}
+}
+
+/* Waits until the other CPU's thread sleeps and its CPU idles. */
+static void let_it_sleep(void)
+{
+	while (!__atomic_load_n(&shared->ready, __ATOMIC_SEQ_CST))
+		others();
+	for (int i = 0; i < 100; i++)
+		others();
+	nap(300000);
+}
+
+/*
+ * A thread that sleeps on an idle CPU is woken from another one: what the waker executes, interrupt sent, and then what the woken
+ * CPU does up to the thread's first look.
+ */
+static void wake_remote(void)
+{
+	static long received[ROUNDS];
+	pid_t child = partner(wake_up_there);
+
+	pin(0);
+	for (int i = -WARM; i < ROUNDS; i++) {
+		long long began, sent;
+
+		let_it_sleep();
+		__atomic_store_n(&shared->ready, 0, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&shared->began, 0, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&shared->turn, 1, __ATOMIC_SEQ_CST);
+		began = now();
+		futex_wake(&shared->turn);
+		sent = now();
+		while (!__atomic_load_n(&shared->began, __ATOMIC_SEQ_CST))
+			others();
+		if (i >= 0) {
+			spent[i] = sent - began - look;
+			received[i] = shared->began - sent - look;
+		}
+	}
+	end(child);
+	say("wake-remote", ROUNDS, 1);
+	memcpy(spent, received, sizeof(spent));
+	say("wake-received", ROUNDS, 1);
+}
+
+/* Tells when it goes to sleep for good until the next turn, long enough that balancing pays. */
+static void sleep_there(void)
+{
+	pin(1);
+	for (;;) {
+		nap(800000);
+		__atomic_store_n(&shared->began, now(), __ATOMIC_SEQ_CST);
+	}
+}
+
+/*
+ * What another CPU executes between a thread's last look there and its halt: the system call, the switch to the idle thread, and a
+ * pass of balancing if another CPU has more threads than one.
+ */
+static void going_idle(const char *name)
+{
+	pid_t child = partner(sleep_there);
+	int found = 0;
+
+	pin(0);
+	while (found < ROUNDS / 10) {
+		long long at;
+
+		__atomic_store_n(&shared->began, 0, __ATOMIC_SEQ_CST);
+		nap(765000);
+		while (!__atomic_load_n(&shared->began, __ATOMIC_SEQ_CST))
+			others();
+		/* All that this CPU executes while the other one does is part of it: as little as can be. */
+		others();
+		at = now();
+		spent[found++] = at - shared->began - look;
+	}
+	end(child);
+	say(name, ROUNDS / 10, 1);
+}
+
+static void spin_here(void)
+{
+	pin(0);
+	set_policy(SCHED_IDLE, 0);
+	for (;;)
+		;
+}
+
+static void between_cpus(void)
+{
+	pid_t child;
+
+	wake_remote();
+	going_idle("sleep-to-idle");
+	child = partner(spin_here);
+	going_idle("sleep-and-balance");
 	end(child);
 }
 
@@ -305,6 +496,10 @@ int main(int argc, char **argv)
 	if (shared == MAP_FAILED || pipe(forth) || pipe(back) || mlockall(MCL_CURRENT) || prctl(PR_SET_TIMERSLACK, 1))
 		fail("paths");
 	measure("look", 1, nothing);
+	if (sysconf(_SC_NPROCESSORS_ONLN) > 1) {
+		between_cpus();
+		return 0;
+	}
 	measure("call", 1, call);
 	measure("futex-wake-nobody", 1, wake_nobody);
 	measure("futex-wait-refused", 1, wait_for_nothing);
@@ -312,6 +507,9 @@ int main(int argc, char **argv)
 	with_partner("futex-turn", 2, answer, ask);
 	with_partner("pipe-turn", 2, answer_by_pipe, ask_by_pipe);
 	measure("fork-exit-wait", 1, fork_and_wait);
+	make_threads();
+	falls_asleep("sleep-begins", NULL);
+	falls_asleep("futex-wait-begins", &shared->other);
 	timer("timer-idle");
 	interrupts("tick");
 	switches_by_tick();

@@ -36,7 +36,7 @@ fn assert_close(value: f64, expected: f64) {
 /// "A run by hand" of docs/models.md: every intermediate number is worked out here as the document does it.
 #[test]
 fn the_worked_run_comes_out() {
-    let seed_0 = Options { seed: 0, ..options(&[]) };
+    let seed_0 = Options { seed: 0, ..options(&[("path_costs", "false")]) };
     let report = run_with("hikey960", documented_workload(), &seed_0);
     let overhead = 2e-6;
     let working = 0.1 + 25.0 * 2e-6;

@@ -5,6 +5,7 @@ use super::Engine;
 use super::inherit;
 use super::program::Next;
 use super::thread::Segment;
+use crate::kernel::paths::{FUTEX_WAIT, FUTEX_WAKE};
 use crate::kernel::sync::{SyncObjects, WaitsFor};
 use crate::kernel::task::TaskState;
 use crate::observer::detail::Detail;
@@ -33,6 +34,7 @@ impl Engine<'_> {
     }
 
     fn block(&mut self, cpu: CpuId, task: TaskId) {
+        self.sched.kernel.executes(cpu, FUTEX_WAIT);
         let thread = &mut self.threads[task];
         thread.spinning = false;
         thread.segment = Segment::None;
@@ -106,7 +108,12 @@ impl Engine<'_> {
     where
         T: IntoIterator<Item = TaskId>,
     {
+        let mut wakes = false;
         for waiter in take(&mut self.shared.sync) {
+            if !self.threads[waiter].spinning && !std::mem::replace(&mut wakes, true) {
+                // One call for all of them, and none where nobody sleeps.
+                self.sched.kernel.executes(waker, FUTEX_WAKE);
+            }
             self.satisfy(waiter, waker);
         }
         Next::Step
@@ -181,6 +188,7 @@ impl Engine<'_> {
         let sleeper = waiters.iter().find(|waiter| !self.threads[**waiter].spinning).copied();
         if let Some(sleeper) = sleeper {
             self.shared.sync.leave_mutex(mutex, sleeper);
+            self.sched.kernel.executes(cpu, FUTEX_WAKE);
             self.satisfy(sleeper, cpu);
         }
         Next::Step

@@ -10,6 +10,7 @@ use super::outcome::Outcome;
 use super::threads::PER_THREAD;
 use super::{cgroups, inherit};
 use crate::kernel::cpumask::CpuMask;
+use crate::kernel::paths::{EXIT, TIMER};
 use crate::machine::Machine;
 use crate::units::{CpuId, TaskId};
 
@@ -70,6 +71,7 @@ impl Engine<'_> {
     pub(super) fn timer_expires(&mut self, task: TaskId) -> CpuId {
         self.threads.waits.expires();
         let cpu = some_cpu(&self.sched, self.sched.kernel.task(task).cpu);
+        self.sched.kernel.executes(cpu, TIMER);
         if !self.threads[task].started {
             self.start_thread(task, cpu);
         } else {
@@ -84,6 +86,7 @@ impl Engine<'_> {
         thread.stats.ended = Some(self.agenda.now());
         thread.rounds.exit(self.agenda.now());
         let (parent, kind) = (thread.parent, thread.kind);
+        self.sched.kernel.executes(cpu, EXIT);
         self.sched.exit_current(cpu);
         self.outcome.ended |= self.threads.waits.ends(kind);
         if let Some(parent) = parent.filter(|parent| self.threads.child_ends(*parent)) {

@@ -15,6 +15,7 @@
 //!   what slows them down. `nodes`: the ways to memory that has a home; `numa`: threads and their memory find each other.
 //! - `interrupts`: what takes time from CPUs. `slack`: timers that may go off late, together.
 //!   `full_dynticks`: CPUs that do without a tick.
+//! - `paths`: what the kernel itself takes; `locks`: where CPUs wait for each other in it.
 //! - `clocks`: cpufreq decisions. `pauses`: cpuidle decisions. `hardware`: what the machine then does, and draws;
 //!   `meter`: what that sums up to. `counting`: what performance counters show.
 //! - `cgroups`: groups come, go and change. `sched_ext`: a loaded scheduler's coming and cost; `loader`: the program that
@@ -40,12 +41,14 @@ mod interrupts;
 mod latency;
 mod lifecycle;
 mod loader;
+mod locks;
 mod loops;
 mod memory;
 mod meter;
 mod nodes;
 mod numa;
 mod outcome;
+mod paths;
 mod pauses;
 mod processes;
 mod program;
@@ -131,6 +134,10 @@ pub(crate) struct Engine<'r> {
     audit: Option<Box<Auditor>>,
     /// What pays for the run's memory.
     account: Account,
+    /// How fast the kernel's own code is.
+    kernel_pace: paths::Pace,
+    /// Locks of run queues and dispatch queues.
+    locks: locks::Locks,
 }
 
 impl<'r> Engine<'r> {
@@ -150,6 +157,7 @@ impl<'r> Engine<'r> {
         if options.kernel.autogroup {
             kernel.cgroups.add_autogroups(workload);
         }
+        kernel.paths.take_time = paths::take_time(machine, &options.kernel);
         kernel.uclamp_used |= kernel.cgroups.has_clamps();
         let energy_aware = options.kernel.energy_aware
             && options.kernel.capacity_aware
@@ -183,6 +191,8 @@ impl<'r> Engine<'r> {
             loader: Loader::new(options, streams),
             audit: options.audit.map(|audit| Box::new(Auditor::new(audit))),
             account: options.memory.open(),
+            kernel_pace: paths::Pace::new(machine, &options.kernel),
+            locks: locks::Locks::default(),
         }
     }
 
@@ -327,6 +337,7 @@ impl<'r> Engine<'r> {
                 continue;
             }
             self.charge_callbacks();
+            self.charge_paths();
             if let Some(cpu) = self.running.to_advance.pop_front() {
                 self.advance(cpu)?;
             } else if !self.power_and_pace() && !self.settle_idle() {

@@ -7,6 +7,7 @@ use super::lifecycle::usable_cpus;
 use super::thread::{Segment, sample};
 use super::{cgroups, inherit};
 use crate::error::SimulationError;
+use crate::kernel::paths::{CLONE, SLEEP};
 use crate::kernel::sync::WaitsFor;
 use crate::machine::speed::Stall;
 use crate::observer::detail::{Detail, WaitReason};
@@ -152,6 +153,7 @@ impl Engine<'_> {
 
     fn fork(&mut self, cpu: CpuId, task: TaskId, kind: u32) -> Next {
         self.threads[task].children += 1;
+        self.sched.kernel.executes(cpu, CLONE);
         self.spawn(kind, Some(task), cpu);
         Next::Step
     }
@@ -186,6 +188,7 @@ impl Engine<'_> {
         self.agenda.set(Event::Timer(task), latest);
         self.pauses.timer_set(cpu, self.agenda.now(), latest);
         self.threads.waits.sleeps();
+        self.sched.kernel.executes(cpu, SLEEP);
         self.show(|| Detail::Waits { task, on: WaitReason::Sleep, owner: None });
         self.sched.block_current(cpu);
         Next::Stop

@@ -32,6 +32,10 @@ pub(super) struct Running {
     pub start: Nanos,
     /// The part of the overhead that is cold caches, and so leaves with the thread.
     pub cold: Nanos,
+    /// Part of the overhead that came while no thread was here, and has not been paid for in energy.
+    pub idle_kernel: Nanos,
+    /// When the latest interrupt of another CPU arrives that found this one idle.
+    pub called_at: Nanos,
     /// What siblings of the CPU know of the thread.
     pub shown: Beside,
     /// The CPU is in the list of those to be paced.

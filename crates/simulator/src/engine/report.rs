@@ -32,6 +32,7 @@ impl Engine<'_> {
         let now = self.agenda.now();
         for cpu in self.machine.online() {
             self.running.account(cpu, &mut self.threads, now);
+            self.pay_idle_kernel(cpu);
         }
         self.account_waits();
         let time_s = seconds(now);

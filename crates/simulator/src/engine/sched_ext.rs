@@ -52,7 +52,8 @@ impl Engine<'_> {
     }
 
     /// Charges the instructions of callbacks to the CPUs that executed them: what runs there goes on so much later, and
-    /// what comes to an idle CPU meanwhile begins so much later. (On a CPU without a thread the time costs no energy.)
+    /// what comes to an idle CPU meanwhile begins so much later. (On a CPU without a thread the time costs energy only where
+    /// paths of the kernel take time.)
     pub(super) fn charge_callbacks(&mut self) {
         let Some(scx) = &mut self.sched.ext else { return };
         if scx.state.calls.executed.is_empty() {
@@ -67,6 +68,9 @@ impl Engine<'_> {
             if running.start <= self.agenda.now() {
                 // Its caches have long been warm: a thread that comes now does not leave with this cost.
                 running.cold = 0;
+            }
+            if running.task.is_none() && self.sched.kernel.paths.take_time {
+                running.idle_kernel += cost;
             }
             self.charge(*cpu, cost);
         }

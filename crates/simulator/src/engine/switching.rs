@@ -3,6 +3,8 @@
 
 use super::Engine;
 use super::events::Event;
+use crate::kernel::paths::EXT_SWITCH;
+use crate::kernel::switching::Switching;
 use crate::kernel::task::TaskState;
 use crate::observer::PrevState;
 use crate::observer::detail::Detail;
@@ -19,13 +21,20 @@ impl Engine<'_> {
         let left = prev.map(|task| (task, self.leave(cpu, task)));
         self.observer.sched_switch(self.agenda.now(), cpu, left, next);
         // The cost of choosing a thread is not the fault of the thread that left, and delays the one that comes.
+        if next.is_some() && self.sched.kernel.switching == Switching::All {
+            self.sched.kernel.executes(cpu, EXT_SWITCH);
+        }
         self.charge_callbacks();
+        self.charge_paths();
         match next {
             Some(task) => self.enter(cpu, task, prev.is_none()),
             None => {
                 self.running[cpu].task = None;
                 self.agenda.cancel(Event::Run(cpu));
                 self.agenda.cancel(Event::Tick(cpu));
+                if self.sched.kernel.paths.take_time {
+                    self.running[cpu].idle_kernel = self.running[cpu].start.saturating_sub(self.agenda.now());
+                }
                 self.enter_idle(cpu);
                 self.show_utilisation(cpu);
             }
@@ -55,8 +64,17 @@ impl Engine<'_> {
 
     /// `task` gets `cpu`: after what waking the CPU and switching to it cost, it goes on.
     fn enter(&mut self, cpu: CpuId, task: TaskId, from_idle: bool) {
-        let latency = if from_idle { self.leave_idle(cpu) } else { 0 };
-        let (switch, cold) = self.running.switch_cost(cpu, task, &self.threads, &self.sched.kernel);
+        let latency = if from_idle {
+            self.pay_idle_kernel(cpu);
+            self.hardware.called_in(cpu, self.running[cpu].called_at.saturating_sub(self.agenda.now()));
+            self.leave_idle(cpu)
+        } else {
+            0
+        };
+        let (mut switch, cold) = self.running.switch_cost(cpu, task, &self.threads, &self.sched.kernel);
+        if self.sched.kernel.paths.take_time {
+            switch = self.switch_without_wake_up(cpu, task, switch);
+        }
         self.refilled(cpu, task);
         let running = &mut self.running[cpu];
         // A preemption that comes while the CPU still wakes up, switches or ticks waits until that is done.

@@ -12,6 +12,7 @@
 //! - [`topology`]: scheduling domains. [`pelt`]: load tracking. [`cpufreq`], [`cpuidle`]: power policies.
 //! - [`cgroup`]: the groups that tasks are in. [`sync`]: locks, barriers, conditions, semaphores.
 //! - [`pmu`]: performance counters. `irq`: time that interrupts take. `pressure`: capacity that is missing because clocks are held down. `uclamp`: clamps of utilisation. [`instant`]: how much a loaded scheduler has had done at one instant.
+//!   [`paths`]: how many instructions the kernel itself takes.
 
 pub mod cgroup;
 pub mod class;
@@ -23,6 +24,7 @@ pub mod fair;
 pub mod instant;
 mod irq;
 pub mod params;
+pub mod paths;
 pub mod pelt;
 pub mod pmu;
 mod preempt;
@@ -46,6 +48,7 @@ use cpumask::CpuMask;
 use instant::InstantWork;
 use irq::IrqTime;
 use params::KernelParameters;
+use paths::Paths;
 use pelt::{PeltClock, SchedAvg};
 use pmu::Pmu;
 use preempt::Preemption;
@@ -113,6 +116,8 @@ pub struct Kernel {
     instant: InstantWork,
     /// Performance counters.
     pub pmu: Pmu,
+    /// What CPUs have executed for the kernel itself; the engine drains it.
+    pub paths: Paths,
     /// Random choices of the kernel itself (`sched_rng`).
     pub rng: Pcg32,
 }
@@ -220,6 +225,7 @@ impl Kernel {
             cgroups: CgroupTree::default(),
             instant: InstantWork::default(),
             pmu: Pmu::default(),
+            paths: Paths::default(),
             rng,
             params,
             topology,

@@ -69,6 +69,10 @@ pub struct KernelParameters {
     pub nohz_full: Vec<u32>,
     /// Whether the CPUs have performance counters that a loaded scheduler can read.
     pub perf_counters: bool,
+    /// Whether the kernel's own paths take time: waking, interrupts, system calls, balancing, and the locks in them.
+    pub path_costs: bool,
+    /// Instructions of the kernel that the machine's fastest core executes per cycle; other cores in proportion to theirs.
+    pub kernel_ipc: f64,
     /// Time of a BPF instruction of a sched_ext scheduler, in picoseconds, kernel functions that it calls included.
     pub bpf_insn_ps: u64,
     /// BPF instructions that one callback of a sched_ext scheduler may execute; more are an endless loop.
@@ -113,6 +117,8 @@ impl Default for KernelParameters {
             timer_slack: None,
             nohz_full: Vec::new(),
             perf_counters: true,
+            path_costs: true,
+            kernel_ipc: 1.0,
             bpf_insn_ps: 1_000,
             bpf_budget: 100_000_000,
             bpf_memory_mib: 1024,
@@ -145,7 +151,7 @@ pub enum SettingError {
 
 impl KernelParameters {
     /// Names, units and meaning of all parameters, for help texts.
-    pub const KEYS: [(&str, &str); 29] = [
+    pub const KEYS: [(&str, &str); 31] = [
         ("hz", "ticks per second, 24..=10000 (250)"),
         ("base_slice_us", "fair slice in microseconds, 100..=1000000 (0.7 ms × (1 + log2(CPUs)), CPUs capped at 8)"),
         ("preempt", "full, or lazy from Linux 6.13 on (full; 7.1: lazy): when a fair task gives way to a woken one"),
@@ -164,6 +170,8 @@ impl KernelParameters {
         ("rr_timeslice_ms", "SCHED_RR slice in milliseconds, 1..=10000 (100)"),
         ("hrtick_dl", "true or false (false): deadline budgets end on time instead of at the next tick"),
         ("migration_cost_us", "cache hotness in microseconds, 0..=1000000 (500)"),
+        ("path_costs", "true or false (true): the kernel's own code and its locks take time"),
+        ("kernel_ipc", "instructions of the kernel per cycle of the fastest core, 0.1..=10 (1)"),
         ("bpf_insn_ps", "picoseconds that a BPF instruction of a loaded scheduler takes, 0..=1000000 (1000)"),
         ("bpf_budget", "instructions that a callback of a loaded scheduler may take, 1..=1000000000000 (100000000)"),
         ("bpf_memory_mib", "memory of a loaded scheduler, its maps and tasks in MiB, 1..=1048576 (1024)"),
@@ -220,6 +228,11 @@ impl KernelParameters {
             "rr_timeslice_ms" => self.rr_timeslice = number(1, 10_000)? as Nanos * MSEC,
             "hrtick_dl" => self.hrtick_dl = flag()?,
             "migration_cost_us" => self.migration_cost = number(0, 1_000_000)? as Nanos * USEC,
+            "path_costs" => self.path_costs = flag()?,
+            "kernel_ipc" => {
+                let ipc = value.parse::<f64>().ok().filter(|ipc| (0.1..=10.0).contains(ipc));
+                self.kernel_ipc = ipc.ok_or_else(wrong)?;
+            }
             "bpf_insn_ps" => self.bpf_insn_ps = number(0, 1_000_000)? as u64,
             "bpf_budget" => self.bpf_budget = number(1, 1_000_000_000_000)? as u64,
             "bpf_memory_mib" => self.bpf_memory_mib = number(1, 1 << 20)? as u64,
@@ -308,7 +321,7 @@ mod tests {
         for (key, help) in KernelParameters::KEYS {
             let value = match key {
                 "cpuidle_governor" => "teo",
-                "max_cstate" => "2",
+                "max_cstate" | "kernel_ipc" => "2",
                 "preempt" => "full",
                 _ if help.starts_with("true") || help.starts_with("false") => "false",
                 _ => "200",

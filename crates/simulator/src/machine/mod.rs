@@ -469,6 +469,12 @@ pub struct SchedulingCosts {
     pub migration_llc: Nanos,
     /// Cost of one scheduler tick on a busy CPU.
     pub tick: Nanos,
+    /// How long a cache line takes that another core wrote, under the same last-level cache.
+    pub line: Nanos,
+    /// The same from under another last-level cache.
+    pub line_llc: Nanos,
+    /// The same from another node.
+    pub line_node: Nanos,
 }
 
 /// Where a value comes from.
@@ -487,6 +493,20 @@ impl Machine {
     /// The core type of `cpu`.
     pub fn core_type(&self, cpu: CpuId) -> &CoreType {
         &self.core_types[self.cluster(cpu).core_type.index()]
+    }
+
+    /// How long a cache line takes to come to `cpu` that `from` wrote; nothing within a core.
+    pub fn line_transfer(&self, from: CpuId, cpu: CpuId) -> Nanos {
+        let (from, to) = (&self.cpus[from.index()], &self.cpus[cpu.index()]);
+        if from.core == to.core {
+            0
+        } else if from.node != to.node {
+            self.costs.line_node
+        } else if from.llc != to.llc {
+            self.costs.line_llc
+        } else {
+            self.costs.line
+        }
     }
 
     /// The cluster of `cpu`.

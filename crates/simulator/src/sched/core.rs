@@ -33,6 +33,7 @@ use crate::kernel::cpumask::CpuMask;
 use crate::kernel::dl::Dl;
 use crate::kernel::fair::Fair;
 use crate::kernel::fair::energy::EnergyModel;
+use crate::kernel::paths::{EXT_WAKE_UP, WAKE_UP, WAKE_UP_LINES, WAKE_UP_QUEUED, WAKE_UP_RECEIVED};
 use crate::kernel::rt::Rt;
 use crate::kernel::switching::Switching;
 use crate::kernel::task::{ClassId, Task, TaskState};
@@ -121,8 +122,38 @@ impl Sched {
         self.kernel.task_mut(task).cpu = cpu;
         self.kernel.begin_wake(this_cpu, Wake::Fork);
         class_of!(self, task, enqueue_task, task, Enqueue::New);
-        self.wakeup_preempt(cpu, task);
+        self.wakeup_preempt_from(this_cpu, cpu, task);
         self.kernel.end_wake();
+    }
+
+    /// `ttwu_queue_wakelist`: whether the woken `task` is left to `cpu`, which then hears of it by an interrupt whether it runs it at
+    /// once or not. Here that is a question of which CPU takes the time.
+    fn ttwu_queue_wakelist(&mut self, task: TaskId, this_cpu: CpuId, cpu: CpuId) -> bool {
+        if !self.kernel.paths.take_time {
+            return false;
+        }
+        // `ttwu_queue_cond`
+        let queued = self.kernel.task(task).class != ClassId::Ext
+            && cpu != this_cpu
+            && (self.kernel.rq(cpu).nr_running == 0 || !self.kernel.cpus_share_cache(this_cpu, cpu));
+        self.kernel.fetches(this_cpu, cpu, WAKE_UP_LINES);
+        if queued {
+            self.kernel.executes(this_cpu, WAKE_UP_QUEUED);
+            self.kernel.interrupts(this_cpu, cpu, WAKE_UP_RECEIVED);
+        } else {
+            let ext = self.kernel.task(task).class == ClassId::Ext;
+            self.kernel.executes(this_cpu, if ext { EXT_WAKE_UP } else { WAKE_UP });
+        }
+        queued
+    }
+
+    /// `wakeup_preempt`, called on `this_cpu`: makes `cpu` reschedule by an interrupt if that is another one.
+    fn wakeup_preempt_from(&mut self, this_cpu: CpuId, cpu: CpuId, task: TaskId) {
+        let already = self.kernel.rq(cpu).need_resched;
+        self.wakeup_preempt(cpu, task);
+        if !already && self.kernel.rq(cpu).need_resched {
+            self.kernel.sends_ipi(this_cpu, cpu);
+        }
     }
 
     /// `select_task_rq`: what the class says, unless the task may run on one CPU only, or not there.
@@ -156,19 +187,20 @@ impl Sched {
         self.kernel.task_mut(task).state = TaskState::Runnable;
         let wake = Wake::Ttwu { sync };
         self.kernel.begin_wake(this_cpu, wake);
-        let cpu = self.ttwu_runnable(task).unwrap_or_else(|| self.ttwu_queue(task, this_cpu, wake));
+        let cpu = self.ttwu_runnable(task, this_cpu).unwrap_or_else(|| self.ttwu_queue(task, this_cpu, wake));
         self.kernel.end_wake();
         cpu
     }
 
     /// `ttwu_runnable`: the CPU of a task that never left its queue.
-    fn ttwu_runnable(&mut self, task: TaskId) -> Option<CpuId> {
+    fn ttwu_runnable(&mut self, task: TaskId, this_cpu: CpuId) -> Option<CpuId> {
         if !class_of!(self, task, requeue_delayed, task) {
             return None;
         }
+        self.kernel.executes(this_cpu, WAKE_UP);
         let cpu = self.kernel.task(task).cpu;
         if !self.kernel.task(task).on_cpu {
-            self.wakeup_preempt(cpu, task);
+            self.wakeup_preempt_from(this_cpu, cpu, task);
         }
         Some(cpu)
     }
@@ -183,8 +215,13 @@ impl Sched {
             self.kernel.task_mut(task).cpu = cpu;
             self.kernel.migrated.push(task);
         }
+        let queued = self.ttwu_queue_wakelist(task, this_cpu, cpu);
         class_of!(self, task, enqueue_task, task, Enqueue::Wakeup { migrated });
-        self.wakeup_preempt(cpu, task);
+        if queued {
+            self.wakeup_preempt(cpu, task);
+        } else {
+            self.wakeup_preempt_from(this_cpu, cpu, task);
+        }
         self.kernel.update_avg_idle(cpu);
         cpu
     }

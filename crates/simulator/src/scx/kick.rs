@@ -2,7 +2,7 @@
 //! CPUs that shall reschedule (`scx_bpf_kick_cpu`, `kick_cpus_irq_workfn`).
 //!
 //! Kicks are collected on the CPU that asks for them and take effect in its irq_work, once no run queue is locked any
-//! more. Left out: the time an interprocessor interrupt takes, and the waiting of `SCX_KICK_WAIT`, as a CPU that is
+//! more. Left out: the waiting of `SCX_KICK_WAIT`, as a CPU that is
 //! told to reschedule does so at the same instant here; a program that measures how long its kicks take could tell.
 
 use std::collections::VecDeque;
@@ -164,6 +164,9 @@ impl State {
             let reachable = kernel.topology.online.test(kick.cpu) || kick.cpu == this_cpu;
             if !reachable || kick.if_idle && can_skip_idle_kick(kernel, &self.rqs, kick.cpu) {
                 continue;
+            }
+            if !kernel.rq(kick.cpu).need_resched {
+                kernel.sends_ipi(this_cpu, kick.cpu);
             }
             if kick.if_idle {
                 kernel.resched_curr(kick.cpu);

@@ -5,6 +5,7 @@
 //! - `simple`, `qmap`: the order of context switches, worked out by hand from the kernel's source.
 //! - `callbacks`: which callback comes when, and with what arguments. `counters`: performance counters. `relations`:
 //!   processes, parents, wakers. `cpuperf`: clocks that are asked for.
+//! - `locks`: what all CPUs want at once.
 //! - `chooser`: settings that are refused, counters of a scheduler's own, states.
 
 mod callbacks;
@@ -14,6 +15,7 @@ mod cpuperf;
 mod long {
     mod whole_runs;
 }
+mod locks;
 mod qmap;
 mod relations;
 mod simple;

@@ -5,6 +5,7 @@
 //!   generators of random ones.
 //! - `speed`, `energy`, `idle`, `costs`, `waiting`, `loops`, `classes`, `clocks`, `uncore`, `limits`: checkable by hand, one topic each.
 //! - `nodes`: memory of another node. `numa`: threads and their memory find each other. `chiplets`: links of caches to memory.
+//! - `paths`: what the kernel's own code and its locks take.
 //! - `hotplug`: CPUs that come and go, under Linux's own scheduler and under loaded ones.
 //! - `invariants`, `determinism`, `work_conservation`, `loaded`, `explained_waits`: properties of random runs.
 
@@ -23,6 +24,7 @@ mod loaded;
 mod loops;
 mod nodes;
 mod numa;
+mod paths;
 mod speed;
 pub mod support;
 mod uncore;

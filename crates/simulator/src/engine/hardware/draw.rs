@@ -6,7 +6,7 @@ use crate::engine::meter::{Cause, Causes, Power};
 use crate::machine::power::{CoreState, cluster_watts, core_activity, core_watts, voltage_ratio};
 use crate::machine::{IdleScope, Opp};
 use crate::observer::Observer;
-use crate::units::{ClusterId, CoreId, CpuId, PackageId};
+use crate::units::{ClusterId, CoreId, CpuId, Nanos, PackageId, seconds};
 
 impl Hardware<'_> {
     /// The clock of the leader's fastest domain, if any of its cores is awake.
@@ -75,6 +75,18 @@ impl Hardware<'_> {
                 self.power_changes.push(*cpu);
             }
         }
+    }
+
+    /// `cpu`, which counts as idle, has executed the kernel for `time`, at the present clock: its core drew then what it does when
+    /// it runs, unless a sibling ran anyway. (Clusters and packages count as asleep as ever.)
+    pub fn has_run(&mut self, cpu: CpuId, time: Nanos) {
+        let core = self.machine.cpus[cpu.index()].core;
+        if self.cores[core.index()].busy_threads > 0 {
+            return;
+        }
+        let running = self.core_watts(core, CoreState::Active(1.0));
+        let idle = self.core_watts(core, CoreState::Idle(self.core_idle_state(core)));
+        self.cpus[cpu.index()].meter.add((running - idle).max(0.0) * seconds(time));
     }
 
     /// Keeps the cluster's count of idle cores by state.

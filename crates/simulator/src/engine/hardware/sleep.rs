@@ -67,11 +67,16 @@ impl Hardware<'_> {
         Some((joules, transition::entered(&entry.idle_states[state], self.now - cores[core.index()].idle_since)))
     }
 
+    /// What wakes `cpu` arrives after so long: it sleeps until then.
+    pub fn called_in(&mut self, cpu: CpuId, time: Nanos) {
+        self.cpus[cpu.index()].called_in = time;
+    }
+
     /// What `cpu` wakes, its core and perhaps its cluster and the uncore, draws what it does asleep until the first instruction: all
     /// beyond that is the transition's energy.
     pub(super) fn reduce_until_awake(&mut self, cpu: CpuId) {
         let core = self.machine.cpus[cpu.index()].core;
-        let latency = self.wakeup_latency(cpu);
+        let latency = self.wakeup_latency(cpu) + std::mem::take(&mut self.cpus[cpu.index()].called_in);
         if latency == 0 || self.cores[core.index()].busy_threads > 0 {
             return;
         }

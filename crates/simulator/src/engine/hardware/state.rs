@@ -17,6 +17,8 @@ pub(super) struct CpuState {
     pub residency: Residency,
     /// When the CPU went idle last.
     pub idle_since: Nanos,
+    /// How long after its wake-up the interrupt arrives that wakes it.
+    pub called_in: Nanos,
 }
 
 #[derive(Debug)]
@@ -122,6 +124,7 @@ impl CpuState {
             meter: Meter::default(),
             residency: Residency::new(states + 2, idle_state),
             idle_since: 0,
+            called_in: 0,
         }
     }
 }

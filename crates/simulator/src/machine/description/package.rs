@@ -9,6 +9,7 @@ use crate::machine::{
     Boost, CpufreqDriver, EnergyPreference, Package, PackageIdleState, Platform, PowerLimit, SchedulingCosts, Thermal,
     ThrottleSeen, UncoreClock, UsualGovernor,
 };
+use crate::units::Nanos;
 
 /// A package, and where each of its boost limits, and the core state of each of its idle states, is written.
 #[derive(Debug, Clone)]
@@ -155,12 +156,25 @@ fn read_epp(table: &Table<'_>, active: Option<CpufreqDriver>) -> Result<EnergyPr
     }
 }
 
+/// What a cache line takes from another core where the description does not say, in nanoseconds: assumed, of the order that
+/// measurements between cores of server and desktop processors give, under a cache,
+const LINE: Nanos = 20;
+/// from another last-level cache,
+const LINE_LLC: Nanos = 100;
+/// from another node.
+const LINE_NODE: Nanos = 200;
+
 pub(super) fn read_scheduling(table: &Table<'_>) -> Result<SchedulingCosts, InputError> {
     let time = |key| table.number(key, MICROSECONDS).map(|time| nanos(time.value));
+    let line =
+        |key, assumed| table.number_if(key, MICROSECONDS).map(|time| time.map_or(assumed, |time| nanos(time.value)));
     Ok(SchedulingCosts {
         context_switch: time("context_switch_us")?,
         migration: time("migration_us")?,
         migration_llc: time("migration_llc_us")?,
         tick: time("tick_us")?,
+        line: line("line_transfer_us", LINE)?,
+        line_llc: line("line_transfer_llc_us", LINE_LLC)?,
+        line_node: line("line_transfer_node_us", LINE_NODE)?,
     })
 }

@@ -241,7 +241,17 @@ pub static PLATFORM: Shape = Shape {
 /// Costs of scheduling.
 pub static SCHEDULING: Shape = Shape {
     title: "scheduling",
-    keys: &["context_switch_us", "migration_us", "migration_llc_us", "tick_us", "source", "sources"],
+    keys: &[
+        "context_switch_us",
+        "migration_us",
+        "migration_llc_us",
+        "tick_us",
+        "line_transfer_us",
+        "line_transfer_llc_us",
+        "line_transfer_node_us",
+        "source",
+        "sources",
+    ],
     inner: &[],
 };
 

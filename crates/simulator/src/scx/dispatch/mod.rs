@@ -20,6 +20,7 @@ use super::abi::profile::{
 };
 use super::dsq::{DsqRef, Mixed};
 use super::entity::OpsState;
+use crate::kernel::paths::{DSQ_INSERT, DSQ_INSERT_PER_LEVEL, DSQ_INSERT_VTIME};
 use crate::units::{CpuId, TaskId};
 
 impl Ctx<'_> {
@@ -71,6 +72,13 @@ impl Ctx<'_> {
         }
     }
 
+    /// `cpu` executes so many instructions with the lock of `dsq` held, unless that is a local queue, which has none.
+    pub(super) fn takes_dsq_lock(&mut self, dsq: DsqRef, cpu: CpuId, instructions: u32) {
+        if let Some(lock) = self.scx.dsqs.lock(dsq) {
+            self.kernel.executes_locked(cpu, lock, instructions);
+        }
+    }
+
     /// `dispatch_enqueue`: puts `task`, which is in no queue, into `dsq`.
     ///
     /// That the queue was destroyed meanwhile cannot happen: it was found at this instant.
@@ -81,6 +89,11 @@ impl Ctx<'_> {
             enq_flags &= !SCX_ENQ_DSQ_PRIQ;
         }
         let by_vtime = enq_flags & SCX_ENQ_DSQ_PRIQ != 0;
+        if self.kernel.paths.take_time {
+            let levels = self.scx.dsqs.levels(dsq);
+            let vtime = DSQ_INSERT_VTIME + levels * DSQ_INSERT_PER_LEVEL;
+            self.takes_dsq_lock(dsq, self.scx.calls.this_cpu(), if by_vtime { vtime } else { DSQ_INSERT });
+        }
         let mixed = self.queues().insert(dsq, task, by_vtime, enq_flags);
         if let Some(mixed) = mixed {
             let which = match mixed {

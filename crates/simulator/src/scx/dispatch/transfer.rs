@@ -7,6 +7,7 @@ use super::super::Ctx;
 use super::super::abi::profile::{DEQUEUE_NOCLOCK, SCX_ENQ_CLEAR_OPSS};
 use super::super::dsq::DsqRef;
 use super::super::entity::OpsState;
+use crate::kernel::paths::{DSQ_CONSUME, Lock, RQ_HOLD};
 use crate::units::{CpuId, TaskId};
 
 impl Ctx<'_> {
@@ -92,6 +93,9 @@ impl Ctx<'_> {
     /// one.
     pub(super) fn consume_dispatch_q(&mut self, cpu: CpuId, dsq: DsqRef, enq_flags: u64) -> bool {
         let mut next = self.scx.dsqs.first(dsq);
+        if next.is_some() {
+            self.takes_dsq_lock(dsq, cpu, DSQ_CONSUME);
+        }
         while let Some(task) = next {
             let on = self.kernel.task(task).cpu;
             if on == cpu {
@@ -101,6 +105,7 @@ impl Ctx<'_> {
             }
             if self.task_can_run_on_remote_rq(task, cpu, false) {
                 // `consume_remote_task`
+                self.kernel.executes_locked(cpu, Lock::Rq(on), RQ_HOLD);
                 self.queues().remove(task);
                 self.move_remote_task_to_local_dsq(task, enq_flags, cpu);
                 return true;

@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 use super::abi::profile::{SCX_DSQ_FLAG_BUILTIN, SCX_DSQ_GLOBAL, SCX_DSQ_INVALID, SCX_DSQ_LOCAL};
 use super::errno::{EEXIST, EINVAL};
 use crate::kernel::Kernel;
+use crate::kernel::paths::Lock;
 use crate::units::{CpuId, TaskId};
 use iter::Cursor;
 use list::{Links, Node};
@@ -227,6 +228,16 @@ impl Dsqs {
     /// Number of tasks in the queue.
     pub fn nr(&self, dsq: DsqRef) -> u32 {
         self.queue(dsq).nr
+    }
+
+    /// The lock of `dsq`; a local queue has that of its CPU's run queue.
+    pub fn lock(&self, dsq: DsqRef) -> Option<Lock> {
+        dsq.0.checked_sub(self.nr_cpus as u32).map(Lock::Dsq)
+    }
+
+    /// Levels of a balanced tree of the tasks in `dsq`.
+    pub fn levels(&self, dsq: DsqRef) -> u32 {
+        self.nr(dsq).checked_ilog2().map_or(0, |levels| levels + 1)
     }
 
     /// Number of tasks in the local queue of `cpu`.

@@ -31,7 +31,15 @@ pub fn two_cpus() -> Machine {
             governor: None,
             epp: EnergyPreference::Default,
         },
-        costs: SchedulingCosts { context_switch: 0, migration: 0, migration_llc: 0, tick: 0 },
+        costs: SchedulingCosts {
+            context_switch: 0,
+            migration: 0,
+            migration_llc: 0,
+            tick: 0,
+            line: 0,
+            line_llc: 0,
+            line_node: 0,
+        },
         reference: Reference {
             cpu: CpuId(1),
             khz_ipc: 2_362_000.0,

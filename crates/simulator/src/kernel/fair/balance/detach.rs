@@ -5,6 +5,7 @@ use super::super::Fair;
 use super::IdleType;
 use super::asym::asym_active_balance;
 use super::env::{LoadBalance, Migration};
+use super::executes_pass;
 use super::stats::reduced_capacity;
 use crate::kernel::Kernel;
 use crate::kernel::class::{Dequeue, Enqueue, SchedClass};
@@ -45,6 +46,7 @@ impl Fair {
             some_pinned: false,
             new_dst: None,
         };
+        executes_pass(kernel, cpu, env.domain);
         loop {
             if !self.should_we_balance(kernel, &env) {
                 self.out_balanced(kernel, &env);

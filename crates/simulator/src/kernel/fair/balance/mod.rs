@@ -6,8 +6,7 @@
 //! - [`stats`]: what is known of a group. `source`: the busiest group and queue, and how much to move. `detach`: moving;
 //!   `env`: one attempt at it. `asym`: what ranks of CPUs have to say.
 //!
-//! Left out: the time that balancing itself takes (a new-idle pass costs a fixed sum per CPU looked at, only to decide
-//! whether it is worth it), waking an idle CPU for the sake of balancing (its
+//! Left out: waking an idle CPU for the sake of balancing (its
 //! energy). A machine that spends much of its time in balancing could tell the difference.
 
 mod asym;
@@ -22,11 +21,12 @@ use rand::RngExt;
 use super::Fair;
 use super::layout::QueueId;
 use crate::kernel::Kernel;
+use crate::kernel::paths::{BALANCE, BALANCE_PER_CPU};
 use crate::kernel::topology::{DomainId, Level, SchedDomain};
 use crate::units::{CpuId, MSEC, Nanos, SEC, TaskId};
 use nohz::{Kick, Nohz};
 
-/// How long a CPU looks at another one in a new-idle pass, by level: decides when a short pause is not worth it. The
+/// How long a CPU waits for what it reads of another one in a pass, by level: decides when a short pause is not worth it. The
 /// kernel measures it (`max_newidle_lb_cost`); here it is two cache lines of another CPU, at the order of core-to-core
 /// latencies of today's servers: 20 ns under a cache, 100 ns in a package, 200 ns between packages (assumed).
 fn newidle_cost_per_cpu(level: Level) -> Nanos {
@@ -126,6 +126,15 @@ pub(super) enum Softirq {
     Domains(CpuId),
     /// The idle CPUs balance.
     Nohz(Kick),
+}
+
+/// `cpu` looks at every CPU of `domain` (`update_sd_lb_stats`).
+fn executes_pass(kernel: &mut Kernel, cpu: CpuId, domain: DomainId) {
+    if kernel.paths.take_time {
+        let SchedDomain { level, weight, .. } = kernel.topology.domains[domain];
+        kernel.executes(cpu, BALANCE + BALANCE_PER_CPU * weight as u32);
+        kernel.stalls(cpu, newidle_cost_per_cpu(level) * weight as Nanos);
+    }
 }
 
 impl Fair {
@@ -265,6 +274,7 @@ impl Fair {
                 continue;
             }
             if !self.may_find_work(kernel, domain) {
+                executes_pass(kernel, cpu, domain);
                 self.note_newidle(kernel, cpu, level, false);
                 self.newidle_in_vain(kernel, cpu, level);
                 continue;
