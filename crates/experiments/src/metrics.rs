@@ -202,6 +202,7 @@ mod tests {
         SchedExtReport {
             name: "counting".to_owned(),
             kernel: "6.12".to_owned(),
+            without: None,
             callbacks: BTreeMap::new(),
             overhead_s: 0.0,
             statistics: statistics.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),

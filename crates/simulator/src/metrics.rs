@@ -310,6 +310,10 @@ pub struct SchedExtReport {
     pub name: String,
     /// Kernel version whose sched_ext the scheduler ran on.
     pub kernel: String,
+    /// What the scheduler lacked of itself, if the file beside its object says so: a part that its own loader plays while the
+    /// scheduler runs. These results are not the whole scheduler's then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without: Option<String>,
     /// Callbacks that were called, by name.
     pub callbacks: BTreeMap<String, CallbackReport>,
     /// CPU time that all programs of the scheduler were charged on all CPUs, in seconds.

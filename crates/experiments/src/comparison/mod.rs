@@ -40,6 +40,11 @@ impl PairResult {
         &self.metrics[metric as usize]
     }
 
+    /// What the scheduler lacked of itself, if it ran so: its results are shown, and no conclusion is drawn from them.
+    pub fn without(&self) -> Option<&str> {
+        self.outcomes.iter().find_map(|run| run.report.sched_ext.as_ref()?.without.as_deref())
+    }
+
     /// `metric` over that of `base`, another pair of the same comparison; `None` where one of both was not measured or the
     /// latter is 0.
     pub fn ratio_to(&self, base: &Self, metric: Metric) -> Option<Ratio> {

@@ -2,6 +2,8 @@
 //! The geometric mean of a pair's ratios over all cells, and the cell in which it fares worst.
 
 use super::Matrix;
+#[cfg(doc)]
+use crate::comparison::PairResult;
 use crate::comparison::{Comparison, Metric};
 use crate::statistics::Estimate;
 
@@ -21,10 +23,14 @@ pub struct GeometricMean<'a> {
 
 impl Matrix {
     /// The geometric mean of the ratios of the pair at `index` to the reference; `None` for the reference itself, and where
-    /// no cell has a ratio.
+    /// no cell has a ratio. Cells in which a scheduler lacked a part of itself ([`PairResult::without`]) do not count.
     pub fn geometric_mean(&self, index: usize, metric: Metric) -> Option<GeometricMean<'_>> {
         let ratio = |cell: &Comparison| {
-            let ratio = cell.pairs.get(index)?.metric(metric).ratio?.estimate;
+            let (pair, reference) = (cell.pairs.get(index)?, cell.pairs.first()?);
+            if pair.without().is_some() || reference.without().is_some() {
+                return None;
+            }
+            let ratio = pair.metric(metric).ratio?.estimate;
             (ratio.mean > 0.0).then_some(ratio)
         };
         let cells: Vec<(&Comparison, Estimate)> =
@@ -53,6 +59,10 @@ fn geometric(ratios: &[Estimate]) -> Estimate {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use tandem_simulator::metrics::SchedExtReport;
+
     use super::*;
     use crate::comparison::tests::comparison;
     use crate::scenario::pair::Pair;
@@ -72,6 +82,29 @@ mod tests {
         assert!((mean.ratio.mean - 1.0).abs() < 1e-12, "{mean:?}");
         assert_eq!((mean.cells, mean.worst.machine.as_str()), (2, "m1"));
         assert!(matrix.geometric_mean(0, Metric::Time).is_none(), "the reference has no ratio to itself");
+    }
+
+    #[test]
+    fn a_scheduler_that_lacked_a_part_of_itself_has_no_mean() {
+        let mut matrix = matrix(&[0.5, 2.0]);
+        let lacking = SchedExtReport {
+            name: "half".to_owned(),
+            kernel: "7.1".to_owned(),
+            without: Some("its user-space half".to_owned()),
+            callbacks: BTreeMap::new(),
+            overhead_s: 0.0,
+            statistics: Vec::new(),
+            states: Vec::new(),
+            restarts: Vec::new(),
+            exit: None,
+            output: Vec::new(),
+        };
+        matrix.comparisons[0].pairs[1].outcomes[0].report.sched_ext = Some(lacking.clone());
+        let mean = matrix.geometric_mean(1, Metric::Time).unwrap();
+        assert_eq!((mean.cells, mean.ratio.mean), (1, 2.0), "the other cell counts");
+        matrix.comparisons[1].pairs[0].outcomes[0].report.sched_ext = Some(lacking);
+        assert_eq!(matrix.comparisons[1].pairs[0].without(), Some("its user-space half"));
+        assert!(matrix.geometric_mean(1, Metric::Time).is_none(), "nor does a ratio to such a one");
     }
 
     #[test]

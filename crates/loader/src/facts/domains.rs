@@ -3,8 +3,7 @@
 //! domains: the CPUs of one last-level cache that are of one kind. After the crates scx_utils (`topology.rs`) and scx_lavd
 //! (`cpu_order.rs`).
 //!
-//! Left out: sizes of caches, by which loaders order CPUs of equal capacity; and orders from an energy model, for which
-//! scx_lavd tries all combinations of performance domains and states (`--no-use-em` turns that off).
+//! Left out: sizes of caches, by which loaders order CPUs of equal capacity.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -2,20 +2,33 @@
 //! What a loader finds out about the system that it loads a scheduler into.
 //!
 //! [`Facts`] is what a system has to say of itself: the running kernel's [`Machine`] says it, and so does a simulated one.
-//! All other facts follow from these: sums and orders of CPUs, compute domains (`domains`). [`Word`] (`words`) names every
-//! fact that a loader's file can ask for, and [`System`] answers.
+//! All other facts follow from these: sums and orders of CPUs, compute domains (`domains`), orders by an energy model
+//! (`energy_order`). [`Word`] (`words`) names every fact that a loader's file can ask for, and [`System`] answers.
 
 mod domains;
+mod energy_order;
 #[cfg(test)]
 mod tests;
 mod words;
 
+use std::sync::OnceLock;
+
 use crate::machine::{Cpu, Machine, OppTable};
 use domains::{Domain, Extremes};
+use energy_order::CpuOrder;
 pub use words::{Shape, Subject, Word};
 
 /// No CPU, where a loader has the number of one: -1 in 32 bits.
 const NO_CPU: u64 = u32::MAX as u64;
+
+/// A performance domain of the kernel's energy model, as `/sys/kernel/debug/energy_model` has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnergyDomain {
+    /// CPUs of the domain by number, ascending.
+    pub cpus: Vec<usize>,
+    /// Its states, ascending: capacity of a CPU, 1..=1024, and power of a busy one, in any unit that all domains share.
+    pub states: Vec<(u64, u64)>,
+}
 
 /// A system that schedulers are loaded into.
 pub trait Facts {
@@ -23,6 +36,8 @@ pub trait Facts {
     fn cpus(&self) -> Vec<Cpu>;
     /// The different tables of operating points, which [`Cpu::opp_table`] counts.
     fn opp_tables(&self) -> Vec<OppTable>;
+    /// The kernel's energy model, by performance domain; empty: there is none.
+    fn energy_model(&self) -> Vec<EnergyDomain>;
     /// Number of NUMA nodes, at least 1.
     fn nr_nodes(&self) -> u64;
     /// Whether a clock follows what schedulers ask for (`scx_bpf_cpuperf_set`).
@@ -41,6 +56,24 @@ impl Facts for Machine {
 
     fn opp_tables(&self) -> Vec<OppTable> {
         self.opp_tables.clone()
+    }
+
+    /// What the tables of operating points have of it, in milliwatts.
+    fn energy_model(&self) -> Vec<EnergyDomain> {
+        let mut model: Vec<(u64, EnergyDomain)> = Vec::new();
+        for (number, cpu) in self.cpus.iter().enumerate().filter(|(_, cpu)| cpu.online) {
+            if let Some((_, domain)) = model.iter_mut().find(|(id, _)| *id == cpu.performance_domain) {
+                domain.cpus.push(number);
+                continue;
+            }
+            let Some(table) = self.opp_tables.get(cpu.opp_table as usize) else { return Vec::new() };
+            let states: Vec<(u64, u64)> = table.performance.iter().copied().zip(table.power.iter().copied()).collect();
+            if states.is_empty() || states.iter().any(|(_, power)| *power == 0) {
+                return Vec::new();
+            }
+            model.push((cpu.performance_domain, EnergyDomain { cpus: vec![number], states }));
+        }
+        model.into_iter().map(|(_, domain)| domain).collect()
     }
 
     fn nr_nodes(&self) -> u64 {
@@ -90,6 +123,9 @@ impl Fact {
 pub struct System {
     cpus: Vec<Cpu>,
     opp_tables: Vec<OppTable>,
+    energy_model: Vec<EnergyDomain>,
+    /// Found when they are asked for: most loaders never do.
+    cpu_orders: OnceLock<Vec<CpuOrder>>,
     nr_nodes: u64,
     cpuperf: bool,
     memory_bandwidth: u64,
@@ -111,6 +147,8 @@ impl System {
             threads: domains::threads(&cpus),
             cpus,
             opp_tables: facts.opp_tables(),
+            energy_model: facts.energy_model(),
+            cpu_orders: OnceLock::new(),
             nr_nodes: facts.nr_nodes(),
             cpuperf: facts.cpuperf(),
             memory_bandwidth: facts.memory_bandwidth().unwrap_or(0),
@@ -128,6 +166,9 @@ impl System {
             Subject::Cpu => self.cpus.len(),
             Subject::Domain => self.domains.len(),
             Subject::OppTable => self.opp_tables.len(),
+            Subject::Llc => self.nr_llcs(),
+            Subject::Node => self.nr_nodes as usize,
+            Subject::CpuOrder => energy_order::ROOM,
         }
     }
 
@@ -138,6 +179,9 @@ impl System {
             Subject::Cpu => Self::of_cpu(self, number, word.name()).map(Fact::One),
             Subject::Domain => self.of_domain(number, word.name()),
             Subject::OppTable => self.of_opp_table(number, word.name()),
+            Subject::Llc => self.of_llc(number, word.name()),
+            Subject::Node => self.of_node(number, word.name()),
+            Subject::CpuOrder => self.of_cpu_order(number, word.name()),
         }
     }
 
@@ -158,6 +202,23 @@ impl System {
     }
 
     fn of_machine(&self, name: &str) -> Option<Fact> {
+        self.truth(name).map(Fact::flag).or_else(|| self.number_or_list(name))
+    }
+
+    fn truth(&self, name: &str) -> Option<bool> {
+        Some(match name {
+            "smt" => self.smt(),
+            "numa" => self.nr_nodes > 1,
+            "uniform" => self.nr_nodes == 1,
+            "same_capacity" => self.cpus.windows(2).all(|pair| pair[0].capacity == pair[1].capacity),
+            "hybrid" => self.has_little(),
+            "cpuperf" => self.cpuperf,
+            "energy_model" => !self.energy_model.is_empty(),
+            _ => return None,
+        })
+    }
+
+    fn number_or_list(&self, name: &str) -> Option<Fact> {
         let different = |key: fn(&Cpu) -> u64| {
             let mut keys: Vec<u64> = self.cpus.iter().map(key).collect();
             keys.sort_unstable();
@@ -172,6 +233,7 @@ impl System {
             "nr_llcs" => different(|cpu| cpu.llc),
             "nr_performance_domains" => different(|cpu| cpu.performance_domain),
             "nr_opp_tables" => Fact::One(self.opp_tables.len() as u64),
+            "nr_cpu_orders" => Fact::One(self.cpu_orders().len() as u64),
             "smallest_cpu" => Fact::One(self.cpus_by_capacity().last().map_or(0, |cpu| *cpu as u64)),
             "total_capacity" => Fact::One(self.cpus.iter().map(|cpu| cpu.capacity).sum()),
             "efficient_capacity" => {
@@ -179,12 +241,7 @@ impl System {
             }
             "memory_bandwidth" => Fact::One(self.memory_bandwidth),
             "idle_power" => Fact::One(self.idle_power),
-            "smt" => Fact::flag(self.smt()),
-            "numa" => Fact::flag(self.nr_nodes > 1),
-            "uniform" => Fact::flag(self.nr_nodes == 1),
-            "same_capacity" => Fact::flag(self.cpus.windows(2).all(|pair| pair[0].capacity == pair[1].capacity)),
-            "hybrid" => Fact::flag(self.has_little()),
-            "cpuperf" => Fact::flag(self.cpuperf),
+            "online_mask" => self.mask(|cpu| cpu.online),
             "cpus_by_capacity" => list(self.cpus_by_capacity()),
             "cpus_by_performance" => list(self.cpus_by_performance()),
             "cpus_by_efficiency" => list(self.cpus_by_efficiency()),
@@ -208,6 +265,38 @@ impl System {
             "performance" => cpu.performance,
             "big" => u64::from(self.is_big(number)),
             "turbo" => u64::from(self.is_turbo(number)),
+            _ => return None,
+        })
+    }
+
+    fn nr_llcs(&self) -> usize {
+        self.cpus.iter().map(|cpu| cpu.llc as usize + 1).max().unwrap_or(0)
+    }
+
+    /// A list: the CPUs for which something holds, as 64-bit words.
+    fn mask(&self, holds: impl Fn(&Cpu) -> bool) -> Fact {
+        let mut words = vec![0_u64; self.cpus.len().div_ceil(64)];
+        let cpus = self.cpus.iter().enumerate().filter(|(_, cpu)| holds(cpu));
+        cpus.for_each(|(number, _)| words[number / 64] |= 1 << (number % 64));
+        Fact::List(words)
+    }
+
+    fn of_llc(&self, number: usize, name: &str) -> Option<Fact> {
+        let of = |cpu: &Cpu| cpu.llc == number as u64;
+        let first = self.cpus.iter().find(|cpu| of(cpu))?;
+        Some(match name {
+            "number" => Fact::One(number as u64),
+            "node" => Fact::One(first.node),
+            "mask" => self.mask(of),
+            _ => return None,
+        })
+    }
+
+    fn of_node(&self, number: usize, name: &str) -> Option<Fact> {
+        Some(match name {
+            _ if number as u64 >= self.nr_nodes => return None,
+            "number" => Fact::One(number as u64),
+            "mask" => self.mask(|cpu| cpu.node == number as u64),
             _ => return None,
         })
     }

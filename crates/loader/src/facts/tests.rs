@@ -85,3 +85,60 @@ fn facts_of_the_largest_machine_are_found_soon() {
     assert_eq!(all(&system, "cpus_by_performance")[..3], [4096, 4098, 4100]);
     assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
 }
+
+/// Two little CPUs, whose states are 100 (10 mW) and 200 (40 mW), and a big one of 400 (200 mW) and 800 (1000 mW).
+fn big_and_little() -> Machine {
+    let cpu = |number: u64| Cpu {
+        online: true,
+        core: number,
+        performance_domain: number / 2,
+        opp_table: number / 2,
+        capacity: if number == 2 { 800 } else { 200 },
+        ..Cpu::default()
+    };
+    let table = |performance: [u64; 2], power: [u64; 2]| OppTable {
+        frequency: vec![1, 2],
+        performance: performance.to_vec(),
+        power: power.to_vec(),
+        static_power: vec![0, 0],
+    };
+    let opp_tables = vec![table([100, 200], [10, 40]), table([400, 800], [200, 1000])];
+    Machine { cpus: (0..3).map(cpu).collect(), opp_tables, nr_nodes: 1, cpuperf: true }
+}
+
+/// The cheapest sets by performance: 100 and 200 one and two little CPUs at their lowest clock, 400 both at their highest (80 mW;
+/// the big one alone at its lowest takes 200), 500 and 600 all at their lowest with one and two little ones, 800 the big one,
+/// 1000 and 1200 with one and two little ones. For 5 % (60) two little ones come first, for 10 % (120) the same set at the same
+/// performance: it is entered again and, as the one that it replaces, taken out. So do 20 and 30 % (400), and 40 and 50 %, for
+/// which the big one is nearest, being one domain. From 60 % on it stays (800): all CPUs are entered at 70 %, taken out at 80 %,
+/// entered at 90 % and taken out at 100 %.
+#[test]
+fn orders_by_an_energy_model_are_those_of_the_loader() {
+    let system = System::of(&big_and_little());
+    assert_eq!((all(&system, "energy_model"), all(&system, "nr_cpu_orders")), (vec![1], vec![1]));
+    assert_eq!(all(&system, "cpu_order.capacity"), [800; 11], "the last one is repeated");
+    assert_eq!(system.fact(Word::of("cpu_order.cpus").unwrap(), 0), Some(Fact::List(vec![2])));
+    assert_eq!(system.fact(Word::of("cpu_order.cpus").unwrap(), 11), None);
+}
+
+#[test]
+fn without_an_energy_model_there_is_an_order_for_power_and_one_for_speed() {
+    let mut machine = big_and_little();
+    machine.opp_tables[0].power = vec![0, 0];
+    let system = System::of(&machine);
+    assert_eq!((all(&system, "energy_model"), all(&system, "nr_cpu_orders")), (vec![0], vec![2]));
+    assert_eq!(all(&system, "cpu_order.capacity")[..3], [200, 1200, 1200]);
+    assert_eq!(all(&system, "cpu_order.nr_primary"), [1; 11]);
+    assert_eq!(all(&system, "cpu_order.cpus")[..6], [0, 1, 2, 2, 0, 1]);
+}
+
+#[test]
+fn masks_have_the_cpus_of_a_cache_of_a_node_and_those_online() {
+    let cpu = |number: u64| Cpu { online: number != 65, node: number / 64, llc: number / 32, ..Cpu::default() };
+    let machine = Machine { cpus: (0..96).map(cpu).collect(), nr_nodes: 2, ..Machine::default() };
+    let system = System::of(&machine);
+    assert_eq!(all(&system, "llc.mask"), [0xffff_ffff, 0, 0xffff_ffff_0000_0000, 0, 0, 0xffff_ffff]);
+    assert_eq!((all(&system, "llc.number"), all(&system, "llc.node")), (vec![0, 1, 2], vec![0, 0, 1]));
+    assert_eq!(all(&system, "node.mask"), [u64::MAX, 0, 0, 0xffff_ffff]);
+    assert_eq!(all(&system, "online_mask"), [u64::MAX, 0xffff_fffd]);
+}

@@ -14,13 +14,20 @@ pub enum Subject {
     Domain,
     /// A table of operating points: what one kind of CPU has for clocks.
     OppTable,
+    /// A last-level cache's.
+    Llc,
+    /// A NUMA node's.
+    Node,
+    /// An order in which to use CPUs up to some load.
+    CpuOrder,
 }
 
 impl Subject {
     /// All subjects.
-    pub const ALL: [Self; 4] = [Self::Machine, Self::Cpu, Self::Domain, Self::OppTable];
+    pub const ALL: [Self; 7] =
+        [Self::Machine, Self::Cpu, Self::Domain, Self::OppTable, Self::Llc, Self::Node, Self::CpuOrder];
     /// The subjects of which a machine has several.
-    pub const SEVERAL: [Self; 3] = [Self::Cpu, Self::Domain, Self::OppTable];
+    pub const SEVERAL: [Self; 6] = [Self::Cpu, Self::Domain, Self::OppTable, Self::Llc, Self::Node, Self::CpuOrder];
 
     /// What stands before the `.` of its facts: `cpu`; empty for the machine.
     pub fn prefix(self) -> &'static str {
@@ -29,6 +36,9 @@ impl Subject {
             Self::Cpu => "cpu",
             Self::Domain => "domain",
             Self::OppTable => "opp_table",
+            Self::Llc => "llc",
+            Self::Node => "node",
+            Self::CpuOrder => "cpu_order",
         }
     }
 
@@ -44,6 +54,9 @@ impl Subject {
             Self::Cpu => CPU,
             Self::Domain => DOMAIN,
             Self::OppTable => OPP_TABLE,
+            Self::Llc => LLC,
+            Self::Node => NODE,
+            Self::CpuOrder => CPU_ORDER,
         }
     }
 }
@@ -68,6 +81,7 @@ const MACHINE: &[(&str, Shape)] = &[
     ("nr_llcs", Number),
     ("nr_performance_domains", Number),
     ("nr_opp_tables", Number),
+    ("nr_cpu_orders", Number),
     ("smallest_cpu", Number),
     ("total_capacity", Number),
     ("efficient_capacity", Number),
@@ -79,6 +93,8 @@ const MACHINE: &[(&str, Shape)] = &[
     ("same_capacity", Truth),
     ("hybrid", Truth),
     ("cpuperf", Truth),
+    ("energy_model", Truth),
+    ("online_mask", List),
     ("cpus_by_capacity", List),
     ("cpus_by_performance", List),
     ("cpus_by_efficiency", List),
@@ -115,6 +131,12 @@ const DOMAIN: &[(&str, Shape)] = &[
 
 const OPP_TABLE: &[(&str, Shape)] =
     &[("nr_opps", Number), ("frequency", List), ("performance", List), ("power", List), ("static_power", List)];
+
+const LLC: &[(&str, Shape)] = &[("number", Number), ("node", Number), ("mask", List)];
+
+const NODE: &[(&str, Shape)] = &[("number", Number), ("mask", List)];
+
+const CPU_ORDER: &[(&str, Shape)] = &[("capacity", Number), ("nr_primary", Number), ("cpus", List)];
 
 /// A word for a fact: `nr_cpus` of the machine, `cpu.capacity` of a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

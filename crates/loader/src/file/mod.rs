@@ -4,6 +4,7 @@
 //!
 //! ```toml
 //! profile = "6.12"
+//! without = "its load balancer, which runs in user space"
 //! [set]
 //! nr_cpu_ids = "nr_cpus"                      # a fact of the machine
 //! cpu_capacity = "cpu.capacity"               # an array: an element for each CPU
@@ -133,6 +134,9 @@ pub struct LoaderFile {
     text: String,
     /// The kernel whose interface the object was written for.
     pub profile: Option<KernelInterface>,
+    /// What the scheduler lacks of itself when it is loaded so, in words: its own loader does it while the scheduler runs, and
+    /// nothing here does. Its results are not the scheduler's then.
+    pub without: Option<String>,
     /// Arrays at the end of data sections, and how many elements they get.
     pub resize: Vec<Setting>,
     /// Global variables, or parts of them.

@@ -13,8 +13,20 @@ use crate::input::{InputError, valid_names};
 use crate::statistics::Statistics;
 
 /// The keys of the file.
-pub const TOP: &[&str] =
-    &["profile", "set", "set_if", "resize", "map", "perf", "hints", "applications", "ops", "run", "statistics"];
+pub const TOP: &[&str] = &[
+    "profile",
+    "without",
+    "set",
+    "set_if",
+    "resize",
+    "map",
+    "perf",
+    "hints",
+    "applications",
+    "ops",
+    "run",
+    "statistics",
+];
 /// The keys of `[run]`.
 pub const RUN: &[&str] = &["init_cpu", "check", "arena", "syscall", "attached"];
 /// Members of `struct sched_ext_ops` that are numbers.
@@ -77,6 +89,7 @@ pub(super) fn read(path: &Path, text: &str) -> Result<LoaderFile, InputError> {
         read.keys.push((entry.key.to_owned(), entry.place));
         match entry.key {
             "profile" => read.profile = Some(file.profile(item)?),
+            "without" => read.without = Some(file.name(item, "`without`", "what the scheduler lacks, in words")?),
             "set" => read.set.extend(file.settings(item, "`set`", None)?),
             "set_if" => read.set.extend(file.settings_if(item)?),
             "resize" => read.resize = file.sizes(item)?,
@@ -194,7 +207,8 @@ impl File<'_> {
             (subject, None) => Ok(subject.unwrap_or(Subject::Machine)),
             (_, Some(_)) => {
                 let message = format!("`{name}` stands for two kinds of things");
-                Err(self.mistake(place, message).help("write one of `{cpu}`, `{domain}`, `{opp_table}` in it"))
+                let placeholders = Subject::SEVERAL.map(|subject| format!("`{}`", subject.placeholder())).join(", ");
+                Err(self.mistake(place, message).help(format!("write one of {placeholders} in it")))
             }
         }
     }

@@ -233,3 +233,11 @@ fn an_object_may_stand_alone() {
     let told = LoaderFile::beside(&folder.path().join("told.bpf.o")).unwrap().unwrap();
     assert_eq!((told.run.check.as_deref(), told.path()), (Some("c"), folder.path().join("told.toml").as_path()));
 }
+
+#[test]
+fn a_file_says_what_its_scheduler_lacks() {
+    assert_eq!(parse("without = \"its balancer\"\n").unwrap().without.as_deref(), Some("its balancer"));
+    assert_eq!(parse("").unwrap().without, None);
+    let error = parse("without = 1\n").unwrap_err();
+    assert!(error.starts_with("s.toml:1:11: "), "{error}");
+}

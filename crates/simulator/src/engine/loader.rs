@@ -205,6 +205,7 @@ impl<'r> Loader<'r> {
         Some(SchedExtReport {
             name: scx.state.ops.name.clone(),
             kernel: scx.state.profile.to_string(),
+            without: self.scheduler.and_then(|scheduler| scheduler.sidecar.as_ref()?.without.clone()),
             callbacks: self.callbacks_so_far(scx),
             overhead_s: seconds(self.callback_time),
             statistics: self.statistics_so_far(scx),

@@ -139,10 +139,19 @@ fn blocks(comparison: &Comparison, metrics: &[Metric], width: usize) -> String {
     comparison.pairs.iter().enumerate().map(block).collect::<Vec<_>>().join("\n")
 }
 
-/// The pair's name, with a mark if a note says that its scheduler was ejected.
+/// The pair's name, with marks if notes say that its scheduler was ejected, or lacked a part of itself.
 pub fn marked(pair: &PairResult) -> String {
     let ejected = pair.outcomes.iter().any(|run| run.exit().is_some());
-    label(&pair.pair) + if ejected { " !" } else { "" }
+    let lacking = if pair.without().is_some() { " *" } else { "" };
+    label(&pair.pair) + lacking + if ejected { " !" } else { "" }
+}
+
+/// The schedulers that lacked a part of themselves.
+fn lacking(comparison: &Comparison) -> impl Iterator<Item = String> + '_ {
+    comparison.pairs.iter().filter_map(|pair| {
+        let text = format!("* {} ran without {}; no conclusion is drawn from that", label(&pair.pair), pair.without()?);
+        Some(printable(&text))
+    })
 }
 
 /// The schedulers that were ejected: how often, and why the first time.
@@ -182,6 +191,7 @@ pub fn notes(comparison: &Comparison, expected: &[Metric]) -> Vec<String> {
     if comparison.seeds.len() == 1 {
         notes.push("One run has no confidence interval; ask for more with --runs.".to_owned());
     }
+    notes.extend(lacking(comparison));
     notes.extend(ejections(comparison));
     notes.extend(warnings(comparison));
     notes

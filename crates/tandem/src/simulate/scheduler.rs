@@ -26,6 +26,9 @@ pub fn activity(report: &Report, width: Option<usize>) -> String {
     let cost = quantity(scheduler.overhead_s, SECONDS);
     let mut text = String::from("\n");
     text += &paragraph(&format!("scheduler {name} on Linux {kernel}: its programs took {cost}{share}"), width);
+    if let Some(without) = &scheduler.without {
+        text += &paragraph(&printable(&format!("It ran without {without}.")), width);
+    }
     if !scheduler.callbacks.is_empty() {
         text.push('\n');
         text += &callbacks(scheduler).fitting(width).render();

@@ -95,6 +95,11 @@ impl EnergyModel {
         Self::new(online.iter().map(domain).collect())
     }
 
+    /// What each performance domain has.
+    pub fn domains(&self) -> &[PerfDomain] {
+        &self.domains
+    }
+
     /// Energy of a domain if its fullest CPU needs `max_util` and all of them `sum_util` (`em_cpu_energy`); the state is
     /// the lowest that is fast enough.
     pub fn em_cpu_energy(&self, domain: usize, max_util: u64, sum_util: u64) -> u64 {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What loader programs find out about a simulated machine and its kernel.
 
-use tandem_loader::facts::{self, Facts};
+use tandem_loader::facts::{self, EnergyDomain, Facts};
 use tandem_loader::machine::{Cpu, OppTable};
 
 use super::opps::OppTables;
 use crate::kernel::Kernel;
 use crate::kernel::cpufreq::Governor;
+use crate::kernel::fair::energy::{self, EnergyModel, PerfState};
 use crate::machine::{self, Machine, MemoryDomain};
 use crate::scx::idle::nr_nodes;
 use crate::units::{CAPACITY_SCALE, CpuId, MemoryDomainId};
@@ -81,6 +82,28 @@ impl Facts for System<'_> {
 
     fn opp_tables(&self) -> Vec<OppTable> {
         OppTables::of(self).into_tables()
+    }
+
+    /// All states, those too that energy-aware placement leaves out as inefficient.
+    fn energy_model(&self) -> Vec<EnergyDomain> {
+        let System { kernel, machine, .. } = self;
+        let is_hybrid = machine.platform.cpufreq_driver.is_some();
+        if !EnergyModel::is_registered(machine, kernel.params.linux) || is_hybrid && !kernel.params.capacity_aware {
+            return Vec::new();
+        }
+        let Some(model) = EnergyModel::with_online(machine, &kernel.topology.online) else { return Vec::new() };
+        let domain = |described: &energy::PerfDomain| {
+            let cpus: Vec<usize> = described.cpus.iter().map(|cpu| cpu.index()).collect();
+            let of = machine.cpus[cpus[0]].performance_domain;
+            let capacity = u64::from(machine.cpus[cpus[0]].capacity);
+            let states = match is_hybrid {
+                true => described.states.clone(),
+                false => energy::states(&machine.performance_domains[of.index()], capacity),
+            };
+            let state = |state: &PerfState| (state.performance, state.power);
+            EnergyDomain { cpus, states: states.iter().map(state).collect() }
+        };
+        model.domains().iter().map(domain).collect()
     }
 
     fn nr_nodes(&self) -> u64 {

@@ -14,3 +14,4 @@ mod noise;
 mod odroid;
 mod support;
 mod together;
+mod unequal;

@@ -36,6 +36,7 @@ structures! {
         parent: Ptr<TaskStruct>,
         group_leader: Ptr<TaskStruct>,
         cgroups: Ptr<CssSet>,
+        mempolicy: Ptr<Mempolicy>,
         utime: u64,
         stime: u64,
         nvcsw: u64,
@@ -86,4 +87,7 @@ structures! {
 
     /// `struct mm_struct`: programs compare its address.
     MmStruct = "mm_struct" { owner: Ptr<TaskStruct> }
+
+    /// `struct mempolicy`: no task has one of its own, so that nothing points here. Objects that look for one must find the member.
+    Mempolicy = "mempolicy" { mode: u16, home_node: i32 }
 }

@@ -28,6 +28,7 @@ fn programs_find_members_where_the_accessors_have_them() {
     assert_eq!(task("scx.disallow"), Some((offset_of!(TaskStruct, scx.disallow) as u64, 1)));
     assert_eq!(task("se.sum_exec_runtime"), Some((offset_of!(TaskStruct, se.sum_exec_runtime) as u64, 8)));
     assert_eq!(task("__state"), Some((offset_of!(TaskStruct, state) as u64, 4)));
+    assert_eq!(task("mempolicy"), Some((offset_of!(TaskStruct, mempolicy) as u64, 8)));
     assert_eq!(task("comm"), Some((offset_of!(TaskStruct, comm) as u64, 16)));
     assert_eq!(task("cpus_mask"), Some((offset_of!(TaskStruct, cpus_mask) as u64, 1024)));
     assert_eq!(place(&btf, "rq", "curr"), Some((offset_of!(Rq, curr) as u64, 8)));

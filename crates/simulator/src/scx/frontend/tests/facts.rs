@@ -127,3 +127,25 @@ fn equal_domains_are_visited_as_a_ring() {
     assert_eq!(of(&system, "domain.neighbours_0", 1), [0, 2, 3]);
     assert_eq!(of(&system, "domain.alternative", 1), [1]);
 }
+
+/// Under 6.12 a model comes from a device tree only.
+#[test]
+fn loaders_see_an_energy_model_where_the_kernel_has_one() {
+    for (machine, model) in [("pixel6", 1), ("i9-12900k", 0), ("core-ultra-7-258v", 0)] {
+        assert_eq!(all(&Bundled::new(machine).known(), "energy_model"), [model], "{machine}");
+    }
+    let pixel = Bundled::new("pixel6").known();
+    let orders = all(&pixel, "nr_cpu_orders")[0] as usize;
+    let capacities = &all(&pixel, "cpu_order.capacity")[..orders];
+    assert!(orders > 2 && capacities.is_sorted_by(|one, next| one < next), "{capacities:?}");
+    for order in 0..orders {
+        let mut cpus = of(&pixel, "cpu_order.cpus", order);
+        let nr_primary = of(&pixel, "cpu_order.nr_primary", order)[0] as usize;
+        assert!((1..=cpus.len()).contains(&nr_primary), "{cpus:?}");
+        cpus.sort_unstable();
+        cpus.dedup();
+        assert!(cpus.len() >= nr_primary && cpus.iter().all(|cpu| *cpu < 8), "each CPU once: {cpus:?}");
+    }
+    // Both have one order for power and one for speed.
+    assert_eq!(all(&Bundled::new("i9-12900k").known(), "nr_cpu_orders"), [2]);
+}
