@@ -10,6 +10,7 @@ mod compiled;
 mod crowded;
 #[path = "../../simulator/tests/common/equal.rs"]
 mod equal;
+mod decisions;
 mod factor;
 mod fidelity;
 mod latency;

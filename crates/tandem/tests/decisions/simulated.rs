@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! The wake-ups of one state in the simulator: what `guest/fidelity/decide.c` does, as a workload.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+use tandem_simulator::machine::Machine;
+use tandem_simulator::observer::{Observer, PrevState, TaskInfo};
+use tandem_simulator::simulation::{Options, Scheduler, simulate};
+use tandem_simulator::units::{CpuId, Nanos, TaskId};
+use tandem_simulator::workload::Workload;
+
+use super::case::{Case, Wakeup};
+use crate::equal;
+
+/// Until the first wake-up: all threads have begun by then.
+const BEGIN_US: u64 = 200_000;
+
+/// Each wake-up while the CPUs of `busy` have something to do and the waker is tied to `waker`.
+#[track_caller]
+pub fn wakeups(case: &Case, scheduler: &Scheduler, busy: u32, waker: u32) -> Vec<Wakeup> {
+    let text = workload(case, busy, waker).to_string();
+    let workload = Workload::parse(Path::new(&case.name), &text).unwrap_or_else(|error| panic!("{error}"));
+    let options = Options { scheduler: scheduler.clone(), ..Options::default() };
+    let mut watch = Watch::default();
+    let report = simulate(&machine(case), &workload, &options, &mut watch).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(report.sched_ext.and_then(|scx| scx.exit), None, "{}", case.name);
+    watch.wakeups
+}
+
+/// `smp-8` with a case's sockets, each a package with a cache.
+fn machine(case: &Case) -> Machine {
+    let cores = format!("cores = {}\nsmt = {}\n", case.cores, case.threads);
+    let one = equal::description(8).replace("cores = 8\n", &cores);
+    let one = one.replace("memory_speed = 1.0\n", "memory_speed = 1.0\nsmt_speed = 1.0\nsmt_activity = 1.0\n");
+    let cluster = table(&one, "[[cluster]]");
+    let package = table(&one, "[package.package]");
+    let mut text = one.clone();
+    for socket in 1..case.sockets {
+        let next = cluster.replace("\"cores\"", &format!("\"cores{socket}\""));
+        let _ = write!(text, "\n{}", next.replace("\"package\"\ncore", &format!("\"package{socket}\"\ncore")));
+        let _ = write!(text, "\n{}", package.replace("package.package", &format!("package.package{socket}")));
+    }
+    let machine = Machine::parse("small", Path::new("small.toml"), &text, None);
+    machine.unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// The lines of a table.
+fn table<'t>(text: &'t str, head: &str) -> &'t str {
+    let rest = &text[text.find(head).unwrap()..];
+    &rest[..rest.find("\n\n").map_or(rest.len(), |end| end + 1)]
+}
+
+/// As rt-app JSON.
+fn workload(case: &Case, busy: u32, waker: u32) -> Value {
+    let (cpus, rounds) = (case.cpus(), case.rounds);
+    let mut tasks = Map::new();
+    for cpu in (0..cpus).filter(|cpu| busy >> cpu & 1 == 1) {
+        tasks.insert(format!("hog{cpu}"), json!({ "cpus": [cpu], "run": 100_000 }));
+    }
+    let mut phases = Map::new();
+    for cpu in 0..cpus {
+        phases.insert(format!("on{cpu}"), json!({ "loop": 1, "cpus": [cpu], "run": 300 }));
+        let all: Vec<usize> = (0..cpus).collect();
+        phases.insert(format!("from{cpu}"), json!({ "loop": 1, "cpus": all, "suspend": "sleeper", "run": 20 }));
+    }
+    tasks.insert("sleeper".to_owned(), json!({ "loop": rounds, "phases": phases }));
+    tasks.insert(
+        "waker".to_owned(),
+        json!({
+            "delay": BEGIN_US,
+            "cpus": [waker],
+            "loop": rounds * cpus,
+            "run0": 200,
+            "resume": "sleeper",
+            "run1": 600,
+            "timer": { "ref": "unique", "period": case.period_us, "mode": "absolute" },
+        }),
+    );
+    let seconds = (BEGIN_US + (rounds * cpus) as u64 * case.period_us).div_ceil(1_000_000) + 1;
+    json!({ "global": { "duration": seconds }, "tasks": tasks })
+}
+
+/// What became of each wake-up of the sleeper.
+#[derive(Debug, Default)]
+struct Watch {
+    sleeper: Option<TaskId>,
+    /// Where it ran last.
+    slept_on: Option<CpuId>,
+    woken: Option<Nanos>,
+    wakeups: Vec<Wakeup>,
+}
+
+impl Observer for Watch {
+    fn task_new(&mut self, _now: Nanos, task: &TaskInfo) {
+        if task.name.starts_with("sleeper") {
+            self.sleeper = Some(task.id);
+        }
+    }
+
+    fn sched_waking(&mut self, now: Nanos, task: TaskId, target: CpuId, _waker: CpuId) {
+        if Some(task) == self.sleeper && self.slept_on.is_some() {
+            self.woken = Some(now);
+            self.wakeups.push(Wakeup(self.slept_on.map(|cpu| cpu.0), Some(target.0), None));
+        }
+    }
+
+    fn sched_switch(&mut self, now: Nanos, cpu: CpuId, prev: Option<(TaskId, PrevState)>, next: Option<TaskId>) {
+        if prev.is_some_and(|(prev, _)| Some(prev) == self.sleeper) {
+            self.slept_on = Some(cpu);
+        }
+        if next == self.sleeper
+            && let (Some(woken), Some(wakeup)) = (self.woken.take(), self.wakeups.last_mut())
+        {
+            wakeup.2 = Some(u8::from(now == woken));
+        }
+    }
+}
