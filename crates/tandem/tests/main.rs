@@ -8,9 +8,9 @@ mod command;
 #[path = "../../simulator/tests/common/objects.rs"]
 mod compiled;
 mod crowded;
+mod decisions;
 #[path = "../../simulator/tests/common/equal.rs"]
 mod equal;
-mod decisions;
 mod factor;
 mod fidelity;
 mod latency;
@@ -21,5 +21,6 @@ mod objects;
 mod process;
 mod readme;
 mod serial;
+mod switches;
 #[path = "common/variant.rs"]
 mod variant;

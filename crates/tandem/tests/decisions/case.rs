@@ -16,6 +16,7 @@ pub struct Case {
     pub rounds: usize,
     pub period_us: u64,
     pub busy: Vec<u32>,
+    pub wakers: Vec<u32>,
     /// `fair`, or the name of an object, with settings.
     pub schedulers: Vec<String>,
     /// Schedulers under which the two are known to differ; docs/fidelity.md says why.
@@ -23,8 +24,8 @@ pub struct Case {
     pub known: Vec<String>,
 }
 
-/// The CPU on which the thread slept, the CPU that it got, and whether it ran there before that CPU's next tick; none where the
-/// thread was not asleep yet.
+/// The CPU on which the thread slept, the CPU that it got, and whether it ran there before the next tick; none where the thread was
+/// not asleep yet.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub struct Wakeup(pub Option<u32>, pub Option<u32>, pub Option<u8>);
 

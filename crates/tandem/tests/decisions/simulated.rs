@@ -8,25 +8,58 @@ use serde_json::{Map, Value, json};
 use tandem_simulator::machine::Machine;
 use tandem_simulator::observer::{Observer, PrevState, TaskInfo};
 use tandem_simulator::simulation::{Options, Scheduler, simulate};
-use tandem_simulator::units::{CpuId, Nanos, TaskId};
+use tandem_simulator::units::{CpuId, MSEC, Nanos, TaskId, USEC};
 use tandem_simulator::workload::Workload;
 
 use super::case::{Case, Wakeup};
 use crate::equal;
 
-/// Until the first wake-up: all threads have begun by then.
-const BEGIN_US: u64 = 200_000;
+/// Until the tick before the first wake-up, about: all threads have begun by then.
+const BEGIN: Nanos = 200 * MSEC;
+/// From that tick until the waker's timer.
+const PHASE: Nanos = 500 * USEC;
+const TICK: Nanos = 4 * MSEC;
+/// What a tick takes: 2,601 instructions (`guest/paths`) of 4 ns (`guest/decisions`).
+const TICK_COST: Nanos = 10_404;
 
 /// Each wake-up while the CPUs of `busy` have something to do and the waker is tied to `waker`.
 #[track_caller]
 pub fn wakeups(case: &Case, scheduler: &Scheduler, busy: u32, waker: u32) -> Vec<Wakeup> {
-    let text = workload(case, busy, waker).to_string();
-    let workload = Workload::parse(Path::new(&case.name), &text).unwrap_or_else(|error| panic!("{error}"));
     let options = Options { scheduler: scheduler.clone(), ..Options::default() };
-    let mut watch = Watch::default();
+    let mut watch = Watch { tick_phase: tick_phase(&options), ..Watch::default() };
+    let workload = parsed(&workload(case, busy, waker, BEGIN + watch.tick_phase + PHASE));
     let report = simulate(&machine(case), &workload, &options, &mut watch).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(report.sched_ext.and_then(|scx| scx.exit), None, "{}", case.name);
     watch.wakeups
+}
+
+#[track_caller]
+fn parsed(workload: &Value) -> Workload {
+    Workload::parse(Path::new("decisions.json"), &workload.to_string()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Where the seed places ticks: two threads on one CPU change places only there.
+fn tick_phase(options: &Options) -> Nanos {
+    let hogs = json!({ "instance": 2, "cpus": [0], "run": 100_000 });
+    let workload = parsed(&json!({ "global": { "duration": 1 }, "tasks": { "hog": hogs } }));
+    let options = Options { scheduler: Scheduler::Fair, ..options.clone() };
+    let mut switches = Switches::default();
+    simulate(&equal::machine(1), &workload, &options, &mut switches).unwrap_or_else(|error| panic!("{error}"));
+    let phase = switches.0[10] % TICK;
+    assert!(switches.0[10..100].iter().all(|at| at % TICK == phase), "{:?}", switches.0);
+    phase
+}
+
+/// When a thread followed another.
+#[derive(Debug, Default)]
+struct Switches(Vec<Nanos>);
+
+impl Observer for Switches {
+    fn sched_switch(&mut self, now: Nanos, _cpu: CpuId, prev: Option<(TaskId, PrevState)>, next: Option<TaskId>) {
+        if prev.is_some() && next.is_some() {
+            self.0.push(now);
+        }
+    }
 }
 
 /// `smp-8` with a case's sockets, each a package with a cache.
@@ -43,7 +76,9 @@ fn machine(case: &Case) -> Machine {
         let _ = write!(text, "\n{}", package.replace("package.package", &format!("package.package{socket}")));
     }
     let machine = Machine::parse("small", Path::new("small.toml"), &text, None);
-    machine.unwrap_or_else(|error| panic!("{error}\n{text}"))
+    let mut machine = machine.unwrap_or_else(|error| panic!("{error}\n{text}"));
+    machine.costs.tick = TICK_COST;
+    machine
 }
 
 /// The lines of a table.
@@ -53,7 +88,7 @@ fn table<'t>(text: &'t str, head: &str) -> &'t str {
 }
 
 /// As rt-app JSON.
-fn workload(case: &Case, busy: u32, waker: u32) -> Value {
+fn workload(case: &Case, busy: u32, waker: u32, begin: Nanos) -> Value {
     let (cpus, rounds) = (case.cpus(), case.rounds);
     let mut tasks = Map::new();
     for cpu in (0..cpus).filter(|cpu| busy >> cpu & 1 == 1) {
@@ -69,22 +104,24 @@ fn workload(case: &Case, busy: u32, waker: u32) -> Value {
     tasks.insert(
         "waker".to_owned(),
         json!({
-            "delay": BEGIN_US,
+            // The timer expires a period after the thread came.
+            "delay": begin / USEC - case.period_us,
             "cpus": [waker],
             "loop": rounds * cpus,
+            "timer": { "ref": "unique", "period": case.period_us, "mode": "absolute" },
             "run0": 200,
             "resume": "sleeper",
             "run1": 600,
-            "timer": { "ref": "unique", "period": case.period_us, "mode": "absolute" },
         }),
     );
-    let seconds = (BEGIN_US + (rounds * cpus) as u64 * case.period_us).div_ceil(1_000_000) + 1;
+    let seconds = (begin / USEC + (rounds * cpus) as u64 * case.period_us).div_ceil(1_000_000) + 1;
     json!({ "global": { "duration": seconds }, "tasks": tasks })
 }
 
 /// What became of each wake-up of the sleeper.
 #[derive(Debug, Default)]
 struct Watch {
+    tick_phase: Nanos,
     sleeper: Option<TaskId>,
     /// Where it ran last.
     slept_on: Option<CpuId>,
@@ -113,7 +150,8 @@ impl Observer for Watch {
         if next == self.sleeper
             && let (Some(woken), Some(wakeup)) = (self.woken.take(), self.wakeups.last_mut())
         {
-            wakeup.2 = Some(u8::from(now == woken));
+            let tick = |at: Nanos| (at - self.tick_phase) / TICK;
+            wakeup.2 = Some(u8::from(Some(cpu.0) == wakeup.1 && tick(now) == tick(woken)));
         }
     }
 }

@@ -26,6 +26,7 @@ pub fn latencies(case: &Case, scheduler: &Scheduler, seed: u64) -> Vec<Vec<f64>>
     let text = workload(case).to_string();
     let workload = Workload::parse(Path::new(&case.name), &text).unwrap_or_else(|error| panic!("{error}"));
     let mut options = Options { scheduler: scheduler.clone(), seed, ..Options::default() };
+    options.kernel.hz = case.hz;
     if case.base_slice_us > 0 {
         options.kernel.base_slice = Some(case.base_slice_us * USEC);
     }
