@@ -15,11 +15,12 @@
  *   busy=0,1,15       masks of CPUs on which a thread computes for ever
  *
  * For each mask and each of the waker's CPUs there are rounds * cpus wake-ups, the first half a millisecond after a tick. Before each
- * the sleeper computes for 300 us on one CPU, in turn on all, and may then use any. The waker computes for 200 us before it wakes the
+ * the sleeper computes for a millisecond on one CPU, in turn on all, and may then use any. The waker computes for 200 us before it wakes the
  * sleeper, by a futex, and for 600 us afterwards; the sleeper computes for 20 us.
  *
- * Prints for each state `@state BUSY WAKER`, then lines of the trace. Just before each wake-up these have a mark, `wake`, or `late`
- * where the sleeper was not asleep yet. The sleeper is called "sleeper", who computes for ever "hog", who wakes "waker".
+ * Prints for each CPU a line `@cpu SIBLINGS SHARING-A-CACHE`, then for each state `@state BUSY WAKER` and lines of the trace. Just
+ * before each wake-up these have a mark, `wake`, or `late` where the sleeper was not asleep yet. The sleeper is called "sleeper", who
+ * computes for ever "hog", who wakes "waker".
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -142,6 +143,32 @@ static void print_trace(void)
 	fclose(in);
 }
 
+/* A line of a file of a CPU in /sys; empty if there is none. */
+static void print_line(int cpu, const char *file)
+{
+	char path[256], line[256] = "\n";
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/%s", cpu, file);
+	in = fopen(path, "r");
+	if (in && !fgets(line, sizeof(line), in))
+		line[0] = '\0';
+	if (in)
+		fclose(in);
+	line[strcspn(line, "\n")] = '\0';
+	printf(" %s", line);
+}
+
+static void print_topology(void)
+{
+	for (int cpu = 0; cpu < of("cpus"); cpu++) {
+		printf("@cpu");
+		print_line(cpu, "topology/thread_siblings_list");
+		print_line(cpu, "cache/index3/shared_cpu_list");
+		printf("\n");
+	}
+}
+
 static void mark(const char *text)
 {
 	if (write(marker, text, strlen(text)) < 0)
@@ -189,7 +216,7 @@ static pid_t start_sleeper(int cpus, int wakeups)
 		return child;
 	for (int i = 0; i < wakeups; i++) {
 		use(i % cpus, i % cpus);
-		compute(300 * USEC, of("insn_ns"));
+		compute(1000 * USEC, of("insn_ns"));
 		use(0, cpus - 1);
 		__atomic_store_n(&shared->ready, i + 1, __ATOMIC_SEQ_CST);
 		while (__atomic_load_n(&shared->woken, __ATOMIC_SEQ_CST) == i)
@@ -240,6 +267,8 @@ static void decide(unsigned long busy, int waker)
 	printf("@state %lu %d\n", busy, waker);
 	put("trace", "");
 	put("tracing_on", "1");
+	/* A thread remembers where it was forked, and may go there (recent_used_cpu). */
+	use(0, 0);
 	due = (monotonic_ns() / GRID_NS + 1) * GRID_NS + BEGIN_NS + PHASE_NS;
 	for (int cpu = 0; cpu < cpus; cpu++)
 		if (busy >> cpu & 1)
@@ -269,6 +298,7 @@ int main(int argc, char **argv)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (shared == MAP_FAILED)
 		fail("mmap");
+	print_topology();
 	prepare_trace();
 	for (int i = 0; i < busy->count; i++)
 		for (int j = 0; j < wakers->count; j++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Computing in a guest whose CPUs take turns and whose time is counted in instructions: a CPU gives up its turn by PAUSE
+ * Computing in a guest whose time is counted in instructions. Where its CPUs take turns, one gives up its turn by PAUSE
  * (guest/counted/boot).
  */
 #ifndef TURN_H
@@ -8,10 +8,17 @@
 
 #include <time.h>
 
-/* A turn; what the kernel does between two is shorter than LOST_NS - TURN_NS beside a dozen other CPUs. */
-#define TURN_NS 4000LL
+/*
+ * So many instructions, which an emulator translates as one and that do nothing there: a hundred times as fast as a loop of two
+ * instructions, and time goes on as much. The place keeps them within a page, which a translation does not leave.
+ */
+#define NOPS 510
+#define NOTHING ".p2align 9\n1: .rept 510\n\tnop\n\t.endr\n\t"
+
+/* A turn; what the kernel does between two is shorter than what LOST_NS leaves for it beside a dozen other CPUs. */
+#define TURN_NS 10000LL
 /* From the end of a turn to that of the next. If it took longer, another thread ran here meanwhile. */
-#define LOST_NS 150000LL
+#define LOST_NS 300000LL
 
 static inline long long monotonic_ns(void)
 {
@@ -22,12 +29,12 @@ static inline long long monotonic_ns(void)
 	return time.tv_sec * 1000000000LL + time.tv_nsec;
 }
 
-/* Two instructions a round, and then the others' turns. */
+/* A turn, and then the others'. */
 static inline void turn(long insn_ns)
 {
-	long rounds = TURN_NS / (2 * insn_ns);
+	long rounds = TURN_NS / (NOPS * insn_ns) + 1;
 
-	__asm__ volatile("1: dec %0\n\tjnz 1b\n\tpause" : "+r"(rounds));
+	__asm__ volatile(NOTHING "dec %0\n\tjnz 1b\n\tpause" : "+r"(rounds));
 }
 
 /* So much time on a CPU, as the kernel counts it: with the other CPUs' turns, without other threads. */

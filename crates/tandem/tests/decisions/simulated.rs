@@ -4,10 +4,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use tandem_simulator::machine::Machine;
 use tandem_simulator::observer::{Observer, PrevState, TaskInfo};
-use tandem_simulator::simulation::{Options, Scheduler, simulate};
+use tandem_simulator::simulation::{Governor, Options, Scheduler, simulate};
 use tandem_simulator::units::{CpuId, MSEC, Nanos, TaskId, USEC};
 use tandem_simulator::workload::Workload;
 
@@ -19,13 +19,13 @@ const BEGIN: Nanos = 200 * MSEC;
 /// From that tick until the waker's timer.
 const PHASE: Nanos = 500 * USEC;
 const TICK: Nanos = 4 * MSEC;
-/// What a tick takes: 2,601 instructions (`guest/paths`) of 4 ns (`guest/decisions`).
-const TICK_COST: Nanos = 10_404;
+/// What a tick takes: 2,601 instructions (`guest/paths`) of 2 ns (`guest/decisions`).
+const TICK_COST: Nanos = 5_202;
 
 /// Each wake-up while the CPUs of `busy` have something to do and the waker is tied to `waker`.
 #[track_caller]
 pub fn wakeups(case: &Case, scheduler: &Scheduler, busy: u32, waker: u32) -> Vec<Wakeup> {
-    let options = Options { scheduler: scheduler.clone(), ..Options::default() };
+    let options = Options { scheduler: scheduler.clone(), governor: Governor::Performance, ..Options::default() };
     let mut watch = Watch { tick_phase: tick_phase(&options), ..Watch::default() };
     let workload = parsed(&workload(case, busy, waker, BEGIN + watch.tick_phase + PHASE));
     let report = simulate(&machine(case), &workload, &options, &mut watch).unwrap_or_else(|error| panic!("{error}"));
@@ -34,14 +34,14 @@ pub fn wakeups(case: &Case, scheduler: &Scheduler, busy: u32, waker: u32) -> Vec
 }
 
 #[track_caller]
-fn parsed(workload: &Value) -> Workload {
-    Workload::parse(Path::new("decisions.json"), &workload.to_string()).unwrap_or_else(|error| panic!("{error}"))
+fn parsed(workload: &str) -> Workload {
+    Workload::parse(Path::new("decisions.json"), workload).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Where the seed places ticks: two threads on one CPU change places only there.
 fn tick_phase(options: &Options) -> Nanos {
     let hogs = json!({ "instance": 2, "cpus": [0], "run": 100_000 });
-    let workload = parsed(&json!({ "global": { "duration": 1 }, "tasks": { "hog": hogs } }));
+    let workload = parsed(&json!({ "global": { "duration": 1 }, "tasks": { "hog": hogs } }).to_string());
     let options = Options { scheduler: Scheduler::Fair, ..options.clone() };
     let mut switches = Switches::default();
     simulate(&equal::machine(1), &workload, &options, &mut switches).unwrap_or_else(|error| panic!("{error}"));
@@ -87,35 +87,33 @@ fn table<'t>(text: &'t str, head: &str) -> &'t str {
     &rest[..rest.find("\n\n").map_or(rest.len(), |end| end + 1)]
 }
 
-/// As rt-app JSON.
-fn workload(case: &Case, busy: u32, waker: u32, begin: Nanos) -> Value {
-    let (cpus, rounds) = (case.cpus(), case.rounds);
-    let mut tasks = Map::new();
+/// As rt-app JSON: a text, for the order of steps counts.
+fn workload(case: &Case, busy: u32, waker: u32, begin: Nanos) -> String {
+    let (cpus, rounds, period) = (case.cpus(), case.rounds, case.period_us);
+    let all: Vec<String> = (0..cpus).map(|cpu| cpu.to_string()).collect();
+    let mut tasks = String::new();
     for cpu in (0..cpus).filter(|cpu| busy >> cpu & 1 == 1) {
-        tasks.insert(format!("hog{cpu}"), json!({ "cpus": [cpu], "run": 100_000 }));
+        let _ = write!(tasks, r#""hog{cpu}": {{ "cpus": [{cpu}], "run": 100000 }}, "#);
     }
-    let mut phases = Map::new();
+    let mut phases = Vec::new();
     for cpu in 0..cpus {
-        phases.insert(format!("on{cpu}"), json!({ "loop": 1, "cpus": [cpu], "run": 300 }));
-        let all: Vec<usize> = (0..cpus).collect();
-        phases.insert(format!("from{cpu}"), json!({ "loop": 1, "cpus": all, "suspend": "sleeper", "run": 20 }));
+        phases.push(format!(r#""on{cpu}": {{ "cpus": [{cpu}], "run": 1000 }}"#));
+        phases.push(format!(r#""from{cpu}": {{ "cpus": [{}], "suspend": "sleeper", "run": 20 }}"#, all.join(", ")));
     }
-    tasks.insert("sleeper".to_owned(), json!({ "loop": rounds, "phases": phases }));
-    tasks.insert(
-        "waker".to_owned(),
-        json!({
-            // The timer expires a period after the thread came.
-            "delay": begin / USEC - case.period_us,
-            "cpus": [waker],
-            "loop": rounds * cpus,
-            "timer": { "ref": "unique", "period": case.period_us, "mode": "absolute" },
-            "run0": 200,
-            "resume": "sleeper",
-            "run1": 600,
-        }),
-    );
-    let seconds = (begin / USEC + (rounds * cpus) as u64 * case.period_us).div_ceil(1_000_000) + 1;
-    json!({ "global": { "duration": seconds }, "tasks": tasks })
+    // The timer expires a period after the thread came.
+    let delay = begin / USEC - period;
+    let seconds = (begin / USEC + (rounds * cpus) as u64 * period).div_ceil(1_000_000) + 1;
+    format!(
+        r#"{{ "global": {{ "duration": {seconds} }}, "tasks": {{ {tasks}
+            "sleeper": {{ "loop": {rounds}, "phases": {{ {} }} }},
+            "waker": {{
+                "delay": {delay}, "cpus": [{waker}], "loop": {},
+                "timer": {{ "ref": "unique", "period": {period}, "mode": "absolute" }},
+                "run0": 200, "resume": "sleeper", "run1": 600
+            }} }} }}"#,
+        phases.join(", "),
+        rounds * cpus
+    )
 }
 
 /// What became of each wake-up of the sleeper.

@@ -33,7 +33,9 @@ fn simulated(case: &Case, scheduler: &str) -> Counts {
 #[test]
 fn threads_are_switched_and_migrated_as_often_as_in_a_kernel() {
     let mut wrong = Vec::new();
-    println!("| case | scheduler | switches per s: kernel | simulator | ratio | migrations per s: kernel | simulator | ratio |");
+    println!(
+        "| case | scheduler | switches per s: kernel | simulator | ratio | migrations per s: kernel | simulator | ratio |"
+    );
     println!("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |");
     for case in Case::all() {
         for (scheduler, kernel) in case.schedulers.iter().zip(case.kernel()) {

@@ -3,10 +3,9 @@
 
 use std::path::Path;
 
-use serde_json::{Map, Value, json};
 use tandem_simulator::machine::Machine;
 use tandem_simulator::observer::{Observer, PrevState, detail::Detail};
-use tandem_simulator::simulation::{Options, Scheduler, simulate};
+use tandem_simulator::simulation::{Governor, Options, Scheduler, simulate};
 use tandem_simulator::units::{CpuId, Nanos, SEC, TaskId};
 use tandem_simulator::workload::Workload;
 
@@ -23,9 +22,9 @@ const BEGIN: Nanos = SEC;
 /// What happens in a second.
 #[track_caller]
 pub fn counts(case: &Case, scheduler: &Scheduler, seed: u64) -> Counts {
-    let text = workload(case).to_string();
+    let text = workload(case);
     let workload = Workload::parse(Path::new(&case.name), &text).unwrap_or_else(|error| panic!("{error}"));
-    let options = Options { scheduler: scheduler.clone(), seed, ..Options::default() };
+    let options = Options { scheduler: scheduler.clone(), governor: Governor::Performance, seed, ..Options::default() };
     let mut watch = Watch::default();
     let report = simulate(&machine(), &workload, &options, &mut watch).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(report.sched_ext.and_then(|scx| scx.exit), None, "{}", case.name);
@@ -41,24 +40,26 @@ fn machine() -> Machine {
     machine
 }
 
-/// As rt-app JSON.
-fn workload(case: &Case) -> Value {
-    let mut tasks = Map::new();
+/// As rt-app JSON: a text, for the order of steps counts.
+fn workload(case: &Case) -> String {
+    let mut tasks = Vec::new();
     for number in 0..case.sleepers {
         let period = case.period_us + number * case.step_us;
-        let timer = json!({ "ref": "unique", "period": period, "mode": "absolute" });
-        tasks.insert(format!("sleeper{number}"), json!({ "run": case.run_us, "timer": timer }));
+        tasks.push(format!(
+            r#""sleeper{number}": {{ "run": {}, "timer": {{ "ref": "unique", "period": {period}, "mode": "absolute" }} }}"#,
+            case.run_us
+        ));
     }
     for pair in 0..case.pairs {
-        let (ping, pong) = (format!("ping{pair}"), format!("pong{pair}"));
-        let (one, two) = (format!("one{pair}"), format!("two{pair}"));
-        tasks.insert(ping, json!({ "run": case.turn_us, "sem_post": one, "sem_wait": two }));
-        tasks.insert(pong, json!({ "sem_wait": one, "run": case.turn_us, "sem_post": two }));
+        let turn = format!(r#""run": {}"#, case.turn_us);
+        tasks.push(format!(r#""ping{pair}": {{ {turn}, "sem_post": "one{pair}", "sem_wait": "two{pair}" }}"#));
+        tasks.push(format!(r#""pong{pair}": {{ "sem_wait": "one{pair}", {turn}, "sem_post": "two{pair}" }}"#));
     }
     if case.hogs > 0 {
-        tasks.insert("hog".to_owned(), json!({ "instance": case.hogs, "run": 100_000 }));
+        tasks.push(format!(r#""hog": {{ "instance": {}, "run": 100000 }}"#, case.hogs));
     }
-    json!({ "global": { "duration": case.seconds + BEGIN / SEC }, "tasks": tasks })
+    let seconds = case.seconds + BEGIN / SEC;
+    format!(r#"{{ "global": {{ "duration": {seconds} }}, "tasks": {{ {} }} }}"#, tasks.join(", "))
 }
 
 #[derive(Debug, Default)]
