@@ -16,7 +16,9 @@
 #define NOTHING ".p2align 9\n1: .rept 510\n\tnop\n\t.endr\n\t"
 
 /* A turn; what the kernel does between two is shorter than what LOST_NS leaves for it beside a dozen other CPUs. */
+#ifndef TURN_NS
 #define TURN_NS 10000LL
+#endif
 /* From the end of a turn to that of the next. If it took longer, another thread ran here meanwhile. */
 #define LOST_NS 300000LL
 

@@ -41,7 +41,9 @@ fn threads_are_switched_and_migrated_as_often_as_in_a_kernel() {
         for (scheduler, kernel) in case.schedulers.iter().zip(case.kernel()) {
             let here = simulated(&case, scheduler);
             let known = case.known.contains(scheduler);
-            let columns = |kernel: f64, here: f64| format!("{kernel:.1} | {here:.1} | {:.2}", here / kernel);
+            let ratio =
+                |kernel: f64, here: f64| if kernel > 0.0 { format!("{:.2}", here / kernel) } else { String::new() };
+            let columns = |kernel: f64, here: f64| format!("{kernel:.1} | {here:.1} | {}", ratio(kernel, here));
             let row = format!(
                 "| {}{} | `{scheduler}` | {} | {} |",
                 case.name,
