@@ -37,6 +37,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "turn.h"
+
 #define THREADS_MAX 16
 #define COUNT_MAX 4096
 #define BASE_SLICE "/sys/kernel/debug/sched/base_slice_ns"
@@ -81,7 +83,7 @@ static long of(const char *name)
 }
 
 /* Two instructions a round. */
-static void compute(long ns)
+static void spend(long ns)
 {
 	long rounds = ns / (2 * of("insn_ns"));
 
@@ -106,7 +108,7 @@ static pid_t start_hog(void)
 		return child;
 	set_slice(of("hog_slice_us"), of("hog_nice"), policies[of("idle")]);
 	for (;;)
-		;
+		__asm__ volatile(NOTHING);
 }
 
 static long long now(void)
@@ -136,7 +138,7 @@ static pid_t start_sleeper(long long due, long *late)
 		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
 			;
 		late[i] = now() - due;
-		compute(run_ns);
+		spend(run_ns);
 	}
 	_exit(0);
 }

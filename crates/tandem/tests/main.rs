@@ -8,6 +8,7 @@ mod command;
 #[path = "../../simulator/tests/common/objects.rs"]
 mod compiled;
 mod crowded;
+mod decisions;
 #[path = "../../simulator/tests/common/equal.rs"]
 mod equal;
 mod factor;
@@ -20,5 +21,6 @@ mod objects;
 mod process;
 mod readme;
 mod serial;
+mod switches;
 #[path = "common/variant.rs"]
 mod variant;

@@ -92,8 +92,8 @@ pub struct Kernel {
     pub active_balance: Vec<(CpuId, CpuId)>,
     /// Tasks that may no longer use their CPU, and where they shall go (`migration_cpu_stop`).
     pub stop_moves: Vec<(TaskId, CpuId)>,
-    /// The CPU that a changed affinity last sent a task to (`distribute_cpu_mask_prev`).
-    pub distributed: CpuId,
+    /// By CPU, the one that a changed affinity was last answered with (`distribute_cpu_mask_prev`), while no scheduler is loaded.
+    pub distributed: Vec<u32>,
     /// CPUs that were idle, were woken, and found nothing to run; the engine drains them.
     pub idle_passes: Vec<CpuId>,
     /// Tasks that changed their CPU, once per change; the engine counts and drains them.
@@ -213,7 +213,7 @@ impl Kernel {
             cpufreq_updates: Vec::new(),
             active_balance: Vec::new(),
             stop_moves: Vec::new(),
-            distributed: CpuId(0),
+            distributed: vec![0; topology.nr_cpus],
             idle_passes: Vec::new(),
             migrated: Vec::new(),
             rt_active: false,

@@ -76,14 +76,27 @@ impl Sched {
         }
     }
 
-    /// `set_cpus_allowed_ptr`: a running or waiting task that may no longer use its CPU moves.
+    /// `set_cpus_allowed_ptr`: a running or waiting task that may no longer use its CPU moves. Where it would go is chosen whether or
+    /// not it must, which moves the turn.
     pub fn set_affinity(&mut self, task: TaskId, allowed: Option<Arc<CpuMask>>) {
-        self.do_set_cpus_allowed(task, |task| task.allowed = allowed);
-        let cpu = self.kernel.task(task).cpu;
-        if self.kernel.task(task).may_use(cpu) || self.kernel.task(task).state != TaskState::Runnable {
-            return;
+        let changes = self.changes_affinity(task, allowed.as_deref());
+        if !changes {
+            // `cpumask_equal`: nothing is done but for CPUs that are offline.
+            return self.set_cpus_allowed(task, allowed);
         }
-        self.leave_for_allowed_cpu(task);
+        self.do_set_cpus_allowed(task, |task| task.allowed = allowed);
+        let dst = self.any_and_distribute(task);
+        let entry = self.kernel.task(task);
+        if !entry.may_use(entry.cpu) && entry.state == TaskState::Runnable {
+            self.kernel.stop_moves.push((task, dst));
+        }
+    }
+
+    /// Whether `task` may use other CPUs of those that are there once it may use `allowed`.
+    fn changes_affinity(&self, task: TaskId, allowed: Option<&CpuMask>) -> bool {
+        let entry = self.kernel.task(task);
+        let may = |cpu: CpuId| allowed.is_none_or(|mask| mask.test(cpu));
+        self.kernel.topology.online.iter().any(|cpu| entry.may_use(cpu) != may(cpu))
     }
 
     /// `__do_set_cpus_allowed`: does `change`, of which CPUs `task` may use, with the task off its queue and its CPU, as a
@@ -135,13 +148,24 @@ impl Sched {
     }
 
     /// `cpumask_any_and_distribute`: the allowed CPUs in turn, so that threads that pin themselves to the same set
-    /// spread over it. (The kernel keeps the turn per calling CPU.)
+    /// spread over it. The turn is that of the calling CPU, for which the task's stands: mostly tasks change their own affinity.
     fn any_and_distribute(&mut self, task: TaskId) -> CpuId {
+        let this_cpu = self.kernel.task(task).cpu;
+        let last = CpuId(*self.distribute_cpu_mask_prev(this_cpu));
         let usable = |cpu: &CpuId| self.kernel.task(task).may_use(*cpu);
-        let allowed: Vec<CpuId> = self.kernel.topology.online.iter().filter(usable).collect();
-        let next = allowed.iter().find(|cpu| **cpu > self.kernel.distributed).or(allowed.first());
-        let dst = next.copied().unwrap_or(self.kernel.task(task).cpu);
-        self.kernel.distributed = dst;
-        dst
+        let allowed = || self.kernel.topology.online.iter().filter(usable);
+        let next = allowed().find(|cpu| *cpu > last).or_else(|| allowed().next());
+        if let Some(next) = next {
+            *self.distribute_cpu_mask_prev(this_cpu) = next.0;
+        }
+        next.unwrap_or(this_cpu)
+    }
+
+    /// The CPU that `cpumask_any_and_distribute` last gave on `cpu`. A loaded scheduler that looks for an idle CPU goes on from there.
+    fn distribute_cpu_mask_prev(&mut self, cpu: CpuId) -> &mut u32 {
+        match &mut self.ext {
+            Some(ext) => ext.vm.distribute_cursor(cpu.0),
+            None => &mut self.kernel.distributed[cpu.index()],
+        }
     }
 }

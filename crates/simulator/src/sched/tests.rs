@@ -188,3 +188,23 @@ fn governors_hear_of_fair_load_where_a_period_of_it_has_ended() {
     assert_eq!([300, 600, 900].map(|at| turn(&mut sched, at * USEC)), [0, 0, 0]);
     assert_eq!(turn(&mut sched, 1200 * USEC), 1);
 }
+
+/// `cpumask_any_and_distribute` is asked at each change of an affinity, on the CPU that the task calls from, and has a turn for each CPU.
+#[test]
+fn where_a_changed_affinity_leads_goes_round_on_the_calling_cpu() {
+    let mut sched = scheduler("smp-8");
+    let (here, there) = (start(&mut sched, Some(&[0])), start(&mut sched, Some(&[3])));
+    let mut bind = |task: TaskId, cpus: &[u32]| {
+        let allowed = CpuMask::of(8, cpus.iter().map(|cpu| CpuId(*cpu)));
+        sched.set_affinity(task, Some(Arc::new(allowed)));
+        settle(&mut sched);
+        sched.kernel.task(task).cpu
+    };
+    // It need not move, but the turn of CPU 0 goes on from 0 to 2; the same again changes nothing, and nothing moves on.
+    assert_eq!(bind(here, &[0, 2, 4, 6]), CpuId(0));
+    assert_eq!(bind(here, &[0, 2, 4, 6]), CpuId(0));
+    // The next of these after 2.
+    assert_eq!(bind(here, &[1, 2, 4, 5]), CpuId(4));
+    // CPU 3 has a turn of its own, which begins after 0.
+    assert_eq!(bind(there, &[1, 2, 4, 5]), CpuId(1));
+}

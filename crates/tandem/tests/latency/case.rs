@@ -36,6 +36,9 @@ pub struct Case {
     pub idle: u32,
     #[serde(default)]
     pub fifo: u32,
+    /// Ticks a second of the kernel.
+    #[serde(default = "two_hundred_and_fifty")]
+    pub hz: u64,
     /// Why the two differ, where that is known; docs/fidelity.md explains.
     #[serde(default)]
     pub known: Option<String>,
@@ -53,6 +56,10 @@ fn three_hundred() -> usize {
     300
 }
 
+fn two_hundred_and_fifty() -> u64 {
+    250
+}
+
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/latency")
 }
@@ -63,6 +70,11 @@ fn read(path: &Path) -> String {
 }
 
 impl Case {
+    /// A tick, microseconds.
+    pub fn tick_us(&self) -> f64 {
+        1e6 / self.hz as f64
+    }
+
     /// All, in the file's order.
     #[track_caller]
     pub fn all() -> Vec<Self> {

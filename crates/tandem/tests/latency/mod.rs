@@ -17,15 +17,13 @@ use crate::fidelity::simulated::opened;
 const SKIP: usize = 20;
 /// The simulator's runs: the seed decides where in a tick they begin.
 const SEEDS: u64 = 5;
-/// A tick of both kernels.
-const TICK_US: f64 = 4000.0;
 /// By how much the mean may differ: microseconds, or a share of the kernel's, whichever is more.
 const MEAN_US: f64 = 20.0;
 const MEAN: f64 = 0.15;
 /// By which share the 99th percentile may differ, or by `MEAN_US`.
 const P99: f64 = 0.2;
-/// The greatest distance of the two distributions: a tenth of a tick.
-const DISTANCE_US: f64 = TICK_US / 10.0;
+/// The greatest distance of the two distributions, in ticks.
+const DISTANCE_TICKS: f64 = 0.1;
 /// From a due time to the thread that slept until then, where it need not wait: 3,941 instructions, which `guest/paths` counts
 /// (`timer-busy`), of 2 ns. The simulator's interrupts and wake-ups take no time, so this is added.
 const PATH_US: f64 = 3941.0 * 0.002;
@@ -43,7 +41,7 @@ fn whole_slice_us(case: &Case) -> f64 {
         0 => 700.0,
         us => us as f64,
     };
-    (slice / TICK_US).ceil() * TICK_US
+    (slice / case.tick_us()).ceil() * case.tick_us()
 }
 
 /// Models that know nothing: who sleeps never waits, or always waits for a whole slice.
@@ -63,7 +61,7 @@ fn mistakes(case: &Case, kernel: &Distribution, here: &Distribution) -> Vec<Stri
         wrong.push(format!("the 99th percentile is {p99:.1} us, not {expected:.1}"));
     }
     let distance = kernel.distance(here);
-    if distance > DISTANCE_US {
+    if distance > DISTANCE_TICKS * case.tick_us() {
         wrong.push(format!("the distributions are {distance:.0} us apart"));
     }
     if kernel.mean() > WAITS_US && guesses(case).iter().any(|guess| kernel.distance(guess) < 2.0 * distance) {

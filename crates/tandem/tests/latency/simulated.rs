@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use tandem_simulator::machine::Machine;
 use tandem_simulator::observer::{Observer, PrevState, TaskInfo};
-use tandem_simulator::simulation::{Options, Scheduler, simulate};
+use tandem_simulator::simulation::{Governor, Options, Scheduler, simulate};
 use tandem_simulator::units::{CpuId, Nanos, TaskId, USEC};
 use tandem_simulator::workload::Workload;
 
@@ -25,7 +25,9 @@ const TICK_COST: Nanos = 5_202;
 pub fn latencies(case: &Case, scheduler: &Scheduler, seed: u64) -> Vec<Vec<f64>> {
     let text = workload(case).to_string();
     let workload = Workload::parse(Path::new(&case.name), &text).unwrap_or_else(|error| panic!("{error}"));
-    let mut options = Options { scheduler: scheduler.clone(), seed, ..Options::default() };
+    let mut options =
+        Options { scheduler: scheduler.clone(), governor: Governor::Performance, seed, ..Options::default() };
+    options.kernel.hz = case.hz;
     if case.base_slice_us > 0 {
         options.kernel.base_slice = Some(case.base_slice_us * USEC);
     }
