@@ -42,7 +42,7 @@ impl Numa {
     pub(super) fn task_weight(&self, task: TaskId, node: u32) -> i64 {
         let Some(known) = self.tasks.get(task.index()) else { return 0 };
         let total = known.faults.as_ref().map_or(0, |faults| faults.total);
-        if total == 0 { 0 } else { (1000 * self.task_faults(task, node) / total) as i64 }
+        (1000 * self.task_faults(task, node)).checked_div(total).unwrap_or(0) as i64
     }
 
     /// Allocates the counters at the first fault.

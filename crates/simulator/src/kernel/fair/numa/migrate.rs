@@ -50,6 +50,10 @@ struct Env {
     imbalance_pct: u64,
     src: NumaStats,
     dst: NumaStats,
+    /// What the task gains on the node looked at, thousandths of its faults (`taskimp`).
+    improvement: i64,
+    /// Whether it may go to a CPU of that node without another task's leaving (`maymove`).
+    may_move: bool,
     /// The task to change places with, if any.
     best_task: Option<TaskId>,
     best_imp: i64,
@@ -79,6 +83,8 @@ impl Fair {
             imbalance_pct: 100 + (domain.imbalance_pct - 100) / 2,
             src: NumaStats::default(),
             dst: NumaStats::default(),
+            improvement: 0,
+            may_move: false,
             best_task: None,
             best_imp: 0,
             best_cpu: None,
@@ -100,9 +106,9 @@ impl Fair {
 
     fn look_at_node(&self, numa: &Numa, kernel: &Kernel, env: &mut Env, node: u32) {
         env.dst_nid = node;
-        let improvement = numa.task_weight(env.task, node) - numa.task_weight(env.task, env.src_nid);
+        env.improvement = numa.task_weight(env.task, node) - numa.task_weight(env.task, env.src_nid);
         env.dst = self.update_numa_stats(numa, kernel, env, node, true);
-        self.task_numa_find_cpu(numa, kernel, env, improvement);
+        self.task_numa_find_cpu(numa, kernel, env);
     }
 
     /// `update_numa_stats`.
@@ -133,43 +139,42 @@ impl Fair {
         stats
     }
 
-    /// `task_numa_find_cpu`: the best place on the node, where `task` gains `improvement`.
-    fn task_numa_find_cpu(&self, numa: &Numa, kernel: &Kernel, env: &mut Env, improvement: i64) {
-        let may_move;
+    /// `task_numa_find_cpu`: the best place on the node.
+    fn task_numa_find_cpu(&self, numa: &Numa, kernel: &Kernel, env: &mut Env) {
         if env.dst.node_type == NumaType::HasSpare {
             let (src_running, dst_running) = (i64::from(env.src.nr_running) - 1, i64::from(env.dst.nr_running) + 1);
             let imbalance = (dst_running - src_running).max(0);
-            may_move = adjust_numa_imbalance(imbalance, env.dst.nr_running, env.imb_numa_nr) == 0;
-            if let Some(idle) = env.dst.idle_cpu.filter(|_| may_move) {
+            env.may_move = adjust_numa_imbalance(imbalance, env.dst.nr_running, env.imb_numa_nr) == 0;
+            if let Some(idle) = env.dst.idle_cpu.filter(|_| env.may_move) {
                 env.dst_cpu = idle;
                 env.assign(None, 0);
                 return;
             }
         } else {
             let load = self.task_h_load(env.task) as i64;
-            may_move = !env.load_too_imbalanced(load);
+            env.may_move = !env.load_too_imbalanced(load);
         }
         for cpu in online(numa, kernel, env.dst_nid) {
             if !kernel.task(env.task).may_use(cpu) {
                 continue;
             }
             env.dst_cpu = cpu;
-            if self.task_numa_compare(numa, kernel, env, improvement, may_move) {
+            if self.task_numa_compare(numa, kernel, env) {
                 break;
             }
         }
     }
 
     /// `task_numa_compare`: whether to move to `env.dst_cpu`, or to change places with its task; true ends the search.
-    fn task_numa_compare(&self, numa: &Numa, kernel: &Kernel, env: &mut Env, improvement: i64, may_move: bool) -> bool {
+    fn task_numa_compare(&self, numa: &Numa, kernel: &Kernel, env: &mut Env) -> bool {
         if env.best_cpu == Some(env.dst_cpu) {
             return false;
         }
         let chosen = match kernel.rq(env.dst_cpu).curr {
             Some(curr) if curr == env.task => return true,
-            None if may_move && improvement >= env.best_imp => Some((None, improvement)),
+            None if env.may_move && env.improvement >= env.best_imp => Some((None, env.improvement)),
             None => None,
-            Some(curr) => self.worth_swapping(numa, kernel, env, curr, improvement, may_move),
+            Some(curr) => self.worth_swapping(numa, kernel, env, curr),
         };
         let Some((other, improvement)) = chosen else { return false };
         if other.is_none() {
@@ -179,21 +184,13 @@ impl Fair {
         }
         env.assign(other, improvement);
         let prefers_src = |task| numa.preferred(task) == Some(env.src_nid);
-        let to_idle = may_move && other.is_none() && env.best_cpu.is_some_and(|best| kernel.idle_cpu(best));
-        to_idle || (!may_move && env.best_task.is_some_and(prefers_src))
+        let to_idle = env.may_move && other.is_none() && env.best_cpu.is_some_and(|best| kernel.idle_cpu(best));
+        to_idle || (!env.may_move && env.best_task.is_some_and(prefers_src))
     }
 
     /// The middle of `task_numa_compare`: what `env.task` and `curr` gain by changing places, or the former by moving alone, if that
     /// is better than what was found so far.
-    fn worth_swapping(
-        &self,
-        numa: &Numa,
-        kernel: &Kernel,
-        env: &Env,
-        curr: TaskId,
-        move_imp: i64,
-        may_move: bool,
-    ) -> Option<(Option<TaskId>, i64)> {
+    fn worth_swapping(&self, numa: &Numa, kernel: &Kernel, env: &Env, curr: TaskId) -> Option<(Option<TaskId>, i64)> {
         let prefers_src = |task| numa.preferred(task) == Some(env.src_nid);
         let best_prefers = env.best_task.map(prefers_src);
         if !kernel.task(curr).may_use(env.src_cpu) || (best_prefers == Some(true) && !prefers_src(curr)) {
@@ -203,15 +200,15 @@ impl Fair {
         if env.dst.node_type == NumaType::HasSpare {
             return None;
         }
-        let mut imp = move_imp + numa.task_weight(curr, env.src_nid) - numa.task_weight(curr, env.dst_nid);
+        let mut imp = env.improvement + numa.task_weight(curr, env.src_nid) - numa.task_weight(curr, env.dst_nid);
         if numa.preferred(curr) == Some(env.dst_nid) {
             imp -= imp / 16;
         }
         if prefers_src(curr) {
             imp += imp / 8;
         }
-        if may_move && move_imp > imp && move_imp > env.best_imp {
-            return Some((None, move_imp));
+        if env.may_move && env.improvement > imp && env.improvement > env.best_imp {
+            return Some((None, env.improvement));
         }
         if prefers_src(curr) && best_prefers == Some(false) {
             return Some((Some(curr), imp));
@@ -290,6 +287,8 @@ mod tests {
             imbalance_pct: 112,
             src: NumaStats { load: src, compute_capacity: 1024, ..NumaStats::default() },
             dst: NumaStats { load: dst, compute_capacity: 1024, ..NumaStats::default() },
+            improvement: 0,
+            may_move: false,
             best_task: None,
             best_imp: 0,
             best_cpu: None,
