@@ -112,6 +112,9 @@ fn setting_help() -> String {
     )
 }
 
+/// The kernel parameter that `--disturbed` stands for.
+const DISTURBANCES: &str = "disturbances";
+
 /// What is simulated; shared by the commands that simulate.
 #[derive(Debug, Args)]
 pub struct ScenarioOptions {
@@ -133,6 +136,12 @@ pub struct RunOptions {
     #[arg(long = "set", value_name = "KEY=VALUE,...", value_parser = settings, long_help = setting_help())]
     pub settings: Vec<Settings>,
 
+    /// Add what every system does beside its workload: interrupts, kernel workers, timers that go off late
+    ///
+    /// As `--set disturbances=true`.
+    #[arg(long)]
+    pub disturbed: bool,
+
     /// Linux version whose rules hold: 6.12 or 7.1; by default the one that the scheduler's object asks for, else 6.12
     #[arg(long = "kernel", value_name = "VERSION", value_parser = profile)]
     pub profile: Option<Profile>,
@@ -149,8 +158,12 @@ pub struct RunOptions {
 impl RunOptions {
     /// What the options say of all runs.
     pub fn scenario(&self) -> experiments::Scenario {
+        let mut settings = all_settings(&self.settings);
+        if self.disturbed {
+            settings.push(Setting { key: DISTURBANCES.to_owned(), value: "true".to_owned() });
+        }
         experiments::Scenario {
-            settings: all_settings(&self.settings),
+            settings,
             profile: self.profile,
             time_limit: self.duration,
             hotplug: self.hotplug.clone(),

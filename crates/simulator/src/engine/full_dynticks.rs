@@ -20,9 +20,9 @@ const REMOTE_TICK: Nanos = SEC;
 /// CPUs that may do without a tick.
 #[derive(Debug)]
 pub(super) struct FullDynticks {
-    /// Those that may (`tick_nohz_full_mask`).
+    /// The CPUs that may (`tick_nohz_full_mask`).
     mask: CpuMask,
-    /// Those that run without.
+    /// The CPUs that run without.
     stopped: CpuMask,
     used: bool,
 }
