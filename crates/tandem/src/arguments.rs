@@ -112,7 +112,7 @@ fn setting_help() -> String {
     )
 }
 
-/// The kernel parameter that runs of the command line have unless they are to be quiet.
+/// The kernel parameter that `--disturbed` stands for.
 const DISTURBANCES: &str = "disturbances";
 
 /// What is simulated; shared by the commands that simulate.
@@ -136,11 +136,11 @@ pub struct RunOptions {
     #[arg(long = "set", value_name = "KEY=VALUE,...", value_parser = settings, long_help = setting_help())]
     pub settings: Vec<Settings>,
 
-    /// Leave out what every system does beside its workload: interrupts, kernel workers, timers that go off late
+    /// Add what every system does beside its workload: interrupts, kernel workers, timers that go off late
     ///
-    /// As `--set disturbances=false`.
+    /// As `--set disturbances=true`.
     #[arg(long)]
-    pub quiet: bool,
+    pub disturbed: bool,
 
     /// Linux version whose rules hold: 6.12, 6.18 or 7.1; by default the one that the scheduler's object asks for, else 6.12
     #[arg(long = "kernel", value_name = "VERSION", value_parser = profile)]
@@ -159,8 +159,8 @@ impl RunOptions {
     /// What the options say of all runs.
     pub fn scenario(&self) -> experiments::Scenario {
         let mut settings = all_settings(&self.settings);
-        if !self.quiet && settings.iter().all(|setting| setting.key != DISTURBANCES) {
-            settings.insert(0, Setting { key: DISTURBANCES.to_owned(), value: "true".to_owned() });
+        if self.disturbed {
+            settings.push(Setting { key: DISTURBANCES.to_owned(), value: "true".to_owned() });
         }
         experiments::Scenario {
             settings,

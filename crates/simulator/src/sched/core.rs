@@ -580,7 +580,6 @@ impl Sched {
             capped: uclamp_rq_is_capped(cfs + rt, uclamp_max),
             idle_calls,
             scx_switched_all: self.kernel.switching == Switching::All,
-            ..CpuUtil::default()
         }
     }
 }
