@@ -15,7 +15,7 @@ pub use crate::kernel::cpufreq::{
     ConservativeTunables, Epp, Governor, GovernorError, NotOffered, OndemandTunables, PstateTunables, SchedutilTunables,
 };
 pub use crate::kernel::params::{KernelParameters, SettingError};
-pub use crate::kernel::release::{Linux, Preempt};
+pub use crate::kernel::release::{Linux, Preempt, Release};
 use crate::machine::Machine;
 use crate::metrics::Report;
 use crate::observer::Observer;

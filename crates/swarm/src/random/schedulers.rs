@@ -54,7 +54,8 @@ fn loaded(object: usize, of: &Object) -> impl Strategy<Value = SchedulerPlan> + 
     let share = if of.name == "little" { 0.6 } else { (4.0 / count.max(4) as f64).min(0.5) };
     let settings: Vec<_> = chosen.into_iter().map(|each| prop::option::weighted(share, each)).collect();
     let settings = settings.prop_map(|settings| settings.into_iter().flatten().collect());
-    let profile = prop_oneof![4 => Just(None), 1 => Just(Some("6.12")), 1 => Just(Some("7.1"))];
+    let profile =
+        prop_oneof![6 => Just(None), 1 => Just(Some("6.12")), 1 => Just(Some("6.18")), 2 => Just(Some("7.1"))];
     let mutations = prop_oneof![3 => Just(Vec::new()), 1 => prop::collection::vec(any_mutation(), 1..4)];
     (settings, profile, mutations).prop_map(move |(settings, profile, mutations)| SchedulerPlan::Loaded {
         object,

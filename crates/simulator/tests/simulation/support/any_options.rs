@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::Config;
-use tandem_simulator::simulation::{Governor, KernelParameters, Options};
+use tandem_simulator::simulation::{Governor, KernelParameters, Linux, Options, Preempt};
 use tandem_simulator::units::{MSEC, Nanos, USEC};
 
 /// A configuration of `count` cases, unless `PROPTEST_CASES` asks for another number. Failing cases are printed whole:
@@ -42,9 +42,13 @@ fn kernel() -> impl Strategy<Value = KernelParameters> {
         prop_oneof![3 => Just(Some(950 * MSEC)), 1 => Just(None), 1 => (1..1000u64).prop_map(|ms| Some(ms * MSEC))];
     let mostly = || prop::bool::weighted(0.85);
     let features = (mostly(), mostly(), mostly(), mostly(), mostly(), mostly(), mostly(), mostly());
-    let added = (any::<bool>(), prop::bool::weighted(0.15), system());
+    let linux = prop::sample::select(Linux::NAMES.map(|(_, linux)| linux).to_vec());
+    let added = (any::<bool>(), prop::bool::weighted(0.15), system(), linux, any::<bool>());
     (hz, slice, throttle, added, features).prop_map(|(hz, base_slice, rt_runtime, added, features)| {
-        let (hrtick_dl, autogroup, (disturbances, timer_slack, nohz_full)) = added;
+        let (hrtick_dl, autogroup, (disturbances, timer_slack, nohz_full), linux, as_configured) = added;
+        // What a release has, the other way round than it is configured.
+        let has = linux.release();
+        let other = if has.preempt == Preempt::Lazy { Preempt::Full } else { Preempt::Lazy };
         let (run_to_parity, wakeup_preemption, delay_dequeue, place_lag, energy_aware, capacity_aware, balance, idle) =
             features;
         KernelParameters {
@@ -60,6 +64,9 @@ fn kernel() -> impl Strategy<Value = KernelParameters> {
             load_balance: balance,
             rt_runtime,
             hrtick_dl,
+            linux,
+            preempt: (has.resched_curr_lazy && !as_configured).then_some(other),
+            hrtick: (!as_configured).then_some(false),
             cpuidle: idle,
             disturbances,
             timer_slack,
