@@ -194,3 +194,24 @@ fn the_file_beside_an_object_does_what_its_loader_would() {
     let text = mistake(alone.path(), &run(&["-s", "./scx_central.bpf.o"]));
     assert!(text.contains("./scx_central.toml:2:"), "{text}");
 }
+
+#[test]
+fn nothing_is_concluded_from_a_scheduler_that_lacks_a_part_of_itself() {
+    let folder = folder_with(&["half.bpf.o", "whole.bpf.o"]);
+    fs::write(folder.path().join("half.toml"), "without = \"its user-space half\"\n").unwrap();
+    let text = shown(folder.path(), &run(&["-s", "./half.bpf.o"]));
+    assert!(text.contains("\nIt ran without its user-space half.\n"), "{text}");
+    let json = shown(folder.path(), &run(&["-s", "./half.bpf.o", "--json"]));
+    let report: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(report["sched_ext"]["without"], "its user-space half");
+
+    let command = ["compare", "periodic", "forkjoin", "-m", "smp-8", "--duration", "5ms", "--runs", "2", "--no-alone"];
+    let text = shown(folder.path(), &[&command[..], &["-s", "fair", "-s", "half.bpf.o", "-s", "whole.bpf.o"]].concat());
+    assert!(
+        text.contains("* half.bpf.o+schedutil ran without its user-space half; no conclusion is drawn from that"),
+        "{text}"
+    );
+    assert!(text.lines().any(|line| line.contains("half.bpf.o+schedutil * ")), "{text}");
+    let (_, means) = text.split_once("Geometric means").unwrap();
+    assert!(means.contains("whole.bpf.o") && !means.lines().any(|line| line.starts_with("half.bpf.o")), "{means}");
+}
