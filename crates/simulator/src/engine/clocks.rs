@@ -62,6 +62,11 @@ impl<'r> Clocks<'r> {
         self.governor.listens()
     }
 
+    /// Whether firmware chooses clocks by what it sees, beside what the scheduler says.
+    pub fn watches(&self) -> bool {
+        self.governor.is_autonomous()
+    }
+
     /// Whether the governor is schedutil, which energy-aware placement relies on.
     pub fn is_schedutil(&self) -> bool {
         matches!(self.governor, Governor::Schedutil(_))

@@ -153,6 +153,7 @@ impl<'r> Engine<'r> {
         let mut kernel = Kernel::new(machine, options.kernel.clone(), streams.of(Stream::Kernel));
         let clocks = Clocks::new(machine, options);
         kernel.cpufreq_hook = clocks.listens();
+        kernel.firmware_watches = clocks.watches();
         kernel.cgroups = CgroupTree::of(workload, machine.cpus.len());
         if options.kernel.autogroup {
             kernel.cgroups.add_autogroups(workload);

@@ -86,7 +86,9 @@ pub struct Kernel {
     pub hrtick: bool,
     /// Whether a governor wants scheduler updates; off, `cpufreq_updates` stays empty.
     pub cpufreq_hook: bool,
-    /// CPUs whose utilisation changed (`cpufreq_update_util`).
+    /// Whether firmware chooses clocks by itself: that looks at whether CPUs are busy, whatever the scheduler has to say.
+    pub firmware_watches: bool,
+    /// CPUs whose utilisation changed (`cpufreq_update_util`), or that firmware sees begin or end to be busy.
     pub cpufreq_updates: Vec<CpuId>,
     /// CPUs that balancing wants a task of, running or not, and where it shall go (`active_balance`).
     pub active_balance: Vec<(CpuId, CpuId)>,
@@ -210,6 +212,7 @@ impl Kernel {
             preemption: Preemption::new(params.is_lazy()),
             hrtick: params.hrtick.unwrap_or(params.release().hrtick && !is_arm64(machine)),
             cpufreq_hook: false,
+            firmware_watches: false,
             cpufreq_updates: Vec::new(),
             active_balance: Vec::new(),
             stop_moves: Vec::new(),

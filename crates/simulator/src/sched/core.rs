@@ -482,6 +482,9 @@ impl Sched {
             }
             None => self.enter_idle(cpu),
         }
+        if self.kernel.firmware_watches && prev.is_none() != next.is_none() {
+            self.kernel.cpufreq_updates.push(cpu);
+        }
         self.scx_picked(cpu, next);
         self.push_waiting(cpu, next);
         self.scx_switched(prev);

@@ -51,6 +51,11 @@ pub enum GovernorState {
 }
 
 impl Governor {
+    /// Whether firmware looks at its CPUs by itself.
+    pub(crate) fn is_autonomous(&self) -> bool {
+        matches!(self, Self::Pstate(tunables) if !tunables.performance && !tunables.no_hwp)
+    }
+
     /// Whether it wants to hear of scheduler updates (`cpufreq_update_util`).
     pub(crate) fn listens(&self) -> bool {
         match self {
