@@ -142,6 +142,10 @@ pub struct RunOptions {
     #[arg(long)]
     pub disturbed: bool,
 
+    /// Leave that out, whatever `--set` says: a run is quiet unless it is asked to be disturbed
+    #[arg(long, conflicts_with = "disturbed")]
+    pub quiet: bool,
+
     /// Linux version whose rules hold: 6.12, 6.18 or 7.1; by default the one that the scheduler's object asks for, else 6.12
     #[arg(long = "kernel", value_name = "VERSION", value_parser = profile)]
     pub profile: Option<Profile>,
@@ -159,6 +163,9 @@ impl RunOptions {
     /// What the options say of all runs.
     pub fn scenario(&self) -> experiments::Scenario {
         let mut settings = all_settings(&self.settings);
+        if self.quiet {
+            settings.retain(|setting| setting.key != DISTURBANCES);
+        }
         if self.disturbed {
             settings.push(Setting { key: DISTURBANCES.to_owned(), value: "true".to_owned() });
         }

@@ -40,9 +40,6 @@ pub struct Scenario {
     pub compare: Vec<Compared>,
     /// When shares are taken: seconds from the start.
     pub window_s: Option<[f64; 2]>,
-    /// Chance decides much of it: shares are the mean of so many runs, each beside what every system does
-    /// (`disturbances`). Without it, of one run that nothing disturbs.
-    pub disturbed_runs: Option<u64>,
     /// `fair`, or the name of an object, with settings.
     pub schedulers: Vec<String>,
     /// Where the two are known to differ.

@@ -26,7 +26,8 @@ pub fn run(scenario: &Scenario, scheduler: &str) -> Run {
     let workload =
         Workload::parse(Path::new(&scenario.name), &scenario.workload).unwrap_or_else(|error| panic!("{error}"));
     let options = Options { scheduler: opened(scheduler), ..Options::default() };
-    let mut watch = Watch::of(scenario);
+    let mut watch =
+        Watch { window: scenario.window_s.map(|window| window.map(|s| (s * SEC as f64) as Nanos)), ..Watch::default() };
     let report = simulate(&equal::machine(scenario.cpus), &workload, &options, &mut watch)
         .unwrap_or_else(|error| panic!("{error}"));
     let throttled = if scenario.compare.contains(&Compared::Throttled) {
@@ -39,16 +40,11 @@ pub fn run(scenario: &Scenario, scheduler: &str) -> Run {
         scx.output
     });
     let has = |what| scenario.compare.contains(&what);
-    let shares = match scenario.disturbed_runs {
-        Some(runs) => disturbed(scenario, &workload, &options, runs),
-        None if scenario.window_s.is_some() => watch.shares(),
-        None => BTreeMap::new(),
-    };
     Run {
         scheduler: scheduler.to_owned(),
         stolen: 0.0,
         throttled,
-        shares,
+        shares: if scenario.window_s.is_some() { watch.shares() } else { BTreeMap::new() },
         order: if has(Compared::Order) {
             watch.order.iter().map(|task| watch.names[task].clone()).collect()
         } else {
@@ -56,22 +52,6 @@ pub fn run(scenario: &Scenario, scheduler: &str) -> Run {
         },
         callbacks: if has(Compared::Callbacks) { watch.callbacks(&lines.unwrap_or_default()) } else { BTreeMap::new() },
     }
-}
-
-/// Mean shares of so many runs, with the seeds from 1 on, that what every system does disturbs. That is left out itself.
-fn disturbed(scenario: &Scenario, workload: &Workload, options: &Options, runs: u64) -> BTreeMap<String, f64> {
-    let mut sums: BTreeMap<String, f64> = BTreeMap::new();
-    for seed in 1..=runs {
-        let mut options = Options { seed, ..options.clone() };
-        options.kernel.disturbances = true;
-        let mut watch = Watch::of(scenario);
-        simulate(&equal::machine(scenario.cpus), workload, &options, &mut watch)
-            .unwrap_or_else(|error| panic!("{error}"));
-        for (thread, share) in watch.shares().into_iter().filter(|(thread, _)| !thread.starts_with("kworker/")) {
-            *sums.entry(thread).or_default() += share / runs as f64;
-        }
-    }
-    sums
 }
 
 /// How long groups waited for their limits since [`BEGIN`], from when on the player in the guest counts, in per cent of that time.
@@ -143,12 +123,6 @@ impl Observer for Watch {
 }
 
 impl Watch {
-    /// For what `scenario` compares.
-    fn of(scenario: &Scenario) -> Self {
-        let window = scenario.window_s.map(|window| window.map(|s| (s * SEC as f64) as Nanos));
-        Self { window, ..Self::default() }
-    }
-
     /// Who ran on a CPU until now.
     fn pay(&mut self, now: Nanos, cpu: u32) {
         if let (Some((since, task)), Some([begin, end])) = (self.running.remove(&cpu), self.window) {

@@ -163,6 +163,6 @@ fn run_times_differ_less_from_run_to_run_than_under_linux_2_6_18() {
     });
     println!("symmetric, three pairs, jitter x 1000: {:.1} o1, {:.1} base, {:.1} serial", old.0, base.0, serial.0);
     println!("symmetric, three pairs, fairness, %: {:.0} o1, {:.0} base, {:.0} serial", old.1, base.1, serial.1);
-    assert!(serial.0 < 0.7 * old.0 && serial.1 > old.1);
+    assert!(serial.0 < 0.85 * old.0 && serial.1 > old.1);
     assert!(serial.1 < base.1);
 }
