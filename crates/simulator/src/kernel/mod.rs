@@ -284,11 +284,17 @@ impl Kernel {
         &mut self.rqs[cpu.index()]
     }
 
+    /// `rq_clock`: the clock of `cpu` where timers are set, beyond [`Kernel::now`] in a switch that a tick asked for.
+    #[inline]
+    pub fn rq_clock(&self, cpu: CpuId) -> Nanos {
+        self.now + self.rqs[cpu.index()].clock_ahead
+    }
+
     /// `rq_clock_task`: up to when the time of the task on `cpu` is booked, and from when on that of the next one.
     #[inline]
     pub fn rq_clock_task(&self, cpu: CpuId) -> Nanos {
         let rq = &self.rqs[cpu.index()];
-        self.now + rq.clock_ahead - rq.irq.elapsed(self.now)
+        self.rq_clock(cpu) - rq.irq.elapsed(self.now)
     }
 
     /// `cpufreq_update_util`: tells the governor that `cpu`'s utilisation may have changed.

@@ -124,3 +124,16 @@ fn disturbances_keep_no_run_alive() {
     let quiet = try_run(&machine(2), text).unwrap_err().to_string();
     assert_eq!(error.split(" at ").next(), quiet.split(" at ").next());
 }
+
+/// The timer that ends a deadline thread's budget is set by a clock that interrupts do not hold back: it lies ahead. (It was set
+/// by the clock of tasks once, and went off at the same instant for ever.) 3 ms of work in a budget of 4 ms each 10 ms.
+#[test]
+fn a_deadline_threads_timer_lies_ahead_whatever_interrupts_took() {
+    let deadline = r#""d": { "policy": "SCHED_DEADLINE", "dl-runtime": 4000, "dl-period": 10000, "dl-deadline": 10000, "loop": 50,
+        "run": 3000, "timer": { "ref": "t", "period": 10000 } }"#;
+    let mut options = options();
+    options.kernel.hrtick_dl = true;
+    let report = simulate(&machine(1), &workload(&interrupted("", deadline)), &options, &mut NoObserver).unwrap();
+    near(task(&report, "d").work_s, 0.150, 1e-9);
+    assert!(report.time_s < 0.51, "{}", report.time_s);
+}

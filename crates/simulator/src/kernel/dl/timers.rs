@@ -118,7 +118,7 @@ impl Dl {
         let Some(curr) = rq.curr.filter(|_| kernel.params.hrtick_dl) else { return };
         let entity = &self.entities[curr.index()];
         if entity.queued.is_some() && entity.runtime > 0 && rq.first().is_some_and(|(_, first)| first == curr) {
-            rq.hrtick = Some(kernel.rq_clock_task(cpu) + (entity.runtime as Nanos).max(SHORTEST));
+            rq.hrtick = Some(kernel.rq_clock(cpu) + (entity.runtime as Nanos).max(SHORTEST));
         }
     }
 }

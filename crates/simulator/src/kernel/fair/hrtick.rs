@@ -87,7 +87,7 @@ impl Fair {
         while entity.calc_delta_fair(delay) < virtual_left {
             delay += 1;
         }
-        let at = kernel.rq_clock_task(cpu) + delay.max(SHORTEST);
+        let at = kernel.rq_clock(cpu) + delay.max(SHORTEST);
         if self.hrticks.at[cpu.index()].is_none_or(|set| set.abs_diff(at) > NEAR) {
             self.hrticks.set(cpu, Some(at));
         }
