@@ -20,6 +20,7 @@ mod o1;
 mod objects;
 mod process;
 mod readme;
+mod recorded;
 mod serial;
 mod switches;
 #[path = "common/variant.rs"]

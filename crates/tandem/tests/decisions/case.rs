@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The cases of `scenarios/decisions/cases.toml`, and what a kernel decided in them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Deserialize;
+
+use crate::recorded;
 
 /// One case: a machine and its states. The file says what its keys mean.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -37,26 +39,11 @@ pub struct State {
     pub wakeups: Vec<Wakeup>,
 }
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/decisions")
-}
-
-#[track_caller]
-fn read(path: &Path) -> String {
-    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
 impl Case {
     /// All, in the file's order.
     #[track_caller]
     pub fn all() -> Vec<Self> {
-        #[derive(Deserialize)]
-        struct Cases {
-            case: Vec<Case>,
-        }
-        let path = folder().join("cases.toml");
-        let cases: Cases = toml::from_str(&read(&path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        cases.case
+        recorded::cases("decisions")
     }
 
     /// CPUs of the machine.
@@ -77,10 +64,11 @@ impl Case {
             scheduler: String,
             states: Vec<State>,
         }
-        let folder = std::env::var_os("DECISIONS").map_or_else(|| folder().join("kernel"), PathBuf::from);
+        let folder =
+            std::env::var_os("DECISIONS").map_or_else(|| recorded::folder("decisions").join("kernel"), PathBuf::from);
         let path = folder.join(format!("{}.json", self.name));
         let recorded: Recorded =
-            serde_json::from_str(&read(&path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            serde_json::from_str(&recorded::read(&path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let asked = Self { known: Vec::new(), ..self.clone() };
         assert_eq!(Self { known: Vec::new(), ..recorded.case }, asked, "{}: record it anew", path.display());
         let schedulers: Vec<_> = recorded.runs.iter().map(|run| run.scheduler.clone()).collect();

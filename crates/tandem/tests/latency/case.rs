@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The cases of `scenarios/latency/cases.toml`, and what a kernel did in them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+
+use crate::recorded;
 
 /// One case. Settings and their defaults are those of `guest/counted/latency.c`, which says what they mean.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
@@ -60,15 +62,6 @@ fn two_hundred_and_fifty() -> u64 {
     250
 }
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/latency")
-}
-
-#[track_caller]
-fn read(path: &Path) -> String {
-    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
 impl Case {
     /// A tick, microseconds.
     pub fn tick_us(&self) -> f64 {
@@ -78,13 +71,7 @@ impl Case {
     /// All, in the file's order.
     #[track_caller]
     pub fn all() -> Vec<Self> {
-        #[derive(Deserialize)]
-        struct Cases {
-            case: Vec<Case>,
-        }
-        let path = folder().join("cases.toml");
-        let cases: Cases = toml::from_str(&read(&path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        cases.case
+        recorded::cases("latency")
     }
 
     /// Latencies that the kernel's sleepers had, each in order, microseconds.
@@ -95,10 +82,11 @@ impl Case {
             case: Case,
             late_us: Vec<Vec<f64>>,
         }
-        let folder = std::env::var_os("LATENCY").map_or_else(|| folder().join("kernel"), PathBuf::from);
+        let folder =
+            std::env::var_os("LATENCY").map_or_else(|| recorded::folder("latency").join("kernel"), PathBuf::from);
         let path = folder.join(format!("{}.json", self.name));
         let recorded: Recorded =
-            serde_json::from_str(&read(&path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            serde_json::from_str(&recorded::read(&path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         assert_eq!(recorded.case, Self { known: None, ..self.clone() }, "{}: record it anew", path.display());
         recorded.late_us
     }

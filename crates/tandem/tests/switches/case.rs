@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The cases of `scenarios/switches/cases.toml`, and what a kernel counted in them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+
+use crate::recorded;
 
 /// One case. Settings and their defaults are those of `guest/counted/mix.c`, which says what they mean.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
@@ -52,26 +54,11 @@ pub struct Counts {
     pub migrations: f64,
 }
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/switches")
-}
-
-#[track_caller]
-fn read(path: &Path) -> String {
-    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
 impl Case {
     /// All, in the file's order.
     #[track_caller]
     pub fn all() -> Vec<Self> {
-        #[derive(Deserialize)]
-        struct Cases {
-            case: Vec<Case>,
-        }
-        let path = folder().join("cases.toml");
-        let cases: Cases = toml::from_str(&read(&path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        cases.case
+        recorded::cases("switches")
     }
 
     /// What the kernel counted under each scheduler, in order.
@@ -87,10 +74,11 @@ impl Case {
             scheduler: String,
             threads: Vec<(String, u64, u64)>,
         }
-        let folder = std::env::var_os("SWITCHES").map_or_else(|| folder().join("kernel"), PathBuf::from);
+        let folder =
+            std::env::var_os("SWITCHES").map_or_else(|| recorded::folder("switches").join("kernel"), PathBuf::from);
         let path = folder.join(format!("{}.json", self.name));
         let recorded: Recorded =
-            serde_json::from_str(&read(&path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            serde_json::from_str(&recorded::read(&path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let asked = Self { known: Vec::new(), ..self.clone() };
         assert_eq!(recorded.case, asked, "{}: record it anew", path.display());
         let of = |run: &Run| {
