@@ -22,12 +22,13 @@ const TICK: Nanos = 4 * MSEC;
 /// What a tick takes: 2,601 instructions (`guest/paths`) of 2 ns (`guest/decisions`).
 const TICK_COST: Nanos = 5_202;
 
-/// Each wake-up while the CPUs of `busy` have something to do and the waker is tied to `waker`.
+/// Each wake-up while the CPUs of `busy` have something to do and the waker is tied to `waker`. `turn` is the CPU after which the
+/// waker's CPU goes on when it takes CPUs in turn; none leaves what the threads' own affinities make of it.
 #[track_caller]
-pub fn wakeups(case: &Case, scheduler: &Scheduler, busy: u32, waker: u32) -> Vec<Wakeup> {
+pub fn wakeups(case: &Case, scheduler: &Scheduler, busy: u32, waker: u32, turn: Option<u32>) -> Vec<Wakeup> {
     let options = Options { scheduler: scheduler.clone(), governor: Governor::Performance, ..Options::default() };
     let mut watch = Watch { tick_phase: tick_phase(&options), ..Watch::default() };
-    let workload = parsed(&workload(case, busy, waker, BEGIN + watch.tick_phase + PHASE));
+    let workload = parsed(&workload(case, busy, waker, turn, BEGIN + watch.tick_phase + PHASE));
     let report = simulate(&machine(case), &workload, &options, &mut watch).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(report.sched_ext.and_then(|scx| scx.exit), None, "{}", case.name);
     watch.wakeups
@@ -88,12 +89,21 @@ fn table<'t>(text: &'t str, head: &str) -> &'t str {
 }
 
 /// As rt-app JSON: a text, for the order of steps counts.
-fn workload(case: &Case, busy: u32, waker: u32, begin: Nanos) -> String {
+fn workload(case: &Case, busy: u32, waker: u32, turn: Option<u32>, begin: Nanos) -> String {
     let (cpus, rounds, period) = (case.cpus(), case.rounds, case.period_us);
     let all: Vec<String> = (0..cpus).map(|cpu| cpu.to_string()).collect();
     let mut tasks = String::new();
     for cpu in (0..cpus).filter(|cpu| busy >> cpu & 1 == 1) {
         let _ = write!(tasks, r#""hog{cpu}": {{ "cpus": [{cpu}], "run": 100000 }}, "#);
+    }
+    if let Some(turn) = turn {
+        // Who may use one CPU only, as of now, leaves the turn of the CPU on which it asked there.
+        let _ = write!(
+            tasks,
+            r#""turner": {{ "delay": {}, "loop": 1, "phases": {{
+                "on": {{ "cpus": [{waker}], "run": 10 }}, "to": {{ "cpus": [{turn}], "run": 10 }} }} }}, "#,
+            BEGIN / USEC / 2
+        );
     }
     let mut phases = Vec::new();
     for cpu in 0..cpus {
