@@ -95,6 +95,9 @@ fn opp_table(clock: &Clock) -> Table {
     if !clock.scalable {
         table.entry("scalable", "false".to_owned(), "no cpufreq that names clocks: taken as fixed");
     }
+    if !clock.energy_model {
+        table.entry("energy_model", "false".to_owned(), "Linux registers no energy model of operating points on x86");
+    }
     table.number("transition_latency_us", clock.latency_us.value, &clock.latency_us.source);
     let mhz: Vec<String> = clock.khz.value.iter().map(|khz| format!("mhz = {}", megahertz(*khz))).collect();
     let (power, key, source) = match &clock.power {

@@ -219,5 +219,5 @@ fn table(raw: &RawClock, kind: &Kind, name: String, x86: bool) -> Clock {
         None => Sourced { value: 0.0, source: "no cpufreq that names clocks: taken as fixed".to_owned() },
     };
     let khz = Sourced { value: raw.khz.clone(), source: raw.source.clone() };
-    Clock { name, khz, power, latency_us, scalable: raw.scalable }
+    Clock { name, khz, power, latency_us, scalable: raw.scalable, energy_model: !x86 }
 }

@@ -73,6 +73,8 @@ pub(super) struct Clock {
     pub latency_us: Sourced<f64>,
     /// Whether a cpufreq driver can change it.
     pub scalable: bool,
+    /// Whether Linux has an energy model of it: none of its drivers for x86 registers one of operating points.
+    pub energy_model: bool,
 }
 
 /// What the operating points of a [`Clock`] draw.
