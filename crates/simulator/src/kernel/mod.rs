@@ -11,7 +11,7 @@
 //!   [`release`]: what releases of Linux do differently. `preempt`: when a CPU reschedules.
 //! - [`topology`]: scheduling domains. [`pelt`]: load tracking. [`cpufreq`], [`cpuidle`]: power policies.
 //! - [`cgroup`]: the groups that tasks are in. [`sync`]: locks, barriers, conditions, semaphores.
-//! - [`pmu`]: performance counters. `irq`: time that interrupts take. `pressure`: capacity that is missing because clocks are held down. `uclamp`: clamps of utilisation. [`instant`]: how much a loaded scheduler has had done at one instant.
+//! - [`pmu`]: performance counters. `irq`: time that interrupts take. `pressure`: capacity that is missing because clocks are held down. `uclamp`: clamps of utilisation. `update_util`: whom governors hear. [`instant`]: how much a loaded scheduler has had done at one instant.
 //!   [`paths`]: how many instructions the kernel itself takes.
 
 pub mod cgroup;
@@ -36,6 +36,7 @@ pub mod sync;
 pub mod task;
 pub mod topology;
 mod uclamp;
+mod update_util;
 
 use std::collections::VecDeque;
 
@@ -55,6 +56,7 @@ use preempt::Preemption;
 use switching::Switching;
 use task::{ClassId, NICE_0_WEIGHT, Task};
 use topology::Topology;
+use update_util::UpdateUtil;
 
 /// What all scheduling classes share.
 #[derive(Debug)]
@@ -82,6 +84,8 @@ pub struct Kernel {
     pub resched: VecDeque<CpuId>,
     /// The preemption model, and what wakes a task at the moment.
     preemption: Preemption,
+    /// Which CPU may change which clock, and which one is at work.
+    update_util: UpdateUtil,
     /// `HRTICK`: slices of fair tasks end on time.
     pub hrtick: bool,
     /// Whether a governor wants scheduler updates; off, `cpufreq_updates` stays empty.
@@ -210,6 +214,7 @@ impl Kernel {
             tasks: Vec::new(),
             resched: VecDeque::new(),
             preemption: Preemption::new(params.is_lazy()),
+            update_util: UpdateUtil::of(machine),
             hrtick: params.hrtick.unwrap_or(params.release().hrtick && !is_arm64(machine)),
             cpufreq_hook: false,
             firmware_watches: false,
@@ -295,14 +300,6 @@ impl Kernel {
     pub fn rq_clock_task(&self, cpu: CpuId) -> Nanos {
         let rq = &self.rqs[cpu.index()];
         self.rq_clock(cpu) - rq.irq.elapsed(self.now)
-    }
-
-    /// `cpufreq_update_util`: tells the governor that `cpu`'s utilisation may have changed.
-    #[inline]
-    pub fn cpufreq_update_util(&mut self, cpu: CpuId) {
-        if self.cpufreq_hook {
-            self.cpufreq_updates.push(cpu);
-        }
     }
 
     /// `add_nr_running`.

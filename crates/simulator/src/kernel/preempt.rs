@@ -66,11 +66,13 @@ impl Kernel {
     #[inline]
     pub fn begin_wake(&mut self, this_cpu: CpuId, wake: Wake) {
         self.preemption.wake = Some(Waking { this_cpu, is_new: wake == Wake::Fork });
+        self.works_on_others(Some(this_cpu));
     }
 
     /// The wake-up is done, and the CPU that did it returns from its kernel to its task.
     #[inline]
     pub fn end_wake(&mut self) {
+        self.works_on_others(None);
         if let Some(waking) = self.preemption.wake.take()
             && self.preemption.lazy
         {

@@ -127,15 +127,18 @@ impl Sched {
     }
 
     /// `ttwu_queue_wakelist`: whether the woken `task` is left to `cpu`, which then hears of it by an interrupt whether it runs it at
-    /// once or not. Here that is a question of which CPU takes the time.
+    /// once or not. Here that is a question of which CPU takes the time, and of which one tells a governor.
     fn ttwu_queue_wakelist(&mut self, task: TaskId, this_cpu: CpuId, cpu: CpuId) -> bool {
-        if !self.kernel.paths.take_time {
-            return false;
-        }
         // `ttwu_queue_cond`
         let queued = self.kernel.task(task).class != ClassId::Ext
             && cpu != this_cpu
             && (self.kernel.rq(cpu).nr_running == 0 || !self.kernel.cpus_share_cache(this_cpu, cpu));
+        if queued {
+            self.kernel.works_on_others(None);
+        }
+        if !self.kernel.paths.take_time {
+            return false;
+        }
         self.kernel.fetches(this_cpu, cpu, WAKE_UP_LINES);
         if queued {
             self.kernel.executes(this_cpu, WAKE_UP_QUEUED);
@@ -298,8 +301,11 @@ impl Sched {
             loaded(&mut self.ext).with(&mut self.kernel).move_queued_task(task, dst);
             return self.wakeup_preempt(dst, task);
         }
+        // The migration thread of the CPU that the task leaves does it.
+        self.kernel.works_on_others(Some(self.kernel.task(task).cpu));
         class_of!(self, task, dequeue_task, task, Dequeue::Save);
         self.attach(task, dst);
+        self.kernel.works_on_others(None);
     }
 
     fn attach(&mut self, task: TaskId, dst: CpuId) {

@@ -189,6 +189,32 @@ fn governors_hear_of_fair_load_where_a_period_of_it_has_ended() {
     assert_eq!(turn(&mut sched, 1200 * USEC), 1);
 }
 
+/// A CPU runs another task, so that what CPU 0 wakes for it is queued by CPU 0; where it is idle, it queues the task itself.
+#[test]
+fn of_x86s_clocks_only_their_own_cpus_tell_governors() {
+    for (machine, cpu, heard) in [("opteron-8350", 1, false), ("pixel6", 1, true), ("pixel6", 4, true)] {
+        let cpu = CpuId(cpu);
+        let mut sched = scheduler(machine);
+        sched.kernel.cpufreq_hook = true;
+        let sleeper = start(&mut sched, Some(&[cpu.0]));
+        let wake = |sched: &mut Sched, beside: bool, at: Nanos| {
+            sched.block_current(cpu);
+            settle(sched);
+            if beside {
+                start(sched, Some(&[cpu.0]));
+            }
+            sched.kernel.now = at;
+            sched.kernel.cpufreq_updates.clear();
+            sched.try_to_wake_up(sleeper, CpuId(0), false);
+            let heard = sched.kernel.cpufreq_updates.contains(&cpu);
+            settle(sched);
+            heard
+        };
+        assert!(wake(&mut sched, false, 5 * MSEC), "{machine}: an idle CPU is interrupted, and tells");
+        assert_eq!(wake(&mut sched, true, 10 * MSEC), heard, "{machine}");
+    }
+}
+
 /// `cpumask_any_and_distribute` is asked at each change of an affinity, on the CPU that the task calls from, and has a turn for each CPU.
 #[test]
 fn where_a_changed_affinity_leads_goes_round_on_the_calling_cpu() {

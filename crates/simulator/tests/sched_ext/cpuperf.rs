@@ -25,20 +25,24 @@ impl Observer for Clocks {
     }
 }
 
-/// A thread for each CPU, which stays there.
-fn hogs(machine: &Machine) -> Workload {
-    let hog = |cpu| format!(r#""hog{cpu}" : {{ "run" : 100000, "cpus" : [{cpu}] }}"#);
+/// A thread for each CPU, which stays there, with these fields.
+fn hogs(machine: &Machine, fields: &str) -> Workload {
+    let hog = |cpu| format!(r#""hog{cpu}" : {{ "run" : 100000, "cpus" : [{cpu}]{fields} }}"#);
     let tasks: Vec<String> = (0..machine.cpus.len()).map(hog).collect();
     tasks_of(&tasks.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// Runs hogs for 20 ms with these targets by CPU.
 fn run(machine: &Machine, targets: &[u32], clocks: &mut Clocks) -> Report {
+    run_hogs(machine, "", targets, clocks)
+}
+
+fn run_hogs(machine: &Machine, fields: &str, targets: &[u32], clocks: &mut Clocks) -> Report {
     let settings: Vec<String> =
         (0..).zip(targets).map(|(cpu, target): (u32, _)| format!("targets[{cpu}]={target}")).collect();
     let scheduler = open_with("perfset", &settings.join(","), "[set]\nnr_cpus = \"nr_cpus\"\n");
     let options = schedutil(&scheduler);
-    watch(machine, &hogs(machine), &options, clocks)
+    watch(machine, &hogs(machine, fields), &options, clocks)
 }
 
 fn schedutil(scheduler: &std::sync::Arc<SchedExt>) -> Options {
@@ -104,6 +108,19 @@ fn cpus_that_share_a_clock_get_what_the_most_demanding_asks_for() {
     assert_eq!(clocks.0[&0], 2_400_000, "547 with a quarter more is above two thirds");
     run(&machine, &[100, 546, 100, 100], &mut clocks);
     assert_eq!(clocks.0[&0], 1_600_000);
+}
+
+/// 600 of 1024 at 2362 MHz are 1384, so 1421 (`uclamp_enabled` of `ext_sched_class`).
+#[test]
+fn clamps_of_a_loaded_schedulers_tasks_bound_the_clock() {
+    let machine = Machine::load("hikey960").unwrap();
+    let targets = vec![1024; machine.cpus.len()];
+    let khz = |fields: &str| {
+        let mut clocks = Clocks::default();
+        survived(&run_hogs(&machine, fields, &targets, &mut clocks));
+        clocks.0[&4]
+    };
+    assert_eq!((khz(""), khz(r#", "util_max" : 600"#)), (2_362_000, 1_421_000));
 }
 
 #[test]

@@ -117,7 +117,7 @@ impl Dl {
         if !self.is_earliest(task, dst) {
             return false;
         }
-        self.move_task(kernel, task, dst);
+        self.move_task(kernel, task, dst, cpu);
         kernel.resched_curr(dst);
         true
     }
@@ -132,7 +132,7 @@ impl Dl {
             let Some(task) = self.rqs[src.index()].iter().find(may_come) else { continue };
             let preempts = self.running(kernel, src).is_none_or(|curr| self.preempts(task, curr));
             if !preempts && self.is_earliest(task, cpu) {
-                self.move_task(kernel, task, cpu);
+                self.move_task(kernel, task, cpu, cpu);
                 came = true;
             }
         }
@@ -152,11 +152,13 @@ impl Dl {
         self.overloaded.test(cpu)
     }
 
-    fn move_task(&mut self, kernel: &mut Kernel, task: TaskId, dst: CpuId) {
+    fn move_task(&mut self, kernel: &mut Kernel, task: TaskId, dst: CpuId, this_cpu: CpuId) {
+        let before = kernel.begin_move(this_cpu);
         self.dequeue_task(kernel, task, Dequeue::Save);
         kernel.task_mut(task).cpu = dst;
         kernel.migrated.push(task);
         self.enqueue_task(kernel, task, Enqueue::Migrating);
+        kernel.works_on_others(before);
     }
 }
 
@@ -192,7 +194,7 @@ mod tests {
     #[test]
     fn a_late_task_that_is_pushed_keeps_its_deadline_and_budget() {
         let (mut kernel, mut dl, task) = late();
-        dl.move_task(&mut kernel, task, CpuId(1));
+        dl.move_task(&mut kernel, task, CpuId(1), CpuId(0));
         assert_eq!((dl.entities[0].deadline, dl.entities[0].runtime), (20 * MSEC, MSEC as i64));
         assert_eq!(dl.rqs[1].first(), Some((20 * MSEC, task)));
         assert_eq!((dl.bandwidth(CpuId(0)), dl.bandwidth(CpuId(1))), (0, 204), "a fifth of 1024 goes along");

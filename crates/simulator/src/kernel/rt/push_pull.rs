@@ -103,7 +103,7 @@ impl Rt {
             return false;
         }
         let Some(dst) = self.find_lowest_rq(kernel, task, cpu).filter(|dst| *dst != cpu) else { return false };
-        self.move_task(kernel, task, dst);
+        self.move_task(kernel, task, dst, cpu);
         kernel.resched_curr(dst);
         true
     }
@@ -156,14 +156,16 @@ impl Rt {
         let sources = self.overloaded.iter().filter(|other| *other != cpu);
         let best = sources.filter_map(waiting).max_by_key(|task| (kernel.task(*task).rt_priority, u32::MAX - task.0));
         let Some(task) = best.filter(|task| kernel.task(*task).rt_priority > here) else { return false };
-        self.move_task(kernel, task, cpu);
+        self.move_task(kernel, task, cpu, cpu);
         true
     }
 
-    fn move_task(&mut self, kernel: &mut Kernel, task: TaskId, dst: CpuId) {
+    fn move_task(&mut self, kernel: &mut Kernel, task: TaskId, dst: CpuId, this_cpu: CpuId) {
+        let before = kernel.begin_move(this_cpu);
         self.dequeue_task(kernel, task, Dequeue::Save);
         kernel.task_mut(task).cpu = dst;
         kernel.migrated.push(task);
         self.enqueue_task(kernel, task, Enqueue::Migrating);
+        kernel.works_on_others(before);
     }
 }

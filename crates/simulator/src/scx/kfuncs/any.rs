@@ -43,7 +43,8 @@ pub fn cpuperf_set(ctx: &mut Ctx<'_>, [cpu, perf, ..]: Args) -> Result<u64, Faul
         return Ok(0);
     }
     ctx.scx.cpuperf.set(id, perf);
-    ctx.kernel.cpufreq_update_util(id);
+    let this_cpu = ctx.scx.calls.this_cpu();
+    ctx.kernel.cpufreq_update_util_from(this_cpu, id);
     Ok(0)
 }
 

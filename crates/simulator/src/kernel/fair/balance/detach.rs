@@ -84,6 +84,7 @@ impl Fair {
 
     /// Detaches tasks from `src` and attaches them, also to other CPUs of the group where affinity asks for it.
     fn move_tasks(&mut self, kernel: &mut Kernel, env: &mut LoadBalance, src: CpuId) -> bool {
+        let before = kernel.begin_move(env.cpu);
         let mut moved = false;
         loop {
             moved |= self.detach_tasks(kernel, env, src);
@@ -93,9 +94,11 @@ impl Fair {
                     env.excluded.push(env.dst);
                     env.dst = other;
                 }
-                _ => return moved,
+                _ => break,
             }
         }
+        kernel.works_on_others(before);
+        moved
     }
 
     /// Whether affinity keeps this level from evening out, so that its parent should move something else

@@ -97,6 +97,8 @@ impl Fair {
         let others_first = usize::from(!idle.is_empty());
         idle.rotate_left(others_first);
         let (mut next, mut has_blocked) = (kernel.now + 60 * SEC, false);
+        // It balances for all of them, for itself last.
+        let before = kernel.works_on_others(idle.last().copied());
         for cpu in idle {
             if !kernel.idle_cpu(cpu) {
                 continue;
@@ -107,6 +109,7 @@ impl Fair {
             }
             next = next.min(self.balance.next_balance[cpu.index()]);
         }
+        kernel.works_on_others(before);
         let nohz = &mut self.balance.nohz;
         nohz.next_balance = next;
         nohz.has_blocked |= has_blocked;
