@@ -45,15 +45,16 @@ impl<'r> Interrupts<'r> {
         self.due.peek().map(|Reverse((time, ..))| *time)
     }
 
-    /// Takes out the next interrupt that comes at `now`: its CPU, and what it takes. The next of its kind is set.
-    fn pop(&mut self, now: Nanos) -> Option<(CpuId, Nanos)> {
+    /// Takes out the next interrupt that comes at `now`: its CPU, what it takes, and whether it follows the tick. The next of its
+    /// kind is set.
+    fn pop(&mut self, now: Nanos) -> Option<(CpuId, Nanos, bool)> {
         let Reverse((_, index, cpu)) = self.due.peek().filter(|Reverse((time, ..))| *time <= now).copied()?;
         self.due.pop();
         let source = &self.sources[index];
         let span = sample(source.hard, &mut self.rng) + sample(source.soft, &mut self.rng);
         let gap = sample(source.gap, &mut self.rng).max(1);
         self.due.push(Reverse((now + gap, index, cpu)));
-        Some((cpu, span))
+        Some((cpu, span, source.follows_tick))
     }
 }
 
@@ -68,8 +69,9 @@ fn first(gap: Span, rng: &mut Pcg32) -> Nanos {
 impl Engine<'_> {
     /// The interrupts of this instant come.
     pub(super) fn interrupts_come(&mut self) {
-        while let Some((cpu, span)) = self.interrupts.pop(self.agenda.now()) {
-            if self.sched.kernel.topology.online.test(cpu) {
+        while let Some((cpu, span, follows_tick)) = self.interrupts.pop(self.agenda.now()) {
+            let spared = follows_tick && self.running[cpu].task.is_none();
+            if self.sched.kernel.topology.online.test(cpu) && !spared {
                 self.interrupt(cpu, span);
             }
         }

@@ -7,12 +7,14 @@ use super::Engine;
 use super::events::Event;
 use super::hotplug::some_cpu;
 use super::outcome::Outcome;
+use super::thread::sample;
 use super::threads::PER_THREAD;
 use super::{cgroups, inherit};
 use crate::kernel::cpumask::CpuMask;
 use crate::kernel::paths::{EXIT, TIMER};
 use crate::machine::Machine;
 use crate::units::{CpuId, TaskId};
+use crate::workload::Op;
 
 impl Engine<'_> {
     /// Makes a thread of kind `spec`; it starts now, or at its delay from the workload's start, as rt-app counts it.
@@ -33,7 +35,7 @@ impl Engine<'_> {
         let task = self.sched.task_new(scheduling, allowed);
         let (clamps, session) = (self.sched.kernel.cgroups.get(group).uclamp, self.sched.kernel.cgroups.session(spec));
         let new = self.sched.kernel.task_mut(task);
-        (new.asked_cpus, new.autogroup) = (asked, session);
+        (new.asked_cpus, new.autogroup, new.settled) = (asked, session, kind.disturbance);
         new.set_group(group, clamps);
         self.threads.add(spec, parent, task);
         self.numa_fork(task, parent);
@@ -47,7 +49,9 @@ impl Engine<'_> {
         self.observer.task_new(now, &info);
         self.show_scheduling(task);
         self.show_affinity(task);
-        if kind.delay > now {
+        if kind.disturbance {
+            self.sleeps_already(task);
+        } else if kind.delay > now {
             self.sched.kernel.task_mut(task).cpu = cpu;
             self.agenda.set(Event::Timer(task), kind.delay);
             self.pauses.timer_set(cpu, now, kind.delay);
@@ -55,6 +59,24 @@ impl Engine<'_> {
         } else {
             self.start_thread(task, cpu);
         }
+    }
+
+    /// A thread that is as old as the system is in one of its sleeps as the run begins, on the CPU to which it is bound.
+    fn sleeps_already(&mut self, task: TaskId) {
+        let thread = &mut self.threads[task];
+        let sleep = thread.kind.program.iter().find_map(|op| match op {
+            Op::Sleep(span) => Some(*span),
+            _ => None,
+        });
+        let now = self.agenda.now();
+        let until = now + sleep.map_or(0, |span| sample(span, &mut thread.rng));
+        let home = thread.kind.affinity.iter().flatten().next().copied().map_or(CpuId(0), CpuId);
+        let cpu = some_cpu(&self.sched, home);
+        self.sched.kernel.task_mut(task).cpu = cpu;
+        let latest = self.arm_soft(cpu, task, until);
+        self.agenda.set(Event::Timer(task), latest);
+        self.pauses.timer_set(cpu, now, latest);
+        self.threads.waits.sleeps();
     }
 
     fn start_thread(&mut self, task: TaskId, cpu: CpuId) {

@@ -49,9 +49,13 @@ impl SoftTimers {
         }
     }
 
-    /// Takes out the first timer of `cpu`, if it may go off at `now`.
-    fn pop(&mut self, cpu: CpuId, now: Nanos) -> Option<TaskId> {
-        let first = self.ranges[cpu.index()].first_entry().filter(|first| first.get().1 <= now)?;
+    /// Takes out the first timer of `cpu`, if it may go off at `now` and is one that `serves` says goes off there.
+    fn pop(&mut self, cpu: CpuId, now: Nanos, serves: impl Fn(TaskId) -> bool) -> Option<TaskId> {
+        let first = self.ranges[cpu.index()].first_entry()?;
+        let (task, soft) = *first.get();
+        if soft > now || !serves(task) {
+            return None;
+        }
         let (task, _) = first.remove();
         self.places.remove(&task);
         Some(task)
@@ -89,13 +93,15 @@ impl Engine<'_> {
         }
     }
 
-    /// `cpu` handles an interrupt: timers that may go off already do.
+    /// `cpu` handles an interrupt: timers that may go off already do, those of kernel workers only where the tick goes on
+    /// (`TIMER_DEFERRABLE`).
     #[inline]
     pub(super) fn expire_soft(&mut self, cpu: CpuId) {
         if self.soft.places.is_empty() {
             return;
         }
-        while let Some(task) = self.soft.pop(cpu, self.agenda.now()) {
+        let (idle, now) = (self.running[cpu].task.is_none(), self.agenda.now());
+        while let Some(task) = self.soft.pop(cpu, now, |task| !(idle && self.threads[task].kind.disturbance)) {
             self.agenda.cancel(Event::Timer(task));
             self.timer_expires(task);
         }
@@ -108,6 +114,10 @@ mod tests {
 
     const CPU: CpuId = CpuId(1);
 
+    fn all(_: TaskId) -> bool {
+        true
+    }
+
     #[test]
     fn an_interrupt_serves_timers_up_to_the_first_that_may_not_go_off_yet() {
         let mut timers = SoftTimers::new(2);
@@ -115,10 +125,11 @@ mod tests {
             timers.arm(CPU, TaskId(task), soft, hard);
         }
         // In the order by which they must go off: 2 (120..140), 4 (145), 1 (100..150), 3 (90..200).
-        assert_eq!(timers.pop(CPU, 119), None, "the first may not, although two others may");
-        assert_eq!(timers.pop(CPU, 130), Some(TaskId(2)));
-        assert_eq!(timers.pop(CPU, 130), None);
-        assert_eq!([(); 3].map(|()| timers.pop(CPU, 145)), [4, 1, 3].map(|task| Some(TaskId(task))));
+        assert_eq!(timers.pop(CPU, 119, all), None, "the first may not, although two others may");
+        assert_eq!(timers.pop(CPU, 130, all), Some(TaskId(2)));
+        assert_eq!(timers.pop(CPU, 130, all), None);
+        assert_eq!(timers.pop(CPU, 145, |task| task != TaskId(4)), None, "the first waits for the tick");
+        assert_eq!([(); 3].map(|()| timers.pop(CPU, 145, all)), [4, 1, 3].map(|task| Some(TaskId(task))));
     }
 
     #[test]
@@ -126,7 +137,7 @@ mod tests {
         let mut timers = SoftTimers::new(2);
         timers.arm(CPU, TaskId(1), 100, 150);
         timers.migrate(CPU, CpuId(0));
-        assert_eq!((timers.pop(CPU, 150), timers.pop(CpuId(0), 150)), (None, Some(TaskId(1))));
+        assert_eq!((timers.pop(CPU, 150, all), timers.pop(CpuId(0), 150, all)), (None, Some(TaskId(1))));
         timers.disarm(TaskId(1));
     }
 }

@@ -59,7 +59,7 @@ pub struct KernelParameters {
     /// nothing before. Not the kernel's: how the machine is found.
     pub hot_start: bool,
     /// Whether the system does what it always does beside the workload: interrupts, kernel threads, timers that go off late
-    /// (`Workload::disturbed`). Off, nothing disturbs.
+    /// (`Workload::disturbed`). Off, nothing disturbs: so it is for who uses the library, unless asked; the command's runs have it.
     pub disturbances: bool,
     /// How much later than asked for a timer of a fair thread may go off (`timer_slack_ns`, for threads that have none of
     /// their own); `None`: what [`KernelParameters::timer_slack`] says.
@@ -179,7 +179,10 @@ impl KernelParameters {
         ("cpuidle_governor", "menu or teo (menu): what chooses an idle CPU's state"),
         ("max_cstate", "deepest idle state that is used, 0..=9, 0 being the first (9)"),
         ("hot_start", "true or false (false): limits on power and heat begin as a long full load leaves them"),
-        ("disturbances", "true or false (false): interrupts, kernel threads and late timers, as every system has them"),
+        (
+            "disturbances",
+            "true or false (true, with --quiet false): interrupts, kernel threads and late timers, as every system has",
+        ),
         ("timer_slack_us", "how late a fair thread's timer may be, 0..=1000000 (50 with `disturbances`, else 0)"),
         ("nohz_full", "CPUs that tick once a second while they have one thread, such as 1-3+6 (none)"),
         ("perf_counters", "true or false (true): loaded schedulers can read performance counters"),

@@ -38,6 +38,8 @@ pub enum TaskState {
 /// A task.
 #[derive(Debug)]
 pub struct Task {
+    /// Whether it was there, asleep, long before the run began: its load is nothing, not that of a new task.
+    pub settled: bool,
     /// The task's identifier.
     pub id: TaskId,
     /// Where the task is in its life.
@@ -92,6 +94,7 @@ impl Task {
     /// A task that has not started.
     pub fn new(id: TaskId, scheduling: Scheduling, allowed: Option<Arc<CpuMask>>, switching: Switching) -> Self {
         let mut task = Self {
+            settled: false,
             id,
             state: TaskState::New,
             on_cpu: false,

@@ -14,7 +14,13 @@
 //!
 //! An interrupt takes the 2.85 µs of the same document's example of one. How the rest of the 460 µs is shared is assumed:
 //! 60 µs for a thread, about the median of the longest, and so (460 − 8.4 · 2.85 − 2.5 · 60) / 26.8 = 10.7 µs for a softirq.
-//! That gaps and lengths are exponential is assumed, too. It is the noise of a system that does nothing else: no network, no
+//! That gaps and lengths are exponential is assumed, too.
+//!
+//! The tracer keeps its CPU busy, and what it saw is what busy CPUs have. An idle CPU has stopped its tick, and with it most
+//! softirqs; the workers that gather statistics have deferrable timers (`vmstat_update`: `INIT_DEFERRABLE_WORK`), which wait for the
+//! next tick. So an idle CPU has the interrupts only.
+//!
+//! It is the noise of a system that does nothing else: no network, no
 //! disk, no user's daemons.
 
 use super::{BehaviourId, InterruptSpec, Op, Span, Spread, TaskSpec, Workload};
@@ -32,6 +38,8 @@ const SOFTIRQ: Nanos = 10_700;
 const WORKER_RUNS_PER_S: f64 = 2.5;
 /// CPU time of one run (assumed, see above).
 const WORKER_RUN: Nanos = 60_000;
+/// By when a worker runs even on a CPU that idles all the time: after every run. Its timer waits for a tick.
+const DEFERRED: Nanos = 1_000_000 * SEC;
 
 impl Workload {
     /// This workload on a system that does what all do. All CPUs have interrupts; these `cpus`, which keep house, also have
@@ -46,6 +54,7 @@ impl Workload {
             gap: every(per_s),
             hard: Span::fixed(hard),
             soft: exponential(soft),
+            follows_tick: cpus.is_some(),
             cpus,
         }));
         disturbed
@@ -55,14 +64,15 @@ impl Workload {
 fn worker(cpu: u32) -> TaskSpec {
     let program = vec![
         Op::LoopStart { counter: 0, count: None, end: 3 },
-        Op::Sleep(every(WORKER_RUNS_PER_S)),
         Op::Runtime { time: exponential(WORKER_RUN), behaviour: BehaviourId(0) },
+        Op::Sleep(every(WORKER_RUNS_PER_S)),
         Op::LoopEnd { start: 0 },
     ];
     TaskSpec {
         system: true,
         kernel_thread: true,
         disturbance: true,
+        timer_slack: Some(DEFERRED),
         affinity: Some(vec![cpu]),
         counters: 1,
         ..TaskSpec::new(format!("kworker/{cpu}"), program)

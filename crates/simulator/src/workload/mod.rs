@@ -57,6 +57,8 @@ pub struct InterruptSpec {
     pub soft: Span,
     /// The CPUs that get such interrupts, each as many as `gap` says; `None`: all.
     pub cpus: Option<Vec<u32>>,
+    /// Whether they follow the tick: a CPU that idles, and so has stopped its tick, has none.
+    pub follows_tick: bool,
 }
 
 /// A cgroup's life (`tandem.cgroups` of a file).

@@ -114,6 +114,20 @@ fn disturbances_follow_the_seed() {
     assert_ne!(energy(1), energy(2));
 }
 
+/// CPU 0 is busy for 10 s, CPU 1 never: one has 25 runs of its worker on the mean, within three standard deviations of 7; the other,
+/// whose tick has stopped, none, and only 8.4 interrupts a second of 2.85 µs, which are no time of threads.
+#[test]
+fn an_idle_cpu_has_interrupts_and_no_workers() {
+    let text = r#"{ "tasks": { "t": { "loop": -1, "run": 1000, "cpus": [0] } } }"#;
+    let mut options = Options { time_limit: Some(10 * SEC), ..options() };
+    options.kernel.disturbances = true;
+    let report = simulate(&machine(2), &workload(text), &options, &mut NoObserver).unwrap();
+    let runs = |name: &str| report.tasks.iter().find(|task| task.name == name).unwrap().cpu_time_s / 60e-6;
+    assert!((4.0..46.0).contains(&runs("kworker/0")), "{}", runs("kworker/0"));
+    assert_eq!(runs("kworker/1"), 0.0);
+    assert!(report.cpus[1].busy_s < 0.001, "{}", report.cpus[1].busy_s);
+}
+
 /// Kernel workers are there for nobody: a workload that waits for ever is found out as without them.
 #[test]
 fn disturbances_keep_no_run_alive() {

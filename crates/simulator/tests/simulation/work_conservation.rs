@@ -150,7 +150,10 @@ proptest! {
         }
         spec.more.clear();
         let (machine, workload) = (spec.build(), fair_and_free(workload));
-        let kernel = KernelParameters { load_balance: true, energy_aware: false, ..options.kernel };
+        // Who keeps house has ticks, and no bound threads.
+        let (disturbances, nohz_full) = (false, Vec::new());
+        let kernel =
+            KernelParameters { load_balance: true, energy_aware: false, disturbances, nohz_full, ..options.kernel };
         let bound = longest_wait(&machine, &kernel);
         let options = Options { time_limit: Some(2 * SEC), kernel, ..options };
         let mut starvation = Starvation::new(&machine, &workload);

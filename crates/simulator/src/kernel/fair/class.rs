@@ -35,7 +35,9 @@ impl SchedClass for Fair {
         let entity = &mut self.entities[self.layout.entity(task).index()];
         entity.queue = queue;
         let initial = why == Enqueue::New;
-        if initial {
+        if initial && kernel.task(task).settled {
+            entity.avg = SchedAvg::default();
+        } else if initial {
             let capacity = u64::from(kernel.rq(cpu).capacity_orig);
             let util = post_init_entity_util_avg(&self.cfs[queue.index()].avg, u64::from(entity.weight), capacity, 0);
             entity.avg.start_with_util(util);

@@ -45,5 +45,5 @@ fn one(source: &Source, name: &str, value: &Value) -> Result<InterruptSpec, Inpu
     };
     let cpus = cpu_list(&fields)?;
     fields.reject_unknown(&["per_s", "us", "softirq_us", "gap_spread", "length_spread", "cpus"])?;
-    Ok(InterruptSpec { name: name.to_owned(), gap, hard, soft, cpus })
+    Ok(InterruptSpec { name: name.to_owned(), gap, hard, soft, cpus, follows_tick: false })
 }

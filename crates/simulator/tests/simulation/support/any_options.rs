@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use tandem_simulator::simulation::{Governor, KernelParameters, Linux, Options, Preempt};
-use tandem_simulator::units::{MSEC, USEC};
+use tandem_simulator::units::{MSEC, Nanos, USEC};
 
 /// A configuration of `count` cases, unless `PROPTEST_CASES` asks for another number. Failing cases are printed whole:
 /// regression files would only hold seeds, which a change of the generators makes worthless. Shrinking gets a minute.
@@ -28,6 +28,13 @@ fn governor() -> impl Strategy<Value = Governor> {
     prop::sample::select(names.to_vec()).prop_map(|name| name.parse().expect("a governor"))
 }
 
+/// Disturbances, slack of timers, CPUs without a tick.
+fn system() -> impl Strategy<Value = (bool, Option<Nanos>, Vec<u32>)> {
+    let slack = prop::option::weighted(0.3, (0..2000u64).prop_map(|us| us * USEC));
+    let full = prop::sample::select(vec![vec![], vec![], vec![1], vec![0, 1, 2, 3], (1..64).collect()]);
+    (prop::bool::weighted(0.25), slack, full)
+}
+
 fn kernel() -> impl Strategy<Value = KernelParameters> {
     let hz = prop::sample::select(vec![100u64, 250, 300, 1000]);
     let slice = prop::option::weighted(0.3, (100..100_000u64).prop_map(|us| us * USEC));
@@ -36,9 +43,9 @@ fn kernel() -> impl Strategy<Value = KernelParameters> {
     let mostly = || prop::bool::weighted(0.85);
     let features = (mostly(), mostly(), mostly(), mostly(), mostly(), mostly(), mostly(), mostly());
     let linux = prop::sample::select(Linux::NAMES.map(|(_, linux)| linux).to_vec());
-    let added = (any::<bool>(), prop::bool::weighted(0.15), linux, any::<bool>());
+    let added = (any::<bool>(), prop::bool::weighted(0.15), system(), linux, any::<bool>());
     (hz, slice, throttle, added, features).prop_map(|(hz, base_slice, rt_runtime, added, features)| {
-        let (hrtick_dl, autogroup, linux, as_configured) = added;
+        let (hrtick_dl, autogroup, (disturbances, timer_slack, nohz_full), linux, as_configured) = added;
         // What a release has, the other way round than it is configured.
         let has = linux.release();
         let other = if has.preempt == Preempt::Lazy { Preempt::Full } else { Preempt::Lazy };
@@ -61,6 +68,9 @@ fn kernel() -> impl Strategy<Value = KernelParameters> {
             preempt: (has.resched_curr_lazy && !as_configured).then_some(other),
             hrtick: (!as_configured).then_some(false),
             cpuidle: idle,
+            disturbances,
+            timer_slack,
+            nohz_full,
             ..KernelParameters::default()
         }
     })

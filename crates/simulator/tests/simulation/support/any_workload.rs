@@ -8,8 +8,8 @@
 use proptest::prelude::*;
 use tandem_simulator::units::{MSEC, Nanos, USEC};
 use tandem_simulator::workload::{
-    Behaviour, BehaviourId, LoopId, LoopSchedule, MemoryPolicy, Op, ParallelLoop, Policy, Scheduling, Span, Spread,
-    TaskSpec, TimerRef, Workload,
+    Behaviour, BehaviourId, InterruptSpec, LoopId, LoopSchedule, MemoryPolicy, Op, ParallelLoop, Policy, Scheduling,
+    Span, Spread, TaskSpec, TimerRef, Workload,
 };
 
 use super::workload::{TaskExt, thread, workload};
@@ -30,9 +30,9 @@ enum Step {
 /// A workload that ends by itself.
 pub fn any_workload() -> impl Strategy<Value = Workload> {
     let loners = prop::collection::vec(loner(), 0..5);
-    let noise = prop::collection::vec(noise(), 0..3);
+    let noise = (prop::collection::vec(noise(), 0..3), interrupts());
     (loners, team(), pipeline(), family(), noise, behaviours(), any::<bool>()).prop_map(
-        |(loners, (team, loops), pipeline, family, noise, behaviours, inherit)| {
+        |(loners, (team, loops), pipeline, family, (noise, interrupts), behaviours, inherit)| {
             let members = team.iter().map(|task| task.instances).sum::<u32>();
             let first_child = loners.len() + team.len() + pipeline.len() + 1;
             let mut tasks = loners;
@@ -49,9 +49,27 @@ pub fn any_workload() -> impl Strategy<Value = Workload> {
             whole.loops = loops.into_iter().map(|each| ParallelLoop { participants: members, ..each }).collect();
             whole.behaviours = behaviours;
             whole.priority_inheritance = inherit;
+            whole.interrupts = interrupts;
             whole
         },
     )
+}
+
+/// Sources of interrupts, most often none, which leave a CPU some time.
+fn interrupts() -> impl Strategy<Value = Vec<InterruptSpec>> {
+    let span =
+        |mean: Nanos| Span { mean, spread: if mean.is_multiple_of(2) { Spread::Fixed } else { Spread::Exponential } };
+    let cpus = prop::option::of(prop::collection::vec(0..12u32, 1..4));
+    let source = (MSEC..40 * MSEC, 1..100 * USEC, prop_oneof![Just(0), 0..300 * USEC], cpus, any::<bool>());
+    let source = source.prop_map(move |(gap, hard, soft, cpus, follows_tick)| InterruptSpec {
+        name: "device".into(),
+        gap: span(gap),
+        hard: span(hard),
+        soft: span(soft),
+        cpus,
+        follows_tick,
+    });
+    prop_oneof![3 => Just(Vec::new()), 1 => prop::collection::vec(source, 1..3)]
 }
 
 /// A workload of any steps at all; it may wait for ever, and its loops may take no time.

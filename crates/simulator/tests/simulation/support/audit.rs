@@ -19,7 +19,8 @@ use super::observers::PowerSum;
 /// The state of a run so far.
 pub struct Audit<'r> {
     machine: &'r Machine,
-    workload: &'r Workload,
+    /// With the kernel workers that a run may have beside it.
+    workload: Workload,
     now: Nanos,
     /// The thread that runs on each CPU.
     current: Vec<Option<TaskId>>,
@@ -48,10 +49,10 @@ struct Watched {
 }
 
 impl<'r> Audit<'r> {
-    pub fn new(machine: &'r Machine, workload: &'r Workload) -> Self {
+    pub fn new(machine: &'r Machine, workload: &Workload) -> Self {
         Self {
             machine,
-            workload,
+            workload: with_workers(machine, workload),
             now: 0,
             current: vec![None; machine.cpus.len()],
             threads: Vec::new(),
@@ -68,7 +69,7 @@ impl<'r> Audit<'r> {
     }
 
     /// Audits a run during which CPUs come and go.
-    pub fn with_hotplug(machine: &'r Machine, workload: &'r Workload, hotplug: &'r [Hotplug]) -> Self {
+    pub fn with_hotplug(machine: &'r Machine, workload: &Workload, hotplug: &'r [Hotplug]) -> Self {
         Self { hotplug, ..Self::new(machine, workload) }
     }
 
@@ -194,6 +195,12 @@ fn check_energy(machine: &Machine, report: &Report) {
     }
 }
 
+/// `workload` with all that a run may have beside it.
+pub fn with_workers(machine: &Machine, workload: &Workload) -> Workload {
+    let online: Vec<u32> = machine.online().map(|cpu| cpu.0).collect();
+    workload.disturbed(&online)
+}
+
 /// The kind of a thread with this name.
 pub fn kind_of<'w>(workload: &'w Workload, name: &str) -> &'w TaskSpec {
     let stem = name.rsplit_once('-').map_or(name, |(stem, _)| stem);
@@ -220,7 +227,7 @@ impl Observer for Audit<'_> {
     fn task_new(&mut self, now: Nanos, task: &TaskInfo) {
         self.advance(now);
         assert_eq!(task.id.index(), self.threads.len(), "threads are numbered in order");
-        let kind = kind_of(self.workload, &task.name);
+        let kind = kind_of(&self.workload, &task.name);
         assert_eq!(task.application, (!kind.system).then_some(kind.application));
         // Groups with CPUs overrule what a thread asks for; the simulator's own audit knows them.
         let grouped = self
