@@ -112,8 +112,27 @@ fn setting_help() -> String {
     )
 }
 
-/// The kernel parameter that `--disturbed` stands for.
-const DISTURBANCES: &str = "disturbances";
+/// Whether runs have what every system does beside its workload; shared by all commands that simulate for a person.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct QuietOption {
+    /// Leave out what every system does beside its workload: interrupts, kernel workers, timers that go off late
+    ///
+    /// As `--set disturbances=false`; what `--set` says of it counts in any case.
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+impl QuietOption {
+    /// `scenario` with what every system does, unless the runs shall be quiet.
+    pub fn unless(self, scenario: experiments::Scenario) -> experiments::Scenario {
+        if self.quiet { scenario } else { scenario.disturbed() }
+    }
+}
+
+/// What titles of reports add of runs that have what every system does: nothing of quiet ones.
+pub fn disturbed_words(disturbed: bool) -> &'static str {
+    if disturbed { ", disturbed" } else { "" }
+}
 
 /// What is simulated; shared by the commands that simulate.
 #[derive(Debug, Args)]
@@ -136,15 +155,8 @@ pub struct RunOptions {
     #[arg(long = "set", value_name = "KEY=VALUE,...", value_parser = settings, long_help = setting_help())]
     pub settings: Vec<Settings>,
 
-    /// Add what every system does beside its workload: interrupts, kernel workers, timers that go off late
-    ///
-    /// As `--set disturbances=true`.
-    #[arg(long)]
-    pub disturbed: bool,
-
-    /// Leave that out, whatever `--set` says: a run is quiet unless it is asked to be disturbed
-    #[arg(long, conflicts_with = "disturbed")]
-    pub quiet: bool,
+    #[command(flatten)]
+    pub quiet: QuietOption,
 
     /// Linux version whose rules hold: 6.12, 6.18 or 7.1; by default the one that the scheduler's object asks for, else 6.12
     #[arg(long = "kernel", value_name = "VERSION", value_parser = profile)]
@@ -162,19 +174,12 @@ pub struct RunOptions {
 impl RunOptions {
     /// What the options say of all runs.
     pub fn scenario(&self) -> experiments::Scenario {
-        let mut settings = all_settings(&self.settings);
-        if self.quiet {
-            settings.retain(|setting| setting.key != DISTURBANCES);
-        }
-        if self.disturbed {
-            settings.push(Setting { key: DISTURBANCES.to_owned(), value: "true".to_owned() });
-        }
-        experiments::Scenario {
-            settings,
+        self.quiet.unless(experiments::Scenario {
+            settings: all_settings(&self.settings),
             profile: self.profile,
             time_limit: self.duration,
             hotplug: self.hotplug.clone(),
-        }
+        })
     }
 }
 

@@ -4,6 +4,7 @@
 use tandem_experiments::{Estimate, MovedValue, NotMoved, Pair, Sensitivity, Turn, Which};
 use tandem_simulator::machine::description::values::Value;
 
+use crate::arguments::disturbed_words;
 use crate::quantity::NOTHING;
 use crate::table::{Align::Left, Align::Right, Table, paragraph};
 
@@ -34,7 +35,7 @@ pub fn markdown(sensitivity: &Sensitivity) -> String {
 }
 
 fn title(sensitivity: &Sensitivity) -> String {
-    let Sensitivity { machine, workload, which, values, assumed, pairs, runs, .. } = sensitivity;
+    let Sensitivity { machine, workload, disturbed, which, values, assumed, pairs, runs, .. } = sensitivity;
     let which = match which {
         Which::Assumed => format!("{assumed} assumed values (of {values})"),
         Which::All => format!("{values} values ({assumed} assumed)"),
@@ -45,7 +46,8 @@ fn title(sensitivity: &Sensitivity) -> String {
     };
     format!(
         "Which of the {which} of {machine} matter for {workload}{under}: each is moved by 20 % down and up; change in percent per \
-         percent ({runs} runs)"
+         percent ({runs} runs{})",
+        disturbed_words(*disturbed)
     )
 }
 

@@ -14,7 +14,7 @@ fn tandem(arguments: &[&str]) -> Output {
 
 /// The report of a run of `workload`.
 fn report(workload: &Path, machine: &str, scheduler: &str) -> Value {
-    let output = tandem(&["simulate", workload.to_str().unwrap(), "-m", machine, "-s", scheduler, "--json"]);
+    let output = tandem(&["simulate", workload.to_str().unwrap(), "-m", machine, "-s", scheduler, "--quiet", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(report["sched_ext"].is_null() || report["sched_ext"]["exit"].is_null(), "{report}");
@@ -138,7 +138,7 @@ fn fixed_clocks_that_do_not_exist_are_refused() {
         ("tandem,isolate=shared,rest_mhz=2400+performance", "need the governor schedutil"),
         ("tandem,os_mhz=2400+schedutil", "isolate=dedicated or isolate=shared only"),
     ] {
-        let output = tandem(&["simulate", "noise", "-m", "poweredge-2850", "-s", scheduler]);
+        let output = tandem(&["simulate", "noise", "-m", "poweredge-2850", "-s", scheduler, "--quiet"]);
         let text = String::from_utf8(output.stderr).unwrap();
         assert_eq!((output.status.code(), text.contains(expected)), (Some(2), true), "{scheduler}: {text}");
     }

@@ -49,7 +49,7 @@ impl Place {
     }
 
     fn report(&self, machine: &str, scheduler: &str) -> Value {
-        let json = shown(self.path(), &["simulate", "w.json", "-m", machine, "-s", scheduler, "--json"]);
+        let json = shown(self.path(), &["simulate", "w.json", "-m", machine, "-s", scheduler, "--quiet", "--json"]);
         let report: Value = serde_json::from_str(&json).unwrap();
         assert!(report["sched_ext"].is_null() || report["sched_ext"]["exit"].is_null(), "{report}");
         report
@@ -130,7 +130,7 @@ fn the_factor_is_off_with_speed_and_waits_for_counters() {
     assert_eq!(state_of("tandem,speed=true,edp=false+schedutil"), "off");
     assert_eq!(state_of("tandem,speed=true+performance"), "off");
     assert_eq!(state_of("tandem,speed=true+schedutil"), "active");
-    let blind = ["simulate", "w.json", "-m", "core2-q6600", "-s", "tandem,speed=true+schedutil", "--json"];
+    let blind = ["simulate", "w.json", "-m", "core2-q6600", "-s", "tandem,speed=true+schedutil", "--quiet", "--json"];
     let blind = shown(place.path(), &[&blind[..], &["--set", "perf_counters=false"]].concat());
     assert_eq!(state(&serde_json::from_str(&blind).unwrap()), "no_counters");
 }

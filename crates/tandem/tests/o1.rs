@@ -15,7 +15,7 @@ fn run(seconds: u32, tasks: &Value) -> Value {
 
 fn run_on(machine: &str, scheduler: &str, seconds: u32, tasks: &Value) -> Value {
     let mut command = program();
-    command.args(["simulate", "-", "-m", machine, "-s", scheduler, "--set", "bpf_insn_ps=0", "--json"]);
+    command.args(["simulate", "-", "-m", machine, "-s", scheduler, "--set", "bpf_insn_ps=0", "--quiet", "--json"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let workload = json!({ "global": { "duration": seconds }, "tasks": tasks });
     child.stdin.take().unwrap().write_all(workload.to_string().as_bytes()).unwrap();

@@ -438,7 +438,7 @@ fn noise_alone_has_no_fairness_and_no_difference_too_small_to_print() {
     let text = r#"{ "tasks": { "a": { "loop": 100, "run": 10, "sleep": 1000, "tandem": { "system": true } } } }"#;
     fs::write(&workload, text).unwrap();
     let pairs = ["-s", "fair", "-s", "fair+powersave", "--runs", "2"];
-    let output = tandem(&[&["compare", workload.to_str().unwrap(), "-m", "smp-8"][..], &pairs].concat());
+    let output = tandem(&[&["compare", workload.to_str().unwrap(), "-m", "smp-8", "--quiet"][..], &pairs].concat());
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("fairness was not measured: the workload has no application"), "{text}");
     assert!(text.contains("(×1.000 ± 0.000) no difference in energy is shown"), "{text}");

@@ -12,7 +12,7 @@ fn run(settings: &str, tasks: &Value) -> Value {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("w.json"), json!({ "tasks": tasks }).to_string()).unwrap();
     let scheduler = format!("tandem,serial_first=true,{settings}+performance");
-    let arguments = ["simulate", "w.json", "-m", "smp-8", "-s", &scheduler, "--json"];
+    let arguments = ["simulate", "w.json", "-m", "smp-8", "-s", &scheduler, "--quiet", "--json"];
     serde_json::from_str(&shown(Path::new(folder.path()), &arguments)).unwrap()
 }
 

@@ -70,6 +70,8 @@ pub struct Comparison {
     pub machine: String,
     /// The workload's name.
     pub workload: String,
+    /// Whether the runs had what every system does beside its workload.
+    pub disturbed: bool,
     /// Seeds of the runs.
     pub seeds: Vec<u64>,
     /// In the order given; the first is the reference.
@@ -85,7 +87,8 @@ impl Comparison {
                 |metric| Measured { value: measure(metric, &outcomes), ratio: ratio(metric, &outcomes, &reference) };
             PairResult { metrics: Metric::ALL.map(measured).to_vec(), pair, outcomes }
         });
-        Self { machine: machine.to_owned(), workload: workload.to_owned(), seeds, pairs: pair_results.collect() }
+        let (machine, workload) = (machine.to_owned(), workload.to_owned());
+        Self { machine, workload, disturbed: false, seeds, pairs: pair_results.collect() }
     }
 
     /// How many of the runs a sched_ext scheduler did not see the end of; fair finished them.

@@ -161,7 +161,8 @@ impl<'a> Grid<'a> {
         let outcomes = self.pairs.iter().map(of_pair).collect();
         // The governor that ran, where the machine has one of its own for it.
         let pairs = self.pairs.iter().map(|pair| pair.on(machine).unwrap_or_else(|_| pair.clone())).collect();
-        Comparison::of(&machine.name, &workload.name, pairs, self.seeds.to_vec(), outcomes)
+        let comparison = Comparison::of(&machine.name, &workload.name, pairs, self.seeds.to_vec(), outcomes);
+        Comparison { disturbed: self.scenario.is_disturbed(), ..comparison }
     }
 
     /// Takes the yields of one pair and seed.

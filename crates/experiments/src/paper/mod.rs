@@ -96,6 +96,8 @@ pub struct Experiment {
     pub about: String,
     /// Runs of each simulation, each with a seed of its own, from 0 on.
     pub seeds: u32,
+    /// Whether the runs lack what every system does beside its workload, unless their options say whether they do.
+    pub quiet: bool,
     /// What the experiment varies.
     pub axes: Axes,
     /// What is simulated.

@@ -57,6 +57,7 @@ pub struct Experiment {
     #[serde(default)]
     pub about: String,
     pub seeds: Option<Spanned<u32>>,
+    pub quiet: Option<bool>,
     #[serde(default)]
     pub axes: BTreeMap<Spanned<String>, Spanned<Value>>,
     #[serde(default)]

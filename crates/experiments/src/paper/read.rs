@@ -40,7 +40,7 @@ impl Paper {
             raw.parameter.into_iter().map(|parameter| read_parameter(&file, parameter)).collect::<Result<_, _>>()?;
         let mut experiments = Vec::new();
         for path in order(&file, library.experiments(name).collect(), raw.experiments)? {
-            let (experiment, parameters) = read_experiment(&File::open(library, name, &path)?)?;
+            let (experiment, parameters) = read_experiment(&File::open(library, name, &path)?, true)?;
             if let Some(Parameter { origin, .. }) = parameters.first() {
                 return Err(origin.error("the parameters of a paper stand in its paper.toml"));
             }
@@ -154,8 +154,8 @@ fn read_parameter(file: &File, parameter: Spanned<raw::Parameter>) -> Result<Par
     Ok(Parameter { what: raw.what, target, origin: file.origin(span) })
 }
 
-/// The experiment of a file, and the parameters that the file names.
-pub(super) fn read_experiment(file: &File) -> Result<(Experiment, Vec<Parameter>), InputError> {
+/// The experiment of a file, and the parameters that the file names. `quiet` is what it is where the file says nothing of it.
+pub(super) fn read_experiment(file: &File, quiet: bool) -> Result<(Experiment, Vec<Parameter>), InputError> {
     let raw: raw::Experiment = file.parse()?;
     let seeds = match raw.seeds {
         Some(seeds) if !(1..=MOST_SEEDS).contains(seeds.get_ref()) => {
@@ -174,7 +174,11 @@ pub(super) fn read_experiment(file: &File) -> Result<(Experiment, Vec<Parameter>
     let series = neutral::resolve(file, &axes, declared, series)?;
     let parameters = raw.parameter.into_iter().map(|parameter| read_parameter(file, parameter));
     let parameters = parameters.collect::<Result<_, _>>()?;
-    Ok((Experiment { name: file.stem(), title: raw.title, about: raw.about, seeds, axes, runs, series }, parameters))
+    let quiet = raw.quiet.unwrap_or(quiet);
+    Ok((
+        Experiment { name: file.stem(), title: raw.title, about: raw.about, seeds, quiet, axes, runs, series },
+        parameters,
+    ))
 }
 
 fn read_axes(file: &File, raw: BTreeMap<Spanned<String>, Spanned<Value>>) -> Result<Axes, InputError> {

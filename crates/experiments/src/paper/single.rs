@@ -16,14 +16,15 @@ const MOST_FILES: usize = 10_000;
 
 impl Paper {
     /// Reads and checks the experiment in the file at `path`, as a paper of one experiment, and the library of the files beside it
-    /// that it names. What it names and is no file there is left for later: it may be bundled.
+    /// that it names. What it names and is no file there is left for later: it may be bundled. Its runs have what every system does
+    /// beside its workload unless it is `quiet`; those of papers, whose programs bring their own noise, unless it is not.
     ///
     /// # Errors
     /// A mistake in the file, with its place and the nearest valid name; a file that cannot be read.
     pub fn of_file(path: &Path) -> Result<(Library, Self), InputError> {
         let (mut library, name, file) = Library::of_file(path)?;
         let file = File::open(&library, &name, &file)?;
-        let (experiment, parameters) = read_experiment(&file)?;
+        let (experiment, parameters) = read_experiment(&file, false)?;
         for named in named(&experiment)? {
             library.add_file(&name, &named)?;
         }

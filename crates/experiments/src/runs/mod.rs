@@ -23,6 +23,7 @@ use crate::error::ExperimentError;
 use crate::library::Library;
 use crate::paper::{Experiment, Origin, Paper, Parameter, Run, Target, Work};
 use crate::parallel::run_until_stopped;
+use crate::scenario::disturbances;
 use crate::simulator::Simulator;
 use crate::template::Template;
 
@@ -90,12 +91,15 @@ impl Simulation {
             Work::Generate(templates) => Workload::Generated(arguments(templates)?),
             Work::Named(name) => Workload::Named(name.fill(axes, place)?),
         };
+        let system = if experiment.quiet { Vec::new() } else { vec!["--set".to_owned(), disturbances().to_string()] };
+        // What the run's own options say comes later, and counts.
+        let options = [system, arguments(&run.options)?].concat();
         Ok(Self {
             paper: paper.to_owned(),
             machine: run.machine.fill(axes, place)?,
             workload,
             scheduler: run.scheduler.fill(axes, place)?,
-            options: arguments(&run.options)?,
+            options,
             change: None,
         })
     }

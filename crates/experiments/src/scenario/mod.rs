@@ -32,6 +32,9 @@ use pair::Pair;
 use settings::Setting;
 
 /// What all runs of a comparison, or of a simulation over seeds, have in common besides machine and workload.
+///
+/// Nothing disturbs these runs unless a setting or [`Scenario::disturbed`] says so: by itself the library shows what scheduling
+/// alone does.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Scenario {
     /// Kernel parameters and settings of sched_ext schedulers, in the order given. Of one key the last counts; what
@@ -68,7 +71,31 @@ pub enum ScenarioError {
     Load(#[from] SimulationError),
 }
 
+/// The kernel parameter that a run with what every system does beside its workload has.
+const DISTURBANCES: &str = "disturbances";
+
+/// The setting of runs with what every system does beside its workload: interrupts, kernel workers, timers that go off late.
+pub(crate) fn disturbances() -> Setting {
+    Setting { key: DISTURBANCES.to_owned(), value: "true".to_owned() }
+}
+
 impl Scenario {
+    /// The same with what every system does beside its workload, unless its settings say whether there is any of that.
+    ///
+    /// A scenario is quiet by itself; the commands that simulate for a person make it a disturbed one.
+    #[must_use]
+    pub fn disturbed(mut self) -> Self {
+        if self.value_of(DISTURBANCES).is_none() {
+            self.settings.insert(0, disturbances());
+        }
+        self
+    }
+
+    /// Whether its settings ask for what every system does beside its workload.
+    pub fn is_disturbed(&self) -> bool {
+        self.value_of(DISTURBANCES) == Some("true")
+    }
+
     /// What the settings set `key` to; the last one counts.
     pub fn value_of(&self, key: &str) -> Option<&str> {
         self.settings.iter().rfind(|setting| setting.key == key).map(|setting| setting.value.as_str())
@@ -258,6 +285,19 @@ mod tests {
     use tandem_simulator::simulation::Governor;
 
     use super::*;
+
+    #[test]
+    fn a_scenario_is_disturbed_unless_its_settings_say_otherwise() {
+        let of =
+            |text: &str| Scenario { settings: text.parse::<settings::Settings>().unwrap().0, ..Scenario::default() };
+        assert!(!Scenario::default().is_disturbed() && Scenario::default().disturbed().is_disturbed());
+        let quiet = of("disturbances=false");
+        assert_eq!(quiet.clone().disturbed(), quiet);
+        let told = of("disturbances=true");
+        assert_eq!(told.clone().disturbed(), told, "once is enough");
+        let fair = Pair::new(Scheduler::Fair, Governor::Default);
+        assert!(of("hz=100").disturbed().options(&fair, 0).unwrap().kernel.disturbances);
+    }
 
     #[test]
     fn the_kernel_asked_for_holds_for_sched_ext_objects() {

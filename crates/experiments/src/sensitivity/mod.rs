@@ -82,6 +82,8 @@ pub struct Sensitivity {
     pub machine: String,
     /// Name of the workload.
     pub workload: String,
+    /// Whether the runs had what every system does beside its workload.
+    pub disturbed: bool,
     /// Which values were moved.
     pub which: Which,
     /// How many values the description has.
@@ -190,6 +192,7 @@ impl SensitivityRuns<'_> {
         Ok(Sensitivity {
             machine: machine.name,
             workload: self.workload.name.clone(),
+            disturbed: self.scenario.is_disturbed(),
             which: self.which,
             values,
             assumed,

@@ -3,6 +3,7 @@
 
 use tandem_experiments::{Comparison, Matrix, Metric};
 
+use crate::arguments::disturbed_words;
 use crate::compare::columns::Columns;
 use crate::compare::{label, layout};
 use crate::quantity::{NOTHING, ratio};
@@ -60,7 +61,8 @@ fn title(matrix: &Matrix) -> String {
     };
     let (workloads, machines) = (names(|cell| &cell.workload), names(|cell| &cell.machine));
     let several = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-    let of = format!("{} on {}", several(workloads, "workload"), several(machines, "machine"));
+    let disturbed = disturbed_words(comparisons.iter().any(|cell| cell.disturbed));
+    let of = format!("{} on {}{disturbed}", several(workloads, "workload"), several(machines, "machine"));
     format!(
         "{of}, {}: {}{}",
         several(pairs.len(), "pair"),

@@ -4,6 +4,7 @@
 use tandem_experiments::{Comparison, Metric, NotMeasured, Pair, PairResult};
 use tandem_simulator::metrics::ExitReport;
 
+use crate::arguments::disturbed_words;
 use crate::compare::columns::Columns;
 use crate::compare::label;
 use crate::quantity::{
@@ -43,7 +44,8 @@ pub fn table(comparison: &Comparison, metrics: &[Metric], width: Option<usize>) 
 fn title(comparison: &Comparison) -> String {
     let pairs: Vec<&Pair> = comparison.pairs.iter().map(|result| &result.pair).collect();
     let (workload, machine) = (&comparison.workload, &comparison.machine);
-    format!("{workload} on {machine}: {}{}", runs(&comparison.seeds), against(&pairs))
+    let disturbed = disturbed_words(comparison.disturbed);
+    format!("{workload} on {machine}{disturbed}: {}{}", runs(&comparison.seeds), against(&pairs))
 }
 
 /// How many runs each pair has.

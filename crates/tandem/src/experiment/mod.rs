@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tandem_experiments::{ExperimentResult, Paper, PaperResult, ParameterResult, SCHEMA};
 
+use crate::arguments::QuietOption;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::files::{Kind, Output};
@@ -43,6 +44,9 @@ pub struct ExperimentCommand {
     study: StudyOptions,
 
     #[command(flatten)]
+    quiet: QuietOption,
+
+    #[command(flatten)]
     json: JsonOption,
 
     /// Print a row for each number, as CSV, instead of text
@@ -65,6 +69,8 @@ pub struct Document<'a> {
     schema: u32,
     #[serde(flatten)]
     experiment: &'a ExperimentResult,
+    /// Whether the runs had what every system does beside their workload, but for those whose options say otherwise.
+    disturbed: bool,
     /// How far the main results move with each parameter; `None` if that was not asked for, or if none is named.
     sensitivity: Option<&'a Vec<ParameterResult>>,
 }
@@ -75,8 +81,9 @@ impl ExperimentCommand {
         if self.json.is_printed() && (self.csv || self.markdown) {
             return Err(Failure::Options("--json prints, and so do --csv and --markdown".to_owned()));
         }
-        let (library, paper) = Paper::of_file(&self.file)?;
-        let name = paper.name.clone();
+        let (library, mut paper) = Paper::of_file(&self.file)?;
+        paper.experiments.iter_mut().for_each(|experiment| experiment.quiet |= self.quiet.quiet);
+        let (name, disturbed) = (paper.name.clone(), paper.experiments.iter().any(|experiment| !experiment.quiet));
         context.interrupt.awaited();
         library.files().for_each(|path| context.files.reads(&path, "a file of the experiment"));
         let destination = self.json.open(context)?;
@@ -88,7 +95,9 @@ impl ExperimentCommand {
         let produced = ProducedBy::study(&context.command, &library, &[&name], &studied.used, false);
         if let Some(result) = results.papers.first() {
             let destination = if interrupted { destination.without_file() } else { destination };
-            destination.write(context, &produced.of(&Document::of(result)), || self.shown(result, width))?;
+            destination.write(context, &produced.of(&Document::of(result, disturbed)), || {
+                self.shown(result, disturbed, width)
+            })?;
         }
         if interrupted {
             return Err(Failure::Interrupted(missing(&results.missing)));
@@ -103,18 +112,18 @@ impl ExperimentCommand {
         studied.whole()
     }
 
-    fn shown(&self, result: &PaperResult, width: Option<usize>) -> String {
+    fn shown(&self, result: &PaperResult, disturbed: bool, width: Option<usize>) -> String {
         match (self.csv, self.markdown) {
             (true, _) => csv::render(result),
-            (_, true) => sheet::markdown(result),
-            _ => sheet::text(result, width),
+            (_, true) => sheet::markdown(result, disturbed),
+            _ => sheet::text(result, disturbed, width),
         }
     }
 }
 
 impl<'a> Document<'a> {
     /// A file has one experiment.
-    fn of(result: &'a PaperResult) -> Self {
-        Self { schema: SCHEMA, experiment: &result.experiments[0], sensitivity: result.sensitivity.as_ref() }
+    fn of(result: &'a PaperResult, disturbed: bool) -> Self {
+        Self { schema: SCHEMA, experiment: &result.experiments[0], disturbed, sensitivity: result.sensitivity.as_ref() }
     }
 }

@@ -3,6 +3,7 @@
 
 use tandem_experiments::{CellResult, ExperimentResult, PaperResult, SeriesResult};
 
+use crate::arguments::disturbed_words;
 use crate::reproduce::{numbers, sensitivity};
 use crate::table::{Align, Align::Left, Align::Right, Table, paragraph, printable};
 
@@ -54,10 +55,10 @@ impl Sheet {
 }
 
 /// The results on a terminal.
-pub fn text(result: &PaperResult, width: Option<usize>) -> String {
+pub fn text(result: &PaperResult, disturbed: bool, width: Option<usize>) -> String {
     let mut text = String::new();
     for experiment in &result.experiments {
-        text += &paragraph(&printable(&title(experiment)), width);
+        text += &paragraph(&printable(&title(experiment, disturbed)), width);
         if !experiment.about.is_empty() {
             text += &paragraph(&printable(&experiment.about), width);
         }
@@ -72,10 +73,10 @@ pub fn text(result: &PaperResult, width: Option<usize>) -> String {
 }
 
 /// The results as a page.
-pub fn markdown(result: &PaperResult) -> String {
+pub fn markdown(result: &PaperResult, disturbed: bool) -> String {
     let mut text = String::new();
     for experiment in &result.experiments {
-        text += &format!("## {}\n", title(experiment));
+        text += &format!("## {}\n", title(experiment, disturbed));
         if !experiment.about.is_empty() {
             text += &format!("\n{}\n", experiment.about.trim_end());
         }
@@ -86,8 +87,9 @@ pub fn markdown(result: &PaperResult) -> String {
     text + result.sensitivity.as_deref().map_or(String::new(), sensitivity::markdown).as_str()
 }
 
-fn title(ExperimentResult { title, seeds, .. }: &ExperimentResult) -> String {
-    format!("{title} ({seeds} {})", if *seeds == 1 { "seed" } else { "seeds" })
+fn title(ExperimentResult { title, seeds, .. }: &ExperimentResult, disturbed: bool) -> String {
+    let word = if *seeds == 1 { "seed" } else { "seeds" };
+    format!("{title} ({seeds} {word}{})", disturbed_words(disturbed))
 }
 
 /// `Table 1: run time`, or what is measured alone.

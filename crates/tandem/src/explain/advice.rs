@@ -25,6 +25,8 @@ const NEGLIGIBLE: f64 = 0.002;
 pub struct Advice {
     /// Seeds of the runs.
     pub seeds: Vec<u64>,
+    /// Whether the runs had what every system does beside its workload.
+    pub disturbed: bool,
     /// Whether a time limit ended a run: then times are those that the same work would have taken.
     pub time_limited: bool,
     /// What could be turned on, in the order of the mechanisms; first nothing, then each alone, last all together.
@@ -113,12 +115,13 @@ impl Advice {
         let candidates = others.iter().zip(settings).map(|(pair, settings)| Candidate::of(fair, pair, settings));
         let mut runs = comparison.pairs.iter().flat_map(|pair| &pair.outcomes);
         let time_limited = runs.any(|run| run.report.time_limited);
-        Self::new(comparison.seeds.clone(), time_limited, candidates.collect())
+        let disturbed = comparison.disturbed;
+        Self { disturbed, ..Self::new(comparison.seeds.clone(), time_limited, candidates.collect()) }
     }
 
-    /// What follows from what these candidates gave.
+    /// What follows from what these candidates gave, in runs that nothing disturbed.
     pub fn new(seeds: Vec<u64>, time_limited: bool, candidates: Vec<Candidate>) -> Self {
-        Self { seeds, time_limited, best: best(&candidates), candidates }
+        Self { seeds, disturbed: false, time_limited, best: best(&candidates), candidates }
     }
 }
 

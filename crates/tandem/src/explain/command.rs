@@ -3,15 +3,14 @@
 
 use std::path::Path;
 
-use tandem_experiments::Scenario;
-
 use super::reason::Verdict;
 use super::{Explain, Explained};
+use crate::arguments::all_settings;
 use crate::bundled;
 
 /// `tandem compare …`: all mechanisms that act, beside `fair`. `None` if none acts, or if the workload came from
 /// standard input.
-pub fn compare(asked: &Explain, scenario: &Scenario, mechanisms: &[Explained]) -> Option<String> {
+pub fn compare(asked: &Explain, mechanisms: &[Explained]) -> Option<String> {
     let workload = asked.workload.as_deref().filter(|workload| *workload != Path::new("-"))?;
     let acting = mechanisms.iter().filter(|mechanism| mechanism.verdict == Verdict::Acts);
     let acting: Vec<&str> = acting.map(|mechanism| mechanism.setting.as_str()).collect();
@@ -25,7 +24,11 @@ pub fn compare(asked: &Explain, scenario: &Scenario, mechanisms: &[Explained]) -
     let tandem = format!("{},{}{governor}", bundled::TANDEM.name, acting.join(","));
     let mut words = ["tandem", "compare"].map(str::to_owned).to_vec();
     words.extend([workload.to_string_lossy().into_owned(), "-m".to_owned(), asked.machine.clone()]);
-    for setting in &scenario.settings {
+    if asked.quiet.quiet {
+        words.push("--quiet".to_owned());
+    }
+    // The rest is what the command does anyway.
+    for setting in all_settings(&asked.settings) {
         words.extend(["--set".to_owned(), setting.to_string()]);
     }
     words.extend(["-s".to_owned(), format!("fair{governor}"), "-s".to_owned(), tandem]);

@@ -31,7 +31,7 @@ use self::advice::Advice;
 use self::reason::{Place, Reason, Verdict};
 use self::trial::{Trial, TrialSetup};
 use crate::arguments::{
-    Settings, all_settings, duration, governor, object, profile, reads, settings, tell_own_governors,
+    QuietOption, Settings, all_settings, duration, governor, object, profile, reads, settings, tell_own_governors,
 };
 use crate::bundled;
 use crate::context::Context;
@@ -70,6 +70,9 @@ pub struct Explain {
     /// Set kernel parameters (`--set perf_counters=false`) or settings of the scheduler; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE,...", value_parser = settings)]
     settings: Vec<Settings>,
+
+    #[command(flatten)]
+    quiet: QuietOption,
 
     /// Frequency governor, as in `tandem simulate`
     #[arg(short, long, value_name = "G", default_value = "default", value_parser = governor)]
@@ -187,6 +190,9 @@ impl Explain {
         let trials = setup.run(context)?;
         let mut explanation = self.explanation(&setup, trials)?;
         if !self.no_advice {
+            // What the workload lets mechanisms do is asked without other noise; what that is worth, beside what every system does.
+            let scenario = self.quiet.unless(scenario.clone());
+            let setup = TrialSetup { scenario: &scenario, ..setup };
             explanation.advice = advice::measure(&setup, &explanation.acting(), context)?;
         }
         let width = context.width;
@@ -228,7 +234,7 @@ impl Explain {
             workload,
             governor: setup.governor.to_string(),
             seed: self.seed,
-            compare: command::compare(self, setup.scenario, &mechanisms),
+            compare: command::compare(self, &mechanisms),
             mechanisms,
             advice: None,
         })

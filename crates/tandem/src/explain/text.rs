@@ -8,6 +8,7 @@ use tandem_simulator::workload::traits::{ApplicationTraits, Traits as WorkloadTr
 use super::advice::{Advice, Candidate, Judgement};
 use super::reason::{Verdict, some};
 use super::{Explained, Explanation};
+use crate::arguments::disturbed_words;
 use crate::quantity::{BYTES_PER_SECOND, NOTHING, SECONDS, count, percent, quantity, share};
 use crate::table::{Align::Left, Align::Right, Table, descriptions, paragraph, printable};
 
@@ -48,7 +49,10 @@ fn advice(advice: &Advice, width: Option<usize>) -> String {
         table.row([named(candidate), change(time), change(energy), change(edp), judged(*verdict).to_owned()]);
     }
     let runs = some(advice.seeds.len() as u64, "seed");
-    let sentence = paragraph(&format!("Advice, measured with {runs}: {}", sentence(advice)), width);
+    let sentence = paragraph(
+        &format!("Advice, measured with {runs}{}: {}", disturbed_words(advice.disturbed), sentence(advice)),
+        width,
+    );
     table.fitting(width).render() + "\n" + sentence.as_str()
 }
 

@@ -9,7 +9,7 @@ use tandem_experiments::{Scenario, SensitivityRuns, Stored, Which};
 use tandem_simulator::machine::description::Description;
 use tandem_simulator::units::Nanos;
 
-use crate::arguments::{Choice, choice, duration, reads, tell_own_governors};
+use crate::arguments::{Choice, QuietOption, choice, duration, reads, tell_own_governors};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::sensitivity;
@@ -48,6 +48,9 @@ pub struct Matters {
     duration: Option<Nanos>,
 
     #[command(flatten)]
+    quiet: QuietOption,
+
+    #[command(flatten)]
     store: StoreOption,
 }
 
@@ -65,7 +68,7 @@ impl Matters {
             context.warn(warning);
         }
         let pair = self.scheduler.pair();
-        let scenario = Scenario { time_limit: self.duration, ..Scenario::default() };
+        let scenario = self.quiet.unless(Scenario { time_limit: self.duration, ..Scenario::default() });
         scenario.check([&pair.scheduler])?;
         scenario.check_on(&machine, &pair, 0)?;
         tell_own_governors(context, &machine, [&pair.governor]);

@@ -68,7 +68,11 @@ impl Simulate {
         let rests = [Rests::of(&run.machine.name, &run.description, std::iter::once(&report))?];
         run.produced.resting_on(&rests);
         let width = context.width;
-        let text = || if self.prints_trace() { String::new() } else { summary::summary(&report, &rests, width) };
+        let disturbed = run.options.kernel.disturbances;
+        let text = || match self.prints_trace() {
+            true => String::new(),
+            false => summary::summary(&report, disturbed, &rests, width),
+        };
         destination.write(context, &run.produced.of(&report), text)?;
         ejection(&report)
     }

@@ -4,6 +4,7 @@
 use tandem_simulator::metrics::{CpuReport, LimitReport, Report, TaskReport};
 
 use super::{late, scheduler};
+use crate::arguments::disturbed_words;
 use crate::produced::{Rests, lines_of_rests};
 use crate::quantity::{HERTZ, JOULE_SECONDS, JOULES, NOTHING, SECONDS, Unit, WATTS, count, percent, quantity};
 use crate::table::{Align::Left, Align::Right, Table, paragraph};
@@ -16,10 +17,11 @@ const MOST_TASKS: usize = 8;
 /// A table, and the number of rows that it leaves out.
 pub type Part = (Table, usize);
 
-/// The report for people on `width` columns, and what it rests on.
-pub fn summary(report: &Report, rests: &[Rests], width: Option<usize>) -> String {
+/// The report for people on `width` columns, whether the run was disturbed, and what it rests on.
+pub fn summary(report: &Report, disturbed: bool, rests: &[Rests], width: Option<usize>) -> String {
     let Report { workload, machine, scheduler, governor, seed, .. } = report;
-    let title = format!("{workload} on {machine} under {scheduler}+{governor}, seed {seed}");
+    let title =
+        format!("{workload} on {machine} under {scheduler}+{governor}, seed {seed}{}", disturbed_words(disturbed));
     let mut text = paragraph(&title, width);
     let parts = [totals(report), apps(report), late::responses(report), late::wakeups(report), late::frames(report)];
     for (table, hidden) in parts.into_iter().chain([cpus(report), tasks(report)]).flatten() {

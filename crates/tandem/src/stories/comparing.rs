@@ -13,7 +13,8 @@ const THREE_PAIRS: &str =
 #[test]
 fn a_wide_terminal_has_two_lines_per_pair() {
     insta::assert_snapshot!(Story::on_terminal(120).tandem(THREE_PAIRS).unwrap(), @r"
-    two on hikey960: 3 runs per pair (seeds 0 to 2), mean ± 95 % confidence interval; × is the ratio to fair+schedutil
+    two on hikey960, disturbed: 3 runs per pair (seeds 0 to 2), mean ± 95 % confidence interval; × is the ratio to
+      fair+schedutil
 
     pair                         time           energy                EDP            power        fairness          jitter
     fair+schedutil    1.250 ± 0.031 s  7.500 ± 0.186 J  9.376 ± 0.466 J·s  6.000 ± 0.000 W   0.800 ± 0.000   0.82 ± 1.43 %
@@ -36,8 +37,8 @@ fn a_wide_terminal_has_two_lines_per_pair() {
 #[test]
 fn a_terminal_of_80_columns_has_a_block_per_pair() {
     insta::assert_snapshot!(Story::on_terminal(80).tandem(THREE_PAIRS).unwrap(), @r"
-    two on hikey960: 3 runs per pair (seeds 0 to 2), mean ± 95 % confidence
-      interval; × is the ratio to fair+schedutil
+    two on hikey960, disturbed: 3 runs per pair (seeds 0 to 2), mean ± 95 %
+      confidence interval; × is the ratio to fair+schedutil
 
     fair+schedutil
       time        1.250 ± 0.031 s
@@ -82,8 +83,9 @@ fn a_terminal_of_80_columns_has_a_block_per_pair() {
 #[test]
 fn a_narrow_terminal_wraps_the_words_too() {
     insta::assert_snapshot!(Story::on_terminal(60).tandem(THREE_PAIRS).unwrap(), @r"
-    two on hikey960: 3 runs per pair (seeds 0 to 2), mean ± 95 %
-      confidence interval; × is the ratio to fair+schedutil
+    two on hikey960, disturbed: 3 runs per pair (seeds 0 to 2),
+      mean ± 95 % confidence interval; × is the ratio to
+      fair+schedutil
 
     fair+schedutil
       time        1.250 ± 0.031 s
@@ -130,7 +132,7 @@ fn a_narrow_terminal_wraps_the_words_too() {
 #[test]
 fn a_pipe_has_one_line_per_pair() {
     insta::assert_snapshot!(Story::new().tandem(THREE_PAIRS).unwrap(), @r"
-    two on hikey960: 3 runs per pair (seeds 0 to 2), mean ± 95 % confidence interval; × is the ratio to fair+schedutil
+    two on hikey960, disturbed: 3 runs per pair (seeds 0 to 2), mean ± 95 % confidence interval; × is the ratio to fair+schedutil
 
     pair                         time  ×                        energy  ×                             EDP  ×                         power  ×                    fairness  ×                      jitter  ×
     fair+schedutil    1.250 ± 0.031 s                  7.500 ± 0.186 J                  9.376 ± 0.466 J·s                  6.000 ± 0.000 W                  0.800 ± 0.000                  0.82 ± 1.43 %
@@ -161,7 +163,8 @@ fn no_line_is_wider_than_the_terminal() {
 fn one_application_in_one_run_has_neither_fairness_nor_jitter_nor_intervals() {
     let text = Story::on_terminal(80).tandem("compare @one.json -m hikey960 -s fair -s fair+powersave --runs 1");
     insta::assert_snapshot!(text.unwrap(), @r"
-    one on hikey960: one run per pair (seed 0); × is the ratio to fair+schedutil
+    one on hikey960, disturbed: one run per pair (seed 0); × is the ratio to
+      fair+schedutil
 
     pair               time   energy        EDP    power  fairness  jitter
     fair+schedutil  1.238 s  7.425 J  9.188 J·s  6.000 W         —       —
@@ -187,7 +190,8 @@ fn a_time_limit_replaces_the_time_by_the_rate_of_work() {
     let text = Story::on_terminal(120)
         .tandem("compare @two.json -m hikey960 -s fair -s fair+powersave --runs 2 --duration 1s");
     insta::assert_snapshot!(text.unwrap(), @r"
-    two on hikey960: 2 runs per pair (seeds 0 to 1), mean ± 95 % confidence interval; × is the ratio to fair+schedutil
+    two on hikey960, disturbed: 2 runs per pair (seeds 0 to 1), mean ± 95 % confidence interval; × is the ratio to
+      fair+schedutil
 
     pair                     energy  EDP            power       work rate        fairness  jitter
     fair+schedutil  6.000 ± 0.000 J    —  6.000 ± 0.000 W   0.800 ± 0.000   0.800 ± 0.000     0 %

@@ -53,7 +53,7 @@ fn cells_are_computed_from_the_axes_and_stand_in_tables() {
     let story = story("title", "title");
     // Files beside the experiment are found from any folder.
     insta::assert_snapshot!(story.tandem("experiment @governors.toml").unwrap(), @r"
-    Three governors (1 seed)
+    Three governors (1 seed, disturbed)
 
     run time
     governor     load       s  published  deviation  verdict  note
@@ -95,7 +95,7 @@ fn a_row_for_each_number_is_csv() {
 fn a_page_is_markdown() {
     let story = story("seeds = 1", "about = \"With a mock.\"\nseeds = 2");
     insta::assert_snapshot!(story.tandem("experiment @governors.toml --markdown").unwrap(), @r"
-    ## Three governors (2 seeds)
+    ## Three governors (2 seeds, disturbed)
 
     With a mock.
 

@@ -28,7 +28,7 @@ fn what_is_the_same_is_not_worse() {
     let story = later(0);
     let text = story.tandem(&gate("--fail-if energy>1")).unwrap();
     insta::assert_snapshot!(text.replace(&format!("{}/", story.folder.path().display()), ""), @r"
-    one on hikey960: 3 runs per pair (seeds 0 to 2), mean ± 95 % confidence interval
+    one on hikey960, disturbed: 3 runs per pair (seeds 0 to 2), mean ± 95 % confidence interval
 
     pair                       time  ×           energy  ×                EDP  ×            power  ×  fairness  ×         jitter  ×
     fair+schedutil  1.250 ± 0.031 s     7.500 ± 0.186 J     9.376 ± 0.466 J·s     6.000 ± 0.000 W            —     0.82 ± 1.43 %
@@ -77,7 +77,7 @@ fn a_baseline_of_something_else_is_refused_before_any_run_with_what_differs() {
     let error = story.tandem(&format!("{two} --baseline @base.json --fail-if energy>1.02")).unwrap_err();
     for line in [
         "base.json: the baseline is of something else",
-        "the options are --duration 1s; the baseline's are none",
+        "the options are --set disturbances=true --duration 1s; the baseline's are --set disturbances=true",
         "the baseline has no machine rk3399",
         "the baseline has no workload two",
         "the baseline has no fair+powersave; it has fair+schedutil",

@@ -15,7 +15,7 @@ const FOUR_CELLS: &str =
 #[test]
 fn each_cell_has_a_row_per_pair_and_each_pair_a_mean_with_its_worst_cell() {
     insta::assert_snapshot!(Story::new().tandem(FOUR_CELLS).unwrap(), @r"
-    2 workloads on 2 machines, 2 pairs: 3 runs per pair (seeds 0 to 2), mean ± 95 % confidence interval; × is the ratio to fair+schedutil
+    2 workloads on 2 machines, disturbed, 2 pairs: 3 runs per pair (seeds 0 to 2), mean ± 95 % confidence interval; × is the ratio to fair+schedutil
 
     machine   workload  pair                       time  ×                        energy  ×                             EDP  ×                         power  ×                      jitter  ×
     hikey960  two       fair+schedutil  1.250 ± 0.031 s                  7.500 ± 0.186 J                  9.376 ± 0.466 J·s                  6.000 ± 0.000 W                  0.82 ± 1.43 %
@@ -158,7 +158,10 @@ fn every_format_is_printed_or_written_beside_the_text() {
             "{\"machine\":\"hikey960\",\"workload\":\"two\",\"scheduler\":\"fair\",\"governor\":\"schedutil\",\"seed\":0,",
         ),
         ("--csv", "machine,workload,scheduler,governor,seed,time_s,energy_j,edp_js,"),
-        ("--markdown", "<!-- tandem compare -->\n2 workloads on 2 machines, 2 pairs: 3 runs per pair (seeds 0 to 2)"),
+        (
+            "--markdown",
+            "<!-- tandem compare -->\n2 workloads on 2 machines, disturbed, 2 pairs: 3 runs per pair (seeds 0 to 2)",
+        ),
     ] {
         let printed = story.tandem(&format!("{FOUR_CELLS} {option}")).unwrap();
         assert!(printed.starts_with(beginning), "{option}: {printed}");

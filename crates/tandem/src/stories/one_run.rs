@@ -12,7 +12,7 @@ use super::{Story, report};
 fn a_person_reads_what_a_run_took() {
     let text = Story::on_terminal(80).tandem("simulate @two.json -m hikey960 --reproducible --seed 1").unwrap();
     insta::assert_snapshot!(text, @r"
-    two on hikey960 under fair+schedutil, seed 1
+    two on hikey960 under fair+schedutil, seed 1, disturbed
 
     time          1.250 s
     energy        7.500 J

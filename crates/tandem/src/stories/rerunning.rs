@@ -32,7 +32,10 @@ fn a_report_says_what_it_was_produced_by_and_is_the_same_wherever_it_goes() {
     let command: Vec<&str> = produced["command"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     let folder = format!("{}/", story.folder.path().display());
     assert_eq!(command.join(" ").replace(&folder, "@"), format!("tandem {SIMULATE}"));
-    assert_eq!(produced["settings"], serde_json::json!({ "hz": "1000", "tandem.sorted": "true" }));
+    assert_eq!(
+        produced["settings"],
+        serde_json::json!({ "disturbances": "true", "hz": "1000", "tandem.sorted": "true" })
+    );
     let kinds: Vec<&str> = produced["inputs"].as_array().unwrap().iter().filter_map(|it| it["kind"].as_str()).collect();
     assert_eq!(kinds, ["machine", "workload", "object", "loader_file"]);
     assert_eq!(produced["assumed"][0]["machine"], "hikey960");

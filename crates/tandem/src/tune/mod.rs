@@ -17,7 +17,7 @@ use tandem_simulator::machine::Machine;
 use tandem_simulator::simulation::Scheduler;
 use tandem_simulator::units::Nanos;
 
-use crate::arguments::{Choice, Settings, all_settings, choice, duration, reads, settings};
+use crate::arguments::{Choice, QuietOption, Settings, all_settings, choice, duration, reads, settings};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::json::JsonOption;
@@ -70,6 +70,9 @@ pub struct Tune {
     /// Set kernel parameters (`--set hz=1000`) or settings of the scheduler that shall stay so; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE,...", value_parser = settings)]
     settings: Vec<Settings>,
+
+    #[command(flatten)]
+    quiet: QuietOption,
 
     /// End each run after this much simulated time; time and energy are then per work
     #[arg(long, value_name = "TIME", value_parser = duration)]
@@ -130,8 +133,8 @@ impl Tune {
                 pair.scheduler
             )));
         };
-        let scenario =
-            Scenario { settings: all_settings(&self.settings), time_limit: self.duration, ..Scenario::default() };
+        let settings = all_settings(&self.settings);
+        let scenario = self.quiet.unless(Scenario { settings, time_limit: self.duration, ..Scenario::default() });
         scenario.check([&pair.scheduler])?;
         let dimensions = dimensions(object, &scenario, &self.parameters)?;
         let machines = self.machines.iter().map(|spec| Machine::load(spec)).collect::<Result<Vec<_>, _>>()?;

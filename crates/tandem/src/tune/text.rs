@@ -3,6 +3,7 @@
 
 use tandem_experiments::{Certainty, Confirmed, CostRatio, Tuned, Tuning};
 
+use crate::arguments::disturbed_words;
 use crate::quantity::NOTHING;
 use crate::table::{Align::Left, Align::Right, Table, paragraph, printable};
 
@@ -36,8 +37,12 @@ fn headline(tuning: &Tuning<'_>, tuned: &Tuned) -> String {
         refused => format!(", of which {refused} cannot be used"),
     };
     let (scheduler, count) = (&tuning.pair, tuning.dimensions.len());
+    let disturbed = disturbed_words(tuning.scenario.is_disturbed());
     let settings = if count == 1 { "setting" } else { "settings" };
-    format!("{scheduler}: least {} over {count} {settings}, {} tried{refused}", tuning.goal.minimise, tuned.tried)
+    format!(
+        "{scheduler}: least {} over {count} {settings}, {} tried{refused}{disturbed}",
+        tuning.goal.minimise, tuned.tried
+    )
 }
 
 /// The best settings in sentences.

@@ -72,6 +72,8 @@ pub struct Document<'r> {
     governor: &'r str,
     /// Seed of all random streams.
     seed: u64,
+    /// Whether the run had what every system does beside its workload.
+    disturbed: bool,
     /// Simulated seconds of the run.
     time_s: f64,
     /// Why the loaded scheduler was ejected; `None` if it stayed, or if none was loaded.
@@ -96,7 +98,7 @@ impl Why {
         }
         let report = run.observed(context.simulator, context.watch(), &mut recorder)?;
         let why = recorder.finish(report.time_s);
-        let document = Document::new(&report, &why);
+        let document = Document::new(&report, run.options.kernel.disturbances, &why);
         let width = context.width;
         destination.write(context, &document, || text::render(&document, width))?;
         ejection(&report)
@@ -104,7 +106,7 @@ impl Why {
 }
 
 impl<'r> Document<'r> {
-    fn new(report: &'r Report, why: &'r Waits) -> Self {
+    fn new(report: &'r Report, disturbed: bool, why: &'r Waits) -> Self {
         let exit = report.sched_ext.as_ref().and_then(|scheduler| scheduler.exit.as_ref());
         Self {
             schema: SCHEMA,
@@ -113,6 +115,7 @@ impl<'r> Document<'r> {
             scheduler: &report.scheduler,
             governor: &report.governor,
             seed: report.seed,
+            disturbed,
             time_s: report.time_s,
             ejected: exit.map(|exit| format!("{}: {}", exit.reason, exit.message)),
             warnings: &report.warnings,

@@ -9,6 +9,7 @@ use tandem_simulator::why::report::{
 };
 
 use super::Document;
+use crate::arguments::disturbed_words;
 use crate::quantity::{SECONDS, count, percent, quantity};
 use crate::table::{Align::Left, Align::Right, Table, paragraph, printable};
 
@@ -17,8 +18,10 @@ const MOST_NAMES: usize = 4;
 
 /// The whole report on `width` columns.
 pub fn render(document: &Document<'_>, width: Option<usize>) -> String {
-    let Document { workload, machine, scheduler, governor, seed, why, .. } = document;
-    let title = format!("{workload} on {machine} under {scheduler}+{governor}, seed {seed}: why threads waited");
+    let Document { workload, machine, scheduler, governor, seed, disturbed, why, .. } = document;
+    let disturbed = disturbed_words(*disturbed);
+    let title =
+        format!("{workload} on {machine} under {scheduler}+{governor}, seed {seed}{disturbed}: why threads waited");
     let mut page = Page { text: paragraph(&printable(&title), width), width };
     page.heading("longest waits for a CPU", why.waits.is_empty());
     for (index, wait) in why.waits.iter().enumerate() {

@@ -39,7 +39,7 @@ impl Variant {
         let scheduler = format!("{},{settings}", self.object.display());
         let scheduler = scheduler.trim_end_matches(',');
         let mut command = program();
-        command.arg("simulate").arg(&file).args(["-m", machine, "-s", scheduler, "--json"]);
+        command.arg("simulate").arg(&file).args(["-m", machine, "-s", scheduler, "--quiet", "--json"]);
         let output = command.output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
         serde_json::from_str(&text).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))

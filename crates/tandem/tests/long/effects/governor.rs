@@ -32,6 +32,7 @@ fn print_both(what: &str, [time, energy]: [Estimate; 2], paper: [&str; 2]) {
 }
 
 /// The slide "Evaluation: Quad AMD Opteron 8435": 3.1 % longer for 1.5 % less energy; the sampling governors take longer and more energy, too.
+/// `speed` gets no powers here, as Linux has no energy model of an x86 machine: it saves 0.2 % (4.9 % while it was told them).
 #[test]
 fn a_clock_by_events_saves_energy_and_clocks_by_samples_waste_it() {
     let workload = compilation();
@@ -45,7 +46,7 @@ fn a_clock_by_events_saves_energy_and_clocks_by_samples_waste_it() {
     let [time_10, energy_10] = measure("fair+ondemand=10ms", ["1.190", "1.119"]);
     let [time_200, energy_200] = measure("fair+ondemand=200ms", ["1.549", "1.444"]);
     let [time_low, energy_low] = measure("fair+powersave", ["2.996", "2.729"]);
-    assert!(time.is_below(1.05) && energy.is_below(1.0) && energy.is_within(0.94..=0.995), "{time} {energy}");
+    assert!(time.is_below(1.05) && energy.is_below(1.0) && energy.is_within(0.94..=1.0), "{time} {energy}");
     // A third to three times of what the paper has above 1.
     assert!(time_10.is_above(time.mean) && time_10.is_within(1.06..=1.57), "{time_10}");
     assert!(energy_10.is_above(1.0) && energy_10.is_within(1.04..=1.36), "{energy_10}");

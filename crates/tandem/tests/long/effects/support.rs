@@ -58,7 +58,8 @@ impl Report {
     pub fn of(workload: &Workload, machine: &str, scheduler: &str, seed: u64, options: &[&str]) -> Self {
         let seed = seed.to_string();
         let path = workload.path().to_str().unwrap();
-        let mut arguments = vec!["simulate", path, "-m", machine, "-s", scheduler, "--seed", &seed, "--json"];
+        let mut arguments =
+            vec!["simulate", path, "-m", machine, "-s", scheduler, "--seed", &seed, "--quiet", "--json"];
         arguments.extend(options);
         Self(serde_json::from_slice(&tandem(&arguments)).unwrap())
     }
