@@ -16,7 +16,7 @@ use tandem_simulator::machine::Machine;
 use tandem_simulator::observer::NoObserver;
 use tandem_simulator::simulation::{Options, Scheduler, simulate};
 use tandem_simulator::units::{MSEC, Nanos};
-use tandem_simulator::workload::{Behaviour, Workload};
+use tandem_simulator::workload::Workload;
 
 /// Simulated time by number of CPUs, so that each run takes tens of milliseconds.
 const SIZES: [(u32, Nanos); 3] = [(8, 1_000 * MSEC), (256, 40 * MSEC), (1024, 10 * MSEC)];
@@ -62,14 +62,8 @@ fn compute_bound(criterion: &mut Criterion) {
     bench(criterion, "events under fair, compute-bound", generated::busy);
 }
 
-/// Every switch changes the contention of its memory domain, so everybody's pace: the dear case.
 fn memory_bound(criterion: &mut Criterion) {
-    let streams = |tasks| {
-        let mut workload = generated::busy(tasks);
-        workload.behaviours[0] = Behaviour { memory_bound: 0.6, bytes_per_work: 4.0, ..Behaviour::default() };
-        workload
-    };
-    bench(criterion, "events under fair, memory-bound", streams);
+    bench(criterion, "events under fair, memory-bound", generated::memory_bound);
 }
 
 fn sched_ext(criterion: &mut Criterion) {

@@ -122,6 +122,23 @@ pub fn busy(tasks: u32) -> Workload {
     workload
 }
 
+/// The threads of [`busy`], which wait for memory more than half of their time and move so much that those of a package slow each
+/// other down: every switch changes the contention of its memory, so everybody's pace.
+pub fn memory_bound(tasks: u32) -> Workload {
+    let mut workload = busy(tasks);
+    workload.behaviours[0] = Behaviour { memory_bound: 0.6, bytes_per_work: 4.0, ..Behaviour::default() };
+    workload
+}
+
+/// The threads of [`busy`] in cgroups: those of each mutex in one, all others in another.
+pub fn in_groups(tasks: u32) -> Workload {
+    let mut workload = busy(tasks);
+    for (number, task) in workload.tasks.iter_mut().enumerate() {
+        task.task_group = Some(format!("/group-{number}"));
+    }
+    workload
+}
+
 /// `tasks` threads that wake ten times a second for a short time.
 pub fn mostly_asleep(tasks: u32) -> Workload {
     workload(vec![threads("sleeper".to_owned(), tasks, vec![sleep(100 * MSEC), run(20 * USEC)])])
@@ -180,6 +197,15 @@ mod tests {
             assert_eq!(machine.online().count(), cpus as usize);
             assert_eq!(machine.packages.len(), cpus.div_ceil(128) as usize);
         }
+    }
+
+    #[test]
+    fn variants_differ_from_busy_threads_in_one_thing() {
+        let (busy, memory, groups) = (busy(8), memory_bound(8), in_groups(8));
+        assert_eq!(memory.tasks, busy.tasks);
+        assert_ne!(memory.behaviours, busy.behaviours);
+        assert_eq!(groups.behaviours, busy.behaviours);
+        assert!(groups.tasks.iter().all(|task| task.task_group.is_some()));
     }
 
     #[test]
