@@ -2,6 +2,7 @@
 //! Caches and memory in motion: which threads share what at the moment, and the contention that follows.
 
 use super::nodes::Network;
+use super::users::{MAX_KINDS, Users};
 use crate::machine::contention::{Flow, Path};
 use crate::machine::speed::Pace;
 use crate::machine::{Machine, MemoryDomain};
@@ -35,7 +36,7 @@ struct CacheState {
 #[derive(Debug)]
 pub(super) struct DomainState {
     /// CPUs whose running thread moves data, or waits for some.
-    users: Vec<CpuId>,
+    users: Users,
     /// The latency in force, in that of the idle path.
     pub(super) latency: f64,
     /// The latency by the last solution.
@@ -59,7 +60,7 @@ impl Memory {
             caches: machine.caches.iter().map(|_| CacheState::default()).collect(),
             domains: (0..machine.memory_domains.len())
                 .map(|index| DomainState {
-                    users: Vec::new(),
+                    users: Users::new(machine.cpus.len()),
                     latency: 1.0,
                     solved: 1.0,
                     slows: false,
@@ -119,22 +120,22 @@ impl Memory {
         cpus
     }
 
+    /// Whether a cache changed.
+    #[inline]
+    pub fn caches_changed(&self) -> bool {
+        !self.dirty_caches.is_empty()
+    }
+
     /// Whether a cache or a memory domain changed.
+    #[inline]
     pub fn is_dirty(&self) -> bool {
         !self.dirty_caches.is_empty() || !self.dirty_domains.is_empty()
     }
 
-    /// The thread on `cpu` starts or stops to use memory.
-    pub fn set_user(&mut self, machine: &Machine, cpu: CpuId, uses: bool) {
+    /// The thread on `cpu` uses memory at this pace from now on, or no more.
+    pub fn set_user(&mut self, machine: &Machine, cpu: CpuId, pace: Option<Pace>) {
         let domain = machine.cpus[cpu.index()].memory_domain;
-        let users = &mut self.domains[domain.index()].users;
-        let known = users.iter().position(|user| *user == cpu);
-        match (known, uses) {
-            (None, true) => users.push(cpu),
-            (Some(index), false) => _ = users.swap_remove(index),
-            _ => {}
-        }
-        if uses || known.is_some() {
+        if self.domains[domain.index()].users.set(cpu, pace) {
             self.touch(machine, domain);
         }
     }
@@ -189,7 +190,7 @@ impl Memory {
         }
     }
 
-    /// Solves all changed domains; the CPUs that must be paced anew.
+    /// Solves all changed domains; the CPUs that must be paced anew. `pace` is asked where memory has a home.
     pub fn solve(&mut self, machine: &Machine, pace: impl Fn(CpuId) -> Pace) -> Vec<CpuId> {
         if self.network.is_some() {
             return self.solve_network(machine, &pace);
@@ -198,7 +199,7 @@ impl Memory {
         while let Some(root) = self.dirty_domains.pop() {
             self.domains[root.index()].dirty = false;
             let mut flows = Vec::new();
-            self.solve_below(machine, root, &pace, &mut flows);
+            self.solve_below(machine, root, &mut flows);
             self.settle(root, false, &mut changed);
         }
         changed
@@ -209,7 +210,7 @@ impl Memory {
         for root in self.dirty_domains.drain(..) {
             self.domains[root.index()].dirty = false;
         }
-        self.domains.iter().flat_map(|domain| &domain.users).copied().collect()
+        self.domains.iter().flat_map(|domain| domain.users.cpus()).collect()
     }
 
     /// Mean latency of the memory of the thread on `cpu`, in that of the CPU's own node.
@@ -219,24 +220,15 @@ impl Memory {
 
     /// Solves the children of `domain`, then `domain` itself for all threads below it, each at least as slow as its own
     /// path makes it; appends these threads with what they are slowed by so far.
-    pub(super) fn solve_below(
-        &mut self,
-        machine: &Machine,
-        domain: MemoryDomainId,
-        pace: &impl Fn(CpuId) -> Pace,
-        flows: &mut Vec<Flow>,
-    ) {
+    pub(super) fn solve_below(&mut self, machine: &Machine, domain: MemoryDomainId, flows: &mut Vec<Flow>) {
         let first = flows.len();
         for index in 0..self.domains[domain.index()].children.len() {
-            self.solve_below(machine, self.domains[domain.index()].children[index], pace, flows);
+            self.solve_below(machine, self.domains[domain.index()].children[index], flows);
         }
         if self.domains[domain.index()].children.iter().any(|child| is_link(machine, *child)) {
             merge(flows, first);
         }
-        let here = flows.len();
-        for cpu in &self.domains[domain.index()].users {
-            join(flows, here, pace(*cpu));
-        }
+        self.domains[domain.index()].users.append_flows(flows);
         let path = path(&machine.memory_domains[domain.index()]);
         let state = &mut self.domains[domain.index()];
         state.solved = path.solve(&flows[first..], state.solved);
@@ -259,7 +251,7 @@ impl Memory {
         }
         let concerns = above || notable || ended;
         if concerns {
-            changed.extend(&state.users);
+            changed.extend(state.users.cpus());
         }
         for index in 0..self.domains[domain.index()].children.len() {
             self.settle(self.domains[domain.index()].children[index], concerns, changed);
@@ -269,17 +261,6 @@ impl Memory {
     /// Bytes that crossed each domain so far.
     pub fn traffic(&self) -> impl Iterator<Item = f64> + '_ {
         self.domains.iter().map(|domain| domain.bytes)
-    }
-}
-
-/// Kinds of pace that are told apart; behind them, threads stand each for itself. There are few: behaviours times clocks.
-const MAX_KINDS: usize = 16;
-
-/// Adds a thread to the flow of its pace among those from `here` on.
-fn join(flows: &mut Vec<Flow>, here: usize, pace: Pace) {
-    match flows[here..].iter_mut().take(MAX_KINDS).find(|flow| flow.pace == pace) {
-        Some(flow) => flow.threads += 1,
-        None => flows.push(Flow { pace, own: 1.0, threads: 1, share: 1.0, rest: 0.0 }),
     }
 }
 

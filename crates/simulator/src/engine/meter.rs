@@ -139,8 +139,12 @@ impl Meter {
 
     fn pay_split(&mut self, now: Nanos) {
         let split = &mut self.split;
-        let reduced_until = self.until.clamp(split.since, now.max(split.since));
-        split.joules[split.reduced as usize] += self.reduced.min(self.watts) * seconds(reduced_until - split.since);
+        let mut reduced_until = split.since;
+        // Nearly always nothing is reduced any more.
+        if self.until > split.since {
+            reduced_until = self.until.min(now.max(split.since));
+            split.joules[split.reduced as usize] += self.reduced.min(self.watts) * seconds(reduced_until - split.since);
+        }
         let joules = self.watts * seconds(now - reduced_until);
         let leakage = joules * split.leakage_share;
         split.joules[Cause::Leakage as usize] += leakage;

@@ -12,7 +12,7 @@
 //! - `blocking`: waiting and waking. `inherit`: priority inheritance. `stuck`: which thread waits for which when nothing
 //!   can happen any more.
 //! - `switching`: context switches and what they cost. `progress`: how fast running threads go. `memory`, `siblings`:
-//!   what slows them down. `nodes`: the ways to memory that has a home; `numa`: threads and their memory find each other.
+//!   what slows them down; `users`: who uses a path to memory. `nodes`: the ways to memory that has a home; `numa`: threads and their memory find each other.
 //! - `interrupts`: what takes time from CPUs. `slack`: timers that may go off late, together.
 //!   `full_dynticks`: CPUs that do without a tick.
 //! - `paths`: what the kernel itself takes; `locks`: where CPUs wait for each other in it.
@@ -64,6 +64,7 @@ mod stuck;
 mod switching;
 mod thread;
 mod threads;
+mod users;
 mod waits;
 
 use rand::RngExt;

@@ -329,7 +329,7 @@ impl Memory {
         let Some(mut network) = self.network.take() else { return Vec::new() };
         let mut changed = Vec::new();
         for domain in network.take_touched() {
-            self.solve_below(machine, domain, pace, &mut Vec::new());
+            self.solve_below(machine, domain, &mut Vec::new());
             self.settle(domain, false, &mut changed);
         }
         let out = |cpu: CpuId, pace: &Pace| self.lambda_out(machine, &network, cpu, pace, |state| state.solved);

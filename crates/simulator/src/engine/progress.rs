@@ -18,7 +18,7 @@ use crate::kernel::Kernel;
 use crate::kernel::topology::Topology;
 use crate::machine::Machine;
 use crate::machine::speed::{MemoryUse, Pace, demand};
-use crate::units::{CpuId, Nanos, TaskId};
+use crate::units::{CpuId, MemoryDomainId, Nanos, TaskId};
 use crate::workload::Behaviour;
 
 /// The thread on a CPU, if any, and what the CPU knows of it.
@@ -107,7 +107,9 @@ impl<'r> Progress<'r> {
         if span == 0 {
             return;
         }
-        bring_in(self.machine, &mut self.memory, cpu, thread, span);
+        if self.disturbed {
+            bring_in(self.machine, &mut self.memory, cpu, thread, span);
+        }
         let mut done = span as f64 / thread.unit_time;
         match &mut thread.segment {
             Segment::None => return,
@@ -207,7 +209,7 @@ impl<'r> Progress<'r> {
         let before = std::mem::replace(&mut threads[task].pace, pace);
         let uses = pace.uses_memory();
         if uses || before.uses_memory() {
-            self.memory.set_user(self.machine, cpu, uses);
+            self.memory.set_user(self.machine, cpu, uses.then_some(pace));
         }
     }
 
@@ -233,7 +235,7 @@ impl<'r> Progress<'r> {
         let thread = &mut threads[task];
         if thread.pace.uses_memory() {
             thread.pace = Pace::default();
-            self.memory.set_user(self.machine, cpu, false);
+            self.memory.set_user(self.machine, cpu, None);
         }
         let running = &mut self.cpus[cpu.index()];
         running.footprints = running.footprints.saturating_add(footprint);
@@ -309,7 +311,8 @@ impl<'r> Progress<'r> {
     /// Works out the pace of all threads for which something changed: clocks, siblings, caches, contention. They stand in
     /// `to_pace` afterwards.
     fn repace_all(&mut self, threads: &mut Threads<'_>, hardware: &Hardware<'_>) {
-        for cpu in self.memory.cache_changes() {
+        let changes = if self.memory.caches_changed() { self.memory.cache_changes() } else { Vec::new() };
+        for cpu in changes {
             if let Some(task) = self[cpu].task {
                 self.use_caches(cpu, task, threads);
                 self.pace_later(cpu);
@@ -331,26 +334,64 @@ impl<'r> Progress<'r> {
     }
 
     /// Sets when the thread on `cpu` will be through with its segment, and what the CPU draws meanwhile.
-    fn set_pace(&mut self, cpu: CpuId, threads: &mut Threads<'_>, hardware: &mut Hardware<'_>, agenda: &mut Agenda) {
+    fn set_pace(
+        &self,
+        cpu: CpuId,
+        latest: &mut Latest,
+        threads: &mut Threads<'_>,
+        hardware: &mut Hardware<'_>,
+        agenda: &mut Agenda,
+    ) {
         let Some(task) = self[cpu].task else { return };
         let thread = &mut threads[task];
-        let lambda = self.memory.lambda(self.machine, cpu, &thread.pace);
-        (thread.unit_time, thread.unit_bytes) = (thread.pace.time(lambda), thread.pace.bytes);
+        let (unit_time, computing) = latest.slowed(self.machine, &self.memory, cpu, &thread.pace);
+        (thread.unit_time, thread.unit_bytes) = (unit_time, thread.pace.bytes);
         let thread = &threads[task];
         let behaviour = threads.behaviour(task);
-        let computing = thread.pace.computing(lambda);
         let stall = self.machine.core_type(cpu).stall_activity;
         let activity = behaviour.activity * (computing + (1.0 - computing) * stall);
         let (left, activity) = match thread.segment {
             Segment::None => return,
             Segment::Time(left) | Segment::Spin(left) => (left, activity),
             Segment::Plain { left, stalled } => (left, if stalled { stall } else { 1.0 }),
-            Segment::Work(left) => ((left * thread.unit_time).ceil() as Nanos, activity),
+            Segment::Work(left) => (rounded_up(left * thread.unit_time), activity),
         };
         let start = self[cpu].start.max(agenda.now());
         agenda.set(Event::Run(cpu), start.saturating_add(left));
         hardware.run(cpu, activity);
     }
+}
+
+/// The pace that was asked for last while threads are paced anew, and what contention makes of it. Where the latency of a path has
+/// changed, all of its threads follow, most of them one like the other.
+#[derive(Debug, Default)]
+struct Latest {
+    alike: Option<(MemoryDomainId, Pace)>,
+    slowed: (f64, f64),
+}
+
+impl Latest {
+    /// The time for a unit of work of the thread on `cpu` that has this pace, and the share of it in which its core computes. Only for
+    /// as long as no latency changes.
+    #[inline]
+    fn slowed(&mut self, machine: &Machine, memory: &Memory, cpu: CpuId, pace: &Pace) -> (f64, f64) {
+        let domain = machine.cpus[cpu.index()].memory_domain;
+        if self.alike.is_some_and(|(known, same)| known == domain && same == *pace) {
+            return self.slowed;
+        }
+        let lambda = memory.lambda(machine, cpu, pace);
+        // Where memory has a home, each thread has ways of its own.
+        self.alike = memory.network.is_none().then_some((domain, *pace));
+        self.slowed = (pace.time(lambda), pace.computing(lambda));
+        self.slowed
+    }
+}
+
+/// Whole nanoseconds, rounded up, as `f64::ceil` does: that is a call into the C library on processors without SSE 4.1.
+#[inline]
+fn rounded_up(time: f64) -> Nanos {
+    let whole = time as Nanos;
+    whole.saturating_add(Nanos::from((whole as f64) < time))
 }
 
 /// How work that behaves like this uses memory.
@@ -413,14 +454,28 @@ impl Engine<'_> {
     pub(super) fn pace_all(&mut self) {
         self.running.repace_all(&mut self.threads, &self.hardware);
         let mut to_pace = std::mem::take(&mut self.running.to_pace);
-        for cpu in to_pace.drain(..) {
+        let mut latest = Latest::default();
+        for cpu in to_pace.iter().copied() {
             self.running[cpu].to_be_paced = false;
             self.account(cpu);
-            self.running.set_pace(cpu, &mut self.threads, &mut self.hardware, &mut self.agenda);
+            self.running.set_pace(cpu, &mut latest, &mut self.threads, &mut self.hardware, &mut self.agenda);
             self.count(cpu);
         }
+        to_pace.clear();
         if self.running.to_pace.is_empty() {
             self.running.to_pace = to_pace;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rounded_up;
+
+    #[test]
+    fn times_are_rounded_up_as_the_c_library_does() {
+        for time in [0.0, 0.1, 1.0, 1.5, 2.999, 1e9 + 0.5, 9_007_199_254_740_993.0, 1e19, 1e300, -0.5, -3.0, f64::NAN] {
+            assert_eq!(rounded_up(time), time.ceil() as u64, "{time}");
         }
     }
 }

@@ -15,17 +15,28 @@ const ABSENT: u32 = u32::MAX;
 
 /// An event. The sequence wraps after four thousand million events; ties across that point come out in another, still
 /// fixed order.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry {
     time: Nanos,
-    sequence: u32,
-    slot: u32,
+    /// The sequence, and below it the slot. Two whole words are compared with two instructions; halves of them had to be put
+    /// together first, at every comparison of every step through the heap.
+    order: u64,
 }
 
 impl Entry {
     #[inline]
+    fn new(time: Nanos, sequence: u32, slot: usize) -> Self {
+        Self { time, order: u64::from(sequence) << 32 | slot as u64 }
+    }
+
+    #[inline]
     fn key(&self) -> u128 {
-        u128::from(self.time) << 32 | u128::from(self.sequence)
+        u128::from(self.time) << 64 | u128::from(self.order)
+    }
+
+    #[inline]
+    fn slot(&self) -> usize {
+        self.order as u32 as usize
     }
 }
 
@@ -38,7 +49,7 @@ pub struct EventQueue {
     /// Events of slots set by [`EventQueue::set_in_order`], some cancelled since.
     ordered: VecDeque<Entry>,
     /// Per such slot: the event that counts.
-    current: Vec<Option<(Nanos, u32)>>,
+    current: Vec<Option<Entry>>,
     sequence: u32,
 }
 
@@ -50,7 +61,7 @@ impl EventQueue {
 
     fn entry(&mut self, slot: usize, time: Nanos) -> Entry {
         self.sequence = self.sequence.wrapping_add(1);
-        Entry { time, sequence: self.sequence, slot: slot as u32 }
+        Entry::new(time, self.sequence, slot)
     }
 
     /// Schedules `slot` for `time`, whether it was scheduled before or not.
@@ -75,11 +86,11 @@ impl EventQueue {
     /// A slot must be scheduled either always by this or always by [`EventQueue::set`].
     pub fn set_in_order(&mut self, slot: usize, time: Nanos) {
         debug_assert!(self.ordered.back().is_none_or(|last| last.time <= time), "times go backwards");
-        if self.current[slot].is_some_and(|(due, _)| due == time) {
+        if self.current[slot].is_some_and(|due| due.time == time) {
             return;
         }
         let entry = self.entry(slot, time);
-        self.current[slot] = Some((time, entry.sequence));
+        self.current[slot] = Some(entry);
         self.ordered.push_back(entry);
     }
 
@@ -100,8 +111,8 @@ impl EventQueue {
 
     /// When `slot` is due.
     pub fn time_of(&self, slot: usize) -> Option<Nanos> {
-        if let Some(Some((time, _))) = self.current.get(slot) {
-            return Some(*time);
+        if let Some(Some(due)) = self.current.get(slot) {
+            return Some(due.time);
         }
         self.places.get(slot).filter(|place| **place != ABSENT).map(|place| self.heap[*place as usize].time)
     }
@@ -119,8 +130,8 @@ impl EventQueue {
     /// The earliest event, which leaves the queue.
     pub fn pop(&mut self) -> Option<(Nanos, usize)> {
         while let Some(first) = self.ordered.front().copied() {
-            let slot = first.slot as usize;
-            let stale = self.current[slot] != Some((first.time, first.sequence));
+            let slot = first.slot();
+            let stale = self.current[slot] != Some(first);
             if !stale && self.heap.first().is_some_and(|other| other.key() < first.key()) {
                 break;
             }
@@ -131,26 +142,27 @@ impl EventQueue {
             }
         }
         let first = *self.heap.first()?;
-        self.places[first.slot as usize] = ABSENT;
+        self.places[first.slot()] = ABSENT;
         let last = self.heap.pop()?;
         if !self.heap.is_empty() {
             self.sift_down(0, last);
         }
-        Some((first.time, first.slot as usize))
+        Some((first.time, first.slot()))
     }
 
     fn place(&mut self, place: usize, entry: Entry) {
         self.heap[place] = entry;
-        self.places[entry.slot as usize] = place as u32;
+        self.places[entry.slot()] = place as u32;
     }
 
     fn sift_up(&mut self, mut place: usize, entry: Entry) {
         while place > 0 {
             let parent = (place - 1) / ARITY;
-            if self.heap[parent].key() <= entry.key() {
+            let above = self.heap[parent];
+            if above.key() <= entry.key() {
                 break;
             }
-            self.place(place, self.heap[parent]);
+            self.place(place, above);
             place = parent;
         }
         self.place(place, entry);
@@ -161,19 +173,19 @@ impl EventQueue {
         loop {
             let first = place * ARITY + 1;
             let last = (first + ARITY).min(self.heap.len());
-            let Some(children) = self.heap.get(first..last).filter(|children| !children.is_empty()) else { break };
-            let mut least = 0;
-            let mut least_key = children[0].key();
-            for (index, child) in children.iter().enumerate().skip(1) {
-                if child.key() < least_key {
-                    (least, least_key) = (index, child.key());
-                }
+            let Some([eldest, others @ ..]) = self.heap.get(first..last) else { break };
+            let (mut least, mut least_place) = (*eldest, first);
+            for (child, at) in others.iter().zip(first + 1..) {
+                // Without a branch, which nobody could predict.
+                let earlier = child.key() < least.key();
+                least = if earlier { *child } else { least };
+                least_place = if earlier { at } else { least_place };
             }
-            if key <= least_key {
+            if key <= least.key() {
                 break;
             }
-            self.place(place, self.heap[first + least]);
-            place = first + least;
+            self.place(place, least);
+            place = least_place;
         }
         self.place(place, entry);
     }

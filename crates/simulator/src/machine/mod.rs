@@ -491,6 +491,7 @@ pub struct Provenance {
 
 impl Machine {
     /// The core type of `cpu`.
+    #[inline]
     pub fn core_type(&self, cpu: CpuId) -> &CoreType {
         &self.core_types[self.cluster(cpu).core_type.index()]
     }

@@ -17,6 +17,7 @@ pub enum CoreState {
 }
 
 /// Supply voltage relative to what the OPP asks for (≥ 1), where the cluster follows a leader that is awake.
+#[inline]
 pub fn voltage_ratio(cluster: &Cluster, own: &Opp, leader_khz: Option<u32>) -> f64 {
     let (Some(follows), Some(khz), Some(own)) = (&cluster.voltage_follows, leader_khz, own.microvolts) else {
         return 1.0;
@@ -26,6 +27,7 @@ pub fn voltage_ratio(cluster: &Cluster, own: &Opp, leader_khz: Option<u32>) -> f
 }
 
 /// Watts of a core at `opp`, its supply raised by `voltage`.
+#[inline]
 pub fn core_watts(cluster: &Cluster, opp: &Opp, state: CoreState, voltage: f64) -> f64 {
     match state {
         CoreState::Active(activity) => opp.dynamic_watts * activity * voltage * voltage + opp.leakage_watts * voltage,
@@ -48,12 +50,14 @@ pub fn cluster_watts(cluster: &Cluster, awake_opp: Option<&Opp>, shallowest: usi
 }
 
 /// Switching activity of a core whose busy threads have these activities: the highest, more if there are several.
+#[inline]
 pub fn core_activity(machine: &Machine, cpu: CpuId, highest: f64, busy_threads: u32) -> f64 {
     if busy_threads > 1 { highest * machine.core_type(cpu).smt_activity } else { highest }
 }
 
 impl Machine {
     /// The cluster whose voltage `cluster` follows.
+    #[inline]
     pub fn leader_of(&self, cluster: ClusterId) -> Option<ClusterId> {
         self.clusters[cluster.index()].voltage_follows.as_ref().map(|follows| follows.leader)
     }

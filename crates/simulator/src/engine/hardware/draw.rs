@@ -10,6 +10,7 @@ use crate::units::{ClusterId, CoreId, CpuId, Nanos, PackageId, seconds};
 
 impl Hardware<'_> {
     /// The clock of the leader's fastest domain, if any of its cores is awake.
+    #[inline]
     fn leader_khz(&self, cluster: ClusterId) -> Option<u32> {
         let leader = self.machine.leader_of(cluster)?;
         let state = &self.clusters[leader.index()];
@@ -26,6 +27,7 @@ impl Hardware<'_> {
     }
 
     /// The operating point of a core, and how far its supply is raised.
+    #[inline]
     fn core_supply(&self, core: CoreId) -> (&Opp, f64) {
         let entry = &self.machine.cores[core.index()];
         let cluster = &self.machine.clusters[entry.cluster.index()];
@@ -35,6 +37,7 @@ impl Hardware<'_> {
     }
 
     /// The power of a core, and what it is drawn for.
+    #[inline]
     fn core_power(&self, core: CoreId, state: CoreState) -> Power {
         let cluster = &self.machine.clusters[self.machine.cores[core.index()].cluster.index()];
         let (opp, voltage) = self.core_supply(core);
@@ -74,6 +77,16 @@ impl Hardware<'_> {
             if changed && self.observe {
                 self.power_changes.push(*cpu);
             }
+        }
+    }
+
+    /// [`Self::update_core`] for a `core` whose only CPU ran before and goes on with this activity: what each thread does when the
+    /// latency of its memory changes.
+    pub(super) fn update_single_busy(&mut self, cpu: CpuId, core: CoreId, activity: f64) {
+        let activity = core_activity(self.machine, cpu, f64::max(0.0, activity), 1);
+        let power = self.core_power(core, CoreState::Active(activity));
+        if self.cpus[cpu.index()].meter.enter(self.now, power) && self.observe {
+            self.power_changes.push(cpu);
         }
     }
 

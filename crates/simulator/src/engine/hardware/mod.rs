@@ -104,6 +104,7 @@ impl<'m> Hardware<'m> {
     }
 
     /// The effective clock of a domain in kHz.
+    #[inline]
     pub fn domain_khz(&self, domain: PerformanceDomainId) -> u32 {
         self.machine.performance_domains[domain.index()].opps[self.domains[domain.index()].effective].khz
     }
@@ -123,7 +124,12 @@ impl<'m> Hardware<'m> {
             Some(_) => state.activity = Some(activity),
             None => self.wake(cpu, activity),
         }
-        self.update_core(self.machine.cpus[cpu.index()].core);
+        let core = self.machine.cpus[cpu.index()].core;
+        if self.cores[core.index()].is_single && self.cores[core.index()].counted.is_none() {
+            self.update_single_busy(cpu, core, activity);
+        } else {
+            self.update_core(core);
+        }
     }
 
     /// An interrupt takes `span` of the idle `cpu`, which wakes for it at the machine's default activity and is to go idle

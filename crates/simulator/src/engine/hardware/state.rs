@@ -31,6 +31,8 @@ pub(super) struct Core {
     pub counted: Option<usize>,
     /// The clocks of its CPUs: one, or one per SMT sibling.
     pub domains: Vec<PerformanceDomainId>,
+    /// It has one CPU.
+    pub is_single: bool,
 }
 
 #[derive(Debug)]
@@ -110,7 +112,7 @@ impl Core {
     pub fn new(machine: &Machine, core: &machine::Core) -> Self {
         let mut domains: Vec<_> = core.cpus.iter().map(|cpu| machine.cpus[cpu.index()].performance_domain).collect();
         domains.dedup();
-        Self { busy_threads: 0, idle_since: 0, counted: None, domains }
+        Self { busy_threads: 0, idle_since: 0, counted: None, domains, is_single: core.cpus.len() == 1 }
     }
 }
 

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which CPUs use a path to memory, and at which paces.
+//!
+//! Every switch on one of a hundred CPUs asks for the threads of all of them by pace. Threads and their paces lie all over memory, and
+//! a pace is seven numbers; here each CPU has the number of its pace in a short list, so that the question reads one word per CPU.
+
+use crate::machine::contention::Flow;
+use crate::machine::speed::Pace;
+use crate::units::CpuId;
+
+/// Kinds of pace that are told apart; behind them, threads stand each for itself. There are few: behaviours times clocks.
+pub(super) const MAX_KINDS: usize = 16;
+
+/// No place.
+const NONE: u32 = u32::MAX;
+
+/// CPUs whose running thread uses a path.
+#[derive(Debug)]
+pub(super) struct Users {
+    /// The CPUs, in the order that leaves the rest in place as far as it can: a CPU that goes is replaced by the last one.
+    list: Vec<User>,
+    /// Per CPU: its place in the list.
+    places: Vec<u32>,
+    kinds: Vec<Kind>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct User {
+    cpu: CpuId,
+    kind: u32,
+}
+
+/// A pace, and how many users have it; what none has may become another one.
+#[derive(Debug)]
+struct Kind {
+    pace: Pace,
+    users: u32,
+    /// The flow of this pace while flows are made.
+    flow: u32,
+}
+
+impl Users {
+    /// None yet, of so many CPUs.
+    pub fn new(nr_cpus: usize) -> Self {
+        Self { list: Vec::new(), places: vec![NONE; nr_cpus], kinds: Vec::new() }
+    }
+
+    /// The CPUs, in order.
+    pub fn cpus(&self) -> impl Iterator<Item = CpuId> + '_ {
+        self.list.iter().map(|user| user.cpu)
+    }
+
+    /// `cpu` is a user with this pace, or no user; whether it is or was one.
+    pub fn set(&mut self, cpu: CpuId, pace: Option<Pace>) -> bool {
+        let place = self.places[cpu.index()];
+        match (pace, place) {
+            (None, NONE) => return false,
+            (None, place) => self.remove(place as usize),
+            (Some(pace), NONE) => {
+                self.places[cpu.index()] = self.list.len() as u32;
+                let kind = self.enter(pace);
+                self.list.push(User { cpu, kind });
+            }
+            (Some(pace), place) => {
+                let before = self.list[place as usize].kind;
+                if self.kinds[before as usize].pace != pace {
+                    self.kinds[before as usize].users -= 1;
+                    self.list[place as usize].kind = self.enter(pace);
+                }
+            }
+        }
+        true
+    }
+
+    fn remove(&mut self, place: usize) {
+        let gone = self.list.swap_remove(place);
+        self.kinds[gone.kind as usize].users -= 1;
+        self.places[gone.cpu.index()] = NONE;
+        if let Some(moved) = self.list.get(place) {
+            self.places[moved.cpu.index()] = place as u32;
+        }
+    }
+
+    /// One user more has this pace; the pace's number.
+    fn enter(&mut self, pace: Pace) -> u32 {
+        let known = self.kinds.iter().position(|kind| kind.pace == pace);
+        let number = known.or_else(|| self.kinds.iter().position(|kind| kind.users == 0)).unwrap_or(self.kinds.len());
+        match self.kinds.get_mut(number) {
+            Some(kind) => (kind.pace, kind.users) = (pace, kind.users + 1),
+            None => self.kinds.push(Kind { pace, users: 1, flow: NONE }),
+        }
+        number as u32
+    }
+
+    /// Appends the threads as flows, those of a pace together, in the order of their first.
+    pub fn append_flows(&mut self, flows: &mut Vec<Flow>) {
+        let here = flows.len();
+        self.kinds.iter_mut().for_each(|kind| kind.flow = NONE);
+        for user in &self.list {
+            let kind = &mut self.kinds[user.kind as usize];
+            if let Some(flow) = flows.get_mut(kind.flow as usize) {
+                flow.threads += 1;
+                continue;
+            }
+            if flows.len() - here < MAX_KINDS {
+                kind.flow = flows.len() as u32;
+            }
+            flows.push(Flow { pace: kind.pace, own: 1.0, threads: 1, share: 1.0, rest: 0.0 });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pace(base: f64) -> Option<Pace> {
+        Some(Pace { base, bytes: 1.0, ..Pace::default() })
+    }
+
+    fn flows(users: &mut Users) -> Vec<(f64, u32)> {
+        let mut flows = Vec::new();
+        users.append_flows(&mut flows);
+        flows.iter().map(|flow| (flow.pace.base, flow.threads)).collect()
+    }
+
+    #[test]
+    fn threads_of_a_pace_are_one_flow_in_the_order_of_their_first() {
+        let mut users = Users::new(8);
+        for (cpu, base) in [(3, 1.0), (1, 2.0), (5, 1.0), (0, 3.0)] {
+            assert!(users.set(CpuId(cpu), pace(base)));
+        }
+        assert_eq!(flows(&mut users), [(1.0, 2), (2.0, 1), (3.0, 1)]);
+        // The last one takes the place of the one that goes, and a pace that nobody has is forgotten.
+        assert!(users.set(CpuId(3), None));
+        assert!(!users.set(CpuId(3), None));
+        assert_eq!(users.cpus().map(|cpu| cpu.0).collect::<Vec<_>>(), [0, 1, 5]);
+        assert_eq!(flows(&mut users), [(3.0, 1), (2.0, 1), (1.0, 1)]);
+        users.set(CpuId(0), pace(2.0));
+        users.set(CpuId(7), pace(4.0));
+        assert_eq!(flows(&mut users), [(2.0, 2), (1.0, 1), (4.0, 1)]);
+        assert_eq!(users.kinds.len(), 3);
+    }
+
+    #[test]
+    fn behind_many_paces_threads_stand_for_themselves() {
+        let mut users = Users::new(64);
+        for cpu in 0..20 {
+            users.set(CpuId(cpu), pace(f64::from(cpu)));
+        }
+        users.set(CpuId(30), pace(15.0));
+        users.set(CpuId(31), pace(16.0));
+        let flows = flows(&mut users);
+        assert_eq!(flows.len(), 21);
+        assert_eq!((flows[15], flows[16], flows[20]), ((15.0, 2), (16.0, 1), (16.0, 1)));
+    }
+}
