@@ -214,9 +214,10 @@ impl Engine<'_> {
         }
         if !self.sched.kernel.cpufreq_updates.is_empty() {
             let mut updates = std::mem::take(&mut self.sched.kernel.cpufreq_updates);
-            for cpu in updates.drain(..) {
+            for cpu in updates.iter().copied() {
                 self.clocks.ask(cpu, &self.sched, &self.pauses, &mut self.hardware, &mut self.agenda);
             }
+            updates.clear();
             // Keep the buffer; asking a governor never adds to it.
             self.sched.kernel.cpufreq_updates = updates;
             busy = true;

@@ -2,7 +2,7 @@
 //! Caches and memory in motion: which threads share what at the moment, and the contention that follows.
 
 use super::nodes::Network;
-use super::users::{MAX_KINDS, Users};
+use super::users::{MAX_KINDS, Slowed, Users};
 use crate::machine::contention::{Flow, Path};
 use crate::machine::speed::Pace;
 use crate::machine::{Machine, MemoryDomain};
@@ -19,6 +19,8 @@ pub struct Memory {
     pub(super) domains: Vec<DomainState>,
     dirty_caches: Vec<CacheId>,
     dirty_domains: Vec<MemoryDomainId>,
+    /// How often threads were paced anew: latencies do not change within a round.
+    round: u64,
     /// Ways to memory where it has a home.
     pub(super) network: Option<Box<Network>>,
 }
@@ -71,6 +73,7 @@ impl Memory {
                 .collect(),
             dirty_caches: Vec::new(),
             dirty_domains: Vec::new(),
+            round: 0,
             network: Network::of(machine).map(Box::new),
         }
     }
@@ -154,8 +157,7 @@ impl Memory {
     }
 
     /// λ for a thread on `cpu` that goes at `pace`: the worst of its own path and those above.
-    #[inline]
-    pub fn lambda(&self, machine: &Machine, cpu: CpuId, pace: &Pace) -> f64 {
+    fn lambda(&self, machine: &Machine, cpu: CpuId, pace: &Pace) -> f64 {
         if let Some(network) = &self.network {
             if !pace.uses_memory() {
                 return 1.0;
@@ -175,6 +177,27 @@ impl Memory {
             domain = entry.parent;
         }
         lambda
+    }
+
+    /// All latencies are known, and threads are paced anew.
+    pub fn begin_round(&mut self) {
+        self.round += 1;
+    }
+
+    /// What contention makes of `pace`, that of the thread on `cpu`. Where the latency of a path has changed, all of its threads
+    /// follow, most of them one like the other: worked out once per pace and round, except where memory has a home, and each
+    /// thread ways of its own.
+    #[inline]
+    pub fn slowed(&mut self, machine: &Machine, cpu: CpuId, pace: &Pace) -> Slowed {
+        let domain = machine.cpus[cpu.index()].memory_domain;
+        let users = &self.domains[domain.index()].users;
+        if let Some(slowed) = users.slowed(cpu, self.round).filter(|_| self.network.is_none()) {
+            return slowed;
+        }
+        let lambda = self.lambda(machine, cpu, pace);
+        let slowed = Slowed { unit_time: pace.time(lambda), computing: pace.computing(lambda) };
+        self.domains[domain.index()].users.remember(cpu, self.round, slowed);
+        slowed
     }
 
     /// Books traffic of a thread on `cpu`, on every path it crosses.

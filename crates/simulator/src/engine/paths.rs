@@ -54,7 +54,7 @@ impl Engine<'_> {
 
     fn charge_executed(&mut self) {
         let mut executed = std::mem::take(&mut self.sched.kernel.paths.executed);
-        for (cpu, path) in executed.drain(..) {
+        for (cpu, path) in executed.iter().copied() {
             match path {
                 Path::Instructions(instructions) => self.executes(cpu, instructions),
                 Path::Stall(time) => self.charge_kernel(cpu, time),
@@ -71,6 +71,7 @@ impl Engine<'_> {
                 }
             }
         }
+        executed.clear();
         // Keep the buffer; paying never adds to it.
         self.sched.kernel.paths.executed = executed;
     }

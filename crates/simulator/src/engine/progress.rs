@@ -14,11 +14,12 @@ use super::nodes::first_touch;
 use super::siblings::Beside;
 use super::thread::{Segment, Thread};
 use super::threads::Threads;
+use super::users::Slowed;
 use crate::kernel::Kernel;
 use crate::kernel::topology::Topology;
 use crate::machine::Machine;
 use crate::machine::speed::{MemoryUse, Pace, demand};
-use crate::units::{CpuId, MemoryDomainId, Nanos, TaskId};
+use crate::units::{CpuId, Nanos, TaskId};
 use crate::workload::Behaviour;
 
 /// The thread on a CPU, if any, and what the CPU knows of it.
@@ -334,17 +335,10 @@ impl<'r> Progress<'r> {
     }
 
     /// Sets when the thread on `cpu` will be through with its segment, and what the CPU draws meanwhile.
-    fn set_pace(
-        &self,
-        cpu: CpuId,
-        latest: &mut Latest,
-        threads: &mut Threads<'_>,
-        hardware: &mut Hardware<'_>,
-        agenda: &mut Agenda,
-    ) {
+    fn set_pace(&mut self, cpu: CpuId, threads: &mut Threads<'_>, hardware: &mut Hardware<'_>, agenda: &mut Agenda) {
         let Some(task) = self[cpu].task else { return };
         let thread = &mut threads[task];
-        let (unit_time, computing) = latest.slowed(self.machine, &self.memory, cpu, &thread.pace);
+        let Slowed { unit_time, computing } = self.memory.slowed(self.machine, cpu, &thread.pace);
         (thread.unit_time, thread.unit_bytes) = (unit_time, thread.pace.bytes);
         let thread = &threads[task];
         let behaviour = threads.behaviour(task);
@@ -359,31 +353,6 @@ impl<'r> Progress<'r> {
         let start = self[cpu].start.max(agenda.now());
         agenda.set(Event::Run(cpu), start.saturating_add(left));
         hardware.run(cpu, activity);
-    }
-}
-
-/// The pace that was asked for last while threads are paced anew, and what contention makes of it. Where the latency of a path has
-/// changed, all of its threads follow, most of them one like the other.
-#[derive(Debug, Default)]
-struct Latest {
-    alike: Option<(MemoryDomainId, Pace)>,
-    slowed: (f64, f64),
-}
-
-impl Latest {
-    /// The time for a unit of work of the thread on `cpu` that has this pace, and the share of it in which its core computes. Only for
-    /// as long as no latency changes.
-    #[inline]
-    fn slowed(&mut self, machine: &Machine, memory: &Memory, cpu: CpuId, pace: &Pace) -> (f64, f64) {
-        let domain = machine.cpus[cpu.index()].memory_domain;
-        if self.alike.is_some_and(|(known, same)| known == domain && same == *pace) {
-            return self.slowed;
-        }
-        let lambda = memory.lambda(machine, cpu, pace);
-        // Where memory has a home, each thread has ways of its own.
-        self.alike = memory.network.is_none().then_some((domain, *pace));
-        self.slowed = (pace.time(lambda), pace.computing(lambda));
-        self.slowed
     }
 }
 
@@ -454,11 +423,11 @@ impl Engine<'_> {
     pub(super) fn pace_all(&mut self) {
         self.running.repace_all(&mut self.threads, &self.hardware);
         let mut to_pace = std::mem::take(&mut self.running.to_pace);
-        let mut latest = Latest::default();
+        self.running.memory.begin_round();
         for cpu in to_pace.iter().copied() {
             self.running[cpu].to_be_paced = false;
             self.account(cpu);
-            self.running.set_pace(cpu, &mut latest, &mut self.threads, &mut self.hardware, &mut self.agenda);
+            self.running.set_pace(cpu, &mut self.threads, &mut self.hardware, &mut self.agenda);
             self.count(cpu);
         }
         to_pace.clear();

@@ -54,7 +54,14 @@ impl Engine<'_> {
     /// Charges the instructions of callbacks to the CPUs that executed them: what runs there goes on so much later, and
     /// what comes to an idle CPU meanwhile begins so much later. (On a CPU without a thread the time costs energy only where
     /// paths of the kernel take time.)
+    #[inline]
     pub(super) fn charge_callbacks(&mut self) {
+        if self.sched.ext.is_some() {
+            self.charge_executed_callbacks();
+        }
+    }
+
+    fn charge_executed_callbacks(&mut self) {
         let Some(scx) = &mut self.sched.ext else { return };
         if scx.state.calls.executed.is_empty() {
             return;

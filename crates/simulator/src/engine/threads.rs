@@ -133,7 +133,11 @@ impl<'r> Threads<'r> {
     }
 
     /// Counts the migrations of these threads, and takes them out of the list.
+    #[inline]
     pub fn count_migrations(&mut self, migrated: &mut Vec<TaskId>) {
+        if migrated.is_empty() {
+            return;
+        }
         for task in migrated.drain(..) {
             self.list[task.index()].stats.migrations += 1;
         }

@@ -37,6 +37,18 @@ struct Kind {
     users: u32,
     /// The flow of this pace while flows are made.
     flow: u32,
+    /// What contention makes of the pace, and in which round that was worked out.
+    slowed: Slowed,
+    slowed_in: u64,
+}
+
+/// What contention makes of a pace.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Slowed {
+    /// Nanoseconds per unit of work.
+    pub unit_time: f64,
+    /// Share of the time in which the core computes.
+    pub computing: f64,
 }
 
 impl Users {
@@ -87,9 +99,28 @@ impl Users {
         let number = known.or_else(|| self.kinds.iter().position(|kind| kind.users == 0)).unwrap_or(self.kinds.len());
         match self.kinds.get_mut(number) {
             Some(kind) => (kind.pace, kind.users) = (pace, kind.users + 1),
-            None => self.kinds.push(Kind { pace, users: 1, flow: NONE }),
+            None => self.kinds.push(Kind { pace, users: 1, flow: NONE, slowed: Slowed::default(), slowed_in: 0 }),
+        }
+        if known.is_none() {
+            self.kinds[number].slowed_in = 0;
         }
         number as u32
+    }
+
+    /// What contention makes of the pace of `cpu`, if that was worked out in this round, of this or another user.
+    #[inline]
+    pub fn slowed(&self, cpu: CpuId, round: u64) -> Option<Slowed> {
+        let user = self.list.get(self.places[cpu.index()] as usize)?;
+        let kind = &self.kinds[user.kind as usize];
+        (kind.slowed_in == round).then_some(kind.slowed)
+    }
+
+    /// Remembers what contention makes of the pace of `cpu` in this round, which is not 0.
+    pub fn remember(&mut self, cpu: CpuId, round: u64, slowed: Slowed) {
+        if let Some(user) = self.list.get(self.places[cpu.index()] as usize) {
+            let kind = &mut self.kinds[user.kind as usize];
+            (kind.slowed, kind.slowed_in) = (slowed, round);
+        }
     }
 
     /// Appends the threads as flows, those of a pace together, in the order of their first.

@@ -78,6 +78,12 @@ impl CpuMask {
         self.words.iter().zip(&other.words).any(|(a, b)| a & b != 0)
     }
 
+    /// Whether all CPUs of this set that are not in `except` are in `others`.
+    pub fn is_within(&self, except: &Self, others: &Self) -> bool {
+        let words = self.words.iter().zip(&except.words).zip(&others.words);
+        words.fold(0, |left, ((word, except), others)| left | (word & !except & !others)) == 0
+    }
+
     /// The first CPU, from `start` upwards and around, that is in all three sets (`for_each_cpu_wrap` cut short).
     pub fn first_and_wrap(&self, second: &Self, third: Option<&Self>, start: usize) -> Option<CpuId> {
         let count = self.words.len();
@@ -133,6 +139,14 @@ mod tests {
         let set = mask(&[130, 3, 64]);
         assert_eq!(set.iter().map(|cpu| cpu.0).collect::<Vec<_>>(), [3, 64, 130]);
         assert_eq!((set.weight(), set.first()), (3, Some(CpuId(3))));
+    }
+
+    #[test]
+    fn a_set_may_be_within_another_but_for_some() {
+        let (span, own) = (mask(&[3, 70, 130]), mask(&[3, 4]));
+        assert!(span.is_within(&own, &mask(&[70, 130, 131])));
+        assert!(!span.is_within(&own, &mask(&[3, 130])));
+        assert!(!span.is_within(&mask(&[]), &mask(&[70, 130])));
     }
 
     #[test]

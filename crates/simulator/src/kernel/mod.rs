@@ -137,6 +137,8 @@ pub struct Glance {
     pub capacity: u32,
     /// [`Rq::capacity_orig`].
     pub capacity_orig: u32,
+    /// How often any of this, or whether the CPU is idle, has changed; wraps.
+    pub version: u32,
 }
 
 /// A CPU's run queue (`struct rq`): what does not belong to one class.
@@ -204,7 +206,8 @@ impl Kernel {
     pub fn new(machine: &Machine, params: KernelParameters, rng: Pcg32) -> Self {
         let topology = Topology::of(machine);
         let rqs: Vec<Rq> = machine.cpus.iter().map(|cpu| Rq::new(machine, cpu, &params)).collect();
-        let glance = |rq: &Rq| Glance { nr_running: 0, capacity: rq.capacity, capacity_orig: rq.capacity_orig };
+        let glance =
+            |rq: &Rq| Glance { nr_running: 0, capacity: rq.capacity, capacity_orig: rq.capacity_orig, version: 0 };
         Self {
             glances: rqs.iter().map(glance).collect(),
             now: 0,
@@ -307,7 +310,7 @@ impl Kernel {
     pub fn add_nr_running(&mut self, cpu: CpuId, count: u32) {
         let rq = &mut self.rqs[cpu.index()];
         rq.nr_running += count;
-        self.glances[cpu.index()].nr_running = rq.nr_running;
+        self.glances[cpu.index()].sees_running(rq.nr_running);
         if rq.nr_running >= 2 {
             self.overloaded.set(cpu);
             self.rd_overloaded = true;
@@ -315,12 +318,24 @@ impl Kernel {
         self.idle.clear(cpu);
     }
 
+    /// `cpu` is idle from now on, or no more ([`Kernel::idle`]).
+    #[inline]
+    pub fn set_idle(&mut self, cpu: CpuId, idle: bool) {
+        if idle {
+            self.idle.set(cpu);
+        } else {
+            self.idle.clear(cpu);
+        }
+        let glance = &mut self.glances[cpu.index()];
+        glance.version = glance.version.wrapping_add(1);
+    }
+
     /// `sub_nr_running`.
     #[inline]
     pub fn sub_nr_running(&mut self, cpu: CpuId, count: u32) {
         let rq = &mut self.rqs[cpu.index()];
         rq.nr_running -= count;
-        self.glances[cpu.index()].nr_running = rq.nr_running;
+        self.glances[cpu.index()].sees_running(rq.nr_running);
         if rq.nr_running < 2 {
             self.overloaded.clear(cpu);
         }
@@ -441,7 +456,10 @@ impl Kernel {
         rq.capacity =
             if irq == 0 { free as u32 } else { (free * (u64::from(actual) - irq) / u64::from(actual)) as u32 };
         rq.capacity = rq.capacity.max(1);
-        self.glances[cpu.index()].capacity = rq.capacity;
+        let glance = &mut self.glances[cpu.index()];
+        if glance.capacity != rq.capacity {
+            (glance.capacity, glance.version) = (rq.capacity, glance.version.wrapping_add(1));
+        }
     }
 
     /// Brings the PELT clock of `cpu` to now (`update_rq_clock`).
@@ -458,6 +476,13 @@ impl Kernel {
             delta -= rq.update_irq_load_avg(now);
         }
         rq.clock.update(delta, u64::from(rq.capacity_orig), u64::from(rq.freq_scale), rq.curr.is_none());
+    }
+}
+
+impl Glance {
+    #[inline]
+    fn sees_running(&mut self, nr_running: u32) {
+        (self.nr_running, self.version) = (nr_running, self.version.wrapping_add(1));
     }
 }
 

@@ -30,10 +30,16 @@ pub fn voltage_ratio(cluster: &Cluster, own: &Opp, leader_khz: Option<u32>) -> f
 #[inline]
 pub fn core_watts(cluster: &Cluster, opp: &Opp, state: CoreState, voltage: f64) -> f64 {
     match state {
-        CoreState::Active(activity) => opp.dynamic_watts * activity * voltage * voltage + opp.leakage_watts * voltage,
+        CoreState::Active(activity) => active_watts((opp.dynamic_watts, opp.leakage_watts), activity, voltage),
         CoreState::Idle(0) => opp.idle_watts.unwrap_or_else(|| idle_watts(cluster, 0)),
         CoreState::Idle(state) => idle_watts(cluster, state),
     }
+}
+
+/// Watts of a core that runs with this activity, of its watts of switching and of leakage, its supply raised by `voltage`.
+#[inline]
+pub fn active_watts((switching, leakage): (f64, f64), activity: f64, voltage: f64) -> f64 {
+    switching * activity * voltage * voltage + leakage * voltage
 }
 
 fn idle_watts(cluster: &Cluster, state: usize) -> f64 {

@@ -361,7 +361,17 @@ impl Sched {
     }
 
     /// The next context switch that is due now, or `None` when every CPU runs what it should.
+    #[inline]
     pub fn next_switch(&mut self) -> Option<Switch> {
+        // Asked some three times per event, and nearly always there is nothing.
+        let none = self.ext.is_none()
+            && self.kernel.resched.is_empty()
+            && self.kernel.stop_moves.is_empty()
+            && self.kernel.active_balance.is_empty();
+        if none { None } else { self.find_switch() }
+    }
+
+    fn find_switch(&mut self) -> Option<Switch> {
         loop {
             self.scx_deferred_work();
             if let Some((task, dst)) = self.next_stop() {
@@ -479,7 +489,7 @@ impl Sched {
         }
         match next {
             Some(task) => {
-                self.kernel.idle.clear(cpu);
+                self.kernel.set_idle(cpu, false);
                 self.kernel.task_mut(task).on_cpu = true;
                 if self.kernel.task(task).class != ClassId::Ext {
                     class_of!(self, task, set_next_task, cpu, task);
@@ -552,7 +562,7 @@ impl Sched {
         rq.clock.enter_idle(busy);
         rq.idle_stamp = Some(now);
         if rq.nr_running == 0 && self.kernel.topology.online.test(cpu) {
-            self.kernel.idle.set(cpu);
+            self.kernel.set_idle(cpu, true);
             self.fair.update_idle_core(&self.kernel, cpu);
             self.fair.nohz_balance_enter_idle(cpu);
         }

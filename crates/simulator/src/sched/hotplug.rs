@@ -68,7 +68,7 @@ impl Sched {
 
     fn sched_cpu_activate(&mut self, cpu: CpuId) {
         self.fair.set_runtime_enabled(&mut self.kernel, cpu, true);
-        self.kernel.idle.set(cpu);
+        self.kernel.set_idle(cpu, true);
         self.kernel.resched_curr(cpu);
         if let Some(ext) = &mut self.ext {
             ext.with(&mut self.kernel).scx_rq_activate(cpu);
@@ -77,7 +77,7 @@ impl Sched {
 
     fn sched_cpu_deactivate(&mut self, cpu: CpuId) {
         self.fair.set_runtime_enabled(&mut self.kernel, cpu, false);
-        self.kernel.idle.clear(cpu);
+        self.kernel.set_idle(cpu, false);
         self.release_migration_disabled(cpu);
         if let Some(ext) = &mut self.ext {
             ext.with(&mut self.kernel).scx_rq_deactivate(cpu);

@@ -2,15 +2,25 @@
 //! What cores, clusters and packages draw in the state they are in, and the meters that sum it up.
 
 use super::Hardware;
+use super::state::Supply;
 use crate::engine::meter::{Cause, Causes, Power};
-use crate::machine::power::{CoreState, cluster_watts, core_activity, core_watts, voltage_ratio};
+use crate::machine::power::{CoreState, active_watts, cluster_watts, core_activity, core_watts, voltage_ratio};
 use crate::machine::{IdleScope, Opp};
 use crate::observer::Observer;
 use crate::units::{ClusterId, CoreId, CpuId, Nanos, PackageId, seconds};
 
+impl Supply {
+    /// The power of a core that runs with this activity, and what it is drawn for.
+    #[inline]
+    fn active(&self, activity: f64) -> Power {
+        let watts = active_watts((self.dynamic_watts, self.leakage_watts), activity, self.voltage);
+        let leakage_share = if watts > 0.0 { self.leakage_watts * self.voltage / watts } else { 0.0 };
+        Power { watts, cause: Cause::Awake, leakage_share }
+    }
+}
+
 impl Hardware<'_> {
     /// The clock of the leader's fastest domain, if any of its cores is awake.
-    #[inline]
     fn leader_khz(&self, cluster: ClusterId) -> Option<u32> {
         let leader = self.machine.leader_of(cluster)?;
         let state = &self.clusters[leader.index()];
@@ -27,7 +37,6 @@ impl Hardware<'_> {
     }
 
     /// The operating point of a core, and how far its supply is raised.
-    #[inline]
     fn core_supply(&self, core: CoreId) -> (&Opp, f64) {
         let entry = &self.machine.cores[core.index()];
         let cluster = &self.machine.clusters[entry.cluster.index()];
@@ -37,18 +46,16 @@ impl Hardware<'_> {
     }
 
     /// The power of a core, and what it is drawn for.
-    #[inline]
-    fn core_power(&self, core: CoreId, state: CoreState) -> Power {
+    fn core_power(&mut self, core: CoreId, state: CoreState) -> Power {
         let cluster = &self.machine.clusters[self.machine.cores[core.index()].cluster.index()];
         let (opp, voltage) = self.core_supply(core);
-        let watts = core_watts(cluster, opp, state, voltage);
-        match state {
-            CoreState::Idle(_) => Power::of(watts, Cause::Idle),
-            CoreState::Active(_) => {
-                let leakage_share = if watts > 0.0 { opp.leakage_watts * voltage / watts } else { 0.0 };
-                Power { watts, cause: Cause::Awake, leakage_share }
-            }
-        }
+        let supply = Supply { dynamic_watts: opp.dynamic_watts, leakage_watts: opp.leakage_watts, voltage };
+        let power = match state {
+            CoreState::Idle(_) => Power::of(core_watts(cluster, opp, state, voltage), Cause::Idle),
+            CoreState::Active(activity) => supply.active(activity),
+        };
+        self.cores[core.index()].supply = supply;
+        power
     }
 
     /// The idle state of a core: the shallowest of its siblings'.
@@ -84,7 +91,7 @@ impl Hardware<'_> {
     /// latency of its memory changes.
     pub(super) fn update_single_busy(&mut self, cpu: CpuId, core: CoreId, activity: f64) {
         let activity = core_activity(self.machine, cpu, f64::max(0.0, activity), 1);
-        let power = self.core_power(core, CoreState::Active(activity));
+        let power = self.cores[core.index()].supply.active(activity);
         if self.cpus[cpu.index()].meter.enter(self.now, power) && self.observe {
             self.power_changes.push(cpu);
         }

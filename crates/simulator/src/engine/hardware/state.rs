@@ -33,6 +33,20 @@ pub(super) struct Core {
     pub domains: Vec<PerformanceDomainId>,
     /// It has one CPU.
     pub is_single: bool,
+    /// What its operating point asks for, as of the last [`super::Hardware::update_core`]: that is called whenever the point or the
+    /// supply changes.
+    pub supply: Supply,
+}
+
+/// What a core draws at an operating point while it runs.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Supply {
+    /// Watts of switching at activity 1 and the operating point's own voltage.
+    pub dynamic_watts: f64,
+    /// Watts of leakage at that voltage.
+    pub leakage_watts: f64,
+    /// How far the supply is raised.
+    pub voltage: f64,
 }
 
 #[derive(Debug)]
@@ -112,7 +126,8 @@ impl Core {
     pub fn new(machine: &Machine, core: &machine::Core) -> Self {
         let mut domains: Vec<_> = core.cpus.iter().map(|cpu| machine.cpus[cpu.index()].performance_domain).collect();
         domains.dedup();
-        Self { busy_threads: 0, idle_since: 0, counted: None, domains, is_single: core.cpus.len() == 1 }
+        let (is_single, supply) = (core.cpus.len() == 1, Supply::default());
+        Self { busy_threads: 0, idle_since: 0, counted: None, domains, is_single, supply }
     }
 }
 

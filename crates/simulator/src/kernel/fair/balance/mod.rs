@@ -25,6 +25,7 @@ use crate::kernel::paths::{BALANCE, BALANCE_PER_CPU};
 use crate::kernel::topology::{DomainId, Level, SchedDomain};
 use crate::units::{CpuId, MSEC, Nanos, SEC, TaskId};
 use nohz::{Kick, Nohz};
+use stats::KnownStats;
 
 /// How long a CPU waits for what it reads of another one in a pass, by level: decides when a short pause is not worth it. The
 /// kernel measures it (`max_newidle_lb_cost`); here it is two cache lines of another CPU, at the order of core-to-core
@@ -62,6 +63,8 @@ pub(super) struct BalanceState {
     next_balance: Vec<Nanos>,
     /// Per domain and group: affinity kept a balance below from succeeding (`sgc->imbalance`).
     imbalanced: Vec<Vec<bool>>,
+    /// Per domain and group: what is known of its CPUs.
+    known_stats: Vec<Vec<KnownStats>>,
     nohz: Nohz,
     /// Tasks taken off one queue that are about to be put on another (`env->tasks`), the first one first.
     detached: Vec<TaskId>,
@@ -106,6 +109,11 @@ impl BalanceState {
             levels: topology.chains.iter().map(|chain| chain.iter().map(level).collect()).collect(),
             next_balance: vec![0; topology.nr_cpus],
             imbalanced: topology.domains.iter().map(|domain| vec![false; domain.groups.len()]).collect(),
+            known_stats: topology
+                .domains
+                .iter()
+                .map(|domain| vec![KnownStats::default(); domain.groups.len()])
+                .collect(),
             nohz: Nohz::new(topology.nr_cpus),
             detached: Vec::new(),
             pending: Vec::new(),
@@ -114,8 +122,8 @@ impl BalanceState {
 
     /// Begins anew with the domains that there are now.
     pub fn rebuild(&mut self, kernel: &Kernel) {
-        let Self { levels, imbalanced, .. } = Self::new(kernel);
-        (self.levels, self.imbalanced) = (levels, imbalanced);
+        let Self { levels, imbalanced, known_stats, .. } = Self::new(kernel);
+        (self.levels, self.imbalanced, self.known_stats) = (levels, imbalanced, known_stats);
     }
 }
 

@@ -29,6 +29,9 @@ impl Fair {
         if env.level == 0 {
             self.update_group_capacity(kernel, env.dst, env.idle);
         }
+        if self.only_this_group_works(kernel, env) {
+            return None;
+        }
         let stats = self.domain_stats(kernel, env, &kernel.topology.domains[env.domain]);
         kernel.rd_overloaded = stats.overloaded.unwrap_or(kernel.rd_overloaded);
         let domain = &kernel.topology.domains[env.domain];
@@ -40,6 +43,19 @@ impl Fair {
         (env.imbalance > 0).then_some(group)
     }
 
+    /// Whether nothing is queued in any other group of the domain, so that there is none to pull from, and nobody else wants to know
+    /// what a look at all CPUs would find: balancing over the root domain, over a whole cache (`update_idle_cpu_scan`) and with an
+    /// energy model (`rd->overutilized`) leaves more behind. Idle CPUs of a small domain do this every few milliseconds.
+    fn only_this_group_works(&self, kernel: &Kernel, env: &LoadBalance) -> bool {
+        let topology = &kernel.topology;
+        let domain = &topology.domains[env.domain];
+        let whole_cache = || domain.weight == topology.llcs[topology.llc_of[env.dst.index()] as usize].cpus.len();
+        self.energy.is_none()
+            && topology.chains[env.cpu.index()].last() != Some(&env.domain)
+            && (env.idle == IdleType::NewlyIdle || !whole_cache())
+            && domain.span.is_within(&domain.groups[topology.local_group(env.domain, env.cpu)].span, &kernel.idle)
+    }
+
     /// `update_sd_lb_stats`.
     fn domain_stats(&mut self, kernel: &Kernel, env: &LoadBalance, domain: &SchedDomain) -> DomainStats {
         let mut stats = DomainStats::default();
@@ -49,8 +65,8 @@ impl Fair {
         for (index, group) in kernel.topology.ring(env.domain, env.cpu) {
             // Nearly always no CPU is excluded, and this is the loop that balancing spends its time in.
             let mut sums = match &env.excluded[..] {
-                [] => self.group_stats(kernel, group, |_| true),
-                excluded => self.group_stats(kernel, group, |cpu| !excluded.contains(&cpu)),
+                [] => self.known_group_stats(kernel, env.domain, index, group),
+                excluded => self.group_stats(kernel, &group.cpus, |cpu| !excluded.contains(&cpu)),
             };
             overloaded |= sums.overloaded;
             if index != local {

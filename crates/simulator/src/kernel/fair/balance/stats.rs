@@ -6,7 +6,7 @@ use super::IdleType;
 use super::asym::sched_group_asym;
 use super::env::LoadBalance;
 use crate::kernel::Kernel;
-use crate::kernel::topology::{SchedDomain, SchedGroup};
+use crate::kernel::topology::{DomainId, SchedDomain, SchedGroup};
 use crate::units::{CAPACITY_SCALE, CpuId, TaskId};
 
 /// What kind of work a group has, the most in need of help last (`enum group_type`).
@@ -30,7 +30,7 @@ pub(in super::super) enum GroupType {
 }
 
 /// Sums over a group.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in super::super) struct GroupStats {
     pub load: u64,
     pub util: u64,
@@ -53,18 +53,48 @@ pub(in super::super) struct GroupStats {
     pub group_type: GroupType,
 }
 
+/// Sums over a group as they were when its CPUs had changed so often.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct KnownStats {
+    versions: Option<u64>,
+    stats: GroupStats,
+}
+
 impl Fair {
-    /// `update_sg_lb_stats`, without misfits and the group type; only CPUs `in_play` count for load, all for capacity.
-    pub(super) fn group_stats(
-        &self,
+    /// [`Fair::group_stats`] of all CPUs of a group. A CPU of a big package looks at all groups whenever it runs out of work; in the
+    /// meantime something changed on few of their CPUs, and sums that still hold are not made anew.
+    pub(super) fn known_group_stats(
+        &mut self,
         kernel: &Kernel,
+        domain: DomainId,
+        index: usize,
         group: &SchedGroup,
-        in_play: impl Fn(CpuId) -> bool,
     ) -> GroupStats {
-        let mut stats = GroupStats { weight: group.cpus.len() as u32, min_capacity: u64::MAX, ..GroupStats::default() };
+        if let [single] = group.cpus[..] {
+            return self.group_stats(kernel, std::slice::from_ref(&single), |_| true);
+        }
+        if kernel.rt_active || kernel.scx_enabled() || self.release.counts_runnable {
+            // Counts of other classes, and of sleepers that are queued still, have no version.
+            return self.group_stats(kernel, &group.cpus, |_| true);
+        }
+        let version = |cpu: &CpuId| u64::from(kernel.glance(*cpu).version) + u64::from(self.queue(*cpu).avg.version());
+        let versions = Some(group.cpus.iter().map(version).sum());
+        let known = &self.balance.known_stats[domain][index];
+        if known.versions == versions {
+            debug_assert_eq!(known.stats, self.group_stats(kernel, &group.cpus, |_| true), "sums that are out of date");
+            return known.stats;
+        }
+        let stats = self.group_stats(kernel, &group.cpus, |_| true);
+        self.balance.known_stats[domain][index] = KnownStats { versions, stats };
+        stats
+    }
+
+    /// `update_sg_lb_stats`, without misfits and the group type; only CPUs `in_play` count for load, all for capacity.
+    pub(super) fn group_stats(&self, kernel: &Kernel, cpus: &[CpuId], in_play: impl Fn(CpuId) -> bool) -> GroupStats {
+        let mut stats = GroupStats { weight: cpus.len() as u32, min_capacity: u64::MAX, ..GroupStats::default() };
         // Without tasks of other classes both counts are the same, and one is at hand already.
         let same = !self.release.counts_runnable && !kernel.rt_active && !kernel.scx_enabled();
-        for cpu in group.cpus.iter().copied() {
+        for cpu in cpus.iter().copied() {
             let rq = kernel.glance(cpu);
             let capacity = u64::from(rq.capacity);
             stats.capacity += capacity;
@@ -132,7 +162,7 @@ impl Fair {
         task: TaskId,
         imbalanced: bool,
     ) -> GroupStats {
-        let mut stats = self.group_stats(kernel, group, |cpu| kernel.task(task).may_use(cpu));
+        let mut stats = self.group_stats(kernel, &group.cpus, |cpu| kernel.task(task).may_use(cpu));
         let fits = |cpu: &CpuId| kernel.task(task).may_use(*cpu) && self.task_fits_cpu(kernel, task, *cpu);
         if domain.asym_capacity && !group.cpus.iter().any(fits) {
             stats.misfit_task_load = 1;
