@@ -49,6 +49,10 @@ impl Engine<'_> {
         let rate = |amount: f64| if time_s > 0.0 { amount / time_s } else { 0.0 };
         // A limit's length is no time of the workload's, and neither is what is computed from it.
         let measured = |value: f64| (!self.outcome.time_limited).then_some(value);
+        let groups =
+            self.sched.fair.bandwidth_stats(now).map(|stat| group_report(&self.sched.kernel, stat)).collect();
+        // Of a million threads there is either this or a report at a time.
+        self.sched.forget_tasks();
         let tasks = self.threads.ids().map(|task| self.threads.task_report(task, now)).collect();
         let online = self.machine.online().count() as f64;
         let busy_s: f64 = cpus.iter().map(|cpu| cpu.busy_s).sum();
@@ -77,7 +81,7 @@ impl Engine<'_> {
             tasks,
             cpus,
             limits: self.hardware.limit_states().iter().map(limit_report).collect(),
-            groups: self.sched.fair.bandwidth_stats(now).map(|stat| group_report(&self.sched.kernel, stat)).collect(),
+            groups,
             sched_ext,
             warnings: self.outcome.warnings,
         }

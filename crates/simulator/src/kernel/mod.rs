@@ -12,7 +12,7 @@
 //! - [`topology`]: scheduling domains. [`pelt`]: load tracking. [`cpufreq`], [`cpuidle`]: power policies.
 //! - [`cgroup`]: the groups that tasks are in. [`sync`]: locks, barriers, conditions, semaphores.
 //! - [`pmu`]: performance counters. `irq`: time that interrupts take. `pressure`: capacity that is missing because clocks are held down. `uclamp`: clamps of utilisation. `update_util`: whom governors hear. [`instant`]: how much a loaded scheduler has had done at one instant.
-//!   [`paths`]: how many instructions the kernel itself takes.
+//!   [`paths`]: how many instructions the kernel itself takes. [`versions`]: whether sums over CPUs still hold.
 
 pub mod cgroup;
 pub mod class;
@@ -37,6 +37,7 @@ pub mod task;
 pub mod topology;
 mod uclamp;
 mod update_util;
+pub mod versions;
 
 use std::collections::VecDeque;
 
@@ -57,6 +58,7 @@ use switching::Switching;
 use task::{ClassId, NICE_0_WEIGHT, Task};
 use topology::Topology;
 use update_util::UpdateUtil;
+use versions::Versions;
 
 /// What all scheduling classes share.
 #[derive(Debug)]
@@ -74,6 +76,8 @@ pub struct Kernel {
     /// What balancing asks of every CPU of a domain, side by side in memory: the run queues are too big to be looked
     /// through. Kept up where the originals change: `add_nr_running`, `sub_nr_running`, `update_cpu_capacity`.
     glances: Vec<Glance>,
+    /// How often the copies changed, or which CPUs are idle.
+    pub glance_versions: Versions,
     /// CPUs whose idle thread runs and which have nothing queued.
     pub idle: CpuMask,
     /// CPUs with more than one task.
@@ -137,8 +141,6 @@ pub struct Glance {
     pub capacity: u32,
     /// [`Rq::capacity_orig`].
     pub capacity_orig: u32,
-    /// How often any of this, or whether the CPU is idle, has changed; wraps.
-    pub version: u32,
 }
 
 /// A CPU's run queue (`struct rq`): what does not belong to one class.
@@ -206,9 +208,9 @@ impl Kernel {
     pub fn new(machine: &Machine, params: KernelParameters, rng: Pcg32) -> Self {
         let topology = Topology::of(machine);
         let rqs: Vec<Rq> = machine.cpus.iter().map(|cpu| Rq::new(machine, cpu, &params)).collect();
-        let glance =
-            |rq: &Rq| Glance { nr_running: 0, capacity: rq.capacity, capacity_orig: rq.capacity_orig, version: 0 };
+        let glance = |rq: &Rq| Glance { nr_running: 0, capacity: rq.capacity, capacity_orig: rq.capacity_orig };
         Self {
+            glance_versions: Versions::new(topology.nr_cpus),
             glances: rqs.iter().map(glance).collect(),
             now: 0,
             idle: topology.online.clone(),
@@ -310,7 +312,8 @@ impl Kernel {
     pub fn add_nr_running(&mut self, cpu: CpuId, count: u32) {
         let rq = &mut self.rqs[cpu.index()];
         rq.nr_running += count;
-        self.glances[cpu.index()].sees_running(rq.nr_running);
+        self.glances[cpu.index()].nr_running = rq.nr_running;
+        self.glance_versions.change(cpu);
         if rq.nr_running >= 2 {
             self.overloaded.set(cpu);
             self.rd_overloaded = true;
@@ -326,8 +329,7 @@ impl Kernel {
         } else {
             self.idle.clear(cpu);
         }
-        let glance = &mut self.glances[cpu.index()];
-        glance.version = glance.version.wrapping_add(1);
+        self.glance_versions.change(cpu);
     }
 
     /// `sub_nr_running`.
@@ -335,7 +337,8 @@ impl Kernel {
     pub fn sub_nr_running(&mut self, cpu: CpuId, count: u32) {
         let rq = &mut self.rqs[cpu.index()];
         rq.nr_running -= count;
-        self.glances[cpu.index()].sees_running(rq.nr_running);
+        self.glances[cpu.index()].nr_running = rq.nr_running;
+        self.glance_versions.change(cpu);
         if rq.nr_running < 2 {
             self.overloaded.clear(cpu);
         }
@@ -458,7 +461,8 @@ impl Kernel {
         rq.capacity = rq.capacity.max(1);
         let glance = &mut self.glances[cpu.index()];
         if glance.capacity != rq.capacity {
-            (glance.capacity, glance.version) = (rq.capacity, glance.version.wrapping_add(1));
+            glance.capacity = rq.capacity;
+            self.glance_versions.change(cpu);
         }
     }
 
@@ -476,13 +480,6 @@ impl Kernel {
             delta -= rq.update_irq_load_avg(now);
         }
         rq.clock.update(delta, u64::from(rq.capacity_orig), u64::from(rq.freq_scale), rq.curr.is_none());
-    }
-}
-
-impl Glance {
-    #[inline]
-    fn sees_running(&mut self, nr_running: u32) {
-        (self.nr_running, self.version) = (nr_running, self.version.wrapping_add(1));
     }
 }
 

@@ -360,6 +360,12 @@ impl Sched {
         self.kernel.rq(cpu).need_resched
     }
 
+    /// Nobody asks about tasks any more: the run is over.
+    pub fn forget_tasks(&mut self) {
+        self.kernel.tasks = Vec::new();
+        self.fair.forget_tasks();
+    }
+
     /// The next context switch that is due now, or `None` when every CPU runs what it should.
     #[inline]
     pub fn next_switch(&mut self) -> Option<Switch> {

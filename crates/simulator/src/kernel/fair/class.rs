@@ -44,6 +44,7 @@ impl SchedClass for Fair {
         }
         if !entity.sched_delayed {
             self.cfs[cpu.index()].avg.util_est_enqueue(&entity.avg);
+            self.avg_versions.change(cpu);
         }
         self.enqueue_entities(kernel, cpu, task, initial);
         if matches!(why, Enqueue::Wakeup { .. }) {
@@ -58,6 +59,7 @@ impl SchedClass for Fair {
         let entity = &mut self.entities[id.index()];
         if !entity.sched_delayed {
             self.cfs[cpu.index()].avg.util_est_dequeue(&entity.avg);
+            self.avg_versions.change(cpu);
         }
         if why != Dequeue::Save {
             // As in 6.12, before the load is brought to now: the estimate misses what ran since the last update.
@@ -74,6 +76,7 @@ impl SchedClass for Fair {
         let cpu = kernel.task(task).cpu;
         let id = self.layout.entity(task);
         self.cfs[cpu.index()].avg.util_est_enqueue(&self.entities[id.index()].avg);
+        self.avg_versions.change(cpu);
         self.requeue_delayed_entity(kernel, cpu, id);
         true
     }

@@ -9,7 +9,7 @@ use super::entity::SchedEntity;
 use super::layout::EntityId;
 use super::task_list::TaskList;
 use super::timeline::Timeline;
-use crate::kernel::pelt::Versioned;
+use crate::kernel::pelt::SchedAvg;
 use crate::units::Nanos;
 
 /// The fair queue of a CPU, or of a group on it.
@@ -32,7 +32,7 @@ pub struct CfsRq {
     /// Sum of the weights of all queued entities.
     pub load_weight: u64,
     /// Load.
-    pub avg: Versioned,
+    pub avg: SchedAvg,
     /// Load of a task that does not fit this CPU, 0 if all fit.
     pub misfit_task_load: u64,
     /// Of a CPU's own queue: all tasks of the CPU, the running one included, in the order that balancing looks at them (`cfs_tasks`).

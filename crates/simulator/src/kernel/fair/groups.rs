@@ -122,6 +122,7 @@ impl Fair {
         if on_rq {
             self.update_curr(kernel, cpu, queue);
         }
+        self.avg_changes(queue);
         let cfs = &mut self.cfs[queue.index()];
         let waits = on_rq && cfs.curr != Some(id);
         let mean = cfs.avg_vruntime(&self.entities);
@@ -204,6 +205,7 @@ impl Fair {
         let queue = self.entities[id.index()].queue;
         self.add_tg_cfs_propagate(queue, runnable_sum);
         // A group is made after the one that it is in, so its queue comes later in the table.
+        self.avg_changes(queue);
         let (before, from_own) = self.cfs.split_at_mut(own.index());
         let (above, group) = (&mut before[queue.index()].avg, &from_own[0]);
         let entity = &mut self.entities[id.index()];
@@ -216,6 +218,7 @@ impl Fair {
     /// Takes `id` out of the load of its queue, with both up to date, and out of that of the queues above
     /// (`detach_entity_load_avg`, `propagate_entity_cfs_rq`).
     pub(super) fn detach_entity_load_avg(&mut self, kernel: &mut Kernel, cpu: CpuId, id: EntityId) {
+        self.avg_changes(self.entities[id.index()].queue);
         let entity = &mut self.entities[id.index()];
         let queue = entity.queue;
         self.cfs[queue.index()].avg.detach_entity(&mut entity.avg, u64::from(entity.weight));

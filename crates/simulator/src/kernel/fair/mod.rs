@@ -47,6 +47,7 @@ use crate::kernel::Kernel;
 use crate::kernel::pelt::Activity;
 use crate::kernel::release::Release;
 use crate::kernel::task::{ClassId, Task};
+use crate::kernel::versions::Versions;
 use crate::machine::Machine;
 use crate::units::{CgroupId, CpuId, MSEC, Nanos, TaskId};
 use crate::workload::Policy;
@@ -70,6 +71,8 @@ pub struct Fair {
     entities: Vec<SchedEntity>,
     /// By [`QueueId`]; the first are those of the CPUs themselves.
     cfs: Vec<CfsRq>,
+    /// How often the averages of the CPUs' own queues changed.
+    avg_versions: Versions,
     /// By [`CgroupId`].
     groups: Vec<TaskGroup>,
     /// By the [`EntityId`] of groups.
@@ -113,6 +116,7 @@ impl Fair {
             layout,
             entities: Vec::new(),
             cfs: (0..layout.queues()).map(|_| CfsRq::default()).collect(),
+            avg_versions: Versions::new(nr_cpus),
             groups: kernel.cgroups.all().map(TaskGroup::of).collect(),
             group_loads: layout.group_entities().map(|_| GroupLoad::default()).collect(),
             runtimes: layout.group_entities().map(|_| Runtime::default()).collect(),
@@ -142,6 +146,11 @@ impl Fair {
         fair
     }
 
+    /// Nobody asks about tasks and groups any more, but for what limits of groups did.
+    pub fn forget_tasks(&mut self) {
+        self.entities = Vec::new();
+    }
+
     /// The scheduling domains are new ones: other CPUs are online.
     pub fn rebuild_sched_domains(&mut self, kernel: &Kernel, machine: &Machine) {
         if self.energy.is_some() {
@@ -163,6 +172,14 @@ impl Fair {
     pub fn queued_on(&self, cpu: CpuId) -> impl Iterator<Item = TaskId> + '_ {
         let queued = self.cfs[cpu.index()].tasks.iter_reverse(&self.entities);
         queued.filter_map(|id| self.layout.task(id))
+    }
+
+    /// The averages of `queue` change. Whatever changes them says so; [`Fair::known_group_stats`] relies on that.
+    #[inline]
+    fn avg_changes(&mut self, queue: QueueId) {
+        if self.layout.owner(queue).is_none() {
+            self.avg_versions.change(self.layout.cpu(queue));
+        }
     }
 
     /// What the class knows of `task`.
@@ -194,9 +211,11 @@ impl Fair {
     pub fn reweight(&mut self, kernel: &Kernel, task: TaskId) {
         let from = kernel.task(task);
         self.note_features(from);
+        let mut attached = None;
         let entity = &mut self.entities[self.layout.entity(task).index()];
         if entity.weight != from.weight && from.weight != 0 {
             if entity.avg.is_attached() {
+                attached = Some(entity.queue);
                 let queue = &mut self.cfs[entity.queue.index()].avg;
                 queue.reweight_entity(&mut entity.avg, u64::from(entity.weight), u64::from(from.weight));
             } else {
@@ -210,6 +229,9 @@ impl Fair {
             let slice = custom_slice(from.scheduling.policy);
             entity.custom_slice = slice.is_some();
             entity.slice = slice.unwrap_or(self.features.base_slice);
+        }
+        if let Some(queue) = attached {
+            self.avg_changes(queue);
         }
     }
 
@@ -227,6 +249,7 @@ impl Fair {
         }
         let queue = self.entities[id.index()].queue;
         self.update_load_avg(kernel, cpu, queue, None);
+        self.avg_changes(queue);
         let entity = &mut self.entities[id.index()];
         let avg = &mut self.cfs[queue.index()].avg;
         avg.remove_entity(&mut entity.avg, u64::from(entity.weight));
@@ -291,6 +314,7 @@ impl Fair {
             }
         }
         if changed && queue == QueueId::root(cpu) {
+            self.avg_versions.change(cpu);
             kernel.cpufreq_update_util(cpu);
         }
     }
@@ -328,6 +352,7 @@ impl Fair {
         let queue = entity.queue;
         self.cfs[queue.index()].avg.attach_entity(&mut entity.avg, u64::from(entity.weight));
         if queue == QueueId::root(cpu) {
+            self.avg_versions.change(cpu);
             kernel.cpufreq_update_util(cpu);
             return;
         }

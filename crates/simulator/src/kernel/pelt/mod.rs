@@ -9,7 +9,6 @@
 //! - [`PeltClock`]: the clock they are fed with, slowed by CPU capacity and frequency.
 //! - [`SchedAvg::util_est_update`]: the estimate that outlives a sleep.
 //!
-//! - [`Versioned`]: a record that knows how often it changed.
 //! - `group`: task groups, whose load shows in the queues above.
 //!
 //! Left out: interrupt time, and `migrate_se_pelt_lag` (an idle CPU's clock can always be read exactly here). A machine with heavy
@@ -21,11 +20,9 @@ mod clock;
 mod entity;
 mod group;
 mod util_est;
-mod versioned;
 
 pub use clock::{PeltClock, freq_scale};
 pub use entity::{Activity, post_init_entity_util_avg};
-pub use versioned::Versioned;
 
 use crate::units::{CAPACITY_SCALE, Nanos};
 

@@ -12,6 +12,7 @@ mod asymmetry;
 mod tests;
 
 use crate::kernel::cpumask::CpuMask;
+use crate::kernel::versions::Members;
 use crate::machine::Machine;
 use crate::units::{CpuId, MSEC, Nanos};
 
@@ -109,6 +110,8 @@ pub struct SchedGroup {
     pub span: CpuMask,
     /// The group's CPUs, ascending.
     pub cpus: Vec<CpuId>,
+    /// The same CPUs, block by block.
+    pub blocks: Vec<Members>,
     /// Number of the group's cores.
     pub cores: u32,
     /// Whether the group's CPUs are SMT siblings (`SD_SHARE_CPUCAPACITY`).
@@ -260,6 +263,7 @@ impl Topology {
                 .last()
                 .is_some_and(|id| self.domains[*id].level != Level::Numa),
             asym_prefer_cpu: cpus[0],
+            blocks: Members::of(&cpus),
             cpus,
         }
     }

@@ -179,7 +179,7 @@ impl Fair {
 
     /// `should_we_balance`: of a group, the first idle CPU (on an idle core) balances; if none idles, the first CPU.
     fn should_we_balance(&self, kernel: &Kernel, env: &LoadBalance) -> bool {
-        if env.excluded.contains(&env.dst) {
+        if env.is_excluded(env.dst) {
             return false;
         }
         if env.idle == IdleType::NewlyIdle {
@@ -188,7 +188,7 @@ impl Fair {
         let domain = &kernel.topology.domains[env.domain];
         let group = &domain.groups[kernel.topology.local_group(env.domain, env.cpu)];
         let mut idle_smt = None;
-        for cpu in group.cpus.iter().copied().filter(|cpu| kernel.idle_cpu(*cpu) && !env.excluded.contains(cpu)) {
+        for cpu in group.cpus.iter().copied().filter(|cpu| kernel.idle_cpu(*cpu) && !env.is_excluded(*cpu)) {
             if domain.level != Level::Smt && !kernel.is_core_idle(cpu) {
                 idle_smt = idle_smt.or(Some(cpu));
                 continue;
@@ -245,8 +245,7 @@ impl Fair {
             if env.idle != IdleType::NewlyIdle && env.new_dst.is_none() {
                 let domain = &kernel.topology.domains[env.domain];
                 let group = &domain.groups[kernel.topology.local_group(env.domain, env.cpu)].cpus;
-                let usable =
-                    |cpu: &CpuId| *cpu != env.dst && !env.excluded.contains(cpu) && kernel.task(task).may_use(*cpu);
+                let usable = |cpu: &CpuId| *cpu != env.dst && !env.is_excluded(*cpu) && kernel.task(task).may_use(*cpu);
                 env.new_dst = group.iter().copied().find(usable);
             }
             return false;
@@ -415,7 +414,7 @@ mod tests {
         kernel.switching = Switching::Partial;
         kernel.add_nr_running(CpuId(0), 2);
         let group = &kernel.topology.domains[kernel.topology.chains[0][0]].groups[0];
-        let stats = fair.group_stats(&kernel, group, |_| true);
+        let stats = fair.group_stats(&kernel, &group.cpus, |_| true);
         assert_eq!((stats.sum_nr_running, stats.sum_h_nr_running), (3, 1));
     }
 
@@ -448,7 +447,7 @@ mod tests {
                 assert_eq!(fair.can_migrate_task(&kernel, &mut env, TaskId(2)), expected, "{linux} {migration:?}");
             }
             let group = &kernel.topology.domains[kernel.topology.chains[0][0]].groups[0];
-            assert_eq!(fair.group_stats(&kernel, group, |_| true).sum_h_nr_running, counted, "{linux}");
+            assert_eq!(fair.group_stats(&kernel, &group.cpus, |_| true).sum_h_nr_running, counted, "{linux}");
         }
     }
 

@@ -35,3 +35,11 @@ pub(super) struct LoadBalance {
     /// A CPU of the group that such a task may go to (`LBF_DST_PINNED`, `new_dst_cpu`).
     pub new_dst: Option<CpuId>,
 }
+
+impl LoadBalance {
+    /// Whether `cpu` has been tried in vain. Nearly always none has, and this is asked of every CPU of a domain.
+    #[inline]
+    pub fn is_excluded(&self, cpu: CpuId) -> bool {
+        !self.excluded.is_empty() && self.excluded.contains(&cpu)
+    }
+}

@@ -23,6 +23,7 @@ use super::layout::QueueId;
 use crate::kernel::Kernel;
 use crate::kernel::paths::{BALANCE, BALANCE_PER_CPU};
 use crate::kernel::topology::{DomainId, Level, SchedDomain};
+use crate::kernel::versions::BLOCK;
 use crate::units::{CpuId, MSEC, Nanos, SEC, TaskId};
 use nohz::{Kick, Nohz};
 use stats::KnownStats;
@@ -63,8 +64,8 @@ pub(super) struct BalanceState {
     next_balance: Vec<Nanos>,
     /// Per domain and group: affinity kept a balance below from succeeding (`sgc->imbalance`).
     imbalanced: Vec<Vec<bool>>,
-    /// Per domain and group: what is known of its CPUs.
-    known_stats: Vec<Vec<KnownStats>>,
+    /// Per block of CPUs: what is known of them.
+    known_stats: Vec<KnownStats>,
     nohz: Nohz,
     /// Tasks taken off one queue that are about to be put on another (`env->tasks`), the first one first.
     detached: Vec<TaskId>,
@@ -109,11 +110,7 @@ impl BalanceState {
             levels: topology.chains.iter().map(|chain| chain.iter().map(level).collect()).collect(),
             next_balance: vec![0; topology.nr_cpus],
             imbalanced: topology.domains.iter().map(|domain| vec![false; domain.groups.len()]).collect(),
-            known_stats: topology
-                .domains
-                .iter()
-                .map(|domain| vec![KnownStats::default(); domain.groups.len()])
-                .collect(),
+            known_stats: vec![KnownStats::default(); topology.nr_cpus.div_ceil(BLOCK)],
             nohz: Nohz::new(topology.nr_cpus),
             detached: Vec::new(),
             pending: Vec::new(),
@@ -122,8 +119,8 @@ impl BalanceState {
 
     /// Begins anew with the domains that there are now.
     pub fn rebuild(&mut self, kernel: &Kernel) {
-        let Self { levels, imbalanced, known_stats, .. } = Self::new(kernel);
-        (self.levels, self.imbalanced, self.known_stats) = (levels, imbalanced, known_stats);
+        let Self { levels, imbalanced, .. } = Self::new(kernel);
+        (self.levels, self.imbalanced) = (levels, imbalanced);
     }
 }
 

@@ -65,7 +65,7 @@ impl Fair {
         for (index, group) in kernel.topology.ring(env.domain, env.cpu) {
             // Nearly always no CPU is excluded, and this is the loop that balancing spends its time in.
             let mut sums = match &env.excluded[..] {
-                [] => self.known_group_stats(kernel, env.domain, index, group),
+                [] => self.known_group_stats(kernel, group),
                 excluded => self.group_stats(kernel, &group.cpus, |cpu| !excluded.contains(&cpu)),
             };
             overloaded |= sums.overloaded;
@@ -74,7 +74,7 @@ impl Fair {
                 overloaded |= domain.asym_capacity && sums.misfit_task_load > 0;
             }
             if self.energy.is_some() {
-                let mut cpus = group.cpus.iter().filter(|cpu| !env.excluded.contains(cpu));
+                let mut cpus = group.cpus.iter().filter(|cpu| !env.is_excluded(**cpu));
                 let full = cpus.any(|cpu| self.cpu_overutilized(kernel, *cpu));
                 overutilized |= full;
                 sums.fits = self.release.group_overutilized && !full;
@@ -161,7 +161,7 @@ impl Fair {
         let dst_capacity = u64::from(kernel.rq(env.dst).capacity);
         let mut busiest: Option<(CpuId, u64, u64)> = None;
         let fbq_type = self.fbq_classify_group(domain, group, &env.excluded);
-        for cpu in group.cpus.iter().copied().filter(|cpu| !env.excluded.contains(cpu)) {
+        for cpu in group.cpus.iter().copied().filter(|cpu| !env.is_excluded(*cpu)) {
             if fbq_type.is_some_and(|fbq_type| self.fbq_classify_rq(kernel, cpu) > fbq_type) {
                 continue;
             }

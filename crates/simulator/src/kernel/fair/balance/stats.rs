@@ -6,7 +6,8 @@ use super::IdleType;
 use super::asym::sched_group_asym;
 use super::env::LoadBalance;
 use crate::kernel::Kernel;
-use crate::kernel::topology::{DomainId, SchedDomain, SchedGroup};
+use crate::kernel::topology::{SchedDomain, SchedGroup};
+use crate::kernel::versions::{BLOCK, Members};
 use crate::units::{CAPACITY_SCALE, CpuId, TaskId};
 
 /// What kind of work a group has, the most in need of help last (`enum group_type`).
@@ -53,39 +54,40 @@ pub(in super::super) struct GroupStats {
     pub group_type: GroupType,
 }
 
-/// Sums over a group as they were when its CPUs had changed so often.
+/// Sums over some CPUs of a block as they were when something had changed there so often.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct KnownStats {
-    versions: Option<u64>,
+    /// The CPUs, and the versions of what the kernel and of what the class knows of the block.
+    of: (u8, u32, u32),
     stats: GroupStats,
 }
 
+/// Groups of fewer CPUs are summed up as fast as it is found out whether something changed.
+const WORTH_KNOWING: usize = BLOCK;
+
 impl Fair {
-    /// [`Fair::group_stats`] of all CPUs of a group. A CPU of a big package looks at all groups whenever it runs out of work; in the
-    /// meantime something changed on few of their CPUs, and sums that still hold are not made anew.
-    pub(super) fn known_group_stats(
-        &mut self,
-        kernel: &Kernel,
-        domain: DomainId,
-        index: usize,
-        group: &SchedGroup,
-    ) -> GroupStats {
-        if let [single] = group.cpus[..] {
-            return self.group_stats(kernel, std::slice::from_ref(&single), |_| true);
-        }
-        if kernel.rt_active || kernel.scx_enabled() || self.release.counts_runnable {
-            // Counts of other classes, and of sleepers that are queued still, have no version.
+    /// [`Fair::group_stats`] of all CPUs of a group. A CPU of a big package looks at all others whenever it runs out of work; in the
+    /// meantime something changed on few of them, and sums that still hold are not made anew.
+    pub(super) fn known_group_stats(&mut self, kernel: &Kernel, group: &SchedGroup) -> GroupStats {
+        // Counts of other classes, and of sleepers that are queued still, have no version.
+        let counted = kernel.rt_active || kernel.scx_enabled() || self.release.counts_runnable;
+        if group.cpus.len() < WORTH_KNOWING || counted {
             return self.group_stats(kernel, &group.cpus, |_| true);
         }
-        let version = |cpu: &CpuId| u64::from(kernel.glance(*cpu).version) + u64::from(self.queue(*cpu).avg.version());
-        let versions = Some(group.cpus.iter().map(version).sum());
-        let known = &self.balance.known_stats[domain][index];
-        if known.versions == versions {
-            debug_assert_eq!(known.stats, self.group_stats(kernel, &group.cpus, |_| true), "sums that are out of date");
-            return known.stats;
+        let mut stats = GroupStats { min_capacity: u64::MAX, ..GroupStats::default() };
+        for members in &group.blocks {
+            let Members { block, bits } = *members;
+            let of = (bits, kernel.glance_versions.of_block(block), self.avg_versions.of_block(block));
+            if self.balance.known_stats[block].of != of {
+                // All of a block are neighbours in the group's list, which is ascending.
+                let first = group.cpus.partition_point(|cpu| cpu.index() < block * BLOCK);
+                let cpus = &group.cpus[first..first + bits.count_ones() as usize];
+                let stats = self.group_stats(kernel, cpus, |_| true);
+                self.balance.known_stats[block] = KnownStats { of, stats };
+            }
+            stats.add(&self.balance.known_stats[block].stats);
         }
-        let stats = self.group_stats(kernel, &group.cpus, |_| true);
-        self.balance.known_stats[domain][index] = KnownStats { versions, stats };
+        debug_assert_eq!(stats, self.group_stats(kernel, &group.cpus, |_| true), "sums that are out of date");
         stats
     }
 
@@ -178,6 +180,21 @@ impl Fair {
 }
 
 impl GroupStats {
+    /// Sums over further CPUs.
+    fn add(&mut self, other: &Self) {
+        self.load += other.load;
+        self.util += other.util;
+        self.runnable += other.runnable;
+        self.capacity += other.capacity;
+        self.min_capacity = self.min_capacity.min(other.min_capacity);
+        self.max_capacity = self.max_capacity.max(other.max_capacity);
+        self.sum_nr_running += other.sum_nr_running;
+        self.sum_h_nr_running += other.sum_h_nr_running;
+        self.idle_cpus += other.idle_cpus;
+        self.weight += other.weight;
+        self.overloaded |= other.overloaded;
+    }
+
     /// `group_classify`.
     pub fn classify(&mut self, imbalance_pct: u64, imbalanced: bool) {
         self.group_type = if self.is_overloaded(imbalance_pct) {
