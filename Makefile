@@ -136,6 +136,7 @@ $(DENY): | build-requirements
 bench: build ## Measure the simulator's speed
 	$(CARGO) bench --workspace --locked
 	"$(TANDEM)" bench
+	scripts/count
 
 # It needs two idle CPUs: what others do is in the times. With `guest/cost --count` it is not.
 .PHONY: cost

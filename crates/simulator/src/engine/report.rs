@@ -49,8 +49,7 @@ impl Engine<'_> {
         let rate = |amount: f64| if time_s > 0.0 { amount / time_s } else { 0.0 };
         // A limit's length is no time of the workload's, and neither is what is computed from it.
         let measured = |value: f64| (!self.outcome.time_limited).then_some(value);
-        let groups =
-            self.sched.fair.bandwidth_stats(now).map(|stat| group_report(&self.sched.kernel, stat)).collect();
+        let groups = self.sched.fair.bandwidth_stats(now).map(|stat| group_report(&self.sched.kernel, stat)).collect();
         // Of a million threads there is either this or a report at a time.
         self.sched.forget_tasks();
         let tasks = self.threads.ids().map(|task| self.threads.task_report(task, now)).collect();

@@ -31,7 +31,7 @@ pub(super) struct Core {
     pub counted: Option<usize>,
     /// The clocks of its CPUs: one, or one per SMT sibling.
     pub domains: Vec<PerformanceDomainId>,
-    /// It has one CPU.
+    /// Whether the core has one CPU.
     pub is_single: bool,
     /// What its operating point asks for, as of the last [`super::Hardware::update_core`]: that is called whenever the point or the
     /// supply changes.
