@@ -18,6 +18,7 @@
  *   base_slice_us=0 the kernel's base slice while this runs; 0 leaves it
  *   idle=0          1: hogs have the policy SCHED_IDLE; 2: SCHED_BATCH
  *   fifo=0          the real-time priority of the sleepers; 0 is none
+ *   slack_us=0      how much later than asked for a sleeper's timer may go off (PR_SET_TIMERSLACK); 0 is a nanosecond
  *
  * Prints for each sleeper a line `@late NUMBER...`: nanoseconds from the due time until it ran, in order.
  */
@@ -59,7 +60,7 @@ static struct setting {
 } settings[] = {
 	{ "name", 0 }, { "insn_ns", 2 }, { "hogs", 0 }, { "sleepers", 1 }, { "period_us", 10370 }, { "run_us", 0 }, { "count", 300 },
 	{ "nice", 0 }, { "hog_nice", 0 }, { "slice_us", 0 }, { "hog_slice_us", 0 }, { "base_slice_us", 0 }, { "idle", 0 },
-	{ "fifo", 0 },
+	{ "fifo", 0 }, { "slack_us", 0 },
 };
 
 static void fail(const char *what)
@@ -123,11 +124,13 @@ static pid_t start_sleeper(long long due, long *late)
 {
 	struct sched_param urgent = { .sched_priority = of("fifo") };
 	long period_ns = of("period_us") * 1000, run_ns = of("run_us") * 1000, count = of("count");
+	/* To prctl 0 would be the default, 50 us. */
+	long slack_ns = of("slack_us") ? of("slack_us") * 1000 : 1;
 	pid_t child = fork();
 
 	if (child)
 		return child;
-	if (mlockall(MCL_CURRENT) || prctl(PR_SET_TIMERSLACK, 1))
+	if (mlockall(MCL_CURRENT) || prctl(PR_SET_TIMERSLACK, slack_ns))
 		fail("sleeper");
 	set_slice(of("slice_us"), of("nice"), SCHED_OTHER);
 	if (urgent.sched_priority && sched_setscheduler(0, SCHED_FIFO, &urgent))

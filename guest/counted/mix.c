@@ -9,16 +9,20 @@
  *   insn_ns=2       nanoseconds that an instruction takes
  *   seconds=10      for how long switches and migrations are counted; it begins a second after the threads
  *   hogs=0          threads that never sleep
+ *   hog_nice_step=0 the n-th has the nice value n * hog_nice_step
  *   sleepers=0      threads that compute for run_us and sleep until their next due time; the n-th has one every
  *                   period_us + n * step_us
  *   period_us=10000 step_us=0 run_us=1000
  *   pairs=0         two threads each, one of which computes for turn_us, wakes the other and waits for it
  *   turn_us=1000
  *
- * Prints for each thread a line `@thread KIND SWITCHES MIGRATIONS`.
+ * Prints for each thread a line `@thread KIND SWITCHES MIGRATIONS MICROSECONDS`, the last its CPU time, and for each program of a
+ * loaded scheduler a line `@called NAME COUNT`: how often the kernel called it in that time. Names end after 15 characters.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,6 +30,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -36,6 +41,8 @@
 #include "turn.h"
 
 #define THREADS_MAX 64
+#define PROGRAMS_MAX 64
+#define BPF_STATS "/proc/sys/kernel/bpf_stats_enabled"
 #define SEC 1000000000LL
 #define USEC 1000LL
 
@@ -43,18 +50,25 @@ static struct setting {
 	const char *name;
 	long value;
 } settings[] = {
-	{ "name", 0 }, { "insn_ns", 2 }, { "seconds", 10 }, { "hogs", 0 }, { "sleepers", 0 }, { "period_us", 10000 },
-	{ "step_us", 0 }, { "run_us", 1000 }, { "pairs", 0 }, { "turn_us", 1000 },
+	{ "name", 0 }, { "insn_ns", 2 }, { "seconds", 10 }, { "hogs", 0 }, { "hog_nice_step", 0 },
+	{ "sleepers", 0 }, { "period_us", 10000 }, { "step_us", 0 }, { "run_us", 1000 }, { "pairs", 0 }, { "turn_us", 1000 },
 };
 
 struct thread {
 	const char *kind;
 	pid_t pid;
 	long switches, migrations;
+	double ms;
 };
 
+/* What a scheduler was loaded from, and how often each was called before. */
+static struct program {
+	int fd;
+	unsigned long long calls;
+} programs[PROGRAMS_MAX];
+
 static struct thread threads[THREADS_MAX];
-static int count;
+static int count, program_count;
 
 static void fail(const char *what)
 {
@@ -137,8 +151,56 @@ static void start_all(long long due)
 			if (begin("partner"))
 				partner(&turns[i * 16], number, due);
 	for (long i = 0; i < of("hogs"); i++)
-		if (begin("hog"))
+		if (begin("hog")) {
+			if (setpriority(PRIO_PROCESS, 0, i * of("hog_nice_step")))
+				fail("setpriority");
 			compute_for_ever(of("insn_ns"));
+		}
+}
+
+static int bpf(int command, union bpf_attr *attributes)
+{
+	return syscall(SYS_bpf, command, attributes, sizeof(*attributes));
+}
+
+static struct bpf_prog_info told(int fd)
+{
+	struct bpf_prog_info info = {};
+	union bpf_attr ask = { .info = { .bpf_fd = fd, .info_len = sizeof(info), .info = (unsigned long)&info } };
+
+	if (bpf(BPF_OBJ_GET_INFO_BY_FD, &ask))
+		fail("BPF_OBJ_GET_INFO_BY_FD");
+	return info;
+}
+
+/* Has the kernel count calls, and keeps how many there were. */
+static void find_programs(void)
+{
+	union bpf_attr next = {};
+	int file = open(BPF_STATS, O_WRONLY);
+
+	if (file < 0 || write(file, "1", 1) != 1)
+		fail(BPF_STATS);
+	close(file);
+	for (; !bpf(BPF_PROG_GET_NEXT_ID, &next); next.start_id = next.next_id) {
+		union bpf_attr open = { .prog_id = next.next_id };
+		int fd = bpf(BPF_PROG_GET_FD_BY_ID, &open);
+
+		if (fd < 0 || told(fd).type != BPF_PROG_TYPE_STRUCT_OPS)
+			continue;
+		if (program_count == PROGRAMS_MAX)
+			fail("programs");
+		programs[program_count++] = (struct program){ .fd = fd, .calls = told(fd).run_cnt };
+	}
+}
+
+static void print_calls(void)
+{
+	for (int i = 0; i < program_count; i++) {
+		struct bpf_prog_info info = told(programs[i].fd);
+
+		printf("@called %s %llu\n", info.name, (unsigned long long)info.run_cnt - programs[i].calls);
+	}
 }
 
 /* Adds what the kernel has counted of a thread, or takes it away. */
@@ -146,6 +208,7 @@ static void add(struct thread *thread, int sign)
 {
 	char path[64], line[256];
 	long number;
+	double ms;
 	FILE *in;
 
 	snprintf(path, sizeof(path), "/proc/%d/sched", thread->pid);
@@ -157,6 +220,8 @@ static void add(struct thread *thread, int sign)
 			thread->switches += sign * number;
 		if (sscanf(line, "se.nr_migrations : %ld", &number) == 1)
 			thread->migrations += sign * number;
+		if (sscanf(line, "se.sum_exec_runtime : %lf", &ms) == 1)
+			thread->ms += sign * ms;
 	}
 	fclose(in);
 }
@@ -175,16 +240,18 @@ int main(int argc, char **argv)
 	start = (monotonic_ns() / 100000000 + 5) * 100000000;
 	start_all(start);
 	sleep_until(start + SEC);
+	find_programs();
 	for (int i = 0; i < count; i++)
 		add(&threads[i], -1);
 	sleep_until(start + (1 + of("seconds")) * SEC);
 	for (int i = 0; i < count; i++)
 		add(&threads[i], 1);
+	print_calls();
 	for (int i = 0; i < count; i++)
 		kill(threads[i].pid, SIGKILL);
 	for (int i = 0; i < count; i++) {
 		waitpid(threads[i].pid, NULL, 0);
-		printf("@thread %s %ld %ld\n", threads[i].kind, threads[i].switches, threads[i].migrations);
+		printf("@thread %s %ld %ld %.0f\n", threads[i].kind, threads[i].switches, threads[i].migrations, threads[i].ms * 1000);
 	}
 	return 0;
 }

@@ -19,6 +19,7 @@ mod migration;
 mod o1;
 mod objects;
 mod process;
+mod published;
 mod readme;
 mod recorded;
 mod serial;

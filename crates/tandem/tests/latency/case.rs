@@ -38,6 +38,8 @@ pub struct Case {
     pub idle: u32,
     #[serde(default)]
     pub fifo: u32,
+    #[serde(default)]
+    pub slack_us: u64,
     /// Ticks a second of the kernel.
     #[serde(default = "two_hundred_and_fifty")]
     pub hz: u64,

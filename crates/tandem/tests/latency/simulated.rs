@@ -31,7 +31,7 @@ pub fn latencies(case: &Case, scheduler: &Scheduler, seed: u64) -> Vec<Vec<f64>>
     if case.base_slice_us > 0 {
         options.kernel.base_slice = Some(case.base_slice_us * USEC);
     }
-    let mut watch = Watch::default();
+    let mut watch = Watch { case, begins: BTreeMap::new(), due: BTreeMap::new(), late: BTreeMap::new() };
     let report = simulate(&machine(), &workload, &options, &mut watch).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(report.sched_ext.and_then(|scx| scx.exit), None, "{}", case.name);
     let late: Vec<Vec<f64>> = watch.late.into_values().collect();
@@ -44,6 +44,11 @@ fn machine() -> Machine {
     let mut machine = equal::machine(1);
     machine.costs.tick = TICK_COST;
     machine
+}
+
+/// From the start to when a sleeper begins.
+fn delay_us(case: &Case, number: u64) -> u64 {
+    number * case.period_us / case.sleepers
 }
 
 /// As rt-app JSON. A sleeper's n-th due time is n periods after it came.
@@ -59,7 +64,7 @@ fn workload(case: &Case) -> Value {
     }
     for number in 0..case.sleepers {
         let mut sleeper = json!({
-            "delay": number * case.period_us / case.sleepers,
+            "delay": delay_us(case, number),
             "policy": "SCHED_OTHER",
             "priority": case.nice,
             "loop": case.count,
@@ -73,34 +78,45 @@ fn workload(case: &Case) -> Value {
         if case.slice_us > 0 {
             sleeper["dl-runtime"] = json!(case.slice_us);
         }
+        if case.slack_us > 0 {
+            sleeper["tandem"] = json!({ "timer_slack_us": case.slack_us });
+        }
         tasks.insert(format!("sleeper{number}"), sleeper);
     }
     let seconds = (case.count as u64 + 2) * case.period_us / 1_000_000 + 1;
     json!({ "global": { "duration": seconds }, "tasks": tasks })
 }
 
-/// How long sleepers waited after they were woken.
-#[derive(Debug, Default)]
-struct Watch {
-    woken: BTreeMap<TaskId, Nanos>,
+/// How long after their due times sleepers ran.
+#[derive(Debug)]
+struct Watch<'a> {
+    case: &'a Case,
+    /// When each sleeper begins: due times are whole periods later.
+    begins: BTreeMap<TaskId, Nanos>,
+    /// The due time up to which a sleeper slept, once it has been woken.
+    due: BTreeMap<TaskId, Nanos>,
     late: BTreeMap<TaskId, Vec<f64>>,
 }
 
-impl Observer for Watch {
+impl Observer for Watch<'_> {
     fn task_new(&mut self, _now: Nanos, task: &TaskInfo) {
-        if task.name.starts_with("sleeper") {
+        if let Some(number) = task.name.strip_prefix("sleeper").and_then(|number| number.parse().ok()) {
+            self.begins.insert(task.id, delay_us(self.case, number) * USEC);
             self.late.insert(task.id, Vec::new());
         }
     }
 
     fn sched_waking(&mut self, now: Nanos, task: TaskId, _target: CpuId, _waker: CpuId) {
-        self.woken.insert(task, now);
+        // By the slack of its timer a sleeper is woken later, by less than a period.
+        if let Some(begin) = self.begins.get(&task) {
+            self.due.insert(task, now - (now - begin) % (self.case.period_us * USEC));
+        }
     }
 
     fn sched_switch(&mut self, now: Nanos, _cpu: CpuId, _prev: Option<(TaskId, PrevState)>, next: Option<TaskId>) {
         let Some(next) = next else { return };
-        if let (Some(woken), Some(late)) = (self.woken.remove(&next), self.late.get_mut(&next)) {
-            late.push((now - woken) as f64 / USEC as f64);
+        if let (Some(due), Some(late)) = (self.due.remove(&next), self.late.get_mut(&next)) {
+            late.push((now - due) as f64 / USEC as f64);
         }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The cases of `scenarios/switches/cases.toml`, and what a kernel counted in them.
+//! The cases of `cases.toml` in `scenarios/switches` and `scenarios/published`, and what a kernel counted in them.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,8 @@ pub struct Case {
     pub seconds: u64,
     #[serde(default)]
     pub hogs: u64,
+    #[serde(default)]
+    pub hog_nice_step: u64,
     #[serde(default)]
     pub sleepers: u64,
     #[serde(default = "ten_ms")]
@@ -47,6 +50,58 @@ fn one_ms() -> u64 {
     1_000
 }
 
+/// What the kernel counted under one scheduler.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Recorded {
+    scheduler: String,
+    threads: Vec<Thread>,
+    /// How often each program of a loaded scheduler was called, by the first 15 characters of its name.
+    #[serde(default)]
+    pub calls: BTreeMap<String, u64>,
+}
+
+/// A thread's kind, its switches, its migrations, and its CPU time in microseconds where that was recorded.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+enum Thread {
+    Timed(#[allow(dead_code, reason = "for readers of the file")] String, u64, u64, u64),
+    Counted(#[allow(dead_code, reason = "for readers of the file")] String, u64, u64),
+}
+
+impl Thread {
+    fn switches(&self) -> u64 {
+        match self {
+            Self::Timed(_, switches, ..) | Self::Counted(_, switches, _) => *switches,
+        }
+    }
+
+    fn migrations(&self) -> u64 {
+        match self {
+            Self::Timed(_, _, migrations, _) | Self::Counted(_, _, migrations) => *migrations,
+        }
+    }
+}
+
+impl Recorded {
+    /// All threads together, per second.
+    pub fn counts(&self, case: &Case) -> Counts {
+        let per_s = |sum: u64| sum as f64 / case.seconds as f64;
+        Counts {
+            switches: per_s(self.threads.iter().map(Thread::switches).sum()),
+            migrations: per_s(self.threads.iter().map(Thread::migrations).sum()),
+        }
+    }
+
+    /// Each thread's CPU time in percent of one CPU's, in the order of [`Case`]'s members.
+    pub fn shares(&self, case: &Case) -> Vec<f64> {
+        let share = |thread: &Thread| match thread {
+            Thread::Timed(.., us) => *us as f64 / (case.seconds as f64 * 1e4),
+            Thread::Counted(..) => panic!("{}: no time was recorded", case.name),
+        };
+        self.threads.iter().map(share).collect()
+    }
+}
+
 /// What happened to all threads together, in a second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Counts {
@@ -55,42 +110,26 @@ pub struct Counts {
 }
 
 impl Case {
-    /// All, in the file's order.
+    /// What the kernel counted under each scheduler, in order; `folder` is below `scenarios`, unless the environment variable
+    /// `elsewhere` names another one.
     #[track_caller]
-    pub fn all() -> Vec<Self> {
-        recorded::cases("switches")
-    }
-
-    /// What the kernel counted under each scheduler, in order.
-    #[track_caller]
-    pub fn kernel(&self) -> Vec<Counts> {
+    pub fn kernel(&self, folder: &str, elsewhere: &str) -> Vec<Recorded> {
         #[derive(Deserialize)]
-        struct Recorded {
+        struct File {
             case: Case,
-            runs: Vec<Run>,
+            runs: Vec<Recorded>,
         }
-        #[derive(Deserialize)]
-        struct Run {
-            scheduler: String,
-            threads: Vec<(String, u64, u64)>,
-        }
-        let folder =
-            std::env::var_os("SWITCHES").map_or_else(|| recorded::folder("switches").join("kernel"), PathBuf::from);
+        let folder = std::env::var_os(elsewhere).map_or_else(|| recorded::folder(folder).join("kernel"), PathBuf::from);
         let path = folder.join(format!("{}.json", self.name));
-        let recorded: Recorded =
+        let file: File =
             serde_json::from_str(&recorded::read(&path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let asked = Self { known: Vec::new(), ..self.clone() };
-        assert_eq!(recorded.case, asked, "{}: record it anew", path.display());
-        let of = |run: &Run| {
-            let per_s = |sum: u64| sum as f64 / self.seconds as f64;
+        assert_eq!(file.case, asked, "{}: record it anew", path.display());
+        for run in &file.runs {
             assert_eq!(run.threads.len() as u64, self.hogs + self.sleepers + 2 * self.pairs, "{}", self.name);
-            Counts {
-                switches: per_s(run.threads.iter().map(|thread| thread.1).sum()),
-                migrations: per_s(run.threads.iter().map(|thread| thread.2).sum()),
-            }
-        };
-        let schedulers: Vec<_> = recorded.runs.iter().map(|run| run.scheduler.clone()).collect();
+        }
+        let schedulers: Vec<_> = file.runs.iter().map(|run| run.scheduler.clone()).collect();
         assert_eq!(schedulers, self.schedulers, "{}: record it anew", path.display());
-        recorded.runs.iter().map(of).collect()
+        file.runs
     }
 }

@@ -4,12 +4,14 @@
 //! `scenarios/switches/kernel` has what a kernel counted, as `guest/switches` recorded it; `SWITCHES=FOLDER` names another recording.
 //! `cargo test -p tandem-sched --test all switches:: -- --nocapture` prints the table of docs/fidelity.md.
 
-mod case;
-mod simulated;
+pub mod case;
+pub mod simulated;
 
 use case::{Case, Counts};
+use tandem_simulator::simulation::KernelParameters;
 
 use crate::fidelity::simulated::opened;
+use crate::recorded;
 
 /// The simulator's runs, of which the mean counts.
 const SEEDS: u64 = 5;
@@ -25,7 +27,8 @@ fn is_near(kernel: f64, here: f64) -> bool {
 /// The mean over all seeds.
 fn simulated(case: &Case, scheduler: &str) -> Counts {
     let opened = opened(scheduler);
-    let runs: Vec<Counts> = (0..SEEDS).map(|seed| simulated::counts(case, &opened, seed)).collect();
+    let kernel = KernelParameters::default();
+    let runs: Vec<Counts> = (0..SEEDS).map(|seed| simulated::run(case, &opened, &kernel, seed).counts).collect();
     let mean = |of: fn(&Counts) -> f64| runs.iter().map(of).sum::<f64>() / SEEDS as f64;
     Counts { switches: mean(|run| run.switches), migrations: mean(|run| run.migrations) }
 }
@@ -37,8 +40,9 @@ fn threads_are_switched_and_migrated_as_often_as_in_a_kernel() {
         "| case | scheduler | switches per s: kernel | simulator | ratio | migrations per s: kernel | simulator | ratio |"
     );
     println!("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |");
-    for case in Case::all() {
-        for (scheduler, kernel) in case.schedulers.iter().zip(case.kernel()) {
+    for case in recorded::cases::<Case>("switches") {
+        for (scheduler, kernel) in case.schedulers.iter().zip(case.kernel("switches", "SWITCHES")) {
+            let kernel = kernel.counts(&case);
             let here = simulated(&case, scheduler);
             let known = case.known.contains(scheduler);
             let ratio =
