@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::compile::{CodeCache, CompileError, Compiled, When};
 use crate::fault::{Fault, FaultKind, Location};
 use crate::helper::HelperState;
 use crate::host::{Args, Builtin, Host};
@@ -33,10 +34,12 @@ pub struct Outcome {
 /// A loaded object: its code, memory, maps, timers. Instances share nothing and may run in parallel threads.
 #[derive(Debug)]
 pub struct Instance {
-    /// The memory that programs see.
+    /// The memory that programs see. Once a program has run, which has its stack there, it must not be exchanged for another.
     pub memory: Memory,
     pub(crate) object: Arc<Object>,
     pub(crate) code: Arc<Code>,
+    /// The same code for this machine; without, the interpreter runs.
+    pub(crate) compiled: Option<(Arc<Compiled>, When)>,
     pub(crate) maps: Maps,
     pub(crate) timers: Timers,
     pub(crate) helpers: HelperState,
@@ -82,6 +85,7 @@ impl Instance {
             memory,
             object: Arc::default(),
             code: Arc::new(code),
+            compiled: None,
             maps: Maps::default(),
             timers: Timers::default(),
             helpers: HelperState::default(),
@@ -98,6 +102,29 @@ impl Instance {
     #[cfg(test)]
     pub(crate) fn bare(nr_cpus: u32, limit: u64) -> Self {
         Self::of_code(Code::default(), Memory::new(limit), Execution::default(), nr_cpus)
+    }
+
+    /// Lets compiled code run from now on, which does the same as the interpreter, sooner. `when` says at which of its runs a
+    /// function is compiled; the interpreter runs those that are not. What instances with the same code have compiled is in `cache`.
+    ///
+    /// # Errors
+    /// [`CompileError::Machine`]: the interpreter goes on.
+    pub fn compile(&mut self, cache: &CodeCache, when: When) -> Result<(), CompileError> {
+        self.compiled = Some((cache.get(&self.code)?, when));
+        Ok(())
+    }
+
+    /// Compiles all functions of an instance now of which compiled code runs; returns at the first that cannot be compiled.
+    ///
+    /// # Errors
+    /// [`CompileError`].
+    pub fn compile_all(&self) -> Result<(), CompileError> {
+        self.compiled.as_ref().map_or(Ok(()), |(compiled, _)| compiled.all())
+    }
+
+    /// From its next run on, the outermost program may execute so many instructions.
+    pub fn set_budget(&mut self, budget: u64) {
+        self.execution.budget = budget;
     }
 
     /// The program or subprogram with this name.
@@ -133,7 +160,7 @@ impl Instance {
     /// # Errors
     /// A fault stops the program; memory keeps what the program has written.
     pub fn run_raw(&mut self, program: ProgramId, args: Args, host: &mut dyn Host) -> Result<Outcome, Fault> {
-        let nested = self.execution.depth() > 0;
+        let nested = self.execution.depth > 0;
         let before = if nested { self.execution.executed() } else { 0 };
         let result = interp::execute(self, host, program.0 as usize, args, Entry::Program);
         let ended = if nested { Ok(()) } else { self.call_ended(host) };

@@ -27,7 +27,8 @@
 //! - [`object`]: ELF sections, programs, maps, globals, `struct_ops`. [`btf`]: types. [`core_relo`]: CO-RE relocations.
 //! - [`open`]: settings before loading. [`link`]: relocations, externs, decoding. [`instance`]: a loaded object.
 //!   [`survey`]: what an object needs of a kernel, before it is loaded.
-//! - [`insn`]: instructions, decoded once. [`ops`]: the meaning of each. [`interp`]: runs them.
+//! - [`insn`]: instructions, decoded once. [`ops`]: the meaning of each. [`interp`]: runs them. [`compile`]: turns them into the
+//!   machine's own, which run sooner.
 //! - [`memory`]: the arena, every access checked. [`fault`]: what can go wrong at run time, and where.
 //! - [`global`]: variables of a loaded object, by name.
 //! - [`map`]: BPF maps. [`helper`]: BPF helpers. [`kfunc`]: the kernel functions that BPF itself brings. [`timer`]:
@@ -36,6 +37,7 @@
 //! - [`errno`]: the error numbers that programs see. [`host`]: what the surrounding kernel answers.
 
 pub mod btf;
+pub mod compile;
 pub mod core_relo;
 pub mod errno;
 pub mod fault;

@@ -115,6 +115,7 @@ impl OpenObject {
             memory,
             object,
             code,
+            compiled: None,
             maps,
             timers: Timers::default(),
             helpers: HelperState::default(),

@@ -2,6 +2,7 @@
 //! Helpers that call a program's functions back: loops, walks through maps, timers.
 
 use crate::assembler::assemble;
+use crate::engine::prepared;
 use tandem_bpf_vm::fault::Fault;
 use tandem_bpf_vm::helper::helper;
 use tandem_bpf_vm::host::{Args, Clock, Host};
@@ -29,7 +30,7 @@ impl Host for TestHost {
 }
 
 fn load(text: &str) -> Instance {
-    Instance::from_instructions(&assemble(text).unwrap(), &helper, 1_000_000).unwrap()
+    prepared(Instance::from_instructions(&assemble(text).unwrap(), &helper, 1_000_000).unwrap())
 }
 
 fn run(vm: &mut Instance, host: &mut TestHost, args: Args) -> u64 {
@@ -74,9 +75,11 @@ out:
 
 #[test]
 fn a_loop_ends_when_its_callback_says_so() {
-    let mut vm = load(LOOP);
-    // Six calls, of which the indexes sum up to 15.
-    assert_eq!(run(&mut vm, &mut TestHost::default(), [0; 5]), 6 << 32 | 15);
+    crate::engine::on_every_engine(|| {
+        let mut vm = load(LOOP);
+        // Six calls, of which the indexes sum up to 15.
+        assert_eq!(run(&mut vm, &mut TestHost::default(), [0; 5]), 6 << 32 | 15);
+    });
 }
 
 /// Sums key * value over a map, and deletes each element on the way.
@@ -105,19 +108,23 @@ body:
 
 #[test]
 fn a_walk_sees_every_element_though_its_callback_deletes_them() {
-    let mut vm = load(WALK);
-    let map = vm.map_create(spec(kind::HASH)).unwrap();
-    fill(&mut vm, map, &[(1, 10), (2, 20), (3, 30)]);
-    assert_eq!(run(&mut vm, &mut TestHost::default(), [map.handle(), 0, 0, 0, 0]), 3 << 32 | 140);
-    assert_eq!(vm.map_keys(map), Ok(Vec::new()));
+    crate::engine::on_every_engine(|| {
+        let mut vm = load(WALK);
+        let map = vm.map_create(spec(kind::HASH)).unwrap();
+        fill(&mut vm, map, &[(1, 10), (2, 20), (3, 30)]);
+        assert_eq!(run(&mut vm, &mut TestHost::default(), [map.handle(), 0, 0, 0, 0]), 3 << 32 | 140);
+        assert_eq!(vm.map_keys(map), Ok(Vec::new()));
+    });
 }
 
 #[test]
 fn a_walk_through_an_array_sees_every_index() {
-    let mut vm = load(WALK);
-    let map = vm.map_create(spec(kind::ARRAY)).unwrap();
-    fill(&mut vm, map, &[(1, 10), (7, 2)]);
-    assert_eq!(run(&mut vm, &mut TestHost::default(), [map.handle(), 0, 0, 0, 0]), 8 << 32 | 24);
+    crate::engine::on_every_engine(|| {
+        let mut vm = load(WALK);
+        let map = vm.map_create(spec(kind::ARRAY)).unwrap();
+        fill(&mut vm, map, &[(1, 10), (7, 2)]);
+        assert_eq!(run(&mut vm, &mut TestHost::default(), [map.handle(), 0, 0, 0, 0]), 8 << 32 | 24);
+    });
 }
 
 /// Arms the timer at r2 of the map at r1; its callback adds its key to the 8 bytes behind it.
@@ -146,17 +153,19 @@ fired:
 
 #[test]
 fn a_timer_gives_its_callback_the_key_and_the_value() {
-    let (mut vm, mut host) = (load(TIMER), TestHost::default());
-    let fields = vec![Field { offset: 0, size: 16, kind: FieldKind::Timer }];
-    let map = vm.map_create(MapSpec { value_size: 24, fields, ..spec(kind::ARRAY) }).unwrap();
-    let value = vm.maps().peek_address(map, &3_u32.to_le_bytes(), 0).unwrap();
-    assert_eq!(run(&mut vm, &mut host, [map.handle(), value, 0, 0, 0]), 0);
-    let start = TimerStart { timer: value, expires: 1500, clock: Clock::Monotonic, pinned: false };
-    assert_eq!(host.started, [start]);
-    for _ in 0..2 {
-        vm.timer_fired(value, &mut host).unwrap();
-    }
-    assert_eq!(vm.memory.load::<8>(value + 16), Ok(6));
-    let unknown = vm.timer_fired(value + 8, &mut host).unwrap();
-    assert_eq!(unknown.instructions, 0);
+    crate::engine::on_every_engine(|| {
+        let (mut vm, mut host) = (load(TIMER), TestHost::default());
+        let fields = vec![Field { offset: 0, size: 16, kind: FieldKind::Timer }];
+        let map = vm.map_create(MapSpec { value_size: 24, fields, ..spec(kind::ARRAY) }).unwrap();
+        let value = vm.maps().peek_address(map, &3_u32.to_le_bytes(), 0).unwrap();
+        assert_eq!(run(&mut vm, &mut host, [map.handle(), value, 0, 0, 0]), 0);
+        let start = TimerStart { timer: value, expires: 1500, clock: Clock::Monotonic, pinned: false };
+        assert_eq!(host.started, [start]);
+        for _ in 0..2 {
+            vm.timer_fired(value, &mut host).unwrap();
+        }
+        assert_eq!(vm.memory.load::<8>(value + 16), Ok(6));
+        let unknown = vm.timer_fired(value + 8, &mut host).unwrap();
+        assert_eq!(unknown.instructions, 0);
+    });
 }

@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::engine::{on_every_engine, prepared};
 use tandem_bpf_vm::fault::{Fault, FaultKind};
 use tandem_bpf_vm::host::{Args, Host};
 use tandem_bpf_vm::instance::Instance;
@@ -69,7 +70,8 @@ fn cases(text: &str) -> Result<Vec<Case>, String> {
 
 /// The value of r0 at the end, or the message of what went wrong.
 fn run(case: &Case) -> Result<u64, String> {
-    let mut vm = Instance::from_instructions(&case.code, &|_| None, 1 << 26).map_err(|error| error.to_string())?;
+    let vm = Instance::from_instructions(&case.code, &|_| None, 1 << 26).map_err(|error| error.to_string())?;
+    let mut vm = prepared(vm);
     let size = case.memory.len() as u64;
     let address = vm.memory.alloc(size, Protection::ReadWrite).map_err(|error| error.to_string())?;
     vm.memory.write(address, size).expect("it was just made").copy_from_slice(&case.memory);
@@ -105,9 +107,11 @@ fn all() -> Vec<(String, Case)> {
 
 #[test]
 fn every_data_file_gives_its_result() {
-    let failures: Vec<String> =
-        all().iter().filter_map(|(name, case)| Some(format!("{name}: {}", failure(case)?))).collect();
-    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+    on_every_engine(|| {
+        let failures: Vec<String> =
+            all().iter().filter_map(|(name, case)| Some(format!("{name}: {}", failure(case)?))).collect();
+        assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+    });
 }
 
 /// Instructions differ by their code, and by a second field: `off` (signed operations), `imm` (atomics, byte swaps) or

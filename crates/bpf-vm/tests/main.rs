@@ -5,6 +5,7 @@ mod assembler;
 mod c_programs;
 mod callbacks;
 mod conformance;
+mod engine;
 mod loading;
 mod owned;
 mod properties;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What map values own, when they go: the host is told of what is its own.
 
+use crate::engine::prepared;
 use tandem_bpf_vm::fault::{AccessKind, Fault};
 use tandem_bpf_vm::helper::helper;
 use tandem_bpf_vm::host::{Args, Builtin, Host};
@@ -57,37 +58,43 @@ fn run(vm: &mut Instance, kernel: &mut Kernel) -> u64 {
 
 #[test]
 fn a_cpumask_goes_with_the_element_that_owned_it() {
-    let mut vm = Instance::from_instructions(&CREATE, &call, 100).unwrap();
-    let mut kernel = Kernel::default();
-    let mask = run(&mut vm, &mut kernel);
-    let map = owner(&mut vm, kind::HASH, "bpf_cpumask", mask);
-    vm.map_delete(map, &[1, 0, 0, 0]).unwrap();
-    assert_eq!(vm.memory.load::<8>(mask), Ok(0));
-    run(&mut vm, &mut kernel);
-    assert_eq!(vm.memory.load::<8>(mask).unwrap_err().kind, AccessKind::Freed);
-    assert_eq!(kernel.dropped, []);
+    crate::engine::on_every_engine(|| {
+        let mut vm = prepared(Instance::from_instructions(&CREATE, &call, 100).unwrap());
+        let mut kernel = Kernel::default();
+        let mask = run(&mut vm, &mut kernel);
+        let map = owner(&mut vm, kind::HASH, "bpf_cpumask", mask);
+        vm.map_delete(map, &[1, 0, 0, 0]).unwrap();
+        assert_eq!(vm.memory.load::<8>(mask), Ok(0));
+        run(&mut vm, &mut kernel);
+        assert_eq!(vm.memory.load::<8>(mask).unwrap_err().kind, AccessKind::Freed);
+        assert_eq!(kernel.dropped, []);
+    });
 }
 
 #[test]
 fn a_pointer_to_a_task_goes_back_to_the_host() {
-    for kind in [kind::HASH, kind::ARRAY, kind::PERCPU_HASH] {
-        let mut vm = Instance::from_instructions(&CREATE, &call, 100).unwrap();
-        let mut kernel = Kernel::default();
-        let task = vm.memory.alloc(64, Protection::ReadWrite).unwrap();
-        let map = owner(&mut vm, kind, "task_struct", task);
-        // Overwriting a value drops what it owned.
-        set(&mut vm, map);
-        run(&mut vm, &mut kernel);
-        assert_eq!(kernel.dropped, [("task_struct".to_owned(), task)], "map of type {kind}");
-        run(&mut vm, &mut kernel);
-        assert_eq!(kernel.dropped.len(), 1);
-        assert_eq!(vm.memory.load::<8>(task), Ok(0));
-    }
+    crate::engine::on_every_engine(|| {
+        for kind in [kind::HASH, kind::ARRAY, kind::PERCPU_HASH] {
+            let mut vm = prepared(Instance::from_instructions(&CREATE, &call, 100).unwrap());
+            let mut kernel = Kernel::default();
+            let task = vm.memory.alloc(64, Protection::ReadWrite).unwrap();
+            let map = owner(&mut vm, kind, "task_struct", task);
+            // Overwriting a value drops what it owned.
+            set(&mut vm, map);
+            run(&mut vm, &mut kernel);
+            assert_eq!(kernel.dropped, [("task_struct".to_owned(), task)], "map of type {kind}");
+            run(&mut vm, &mut kernel);
+            assert_eq!(kernel.dropped.len(), 1);
+            assert_eq!(vm.memory.load::<8>(task), Ok(0));
+        }
+    });
 }
 
 #[test]
 fn programs_ask_for_the_current_cgroup() {
-    let code = [0x85, 0, 0, 0, 80, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0];
-    let mut vm = Instance::from_instructions(&code, &helper, 100).unwrap();
-    assert_eq!(run(&mut vm, &mut Kernel::default()), 42);
+    crate::engine::on_every_engine(|| {
+        let code = [0x85, 0, 0, 0, 80, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0];
+        let mut vm = prepared(Instance::from_instructions(&code, &helper, 100).unwrap());
+        assert_eq!(run(&mut vm, &mut Kernel::default()), 42);
+    });
 }

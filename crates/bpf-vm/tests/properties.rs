@@ -2,8 +2,10 @@
 //! What holds for all operands, and for all bytes that someone may call a program.
 
 use proptest::prelude::*;
-use tandem_bpf_vm::fault::{Fault, FaultKind};
-use tandem_bpf_vm::host::{Args, Host};
+
+use crate::engine::compiled;
+use tandem_bpf_vm::fault::{Fault, FaultKind, Location};
+use tandem_bpf_vm::host::{Args, Builtin, Host};
 use tandem_bpf_vm::instance::{Instance, Outcome};
 use tandem_bpf_vm::memory::Protection;
 
@@ -22,10 +24,16 @@ fn slot(code: u8, dst: u8, src: u8, off: i16, imm: i32) -> [u8; 8] {
     [code, src << 4 | dst, off0, off1, imm0, imm1, imm2, imm3]
 }
 
+/// What a program does with each engine, which must be the same.
 fn run(code: &[u8], args: Args) -> Result<Outcome, Fault> {
-    let mut vm = Instance::from_instructions(code, &|_| None, BUDGET).expect("the program decodes");
-    let main = vm.program("main").expect("it is the first function");
-    vm.run_raw(main, args, &mut NoHost)
+    let load = || Instance::from_instructions(code, &|_| None, BUDGET).expect("the program decodes");
+    let results = [load(), compiled(load())].map(|mut vm| {
+        let main = vm.program("main").expect("it is the first function");
+        vm.run_raw(main, args, &mut NoHost)
+    });
+    let [interpreted, compiled] = results;
+    assert_eq!(interpreted, compiled, "the interpreter, and compiled code");
+    interpreted
 }
 
 /// r1 op r2, moved to r0: (by register, by immediate).
@@ -128,18 +136,51 @@ fn likely() -> impl Strategy<Value = [u8; 8]> {
     })
 }
 
-/// Runs what decodes: it must end, within its budget, whatever it is.
-fn survives(code: &[u8]) -> Result<(), TestCaseError> {
-    let Ok(mut vm) = Instance::from_instructions(code, &|_| None, BUDGET) else { return Ok(()) };
+/// Helpers for programs at random: 0 gives a number that depends on its arguments, 1 calls r1 back with r2, 16 faults.
+fn some_helper(id: i32) -> Option<Builtin> {
+    match id {
+        0 => Some(|_, _, args| Ok(args.iter().fold(7, |sum, arg| sum * 31 ^ arg))),
+        1 => Some(|vm, host, args| vm.call(args[0], [args[1], args[2], 0, 0, 0], host)),
+        16 => Some(|_, _, _| Err(FaultKind::Misuse("helper 16 was called".to_owned()).into())),
+        _ => None,
+    }
+}
+
+/// What anybody can see of a program that ran: its result, what it wrote, how far it came.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    result: Result<Outcome, Fault>,
+    memory: Vec<u8>,
+    executed: u64,
+    exit: Vec<Location>,
+}
+
+/// Runs a program twice, so that it finds the stacks that it left.
+fn seen(mut vm: Instance) -> Seen {
     let memory = vm.memory.alloc(64, Protection::ReadWrite).expect("there is room");
+    let readable = vm.memory.alloc(12, Protection::ReadOnly).expect("there is room");
     let main = vm.program("main").expect("it is the first function");
-    let result = vm.run_raw(main, [memory, 64, memory, 1, memory], &mut NoHost);
+    let mut result = Ok(Outcome { value: 0, instructions: 0 });
+    for _ in 0..2 {
+        result = vm.run_raw(main, [memory, 64, readable, 1, memory + 32], &mut NoHost);
+        assert!(vm.backtrace().is_empty());
+    }
+    let exit = vm.locate(&vm.exit_trace());
+    Seen { result, memory: vm.memory.read(memory, 64).expect("it is there").to_vec(), executed: vm.executed(), exit }
+}
+
+/// Runs what decodes: it must end, within its budget, whatever it is, and do the same with each engine.
+fn survives(code: &[u8]) -> Result<(), TestCaseError> {
+    let load = || Instance::from_instructions(code, &some_helper, BUDGET);
+    let (Ok(first), Ok(second)) = (load(), load()) else { return Ok(()) };
+    let Seen { result, memory, executed, exit } = seen(first);
+    let with = seen(compiled(second));
+    prop_assert_eq!(&Seen { result: result.clone(), memory, executed, exit }, &with, "interpreted, and compiled");
     if let Ok(outcome) = &result {
         prop_assert!(outcome.instructions <= BUDGET);
     }
     // Straight code may run on to its next jump before it is stopped.
-    prop_assert!(vm.executed() <= BUDGET + code.len() as u64 / 8 + 8);
-    prop_assert!(vm.backtrace().is_empty());
+    prop_assert!(executed <= BUDGET + code.len() as u64 / 8 + 8);
     if let Err(fault) = result {
         prop_assert!(!fault.backtrace().is_empty());
     }

@@ -4,7 +4,7 @@
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::Observer;
-use tandem_simulator::simulation::{Budget, Options, SimulationError, simulate};
+use tandem_simulator::simulation::{Bpf, Budget, Options, SimulationError, simulate};
 use tandem_simulator::workload::Workload;
 
 /// Runs simulations, several at once if asked from several threads.
@@ -35,9 +35,14 @@ impl Simulator for Linux {
     }
 }
 
-/// The same, all simulations within one budget of memory.
+/// The same as a process has it for all its simulations.
 #[derive(Debug)]
-pub struct LinuxWithin(pub Budget);
+pub struct LinuxWithin {
+    /// The memory that all together may spend.
+    pub memory: Budget,
+    /// How programs of loaded schedulers run.
+    pub bpf: Bpf,
+}
 
 impl Simulator for LinuxWithin {
     fn simulate(
@@ -47,7 +52,7 @@ impl Simulator for LinuxWithin {
         options: &Options,
         observer: &mut dyn Observer,
     ) -> Result<Report, SimulationError> {
-        let options = Options { memory: self.0.clone(), ..options.clone() };
+        let options = Options { memory: self.memory.clone(), bpf: self.bpf, ..options.clone() };
         simulate(machine, workload, &options, observer)
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use tandem_bpf_vm::compile::{self, When};
 use tandem_bpf_vm::memory::Budget;
 
 use crate::input::valid_names;
@@ -31,6 +32,8 @@ pub struct Options {
     /// The memory of this process that runs may spend, all that share it together. What a run yields never depends on it, only
     /// whether there is a report.
     pub memory: Budget,
+    /// How programs of a loaded scheduler run. Nothing that a run yields depends on it.
+    pub bpf: Bpf,
     /// Whether the simulator checks itself meanwhile, which finds mistakes of its own and takes long; `None`: it does not.
     pub audit: Option<Audit>,
 }
@@ -42,6 +45,78 @@ pub struct Audit {
     /// Events, decisions and turns of a loaded scheduler (a CPU reschedules, a timer goes off, and the like) after which the
     /// run should have ended.
     pub most_steps: u64,
+}
+
+/// How programs of a loaded scheduler run: the same instructions with the same checks, so the same results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bpf {
+    /// One instruction after the other is looked at and done.
+    Interpreter,
+    /// Each function is turned into this computer's instructions once that is worth its time, and interpreted before.
+    Auto,
+    /// Each function is turned into this computer's instructions when it first runs.
+    Compiled,
+}
+
+impl Default for Bpf {
+    /// Compiled as soon as that is worth its time, where this computer's processor is one that there is a compiler for.
+    fn default() -> Self {
+        if compile::AVAILABLE { Self::Auto } else { Self::Interpreter }
+    }
+}
+
+impl Bpf {
+    /// The ways as they are written.
+    pub const NAMES: [&'static str; 3] = ["interpreter", "compiled", "auto"];
+
+    /// When functions are compiled, if ever.
+    pub(crate) fn compiles(self) -> Option<When> {
+        match self {
+            Self::Interpreter => None,
+            Self::Auto => Some(When::Worthwhile),
+            Self::Compiled => Some(When::Entered),
+        }
+    }
+}
+
+/// What names no way to run programs on this computer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownBpf {
+    /// The name is none of these.
+    #[error("no way to run BPF programs is called `{name}`; {valid}")]
+    Name {
+        /// As written.
+        name: String,
+        /// The valid names.
+        valid: String,
+    },
+    /// There is no compiler for this computer.
+    #[error("there is no compiler for this processor: `interpreter` runs the same, only longer")]
+    NoCompiler,
+}
+
+impl FromStr for Bpf {
+    type Err = UnknownBpf;
+
+    fn from_str(text: &str) -> Result<Self, UnknownBpf> {
+        match text {
+            "interpreter" => Ok(Self::Interpreter),
+            "compiled" if compile::AVAILABLE => Ok(Self::Compiled),
+            "compiled" => Err(UnknownBpf::NoCompiler),
+            "auto" => Ok(Self::default()),
+            _ => Err(UnknownBpf::Name { name: text.to_owned(), valid: valid_names(text, &Self::NAMES) }),
+        }
+    }
+}
+
+impl fmt::Display for Bpf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Interpreter => "interpreter",
+            Self::Compiled => "compiled",
+            Self::Auto => "auto",
+        })
+    }
 }
 
 /// A CPU comes or goes.
@@ -66,6 +141,7 @@ impl Default for Options {
             hotplug: Vec::new(),
             audit: None,
             memory: Budget::default(),
+            bpf: Bpf::default(),
         }
     }
 }
@@ -115,5 +191,20 @@ impl fmt::Display for Scheduler {
             Self::Fair => f.write_str("fair"),
             Self::SchedExt(scheduler) => f.write_str(&scheduler.name),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_to_run_programs_are_written_as_they_are_shown() {
+        for name in Bpf::NAMES.into_iter().filter(|name| compile::AVAILABLE || *name == "interpreter") {
+            assert_eq!(name.parse::<Bpf>().map(|bpf| bpf.to_string()), Ok(name.to_owned()));
+        }
+        let error = "compild".parse::<Bpf>().unwrap_err().to_string();
+        assert!(error.contains("`compild`; did you mean `compiled`?"), "{error}");
+        assert_eq!(Bpf::default() == Bpf::Interpreter, !compile::AVAILABLE);
     }
 }

@@ -19,7 +19,7 @@ pub use crate::kernel::release::{Linux, Preempt, Release};
 use crate::machine::Machine;
 use crate::metrics::Report;
 use crate::observer::Observer;
-pub use crate::options::{Audit, Hotplug, Options, Scheduler, UnknownScheduler};
+pub use crate::options::{Audit, Bpf, Hotplug, Options, Scheduler, UnknownBpf, UnknownScheduler};
 pub use crate::scx::abi::profile::{Profile, UnknownProfile};
 use crate::scx::frontend;
 pub use crate::scx::frontend::SchedulerError;

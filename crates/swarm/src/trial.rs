@@ -4,7 +4,7 @@
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::{NoObserver, Observer};
-use tandem_simulator::simulation::{Audit as SelfAudit, Options, SimulationError, simulate};
+use tandem_simulator::simulation::{Audit as SelfAudit, Bpf, Options, Scheduler, SimulationError, simulate};
 use tandem_simulator::trace::TraceWriter;
 use tandem_simulator::units::seconds;
 use tandem_simulator::why::Recorder;
@@ -56,7 +56,8 @@ fn outcome(case: &Case, objects: &Objects) -> Outcome {
     let Some(workload) = case.workload.build() else { return Outcome::Refused("workload refused") };
     let Ok(scheduler) = case.scheduler.build(objects) else { return Outcome::Refused("object refused") };
     let hotplug = possible(&machine, case.hotplug.clone());
-    let options = Options { scheduler, hotplug, time_limit: Some(case.limit), ..case.options.clone() };
+    let options =
+        Options { bpf: Bpf::Compiled, scheduler, hotplug, time_limit: Some(case.limit), ..case.options.clone() };
     let mut audit = Audit::with_hotplug(&machine, &workload, &options.hotplug);
     let checked = Options { audit: Some(SelfAudit { most_steps: MOST_STEPS }), ..options.clone() };
     let watched = simulate(&machine, &workload, &checked, &mut audit);
@@ -69,6 +70,12 @@ fn outcome(case: &Case, objects: &Objects) -> Outcome {
         return Outcome::Unfinished;
     }
     check_again(&machine, &workload, &options, &watched);
+    if matches!(options.scheduler, Scheduler::SchedExt(_)) {
+        let interpreted =
+            bytes(&simulate(&machine, &workload, &Options { bpf: Bpf::Interpreter, ..options }, &mut NoObserver));
+        let compiled = bytes(&watched);
+        assert!(interpreted == compiled, "interpreted, {}", difference(&compiled, &interpreted));
+    }
     match watched {
         Ok(report) => {
             let ejected = report.sched_ext.is_some_and(|scx| scx.exit.is_some());

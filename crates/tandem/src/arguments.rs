@@ -12,7 +12,8 @@ use tandem_experiments::{
 use tandem_simulator::input::{nearest, valid_names};
 use tandem_simulator::machine::Machine;
 use tandem_simulator::simulation::{
-    Governor, Hotplug, KernelParameters, OpenError, Profile, SchedExt, Scheduler, UnknownProfile, UnknownScheduler,
+    Bpf, Governor, Hotplug, KernelParameters, OpenError, Profile, SchedExt, Scheduler, UnknownBpf, UnknownProfile,
+    UnknownScheduler,
 };
 use tandem_simulator::units::Nanos;
 
@@ -95,6 +96,11 @@ pub fn profile(text: &str) -> Result<Profile, String> {
     text.parse().map_err(|error: UnknownProfile| error.to_string())
 }
 
+/// Reads `interpreter`, `compiled` or `auto`.
+pub fn bpf(text: &str) -> Result<Bpf, String> {
+    text.parse().map_err(|error: UnknownBpf| error.to_string())
+}
+
 /// Reads `KEY=VALUE[,KEY=VALUE]...`.
 pub fn settings(text: &str) -> Result<Settings, String> {
     text.parse().map_err(|error: experiments::ValueError| error.to_string())
@@ -169,6 +175,25 @@ pub struct RunOptions {
     /// Take a CPU offline or bring it back, for example `--hotplug 2s:3=off --hotplug 3s:3=on`; may be repeated
     #[arg(long, value_name = "TIME:CPU=off|on", value_parser = hotplug)]
     pub hotplug: Vec<Hotplug>,
+
+    #[command(flatten)]
+    pub bpf: BpfOption,
+}
+
+/// How BPF programs run; shared by the commands that simulate.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct BpfOption {
+    /// How programs of sched_ext schedulers run: `compiled` into this computer's own instructions, by an `interpreter`, or `auto`,
+    /// the default: compiled as soon as that is worth its time. Results are the same
+    #[arg(long, value_name = "HOW", value_parser = bpf)]
+    bpf: Option<Bpf>,
+}
+
+impl BpfOption {
+    /// What was asked for, else what is usual.
+    pub fn how(self) -> Bpf {
+        self.bpf.unwrap_or_default()
+    }
 }
 
 impl RunOptions {

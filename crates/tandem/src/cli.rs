@@ -7,8 +7,10 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
 use tandem_simulator::input::nearest;
+use tandem_simulator::simulation::Bpf;
 
 use crate::analyze::Analyze;
+use crate::arguments::BpfOption;
 use crate::bench::Bench;
 use crate::compare::Compare;
 use crate::context::Context;
@@ -99,6 +101,22 @@ impl Cli {
     /// Whether the command itself ends in order when a signal arrives.
     pub fn minds_signals(&self) -> bool {
         matches!(self.command, Command::Run(_) | Command::Attach(_) | Command::Launch(_))
+    }
+
+    /// How BPF programs run in the command's simulations.
+    pub fn bpf(&self) -> Bpf {
+        let option = match &self.command {
+            Command::Simulate(command) => command.run.scenario.run.bpf,
+            Command::Why(command) => command.run.scenario.run.bpf,
+            Command::Compare(command) => command.options.bpf,
+            Command::Explain(command) => command.bpf,
+            Command::Tune(command) => command.bpf,
+            Command::Experiment(command) => command.study.bpf,
+            Command::Reproduce(command) => command.study.bpf,
+            Command::Bench(command) => command.bpf,
+            _ => BpfOption::default(),
+        };
+        option.how()
     }
 
     /// Runs the command that was asked for.

@@ -90,8 +90,8 @@ fn run(cli: &Cli, command: Vec<String>) -> Result<(), Failure> {
             .map_err(|error| Failure::System(format!("cannot watch for signals: {error}")))?;
     }
     let mut out = stdout().lock();
-    let simulator = LinuxWithin(memory::budget()?);
-    let store = Place::of_process()?;
+    let simulator = LinuxWithin { memory: memory::budget()?, bpf: cli.bpf() };
+    let store = Place::of_process()?.map(|place| place.of_runs_by(cli.bpf()));
     let context = Context::of_process(&simulator, &mut out, files, interrupt);
     let result = cli.run(&mut Context { store, command, ..context });
     // Results that come with a failure are flushed too.

@@ -21,7 +21,7 @@ use crate::workload;
 #[derive(Debug, Args)]
 pub struct OneRunOptions {
     #[command(flatten)]
-    scenario: ScenarioOptions,
+    pub scenario: ScenarioOptions,
 
     /// Scheduler (`fair`, `tandem`, `o1`, or a sched_ext object's path), or scheduler and governor as in `tandem+schedutil`
     #[arg(short, long, value_name = "S", default_value = "fair", value_parser = choice)]

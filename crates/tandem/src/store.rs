@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use nix::unistd::geteuid;
 use tandem_experiments::{Digest, Store};
+use tandem_simulator::simulation::Bpf;
 
 use crate::failure::Failure;
 use crate::memory;
@@ -45,6 +46,8 @@ pub struct Place {
     pub limit: u64,
     /// Whether the user named the folder: then there must be one.
     pub named: bool,
+    /// How BPF programs run in the runs that are kept and looked for.
+    pub bpf: Bpf,
 }
 
 impl Place {
@@ -54,12 +57,20 @@ impl Place {
     /// `TANDEM_STORE_SIZE` is no size.
     pub fn of_process() -> Result<Option<Self>, Failure> {
         let limit = memory::size_of(SIZE)?.unwrap_or(DEFAULT_SIZE);
+        let bpf = Bpf::default();
         let path = |name: &str| env::var_os(name).map(PathBuf::from);
         if let Some(folder) = path(FOLDER).filter(|folder| !folder.as_os_str().is_empty()) {
-            return Ok((folder != Path::new("off")).then_some(Self { folder, limit, named: true }));
+            return Ok((folder != Path::new("off")).then_some(Self { folder, limit, named: true, bpf }));
         }
         let folder = below_cache(path("XDG_CACHE_HOME"), path("HOME")).filter(|folder| is_own(folder));
-        Ok(folder.map(|folder| Self { folder, limit, named: false }))
+        Ok(folder.map(|folder| Self { folder, limit, named: false, bpf }))
+    }
+
+    /// The same for runs whose BPF programs run so. The reports are the same, but who asks for another way than usual doubts
+    /// just that, and must not be given what came out of the usual one.
+    #[must_use]
+    pub fn of_runs_by(self, bpf: Bpf) -> Self {
+        Self { bpf, ..self }
     }
 
     /// Opens the store; `None` where it cannot be had.
@@ -68,7 +79,10 @@ impl Place {
     /// The user named the folder, and it cannot be made.
     pub fn open(&self) -> Result<Option<Store>, Failure> {
         let open = || -> io::Result<Store> {
-            let program = Digest::of_reader(loaded(File::open(PROGRAM)?)?)?;
+            let mut program = Digest::of_reader(loaded(File::open(PROGRAM)?)?)?;
+            if self.bpf != Bpf::default() {
+                program = Digest::of(format!("{program} {}", self.bpf).as_bytes());
+            }
             Store::open(&self.folder, self.limit, program)
         };
         match open() {
@@ -165,7 +179,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         fs::write(&file, "").unwrap();
-        let place = |named| Place { folder: file.join("runs"), limit: 1, named };
+        let place = |named| Place { folder: file.join("runs"), limit: 1, named, bpf: Bpf::default() };
         assert!(place(false).open().unwrap().is_none());
         let message = place(true).open().unwrap_err().to_string();
         assert!(message.contains("TANDEM_STORE=off goes without a store"), "{message}");

@@ -269,7 +269,7 @@ pub(crate) fn callee_slot(code: &[u8], slot: usize) -> Option<usize> {
     usize::try_from(slot as i64 + 1 + i64::from(raw.imm)).ok().filter(|target| *target < raws.len())
 }
 
-fn is_conditional(op: Op) -> bool {
+pub(crate) fn is_conditional(op: Op) -> bool {
     macro_rules! conditional {
         (() alu $alu:tt compare { $($cond:ident $g:ident $r:ident $i:ident $w:ident $x:ident;)* }) => {
             matches!(op, $(Op::$r | Op::$i | Op::$w | Op::$x)|*)

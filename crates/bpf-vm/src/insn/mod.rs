@@ -43,6 +43,7 @@ macro_rules! with_operations {
         }
     };
 }
+pub(crate) use decode::is_conditional;
 pub(crate) use with_operations;
 
 /// Declares [`Op`] and the functions that choose an operation of the table.

@@ -18,7 +18,7 @@ pub fn code_address(function: usize) -> u64 {
 /// Decoded instructions of all functions of an instance, and where each function and source line begins.
 #[derive(Debug, Default)]
 pub struct Code {
-    pub(super) insns: Vec<Insn>,
+    pub(crate) insns: Vec<Insn>,
     /// For each instruction, its number in its function's encoding.
     slots: Vec<u32>,
     functions: Vec<CodeFunction>,
@@ -50,6 +50,28 @@ impl Code {
     pub fn function_at(&self, code_address: u64) -> Option<usize> {
         let offset = code_address.checked_sub(CODE_BASE).filter(|offset| offset % 8 == 0)?;
         usize::try_from(offset / 8).ok().filter(|function| *function < self.functions.len())
+    }
+
+    /// How many functions there are.
+    pub(crate) fn functions(&self) -> usize {
+        self.functions.len()
+    }
+
+    /// Numbers of a function's instructions.
+    pub(crate) fn instructions(&self, function: usize) -> std::ops::Range<usize> {
+        let end = self.functions.get(function + 1).map_or(self.insns.len(), |next| next.start);
+        self.functions[function].start..end
+    }
+
+    /// Number of the function that begins with an instruction.
+    pub(crate) fn beginning_with(&self, start: usize) -> Option<usize> {
+        self.functions.binary_search_by_key(&start, |function| function.start).ok()
+    }
+
+    /// Whether the same instructions stand in both, function by function: whatever is compiled of one serves for the other.
+    pub(crate) fn same_instructions(&self, other: &Self) -> bool {
+        let starts = |code: &Self| code.functions.iter().map(|function| function.start).collect::<Vec<_>>();
+        self.insns == other.insns && starts(self) == starts(other)
     }
 
     /// Number of a function's first instruction.

@@ -14,26 +14,27 @@ pub const MAX_CALL_FRAMES: usize = 8;
 /// the host's stack from filling.
 const MAX_NESTED_FRAMES: usize = 32;
 /// Iterations of a frame's `may_goto` loops (`BPF_MAX_LOOPS`).
-const MAX_LOOPS: u32 = 8 * 1024 * 1024;
+pub(crate) const MAX_LOOPS: u64 = 8 * 1024 * 1024;
 
 /// Where a running instance is: call frames, its stack, the budget left.
 #[derive(Debug, Default)]
 pub struct Execution {
     /// Instructions that the outermost program may execute, everything that runs inside it included.
-    pub(super) budget: u64,
+    pub(crate) budget: u64,
     /// Instructions executed so far; up to date whenever the loop calls out.
-    pub(super) executed: u64,
-    /// Call frames, the innermost last.
-    pub(super) frames: Vec<Frame>,
-    /// Stacks of the frames, by depth. A stack is made when first needed and kept with its contents: as in the kernel,
-    /// a program that reads its stack before it writes there reads what an earlier program left.
-    stacks: Vec<u64>,
+    pub(crate) executed: u64,
+    /// Call frames, of which the first [`depth`](Self::depth) are in use, the innermost last.
+    pub(crate) frames: Box<[Frame; MAX_NESTED_FRAMES]>,
+    /// Number of call frames in use: at most so many programs and callbacks are under way.
+    pub(crate) depth: usize,
     /// Number of frames of programs that wait for a nested program.
-    pub(super) outer_frames: usize,
+    pub(crate) outer_frames: usize,
     /// Arrays of arguments, by the depth of the program that gets them; made when first needed and kept.
     arguments: Vec<Arguments>,
     /// The instruction with which a program last returned.
-    exited: usize,
+    pub(crate) exited: usize,
+    /// The highest address behind a frame's stack; 0 before there is one.
+    pub(crate) stacks_end: u64,
 }
 
 /// An array of arguments of a program.
@@ -53,15 +54,19 @@ pub struct Trace {
     len: u8,
 }
 
-/// A call frame.
-#[derive(Debug)]
-pub(super) struct Frame {
+/// A call frame. Compiled code reads and writes all but `saved`, where it stands here.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct Frame {
     /// Number of the instruction that is under way; up to date whenever the loop calls out.
-    pc: usize,
+    pub pc: u64,
+    /// Address behind the frame's stack, or 0. A stack is made when first needed and kept with its contents: as in the
+    /// kernel, a program that reads its stack before it writes there reads what an earlier program left.
+    pub stack: u64,
+    /// Iterations that `may_goto` loops of the frame may still make.
+    pub loops: u64,
     /// Values of r6 to r9 while a callee of the function runs.
     saved: [u64; 4],
-    /// Iterations that `may_goto` loops of the frame may still make.
-    loops: u32,
 }
 
 impl Trace {
@@ -84,13 +89,13 @@ impl Execution {
 
     /// Where the execution is, innermost call first.
     pub(crate) fn backtrace(&self, code: &Code) -> Vec<Location> {
-        self.frames.iter().rev().map(|frame| code.location(frame.pc)).collect()
+        self.in_use().iter().rev().map(|frame| code.location(frame.pc as usize)).collect()
     }
 
     /// The same place as [`Execution::backtrace`], without names.
     pub(crate) fn trace(&self) -> Trace {
         let mut trace = Trace::default();
-        for (place, frame) in trace.instructions.iter_mut().zip(self.frames.iter().rev()) {
+        for (place, frame) in trace.instructions.iter_mut().zip(self.in_use().iter().rev()) {
             *place = frame.pc as u32;
             trace.len += 1;
         }
@@ -107,7 +112,7 @@ impl Execution {
     /// Writes the arguments of a program that is about to run to memory; returns their address. Memory behind the
     /// arguments reads as 0: a verifier would have refused a program that reads it.
     pub(crate) fn arguments(&mut self, memory: &mut Memory, args: &[u64]) -> Result<u64, FaultKind> {
-        let depth = self.frames.len();
+        let depth = self.depth;
         while self.arguments.len() <= depth {
             let address = memory.alloc(8 * MAX_ARGUMENTS as u64, Protection::ReadOnly)?;
             self.arguments.push(Arguments { address, used: 0 });
@@ -121,64 +126,82 @@ impl Execution {
         Ok(array.address)
     }
 
-    /// Number of call frames: at most so many programs and callbacks are under way.
-    pub(crate) fn depth(&self) -> usize {
-        self.frames.len()
+    /// The call frames in use, the innermost last.
+    fn in_use(&self) -> &[Frame] {
+        &self.frames[..self.depth]
+    }
+
+    /// The frame of the running function.
+    #[inline]
+    fn innermost(&mut self) -> Option<&mut Frame> {
+        self.frames.get_mut(self.depth.checked_sub(1)?)
+    }
+
+    /// How many frames there may be at most while the innermost program runs, by either limit.
+    pub(crate) fn most_frames(&self) -> usize {
+        (self.outer_frames + MAX_CALL_FRAMES).min(MAX_NESTED_FRAMES)
     }
 
     /// Adds a frame; returns the address behind its stack, for r10.
-    pub(super) fn push(&mut self, memory: &mut Memory, pc: usize) -> Result<u64, FaultKind> {
-        let depth = self.frames.len();
+    pub(crate) fn push(&mut self, memory: &mut Memory, pc: usize) -> Result<u64, FaultKind> {
+        let depth = self.depth;
         if depth - self.outer_frames >= MAX_CALL_FRAMES {
             return Err(FaultKind::CallDepth(MAX_CALL_FRAMES));
         }
         if depth >= MAX_NESTED_FRAMES {
             return Err(FaultKind::CallDepth(MAX_NESTED_FRAMES));
         }
-        if depth == self.stacks.len() {
+        let frame = &mut self.frames[depth];
+        if frame.stack == 0 {
             // Each stack is an object of the arena, so an access beyond its end is a fault.
-            self.stacks.push(memory.alloc(STACK_SIZE, Protection::ReadWrite)?);
+            frame.stack = memory.alloc(STACK_SIZE, Protection::ReadWrite)? + STACK_SIZE;
+            self.stacks_end = self.stacks_end.max(frame.stack);
         }
-        self.frames.push(Frame { pc, saved: [0; 4], loops: MAX_LOOPS });
-        Ok(self.stacks[depth] + STACK_SIZE)
+        (frame.pc, frame.loops) = (pc as u64, MAX_LOOPS);
+        self.depth += 1;
+        Ok(frame.stack)
     }
 
-    /// A function calls another: keeps what the caller needs afterwards.
+    /// A function calls another: keeps what the caller needs afterwards. What the callee may not read is 0 there.
     #[inline(never)]
     pub(super) fn enter(&mut self, memory: &mut Memory, regs: &mut Registers, pc: usize) -> Result<(), FaultKind> {
         self.note(pc);
-        if let Some(caller) = self.frames.last_mut() {
+        if let Some(caller) = self.innermost() {
             caller.saved.copy_from_slice(&regs[6..10]);
         }
         regs[10] = self.push(memory, pc)?;
+        regs[0] = 0;
+        regs[6..10].fill(0);
         Ok(())
     }
 
     /// Returns from a function by the instruction `pc`: gives the instruction after the call, or `None` if `run` began
-    /// with this function.
+    /// with this function. What the caller may not read is 0 there.
     #[inline(never)]
     pub(super) fn leave(&mut self, depth: usize, regs: &mut Registers, pc: usize) -> Option<usize> {
-        if self.frames.len() <= depth {
+        if self.depth <= depth {
             self.exited = pc;
             return None;
         }
-        self.frames.pop();
-        let caller = self.frames.last()?;
+        self.depth -= 1;
+        let caller = self.innermost()?;
+        regs[1..6].fill(0);
         regs[6..10].copy_from_slice(&caller.saved);
-        regs[10] = self.stacks[self.frames.len() - 1] + STACK_SIZE;
-        Some(caller.pc + 1)
+        regs[10] = caller.stack;
+        Some(caller.pc as usize + 1)
     }
 
     /// Keeps the instruction that is under way, for backtraces.
-    pub(super) fn note(&mut self, pc: usize) {
-        if let Some(frame) = self.frames.last_mut() {
-            frame.pc = pc;
+    #[inline]
+    pub(crate) fn note(&mut self, pc: usize) {
+        if let Some(frame) = self.innermost() {
+            frame.pc = pc as u64;
         }
     }
 
     /// Whether `may_goto` must end its loop.
     pub(super) fn loops_are_over(&mut self) -> bool {
-        let Some(frame) = self.frames.last_mut() else { return true };
+        let Some(frame) = self.innermost() else { return true };
         let over = frame.loops == 0;
         frame.loops = frame.loops.saturating_sub(1);
         over

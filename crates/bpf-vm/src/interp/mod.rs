@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs decoded instructions.
+//! Runs decoded instructions, and what engines share: call frames, and the instructions that are rare.
 
 mod code;
 mod execution;
 
+use crate::compile;
 use crate::fault::{AccessError, AccessKind, Fault, FaultKind};
 use crate::host::{Args, Host};
 use crate::insn::{Insn, Op, with_operations};
@@ -13,6 +14,7 @@ use crate::ops::{Atomic, Conversion, Word};
 
 pub use code::{CODE_BASE, Code, CodeBuilder, code_address};
 pub use execution::{Execution, MAX_CALL_FRAMES, STACK_SIZE, Trace};
+pub(crate) use execution::{Frame, MAX_LOOPS};
 
 /// What begins to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +41,7 @@ pub(crate) fn execute(
         return Err(FaultKind::BadJump(code_address(function)).into());
     };
     let execution = &mut vm.execution;
-    let (depth, outer_frames) = (execution.frames.len(), execution.outer_frames);
+    let (depth, outer_frames) = (execution.depth, execution.outer_frames);
     if depth == 0 {
         execution.executed = 0;
     }
@@ -47,18 +49,43 @@ pub(crate) fn execute(
         execution.outer_frames = depth;
     }
     let result = match execution.push(&mut vm.memory, start) {
-        Ok(frame_pointer) => {
-            let mut regs = [0; 16];
-            regs[1..6].copy_from_slice(&args);
-            regs[10] = frame_pointer;
-            run_loop(vm, host, &code, start, regs)
-        }
         Err(kind) => Err(kind.into()),
+        Ok(frame_pointer) => match &vm.compiled {
+            Some((compiled, when)) if compiled.has(function, *when) => {
+                let compiled = std::sync::Arc::clone(compiled);
+                compile::run(vm, host, &code, &compiled, function, args)
+            }
+            compiled => {
+                let (compiled, before) = (compiled.as_ref().map(|it| it.0.clone()), vm.execution.executed);
+                let mut regs = [0; 16];
+                regs[1..6].copy_from_slice(&args);
+                regs[10] = frame_pointer;
+                let result = run_loop(vm, host, &code, start, regs);
+                if let Some(compiled) = compiled {
+                    compiled.was_interpreted(function, vm.execution.executed.saturating_sub(before));
+                }
+                result
+            }
+        },
     };
     let result = result.map_err(|fault| fault.located(|| vm.execution.backtrace(&code)));
-    vm.execution.frames.truncate(depth);
+    vm.execution.depth = depth;
     vm.execution.outer_frames = outer_frames;
     result
+}
+
+/// Changes memory atomically; returns the value from before.
+fn change<const N: usize>(
+    memory: &mut Memory,
+    address: u64,
+    by: Atomic,
+    src: u64,
+    r0: u64,
+) -> Result<u64, AccessError> {
+    let mask = u64::MAX >> (64 - 8 * N as u32);
+    let old = memory.load::<N>(address)?;
+    memory.store::<N>(address, by.apply(old, src, r0 & mask))?;
+    Ok(old)
 }
 
 /// Changes memory atomically; where the instruction fetches, its register gets the old value.
@@ -68,24 +95,60 @@ fn atomic<const N: usize>(
     insn: Insn,
     by: Atomic,
 ) -> Result<(), AccessError> {
-    let mask = u64::MAX >> (64 - 8 * N as u32);
     let (dst, src) = (usize::from(insn.dst & 15), usize::from(insn.src & 15));
-    let address = regs[dst].wrapping_add(insn.off as u64);
-    let old = memory.load::<N>(address)?;
-    memory.store::<N>(address, by.apply(old, regs[src], regs[0] & mask))?;
-    match by {
-        Atomic::CompareExchange => regs[0] = old,
-        _ if insn.imm != 0 => regs[src] = old,
-        _ => {}
+    let old = change::<N>(memory, regs[dst].wrapping_add(insn.off as u64), by, regs[src], regs[0])?;
+    match fetched(insn, by) {
+        Some(Fetched::R0) => regs[0] = old,
+        Some(Fetched::Src) => regs[src] = old,
+        None => {}
     }
     Ok(())
+}
+
+/// Where an atomic instruction puts the value from before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fetched {
+    /// In r0.
+    R0,
+    /// In the source register.
+    Src,
+}
+
+/// Where an atomic instruction puts the value from before, if anywhere.
+pub(crate) fn fetched(insn: Insn, by: Atomic) -> Option<Fetched> {
+    match by {
+        Atomic::CompareExchange => Some(Fetched::R0),
+        _ => (insn.imm != 0).then_some(Fetched::Src),
+    }
+}
+
+/// The atomic instruction `pc` on these operands: what the register gets that the instruction fetches into, and what the register
+/// keeps where the BPF arena has no page.
+pub(crate) fn atomic_at(
+    memory: &mut Memory,
+    code: &Code,
+    pc: usize,
+    address: u64,
+    src: u64,
+    r0: u64,
+) -> (Result<u64, AccessError>, u64) {
+    let insn = code.insns[pc];
+    match insn.op {
+        Op::Atomic32(by) => (change::<4>(memory, address, by, src, r0), kept(insn, by, src, r0)),
+        Op::Atomic64(by) => (change::<8>(memory, address, by, src, r0), kept(insn, by, src, r0)),
+        _ => unreachable!("instruction {pc} is not atomic"),
+    }
+}
+
+fn kept(insn: Insn, by: Atomic, src: u64, r0: u64) -> u64 {
+    if fetched(insn, by) == Some(Fetched::R0) { r0 } else { src }
 }
 
 /// Decides on an access that memory refused: one to a page that the BPF arena does not have is counted and the program
 /// goes on; any other is a fault, which ends the program.
 #[cold]
 #[inline(never)]
-fn no_page(vm: &mut Instance, code: &Code, pc: usize, error: AccessError) -> Result<(), Fault> {
+pub(crate) fn no_page(vm: &mut Instance, code: &Code, pc: usize, error: AccessError) -> Result<(), Fault> {
     if error.kind != AccessKind::NoPage {
         return Err(error.into());
     }
@@ -97,10 +160,16 @@ fn no_page(vm: &mut Instance, code: &Code, pc: usize, error: AccessError) -> Res
     Ok(())
 }
 
-/// Calls a helper or kernel function: r0 is its result.
+/// Calls the helper or kernel function of the instruction `pc` with r1 to r5; returns r0.
 #[inline(never)]
-fn call_out(vm: &mut Instance, host: &mut dyn Host, code: &Code, insn: Insn, regs: &Registers) -> Result<u64, Fault> {
-    let args = [regs[1], regs[2], regs[3], regs[4], regs[5]];
+pub(crate) fn call_out(
+    vm: &mut Instance,
+    host: &mut dyn Host,
+    code: &Code,
+    pc: usize,
+    args: Args,
+) -> Result<u64, Fault> {
+    let insn = code.insns[pc];
     if insn.op == Op::CallHost {
         return host.kfunc(vm, insn.imm as u32, args);
     }
@@ -110,10 +179,12 @@ fn call_out(vm: &mut Instance, host: &mut dyn Host, code: &Code, insn: Insn, reg
     }
 }
 
+/// The fault of the poisoned instruction `pc`.
 #[cold]
 #[inline(never)]
-fn poisoned(code: &Code, insn: Insn) -> Fault {
-    FaultKind::Poisoned(code.reasons.get(insn.imm as usize).cloned().unwrap_or_default()).into()
+pub(crate) fn poisoned_at(code: &Code, pc: usize) -> Fault {
+    let reason = code.reasons.get(code.insns[pc].imm as usize);
+    FaultKind::Poisoned(reason.cloned().unwrap_or_default()).into()
 }
 
 /// What each instruction does, as the one `match` of [`run_loop`]: the operands are its local variables, and `break` ends
@@ -206,7 +277,8 @@ macro_rules! step {
                 if $vm.execution.executed > $limit {
                     break FaultKind::Budget($limit).into();
                 }
-                $regs[0] = attempt!(call_out($vm, $host, $code, $insn, &$regs));
+                let args = [$regs[1], $regs[2], $regs[3], $regs[4], $regs[5]];
+                $regs[0] = attempt!(call_out($vm, $host, $code, $pc - 1, args));
                 $count = $vm.execution.executed.wrapping_sub($pc as u64);
             }
             Op::Exit => match $vm.execution.leave($depth, &mut $regs, $pc - 1) {
@@ -219,7 +291,7 @@ macro_rules! step {
                     break FaultKind::Budget($limit).into();
                 }
             },
-            Op::Poison => break poisoned($code, $insn),
+            Op::Poison => break poisoned_at($code, $pc - 1),
         }
     }};
 }
@@ -233,7 +305,7 @@ fn run_loop(
     mut regs: Registers,
 ) -> Result<u64, Fault> {
     let limit = vm.execution.budget;
-    let depth = vm.execution.frames.len();
+    let depth = vm.execution.depth;
     // Instructions executed are `count + pc`: straight code counts by `pc` alone, and a jump subtracts its distance
     // from `count`.
     let mut count = vm.execution.executed.wrapping_sub(pc as u64);

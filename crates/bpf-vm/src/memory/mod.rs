@@ -28,7 +28,7 @@ pub use budget::{Account, Budget, OverBudget};
 pub const BASE: u64 = 0xffff_8880_0000_0000;
 
 /// Bytes per shadow byte.
-const GRANULE: u64 = 8;
+pub(crate) const GRANULE: u64 = 8;
 /// Unused bytes behind each object.
 const GAP: u64 = 16;
 /// Bytes that an object takes in the list of objects, or of free blocks, at most.
@@ -37,9 +37,9 @@ const PER_OBJECT: u64 = 48;
 const NULL_PAGE: u64 = 4096;
 
 /// Shadow: how many bytes of the granule may be accessed.
-const LENGTH: u8 = 0x0f;
+pub(crate) const LENGTH: u8 = 0x0f;
 /// Shadow: a program may write the bytes.
-const WRITABLE: u8 = 0x10;
+pub(crate) const WRITABLE: u8 = 0x10;
 /// Shadow: the bytes belonged to an object that was freed.
 const FREED: u8 = 0x40;
 
@@ -206,6 +206,22 @@ impl Memory {
     pub(crate) fn cast(&self, pointer: u64, to_user: bool) -> u64 {
         let low = u64::from(pointer as u32);
         if to_user && low != 0 { low | self.user_half } else { low }
+    }
+
+    /// Whether the same objects with the same bytes are in both arenas.
+    pub fn same_bytes(&self, other: &Self) -> bool {
+        self.bytes == other.bytes && self.shadow == other.shadow
+    }
+
+    /// What [`Memory::cast`] adds to pointers of user space.
+    pub(crate) fn user_half(&self) -> u64 {
+        self.user_half
+    }
+
+    /// The arena's first byte, its shadow's first byte, and the number of the shadow's bytes, for compiled code.
+    #[inline]
+    pub(crate) fn parts(&mut self) -> (*mut u8, *const u8, u64) {
+        (self.bytes.as_mut_ptr(), self.shadow.as_ptr(), self.shadow.len() as u64)
     }
 
     /// Allocates zeroed pages of the BPF arena at a user address or, if it is 0, anywhere. Returns the user address of

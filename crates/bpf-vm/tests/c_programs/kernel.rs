@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::engine::prepared;
 use tandem_bpf_vm::btf::{Btf, Builder, Member, Type, TypeId};
 use tandem_bpf_vm::fault::Fault;
 use tandem_bpf_vm::host::{Args, Clock, Host};
@@ -138,7 +139,7 @@ pub fn load_with(open: OpenObject, btf: Arc<Btf>) -> Result<Instance, LoadError>
         arena_data_last: false,
         budget: BUDGET,
     };
-    open.load(&environment, Memory::new(64 << 20))
+    open.load(&environment, Memory::new(64 << 20)).map(prepared)
 }
 
 /// Loads an object with all its programs, the optional ones too.

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use tandem_simulator::input::{nearest, valid_names};
 use tandem_simulator::machine::Machine;
 use tandem_simulator::simulation::{
-    self, Budget, Hotplug, KernelParameters, Linux, NotOffered, OpenError, Options, Profile, SchedExt, Scheduler,
+    self, Bpf, Budget, Hotplug, KernelParameters, Linux, NotOffered, OpenError, Options, Profile, SchedExt, Scheduler,
     SettingError, SimulationError,
 };
 use tandem_simulator::units::{Nanos, seconds};
@@ -169,6 +169,7 @@ impl Scenario {
             hotplug,
             audit: None,
             memory: Budget::default(),
+            bpf: Bpf::default(),
         })
     }
 
@@ -308,6 +309,7 @@ mod tests {
             sidecar: None,
             settings: Vec::new(),
             profile: None,
+            code: Arc::default(),
         };
         let mut scenario = Scenario::default();
         let governor = Governor::Powersave;

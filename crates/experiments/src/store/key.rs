@@ -129,9 +129,9 @@ impl Keys {
         Self { program, machines: Known::default(), workloads: Known::default(), objects: Mutex::default() }
     }
 
-    /// The key of a run. The memory that it may use is left out: a report does not depend on that.
+    /// The key of a run. The memory that it may use is left out, and how BPF programs run: a report depends on neither.
     pub fn of(&self, machine: &Machine, workload: &Workload, options: &Options) -> Digest {
-        let Options { scheduler, governor, seed, time_limit, kernel, hotplug, audit, memory: _ } = options;
+        let Options { scheduler, governor, seed, time_limit, kernel, hotplug, audit, memory: _, bpf: _ } = options;
         let mut text = Text(Sha256::new());
         text.add("program", &self.program);
         text.add("machine", &self.machines.digest(machine));
@@ -145,7 +145,7 @@ impl Keys {
     }
 
     fn add_object(&self, text: &mut Text, scheduler: &SchedExt) {
-        let SchedExt { path, name, object: _, sidecar, settings, profile } = scheduler;
+        let SchedExt { path, name, object: _, sidecar, settings, profile, code: _ } = scheduler;
         text.add("object", &self.of_object(scheduler));
         text.add("scheduler", &(path, name, sidecar, settings, profile));
     }

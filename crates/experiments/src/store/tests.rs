@@ -82,6 +82,7 @@ fn whatever_a_run_follows_from_is_in_its_key() {
         sidecar: None,
         settings: Vec::new(),
         profile: None,
+        code: Arc::default(),
     };
     let of =
         |scheduler: SchedExt| Options { scheduler: Scheduler::SchedExt(Arc::new(scheduler)), ..Options::default() };

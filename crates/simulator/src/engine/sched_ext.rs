@@ -20,7 +20,7 @@ impl Engine<'_> {
     }
 
     fn load(&mut self, scheduler: &SchedExt, cpu: CpuId) -> Result<(), SchedulerError> {
-        let request = scheduler.request(&self.options.kernel, &self.account);
+        let request = scheduler.request(&self.options.kernel, &self.account, self.options.bpf.compiles());
         let kernel = &self.sched.kernel;
         let system = System { kernel, machine: self.machine, governor: self.options.governor };
         let loaded = frontend::load_object(scheduler.object.clone(), &request, &system)?;

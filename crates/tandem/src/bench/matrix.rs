@@ -16,7 +16,7 @@ use tandem_experiments::Simulator;
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::{NoObserver, Observer};
-use tandem_simulator::simulation::{Options, SimulationError};
+use tandem_simulator::simulation::{Bpf, Options, SimulationError};
 use tandem_simulator::workload::Workload;
 use tandem_simulator::workload::bundled::BUNDLED;
 
@@ -118,7 +118,7 @@ fn compare(
     threads: u32,
     folder: &Path,
 ) -> Result<(), Failure> {
-    let store = Place { folder: folder.to_owned(), limit: STORE, named: true };
+    let store = Place { folder: folder.to_owned(), limit: STORE, named: true, bpf: Bpf::default() };
     let mut words = vec!["tandem".to_owned(), "compare".to_owned()];
     words.extend(BUNDLED.iter().map(|(name, _)| (*name).to_owned()));
     words.extend(size.machines.iter().flat_map(|name| ["-m".to_owned(), (*name).to_owned()]));

@@ -19,7 +19,7 @@ use tandem_simulator::simulation::{Options, Scheduler};
 use tandem_simulator::units::{MSEC, Nanos, SEC};
 use tandem_simulator::workload::Workload;
 
-use crate::arguments::{Choice, Pair, choice};
+use crate::arguments::{BpfOption, Choice, Pair, choice};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::quantity::{PER_SECOND, SECONDS, count, quantity};
@@ -75,6 +75,9 @@ pub struct Bench {
     /// Take a tenth of the time, with a smaller matrix, for a first impression
     #[arg(long)]
     quick: bool,
+
+    #[command(flatten)]
+    pub bpf: BpfOption,
 }
 
 /// Results of one measurement.

@@ -84,7 +84,7 @@ pub struct Compare {
     parameters: Vec<VariedSetting>,
 
     #[command(flatten)]
-    options: RunOptions,
+    pub options: RunOptions,
 
     /// Runs per pair, each with a seed of its own
     #[arg(

@@ -41,7 +41,7 @@ pub struct ExperimentCommand {
     file: PathBuf,
 
     #[command(flatten)]
-    study: StudyOptions,
+    pub study: StudyOptions,
 
     #[command(flatten)]
     quiet: QuietOption,

@@ -31,7 +31,8 @@ use self::advice::Advice;
 use self::reason::{Place, Reason, Verdict};
 use self::trial::{Trial, TrialSetup};
 use crate::arguments::{
-    QuietOption, Settings, all_settings, duration, governor, object, profile, reads, settings, tell_own_governors,
+    BpfOption, QuietOption, Settings, all_settings, duration, governor, object, profile, reads, settings,
+    tell_own_governors,
 };
 use crate::bundled;
 use crate::context::Context;
@@ -96,6 +97,9 @@ pub struct Explain {
 
     #[command(flatten)]
     json: JsonOption,
+
+    #[command(flatten)]
+    pub bpf: BpfOption,
 }
 
 /// What each mechanism can do; docs/reports.md describes the fields.

@@ -64,7 +64,7 @@ pub struct Reproduce {
     from: Option<PathBuf>,
 
     #[command(flatten)]
-    study: StudyOptions,
+    pub study: StudyOptions,
 
     #[command(flatten)]
     json: JsonOption,

@@ -9,7 +9,7 @@ use tandem_experiments::{
     Book, Environment, ExperimentError, Library, Missing, Paper, PaperResult, Results, SCHEMA, Stored, Study, Used,
 };
 
-use crate::arguments::Carried;
+use crate::arguments::{BpfOption, Carried};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::store::StoreOption;
@@ -31,6 +31,9 @@ pub struct StudyOptions {
 
     #[command(flatten)]
     store: StoreOption,
+
+    #[command(flatten)]
+    pub bpf: BpfOption,
 }
 
 /// What came of it.

@@ -42,7 +42,7 @@ ejected; the run goes on under fair, its report says so, and the exit status is 
 #[command(after_help = EXAMPLES)]
 pub struct Simulate {
     #[command(flatten)]
-    run: OneRunOptions,
+    pub run: OneRunOptions,
 
     #[command(flatten)]
     json: JsonOption,

@@ -4,6 +4,8 @@
 use std::fs;
 use std::sync::atomic::Ordering;
 
+use tandem_simulator::simulation::Bpf;
+
 use super::{Mock, Story};
 use crate::failure::Failure;
 use crate::store::Place;
@@ -11,7 +13,7 @@ use crate::store::Place;
 /// A story whose store is a folder of its own.
 fn story() -> Story {
     let story = Story::new();
-    let place = Place { folder: story.path("store"), limit: 1 << 20, named: true };
+    let place = Place { folder: story.path("store"), limit: 1 << 20, named: true, bpf: Bpf::default() };
     Story { store: Some(place), ..story }
 }
 

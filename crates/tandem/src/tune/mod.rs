@@ -17,7 +17,7 @@ use tandem_simulator::machine::Machine;
 use tandem_simulator::simulation::Scheduler;
 use tandem_simulator::units::Nanos;
 
-use crate::arguments::{Choice, QuietOption, Settings, all_settings, choice, duration, reads, settings};
+use crate::arguments::{BpfOption, Choice, QuietOption, Settings, all_settings, choice, duration, reads, settings};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::json::JsonOption;
@@ -100,6 +100,9 @@ pub struct Tune {
 
     #[command(flatten)]
     json: JsonOption,
+
+    #[command(flatten)]
+    pub bpf: BpfOption,
 }
 
 /// What was found, for programs; docs/reports.md describes the fields.

@@ -37,7 +37,7 @@ where its limits are; the fields of the JSON are described in docs/reports.md.";
 #[command(after_help = EXAMPLES)]
 pub struct Why {
     #[command(flatten)]
-    run: OneRunOptions,
+    pub run: OneRunOptions,
 
     /// Only waits of this thread, or of all threads of this task of the workload
     #[arg(long, value_name = "T")]

@@ -35,7 +35,9 @@ pub fn on_machine(
     let streams = Streams::new(seed);
     let mut kernel = Kernel::new(machine, parameters.clone(), streams.of(Stream::Kernel));
     let system = System { kernel: &kernel, machine, governor };
-    let loaded = load_object(scheduler.object.clone(), &scheduler.request(parameters, account), &system)?;
+    // One short program, once.
+    let request = scheduler.request(parameters, account, None);
+    let loaded = load_object(scheduler.object.clone(), &request, &system)?;
     check_ops(&loaded.ops, loaded.profile)?;
     let Some(program) = loaded.check else { return Ok(()) };
     let cpu = loaded.init_cpu.or_else(|| kernel.topology.online.first()).unwrap_or(CpuId(0));

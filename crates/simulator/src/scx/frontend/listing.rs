@@ -243,7 +243,9 @@ impl SchedExt {
         let governor = Governor::Schedutil(SchedutilTunables::default());
         let system = System { kernel: &kernel, machine: &machine, governor };
         let parameters = KernelParameters { bpf_budget: 0, ..KernelParameters::default() };
-        let loaded = load_object(self.object.clone(), &self.request(&parameters, &Budget::default().open()), &system)?;
+        let account = Budget::default().open();
+        let request = self.request(&parameters, &account, None);
+        let loaded = load_object(self.object.clone(), &request, &system)?;
         Ok(check_ops(&loaded.ops, loaded.profile)?)
     }
 }

@@ -22,6 +22,7 @@ pub mod tasks;
 
 use std::sync::Arc;
 
+use tandem_bpf_vm::compile::{CodeCache, When};
 use tandem_bpf_vm::fault::FaultKind;
 use tandem_bpf_vm::instance::{Instance, ProgramId};
 use tandem_bpf_vm::link::{Environment, LoadError};
@@ -155,6 +156,8 @@ pub struct Request<'a> {
     pub memory_limit: u64,
     /// Instructions that a call of a program may execute.
     pub budget: u64,
+    /// What is compiled of the object, and when more is; `None`: it is interpreted.
+    pub code: Option<(&'a CodeCache, When)>,
 }
 
 /// A loaded scheduler, not attached yet.
@@ -265,6 +268,10 @@ pub fn load_object(object: Arc<Object>, request: &Request<'_>, system: &System<'
         },
         memory,
     )?;
+    if let Some((cache, when)) = request.code {
+        // Where nothing can be compiled, the interpreter goes on: the results are the same.
+        let _ = vm.compile(cache, when);
+    }
     for variable in guest.variables() {
         vm.register_percpu(variable, guest.per_cpu_stride());
     }

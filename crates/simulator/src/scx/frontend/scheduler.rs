@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tandem_bpf_vm::compile::{CodeCache, When};
 use tandem_bpf_vm::memory::Account;
 use tandem_bpf_vm::object::{Object, ObjectError};
 use tandem_bpf_vm::open::{OpenObject, Setting, SettingError};
@@ -36,6 +37,8 @@ pub struct SchedExt {
     pub settings: Vec<(String, String)>,
     /// The kernel version to run it on; `None`: the sidecar's, or the one that the object was built for.
     pub profile: Option<Profile>,
+    /// What was compiled of it, for all runs of this process.
+    pub code: Arc<CodeCache>,
 }
 
 impl PartialEq for SchedExt {
@@ -162,8 +165,15 @@ impl SchedExt {
         let object = Object::parse(object).map_err(|why| OpenError::Object { path: path.to_owned(), why })?;
         ops::find(&object).map_err(|why| OpenError::Scheduler { path: path.to_owned(), why: Box::new(why) })?;
         let name = display_name(path) + behind;
-        let scheduler =
-            Self { path: path.to_owned(), name, object: Arc::new(object), sidecar, settings, profile: None };
+        let scheduler = Self {
+            path: path.to_owned(),
+            name,
+            object: Arc::new(object),
+            sidecar,
+            settings,
+            profile: None,
+            code: Arc::default(),
+        };
         scheduler.check()?;
         Ok(scheduler)
     }
@@ -187,8 +197,14 @@ impl SchedExt {
         Self { name: printable(file) + behind, ..self.clone() }
     }
 
-    /// How to load it into a kernel with these parameters, whose memory `account` pays for.
-    pub(crate) fn request<'a>(&'a self, parameters: &KernelParameters, account: &'a Account) -> Request<'a> {
+    /// How to load it into a kernel with these parameters, whose memory `account` pays for; it is compiled when
+    /// `compiled` says.
+    pub(crate) fn request<'a>(
+        &'a self,
+        parameters: &KernelParameters,
+        account: &'a Account,
+        compiled: Option<When>,
+    ) -> Request<'a> {
         Request {
             settings: &self.settings,
             sidecar: self.sidecar.as_ref(),
@@ -197,6 +213,7 @@ impl SchedExt {
             account,
             memory_limit: parameters.bpf_memory_mib << 20,
             budget: parameters.bpf_budget,
+            code: compiled.map(|when| (&*self.code, when)),
         }
     }
 

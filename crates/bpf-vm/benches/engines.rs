@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Instructions per second of the interpreter: criterion's "elements" are instructions.
+//! Instructions per second of the interpreter and of compiled code: criterion's "elements" are instructions.
 
 #[path = "../tests/assembler/mod.rs"]
 mod assembler;
@@ -7,6 +7,7 @@ mod assembler;
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use tandem_bpf_vm::compile::{CodeCache, When};
 use tandem_bpf_vm::fault::{Fault, FaultKind};
 use tandem_bpf_vm::host::{Args, Host};
 use tandem_bpf_vm::instance::Instance;
@@ -152,24 +153,30 @@ mix:
     mul32 %r0, 31
     exit";
 
-fn interpreter(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("interpreter");
-    for (name, text) in
-        [("arithmetic", ARITHMETIC), ("memory", MEMORY), ("sieve", SIEVE), ("sort", SORT), ("calls", CALLS)]
-    {
-        let code = assembler::assemble(text).expect("the program is right");
-        let mut vm = Instance::from_instructions(&code, &|_| None, u64::MAX).expect("the program decodes");
-        let memory = vm.memory.alloc(32768, Protection::ReadWrite).expect("there is room");
-        let main = vm.program("main").expect("it is the first function");
-        let args = [memory, 32768, 0, 0, 0];
-        let outcome = vm.run_raw(main, args, &mut NoHost).expect("the program ends");
-        group.throughput(Throughput::Elements(outcome.instructions));
-        group.bench_function(name, |bencher| {
-            bencher.iter(|| vm.run_raw(main, black_box(args), &mut NoHost));
-        });
+fn engines(criterion: &mut Criterion) {
+    let cache = CodeCache::default();
+    for engine in ["interpreter", "compiled"] {
+        let mut group = criterion.benchmark_group(engine);
+        for (name, text) in
+            [("arithmetic", ARITHMETIC), ("memory", MEMORY), ("sieve", SIEVE), ("sort", SORT), ("calls", CALLS)]
+        {
+            let code = assembler::assemble(text).expect("the program is right");
+            let mut vm = Instance::from_instructions(&code, &|_| None, u64::MAX).expect("the program decodes");
+            if engine == "compiled" {
+                vm.compile(&cache, When::Entered).expect("the program compiles");
+            }
+            let memory = vm.memory.alloc(32768, Protection::ReadWrite).expect("there is room");
+            let main = vm.program("main").expect("it is the first function");
+            let args = [memory, 32768, 0, 0, 0];
+            let outcome = vm.run_raw(main, args, &mut NoHost).expect("the program ends");
+            group.throughput(Throughput::Elements(outcome.instructions));
+            group.bench_function(name, |bencher| {
+                bencher.iter(|| vm.run_raw(main, black_box(args), &mut NoHost));
+            });
+        }
+        group.finish();
     }
-    group.finish();
 }
 
-criterion_group!(benches, interpreter);
+criterion_group!(benches, engines);
 criterion_main!(benches);
