@@ -6,8 +6,9 @@ use serde_json::Value;
 use crate::command::{mistake, shown};
 
 /// A search of a few settings, small enough for a test.
-const SEARCH: [&str; 18] = [
+const SEARCH: [&str; 19] = [
     "tune",
+    "--quiet",
     "mixed-memory",
     "-m",
     "hikey960",
@@ -61,7 +62,7 @@ fn a_search_is_a_function_of_its_seed_and_says_how_sure_it_is() {
     let best = format!("tandem,{}", settings.join(","));
     let compare =
         ["compare", "mixed-memory", "-m", "hikey960", "-s", "tandem", "-s", &best, "--runs", "3", "--seed", "2"];
-    let compared = shown(std::path::Path::new("."), &[&compare[..], &["--no-alone", "--json"]].concat());
+    let compared = shown(std::path::Path::new("."), &[&compare[..], &["--no-alone", "--quiet", "--json"]].concat());
     let compared: Value = serde_json::from_str(&compared).unwrap();
     let energy = |pair: usize, run: usize| compared["pairs"][pair]["runs"][run]["energy_j"]["total"].as_f64().unwrap();
     let logarithms: f64 = (0..3).map(|run| (energy(1, run) / energy(0, run)).ln()).sum();
