@@ -187,6 +187,24 @@ fn survives(code: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Cranelift 0.125 made −1 of it where the divisor is a constant.
+#[test]
+fn the_least_number_divided_by_itself_is_one() {
+    let least = i32::MIN;
+    let wide = i64::from(least) as u64;
+    for (class, dst) in [(4, u64::from(least as u32)), (7, wide)] {
+        assert_eq!(alu(0x30 | class, 1, dst, wide), (1, 1));
+        assert_eq!(alu(0x90 | class, 1, dst, wide), (0, 0));
+        assert_eq!(alu(0x30 | class, 1, 7, wide), (0, 0));
+        assert_eq!(alu(0x90 | class, 1, 7, wide), (7, 7));
+    }
+    // r1 / (the least number of 64 bits), which no immediate can say.
+    let code =
+        [[0x18, 2, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 0, 0x80], slot(0x3f, 1, 2, 1, 0), slot(0xbf, 0, 1, 0, 0)];
+    let code = [code.concat(), slot(0x95, 0, 0, 0, 0).to_vec()].concat();
+    assert_eq!(run(&code, [1 << 63, 0, 0, 0, 0]).unwrap().value, 1);
+}
+
 proptest! {
     #[test]
     fn arithmetic_is_that_of_wide_integers(dst in operand(), src in operand()) {

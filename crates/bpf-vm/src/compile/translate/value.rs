@@ -123,18 +123,27 @@ impl Translator<'_, '_> {
     }
 
     /// Signed division; by zero as [`Self::divide`], and by −1 it negates, wrapping.
+    ///
+    /// Cranelift 0.125 takes the least number, where it is a constant, for the power of two above the greatest: it is divided by
+    /// here, which leaves that number alone whole.
     fn divide_signed(&mut self, alu: Alu, dst: Value, src: Value) -> Value {
         let kind = self.kind(src);
+        let least = if kind == I64 { i64::MIN } else { i64::from(i32::MIN) };
         let (zero, one) = (self.builder.ins().iconst(kind, 0), self.builder.ins().iconst(kind, 1));
-        let by_zero = self.builder.ins().icmp_imm(IntCC::Equal, src, 0);
-        let by_minus_one = self.builder.ins().icmp_imm(IntCC::Equal, src, -1);
+        let is = |this: &mut Self, value, number| this.builder.ins().icmp_imm(IntCC::Equal, value, number);
+        let (by_zero, by_minus_one, by_least) = (is(self, src, 0), is(self, src, -1), is(self, src, least));
+        let of_least = is(self, dst, least);
         let special = self.builder.ins().bor(by_zero, by_minus_one);
+        let special = self.builder.ins().bor(special, by_least);
         let divisor = self.builder.ins().select(special, one, src);
-        let (result, of_zero, of_minus_one) = if alu == Alu::SignedDiv {
-            (self.builder.ins().sdiv(dst, divisor), zero, self.builder.ins().ineg(dst))
+        let mut choose = |condition, then, otherwise| self.builder.ins().select(condition, then, otherwise);
+        let (whole, rest) = (choose(of_least, one, zero), choose(of_least, zero, dst));
+        let (result, of_zero, of_minus_one, of_least) = if alu == Alu::SignedDiv {
+            (self.builder.ins().sdiv(dst, divisor), zero, self.builder.ins().ineg(dst), whole)
         } else {
-            (self.builder.ins().srem(dst, divisor), dst, zero)
+            (self.builder.ins().srem(dst, divisor), dst, zero, rest)
         };
+        let result = self.builder.ins().select(by_least, of_least, result);
         let result = self.builder.ins().select(by_minus_one, of_minus_one, result);
         self.builder.ins().select(by_zero, of_zero, result)
     }
