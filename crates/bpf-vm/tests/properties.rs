@@ -139,7 +139,7 @@ fn likely() -> impl Strategy<Value = [u8; 8]> {
 /// Helpers for programs at random: 0 gives a number that depends on its arguments, 1 calls r1 back with r2, 16 faults.
 fn some_helper(id: i32) -> Option<Builtin> {
     match id {
-        0 => Some(|_, _, args| Ok(args.iter().fold(7, |sum, arg| sum * 31 ^ arg))),
+        0 => Some(|_, _, args| Ok(args.iter().fold(7, |sum, arg| (sum * 31) ^ arg))),
         1 => Some(|vm, host, args| vm.call(args[0], [args[1], args[2], 0, 0, 0], host)),
         16 => Some(|_, _, _| Err(FaultKind::Misuse("helper 16 was called".to_owned()).into())),
         _ => None,
