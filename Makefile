@@ -120,10 +120,14 @@ lint: build-requirements $(DENY) ## Check format, lints, documentation and licen
 	"$(DENY)" --locked check licenses bans sources
 
 # Packages that need each other are packaged together by cargo 1.90 or newer; what is in them builds with the oldest Rust promised.
-# Each is unpacked and built by itself, so that nothing is read from outside of it.
+# Each is unpacked and built by itself, so that nothing is read from outside of it. Cargo takes a package of the same version for the
+# one that it has unpacked and built before, whatever is in it now: what it has of ours is removed.
+PACKAGED := $(TARGET)/packaged
+UNPACKED := $(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src/-*/tandem-*
 .PHONY: package
 package: build-requirements ## Package the libraries, and build each from its package alone
-	$(CARGO) package --workspace --exclude tandem-sched --exclude tandem-swarm --locked
+	rm -rf "$(PACKAGED)"/debug/.fingerprint/tandem-* $(UNPACKED)
+	$(CARGO) package --workspace --exclude tandem-sched --exclude tandem-swarm --locked --target-dir "$(PACKAGED)"
 
 # Its build folder is removed: it takes hundreds of megabytes and is used once.
 $(DENY): | build-requirements
