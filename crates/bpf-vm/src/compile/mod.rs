@@ -14,7 +14,7 @@ mod translate;
 mod workshop;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::interp::Code;
 use workshop::Workshop;
@@ -60,6 +60,8 @@ pub struct Compiled {
     entries: gate::Entries,
     /// Instructions that were interpreted from each function on, in all instances.
     interpreted: Box<[AtomicU64]>,
+    /// How many of them make a function worth compiling, with all that it calls; found out when first asked.
+    worth: Box<[OnceLock<u64>]>,
     /// Set once nothing more can be compiled.
     closed: AtomicBool,
     workshop: Mutex<Workshop>,
@@ -79,8 +81,9 @@ impl Compiled {
     fn new(code: &Arc<Code>) -> Result<Self, CompileError> {
         let (entries, workshop) = (gate::Entries::new(code.functions()), Workshop::new(code)?);
         let interpreted = (0..code.functions()).map(|_| AtomicU64::new(0)).collect();
+        let worth = (0..code.functions()).map(|_| OnceLock::new()).collect();
         let (code, closed, workshop) = (Arc::clone(code), AtomicBool::new(false), Mutex::new(workshop));
-        Ok(Self { code, entries, interpreted, closed, workshop })
+        Ok(Self { code, entries, interpreted, worth, closed, workshop })
     }
 
     /// Compiles all functions now, rather than when they are first entered.
@@ -104,9 +107,8 @@ impl Compiled {
     }
 
     fn is_worthwhile(&self, function: usize) -> bool {
-        let enough_for = self.interpreted[function].load(Ordering::Relaxed) / INTERPRETED_PER_COMPILED;
-        let own = self.code.instructions(function).len() as u64;
-        enough_for >= own && enough_for >= workshop::instructions_to_reach(&self.code, function)
+        let worth = || INTERPRETED_PER_COMPILED * workshop::instructions_to_reach(&self.code, function);
+        self.interpreted[function].load(Ordering::Relaxed) >= *self.worth[function].get_or_init(worth)
     }
 
     /// Notes that so many instructions were interpreted from a function on.
@@ -143,7 +145,7 @@ impl CodeCache {
     /// [`CompileError`].
     pub(crate) fn get(&self, code: &Arc<Code>) -> Result<Arc<Compiled>, CompileError> {
         // What another thread has left half done is a list with an entry more or less.
-        let mut entries = self.entries.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(entry) = entries.iter().find(|entry| entry.code.same_instructions(code)) {
             return Ok(Arc::clone(entry));
         }
