@@ -142,6 +142,20 @@ bench: build ## Measure the simulator's speed
 	"$(TANDEM)" bench
 	scripts/count
 
+# What `make judge-base` judges, and which part and half of it; its own runs are kept in out/judge.
+SCHEDULER ?= tandem
+PART ?=
+HALF ?=
+JUDGE_SEED ?= 2000
+JOBS ?= 2
+
+.PHONY: judge-base
+judge-base: build-requirements ## Judge the scheduler without mechanisms against fair and scx_bpfland (QUICK=yes; PART=time; docs/base.md)
+	$(CARGO) build --quiet --release --locked --package tandem-sched --example judge-base
+	"$(TARGET)/release/examples/judge-base" --scheduler "$(SCHEDULER)" $(PART:%=--part %) $(HALF:%=--half %) \
+		$(if $(filter yes,$(QUICK)),--quick) --judge-seed $(JUDGE_SEED) --jobs $(JOBS) \
+		--published "$(TOOLS)/published" --objects "$(OBJECTS)" --store "$(OUT)/judge" $(if $(FRESH),--fresh)
+
 # It needs two idle CPUs: what others do is in the times. With `guest/cost --count` it is not.
 .PHONY: cost
 cost: test-requirements ## Measure what schedulers cost in a test kernel

@@ -5,15 +5,13 @@
 #ifndef __TANDEM_SETTINGS_H
 #define __TANDEM_SETTINGS_H
 
-#include "include/scx.bpf.h"
+#include "base/facts.bpf.h"
 
 #define __range(text) __attribute__((btf_decl_tag("range " text)))
 #define __unit(text) __attribute__((btf_decl_tag("unit " text)))
 #define __help(text) __attribute__((btf_decl_tag("help " text)))
 /* The value that is as the paper has it, where another is the default, and where in the paper. */
 #define __letter(text) __attribute__((btf_decl_tag("letter " text)))
-/* Callbacks, other programs and flags of struct sched_ext_ops that a loader leaves out unless a setting that needs them is on. */
-#define __needs(text) __attribute__((btf_decl_tag("needs " text)))
 #define __said(number) #number
 #define __number(macro) __said(macro)
 
@@ -33,11 +31,30 @@ enum tandem_sorted_balance {
 	TANDEM_SORTED_BALANCE_VARIETY,
 };
 
+/* What lies under the mechanisms. */
+enum tandem_base {
+	TANDEM_BASE_SINGLE,
+	TANDEM_BASE_QUEUES,
+};
+
+const volatile enum tandem_base base
+	__needs("tick runnable quiescent set_weight set_cpumask cpu_release exit_task cgroup_init cgroup_exit cgroup_move cgroup_set_weight SCX_OPS_HAS_CGROUP_WEIGHT SCX_OPS_ENQ_LAST")
+	__help("What lies under the mechanisms: single, one queue for all CPUs; queues, one for each last-level cache, weights as fair's, groups. With sorted it is single.") = TANDEM_BASE_QUEUES;
+
+/* What the base of several queues is after besides time. */
+enum tandem_mode {
+	TANDEM_MODE_NONE,
+	TANDEM_MODE_AUTO,
+};
+
+const volatile enum tandem_mode mode
+	__help("What base=queues is after besides time: none; auto, energy too, where CPUs differ and the power of clocks is known.") = TANDEM_MODE_NONE;
+
 /* The mechanisms. */
 
 const volatile bool all
 	__needs("runnable quiescent update_idle cpu_release set_cpumask exit_task tandem_sched_stat_runtime SCX_OPS_ENQ_LAST")
-	__help("Turn on all five mechanisms, isolation as shared unless said otherwise.") = false;
+	__help("Turn on all five mechanisms, isolation as shared unless said otherwise; sorted among them brings base=single.") = false;
 const volatile enum tandem_isolate isolate
 	__needs("set_cpumask update_idle cpu_release exit_task SCX_OPS_ENQ_LAST")
 	__help("Keep operating-system noise on one CPU: off, dedicated (applications stay off it), shared (they may use it).") = TANDEM_ISOLATE_OFF;
@@ -49,7 +66,7 @@ const volatile bool serial_first
 	__help("Serial phases of parallel applications run first, then the senior of several parallel ones.") = false;
 const volatile bool sorted
 	__needs("quiescent update_idle cpu_release exit_task tandem_sched_stat_runtime SCX_OPS_ENQ_LAST")
-	__help("Run queues sorted by memory intensity, opposite ways on paired CPUs, in synchronised epochs.") = false;
+	__help("Run queues sorted by memory intensity, opposite ways on paired CPUs, in synchronised epochs. Brings base=single.") = false;
 const volatile bool speed
 	__needs("update_idle cpu_release exit_task tandem_sched_stat_runtime SCX_OPS_ENQ_LAST")
 	__help("Clocks follow idle and loaded, delayed, and the energy-delay factor of what runs.") = false;
@@ -57,7 +74,7 @@ const volatile bool speed
 /* For all of them. */
 
 const volatile u32 slice_us
-	__range("100..1000000") __unit("us") __help("Time that a task may run before others have their turn.") = 20000;
+	__range("100..1000000") __unit("us") __help("With base=single: time that a task may run before others have their turn.") = 20000;
 
 /* isolate */
 
@@ -75,7 +92,7 @@ const volatile u32 os_hurry_ms
 	__help("Dedicated, while that clock follows the noise: after so long at work without a pause it goes up at once; 0: never.") = 25;
 const volatile bool noise_preempts
 	__letter("true: section 6")
-	__help("Noise that wakes takes a shared OS CPU from an application at once, instead of waiting for the slice's end.") = false;
+	__help("Noise that wakes takes a shared OS CPU from an application at once, instead of waiting for the slice's end, or, with base=queues, a tick.") = false;
 
 /* longest */
 

@@ -8,8 +8,9 @@
  *	with whom?		sorted/		memory-bound beside compute-bound
  *	how fast?		speed/		clocks follow events, and the energy-delay product
  *
- * Each callback below asks them in this order. With all off, or inert, it is a fair scheduler by weighted virtual time with
- * one queue for all CPUs, good where these share a last-level cache.
+ * Each callback below asks them in this order. With all off queues/ decides alone (docs/base.md), and under them where any is on
+ * (over/). With `sorted`, or base=single, tasks of which no mechanism says anything wait in one queue for all CPUs, by weighted
+ * virtual time.
  */
 #include "base/base.bpf.h"
 #include "base/place.bpf.h"
@@ -21,93 +22,27 @@
 #include "serial/serial.bpf.h"
 #include "sorted/sorted.bpf.h"
 #include "speed/speed.bpf.h"
+#include "base/ask.bpf.h"
+#include "queues/queues.bpf.h"
+#include "over/over.bpf.h"
+#include "queues/core.bpf.h"
+#include "queues/hotplug.bpf.h"
 #include "base/check.bpf.h"
 #include "base/exit.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 
-static __always_inline enum rank rank_of(struct task_struct *p, struct task_ctx *tctx)
-{
-	return is_on(SERIAL) && place_of(tctx) == PLACE_APPLICATION ? serial_rank(p, tctx) : RANK_NORMAL;
-}
-
-/*
- * Which CPU a task should have. Where lengths are known they say it, also when a serial phase begins or ends: the first
- * threads that a barrier lets go are not those that need the fastest CPU. A lone thread is long in any case. What sleeps so
- * much that a slower CPU is fast enough for it gains little on a fast one, which it would have to wake up each time.
- */
-static __always_inline enum wish wish_of(struct task_struct *p, struct task_ctx *tctx, enum rank rank)
-{
-	enum wish wish = WISH_ANY;
-
-	if (is_on(LONGEST) && place_of(tctx) == PLACE_APPLICATION)
-		wish = longest_wish(p, tctx);
-	if (wish == WISH_ANY && rank == RANK_SERIAL)
-		wish = WISH_FAST;
-	return wish == WISH_FAST && light_for_any(tctx) ? WISH_ANY : wish;
-}
-
-/* A fast CPU for a task that wishes one, perhaps in another's place: then SCX_ENQ_PREEMPT is in @flags. Negative: none. */
-static s32 claim_fast(struct task_struct *p, struct task_ctx *tctx, enum rank rank, s32 prev_cpu, u64 *flags)
-{
-	return rank == RANK_SERIAL ? serial_place(p, prev_cpu, flags) : longest_place(p, tctx, prev_cpu, flags);
-}
-
-/* An idle CPU for a task; negative if there is none. */
-static __always_inline s32 pick_idle(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu, enum wish wish)
-{
-	s32 cpu = -1;
-
-	if (is_on(SPEED) && wish == WISH_ANY && place_of(tctx) == PLACE_APPLICATION)
-		cpu = speed_pick_idle(p, tctx, prev_cpu);
-	return cpu >= 0 ? cpu : place_pick_idle(p, place_of(tctx), prev_cpu, wish);
-}
-
-/* A CPU where a task may run at once: a fast one if it wishes that, an idle one, or what gives way to a serial phase. */
-static s32 find_cpu(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu, u64 *flags)
-{
-	enum rank rank = rank_of(p, tctx);
-	enum wish wish = wish_of(p, tctx, rank);
-	s32 cpu = -1;
-
-	if ((wish == WISH_ANY || nr_kinds == 1) && place_of(tctx) == PLACE_APPLICATION && place_stays(p, tctx, prev_cpu))
-		return prev_cpu;
-	if (wish == WISH_FAST)
-		cpu = claim_fast(p, tctx, rank, prev_cpu, flags);
-	if (cpu < 0)
-		cpu = pick_idle(p, tctx, prev_cpu, wish);
-	if (cpu < 0 && rank == RANK_SERIAL && wish != WISH_FAST)
-		cpu = serial_place(p, prev_cpu, flags);
-	return cpu;
-}
-
-/*
- * Sends a thread that is woken for a lock to its own fast CPU, or has it wait for its turn. Then the CPU is the waker's: its
- * own, if idle, would only be woken up to find that.
- */
-static s32 select_by_turns(struct task_struct *p, s32 prev_cpu)
-{
-	s32 cpu = turns_pick(p, prev_cpu);
-
-	if (cpu >= 0) {
-		count(TANDEM_STAT_BASE_IDLE);
-		dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), 0);
-		return cpu;
-	}
-	count(TANDEM_STAT_LONGEST_TURNS);
-	dsq_insert(p, QUEUE_TURN, slice_ns(), 0);
-	return bpf_get_smp_processor_id();
-}
-
 /* Sends a task that wakes to such a CPU, if there is one. */
 static s32 select_by_mechanism(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)
 {
+	enum rank rank;
 	u64 flags = 0;
 	s32 cpu;
 
 	if (is_on(LONGEST) && turns_concern(p, tctx))
 		return select_by_turns(p, prev_cpu);
-	cpu = find_cpu(p, tctx, prev_cpu, &flags);
+	rank = rank_of(p, tctx);
+	cpu = find_cpu(p, tctx, rank, wish_of(p, tctx, rank), prev_cpu, &flags);
 	if (cpu < 0)
 		return prev_cpu;
 	if (smt && cpu != prev_cpu)
@@ -123,6 +58,10 @@ s32 BPF_STRUCT_OPS(tandem_select_cpu, struct task_struct *p, s32 prev_cpu, u64 w
 	bool is_idle = false;
 	s32 cpu;
 
+	if (is_alone())
+		return queues_select_cpu(p, prev_cpu, wake_flags);
+	if (is_under())
+		return over_select_cpu(p, prev_cpu, wake_flags);
 	if (is_any_on() && (tctx = task_of(p))) {
 		light_wakes(tctx);
 		return select_by_mechanism(p, tctx, prev_cpu);
@@ -145,18 +84,6 @@ static __always_inline enum queue queue_of(struct task_ctx *tctx, enum rank rank
 	if (rank != RANK_NORMAL)
 		return rank == RANK_SERIAL ? QUEUE_SERIAL : QUEUE_JUNIOR;
 	return active & LONGEST && wish == WISH_FAST ? QUEUE_LONG : QUEUE_NORMAL;
-}
-
-/* Sends a task that wishes a fast CPU to one at once; whether there is one for it. */
-static bool goes_to_fast(struct task_struct *p, struct task_ctx *tctx, enum rank rank, s32 cpu, u64 enq_flags)
-{
-	u64 flags = enq_flags;
-	s32 fast = claim_fast(p, tctx, rank, cpu, &flags);
-
-	if (fast < 0)
-		return false;
-	insert_on(p, fast, flags);
-	return true;
 }
 
 /* Queues a task by virtual time. */
@@ -213,6 +140,14 @@ void BPF_STRUCT_OPS(tandem_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct task_ctx *tctx;
 
+	if (is_alone()) {
+		queues_enqueue(p, enq_flags);
+		return;
+	}
+	if (is_under()) {
+		over_enqueue(p, enq_flags);
+		return;
+	}
 	count(TANDEM_STAT_BASE_QUEUED);
 	if (is_any_on()) {
 		tctx = task_of(p);
@@ -274,6 +209,14 @@ static void go_on(struct cpu_ctx *cctx, struct task_struct *prev)
 
 void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
 {
+	if (is_alone()) {
+		queues_dispatch(cpu, prev);
+		return;
+	}
+	if (is_under()) {
+		over_dispatch(cpu, prev);
+		return;
+	}
 	if (!is_any_on()) {
 		dsq_move_to_local(QUEUE_NORMAL);
 		return;
@@ -292,17 +235,12 @@ void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
 
 void BPF_STRUCT_OPS(tandem_runnable, struct task_struct *p, u64 enq_flags)
 {
-	struct task_ctx *tctx;
-	struct group *group;
-	u32 change;
-
-	if (!(active & (SERIAL | LONGEST)) || !(tctx = task_of(p)) || !(group = group_of(p, tctx)))
-		return;
-	change = phase_runnable(tctx, group);
-	if (is_on(LONGEST))
-		longest_runnable(p, tctx, group, enq_flags);
-	if (is_on(SERIAL) && change)
-		serial_phase_changed(p, group, change);
+	if (is_alone())
+		queues_runnable(p);
+	else if (is_under())
+		over_runnable(p, enq_flags);
+	else
+		group_hears_runnable(p, enq_flags);
 }
 
 /*
@@ -320,6 +258,14 @@ void BPF_STRUCT_OPS(tandem_running, struct task_struct *p)
 	struct task_ctx *tctx;
 	struct cpu_ctx *cctx;
 
+	if (is_alone()) {
+		queues_running(p);
+		return;
+	}
+	if (is_under()) {
+		over_running(p);
+		return;
+	}
 	if (!is_any_on()) {
 		advance_vtime(p);
 		return;
@@ -355,6 +301,14 @@ void BPF_STRUCT_OPS(tandem_stopping, struct task_struct *p, bool runnable)
 	struct task_ctx *tctx;
 	u64 ran;
 
+	if (is_alone()) {
+		queues_stopping(p, runnable);
+		return;
+	}
+	if (is_under()) {
+		over_stopping(p, runnable);
+		return;
+	}
 	if (!is_any_on() || !(tctx = task_of(p))) {
 		/* A task that yields is charged its whole slice. */
 		p->scx.dsq_vtime += (slice_ns() - p->scx.slice) * 100 / p->scx.weight;
@@ -376,26 +330,26 @@ void BPF_STRUCT_OPS(tandem_stopping, struct task_struct *p, bool runnable)
 void BPF_STRUCT_OPS(tandem_quiescent, struct task_struct *p, u64 deq_flags)
 {
 	struct task_ctx *tctx;
-	struct group *group;
-	u32 change;
 
+	if (is_alone()) {
+		queues_quiescent(p);
+		return;
+	}
+	if (is_under()) {
+		over_quiescent(p, deq_flags);
+		return;
+	}
 	if (!(active & (SERIAL | LONGEST | SORTED)) || !(tctx = task_of(p)))
 		return;
 	if (is_on(SORTED))
 		sorted_quiescent(p, tctx);
-	if (!(active & (SERIAL | LONGEST)) || !(group = group_of(p, tctx)))
-		return;
-	change = phase_quiescent(tctx, group);
-	if (is_on(SERIAL) && change)
-		serial_phase_changed(p, group, change);
-	if (is_on(LONGEST) && deq_flags & SCX_DEQ_SLEEP)
-		longest_quiescent(p, tctx, group);
+	group_hears_quiescent(p, tctx, deq_flags);
 }
 
 void BPF_STRUCT_OPS(tandem_update_idle, s32 cpu, bool idle)
 {
 	cpu_of(cpu)->idle = idle;
-	if (nr_kinds > 1)
+	if (nr_kinds > 1 && !is_on_queues())
 		pull_update_idle(cpu_of(cpu), idle);
 	if (idle)
 		counters_idle(cpu);
@@ -425,7 +379,20 @@ int BPF_PROG(tandem_sched_stat_runtime, struct task_struct *p, u64 ran)
  */
 void BPF_STRUCT_OPS(tandem_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 {
+	bool *under_way = &releasing[cpu & (MAX_CPUS - 1)];
+
+	*under_way = true;
 	scx_bpf_reenqueue_local();
+	*under_way = false;
+}
+
+/* The same on kernels that warn of the callback: loaders take this in its place (reenqueues_anywhere). */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(tandem_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	if (next->prio < MAX_RT_PRIO && prev->prio >= MAX_RT_PRIO && bpf_ksym_exists(scx_bpf_reenqueue_local___v2___new))
+		scx_bpf_reenqueue_local___v2___new();
+	return 0;
 }
 
 s32 BPF_STRUCT_OPS(tandem_init_task, struct task_struct *p, struct scx_init_task_args *args)
@@ -434,14 +401,21 @@ s32 BPF_STRUCT_OPS(tandem_init_task, struct task_struct *p, struct scx_init_task
 	struct group *group;
 	u32 application;
 
+	if (is_alone()) {
+		queues_init_task(p, args);
+		return 0;
+	}
 	/* sorted becomes active with the first counters. */
 	if (!is_any_on() && !sorted_wanted)
 		return 0;
 	/* An error would be the fork's: where there is no room, a task is scheduled without what needs it. */
 	application = isolate_application(p, args->fork);
-	tctx = task_make(p);
+	if (is_on_queues())
+		queues_init_task(p, args);
+	tctx = is_on_queues() ? task_of(p) : task_make(p);
 	if (!tctx) {
-		count(TANDEM_STAT_BASE_UNKNOWN);
+		if (!is_on_queues())
+			count(TANDEM_STAT_BASE_UNKNOWN);
 		return 0;
 	}
 	tctx->isolate.application = application;
@@ -475,8 +449,13 @@ static void leave_group(struct task_struct *p, struct task_ctx *tctx, struct gro
 void BPF_STRUCT_OPS(tandem_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
 	struct task_ctx *tctx = task_of(p);
-	struct group *group = tctx ? group_of(p, tctx) : 0;
+	struct group *group;
 
+	if (is_on_queues())
+		queues_exit_task(tctx);
+	if (is_alone())
+		return;
+	group = tctx ? group_of(p, tctx) : 0;
 	if (group) {
 		leave_group(p, tctx, group);
 		group_leave(p, tctx, group);
@@ -488,15 +467,71 @@ void BPF_STRUCT_OPS(tandem_exit_task, struct task_struct *p, struct scx_exit_tas
 
 void BPF_STRUCT_OPS(tandem_enable, struct task_struct *p)
 {
+	if (is_on_queues()) {
+		queues_enable(p);
+		return;
+	}
 	p->scx.dsq_vtime = vtime_now;
 }
 
 void BPF_STRUCT_OPS(tandem_set_cpumask, struct task_struct *p, const struct cpumask *cpumask)
 {
+	struct task_ctx *tctx;
+
+	if (is_on_queues())
+		queues_set_weight(p);
+	if (!is_alone() && (tctx = task_of(p)))
+		tctx->isolate.place = isolate_place(p, tctx);
+}
+
+void BPF_STRUCT_OPS(tandem_tick, struct task_struct *p)
+{
+	if (is_alone())
+		queues_tick(p);
+	else if (is_under())
+		over_tick(p);
+}
+
+void BPF_STRUCT_OPS(tandem_set_weight, struct task_struct *p, u32 weight)
+{
+	if (is_on_queues())
+		queues_set_weight(p);
+}
+
+void BPF_STRUCT_OPS(tandem_cgroup_move, struct task_struct *p, struct cgroup *from, struct cgroup *to)
+{
 	struct task_ctx *tctx = task_of(p);
 
-	if (tctx)
-		tctx->isolate.place = isolate_place(p, tctx);
+	if (!tctx)
+		return;
+	tctx->queues.cgroup = cgroup_number(to);
+	queues_set_weight(p);
+}
+
+/* Which of two tasks runs where they must not run side by side on one core. Kernels without core scheduling do not ask. */
+bool BPF_STRUCT_OPS(tandem_core_sched_before, struct task_struct *a, struct task_struct *b)
+{
+	return is_on_queues() ? core_before(a, b) : vtime_before(a->scx.dsq_vtime, b->scx.dsq_vtime);
+}
+
+/*
+ * A CPU goes or comes, and the kernel leaves the scheduler in charge as there are these callbacks. The mechanisms decide by what CPUs
+ * there were when they began (which one is for noise, which ones are fast, which are pairs), and begin again.
+ */
+void BPF_STRUCT_OPS(tandem_cpu_offline, s32 cpu)
+{
+	if (is_asked(ISOLATE | LONGEST | SERIAL | SORTED | SPEED))
+		restart_for(cpu, false);
+	else if (is_on_queues())
+		hotplug_goes(cpu);
+}
+
+void BPF_STRUCT_OPS(tandem_cpu_online, s32 cpu)
+{
+	if (is_asked(ISOLATE | LONGEST | SERIAL | SORTED | SPEED))
+		restart_for(cpu, true);
+	else if (is_on_queues())
+		hotplug_comes(cpu);
 }
 
 static s32 create_queues(void)
@@ -511,6 +546,19 @@ static s32 create_queues(void)
 	return sorted_create_queues();
 }
 
+/* What lies under the mechanisms that act: the base of several queues, alone if none does. */
+static s32 init_base(void)
+{
+	s32 err;
+
+	if (!stands_on_queues())
+		return 0;
+	active |= (active ? QUEUES : QUEUES | ALONE) | (nr_cgroups ? QUEUES_GROUPS : 0);
+	err = queues_init() ?: hotplug_init();
+	ranked_init();
+	return err;
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_init)
 {
 	s32 err;
@@ -520,6 +568,10 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_init)
 		return -EINVAL;
 	}
 	place_find_kinds();
+	if (is_bare()) {
+		isolate_init();
+		return place_init() ?: init_base();
+	}
 	pull_init();
 	isolate_init();
 	phase_init();
@@ -527,6 +579,9 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_init)
 	serial_init();
 	sorted_init();
 	err = place_init() ?: speed_init();
+	if (err)
+		return err;
+	err = init_base();
 	/* The tracepoint is attached already: from now on counters may begin on any CPU, and wake what waits for them. */
 	barrier();
 	counters_init();
@@ -541,9 +596,19 @@ SCX_OPS_DEFINE(tandem_ops,
 	       .running			= (void *)tandem_running,
 	       .stopping		= (void *)tandem_stopping,
 	       .quiescent		= (void *)tandem_quiescent,
+	       .tick			= (void *)tandem_tick,
+	       .core_sched_before	= (void *)tandem_core_sched_before,
+	       .set_weight		= (void *)tandem_set_weight,
+	       .cgroup_init		= (void *)tandem_cgroup_init,
+	       .cgroup_exit		= (void *)tandem_cgroup_exit,
+	       .cgroup_move		= (void *)tandem_cgroup_move,
+	       .cgroup_set_weight	= (void *)tandem_cgroup_set_weight,
+	       .cgroup_set_idle		= (void *)tandem_cgroup_set_idle,
 	       .update_idle		= (void *)tandem_update_idle,
 	       .cpu_release		= (void *)tandem_cpu_release,
 	       .set_cpumask		= (void *)tandem_set_cpumask,
+	       .cpu_online		= (void *)tandem_cpu_online,
+	       .cpu_offline		= (void *)tandem_cpu_offline,
 	       .init_task		= (void *)tandem_init_task,
 	       .exit_task		= (void *)tandem_exit_task,
 	       .enable			= (void *)tandem_enable,

@@ -60,10 +60,24 @@ scx_is() {
     [ "$(scx_state)" = "$1" ]
 }
 
-# Complaints of the kernel since `dmesg --clear`. One complaint is left out, as no scheduler causes it: Linux 6.12 forgets a
-# balance callback of the deadline class, to which schedutil's threads belong, while it changes all tasks' classes.
+# Complaints of the kernel since `dmesg --clear`, without those behind a line that matches the first argument, if there is one. One
+# complaint is left out in any case, as no scheduler causes it: Linux 6.12 forgets a balance callback of the deadline class, to which
+# schedutil's threads belong, while it changes all tasks' classes.
 kernel_complaints() {
-    dmesg | awk '/BUG:|WARNING:|Oops|stall|blocked for more than/ && before !~ /rq->balance_callback && / { print } { before = $0 }'
+    dmesg | awk -v besides="rq->balance_callback && ${1:+|$1}" '
+        /BUG:|WARNING:|Oops|stall|blocked for more than/ && before !~ besides { print } { before = $0 }'
+}
+
+# The same without what Linux 6.12 says where a CPU goes offline under a sched_ext scheduler, whichever one: it says all of scx_simple.
+#   - It may not vacate the CPU well while the scheduler leaves: sched_cpu_dying.
+#   - Then sched_cpu_dying() stops the fair class's server, whether it has been started or not (kernel/sched/core.c), and where all
+#     tasks are sched_ext's it has not. So the server's bandwidth is taken off twice: task_non_contending finds that it has left before,
+#     or whatever takes off next finds that less is left, be it the server or a task of the deadline class. That is said in one place,
+#     __sub_running_bw(), which the compiler puts into its callers: task_non_contending, inactive_task_timer, dequeue_task_dl and
+#     others. So that place's words tell it, not the function: "dl_rq->running_bw > old". What is counted too low can never be said to
+#     be too high, so the class's other sums are watched as ever.
+hotplug_complaints() {
+    kernel_complaints 'dl_rq->running_bw > old' | grep -vE ' (sched_cpu_dying|task_non_contending)[.+]' || true
 }
 
 finish() {

@@ -51,7 +51,6 @@ enum {
 	SCHED_LOAD_SCALE = 128,
 
 	/* 100 to 139 are nice -20 to 19. */
-	MAX_RT_PRIO = 100,
 	DEFAULT_PRIO = 120,
 	MAX_PRIO = 140,
 

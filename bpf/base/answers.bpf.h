@@ -8,7 +8,7 @@
 #include "../include/scx.bpf.h"
 #include "../settings.bpf.h"
 
-/* Bits of `active`: the mechanisms that are on and not inert. 0: a plain weighted fair scheduler. */
+/* Bits of `active`: the mechanisms that are on and not inert. 0: the base alone decides. */
 enum mechanism {
 	ISOLATE = 1 << 0,
 	LONGEST = 1 << 1,
@@ -17,6 +17,10 @@ enum mechanism {
 	SPEED = 1 << 4,
 	/* Not a mechanism: speed or isolation has clocks to set. */
 	CLOCKS = 1 << 5,
+	/* Nor these: the base of several queues lies under the mechanisms; there are control groups; and no mechanism is on. */
+	QUEUES = 1 << 6,
+	QUEUES_GROUPS = 1 << 7,
+	ALONE = 1 << 31,
 };
 
 u32 active;
@@ -27,6 +31,36 @@ static __always_inline bool is_asked(u32 mechanisms)
 	return all || (mechanisms & (ISOLATE | CLOCKS) && isolate) || (mechanisms & LONGEST && longest) ||
 	       (mechanisms & SERIAL && serial_first) || (mechanisms & SORTED && sorted) ||
 	       (mechanisms & (SPEED | CLOCKS) && speed);
+}
+
+/* Whether mechanisms stand on the base of several queues; sorted does not. All of it is constant to the verifier. */
+static __always_inline bool stands_on_queues(void)
+{
+	return base == TANDEM_BASE_QUEUES && !is_asked(SORTED);
+}
+
+/* Whether no mechanism was asked for above it: constant, too. */
+static __always_inline bool is_bare(void)
+{
+	return base == TANDEM_BASE_QUEUES && !is_asked(ISOLATE | LONGEST | SERIAL | SORTED | SPEED);
+}
+
+/* Whether the base of several queues schedules alone. Asked in each callback first: a sign takes one instruction less than a bit. */
+static __always_inline bool is_alone(void)
+{
+	return (s32)active < 0;
+}
+
+/* Whether the base of several queues schedules. */
+static __always_inline bool is_on_queues(void)
+{
+	return active & QUEUES && stands_on_queues();
+}
+
+/* Whether mechanisms stand on it, where it does not schedule alone. The verifier is not to follow what nobody asked for. */
+static __always_inline bool is_under(void)
+{
+	return is_on_queues() && !is_bare();
 }
 
 /* Whether one of these is on. `active` says it all, and says it first: with everything off nothing else is looked at. */

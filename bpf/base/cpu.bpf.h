@@ -58,6 +58,12 @@ u32 last_resort;
 /* How many kinds of CPU there are, by performance. */
 u32 nr_kinds;
 
+/* Whether a CPU runs noise, which is not to go elsewhere. */
+static __always_inline bool cpu_runs_noise(u32 cpu)
+{
+	return active & ISOLATE && !cpu_of(cpu)->isolate.runs_application;
+}
+
 /* Notes that a task begins to run on this CPU. */
 static __always_inline struct cpu_ctx *cpu_runs(struct task_struct *p, struct task_ctx *tctx)
 {

@@ -7,6 +7,11 @@
 
 #include "../include/scx.bpf.h"
 
+/* Callbacks, other programs and flags of struct sched_ext_ops that a loader leaves out unless a variable that needs them is on. */
+#define __needs(text) __attribute__((btf_decl_tag("needs " text)))
+/* While a variable is on, a loader takes the second of two parts in place of the first, if that is needed; else never. */
+#define __instead(text) __attribute__((btf_decl_tag("instead " text)))
+
 enum {
 	MAX_CPUS = 1024,
 	MAX_KINDS = 8,
@@ -57,6 +62,17 @@ const volatile bool cpuperf;
  * schedutil takes a time from there that may be out of date, and the kernel complains.
  */
 const volatile bool cpuperf_locks = true;
+/*
+ * scx_bpf_reenqueue_local may be called from anywhere, as since Linux 6.19. These kernels warn of ops.cpu_release: a tracepoint tells,
+ * too, that a CPU is taken.
+ */
+const volatile bool reenqueues_anywhere __instead("cpu_release tandem_sched_switch");
+/*
+ * The kernel's sched_ext_ops has this member: kernels without core scheduling do not ask whose turn it is, and those before 6.19 do not
+ * say that a group is idle.
+ */
+const volatile bool ops_has_core_sched_before __needs("core_sched_before");
+const volatile bool ops_has_cgroup_set_idle __needs("cgroup_set_idle");
 /* mW that the machine draws whatever its CPUs do, 0 if none or unknown. */
 const volatile u32 fixed_power;
 /* Bandwidth of the memory that the most CPUs share, MB/s; 0 if unknown. */

@@ -9,18 +9,24 @@
 #ifndef __TANDEM_MIGRATION_H
 #define __TANDEM_MIGRATION_H
 
-#include "../include/scx.bpf.h"
+#include "facts.bpf.h"
+
+/* By CPU: whether ops.cpu_release is under way there, from which `enqueue` is called. */
+bool releasing[MAX_CPUS];
 
 /*
  * Whether a task's migration is disabled. Linux 6.12 disables the current task's around each callback, which this must not
- * take for the task's own. Kernels do not always do so since 6.18, and would be misread; but these queue what must stay on its
- * CPU without asking (SCX_OPS_ENQ_MIGRATION_DISABLED), and only of such a task is the answer used where it can be the current one.
+ * take for the task's own; a callback that is called from another one is the second. Kernels do not always do so since 6.18,
+ * and would be misread; but these queue what must stay on its CPU without asking (SCX_OPS_ENQ_MIGRATION_DISABLED), and only of such
+ * a task is the answer used where it can be the current one.
  */
 static __always_inline bool must_stay(const struct task_struct *p)
 {
 	u32 disabled = bpf_core_field_exists(p->migration_disabled) ? p->migration_disabled : 0;
 
-	return disabled && (disabled > 1 || p != bpf_get_current_task_btf());
+	return disabled && (disabled > 2 ||
+			    (disabled > 1 && !releasing[bpf_get_smp_processor_id() & (MAX_CPUS - 1)]) ||
+			    p != bpf_get_current_task_btf());
 }
 
 #endif /* __TANDEM_MIGRATION_H */

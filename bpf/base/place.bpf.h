@@ -144,17 +144,10 @@ static s32 place_make_set(u32 number)
 /* An idle CPU of a set, of an idle core if @flags say so; it counts as busy from now on. Negative: none. */
 static __always_inline s32 place_pick_in(struct cpu_set *set, u64 flags)
 {
-	struct bpf_cpumask *cpus;
-	s32 cpu = -1;
+	/* Callbacks that do not sleep are read sections of RCU. */
+	struct bpf_cpumask *cpus = set ? set->cpus : 0;
 
-	if (!set)
-		return -1;
-	bpf_rcu_read_lock();
-	cpus = set->cpus;
-	if (cpus)
-		cpu = scx_bpf_pick_idle_cpu((const cpumask_t *)cpus, flags);
-	bpf_rcu_read_unlock();
-	return cpu;
+	return cpus ? scx_bpf_pick_idle_cpu((const cpumask_t *)cpus, flags) : -1;
 }
 
 static s32 place_pick_from(u32 number, u64 flags)
@@ -221,6 +214,19 @@ static s32 place_pick_kind(struct task_struct *p, u32 kind, s32 prev_cpu)
 	if (smt && prev_fits && scx_bpf_test_and_clear_cpu_idle(prev_cpu))
 		return prev_cpu;
 	return place_pick_from(kind, 0);
+}
+
+/*
+ * The same for a task that wishes the kind. On the base of several queues that is its last CPU, as the base has it, or one where no
+ * other hardware thread uses the core: else a slower core serves the task as well, and does not slow down another one.
+ */
+static s32 place_pick_wished(struct task_struct *p, u32 kind, s32 prev_cpu)
+{
+	if (!(smt && active & QUEUES && may_run_everywhere(p)))
+		return place_pick_kind(p, kind, prev_cpu);
+	if (cpu_of(prev_cpu)->kind == kind && place_likes(prev_cpu) && scx_bpf_test_and_clear_cpu_idle(prev_cpu))
+		return prev_cpu;
+	return place_pick_from(kind, SCX_PICK_IDLE_CORE);
 }
 
 /* The kinds in the order of a wish: from the fastest, or from the slowest. */

@@ -118,7 +118,7 @@ static bool pull_moves(struct task_struct *p, struct task_ctx *tctx, u64 enq_fla
 		/* The CPU has found something else to do since: the task would wait there. */
 		return false;
 	count(TANDEM_STAT_PULL_MOVED);
-	insert_on(p, cpu, enq_flags);
+	insert_on(p, cpu, slice_ns(), enq_flags);
 	return true;
 }
 

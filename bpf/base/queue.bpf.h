@@ -7,7 +7,7 @@
 
 #include "vtime.bpf.h"
 
-/* Queues, in virtual time unless they say otherwise. */
+/* Queues of the mechanisms and of base=single (queues/line.bpf.h has others), in virtual time unless they say otherwise. */
 enum queue {
 	/* Tasks of no particular merit: all of them if no mechanism says otherwise. */
 	QUEUE_NORMAL,
@@ -28,9 +28,9 @@ enum queue {
  * Sends a task to another CPU; with SCX_ENQ_PREEMPT it runs there at once. On the way to another CPU Linux 6.12 loses that
  * flag (enqueue_task_scx takes flags as an int), and the CPU has to be kicked.
  */
-static __always_inline void insert_on(struct task_struct *p, s32 cpu, u64 enq_flags)
+static __always_inline void insert_on(struct task_struct *p, s32 cpu, u64 slice, u64 enq_flags)
 {
-	dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, slice_ns(), enq_flags);
+	dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, slice, enq_flags);
 	if (enq_flags & SCX_ENQ_PREEMPT)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }

@@ -9,6 +9,7 @@
 #include "facts.bpf.h"
 #include "migration.bpf.h"
 #include "state.bpf.h"
+#include "../queues/state.bpf.h"
 #include "../isolate/state.bpf.h"
 #include "../longest/state.bpf.h"
 #include "../serial/state.bpf.h"
@@ -16,6 +17,7 @@
 #include "../speed/state.bpf.h"
 
 struct task_ctx {
+	struct queues_task queues;
 	/* When the task began to run, ns; 0 while it does not. */
 	u64 started;
 	/* The slice that the task was given, ns. */
@@ -24,6 +26,9 @@ struct task_ctx {
 	u64 moved;
 	/* What wanted_by of the CPU said where the task ran last; it goes there when it is queued the next time. */
 	u32 go_to;
+	/* What was asked as the task woke (over/over.bpf.h): its rank and its wish. */
+	u8 rank;
+	u8 wish;
 	/* Whether the task counts in its group (group.bpf.h), and there as ready. */
 	bool in_group;
 	bool ready;
@@ -42,7 +47,7 @@ struct {
 	__type(value, struct task_ctx);
 } tasks SEC(".maps");
 
-/* None for a task that came when nothing was on, or no memory was left: it is scheduled without any mechanism. */
+/* None for a task that came when base=single had nothing on, or no memory was left: it is scheduled without any mechanism. */
 static __always_inline struct task_ctx *task_of(struct task_struct *p)
 {
 	return bpf_task_storage_get(&tasks, p, 0, 0);

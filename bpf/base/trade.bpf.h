@@ -56,7 +56,7 @@ static bool trade_up(struct task_struct *p, struct task_ctx *tctx, u64 enq_flags
 		cctx->preempted = true;
 		cctx->swapped_at = now;
 		count(TANDEM_STAT_PULL_TRADED);
-		insert_on(p, cpu, enq_flags | SCX_ENQ_PREEMPT);
+		insert_on(p, cpu, slice_ns(), enq_flags | SCX_ENQ_PREEMPT);
 		return true;
 	}
 	return false;

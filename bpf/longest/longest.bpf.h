@@ -116,7 +116,7 @@ static s32 longest_swap(struct task_struct *p, struct group *group)
  */
 static s32 longest_place(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu, u64 *flags)
 {
-	s32 cpu = place_pick_kind(p, 0, prev_cpu);
+	s32 cpu = place_pick_wished(p, 0, prev_cpu);
 	struct group *group;
 
 	if (cpu >= 0 || !(group = group_of(p, tctx)))

@@ -56,6 +56,8 @@ struct turns {
 	/* Wakeups since a thread came in last, and when that was, ns. */
 	u32 wakeups;
 	u64 came_in;
+	/* How many CPUs are still to look for threads that wait; in memory, where the verifier does not follow it through the rounds. */
+	s32 kicks;
 };
 
 struct turns turns;
@@ -65,34 +67,33 @@ static __always_inline bool turns_has(u32 tgid)
 	return turns.stage != TURNS_OFF && turns.tgid == tgid;
 }
 
-/* Has idle CPUs of a kind look for threads that wait for their turn, so many at most; how many others are to look. */
-static s32 turns_kick(u32 kind, s32 waiting)
+/* Has idle CPUs of a kind look for threads that wait for their turn, as many as are still to look. */
+static void turns_kick(u32 kind)
 {
 	s32 at;
 
 	for_range(at, 0, TURNS_KICKS) {
-		s32 cpu = waiting > 0 ? place_pick_from(kind, 0) : -1;
+		s32 cpu = turns.kicks > 0 ? place_pick_from(kind, 0) : -1;
 
 		if (cpu < 0)
 			break;
 		scx_bpf_kick_cpu(cpu, 0);
-		waiting--;
+		turns.kicks--;
 	}
-	return waiting;
 }
 
 /* Turns are over: whoever waits goes to an idle CPU, a fast one if there is one, or waits for any as others do. */
 __noinline int turns_end(void)
 {
-	s32 waiting = scx_bpf_dsq_nr_queued(QUEUE_TURN);
 	u32 kind;
 
+	turns.kicks = scx_bpf_dsq_nr_queued(QUEUE_TURN);
 	turns.stage = TURNS_OFF;
 	turns.tgid = 0;
 	for_range(kind, 0, MAX_KINDS) {
-		if (kind >= nr_kinds || waiting <= 0)
+		if (kind >= nr_kinds || turns.kicks <= 0)
 			break;
-		waiting = turns_kick(kind, waiting);
+		turns_kick(kind);
 	}
 	return 0;
 }

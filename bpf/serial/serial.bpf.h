@@ -11,6 +11,7 @@
 
 #include "claim.bpf.h"
 #include "share.bpf.h"
+#include "../queues/line.bpf.h"
 
 enum {
 	/*
@@ -18,6 +19,8 @@ enum {
 	 * again.
 	 */
 	PROMOTE_MAX = 512,
+	/* By how much the deadline of a serial phase is before that of whatever wakes up, ns of virtual time: it keeps its CPU. */
+	SERIAL_FIRST_NS = 1ULL << 40,
 };
 
 static void serial_init(void)
@@ -50,7 +53,7 @@ static enum rank serial_rank(struct task_struct *p, struct task_ctx *tctx)
  */
 static s32 serial_place(struct task_struct *p, s32 prev_cpu, u64 *flags)
 {
-	s32 cpu = place_pick_kind(p, 0, prev_cpu), victim = -1, kind;
+	s32 cpu = place_pick_wished(p, 0, prev_cpu), victim = -1, kind;
 
 	if (cpu >= 0)
 		return cpu;
@@ -61,7 +64,7 @@ static s32 serial_place(struct task_struct *p, s32 prev_cpu, u64 *flags)
 	for_range(kind, 1, MAX_KINDS) {
 		if (kind >= nr_kinds || (victim >= 0 && kind > cpu_of(victim)->kind))
 			break;
-		cpu = place_pick_kind(p, kind, prev_cpu);
+		cpu = place_pick_wished(p, kind, prev_cpu);
 		if (cpu >= 0)
 			return cpu;
 	}
@@ -89,8 +92,10 @@ static void serial_promote_task(struct bpf_iter_scx_dsq *it, struct task_struct 
 			/* See insert_on. */
 			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 		} else {
-			dsq_move_vtime(it, p, QUEUE_SERIAL, budgeted_vtime(p));
+			dsq_move_vtime(it, p, QUEUE_SERIAL, active & QUEUES ? line_place_in(common_line, vtime, tctx->queues.line) : budgeted_vtime(p));
 		}
+	} else if (rank == RANK_NORMAL && queue == QUEUE_JUNIOR && tctx && active & QUEUES) {
+		dsq_move_vtime(it, p, QUEUE_LINE | tctx->queues.line, vtime);
 	} else if (rank == RANK_NORMAL && queue == QUEUE_JUNIOR) {
 		/* The thread has saved nothing up: the senior before ran on its time (seniority_charge). */
 		if (vtime_before(vtime, vtime_now))
@@ -114,6 +119,17 @@ static void serial_promote(u32 tgid, u32 queue, struct cpu_ctx *cctx)
 		if (++cctx->serial.promote_seen >= PROMOTE_MAX)
 			break;
 	}
+}
+
+/* The same in the lines of the base of several queues. On its own so that the verifier follows it once. */
+__noinline int serial_promote_in_lines(u32 tgid, u32 cpu)
+{
+	s32 number;
+
+	for_range(number, 0, nr_lines)
+		if (scx_bpf_dsq_nr_queued(QUEUE_LINE | number))
+			serial_promote(tgid, QUEUE_LINE | number, cpu_of(cpu));
+	return 0;
 }
 
 /* A serial thread whose slice is over goes on while no other one waits. */
@@ -143,7 +159,10 @@ static bool serial_dispatch(s32 cpu, struct task_struct *prev)
 
 	if (tgid) {
 		cctx->serial.promote = 0;
-		serial_promote(tgid, QUEUE_NORMAL, cctx);
+		if (active & QUEUES)
+			serial_promote_in_lines(tgid, cpu);
+		else
+			serial_promote(tgid, QUEUE_NORMAL, cctx);
 		serial_promote(tgid, QUEUE_JUNIOR, cctx);
 	}
 	if (share_is_spent())
@@ -164,6 +183,8 @@ static void serial_raise_running(u32 tgid)
 		if (cctx->tgid != tgid || !cctx->pid)
 			continue;
 		cctx->rank = RANK_SERIAL;
+		if (active & QUEUES)
+			queues_cpu_of(cpu)->deadline = line_at(line_of(cpu))->vtime - SERIAL_FIRST_NS;
 		if (!cctx->kind || cctx->wanted_by || share_is_spent())
 			continue;
 		faster = claim_find(0, cctx->kind);

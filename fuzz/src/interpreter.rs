@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs from any bytes. An even first byte: the others are the program. An odd one: every 8 bytes choose an instruction
-//! that decodes, so that most inputs run.
+//! that decodes, so that most inputs run. They run in the interpreter, or in both engines, which must do the same.
 
 use std::sync::LazyLock;
 
+use tandem_bpf_vm::compile::{CodeCache, When};
 use tandem_bpf_vm::fault::Fault;
 use tandem_bpf_vm::helper::helper;
 use tandem_bpf_vm::host::Builtin;
@@ -35,9 +36,35 @@ pub fn run(bytes: &[u8]) {
 
 /// Runs bytes as a program; returns its result, or `None` if the bytes are no program.
 pub fn execute(bytes: &[u8]) -> Option<Result<Outcome, Fault>> {
+    execute_on(bytes, false).map(|(outcome, _)| outcome)
+}
+
+/// Runs bytes as a program in both engines.
+///
+/// # Panics
+/// They differ in the result, in a fault or its place, in the instructions executed, in pages missed or in a byte of memory.
+pub fn engines(bytes: &[u8]) {
+    let Some([interpreted, compiled]) = execute_on(bytes, false).zip(execute_on(bytes, true)).map(<[_; 2]>::from)
+    else {
+        return;
+    };
+    assert_eq!(interpreted.0, compiled.0, "interpreted, and compiled");
+    let [one, other] = [&interpreted.1, &compiled.1];
+    assert_eq!(one.executed(), other.executed(), "instructions interpreted, and compiled");
+    assert_eq!(one.locate(&one.exit_trace()), other.locate(&other.exit_trace()), "where it returned");
+    assert_eq!(one.missing_pages(), other.missing_pages(), "pages that were not there");
+    assert!(one.memory.same_bytes(&other.memory), "memory differs");
+}
+
+/// Runs bytes as a program, compiled or not; returns the result and the instance, or `None` if the bytes are no program.
+fn execute_on(bytes: &[u8], compiled: bool) -> Option<(Result<Outcome, Fault>, Instance)> {
     let (first, rest) = bytes.split_first()?;
     let program = if first % 2 == 0 { rest.to_vec() } else { generate(rest) };
     let Ok(mut vm) = Instance::from_instructions(&program, &call, BUDGET) else { return None };
+    if compiled {
+        vm.compile(&CodeCache::default(), When::Entered).expect("there is a compiler for this machine");
+        vm.compile_all().expect("what decodes compiles");
+    }
     vm.memory = Memory::new(LIMIT);
     assert_eq!(vm.memory.alloc(CONTEXT, Protection::ReadWrite), Ok(BASE));
     let context = BASE;
@@ -54,7 +81,7 @@ pub fn execute(bytes: &[u8]) -> Option<Result<Outcome, Fault>> {
         let _ = vm.timer_fired(timer, &mut kernel);
     }
     vm.storage_owner_gone(context);
-    Some(outcome)
+    Some((outcome, vm))
 }
 
 fn call(id: i32) -> Option<Builtin> {

@@ -53,6 +53,7 @@ pub const TARGETS: &[Target] = &[
     text("cpus", cpus::run),
     text("expression", expression::run),
     binary("interpreter", interpreter::run),
+    binary("engines", interpreter::engines),
     text("journal", journal::run),
     text("loader_file", loader_file::run),
     text("machine", machine::run),

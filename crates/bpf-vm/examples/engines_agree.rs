@@ -23,9 +23,10 @@ const RUNS: u64 = 2000;
 /// Bytes of the memory that r1 points to, and of what r3 points to, which is read-only and ends in the middle of a granule.
 const MEMORY: u64 = 64;
 const READABLE: u64 = 20;
-/// Handle of the map that is the BPF arena; the one before it is an array.
+/// Handles of the maps: an array, the BPF arena, and a storage.
 const ARRAY: u64 = MAP_BASE;
 const ARENA: u64 = MAP_BASE + 0x100;
+const STORAGE: u64 = MAP_BASE + 0x200;
 
 fn main() {
     let mut words = std::env::args().skip(1).map(|word| word.parse::<u64>().expect("a number"));
@@ -62,7 +63,7 @@ fn try_program(seed: u64, number: u64, tally: &mut Tally) {
     compiled.compile_all().expect("what decodes compiles");
     tally.programs += 1;
     for run in 0..RUNS {
-        let (budget, args) = (draw.budget(), [draw.next(), draw.next(), draw.next(), draw.next(), draw.next()]);
+        let (budget, args) = (draw.budget(), [draw.next(), draw.wide(), draw.wide(), draw.wide(), draw.wide()]);
         let [one, other] = [&mut interpreted, &mut compiled].map(|vm| seen(vm, budget, args));
         assert_eq!(one, other, "interpreted, and compiled: seed {seed}, program {number}, run {run}");
         let same = interpreted.memory.same_bytes(&compiled.memory);
@@ -93,7 +94,8 @@ fn load(code: &[u8]) -> Instance {
     assert_eq!(vm.memory.alloc(READABLE, Protection::ReadOnly), Ok(SECOND));
     let array = MapSpec { kind: kind::ARRAY, key_size: 4, value_size: 24, max_entries: 4, ..MapSpec::default() };
     let arena = MapSpec { kind: kind::ARENA, max_entries: 4, flags: 1 << 10, ..MapSpec::default() };
-    for spec in [array, arena] {
+    let storage = MapSpec { kind: kind::TASK_STORAGE, key_size: 4, value_size: 24, flags: 1, ..MapSpec::default() };
+    for spec in [array, arena, storage] {
         vm.map_create(spec).expect("the map is right");
     }
     vm
@@ -118,7 +120,7 @@ impl Host for NoHost {
 }
 
 /// Helpers for programs at random; what they do depends on what their program did.
-const HELPERS: u64 = 10;
+const HELPERS: u64 = 14;
 
 fn call(id: i32) -> Option<Builtin> {
     Some(match id {
@@ -145,6 +147,11 @@ fn call(id: i32) -> Option<Builtin> {
             let alloc = kfunc("bpf_arena_alloc_pages").expect("there is such a function");
             alloc(vm, host, [ARENA, 0, 1, u64::MAX, 0])
         },
+        // Some that compiled code calls without ado: of these, the first faults at wrong places, and one moves the arena.
+        10 => return kfunc("bpf_iter_num_next"),
+        11 => return helper(4),
+        12 => return helper(8),
+        13 => return helper(156),
         _ => return None,
     })
 }
@@ -179,10 +186,36 @@ impl Draw {
 
     /// An immediate operand or a number in memory: small, or one where something changes.
     fn number(&mut self) -> i32 {
-        match self.below(4) {
-            0 => self.one_of(&[0, 1, -1, 31, 32, 63, 64, i32::MAX, i32::MIN]),
-            1 => self.next() as i32,
+        match self.below(6) {
+            0 => self.one_of(&[0, 1, -1, 30, 31, 32, 33, 62, 63, 64, 65, i32::MAX, i32::MIN, i32::MIN + 1]),
+            1 => (1_i32 << self.below(32)).wrapping_sub(self.below(3) as i32 - 1),
+            2 => -(1_i32 << self.below(31)),
+            3 => self.next() as i32,
             _ => self.below(16) as i32 - 4,
+        }
+    }
+
+    /// 64 bits, as arguments and constants have them: any, or where something changes in either width.
+    fn wide(&mut self) -> u64 {
+        const EDGES: [i64; 12] = [
+            0,
+            1,
+            -1,
+            i64::MIN,
+            i64::MAX,
+            i64::MIN + 1,
+            i32::MIN as i64,
+            i32::MAX as i64,
+            u32::MAX as i64,
+            1 << 32,
+            1 << 31,
+            i64::MIN | 1 << 31,
+        ];
+        match self.below(6) {
+            0 | 1 => self.one_of(&EDGES) as u64,
+            2 => (1_u64 << self.below(64)).wrapping_sub(self.below(3)),
+            3 => i64::from(self.number()) as u64,
+            _ => self.next(),
         }
     }
 }
@@ -340,7 +373,7 @@ fn constant(draw: &mut Draw) -> Slots {
         2 => SECOND + draw.below(READABLE + 8),
         3 => draw.below(1 << 14),
         4 => FIRST + draw.below(1 << 12),
-        _ => draw.next(),
+        _ => draw.wide(),
     };
     vec![slot(0x18, dst, 0, 0, value as i32), slot(0, 0, 0, 0, (value >> 32) as i32)]
 }
@@ -351,8 +384,24 @@ fn call_out(draw: &mut Draw) -> Slots {
     let register = match id {
         1 => 1,
         2 => 2,
+        10 => return vec![slot(0xbf, 1, 10, 0, 0), slot(0x07, 1, 0, 0, -16), slot(0x85, 0, 0, 0, id)],
+        // To the stack, from anywhere.
+        11 => {
+            let (to, size) = (slot(0x07, 1, 0, 0, -16), slot(0xb7, 2, 0, 0, draw.below(17) as i32));
+            return vec![slot(0xbf, 1, 10, 0, 0), to, size, slot(0x85, 0, 0, 0, id)];
+        }
+        13 => return storage_get(draw),
         _ => return vec![slot(0x85, 0, 0, 0, id)],
     };
     let function = [slot(0x18, register, 4, 0, draw.below(4) as i32), slot(0, 0, 0, 0, 0)];
     [&function[..], &[slot(0x85, 0, 0, 0, id)]].concat()
+}
+
+/// `bpf_task_storage_get` for one of a few owners, which are numbers here, from the bytes that r6 points to or from nothing.
+fn storage_get(draw: &mut Draw) -> Slots {
+    let [low, high] = [STORAGE as i32, (STORAGE >> 32) as i32];
+    let map = [slot(0x18, 1, 0, 0, low), slot(0, 0, 0, 0, high)];
+    let value = if draw.below(2) == 0 { slot(0xb7, 3, 0, 0, 0) } else { slot(0xbf, 3, 6, 0, 0) };
+    let rest = [slot(0xb7, 2, 0, 0, draw.below(40) as i32), value, slot(0xb7, 4, 0, 0, draw.below(2) as i32)];
+    [&map[..], &rest, &[slot(0x85, 0, 0, 0, 13)]].concat()
 }

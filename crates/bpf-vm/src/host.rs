@@ -35,6 +35,13 @@ pub trait Host {
         0
     }
 
+    /// Ticks of the coarse clock (`jiffies`). Without a host's own word HZ is 1000, and the first value the kernel's: five minutes
+    /// before its low 32 bits overflow (`INITIAL_JIFFIES`).
+    fn jiffies(&mut self) -> u64 {
+        const INITIAL_JIFFIES: u64 = (-300_i32 * 1000) as u32 as u64;
+        INITIAL_JIFFIES + self.now(Clock::Monotonic) / 1_000_000
+    }
+
     /// Address of the `task_struct` of the current task; 0 if there is none.
     fn current(&self) -> u64 {
         0

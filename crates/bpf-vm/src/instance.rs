@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use crate::compile::{CodeCache, CompileError, Compiled, When};
+use crate::compile::{CodeCache, CompileError, Used, When};
 use crate::fault::{Fault, FaultKind, Location};
 use crate::helper::HelperState;
 use crate::host::{Args, Builtin, Host};
 use crate::insn::decode::{DecodeError, Resolved, callee_slot, function_starts};
-use crate::interp::{self, Code, CodeBuilder, Entry, Execution, Trace};
+use crate::interp::{self, Code, CodeBuilder, Entry, Execution, Held, Trace};
 use crate::kfunc::KfuncState;
 use crate::map::Maps;
 use crate::memory::Memory;
@@ -39,7 +39,9 @@ pub struct Instance {
     pub(crate) object: Arc<Object>,
     pub(crate) code: Arc<Code>,
     /// The same code for this machine; without, the interpreter runs.
-    pub(crate) compiled: Option<(Arc<Compiled>, When)>,
+    pub(crate) compiled: Option<Used>,
+    /// Code and compiled code for the next program that runs.
+    pub(crate) held: Option<Held>,
     pub(crate) maps: Maps,
     pub(crate) timers: Timers,
     pub(crate) helpers: HelperState,
@@ -86,6 +88,7 @@ impl Instance {
             object: Arc::default(),
             code: Arc::new(code),
             compiled: None,
+            held: None,
             maps: Maps::default(),
             timers: Timers::default(),
             helpers: HelperState::default(),
@@ -110,7 +113,7 @@ impl Instance {
     /// # Errors
     /// [`CompileError::Machine`]: the interpreter goes on.
     pub fn compile(&mut self, cache: &CodeCache, when: When) -> Result<(), CompileError> {
-        self.compiled = Some((cache.get(&self.code)?, when));
+        (self.compiled, self.held) = (Some(Used::new(cache.get(&self.code)?, when)), None);
         Ok(())
     }
 
@@ -119,7 +122,7 @@ impl Instance {
     /// # Errors
     /// [`CompileError`].
     pub fn compile_all(&self) -> Result<(), CompileError> {
-        self.compiled.as_ref().map_or(Ok(()), |(compiled, _)| compiled.all())
+        self.compiled.as_ref().map_or(Ok(()), |used| used.compiled().all())
     }
 
     /// From its next run on, the outermost program may execute so many instructions.

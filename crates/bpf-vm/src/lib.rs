@@ -33,8 +33,13 @@
 //! - [`global`]: variables of a loaded object, by name.
 //! - [`map`]: BPF maps. [`helper`]: BPF helpers. [`kfunc`]: the kernel functions that BPF itself brings. [`timer`]:
 //!   `bpf_timer`. [`mod@format`]: `bpf_printk` and its like.
-//! - [`names`]: names that are written shorter than they are.
+//! - `plain`: functions that compiled code calls without ado. [`names`]: names that are written shorter than they are.
 //! - [`errno`]: the error numbers that programs see. [`host`]: what the surrounding kernel answers.
+
+#![cfg_attr(
+    not(feature = "compiler"),
+    allow(dead_code, unused_imports, reason = "some of it is there for the compiler")
+)]
 
 pub mod btf;
 pub mod compile;
@@ -50,12 +55,14 @@ pub mod instance;
 pub mod interp;
 pub mod kfunc;
 pub mod link;
+mod linked;
 pub mod map;
 pub mod memory;
 pub mod names;
 pub mod object;
 pub mod open;
 pub mod ops;
+mod plain;
 pub mod survey;
 pub mod timer;
 
@@ -63,5 +70,6 @@ pub use fault::{Fault, FaultKind};
 pub use host::Host;
 pub use instance::{Instance, Outcome, ProgramId};
 pub use link::{Environment, LoadError};
+pub use linked::LinkCache;
 pub use object::{Object, ObjectError};
 pub use open::{OpenObject, SettingError};

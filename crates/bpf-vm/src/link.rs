@@ -13,6 +13,7 @@ use crate::insn::decode::{DecodeError, Resolved};
 use crate::instance::Instance;
 use crate::interp::{Code, CodeBuilder, Execution};
 use crate::kfunc::{KfuncState, kfunc};
+use crate::linked::{LinkCache, Links};
 use crate::map::{MapError, MapId, MapSpec, Maps};
 use crate::memory::{Memory, PAGE_SIZE, Protection};
 use crate::object::{DataSection, Extern, ExternKind, Function, Object, Target};
@@ -96,12 +97,38 @@ pub(crate) enum Symbol {
     Absent,
 }
 
+impl PartialEq for Symbol {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            // Functions that are at one address do the same.
+            (Self::Builtin(mine), Self::Builtin(theirs)) => std::ptr::fn_addr_eq(*mine, *theirs),
+            (Self::Host(mine), Self::Host(theirs)) => mine == theirs,
+            (Self::Address(mine), Self::Address(theirs)) => mine == theirs,
+            (Self::Absent, Self::Absent) => true,
+            _ => false,
+        }
+    }
+}
+
 impl OpenObject {
     /// Loads the object into a kernel whose own objects are already in `memory`.
     ///
     /// # Errors
     /// [`LoadError`]. An instruction that makes no sense for this kernel is an error only when it is executed.
-    pub fn load(self, environment: &Environment<'_>, mut memory: Memory) -> Result<Instance, LoadError> {
+    pub fn load(self, environment: &Environment<'_>, memory: Memory) -> Result<Instance, LoadError> {
+        self.load_again(environment, memory, &LinkCache::default())
+    }
+
+    /// [`Self::load`], with the code of an instance before, if that was linked alike.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub fn load_again(
+        self,
+        environment: &Environment<'_>,
+        mut memory: Memory,
+        known: &LinkCache,
+    ) -> Result<Instance, LoadError> {
         let loaded = self.loaded();
         let object = self.into_object();
         let mut maps = Maps::default();
@@ -109,13 +136,21 @@ impl OpenObject {
         let place = |section| place(section, environment, &mut memory);
         let data = object.data.iter().map(place).collect::<Result<Vec<_>, _>>()?;
         let symbols = resolve_externs(&object, &loaded, environment, &mut memory)?;
-        let linker = Linker { object: &object, loaded, environment, handles, data: &data, symbols };
-        let code = Arc::new(linker.code()?);
+        let links = Links {
+            functions: object.functions.clone(),
+            types: [object.btf.clone(), environment.btf.clone()],
+            loaded,
+            handles,
+            data: data.clone(),
+            symbols,
+        };
+        let code = known.get(links, |links| Linker { object: &object, environment, links }.code())?;
         Ok(Instance {
             memory,
             object,
             code,
             compiled: None,
+            held: None,
             maps,
             timers: Timers::default(),
             helpers: HelperState::default(),
@@ -293,21 +328,17 @@ pub(crate) fn essential_name(name: &str) -> &str {
     }
 }
 
-/// Everything that relocations refer to, with its place.
+/// An object and everything that its relocations refer to, with its place.
 struct Linker<'l> {
     object: &'l Object,
-    /// For each function, whether it is loaded.
-    loaded: Vec<bool>,
     environment: &'l Environment<'l>,
-    handles: Vec<u64>,
-    data: &'l [u64],
-    symbols: Vec<Symbol>,
+    links: &'l Links,
 }
 
 impl Linker<'_> {
     fn code(&self) -> Result<Code, LoadError> {
         let mut builder = CodeBuilder::new(&helper);
-        for (function, loaded) in self.object.functions.iter().zip(&self.loaded) {
+        for (function, loaded) in self.object.functions.iter().zip(&self.links.loaded) {
             if !loaded {
                 let reason = format!("{} was not loaded: it is optional, or was turned off", function.name);
                 let poison = |_| Some(Resolved::Poison(reason.clone()));
@@ -344,12 +375,14 @@ impl Linker<'_> {
         let at = function.relocations.binary_search_by_key(&slot, |relocation| relocation.insn).ok()?;
         let dangling = || Resolved::Poison("relocation against what the object does not have".to_owned());
         let resolved = match function.relocations[at].target {
-            Target::Map(map) => self.handles.get(map).map(|handle| Resolved::Value(*handle)),
+            Target::Map(map) => self.links.handles.get(map).map(|handle| Resolved::Value(*handle)),
             Target::Data { section, offset } => {
-                self.data.get(section).map(|address| Resolved::Value(address.wrapping_add(offset)))
+                self.links.data.get(section).map(|address| Resolved::Value(address.wrapping_add(offset)))
             }
             Target::Function(callee) => Some(Resolved::Callee(callee)),
-            Target::Extern(symbol) => self.symbols.get(symbol).map(|found| self.symbol(symbol, found, function, slot)),
+            Target::Extern(symbol) => {
+                self.links.symbols.get(symbol).map(|found| self.symbol(symbol, found, function, slot))
+            }
         };
         Some(resolved.unwrap_or_else(dangling))
     }

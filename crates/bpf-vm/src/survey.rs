@@ -184,7 +184,7 @@ mod tests {
             symbol("CONFIG_HZ", ExternKind::Kconfig, true),
             symbol("scx_bpf_unused", ExternKind::Function, false),
         ];
-        let needs = surveyed(Object { externs, functions: vec![program(5)], ..Object::default() });
+        let needs = surveyed(Object { externs, functions: Arc::new(vec![program(5)]), ..Object::default() });
         let expected = [("bpf_rcu_read_lock", true), ("scx_bpf_gone", false), ("scx_bpf_here___compat", true)];
         assert_eq!(texts(&needs.functions), expected);
         assert_eq!(needs.functions.iter().map(|need| need.weak).collect::<Vec<_>>(), [false, true, true]);
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn each_helper_is_listed_once_and_addresses_are_no_calls() {
         let function = Function { code: code(), ..program(0) };
-        let needs = surveyed(Object { functions: vec![function], ..Object::default() });
+        let needs = surveyed(Object { functions: Arc::new(vec![function]), ..Object::default() });
         assert_eq!(texts(&needs.helpers), [("bpf_map_lookup_elem", true), ("bpf_get_stackid", false)]);
     }
 
@@ -213,7 +213,11 @@ mod tests {
             core: vec![core],
             ..program(0)
         };
-        let needs = surveyed(Object { functions: vec![function], btf: builder.finish(), ..Object::default() });
+        let needs = surveyed(Object {
+            functions: Arc::new(vec![function]),
+            btf: Arc::new(builder.finish()),
+            ..Object::default()
+        });
         let [unresolved] = needs.unresolved.as_slice() else { panic!("{:?}", needs.unresolved) };
         assert_eq!((unresolved.function.as_str(), unresolved.fatal), ("f", false));
         assert_eq!(unresolved.place, Some(("a.c".to_owned(), 7)));

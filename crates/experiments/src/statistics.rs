@@ -18,6 +18,12 @@ impl Estimate {
     /// The mean of independent `values` with Student's interval `t(0.975, n−1)·s/√n`; one value has no interval, none
     /// has no mean.
     pub fn of_mean(values: &[f64]) -> Option<Self> {
+        Self::of_mean_at(values, TWO_SIDED)
+    }
+
+    /// The same with another `quantile` of Student's distribution, between 0.5 and 1: each end of the interval is a bound that
+    /// the true mean is beyond with a probability of `1 − quantile`.
+    pub fn of_mean_at(values: &[f64], quantile: f64) -> Option<Self> {
         let mean = mean(values)?;
         let n = values.len() as f64;
         if values.len() < 2 {
@@ -26,7 +32,7 @@ impl Estimate {
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         // Equal values, but for the rounding of their sum, do not deviate.
         let deviation = if squares <= (1e-12 * mean).powi(2) { 0.0 } else { (squares / (n - 1.0)).sqrt() };
-        Some(Self { mean, half_width: Some(student_t(values.len() - 1) * deviation / n.sqrt()) })
+        Some(Self { mean, half_width: Some(student_t(quantile, values.len() - 1) * deviation / n.sqrt()) })
     }
 
     /// A statistic of `n` runs that is no mean, with its jackknife interval: `statistic` is called with all runs, then
@@ -45,7 +51,7 @@ impl Estimate {
         let centre = without.iter().sum::<f64>() / n as f64;
         let squares: f64 = without.iter().map(|value| (value - centre).powi(2)).sum();
         let standard_error = (squares * (n as f64 - 1.0) / n as f64).sqrt();
-        Self { mean, half_width: Some(student_t(n - 1) * standard_error) }
+        Self { mean, half_width: Some(student_t(TWO_SIDED, n - 1) * standard_error) }
     }
 
     /// This estimate over `base`, its relative half width being the root of the sum of both squared relative half
@@ -71,6 +77,11 @@ impl Estimate {
     ///
     /// Source: W. G. Cochran, "Sampling Techniques", 3rd edition (1977), section 6.4, without a finite population.
     pub fn of_paired_ratio(values: &[f64], base: &[f64]) -> Option<Self> {
+        Self::of_paired_ratio_at(values, base, TWO_SIDED)
+    }
+
+    /// The same with another `quantile`, as [`Estimate::of_mean_at`] has it.
+    pub fn of_paired_ratio_at(values: &[f64], base: &[f64], quantile: f64) -> Option<Self> {
         let n = values.len() as f64;
         let (own, of_base) = (mean(values)?, mean(base)?);
         if values.len() != base.len() || values.len() < 2 || of_base == 0.0 {
@@ -79,7 +90,7 @@ impl Estimate {
         let ratio = own / of_base;
         let squares: f64 = values.iter().zip(base).map(|(value, base)| (value - ratio * base).powi(2)).sum();
         let deviation = if squares <= (1e-12 * own).powi(2) { 0.0 } else { (squares / (n - 1.0)).sqrt() };
-        let half_width = student_t(values.len() - 1) * deviation / (n.sqrt() * of_base.abs());
+        let half_width = student_t(quantile, values.len() - 1) * deviation / (n.sqrt() * of_base.abs());
         Some(Self { mean: ratio, half_width: Some(half_width) })
     }
 
@@ -120,9 +131,12 @@ pub fn jitter(times: &[f64]) -> f64 {
     mean(&squares).unwrap_or(0.0).sqrt()
 }
 
-/// The 97.5 % quantile of Student's t distribution; `degrees` ≥ 1.
-fn student_t(degrees: usize) -> f64 {
-    StudentsT::ppf(0.975, degrees as f64)
+/// The quantile of Student's t distribution that both ends of a 95 % interval have.
+const TWO_SIDED: f64 = 0.975;
+
+/// A quantile of Student's t distribution; `degrees` ≥ 1.
+fn student_t(quantile: f64, degrees: usize) -> f64 {
+    StudentsT::ppf(quantile, degrees as f64)
 }
 
 #[cfg(test)]
@@ -140,8 +154,17 @@ mod tests {
     #[test]
     fn quantiles_are_those_of_the_printed_tables() {
         for (degrees, t) in [(1, 12.706), (2, 4.303), (3, 3.182), (9, 2.262), (29, 2.045), (999, 1.962)] {
-            close(student_t(degrees), t);
+            close(student_t(TWO_SIDED, degrees), t);
         }
+    }
+
+    #[test]
+    fn an_interval_of_90_percent_has_bounds_of_95() {
+        // s = 1, t(0.95, 2) = 2.920; of the ratio: deviations 0.1, −0.2, 0.1 from 1.1, s = 0.1732, the base's mean is 1.
+        close(Estimate::of_mean_at(&[1.0, 2.0, 3.0], 0.95).unwrap().half_width.unwrap(), 2.920 / 3f64.sqrt());
+        let ratio = Estimate::of_paired_ratio_at(&[1.2, 0.9, 1.2], &[1.0, 1.0, 1.0], 0.95).unwrap();
+        close(ratio.mean, 1.1);
+        close(ratio.half_width.unwrap(), 2.920 * 0.17321 / 3f64.sqrt());
     }
 
     #[test]

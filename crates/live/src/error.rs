@@ -84,6 +84,17 @@ pub enum LiveError {
         /// The name that the file gives.
         name: String,
     },
+    /// The object sets a member of `struct sched_ext_ops` that the running kernel lacks, and that it cannot do without.
+    #[error(
+        "{}: sets ops.{member}, which this kernel's struct sched_ext_ops does not have: boot a kernel that the object was built for",
+        path.display()
+    )]
+    NoMember {
+        /// The file.
+        path: PathBuf,
+        /// The member.
+        member: String,
+    },
     /// The running kernel has no sched_ext.
     #[error(
         "this kernel has no sched_ext: Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT is needed (guest/run boots one)"

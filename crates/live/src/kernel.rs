@@ -7,10 +7,11 @@ use std::fs;
 use std::path::Path;
 
 use libbpf_rs::btf::Btf;
-use libbpf_rs::btf::types::{Enum, Enum64, Var};
+use libbpf_rs::btf::types::{Enum, Enum64, Func, Var};
 use tandem_bpf_vm::btf::Btf as Types;
 
 use crate::error::LiveError;
+use crate::ops_types::{CGROUP_SET_BANDWIDTH, OpsTypes};
 
 const FOLDER: &str = "sys/kernel/sched_ext";
 /// The root of the running kernel's files.
@@ -34,6 +35,12 @@ pub fn scheduler() -> Option<String> {
 /// The name of the scheduler that runs in the kernel whose `/sys` is below `root`.
 pub fn scheduler_below(root: &Path) -> Option<String> {
     file(root, "root/ops")
+}
+
+/// Whether the kernel whose `/sys` is below `root` tells schedulers of limits of groups (`ops.cgroup_set_bandwidth`, since Linux
+/// 6.17). Where it does not, `cpu.max` holds under no scheduler but its own.
+pub fn passes_limits_below(root: &Path) -> bool {
+    OpsTypes::below(root).is_some_and(|ops| ops.has(CGROUP_SET_BANDWIDTH))
 }
 
 /// Checks that a scheduler could be loaded now.
@@ -66,6 +73,12 @@ pub(crate) fn ops_flags(names: &[&str]) -> u64 {
 pub(crate) fn cpuperf_locks() -> bool {
     let Ok(btf) = Btf::from_vmlinux() else { return false };
     ["scx_locked_rq_state", "locked_rq"].iter().any(|name| btf.type_by_name::<Var<'_>>(name).is_some())
+}
+
+/// Whether `scx_bpf_reenqueue_local` may be called from anywhere: since Linux 6.19, which has that as a function of its own.
+pub(crate) fn reenqueues_anywhere() -> bool {
+    let Ok(btf) = Btf::from_vmlinux() else { return false };
+    btf.type_by_name::<Func<'_>>("scx_bpf_reenqueue_local___v2").is_some()
 }
 
 /// The kernel's enumerators for sched_ext (`SCX_*`), which objects that adapt to a kernel have in variables.

@@ -9,8 +9,10 @@ use tandem_bpf_vm::object::{DataSection, Object, StructOps};
 use tandem_bpf_vm::open::{Needs, OpenObject};
 
 use crate::error::LiveError;
+use crate::fitting::{Lacking, LeftOut, fit};
 use crate::kernel;
 use crate::messages::collect;
+use crate::ops_types::{CGROUP_SET_BANDWIDTH, OpsTypes};
 use crate::refusal::Refusal;
 
 /// The structure of a scheduler.
@@ -29,22 +31,25 @@ pub(crate) struct OpsChanges<'a> {
     pub watchdog_ms: Option<u32>,
 }
 
-/// Loads the object in `bytes` with the values that `open` has for its variables.
+/// Loads the object in `bytes` with the values that `open` has for its variables; what of its scheduler is left out, as the kernel
+/// lacks it.
 pub(crate) fn load(
     path: &Path,
     bytes: &[u8],
     open: &OpenObject,
     changes: &OpsChanges<'_>,
-) -> Result<libbpf_rs::Object, LiveError> {
+) -> Result<(libbpf_rs::Object, Vec<LeftOut>), LiveError> {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let (opened, messages) = collect(|| ObjectBuilder::default().name(name.as_ref())?.open_memory(bytes));
     let failed = |why| LiveError::Libbpf { what: format!("opening {}", path.display()), why, messages };
     let mut opened = opened.map_err(failed)?;
     let object = open.object();
     opened.maps_mut().try_for_each(|mut map| fill(&mut map, object))?;
-    change_scheduler(&mut opened, object, &open.needs(), changes);
+    let left_out = change_scheduler(&mut opened, object, &open.needs(), changes)
+        .map_err(|Lacking(member)| LiveError::NoMember { path: path.to_owned(), member })?;
     let (loaded, messages) = collect(|| opened.load());
-    loaded.map_err(|_| LiveError::Refused(Box::new(Refusal::new(&messages))))
+    let loaded = loaded.map_err(|_| LiveError::Refused(Box::new(Refusal::new(&messages))))?;
+    Ok((loaded, left_out))
 }
 
 /// Gives a map of global variables their values.
@@ -61,9 +66,17 @@ fn fill(map: &mut OpenMapMut<'_>, object: &Object) -> Result<(), LiveError> {
     })
 }
 
-/// Takes callbacks and programs away that no setting needs, makes changes, and adds the flags that settings need.
-fn change_scheduler(opened: &mut Opened, object: &Object, needs: &Needs, changes: &OpsChanges<'_>) {
-    let mut unused = BTreeSet::new();
+/// Takes callbacks and programs away that no setting needs, makes changes, adds the flags that settings need, and leaves out what
+/// the kernel lacks.
+fn change_scheduler(
+    opened: &mut Opened,
+    object: &Object,
+    needs: &Needs,
+    changes: &OpsChanges<'_>,
+) -> Result<Vec<LeftOut>, Lacking> {
+    let (mut unused, mut left_out) = (BTreeSet::new(), Vec::new());
+    // Of a kernel that does not describe its types libbpf says what is wrong.
+    let kernel = OpsTypes::below(Path::new("/"));
     let flags = known_flags(needs, changes.flags);
     for mut map in opened.maps_mut().filter(|map| map.map_type() == MapType::StructOps) {
         let name = map.name().to_string_lossy().into_owned();
@@ -71,6 +84,11 @@ fn change_scheduler(opened: &mut Opened, object: &Object, needs: &Needs, changes
         let (Some(ops), Some(value)) = (ops, map.initial_value_mut()) else { continue };
         unused.extend(take_away(value, object, ops, needs));
         change(value, object, ops, changes, flags);
+        if let Some(kernel) = &kernel {
+            let fitted = fit(value, object, ops, kernel)?;
+            unused.extend(fitted.programs);
+            left_out.extend(fitted.left_out);
+        }
     }
     for mut program in opened.progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
@@ -78,6 +96,7 @@ fn change_scheduler(opened: &mut Opened, object: &Object, needs: &Needs, changes
             program.set_autoload(false);
         }
     }
+    Ok(left_out)
 }
 
 /// Changes members of a scheduler's value that are numbers; what its type does not have is left out.
@@ -123,7 +142,7 @@ fn member_at<'o>(object: &'o Object, ops: &StructOps, offset: u64) -> Option<&'o
     Some(member.name.as_str())
 }
 
-fn write(value: &mut [u8], offset: u64, bytes: &[u8]) {
+pub(crate) fn write(value: &mut [u8], offset: u64, bytes: &[u8]) {
     let at = usize::try_from(offset).unwrap_or(usize::MAX);
     if let Some(place) = at.checked_add(bytes.len()).and_then(|end| value.get_mut(at..end)) {
         place.copy_from_slice(bytes);
@@ -148,6 +167,16 @@ pub(crate) fn section_of<'o>(object: &'o Object, map: &str) -> Option<&'o DataSe
 /// Whether a value is a scheduler.
 pub(crate) fn is_scheduler(object: &Object, ops: &StructOps) -> bool {
     !ops.optional && object.btf.name(object.btf.skip_modifiers(ops.type_id)) == OPS
+}
+
+/// Whether the scheduler of an object keeps limits of groups (`cpu.max`), where the kernel tells it of them
+/// (`ops.cgroup_set_bandwidth`).
+pub fn keeps_limits(object: &Object) -> bool {
+    let keeps = |ops: &StructOps| {
+        let members = ops.callbacks.iter().filter_map(|(offset, _)| member_at(object, ops, *offset));
+        members.into_iter().any(|member| member == CGROUP_SET_BANDWIDTH)
+    };
+    object.struct_ops.iter().filter(|ops| is_scheduler(object, ops)).any(keeps)
 }
 
 /// Whether a map of a loaded object is a scheduler.
@@ -183,9 +212,9 @@ mod tests {
         let function = |name: &str| Function { name: name.to_owned(), ..Function::default() };
         let ops = StructOps { type_id: ops, callbacks: vec![(0, 0), (8, 1)], ..StructOps::default() };
         OpenObject::new(Arc::new(Object {
-            btf: btf.finish(),
+            btf: Arc::new(btf.finish()),
             data: vec![section],
-            functions: vec![function("t_enqueue"), function("t_runnable")],
+            functions: Arc::new(vec![function("t_enqueue"), function("t_runnable")]),
             struct_ops: vec![ops],
             ..Object::default()
         }))

@@ -18,10 +18,16 @@ use crate::error::LiveError;
 use crate::kernel::{self, Enumerators};
 use crate::load::{self, OpsChanges, is_scheduler, number_at};
 use crate::machine::Machine;
+use crate::ops_types::OpsTypes;
 use crate::scheduler::LoadedScheduler;
 
 /// The variable that objects which ask for clocks have for whether they may from timers ([`kernel::cpuperf_locks`]).
 const CPUPERF_LOCKS: &str = "cpuperf_locks";
+/// The variable of objects that have two ways of giving a CPU's tasks back, of which one works on newer kernels only
+/// ([`kernel::reenqueues_anywhere`]).
+const REENQUEUES_ANYWHERE: &str = "reenqueues_anywhere";
+/// What the variables of objects begin with that have callbacks which only some kernels know; a member of `struct sched_ext_ops` follows.
+const OPS_HAS: &str = "ops_has_";
 /// The variable that objects which count transactions with memory have for their size.
 const TRANSACTION_BYTES: &str = "transaction_bytes";
 /// Bytes for the debug dump if the scheduler does not say how many (`UEI_DUMP_DFL_LEN`).
@@ -97,7 +103,21 @@ impl OpenScheduler {
         open.make_room_for_dump()?;
         open.steps.prepare(&file, &mut open.open)?;
         open.tell(CPUPERF_LOCKS, i128::from(kernel::cpuperf_locks()))?;
+        open.tell(REENQUEUES_ANYWHERE, i128::from(kernel::reenqueues_anywhere()))?;
+        open.tell_members()?;
         Ok(open)
+    }
+
+    /// Sets the variables that ask whether the kernel's `struct sched_ext_ops` has a member.
+    fn tell_members(&mut self) -> Result<(), LiveError> {
+        let names = self.open.variables().into_iter().map(|it| it.name).filter(|name| name.starts_with(OPS_HAS));
+        let names: Vec<String> = names.collect();
+        let known = if names.is_empty() { None } else { OpsTypes::below(Path::new("/")) };
+        for name in names {
+            let has = known.as_ref().is_some_and(|ops| ops.has(name.trim_start_matches(OPS_HAS)));
+            self.tell(&name, i128::from(has))?;
+        }
+        Ok(())
     }
 
     /// Sets the variables that have the kernel's enumerators (`SCX_ENUM_INIT`): one that it lacks is 0.
@@ -186,13 +206,13 @@ impl OpenScheduler {
     /// run. What its settings do not need is left out. Nothing is scheduled by it yet.
     ///
     /// # Errors
-    /// [`LiveError::NoSchedExt`], [`LiveError::Busy`]; [`LiveError::Refused`] with the verifier's log; [`LiveError::Problem`];
+    /// [`LiveError::NoSchedExt`], [`LiveError::Busy`]; [`LiveError::NoMember`]; [`LiveError::Refused`] with the verifier's log; [`LiveError::Problem`];
     /// [`LiveError::NoMap`]; [`LiveError::NoCpu`]; [`LiveError::Libbpf`].
     pub fn load(&self) -> Result<LoadedScheduler, LiveError> {
         kernel::check_free()?;
         let changes = OpsChanges { numbers: &self.steps.ops, flags: &self.steps.flags, watchdog_ms: self.watchdog_ms };
-        let loaded = load::load(&self.path, &self.bytes, &self.open, &changes)?;
-        let mut scheduler = LoadedScheduler::new(loaded, Arc::clone(self.open.object()), self.steps.clone());
+        let (loaded, left_out) = load::load(&self.path, &self.bytes, &self.open, &changes)?;
+        let mut scheduler = LoadedScheduler::new(loaded, Arc::clone(self.open.object()), self.steps.clone(), left_out);
         scheduler.check_maps()?;
         self.steps.fill(&mut scheduler)?;
         scheduler.open_counters(&self.cpus, self.counters)?;

@@ -16,6 +16,7 @@ use tandem_loader::steps::{Call, Filled, Steps};
 use crate::counters::{CounterSource, OpenCounter, open_counter};
 use crate::error::LiveError;
 use crate::exit::Exit;
+use crate::fitting::LeftOut;
 use crate::load::{is_struct_ops, section_of};
 use crate::messages::collect;
 use crate::pinned::Pinned;
@@ -31,6 +32,7 @@ pub struct LoadedScheduler {
     steps: Steps,
     counters: Vec<OpenCounter>,
     uncounted: Vec<Uncounted>,
+    left_out: Vec<LeftOut>,
 }
 
 /// A program that the verifier accepted.
@@ -59,8 +61,8 @@ pub struct Uncounted {
 const NEXT_THREAD: u32 = 1 << 31;
 
 impl LoadedScheduler {
-    pub(crate) fn new(object: libbpf_rs::Object, source: Arc<Object>, steps: Steps) -> Self {
-        Self { links: Vec::new(), object, source, steps, counters: Vec::new(), uncounted: Vec::new() }
+    pub(crate) fn new(object: libbpf_rs::Object, source: Arc<Object>, steps: Steps, left_out: Vec<LeftOut>) -> Self {
+        Self { links: Vec::new(), object, source, steps, counters: Vec::new(), uncounted: Vec::new(), left_out }
     }
 
     /// Whether the object has the maps and names that the file beside it speaks of.
@@ -109,6 +111,11 @@ impl LoadedScheduler {
     /// What should be counted (`[perf]`) and is not: for each map the first CPU where it is so.
     pub fn uncounted(&self) -> &[Uncounted] {
         &self.uncounted
+    }
+
+    /// What of the scheduler was left out, as the kernel does not have it.
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
     }
 
     fn map(&self, name: &str) -> Option<MapImpl<'_>> {

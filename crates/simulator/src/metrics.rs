@@ -77,6 +77,20 @@ pub struct Report {
     pub warnings: Vec<String>,
 }
 
+/// Callbacks of a sched_ext scheduler that are called once, or once or twice in a thread's life.
+const RARE_CALLBACKS: [&str; 7] = ["init", "exit", "init_task", "exit_task", "enable", "disable", "set_cpumask"];
+
+impl Report {
+    /// BPF instructions of all programs of the loaded scheduler per context switch, without what is done once or in a thread's
+    /// birth and end. `None` under Linux's own scheduler, or if nothing was switched.
+    pub fn instructions_per_switch(&self) -> Option<f64> {
+        let callbacks = &self.sched_ext.as_ref()?.callbacks;
+        let often = callbacks.iter().filter(|(name, _)| !RARE_CALLBACKS.contains(&name.as_str()));
+        let instructions: u64 = often.map(|(_, callback)| callback.instructions).sum();
+        (self.switches > 0).then(|| instructions as f64 / self.switches as f64)
+    }
+}
+
 /// What a group's limit on CPU time did (`cpu.stat` of a cgroup).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

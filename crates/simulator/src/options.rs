@@ -122,7 +122,7 @@ impl fmt::Display for Bpf {
 /// A CPU comes or goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hotplug {
-    /// Time from the start of the run.
+    /// Time from the start of the run. What goes at 0 is offline before a scheduler is loaded.
     pub at: Nanos,
     /// Which, one of those that the machine has online at the start.
     pub cpu: CpuId,

@@ -45,6 +45,8 @@ struct Words {
     mechanisms: Vec<Mechanism>,
     parts: Vec<String>,
     states: Meanings,
+    /// Whether limits of groups are kept, where the kernel passes them on.
+    keeps_limits: bool,
     counters: Vec<Counter>,
 }
 
@@ -71,6 +73,11 @@ pub fn state_of(name: &str) -> String {
 /// What the states mean that mechanisms can be in.
 pub fn states() -> &'static Meanings {
     &WORDS.states
+}
+
+/// Whether the scheduler keeps limits of groups (`cpu.max`), where the kernel tells it of them.
+pub fn keeps_limits() -> bool {
+    WORDS.keeps_limits
 }
 
 /// The counter of this name, a mechanism's or not.
@@ -130,6 +137,7 @@ impl Words {
             mechanisms: switches.into_iter().map(|setting| Mechanism::of(setting, &counters)).collect(),
             parts: parts.into_iter().map(|setting| setting.name.clone()).collect(),
             states,
+            keeps_limits: tandem_live::keeps_limits(open.object()),
             counters: Counter::all(&counters).collect(),
         }
     }
@@ -159,7 +167,17 @@ mod tests {
         let others: Vec<&str> = WORDS.counters.iter().filter(of_none).map(|counter| counter.name.as_str()).collect();
         assert_eq!(
             others,
-            ["base_idle", "base_queued", "base_unknown", "base_ungrouped", "pull_asked", "pull_moved", "pull_traded"]
+            [
+                "base_idle",
+                "base_queued",
+                "base_preempted",
+                "base_unknown",
+                "base_ungrouped",
+                "pull_asked",
+                "pull_moved",
+                "pull_turns",
+                "pull_traded"
+            ]
         );
     }
 

@@ -197,7 +197,7 @@ fn the_os_cpus_clock_goes_up_at_once_where_noise_piles_up_unless_the_letter_coun
     assert_eq!(hurried(",os_load_pct=100,os_hurry_ms=0"), 0);
 }
 
-/// Eight threads compute on eight CPUs, and noise wakes every 50 ms: it waits for the end of a slice of 20 ms, or does not.
+/// Eight threads compute on eight CPUs, and noise wakes every 50 ms: it waits for a tick that ends a slice, or does not.
 #[test]
 fn noise_takes_a_shared_cpu_at_once_where_it_may() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The command and its scheduler seen from outside. All tests are one program: they are compiled and linked once.
 
+mod base;
 mod bundled;
 mod clocks;
 #[path = "common/command.rs"]
@@ -13,6 +14,7 @@ mod decisions;
 mod equal;
 mod factor;
 mod fidelity;
+mod kernels;
 mod latency;
 mod long;
 mod migration;

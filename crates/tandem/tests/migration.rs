@@ -5,12 +5,16 @@ use serde_json::{Value, json};
 
 use crate::variant::{Variant, ejection};
 
-const SETTINGS: [&str; 9] = [
+const SETTINGS: [&str; 13] = [
     "",
     "isolate=dedicated",
     "isolate=shared",
     "longest=true",
     "serial_first=true",
+    "base=single,isolate=dedicated",
+    "base=single,longest=true",
+    "base=single,serial_first=true",
+    "isolate=shared,longest=true,serial_first=true,speed=true",
     "sorted=true",
     "speed=true",
     "longest=true,serial_first=true,sorted=true",
@@ -51,7 +55,8 @@ fn who_does_not_look_is_ejected() {
     let blind = Variant::new("#include \"bpf/base/migration.bpf.h\"\n#define must_stay(p) false");
     for (machine, settings) in [
         ("hikey960", "longest=true"),
-        ("hikey960", "serial_first=true"),
+        ("hikey960", "base=single,longest=true"),
+        ("hikey960", "base=single,serial_first=true"),
         ("hikey960", "all=true"),
         ("smp-8", "all=true"),
     ] {

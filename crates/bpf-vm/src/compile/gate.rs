@@ -7,7 +7,7 @@
 //!   them by pointers in a [`Context`], uses nothing of them itself, and hands them to one function of this file at a time, while
 //!   [`run`] does not touch them. So there is one user at any time.
 //! - Compiled code reads and writes the fields of the context that [`translate`](super::translate) names, the call frames below
-//!   `most_frames`, which is at most their number, and bytes of the arena whose shadow it has checked: granules below `granules`, so
+//!   `frames_end`, which are at most all, and bytes of the arena whose shadow it has checked: granules below `granules`, so
 //!   within `shadow`, and bytes of objects, so within `bytes`. Its own frame's stack needs no check: it is part of the arena, which
 //!   never shrinks, and [`Context::refresh`] stops where a host has exchanged it. Every function here that could move the arena or
 //!   the frames refreshes these pointers before it returns.
@@ -38,23 +38,23 @@ use crate::memory::{BASE, GRANULE};
 pub(super) struct Context<'h> {
     /// Instructions that may still be executed: budget less executed. Up to date at calls.
     pub left: i64,
-    /// Number of call frames in use.
-    pub depth: u64,
+    /// The innermost call frame in use, of which there is one, and the end of those that may be used.
+    pub frame: *mut Frame,
+    pub frames_end: *mut Frame,
     /// First byte of the arena, its shadow, and the number of the shadow's bytes.
     pub bytes: *mut u8,
     pub shadow: *const u8,
     pub granules: u64,
     /// The upper half of the BPF arena's user addresses.
     pub user_half: u64,
-    /// All call frames, and how many may be used.
-    pub frames: *mut Frame,
-    pub most_frames: u64,
     /// The instruction that calls out, or the last one that returned.
     pub place: u64,
+    /// The first call frame, how many may be used, and how many were when the function was entered that was entered first.
+    frames: *mut Frame,
+    most_frames: usize,
+    root: usize,
     /// The highest address behind a stack of a frame that is, or was, in use.
     stacks_end: u64,
-    /// Number of frames while the function runs that was entered first.
-    root: u64,
     vm: *mut Instance,
     host: *mut (dyn Host + 'h),
     code: *const Code,
@@ -154,16 +154,17 @@ pub(crate) fn run(
     };
     let mut context = Context {
         left: 0,
-        depth: vm.execution.depth as u64,
+        frame: vm.execution.frames.as_mut_ptr().wrapping_add(vm.execution.depth - 1),
+        frames_end: std::ptr::null_mut(),
         bytes: std::ptr::null_mut(),
         shadow: std::ptr::null(),
         granules: 0,
         user_half: vm.memory.user_half(),
-        frames: std::ptr::null_mut(),
-        most_frames: vm.execution.most_frames() as u64,
+        frames: vm.execution.frames.as_mut_ptr(),
+        most_frames: vm.execution.most_frames(),
+        root: vm.execution.depth,
         place: 0,
         stacks_end: 0,
-        root: vm.execution.depth as u64,
         vm: std::ptr::from_mut(vm),
         host: std::ptr::from_mut(host),
         code: std::ptr::from_ref(code),
@@ -196,6 +197,11 @@ fn executed(budget: u64, left: i64) -> u64 {
 }
 
 impl Context<'_> {
+    /// Number of call frames in use.
+    fn depth(&self) -> usize {
+        (self.frame.addr() - self.frames.addr()) / size_of::<Frame>() + 1
+    }
+
     /// # Safety
     /// As this file's head says: compiled code has called out, or is about to be entered.
     unsafe fn vm(&mut self) -> &mut Instance {
@@ -212,10 +218,17 @@ impl Context<'_> {
         let vm = unsafe { &mut *self.vm };
         self.left = countable(vm.execution.budget).wrapping_sub_unsigned(vm.execution.executed);
         (self.bytes, self.shadow, self.granules) = vm.memory.parts();
-        self.frames = vm.execution.frames.as_mut_ptr();
+        let (depth, frames) = (self.depth(), vm.execution.frames.as_mut_ptr());
+        self.set_frames(frames, depth);
         self.stacks_end = self.stacks_end.max(vm.execution.stacks_end);
         let end = BASE + self.granules * GRANULE;
         assert!(self.stacks_end <= end, "the memory was exchanged under programs that have their stacks there");
+    }
+
+    /// The call frames stand there, and so many are in use.
+    fn set_frames(&mut self, frames: *mut Frame, depth: usize) {
+        (self.frames, self.frame) = (frames, frames.wrapping_add(depth - 1));
+        self.frames_end = frames.wrapping_add(self.most_frames);
     }
 
     /// Tells the instance where the program is.
@@ -223,7 +236,7 @@ impl Context<'_> {
     /// # Safety
     /// As [`Context::vm`].
     unsafe fn settle(&mut self, pc: u64, left: i64) {
-        let depth = self.depth as usize;
+        let depth = self.depth();
         // SAFETY: the caller's.
         let vm = unsafe { self.vm() };
         vm.execution.depth = depth;
@@ -340,6 +353,31 @@ unsafe extern "C" fn call_out(context: *mut Context<'_>, r1: u64, r2: u64, r3: u
     }
 }
 
+/// Calls a plain function with r1 to r5; `place` and `left` of the context say where, which only a fault asks.
+unsafe extern "C" fn plain(context: *mut Context<'_>, r1: u64, r2: u64, r3: u64, r4: u64, r5: u64) -> Returned {
+    // SAFETY: compiled code passes the context that it got; its host and code live as long as `run` runs.
+    unsafe {
+        let context = &mut *context;
+        let (vm, host, code) = (&mut *context.vm, &mut *context.host, &*context.code);
+        let (pc, args) = (context.place as usize, [r1, r2, r3, r4, r5]);
+        let called = catch_unwind(AssertUnwindSafe(|| interp::call_builtin(vm, host, code, pc, args)));
+        // The arena moves only where it grows.
+        if (*context.vm).memory.parts().2 != context.granules {
+            let left = context.left;
+            context.settle(pc as u64, left);
+            context.refresh();
+        }
+        match called {
+            Ok(Ok(value)) => Returned::value(value),
+            Ok(Err(fault)) => context.fail(pc as u64, context.left, fault),
+            Err(panic) => {
+                context.panic = Some(panic);
+                Returned::FAULT
+            }
+        }
+    }
+}
+
 /// Adds a frame where the plain way does not: there are too many, or the frame has no stack yet.
 unsafe extern "C" fn push(context: *mut Context<'_>, pc: u64, left: i64) -> u64 {
     // SAFETY: compiled code passes the context that it got.
@@ -348,12 +386,13 @@ unsafe extern "C" fn push(context: *mut Context<'_>, pc: u64, left: i64) -> u64 
         context.settle(pc, left);
         let vm = context.vm();
         let pushed = vm.execution.push(&mut vm.memory, pc as usize);
-        let depth = vm.execution.depth as u64;
+        let depth = vm.execution.depth;
         context.refresh();
         if let Err(kind) = pushed {
             return context.fail(pc, left, kind.into()).fault;
         }
-        context.depth = depth;
+        let frames = context.frames;
+        context.set_frames(frames, depth);
         0
     }
 }
@@ -372,8 +411,8 @@ unsafe extern "C" fn over_budget(context: *mut Context<'_>, pc: u64, left: i64) 
 unsafe extern "C" fn over_budget_at_exit(context: *mut Context<'_>, pc: u64, left: i64) {
     // SAFETY: compiled code passes the context that it got.
     unsafe {
-        if (*context).depth > (*context).root {
-            (*context).depth -= 1;
+        if (*context).depth() > (*context).root {
+            (*context).frame = (*context).frame.wrapping_sub(1);
         } else {
             (*context).vm().execution.exited = pc as usize;
         }
@@ -422,6 +461,7 @@ symbols! {
     store(6) -> 1;
     atomic(6) -> 2;
     call_out(6) -> 2;
+    plain(6) -> 2;
     push(3) -> 1;
     over_budget(3) -> 0;
     over_budget_at_exit(3) -> 0;
@@ -435,6 +475,7 @@ pub(super) enum Call {
     Store,
     Atomic,
     Kernel,
+    Plain,
     Push,
     OverBudget,
     OverBudgetAtExit,

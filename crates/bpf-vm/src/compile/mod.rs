@@ -7,22 +7,36 @@
 //!
 //! - `translate`: from instructions to Cranelift's. `workshop`: from there to memory. `gate`: the way into compiled code
 //!   and out of it.
+//!   Without the feature `compiler`, `absent` stands in for these three.
 //! - [`Compiled`]: the functions of an object. [`CodeCache`]: keeps them for all instances that are loaded alike.
 
+#[cfg(not(feature = "compiler"))]
+mod absent;
+#[cfg(feature = "compiler")]
 mod gate;
+#[cfg(feature = "compiler")]
 mod translate;
+#[cfg(feature = "compiler")]
 mod workshop;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::interp::Code;
-use workshop::Workshop;
+#[cfg(not(feature = "compiler"))]
+use absent::{Entries, Workshop, instructions_to_reach};
+#[cfg(feature = "compiler")]
+use gate::Entries;
+#[cfg(feature = "compiler")]
+use workshop::{Workshop, instructions_to_reach};
 
+#[cfg(not(feature = "compiler"))]
+pub(crate) use absent::run;
+#[cfg(feature = "compiler")]
 pub(crate) use gate::run;
 
 /// Whether there is a compiler for this machine's processor.
-pub const AVAILABLE: bool = cfg!(all(unix, any(target_arch = "x86_64", target_arch = "aarch64")));
+pub const AVAILABLE: bool = cfg!(all(feature = "compiler", unix, any(target_arch = "x86_64", target_arch = "aarch64")));
 
 /// Why code cannot be compiled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -57,7 +71,7 @@ const INTERPRETED_PER_COMPILED: u64 = 15_000;
 /// The functions of an object for this machine. Each is compiled when it is entered, together with those that it calls.
 pub struct Compiled {
     code: Arc<Code>,
-    entries: gate::Entries,
+    entries: Entries,
     /// Instructions that were interpreted from each function on, in all instances.
     interpreted: Box<[AtomicU64]>,
     /// How many of them make a function worth compiling, with all that it calls; found out when first asked.
@@ -79,7 +93,7 @@ impl Compiled {
     /// # Errors
     /// [`CompileError::Machine`].
     fn new(code: &Arc<Code>) -> Result<Self, CompileError> {
-        let (entries, workshop) = (gate::Entries::new(code.functions()), Workshop::new(code)?);
+        let (entries, workshop) = (Entries::new(code.functions()), Workshop::new(code)?);
         let interpreted = (0..code.functions()).map(|_| AtomicU64::new(0)).collect();
         let worth = (0..code.functions()).map(|_| OnceLock::new()).collect();
         let (code, closed, workshop) = (Arc::clone(code), AtomicBool::new(false), Mutex::new(workshop));
@@ -96,7 +110,7 @@ impl Compiled {
 
     /// Whether a function can be entered; compiles it if it is time.
     #[inline]
-    pub(crate) fn has(&self, function: usize, when: When) -> bool {
+    fn has(&self, function: usize, when: When) -> bool {
         self.entries.get(function).is_some() || self.becomes(function, when)
     }
 
@@ -107,13 +121,12 @@ impl Compiled {
     }
 
     fn is_worthwhile(&self, function: usize) -> bool {
-        let worth = || INTERPRETED_PER_COMPILED * workshop::instructions_to_reach(&self.code, function);
+        let worth = || INTERPRETED_PER_COMPILED * instructions_to_reach(&self.code, function);
         self.interpreted[function].load(Ordering::Relaxed) >= *self.worth[function].get_or_init(worth)
     }
 
     /// Notes that so many instructions were interpreted from a function on.
-    #[inline]
-    pub(crate) fn was_interpreted(&self, function: usize, instructions: u64) {
+    fn was_interpreted(&self, function: usize, instructions: u64) {
         self.interpreted[function].fetch_add(instructions, Ordering::Relaxed);
     }
 
@@ -126,6 +139,54 @@ impl Compiled {
         let made = workshop.make(&self.code, function).inspect_err(|_| self.closed.store(true, Ordering::Relaxed))?;
         self.entries.set(workshop.module(), &made);
         Ok(())
+    }
+}
+
+/// What an instance has of compiled code, which others may use at the same time. What it writes at each run is its own.
+#[derive(Debug)]
+pub(crate) struct Used {
+    compiled: Arc<Compiled>,
+    when: When,
+    /// Instructions that were interpreted from each function on and that the others have not been told of.
+    untold: Box<[u64]>,
+}
+
+impl Used {
+    /// Nothing has been interpreted yet.
+    pub(crate) fn new(compiled: Arc<Compiled>, when: When) -> Self {
+        let untold = vec![0; compiled.interpreted.len()].into();
+        Self { compiled, when, untold }
+    }
+
+    /// What all instances have.
+    #[inline]
+    pub(crate) fn compiled(&self) -> &Arc<Compiled> {
+        &self.compiled
+    }
+
+    /// Whether a function can be entered; compiles it if it is time.
+    #[inline]
+    pub(crate) fn has(&self, function: usize) -> bool {
+        self.compiled.has(function, self.when)
+    }
+
+    /// Notes that so many instructions were interpreted from a function on. The others are told once that is as much as compiling
+    /// an instruction takes.
+    #[inline]
+    pub(crate) fn was_interpreted(&mut self, function: usize, instructions: u64) {
+        let Some(untold) = self.untold.get_mut(function) else { return };
+        *untold += instructions;
+        if *untold >= INTERPRETED_PER_COMPILED {
+            self.compiled.was_interpreted(function, std::mem::take(untold));
+        }
+    }
+}
+
+impl Drop for Used {
+    fn drop(&mut self) {
+        for (function, untold) in self.untold.iter().enumerate().filter(|(_, untold)| **untold > 0) {
+            self.compiled.was_interpreted(function, *untold);
+        }
     }
 }
 
@@ -158,7 +219,7 @@ impl CodeCache {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "compiler"))]
 mod tests {
     use super::*;
     use crate::fault::Fault;
@@ -191,7 +252,7 @@ mod tests {
     }
 
     fn compiled(vm: &Instance) -> &Arc<Compiled> {
-        &vm.compiled.as_ref().expect("the instance may compile").0
+        vm.compiled.as_ref().expect("the instance may compile").compiled()
     }
 
     #[test]
@@ -202,6 +263,18 @@ mod tests {
         for (entered, rounds) in [(false, 20_000), (false, 20_000), (true, 5)] {
             assert_eq!(run(&mut vm, rounds), (7, 2 * rounds + 2));
             assert_eq!(compiled(&vm).entries.get(0).is_some(), entered, "{rounds}");
+        }
+    }
+
+    #[test]
+    fn what_short_runs_interpret_counts_for_later_instances() {
+        let cache = CodeCache::default();
+        // Each of six instances interprets 10,002 instructions, less than it tells at once.
+        for number in 0..7 {
+            let mut vm = counts_down(7);
+            vm.compile(&cache, When::Worthwhile).expect("there is a compiler for this machine");
+            assert_eq!(run(&mut vm, 5_000), (7, 10_002));
+            assert_eq!(compiled(&vm).entries.get(0).is_some(), number == 6, "{number}");
         }
     }
 

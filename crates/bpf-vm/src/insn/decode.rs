@@ -8,6 +8,7 @@
 use super::{Alu, Condition, Insn, Op};
 use crate::host::Builtin;
 use crate::ops::{Atomic, Conversion};
+use crate::plain;
 
 /// What loading found out about an instruction that refers to something: the second operand of `ld_imm64`, or a callee.
 #[derive(Debug, Clone)]
@@ -229,7 +230,8 @@ impl Decoder<'_> {
 
     fn builtin(&mut self, builtin: Builtin) -> (Op, u64) {
         self.builtins.push(builtin);
-        (Op::CallBuiltin, self.builtins.len() as u64 - 1)
+        let op = if plain::is(builtin) { Op::CallPlain } else { Op::CallBuiltin };
+        (op, self.builtins.len() as u64 - 1)
     }
 }
 

@@ -83,6 +83,8 @@ macro_rules! declare {
             Call,
             /// Call the helper or kernel function number `imm` of [`Code`](crate::interp::Code).
             CallBuiltin,
+            /// The same of a function that is [plain](crate::plain).
+            CallPlain,
             /// Call the host's kernel function number `imm`.
             CallHost,
             Exit,

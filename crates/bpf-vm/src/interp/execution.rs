@@ -118,9 +118,10 @@ impl Execution {
             self.arguments.push(Arguments { address, used: 0 });
         }
         let array = &mut self.arguments[depth];
-        for number in 0..array.used.max(args.len()) {
-            let value = args.get(number).copied().unwrap_or(0);
-            memory.host_store::<8>(array.address + 8 * number as u64, value)?;
+        let mut address = array.address;
+        for value in args.iter().chain(std::iter::repeat_n(&0, array.used.saturating_sub(args.len()))) {
+            memory.own_store::<8>(address, *value);
+            address += 8;
         }
         array.used = args.len();
         Ok(array.address)

@@ -4,7 +4,9 @@
 mod code;
 mod execution;
 
-use crate::compile;
+use std::sync::Arc;
+
+use crate::compile::{self, Compiled};
 use crate::fault::{AccessError, AccessKind, Fault, FaultKind};
 use crate::host::{Args, Host};
 use crate::insn::{Insn, Op, with_operations};
@@ -36,42 +38,80 @@ pub(crate) fn execute(
     args: Args,
     entry: Entry,
 ) -> Result<u64, Fault> {
-    let code = std::sync::Arc::clone(&vm.code);
-    let Some(start) = code.start(function) else {
+    let Some(start) = vm.code.start(function) else {
         return Err(FaultKind::BadJump(code_address(function)).into());
     };
-    let execution = &mut vm.execution;
-    let (depth, outer_frames) = (execution.depth, execution.outer_frames);
+    let held = Held::take(vm);
+    let (depth, outer_frames) = (vm.execution.depth, vm.execution.outer_frames);
     if depth == 0 {
-        execution.executed = 0;
+        vm.execution.executed = 0;
     }
     if entry == Entry::Program {
-        execution.outer_frames = depth;
+        vm.execution.outer_frames = depth;
     }
-    let result = match execution.push(&mut vm.memory, start) {
-        Err(kind) => Err(kind.into()),
-        Ok(frame_pointer) => match &vm.compiled {
-            Some((compiled, when)) if compiled.has(function, *when) => {
-                let compiled = std::sync::Arc::clone(compiled);
-                compile::run(vm, host, &code, &compiled, function, args)
-            }
-            compiled => {
-                let (compiled, before) = (compiled.as_ref().map(|it| it.0.clone()), vm.execution.executed);
-                let mut regs = [0; 16];
-                regs[1..6].copy_from_slice(&args);
-                regs[10] = frame_pointer;
-                let result = run_loop(vm, host, &code, start, regs);
-                if let Some(compiled) = compiled {
-                    compiled.was_interpreted(function, vm.execution.executed.saturating_sub(before));
-                }
-                result
-            }
-        },
-    };
-    let result = result.map_err(|fault| fault.located(|| vm.execution.backtrace(&code)));
+    let result = held.run(vm, host, (function, start), args);
+    let result = result.map_err(|fault| fault.located(|| vm.execution.backtrace(&held.code)));
     vm.execution.depth = depth;
     vm.execution.outer_frames = outer_frames;
+    held.put_back(vm);
     result
+}
+
+/// What runs, held while it does: a host may do with its instance what it likes meanwhile.
+///
+/// An instance keeps one for the program that it runs next, which takes it and puts it back: counting the holders of what
+/// several instances share, at each run, would make their processors wait for each other.
+#[derive(Debug)]
+pub(crate) struct Held {
+    code: Arc<Code>,
+    compiled: Option<Arc<Compiled>>,
+}
+
+impl Held {
+    fn take(vm: &mut Instance) -> Self {
+        let anew = |vm: &Instance| Self {
+            code: Arc::clone(&vm.code),
+            compiled: vm.compiled.as_ref().map(|used| Arc::clone(used.compiled())),
+        };
+        vm.held.take().unwrap_or_else(|| anew(vm))
+    }
+
+    /// Keeps it for the next program, if that still is what the instance runs.
+    fn put_back(self, vm: &mut Instance) {
+        let same = match (&self.compiled, &vm.compiled) {
+            (Some(own), Some(used)) => Arc::ptr_eq(own, used.compiled()),
+            (None, None) => true,
+            _ => false,
+        };
+        if same && Arc::ptr_eq(&self.code, &vm.code) {
+            vm.held = Some(self);
+        }
+    }
+
+    /// Runs a function, given its number and its first instruction.
+    fn run(
+        &self,
+        vm: &mut Instance,
+        host: &mut dyn Host,
+        (function, start): (usize, usize),
+        args: Args,
+    ) -> Result<u64, Fault> {
+        let frame_pointer = vm.execution.push(&mut vm.memory, start)?;
+        if let (Some(compiled), Some(used)) = (&self.compiled, &vm.compiled)
+            && used.has(function)
+        {
+            return compile::run(vm, host, &self.code, compiled, function, args);
+        }
+        let before = vm.execution.executed;
+        let mut regs = [0; 16];
+        regs[1..6].copy_from_slice(&args);
+        regs[10] = frame_pointer;
+        let result = run_loop(vm, host, &self.code, start, regs);
+        if let Some(used) = &mut vm.compiled {
+            used.was_interpreted(function, vm.execution.executed.saturating_sub(before));
+        }
+        result
+    }
 }
 
 /// Changes memory atomically; returns the value from before.
@@ -173,9 +213,22 @@ pub(crate) fn call_out(
     if insn.op == Op::CallHost {
         return host.kfunc(vm, insn.imm as u32, args);
     }
-    match code.builtins.get(insn.imm as usize) {
+    call_builtin(vm, host, code, pc, args)
+}
+
+/// Calls the helper or kernel function of this crate that the instruction `pc` names.
+#[inline]
+pub(crate) fn call_builtin(
+    vm: &mut Instance,
+    host: &mut dyn Host,
+    code: &Code,
+    pc: usize,
+    args: Args,
+) -> Result<u64, Fault> {
+    let number = code.insns[pc].imm;
+    match code.builtins.get(number as usize) {
         Some(builtin) => builtin(vm, host, args),
-        None => Err(FaultKind::BadJump(insn.imm).into()),
+        None => Err(FaultKind::BadJump(number).into()),
     }
 }
 
@@ -271,7 +324,7 @@ macro_rules! step {
                 attempt!($vm.execution.enter(&mut $vm.memory, &mut $regs, $pc - 1));
                 go!($insn.imm as usize);
             }
-            Op::CallBuiltin | Op::CallHost => {
+            Op::CallBuiltin | Op::CallPlain | Op::CallHost => {
                 $vm.execution.note($pc - 1);
                 $vm.execution.executed = $count.wrapping_add($pc as u64);
                 if $vm.execution.executed > $limit {

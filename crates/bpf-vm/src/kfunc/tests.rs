@@ -69,7 +69,7 @@ impl Vm {
             ],
         );
         let mut vm = Instance::from_instructions(&LESS.concat(), &|_| None, 1 << 20).unwrap();
-        vm.object = Arc::new(Object { btf: btf.finish(), ..Object::default() });
+        vm.object = Arc::new(Object { btf: Arc::new(btf.finish()), ..Object::default() });
         vm.nr_cpus = nr_cpus;
         Self { vm, item: u64::from(item.0) }
     }

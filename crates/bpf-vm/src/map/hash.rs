@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+use super::recent::Recent;
 use super::retire::Retired;
 use super::spec::MapSpec;
 use super::{EXIST, Item, LOCK, NOEXIST, value};
@@ -30,6 +31,8 @@ pub(super) struct Hash {
     /// Keys by their last use, in LRU kinds.
     uses: Option<BTreeMap<u64, Box<[u8]>>>,
     clock: u64,
+    /// Elements that were looked up lately; see [`Hash::number`].
+    recent: Recent,
 }
 
 #[derive(Debug)]
@@ -55,11 +58,42 @@ impl Entry {
 impl Hash {
     pub(super) fn new(spec: &MapSpec, copies: u32) -> Self {
         let uses = spec.is_lru().then(BTreeMap::new);
-        Self { entries: BTreeMap::new(), max_entries: spec.max_entries as usize, copies, most: 0, uses, clock: 0 }
+        Self {
+            entries: BTreeMap::new(),
+            max_entries: spec.max_entries as usize,
+            copies,
+            most: 0,
+            uses,
+            clock: 0,
+            recent: Recent::default(),
+        }
+    }
+
+    /// The number by which a key is remembered: short keys, of maps without order of use or copies for CPUs.
+    #[inline]
+    fn number(&self, key: &[u8]) -> Option<u64> {
+        if self.uses.is_some() || self.copies != 1 {
+            return None;
+        }
+        match *key {
+            [a, b, c, d] => Some(u32::from_le_bytes([a, b, c, d]).into()),
+            [a, b, c, d, e, f, g, h] => Some(u64::from_le_bytes([a, b, c, d, e, f, g, h])),
+            _ => None,
+        }
     }
 
     /// Address of an element's value. The element is then the most recently used.
     pub(super) fn lookup(&mut self, key: &[u8], cpu: u32) -> Option<u64> {
+        let Some(number) = self.number(key) else { return self.search(key, cpu) };
+        if let Some(address) = self.recent.get(number) {
+            return Some(address);
+        }
+        let address = self.search(key, cpu)?;
+        self.recent.set(number, address);
+        Some(address)
+    }
+
+    fn search(&mut self, key: &[u8], cpu: u32) -> Option<u64> {
         let entry = self.entries.get_mut(key)?;
         if let Some(uses) = &mut self.uses {
             self.clock += 1;
@@ -135,6 +169,7 @@ impl Hash {
             uses.insert(self.clock, item.key.into());
         }
         if let Some(old) = self.entries.insert(item.key.into(), entry) {
+            self.forget(item.key);
             self.retire(retired, spec, old);
         }
         Ok(())
@@ -150,8 +185,15 @@ impl Hash {
 
     pub(super) fn delete(&mut self, retired: &mut Retired, spec: &MapSpec, key: &[u8]) -> Result<(), OpError> {
         let old = self.entries.remove(key).ok_or(Errno::ENOENT)?;
+        self.forget(key);
         self.retire(retired, spec, old);
         Ok(())
+    }
+
+    fn forget(&mut self, key: &[u8]) {
+        if let Some(number) = self.number(key) {
+            self.recent.forget(number);
+        }
     }
 
     fn retire(&mut self, retired: &mut Retired, spec: &MapSpec, old: Entry) {

@@ -4,9 +4,9 @@
 //! Values are objects of their own in the arena, so that pointers to them stay valid and an overrun is caught. Each
 //! kind of map has its file. This file holds what all kinds share, and passes an operation to the map's kind.
 //!
-//! - [`spec`]: what a map is made from. [`field`]: special fields in values. [`value`]: how values are copied.
 //! - [`spec`]: the description of a map. [`field`]: special fields in values. [`value`]: how values are copied.
-//! - [`access`]: what a host does with maps, by name. [`retire`]: values that are no longer in a map.
+//! - [`access`]: what a host does with maps, by name. [`retire`]: values that are no longer in a map. `recent`: what was
+//!   looked up lately.
 
 pub mod access;
 pub mod array;
@@ -15,6 +15,7 @@ pub mod field;
 pub mod hash;
 pub mod nested;
 pub mod queue;
+mod recent;
 pub mod retire;
 pub mod ringbuf;
 pub mod spec;
@@ -117,8 +118,8 @@ impl Maps {
 
     /// The map that a program holds as `handle`.
     pub fn by_handle(&self, handle: u64) -> Option<MapId> {
-        let offset = handle.checked_sub(MAP_BASE)?;
-        let known = offset % MAP_STRIDE == 0 && offset / MAP_STRIDE < self.maps.len() as u64;
+        let offset = handle.wrapping_sub(MAP_BASE);
+        let known = offset.is_multiple_of(MAP_STRIDE) && offset / MAP_STRIDE < self.maps.len() as u64;
         known.then_some(MapId((offset / MAP_STRIDE) as u32))
     }
 
@@ -138,9 +139,12 @@ impl Maps {
     /// `ENOENT`: no such element. `EOPNOTSUPP`: this kind has no lookup. A fault: the key cannot be read.
     pub fn lookup(&mut self, memory: &Memory, id: MapId, key: u64, cpu: u32) -> Result<u64, OpError> {
         let map = self.map_mut(id)?;
+        if let Family::Array(array) = &map.family {
+            let index = memory.host_load::<4>(key)?;
+            return array.address(index as u32, cpu).ok_or(Errno::ENOENT.into());
+        }
         let key = memory.read(key, u64::from(map.spec.key_size))?;
         match &mut map.family {
-            Family::Array(array) => array.address(array_index(key), cpu),
             Family::Hash(hash) => hash.lookup(key, cpu),
             Family::ArrayOfMaps(outer) => outer.get(array_index(key)).map(MapId::handle),
             Family::HashOfMaps(outer) => outer.get(key).map(MapId::handle),

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use super::recent::Recent;
 use super::{Family, MapId, Maps, find, value};
 use crate::errno::{Errno, OpError};
 use crate::memory::Memory;
@@ -12,6 +13,7 @@ use crate::memory::Memory;
 #[derive(Debug, Default)]
 pub(super) struct Storage {
     values: BTreeMap<u64, u64>,
+    recent: Recent,
 }
 
 impl Maps {
@@ -19,11 +21,16 @@ impl Maps {
     ///
     /// # Errors
     /// `ENOENT`: the owner has no value. `EINVAL`: another kind of map.
-    pub fn storage_get(&self, id: MapId, owner: u64) -> Result<u64, OpError> {
-        match &self.map(id)?.family {
-            Family::Storage(storage) => storage.values.get(&owner).copied().ok_or(Errno::ENOENT.into()),
-            _ => Err(Errno::EINVAL.into()),
+    pub fn storage_get(&mut self, id: MapId, owner: u64) -> Result<u64, OpError> {
+        let Family::Storage(storage) = &mut self.map_mut(id)?.family else {
+            return Err(Errno::EINVAL.into());
+        };
+        if let Some(address) = storage.recent.get(owner) {
+            return Ok(address);
         }
+        let address = *storage.values.get(&owner).ok_or(Errno::ENOENT)?;
+        storage.recent.set(owner, address);
+        Ok(address)
     }
 
     /// Address of `owner`'s value. If there is none, it is made: a copy of `initial`, or zero.
@@ -63,6 +70,7 @@ impl Maps {
             return Err(Errno::EINVAL.into());
         };
         let address = storage.values.remove(&owner).ok_or(Errno::ENOENT)?;
+        storage.recent.forget(owner);
         retired.value(&map.spec, address);
         Ok(())
     }
@@ -82,6 +90,7 @@ impl Maps {
             if let Family::Storage(storage) = &mut map.family
                 && let Some(address) = storage.values.remove(&owner)
             {
+                storage.recent.forget(owner);
                 retired.value(&map.spec, address);
             }
         }

@@ -296,9 +296,7 @@ impl Memory {
         let Some(offset) = self.in_one_granule(address, N as u64, false) else {
             return self.load_far::<N>(address);
         };
-        let mut value = [0; 8];
-        value[..N].copy_from_slice(&self.bytes[offset..offset + N]);
-        Ok(u64::from_le_bytes(value))
+        Ok(self.get::<N>(offset))
     }
 
     /// A program writes the lowest `N` bytes (1, 2, 4, 8) of `value`.
@@ -310,8 +308,41 @@ impl Memory {
         let Some(offset) = self.in_one_granule(address, N as u64, true) else {
             return self.store_far::<N>(address, value);
         };
-        self.bytes[offset..offset + N].copy_from_slice(&value.to_le_bytes()[..N]);
+        self.put::<N>(offset, value);
         Ok(())
+    }
+
+    /// `N` bytes (1, 2, 4, 8) at an offset, zero-extended.
+    #[inline(always)]
+    fn get<const N: usize>(&self, offset: usize) -> u64 {
+        // By widths, for one instruction each.
+        match N {
+            1 => u64::from(self.chunk::<1>(offset)[0]),
+            2 => u64::from(u16::from_le_bytes(*self.chunk(offset))),
+            4 => u64::from(u32::from_le_bytes(*self.chunk(offset))),
+            _ => u64::from_le_bytes(*self.chunk(offset)),
+        }
+    }
+
+    /// Sets `N` bytes (1, 2, 4, 8) at an offset to the lowest of `value`.
+    #[inline(always)]
+    fn put<const N: usize>(&mut self, offset: usize, value: u64) {
+        match N {
+            1 => *self.chunk_mut(offset) = [value as u8],
+            2 => *self.chunk_mut(offset) = (value as u16).to_le_bytes(),
+            4 => *self.chunk_mut(offset) = (value as u32).to_le_bytes(),
+            _ => *self.chunk_mut(offset) = value.to_le_bytes(),
+        }
+    }
+
+    #[inline(always)]
+    fn chunk<const N: usize>(&self, offset: usize) -> &[u8; N] {
+        self.bytes[offset..].first_chunk().expect("the bytes of an object are there")
+    }
+
+    #[inline(always)]
+    fn chunk_mut<const N: usize>(&mut self, offset: usize) -> &mut [u8; N] {
+        self.bytes[offset..].first_chunk_mut().expect("the bytes of an object are there")
     }
 
     /// Bytes that a program may read.
@@ -357,8 +388,37 @@ impl Memory {
     #[inline(always)]
     pub fn host_store<const N: usize>(&mut self, address: u64, value: u64) -> Result<(), AccessError> {
         let offset = self.check(address, N as u64, false)?;
-        self.bytes[offset..offset + N].copy_from_slice(&value.to_le_bytes()[..N]);
+        self.put::<N>(offset, value);
         Ok(())
+    }
+
+    /// The host reads `N` bytes (1, 2, 4, 8) of an object, zero-extended.
+    ///
+    /// # Errors
+    /// Not all of the bytes belong to one object.
+    #[inline(always)]
+    pub fn host_load<const N: usize>(&self, address: u64) -> Result<u64, AccessError> {
+        Ok(self.get::<N>(self.check(address, N as u64, false)?))
+    }
+
+    /// The host reads `N` bytes (1, 2, 4, 8) of an object that it made and has not freed, which is not checked again.
+    ///
+    /// # Panics
+    /// The arena does not reach that far.
+    #[inline(always)]
+    pub fn own_load<const N: usize>(&self, address: u64) -> u64 {
+        debug_assert!(self.check(address, N as u64, false).is_ok(), "{address:#x} is of no object");
+        self.get::<N>(address.wrapping_sub(BASE) as usize)
+    }
+
+    /// The host writes the lowest `N` bytes of `value` to an object that it made and has not freed, which is not checked again.
+    ///
+    /// # Panics
+    /// The arena does not reach that far.
+    #[inline(always)]
+    pub fn own_store<const N: usize>(&mut self, address: u64, value: u64) {
+        debug_assert!(self.check(address, N as u64, false).is_ok(), "{address:#x} is of no object");
+        self.put::<N>(address.wrapping_sub(BASE) as usize, value);
     }
 
     /// The text at `address` up to its null byte, at most `limit` bytes.

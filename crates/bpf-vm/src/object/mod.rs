@@ -8,6 +8,8 @@ mod functions;
 mod maps;
 mod places;
 
+use std::sync::Arc;
+
 use crate::btf::{self, Btf, BtfExt, ExtError, Name, TypeId};
 use crate::core_relo::CoreRelocation;
 
@@ -17,13 +19,13 @@ use places::{Places, Variables};
 
 pub use error::ObjectError;
 
-/// A parsed object file. It never changes, so many instances may share it.
+/// A parsed object file. It never changes, so many instances may share it; one whose data was set shares the rest with the file's.
 #[derive(Debug, Clone, Default)]
 pub struct Object {
     /// The text of the `license` section; empty if there is none.
     pub license: String,
     /// Programs and subprograms, in order of sections, then of addresses.
-    pub functions: Vec<Function>,
+    pub functions: Arc<Vec<Function>>,
     /// Maps, in order of their definition.
     pub maps: Vec<MapDefinition>,
     /// Sections of global data.
@@ -33,7 +35,7 @@ pub struct Object {
     /// Values for `struct_ops`.
     pub struct_ops: Vec<StructOps>,
     /// The object's types; only `void` if it brings none.
-    pub btf: Btf,
+    pub btf: Arc<Btf>,
 }
 
 /// A program or subprogram.
@@ -231,7 +233,8 @@ impl Object {
         let license = elf.section("license").map_or(&[][..], |section| section.data);
         let license = license.split(|byte| *byte == 0).next().unwrap_or_default();
         let license = String::from_utf8_lossy(license).into_owned();
-        Ok(Self { license, functions: functions.list, maps, data, externs, struct_ops, btf })
+        let (functions, btf) = (Arc::new(functions.list), Arc::new(btf));
+        Ok(Self { license, functions, maps, data, externs, struct_ops, btf })
     }
 
     /// Index of the function of this name.

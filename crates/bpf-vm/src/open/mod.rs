@@ -27,6 +27,7 @@ pub use names::short_names;
 pub use needs::Needs;
 pub use place::Place;
 pub use record::Record;
+use tags::Instead;
 pub use tags::Tags;
 
 use crate::btf::Type;
@@ -43,6 +44,8 @@ pub struct OpenObject {
     autoload: BTreeMap<usize, bool>,
     /// What the object says of its variables, by name.
     tags: Arc<BTreeMap<String, Tags>>,
+    /// Which of its parts stand in for others.
+    instead: Arc<Vec<Instead>>,
 }
 
 /// A variable that can be set.
@@ -66,7 +69,8 @@ impl OpenObject {
     /// The object as the file defines it.
     pub fn new(object: Arc<Object>) -> Self {
         let tags = Arc::new(Tags::of(&object.btf));
-        Self { object, autoload: BTreeMap::new(), tags }
+        let instead = Arc::new(Instead::all(&object.btf));
+        Self { object, autoload: BTreeMap::new(), tags, instead }
     }
 
     /// The object with its settings, to load.

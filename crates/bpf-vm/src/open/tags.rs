@@ -50,6 +50,31 @@ impl Tags {
     }
 }
 
+/// A part of an object that comes in another one's place while a variable is on (`instead cpu_release tandem_sched_switch`). Such
+/// a variable is no setting: a loader sets it, by what the kernel has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Instead {
+    /// The variable.
+    pub(super) variable: String,
+    /// The callback, program or flag whose place it is.
+    pub(super) of: String,
+    /// What comes there.
+    pub(super) comes: String,
+}
+
+impl Instead {
+    /// All that an object has.
+    pub(super) fn all(btf: &Btf) -> Vec<Self> {
+        let parts = btf.types().filter_map(|(_, ty)| {
+            let Type::DeclTag { tag, target, component: None } = ty else { return None };
+            let Some(Type::Var { name, .. }) = btf.get(*target) else { return None };
+            let mut words = tag.as_str().strip_prefix("instead ")?.split_whitespace().map(str::to_owned);
+            Some(Self { variable: name.to_string(), of: words.next()?, comes: words.next()? })
+        });
+        parts.collect()
+    }
+}
+
 /// A range such as `1..100`, both ends included.
 fn range(text: &str) -> Option<(i128, i128)> {
     let (least, largest) = text.split_once("..")?;

@@ -41,7 +41,7 @@ fn object() -> OpenObject {
         ..DataSection::default()
     };
     let map = MapDefinition { name: "stats".to_owned(), max_entries: 4, ..MapDefinition::default() };
-    let object = Object { btf: btf.finish(), data: vec![section], maps: vec![map], ..Object::default() };
+    let object = Object { btf: Arc::new(btf.finish()), data: vec![section], maps: vec![map], ..Object::default() };
     OpenObject::new(Arc::new(object))
 }
 
@@ -164,7 +164,7 @@ fn members_of_a_programs_argument_are_set_by_name() {
     let pointer = builder.pointer(args);
     let proto = builder.func_proto(u32_type, &[("args", pointer)]);
     builder.func("init", proto);
-    let object = Object { btf: builder.finish(), ..Object::default() };
+    let object = Object { btf: Arc::new(builder.finish()), ..Object::default() };
     let mut record = Record::argument_of(&object, "init").unwrap();
     record.set("pages", 0x1_0000_0008).unwrap();
     record.set("children[2]", 7).unwrap();
@@ -204,7 +204,7 @@ fn tagged() -> OpenObject {
         variables: variables.into_iter().map(variable).collect(),
         ..DataSection::default()
     };
-    OpenObject::new(Arc::new(Object { btf: btf.finish(), data: vec![section], ..Object::default() }))
+    OpenObject::new(Arc::new(Object { btf: Arc::new(btf.finish()), data: vec![section], ..Object::default() }))
 }
 
 #[test]
@@ -220,6 +220,35 @@ fn an_object_says_ranges_units_and_sentences_of_its_settings() {
     assert_eq!(listed[1].tags, Some(slice));
     assert_eq!(listed[0].names, ["off", "fast", "very_fast"]);
     assert_eq!((&listed[2].tags, listed[2].names.len()), (&None, 0));
+}
+
+/// `tick` stands in for `yield` while `anywhere` is on; both are only needed if `wanted` is.
+fn standing_in(wanted: u8, anywhere: u8) -> OpenObject {
+    let mut btf = Builder::new();
+    let boolean = btf.int("_Bool", 1, false);
+    let mut variable = |name: &str, offset: u64, tag: &str| {
+        let var = btf.var(name, boolean, Linkage::Global);
+        btf.decl_tag(tag, var);
+        Variable { name: name.into(), offset, size: 1, type_id: boolean }
+    };
+    let variables = vec![variable("wanted", 0, "needs yield"), variable("anywhere", 1, "instead yield tick")];
+    let section =
+        DataSection { name: ".rodata".to_owned(), bytes: vec![wanted, anywhere], variables, ..DataSection::default() };
+    OpenObject::new(Arc::new(Object { btf: Arc::new(btf.finish()), data: vec![section], ..Object::default() }))
+}
+
+#[test]
+fn of_two_parts_that_stand_in_for_each_other_one_is_left_out() {
+    let left_out = |wanted, anywhere| {
+        let needs = standing_in(wanted, anywhere).needs();
+        ["yield", "tick"].into_iter().filter(|part| needs.leave_out(part)).collect::<Vec<_>>()
+    };
+    assert_eq!(left_out(1, 0), ["tick"]);
+    assert_eq!(left_out(1, 1), ["yield"]);
+    assert_eq!((left_out(0, 0), left_out(0, 1)), (vec!["yield", "tick"], vec!["yield", "tick"]));
+    // A loader sets it, no user.
+    assert!(!standing_in(1, 0).is_setting("anywhere"));
+    assert_eq!(standing_in(1, 1).needs().needed().collect::<Vec<_>>(), ["tick"]);
 }
 
 #[test]

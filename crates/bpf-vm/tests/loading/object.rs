@@ -233,7 +233,7 @@ fn a_second_name_of_a_function_is_left_out() {
     let text = code(&mut elf, ".text", &[EXIT]);
     elf.symbol("alias", FUNC, Bind::Local, text, (0, 8));
     elf.symbol("name", FUNC, Bind::Global, text, (0, 8));
-    let names: Vec<_> = object(elf).functions.into_iter().map(|function| function.name).collect();
+    let names: Vec<_> = object(elf).functions.iter().map(|function| function.name.clone()).collect();
     assert_eq!(names, ["name"]);
 }
 

@@ -310,6 +310,7 @@ mod tests {
             settings: Vec::new(),
             profile: None,
             code: Arc::default(),
+            linked: Arc::default(),
         };
         let mut scenario = Scenario::default();
         let governor = Governor::Powersave;

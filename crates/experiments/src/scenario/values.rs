@@ -26,6 +26,14 @@ pub enum ValueError {
 /// # Errors
 /// [`ValueError::Time`] or [`ValueError::TimeRange`].
 pub fn parse_duration(text: &str) -> Result<Nanos, ValueError> {
+    match parse_time(text) {
+        Ok(0) => Err(ValueError::TimeRange),
+        time => time,
+    }
+}
+
+/// Reads a time from the start, which may be that itself.
+fn parse_time(text: &str) -> Result<Nanos, ValueError> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let number: f64 = number.parse().map_err(|_| ValueError::Time)?;
@@ -40,7 +48,7 @@ pub fn parse_duration(text: &str) -> Result<Nanos, ValueError> {
     };
     let nanos = (number * unit as f64).round();
     // Beyond 2^53 ns (104 days) the product is not exact, and nobody waits for such a run.
-    if !(1.0..=(1u64 << 53) as f64).contains(&nanos) {
+    if !(0.0..=(1u64 << 53) as f64).contains(&nanos) {
         return Err(ValueError::TimeRange);
     }
     Ok(nanos as Nanos)
@@ -59,7 +67,7 @@ pub fn parse_hotplug(text: &str) -> Result<Hotplug, ValueError> {
         _ => return Err(ValueError::Hotplug),
     };
     let cpu = cpu.trim().parse().map(CpuId).map_err(|_| ValueError::Hotplug)?;
-    Ok(Hotplug { at: parse_duration(time)?, cpu, online })
+    Ok(Hotplug { at: parse_time(time)?, cpu, online })
 }
 
 #[cfg(test)]
@@ -71,7 +79,8 @@ mod tests {
         let change = |at, cpu, online| Ok(Hotplug { at, cpu: CpuId(cpu), online });
         assert_eq!(parse_hotplug("2s:3=off"), change(2 * SEC, 3, false));
         assert_eq!(parse_hotplug("1.5ms: 12 = on"), change(1_500_000, 12, true));
-        for mistake in ["2s", "2s:3", "3=off", "2:3=off", "2s:x=off", "2s:-1=off", "2s:3=down", "0s:3=off"] {
+        assert_eq!(parse_hotplug("0s:3=off"), change(0, 3, false));
+        for mistake in ["2s", "2s:3", "3=off", "2:3=off", "2s:x=off", "2s:-1=off", "2s:3=down", "-1s:3=off"] {
             assert!(parse_hotplug(mistake).is_err(), "{mistake}");
         }
     }

@@ -145,7 +145,7 @@ impl Keys {
     }
 
     fn add_object(&self, text: &mut Text, scheduler: &SchedExt) {
-        let SchedExt { path, name, object: _, sidecar, settings, profile, code: _ } = scheduler;
+        let SchedExt { path, name, object: _, sidecar, settings, profile, code: _, linked: _ } = scheduler;
         text.add("object", &self.of_object(scheduler));
         text.add("scheduler", &(path, name, sidecar, settings, profile));
     }

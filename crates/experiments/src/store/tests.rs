@@ -83,6 +83,7 @@ fn whatever_a_run_follows_from_is_in_its_key() {
         settings: Vec::new(),
         profile: None,
         code: Arc::default(),
+        linked: Arc::default(),
     };
     let of =
         |scheduler: SchedExt| Options { scheduler: Scheduler::SchedExt(Arc::new(scheduler)), ..Options::default() };

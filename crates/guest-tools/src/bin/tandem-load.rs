@@ -137,6 +137,9 @@ fn run(arguments: &Arguments) -> Result<u8, LiveError> {
     let begun = Instant::now();
     let mut scheduler = open.load()?;
     say!("accepted in {} ms\n{}", begun.elapsed().as_millis(), table(&scheduler));
+    for part in scheduler.left_out() {
+        say!("{part}");
+    }
     for Uncounted { map, cpu, why } in scheduler.uncounted() {
         say!("no counter for {map}, on CPU {cpu} at least: {why}");
     }

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use super::config::Config;
+use crate::kernel::passes_limits_below;
 use crate::tree::Tree;
 
 /// A right that changing how a machine schedules takes, by its number (include/uapi/linux/capability.h).
@@ -44,6 +45,8 @@ pub struct KernelSupport {
     pub scheduler: Option<String>,
     /// Whether the kernel describes its types (`/sys/kernel/btf/vmlinux`).
     pub btf: bool,
+    /// Whether the kernel tells a scheduler of limits of groups (`ops.cgroup_set_bandwidth`, since Linux 6.17).
+    pub passes_limits: bool,
     /// Whether BPF programs are compiled (`net.core.bpf_jit_enable`); `None` if it does not say.
     pub jit: Option<bool>,
     /// `none`, `integrity` or `confidentiality` (`/sys/kernel/security/lockdown`); `None` without the module or its file.
@@ -62,6 +65,7 @@ impl KernelSupport {
             sched_ext_state: tree.sys("kernel/sched_ext/state"),
             scheduler: tree.sys("kernel/sched_ext/root/ops"),
             btf: tree.has_sys("kernel/btf/vmlinux"),
+            passes_limits: passes_limits_below(&tree.path("")),
             jit: tree.text("proc/sys/net/core/bpf_jit_enable").map(|text| text != "0"),
             lockdown: tree.sys("kernel/security/lockdown").and_then(|text| chosen(&text)),
             capabilities: capabilities(tree),

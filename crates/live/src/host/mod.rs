@@ -2,9 +2,10 @@
 //! What there is: facts about a kernel and a machine, gathered before anything is decided ([`crate::plan`]).
 //!
 //! `kernel`: whether a scheduler can be loaded. `missing`: what it lacks, in words. `config`: what the kernel was built with.
-//! `policy`: clocks and who chooses them. [`crate::machine`] has the CPUs.
+//! `policy`: clocks and who chooses them. `groups`: who may not have all CPU time. [`crate::machine`] has the CPUs.
 
 mod config;
+mod groups;
 mod kernel;
 mod missing;
 mod policy;
@@ -14,6 +15,7 @@ mod tests;
 use std::path::Path;
 
 pub use config::Config;
+pub use groups::limited_groups;
 pub use kernel::{Capability, KernelSupport};
 pub use missing::Missing;
 pub use policy::{Policy, SCHEDUTIL};
@@ -35,6 +37,8 @@ pub struct Host {
     pub policies: Vec<Policy>,
     /// Whether CPUs have performance counters of their own, beside those of the kernel.
     pub counters: bool,
+    /// Control groups whose CPU time is limited (`cpu.max`), sorted.
+    pub limited_groups: Vec<String>,
 }
 
 impl Host {
@@ -49,6 +53,7 @@ impl Host {
             kernel: KernelSupport::probe(&tree),
             policies: policy::policies(&tree, machine.cpus.len()),
             counters: has_counters(&tree),
+            limited_groups: limited_groups(root),
             machine,
             capacities,
         })

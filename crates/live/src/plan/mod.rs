@@ -72,6 +72,8 @@ pub struct SessionRequest {
     pub announcers: Option<Announcers>,
     /// What the scheduler says of the states of its mechanisms.
     pub states: Meanings,
+    /// Whether the scheduler keeps limits of groups (`cpu.max`), if the kernel tells it of them.
+    pub keeps_limits: bool,
 }
 
 impl SessionRequest {
@@ -95,6 +97,8 @@ pub struct Plan {
     pub notes: Vec<Note>,
     /// What the scheduler says of the states of its mechanisms.
     pub states: Meanings,
+    /// Whether limits of groups (`cpu.max`) hold meanwhile.
+    pub keeps_limits: bool,
 }
 
 /// Why nothing will be done.
@@ -146,7 +150,9 @@ impl Plan {
             Choice::Affinity => affinity(host, &mechanisms)?,
         };
         let changes = if request.governor == Some(Governor::Schedutil) { to_schedutil(host)? } else { Vec::new() };
-        let mut plan = Self { backend, mechanisms, changes, notes: Vec::new(), states: request.states.clone() };
+        let keeps_limits = backend == Backend::Affinity || request.keeps_limits && host.kernel.passes_limits;
+        let states = request.states.clone();
+        let mut plan = Self { backend, mechanisms, changes, notes: Vec::new(), states, keeps_limits };
         plan.notes = note::notes(host, request, &plan);
         Ok(plan)
     }

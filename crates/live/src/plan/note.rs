@@ -69,6 +69,14 @@ pub enum Note {
         /// The cpufreq policy.
         policy: String,
     },
+    /// Limits of groups that do not hold meanwhile.
+    #[error("cpu.max of {} is not honoured under {}: {}", groups(limited.len()), whom(.by_kernel), some_of(.limited))]
+    NoLimits {
+        /// The groups.
+        limited: Vec<String>,
+        /// The kernel, if it tells no scheduler of limits; `None`: it does, and this scheduler does not keep them.
+        by_kernel: Option<String>,
+    },
     /// Mechanisms that were asked for with all the others, but take a scheduler.
     #[error("without sched_ext {} {} left out", mechanisms.join(", "), if mechanisms.len() == 1 { "is" } else { "are" })]
     LeftOut {
@@ -91,6 +99,25 @@ fn some(policies: u64) -> String {
     if policies == 1 { "1 policy".to_owned() } else { format!("{policies} policies") }
 }
 
+fn groups(number: usize) -> String {
+    if number == 1 { "1 group".to_owned() } else { format!("{number} groups") }
+}
+
+fn whom(by_kernel: &Option<String>) -> String {
+    by_kernel
+        .as_ref()
+        .map_or_else(|| "this scheduler".to_owned(), |linux| format!("any sched_ext scheduler of {linux}"))
+}
+
+/// The first of some groups. Whoever made them has named them: what a terminal would obey is left out.
+fn some_of(groups: &[String]) -> String {
+    const MOST: usize = 8;
+    let printable = |group: &String| group.replace(char::is_control, "?");
+    let shown: Vec<String> = groups.iter().take(MOST).map(printable).collect();
+    let more = groups.len().saturating_sub(MOST);
+    format!("{}{}", shown.join(", "), if more > 0 { format!(" and {more} more") } else { String::new() })
+}
+
 fn passive(mode_file: Option<&str>) -> String {
     match mode_file {
         Some(file) => format!("`echo passive >{file}` gives it the kernel's governors"),
@@ -104,10 +131,22 @@ pub(super) fn notes(host: &Host, request: &SessionRequest, plan: &Plan) -> Vec<N
     notes.extend(factor(host, request, plan));
     notes.extend(clocks(host, request, plan));
     notes.extend(host.capacities.doubts.iter().cloned().map(Note::Capacity));
+    notes.extend(limits(host, plan));
     if plan.backend == Backend::Affinity && !plan.mechanisms.beyond_affinity().is_empty() {
         notes.push(Note::LeftOut { mechanisms: plan.mechanisms.beyond_affinity() });
     }
     notes
+}
+
+/// Which limits of groups do not hold, and whose fault that is.
+fn limits(host: &Host, plan: &Plan) -> Option<Note> {
+    let limited = host.limited_groups.clone();
+    let linux = || match host.kernel.version() {
+        Some((major, minor)) => format!("Linux {major}.{minor}"),
+        None => "this kernel".to_owned(),
+    };
+    let by_kernel = (!host.kernel.passes_limits).then(linux);
+    (!plan.keeps_limits && !limited.is_empty()).then_some(Note::NoLimits { limited, by_kernel })
 }
 
 /// What cannot act, but for its clocks.

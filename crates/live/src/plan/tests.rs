@@ -51,6 +51,7 @@ fn able() -> Host {
         capacities: Capacities { source: Source::Equal, claims: Vec::new(), kinds: Vec::new(), doubts: Vec::new() },
         policies: (0..2).map(|cpu| policy(cpu, "cpufreq-dt", "schedutil", governors)).collect(),
         counters: true,
+        limited_groups: Vec::new(),
     }
 }
 
@@ -86,7 +87,7 @@ fn without_sched_ext() -> Host {
 fn request(settings: &str, backend: Choice, governor: Option<Governor>) -> SessionRequest {
     let settings = settings.split_whitespace().filter_map(|setting| setting.split_once('='));
     let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    SessionRequest { backend, settings, governor, announcers: None, states: states() }
+    SessionRequest { backend, settings, governor, announcers: None, states: states(), keeps_limits: false }
 }
 
 /// What a scheduler could say of its states.
@@ -149,6 +150,40 @@ fn without_power_and_bandwidth_the_factor_is_inert_and_how_to_say_it_is_said() {
         notes(&powerless(), settings, &[]);
     }
     notes(&able(), "speed=true edp_base_pct=140 memory_mbps=5600", &[]);
+}
+
+/// Limited to half a CPU, and what `cpu.max` says otherwise.
+#[test]
+fn limits_of_groups_that_nobody_keeps_are_named() {
+    let limited = |groups: &[&str], passes| {
+        host(|host| {
+            host.limited_groups = owned(groups);
+            host.kernel.passes_limits = passes;
+        })
+    };
+    let by_kernel = "cpu.max of 2 groups is not honoured under any sched_ext scheduler of Linux 6.12: /a, /b/c";
+    notes(&limited(&["/a", "/b/c"], false), "", &[by_kernel]);
+    notes(&limited(&["/\u{1b}[2J"], true), "", &["cpu.max of 1 group is not honoured under this scheduler: /?[2J"]);
+    let many: Vec<String> = (0..10).map(|number| format!("/{number}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let said = plan(&limited(&many, false), &SessionRequest::default()).unwrap().2;
+    assert!(said[0].ends_with(": /0, /1, /2, /3, /4, /5, /6, /7 and 2 more"), "{said:?}");
+}
+
+#[test]
+fn limits_of_groups_that_are_kept_are_not_spoken_of() {
+    let limited = |passes| {
+        host(|host| {
+            host.limited_groups = owned(&["/a"]);
+            host.kernel.passes_limits = passes;
+        })
+    };
+    let keeps = SessionRequest { keeps_limits: true, ..SessionRequest::default() };
+    assert_eq!(plan(&limited(true), &keeps).unwrap().2, Vec::<String>::new());
+    assert_eq!(plan(&limited(false), &keeps).unwrap().2.len(), 1);
+    // There the kernel's own scheduler decides.
+    let by_affinity = plan(&limited(false), &request("longest=true", Choice::Affinity, None)).unwrap();
+    assert_eq!(by_affinity.2, Vec::<String>::new());
 }
 
 #[test]

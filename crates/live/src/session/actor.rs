@@ -40,6 +40,7 @@ impl Actor {
         match plan.backend {
             Backend::SchedExt => {
                 let scheduler = site.kernel.load(&host.machine, settings)?;
+                scheduler.left_out().iter().for_each(|part| listener.hear(Notice::LeftOut(part)));
                 // That the machine has none is in the plan's notes.
                 if host.counters {
                     scheduler.uncounted().iter().for_each(|missing| listener.hear(Notice::Uncounted(missing)));

@@ -19,7 +19,7 @@ use super::status::answer;
 use crate::Exit;
 use crate::control::rights::ROOT_USER;
 use crate::meter::Measured;
-use crate::plan::{Backend, SessionRequest};
+use crate::plan::{Backend, Note, SessionRequest};
 use crate::process::{Process, tree};
 
 /// How long a command that was interrupted may take to end before the machine is given back without waiting for it.
@@ -61,6 +61,8 @@ pub struct Done {
     pub gone: Option<Gone>,
     /// Why the scheduler was loaded again, each time.
     pub reloads: Vec<Exit>,
+    /// Of what was said at the beginning, what belongs into a report, too.
+    pub notes: Vec<String>,
 }
 
 /// Time on CPUs.
@@ -119,6 +121,7 @@ pub fn around(
         exit,
         gone: course.gone.take(),
         reloads: session.reloads.iter().map(|(_, exit)| exit.clone()).collect(),
+        notes: lasting_notes(&session),
     })
 }
 
@@ -238,6 +241,13 @@ fn give_back(session: &mut Session<'_>, now: Instant, listener: &mut dyn Listene
     let (measured, states) = (session.measured(now), session.states_with_reasons());
     let counters = session.counters();
     GivenBack { measured, states, counters, exit: session.give_back(listener) }
+}
+
+/// Of what was said at the beginning, what nothing else in a report says: a mechanism's state has its own words there.
+fn lasting_notes(session: &Session<'_>) -> Vec<String> {
+    let of_plan =
+        session.plan.notes.iter().filter(|note| matches!(note, Note::NoLimits { .. })).map(ToString::to_string);
+    of_plan.chain(session.left_out().iter().map(ToString::to_string)).collect()
 }
 
 /// What all that this process has waited for has computed.

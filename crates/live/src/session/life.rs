@@ -16,7 +16,7 @@ use super::error::SessionError;
 use super::gone::Gone;
 use super::lock::lock;
 use super::notice::{Listener, Notice};
-use super::site::Site;
+use super::site::{Loaded, Site};
 use super::status::{Said, say};
 use crate::changes::{Journal, restore_left_behind};
 use crate::control::hints::Hints;
@@ -27,7 +27,7 @@ use crate::meter::{Measured, Meters};
 use crate::metrics::Snapshot;
 use crate::plan::{Plan, SessionRequest, clause};
 use crate::process::Process;
-use crate::{Exit, kernel};
+use crate::{Exit, LeftOut, kernel};
 
 /// How often a scheduler is loaded again within a minute because CPUs come and go: one that asks for more is taken to be broken.
 const MOST_RELOADS: usize = 20;
@@ -330,6 +330,11 @@ impl<'s> Session<'s> {
             MechanismState { name, state, why }
         };
         self.states().into_iter().map(with_reason).collect()
+    }
+
+    /// What of the scheduler was left out, as the kernel does not have it.
+    pub fn left_out(&self) -> &[LeftOut] {
+        self.actor.scheduler().map(Loaded::left_out).unwrap_or_default()
     }
 
     /// What was counted, by name.

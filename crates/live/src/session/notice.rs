@@ -9,7 +9,7 @@ use crate::changes::{Owner, Restored};
 use crate::meter::Measured;
 use crate::metrics::MetricsError;
 use crate::plan::{Backend, Note};
-use crate::{Exit, Uncounted};
+use crate::{Exit, LeftOut, Uncounted};
 
 /// Something that happened.
 #[derive(Debug)]
@@ -18,6 +18,8 @@ pub enum Notice<'a> {
     LeftBehind(&'a Owner, &'a Restored),
     /// What people should know of the plan.
     Note(&'a Note),
+    /// A part of the scheduler was left out, as the kernel does not have it.
+    LeftOut(&'a LeftOut),
     /// A counter that the scheduler wants cannot be had.
     Uncounted(&'a Uncounted),
     /// A session that stays acts from now on.

@@ -11,7 +11,7 @@ use crate::control::{KernelPeers, Peers};
 use crate::host::Host;
 use crate::machine::Machine;
 use crate::meter::{EnergyEvents, KernelEvents};
-use crate::{Exit, LiveError, LoadedScheduler, OpenScheduler, Uncounted};
+use crate::{Exit, LeftOut, LiveError, LoadedScheduler, OpenScheduler, Uncounted};
 
 /// Where the running kernel's files are.
 pub const ROOT: &str = "/";
@@ -100,6 +100,8 @@ pub trait Loaded: Debug {
     fn exit(&self) -> Option<Exit>;
     /// What it should count and cannot.
     fn uncounted(&self) -> &[Uncounted];
+    /// What of it was left out, as the kernel does not have it.
+    fn left_out(&self) -> &[LeftOut];
     /// Says that a process is of the application `number`, with all that it will start.
     ///
     /// # Errors
@@ -143,6 +145,10 @@ impl Loaded for LoadedScheduler {
 
     fn uncounted(&self) -> &[Uncounted] {
         self.uncounted()
+    }
+
+    fn left_out(&self) -> &[LeftOut] {
+        self.left_out()
     }
 
     fn enter_application(&self, process: u32, number: u32) -> Result<bool, LiveError> {

@@ -51,6 +51,9 @@ pub struct SessionStatus {
     pub hinted_threads: usize,
     /// How often the scheduler was loaded again.
     pub reloads: usize,
+    /// Whether limits of groups (`cpu.max`) hold meanwhile.
+    #[serde(default)]
+    pub keeps_limits: bool,
 }
 
 /// What a session says of an application.
@@ -133,6 +136,7 @@ impl SessionStatus {
             applications: session.applications.iter().map(|known| application(known, processes)).collect(),
             hinted_threads: session.hinted(),
             reloads: session.reloads.len(),
+            keeps_limits: session.plan.keeps_limits,
         }
     }
 }

@@ -25,7 +25,7 @@ fn object() -> OpenObject {
         variables: variables.into_iter().map(variable).collect(),
         ..DataSection::default()
     };
-    OpenObject::new(Arc::new(Object { btf: btf.finish(), data: vec![section], ..Object::default() }))
+    OpenObject::new(Arc::new(Object { btf: Arc::new(btf.finish()), data: vec![section], ..Object::default() }))
 }
 
 /// A big and a little CPU on two nodes.

@@ -46,6 +46,11 @@ impl Agenda {
         self.queue.set(self.slots.slot(event), time);
     }
 
+    /// Makes room for the timers of so many threads at once.
+    pub fn have_room(&mut self, threads: usize) {
+        self.queue.have_room(self.slots.slot(Event::Timer(TaskId(0))) + threads);
+    }
+
     /// `event`, which is no tick, happens at `time`, or not at all. If that was so already, it keeps its place among the
     /// events of that time.
     #[inline]
@@ -70,7 +75,7 @@ impl Agenda {
     }
 
     /// Whether an event other than a tick is to happen at this instant.
-    pub fn more_is_due(&self) -> bool {
+    pub fn more_is_due(&mut self) -> bool {
         self.queue.is_due(self.now)
     }
 

@@ -32,9 +32,13 @@ impl Engine<'_> {
     /// The counters of `cpu` learn what runs there, and how fast, from now on.
     #[inline]
     pub(super) fn count(&mut self, cpu: CpuId) {
-        if !self.sched.kernel.pmu.is_open() {
-            return;
+        if self.sched.kernel.pmu.is_open() {
+            self.count_stay(cpu);
         }
+    }
+
+    #[inline(never)]
+    fn count_stay(&mut self, cpu: CpuId) {
         let stay =
             |task: TaskId| stay(self.machine, (cpu, self.hardware.khz(cpu)), &self.running[cpu], &self.threads[task]);
         let stay = self.running[cpu].task.map_or_else(Stay::default, stay);

@@ -113,7 +113,15 @@ impl Engine<'_> {
     }
 
     /// Counts the migrations since this was last called, and tells of them.
+    #[inline]
     pub(super) fn count_migrations(&mut self) {
+        if !self.sched.kernel.migrated.is_empty() {
+            self.count_some_migrations();
+        }
+    }
+
+    #[inline(never)]
+    fn count_some_migrations(&mut self) {
         if self.details.wanted {
             for task in &self.sched.kernel.migrated {
                 let to = self.sched.kernel.task(*task).cpu;

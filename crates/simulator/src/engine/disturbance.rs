@@ -54,6 +54,7 @@ impl Progress<'_> {
 
 impl Engine<'_> {
     /// The thread `task` comes to `cpu`, and what its switch costs is known: what it will fetch for that it has.
+    #[inline]
     pub(super) fn refilled(&mut self, cpu: CpuId, task: TaskId) {
         if self.running.disturbed && self.running.lost_all(cpu, task, &self.threads) {
             self.threads[task].complete = None;
@@ -61,10 +62,15 @@ impl Engine<'_> {
     }
 
     /// The thread on `cpu` fetches what others pushed out of its cache, if it works.
+    #[inline]
     pub(super) fn refetch(&mut self, cpu: CpuId) {
-        if !self.running.disturbed {
-            return;
+        if self.running.disturbed {
+            self.refetch_pushed_out(cpu);
         }
+    }
+
+    #[inline(never)]
+    fn refetch_pushed_out(&mut self, cpu: CpuId) {
         let (task, cache) = (self.running[cpu].task, self.machine.cpus[cpu.index()].llc);
         let Some((task, cache)) = task.zip(cache) else { return };
         if !matches!(self.threads[task].segment, Segment::Work(_) | Segment::Time(_)) {

@@ -14,7 +14,7 @@ use crate::error::SimulationError;
 use crate::machine::Machine;
 use crate::options::Hotplug;
 use crate::sched::core::Sched;
-use crate::units::{CpuId, seconds};
+use crate::units::{CpuId, Nanos, seconds};
 
 /// CPUs that are still to come and go.
 #[derive(Debug, Default)]
@@ -41,9 +41,10 @@ impl HotplugPlan {
         Ok(plan)
     }
 
-    /// The change that is due now, which leaves the plan.
-    fn due(&mut self) -> Option<Hotplug> {
-        self.pending.pop_front()
+    /// The change that is due at `now`, which leaves the plan.
+    fn due(&mut self, now: Nanos) -> Option<Hotplug> {
+        let due = self.pending.front().is_some_and(|next| next.at <= now);
+        if due { self.pending.pop_front() } else { None }
     }
 
     /// Sets when the next change is due.
@@ -55,20 +56,37 @@ impl HotplugPlan {
 }
 
 impl Engine<'_> {
+    /// CPUs come and go that do so at the start of the run, before a scheduler is loaded and CPUs enter idle.
+    pub(super) fn hotplug_at_start(&mut self) {
+        while let Some(change) = self.hotplug.due(0) {
+            self.set_online(change);
+        }
+        self.hotplug.time(&mut self.agenda);
+    }
+
     /// The next CPU comes or goes now.
     pub(super) fn hotplug_event(&mut self) {
-        if let Some(change) = self.hotplug.due() {
+        if let Some(change) = self.hotplug.due(self.agenda.now()) {
             self.plug(change);
         }
         self.hotplug.time(&mut self.agenda);
     }
 
-    fn plug(&mut self, change: Hotplug) {
+    /// Tells Linux that a CPU comes or goes; whether it does.
+    fn set_online(&mut self, change: Hotplug) -> bool {
         let Hotplug { cpu, online, .. } = change;
-        if let Err(error) = self.sched.set_cpu_online(self.machine, cpu, online) {
+        let changed = self.sched.set_cpu_online(self.machine, cpu, online);
+        if let Err(error) = changed {
             let going = if online { "online" } else { "offline" };
             let at = seconds(self.agenda.now());
             self.outcome.warn(format!("CPU {cpu} does not go {going} at {at} s: {error}"));
+        }
+        changed.is_ok()
+    }
+
+    fn plug(&mut self, change: Hotplug) {
+        let Hotplug { cpu, online, .. } = change;
+        if !self.set_online(change) {
             return;
         }
         if online {

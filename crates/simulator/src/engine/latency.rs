@@ -16,9 +16,15 @@ const STEP_BITS: u64 = 6;
 /// Times gathered before the histogram is touched: its memory is far away, and this is the hot path.
 const GATHERED: usize = 15;
 
-/// A log-linear histogram.
+/// Times of one kind. Most of a million threads have none yet: only who has takes memory for them.
 #[derive(Debug, Default)]
 pub(super) struct Latencies {
+    histogram: Option<Box<Histogram>>,
+}
+
+/// A log-linear histogram.
+#[derive(Debug, Clone, Default)]
+struct Histogram {
     gathered: [u32; GATHERED],
     pending: u32,
     /// Bucket of the first count.
@@ -32,6 +38,27 @@ impl Latencies {
     /// Adds one time.
     #[inline]
     pub fn add(&mut self, latency: Nanos) {
+        self.histogram.get_or_insert_default().add(latency);
+    }
+
+    /// Adds all times that `other` has.
+    pub fn merge(&mut self, other: &Self) {
+        match (&mut self.histogram, &other.histogram) {
+            (_, None) => {}
+            (Some(histogram), Some(other)) => histogram.merge(other),
+            (none, Some(other)) => *none = Some(other.clone()),
+        }
+    }
+
+    /// Quantiles and the maximum; `None` if nothing was added.
+    pub fn summary(&mut self) -> Option<Latency> {
+        self.histogram.as_mut()?.summary()
+    }
+}
+
+impl Histogram {
+    #[inline]
+    fn add(&mut self, latency: Nanos) {
         let Ok(short) = u32::try_from(latency) else {
             // Four seconds and more are rare.
             self.count(latency, 1);
@@ -53,13 +80,16 @@ impl Latencies {
     }
 
     fn count(&mut self, latency: Nanos, times: u32) {
-        let bucket = self.reach(bucket_of(latency));
-        self.counts[bucket] = self.counts[bucket].saturating_add(times);
+        let bucket = bucket_of(latency);
+        let known = bucket.wrapping_sub(self.first);
+        let known = if known < self.counts.len() { known } else { self.reach(bucket) };
+        self.counts[known] = self.counts[known].saturating_add(times);
         self.total += u64::from(times);
         self.max = self.max.max(latency);
     }
 
     /// The index of the count of `bucket`, for which there is room from now on.
+    #[cold]
     fn reach(&mut self, bucket: usize) -> usize {
         if self.counts.is_empty() {
             self.first = bucket;
@@ -75,8 +105,7 @@ impl Latencies {
         index
     }
 
-    /// Adds all times that `other` has.
-    pub fn merge(&mut self, other: &Self) {
+    fn merge(&mut self, other: &Self) {
         for gathered in &other.gathered[..other.pending as usize] {
             self.count(Nanos::from(*gathered), 1);
         }
@@ -85,8 +114,10 @@ impl Latencies {
         }
     }
 
-    /// Quantiles and the maximum; `None` if nothing was added.
-    pub fn summary(&mut self) -> Option<Latency> {
+    fn summary(&mut self) -> Option<Latency> {
+        if self.total == 0 {
+            return self.summary_of_gathered();
+        }
         self.sort_in();
         (self.total > 0).then(|| Latency {
             p50: self.quantile(0.5),
@@ -94,6 +125,18 @@ impl Latencies {
             p99: self.quantile(0.99),
             max: self.max,
         })
+    }
+
+    /// The summary of what was gathered, if that is all: of a few times no histogram needs to be made.
+    fn summary_of_gathered(&mut self) -> Option<Latency> {
+        let times = &mut self.gathered[..self.pending as usize];
+        times.sort_unstable();
+        let max = Nanos::from(*times.last()?);
+        let quantile = |share: f64| {
+            let rank = (share * times.len() as f64).ceil() as usize;
+            upper_end(bucket_of(Nanos::from(times[rank - 1]))).min(max)
+        };
+        Some(Latency { p50: quantile(0.5), p95: quantile(0.95), p99: quantile(0.99), max })
     }
 
     /// The upper end of the bucket that holds the quantile.
@@ -172,6 +215,15 @@ mod tests {
                 prop_assert!(value >= exact && value - exact <= exact / 64, "{value} for {exact}");
             }
             prop_assert_eq!(summary.max, times[times.len() - 1]);
+        }
+
+        #[test]
+        fn a_few_times_are_summed_up_as_in_a_histogram(times in prop::collection::vec(0u64..1 << 32, 1..GATHERED)) {
+            let mut sorted_in = of(times.iter().copied());
+            if let Some(histogram) = &mut sorted_in.histogram {
+                histogram.sort_in();
+            }
+            prop_assert_eq!(of(times).summary(), sorted_in.summary());
         }
 
         #[test]

@@ -148,7 +148,15 @@ impl<'r> Loader<'r> {
     }
 
     /// Sets when a timer of the scheduler, or its watchdog, is next due; or when it will be loaded again, once it has gone.
+    #[inline]
     pub fn set_timer(&mut self, sched: &mut Sched, pauses: &mut Pauses, agenda: &mut Agenda) {
+        if sched.ext.is_some() {
+            self.set_timer_of_scheduler(sched, pauses, agenda);
+        }
+    }
+
+    #[inline(never)]
+    fn set_timer_of_scheduler(&mut self, sched: &mut Sched, pauses: &mut Pauses, agenda: &mut Agenda) {
         let Some(scx) = &mut sched.ext else { return };
         for (cpu, time) in scx.state.timers.armed_on.drain(..) {
             pauses.timer_set(cpu, agenda.now(), time);

@@ -2,7 +2,7 @@
 //! Caches and memory in motion: which threads share what at the moment, and the contention that follows.
 
 use super::nodes::Network;
-use super::users::{MAX_KINDS, Slowed, Users};
+use super::users::{MAX_KINDS, Slowed, User, Users};
 use crate::machine::contention::{Flow, Path};
 use crate::machine::speed::Pace;
 use crate::machine::{Machine, MemoryDomain};
@@ -16,9 +16,13 @@ pub(super) const TOLERANCE: f64 = 1e-2;
 #[derive(Debug)]
 pub struct Memory {
     caches: Vec<CacheState>,
+    /// Per CPU: the path to memory that it is at.
+    domain_of: Vec<MemoryDomainId>,
     pub(super) domains: Vec<DomainState>,
     dirty_caches: Vec<CacheId>,
     dirty_domains: Vec<MemoryDomainId>,
+    /// Room for the flows of a solution.
+    flows: Vec<Flow>,
     /// How often threads were paced anew: latencies do not change within a round.
     round: u64,
     /// Ways to memory where it has a home.
@@ -48,6 +52,7 @@ pub(super) struct DomainState {
     /// Bytes moved so far.
     bytes: f64,
     children: Vec<MemoryDomainId>,
+    parent: Option<MemoryDomainId>,
     dirty: bool,
 }
 
@@ -60,6 +65,7 @@ impl Memory {
         };
         Self {
             caches: machine.caches.iter().map(|_| CacheState::default()).collect(),
+            domain_of: machine.cpus.iter().map(|cpu| cpu.memory_domain).collect(),
             domains: (0..machine.memory_domains.len())
                 .map(|index| DomainState {
                     users: Users::new(machine.cpus.len()),
@@ -67,12 +73,14 @@ impl Memory {
                     solved: 1.0,
                     slows: false,
                     bytes: 0.0,
+                    parent: machine.memory_domains[index].parent,
                     children: children(index).map(|(child, _)| MemoryDomainId::at(child)).collect(),
                     dirty: false,
                 })
                 .collect(),
             dirty_caches: Vec::new(),
             dirty_domains: Vec::new(),
+            flows: Vec::new(),
             round: 0,
             network: Network::of(machine).map(Box::new),
         }
@@ -179,9 +187,32 @@ impl Memory {
         lambda
     }
 
-    /// All latencies are known, and threads are paced anew.
-    pub fn begin_round(&mut self) {
+    /// All latencies are known, and threads are paced anew: in which round.
+    pub fn begin_round(&mut self) -> u64 {
         self.round += 1;
+        self.round
+    }
+
+    /// The present round.
+    pub fn round(&self) -> u64 {
+        self.round
+    }
+
+    /// The user of `path` at this place of its list.
+    #[inline]
+    pub fn user(&self, path: MemoryDomainId, place: usize) -> Option<User> {
+        self.domains[path.index()].users.at(place)
+    }
+
+    /// The CPUs that use `path`, in order.
+    pub fn users(&self, path: MemoryDomainId) -> impl Iterator<Item = CpuId> + '_ {
+        self.domains[path.index()].users.cpus()
+    }
+
+    /// [`Self::slowed`] of a user of `path`, if that was worked out in this round, of this or another one.
+    #[inline]
+    pub fn known(&self, path: MemoryDomainId, user: User) -> Option<Slowed> {
+        self.domains[path.index()].users.known(user, self.round)
     }
 
     /// What contention makes of `pace`, that of the thread on `cpu`. Where the latency of a path has changed, all of its threads
@@ -189,7 +220,7 @@ impl Memory {
     /// thread ways of its own.
     #[inline]
     pub fn slowed(&mut self, machine: &Machine, cpu: CpuId, pace: &Pace) -> Slowed {
-        let domain = machine.cpus[cpu.index()].memory_domain;
+        let domain = self.domain_of[cpu.index()];
         let users = &self.domains[domain.index()].users;
         if let Some(slowed) = users.slowed(cpu, self.round).filter(|_| self.network.is_none()) {
             return slowed;
@@ -201,31 +232,46 @@ impl Memory {
     }
 
     /// Books traffic of a thread on `cpu`, on every path it crosses.
-    pub fn move_bytes(&mut self, machine: &Machine, cpu: CpuId, bytes: f64) {
+    #[inline]
+    pub fn move_bytes(&mut self, cpu: CpuId, bytes: f64) {
         if let Some(network) = &self.network {
             network.crossed(cpu, |domain, share| self.domains[domain.index()].bytes += bytes * share);
             return;
         }
-        let mut domain = Some(machine.cpus[cpu.index()].memory_domain);
+        self.cross(self.domain_of[cpu.index()], bytes);
+    }
+
+    /// Books traffic that begins on `path`, there and on all paths above.
+    #[inline]
+    pub fn cross(&mut self, path: MemoryDomainId, bytes: f64) {
+        let mut domain = Some(path);
         while let Some(id) = domain {
-            self.domains[id.index()].bytes += bytes;
-            domain = machine.memory_domains[id.index()].parent;
+            let state = &mut self.domains[id.index()];
+            state.bytes += bytes;
+            domain = state.parent;
         }
     }
 
-    /// Solves all changed domains; the CPUs that must be paced anew. `pace` is asked where memory has a home.
-    pub fn solve(&mut self, machine: &Machine, pace: impl Fn(CpuId) -> Pace) -> Vec<CpuId> {
+    /// Solves all changed domains; `changed` are those all of whose users must be paced anew. Where memory has a home, these CPUs
+    /// instead: `pace` is asked there.
+    pub fn solve(
+        &mut self,
+        machine: &Machine,
+        pace: impl Fn(CpuId) -> Pace,
+        changed: &mut Vec<MemoryDomainId>,
+    ) -> Vec<CpuId> {
         if self.network.is_some() {
             return self.solve_network(machine, &pace);
         }
-        let mut changed = Vec::new();
         while let Some(root) = self.dirty_domains.pop() {
             self.domains[root.index()].dirty = false;
-            let mut flows = Vec::new();
+            let mut flows = std::mem::take(&mut self.flows);
+            flows.clear();
             self.solve_below(machine, root, &mut flows);
-            self.settle(root, false, &mut changed);
+            self.flows = flows;
+            self.settle(root, false, changed);
         }
-        changed
+        Vec::new()
     }
 
     /// The CPUs whose thread moves data, or waits for some; no domain is dirty any more.
@@ -263,8 +309,8 @@ impl Memory {
         }
     }
 
-    /// Puts the solution in force where it changed notably, there or `above`; notes whom that concerns.
-    pub(super) fn settle(&mut self, domain: MemoryDomainId, above: bool, changed: &mut Vec<CpuId>) {
+    /// Puts the solution in force where it changed notably, there or `above`; notes whose users that concerns.
+    pub(super) fn settle(&mut self, domain: MemoryDomainId, above: bool, changed: &mut Vec<MemoryDomainId>) {
         let state = &mut self.domains[domain.index()];
         let notable = (state.solved - state.latency).abs() > TOLERANCE * state.latency;
         // No contention is no contention: what is left of it must not stay for ever.
@@ -274,7 +320,7 @@ impl Memory {
         }
         let concerns = above || notable || ended;
         if concerns {
-            changed.extend(state.users.cpus());
+            changed.push(domain);
         }
         for index in 0..self.domains[domain.index()].children.len() {
             self.settle(self.domains[domain.index()].children[index], concerns, changed);

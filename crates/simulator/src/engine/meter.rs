@@ -64,9 +64,16 @@ struct Split {
 
 impl Meter {
     /// Draws this power from `now` on; whether it is more or less than before.
+    #[inline]
     pub fn enter(&mut self, now: Nanos, power: Power) -> bool {
         let Power { watts, cause, leakage_share } = power;
         let changed = self.watts != watts;
+        if changed && self.split.since == self.since && self.until <= self.since {
+            self.pay_both(now);
+            self.watts = watts;
+            (self.split.cause, self.split.leakage_share) = (cause, leakage_share);
+            return true;
+        }
         if changed || (self.split.cause, self.split.leakage_share) != (cause, leakage_share) {
             self.pay_split(now);
             (self.split.cause, self.split.leakage_share) = (cause, leakage_share);
@@ -113,6 +120,7 @@ impl Meter {
         self.watts
     }
 
+    #[inline]
     fn pay(&mut self, now: Nanos) {
         let joules = self.drawn(now);
         if self.since < self.until {
@@ -122,7 +130,17 @@ impl Meter {
         self.since = now;
     }
 
+    /// [`Self::pay_split`] and [`Self::pay`] where both were last done at the same time, and nothing is reduced.
+    #[inline]
+    fn pay_both(&mut self, now: Nanos) {
+        let joules = self.watts * seconds(now - self.since);
+        self.joules += joules;
+        self.split.pay(joules);
+        (self.since, self.split.since) = (now, now);
+    }
+
     /// Joules since the last payment.
+    #[inline]
     fn drawn(&self, now: Nanos) -> f64 {
         if self.since >= self.until {
             return self.watts * seconds(now - self.since);
@@ -137,6 +155,7 @@ impl Meter {
         self.split.joules
     }
 
+    #[inline]
     fn pay_split(&mut self, now: Nanos) {
         let split = &mut self.split;
         let mut reduced_until = split.since;
@@ -146,10 +165,18 @@ impl Meter {
             split.joules[split.reduced as usize] += self.reduced.min(self.watts) * seconds(reduced_until - split.since);
         }
         let joules = self.watts * seconds(now - reduced_until);
-        let leakage = joules * split.leakage_share;
-        split.joules[Cause::Leakage as usize] += leakage;
-        split.joules[split.cause as usize] += joules - leakage;
+        split.pay(joules);
         split.since = now;
+    }
+}
+
+impl Split {
+    /// So many joules were drawn for what is drawn for at present.
+    #[inline]
+    fn pay(&mut self, joules: f64) {
+        let leakage = joules * self.leakage_share;
+        self.joules[Cause::Leakage as usize] += leakage;
+        self.joules[self.cause as usize] += joules - leakage;
     }
 }
 

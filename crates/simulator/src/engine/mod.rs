@@ -11,8 +11,8 @@
 //!   loops that they share.
 //! - `blocking`: waiting and waking. `inherit`: priority inheritance. `stuck`: which thread waits for which when nothing
 //!   can happen any more.
-//! - `switching`: context switches and what they cost. `progress`: how fast running threads go. `memory`, `siblings`:
-//!   what slows them down; `users`: who uses a path to memory. `nodes`: the ways to memory that has a home; `numa`: threads and their memory find each other.
+//! - `switching`: context switches and what they cost. `progress`: how far running threads get; `pacing`: how fast they go. `memory`,
+//!   `siblings`: what slows them down; `users`: who uses a path to memory. `nodes`: the ways to memory that has a home; `numa`: threads and their memory find each other.
 //! - `interrupts`: what takes time from CPUs. `slack`: timers that may go off late, together.
 //!   `full_dynticks`: CPUs that do without a tick.
 //! - `paths`: what the kernel itself takes; `locks`: where CPUs wait for each other in it.
@@ -48,6 +48,7 @@ mod meter;
 mod nodes;
 mod numa;
 mod outcome;
+mod pacing;
 mod paths;
 mod pauses;
 mod processes;
@@ -184,7 +185,7 @@ impl<'r> Engine<'r> {
             pauses: Pauses::new(machine, &options.kernel),
             shared: Shared::new(workload),
             threads: Threads::new(workload, streams),
-            running: Progress::new(machine, workload.tasks.iter().any(|task| task.disturbs > 0)),
+            running: Progress::new(machine, workload),
             outcome: Outcome::default(),
             cgroups: CgroupChanges::default(),
             hotplug: HotplugPlan::default(),
@@ -227,6 +228,7 @@ impl<'r> Engine<'r> {
             self.agenda.set(Event::End, limit);
         }
         self.hotplug = HotplugPlan::new(&self.options.hotplug, self.machine, &mut self.agenda)?;
+        self.hotplug_at_start();
         let boot = hotplug::boot_cpu(&self.sched);
         self.load_scheduler(boot)?;
         if self.hardware.has_limits() {
@@ -238,6 +240,7 @@ impl<'r> Engine<'r> {
         let threads = workload.tasks.iter().map(|kind| u64::from(kind.instances)).fold(0, u64::saturating_add);
         self.threads.have_room(threads, 0)?;
         self.account.take(threads * PER_THREAD)?;
+        self.agenda.have_room(threads as usize);
         for spec in 0..workload.tasks.len() {
             for _ in 0..workload.tasks[spec].instances {
                 self.spawn(spec as u32, None, boot);
@@ -340,7 +343,9 @@ impl<'r> Engine<'r> {
             }
             self.charge_callbacks();
             self.charge_paths();
-            if let Some(cpu) = self.running.to_advance.pop_front() {
+            if !self.running.to_advance.is_empty()
+                && let Some(cpu) = self.running.to_advance.pop_front()
+            {
                 self.advance(cpu)?;
             } else if !self.power_and_pace() && !self.settle_idle() {
                 break;

@@ -327,11 +327,12 @@ impl Memory {
     pub(super) fn solve_network(&mut self, machine: &Machine, pace: &impl Fn(CpuId) -> Pace) -> Vec<CpuId> {
         let users = self.take_users();
         let Some(mut network) = self.network.take() else { return Vec::new() };
-        let mut changed = Vec::new();
+        let mut paths = Vec::new();
         for domain in network.take_touched() {
             self.solve_below(machine, domain, &mut Vec::new());
-            self.settle(domain, false, &mut changed);
+            self.settle(domain, false, &mut paths);
         }
+        let mut changed: Vec<CpuId> = paths.iter().flat_map(|path| self.users(*path)).collect();
         let out = |cpu: CpuId, pace: &Pace| self.lambda_out(machine, &network, cpu, pace, |state| state.solved);
         let kinds = network.kinds(machine, &users, pace, &out);
         if network.solve(machine, kinds) {

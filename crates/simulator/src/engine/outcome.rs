@@ -45,6 +45,7 @@ impl Outcome {
     /// The run cannot go on.
     #[inline]
     pub fn check(&mut self) -> Result<(), SimulationError> {
-        self.failure.take().map_or(Ok(()), Err)
+        // Asked after every step: looked at, and not taken out, where there is none.
+        if self.failure.is_none() { Ok(()) } else { self.failure.take().map_or(Ok(()), Err) }
     }
 }

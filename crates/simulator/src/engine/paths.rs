@@ -52,17 +52,25 @@ impl Engine<'_> {
         }
     }
 
+    #[inline(never)]
     fn charge_executed(&mut self) {
         let mut executed = std::mem::take(&mut self.sched.kernel.paths.executed);
+        // What a CPU does in one go is paid in one go, unless something asks meanwhile how late it is.
+        let mut bill = None;
         for (cpu, path) in executed.iter().copied() {
             match path {
-                Path::Instructions(instructions) => self.executes(cpu, instructions),
-                Path::Stall(time) => self.charge_kernel(cpu, time),
+                Path::Instructions(instructions) => self.owe(&mut bill, cpu, self.kernel_time(cpu, instructions)),
+                Path::Stall(time) => self.owe(&mut bill, cpu, time),
                 Path::Lines(other, lines) => {
-                    self.charge_kernel(cpu, self.machine.line_transfer(other, cpu) * Nanos::from(lines))
+                    let time = self.machine.line_transfer(other, cpu) * Nanos::from(lines);
+                    self.owe(&mut bill, cpu, time);
                 }
-                Path::Interrupts(other, instructions) => self.interrupts(cpu, other, instructions),
+                Path::Interrupts(other, instructions) => {
+                    self.pay(&mut bill);
+                    self.interrupts(cpu, other, instructions);
+                }
                 Path::Locked(lock, instructions) => {
+                    self.pay(&mut bill);
                     let hold = self.kernel_time(cpu, instructions);
                     let at = self.running[cpu].start.max(self.agenda.now());
                     let line = |last| self.machine.line_transfer(last, cpu);
@@ -71,17 +79,31 @@ impl Engine<'_> {
                 }
             }
         }
+        self.pay(&mut bill);
         executed.clear();
         // Keep the buffer; paying never adds to it.
         self.sched.kernel.paths.executed = executed;
     }
 
-    fn kernel_time(&self, cpu: CpuId, instructions: u32) -> Nanos {
-        self.kernel_pace.time(cpu, self.hardware.khz(cpu), instructions)
+    /// `cpu` is to pay `cost`, after whatever another CPU owes.
+    fn owe(&mut self, bill: &mut Option<(CpuId, Nanos)>, cpu: CpuId, cost: Nanos) {
+        match bill {
+            Some((same, sum)) if *same == cpu => *sum += cost,
+            _ => {
+                self.pay(bill);
+                *bill = Some((cpu, cost));
+            }
+        }
     }
 
-    fn executes(&mut self, cpu: CpuId, instructions: u32) {
-        self.charge_kernel(cpu, self.kernel_time(cpu, instructions));
+    fn pay(&mut self, bill: &mut Option<(CpuId, Nanos)>) {
+        if let Some((cpu, cost)) = bill.take() {
+            self.charge_kernel(cpu, cost);
+        }
+    }
+
+    fn kernel_time(&self, cpu: CpuId, instructions: u32) -> Nanos {
+        self.kernel_pace.time(cpu, self.hardware.khz(cpu), instructions)
     }
 
     /// `cpu` has sent an interrupt to `other`, which receives it when what the sender did before is done. A thread that runs there
@@ -93,8 +115,8 @@ impl Engine<'_> {
             running.called_at = sent;
             running.start = running.start.max(sent);
         }
-        self.executes(other, instructions);
-        self.charge_kernel(other, self.machine.line_transfer(cpu, other) * Nanos::from(INTERRUPT_LINES));
+        let line = self.machine.line_transfer(cpu, other) * Nanos::from(INTERRUPT_LINES);
+        self.charge_kernel(other, self.kernel_time(other, instructions) + line);
     }
 
     /// What is left of `switch`, what `task` loses for getting `cpu`, after whatever woke it has paid for that. The same thread as

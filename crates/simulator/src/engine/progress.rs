@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Progress of running threads: how far each got, how fast it goes, when it will be through.
+//! Progress of running threads: how far each got, what it demands of the CPU and of memory, what it loses.
 
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
@@ -14,13 +14,11 @@ use super::nodes::first_touch;
 use super::siblings::Beside;
 use super::thread::{Segment, Thread};
 use super::threads::Threads;
-use super::users::Slowed;
 use crate::kernel::Kernel;
-use crate::kernel::topology::Topology;
 use crate::machine::Machine;
-use crate::machine::speed::{MemoryUse, Pace, demand};
-use crate::units::{CpuId, Nanos, TaskId};
-use crate::workload::Behaviour;
+use crate::machine::speed::{Demand, MemoryUse, Pace, demand};
+use crate::units::{CpuId, MemoryDomainId, Nanos, TaskId};
+use crate::workload::{Behaviour, Workload};
 
 /// The thread on a CPU, if any, and what the CPU knows of it.
 #[derive(Debug, Default)]
@@ -40,7 +38,9 @@ pub(super) struct Running {
     /// What siblings of the CPU know of the thread.
     pub shown: Beside,
     /// The CPU is in the list of those to be paced.
-    to_be_paced: bool,
+    pub(super) to_be_paced: bool,
+    /// The latest round of pacing in which the CPU was in that list.
+    pub(super) paced_in: u64,
     /// The thread that ran here last.
     pub last_task: Option<TaskId>,
     /// Sum of the footprints of all threads that have left: what came since a thread left may have pushed out its own.
@@ -50,15 +50,21 @@ pub(super) struct Running {
 /// What runs on every CPU, and what slows it down.
 pub(super) struct Progress<'r> {
     pub machine: &'r Machine,
-    cpus: Vec<Running>,
+    pub(super) cpus: Vec<Running>,
+    /// Per CPU: the switching activity of its core while that waits for memory, of that while it computes.
+    pub(super) stall: Vec<f64>,
     /// Caches and memory domains.
     pub memory: Memory,
     /// Whether some thread of the run disturbs what others have in caches.
     pub disturbed: bool,
+    /// Whether some thread uses memory or caches, or memory has a home; else all work is computing.
+    uses_memory: bool,
     /// CPUs whose thread is to read its next step.
     pub to_advance: VecDeque<CpuId>,
     /// CPUs whose thread goes at another pace from now on.
-    to_pace: Vec<CpuId>,
+    pub(super) to_pace: Vec<CpuId>,
+    /// Paths to memory whose latency has changed: all of their users are paced behind those CPUs.
+    pub(super) changed_paths: Vec<MemoryDomainId>,
 }
 
 impl Index<CpuId> for Progress<'_> {
@@ -78,15 +84,20 @@ impl IndexMut<CpuId> for Progress<'_> {
 }
 
 impl<'r> Progress<'r> {
-    /// Nothing runs on `machine` yet; some thread of the workload disturbs what others have in caches, or none does.
-    pub fn new(machine: &'r Machine, disturbed: bool) -> Self {
+    /// Nothing of `workload` runs on `machine` yet.
+    pub fn new(machine: &'r Machine, workload: &Workload) -> Self {
+        let memory = Memory::new(machine);
+        let computes = |behaviour: &Behaviour| behaviour.footprint == 0 && memory_use(behaviour).is_none();
         Self {
             machine,
             cpus: machine.cpus.iter().map(|_| Running::default()).collect(),
-            memory: Memory::new(machine),
-            disturbed,
+            stall: (0..machine.cpus.len()).map(|cpu| machine.core_type(CpuId::at(cpu)).stall_activity).collect(),
+            disturbed: workload.tasks.iter().any(|task| task.disturbs > 0),
+            uses_memory: memory.network.is_some() || !workload.behaviours.iter().all(computes),
+            memory,
             to_advance: VecDeque::new(),
             to_pace: Vec::new(),
+            changed_paths: Vec::new(),
         }
     }
 
@@ -99,32 +110,14 @@ impl<'r> Progress<'r> {
     pub fn account(&mut self, cpu: CpuId, threads: &mut Threads<'_>, now: Nanos) {
         let running = &mut self.cpus[cpu.index()];
         let Some(task) = running.task else { return };
-        let from = running.since.max(running.start).min(now);
-        let elapsed = now - running.since;
-        running.since = now;
         let thread = &mut threads[task];
-        thread.stats.cpu_time += elapsed;
-        let span = now - from;
-        if span == 0 {
-            return;
-        }
-        if self.disturbed {
+        let span = running.pass(thread, now);
+        if self.disturbed && span > 0 {
             bring_in(self.machine, &mut self.memory, cpu, thread, span);
         }
-        let mut done = span as f64 / thread.unit_time;
-        match &mut thread.segment {
-            Segment::None => return,
-            Segment::Time(left) | Segment::Spin(left) | Segment::Plain { left, .. } => {
-                *left = left.saturating_sub(span)
-            }
-            Segment::Work(left) => {
-                done = done.min(*left);
-                *left -= done;
-                thread.stats.work += done;
-            }
-        }
-        if thread.unit_bytes > 0.0 {
-            self.move_bytes(cpu, thread, done * thread.unit_bytes);
+        let bytes = thread.get_on(span);
+        if bytes > 0.0 {
+            self.move_bytes(cpu, thread, bytes);
         }
     }
 
@@ -153,7 +146,17 @@ impl<'r> Progress<'r> {
     }
 
     /// Tells caches that the thread on `cpu` uses them, and works out what it demands there; its pace is to follow.
+    #[inline]
     pub(super) fn use_caches(&mut self, cpu: CpuId, task: TaskId, threads: &mut Threads<'_>) {
+        if self.uses_memory {
+            self.use_caches_or_memory(cpu, task, threads);
+        } else {
+            threads[task].demand = Demand::COMPUTING;
+        }
+    }
+
+    #[inline(never)]
+    fn use_caches_or_memory(&mut self, cpu: CpuId, task: TaskId, threads: &mut Threads<'_>) {
         let behaviour = threads.behaviour(task);
         let llc = self.machine.cpus[cpu.index()].llc;
         let mut share = None;
@@ -192,25 +195,13 @@ impl<'r> Progress<'r> {
     }
 
     /// Books traffic of `thread` on `cpu`, and how much of it goes to another node.
+    #[inline]
     pub fn move_bytes(&mut self, cpu: CpuId, thread: &mut Thread<'_>, bytes: f64) {
-        self.memory.move_bytes(self.machine, cpu, bytes);
+        self.memory.move_bytes(cpu, bytes);
         if let Some(network) = &self.memory.network {
             let remote = bytes * network.remote(self.machine, cpu);
             thread.stats.remote_bytes += remote;
             thread.stats.local_bytes += bytes - remote;
-        }
-    }
-
-    /// The pace of the thread on `cpu` at the present clock, whether it contends or not.
-    fn repace(&mut self, cpu: CpuId, threads: &mut Threads<'_>, hardware: &Hardware<'_>) {
-        let Some(task) = self[cpu].task else { return };
-        self.show_siblings(cpu, threads);
-        let smt = self.shared_speed(cpu, threads, hardware);
-        let pace = self.pace_at(cpu, smt, &threads[task].demand, hardware);
-        let before = std::mem::replace(&mut threads[task].pace, pace);
-        let uses = pace.uses_memory();
-        if uses || before.uses_memory() {
-            self.memory.set_user(self.machine, cpu, uses.then_some(pace));
         }
     }
 
@@ -229,6 +220,9 @@ impl<'r> Progress<'r> {
     }
 
     fn stop_using_memory(&mut self, cpu: CpuId, task: TaskId, threads: &mut Threads<'_>) {
+        if !self.uses_memory {
+            return;
+        }
         if let Some(cache) = self.machine.cpus[cpu.index()].llc {
             self.memory.set_footprint(cache, cpu, 0);
         }
@@ -282,85 +276,40 @@ impl<'r> Progress<'r> {
         let farther = nodes.map_or(1.0, |nodes| nodes.mean_latency(place.node, &thread.pages));
         (lost as f64 / (domain.thread_bytes_per_s * 1e-9) * farther) as Nanos
     }
+}
 
-    /// The thread on `cpu`, if any, is to be paced anew before time goes on.
-    pub fn pace_later(&mut self, cpu: CpuId) {
-        if !std::mem::replace(&mut self.cpus[cpu.index()].to_be_paced, true) {
-            self.to_pace.push(cpu);
-        }
-    }
-
-    /// SMT siblings of `cpu` go faster or slower when it stops or starts.
-    pub fn pace_siblings(&mut self, cpu: CpuId, topology: &Topology) {
-        if !topology.online.test(cpu) {
-            // It is no sibling any more, but has just been one.
-            let machine = self.machine;
-            for sibling in &machine.cores[machine.cpus[cpu.index()].core.index()].cpus {
-                self.pace_later(*sibling);
-            }
-        }
-        for sibling in topology.smt[cpu.index()].iter().filter(|sibling| **sibling != cpu) {
-            self.pace_later(*sibling);
-        }
-    }
-
-    /// Whether threads are to be paced anew.
-    pub fn paces_change(&self) -> bool {
-        !self.to_pace.is_empty() || self.memory.is_dirty()
-    }
-
-    /// Works out the pace of all threads for which something changed: clocks, siblings, caches, contention. They stand in
-    /// `to_pace` afterwards.
-    fn repace_all(&mut self, threads: &mut Threads<'_>, hardware: &Hardware<'_>) {
-        let changes = if self.memory.caches_changed() { self.memory.cache_changes() } else { Vec::new() };
-        for cpu in changes {
-            if let Some(task) = self[cpu].task {
-                self.use_caches(cpu, task, threads);
-                self.pace_later(cpu);
-            }
-        }
-        let mut index = 0;
-        while index < self.to_pace.len() {
-            self.repace(self.to_pace[index], threads, hardware);
-            index += 1;
-        }
-        if !self.memory.is_dirty() {
-            return;
-        }
-        let Self { memory, machine, cpus, .. } = self;
-        let pace = |cpu: CpuId| cpus[cpu.index()].task.map_or(Pace::default(), |task| threads[task].pace);
-        for cpu in memory.solve(machine, pace) {
-            self.pace_later(cpu);
-        }
-    }
-
-    /// Sets when the thread on `cpu` will be through with its segment, and what the CPU draws meanwhile.
-    fn set_pace(&mut self, cpu: CpuId, threads: &mut Threads<'_>, hardware: &mut Hardware<'_>, agenda: &mut Agenda) {
-        let Some(task) = self[cpu].task else { return };
-        let thread = &mut threads[task];
-        let Slowed { unit_time, computing } = self.memory.slowed(self.machine, cpu, &thread.pace);
-        (thread.unit_time, thread.unit_bytes) = (unit_time, thread.pace.bytes);
-        let thread = &threads[task];
-        let behaviour = threads.behaviour(task);
-        let stall = self.machine.core_type(cpu).stall_activity;
-        let activity = behaviour.activity * (computing + (1.0 - computing) * stall);
-        let (left, activity) = match thread.segment {
-            Segment::None => return,
-            Segment::Time(left) | Segment::Spin(left) => (left, activity),
-            Segment::Plain { left, stalled } => (left, if stalled { stall } else { 1.0 }),
-            Segment::Work(left) => (rounded_up(left * thread.unit_time), activity),
-        };
-        let start = self[cpu].start.max(agenda.now());
-        agenda.set(Event::Run(cpu), start.saturating_add(left));
-        hardware.run(cpu, activity);
+impl Running {
+    /// Books CPU time of `thread`, which runs here, up to `now`; for how long it has got on with its segment since that was last booked.
+    #[inline]
+    pub(super) fn pass(&mut self, thread: &mut Thread<'_>, now: Nanos) -> Nanos {
+        let from = self.since.max(self.start).min(now);
+        thread.stats.cpu_time += now - self.since;
+        self.since = now;
+        now - from
     }
 }
 
-/// Whole nanoseconds, rounded up, as `f64::ceil` does: that is a call into the C library on processors without SSE 4.1.
-#[inline]
-fn rounded_up(time: f64) -> Nanos {
-    let whole = time as Nanos;
-    whole.saturating_add(Nanos::from((whole as f64) < time))
+impl Thread<'_> {
+    /// Books progress of `span` nanoseconds in the present segment; the bytes that this moved.
+    #[inline]
+    pub(super) fn get_on(&mut self, span: Nanos) -> f64 {
+        if span == 0 {
+            return 0.0;
+        }
+        let mut done = span as f64 / self.unit_time;
+        match &mut self.segment {
+            Segment::None => return 0.0,
+            Segment::Time(left) | Segment::Spin(left) | Segment::Plain { left, .. } => {
+                *left = left.saturating_sub(span)
+            }
+            Segment::Work(left) => {
+                done = done.min(*left);
+                *left -= done;
+                self.stats.work += done;
+            }
+        }
+        if self.unit_bytes > 0.0 { done * self.unit_bytes } else { 0.0 }
+    }
 }
 
 /// How work that behaves like this uses memory.
@@ -417,34 +366,5 @@ impl Engine<'_> {
             Segment::Time(_) | Segment::Plain { .. } | Segment::None => thread.segment = Segment::None,
         }
         self.running.to_advance.push_back(cpu);
-    }
-
-    /// Paces everything anew for which something changed.
-    pub(super) fn pace_all(&mut self) {
-        self.running.repace_all(&mut self.threads, &self.hardware);
-        let mut to_pace = std::mem::take(&mut self.running.to_pace);
-        self.running.memory.begin_round();
-        for cpu in to_pace.iter().copied() {
-            self.running[cpu].to_be_paced = false;
-            self.account(cpu);
-            self.running.set_pace(cpu, &mut self.threads, &mut self.hardware, &mut self.agenda);
-            self.count(cpu);
-        }
-        to_pace.clear();
-        if self.running.to_pace.is_empty() {
-            self.running.to_pace = to_pace;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::rounded_up;
-
-    #[test]
-    fn times_are_rounded_up_as_the_c_library_does() {
-        for time in [0.0, 0.1, 1.0, 1.5, 2.999, 1e9 + 0.5, 9_007_199_254_740_993.0, 1e19, 1e300, -0.5, -3.0, f64::NAN] {
-            assert_eq!(rounded_up(time), time.ceil() as u64, "{time}");
-        }
     }
 }

@@ -61,6 +61,7 @@ impl Engine<'_> {
         }
     }
 
+    #[inline(never)]
     fn charge_executed_callbacks(&mut self) {
         let Some(scx) = &mut self.sched.ext else { return };
         if scx.state.calls.executed.is_empty() {

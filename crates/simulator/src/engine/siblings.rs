@@ -94,6 +94,9 @@ impl Progress<'_> {
         let core_type = self.machine.core_type(cpu);
         let core =
             Core { khz: f64::from(hardware.khz(cpu)), ipc: core_type.ipc, smt, overlap: core_type.memory_overlap };
+        if demand.is_clock_bound() {
+            return Pace::of_computing(demand.clock, &self.machine.reference, core);
+        }
         Pace::new(demand, &self.machine.reference, core, self.bandwidth(cpu))
     }
 }

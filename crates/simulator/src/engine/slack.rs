@@ -6,6 +6,7 @@
 //! (`__hrtimer_run_queues`).
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 
 use super::Engine;
 use super::events::Event;
@@ -19,33 +20,48 @@ type Range = BTreeMap<(Nanos, u64), (TaskId, Nanos)>;
 #[derive(Debug)]
 pub(super) struct SoftTimers {
     ranges: Vec<Range>,
-    /// Where each thread's timer stands, if it is armed.
-    places: BTreeMap<TaskId, (CpuId, (Nanos, u64))>,
+    /// Where each thread's timer stands, by thread.
+    places: Vec<Option<Place>>,
+    /// How many are armed.
+    count: usize,
     /// Timers armed so far.
     armed: u64,
 }
 
+/// Where the timer of a thread stands: on which CPU, by when it must go off, and its number among those armed.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    cpu: CpuId,
+    hard: Nanos,
+    armed: NonZeroU64,
+}
+
 impl SoftTimers {
     pub fn new(cpus: usize) -> Self {
-        Self { ranges: vec![Range::new(); cpus], places: BTreeMap::new(), armed: 0 }
+        Self { ranges: vec![Range::new(); cpus], places: Vec::new(), count: 0, armed: 0 }
     }
 
     /// The timer of `task` on `cpu` may go off from `soft` on and must by `hard`.
     fn arm(&mut self, cpu: CpuId, task: TaskId, soft: Nanos, hard: Nanos) {
         self.armed += 1;
-        let place = (hard, self.armed);
-        self.ranges[cpu.index()].insert(place, (task, soft));
-        self.places.insert(task, (cpu, place));
+        self.ranges[cpu.index()].insert((hard, self.armed), (task, soft));
+        if task.index() >= self.places.len() {
+            self.places.resize(task.index() + 1, None);
+        }
+        let place = NonZeroU64::new(self.armed).map(|armed| Place { cpu, hard, armed });
+        self.places[task.index()] = place;
+        self.count += 1;
     }
 
     /// The timer of `task` has gone off, if it was one of these.
     #[inline]
     pub fn disarm(&mut self, task: TaskId) {
-        if self.places.is_empty() {
+        if self.count == 0 {
             return;
         }
-        if let Some((cpu, place)) = self.places.remove(&task) {
-            self.ranges[cpu.index()].remove(&place);
+        if let Some(Place { cpu, hard, armed }) = self.places.get_mut(task.index()).and_then(Option::take) {
+            self.ranges[cpu.index()].remove(&(hard, armed.get()));
+            self.count -= 1;
         }
     }
 
@@ -57,15 +73,18 @@ impl SoftTimers {
             return None;
         }
         let (task, _) = first.remove();
-        self.places.remove(&task);
+        self.places[task.index()] = None;
+        self.count -= 1;
         Some(task)
     }
 
     /// `from` goes offline: its timers are those of `to`.
     pub fn migrate(&mut self, from: CpuId, to: CpuId) {
         let mut timers = std::mem::take(&mut self.ranges[from.index()]);
-        for (place, (task, _)) in &timers {
-            self.places.insert(*task, (to, *place));
+        for (task, _) in timers.values() {
+            if let Some(place) = &mut self.places[task.index()] {
+                place.cpu = to;
+            }
         }
         self.ranges[to.index()].append(&mut timers);
     }
@@ -97,7 +116,7 @@ impl Engine<'_> {
     /// (`TIMER_DEFERRABLE`).
     #[inline]
     pub(super) fn expire_soft(&mut self, cpu: CpuId) {
-        if self.soft.places.is_empty() {
+        if self.soft.count == 0 {
             return;
         }
         let (idle, now) = (self.running[cpu].task.is_none(), self.agenda.now());

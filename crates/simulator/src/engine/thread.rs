@@ -239,6 +239,12 @@ mod tests {
 
     use super::*;
 
+    /// Of a million threads each may take 1 KiB, the scheduler's part and the report included (docs/performance.md).
+    #[test]
+    fn a_thread_takes_no_more_than_half_of_what_it_may() {
+        assert!(size_of::<Thread<'_>>() <= 528, "{}", size_of::<Thread<'_>>());
+    }
+
     #[test]
     fn every_spread_keeps_its_mean() {
         let mut rng = Pcg32::seed_from_u64(7);

@@ -18,7 +18,7 @@ const MAX_IDLE_STEPS: u32 = 1_000_000;
 /// Threads of a run, ended ones included: forks that multiply end here rather than when memory does.
 const MAX_THREADS: usize = 2_000_000;
 
-/// Bytes that a thread takes, about: its own state and what the classes keep of it (some 1000 bytes), and the histograms of
+/// Bytes that a thread takes, about: its own state and what the classes keep of it (some 900 bytes), and the histograms of
 /// its latencies and responses (256 bytes for each power of two between the least and the largest; this has room for four).
 pub(super) const PER_THREAD: u64 = 2048;
 
@@ -133,11 +133,7 @@ impl<'r> Threads<'r> {
     }
 
     /// Counts the migrations of these threads, and takes them out of the list.
-    #[inline]
     pub fn count_migrations(&mut self, migrated: &mut Vec<TaskId>) {
-        if migrated.is_empty() {
-            return;
-        }
         for task in migrated.drain(..) {
             self.list[task.index()].stats.migrations += 1;
         }
@@ -147,16 +143,19 @@ impl<'r> Threads<'r> {
     ///
     /// # Errors
     /// The thread loops without consuming time.
+    #[inline]
     pub fn count_step(&mut self, task: TaskId, now: Nanos) -> Result<(), SimulationError> {
         let thread = &mut self.list[task.index()];
         if thread.stepped_at != now {
             (thread.stepped_at, thread.idle_steps) = (now, 0);
         }
         thread.idle_steps += 1;
-        if thread.idle_steps > MAX_IDLE_STEPS {
-            return Err(SimulationError::NoProgress { thread: thread.name(), at: now });
-        }
-        Ok(())
+        if thread.idle_steps <= MAX_IDLE_STEPS { Ok(()) } else { Err(self.no_progress(task, now)) }
+    }
+
+    #[cold]
+    fn no_progress(&self, task: TaskId, at: Nanos) -> SimulationError {
+        SimulationError::NoProgress { thread: self.list[task.index()].name(), at }
     }
 
     /// Whether there may be so many threads more; asked before they are made.

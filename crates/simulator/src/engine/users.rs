@@ -24,9 +24,11 @@ pub(super) struct Users {
     kinds: Vec<Kind>,
 }
 
+/// A CPU that uses a path.
 #[derive(Debug, Clone, Copy)]
-struct User {
-    cpu: CpuId,
+pub(super) struct User {
+    pub cpu: CpuId,
+    /// The number of its pace.
     kind: u32,
 }
 
@@ -107,12 +109,24 @@ impl Users {
         number as u32
     }
 
+    /// The user at this place of the list.
+    #[inline]
+    pub fn at(&self, place: usize) -> Option<User> {
+        self.list.get(place).copied()
+    }
+
+    /// What contention makes of the pace of `user`, if that was worked out in this round, of this or another user.
+    #[inline]
+    pub fn known(&self, user: User, round: u64) -> Option<Slowed> {
+        let kind = &self.kinds[user.kind as usize];
+        (kind.slowed_in == round).then_some(kind.slowed)
+    }
+
     /// What contention makes of the pace of `cpu`, if that was worked out in this round, of this or another user.
     #[inline]
     pub fn slowed(&self, cpu: CpuId, round: u64) -> Option<Slowed> {
         let user = self.list.get(self.places[cpu.index()] as usize)?;
-        let kind = &self.kinds[user.kind as usize];
-        (kind.slowed_in == round).then_some(kind.slowed)
+        self.known(*user, round)
     }
 
     /// Remembers what contention makes of the pace of `cpu` in this round, which is not 0.
@@ -126,7 +140,14 @@ impl Users {
     /// Appends the threads as flows, those of a pace together, in the order of their first.
     pub fn append_flows(&mut self, flows: &mut Vec<Flow>) {
         let here = flows.len();
-        self.kinds.iter_mut().for_each(|kind| kind.flow = NONE);
+        let mut unseen = 0;
+        for kind in &mut self.kinds {
+            kind.flow = NONE;
+            unseen += usize::from(kind.users > 0);
+        }
+        if unseen <= MAX_KINDS {
+            return self.append_kinds(flows, unseen);
+        }
         for user in &self.list {
             let kind = &mut self.kinds[user.kind as usize];
             if let Some(flow) = flows.get_mut(kind.flow as usize) {
@@ -137,6 +158,22 @@ impl Users {
                 kind.flow = flows.len() as u32;
             }
             flows.push(Flow { pace: kind.pace, own: 1.0, threads: 1, share: 1.0, rest: 0.0 });
+        }
+    }
+
+    /// Appends a flow per pace, of which users have so many: how many have each is known, and nobody behind the first of the last pace
+    /// needs to be looked at.
+    fn append_kinds(&mut self, flows: &mut Vec<Flow>, mut unseen: usize) {
+        for user in &self.list {
+            if unseen == 0 {
+                return;
+            }
+            let kind = &mut self.kinds[user.kind as usize];
+            if kind.flow == NONE {
+                kind.flow = flows.len() as u32;
+                flows.push(Flow { pace: kind.pace, own: 1.0, threads: kind.users, share: 1.0, rest: 0.0 });
+                unseen -= 1;
+            }
         }
     }
 }

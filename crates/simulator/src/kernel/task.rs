@@ -173,6 +173,12 @@ impl Task {
         self.allowed.as_ref().is_none_or(|mask| mask.test(cpu))
     }
 
+    /// Whether nothing keeps it from any CPU.
+    #[inline]
+    pub fn may_use_all(&self) -> bool {
+        self.allowed.is_none() && !self.is_migration_disabled()
+    }
+
     /// `is_migration_disabled`.
     #[inline]
     pub fn is_migration_disabled(&self) -> bool {

@@ -41,7 +41,18 @@ pub struct Demand {
     pub bytes: f64,
 }
 
+impl MemoryUse {
+    /// Whether it neither waits for memory nor moves bytes, whatever is cached.
+    #[inline]
+    pub fn is_none(&self) -> bool {
+        self.memory_bound == 0.0 && self.bytes_per_work == 0.0
+    }
+}
+
 impl Demand {
+    /// That of work that does nothing but compute.
+    pub const COMPUTING: Self = Self { clock: 1.0, hit: 0.0, path: 0.0, miss: 0.0, bytes: 0.0 };
+
     /// Whether it is all computing: it neither waits for memory nor moves bytes.
     #[inline]
     pub fn is_clock_bound(&self) -> bool {
@@ -53,8 +64,8 @@ impl Demand {
 /// (`None`: no cache).
 #[inline]
 pub fn demand(machine: &Machine, memory: MemoryUse, cpu: CpuId, share: Option<f64>) -> Demand {
-    if memory.memory_bound == 0.0 && memory.bytes_per_work == 0.0 {
-        return Demand { clock: 1.0, ..Demand::default() };
+    if memory.is_none() {
+        return Demand::COMPUTING;
     }
     demand_of_memory(machine, memory, cpu, share)
 }
@@ -137,6 +148,13 @@ pub struct Pace {
 }
 
 impl Pace {
+    /// [`Self::new`] of work that is all computing, `clock` nanoseconds of it on the reference CPU.
+    #[inline]
+    pub fn of_computing(clock: f64, reference: &Reference, core: Core) -> Self {
+        let clock = clock * reference.khz_ipc / (core.khz * core.ipc * core.smt);
+        Self { base: clock, clock, core: clock, overlap: core.overlap, ..Self::default() }
+    }
+
     /// The pace of `demand` on `core`.
     ///
     /// `bandwidth` is what one thread and what all together can move, in bytes per nanosecond.
@@ -256,6 +274,15 @@ mod tests {
         assert!((overlapped.computing(1.0) - 0.8).abs() < 1e-12);
         // The slope of √(a² + λ²) is λ / √(a² + λ²).
         assert!((overlapped.slope(1.0) - 0.6).abs() < 1e-12);
+    }
+
+    #[test]
+    fn computing_takes_what_it_takes_beside_memory_that_it_does_not_use() {
+        for (khz, smt, overlap) in [(5e5, 1.0, 1.0), (1.7e6, 0.6, 2.0), (2e6, 0.8, 1.0)] {
+            let core = Core { khz, ipc: 1.3, smt, overlap };
+            let demand = Demand { clock: 1.0, ..Demand::default() };
+            assert_eq!(Pace::of_computing(1.0, &REFERENCE, core), Pace::new(&demand, &REFERENCE, core, (3.0, 7.0)));
+        }
     }
 
     #[test]

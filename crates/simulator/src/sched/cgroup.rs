@@ -92,7 +92,12 @@ impl Sched {
                     ext.with(&mut self.kernel).scx_group_set_weight(cgroup, before, cpu);
                 }
             }
-            CgroupWrite::Idle(_) => self.fair.sched_group_set_idle(&mut self.kernel, cgroup),
+            CgroupWrite::Idle(_) => {
+                self.fair.sched_group_set_idle(&mut self.kernel, cgroup);
+                if let Some(ext) = &mut self.ext {
+                    ext.with(&mut self.kernel).scx_group_set_idle(cgroup, cpu);
+                }
+            }
             CgroupWrite::Max(_) => self.fair.tg_set_cfs_bandwidth(&mut self.kernel, cgroup, cpu),
             CgroupWrite::Cpus(_) => self.update_tasks_cpumask(),
         }

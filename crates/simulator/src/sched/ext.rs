@@ -326,6 +326,15 @@ impl Sched {
         }
     }
 
+    /// Lets the programs of a loaded scheduler see a task's policy and priorities once they have changed.
+    pub(super) fn mirror_scheduling_scx(&mut self, task: TaskId) {
+        if let Some(scx) = &mut self.ext
+            && self.kernel.scx_enabled()
+        {
+            scx.with(&mut self.kernel).mirror_scheduling(task);
+        }
+    }
+
     /// `exit_signals`: `task` is ending.
     pub(super) fn scx_exiting(&mut self, task: TaskId) {
         if let Some(scx) = &mut self.ext

@@ -69,6 +69,7 @@ impl Sched {
             let switching = scheduler.kernel.switching;
             scheduler.kernel.uclamp_used |= scheduling.has_clamps();
             scheduler.kernel.task_mut(task).set_scheduling(scheduling, switching);
+            scheduler.mirror_scheduling_scx(task);
             scheduler.fair.reweight(&scheduler.kernel, task);
             scheduler.reweight_task_scx(task, class);
             if matches!(scheduling.policy, Policy::Deadline { .. }) {
@@ -111,6 +112,7 @@ impl Sched {
             if involves_dl {
                 scheduler.dl.set_boost(id, deadline);
             }
+            scheduler.mirror_scheduling_scx(id);
         });
     }
 

@@ -49,7 +49,8 @@ impl Scx {
         let is_on_its_way = entity.ddsp_dsq_id != SCX_DSQ_INVALID;
         let somewhere = in_queue || running || in_hands || is_on_its_way;
         assert!(!entity.queued() || somewhere, "task {task} is runnable, but nowhere");
-        let waits = entity.runnable_node.is_some_and(|node| self.state.rqs[known.cpu].runnable_at(node) == Some(task));
+        let waits = self.state.rqs[known.cpu].runnable_list(&self.state.tasks).contains(&task);
+        assert_eq!(waits, entity.waits.is_some(), "whether task {task} is in the list of its CPU");
         assert_eq!(waits, entity.queued() && !running, "whether task {task} is in the list of those that wait");
         if let Some(cpu) = self.state.dsqs.dsq_of(task).and_then(|dsq| self.state.dsqs.local_cpu(dsq)) {
             assert_eq!(cpu, known.cpu, "task {task} is in the local queue of another CPU");

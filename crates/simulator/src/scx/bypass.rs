@@ -44,7 +44,7 @@ impl Ctx<'_> {
                 continue;
             }
             // The last first, as each goes to the tail of the list.
-            for task in self.scx.rqs[cpu].runnable_list().into_iter().rev() {
+            for task in self.scx.rqs[cpu].runnable_list(&self.scx.tasks).into_iter().rev() {
                 self.cycle(task);
             }
             if self.kernel.topology.online.test(cpu) {

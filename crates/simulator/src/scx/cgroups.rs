@@ -172,6 +172,15 @@ impl Ctx<'_> {
             self.call_op(Op::CgroupSetWeight, cpu, None, [None; 2], &[address, u64::from(weight)]);
         }
     }
+
+    /// A program on `cpu` has written `cpu.idle` (`scx_group_set_idle`); the scheduler hears of it whatever was there before.
+    pub fn scx_group_set_idle(&mut self, cgroup: CgroupId, cpu: CpuId) {
+        let idle = self.kernel.cgroups.get(cgroup).idle;
+        if self.scx.cgroups.enabled {
+            let address = self.scx.guest.cgroup(cgroup);
+            self.call_op(Op::CgroupSetIdle, cpu, None, [None; 2], &[address, u64::from(idle)]);
+        }
+    }
 }
 
 #[cfg(test)]

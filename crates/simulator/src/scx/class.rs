@@ -93,8 +93,7 @@ impl Ctx<'_> {
     pub fn select_task_rq_scx(&mut self, task: TaskId, this_cpu: CpuId, wake_flags: u64) -> CpuId {
         self.scx.calls.set_this_cpu(this_cpu);
         let online = &self.kernel.topology.online;
-        let allowed = self.kernel.task(task).allowed.clone();
-        let only = match &allowed {
+        let only = match &self.kernel.task(task).allowed {
             Some(mask) if mask.weight() == 1 => mask.first(),
             None if self.kernel.topology.nr_cpus == 1 => online.first(),
             Some(_) | None => None,
@@ -282,6 +281,11 @@ impl Ctx<'_> {
         if let Err(fault) = mirrored {
             self.scx_fault(&fault.into());
         }
+    }
+
+    /// Lets programs see the policy and priorities of `task`.
+    pub fn mirror_scheduling(&mut self, task: TaskId) {
+        self.scx.guest.set_scheduling(&mut self.vm.memory, self.kernel.task(task));
     }
 
     /// `reweight_task_scx`: the scheduler hears the new weight of `task`. The caller has taken it off its queue.

@@ -258,7 +258,7 @@ impl Ctx<'_> {
     /// One CPU and its tasks; of an idle CPU only what the scheduler says, if it says something. `here` is where the dump
     /// is made.
     fn dump_cpu(&mut self, context: u64, cpu: CpuId, here: CpuId) {
-        let waiting = self.scx.rqs[cpu].runnable_list();
+        let waiting = self.scx.rqs[cpu].runnable_list(&self.scx.tasks);
         let curr = self.kernel.rq(cpu).curr;
         let idle = waiting.is_empty() && curr.is_none();
         if idle && !self.scx.ops.has(Op::DumpCpu) {

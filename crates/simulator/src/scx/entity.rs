@@ -38,6 +38,13 @@ impl OpsState {
     }
 }
 
+/// The tasks before and behind a task in a list; `None`: the list ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Neighbours {
+    pub(super) prev: Option<TaskId>,
+    pub(super) next: Option<TaskId>,
+}
+
 /// A task as sched_ext sees it (`struct sched_ext_entity`); slice, virtual time and `disallow` are in the programs'
 /// memory, and its queue is in [`Dsqs`](super::dsq::Dsqs).
 #[derive(Debug)]
@@ -54,8 +61,8 @@ pub struct ScxEntity {
     pub(super) ops_qseq: u32,
     /// Since when it is runnable without running, in jiffies.
     pub runnable_at: u64,
-    /// The task's place in its CPU's list of runnable tasks.
-    pub(super) runnable_node: Option<u64>,
+    /// The task's neighbours in its CPU's list of runnable tasks, if it is there.
+    pub(super) waits: Option<Neighbours>,
     /// Where it was dispatched to while it was enqueued; [`SCX_DSQ_INVALID`]: nowhere.
     pub ddsp_dsq_id: u64,
     /// The flags with which it was dispatched there (`SCX_ENQ_*`).
@@ -80,7 +87,7 @@ impl ScxEntity {
             ops_state: OpsState::None,
             ops_qseq: 0,
             runnable_at: jiffies,
-            runnable_node: None,
+            waits: None,
             ddsp_dsq_id: SCX_DSQ_INVALID,
             ddsp_enq_flags: 0,
             ddsp_origin: Origin::default(),
@@ -196,15 +203,13 @@ impl ExtTask<'_> {
             self.guest.set_runnable_at(self.memory, self.id, jiffies);
             self.change_flags(SCX_TASK_RESET_RUNNABLE_AT, 0);
         }
-        self.tasks[self.id].runnable_node = Some(self.rqs[cpu].add_runnable(self.id));
+        self.rqs[cpu].add_runnable(self.tasks, self.id);
     }
 
     /// `clr_task_runnable`: the task, on `cpu`, no longer waits; if it runs, the time it waits starts anew after that.
     #[inline]
     pub fn clr_runnable(&mut self, cpu: CpuId, reset_runnable_at: bool) {
-        if let Some(node) = self.tasks[self.id].runnable_node.take() {
-            self.rqs[cpu].remove_runnable(node);
-        }
+        self.rqs[cpu].remove_runnable(self.tasks, self.id);
         if reset_runnable_at {
             self.change_flags(0, SCX_TASK_RESET_RUNNABLE_AT);
         }

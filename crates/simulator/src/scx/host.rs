@@ -88,6 +88,11 @@ impl Host for ScxHost<'_> {
         epoch(clock) + self.kernel.now
     }
 
+    /// What `scx.runnable_at` is compared with: both begin with the run.
+    fn jiffies(&mut self) -> u64 {
+        self.kernel.jiffies()
+    }
+
     fn current(&self) -> u64 {
         self.scx.current(self.kernel, self.cpu_id())
     }

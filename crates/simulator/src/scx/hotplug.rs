@@ -52,7 +52,7 @@ impl Ctx<'_> {
     pub fn scx_rq_deactivate(&mut self, cpu: CpuId) {
         self.scx.rqs[cpu].online = false;
         self.scx.idle.set_topology(&self.kernel.topology);
-        for task in self.scx.rqs[cpu].runnable_list().into_iter().rev() {
+        for task in self.scx.rqs[cpu].runnable_list(&self.scx.tasks).into_iter().rev() {
             if self.scx.dsqs.dsq_of(task) != Some(self.scx.dsqs.local(cpu)) {
                 self.cycle(task);
             }

@@ -140,7 +140,14 @@ impl Ctx<'_> {
 
     /// What is due once no run queue is locked any more: deferred work of CPUs (`deferred_irq_workfn`), then kicks, until no
     /// more come. To be called after each hook.
+    #[inline]
     pub fn irq_work(&mut self) {
+        if self.scx.rqs.has_deferred() || self.scx.kicks.pending().is_some() {
+            self.do_irq_work();
+        }
+    }
+
+    fn do_irq_work(&mut self) {
         loop {
             while let Some(cpu) = self.scx.rqs.take_deferred() {
                 if !self.takes_turn(Turn::IrqWork, cpu) {

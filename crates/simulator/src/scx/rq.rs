@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A CPU as sched_ext sees it (`struct scx_rq`).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
+use super::entity::{Entities, Neighbours};
 use super::reenqueue::Reenqueue;
 use crate::kernel::Kernel;
 use crate::units::{CpuId, TaskId};
@@ -25,8 +26,9 @@ pub struct ScxRq {
     pub bypassing: bool,
     /// Whether the CPU looks for work now (`SCX_RQ_IN_BALANCE`).
     pub in_balance: bool,
-    /// Runnable tasks that do not run, in the order of becoming so.
-    runnable_list: BTreeMap<u64, TaskId>,
+    /// First and last of the runnable tasks that do not run, in the order of becoming so (`runnable_list`); their entities know
+    /// their neighbours.
+    runnable: Option<(TaskId, TaskId)>,
     /// Tasks dispatched to other CPUs' local queues while they were enqueued here.
     pub ddsp_deferred_locals: VecDeque<TaskId>,
     /// Flags for the next enqueue beside those of the core (`extra_enq_flags`).
@@ -49,14 +51,10 @@ impl ScxRq {
         Self { online, ..Self::default() }
     }
 
-    /// The task at a place in the list of tasks that wait here.
-    pub fn runnable_at(&self, node: u64) -> Option<TaskId> {
-        self.runnable_list.get(&node).copied()
-    }
-
     /// Runnable tasks that do not run, in the order of becoming so (`runnable_list`).
-    pub fn runnable_list(&self) -> Vec<TaskId> {
-        self.runnable_list.values().copied().collect()
+    pub fn runnable_list(&self, tasks: &Entities) -> Vec<TaskId> {
+        let after = |task: &TaskId| tasks[*task].waits.and_then(|links| links.next);
+        std::iter::successors(self.runnable.map(|(first, _)| first), after).collect()
     }
 
     /// `prev_balance`: the CPU begins to pick a task. To be called at each pick, whatever runs there, before any class looks
@@ -77,16 +75,33 @@ impl ScxRq {
         std::mem::take(&mut self.resched_next)
     }
 
-    /// `task` becomes the last of the runnable ones; its place.
-    pub fn add_runnable(&mut self, task: TaskId) -> u64 {
-        let node = self.runnable_list.last_key_value().map_or(0, |(last, _)| last + 1);
-        self.runnable_list.insert(node, task);
-        node
+    /// `task`, which is in no list, becomes the last of the runnable ones.
+    pub fn add_runnable(&mut self, tasks: &mut Entities, task: TaskId) {
+        debug_assert!(tasks[task].waits.is_none(), "a task waits once");
+        let ends = self.runnable;
+        tasks[task].waits = Some(Neighbours { prev: ends.map(|(_, last)| last), next: None });
+        if let Some((_, last)) = ends
+            && let Some(links) = &mut tasks[last].waits
+        {
+            links.next = Some(task);
+        }
+        self.runnable = Some((ends.map_or(task, |(first, _)| first), task));
     }
 
-    /// The task at this place is not runnable any more, or runs.
-    pub fn remove_runnable(&mut self, node: u64) {
-        self.runnable_list.remove(&node);
+    /// `task` is not runnable any more, or runs; nothing happens if it is not in the list.
+    pub fn remove_runnable(&mut self, tasks: &mut Entities, task: TaskId) {
+        let Some(Neighbours { prev, next }) = tasks[task].waits.take() else { return };
+        if let Some(links) = prev.and_then(|prev| tasks[prev].waits.as_mut()) {
+            links.next = next;
+        }
+        if let Some(links) = next.and_then(|next| tasks[next].waits.as_mut()) {
+            links.prev = prev;
+        }
+        if let Some((first, last)) = self.runnable {
+            let first = if first == task { next } else { Some(first) };
+            let last = if last == task { prev } else { Some(last) };
+            self.runnable = first.zip(last);
+        }
     }
 }
 
@@ -116,6 +131,12 @@ impl Rqs {
         if !self[cpu].in_wakeup && !self.deferred.contains(&cpu) {
             self.deferred.push_back(cpu);
         }
+    }
+
+    /// Whether a CPU has put off work.
+    #[inline]
+    pub fn has_deferred(&self) -> bool {
+        !self.deferred.is_empty()
     }
 
     /// The next CPU that has put off work.
@@ -152,5 +173,28 @@ impl IndexMut<CpuId> for Rqs {
     #[inline]
     fn index_mut(&mut self, cpu: CpuId) -> &mut ScxRq {
         &mut self.rqs[cpu.index()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scx::entity::ScxEntity;
+
+    #[test]
+    fn tasks_wait_in_the_order_of_becoming_runnable() {
+        let (mut rq, mut tasks) = (ScxRq::default(), Entities::default());
+        (0..4).for_each(|_| tasks.push(ScxEntity::default()));
+        for task in [2, 0, 3, 1] {
+            rq.add_runnable(&mut tasks, TaskId(task));
+        }
+        let list = |rq: &ScxRq, tasks: &Entities| rq.runnable_list(tasks).iter().map(|task| task.0).collect::<Vec<_>>();
+        assert_eq!(list(&rq, &tasks), [2, 0, 3, 1]);
+        for (gone, left) in [(0, &[2, 3, 1][..]), (2, &[3, 1]), (2, &[3, 1]), (1, &[3]), (3, &[])] {
+            rq.remove_runnable(&mut tasks, TaskId(gone));
+            assert_eq!(list(&rq, &tasks), left, "{gone} is gone");
+        }
+        rq.add_runnable(&mut tasks, TaskId(1));
+        assert_eq!(list(&rq, &tasks), [1]);
     }
 }

@@ -69,7 +69,7 @@ impl Watchdog {
     fn stalled(&self, rq: &ScxRq, tasks: &Entities, kernel: &Kernel) -> Option<(TaskId, u64)> {
         let (now, hz) = (kernel.jiffies(), kernel.params.hz);
         let waited = |task| Some((task, waited_too_long(tasks[task].runnable_at, now, self.timeout, hz)?));
-        rq.runnable_list().into_iter().find_map(waited)
+        rq.runnable_list(tasks).into_iter().find_map(waited)
     }
 }
 

@@ -134,6 +134,7 @@ impl MechanismOptions {
             }),
             announcers: self.announce.clone(),
             states: mechanism::states().clone(),
+            keeps_limits: mechanism::keeps_limits(),
         })
     }
 }

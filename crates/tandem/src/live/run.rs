@@ -146,6 +146,7 @@ fn outcome(command: String, done: &Done) -> Outcome {
     };
     let no_mechanism = "no mechanism was on: --all turns on what can act here".to_owned();
     let notes = Some(no_mechanism).filter(|_| done.settings.is_empty()).into_iter();
+    let said = done.notes.iter().cloned();
     let loaded_again = done.reloads.iter().map(|exit| format!("the scheduler was loaded again: {exit}"));
     Outcome {
         command,
@@ -158,7 +159,7 @@ fn outcome(command: String, done: &Done) -> Outcome {
         counters: done.counters.clone(),
         exit: done.exit.clone(),
         ejected: done.gone.is_some(),
-        notes: notes.chain(loaded_again).collect(),
+        notes: notes.chain(said).chain(loaded_again).collect(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use tandem_live::host::{Host, Missing};
+use tandem_live::host::{Host, Missing, limited_groups};
 use tandem_live::kernel;
 use tandem_live::session::status::{ApplicationStatus, SessionStatus};
 use tandem_live::session::{ROOT, SOCKET};
@@ -41,6 +41,8 @@ struct Status {
     sched_ext: SchedExtStatus,
     /// What keeps a scheduler from being loaded, a sentence each; not said while one of Tandem's runs.
     missing: Vec<String>,
+    /// Control groups whose limit of CPU time (`cpu.max`) does not hold under the scheduler that runs.
+    unlimited_groups: Vec<String>,
 }
 
 /// What the kernel says.
@@ -67,7 +69,8 @@ impl Status {
         let session = SessionStatus::ask(Path::new(SOCKET)).map_err(|error| Failure::System(error.to_string()))?;
         let missing = if session.is_some() { Vec::new() } else { missing()? };
         let sched_ext = SchedExtStatus { state: kernel::state(), scheduler: kernel::scheduler() };
-        Ok(Self { schema: SCHEMA, session, sched_ext, missing })
+        let unlimited_groups = unlimited_groups(Path::new(ROOT), session.as_ref(), &sched_ext);
+        Ok(Self { schema: SCHEMA, session, sched_ext, missing, unlimited_groups })
     }
 
     fn text(&self, width: Option<usize>) -> String {
@@ -78,6 +81,9 @@ impl Status {
             None => row("Tandem", "does not run".to_owned()),
         }
         row("sched_ext", self.sched_ext.words());
+        if !self.unlimited_groups.is_empty() {
+            row("cpu.max", format!("is not honoured: {}", self.unlimited_groups.join(", ")));
+        }
         for missing in &self.missing {
             row("missing", missing.clone());
         }
@@ -124,9 +130,75 @@ fn session_rows(session: &SessionStatus, row: &mut dyn FnMut(&str, String)) {
     }
 }
 
+/// Groups whose limits do not hold now. Of others' schedulers nothing tells whether they keep limits, if the kernel passes these on.
+fn unlimited_groups(root: &Path, session: Option<&SessionStatus>, sched_ext: &SchedExtStatus) -> Vec<String> {
+    let holds = match session {
+        Some(session) => session.keeps_limits,
+        None => sched_ext.state.as_deref() != Some("enabled") || kernel::passes_limits_below(root),
+    };
+    if holds { Vec::new() } else { limited_groups(root) }
+}
+
 /// What keeps a scheduler from being loaded. That who asks is not root is no news to them.
 fn missing() -> Result<Vec<String>, Failure> {
     let host = Host::probe(Path::new(ROOT)).map_err(|error| Failure::System(error.to_string()))?;
     let missing = host.kernel.missing();
     Ok(missing.iter().filter(|missing| !matches!(missing, Missing::NotRoot { .. })).map(ToString::to_string).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A machine with a group that may have half a CPU.
+    fn machine() -> TempDir {
+        let root = tempfile::tempdir().unwrap();
+        let group = root.path().join("sys/fs/cgroup/backup");
+        fs::create_dir_all(&group).unwrap();
+        fs::write(group.join("cpu.max"), "50000 100000\n").unwrap();
+        root
+    }
+
+    fn sched_ext(state: &str) -> SchedExtStatus {
+        SchedExtStatus { state: Some(state.to_owned()), scheduler: Some("simple".to_owned()) }
+    }
+
+    /// A session as one of an older version says it.
+    fn session() -> SessionStatus {
+        let text = r#"{"command":"attach","process":7,"backend":"sched_ext","settings":[],"since":0,"time_s":1.0,"energy_j":null,
+            "energy_of":"nobody","states":{},"counters":{},"applications":[],"hinted_threads":0,"reloads":0}"#;
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn groups_are_without_limits_while_a_scheduler_runs_that_does_not_keep_them() {
+        let root = machine();
+        let of = |session: Option<&SessionStatus>, state| unlimited_groups(root.path(), session, &sched_ext(state));
+        assert_eq!(of(None, "disabled"), Vec::<String>::new());
+        assert_eq!(of(None, "enabled"), ["/backup"]);
+        assert_eq!(of(Some(&session()), "enabled"), ["/backup"]);
+        let keeps = SessionStatus { keeps_limits: true, ..session() };
+        assert_eq!(of(Some(&keeps), "disabled"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn they_are_named_for_people_and_for_programs() {
+        let status = Status {
+            schema: SCHEMA,
+            session: None,
+            sched_ext: sched_ext("enabled"),
+            missing: Vec::new(),
+            unlimited_groups: vec!["/a".to_owned(), "/b/c".to_owned()],
+        };
+        let text = status.text(None);
+        assert!(
+            text.lines().any(|line| line.split_whitespace().eq("cpu.max is not honoured: /a, /b/c".split(' '))),
+            "{text}"
+        );
+        assert_eq!(serde_json::to_value(&status).unwrap()["unlimited_groups"], serde_json::json!(["/a", "/b/c"]));
+    }
 }

@@ -18,6 +18,7 @@ pub fn tell(notice: &Notice<'_>) {
             describe(restored).iter().for_each(|line| say(line));
         }
         Notice::Note(note) => say(&format!("note: {note}")),
+        Notice::LeftOut(part) => say(&format!("note: {part}")),
         Notice::Uncounted(missing) => {
             say(&format!("note: no counter for {}, on CPU {} at least: {}", missing.map, missing.cpu, missing.why));
         }

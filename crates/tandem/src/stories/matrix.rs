@@ -110,7 +110,8 @@ fn values_of_a_varied_setting_are_pairs_of_their_own_and_columns() {
 #[test]
 fn a_setting_of_one_scheduler_leaves_the_others_alone() {
     let story = Story::new();
-    let command = "compare @one.json -m hikey960 -s fair -s tandem --runs 1 --parameter slice_us=1000,2000 --json";
+    let command =
+        "compare @one.json -m hikey960 -s fair -s tandem,base=single --runs 1 --parameter slice_us=1000,2000 --json";
     let json: Value = serde_json::from_str(&story.tandem(command).unwrap()).unwrap();
     let pairs: Vec<String> = json["pairs"]
         .as_array()
@@ -118,7 +119,10 @@ fn a_setting_of_one_scheduler_leaves_the_others_alone() {
         .iter()
         .map(|pair| format!("{}{}", pair["scheduler"], pair["parameters"]))
         .collect();
-    assert_eq!(pairs, [r#""fair"{}"#, r#""tandem"{"slice_us":1000}"#, r#""tandem"{"slice_us":2000}"#]);
+    assert_eq!(
+        pairs,
+        [r#""fair"{}"#, r#""tandem,base=single"{"slice_us":1000}"#, r#""tandem,base=single"{"slice_us":2000}"#]
+    );
     assert_eq!(json["pairs"][1]["runs"][0]["seed"], 0);
 }
 
@@ -141,9 +145,9 @@ fn a_varied_setting_that_spans_nothing_is_a_mistake_before_any_run() {
         assert!(error.contains(expected), "{parameter}: {error}");
     }
     let error = story
-        .tandem("compare @one.json -m hikey960 -s tandem,slice_us=1000 --parameter slice_us=500,1000")
+        .tandem("compare @one.json -m hikey960 -s tandem,base=single,slice_us=1000 --parameter slice_us=500,1000")
         .unwrap_err();
-    assert!(error.contains("also set behind the name of tandem,slice_us=1000"), "{error}");
+    assert!(error.contains("also set behind the name of tandem,base=single,slice_us=1000"), "{error}");
     assert_eq!(story.mock.calls.load(Ordering::Relaxed), 0);
 }
 

@@ -85,6 +85,11 @@ fn programs_do_no_harm() {
 }
 
 #[test]
+fn programs_do_the_same_in_both_engines() {
+    run_all(&["engines"]);
+}
+
+#[test]
 fn machines_and_workloads_do_no_harm() {
     run_all(&["machine", "workload", "scenario"]);
 }

@@ -3,7 +3,7 @@
 //! `long`; `make test` runs everything.
 
 mod ci;
-mod combinations;
+pub mod combinations;
 mod effects;
 mod experiment;
 mod fuzzing;

@@ -13,7 +13,7 @@ const SEARCH: [&str; 19] = [
     "-m",
     "hikey960",
     "-s",
-    "tandem",
+    "tandem,base=single",
     "--parameter",
     "speed",
     "--parameter",
@@ -59,9 +59,21 @@ fn a_search_is_a_function_of_its_seed_and_says_how_sure_it_is() {
         .map(|(name, value)| format!("{name}={}", value.as_str().unwrap()))
         .collect();
     assert!(!settings.is_empty(), "nothing was found: {found}");
-    let best = format!("tandem,{}", settings.join(","));
-    let compare =
-        ["compare", "mixed-memory", "-m", "hikey960", "-s", "tandem", "-s", &best, "--runs", "3", "--seed", "2"];
+    let best = format!("tandem,base=single,{}", settings.join(","));
+    let compare = [
+        "compare",
+        "mixed-memory",
+        "-m",
+        "hikey960",
+        "-s",
+        "tandem,base=single",
+        "-s",
+        &best,
+        "--runs",
+        "3",
+        "--seed",
+        "2",
+    ];
     let compared = shown(std::path::Path::new("."), &[&compare[..], &["--no-alone", "--quiet", "--json"]].concat());
     let compared: Value = serde_json::from_str(&compared).unwrap();
     let energy = |pair: usize, run: usize| compared["pairs"][pair]["runs"][run]["energy_j"]["total"].as_f64().unwrap();
@@ -73,7 +85,7 @@ fn a_search_is_a_function_of_its_seed_and_says_how_sure_it_is() {
 #[test]
 fn a_person_reads_the_best_settings_and_the_front() {
     let text = searched(&["--minimise", "edp"]);
-    assert!(text.starts_with("tandem+schedutil: least edp over 3 settings, "), "{text}");
+    assert!(text.starts_with("tandem,base=single+schedutil: least edp over 3 settings, "), "{text}");
     assert!(
         text.contains("What can be had for what") && text.contains("3 seeds that the search did not see"),
         "{text}"

@@ -12,7 +12,7 @@ use super::{ARENA, Call, Context, FRAMES_AND_SHADOW, Translator};
 use crate::insn::{Insn, Op};
 use crate::interp::{Fetched, STACK_SIZE, fetched};
 use crate::memory::{BASE, GRANULE, LENGTH, WRITABLE};
-use crate::ops::Conversion;
+use crate::ops::{Atomic, Conversion};
 
 /// Register of the frame pointer, which no instruction writes.
 const R10: u8 = 10;
@@ -55,7 +55,8 @@ impl Translator<'_, '_> {
             Op::StoreImm16 => self.store(insn, 2, true),
             Op::StoreImm32 => self.store(insn, 4, true),
             Op::StoreImm64 => self.store(insn, 8, true),
-            Op::Atomic32(by) | Op::Atomic64(by) => self.atomic(insn, fetched(insn, by)),
+            Op::Atomic32(by) => self.atomic(insn, (by, 4)),
+            Op::Atomic64(by) => self.atomic(insn, (by, 8)),
             op => unreachable!("{op:?} is no access to memory"),
         }
     }
@@ -112,17 +113,47 @@ impl Translator<'_, '_> {
         self.builder.switch_to_block(done);
     }
 
-    fn atomic(&mut self, insn: Insn, fetched: Option<Fetched>) {
-        let address = self.address(Access { base: insn.dst, off: insn.off.into(), size: 8 });
+    /// An atomic change, which is one by being made in one step: nothing else runs meanwhile.
+    fn atomic(&mut self, insn: Insn, (by, size): (Atomic, u64)) {
+        let access = Access { base: insn.dst, off: insn.off.into(), size };
+        let offset = self.arena_offset(access);
         let (src, r0) = (self.register(insn.src), self.register(0));
+        let (far, done) = (self.cold_block(), self.builder.create_block());
+        let result = self.builder.append_block_param(done, I64);
+        self.check(offset, size, WRITABLE, far);
+        let old = self.load_arena(offset, size);
+        let new = self.changed(by, old, src, (r0, size));
+        self.store_arena(offset, new, size);
+        self.builder.ins().jump(done, &[old.into()]);
+
+        self.builder.switch_to_block(far);
+        let address = self.address(access);
         let (place, left) = (self.place(), self.left_now());
         let (old, fault) = self.call_outer(Call::Atomic, &[self.context, address, src, r0, place, left]);
         self.unless_fault(fault.expect("atomic has two results"));
-        let old = old.expect("atomic has two results");
-        match fetched {
-            Some(Fetched::R0) => self.set(0, old),
-            Some(Fetched::Src) => self.set(insn.src, old),
+        self.builder.ins().jump(done, &[old.expect("atomic has two results").into()]);
+        self.builder.switch_to_block(done);
+        match fetched(insn, by) {
+            Some(Fetched::R0) => self.set(0, result),
+            Some(Fetched::Src) => self.set(insn.src, result),
             None => {}
+        }
+    }
+
+    /// [`Atomic::apply`], given r0 and the access's size.
+    fn changed(&mut self, by: Atomic, old: Value, src: Value, (r0, size): (Value, u64)) -> Value {
+        let ins = self.builder.ins();
+        match by {
+            Atomic::Add => ins.iadd(old, src),
+            Atomic::Or => ins.bor(old, src),
+            Atomic::And => ins.band(old, src),
+            Atomic::Xor => ins.bxor(old, src),
+            Atomic::Exchange => src,
+            Atomic::CompareExchange => {
+                let expected = if size == 8 { r0 } else { self.low_half(r0) };
+                let same = self.builder.ins().icmp(IntCC::Equal, old, expected);
+                self.builder.ins().select(same, src, old)
+            }
         }
     }
 

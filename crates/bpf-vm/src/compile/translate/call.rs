@@ -2,7 +2,6 @@
 //! Calls of functions, helpers and kernel functions; returns; `may_goto`.
 
 use cranelift_codegen::ir::InstBuilder;
-use cranelift_codegen::ir::Value;
 use cranelift_codegen::ir::condcodes::IntCC;
 
 use super::{Call, Context, FRAMES_AND_SHADOW, Translator};
@@ -13,8 +12,7 @@ impl Translator<'_, '_> {
     /// A call of another function of the object: `Execution::enter` and `leave`.
     pub(super) fn call(&mut self, insn: Insn) {
         let number = self.code.beginning_with(insn.imm as usize).expect("a call's target begins a function");
-        let depth = self.load_context(std::mem::offset_of!(Context<'_>, depth));
-        self.push(depth);
+        self.push();
         let left = self.count();
         self.within_budget(Call::OverBudget, left);
         self.store_context(std::mem::offset_of!(Context<'_>, left), left);
@@ -25,7 +23,10 @@ impl Translator<'_, '_> {
         let results = self.builder.inst_results(call);
         let (value, fault) = (results[0], results[1]);
         self.unless_fault(fault);
-        self.store_context(std::mem::offset_of!(Context<'_>, depth), depth);
+        // Not the frame from before: a host may have moved all of them.
+        let frame = self.load_context(std::mem::offset_of!(Context<'_>, frame));
+        let caller = self.builder.ins().iadd_imm(frame, -(size_of::<Frame>() as i64));
+        self.store_context(std::mem::offset_of!(Context<'_>, frame), caller);
         let left = self.load_context(std::mem::offset_of!(Context<'_>, left));
         self.builder.def_var(self.left, left);
         self.set(0, value);
@@ -34,28 +35,26 @@ impl Translator<'_, '_> {
         }
     }
 
-    /// Adds a frame behind the first `depth`.
-    fn push(&mut self, depth: Value) {
-        let caller = self.frame(depth);
+    /// Adds a frame behind the innermost one.
+    fn push(&mut self) {
+        let caller = self.load_context(std::mem::offset_of!(Context<'_>, frame));
         let place = self.place();
         self.builder.ins().store(FRAMES_AND_SHADOW, place, caller, std::mem::offset_of!(Frame, pc) as i32);
-        let most = self.load_context(std::mem::offset_of!(Context<'_>, most_frames));
-        let room = self.builder.ins().icmp(IntCC::UnsignedLessThan, depth, most);
+        let callee = self.builder.ins().iadd_imm(caller, size_of::<Frame>() as i64);
+        let end = self.load_context(std::mem::offset_of!(Context<'_>, frames_end));
+        let room = self.builder.ins().icmp(IntCC::UnsignedLessThan, callee, end);
         let (enough, plain, rare, done) =
             (self.builder.create_block(), self.builder.create_block(), self.cold_block(), self.builder.create_block());
         self.builder.ins().brif(room, enough, &[], rare, &[]);
 
         self.builder.switch_to_block(enough);
-        let frame = size_of::<Frame>();
-        let stack = self.frame_field(caller, frame + std::mem::offset_of!(Frame, stack));
+        let stack = self.frame_field(callee, std::mem::offset_of!(Frame, stack));
         self.builder.ins().brif(stack, plain, &[], rare, &[]);
 
         self.builder.switch_to_block(plain);
         let loops = self.constant(MAX_LOOPS);
-        let loops_at = (frame + std::mem::offset_of!(Frame, loops)) as i32;
-        self.builder.ins().store(FRAMES_AND_SHADOW, loops, caller, loops_at);
-        let deeper = self.builder.ins().iadd_imm(depth, 1);
-        self.store_context(std::mem::offset_of!(Context<'_>, depth), deeper);
+        self.builder.ins().store(FRAMES_AND_SHADOW, loops, callee, std::mem::offset_of!(Frame, loops) as i32);
+        self.store_context(std::mem::offset_of!(Context<'_>, frame), callee);
         self.builder.ins().jump(done, &[]);
 
         self.builder.switch_to_block(rare);
@@ -81,6 +80,20 @@ impl Translator<'_, '_> {
         self.set(0, value.expect("call_out has two results"));
     }
 
+    /// A call of a plain function of this crate: neither the frame nor the budget change.
+    pub(super) fn call_plain(&mut self) {
+        let left = self.count();
+        self.within_budget(Call::OverBudget, left);
+        self.store_context(std::mem::offset_of!(Context<'_>, left), left);
+        let place = self.place();
+        self.store_context(std::mem::offset_of!(Context<'_>, place), place);
+        let mut args = vec![self.context];
+        args.extend((1..=5).map(|register| self.builder.use_var(self.registers[register])));
+        let (value, fault) = self.call_outer(Call::Plain, &args);
+        self.unless_fault(fault.expect("plain has two results"));
+        self.set(0, value.expect("plain has two results"));
+    }
+
     /// The function returns r0.
     pub(super) fn exit(&mut self) {
         let left = self.count();
@@ -94,8 +107,7 @@ impl Translator<'_, '_> {
 
     /// Jumps once the frame's loops have used up their iterations; counts one until then.
     pub(super) fn may_goto(&mut self, target: usize) {
-        let depth = self.load_context(std::mem::offset_of!(Context<'_>, depth));
-        let frame = self.frame(depth);
+        let frame = self.load_context(std::mem::offset_of!(Context<'_>, frame));
         let loops = self.frame_field(frame, std::mem::offset_of!(Frame, loops));
         let over = self.builder.ins().icmp_imm(IntCC::Equal, loops, 0);
         let fewer = self.builder.ins().iadd_imm(loops, -1);

@@ -170,8 +170,7 @@ impl<'t, 'f> Translator<'t, 'f> {
         for register in [0, 6, 7, 8, 9] {
             self.set_constant(register, 0);
         }
-        let depth = self.load_context(std::mem::offset_of!(Context<'_>, depth));
-        let frame = self.frame(depth);
+        let frame = self.load_context(std::mem::offset_of!(Context<'_>, frame));
         let stack = self.frame_field(frame, std::mem::offset_of!(Frame, stack));
         self.builder.def_var(self.registers[10], stack);
         let left = self.load_context(std::mem::offset_of!(Context<'_>, left));
@@ -181,14 +180,6 @@ impl<'t, 'f> Translator<'t, 'f> {
             self.blocks.insert(*leader, block);
         }
         self.pc = start;
-    }
-
-    /// Address of the frame in use that is the `depth`-th, from 1 on.
-    fn frame(&mut self, depth: Value) -> Value {
-        let frames = self.load_context(std::mem::offset_of!(Context<'_>, frames));
-        let distance = self.builder.ins().imul_imm(depth, size_of::<Frame>() as i64);
-        let behind = self.builder.ins().iadd(frames, distance);
-        self.builder.ins().iadd_imm(behind, -(size_of::<Frame>() as i64))
     }
 
     fn frame_field(&mut self, frame: Value, offset: usize) -> Value {
@@ -330,6 +321,7 @@ impl<'t, 'f> Translator<'t, 'f> {
             Op::MayGoto => self.may_goto(target(pc, insn)),
             Op::Call => self.call(insn),
             Op::CallBuiltin | Op::CallHost => self.call_out(),
+            Op::CallPlain => self.call_plain(),
             Op::Exit => self.exit(),
             Op::Poison => {
                 let left = self.left_now();

@@ -207,7 +207,7 @@ impl Translator<'_, '_> {
         self.builder.ins().uextend(I64, swapped)
     }
 
-    fn low_half(&mut self, value: Value) -> Value {
+    pub(super) fn low_half(&mut self, value: Value) -> Value {
         let low = self.builder.ins().ireduce(I32, value);
         self.builder.ins().uextend(I64, low)
     }

@@ -61,6 +61,26 @@ fn a_command_runs_between_a_machine_that_is_changed_and_one_that_is_given_back()
 }
 
 #[test]
+fn groups_that_have_no_limit_meanwhile_are_named_before_and_after() {
+    let world = World::new();
+    world.write("sys/fs/cgroup/backup/cpu.max", "50000 100000");
+    let done = run(&world, &wanted("isolate=shared"), [(1000, Step::exited(0))]).unwrap();
+    let said = "cpu.max of 1 group is not honoured under any sched_ext scheduler of Linux 6.12: /backup";
+    assert_eq!(world.log()[0], format!("session: note: {said}"));
+    assert_eq!(done.notes, [said]);
+}
+
+#[test]
+fn what_of_the_scheduler_the_kernel_lacks_is_said_before_and_after() {
+    let world = World::new();
+    world.lack("sub_attach");
+    let done = run(&world, &wanted("isolate=shared"), [(1000, Step::exited(0))]).unwrap();
+    let said = "ops.sub_attach of the scheduler is left out, as this kernel has no such member";
+    assert_eq!(world.log()[1], format!("session: note: {said}"));
+    assert_eq!(done.notes, [said]);
+}
+
+#[test]
 fn governors_are_kept_unless_somebody_asks_for_schedutil() {
     let world = World::new();
     let mut wanted = wanted("isolate=shared");

@@ -18,7 +18,7 @@ use crate::machine::Machine;
 use crate::meter::Measured;
 use crate::session::launch::Command;
 use crate::session::{Kernel, Listener, Loaded, Notice, SessionError};
-use crate::{Exit, LiveError, Uncounted};
+use crate::{Exit, LeftOut, LiveError, Uncounted};
 
 /// What sched_ext is doing.
 pub(super) const STATE: &str = "sys/kernel/sched_ext/state";
@@ -40,6 +40,8 @@ pub(super) struct Facts {
     pub(super) refuses: Option<LiveError>,
     /// Processes and lengths for which the scheduler's maps have room.
     pub(super) room: Option<(usize, usize)>,
+    /// What of the scheduler the kernel does not have.
+    pub(super) left_out: Vec<LeftOut>,
     /// The next child of a process that forks whenever the scheduler is told of one.
     pub(super) forks: Option<u32>,
 }
@@ -84,7 +86,8 @@ impl Kernel for FakeKernel {
             return Err(SessionError::Load(why));
         }
         facts.exit = None;
-        Ok(Box::new(FakeScheduler { kernel: self.clone(), attached: false }))
+        let left_out = facts.left_out.clone();
+        Ok(Box::new(FakeScheduler { kernel: self.clone(), attached: false, left_out }))
     }
 }
 
@@ -92,6 +95,7 @@ impl Kernel for FakeKernel {
 struct FakeScheduler {
     kernel: FakeKernel,
     attached: bool,
+    left_out: Vec<LeftOut>,
 }
 
 impl Loaded for FakeScheduler {
@@ -123,6 +127,10 @@ impl Loaded for FakeScheduler {
 
     fn uncounted(&self) -> &[Uncounted] {
         &[]
+    }
+
+    fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
     }
 
     fn enter_application(&self, process: u32, number: u32) -> Result<bool, LiveError> {
@@ -241,6 +249,7 @@ impl Listener for Heard {
                 format!("process {} had left {} changes", owner.pid, restored.given_back)
             }
             Notice::Note(note) => format!("note: {note}"),
+            Notice::LeftOut(part) => format!("note: {part}"),
             Notice::Uncounted(missing) => format!("no counter for {}", missing.map),
             Notice::Attached { backend, metrics } => {
                 *self.metrics.lock().unwrap() = metrics;

@@ -159,5 +159,6 @@ pub(super) fn request(settings: &str) -> SessionRequest {
         governor: Some(Governor::Schedutil),
         announcers: None,
         states: [one_kind].into_iter().collect(),
+        keeps_limits: false,
     }
 }

@@ -144,6 +144,7 @@ fn a_status_has_all_that_is_known() {
         applications: vec![application(1, 800, "server", 2), application(2, 802, "gone", 0)],
         hinted_threads: 0,
         reloads: 0,
+        keeps_limits: false,
     };
     assert_eq!(status, expected);
 }

@@ -15,7 +15,7 @@ use crate::meter::KernelEvents;
 use crate::session::Site;
 use crate::session::launch::Command;
 use crate::testing::Tree;
-use crate::{Exit, LiveError};
+use crate::{Exit, LeftOut, LiveError};
 
 /// The governors of the machine's two policies at first.
 pub(super) const GOVERNORS: [&str; 2] = ["powersave", "ondemand"];
@@ -119,6 +119,11 @@ impl World {
     /// Another process gets the number of one that has ended.
     pub(super) fn process_again(&self, pid: u32, parent: u32, name: &str) {
         process(&self.site.root, getuid().as_raw(), [pid, parent], name, &format!("{pid}01"));
+    }
+
+    /// The kernel does not have a member of the scheduler's.
+    pub(super) fn lack(&self, member: &str) {
+        self.facts.lock().unwrap().left_out.push(LeftOut::Member { member: member.to_owned() });
     }
 
     /// The scheduler has room for so many processes of applications more, and for so many lengths.

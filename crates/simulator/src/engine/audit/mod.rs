@@ -95,7 +95,15 @@ impl Auditor {
 
 impl Engine<'_> {
     /// Checks everything, if the run asks for that; an instant that is not over has more to settle.
+    #[inline]
     pub(super) fn audit(&mut self) {
+        if self.audit.is_some() {
+            self.audit_everything();
+        }
+    }
+
+    #[inline(never)]
+    fn audit_everything(&mut self) {
         if let Some(mut audit) = self.audit.take() {
             audit.check(self);
             self.audit = Some(audit);

@@ -2,13 +2,15 @@
 //! Whether what is known of CPUs, cores, clusters, packages and clocks agrees.
 
 use super::Hardware;
-use crate::units::CpuId;
+use crate::machine::power::CoreState;
+use crate::units::{ClusterId, CoreId, CpuId, PackageId};
 
 impl Hardware<'_> {
     /// Asserts that counts are those of what they count, and clocks within their limits.
     pub fn audit(&self) {
         self.audit_counts();
         self.audit_clocks();
+        self.audit_power();
         for (index, cpu) in self.cpus.iter().enumerate() {
             assert_eq!(cpu.residency.total(self.now), self.now, "CPU {index} is in some state at each moment");
             let states = self.machine.cluster(CpuId::at(index)).idle_states.len().max(1);
@@ -42,6 +44,27 @@ impl Hardware<'_> {
             assert!(allowed.contains(&domain.requested), "a governor asks for OPP {} of {allowed:?}", domain.requested);
             assert!(domain.effective <= domain.requested, "a clock is above what the governor asks for");
             assert_eq!(domain.residency.total(self.now), self.now, "a clock has some frequency at each moment");
+        }
+    }
+
+    /// What is changed only where something changed is what it would be if it were worked out now.
+    fn audit_power(&self) {
+        for (index, core) in self.cores.iter().enumerate() {
+            let (id, cpu) = (CoreId::at(index), self.machine.cores[index].cpus[0]);
+            assert_eq!(core.khz, self.domain_khz(self.core_domain(id)), "the clock of core {index}");
+            if let Some(activity) = self.cpus[cpu.index()].activity.filter(|_| core.is_single) {
+                let watts = self.core_watts(id, CoreState::Active(activity));
+                assert_eq!(self.cpus[cpu.index()].meter.watts(), watts, "what core {index} draws");
+            }
+        }
+        for (index, cluster) in self.clusters.iter().enumerate() {
+            let id = ClusterId::at(index);
+            let power = self.cluster_power(id, self.sleeping(id));
+            assert_eq!(cluster.meter.watts(), power.watts, "what cluster {index} draws beside its cores");
+        }
+        for (index, package) in self.packages.iter().enumerate() {
+            let power = self.uncore_power(PackageId::at(index));
+            assert_eq!(package.meter.watts(), power.watts, "what package {index} draws beside its clusters");
         }
     }
 

@@ -87,8 +87,8 @@ impl Hardware<'_> {
         }
     }
 
-    /// [`Self::update_core`] for a `core` whose only CPU ran before and goes on with this activity: what each thread does when the
-    /// latency of its memory changes.
+    /// [`Self::update_core`] for a `core` whose only CPU runs from now on with this activity, as its operating point has not changed.
+    #[inline]
     pub(super) fn update_single_busy(&mut self, cpu: CpuId, core: CoreId, activity: f64) {
         let activity = core_activity(self.machine, cpu, f64::max(0.0, activity), 1);
         let power = self.cores[core.index()].supply.active(activity);
@@ -110,8 +110,12 @@ impl Hardware<'_> {
     }
 
     /// Keeps the cluster's count of idle cores by state.
-    fn count_core(&mut self, core: CoreId, state: Option<usize>) {
+    #[inline]
+    pub(super) fn count_core(&mut self, core: CoreId, state: Option<usize>) {
         let before = std::mem::replace(&mut self.cores[core.index()].counted, state);
+        if before == state {
+            return;
+        }
         let counts = &mut self.clusters[self.machine.cores[core.index()].cluster.index()].idle_cores;
         if let Some(before) = before {
             counts[before] -= 1;
@@ -122,9 +126,20 @@ impl Hardware<'_> {
     }
 
     pub(super) fn update_cluster(&mut self, cluster: ClusterId) {
+        let sleeping = self.sleeping(cluster);
+        let power = self.cluster_power(cluster, sleeping);
+        self.cluster_sleeps(cluster, sleeping);
+        let changed = self.clusters[cluster.index()].meter.enter(self.now, power);
+        if changed && self.observe {
+            let entry = &self.machine.clusters[cluster.index()];
+            self.power_changes.extend(entry.cores.iter().flat_map(|core| &self.machine.cores[core.index()].cpus));
+        }
+    }
+
+    /// What a cluster that sleeps in this state, or is up, draws beside its cores.
+    pub(super) fn cluster_power(&self, cluster: ClusterId, sleeping: Option<usize>) -> Power {
         let entry = &self.machine.clusters[cluster.index()];
         let state = &self.clusters[cluster.index()];
-        let sleeping = self.sleeping(cluster);
         let awake_opp = if state.opp_static && sleeping.is_none() {
             let opps = state.domains.iter().map(|domain| {
                 &self.machine.performance_domains[domain.index()].opps[self.domains[domain.index()].effective]
@@ -134,14 +149,9 @@ impl Hardware<'_> {
             None
         };
         let watts = cluster_watts(entry, awake_opp, sleeping.unwrap_or(0));
-        self.cluster_sleeps(cluster, sleeping);
         let stopped = sleeping.and_then(|state| entry.idle_states.get(state));
         let asleep = stopped.is_some_and(|state| state.scope == IdleScope::Cluster);
-        let power = Power::of(watts, if asleep { Cause::Asleep } else { Cause::Awake });
-        let changed = self.clusters[cluster.index()].meter.enter(self.now, power);
-        if changed && self.observe {
-            self.power_changes.extend(entry.cores.iter().flat_map(|core| &self.machine.cores[core.index()].cpus));
-        }
+        Power::of(watts, if asleep { Cause::Asleep } else { Cause::Awake })
     }
 
     /// Counts the power of every CPU as changed: what a run begins with is news to an observer.

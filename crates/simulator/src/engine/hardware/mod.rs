@@ -71,7 +71,7 @@ impl<'m> Hardware<'m> {
         }
         hardware.clock_changes.clear();
         for core in 0..machine.cores.len() {
-            hardware.update_core(CoreId::at(core));
+            hardware.update_clock(CoreId::at(core));
         }
         for cluster in 0..machine.clusters.len() {
             hardware.update_cluster(ClusterId::at(cluster));
@@ -91,7 +91,7 @@ impl<'m> Hardware<'m> {
     /// The effective clock of `cpu` in kHz: that of its core, which is the highest that its threads ask for.
     #[inline]
     pub fn khz(&self, cpu: CpuId) -> u32 {
-        self.domain_khz(self.core_domain(self.machine.cpus[cpu.index()].core))
+        self.cores[self.machine.cpus[cpu.index()].core.index()].khz
     }
 
     /// The domain that clocks a core: the fastest where SMT siblings have one each.
@@ -117,15 +117,17 @@ impl<'m> Hardware<'m> {
     }
 
     /// `cpu` runs with this switching activity from now on.
+    #[inline]
     pub fn run(&mut self, cpu: CpuId, activity: f64) {
         let state = &mut self.cpus[cpu.index()];
+        let core = state.core;
         match state.activity {
             Some(old) if old == activity => return,
             Some(_) => state.activity = Some(activity),
             None => self.wake(cpu, activity),
         }
-        let core = self.machine.cpus[cpu.index()].core;
-        if self.cores[core.index()].is_single && self.cores[core.index()].counted.is_none() {
+        if self.cores[core.index()].is_single {
+            self.count_core(core, None);
             self.update_single_busy(cpu, core, activity);
         } else {
             self.update_core(core);
@@ -160,7 +162,7 @@ impl<'m> Hardware<'m> {
         let cluster = self.machine.cores[core.index()].cluster;
         self.clusters[cluster.index()].active_cores += 1;
         self.packages[self.machine.clusters[cluster.index()].package.index()].active_cores += 1;
-        self.core_count_changed(cluster);
+        self.core_count_changed(cluster, 1);
     }
 
     /// `cpu` goes idle, into this state of its cluster.
@@ -189,7 +191,7 @@ impl<'m> Hardware<'m> {
             self.clusters[cluster.index()].active_cores -= 1;
             self.packages[self.machine.clusters[cluster.index()].package.index()].active_cores -= 1;
         }
-        self.core_count_changed(cluster);
+        self.core_count_changed(cluster, 0);
     }
 
     /// Sets the clock that the governor asks for; boost limits may allow less.
@@ -198,10 +200,18 @@ impl<'m> Hardware<'m> {
         self.apply_boost(domain);
     }
 
-    fn core_count_changed(&mut self, cluster: ClusterId) {
+    /// A core of `cluster` woke, of which there are `woken`, or went idle. Among others that are awake, it changes nothing of what the
+    /// cluster and the package draw, unless the fastest clock of those awake says that.
+    fn core_count_changed(&mut self, cluster: ClusterId, woken: u32) {
         let package = self.machine.clusters[cluster.index()].package;
-        self.update_cluster(cluster);
-        self.update_package(package);
+        if self.clusters[cluster.index()].active_cores == woken {
+            self.update_cluster(cluster);
+            self.update_followers(cluster);
+        }
+        let clocked = self.machine.packages[package.index()].uncore_clock.is_some();
+        if self.packages[package.index()].active_cores == woken || clocked {
+            self.update_package(package);
+        }
         let state = &mut self.clusters[cluster.index()];
         if state.boost.update(&self.machine.clusters[cluster.index()].boost, state.active_cores) {
             for index in 0..self.clusters[cluster.index()].boost.domains.len() {
@@ -214,7 +224,12 @@ impl<'m> Hardware<'m> {
                 self.apply_boost(self.packages[package.index()].boost.domains[index]);
             }
         }
-        self.update_followers(cluster);
+    }
+
+    /// Notes the clock of a core, and what it draws at that.
+    fn update_clock(&mut self, core: CoreId) {
+        self.cores[core.index()].khz = self.domain_khz(self.core_domain(core));
+        self.update_core(core);
     }
 
     /// The highest OPP that boost limits allow, given how many cores are active.
@@ -241,7 +256,7 @@ impl<'m> Hardware<'m> {
         state.residency.enter(self.now, effective);
         self.clock_changes.push(domain);
         for index in 0..self.domains[domain.index()].cores.len() {
-            self.update_core(self.domains[domain.index()].cores[index]);
+            self.update_clock(self.domains[domain.index()].cores[index]);
         }
         for index in 0..self.domains[domain.index()].clusters.len() {
             let cluster = self.domains[domain.index()].clusters[index];

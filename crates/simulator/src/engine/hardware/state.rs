@@ -7,6 +7,8 @@ use crate::units::{ClusterId, CoreId, CpuId, Nanos, PackageId, PerformanceDomain
 
 #[derive(Debug)]
 pub(super) struct CpuState {
+    /// The CPU's core.
+    pub core: CoreId,
     /// Switching activity while it runs; `None`: idle.
     pub activity: Option<f64>,
     /// The idle state that the CPU is in, or was in last.
@@ -31,6 +33,8 @@ pub(super) struct Core {
     pub counted: Option<usize>,
     /// The clocks of its CPUs: one, or one per SMT sibling.
     pub domains: Vec<PerformanceDomainId>,
+    /// The effective clock of its CPUs: of several clocks the highest.
+    pub khz: u32,
     /// Whether the core has one CPU.
     pub is_single: bool,
     /// What its operating point asks for, as of the last [`super::Hardware::update_core`]: that is called whenever the point or the
@@ -127,7 +131,7 @@ impl Core {
         let mut domains: Vec<_> = core.cpus.iter().map(|cpu| machine.cpus[cpu.index()].performance_domain).collect();
         domains.dedup();
         let (is_single, supply) = (core.cpus.len() == 1, Supply::default());
-        Self { busy_threads: 0, idle_since: 0, counted: None, domains, is_single, supply }
+        Self { busy_threads: 0, idle_since: 0, counted: None, domains, khz: 0, is_single, supply }
     }
 }
 
@@ -136,6 +140,7 @@ impl CpuState {
         let states = machine.cluster(cpu).idle_states.len();
         let idle_state = if machine.cpus[cpu.index()].online { 0 } else { states.saturating_sub(1) };
         Self {
+            core: machine.cpus[cpu.index()].core,
             activity: None,
             idle_state,
             meter: Meter::default(),

@@ -12,16 +12,22 @@ impl Hardware<'_> {
         if !entry.idle_states.is_empty() {
             self.update_package_sleep(package);
         }
+        let power = self.uncore_power(package);
+        self.uncore_changed |= self.packages[package.index()].meter.enter(self.now, power);
+    }
+
+    /// What a package draws beside its clusters.
+    pub(super) fn uncore_power(&self, package: PackageId) -> Power {
+        let entry = &self.machine.packages[package.index()];
         let state = &self.packages[package.index()];
-        let power = if state.active_cores == 0 {
+        if state.active_cores == 0 {
             let idle = Power::of(entry.uncore_idle_watts, Cause::Idle);
             state.asleep.map_or(idle, |asleep| Power::of(entry.idle_states[asleep].watts, Cause::Asleep))
         } else if entry.uncore_clock.is_some() {
             Power::of(entry.uncore_awake_watts(self.fastest_khz(package)), Cause::Awake)
         } else {
             Power::of(entry.uncore_watts, Cause::Awake)
-        };
-        self.uncore_changed |= self.packages[package.index()].meter.enter(self.now, power);
+        }
     }
 
     /// The highest clock of the cores that run.

@@ -30,7 +30,7 @@ impl Fair {
 
     /// `sched_balance_find_dst_group`: the idlest group if it is clearly idler than the local one.
     fn find_dst_group<'a>(
-        &self,
+        &mut self,
         kernel: &'a Kernel,
         id: DomainId,
         task: TaskId,
@@ -128,5 +128,54 @@ fn leaves(domain: &SchedDomain, local: &GroupStats, idlest: &GroupStats, allowed
             }
             local.idle_cpus < idlest.idle_cpus
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_pcg::Pcg32;
+
+    use super::*;
+    use crate::generated;
+    use crate::kernel::class::{Enqueue, SchedClass};
+    use crate::kernel::cpumask::CpuMask;
+    use crate::kernel::params::KernelParameters;
+    use crate::kernel::switching::Switching;
+    use crate::kernel::task::Task;
+    use crate::workload::Scheduling;
+    use std::sync::Arc;
+
+    const CPUS: usize = 512;
+
+    /// So many threads begin on CPU 0; where each goes. How many CPUs were looked at for that.
+    fn forked(threads: usize, allowed: Option<&Arc<CpuMask>>) -> (Vec<CpuId>, usize) {
+        let machine = generated::machine(CPUS as u32).unwrap();
+        let mut kernel = Kernel::new(&machine, KernelParameters::default(), Pcg32::seed_from_u64(1));
+        let mut fair = Fair::new(&mut kernel, None);
+        let domain = *kernel.topology.chains[0].last().unwrap();
+        let mut chosen = Vec::new();
+        for task in (0..threads).map(TaskId::at) {
+            kernel.tasks.push(Task::new(task, Scheduling::default(), allowed.cloned(), Switching::default()));
+            fair.task_new(&kernel, task);
+            let cpu = fair.sched_balance_find_dst_cpu(&kernel, domain, task, CpuId(0));
+            kernel.task_mut(task).cpu = cpu;
+            fair.enqueue_task(&mut kernel, task, Enqueue::New);
+            chosen.push(cpu);
+        }
+        (chosen, fair.balance.looked_at.get())
+    }
+
+    /// Each thread makes its block of eight CPUs another one; sums of the other 63 blocks hold. Then 16 groups of its package, whose
+    /// sums hold, too, and the eight CPUs of a cache, each for itself.
+    #[test]
+    fn a_thread_that_begins_does_not_look_at_all_cpus() {
+        let threads = 2000;
+        let (chosen, looked_at) = forked(threads, None);
+        assert!(looked_at <= CPUS + threads * (8 + 8), "{looked_at} CPUs for {threads} threads");
+        let everywhere = Arc::new(CpuMask::of(CPUS, (0..CPUS).map(CpuId::at)));
+        let (alike, looked_at) = forked(threads, Some(&everywhere));
+        assert_eq!(chosen, alike, "who may use all CPUs by name goes where others go");
+        assert!(looked_at >= CPUS * threads, "what affinities leave is not summed up in advance");
     }
 }

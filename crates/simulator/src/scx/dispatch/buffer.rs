@@ -113,6 +113,9 @@ impl Ctx<'_> {
     /// `flush_dispatch_buf`: carries out what the executing CPU has written down, for the run queue `rq`.
     pub(in crate::scx) fn flush_dispatch_buf(&mut self, rq: CpuId) {
         let cpu = self.scx.calls.this_cpu();
+        if self.scx.buffers.cursor(cpu) == 0 {
+            return;
+        }
         let mut entries = std::mem::take(&mut self.scx.buffers.buffers[cpu.index()].entries);
         for entry in &entries {
             self.blaming(entry.origin, |ctx| ctx.finish_dispatch(rq, *entry));

@@ -58,8 +58,8 @@ pub struct Dsqs {
     queues: Vec<Dsq>,
     nr_cpus: usize,
     nodes: usize,
-    /// Queues of the scheduler, by id (`dsq_hash`).
-    users: BTreeMap<u64, DsqRef>,
+    /// Queues of the scheduler (`dsq_hash`), ascending by id: they are made once and looked for at each dispatch.
+    users: Vec<(u64, DsqRef)>,
     /// Entries of `queues` to use again.
     unused: Vec<DsqRef>,
     /// Per task.
@@ -164,12 +164,18 @@ impl Dsqs {
 
     /// `find_user_dsq`: the scheduler's queue `id`.
     pub fn find_user_dsq(&self, id: u64) -> Option<DsqRef> {
-        self.users.get(&id).copied()
+        self.user(id).ok().map(|at| self.users[at].1)
     }
 
     /// Ids of the scheduler's queues, ascending.
     pub fn user_ids(&self) -> Vec<u64> {
-        self.users.keys().copied().collect()
+        self.users.iter().map(|(id, _)| *id).collect()
+    }
+
+    /// Where the scheduler's queue `id` stands among the others, or would.
+    #[inline]
+    fn user(&self, id: u64) -> Result<usize, usize> {
+        self.users.binary_search_by_key(&id, |(id, _)| *id)
     }
 
     /// `create_dsq`.
@@ -180,9 +186,7 @@ impl Dsqs {
         if id & SCX_DSQ_FLAG_BUILTIN != 0 {
             return Err(-EINVAL);
         }
-        if self.users.contains_key(&id) {
-            return Err(-EEXIST);
-        }
+        let Err(place) = self.user(id) else { return Err(-EEXIST) };
         let queue = Dsq { id, ..Dsq::default() };
         let dsq = match self.unused.pop() {
             Some(unused) => {
@@ -194,7 +198,7 @@ impl Dsqs {
                 DsqRef((self.queues.len() - 1) as u32)
             }
         };
-        self.users.insert(id, dsq);
+        self.users.insert(place, (id, dsq));
         Ok(dsq)
     }
 
@@ -213,14 +217,15 @@ impl Dsqs {
     /// # Errors
     /// The number of tasks in the queue, which stays.
     pub fn destroy(&mut self, id: u64) -> Result<(), u32> {
-        let Some(dsq) = self.find_user_dsq(id) else { return Ok(()) };
+        let Ok(place) = self.user(id) else { return Ok(()) };
+        let (_, dsq) = self.users[place];
         let queue = self.queue_mut(dsq);
         if queue.nr > 0 {
             return Err(queue.nr);
         }
         queue.id = SCX_DSQ_INVALID;
         queue.destroyed = true;
-        self.users.remove(&id);
+        self.users.remove(place);
         self.reuse(dsq);
         Ok(())
     }

@@ -22,6 +22,7 @@ pub mod tasks;
 
 use std::sync::Arc;
 
+use tandem_bpf_vm::LinkCache;
 use tandem_bpf_vm::compile::{CodeCache, When};
 use tandem_bpf_vm::fault::FaultKind;
 use tandem_bpf_vm::instance::{Instance, ProgramId};
@@ -48,6 +49,10 @@ use tasks::TaskMaps;
 
 /// Bytes of a debug dump if the scheduler does not say (`SCX_EXIT_DUMP_DFL_LEN`).
 const DUMP_LEN: u32 = 32768;
+
+/// The variable of objects that have two ways of giving a CPU's tasks back, of which one works on newer kernels only: whether
+/// `scx_bpf_reenqueue_local` may be called from anywhere.
+const REENQUEUES_ANYWHERE: &str = "reenqueues_anywhere";
 
 /// Why a scheduler cannot be loaded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -158,6 +163,8 @@ pub struct Request<'a> {
     pub budget: u64,
     /// What is compiled of the object, and when more is; `None`: it is interpreted.
     pub code: Option<(&'a CodeCache, When)>,
+    /// What was linked of the object.
+    pub linked: &'a LinkCache,
 }
 
 /// A loaded scheduler, not attached yet.
@@ -249,6 +256,8 @@ pub fn load_object(object: Arc<Object>, request: &Request<'_>, system: &System<'
     let mut read = ops::read(&object, ops::find(&object)?, profile)?;
     set_ops(&mut read.ops, &steps, profile);
     let mut opened = open(object.clone(), profile, read.ops.exit_dump_len)?;
+    tell_reenqueues(&mut opened, request, profile)?;
+    tell_members(&mut opened, profile)?;
     steps.prepare(sidecar, &mut opened)?;
     request.settings.iter().try_for_each(|(name, value)| opened.choose(name, value))?;
     let needs = opened.needs();
@@ -256,7 +265,7 @@ pub fn load_object(object: Arc<Object>, request: &Request<'_>, system: &System<'
     let mut memory = Memory::new(request.memory_limit).paid_by(request.account);
     let guest = Guest::new(&mut memory, kernel, machine).map_err(SchedulerError::Memory)?;
     let version = profile.version;
-    let mut vm = opened.load(
+    let mut vm = opened.load_again(
         &Environment {
             btf: profile.kernel_btf(),
             kfuncs: &|name| (request.kfuncs)(version, name),
@@ -267,6 +276,7 @@ pub fn load_object(object: Arc<Object>, request: &Request<'_>, system: &System<'
             budget: request.budget,
         },
         memory,
+        request.linked,
     )?;
     if let Some((cache, when)) = request.code {
         // Where nothing can be compiled, the interpreter goes on: the results are the same.
@@ -287,6 +297,25 @@ pub fn load_object(object: Arc<Object>, request: &Request<'_>, system: &System<'
     let (arena, init_cpu) = (steps.arena, steps.init_cpu.map(CpuId));
     let tracepoints = Tracepoints::of(&object, &vm, &needs);
     Ok(Loaded { vm, ops, guest, profile, init_cpu, check, arena, syscalls, attached, tracepoints, perf, task_maps })
+}
+
+/// Tells an object that asks whether `scx_bpf_reenqueue_local` may be called from anywhere.
+fn tell_reenqueues(opened: &mut OpenObject, request: &Request<'_>, profile: Profile) -> Result<(), SchedulerError> {
+    if opened.has(REENQUEUES_ANYWHERE) {
+        let anywhere = (request.kfuncs)(profile.version, "scx_bpf_reenqueue_local___v2").is_some();
+        opened.set_integer(REENQUEUES_ANYWHERE, i128::from(anywhere))?;
+    }
+    Ok(())
+}
+
+/// Tells an object that asks which members the kernel's `struct sched_ext_ops` has.
+fn tell_members(opened: &mut OpenObject, profile: Profile) -> Result<(), SchedulerError> {
+    for name in opened.variables().into_iter().map(|variable| variable.name) {
+        if let Some(member) = name.strip_prefix(ops::OPS_HAS) {
+            opened.set_integer(&name, i128::from(profile.has_ops_member(member)))?;
+        }
+    }
+    Ok(())
 }
 
 /// The kernel that an object is given: the one asked for, its file's, or the one that it was built for.

@@ -61,11 +61,22 @@ pub fn read(object: &Object, scheduler: &StructOps, profile: Profile) -> Result<
             (Some(MemberKind::Number(_)), None) => set_number(&mut read.ops, name, number(bytes)),
             (Some(MemberKind::Text(_)), None) => read.ops.name = text(bytes),
             (Some(MemberKind::Private), _) => {}
+            // Its loader leaves out what the kernel lacks.
+            (None, Some(_)) if asks(object, name) => {}
             (Some(MemberKind::Refused), _) => return Err(SchedulerError::Unsupported(name.to_owned())),
             _ => return Err(SchedulerError::UnknownMember { member: name.to_owned(), profile }),
         }
     }
     Ok(read)
+}
+
+/// What the variables of objects begin with that have callbacks which only some kernels know; a member's name follows.
+pub const OPS_HAS: &str = "ops_has_";
+
+/// Whether an object has a variable for whether the kernel has a member.
+fn asks(object: &Object, member: &str) -> bool {
+    let variables = object.data.iter().flat_map(|section| &section.variables);
+    variables.filter_map(|variable| variable.name.strip_prefix(OPS_HAS)).any(|asked| asked == member)
 }
 
 /// Sets a member that is a number; others are left alone.

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tandem_bpf_vm::LinkCache;
 use tandem_bpf_vm::compile::{CodeCache, When};
 use tandem_bpf_vm::memory::Account;
 use tandem_bpf_vm::object::{Object, ObjectError};
@@ -39,6 +40,8 @@ pub struct SchedExt {
     pub profile: Option<Profile>,
     /// What was compiled of it, for all runs of this process.
     pub code: Arc<CodeCache>,
+    /// What was linked of it, likewise.
+    pub linked: Arc<LinkCache>,
 }
 
 impl PartialEq for SchedExt {
@@ -173,6 +176,7 @@ impl SchedExt {
             settings,
             profile: None,
             code: Arc::default(),
+            linked: Arc::default(),
         };
         scheduler.check()?;
         Ok(scheduler)
@@ -214,6 +218,7 @@ impl SchedExt {
             memory_limit: parameters.bpf_memory_mib << 20,
             budget: parameters.bpf_budget,
             code: compiled.map(|when| (&*self.code, when)),
+            linked: &self.linked,
         }
     }
 

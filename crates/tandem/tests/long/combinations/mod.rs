@@ -8,13 +8,13 @@ mod cost;
 mod machines;
 mod patience;
 mod random;
-mod scheduler;
+pub mod scheduler;
 mod slowdown;
 
 /// What the simulator's own tests have: random machines and workloads, and observers that check a run.
 #[path = "../../../../simulator/tests/simulation/support"]
 #[allow(dead_code, reason = "shared with the simulator's tests")]
-mod support {
+pub mod support {
     pub mod any_hotplug;
     pub mod any_machine;
     pub mod any_options;

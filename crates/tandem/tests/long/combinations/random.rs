@@ -45,10 +45,11 @@ proptest! {
     #[test]
     fn all_work_is_done_while_cpus_come_and_go(
         machine in any_machine(), workload in any_workload(), options in any_options(), hotplug in any_hotplug(),
+        settings in prop::sample::select(["", "all=true"].as_slice()),
     ) {
         let machine = machine.build();
         let hotplug = possible(&machine, hotplug);
-        let options = Options { time_limit: Some(100 * SEC), scheduler: tandem("all=true"), hotplug, ..options };
+        let options = Options { time_limit: Some(100 * SEC), scheduler: tandem(settings), hotplug, ..options };
         let report = audited_run(&machine, &workload, &options);
         let (done, asked) = (report.apps.iter().map(|app| app.work_s).sum::<f64>(), seconds(work_asked(&workload)));
         prop_assert!((done - asked).abs() <= 1e-12 + 1e-6 * asked, "asked {asked} s of work, done {done}");

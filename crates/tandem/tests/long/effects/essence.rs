@@ -11,8 +11,8 @@ use super::support::{Estimate, Report, SEEDS, Workload, print};
 
 /// Linux 2.6.18, whose decisions take no time.
 const OLD: (&str, &[&str]) = ("o1,cpu_power=true+performance", &["--set", "bpf_insn_ps=0"]);
-const BASE: (&str, &[&str]) = ("tandem+performance", &[]);
-const SERIAL: (&str, &[&str]) = ("tandem,serial_first=true+performance", &[]);
+const BASE: (&str, &[&str]) = ("tandem,base=single+performance", &[]);
+const SERIAL: (&str, &[&str]) = ("tandem,base=single,serial_first=true+performance", &[]);
 
 /// Pairs of labels, and the gain of each in Table 7, percent: corners, and what lies between.
 const PAIRS: [(&str, f64); 6] = [

@@ -112,8 +112,9 @@ fn sorting_makes_programs_that_wait_for_memory_faster_and_others_hardly_slower()
     let seeds = SEEDS.start..2 * SEEDS.end;
     let linux: Vec<_> = seeds.clone().map(|seed| fares(&run(seed, FAST, "fair+performance", &LINUX_2_6))).collect();
     let sorted: Vec<_> =
-        seeds.clone().map(|seed| fares(&run(seed, FAST, "tandem,sorted=true+performance", &[]))).collect();
-    let both: Vec<_> = seeds.map(|seed| run(seed, CORE2, "tandem,sorted=true,speed=true+schedutil", &[])).collect();
+        seeds.clone().map(|seed| fares(&run(seed, FAST, "tandem,base=single,sorted=true+performance", &[]))).collect();
+    let both: Vec<_> =
+        seeds.map(|seed| run(seed, CORE2, "tandem,base=single,sorted=true,speed=true+schedutil", &[])).collect();
 
     let memory = estimate(&sorted, &linux, |it| it.waits, |it| it.time);
     let compute = estimate(&sorted, &linux, |it| !it.waits, |it| it.time);
@@ -154,7 +155,8 @@ fn a_pair_of_cpus_runs_different_kinds_at_the_same_time_and_all_equally() {
             "computes": { "instance": 2, "loop": -1, "run": 100_000 },
             "disturbs": { "instance": disturbers, "loop": -1, "run": 500, "sleep": 50_000 },
         } }));
-        let report = Report::of(&workload, &machine, &format!("tandem,sorted=true,sorted_slice_us={slice}"), 0, &[]);
+        let report =
+            Report::of(&workload, &machine, &format!("tandem,base=single,sorted=true,sorted_slice_us={slice}"), 0, &[]);
         let mixed = report.count("sorted_mixed") as f64;
         let mixed = mixed / (mixed + report.count("sorted_alike") as f64);
         // Those that disturb run for a tenth of a second in all.
@@ -176,7 +178,7 @@ fn what_hardly_uses_memory_is_sorted_only_by_the_papers_letter() {
     let (_folder, machine) = two_cpus();
     let workload = programs("hmmer:4", "1s");
     let turns = |settings: &str| {
-        let report = Report::of(&workload, &machine, &format!("tandem,sorted=true{settings}"), 0, &[]);
+        let report = Report::of(&workload, &machine, &format!("tandem,base=single,sorted=true{settings}"), 0, &[]);
         // Two tasks of a second each on either CPU, sorted or not.
         assert!((report.time() - 2.0).abs() < 0.01, "{settings}: {}", report.time());
         report.count("sorted_turns")
@@ -203,7 +205,8 @@ fn balancing_by_variety_gives_each_cpu_different_tasks_where_sums_are_even_alrea
         "least": task(1, 0, 0.0, 0),
         "medium": task(2, 1, 0.5, 4000),
     } }));
-    let run = |settings: &str| Report::of(&workload, &machine, &format!("tandem,sorted=true{settings}"), 0, &[]);
+    let run =
+        |settings: &str| Report::of(&workload, &machine, &format!("tandem,base=single,sorted=true{settings}"), 0, &[]);
     let (sums, variety) = (run(""), run(",sorted_balance=variety"));
     assert_eq!(sums.count("sorted_exchanged"), 0);
     assert!(variety.count("sorted_exchanged") >= 1);
@@ -220,8 +223,8 @@ fn the_clock_is_low_for_memory_bound_programs_alone_and_high_for_others() {
         let edp = |machine: &str, scheduler: &str, seed| Report::of(&workload, machine, scheduler, seed, &[]).edp();
         let fast = edp(FAST, "fair+performance", 0);
         let slow = edp(SLOW, "fair+performance", 0) / fast;
-        let adaptive = Estimate::over_seeds(|seed| edp(CORE2, "tandem,speed=true+schedutil", seed) / fast);
-        let line = edp(CORE2, "tandem,speed=true,edp_base_pct=140+schedutil", 0) / fast;
+        let adaptive = Estimate::over_seeds(|seed| edp(CORE2, "tandem,base=single,speed=true+schedutil", seed) / fast);
+        let line = edp(CORE2, "tandem,base=single,speed=true,edp_base_pct=140+schedutil", 0) / fast;
         print(&format!("{name}, speed / fixed 2.4 GHz, EDP"), adaptive, paper);
         println!("{name}, the paper's line {line:.3}, fixed 1.6 GHz {slow:.3}");
         for product in [adaptive.mean, line] {
@@ -242,8 +245,8 @@ fn a_clock_that_follows_the_programs_beats_both_fixed_ones() {
     };
     let fast = runs(FAST, "fair+performance", &LINUX_2_6);
     let slow = runs(SLOW, "fair+performance", &LINUX_2_6);
-    let adaptive = runs(CORE2, "tandem,sorted=true,speed=true,edp_slowdown_pct=1000+schedutil", &[]);
-    let limited = runs(CORE2, "tandem,all=true+schedutil", &[]);
+    let adaptive = runs(CORE2, "tandem,base=single,sorted=true,speed=true,edp_slowdown_pct=1000+schedutil", &[]);
+    let limited = runs(CORE2, "tandem,base=single,all=true+schedutil", &[]);
     let edp = |runs: &[Vec<Program>]| estimate(runs, &fast, |_| true, Program::edp);
     let to_slow = estimate(&adaptive, &slow, |_| true, Program::edp);
     let (slow, adaptive, limited) = (edp(&slow), edp(&adaptive), edp(&limited));

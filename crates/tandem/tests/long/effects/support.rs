@@ -53,8 +53,8 @@ impl Workload {
 pub struct Report(pub Value);
 
 impl Report {
-    /// Runs `workload` on `machine` under `scheduler`, as in `tandem,sorted=true+schedutil`, with further `options`. A
-    /// scheduler that was ejected fails.
+    /// Runs `workload` on `machine` under `scheduler`, as in `tandem,base=single,sorted=true+schedutil`, with further
+    /// `options`. A scheduler that was ejected fails.
     pub fn of(workload: &Workload, machine: &str, scheduler: &str, seed: u64, options: &[&str]) -> Self {
         let seed = seed.to_string();
         let path = workload.path().to_str().unwrap();

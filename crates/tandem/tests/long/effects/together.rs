@@ -17,7 +17,7 @@ fn edp(machine: &str, generator: &[&str]) -> Estimate {
     let workload = Workload::generated(generator);
     let ratios = SEEDS.map(|seed| {
         let of = |scheduler: &str| per_work(&Report::of(&workload, machine, scheduler, seed, &[]));
-        let (fair, all) = (of("fair+schedutil"), of("tandem,all=true+schedutil"));
+        let (fair, all) = (of("fair+schedutil"), of("tandem,base=single,all=true+schedutil"));
         [0, 1, 2].map(|at| all[at] / fair[at])
     });
     let ratios: Vec<[f64; 3]> = ratios.collect();

@@ -13,11 +13,12 @@
 //! wheel's rounding (every timer is a high-resolution one). A program that measures wakeups closer than 2 µs, or
 //! timers of drivers in jiffies, could tell. Times beyond an hour saturate where the kernel's 32-bit microseconds wrap.
 
-use std::ops::Range;
+mod sample;
 
 use super::{FAR, IdleEntry, Selection, StateTimes};
 use crate::kernel::release::Release;
 use crate::units::{MSEC, Nanos, USEC};
+use sample::Sample;
 
 /// Idle times remembered (`INTERVALS`).
 const INTERVALS: usize = 8;
@@ -76,14 +77,6 @@ fn which_bucket(duration: Nanos) -> u8 {
         1_000..10_000 => 4,
         _ => 5,
     }
-}
-
-/// Count, sum, and bounds of the intervals within thresholds.
-struct Sample {
-    count: u64,
-    sum: u64,
-    max: u32,
-    min: u32,
 }
 
 impl MenuDevice {
@@ -160,52 +153,25 @@ impl MenuDevice {
     /// quarters of them must take part in the latter.
     fn get_typical_interval(&self, both_ends: bool) -> Nanos {
         const NONE: Nanos = u32::MAX as Nanos * USEC;
-        let mut within = if both_ends { 0..u32::MAX } else { 0..i32::MAX as u32 + 1 };
-        loop {
-            let sample = self.sample(&within);
-            if sample.max == 0 {
-                return NONE;
-            }
-            let average = sample.sum / sample.count;
-            let variance = self.variance(&within, &sample, both_ends);
-            let most = sample.count * 4 >= INTERVALS as u64 * 3;
+        let mut sample = Sample::new(self.intervals, if both_ends { u32::MAX } else { i32::MAX as u32 + 1 });
+        while let Some((min, max)) = sample.bounds().filter(|(_, max)| *max > 0) {
+            let (count, average) = (sample.count(), sample.average());
+            let variance = sample.variance(both_ends);
+            let most = count * 4 >= INTERVALS as u64 * 3;
             let close = most && variance <= u64::MAX / 36 && average * average > variance * 36;
             if close || variance <= 400 {
                 return average * USEC;
             }
-            if sample.count * 4 <= INTERVALS as u64 * 3 {
+            if count * 4 <= INTERVALS as u64 * 3 {
                 return NONE;
             }
-            if both_ends && average - u64::from(sample.min) > u64::from(sample.max) - average {
-                within.start = sample.min + 1;
+            if both_ends && average - u64::from(min) > u64::from(max) - average {
+                sample.drop_shortest(min);
             } else {
-                within.end = sample.max;
+                sample.drop_longest(max);
             }
         }
-    }
-
-    fn sample(&self, within: &Range<u32>) -> Sample {
-        self.intervals.iter().filter(|value| within.contains(value)).fold(
-            Sample { count: 0, sum: 0, max: 0, min: u32::MAX },
-            |sample, &value| Sample {
-                count: sample.count + 1,
-                sum: sample.sum + u64::from(value),
-                max: sample.max.max(value),
-                min: sample.min.min(value),
-            },
-        )
-    }
-
-    /// The variance of the intervals of `sample`: up to 6.14 by their distances from the whole average, later by their squares.
-    fn variance(&self, within: &Range<u32>, sample: &Sample, by_squares: bool) -> u64 {
-        let average = sample.sum / sample.count;
-        let values = self.intervals.iter().filter(|value| within.contains(value)).map(|value| u64::from(*value));
-        if by_squares {
-            let squares: u128 = values.map(|value| u128::from(value) * u128::from(value)).sum();
-            let variance = squares / u128::from(sample.count) - u128::from(average * average);
-            return u64::try_from(variance).unwrap_or(u64::MAX);
-        }
-        values.map(|value| value.abs_diff(average).pow(2)).fold(0, u64::saturating_add) / sample.count
+        NONE
     }
 
     /// Corrects factor and intervals by what the last idle time turned out to be.

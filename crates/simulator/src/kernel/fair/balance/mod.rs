@@ -66,6 +66,9 @@ pub(super) struct BalanceState {
     imbalanced: Vec<Vec<bool>>,
     /// Per block of CPUs: what is known of them.
     known_stats: Vec<KnownStats>,
+    /// How many CPUs were looked at for sums over groups.
+    #[cfg(test)]
+    pub looked_at: std::cell::Cell<usize>,
     nohz: Nohz,
     /// Tasks taken off one queue that are about to be put on another (`env->tasks`), the first one first.
     detached: Vec<TaskId>,
@@ -111,6 +114,8 @@ impl BalanceState {
             next_balance: vec![0; topology.nr_cpus],
             imbalanced: topology.domains.iter().map(|domain| vec![false; domain.groups.len()]).collect(),
             known_stats: vec![KnownStats::default(); topology.nr_cpus.div_ceil(BLOCK)],
+            #[cfg(test)]
+            looked_at: std::cell::Cell::default(),
             nohz: Nohz::new(topology.nr_cpus),
             detached: Vec::new(),
             pending: Vec::new(),

@@ -87,12 +87,18 @@ impl Fair {
             }
             stats.add(&self.balance.known_stats[block].stats);
         }
-        debug_assert_eq!(stats, self.group_stats(kernel, &group.cpus, |_| true), "sums that are out of date");
+        debug_assert_eq!(stats, self.sums(kernel, &group.cpus, |_| true), "sums that are out of date");
         stats
     }
 
     /// `update_sg_lb_stats`, without misfits and the group type; only CPUs `in_play` count for load, all for capacity.
     pub(super) fn group_stats(&self, kernel: &Kernel, cpus: &[CpuId], in_play: impl Fn(CpuId) -> bool) -> GroupStats {
+        #[cfg(test)]
+        self.balance.looked_at.set(self.balance.looked_at.get() + cpus.len());
+        self.sums(kernel, cpus, in_play)
+    }
+
+    fn sums(&self, kernel: &Kernel, cpus: &[CpuId], in_play: impl Fn(CpuId) -> bool) -> GroupStats {
         let mut stats = GroupStats { weight: cpus.len() as u32, min_capacity: u64::MAX, ..GroupStats::default() };
         // Without tasks of other classes both counts are the same, and one is at hand already.
         let same = !self.release.counts_runnable && !kernel.rt_active && !kernel.scx_enabled();
@@ -157,14 +163,18 @@ impl Fair {
 
     /// `update_sg_wakeup_stats`: the group without `task`, for choosing where it starts.
     pub(in super::super) fn wakeup_stats(
-        &self,
+        &mut self,
         kernel: &Kernel,
         domain: &SchedDomain,
         group: &SchedGroup,
         task: TaskId,
         imbalanced: bool,
     ) -> GroupStats {
-        let mut stats = self.group_stats(kernel, &group.cpus, |cpu| kernel.task(task).may_use(cpu));
+        // Nearly all may go anywhere, and this is asked of all CPUs of the machine whenever a thread begins.
+        let mut stats = match kernel.task(task).may_use_all() {
+            true => self.known_group_stats(kernel, group),
+            false => self.group_stats(kernel, &group.cpus, |cpu| kernel.task(task).may_use(cpu)),
+        };
         let fits = |cpu: &CpuId| kernel.task(task).may_use(*cpu) && self.task_fits_cpu(kernel, task, *cpu);
         if domain.asym_capacity && !group.cpus.iter().any(fits) {
             stats.misfit_task_load = 1;

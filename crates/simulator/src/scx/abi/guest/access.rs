@@ -16,12 +16,12 @@ pub(super) use at;
 
 #[inline(always)]
 pub(super) fn get<const N: usize>(memory: &Memory, address: u64) -> u64 {
-    memory.load::<N>(address).expect(OWN)
+    memory.own_load::<N>(address)
 }
 
 #[inline(always)]
 pub(super) fn put<const N: usize>(memory: &mut Memory, address: u64, value: u64) {
-    memory.host_store::<N>(address, value).expect(OWN);
+    memory.own_store::<N>(address, value);
 }
 
 /// `text` as C's, cut to what fits into `size` bytes with its null byte.

@@ -316,12 +316,14 @@ impl Guest {
     ///
     /// # Errors
     /// There is none there; nor is an idle task one that could be inserted or moved.
+    #[inline]
     pub fn expect_task(&self, memory: &Memory, address: u64) -> Result<TaskId, Fault> {
         let task = self.task_at(memory, address);
         task.ok_or_else(|| FaultKind::Misuse(format!("{address:#x} is no task")).into())
     }
 
     /// The CPU whose idle task's object begins at `address`.
+    #[inline]
     pub fn idle_task_at(&self, memory: &Memory, address: u64) -> Option<CpuId> {
         let cpu = memory.load::<4>(address.wrapping_add(at!(TaskStruct, thread_info.cpu))).ok()? as u32;
         (self.cpus.idle_tasks.get(cpu as usize) == Some(&address)).then_some(CpuId(cpu))
@@ -440,8 +442,8 @@ impl Guest {
     #[inline]
     pub fn add_migration_disabled(&self, memory: &mut Memory, address: u64, more: i16) {
         let place = address + at!(TaskStruct, migration_disabled);
-        if let Ok(count) = memory.load::<2>(place) {
-            let _ = memory.host_store::<2>(place, u64::from((count as u16).wrapping_add_signed(more)));
+        if let Ok(count) = memory.host_load::<2>(place) {
+            memory.own_store::<2>(place, u64::from((count as u16).wrapping_add_signed(more)));
         }
     }
 

@@ -2,7 +2,7 @@
 //! The kernel's types as BTF.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tandem_bpf_vm::btf::{Btf, Builder, Linkage, TypeId};
 
@@ -36,8 +36,20 @@ pub fn has(profile: Profile, name: &str) -> bool {
         && !lacks(FROM_V7, version >= Version::V7)
 }
 
-/// The kernel's types: what CO-RE relocations and kernel functions are resolved against.
+/// The kernel's types: what CO-RE relocations and kernel functions are resolved against. Made once per process and profile.
 pub fn kernel_btf(profile: Profile) -> Arc<Btf> {
+    static KNOWN: Mutex<Vec<(Profile, Arc<Btf>)>> = Mutex::new(Vec::new());
+    // What another thread has left half done is a list without an entry.
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, types)) = known.iter().find(|(of, _)| *of == profile) {
+        return types.clone();
+    }
+    let types = Arc::new(types_of(profile));
+    known.push((profile, types.clone()));
+    types
+}
+
+fn types_of(profile: Profile) -> Btf {
     let mut types = Types::new(profile);
     types.add_enums();
     types.add_structures();
@@ -45,7 +57,7 @@ pub fn kernel_btf(profile: Profile) -> Arc<Btf> {
     types.add_ops();
     types.add_variables();
     types.add_functions();
-    Arc::new(types.builder.finish())
+    types.builder.finish()
 }
 
 /// Types under construction; each is added once.

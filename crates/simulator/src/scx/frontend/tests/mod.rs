@@ -67,7 +67,7 @@ fn object(extra: &str, callbacks: Vec<(u64, usize)>) -> Object {
     bytes[128..136].copy_from_slice(&0x1_0004_u64.to_le_bytes());
     bytes[136..140].copy_from_slice(&5000_u32.to_le_bytes());
     let scheduler = StructOps { name: "test_ops".to_owned(), type_id, bytes, callbacks, ..StructOps::default() };
-    Object { btf, struct_ops: vec![scheduler], ..Object::default() }
+    Object { btf: Arc::new(btf), struct_ops: vec![scheduler], ..Object::default() }
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn enumerators_and_the_dump_are_filled_in() {
         section(".rodata", 20, true, constants),
         section(".data.uei_dump", 1, false, vec![variable("uei_dump", 0, 1, dump)]),
     ];
-    let object = Arc::new(Object { btf: builder.finish(), data, ..Object::default() });
+    let object = Arc::new(Object { btf: Arc::new(builder.finish()), data, ..Object::default() });
     let opened = open(object.clone(), Profile::V7, 0).unwrap();
     assert_eq!(opened.integer("__SCX_ENQ_HEAD"), Ok(0x1_0000));
     assert_eq!(opened.integer("__SCX_ENQ_IMMED"), Ok(1 << 33));

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the mechanisms answer of a task: its rank, its wish, and the CPU where it may run at once.
+ */
+#ifndef __TANDEM_ASK_H
+#define __TANDEM_ASK_H
+
+#include "../isolate/isolate.bpf.h"
+#include "../longest/longest.bpf.h"
+#include "../serial/serial.bpf.h"
+#include "../speed/speed.bpf.h"
+
+static __always_inline enum rank rank_of(struct task_struct *p, struct task_ctx *tctx)
+{
+	return is_on(SERIAL) && place_of(tctx) == PLACE_APPLICATION ? serial_rank(p, tctx) : RANK_NORMAL;
+}
+
+/*
+ * Which CPU a task should have. Where lengths are known they say it, also when a serial phase begins or ends: the first
+ * threads that a barrier lets go are not those that need the fastest CPU. A lone thread is long in any case. What sleeps so
+ * much that a slower CPU is fast enough for it gains little on a fast one, which it would have to wake up each time.
+ */
+static __always_inline enum wish wish_of(struct task_struct *p, struct task_ctx *tctx, enum rank rank)
+{
+	enum wish wish = WISH_ANY;
+
+	if (is_on(LONGEST) && place_of(tctx) == PLACE_APPLICATION)
+		wish = longest_wish(p, tctx);
+	if (wish == WISH_ANY && rank == RANK_SERIAL)
+		wish = WISH_FAST;
+	return wish == WISH_FAST && light_for_any(tctx) ? WISH_ANY : wish;
+}
+
+/* A fast CPU for a task that wishes one, perhaps in another's place: then SCX_ENQ_PREEMPT is in @flags. Negative: none. */
+static s32 claim_fast(struct task_struct *p, struct task_ctx *tctx, enum rank rank, s32 prev_cpu, u64 *flags)
+{
+	return rank == RANK_SERIAL ? serial_place(p, prev_cpu, flags) : longest_place(p, tctx, prev_cpu, flags);
+}
+
+/* An idle CPU for a task; negative if there is none. */
+static __always_inline s32 pick_idle(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu, enum wish wish)
+{
+	s32 cpu = -1;
+
+	if (is_on(SPEED) && wish == WISH_ANY && place_of(tctx) == PLACE_APPLICATION)
+		cpu = speed_pick_idle(p, tctx, prev_cpu);
+	return cpu >= 0 ? cpu : place_pick_idle(p, place_of(tctx), prev_cpu, wish);
+}
+
+/* A CPU where a task may run at once: a fast one if it wishes that, an idle one, or what gives way to a serial phase. */
+static __always_inline s32 find_cpu(struct task_struct *p, struct task_ctx *tctx, enum rank rank, enum wish wish, s32 prev_cpu,
+				    u64 *flags)
+{
+	s32 cpu = -1;
+
+	if ((wish == WISH_ANY || nr_kinds == 1) && place_of(tctx) == PLACE_APPLICATION && place_stays(p, tctx, prev_cpu))
+		return prev_cpu;
+	if (wish == WISH_FAST)
+		cpu = claim_fast(p, tctx, rank, prev_cpu, flags);
+	if (cpu < 0)
+		cpu = pick_idle(p, tctx, prev_cpu, wish);
+	if (cpu < 0 && rank == RANK_SERIAL && wish != WISH_FAST)
+		cpu = serial_place(p, prev_cpu, flags);
+	return cpu;
+}
+
+/*
+ * Sends a thread that is woken for a lock to its own fast CPU, or has it wait for its turn. Then the CPU is the waker's: its
+ * own, if idle, would only be woken up to find that.
+ */
+static s32 select_by_turns(struct task_struct *p, s32 prev_cpu)
+{
+	s32 cpu = turns_pick(p, prev_cpu);
+
+	if (cpu >= 0) {
+		count(TANDEM_STAT_BASE_IDLE);
+		dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), 0);
+		return cpu;
+	}
+	count(TANDEM_STAT_LONGEST_TURNS);
+	dsq_insert(p, QUEUE_TURN, slice_ns(), 0);
+	return bpf_get_smp_processor_id();
+}
+
+/* Sends a task that wishes a fast CPU to one at once; whether there is one for it. */
+static bool goes_to_fast(struct task_struct *p, struct task_ctx *tctx, enum rank rank, s32 cpu, u64 enq_flags)
+{
+	u64 flags = enq_flags;
+	s32 fast = claim_fast(p, tctx, rank, cpu, &flags);
+
+	if (fast < 0)
+		return false;
+	insert_on(p, fast, slice_ns(), flags);
+	return true;
+}
+
+/* A task can run: what that means for its group. */
+static __always_inline void group_hears_runnable(struct task_struct *p, u64 enq_flags)
+{
+	struct task_ctx *tctx;
+	struct group *group;
+	u32 change;
+
+	if (!(active & (SERIAL | LONGEST)) || !(tctx = task_of(p)) || !(group = group_of(p, tctx)))
+		return;
+	change = phase_runnable(tctx, group);
+	if (is_on(LONGEST))
+		longest_runnable(p, tctx, group, enq_flags);
+	if (is_on(SERIAL) && change)
+		serial_phase_changed(p, group, change);
+}
+
+/* It cannot any more. */
+static __always_inline void group_hears_quiescent(struct task_struct *p, struct task_ctx *tctx, u64 deq_flags)
+{
+	struct group *group;
+	u32 change;
+
+	if (!(active & (SERIAL | LONGEST)) || !(group = group_of(p, tctx)))
+		return;
+	change = phase_quiescent(tctx, group);
+	if (is_on(SERIAL) && change)
+		serial_phase_changed(p, group, change);
+	if (is_on(LONGEST) && deq_flags & SCX_DEQ_SLEEP)
+		longest_quiescent(p, tctx, group);
+}
+
+#endif /* __TANDEM_ASK_H */

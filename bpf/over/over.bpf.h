@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The mechanisms over the base of several queues: what the callbacks do where some are on.
+ *
+ * A task of which no mechanism says anything goes the base's way. Virtual time, weights and utilisation of all tasks are the base's,
+ * so that what a mechanism places is charged as any other.
+ */
+#ifndef __TANDEM_OVER_H
+#define __TANDEM_OVER_H
+
+#include "confined.bpf.h"
+#include "ranked.bpf.h"
+
+/* A task's rank; the idle class has none: it waits behind all others. */
+static __always_inline enum rank over_rank(struct task_struct *p, struct task_ctx *tctx)
+{
+	return active & SERIAL && !tctx->queues.idles ? rank_of(p, tctx) : RANK_NORMAL;
+}
+
+/* Which CPU a task should have; pinned tasks have no choice. */
+static __always_inline enum wish over_wish(struct task_struct *p, struct task_ctx *tctx, enum rank rank)
+{
+	return active & (SERIAL | LONGEST) && !tctx->queues.idles ? wish_of(p, tctx, rank) : WISH_ANY;
+}
+
+static __always_inline s32 over_found(struct task_struct *p, struct task_ctx *tctx, s32 cpu, s32 prev_cpu, u64 flags)
+{
+	if (smt && cpu != prev_cpu)
+		tctx->moved = bpf_ktime_get_ns();
+	count(TANDEM_STAT_BASE_IDLE);
+	dsq_insert(p, SCX_DSQ_LOCAL, SLICE_LONE, flags);
+	return cpu;
+}
+
+/* The base's way for a task that wakes, on the CPUs that it may use, perhaps without taking another one's. */
+static s32 over_select_by_base(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu, u64 wake_flags, bool steps_back)
+{
+	s32 cpu;
+
+	if (!is_confined() && !steps_back)
+		return queues_select_cpu(p, prev_cpu, wake_flags);
+	prev_cpu = confined_cpu(p, prev_cpu);
+	cpu = is_confined() ? confined_pick_idle(p, prev_cpu) : idle_pick(p, prev_cpu, wake_flags);
+	if (cpu >= 0) {
+		count(TANDEM_STAT_BASE_IDLE);
+		dsq_insert(p, SCX_DSQ_LOCAL, SLICE_LONE, 0);
+		return cpu;
+	}
+	cpu = steps_back ? -1 : confined_preempt(p, tctx, prev_cpu);
+	if (cpu < 0)
+		return prev_cpu;
+	count(TANDEM_STAT_BASE_PREEMPTED);
+	dsq_insert(p, SCX_DSQ_LOCAL, SLICE_LONE, SCX_ENQ_PREEMPT);
+	return cpu;
+}
+
+static s32 over_select_cpu(struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	struct task_ctx *tctx = task_of(p);
+	enum rank rank;
+	enum wish wish;
+	u64 flags = 0;
+	s32 cpu;
+
+	if (!tctx)
+		return queues_select_cpu(p, prev_cpu, wake_flags);
+	if (confined_to_os(p, tctx))
+		return confined_select_noise(p, &tctx->queues);
+	light_wakes(tctx);
+	if (is_on(LONGEST) && turns_concern(p, tctx))
+		return select_by_turns(p, prev_cpu);
+	rank = over_rank(p, tctx);
+	wish = over_wish(p, tctx, rank);
+	tctx->rank = rank;
+	tctx->wish = wish;
+	if (rank == RANK_SERIAL || wish != WISH_ANY) {
+		cpu = find_cpu(p, tctx, rank, wish, prev_cpu, &flags);
+		if (cpu >= 0)
+			return over_found(p, tctx, cpu, prev_cpu, flags);
+		if (rank == RANK_SERIAL || wish == WISH_FAST)
+			return prev_cpu;
+	} else if (is_on(SPEED)) {
+		cpu = speed_pick_idle(p, tctx, prev_cpu);
+		if (cpu >= 0)
+			return over_found(p, tctx, cpu, prev_cpu, 0);
+	}
+	return over_select_by_base(p, tctx, prev_cpu, wake_flags, rank == RANK_JUNIOR);
+}
+
+/*
+ * Whether a task that is queued has just come from over_select_cpu: the kernel does not call it for what has no choice, and seldom for
+ * what wakes while it still goes to sleep. Of that the answer is that of the time before.
+ */
+static __always_inline bool over_was_asked(struct task_struct *p, u64 enq_flags)
+{
+	return enq_flags & SCX_ENQ_WAKEUP && p->nr_cpus_allowed > 1 && !must_stay(p);
+}
+
+/* The mechanism's queue in which a task waits; QUEUE_NORMAL: the base's. */
+static __always_inline u32 over_queue_of(struct task_struct *p, enum rank rank, enum wish wish)
+{
+	if (p->nr_cpus_allowed == 1 || must_stay(p))
+		return QUEUE_NORMAL;
+	if (rank == RANK_JUNIOR)
+		count(TANDEM_STAT_SERIAL_JUNIORS);
+	if (rank != RANK_NORMAL)
+		return rank == RANK_SERIAL ? QUEUE_SERIAL : QUEUE_JUNIOR;
+	return wish == WISH_FAST ? QUEUE_LONG : QUEUE_NORMAL;
+}
+
+/* Queues a task of which a mechanism says something; whether it is queued. */
+static __noinline int over_enqueue_as(struct task_struct *p, struct task_ctx *tctx, enum rank rank, enum wish wish, u64 enq_flags)
+{
+	s32 cpu = scx_bpf_task_cpu(p), idle;
+	bool last = enq_flags & SCX_ENQ_LAST && place_fits(PLACE_APPLICATION, cpu);
+	u32 queue;
+
+	/* As it woke there was none for it. */
+	if (wish == WISH_FAST && !over_was_asked(p, enq_flags) && !(last && !cpu_of(cpu)->kind) &&
+	    goes_to_fast(p, tctx, rank, cpu, enq_flags))
+		return true;
+	queue = last ? QUEUE_NORMAL : over_queue_of(p, rank, wish);
+	if (queue == QUEUE_NORMAL)
+		return false;
+	ranked_insert(p, &tctx->queues, queue, enq_flags);
+	idle = place_pick_idle(p, PLACE_APPLICATION, cpu, wish);
+	if (idle >= 0)
+		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+	return true;
+}
+
+/* Asks the mechanisms of a task, if that was not done as it woke; whether one of them has queued it. */
+static __always_inline bool over_enqueue_ranked(struct task_struct *p, struct task_ctx *tctx, u64 enq_flags)
+{
+	enum rank rank = tctx->rank;
+	enum wish wish = tctx->wish;
+
+	if (!over_was_asked(p, enq_flags)) {
+		rank = over_rank(p, tctx);
+		wish = over_wish(p, tctx, rank);
+	}
+	return (rank != RANK_NORMAL || wish == WISH_FAST) && over_enqueue_as(p, tctx, rank, wish, enq_flags);
+}
+
+static __always_inline void over_enqueue_task(struct task_struct *p, struct task_ctx *tctx, u64 enq_flags)
+{
+	struct queues_task *task = &tctx->queues;
+
+	if (confined_to_os(p, tctx)) {
+		task->go_to = 0;
+		confined_enqueue_noise(p, tctx, enq_flags);
+		return;
+	}
+	if (task->go_to && queues_go_to(p, task, enq_flags))
+		return;
+	if (active & (SERIAL | LONGEST) && over_enqueue_ranked(p, tctx, enq_flags))
+		return;
+	if (is_confined() && p->nr_cpus_allowed > 1 && !must_stay(p))
+		confined_enqueue(p, task, enq_flags);
+	else
+		queues_enqueue_task(p, task, enq_flags);
+}
+
+static void over_enqueue(struct task_struct *p, u64 enq_flags)
+{
+	struct task_ctx *tctx = task_of(p);
+
+	count(TANDEM_STAT_BASE_QUEUED);
+	/* No memory was left to keep anything of it. */
+	if (!tctx) {
+		dsq_insert(p, SCX_DSQ_GLOBAL, SLICE_MOST, enq_flags);
+		return;
+	}
+	over_enqueue_task(p, tctx, enq_flags);
+	tctx->queues.ran_on = false;
+}
+
+/* What a mechanism wants of a CPU's thread is what the base wants from now on: it is queued, and goes there. */
+static __always_inline void over_hand_over(struct cpu_ctx *cctx, struct queues_cpu *queues)
+{
+	if (!cctx->wanted_by)
+		return;
+	queues->wanted_by = cctx->wanted_by;
+	cctx->wanted_by = 0;
+}
+
+/*
+ * A task runs, or runs on: its CPU's clock. Isolation's clocks without `speed` stay at the highest that the CPU may have, once they are
+ * there; without @tctx nothing is known of the task.
+ */
+static __always_inline void over_clock(struct task_ctx *tctx)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	struct domain *domain = domain_of(cpu);
+	struct cpu_ctx *cctx = cpu_of(cpu);
+
+	if (is_on(SPEED) || domain->opp != clock_top(cpu) || !cctx->speed.loaded) {
+		speed_running(tctx);
+		return;
+	}
+	clock_catch_up(cpu);
+	points_running(cpu);
+	speed_ask(cpu, domain);
+}
+
+/* A task goes on where nothing else waits, so that it neither stops nor begins: noise is counted, and clocks follow what is known now. */
+static __noinline void over_goes_on(struct task_struct *p)
+{
+	struct task_ctx *tctx = task_of(p);
+	u64 now = bpf_ktime_get_ns();
+
+	if (!tctx)
+		return;
+	if (!tctx->isolate.application) {
+		speed_stopping(tctx, tctx->started ? now - tctx->started : 0);
+		tctx->started = now;
+	}
+	over_clock(tctx);
+}
+
+static void over_dispatch(s32 cpu, struct task_struct *prev)
+{
+	struct queues_cpu *queues = queues_cpu_of(cpu);
+	struct cpu_ctx *cctx = cpu_of(cpu);
+
+	if (active & CLOCKS)
+		clock_catch_up(cpu);
+	if (active & (SERIAL | LONGEST)) {
+		over_hand_over(cctx, queues);
+		if (queues->looks_for_aged && age_take(queues))
+			return;
+		if (ranked_dispatch(prev, cctx, queues))
+			return;
+	}
+	queues_dispatch(cpu, prev);
+	if (is_on(CLOCKS) && is_queued(prev) && prev->scx.slice && !queues->took)
+		over_goes_on(prev);
+}
+
+/* What runs gives its CPU to what waits in a mechanism's queue. */
+static void over_tick(struct task_struct *p)
+{
+	struct queues_cpu *queues = queues_cpu_of(bpf_get_smp_processor_id());
+	struct cpu_ctx *cctx = cpu_of(queues->number);
+
+	queues_tick_clock(p, queues);
+	if (ranked_stays(cctx, queues))
+		return;
+	queues_tick_slice(p, queues);
+	if (active & (SERIAL | LONGEST) && ranked_waiting() &&
+	    (age_is_time(queues) || p->se.sum_exec_runtime - queues->charged >= SLICE_MOST))
+		p->scx.slice = 0;
+}
+
+static void over_runnable(struct task_struct *p, u64 enq_flags)
+{
+	queues_runnable(p);
+	group_hears_runnable(p, enq_flags);
+}
+
+static void over_quiescent(struct task_struct *p, u64 deq_flags)
+{
+	struct task_ctx *tctx;
+
+	queues_quiescent(p);
+	if (active & (SERIAL | LONGEST) && (tctx = task_of(p)))
+		group_hears_quiescent(p, tctx, deq_flags);
+}
+
+/* Whether a task begins or stops here: another CPU that changes its class or weight takes it off and puts it back. */
+static __always_inline bool over_is_here(struct task_struct *p)
+{
+	return scx_bpf_task_cpu(p) == (s32)bpf_get_smp_processor_id();
+}
+
+static void over_running(struct task_struct *p)
+{
+	struct task_ctx *tctx = task_of(p);
+	struct queues_cpu *queues;
+
+	if (active & ISOLATE && tctx)
+		isolate_running(tctx, cpu_of(scx_bpf_task_cpu(p)));
+	queues_running(p);
+	if (!over_is_here(p))
+		return;
+	if (!tctx) {
+		if (is_on(CLOCKS))
+			over_clock(0);
+		return;
+	}
+	queues = queues_cpu_of(bpf_get_smp_processor_id());
+	if (active & (SERIAL | LONGEST))
+		ranked_running(p, tctx, over_rank(p, tctx), queues);
+	else if (active & CLOCKS)
+		tctx->started = bpf_ktime_get_ns();
+	if (counters_work)
+		counters_running(tctx);
+	if (is_on(CLOCKS))
+		over_clock(tctx);
+}
+
+static void over_stopping(struct task_struct *p, bool runnable)
+{
+	struct cpu_ctx *cctx = cpu_of(bpf_get_smp_processor_id());
+	struct task_ctx *tctx = over_is_here(p) ? task_of(p) : 0;
+	u64 ran = 0;
+
+	if (tctx && active & (SERIAL | LONGEST | CLOCKS)) {
+		over_hand_over(cctx, queues_cpu_of(bpf_get_smp_processor_id()));
+		ran = cpu_stops(p, tctx);
+	}
+	queues_stopping(p, runnable);
+	if (!tctx)
+		return;
+	if (active & (SERIAL | LONGEST))
+		ranked_stopping(p, tctx, cctx, ran);
+	if (is_on(CLOCKS))
+		speed_stopping(tctx, ran);
+}
+
+#endif /* __TANDEM_OVER_H */

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Age: what has waited for AGE_MOST_MS runs next, whatever its deadline. By weight alone a wait has no bound, as nice 19 beside two of
+ * nice -20 would wait for 47 s; the kernel ejects a scheduler that lets a task wait for 30 s.
+ */
+#ifndef __TANDEM_QUEUES_AGE_H
+#define __TANDEM_QUEUES_AGE_H
+
+#include "line.bpf.h"
+
+enum {
+	AGE_MOST_MS = 5000,
+	/* A CPU looks every so many ticks, a power of two: once in 0.13 to 1.3 s. */
+	AGE_TICKS = 128,
+	/* How many tasks it looks at in a queue, from the one that is due last. */
+	AGE_LOOKS = 4096,
+};
+
+/* A moment on both clocks, ns and ticks: what has passed of both since tells how long a tick is. */
+u64 age_began, age_began_ticks;
+
+static void age_init(void)
+{
+	age_began = bpf_ktime_get_ns();
+	age_began_ticks = bpf_jiffies64();
+}
+
+/* At a tick with something waiting: whether the CPU is to look, when it next dispatches. */
+static __always_inline bool age_is_time(struct queues_cpu *cctx)
+{
+	if (++cctx->ticks % AGE_TICKS)
+		return false;
+	cctx->looks_for_aged = true;
+	return true;
+}
+
+/* When what is of age by now began to wait, in ticks. */
+static __always_inline u64 age_since(void)
+{
+	u64 now = bpf_jiffies64(), passed_ms = (bpf_ktime_get_ns() - age_began) / NSEC_PER_MSEC;
+
+	return now - AGE_MOST_MS * (now - age_began_ticks) / (passed_ms ?: 1);
+}
+
+/* Takes something of age out of a queue, to run next; whether there was something. */
+static __noinline int age_take_from(struct queues_cpu *cctx, u64 queue)
+{
+	u64 since = age_since();
+	struct task_struct *p;
+	bool taken = false;
+
+	cctx->looks_left = AGE_LOOKS;
+	bpf_rcu_read_lock();
+	for_queued_from_last(it, p, queue) {
+		if (!cctx->looks_left--)
+			break;
+		if ((s64)(p->scx.runnable_at - since) > 0 || !may_run_on(p, cctx->number))
+			continue;
+		taken = dsq_move(&it, p, SCX_DSQ_LOCAL, 0);
+		break;
+	}
+	bpf_rcu_read_unlock();
+	return taken;
+}
+
+/* The same out of all queues that a CPU looks into. It looks again the next time, until there is nothing more. */
+static __noinline int age_take(struct queues_cpu *cctx)
+{
+	u32 number = cctx->line;
+
+	/* Virtual time is not to go on to where that stands. */
+	cctx->deadline = line_at(number)->vtime;
+	cctx->took = (cctx->has_pinned && age_take_from(cctx, QUEUE_PINNED | cctx->number)) || age_take_from(cctx, QUEUE_LINE | number) ||
+		     (nr_idle_class > 0 && age_take_from(cctx, QUEUE_LINE_IDLE | number)) ||
+		     (active & LONGEST && cpu_of(cctx->number)->isolate.takes_applications && age_take_from(cctx, QUEUE_LONG));
+	cctx->looks_for_aged = cctx->took;
+	return cctx->took;
+}
+
+#endif /* __TANDEM_QUEUES_AGE_H */

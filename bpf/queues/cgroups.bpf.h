@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Control groups (cpu.weight), flattened: a task's weight is its share of its group's, and that of the group's among its
+ * neighbours, up to the root, which is what the fair class comes to by nested queues (calc_group_shares of kernel/sched/fair.c).
+ *
+ * An idle group (cpu.idle) weighs 3, as a thread of SCHED_IDLE does in a group; where the kernel tells of it, since Linux 6.19.
+ *
+ * A group's weight is shared by what could run in it now. The fair class takes a mean over some tens of milliseconds instead: a
+ * group whose threads sleep often gets a little more here.
+ */
+#ifndef __TANDEM_QUEUES_CGROUPS_H
+#define __TANDEM_QUEUES_CGROUPS_H
+
+#include "../base/base.bpf.h"
+
+enum {
+	/* Groups beyond these count as the one above them. */
+	MAX_CGROUPS = 4096,
+	/* Deeper ones count as the one above them, too. */
+	MAX_CGROUP_DEPTH = 16,
+	/* Of a share: as much as if the task stood in the root. */
+	SHARE_ONE = 1 << 16,
+	CGROUP_WEIGHT_DFL = 100,
+	/* Of an idle group, where 1024 is that of CGROUP_WEIGHT_DFL: kernel/sched/sched.h, WEIGHT_IDLEPRIO. */
+	CGROUP_WEIGHT_IDLE = 3,
+};
+
+struct cgroup_share {
+	/* The group above, and how far from the root this one is. 0: the root. */
+	u32 parent;
+	u32 depth;
+	/* 1024 for a cpu.weight of 100; and as it stands in the load of the group above, 0 if nothing could run. */
+	u32 weight;
+	u32 added;
+	/* How many tasks and groups in this one could run, and the sum of their weights. */
+	s32 nr_ready;
+	s32 load;
+} __attribute__((aligned(64)));
+
+struct cgroup_share cgroup_shares[MAX_CGROUPS];
+
+/* Numbers that are free again; the next one that was never used. Control groups come and go one at a time. */
+u16 free_cgroups[MAX_CGROUPS];
+u32 nr_free_cgroups, next_cgroup = 1;
+/* How many groups there are besides the root. */
+u32 nr_cgroups;
+
+struct cgroup_number {
+	u32 number;
+	/* The number is this group's own, not that of one above it. */
+	bool own;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_CGRP_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct cgroup_number);
+} cgroup_numbers SEC(".maps");
+
+struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level) __ksym __weak;
+void bpf_cgroup_release(struct cgroup *cgrp) __ksym __weak;
+
+/* Notes that one more group is there, or one less. */
+static void cgroup_note(s32 change)
+{
+	nr_cgroups += change;
+	if (!(active & QUEUES))
+		return;
+	if (nr_cgroups)
+		__sync_fetch_and_or(&active, QUEUES_GROUPS);
+	else
+		__sync_fetch_and_and(&active, ~QUEUES_GROUPS);
+}
+
+static __always_inline struct cgroup_share *cgroup_at(u32 number)
+{
+	return &cgroup_shares[number & (MAX_CGROUPS - 1)];
+}
+
+/* The virtual time for a group's task, where one in the root would have @charge. */
+static __noinline u64 cgroup_charge(u32 number, u64 charge)
+{
+	u64 share = SHARE_ONE;
+	s32 step;
+
+	for_range(step, 0, MAX_CGROUP_DEPTH) {
+		struct cgroup_share *group = cgroup_at(number);
+		s32 load = group->load;
+
+		if (!number)
+			break;
+		/* What changes meanwhile on another CPU may show a load of nothing. */
+		share = share * group->weight / (load > 0 ? load : 1);
+		number = group->parent;
+	}
+	return charge * SHARE_ONE / (share ?: 1);
+}
+
+/* Notes that something of weight @weight can run in a group; a group that was empty becomes something in the one above. */
+static void cgroup_runnable(u32 number, u32 weight)
+{
+	s32 step;
+
+	for_range(step, 0, MAX_CGROUP_DEPTH) {
+		struct cgroup_share *group = cgroup_at(number);
+
+		if (!number)
+			break;
+		__sync_fetch_and_add(&group->load, weight);
+		if (__sync_fetch_and_add(&group->nr_ready, 1) > 0)
+			break;
+		weight = group->weight;
+		group->added = weight;
+		number = group->parent;
+	}
+}
+
+/* The opposite. */
+static void cgroup_quiescent(u32 number, u32 weight)
+{
+	s32 step;
+
+	for_range(step, 0, MAX_CGROUP_DEPTH) {
+		struct cgroup_share *group = cgroup_at(number);
+
+		if (!number)
+			break;
+		__sync_fetch_and_sub(&group->load, weight);
+		if (__sync_fetch_and_sub(&group->nr_ready, 1) > 1)
+			break;
+		weight = group->added;
+		number = group->parent;
+	}
+}
+
+/* cpu.weight to the scale of tasks' weights. */
+static __always_inline u32 cgroup_weight(u32 weight)
+{
+	return (weight * 1024 + CGROUP_WEIGHT_DFL / 2) / CGROUP_WEIGHT_DFL ?: 1;
+}
+
+/* A group's number; that of the one above where it has none. */
+static u32 cgroup_number(struct cgroup *cgrp)
+{
+	struct cgroup_number *number = bpf_cgrp_storage_get(&cgroup_numbers, cgrp, 0, 0);
+
+	return number ? number->number : 0;
+}
+
+static u32 cgroup_number_above(struct cgroup *cgrp)
+{
+	struct cgroup *above = cgrp->level > 0 ? bpf_cgroup_ancestor(cgrp, cgrp->level - 1) : 0;
+	u32 number;
+
+	if (!above)
+		return 0;
+	number = cgroup_number(above);
+	bpf_cgroup_release(above);
+	return number;
+}
+
+/* A number that no group has; 0: there is none. */
+static u32 cgroup_free_number(void)
+{
+	if (nr_free_cgroups) {
+		nr_free_cgroups--;
+		return free_cgroups[nr_free_cgroups & (MAX_CGROUPS - 1)];
+	}
+	return next_cgroup < MAX_CGROUPS ? next_cgroup++ : 0;
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)
+{
+	struct cgroup_number *number;
+	u32 above, own = 0;
+
+	if (cgrp->level <= 0)
+		return 0;
+	number = bpf_cgrp_storage_get(&cgroup_numbers, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	/* An error would be mkdir's: the group counts as the root. */
+	if (!number)
+		return 0;
+	above = cgroup_number_above(cgrp);
+	if (cgroup_at(above)->depth + 1 < MAX_CGROUP_DEPTH)
+		own = cgroup_free_number();
+	number->own = own;
+	number->number = own ?: above;
+	if (own) {
+		struct cgroup_share *group = cgroup_at(own);
+
+		group->parent = above;
+		group->depth = cgroup_at(above)->depth + 1;
+		group->weight = cgroup_weight(args->weight);
+		group->nr_ready = 0;
+		group->load = 0;
+		cgroup_note(1);
+	}
+	return 0;
+}
+
+void BPF_STRUCT_OPS(tandem_cgroup_exit, struct cgroup *cgrp)
+{
+	struct cgroup_number *number = bpf_cgrp_storage_get(&cgroup_numbers, cgrp, 0, 0);
+
+	if (!number || !number->own || nr_free_cgroups >= MAX_CGROUPS)
+		return;
+	free_cgroups[nr_free_cgroups & (MAX_CGROUPS - 1)] = number->number;
+	nr_free_cgroups++;
+	cgroup_note(-1);
+}
+
+/* A group has another weight from now on, where 1024 is that of CGROUP_WEIGHT_DFL. */
+static void cgroup_reweigh(struct cgroup *cgrp, u32 weight)
+{
+	struct cgroup_number *number = bpf_cgrp_storage_get(&cgroup_numbers, cgrp, 0, 0);
+	struct cgroup_share *group;
+	u32 before;
+
+	if (!number || !number->own)
+		return;
+	group = cgroup_at(number->number);
+	group->weight = weight;
+	if (group->nr_ready <= 0)
+		return;
+	before = group->added;
+	group->added = weight;
+	__sync_fetch_and_add(&cgroup_at(group->parent)->load, (s32)(weight - before));
+}
+
+void BPF_STRUCT_OPS(tandem_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
+{
+	cgroup_reweigh(cgrp, cgroup_weight(weight));
+}
+
+/* The kernel may say so more than once. A group that is idle no longer weighs what a new one does (sched_group_set_idle). */
+void BPF_STRUCT_OPS(tandem_cgroup_set_idle, struct cgroup *cgrp, bool idle)
+{
+	cgroup_reweigh(cgrp, idle ? CGROUP_WEIGHT_IDLE : cgroup_weight(CGROUP_WEIGHT_DFL));
+}
+
+#endif /* __TANDEM_QUEUES_CGROUPS_H */

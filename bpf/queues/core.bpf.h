@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Core scheduling (prctl PR_SCHED_CORE): hardware threads of a core run only what trusts each other, and the kernel asks which of two
+ * tasks is due first where both cannot run.
+ *
+ * By itself it goes by when a slice last ran out. Here a tick ends slices, which it does not count: what has waited would lose to what
+ * has just run, for ever.
+ */
+#ifndef __TANDEM_QUEUES_CORE_H
+#define __TANDEM_QUEUES_CORE_H
+
+#include "line.bpf.h"
+
+/* A task's deadline as of now, from the virtual clock of its line: the two may be of different ones. */
+static s64 core_due(struct task_struct *p, struct queues_task *task)
+{
+	u64 ran = p->se.sum_exec_runtime - task->charged;
+
+	return task->vtime + weight_charge(task, ran) + task->request - *line_clock(task, line_at(task->line));
+}
+
+/* Whether a task is due before another one; what is not known, or of the idle class, is due last. */
+static __noinline bool core_before(struct task_struct *a, struct task_struct *b)
+{
+	struct task_ctx *one = task_of(a), *other = task_of(b);
+
+	if (!one || !other)
+		return one;
+	if (one->queues.idles != other->queues.idles)
+		return other->queues.idles;
+	return core_due(a, &one->queues) < core_due(b, &other->queues);
+}
+
+#endif /* __TANDEM_QUEUES_CORE_H */

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Energy (mode=auto): the kind of CPU on which a task's work costs least, where clocks follow utilisation and the power of operating
+ * points is known; and two clocks of each kind, below which work costs more and above which it costs much more.
+ */
+#ifndef __TANDEM_QUEUES_ENERGY_H
+#define __TANDEM_QUEUES_ENERGY_H
+
+#include "util.bpf.h"
+
+enum {
+	/* Utilisations are told apart in steps of 32; a power of two of them has room for all. */
+	ENERGY_SHIFT = 5,
+	ENERGY_LAST = UTIL_ONE >> ENERGY_SHIFT,
+	ENERGY_STEPS = 64,
+	/* No idle CPU of the kind is fast enough. */
+	ENERGY_NEVER = -1,
+	/* So often is a kind chosen again without a look, while the task's utilisation is about the same. */
+	ENERGY_AGAIN = 7,
+};
+
+/* A kind of CPU. Costs are of work, uW for a performance of 1024, by the utilisation of the busiest CPU. */
+struct energy_kind {
+	/* The CPUs, which cpus_by_speed has from `first` on. */
+	u32 first;
+	u32 nr_cpus;
+	u32 table;
+	/* Performance where work costs least, and the highest from where more costs at most twice the mean of what is there. */
+	u32 least;
+	u32 dear;
+	u32 cost[ENERGY_STEPS];
+	/* What the CPUs draw together while one is awake, as a cost of work on that one. */
+	u32 shared[ENERGY_STEPS];
+};
+
+struct energy_kind energy_kinds[MAX_KINDS];
+
+bool energy_known;
+
+/* Whether power decides. The mode is for the verifier, to which it is a constant. */
+static __always_inline bool by_energy(void)
+{
+	return energy_known && mode == TANDEM_MODE_AUTO;
+}
+
+/* What the CPUs of a kind do. */
+struct energy_look {
+	u64 now;
+	/* Sum of utilisations, the greatest, and the least among the idle ones. */
+	u32 sum;
+	u32 most;
+	u32 least_idle;
+	bool awake;
+};
+
+static __always_inline struct energy_kind *energy_kind_at(u32 kind)
+{
+	return &energy_kinds[kind & (MAX_KINDS - 1)];
+}
+
+static __always_inline u32 energy_step(u32 util)
+{
+	util >>= ENERGY_SHIFT;
+	return util < ENERGY_LAST ? util : ENERGY_LAST;
+}
+
+/* The utilisation of a CPU by now, less exactly where that is idle. */
+static __always_inline u32 energy_util(struct queues_cpu *cctx, u64 now)
+{
+	u64 halvings = (now - cctx->util_at) >> HALF_LIFE_SHIFT;
+
+	if (cctx->deadline)
+		return cctx->util;
+	return halvings < 10 ? cctx->util >> halvings : 0;
+}
+
+/* Looks at the CPUs of a kind; what a task adds to the last one's utilisation, @util, does not count. */
+static __noinline int energy_look_at(u32 kind, u32 prev_cpu, u32 util, struct energy_look *look)
+{
+	struct energy_kind *about = energy_kind_at(kind);
+	s32 at;
+
+	if (!look)
+		return 0;
+	for_range(at, about->first, about->first + about->nr_cpus) {
+		u32 cpu = cpus_by_speed[at & (MAX_CPUS - 1)], of;
+		struct queues_cpu *cctx = queues_cpu_of(cpu);
+
+		of = energy_util(cctx, look->now);
+		if (cpu == prev_cpu)
+			of = of > util ? of - util : 0;
+		look->sum += of;
+		if (of > look->most)
+			look->most = of;
+		if (cctx->deadline)
+			look->awake = true;
+		else if (of < look->least_idle)
+			look->least_idle = of;
+	}
+	return 0;
+}
+
+/* By how much the power of a kind rises if it has a task, or ENERGY_NEVER. */
+static __noinline u64 energy_rise(u32 kind, u32 prev_cpu, u32 util, u64 now)
+{
+	struct energy_kind *about = energy_kind_at(kind);
+	struct energy_look look = { .now = now, .least_idle = TOO_MUCH_NEVER };
+	u32 before, after;
+	u64 rise;
+
+	energy_look_at(kind, prev_cpu, util, &look);
+	if (!util_fits(look.least_idle + util, queues_cpu_of(cpus_by_speed[about->first & (MAX_CPUS - 1)])))
+		return ENERGY_NEVER;
+	before = energy_step(look.most);
+	after = energy_step(look.least_idle + util > look.most ? look.least_idle + util : look.most);
+	rise = (u64)(look.sum + util) * about->cost[after & (ENERGY_STEPS - 1)] - (u64)look.sum * about->cost[before & (ENERGY_STEPS - 1)];
+	return look.awake ? rise : rise + (u64)util * about->shared[after & (ENERGY_STEPS - 1)];
+}
+
+/*
+ * The kind on which a task costs least; its last CPU's, if no other is better by a sixteenth. Negative: none has an idle CPU. As this is
+ * not static, the verifier follows it once.
+ */
+__noinline int energy_find_kind(u32 util, u32 prev_cpu)
+{
+	u64 now = bpf_ktime_get_ns(), least = ENERGY_NEVER;
+	s32 kind, found = -1;
+
+	for_range(kind, 0, MAX_KINDS) {
+		u64 rise;
+
+		if (kind >= nr_kinds)
+			break;
+		rise = energy_rise(kind, prev_cpu, util, now);
+		if (rise != ENERGY_NEVER && kind == queues_cpu_of(prev_cpu)->kind)
+			rise -= rise >> 4;
+		if (rise < least) {
+			least = rise;
+			found = kind;
+		}
+	}
+	return found;
+}
+
+/* The same, or what was found before. */
+static __always_inline s32 energy_kind_for(struct queues_task *task, u32 prev_cpu)
+{
+	/* What is next to nothing costs something all the same. */
+	u32 util = util_of(task) ?: 1, apart = util > task->kind_util ? util - task->kind_util : task->kind_util - util;
+
+	if (task->kind_again && apart <= util >> ASK_SHIFT) {
+		task->kind_again--;
+		return task->kind;
+	}
+	task->kind = energy_find_kind(util, prev_cpu);
+	task->kind_again = task->kind < 0 ? 0 : ENERGY_AGAIN;
+	task->kind_util = util;
+	return task->kind;
+}
+
+/* mW for a performance, to uW for one of 1024. */
+static __always_inline u64 energy_cost(u32 power, u32 performance)
+{
+	return (u64)power * 1000 * 1024 / (performance ?: 1);
+}
+
+/* Notes the two clocks of a kind; whether power is known. */
+static bool energy_find_clocks(struct energy_kind *about)
+{
+	const volatile struct opp_table *points = &opp_tables[about->table & (MAX_OPP_TABLES - 1)];
+	u64 least = ENERGY_NEVER;
+	s32 opp;
+
+	for_range(opp, 0, MAX_OPPS) {
+		u32 at = opp & (MAX_OPPS - 1), below = (opp ? opp - 1 : 0) & (MAX_OPPS - 1);
+		u32 power = points->power[at], performance = points->performance[at];
+
+		if (opp >= points->nr_opps)
+			break;
+		if (!power)
+			return false;
+		if (energy_cost(power + points->static_power[at], performance) < least) {
+			least = energy_cost(power + points->static_power[at], performance);
+			about->least = performance;
+		}
+		if (!opp || energy_cost(power - points->power[below], performance - points->performance[below]) <=
+			    2 * energy_cost(power, performance))
+			about->dear = performance;
+	}
+	return points->nr_opps > 0;
+}
+
+/* The operating point of a table for a performance: the lowest that has it, or the highest. */
+static __noinline int energy_opp(u32 table, u32 performance)
+{
+	const volatile struct opp_table *points = &opp_tables[table & (MAX_OPP_TABLES - 1)];
+	s32 opp;
+
+	for_range(opp, 0, MAX_OPPS) {
+		if (opp + 1 >= points->nr_opps || points->performance[opp & (MAX_OPPS - 1)] >= performance)
+			return opp;
+	}
+	return 0;
+}
+
+/* Works out what work costs, with the quarter that schedutil adds. */
+static void energy_find_costs(struct energy_kind *about)
+{
+	const volatile struct opp_table *points = &opp_tables[about->table & (MAX_OPP_TABLES - 1)];
+	s32 step;
+
+	for_range(step, 0, ENERGY_LAST + 1) {
+		u32 wanted = (step << ENERGY_SHIFT) * 5 / 4, opp;
+
+		opp = energy_opp(about->table, wanted > about->least ? wanted : about->least) & (MAX_OPPS - 1);
+		about->cost[step & (ENERGY_STEPS - 1)] = energy_cost(points->power[opp], points->performance[opp]);
+		about->shared[step & (ENERGY_STEPS - 1)] = energy_cost(points->static_power[opp], points->performance[opp]);
+	}
+}
+
+static void energy_add_cpu(u32 at)
+{
+	struct energy_kind *about = energy_kind_at(queues_cpu_of(cpus_by_speed[at & (MAX_CPUS - 1)])->kind);
+
+	if (!about->nr_cpus++) {
+		about->first = at;
+		about->table = facts_of(cpus_by_speed[at & (MAX_CPUS - 1)])->opp_table;
+	}
+}
+
+/* After util_init. */
+static void energy_init(void)
+{
+	s32 at;
+
+	if (mode != TANDEM_MODE_AUTO || !cpuperf || nr_kinds < 2)
+		return;
+	for_range(at, 0, nr_cpus)
+		energy_add_cpu(at);
+	energy_known = true;
+	for_range(at, 0, nr_kinds) {
+		if (!energy_find_clocks(energy_kind_at(at)))
+			energy_known = false;
+		energy_find_costs(energy_kind_at(at));
+	}
+	if (!energy_known)
+		return;
+	for_range(at, 0, nr_cpus) {
+		struct queues_cpu *cctx = queues_cpu_of(at);
+
+		cctx->floor = energy_kind_at(cctx->kind)->least * 4 / 5;
+		cctx->dear = energy_kind_at(cctx->kind)->dear * 4 / 5;
+	}
+}
+
+#endif /* __TANDEM_QUEUES_ENERGY_H */

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * CPUs that come and go while the scheduler stays.
+ *
+ * The kernel itself takes what runs on a CPU that goes, and what waits for it, to other CPUs. Here the CPU leaves its line, and the
+ * sets among which idle CPUs are looked for; what is known of it stays, for when it comes back.
+ *
+ * Left alone: to Linux 6.12 a CPU that has gone is idle until it is taken once. The one task that takes it gets another CPU
+ * (select_fallback_rq), and may have to wait there for the end of a slice.
+ */
+#ifndef __TANDEM_QUEUES_HOTPLUG_H
+#define __TANDEM_QUEUES_HOTPLUG_H
+
+#include "../base/exit.bpf.h"
+#include "queues.bpf.h"
+
+const struct cpumask *scx_bpf_get_online_cpumask(void) __ksym;
+void scx_bpf_put_cpumask(const struct cpumask *cpumask) __ksym;
+void bpf_cpumask_clear_cpu(u32 cpu, struct bpf_cpumask *cpumask) __ksym;
+
+/* CPUs that were offline when the scheduler was loaded: its loader could only guess what they are. */
+bool strangers[MAX_CPUS];
+
+static bool hotplug_is_online(u32 cpu)
+{
+	const struct cpumask *online = scx_bpf_get_online_cpumask();
+	bool is_online = bpf_cpumask_test_cpu(cpu, online);
+
+	scx_bpf_put_cpumask(online);
+	return is_online;
+}
+
+/* Has a CPU change places with the one at @to among the CPUs of its line: those that are there come first. */
+static void hotplug_move(struct line *line, u32 cpu, u32 to)
+{
+	u16 *there = &line_cpus[(line->first + to) & (MAX_CPUS - 1)];
+	s32 at;
+
+	for_range(at, 0, line->placed) {
+		u16 *here = &line_cpus[(line->first + at) & (MAX_CPUS - 1)];
+
+		if (*here != cpu)
+			continue;
+		*here = *there;
+		*there = cpu;
+		break;
+	}
+}
+
+static void hotplug_change_set(struct cpu_set *set, u32 cpu, bool online)
+{
+	struct bpf_cpumask *cpus;
+
+	if (!set)
+		return;
+	bpf_rcu_read_lock();
+	cpus = set->cpus;
+	if (cpus && online)
+		bpf_cpumask_set_cpu(cpu, cpus);
+	else if (cpus)
+		bpf_cpumask_clear_cpu(cpu, cpus);
+	bpf_rcu_read_unlock();
+}
+
+/* A CPU is one of its line, and of its kind, or no longer. */
+static __noinline int hotplug_change(u32 cpu, bool online)
+{
+	u32 number = line_of(cpu), kind = queues_cpu_of(cpu)->kind;
+	struct line *line = line_at(number);
+
+	if (online) {
+		hotplug_move(line, cpu, line->nr_cpus);
+		line->performance += facts_of(cpu)->performance;
+		line->nr_cpus++;
+	} else {
+		line->nr_cpus--;
+		line->performance -= facts_of(cpu)->performance;
+		hotplug_move(line, cpu, line->nr_cpus);
+	}
+	hotplug_change_set(bpf_map_lookup_elem(&line_sets, &number), cpu, online);
+	hotplug_change_set(bpf_map_lookup_elem(&cpu_sets, &kind), cpu, online);
+	return 0;
+}
+
+/*
+ * Moves what waits in a queue of a line without CPUs to the line of the CPU where each task ran last. That CPU is there, as the kernel
+ * has already taken to other CPUs what ran on those that have gone: these are tasks that wait far from it because fewer waited there
+ * (steal_line_for), and may run everywhere.
+ */
+static void hotplug_vacate(u64 queue, u32 from)
+{
+	struct task_struct *p;
+
+	for_queued(it, p, queue | from) {
+		u32 to = line_of(scx_bpf_task_cpu(p));
+		struct line *line = line_at(to);
+		u64 later = line->vtime - line_at(from)->vtime;
+
+		if (queue == QUEUE_LINE_IDLE)
+			later = line->idle_vtime - line_at(from)->idle_vtime;
+		dsq_move_vtime(&it, p, queue | to, p->scx.dsq_vtime + later);
+		queues_kick(scx_bpf_pick_idle_cpu(p->cpus_ptr, 0), to);
+	}
+}
+
+/* A CPU is going: what ran there no longer counts, nor what it asked of the clock. */
+static void hotplug_goes(u32 cpu)
+{
+	struct queues_cpu *cctx = queues_cpu_of(cpu);
+
+	if (cctx->idles)
+		preempt_change_class(cctx, false);
+	cctx->deadline = 0;
+	cctx->keeps = true;
+	cctx->asked = 0;
+	hotplug_change(cpu, false);
+	if (line_at(cctx->line)->nr_cpus)
+		return;
+	hotplug_vacate(QUEUE_LINE, cctx->line);
+	hotplug_vacate(QUEUE_LINE_IDLE, cctx->line);
+}
+
+/* A CPU has come. */
+static void hotplug_comes(u32 cpu)
+{
+	if (cpu >= nr_cpus || strangers[cpu & (MAX_CPUS - 1)])
+		restart_for(cpu, true);
+	else
+		hotplug_change(cpu, true);
+}
+
+/* Takes out CPUs that are offline as the scheduler comes. */
+static s32 hotplug_init(void)
+{
+	s32 cpu;
+
+	for_range(cpu, 0, nr_cpus) {
+		if (hotplug_is_online(cpu))
+			continue;
+		strangers[cpu & (MAX_CPUS - 1)] = true;
+		hotplug_change(cpu, false);
+	}
+	return 0;
+}
+
+#endif /* __TANDEM_QUEUES_HOTPLUG_H */

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * An idle CPU for a task that wakes: where it ran last, then near there, or, where CPUs differ, the fastest.
+ */
+#ifndef __TANDEM_QUEUES_IDLE_H
+#define __TANDEM_QUEUES_IDLE_H
+
+#include "../base/place.bpf.h"
+#include "energy.bpf.h"
+
+const struct cpumask *scx_bpf_get_idle_cpumask(void) __ksym;
+void scx_bpf_put_idle_cpumask(const struct cpumask *cpumask) __ksym;
+bool bpf_cpumask_empty(const struct cpumask *cpumask) __ksym;
+
+/* Whether the core's other hardware thread runs something. */
+static __always_inline bool idle_shares_core(u32 cpu)
+{
+	u32 sibling = queues_cpu_of(cpu)->sibling;
+	const struct cpumask *idle;
+	bool shares;
+
+	if (sibling == NO_SIBLING)
+		return false;
+	idle = scx_bpf_get_idle_cpumask();
+	shares = !bpf_cpumask_test_cpu(sibling, idle);
+	scx_bpf_put_idle_cpumask(idle);
+	return shares;
+}
+
+/* The CPUs of each line. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, u32);
+	__type(value, struct cpu_set);
+	__uint(max_entries, MAX_LINES);
+} line_sets SEC(".maps");
+
+/* The line that the next new thread is to begin in. */
+u32 next_line;
+
+/* How an idle CPU is found. */
+enum idle_way {
+	/* As the kernel does it. */
+	IDLE_ANY,
+	/* Where there are several lines. */
+	IDLE_NEAR,
+	/* Where there are several kinds. */
+	IDLE_UNEQUAL,
+};
+
+u8 idle_way;
+
+/* Whether no CPU at all is idle: then there is no need to look for one among some. */
+static __always_inline bool idle_none(void)
+{
+	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
+	bool none = bpf_cpumask_empty(idle);
+
+	scx_bpf_put_idle_cpumask(idle);
+	return none;
+}
+
+/*
+ * An idle core for a new thread, in another line than the last one's: caches and memory are best used where threads are spread, as the
+ * fair class does it (sched_balance_find_dst_cpu). Negative: none there.
+ */
+static __noinline s32 idle_pick_spread(void)
+{
+	u32 line = __sync_fetch_and_add(&next_line, 1) % (nr_lines ?: 1);
+
+	if (idle_none())
+		return -1;
+	return place_pick_in(bpf_map_lookup_elem(&line_sets, &line), smt ? SCX_PICK_IDLE_CORE : 0);
+}
+
+/* A CPU for a new thread where none is idle: each line, and each CPU of a line, has its turn. */
+static __noinline s32 idle_spread_waiting(void)
+{
+	struct line *line = line_at(next_line % (nr_lines ?: 1));
+
+	return line_cpus[(line->first + __sync_fetch_and_add(&line->next, 1) % (line->nr_cpus ?: 1)) & (MAX_CPUS - 1)];
+}
+
+/* An idle CPU of a line, of an idle core first. Negative: none there. */
+static __noinline s32 idle_pick_line(u32 line)
+{
+	struct cpu_set *cpus = bpf_map_lookup_elem(&line_sets, &line);
+	s32 cpu = smt ? place_pick_in(cpus, SCX_PICK_IDLE_CORE) : -1;
+
+	return cpu >= 0 ? cpu : place_pick_in(cpus, 0);
+}
+
+/* An idle CPU of a machine with several lines and equal CPUs. */
+static __always_inline s32 idle_pick_near(struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	s32 cpu;
+
+	if (wake_flags & SCX_WAKE_FORK && may_run_everywhere(p)) {
+		cpu = idle_pick_spread();
+		if (cpu >= 0)
+			return cpu;
+	}
+	/* Also where the core's other thread is busy: those that a barrier lets go would all change places (turns.bpf.h moves what stays). */
+	if (scx_bpf_test_and_clear_cpu_idle(prev_cpu))
+		return prev_cpu;
+	if (idle_none())
+		return -1;
+	if (may_run_everywhere(p)) {
+		cpu = idle_pick_line(line_of(prev_cpu));
+		if (cpu >= 0)
+			return cpu;
+	}
+	cpu = smt ? scx_bpf_pick_idle_cpu(p->cpus_ptr, SCX_PICK_IDLE_CORE) : -1;
+	return cpu >= 0 ? cpu : scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+}
+
+/* On its own so that the verifier follows who counts kinds: what a key is read from, it does not. */
+static __noinline s32 idle_pick_kind(u32 kind, u64 flags)
+{
+	return place_pick_from(kind, flags);
+}
+
+/* An idle CPU of the fastest kind that has one. */
+static s32 idle_pick_fastest(u64 flags)
+{
+	u32 kind;
+	s32 cpu;
+
+	for (kind = 0; kind < MAX_KINDS && kind < nr_kinds; kind++) {
+		cpu = idle_pick_kind(kind, flags);
+		if (cpu >= 0)
+			return cpu;
+	}
+	return -1;
+}
+
+/* Whether a task would as soon have a CPU as a faster one. */
+static __always_inline bool idle_suits(struct task_struct *p, struct queues_cpu *cctx)
+{
+	struct task_ctx *tctx;
+
+	if (!cctx->kind)
+		return true;
+	return cctx->has_clock && (tctx = task_of(p)) && util_fits(util_of(&tctx->queues), cctx);
+}
+
+/* An idle CPU of the kind on which a task costs least, its last one first. Negative: none. */
+static s32 idle_pick_by_energy(struct task_struct *p, s32 prev_cpu)
+{
+	struct task_ctx *tctx = task_of(p);
+	s32 kind = tctx ? energy_kind_for(&tctx->queues, prev_cpu) : -1;
+
+	if (kind < 0)
+		return -1;
+	if (queues_cpu_of(prev_cpu)->kind == kind && scx_bpf_test_and_clear_cpu_idle(prev_cpu))
+		return prev_cpu;
+	return idle_pick_kind(kind, 0);
+}
+
+/*
+ * An idle CPU of a machine with CPUs of several kinds. A hardware thread of a busy core is worth less than a slower core: these come
+ * last. A task that a slower CPU is fast enough for stays there where clocks follow utilisation, as the kernel decides by energy there
+ * and only there (sched_energy_present: with schedutil).
+ */
+static __always_inline s32 idle_pick_unequal(struct task_struct *p, s32 prev_cpu)
+{
+	bool everywhere;
+	s32 cpu;
+
+	if (by_energy() && may_run_everywhere(p)) {
+		cpu = idle_pick_by_energy(p, prev_cpu);
+		if (cpu >= 0)
+			return cpu;
+	}
+	if (idle_suits(p, queues_cpu_of(prev_cpu)) && !idle_shares_core(prev_cpu) && scx_bpf_test_and_clear_cpu_idle(prev_cpu))
+		return prev_cpu;
+	if (idle_none())
+		return -1;
+	everywhere = may_run_everywhere(p);
+	if (smt) {
+		cpu = everywhere ? idle_pick_fastest(SCX_PICK_IDLE_CORE) : scx_bpf_pick_idle_cpu(p->cpus_ptr, SCX_PICK_IDLE_CORE);
+		if (cpu >= 0)
+			return cpu;
+	}
+	if (everywhere)
+		return idle_pick_fastest(0);
+	if (scx_bpf_test_and_clear_cpu_idle(prev_cpu))
+		return prev_cpu;
+	return scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+}
+
+/* An idle CPU for a task that wakes, which counts as busy from now on. Negative: there is none. */
+static __always_inline s32 idle_pick(struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	bool is_idle = false;
+	s32 cpu;
+
+	if (idle_way == IDLE_UNEQUAL)
+		return idle_pick_unequal(p, prev_cpu);
+	if (idle_way == IDLE_NEAR)
+		return idle_pick_near(p, prev_cpu, wake_flags);
+	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
+	return is_idle ? cpu : -1;
+}
+
+static s32 idle_make_set(u32 line)
+{
+	struct cpu_set *set = bpf_map_lookup_elem(&line_sets, &line);
+	struct bpf_cpumask *cpus;
+	s32 cpu;
+
+	if (!set)
+		return -EINVAL;
+	cpus = bpf_cpumask_create();
+	if (!cpus)
+		return -ENOMEM;
+	for_range(cpu, 0, nr_cpus)
+		if (line_of(cpu) == line && place_likes(cpu))
+			bpf_cpumask_set_cpu(cpu, cpus);
+	place_fill(set, cpus);
+	return 0;
+}
+
+static s32 idle_init(void)
+{
+	s32 line, err;
+
+	idle_way = nr_kinds > 1 ? IDLE_UNEQUAL : nr_lines > 1 ? IDLE_NEAR : IDLE_ANY;
+	for_range(line, 0, nr_lines) {
+		err = idle_make_set(line);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+#endif /* __TANDEM_QUEUES_IDLE_H */

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Lines: for each last-level cache a queue of tasks by virtual deadline, one of those of the idle class, and a virtual clock.
+ */
+#ifndef __TANDEM_QUEUES_LINE_H
+#define __TANDEM_QUEUES_LINE_H
+
+#include "../base/cpu.bpf.h"
+#include "weight.bpf.h"
+
+enum {
+	MAX_LINES = 256,
+	/* The line of a CPU that takes no tasks of applications (isolate=dedicated), and of no other. */
+	LINE_APART = MAX_LINES - 1,
+	/* Queues (queue.bpf.h has those of the mechanisms): of a line; of a line's idle class; of one CPU. */
+	QUEUE_LINE = 1 << 20,
+	QUEUE_LINE_IDLE = 1 << 21,
+	QUEUE_PINNED = 1 << 22,
+	/* Lines whose clocks are no farther apart than this, ns, or so many times a credit, have one time. */
+	SAME_NS = 256 * NSEC_PER_MSEC,
+	SAME_CREDITS = 8,
+};
+
+struct line {
+	/* Virtual time of what ran with the most, ns for nice 0. */
+	u64 vtime;
+	/* The same among the idle class; and how far the class as a whole has come, on the scale of `vtime`. */
+	u64 idle_vtime;
+	u64 idle_class_vtime;
+	/* CPUs, which line_cpus has from `first` on, and the sum of their performance. */
+	u32 nr_cpus;
+	u32 first;
+	u32 placed;
+	/* Counts up: the next one for a new thread that has to wait. */
+	u32 next;
+	u32 performance;
+} __attribute__((aligned(64)));
+
+struct line lines[MAX_LINES];
+u32 nr_lines;
+/* CPUs, line by line. */
+u16 line_cpus[MAX_CPUS];
+
+/* The line of the fastest CPU for applications: where tasks of all lines wait together they do so by its clock. */
+u8 common_line;
+
+struct queues_cpu queues_cpus[MAX_CPUS];
+
+static __always_inline struct line *line_at(u32 number)
+{
+	return &lines[number & (MAX_LINES - 1)];
+}
+
+static __always_inline struct queues_cpu *queues_cpu_of(u32 cpu)
+{
+	return &queues_cpus[cpu & (MAX_CPUS - 1)];
+}
+
+static __always_inline u32 line_of(u32 cpu)
+{
+	return queues_cpu_of(cpu)->line;
+}
+
+/* The virtual clock that a task goes by. */
+static __always_inline u64 *line_clock(struct queues_task *task, struct line *line)
+{
+	return task->idles ? &line->idle_vtime : &line->vtime;
+}
+
+/* A place in one line as it would be in another. */
+static __always_inline u64 line_place_in(u32 to, u64 place, u32 from)
+{
+	return place + line_at(to)->vtime - line_at(from)->vtime;
+}
+
+static __noinline void line_change(struct queues_task *task, u32 number)
+{
+	s64 apart = *line_clock(task, line_at(number)) - *line_clock(task, line_at(task->line));
+
+	if (task->idles || apart < 0 || (apart > SAME_NS && apart > task->credit * SAME_CREDITS))
+		task->vtime += apart;
+	task->line = number;
+}
+
+/*
+ * Takes a task to another line: with its virtual time, so that it has there what it has had less than others; or, where that would be a
+ * loss or means nothing, with what it is ahead or behind.
+ */
+static __always_inline void line_enter(struct queues_task *task, u32 number)
+{
+	if (task->line != number)
+		line_change(task, number);
+}
+
+/* Whether something of the idle class waits in a line. */
+static __always_inline bool line_idle_waits(u32 number)
+{
+	return nr_idle_class > 0 && scx_bpf_dsq_nr_queued(QUEUE_LINE_IDLE | number) > 0;
+}
+
+static __always_inline u32 line_random_cpu(struct line *line)
+{
+	return line_cpus[(line->first + bpf_get_prandom_u32() % (line->nr_cpus ?: 1)) & (MAX_CPUS - 1)];
+}
+
+/*
+ * Bounds what a task has saved up by sleep, and as much what it is ahead: it has run where those that wait may not, and owes them
+ * nothing.
+ */
+static __always_inline void line_bound(struct queues_task *task, struct line *line)
+{
+	u64 now = *line_clock(task, line);
+	s64 behind = now - task->vtime, most = task->credit;
+
+	if (behind > most)
+		task->vtime = now - most;
+	else if (behind < -most)
+		task->vtime = now + most;
+}
+
+/* Charges a task for what it has run since it was last charged; how much that is, ns. */
+static __always_inline u64 line_charge(struct task_struct *p, struct queues_task *task)
+{
+	u64 total = p->se.sum_exec_runtime, ran = total - task->charged;
+
+	task->charged = total;
+	task->vtime += weight_charge(task, ran);
+	return ran;
+}
+
+/* What a task has run since it woke, and @ran, ns. More than a second makes no difference. */
+static __always_inline u32 line_run(struct queues_task *task, u64 ran)
+{
+	ran += task->ran;
+	return ran < NSEC_PER_SEC ? ran : NSEC_PER_SEC;
+}
+
+/*
+ * Virtual time goes forward as tasks run, but not beyond what waits and is due first, @latest: it would lose what it is behind. A step
+ * that another CPU's undoes is made good by the next.
+ */
+static __always_inline void line_advance(struct queues_task *task, struct line *line, u64 latest)
+{
+	u64 *clock = line_clock(task, line), reached = vtime_before(latest, task->vtime) ? latest : task->vtime;
+
+	if (vtime_before(*clock, reached))
+		*clock = reached;
+}
+
+/* Bounds what sleep has saved up, or takes virtual time forward: one of these at most is to be done when a task begins to run. */
+static __always_inline void line_begin(struct queues_task *task, struct line *line, u64 latest)
+{
+	u64 now = *line_clock(task, line);
+	s64 behind = now - task->vtime;
+
+	if (behind < 0)
+		line_advance(task, line, latest);
+	else if (behind > task->credit)
+		task->vtime = now - task->credit;
+}
+
+/* How long a task may run while @waiting wait in a line, ns. */
+static __always_inline u64 line_slice(struct line *line, u32 waiting)
+{
+	u64 slice = SLICE_MOST;
+
+	if (waiting > line->nr_cpus)
+		slice = slice * line->nr_cpus / waiting;
+	return slice > SLICE_LEAST ? slice : SLICE_LEAST;
+}
+
+/* Counts the CPUs of each line. Counters are in memory, where the verifier does not follow them through every round. */
+static void line_count_cpus(void)
+{
+	s32 cpu;
+
+	for_range(cpu, 0, nr_cpus) {
+		u32 number = facts_of(cpu)->llc & (MAX_LINES - 1), sibling = facts_of(cpu)->sibling;
+
+		if (!cpu_of(cpu)->isolate.takes_applications)
+			number = LINE_APART;
+		queues_cpu_of(cpu)->number = cpu;
+		queues_cpu_of(cpu)->line = number;
+		queues_cpu_of(cpu)->sibling = smt && sibling < nr_cpus ? sibling : NO_SIBLING;
+		queues_cpu_of(cpu)->capacity = facts_of(cpu)->capacity;
+		queues_cpu_of(cpu)->kind = cpu_of(cpu)->kind;
+		line_at(number)->nr_cpus++;
+		line_at(number)->performance += facts_of(cpu)->performance;
+		if (number >= nr_lines && number != LINE_APART)
+			nr_lines = number + 1;
+	}
+}
+
+/* Gives each line its places in `line_cpus`, and fills these. */
+static void line_init(void)
+{
+	s32 number, cpu;
+
+	line_count_cpus();
+	for_range(number, 1, nr_lines)
+		line_at(number)->first = line_at(number - 1)->first + line_at(number - 1)->nr_cpus;
+	for_range(cpu, 0, nr_cpus) {
+		struct line *line = line_at(line_of(cpu));
+
+		line_cpus[(line->first + line->placed++) & (MAX_CPUS - 1)] = cpu;
+	}
+}
+
+static s32 line_create(u32 number)
+{
+	return scx_bpf_create_dsq(QUEUE_LINE | number, -1) ?: scx_bpf_create_dsq(QUEUE_LINE_IDLE | number, -1);
+}
+
+/* Makes the queues. */
+static s32 line_create_queues(void)
+{
+	s32 number, err = line_create(LINE_APART);
+
+	if (err)
+		return err;
+	for_range(number, 0, nr_lines) {
+		err = number == LINE_APART ? 0 : line_create(number);
+		if (err)
+			return err;
+	}
+	for_range(number, 0, nr_cpus) {
+		err = scx_bpf_create_dsq(QUEUE_PINNED | number, -1);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+#endif /* __TANDEM_QUEUES_LINE_H */

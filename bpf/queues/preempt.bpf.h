@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A task that wakes takes the CPU of one with a later deadline.
+ */
+#ifndef __TANDEM_QUEUES_PREEMPT_H
+#define __TANDEM_QUEUES_PREEMPT_H
+
+#include "line.bpf.h"
+
+enum {
+	/* How much earlier a deadline must be, ns: what a switch to and fro costs at most. */
+	PREEMPT_MARGIN = NSEC_PER_MSEC / 4,
+};
+
+/* The CPUs that run something of the idle class, 64 to a word. */
+u64 idle_class_cpus[MAX_CPUS / 64];
+
+/* Whether any does, about: how many do. */
+s32 nr_idle_class_cpus;
+
+/* Notes that what runs on a CPU is of the idle class now, or of another one. */
+static __noinline void preempt_change_class(struct queues_cpu *cctx, bool idles)
+{
+	u32 cpu = cctx->number;
+
+	cctx->idles = idles;
+	__sync_fetch_and_xor(&idle_class_cpus[(cpu / 64) & (MAX_CPUS / 64 - 1)], 1ULL << (cpu & 63));
+	__sync_fetch_and_add(&nr_idle_class_cpus, idles ? 1 : -1);
+}
+
+/* The places of the 64 windows of six bits in BIT_SEQUENCE, in which each stands once (a de Bruijn sequence). */
+static const u8 bit_places[64] = {
+	0,  1,	2,  53, 3,  7,	54, 27, 4,  38, 41, 8,	34, 55, 48, 28, 62, 5,	39, 46, 44, 42, 22, 9,	24, 35, 59, 56, 49, 18, 29, 11,
+	63, 52, 6,  26, 37, 40, 33, 47, 61, 45, 43, 21, 23, 58, 17, 10, 51, 25, 36, 32, 60, 20, 57, 16, 50, 31, 19, 15, 30, 14, 13, 12,
+};
+
+#define BIT_SEQUENCE 0x022fdd63cc95386dULL
+
+/* The lowest bit of a word that is not 0, without a branch: the verifier would follow each. */
+static __always_inline u32 lowest_bit(u64 word)
+{
+	return bit_places[((word & -word) * BIT_SEQUENCE) >> 58];
+}
+
+/* A CPU that runs something of the idle class and that a task may have: the first one of a word, from @prev_cpu's on. Negative: none. */
+static s32 preempt_idle_class(struct task_struct *p, s32 prev_cpu)
+{
+	u32 words = (nr_cpus + 63) / 64;
+	s32 step;
+
+	if (queues_cpu_of(prev_cpu)->idles)
+		return prev_cpu;
+	for_range(step, 0, words) {
+		u32 word = ((u32)prev_cpu / 64 + (u32)step) % (words ?: 1), cpu;
+		u64 bits = idle_class_cpus[word & (MAX_CPUS / 64 - 1)];
+
+		if (!bits)
+			continue;
+		cpu = word * 64 + lowest_bit(bits);
+		if (cpu < nr_cpus && may_run_on(p, cpu))
+			return cpu;
+	}
+	return -1;
+}
+
+/* Whether what is due at @deadline may take a CPU from what runs there. */
+static __always_inline bool preempt_may(u64 deadline, u32 cpu)
+{
+	struct queues_cpu *cctx = queues_cpu_of(cpu);
+
+	return cctx->idles || vtime_before(deadline + PREEMPT_MARGIN, cctx->deadline);
+}
+
+/* Whether a task takes no CPU from others. */
+static __always_inline bool preempt_never(struct task_struct *p, struct queues_task *task)
+{
+	return task->idles || p->policy == SCHED_BATCH;
+}
+
+/*
+ * The CPU that a task takes: one of the idle class, else its last one, else another of the same line, if what runs there is due later.
+ * Negative: none. To look at two is nearly as good as to look at all.
+ */
+static __always_inline s32 preempt_pick(struct task_struct *p, struct queues_task *task, s32 prev_cpu)
+{
+	struct line *line = line_at(line_of(prev_cpu));
+	u64 deadline;
+	s32 cpu;
+
+	if (preempt_never(p, task))
+		return -1;
+	if (nr_idle_class_cpus > 0) {
+		cpu = preempt_idle_class(p, prev_cpu);
+		if (cpu >= 0)
+			return cpu;
+	}
+	line_enter(task, line_of(prev_cpu));
+	line_bound(task, line);
+	deadline = task->vtime + task->request;
+	cpu = prev_cpu;
+	if (!preempt_may(deadline, cpu)) {
+		cpu = line_random_cpu(line);
+		if (!preempt_may(deadline, cpu) || !may_run_on(p, cpu))
+			return -1;
+	}
+	/* The next task that wakes is not to take it again. */
+	queues_cpu_of(cpu)->deadline = deadline;
+	return cpu;
+}
+
+#endif /* __TANDEM_QUEUES_PREEMPT_H */

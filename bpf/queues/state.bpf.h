@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the base of several queues keeps of tasks and CPUs, and what it counts.
+ */
+#ifndef __TANDEM_QUEUES_STATE_H
+#define __TANDEM_QUEUES_STATE_H
+
+#include "../include/scx.bpf.h"
+
+/* A task. Virtual times are those of its line (line.bpf.h). */
+struct queues_task {
+	/* Its virtual time when it was last charged, and what it had run by then, ns. */
+	u64 vtime;
+	u64 charged;
+	/* When its utilisation was brought up to date, ns. */
+	u64 util_at;
+	u8 line;
+	/* Virtual time of a nanosecond of work, with WEIGHT_SHIFT bits of fraction; and its weight, 1024 for nice 0. */
+	u32 pace;
+	u32 weight;
+	/* Virtual times: of what it takes at once, and of the most that sleep saves up. */
+	u64 request;
+	u64 credit;
+	/* What it is given when it has had its turn and waits again, ns: that tells its leeway (weight.bpf.h). */
+	u32 slice;
+	/* What it has run since it woke, and the mean of that over earlier times, ns. */
+	u32 ran;
+	u32 burst;
+	/* Share of the fastest CPU's time at its highest clock that it takes, 0..1024; and what that was before it slept. */
+	u32 util;
+	u32 util_est;
+	/* By how much the work since it woke, or since its CPU was idle, was less than the time that it took, ns. */
+	u32 lost;
+	/* Its control group (cgroups.bpf.h), and whether it is counted there as one that could run. */
+	u16 cgroup;
+	bool counted;
+	/* It is of the idle class. */
+	bool idles;
+	/* It was on a CPU until now. */
+	bool ran_on;
+	/* mode=auto: a faster CPU asked for it, and it has not slept since, or computed for long. */
+	bool pulled;
+	/* The kind of CPU on which it costs least, how often that still holds, and for which utilisation it was found. */
+	s8 kind;
+	u8 kind_again;
+	u16 kind_util;
+	/* The CPU that it is to go to, plus 1; 0: any. */
+	u32 go_to;
+};
+
+enum {
+	NO_SIBLING = 0xffff,
+};
+
+/* A CPU, on a cache line of its own. */
+struct queues_cpu {
+	/* Virtual deadline of what runs; and its `charged`. */
+	u64 deadline;
+	u64 charged;
+	/* When the CPU's utilisation was brought up to date; and when what runs began to, where CPUs differ, ns. */
+	u64 util_at;
+	u64 began;
+	/* Utilisation, 0..1024, and what was last asked of the clock. */
+	u16 util;
+	u16 asked;
+	u32 lost;
+	/* Utilisation of a task for which the CPU is too slow. */
+	u16 too_much;
+	/* Performance at the highest clock (cpu_facts.capacity). */
+	u16 capacity;
+	/* mode=auto: the least that is asked of the clock, and what is asked for tasks that the CPU asked for. */
+	u16 floor;
+	u16 dear;
+	/* The CPU; and the core's other hardware thread, or NO_SIBLING. */
+	u16 number;
+	u16 sibling;
+	/* The line that it looks into; a byte is within `lines` without a mask. */
+	u8 line;
+	/* As cpu_ctx.kind: 0 for the fastest. */
+	u8 kind;
+	/* What is so for all CPUs, at hand: clocks follow utilisation; there are other kinds; either, so that utilisation is of use. */
+	bool has_clock;
+	bool has_others;
+	bool wants_util;
+	/* There are other lines; there are slower CPUs. */
+	bool has_lines;
+	bool has_slower;
+	/* What runs is of the idle class. */
+	bool idles;
+	/* What runs may run on some CPUs only, or needs little: it does not give its place to a slower CPU's thread. */
+	bool keeps;
+	/* Something waits that may run nowhere else. */
+	bool has_pinned;
+	/* What begins next was taken from a queue, and `deadline` is meanwhile the place of the first that waited there. */
+	bool took;
+	/* What runs would do better on a faster CPU. */
+	bool misfit;
+	/* Ticks with something waiting; at the next dispatch what is of age comes first; how much is still looked at (age.bpf.h). */
+	u16 ticks;
+	bool looks_for_aged;
+	u16 looks_left;
+	/* A faster CPU that wants what runs here, plus 1; others write it. */
+	u32 wanted_by;
+	/* How many waited in its line at the last tick; 0 since it was idle. */
+	u16 crowd;
+	/* The line where something waited when another CPU woke this one, plus 1; others write it. */
+	u16 look_at;
+} __attribute__((aligned(64)));
+
+#endif /* __TANDEM_QUEUES_STATE_H */

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * From line to line: a CPU takes what is owed a turn in another line, and whatever waits there if it has nothing to do; what wakes is
+ * queued where fewer wait of two lines; a fast CPU takes from slow ones.
+ */
+#ifndef __TANDEM_QUEUES_STEAL_H
+#define __TANDEM_QUEUES_STEAL_H
+
+#include "idle.bpf.h"
+#include "waiting.bpf.h"
+
+enum {
+	/* How many tasks are looked at in another line. */
+	STEAL_MOST = 4,
+};
+
+static __always_inline u32 steal_random_line(void)
+{
+	return bpf_get_prandom_u32() % (nr_lines ?: 1);
+}
+
+/* How many wait in a line for each of its CPUs, of 1024 where all are as fast as the fastest; in 16ths. */
+static __always_inline u64 steal_load(u32 number, u32 more)
+{
+	return ((u64)scx_bpf_dsq_nr_queued(QUEUE_LINE | number) + more) * (16 * 1024) / (line_at(number)->performance ?: 1);
+}
+
+/* The line of several in which a task is to wait: its own, unless in another one, taken at random, far fewer do. */
+static __noinline u32 steal_line_for(struct task_struct *p, u32 home)
+{
+	u32 other;
+
+	if (scx_bpf_dsq_nr_queued(QUEUE_LINE | home) < line_at(home)->nr_cpus || !may_run_everywhere(p))
+		return home;
+	other = steal_random_line();
+	/* A quarter of a task less for each CPU, so that tasks do not change places for nothing. */
+	return other != home && line_at(other)->nr_cpus && steal_load(other, line_at(other)->nr_cpus / 4) < steal_load(home, 0) ? other : home;
+}
+
+/* A line, drawn at random, where what is about to go on is ahead of all by a quarter of what it takes at once; else the CPU's own. */
+static __always_inline u32 steal_behind(struct queues_cpu *cctx, struct queues_task *task)
+{
+	u32 other = steal_random_line(), least = task->request / 4;
+
+	return vtime_before(line_at(other)->vtime + least, task->vtime) ? other : cctx->line;
+}
+
+/* Whether a task that waits is owed the turn of one that weighs no more, has @leeway, and is due at @place. */
+static __always_inline bool steal_is_owed(struct task_struct *p, u64 place, u64 leeway, u64 apart)
+{
+	struct task_ctx *tctx = task_of(p);
+	u64 own = tctx ? waiting_leeway(tctx->queues.slice) : 0;
+
+	if (!tctx || own > leeway || !vtime_before(p->scx.dsq_vtime + own, place))
+		return false;
+	/* Clocks are coarse beside what weighs much: that may only wait for the end of a lighter thread's turn, in its own line. */
+	return own == leeway || vtime_before(p->scx.dsq_vtime + own / 2 + apart, place);
+}
+
+/* Takes one of the first that wait in another line, if that is owed the turn; whether there was one. */
+static __noinline int steal_due(struct queues_cpu *cctx, u32 other, u64 place, u64 leeway)
+{
+	u64 apart = line_at(cctx->line)->vtime - line_at(other)->vtime;
+	struct task_struct *p;
+	bool taken = false;
+	u32 step = 0;
+
+	bpf_rcu_read_lock();
+	for_queued(it, p, QUEUE_LINE | other) {
+		if (!vtime_before(p->scx.dsq_vtime, place) || ++step > STEAL_MOST)
+			break;
+		if (!may_run_on(p, cctx->number) || !steal_is_owed(p, place, leeway, apart))
+			continue;
+		taken = dsq_move(&it, p, SCX_DSQ_LOCAL, 0);
+		break;
+	}
+	bpf_rcu_read_unlock();
+	return taken;
+}
+
+/* A CPU in whose line nothing waits takes from another one: that one's time holds here, too. */
+static __always_inline bool steal_from(struct queues_cpu *cctx, u32 other)
+{
+	struct line *line = line_at(cctx->line);
+	u64 now = line_at(other)->vtime;
+
+	if (!dsq_move_to_local(QUEUE_LINE | other))
+		return false;
+	if (vtime_before(line->vtime, now))
+		line->vtime = now;
+	return true;
+}
+
+/* Takes the first task that waits in one of two lines, the longer first, or where another CPU has said. */
+static __noinline int steal_from_lines(struct queues_cpu *cctx)
+{
+	u32 home = cctx->line, one, other, at_one, at_other;
+
+	if (cctx->look_at && steal_from(cctx, cctx->look_at - 1))
+		return true;
+	one = steal_random_line();
+	other = home + 1 < nr_lines ? home + 1 : 0;
+	at_one = scx_bpf_dsq_nr_queued(QUEUE_LINE | one);
+	at_other = scx_bpf_dsq_nr_queued(QUEUE_LINE | other);
+	if (!at_other)
+		return at_one && steal_from(cctx, one);
+	if (at_one && steal_load(one, 0) >= steal_load(other, 0) && steal_from(cctx, one))
+		return true;
+	return steal_from(cctx, other) || (at_one && steal_from(cctx, one));
+}
+
+/* The same of the idle class, where nothing else waits. */
+static __noinline int steal_idle_class(struct queues_cpu *cctx)
+{
+	u32 home = cctx->line, at = cctx->look_at, one = steal_random_line();
+
+	cctx->look_at = 0;
+	if (at && dsq_move_to_local(QUEUE_LINE_IDLE | (at - 1)))
+		return true;
+	if (line_idle_waits(one) && dsq_move_to_local(QUEUE_LINE_IDLE | one))
+		return true;
+	one = home + 1 < nr_lines ? home + 1 : 0;
+	return line_idle_waits(one) && dsq_move_to_local(QUEUE_LINE_IDLE | one);
+}
+
+/* How much a CPU's thread deserves a faster one, by what mechanisms say of it. */
+static __always_inline u32 steal_merit(struct cpu_ctx *cctx)
+{
+	return cctx->rank == RANK_SERIAL ? 3 : cctx->longest.is_long ? 2 : 1;
+}
+
+/* Makes a thread that a slower CPU is too slow for come to @cpu, which is about to be idle. */
+__noinline int steal_misfit(s32 cpu)
+{
+	u32 kind = queues_cpu_of(cpu)->kind, best = 0;
+	struct queues_cpu *from = 0;
+	s32 at;
+
+	if (kind + 1 >= nr_kinds || idle_shares_core(cpu) || !place_likes(cpu))
+		return 0;
+	for_range(at, 0, nr_cpus) {
+		struct queues_cpu *cctx = queues_cpu_of(cpus_by_speed[(nr_cpus - 1 - at) & (MAX_CPUS - 1)]);
+
+		if (cctx->kind <= kind)
+			break;
+		if (!cctx->misfit || cctx->wanted_by || steal_merit(cpu_of(cctx->number)) <= best)
+			continue;
+		from = cctx;
+		best = steal_merit(cpu_of(cctx->number));
+		if (is_alone())
+			break;
+	}
+	if (!from)
+		return 0;
+	from->wanted_by = cpu + 1;
+	count(TANDEM_STAT_PULL_ASKED);
+	scx_bpf_kick_cpu(from->number, SCX_KICK_PREEMPT);
+	return 0;
+}
+
+#endif /* __TANDEM_QUEUES_STEAL_H */

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Turns on faster CPUs: with as many busy threads as CPUs nothing waits, and the first ones to come would have the fast CPUs for good.
+ * A thread that a slower CPU is too slow for changes places with one that has had a faster CPU for long.
+ */
+#ifndef __TANDEM_QUEUES_TURNS_H
+#define __TANDEM_QUEUES_TURNS_H
+
+#include "steal.bpf.h"
+
+enum {
+	/* How long a thread has a CPU before it changes places, ns: long against what caches cost. */
+	TURN_NS = 24 * NSEC_PER_MSEC,
+	/* A thread that shares its core for longer than this, ns, goes to a core of its own. */
+	SHARE_NS = 8 * NSEC_PER_MSEC,
+	/* Of wanted_by: what runs there is to leave; the CPU is idle and waits for the thread. */
+	WANTED_IN_TURN = 1 << 31,
+	WANTED_CLAIMED = 1 << 30,
+};
+
+/* The faster CPU whose thread has run there for longest, at least for TURN_NS. Negative: none. */
+static s32 turns_find(u32 kind, u64 now)
+{
+	u64 longest = TURN_NS;
+	s32 at, found = -1;
+
+	for_range(at, 0, nr_cpus) {
+		u32 cpu = cpus_by_speed[at & (MAX_CPUS - 1)];
+		struct queues_cpu *cctx = queues_cpu_of(cpu);
+
+		if (cctx->kind >= kind)
+			break;
+		/* A thread may have come to a serial phase as it ran. */
+		if (cctx->keeps || cctx->wanted_by || cpu_of(cpu)->rank == RANK_SERIAL || now - cctx->began <= longest || now - cctx->began > NSEC_PER_SEC)
+			continue;
+		longest = now - cctx->began;
+		found = cpu;
+	}
+	return found;
+}
+
+/* A thread on a slower CPU has its turn on a faster one; whether it has. */
+static __noinline int turns_take(u32 cpu)
+{
+	struct queues_cpu *cctx = queues_cpu_of(cpu);
+	u64 now = bpf_ktime_get_ns();
+	s32 faster;
+
+	if (now - cctx->began < TURN_NS || cctx->wanted_by)
+		return 0;
+	faster = turns_find(cctx->kind, now);
+	if (faster < 0)
+		return 0;
+	queues_cpu_of(faster)->began = now;
+	cctx->wanted_by = (u32)(faster + 1) | WANTED_IN_TURN;
+	return 1;
+}
+
+/* An idle core of the fastest @kinds. Negative: none. */
+static __noinline s32 turns_idle_faster(u32 kinds)
+{
+	s32 kind, found;
+
+	for_range(kind, 0, MAX_KINDS) {
+		if (kind >= kinds)
+			break;
+		found = place_pick_from(kind, SCX_PICK_IDLE_CORE);
+		if (found >= 0)
+			return found;
+	}
+	return -1;
+}
+
+/* An idle core as fast as @cpu or faster, in the same line if these are equal. Negative: none. */
+static s32 turns_idle_core(u32 cpu)
+{
+	u32 line = line_of(cpu);
+
+	if (nr_kinds < 2)
+		return place_pick_in(bpf_map_lookup_elem(&line_sets, &line), SCX_PICK_IDLE_CORE);
+	return turns_idle_faster(queues_cpu_of(cpu)->kind + 1);
+}
+
+/* Sends what runs on a CPU to another one, that is idle, when it leaves; whether there is such a one. */
+static __always_inline int turns_leave_for(u32 cpu, s32 idle)
+{
+	if (idle < 0)
+		return 0;
+	queues_cpu_of(cpu)->wanted_by = (u32)(idle + 1) | WANTED_CLAIMED;
+	return 1;
+}
+
+/* A thread for which a CPU is too slow goes to an idle core that is faster; whether it does. */
+static __noinline int turns_go_up(u32 cpu)
+{
+	return !queues_cpu_of(cpu)->wanted_by && turns_leave_for(cpu, turns_idle_faster(queues_cpu_of(cpu)->kind));
+}
+
+/* The CPU that a wish is of; none, if that is not a CPU's number. */
+static __always_inline u32 turns_wanting(u32 wanted)
+{
+	return (wanted & ~(WANTED_IN_TURN | WANTED_CLAIMED)) - 1;
+}
+
+/* The thread does not come: a CPU that waits for it, and counts as busy, is woken, to go idle anew. */
+static __always_inline void turns_let_go(u32 wanted)
+{
+	if (wanted & WANTED_CLAIMED)
+		scx_bpf_kick_cpu(turns_wanting(wanted), SCX_KICK_IDLE);
+}
+
+/* A thread that has run for long, beside another one of the same core, goes to an idle core; whether it does. */
+static __noinline int turns_leave_core(struct task_struct *p, u32 cpu)
+{
+	return may_run_everywhere(p) && idle_shares_core(cpu) && !cpu_runs_noise(cpu) && turns_leave_for(cpu, turns_idle_core(cpu));
+}
+
+#endif /* __TANDEM_QUEUES_TURNS_H */

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Utilisation of tasks and CPUs, and the clock that it asks for, where CPUs differ or have clocks that can be set.
+ *
+ * It is the kernel's (kernel/sched/pelt.c), independent of the CPU and its clock: it halves in 2^25 ns. Between halvings a parabola
+ * stands for the exponential function, within 0.3 % of it. A task's work is counted as the kernel's pelt clock does, slower
+ * on a slower CPU: what is lost of the time counts as sleep afterwards, a task's when it sleeps, a CPU's when that is idle
+ * (update_rq_clock_pelt). Time in which a task waits counts as sleep. schedutil adds a quarter to what it is asked for.
+ */
+#ifndef __TANDEM_QUEUES_UTIL_H
+#define __TANDEM_QUEUES_UTIL_H
+
+#include "line.bpf.h"
+
+enum {
+	UTIL_ONE = 1024,
+	/* Of too_much: a CPU that nothing is too much for. */
+	TOO_MUCH_NEVER = 0xffff,
+	HALF_LIFE_SHIFT = 25,
+	/* A shorter time, ns, makes no difference to a utilisation: it is about one. */
+	UTIL_LEAST_NS = 1 << (HALF_LIFE_SHIFT + 1 - 10),
+	/* After so long an idle CPU asks for less, ns: some halvings, and seldom. */
+	IDLE_LONG_NS = 100 * NSEC_PER_MSEC,
+	/* What computes for longer has a CPU that asked for it to itself, ns: those that meet at barriers do not. */
+	PULLED_MOST_NS = 200 * NSEC_PER_MSEC,
+	/* A clock is asked for anew when what it is to do changes by an eighth. */
+	ASK_SHIFT = 3,
+};
+
+/* How many CPUs run what would do better on a faster one. */
+s32 nr_misfits;
+
+/* What is lost of @value in @ns, less than a halving: 1 - 2^-x is near x (0.672 - 0.172 x). */
+static __always_inline u32 util_lost(u32 value, u64 ns)
+{
+	return (value * ns * (688 - (ns * 176 >> HALF_LIFE_SHIFT))) >> (HALF_LIFE_SHIFT + 10);
+}
+
+/* What is left of @value after any time. */
+static __noinline u32 util_decayed(u32 value, u64 ns)
+{
+	u64 halvings = ns >> HALF_LIFE_SHIFT;
+
+	if (halvings >= 10)
+		return 0;
+	value >>= halvings;
+	return value - util_lost(value, ns & ((1 << HALF_LIFE_SHIFT) - 1));
+}
+
+static __always_inline u32 util_of(struct queues_task *task)
+{
+	return task->util > task->util_est ? task->util : task->util_est;
+}
+
+/* Asks for the clock that a utilisation needs, of the CPU that runs this. Nothing at all would change nothing (clock.bpf.h). */
+static __always_inline void util_ask_again(struct queues_cpu *cctx, u32 util)
+{
+	if (util < cctx->floor)
+		util = cctx->floor;
+	cctx->asked = util ?: 1;
+	scx_bpf_cpuperf_set(cctx->number, cctx->asked < UTIL_ONE ? cctx->asked : UTIL_ONE);
+}
+
+/* What a CPU asks for with a utilisation and what waits: that would run there, if it could (cpu_util_cfs_boost of kernel/sched/fair.c). */
+static __always_inline u32 util_boosted(struct queues_cpu *cctx, u32 util)
+{
+	u32 cpus = line_at(cctx->line)->nr_cpus;
+
+	return cctx->crowd < cpus ? util + util * cctx->crowd / cpus : 2 * util;
+}
+
+/* As util_ask_again, if that is not what was asked for before, about. */
+static __always_inline void util_ask(struct queues_cpu *cctx, u32 util)
+{
+	u32 apart = util > cctx->asked ? util - cctx->asked : cctx->asked - util;
+
+	if (cctx->has_clock && (!cctx->asked || apart > cctx->asked >> ASK_SHIFT))
+		util_ask_again(cctx, util);
+}
+
+/* Whether a CPU is fast enough for a utilisation. */
+static __always_inline bool util_fits(u32 util, struct queues_cpu *cctx)
+{
+	return util < cctx->too_much;
+}
+
+static __noinline void util_change_misfit(struct queues_cpu *cctx, bool misfit)
+{
+	cctx->misfit = misfit;
+	__sync_fetch_and_add(&nr_misfits, misfit ? 1 : -1);
+}
+
+/* Notes whether what runs on a CPU would do better on a faster one, and may have that. */
+static __always_inline void util_note_misfit(struct task_struct *p, u32 util, struct queues_cpu *cctx)
+{
+	bool misfit = !util_fits(util, cctx) && may_run_everywhere(p) && !cpu_runs_noise(cctx->number);
+
+	if (misfit != cctx->misfit)
+		util_change_misfit(cctx, misfit);
+}
+
+/* Where CPUs differ: what others are to know of a task that begins to run. */
+static __always_inline void util_note_kind(struct task_struct *p, u32 util, struct queues_cpu *cctx, u64 now)
+{
+	cctx->began = now;
+	if (cctx->has_slower)
+		cctx->keeps = util < UTIL_ONE / 2 || !may_run_everywhere(p);
+	if (cctx->kind)
+		util_note_misfit(p, util, cctx);
+}
+
+/*
+ * What is to be asked for a task that runs. What a faster CPU asked for is there beside what that CPU has to do, and is not to cost much
+ * more than work does in the mean.
+ */
+static __always_inline u32 util_wanted(struct queues_task *task, struct queues_cpu *cctx, u32 util)
+{
+	if (cctx->util > util)
+		util = cctx->util;
+	if (cctx->crowd)
+		return util_boosted(cctx, util);
+	return task->pulled ? cctx->dear : util;
+}
+
+/* A task begins to run. */
+static __always_inline void util_running(struct task_struct *p, struct queues_task *task, struct queues_cpu *cctx)
+{
+	u64 now = bpf_ktime_get_ns(), slept = now - task->util_at, idle = now - cctx->util_at;
+	u32 util;
+
+	cctx->util_at = now;
+	if (slept >> HALF_LIFE_SHIFT)
+		task->util = util_decayed(task->util, slept);
+	else
+		task->util -= util_lost(task->util, slept);
+	if (idle >> HALF_LIFE_SHIFT)
+		cctx->util = util_decayed(cctx->util, idle);
+	else if (idle >= UTIL_LEAST_NS)
+		cctx->util -= util_lost(cctx->util, idle);
+	util = util_of(task);
+	if (cctx->has_others)
+		util_note_kind(p, util, cctx, now);
+	/* Where tasks wait the CPU is busy from tick to tick, and these ask. */
+	if (!cctx->crowd)
+		util_ask(cctx, util_wanted(task, cctx, util));
+}
+
+static __noinline void util_grow_long(struct queues_task *task, struct queues_cpu *cctx, u64 ns)
+{
+	task->util = UTIL_ONE - util_decayed(UTIL_ONE - task->util, ns);
+	if (task->pulled)
+		cctx->util = util_decayed(cctx->util, ns);
+	else
+		cctx->util = UTIL_ONE - util_decayed(UTIL_ONE - cctx->util, ns);
+}
+
+/* What utilisations become by work of @ns at full performance. */
+static __always_inline void util_grow(struct queues_task *task, struct queues_cpu *cctx, u64 ns)
+{
+	if (ns >> HALF_LIFE_SHIFT) {
+		util_grow_long(task, cctx, ns);
+		return;
+	}
+	task->util += util_lost(UTIL_ONE - task->util, ns);
+	if (task->pulled)
+		cctx->util -= util_lost(cctx->util, ns);
+	else
+		cctx->util += util_lost(UTIL_ONE - cctx->util, ns);
+}
+
+/* A task goes on, or stops: it has run until now, since the CPU's `util_at`, as that was set when it began. */
+static __always_inline void util_ran(struct queues_task *task, struct queues_cpu *cctx)
+{
+	u64 now = bpf_ktime_get_ns(), work = now - cctx->util_at;
+	u32 performance;
+
+	task->util_at = now;
+	cctx->util_at = now;
+	if (work < UTIL_LEAST_NS)
+		return;
+	performance = scx_bpf_cpuperf_cur(cctx->number);
+	performance = (performance * cctx->capacity) >> 10;
+	util_grow(task, cctx, (work * performance) >> 10);
+	work -= (work * performance) >> 10;
+	task->lost += work;
+	cctx->lost += work;
+}
+
+/* A CPU has nothing to do. It asks for what its utilisation is by now: for a while it may have to do again. */
+static __always_inline void util_goes_idle(struct queues_cpu *cctx)
+{
+	u64 now = bpf_ktime_get_ns(), idle = now - cctx->util_at + cctx->lost;
+
+	cctx->lost = 0;
+	if (idle >= UTIL_LEAST_NS) {
+		cctx->util = util_decayed(cctx->util, idle);
+		cctx->util_at = now;
+	}
+	cctx->crowd = 0;
+	util_ask(cctx, cctx->util);
+}
+
+/*
+ * Wakes a CPU that has been idle for long and still asks for a high clock, which it may share with others: it asks for less then, and
+ * goes back to sleep. Nobody else may speak for it (clock.bpf.h). Called where another CPU has something to do; if none has, the clock
+ * makes little difference.
+ */
+static __always_inline void util_nudge(u32 cpu)
+{
+	struct queues_cpu *cctx = queues_cpu_of(cpu);
+
+	if (cctx->deadline || cctx->asked < UTIL_ONE / 16 || bpf_ktime_get_ns() - cctx->util_at < IDLE_LONG_NS)
+		return;
+	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+}
+
+/* A task goes to sleep: the kernel's estimate follows a rise at once and a fall by a quarter (util_est_update). */
+static __always_inline void util_sleeps(struct queues_task *task)
+{
+	task->util_at -= task->lost;
+	task->lost = 0;
+	if (task->util >= task->util_est)
+		task->util_est = task->util;
+	else
+		task->util_est -= (task->util_est - task->util) / 4;
+}
+
+/* Whether what goes on on a CPU can change anything: the clock is not at its highest yet, or a faster CPU is not wished for yet. */
+static __always_inline bool util_rises(struct queues_cpu *cctx)
+{
+	return (cctx->has_clock && scx_bpf_cpuperf_cur(cctx->number) < UTIL_ONE) || (cctx->too_much <= UTIL_ONE && !cctx->misfit);
+}
+
+/* The fastest CPUs take anything, others what leaves them a fifth to spare (fits_capacity of kernel/sched/fair.c). */
+static void util_init(void)
+{
+	s32 cpu;
+
+	for_range(cpu, 0, nr_cpus) {
+		struct queues_cpu *cctx = queues_cpu_of(cpu);
+
+		cctx->too_much = cctx->kind ? facts_of(cpu)->performance * 1024 / 1280 : TOO_MUCH_NEVER;
+		/* Of two that set a clock one is enough: the mechanism. */
+		cctx->has_clock = cpuperf && !(active & CLOCKS);
+		cctx->has_others = nr_kinds > 1;
+		cctx->has_lines = nr_lines > 1 && cpu_of(cpu)->isolate.takes_applications;
+		cctx->has_slower = cctx->kind + 1 < nr_kinds;
+		cctx->wants_util = cctx->has_clock || nr_kinds > 1;
+	}
+}
+
+#endif /* __TANDEM_QUEUES_UTIL_H */

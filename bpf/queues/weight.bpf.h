@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Weights, as the fair class has them.
+ */
+#ifndef __TANDEM_QUEUES_WEIGHT_H
+#define __TANDEM_QUEUES_WEIGHT_H
+
+#include "cgroups.bpf.h"
+
+enum {
+	/* kernel/sched/sched.h: NICE_0_LOAD, WEIGHT_IDLEPRIO. */
+	WEIGHT_NICE_0 = 1024,
+	WEIGHT_IDLE = 3,
+	NR_NICES = 40,
+	WEIGHT_SHIFT = 16,
+	/* The pace of a quarter of nice 0's weight: what is above weighs little. */
+	LIGHT_PACE = 4 << WEIGHT_SHIFT,
+	/* What is given to a task at once, ns: the most, shared by those that wait for a CPU, and the least. */
+	SLICE_MOST = 4 * NSEC_PER_MSEC,
+	SLICE_LEAST = NSEC_PER_MSEC / 2,
+	/* The same where nothing else waits; a tick ends it sooner if something does. */
+	SLICE_LONE = 20 * NSEC_PER_MSEC,
+	/*
+	 * What waits because it had its turn is given less, by 1 and this fraction of its leeway: who looks at a queue tells by the slice.
+	 */
+	LEEWAY_SHIFT = 10,
+	/* The most that sleep saves up, and that a deadline is away, ns for nice 0: chosen on the choosing half (docs/base.md). */
+	CREDIT_NS = 40 * NSEC_PER_MSEC,
+	REQUEST_MOST = 8 * NSEC_PER_MSEC,
+};
+
+/* Weight by nice value, from -20: kernel/sched/core.c, sched_prio_to_weight. */
+static const u32 nice_weights[NR_NICES] = {
+	88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916,
+	9548, 7620, 6100, 4904, 3906, 3121, 2501, 1991, 1586, 1277,
+	1024, 820, 655, 526, 423, 335, 272, 215, 172, 137,
+	110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
+};
+
+/* How many tasks are of the idle class: with none nobody looks for them. */
+s32 nr_idle_class;
+
+/* A task becomes one of the idle class, or ceases to be one. */
+static __noinline void weight_change_class(struct queues_task *task, bool idles)
+{
+	task->idles = idles;
+	__sync_fetch_and_add(&nr_idle_class, idles ? 1 : -1);
+}
+
+/* Notes the most that sleep saves up; a task's leeway is half of that, the virtual time of 20 ms of its work (waiting.bpf.h). */
+static __always_inline void weight_set_credit(struct queues_task *task, u64 credit)
+{
+	u64 less = credit >> (1 + LEEWAY_SHIFT);
+
+	task->credit = credit;
+	task->slice = SLICE_LONE - 1 - (less < SLICE_LONE / 2 ? less : SLICE_LONE / 2);
+}
+
+/* Notes a task's weight. scx.weight would not do: it is a round number of percent, 1 for each nice value from 17 on. */
+static void weight_note(struct task_struct *p, struct queues_task *task)
+{
+	u32 nice = p->static_prio - MAX_RT_PRIO;
+	/*
+	 * In a group the policy counts among its tasks only, and on a CPU of its own among what waits there: by the weight, which is all
+	 * that the class is to the fair class, too, but for preemption.
+	 */
+	bool idles = p->policy == SCHED_IDLE && !task->cgroup && p->nr_cpus_allowed > 1;
+
+	if (idles != task->idles)
+		weight_change_class(task, idles);
+	task->weight = p->policy == SCHED_IDLE ? WEIGHT_IDLE : nice < NR_NICES ? nice_weights[nice] : WEIGHT_NICE_0;
+	task->pace = (WEIGHT_NICE_0 << WEIGHT_SHIFT) / task->weight;
+	weight_set_credit(task, ((u64)CREDIT_NS * task->pace) >> WEIGHT_SHIFT);
+}
+
+/* The virtual time of @ns of a task's work. */
+static __always_inline u64 weight_charge(struct queues_task *task, u64 ns)
+{
+	u64 charge = (ns * task->pace) >> WEIGHT_SHIFT;
+
+	return task->cgroup ? cgroup_charge(task->cgroup, charge) : charge;
+}
+
+/* The same for a task of a group, where the group's share may have changed. */
+static __noinline void weight_request_in_group(struct queues_task *task, u32 burst)
+{
+	task->request = weight_charge(task, burst);
+	weight_set_credit(task, weight_charge(task, CREDIT_NS));
+}
+
+/* Works out what a task's deadlines are made of. */
+static __always_inline void weight_request(struct queues_task *task)
+{
+	u32 burst = task->burst < REQUEST_MOST ? task->burst : REQUEST_MOST;
+
+	if (task->cgroup)
+		weight_request_in_group(task, burst);
+	else
+		task->request = ((u64)burst * task->pace) >> WEIGHT_SHIFT;
+}
+
+#endif /* __TANDEM_QUEUES_WEIGHT_H */

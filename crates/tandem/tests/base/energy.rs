@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! mode=auto: work where it costs least, and clocks that do not cost much more than that. On hikey960, whose CPUs 0 to 3 are the little
+//! ones.
+
+use std::path::Path;
+
+use tandem_simulator::metrics::Report;
+use tandem_simulator::simulation::Options;
+use tandem_simulator::workload::Workload;
+
+use super::run::{for_ms, of, options, periodic, with, within};
+use crate::long::combinations::scheduler::{audited_run, machine};
+use crate::long::combinations::support::workload::{thread, timer, work};
+
+fn on_hikey960(workload: &Workload, mode: &str) -> Report {
+    let options = Options { governor: "schedutil".parse().unwrap(), ..options(with(&[("mode", mode)])) };
+    audited_run(&machine("hikey960"), workload, &options)
+}
+
+/// Seconds for which the CPUs of a cluster were busy.
+fn busy(report: &Report, cpus: std::ops::Range<usize>) -> f64 {
+    report.cpus[cpus].iter().map(|cpu| cpu.busy_s).sum()
+}
+
+/// 1 ms of the fastest CPU in each 20: it would have a big CPU, and keep that.
+#[test]
+fn what_needs_little_runs_where_it_costs_least() {
+    let light = for_ms(2000, [periodic("light", 1, 20)]);
+    let (none, auto) = (on_hikey960(&light, "none"), on_hikey960(&light, "auto"));
+    assert!(busy(&none, 4..8) > 0.05, "{}", busy(&none, 4..8));
+    assert!(busy(&auto, 4..8) < 0.02, "{} s on big CPUs", busy(&auto, 4..8));
+    assert!(auto.energy_j.cores < 0.7 * none.energy_j.cores, "{} J, {} J", auto.energy_j.cores, none.energy_j.cores);
+}
+
+/// It begins as something that needs little, and does not sleep once it needs much.
+#[test]
+fn what_computes_has_the_fastest_cpu_at_the_highest_clock() {
+    let light = [work(1), timer(20)].into_iter().cycle().take(40);
+    let grows = of([thread("grows", light.chain([work(2000)]).collect::<Vec<_>>())]);
+    within(on_hikey960(&grows, "auto").time_s, 2.45, 0.1);
+}
+
+/// Eight threads that meet at a barrier: what the big CPUs take over beside their own work does not have the highest clock.
+#[test]
+fn what_is_taken_over_does_not_have_the_highest_clock() {
+    let noise = Workload::load(Path::new("noise")).unwrap();
+    let (none, auto) = (on_hikey960(&noise, "none"), on_hikey960(&noise, "auto"));
+    let per_work = |report: &Report| report.energy_j.cores / report.tasks.iter().map(|task| task.work_s).sum::<f64>();
+    assert!(per_work(&auto) < 0.9 * per_work(&none), "{} J/s, {} J/s", per_work(&auto), per_work(&none));
+    assert!(auto.time_s < 1.3 * none.time_s, "{} s, {} s", auto.time_s, none.time_s);
+}

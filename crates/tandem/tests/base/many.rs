@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! Many threads: that come and go, and that sleep.
+
+use tandem_simulator::workload::{Op, TaskSpec};
+
+use super::run::{of, run, threads, within};
+use crate::equal;
+use crate::long::combinations::support::workload::{TaskExt, repeat, sleep, thread, work};
+
+/// One thread makes two thousand that compute for a millisecond each, on four CPUs: half a second.
+#[test]
+fn two_thousand_threads_that_come_and_go() {
+    let parent = thread("parent", [repeat(2000, [Op::Fork(1)]), vec![Op::Join]].concat());
+    let child = TaskSpec { instances: 0, ..thread("child", [work(1)]) };
+    let report = run(&equal::machine(4), &of([parent, child]));
+    assert_eq!(report.tasks.len(), 2001);
+    within(report.time_s * 1e3, 500.0, 5.0);
+}
+
+/// They wake at the same time, on eight CPUs, for a millisecond each.
+#[test]
+fn five_thousand_threads_that_sleep() {
+    let sleepers = thread("sleeper", [sleep(100), work(1)]).times(5000);
+    let report = run(&equal::machine(8), &of([sleepers]));
+    within(report.time_s * 1e3, 100.0 + 5000.0 / 8.0, 10.0);
+    assert!(threads(&report, "sleeper").iter().all(|task| task.work_s > 0.0));
+}
+
+mod long {
+    use super::*;
+
+    /// All there at once, for a millisecond each on 64 CPUs. The watchdog would say of one that waits for 30 s.
+    #[test]
+    fn two_hundred_thousand_threads_at_once() {
+        let sleepers = thread("sleeper", [sleep(100), work(1)]).times(200_000);
+        let report = run(&equal::machine(64), &of([sleepers]));
+        assert_eq!(report.tasks.iter().filter(|task| task.work_s > 0.0).count(), 200_000);
+        within(report.time_s * 1e3, 100.0 + 200_000.0 / 64.0, 50.0);
+    }
+}

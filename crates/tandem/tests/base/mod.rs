@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! What the base of several queues promises (`bpf/queues`): numbers worked out by hand, in the simulator.
+
+mod clocks;
+mod energy;
+mod groups;
+mod hotplug;
+mod idle_class;
+mod kernels;
+mod lines;
+mod many;
+mod mechanisms;
+mod mixes;
+mod patience;
+mod pinned;
+mod run;
+mod single;
+mod staying;
+mod turns;
+mod wakeups;
+mod weights;
