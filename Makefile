@@ -142,7 +142,7 @@ bench: build ## Measure the simulator's speed
 	"$(TANDEM)" bench
 	scripts/count
 
-# What `make judge-base` judges, and which part and half of it; its own runs are kept in out/judge.
+# What `make judge-base` and `make judge-auto` judge, and which part and half of it; its own runs are kept in out/judge.
 SCHEDULER ?= tandem
 PART ?=
 HALF ?=
@@ -155,6 +155,13 @@ judge-base: build-requirements ## Judge the scheduler without mechanisms against
 	"$(TARGET)/release/examples/judge-base" --scheduler "$(SCHEDULER)" $(PART:%=--part %) $(HALF:%=--half %) \
 		$(if $(filter yes,$(QUICK)),--quick) --judge-seed $(JUDGE_SEED) --jobs $(JOBS) \
 		--published "$(TOOLS)/published" --objects "$(OBJECTS)" --store "$(OUT)/judge" $(if $(FRESH),--fresh)
+
+.PHONY: judge-auto
+judge-auto: build-requirements ## Judge the modes against what distributions run, fair's governors and other schedulers (QUICK=yes; docs/auto.md)
+	$(CARGO) build --quiet --release --locked --package tandem-sched --example judge-auto
+	"$(TARGET)/release/examples/judge-auto" --scheduler "$(SCHEDULER)" $(PART:%=--part %) $(HALF:%=--half %) \
+		$(if $(filter yes,$(QUICK)),--quick) --judge-seed $(JUDGE_SEED) --jobs $(JOBS) \
+		--published "$(TOOLS)/published" --store "$(OUT)/judge" $(if $(FRESH),--fresh)
 
 # It needs two idle CPUs: what others do is in the times. With `guest/cost --count` it is not.
 .PHONY: cost

@@ -45,10 +45,29 @@ const volatile enum tandem_base base
 enum tandem_mode {
 	TANDEM_MODE_NONE,
 	TANDEM_MODE_AUTO,
+	TANDEM_MODE_PERFORMANCE,
+	TANDEM_MODE_BALANCED,
+	TANDEM_MODE_POWERSAVE,
 };
 
 const volatile enum tandem_mode mode
-	__help("What base=queues is after besides time: none; auto, energy too, where CPUs differ and the power of clocks is known.") = TANDEM_MODE_NONE;
+	__help("What base=queues is after besides time: none; performance, nothing else; balanced, energy where that takes no time; powersave, energy; auto, what the machine's user wishes of these.") = TANDEM_MODE_NONE;
+
+/* What is wished of a mode. */
+enum tandem_wish {
+	TANDEM_WISH_PERFORMANCE,
+	TANDEM_WISH_BALANCED,
+	TANDEM_WISH_POWERSAVE,
+};
+
+/* mode=auto: what the machine's user wishes, which the loader finds out and changes while this runs. */
+volatile u32 wish = TANDEM_WISH_BALANCED;
+
+/* What is wished now, where there is a mode. */
+static inline u32 wished(void)
+{
+	return mode == TANDEM_MODE_AUTO ? wish : mode - TANDEM_MODE_PERFORMANCE;
+}
 
 /* The mechanisms. */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Energy (mode=auto): the kind of CPU on which a task's work costs least, where clocks follow utilisation and the power of operating
- * points is known; and two clocks of each kind, below which work costs more and above which it costs much more.
+ * Energy (modes auto, balanced and powersave): the kind of CPU on which a task's work costs least, where clocks follow utilisation and
+ * the power of operating points is known; and clocks of each kind: below one work costs more, above another it costs much more.
  */
 #ifndef __TANDEM_QUEUES_ENERGY_H
 #define __TANDEM_QUEUES_ENERGY_H
@@ -28,6 +28,8 @@ struct energy_kind {
 	/* Performance where work costs least, and the highest from where more costs at most twice the mean of what is there. */
 	u32 least;
 	u32 dear;
+	/* The lowest that is at least nine tenths of the highest. */
+	u32 most_of;
 	u32 cost[ENERGY_STEPS];
 	/* What the CPUs draw together while one is awake, as a cost of work on that one. */
 	u32 shared[ENERGY_STEPS];
@@ -40,7 +42,7 @@ bool energy_known;
 /* Whether power decides. The mode is for the verifier, to which it is a constant. */
 static __always_inline bool by_energy(void)
 {
-	return energy_known && mode == TANDEM_MODE_AUTO;
+	return mode != TANDEM_MODE_NONE && energy_known && wished() != TANDEM_WISH_PERFORMANCE;
 }
 
 /* What the CPUs of a kind do. */
@@ -186,6 +188,8 @@ static bool energy_find_clocks(struct energy_kind *about)
 		if (!opp || energy_cost(power - points->power[below], performance - points->performance[below]) <=
 			    2 * energy_cost(power, performance))
 			about->dear = performance;
+		if (performance * 10 <= points->performance[(points->nr_opps - 1) & (MAX_OPPS - 1)] * 9)
+			about->most_of = points->performance[(opp + 1) & (MAX_OPPS - 1)];
 	}
 	return points->nr_opps > 0;
 }
@@ -233,7 +237,7 @@ static void energy_init(void)
 {
 	s32 at;
 
-	if (mode != TANDEM_MODE_AUTO || !cpuperf || nr_kinds < 2)
+	if (mode == TANDEM_MODE_NONE || mode == TANDEM_MODE_PERFORMANCE || !cpuperf || nr_kinds < 2)
 		return;
 	for_range(at, 0, nr_cpus)
 		energy_add_cpu(at);
@@ -250,6 +254,7 @@ static void energy_init(void)
 
 		cctx->floor = energy_kind_at(cctx->kind)->least * 4 / 5;
 		cctx->dear = energy_kind_at(cctx->kind)->dear * 4 / 5;
+		cctx->ceiling = energy_kind_at(cctx->kind)->most_of * 4 / 5;
 	}
 }
 

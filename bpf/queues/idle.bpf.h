@@ -203,6 +203,17 @@ static __always_inline s32 idle_pick(struct task_struct *p, s32 prev_cpu, u64 wa
 	return is_idle ? cpu : -1;
 }
 
+/* An idle CPU for a task that is about to wait after all. Where CPUs differ any would be the first, which is often the slowest. */
+static __always_inline s32 idle_pick_waiting(struct task_struct *p, struct queues_task *task, u32 cpu)
+{
+	s32 kind;
+
+	if (idle_way != IDLE_UNEQUAL || !may_run_everywhere(p))
+		return scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	kind = by_energy() ? energy_kind_for(task, cpu) : -1;
+	return kind < 0 ? idle_pick_fastest(0) : idle_pick_kind(kind, 0);
+}
+
 static s32 idle_make_set(u32 line)
 {
 	struct cpu_set *set = bpf_map_lookup_elem(&line_sets, &line);

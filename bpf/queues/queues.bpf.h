@@ -127,7 +127,7 @@ static __always_inline void queues_insert_in_line(struct task_struct *p, struct 
 static __always_inline void queues_enqueue_in_line(struct task_struct *p, struct queues_task *task, u32 number, u64 enq_flags)
 {
 	queues_insert_in_line(p, task, number, enq_flags);
-	queues_kick(scx_bpf_pick_idle_cpu(p->cpus_ptr, 0), number);
+	queues_kick(idle_pick_waiting(p, task, scx_bpf_task_cpu(p)), number);
 }
 
 static __always_inline void queues_enqueue_task(struct task_struct *p, struct queues_task *task, u64 enq_flags)
@@ -379,7 +379,7 @@ static __always_inline void queues_tick_clock(struct task_struct *p, struct queu
 
 	cctx->crowd = waiting < 0xffff ? waiting : 0xffff;
 	if (cctx->has_clock)
-		util_nudge(line_random_cpu(line_at(cctx->line)));
+		util_nudge(cctx, bpf_ktime_get_ns());
 	if (util_rises(cctx))
 		queues_follow(p, cctx);
 }
@@ -524,7 +524,7 @@ static void queues_enable(struct task_struct *p)
 	tctx->queues.burst = SLICE_MOST / 2;
 	weight_request(&tctx->queues);
 	/* As much as the kernel gives a new task (post_init_entity_util_avg), on a CPU that is idle. */
-	tctx->queues.util = UTIL_ONE / 2;
+	tctx->queues.util = queues_cpu_of(scx_bpf_task_cpu(p))->capacity / 2;
 	tctx->queues.util_at = bpf_ktime_get_ns();
 }
 

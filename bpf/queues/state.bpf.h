@@ -38,7 +38,7 @@ struct queues_task {
 	bool idles;
 	/* It was on a CPU until now. */
 	bool ran_on;
-	/* mode=auto: a faster CPU asked for it, and it has not slept since, or computed for long. */
+	/* By energy: a faster CPU asked for it, and it has not slept since, or computed for long. */
 	bool pulled;
 	/* The kind of CPU on which it costs least, how often that still holds, and for which utilisation it was found. */
 	s8 kind;
@@ -68,9 +68,10 @@ struct queues_cpu {
 	u16 too_much;
 	/* Performance at the highest clock (cpu_facts.capacity). */
 	u16 capacity;
-	/* mode=auto: the least that is asked of the clock, and what is asked for tasks that the CPU asked for. */
+	/* By energy: the least that is asked of the clock; what is asked for tasks that the CPU asked for; the most, where energy is all. */
 	u16 floor;
 	u16 dear;
+	u16 ceiling;
 	/* The CPU; and the core's other hardware thread, or NO_SIBLING. */
 	u16 number;
 	u16 sibling;
@@ -101,6 +102,9 @@ struct queues_cpu {
 	u16 looks_left;
 	/* A faster CPU that wants what runs here, plus 1; others write it. */
 	u32 wanted_by;
+	/* The first of the CPUs that share its clock; of the first: the idle one among them that asks for most. Others write that. */
+	u16 first_mate;
+	u16 asks_most;
 	/* How many waited in its line at the last tick; 0 since it was idle. */
 	u16 crowd;
 	/* The line where something waited when another CPU woke this one, plus 1; others write it. */

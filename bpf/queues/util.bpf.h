@@ -19,8 +19,8 @@ enum {
 	HALF_LIFE_SHIFT = 25,
 	/* A shorter time, ns, makes no difference to a utilisation: it is about one. */
 	UTIL_LEAST_NS = 1 << (HALF_LIFE_SHIFT + 1 - 10),
-	/* After so long an idle CPU asks for less, ns: some halvings, and seldom. */
-	IDLE_LONG_NS = 100 * NSEC_PER_MSEC,
+	/* After so long an idle CPU asks for less, ns: for half as much. */
+	IDLE_LONG_NS = 1 << HALF_LIFE_SHIFT,
 	/* What computes for longer has a CPU that asked for it to itself, ns: those that meet at barriers do not. */
 	PULLED_MOST_NS = 200 * NSEC_PER_MSEC,
 	/* A clock is asked for anew when what it is to do changes by an eighth. */
@@ -52,11 +52,22 @@ static __always_inline u32 util_of(struct queues_task *task)
 	return task->util > task->util_est ? task->util : task->util_est;
 }
 
+/* What is asked of the clock for a utilisation, by what is wished. Without a mode the bounds are not there, and this is pruned. */
+static __always_inline u32 util_bounded(struct queues_cpu *cctx, u32 util)
+{
+	if (mode == TANDEM_MODE_NONE)
+		return util;
+	if (wished() == TANDEM_WISH_PERFORMANCE)
+		return UTIL_ONE;
+	if (wished() == TANDEM_WISH_POWERSAVE && cctx->ceiling && util > cctx->ceiling)
+		return cctx->ceiling;
+	return util < cctx->floor ? cctx->floor : util;
+}
+
 /* Asks for the clock that a utilisation needs, of the CPU that runs this. Nothing at all would change nothing (clock.bpf.h). */
 static __always_inline void util_ask_again(struct queues_cpu *cctx, u32 util)
 {
-	if (util < cctx->floor)
-		util = cctx->floor;
+	util = util_bounded(cctx, util);
 	cctx->asked = util ?: 1;
 	scx_bpf_cpuperf_set(cctx->number, cctx->asked < UTIL_ONE ? cctx->asked : UTIL_ONE);
 }
@@ -72,8 +83,10 @@ static __always_inline u32 util_boosted(struct queues_cpu *cctx, u32 util)
 /* As util_ask_again, if that is not what was asked for before, about. */
 static __always_inline void util_ask(struct queues_cpu *cctx, u32 util)
 {
-	u32 apart = util > cctx->asked ? util - cctx->asked : cctx->asked - util;
+	u32 apart;
 
+	util = util_bounded(cctx, util);
+	apart = util > cctx->asked ? util - cctx->asked : cctx->asked - util;
 	if (cctx->has_clock && (!cctx->asked || apart > cctx->asked >> ASK_SHIFT))
 		util_ask_again(cctx, util);
 }
@@ -122,6 +135,28 @@ static __always_inline u32 util_wanted(struct queues_task *task, struct queues_c
 	return task->pulled ? cctx->dear : util;
 }
 
+/* A CPU goes idle: of those that share a clock the one that asks for most is noted, as far as these are idle. */
+static __always_inline void util_note_idle(struct queues_cpu *cctx)
+{
+	struct queues_cpu *first = queues_cpu_of(cctx->first_mate), *noted = queues_cpu_of(first->asks_most);
+
+	if (noted->deadline || cctx->asked >= noted->asked)
+		first->asks_most = cctx->number;
+}
+
+/*
+ * Wakes a CPU that has been idle for a while and still asks for a higher clock than one that has something to do and shares the clock:
+ * it asks for less then, and goes back to sleep. Nobody else may speak for it (clock.bpf.h). If no CPU has anything to do, the clock
+ * makes little difference.
+ */
+static __always_inline void util_nudge(struct queues_cpu *cctx, u64 now)
+{
+	struct queues_cpu *noted = queues_cpu_of(queues_cpu_of(cctx->first_mate)->asks_most);
+
+	if (!noted->deadline && noted->asked > cctx->asked && now - noted->util_at > IDLE_LONG_NS)
+		scx_bpf_kick_cpu(noted->number, SCX_KICK_IDLE);
+}
+
 /* A task begins to run. */
 static __always_inline void util_running(struct task_struct *p, struct queues_task *task, struct queues_cpu *cctx)
 {
@@ -143,6 +178,8 @@ static __always_inline void util_running(struct task_struct *p, struct queues_ta
 	/* Where tasks wait the CPU is busy from tick to tick, and these ask. */
 	if (!cctx->crowd)
 		util_ask(cctx, util_wanted(task, cctx, util));
+	if (cctx->has_clock)
+		util_nudge(cctx, now);
 }
 
 static __noinline void util_grow_long(struct queues_task *task, struct queues_cpu *cctx, u64 ns)
@@ -198,20 +235,8 @@ static __always_inline void util_goes_idle(struct queues_cpu *cctx)
 	}
 	cctx->crowd = 0;
 	util_ask(cctx, cctx->util);
-}
-
-/*
- * Wakes a CPU that has been idle for long and still asks for a high clock, which it may share with others: it asks for less then, and
- * goes back to sleep. Nobody else may speak for it (clock.bpf.h). Called where another CPU has something to do; if none has, the clock
- * makes little difference.
- */
-static __always_inline void util_nudge(u32 cpu)
-{
-	struct queues_cpu *cctx = queues_cpu_of(cpu);
-
-	if (cctx->deadline || cctx->asked < UTIL_ONE / 16 || bpf_ktime_get_ns() - cctx->util_at < IDLE_LONG_NS)
-		return;
-	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+	if (cctx->has_clock)
+		util_note_idle(cctx);
 }
 
 /* A task goes to sleep: the kernel's estimate follows a rise at once and a fall by a quarter (util_est_update). */
@@ -231,6 +256,18 @@ static __always_inline bool util_rises(struct queues_cpu *cctx)
 	return (cctx->has_clock && scx_bpf_cpuperf_cur(cctx->number) < UTIL_ONE) || (cctx->too_much <= UTIL_ONE && !cctx->misfit);
 }
 
+/* The first of the CPUs that share a CPU's clock. */
+static u32 util_first_mate(u32 cpu)
+{
+	s32 at;
+
+	for_range(at, 0, nr_cpus) {
+		if (facts_of(at)->domain == facts_of(cpu)->domain)
+			return at;
+	}
+	return cpu;
+}
+
 /* The fastest CPUs take anything, others what leaves them a fifth to spare (fits_capacity of kernel/sched/fair.c). */
 static void util_init(void)
 {
@@ -246,6 +283,7 @@ static void util_init(void)
 		cctx->has_lines = nr_lines > 1 && cpu_of(cpu)->isolate.takes_applications;
 		cctx->has_slower = cctx->kind + 1 < nr_kinds;
 		cctx->wants_util = cctx->has_clock || nr_kinds > 1;
+		cctx->first_mate = cctx->asks_most = cctx->has_clock ? util_first_mate(cpu) : cpu;
 	}
 }
 

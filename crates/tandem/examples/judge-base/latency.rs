@@ -10,19 +10,11 @@ use crate::Page;
 use crate::contest::{Contest, Outcome, ejected};
 use crate::judging::{Judged, Looks, Rule, Tally, Verdict, geometric_ratio};
 use crate::table::{Align, Table};
-use crate::workloads::{bundled, copied, generated, load, seconds, threads};
+use crate::workloads::{INTERACTIVE, at_load, at_loads, bundled, load, seconds};
 
 const MACHINES: [&str; 5] = ["i9-12900k", "smp-8", "pixel6", "ryzen-ai-9-hx-370", "hikey960"];
 /// Threads per CPU.
 const LOADS: [f64; 4] = [0.5, 1.0, 1.5, 3.0];
-/// Generators, and the application whose lateness counts; `None`: all.
-const GENERATED: [(&str, Option<&str>); 5] = [
-    ("schbench", None),
-    ("rpc", Some("frontends")),
-    ("desktop", Some("interactive")),
-    ("frames", Some("pipeline")),
-    ("cyclictest", Some("cyclictest")),
-];
 /// What is measured, in ns.
 const NUMBERS: [&str; 4] = ["wakeup p99", "wakeup max", "response p99", "response max"];
 /// Of each number, over the better of both others.
@@ -100,47 +92,18 @@ fn cells(contest: &Contest<'_>) -> Outcome<Vec<Cell>> {
             }
             number += 1;
         };
-        for (name, loads) in bundled().map(|name| (name, LOADS)) {
-            let workload = load(name)?;
-            let copies = loads.map(|load| ((load * cpus / f64::from(threads(&workload))).round() as u32).max(1));
-            let mut made: Vec<u32> = copies.to_vec();
-            made.dedup();
-            for copies in made {
-                let load = f64::from(copies * threads(&workload)) / cpus;
-                add(copied(&workload, copies), load, None);
+        for name in bundled() {
+            for (workload, load) in at_loads(&load(name)?, cpus, &LOADS) {
+                add(workload, load, None);
             }
         }
-        for (name, application) in GENERATED {
+        for (name, application) in INTERACTIVE {
             for load in LOADS {
                 add(at_load(name, cpus as u32, (load * cpus) as u32)?, load, application);
             }
         }
     }
     Ok(cells)
-}
-
-/// The generated workload with `threads` threads on a machine of `cpus` CPUs: workers, or those that compute beside the others.
-fn at_load(name: &str, cpus: u32, threads: u32) -> Outcome<Workload> {
-    let text = |number: u32| number.max(1).to_string();
-    let two = "2s".to_owned();
-    match name {
-        "schbench" => generated(name, &[("threads", text(threads)), ("runtime", two)]),
-        "rpc" => generated(name, &[("frontends", text(threads / 5)), ("duration", two)]),
-        "desktop" => generated(
-            name,
-            &[
-                ("programs", text(cpus / 2)),
-                ("background", text(threads)),
-                ("pause", "50ms".to_owned()),
-                ("duration", two),
-            ],
-        ),
-        "frames" => generated(name, &[("background", text(threads)), ("duration", two)]),
-        _ => generated(
-            name,
-            &[("threads", text(cpus / 2)), ("load", text(threads)), ("distance", "50us".to_owned()), ("duration", two)],
-        ),
-    }
 }
 
 /// The numbers of `application`, or of all.
@@ -220,14 +183,5 @@ mod tests {
         assert!((judged.value - 1.05).abs() < 1e-9 && (micros - 10.0).abs() < 1e-9);
         assert_eq!(than, "bpfland");
         assert!(against_the_better(&looks, true, 1, &own, &theirs).is_none());
-    }
-
-    #[test]
-    fn generated_workloads_have_the_threads_that_were_asked_for() {
-        for (name, _) in GENERATED {
-            let (few, many) = (threads(&at_load(name, 8, 4).unwrap()), threads(&at_load(name, 8, 24).unwrap()));
-            let more = if name == "rpc" { 15 } else { 20 };
-            assert_eq!(many - few, more, "{name}");
-        }
     }
 }

@@ -9,14 +9,20 @@ mod bundled;
 #[path = "../../src/table.rs"]
 mod table;
 
+#[path = "../judge/contest.rs"]
 mod contest;
-mod cost;
+#[path = "../judge/judging.rs"]
 mod judging;
+#[path = "../judge/pace.rs"]
+mod pace;
+#[path = "../judge/workloads.rs"]
+mod workloads;
+
+mod cost;
 mod latency;
 mod scale;
 mod shares;
 mod time;
-mod workloads;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

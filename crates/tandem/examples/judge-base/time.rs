@@ -3,14 +3,14 @@
 
 use tandem_experiments::{Silent, run_all};
 use tandem_simulator::machine::Machine;
-use tandem_simulator::metrics::Report;
 use tandem_simulator::workload::Workload;
 
 use crate::Page;
 use crate::contest::{Contest, Outcome, ejected};
 use crate::judging::{Judged, Looks, Rule, Tally, Verdict, ratio};
+use crate::pace::{ends_by_timers, slowness};
 use crate::table::{Align, Table};
-use crate::workloads::{bundled, load, set_by_timers, with_work};
+use crate::workloads::{bundled, load};
 
 const MACHINES: [&str; 12] = [
     "hikey960",
@@ -30,8 +30,6 @@ const MACHINES: [&str; 12] = [
 const QUICK_STEP: usize = 3;
 /// A hundredth longer; a hundredth less per second is as much.
 const RULE: Rule = Rule { most: 1.01, below: 1.03, bound_counts: true };
-/// Seeds by which it is decided what sets a workload's end.
-const ENDS: usize = 3;
 
 struct Cell {
     machine: Machine,
@@ -90,17 +88,9 @@ fn cells(contest: &Contest<'_>) -> Outcome<Vec<Cell>> {
     Ok(cells)
 }
 
-/// Seconds per round and per work where timers set the end, else seconds.
-fn slowness(report: &Report, by_timers: bool) -> Vec<f64> {
-    match by_timers {
-        true => vec![1.0 / report.timing.rounds_per_s, 1.0 / report.throughput],
-        false => vec![report.time_s],
-    }
-}
-
 fn row(contest: &Contest<'_>, cell: &Cell, looks: &Looks) -> Outcome<Row> {
     let here = (&cell.machine, &cell.workload);
-    let by_timers = ends_by_timers(contest, cell)?;
+    let by_timers = ends_by_timers(contest, &cell.machine, &cell.workload)?;
     let (mut own, mut fair) = (Vec::new(), Vec::new());
     let mut gone = false;
     let mut row = None;
@@ -137,16 +127,6 @@ fn worst(looks: &Looks, last: bool, own: &[Vec<f64>], fair: &[Vec<f64>]) -> Judg
     judged
         .max_by(|one, other| rank(one).partial_cmp(&rank(other)).unwrap_or(std::cmp::Ordering::Equal))
         .unwrap_or(Judged { value: f64::NAN, upper: None, verdict: Verdict::Unclear, open: false })
-}
-
-/// Whether timers set the end under fair: with less work, it hardly comes sooner.
-fn ends_by_timers(contest: &Contest<'_>, cell: &Cell) -> Outcome<bool> {
-    let less = with_work(&cell.workload, 90);
-    let time = |workload: &Workload| -> Outcome<f64> {
-        let run = |number| Ok(contest.run((&cell.machine, workload), &contest.fair, number, None)?.time_s);
-        (0..ENDS).map(run).sum()
-    };
-    Ok(set_by_timers(time(&cell.workload)?, time(&less)?))
 }
 
 #[cfg(test)]

@@ -11,6 +11,15 @@ use tandem_simulator::workload::{Op, TimerRef, Workload};
 
 use crate::contest::Outcome;
 
+/// Generators whose threads wait for somebody, and the application whose lateness counts; `None`: all.
+pub const INTERACTIVE: [(&str, Option<&str>); 5] = [
+    ("schbench", None),
+    ("rpc", Some("frontends")),
+    ("desktop", Some("interactive")),
+    ("frames", Some("pipeline")),
+    ("cyclictest", Some("cyclictest")),
+];
+
 /// Names of the bundled workloads.
 pub fn bundled() -> impl Iterator<Item = &'static str> {
     BUNDLED.iter().map(|(name, _)| *name)
@@ -64,6 +73,38 @@ pub fn copied(workload: &Workload, copies: u32) -> Workload {
         all.loops.extend(workload.loops.iter().cloned());
     }
     all
+}
+
+/// As many copies of a workload as come nearest to each of `loads` threads per CPU, one at least, with the load that they are.
+/// Loads that come to as many copies are one.
+pub fn at_loads(workload: &Workload, cpus: f64, loads: &[f64]) -> Vec<(Workload, f64)> {
+    let each = f64::from(threads(workload));
+    let mut copies: Vec<u32> = loads.iter().map(|load| ((load * cpus / each).round() as u32).max(1)).collect();
+    copies.dedup();
+    copies.into_iter().map(|copies| (copied(workload, copies), f64::from(copies) * each / cpus)).collect()
+}
+
+/// The workload of an interactive generator with `threads` threads on a machine of `cpus` CPUs, for two seconds: workers, or those
+/// that compute beside the others.
+pub fn at_load(name: &str, cpus: u32, threads: u32) -> Outcome<Workload> {
+    let text = |number: u32| number.max(1).to_string();
+    let (two, beside) = ("2s".to_owned(), threads.to_string());
+    match name {
+        "schbench" => generated(name, &[("threads", text(threads)), ("runtime", two)]),
+        "rpc" => generated(name, &[("frontends", text(threads / 5)), ("duration", two)]),
+        "desktop" => {
+            let pause = "50ms".to_owned();
+            generated(
+                name,
+                &[("programs", text(cpus / 2)), ("background", beside), ("pause", pause), ("duration", two)],
+            )
+        }
+        "frames" => generated(name, &[("background", beside), ("duration", two)]),
+        _ => {
+            let distance = "50us".to_owned();
+            generated(name, &[("threads", text(cpus / 2)), ("load", beside), ("distance", distance), ("duration", two)])
+        }
+    }
 }
 
 /// Makes a step of `workload` one of a further copy, whose objects follow those of the copies before it.
@@ -149,5 +190,23 @@ mod tests {
     #[test]
     fn a_tenth_less_work_that_ends_no_sooner_was_no_matter_of_speed() {
         assert!(set_by_timers(5.0, 4.95) && !set_by_timers(5.0, 4.5));
+    }
+
+    #[test]
+    fn generated_workloads_have_the_threads_that_were_asked_for() {
+        for (name, _) in INTERACTIVE {
+            let (few, many) = (threads(&at_load(name, 8, 4).unwrap()), threads(&at_load(name, 8, 24).unwrap()));
+            let more = if name == "rpc" { 15 } else { 20 };
+            assert_eq!(many - few, more, "{name}");
+        }
+    }
+
+    #[test]
+    fn loads_of_as_many_copies_are_one() {
+        let noise = load("noise").unwrap();
+        let each = f64::from(threads(&noise));
+        let loads: Vec<f64> =
+            at_loads(&noise, 2.0 * each, &[0.1, 0.5, 1.0]).into_iter().map(|(_, load)| load).collect();
+        assert_eq!(loads, [0.5, 1.0]);
     }
 }
