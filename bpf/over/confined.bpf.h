@@ -48,7 +48,7 @@ static __noinline s32 confined_pick_idle(struct task_struct *p, s32 prev_cpu)
 		return -1;
 	if (may_run_everywhere(p) && place_likes(prev_cpu)) {
 		if (idle_way == IDLE_UNEQUAL)
-			cpu = idle_pick_unequal(p, prev_cpu);
+			cpu = idle_pick_unequal(p, prev_cpu, 0);
 		else if (scx_bpf_test_and_clear_cpu_idle(prev_cpu))
 			cpu = prev_cpu;
 		else

@@ -162,12 +162,12 @@ static s32 idle_pick_by_energy(struct task_struct *p, s32 prev_cpu)
  * last. A task that a slower CPU is fast enough for stays there where clocks follow utilisation, as the kernel decides by energy there
  * and only there (sched_energy_present: with schedutil).
  */
-static __always_inline s32 idle_pick_unequal(struct task_struct *p, s32 prev_cpu)
+static __always_inline s32 idle_pick_unequal(struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	bool everywhere;
 	s32 cpu;
 
-	if (by_energy() && may_run_everywhere(p)) {
+	if (by_energy() && may_run_everywhere(p) && !(wake_flags & SCX_WAKE_FORK)) {
 		cpu = idle_pick_by_energy(p, prev_cpu);
 		if (cpu >= 0)
 			return cpu;
@@ -196,7 +196,7 @@ static __always_inline s32 idle_pick(struct task_struct *p, s32 prev_cpu, u64 wa
 	s32 cpu;
 
 	if (idle_way == IDLE_UNEQUAL)
-		return idle_pick_unequal(p, prev_cpu);
+		return idle_pick_unequal(p, prev_cpu, wake_flags);
 	if (idle_way == IDLE_NEAR)
 		return idle_pick_near(p, prev_cpu, wake_flags);
 	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);

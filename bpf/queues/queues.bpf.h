@@ -523,9 +523,8 @@ static void queues_enable(struct task_struct *p)
 	tctx->queues.charged = p->se.sum_exec_runtime;
 	tctx->queues.burst = SLICE_MOST / 2;
 	weight_request(&tctx->queues);
-	/* As much as the kernel gives a new task (post_init_entity_util_avg), on a CPU that is idle. */
-	tctx->queues.util = queues_cpu_of(scx_bpf_task_cpu(p))->capacity / 2;
-	tctx->queues.util_at = bpf_ktime_get_ns();
+	/* Until it runs. */
+	tctx->queues.util_at = 0;
 }
 
 /* What waits keeps its place; from the next time on the new weight counts. */

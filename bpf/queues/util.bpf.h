@@ -164,7 +164,10 @@ static __always_inline void util_running(struct task_struct *p, struct queues_ta
 	u32 util;
 
 	cctx->util_at = now;
-	if (slept >> HALF_LIFE_SHIFT)
+	/* As much as the kernel gives a new task (post_init_entity_util_avg), on a CPU that is idle. */
+	if (!task->util_at)
+		task->util = cctx->capacity / 2;
+	else if (slept >> HALF_LIFE_SHIFT)
 		task->util = util_decayed(task->util, slept);
 	else
 		task->util -= util_lost(task->util, slept);
