@@ -45,8 +45,9 @@ struct opp_table {
 	u32 frequency[MAX_OPPS];
 	/* Performance of a CPU there, on the scale of cpu_facts.capacity. */
 	u32 performance[MAX_OPPS];
-	/* mW of one busy CPU, 0 if unknown. */
+	/* mW of one busy CPU, as the kernel has it, 0 if unknown; and as a description has it, more than an idle one. */
 	u32 power[MAX_OPPS];
+	u32 busy_power[MAX_OPPS];
 	/* mW that CPUs with this clock draw together while one is awake, besides that; 0 if none or unknown. */
 	u32 static_power[MAX_OPPS];
 };
@@ -75,6 +76,9 @@ const volatile bool ops_has_core_sched_before __needs("core_sched_before");
 const volatile bool ops_has_cgroup_set_idle __needs("cgroup_set_idle");
 /* mW that the machine draws whatever its CPUs do, 0 if none or unknown. */
 const volatile u32 fixed_power;
+/* mW that a package draws more while one of its CPUs is busy than while all sleep, 0 if none or unknown; and how many packages there are. */
+const volatile u32 package_power;
+const volatile u32 nr_packages = 1;
 /* Bandwidth of the memory that the most CPUs share, MB/s; 0 if unknown. */
 const volatile u32 memory_bandwidth;
 /* What one transaction with memory moves that is counted: a line of a cache, or what a loader counts instead. */

@@ -25,8 +25,7 @@ struct energy_kind {
 	u32 first;
 	u32 nr_cpus;
 	u32 table;
-	/* Performance where work costs least, and the highest from where more costs at most twice the mean of what is there. */
-	u32 least;
+	/* The highest performance from where more costs at most twice the mean of what is there. */
 	u32 dear;
 	/* The lowest that is at least nine tenths of the highest. */
 	u32 most_of;
@@ -166,26 +165,56 @@ static __always_inline u64 energy_cost(u32 power, u32 performance)
 	return (u64)power * 1000 * 1024 / (performance ?: 1);
 }
 
-/* Notes the two clocks of a kind; whether power is known. */
-static bool energy_find_clocks(struct energy_kind *about)
+/* mW of one busy CPU at an operating point: as the kernel has it, or else as a description does. 0: unknown. */
+static __always_inline u32 energy_power(const volatile struct opp_table *points, u32 opp)
 {
-	const volatile struct opp_table *points = &opp_tables[about->table & (MAX_OPP_TABLES - 1)];
+	return points->power[opp & (MAX_OPPS - 1)] ?: points->busy_power[opp & (MAX_OPPS - 1)];
+}
+
+/*
+ * The performance where work costs least if @busy CPUs of a package are busy, which bear what that draws while it is awake: where that is
+ * much the higher clock costs less, as all is asleep sooner. That is the only reason to hurry.
+ */
+static __noinline u32 energy_least(u32 table, u32 busy)
+{
+	const volatile struct opp_table *points = &opp_tables[table & (MAX_OPP_TABLES - 1)];
 	u64 least = ENERGY_NEVER;
+	u32 found = 0;
 	s32 opp;
 
 	for_range(opp, 0, MAX_OPPS) {
+		u32 at = opp & (MAX_OPPS - 1);
+		u64 cost;
+
+		if (opp >= points->nr_opps)
+			break;
+		cost = energy_cost(energy_power(points, at) + points->static_power[at] + package_power / busy, points->performance[at]);
+		if (cost < least) {
+			least = cost;
+			found = points->performance[at];
+		}
+	}
+	return found;
+}
+
+/* Notes clocks of a kind; whether power is known. */
+static bool energy_find_clocks(u32 kind)
+{
+	struct energy_kind *about = energy_kind_at(kind);
+	const volatile struct opp_table *points = &opp_tables[about->table & (MAX_OPP_TABLES - 1)];
+	s32 opp;
+
+	for_range(opp, 0, UTIL_CROWDS)
+		util_floors[kind & (MAX_KINDS - 1)].least[opp & (UTIL_CROWDS - 1)] = energy_least(about->table, 1 << opp) * 4 / 5;
+	for_range(opp, 0, MAX_OPPS) {
 		u32 at = opp & (MAX_OPPS - 1), below = (opp ? opp - 1 : 0) & (MAX_OPPS - 1);
-		u32 power = points->power[at], performance = points->performance[at];
+		u32 power = energy_power(points, at), performance = points->performance[at];
 
 		if (opp >= points->nr_opps)
 			break;
 		if (!power)
 			return false;
-		if (energy_cost(power + points->static_power[at], performance) < least) {
-			least = energy_cost(power + points->static_power[at], performance);
-			about->least = performance;
-		}
-		if (!opp || energy_cost(power - points->power[below], performance - points->performance[below]) <=
+		if (!opp || energy_cost(power - energy_power(points, below), performance - points->performance[below]) <=
 			    2 * energy_cost(power, performance))
 			about->dear = performance;
 		if (performance * 10 <= points->performance[(points->nr_opps - 1) & (MAX_OPPS - 1)] * 9)
@@ -207,17 +236,18 @@ static __noinline int energy_opp(u32 table, u32 performance)
 	return 0;
 }
 
-/* Works out what work costs, with the quarter that schedutil adds. */
+/* Works out what work costs if little else is busy, with the quarter that schedutil adds. */
 static void energy_find_costs(struct energy_kind *about)
 {
 	const volatile struct opp_table *points = &opp_tables[about->table & (MAX_OPP_TABLES - 1)];
+	u32 least = energy_least(about->table, 1);
 	s32 step;
 
 	for_range(step, 0, ENERGY_LAST + 1) {
 		u32 wanted = (step << ENERGY_SHIFT) * 5 / 4, opp;
 
-		opp = energy_opp(about->table, wanted > about->least ? wanted : about->least) & (MAX_OPPS - 1);
-		about->cost[step & (ENERGY_STEPS - 1)] = energy_cost(points->power[opp], points->performance[opp]);
+		opp = energy_opp(about->table, wanted > least ? wanted : least) & (MAX_OPPS - 1);
+		about->cost[step & (ENERGY_STEPS - 1)] = energy_cost(energy_power(points, opp), points->performance[opp]);
 		about->shared[step & (ENERGY_STEPS - 1)] = energy_cost(points->static_power[opp], points->performance[opp]);
 	}
 }
@@ -237,22 +267,22 @@ static void energy_init(void)
 {
 	s32 at;
 
-	if (mode == TANDEM_MODE_NONE || mode == TANDEM_MODE_PERFORMANCE || !cpuperf || nr_kinds < 2)
+	if (mode == TANDEM_MODE_NONE || mode == TANDEM_MODE_PERFORMANCE || !cpuperf)
 		return;
 	for_range(at, 0, nr_cpus)
 		energy_add_cpu(at);
 	energy_known = true;
 	for_range(at, 0, nr_kinds) {
-		if (!energy_find_clocks(energy_kind_at(at)))
+		if (!energy_find_clocks(at))
 			energy_known = false;
 		energy_find_costs(energy_kind_at(at));
 	}
 	if (!energy_known)
 		return;
+	util_has_floors = true;
 	for_range(at, 0, nr_cpus) {
 		struct queues_cpu *cctx = queues_cpu_of(at);
 
-		cctx->floor = energy_kind_at(cctx->kind)->least * 4 / 5;
 		cctx->dear = energy_kind_at(cctx->kind)->dear * 4 / 5;
 		cctx->ceiling = energy_kind_at(cctx->kind)->most_of * 4 / 5;
 	}

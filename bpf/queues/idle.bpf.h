@@ -8,8 +8,6 @@
 #include "../base/place.bpf.h"
 #include "energy.bpf.h"
 
-const struct cpumask *scx_bpf_get_idle_cpumask(void) __ksym;
-void scx_bpf_put_idle_cpumask(const struct cpumask *cpumask) __ksym;
 bool bpf_cpumask_empty(const struct cpumask *cpumask) __ksym;
 
 /* Whether the core's other hardware thread runs something. */

@@ -68,8 +68,7 @@ struct queues_cpu {
 	u16 too_much;
 	/* Performance at the highest clock (cpu_facts.capacity). */
 	u16 capacity;
-	/* By energy: the least that is asked of the clock; what is asked for tasks that the CPU asked for; the most, where energy is all. */
-	u16 floor;
+	/* By energy: what is asked for tasks that the CPU asked for; the most that is asked, where energy is all. */
 	u16 dear;
 	u16 ceiling;
 	/* The CPU; and the core's other hardware thread, or NO_SIBLING. */

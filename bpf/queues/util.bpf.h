@@ -14,6 +14,8 @@
 
 enum {
 	UTIL_ONE = 1024,
+	/* Powers of two that numbers of busy CPUs are told apart by. */
+	UTIL_CROWDS = 8,
 	/* Of too_much: a CPU that nothing is too much for. */
 	TOO_MUCH_NEVER = 0xffff,
 	HALF_LIFE_SHIFT = 25,
@@ -52,16 +54,48 @@ static __always_inline u32 util_of(struct queues_task *task)
 	return task->util > task->util_est ? task->util : task->util_est;
 }
 
+/* By energy: the least that is asked of the clock of a kind, by how many CPUs of a package are busy: 1, 2, 4 and so on. */
+struct util_floors {
+	u16 least[UTIL_CROWDS];
+};
+
+struct util_floors util_floors[MAX_KINDS];
+bool util_has_floors;
+
+const struct cpumask *scx_bpf_get_idle_cpumask(void) __ksym;
+void scx_bpf_put_idle_cpumask(const struct cpumask *cpumask) __ksym;
+u32 bpf_cpumask_weight(const struct cpumask *cpumask) __ksym;
+
+/* The least that is asked of a CPU's clock. CPUs that are busy are taken to be spread over packages evenly. */
+static __always_inline u32 util_floor(struct queues_cpu *cctx)
+{
+	const struct cpumask *idle;
+	u32 busy, crowd;
+
+	if (!util_has_floors)
+		return 0;
+	if (!package_power)
+		return util_floors[cctx->kind & (MAX_KINDS - 1)].least[0];
+	idle = scx_bpf_get_idle_cpumask();
+	busy = (nr_cpus - bpf_cpumask_weight(idle)) / (nr_packages ?: 1);
+	scx_bpf_put_idle_cpumask(idle);
+	crowd = (busy >= 2) + (busy >= 4) + (busy >= 8) + (busy >= 16) + (busy >= 32) + (busy >= 64) + (busy >= 128);
+	return util_floors[cctx->kind & (MAX_KINDS - 1)].least[crowd & (UTIL_CROWDS - 1)];
+}
+
 /* What is asked of the clock for a utilisation, by what is wished. Without a mode the bounds are not there, and this is pruned. */
 static __always_inline u32 util_bounded(struct queues_cpu *cctx, u32 util)
 {
+	u32 floor;
+
 	if (mode == TANDEM_MODE_NONE)
 		return util;
 	if (wished() == TANDEM_WISH_PERFORMANCE)
 		return UTIL_ONE;
 	if (wished() == TANDEM_WISH_POWERSAVE && cctx->ceiling && util > cctx->ceiling)
 		return cctx->ceiling;
-	return util < cctx->floor ? cctx->floor : util;
+	floor = util_floor(cctx);
+	return util < floor ? floor : util;
 }
 
 /* Asks for the clock that a utilisation needs, of the CPU that runs this. Nothing at all would change nothing (clock.bpf.h). */

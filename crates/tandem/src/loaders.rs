@@ -20,7 +20,16 @@ use crate::bundled::{NAMES, named};
 const MACHINES: [&str; 3] = ["hikey960", "i9-12900k", "opteron-8350"];
 /// What no file of a kernel has, as the bundled files call it, what it rounds otherwise, and what follows from the energy model,
 /// which is not among the files that are written here (debugfs).
-const UNKNOWN: [&str; 6] = ["memory_bandwidth", "fixed_power", "].static_power[", "].power[", "pco_", "no_use_em"];
+const UNKNOWN: [&str; 8] = [
+    "memory_bandwidth",
+    "fixed_power",
+    "package_power",
+    "].static_power[",
+    "].busy_power[",
+    "].power[",
+    "pco_",
+    "no_use_em",
+];
 
 /// The bundled files.
 fn files() -> Vec<LoaderFile> {

@@ -47,6 +47,9 @@ pub trait Facts {
     /// Milliwatts that the machine draws with all CPUs in their deepest idle states, without what awake clusters add;
     /// `None`: unknown.
     fn idle_power(&self) -> Option<u64>;
+    /// Milliwatts that a package draws more while one of its CPUs is busy than while all sleep, without what CPUs and their
+    /// clusters draw; of several the most. `None`: unknown.
+    fn package_power(&self) -> Option<u64>;
 }
 
 impl Facts for Machine {
@@ -93,6 +96,11 @@ impl Facts for Machine {
     fn idle_power(&self) -> Option<u64> {
         None
     }
+
+    /// No file of the kernel has it.
+    fn package_power(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// A fact: a number (truths are 0 or 1), or a list of numbers.
@@ -130,6 +138,7 @@ pub struct System {
     cpuperf: bool,
     memory_bandwidth: u64,
     idle_power: u64,
+    package_power: u64,
     /// Found once: what is asked of each CPU must not look at all others again.
     capacities: Extremes,
     /// By CPU: its number among those of its core that are online.
@@ -153,6 +162,7 @@ impl System {
             cpuperf: facts.cpuperf(),
             memory_bandwidth: facts.memory_bandwidth().unwrap_or(0),
             idle_power: facts.idle_power().unwrap_or(0),
+            package_power: facts.package_power().unwrap_or(0),
             domains: Vec::new(),
         };
         system.domains = system.find_domains();
@@ -241,6 +251,7 @@ impl System {
             }
             "memory_bandwidth" => Fact::One(self.memory_bandwidth),
             "idle_power" => Fact::One(self.idle_power),
+            "package_power" => Fact::One(self.package_power),
             "online_mask" => self.mask(|cpu| cpu.online),
             "cpus_by_capacity" => list(self.cpus_by_capacity()),
             "cpus_by_performance" => list(self.cpus_by_performance()),
@@ -308,6 +319,7 @@ impl System {
             "frequency" => Fact::List(table.frequency.clone()),
             "performance" => Fact::List(table.performance.clone()),
             "power" => Fact::List(table.power.clone()),
+            "busy_power" => Fact::List(table.busy_power.clone()),
             "static_power" => Fact::List(table.static_power.clone()),
             _ => return None,
         })

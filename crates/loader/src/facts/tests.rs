@@ -14,8 +14,13 @@ fn hybrid() -> Machine {
         performance: if number < 4 { 512 } else { 768 },
         ..Cpu::default()
     };
-    let table =
-        OppTable { frequency: vec![1, 2], performance: vec![3, 4], power: vec![5, 6], static_power: vec![0, 0] };
+    let table = OppTable {
+        frequency: vec![1, 2],
+        performance: vec![3, 4],
+        power: vec![5, 6],
+        busy_power: vec![7, 8],
+        static_power: vec![0, 0],
+    };
     Machine { cpus: (0..8).map(cpu).collect(), opp_tables: vec![table], nr_nodes: 1, cpuperf: true }
 }
 
@@ -100,6 +105,7 @@ fn big_and_little() -> Machine {
         frequency: vec![1, 2],
         performance: performance.to_vec(),
         power: power.to_vec(),
+        busy_power: vec![0, 0],
         static_power: vec![0, 0],
     };
     let opp_tables = vec![table([100, 200], [10, 40]), table([400, 800], [200, 1000])];

@@ -87,6 +87,7 @@ const MACHINE: &[(&str, Shape)] = &[
     ("efficient_capacity", Number),
     ("memory_bandwidth", Number),
     ("idle_power", Number),
+    ("package_power", Number),
     ("smt", Truth),
     ("numa", Truth),
     ("uniform", Truth),
@@ -129,8 +130,14 @@ const DOMAIN: &[(&str, Shape)] = &[
     ("neighbours_2", List),
 ];
 
-const OPP_TABLE: &[(&str, Shape)] =
-    &[("nr_opps", Number), ("frequency", List), ("performance", List), ("power", List), ("static_power", List)];
+const OPP_TABLE: &[(&str, Shape)] = &[
+    ("nr_opps", Number),
+    ("frequency", List),
+    ("performance", List),
+    ("power", List),
+    ("busy_power", List),
+    ("static_power", List),
+];
 
 const LLC: &[(&str, Shape)] = &[("number", Number), ("node", Number), ("mask", List)];
 

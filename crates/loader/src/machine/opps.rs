@@ -14,6 +14,9 @@ pub struct OppTable {
     pub performance: Vec<u64>,
     /// Milliwatts of one busy CPU, as the kernel's energy model has them; 0: unknown.
     pub power: Vec<u64>,
+    /// Milliwatts that one busy CPU adds to an idle machine, as who described or measured that machine says. No file of the
+    /// kernel has it; 0: unknown.
+    pub busy_power: Vec<u64>,
     /// Milliwatts that the CPUs of one clock draw together while one of them is awake, besides that: their clusters' static
     /// power. No file of the kernel has it; 0: unknown.
     pub static_power: Vec<u64>,
@@ -97,6 +100,7 @@ fn table(reading: &Reading, number: usize, cpu: &mut Cpu, clocks: &Clocks) -> Op
     let table = OppTable {
         performance: clocks.allowed.iter().map(performance).collect(),
         power: clocks.allowed.iter().map(power).collect(),
+        busy_power: vec![0; clocks.allowed.len()],
         static_power: vec![0; clocks.allowed.len()],
         frequency: clocks.allowed.clone(),
     };

@@ -93,6 +93,7 @@ fn clocks_above_the_limit_count_for_capacity_only() {
         frequency: frequency.into(),
         performance: performance.into(),
         power: power.into(),
+        busy_power: vec![0; 2],
         static_power: vec![0; 2],
     };
     assert_eq!(machine.opp_tables[0], table([500_000, 1_000_000], [200, 400], [0, 0]));

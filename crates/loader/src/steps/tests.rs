@@ -35,6 +35,7 @@ fn machine() -> Machine {
         frequency: vec![800, 1200],
         performance: vec![340, 512],
         power: vec![0, 0],
+        busy_power: vec![0; 2],
         static_power: vec![0, 0],
     }];
     Machine { cpus: vec![cpu(0, 1024), cpu(1, 512)], opp_tables, nr_nodes: 2, cpuperf: true }

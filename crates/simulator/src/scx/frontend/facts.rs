@@ -8,7 +8,7 @@ use super::opps::OppTables;
 use crate::kernel::Kernel;
 use crate::kernel::cpufreq::Governor;
 use crate::kernel::fair::energy::{self, EnergyModel, PerfState};
-use crate::machine::{self, Machine, MemoryDomain};
+use crate::machine::{self, Machine, MemoryDomain, Package};
 use crate::scx::idle::nr_nodes;
 use crate::units::{CAPACITY_SCALE, CpuId, MemoryDomainId};
 
@@ -123,6 +123,11 @@ impl Facts for System<'_> {
     fn idle_power(&self) -> Option<u64> {
         Some((idle_watts(self.machine) * 1e3).round() as u64)
     }
+
+    /// A loader measures it, or is told.
+    fn package_power(&self) -> Option<u64> {
+        Some((package_watts(self.machine) * 1e3).round() as u64)
+    }
 }
 
 /// Of the governors only schedutil asks a scheduler, and only where there is a clock to change.
@@ -148,6 +153,15 @@ fn memory_bandwidth(machine: &Machine) -> u32 {
     let shared = domains.iter().enumerate().filter(|(path, _)| cpus(*path) == widest);
     let narrowest = shared.map(|(_, domain): (_, &MemoryDomain)| domain.bytes_per_s).min_by(f64::total_cmp);
     narrowest.map_or(0, |bytes_per_s| (bytes_per_s / 1e6).round() as u32)
+}
+
+/// Watts that a package draws more while one of its cores is busy than in its deepest idle state; of several the most.
+fn package_watts(machine: &Machine) -> f64 {
+    let of = |package: &Package| {
+        let asleep = package.idle_states.last().map_or(package.uncore_idle_watts, |state| state.watts);
+        package.uncore_watts - asleep
+    };
+    machine.packages.iter().map(of).fold(0.0, f64::max)
 }
 
 /// Watts of a machine at rest, behind the power supply.

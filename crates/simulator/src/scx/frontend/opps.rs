@@ -10,6 +10,7 @@ use tandem_loader::machine::OppTable;
 
 use super::facts::System;
 use crate::kernel::fair::energy;
+use crate::machine::power::active_watts;
 use crate::machine::{Machine, Opp, PerformanceDomain};
 use crate::units::{CoreId, PerformanceDomainId};
 
@@ -35,6 +36,7 @@ impl OppTables {
                 table.frequency.push(u64::from(opp.khz));
                 table.performance.push(state.performance);
                 table.power.push((state.power + 500) / 1000);
+                table.busy_power.push((busy_watts(system.machine, domain, opp) * 1e3).round() as u64);
                 table.static_power.push((static_watts(system.machine, domain, opp) * 1e3).round() as u64);
             }
             let known = all.tables.iter().position(|other| *other == table);
@@ -55,6 +57,13 @@ impl OppTables {
     pub fn number_of(&self, domain: PerformanceDomainId) -> usize {
         self.of_domain.get(domain.index()).copied().unwrap_or(0)
     }
+}
+
+/// Watts that a busy core of a domain adds to what it draws in its deepest idle state, at `opp` and full activity.
+fn busy_watts(machine: &Machine, domain: &PerformanceDomain, opp: &Opp) -> f64 {
+    let Some(cpu) = domain.cpus.first() else { return 0.0 };
+    let idle = machine.cluster(*cpu).idle_states.last().map_or(0.0, |state| state.watts);
+    (active_watts((opp.dynamic_watts, opp.leakage_watts), 1.0, 1.0) - idle).max(0.0)
 }
 
 /// Static power, in watts, of the clusters of a domain's CPUs at `opp`, as far as their cores are of this domain.
