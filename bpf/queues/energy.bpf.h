@@ -38,10 +38,18 @@ struct energy_kind energy_kinds[MAX_KINDS];
 
 bool energy_known;
 
+/*
+ * What costs less on a slower CPU goes there where the kernel, too, leaves it there: where clocks follow utilisation, or capacities
+ * decide (hybrids without SMT). Elsewhere the kernel keeps to the fastest cores (asymmetric packing), and work would be later than
+ * people know it: there only who wishes to save power has it so.
+ */
+bool energy_places;
+
 /* Whether power decides. The mode is for the verifier, to which it is a constant. */
 static __always_inline bool by_energy(void)
 {
-	return mode != TANDEM_MODE_NONE && energy_known && wished() != TANDEM_WISH_PERFORMANCE;
+	return mode != TANDEM_MODE_NONE && energy_known &&
+	       (energy_places ? wished() != TANDEM_WISH_PERFORMANCE : wished() == TANDEM_WISH_POWERSAVE);
 }
 
 /* What the CPUs of a kind do. */
@@ -267,7 +275,7 @@ static void energy_init(void)
 {
 	s32 at;
 
-	if (mode == TANDEM_MODE_NONE || mode == TANDEM_MODE_PERFORMANCE || !cpuperf)
+	if (mode == TANDEM_MODE_NONE || mode == TANDEM_MODE_PERFORMANCE)
 		return;
 	for_range(at, 0, nr_cpus)
 		energy_add_cpu(at);
@@ -280,6 +288,7 @@ static void energy_init(void)
 	if (!energy_known)
 		return;
 	util_has_floors = true;
+	energy_places = cpuperf || !smt;
 	for_range(at, 0, nr_cpus) {
 		struct queues_cpu *cctx = queues_cpu_of(at);
 
