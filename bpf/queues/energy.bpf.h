@@ -270,6 +270,14 @@ static void energy_add_cpu(u32 at)
 	}
 }
 
+/* Whether what CPUs draw together rises with their clock: while they are idle, too, unless all sleep deeply. */
+static bool energy_idles_dear(u32 table)
+{
+	const volatile struct opp_table *points = &opp_tables[table & (MAX_OPP_TABLES - 1)];
+
+	return points->nr_opps && points->static_power[(points->nr_opps - 1) & (MAX_OPPS - 1)] > points->static_power[0];
+}
+
 /* After util_init. */
 static void energy_init(void)
 {
@@ -292,6 +300,7 @@ static void energy_init(void)
 	for_range(at, 0, nr_cpus) {
 		struct queues_cpu *cctx = queues_cpu_of(at);
 
+		cctx->idles_dear = energy_idles_dear(energy_kind_at(cctx->kind)->table);
 		cctx->dear = energy_kind_at(cctx->kind)->dear * 4 / 5;
 		cctx->ceiling = energy_kind_at(cctx->kind)->most_of * 4 / 5;
 	}

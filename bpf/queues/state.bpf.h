@@ -85,6 +85,8 @@ struct queues_cpu {
 	/* There are other lines; there are slower CPUs. */
 	bool has_lines;
 	bool has_slower;
+	/* By energy: what its cluster draws while idle rises with the clock. */
+	bool idles_dear;
 	/* What runs is of the idle class. */
 	bool idles;
 	/* What runs may run on some CPUs only, or needs little: it does not give its place to a slower CPU's thread. */

@@ -14,6 +14,9 @@
 
 enum {
 	UTIL_ONE = 1024,
+	/* By energy: what needs longer at once, ns, is asked for as if it needed a sixteenth less. */
+	UTIL_SPARES_NS = NSEC_PER_MSEC,
+	UTIL_SPARES_SHIFT = 4,
 	/* Powers of two that numbers of busy CPUs are told apart by. */
 	UTIL_CROWDS = 8,
 	/* Of too_much: a CPU that nothing is too much for. */
@@ -95,6 +98,9 @@ static __always_inline u32 util_bounded(struct queues_cpu *cctx, u32 util)
 	if (wished() == TANDEM_WISH_POWERSAVE && cctx->ceiling && util > cctx->ceiling)
 		return cctx->ceiling;
 	floor = util_floor(cctx);
+	/* What does next to nothing is idle at that clock for most of the time. */
+	if (cctx->idles_dear && util < floor / 4)
+		return util;
 	return util < floor ? floor : util;
 }
 
@@ -158,7 +164,8 @@ static __always_inline void util_note_kind(struct task_struct *p, u32 util, stru
 
 /*
  * What is to be asked for a task that runs. What a faster CPU asked for is there beside what that CPU has to do, and is not to cost much
- * more than work does in the mean.
+ * more than work does in the mean. By energy what needs more than a millisecond at once is
+ * asked for a little less, as schedutil's quarter to spare is much for it; what needs less is often one of many that wait for each other, and all of them would be later.
  */
 static __always_inline u32 util_wanted(struct queues_task *task, struct queues_cpu *cctx, u32 util)
 {
@@ -166,7 +173,9 @@ static __always_inline u32 util_wanted(struct queues_task *task, struct queues_c
 		util = cctx->util;
 	if (cctx->crowd)
 		return util_boosted(cctx, util);
-	return task->pulled ? cctx->dear : util;
+	if (task->pulled)
+		return cctx->dear;
+	return util_has_floors && task->burst > UTIL_SPARES_NS ? util - (util >> UTIL_SPARES_SHIFT) : util;
 }
 
 /* A CPU goes idle: of those that share a clock the one that asks for most is noted, as far as these are idle. */
