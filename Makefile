@@ -143,7 +143,7 @@ bench: build ## Measure the simulator's speed
 	scripts/count
 
 # What `make judge-base` and `make judge-auto` judge, and which part and half of it; its own runs are kept in out/judge.
-SCHEDULER ?= tandem
+SCHEDULER ?= tandem,mode=none
 PART ?=
 HALF ?=
 JUDGE_SEED ?= 2000
@@ -156,10 +156,13 @@ judge-base: build-requirements ## Judge the scheduler without mechanisms against
 		$(if $(filter yes,$(QUICK)),--quick) --judge-seed $(JUDGE_SEED) --jobs $(JOBS) \
 		--published "$(TOOLS)/published" --objects "$(OBJECTS)" --store "$(OUT)/judge" $(if $(FRESH),--fresh)
 
+# What has the modes.
+MODES_OF ?= tandem
+
 .PHONY: judge-auto
-judge-auto: build-requirements ## Judge the modes against what distributions run, fair's governors and other schedulers (QUICK=yes; docs/auto.md)
+judge-auto: build-requirements ## Judge the modes against what distributions run, fair's governors and other schedulers (QUICK=yes; docs/modes.md)
 	$(CARGO) build --quiet --release --locked --package tandem-sched --example judge-auto
-	"$(TARGET)/release/examples/judge-auto" --scheduler "$(SCHEDULER)" $(PART:%=--part %) $(HALF:%=--half %) \
+	"$(TARGET)/release/examples/judge-auto" --scheduler "$(MODES_OF)" $(PART:%=--part %) $(HALF:%=--half %) \
 		$(if $(filter yes,$(QUICK)),--quick) --judge-seed $(JUDGE_SEED) --jobs $(JOBS) \
 		--published "$(TOOLS)/published" --store "$(OUT)/judge" $(if $(FRESH),--fresh)
 

@@ -51,7 +51,7 @@ enum tandem_mode {
 };
 
 const volatile enum tandem_mode mode
-	__help("What base=queues is after besides time: none; performance, nothing else; balanced, energy where that takes no time; powersave, energy; auto, what the machine's user wishes of these.") = TANDEM_MODE_NONE;
+	__help("What base=queues is after besides time: none; performance, nothing else; balanced, energy where that takes no time; powersave, energy; auto, what the machine's user wishes of these.") = TANDEM_MODE_AUTO;
 
 /* What is wished of a mode. */
 enum tandem_wish {

@@ -17,6 +17,8 @@ enum {
 	/* By energy: what needs longer at once, ns, is asked for as if it needed a sixteenth less. */
 	UTIL_SPARES_NS = NSEC_PER_MSEC,
 	UTIL_SPARES_SHIFT = 4,
+	/* Where energy is all: as if all needed so many sixteenths less. schedutil adds four. */
+	UTIL_SAVES_OF_16 = 3,
 	/* Powers of two that numbers of busy CPUs are told apart by. */
 	UTIL_CROWDS = 8,
 	/* Of too_much: a CPU that nothing is too much for. */
@@ -95,8 +97,11 @@ static __always_inline u32 util_bounded(struct queues_cpu *cctx, u32 util)
 		return util;
 	if (wished() == TANDEM_WISH_PERFORMANCE)
 		return UTIL_ONE;
-	if (wished() == TANDEM_WISH_POWERSAVE && cctx->ceiling && util > cctx->ceiling)
-		return cctx->ceiling;
+	if (wished() == TANDEM_WISH_POWERSAVE) {
+		util -= util * UTIL_SAVES_OF_16 / 16;
+		if (cctx->ceiling && util > cctx->ceiling)
+			return cctx->ceiling;
+	}
 	floor = util_floor(cctx);
 	/* What does next to nothing is idle at that clock for most of the time. */
 	if (cctx->idles_dear && util < floor / 4)

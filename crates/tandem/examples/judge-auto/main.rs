@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Judges the modes against what distributions run, fair's governors and other schedulers, in the simulator: `make judge-auto`,
-//! docs/auto.md.
+//! docs/modes.md.
 
 // The command's own, and judge-base's: what of them is not needed here is needed there.
 #[allow(dead_code)]

@@ -65,7 +65,7 @@ pub struct Page {
 #[derive(Debug, Parser)]
 struct Arguments {
     /// The scheduler, with its settings and governor
-    #[arg(long, default_value = "tandem")]
+    #[arg(long, default_value = "tandem,mode=none")]
     scheduler: String,
     /// Parts; all unless given
     #[arg(long, value_enum)]

@@ -13,14 +13,16 @@ use crate::long::combinations::scheduler::{audited_run, tandem};
 use crate::long::combinations::support::machine::{Cache, Cluster, Spec};
 use crate::long::combinations::support::workload::{thread, timer, work, workload};
 
-/// The scheduler with settings behind it; none: the base of several queues. Opened once, as compiled code is kept.
+/// The scheduler with settings behind it; none: the base of several queues, without a mode. Opened once, as compiled code is kept.
 pub fn with(settings: &[(&str, &str)]) -> SchedExt {
     static OPENED: OnceLock<Arc<SchedExt>> = OnceLock::new();
     let opened = OPENED.get_or_init(|| match tandem("") {
         Scheduler::SchedExt(opened) => opened,
         other => panic!("{other:?}"),
     });
-    let settings = settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+    let without_mode = [("mode", "none")].into_iter().filter(|_| settings.iter().all(|(name, _)| *name != "mode"));
+    let settings = without_mode.chain(settings.iter().copied());
+    let settings = settings.map(|(name, value)| (name.into(), value.into())).collect();
     opened.with_settings(settings).unwrap_or_else(|error| panic!("{error}"))
 }
 
