@@ -357,8 +357,8 @@ static __noinline void queues_follow(struct task_struct *p, struct queues_cpu *c
 	util = util_of(&tctx->queues);
 	if (tctx->queues.pulled && line_run(&tctx->queues, p->se.sum_exec_runtime - tctx->queues.charged) > PULLED_MOST_NS)
 		tctx->queues.pulled = false;
-	if (cctx->kind)
-		util_note_misfit(p, util, cctx);
+	if (cctx->has_others)
+		util_note_kind(p, util, cctx);
 	/* Again, too: schedutil ignores what follows a change of its clock too closely (rate_limit_us), and does not come back to it. */
 	if (cctx->has_clock)
 		util_ask_again(cctx, util_wanted(&tctx->queues, cctx, util));

@@ -157,10 +157,9 @@ static __always_inline void util_note_misfit(struct task_struct *p, u32 util, st
 		util_change_misfit(cctx, misfit);
 }
 
-/* Where CPUs differ: what others are to know of a task that begins to run. */
-static __always_inline void util_note_kind(struct task_struct *p, u32 util, struct queues_cpu *cctx, u64 now)
+/* Where CPUs differ: what others are to know of a task that runs. */
+static __always_inline void util_note_kind(struct task_struct *p, u32 util, struct queues_cpu *cctx)
 {
-	cctx->began = now;
 	if (cctx->has_slower)
 		cctx->keeps = util < UTIL_ONE / 2 || !may_run_everywhere(p);
 	if (cctx->kind)
@@ -224,8 +223,10 @@ static __always_inline void util_running(struct task_struct *p, struct queues_ta
 	else if (idle >= UTIL_LEAST_NS)
 		cctx->util -= util_lost(cctx->util, idle);
 	util = util_of(task);
-	if (cctx->has_others)
-		util_note_kind(p, util, cctx, now);
+	if (cctx->has_others) {
+		cctx->began = now;
+		util_note_kind(p, util, cctx);
+	}
 	/* Where tasks wait the CPU is busy from tick to tick, and these ask. */
 	if (!cctx->crowd)
 		util_ask(cctx, util_wanted(task, cctx, util));
@@ -301,10 +302,13 @@ static __always_inline void util_sleeps(struct queues_task *task)
 		task->util_est -= (task->util_est - task->util) / 4;
 }
 
-/* Whether what goes on on a CPU can change anything: the clock is not at its highest yet, or a faster CPU is not wished for yet. */
+/*
+ * Whether what goes on on a CPU can change anything: the clock is not at its highest yet, a faster CPU is not wished for yet, or the CPU
+ * is kept for what needs little.
+ */
 static __always_inline bool util_rises(struct queues_cpu *cctx)
 {
-	return (cctx->has_clock && scx_bpf_cpuperf_cur(cctx->number) < UTIL_ONE) || (cctx->too_much <= UTIL_ONE && !cctx->misfit);
+	return (cctx->has_clock && scx_bpf_cpuperf_cur(cctx->number) < UTIL_ONE) || (cctx->too_much <= UTIL_ONE && !cctx->misfit) || cctx->keeps;
 }
 
 /* The first of the CPUs that share a CPU's clock. */
