@@ -12,6 +12,11 @@
 #define __help(text) __attribute__((btf_decl_tag("help " text)))
 /* The value that is as the paper has it, where another is the default, and where in the paper. */
 #define __letter(text) __attribute__((btf_decl_tag("letter " text)))
+/*
+ * While the setting is on, a loader adds these bits to `asked`, so that one look says what several settings come to: those of `enum
+ * mechanism`, and the two below.
+ */
+#define __asks(bits) __attribute__((btf_decl_tag("adds asked " #bits)))
 #define __said(number) #number
 #define __number(macro) __said(macro)
 
@@ -37,7 +42,15 @@ enum tandem_base {
 	TANDEM_BASE_QUEUES,
 };
 
+/* Of `asked`, by whose sign and size it is compared: the base of several queues; what brings the single one. */
+#define ASKED_QUEUES 0x40000000
+#define ASKED_SINGLE 0x80000000
+
+/* What settings ask for; loaders know. To the verifier it is constant, and so it does not follow what nobody asked for. */
+const volatile u32 asked = ASKED_QUEUES;
+
 const volatile enum tandem_base base
+	__asks(0x40000000)
 	__needs("tick runnable quiescent set_weight set_cpumask cpu_release exit_task cgroup_init cgroup_exit cgroup_move cgroup_set_weight SCX_OPS_HAS_CGROUP_WEIGHT SCX_OPS_ENQ_LAST")
 	__help("What lies under the mechanisms: single, one queue for all CPUs; queues, one for each last-level cache, weights as fair's, groups. With sorted it is single.") = TANDEM_BASE_QUEUES;
 
@@ -72,21 +85,27 @@ static inline u32 wished(void)
 /* The mechanisms. */
 
 const volatile bool all
+	__asks(0x8000003f)
 	__needs("runnable quiescent update_idle cpu_release set_cpumask exit_task tandem_sched_stat_runtime SCX_OPS_ENQ_LAST")
 	__help("Turn on all five mechanisms, isolation as shared unless said otherwise; sorted among them brings base=single.") = false;
 const volatile enum tandem_isolate isolate
+	__asks(0x21)
 	__needs("set_cpumask update_idle cpu_release exit_task SCX_OPS_ENQ_LAST")
 	__help("Keep operating-system noise on one CPU: off, dedicated (applications stay off it), shared (they may use it).") = TANDEM_ISOLATE_OFF;
 const volatile bool longest
+	__asks(0x2)
 	__needs("runnable quiescent update_idle cpu_release exit_task SCX_OPS_ENQ_LAST")
 	__help("The longest jobs run on the fastest CPUs.") = false;
 const volatile bool serial_first
+	__asks(0x4)
 	__needs("runnable quiescent update_idle cpu_release exit_task SCX_OPS_ENQ_LAST")
 	__help("Serial phases of parallel applications run first, then the senior of several parallel ones.") = false;
 const volatile bool sorted
+	__asks(0x80000008)
 	__needs("quiescent update_idle cpu_release exit_task tandem_sched_stat_runtime SCX_OPS_ENQ_LAST")
 	__help("Run queues sorted by memory intensity, opposite ways on paired CPUs, in synchronised epochs. Brings base=single.") = false;
 const volatile bool speed
+	__asks(0x30)
 	__needs("update_idle cpu_release exit_task tandem_sched_stat_runtime SCX_OPS_ENQ_LAST")
 	__help("Clocks follow idle and loaded, delayed, and the energy-delay factor of what runs.") = false;
 

@@ -235,12 +235,14 @@ void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
 
 void BPF_STRUCT_OPS(tandem_runnable, struct task_struct *p, u64 enq_flags)
 {
+	struct task_ctx *tctx;
+
 	if (is_alone())
 		queues_runnable(p);
 	else if (is_under())
 		over_runnable(p, enq_flags);
-	else
-		group_hears_runnable(p, enq_flags);
+	else if (active & (SERIAL | LONGEST) && (tctx = task_of(p)))
+		group_hears_runnable(p, tctx, enq_flags);
 }
 
 /*
@@ -314,7 +316,7 @@ void BPF_STRUCT_OPS(tandem_stopping, struct task_struct *p, bool runnable)
 		p->scx.dsq_vtime += (slice_ns() - p->scx.slice) * 100 / p->scx.weight;
 		return;
 	}
-	ran = cpu_stops(p, tctx);
+	ran = cpu_stops(cpu_of(bpf_get_smp_processor_id()), tctx);
 	pull_stopping(cpu_of(bpf_get_smp_processor_id()));
 	p->scx.dsq_vtime += (active & SERIAL ? seniority_charge(p, ran) : ran) * 100 / p->scx.weight;
 	if (is_on(LONGEST))
@@ -348,10 +350,12 @@ void BPF_STRUCT_OPS(tandem_quiescent, struct task_struct *p, u64 deq_flags)
 
 void BPF_STRUCT_OPS(tandem_update_idle, s32 cpu, bool idle)
 {
+	if (is_alone())
+		return;
 	cpu_of(cpu)->idle = idle;
 	if (nr_kinds > 1 && !is_on_queues())
 		pull_update_idle(cpu_of(cpu), idle);
-	if (idle)
+	if (idle && counters_work)
 		counters_idle(cpu);
 	if (is_on(CLOCKS))
 		speed_update_idle(cpu, idle);
@@ -551,7 +555,7 @@ static s32 init_base(void)
 {
 	s32 err;
 
-	if (!stands_on_queues())
+	if (!is_on_queues())
 		return 0;
 	active |= (active ? QUEUES : QUEUES | ALONE) | (nr_cgroups ? QUEUES_GROUPS : 0);
 	err = queues_init() ?: hotplug_init();

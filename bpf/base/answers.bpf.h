@@ -25,24 +25,22 @@ enum mechanism {
 
 u32 active;
 
-/* Whether one of these was asked for. Settings are constants to the verifier, which does not follow what they turn off. */
+/* Whether one of these was asked for. */
 static __always_inline bool is_asked(u32 mechanisms)
 {
-	return all || (mechanisms & (ISOLATE | CLOCKS) && isolate) || (mechanisms & LONGEST && longest) ||
-	       (mechanisms & SERIAL && serial_first) || (mechanisms & SORTED && sorted) ||
-	       (mechanisms & (SPEED | CLOCKS) && speed);
+	return asked & mechanisms;
 }
 
-/* Whether mechanisms stand on the base of several queues; sorted does not. All of it is constant to the verifier. */
-static __always_inline bool stands_on_queues(void)
+/* Whether the base of several queues schedules; sorted does not stand on it. */
+static __always_inline bool is_on_queues(void)
 {
-	return base == TANDEM_BASE_QUEUES && !is_asked(SORTED);
+	return (s32)asked >= ASKED_QUEUES;
 }
 
-/* Whether no mechanism was asked for above it: constant, too. */
+/* Whether no mechanism was asked for above it. */
 static __always_inline bool is_bare(void)
 {
-	return base == TANDEM_BASE_QUEUES && !is_asked(ISOLATE | LONGEST | SERIAL | SORTED | SPEED);
+	return asked == ASKED_QUEUES;
 }
 
 /* Whether the base of several queues schedules alone. Asked in each callback first: a sign takes one instruction less than a bit. */
@@ -51,25 +49,25 @@ static __always_inline bool is_alone(void)
 	return (s32)active < 0;
 }
 
-/* Whether the base of several queues schedules. */
-static __always_inline bool is_on_queues(void)
-{
-	return active & QUEUES && stands_on_queues();
-}
-
-/* Whether mechanisms stand on it, where it does not schedule alone. The verifier is not to follow what nobody asked for. */
+/* Whether mechanisms were asked for above it; all of them may be inert. */
 static __always_inline bool is_under(void)
 {
-	return is_on_queues() && !is_bare();
+	return (s32)asked > ASKED_QUEUES;
 }
 
-/* Whether one of these is on. `active` says it all, and says it first: with everything off nothing else is looked at. */
+/* What is on: constant bits that nobody asked for are 0 to the verifier. */
+static __always_inline u32 mechanisms_on(void)
+{
+	return active & asked;
+}
+
+/* Whether one of these is on. `active` says it all; the verifier follows `asked`. */
 static __always_inline bool is_on(u32 mechanisms)
 {
 	return active & mechanisms && is_asked(mechanisms);
 }
 
-/* Whether any mechanism is on. */
+/* Whether any mechanism is on. With everything off nothing else is looked at. */
 static __always_inline bool is_any_on(void)
 {
 	return active && is_asked(ISOLATE | LONGEST | SERIAL | SORTED | SPEED);

@@ -95,13 +95,12 @@ static bool goes_to_fast(struct task_struct *p, struct task_ctx *tctx, enum rank
 }
 
 /* A task can run: what that means for its group. */
-static __always_inline void group_hears_runnable(struct task_struct *p, u64 enq_flags)
+static __always_inline void group_hears_runnable(struct task_struct *p, struct task_ctx *tctx, u64 enq_flags)
 {
-	struct task_ctx *tctx;
 	struct group *group;
 	u32 change;
 
-	if (!(active & (SERIAL | LONGEST)) || !(tctx = task_of(p)) || !(group = group_of(p, tctx)))
+	if (!(active & (SERIAL | LONGEST)) || !(group = group_of(p, tctx)))
 		return;
 	change = phase_runnable(tctx, group);
 	if (is_on(LONGEST))

@@ -50,6 +50,10 @@ enum {
 	 * that use it wait for their turns.
 	 */
 	MATTERS_FOR = 1000000000,
+	/* Over the base of several queues counters of tasks that do what they did are read twice in so many times. */
+	COUNTERS_REST = 8,
+	/* An average that changes by no more than this stays the same, of ONE. */
+	COUNTERS_SAME = ONE / 16,
 };
 
 /* What a CPU's counters said the last time. */
@@ -61,6 +65,8 @@ struct cpu_counters {
 	bool known;
 	/* The CPU has run something since it was idle, and counts in its node. */
 	bool busy;
+	/* So many times are still left out, and the next one only says where the counters stand. */
+	u16 rest;
 	/* MB/s that its tasks moved the last time; and ns and transactions since then. */
 	u32 rate;
 	u64 ran;
@@ -88,7 +94,7 @@ bool counters_work;
 
 static void counters_init(void)
 {
-	counters_wanted = all || sorted || (speed && edp);
+	counters_wanted = is_asked(SORTED) || (active & SPEED && edp);
 }
 
 static __always_inline struct node_memory *memory_of(u32 cpu)
@@ -247,7 +253,7 @@ static __always_inline void counters_busy(u32 cpu)
 	__sync_fetch_and_add(&memory_of(cpu)->rate, (s32)counters->rate);
 }
 
-/* Tells what runs on a CPU from what is known of its task. */
+/* Tells what runs on a CPU from what is known of its task; what is not known is to be found out. */
 static __always_inline void counters_running(struct task_ctx *tctx)
 {
 	u32 cpu = bpf_get_smp_processor_id();
@@ -256,6 +262,8 @@ static __always_inline void counters_running(struct task_ctx *tctx)
 	counters_busy(cpu);
 	cctx->counted.intensity = tctx->counted.intensity;
 	cctx->counted.stall = tctx->counted.stall;
+	if (!tctx->counted.measured)
+		cpu_counters[cpu & (MAX_CPUS - 1)].rest = 0;
 }
 
 /* A CPU goes idle: others' shares of the memory grow. */
@@ -297,6 +305,21 @@ static void counters_begin(u32 cpu, struct cpu_counters *counters, bool stalls)
 	__sync_fetch_and_or(&active, SORTED);
 }
 
+/* Whether the counters are not read this time, or, as they were not read before, say only where they stand. */
+static __always_inline bool counters_rest(struct cpu_counters *counters)
+{
+	return counters->rest && --counters->rest;
+}
+
+/* Rests if a task does what it did. */
+static __always_inline void counters_may_rest(struct cpu_counters *counters, struct task_ctx *tctx, u32 before)
+{
+	u32 now = tctx->counted.intensity + tctx->counted.stall;
+
+	if (is_on_queues() && tctx->counted.measured && (now > before ? now - before : before - now) <= COUNTERS_SAME)
+		counters->rest = COUNTERS_REST;
+}
+
 /*
  * Takes what this CPU's counters have gained since the last time for @p, which has run for @ran ns since then; whether that
  * says something of the task.
@@ -305,8 +328,12 @@ static bool counters_count(struct task_struct *p, u32 cpu, u64 ran)
 {
 	struct cpu_counters *counters = &cpu_counters[cpu & (MAX_CPUS - 1)];
 	s64 transactions, stalled, all_cycles;
+	bool anew = counters->rest == 1;
 	struct task_ctx *tctx;
+	u32 before;
 
+	if (counters_rest(counters))
+		return false;
 	transactions = counter_gain(&memory_transactions, &counters->transactions);
 	if (transactions < 0)
 		return false;
@@ -318,14 +345,16 @@ static bool counters_count(struct task_struct *p, u32 cpu, u64 ran)
 		return false;
 	}
 	tctx = task_of(p);
-	if (!tctx || !ran)
+	if (!tctx || !ran || anew)
 		return false;
+	before = tctx->counted.intensity + tctx->counted.stall;
 	counters_note_moved(cpu, ran, transactions);
 	/* Many processors have no event for stalled cycles: then intensity is all there is. */
 	if (stalled < 0 || all_cycles <= 0)
 		counters_fold(tctx, cpu, ran, transactions, -1);
 	else
 		counters_fold(tctx, cpu, ran, transactions, clock_share_at_top(cpu, stalled, all_cycles, ran));
+	counters_may_rest(counters, tctx, before);
 	counters_running(tctx);
 	return true;
 }

@@ -82,10 +82,9 @@ static __always_inline struct cpu_ctx *cpu_runs(struct task_struct *p, struct ta
 	return cctx;
 }
 
-/* Notes that a task stops; how long it ran, ns. */
-static __always_inline u64 cpu_stops(struct task_struct *p, struct task_ctx *tctx)
+/* Notes that a task stops on this CPU; how long it ran, ns. */
+static __always_inline u64 cpu_stops(struct cpu_ctx *cctx, struct task_ctx *tctx)
 {
-	struct cpu_ctx *cctx = cpu_of(bpf_get_smp_processor_id());
 	u64 ran = tctx->started ? bpf_ktime_get_ns() - tctx->started : 0;
 
 	tctx->started = 0;

@@ -14,7 +14,8 @@
 /* Whether applications may use some CPUs only. */
 static __always_inline bool is_confined(void)
 {
-	return active & ISOLATE && isolate_mode() == TANDEM_ISOLATE_DEDICATED;
+	/* `all` would bring the single queue. */
+	return isolate == TANDEM_ISOLATE_DEDICATED && active & ISOLATE;
 }
 
 /* Whether a task is noise that goes to the OS CPU: not while it has to stay elsewhere. */

@@ -57,6 +57,7 @@ static s32 over_select_by_base(struct task_struct *p, struct task_ctx *tctx, s32
 static s32 over_select_cpu(struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct task_ctx *tctx = task_of(p);
+	u32 on = mechanisms_on();
 	enum rank rank;
 	enum wish wish;
 	u64 flags = 0;
@@ -64,10 +65,11 @@ static s32 over_select_cpu(struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 
 	if (!tctx)
 		return queues_select_cpu(p, prev_cpu, wake_flags);
-	if (confined_to_os(p, tctx))
+	if (on & ISOLATE && confined_to_os(p, tctx))
 		return confined_select_noise(p, &tctx->queues);
-	light_wakes(tctx);
-	if (is_on(LONGEST) && turns_concern(p, tctx))
+	if (light_works)
+		light_wakes(tctx);
+	if (on & LONGEST && turns_concern(p, tctx))
 		return select_by_turns(p, prev_cpu);
 	rank = over_rank(p, tctx);
 	wish = over_wish(p, tctx, rank);
@@ -79,7 +81,7 @@ static s32 over_select_cpu(struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 			return over_found(p, tctx, cpu, prev_cpu, flags);
 		if (rank == RANK_SERIAL || wish == WISH_FAST)
 			return prev_cpu;
-	} else if (is_on(SPEED)) {
+	} else if (on & SPEED) {
 		cpu = speed_pick_idle(p, tctx, prev_cpu);
 		if (cpu >= 0)
 			return over_found(p, tctx, cpu, prev_cpu, 0);
@@ -191,9 +193,14 @@ static __always_inline void over_hand_over(struct cpu_ctx *cctx, struct queues_c
 static __always_inline void over_clock(struct task_ctx *tctx)
 {
 	u32 cpu = bpf_get_smp_processor_id();
-	struct domain *domain = domain_of(cpu);
 	struct cpu_ctx *cctx = cpu_of(cpu);
+	struct domain *domain;
 
+	if (cctx->speed.fixed) {
+		clock_catch_up(cpu);
+		return;
+	}
+	domain = domain_of(cpu);
 	if (is_on(SPEED) || domain->opp != clock_top(cpu) || !cctx->speed.loaded) {
 		speed_running(tctx);
 		return;
@@ -211,7 +218,7 @@ static __noinline void over_goes_on(struct task_struct *p)
 
 	if (!tctx)
 		return;
-	if (!tctx->isolate.application) {
+	if (!tctx->isolate.application && (active & ISOLATE || light_works)) {
 		speed_stopping(tctx, tctx->started ? now - tctx->started : 0);
 		tctx->started = now;
 	}
@@ -254,67 +261,81 @@ static void over_tick(struct task_struct *p)
 
 static void over_runnable(struct task_struct *p, u64 enq_flags)
 {
-	queues_runnable(p);
-	group_hears_runnable(p, enq_flags);
+	struct task_ctx *tctx = active & (QUEUES_GROUPS | SERIAL | LONGEST) ? task_of(p) : 0;
+
+	if (!tctx)
+		return;
+	if (active & QUEUES_GROUPS)
+		queues_counts(&tctx->queues);
+	group_hears_runnable(p, tctx, enq_flags);
 }
 
 static void over_quiescent(struct task_struct *p, u64 deq_flags)
 {
-	struct task_ctx *tctx;
+	struct task_ctx *tctx = active & (QUEUES_GROUPS | SERIAL | LONGEST) ? task_of(p) : 0;
 
-	queues_quiescent(p);
-	if (active & (SERIAL | LONGEST) && (tctx = task_of(p)))
-		group_hears_quiescent(p, tctx, deq_flags);
+	if (!tctx)
+		return;
+	if (active & QUEUES_GROUPS)
+		queues_counts_no_more(&tctx->queues);
+	group_hears_quiescent(p, tctx, deq_flags);
 }
 
-/* Whether a task begins or stops here: another CPU that changes its class or weight takes it off and puts it back. */
-static __always_inline bool over_is_here(struct task_struct *p)
+/* What mechanisms have to do where a task begins to run, on its own CPU. */
+static __always_inline void over_begins(struct task_struct *p, struct task_ctx *tctx, struct queues_cpu *queues)
 {
-	return scx_bpf_task_cpu(p) == (s32)bpf_get_smp_processor_id();
+	u32 on = mechanisms_on();
+
+	if (on & (SERIAL | LONGEST))
+		ranked_running(p, tctx, over_rank(p, tctx), queues);
+	else if (on & ISOLATE || light_works)
+		tctx->started = bpf_ktime_get_ns();
+	if (counters_work)
+		counters_running(tctx);
+	if (on & CLOCKS)
+		over_clock(tctx);
 }
 
 static void over_running(struct task_struct *p)
 {
+	struct queues_cpu *queues = queues_cpu_under(p);
 	struct task_ctx *tctx = task_of(p);
-	struct queues_cpu *queues;
+	/* Another CPU that changes a task's class or weight takes it off and puts it back: that is no begin. */
+	bool here = queues->number == bpf_get_smp_processor_id();
 
-	if (active & ISOLATE && tctx)
-		isolate_running(tctx, cpu_of(scx_bpf_task_cpu(p)));
-	queues_running(p);
-	if (!over_is_here(p))
-		return;
 	if (!tctx) {
-		if (is_on(CLOCKS))
+		if (here && is_on(CLOCKS))
 			over_clock(0);
 		return;
 	}
-	queues = queues_cpu_of(bpf_get_smp_processor_id());
-	if (active & (SERIAL | LONGEST))
-		ranked_running(p, tctx, over_rank(p, tctx), queues);
-	else if (active & CLOCKS)
-		tctx->started = bpf_ktime_get_ns();
-	if (counters_work)
-		counters_running(tctx);
-	if (is_on(CLOCKS))
-		over_clock(tctx);
+	if (active & ISOLATE)
+		isolate_running(tctx, cpu_of(queues->number));
+	queues_begins(p, &tctx->queues, queues);
+	if (here)
+		over_begins(p, tctx, queues);
 }
 
 static void over_stopping(struct task_struct *p, bool runnable)
 {
-	struct cpu_ctx *cctx = cpu_of(bpf_get_smp_processor_id());
-	struct task_ctx *tctx = over_is_here(p) ? task_of(p) : 0;
+	struct queues_cpu *queues = queues_cpu_under(p);
+	struct cpu_ctx *cctx = cpu_of(queues->number);
+	struct task_ctx *tctx = task_of(p);
+	u32 on = mechanisms_on();
 	u64 ran = 0;
 
-	if (tctx && active & (SERIAL | LONGEST | CLOCKS)) {
-		over_hand_over(cctx, queues_cpu_of(bpf_get_smp_processor_id()));
-		ran = cpu_stops(p, tctx);
-	}
-	queues_stopping(p, runnable);
 	if (!tctx)
 		return;
-	if (active & (SERIAL | LONGEST))
+	if (!(on & (SERIAL | LONGEST | CLOCKS)) || queues->number != bpf_get_smp_processor_id()) {
+		queues_stops(p, &tctx->queues, queues, runnable);
+		return;
+	}
+	over_hand_over(cctx, queues);
+	if (on & (SERIAL | LONGEST | ISOLATE) || light_works)
+		ran = cpu_stops(cctx, tctx);
+	queues_stops(p, &tctx->queues, queues, runnable);
+	if (on & (SERIAL | LONGEST))
 		ranked_stopping(p, tctx, cctx, ran);
-	if (is_on(CLOCKS))
+	if (on & CLOCKS)
 		speed_stopping(tctx, ran);
 }
 

@@ -34,6 +34,8 @@ struct line {
 	/* Counts up: the next one for a new thread that has to wait. */
 	u32 next;
 	u32 performance;
+	/* Counts what has woken and waits; CPUs may do so at the same time, and it is enough that it changes. */
+	u32 arrivals;
 } __attribute__((aligned(64)));
 
 struct line lines[MAX_LINES];

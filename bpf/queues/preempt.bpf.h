@@ -5,11 +5,14 @@
 #ifndef __TANDEM_QUEUES_PREEMPT_H
 #define __TANDEM_QUEUES_PREEMPT_H
 
+#include "bits.bpf.h"
 #include "line.bpf.h"
 
 enum {
 	/* How much earlier a deadline must be, ns: what a switch to and fro costs at most. */
 	PREEMPT_MARGIN = NSEC_PER_MSEC / 4,
+	/* The same on another CPU than its last one, where its data are not. */
+	PREEMPT_MARGIN_AWAY = NSEC_PER_MSEC,
 };
 
 /* The CPUs that run something of the idle class, 64 to a word. */
@@ -26,20 +29,6 @@ static __noinline void preempt_change_class(struct queues_cpu *cctx, bool idles)
 	cctx->idles = idles;
 	__sync_fetch_and_xor(&idle_class_cpus[(cpu / 64) & (MAX_CPUS / 64 - 1)], 1ULL << (cpu & 63));
 	__sync_fetch_and_add(&nr_idle_class_cpus, idles ? 1 : -1);
-}
-
-/* The places of the 64 windows of six bits in BIT_SEQUENCE, in which each stands once (a de Bruijn sequence). */
-static const u8 bit_places[64] = {
-	0,  1,	2,  53, 3,  7,	54, 27, 4,  38, 41, 8,	34, 55, 48, 28, 62, 5,	39, 46, 44, 42, 22, 9,	24, 35, 59, 56, 49, 18, 29, 11,
-	63, 52, 6,  26, 37, 40, 33, 47, 61, 45, 43, 21, 23, 58, 17, 10, 51, 25, 36, 32, 60, 20, 57, 16, 50, 31, 19, 15, 30, 14, 13, 12,
-};
-
-#define BIT_SEQUENCE 0x022fdd63cc95386dULL
-
-/* The lowest bit of a word that is not 0, without a branch: the verifier would follow each. */
-static __always_inline u32 lowest_bit(u64 word)
-{
-	return bit_places[((word & -word) * BIT_SEQUENCE) >> 58];
 }
 
 /* A CPU that runs something of the idle class and that a task may have: the first one of a word, from @prev_cpu's on. Negative: none. */
@@ -64,11 +53,16 @@ static s32 preempt_idle_class(struct task_struct *p, s32 prev_cpu)
 }
 
 /* Whether what is due at @deadline may take a CPU from what runs there. */
-static __always_inline bool preempt_may(u64 deadline, u32 cpu)
+static __always_inline bool preempt_may_by(u64 deadline, u32 cpu, u64 margin)
 {
 	struct queues_cpu *cctx = queues_cpu_of(cpu);
 
-	return cctx->idles || vtime_before(deadline + PREEMPT_MARGIN, cctx->deadline);
+	return cctx->idles || vtime_before(deadline + margin, cctx->deadline);
+}
+
+static __always_inline bool preempt_may(u64 deadline, u32 cpu)
+{
+	return preempt_may_by(deadline, cpu, PREEMPT_MARGIN);
 }
 
 /* Whether a task takes no CPU from others. */
@@ -100,7 +94,7 @@ static __always_inline s32 preempt_pick(struct task_struct *p, struct queues_tas
 	cpu = prev_cpu;
 	if (!preempt_may(deadline, cpu)) {
 		cpu = line_random_cpu(line);
-		if (!preempt_may(deadline, cpu) || !may_run_on(p, cpu))
+		if (!preempt_may_by(deadline, cpu, PREEMPT_MARGIN_AWAY) || !may_run_on(p, cpu))
 			return -1;
 	}
 	/* The next task that wakes is not to take it again. */

@@ -119,6 +119,8 @@ static __always_inline void queues_insert_in_line(struct task_struct *p, struct 
 	if (task->ran_on) {
 		place += queues_chance(task);
 		slice = task->slice;
+	} else {
+		line->arrivals++;
 	}
 	dsq_insert_vtime(p, (task->idles ? QUEUE_LINE_IDLE : QUEUE_LINE) | number, slice, place, enq_flags);
 }
@@ -180,6 +182,20 @@ static __always_inline void queues_goes_on(struct task_struct *prev, struct queu
 	cctx->charged = task->charged;
 	/* What weighs little is charged often: it would owe much for a long slice that nobody else wanted. */
 	prev->scx.slice = task->pace > LIGHT_PACE ? SLICE_MOST : SLICE_LONE;
+}
+
+/*
+ * Notes for how long what goes on will go on: as none of those that wait ran here or has woken, as long as @leeway lets it, and unless
+ * something wakes. There is no need to look at each tick.
+ */
+static __always_inline void queues_stays(struct queues_task *task, struct queues_cpu *cctx, struct waiting *waiting, u64 leeway)
+{
+	u64 most = ((u64)STAYS_NS * task->pace) >> WEIGHT_SHIFT;
+
+	if (leeway && !task->cgroup && vtime_before(task->vtime + task->request + most, waiting->first + leeway)) {
+		cctx->stays_until = task->charged + STAYS_NS;
+		cctx->arrivals = line_at(cctx->line)->arrivals;
+	}
 }
 
 /* Charges the idle class for what one of it has run while @wanted: a share of the weights of all that wait. It owes a slice a CPU at most. */
@@ -251,7 +267,7 @@ static __always_inline void queues_goes_idle(struct queues_cpu *cctx)
 	if (cctx->wants_util)
 		util_goes_idle(cctx);
 	cctx->deadline = 0;
-	if (nr_misfits > 0)
+	if (cctx->has_slower && nr_misfits > 0)
 		steal_misfit(cctx->number);
 }
 
@@ -286,7 +302,7 @@ static __noinline int queues_dispatch_waiting(struct task_struct *prev, struct q
 	struct waiting waiting = {};
 	struct queues_task *task;
 
-	waiting_look(cctx->number, number, &waiting);
+	waiting_look(cctx, &waiting);
 	task = queues_could_go_on(prev, cctx, line_at(number));
 	if (task) {
 		u64 place = task->vtime + task->request, leeway = waiting_leeway(task->slice);
@@ -295,6 +311,7 @@ static __noinline int queues_dispatch_waiting(struct task_struct *prev, struct q
 		if (queues_take_owed(cctx, task, sooner ? waiting.place : place, sooner ? waiting.own : leeway))
 			return 1;
 		if (waiting.any && !sooner) {
+			queues_stays(task, cctx, &waiting, waiting_least(waiting.leeway, leeway));
 			queues_goes_on(prev, task, cctx, waiting.first);
 			return 1;
 		}
@@ -320,27 +337,59 @@ static __always_inline bool queues_dispatch_alone(struct task_struct *prev, stru
 	return true;
 }
 
-static __always_inline void queues_dispatch(s32 cpu, struct task_struct *prev)
+/* There is something of the idle class, or something pinned waits, or it is time to look for what is of age. */
+static __noinline int queues_dispatch_unusual(struct task_struct *prev, struct queues_cpu *cctx)
 {
-	struct queues_cpu *cctx = queues_cpu_of(cpu);
 	struct line *line = line_at(cctx->line);
 	bool waits;
 
 	if (cctx->idles)
 		queues_charge_idle(prev, cctx);
 	if (cctx->looks_for_aged && age_take(cctx))
-		return;
+		return 0;
 	if (cctx->has_pinned && queues_take_pinned(prev, cctx))
-		return;
+		return 0;
 	if (queues_idle_class_due(line, cctx->line) && dsq_move_to_local(QUEUE_LINE_IDLE | cctx->line))
-		return;
+		return 0;
 	waits = scx_bpf_dsq_nr_queued(QUEUE_LINE | cctx->line);
 	if (waits ? queues_dispatch_waiting(prev, cctx) : queues_dispatch_alone(prev, cctx, line))
-		return;
+		return 0;
 	if (!is_queued(prev))
 		queues_looks_elsewhere(cctx);
 	else if (!(cctx->idles && dsq_move_to_local(QUEUE_LINE_IDLE | cctx->line)) &&
 		 (!cctx->has_pinned || !dsq_move_to_local(QUEUE_PINNED | cctx->number)))
+		/* What a faster CPU wants is queued as the last one (SCX_ENQ_LAST), and goes there. */
+		prev->scx.slice = cctx->wanted_by ? 0 : SLICE_LONE;
+	return 0;
+}
+
+/* What ran until now leaves the CPU: the same as below, where nothing is unusual. */
+static __always_inline void queues_dispatch_next(struct queues_cpu *cctx, struct task_struct *prev, u32 waiting)
+{
+	/* What waits alone is taken without a look; nothing that is due before it holds virtual time. */
+	if (waiting == 1 ? dsq_move_to_local(QUEUE_LINE | cctx->line) : waiting && queues_dispatch_waiting(prev, cctx))
+		return;
+	if (cctx->has_lines) {
+		if (steal_from_lines(cctx))
+			return;
+		cctx->look_at = 0;
+	}
+	queues_goes_idle(cctx);
+}
+
+static __always_inline void queues_dispatch(s32 cpu, struct task_struct *prev)
+{
+	struct queues_cpu *cctx = queues_cpu_of(cpu);
+	u32 waiting;
+
+	if (cctx->unusual || nr_idle_class > 0) {
+		queues_dispatch_unusual(prev, cctx);
+		return;
+	}
+	waiting = scx_bpf_dsq_nr_queued(QUEUE_LINE | cctx->line);
+	if (!is_queued(prev))
+		queues_dispatch_next(cctx, prev, waiting);
+	else if (!(waiting ? queues_dispatch_waiting(prev, cctx) : queues_dispatch_alone(prev, cctx, line_at(cctx->line))))
 		/* What a faster CPU wants is queued as the last one (SCX_ENQ_LAST), and goes there. */
 		prev->scx.slice = cctx->wanted_by ? 0 : SLICE_LONE;
 }
@@ -378,7 +427,7 @@ static __always_inline void queues_tick_clock(struct task_struct *p, struct queu
 	u32 waiting = scx_bpf_dsq_nr_queued(QUEUE_LINE | cctx->line);
 
 	cctx->crowd = waiting < 0xffff ? waiting : 0xffff;
-	if (cctx->has_clock)
+	if (cctx->shares_clock)
 		util_nudge(cctx, bpf_ktime_get_ns());
 	if (util_rises(cctx))
 		queues_follow(p, cctx);
@@ -396,9 +445,12 @@ static __always_inline void queues_tick_slice(struct task_struct *p, struct queu
 	}
 	if (!waiting && !cctx->has_pinned && !line_idle_waits(cctx->line))
 		return;
-	if (cctx->idles || age_is_time(cctx) ||
-	    ((waiting || cctx->has_pinned || queues_idle_class_due(line, cctx->line)) &&
-	     p->se.sum_exec_runtime - cctx->charged >= line_slice(line, waiting)))
+	if (cctx->idles || age_is_time(cctx))
+		p->scx.slice = 0;
+	else if (p->se.sum_exec_runtime < cctx->stays_until && cctx->arrivals == line->arrivals && !cctx->has_pinned)
+		return;
+	else if ((waiting || cctx->has_pinned || queues_idle_class_due(line, cctx->line)) &&
+		 p->se.sum_exec_runtime - cctx->charged >= line_slice(line, waiting))
 		p->scx.slice = 0;
 }
 
@@ -410,19 +462,18 @@ static void queues_tick(struct task_struct *p)
 	queues_tick_slice(p, cctx);
 }
 
-/* Here, and where it stops, the CPU is the task's: another one that changes a task's class or weight takes it off and puts it back. */
-static __always_inline void queues_running(struct task_struct *p)
+/* The CPU that a task begins to run on, or stops on: another one that changes a task's class or weight takes it off and puts it back. */
+static __always_inline struct queues_cpu *queues_cpu_under(struct task_struct *p)
 {
-	struct queues_cpu *cctx = queues_cpu_of(scx_bpf_task_cpu(p));
-	struct task_ctx *tctx = task_of(p);
-	struct queues_task *task;
-	struct line *line;
+	return queues_cpu_of(scx_bpf_task_cpu(p));
+}
 
-	if (!tctx)
-		return;
-	task = &tctx->queues;
+static __always_inline void queues_begins(struct task_struct *p, struct queues_task *task, struct queues_cpu *cctx)
+{
+	struct line *line = line_at(cctx->line);
+
 	task->charged = cctx->charged = p->se.sum_exec_runtime;
-	line = line_at(cctx->line);
+	cctx->stays_until = 0;
 	line_enter(task, cctx->line);
 	line_begin(task, line, cctx->took ? cctx->deadline : task->vtime);
 	cctx->took = false;
@@ -431,6 +482,14 @@ static __always_inline void queues_running(struct task_struct *p)
 	cctx->deadline = task->vtime + task->request;
 	if (cctx->wants_util)
 		util_running(p, task, cctx);
+}
+
+static __always_inline void queues_running(struct task_struct *p)
+{
+	struct task_ctx *tctx = task_of(p);
+
+	if (tctx)
+		queues_begins(p, &tctx->queues, queues_cpu_under(p));
 }
 
 /* A task stops that could go on: what it takes at once is at least what it has taken since it woke. */
@@ -459,18 +518,11 @@ static __always_inline void queues_sleeps(struct queues_task *task, struct queue
 		util_sleeps(task);
 }
 
-static __always_inline void queues_stopping(struct task_struct *p, bool runnable)
+static __always_inline void queues_stops(struct task_struct *p, struct queues_task *task, struct queues_cpu *cctx, bool runnable)
 {
-	struct queues_cpu *cctx = queues_cpu_of(scx_bpf_task_cpu(p));
-	struct task_ctx *tctx = task_of(p);
-	struct queues_task *task;
+	u64 ran = line_charge(p, task);
 	u32 wanted;
-	u64 ran;
 
-	if (!tctx)
-		return;
-	task = &tctx->queues;
-	ran = line_charge(p, task);
 	if (task->idles)
 		queues_charge_idle_class(cctx, ran, scx_bpf_dsq_nr_queued(QUEUE_LINE | cctx->line));
 	if (cctx->wants_util)
@@ -488,26 +540,46 @@ static __always_inline void queues_stopping(struct task_struct *p, bool runnable
 	}
 }
 
+static __always_inline void queues_stopping(struct task_struct *p, bool runnable)
+{
+	struct task_ctx *tctx = task_of(p);
+
+	if (tctx)
+		queues_stops(p, &tctx->queues, queues_cpu_under(p), runnable);
+}
+
+static __always_inline void queues_counts(struct queues_task *task)
+{
+	if (!task->cgroup || task->counted)
+		return;
+	task->counted = true;
+	cgroup_runnable(task->cgroup, task->weight);
+	/* What sleep has saved up is as much as the group's share is now. */
+	weight_request(task);
+}
+
+static __always_inline void queues_counts_no_more(struct queues_task *task)
+{
+	if (!task->counted)
+		return;
+	task->counted = false;
+	cgroup_quiescent(task->cgroup, task->weight);
+}
+
 static __always_inline void queues_runnable(struct task_struct *p)
 {
-	struct task_ctx *tctx;
+	struct task_ctx *tctx = active & QUEUES_GROUPS ? task_of(p) : 0;
 
-	if (!(active & QUEUES_GROUPS) || !(tctx = task_of(p)) || !tctx->queues.cgroup || tctx->queues.counted)
-		return;
-	tctx->queues.counted = true;
-	cgroup_runnable(tctx->queues.cgroup, tctx->queues.weight);
-	/* What sleep has saved up is as much as the group's share is now. */
-	weight_request(&tctx->queues);
+	if (tctx)
+		queues_counts(&tctx->queues);
 }
 
 static __always_inline void queues_quiescent(struct task_struct *p)
 {
-	struct task_ctx *tctx;
+	struct task_ctx *tctx = active & QUEUES_GROUPS ? task_of(p) : 0;
 
-	if (!(active & QUEUES_GROUPS) || !(tctx = task_of(p)) || !tctx->queues.counted)
-		return;
-	tctx->queues.counted = false;
-	cgroup_quiescent(tctx->queues.cgroup, tctx->queues.weight);
+	if (tctx)
+		queues_counts_no_more(&tctx->queues);
 }
 
 static void queues_enable(struct task_struct *p)

@@ -71,6 +71,10 @@ struct queues_cpu {
 	/* By energy: what is asked for tasks that the CPU asked for; the most that is asked, where energy is all. */
 	u16 dear;
 	u16 ceiling;
+	/* How often the highest clock was asked for again. */
+	u8 top_again;
+	/* How many CPUs come after it in cpus_by_speed. */
+	u16 slowness;
 	/* The CPU; and the core's other hardware thread, or NO_SIBLING. */
 	u16 number;
 	u16 sibling;
@@ -82,30 +86,41 @@ struct queues_cpu {
 	bool has_clock;
 	bool has_others;
 	bool wants_util;
-	/* There are other lines; there are slower CPUs. */
+	/* Other CPUs have its clock, too; there are other lines; there are slower CPUs. */
+	bool shares_clock;
 	bool has_lines;
 	bool has_slower;
 	/* By energy: what its cluster draws while idle rises with the clock. */
 	bool idles_dear;
-	/* What runs is of the idle class. */
-	bool idles;
 	/* What runs may run on some CPUs only, or needs little: it does not give its place to a slower CPU's thread. */
 	bool keeps;
-	/* Something waits that may run nowhere else. */
-	bool has_pinned;
 	/* What begins next was taken from a queue, and `deadline` is meanwhile the place of the first that waited there. */
 	bool took;
 	/* What runs would do better on a faster CPU. */
 	bool misfit;
-	/* Ticks with something waiting; at the next dispatch what is of age comes first; how much is still looked at (age.bpf.h). */
+	/* What is seldom so, to be seen at one look. */
+	union {
+		struct {
+			/* What runs is of the idle class. */
+			bool idles;
+			/* Something waits that may run nowhere else. */
+			bool has_pinned;
+			/* At the next dispatch what is of age comes first (age.bpf.h). */
+			bool looks_for_aged;
+		};
+		u32 unusual;
+	};
+	/* Ticks with something waiting; how much is still looked at for its age. */
 	u16 ticks;
-	bool looks_for_aged;
 	u16 looks_left;
 	/* A faster CPU that wants what runs here, plus 1; others write it. */
 	u32 wanted_by;
 	/* The first of the CPUs that share its clock; of the first: the idle one among them that asks for most. Others write that. */
 	u16 first_mate;
 	u16 asks_most;
+	/* What runs goes on until it has run so much, ns, unless more than so many have come to wait in the line. */
+	u32 arrivals;
+	u64 stays_until;
 	/* How many waited in its line at the last tick; 0 since it was idle. */
 	u16 crowd;
 	/* The line where something waited when another CPU woke this one, plus 1; others write it. */

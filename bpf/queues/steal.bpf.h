@@ -129,27 +129,58 @@ static __always_inline u32 steal_merit(struct cpu_ctx *cctx)
 	return cctx->rank == RANK_SERIAL ? 3 : cctx->longest.is_long ? 2 : 1;
 }
 
-/* Makes a thread that a slower CPU is too slow for come to @cpu, which is about to be idle. */
-__noinline int steal_misfit(s32 cpu)
+/* The CPU of the slowest kind below @kind whose thread may come from there. None: 0. */
+static __always_inline struct queues_cpu *steal_find_misfit(u32 kind)
 {
-	u32 kind = queues_cpu_of(cpu)->kind, best = 0;
-	struct queues_cpu *from = 0;
+	u32 words = (nr_cpus + 63) / 64;
+	s32 word;
+
+	for_range(word, 0, words) {
+		u64 bits = misfit_cpus[word & (MAX_CPUS / 64 - 1)];
+		u32 slowness = (u32)word * 64 + lowest_bit(bits);
+		struct queues_cpu *cctx = queues_cpu_of(cpus_by_speed[(nr_cpus - 1 - slowness) & (MAX_CPUS - 1)]);
+
+		if (!bits)
+			continue;
+		if (cctx->wanted_by && bits & (bits - 1)) {
+			/* It goes already: the next one. */
+			slowness = (u32)word * 64 + lowest_bit(bits & (bits - 1));
+			cctx = queues_cpu_of(cpus_by_speed[(nr_cpus - 1 - slowness) & (MAX_CPUS - 1)]);
+		}
+		return cctx->misfit && cctx->kind > kind && !cctx->wanted_by ? cctx : 0;
+	}
+	return 0;
+}
+
+/* The same by merit, where mechanisms know of some. */
+static __always_inline struct queues_cpu *steal_find_best(u32 kind)
+{
+	struct queues_cpu *best = 0;
+	u32 merit = 0;
 	s32 at;
 
-	if (kind + 1 >= nr_kinds || idle_shares_core(cpu) || !place_likes(cpu))
-		return 0;
 	for_range(at, 0, nr_cpus) {
 		struct queues_cpu *cctx = queues_cpu_of(cpus_by_speed[(nr_cpus - 1 - at) & (MAX_CPUS - 1)]);
 
 		if (cctx->kind <= kind)
 			break;
-		if (!cctx->misfit || cctx->wanted_by || steal_merit(cpu_of(cctx->number)) <= best)
+		if (!cctx->misfit || cctx->wanted_by || steal_merit(cpu_of(cctx->number)) <= merit)
 			continue;
-		from = cctx;
-		best = steal_merit(cpu_of(cctx->number));
-		if (is_alone())
-			break;
+		best = cctx;
+		merit = steal_merit(cpu_of(cctx->number));
 	}
+	return best;
+}
+
+/* Makes a thread that a slower CPU is too slow for come to @cpu, which is about to be idle. */
+__noinline int steal_misfit(s32 cpu)
+{
+	u32 kind = queues_cpu_of(cpu)->kind;
+	struct queues_cpu *from;
+
+	if (idle_shares_core(cpu) || !place_likes(cpu))
+		return 0;
+	from = is_asked(LONGEST | SERIAL) ? steal_find_best(kind) : steal_find_misfit(kind);
 	if (!from)
 		return 0;
 	from->wanted_by = cpu + 1;

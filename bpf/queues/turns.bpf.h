@@ -112,7 +112,8 @@ static __always_inline void turns_let_go(u32 wanted)
 /* A thread that has run for long, beside another one of the same core, goes to an idle core; whether it does. */
 static __noinline int turns_leave_core(struct task_struct *p, u32 cpu)
 {
-	return may_run_everywhere(p) && idle_shares_core(cpu) && !cpu_runs_noise(cpu) && turns_leave_for(cpu, turns_idle_core(cpu));
+	return idle_shares_core(cpu) && !idle_none() && may_run_everywhere(p) && !cpu_runs_noise(cpu) &&
+	       turns_leave_for(cpu, turns_idle_core(cpu));
 }
 
 #endif /* __TANDEM_QUEUES_TURNS_H */

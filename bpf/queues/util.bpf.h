@@ -10,6 +10,7 @@
 #ifndef __TANDEM_QUEUES_UTIL_H
 #define __TANDEM_QUEUES_UTIL_H
 
+#include "bits.bpf.h"
 #include "line.bpf.h"
 
 enum {
@@ -30,12 +31,16 @@ enum {
 	IDLE_LONG_NS = 1 << HALF_LIFE_SHIFT,
 	/* What computes for longer has a CPU that asked for it to itself, ns: those that meet at barriers do not. */
 	PULLED_MOST_NS = 200 * NSEC_PER_MSEC,
+	/* From here on schedutil gives the highest clock; where limits hold that down, there is no use in asking more often than this. */
+	UTIL_TOP = UTIL_ONE * 4 / 5,
+	TOP_AGAIN = 8,
 	/* A clock is asked for anew when what it is to do changes by an eighth. */
 	ASK_SHIFT = 3,
 };
 
-/* How many CPUs run what would do better on a faster one. */
+/* How many CPUs run what would do better on a faster one; and which, 64 to a word, the slowest first. */
 s32 nr_misfits;
+u64 misfit_cpus[MAX_CPUS / 64];
 
 /* What is lost of @value in @ns, less than a halving: 1 - 2^-x is near x (0.672 - 0.172 x). */
 static __always_inline u32 util_lost(u32 value, u64 ns)
@@ -113,6 +118,10 @@ static __always_inline u32 util_bounded(struct queues_cpu *cctx, u32 util)
 static __always_inline void util_ask_again(struct queues_cpu *cctx, u32 util)
 {
 	util = util_bounded(cctx, util);
+	if (util < UTIL_TOP || cctx->asked < UTIL_TOP)
+		cctx->top_again = 0;
+	else if (cctx->top_again < TOP_AGAIN)
+		cctx->top_again++;
 	cctx->asked = util ?: 1;
 	scx_bpf_cpuperf_set(cctx->number, cctx->asked < UTIL_ONE ? cctx->asked : UTIL_ONE);
 }
@@ -145,6 +154,7 @@ static __always_inline bool util_fits(u32 util, struct queues_cpu *cctx)
 static __noinline void util_change_misfit(struct queues_cpu *cctx, bool misfit)
 {
 	cctx->misfit = misfit;
+	__sync_fetch_and_xor(&misfit_cpus[(cctx->slowness / 64) & (MAX_CPUS / 64 - 1)], 1ULL << (cctx->slowness & 63));
 	__sync_fetch_and_add(&nr_misfits, misfit ? 1 : -1);
 }
 
@@ -230,7 +240,7 @@ static __always_inline void util_running(struct task_struct *p, struct queues_ta
 	/* Where tasks wait the CPU is busy from tick to tick, and these ask. */
 	if (!cctx->crowd)
 		util_ask(cctx, util_wanted(task, cctx, util));
-	if (cctx->has_clock)
+	if (cctx->shares_clock)
 		util_nudge(cctx, now);
 }
 
@@ -287,7 +297,7 @@ static __always_inline void util_goes_idle(struct queues_cpu *cctx)
 	}
 	cctx->crowd = 0;
 	util_ask(cctx, cctx->util);
-	if (cctx->has_clock)
+	if (cctx->shares_clock)
 		util_note_idle(cctx);
 }
 
@@ -308,7 +318,8 @@ static __always_inline void util_sleeps(struct queues_task *task)
  */
 static __always_inline bool util_rises(struct queues_cpu *cctx)
 {
-	return (cctx->has_clock && scx_bpf_cpuperf_cur(cctx->number) < UTIL_ONE) || (cctx->too_much <= UTIL_ONE && !cctx->misfit) || cctx->keeps;
+	return (cctx->has_clock && cctx->top_again < TOP_AGAIN && scx_bpf_cpuperf_cur(cctx->number) < UTIL_ONE) ||
+	       (cctx->too_much <= UTIL_ONE && !cctx->misfit) || cctx->keeps;
 }
 
 /* The first of the CPUs that share a CPU's clock. */
@@ -328,6 +339,8 @@ static void util_init(void)
 {
 	s32 cpu;
 
+	for_range(cpu, 0, nr_cpus)
+		queues_cpu_of(cpus_by_speed[cpu & (MAX_CPUS - 1)])->slowness = nr_cpus - 1 - cpu;
 	for_range(cpu, 0, nr_cpus) {
 		struct queues_cpu *cctx = queues_cpu_of(cpu);
 
@@ -339,6 +352,8 @@ static void util_init(void)
 		cctx->has_slower = cctx->kind + 1 < nr_kinds;
 		cctx->wants_util = cctx->has_clock || nr_kinds > 1;
 		cctx->first_mate = cctx->asks_most = cctx->has_clock ? util_first_mate(cpu) : cpu;
+		if (cctx->first_mate != cpu)
+			cctx->shares_clock = queues_cpu_of(cctx->first_mate)->shares_clock = true;
 	}
 }
 

@@ -12,7 +12,9 @@
 
 enum {
 	/* How many tasks are looked at. */
-	WAITING_MOST = 6,
+	WAITING_MOST = 12,
+	/* By how much more virtual time what ran here goes before what woke elsewhere, ns. */
+	WOKEN_LEEWAY = 2 * NSEC_PER_MSEC,
 };
 
 struct waiting {
@@ -83,37 +85,51 @@ static __always_inline bool waiting_settle(struct waiting *waiting, struct task_
 	return true;
 }
 
-/*
- * Looks at what waits in a line and may run on a CPU: the first one, or what the CPU takes instead: what woke, wherever it was, or ran
- * here last.
- */
-static __always_inline void waiting_look(u32 cpu, u32 number, struct waiting *waiting)
+/* Until where it is worth while to look for what ran here, behind the first one: that has @leeway. */
+static __always_inline u64 waiting_until(u64 place, u64 leeway)
 {
+	return place + (leeway > WOKEN_LEEWAY ? leeway : WOKEN_LEEWAY);
+}
+
+/*
+ * Looks at what waits in a line and may run on a CPU: what ran here last, or what woke, wherever it was, or else the first one. How many
+ * are still to look at is in memory, where the verifier does not follow it through every round.
+ */
+static __always_inline void waiting_look(struct queues_cpu *cctx, struct waiting *waiting)
+{
+	u32 cpu = cctx->number;
 	struct task_struct *p;
+	bool woken = false;
 	u64 latest = 0;
-	u32 step = 0;
 
-	/* What may not run here is for others: it neither comes first nor holds virtual time. */
-	for_queued(it, p, QUEUE_LINE | number) {
+	cctx->looks_left = WAITING_MOST;
+	for_queued(it, p, QUEUE_LINE | cctx->line) {
 		u64 place = p->scx.dsq_vtime, slice = p->scx.slice;
+		bool here = scx_bpf_task_cpu(p) == cpu;
 
-		if (!waiting_may(p, cpu)) {
-			if (++step >= WAITING_MOST)
+		if (!cctx->looks_left--)
+			break;
+		if (waiting->any) {
+			if (vtime_before(latest, place))
 				break;
-			continue;
+			if (!here && (woken || slice < SLICE_LONE))
+				continue;
 		}
+		/* What may not run here is for others: it neither comes first nor holds virtual time. */
+		if (!waiting_may(p, cpu))
+			continue;
 		if (!waiting->any) {
 			waiting->any = true;
 			waiting->first = waiting->place = place;
 			waiting->own = waiting->leeway = waiting_leeway(slice);
-			latest = place + waiting->leeway;
-		} else if (vtime_before(latest, place)) {
-			break;
+			latest = waiting_until(place, waiting->leeway);
 		}
-		if ((slice >= SLICE_LONE || scx_bpf_task_cpu(p) == cpu) && waiting_settle(waiting, p, step))
-			break;
-		if (++step >= WAITING_MOST)
-			break;
+		if ((here || slice >= SLICE_LONE) && waiting_settle(waiting, p, waiting->first != place)) {
+			if (here)
+				break;
+			woken = true;
+			latest = place + WOKEN_LEEWAY;
+		}
 	}
 }
 

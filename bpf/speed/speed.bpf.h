@@ -86,7 +86,7 @@ static void speed_continues(struct task_struct *p)
 static void speed_stopping(struct task_ctx *tctx, u64 ran)
 {
 	light_ran(tctx, ran);
-	if (active & ISOLATE)
+	if (active & ISOLATE && !cpu_of(bpf_get_smp_processor_id())->speed.fixed)
 		points_stopping(bpf_get_smp_processor_id(), tctx, ran);
 }
 
@@ -99,6 +99,8 @@ static void speed_update_idle(u32 cpu, bool idle)
 	struct domain *domain = domain_of(cpu);
 	struct cpu_ctx *cctx = cpu_of(cpu);
 
+	if (cctx->speed.fixed)
+		return;
 	if (idle && cctx->speed.loaded && active & ISOLATE)
 		points_idle(cpu);
 	if (!domain_loads(domain, cctx, !idle))

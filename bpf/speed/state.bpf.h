@@ -25,6 +25,8 @@ struct speed_cpu {
 	/* Not idle, as the governor counts it, and since when, ns. */
 	bool loaded;
 	u64 loaded_since;
+	/* The CPU asks for one operating point for good, and has asked for it. */
+	bool fixed;
 	/* The CPU's clock is high; the CPU that changes the clock writes this. */
 	bool warm;
 	/* Whether a task of this CPU is in the mix of its clock, and with which share of memory. */

@@ -54,7 +54,7 @@ fn every_mechanism_leaves_them_on_their_cpu() {
 fn who_does_not_look_is_ejected() {
     let blind = Variant::new("#include \"bpf/base/migration.bpf.h\"\n#define must_stay(p) false");
     for (machine, settings) in [
-        ("hikey960", "longest=true"),
+        ("sdm845", "longest=true"),
         ("hikey960", "base=single,longest=true"),
         ("hikey960", "base=single,serial_first=true"),
         ("hikey960", "all=true"),

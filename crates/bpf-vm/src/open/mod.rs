@@ -27,8 +27,8 @@ pub use names::short_names;
 pub use needs::Needs;
 pub use place::Place;
 pub use record::Record;
-use tags::Instead;
 pub use tags::Tags;
+use tags::{Adds, Instead};
 
 use crate::btf::Type;
 use crate::object::{DataSection, MapDefinition, Object, StructOps, Target, Variable};
@@ -46,6 +46,8 @@ pub struct OpenObject {
     tags: Arc<BTreeMap<String, Tags>>,
     /// Which of its parts stand in for others.
     instead: Arc<Vec<Instead>>,
+    /// Which settings add to which numbers.
+    adds: Arc<Vec<Adds>>,
 }
 
 /// A variable that can be set.
@@ -70,7 +72,10 @@ impl OpenObject {
     pub fn new(object: Arc<Object>) -> Self {
         let tags = Arc::new(Tags::of(&object.btf));
         let instead = Arc::new(Instead::all(&object.btf));
-        Self { object, autoload: BTreeMap::new(), tags, instead }
+        let adds = Arc::new(Adds::all(&object.btf));
+        let mut open = Self { object, autoload: BTreeMap::new(), tags, instead, adds };
+        open.add_up();
+        open
     }
 
     /// The object with its settings, to load.
@@ -182,7 +187,8 @@ impl OpenObject {
         let place = place::resolve(&self.object, name)?;
         let bytes = value::parse(&self.object.btf, name, &place, text)?;
         self.check_range(name, &place, &bytes)?;
-        self.write(&place, &bytes)
+        self.write(name, &place, &bytes);
+        Ok(())
     }
 
     /// Sets a variable, or part of one, to a number.
@@ -193,7 +199,8 @@ impl OpenObject {
         let place = place::resolve(&self.object, name)?;
         let bytes = value::integer(&self.object.btf, name, &place, number)?;
         self.check_range(name, &place, &bytes)?;
-        self.write(&place, &bytes)
+        self.write(name, &place, &bytes);
+        Ok(())
     }
 
     /// The number that a variable, or part of one, has now.
@@ -287,9 +294,31 @@ impl OpenObject {
         value::check_enumerated(btf, name, place, number)
     }
 
-    fn write(&mut self, place: &Place, bytes: &[u8]) -> Result<(), SettingError> {
+    fn write(&mut self, name: &str, place: &Place, bytes: &[u8]) {
+        self.store(place, bytes);
+        if self.adds.iter().any(|adds| adds.setting == name) {
+            self.add_up();
+        }
+    }
+
+    fn store(&mut self, place: &Place, bytes: &[u8]) {
         let data = &mut Arc::make_mut(&mut self.object).data[place.section].bytes;
         place.store(data, bytes);
-        Ok(())
+    }
+
+    /// Gives each number that settings add to the bits of those that are on.
+    fn add_up(&mut self) {
+        let mut sums = BTreeMap::<&str, u32>::new();
+        let adds = self.adds.clone();
+        for Adds { setting, to, bits } in &*adds {
+            *sums.entry(to.as_str()).or_default() |= if self.variable_is_on(setting) { *bits } else { 0 };
+        }
+        for (to, bits) in sums {
+            // An object that has no such number is left as it is, and one that has the right one already stays shared.
+            let Ok(place) = place::resolve(&self.object, to) else { continue };
+            if self.bytes(to).is_ok_and(|bytes_now| bytes_now != bits.to_le_bytes()) {
+                self.store(&place, &bits.to_le_bytes());
+            }
+        }
     }
 }

@@ -55,7 +55,7 @@ impl OpenObject {
     }
 
     /// Whether a variable is not zero.
-    fn variable_is_on(&self, variable: &str) -> bool {
+    pub(super) fn variable_is_on(&self, variable: &str) -> bool {
         self.bytes(variable).is_ok_and(|bytes| bytes.iter().any(|byte| *byte != 0))
     }
 }

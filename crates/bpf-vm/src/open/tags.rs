@@ -75,6 +75,32 @@ impl Instead {
     }
 }
 
+/// Bits that a setting adds to a number while it is on (`adds asked 0x2`), so that the object sees what several settings come to by one
+/// look at a constant. The number is no setting: it has these bits and no others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Adds {
+    /// The setting.
+    pub(super) setting: String,
+    /// The variable that has the bits.
+    pub(super) to: String,
+    /// The bits.
+    pub(super) bits: u32,
+}
+
+impl Adds {
+    /// All that an object has.
+    pub(super) fn all(btf: &Btf) -> Vec<Self> {
+        let parts = btf.types().filter_map(|(_, ty)| {
+            let Type::DeclTag { tag, target, component: None } = ty else { return None };
+            let Some(Type::Var { name, .. }) = btf.get(*target) else { return None };
+            let (to, bits) = tag.as_str().strip_prefix("adds ")?.split_once(' ')?;
+            let bits = u32::from_str_radix(bits.trim().strip_prefix("0x")?, 16).ok()?;
+            Some(Self { setting: name.to_string(), to: to.to_owned(), bits })
+        });
+        parts.collect()
+    }
+}
+
 /// A range such as `1..100`, both ends included.
 fn range(text: &str) -> Option<(i128, i128)> {
     let (least, largest) = text.split_once("..")?;

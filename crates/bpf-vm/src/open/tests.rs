@@ -252,6 +252,34 @@ fn of_two_parts_that_stand_in_for_each_other_one_is_left_out() {
 }
 
 #[test]
+fn a_number_has_the_bits_of_the_settings_that_are_on() {
+    let mut btf = Builder::new();
+    let int = btf.int("unsigned int", 4, false);
+    let mut variable = |name: &str, offset: u64, tags: &[&str]| {
+        let var = btf.var(name, int, Linkage::Global);
+        tags.iter().for_each(|tag| _ = btf.decl_tag(tag, var));
+        Variable { name: name.into(), offset, size: 4, type_id: int }
+    };
+    // What is no such tag, or of a variable that is not there, does nothing.
+    let variables = vec![
+        variable("one", 0, &["adds sum 0x1", "help It."]),
+        variable("more", 4, &["adds sum 0x80000006", "adds sum 8", "adds", "adds other 0x1"]),
+        variable("sum", 8, &[]),
+    ];
+    let bytes = [0_u32, 7, 0x10].iter().flat_map(|value| value.to_le_bytes()).collect();
+    let section = DataSection { name: ".rodata".to_owned(), bytes, variables, ..DataSection::default() };
+    let object = Object { btf: Arc::new(btf.finish()), data: vec![section], ..Object::default() };
+    let mut open = OpenObject::new(Arc::new(object));
+    assert_eq!(open.integer("sum"), Ok(0x8000_0006));
+    open.set("one", "2").unwrap();
+    assert_eq!(open.integer("sum"), Ok(0x8000_0007));
+    open.choose("more", "0").unwrap_err();
+    open.set_integer("more", 0).unwrap();
+    assert_eq!(open.integer("sum"), Ok(1));
+    assert!(!open.is_setting("sum"));
+}
+
+#[test]
 fn a_number_outside_the_range_is_refused_with_the_range() {
     let mut open = tagged();
     open.set("slice[1]", "100").unwrap();
