@@ -352,7 +352,9 @@ void BPF_STRUCT_OPS(tandem_update_idle, s32 cpu, bool idle)
 {
 	if (is_alone())
 		return;
-	cpu_of(cpu)->idle = idle;
+	/* Over the base of several queues only hardware threads ask each other. */
+	if (smt || !is_on_queues())
+		cpu_of(cpu)->idle = idle;
 	if (nr_kinds > 1 && !is_on_queues())
 		pull_update_idle(cpu_of(cpu), idle);
 	if (idle && counters_work)

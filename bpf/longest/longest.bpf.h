@@ -57,13 +57,12 @@ static bool longest_holds(struct task_struct *p, struct task_ctx *tctx, struct g
 	return group->longest.hold >= HOLD_WORTH && (tctx->longest.holder || longest_gets_lock(p, tctx, group));
 }
 
-/* What a thread wishes. A thread that may not run everywhere wishes nothing. */
-static enum wish longest_wish(struct task_struct *p, struct task_ctx *tctx)
+/* What a thread of a group wishes. A thread that may not run everywhere wishes nothing. */
+static enum wish longest_wish_in(struct task_struct *p, struct task_ctx *tctx, struct group *group)
 {
 	struct longest_task *job = &tctx->longest;
-	struct group *group;
 
-	if (!may_run_everywhere(p) || is_system_task(p, tctx) || !(group = group_of(p, tctx)))
+	if (!may_run_everywhere(p) || is_system_task(p, tctx))
 		return WISH_ANY;
 	if (longest_holds(p, tctx, group) || (phase_ready(tctx, group) <= 1 && phase_has_been_parallel(group)))
 		return WISH_FAST;
@@ -72,6 +71,13 @@ static enum wish longest_wish(struct task_struct *p, struct task_ctx *tctx)
 		job->wish = roster_wish(p, job->at);
 	}
 	return job->wish;
+}
+
+static enum wish longest_wish(struct task_struct *p, struct task_ctx *tctx)
+{
+	struct group *group = group_of(p, tctx);
+
+	return group ? longest_wish_in(p, tctx, group) : WISH_ANY;
 }
 
 /* Whether a CPU runs a thread of the group that does not deserve it; ranks may have changed since it began to run. */
@@ -346,7 +352,7 @@ static void longest_running(struct task_struct *p, struct task_ctx *tctx, struct
 	/* A program's first thread was alone when it woke, and may never sleep again. */
 	if (!tctx->longest.at && group && !is_system_task(p, tctx))
 		longest_enter(p, &tctx->longest, group);
-	wish = longest_wish(p, tctx);
+	wish = group ? longest_wish_in(p, tctx, group) : WISH_ANY;
 	cctx->longest.is_long = wish == WISH_FAST;
 	cctx->longest.job_at = tctx->longest.at;
 	cctx->longest.generation = tctx->longest.generation;

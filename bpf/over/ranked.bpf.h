@@ -164,7 +164,7 @@ static __always_inline void ranked_running(struct task_struct *p, struct task_ct
 /* A task stops: what it is charged for is its rank's. */
 static __always_inline void ranked_stopping(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 ran)
 {
-	if (active & SERIAL)
+	if (active & SERIAL && senior)
 		tctx->queues.vtime -= weight_charge(&tctx->queues, ran - seniority_charge(p, ran));
 	if (is_on(LONGEST))
 		longest_stopping(p, tctx, ran);

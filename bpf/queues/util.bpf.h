@@ -76,21 +76,30 @@ const struct cpumask *scx_bpf_get_idle_cpumask(void) __ksym;
 void scx_bpf_put_idle_cpumask(const struct cpumask *cpumask) __ksym;
 u32 bpf_cpumask_weight(const struct cpumask *cpumask) __ksym;
 
-/* The least that is asked of a CPU's clock. CPUs that are busy are taken to be spread over packages evenly. */
-static __always_inline u32 util_floor(struct queues_cpu *cctx)
+/*
+ * The least that is asked of a CPU's clock. CPUs that are busy are taken to be spread over packages evenly. The more are busy, the less
+ * it is: what asks for more than the greatest needs no count of them.
+ */
+static __always_inline u32 util_floor(struct queues_cpu *cctx, u32 util)
 {
+	struct util_floors *floors = &util_floors[cctx->kind & (MAX_KINDS - 1)];
 	const struct cpumask *idle;
-	u32 busy, crowd;
+	u32 busy, crowd, pair;
 
 	if (!util_has_floors)
 		return 0;
-	if (!package_power)
-		return util_floors[cctx->kind & (MAX_KINDS - 1)].least[0];
+	if (!package_power || util >= floors->least[0] || floors->least[0] == floors->least[UTIL_CROWDS - 1])
+		return floors->least[0];
 	idle = scx_bpf_get_idle_cpumask();
 	busy = (nr_cpus - bpf_cpumask_weight(idle)) / (nr_packages ?: 1);
 	scx_bpf_put_idle_cpumask(idle);
-	crowd = (busy >= 2) + (busy >= 4) + (busy >= 8) + (busy >= 16) + (busy >= 32) + (busy >= 64) + (busy >= 128);
-	return util_floors[cctx->kind & (MAX_KINDS - 1)].least[crowd & (UTIL_CROWDS - 1)];
+	/* The power of two below that. */
+	crowd = (busy > 15) << 2;
+	busy >>= crowd;
+	pair = (busy > 3) << 1;
+	busy >>= pair;
+	crowd += pair + (busy > 1);
+	return floors->least[crowd < UTIL_CROWDS ? crowd : UTIL_CROWDS - 1];
 }
 
 /* What is asked of the clock for a utilisation, by what is wished. Without a mode the bounds are not there, and this is pruned. */
@@ -107,7 +116,7 @@ static __always_inline u32 util_bounded(struct queues_cpu *cctx, u32 util)
 		if (cctx->ceiling && util > cctx->ceiling)
 			return cctx->ceiling;
 	}
-	floor = util_floor(cctx);
+	floor = util_floor(cctx, util);
 	/* What does next to nothing is idle at that clock for most of the time. */
 	if (cctx->idles_dear && util < floor / 4)
 		return util;
@@ -115,15 +124,19 @@ static __always_inline u32 util_bounded(struct queues_cpu *cctx, u32 util)
 }
 
 /* Asks for the clock that a utilisation needs, of the CPU that runs this. Nothing at all would change nothing (clock.bpf.h). */
-static __always_inline void util_ask_again(struct queues_cpu *cctx, u32 util)
+static __always_inline void util_ask_bounded(struct queues_cpu *cctx, u32 util)
 {
-	util = util_bounded(cctx, util);
 	if (util < UTIL_TOP || cctx->asked < UTIL_TOP)
 		cctx->top_again = 0;
 	else if (cctx->top_again < TOP_AGAIN)
 		cctx->top_again++;
 	cctx->asked = util ?: 1;
 	scx_bpf_cpuperf_set(cctx->number, cctx->asked < UTIL_ONE ? cctx->asked : UTIL_ONE);
+}
+
+static __always_inline void util_ask_again(struct queues_cpu *cctx, u32 util)
+{
+	util_ask_bounded(cctx, util_bounded(cctx, util));
 }
 
 /* What a CPU asks for with a utilisation and what waits: that would run there, if it could (cpu_util_cfs_boost of kernel/sched/fair.c). */
@@ -139,10 +152,14 @@ static __always_inline void util_ask(struct queues_cpu *cctx, u32 util)
 {
 	u32 apart;
 
+	if (!cctx->has_clock)
+		return;
 	util = util_bounded(cctx, util);
 	apart = util > cctx->asked ? util - cctx->asked : cctx->asked - util;
-	if (cctx->has_clock && (!cctx->asked || apart > cctx->asked >> ASK_SHIFT))
-		util_ask_again(cctx, util);
+	if (cctx->asked && apart <= cctx->asked >> ASK_SHIFT)
+		return;
+	/* Where energy is all, what is asked for anew is less by so much once more: what docs/modes.md says of it was measured so. */
+	util_ask_bounded(cctx, mode != TANDEM_MODE_NONE && wished() == TANDEM_WISH_POWERSAVE ? util_bounded(cctx, util) : util);
 }
 
 /* Whether a CPU is fast enough for a utilisation. */
