@@ -94,7 +94,8 @@ bool counters_work;
 
 static void counters_init(void)
 {
-	counters_wanted = is_asked(SORTED) || (active & SPEED && edp);
+	/* Over the base of several queues nobody reads what they say while speed is inert. */
+	counters_wanted = is_asked(SORTED) || (is_asked(SPEED) && edp && (active & SPEED || !is_on_queues()));
 }
 
 static __always_inline struct node_memory *memory_of(u32 cpu)
@@ -257,13 +258,14 @@ static __always_inline void counters_busy(u32 cpu)
 static __always_inline void counters_running(struct task_ctx *tctx)
 {
 	u32 cpu = bpf_get_smp_processor_id();
+	struct cpu_counters *counters = &cpu_counters[cpu & (MAX_CPUS - 1)];
 	struct cpu_ctx *cctx = cpu_of(cpu);
 
 	counters_busy(cpu);
 	cctx->counted.intensity = tctx->counted.intensity;
 	cctx->counted.stall = tctx->counted.stall;
-	if (!tctx->counted.measured)
-		cpu_counters[cpu & (MAX_CPUS - 1)].rest = 0;
+	if (counters->rest && !tctx->counted.measured)
+		counters->rest = 1;
 }
 
 /* A CPU goes idle: others' shares of the memory grow. */

@@ -288,7 +288,7 @@ static __always_inline void over_begins(struct task_struct *p, struct task_ctx *
 
 	if (on & (SERIAL | LONGEST))
 		ranked_running(p, tctx, over_rank(p, tctx), queues);
-	else if (on & ISOLATE || light_works)
+	else if (on & CLOCKS && (on & ISOLATE || light_works))
 		tctx->started = bpf_ktime_get_ns();
 	if (counters_work)
 		counters_running(tctx);
