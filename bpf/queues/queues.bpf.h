@@ -394,6 +394,12 @@ static __always_inline void queues_dispatch(s32 cpu, struct task_struct *prev)
 		prev->scx.slice = cctx->wanted_by ? 0 : SLICE_LONE;
 }
 
+/* Whether a mechanism has said what others are to know of what runs (over/ranked.bpf.h). */
+static __always_inline bool queues_ranks(u32 cpu)
+{
+	return active & (SERIAL | LONGEST) && (cpu_of(cpu)->rank == RANK_SERIAL || cpu_of(cpu)->longest.is_long);
+}
+
 /* What runs for long changes what its CPU is asked for. */
 static __noinline void queues_follow(struct task_struct *p, struct queues_cpu *cctx)
 {
@@ -406,7 +412,7 @@ static __noinline void queues_follow(struct task_struct *p, struct queues_cpu *c
 	util = util_of(&tctx->queues);
 	if (tctx->queues.pulled && line_run(&tctx->queues, p->se.sum_exec_runtime - tctx->queues.charged) > PULLED_MOST_NS)
 		tctx->queues.pulled = false;
-	if (cctx->has_others)
+	if (cctx->has_others && !queues_ranks(cctx->number))
 		util_note_kind(p, util, cctx);
 	/* Again, too: schedutil ignores what follows a change of its clock too closely (rate_limit_us), and does not come back to it. */
 	if (cctx->has_clock)

@@ -158,8 +158,7 @@ static __always_inline void util_ask(struct queues_cpu *cctx, u32 util)
 	apart = util > cctx->asked ? util - cctx->asked : cctx->asked - util;
 	if (cctx->asked && apart <= cctx->asked >> ASK_SHIFT)
 		return;
-	/* Where energy is all, what is asked for anew is less by so much once more: what docs/modes.md says of it was measured so. */
-	util_ask_bounded(cctx, mode != TANDEM_MODE_NONE && wished() == TANDEM_WISH_POWERSAVE ? util_bounded(cctx, util) : util);
+	util_ask_bounded(cctx, util);
 }
 
 /* Whether a CPU is fast enough for a utilisation. */
@@ -195,8 +194,9 @@ static __always_inline void util_note_kind(struct task_struct *p, u32 util, stru
 
 /*
  * What is to be asked for a task that runs. What a faster CPU asked for is there beside what that CPU has to do, and is not to cost much
- * more than work does in the mean. By energy what needs more than a millisecond at once is
- * asked for a little less, as schedutil's quarter to spare is much for it; what needs less is often one of many that wait for each other, and all of them would be later.
+ * more than work does in the mean. By energy what needs more than a millisecond at once is asked for a
+ * little less, as schedutil's quarter to spare is much for it; what needs less is often one of many that wait for each other, and all of
+ * them would be later.
  */
 static __always_inline u32 util_wanted(struct queues_task *task, struct queues_cpu *cctx, u32 util)
 {
