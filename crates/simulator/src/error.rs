@@ -73,6 +73,12 @@ pub enum SimulationError {
         /// How many it may take.
         most_steps: u64,
     },
+    /// The run's observer wanted no more of it ([`Observer::stopped`](crate::Observer::stopped)).
+    #[error("the simulation was stopped at {} s", seconds(*.at))]
+    Stopped {
+        /// Simulated time at which the run was stopped.
+        at: Nanos,
+    },
     /// A thread repeats steps that take no time.
     #[error("the simulation cannot go on: at {} s thread {thread} loops without consuming time", seconds(*.at))]
     NoProgress {

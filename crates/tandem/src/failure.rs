@@ -133,6 +133,7 @@ fn of_simulation(error: &SimulationError) -> u8 {
         SimulationError::Scheduler { .. } | SimulationError::Hotplug { .. } => MISTAKE,
         SimulationError::KernelMemory { .. } | SimulationError::Governor(_) => MISTAKE,
         SimulationError::Memory(_) => OTHER,
+        SimulationError::Stopped { .. } => INTERRUPTED,
         SimulationError::ForkRefused { .. } => EJECTED,
     }
 }

@@ -77,7 +77,7 @@ use crate::kernel::cgroup::CgroupTree;
 use crate::kernel::fair::energy::EnergyModel;
 use crate::kernel::fair::numa::Numa;
 use crate::machine::Machine;
-use crate::observer::Observer;
+use crate::observer::{EVENTS_BETWEEN_STOPS, Observer};
 use crate::options::Options;
 use crate::sched::core::Sched;
 use crate::streams::{Stream, Streams};
@@ -202,7 +202,8 @@ impl<'r> Engine<'r> {
     /// Runs to the end: all application threads have ended, or the time limit is reached.
     ///
     /// # Errors
-    /// Nothing can happen any more although application threads wait; or a thread loops without consuming time.
+    /// Nothing can happen any more although application threads wait; or a thread loops without consuming time; or the
+    /// observer wants no more.
     pub fn run(&mut self) -> Result<(), SimulationError> {
         self.start()?;
         self.audit();
@@ -211,6 +212,9 @@ impl<'r> Engine<'r> {
                 return Err(stuck::report(&self.threads, &self.shared, self.agenda.now()));
             };
             self.outcome.events += 1;
+            if self.outcome.events.is_multiple_of(EVENTS_BETWEEN_STOPS) && self.observer.stopped() {
+                return Err(SimulationError::Stopped { at: self.agenda.now() });
+            }
             self.sched.kernel.now = self.agenda.now();
             self.hardware.set_now(self.agenda.now());
             self.handle(event)?;

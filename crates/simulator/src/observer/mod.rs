@@ -34,6 +34,9 @@ pub enum PrevState {
     Dead,
 }
 
+/// Processed events between two questions whether a run shall end: a fraction of a millisecond.
+pub const EVENTS_BETWEEN_STOPS: u64 = 1024;
+
 /// Receives what happens, in order of time. Every method has an empty default, so an observer implements only those it
 /// needs.
 pub trait Observer {
@@ -44,6 +47,11 @@ pub trait Observer {
     /// Whether the observer wants to be told of the run. One that does not is content with a report that is known from before.
     fn watches(&self) -> bool {
         true
+    }
+    /// Whether the run shall end now, without a report. It is asked once in [`EVENTS_BETWEEN_STOPS`] events, on the thread that
+    /// simulates.
+    fn stopped(&mut self) -> bool {
+        false
     }
     /// A thread came into being.
     fn task_new(&mut self, _now: Nanos, _task: &TaskInfo) {}

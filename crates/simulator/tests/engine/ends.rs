@@ -51,6 +51,28 @@ fn more_threads_than_there_may_be_are_refused_before_any_is_made() {
     assert_eq!(births.0, 0);
 }
 
+/// Wants no more after so many questions.
+struct Patience(usize);
+
+impl Observer for Patience {
+    fn stopped(&mut self) -> bool {
+        self.0 -= 1;
+        self.0 == 0
+    }
+}
+
+#[test]
+fn a_run_ends_without_a_report_when_its_observer_wants_no_more() {
+    let text = r#"{ "tasks": { "a": { "loop": -1, "run": 10, "sleep": 10 } } }"#;
+    let mut patience = Patience(3);
+    match simulate(&machine(1), &workload(text), &options(), &mut patience) {
+        // 3 times 1024 events; a round of the thread is at most four of them.
+        Err(SimulationError::Stopped { at }) => assert!((10 * MSEC..60 * MSEC).contains(&at), "{at}"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(patience.0, 0);
+}
+
 #[test]
 fn yielding_for_ever_ends_at_the_limit() {
     let report =
