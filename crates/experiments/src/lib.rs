@@ -90,6 +90,7 @@
 //! - `study`: from a paper to its results, verdicts, sensitivity
 //! - `search`: settings of a scheduler that are better, and how sure that is
 //! - `store`: reports of runs that were finished before
+//! - [`memory`]: how much of it the simulations of a process may spend
 //! - `statistics`: means with intervals. `parallel`, `progress`, `simulator`: many runs at once
 
 mod axes;
@@ -102,6 +103,7 @@ mod fixture;
 mod gate;
 mod library;
 mod matrix;
+pub mod memory;
 mod metrics;
 mod paper;
 mod parallel;
@@ -135,11 +137,13 @@ pub use paper::{
 pub use parallel::{run_all, run_until_stopped};
 pub use progress::{Progress, Silent};
 pub use runs::{Book, Used};
+pub use scenario::generated::text as generated_workload;
+pub use scenario::line::LineError;
 pub use scenario::pair::{Choice, ChoiceError, FairOrObject, Pair, Schedulers};
 pub use scenario::parameter::{ParameterError, VariedSetting, spanned};
 pub use scenario::settings::{Setting, Settings};
 pub use scenario::values::{ValueError, parse_duration, parse_hotplug};
-pub use scenario::{ClockOutside, Scenario, ScenarioError, Settable, UnknownSetting};
+pub use scenario::{CarriedObject, ClockOutside, FairOrCarried, Scenario, ScenarioError, Settable, UnknownSetting};
 pub use search::{
     Certainty, Confirmed, CostRatio, Dimension, Domain, Goal, GoalError, Limit, Minimised, Tuned, Tuning,
 };

@@ -9,7 +9,7 @@ use clap::Args;
 use tandem_experiments::{
     self as experiments, ParameterError, ScenarioError, Schedulers, Setting, UnknownSetting, VariedSetting,
 };
-use tandem_simulator::input::{nearest, valid_names};
+use tandem_simulator::input::nearest;
 use tandem_simulator::machine::Machine;
 use tandem_simulator::simulation::{
     Bpf, Governor, Hotplug, KernelParameters, OpenError, Profile, SchedExt, Scheduler, UnknownBpf, UnknownProfile,
@@ -41,17 +41,9 @@ pub fn choice(text: &str) -> Result<Choice, String> {
 
 /// Reads a scheduler without a governor.
 fn scheduler(text: &str) -> Result<Scheduler, String> {
-    if let Some(bundled) = bundled::open(text) {
-        let scheduler = bundled.map_err(|error| with_advice(&error))?;
-        return Ok(Scheduler::SchedExt(Arc::new(scheduler)));
-    }
-    text.parse::<Scheduler>().map_err(|error| match error {
+    bundled::SCHEDULERS.scheduler(text).map_err(|error| match error {
         UnknownScheduler::Object(error) => with_advice(&error),
-        UnknownScheduler::Name { name, .. } => {
-            let first = name.split(',').next().unwrap_or_default();
-            UnknownScheduler::Name { valid: valid_names(first, &[&["fair"], &bundled::NAMES[..]].concat()), name }
-                .to_string()
-        }
+        error => error.to_string(),
     })
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use tandem_experiments::ExperimentError;
+use tandem_experiments::memory::NoSize;
 use tandem_simulator::input::InputError;
 use tandem_simulator::simulation::SimulationError;
 
@@ -83,6 +84,12 @@ impl From<ExperimentError> for Failure {
             ExperimentError::Simulation(error) => Self::Simulation(error),
             error => Self::Experiment(error),
         }
+    }
+}
+
+impl From<NoSize> for Failure {
+    fn from(error: NoSize) -> Self {
+        Self::Options(error.to_string())
     }
 }
 

@@ -15,7 +15,7 @@
 //! - [`interrupt`]: Ctrl-C where a command ends in order.
 //! - [`produced`]: what a report was produced by; [`mod@rerun`] makes it again.
 //! - [`progress`]: lines for a log while runs go on.
-//! - [`memory`]: how much of it simulations may spend. [`store`]: where finished ones are kept.
+//! - [`store`]: where finished ones are kept.
 //! - [`shell`]: completions and manual pages.
 //! - [`quantity`], [`table`]: numbers and text for people. [`failure`]: exit statuses.
 
@@ -38,7 +38,6 @@ mod live;
 mod loaders;
 mod machine;
 mod mechanism;
-mod memory;
 mod one_run;
 mod produced;
 mod progress;
@@ -90,7 +89,7 @@ fn run(cli: &Cli, command: Vec<String>) -> Result<(), Failure> {
             .map_err(|error| Failure::System(format!("cannot watch for signals: {error}")))?;
     }
     let mut out = stdout().lock();
-    let simulator = LinuxWithin { memory: memory::budget()?, bpf: cli.bpf() };
+    let simulator = LinuxWithin { memory: tandem_experiments::memory::budget()?, bpf: cli.bpf() };
     let store = Place::of_process()?.map(|place| place.of_runs_by(cli.bpf()));
     let context = Context::of_process(&simulator, &mut out, files, interrupt);
     let result = cli.run(&mut Context { store, command, ..context });

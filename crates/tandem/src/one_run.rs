@@ -57,13 +57,12 @@ impl OneRunOptions {
         let pair = self.scheduler.with_governor(self.governor).map_err(|error| Failure::Options(error.to_string()))?;
         let scenario = self.scenario.run.scenario();
         scenario.check([&pair.scheduler])?;
-        let mut options = scenario.options(&pair, self.seed)?;
+        scenario.options(&pair, self.seed)?;
         let description = Description::load(&self.scenario.machine)?;
         let machine = description.machine()?;
-        scenario.check_on(&machine, &pair, self.seed)?;
+        let options = scenario.options_on(&machine, &pair, self.seed)?;
         tell_own_governors(context, &machine, [&pair.governor]);
         let pair = pair.on(&machine).map_err(|error| Failure::Options(error.to_string()))?;
-        options.governor = pair.governor;
         let (workload, text) = workload::load_with_text(&self.scenario.workload)?;
         for warning in &workload.warnings {
             context.warn(warning);

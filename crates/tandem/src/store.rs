@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use nix::unistd::geteuid;
-use tandem_experiments::{Digest, Store};
+use tandem_experiments::{Digest, Store, memory};
 use tandem_simulator::simulation::Bpf;
 
 use crate::failure::Failure;
-use crate::memory;
 
 /// The folder of the store; `off`: none.
 const FOLDER: &str = "TANDEM_STORE";

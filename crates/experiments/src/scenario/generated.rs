@@ -7,7 +7,10 @@ use tandem_simulator::workload::generate::{self, generators};
 use super::line::{Known, LineError, given};
 
 /// What `tandem workload` prints for `line`, as in `["mixes", "--stream", "2"]`: an rt-app file.
-pub(crate) fn text(line: &[String]) -> Result<String, LineError> {
+///
+/// # Errors
+/// [`LineError`]: the first word names no generator, or the rest are no options of it.
+pub fn text(line: &[String]) -> Result<String, LineError> {
     let (name, options) = line.split_first().map_or(("", line), |(name, options)| (name.as_str(), options));
     let known = generators();
     let names: Vec<&str> = known.iter().map(|generator| generator.command()).collect();

@@ -3,11 +3,13 @@
 //!
 //! - [`Scenario`]: kernel parameters, settings of schedulers, kernel version, time limit, CPUs that come and go
 //! - `pair`: [`Pair`], how it is written, and where the names of schedulers come from
+//! - `carried`: schedulers that a program carries under names of their own
 //! - `parameter`: settings that are varied, each value with each pair
 //! - `settings`, `values`: texts such as `hz=1000`, `2.5ms` and `2s:3=off`
 //! - `clock`: whether a machine has the clock that a governor is asked for
 //! - `line`: lines of options, those of a run and those of a generator
 
+mod carried;
 mod clock;
 pub(crate) mod generated;
 pub(crate) mod line;
@@ -27,6 +29,7 @@ use tandem_simulator::simulation::{
 };
 use tandem_simulator::units::{Nanos, seconds};
 
+pub use carried::{CarriedObject, FairOrCarried};
 pub use clock::ClockOutside;
 use pair::Pair;
 use settings::Setting;
@@ -144,6 +147,18 @@ impl Scenario {
         pair.governor.on(machine)?;
         clock::check(machine, &pair.governor)?;
         Ok(simulation::check(machine, &self.options(pair, seed)?)?)
+    }
+
+    /// The options of the run of `pair` on `machine` with `seed`, once everything fits: what [`Scenario::check`],
+    /// [`Scenario::options`] and [`Scenario::check_on`] say, with the governor under the name that it has there.
+    ///
+    /// # Errors
+    /// [`ScenarioError`].
+    pub fn options_on(&self, machine: &Machine, pair: &Pair, seed: u64) -> Result<Options, ScenarioError> {
+        self.check([&pair.scheduler])?;
+        let options = self.options(pair, seed)?;
+        self.check_on(machine, pair, seed)?;
+        Ok(Options { governor: pair.governor.on(machine)?, ..options })
     }
 
     /// The options of the run of `pair` with `seed`. Settings take effect in the order given, then the pair's parameters,

@@ -7,9 +7,8 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use tandem_bpf_vm::object::Object;
+use tandem_experiments::CarriedObject;
 use tandem_simulator::trace::is_trace;
-
-use crate::bundled::Bundled;
 
 /// Bytes at the beginning of a file that are looked at.
 const HEAD: u64 = 64 << 10;
@@ -45,9 +44,9 @@ pub enum Kind {
     /// A figure of results. An SVG begins with `<svg`.
     Figure,
     /// The object of a scheduler that the command carries. A BPF object whose schedulers have the same names.
-    Object(&'static Bundled),
+    Object(&'static CarriedObject<'static>),
     /// The loader file of a scheduler that the command carries. Its first line names the object.
-    LoaderFile(&'static Bundled),
+    LoaderFile(&'static CarriedObject<'static>),
 }
 
 impl fmt::Display for Kind {

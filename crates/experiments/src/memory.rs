@@ -1,22 +1,31 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How much memory the simulations of this process may spend, all together.
 
+use std::ffi::OsString;
 use std::fs;
 
 use tandem_simulator::simulation::Budget;
-
-use crate::failure::Failure;
 
 /// The variable of the environment that says how much.
 const VARIABLE: &str = "TANDEM_MEMORY";
 /// The budget where this computer does not say how much memory it has: 4 GiB.
 const UNKNOWN: u64 = 4 << 30;
 
+/// A variable of the environment that shall have a size, and has none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{variable}={} is no size: expected 512M, 8G or such", value.display())]
+pub struct NoSize {
+    /// The variable.
+    pub variable: &'static str,
+    /// The value as it was written.
+    pub value: OsString,
+}
+
 /// The budget of this process: what `TANDEM_MEMORY` says, else half of what this computer, or the container, has.
 ///
 /// # Errors
 /// The variable has no size.
-pub fn budget() -> Result<Budget, Failure> {
+pub fn budget() -> Result<Budget, NoSize> {
     Ok(Budget::new(size_of(VARIABLE)?.unwrap_or_else(half_of_this_computer)))
 }
 
@@ -24,11 +33,12 @@ pub fn budget() -> Result<Budget, Failure> {
 ///
 /// # Errors
 /// The variable has no size.
-pub fn size_of(variable: &str) -> Result<Option<u64>, Failure> {
-    let Some(text) = std::env::var_os(variable) else { return Ok(None) };
-    let size = text.to_str().and_then(size);
-    let wrong = || Failure::Options(format!("{variable}={} is no size: expected 512M, 8G or such", text.display()));
-    size.map(Some).ok_or_else(wrong)
+pub fn size_of(variable: &'static str) -> Result<Option<u64>, NoSize> {
+    let Some(value) = std::env::var_os(variable) else { return Ok(None) };
+    match value.to_str().and_then(size) {
+        Some(size) => Ok(Some(size)),
+        None => Err(NoSize { variable, value }),
+    }
 }
 
 /// Reads a number of bytes; behind it may stand `K`, `M`, `G` or `T`, powers of 1024.
