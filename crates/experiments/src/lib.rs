@@ -88,6 +88,7 @@
 //! - `runs`: simulations made ready, run once, kept; numbers made larger or smaller
 //! - `sensitivity`: which values of a machine matter for a workload
 //! - `study`: from a paper to its results, verdicts, sensitivity
+//! - `sweep`: a large grid in tasks that any number of processes do, one row per run
 //! - `search`: settings of a scheduler that are better, and how sure that is
 //! - `store`: reports of runs that were finished before
 //! - [`memory`]: how much of it the simulations of a process may spend
@@ -116,6 +117,7 @@ mod simulator;
 mod statistics;
 mod store;
 mod study;
+mod sweep;
 mod template;
 
 pub use axes::{Axes, Axis, AxisError, AxisValue, Place};
@@ -136,7 +138,7 @@ pub use paper::{
 };
 pub use parallel::{run_all, run_until_stopped};
 pub use progress::{Progress, Silent};
-pub use runs::{Book, Used};
+pub use runs::{Book, Used, with_values};
 pub use scenario::generated::text as generated_workload;
 pub use scenario::line::LineError;
 pub use scenario::pair::{Choice, ChoiceError, FairOrObject, Pair, Schedulers};
@@ -152,9 +154,10 @@ pub use sensitivity::{
 };
 pub use simulator::{Linux, LinuxWithin, Simulator};
 pub use statistics::{Estimate, Ratio};
-pub use store::{Digest, Store, Stored};
+pub use store::{Digest, Keys, Store, Stored};
 pub use study::{
     CellResult, Correlation, Counts, ExperimentResult, Missing, Moved, PaperResult, ParameterResult, Published,
     Recorded, Results, SCHEMA, Score, Scores, SeriesResult, Study, Tally, Verdict,
 };
+pub use sweep::{Column, Enough, Kind, Named, Repeats, Sweep, SweepError, Task, Tracker};
 pub use template::Template;

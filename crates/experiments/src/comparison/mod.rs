@@ -16,8 +16,8 @@ use crate::scenario::pair::Pair;
 pub(crate) use metric::measure;
 pub use metric::{Measured, Metric, NotMeasured};
 pub use names::tell_apart;
-pub(crate) use runs::Grid;
 pub use runs::{ComparisonRuns, Outcome};
+pub(crate) use runs::{Grid, slim};
 pub(crate) use words::plain;
 
 use crate::statistics::Ratio;

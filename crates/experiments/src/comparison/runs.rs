@@ -218,7 +218,7 @@ impl Job<'_> {
 }
 
 /// The report without its large tables and texts, and without the time that the simulation took: runs disturb each other's.
-fn slim(report: Report) -> Report {
+pub(crate) fn slim(report: Report) -> Report {
     let sched_ext = report.sched_ext.map(|mut scheduler| {
         scheduler.output.clear();
         if let Some(exit) = &mut scheduler.exit {

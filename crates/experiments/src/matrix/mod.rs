@@ -5,7 +5,7 @@
 
 mod document;
 mod mean;
-mod rows;
+pub(crate) mod rows;
 
 use tandem_simulator::machine::Machine;
 use tandem_simulator::workload::Workload;

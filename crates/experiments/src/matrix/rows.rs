@@ -4,7 +4,8 @@
 use serde_json::Value;
 
 use super::Matrix;
-use crate::comparison::{Comparison, Metric, Outcome, PairResult, measure};
+use crate::comparison::{Comparison, Metric, Outcome, measure};
+use crate::scenario::pair::Pair;
 
 /// Names of the columns before the parameters.
 const NAMES: [&str; 4] = ["machine", "workload", "scheduler", "governor"];
@@ -29,24 +30,15 @@ impl Rows {
 
     /// The runs of these comparisons.
     pub fn of_comparisons(comparisons: &[Comparison]) -> Self {
-        let metrics = || Metric::ALL.into_iter().filter(|metric| metric.is_of_one_run());
-        let fixed: Vec<&str> =
-            NAMES.into_iter().chain(["seed"]).chain(metrics().map(Metric::key)).chain(COUNTS).collect();
-        let parameters = parameters(comparisons);
-        // A scheduler's variable may have the name of a column.
-        let title = |key: &&str| if fixed.contains(key) { format!("parameter_{key}") } else { (*key).to_owned() };
-        let columns = NAMES
-            .iter()
-            .map(ToString::to_string)
-            .chain(parameters.iter().map(title))
-            .chain(fixed[NAMES.len()..].iter().map(ToString::to_string));
+        let parameters = parameters(comparisons.iter().flat_map(|comparison| &comparison.pairs).map(|pair| &pair.pair));
         let mut rows = Vec::new();
         for comparison in comparisons {
             for pair in &comparison.pairs {
-                rows.extend(pair.outcomes.iter().map(|run| row(comparison, pair, &parameters, run, metrics())));
+                let begin = |seed| beginning(&comparison.machine, &comparison.workload, &pair.pair, &parameters, seed);
+                rows.extend(pair.outcomes.iter().map(|run| [begin(run.report.seed), numbers(run)].concat()));
             }
         }
-        Self { columns: columns.collect(), rows }
+        Self { columns: columns(&parameters), rows }
     }
 
     /// Comma-separated values as in RFC 4180, but with lines that end as Unix's do. The first line has the columns' names;
@@ -66,11 +58,24 @@ impl Rows {
     }
 }
 
+/// Metrics that one run has.
+fn metrics() -> impl Iterator<Item = Metric> {
+    Metric::ALL.into_iter().filter(|metric| metric.is_of_one_run())
+}
+
+/// The names of the columns of runs with these parameters.
+pub(crate) fn columns(parameters: &[&str]) -> Vec<String> {
+    let fixed: Vec<&str> = NAMES.into_iter().chain(["seed"]).chain(metrics().map(Metric::key)).chain(COUNTS).collect();
+    // A scheduler's variable may have the name of a column.
+    let title = |key: &&str| if fixed.contains(key) { format!("parameter_{key}") } else { (*key).to_owned() };
+    let names = NAMES.iter().map(ToString::to_string).chain(parameters.iter().map(title));
+    names.chain(fixed[NAMES.len()..].iter().map(ToString::to_string)).collect()
+}
+
 /// The names of all parameters, in the order in which pairs have them.
-fn parameters(comparisons: &[Comparison]) -> Vec<&str> {
+pub(crate) fn parameters<'a>(pairs: impl IntoIterator<Item = &'a Pair>) -> Vec<&'a str> {
     let mut names = Vec::new();
-    let pairs = comparisons.iter().flat_map(|comparison| &comparison.pairs);
-    for parameter in pairs.flat_map(|pair| &pair.pair.parameters) {
+    for parameter in pairs.into_iter().flat_map(|pair| &pair.parameters) {
         if !names.contains(&parameter.key.as_str()) {
             names.push(parameter.key.as_str());
         }
@@ -78,28 +83,28 @@ fn parameters(comparisons: &[Comparison]) -> Vec<&str> {
     names
 }
 
-fn row(
-    comparison: &Comparison,
-    pair: &PairResult,
-    parameters: &[&str],
-    run: &Outcome,
-    metrics: impl Iterator<Item = Metric>,
-) -> Vec<Value> {
-    let report = &run.report;
-    let (scheduler, governor) = (pair.pair.scheduler.to_string(), pair.pair.governor.to_string());
-    let mut row: Vec<Value> = vec![
-        comparison.machine.as_str().into(),
-        comparison.workload.as_str().into(),
-        scheduler.into(),
-        governor.into(),
-    ];
-    let parameter = |key: &&str| pair.pair.parameters.iter().find(|set| set.key == **key).map(|set| set.typed());
+/// What was run: the columns up to the seed.
+pub(crate) fn beginning(machine: &str, workload: &str, pair: &Pair, parameters: &[&str], seed: u64) -> Vec<Value> {
+    let mut row: Vec<Value> = vec![machine.into(), workload.into()];
+    row.extend([pair.scheduler.to_string().into(), pair.governor.to_string().into()]);
+    let parameter = |key: &&str| pair.parameters.iter().find(|set| set.key == **key).map(|set| set.typed());
     row.extend(parameters.iter().map(|key| parameter(key).unwrap_or_default()));
-    row.push(report.seed.into());
-    row.extend(metrics.map(|metric| of_run(metric, run)));
-    row.extend([report.idle_share.into(), report.switches.into(), report.migrations.into(), report.events.into()]);
-    row.extend([report.time_limited.into(), run.exit().is_some().into()]);
+    row.push(seed.into());
     row
+}
+
+/// What came of a run: the columns behind the seed.
+pub(crate) fn numbers(run: &Outcome) -> Vec<Value> {
+    let report = &run.report;
+    let counts: [Value; COUNTS.len()] = [
+        report.idle_share.into(),
+        report.switches.into(),
+        report.migrations.into(),
+        report.events.into(),
+        report.time_limited.into(),
+        run.exit().is_some().into(),
+    ];
+    metrics().map(|metric| of_run(metric, run)).chain(counts).collect()
 }
 
 fn of_run(metric: Metric, run: &Outcome) -> Value {

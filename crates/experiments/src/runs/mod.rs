@@ -29,6 +29,7 @@ use crate::template::Template;
 
 use prepare::{Ready, Workshop};
 use vary::Whole;
+pub use vary::with_values;
 
 /// What to simulate, as text: two runs of whatever experiments that say the same are one simulation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

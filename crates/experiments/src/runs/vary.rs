@@ -25,9 +25,32 @@ pub fn description(text: &str, paths: &str, percent: u32, whole: Whole) -> Resul
     let mut root = Value::Table(toml::from_str::<Table>(text).map_err(|error| error.to_string())?);
     for path in paths.split(',').map(str::trim) {
         let mut changed = 0;
-        change(&mut root, &steps(path)?, factor, &mut changed).map_err(|message| format!("{path}: {message}"))?;
+        let scaled = |value: &mut Value| scale(value, factor);
+        change(&mut root, &steps(path)?, &mut changed, &scaled).map_err(|message| format!("{path}: {message}"))?;
         if changed == 0 {
             return Err(format!("{path}: there is no such number"));
+        }
+    }
+    toml::to_string(&root).map_err(|error| error.to_string())
+}
+
+/// The description `text` with these `values` at their ways, each of which is there already.
+///
+/// # Errors
+/// A way that leads nowhere, with the nearest name.
+pub fn with_values(text: &str, values: &[(String, serde_json::Value)]) -> Result<String, String> {
+    let mut root = Value::Table(toml::from_str::<Table>(text).map_err(|error| error.to_string())?);
+    for (path, value) in values {
+        let wrong = |message: String| format!("{path}: {message}");
+        let value = Value::try_from(value).map_err(|error| wrong(error.to_string()))?;
+        let mut changed = 0;
+        change(&mut root, &steps(path)?, &mut changed, &|old| {
+            *old = value.clone();
+            Ok(())
+        })
+        .map_err(wrong)?;
+        if changed == 0 {
+            return Err(wrong("there is no such value".to_owned()));
         }
     }
     toml::to_string(&root).map_err(|error| error.to_string())
@@ -65,15 +88,21 @@ fn steps(path: &str) -> Result<Vec<Step>, String> {
     Ok(steps)
 }
 
-fn change(value: &mut Value, steps: &[Step], factor: Factor, changed: &mut usize) -> Result<(), String> {
+/// Makes `new` of each value that the steps lead to, and counts them.
+fn change(
+    value: &mut Value,
+    steps: &[Step],
+    changed: &mut usize,
+    new: &dyn Fn(&mut Value) -> Result<(), String>,
+) -> Result<(), String> {
     let Some((step, rest)) = steps.split_first() else {
-        scale(value, factor)?;
+        new(value)?;
         *changed += 1;
         return Ok(());
     };
     match (step, value) {
         (Step::Key(key), Value::Table(table)) => match table.get_mut(key) {
-            Some(value) => change(value, rest, factor, changed),
+            Some(value) => change(value, rest, changed, new),
             None => {
                 let names: Vec<&str> = table.keys().map(String::as_str).collect();
                 Err(format!("no `{key}`; {}", tandem_simulator::input::valid_names(key, &names)))
@@ -83,15 +112,15 @@ fn change(value: &mut Value, steps: &[Step], factor: Factor, changed: &mut usize
         (Step::EveryKey, Value::Table(table)) => table
             .iter_mut()
             .filter(|(_, value)| has(value, rest))
-            .try_for_each(|(_, value)| change(value, rest, factor, changed)),
+            .try_for_each(|(_, value)| change(value, rest, changed, new)),
         (Step::Entry(index), Value::Array(array)) => {
             let count = array.len();
             let value =
                 array.get_mut(*index).ok_or_else(|| format!("no entry {index}: there are {count}, from 0 on"))?;
-            change(value, rest, factor, changed)
+            change(value, rest, changed, new)
         }
         (Step::EveryEntry, Value::Array(array)) => {
-            array.iter_mut().filter(|value| has(value, rest)).try_for_each(|value| change(value, rest, factor, changed))
+            array.iter_mut().filter(|value| has(value, rest)).try_for_each(|value| change(value, rest, changed, new))
         }
         (Step::Key(_) | Step::EveryKey, _) => Err("a name leads into what is no table".to_owned()),
         (Step::Entry(_) | Step::EveryEntry, _) => Err("an index leads into what is no array".to_owned()),
@@ -200,6 +229,14 @@ mod tests {
         assert_eq!(wrong("memory.a"), "memory.a: is no number");
         assert_eq!(wrong("memory.a.gb_per_s, t.x"), "t.x: no `x`; valid: `opps`");
         assert_eq!(wrong("memory.a.gb_per_s,"), ": a name is missing");
+    }
+
+    #[test]
+    fn a_value_takes_the_place_of_another_one() {
+        let text = with_values(TEXT, &[("memory.a.gb_per_s".to_owned(), 7.into())]).unwrap();
+        assert!(text.contains("gb_per_s = 7\n") && text.contains("gb_per_s = 10.0"), "{text}");
+        let wrong = with_values(TEXT, &[("memory.a.gb_per".to_owned(), 7.into())]).unwrap_err();
+        assert!(wrong.contains("did you mean `gb_per_s`?"), "{wrong}");
     }
 
     #[test]

@@ -114,7 +114,7 @@ impl<T: Clone + PartialEq + Debug> Known<T> {
     }
 }
 
-/// The keys of runs of one program.
+/// The keys of runs of one program: two runs have the same one if all that they follow from is the same.
 #[derive(Debug)]
 pub struct Keys {
     program: Digest,
@@ -125,6 +125,7 @@ pub struct Keys {
 }
 
 impl Keys {
+    /// The keys of runs of the program whose file has this SHA-256.
     pub fn new(program: Digest) -> Self {
         Self { program, machines: Known::default(), workloads: Known::default(), objects: Mutex::default() }
     }

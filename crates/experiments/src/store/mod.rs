@@ -22,10 +22,9 @@ use tandem_simulator::simulation::{Options, SimulationError};
 use tandem_simulator::workload::Workload;
 use tempfile::NamedTempFile;
 
-pub use key::Digest;
+pub use key::{Digest, Keys};
 
 use crate::simulator::Simulator;
-use key::Keys;
 use room::Room;
 
 /// What the names of files begin with that are being written.

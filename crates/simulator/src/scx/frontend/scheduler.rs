@@ -147,6 +147,20 @@ impl SchedExt {
         Self::new(path, &bytes, behind, settings, LoaderFile::beside(path)?)
     }
 
+    /// What [`SchedExt::open`] makes of `text` where the object's file has these bytes, and the file beside it this text: for
+    /// who has them from another computer.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open_as(text: &str, object: &[u8], sidecar: Option<&str>) -> Result<Self, OpenError> {
+        let path = Self::path_in(text).unwrap_or(text);
+        let behind = &text[path.len()..];
+        let settings = settings_in(behind)?;
+        let path = Path::new(path);
+        let sidecar = sidecar.map(|text| LoaderFile::parse(&LoaderFile::path_beside(path), text)).transpose()?;
+        Self::new(path, object, behind, settings, sidecar)
+    }
+
     /// An object that a program carries, under a name of its own, with the text of the file about it; `behind` is what
     /// stands behind the name: `[,NAME=VALUE]...`.
     ///
