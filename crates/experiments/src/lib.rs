@@ -138,7 +138,7 @@ pub use paper::{
 };
 pub use parallel::{run_all, run_until_stopped};
 pub use progress::{Progress, Silent};
-pub use runs::{Book, Used, with_values};
+pub use runs::{Book, NoShard, Shard, Used, with_values};
 pub use scenario::generated::text as generated_workload;
 pub use scenario::line::LineError;
 pub use scenario::pair::{Choice, ChoiceError, FairOrObject, Pair, Schedulers};

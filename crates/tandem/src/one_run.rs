@@ -60,6 +60,7 @@ impl OneRunOptions {
         scenario.options(&pair, self.seed)?;
         let description = Description::load(&self.scenario.machine)?;
         let machine = description.machine()?;
+        scenario.check_on(&machine, &pair, self.seed)?;
         let options = scenario.options_on(&machine, &pair, self.seed)?;
         tell_own_governors(context, &machine, [&pair.governor]);
         let pair = pair.on(&machine).map_err(|error| Failure::Options(error.to_string()))?;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The simulations that the papers' numbers need: each distinct one is run once for each seed, however many ask for it.
 //!
-//! [`Simulation`] says what to run, `prepare` makes it ready, [`Book`] runs and keeps.
+//! [`Simulation`] says what to run, `prepare` makes it ready, [`Book`] runs and keeps. [`Shard`]: a share of the runs.
 
 mod prepare;
+mod shard;
 mod vary;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -28,6 +29,7 @@ use crate::simulator::Simulator;
 use crate::template::Template;
 
 use prepare::{Ready, Workshop};
+pub use shard::{NoShard, Shard};
 use vary::Whole;
 pub use vary::with_values;
 
@@ -134,6 +136,9 @@ pub struct Request {
 #[derive(Debug)]
 pub struct Book {
     threads: ThreadPool,
+    shard: Option<Shard>,
+    /// Runs of the share that were done, and all that were asked for.
+    shared: Cell<(usize, usize)>,
     reports: RefCell<BTreeMap<Simulation, Vec<Rc<Report>>>>,
 }
 
@@ -164,7 +169,19 @@ impl Book {
     pub fn new(jobs: Option<usize>) -> Result<Self, ExperimentError> {
         let threads = ThreadPoolBuilder::new().num_threads(jobs.unwrap_or(0)).build();
         let threads = threads.map_err(|error| ExperimentError::Threads(error.into()))?;
-        Ok(Self { threads, reports: RefCell::default() })
+        Ok(Self { threads, shard: None, shared: Cell::default(), reports: RefCell::default() })
+    }
+
+    /// The same, which runs only this share of what is asked for. Studies then end as interrupted ones do, unless the share is
+    /// all.
+    #[must_use]
+    pub fn only(self, shard: Shard) -> Self {
+        Self { shard: Some(shard), ..self }
+    }
+
+    /// Of a book that runs a share: how many runs of it were done, and of how many in all.
+    pub fn shared(&self) -> (usize, usize) {
+        self.shared.get()
     }
 
     /// The reports of `simulation`, by seed; fewer than asked for where they are still to be run.
@@ -216,18 +233,29 @@ impl Book {
                 jobs.push(Job { ready, seed, options: ready.options(seed)?, label: &request.label });
             }
         }
+        let mine = |place: usize| self.shard.is_none_or(|shard| shard.has(place));
+        let all_jobs = jobs.len();
+        let mut place = 0;
+        jobs.retain(|_| {
+            place += 1;
+            mine(place - 1)
+        });
         let run = || run_until_stopped(&jobs, |job| job.run(simulator), progress, what);
-        let mut reports = self.threads.install(run)?.into_iter();
-        let mut all = true;
+        let mut own = self.threads.install(run)?.into_iter();
+        let mut reports = (0..all_jobs).map(|place| if mine(place) { own.next().flatten() } else { None });
+        let (mut all, mut done) = (true, 0);
         let mut book = self.reports.borrow_mut();
         for (simulation, request, _) in &ready {
             let known = book.entry((*simulation).clone()).or_default();
             let missing = request.seeds as usize - known.len();
             let new: Vec<Option<Report>> = reports.by_ref().take(missing).collect();
+            done += new.iter().flatten().count();
             // The reports are by seed: those behind one that is missing have no place.
             known.extend(new.into_iter().map_while(|report| report.map(Rc::new)));
             all &= known.len() == request.seeds as usize;
         }
+        let (before, of) = self.shared.get();
+        self.shared.set((before + done, of + all_jobs));
         if all { Ok(()) } else { Err(ExperimentError::Interrupted) }
     }
 

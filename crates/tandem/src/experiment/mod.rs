@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
-use tandem_experiments::{ExperimentResult, Paper, PaperResult, ParameterResult, SCHEMA};
+use tandem_experiments::{ExperimentResult, NoShard, Paper, PaperResult, ParameterResult, SCHEMA, Shard};
 
 use crate::arguments::QuietOption;
 use crate::context::Context;
@@ -26,6 +26,7 @@ Examples:
   tandem experiment governors.toml
   tandem experiment governors.toml --seeds 20 --csv > governors.csv
   tandem experiment governors.toml --markdown --figure governors.svg
+  tandem experiment governors.toml --shard 3/64 && tandem experiment governors.toml
 
 The file says what varies (axes), what is simulated (runs) and which numbers are computed (series);
 docs/experiments.md has a worked example, docs/reports.md the fields of the JSON.
@@ -57,9 +58,21 @@ pub struct ExperimentCommand {
     #[arg(long)]
     markdown: bool,
 
+    /// Only run this share of the runs, such as `3/64`, and leave them in the store of finished runs: for arrays of batch jobs
+    ///
+    /// All shares together are all runs. Once they are done, the same command without the option prints the numbers. The store
+    /// (TANDEM_STORE) must be a folder that all jobs see, and the program the same file.
+    #[arg(long, value_name = "K/N", value_parser = shard, conflicts_with_all = ["csv", "markdown", "figure", "sensitivity", "json"])]
+    shard: Option<Shard>,
+
     /// Draw the numbers with their intervals, and published ones beside them, as SVG
     #[arg(long, value_name = "FILE")]
     figure: Option<PathBuf>,
+}
+
+/// Reads `3/64`.
+fn shard(text: &str) -> Result<Shard, String> {
+    text.parse().map_err(|error: NoShard| error.to_string())
 }
 
 /// The results for programs; docs/reports.md describes the fields.
@@ -86,6 +99,11 @@ impl ExperimentCommand {
         let (name, disturbed) = (paper.name.clone(), paper.experiments.iter().any(|experiment| !experiment.quiet));
         context.interrupt.awaited();
         library.files().for_each(|path| context.files.reads(&path, "a file of the experiment"));
+        if let Some(shard) = self.shard {
+            let (done, of) = self.study.run_shard(paper, shard, &library, context)?;
+            writeln!(context.out, "shard {shard}: {done} of {of} runs are done and kept")?;
+            return Ok(());
+        }
         let destination = self.json.open(context)?;
         let open = |path| context.files.create(Output { path, kind: Kind::Figure, force: self.json.force() });
         let figure = self.figure.as_deref().map(open).transpose()?;

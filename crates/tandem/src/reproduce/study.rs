@@ -6,7 +6,8 @@ use std::rc::Rc;
 use clap::Args;
 use clap::builder::RangedI64ValueParser;
 use tandem_experiments::{
-    Book, Environment, ExperimentError, Library, Missing, Paper, PaperResult, Results, SCHEMA, Stored, Study, Used,
+    Book, Environment, ExperimentError, Library, Missing, Paper, PaperResult, Progress, Results, SCHEMA, Shard, Stored,
+    Study, Used,
 };
 
 use crate::arguments::{BpfOption, Carried};
@@ -77,6 +78,35 @@ impl StudyOptions {
         }
         context.tell_found(simulator.found());
         Ok(Studied { results, used: book.used(), ejected: book.ejected() })
+    }
+
+    /// Runs a share of what a paper's numbers need, and keeps it in the store: how many runs that were, and of how many in all.
+    ///
+    /// # Errors
+    /// There is no store; or as of any study.
+    pub fn run_shard(
+        &self,
+        paper: Paper,
+        shard: Shard,
+        library: &Library,
+        context: &Context<'_>,
+    ) -> Result<(usize, usize), Failure> {
+        let Some(store) = context.store()? else {
+            return Err(Failure::Options(
+                "--shard leaves its runs in the store of finished runs, and there is none".to_owned(),
+            ));
+        };
+        let book = Rc::new(Book::new(self.jobs)?.only(shard));
+        let study = Study::new(paper, &book, self.seeds)?;
+        let simulator = Stored::new(context.simulator, Some(&store), self.store.fresh);
+        let progress = &context.bar().keeping(Some(&store));
+        let environment = Environment { library, schedulers: &Carried, simulator: &simulator, progress };
+        match study.run(environment) {
+            Ok(_) => {}
+            Err(ExperimentError::Interrupted) if !progress.stopped() => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(book.shared())
     }
 
     /// The results of a paper, and what Ctrl-C has left out of them.

@@ -87,3 +87,27 @@ over = "governor"
     assert_eq!(done + again.simulations(), 9);
     assert_eq!((Story { store: None, ..again }).tandem(command).unwrap(), whole);
 }
+
+#[test]
+fn shards_together_run_everything_once_and_the_command_without_one_prints_it() {
+    let story = story();
+    let file = super::experimenting::story("seeds = 1", "seeds = 2");
+    for name in ["governors.toml", "one.json", "two.json"] {
+        fs::copy(file.path(name), story.path(name)).unwrap();
+    }
+    let command = "experiment @governors.toml";
+    let said: Vec<String> =
+        (1..=3).map(|shard| story.tandem(&format!("{command} --shard {shard}/3")).unwrap()).collect();
+    assert_eq!(said[1], "shard 2/3: 4 of 12 runs are done and kept\n");
+    assert_eq!(story.simulations(), 12);
+    let printed = story.tandem(command).unwrap();
+    assert_eq!(story.simulations(), 0, "all runs were there");
+    assert_eq!(file.tandem(command).unwrap(), printed);
+}
+
+#[test]
+fn a_shard_without_a_store_would_be_lost() {
+    let story = super::experimenting::story("title", "title");
+    let message = story.tandem("experiment @governors.toml --shard 1/2").unwrap_err().to_string();
+    assert!(message.contains("there is none"), "{message}");
+}
