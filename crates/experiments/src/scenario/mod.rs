@@ -149,15 +149,15 @@ impl Scenario {
         Ok(simulation::check(machine, &self.options(pair, seed)?)?)
     }
 
-    /// The options of the run of `pair` on `machine` with `seed`, once everything fits: what [`Scenario::check`],
-    /// [`Scenario::options`] and [`Scenario::check_on`] say, with the governor under the name that it has there.
+    /// The options of the run of `pair` on `machine` with `seed`, with the governor under the name that it has there. Everything is
+    /// looked at but what loading the scheduler says, which the run does first of all.
     ///
     /// # Errors
     /// [`ScenarioError`].
     pub fn options_on(&self, machine: &Machine, pair: &Pair, seed: u64) -> Result<Options, ScenarioError> {
         self.check([&pair.scheduler])?;
         let options = self.options(pair, seed)?;
-        self.check_on(machine, pair, seed)?;
+        clock::check(machine, &pair.governor)?;
         Ok(Options { governor: pair.governor.on(machine)?, ..options })
     }
 
