@@ -55,7 +55,7 @@ impl GivenWorkload {
 /// One of a kind, or several.
 #[derive(FromPyObject)]
 pub enum OneOrMore<T> {
-    /// One.
+    /// A single one of the kind.
     One(T),
     /// Several.
     More(Vec<T>),

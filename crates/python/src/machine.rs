@@ -94,7 +94,8 @@ impl Machine {
         let text = with_values(&self.description.text, &pairs).map_err(mistake)?;
         let written = || pairs.iter().map(|(path, value)| format!("{path}={value}")).collect::<Vec<_>>().join(",");
         let name = name.unwrap_or_else(|| format!("{},{}", self.description.name, written()));
-        Self::of(Description { name, text, ..self.description.clone() })
+        let path = Path::new(&format!("{name}.toml")).to_owned();
+        Self::of(Description { name, path, text, ..self.description.clone() })
     }
 
     fn __repr__(&self) -> String {

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Sweeps on a Ray cluster of two local nodes, one of which is killed, and so is the driver."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import tandem
+
+ray = pytest.importorskip("ray")
+from ray.cluster_utils import Cluster  # noqa: E402
+
+# Nothing leaves this computer.
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+QUIET = {"log_to_driver": False}
+WORK = tandem.Workload("work").task("a", instance=4, loop=200, run=400, sleep=300)
+
+
+def grid():
+    return tandem.Grid(WORK, ["hikey960", "smp-8", "broken"], ["fair", "tandem"], runs=40, batch=4)
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in Path(folder).glob("*.parquet")}
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("local")
+    tandem.sweep(grid(), out=folder)
+    return files(folder)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    cluster.add_node(num_cpus=1)
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
+
+
+def test_a_killed_node_costs_nothing_but_time(cluster, local, tmp_path):
+    ray.init(address=cluster.address, **QUIET)
+    victim = cluster.add_node(num_cpus=1)
+    cluster.wait_for_nodes()
+    killed = []
+
+    def kill(done, of):
+        if done >= 40 and not killed:
+            killed.append(done)
+            cluster.remove_node(victim, allow_graceful=False)
+
+    swept = tandem.sweep(grid(), engine="ray", out=tmp_path, progress=kill)
+    ray.shutdown()
+    assert killed and swept.runs == 240
+    assert {row["machine"] for row in swept.failed.to_dicts()} == {"broken"}
+    assert len(set(swept.table["key"])) == 240
+    assert files(tmp_path) == local
+
+
+DRIVER = """
+import sys, ray, tandem
+sys.path.insert(0, sys.argv[3])
+from test_ray import QUIET, grid
+ray.init(address=sys.argv[2], **QUIET)
+swept = tandem.sweep(grid(), engine="ray", out=sys.argv[1], progress=lambda done, of: print(done, flush=True))
+print("found", swept.found, flush=True)
+"""
+
+
+def driver(folder, address):
+    words = [sys.executable, "-c", DRIVER, str(folder), address, str(Path(__file__).parent)]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+
+def test_a_killed_driver_is_started_again_and_goes_on(cluster, local, tmp_path):
+    first = driver(tmp_path, cluster.address)
+    watchdog = threading.Timer(60, first.kill)
+    watchdog.start()
+    while int(first.stdout.readline() or 60) < 60:
+        pass
+    watchdog.cancel()
+    first.kill()
+    first.wait()
+    there = files(tmp_path)
+    assert 0 < len(there) < len(local) and all(local[name] == bytes for name, bytes in there.items())
+    said = driver(tmp_path, cluster.address).communicate(timeout=100)[0].splitlines()
+    runs = sum(1 for _ in there)
+    assert said[-1].startswith("found ") and 4 * runs <= int(said[-1].split()[1]) < 240
+    assert files(tmp_path) == local
+
+
+def test_a_run_costs_at_most_two_milliseconds_on_ray(cluster, tmp_path):
+    ray.init(address=cluster.address, **QUIET, ignore_reinit_error=True)
+    tiny = tandem.Workload("tiny").task("a", loop=1, run=100)
+    small = lambda runs: tandem.Grid(tiny, "smp-8", "fair", runs=runs, batch=500, quiet=True)
+    tandem.sweep(small(500), engine="ray", out=tmp_path / "warm")
+
+    def timed(engine, folder):
+        begun = time.perf_counter()
+        tandem.sweep(small(8000), engine=engine, out=tmp_path / folder, jobs=2 if engine == "ray" else 1)
+        return time.perf_counter() - begun
+
+    alone, on_ray = timed("local", "local"), timed("ray", "ray")
+    overhead = (on_ray - alone) / 8000
+    print(f"a run on Ray costs {1e3 * overhead:.3f} ms more than in one thread ({1e3 * alone / 8000:.3f} ms)")
+    assert files(tmp_path / "local") == files(tmp_path / "ray")
+    assert overhead < 0.002

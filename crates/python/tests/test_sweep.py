@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Sweeps by threads of this process: resumed, grown, with bad cells, killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars
+import pytest
+import tandem
+
+SHORT = tandem.Workload("short").task("a", instance=2, loop=5, run=400, sleep=300)
+
+
+def grid(**changes):
+    options = dict(workloads=SHORT, machines=["hikey960", "smp-8"], schedulers=["fair", "tandem"], runs=6, batch=4)
+    return tandem.Grid(**(options | changes))
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in Path(folder).glob("*.parquet")}
+
+
+def keys(swept):
+    return swept.table["key"]
+
+
+def test_a_sweep_is_a_row_for_each_run_with_the_numbers_of_a_comparison(tmp_path):
+    swept = tandem.sweep(grid(), out=tmp_path)
+    assert swept.runs == 24 and swept.found == 0 and len(swept.failed) == 0
+    rows = polars.read_parquet(tmp_path / "*.parquet").sort("machine", "scheduler", "seed")
+    runs = polars.DataFrame(tandem.compare(SHORT, ["hikey960", "smp-8"], ["fair", "tandem"], runs=6, alone=False).runs)
+    runs = runs.sort("machine", "scheduler", "seed")
+    assert rows.select("time_s", "energy_j", "switches", "governor").equals(runs.select("time_s", "energy_j", "switches", "governor"))
+    assert rows["key"].n_unique() == 24
+    about = polars.read_parquet_metadata(next(tmp_path.glob("*.parquet")))["tandem"]
+    assert '"program_sha256"' in about and (tmp_path / "tandem.json").exists()
+
+
+def test_nothing_is_done_twice_whatever_was_there(tmp_path):
+    jobs = {1: tmp_path / "one", 2: tmp_path / "two"}
+    for number, folder in jobs.items():
+        tandem.sweep(grid(), out=folder, jobs=number)
+    assert files(jobs[1]) == files(jobs[2])
+    whole = files(jobs[1])
+    gone, damaged = sorted(whole)[0], sorted(whole)[1]
+    (jobs[1] / gone).unlink()
+    (jobs[1] / damaged).write_bytes(whole[damaged][:100])
+    again = tandem.sweep(grid(), out=jobs[1])
+    assert again.found == again.runs - 6
+    assert files(jobs[1]) == whole
+
+
+def test_a_grid_that_grows_runs_only_what_is_new(tmp_path):
+    tandem.sweep(grid(), out=tmp_path)
+    grown = tandem.sweep(grid(machines=["rk3399", "hikey960", "smp-8"], runs=7), out=tmp_path)
+    assert (grown.runs, grown.found) == (42, 24)
+    assert len(set(keys(grown))) == 42
+    # What belongs to the earlier grid alone stands aside, and the folder has each run once.
+    assert polars.read_parquet(tmp_path / "*.parquet").height == 42
+    fresh = tandem.sweep(grid(machines=["rk3399", "hikey960", "smp-8"], runs=7), out=tmp_path / "fresh")
+    assert files(tmp_path / "fresh") == files(tmp_path)
+    assert tandem.sweep(grid(), out=tmp_path).found == 24
+
+
+def test_a_bad_cell_says_which_and_the_others_run(tmp_path):
+    broken = tmp_path / "broken.toml"
+    broken.write_text("[cluster\n")
+    bad = grid(machines=["hikey960", broken], schedulers=["fair", "./no.bpf.o", "fair+userspace=1MHz"], runs=2)
+    swept = tandem.sweep(bad, out=tmp_path / "out")
+    assert swept.runs == 12 and len(swept.failed) == 10
+    errors = {(row["machine"], row["scheduler"], row["governor"]): row["error"] for row in swept.failed.to_dicts()}
+    assert all("broken.toml:1:" in error for (machine, *_), error in errors.items() if machine == "broken")
+    assert all("no.bpf.o" in error for (machine, scheduler, _), error in errors.items() if (machine, scheduler) == ("hikey960", "./no.bpf.o"))
+    assert "1" in errors["hikey960", "fair", "userspace=1MHz"]
+    good = [row for row in swept.table.to_dicts() if row["error"] is None]
+    assert {(row["machine"], row["scheduler"]) for row in good} == {("hikey960", "fair")} and good[0]["time_s"] > 0
+
+
+def test_a_stuck_cell_is_run_once(tmp_path):
+    stuck = tandem.Workload("stuck").task("a", loop=1, wait={"ref": "never", "mutex": "m"})
+    swept = tandem.sweep(grid(workloads=[SHORT, stuck], until={"time": 0.001}, runs=40, least_runs=2), out=tmp_path)
+    failed = swept.failed.to_dicts()
+    assert {row["workload"] for row in failed} == {"stuck"} and len(failed) == 2 * 4
+    assert all("every thread waits" in row["error"] for row in failed)
+
+
+def test_cells_stop_when_their_intervals_are_narrow_enough(tmp_path):
+    adaptive = grid(until={"time": 0.02}, least_runs=3, runs=50)
+    swept = tandem.sweep(adaptive, out=tmp_path / "one", jobs=1)
+    counts = polars.DataFrame(swept).group_by("machine", "scheduler").agg(polars.len(), polars.col("time_s"))
+    assert set(counts["len"]) <= {3, 6, 12, 24, 48, 50} and swept.runs < adaptive.most_runs
+    tandem.sweep(adaptive, out=tmp_path / "two", jobs=2)
+    assert files(tmp_path / "one") == files(tmp_path / "two")
+    assert tandem.sweep(adaptive, out=tmp_path / "one").found == swept.runs
+
+
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        (dict(until={"tim": 0.1}), "did you mean `time`"),
+        (dict(until={"time": 0}), "not above 0"),
+        (dict(until={"time": 0.1}, least_runs=1), "one run has no interval"),
+        (dict(runs=0), "runs"),
+        (dict(hzz=100), "did you mean the kernel parameter `hz`"),
+        (dict(parameters={"hzz": [1]}), "hz"),
+        (dict(machines=["hikey960", "hikey960"]), "two of the machines"),
+        (dict(schedulers=[]), "a scheduler"),
+    ],
+)
+def test_a_mistake_that_is_of_no_cell_is_told_before_anything_runs(changes, words):
+    with pytest.raises(tandem.InputError, match=words):
+        grid(**changes)
+
+
+DRIVER = """
+import sys, tandem
+work = tandem.Workload("work").task("a", instance=4, loop=400, run=400, sleep=300)
+grid = tandem.Grid(work, ["hikey960", "smp-8"], ["fair", "tandem"], runs=30, batch=3)
+swept = tandem.sweep(grid, out=sys.argv[1], progress=lambda done, of: print(done, flush=True))
+print("found", swept.found, flush=True)
+"""
+
+
+def driver(folder):
+    return subprocess.Popen([sys.executable, "-c", DRIVER, str(folder)], stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT])
+def test_a_sweep_that_was_ended_goes_on_where_it_was(tmp_path, by):
+    first = driver(tmp_path / "out")
+    while int(first.stdout.readline()) < 30:
+        pass
+    first.send_signal(by)
+    assert first.wait(timeout=30) != 0
+    there = len(files(tmp_path / "out"))
+    assert 10 <= there < 40
+    second = driver(tmp_path / "out")
+    said = second.communicate(timeout=120)[0].splitlines()
+    assert said[-1] == f"found {3 * there}"
+    driver(tmp_path / "whole").communicate(timeout=120)
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
