@@ -53,6 +53,7 @@ help: ## List the targets
 	@echo "  make run WORKLOAD=… MACHINE=… PAIRS='fair+schedutil …'   the same for another workload or machine"
 	@echo "  make objects OBJECTS=…                                   into another folder than $(OUT)/schedulers"
 	@echo "  make test GUEST=no                                       without what needs a test kernel"
+	@echo "  make test PYTHON=no                                      without those of the package for Python"
 	@echo "  make install PREFIX=$$HOME/.local                         for one user, without root"
 
 .PHONY: run
@@ -67,6 +68,10 @@ run: build ## Install what is missing, build, compare schedulers on an example a
 .PHONY: build
 build: build-requirements ## Build the release binary
 	$(CARGO) build --release --locked --bin tandem
+
+.PHONY: wheel
+wheel: build-requirements ## Build the wheel for Python into out/wheels
+	@CARGO_TARGET_DIR="$(abspath $(TARGET))" scripts/wheel
 
 .PHONY: reproduce
 reproduce: build ## Run the papers' experiments and write docs/results.md, its numbers and its figures
@@ -84,13 +89,18 @@ check: check-requirements ## Check while working: the format, and all tests that
 	$(CARGO) fmt --all --check
 	@CARGO="$(CARGO)" scripts/tests --quick
 
+# What users of Python see, on top of what `cargo test` has compiled; PYTHON=no leaves it out.
+TEST_PYTHON := $(if $(filter no,$(PYTHON)),true,CARGO="$(CARGO)" CARGO_TARGET_DIR="$(abspath $(TARGET))" scripts/python-tests)
+
 .PHONY: test
 ifeq ($(GUEST),no)
 test: check-requirements
 	@CARGO="$(CARGO)" scripts/tests
+	@$(TEST_PYTHON)
 else
 test: test-requirements ## Run every test without a guest, then load the scheduler into a test kernel, each mechanism in turn
 	@CARGO="$(CARGO)" scripts/tests --build-kernel
+	@$(TEST_PYTHON)
 	CARGO="$(CARGO)" SECONDS_EACH=10 guest/test mechanisms
 endif
 
@@ -127,7 +137,7 @@ UNPACKED := $(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src/-*/tandem-*
 .PHONY: package
 package: build-requirements ## Package the libraries, and build each from its package alone
 	rm -rf "$(PACKAGED)"/debug/.fingerprint/tandem-* $(UNPACKED)
-	$(CARGO) package --workspace --exclude tandem-sched --exclude tandem-swarm --locked --target-dir "$(PACKAGED)"
+	$(CARGO) package --workspace --exclude tandem-sched --exclude tandem-swarm --exclude tandem-python --locked --target-dir "$(PACKAGED)"
 
 # Its build folder is removed: it takes hundreds of megabytes and is used once.
 $(DENY): | build-requirements

@@ -14,6 +14,9 @@ use crate::errors::{OrRaise, mistake};
 use crate::json;
 use crate::table::{Columns, Table};
 
+/// Text, name and configuration of a description.
+type Parts = (String, String, Option<String>);
+
 /// A machine that has been read; the manual is the package's `__init__.pyi`.
 #[pyclass(frozen, module = "tandem", from_py_object)]
 #[derive(Debug, Clone)]
@@ -102,7 +105,7 @@ impl Machine {
         format!("<tandem.Machine {}, {} CPUs>", self.machine.name, self.machine.cpus.len())
     }
 
-    fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<(Py<PyAny>, (String, String, Option<String>))> {
+    fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<(Py<PyAny>, Parts)> {
         let Description { name, text, configuration, .. } = slf.get().description.clone();
         let again = slf.get_type().getattr("_again")?.unbind();
         Ok((again, (text, name, configuration)))

@@ -46,11 +46,14 @@ impl Report {
     }
 }
 
+/// Takes one number of a distribution.
+type Percentile = fn(&Latency) -> u64;
+
 /// The columns of how late threads were.
 fn timing<'a, T: 'a>(columns: Columns, of: &'a [T], timing: impl Fn(&T) -> &Timing + Copy) -> Columns {
     let all = move || of.iter().map(timing);
     let latency = |columns: Columns, name: &str, get: fn(&Timing) -> Option<Latency>| {
-        let percentiles: [(&str, fn(&Latency) -> u64); 4] =
+        let percentiles: [(&str, Percentile); 4] =
             [("p50", |it| it.p50), ("p95", |it| it.p95), ("p99", |it| it.p99), ("max", |it| it.max)];
         percentiles.into_iter().fold(columns, |columns, (which, value)| {
             columns.count(&format!("{name}_{which}_ns"), all().map(|timing| get(timing).as_ref().map(value)))

@@ -26,12 +26,15 @@ pub struct Workload {
     read: OnceLock<Arc<simulated::Workload>>,
 }
 
+/// Names, each with its JSON, in their order.
+type Members = Vec<(String, String)>;
+
 #[derive(Debug, Clone)]
 enum Source {
     /// An rt-app file.
     Text(String),
     /// Tasks and what is said of all, each with its JSON, in their order.
-    Made { global: Vec<(String, String)>, tasks: Vec<(String, String)> },
+    Made { global: Members, tasks: Members },
 }
 
 impl Workload {
@@ -88,7 +91,7 @@ impl Workload {
         Ok(Arc::clone(self.read.get_or_init(|| read)))
     }
 
-    fn made(&self) -> PyResult<(Vec<(String, String)>, Vec<(String, String)>)> {
+    fn made(&self) -> PyResult<(Members, Members)> {
         match &self.source {
             Source::Made { global, tasks } => Ok((global.clone(), tasks.clone())),
             Source::Text(_) => Err(PyTypeError::new_err(
@@ -97,7 +100,7 @@ impl Workload {
         }
     }
 
-    fn with(&self, global: Vec<(String, String)>, tasks: Vec<(String, String)>) -> Self {
+    fn with(&self, global: Members, tasks: Members) -> Self {
         Self { path: self.path.clone(), source: Source::Made { global, tasks }, read: OnceLock::new() }
     }
 }
