@@ -53,6 +53,11 @@ impl OppTables {
         self.tables
     }
 
+    /// A domain's table.
+    pub fn of_domain(&self, domain: PerformanceDomainId) -> Option<&OppTable> {
+        self.tables.get(*self.of_domain.get(domain.index())?)
+    }
+
     /// The number of a domain's table.
     pub fn number_of(&self, domain: PerformanceDomainId) -> usize {
         self.of_domain.get(domain.index()).copied().unwrap_or(0)
