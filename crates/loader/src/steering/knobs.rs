@@ -69,6 +69,12 @@ impl Preference {
         named.or_else(|| text.parse().ok().map(Self::Number))
     }
 
+    /// The preference of a number, by its name if it has one: drivers of older kernels know only these.
+    pub fn of_number(number: u8) -> Self {
+        let mut named = Self::NAMES.iter().map(|(_, named)| *named);
+        named.find(|named| named.number() == Some(number)).unwrap_or(Self::Number(number))
+    }
+
     /// Its number; `None` for the firmware's own.
     pub fn number(self) -> Option<u8> {
         match self {

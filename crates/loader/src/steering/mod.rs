@@ -276,7 +276,11 @@ impl Steering {
         };
         let [_, lowest, highest] = &clock.holds;
         let found = (khz(lowest, clock.domain.lowest_khz), khz(highest, clock.domain.highest_khz));
-        let wanted = self.rules.wanted(wish, &clock.domain, clock.usage.now, found);
+        let preference = match clock.holds[0].theirs() {
+            Some(Value::Preference(preference)) => preference,
+            _ => Preference::Default,
+        };
+        let wanted = self.rules.wanted(wish, &clock.domain, clock.usage.now, found, preference);
         self.turn_all(at, &wanted, knobs, happened);
     }
 

@@ -32,48 +32,57 @@ pub struct Wanted {
     pub highest: Option<u32>,
 }
 
-/// What decides.
+/// What decides. Preferences are numbers of `energy_performance_preference`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
     /// When a clock's use is light.
     pub light: Hysteresis,
-    /// With the wish to save, the highest clock asked for, in thousandths of the highest that was found.
-    pub saving_top: u32,
-    /// The same while the use is light.
-    pub saving_light: u32,
+    /// With no wish: the preference while the use is light, if the lowest clock was raised.
+    pub light_preference: u8,
+    /// With the wish to save: the preference.
+    pub saving_preference: u8,
+    /// With the wish to save: the preference while the use is light.
+    pub saving_light_preference: u8,
 }
 
 impl Default for Rules {
+    /// Chosen on i9-12900k and ryzen-ai-9-hx-370, as simulated.
     fn default() -> Self {
         Self {
-            light: Hysteresis { light: 300, loaded: 600, looks: 4, waiting: 100 },
-            saving_top: 900,
-            saving_light: 750,
+            light: Hysteresis { light: 400, loaded: 700, looks: 4, waiting: 100 },
+            light_preference: 160,
+            saving_preference: 176,
+            saving_light_preference: 192,
         }
     }
 }
 
 impl Rules {
-    /// What is wanted of a clock. `found` are the lowest and highest clock that others have set, kHz.
+    /// What is wanted of a clock. `found` are the lowest and the highest clock that others have set, kHz; `preference` is theirs.
     ///
-    /// A clock below the one where work costs least is never cheaper, whatever runs: that one is the lowest for any wish. Beyond that
-    /// nothing is certain to cost no time: a clock that is lowered makes what computes slower, and the processor, not this loop,
-    /// sees each burst. So `balanced` leaves the rest as it was found.
-    pub fn wanted(&self, wish: Wish, domain: &Domain, usage: Use, found: (u32, u32)) -> Wanted {
+    /// A clock below the one where work costs least is never cheaper, whatever runs: so that one is the lowest, for any wish. It makes
+    /// what is short faster. Some of that is given up again while the use is light, by a preference that lets the processor go
+    /// less far above: the same speed all the time costs less than a low clock first and a high one then. What is loaded keeps
+    /// the preference that was found: a processor that is told to save would make it slower.
+    pub fn wanted(&self, wish: Wish, domain: &Domain, usage: Use, found: (u32, u32), preference: Preference) -> Wanted {
         let floor = domain.costs.least_khz().map(|least| least.min(found.1)).filter(|floor| *floor > found.0);
-        match wish {
-            Wish::Performance => Wanted { preference: Some(Preference::Performance), lowest: floor, highest: None },
-            Wish::Balanced => Wanted { preference: None, lowest: floor, highest: None },
-            Wish::Powersave => {
-                let share = if usage == Use::Light { self.saving_light } else { self.saving_top };
-                let cap = (u64::from(found.1) * u64::from(share) / 1000) as u32;
-                let highest = cap.max(floor.unwrap_or(0)).max(found.0);
-                Wanted {
-                    preference: Some(Preference::BalancePower),
-                    lowest: floor,
-                    highest: Some(highest).filter(|highest| *highest < found.1),
-                }
-            }
-        }
+        let is_light = usage == Use::Light;
+        let number = match wish {
+            Wish::Performance => Some(0),
+            Wish::Balanced => (is_light && floor.is_some()).then_some(self.light_preference),
+            Wish::Powersave if is_light => Some(self.saving_light_preference),
+            Wish::Powersave => Some(self.saving_preference),
+        };
+        // Nobody who saves is made to spend more, nor the other way round.
+        let found_number = preference.number().unwrap_or(DEFAULT_PREFERENCE);
+        let further = |number: &u8| match wish {
+            Wish::Performance => *number < found_number,
+            Wish::Balanced | Wish::Powersave => *number > found_number,
+        };
+        let preference = number.filter(further).map(Preference::of_number);
+        Wanted { preference, lowest: floor, highest: None }
     }
 }
+
+/// What processors begin with.
+const DEFAULT_PREFERENCE: u8 = 128;

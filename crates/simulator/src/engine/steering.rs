@@ -5,6 +5,7 @@
 //! Left out: the processor time that the loop takes, a thousandth of a CPU at most. Who could tell: a thread beside the loop.
 
 use tandem_loader::file::SteeringLines;
+use tandem_loader::machine::OppTable;
 use tandem_loader::steering::{
     Costs, Counts, Domain, Knob, Knobs, Meters, Mode, Preference, Reading, Refused, Said, Steering, Unknown, Value,
 };
@@ -14,7 +15,7 @@ use super::clocks::Clocks;
 use super::events::Event;
 use super::hardware::Hardware;
 use crate::kernel::cpufreq::{Epp, Governor, GovernorState};
-use crate::machine::{CpufreqDriver, EnergyPreference};
+use crate::machine::{CpufreqDriver, EnergyPreference, PerformanceDomain};
 use crate::scx::Scx;
 use crate::scx::frontend::facts::System;
 use crate::scx::frontend::opps::OppTables;
@@ -83,6 +84,16 @@ fn epp(preference: Preference, driver: CpufreqDriver) -> Epp {
     named.map_or(Epp(preference.number().unwrap_or(0x80)), |(_, preference)| Epp::of(*preference, driver))
 }
 
+/// What work costs at the clocks of a domain, by its description: no kernel of such a machine has watts.
+fn costs(domain: &PerformanceDomain, table: Option<&OppTable>) -> Costs {
+    let Some(table) = table else { return Costs::Unknown(Unknown::OneClock) };
+    let watts = |khz: &u64| {
+        let opp = domain.opps.iter().find(|opp| u64::from(opp.khz) == *khz);
+        opp.map_or(0, |opp| ((opp.dynamic_watts + opp.leakage_watts) * 1e3).round() as u64)
+    };
+    Costs::of(&OppTable { power: table.frequency.iter().map(watts).collect(), ..table.clone() })
+}
+
 /// The number in a variable of a loaded object.
 fn number_in(scx: &Scx, variable: &str) -> Option<u64> {
     let bytes = scx.vm.global_bytes(variable)?;
@@ -110,7 +121,7 @@ impl Engine<'_> {
     fn steerable(&self) -> Vec<(PerformanceDomainId, Domain)> {
         let system = System { kernel: &self.sched.kernel, machine: self.machine, governor: self.options.governor };
         let tables = OppTables::of(&system);
-        let domain = |(id, entry): (PerformanceDomainId, &crate::machine::PerformanceDomain)| {
+        let domain = |(id, entry): (PerformanceDomainId, &PerformanceDomain)| {
             let (policy, GovernorState::Pstate(_)) = self.clocks.policies[id.index()].as_ref()? else { return None };
             let first = entry.cpus.first()?.index();
             let known = Domain {
@@ -118,7 +129,7 @@ impl Engine<'_> {
                 cpus: entry.cpus.iter().map(|cpu| cpu.index()).collect(),
                 lowest_khz: policy.hardware_min_khz(),
                 highest_khz: policy.hardware_max_khz(),
-                costs: tables.of_domain(id).map_or(Costs::Unknown(Unknown::OneClock), Costs::of),
+                costs: costs(entry, tables.of_domain(id)),
             };
             Some((id, known))
         };
