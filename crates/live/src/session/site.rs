@@ -5,12 +5,15 @@ use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tandem_loader::steering::{Mode, Wish};
+
 use super::error::SessionError;
 use crate::changes::{KernelThreads, System, Threads};
 use crate::control::{KernelPeers, Peers};
 use crate::host::Host;
 use crate::machine::Machine;
 use crate::meter::{EnergyEvents, KernelEvents};
+use crate::steered::{Bus, Profiles};
 use crate::{Exit, LeftOut, LiveError, LoadedScheduler, OpenScheduler, Uncounted};
 
 /// Where the running kernel's files are.
@@ -35,6 +38,8 @@ pub struct Site {
     pub energy: Box<dyn EnergyEvents>,
     /// Who is at the other end of the control socket.
     pub peers: Arc<dyn Peers>,
+    /// Who knows which power profile is chosen.
+    pub profiles: Box<dyn Profiles>,
 }
 
 impl Site {
@@ -47,6 +52,7 @@ impl Site {
             threads: Arc::new(KernelThreads),
             energy: Box::new(KernelEvents),
             peers: Arc::new(KernelPeers),
+            profiles: Box::new(Bus::default()),
         }
     }
 
@@ -128,6 +134,17 @@ pub trait Loaded: Debug {
     fn states(&self) -> Vec<(String, String)>;
     /// What it counted, by name.
     fn counters(&self) -> Vec<(String, u64)>;
+    /// What it is after besides time.
+    fn mode(&self) -> Mode {
+        Mode::None
+    }
+    /// Says what people wish; false if it does not ask.
+    ///
+    /// # Errors
+    /// It asks, and cannot be told.
+    fn set_wish(&self, _wish: Wish) -> Result<bool, LiveError> {
+        Ok(false)
+    }
 }
 
 impl Loaded for LoadedScheduler {
@@ -177,6 +194,14 @@ impl Loaded for LoadedScheduler {
 
     fn counters(&self) -> Vec<(String, u64)> {
         self.counters()
+    }
+
+    fn mode(&self) -> Mode {
+        self.mode()
+    }
+
+    fn set_wish(&self, wish: Wish) -> Result<bool, LiveError> {
+        self.set_wish(wish)
     }
 }
 

@@ -34,7 +34,7 @@ pub use rules::{Domain, Rules, Wanted};
 pub use wish::{Mode, Said, Source, Wish, resolve};
 
 /// From one look to the next, ns.
-pub const PERIOD: u64 = 250_000_000;
+pub const PERIOD: u64 = 200_000_000;
 /// The longest that a dear look puts off the next one.
 const LONGEST_PERIOD: u64 = 4_000_000_000;
 /// A look may take so many parts of the time until the next one: a thousandth of a CPU.

@@ -50,7 +50,7 @@ impl Default for Rules {
     fn default() -> Self {
         Self {
             light: Hysteresis { light: 400, loaded: 700, looks: 4, waiting: 100 },
-            light_preference: 160,
+            light_preference: 144,
             saving_preference: 176,
             saving_light_preference: 192,
         }

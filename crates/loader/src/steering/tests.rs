@@ -131,7 +131,7 @@ fn while_the_use_is_light_the_processor_is_told_to_go_less_far_above_the_lowest_
         steering.look(look * PERIOD, &mut busy, &mut fake);
         busy.pass(&[200, 200]);
     }
-    assert_eq!([fake.preference(0), fake.preference(1)], ["160", "balance_performance"]);
+    assert_eq!([fake.preference(0), fake.preference(1)], ["144", "balance_performance"]);
     busy.pass(&[800, 0]);
     steering.look(5 * PERIOD, &mut busy, &mut fake);
     assert_eq!((fake.preference(0).as_str(), fake.khz(1)), ("balance_performance", khz(800_000, 5_000_000)));
@@ -202,7 +202,7 @@ fn a_dear_look_puts_off_the_next_one() {
     let (mut fake, mut busy) = (Fake::of(1), Busy::of(1));
     let mut steering = Steering::begin(Mode::Auto, domains(1), Said::default(), &mut fake, 0);
     steering.look(0, &mut busy, &mut fake);
-    steering.took(100_000);
+    steering.took(200_000);
     assert_eq!(steering.due(), PERIOD);
     // A millisecond in a second is a thousandth; no look is put off for longer than four seconds.
     steering.took(1_000_000);

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Clocks that the processor chooses, steered by a session beside other programs that turn the same knobs.
+
+use nix::libc::SIGTERM;
+use tandem_loader::steering::Mode;
+
+use super::script::request;
+use super::*;
+use crate::session::status::SessionStatus;
+use crate::session::{Resident, stay};
+
+type Doing<'w> = Box<dyn FnOnce() + 'w>;
+
+fn wanted() -> Resident {
+    Resident { request: request("isolate=shared"), ..Resident::default() }
+}
+
+/// A machine whose processor chooses clocks, under a scheduler of this mode.
+fn world(mode: Mode) -> World {
+    let world = World::new();
+    world.hand_clocks_to_the_processor(mode);
+    world
+}
+
+/// Lives through what happens at these milliseconds, and a second more; what is said of clocks.
+fn live<'w>(world: &'w World, steps: Vec<(u64, Doing<'w>)>) -> Vec<String> {
+    let end = steps.iter().map(|(ms, _)| *ms).max().unwrap_or(0) + 1000;
+    let steps = steps.into_iter().map(|(ms, doing)| (ms, Step::Do(doing)));
+    let mut script = Script::new(world, steps.chain([(end, Step::signal(SIGTERM))]));
+    let mut wanted = wanted();
+    // The driver has no schedutil.
+    wanted.request.governor = None;
+    stay(&world.site, &wanted, &mut script, &mut world.listener()).unwrap();
+    let of_clocks = |line: &String| line.contains("clocks: ") || line.contains("wish");
+    world.log().into_iter().filter(of_clocks).map(|line| line.trim_start_matches("session: ").to_owned()).collect()
+}
+
+/// Preference, lowest and highest clock of a policy.
+fn knobs(world: &World, policy: &str) -> [String; 3] {
+    ["energy_performance_preference", "scaling_min_freq", "scaling_max_freq"].map(|file| world.policy(policy, file))
+}
+
+#[test]
+fn the_lowest_clock_is_where_work_costs_least_and_is_given_back() {
+    let world = world(Mode::Auto);
+    let seen = std::cell::RefCell::new(Vec::new());
+    let look: Doing<'_> = Box::new(|| seen.borrow_mut().push(knobs(&world, "policy2")));
+    let said = live(&world, vec![(900, look)]);
+    assert_eq!(*seen.borrow(), [["balance_performance", "1000000", "2000000"].map(str::to_owned)]);
+    assert_eq!(
+        said,
+        [
+            "clocks: clocks are steered for balanced, as energy_performance_preference says",
+            "kernel: the wish is balanced",
+        ]
+    );
+    assert_eq!(knobs(&world, "policy2"), ["balance_performance", "500000", "2000000"]);
+}
+
+#[test]
+fn without_a_mode_nothing_is_turned() {
+    let world = world(Mode::None);
+    let said = live(&world, vec![(900, Box::new(|| assert_eq!(knobs(&world, "policy0")[1], "500000")))]);
+    assert!(said.is_empty());
+}
+
+#[test]
+fn light_use_is_told_to_the_processor_and_load_takes_that_back() {
+    let world = world(Mode::Auto);
+    let preference = |expected: &'static str| -> Doing<'_> {
+        let world = &world;
+        Box::new(move || assert_eq!(world.policy("policy0", "energy_performance_preference"), expected))
+    };
+    // CPU 1 is busy for a tenth of the time at first, then all the time.
+    let busy = |ticks: u64| -> Doing<'_> {
+        let world = &world;
+        Box::new(move || world.busy(&[0, ticks, 0, 0]))
+    };
+    let light = (1..=20).map(|tenth: u64| (tenth * 100, busy(tenth)));
+    let loaded = (21..=30).map(|tenth: u64| (tenth * 100, busy(20 + (tenth - 20) * 10)));
+    let looks = [(2005, preference("144")), (3005, preference("balance_performance"))];
+    let mut steps: Vec<(u64, Doing<'_>)> = light.chain(loaded).chain(looks).collect();
+    steps.sort_by_key(|(ms, _)| *ms);
+    live(&world, steps);
+    assert_eq!(knobs(&world, "policy0")[0], "balance_performance");
+}
+
+/// power-profiles-daemon says what it wants at its name on the bus, and turns EPP itself.
+#[test]
+fn a_profile_of_power_profiles_daemon_wins_and_its_preference_stays() {
+    let world = world(Mode::Auto);
+    world.write("profile", "balanced");
+    let saves: Doing<'_> = Box::new(|| {
+        world.write("profile", "power-saver");
+        for policy in ["policy0", "policy2"] {
+            world.set_policy(policy, "energy_performance_preference", "power");
+        }
+    });
+    let said = live(&world, vec![(2000, saves)]);
+    let stays = |policy| {
+        format!(
+            "clocks: energy_performance_preference of {policy}: somebody has changed that from 144 to power, which stays"
+        )
+    };
+    assert_eq!(
+        said,
+        [
+            "clocks: clocks are steered for balanced, as the power profile says".to_owned(),
+            "kernel: the wish is balanced".to_owned(),
+            stays("policy0"),
+            stays("policy2"),
+            "clocks: clocks are steered for powersave, as the power profile says".to_owned(),
+            "kernel: the wish is powersave".to_owned(),
+        ]
+    );
+    assert_eq!(knobs(&world, "policy0"), ["power", "500000", "2000000"]);
+}
+
+/// TLP writes preferences and limits when the mains come or go, thermald lowers the highest clock, tuned raises the lowest.
+#[test]
+fn limits_of_tlp_thermald_and_tuned_win_and_stay() {
+    let world = world(Mode::Powersave);
+    let others: Doing<'_> = Box::new(|| {
+        world.set_policy("policy0", "scaling_max_freq", "1500000");
+        world.set_policy("policy0", "energy_performance_preference", "power");
+        world.set_policy("policy2", "scaling_min_freq", "800000");
+    });
+    let look: Doing<'_> = Box::new(|| {
+        assert_eq!(knobs(&world, "policy0"), ["power", "1000000", "1500000"]);
+        assert_eq!(knobs(&world, "policy2"), ["balance_power", "800000", "2000000"]);
+    });
+    let said = live(&world, vec![(2000, others), (3000, look)]);
+    assert_eq!(said.iter().filter(|line| line.contains("somebody has changed")).count(), 3);
+    assert_eq!(knobs(&world, "policy0"), ["power", "500000", "1500000"]);
+    assert_eq!(knobs(&world, "policy2"), ["balance_performance", "800000", "2000000"]);
+}
+
+/// GameMode chooses the governor `performance`, under which drivers take no preference and read `performance`.
+#[test]
+fn a_governor_that_gamemode_chooses_is_a_wish_for_speed() {
+    let world = world(Mode::Auto);
+    let game: Doing<'_> = Box::new(|| {
+        for policy in ["policy0", "policy2"] {
+            world.set_policy(policy, "scaling_governor", "performance");
+            world.set_policy(policy, "energy_performance_preference", "performance");
+        }
+    });
+    let said = live(&world, vec![(1000, game)]);
+    assert_eq!(said.last().unwrap(), "kernel: the wish is performance");
+    assert_eq!(world.governors(), ["performance", "performance"]);
+    assert_eq!(knobs(&world, "policy2"), ["performance", "500000", "2000000"]);
+}
+
+#[test]
+fn what_somebody_sets_to_a_value_that_we_had_set_stays_theirs() {
+    let world = world(Mode::Auto);
+    let one: Doing<'_> = Box::new(|| world.set_policy("policy0", "scaling_min_freq", "700000"));
+    let ours: Doing<'_> = Box::new(|| world.set_policy("policy0", "scaling_min_freq", "1000000"));
+    live(&world, vec![(1000, one), (2000, ours)]);
+    assert_eq!(knobs(&world, "policy0")[1], "1000000");
+}
+
+#[test]
+fn a_status_says_what_is_wished_and_what_others_have_turned() {
+    let world = world(Mode::Auto);
+    world.write("sys/firmware/acpi/platform_profile", "low-power");
+    let steps = [
+        (1000, Step::Do(Box::new(|| world.set_policy("policy2", "scaling_max_freq", "1200000")))),
+        (2000, Step::AskAs(0, "status")),
+        (2500, Step::signal(SIGTERM)),
+    ];
+    let mut script = Script::new(&world, steps);
+    let mut wanted = wanted();
+    wanted.request.governor = None;
+    stay(&world.site, &wanted, &mut script, &mut world.listener()).unwrap();
+    let status: SessionStatus = serde_json::from_str(script.answers[0].1.as_ref().unwrap()).unwrap();
+    let steered = status.steered.unwrap();
+    assert_eq!((steered.wish.as_str(), steered.wish_of.as_str()), ("powersave", "the platform profile"));
+    // Preference and lowest clock of both.
+    assert_eq!((steered.clocks, steered.held, steered.unknown.len()), (2, 4, 0));
+    assert_eq!(steered.foreign, ["scaling_max_freq of policy2: somebody has changed that to 1200000, which stays"]);
+}
