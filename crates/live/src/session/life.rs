@@ -282,7 +282,7 @@ impl<'s> Session<'s> {
     fn steer(&mut self, now: Instant, listener: &mut dyn Listener) {
         let (Some(steered), Some((scheduler, journal))) = (&mut self.steered, self.actor.steerable()) else { return };
         let before = steered.counts().looks;
-        for words in steered.look(journal, self.site.profiles.as_ref(), now, &Instant::now) {
+        for words in steered.look(journal, self.site.profiles.as_ref(), now, self.site.cpu_time) {
             listener.hear(Notice::Steered(&words));
         }
         if steered.counts().looks > before

@@ -4,7 +4,10 @@
 use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::{TimeVal, TimeValLike as _};
 use tandem_loader::steering::{Mode, Wish};
 
 use super::error::SessionError;
@@ -40,6 +43,8 @@ pub struct Site {
     pub peers: Arc<dyn Peers>,
     /// Who knows which power profile is chosen.
     pub profiles: Box<dyn Profiles>,
+    /// The processor time that the calling thread has had.
+    pub cpu_time: fn() -> Duration,
 }
 
 impl Site {
@@ -53,6 +58,7 @@ impl Site {
             energy: Box::new(KernelEvents),
             peers: Arc::new(KernelPeers),
             profiles: Box::new(Bus::default()),
+            cpu_time: of_this_thread,
         }
     }
 
@@ -73,6 +79,13 @@ impl Site {
     pub(super) fn machine(&self) -> Result<Machine, SessionError> {
         Machine::read(&self.root).map_err(|error| SessionError::Machine(error.into()))
     }
+}
+
+/// The processor time of the calling thread, in the kernel and out of it; none if the system does not say.
+fn of_this_thread() -> Duration {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_THREAD) else { return Duration::ZERO };
+    let micros = |time: TimeVal| u64::try_from(time.num_microseconds()).unwrap_or(0);
+    Duration::from_micros(micros(usage.user_time()) + micros(usage.system_time()))
 }
 
 /// Loads Tandem's scheduler.

@@ -115,19 +115,19 @@ impl Steered {
         Some(Self { steering, policies, meters, asked: now, said, foreign: Vec::new(), told: None })
     }
 
-    /// Looks, if that is due; what is worth saying. `took` is asked for the time afterwards: a dear look puts off the next one.
+    /// Looks, if that is due; what is worth saying. `cpu_time` is the processor time of this thread: a dear look puts off the next one.
     pub fn look(
         &mut self,
         journal: &mut Journal,
         profiles: &dyn Profiles,
         now: Instant,
-        took: &dyn Fn() -> Instant,
+        cpu_time: fn() -> Duration,
     ) -> Vec<String> {
         let nanos = self.meters.nanos(now);
         if nanos < self.steering.due() {
             return Vec::new();
         }
-        let begun = took();
+        let begun = cpu_time();
         self.hear(journal.root().to_owned().as_path(), profiles, now);
         self.meters.now = now;
         let mut files = PolicyFiles { journal, policies: &self.policies };
@@ -138,7 +138,7 @@ impl Steered {
         }
         self.release(&happened, journal);
         let words: Vec<String> = happened.iter().filter_map(|what| self.words(what)).collect();
-        self.steering.took(u64::try_from(took().saturating_duration_since(begun).as_nanos()).unwrap_or(u64::MAX));
+        self.steering.took(u64::try_from(cpu_time().saturating_sub(begun).as_nanos()).unwrap_or(u64::MAX));
         words
     }
 

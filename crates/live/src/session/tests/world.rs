@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use nix::unistd::getuid;
 use tandem_loader::steering::Mode;
@@ -49,6 +50,7 @@ impl World {
             energy,
             peers: Arc::new(NamedPeers),
             profiles: Box::new(FakeProfiles { root: root_again }),
+            cpu_time: || Duration::ZERO,
         };
         let world = Self { tree, log, facts, site };
         world.furnish();
