@@ -256,7 +256,11 @@ impl<'s> Session<'s> {
     fn look(&mut self, now: Instant, listener: &mut dyn Listener) -> Result<Option<Gone>, SessionError> {
         if now.saturating_duration_since(self.sampled) >= Meters::INTERVAL {
             self.meters.sample_at(self.meters.on_clock(now));
-            (self.sampled, self.public) = (now, Some(self.meters.measured().for_everybody()));
+            let measured = self.meters.measured();
+            if let (Some(steered), Some(total)) = (&mut self.steered, measured.total()) {
+                steered.draw(total.joules, &self.site.root, now);
+            }
+            (self.sampled, self.public) = (now, Some(measured.for_everybody()));
         }
         self.sweep(now);
         self.steer(now, listener);

@@ -2,8 +2,9 @@
 //! The slow loop on a running kernel, where the processor chooses clocks itself: [`tandem_loader::steering`] over the files of
 //! cpufreq policies, each change with a line in the journal before it.
 //!
-//! `meters`: how busy CPUs are. `profiles`: what a person has chosen elsewhere.
+//! `meters`: how busy CPUs are. `fitting`: what clocks cost, from energy counters. `profiles`: what a person has chosen elsewhere.
 
+mod fitting;
 mod meters;
 mod profiles;
 
@@ -20,6 +21,7 @@ use crate::changes::{Change, Journal, Setting};
 use crate::host::{Host, Policy};
 use crate::machine::Machine;
 use crate::session::Loaded;
+use fitting::Fitting;
 use meters::ProcMeters;
 pub use profiles::{Bus, Profiles};
 use profiles::{platform, said};
@@ -38,6 +40,8 @@ pub(crate) struct Steered {
     foreign: Vec<String>,
     /// What the scheduler was told.
     told: Option<Wish>,
+    /// What clocks cost, where nothing says it.
+    fitting: Option<Fitting>,
 }
 
 /// What a loop says of itself.
@@ -57,6 +61,9 @@ pub struct SteeredStatus {
     pub foreign: Vec<String>,
     /// By clock of which it is not known what work costs there: why.
     pub unknown: Vec<String>,
+    /// How good a fit to energy counters is, where nothing says what clocks cost.
+    #[serde(default)]
+    pub fit: Option<String>,
 }
 
 /// Knobs of policies, which are files, by a journal.
@@ -111,8 +118,9 @@ impl Steered {
         let said = said(&root, profiles);
         let mut files = PolicyFiles { journal, policies: &policies };
         let steering = Steering::begin(mode, domains, said.clone(), &mut files, 0);
+        let fitting = Fitting::of(&steered, &steering);
         let meters = ProcMeters::new(root, now);
-        Some(Self { steering, policies, meters, asked: now, said, foreign: Vec::new(), told: None })
+        Some(Self { steering, policies, meters, asked: now, said, foreign: Vec::new(), told: None, fitting })
     }
 
     /// Looks, if that is due; what is worth saying. `cpu_time` is the processor time of this thread: a dear look puts off the next one.
@@ -178,6 +186,13 @@ impl Steered {
         scheduler.set_wish(wish).err().map(|why| format!("the scheduler does not hear of the wish: {why}"))
     }
 
+    /// The machine has taken so many joules since the session began; once a second.
+    pub fn draw(&mut self, joules: f64, root: &Path, now: Instant) {
+        let Some(fitting) = &mut self.fitting else { return };
+        self.meters.now = now;
+        fitting.see(joules, root, &mut self.meters, &mut self.steering);
+    }
+
     /// The scheduler is a new one, and knows nothing yet.
     pub fn tell_again(&mut self) {
         self.told = None;
@@ -203,6 +218,7 @@ impl Steered {
             changes: self.steering.counts().changes,
             foreign: self.foreign.clone(),
             unknown: self.steering.domains().filter_map(unknown).collect(),
+            fit: self.fitting.as_ref().map(Fitting::words),
         }
     }
 

@@ -15,6 +15,7 @@
 //! **Whose a knob is.** A knob that reads otherwise than we left it, or found it, is somebody else's from then on: it is never turned
 //! again, and not given back either. What we wrote is no wish of anybody: wishes are read of knobs that are not ours.
 
+mod fit;
 mod knobs;
 mod ledger;
 mod load;
@@ -26,6 +27,7 @@ mod wish;
 
 use std::fmt;
 
+pub use fit::{Fit, Fitted, KindPower, KindWork};
 pub use knobs::{Knob, Knobs, Preference, Refused, Value};
 use ledger::{Hold, Turned};
 pub use load::{Hysteresis, Load, Meters, Reading, Usage, Use};

@@ -127,9 +127,10 @@ fn while_the_use_is_light_the_processor_is_told_to_go_less_far_above_the_lowest_
     unknown[1].costs = Costs::Unknown(Unknown::NoPower);
     let (mut fake, mut busy) = (Fake::of(2), Busy::of(2));
     let mut steering = Steering::begin(Mode::Auto, unknown, Said::default(), &mut fake, 0);
-    for look in 0..=4 {
-        steering.look(look * PERIOD, &mut busy, &mut fake);
+    steering.look(0, &mut busy, &mut fake);
+    for look in 1..=4 {
         busy.pass(&[200, 200]);
+        steering.look(look * PERIOD, &mut busy, &mut fake);
     }
     assert_eq!([fake.preference(0), fake.preference(1)], ["144", "balance_performance"]);
     busy.pass(&[800, 0]);

@@ -19,7 +19,7 @@ use crate::units::{CpuId, PerformanceDomainId};
 /// The governors of all performance domains.
 pub(super) struct Clocks<'r> {
     machine: &'r Machine,
-    pub governor: Governor,
+    governor: Governor,
     pub policies: Vec<Option<(Policy, GovernorState)>>,
     /// Per domain: the OPP that is on its way.
     pending: Vec<Option<usize>>,

@@ -61,7 +61,7 @@ mod sched_ext;
 mod shared;
 mod siblings;
 mod slack;
-mod steering;
+pub(crate) mod steering;
 mod stuck;
 mod switching;
 mod thread;

@@ -7,7 +7,8 @@
 use tandem_loader::file::SteeringLines;
 use tandem_loader::machine::OppTable;
 use tandem_loader::steering::{
-    Costs, Counts, Domain, Knob, Knobs, Meters, Mode, Preference, Reading, Refused, Said, Steering, Unknown, Value,
+    Costs, Counts, Domain, Knob, Knobs, Meters, Mode, Preference, Reading, Refused, Said, Steering, Value, Wish,
+    resolve,
 };
 
 use super::Engine;
@@ -15,10 +16,9 @@ use super::clocks::Clocks;
 use super::events::Event;
 use super::hardware::Hardware;
 use crate::kernel::cpufreq::{Epp, Governor, GovernorState};
-use crate::machine::{CpufreqDriver, EnergyPreference, PerformanceDomain};
+use crate::machine::{CpufreqDriver, EnergyPreference, Machine, Opp, PerformanceDomain};
 use crate::scx::Scx;
-use crate::scx::frontend::facts::System;
-use crate::scx::frontend::opps::OppTables;
+use crate::scx::frontend::opps::static_watts;
 use crate::units::{CpuId, PerformanceDomainId};
 
 /// A slow loop, and which clocks it has.
@@ -84,14 +84,39 @@ fn epp(preference: Preference, driver: CpufreqDriver) -> Epp {
     named.map_or(Epp(preference.number().unwrap_or(0x80)), |(_, preference)| Epp::of(*preference, driver))
 }
 
+/// The clocks of a machine that its driver leaves to the processor under `governor`, and what is known of them.
+pub fn steerable(machine: &Machine, governor: Governor) -> Vec<(PerformanceDomainId, Domain)> {
+    if !governor.is_autonomous() {
+        return Vec::new();
+    }
+    let online = |cpu: &CpuId| machine.cpus[cpu.index()].online;
+    let described = machine.performance_domains.iter().enumerate();
+    let steered = described.filter(|(_, domain)| domain.scalable && domain.cpus.iter().any(online));
+    steered.map(|(at, entry)| (PerformanceDomainId::at(at), domain(machine, entry))).collect()
+}
+
+fn domain(machine: &Machine, entry: &PerformanceDomain) -> Domain {
+    let khz = |opp: Option<&Opp>| opp.map_or(0, |opp| opp.khz);
+    Domain {
+        name: format!("policy{}", entry.cpus.first().map_or(0, |cpu| cpu.index())),
+        cpus: entry.cpus.iter().map(|cpu| cpu.index()).collect(),
+        lowest_khz: khz(entry.opps.first()),
+        highest_khz: khz(entry.opps.last()),
+        costs: costs(machine, entry),
+    }
+}
+
 /// What work costs at the clocks of a domain, by its description: no kernel of such a machine has watts.
-fn costs(domain: &PerformanceDomain, table: Option<&OppTable>) -> Costs {
-    let Some(table) = table else { return Costs::Unknown(Unknown::OneClock) };
-    let watts = |khz: &u64| {
-        let opp = domain.opps.iter().find(|opp| u64::from(opp.khz) == *khz);
-        opp.map_or(0, |opp| ((opp.dynamic_watts + opp.leakage_watts) * 1e3).round() as u64)
-    };
-    Costs::of(&OppTable { power: table.frequency.iter().map(watts).collect(), ..table.clone() })
+fn costs(machine: &Machine, domain: &PerformanceDomain) -> Costs {
+    let milliwatts = |watts: f64| (watts * 1e3).round() as u64;
+    let mut table = OppTable::default();
+    for opp in &domain.opps[domain.min_opp..=domain.max_opp] {
+        table.frequency.push(u64::from(opp.khz));
+        table.performance.push(u64::from(opp.khz));
+        table.power.push(milliwatts(opp.dynamic_watts + opp.leakage_watts));
+        table.static_power.push(milliwatts(static_watts(machine, domain, opp)));
+    }
+    Costs::of(&table)
 }
 
 /// The number in a variable of a loaded object.
@@ -105,36 +130,33 @@ impl Engine<'_> {
     pub(super) fn begin_steering(&mut self, lines: &SteeringLines) {
         let number = self.sched.ext.as_ref().and_then(|scx| number_in(scx, &lines.mode));
         let mode = Mode::of_number(number.unwrap_or(0));
-        let Governor::Pstate(_) = self.clocks.governor else { return };
-        if mode == Mode::None || !self.clocks.watches() {
+        if mode == Mode::None {
             return;
         }
-        let (domains, known): (Vec<PerformanceDomainId>, Vec<Domain>) = self.steerable().into_iter().unzip();
+        let steerable = steerable(self.machine, self.options.governor);
+        if steerable.is_empty() {
+            // Clocks follow a governor of the kernel's, but the scheduler has to know all the same.
+            self.tell_wish(lines, resolve(mode, &Said::default(), &[]).0);
+            return;
+        }
+        let (domains, known): (Vec<PerformanceDomainId>, Vec<Domain>) = steerable.into_iter().unzip();
         let mut knobs = PolicyKnobs { clocks: &mut self.clocks, domains: &domains };
         let now = self.agenda.now();
         let steering = Steering::begin(mode, known, Said::default(), &mut knobs, now);
+        let wish = steering.wish().0;
+        self.tell_wish(lines, wish);
         self.agenda.set(Event::Steer, now);
         self.steered = Some(Box::new(Steered { steering, domains }));
     }
 
-    /// The clocks that the driver leaves to the processor, and what is known of them.
-    fn steerable(&self) -> Vec<(PerformanceDomainId, Domain)> {
-        let system = System { kernel: &self.sched.kernel, machine: self.machine, governor: self.options.governor };
-        let tables = OppTables::of(&system);
-        let domain = |(id, entry): (PerformanceDomainId, &PerformanceDomain)| {
-            let (policy, GovernorState::Pstate(_)) = self.clocks.policies[id.index()].as_ref()? else { return None };
-            let first = entry.cpus.first()?.index();
-            let known = Domain {
-                name: format!("policy{first}"),
-                cpus: entry.cpus.iter().map(|cpu| cpu.index()).collect(),
-                lowest_khz: policy.hardware_min_khz(),
-                highest_khz: policy.hardware_max_khz(),
-                costs: costs(entry, tables.of_domain(id)),
-            };
-            Some((id, known))
+    /// The scheduler hears what is wished, if it asks. Nobody changes that in the middle of a run.
+    fn tell_wish(&mut self, lines: &SteeringLines, wish: Wish) {
+        let (Some(name), Some(scx)) = (&lines.wish, &mut self.sched.ext) else { return };
+        let global = scx.vm.global(name).filter(|global| global.size == size_of::<u32>() as u64);
+        let Some(bytes) = global.and_then(|global| scx.vm.memory.host_write(global.address, global.size).ok()) else {
+            return;
         };
-        let domains = self.machine.performance_domains.iter().enumerate();
-        domains.filter_map(|(at, entry)| domain((PerformanceDomainId::at(at), entry))).collect()
+        bytes.copy_from_slice(&wish.number().to_le_bytes());
     }
 
     /// The slow loop looks. Once the scheduler has gone all is given back.

@@ -180,3 +180,41 @@ fn a_status_says_what_is_wished_and_what_others_have_turned() {
     assert_eq!((steered.clocks, steered.held, steered.unknown.len()), (2, 4, 0));
     assert_eq!(steered.foreign, ["scaling_max_freq of policy2: somebody has changed that to 1200000, which stays"]);
 }
+
+/// The processor takes 5 W, and each busy CPU 0.5 W and 0.4 W/GHz³ besides: 0.5 / f + 0.4 f² is least at 0.855 GHz.
+#[test]
+fn where_nothing_says_what_clocks_cost_energy_counters_do_after_a_while() {
+    let world = world(Mode::Auto);
+    world.remove("sys/kernel/debug");
+    let state = std::cell::RefCell::new((0.0_f64, [0_u64; 4]));
+    let second = |number: u32| -> Doing<'_> {
+        let (world, state) = (&world, &state);
+        Box::new(move || {
+            let (joules, ticks) = &mut *state.borrow_mut();
+            let spread = |of: f64| (f64::from(number) * 0.618_033_988 * of).fract();
+            *joules += 5.0;
+            for (policy, cpus, of) in [("policy0", [0, 1], 1.0), ("policy2", [2, 3], 2.3)] {
+                let khz = 500_000 + (1_500_000.0 * spread(of)) as u32;
+                world.set_policy(policy, "scaling_cur_freq", &khz.to_string());
+                for cpu in cpus {
+                    let busy = 20 + (60.0 * spread(of * 1.7 + f64::from(cpu))) as u64;
+                    ticks[cpu as usize] += busy;
+                    *joules += busy as f64 / 100.0 * (0.5 + 0.4 * (f64::from(khz) / 1e6).powi(3));
+                }
+            }
+            world.busy(&ticks[..]);
+            world.write("sys/class/powercap/intel-rapl:0/energy_uj", &((*joules * 1e6) as u64).to_string());
+        })
+    };
+    // Within three hundredths of the least is 1 GHz. A sample may be of two seconds, with the clock of the second one.
+    let floor: Doing<'_> = Box::new(|| {
+        let lowest: u32 = knobs(&world, "policy0")[1].parse().unwrap();
+        assert!(lowest.abs_diff(1_000_000) <= 100_000, "{lowest} kHz");
+    });
+    // Just before each second's sample.
+    let mut steps: Vec<(u64, Doing<'_>)> =
+        (1..140).map(|number| (u64::from(number) * 1000 - 5, second(number))).collect();
+    steps.push((141_000, floor));
+    live(&world, steps);
+    assert_eq!(knobs(&world, "policy0")[1], "500000");
+}

@@ -53,11 +53,6 @@ impl OppTables {
         self.tables
     }
 
-    /// A domain's table.
-    pub fn of_domain(&self, domain: PerformanceDomainId) -> Option<&OppTable> {
-        self.tables.get(*self.of_domain.get(domain.index())?)
-    }
-
     /// The number of a domain's table.
     pub fn number_of(&self, domain: PerformanceDomainId) -> usize {
         self.of_domain.get(domain.index()).copied().unwrap_or(0)
@@ -72,7 +67,7 @@ fn busy_watts(machine: &Machine, domain: &PerformanceDomain, opp: &Opp) -> f64 {
 }
 
 /// Static power, in watts, of the clusters of a domain's CPUs at `opp`, as far as their cores are of this domain.
-fn static_watts(machine: &Machine, domain: &PerformanceDomain, opp: &Opp) -> f64 {
+pub fn static_watts(machine: &Machine, domain: &PerformanceDomain, opp: &Opp) -> f64 {
     let cores: BTreeSet<CoreId> = domain.cpus.iter().map(|cpu| machine.cpus[cpu.index()].core).collect();
     let share = |core: &CoreId| {
         let cluster = &machine.clusters[machine.cores[core.index()].cluster.index()];
