@@ -121,6 +121,13 @@ impl Setting {
             // It must not keep more than it had.
             return self.write(system, old).inspect_err(|_| drop(self.write(system, &had)));
         }
+        if let Self::EnergyPreference { policy } = self {
+            // Under this governor drivers take no other preference (EBUSY): somebody has chosen it since, and with it the preference.
+            let governor = Self::Governor { policy: policy.clone() }.read(system.root())?;
+            if governor == "performance" {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+        }
         self.write(system, old)
     }
 

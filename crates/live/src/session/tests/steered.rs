@@ -151,6 +151,22 @@ fn a_governor_that_gamemode_chooses_is_a_wish_for_speed() {
     assert_eq!(knobs(&world, "policy2"), ["performance", "500000", "2000000"]);
 }
 
+/// Then drivers take no other preference: it is not given back, and nothing is left to be tried again.
+#[test]
+fn under_a_governor_that_somebody_chose_our_preference_is_the_governors() {
+    let world = world(Mode::Performance);
+    let game: Doing<'_> = Box::new(|| {
+        assert_eq!(knobs(&world, "policy0")[0], "performance");
+        world.set_policy("policy0", "scaling_governor", "performance");
+    });
+    live(&world, vec![(1000, game)]);
+    assert_eq!(
+        [knobs(&world, "policy0"), knobs(&world, "policy2")].map(|knobs| knobs[0].clone()),
+        ["performance", "balance_performance"]
+    );
+    assert_eq!(std::fs::read_dir(world.site.root.join("run/tandem/changes")).unwrap().count(), 0);
+}
+
 #[test]
 fn what_somebody_sets_to_a_value_that_we_had_set_stays_theirs() {
     let world = world(Mode::Auto);
