@@ -66,7 +66,7 @@ impl fmt::Display for Unknown {
 }
 
 impl Costs {
-    /// What follows from a table: the watts of a busy CPU, and the whole of what its clock's CPUs draw together while one is awake.
+    /// What follows from a table: the watts of a busy CPU, as described or else as the kernel's energy model has them, and the whole of what its clock's CPUs draw together while one is awake.
     pub fn of(table: &OppTable) -> Self {
         let points: Vec<Point> = (0..table.frequency.len()).filter_map(|at| Point::of(table, at)).collect();
         if table.frequency.len() < 2 {
@@ -109,7 +109,8 @@ pub(super) struct Point {
 
 impl Point {
     fn of(table: &OppTable, at: usize) -> Option<Self> {
-        let power = *table.power.get(at)? as f64;
+        let described = table.busy_power.get(at).copied().filter(|power| *power > 0);
+        let power = described.or_else(|| table.power.get(at).copied())? as f64;
         let performance = *table.performance.get(at)? as f64;
         let shared = table.static_power.get(at).copied().unwrap_or(0) as f64;
         let khz = u32::try_from(*table.frequency.get(at)?).ok()?;
@@ -131,6 +132,7 @@ mod tests {
             performance: vec![100, 200, 300],
             power: power.to_vec(),
             static_power: vec![shared; 3],
+            ..OppTable::default()
         }
     }
 

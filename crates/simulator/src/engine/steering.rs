@@ -18,7 +18,7 @@ use super::hardware::Hardware;
 use crate::kernel::cpufreq::{Epp, Governor, GovernorState};
 use crate::machine::{CpufreqDriver, EnergyPreference, Machine, Opp, PerformanceDomain};
 use crate::scx::Scx;
-use crate::scx::frontend::opps::static_watts;
+use crate::scx::frontend::opps::{busy_watts, static_watts};
 use crate::units::{CpuId, PerformanceDomainId};
 
 /// A slow loop, and which clocks it has.
@@ -113,7 +113,7 @@ fn costs(machine: &Machine, domain: &PerformanceDomain) -> Costs {
     for opp in &domain.opps[domain.min_opp..=domain.max_opp] {
         table.frequency.push(u64::from(opp.khz));
         table.performance.push(u64::from(opp.khz));
-        table.power.push(milliwatts(opp.dynamic_watts + opp.leakage_watts));
+        table.busy_power.push(milliwatts(busy_watts(machine, domain, opp)));
         table.static_power.push(milliwatts(static_watts(machine, domain, opp)));
     }
     Costs::of(&table)

@@ -30,7 +30,7 @@ UEI_DEFINE(uei);
 
 void BPF_STRUCT_OPS(steered_enqueue, struct task_struct *p, u64 enq_flags)
 {
-	scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, enq_flags);
+	scx_bpf_dispatch(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, enq_flags);
 }
 
 void BPF_STRUCT_OPS(steered_exit, struct scx_exit_info *ei)

@@ -60,7 +60,7 @@ impl OppTables {
 }
 
 /// Watts that a busy core of a domain adds to what it draws in its deepest idle state, at `opp` and full activity.
-fn busy_watts(machine: &Machine, domain: &PerformanceDomain, opp: &Opp) -> f64 {
+pub fn busy_watts(machine: &Machine, domain: &PerformanceDomain, opp: &Opp) -> f64 {
     let Some(cpu) = domain.cpus.first() else { return 0.0 };
     let idle = machine.cluster(*cpu).idle_states.last().map_or(0.0, |state| state.watts);
     (active_watts((opp.dynamic_watts, opp.leakage_watts), 1.0, 1.0) - idle).max(0.0)
