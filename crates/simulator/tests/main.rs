@@ -28,7 +28,6 @@ mod scx_clocks;
 mod show;
 mod simulation;
 mod sleep;
-mod steering;
 mod trace_reader;
 mod why;
 mod workload_cgroups;

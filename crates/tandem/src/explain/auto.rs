@@ -3,6 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use tandem_loader::facts::Word;
 use tandem_loader::steering::{Costs, Domain};
 use tandem_simulator::machine::Machine;
 use tandem_simulator::simulation::{Governor, KernelParameters, Options, facts, steered_clocks};
@@ -22,8 +23,8 @@ pub struct Auto {
 pub enum Rule {
     /// The processor chooses clocks: a slow loop turns what its driver leaves to programs.
     Steers,
-    /// The governor follows the scheduler, and CPUs differ: tasks go where their work costs least, and clocks with them.
-    Places,
+    /// The governor follows the scheduler: it asks for clocks, and where CPUs differ tasks go where their work costs least.
+    Asks,
     /// There is nothing to turn.
     Nothing,
 }
@@ -58,7 +59,7 @@ impl Auto {
         }
         let rule = match clocks.is_empty() {
             false => Rule::Steers,
-            true if places(machine, governor) => Rule::Places,
+            true if is_followed(machine, governor) => Rule::Asks,
             true => Rule::Nothing,
         };
         Self { rule, clocks }
@@ -77,7 +78,7 @@ impl Rule {
     pub fn title(self) -> &'static str {
         match self {
             Self::Steers => "steers the processor",
-            Self::Places => "places by energy",
+            Self::Asks => "asks for clocks",
             Self::Nothing => "changes nothing",
         }
     }
@@ -88,24 +89,21 @@ impl Rule {
                 "the processor chooses clocks: no clock below the one where work costs least is used, and while a clock's CPUs are \
                  lightly used the processor is told to go less far above it. What others set stays."
             }
-            Self::Places => {
-                "clocks follow utilisation and CPUs differ: a task that wakes goes where its work costs least, and no clock below \
-                 the one where work costs least is asked for."
+            Self::Asks => {
+                "clocks follow what the scheduler asks for: none below the one where work costs least, and where CPUs differ a task \
+                 that wakes goes where its work costs least."
             }
             Self::Nothing => {
-                "it acts where the processor chooses clocks, or where CPUs differ, clocks follow utilisation (schedutil) and what \
-                 they draw is known."
+                "it acts where the processor chooses clocks, or where the governor follows what a scheduler asks for (schedutil)."
             }
         }
     }
 }
 
-/// Whether placement by energy can act: CPUs differ, and requests for clocks are followed.
-fn places(machine: &Machine, governor: Governor) -> bool {
+/// Whether requests for clocks are followed.
+fn is_followed(machine: &Machine, governor: Governor) -> bool {
     let options = Options { governor, kernel: KernelParameters::default(), ..Options::default() };
-    let facts = facts(machine, &options);
-    let holds = |word| tandem_loader::facts::Word::of(word).is_some_and(|word| facts.holds(word));
-    holds("cpuperf") && !holds("same_capacity")
+    Word::of("cpuperf").is_some_and(|followed| facts(machine, &options).holds(followed))
 }
 
 impl Clocks {
@@ -159,8 +157,8 @@ mod tests {
 
     #[test]
     fn elsewhere_the_rule_is_another_one_or_none() {
-        assert_eq!(auto("pixel6").rule, Rule::Places);
-        assert_eq!(auto("epyc-9554-2s").rule, Rule::Nothing);
-        assert_eq!(auto("epyc-9554-2s").rows().len(), 1);
+        assert_eq!(auto("pixel6").rule, Rule::Asks);
+        let fixed = Auto::of(&Machine::load("epyc-9554-2s").unwrap(), Governor::Performance);
+        assert_eq!((fixed.rule, fixed.rows().len()), (Rule::Nothing, 1));
     }
 }
