@@ -154,7 +154,7 @@ pub trait Loaded: Debug {
     /// Says what people wish; false if it does not ask.
     ///
     /// # Errors
-    /// It asks, and cannot be told.
+    /// The scheduler asks, and cannot be told.
     fn set_wish(&self, _wish: Wish) -> Result<bool, LiveError> {
         Ok(false)
     }

@@ -26,7 +26,7 @@ const GOOD: f64 = 0.1;
 pub struct KindWork {
     /// How many of its CPUs were busy, on average.
     pub busy: f64,
-    /// Their mean clock while busy, GHz.
+    /// Mean clock of the kind while busy, GHz.
     pub ghz: f64,
 }
 
@@ -56,7 +56,7 @@ pub struct KindPower {
 pub struct Fitted {
     /// Unknowns.
     pub unknowns: usize,
-    /// Those that are told apart.
+    /// How many of the unknowns are told apart.
     pub rank: usize,
     /// How far the fit is off, root mean square, as a part of the mean power.
     pub residual: f64,

@@ -75,7 +75,7 @@ impl Preference {
         named.find(|named| named.number() == Some(number)).unwrap_or(Self::Number(number))
     }
 
-    /// Its number; `None` for the firmware's own.
+    /// The preference's number; `None` for the firmware's own.
     pub fn number(self) -> Option<u8> {
         match self {
             Self::Default => None,

@@ -9,7 +9,7 @@ pub(super) enum Hold {
     /// There is no such knob, or it would not be turned.
     #[default]
     Absent,
-    /// It is as it was found.
+    /// As the knob was found.
     Found(Value),
     /// We have turned it.
     Ours {
@@ -29,11 +29,11 @@ pub(super) enum Hold {
 pub(super) enum Turned {
     /// Nothing was to be done, or may be.
     Left,
-    /// It was turned, to this.
+    /// The knob was turned, to this.
     Set(Value),
     /// Somebody else had turned it, to this.
     Foreign(Value),
-    /// It would not be turned.
+    /// The knob would not be turned.
     Refused(Refused),
 }
 

@@ -49,7 +49,7 @@ const SEEN_AT_A_LOOK: usize = 16;
 pub enum Happened {
     /// What is wished is known, or has changed.
     Wish {
-        /// What.
+        /// What is wished.
         wish: Wish,
         /// Who said so.
         source: Source,
@@ -82,7 +82,7 @@ pub enum Happened {
         knob: Knob,
         /// To what.
         to: Value,
-        /// Why.
+        /// Why the knob would not be turned.
         why: Refused,
     },
 }
