@@ -227,7 +227,7 @@ impl Steering {
                 let hold = &mut self.clocks[at].holds[number];
                 let (ours, found) = (ours(hold), hold.theirs());
                 let turned = hold.give_back(knobs, at, knob);
-                self.tell(at, knob, ours, found, turned, &mut happened);
+                self.tell((at, knob), (ours, found), turned, &mut happened);
             }
         }
         happened
@@ -294,17 +294,15 @@ impl Steering {
             let ours = ours(hold);
             let asked = value.or(hold.theirs());
             let turned = hold.turn(knobs, at, knob, value);
-            self.tell(at, knob, ours, asked, turned, happened);
+            self.tell((at, knob), (ours, asked), turned, happened);
         }
     }
 
     /// Counts and tells what became of a knob of which we had made `ours` and which was to become `asked`.
     fn tell(
         &mut self,
-        domain: usize,
-        knob: Knob,
-        ours: Option<Value>,
-        asked: Option<Value>,
+        (domain, knob): (usize, Knob),
+        (ours, asked): (Option<Value>, Option<Value>),
         turned: Turned,
         happened: &mut Vec<Happened>,
     ) {
