@@ -99,8 +99,8 @@ impl Knobs for PolicyFiles<'_> {
 }
 
 impl Steered {
-    /// Begins a loop for a scheduler with this mode; `None` where it has none, or no driver leaves clocks to the processor. Nothing is
-    /// changed yet.
+    /// Begins a loop for a scheduler with this mode; `None` where it has none. Where no driver leaves clocks to the processor the
+    /// scheduler still hears what is wished. Nothing is changed yet.
     pub fn begin(
         mode: Mode,
         host: &Host,
@@ -109,7 +109,7 @@ impl Steered {
         now: Instant,
     ) -> Option<Self> {
         let steered: Vec<&Policy> = host.policies.iter().filter(|policy| is_steerable(policy)).collect();
-        if mode == Mode::None || steered.is_empty() {
+        if mode == Mode::None {
             return None;
         }
         let root = journal.root().to_owned();
@@ -229,7 +229,7 @@ impl Steered {
         };
         match happened {
             Happened::Set { .. } => None,
-            Happened::Wish { wish, source } => Some(format!("clocks are steered for {wish}, as {source} says")),
+            Happened::Wish { wish, source } => Some(format!("the mode is {wish}, as {source} says")),
             Happened::Foreign { domain, knob, ours, theirs } => {
                 let from = ours.map_or_else(String::new, |ours| format!(" from {ours}"));
                 let words = format!("{}: somebody has changed that{from} to {theirs}, which stays", name(domain, knob));

@@ -261,6 +261,9 @@ impl Steering {
 
     /// Reads the meters, and judges how each clock is used.
     fn measure(&mut self, meters: &mut dyn Meters) {
+        if self.clocks.is_empty() {
+            return;
+        }
         let Some(reading) = meters.reading() else { return };
         if let Some(load) = self.last.as_ref().and_then(|last| Load::between(last, &reading)) {
             for clock in &mut self.clocks {

@@ -137,7 +137,10 @@ fn session_rows(session: &SessionStatus, row: &mut dyn FnMut(&str, String)) {
 /// What the slow loop says of itself, in words.
 fn steered_rows(steered: &SteeredStatus, row: &mut dyn FnMut(&str, String)) {
     let SteeredStatus { wish, wish_of, clocks, held, changes, foreign, unknown, fit } = steered;
-    row("clocks", format!("steered for {wish}, as {wish_of} says: {held} knobs of {clocks} clocks, {changes} changes"));
+    row("mode", format!("{wish}, as {wish_of} says"));
+    if *clocks > 0 {
+        row("clocks", format!("steered: {held} knobs of {clocks} clocks, {changes} changes"));
+    }
     foreign.iter().for_each(|sentence| row("", sentence.clone()));
     fit.iter().for_each(|fit| row("", fit.clone()));
     if let Some(first) = unknown.first() {

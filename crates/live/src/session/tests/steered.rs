@@ -49,12 +49,32 @@ fn the_lowest_clock_is_where_work_costs_least_and_is_given_back() {
     assert_eq!(*seen.borrow(), [["balance_performance", "1000000", "2000000"].map(str::to_owned)]);
     assert_eq!(
         said,
-        [
-            "clocks: clocks are steered for balanced, as energy_performance_preference says",
-            "kernel: the wish is balanced",
-        ]
+        ["clocks: the mode is balanced, as energy_performance_preference says", "kernel: the wish is balanced",]
     );
     assert_eq!(knobs(&world, "policy2"), ["balance_performance", "500000", "2000000"]);
+}
+
+/// A phone's clocks follow the scheduler, which places by what is wished.
+#[test]
+fn where_clocks_follow_the_scheduler_it_hears_the_wish_all_the_same() {
+    let world = World::new();
+    world.hand_clocks_to_the_processor(Mode::Auto);
+    for policy in ["policy0", "policy2"] {
+        world.set_policy(policy, "scaling_driver", "cpufreq-dt");
+    }
+    world.write("sys/firmware/acpi/platform_profile", "balanced");
+    let saves: Doing<'_> = Box::new(|| world.write("sys/firmware/acpi/platform_profile", "low-power"));
+    let said = live(&world, vec![(1000, saves)]);
+    assert_eq!(
+        said,
+        [
+            "clocks: the mode is balanced, as the platform profile says",
+            "kernel: the wish is balanced",
+            "clocks: the mode is powersave, as the platform profile says",
+            "kernel: the wish is powersave",
+        ]
+    );
+    assert_eq!(knobs(&world, "policy0"), ["balance_performance", "500000", "2000000"]);
 }
 
 #[test]
@@ -105,11 +125,11 @@ fn a_profile_of_power_profiles_daemon_wins_and_its_preference_stays() {
     assert_eq!(
         said,
         [
-            "clocks: clocks are steered for balanced, as the power profile says".to_owned(),
+            "clocks: the mode is balanced, as the power profile says".to_owned(),
             "kernel: the wish is balanced".to_owned(),
             stays("policy0"),
             stays("policy2"),
-            "clocks: clocks are steered for powersave, as the power profile says".to_owned(),
+            "clocks: the mode is powersave, as the power profile says".to_owned(),
             "kernel: the wish is powersave".to_owned(),
         ]
     );
