@@ -73,8 +73,11 @@ enum tandem_wish {
 	TANDEM_WISH_POWERSAVE,
 };
 
-/* mode=auto: what the machine's user wishes, which the loader finds out and changes while this runs. */
-volatile u32 wish = TANDEM_WISH_BALANCED;
+/*
+ * mode=auto: what the machine's user wishes, which the loader finds out and changes while this runs. Alone in its section: a loader
+ * writes a section as a whole.
+ */
+volatile u32 wish SEC(".data.wish") = TANDEM_WISH_BALANCED;
 
 /* What is wished now, where there is a mode. */
 static inline u32 wished(void)

@@ -50,6 +50,7 @@
 //! 4. A scheduler is loaded as above, or [`affinity`] does without one what it can.
 //! 5. Meanwhile a [`meter`] counts energy, programs say at the [`control`] socket how long their threads are, and [`metrics`]
 //!    tells monitoring systems.
+//!    [`steered`] turns what processors leave to programs that choose clocks themselves.
 //! 6. The scheduler goes, and the journal gives everything back: after an error and a panic, too, and after `kill -9` the
 //!    next session does it.
 //!
@@ -80,6 +81,7 @@ pub mod process;
 mod refusal;
 mod scheduler;
 pub mod session;
+pub mod steered;
 mod tasks;
 #[cfg(test)]
 mod testing;

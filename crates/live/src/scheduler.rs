@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{Link, MapCore, MapFlags, MapImpl, MapType, Program, ProgramInput, ProgramType};
-use tandem_bpf_vm::object::Object;
+use tandem_bpf_vm::object::{DataSection, Object};
 use tandem_bpf_vm::open::{OpenObject, SettingError};
 use tandem_loader::statistics::{ArrayShape, Counting};
+use tandem_loader::steering::{Mode, Wish};
 use tandem_loader::steps::{Call, Filled, Steps};
 
 use crate::counters::{CounterSource, OpenCounter, open_counter};
@@ -287,6 +288,35 @@ impl LoadedScheduler {
     /// There is no such variable.
     pub fn variable(&self, name: &str) -> Result<String, SettingError> {
         OpenObject::new(Arc::new(self.now())).text(name)
+    }
+
+    /// What it is after besides time; none if it has no such setting.
+    pub fn mode(&self) -> Mode {
+        let variable = self.steps.steering.as_ref().map(|lines| lines.mode.as_str());
+        let bytes = variable.and_then(|name| Counting::variable(self, name));
+        let number = |bytes: Vec<u8>| bytes.iter().take(8).rev().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
+        bytes.map_or(Mode::None, |bytes| Mode::of_number(number(bytes)))
+    }
+
+    /// Says what people wish while it runs; false if it does not ask. The variable must be alone in its data section: a section
+    /// is written as a whole, over what the scheduler writes there meanwhile.
+    ///
+    /// # Errors
+    /// [`LiveError::Libbpf`], [`LiveError::NoMap`]: there is no such variable, or it is not alone.
+    pub fn set_wish(&self, wish: Wish) -> Result<bool, LiveError> {
+        let Some(name) = self.steps.steering.as_ref().and_then(|lines| lines.wish.as_deref()) else { return Ok(false) };
+        let lone = |section: &&DataSection| {
+            section.bytes.len() == size_of::<u32>() && section.variables.iter().any(|variable| variable.name == *name)
+        };
+        let section = self.source.data.iter().find(lone);
+        let of = |map: &MapImpl<'_>| {
+            section_of(&self.source, &map.name().to_string_lossy())
+                .is_some_and(|known| section.is_some_and(|section| section.name == known.name))
+        };
+        let missing = || LiveError::NoMap { what: "data section of its own for the number", name: name.to_owned() };
+        let map = self.object.maps().find(of).ok_or_else(missing)?;
+        enter(&map, 0, &wish.number().to_ne_bytes())?;
+        Ok(true)
     }
 
     /// The object with its global data as it is now.

@@ -25,7 +25,7 @@
 //!   fast they are, their clocks. [`cpus`]: sets of CPUs as they are written. [`pmus`]: units that count events.
 //! - [`facts`]: the words for what loaders find out, over what a system says of itself.
 //! - [`mod@file`]: the file beside an object. [`steps`]: what it says for a system. [`statistics`]: what can be read of a loaded
-//!   scheduler. [`backend`]: what one backend cannot do.
+//!   scheduler. [`backend`]: what one backend cannot do. [`steering`]: the slow loop where the processor chooses clocks itself.
 //! - [`hosts`]: made-up machines as files, some of which lie: for tests of whatever reads machines.
 //! - [`input`]: mistakes in files: where, what, and what was expected. [`bounded`]: reading them, however large they are.
 
@@ -40,6 +40,7 @@ pub mod machine;
 pub mod pmus;
 pub mod reading;
 pub mod statistics;
+pub mod steering;
 pub mod steps;
 pub mod tree;
 

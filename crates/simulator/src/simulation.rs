@@ -7,8 +7,9 @@ use rand::SeedableRng;
 use rand_pcg::Pcg32;
 pub use tandem_bpf_vm::memory::{Budget, OverBudget};
 use tandem_loader::facts;
+use tandem_loader::steering::Domain;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, steering};
 pub use crate::error::{SimulationError, Waiter};
 use crate::kernel::Kernel;
 pub use crate::kernel::cpufreq::{
@@ -103,6 +104,13 @@ pub fn facts(machine: &Machine, options: &Options) -> facts::System {
     let kernel = Kernel::new(machine, options.kernel.clone(), Pcg32::seed_from_u64(options.seed));
     let governor = options.governor.on(machine).unwrap_or(options.governor);
     frontend::facts::System { kernel: &kernel, machine, governor }.known()
+}
+
+/// The clocks of a machine that a slow loop steers beside a scheduler with a mode, and what is known of each: those that the driver
+/// leaves to the processor.
+pub fn steered_clocks(machine: &Machine, governor: Governor) -> Vec<Domain> {
+    let governor = governor.on(machine).unwrap_or(governor);
+    steering::steerable(machine, governor).into_iter().map(|(_, domain)| domain).collect()
 }
 
 /// Why no thread's end would end the run: some application thread loops for ever, or forks threads for ever that fork

@@ -95,6 +95,17 @@ impl Journal {
         Ok(Applied::Changed)
     }
 
+    /// Something that was changed is somebody else's now: it will not be given back.
+    ///
+    /// # Errors
+    /// [`ChangeError::Journal`]: it is still to be given back.
+    pub(crate) fn release(&mut self, setting: &Setting) -> Result<(), ChangeError> {
+        if self.records.get(setting).is_none() {
+            return Ok(());
+        }
+        self.note(Line::Released { setting: setting.clone() })
+    }
+
     /// How many things are different now because of this process.
     pub fn len(&self) -> usize {
         self.records.len()

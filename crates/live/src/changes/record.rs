@@ -49,13 +49,16 @@ pub(super) enum Line {
     Became { setting: Setting, value: String },
     /// The kernel did not want the first change of it: it is as it was.
     Refused { setting: Setting },
+    /// Somebody else has changed it since, and it is theirs.
+    Released { setting: Setting },
 }
 
 /// Whether a line is about something that a session changes: no name in it leads to a file elsewhere.
 fn line_is_plain(line: &Line) -> bool {
     match line {
         Line::Owner(_) => true,
-        Line::Change { setting, .. } | Line::Became { setting, .. } | Line::Refused { setting } => setting.is_plain(),
+        Line::Change { setting, .. } | Line::Became { setting, .. } => setting.is_plain(),
+        Line::Refused { setting } | Line::Released { setting } => setting.is_plain(),
     }
 }
 
@@ -134,7 +137,7 @@ impl Records {
                     left.give(value);
                 }
             }
-            Line::Refused { setting } => drop(self.changes.remove(&setting)),
+            Line::Refused { setting } | Line::Released { setting } => drop(self.changes.remove(&setting)),
         }
     }
 

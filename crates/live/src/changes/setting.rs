@@ -36,6 +36,11 @@ pub enum Setting {
         /// `policy0` …
         policy: String,
     },
+    /// `energy_performance_preference` of a cpufreq policy: a name, or a number from 0 to 255.
+    EnergyPreference {
+        /// `policy0` …
+        policy: String,
+    },
     /// The CPUs that a thread may use.
     Affinity {
         /// The process that the thread belongs to.
@@ -116,13 +121,23 @@ impl Setting {
             // It must not keep more than it had.
             return self.write(system, old).inspect_err(|_| drop(self.write(system, &had)));
         }
+        if let Self::EnergyPreference { policy } = self {
+            // Under this governor drivers take no other preference (EBUSY): somebody has chosen it since, and with it the preference.
+            let governor = Self::Governor { policy: policy.clone() }.read(system.root())?;
+            if governor == "performance" {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+        }
         self.write(system, old)
     }
 
     /// Whether a policy is named as the kernel does, and not as a way to other folders.
     pub(super) fn is_plain(&self) -> bool {
         match self {
-            Self::Governor { policy } | Self::MinFrequency { policy } | Self::MaxFrequency { policy } => {
+            Self::Governor { policy }
+            | Self::MinFrequency { policy }
+            | Self::MaxFrequency { policy }
+            | Self::EnergyPreference { policy } => {
                 policy.strip_prefix("policy").is_some_and(|number| number.parse::<u32>().is_ok())
             }
             _ => true,
@@ -155,6 +170,7 @@ impl Setting {
             Self::Governor { policy } => of_policy(policy, "scaling_governor"),
             Self::MinFrequency { policy } => of_policy(policy, "scaling_min_freq"),
             Self::MaxFrequency { policy } => of_policy(policy, "scaling_max_freq"),
+            Self::EnergyPreference { policy } => of_policy(policy, "energy_performance_preference"),
             Self::Affinity { pid, tid, .. } => format!("proc/{pid}/task/{tid}/status"),
             Self::IrqAffinity { irq } => format!("proc/irq/{irq}/smp_affinity_list"),
             Self::DefaultIrqAffinity => "proc/irq/default_smp_affinity".to_owned(),
@@ -172,6 +188,7 @@ impl fmt::Display for Setting {
             Self::Governor { policy } => write!(f, "the governor of {policy}"),
             Self::MinFrequency { policy } => write!(f, "the lowest clock of {policy}"),
             Self::MaxFrequency { policy } => write!(f, "the highest clock of {policy}"),
+            Self::EnergyPreference { policy } => write!(f, "the preference for energy of {policy}"),
             Self::Affinity { pid, tid, .. } if pid == tid => write!(f, "the CPUs of process {pid}"),
             Self::Affinity { pid, tid, .. } => write!(f, "the CPUs of thread {tid} of process {pid}"),
             Self::IrqAffinity { irq } => write!(f, "the CPUs of interrupt {irq}"),

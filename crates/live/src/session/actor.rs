@@ -105,6 +105,14 @@ impl Actor {
         }
     }
 
+    /// The scheduler that acts, and the journal of what was changed for it.
+    pub(super) fn steerable(&mut self) -> Option<(&dyn Loaded, &mut Journal)> {
+        match self {
+            Self::SchedExt(scheduler, Some(journal)) => Some((&**scheduler, journal)),
+            _ => None,
+        }
+    }
+
     /// The scheduler to which applications are told.
     pub(super) fn scheduler(&self) -> Option<&dyn Loaded> {
         match self {

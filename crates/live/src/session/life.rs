@@ -27,6 +27,7 @@ use crate::meter::{Measured, Meters};
 use crate::metrics::Snapshot;
 use crate::plan::{Plan, SessionRequest, clause};
 use crate::process::Process;
+use crate::steered::{Steered, SteeredStatus};
 use crate::{Exit, LeftOut, kernel};
 
 /// How often a scheduler is loaded again within a minute because CPUs come and go: one that asks for more is taken to be broken.
@@ -77,6 +78,8 @@ pub struct Session<'s> {
     lengths: BTreeMap<u32, u64>,
     chores: Chores,
     said: Said,
+    /// What steers clocks that the processor chooses, if anything does.
+    steered: Option<Steered>,
 }
 
 impl<'s> Session<'s> {
@@ -131,6 +134,7 @@ impl<'s> Session<'s> {
             lengths: BTreeMap::new(),
             chores: Chores::default(),
             said: Said::default(),
+            steered: None,
         })
     }
 
@@ -140,6 +144,7 @@ impl<'s> Session<'s> {
     /// [`SessionError::Load`]: the kernel refuses.
     pub fn attach(&mut self, now: Instant) -> Result<(), SessionError> {
         self.actor.attach()?;
+        self.begin_steering(now);
         self.since = SystemTime::now();
         self.meters.restart_at(self.meters.on_clock(now));
         (self.sampled, self.public) = (now, None);
@@ -251,9 +256,14 @@ impl<'s> Session<'s> {
     fn look(&mut self, now: Instant, listener: &mut dyn Listener) -> Result<Option<Gone>, SessionError> {
         if now.saturating_duration_since(self.sampled) >= Meters::INTERVAL {
             self.meters.sample_at(self.meters.on_clock(now));
-            (self.sampled, self.public) = (now, Some(self.meters.measured().for_everybody()));
+            let measured = self.meters.measured();
+            if let (Some(steered), Some(total)) = (&mut self.steered, measured.total()) {
+                steered.draw(total.joules, &self.site.root, now);
+            }
+            (self.sampled, self.public) = (now, Some(measured.for_everybody()));
         }
         self.sweep(now);
+        self.steer(now, listener);
         let Some(gone) = self.actor.tick(self.site, now)? else { return Ok(None) };
         match gone {
             Gone::Recorded(exit) if exit.wants_restart() && self.may_reload(now) => {
@@ -262,6 +272,33 @@ impl<'s> Session<'s> {
             }
             gone => Ok(Some(gone)),
         }
+    }
+
+    /// Begins to steer clocks, if the scheduler has a mode and the processor chooses them.
+    fn begin_steering(&mut self, now: Instant) {
+        let (site, host) = (self.site, &self.host);
+        self.steered = self.actor.steerable().and_then(|(scheduler, journal)| {
+            Steered::begin(scheduler.mode(), host, journal, site.profiles.as_ref(), now)
+        });
+    }
+
+    /// A look of the slow loop, if one is due.
+    fn steer(&mut self, now: Instant, listener: &mut dyn Listener) {
+        let (Some(steered), Some((scheduler, journal))) = (&mut self.steered, self.actor.steerable()) else { return };
+        let before = steered.counts().looks;
+        for words in steered.look(journal, self.site.profiles.as_ref(), now, self.site.cpu_time) {
+            listener.hear(Notice::Steered(&words));
+        }
+        if steered.counts().looks > before
+            && let Some(words) = steered.tell(scheduler)
+        {
+            listener.hear(Notice::Steered(&words));
+        }
+    }
+
+    /// What the slow loop says of itself, if there is one.
+    pub fn steered(&self) -> Option<SteeredStatus> {
+        self.steered.as_ref().map(Steered::status)
     }
 
     fn may_reload(&self, now: Instant) -> bool {
@@ -275,6 +312,7 @@ impl<'s> Session<'s> {
         self.reloads.push((now, exit));
         let (actor, site) = (&mut self.actor, self.site);
         actor.reload(site, &site.machine()?, &self.settings)?;
+        self.steered.iter_mut().for_each(Steered::tell_again);
         self.applications.forget_ended(&site.root);
         let mut adoptions = Vec::new();
         for known in self.applications.iter() {
@@ -369,6 +407,7 @@ impl<'s> Session<'s> {
 
     /// Gives the machine back: the scheduler goes, settings are as before. A scheduler's counters can still be read.
     pub fn give_back(&mut self, listener: &mut dyn Listener) -> Option<Exit> {
+        self.steered = None;
         let (exit, restored) = self.actor.give_back();
         if let Some(restored) = restored {
             listener.hear(Notice::GivenBack(&restored));

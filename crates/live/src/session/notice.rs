@@ -33,6 +33,8 @@ pub enum Notice<'a> {
     NoMetrics(&'a MetricsError),
     /// Metrics are handed out now, where they could not be before.
     Metrics(SocketAddr),
+    /// Something about the clocks that are steered, a sentence.
+    Steered(&'a str),
     /// The scheduler is loaded again, as it wished.
     Reloading(&'a Exit),
     /// The scheduler went before it was asked to.

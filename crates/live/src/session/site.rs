@@ -4,6 +4,11 @@
 use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::{TimeVal, TimeValLike as _};
+use tandem_loader::steering::{Mode, Wish};
 
 use super::error::SessionError;
 use crate::changes::{KernelThreads, System, Threads};
@@ -11,6 +16,7 @@ use crate::control::{KernelPeers, Peers};
 use crate::host::Host;
 use crate::machine::Machine;
 use crate::meter::{EnergyEvents, KernelEvents};
+use crate::steered::{Bus, Profiles};
 use crate::{Exit, LeftOut, LiveError, LoadedScheduler, OpenScheduler, Uncounted};
 
 /// Where the running kernel's files are.
@@ -35,6 +41,10 @@ pub struct Site {
     pub energy: Box<dyn EnergyEvents>,
     /// Who is at the other end of the control socket.
     pub peers: Arc<dyn Peers>,
+    /// Who knows which power profile is chosen.
+    pub profiles: Box<dyn Profiles>,
+    /// The processor time that the calling thread has had.
+    pub cpu_time: fn() -> Duration,
 }
 
 impl Site {
@@ -47,6 +57,8 @@ impl Site {
             threads: Arc::new(KernelThreads),
             energy: Box::new(KernelEvents),
             peers: Arc::new(KernelPeers),
+            profiles: Box::new(Bus::default()),
+            cpu_time: of_this_thread,
         }
     }
 
@@ -67,6 +79,13 @@ impl Site {
     pub(super) fn machine(&self) -> Result<Machine, SessionError> {
         Machine::read(&self.root).map_err(|error| SessionError::Machine(error.into()))
     }
+}
+
+/// The processor time of the calling thread, in the kernel and out of it; none if the system does not say.
+fn of_this_thread() -> Duration {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_THREAD) else { return Duration::ZERO };
+    let micros = |time: TimeVal| u64::try_from(time.num_microseconds()).unwrap_or(0);
+    Duration::from_micros(micros(usage.user_time()) + micros(usage.system_time()))
 }
 
 /// Loads Tandem's scheduler.
@@ -128,6 +147,17 @@ pub trait Loaded: Debug {
     fn states(&self) -> Vec<(String, String)>;
     /// What it counted, by name.
     fn counters(&self) -> Vec<(String, u64)>;
+    /// What it is after besides time.
+    fn mode(&self) -> Mode {
+        Mode::None
+    }
+    /// Says what people wish; false if it does not ask.
+    ///
+    /// # Errors
+    /// The scheduler asks, and cannot be told.
+    fn set_wish(&self, _wish: Wish) -> Result<bool, LiveError> {
+        Ok(false)
+    }
 }
 
 impl Loaded for LoadedScheduler {
@@ -177,6 +207,14 @@ impl Loaded for LoadedScheduler {
 
     fn counters(&self) -> Vec<(String, u64)> {
         self.counters()
+    }
+
+    fn mode(&self) -> Mode {
+        self.mode()
+    }
+
+    fn set_wish(&self, wish: Wish) -> Result<bool, LiveError> {
+        self.set_wish(wish)
     }
 }
 

@@ -12,6 +12,7 @@ use super::life::Session;
 use crate::control::{Asked, ControlError, Peer, Reply, Request, ask};
 use crate::meter::Measured;
 use crate::process::Family;
+use crate::steered::SteeredStatus;
 
 /// How long an answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -54,6 +55,9 @@ pub struct SessionStatus {
     /// Whether limits of groups (`cpu.max`) hold meanwhile.
     #[serde(default)]
     pub keeps_limits: bool,
+    /// Clocks that are steered, where the processor chooses them and the scheduler has a mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steered: Option<SteeredStatus>,
 }
 
 /// What a session says of an application.
@@ -137,6 +141,7 @@ impl SessionStatus {
             hinted_threads: session.hinted(),
             reloads: session.reloads.len(),
             keeps_limits: session.plan.keeps_limits,
+            steered: session.steered(),
         }
     }
 }

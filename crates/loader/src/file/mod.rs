@@ -101,6 +101,16 @@ pub struct TaskMaps {
     pub adopt: Option<String>,
 }
 
+/// Variables of an object that a slow loop beside it follows and sets ([`crate::steering`]).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SteeringLines {
+    /// The enumeration that says what the scheduler is after besides time, in the order of [`Mode`](crate::steering::Mode).
+    pub mode: String,
+    /// The number that the loop sets while the scheduler runs: what `auto` comes to
+    /// ([`Wish::number`](crate::steering::Wish::number)). In the kernel it must be alone in its data section.
+    pub wish: Option<String>,
+}
+
 /// What is to be run, and where.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Run {
@@ -153,6 +163,8 @@ pub struct LoaderFile {
     pub run: Run,
     /// What can be read of the scheduler.
     pub statistics: Statistics,
+    /// What a slow loop beside it follows.
+    pub steering: Option<SteeringLines>,
     /// Where each key of [`TOP`] and, behind `run.`, of [`RUN`] stands.
     keys: Vec<(String, Place)>,
 }

@@ -7,7 +7,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::reader::{File, Item, Place};
 use super::setting::{Setting, Value};
-use super::{Argument, CallLine, KernelInterface, LoaderFile, MapLine, TaskMaps, retired};
+use super::{Argument, CallLine, KernelInterface, LoaderFile, MapLine, SteeringLines, TaskMaps, retired};
 use crate::facts::{Shape, Subject, Word};
 use crate::input::{InputError, valid_names};
 use crate::statistics::Statistics;
@@ -26,6 +26,7 @@ pub const TOP: &[&str] = &[
     "ops",
     "run",
     "statistics",
+    "steering",
 ];
 /// The keys of `[run]`.
 pub const RUN: &[&str] = &["init_cpu", "check", "arena", "syscall", "attached"];
@@ -33,6 +34,7 @@ pub const RUN: &[&str] = &["init_cpu", "check", "arena", "syscall", "attached"];
 pub const OPS_NUMBERS: &[&str] = &["flags", "timeout_ms", "exit_dump_len", "dispatch_max_batch"];
 const OPS: &[&str] = &["flags", "flags_if", "timeout_ms", "exit_dump_len", "dispatch_max_batch"];
 const STATISTICS: &[&str] = &["map", "names", "states"];
+const STEERING: &[&str] = &["mode", "wish"];
 const HINTS: &[&str] = &["relative_length"];
 const APPLICATIONS: &[&str] = &["tgids", "adopt"];
 
@@ -99,6 +101,7 @@ pub(super) fn read(path: &Path, text: &str) -> Result<LoaderFile, InputError> {
             "perf" => read.counters = file.counters(item)?,
             "ops" => file.ops(item, &mut read)?,
             "statistics" => read.statistics = file.statistics(item)?,
+            "steering" => read.steering = Some(file.steering(item)?),
             "run" => file.run(item, &mut read)?,
             "each" => return Err(file.retired_each(item)),
             _ => return Err(file.unknown(&entry, "the file", TOP)),
@@ -376,6 +379,20 @@ impl File<'_> {
                 Err(self.mistake(Place(item.span().start), message).help(help))
             }
         }
+    }
+
+    fn steering(&self, item: Item<'_>) -> Result<SteeringLines, InputError> {
+        let (mut mode, mut wish) = (None, None);
+        for entry in self.known(self.table(item, "`steering`")?, "`steering`", STEERING)? {
+            let name = Some(self.name(entry.item, &format!("`{}`", entry.key), "the name of a variable")?);
+            match entry.key {
+                "mode" => mode = name,
+                _ => wish = name,
+            }
+        }
+        let help = "`mode` is the variable that says what the scheduler is after";
+        let missing = || self.mistake(Place(item.span().start), "`steering` without `mode`").help(help);
+        Ok(SteeringLines { mode: mode.ok_or_else(missing)?, wish })
     }
 
     fn cpu(&self, item: Item<'_>) -> Result<Argument, InputError> {

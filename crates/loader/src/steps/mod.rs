@@ -12,7 +12,7 @@ use tandem_bpf_vm::map::Item;
 use tandem_bpf_vm::open::{OpenObject, SettingError};
 
 use crate::facts::{Shape, Subject, System, Word};
-use crate::file::{Argument, Assigned, CallLine, Event, LoaderFile, Setting, TaskMaps, Value};
+use crate::file::{Argument, Assigned, CallLine, Event, LoaderFile, Setting, SteeringLines, TaskMaps, Value};
 use crate::input::InputError;
 use crate::statistics::Statistics;
 
@@ -72,6 +72,8 @@ pub struct Steps {
     pub tasks: TaskMaps,
     /// What can be read of the scheduler.
     pub statistics: Statistics,
+    /// What a slow loop beside it follows.
+    pub steering: Option<SteeringLines>,
 }
 
 /// An object that is open: what is changed of it before it is loaded.
@@ -148,6 +150,7 @@ impl LoaderFile {
             attached: calls(&self.run.attached, system),
             tasks: self.tasks.clone(),
             statistics: self.statistics.clone(),
+            steering: self.steering.clone(),
         }
     }
 }

@@ -84,6 +84,17 @@ impl Agenda {
         self.queue.is_empty()
     }
 
+    /// Whether nothing is to happen any more but `event`.
+    pub fn is_empty_but(&mut self, event: Event) -> bool {
+        let time = self.time_of(event);
+        self.cancel(event);
+        let empty = self.is_empty();
+        if let Some(time) = time {
+            self.set(event, time);
+        }
+        empty
+    }
+
     /// The next tick of the grid that all CPUs share.
     pub fn next_tick(&self) -> Nanos {
         let since = (self.now + self.tick - self.tick_phase) % self.tick;

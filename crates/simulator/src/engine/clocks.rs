@@ -9,7 +9,7 @@ use super::events::Event;
 use super::hardware::{Hardware, limits};
 use super::outcome::Outcome;
 use super::pauses::Pauses;
-use crate::kernel::cpufreq::{CpuTimes, Governor, GovernorState, Policy};
+use crate::kernel::cpufreq::{CpuTimes, Governor, GovernorState, Policy, Relation};
 use crate::kernel::pelt::freq_scale;
 use crate::machine::{Machine, PerformanceDomain, ThrottleSeen};
 use crate::options::Options;
@@ -20,7 +20,7 @@ use crate::units::{CpuId, PerformanceDomainId};
 pub(super) struct Clocks<'r> {
     machine: &'r Machine,
     governor: Governor,
-    policies: Vec<Option<(Policy, GovernorState)>>,
+    pub policies: Vec<Option<(Policy, GovernorState)>>,
     /// Per domain: the OPP that is on its way.
     pending: Vec<Option<usize>>,
     /// Per CPU: its place in its domain.
@@ -184,6 +184,14 @@ impl<'r> Clocks<'r> {
         }
     }
 
+    /// Asks for the operating point closest to `khz` within the limits.
+    pub fn move_to(&mut self, domain: PerformanceDomainId, khz: u32, hardware: &mut Hardware<'_>, agenda: &mut Agenda) {
+        let Some((policy, _)) = &mut self.policies[domain.index()] else { return };
+        let opp = policy.resolve(khz, Relation::Closest);
+        policy.set_current(opp);
+        self.request(domain, opp, hardware, agenda);
+    }
+
     /// The transition of a domain's clock is over.
     pub fn arrive(&mut self, domain: PerformanceDomainId, hardware: &mut Hardware<'_>) {
         let Some(opp) = self.pending[domain.index()].take() else { return };
@@ -237,7 +245,7 @@ impl Engine<'_> {
             self.tell_of_limits();
         }
         // Where nothing else will ever happen, neither must this.
-        if !self.agenda.is_empty() {
+        if !self.agenda.is_empty_but(Event::Steer) {
             self.agenda.set(Event::Limits, self.agenda.now() + limits::PERIOD);
         }
     }

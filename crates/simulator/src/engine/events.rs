@@ -45,6 +45,8 @@ pub(super) enum Event {
     Interrupt,
     /// A CPU ticks for those whose tick has stopped.
     RemoteTick,
+    /// The program that loaded the scheduler looks how busy CPUs are, and turns what the processor leaves it to turn.
+    Steer,
     /// The time limit.
     End,
     /// A thread's sleep is over.
@@ -72,8 +74,9 @@ impl Slots {
             Event::Limits => single + 7,
             Event::Interrupt => single + 8,
             Event::RemoteTick => single + 9,
-            Event::End => single + 10,
-            Event::Timer(task) => single + 11 + task.index(),
+            Event::Steer => single + 10,
+            Event::End => single + 11,
+            Event::Timer(task) => single + 12 + task.index(),
         }
     }
 
@@ -100,8 +103,9 @@ impl Slots {
                 7 => Event::Limits,
                 8 => Event::Interrupt,
                 9 => Event::RemoteTick,
-                10 => Event::End,
-                timer => Event::Timer(TaskId::at(timer - 11)),
+                10 => Event::Steer,
+                11 => Event::End,
+                timer => Event::Timer(TaskId::at(timer - 12)),
             },
         }
     }
@@ -114,7 +118,7 @@ mod tests {
     #[test]
     fn every_slot_stands_for_one_event() {
         let slots = Slots { cpus: 3, domains: 2 };
-        for slot in 0..33 {
+        for slot in 0..34 {
             assert_eq!(slots.slot(slots.event(slot)), slot, "{:?}", slots.event(slot));
         }
         assert_eq!(slots.event(slots.slot(Event::Timer(TaskId(5)))), Event::Timer(TaskId(5)));

@@ -17,7 +17,7 @@
 //!   `full_dynticks`: CPUs that do without a tick.
 //! - `paths`: what the kernel itself takes; `locks`: where CPUs wait for each other in it.
 //! - `clocks`: cpufreq decisions. `pauses`: cpuidle decisions. `hardware`: what the machine then does, and draws;
-//!   `meter`: what that sums up to. `counting`: what performance counters show.
+//!   `meter`: what that sums up to. `steering`: knobs that the processor leaves to programs. `counting`: what performance counters show.
 //! - `cgroups`: groups come, go and change. `sched_ext`: a loaded scheduler's coming and cost; `loader`: the program that
 //!   loads it. `hotplug`: CPUs come and go.
 //! - `outcome`: counts and warnings. `report`: the end; `latency`: how long waits were; `rounds`: how long what threads did took
@@ -61,6 +61,7 @@ mod sched_ext;
 mod shared;
 mod siblings;
 mod slack;
+pub(crate) mod steering;
 mod stuck;
 mod switching;
 mod thread;
@@ -134,6 +135,8 @@ pub(crate) struct Engine<'r> {
     outcome: Outcome,
     /// What checks all of this, if anything does.
     audit: Option<Box<Auditor>>,
+    /// What turns the processor's knobs beside a loaded scheduler, if anything does.
+    steered: Option<Box<steering::Steered>>,
     /// What pays for the run's memory.
     account: Account,
     /// How fast the kernel's own code is.
@@ -193,6 +196,7 @@ impl<'r> Engine<'r> {
             soft: SoftTimers::new(machine.cpus.len()),
             loader: Loader::new(options, streams),
             audit: options.audit.map(|audit| Box::new(Auditor::new(audit))),
+            steered: None,
             account: options.memory.open(),
             kernel_pace: paths::Pace::new(machine, &options.kernel),
             locks: locks::Locks::default(),
@@ -290,6 +294,7 @@ impl<'r> Engine<'r> {
             Event::Cgroup => self.cgroups.carry_out(&mut self.sched, &mut self.outcome, &mut self.agenda),
             Event::Hotplug => self.hotplug_event(),
             Event::Limits => self.enforce_limits(),
+            Event::Steer => self.steer(),
             // What ends with the limit has ended: everything else of this instant comes first.
             Event::End if self.agenda.more_is_due() => self.agenda.set(Event::End, self.agenda.now()),
             Event::End => (self.outcome.time_limited, self.outcome.ended) = (true, true),

@@ -28,7 +28,11 @@ fn total(parts: impl Iterator<Item = f64>) -> f64 {
 impl Engine<'_> {
     /// The report of the run up to now.
     pub fn report(mut self) -> Report {
-        let sched_ext = self.loader.report(&mut self.sched);
+        let mut sched_ext = self.loader.report(&mut self.sched);
+        if let Some((report, counts)) = sched_ext.as_mut().zip(self.steering_counts()) {
+            let named = [("steering_looks", counts.looks), ("steering_changes", counts.changes)];
+            report.statistics.extend(named.map(|(name, count)| (name.to_owned(), count)));
+        }
         let now = self.agenda.now();
         for cpu in self.machine.online() {
             self.running.account(cpu, &mut self.threads, now);

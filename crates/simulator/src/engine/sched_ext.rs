@@ -47,6 +47,9 @@ impl Engine<'_> {
             attached.iter().try_for_each(|call| run_syscall(&mut ctx, call, cpu))?;
         }
         self.sched.kernel.counts_anew();
+        if let Some(lines) = scheduler.sidecar.as_ref().and_then(|sidecar| sidecar.steering.as_ref()) {
+            self.begin_steering(lines);
+        }
         self.loader.waits(self.agenda.now());
         Ok(())
     }

@@ -19,4 +19,5 @@ mod locks;
 mod qmap;
 mod relations;
 mod simple;
+mod steering;
 pub mod support;

@@ -2,9 +2,10 @@
 //! `tandem explain`: which of the scheduler's mechanisms can act on a machine and a workload, which cannot, and why.
 //!
 //! [`trial`]: short simulations, in which the scheduler itself says what it does. [`advice`]: what turning it on is worth.
-//! [`reason`]: why, from the machine and the workload. [`command`]: what to try next. [`text`]: all of it for people.
+//! [`auto`]: what `mode=auto` would do. [`reason`]: why, from the machine and the workload. [`command`]: what to try next. [`text`]: all of it for people.
 
 mod advice;
+mod auto;
 mod command;
 mod reason;
 mod text;
@@ -28,6 +29,7 @@ use tandem_simulator::workload::Workload;
 use tandem_simulator::workload::traits::Traits as WorkloadTraits;
 
 use self::advice::Advice;
+use self::auto::Auto;
 use self::reason::{Place, Reason, Verdict};
 use self::trial::{Trial, TrialSetup};
 use crate::arguments::{
@@ -119,6 +121,8 @@ pub struct Explanation {
     seed: u64,
     /// The results for each mechanism.
     mechanisms: Vec<Explained>,
+    /// What `mode=auto` would do on the machine.
+    auto: Auto,
     /// A command line that compares the mechanisms which act with `fair`; `None` if none acts.
     compare: Option<String>,
     /// What turning on those that act is worth; `None` if none acts, or if it was not asked for.
@@ -238,6 +242,7 @@ impl Explain {
             workload,
             governor: setup.governor.to_string(),
             seed: self.seed,
+            auto: Auto::of(setup.machine, setup.governor),
             compare: command::compare(self, &mechanisms),
             mechanisms,
             advice: None,

@@ -17,6 +17,7 @@ use tandem_simulator::workload::bundled::BUNDLED;
 use tandem_simulator::workload::traits::Traits as WorkloadTraits;
 
 use super::advice::{Advice, Candidate};
+use super::auto::{Auto, Rule};
 use super::reason::Place;
 use super::trial::Trial;
 use super::{Explained, Explanation, Named, text};
@@ -214,6 +215,7 @@ fn explanation(workload: Option<&str>, states: [&str; 5], counters: &[(&str, u64
         limit_s: workload.is_some().then_some(2.0),
         workload: workload.map(|workload| workload.name).zip(traits).map(|(name, traits)| Named { name, traits }),
         governor: governor.to_string(),
+        auto: Auto { rule: Rule::Nothing, clocks: Vec::new() },
         seed: 0,
         compare: None,
         advice: None,

@@ -30,6 +30,9 @@ pub fn text(explanation: &Explanation, width: Option<usize>) -> String {
         text += &descriptions(&printables(block(mechanism)), width);
     }
     text.push('\n');
+    text += &paragraph(&format!("mode=auto: {}", explanation.auto.rule.title()), width);
+    text += &descriptions(&printables(explanation.auto.rows()), width);
+    text.push('\n');
     text += &ending(explanation, width);
     if let Some(advice) = &explanation.advice {
         text.push('\n');

@@ -9,6 +9,7 @@ use tandem_live::host::{Host, Missing, limited_groups};
 use tandem_live::kernel;
 use tandem_live::session::status::{ApplicationStatus, SessionStatus};
 use tandem_live::session::{ROOT, SOCKET};
+use tandem_live::steered::SteeredStatus;
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -110,6 +111,9 @@ fn session_rows(session: &SessionStatus, row: &mut dyn FnMut(&str, String)) {
     for (name, state) in &session.states {
         row(name.strip_suffix("_state").unwrap_or(name), state.replace('_', " "));
     }
+    if let Some(steered) = &session.steered {
+        steered_rows(steered, row);
+    }
     row("time", quantity(*time_s, SECONDS));
     row(
         "energy",
@@ -127,6 +131,27 @@ fn session_rows(session: &SessionStatus, row: &mut dyn FnMut(&str, String)) {
     }
     if *hinted_threads > 0 {
         row("hints", format!("{} threads have said how long they are", count(*hinted_threads as u64)));
+    }
+}
+
+/// What the slow loop says of itself, in words.
+fn steered_rows(steered: &SteeredStatus, row: &mut dyn FnMut(&str, String)) {
+    let SteeredStatus { wish, wish_of, clocks, held, changes, foreign, unknown, fit } = steered;
+    row("mode", format!("{wish}, as {wish_of} says"));
+    if *clocks > 0 {
+        row("clocks", format!("steered: {held} knobs of {clocks} clocks, {changes} changes"));
+    }
+    foreign.iter().for_each(|sentence| row("", sentence.clone()));
+    fit.iter().for_each(|fit| row("", fit.clone()));
+    if let Some(first) = unknown.first() {
+        let more = unknown.len() - 1;
+        row(
+            "",
+            format!(
+                "costs are not known of {first}{}",
+                if more > 0 { format!(", and {more} more") } else { String::new() }
+            ),
+        );
     }
 }
 

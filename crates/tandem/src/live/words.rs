@@ -29,6 +29,7 @@ pub fn tell(notice: &Notice<'_>) {
         }
         Notice::NoMetrics(error) => say(&format!("without metrics for now: {error}")),
         Notice::Metrics(address) => metrics_are_at(address),
+        Notice::Steered(words) => say(words),
         Notice::Reloading(exit) => say(&format!("loading the scheduler again: {exit}")),
         Notice::Ejected { gone, command_runs } => {
             say(&format!("the scheduler was ejected: {gone}"));

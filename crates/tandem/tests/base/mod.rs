@@ -16,6 +16,7 @@ mod pinned;
 mod run;
 mod single;
 mod staying;
+mod steering;
 mod turns;
 mod wakeups;
 mod weights;

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
+use tandem_loader::steering::{Mode, Wish};
 
 use crate::changes::Threads;
 use crate::cpus::CpuList;
@@ -44,6 +45,8 @@ pub(super) struct Facts {
     pub(super) left_out: Vec<LeftOut>,
     /// The next child of a process that forks whenever the scheduler is told of one.
     pub(super) forks: Option<u32>,
+    /// What the scheduler is after besides time.
+    pub(super) mode: Mode,
 }
 
 /// Loads a scheduler that has all settings but `nonsense`.
@@ -91,6 +94,18 @@ impl Kernel for FakeKernel {
     }
 }
 
+/// A daemon whose profile is a file.
+#[derive(Debug)]
+pub(super) struct FakeProfiles {
+    pub(super) root: PathBuf,
+}
+
+impl crate::steered::Profiles for FakeProfiles {
+    fn active(&self) -> Option<String> {
+        fs::read_to_string(self.root.join("profile")).ok().map(|text| text.trim().to_owned())
+    }
+}
+
 #[derive(Debug)]
 struct FakeScheduler {
     kernel: FakeKernel,
@@ -119,6 +134,15 @@ impl Loaded for FakeScheduler {
             fs::remove_dir_all(self.kernel.root.join("sys/kernel/sched_ext/root")).unwrap();
             facts.exit = Some(unregistered());
         }
+    }
+
+    fn mode(&self) -> Mode {
+        self.kernel.facts.lock().unwrap().mode
+    }
+
+    fn set_wish(&self, wish: Wish) -> Result<bool, LiveError> {
+        self.kernel.note(format!("the wish is {wish}"));
+        Ok(true)
     }
 
     fn exit(&self) -> Option<Exit> {
@@ -260,6 +284,7 @@ impl Listener for Heard {
                 *self.metrics.lock().unwrap() = Some(address);
                 "metrics now".to_owned()
             }
+            Notice::Steered(words) => format!("clocks: {words}"),
             Notice::Reloading(exit) => format!("loads again: {}", exit.message),
             Notice::Ejected { gone, command_runs: true } => format!("ejected while the command runs: {gone}"),
             Notice::Ejected { gone, command_runs: false } => format!("ejected at the command's end: {gone}"),

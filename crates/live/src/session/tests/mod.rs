@@ -15,6 +15,7 @@ mod reload;
 mod script;
 mod socket;
 mod stay;
+mod steered;
 mod world;
 
 use script::{Script, Step};

@@ -129,6 +129,7 @@ fn a_status_has_all_that_is_known() {
         processes,
     };
     let expected = SessionStatus {
+        steered: None,
         command: "attach".to_owned(),
         process: std::process::id(),
         backend: "sched_ext".to_owned(),

@@ -6,10 +6,12 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use nix::unistd::getuid;
+use tandem_loader::steering::Mode;
 
-use super::fakes::{ALL, Facts, FakeCommand, FakeKernel, FakeThreads, Heard, Log, STATE, governors};
+use super::fakes::{ALL, Facts, FakeCommand, FakeKernel, FakeProfiles, FakeThreads, Heard, Log, STATE, governors};
 use crate::control::peers::named::NamedPeers;
 use crate::meter::KernelEvents;
 use crate::session::Site;
@@ -39,6 +41,7 @@ impl World {
         let kernel = FakeKernel { root: root.clone(), log: Arc::clone(&log), facts: Arc::clone(&facts) };
         let threads = FakeThreads { root: root.clone() };
         let (folder, energy) = (root.join("run/tandem"), Box::new(KernelEvents));
+        let root_again = root.clone();
         let site = Site {
             root,
             folder,
@@ -46,6 +49,8 @@ impl World {
             threads: Arc::new(threads),
             energy,
             peers: Arc::new(NamedPeers),
+            profiles: Box::new(FakeProfiles { root: root_again }),
+            cpu_time: || Duration::ZERO,
         };
         let world = Self { tree, log, facts, site };
         world.furnish();
@@ -140,6 +145,46 @@ impl World {
     pub(super) fn cpus(&self, pid: u32) -> String {
         let status = self.read(&format!("proc/{pid}/task/{pid}/status"));
         status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:\t")).unwrap().to_owned()
+    }
+
+    /// The processor chooses clocks, and what they draw is known; the scheduler has this mode.
+    pub(super) fn hand_clocks_to_the_processor(&self, mode: Mode) {
+        self.facts.lock().unwrap().mode = mode;
+        for (policy, cpus) in [("policy0", "0 1"), ("policy2", "2 3")] {
+            for (file, text) in [
+                ("scaling_driver", "intel_pstate"),
+                ("scaling_governor", "powersave"),
+                ("scaling_available_governors", "performance powersave"),
+                ("scaling_available_frequencies", "500000 1000000 2000000"),
+                ("energy_performance_preference", "balance_performance"),
+            ] {
+                self.write(&format!("sys/devices/system/cpu/cpufreq/{policy}/{file}"), text);
+            }
+            // A watt, 1.1 W and 6 W: work costs least at 1 GHz.
+            self.write(&format!("sys/kernel/debug/energy_model/cpu{}/cpus", &cpus[..1]), &cpus.replace(' ', "-"));
+            for (khz, microwatts) in [(500_000, 1_000_000), (1_000_000, 1_100_000), (2_000_000, 6_000_000)] {
+                let folder = format!("sys/kernel/debug/energy_model/cpu{}/ps:{khz}", &cpus[..1]);
+                self.write(&format!("{folder}/frequency"), &khz.to_string());
+                self.write(&format!("{folder}/power"), &microwatts.to_string());
+            }
+        }
+        self.busy(&[0; 4]);
+    }
+
+    /// For how many hundredths of a second each CPU was busy so far.
+    pub(super) fn busy(&self, ticks: &[u64]) {
+        let lines: Vec<String> = ticks.iter().enumerate().map(|(cpu, busy)| format!("cpu{cpu} {busy} 0 0 0")).collect();
+        self.write("proc/stat", &lines.join("\n"));
+    }
+
+    /// What a file of a policy has now.
+    pub(super) fn policy(&self, policy: &str, file: &str) -> String {
+        self.read(&format!("sys/devices/system/cpu/cpufreq/{policy}/{file}"))
+    }
+
+    /// Writes a file of a policy, as another program.
+    pub(super) fn set_policy(&self, policy: &str, file: &str, text: &str) {
+        self.write(&format!("sys/devices/system/cpu/cpufreq/{policy}/{file}"), text);
     }
 
     pub(super) fn governors(&self) -> [String; 2] {

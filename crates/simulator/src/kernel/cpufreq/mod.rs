@@ -19,9 +19,8 @@
 //! kernels sampled by a deferrable timer instead.
 //!
 //! Left out: frequencies marked inefficient (`CPUFREQ_RELATION_E`), a driver's own `transition_delay_us`,
-//! `adjust_perf`, the time that the governors' kernel threads take on CPUs that cannot switch clocks from the scheduler,
-//! and limits that change during a run (`scaling_max_freq`, thermal throttling). The user of a machine with `cpufreq-dt` would see
-//! short runs of `sugov` threads in a trace.
+//! `adjust_perf`, the time that the governors' kernel threads take on CPUs that cannot switch clocks from the scheduler, and
+//! governors that are chosen during a run. The user of a machine with `cpufreq-dt` would see short runs of `sugov` threads in a trace.
 
 mod conservative;
 mod dbs;
@@ -113,6 +112,18 @@ impl Policy {
     #[inline]
     pub fn current_khz(&self) -> u32 {
         self.khz[self.current]
+    }
+
+    /// Sets `scaling_min_freq` and `scaling_max_freq`, in kHz: each becomes the closest operating point. A minimum above the maximum
+    /// is the maximum, as in the kernel (`cpufreq_verify_within_limits`).
+    pub fn set_limits(&mut self, min_khz: u32, max_khz: u32) {
+        let closest = |khz: u32| {
+            let above = self.khz.partition_point(|&k| k < khz).min(self.khz.len() - 1);
+            let below = above.saturating_sub(usize::from(self.khz[above] > khz));
+            if self.khz[above].abs_diff(khz) < self.khz[below].abs_diff(khz) { above } else { below }
+        };
+        self.max = closest(max_khz);
+        self.min = closest(min_khz).min(self.max);
     }
 
     /// Notes that the domain now runs, or is about to run, at operating point `opp`.

@@ -108,6 +108,21 @@ impl Pstate {
         self.last_sample + self.tunables.window()
     }
 
+    /// The driver.
+    pub fn driver(&self) -> CpufreqDriver {
+        self.tunables.driver
+    }
+
+    /// How energy is weighed against speed now.
+    pub fn epp(&self) -> Epp {
+        self.tunables.epp
+    }
+
+    /// Writes `energy_performance_preference`: it counts from the next look on.
+    pub fn set_epp(&mut self, epp: Epp) {
+        self.tunables.epp = epp;
+    }
+
     /// Whether it looks by itself, not only when the scheduler has something to say.
     pub fn is_autonomous(&self) -> bool {
         !self.tunables.no_hwp

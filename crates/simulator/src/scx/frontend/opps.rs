@@ -60,14 +60,14 @@ impl OppTables {
 }
 
 /// Watts that a busy core of a domain adds to what it draws in its deepest idle state, at `opp` and full activity.
-fn busy_watts(machine: &Machine, domain: &PerformanceDomain, opp: &Opp) -> f64 {
+pub fn busy_watts(machine: &Machine, domain: &PerformanceDomain, opp: &Opp) -> f64 {
     let Some(cpu) = domain.cpus.first() else { return 0.0 };
     let idle = machine.cluster(*cpu).idle_states.last().map_or(0.0, |state| state.watts);
     (active_watts((opp.dynamic_watts, opp.leakage_watts), 1.0, 1.0) - idle).max(0.0)
 }
 
 /// Static power, in watts, of the clusters of a domain's CPUs at `opp`, as far as their cores are of this domain.
-fn static_watts(machine: &Machine, domain: &PerformanceDomain, opp: &Opp) -> f64 {
+pub fn static_watts(machine: &Machine, domain: &PerformanceDomain, opp: &Opp) -> f64 {
     let cores: BTreeSet<CoreId> = domain.cpus.iter().map(|cpu| machine.cpus[cpu.index()].core).collect();
     let share = |core: &CoreId| {
         let cluster = &machine.clusters[machine.cores[core.index()].cluster.index()];
