@@ -201,13 +201,20 @@ static __always_inline s32 idle_pick(struct task_struct *p, s32 prev_cpu, u64 wa
 	return is_idle ? cpu : -1;
 }
 
-/* An idle CPU for a task that is about to wait after all. Where CPUs differ any would be the first, which is often the slowest. */
+/*
+ * An idle CPU for a task that is about to wait after all. Any would be the first: where CPUs
+ * differ often the slowest, and where there are several caches another one's, so that in time all would be near the first.
+ */
 static __always_inline s32 idle_pick_waiting(struct task_struct *p, struct queues_task *task, u32 cpu)
 {
-	s32 kind;
+	s32 kind, found;
 
-	if (idle_way != IDLE_UNEQUAL || !may_run_everywhere(p))
+	if (idle_way == IDLE_ANY || !may_run_everywhere(p))
 		return scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	if (idle_way == IDLE_NEAR) {
+		found = idle_none() ? -1 : idle_pick_line(line_of(cpu));
+		return found >= 0 ? found : scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	}
 	kind = by_energy() ? energy_kind_for(task, cpu) : -1;
 	return kind < 0 ? idle_pick_fastest(0) : idle_pick_kind(kind, 0);
 }

@@ -138,7 +138,8 @@ def test_ctrl_c_ends_a_run_and_the_process_lives():
     begun = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         tandem.simulate("hikey960", endless(), duration=1e6)
-    assert time.monotonic() - begun < 5
+    # Else it would run for days.
+    assert time.monotonic() - begun < 60
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         tandem.compare(endless(), "hikey960", ["fair", "tandem"], duration=1e6)

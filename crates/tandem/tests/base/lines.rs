@@ -3,7 +3,7 @@
 
 use tandem_simulator::workload::Op;
 
-use super::run::{for_ms, forever, hog, of, pairs, run, share, threads, time, within};
+use super::run::{for_ms, forever, hog, of, pairs, periodic, run, share, threads, time, within};
 use crate::long::combinations::support::workload::{TaskExt, sleep, thread, work};
 
 #[test]
@@ -39,6 +39,18 @@ fn a_thread_whose_cpus_are_one_caches_stays_there() {
         within(thread.cpu_time_s * 1e3, 2000.0 / 3.0, 20.0);
     }
     within(time(&report, "free"), 1000.0, 8.0);
+}
+
+/// Threads that may run on one CPU only, as the kernel has them on each, need 1 ms in each 20. What gives way to them goes to the other
+/// CPU of its cache or goes on: the first idle CPU would be another cache's, and in time both threads would be there.
+#[test]
+fn what_gives_way_stays_by_its_cache() {
+    let upkeep = |cpu: u32| periodic("upkeep", 1, 20).on(&[cpu]).after(10 + 3 * u64::from(cpu));
+    let tasks: Vec<_> = [hog("hog").times(2)].into_iter().chain((0..4).map(upkeep)).collect();
+    let report = run(&pairs(4), &for_ms(2000, tasks));
+    for pair in [0..2, 2..4] {
+        within(report.cpus[pair].iter().map(|cpu| cpu.busy_s * 1e3).sum(), 2200.0, 60.0);
+    }
 }
 
 #[test]
