@@ -45,7 +45,7 @@ fn a_thread_whose_cpus_are_one_caches_stays_there() {
 /// CPU of its cache or goes on: the first idle CPU would be another cache's, and in time both threads would be there.
 #[test]
 fn what_gives_way_stays_by_its_cache() {
-    let upkeep = |cpu: u32| periodic("upkeep", 1, 20).on(&[cpu]).after(10 + 3 * u64::from(cpu));
+    let upkeep = |cpu: u32| periodic(&format!("upkeep-of-{cpu}"), 1, 20).on(&[cpu]).after(10 + 3 * u64::from(cpu));
     let tasks: Vec<_> = [hog("hog").times(2)].into_iter().chain((0..4).map(upkeep)).collect();
     let report = run(&pairs(4), &for_ms(2000, tasks));
     for pair in [0..2, 2..4] {
