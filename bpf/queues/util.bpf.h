@@ -18,8 +18,8 @@ enum {
 	/* By energy: what needs longer at once, ns, is asked for as if it needed a sixteenth less. */
 	UTIL_SPARES_NS = NSEC_PER_MSEC,
 	UTIL_SPARES_SHIFT = 4,
-	/* Where energy is all: as if all needed so many sixteenths less. schedutil adds four. */
-	UTIL_SAVES_OF_16 = 3,
+	/* Where energy is all: as if all needed a quarter less. That is what schedutil adds. */
+	UTIL_SAVES_SHIFT = 2,
 	/* Powers of two that numbers of busy CPUs are told apart by. */
 	UTIL_CROWDS = 8,
 	/* Of too_much: a CPU that nothing is too much for. */
@@ -112,7 +112,7 @@ static __always_inline u32 util_bounded(struct queues_cpu *cctx, u32 util)
 	if (wished() == TANDEM_WISH_PERFORMANCE)
 		return UTIL_ONE;
 	if (wished() == TANDEM_WISH_POWERSAVE) {
-		util -= util * UTIL_SAVES_OF_16 / 16;
+		util -= util >> UTIL_SAVES_SHIFT;
 		if (cctx->ceiling && util > cctx->ceiling)
 			return cctx->ceiling;
 	}
