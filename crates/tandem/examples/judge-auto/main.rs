@@ -3,6 +3,8 @@
 //! docs/modes.md.
 
 // The command's own, and judge-base's: what of them is not needed here is needed there.
+#[path = "../judge/asked.rs"]
+mod asked;
 #[allow(dead_code)]
 #[path = "../../src/bundled.rs"]
 mod bundled;
@@ -14,6 +16,8 @@ mod contest;
 mod judging;
 #[path = "../judge/pace.rs"]
 mod pace;
+#[path = "../judge/page.rs"]
+mod page;
 #[allow(dead_code)]
 #[path = "../../src/table.rs"]
 mod table;
@@ -26,18 +30,18 @@ mod cells;
 mod default;
 mod worst;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
-use rayon::ThreadPoolBuilder;
-use tandem_experiments::{Digest, Linux, Pair, Store, Stored};
+use tandem_experiments::{Linux, Pair, Stored};
 use tandem_simulator::simulation::{Governor, Scheduler};
 
+use asked::Asked;
 use best::{Number, Rivals};
-use contest::{Contest, Half, Outcome};
-use table::Table;
+use contest::{Contest, Outcome};
+use page::Page;
 
 /// What is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -54,16 +58,6 @@ enum Part {
     Powersave,
 }
 
-/// A half of a part, judged.
-pub struct Page {
-    /// A line for each cell.
-    pub table: Table,
-    /// How to read the lines.
-    pub legend: &'static str,
-    /// What they come to.
-    pub summary: Vec<String>,
-}
-
 /// Judge Tandem's modes against fair and other schedulers
 #[derive(Debug, Parser)]
 struct Arguments {
@@ -73,35 +67,12 @@ struct Arguments {
     /// Parts; all unless given
     #[arg(long, value_enum)]
     part: Vec<Part>,
-    /// Halves; both unless given
-    #[arg(long, value_enum)]
-    half: Vec<Half>,
-    /// Fewer cells and seeds
-    #[arg(long)]
-    quick: bool,
-    /// First seed of the judging half
-    #[arg(long, default_value_t = 2000)]
-    judge_seed: u64,
-    /// Simulations at a time
-    #[arg(long, default_value_t = 2)]
-    jobs: usize,
-    /// Folder of the objects that `scripts/published` makes
-    #[arg(long)]
-    published: PathBuf,
-    /// Folder where reports of finished runs are kept
-    #[arg(long)]
-    store: PathBuf,
-    /// Run everything again
-    #[arg(long)]
-    fresh: bool,
+    #[command(flatten)]
+    asked: Asked,
 }
 
-/// First seed of the choosing half.
-const CHOOSING_SEED: u64 = 1;
 /// Most bytes of reports that are kept.
 const STORE_SIZE: u64 = 8 << 30;
-/// What tells the models of two builds apart: reports of another one are of no use. Objects are told apart by themselves.
-const MODEL: &str = env!("TANDEM_MODEL");
 /// Other schedulers, as published.
 const PEERS: [&str; 5] = ["scx_bpfland", "scx_cosmos", "scx_flash", "scx_p2dq", "scx_lavd"];
 /// fair's governors.
@@ -118,38 +89,27 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Outcome<()> {
-    let threads = ThreadPoolBuilder::new().num_threads(arguments.jobs).build()?;
-    let store = Store::open(&arguments.store, STORE_SIZE, Digest::of(format!("judge-auto {MODEL}").as_bytes()))?;
-    let simulator = Stored::new(&Linux, Some(&store), arguments.fresh);
+    let asked = &arguments.asked;
+    let threads = asked.threads()?;
+    let store = asked.store("judge-auto", STORE_SIZE)?;
+    let simulator = Stored::new(&Linux, Some(&store), asked.fresh);
     let all = |part: &Part| arguments.part.is_empty() || arguments.part.contains(part);
-    let halves = |half: &Half| arguments.half.is_empty() || arguments.half.contains(half);
     let mut summary = Vec::new();
     for part in Part::value_variants().iter().filter(|part| all(part)) {
-        for half in Half::value_variants().iter().filter(|half| halves(half)) {
+        for (half, seed) in asked.halves() {
             let contest = Contest {
                 simulator: &simulator,
                 judged: contest::named(&format!("{},mode={}", arguments.scheduler, part.mode()))?,
                 fair: Pair::new(Scheduler::Fair, Governor::Default),
                 bpfland: None,
                 others: Vec::new(),
-                quick: arguments.quick,
-                half: *half,
-                seed: if *half == Half::Choosing { CHOOSING_SEED } else { arguments.judge_seed },
+                quick: asked.quick,
+                half,
+                seed,
             };
             let began = Instant::now();
-            let Some(judged) = threads.install(|| part.judge(&contest, arguments))? else { continue };
-            let name = format!("{part:?}").to_lowercase();
-            println!(
-                "== {name}, {} half, seeds from {} ({:.0} s)",
-                half.name(),
-                contest.seed,
-                began.elapsed().as_secs_f64()
-            );
-            println!("{}{}", judged.table.render(), judged.legend);
-            let lines: Vec<String> =
-                judged.summary.iter().map(|line| format!("{name}, {} half: {line}", half.name())).collect();
-            println!("{}\n", lines.join("\n"));
-            summary.extend(lines);
+            let Some(judged) = threads.install(|| part.judge(&contest, &asked.published))? else { continue };
+            summary.extend(judged.print(&format!("{part:?}").to_lowercase(), &contest, began));
         }
     }
     summary.iter().for_each(|line| println!("{line}"));
@@ -168,7 +128,7 @@ impl Part {
     }
 
     /// Judges a half; `None` if there is nothing to compare with.
-    fn judge(self, contest: &Contest<'_>, arguments: &Arguments) -> Outcome<Option<Page>> {
+    fn judge(self, contest: &Contest<'_>, published: &Path) -> Outcome<Option<Page>> {
         match self {
             Self::Default => default::judge(contest, default::AUTO).map(Some),
             Self::Powersave => default::judge(contest, default::POWERSAVE).map(Some),
@@ -181,7 +141,7 @@ impl Part {
                 best::judge(contest, &Rivals { pairs, number: Number::Time, asked: 0.97 }).map(Some)
             }
             Self::Peers => {
-                let pairs = peers(arguments)?;
+                let pairs = peers(published)?;
                 if pairs.is_empty() {
                     return Ok(None);
                 }
@@ -200,14 +160,14 @@ fn governors() -> Outcome<Vec<(String, Pair)>> {
 }
 
 /// The other schedulers that there are; says which are missing.
-fn peers(arguments: &Arguments) -> Outcome<Vec<(String, Pair)>> {
+fn peers(published: &Path) -> Outcome<Vec<(String, Pair)>> {
     let mut found = Vec::new();
     for name in PEERS {
-        match contest::in_folder(&arguments.published, name, Governor::Default)? {
+        match contest::in_folder(published, name, Governor::Default)? {
             Some(pair) => found.push((name.to_owned(), pair)),
             None => println!(
                 "MISSING: no {name}.bpf.o in {}: it is left out (`scripts/published {}` makes it)",
-                arguments.published.display(),
+                published.display(),
                 name.trim_start_matches("scx_")
             ),
         }
