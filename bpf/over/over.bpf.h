@@ -165,14 +165,10 @@ static __always_inline void over_enqueue_task(struct task_struct *p, struct task
 
 static void over_enqueue(struct task_struct *p, u64 enq_flags)
 {
-	struct task_ctx *tctx = task_of(p);
+	struct task_ctx *tctx = queues_task_to_queue(p, enq_flags);
 
-	count(TANDEM_STAT_BASE_QUEUED);
-	/* No memory was left to keep anything of it. */
-	if (!tctx) {
-		dsq_insert(p, SCX_DSQ_GLOBAL, SLICE_MOST, enq_flags);
+	if (!tctx)
 		return;
-	}
 	over_enqueue_task(p, tctx, enq_flags);
 	tctx->queues.ran_on = false;
 }

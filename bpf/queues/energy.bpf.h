@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Energy (modes auto, balanced and powersave): the kind of CPU on which a task's work costs least, where clocks follow utilisation and
- * the power of operating points is known; and clocks of each kind: below one work costs more, above another it costs much more.
+ * Energy (modes auto, balanced and powersave), where the power of operating points is known: the kind of CPU on which a task's work costs
+ * least; and clocks of each kind: below one work costs more, above another it costs much more.
  */
 #ifndef __TANDEM_QUEUES_ENERGY_H
 #define __TANDEM_QUEUES_ENERGY_H
@@ -35,8 +35,6 @@ struct energy_kind {
 };
 
 struct energy_kind energy_kinds[MAX_KINDS];
-
-bool energy_known;
 
 /*
  * What costs less on a slower CPU goes there where the kernel, too, leaves it there: where clocks follow utilisation, or capacities
@@ -210,10 +208,10 @@ static bool energy_find_clocks(u32 kind)
 {
 	struct energy_kind *about = energy_kind_at(kind);
 	const volatile struct opp_table *points = &opp_tables[about->table & (MAX_OPP_TABLES - 1)];
-	s32 opp;
+	s32 crowd, opp;
 
-	for_range(opp, 0, UTIL_CROWDS)
-		util_floors[kind & (MAX_KINDS - 1)].least[opp & (UTIL_CROWDS - 1)] = energy_least(about->table, 1 << opp) * 4 / 5;
+	for_range(crowd, 0, UTIL_CROWDS)
+		util_floors[kind & (MAX_KINDS - 1)].least[crowd & (UTIL_CROWDS - 1)] = energy_least(about->table, 1 << crowd) * 4 / 5;
 	for_range(opp, 0, MAX_OPPS) {
 		u32 at = opp & (MAX_OPPS - 1), below = (opp ? opp - 1 : 0) & (MAX_OPPS - 1);
 		u32 power = energy_power(points, at), performance = points->performance[at];
@@ -295,7 +293,6 @@ static void energy_init(void)
 	}
 	if (!energy_known)
 		return;
-	util_has_floors = true;
 	energy_places = cpuperf || !smt;
 	for_range(at, 0, nr_cpus) {
 		struct queues_cpu *cctx = queues_cpu_of(at);

@@ -202,8 +202,8 @@ static __always_inline s32 idle_pick(struct task_struct *p, s32 prev_cpu, u64 wa
 }
 
 /*
- * An idle CPU for a task that is about to wait after all. Any would be the first: where CPUs
- * differ often the slowest, and where there are several caches another one's, so that in time all would be near the first.
+ * An idle CPU for a task that is about to wait after all. Any would be the first: where CPUs differ often the slowest, and where there are
+ * several caches another one's, so that in time all would be near the first.
  */
 static __always_inline s32 idle_pick_waiting(struct task_struct *p, struct queues_task *task, u32 cpu)
 {

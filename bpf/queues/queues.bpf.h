@@ -149,16 +149,23 @@ static __always_inline void queues_enqueue_task(struct task_struct *p, struct qu
 	queues_enqueue_in_line(p, task, cctx->has_lines && !task->ran_on ? steal_line_for(p, cctx->line) : cctx->line, enq_flags);
 }
 
-static void queues_enqueue(struct task_struct *p, u64 enq_flags)
+/* What is kept of a task that is to be queued, and is counted. None: no memory was left to keep anything, and it waits where all such do. */
+static __always_inline struct task_ctx *queues_task_to_queue(struct task_struct *p, u64 enq_flags)
 {
 	struct task_ctx *tctx = task_of(p);
 
 	count(TANDEM_STAT_BASE_QUEUED);
-	/* No memory was left to keep anything of it. */
-	if (!tctx) {
+	if (!tctx)
 		dsq_insert(p, SCX_DSQ_GLOBAL, SLICE_MOST, enq_flags);
+	return tctx;
+}
+
+static void queues_enqueue(struct task_struct *p, u64 enq_flags)
+{
+	struct task_ctx *tctx = queues_task_to_queue(p, enq_flags);
+
+	if (!tctx)
 		return;
-	}
 	queues_enqueue_task(p, &tctx->queues, enq_flags);
 	tctx->queues.ran_on = false;
 }

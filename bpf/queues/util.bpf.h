@@ -70,7 +70,9 @@ struct util_floors {
 };
 
 struct util_floors util_floors[MAX_KINDS];
-bool util_has_floors;
+
+/* Power is known, and a mode asks for it (energy.bpf.h). */
+bool energy_known;
 
 const struct cpumask *scx_bpf_get_idle_cpumask(void) __ksym;
 void scx_bpf_put_idle_cpumask(const struct cpumask *cpumask) __ksym;
@@ -86,7 +88,7 @@ static __always_inline u32 util_floor(struct queues_cpu *cctx, u32 util)
 	const struct cpumask *idle;
 	u32 busy, crowd, pair;
 
-	if (!util_has_floors)
+	if (!energy_known)
 		return 0;
 	if (!package_power || util >= floors->least[0] || floors->least[0] == floors->least[UTIL_CROWDS - 1])
 		return floors->least[0];
@@ -194,9 +196,8 @@ static __always_inline void util_note_kind(struct task_struct *p, u32 util, stru
 
 /*
  * What is to be asked for a task that runs. What a faster CPU asked for is there beside what that CPU has to do, and is not to cost much
- * more than work does in the mean. By energy what needs more than a millisecond at once is asked for a
- * little less, as schedutil's quarter to spare is much for it; what needs less is often one of many that wait for each other, and all of
- * them would be later.
+ * more than work does in the mean. By energy what needs more than a millisecond at once is asked for a little less, as schedutil's quarter
+ * to spare is much for it; what needs less is often one of many that wait for each other, and all of them would be later.
  */
 static __always_inline u32 util_wanted(struct queues_task *task, struct queues_cpu *cctx, u32 util)
 {
@@ -206,7 +207,7 @@ static __always_inline u32 util_wanted(struct queues_task *task, struct queues_c
 		return util_boosted(cctx, util);
 	if (task->pulled)
 		return cctx->dear;
-	return util_has_floors && task->burst > UTIL_SPARES_NS ? util - (util >> UTIL_SPARES_SHIFT) : util;
+	return energy_known && task->burst > UTIL_SPARES_NS ? util - (util >> UTIL_SPARES_SHIFT) : util;
 }
 
 /* A CPU goes idle: of those that share a clock the one that asks for most is noted, as far as these are idle. */
