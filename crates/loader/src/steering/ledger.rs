@@ -52,9 +52,12 @@ impl Hold {
         }
     }
 
-    /// Whether it is at what we made of it.
-    pub fn is_ours(&self) -> bool {
-        matches!(self, Self::Ours { .. })
+    /// What we have made of it, if it is ours.
+    pub fn ours(&self) -> Option<Value> {
+        match self {
+            Self::Ours { became, .. } => Some(*became),
+            _ => None,
+        }
     }
 
     /// Looks whether somebody else has turned it; what they made of it.

@@ -187,7 +187,7 @@ impl Steering {
 
     /// How many knobs are at what we made of them.
     pub fn held(&self) -> usize {
-        self.clocks.iter().flat_map(|clock| &clock.holds).filter(|hold| hold.is_ours()).count()
+        self.clocks.iter().flat_map(|clock| &clock.holds).filter(|hold| hold.ours().is_some()).count()
     }
 
     /// Learns what work costs at the clocks of a domain.
@@ -225,7 +225,7 @@ impl Steering {
             // The highest clock first: the lowest may be above the one that it was at.
             for (number, knob) in Knob::ALL.into_iter().enumerate().rev() {
                 let hold = &mut self.clocks[at].holds[number];
-                let (ours, found) = (ours(hold), hold.theirs());
+                let (ours, found) = (hold.ours(), hold.theirs());
                 let turned = hold.give_back(knobs, at, knob);
                 self.tell((at, knob), (ours, found), turned, &mut happened);
             }
@@ -250,7 +250,7 @@ impl Steering {
             self.turn = (at + 1) % count;
             for (number, knob) in Knob::ALL.into_iter().enumerate() {
                 let hold = &mut self.clocks[at].holds[number];
-                let ours = ours(hold);
+                let ours = hold.ours();
                 if let Some(theirs) = hold.look(knobs, at, knob) {
                     self.counts.foreign += 1;
                     happened.push(Happened::Foreign { domain: at, knob, ours, theirs });
@@ -294,7 +294,7 @@ impl Steering {
             [wanted.preference.map(Value::Preference), wanted.lowest.map(Value::Khz), wanted.highest.map(Value::Khz)];
         for (number, (knob, value)) in Knob::ALL.into_iter().zip(values).enumerate() {
             let hold = &mut self.clocks[at].holds[number];
-            let ours = ours(hold);
+            let ours = hold.ours();
             let asked = value.or(hold.theirs());
             let turned = hold.turn(knobs, at, knob, value);
             self.tell((at, knob), (ours, asked), turned, happened);
@@ -324,13 +324,5 @@ impl Steering {
             }
             (Turned::Left | Turned::Refused(_), _) => {}
         }
-    }
-}
-
-/// What we have made of a knob, if it is ours.
-fn ours(hold: &Hold) -> Option<Value> {
-    match hold {
-        Hold::Ours { became, .. } => Some(*became),
-        _ => None,
     }
 }

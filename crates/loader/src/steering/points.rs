@@ -66,7 +66,8 @@ impl fmt::Display for Unknown {
 }
 
 impl Costs {
-    /// What follows from a table: the watts of a busy CPU, as described or else as the kernel's energy model has them, and the whole of what its clock's CPUs draw together while one is awake.
+    /// What follows from a table: the watts of a busy CPU, as described or else as the kernel's energy model has them, and the
+    /// whole of what its clock's CPUs draw together while one is awake.
     pub fn of(table: &OppTable) -> Self {
         let points: Vec<Point> = (0..table.frequency.len()).filter_map(|at| Point::of(table, at)).collect();
         if table.frequency.len() < 2 {

@@ -18,7 +18,7 @@ use super::hardware::Hardware;
 use crate::kernel::cpufreq::{Epp, Governor, GovernorState};
 use crate::machine::{CpufreqDriver, EnergyPreference, Machine, Opp, PerformanceDomain};
 use crate::scx::Scx;
-use crate::scx::frontend::opps::{busy_watts, static_watts};
+use crate::scx::frontend::opps::push_described;
 use crate::units::{CpuId, PerformanceDomainId};
 
 /// A slow loop, and which clocks it has.
@@ -108,13 +108,11 @@ fn domain(machine: &Machine, entry: &PerformanceDomain) -> Domain {
 
 /// What work costs at the clocks of a domain, by its description: no kernel of such a machine has watts.
 fn costs(machine: &Machine, domain: &PerformanceDomain) -> Costs {
-    let milliwatts = |watts: f64| (watts * 1e3).round() as u64;
     let mut table = OppTable::default();
     for opp in &domain.opps[domain.min_opp..=domain.max_opp] {
         table.frequency.push(u64::from(opp.khz));
         table.performance.push(u64::from(opp.khz));
-        table.busy_power.push(milliwatts(busy_watts(machine, domain, opp)));
-        table.static_power.push(milliwatts(static_watts(machine, domain, opp)));
+        push_described(&mut table, machine, domain, opp);
     }
     Costs::of(&table)
 }

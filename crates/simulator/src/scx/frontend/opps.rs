@@ -36,8 +36,7 @@ impl OppTables {
                 table.frequency.push(u64::from(opp.khz));
                 table.performance.push(state.performance);
                 table.power.push((state.power + 500) / 1000);
-                table.busy_power.push((busy_watts(system.machine, domain, opp) * 1e3).round() as u64);
-                table.static_power.push((static_watts(system.machine, domain, opp) * 1e3).round() as u64);
+                push_described(&mut table, system.machine, domain, opp);
             }
             let known = all.tables.iter().position(|other| *other == table);
             all.of_domain.push(known.unwrap_or(all.tables.len()));
@@ -59,15 +58,22 @@ impl OppTables {
     }
 }
 
+/// Adds to a table what the machine's description says of `opp`: what no kernel knows.
+pub fn push_described(table: &mut OppTable, machine: &Machine, domain: &PerformanceDomain, opp: &Opp) {
+    let milliwatts = |watts: f64| (watts * 1e3).round() as u64;
+    table.busy_power.push(milliwatts(busy_watts(machine, domain, opp)));
+    table.static_power.push(milliwatts(static_watts(machine, domain, opp)));
+}
+
 /// Watts that a busy core of a domain adds to what it draws in its deepest idle state, at `opp` and full activity.
-pub fn busy_watts(machine: &Machine, domain: &PerformanceDomain, opp: &Opp) -> f64 {
+fn busy_watts(machine: &Machine, domain: &PerformanceDomain, opp: &Opp) -> f64 {
     let Some(cpu) = domain.cpus.first() else { return 0.0 };
     let idle = machine.cluster(*cpu).idle_states.last().map_or(0.0, |state| state.watts);
     (active_watts((opp.dynamic_watts, opp.leakage_watts), 1.0, 1.0) - idle).max(0.0)
 }
 
 /// Static power, in watts, of the clusters of a domain's CPUs at `opp`, as far as their cores are of this domain.
-pub fn static_watts(machine: &Machine, domain: &PerformanceDomain, opp: &Opp) -> f64 {
+fn static_watts(machine: &Machine, domain: &PerformanceDomain, opp: &Opp) -> f64 {
     let cores: BTreeSet<CoreId> = domain.cpus.iter().map(|cpu| machine.cpus[cpu.index()].core).collect();
     let share = |core: &CoreId| {
         let cluster = &machine.clusters[machine.cores[core.index()].cluster.index()];
