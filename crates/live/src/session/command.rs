@@ -161,7 +161,7 @@ impl Course {
         let process = Process::read(&session.site().root, command.process());
         let process = process.ok_or_else(|| SessionError::Launch(io::ErrorKind::NotFound.into()))?;
         session.enter(&process, &wanted.name, ROOT_USER, events.now()).map_err(SessionError::Application)?;
-        session.attach(events.now())?;
+        session.attach(&|| events.now())?;
         events.await_end(command.process()).map_err(SessionError::Launch)?;
         let began = events.now();
         command.go().map_err(SessionError::Launch)?;

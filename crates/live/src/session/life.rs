@@ -138,13 +138,15 @@ impl<'s> Session<'s> {
         })
     }
 
-    /// Begins to act, and to measure.
+    /// Begins to act, and to measure: from the time on that `clock` says once both are so, as the kernel, or who is asked for
+    /// profiles, may take long.
     ///
     /// # Errors
     /// [`SessionError::Load`]: the kernel refuses.
-    pub fn attach(&mut self, now: Instant) -> Result<(), SessionError> {
+    pub fn attach(&mut self, clock: &dyn Fn() -> Instant) -> Result<(), SessionError> {
         self.actor.attach()?;
-        self.begin_steering(now);
+        self.begin_steering(clock());
+        let now = clock();
         self.since = SystemTime::now();
         self.meters.restart_at(self.meters.on_clock(now));
         (self.sampled, self.public) = (now, None);

@@ -50,7 +50,7 @@ pub fn stay(
     for process in &wanted.applications {
         session.enter(process, &process.name, ROOT_USER, events.now()).map_err(SessionError::Application)?;
     }
-    session.attach(events.now())?;
+    session.attach(&|| events.now())?;
     let address = metrics.as_ref().and_then(Metrics::address);
     listener.hear(Notice::Attached { backend: session.plan.backend, metrics: address });
     let ended = live(&mut session, wanted.activity, events, metrics.as_mut(), listener);

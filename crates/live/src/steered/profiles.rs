@@ -24,18 +24,19 @@ pub trait Profiles: Debug {
 #[derive(Debug, Clone)]
 pub struct Bus {
     busctl: PathBuf,
+    socket: PathBuf,
 }
 
 impl Default for Bus {
     fn default() -> Self {
-        Self { busctl: PathBuf::from("/usr/bin/busctl") }
+        Self { busctl: PathBuf::from("/usr/bin/busctl"), socket: PathBuf::from("/run/dbus/system_bus_socket") }
     }
 }
 
 impl Bus {
-    /// Asks by another program.
-    pub fn by(busctl: &Path) -> Self {
-        Self { busctl: busctl.to_owned() }
+    /// Asks by another program than systemd's, at a bus with another socket than the system's.
+    pub fn by(busctl: &Path, socket: &Path) -> Self {
+        Self { busctl: busctl.to_owned(), socket: socket.to_owned() }
     }
 
     fn ask(&self, name: &str, path: &str) -> Option<String> {
@@ -59,6 +60,8 @@ impl Bus {
 
 impl Profiles for Bus {
     fn active(&self) -> Option<String> {
+        // A program that finds no bus has still been started, and the session waits for it.
+        self.socket.exists().then_some(())?;
         NAMES.iter().find_map(|(name, path)| self.ask(name, path))
     }
 }
@@ -114,12 +117,13 @@ mod tests {
     #[test]
     fn a_daemon_is_asked_by_the_name_of_today_and_then_by_that_of_before() {
         let folder = tempfile::tempdir().unwrap();
-        let busctl = folder.path().join("busctl");
+        let (busctl, socket) = (folder.path().join("busctl"), folder.path().join("socket"));
+        fs::write(&socket, "").unwrap();
         let script = |text: &str| {
             fs::write(&busctl, format!("#!/bin/sh\n{text}\n")).unwrap();
             fs::set_permissions(&busctl, fs::Permissions::from_mode(0o755)).unwrap();
         };
-        let active = || Bus::by(&busctl).active();
+        let active = || Bus::by(&busctl, &socket).active();
         assert_eq!(active(), None);
         script("case $* in *net.hadess*) echo 's \"power-saver\"';; *) exit 1;; esac");
         assert_eq!(active().unwrap(), "power-saver");
@@ -127,5 +131,9 @@ mod tests {
         assert_eq!(active().unwrap(), "performance");
         script("echo 'v s \"odd\"'");
         assert_eq!(active(), None);
+        script("echo 's \"balanced\"'");
+        assert_eq!(active().unwrap(), "balanced");
+        fs::remove_file(&socket).unwrap();
+        assert_eq!(active(), None, "without a bus nobody is asked");
     }
 }

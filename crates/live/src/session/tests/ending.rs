@@ -99,7 +99,7 @@ fn a_panic_gives_the_machine_back() {
     let world = World::new();
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         let mut session = begin(&world, &request("isolate=shared")).unwrap();
-        session.attach(Instant::now()).unwrap();
+        session.attach(&Instant::now).unwrap();
         assert_eq!(world.governors(), ["schedutil"; 2]);
         panic!("this is meant to happen");
     }));

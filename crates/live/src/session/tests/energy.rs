@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use nix::libc::SIGTERM;
 
+use super::fakes::STATE;
 use super::script::request;
 use super::*;
 use crate::session::status::SessionStatus;
@@ -53,7 +54,7 @@ fn root_is_told_what_is_measured_now() {
 fn that_root_asks_in_between_tells_others_nothing() {
     let (world, begun) = (World::new(), Instant::now());
     let mut session = Session::begin(&world.site, &request("isolate=shared"), begun, &mut world.listener()).unwrap();
-    session.attach(begun).unwrap();
+    session.attach(&|| begun).unwrap();
     for (ms, joules) in [(1000, 5), (1200, 7)] {
         world.joules(joules);
         session.tick(begun + Duration::from_millis(ms), &mut world.listener());
@@ -63,4 +64,22 @@ fn that_root_asks_in_between_tells_others_nothing() {
     assert_eq!((public.time, public.total().unwrap().joules), (Duration::from_secs(1), 5.0));
     let snapshot = session.snapshot();
     assert_eq!(&snapshot.measured, session.public().unwrap());
+}
+
+/// The time would be longer than what was counted in it, and the power too small.
+#[test]
+fn what_attaching_takes_is_in_neither_the_time_nor_the_energy() {
+    let (world, begun) = (World::new(), Instant::now());
+    let mut session = Session::begin(&world.site, &request(""), begun, &mut world.listener()).unwrap();
+    let attached = begun + Duration::from_secs(5);
+    session
+        .attach(&|| {
+            assert_eq!(world.read(STATE), "enabled", "asked before it was attached");
+            world.joules(50);
+            attached
+        })
+        .unwrap();
+    world.joules(60);
+    let measured = session.measured(attached + Duration::from_secs(1));
+    assert_eq!((measured.time, measured.total().unwrap().joules), (Duration::from_secs(1), 10.0));
 }

@@ -48,7 +48,7 @@ fn what_another_program_has_changed_since_stays_so_and_is_said() {
     let mut listener = world.listener();
     let begun = Session::begin(&world.site, &request("isolate=shared"), Instant::now(), &mut listener);
     let mut session = begun.unwrap();
-    session.attach(Instant::now()).unwrap();
+    session.attach(&Instant::now).unwrap();
     world.write("sys/devices/system/cpu/cpufreq/policy2/scaling_governor", "performance");
     world.log();
     session.give_back(&mut listener);
