@@ -19,6 +19,9 @@
 #define bpf_ksym_exists(sym) ((void *)(sym))
 #endif
 
+/* What a function that is not static, which the verifier follows once by its types, may take for granted of a pointer: it is never none. */
+#define __arg_nonnull __attribute__((btf_decl_tag("arg:nonnull")))
+
 s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
 s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;
 s32 scx_bpf_select_cpu_dfl(struct task_struct *p, s32 prev_cpu, u64 wake_flags, bool *is_idle) __ksym;

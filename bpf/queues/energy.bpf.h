@@ -107,8 +107,8 @@ static __noinline int energy_look_at(u32 kind, u32 prev_cpu, u32 util, struct en
 	return 0;
 }
 
-/* By how much the power of a kind rises if it has a task, or ENERGY_NEVER. */
-static __noinline u64 energy_rise(u32 kind, u32 prev_cpu, u32 util, u64 now)
+/* By how much the power of a kind rises if it has a task, or ENERGY_NEVER. Not static, so that the verifier follows one kind for all. */
+__noinline u64 energy_rise(u32 kind, u32 prev_cpu, u32 util, u64 now)
 {
 	struct energy_kind *about = energy_kind_at(kind);
 	struct energy_look look = { .now = now, .least_idle = TOO_MUCH_NEVER };

@@ -309,7 +309,7 @@ static __noinline int queues_dispatch_waiting(struct task_struct *prev, struct q
 	struct waiting waiting = {};
 	struct queues_task *task;
 
-	waiting_look(cctx, &waiting);
+	waiting_look(cctx->number, &waiting);
 	task = queues_could_go_on(prev, cctx, line_at(number));
 	if (task) {
 		u64 place = task->vtime + task->request, leeway = waiting_leeway(task->slice);

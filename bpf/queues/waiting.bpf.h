@@ -93,11 +93,12 @@ static __always_inline u64 waiting_until(u64 place, u64 leeway)
 
 /*
  * Looks at what waits in a line and may run on a CPU: what ran here last, or what woke, wherever it was, or else the first one. How many
- * are still to look at is in memory, where the verifier does not follow it through every round.
+ * are still to look at is in memory, where the verifier does not follow it through every round; and as this is not static, it follows
+ * it once, and not with each that asks.
  */
-static __always_inline void waiting_look(struct queues_cpu *cctx, struct waiting *waiting)
+__noinline int waiting_look(s32 cpu, struct waiting *waiting __arg_nonnull)
 {
-	u32 cpu = cctx->number;
+	struct queues_cpu *cctx = queues_cpu_of(cpu);
 	struct task_struct *p;
 	bool woken = false;
 	u64 latest = 0;
@@ -131,6 +132,7 @@ static __always_inline void waiting_look(struct queues_cpu *cctx, struct waiting
 			latest = place + WOKEN_LEEWAY;
 		}
 	}
+	return 0;
 }
 
 /* Takes what `waiting_look` has found; whether that, or at least the first one, could be had. */
