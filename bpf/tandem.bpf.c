@@ -25,6 +25,7 @@
 #include "base/ask.bpf.h"
 #include "queues/queues.bpf.h"
 #include "over/over.bpf.h"
+#include "over/held.bpf.h"
 #include "queues/core.bpf.h"
 #include "queues/hotplug.bpf.h"
 #include "base/check.bpf.h"
@@ -58,6 +59,8 @@ s32 BPF_STRUCT_OPS(tandem_select_cpu, struct task_struct *p, s32 prev_cpu, u64 w
 	bool is_idle = false;
 	s32 cpu;
 
+	if (active & QUEUES_LIMITS && held_wakes(p))
+		return prev_cpu;
 	if (is_alone())
 		return queues_select_cpu(p, prev_cpu, wake_flags);
 	if (is_under())
@@ -140,6 +143,8 @@ void BPF_STRUCT_OPS(tandem_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct task_ctx *tctx;
 
+	if (active & QUEUES_LIMITS && held_takes(p))
+		return;
 	if (is_alone()) {
 		queues_enqueue(p, enq_flags);
 		return;
@@ -496,6 +501,8 @@ void BPF_STRUCT_OPS(tandem_tick, struct task_struct *p)
 		queues_tick(p);
 	else if (is_under())
 		over_tick(p);
+	if (active & QUEUES_GROUPS)
+		held_tick(p);
 }
 
 void BPF_STRUCT_OPS(tandem_set_weight, struct task_struct *p, u32 weight)
@@ -559,8 +566,8 @@ static s32 init_base(void)
 
 	if (!is_on_queues())
 		return 0;
-	active |= (active ? QUEUES : QUEUES | ALONE) | (nr_cgroups ? QUEUES_GROUPS : 0);
-	err = queues_init() ?: hotplug_init();
+	active |= (active ? QUEUES : QUEUES | ALONE) | (nr_cgroups ? QUEUES_GROUPS : 0) | (nr_limits ? QUEUES_LIMITS : 0);
+	err = queues_init() ?: hotplug_init() ?: held_init();
 	ranked_init();
 	return err;
 }
@@ -609,6 +616,7 @@ SCX_OPS_DEFINE(tandem_ops,
 	       .cgroup_exit		= (void *)tandem_cgroup_exit,
 	       .cgroup_move		= (void *)tandem_cgroup_move,
 	       .cgroup_set_weight	= (void *)tandem_cgroup_set_weight,
+	       .cgroup_set_bandwidth	= (void *)tandem_cgroup_set_bandwidth,
 	       .cgroup_set_idle		= (void *)tandem_cgroup_set_idle,
 	       .update_idle		= (void *)tandem_update_idle,
 	       .cpu_release		= (void *)tandem_cpu_release,

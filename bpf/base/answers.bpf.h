@@ -17,9 +17,10 @@ enum mechanism {
 	SPEED = 1 << 4,
 	/* Not a mechanism: speed or isolation has clocks to set. */
 	CLOCKS = 1 << 5,
-	/* Nor these: the base of several queues lies under the mechanisms; there are control groups; and no mechanism is on. */
+	/* Nor these: the base of several queues lies under the mechanisms; there are control groups, some with limits; no mechanism is on. */
 	QUEUES = 1 << 6,
 	QUEUES_GROUPS = 1 << 7,
+	QUEUES_LIMITS = 1 << 8,
 	ALONE = 1 << 31,
 };
 

@@ -42,6 +42,7 @@ struct pull_cpu {
 #define BASE_STATS(sees, acts)										\
 	sees(BASE_IDLE, "times that a task found an idle CPU")						\
 	sees(BASE_QUEUED, "times that a task had to wait")						\
+	sees(BASE_LIMITED, "times that a task had to wait for its control group's next period (cpu.max)")	\
 	sees(BASE_PREEMPTED, "times that a task took another one's CPU as it woke")			\
 	sees(BASE_UNKNOWN, "tasks without any mechanism, as no memory was left to keep anything of them")	\
 	sees(BASE_UNGROUPED, "threads of processes beyond those that are watched: alone to longest and serial_first")	\

@@ -155,6 +155,10 @@ struct scx_exit_task_args {
 
 struct scx_cgroup_init_args {
 	u32 weight;
+	/* Since Linux 6.17. */
+	u64 bw_period_us;
+	u64 bw_quota_us;
+	u64 bw_burst_us;
 };
 
 struct scx_cpu_acquire_args {};
@@ -214,6 +218,8 @@ struct sched_ext_ops {
 	void (*cgroup_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
 	void (*cgroup_cancel_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
 	void (*cgroup_set_weight)(struct cgroup *cgrp, u32 weight);
+	/* Since Linux 6.17. */
+	void (*cgroup_set_bandwidth)(struct cgroup *cgrp, u64 period_us, u64 quota_us, u64 burst_us);
 	/* Since Linux 6.19. */
 	void (*cgroup_set_idle)(struct cgroup *cgrp, bool idle);
 	void (*cpu_online)(s32 cpu);
@@ -236,6 +242,29 @@ struct sched_entity {
 
 struct mm_struct;
 
+/* include/linux/sched.h: there the value is of 11 bits, the lowest ones of the word. */
+struct uclamp_se {
+	unsigned int value;
+};
+
+enum uclamp_id {
+	UCLAMP_MIN,
+	UCLAMP_MAX,
+	UCLAMP_CNT,
+};
+
+/* With CONFIG_CFS_BANDWIDTH; the period is a ktime_t. */
+struct cfs_bandwidth {
+	s64 period;
+	u64 quota;
+	u64 burst;
+};
+
+struct task_group {
+	struct task_group *parent;
+	struct cfs_bandwidth cfs_bandwidth;
+};
+
 struct task_struct {
 	unsigned int flags;
 	int prio;
@@ -250,6 +279,10 @@ struct task_struct {
 	const cpumask_t *cpus_ptr;
 	cpumask_t cpus_mask;
 	unsigned short migration_disabled;
+	/* With CONFIG_UCLAMP_TASK. */
+	struct uclamp_se uclamp[UCLAMP_CNT];
+	/* With CONFIG_CGROUP_SCHED. */
+	struct task_group *sched_task_group;
 	pid_t pid;
 	pid_t tgid;
 	char comm[16];

@@ -170,46 +170,6 @@ static u32 cgroup_free_number(void)
 	return next_cgroup < MAX_CGROUPS ? next_cgroup++ : 0;
 }
 
-s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)
-{
-	struct cgroup_number *number;
-	u32 above, own = 0;
-
-	if (cgrp->level <= 0)
-		return 0;
-	number = bpf_cgrp_storage_get(&cgroup_numbers, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	/* An error would be mkdir's: the group counts as the root. */
-	if (!number)
-		return 0;
-	above = cgroup_number_above(cgrp);
-	if (cgroup_at(above)->depth + 1 < MAX_CGROUP_DEPTH)
-		own = cgroup_free_number();
-	number->own = own;
-	number->number = own ?: above;
-	if (own) {
-		struct cgroup_share *group = cgroup_at(own);
-
-		group->parent = above;
-		group->depth = cgroup_at(above)->depth + 1;
-		group->weight = cgroup_weight(args->weight);
-		group->nr_ready = 0;
-		group->load = 0;
-		cgroup_note(1);
-	}
-	return 0;
-}
-
-void BPF_STRUCT_OPS(tandem_cgroup_exit, struct cgroup *cgrp)
-{
-	struct cgroup_number *number = bpf_cgrp_storage_get(&cgroup_numbers, cgrp, 0, 0);
-
-	if (!number || !number->own || nr_free_cgroups >= MAX_CGROUPS)
-		return;
-	free_cgroups[nr_free_cgroups & (MAX_CGROUPS - 1)] = number->number;
-	nr_free_cgroups++;
-	cgroup_note(-1);
-}
-
 /* A group has another weight from now on, where 1024 is that of CGROUP_WEIGHT_DFL. */
 static void cgroup_reweigh(struct cgroup *cgrp, u32 weight)
 {

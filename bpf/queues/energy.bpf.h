@@ -153,7 +153,7 @@ __noinline int energy_find_kind(u32 util, u32 prev_cpu)
 static __always_inline s32 energy_kind_for(struct queues_task *task, u32 prev_cpu)
 {
 	/* What is next to nothing costs something all the same. */
-	u32 util = util_of(task) ?: 1, apart = util > task->kind_util ? util - task->kind_util : task->kind_util - util;
+	u32 util = util_to_place(task) ?: 1, apart = util > task->kind_util ? util - task->kind_util : task->kind_util - util;
 
 	if (task->kind_again && apart <= util >> ASK_SHIFT) {
 		task->kind_again--;

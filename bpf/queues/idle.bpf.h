@@ -139,7 +139,7 @@ static __always_inline bool idle_suits(struct task_struct *p, struct queues_cpu 
 
 	if (!cctx->kind)
 		return true;
-	return cctx->has_clock && (tctx = task_of(p)) && util_fits(util_of(&tctx->queues), cctx);
+	return cctx->has_clock && (tctx = task_of(p)) && util_fits(util_to_place(&tctx->queues), cctx);
 }
 
 /* An idle CPU of the kind on which a task costs least, its last one first. Negative: none. */

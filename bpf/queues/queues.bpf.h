@@ -14,6 +14,7 @@
 #include "waiting.bpf.h"
 #include "age.bpf.h"
 #include "turns.bpf.h"
+#include "limits.bpf.h"
 
 static __always_inline s32 queues_select_cpu(struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
@@ -175,7 +176,7 @@ static __always_inline struct queues_task *queues_could_go_on(struct task_struct
 {
 	struct task_ctx *tctx;
 
-	if (!is_queued(prev) || cctx->wanted_by || !(tctx = task_of(prev)) || tctx->queues.idles)
+	if (!is_queued(prev) || cctx->wanted_by || cctx->limited || !(tctx = task_of(prev)) || tctx->queues.idles)
 		return 0;
 	tctx->queues.ran = line_run(&tctx->queues, line_charge(prev, &tctx->queues));
 	return &tctx->queues;
@@ -344,12 +345,27 @@ static __always_inline bool queues_dispatch_alone(struct task_struct *prev, stru
 	return true;
 }
 
+/* What runs has used up its group's quota: whatever else there is runs, and it is queued (SCX_ENQ_LAST), to wait for the next period. */
+static __noinline int queues_dispatch_limited(struct task_struct *prev, struct queues_cpu *cctx)
+{
+	cctx->limited = false;
+	if (is_queued(prev))
+		prev->scx.slice = 0;
+	if (cctx->has_pinned && dsq_move_to_local(QUEUE_PINNED | cctx->number))
+		return 0;
+	if (!dsq_move_to_local(QUEUE_LINE | cctx->line))
+		queues_looks_elsewhere(cctx);
+	return 0;
+}
+
 /* There is something of the idle class, or something pinned waits, or it is time to look for what is of age. */
 static __noinline int queues_dispatch_unusual(struct task_struct *prev, struct queues_cpu *cctx)
 {
 	struct line *line = line_at(cctx->line);
 	bool waits;
 
+	if (cctx->limited)
+		return queues_dispatch_limited(prev, cctx);
 	if (cctx->idles)
 		queues_charge_idle(prev, cctx);
 	if (cctx->looks_for_aged && age_take(cctx))
@@ -420,7 +436,7 @@ static __noinline void queues_follow(struct task_struct *p, struct queues_cpu *c
 	if (tctx->queues.pulled && line_run(&tctx->queues, p->se.sum_exec_runtime - tctx->queues.charged) > PULLED_MOST_NS)
 		tctx->queues.pulled = false;
 	if (cctx->has_others && !queues_ranks(cctx->number))
-		util_note_kind(p, util, cctx);
+		util_note_kind(p, util_to_place(&tctx->queues), cctx);
 	/* Again, too: schedutil ignores what follows a change of its clock too closely (rate_limit_us), and does not come back to it. */
 	if (cctx->has_clock)
 		util_ask_again(cctx, util_wanted(&tctx->queues, cctx, util));
@@ -495,6 +511,8 @@ static __always_inline void queues_begins(struct task_struct *p, struct queues_t
 	cctx->deadline = task->vtime + task->request;
 	if (cctx->wants_util)
 		util_running(p, task, cctx);
+	if (active & QUEUES_LIMITS)
+		limit_begins(p, task, cctx);
 }
 
 static __always_inline void queues_running(struct task_struct *p)
@@ -540,6 +558,8 @@ static __always_inline void queues_stops(struct task_struct *p, struct queues_ta
 		queues_charge_idle_class(cctx, ran, scx_bpf_dsq_nr_queued(QUEUE_LINE | cctx->line));
 	if (cctx->wants_util)
 		util_ran(task, cctx);
+	if (active & QUEUES_LIMITS)
+		limit_ran(p, task, cctx);
 	wanted = cctx->wanted_by;
 	cctx->wanted_by = 0;
 	if (cctx->misfit)

@@ -29,6 +29,9 @@ struct queues_task {
 	/* Share of the fastest CPU's time at its highest clock that it takes, 0..1024; and what that was before it slept. */
 	u32 util;
 	u32 util_est;
+	/* Utilisations that it is taken for at least and at most when a CPU is chosen (util.bpf.h); 0: there is no such clamp. */
+	u16 util_least;
+	u16 util_most;
 	/* By how much the work since it woke, or since its CPU was idle, was less than the time that it took, ns. */
 	u32 lost;
 	/* Its control group (cgroups.bpf.h), and whether it is counted there as one that could run. */
@@ -107,6 +110,8 @@ struct queues_cpu {
 			bool has_pinned;
 			/* At the next dispatch what is of age comes first (age.bpf.h). */
 			bool looks_for_aged;
+			/* What runs is to stop: its control group has used up its quota (limits.bpf.h). */
+			bool limited;
 		};
 		u32 unusual;
 	};
@@ -121,6 +126,8 @@ struct queues_cpu {
 	/* What runs goes on until it has run so much, ns, unless more than so many have come to wait in the line. */
 	u32 arrivals;
 	u64 stays_until;
+	/* What runs had run so much when its control group was last charged, ns. */
+	u64 limit_charged;
 	/* How many waited in its line at the last tick; 0 since it was idle. */
 	u16 crowd;
 	/* The line where something waited when another CPU woke this one, plus 1; others write it. */

@@ -34,6 +34,8 @@ enum {
 	/* From here on schedutil gives the highest clock; where limits hold that down, there is no use in asking more often than this. */
 	UTIL_TOP = UTIL_ONE * 4 / 5,
 	TOP_AGAIN = 8,
+	/* Of uclamp_se: those of the value. */
+	UTIL_CLAMP_BITS = 2 * UTIL_ONE - 1,
 	/* A clock is asked for anew when what it is to do changes by an eighth. */
 	ASK_SHIFT = 3,
 };
@@ -62,6 +64,34 @@ static __noinline u32 util_decayed(u32 value, u64 ns)
 static __always_inline u32 util_of(struct queues_task *task)
 {
 	return task->util > task->util_est ? task->util : task->util_est;
+}
+
+/*
+ * Notes a task's clamps (uclamp). schedutil bounds by them what CPUs ask for; here they tell which CPUs are fast enough: as in the kernel
+ * one is whose capacity is no less than the lower clamp, and, whatever the task needs, no less than the upper one (util_fits_cpu). Both
+ * leave a fifth to spare, as utilisations have to. Until some task of the machine has a clamp the kernel keeps 0 for both of all.
+ */
+static __always_inline void util_note_clamps(struct task_struct *p, struct queues_task *task)
+{
+	u32 least, most;
+
+	if (!bpf_core_field_exists(p->uclamp))
+		return;
+	/* Values are bit fields, which loaders do not move loads to: the words that they are in. */
+	least = *(const u32 *)&p->uclamp[UCLAMP_MIN] & UTIL_CLAMP_BITS;
+	most = *(const u32 *)&p->uclamp[UCLAMP_MAX] & UTIL_CLAMP_BITS;
+	task->util_least = least ? least * 4 / 5 - 1 : 0;
+	task->util_most = most && most < UTIL_ONE ? most * 4 / 5 - 1 : 0;
+}
+
+/* What a task is taken for when a CPU is chosen. */
+static __always_inline u32 util_to_place(struct queues_task *task)
+{
+	u32 util = util_of(task);
+
+	if (util < task->util_least)
+		return task->util_least;
+	return task->util_most && util > task->util_most ? task->util_most : util;
 }
 
 /* By energy: the least that is asked of the clock of a kind, by how many CPUs of a package are busy: 1, 2, 4 and so on. */
@@ -253,7 +283,8 @@ static __always_inline void util_running(struct task_struct *p, struct queues_ta
 	util = util_of(task);
 	if (cctx->has_others) {
 		cctx->began = now;
-		util_note_kind(p, util, cctx);
+		util_note_clamps(p, task);
+		util_note_kind(p, util_to_place(task), cctx);
 	}
 	/* Where tasks wait the CPU is busy from tick to tick, and these ask. */
 	if (!cctx->crowd)

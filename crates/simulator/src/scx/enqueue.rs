@@ -114,6 +114,15 @@ impl Ctx<'_> {
         }
     }
 
+    /// A task's clamps hold on `cpu` from now on, and programs see them in its object, as far as any task has some.
+    fn uclamp_rq_inc(&mut self, cpu: CpuId, task: TaskId) {
+        self.kernel.uclamp_rq_inc(cpu, task);
+        if self.kernel.uclamp_used {
+            let clamps = self.kernel.task(task).uclamp_eff_value();
+            self.scx.guest.set_uclamp(&mut self.vm.memory, task, clamps);
+        }
+    }
+
     /// Into a queue of the kernel, whatever the scheduler said before.
     fn enqueue_fallback(&mut self, dsq: DsqRef, task: TaskId, enq_flags: u64) {
         self.scx.tasks[task].clear_direct_dispatch();
@@ -170,7 +179,7 @@ impl Ctx<'_> {
             self.scx.guest.set_runnable(&mut self.vm.memory, task, true);
             self.task(task).change_flags(0, SCX_TASK_QUEUED);
             self.kernel.rq_mut(cpu).ext_nr_running += 1;
-            self.kernel.uclamp_rq_inc(cpu, task);
+            self.uclamp_rq_inc(cpu, task);
             self.kernel.add_nr_running(cpu, 1);
             self.scx.guest.mirror_nr_running(&mut self.vm.memory, self.kernel, cpu);
             if !self.scx.tasks[task].migrating {

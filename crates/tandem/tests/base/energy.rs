@@ -6,9 +6,9 @@ use std::path::Path;
 
 use tandem_simulator::metrics::Report;
 use tandem_simulator::simulation::Options;
-use tandem_simulator::workload::Workload;
+use tandem_simulator::workload::{Scheduling, Workload};
 
-use super::run::{for_ms, of, options, then_forever, with, within};
+use super::run::{for_ms, hog, of, options, periodic, then_forever, threads, with, within};
 use crate::long::combinations::scheduler::{audited_run, machine};
 use crate::long::combinations::support::workload::{thread, timer, work};
 
@@ -49,4 +49,38 @@ fn what_is_taken_over_does_not_have_the_highest_clock() {
     let per_work = |report: &Report| report.energy_j.cores / report.tasks.iter().map(|task| task.work_s).sum::<f64>();
     assert!(per_work(&auto) < 0.9 * per_work(&none), "{} J/s, {} J/s", per_work(&auto), per_work(&none));
     assert!(auto.time_s < 1.3 * none.time_s, "{} s, {} s", auto.time_s, none.time_s);
+}
+
+/// A thread with clamps that computes for 4 ms in each 20.
+fn clamped(util_min: u32, util_max: u32) -> Workload {
+    let mut task = periodic("clamped", 4, 20);
+    task.scheduling = Scheduling { util_min: Some(util_min), util_max: Some(util_max), ..task.scheduling };
+    for_ms(2000, [task])
+}
+
+/// What it needs fits on a little CPU: it goes to a big one only if it is to be taken for more (`uclamp.min`).
+#[test]
+fn a_lower_clamp_brings_the_cpu_that_it_asks_for() {
+    for mode in ["none", "auto"] {
+        let (free, clamped) = (on_hikey960(&clamped(0, 1024), mode), on_hikey960(&clamped(1024, 1024), mode));
+        assert!(busy(&clamped, 4..8) > 0.9 * (busy(&clamped, 0..8)), "{mode}: {} s", busy(&clamped, 4..8));
+        assert!(busy(&free, 4..8) < 0.5 * busy(&free, 0..8), "{mode}: {} s on big CPUs", busy(&free, 4..8));
+    }
+}
+
+/// What computes without a pause is no misfit on a little CPU if it is to be taken for little (`uclamp.max`): it need not have
+/// a big one, which a thread without a clamp takes.
+#[test]
+fn an_upper_clamp_leaves_big_cpus_to_others() {
+    let workload = |util_max| {
+        let mut task = hog("clamped");
+        task.scheduling = Scheduling { util_max: Some(util_max), ..task.scheduling };
+        let others = (0..4).map(|number| hog(&format!("other-{number}")));
+        for_ms(2000, [task].into_iter().chain(others).collect::<Vec<_>>())
+    };
+    for mode in ["none", "auto"] {
+        let (free, clamped) = (on_hikey960(&workload(1024), mode), on_hikey960(&workload(100), mode));
+        let work = |report: &Report| threads(report, "clamped")[0].work_s;
+        assert!(work(&clamped) < 0.75 * work(&free), "{mode}: {} s, {} s", work(&clamped), work(&free));
+    }
 }

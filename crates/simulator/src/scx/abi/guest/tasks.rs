@@ -10,7 +10,7 @@ use crate::kernel::Kernel;
 use crate::kernel::cpumask::CpuMask;
 use crate::kernel::task::Task;
 use crate::scx::abi::profile::PF_KTHREAD;
-use crate::scx::abi::types::task::{MmStruct, TaskStruct};
+use crate::scx::abi::types::task::{MmStruct, TaskStruct, UclampSe};
 use crate::units::{CgroupId, CpuId, Nanos, TaskId};
 use crate::workload::Policy;
 
@@ -445,6 +445,13 @@ impl Guest {
         if let Ok(count) = memory.host_load::<2>(place) {
             memory.own_store::<2>(place, u64::from((count as u16).wrapping_add_signed(more)));
         }
+    }
+
+    /// Sets `uclamp[UCLAMP_MIN].value` and `uclamp[UCLAMP_MAX].value`, 0..=1024.
+    pub fn set_uclamp(&self, memory: &mut Memory, task: TaskId, (min, max): (u64, u64)) {
+        let clamps = self.task(task) + at!(TaskStruct, uclamp);
+        put::<4>(memory, clamps, min);
+        put::<4>(memory, clamps + size_of::<UclampSe>() as u64, max);
     }
 
     /// Address of the mask that `cpus_ptr` points to.

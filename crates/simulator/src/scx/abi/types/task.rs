@@ -27,6 +27,7 @@ structures! {
         nr_cpus_allowed: i32,
         cpus_ptr: Ptr<Cpumask>,
         migration_disabled: u16,
+        uclamp: [UclampSe; 2],
         exit_state: i32,
         pid: i32,
         tgid: i32,
@@ -49,6 +50,9 @@ structures! {
         // The last member: objects have only as much of it as there are CPUs.
         cpus_mask: CpumaskT,
     }
+
+    /// `struct uclamp_se`, where the kernel's value is a bit field of 11 bits with others behind it: they are 0 here.
+    UclampSe = "uclamp_se" { value: u32 }
 
     /// `struct thread_info`.
     ThreadInfo = "thread_info" { flags: u64, cpu: u32 }

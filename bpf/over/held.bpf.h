@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What waits for its control group's next period (cpu.max, queues/limits.bpf.h): in one queue for all groups, which a timer looks through
+ * when the first of these periods begins.
+ *
+ * Noise that isolation keeps on the OS CPU is charged, and never waits: there is little of it.
+ */
+#ifndef __TANDEM_HELD_H
+#define __TANDEM_HELD_H
+
+#include "over.bpf.h"
+
+enum {
+	QUEUE_HELD = 1 << 23,
+	/* How many tasks the timer looks at, and how soon it comes again, ns. */
+	HELD_LOOKS = 1 << 16,
+	HELD_AGAIN_NS = NSEC_PER_MSEC,
+};
+
+struct held_timer {
+	struct bpf_timer timer;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, u32);
+	__type(value, struct held_timer);
+	__uint(max_entries, 1);
+} held_timers SEC(".maps");
+
+/* When the timer comes, ns; 0: there is no need of one. */
+u64 held_due;
+/* While it looks: how many tasks more, and the first end of a period that it has found. In memory for the verifier. */
+u32 held_left;
+u64 held_next;
+
+/* Sees to it that the timer comes at @at. */
+static __noinline void held_arm(u64 at, u64 now)
+{
+	u32 only = 0;
+	struct held_timer *timer = bpf_map_lookup_elem(&held_timers, &only);
+
+	if (!timer || (held_due && !vtime_before(at, held_due)))
+		return;
+	held_due = at;
+	bpf_timer_start(&timer->timer, vtime_before(now, at) ? at - now : HELD_AGAIN_NS, 0);
+}
+
+/* When a task may run that is not noise; 0: now. */
+static __always_inline u64 held_until(struct task_struct *p, struct task_ctx *tctx, u64 now)
+{
+	return !tctx->queues.cgroup || confined_to_os(p, tctx) ? 0 : limit_until(tctx->queues.cgroup, now);
+}
+
+/* Whether a task that wakes is to wait, wherever there is room. */
+static __noinline int held_wakes(struct task_struct *p)
+{
+	struct task_ctx *tctx = task_of(p);
+
+	return tctx && held_until(p, tctx, bpf_ktime_get_ns());
+}
+
+/* Has a task that is queued wait for its group's next period, if it must; whether it does. */
+static __noinline int held_takes(struct task_struct *p)
+{
+	struct task_ctx *tctx = task_of(p);
+	u64 now = bpf_ktime_get_ns(), until;
+
+	if (!tctx)
+		return false;
+	until = held_until(p, tctx, now);
+	if (!until)
+		return false;
+	turns_let_go(tctx->queues.go_to);
+	tctx->queues.go_to = 0;
+	tctx->queues.ran_on = false;
+	count(TANDEM_STAT_BASE_LIMITED);
+	dsq_insert(p, QUEUE_HELD, SLICE_LONE, 0);
+	held_arm(until, now);
+	return true;
+}
+
+/* At a tick: charges what runs, reads its limits, and stops it if it has used them up. */
+static __noinline void held_tick(struct task_struct *p)
+{
+	struct queues_cpu *cctx = queues_cpu_of(bpf_get_smp_processor_id());
+	struct task_ctx *tctx = task_of(p);
+
+	if (!tctx || !tctx->queues.cgroup)
+		return;
+	limits_read(p, tctx->queues.cgroup);
+	if (!(active & QUEUES_LIMITS))
+		return;
+	limit_ran(p, &tctx->queues, cctx);
+	if (held_until(p, tctx, bpf_ktime_get_ns()))
+		limit_stops(p, cctx);
+}
+
+/* Lets a task go on that has waited: from its line, or its CPU's queue. */
+static __always_inline void held_release(struct bpf_iter_scx_dsq *it, struct task_struct *p, struct queues_task *task)
+{
+	u32 cpu = scx_bpf_task_cpu(p), number = line_of(is_confined() ? confined_cpu(p, cpu) : cpu);
+
+	if (!line_at(number)->nr_cpus)
+		number = common_line;
+	line_enter(task, number);
+	line_bound(task, line_at(number));
+	if (p->nr_cpus_allowed == 1 || must_stay(p)) {
+		queues_cpu_of(cpu)->has_pinned = true;
+		dsq_move_vtime(it, p, QUEUE_PINNED | cpu, queues_place_pinned(task, cpu));
+		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+		return;
+	}
+	dsq_move_vtime(it, p, (task->idles ? QUEUE_LINE_IDLE : QUEUE_LINE) | number, task->vtime + task->request);
+	queues_kick(scx_bpf_pick_idle_cpu(p->cpus_ptr, 0), number);
+}
+
+static int held_timer_fires(void *map, u32 *key, struct held_timer *timer)
+{
+	u64 now = bpf_ktime_get_ns();
+	struct task_struct *p;
+
+	held_due = held_next = 0;
+	held_left = HELD_LOOKS;
+	bpf_rcu_read_lock();
+	for_queued(it, p, QUEUE_HELD) {
+		struct task_ctx *tctx = task_of(p);
+		u64 until;
+
+		if (!held_left--)
+			break;
+		if (!tctx)
+			continue;
+		until = limit_until(tctx->queues.cgroup, now);
+		if (!until)
+			held_release(&it, p, &tctx->queues);
+		else if (!held_next || vtime_before(until, held_next))
+			held_next = until;
+	}
+	bpf_rcu_read_unlock();
+	if (held_next)
+		held_arm(held_next, now);
+	return 0;
+}
+
+static s32 held_init(void)
+{
+	u32 only = 0;
+	struct held_timer *timer = bpf_map_lookup_elem(&held_timers, &only);
+	s32 err;
+
+	if (!timer)
+		return -EINVAL;
+	err = scx_bpf_create_dsq(QUEUE_HELD, -1);
+	if (err)
+		return err;
+	err = bpf_timer_init(&timer->timer, &held_timers, CLOCK_MONOTONIC);
+	return err ?: bpf_timer_set_callback(&timer->timer, held_timer_fires);
+}
+
+#endif /* __TANDEM_HELD_H */
