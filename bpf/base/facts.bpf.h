@@ -70,10 +70,11 @@ const volatile bool cpuperf_locks = true;
 const volatile bool reenqueues_anywhere __instead("cpu_release tandem_sched_switch");
 /*
  * The kernel's sched_ext_ops has this member: kernels without core scheduling do not ask whose turn it is, and those before 6.19 do not
- * say that a group is idle.
+ * say that a group is idle, nor those before 6.17 that it has a limit.
  */
 const volatile bool ops_has_core_sched_before __needs("core_sched_before");
 const volatile bool ops_has_cgroup_set_idle __needs("cgroup_set_idle");
+const volatile bool ops_has_cgroup_set_bandwidth __needs("cgroup_set_bandwidth");
 /* mW that the machine draws whatever its CPUs do, 0 if none or unknown. */
 const volatile u32 fixed_power;
 /* mW that a package draws more while one of its CPUs is busy than while all sleep, 0 if none or unknown; and how many packages there are. */

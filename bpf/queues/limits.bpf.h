@@ -86,8 +86,8 @@ static __noinline void limits_read(struct task_struct *p, u32 number)
 	struct task_group *group;
 	s32 step;
 
-	if (!bpf_core_field_exists(p->sched_task_group) || !bpf_core_type_exists(struct cfs_bandwidth) ||
-	    bpf_core_field_exists(struct sched_ext_ops, cgroup_set_bandwidth))
+	if (ops_has_cgroup_set_bandwidth || !bpf_core_field_exists(p->sched_task_group) ||
+	    !bpf_core_type_exists(struct cfs_bandwidth))
 		return;
 	group = p->sched_task_group;
 	for_range(step, 0, MAX_CGROUP_DEPTH) {

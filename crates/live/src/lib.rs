@@ -94,7 +94,7 @@ pub use error::LiveError;
 pub use exit::Exit;
 pub use fitting::LeftOut;
 pub use host::Host;
-pub use load::keeps_limits;
+pub use load::{KeepsLimits, keeps_limits};
 pub use machine::Machine;
 pub use meter::Meters;
 pub use observer::Observer;

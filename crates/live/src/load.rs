@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use libbpf_rs::{MapCore, MapType, ObjectBuilder, OpenMapMut, OpenObject as Opened};
+use tandem_bpf_vm::btf::Type;
 use tandem_bpf_vm::object::{DataSection, Object, StructOps};
 use tandem_bpf_vm::open::{Needs, OpenObject};
 
@@ -17,6 +18,8 @@ use crate::refusal::Refusal;
 
 /// The structure of a scheduler.
 const OPS: &str = "sched_ext_ops";
+/// Where the fair class has a group's limits.
+const FAIR_LIMITS: &str = "cfs_bandwidth";
 /// Bytes of a pointer to a program, which libbpf has in the place of a callback.
 const POINTER: usize = 8;
 
@@ -169,14 +172,31 @@ pub(crate) fn is_scheduler(object: &Object, ops: &StructOps) -> bool {
     !ops.optional && object.btf.name(object.btf.skip_modifiers(ops.type_id)) == OPS
 }
 
-/// Whether the scheduler of an object keeps limits of groups (`cpu.max`), where the kernel tells it of them
-/// (`ops.cgroup_set_bandwidth`).
-pub fn keeps_limits(object: &Object) -> bool {
+/// How a scheduler comes to keep limits of groups (`cpu.max`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum KeepsLimits {
+    /// It keeps none.
+    #[default]
+    Never,
+    /// It keeps them where the kernel tells of them (`ops.cgroup_set_bandwidth`, since Linux 6.17).
+    WhereTold,
+    /// It keeps them also where it has to read them itself.
+    Always,
+}
+
+/// Whether the scheduler of an object keeps limits of groups: one that does has `ops.cgroup_set_bandwidth`, and knows the type in
+/// which older kernels have them (`struct cfs_bandwidth`) if it reads them there.
+pub fn keeps_limits(object: &Object) -> KeepsLimits {
     let keeps = |ops: &StructOps| {
         let members = ops.callbacks.iter().filter_map(|(offset, _)| member_at(object, ops, *offset));
         members.into_iter().any(|member| member == CGROUP_SET_BANDWIDTH)
     };
-    object.struct_ops.iter().filter(|ops| is_scheduler(object, ops)).any(keeps)
+    let reads = object.btf.types().any(|(_, ty)| matches!(ty, Type::Struct(_)) && ty.name() == FAIR_LIMITS);
+    match object.struct_ops.iter().filter(|ops| is_scheduler(object, ops)).any(keeps) {
+        false => KeepsLimits::Never,
+        true if reads => KeepsLimits::Always,
+        true => KeepsLimits::WhereTold,
+    }
 }
 
 /// Whether a map of a loaded object is a scheduler.

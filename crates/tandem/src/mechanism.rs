@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use tandem_bpf_vm::btf::Type;
 use tandem_bpf_vm::object::Object;
 use tandem_bpf_vm::open::{Meanings, OpenObject, Setting};
+use tandem_live::KeepsLimits;
 
 use crate::bundled::TANDEM;
 
@@ -46,7 +47,7 @@ struct Words {
     parts: Vec<String>,
     states: Meanings,
     /// Whether limits of groups are kept, where the kernel passes them on.
-    keeps_limits: bool,
+    keeps_limits: KeepsLimits,
     counters: Vec<Counter>,
 }
 
@@ -75,8 +76,8 @@ pub fn states() -> &'static Meanings {
     &WORDS.states
 }
 
-/// Whether the scheduler keeps limits of groups (`cpu.max`), where the kernel tells it of them.
-pub fn keeps_limits() -> bool {
+/// How the scheduler keeps limits of groups (`cpu.max`) where its base of several queues schedules.
+pub fn keeps_limits() -> KeepsLimits {
     WORDS.keeps_limits
 }
 
@@ -170,6 +171,7 @@ mod tests {
             [
                 "base_idle",
                 "base_queued",
+                "base_limited",
                 "base_preempted",
                 "base_unknown",
                 "base_ungrouped",

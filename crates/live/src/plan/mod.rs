@@ -15,6 +15,7 @@ pub use note::{Note, clause};
 
 use tandem_bpf_vm::open::Meanings;
 
+use crate::KeepsLimits;
 use crate::changes::{Change, Setting};
 use crate::control::Announcers;
 use crate::host::{Capability, Host, Missing, Policy, SCHEDUTIL};
@@ -72,8 +73,8 @@ pub struct SessionRequest {
     pub announcers: Option<Announcers>,
     /// What the scheduler says of the states of its mechanisms.
     pub states: Meanings,
-    /// Whether the scheduler keeps limits of groups (`cpu.max`), if the kernel tells it of them.
-    pub keeps_limits: bool,
+    /// Whether the scheduler keeps limits of groups (`cpu.max`).
+    pub keeps_limits: KeepsLimits,
 }
 
 impl SessionRequest {
@@ -150,7 +151,12 @@ impl Plan {
             Choice::Affinity => affinity(host, &mechanisms)?,
         };
         let changes = if request.governor == Some(Governor::Schedutil) { to_schedutil(host)? } else { Vec::new() };
-        let keeps_limits = backend == Backend::Affinity || request.keeps_limits && host.kernel.passes_limits;
+        let keeps_limits = match request.keeps_limits {
+            _ if backend == Backend::Affinity => true,
+            KeepsLimits::Never => false,
+            KeepsLimits::WhereTold => host.kernel.passes_limits,
+            KeepsLimits::Always => true,
+        };
         let states = request.states.clone();
         let mut plan = Self { backend, mechanisms, changes, notes: Vec::new(), states, keeps_limits };
         plan.notes = note::notes(host, request, &plan);

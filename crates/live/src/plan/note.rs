@@ -3,6 +3,7 @@
 
 use super::inert::{self, has_power, is_followed, is_of_one_kind, online};
 use super::{Backend, Governor, Plan, SessionRequest};
+use crate::KeepsLimits;
 use crate::host::{Host, Policy};
 use crate::machine::Doubt;
 
@@ -70,11 +71,11 @@ pub enum Note {
         policy: String,
     },
     /// Limits of groups that do not hold meanwhile.
-    #[error("cpu.max of {} is not honoured under {}: {}", groups(limited.len()), whom(.by_kernel), some_of(.limited))]
+    #[error("cpu.max of {} is not honoured{}: {}", groups(limited.len()), why(.by_kernel), some_of(.limited))]
     NoLimits {
         /// The groups.
         limited: Vec<String>,
-        /// The kernel, if it tells no scheduler of limits; `None`: it does, and this scheduler does not keep them.
+        /// The kernel, if the scheduler would keep limits that it were told of; `None`: it keeps none.
         by_kernel: Option<String>,
     },
     /// Mechanisms that were asked for with all the others, but take a scheduler.
@@ -103,10 +104,9 @@ fn groups(number: usize) -> String {
     if number == 1 { "1 group".to_owned() } else { format!("{number} groups") }
 }
 
-fn whom(by_kernel: &Option<String>) -> String {
-    by_kernel
-        .as_ref()
-        .map_or_else(|| "this scheduler".to_owned(), |linux| format!("any sched_ext scheduler of {linux}"))
+fn why(by_kernel: &Option<String>) -> String {
+    let tells = |linux| format!(", as {linux} tells no scheduler of it");
+    by_kernel.as_ref().map_or_else(|| " under this scheduler".to_owned(), tells)
 }
 
 /// The first of some groups. Whoever made them has named them: what a terminal would obey is left out.
@@ -131,7 +131,7 @@ pub(super) fn notes(host: &Host, request: &SessionRequest, plan: &Plan) -> Vec<N
     notes.extend(factor(host, request, plan));
     notes.extend(clocks(host, request, plan));
     notes.extend(host.capacities.doubts.iter().cloned().map(Note::Capacity));
-    notes.extend(limits(host, plan));
+    notes.extend(limits(host, request, plan));
     if plan.backend == Backend::Affinity && !plan.mechanisms.beyond_affinity().is_empty() {
         notes.push(Note::LeftOut { mechanisms: plan.mechanisms.beyond_affinity() });
     }
@@ -139,13 +139,13 @@ pub(super) fn notes(host: &Host, request: &SessionRequest, plan: &Plan) -> Vec<N
 }
 
 /// Which limits of groups do not hold, and whose fault that is.
-fn limits(host: &Host, plan: &Plan) -> Option<Note> {
+fn limits(host: &Host, request: &SessionRequest, plan: &Plan) -> Option<Note> {
     let limited = host.limited_groups.clone();
     let linux = || match host.kernel.version() {
         Some((major, minor)) => format!("Linux {major}.{minor}"),
         None => "this kernel".to_owned(),
     };
-    let by_kernel = (!host.kernel.passes_limits).then(linux);
+    let by_kernel = (request.keeps_limits == KeepsLimits::WhereTold).then(linux);
     (!plan.keeps_limits && !limited.is_empty()).then_some(Note::NoLimits { limited, by_kernel })
 }
 

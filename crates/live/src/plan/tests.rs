@@ -161,8 +161,9 @@ fn limits_of_groups_that_nobody_keeps_are_named() {
             host.kernel.passes_limits = passes;
         })
     };
-    let by_kernel = "cpu.max of 2 groups is not honoured under any sched_ext scheduler of Linux 6.12: /a, /b/c";
-    notes(&limited(&["/a", "/b/c"], false), "", &[by_kernel]);
+    let told = SessionRequest { keeps_limits: KeepsLimits::WhereTold, ..SessionRequest::default() };
+    let by_kernel = "cpu.max of 2 groups is not honoured, as Linux 6.12 tells no scheduler of it: /a, /b/c";
+    assert_eq!(plan(&limited(&["/a", "/b/c"], false), &told).unwrap().2, [by_kernel]);
     notes(&limited(&["/\u{1b}[2J"], true), "", &["cpu.max of 1 group is not honoured under this scheduler: /?[2J"]);
     let many: Vec<String> = (0..10).map(|number| format!("/{number}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
@@ -178,9 +179,12 @@ fn limits_of_groups_that_are_kept_are_not_spoken_of() {
             host.kernel.passes_limits = passes;
         })
     };
-    let keeps = SessionRequest { keeps_limits: true, ..SessionRequest::default() };
-    assert_eq!(plan(&limited(true), &keeps).unwrap().2, Vec::<String>::new());
-    assert_eq!(plan(&limited(false), &keeps).unwrap().2.len(), 1);
+    let notes = |keeps_limits, passes| {
+        let request = SessionRequest { keeps_limits, ..SessionRequest::default() };
+        plan(&limited(passes), &request).unwrap().2.len()
+    };
+    assert_eq!([true, false].map(|passes| notes(KeepsLimits::WhereTold, passes)), [0, 1]);
+    assert_eq!([true, false].map(|passes| notes(KeepsLimits::Always, passes)), [0, 0]);
     // There the kernel's own scheduler decides.
     let by_affinity = plan(&limited(false), &request("longest=true", Choice::Affinity, None)).unwrap();
     assert_eq!(by_affinity.2, Vec::<String>::new());

@@ -82,7 +82,8 @@ impl Sched {
     /// # Errors
     /// The kernel refuses it: nothing changes.
     pub fn cgroup_write(&mut self, cgroup: CgroupId, write: &CgroupWrite, cpu: CpuId) -> Result<(), Refused> {
-        let before = self.kernel.cgroups.get(cgroup).weight;
+        let group = self.kernel.cgroups.get(cgroup);
+        let (before, max) = (group.weight, group.max);
         let nr_cpus = self.kernel.topology.nr_cpus;
         self.kernel.cgroups.write(cgroup, write, nr_cpus)?;
         match write {
@@ -98,7 +99,12 @@ impl Sched {
                     ext.with(&mut self.kernel).scx_group_set_idle(cgroup, cpu);
                 }
             }
-            CgroupWrite::Max(_) => self.fair.tg_set_cfs_bandwidth(&mut self.kernel, cgroup, cpu),
+            CgroupWrite::Max(_) => {
+                self.fair.tg_set_cfs_bandwidth(&mut self.kernel, cgroup, cpu);
+                if let Some(ext) = &mut self.ext {
+                    ext.with(&mut self.kernel).scx_group_set_bandwidth(cgroup, max, cpu);
+                }
+            }
             CgroupWrite::Cpus(_) => self.update_tasks_cpumask(),
         }
         Ok(())

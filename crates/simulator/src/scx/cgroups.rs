@@ -7,6 +7,7 @@ use super::ops::Op;
 use super::origin::Origin;
 use crate::kernel::cgroup::CgroupTree;
 use crate::units::{CgroupId, CpuId, TaskId};
+use crate::workload::CpuMax;
 
 /// Cgroups and what the scheduler knows of them.
 #[derive(Debug, Default)]
@@ -52,6 +53,7 @@ impl Ctx<'_> {
             let name = if group.parent.is_none() { "/" } else { &group.name };
             let number = CgroupTree::kernfs_id(id);
             self.scx.guest.cgroup_new(&mut self.vm.memory, id, group.parent, number, name)?;
+            self.scx.guest.set_cgroup_max(&mut self.vm.memory, id, group.max);
         }
         Ok(())
     }
@@ -81,7 +83,8 @@ impl Ctx<'_> {
     /// # Errors
     /// What it returned, if that is not 0; it need not be an errno.
     fn call_cgroup_init(&mut self, cgroup: CgroupId, cpu: CpuId) -> Result<(), i32> {
-        let args = CgroupInitArgs::unlimited(self.kernel.cgroups.get(cgroup).weight);
+        let group = self.kernel.cgroups.get(cgroup);
+        let args = CgroupInitArgs::of(group.weight, group.max);
         let args = self.scx.guest.cgroup_init_args(&mut self.vm.memory, args);
         let address = self.scx.guest.cgroup(cgroup);
         match self.call_op(Op::CgroupInit, cpu, None, [None; 2], &[address, args]).unwrap_or(0) as i32 {
@@ -170,6 +173,18 @@ impl Ctx<'_> {
         if self.scx.cgroups.enabled && weight != before {
             let address = self.scx.guest.cgroup(cgroup);
             self.call_op(Op::CgroupSetWeight, cpu, None, [None; 2], &[address, u64::from(weight)]);
+        }
+    }
+
+    /// A program on `cpu` has written `cpu.max`, which was `before` (`scx_group_set_bandwidth`, since Linux 6.17).
+    pub fn scx_group_set_bandwidth(&mut self, cgroup: CgroupId, before: Option<CpuMax>, cpu: CpuId) {
+        let group = self.kernel.cgroups.get(cgroup);
+        let (max, args) = (group.max, CgroupInitArgs::of(group.weight, group.max));
+        self.scx.guest.set_cgroup_max(&mut self.vm.memory, cgroup, max);
+        if self.scx.cgroups.enabled && max != before {
+            let address = self.scx.guest.cgroup(cgroup);
+            let args = [address, args.bw_period_us, args.bw_quota_us, args.bw_burst_us];
+            self.call_op(Op::CgroupSetBandwidth, cpu, None, [None; 2], &args);
         }
     }
 

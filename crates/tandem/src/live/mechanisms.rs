@@ -2,6 +2,7 @@
 //! What `tandem run` and `tandem attach` are asked to do: mechanisms, settings, the way of acting.
 
 use clap::{Args, ValueEnum};
+use tandem_live::KeepsLimits;
 use tandem_live::control::Announcers;
 use tandem_live::plan::{Choice, Governor, SessionRequest};
 
@@ -121,20 +122,27 @@ impl MechanismOptions {
     /// # Errors
     /// [`Failure::Input`], [`Failure::Options`]: the machine's description is none, or does not say what it is asked for.
     pub fn request(&self) -> Result<SessionRequest, Failure> {
+        let settings = self.settings()?;
         Ok(SessionRequest {
             backend: match self.backend {
                 BackendChoice::Auto => Choice::Auto,
                 BackendChoice::SchedExt => Choice::SchedExt,
                 BackendChoice::Affinity => Choice::Affinity,
             },
-            settings: self.settings()?,
+            keeps_limits: if has_single_queue(&settings) { KeepsLimits::Never } else { mechanism::keeps_limits() },
+            settings,
             governor: self.governor.map(|governor| match governor {
                 GovernorChoice::Schedutil => Governor::Schedutil,
                 GovernorChoice::Keep => Governor::Keep,
             }),
             announcers: self.announce.clone(),
             states: mechanism::states().clone(),
-            keeps_limits: mechanism::keeps_limits(),
         })
     }
+}
+
+/// Whether one queue for all CPUs lies under the mechanisms (docs/base.md): of a setting that is there twice the last holds.
+fn has_single_queue(settings: &[(String, String)]) -> bool {
+    let value = |name| settings.iter().rev().find(|(set, _)| set == name).map(|(_, value)| value.as_str());
+    value("base") == Some("single") || [value("sorted"), value("all")].contains(&Some("true"))
 }

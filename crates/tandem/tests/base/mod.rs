@@ -7,6 +7,7 @@ mod groups;
 mod hotplug;
 mod idle_class;
 mod kernels;
+mod limits;
 mod lines;
 mod many;
 mod mechanisms;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use tandem_bpf_vm::open::{Meaning, Reason};
 
 use super::world::World;
+use crate::KeepsLimits;
 use crate::control::peers::named::connect_as;
 use crate::control::{Answer, ask};
 use crate::plan::{Choice, Governor, SessionRequest};
@@ -159,6 +160,6 @@ pub(super) fn request(settings: &str) -> SessionRequest {
         governor: Some(Governor::Schedutil),
         announcers: None,
         states: [one_kind].into_iter().collect(),
-        keeps_limits: false,
+        keeps_limits: KeepsLimits::Never,
     }
 }

@@ -7,7 +7,8 @@ use tandem_bpf_vm::memory::{Memory, Protection};
 use crate::scx::abi::types::args::{
     ScxCgroupInitArgs, ScxCpuReleaseArgs, ScxDumpCtx, ScxExitInfo, ScxExitTaskArgs, ScxInitTaskArgs,
 };
-use crate::units::{CgroupId, Nanos};
+use crate::units::{CgroupId, Nanos, USEC};
+use crate::workload::CpuMax;
 
 use super::Guest;
 use super::access::{self, at, put};
@@ -44,9 +45,15 @@ pub struct CgroupInitArgs {
 }
 
 impl CgroupInitArgs {
-    /// A cgroup of this weight without a bandwidth limit: the period is 100 ms (`default_bw_period_us`).
-    pub fn unlimited(weight: u32) -> Self {
-        Self { weight, bw_period_us: 100_000, bw_quota_us: u64::MAX, bw_burst_us: 0 }
+    /// A cgroup of this weight and with this limit; without one the period is 100 ms (`default_bw_period_us`).
+    pub fn of(weight: u32, max: Option<CpuMax>) -> Self {
+        let unlimited = Self { weight, bw_period_us: 100_000, bw_quota_us: u64::MAX, bw_burst_us: 0 };
+        max.map_or(unlimited, |max| Self {
+            weight,
+            bw_period_us: max.period / USEC,
+            bw_quota_us: max.quota / USEC,
+            bw_burst_us: max.burst / USEC,
+        })
     }
 }
 

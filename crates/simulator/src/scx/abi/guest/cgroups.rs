@@ -4,9 +4,10 @@
 use tandem_bpf_vm::fault::{Fault, FaultKind};
 use tandem_bpf_vm::memory::{Memory, Protection};
 
-use crate::scx::abi::types::cgroup::{Cgroup, CssSet, KernfsNode};
+use crate::scx::abi::types::cgroup::{Cgroup, CssSet, KernfsNode, TaskGroup};
 use crate::scx::abi::types::task::TaskStruct;
-use crate::units::{CgroupId, TaskId};
+use crate::units::{CgroupId, MSEC, TaskId};
+use crate::workload::CpuMax;
 
 use super::Guest;
 use super::access::{self, at, get, put};
@@ -18,6 +19,7 @@ pub(super) struct CgroupObject {
     kn: u64,
     name: u64,
     css_set: u64,
+    task_group: u64,
 }
 
 impl Guest {
@@ -43,12 +45,14 @@ impl Guest {
             kn: memory.alloc(size_of::<KernfsNode>() as u64, Protection::ReadOnly)?,
             name: memory.alloc(name.len() as u64 + 1, Protection::ReadOnly)?,
             css_set: memory.alloc(size_of::<CssSet>() as u64, Protection::ReadOnly)?,
+            task_group: memory.alloc(size_of::<TaskGroup>() as u64, Protection::ReadOnly)?,
         };
         access::put_text(memory, object.name, name.len() as u64 + 1, name);
         put::<8>(memory, object.kn + at!(KernfsNode, id), kernfs_id);
         put::<8>(memory, object.kn + at!(KernfsNode, name), object.name);
         put::<8>(memory, object.kn + at!(KernfsNode, parent), parent.kn);
         put::<8>(memory, object.css_set + at!(CssSet, dfl_cgrp), object.cgroup);
+        put::<8>(memory, object.task_group + at!(TaskGroup, parent), parent.task_group);
         put::<4>(memory, object.cgroup + at!(Cgroup, level), level);
         put::<4>(memory, object.cgroup + at!(Cgroup, owner), u64::from(cgroup.0));
         put::<8>(memory, object.cgroup + at!(Cgroup, kn), object.kn);
@@ -95,9 +99,19 @@ impl Guest {
         [self.task(task), self.cgroup(from), self.cgroup(to)]
     }
 
-    /// `task` is in `cgroup` from now on (`task->cgroups->dfl_cgrp`).
+    /// A cgroup has this limit (`cpu.max`); `None`: none (`RUNTIME_INF`), and the period is 100 ms (`default_cfs_period`).
+    pub fn set_cgroup_max(&self, memory: &mut Memory, cgroup: CgroupId, max: Option<CpuMax>) {
+        let Some(object) = self.cgroups.get(cgroup.index()).filter(|object| object.task_group != 0) else { return };
+        let max = max.unwrap_or(CpuMax { quota: u64::MAX, period: 100 * MSEC, burst: 0 });
+        put::<8>(memory, object.task_group + at!(TaskGroup, cfs_bandwidth.period), max.period);
+        put::<8>(memory, object.task_group + at!(TaskGroup, cfs_bandwidth.quota), max.quota);
+        put::<8>(memory, object.task_group + at!(TaskGroup, cfs_bandwidth.burst), max.burst);
+    }
+
+    /// `task` is in `cgroup` from now on (`task->cgroups->dfl_cgrp`, `task->sched_task_group`).
     pub fn set_task_cgroup(&self, memory: &mut Memory, task: TaskId, cgroup: CgroupId) {
-        let set = self.cgroups.get(cgroup.index()).map_or(0, |object| object.css_set);
-        put::<8>(memory, self.task(task) + at!(TaskStruct, cgroups), set);
+        let object = self.cgroups.get(cgroup.index()).copied().unwrap_or_default();
+        put::<8>(memory, self.task(task) + at!(TaskStruct, cgroups), object.css_set);
+        put::<8>(memory, self.task(task) + at!(TaskStruct, sched_task_group), object.task_group);
     }
 }

@@ -25,6 +25,12 @@ structures! {
         flags: u32,
     }
 
+    /// `struct task_group`.
+    TaskGroup = "task_group" { parent: Ptr<TaskGroup>, cfs_bandwidth: CfsBandwidth }
+
+    /// `struct cfs_bandwidth`, ns. The period is a `ktime_t` there.
+    CfsBandwidth = "cfs_bandwidth" { period: i64, quota: u64, burst: u64 }
+
     /// `struct kernfs_node`.
     KernfsNode = "kernfs_node" {
         parent: Ptr<KernfsNode>,

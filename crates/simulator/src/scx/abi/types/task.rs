@@ -3,7 +3,7 @@
 
 use crate::scx::abi::layout::{Char, Ptr, structures};
 
-use super::cgroup::{Cgroup, CssSet};
+use super::cgroup::{Cgroup, CssSet, TaskGroup};
 use super::rq::ScxDispatchQ;
 use super::{Cpumask, CpumaskT};
 
@@ -28,6 +28,7 @@ structures! {
         cpus_ptr: Ptr<Cpumask>,
         migration_disabled: u16,
         uclamp: [UclampSe; 2],
+        sched_task_group: Ptr<TaskGroup>,
         exit_state: i32,
         pid: i32,
         tgid: i32,
