@@ -74,6 +74,8 @@ static __noinline int held_takes(struct task_struct *p)
 	turns_let_go(tctx->queues.go_to);
 	tctx->queues.go_to = 0;
 	tctx->queues.ran_on = false;
+	/* Meanwhile others have its share of the groups above. */
+	queues_counts_no_more(&tctx->queues);
 	count(TANDEM_STAT_BASE_LIMITED);
 	dsq_insert(p, QUEUE_HELD, SLICE_LONE, 0);
 	held_arm(until, now);
@@ -103,6 +105,7 @@ static __always_inline void held_release(struct bpf_iter_scx_dsq *it, struct tas
 
 	if (!line_at(number)->nr_cpus)
 		number = common_line;
+	queues_counts(task);
 	line_enter(task, number);
 	line_bound(task, line_at(number));
 	if (p->nr_cpus_allowed == 1 || must_stay(p)) {

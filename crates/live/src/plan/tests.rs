@@ -87,7 +87,7 @@ fn without_sched_ext() -> Host {
 fn request(settings: &str, backend: Choice, governor: Option<Governor>) -> SessionRequest {
     let settings = settings.split_whitespace().filter_map(|setting| setting.split_once('='));
     let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    SessionRequest { backend, settings, governor, announcers: None, states: states(), keeps_limits: false }
+    SessionRequest { backend, settings, governor, announcers: None, states: states(), keeps_limits: KeepsLimits::Never }
 }
 
 /// What a scheduler could say of its states.
