@@ -90,6 +90,11 @@ wheel: build-requirements ## Build the wheel for Python into out/wheels
 reproduce: build ## Run the papers' experiments and write docs/results.md, its numbers and its figures
 	"$(TANDEM)" reproduce --fresh --sensitivity --write docs
 
+.PHONY: figures
+figures: build ## Draw the figures of docs/results/ anew, and write its pages, from the numbers of docs/results.json
+	rm -f docs/results/*.svg docs/results/*.pdf
+	"$(TANDEM)" reproduce --papers papers --from docs/results.json --write docs >/dev/null
+
 .PHONY: objects
 objects: ## Compile the kernel's example sched_ext schedulers, to run in the simulator
 	@sh scripts/requirements objects

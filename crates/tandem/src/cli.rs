@@ -32,6 +32,7 @@ use crate::schema::SchemaCommand;
 use crate::shell::{Completions, Manual};
 use crate::simulate::Simulate;
 use crate::tune::Tune;
+use crate::ui::Ui;
 use crate::why::Why;
 use crate::workload::WorkloadCommand;
 
@@ -74,6 +75,7 @@ enum Command {
     Rerun(Rerun),
     Bench(Bench),
     Schema(SchemaCommand),
+    Ui(Ui),
     Run(Run),
     Attach(Attach),
     Status(StatusCommand),
@@ -139,6 +141,7 @@ impl Cli {
             Command::Rerun(command) => command.run(context),
             Command::Bench(command) => command.run(context),
             Command::Schema(command) => command.run(context),
+            Command::Ui(command) => command.run(context),
             Command::Run(command) => command.run(context),
             Command::Attach(command) => command.run(context),
             Command::Status(command) => command.run(context),

@@ -5,8 +5,8 @@
 //! - [`simulate`], [`why`], [`compare`], [`explain`], [`analyze`], [`mod@bench`], [`machine`], [`scheduler`], [`workload`]: one command each.
 //! - [`one_run`]: what commands share that simulate once.
 //! - [`tune`]: settings of a scheduler, searched. [`experiment`]: experiments of one's own. [`reproduce`]: the published numbers of
-//!   papers beside ours.
-//! - [`report`]: results as a page for a browser.
+//!   papers beside ours. [`figures`]: plots of them.
+//! - [`report`]: results as a page for a browser. [`mod@ui`]: a page to run from.
 //! - [`schema`]: what the JSON of commands looks like, for programs.
 //! - [`sensitivity`]: which values of a machine matter.
 //! - [`live`]: the commands for the kernel that is running.
@@ -31,6 +31,7 @@ mod context;
 mod experiment;
 mod explain;
 mod failure;
+mod figures;
 mod files;
 mod interrupt;
 mod json;
@@ -54,6 +55,7 @@ mod simulate;
 mod store;
 mod table;
 mod tune;
+mod ui;
 mod why;
 mod workload;
 

@@ -48,6 +48,8 @@ pub enum Kind {
     Page,
     /// A figure of results. An SVG begins with `<svg`.
     Figure,
+    /// A figure of results as PDF. Its first object says what wrote it.
+    Pdf,
     /// The object of a scheduler that the command carries. A BPF object whose schedulers have the same names.
     Object(&'static CarriedObject<'static>),
     /// The loader file of a scheduler that the command carries. Its first line names the object.
@@ -69,6 +71,7 @@ impl fmt::Display for Kind {
             Self::Results => f.write_str("page of results of tandem"),
             Self::Page => f.write_str("page of tandem report"),
             Self::Figure => f.write_str("figure in SVG"),
+            Self::Pdf => f.write_str("figure of tandem in PDF"),
             Self::Object(bundled) => write!(f, "object of the scheduler {}", bundled.name),
             Self::LoaderFile(bundled) => write!(f, "loader file of the scheduler {}", bundled.name),
         }
@@ -102,6 +105,7 @@ impl Kind {
             }
             Self::Page => text.starts_with("<!doctype html>") && text.contains(PAGE_MARK),
             Self::Figure => text.starts_with("<svg "),
+            Self::Pdf => text.starts_with("%PDF-") && text.contains("/Producer (tandem)"),
             Self::Object(bundled) => schedulers(head).is_some_and(|names| Some(names) == schedulers(bundled.object)),
             Self::LoaderFile(bundled) => text.starts_with(&format!("# What a loader of {}.bpf.o ", bundled.name)),
         }
