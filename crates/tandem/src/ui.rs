@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `tandem ui`: a page in the browser of this computer. The server is [`tandem_ui`]'s; docs/ui.md is the page's guide.
 
-use std::io::stderr;
+use std::io::{Write, stderr};
 use std::process::{Command, Stdio};
 
 use clap::Args;
@@ -106,7 +106,10 @@ mod tests {
         assert_eq!(carried.schedulers, ["fair", "tandem", "o1"]);
         for (scheduler, settings) in &carried.settings {
             assert!(crate::arguments::choice(scheduler).is_ok() && !settings.is_empty(), "{scheduler}");
-            assert!(settings.iter().all(|(_, help)| !help.is_empty()), "{scheduler}: {settings:?}");
+            for (setting, _) in settings {
+                let choice = crate::arguments::choice(&format!("{scheduler},{setting}"));
+                assert!(choice.is_ok(), "{scheduler}: {choice:?}");
+            }
         }
     }
 }

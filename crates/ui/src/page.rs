@@ -26,6 +26,6 @@ pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self
                           base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// What a report may do: run its own scripts, without an origin, so that it cannot ask the server for anything.
-pub const REPORT_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; style-src 'unsafe-inline'; \
-                                 img-src data: blob:; font-src data:; worker-src blob:; base-uri 'none'; form-action 'none'; \
-                                 frame-ancestors 'self'; sandbox allow-scripts allow-downloads allow-modals";
+pub const REPORT_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; \
+                                 base-uri 'none'; form-action 'none'; frame-ancestors 'self'; \
+                                 sandbox allow-scripts allow-downloads allow-modals";

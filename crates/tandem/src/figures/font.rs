@@ -63,21 +63,35 @@ pub fn encoded(text: &str) -> Vec<u8> {
     text.chars().flat_map(bytes).collect()
 }
 
+/// The width of a character in thousandths of the size: the larger of what SVG and PDF show.
+fn thousandths(letter: char) -> u32 {
+    let of_byte = |byte: u8| u32::from(WIDTHS[usize::from(byte) - 32]);
+    match byte(letter) {
+        Some(byte) => of_byte(byte),
+        None => encoded(letter.encode_utf8(&mut [0; 4])).into_iter().map(of_byte).sum::<u32>().max(u32::from(UNKNOWN)),
+    }
+}
+
 /// The width of `text` at `size`, in the same unit as the size: the larger of what SVG and PDF show.
 pub fn width(text: &str, size: f64) -> f64 {
-    let of_byte = |byte: u8| u32::from(WIDTHS[usize::from(byte) - 32]);
-    let shown: u32 = text.chars().map(|letter| byte(letter).map_or(u32::from(UNKNOWN), of_byte)).sum();
-    let encoded: u32 = encoded(text).into_iter().map(of_byte).sum();
-    f64::from(shown.max(encoded)) * size / 1000.0
+    f64::from(text.chars().map(thousandths).sum::<u32>()) * size / 1000.0
 }
 
 /// `text` in lines of at most `room`, broken between words, and within a word that is wider alone.
 pub fn wrap(text: &str, size: f64, room: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
+    let mut taken = 0.0;
     for word in text.split_whitespace() {
+        let wider = taken + width(" ", size) + width(word, size);
         match lines.last_mut() {
-            Some(line) if width(&format!("{line} {word}"), size) <= room => *line += &format!(" {word}"),
-            _ => lines.extend(pieces(word, size, room)),
+            Some(line) if wider <= room => {
+                *line += &format!(" {word}");
+                taken = wider;
+            }
+            _ => {
+                lines.extend(pieces(word, size, room));
+                taken = lines.last().map_or(0.0, |line| width(line, size));
+            }
         }
     }
     lines
@@ -86,12 +100,16 @@ pub fn wrap(text: &str, size: f64, room: f64) -> Vec<String> {
 /// A word in pieces that fit.
 fn pieces(word: &str, size: f64, room: f64) -> Vec<String> {
     let mut pieces = vec![String::new()];
+    let mut taken = 0.0;
     for letter in word.chars() {
-        let last = pieces.len() - 1;
-        let longer = format!("{}{letter}", pieces[last]);
-        match pieces[last].is_empty() || width(&longer, size) <= room {
-            true => pieces[last] = longer,
-            false => pieces.push(letter.to_string()),
+        let own = f64::from(thousandths(letter)) * size / 1000.0;
+        if taken > 0.0 && taken + own > room {
+            pieces.push(String::new());
+            taken = 0.0;
+        }
+        taken += own;
+        if let Some(piece) = pieces.last_mut() {
+            piece.push(letter);
         }
     }
     pieces

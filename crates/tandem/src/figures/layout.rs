@@ -11,8 +11,8 @@ use super::ticks::ticks;
 const WIDTH: f64 = 252.0;
 /// The most that a panel is high: it fits a page of letters with its caption.
 const MOST_HEIGHT: f64 = 646.0;
-/// What a panel has above and below its rows, at most, with titles of two lines.
-const AROUND: f64 = 72.0;
+/// What a panel has above and below its rows beside its title and that of its axis, with a legend of two lines.
+const AROUND: f64 = 46.0;
 /// Room at the edges.
 const EDGE: f64 = 3.0;
 /// Letters, and the lines they stand in.
@@ -47,9 +47,18 @@ fn placed(row: &Row<'_>) -> Placed {
     Placed { lines, height }
 }
 
+fn title(panel: &Panel<'_>) -> Vec<String> {
+    wrap(&panel.title, TITLE, WIDTH - 2.0 * EDGE)
+}
+
+fn axis_title(panel: &Panel<'_>) -> Vec<String> {
+    wrap(&panel.axis(), SIZE, WIDTH - 2.0 * EDGE)
+}
+
 /// The panel in parts that fit a page each, with the same axis.
 pub fn parts(panel: Panel<'_>) -> Vec<Panel<'_>> {
-    let most = MOST_HEIGHT - AROUND;
+    let titles = title(&panel).len() as f64 * TITLE_LINE + axis_title(&panel).len() as f64 * LINE;
+    let most = MOST_HEIGHT - AROUND - titles;
     let (mut parts, mut height) = (vec![Vec::new()], 0.0);
     for row in &panel.rows {
         let own = placed(row).height;
@@ -97,7 +106,7 @@ impl Axis {
 pub fn draw(panel: &Panel<'_>) -> Drawing {
     let mut drawing = Drawing::new(WIDTH);
     let mut y = EDGE;
-    for line in wrap(&panel.title, TITLE, WIDTH - 2.0 * EDGE) {
+    for line in title(panel) {
         drawing.text(&line, (EDGE, y + ASCENT * TITLE), (TITLE, Anchor::Start, BLACK));
         y += TITLE_LINE;
     }
@@ -113,7 +122,7 @@ pub fn draw(panel: &Panel<'_>) -> Drawing {
         y += place.height;
     }
     y += GAP + ASCENT * SIZE + DESCENT * SIZE;
-    for line in wrap(&panel.axis(), SIZE, WIDTH - 2.0 * EDGE) {
+    for line in axis_title(panel) {
         // Below the middle of the axis, and on the page.
         let half = width(&line, SIZE) / 2.0;
         let middle = f64::midpoint(axis.left, axis.right).clamp(EDGE + half, (WIDTH - EDGE - half).max(EDGE + half));

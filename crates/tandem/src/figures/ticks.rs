@@ -3,9 +3,9 @@
 
 /// Most ticks of an axis.
 const MOST: f64 = 7.0;
-/// A number from which on, or a step up to which, numbers are written with an exponent.
+/// If the largest number of an axis is not between these, numbers are written with an exponent.
 const LARGE: f64 = 1e6;
-const SMALL: f64 = 1e-4;
+const SMALL: f64 = 1e-3;
 
 /// Multiples of 1, 2 or 5 times a power of ten from `low` to `high`, as many as have room, each with its text; `fits` says whether
 /// all texts have room.
@@ -32,7 +32,7 @@ pub fn ticks(low: f64, high: f64, fits: impl Fn(&[(f64, String)]) -> bool) -> Ve
 
 fn multiples(low: f64, high: f64, step: f64) -> Vec<(f64, String)> {
     let (first, last) = ((low / step).ceil() as i64, (high / step).floor() as i64);
-    let exponent = low.abs().max(high.abs()) >= LARGE || step < SMALL;
+    let exponent = !(SMALL..LARGE).contains(&low.abs().max(high.abs()));
     (first..=last).map(|index| index as f64 * step).map(|value| (value, number(value, step, exponent))).collect()
 }
 
@@ -62,6 +62,7 @@ mod tests {
     fn ticks_are_round() {
         assert_eq!(texts(-3.1, 9.9), ["-2", "0", "2", "4", "6", "8"]);
         assert_eq!(texts(0.93, 1.04), ["0.94", "0.96", "0.98", "1.00", "1.02", "1.04"]);
+        assert_eq!(texts(1.0, 1.00016), ["1.00000", "1.00005", "1.00010", "1.00015"]);
         assert_eq!(texts(0.0, 3.2e7), ["0", "5e6", "1.0e7", "1.5e7", "2.0e7", "2.5e7", "3.0e7"]);
     }
 

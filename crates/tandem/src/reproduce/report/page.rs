@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The results of one paper as a page of the documentation.
 
-use tandem_experiments::{CellResult, ExperimentResult, OpenChoice, PaperResult, SeriesResult};
+use tandem_experiments::{CellResult, ExperimentResult, OpenChoice, PaperResult};
 
 use super::cells::{self, VALUES, named, values};
 use super::sensitivity;
