@@ -12,6 +12,7 @@ pub struct File {
 pub fn file(path: &str) -> Option<File> {
     let (kind, content) = match path {
         "" => ("text/html; charset=utf-8", include_str!("page/index.html")),
+        "icon.svg" => ("image/svg+xml", include_str!("page/icon.svg")),
         "ui.css" => ("text/css; charset=utf-8", include_str!("page/ui.css")),
         "ui.js" => ("text/javascript; charset=utf-8", include_str!("page/ui.js")),
         "editor.js" => ("text/javascript; charset=utf-8", include_str!("page/editor.js")),
@@ -22,7 +23,7 @@ pub fn file(path: &str) -> Option<File> {
 }
 
 /// What the page may do: nothing but load its own files, ask its own server, and show a report in a frame.
-pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self'; \
+pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self'; img-src 'self'; \
                           base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// What a report may do: run its own scripts, without an origin, so that it cannot ask the server for anything.

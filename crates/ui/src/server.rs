@@ -139,6 +139,8 @@ async fn connection(stream: TcpStream, shared: Shared) {
         .timer(TokioTimer::new())
         .header_read_timeout(PATIENCE)
         .max_buf_size(MOST_HEAD)
+        // Who has said all may still listen.
+        .half_close(true)
         .serve_connection(TokioIo::new(stream), service);
     // A connection that breaks off has nobody to tell.
     let _ = served.await;

@@ -167,10 +167,10 @@ test("a run can be cancelled, and several wait for each other", async () => {
   await run.click();
   await page.locator("#state").getByText("waits").waitFor();
   await picture(page, "waiting");
-  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Cancel", exact: true }).click();
   await page.locator("#state").getByText("cancelled").waitFor();
-  await page.getByRole("navigation", { name: "Runs" }).getByRole("button", { name: /runs: tandem/ }).click();
-  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("navigation", { name: "Runs" }).getByRole("button", { name: /, runs$/ }).click();
+  await page.getByRole("button", { name: "Cancel", exact: true }).click();
   await page.locator("#state").getByText("cancelled").waitFor();
   await close();
 });

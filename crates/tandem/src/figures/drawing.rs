@@ -38,15 +38,6 @@ pub struct Text {
     pub colour: Colour,
 }
 
-/// A rectangle: left, top, right, bottom.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Area {
-    pub left: f64,
-    pub top: f64,
-    pub right: f64,
-    pub bottom: f64,
-}
-
 impl Text {
     /// Where its first letter begins.
     pub fn left(&self) -> f64 {
@@ -55,17 +46,6 @@ impl Text {
             Anchor::Start => self.at.0,
             Anchor::Middle => self.at.0 - width / 2.0,
             Anchor::End => self.at.0 - width,
-        }
-    }
-
-    /// The room that it takes.
-    pub fn area(&self) -> Area {
-        let left = self.left();
-        Area {
-            left,
-            top: self.at.1 - font::ASCENT * self.size,
-            right: left + font::width(&self.text, self.size),
-            bottom: self.at.1 + font::DESCENT * self.size,
         }
     }
 }

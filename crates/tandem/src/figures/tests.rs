@@ -6,11 +6,31 @@ use std::rc::Rc;
 use proptest::prelude::*;
 use tandem_experiments::{Book, Paper, Recorded, SeriesResult, Study};
 
-use super::drawing::{Area, Item};
+use super::drawing::{Item, Text};
 use super::*;
 
 /// Half of what a line's width may take of a letter's room, in points.
 const TOUCH: f64 = 0.01;
+
+/// A rectangle: left, top, right, bottom.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Area {
+    left: f64,
+    top: f64,
+    right: f64,
+    bottom: f64,
+}
+
+/// The room that a text takes.
+fn room(text: &Text) -> Area {
+    let left = text.left();
+    Area {
+        left,
+        top: text.at.1 - font::ASCENT * text.size,
+        right: left + font::width(&text.text, text.size),
+        bottom: text.at.1 + font::DESCENT * text.size,
+    }
+}
 
 fn overlap(a: Area, b: Area) -> bool {
     a.left + TOUCH < b.right && b.left + TOUCH < a.right && a.top + TOUCH < b.bottom && b.top + TOUCH < a.bottom
@@ -18,7 +38,7 @@ fn overlap(a: Area, b: Area) -> bool {
 
 fn areas(drawing: &Drawing) -> Vec<(String, Area)> {
     let text = |item: &Item| match item {
-        Item::Text(text) => Some((text.text.clone(), text.area())),
+        Item::Text(text) => Some((text.text.clone(), room(text))),
         _ => None,
     };
     drawing.items.iter().filter_map(text).collect()

@@ -56,7 +56,7 @@ export class Source {
     this.editor.hidden = !on;
     this.fields.edit.textContent = on ? "Use the bundled one" : "Edit";
     this.fields.edit.setAttribute("aria-expanded", String(on));
-    if (on) { await this.check(); this.fields.text.focus(); } else this.tell(null);
+    if (on) { this.fields.text.focus(); await this.check(); } else this.tell(null);
     this.changed();
   }
 

@@ -122,8 +122,14 @@ function showJobs(jobs) {
     }
     const button = item.firstChild;
     const text = `${SIGNS[job.state]} ${job.id + 1}: ${job.command.split(" ").slice(1, 3).join(" ")}`;
-    if (button.textContent !== text) button.textContent = text;
-    button.setAttribute("aria-label", `Run ${job.id + 1}, ${WORDS[job.state]}: ${job.command}`);
+    if (button.dataset.text !== text) {
+      const state = document.createElement("span");
+      state.className = "unseen";
+      state.textContent = `, ${WORDS[job.state]}`;
+      button.replaceChildren(text, state);
+      button.dataset.text = text;
+      button.title = job.command;
+    }
     button.setAttribute("aria-current", String(job.id === chosen));
     return item;
   });
