@@ -104,6 +104,6 @@ mod tests {
         let mistake = check(What::Machine, &wrong.join("\n")).mistake.unwrap();
         assert_eq!(mistake.line, Some(line), "{mistake:?}");
         let mistake = check(What::Workload, "{\n  \"tasks\": { \"a\": { \"run\": \"soon\" } }\n}").mistake.unwrap();
-        assert_eq!((mistake.line, mistake.column), (Some(2), Some(21)), "{mistake:?}");
+        assert_eq!((mistake.line, mistake.column), (Some(2), Some(28)), "{mistake:?}");
     }
 }

@@ -110,6 +110,7 @@ test("a run shows its numbers, its command and its report, and is saved as the c
   await edit(page, SHORT, "mine");
   await page.getByLabel("First seed").fill("7");
   await page.getByRole("button", { name: "Run", exact: true }).click();
+  await page.getByRole("heading", { name: /^Run 1: / }).waitFor();
   await done(page);
   await page.locator("#summary th", { hasText: /^energy$/ }).waitFor();
   await page.getByText("The same on the command line").click();
@@ -137,6 +138,7 @@ test("a comparison grows, and its report can be saved and opened without the ser
     if (caption) globalThis.grown(caption);
   }).observe(document.getElementById("summary"), { childList: true }));
   await page.getByRole("button", { name: "Compare" }).click();
+  await page.getByRole("heading", { name: /^Comparison/ }).waitFor();
   await done(page);
   await page.getByText("5 runs of each").first().waitFor();
   assert.ok(captions.length >= 2, `grew: ${captions}`);

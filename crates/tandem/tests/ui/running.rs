@@ -68,8 +68,8 @@ fn what_the_command_finds_wrong_is_shown() {
     let job = page.run(&request("fiar", SHORT));
     assert_eq!(state(&job), "failed");
     assert!(job["said"].as_str().unwrap().contains("`fair`"), "{job}");
-    let job = page.run(&request("fair", "{\n  \"tasks\": { \"a\": { \"runn\": 5 } }\n}"));
-    assert!(job["said"].as_str().unwrap().contains("mine.json:2:21:"), "{job}");
+    let job = page.run(&request("fair", "{\n  \"tasks\": { \"a\": { \"run\": \"soon\" } }\n}"));
+    assert!(job["said"].as_str().unwrap().contains("mine.json:2:28:"), "{job}");
     assert_eq!(page.get("jobs/1/report.json").status, 404);
     // An option's value is no option.
     let job = page.run(&request("--help", SHORT));
