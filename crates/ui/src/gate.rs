@@ -62,7 +62,7 @@ pub struct Refused(pub StatusCode);
 /// The path behind the token, if the request is one of the server's own page.
 ///
 /// # Errors
-/// It is not.
+/// The request comes from elsewhere, or does not say from where.
 pub fn admit<'p>(address: &Address, method: &Method, path: &'p str, headers: &HeaderMap) -> Result<&'p str, Refused> {
     let only = |name: &HeaderName| {
         let mut values = headers.get_all(name).iter();
