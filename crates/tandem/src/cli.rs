@@ -24,6 +24,7 @@ use crate::live::restore::Restore;
 use crate::live::run::Run;
 use crate::live::status::StatusCommand;
 use crate::machine::MachineCommand;
+use crate::report::ReportCommand;
 use crate::reproduce::Reproduce;
 use crate::rerun::Rerun;
 use crate::scheduler::SchedulerCommand;
@@ -31,6 +32,7 @@ use crate::schema::SchemaCommand;
 use crate::shell::{Completions, Manual};
 use crate::simulate::Simulate;
 use crate::tune::Tune;
+use crate::ui::Ui;
 use crate::why::Why;
 use crate::workload::WorkloadCommand;
 
@@ -69,9 +71,11 @@ enum Command {
     Tune(Tune),
     Experiment(ExperimentCommand),
     Reproduce(Reproduce),
+    Report(ReportCommand),
     Rerun(Rerun),
     Bench(Bench),
     Schema(SchemaCommand),
+    Ui(Ui),
     Run(Run),
     Attach(Attach),
     Status(StatusCommand),
@@ -133,9 +137,11 @@ impl Cli {
             Command::Tune(command) => command.run(context),
             Command::Experiment(command) => command.run(context),
             Command::Reproduce(command) => command.run(context),
+            Command::Report(command) => command.run(context),
             Command::Rerun(command) => command.run(context),
             Command::Bench(command) => command.run(context),
             Command::Schema(command) => command.run(context),
+            Command::Ui(command) => command.run(context),
             Command::Run(command) => command.run(context),
             Command::Attach(command) => command.run(context),
             Command::Status(command) => command.run(context),

@@ -5,7 +5,8 @@
 //! - [`simulate`], [`why`], [`compare`], [`explain`], [`analyze`], [`mod@bench`], [`machine`], [`scheduler`], [`workload`]: one command each.
 //! - [`one_run`]: what commands share that simulate once.
 //! - [`tune`]: settings of a scheduler, searched. [`experiment`]: experiments of one's own. [`reproduce`]: the published numbers of
-//!   papers beside ours.
+//!   papers beside ours. [`figures`]: plots of them.
+//! - [`report`]: results as a page for a browser. [`mod@ui`]: a page to run from.
 //! - [`schema`]: what the JSON of commands looks like, for programs.
 //! - [`sensitivity`]: which values of a machine matter.
 //! - [`live`]: the commands for the kernel that is running.
@@ -30,6 +31,7 @@ mod context;
 mod experiment;
 mod explain;
 mod failure;
+mod figures;
 mod files;
 mod interrupt;
 mod json;
@@ -42,6 +44,7 @@ mod one_run;
 mod produced;
 mod progress;
 mod quantity;
+mod report;
 mod reproduce;
 mod rerun;
 mod scheduler;
@@ -52,6 +55,7 @@ mod simulate;
 mod store;
 mod table;
 mod tune;
+mod ui;
 mod why;
 mod workload;
 

@@ -26,5 +26,6 @@ mod readme;
 mod recorded;
 mod serial;
 mod switches;
+mod ui;
 #[path = "common/variant.rs"]
 mod variant;

@@ -18,6 +18,7 @@ use crate::metrics::{
     AppMemory, AppReport, ClusterDrawn, CpuReport, Drawn, Energy, GroupReport, LimitReport, MemoryDrawn, PackageDrawn,
     Report, SCHEMA, TaskReport, Timing,
 };
+use crate::observer::Observer;
 use crate::units::{CgroupId, ClusterId, CpuId, Nanos, PackageId, TaskId, seconds};
 
 /// The sum, and 0 of nothing: of no floating-point numbers `sum` makes -0.
@@ -26,6 +27,16 @@ fn total(parts: impl Iterator<Item = f64>) -> f64 {
 }
 
 impl Engine<'_> {
+    /// Tells what is only known at the end of a run.
+    fn show_end(&mut self) {
+        if self.hardware.observe {
+            self.hardware.show_unseen(self.observer);
+        }
+        if self.details.wanted {
+            self.threads.show_distributions(self.observer);
+        }
+    }
+
     /// The report of the run up to now.
     pub fn report(mut self) -> Report {
         let mut sched_ext = self.loader.report(&mut self.sched);
@@ -45,9 +56,7 @@ impl Engine<'_> {
             .collect();
         let energy = self.energy(cpus.iter().map(|cpu| cpu.energy_j).sum());
         let drawn = self.drawn();
-        if self.hardware.observe {
-            self.hardware.show_unseen(self.observer);
-        }
+        self.show_end();
         let apps = self.threads.app_reports(now, self.running.memory.network.is_some());
         let work_s = total(apps.iter().map(|app| app.work_s));
         let rate = |amount: f64| if time_s > 0.0 { amount / time_s } else { 0.0 };
@@ -220,6 +229,21 @@ impl Threads<'_> {
             threads: threads.len() as u32,
             memory: with_nodes.then(|| app_memory(&threads)),
             timing: gathered.timing(span),
+        }
+    }
+
+    /// Tells how late the threads of each application were, and those of all.
+    fn show_distributions(&self, observer: &mut dyn Observer) {
+        let applications = (0..self.workload.applications.len()).map(Some);
+        for application in std::iter::once(None).chain(applications) {
+            let mut gathered = Gathered::default();
+            let of = |thread: &&Thread<'_>| application.is_none_or(|index| thread.kind.application == index);
+            self.iter().filter(|thread| !thread.kind.system).filter(of).for_each(|thread| gathered.add(thread));
+            for (what, times) in gathered.distributions() {
+                if !times.is_empty() {
+                    observer.distribution(application, what, &times);
+                }
+            }
         }
     }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `tandem experiment`: an experiment of one's own, in one file. docs/experiments.md is its guide.
 //!
-//! The experiment is read and run as those of papers are ([`StudyOptions`]); [`sheet`] and [`csv`] show its numbers.
+//! The experiment is read and run as those of papers are ([`StudyOptions`]); [`sheet`] and [`csv`] show its numbers,
+//! [`drawings`] draws them.
 
 mod csv;
+mod drawings;
 mod sheet;
 
 use std::path::PathBuf;
@@ -16,16 +18,18 @@ use tandem_experiments::{ExperimentResult, NoShard, Paper, PaperResult, Paramete
 use crate::arguments::QuietOption;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::files::{Kind, Output};
 use crate::json::JsonOption;
 use crate::produced::ProducedBy;
-use crate::reproduce::{StudyOptions, missing, svg};
+use crate::reproduce::{StudyOptions, missing};
+
+use drawings::Drawings;
 
 const EXAMPLES: &str = "\
 Examples:
   tandem experiment governors.toml
   tandem experiment governors.toml --seeds 20 --csv > governors.csv
-  tandem experiment governors.toml --markdown --figure governors.svg
+  tandem experiment governors.toml --figures figures
+  tandem experiment governors.toml --markdown --figure governors.pdf
   tandem experiment governors.toml --shard 3/64 && tandem experiment governors.toml
 
 The file says what varies (axes), what is simulated (runs) and which numbers are computed (series);
@@ -62,12 +66,18 @@ pub struct ExperimentCommand {
     ///
     /// All shares together are all runs. Once they are done, the same command without the option prints the numbers. The store
     /// (TANDEM_STORE) must be a folder that all jobs see, and the program the same file.
-    #[arg(long, value_name = "K/N", value_parser = shard, conflicts_with_all = ["csv", "markdown", "figure", "sensitivity", "json"])]
+    #[arg(long, value_name = "K/N", value_parser = shard, conflicts_with_all = ["csv", "markdown", "figure", "figures", "sensitivity", "json"])]
     shard: Option<Shard>,
 
-    /// Draw the numbers with their intervals, and published ones beside them, as SVG
+    /// Draw the numbers with their intervals, and published ones beside them: all panels on one page, as PDF if the name ends in
+    /// `.pdf`, else as SVG
     #[arg(long, value_name = "FILE")]
     figure: Option<PathBuf>,
+
+    /// Draw them for a paper: a file for each panel, as SVG and as PDF, named for the experiment and the quantity, in this folder,
+    /// which is made if it is not there
+    #[arg(long, value_name = "DIR")]
+    figures: Option<PathBuf>,
 }
 
 /// Reads `3/64`.
@@ -105,8 +115,7 @@ impl ExperimentCommand {
             return Ok(());
         }
         let destination = self.json.open(context)?;
-        let open = |path| context.files.create(Output { path, kind: Kind::Figure, force: self.json.force() });
-        let figure = self.figure.as_deref().map(open).transpose()?;
+        let drawings = Drawings::open(self.figure.as_deref(), self.figures.as_deref(), self.json.force(), context)?;
         let studied = self.study.study(vec![paper], &library, context)?;
         let (results, width) = (&studied.results, context.width);
         let interrupted = !results.missing.is_empty();
@@ -120,12 +129,8 @@ impl ExperimentCommand {
         if interrupted {
             return Err(Failure::Interrupted(missing(&results.missing)));
         }
-        if let (Some(mut file), Some(result)) = (figure, results.papers.first()) {
-            let drawn = svg(result).map_err(|error| Failure::System(format!("the figure cannot be drawn: {error}")))?;
-            if let Some(drawn) = drawn {
-                file.write_text(&drawn)?;
-                file.finish()?;
-            }
+        if let Some(result) = results.papers.first() {
+            drawings.write(&result.experiments[0])?;
         }
         studied.whole()
     }

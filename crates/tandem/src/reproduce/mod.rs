@@ -2,10 +2,9 @@
 //! `tandem reproduce`: the experiments of papers, each published number beside ours.
 //!
 //! The experiments are [`tandem_experiments`]'; [`library`] has the papers that the command carries, [`study`] goes from
-//! experiments to results, [`recorded`] from numbers of earlier runs, [`report`] and [`figures`] show these. `tandem experiment`
+//! experiments to results, [`recorded`] from numbers of earlier runs, [`report`] shows these. `tandem experiment`
 //! shares most of it.
 
-mod figures;
 mod library;
 mod recorded;
 mod report;
@@ -24,8 +23,8 @@ use crate::produced::ProducedBy;
 use recorded::judged_anew;
 use report::documents::Documents;
 
-pub use figures::svg;
-pub use library::text as carried_text;
+pub use library::{bundled, text as carried_text};
+pub use report::documents::staged;
 pub use report::text::missing;
 pub use report::{numbers, sensitivity};
 pub use study::StudyOptions;
@@ -69,7 +68,7 @@ pub struct Reproduce {
     #[command(flatten)]
     json: JsonOption,
 
-    /// Write results.md, results.json, a results/PAPER.md and a results-PAPER.svg for each paper into this folder
+    /// Write results.md, results.json, a results/PAPER.md for each paper, and its figures (SVG and PDF) beside that, into this folder
     #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
 
@@ -83,7 +82,7 @@ impl Reproduce {
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
         let library = match &self.folder {
             Some(folder) => Library::of_folder(folder)?,
-            None => library::bundled(),
+            None => bundled(),
         };
         let names = library.names(&self.papers)?;
         let papers = names.iter().map(|name| Paper::read(&library, name)).collect::<Result<Vec<_>, _>>()?;

@@ -135,6 +135,46 @@ fn programs_get_json_and_people_a_figure() {
 }
 
 #[test]
+fn a_paper_gets_a_file_for_each_panel_in_both_formats() {
+    let story = story("title", "title");
+    let names = |folder: &str| {
+        let mut names: Vec<String> = fs::read_dir(story.path(folder))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    };
+    let command = "experiment @governors.toml --seeds 3 --figures @drawn --figure @all.pdf";
+    story.tandem(command).unwrap();
+    let first = names("drawn");
+    assert_eq!(
+        first,
+        [
+            "governors-power-against-performance.pdf",
+            "governors-power-against-performance.svg",
+            "governors-run-time.pdf",
+            "governors-run-time.svg"
+        ]
+    );
+    let read = |name: &str| fs::read(story.path(name)).unwrap();
+    assert!(read("all.pdf").starts_with(b"%PDF-") && read("drawn/governors-run-time.pdf").starts_with(b"%PDF-"));
+    let svg = String::from_utf8(read("drawn/governors-run-time.svg")).unwrap();
+    assert!(svg.contains(">run time [s]<") && svg.contains(">published<"), "{svg}");
+    // What it drew itself it draws again; what somebody else did, stays.
+    let before = first.iter().map(|name| read(&format!("drawn/{name}"))).collect::<Vec<_>>();
+    story.tandem(command).unwrap();
+    assert!(first.iter().map(|name| read(&format!("drawn/{name}"))).eq(before));
+    fs::write(story.path("drawn/governors-run-time.pdf"), "%PDF-1.4 a thesis").unwrap();
+    let refused = story.tandem(command).unwrap_err();
+    assert!(
+        refused.contains("governors-run-time.pdf: there is a file that is no figure of tandem in PDF"),
+        "{refused}"
+    );
+    assert_eq!(read("drawn/governors-run-time.pdf"), b"%PDF-1.4 a thesis");
+}
+
+#[test]
 fn a_slip_is_told_with_its_place_before_anything_runs() {
     for (from, to, expected) in [
         ("each = \"governor\"", "each = \"governer\"", "did you mean `governor`?"),

@@ -170,12 +170,13 @@ fn written_results_are_a_page_a_figure_and_numbers() {
     let (numbers, produced) = json.split_once(",\n  \"produced_by\": ").unwrap();
     insta::assert_snapshot!("numbers", format!("{numbers}\n}}\n"));
     assert!(produced.contains("papers/tiny/table1.toml") && produced.contains("\"kind\": \"machine\""), "{produced}");
-    let figure = read("results-tiny.svg");
+    let figure = read("results/tiny-table1-run-time.svg");
     assert!(figure.starts_with("<svg") && figure.trim_end().ends_with("</svg>"), "{figure}");
-    for text in ["Table 1: three governors, Table 1", "run time [ratio]", "powersave", "calibrated"] {
+    for text in ["Table 1: three governors", "run time [ratio]", "powersave", "calibrated"] {
         assert!(figure.contains(text), "{text}: {figure}");
     }
     assert!(!figure.contains("opinions"), "{figure}");
+    assert!(fs::read(story.path("results/tiny-table1-run-time.pdf")).unwrap().starts_with(b"%PDF-"));
 }
 
 #[test]
@@ -183,8 +184,14 @@ fn the_same_seeds_give_the_same_bytes_on_any_number_of_threads() {
     let story = with_paper(None, "seeds", "seeds");
     let written = |jobs: u32| {
         story.tandem(&format!("reproduce --papers @papers --jobs {jobs} --write @")).unwrap();
-        ["results.md", "results/tiny.md", "results.json", "results-tiny.svg"]
-            .map(|name| fs::read(story.path(name)).unwrap())
+        [
+            "results.md",
+            "results/tiny.md",
+            "results.json",
+            "results/tiny-table1-run-time.svg",
+            "results/tiny-table1-run-time.pdf",
+        ]
+        .map(|name| fs::read(story.path(name)).unwrap())
     };
     assert_eq!(written(1), written(4));
 }

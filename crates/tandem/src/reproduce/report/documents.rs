@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The files of `--write`: `results.md`, `results.json`, and a page and a figure for each paper. All are opened before the first run,
-//! and appear together at the end.
+//! The files of `--write`: `results.md`, `results.json`, and for each paper a page and the figures of its panels. Pages are
+//! opened before the first run, which panels there are is known at the end; all appear together.
 
 use std::fs;
 use std::io;
@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use tandem_experiments::{Paper, Results};
 
-use super::super::figures;
 use super::{markdown, page as of_paper};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::files::{Kind, Output, Staged};
+use crate::figures::{self, Figure};
+use crate::files::{Files, Kind, Output, Staged};
 
 /// The files, open.
 pub struct Documents {
@@ -22,8 +22,9 @@ pub struct Documents {
     json: Staged,
     /// By paper, in their order.
     pages: Vec<Staged>,
-    /// By paper, in their order.
-    figures: Vec<Staged>,
+    /// Where figures are made, and whether they may replace files of another kind.
+    files: Files,
+    force: bool,
     /// Behind the files in it, which go first.
     _pages: Folder,
 }
@@ -58,7 +59,8 @@ impl Documents {
             markdown: open("results.md", Kind::Results)?,
             json: open("results.json", Kind::Report)?,
             pages: papers.iter().map(|paper| open(&page(&paper.name), Kind::Results)).collect::<Result<_, _>>()?,
-            figures: papers.iter().map(|paper| open(&figure(&paper.name), Kind::Figure)).collect::<Result<_, _>>()?,
+            files: context.files.clone(),
+            force,
             _pages: made,
         })
     }
@@ -72,20 +74,25 @@ impl Documents {
             file.write_text(&of_paper::render(paper))?;
         }
         let mut drawn = Vec::new();
-        for (paper, mut file) in results.papers.iter().zip(self.figures) {
-            let draw = figures::svg(paper).map_err(|error| {
-                Failure::System(format!(
-                    "{}: cannot be drawn: {error}",
-                    self.folder.join(figure(&paper.name)).display()
-                ))
-            })?;
-            if let Some(svg) = draw {
-                file.write_text(&svg)?;
-                drawn.push(file);
-            }
+        for figure in results.papers.iter().flat_map(figures::of_paper) {
+            drawn.extend(staged(&self.files, &self.folder.join(PAGES), &figure, self.force)?);
         }
         drawn.into_iter().chain(self.pages).chain([self.json, self.markdown]).try_for_each(Staged::finish)
     }
+}
+
+/// The files of a figure in `folder`, SVG and PDF, written and not yet in their places.
+///
+/// # Errors
+/// One cannot be written, or there is a file of another kind.
+pub fn staged(files: &Files, folder: &Path, figure: &Figure, force: bool) -> Result<[Staged; 2], Failure> {
+    let create = |kind, format: &str, bytes: &[u8]| {
+        let path = folder.join(format!("{}.{format}", figure.name));
+        let mut file = files.create(Output { path: &path, kind, force })?;
+        file.write_bytes(bytes)?;
+        Ok::<_, Failure>(file)
+    };
+    Ok([create(Kind::Figure, "svg", figure.svg().as_bytes())?, create(Kind::Pdf, "pdf", &figure.pdf())?])
 }
 
 /// The folder of the papers' pages.
@@ -94,9 +101,4 @@ const PAGES: &str = "results";
 /// The name of a paper's page.
 pub fn page(paper: &str) -> String {
     format!("{PAGES}/{paper}.md")
-}
-
-/// The name of a paper's figure.
-pub fn figure(paper: &str) -> String {
-    format!("results-{paper}.svg")
 }

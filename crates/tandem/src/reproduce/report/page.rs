@@ -1,29 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The results of one paper as a page of the documentation.
 
-use tandem_experiments::{CellResult, ExperimentResult, OpenChoice, PaperResult, SeriesResult};
+use tandem_experiments::{CellResult, ExperimentResult, OpenChoice, PaperResult};
 
 use super::cells::{self, VALUES, named, values};
-use super::documents::figure;
 use super::sensitivity;
+use crate::figures::{self, Figure};
 
-/// The page. The paper's figure and the page of all results are in the folder above.
+/// The page. The paper's figures are beside it, the page of all results is in the folder above.
 pub fn render(paper: &PaperResult) -> String {
     let mut text =
         format!("# Results: {}\n\n{}: *{}*, each published number beside ours.", paper.name, paper.source, paper.title);
     text += " [All papers, and the rules](../results.md).";
     text += &format!(" [What was read how](../../papers/{}/README.md).\n", paper.name);
-    let drawn = |series: &SeriesResult| series.cells.iter().any(|cell| cell.ours.is_some());
-    if paper.experiments.iter().flat_map(|experiment| &experiment.series).any(drawn) {
-        text += &format!("\n![Published values and ours](../{})\n", figure(&paper.name));
-    }
     text += &scores(paper);
     if !paper.unknown.is_empty() {
         text += &format!("\n## What would have to be known\n\n{}\n", paper.unknown.trim());
     }
     text += &choices(&paper.choices);
+    let mut drawn = figures::of_paper(paper).into_iter();
     for experiment in &paper.experiments {
-        text += &of_experiment(experiment);
+        let count = figures::of_experiment(experiment).len();
+        text += &of_experiment(experiment, &drawn.by_ref().take(count).collect::<Vec<_>>());
     }
     if let Some(rows) = &paper.sensitivity {
         text += &sensitivity::markdown(rows);
@@ -73,11 +71,14 @@ fn choices(choices: &[OpenChoice]) -> String {
     text
 }
 
-fn of_experiment(experiment: &ExperimentResult) -> String {
+fn of_experiment(experiment: &ExperimentResult, figures: &[Figure]) -> String {
     let ExperimentResult { title, about, seeds, correlations, .. } = experiment;
     let mut text = format!("\n## {title}\n\n{about} {seeds} seeds.\n\n");
     if !correlations.is_empty() {
         text += &format!("Correlation of effects: {}.\n\n", cells::correlations(correlations));
+    }
+    for Figure { name, description, .. } in figures {
+        text += &format!("![{}]({name}.svg)\n[PDF]({name}.pdf)\n\n", description.replace(['[', ']'], ""));
     }
     text += &format!("| where | what | | {} | |\n| --- | --- | --- | {} --- |\n", VALUES[0], VALUES[1]);
     for series in &experiment.series {
