@@ -24,6 +24,7 @@ use crate::live::restore::Restore;
 use crate::live::run::Run;
 use crate::live::status::StatusCommand;
 use crate::machine::MachineCommand;
+use crate::report::ReportCommand;
 use crate::reproduce::Reproduce;
 use crate::rerun::Rerun;
 use crate::scheduler::SchedulerCommand;
@@ -69,6 +70,7 @@ enum Command {
     Tune(Tune),
     Experiment(ExperimentCommand),
     Reproduce(Reproduce),
+    Report(ReportCommand),
     Rerun(Rerun),
     Bench(Bench),
     Schema(SchemaCommand),
@@ -133,6 +135,7 @@ impl Cli {
             Command::Tune(command) => command.run(context),
             Command::Experiment(command) => command.run(context),
             Command::Reproduce(command) => command.run(context),
+            Command::Report(command) => command.run(context),
             Command::Rerun(command) => command.run(context),
             Command::Bench(command) => command.run(context),
             Command::Schema(command) => command.run(context),

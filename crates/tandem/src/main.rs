@@ -6,6 +6,7 @@
 //! - [`one_run`]: what commands share that simulate once.
 //! - [`tune`]: settings of a scheduler, searched. [`experiment`]: experiments of one's own. [`reproduce`]: the published numbers of
 //!   papers beside ours.
+//! - [`report`]: results as a page for a browser.
 //! - [`schema`]: what the JSON of commands looks like, for programs.
 //! - [`sensitivity`]: which values of a machine matter.
 //! - [`live`]: the commands for the kernel that is running.
@@ -43,6 +44,7 @@ mod produced;
 mod progress;
 mod quantity;
 mod reproduce;
+mod report;
 mod rerun;
 mod scheduler;
 mod schema;

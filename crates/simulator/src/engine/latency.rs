@@ -7,6 +7,7 @@
 //! Here memory goes to what lies between the smallest and the largest time seen.
 
 use crate::metrics::Latency;
+use crate::observer::TimesUpTo;
 use crate::units::Nanos;
 
 /// Linear steps per power of two, and the power of two that they are.
@@ -53,6 +54,15 @@ impl Latencies {
     /// Quantiles and the maximum; `None` if nothing was added.
     pub fn summary(&mut self) -> Option<Latency> {
         self.histogram.as_mut()?.summary()
+    }
+
+    /// The whole histogram, shortest times first; empty buckets are left out.
+    pub fn steps(&mut self) -> Vec<TimesUpTo> {
+        let Some(histogram) = &mut self.histogram else { return Vec::new() };
+        histogram.sort_in();
+        let (first, max) = (histogram.first, histogram.max);
+        let step = |(index, count): (usize, &u32)| TimesUpTo { most: upper_end(first + index).min(max), count: *count };
+        histogram.counts.iter().enumerate().filter(|(_, count)| **count > 0).map(step).collect()
     }
 }
 
@@ -195,6 +205,14 @@ mod tests {
     fn short_times_are_exact() {
         let summary = of(1..=100).summary().unwrap();
         assert_eq!((summary.p50, summary.p95, summary.p99, summary.max), (50, 95, 99, 100));
+    }
+
+    #[test]
+    fn the_steps_are_all_times_and_the_last_one_is_the_longest() {
+        assert_eq!(Latencies::default().steps(), []);
+        let step = |most, count| TimesUpTo { most, count };
+        // From 128 on, a bucket holds more than one time; the last ends with the longest time that was added.
+        assert_eq!(of([5, 100, 5, 129, 4096]).steps(), [step(5, 2), step(100, 1), step(129, 1), step(4096, 1)]);
     }
 
     proptest! {

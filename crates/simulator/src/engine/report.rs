@@ -18,6 +18,7 @@ use crate::metrics::{
     AppMemory, AppReport, ClusterDrawn, CpuReport, Drawn, Energy, GroupReport, LimitReport, MemoryDrawn, PackageDrawn,
     Report, SCHEMA, TaskReport, Timing,
 };
+use crate::observer::Observer;
 use crate::units::{CgroupId, ClusterId, CpuId, Nanos, PackageId, TaskId, seconds};
 
 /// The sum, and 0 of nothing: of no floating-point numbers `sum` makes -0.
@@ -47,6 +48,9 @@ impl Engine<'_> {
         let drawn = self.drawn();
         if self.hardware.observe {
             self.hardware.show_unseen(self.observer);
+        }
+        if self.details.wanted {
+            self.threads.show_distributions(self.observer);
         }
         let apps = self.threads.app_reports(now, self.running.memory.network.is_some());
         let work_s = total(apps.iter().map(|app| app.work_s));
@@ -220,6 +224,21 @@ impl Threads<'_> {
             threads: threads.len() as u32,
             memory: with_nodes.then(|| app_memory(&threads)),
             timing: gathered.timing(span),
+        }
+    }
+
+    /// Tells how late the threads of each application were, and those of all.
+    fn show_distributions(&self, observer: &mut dyn Observer) {
+        let applications = (0..self.workload.applications.len()).map(Some);
+        for application in std::iter::once(None).chain(applications) {
+            let mut gathered = Gathered::default();
+            let of = |thread: &&Thread<'_>| application.is_none_or(|index| thread.kind.application == index);
+            self.iter().filter(|thread| !thread.kind.system).filter(of).for_each(|thread| gathered.add(thread));
+            for (what, times) in gathered.distributions() {
+                if !times.is_empty() {
+                    observer.distribution(application, what, &times);
+                }
+            }
         }
     }
 

@@ -6,6 +6,7 @@
 use super::latency::Latencies;
 use super::thread::Thread;
 use crate::metrics::{Deadlines, Frames, Timing};
+use crate::observer::{Measured, TimesUpTo};
 use crate::units::Nanos;
 use crate::workload::{Policy, TaskSpec};
 
@@ -169,6 +170,12 @@ impl Gathered {
             let (count, late) = self.frames.unwrap_or_default();
             self.frames = Some((count + ended.rounds, late + ended.missed));
         }
+    }
+
+    /// All times that were measured.
+    pub fn distributions(&mut self) -> [(Measured, Vec<TimesUpTo>); 2] {
+        let response = self.rounds.response.steps();
+        [(Measured::WakeupLatency, self.latencies.steps()), (Measured::Response, response)]
     }
 
     /// Everything as the report has it; the threads had `span_s` seconds.

@@ -82,6 +82,27 @@ pub trait Observer {
     fn unseen_energy(&mut self, _cpu: CpuId, _joules: f64) {}
     /// The same of a package's uncore.
     fn unseen_uncore_energy(&mut self, _package: PackageId, _joules: f64) {}
+    /// The run has ended, and these times were measured of the threads of an application, by its index; `None`: of all
+    /// applications together. Told to observers that want details, where there is a time.
+    fn distribution(&mut self, _application: Option<usize>, _what: Measured, _times: &[TimesUpTo]) {}
+}
+
+/// What the report has distributions of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Measured {
+    /// From a wakeup to the first instruction.
+    WakeupLatency,
+    /// From what activates a round to the end of its work.
+    Response,
+}
+
+/// A step of a distribution: how many times were longer than the step before, and at most so long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimesUpTo {
+    /// The longest that these times can be, in nanoseconds: at most 1/64 above each of them.
+    pub most: Nanos,
+    /// How many times.
+    pub count: u32,
 }
 
 /// An observer that ignores everything.

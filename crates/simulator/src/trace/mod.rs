@@ -21,7 +21,8 @@
 //! show as sleeping until it runs. Perfetto reads no more than 1,024 CPUs.
 
 mod details;
-mod fields;
+#[allow(missing_docs)] // the names are those of Perfetto's own files
+pub mod fields;
 mod preamble;
 mod protobuf;
 #[cfg(test)]

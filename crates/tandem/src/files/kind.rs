@@ -18,6 +18,9 @@ const LARGEST_OBJECT: u64 = 16 << 20;
 /// The first line of a comparison in Markdown, which no reader of the page sees.
 pub const MARKDOWN_MARK: &str = "<!-- tandem compare -->\n";
 
+/// What the head of a page of `tandem report` says.
+const PAGE_MARK: &str = r#"<meta name="generator" content="tandem "#;
+
 /// A kind of file.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
@@ -41,6 +44,8 @@ pub enum Kind {
     Machine,
     /// A page of results. Begins with its title, and says what it is.
     Results,
+    /// A page of `tandem report`. Its head says what wrote it.
+    Page,
     /// A figure of results. An SVG begins with `<svg`.
     Figure,
     /// The object of a scheduler that the command carries. A BPF object whose schedulers have the same names.
@@ -62,6 +67,7 @@ impl fmt::Display for Kind {
             Self::Workload => f.write_str("workload that tandem generated"),
             Self::Machine => f.write_str("machine that tandem detected"),
             Self::Results => f.write_str("page of results of tandem"),
+            Self::Page => f.write_str("page of tandem report"),
             Self::Figure => f.write_str("figure in SVG"),
             Self::Object(bundled) => write!(f, "object of the scheduler {}", bundled.name),
             Self::LoaderFile(bundled) => write!(f, "loader file of the scheduler {}", bundled.name),
@@ -94,6 +100,7 @@ impl Kind {
                 ["# Results\n", "# Results: "].iter().any(|title| text.starts_with(title))
                     && text.contains("each published number beside ours")
             }
+            Self::Page => text.starts_with("<!doctype html>") && text.contains(PAGE_MARK),
             Self::Figure => text.starts_with("<svg "),
             Self::Object(bundled) => schedulers(head).is_some_and(|names| Some(names) == schedulers(bundled.object)),
             Self::LoaderFile(bundled) => text.starts_with(&format!("# What a loader of {}.bpf.o ", bundled.name)),

@@ -2,6 +2,7 @@
 //! `tandem simulate`: one run.
 
 mod late;
+mod page;
 mod scheduler;
 mod summary;
 pub mod watched;
@@ -12,6 +13,7 @@ use std::time::Instant;
 
 use clap::Args;
 use tandem_experiments::Simulator;
+use tandem_report::timeline::Recorder;
 use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::NoObserver;
 use tandem_simulator::trace::TraceWriter;
@@ -23,6 +25,7 @@ use crate::json::JsonOption;
 use crate::one_run::{OneRun, OneRunOptions, ejection};
 use crate::produced::Rests;
 
+use page::{Both, PageFile};
 use watched::Watch;
 
 const EXAMPLES: &str = "\
@@ -31,6 +34,7 @@ Examples:
   tandem simulate app.json --machine hikey960 --scheduler fair+powersave --seed 7
   tandem simulate app.json -m ./mine.toml --set hz=1000 --duration 10s --trace run.perfetto
   tandem simulate app.json -m rk3399 --json | jq .energy_j.total
+  tandem simulate app.json -m rk3399 --report run.html
   tandem simulate app.json -m rk3399 -s ./scx_simple.bpf.o,fifo_sched=true
   tandem simulate app.json -m rk3399 -s tandem --set serial_first=true,sorted=true
 
@@ -54,6 +58,10 @@ pub struct Simulate {
     /// Write the schedule as a Perfetto trace (open it at ui.perfetto.dev); `-` prints it instead of the text
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+
+    /// Write the run as a page for a browser: who ran where, clocks, power, energy, latencies (see `tandem report`)
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
 }
 
 impl Simulate {
@@ -62,8 +70,9 @@ impl Simulate {
         self.check_outputs()?;
         let mut run = self.run.prepare(context)?;
         let destination = self.json.open(context)?;
+        let mut page = self.report.as_deref().map(|path| PageFile::create(context, path, &run, self.json.force())).transpose()?;
         let start = Instant::now();
-        let mut report = self.simulate(context, &run)?;
+        let mut report = self.simulate(context, &run, page.as_mut().map(|page| &mut page.recorder))?;
         report.wall_s = (!self.reproducible).then(|| start.elapsed().as_secs_f64());
         let rests = [Rests::of(&run.machine.name, &run.description, std::iter::once(&report))?];
         run.produced.resting_on(&rests);
@@ -73,7 +82,11 @@ impl Simulate {
             true => String::new(),
             false => summary::summary(&report, disturbed, &rests, width),
         };
-        destination.write(context, &run.produced.of(&report), text)?;
+        let produced = run.produced.of(&report);
+        if let Some(page) = page {
+            page.finish(&run, &report, &produced)?;
+        }
+        destination.write(context, &produced, text)?;
         ejection(&report)
     }
 
@@ -93,17 +106,25 @@ impl Simulate {
         Ok(())
     }
 
-    fn simulate(&self, context: &mut Context<'_>, run: &OneRun) -> Result<Report, Failure> {
+    fn simulate(
+        &self,
+        context: &mut Context<'_>,
+        run: &OneRun,
+        recorder: Option<&mut Recorder>,
+    ) -> Result<Report, Failure> {
         let (simulator, watch) = (context.simulator, context.watch());
         let Some(path) = &self.trace else {
-            return run.observed(simulator, watch, &mut NoObserver);
+            return match recorder {
+                Some(recorder) => run.observed(simulator, watch, recorder),
+                None => run.observed(simulator, watch, &mut NoObserver),
+            };
         };
         if self.prints_trace() {
-            let (_, report) = traced(&mut *context.out, simulator, watch, run)?;
+            let (_, report) = traced(&mut *context.out, simulator, watch, run, recorder)?;
             return Ok(report);
         }
         let file = context.files.create(Output { path, kind: Kind::Trace, force: self.json.force() })?;
-        let (file, report) = traced(file, simulator, watch, run).map_err(|error| match error {
+        let (file, report) = traced(file, simulator, watch, run, recorder).map_err(|error| match error {
             Failure::Output(error) => Failure::writing(path, error),
             error => error,
         })?;
@@ -113,9 +134,18 @@ impl Simulate {
 }
 
 /// Simulates while the trace is written to `output`, and gives both back.
-fn traced<W: Write>(output: W, simulator: &dyn Simulator, watch: Watch, run: &OneRun) -> Result<(W, Report), Failure> {
+fn traced<W: Write>(
+    output: W,
+    simulator: &dyn Simulator,
+    watch: Watch,
+    run: &OneRun,
+    recorder: Option<&mut Recorder>,
+) -> Result<(W, Report), Failure> {
     let trace = TraceWriter::new(output, &run.machine, &run.workload.applications);
     let mut trace = trace.naming(&run.workload).about(&run.facts());
-    let report = run.observed(simulator, watch, &mut trace)?;
+    let report = match recorder {
+        Some(recorder) => run.observed(simulator, watch, &mut Both(&mut trace, recorder))?,
+        None => run.observed(simulator, watch, &mut trace)?,
+    };
     Ok((trace.finish()?, report))
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use tandem_simulator::observer::detail::Detail;
-use tandem_simulator::observer::{Observer, PrevState, TaskInfo};
+use tandem_simulator::observer::{Measured, Observer, PrevState, TaskInfo, TimesUpTo};
 use tandem_simulator::units::{CpuId, Nanos, PackageId, TaskId, seconds};
 
 use crate::interrupt::Interrupt;
@@ -118,6 +118,10 @@ impl Observer for Watched<'_> {
 
     fn package_power(&mut self, now: Nanos, package: PackageId, watts: f64) {
         self.tell(now).package_power(now, package, watts);
+    }
+
+    fn distribution(&mut self, application: Option<usize>, what: Measured, times: &[TimesUpTo]) {
+        self.inner.distribution(application, what, times);
     }
 }
 
