@@ -262,6 +262,7 @@ struct TimelineDocument<'a> {
     /// Which of the page's columns are its own.
     columns: usize,
     counts: crate::timeline::Counts,
+    energy: &'a crate::timeline::Energy,
     distributions: Vec<DistributionDocument>,
 }
 
@@ -290,6 +291,7 @@ impl<'a> RunDocument<'a> {
                 threads: &timeline.threads,
                 columns: columns.len() - 1,
                 counts,
+                energy: &timeline.energy,
                 distributions: timeline.distributions.iter().map(distribution).collect(),
             }
         });

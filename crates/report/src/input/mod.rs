@@ -122,7 +122,7 @@ mod tests {
         for (text, said) in [
             ("{\"schema\": 1,\n  \"pairs\": [}", "f.json:2:13: expected value"),
             ("", "f.json:1:1: EOF while parsing a value"),
-            ("[1, 2", "f.json:1:6: EOF while parsing a list"),
+            ("[1, 2", "f.json:1:5: EOF while parsing a list"),
             ("[1, 2]", "f.json: is a list, not a report"),
             (r#"{"tasks": {}}"#, "f.json: is no report: is it a workload?"),
             (r#"{"a": 1}"#, "f.json: is no report; a page shows"),

@@ -40,8 +40,28 @@ pub struct Timeline {
     pub cpus: Vec<CpuLine>,
     /// Watts of each package.
     pub packages: Vec<Means>,
+    /// What the cores drew, by who had them.
+    pub energy: Energy,
     /// How late threads were, of an application by its index, of all with `None`.
     pub distributions: Vec<Distribution>,
+}
+
+/// What cores and clusters drew, by whose threads ran there meanwhile, in joules.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Energy {
+    /// By application.
+    pub applications: Vec<f64>,
+    /// System tasks.
+    pub system: f64,
+    /// Nobody: the CPU was idle.
+    pub idle: f64,
+}
+
+impl Energy {
+    /// All of it.
+    pub fn total(&self) -> f64 {
+        self.applications.iter().sum::<f64>() + self.system + self.idle
+    }
 }
 
 /// A thread of a run.

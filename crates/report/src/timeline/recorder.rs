@@ -20,6 +20,8 @@ pub struct Recorder {
     running: Vec<Option<(TaskId, Nanos, Nanos)>>,
     /// By thread: since when it is runnable without a CPU.
     runnable: Vec<Option<Nanos>>,
+    /// By CPU: the power, and since when it has not been accounted for.
+    drawing: Vec<(Nanos, f64)>,
     /// How much is kept by now.
     kept: usize,
     most: usize,
@@ -41,13 +43,21 @@ impl Recorder {
             packages: vec![Means::up_to(most); packages],
             ..Timeline::default()
         };
-        Self { timeline, running: vec![None; cpus], runnable: Vec::new(), kept: 0, most: MOST_SLICES }
+        Self {
+            timeline,
+            running: vec![None; cpus],
+            runnable: Vec::new(),
+            drawing: vec![(0, 0.0); cpus],
+            kept: 0,
+            most: MOST_SLICES,
+        }
     }
 
     /// What was seen of a run that took `time_s` seconds.
     pub fn finish(mut self, time_s: f64) -> Timeline {
         let end = (time_s * SEC as f64).round() as Nanos;
         for cpu in 0..self.running.len() {
+            self.account(end, cpu);
             self.leave(end, cpu, Left::Cut);
         }
         self.timeline.end = end;
@@ -89,6 +99,28 @@ impl Recorder {
         self.kept += 1;
     }
 
+    /// Adds what `cpu` drew up to now to who has it.
+    fn account(&mut self, now: Nanos, cpu: usize) {
+        let Some((since, watts)) = self.drawing.get_mut(cpu) else { return };
+        let joules = *watts * now.saturating_sub(*since) as f64 * 1e-9;
+        *since = now;
+        if joules != 0.0 {
+            *self.share(cpu) += joules;
+        }
+    }
+
+    /// The energy of who has `cpu`.
+    fn share(&mut self, cpu: usize) -> &mut f64 {
+        let energy = &mut self.timeline.energy;
+        let Some((task, ..)) = self.running.get(cpu).copied().flatten() else { return &mut energy.idle };
+        let thread = self.timeline.threads.get(task.index());
+        let Some(application) = thread.and_then(|thread| thread.application) else { return &mut energy.system };
+        if energy.applications.len() <= application {
+            energy.applications.resize(application + 1, 0.0);
+        }
+        &mut energy.applications[application]
+    }
+
     fn runnable(&mut self, task: TaskId) -> &mut Option<Nanos> {
         if self.runnable.len() <= task.index() {
             self.runnable.resize(task.index() + 1, None);
@@ -107,6 +139,7 @@ impl Observer for Recorder {
     }
 
     fn sched_switch(&mut self, now: Nanos, cpu: CpuId, prev: Option<(TaskId, PrevState)>, next: Option<TaskId>) {
+        self.account(now, cpu.index());
         if let Some((task, state)) = prev {
             let left = match state {
                 PrevState::Runnable => Left::Runnable,
@@ -155,8 +188,10 @@ impl Observer for Recorder {
     }
 
     fn cpu_power(&mut self, now: Nanos, cpu: CpuId, watts: f64) {
+        self.account(now, cpu.index());
         if let Some(line) = self.timeline.cpus.get_mut(cpu.index()) {
             line.watts.set(now, watts);
+            self.drawing[cpu.index()].1 = watts;
         }
     }
 
@@ -164,6 +199,10 @@ impl Observer for Recorder {
         if let Some(means) = self.timeline.packages.get_mut(package.index()) {
             means.set(now, watts);
         }
+    }
+
+    fn unseen_energy(&mut self, _cpu: CpuId, joules: f64) {
+        self.timeline.energy.idle += joules;
     }
 
     fn distribution(&mut self, application: Option<usize>, what: Measured, times: &[TimesUpTo]) {
@@ -223,6 +262,8 @@ mod tests {
         let busy: f64 = timeline.busy().values().sum();
         let counted: f64 = report.tasks.iter().map(|task| task.cpu_time_s).sum();
         assert!((busy / counted - 1.0).abs() < 1e-9, "{busy} {counted}");
+        let drawn = timeline.energy.total();
+        assert!((drawn / report.energy_j.cores - 1.0).abs() < 1e-9, "{drawn} {}", report.energy_j.cores);
         let all = |what| {
             let of = timeline.distributions.iter().find(|it| it.application.is_none() && it.what == what);
             of.unwrap().times.last().unwrap().most

@@ -120,6 +120,14 @@ impl Observer for Watched<'_> {
         self.tell(now).package_power(now, package, watts);
     }
 
+    fn unseen_energy(&mut self, cpu: CpuId, joules: f64) {
+        self.inner.unseen_energy(cpu, joules);
+    }
+
+    fn unseen_uncore_energy(&mut self, package: PackageId, joules: f64) {
+        self.inner.unseen_uncore_energy(package, joules);
+    }
+
     fn distribution(&mut self, application: Option<usize>, what: Measured, times: &[TimesUpTo]) {
         self.inner.distribution(application, what, times);
     }

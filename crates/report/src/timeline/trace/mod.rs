@@ -253,8 +253,9 @@ impl Reader {
         let mut recorder = Recorder::of(self.cpus, packages, Vec::new());
         *recorder.applications() = std::mem::take(&mut self.applications);
         self.threads.iter().for_each(|thread| recorder.task_new(0, thread));
-        // Events of one CPU stand in their order; a stable sort keeps that.
-        self.events.sort_by_key(|(at, _)| *at);
+        // Events of one CPU stand in their order; a stable sort keeps that. A wakeup on another CPU comes before the switch that it
+        // leads to in the same nanosecond.
+        self.events.sort_by_key(|(at, event)| (*at, !matches!(event, Event::Waking { .. })));
         let mut woken: BTreeMap<TaskId, Nanos> = BTreeMap::new();
         let mut waits = Vec::new();
         let end = self.events.last().map_or(0, |(at, _)| *at);
@@ -367,6 +368,10 @@ mod tests {
         let latency = watched.distributions.iter().find(|of| of.what == What::WakeupLatency).unwrap();
         let count = |of: &Distribution| of.times.iter().map(|times| times.count).sum::<u32>();
         assert_eq!(count(until_switch), count(latency));
+        let of_cores = |timeline: &Timeline| timeline.energy.total();
+        // A trace has no energy of going into idle states and out of them.
+        assert!((of_cores(&timeline) / of_cores(&watched) - 1.0).abs() < 0.05);
+        timeline.energy = watched.energy.clone();
         timeline.distributions = watched.distributions.clone();
         assert_eq!(timeline.end, watched.end);
         assert_eq!(timeline.cpus, watched.cpus);
