@@ -53,6 +53,7 @@ help: ## List the targets
 	@echo "  make run WORKLOAD=… MACHINE=… PAIRS='fair+schedutil …'   the same for another workload or machine"
 	@echo "  make objects OBJECTS=…                                   into another folder than $(OUT)/schedulers"
 	@echo "  make test GUEST=no                                       without what needs a test kernel"
+	@echo "  make test PAGE=no                                        without a browser; make build PAGE=no: without node"
 	@echo "  make test PYTHON=no                                      without those of the package for Python"
 	@echo "  make install PREFIX=$$HOME/.local                         for one user, without root"
 
@@ -65,8 +66,20 @@ run: build ## Install what is missing, build, compare schedulers on an example a
 	@echo
 	@echo "The schedule is in $(TRACE): open it at https://ui.perfetto.dev"
 
+# The page of `tandem report`, whose script and style are made of crates/report/page with node and npm; PAGE=no leaves it out.
+PAGE_HOME := crates/report/page
+PAGE_MADE := $(PAGE_HOME)/dist/page.js
+PAGE_SOURCES := $(PAGE_HOME)/package-lock.json $(PAGE_HOME)/build.mjs $(shell find $(PAGE_HOME)/src -type f)
+PAGE_WANTED := $(if $(filter no,$(PAGE)),,$(PAGE_MADE))
+.PHONY: page
+page: $(PAGE_MADE) ## Make the page of `tandem report` from its sources, if they have changed
+
+$(PAGE_MADE): $(PAGE_SOURCES)
+	@sh scripts/requirements page
+	@scripts/page
+
 .PHONY: build
-build: build-requirements ## Build the release binary
+build: build-requirements $(PAGE_WANTED) ## Build the release binary
 	$(CARGO) build --release --locked --bin tandem
 
 .PHONY: wheel
@@ -89,17 +102,20 @@ check: check-requirements ## Check while working: the format, and all tests that
 	$(CARGO) fmt --all --check
 	@CARGO="$(CARGO)" scripts/tests --quick
 
-# What users of Python see, on top of what `cargo test` has compiled; PYTHON=no leaves it out.
+# What people see who open a report, in a browser; PAGE=no leaves it out. Then what users of Python see, on top of what `cargo test` has compiled; PYTHON=no leaves it out.
+TEST_PAGE := $(if $(filter no,$(PAGE)),true,CARGO="$(CARGO)" CARGO_TARGET_DIR="$(abspath $(TARGET))" scripts/page-tests)
 TEST_PYTHON := $(if $(filter no,$(PYTHON)),true,CARGO="$(CARGO)" CARGO_TARGET_DIR="$(abspath $(TARGET))" scripts/python-tests)
 
 .PHONY: test
 ifeq ($(GUEST),no)
-test: check-requirements
+test: check-requirements $(PAGE_WANTED)
 	@CARGO="$(CARGO)" scripts/tests
+	@$(TEST_PAGE)
 	@$(TEST_PYTHON)
 else
-test: test-requirements ## Run every test without a guest, then load the scheduler into a test kernel, each mechanism in turn
+test: test-requirements $(PAGE_WANTED) ## Run every test without a guest, then load the scheduler into a test kernel, each mechanism in turn
 	@CARGO="$(CARGO)" scripts/tests --build-kernel
+	@$(TEST_PAGE)
 	@$(TEST_PYTHON)
 	CARGO="$(CARGO)" SECONDS_EACH=10 guest/test mechanisms
 endif
@@ -135,7 +151,7 @@ lint: build-requirements $(DENY) ## Check format, lints, documentation and licen
 PACKAGED := $(TARGET)/packaged
 UNPACKED := $(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src/-*/tandem-*
 .PHONY: package
-package: build-requirements ## Package the libraries, and build each from its package alone
+package: build-requirements $(PAGE_WANTED) ## Package the libraries, and build each from its package alone
 	rm -rf "$(PACKAGED)"/debug/.fingerprint/tandem-* $(UNPACKED)
 	$(CARGO) package --workspace --exclude tandem-sched --exclude tandem-swarm --exclude tandem-python --locked --target-dir "$(PACKAGED)"
 

@@ -11,7 +11,7 @@ const PREFIXES = [
   [1e-9, "n"],
 ];
 /** No-break space: a number and its unit stay together. */
-const NBSP = " ";
+const NBSP = "\u00a0";
 
 /** So many significant digits, without a power of ten. */
 export function digits(value, count = 4) {
@@ -46,7 +46,7 @@ export function percent(share, decimals = 1) {
 
 /** A count with groups of three digits. */
 export function count(value) {
-  return value === null || value === undefined ? "–" : String(value).replace(/\B(?=(\d{3})+(?!\d))/g, " ");
+  return value === null || value === undefined ? "–" : String(value).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
 }
 
 /** A mean with half of its interval. */

@@ -71,11 +71,6 @@ impl Recorder {
         &mut self.timeline.applications
     }
 
-    /// Adds how long threads waited from their wakeups to the switch.
-    pub(super) fn distribute(&mut self, distribution: Distribution) {
-        self.timeline.distributions.push(distribution);
-    }
-
     /// Whether more may be kept; notes when it is too much.
     fn keeps(&mut self, now: Nanos) -> bool {
         if self.kept >= self.most && self.timeline.cut.is_none() {

@@ -130,9 +130,13 @@ class Timeline {
 
   paint() {
     if (!this.place) return;
+    const began = performance.now();
     draw(this.canvas.getContext("2d"), this.model, this.place, this.view, this.state);
     this.paintOverview();
     this.stage.dataset.view = `${this.view.from} ${this.view.to}`;
+    // The longest that a drawing took, in ms: what a benchmark reads.
+    this.longest = Math.max(this.longest ?? 0, performance.now() - began);
+    this.stage.dataset.drawing = this.longest.toFixed(1);
   }
 
   /** The whole run in a strip, with what is looked at. */

@@ -256,17 +256,19 @@ impl Reader {
         // Events of one CPU stand in their order; a stable sort keeps that. A wakeup on another CPU comes before the switch that it
         // leads to in the same nanosecond.
         self.events.sort_by_key(|(at, event)| (*at, !matches!(event, Event::Waking { .. })));
-        let mut woken: BTreeMap<TaskId, Nanos> = BTreeMap::new();
+        // By thread: when it was woken. The first time is its birth, which reports count as no wakeup.
+        let mut woken: BTreeMap<TaskId, Option<Nanos>> = BTreeMap::new();
         let mut waits = Vec::new();
         let end = self.events.last().map_or(0, |(at, _)| *at);
         for (now, event) in self.events {
             match event {
                 Event::Switch { cpu, prev, next } => {
-                    waits.extend(next.and_then(|task| Some((task, now - woken.remove(&task)?))));
+                    let wait = |task| Some((task, now - woken.get_mut(&task)?.take()?));
+                    waits.extend(next.and_then(wait));
                     recorder.sched_switch(now, cpu, prev, next);
                 }
                 Event::Waking { task, cpu } => {
-                    woken.insert(task, now);
+                    woken.entry(task).and_modify(|since| *since = Some(now)).or_insert(None);
                     recorder.sched_waking(now, task, cpu, cpu);
                 }
                 Event::Frequency { cpu, khz } => recorder.cpu_frequency(now, cpu, khz),
