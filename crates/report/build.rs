@@ -23,7 +23,8 @@ fn embed() -> Result<(), String> {
     // A folder that is not there makes cargo run this again each time, until there is one.
     println!("cargo:rerun-if-changed={}", folder.display());
     let there = PARTS.iter().all(|(_, file)| folder.join(file).is_file());
-    let mut text = String::from("/// The page that was there when this was compiled.\npub const BUNDLE: Option<Bundle> = ");
+    let mut text =
+        String::from("/// The page that was there when this was compiled.\npub const BUNDLE: Option<Bundle> = ");
     match there {
         false => text += "None;\n",
         true => {

@@ -225,9 +225,11 @@ fn facts_of(report: &Report) -> Facts {
 
 /// Whether a trace and a report are of the same run, as far as both say what was run.
 fn is_same(one: &Facts, other: &Facts) -> bool {
-    ["machine", "workload", "scheduler", "governor", "seed"].iter().all(|name| match (one.get(*name), other.get(*name)) {
-        (Some(one), Some(other)) => one == other,
-        _ => false,
+    ["machine", "workload", "scheduler", "governor", "seed"].iter().all(|name| {
+        match (one.get(*name), other.get(*name)) {
+            (Some(one), Some(other)) => one == other,
+            _ => false,
+        }
     })
 }
 

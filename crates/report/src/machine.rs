@@ -80,9 +80,8 @@ impl Drawing {
 impl Cluster {
     fn of(machine: &Machine, id: ClusterId) -> Self {
         let cluster = &machine.clusters[id.index()];
-        let cpus = |core: &tandem_simulator::units::CoreId| {
-            machine.cores[core.index()].cpus.iter().map(|cpu| cpu.0).collect()
-        };
+        let cpus =
+            |core: &tandem_simulator::units::CoreId| machine.cores[core.index()].cpus.iter().map(|cpu| cpu.0).collect();
         Self {
             name: cluster.name.clone(),
             kind: machine.core_types[cluster.core_type.index()].name.clone(),

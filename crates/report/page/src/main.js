@@ -26,7 +26,7 @@ async function main() {
     ...report.runs.flatMap((run) => runSections(run, report)),
     ...report.compared.flatMap((compared) => comparedSections(compared, report)),
     ...report.experiments.flatMap((experiment) => experimentSections(experiment)),
-    ...report.waits.flatMap((waits) => waitSections(waits)),
+    ...report.waits.flatMap((waits) => waitSections(waits, report)),
     provenance(report),
   ];
   document.body.append(

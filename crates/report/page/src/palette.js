@@ -6,12 +6,13 @@
 
 const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#b5568f", "#b8860b", "#3aa0dd", "#7a5195"];
 const DARK = ["#4ba3e3", "#ff8c42", "#2fc79a", "#e493c1", "#e6b422", "#8fd3ff", "#b79be0"];
-const SYSTEM = { light: "#6b7280", dark: "#9aa3b2" };
+const SYSTEM_COLOURS = { light: "#6b7280", dark: "#9aa3b2" };
 
 /** Classes of slices: seven applications, all further ones together, and the system. */
 export const CLASSES = 9;
-const FURTHER = 7;
-const OF_SYSTEM = 8;
+/** The class of whatever has none of its own, and that of system tasks. */
+export const FURTHER = 7;
+export const SYSTEM = 8;
 const FURTHER_COLOURS = { light: "#3f4a5a", dark: "#c5ccd8" };
 
 /** Whether the page is dark now. */
@@ -22,13 +23,13 @@ export function isDark() {
 
 /** The class of an application, by its index; `null` is the system. */
 export function classOf(application) {
-  if (application === null || application === undefined) return OF_SYSTEM;
+  if (application === null || application === undefined) return SYSTEM;
   return application < FURTHER ? application : FURTHER;
 }
 
 /** The colour of a class. */
 export function colourOf(kind, dark = isDark()) {
-  if (kind === OF_SYSTEM) return SYSTEM[dark ? "dark" : "light"];
+  if (kind === SYSTEM) return SYSTEM_COLOURS[dark ? "dark" : "light"];
   if (kind === FURTHER) return FURTHER_COLOURS[dark ? "dark" : "light"];
   return (dark ? DARK : LIGHT)[kind % LIGHT.length];
 }
@@ -55,7 +56,7 @@ export function texture(kind, x, y) {
       return (x + y) % 8 === 0 || (x - y + 8000) % 8 === 0;
     case FURTHER:
       return x % 3 === 0 && y % 3 === 0;
-    case OF_SYSTEM:
+    case SYSTEM:
       return (x + y) % 3 === 0;
     default:
       return false;

@@ -40,7 +40,7 @@ function title(run, report) {
 function summary(run) {
   const { facts, report } = run;
   const said = ["workload", "machine", "scheduler", "governor", "seed"].filter((fact) => facts[fact] !== undefined);
-  const list = h("dl", { class: "facts" }, said.map((fact) => [h("dt", {}, fact), h("dd", {}, facts[fact])]));
+  const list = h("dl", { class: "facts" }, said.map((fact) => h("div", {}, h("dt", {}, fact), h("dd", {}, facts[fact]))));
   if (!report) return [list, h("p", { class: "note" }, "Of this run there is only a trace: with the JSON of tandem simulate beside it, energy and latencies are shown, too.")];
   const latency = report.wakeup_latency_ns;
   const response = report.response_ns;

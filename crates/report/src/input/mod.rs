@@ -63,7 +63,9 @@ impl Kind {
         let foreign = |what: &str| {
             ReportError::whole(
                 file,
-                format!("{what}; a page shows what `tandem simulate`, `compare`, `experiment` and `why` print with --json"),
+                format!(
+                    "{what}; a page shows what `tandem simulate`, `compare`, `experiment` and `why` print with --json"
+                ),
             )
         };
         if text.trim_start().starts_with('[') {

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 /// value, or with one behind `=`.
 const ALONE: [&str; 6] = ["--json", "--force", "--fresh", "--jsonl", "--csv", "--markdown"];
 /// Such options whose value is the next word, or stands behind `=`; how BPF programs run is among them.
-const WITH_VALUE: [&str; 7] = ["--bpf", "--trace", "--write", "--figure", "--jobs", "--save", "--junit"];
+const WITH_VALUE: [&str; 8] = ["--bpf", "--trace", "--report", "--write", "--figure", "--jobs", "--save", "--junit"];
 
 /// `words` without the options that results do not depend on. The first word is the program's name.
 pub fn without_outputs(words: &[OsString]) -> Vec<String> {
@@ -37,7 +37,7 @@ mod tests {
             |line: &str| without_outputs(&line.split(' ').map(OsString::from).collect::<Vec<_>>())[1..].join(" ");
         let plain = "simulate w.json -m hikey960 --set hz=1000 --reproducible";
         assert_eq!(left(&format!("./tandem {plain}")), plain);
-        let outputs = "--json=r.json --force --trace t.perfetto --fresh --jobs=4 --bpf compiled";
+        let outputs = "--json=r.json --force --trace t.perfetto --report r.html --fresh --jobs=4 --bpf compiled";
         assert_eq!(left(&format!("/usr/bin/tandem {plain} {outputs}")), plain);
         let gate = "compare w.json -m hikey960 -s fair --baseline b.json --fail-if energy>1.02";
         assert_eq!(left(&format!("tandem {gate} --save s.json --junit=j.xml --csv=t.csv --jsonl")), gate);

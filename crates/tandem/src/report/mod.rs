@@ -65,7 +65,9 @@ impl ReportCommand {
             }
         }
         if page.is_empty() {
-            return Err(Failure::Options("there is nothing to show: no input has a run, a comparison or waits".to_owned()));
+            return Err(Failure::Options(
+                "there is nothing to show: no input has a run, a comparison or waits".to_owned(),
+            ));
         }
         add_machines(&mut page, context);
         let output = Output { path: &self.output, kind: Kind::Page, force: self.force };

@@ -70,7 +70,8 @@ impl Simulate {
         self.check_outputs()?;
         let mut run = self.run.prepare(context)?;
         let destination = self.json.open(context)?;
-        let mut page = self.report.as_deref().map(|path| PageFile::create(context, path, &run, self.json.force())).transpose()?;
+        let mut page =
+            self.report.as_deref().map(|path| PageFile::create(context, path, &run, self.json.force())).transpose()?;
         let start = Instant::now();
         let mut report = self.simulate(context, &run, page.as_mut().map(|page| &mut page.recorder))?;
         report.wall_s = (!self.reproducible).then(|| start.elapsed().as_secs_f64());

@@ -5,7 +5,7 @@ import { axisX, axisY, dot, gridX, gridY, line, ruleX, ruleY, text } from "@obse
 import { figure, fresh, h, scrolled, table } from "../dom.js";
 import { interval, joules, nanos, seconds } from "../format.js";
 import { colourAt } from "../palette.js";
-import { plotted, roomFor, shortened } from "./plots.js";
+import { apart, decades, plotted, roomFor, shortened } from "./plots.js";
 import { METRICS, verdict } from "./verdict.js";
 
 /** The name of a pair, as tables call it. */
@@ -74,24 +74,25 @@ function ratioFigure(title, says, shown, all) {
     const lines = groups.flatMap((metric) => [{ heading: metric, at: `${metric}|` }, ...shown.filter((row) => row.metric === metric).map((row) => ({ ...row, at: `${metric}|${row.pair}` }))]);
     const room = roomFor([...names, ...groups], width);
     const data = lines.filter(({ heading }) => !heading);
-    const ends = data.flatMap(({ ratio, half }) => [ratio - (half ?? 0), ratio + (half ?? 0)]);
-    const [least, most] = [Math.min(1, ...ends), Math.max(1, ...ends)];
-    const pad = (most - least) * 0.06 || 0.05;
+    const { left, right, ticks } = bounds(data);
+    const within = (value) => Math.min(Math.max(value, left), right);
     const colour = ({ kind }) => `var(--${kind})`;
     return {
-      height: lines.length * 21 + 42,
+      height: lines.length * 23 + 56,
       marginLeft: room,
       marginRight: Math.min(150, width * 0.3),
-      x: { domain: [least - pad, most + pad], label: null },
+      x: { type: ticks ? "log" : "linear", domain: [left, right], label: null },
       y: { domain: lines.map(({ at }) => at), label: null, type: "point", padding: 0.8 },
       marks: [
-        gridX({ stroke: "var(--line)", strokeOpacity: 1 }),
-        axisX({ ticks: Math.max(3, Math.round(width / 130)), label: null }),
+        ticks ? gridX(ticks, { stroke: "var(--line)", strokeOpacity: 1 }) : gridX({ stroke: "var(--line)", strokeOpacity: 1 }),
+        ticks ? axisX(ticks, { label: null, tickFormat: String }) : axisX({ ticks: Math.max(3, Math.round(width / 130)), label: null }),
         axisY({ tickSize: 0, label: null, tickFormat: (at) => shortened(at.split("|")[1] || "", room) }),
         text(lines.filter(({ heading }) => heading), { frameAnchor: "left", y: "at", text: "heading", textAnchor: "start", dx: 8 - room, fontWeight: 600, fill: "var(--ink)" }),
         ruleX([1], { stroke: "var(--ink)", strokeWidth: 1.25 }),
-        ruleY(data.filter(({ half }) => half), { y: "at", x1: (d) => d.ratio - d.half, x2: (d) => d.ratio + d.half, stroke: colour, strokeWidth: 2 }),
-        dot(data, { x: "ratio", y: "at", r: 4.5, stroke: colour, strokeWidth: 2, fill: (d) => (d.kind === "unsure" ? "var(--paper)" : `var(--${d.kind})`), title: (d) => `${d.pair}, ${d.metric}: ${interval(d.ratio, d.half)}, ${d.word}` }),
+        ruleY(data.filter(({ half }) => half), { y: "at", x1: (d) => within(d.ratio - d.half), x2: (d) => within(d.ratio + d.half), stroke: colour, strokeWidth: 2 }),
+        text(data.filter((d) => d.half && d.ratio - d.half < left), { x: left, y: "at", text: () => "◂", fill: colour, fontSize: 13 }),
+        text(data.filter((d) => d.half && d.ratio + d.half > right), { x: right, y: "at", text: () => "▸", fill: colour, fontSize: 13 }),
+        dot(data, { x: (d) => within(d.ratio), y: "at", r: 4.5, stroke: colour, strokeWidth: 2, fill: (d) => (d.kind === "unsure" ? "var(--paper)" : `var(--${d.kind})`), title: (d) => `${d.pair}, ${d.metric}: ${interval(d.ratio, d.half)}, ${d.word}` }),
         text(data, { frameAnchor: "right", y: "at", text: (d) => `${interval(d.ratio, d.half, 3)} ${d.sign}`, textAnchor: "start", dx: 8, fill: "var(--ink)", fontVariant: "tabular-nums" }),
       ],
     };
@@ -103,6 +104,22 @@ function ratioFigure(title, says, shown, all) {
     { title: "Verdict", text: ({ sign, word }) => `${sign} ${word}` },
   ];
   return figure(title, says, drawing, () => table(title, columns, all));
+}
+
+/** Where an axis of ratios ends. A single wide interval must not press all others together: it ends at the edge, with an arrow. */
+function bounds(data) {
+  const ratios = data.map(({ ratio }) => ratio).filter((ratio) => ratio > 0);
+  const [low, high] = [Math.min(1, ...ratios), Math.max(1, ...ratios)];
+  if (high / low > 2.5) {
+    const [left, right] = [low / 1.35, high * 1.35];
+    const ticks = [-3, -2, -1, 0, 1, 2, 3, 4].flatMap((power) => [1, 2, 5].map((step) => Number((step * 10 ** power).toPrecision(3))));
+    return { left, right, ticks: ticks.filter((tick) => tick >= left && tick <= right) };
+  }
+  const reach = Math.max(high - 1, 1 - low, 0.02) * 1.5;
+  const ends = data.flatMap(({ ratio, half }) => [Math.max(ratio - (half ?? 0), 1 - reach), Math.min(ratio + (half ?? 0), 1 + reach)]);
+  const [least, most] = [Math.min(1, ...ends), Math.max(1, ...ends)];
+  const pad = (most - least) * 0.06 || 0.05;
+  return { left: least - pad, right: most + pad, ticks: null };
 }
 
 const SYMBOLS = ["circle", "triangle", "square", "diamond", "star", "cross", "wye", "asterisk"];
@@ -123,7 +140,7 @@ function scatter({ pairs }) {
     marginLeft: 64,
     marginRight: Math.min(170, width * 0.28),
     marginBottom: 44,
-    grid: false,
+    inset: 14,
     x: { label: null, nice: true, zero: false },
     y: { label: null, nice: true },
     marks: [
@@ -155,40 +172,30 @@ function spreads({ pairs }, field, title) {
   const middles = own.flatMap(({ name, index, runs }) => steps.map(([key, step]) => ({ name, index, step, value: Math.max(runs.reduce((sum, run) => sum + run[field][key], 0) / runs.length, 1) })));
   const drawing = plotted(`${title}: ${own.map(({ name, runs }) => `${name}, mean 99 % ${nanos(runs.reduce((sum, run) => sum + run[field].p99, 0) / runs.length, 3)}`).join("; ")}`, (width) => {
     const room = Math.min(180, width * 0.3);
-    const ends = middles.filter(({ step }) => step === "longest").sort((one, other) => other.value - one.value);
+    const ends = middles.filter(({ step }) => step === "longest");
+    const bounds = decades(points.map(({ value }) => value));
+    const span = Math.log10(bounds.at(-1)) - Math.log10(bounds[0]);
+    const shifts = apart(ends.map(({ value }) => (1 - (Math.log10(value) - Math.log10(bounds[0])) / span) * 250));
     return {
       height: 300,
       marginLeft: 64,
       marginRight: room,
       x: { type: "point", domain: steps.map(([, step]) => step), label: null, padding: 0.25 },
-      y: { type: "log", label: null, nice: true },
+      y: { type: "log", domain: [bounds[0], bounds.at(-1)], label: null },
       marks: [
-        gridY({ stroke: "var(--line)", strokeOpacity: 1, ticks: 5 }),
+        gridY(bounds, { stroke: "var(--line)", strokeOpacity: 1 }),
         axisX({ label: null }),
-        axisY({ ticks: 5, tickFormat: (value) => (/^1(0*)$|^1e/.test(String(value)) ? nanos(value, 1) : ""), label: null }),
+        axisY(bounds, { tickFormat: (value) => nanos(value, 1), label: null }),
         line(middles, { x: "step", y: "value", z: "name", stroke: ({ index }) => colourAt(index), strokeWidth: 2 }),
         dot(points, { x: "step", y: "value", stroke: ({ index }) => colourAt(index), symbol: ({ index }) => SYMBOLS[index % SYMBOLS.length], r: 2.5, strokeOpacity: 0.6 }),
         dot(middles, { x: "step", y: "value", fill: ({ index }) => colourAt(index), symbol: ({ index }) => SYMBOLS[index % SYMBOLS.length], r: 4.5, title: (d) => `${d.name}, ${d.step}: ${nanos(d.value, 3)}` }),
-        text(apart(ends, 240), { x: "step", y: "value", text: ({ name }) => shortened(name, room), dx: 12, dy: "dy", textAnchor: "start", fill: "var(--ink)" }),
+        ends.map((end, index) => text([end], { x: "step", y: "value", text: ({ name }) => shortened(name, room), dx: 12, dy: shifts[index], textAnchor: "start", fill: "var(--ink)" })),
       ],
       symbol: { type: "identity" },
     };
   });
   const columns = [{ title: "Pair", text: ({ name }) => name }, ...steps.map(([key, step]) => ({ title: step, number: true, text: ({ runs }) => nanos(runs.reduce((sum, run) => sum + run[field][key], 0) / runs.length, 3) }))];
   return figure(title, "Percentiles of each run (small) and their means over the runs (large, joined).", drawing, () => table(`${title}: means over the runs`, columns, own));
-}
-
-/** Shifts labels by as much as keeps them from each other; `height` is the plot's, of a logarithmic axis. */
-function apart(ends, height) {
-  const logs = ends.map(({ value }) => Math.log10(value));
-  const span = Math.max(Math.max(...logs) - Math.min(...logs) + 3, 1);
-  let before = -Infinity;
-  return ends.map((end, index) => {
-    const natural = (-logs[index] / span) * height;
-    const at = Math.max(natural, before + 14);
-    before = at;
-    return { ...end, dy: at - natural };
-  });
 }
 
 /** All metrics of all pairs. */

@@ -37,7 +37,7 @@ function seriesFigure({ what, unit, expression, cells }) {
       const [least, most] = [Math.min(...ends), Math.max(...ends)];
       const pad = (most - least) * 0.05 || 1;
       return {
-        height: rows.length * 22 + 48,
+        height: rows.length * 24 + 72,
         marginLeft: room,
         marginRight: Math.min(130, width * 0.28),
         marginBottom: 40,

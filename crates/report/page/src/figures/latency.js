@@ -5,7 +5,7 @@ import { axisX, axisY, dot, gridX, gridY, line, text } from "@observablehq/plot"
 import { figure, table } from "../dom.js";
 import { count, nanos } from "../format.js";
 import { classOf, colourOf } from "../palette.js";
-import { plotted } from "./plots.js";
+import { apart, decades, plotted } from "./plots.js";
 
 const WHAT = {
   wakeup_latency: ["Wakeup latency", "from the wakeup to the first instruction", "wakeup_latency_ns"],
@@ -23,6 +23,11 @@ export function latencyFigures(run) {
   return [...figures, ...told.map((what) => percentiles(run, what))];
 }
 
+/** Height of a plot within its axes. */
+const INNER = 242;
+/** What is shorter is drawn as this, in ns: a logarithmic axis has no 0. */
+const SHORTEST = 100;
+
 /** A share as "nines": the axis has as much room for the last per cent as for the first fifty. */
 const nines = (share) => -Math.log10(Math.max(1 - share, 1e-9));
 const TICKS = [0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999];
@@ -37,24 +42,28 @@ function distribution(run, what, own) {
   const most = Math.max(...series.map(({ total }) => total));
   const ticks = TICKS.filter((tick) => nines(tick) <= nines(1 - 0.9 / most));
   const ends = series.map(({ name, points, kind }) => ({ ...points.at(-1), name, kind }));
+  const bounds = decades(series.flatMap(({ points }) => [points[0].most, points.at(-1).most]));
+  const top = Math.max(nines(ticks.at(-1)), ...ends.map(({ nines }) => nines)) * 1.02;
+  const shifts = apart(ends.map((end) => (1 - end.nines / top) * INNER));
   const label = `${title} of ${series.map(({ name, points }) => `${name}, at most ${nanos(points.at(-1).most, 3)}`).join("; ")}`;
   const drawing = plotted(label, (width) => ({
-    height: 300,
+    height: INNER + 58,
+    marginTop: 20,
     marginLeft: 56,
     marginRight: Math.min(140, width * 0.24),
     marginBottom: 38,
-    x: { type: "log", label: null },
-    y: { domain: [0, Math.max(nines(ticks.at(-1)), ...ends.map(({ nines }) => nines)) * 1.02], label: null },
+    x: { type: "log", domain: [bounds[0], bounds.at(-1)], label: null },
+    y: { domain: [0, top], label: null },
     marks: [
-      gridX({ stroke: "var(--line)", strokeOpacity: 1, ticks: Math.round(width / 120) }),
+      gridX(bounds, { stroke: "var(--line)", strokeOpacity: 1 }),
       gridY(ticks.map(nines), { stroke: "var(--line)", strokeOpacity: 1 }),
-      axisX({ ticks: Math.max(2, Math.round(width / 130)), tickFormat: (value) => (isRound(value) ? nanos(value, 1) : ""), label: null }),
+      axisX(bounds, { tickFormat: (value) => nanos(value, 1), label: null }),
       axisY(ticks.map(nines), { tickFormat: (at) => share(1 - 10 ** -at), label: null, tickSize: 4 }),
       series.map(({ points, kind }, index) =>
         line(points, { x: "most", y: "nines", stroke: colourOf(kind), strokeWidth: 2, strokeDasharray: ["", "7 3", "2 3", "9 3 2 3"][index % 4], curve: "step-after" }),
       ),
       dot(ends, { x: "most", y: "nines", fill: ({ kind }) => colourOf(kind), r: 4, symbol: "name" }),
-      text(spread(ends), { x: "most", y: "nines", text: ({ name }) => name, dx: 9, dy: "dy", textAnchor: "start", fill: "var(--ink)" }),
+      ends.map((end, index) => text([end], { x: "most", y: "nines", text: "name", dx: 9, dy: shifts[index], textAnchor: "start", fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 4 })),
     ],
     symbol: { legend: false },
   }));
@@ -69,11 +78,6 @@ function distribution(run, what, own) {
   return figure(title, `${says[0].toUpperCase()}${says.slice(1)}. A line passes through the share of all times that are at most so long.`, drawing, () => table(`${title}: so long at most, in so many of all cases`, columns, rows));
 }
 
-const isRound = (value) => {
-  const lead = value / 10 ** Math.floor(Math.log10(value) + 1e-9);
-  return Math.abs(lead - 1) < 1e-6;
-};
-
 function curve({ application, times }) {
   const total = times.reduce((sum, [, times]) => sum + times, 0);
   let seen = 0;
@@ -81,21 +85,9 @@ function curve({ application, times }) {
     seen += times;
     // The last one of n stands at 1 − 1/(2n): all of it would be infinitely many nines.
     const until = seen / total;
-    return { most: Math.max(most, 1), until, nines: nines(Math.min(until, 1 - 0.5 / total)) };
+    return { most: Math.max(most, SHORTEST), until, nines: nines(Math.min(until, 1 - 0.5 / total)) };
   });
   return { total, points: [{ ...points[0], nines: 0, until: 0 }, ...points], kind: application === null ? 0 : classOf(application) };
-}
-
-/** Labels at the ends of lines, moved apart where they would stand on each other. */
-function spread(ends) {
-  const sorted = [...ends].sort((one, other) => other.nines - one.nines);
-  let before = -Infinity;
-  return sorted.map((end) => {
-    const natural = -end.nines * 60;
-    const dy = Math.max(natural, before + 14);
-    before = dy;
-    return { ...end, dy: dy - natural };
-  });
 }
 
 /** Percentiles as points, where there are no more. */
@@ -105,19 +97,22 @@ function percentiles(run, what) {
   const series = apps.length > 1 ? apps.map((app, index) => ({ name: app.name, times: app[field], kind: classOf(index) })) : [{ name: "all", times: run.report[field], kind: 0 }];
   const steps = [["p50", "median"], ["p95", "95 %"], ["p99", "99 %"], ["max", "longest"]];
   const points = series.flatMap(({ name, times, kind }) => steps.map(([key, label]) => ({ name, kind, label, value: Math.max(times[key], 1) })));
+  const bounds = decades(points.map(({ value }) => value));
+  const ends = points.filter(({ label }) => label === "longest");
+  const shifts = apart(ends.map(({ value }) => (1 - (Math.log10(value) - Math.log10(bounds[0])) / (Math.log10(bounds.at(-1)) - Math.log10(bounds[0]))) * 190));
   const drawing = plotted(`${title}: ${series.map(({ name, times }) => `${name}, median ${nanos(times.p50, 3)}, 99 % ${nanos(times.p99, 3)}`).join("; ")}`, (width) => ({
     height: 240,
     marginLeft: 64,
     marginRight: Math.min(140, width * 0.24),
     x: { domain: steps.map(([, label]) => label), label: null, type: "point" },
-    y: { type: "log", label: null },
+    y: { type: "log", domain: [bounds[0], bounds.at(-1)], label: null },
     marks: [
-      gridY({ stroke: "var(--line)", strokeOpacity: 1, ticks: 4 }),
+      gridY(bounds, { stroke: "var(--line)", strokeOpacity: 1 }),
       axisX({ label: null }),
-      axisY({ ticks: 4, tickFormat: (value) => (isRound(value) ? nanos(value, 1) : ""), label: null }),
+      axisY(bounds, { tickFormat: (value) => nanos(value, 1), label: null }),
       line(points, { x: "label", y: "value", z: "name", stroke: ({ kind }) => colourOf(kind), strokeWidth: 2 }),
       dot(points, { x: "label", y: "value", fill: ({ kind }) => colourOf(kind), symbol: "name", r: 4, title: ({ name, label, value }) => `${name}, ${label}: ${nanos(value, 3)}` }),
-      text(points.filter(({ label }) => label === "longest"), { x: "label", y: "value", text: "name", dx: 9, textAnchor: "start", fill: "var(--ink)" }),
+      ends.map((end, index) => text([end], { x: "label", y: "value", text: "name", dx: 9, dy: shifts[index], textAnchor: "start", fill: "var(--ink)" })),
     ],
   }));
   const columns = [{ title: "Application", text: ({ name }) => name }, ...steps.map(([key, label]) => ({ title: label, number: true, text: ({ times }) => nanos(times[key], 3) }))];

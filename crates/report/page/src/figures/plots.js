@@ -28,3 +28,23 @@ export function shortened(label, room) {
   const most = Math.max(Math.floor((room - 12) / 6.6), 4);
   return label.length <= most ? label : `${label.slice(0, most - 1)}…`;
 }
+
+/** The powers of ten from the least to the most of positive numbers, for a logarithmic axis. */
+export function decades(values) {
+  const sizes = values.map(Math.log10);
+  const [first, last] = [Math.floor(Math.min(...sizes)), Math.ceil(Math.max(...sizes))];
+  return Array.from({ length: Math.max(last - first, 1) + 1 }, (_, index) => 10 ** (first + index));
+}
+
+/** How far each of some labels is moved down so that none stands on another; `at` is where each belongs, in pixels from above. */
+export function apart(at, least = 14) {
+  const order = [...at.keys()].sort((one, other) => at[one] - at[other]);
+  const shift = new Array(at.length).fill(0);
+  let before = -Infinity;
+  for (const index of order) {
+    const place = Math.max(at[index], before + least);
+    shift[index] = place - at[index];
+    before = place;
+  }
+  return shift;
+}

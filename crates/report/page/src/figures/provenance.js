@@ -23,7 +23,7 @@ function one({ file, kind, produced_by, facts }) {
   if (!command) return [head, h("p", { class: "note" }, "It does not say what it was produced by.")];
   const version = produced_by?.version ?? facts.version;
   const settings = produced_by ? Object.entries(produced_by.settings).map(([key, value]) => `${key}=${value}`) : [facts.settings].filter(Boolean);
-  const again = produced_by ? `tandem rerun ${file} makes it again, and says whether it comes out the same.` : "";
+  const again = produced_by ? "Of the JSON that this command prints, tandem rerun says whether it comes out the same." : "";
   const shown = [
     head,
     h("p", {}, `By tandem ${version}. The same inputs and the same seed give the same bytes. ${again}`),

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // How long each CPU was at each clock, and in each idle state.
 
-import { barX, axisX, axisY } from "@observablehq/plot";
+import { axisX, axisY, barX, text } from "@observablehq/plot";
 import { figure, table } from "../dom.js";
 import { clock, percent } from "../format.js";
-import { isDark } from "../palette.js";
+import { inkOn, isDark } from "../palette.js";
 import { plotted } from "./plots.js";
 
 /** Most CPUs that are drawn each by itself. */
@@ -43,12 +43,12 @@ function rows(cpus, field, order, name) {
 /** Light to dark blue, or dark to light on a dark page. */
 function shade(level) {
   const [from, to] = isDark() ? [[31, 52, 84], [158, 209, 255]] : [[214, 230, 245], [8, 48, 107]];
-  return `rgb(${from.map((part, index) => Math.round(part + (to[index] - part) * level)).join(",")})`;
+  return `#${from.map((part, index) => Math.round(part + (to[index] - part) * level).toString(16).padStart(2, "0")).join("")}`;
 }
 
 function stacked(title, says, data, what) {
   const cpus = [...new Set(data.map(({ cpu }) => cpu))];
-  const drawing = plotted(`${title}: shares of each CPU's time; the table has the numbers`, () => ({
+  const drawing = plotted(`${title}: shares of each CPU's time; the table has the numbers`, (width) => ({
     height: Math.min(cpus.length * 22 + 40, 1500),
     marginLeft: 64,
     marginRight: 16,
@@ -58,6 +58,7 @@ function stacked(title, says, data, what) {
       axisX({ tickFormat: (share) => `${Math.round(share * 100)} %`, ticks: 5, label: null }),
       axisY({ label: null, tickSize: 0 }),
       barX(data, { x1: "from", x2: "to", y: "cpu", fill: ({ level }) => shade(level), stroke: "var(--paper)", strokeWidth: 0.5, title: (d) => `${d.cpu}, ${d.name}: ${percent(d.share)}` }),
+      text(data.filter(({ name, share }) => share * (width - 80) > name.length * 6.5 + 8), { x: (d) => (d.from + d.to) / 2, y: "cpu", text: "name", fontSize: 11, fill: ({ level }) => inkOn(shade(level)) }),
       barX(cpus, { x1: 0, x2: 1, y: String, fill: "none", stroke: "var(--soft)", strokeWidth: 0.75 }),
     ],
   }));

@@ -7,8 +7,11 @@ import { count, nanos, percent, seconds } from "../format.js";
 import { plotted, roomFor, shortened } from "./plots.js";
 
 /** The section of a run's waits. */
-export function waitSections(waits) {
+export function waitSections(waits, report) {
   const id = fresh("waits");
+  const { runs } = report;
+  const run = runs.find(({ facts, timeline }) => timeline && ["workload", "machine", "scheduler", "governor"].every((fact) => facts[fact] === waits[fact]) && facts.seed === String(waits.seed));
+  const shows = run ? (from, to, cpu) => showButton(run, from, to, cpu) : () => null;
   const title = `Why threads of ${waits.workload} waited`;
   const shown = [
     h("p", { class: "says" }, `${waits.workload} on ${waits.machine}, ${waits.scheduler} with ${waits.governor}, seed ${waits.seed}: ${seconds(waits.time_s)}.`),
@@ -16,9 +19,9 @@ export function waitSections(waits) {
     waits.warnings.map((text) => h("p", { class: "warnings" }, text)),
     causes("All waits for a CPU by cause", waits.wait_causes),
     causes("All waits for a mutex by cause", waits.lock_causes),
-    chains("The longest waits for a CPU", waits.waits.map(wait)),
-    chains("The longest waits for a mutex", waits.locks.map(lock)),
-    chains(`Late rounds: ${count(waits.late_rounds)} of ${count(waits.rounds)}`, waits.misses.map(miss)),
+    chains("The longest waits for a CPU", waits.waits.map((one) => wait(one, shows))),
+    chains("The longest waits for a mutex", waits.locks.map((one) => lock(one, shows))),
+    chains(`Late rounds: ${count(waits.late_rounds)} of ${count(waits.rounds)}`, waits.misses.map((one) => miss(one, shows))),
   ];
   return [{ id, short: "Waits", element: h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), shown.flat(2).filter(Boolean)) }];
 }
@@ -61,7 +64,7 @@ function chains(title, items) {
 }
 
 /** A wait as a chain: its beginning, its steps, its end, and who ran meanwhile. */
-function wait(one) {
+function wait(one, shows) {
   const { start } = one;
   const by = start.by ? `by ${start.by}` : "by a timer";
   const begin = { new: `came into being ${start.by ? by : ""}`, woken: `was woken ${by} from ${start.from ?? "a wait"}`, displaced: `was displaced ${start.by ? by : ""}` }[start.how] ?? start.how;
@@ -76,6 +79,7 @@ function wait(one) {
     one.idle.length > 0 && h("p", {}, `Idle meanwhile: ${one.idle.map(({ cpu, idle_s, allowed }) => `CPU ${cpu} for ${seconds(idle_s, 3)}${allowed ? "" : " (not allowed)"}`).join(", ")}.`),
     one.earlier && h("p", {}, `On CPU ${one.earlier.cpu} it would have run ${seconds(one.earlier.earlier_s, 3)} earlier.`),
     overhead(one.overhead),
+    shows(one.since_s, one.since_s + one.waited_s, one.ran_on ?? one.cpu),
   ]);
 }
 
@@ -98,7 +102,7 @@ function stepWords(step) {
   }
 }
 
-function lock(one) {
+function lock(one, shows) {
   const links = [
     [one.since_s, `${one.task} asked for the mutex ${one.mutex}${one.before > 0 ? `, for which ${one.before} waited already` : ""}`],
     ...one.holders.map(({ task, time_s, turns }) => [null, `${task} held it for ${seconds(time_s, 3)}${turns > 1 ? ` in ${turns} turns` : ""}`]),
@@ -107,10 +111,11 @@ function lock(one) {
   return chain(one, `${one.task} waited ${seconds(one.waited_s)} for the mutex ${one.mutex}`, links, [
     one.holder_waited_s > 0 && h("p", {}, `The holder itself waited for a CPU for ${seconds(one.holder_waited_s, 3)}.`),
     meanwhile(one),
+    shows(one.since_s, one.since_s + one.waited_s, null),
   ]);
 }
 
-function miss(one) {
+function miss(one, shows) {
   const overheads = Object.values(one.overhead).reduce((sum, time) => sum + time, 0);
   const parts = [
     ["begun late", one.backlog_s],
@@ -123,7 +128,13 @@ function miss(one) {
     ["waits for others", one.for_others_s],
   ].filter(([, time]) => time > 0);
   const spent = parts.map(([what, time]) => [null, `${what}: ${seconds(time, 3)}`]);
-  return chain(one, `${one.task} was ${seconds(one.late_s)} late`, [[one.due_s, `a round of ${seconds(one.period_s, 3)} should have been done`], ...spent], []);
+  return chain(one, `${one.task} was ${seconds(one.late_s)} late`, [[one.due_s, `a round of ${seconds(one.period_s, 3)} should have been done`], ...spent], [shows(one.due_s - one.period_s, one.due_s + one.late_s, null)]);
+}
+
+/** A button that shows a span of a run in its timeline. */
+function showButton(run, from_s, to_s, cpu) {
+  const click = () => document.dispatchEvent(new CustomEvent("report:show", { detail: { run, from: from_s * 1e9, to: to_s * 1e9, cpu } }));
+  return h("button", { type: "button", click }, "Show in the timeline");
 }
 
 function chain({ cause, remedy }, title, links, more) {

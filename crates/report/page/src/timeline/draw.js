@@ -25,7 +25,7 @@ export function draw(context, model, place, view, state) {
   context.setTransform(scale, 0, 0, scale, 0, 0);
   context.fillStyle = paint.paper;
   context.fillRect(0, 0, width, height);
-  axis(context, place, view, paint);
+  if (place.axisHeight > 0) axis(context, place, view, paint);
   lanes(context, model, place, view, paint, state);
   for (const track of place.tracks) {
     if (track.kind === "title") title(context, place, track, paint);
@@ -307,6 +307,7 @@ function cutMark(context, { cut }, place, view, paint) {
 }
 
 function cursor(context, place, view, paint, state) {
+  if (state.span) shade(context, place, view, paint, state.span);
   if (state.time === null || state.time < view.from || state.time > view.to) return;
   const x = Math.round(xOf(place, view, state.time)) + 0.5;
   context.strokeStyle = paint.ink;
@@ -316,11 +317,16 @@ function cursor(context, place, view, paint, state) {
   context.lineTo(x, place.height);
   context.stroke();
   context.globalAlpha = 1;
-  if (state.marked) {
-    const [from, to] = state.marked.map((time) => xOf(place, view, time));
-    context.globalAlpha = 0.18;
-    context.fillStyle = paint.accent;
-    context.fillRect(Math.min(from, to), place.axisHeight, Math.abs(to - from), place.height - place.axisHeight);
-    context.globalAlpha = 1;
-  }
+  if (state.marked) shade(context, place, view, paint, state.marked);
+}
+
+/** Marks a span of time. */
+function shade(context, place, view, paint, span) {
+  const inside = (x) => Math.min(Math.max(x, place.left), place.left + place.inner);
+  const [from, to] = span.map((time) => inside(xOf(place, view, time))).sort((one, other) => one - other);
+  context.fillStyle = paint.accent;
+  context.globalAlpha = 0.16;
+  context.fillRect(from, place.axisHeight, to - from, place.height - place.axisHeight);
+  context.globalAlpha = 1;
+  for (const x of [from, to]) context.fillRect(x - 0.75, place.axisHeight, 1.5, place.height - place.axisHeight);
 }

@@ -20,9 +20,10 @@ export function timelineFigure(run, machine) {
 
 class Timeline {
   constructor(run, machine) {
+    this.run = run;
     this.model = new Model(run, machine);
     this.view = new View(this.model.end);
-    this.state = { time: null, slice: null, lane: null, marked: null };
+    this.state = { time: null, slice: null, lane: null, marked: null, span: null };
     this.shown = { idle: true, clock: true, power: true, each: false };
     this.canvas = h("canvas", { "aria-hidden": "true" });
     this.said = h("p", { class: "slice", "aria-live": "polite" }, "Choose a slice by pointer, or with the arrow keys.");
@@ -36,7 +37,7 @@ class Timeline {
     this.element = h(
       "figure",
       { class: "timeline", "aria-labelledby": `${id}-title` },
-      h("figcaption", {}, h("h3", { id: `${id}-title` }, "Who ran where"), h("p", { class: "says" }, this.says(run))),
+      h("figcaption", {}, h("h3", { id: `${id}-title` }, "CPUs over time"), h("p", { class: "says" }, this.says(run))),
       this.buttons(),
       this.legend(),
       this.overview,
@@ -80,15 +81,29 @@ class Timeline {
       button("−", "Zoom out", () => this.view.zoom(2)),
       button("←", "Earlier", () => this.view.pan(-0.5)),
       button("→", "Later", () => this.view.pan(0.5)),
-      button("All", "The whole run", () => this.view.all()),
+      button("All", "All of the run", () => this.view.all()),
       toggles,
+      this.colouring(),
       h("button", { type: "button", click: () => this.save() }, "Save as PNG"),
     );
   }
 
+  colouring() {
+    const id = fresh("colours");
+    const choices = ["application", "thread"].map((what) => h("option", { value: what, selected: this.model.coloured === what }, what));
+    const select = h("select", { id }, choices);
+    select.addEventListener("change", () => {
+      this.model.colourBy(select.value);
+      this.strip = null;
+      this.fillLegend();
+      this.redraw();
+    });
+    return h("label", { for: id }, "Colours tell the", select);
+  }
+
   legend() {
-    const place = h("ul", { class: "legend", "aria-label": "Applications" });
-    const fillIn = () => {
+    const place = h("ul", { class: "legend", "aria-label": "What colours tell" });
+    const fillIn = (this.fillLegend = () => {
       const items = this.model.used.map((kind) => {
         const sample = h("canvas", { width: 28, height: 16, "aria-hidden": "true" });
         const context = sample.getContext("2d");
@@ -97,15 +112,27 @@ class Timeline {
         return h("li", {}, sample, this.model.namesOf(kind));
       });
       place.replaceChildren(...items);
-    };
+    });
     fillIn();
     document.addEventListener("report:theme", fillIn);
     return place;
   }
 
   watch() {
+    document.addEventListener("report:show", ({ detail }) => detail.run === this.run && this.show(detail));
     document.addEventListener("report:theme", () => this.redraw());
     new ResizeObserver(() => this.stage.clientWidth !== this.place?.width && this.resize()).observe(this.stage);
+  }
+
+  /** Shows a span of the run with some of what was around it, marks it, and goes there. */
+  show({ from, to, cpu }) {
+    const { state, model } = this;
+    this.view.show(from - (to - from) * 0.75, to + (to - from) * 0.75);
+    [state.slice, state.lane, state.span] = [null, model.lanes.find(({ number }) => number === cpu) ?? null, [from, to]];
+    this.said.textContent = `The timeline shows ${instant(from)} to ${instant(to)}, which is marked, and what was around it.`;
+    this.element.scrollIntoView({ block: "start" });
+    this.stage.focus({ preventScroll: true });
+    this.redraw();
   }
 
   resize() {

@@ -16,7 +16,7 @@ export function keys(timeline) {
     ArrowUp: () => lane(-1),
     ArrowDown: () => lane(1),
     Enter: () => near(),
-    Escape: () => ((state.slice = null), (state.lane = null), (state.time = null)),
+    Escape: () => ((state.slice = null), (state.lane = null), (state.time = null), (state.span = null)),
   };
   const centre = () => {
     const { slice } = state;
@@ -27,7 +27,7 @@ export function keys(timeline) {
   const step = (by) => {
     const { slice } = state;
     if (slice) timeline.choose(slice.lane, slice.index + by);
-    else timeline.choose(first(), first().busy.at(view.from));
+    else timeline.choose(first(), Math.min(first().busy.at(view.from), first().busy.slices.count - 1));
     timeline.follow();
   };
   const lane = (by) => {

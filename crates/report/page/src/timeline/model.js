@@ -2,7 +2,7 @@
 // What the timeline draws: one lane per CPU, below them tracks of clocks, idle states and power.
 
 import { Busy, Steps } from "../levels.js";
-import { classOf } from "../palette.js";
+import { CLASSES, FURTHER, SYSTEM, classOf } from "../palette.js";
 
 /** How a slice ended, by its number in the columns. */
 export const LEFT = ["was preempted, or yielded", "went to wait", "ended", "ran on at the end"];
@@ -15,12 +15,30 @@ export class Model {
     this.cut = timeline.cut;
     this.threads = timeline.threads;
     this.applications = timeline.applications;
-    const classes = new Uint8Array(timeline.threads.map((thread) => classOf(thread.application)));
-    this.lanes = timeline.cpus.map((cpu, number) => lane(cpu, number, classes)).filter(({ number, busy }) => busy.slices.count > 0 || (machine?.cpus[number]?.online ?? true));
-    this.used = [...new Set(this.lanes.flatMap(({ busy }) => usedBy(busy)))].sort((one, other) => one - other);
+    const online = (number) => timeline.cpus[number].slices.count > 0 || (machine?.cpus[number]?.online ?? true);
+    this.lanes = timeline.cpus.map(({ slices }, number) => ({ number, label: `CPU ${number}`, slices })).filter(({ number }) => online(number));
+    // Of a single application, colours tell threads.
+    this.colourBy(this.applications.length > 1 ? "application" : "thread");
     this.clocks = clocks(timeline, machine);
     this.idle = idle(timeline, machine);
     this.powers = powers(timeline);
+  }
+
+  /** Colours tell applications, or threads: those with the most CPU time, all others together, and the system's. */
+  colourBy(what) {
+    this.coloured = what;
+    this.busiest = what === "thread" ? busiest(this.lanes, this.threads) : [];
+    const classes = Uint8Array.from(this.threads, (thread) => classOf(thread.application));
+    if (what === "thread") {
+      this.threads.forEach(({ application }, index) => application !== null && (classes[index] = FURTHER));
+      this.busiest.forEach((thread, place) => (classes[thread] = place));
+    }
+    for (const lane of this.lanes) {
+      const own = new Uint8Array(lane.slices.count);
+      for (let index = 0; index < own.length; index++) own[index] = classes[lane.slices.thread[index]] ?? SYSTEM;
+      lane.busy = new Busy(lane.slices, own);
+    }
+    this.used = [...new Set(this.lanes.flatMap(({ busy }) => usedBy(busy)))].sort((one, other) => one - other);
   }
 
   /** The application of a slice's thread, in words. */
@@ -35,24 +53,25 @@ export class Model {
 
   /** The applications of a class, for the legend. */
   namesOf(kind) {
-    if (kind === 8) return "system tasks";
-    if (kind === 7) return `${this.applications.length - 7} further applications`;
-    return this.applications[kind];
+    if (kind === SYSTEM) return "system tasks";
+    if (this.coloured === "thread") return kind === FURTHER ? "further threads" : this.nameOf(this.busiest[kind]);
+    return kind === FURTHER ? `${this.applications.length - FURTHER} further applications` : this.applications[kind];
   }
 }
 
-function lane(cpu, number, classes) {
-  const { slices } = cpu;
-  const own = new Uint8Array(slices.count);
-  for (let index = 0; index < slices.count; index++) own[index] = classes[slices.thread[index]] ?? 8;
-  return { number, label: `CPU ${number}`, busy: new Busy(slices, own) };
+/** The threads with the most CPU time, as many as have a colour of their own, in their own order. */
+function busiest(lanes, threads) {
+  const times = new Float64Array(threads.length);
+  for (const { slices } of lanes) for (let index = 0; index < slices.count; index++) times[slices.thread[index]] += slices.length[index];
+  const own = [...threads.keys()].filter((thread) => threads[thread].application !== null && times[thread] > 0);
+  return own.sort((one, other) => times[other] - times[one]).slice(0, FURTHER).sort((one, other) => one - other);
 }
 
 function usedBy({ slices, classes, groups }) {
   const used = new Set();
   const top = groups.at(-1);
   if (!top) classes.forEach((kind) => used.add(kind));
-  else top.forEach((sum, index) => sum > 0 && used.add(index % 9));
+  else top.forEach((sum, index) => sum > 0 && used.add(index % CLASSES));
   return slices.count > 0 ? [...used] : [];
 }
 

@@ -6,7 +6,7 @@ import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** Threads that run and sleep in turn, until there are a million slices and more. */
-const WORKLOAD = { tasks: { short: { instance: 64, loop: 8000, run: 100, sleep: 200, tandem: { application: "short" } }, longer: { instance: 16, loop: 34000, run: 60, sleep: 90, tandem: { application: "longer" } } }, global: { calibration: "CPU0" } };
+const WORKLOAD = { tasks: { short: { instance: 64, loop: 8000, run: 100, sleep: 200, tandem: { application: "short" } }, longer: { instance: 16, loop: 34000, run: 60, sleep: 90, tandem: { application: "longer" } } } };
 
 /** Measures, prints, and writes times.json. */
 export async function bench(browser, results) {

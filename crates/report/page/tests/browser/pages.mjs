@@ -15,7 +15,6 @@ const WORKLOAD = {
     audio: { loop: 200, run: 300, timer: { ref: "beat", period: 3000 }, priority: -10, tandem: { application: "sound" } },
     build: { instance: 6, loop: 40, run: 9000, sleep: 500, tandem: { application: "compiler" } },
   },
-  global: { calibration: "CPU0" },
 };
 
 const EXPERIMENT = `title = "What governors save and cost"

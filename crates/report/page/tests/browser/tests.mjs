@@ -134,8 +134,8 @@ test("a click on a slice says which thread it is of", "run", async ({ page }) =>
   for (let round = 0; round < 5; round++) await page.keyboard.press("+");
   await drawn(page);
   const box = await (await page.$(`${STAGE} canvas`)).boundingBox();
-  for (let x = 120; x < box.width && !/ran from/.test(await page.textContent(".slice")); x += 15) await page.mouse.click(box.x + x, box.y + 36);
-  assert.match(await page.textContent(".slice"), /^CPU 0: /);
+  for (let x = 120; x < box.width && !/ran from/.test(await page.textContent(".slice")); x += 15) await page.mouse.click(box.x + x, box.y + 63);
+  assert.match(await page.textContent(".slice"), /^CPU 1: /);
 });
 
 test("what is drawn is seen: lanes have colours, from afar and near", "run", async ({ page, results }) => {
@@ -154,6 +154,24 @@ test("tables behind figures have the numbers of the report", "run", async ({ pag
   assert.ok(Math.abs(sum - 100) < 0.5, `the shares of a CPU's time are ${sum} %`);
   await page.click("text=The slices in view, as a table");
   assert.ok((await page.$$("figure.timeline details[open] tbody tr")).length > 50);
+});
+
+test("a wait is shown in the timeline of its run", "all", async ({ page }) => {
+  const whole = await view(page);
+  await page.click(".chain button:has-text('Show in the timeline')");
+  await drawn(page);
+  const [from, to] = await view(page);
+  assert.ok(to - from < (whole[1] - whole[0]) / 10);
+  assert.equal(await page.evaluate(() => document.activeElement.className), "stage");
+  assert.match(await page.textContent(".slice"), /^The timeline shows /);
+});
+
+test("colours tell threads where that is asked for", "run", async ({ page }) => {
+  const legend = () => page.$$eval(".legend li", (items) => items.map((item) => item.textContent));
+  assert.deepEqual(await legend(), ["game", "sound", "compiler", "system tasks"]);
+  await page.selectOption(".controls select", "thread");
+  const threads = await legend();
+  assert.ok(threads.includes("render-0") && threads.includes("further threads"), String(threads));
 });
 
 test("tracks are hidden and shown", "run", async ({ page }) => {

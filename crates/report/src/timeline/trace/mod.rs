@@ -225,8 +225,9 @@ impl Reader {
                     continue;
                 }
                 ftrace_event::SCHED_SWITCH => Some(switch(cpu, value.bytes())?),
-                ftrace_event::SCHED_WAKING => task(find(value.bytes(), sched_waking::PID)?)
-                    .map(|task| Event::Waking { task, cpu }),
+                ftrace_event::SCHED_WAKING => {
+                    task(find(value.bytes(), sched_waking::PID)?).map(|task| Event::Waking { task, cpu })
+                }
                 ftrace_event::CPU_FREQUENCY => {
                     let khz = find(value.bytes(), cpu_state::STATE)? as u32;
                     Some(Event::Frequency { cpu: CpuId(find(value.bytes(), cpu_state::CPU_ID)? as u32), khz })
@@ -315,7 +316,7 @@ fn switch(cpu: CpuId, event: Bytes<'_>) -> Result<Event, Damaged> {
 
 /// The thread of a `tid`; 0 is the idle thread.
 fn task(tid: u64) -> Option<TaskId> {
-    u32::try_from(tid).ok()?.checked_sub(1).filter(|id| *id < MOST_THREADS).map(TaskId)
+    u32::try_from(tid).ok()?.checked_sub(TaskId(0).pid()).filter(|id| *id < MOST_THREADS).map(TaskId)
 }
 
 /// The number in a field of a message; 0 if the field is not there.
