@@ -16,6 +16,7 @@ mod mistakes;
 mod mock;
 mod one_run;
 mod outputs;
+mod reporting;
 mod reproducing;
 mod rerunning;
 mod schema;

@@ -84,7 +84,7 @@ function lanes(context, model, place, view, paint, state) {
     const count = busy.at(view.to) - busy.at(view.from);
     (count * WIDE > place.inner ? dense : sparse).push(one);
   }
-  if (dense.length > 0) densely(context, place, view, dense);
+  if (dense.length > 0) densely(context, place, view, dense, paint);
   for (const one of sparse) sparsely(context, model, place, view, one, perPixel, state);
   labels(context, place, visible, paint, state);
 }
@@ -101,19 +101,19 @@ function labels(context, place, visible, paint, state) {
 }
 
 /** Lanes with many slices a pixel: each column is filled from below by what ran in it, the largest at the bottom. */
-function densely(context, place, view, visible) {
+function densely(context, place, view, visible, paint) {
   const { scale, left, inner, laneHeight } = place;
   const dark = isDark();
   const columns = Math.round(inner * scale);
   const rows = Math.round(laneHeight * scale);
   const words = Array.from({ length: CLASSES }, (_, kind) => [word(colourOf(kind, dark)), word(textured(colourOf(kind, dark), dark))]);
+  const ground = word(paint.lane);
+  const image = context.createImageData(columns, rows);
+  const pixels = new Uint32Array(image.data.buffer);
   const sums = new Float64Array(CLASSES);
   const step = (view.to - view.from) / columns;
   for (const { lane, top } of visible) {
-    const image = context.createImageData(columns, rows);
-    const pixels = new Uint32Array(image.data.buffer);
-    const [r, g, b] = parts(colours().lane);
-    pixels.fill((255 << 24) | (b << 16) | (g << 8) | r);
+    pixels.fill(ground);
     let first = lane.busy.at(view.from);
     for (let x = 0; x < columns; x++) {
       sums.fill(0);
@@ -144,13 +144,14 @@ function sparsely(context, model, place, view, { lane, top }, perPixel, state) {
   const dark = isDark();
   context.font = "11px system-ui, sans-serif";
   const right = place.left + place.inner;
+  const fills = Array.from({ length: CLASSES }, () => null);
   for (let index = busy.at(view.from); index < busy.slices.count && start[index] < view.to; index++) {
     const x = Math.max(xOf(place, view, start[index]), place.left);
     const end = Math.min(xOf(place, view, start[index] + length[index]), right);
     const wide = Math.max(end - x, 0.75);
     const kind = busy.classes[index];
     if (wide < 6) context.fillStyle = colourOf(kind, dark);
-    else context.fillStyle = context.createPattern(tile(kind, dark), "repeat");
+    else context.fillStyle = fills[kind] ??= context.createPattern(tile(kind, dark), "repeat");
     const other = state.slice && state.slice.thread !== thread[index];
     context.globalAlpha = other ? 0.45 : 1;
     context.fillRect(x, top, wide > 3 ? wide - 0.5 : wide, place.laneHeight);
