@@ -21,6 +21,7 @@ pub mod mistake;
 pub mod object;
 pub mod paper;
 pub mod process;
+pub mod report;
 pub mod scenario;
 pub mod scratch;
 pub mod status;
@@ -61,6 +62,8 @@ pub const TARGETS: &[Target] = &[
     binary("object", object::run),
     text("paper", paper::run),
     text("process", process::run),
+    text("report_json", report::json),
+    binary("report_trace", report::trace),
     text("scenario", scenario::run),
     text("status", status::run),
     text("tree", tree::run),

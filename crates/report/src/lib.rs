@@ -47,5 +47,5 @@ pub mod timeline;
 
 pub use bundle::NoPage;
 pub use document::{Facts, Page};
-pub use error::ReportError;
+pub use error::{Place, ReportError};
 pub use input::Kind;

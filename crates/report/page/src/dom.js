@@ -56,7 +56,7 @@ export function figure(title, says, drawing, table) {
 export function table(caption, columns, rows) {
   const cell = (column, row, index) => {
     const text = column.text ? column.text(row) : String(column.value(row) ?? "–");
-    const attributes = { class: column.number ? "number" : null };
+    const attributes = { class: column.number ? "number" : column.wide ? "wide" : null };
     return index === 0 ? h("th", { ...attributes, scope: "row" }, text) : h("td", attributes, text);
   };
   const body = h("tbody", {}, rows.map((row) => h("tr", {}, columns.map((column, index) => cell(column, row, index)))));

@@ -49,13 +49,21 @@ export function count(value) {
   return value === null || value === undefined ? "–" : String(value).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
 }
 
-/** A mean with half of its interval. */
-export function interval(mean, half, digitsOf = 4) {
+/** A mean with half of its interval: as many decimals as tell two digits of the interval, but `most`. */
+export function interval(mean, half, digitsOf = 4, most = 4) {
   if (mean === null || mean === undefined) return "–";
   if (half === null || half === undefined) return digits(mean, digitsOf);
-  // As many decimals as tell two digits of the interval.
-  const decimals = half > 0 ? Math.min(Math.max(1 - Math.floor(Math.log10(half)), 0), 8) : 3;
+  const decimals = half > 0 ? Math.min(Math.max(1 - Math.floor(Math.log10(half)), 0), most) : 3;
   return `${mean.toFixed(decimals)} ± ${half.toFixed(decimals)}`;
+}
+
+/** The same with a unit, whose prefix is that of the mean: `1.23 ± 0.04 ms`. */
+export function measured(mean, half, unit) {
+  if (mean === null || mean === undefined) return "–";
+  if (!/^[sJW]$/.test(unit)) return `${interval(mean, half)}${unit ? NBSP + unit : ""}`;
+  const size = Math.max(Math.abs(mean), half ?? 0);
+  const [factor, prefix] = size === 0 ? [1, ""] : (PREFIXES.find(([factor]) => size >= factor * 0.9995) ?? PREFIXES.at(-1));
+  return `${interval(mean / factor, half === null || half === undefined ? half : half / factor)}${NBSP}${prefix}${unit}`;
 }
 
 /** A time of the run in ns, with all its digits: `1.234 567 890 s`. */

@@ -23,11 +23,17 @@ export function runSections(run, report) {
   return [
     section("Summary", summary(run)),
     run.timeline && section("Who ran where", timelineFigure(run, machine)),
-    section("Machine", machineFigure(run, machine), residencyFigures(run, machine)),
-    run.report && section("Energy", energyFigures(run)),
-    section("Latency", latencyFigures(run)),
+    section("Machine", machineFigure(run, machine), grid(residencyFigures(run, machine))),
+    run.report && section("Energy", grid(energyFigures(run))),
+    section("Latency", grid(latencyFigures(run))),
     run.report && section("Threads", threadTable(run)),
   ].filter(Boolean);
+}
+
+/** Figures beside each other where there is room; nothing of none. */
+function grid(figures) {
+  const shown = figures.filter(Boolean);
+  return shown.length > 0 && h("div", { class: "grid" }, shown);
 }
 
 /** What tells a run from the others of the page. */

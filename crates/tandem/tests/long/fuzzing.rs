@@ -100,6 +100,11 @@ fn papers_and_their_expressions_do_no_harm() {
 }
 
 #[test]
+fn what_pages_are_made_of_does_no_harm() {
+    run_all(&["report_json", "report_trace"]);
+}
+
+#[test]
 fn what_loaders_read_does_no_harm() {
     run_all(&["loader_file", "cpus", "tree", "process"]);
 }

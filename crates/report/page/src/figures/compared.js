@@ -3,7 +3,7 @@
 
 import { axisX, axisY, dot, gridX, gridY, line, ruleX, ruleY, text } from "@observablehq/plot";
 import { figure, fresh, h, scrolled, table } from "../dom.js";
-import { interval, joules, nanos, seconds } from "../format.js";
+import { interval, joules, measured, nanos, seconds } from "../format.js";
 import { colourAt } from "../palette.js";
 import { apart, decades, plotted, roomFor, shortened } from "./plots.js";
 import { METRICS, verdict } from "./verdict.js";
@@ -203,8 +203,7 @@ function everything({ pairs, workload, machine }) {
   const keys = Object.keys(METRICS).filter((key) => pairs.some(({ metrics }) => metrics[key]?.mean !== null && metrics[key]?.mean !== undefined));
   const columns = [
     { title: "Metric", text: (key) => METRICS[key][0] },
-    { title: "Unit", text: (key) => METRICS[key][1] || "share" },
-    ...pairs.map((pair) => ({ title: pairName(pair), number: true, text: (key) => interval(pair.metrics[key]?.mean, pair.metrics[key]?.half_width) })),
+    ...pairs.map((pair) => ({ title: pairName(pair), number: true, text: (key) => measured(pair.metrics[key]?.mean, pair.metrics[key]?.half_width, METRICS[key][1]) })),
   ];
   return h("details", { class: "behind", "data-print": "yes" }, h("summary", {}, "All metrics as a table"), table(`${workload} on ${machine}: means over the runs, with 95 % intervals`, columns, keys));
 }
@@ -235,7 +234,7 @@ function matrix({ comparisons }) {
 
 function means({ geometric_means, comparisons }) {
   const rows = geometric_means.flatMap((pair) =>
-    Object.entries(pair.metrics).filter(([key]) => METRICS[key]).map(([key, mean]) => ({ key, metric: METRICS[key][0], pair: pairName(pair), ratio: mean.ratio, half: mean.ratio_half_width, ...verdict(key, mean.ratio, mean.ratio_half_width) })),
+    Object.keys(METRICS).filter((key) => pair.metrics[key]).map((key) => [key, pair.metrics[key]]).map(([key, mean]) => ({ key, metric: METRICS[key][0], pair: pairName(pair), ratio: mean.ratio, half: mean.ratio_half_width, ...verdict(key, mean.ratio, mean.ratio_half_width) })),
   );
   const wanted = ["time_s", "energy_j", "edp_js", "p99_latency_s", "p99_response_s"];
   const shown = rows.filter(({ key }) => wanted.includes(key));

@@ -35,7 +35,7 @@ function one({ file, kind, produced_by, facts }) {
     const columns = [
       { title: "Read as", text: ({ kind }) => kind.replace("_", " ") },
       { title: "Name", text: ({ name }) => name },
-      { title: "SHA-256", text: ({ sha256 }) => sha256 },
+      { title: "SHA-256", wide: true, text: ({ sha256 }) => sha256 },
     ];
     shown.push(table(`What ${file} was made from`, columns, inputs));
   }

@@ -42,7 +42,7 @@ function causes(title, rows) {
       y: { domain: rows.map(({ cause }) => cause), label: null },
       marks: [
         gridX({ stroke: "var(--line)", strokeOpacity: 1 }),
-        axisX({ ticks: 4, tickFormat: (value) => seconds(value, 2), label: null }),
+        axisX({ ticks: Math.max(2, Math.round(width / 180)), tickFormat: (value) => seconds(value, 2), label: null }),
         axisY({ tickSize: 0, label: null, tickFormat: (cause) => shortened(words(cause), room) }),
         barX(rows, { x: "time_s", y: "cause", fill: "var(--accent)", rx: 2 }),
         text(rows, { x: "time_s", y: "cause", text: ({ time_s, count: times }) => `${seconds(time_s, 3)} in ${count(times)}`, textAnchor: "start", dx: 6, fill: "var(--ink)" }),

@@ -120,7 +120,8 @@ class Timeline {
 
   watch() {
     document.addEventListener("report:show", ({ detail }) => detail.run === this.run && this.show(detail));
-    document.addEventListener("report:theme", () => this.redraw());
+    // At once, as paper does not wait for a frame.
+    document.addEventListener("report:theme", () => this.paint());
     new ResizeObserver(() => this.stage.clientWidth !== this.place?.width && this.resize()).observe(this.stage);
   }
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { count, instant, interval, quantity } from "../../src/format.js";
+import { count, instant, interval, measured, quantity } from "../../src/format.js";
 import { ranges } from "../../src/timeline/model.js";
 import { verdict } from "../../src/figures/verdict.js";
 import { View } from "../../src/timeline/view.js";
@@ -18,6 +18,8 @@ test("an interval has as many decimals as two of its digits tell", () => {
   assert.equal(interval(1.23456, 0.0123), "1.235 ± 0.012");
   assert.equal(interval(1995.2, 92), "1995 ± 92");
   assert.equal(interval(2, null), "2.000");
+  assert.equal(plain(measured(0.00123, 0.00004, "s")), "1.230 ± 0.040 ms");
+  assert.equal(plain(measured(0, 0, "s")), "0.000 ± 0.000 s");
 });
 
 test("instants have all digits, and counts groups of three", () => {
