@@ -8,11 +8,13 @@ const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#b5568f", "#b8860b", "#3aa0dd",
 const DARK = ["#4ba3e3", "#ff8c42", "#2fc79a", "#e493c1", "#e6b422", "#8fd3ff", "#b79be0"];
 const SYSTEM_COLOURS = { light: "#6b7280", dark: "#9aa3b2" };
 
-/** Classes of slices: seven applications, all further ones together, and the system. */
-export const CLASSES = 9;
+/** Classes of slices: seven applications, all further ones together, the system, and waits for a CPU. */
+export const CLASSES = 10;
 /** The class of whatever has none of its own, and that of system tasks. */
 export const FURTHER = 7;
 export const SYSTEM = 8;
+export const WAIT = 9;
+const WAIT_COLOURS = { light: ["#f6d5cf", "#b3261e"], dark: ["#4d2724", "#ff8a80"] };
 const FURTHER_COLOURS = { light: "#3f4a5a", dark: "#c5ccd8" };
 
 /** Whether the page is dark now. */
@@ -29,6 +31,7 @@ export function classOf(application) {
 
 /** The colour of a class. */
 export function colourOf(kind, dark = isDark()) {
+  if (kind === WAIT) return WAIT_COLOURS[dark ? "dark" : "light"][0];
   if (kind === SYSTEM) return SYSTEM_COLOURS[dark ? "dark" : "light"];
   if (kind === FURTHER) return FURTHER_COLOURS[dark ? "dark" : "light"];
   return (dark ? DARK : LIGHT)[kind % LIGHT.length];
@@ -58,6 +61,8 @@ export function texture(kind, x, y) {
       return x % 3 === 0 && y % 3 === 0;
     case SYSTEM:
       return (x + y) % 3 === 0;
+    case WAIT:
+      return (x - y + 6000) % 5 === 0;
     default:
       return false;
   }
@@ -68,8 +73,10 @@ export function parts(hex) {
   return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 }
 
-/** The colour of the texture on a colour: a little darker, or lighter on a dark page. */
-export function textured(hex, dark = isDark()) {
+/** The colour of a class's texture: a little darker than its own, or lighter on a dark page. */
+export function textureOf(kind, dark = isDark()) {
+  if (kind === WAIT) return WAIT_COLOURS[dark ? "dark" : "light"][1];
+  const hex = colourOf(kind, dark);
   const towards = dark ? 255 : 0;
   const mixed = parts(hex).map((part) => Math.round(part + (towards - part) * 0.35));
   return `#${mixed.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
@@ -97,7 +104,7 @@ export function tile(kind, dark = isDark()) {
   const colour = colourOf(kind, dark);
   context.fillStyle = colour;
   context.fillRect(0, 0, size, size);
-  context.fillStyle = textured(colour, dark);
+  context.fillStyle = textureOf(kind, dark);
   for (let y = 0; y < size; y++) {
     for (let x = 0; x < size; x++) if (texture(kind, x, y)) context.fillRect(x, y, 1, 1);
   }

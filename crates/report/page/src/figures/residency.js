@@ -13,14 +13,16 @@ const MOST_CPUS = 64;
 /** Two figures: clocks and idle states. */
 export function residencyFigures({ report }, machine) {
   if (!report) return [];
-  const cpus = report.cpus.filter(({ online }) => online).slice(0, MOST_CPUS);
+  const all = report.cpus.filter(({ online }) => online);
+  const cpus = all.slice(0, MOST_CPUS);
+  const which = all.length > cpus.length ? ` The first ${cpus.length} of ${all.length} CPUs.` : "";
   const clocks = rows(cpus, "freq_residency", (one, other) => one - other, clock);
   const order = [...new Set([...(machine?.packages.flat().flatMap(({ idle_states }) => idle_states) ?? [])])];
   const place = (name) => (name === "C0" ? -1 : order.indexOf(name));
   const idle = rows(cpus, "idle_residency", (one, other) => place(one) - place(other), String);
   return [
-    clocks.length > 0 && stacked("Time at each clock", "Shares of the run, busy or idle; the darker, the higher the clock.", clocks, "Clock"),
-    idle.length > 0 && stacked("Time in idle states", "Shares of the run; the darker, the deeper the state. C0 is the time between deciding to idle and being in the state.", idle, "Idle state"),
+    clocks.length > 0 && stacked("Time at each clock", `Shares of the run, busy or idle; the darker, the higher the clock.${which}`, clocks, "Clock"),
+    idle.length > 0 && stacked("Time in idle states", `Shares of the run; the darker, the deeper the state. C0 is the time between deciding to idle and being in the state.${which}`, idle, "Idle state"),
   ];
 }
 

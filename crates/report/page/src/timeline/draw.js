@@ -4,7 +4,7 @@
 
 import { ticks as ticksOf } from "d3-array";
 import { quantity } from "../format.js";
-import { CLASSES, colourOf, inkOn, isDark, parts, texture, textured, tile } from "../palette.js";
+import { CLASSES, colourOf, inkOn, isDark, parts, texture, textureOf, tile } from "../palette.js";
 
 /** Pixels that a slice must have, on the average, to be drawn as one. */
 const WIDE = 2.5;
@@ -106,7 +106,7 @@ function densely(context, place, view, visible, paint) {
   const dark = isDark();
   const columns = Math.round(inner * scale);
   const rows = Math.round(laneHeight * scale);
-  const words = Array.from({ length: CLASSES }, (_, kind) => [word(colourOf(kind, dark)), word(textured(colourOf(kind, dark), dark))]);
+  const words = Array.from({ length: CLASSES }, (_, kind) => [word(colourOf(kind, dark)), word(textureOf(kind, dark))]);
   const ground = word(paint.lane);
   const image = context.createImageData(columns, rows);
   const pixels = new Uint32Array(image.data.buffer);
@@ -156,7 +156,7 @@ function sparsely(context, model, place, view, { lane, top }, perPixel, state) {
     context.globalAlpha = other ? 0.45 : 1;
     context.fillRect(x, top, wide > 3 ? wide - 0.5 : wide, place.laneHeight);
     context.globalAlpha = 1;
-    if (wide >= NAMED && place.laneHeight >= 12) named(context, model.nameOf(thread[index]), x, top, wide, place, colourOf(kind, dark));
+    if (wide >= NAMED && place.laneHeight >= 12) named(context, model.labelOf(busy.slices, index), x, top, wide, place, colourOf(kind, dark));
     if (state.slice && state.slice.lane === lane && state.slice.index === index) outline(context, x, top, wide, place);
   }
 }

@@ -3,10 +3,11 @@
 
 import { fresh, h, table } from "../dom.js";
 import { count, instant, nanos, percent, quantity, seconds } from "../format.js";
-import { tile } from "../palette.js";
+import { CLASSES, tile } from "../palette.js";
 import { draw } from "./draw.js";
 import { layout } from "./layout.js";
 import { LEFT, Model } from "./model.js";
+import { WAITED } from "./threads.js";
 import { keys, pointer } from "./input.js";
 import { View } from "./view.js";
 
@@ -24,20 +25,21 @@ class Timeline {
     this.model = new Model(run, machine);
     this.view = new View(this.model.end);
     this.state = { time: null, slice: null, lane: null, marked: null, span: null };
-    this.shown = { idle: true, clock: true, power: true, each: false };
+    // Of many CPUs, their lanes are enough at first.
+    this.shown = { idle: this.model.lanes.length <= 32, clock: this.model.clocks.length <= 16, power: true, each: false };
     this.canvas = h("canvas", { "aria-hidden": "true" });
     this.said = h("p", { class: "slice", "aria-live": "polite" }, "Choose a slice by pointer, or with the arrow keys.");
     const id = fresh("timeline");
     this.stage = h(
       "div",
-      { class: "stage", tabindex: 0, role: "application", "aria-roledescription": "timeline", "aria-label": `Who ran where: ${this.model.lanes.length} CPUs over ${seconds(this.model.end * 1e-9)}`, "aria-describedby": `${id}-keys` },
+      { class: "stage", tabindex: 0, role: "application", "aria-roledescription": "timeline", "aria-label": `Who ran where: ${this.model.cpuLanes.length} CPUs over ${seconds(this.model.end * 1e-9)}`, "aria-describedby": `${id}-keys` },
       this.canvas,
     );
     this.overview = h("canvas", { class: "overview", "aria-hidden": "true" });
     this.element = h(
       "figure",
       { class: "timeline", "aria-labelledby": `${id}-title` },
-      h("figcaption", {}, h("h3", { id: `${id}-title` }, "CPUs over time"), h("p", { class: "says" }, this.says(run))),
+      h("figcaption", {}, h("h3", { id: `${id}-title` }, "Slices over time"), h("p", { class: "says" }, this.says(run))),
       this.buttons(),
       this.legend(),
       this.overview,
@@ -83,22 +85,32 @@ class Timeline {
       button("→", "Later", () => this.view.pan(0.5)),
       button("All", "All of the run", () => this.view.all()),
       toggles,
-      this.colouring(),
+      this.choices(),
       h("button", { type: "button", click: () => this.save() }, "Save as PNG"),
     );
   }
 
-  colouring() {
-    const id = fresh("colours");
-    const choices = ["application", "thread"].map((what) => h("option", { value: what, selected: this.model.coloured === what }, what));
-    const select = h("select", { id }, choices);
-    select.addEventListener("change", () => {
-      this.model.colourBy(select.value);
-      this.strip = null;
-      this.fillLegend();
-      this.redraw();
-    });
-    return h("label", { for: id }, "Colours tell the", select);
+  /** Two choices: what lanes are, and what colours tell. */
+  choices() {
+    const choice = (words, options, chosen, act) => {
+      const id = fresh("choice");
+      const select = h("select", { id }, options.map((what) => h("option", { value: what, selected: what === chosen }, what)));
+      select.addEventListener("change", () => {
+        act(select.value);
+        this.strip = null;
+        this.fillLegend();
+        this.resize();
+      });
+      return h("label", { for: id }, words, select);
+    };
+    const lanes = (what) => {
+      this.model.lanesOf(what);
+      [this.state.slice, this.state.lane] = [null, null];
+    };
+    return [
+      choice("Lanes are", ["CPUs", "threads"], this.model.laned, lanes),
+      choice("Colours tell the", ["application", "thread"], this.model.coloured, (what) => this.model.colourBy(what)),
+    ];
   }
 
   legend() {
@@ -203,14 +215,16 @@ class Timeline {
   }
 
   words(lane, index) {
-    const { start, length, thread, left, waited } = lane.busy.slices;
+    const { start, length, thread, left, waited, cpu } = lane.busy.slices;
+    if (left[index] === WAITED) return `${lane.label}: it waited for a CPU from ${instant(start[index])} for ${nanos(length[index])}, and got CPU ${cpu[index]}.`;
+    const number = cpu ? cpu[index] : lane.number;
     const waiting = waited[index] > 0 ? `, after it had waited for a CPU for ${nanos(waited[index])}` : "";
-    const clock = this.model.clocks.find(({ label }) => label !== "")?.steps && this.clockOf(lane, start[index]);
-    return `${lane.label}: ${this.model.nameOf(thread[index])} (${this.model.applicationOf(thread[index])}) ran from ${instant(start[index])} for ${nanos(length[index])}${clock}${waiting}; then it ${LEFT[left[index]]}.`;
+    const clock = this.clockOf(number, start[index]);
+    return `CPU ${number}: ${this.model.nameOf(thread[index])} (${this.model.applicationOf(thread[index])}) ran from ${instant(start[index])} for ${nanos(length[index])}${clock}${waiting}; then it ${LEFT[left[index]]}.`;
   }
 
-  clockOf(lane, time) {
-    const track = this.model.clocks.find(({ cpus }) => cpus?.includes(lane.number));
+  clockOf(number, time) {
+    const track = this.model.clocks.find(({ cpus }) => cpus.includes(number));
     const khz = track?.steps.of(time);
     return khz ? ` at ${quantity(khz * 1e3, "Hz", 3)}` : "";
   }
@@ -237,28 +251,29 @@ class Timeline {
 
   tables(run) {
     const busy = h("details", { class: "behind", "data-print": "yes" }, h("summary", {}, "Who ran where, as a table"));
-    busy.addEventListener("toggle", () => busy.childElementCount === 1 && busy.append(this.busyTable()));
+    const again = (details, make) => {
+      while (details.childElementCount > 1) details.lastElementChild.remove();
+      if (details.open) details.append(make());
+    };
+    busy.addEventListener("toggle", () => again(busy, () => this.busyTable()));
     const near = h("details", { class: "behind" }, h("summary", {}, "The slices in view, as a table"));
-    near.addEventListener("toggle", () => {
-      while (near.childElementCount > 1) near.lastElementChild.remove();
-      if (near.open) near.append(this.sliceTable());
-    });
+    near.addEventListener("toggle", () => again(near, () => this.sliceTable()));
     return [busy, near];
   }
 
   busyTable() {
     const { model } = this;
     const rows = model.lanes.map((lane) => {
-      const sums = new Float64Array(9);
+      const sums = new Float64Array(CLASSES);
       lane.busy.sum(0, model.end, sums);
       return { lane, sums, idle: 1 - sums.reduce((sum, one) => sum + one, 0) / model.end };
     });
     const columns = [
-      { title: "CPU", text: ({ lane }) => lane.label },
+      { title: model.laned === "CPUs" ? "CPU" : "Thread", text: ({ lane }) => lane.label },
       ...model.used.map((kind) => ({ title: model.namesOf(kind), number: true, text: ({ sums }) => percent(sums[kind] / model.end) })),
       { title: "nobody", number: true, text: ({ idle }) => percent(Math.max(idle, 0)) },
     ];
-    return table(`Shares of the run's ${seconds(model.end * 1e-9)}, by CPU and application`, columns, rows);
+    return table(`Shares of the run's ${seconds(model.end * 1e-9)}, by what lanes are and colours tell`, columns, rows);
   }
 
   sliceTable() {
@@ -279,7 +294,7 @@ class Timeline {
     }
     const of = (column) => ({ lane, index }) => lane.busy.slices[column][index];
     const columns = [
-      { title: "CPU", text: ({ lane }) => lane.label },
+      { title: "CPU", text: ({ lane, index }) => `CPU ${lane.number ?? lane.busy.slices.cpu[index]}` },
       { title: "Thread", text: (row) => model.nameOf(of("thread")(row)) },
       { title: "Application", text: (row) => model.applicationOf(of("thread")(row)) },
       { title: "From", number: true, text: (row) => instant(of("start")(row)) },

@@ -7,7 +7,7 @@ function laneHeight(count) {
   if (count <= 24) return 16;
   if (count <= 64) return 10;
   if (count <= 128) return 6;
-  return 3;
+  return count <= 256 ? 3 : 2;
 }
 
 /** The places of everything in a canvas of this width, in CSS pixels. `shown` says which kinds of tracks are. */

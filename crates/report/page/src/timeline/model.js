@@ -2,10 +2,11 @@
 // What the timeline draws: one lane per CPU, below them tracks of clocks, idle states and power.
 
 import { Busy, Steps } from "../levels.js";
-import { CLASSES, FURTHER, SYSTEM, classOf } from "../palette.js";
+import { CLASSES, FURTHER, SYSTEM, WAIT, classOf } from "../palette.js";
+import { WAITED, threadLanes } from "./threads.js";
 
 /** How a slice ended, by its number in the columns. */
-export const LEFT = ["was preempted, or yielded", "went to wait", "ended", "ran on at the end"];
+export const LEFT = ["was preempted, or yielded", "went to wait", "ended", "ran on at the end", "got a CPU"];
 
 /** The lanes and tracks of a run's timeline. */
 export class Model {
@@ -13,10 +14,12 @@ export class Model {
     const { timeline } = run;
     this.end = Math.max(timeline.end, 1);
     this.cut = timeline.cut;
+    this.laned = "CPUs";
     this.threads = timeline.threads;
     this.applications = timeline.applications;
     const online = (number) => timeline.cpus[number].slices.count > 0 || (machine?.cpus[number]?.online ?? true);
-    this.lanes = timeline.cpus.map(({ slices }, number) => ({ number, label: `CPU ${number}`, slices })).filter(({ number }) => online(number));
+    this.cpuLanes = timeline.cpus.map(({ slices }, number) => ({ number, label: `CPU ${number}`, slices })).filter(({ number }) => online(number));
+    this.lanes = this.cpuLanes;
     // Of a single application, colours tell threads.
     this.colourBy(this.applications.length > 1 ? "application" : "thread");
     this.clocks = clocks(timeline, machine);
@@ -27,18 +30,32 @@ export class Model {
   /** Colours tell applications, or threads: those with the most CPU time, all others together, and the system's. */
   colourBy(what) {
     this.coloured = what;
-    this.busiest = what === "thread" ? busiest(this.lanes, this.threads) : [];
+    this.busiest = what === "thread" ? busiest(this.cpuLanes, this.threads) : [];
     const classes = Uint8Array.from(this.threads, (thread) => classOf(thread.application));
     if (what === "thread") {
       this.threads.forEach(({ application }, index) => application !== null && (classes[index] = FURTHER));
       this.busiest.forEach((thread, place) => (classes[thread] = place));
     }
     for (const lane of this.lanes) {
-      const own = new Uint8Array(lane.slices.count);
-      for (let index = 0; index < own.length; index++) own[index] = classes[lane.slices.thread[index]] ?? SYSTEM;
+      const { count, thread, left } = lane.slices;
+      const own = new Uint8Array(count);
+      for (let index = 0; index < count; index++) own[index] = left[index] === WAITED ? WAIT : (classes[thread[index]] ?? SYSTEM);
       lane.busy = new Busy(lane.slices, own);
     }
     this.used = [...new Set(this.lanes.flatMap(({ busy }) => usedBy(busy)))].sort((one, other) => one - other);
+  }
+
+  /** Lanes are CPUs, or the threads with the most CPU time. */
+  lanesOf(what) {
+    this.laned = what;
+    this.lanes = what === "threads" ? (this.threadLanes ??= threadLanes(this.cpuLanes, this.threads)) : this.cpuLanes;
+    this.colourBy(this.coloured);
+  }
+
+  /** What is written into a slice: the thread, or in a lane of a thread the CPU. */
+  labelOf(slices, index) {
+    if (!slices.cpu) return this.nameOf(slices.thread[index]);
+    return slices.left[index] === WAITED ? "waits" : `CPU ${slices.cpu[index]}`;
   }
 
   /** The application of a slice's thread, in words. */
@@ -53,6 +70,7 @@ export class Model {
 
   /** The applications of a class, for the legend. */
   namesOf(kind) {
+    if (kind === WAIT) return "waits for a CPU";
     if (kind === SYSTEM) return "system tasks";
     if (this.coloured === "thread") return kind === FURTHER ? "further threads" : this.nameOf(this.busiest[kind]);
     return kind === FURTHER ? `${this.applications.length - FURTHER} further applications` : this.applications[kind];
@@ -87,6 +105,7 @@ function clocks(timeline, machine) {
   const most = Math.max(...[...seen.values()].map(({ steps, most }) => Math.max(most, ...top(steps))), 1);
   return [...seen.values()].map(({ cpus, steps }) => ({
     kind: "clock",
+    cpus,
     label: `Clock ${ranges(cpus)}`,
     unit: "Hz",
     factor: 1e3,

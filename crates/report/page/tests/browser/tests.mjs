@@ -84,11 +84,15 @@ test("the timeline is zoomed and moved by keys, and says each slice", "run", asy
   await page.keyboard.press("ArrowRight");
   const first = await page.textContent(".slice");
   assert.match(first, /^CPU \d+: \S+ \(\w+\) ran from [\d.\s]+s for /);
-  await page.keyboard.press("ArrowRight");
-  assert.notEqual(await page.textContent(".slice"), first);
   await page.keyboard.press("ArrowDown");
   const other = await page.textContent(".slice");
   assert.notEqual(other.split(":")[0], first.split(":")[0]);
+  await page.keyboard.press("ArrowLeft");
+  const before = await page.textContent(".slice");
+  assert.notEqual(before, other);
+  assert.equal(before.split(":")[0], other.split(":")[0]);
+  await page.keyboard.press("ArrowRight");
+  assert.equal(await page.textContent(".slice"), other);
   await page.keyboard.press("Enter");
   await drawn(page);
   const near = await view(page);
@@ -169,9 +173,27 @@ test("a wait is shown in the timeline of its run", "all", async ({ page }) => {
 test("colours tell threads where that is asked for", "run", async ({ page }) => {
   const legend = () => page.$$eval(".legend li", (items) => items.map((item) => item.textContent));
   assert.deepEqual(await legend(), ["game", "sound", "compiler", "system tasks"]);
-  await page.selectOption(".controls select", "thread");
+  await page.selectOption(".controls label:has-text('Colours') select", "thread");
   const threads = await legend();
   assert.ok(threads.includes("render-0") && threads.includes("further threads"), String(threads));
+});
+
+test("lanes are threads where that is asked for, with their waits", "run", async ({ page, results }) => {
+  await page.selectOption(".controls label:has-text('Lanes') select", "threads");
+  await drawn(page);
+  const legend = await page.$$eval(".legend li", (items) => items.map((item) => item.textContent));
+  assert.ok(legend.includes("waits for a CPU"), String(legend));
+  await page.focus(STAGE);
+  await page.keyboard.press("ArrowRight");
+  const said = new Set();
+  for (let round = 0; round < 40; round++) {
+    said.add((await page.textContent(".slice")).split(" ").slice(0, 3).join(" "));
+    await page.keyboard.press("ArrowRight");
+  }
+  assert.ok([...said].some((text) => /^CPU \d+: /.test(text)), String([...said]));
+  await page.click("text=Who ran where, as a table");
+  assert.ok((await page.$$("figure.timeline tbody tr")).length > 8);
+  await (await page.$("figure.timeline")).screenshot({ path: `${results}/threads.png` });
 });
 
 test("tracks are hidden and shown", "run", async ({ page }) => {
