@@ -59,7 +59,8 @@ pub struct Simulate {
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 
-    /// Write the run as a page for a browser: who ran where, clocks, power, energy, latencies (see `tandem report`)
+    /// Write the run as a page for a browser: who ran where, clocks, power, energy, latencies (see `tandem report`); `-` prints it
+    /// instead of the text
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }
@@ -79,13 +80,13 @@ impl Simulate {
         run.produced.resting_on(&rests);
         let width = context.width;
         let disturbed = run.options.kernel.disturbances;
-        let text = || match self.prints_trace() {
+        let text = || match self.prints_trace() || self.prints_page() {
             true => String::new(),
             false => summary::summary(&report, disturbed, &rests, width),
         };
         let produced = run.produced.of(&report);
         if let Some(page) = page {
-            page.finish(&run, &report, &produced)?;
+            page.finish(&run, &report, &produced, context.out)?;
         }
         destination.write(context, &produced, text)?;
         ejection(&report)
@@ -96,10 +97,18 @@ impl Simulate {
         self.trace.as_deref() == Some(Path::new(DASH))
     }
 
+    /// Whether the page is what goes to standard output.
+    fn prints_page(&self) -> bool {
+        self.report.as_deref() == Some(Path::new(DASH))
+    }
+
     /// Whether the outputs differ, as far as their names tell.
     fn check_outputs(&self) -> Result<(), Failure> {
-        if self.prints_trace() && self.json.is_printed() {
-            return Err(Failure::Options("--json and --trace both print on standard output".to_owned()));
+        let printed =
+            [("--json", self.json.is_printed()), ("--trace", self.prints_trace()), ("--report", self.prints_page())];
+        let printed: Vec<&str> = printed.iter().filter(|(_, prints)| *prints).map(|(option, _)| *option).collect();
+        if let [one, other, ..] = printed[..] {
+            return Err(Failure::Options(format!("{one} and {other} both print on standard output")));
         }
         if self.trace.is_some() && self.json.file() == self.trace.as_deref() {
             return Err(Failure::Options("--json and --trace name the same file".to_owned()));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `--report`: the run as a page for a browser.
 
+use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;
@@ -13,13 +14,14 @@ use tandem_simulator::units::{CpuId, Nanos, PackageId, TaskId};
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::files::{Kind, Output, Staged};
+use crate::files::{DASH, Kind, Output, Staged};
 use crate::one_run::OneRun;
 use crate::report::html;
 
 /// A page that is written when its run is done.
 pub struct PageFile {
-    file: Staged,
+    /// `None`: standard output.
+    file: Option<Staged>,
     /// Watches the run.
     pub recorder: Recorder,
 }
@@ -29,20 +31,29 @@ impl PageFile {
     pub fn create(context: &Context<'_>, path: &Path, run: &OneRun, force: bool) -> Result<Self, Failure> {
         // A build without the page says so before the run, too.
         html(&Page::default())?;
-        let file = context.files.create(Output { path, kind: Kind::Page, force })?;
+        let output = (path != Path::new(DASH)).then_some(Output { path, kind: Kind::Page, force });
+        let file = output.map(|output| context.files.create(output)).transpose()?;
         Ok(Self { file, recorder: Recorder::new(&run.machine, &run.workload) })
     }
 
-    /// Writes the page; `produced` is what `--json` writes.
-    pub fn finish(mut self, run: &OneRun, report: &Report, produced: &impl Serialize) -> Result<(), Failure> {
+    /// Writes the page; `produced` is what `--json` writes, `out` is standard output.
+    pub fn finish(
+        self,
+        run: &OneRun,
+        report: &Report,
+        produced: &impl Serialize,
+        out: &mut dyn Write,
+    ) -> Result<(), Failure> {
         let name = run.workload.name.as_str();
         let json = serde_json::to_string(produced).map_err(std::io::Error::from)?;
         let mut page = Page::default();
         page.add_run(name, &json).map_err(|error| Failure::System(format!("the page: {error}")))?;
         page.add_timeline(name, self.recorder.finish(report.time_s));
         page.add_machine(&run.machine);
-        self.file.write_text(&html(&page)?)?;
-        self.file.finish()
+        let text = html(&page)?;
+        let Some(mut file) = self.file else { return Ok(out.write_all(text.as_bytes())?) };
+        file.write_text(&text)?;
+        file.finish()
     }
 }
 

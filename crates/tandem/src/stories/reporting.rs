@@ -47,6 +47,10 @@ fn a_run_is_written_as_a_page_beside_its_other_results() {
     assert_eq!(document["machines"][0]["name"], "hikey960");
     assert!(document["runs"][0]["timeline"]["end"].as_u64() > Some(0));
     assert_eq!(document["runs"][0]["produced_by"]["command"][1], "simulate");
+    let printed = story.tandem(&format!("{RUN} --reproducible --report -")).unwrap();
+    assert!(printed.starts_with("<!doctype html>") && printed.trim_end().ends_with("</html>"));
+    let error = story.tandem(&format!("{RUN} --json --report -")).unwrap_err();
+    assert_eq!(error, "--json and --report both print on standard output");
 }
 
 #[test]

@@ -153,11 +153,12 @@ test("what is drawn is seen: lanes have colours, from afar and near", "run", asy
 
 test("tables behind figures have the numbers of the report", "run", async ({ page }) => {
   await page.click("text=Who ran where, as a table");
+  await page.waitForSelector("figure.timeline tbody tr");
   const shares = await page.$$eval("figure.timeline tbody tr:first-child td", (cells) => cells.map((cell) => parseFloat(cell.textContent)));
   const sum = shares.reduce((sum, share) => sum + share, 0);
   assert.ok(Math.abs(sum - 100) < 0.5, `the shares of a CPU's time are ${sum} %`);
   await page.click("text=The slices in view, as a table");
-  assert.ok((await page.$$("figure.timeline details[open] tbody tr")).length > 50);
+  await page.waitForFunction(() => document.querySelectorAll("figure.timeline details[open] tbody tr").length > 50);
 });
 
 test("a wait is shown in the timeline of its run", "all", async ({ page }) => {
@@ -192,7 +193,7 @@ test("lanes are threads where that is asked for, with their waits", "run", async
   }
   assert.ok([...said].some((text) => /^CPU \d+: /.test(text)), String([...said]));
   await page.click("text=Who ran where, as a table");
-  assert.ok((await page.$$("figure.timeline tbody tr")).length > 8);
+  await page.waitForFunction(() => document.querySelectorAll("figure.timeline tbody tr").length > 8);
   await (await page.$("figure.timeline")).screenshot({ path: `${results}/threads.png` });
 });
 
