@@ -27,6 +27,16 @@ fn total(parts: impl Iterator<Item = f64>) -> f64 {
 }
 
 impl Engine<'_> {
+    /// Tells what is only known at the end of a run.
+    fn show_end(&mut self) {
+        if self.hardware.observe {
+            self.hardware.show_unseen(self.observer);
+        }
+        if self.details.wanted {
+            self.threads.show_distributions(self.observer);
+        }
+    }
+
     /// The report of the run up to now.
     pub fn report(mut self) -> Report {
         let mut sched_ext = self.loader.report(&mut self.sched);
@@ -46,12 +56,7 @@ impl Engine<'_> {
             .collect();
         let energy = self.energy(cpus.iter().map(|cpu| cpu.energy_j).sum());
         let drawn = self.drawn();
-        if self.hardware.observe {
-            self.hardware.show_unseen(self.observer);
-        }
-        if self.details.wanted {
-            self.threads.show_distributions(self.observer);
-        }
+        self.show_end();
         let apps = self.threads.app_reports(now, self.running.memory.network.is_some());
         let work_s = total(apps.iter().map(|app| app.work_s));
         let rate = |amount: f64| if time_s > 0.0 { amount / time_s } else { 0.0 };
