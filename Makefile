@@ -150,10 +150,14 @@ lint: build-requirements $(DENY) ## Check format, lints, documentation and licen
 # one that it has unpacked and built before, whatever is in it now: what it has of ours is removed.
 PACKAGED := $(TARGET)/packaged
 UNPACKED := $(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src/-*/tandem-*
+# The page of reports is packaged, too, though it is no file of the repository: cargo calls that dirty. Whether all else is committed
+# is asked before.
 .PHONY: package
 package: build-requirements $(PAGE_WANTED) ## Package the libraries, and build each from its package alone
+	@changed=$$(git status --porcelain) && [ -z "$$changed" ] || { printf 'Not committed yet:\n%s\n' "$$changed" >&2; exit 1; }
 	rm -rf "$(PACKAGED)"/debug/.fingerprint/tandem-* $(UNPACKED)
-	$(CARGO) package --workspace --exclude tandem-sched --exclude tandem-swarm --exclude tandem-python --locked --target-dir "$(PACKAGED)"
+	$(CARGO) package --workspace --exclude tandem-sched --exclude tandem-swarm --exclude tandem-python --locked --allow-dirty \
+		--target-dir "$(PACKAGED)"
 
 # Its build folder is removed: it takes hundreds of megabytes and is used once.
 $(DENY): | build-requirements
