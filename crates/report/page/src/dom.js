@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Elements of the page. Texts only ever become text nodes, whatever is in them.
 
+import { download, stem, svgOf } from "./save.js";
+
 /** An element with attributes and children: `h("p", { class: "note" }, "text", element)`. A function is an event's listener. */
 export function h(name, attributes = {}, ...children) {
   return fill(document.createElement(name), attributes, children);
@@ -48,8 +50,13 @@ export function figure(title, says, drawing, table) {
     { id, "aria-labelledby": `${id}-title` },
     h("figcaption", {}, h("h4", { id: `${id}-title` }, title), says && h("p", { class: "says" }, says)),
     drawing,
-    behind,
+    h("div", { class: "beside" }, behind, drawing.classList?.contains("plot") && saveButton(title, drawing)),
   );
+}
+
+function saveButton(title, drawing) {
+  const save = () => download(new Blob([svgOf(drawing.querySelector("svg"))], { type: "image/svg+xml" }), `${stem(title)}.svg`);
+  return h("button", { type: "button", class: "save", "aria-label": `Save as SVG: ${title}`, click: save }, "Save as SVG");
 }
 
 /** A table of rows; a column is `{ title, value, text, number }`, where `number` columns stand to the right. */

@@ -9,6 +9,7 @@ import { layout } from "./layout.js";
 import { LEFT, Model } from "./model.js";
 import { WAITED } from "./threads.js";
 import { keys, pointer } from "./input.js";
+import { download } from "../save.js";
 import { View } from "./view.js";
 
 /** Most slices that the table of what is in view lists. */
@@ -242,11 +243,7 @@ class Timeline {
   }
 
   save() {
-    this.canvas.toBlob((blob) => {
-      const link = h("a", { href: URL.createObjectURL(blob), download: "timeline.png" });
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-    });
+    this.canvas.toBlob((blob) => download(blob, "timeline.png"));
   }
 
   tables(run) {

@@ -216,6 +216,14 @@ test("the timeline is saved as a picture", "run", async ({ page }) => {
   assert.equal(head, "PNG");
 });
 
+test("a plot is saved as an SVG that stands by itself", "run", async ({ page, results }) => {
+  const [download] = await Promise.all([page.waitForEvent("download"), page.click("figure:has-text('Energy by part') .save")]);
+  assert.equal(download.suggestedFilename(), "energy-by-part.svg");
+  const svg = readFileSync(await download.path(), "utf8");
+  assert.ok(svg.startsWith("<?xml") && svg.includes("Cores and clusters") && !svg.includes("var("), svg.slice(0, 300));
+  await download.saveAs(`${results}/energy-by-part.svg`);
+});
+
 test("threads are sorted by a click on a heading", "run", async ({ page }) => {
   const names = () => page.$$eval(".sortable tbody th", (cells) => cells.map((cell) => cell.textContent));
   await page.click(".sortable button:has-text('Thread')");
