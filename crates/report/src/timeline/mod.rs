@@ -11,8 +11,6 @@ mod pack;
 mod recorder;
 mod trace;
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 use tandem_simulator::observer::TimesUpTo;
 use tandem_simulator::units::Nanos;
@@ -141,17 +139,5 @@ impl Timeline {
     /// How many slices there are.
     pub fn slices(&self) -> usize {
         self.cpus.iter().map(|cpu| cpu.slices.start.len()).sum()
-    }
-
-    /// Who ran for how long: seconds by application, `None` being system tasks, and CPU.
-    pub fn busy(&self) -> BTreeMap<(Option<usize>, usize), f64> {
-        let mut busy = BTreeMap::new();
-        for (cpu, line) in self.cpus.iter().enumerate() {
-            for (thread, length) in line.slices.thread.iter().zip(&line.slices.length) {
-                let application = self.threads.get(*thread as usize).and_then(|thread| thread.application);
-                *busy.entry((application, cpu)).or_default() += *length as f64 * 1e-9;
-            }
-        }
-        busy
     }
 }

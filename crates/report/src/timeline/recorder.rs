@@ -254,7 +254,8 @@ mod tests {
         let mut recorder = Recorder::new(&machine, &workload);
         let report = simulate(&machine, &workload, &Options::default(), &mut recorder).unwrap();
         let timeline = recorder.finish(report.time_s);
-        let busy: f64 = timeline.busy().values().sum();
+        let busy: f64 =
+            timeline.cpus.iter().flat_map(|cpu| &cpu.slices.length).map(|length| *length as f64 * 1e-9).sum();
         let counted: f64 = report.tasks.iter().map(|task| task.cpu_time_s).sum();
         assert!((busy / counted - 1.0).abs() < 1e-9, "{busy} {counted}");
         let drawn = timeline.energy.total();
