@@ -60,7 +60,7 @@ impl Means {
         if self.width.is_some() {
             self.pass(now);
         } else if self.levels.set(now, watts as f32) && self.levels.at.len() > self.most {
-            self.into_steps(now);
+            self.begin_steps(now);
         }
         self.present = Some((now, watts));
     }
@@ -79,8 +79,8 @@ impl Means {
         }
     }
 
-    /// What was kept exactly becomes steps, half as many as there may be.
-    fn into_steps(&mut self, now: Nanos) {
+    /// From now on steps are kept: what was kept exactly becomes half as many of them as there may be.
+    fn begin_steps(&mut self, now: Nanos) {
         let levels = std::mem::take(&mut self.levels);
         self.width = Some((now / (self.most as u64 / 2)).max(1));
         for (at, watts) in levels.at.into_iter().zip(levels.value) {
