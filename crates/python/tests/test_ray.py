@@ -14,9 +14,10 @@ import tandem
 ray = pytest.importorskip("ray")
 from ray.cluster_utils import Cluster  # noqa: E402
 
-# Nothing leaves this computer.
+# Nothing leaves this computer, and nobody else reaches it.
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-QUIET = {"log_to_driver": False}
+HERE = "127.0.0.1"
+QUIET = {"log_to_driver": False, "_node_ip_address": HERE}
 WORK = tandem.Workload("work").task("a", instance=4, loop=200, run=400, sleep=300)
 
 
@@ -37,8 +38,8 @@ def local(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cluster():
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    cluster.add_node(num_cpus=1)
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, "node_ip_address": HERE})
+    cluster.add_node(num_cpus=1, node_ip_address=HERE)
     yield cluster
     ray.shutdown()
     cluster.shutdown()
@@ -46,7 +47,7 @@ def cluster():
 
 def test_a_killed_node_costs_nothing_but_time(cluster, local, tmp_path):
     ray.init(address=cluster.address, **QUIET)
-    victim = cluster.add_node(num_cpus=1)
+    victim = cluster.add_node(num_cpus=1, node_ip_address=HERE)
     cluster.wait_for_nodes()
     killed = []
 

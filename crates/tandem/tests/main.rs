@@ -10,6 +10,8 @@ mod command;
 mod compiled;
 mod crowded;
 mod decisions;
+#[path = "common/documents.rs"]
+mod documents_common;
 #[path = "../../simulator/tests/common/equal.rs"]
 mod equal;
 mod factor;
@@ -20,6 +22,7 @@ mod long;
 mod migration;
 mod o1;
 mod objects;
+mod packaging;
 mod process;
 mod published;
 mod readme;
