@@ -31,7 +31,7 @@ fn every_command_of_the_guide_is_one() {
 fn known(words: &[String]) -> Result<(), String> {
     let (first, rest) = words.split_first().ok_or("nothing")?;
     match first.as_str() {
-        "tandem" => Cli::try_parse_from(words).map(|_| ()).map_err(|error| error.to_string()),
+        "tandem" => Cli::read(words).map(|_| ()).map_err(|error| error.to_string()),
         "make" => {
             rest.iter().filter(|word| !word.contains('=') && !word.starts_with('-')).try_for_each(|target| made(target))
         }
