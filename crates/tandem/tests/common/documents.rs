@@ -37,7 +37,7 @@ pub fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// The lines of a page with the language of the block that each is in; `None` is text.
+/// The lines of a page with the language of the block that each is in; `None` is text, and `script` an `sh` block with a `#!`.
 pub fn lines(page: &Path) -> Vec<(Option<String>, Line)> {
     let text = fs::read_to_string(repository().join(page)).unwrap();
     let mut language: Option<String> = None;
@@ -46,6 +46,8 @@ pub fn lines(page: &Path) -> Vec<(Option<String>, Line)> {
         match (text.trim_start().strip_prefix("```"), &language) {
             (Some(name), None) => language = Some(name.trim().to_owned()),
             (Some(_), Some(_)) => language = None,
+            // A whole script is not a list of commands.
+            (None, Some(name)) if name == "sh" && text.starts_with("#!") => language = Some("script".to_owned()),
             (None, _) => {
                 let line = Line { page: page.to_owned(), number: index + 1, text: text.to_owned() };
                 lines.push((language.clone(), line));
