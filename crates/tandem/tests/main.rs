@@ -10,6 +10,7 @@ mod command;
 mod compiled;
 mod crowded;
 mod decisions;
+#[allow(dead_code, reason = "the unit tests use the rest")]
 #[path = "common/documents.rs"]
 mod documents_common;
 #[path = "../../simulator/tests/common/equal.rs"]

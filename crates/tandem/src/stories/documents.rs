@@ -2,10 +2,11 @@
 //! The guide names no command and no option that there is not.
 
 use std::fs;
+use std::path::Path;
 
 use clap::CommandFactory;
 
-use super::documents_common::{Line, commands, lines, pages, repository, simple};
+use super::documents_common::{Line, commands, lines, links, pages, places, repository, simple};
 use crate::cli::Cli;
 
 /// Programs of others that the guide's commands call.
@@ -130,4 +131,28 @@ fn unknown(line: &Line, words: &str) -> Option<String> {
 
 fn has_long(argument: &clap::Arg, long: &str) -> bool {
     argument.get_long() == Some(long) || argument.get_all_aliases().is_some_and(|aliases| aliases.contains(&long))
+}
+
+#[test]
+fn links_lead_to_files_and_to_places_in_them() {
+    let mut mistakes = Vec::new();
+    let mut count = 0;
+    for page in pages() {
+        let folder = page.parent().unwrap_or(Path::new(""));
+        for (_, line) in lines(&page).into_iter().filter(|(language, _)| language.is_none()) {
+            for link in links(&line.text) {
+                count += 1;
+                let (file, place) = link.split_once('#').unwrap_or((link, ""));
+                let target = if file.is_empty() { page.clone() } else { folder.join(file) };
+                let is_page = target.extension().is_some_and(|kind| kind == "md");
+                if !repository().join(&target).exists()
+                    || !place.is_empty() && is_page && !places(&target).contains(place)
+                {
+                    mistakes.push(format!("{}: {link} leads nowhere", line.place()));
+                }
+            }
+        }
+    }
+    assert!(mistakes.is_empty(), "{}", mistakes.join("\n"));
+    assert!(count >= 200, "{count} links");
 }

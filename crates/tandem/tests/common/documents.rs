@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The guide's pages, and the commands in them: what stands in blocks marked `sh`, and what stands in the text between backticks.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -93,4 +94,29 @@ fn words_of_command(words: &[String]) -> Vec<String> {
     let words = words.iter().skip_while(|word| *word == "sudo" || is_variable(word));
     let is_redirection = |word: &&String| word.starts_with('>') || word.starts_with("2>") || *word == "&";
     words.take_while(|word| !is_redirection(word)).cloned().collect()
+}
+
+/// The targets of the links in a line of text, those to other sites left out.
+pub fn links(text: &str) -> impl Iterator<Item = &str> {
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next());
+    targets.filter(|target| !target.contains("://"))
+}
+
+/// The places of a page that links lead to: its headings, as sites that show Markdown name them.
+pub fn places(page: &Path) -> BTreeSet<String> {
+    let mut places = BTreeSet::new();
+    for (_, line) in lines(page).into_iter().filter(|(language, line)| language.is_none() && line.text.starts_with('#'))
+    {
+        let heading = line.text.trim_start_matches('#').trim().to_lowercase();
+        let kept = heading.chars().filter(|c| c.is_alphanumeric() || "-_ ".contains(*c));
+        let name: String = kept.map(|c| if c == ' ' { '-' } else { c }).collect();
+        let mut unique = name.clone();
+        for number in 1.. {
+            if places.insert(unique) {
+                break;
+            }
+            unique = format!("{name}-{number}");
+        }
+    }
+    places
 }
