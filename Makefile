@@ -46,6 +46,11 @@ FUZZ_VERSION := 0.13.1
 FUZZ_HOME := $(TOOLS)/cargo-fuzz-$(FUZZ_VERSION)
 CARGO_FUZZ := $(FUZZ_HOME)/bin/cargo-fuzz
 
+# mdBook, which makes a book of the guide; without what serves and watches it.
+MDBOOK_VERSION := 0.5.4
+MDBOOK_HOME := $(TOOLS)/mdbook-$(MDBOOK_VERSION)
+MDBOOK := $(MDBOOK_HOME)/bin/mdbook
+
 .PHONY: help
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -226,21 +231,59 @@ $(CARGO_FUZZ):
 		--root "$(FUZZ_HOME)" --target-dir "$(FUZZ_HOME)/build"
 	rm -rf "$(FUZZ_HOME)/build"
 
-.PHONY: install
-install: build ## Install the command, its manual, completions, C header and systemd unit below DESTDIR/PREFIX (/usr/local)
-	install -D -m 755 "$(TANDEM)" "$(DESTDIR)$(PREFIX)/bin/tandem"
-	install -D -m 644 include/tandem.h "$(DESTDIR)$(PREFIX)/include/tandem.h"
-	rm -rf $(OUT)/man && "$(TANDEM)" manual $(OUT)/man
-	install -d "$(DESTDIR)$(PREFIX)/share/man/man1" "$(DESTDIR)$(PREFIX)/share/bash-completion/completions" \
-		"$(DESTDIR)$(PREFIX)/share/zsh/site-functions" "$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d"
-	install -m 644 $(OUT)/man/* "$(DESTDIR)$(PREFIX)/share/man/man1"
-	"$(TANDEM)" completions bash >"$(DESTDIR)$(PREFIX)/share/bash-completion/completions/tandem"
-	"$(TANDEM)" completions zsh >"$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_tandem"
-	"$(TANDEM)" completions fish >"$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/tandem.fish"
-	install -d "$(DESTDIR)$(PREFIX)/lib/systemd/system"
-	sed 's|@BINDIR@|$(PREFIX)/bin|' dist/tandem.service >"$(DESTDIR)$(PREFIX)/lib/systemd/system/tandem.service"
+# Where the shells of a system look for completions, manuals and units. Debian's zsh has a folder of its own for packages.
+BINDIR ?= $(PREFIX)/bin
+COMPLETIONS_BASH := $(PREFIX)/share/bash-completion/completions
+COMPLETIONS_ZSH ?= $(PREFIX)/share/zsh/site-functions
+COMPLETIONS_FISH := $(PREFIX)/share/fish/vendor_completions.d
+UNITS := $(PREFIX)/lib/systemd/system
+INTO := $(DESTDIR)$(PREFIX)
 
-.PHONY: build-requirements check-requirements test-requirements
+.PHONY: install
+install: build install-built ## Install the command, its manual, completions, C header and systemd unit below DESTDIR/PREFIX (/usr/local)
+
+# The same of a command that is there: INSTALLED=path. The packages of `make dist` have what this installs.
+INSTALLED ?= $(TANDEM)
+.PHONY: install-built
+install-built:
+	install -D -m 755 "$(INSTALLED)" "$(DESTDIR)$(BINDIR)/tandem"
+	install -D -m 644 include/tandem.h "$(INTO)/include/tandem.h"
+	install -d "$(INTO)/share/man/man1" "$(DESTDIR)$(COMPLETIONS_BASH)" "$(DESTDIR)$(COMPLETIONS_ZSH)" \
+		"$(DESTDIR)$(COMPLETIONS_FISH)" "$(DESTDIR)$(UNITS)"
+	rm -rf $(OUT)/man && "$(INSTALLED)" manual $(OUT)/man
+	install -m 644 $(OUT)/man/* "$(INTO)/share/man/man1"
+	"$(INSTALLED)" completions bash >"$(DESTDIR)$(COMPLETIONS_BASH)/tandem"
+	"$(INSTALLED)" completions zsh >"$(DESTDIR)$(COMPLETIONS_ZSH)/_tandem"
+	"$(INSTALLED)" completions fish >"$(DESTDIR)$(COMPLETIONS_FISH)/tandem.fish"
+	sed 's|@BINDIR@|$(BINDIR)|' dist/tandem.service >"$(DESTDIR)$(UNITS)/tandem.service"
+
+.PHONY: uninstall
+uninstall: ## Remove what `make install` with the same DESTDIR and PREFIX has installed
+	rm -f "$(DESTDIR)$(BINDIR)/tandem" "$(INTO)/include/tandem.h" "$(INTO)/share/man/man1/tandem.1" \
+		"$(INTO)"/share/man/man1/tandem-*.1 "$(DESTDIR)$(COMPLETIONS_BASH)/tandem" "$(DESTDIR)$(COMPLETIONS_ZSH)/_tandem" \
+		"$(DESTDIR)$(COMPLETIONS_FISH)/tandem.fish" "$(DESTDIR)$(UNITS)/tandem.service"
+
+.PHONY: book
+book: $(MDBOOK) ## Make the guide a searchable book in out/book, and check its links
+	@MDBOOK="$(MDBOOK)" scripts/book
+
+$(MDBOOK):
+	@echo "mdBook $(MDBOOK_VERSION) is missing: building it into $(MDBOOK_HOME) (a few minutes, once)"
+	$(DENY_PROFILE) $(CARGO) install mdbook --version $(MDBOOK_VERSION) --locked --no-default-features --features search \
+		--root "$(MDBOOK_HOME)" --target-dir "$(MDBOOK_HOME)/build"
+	rm -rf "$(MDBOOK_HOME)/build"
+
+# Which of them, if not all: PARTS='portable deb'.
+PARTS ?=
+.PHONY: dist
+dist: dist-requirements $(MDBOOK) ## Make the packages of a release in out/dist: portable, .deb, source, wheel, PKGBUILD, RPM spec
+	@CARGO="$(CARGO)" CARGO_TARGET_DIR="$(abspath $(TARGET))" MDBOOK="$(MDBOOK)" scripts/dist $(PARTS)
+
+.PHONY: test-dist
+test-dist: dist-requirements ## Install and use each of the packages of `make dist` in clean systems
+	@CARGO="$(CARGO)" CARGO_TARGET_DIR="$(abspath $(TARGET))" scripts/dist-tests
+
+.PHONY: build-requirements check-requirements test-requirements dist-requirements
 build-requirements:
 	@sh scripts/requirements build "$(CARGO)"
 
@@ -249,6 +292,9 @@ check-requirements:
 
 test-requirements:
 	@sh scripts/requirements test "$(CARGO)"
+
+dist-requirements:
+	@sh scripts/requirements dist "$(CARGO)"
 
 .PHONY: clean
 clean: ## Remove what was built and written here

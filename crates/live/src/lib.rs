@@ -57,6 +57,7 @@
 //! Everything is read and written below a root that a test chooses, and what acts on the kernel is behind a trait
 //! ([`session::Site`]).
 
+mod accounts;
 pub mod affinity;
 pub mod bandwidth;
 pub mod calibrate;

@@ -12,6 +12,7 @@ use tandem_experiments::{
 use tandem_simulator::input::InputError as Mistake;
 use tandem_simulator::simulation::{OpenError, SimulationError};
 
+import_exception!(tandem._errors, BusyError);
 import_exception!(tandem._errors, EjectedError);
 import_exception!(tandem._errors, InputError);
 import_exception!(tandem._errors, OutOfMemoryError);

@@ -2,6 +2,7 @@
 """Sweeps by threads of this process: resumed, grown, with bad cells, killed."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -143,3 +144,36 @@ def test_a_sweep_that_was_ended_goes_on_where_it_was(tmp_path, by):
     assert said[-1] == f"found {3 * there}"
     driver(tmp_path / "whole").communicate(timeout=120)
     assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
+HOLDER = """
+import sys, tandem
+work = tandem.Workload("work").task("a", instance=2, loop=5, run=400)
+tandem.sweep(tandem.Grid(work, "smp-8", "fair", runs=2, batch=1), out=sys.argv[1], jobs=1, progress=lambda *_: print(flush=True) or sys.stdin.read())
+"""
+
+
+def test_two_sweeps_never_write_into_one_folder(tmp_path):
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        holder.stdout.readline()
+        before = files(tmp_path)
+        with pytest.raises(tandem.BusyError, match=f"process {holder.pid} on ") as refused:
+            tandem.sweep(grid(), out=tmp_path)
+        assert refused.value.process == holder.pid and refused.value.folder == str(tmp_path)
+        assert files(tmp_path) == before and os.uname().nodename == refused.value.host
+        copy = pickle.loads(pickle.dumps(refused.value))
+        assert (str(copy), copy.since) == (str(refused.value), refused.value.since)
+    finally:
+        holder.kill()
+        holder.communicate()
+    # The lock went with its process, and one that is done or has failed keeps none.
+    swept = tandem.sweep(grid(), out=tmp_path)
+    assert swept.runs == 24
+
+    def fail(*_):
+        raise RuntimeError("once")
+
+    with pytest.raises(RuntimeError) as kept:
+        tandem.sweep(grid(), out=tmp_path, progress=fail)
+    assert tandem.sweep(grid(), out=tmp_path).found == 24 and kept.value.__traceback__

@@ -10,6 +10,9 @@ mod command;
 mod compiled;
 mod crowded;
 mod decisions;
+#[allow(dead_code, reason = "the unit tests use the rest")]
+#[path = "common/documents.rs"]
+mod documents_common;
 #[path = "../../simulator/tests/common/equal.rs"]
 mod equal;
 mod factor;
@@ -20,6 +23,7 @@ mod long;
 mod migration;
 mod o1;
 mod objects;
+mod packaging;
 mod process;
 mod published;
 mod readme;

@@ -4,9 +4,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use nix::unistd::{Gid, Group, User};
-
 use super::Peer;
+use crate::accounts;
 
 /// Who may announce.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,13 +59,13 @@ impl Announcers {
         let failed = |why| AnnouncersError::Lookup { name: word.to_owned(), why };
         let number = word.parse().ok();
         let found = match number {
-            Some(number) => Group::from_gid(Gid::from_raw(number)),
-            None => Group::from_name(word),
+            Some(number) => accounts::group_numbered(number),
+            None => accounts::group_named(word),
         };
         let members = match (found.map_err(failed)?, number) {
             (Some(group), _) => Members {
-                group: group.gid.as_raw(),
-                users: group.mem.iter().filter_map(|name| Some(User::from_name(name).ok()??.uid.as_raw())).collect(),
+                group: group.group,
+                users: group.members.iter().filter_map(|name| Some(accounts::user_named(name).ok()??.user)).collect(),
                 name: group.name,
             },
             (None, Some(group)) => Members { name: word.to_owned(), group, users: BTreeSet::new() },

@@ -9,7 +9,7 @@
 //! started in a session of its own, so that it cannot type there (`TIOCSTI`).
 
 use std::env;
-use std::ffi::{CString, OsString};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
@@ -19,11 +19,12 @@ use std::process::{self, Stdio};
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::signal::{Signal, kill, killpg};
-use nix::unistd::{Gid, Pid, Uid, close, initgroups, setgid, setgroups, setsid, setuid};
+use nix::unistd::{Gid, Pid, Uid, close, setgid, setgroups, setsid, setuid};
 
 use super::descriptors::close_reaching_commands;
 use super::environment::{Variable, environment};
 use super::user::Identity;
+use crate::accounts;
 
 /// Exit statuses as shells have them: the command was not started; it cannot be executed; it was not found.
 const NOT_STARTED: u8 = 125;
@@ -198,7 +199,7 @@ impl Waiting {
         let (Some(user), Some(group)) = (self.user, self.group) else { return Ok(()) };
         let group = Gid::from_raw(group);
         match &self.name {
-            Some(name) => initgroups(&CString::new(name.as_str())?, group)?,
+            Some(name) => setgroups(&accounts::groups_of(name, group.as_raw())?)?,
             None => setgroups(&[group])?,
         }
         setgid(group)?;

@@ -4,7 +4,9 @@
 use std::env;
 use std::path::PathBuf;
 
-use nix::unistd::{Uid, User};
+use nix::unistd::Uid;
+
+use crate::accounts::{self, User};
 
 /// The user as whom a command runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,14 +84,14 @@ fn caller() -> Result<Option<Identity>, UserError> {
 }
 
 fn by_name(name: &str) -> Result<Option<Identity>, UserError> {
-    let found = User::from_name(name).map_err(|why| UserError::Lookup { who: name.to_owned(), why })?;
+    let found = accounts::user_named(name).map_err(|why| UserError::Lookup { who: name.to_owned(), why })?;
     Ok(found.map(Identity::from))
 }
 
 /// A user without an entry is one all the same, as in containers.
 fn by_number(user: u32, group: Option<u32>) -> Result<Identity, UserError> {
     let failed = |why| UserError::Lookup { who: format!("user {user}"), why };
-    let found = User::from_uid(Uid::from_raw(user)).map_err(failed)?;
+    let found = accounts::user_numbered(user).map_err(failed)?;
     let nameless = Identity {
         user,
         group: group.unwrap_or(user),
@@ -103,7 +105,7 @@ fn by_number(user: u32, group: Option<u32>) -> Result<Identity, UserError> {
 
 impl From<User> for Identity {
     fn from(user: User) -> Self {
-        let User { name, uid, gid, dir, shell, .. } = user;
-        Self { user: uid.as_raw(), group: gid.as_raw(), name: Some(name), home: dir, shell, called: false }
+        let User { name, user, group, home, shell } = user;
+        Self { user, group, name: Some(name), home, shell, called: false }
     }
 }

@@ -7,7 +7,7 @@ The manual is in __init__.pyi beside this file: every name with its types, units
 from importlib.resources import files as _files
 
 from . import _tandem
-from ._errors import EjectedError, InputError, OutOfMemoryError, StuckError, TandemError
+from ._errors import BusyError, EjectedError, InputError, OutOfMemoryError, StuckError, TandemError
 from ._sweep import Swept, sweep
 from ._tandem import (
     Comparison,
@@ -29,6 +29,7 @@ from ._tandem import (
 )
 
 __all__ = [
+    "BusyError",
     "Comparison",
     "EjectedError",
     "Energy",

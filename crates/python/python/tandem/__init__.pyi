@@ -18,6 +18,7 @@ Exceptions:
     StuckError         the simulation cannot end, and no time limit ends it
     EjectedError       the scheduler refused a thread, so that there are no results
     OutOfMemoryError   the simulation wants more memory than TANDEM_MEMORY allows
+    BusyError          another sweep writes into the folder
 All are a TandemError. A scheduler that was ejected in a run is no exception: the run goes on under fair, and `Report.ejected` says why.
 """
 
@@ -28,6 +29,7 @@ from typing import Any, Literal, final
 __version__: str
 
 __all__ = [
+    "BusyError",
     "Comparison",
     "EjectedError",
     "Energy",
@@ -88,6 +90,26 @@ class StuckError(TandemError):
 
 class EjectedError(TandemError):
     """The scheduler refused a thread, so that there are no results."""
+
+class BusyError(TandemError):
+    """Another sweep writes into the folder, in this process or elsewhere; the text says which. Nothing was changed."""
+
+    folder: str | None
+    """The folder."""
+    process: int | None
+    """The number of the process that has it."""
+    host: str | None
+    """The computer that the process is on."""
+    since: int | None
+    """When it began, in seconds since 1970."""
+    def __init__(
+        self,
+        text: str,
+        folder: str | None = None,
+        process: int | None = None,
+        host: str | None = None,
+        since: int | None = None,
+    ) -> None: ...
 
 class OutOfMemoryError(TandemError, MemoryError):
     """The simulation wants more memory than TANDEM_MEMORY allows (half of this computer's unless that is set)."""
@@ -482,7 +504,8 @@ def sweep(
     """Runs a grid. `out` becomes a Parquet data set, one row per run: `polars.read_parquet("results/*.parquet")`.
 
     Each part is a file once it is done. The same call goes on where an earlier one ended, however it ended; a grid that grew runs
-    only what is new. The files are the same to the byte whoever did them. docs/cluster.md says how large sweeps are laid out.
+    only what is new. The files are the same to the byte whoever did them. While it runs the folder is this sweep's: another one is a
+    `BusyError`. docs/cluster.md says how large sweeps are laid out.
 
     engine    `local`: threads of this process; `ray`: the cluster that this process is connected to, or that RAY_ADDRESS names, or
               one of this computer

@@ -25,5 +25,16 @@ class EjectedError(TandemError):
     """The scheduler refused a thread, so that there are no results."""
 
 
+class BusyError(TandemError):
+    """Another sweep writes into the folder."""
+
+    def __init__(self, text, folder=None, process=None, host=None, since=None):
+        super().__init__(text, folder, process, host, since)
+        self.folder, self.process, self.host, self.since = folder, process, host, since
+
+    def __str__(self):
+        return self.args[0]
+
+
 class OutOfMemoryError(TandemError, MemoryError):
     """The simulation wants more memory than TANDEM_MEMORY allows."""

@@ -43,10 +43,13 @@ def sweep(grid, engine="local", out="results/", *, jobs=None, retries=3, progres
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs: {jobs} is not above 0")
     state = Progress(grid, os.fspath(out))
-    with _Told(progress, grid) as told:
-        told(state)
-        _ENGINES[engine](grid, state, told, jobs, retries)
-    state.end()
+    try:
+        with _Told(progress, grid) as told:
+            told(state)
+            _ENGINES[engine](grid, state, told, jobs, retries)
+        state.end()
+    finally:
+        state.release()
     return Swept(state, os.fspath(out))
 
 

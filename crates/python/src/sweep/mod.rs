@@ -4,6 +4,7 @@
 
 mod grid;
 mod known;
+mod lock;
 mod progress;
 mod source;
 

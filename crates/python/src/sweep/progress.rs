@@ -15,6 +15,7 @@ use tandem_experiments::{Task, Tracker};
 
 use super::grid::{Grid, Order};
 use super::known::Known;
+use super::lock::Lock;
 use crate::errors::mistake;
 use crate::parquet;
 use crate::table::Table;
@@ -60,6 +61,8 @@ impl Part {
 pub struct Progress {
     grid: Py<Grid>,
     folder: PathBuf,
+    /// No other sweep writes into the folder until this is let go.
+    lock: Option<Lock>,
     tracker: Tracker,
     open: VecDeque<Task>,
     known: Option<Known>,
@@ -125,12 +128,13 @@ fn is_left_over(path: &Path) -> bool {
 
 #[pymethods]
 impl Progress {
-    /// What is done of `grid` in `folder`, which is made if it is not there.
+    /// What is done of `grid` in `folder`, which is made if it is not there, and which is this sweep's until `release`.
     #[new]
     fn new(py: Python<'_>, grid: Py<Grid>, folder: PathBuf) -> PyResult<Self> {
         let wrong =
             |error: std::io::Error| PyOSError::new_err(format!("{}: cannot be made: {error}", folder.display()));
         fs::create_dir_all(&folder).map_err(wrong)?;
+        let lock = Lock::of(py, &folder)?;
         let it = grid.get();
         let open: VecDeque<Task> = py.detach(|| it.sweep.tasks().into());
         let about = serde_json::from_str::<Value>(&it.provenance()).and_then(|it| serde_json::to_string_pretty(&it));
@@ -138,6 +142,7 @@ impl Progress {
         let mut progress = Self {
             grid: grid.clone_ref(py),
             folder,
+            lock,
             tracker: Tracker::default(),
             open,
             known: None,
@@ -192,6 +197,11 @@ impl Progress {
             }
         }
         Ok(())
+    }
+
+    /// Lets other sweeps write into the folder.
+    fn release(&mut self) {
+        self.lock = None;
     }
 
     /// The rows of all parts that are done, by cell and seed as far as blocks go.

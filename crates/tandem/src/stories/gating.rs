@@ -37,7 +37,7 @@ fn what_is_the_same_is_not_worse() {
 
     28 of 66 values of this machine are assumed; 25.0 % of the energy rests on them, most on memory.dram static_watts (`tandem compare --sensitivity` says which matter).
 
-    Against base.json, of version 0.1.0:
+    Against base.json, of version 0.2.0:
 
     judged     workload  machine   pair            fails if    ×               interval
     not worse  one       hikey960  fair+schedutil  energy > 1  ×1.000 ± 0.000  of the same seeds

@@ -5,6 +5,9 @@
 mod analyzing;
 mod asking_why;
 mod comparing;
+mod documents;
+#[path = "../../tests/common/documents.rs"]
+mod documents_common;
 mod ejected;
 mod experimenting;
 mod gating;

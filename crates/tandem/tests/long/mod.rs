@@ -4,6 +4,7 @@
 
 mod ci;
 pub mod combinations;
+mod documents;
 mod effects;
 mod experiment;
 mod fuzzing;
