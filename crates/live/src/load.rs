@@ -175,12 +175,12 @@ pub(crate) fn is_scheduler(object: &Object, ops: &StructOps) -> bool {
 /// How a scheduler comes to keep limits of groups (`cpu.max`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum KeepsLimits {
-    /// It keeps none.
+    /// Limits do not hold under it.
     #[default]
     Never,
-    /// It keeps them where the kernel tells of them (`ops.cgroup_set_bandwidth`, since Linux 6.17).
+    /// Limits hold where the kernel tells of them (`ops.cgroup_set_bandwidth`, since Linux 6.17).
     WhereTold,
-    /// It keeps them also where it has to read them itself.
+    /// Limits hold also where the scheduler has to read them itself.
     Always,
 }
 
