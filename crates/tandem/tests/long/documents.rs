@@ -12,9 +12,9 @@ use tempfile::TempDir;
 use crate::compiled::object_path;
 use crate::documents_common::{Line, commands, lines, pages, repository, simple};
 
-/// Subcommands that are for a running kernel, or take minutes however little they are asked for and have tests of their own
-/// (`published`, `stories::reproducing`, `bench`).
-const NOT_RUN: [&str; 8] = ["run", "attach", "hint", "announce", "restore", "status", "reproduce", "bench"];
+/// Subcommands that are for a running kernel, wait for a browser, or take minutes however little they are asked for and have tests of
+/// their own (`ui`, `published`, `stories::reproducing`, `bench`).
+const NOT_RUN: [&str; 9] = ["run", "attach", "hint", "announce", "restore", "status", "ui", "reproduce", "bench"];
 
 /// Options that make a command short: `(subcommand, option, value)`.
 const SHORTER: [(&str, &str, &str); 9] = [
