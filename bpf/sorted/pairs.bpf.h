@@ -34,6 +34,9 @@ struct run_queue {
 	bool exists;
 	/* An epoch has begun, and no balancing since. */
 	bool balance;
+	/* Over the base of several queues: what runs has its turn; a tick has cut that short. */
+	bool in_turn;
+	bool cut;
 	/* Where it looked for longer queues of other chips, and for tasks of another intensity in its own. */
 	u32 probed;
 	u32 varied;
