@@ -21,14 +21,15 @@ enum {
 	PAIRED_SHIFT = 2,
 };
 
-/* Virtual time of the tasks that have turns in a line: the average of those that began one, or of the line where that is ahead. */
+/* Virtual time of the tasks that have turns in a line: the average of those that began one. */
 u64 paired_vtimes[MAX_LINES];
 
+/* That, or the line's own where it means nothing any more. */
 static __always_inline u64 paired_clock(u32 number)
 {
 	u64 clock = line_at(number)->vtime, average = paired_vtimes[number & (MAX_LINES - 1)];
 
-	return vtime_before(average, clock) ? clock : average;
+	return average - clock + SAME_NS > 2 * SAME_NS ? clock : average;
 }
 
 /* Whether something waits for its turn on a CPU. */
@@ -215,6 +216,19 @@ __noinline int paired_steal(u32 cpu)
 	return nr_lines > 1 && balance_steal(cpu);
 }
 
+/* Notes how far a task is from those that have turns; the average follows. */
+static __always_inline void paired_compare(struct task_ctx *tctx, struct queues_cpu *cctx)
+{
+	struct queues_task *task = &tctx->queues;
+	u64 clock = paired_clock(cctx->line), most = task->credit > PAIRED_APART_NS ? task->credit : PAIRED_APART_NS;
+	s64 ahead = task->vtime - clock;
+
+	tctx->sorted.apart = ahead > (s64)most || -ahead > (s64)most;
+	paired_vtimes[cctx->line] = clock + (ahead >> PAIRED_SHIFT);
+	if (cctx->has_lines && vtime_before(task->vtime + most, line_at(steal_random_line())->vtime))
+		tctx->sorted.apart = true;
+}
+
 /* Something waits for its turn on this CPU: whether that, or something from the line, or what ran until now, runs next. */
 static __noinline int paired_dispatch_turns(struct task_struct *prev, struct task_ctx *tctx, struct queues_cpu *cctx)
 {
@@ -235,7 +249,7 @@ static __noinline int paired_dispatch_turns(struct task_struct *prev, struct tas
 		if (paired_suits(prev, tctx, cctx->number)) {
 			if (paired_begins_next(prev, tctx, cctx))
 				return true;
-		} else if (vtime_before(task->vtime + task->request, due)) {
+		} else if (!tctx->sorted.apart && vtime_before(task->vtime + task->request, due)) {
 			queues_goes_on(prev, task, cctx, paired_clock(cctx->line));
 			return true;
 		}
@@ -262,8 +276,15 @@ static __noinline int paired_dispatch(struct task_struct *prev, struct queues_cp
 			tctx->sorted.until = 0;
 	}
 	rq->cut = false;
-	if (!rest && rq->nr_waiting <= 0)
-		return !tctx && !scx_bpf_dsq_nr_queued(QUEUE_LINE | cctx->line) && !cctx->has_pinned && paired_steal(cctx->number);
+	if (!rest && rq->nr_waiting <= 0) {
+		if (!tctx)
+			return !scx_bpf_dsq_nr_queued(QUEUE_LINE | cctx->line) && !cctx->has_pinned && paired_steal(cctx->number);
+		/* Alone: a turn as long as others'. */
+		paired_compare(tctx, cctx);
+		rest = sorted_slice_ns();
+		if (queues_take_owed(cctx, &tctx->queues, tctx->queues.vtime + tctx->queues.request, waiting_leeway(tctx->queues.slice)))
+			return true;
+	}
 	if (cctx->idles)
 		queues_charge_idle(prev, cctx);
 	if ((cctx->unusual || nr_idle_class > 0) &&
@@ -302,19 +323,6 @@ static __always_inline bool paired_tick(struct task_struct *p, struct queues_cpu
 	if (p->se.sum_exec_runtime - cctx->charged >= line_slice(line_at(cctx->line), cctx->crowd))
 		p->scx.slice = 0;
 	return true;
-}
-
-/* Notes how far a task is from those that have turns; the average follows. */
-static __always_inline void paired_compare(struct task_ctx *tctx, struct queues_cpu *cctx)
-{
-	struct queues_task *task = &tctx->queues;
-	u64 clock = paired_clock(cctx->line), most = task->credit > PAIRED_APART_NS ? task->credit : PAIRED_APART_NS;
-	s64 ahead = task->vtime - clock;
-
-	tctx->sorted.apart = ahead > (s64)most || -ahead > (s64)most;
-	paired_vtimes[cctx->line] = clock + (ahead >> PAIRED_SHIFT);
-	if (cctx->has_lines && vtime_before(task->vtime + most, line_at(steal_random_line())->vtime))
-		tctx->sorted.apart = true;
 }
 
 /* A task's turn begins, here or, if it was taken from there, in step with another queue no longer. What waits for a turn does not sleep. */
