@@ -15,8 +15,8 @@
 #include "../queues/queues.bpf.h"
 
 enum {
-	/* How far a task may be from the average, ns of virtual time, or of its work: the virtual time of two slices. */
-	PAIRED_APART_NS = 40 * NSEC_PER_MSEC,
+	/* How far a task may be from the average: the virtual time of so many slices, its own or that of nice 0. */
+	PAIRED_APART = 2,
 	/* The average follows what begins a turn by a quarter. */
 	PAIRED_SHIFT = 2,
 };
@@ -216,17 +216,55 @@ __noinline int paired_steal(u32 cpu)
 	return nr_lines > 1 && balance_steal(cpu);
 }
 
+/* How far a task may be from the average, ns of virtual time. */
+static __always_inline u64 paired_most(struct queues_task *task)
+{
+	u64 pace = task->credit / (CREDIT_NS / 1024);
+
+	return PAIRED_APART * sorted_slice_ns() * (pace > 1024 ? pace : 1024) >> 10;
+}
+
 /* Notes how far a task is from those that have turns; the average follows. */
 static __always_inline void paired_compare(struct task_ctx *tctx, struct queues_cpu *cctx)
 {
 	struct queues_task *task = &tctx->queues;
-	u64 clock = paired_clock(cctx->line), most = task->credit > PAIRED_APART_NS ? task->credit : PAIRED_APART_NS;
+	u64 clock = paired_clock(cctx->line), most = paired_most(task);
 	s64 ahead = task->vtime - clock;
 
 	tctx->sorted.apart = ahead > (s64)most || -ahead > (s64)most;
 	paired_vtimes[cctx->line] = clock + (ahead >> PAIRED_SHIFT);
 	if (cctx->has_lines && vtime_before(task->vtime + most, line_at(steal_random_line())->vtime))
 		tctx->sorted.apart = true;
+}
+
+/* Takes the first of another CPU's queue, if that one would be no shorter than this one's, with @task back in it, even then. */
+static __always_inline bool paired_take_longer(u32 cpu, u32 other, u32 own)
+{
+	if (other == cpu || rq_of(other)->nr_waiting <= 0 || rq_nr(other) < own + 2 ||
+	    !dsq_move_to_local(QUEUE_CPU + (other & (MAX_CPUS - 1))))
+		return false;
+	count(TANDEM_STAT_SORTED_BALANCED);
+	return true;
+}
+
+/*
+ * As an epoch begins: evens the lengths of queues, of the chip and of one CPU anywhere, or, where they are even, what they hold. Whether it
+ * took something to run. Who has had less than others where tasks do not divide evenly is virtual time's to say.
+ */
+static __noinline int paired_balance(u32 cpu, struct task_ctx *prev)
+{
+	struct run_queue *rq = rq_of(cpu);
+	struct chip *chip = chip_of(cpu);
+	u32 own = (u32)rq->nr_waiting + (prev != 0);
+
+	chip_look(cpu, bpf_ktime_get_ns());
+	if (paired_take_longer(cpu, chip->longest, own))
+		return true;
+	rq->probed = rq->probed + 1 < nr_cpus ? rq->probed + 1 : 0;
+	if (paired_take_longer(cpu, rq->probed, own))
+		return true;
+	balance_kinds(cpu);
+	return false;
 }
 
 /* Something waits for its turn on this CPU: whether that, or something from the line, or what ran until now, runs next. */
@@ -242,8 +280,8 @@ static __noinline int paired_dispatch_turns(struct task_struct *prev, struct tas
 		return true;
 	if (rq->balance) {
 		rq->balance = false;
-		chip_look(cctx->number, bpf_ktime_get_ns());
-		balance_kinds(cctx->number);
+		if (paired_balance(cctx->number, tctx))
+			return true;
 	}
 	if (task && cpu_of(cctx->number)->rank == RANK_NORMAL) {
 		if (paired_suits(prev, tctx, cctx->number)) {
@@ -362,6 +400,9 @@ static __always_inline void paired_begins(struct task_struct *p, struct task_ctx
 	if (!tctx->sorted.waits_on) {
 		queues_begins(p, task, cctx);
 		tctx->sorted.until = 0;
+		/* What comes from the line is owed as much as others have in a turn. */
+		if (nr_sorted_waiting > 0 && task->ran >= SLICE_LONE && paired_suits(p, tctx, cctx->number))
+			paired_begin_turn(p, tctx, cctx);
 		return;
 	}
 	/* It has saved up nothing: what it is behind is not bounded. */
