@@ -95,12 +95,26 @@ static __noinline int paired_insert(struct task_struct *p, struct task_ctx *tctx
 	return 0;
 }
 
+/* The virtual time of a slice, the task's own or that of nice 0 if that is longer. */
+static __always_inline u64 paired_slice(struct queues_task *task)
+{
+	u64 pace = task->credit / (CREDIT_NS / 1024);
+
+	return sorted_slice_ns() * (pace > 1024 ? pace : 1024) >> 10;
+}
+
+/* Whether a task that has just run has had less than others all the same, as it sleeps: it does not wait for a turn. */
+static __always_inline bool paired_is_owed(struct queues_task *task)
+{
+	return vtime_before(task->vtime, paired_clock(task->line));
+}
+
 /* Queues a task for its next turn, if it has turns; whether it does. */
 static __always_inline bool paired_enqueue(struct task_struct *p, struct task_ctx *tctx, u64 enq_flags)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
 
-	if (tctx->queues.ran_on && !(enq_flags & SCX_ENQ_LAST) && paired_suits(p, tctx, cpu)) {
+	if (tctx->queues.ran_on && !(enq_flags & SCX_ENQ_LAST) && paired_suits(p, tctx, cpu) && !paired_is_owed(&tctx->queues)) {
 		paired_insert(p, tctx, cpu, enq_flags);
 		return true;
 	}
@@ -216,19 +230,11 @@ __noinline int paired_steal(u32 cpu)
 	return nr_lines > 1 && balance_steal(cpu);
 }
 
-/* How far a task may be from the average, ns of virtual time. */
-static __always_inline u64 paired_most(struct queues_task *task)
-{
-	u64 pace = task->credit / (CREDIT_NS / 1024);
-
-	return PAIRED_APART * sorted_slice_ns() * (pace > 1024 ? pace : 1024) >> 10;
-}
-
 /* Notes how far a task is from those that have turns; the average follows. */
 static __always_inline void paired_compare(struct task_ctx *tctx, struct queues_cpu *cctx)
 {
 	struct queues_task *task = &tctx->queues;
-	u64 clock = paired_clock(cctx->line), most = paired_most(task);
+	u64 clock = paired_clock(cctx->line), most = PAIRED_APART * paired_slice(task);
 	s64 ahead = task->vtime - clock;
 
 	tctx->sorted.apart = ahead > (s64)most || -ahead > (s64)most;
@@ -382,7 +388,9 @@ static __noinline int paired_begin_turn(struct task_struct *p, struct task_ctx *
 		paired_compare(tctx, cctx);
 	turn->rest = 0;
 	turn->until = p->se.sum_exec_runtime + slice;
-	p->scx.slice = slice;
+	/* Its group may have used up its quota: then it stops at once. */
+	if (!cctx->limited)
+		p->scx.slice = slice;
 	rq->in_turn = true;
 	count(TANDEM_STAT_SORTED_TURNS);
 	return 0;
