@@ -86,6 +86,7 @@ static __noinline int paired_insert(struct task_struct *p, struct task_ctx *tctx
 
 	/* The kernel moves waiting tasks without a word when their CPU is no longer allowed. */
 	rq_uncount(turn);
+	turn->takes_part = true;
 	turn->weight = paired_weight(&tctx->queues);
 	turn->intensity = tctx->counted.intensity;
 	rq_count(rq, turn, cpu, epoch);
@@ -103,10 +104,26 @@ static __always_inline u64 paired_slice(struct queues_task *task)
 	return sorted_slice_ns() * (pace > 1024 ? pace : 1024) >> 10;
 }
 
-/* Whether a task that has just run has had less than others all the same, as it sleeps: it does not wait for a turn. */
-static __always_inline bool paired_is_owed(struct queues_task *task)
+/* Whether a task that has just run has had less than others all the same, as it slept: it does not wait for a turn. */
+static __always_inline bool paired_is_owed(struct task_ctx *tctx)
 {
-	return vtime_before(task->vtime, paired_clock(task->line));
+	return !tctx->sorted.takes_part && vtime_before(tctx->queues.vtime, paired_clock(tctx->queues.line));
+}
+
+/*
+ * Queues a task in the line that is far from the others' virtual time. It has not slept, and so what it is behind is not bounded, as for
+ * what has saved it up; nor what it is ahead.
+ */
+static __noinline int paired_settle(struct task_struct *p, struct task_ctx *tctx, u32 cpu, u64 enq_flags)
+{
+	struct queues_task *task = &tctx->queues;
+	u32 number = line_of(cpu);
+
+	line_enter(task, number);
+	tctx->sorted.settles = true;
+	dsq_insert_vtime(p, QUEUE_LINE | number, task->slice, task->vtime + task->request + queues_chance(task), enq_flags);
+	queues_kick(idle_pick_waiting(p, task, cpu), number);
+	return 0;
 }
 
 /* Queues a task for its next turn, if it has turns; whether it does. */
@@ -114,12 +131,20 @@ static __always_inline bool paired_enqueue(struct task_struct *p, struct task_ct
 {
 	u32 cpu = scx_bpf_task_cpu(p);
 
-	if (tctx->queues.ran_on && !(enq_flags & SCX_ENQ_LAST) && paired_suits(p, tctx, cpu) && !paired_is_owed(&tctx->queues)) {
-		paired_insert(p, tctx, cpu, enq_flags);
-		return true;
+	bool apart = tctx->sorted.apart;
+
+	tctx->sorted.apart = tctx->sorted.settles = false;
+	if (tctx->queues.ran_on && !(enq_flags & SCX_ENQ_LAST) && paired_suits(p, tctx, cpu)) {
+		if (!apart && !paired_is_owed(tctx)) {
+			paired_insert(p, tctx, cpu, enq_flags);
+			return true;
+		}
+		if (apart) {
+			paired_settle(p, tctx, cpu, enq_flags);
+			return true;
+		}
 	}
 	rq_uncount(&tctx->sorted);
-	tctx->sorted.apart = false;
 	tctx->sorted.rest = 0;
 	count(TANDEM_STAT_SORTED_NEWCOMERS);
 	return false;
@@ -405,7 +430,7 @@ static __always_inline void paired_begins(struct task_struct *p, struct task_ctx
 
 	rq->cut = rq->in_turn = false;
 	cpu_of(cctx->number)->idle = false;
-	if (!tctx->sorted.waits_on) {
+	if (!tctx->sorted.waits_on && !tctx->sorted.settles) {
 		queues_begins(p, task, cctx);
 		tctx->sorted.until = 0;
 		/* What comes from the line is owed as much as others have in a turn. */
@@ -413,7 +438,8 @@ static __always_inline void paired_begins(struct task_struct *p, struct task_ctx
 			paired_begin_turn(p, tctx, cctx);
 		return;
 	}
-	/* It has saved up nothing: what it is behind is not bounded. */
+	/* It has not slept: what it is behind is not bounded. */
+	tctx->sorted.settles = false;
 	line_enter(task, cctx->line);
 	vtime = task->vtime;
 	queues_begins(p, task, cctx);
@@ -429,6 +455,7 @@ static __always_inline void paired_stopping(struct task_struct *p, struct task_c
 
 	rq_of(cctx->number)->in_turn = false;
 	turn->rest = runnable ? paired_rest(p, turn) : 0;
+	turn->takes_part &= runnable;
 	turn->until = 0;
 }
 
