@@ -17,7 +17,7 @@
 enum {
 	/* How far a task may be from the average: the virtual time of so many slices, its own or that of nice 0. */
 	PAIRED_APART = 2,
-	/* The average follows what begins a turn by a quarter. */
+	/* The average follows what begins a turn by a quarter, and what weighs less than others in its queue by less. */
 	PAIRED_SHIFT = 2,
 };
 
@@ -255,17 +255,28 @@ __noinline int paired_steal(u32 cpu)
 	return nr_lines > 1 && balance_steal(cpu);
 }
 
+/* How much of what a task is ahead counts in the average: virtual time of what weighs little is coarse. */
+static __always_inline s64 paired_counts(struct queues_task *task, u32 cpu, s64 ahead)
+{
+	struct run_queue *rq = rq_of(cpu);
+	u64 weight = paired_weight(task), mean = rq->all_weight / ((rq->nr_waiting > 0 ? (u32)rq->nr_waiting : 0) + 1);
+	u64 part = weight < mean ? (weight << 10) / (mean ?: 1) : 1 << 10;
+
+	return (ahead * (s64)part) >> (10 + PAIRED_SHIFT);
+}
+
 /* Notes how far a task is from those that have turns; the average follows. */
-static __always_inline void paired_compare(struct task_ctx *tctx, struct queues_cpu *cctx)
+static __noinline int paired_compare(struct task_ctx *tctx, struct queues_cpu *cctx)
 {
 	struct queues_task *task = &tctx->queues;
 	u64 clock = paired_clock(cctx->line), most = PAIRED_APART * paired_slice(task);
 	s64 ahead = task->vtime - clock;
 
 	tctx->sorted.apart = ahead > (s64)most || -ahead > (s64)most;
-	paired_vtimes[cctx->line] = clock + (ahead >> PAIRED_SHIFT);
+	paired_vtimes[cctx->line] = clock + paired_counts(task, cctx->number, ahead);
 	if (cctx->has_lines && vtime_before(task->vtime + most, line_at(steal_random_line())->vtime))
 		tctx->sorted.apart = true;
+	return 0;
 }
 
 /* Takes the first of another CPU's queue, if that one would be no shorter than this one's, with @task back in it, even then. */
@@ -442,6 +453,9 @@ static __always_inline void paired_begins(struct task_struct *p, struct task_ctx
 	tctx->sorted.settles = false;
 	line_enter(task, cctx->line);
 	vtime = task->vtime;
+	/* Nor does the line's time go on to where it stands: others wait that are not in the line. */
+	cctx->deadline = paired_clock(cctx->line);
+	cctx->took = true;
 	queues_begins(p, task, cctx);
 	task->vtime = vtime;
 	cctx->deadline = vtime + task->request;
