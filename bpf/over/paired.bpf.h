@@ -458,7 +458,10 @@ static __always_inline void paired_begins(struct task_struct *p, struct task_ctx
 	cctx->took = true;
 	queues_begins(p, task, cctx);
 	task->vtime = vtime;
+	/* What wakes takes the CPU from it as from any other that has turns, however far it is behind. */
 	cctx->deadline = vtime + task->request;
+	if (vtime_before(cctx->deadline, paired_due(cctx->line)))
+		cctx->deadline = paired_due(cctx->line);
 	paired_begin_turn(p, tctx, cctx);
 }
 
