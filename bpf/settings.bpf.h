@@ -42,9 +42,8 @@ enum tandem_base {
 	TANDEM_BASE_QUEUES,
 };
 
-/* Of `asked`, by whose sign and size it is compared: the base of several queues; what brings the single one. */
+/* Of `asked`, by whose size it is compared: the base of several queues. */
 #define ASKED_QUEUES 0x40000000
-#define ASKED_SINGLE 0x80000000
 
 /* What settings ask for; loaders know. To the verifier it is constant, and so it does not follow what nobody asked for. */
 const volatile u32 asked = ASKED_QUEUES;
@@ -52,7 +51,7 @@ const volatile u32 asked = ASKED_QUEUES;
 const volatile enum tandem_base base
 	__asks(0x40000000)
 	__needs("tick runnable quiescent set_weight set_cpumask cpu_release exit_task cgroup_init cgroup_exit cgroup_move cgroup_set_weight SCX_OPS_HAS_CGROUP_WEIGHT SCX_OPS_ENQ_LAST")
-	__help("What lies under the mechanisms: single, one queue for all CPUs; queues, one for each last-level cache, weights as fair's, groups. With sorted it is single.") = TANDEM_BASE_QUEUES;
+	__help("What lies under the mechanisms: single, one queue for all CPUs; queues, one for each last-level cache, weights as fair's, groups.") = TANDEM_BASE_QUEUES;
 
 /* What the base of several queues is after besides time. */
 enum tandem_mode {
@@ -88,9 +87,9 @@ static inline u32 wished(void)
 /* The mechanisms. */
 
 const volatile bool all
-	__asks(0x8000003f)
+	__asks(0x3f)
 	__needs("runnable quiescent update_idle cpu_release set_cpumask exit_task tandem_sched_stat_runtime SCX_OPS_ENQ_LAST")
-	__help("Turn on all five mechanisms, isolation as shared unless said otherwise; sorted among them brings base=single.") = false;
+	__help("Turn on all five mechanisms, isolation as shared unless said otherwise.") = false;
 const volatile enum tandem_isolate isolate
 	__asks(0x21)
 	__needs("set_cpumask update_idle cpu_release exit_task SCX_OPS_ENQ_LAST")
@@ -104,9 +103,9 @@ const volatile bool serial_first
 	__needs("runnable quiescent update_idle cpu_release exit_task SCX_OPS_ENQ_LAST")
 	__help("Serial phases of parallel applications run first, then the senior of several parallel ones.") = false;
 const volatile bool sorted
-	__asks(0x80000008)
+	__asks(0x8)
 	__needs("quiescent update_idle cpu_release exit_task tandem_sched_stat_runtime SCX_OPS_ENQ_LAST")
-	__help("Run queues sorted by memory intensity, opposite ways on paired CPUs, in synchronised epochs. Brings base=single.") = false;
+	__help("Run queues sorted by memory intensity, opposite ways on paired CPUs, in synchronised epochs.") = false;
 const volatile bool speed
 	__asks(0x30)
 	__needs("update_idle cpu_release exit_task tandem_sched_stat_runtime SCX_OPS_ENQ_LAST")

@@ -357,8 +357,8 @@ void BPF_STRUCT_OPS(tandem_update_idle, s32 cpu, bool idle)
 {
 	if (is_alone())
 		return;
-	/* Over the base of several queues only hardware threads ask each other. */
-	if (smt || !is_on_queues())
+	/* Over the base of several queues only hardware threads ask each other, and pairs. */
+	if (smt || is_on(SORTED) || !is_on_queues())
 		cpu_of(cpu)->idle = idle;
 	if (nr_kinds > 1 && !is_on_queues())
 		pull_update_idle(cpu_of(cpu), idle);

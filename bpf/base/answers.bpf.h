@@ -32,7 +32,7 @@ static __always_inline bool is_asked(u32 mechanisms)
 	return asked & mechanisms;
 }
 
-/* Whether the base of several queues schedules; sorted does not stand on it. */
+/* Whether the base of several queues schedules. */
 static __always_inline bool is_on_queues(void)
 {
 	return (s32)asked >= ASKED_QUEUES;

@@ -304,6 +304,8 @@ static void counters_begin(u32 cpu, struct cpu_counters *counters, bool stalls)
 	if (sorted_state != TANDEM_STATE_NO_COUNTERS)
 		return;
 	sorted_state = TANDEM_STATE_ACTIVE;
+	/* The base of several queues is not alone any more. */
+	__sync_fetch_and_and(&active, ~ALONE);
 	__sync_fetch_and_or(&active, SORTED);
 }
 

@@ -157,6 +157,8 @@ static __always_inline void over_enqueue_task(struct task_struct *p, struct task
 		return;
 	if (active & (SERIAL | LONGEST) && over_enqueue_ranked(p, tctx, enq_flags))
 		return;
+	if (is_on(SORTED) && paired_enqueue(p, tctx, enq_flags))
+		return;
 	if (is_confined() && p->nr_cpus_allowed > 1 && !must_stay(p))
 		confined_enqueue(p, task, enq_flags);
 	else
@@ -228,14 +230,15 @@ static void over_dispatch(s32 cpu, struct task_struct *prev)
 
 	if (active & CLOCKS)
 		clock_catch_up(cpu);
-	if (active & (SERIAL | LONGEST)) {
+	if (active & (SERIAL | LONGEST | SORTED)) {
 		over_hand_over(cctx, queues);
 		if (queues->looks_for_aged && age_take(queues))
 			return;
-		if (ranked_dispatch(prev, cctx, queues))
+		if (active & (SERIAL | LONGEST) && ranked_dispatch(prev, cctx, queues))
 			return;
 	}
-	queues_dispatch(cpu, prev);
+	if (!(is_on(SORTED) && paired_dispatch(prev, queues)))
+		queues_dispatch(cpu, prev);
 	if (is_on(CLOCKS) && is_queued(prev) && prev->scx.slice && !queues->took)
 		over_goes_on(prev);
 }
@@ -245,14 +248,18 @@ static void over_tick(struct task_struct *p)
 {
 	struct queues_cpu *queues = queues_cpu_of(bpf_get_smp_processor_id());
 	struct cpu_ctx *cctx = cpu_of(queues->number);
+	u64 slice = p->scx.slice;
 
 	queues_tick_clock(p, queues);
 	if (ranked_stays(cctx, queues))
 		return;
-	queues_tick_slice(p, queues);
+	if (!(is_on(SORTED) && paired_tick(p, queues)))
+		queues_tick_slice(p, queues);
 	if (active & (SERIAL | LONGEST) && ranked_waiting() &&
 	    (age_is_time(queues) || p->se.sum_exec_runtime - queues->charged >= SLICE_MOST))
 		p->scx.slice = 0;
+	if (is_on(SORTED) && slice && !p->scx.slice)
+		rq_of(queues->number)->cut = true;
 }
 
 static void over_runnable(struct task_struct *p, u64 enq_flags)
@@ -268,10 +275,12 @@ static void over_runnable(struct task_struct *p, u64 enq_flags)
 
 static void over_quiescent(struct task_struct *p, u64 deq_flags)
 {
-	struct task_ctx *tctx = active & (QUEUES_GROUPS | SERIAL | LONGEST) ? task_of(p) : 0;
+	struct task_ctx *tctx = active & (QUEUES_GROUPS | SERIAL | LONGEST | SORTED) ? task_of(p) : 0;
 
 	if (!tctx)
 		return;
+	if (is_on(SORTED))
+		rq_uncount(&tctx->sorted);
 	if (active & QUEUES_GROUPS)
 		queues_counts_no_more(&tctx->queues);
 	group_hears_quiescent(p, tctx, deq_flags);
@@ -306,7 +315,10 @@ static void over_running(struct task_struct *p)
 	}
 	if (active & ISOLATE)
 		isolate_running(tctx, cpu_of(queues->number));
-	queues_begins(p, &tctx->queues, queues);
+	if (here && is_on(SORTED))
+		paired_begins(p, tctx, queues);
+	else
+		queues_begins(p, &tctx->queues, queues);
 	if (here)
 		over_begins(p, tctx, queues);
 }
@@ -321,13 +333,15 @@ static void over_stopping(struct task_struct *p, bool runnable)
 
 	if (!tctx)
 		return;
-	if (!(on & (SERIAL | LONGEST | CLOCKS)) || queues->number != bpf_get_smp_processor_id()) {
+	if (!(on & (SERIAL | LONGEST | SORTED | CLOCKS)) || queues->number != bpf_get_smp_processor_id()) {
 		queues_stops(p, &tctx->queues, queues, runnable);
 		return;
 	}
 	over_hand_over(cctx, queues);
 	if (on & (SERIAL | LONGEST | ISOLATE) || light_works)
 		ran = cpu_stops(cctx, tctx);
+	if (on & SORTED)
+		paired_stopping(p, tctx, queues, runnable);
 	queues_stops(p, &tctx->queues, queues, runnable);
 	if (on & (SERIAL | LONGEST))
 		ranked_stopping(p, tctx, cctx, ran);

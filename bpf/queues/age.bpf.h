@@ -72,7 +72,8 @@ static __noinline int age_take(struct queues_cpu *cctx)
 	cctx->deadline = line_at(number)->vtime;
 	cctx->took = (cctx->has_pinned && age_take_from(cctx, QUEUE_PINNED | cctx->number)) || age_take_from(cctx, QUEUE_LINE | number) ||
 		     (nr_idle_class > 0 && age_take_from(cctx, QUEUE_LINE_IDLE | number)) ||
-		     (active & LONGEST && cpu_of(cctx->number)->isolate.takes_applications && age_take_from(cctx, QUEUE_LONG));
+		     (active & LONGEST && cpu_of(cctx->number)->isolate.takes_applications && age_take_from(cctx, QUEUE_LONG)) ||
+		     (is_on(SORTED) && age_take_from(cctx, QUEUE_CPU + cctx->number));
 	cctx->looks_for_aged = cctx->took;
 	return cctx->took;
 }

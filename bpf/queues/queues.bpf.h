@@ -222,13 +222,19 @@ static __noinline int queues_charge_idle_class(struct queues_cpu *cctx, u64 ran,
 	return 0;
 }
 
+/* Whether something waits that the idle class keeps from running: in its line, or for its turn in a sorted queue. */
+static __always_inline bool queues_wanted(struct queues_cpu *cctx)
+{
+	return scx_bpf_dsq_nr_queued(QUEUE_LINE | cctx->line) > 0 || (is_on(SORTED) && nr_sorted_waiting > 0);
+}
+
 /* Charges one of the idle class that could go on, before what waits is taken: that tells whether it was wanted. */
 static __noinline int queues_charge_idle(struct task_struct *prev, struct queues_cpu *cctx)
 {
 	struct task_ctx *tctx = is_queued(prev) ? task_of(prev) : 0;
 
 	if (tctx)
-		queues_charge_idle_class(cctx, line_charge(prev, &tctx->queues), scx_bpf_dsq_nr_queued(QUEUE_LINE | cctx->line));
+		queues_charge_idle_class(cctx, line_charge(prev, &tctx->queues), queues_wanted(cctx));
 	return 0;
 }
 
@@ -555,7 +561,7 @@ static __always_inline void queues_stops(struct task_struct *p, struct queues_ta
 	u32 wanted;
 
 	if (task->idles)
-		queues_charge_idle_class(cctx, ran, scx_bpf_dsq_nr_queued(QUEUE_LINE | cctx->line));
+		queues_charge_idle_class(cctx, ran, queues_wanted(cctx));
 	if (cctx->wants_util)
 		util_ran(task, cctx);
 	if (active & QUEUES_LIMITS)

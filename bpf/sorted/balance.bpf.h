@@ -114,6 +114,9 @@ __noinline int balance_exchange(u32 cpu, u32 light)
 	struct extreme *give = &extremes[2 * (cpu & (MAX_CPUS - 1))], *take = give + 1;
 	s32 difference = rq_intensity(cpu) - rq_intensity(light), gain;
 
+	/* Over the base of several queues lengths may differ for a while, and sums with them. */
+	if (is_on_queues() && rq_nr(cpu) != rq_nr(light))
+		return 0;
 	/* The sums' difference falls by twice that of the tasks. */
 	if (difference < 2 * EXCHANGE_STEP || rq_of(light)->nr_waiting <= 0)
 		return 0;

@@ -34,6 +34,9 @@ struct run_queue {
 	bool exists;
 	/* An epoch has begun, and no balancing since. */
 	bool balance;
+	/* Over the base of several queues: what runs has its turn; a tick has cut that short. */
+	bool in_turn;
+	bool cut;
 	/* Where it looked for longer queues of other chips, and for tasks of another intensity in its own. */
 	u32 probed;
 	u32 varied;
@@ -153,11 +156,13 @@ static __always_inline u32 rq_nr(u32 cpu)
 	return (waiting > 0 ? waiting : 0) + !cpu_of(cpu)->idle;
 }
 
-/* That over the CPU's performance, so that the same on all is balance. */
+/* That over the CPU's performance, so that the same on all is balance; the base of several queues goes by time. */
 static __always_inline u32 rq_load(u32 cpu, u32 nr)
 {
 	u32 performance = facts_of(cpu)->performance;
 
+	if (is_on_queues())
+		return nr * 1024;
 	return nr * 1024 / (performance ?: 1);
 }
 

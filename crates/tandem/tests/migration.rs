@@ -57,8 +57,9 @@ fn who_does_not_look_is_ejected() {
         ("sdm845", "longest=true"),
         ("hikey960", "base=single,longest=true"),
         ("hikey960", "base=single,serial_first=true"),
-        ("hikey960", "all=true"),
-        ("smp-8", "all=true"),
+        // On the base of several queues these do not send what runs to another CPU in this workload.
+        ("hikey960", "base=single,all=true"),
+        ("smp-8", "base=single,all=true"),
     ] {
         let report = blind.report(&workload(), machine, settings);
         let said = ejection(&report).unwrap_or_else(|| panic!("{settings} on {machine}"));

@@ -143,6 +143,5 @@ impl MechanismOptions {
 
 /// Whether one queue for all CPUs lies under the mechanisms (docs/base.md): of a setting that is there twice the last holds.
 fn has_single_queue(settings: &[(String, String)]) -> bool {
-    let value = |name| settings.iter().rev().find(|(set, _)| set == name).map(|(_, value)| value.as_str());
-    value("base") == Some("single") || [value("sorted"), value("all")].contains(&Some("true"))
+    settings.iter().rev().find(|(set, _)| set == "base").is_some_and(|(_, value)| value == "single")
 }

@@ -16,6 +16,7 @@ mod patience;
 mod pinned;
 mod run;
 mod single;
+mod sorted;
 mod staying;
 mod steering;
 mod turns;

@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * sorted over the base of several queues: what uses up its slices has turns in the sorted queue of its CPU (sorted/), beside the CPU's
+ * line, in which everything else waits.
+ *
+ * Virtual time is the base's. Between the line and the sorted queue it decides: the first in the line goes before the next turn if it
+ * is due before what waits for turns is on average. Turns alone are by weight among the tasks of one CPU only. So a task that is far
+ * from the average as its turn begins waits in the line the next time, where the base gives it what it is owed, on whichever CPU of the
+ * line, or has it wait.
+ */
+#ifndef __TANDEM_PAIRED_H
+#define __TANDEM_PAIRED_H
+
+#include "../base/ask.bpf.h"
+#include "../queues/queues.bpf.h"
+
+enum {
+	/* How far a task may be from the average: the virtual time of so many slices, its own or that of nice 0. */
+	PAIRED_APART = 2,
+	/* The average follows what begins a turn by a quarter, and what weighs less than others in its queue by less. */
+	PAIRED_SHIFT = 2,
+};
+
+/* Virtual time of the tasks that have turns in a line: the average of those that began one. */
+u64 paired_vtimes[MAX_LINES];
+
+/* That, or the line's own where it means nothing any more. */
+static __always_inline u64 paired_clock(u32 number)
+{
+	u64 clock = line_at(number)->vtime, average = paired_vtimes[number & (MAX_LINES - 1)];
+
+	return average - clock + SAME_NS > 2 * SAME_NS ? clock : average;
+}
+
+/* Whether something waits for its turn on a CPU. */
+static __always_inline bool paired_waits(u32 cpu)
+{
+	return is_on(SORTED) && rq_of(cpu)->nr_waiting > 0;
+}
+
+/* When that is due, on the scale of the line's places. */
+static __always_inline u64 paired_due(u32 number)
+{
+	return paired_clock(number) + REQUEST_MOST;
+}
+
+/* The place of what is due first in a CPU's line, or for its turn there; whether something waits. */
+static __always_inline bool paired_first(struct queues_cpu *cctx, u64 *place)
+{
+	bool waits = waiting_first(cctx->number, QUEUE_LINE | cctx->line, place);
+	u64 due;
+
+	if (!paired_waits(cctx->number))
+		return waits;
+	due = paired_due(cctx->line);
+	if (!waits || vtime_before(due, *place))
+		*place = due;
+	return true;
+}
+
+/* A task's weight in its epoch, 1024 for nice 0: with its group's share, as the base has it in what sleep saves up. */
+static __always_inline u32 paired_weight(struct queues_task *task)
+{
+	u64 weight = (u64)CREDIT_NS * WEIGHT_NICE_0 / (task->credit ?: 1);
+
+	return weight ?: 1;
+}
+
+/*
+ * Whether a task may have turns on a CPU: an application's, of which counters know what it does, and which has used up a slice since it
+ * woke. What is pinned, of the idle class or of a rank goes its own way.
+ */
+static __always_inline bool paired_suits(struct task_struct *p, struct task_ctx *tctx, u32 cpu)
+{
+	return tctx->counted.measured && !tctx->sorted.apart && !tctx->queues.idles && tctx->queues.ran >= SLICE_LONE &&
+	       p->nr_cpus_allowed > 1 && !must_stay(p) && rq_of(cpu)->exists && place_of(tctx) == PLACE_APPLICATION &&
+	       sorted_is_worth_it(cpu);
+}
+
+/* Queues a task for a turn in the next epoch, or, if that was cut short, for the rest of it in this one. */
+static __noinline int paired_insert(struct task_struct *p, struct task_ctx *tctx, u32 cpu, u64 enq_flags)
+{
+	struct run_queue *rq = rq_of(cpu);
+	struct sorted_task *turn = &tctx->sorted;
+	u64 epoch = turn->rest ? rq->epoch : rq->epoch + 1;
+
+	/* The kernel moves waiting tasks without a word when their CPU is no longer allowed. */
+	rq_uncount(turn);
+	turn->takes_part = true;
+	turn->weight = paired_weight(&tctx->queues);
+	turn->intensity = tctx->counted.intensity;
+	rq_count(rq, turn, cpu, epoch);
+	dsq_insert_vtime(p, QUEUE_CPU + (cpu & (MAX_CPUS - 1)), sorted_slice_ns(),
+			 turn->rest ? epoch << 16 : rq_key(rq, epoch, turn->intensity), enq_flags);
+	queues_kick(idle_pick_waiting(p, &tctx->queues, cpu), line_of(cpu));
+	return 0;
+}
+
+/* The virtual time of a slice, the task's own or that of nice 0 if that is longer. */
+static __always_inline u64 paired_slice(struct queues_task *task)
+{
+	u64 pace = task->credit / (CREDIT_NS / 1024);
+
+	return sorted_slice_ns() * (pace > 1024 ? pace : 1024) >> 10;
+}
+
+/* Whether a task that has just run has had less than others all the same, as it slept: it does not wait for a turn. */
+static __always_inline bool paired_is_owed(struct task_ctx *tctx)
+{
+	return !tctx->sorted.takes_part && vtime_before(tctx->queues.vtime, paired_clock(tctx->queues.line));
+}
+
+/*
+ * Queues a task in the line that is far from the others' virtual time. It has not slept, and so what it is behind is not bounded, as for
+ * what has saved it up; nor what it is ahead.
+ */
+static __noinline int paired_settle(struct task_struct *p, struct task_ctx *tctx, u32 cpu, u64 enq_flags)
+{
+	struct queues_task *task = &tctx->queues;
+	u32 number = line_of(cpu);
+
+	line_enter(task, number);
+	tctx->sorted.settles = true;
+	dsq_insert_vtime(p, QUEUE_LINE | number, task->slice, task->vtime + task->request + queues_chance(task), enq_flags);
+	queues_kick(idle_pick_waiting(p, task, cpu), number);
+	return 0;
+}
+
+/* Queues a task for its next turn, if it has turns; whether it does. */
+static __always_inline bool paired_enqueue(struct task_struct *p, struct task_ctx *tctx, u64 enq_flags)
+{
+	u32 cpu = scx_bpf_task_cpu(p);
+
+	bool apart = tctx->sorted.apart;
+
+	tctx->sorted.apart = tctx->sorted.settles = false;
+	if (tctx->queues.ran_on && !(enq_flags & SCX_ENQ_LAST) && paired_suits(p, tctx, cpu)) {
+		if (!apart && !paired_is_owed(tctx)) {
+			paired_insert(p, tctx, cpu, enq_flags);
+			return true;
+		}
+		if (apart) {
+			paired_settle(p, tctx, cpu, enq_flags);
+			return true;
+		}
+	}
+	rq_uncount(&tctx->sorted);
+	tctx->sorted.rest = 0;
+	count(TANDEM_STAT_SORTED_NEWCOMERS);
+	return false;
+}
+
+/* What is left of the turn of what runs, ns: only a tick that something may be waiting for cuts it short, and whoever takes the CPU. */
+static __always_inline u64 paired_rest(struct task_struct *p, struct sorted_task *turn)
+{
+	u64 ran = p->se.sum_exec_runtime;
+
+	return turn->until > ran + sorted_slice_ns() / 4 ? turn->until - ran : 0;
+}
+
+/* Lets what runs go on for @slice ns of its turn. */
+static __always_inline void paired_goes_on(struct task_struct *prev, struct task_ctx *tctx, struct queues_cpu *cctx, u64 slice)
+{
+	queues_goes_on(prev, &tctx->queues, cctx, paired_clock(cctx->line));
+	prev->scx.slice = slice;
+	tctx->sorted.until = prev->se.sum_exec_runtime + slice;
+}
+
+/* The last task of an epoch goes on if its place in the next one is the first (sorted_goes_on). */
+static __noinline int paired_begins_next(struct task_struct *prev, struct task_ctx *tctx, struct queues_cpu *cctx)
+{
+	struct run_queue *rq = rq_of(cctx->number);
+	u64 now = bpf_ktime_get_ns();
+	u32 weight;
+	s32 first;
+
+	if (rq->left > 0)
+		return false;
+	first = sorted_first(cctx->number);
+	if (first < 0 || rq_key(rq, 0, tctx->counted.intensity) + EXCHANGE_STEP > rq_key(rq, 0, first))
+		return false;
+	weight = paired_weight(&tctx->queues);
+	sorted_begin_epoch(rq, cctx->number, weight, now);
+	paired_goes_on(prev, tctx, cctx, sorted_turn(rq, weight, now));
+	count(TANDEM_STAT_SORTED_TURNS);
+	return true;
+}
+
+/* Takes what may run here only, or something of the idle class, if that is due before @due and the line. */
+static __noinline int paired_take_unusual(struct queues_cpu *cctx, u64 due)
+{
+	u32 cpu = cctx->number, number = cctx->line;
+	u64 pinned, first;
+
+	if (cctx->has_pinned) {
+		if (!waiting_first(cpu, QUEUE_PINNED | cpu, &pinned)) {
+			cctx->has_pinned = false;
+		} else if (vtime_before(pinned, due) &&
+			   !(waiting_first(cpu, QUEUE_LINE | number, &first) && vtime_before(first, pinned))) {
+			cctx->deadline = pinned;
+			cctx->took = dsq_move_to_local(QUEUE_PINNED | cpu);
+			return cctx->took;
+		}
+	}
+	return queues_idle_class_due(line_at(number), number) && dsq_move_to_local(QUEUE_LINE_IDLE | number);
+}
+
+/* Takes something from the line if it is due before @due: before what runs, if @task goes on else, and has its leeway. */
+static __noinline int paired_take_line(struct queues_cpu *cctx, struct queues_task *task, u64 due)
+{
+	u64 leeway = task ? waiting_leeway(task->slice) : 0;
+	struct waiting waiting = {};
+
+	if (!scx_bpf_dsq_nr_queued(QUEUE_LINE | cctx->line))
+		return false;
+	waiting_look(cctx->number, &waiting);
+	if (!waiting.any)
+		return false;
+	leeway = waiting_least(waiting.leeway, leeway);
+	if (!vtime_before(waiting.place + leeway, due)) {
+		if (task)
+			queues_stays(task, cctx, &waiting, leeway);
+		return false;
+	}
+	cctx->deadline = waiting.first;
+	cctx->took = waiting_take(cctx->line, &waiting);
+	return cctx->took;
+}
+
+/* Takes the next one of those that wait for turns on this CPU. */
+static __always_inline bool paired_take_turn(struct queues_cpu *cctx)
+{
+	cctx->deadline = paired_clock(cctx->line);
+	cctx->took = dsq_move_to_local(QUEUE_CPU + cctx->number);
+	return cctx->took;
+}
+
+static __always_inline bool paired_steal_from(u32 cpu, u32 other)
+{
+	if (other == cpu || rq_of(other)->nr_waiting <= 0 || !dsq_move_to_local(QUEUE_CPU + (other & (MAX_CPUS - 1))))
+		return false;
+	count(TANDEM_STAT_SORTED_STOLEN);
+	return true;
+}
+
+/* Takes what waits for a turn on another CPU, of the same line first; for a CPU that has nothing to do. */
+__noinline int paired_steal(u32 cpu)
+{
+	struct line *line = line_at(line_of(cpu));
+	s32 at;
+
+	for_range(at, 0, line->nr_cpus)
+		if (paired_steal_from(cpu, line_cpus[(line->first + at) & (MAX_CPUS - 1)]))
+			return true;
+	return nr_lines > 1 && balance_steal(cpu);
+}
+
+/* How much of what a task is ahead counts in the average: virtual time of what weighs little is coarse. */
+static __always_inline s64 paired_counts(struct queues_task *task, u32 cpu, s64 ahead)
+{
+	struct run_queue *rq = rq_of(cpu);
+	u64 weight = paired_weight(task), mean = rq->all_weight / ((rq->nr_waiting > 0 ? (u32)rq->nr_waiting : 0) + 1);
+	u64 part = weight < mean ? (weight << 10) / (mean ?: 1) : 1 << 10;
+
+	return (ahead * (s64)part) >> (10 + PAIRED_SHIFT);
+}
+
+/* Notes how far a task is from those that have turns; the average follows. */
+static __noinline int paired_compare(struct task_ctx *tctx, struct queues_cpu *cctx)
+{
+	struct queues_task *task = &tctx->queues;
+	u64 clock = paired_clock(cctx->line), most = PAIRED_APART * paired_slice(task);
+	s64 ahead = task->vtime - clock;
+
+	tctx->sorted.apart = ahead > (s64)most || -ahead > (s64)most;
+	paired_vtimes[cctx->line] = clock + paired_counts(task, cctx->number, ahead);
+	if (cctx->has_lines && vtime_before(task->vtime + most, line_at(steal_random_line())->vtime))
+		tctx->sorted.apart = true;
+	return 0;
+}
+
+/* Takes the first of another CPU's queue, if that one would be no shorter than this one's, with @task back in it, even then. */
+static __always_inline bool paired_take_longer(u32 cpu, u32 other, u32 own)
+{
+	if (other == cpu || rq_of(other)->nr_waiting <= 0 || rq_nr(other) < own + 2 ||
+	    !dsq_move_to_local(QUEUE_CPU + (other & (MAX_CPUS - 1))))
+		return false;
+	count(TANDEM_STAT_SORTED_BALANCED);
+	return true;
+}
+
+/*
+ * As an epoch begins: evens the lengths of queues, of the chip and of one CPU anywhere, or, where they are even, what they hold. Whether it
+ * took something to run. Who has had less than others where tasks do not divide evenly is virtual time's to say.
+ */
+static __noinline int paired_balance(u32 cpu, struct task_ctx *prev)
+{
+	struct run_queue *rq = rq_of(cpu);
+	struct chip *chip = chip_of(cpu);
+	u32 own = (u32)rq->nr_waiting + (prev != 0);
+
+	chip_look(cpu, bpf_ktime_get_ns());
+	if (paired_take_longer(cpu, chip->longest, own))
+		return true;
+	rq->probed = rq->probed + 1 < nr_cpus ? rq->probed + 1 : 0;
+	if (paired_take_longer(cpu, rq->probed, own))
+		return true;
+	balance_kinds(cpu);
+	return false;
+}
+
+/* Something waits for its turn on this CPU: whether that, or something from the line, or what ran until now, runs next. */
+static __noinline int paired_dispatch_turns(struct task_struct *prev, struct task_ctx *tctx, struct queues_cpu *cctx)
+{
+	struct run_queue *rq = rq_of(cctx->number);
+	struct queues_task *task = tctx ? &tctx->queues : 0;
+	u64 due = paired_due(cctx->line);
+
+	if (paired_take_line(cctx, 0, due))
+		return true;
+	if (task && queues_take_owed(cctx, task, due, waiting_leeway(task->slice)))
+		return true;
+	if (rq->balance) {
+		rq->balance = false;
+		if (paired_balance(cctx->number, tctx))
+			return true;
+	}
+	if (task && cpu_of(cctx->number)->rank == RANK_NORMAL) {
+		if (paired_suits(prev, tctx, cctx->number)) {
+			if (paired_begins_next(prev, tctx, cctx))
+				return true;
+		} else if (!tctx->sorted.apart && vtime_before(task->vtime + task->request, due)) {
+			queues_goes_on(prev, task, cctx, paired_clock(cctx->line));
+			return true;
+		}
+	}
+	return paired_take_turn(cctx);
+}
+
+/* Gives a CPU what runs next, where sorting has a say; false: it has none. */
+static __noinline int paired_dispatch(struct task_struct *prev, struct queues_cpu *cctx)
+{
+	struct run_queue *rq = rq_of(cctx->number);
+	struct task_ctx *tctx = 0;
+	u64 rest = 0;
+
+	if (nr_sorted_waiting <= 0 || !rq->exists)
+		return false;
+	if (is_queued(prev) && queues_could_go_on(prev, cctx, line_at(cctx->line)))
+		tctx = task_of(prev);
+	if (tctx) {
+		if (rq->cut)
+			rest = paired_rest(prev, &tctx->sorted);
+		else
+			/* It is over, also for what yields. */
+			tctx->sorted.until = 0;
+	}
+	rq->cut = false;
+	if (!rest && rq->nr_waiting <= 0) {
+		if (!tctx)
+			return !scx_bpf_dsq_nr_queued(QUEUE_LINE | cctx->line) && !cctx->has_pinned && paired_steal(cctx->number);
+		/* Alone: a turn as long as others'. */
+		paired_compare(tctx, cctx);
+		rest = sorted_slice_ns();
+		if (queues_take_owed(cctx, &tctx->queues, tctx->queues.vtime + tctx->queues.request, waiting_leeway(tctx->queues.slice)))
+			return true;
+	}
+	if (cctx->idles)
+		queues_charge_idle(prev, cctx);
+	if ((cctx->unusual || nr_idle_class > 0) &&
+	    paired_take_unusual(cctx, rest ? tctx->queues.vtime + tctx->queues.request : paired_due(cctx->line)))
+		return true;
+	if (!rest)
+		return paired_dispatch_turns(prev, tctx, cctx);
+	if (paired_take_line(cctx, &tctx->queues, tctx->queues.vtime + tctx->queues.request))
+		return true;
+	paired_goes_on(prev, tctx, cctx, rest);
+	return true;
+}
+
+/*
+ * A tick: whether the base has nothing to do with slices now. What has its turn is left alone if nothing else waits; anything else gives
+ * the CPU to what waits for turns after as much as the base gives at once.
+ */
+static __always_inline bool paired_tick(struct task_struct *p, struct queues_cpu *cctx)
+{
+	struct run_queue *rq = rq_of(cctx->number);
+
+	if (nr_sorted_waiting <= 0)
+		return false;
+	if (cctx->idles) {
+		p->scx.slice = 0;
+		return true;
+	}
+	if (rq->nr_waiting <= 0)
+		return false;
+	if (age_is_time(cctx)) {
+		p->scx.slice = 0;
+		return true;
+	}
+	if (rq->in_turn)
+		return !cctx->crowd && !cctx->has_pinned && !line_idle_waits(cctx->line);
+	if (p->se.sum_exec_runtime - cctx->charged >= line_slice(line_at(cctx->line), cctx->crowd))
+		p->scx.slice = 0;
+	return true;
+}
+
+/* A task's turn begins, here or, if it was taken from there, in step with another queue no longer. What waits for a turn does not sleep. */
+static __noinline int paired_begin_turn(struct task_struct *p, struct task_ctx *tctx, struct queues_cpu *cctx)
+{
+	struct run_queue *rq = rq_of(cctx->number);
+	struct sorted_task *turn = &tctx->sorted;
+	bool here = turn->waits_on == cctx->number + 1;
+	u64 now = bpf_ktime_get_ns(), slice = sorted_slice_ns();
+
+	rq_uncount(turn);
+	if (here && turn->epoch > rq->epoch)
+		sorted_begin_epoch(rq, cctx->number, turn->weight, now);
+	if (here)
+		slice = sorted_turn(rq, turn->weight, now);
+	if (turn->rest)
+		slice = turn->rest;
+	else
+		paired_compare(tctx, cctx);
+	turn->rest = 0;
+	turn->until = p->se.sum_exec_runtime + slice;
+	/* Its group may have used up its quota: then it stops at once. */
+	if (!cctx->limited)
+		p->scx.slice = slice;
+	rq->in_turn = true;
+	count(TANDEM_STAT_SORTED_TURNS);
+	return 0;
+}
+
+/* A task begins to run. */
+static __always_inline void paired_begins(struct task_struct *p, struct task_ctx *tctx, struct queues_cpu *cctx)
+{
+	struct run_queue *rq = rq_of(cctx->number);
+	struct queues_task *task = &tctx->queues;
+	u64 vtime;
+
+	rq->cut = rq->in_turn = false;
+	cpu_of(cctx->number)->idle = false;
+	if (!tctx->sorted.waits_on && !tctx->sorted.settles) {
+		queues_begins(p, task, cctx);
+		tctx->sorted.until = 0;
+		/* What comes from the line is owed as much as others have in a turn. */
+		if (nr_sorted_waiting > 0 && task->ran >= SLICE_LONE && paired_suits(p, tctx, cctx->number))
+			paired_begin_turn(p, tctx, cctx);
+		return;
+	}
+	/* It has not slept: what it is behind is not bounded. */
+	tctx->sorted.settles = false;
+	line_enter(task, cctx->line);
+	vtime = task->vtime;
+	/* Nor does the line's time go on to where it stands: others wait that are not in the line. */
+	cctx->deadline = paired_clock(cctx->line);
+	cctx->took = true;
+	queues_begins(p, task, cctx);
+	task->vtime = vtime;
+	/* What wakes takes the CPU from it as from any other that has turns, however far it is behind. */
+	cctx->deadline = vtime + task->request;
+	if (vtime_before(cctx->deadline, paired_due(cctx->line)))
+		cctx->deadline = paired_due(cctx->line);
+	paired_begin_turn(p, tctx, cctx);
+}
+
+/* It stops. */
+static __always_inline void paired_stopping(struct task_struct *p, struct task_ctx *tctx, struct queues_cpu *cctx, bool runnable)
+{
+	struct sorted_task *turn = &tctx->sorted;
+
+	rq_of(cctx->number)->in_turn = false;
+	turn->rest = runnable ? paired_rest(p, turn) : 0;
+	turn->takes_part &= runnable;
+	turn->until = 0;
+}
+
+#endif /* __TANDEM_PAIRED_H */
