@@ -145,6 +145,9 @@ fn links_of_the_papers_pages_lead_somewhere() {
     let mut links = 0;
     for entry in fs::read_dir(&folder).unwrap() {
         let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "md") {
+            continue;
+        }
         let text = fs::read_to_string(&path).unwrap();
         for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             links += 1;

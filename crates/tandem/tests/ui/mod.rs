@@ -137,7 +137,8 @@ fn state(job: &Value) -> &str {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        let _ = self.process.kill();
+        // Ctrl-C ends its runs, too; to kill it would leave them.
+        let _ = std::process::Command::new("kill").args(["-INT", &self.process.id().to_string()]).status();
         let _ = self.process.wait();
     }
 }
