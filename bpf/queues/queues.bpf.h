@@ -441,7 +441,9 @@ static __noinline void queues_follow(struct task_struct *p, struct queues_cpu *c
 	util = util_of(&tctx->queues);
 	if (tctx->queues.pulled && line_run(&tctx->queues, p->se.sum_exec_runtime - tctx->queues.charged) > PULLED_MOST_NS)
 		tctx->queues.pulled = false;
-	if (cctx->has_others && !queues_ranks(cctx->number))
+	if (queues_ranks(cctx->number))
+		util_note_ranked(p, cctx);
+	else if (cctx->has_others)
 		util_note_kind(p, util_to_place(&tctx->queues), cctx);
 	/* Again, too: schedutil ignores what follows a change of its clock too closely (rate_limit_us), and does not come back to it. */
 	if (cctx->has_clock)

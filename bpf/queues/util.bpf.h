@@ -215,6 +215,16 @@ static __always_inline void util_note_misfit(struct task_struct *p, u32 util, st
 		util_change_misfit(cctx, misfit);
 }
 
+/*
+ * A mechanism says that what runs does better on a faster CPU, however little it needs: also what has come to that while it runs, as the
+ * last thread of a group that goes on as others sleep.
+ */
+static __always_inline void util_note_ranked(struct task_struct *p, struct queues_cpu *cctx)
+{
+	if (cctx->kind && !cctx->misfit && may_run_everywhere(p))
+		util_change_misfit(cctx, true);
+}
+
 /* Where CPUs differ: what others are to know of a task that runs. */
 static __always_inline void util_note_kind(struct task_struct *p, u32 util, struct queues_cpu *cctx)
 {

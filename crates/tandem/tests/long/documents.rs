@@ -58,7 +58,7 @@ fn shortened(line: &Line) -> Option<String> {
     let commands = simple(line);
     let is_run = |words: &Vec<String>| match &words[..] {
         [tandem, command, ..] if tandem == "tandem" => !NOT_RUN.contains(&command.as_str()),
-        [other, ..] => other == "jq",
+        [other, ..] => ["jq", "mkdir", "cp"].contains(&other.as_str()),
         [] => false,
     };
     // A command that begins with `sudo` changes this machine; one with `~` needs what another script has built.
