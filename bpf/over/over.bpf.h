@@ -223,6 +223,17 @@ static __noinline void over_goes_on(struct task_struct *p)
 	over_clock(tctx);
 }
 
+/*
+ * A CPU to which the base has given nothing: all that the base has for it may run elsewhere only, and so it takes what has stepped back, or
+ * waits for a turn anywhere.
+ */
+static __noinline int over_dispatch_rest(u32 cpu)
+{
+	if (active & (SERIAL | LONGEST) && cpu_of(cpu)->isolate.takes_applications && ranked_dispatch_rest())
+		return true;
+	return is_on(SORTED) && nr_sorted_waiting > 0 && rq_of(cpu)->exists && paired_steal(cpu);
+}
+
 static void over_dispatch(s32 cpu, struct task_struct *prev)
 {
 	struct queues_cpu *queues = queues_cpu_of(cpu);
@@ -239,6 +250,8 @@ static void over_dispatch(s32 cpu, struct task_struct *prev)
 	}
 	if (!(is_on(SORTED) && paired_dispatch(prev, queues)))
 		queues_dispatch(cpu, prev);
+	if (active & (SERIAL | LONGEST | SORTED) && !is_queued(prev) && !scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL))
+		over_dispatch_rest(cpu);
 	if (is_on(CLOCKS) && is_queued(prev) && prev->scx.slice && !queues->took)
 		over_goes_on(prev);
 }
