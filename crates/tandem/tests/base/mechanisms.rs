@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::Report;
-use tandem_simulator::workload::{TaskSpec, Workload};
+use tandem_simulator::workload::{Policy, TaskSpec, Workload};
 
 use super::run::{for_ms, hog, of, options, periodic, share, threads, time, unequal, with, within};
 use crate::command::shown;
@@ -64,7 +64,6 @@ fn weights_beside_a_mechanism_are_the_bases() {
 /// A thread of SCHED_IDLE is no application's serial phase: it stays behind others with all mechanisms that stand on the base.
 #[test]
 fn the_idle_class_stays_behind_others() {
-    use tandem_simulator::workload::Policy;
     let all = [("isolate", "shared"), ("longest", "true"), ("serial_first", "true"), ("speed", "true")];
     let tasks = [hog("hog").times(4), hog("idle").policy(Policy::Idle)];
     let report = run(&equal::machine(2), &for_ms(2000, tasks), &all);
@@ -89,6 +88,20 @@ fn the_longest_job_has_the_fast_cpu() {
     // Turns: both do three quarters, until the short one has ended.
     within(base, 400.0 + 200.0 / 3.0, 25.0);
     assert!(on_fast > 0 && never == 0, "{on_fast} {never}");
+}
+
+/// A long job waits for the fast CPU, which a real-time thread keeps, while two short threads keep the slow one. These may run there only;
+/// as they have ended it goes on there, though nothing wakes any more.
+#[test]
+fn a_long_job_has_the_slow_cpu_as_what_is_pinned_there_has_ended() {
+    let pinned = |name: &str, cpu, ms| TaskSpec { affinity: Some(vec![cpu]), ..thread(name, [work(ms)]) };
+    let real_time = pinned("real-time", 0, 1000).policy(Policy::Fifo { priority: 1 });
+    let tasks = [real_time, pinned("first", 1, 5), pinned("second", 1, 5), job("long", 100).after(1)];
+    let report = run(&unequal(1, 1), &of(tasks), &[("longest", "true")]);
+    let [long] = threads(&report, "long")[..] else { panic!() };
+    // Each 5 ms of the fast CPU are 10 of the slow one.
+    within(long.wait_time_s * 1e3, 19.0, 1.0);
+    within(long.cpu_time_s * 1e3, 200.0, 2.0);
 }
 
 /// Work done by two applications that are in turn parallel and serial, on one fast and seven slow CPUs.
