@@ -10,6 +10,10 @@
 
 bool bpf_cpumask_empty(const struct cpumask *cpumask) __ksym;
 
+enum {
+	NO_CPU = 0xffff,
+};
+
 /* Whether the core's other hardware thread runs something. */
 static __always_inline bool idle_shares_core(u32 cpu)
 {
@@ -118,13 +122,18 @@ static __noinline s32 idle_pick_kind(u32 kind, u64 flags)
 	return place_pick_from(kind, flags);
 }
 
-/* An idle CPU of the fastest kind that has one. */
-static s32 idle_pick_fastest(u64 flags)
+/*
+ * An idle CPU of the fastest kind that has one: of these @prev, if that is idle, or with NO_CPU any. The kernel takes another one each
+ * time, which is the one that has slept for longest, and most deeply.
+ */
+static s32 idle_pick_fastest(u32 prev, u64 flags)
 {
-	u32 kind;
+	u32 kind, prev_kind = prev < nr_cpus ? queues_cpu_of(prev)->kind : MAX_KINDS;
 	s32 cpu;
 
 	for (kind = 0; kind < MAX_KINDS && kind < nr_kinds; kind++) {
+		if (kind == prev_kind && scx_bpf_test_and_clear_cpu_idle(prev))
+			return prev;
 		cpu = idle_pick_kind(kind, flags);
 		if (cpu >= 0)
 			return cpu;
@@ -176,12 +185,14 @@ static __always_inline s32 idle_pick_unequal(struct task_struct *p, s32 prev_cpu
 		return -1;
 	everywhere = may_run_everywhere(p);
 	if (smt) {
-		cpu = everywhere ? idle_pick_fastest(SCX_PICK_IDLE_CORE) : scx_bpf_pick_idle_cpu(p->cpus_ptr, SCX_PICK_IDLE_CORE);
+		u32 prev = idle_shares_core(prev_cpu) || !place_likes(prev_cpu) ? NO_CPU : prev_cpu;
+
+		cpu = everywhere ? idle_pick_fastest(prev, SCX_PICK_IDLE_CORE) : scx_bpf_pick_idle_cpu(p->cpus_ptr, SCX_PICK_IDLE_CORE);
 		if (cpu >= 0)
 			return cpu;
 	}
 	if (everywhere)
-		return idle_pick_fastest(0);
+		return idle_pick_fastest(place_likes(prev_cpu) ? prev_cpu : NO_CPU, 0);
 	if (scx_bpf_test_and_clear_cpu_idle(prev_cpu))
 		return prev_cpu;
 	return scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
@@ -216,7 +227,7 @@ static __always_inline s32 idle_pick_waiting(struct task_struct *p, struct queue
 		return found >= 0 ? found : scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 	}
 	kind = by_energy() ? energy_kind_for(task, cpu) : -1;
-	return kind < 0 ? idle_pick_fastest(0) : idle_pick_kind(kind, 0);
+	return kind < 0 ? idle_pick_fastest(NO_CPU, 0) : idle_pick_kind(kind, 0);
 }
 
 static s32 idle_make_set(u32 line)

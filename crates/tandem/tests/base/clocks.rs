@@ -5,10 +5,10 @@ use tandem_simulator::metrics::Report;
 use tandem_simulator::simulation::Options;
 use tandem_simulator::workload::TaskSpec;
 
-use super::run::{for_ms, hog, options, periodic, with, within};
+use super::run::{for_ms, forever, hog, options, periodic, with, within};
 use crate::equal;
 use crate::long::combinations::scheduler::audited_run;
-use crate::long::combinations::support::workload::{TaskExt, thread, work};
+use crate::long::combinations::support::workload::{TaskExt, sleep, thread, work};
 
 /// A second on one CPU with schedutil.
 fn second(task: TaskSpec) -> Report {
@@ -33,6 +33,14 @@ fn a_thread_that_computes_a_tenth_of_the_time_has_a_low_clock() {
     let report = second(periodic("light", 5, 50));
     assert!(at(&report, 2000) < 200.0, "{} ms at 2 GHz", at(&report, 2000));
     assert!(at(&report, 500) > 600.0, "{} ms at 500 MHz", at(&report, 500));
+}
+
+/// 6 ms of work and 1 of sleep, again and again: as long as the kernel gives a new thread half of a CPU, schedutil has the highest clock for it.
+/// By its CPU's own work alone, of which there was none before, the first sleep would let the clock go for 4 ms.
+#[test]
+fn a_new_thread_keeps_its_clock_over_short_sleeps() {
+    let below = 1000.0 - at(&second(thread("new", forever([work(6), sleep(1)]))), 2000);
+    assert!(below < 1.0, "{below} ms");
 }
 
 /// After its end the clock goes down when something little comes.

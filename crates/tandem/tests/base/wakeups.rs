@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A thread that wakes takes the CPU of one that is due later.
+//! A thread that wakes takes the CPU of one that is due later, or an idle one.
 
 use tandem_simulator::workload::Policy;
 
-use super::run::{for_ms, hog, longest_wakeup_us, periodic, run, time, within};
+use super::run::{for_ms, hog, longest_wakeup_us, periodic, run, threads, time, unequal, within};
 use crate::equal;
 use crate::long::combinations::support::workload::TaskExt;
 
@@ -42,4 +42,13 @@ fn light_threads_find_a_busy_cpu_to_take() {
         let p95 = thread.timing.wakeup_latency_ns.unwrap().p95;
         assert!(p95 <= 1_000_000, "{p95} ns");
     }
+}
+
+/// No fast CPU is idle, and the slow ones are alike: the one where the thread was sleeps least deeply.
+#[test]
+fn what_wakes_stays_on_its_slow_cpu_while_no_faster_one_is_idle() {
+    let tasks = [hog("hog").times(2), periodic("light", 1, 10).after(100)];
+    let report = run(&unequal(2, 4), &for_ms(2000, tasks));
+    let light = threads(&report, "light")[0];
+    assert!(light.migrations <= 2, "{} migrations", light.migrations);
 }
