@@ -171,10 +171,13 @@ static __always_inline u64 energy_cost(u32 power, u32 performance)
 	return (u64)power * 1000 * 1024 / (performance ?: 1);
 }
 
-/* mW of one busy CPU at an operating point: as the kernel has it, or else as a description does. 0: unknown. */
+/*
+ * mW of one busy CPU at an operating point: as a description has it, or else as the kernel does. 0: unknown. A device tree knows nothing
+ * but switching, and its coefficients may be far off; and what CPUs draw together comes from the description, too.
+ */
 static __always_inline u32 energy_power(const volatile struct opp_table *points, u32 opp)
 {
-	return points->power[opp & (MAX_OPPS - 1)] ?: points->busy_power[opp & (MAX_OPPS - 1)];
+	return points->busy_power[opp & (MAX_OPPS - 1)] ?: points->power[opp & (MAX_OPPS - 1)];
 }
 
 /*

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::Report;
 use tandem_simulator::simulation::Options;
 use tandem_simulator::workload::{Scheduling, Workload};
@@ -13,8 +14,12 @@ use crate::long::combinations::scheduler::{audited_run, machine};
 use crate::long::combinations::support::workload::{thread, timer, work};
 
 fn on_hikey960(workload: &Workload, mode: &str) -> Report {
+    on(&machine("hikey960"), workload, mode)
+}
+
+fn on(machine: &Machine, workload: &Workload, mode: &str) -> Report {
     let options = Options { governor: "schedutil".parse().unwrap(), ..options(with(&[("mode", mode)])) };
-    audited_run(&machine("hikey960"), workload, &options)
+    audited_run(machine, workload, &options)
 }
 
 /// Seconds for which the CPUs of a cluster were busy.
@@ -31,6 +36,18 @@ fn what_needs_little_runs_where_it_costs_least() {
     let more = busy(&none, 4..8) - busy(&auto, 4..8);
     assert!(more > 0.05, "{more} s on big CPUs");
     assert!(busy(&auto, 0..4) > 0.3, "{} s on little CPUs", busy(&auto, 0..4));
+}
+
+/// The kernel was told that the little CPUs draw a hundred times what they do: the description says better.
+#[test]
+fn a_description_says_better_than_the_kernel_what_work_costs() {
+    let mut mistold = machine("hikey960");
+    let little = mistold.performance_domains.iter_mut().min_by_key(|domain| domain.cpus[0]).unwrap();
+    little.opps.iter_mut().for_each(|opp| opp.em_watts = opp.em_watts.map(|watts| 100.0 * watts));
+    let light = for_ms(2000, [periodic("light", 1, 20)]);
+    let (told, mistold) = (on_hikey960(&light, "auto"), on(&mistold, &light, "auto"));
+    within(busy(&mistold, 0..4), busy(&told, 0..4), 0.01);
+    assert!(busy(&mistold, 0..4) > 0.1, "{} s on little CPUs", busy(&mistold, 0..4));
 }
 
 /// It begins as something that needs little, and does not sleep once it needs much.
