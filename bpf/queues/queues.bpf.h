@@ -465,7 +465,7 @@ static __always_inline void queues_tick_clock(struct task_struct *p, struct queu
 
 	cctx->crowd = waiting < 0xffff ? waiting : 0xffff;
 	if (cctx->shares_clock)
-		util_nudge(cctx, bpf_ktime_get_ns());
+		util_nudge(cctx);
 	if (util_rises(cctx))
 		queues_follow(p, cctx);
 }
@@ -569,14 +569,16 @@ static __always_inline void queues_stops(struct task_struct *p, struct queues_ta
 	if (active & QUEUES_LIMITS)
 		limit_ran(p, task, cctx);
 	wanted = cctx->wanted_by;
-	cctx->wanted_by = 0;
+	if (wanted)
+		cctx->wanted_by = 0;
 	if (cctx->misfit)
 		util_change_misfit(cctx, false);
 	if (runnable) {
 		task->go_to = wanted;
 		queues_has_run(task, ran);
 	} else {
-		turns_let_go(wanted);
+		if (wanted)
+			turns_let_go(wanted);
 		queues_sleeps(task, cctx, ran);
 	}
 }
