@@ -137,6 +137,8 @@ struct queues_cpu {
 	u64 stays_until;
 	/* What runs had run so much when its control group was last charged, ns. */
 	u64 limit_charged;
+	/* Before that no faster CPU can be taken over by turn, ns (turns.bpf.h). */
+	u64 turn_at;
 	/* How many waited in its line at the last tick; 0 since it was idle. */
 	u16 crowd;
 	/* The line where something waited when another CPU woke this one, plus 1; others write it. */
