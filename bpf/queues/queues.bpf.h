@@ -453,14 +453,9 @@ static __noinline void queues_follow(struct task_struct *p, struct queues_cpu *c
 /* Whether what runs is to go to another CPU, while nothing waits. */
 static __always_inline bool queues_changes_place(struct task_struct *p, struct queues_cpu *cctx)
 {
-	bool shares = cctx->sibling != NO_SIBLING && p->se.sum_exec_runtime - cctx->charged >= SHARE_NS, none;
-
-	if (!cctx->misfit && !shares)
-		return false;
-	none = idle_none();
-	if (cctx->misfit && ((!none && turns_go_up(cctx->number)) || turns_take(cctx->number)))
+	if (cctx->misfit && ((!idle_none() && turns_go_up(cctx->number)) || turns_take(cctx->number)))
 		return true;
-	return shares && !none && turns_leave_core(p, cctx->number);
+	return cctx->sibling != NO_SIBLING && p->se.sum_exec_runtime - cctx->charged >= SHARE_NS && turns_leave_core(p, cctx->number);
 }
 
 /* A tick's part in clocks. */

@@ -128,10 +128,10 @@ static __always_inline void turns_let_go(u32 wanted)
 		scx_bpf_kick_cpu(turns_wanting(wanted), SCX_KICK_IDLE);
 }
 
-/* A thread that has run for long, beside another one of the same core, goes to an idle core, as some CPU is idle; whether it does. */
+/* A thread that has run for long, beside another one of the same core, goes to an idle core; whether it does. */
 static __noinline int turns_leave_core(struct task_struct *p, u32 cpu)
 {
-	return idle_shares_core(cpu) && may_run_everywhere(p) && !cpu_runs_noise(cpu) &&
+	return idle_may_part(cpu) && may_run_everywhere(p) && !cpu_runs_noise(cpu) &&
 	       turns_leave_for(cpu, turns_idle_core(cpu));
 }
 
