@@ -360,16 +360,18 @@ void BPF_STRUCT_OPS(tandem_quiescent, struct task_struct *p, u64 deq_flags)
 
 void BPF_STRUCT_OPS(tandem_update_idle, s32 cpu, bool idle)
 {
+	u32 on = mechanisms_on();
+
 	if (is_alone())
 		return;
 	/* Over the base of several queues only hardware threads ask each other, and pairs. */
-	if (smt || is_on(SORTED) || !is_on_queues())
+	if (smt || on & SORTED || !is_on_queues())
 		cpu_of(cpu)->idle = idle;
-	if (nr_kinds > 1 && !is_on_queues())
+	if (!is_on_queues() && nr_kinds > 1)
 		pull_update_idle(cpu_of(cpu), idle);
 	if (idle && counters_work)
 		counters_idle(cpu);
-	if (is_on(CLOCKS))
+	if (on & CLOCKS)
 		speed_update_idle(cpu, idle);
 }
 
