@@ -242,11 +242,13 @@ void BPF_STRUCT_OPS(tandem_runnable, struct task_struct *p, u64 enq_flags)
 {
 	struct task_ctx *tctx;
 
+	if (!(active & (QUEUES_GROUPS | SERIAL | LONGEST)))
+		return;
 	if (is_alone())
 		queues_runnable(p);
 	else if (is_under())
 		over_runnable(p, enq_flags);
-	else if (active & (SERIAL | LONGEST) && (tctx = task_of(p)))
+	else if ((tctx = task_of(p)))
 		group_hears_runnable(p, tctx, enq_flags);
 }
 
@@ -338,6 +340,8 @@ void BPF_STRUCT_OPS(tandem_quiescent, struct task_struct *p, u64 deq_flags)
 {
 	struct task_ctx *tctx;
 
+	if (!(active & (QUEUES_GROUPS | SERIAL | LONGEST | SORTED)))
+		return;
 	if (is_alone()) {
 		queues_quiescent(p);
 		return;
@@ -346,7 +350,8 @@ void BPF_STRUCT_OPS(tandem_quiescent, struct task_struct *p, u64 deq_flags)
 		over_quiescent(p, deq_flags);
 		return;
 	}
-	if (!(active & (SERIAL | LONGEST | SORTED)) || !(tctx = task_of(p)))
+	tctx = task_of(p);
+	if (!tctx)
 		return;
 	if (is_on(SORTED))
 		sorted_quiescent(p, tctx);
@@ -355,16 +360,18 @@ void BPF_STRUCT_OPS(tandem_quiescent, struct task_struct *p, u64 deq_flags)
 
 void BPF_STRUCT_OPS(tandem_update_idle, s32 cpu, bool idle)
 {
+	u32 on = mechanisms_on();
+
 	if (is_alone())
 		return;
 	/* Over the base of several queues only hardware threads ask each other, and pairs. */
-	if (smt || is_on(SORTED) || !is_on_queues())
+	if (smt || on & SORTED || !is_on_queues())
 		cpu_of(cpu)->idle = idle;
-	if (nr_kinds > 1 && !is_on_queues())
+	if (!is_on_queues() && nr_kinds > 1)
 		pull_update_idle(cpu_of(cpu), idle);
 	if (idle && counters_work)
 		counters_idle(cpu);
-	if (is_on(CLOCKS))
+	if (on & CLOCKS)
 		speed_update_idle(cpu, idle);
 }
 

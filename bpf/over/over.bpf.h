@@ -229,7 +229,7 @@ static __noinline void over_goes_on(struct task_struct *p)
  */
 static __noinline int over_dispatch_rest(u32 cpu)
 {
-	if (active & (SERIAL | LONGEST) && cpu_of(cpu)->isolate.takes_applications && ranked_dispatch_rest())
+	if (active & (SERIAL | LONGEST) && cpu_of(cpu)->isolate.takes_applications && ranked_dispatch_rest(mechanisms_on()))
 		return true;
 	return is_on(SORTED) && nr_sorted_waiting > 0 && rq_of(cpu)->exists && paired_steal(cpu);
 }
@@ -237,23 +237,28 @@ static __noinline int over_dispatch_rest(u32 cpu)
 static void over_dispatch(s32 cpu, struct task_struct *prev)
 {
 	struct queues_cpu *queues = queues_cpu_of(cpu);
+	enum ranked_found found = RANKED_NONE;
 	struct cpu_ctx *cctx = cpu_of(cpu);
+	u32 on = mechanisms_on();
 
-	if (active & CLOCKS)
+	if (on & CLOCKS)
 		clock_catch_up(cpu);
-	if (active & (SERIAL | LONGEST | SORTED)) {
+	if (on & (SERIAL | LONGEST | SORTED)) {
 		over_hand_over(cctx, queues);
 		if (queues->looks_for_aged && age_take(queues))
 			return;
-		if (active & (SERIAL | LONGEST) && ranked_dispatch(prev, cctx, queues))
+		if (on & (SERIAL | LONGEST))
+			found = ranked_dispatch(prev, cctx, queues, on);
+		if (found == RANKED_TAKEN)
 			return;
 	}
-	if (!(is_on(SORTED) && paired_dispatch(prev, queues)))
+	if (!(on & SORTED && paired_dispatch(prev, queues)))
 		queues_dispatch(cpu, prev);
-	if (active & (SERIAL | LONGEST | SORTED) && !is_queued(prev) && !scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL))
-		over_dispatch_rest(cpu);
-	if (is_on(CLOCKS) && is_queued(prev) && prev->scx.slice && !queues->took)
+	if (on & CLOCKS && is_queued(prev) && prev->scx.slice && !queues->took)
 		over_goes_on(prev);
+	if ((found == RANKED_NONE || on & SORTED) && on & (SERIAL | LONGEST | SORTED) && !is_queued(prev) &&
+	    !scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL))
+		over_dispatch_rest(cpu);
 }
 
 /* What runs gives its CPU to what waits in a mechanism's queue. */
@@ -262,16 +267,17 @@ static void over_tick(struct task_struct *p)
 	struct queues_cpu *queues = queues_cpu_of(bpf_get_smp_processor_id());
 	struct cpu_ctx *cctx = cpu_of(queues->number);
 	u64 slice = p->scx.slice;
+	u32 on = mechanisms_on();
 
 	queues_tick_clock(p, queues);
-	if (ranked_stays(cctx, queues))
+	if (ranked_stays(cctx, queues, on))
 		return;
-	if (!(is_on(SORTED) && paired_tick(p, queues)))
+	if (!(on & SORTED && paired_tick(p, queues)))
 		queues_tick_slice(p, queues);
-	if (active & (SERIAL | LONGEST) && ranked_waiting() &&
+	if (on & (SERIAL | LONGEST) && ranked_waiting(on) &&
 	    (age_is_time(queues) || p->se.sum_exec_runtime - queues->charged >= SLICE_MOST))
 		p->scx.slice = 0;
-	if (is_on(SORTED) && slice && !p->scx.slice)
+	if (on & SORTED && slice && !p->scx.slice)
 		rq_of(queues->number)->cut = true;
 }
 
@@ -305,7 +311,7 @@ static __always_inline void over_begins(struct task_struct *p, struct task_ctx *
 	u32 on = mechanisms_on();
 
 	if (on & (SERIAL | LONGEST))
-		ranked_running(p, tctx, over_rank(p, tctx), queues);
+		ranked_running(p, tctx, over_rank(p, tctx), queues, on);
 	else if (on & CLOCKS && (on & ISOLATE || light_works))
 		tctx->started = bpf_ktime_get_ns();
 	if (counters_work)
@@ -357,7 +363,7 @@ static void over_stopping(struct task_struct *p, bool runnable)
 		paired_stopping(p, tctx, queues, runnable);
 	queues_stops(p, &tctx->queues, queues, runnable);
 	if (on & (SERIAL | LONGEST))
-		ranked_stopping(p, tctx, cctx, ran);
+		ranked_stopping(p, tctx, cctx, ran, on);
 	if (on & CLOCKS)
 		speed_stopping(tctx, ran);
 }

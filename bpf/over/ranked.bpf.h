@@ -94,63 +94,74 @@ static __always_inline bool ranked_dispatch_long(struct task_struct *prev, struc
 }
 
 /* Gives a CPU what has stepped back, as nothing else wants it. */
-static __always_inline bool ranked_dispatch_rest(void)
+static __always_inline bool ranked_dispatch_rest(u32 on)
 {
-	if (active & LONGEST && dsq_move_to_local(QUEUE_LONG))
+	if (on & LONGEST && dsq_move_to_local(QUEUE_LONG))
 		return true;
-	return active & SERIAL && (dsq_move_to_local(QUEUE_JUNIOR) || dsq_move_to_local(QUEUE_SERIAL));
+	return on & SERIAL && (dsq_move_to_local(QUEUE_JUNIOR) || dsq_move_to_local(QUEUE_SERIAL));
 }
 
-/* Gives a CPU what goes before its line; whether there was something. */
-static bool ranked_dispatch(struct task_struct *prev, struct cpu_ctx *cctx, struct queues_cpu *queues)
+/* What a CPU has found in these queues. */
+enum ranked_found {
+	RANKED_NONE,
+	RANKED_TAKEN,
+	/* Nothing, nor has anything stepped back. */
+	RANKED_NO_REST,
+};
+
+/* Gives a CPU what goes before its line, of the mechanisms that are on; whether there was something. */
+static enum ranked_found ranked_dispatch(struct task_struct *prev, struct cpu_ctx *cctx, struct queues_cpu *queues, u32 on)
 {
 	u32 cpu = queues->number;
 
 	if (!cctx->isolate.takes_applications)
-		return false;
+		return RANKED_NONE;
 	/* By deadline, as the base does it: what is pinned, against anything. */
 	if (is_queued(prev) && (queues->wanted_by || queues->has_pinned))
-		return false;
-	if (is_on(LONGEST) && turns_dispatch(cctx))
-		return true;
-	if (is_on(SERIAL) && serial_dispatch(cpu, prev))
-		return true;
-	if (is_on(LONGEST) && ranked_dispatch_long(prev, queues))
-		return true;
+		return RANKED_NONE;
+	if (on & LONGEST && turns_dispatch(cctx))
+		return RANKED_TAKEN;
+	if (on & SERIAL && serial_dispatch(cpu, prev))
+		return RANKED_TAKEN;
+	if (on & LONGEST && ranked_dispatch_long(prev, queues))
+		return RANKED_TAKEN;
 	/* Without a senior there are no juniors; those that still wait as such have waited for longest. */
-	if (active & SERIAL && !senior && dsq_move_to_local(QUEUE_JUNIOR))
-		return true;
+	if (on & SERIAL && !senior && dsq_move_to_local(QUEUE_JUNIOR))
+		return RANKED_TAKEN;
 	if (is_queued(prev))
 		/* A junior gives way whatever the deadlines, and so does a serial phase that has had its share. */
-		return active & SERIAL && cctx->rank != RANK_NORMAL && dsq_move_to_local(QUEUE_LINE | queues->line);
-	return !queues->has_pinned && !scx_bpf_dsq_nr_queued(QUEUE_LINE | queues->line) && !paired_waits(cpu) && ranked_dispatch_rest();
+		return on & SERIAL && cctx->rank != RANK_NORMAL && dsq_move_to_local(QUEUE_LINE | queues->line);
+	if (queues->has_pinned || scx_bpf_dsq_nr_queued(QUEUE_LINE | queues->line) || paired_waits(cpu))
+		return RANKED_NONE;
+	return ranked_dispatch_rest(on) ? RANKED_TAKEN : RANKED_NO_REST;
 }
 
 /* How many wait in these queues that want a CPU even if what runs there is alone in its line. */
-static __always_inline u32 ranked_waiting(void)
+static __always_inline u32 ranked_waiting(u32 on)
 {
 	u32 waiting = 0;
 
-	if (active & LONGEST)
+	if (on & LONGEST)
 		waiting += scx_bpf_dsq_nr_queued(QUEUE_LONG) + scx_bpf_dsq_nr_queued(QUEUE_TURN);
-	if (active & SERIAL)
+	if (on & SERIAL)
 		waiting += scx_bpf_dsq_nr_queued(QUEUE_SERIAL) + (senior ? 0 : scx_bpf_dsq_nr_queued(QUEUE_JUNIOR));
 	return waiting;
 }
 
 /* Whether a tick leaves what runs alone: a serial phase has paid for its slice, and only what can run nowhere else ends that. */
-static __always_inline bool ranked_stays(struct cpu_ctx *cctx, struct queues_cpu *queues)
+static __always_inline bool ranked_stays(struct cpu_ctx *cctx, struct queues_cpu *queues, u32 on)
 {
-	return active & SERIAL && cctx->rank == RANK_SERIAL && !queues->has_pinned;
+	return on & SERIAL && cctx->rank == RANK_SERIAL && !queues->has_pinned;
 }
 
 /* What others are to know of a task of a rank that begins to run. */
-static __always_inline void ranked_running(struct task_struct *p, struct task_ctx *tctx, enum rank rank, struct queues_cpu *queues)
+static __always_inline void ranked_running(struct task_struct *p, struct task_ctx *tctx, enum rank rank, struct queues_cpu *queues,
+					   u32 on)
 {
 	struct cpu_ctx *cctx = cpu_runs(p, tctx);
 
 	cctx->rank = rank;
-	if (is_on(LONGEST))
+	if (on & LONGEST)
 		longest_running(p, tctx, cctx);
 	if (rank == RANK_SERIAL || cctx->longest.is_long) {
 		queues->keeps = true;
@@ -163,13 +174,13 @@ static __always_inline void ranked_running(struct task_struct *p, struct task_ct
 }
 
 /* A task stops: what it is charged for is its rank's. */
-static __always_inline void ranked_stopping(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 ran)
+static __always_inline void ranked_stopping(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 ran, u32 on)
 {
-	if (active & SERIAL && senior)
+	if (on & SERIAL && senior)
 		tctx->queues.vtime -= weight_charge(&tctx->queues, ran - seniority_charge(p, ran));
-	if (is_on(LONGEST))
+	if (on & LONGEST)
 		longest_stopping(p, tctx, ran);
-	if (is_on(SERIAL))
+	if (on & SERIAL)
 		serial_stopping(tctx, cctx, ran);
 }
 

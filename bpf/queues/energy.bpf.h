@@ -300,6 +300,7 @@ static void energy_init(void)
 	for_range(at, 0, nr_cpus) {
 		struct queues_cpu *cctx = queues_cpu_of(at);
 
+		cctx->has_util = true;
 		cctx->idles_dear = energy_idles_dear(energy_kind_at(cctx->kind)->table);
 		cctx->dear = energy_kind_at(cctx->kind)->dear * 4 / 5;
 		cctx->ceiling = energy_kind_at(cctx->kind)->most_of * 4 / 5;

@@ -29,6 +29,16 @@ static __always_inline bool idle_shares_core(u32 cpu)
 	return shares;
 }
 
+/* The same, and some CPU is idle. */
+static __always_inline bool idle_may_part(u32 cpu)
+{
+	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
+	bool may = !bpf_cpumask_test_cpu(queues_cpu_of(cpu)->sibling, idle) && !bpf_cpumask_empty(idle);
+
+	scx_bpf_put_idle_cpumask(idle);
+	return may;
+}
+
 /* The CPUs of each line. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -453,7 +453,7 @@ static __noinline void queues_follow(struct task_struct *p, struct queues_cpu *c
 /* Whether what runs is to go to another CPU, while nothing waits. */
 static __always_inline bool queues_changes_place(struct task_struct *p, struct queues_cpu *cctx)
 {
-	if (cctx->misfit && (turns_go_up(cctx->number) || turns_take(cctx->number)))
+	if (cctx->misfit && ((!idle_none() && turns_go_up(cctx->number)) || turns_take(cctx->number)))
 		return true;
 	return cctx->sibling != NO_SIBLING && p->se.sum_exec_runtime - cctx->charged >= SHARE_NS && turns_leave_core(p, cctx->number);
 }
@@ -465,7 +465,7 @@ static __always_inline void queues_tick_clock(struct task_struct *p, struct queu
 
 	cctx->crowd = waiting < 0xffff ? waiting : 0xffff;
 	if (cctx->shares_clock)
-		util_nudge(cctx, bpf_ktime_get_ns());
+		util_nudge(cctx);
 	if (util_rises(cctx))
 		queues_follow(p, cctx);
 }
@@ -569,14 +569,16 @@ static __always_inline void queues_stops(struct task_struct *p, struct queues_ta
 	if (active & QUEUES_LIMITS)
 		limit_ran(p, task, cctx);
 	wanted = cctx->wanted_by;
-	cctx->wanted_by = 0;
+	if (wanted)
+		cctx->wanted_by = 0;
 	if (cctx->misfit)
 		util_change_misfit(cctx, false);
 	if (runnable) {
 		task->go_to = wanted;
 		queues_has_run(task, ran);
 	} else {
-		turns_let_go(wanted);
+		if (wanted)
+			turns_let_go(wanted);
 		queues_sleeps(task, cctx, ran);
 	}
 }

@@ -30,8 +30,13 @@ struct queues_task {
 	u32 util;
 	u32 util_est;
 	/* Utilisations that it is taken for at least and at most when a CPU is chosen (util.bpf.h); 0: there is no such clamp. */
-	u16 util_least;
-	u16 util_most;
+	union {
+		struct {
+			u16 util_least;
+			u16 util_most;
+		};
+		u32 util_clamps;
+	};
 	/* By how much the work since it woke, or since its CPU was idle, was less than the time that it took, ns. */
 	u32 lost;
 	/* Its control group (cgroups.bpf.h), and whether it is counted there as one that could run. */
@@ -85,10 +90,14 @@ struct queues_cpu {
 	u8 line;
 	/* As cpu_ctx.kind: 0 for the fastest. */
 	u8 kind;
-	/* What is so for all CPUs, at hand: clocks follow utilisation; there are other kinds; either, so that utilisation is of use. */
+	/*
+	 * What is so for all CPUs, at hand: clocks follow utilisation; there are other kinds; either, so that utilisation is of use; CPUs'
+	 * own is: clocks follow it, or placement goes by energy.
+	 */
 	bool has_clock;
 	bool has_others;
 	bool wants_util;
+	bool has_util;
 	/* Other CPUs have its clock, too; there are other lines; there are slower CPUs. */
 	bool shares_clock;
 	bool has_lines;
@@ -128,6 +137,8 @@ struct queues_cpu {
 	u64 stays_until;
 	/* What runs had run so much when its control group was last charged, ns. */
 	u64 limit_charged;
+	/* Before that no faster CPU can be taken over by turn, ns (turns.bpf.h). */
+	u64 turn_at;
 	/* How many waited in its line at the last tick; 0 since it was idle. */
 	u16 crowd;
 	/* The line where something waited when another CPU woke this one, plus 1; others write it. */

@@ -11,6 +11,8 @@
 enum {
 	/* How long a thread has a CPU before it changes places, ns: long against what caches cost. */
 	TURN_NS = 24 * NSEC_PER_MSEC,
+	/* A CPU that may not be taken over now may be a little later, ns. */
+	TURN_AGAIN_NS = 2 * NSEC_PER_MSEC,
 	/* A thread that shares its core for longer than this, ns, goes to a core of its own. */
 	SHARE_NS = 8 * NSEC_PER_MSEC,
 	/* Of wanted_by: what runs there is to leave; the CPU is idle and waits for the thread. */
@@ -18,10 +20,14 @@ enum {
 	WANTED_CLAIMED = 1 << 30,
 };
 
-/* The faster CPU whose thread has run there for longest, at least for TURN_NS. Negative: none. */
-static s32 turns_find(u32 kind, u64 now)
+/*
+ * The faster CPU whose thread has run there for longest, at least for TURN_NS. Negative: none; then @waiting does not look again until
+ * there can be one.
+ */
+static s32 turns_find(struct queues_cpu *waiting, u64 now)
 {
-	u64 longest = TURN_NS;
+	u64 longest = TURN_NS, next = now + TURN_NS;
+	u32 kind = waiting->kind;
 	s32 at, found = -1;
 
 	for_range(at, 0, nr_cpus) {
@@ -30,12 +36,25 @@ static s32 turns_find(u32 kind, u64 now)
 
 		if (cctx->kind >= kind)
 			break;
+		if (now - cctx->began > NSEC_PER_SEC)
+			continue;
+		if (now - cctx->began <= TURN_NS) {
+			if (cctx->began + TURN_NS < next)
+				next = cctx->began + TURN_NS;
+			continue;
+		}
 		/* A thread may have come to a serial phase as it ran. */
-		if (cctx->keeps || cctx->wanted_by || cpu_of(cpu)->rank == RANK_SERIAL || now - cctx->began <= longest || now - cctx->began > NSEC_PER_SEC)
+		if (cctx->keeps || cctx->wanted_by || cpu_of(cpu)->rank == RANK_SERIAL) {
+			if (now + TURN_AGAIN_NS < next)
+				next = now + TURN_AGAIN_NS;
+			continue;
+		}
+		if (now - cctx->began <= longest)
 			continue;
 		longest = now - cctx->began;
 		found = cpu;
 	}
+	waiting->turn_at = found < 0 ? next : 0;
 	return found;
 }
 
@@ -46,9 +65,9 @@ static __noinline int turns_take(u32 cpu)
 	u64 now = bpf_ktime_get_ns();
 	s32 faster;
 
-	if (now - cctx->began < TURN_NS || cctx->wanted_by)
+	if (now - cctx->began < TURN_NS || now < cctx->turn_at || cctx->wanted_by)
 		return 0;
-	faster = turns_find(cctx->kind, now);
+	faster = turns_find(cctx, now);
 	if (faster < 0)
 		return 0;
 	queues_cpu_of(faster)->began = now;
@@ -112,7 +131,7 @@ static __always_inline void turns_let_go(u32 wanted)
 /* A thread that has run for long, beside another one of the same core, goes to an idle core; whether it does. */
 static __noinline int turns_leave_core(struct task_struct *p, u32 cpu)
 {
-	return idle_shares_core(cpu) && !idle_none() && may_run_everywhere(p) && !cpu_runs_noise(cpu) &&
+	return idle_may_part(cpu) && may_run_everywhere(p) && !cpu_runs_noise(cpu) &&
 	       turns_leave_for(cpu, turns_idle_core(cpu));
 }
 

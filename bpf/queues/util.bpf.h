@@ -44,10 +44,21 @@ enum {
 s32 nr_misfits;
 u64 misfit_cpus[MAX_CPUS / 64];
 
-/* What is lost of @value in @ns, less than a halving: 1 - 2^-x is near x (0.672 - 0.172 x). */
+/* What is lost of 1 in @ns, less than a halving, with 35 bits of fraction: 1 - 2^-x is near x (0.672 - 0.172 x). */
+static __always_inline u64 util_share_lost(u64 ns)
+{
+	return ns * (688 - (ns * 176 >> HALF_LIFE_SHIFT));
+}
+
+/* What is lost of @value, if that share is lost. */
+static __always_inline u32 util_lost_by(u32 value, u64 share)
+{
+	return (value * share) >> (HALF_LIFE_SHIFT + 10);
+}
+
 static __always_inline u32 util_lost(u32 value, u64 ns)
 {
-	return (value * ns * (688 - (ns * 176 >> HALF_LIFE_SHIFT))) >> (HALF_LIFE_SHIFT + 10);
+	return util_lost_by(value, util_share_lost(ns));
 }
 
 /* What is left of @value after any time. */
@@ -80,6 +91,8 @@ static __always_inline void util_note_clamps(struct task_struct *p, struct queue
 	/* Values are bit fields, which loaders do not move loads to: the words that they are in. */
 	least = *(const u32 *)&p->uclamp[UCLAMP_MIN] & UTIL_CLAMP_BITS;
 	most = *(const u32 *)&p->uclamp[UCLAMP_MAX] & UTIL_CLAMP_BITS;
+	if (!(least | most) && !task->util_clamps)
+		return;
 	task->util_least = least ? least * 4 / 5 - 1 : 0;
 	task->util_most = most && most < UTIL_ONE ? most * 4 / 5 - 1 : 0;
 }
@@ -89,6 +102,8 @@ static __always_inline u32 util_to_place(struct queues_task *task)
 {
 	u32 util = util_of(task);
 
+	if (!task->util_clamps)
+		return util;
 	if (util < task->util_least)
 		return task->util_least;
 	return task->util_most && util > task->util_most ? task->util_most : util;
@@ -179,13 +194,11 @@ static __always_inline u32 util_boosted(struct queues_cpu *cctx, u32 util)
 	return cctx->crowd < cpus ? util + util * cctx->crowd / cpus : 2 * util;
 }
 
-/* As util_ask_again, if that is not what was asked for before, about. */
+/* As util_ask_again, if that is not what was asked for before, about. For CPUs whose clocks follow. */
 static __always_inline void util_ask(struct queues_cpu *cctx, u32 util)
 {
 	u32 apart;
 
-	if (!cctx->has_clock)
-		return;
 	util = util_bounded(cctx, util);
 	apart = util > cctx->asked ? util - cctx->asked : cctx->asked - util;
 	if (cctx->asked && apart <= cctx->asked >> ASK_SHIFT)
@@ -264,11 +277,11 @@ static __always_inline void util_note_idle(struct queues_cpu *cctx)
  * it asks for less then, and goes back to sleep. Nobody else may speak for it (clock.bpf.h). If no CPU has anything to do, the clock
  * makes little difference.
  */
-static __always_inline void util_nudge(struct queues_cpu *cctx, u64 now)
+static __always_inline void util_nudge(struct queues_cpu *cctx)
 {
 	struct queues_cpu *noted = queues_cpu_of(queues_cpu_of(cctx->first_mate)->asks_most);
 
-	if (!noted->deadline && noted->asked > cctx->asked && now - noted->util_at > IDLE_LONG_NS)
+	if (!noted->deadline && noted->asked > cctx->asked && bpf_ktime_get_ns() - noted->util_at > IDLE_LONG_NS)
 		scx_bpf_kick_cpu(noted->number, SCX_KICK_IDLE);
 }
 
@@ -276,7 +289,6 @@ static __always_inline void util_nudge(struct queues_cpu *cctx, u64 now)
 static __always_inline void util_running(struct task_struct *p, struct queues_task *task, struct queues_cpu *cctx)
 {
 	u64 now = bpf_ktime_get_ns(), slept = now - task->util_at, idle = now - cctx->util_at;
-	u32 util;
 
 	cctx->util_at = now;
 	/* As much as the kernel gives a new task (post_init_entity_util_avg), on a CPU that is idle. */
@@ -286,6 +298,13 @@ static __always_inline void util_running(struct task_struct *p, struct queues_ta
 		task->util = util_decayed(task->util, slept);
 	else
 		task->util -= util_lost(task->util, slept);
+	if (cctx->has_others) {
+		cctx->began = now;
+		util_note_clamps(p, task);
+		util_note_kind(p, util_to_place(task), cctx);
+	}
+	if (!cctx->has_util)
+		return;
 	if (idle >> HALF_LIFE_SHIFT)
 		cctx->util = util_decayed(cctx->util, idle);
 	else if (idle >= UTIL_LEAST_NS)
@@ -296,17 +315,11 @@ static __always_inline void util_running(struct task_struct *p, struct queues_ta
 	 */
 	if (mode == TANDEM_MODE_NONE && task->util > cctx->util)
 		cctx->util = task->util;
-	util = util_of(task);
-	if (cctx->has_others) {
-		cctx->began = now;
-		util_note_clamps(p, task);
-		util_note_kind(p, util_to_place(task), cctx);
-	}
 	/* Where tasks wait the CPU is busy from tick to tick, and these ask. */
-	if (!cctx->crowd)
-		util_ask(cctx, util_wanted(task, cctx, util));
+	if (cctx->has_clock && !cctx->crowd)
+		util_ask(cctx, util_wanted(task, cctx, util_of(task)));
 	if (cctx->shares_clock)
-		util_nudge(cctx, now);
+		util_nudge(cctx);
 }
 
 static __noinline void util_grow_long(struct queues_task *task, struct queues_cpu *cctx, u64 ns)
@@ -321,15 +334,20 @@ static __noinline void util_grow_long(struct queues_task *task, struct queues_cp
 /* What utilisations become by work of @ns at full performance. */
 static __always_inline void util_grow(struct queues_task *task, struct queues_cpu *cctx, u64 ns)
 {
+	u64 share;
+
 	if (ns >> HALF_LIFE_SHIFT) {
 		util_grow_long(task, cctx, ns);
 		return;
 	}
-	task->util += util_lost(UTIL_ONE - task->util, ns);
+	share = util_share_lost(ns);
+	task->util += util_lost_by(UTIL_ONE - task->util, share);
+	if (!cctx->has_util)
+		return;
 	if (task->pulled)
-		cctx->util -= util_lost(cctx->util, ns);
+		cctx->util -= util_lost_by(cctx->util, share);
 	else
-		cctx->util += util_lost(UTIL_ONE - cctx->util, ns);
+		cctx->util += util_lost_by(UTIL_ONE - cctx->util, share);
 }
 
 /* A task goes on, or stops: it has run until now, since the CPU's `util_at`, as that was set when it began. */
@@ -346,6 +364,8 @@ static __always_inline void util_ran(struct queues_task *task, struct queues_cpu
 	performance = (performance * cctx->capacity) >> 10;
 	util_grow(task, cctx, (work * performance) >> 10);
 	work -= (work * performance) >> 10;
+	if (!work)
+		return;
 	task->lost += work;
 	cctx->lost += work;
 }
@@ -353,15 +373,22 @@ static __always_inline void util_ran(struct queues_task *task, struct queues_cpu
 /* A CPU has nothing to do. It asks for what its utilisation is by now: for a while it may have to do again. */
 static __always_inline void util_goes_idle(struct queues_cpu *cctx)
 {
-	u64 now = bpf_ktime_get_ns(), idle = now - cctx->util_at + cctx->lost;
+	u64 now, idle;
 
+	if (!cctx->has_util) {
+		cctx->crowd = 0;
+		return;
+	}
+	now = bpf_ktime_get_ns();
+	idle = now - cctx->util_at + cctx->lost;
 	cctx->lost = 0;
 	if (idle >= UTIL_LEAST_NS) {
 		cctx->util = util_decayed(cctx->util, idle);
 		cctx->util_at = now;
 	}
 	cctx->crowd = 0;
-	util_ask(cctx, cctx->util);
+	if (cctx->has_clock)
+		util_ask(cctx, cctx->util);
 	if (cctx->shares_clock)
 		util_note_idle(cctx);
 }
@@ -415,6 +442,7 @@ static void util_init(void)
 		cctx->has_others = nr_kinds > 1;
 		cctx->has_lines = nr_lines > 1 && cpu_of(cpu)->isolate.takes_applications;
 		cctx->has_slower = cctx->kind + 1 < nr_kinds;
+		cctx->has_util = cctx->has_clock;
 		cctx->wants_util = cctx->has_clock || nr_kinds > 1;
 		cctx->first_mate = cctx->asks_most = cctx->has_clock ? util_first_mate(cpu) : cpu;
 		if (cctx->first_mate != cpu)

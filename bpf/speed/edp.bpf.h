@@ -54,14 +54,18 @@ enum {
 	EDP_PAPER_SLOWNESS = CLOCK_ONE * 3 / 2,
 	/* Another point must be better by 1/64 than the one in force: changing costs time, too. */
 	EDP_GAIN_SHIFT = 6,
-	/* How many decisions a clock remembers; bits of an operating point, and of what a decision depends on. */
-	EDP_MEMOS = 8,
+	/* How many decisions a clock remembers, as bits; bits of an operating point, and of what a decision depends on. */
+	EDP_MEMO_BITS = 5,
+	EDP_MEMOS = 1 << EDP_MEMO_BITS,
 	EDP_OPP_BITS = 6,
 	EDP_NR_BITS = 6,
 	EDP_SUM_BITS = 11,
 	EDP_SQUARES_BITS = 16,
 	EDP_CLOCKS_BITS = 10,
 };
+
+/* 2^64 by the golden ratio: what is multiplied by it is spread over the highest bits (Knuth's multiplicative hashing). */
+#define EDP_SPREADS 0x9e3779b97f4a7c15ULL
 
 /* What runs on the CPUs of a clock: how many tasks, the sums of their shares in steps, and of the squares of these. */
 struct edp_mix {
@@ -97,12 +101,30 @@ static __always_inline u32 edp_share_of(struct task_ctx *tctx, u32 table)
 	return share < EDP_STEPS ? share : EDP_STEPS;
 }
 
-/* Milliwatts at a point that do not depend on how many tasks run. */
-static __always_inline u64 edp_shared_power(u32 table, u32 opp)
-{
-	u32 clocks = edp_clocks_in_use ?: 1;
+/* What is the same at all points of a decision. */
+struct edp_terms {
+	u32 table;
+	/* mW that each clock in use bears of what the machine draws. */
+	u32 fixed;
+	/* Power decides. */
+	bool by_power;
+};
 
-	return opp_tables[table & (MAX_OPP_TABLES - 1)].static_power[opp & (MAX_OPPS - 1)] + fixed_power / clocks;
+/* Of how many clocks in use a decision depends: none, where there is no power for them to share. */
+static __always_inline u32 edp_sharers(void)
+{
+	return fixed_power ? edp_clocks_in_use : 0;
+}
+
+static __always_inline struct edp_terms edp_terms_of(u32 table)
+{
+	return (struct edp_terms){ .table = table, .fixed = fixed_power / (edp_sharers() ?: 1), .by_power = edp_by_power(table) };
+}
+
+/* Milliwatts at a point that do not depend on how many tasks run. */
+static __always_inline u64 edp_shared_power(struct edp_terms *terms, u32 opp)
+{
+	return opp_tables[terms->table & (MAX_OPP_TABLES - 1)].static_power[opp & (MAX_OPPS - 1)] + terms->fixed;
 }
 
 /* How long what takes 1 at the highest clock waits at one that is @slow, k(f) above; half as long at least. */
@@ -120,10 +142,10 @@ static __always_inline u64 edp_waiting(struct edp_mix *mix, u64 slow)
  * Sums over the tasks of power times squared time, in milliwatts times 2^16. In units of 1/EDP_STEPS the time of a task
  * of s steps is time = EDP_STEPS * slow - s * more, more being slow - wait, and half of what it waits is wait / 2 * s.
  */
-static __always_inline u64 edp_by_power_at(struct edp_mix *mix, u32 table, u32 opp)
+static __always_inline u64 edp_by_power_at(struct edp_mix *mix, struct edp_terms *terms, u32 opp)
 {
-	u64 power = opp_tables[table & (MAX_OPP_TABLES - 1)].power[opp & (MAX_OPPS - 1)];
-	u64 slow = clock_tables[table & (MAX_OPP_TABLES - 1)].slowness[opp & (MAX_OPPS - 1)];
+	u64 power = opp_tables[terms->table & (MAX_OPP_TABLES - 1)].power[opp & (MAX_OPPS - 1)];
+	u64 slow = clock_tables[terms->table & (MAX_OPP_TABLES - 1)].slowness[opp & (MAX_OPPS - 1)];
 	u64 wait = edp_waiting(mix, slow);
 	u64 sum = mix->sum, squares = mix->squares, all = EDP_STEPS * slow, more = slow - wait;
 	/* Of time squared, and of the time that is waited, halved, times time. */
@@ -131,14 +153,14 @@ static __always_inline u64 edp_by_power_at(struct edp_mix *mix, u32 table, u32 o
 	u64 waits = (all * sum - more * squares) * (wait / 2);
 
 	return (((times - waits) / mix->nr) >> 14) * power * mix->nr +
-	       ((times / mix->nr) >> 14) * edp_shared_power(table, opp);
+	       ((times / mix->nr) >> 14) * edp_shared_power(terms, opp);
 }
 
 /* The mean of what the paper's line says of the tasks, in percent times 2^16, within the line's range. */
-static __always_inline u64 edp_by_line_at(struct edp_mix *mix, u32 table, u32 opp)
+static __always_inline u64 edp_by_line_at(struct edp_mix *mix, struct edp_terms *terms, u32 opp)
 {
 	u64 base = edp_base_pct ?: EDP_PAPER_BASE, slope = edp_base_pct ? edp_slope_pct : EDP_PAPER_SLOPE;
-	u64 slow = clock_tables[table & (MAX_OPP_TABLES - 1)].slowness[opp & (MAX_OPPS - 1)];
+	u64 slow = clock_tables[terms->table & (MAX_OPP_TABLES - 1)].slowness[opp & (MAX_OPPS - 1)];
 	u64 more = slow - CLOCK_ONE, most = EDP_PAPER_SLOWNESS - CLOCK_ONE;
 	u64 used = (slope << 16) * mix->sum / ((u64)mix->nr * EDP_STEPS);
 	u64 there = base << 16, highest = 100 << 16;
@@ -149,9 +171,9 @@ static __always_inline u64 edp_by_line_at(struct edp_mix *mix, u32 table, u32 op
 	return (there * more + highest * (most - more)) / most;
 }
 
-static __always_inline u64 edp_factor(struct edp_mix *mix, u32 table, u32 opp)
+static __always_inline u64 edp_factor(struct edp_mix *mix, struct edp_terms *terms, u32 opp)
 {
-	return edp_by_power(table) ? edp_by_power_at(mix, table, opp) : edp_by_line_at(mix, table, opp);
+	return terms->by_power ? edp_by_power_at(mix, terms, opp) : edp_by_line_at(mix, terms, opp);
 }
 
 /*
@@ -159,16 +181,16 @@ static __always_inline u64 edp_factor(struct edp_mix *mix, u32 table, u32 opp)
  * further above their mean than sqrt(n - 1) times their standard deviation (Samuelson's inequality), and that much is taken
  * for the slowest.
  */
-static __always_inline bool edp_allows(struct edp_mix *mix, u32 table, u32 opp)
+static __always_inline bool edp_allows(struct edp_mix *mix, struct edp_terms *terms, u32 opp)
 {
-	u64 slow = clock_tables[table & (MAX_OPP_TABLES - 1)].slowness[opp & (MAX_OPPS - 1)];
+	u64 slow = clock_tables[terms->table & (MAX_OPP_TABLES - 1)].slowness[opp & (MAX_OPPS - 1)];
 	u64 wait = edp_waiting(mix, slow);
 	u64 more = slow - wait;
 	u64 mean = slow * EDP_STEPS - more * mix->sum / mix->nr;
 	u64 limit = (100 + edp_slowdown_pct) * CLOCK_ONE * EDP_STEPS / 100;
 	u64 variance = ((u64)mix->squares * mix->nr - (u64)mix->sum * mix->sum) * more * more / mix->nr / mix->nr;
 
-	if (!edp_by_power(table) && slow > EDP_PAPER_SLOWNESS)
+	if (!terms->by_power && slow > EDP_PAPER_SLOWNESS)
 		return false;
 	return mean <= limit && (limit - mean) * (limit - mean) >= (mix->nr - 1) * variance;
 }
@@ -177,24 +199,25 @@ static __always_inline bool edp_allows(struct edp_mix *mix, u32 table, u32 opp)
 static u32 edp_best(struct edp_mix *mix, u32 table, u32 now)
 {
 	u32 top = clock_tables[table & (MAX_OPP_TABLES - 1)].top, best = top;
+	struct edp_terms terms = edp_terms_of(table);
 	u64 least, factor, current;
 	s32 opp;
 
 	if (!mix->nr)
 		return top;
-	least = edp_factor(mix, table, top);
+	least = edp_factor(mix, &terms, top);
 	for_range(opp, 0, MAX_OPPS) {
 		if (opp >= top)
 			break;
-		factor = edp_factor(mix, table, opp);
-		if (factor < least && edp_allows(mix, table, opp)) {
+		factor = edp_factor(mix, &terms, opp);
+		if (factor < least && edp_allows(mix, &terms, opp)) {
 			least = factor;
 			best = opp;
 		}
 	}
-	if (now > top || !edp_allows(mix, table, now))
+	if (now > top || !edp_allows(mix, &terms, now))
 		return best;
-	current = edp_factor(mix, table, now);
+	current = edp_factor(mix, &terms, now);
 	return least + (current >> EDP_GAIN_SHIFT) < current ? best : now;
 }
 
@@ -204,7 +227,7 @@ static u32 edp_best(struct edp_mix *mix, u32 table, u32 now)
  */
 static __always_inline u64 edp_key(struct edp_mix *mix, u32 now)
 {
-	u64 clocks = edp_clocks_in_use, key = mix->nr;
+	u64 clocks = edp_sharers(), key = mix->nr;
 
 	if (key >> EDP_NR_BITS || mix->sum >> EDP_SUM_BITS || mix->squares >> EDP_SQUARES_BITS || clocks >> EDP_CLOCKS_BITS)
 		return 0;
@@ -217,9 +240,10 @@ static __always_inline u64 edp_key(struct edp_mix *mix, u32 now)
 /* The same as edp_best(), from what was decided before if possible. A memo is one number: CPUs write them at the same time. */
 static u32 edp_decide(u64 *memos, struct edp_mix *mix, u32 table, u32 now)
 {
-	u64 *memo = &memos[(mix->nr + mix->sum) & (EDP_MEMOS - 1)], known = *memo, key = edp_key(mix, now);
+	u64 key = edp_key(mix, now), known, *memo = &memos[(key * EDP_SPREADS) >> (64 - EDP_MEMO_BITS)];
 	u32 best;
 
+	known = *memo;
 	if (key && known >> EDP_OPP_BITS == key)
 		return known & (MAX_OPPS - 1);
 	best = edp_best(mix, table, now);

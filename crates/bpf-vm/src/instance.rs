@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A loaded object, ready to run.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::compile::{CodeCache, CompileError, Used, When};
@@ -123,6 +124,30 @@ impl Instance {
     /// [`CompileError`].
     pub fn compile_all(&self) -> Result<(), CompileError> {
         self.compiled.as_ref().map_or(Ok(()), |used| used.compiled().all())
+    }
+
+    /// From now on the interpreter runs, and counts how often each instruction is executed.
+    pub fn profile(&mut self) {
+        (self.compiled, self.held) = (None, None);
+        self.execution.profile(self.code.insns.len());
+    }
+
+    /// How many instructions were executed of each source line, or of each function without such lines, since
+    /// [`Instance::profile`], in the order of the code. What was inlined counts where its lines are, in the function that it is
+    /// inlined into.
+    pub fn profiled(&self) -> Vec<(Location, u64)> {
+        let mut lines: BTreeMap<(usize, usize, u32), (Location, u64)> = BTreeMap::new();
+        let mut files = Vec::new();
+        for (pc, executed) in self.execution.profiled().iter().enumerate().filter(|(_, executed)| **executed > 0) {
+            let place = self.code.location(pc);
+            let file = files.iter().position(|file| *file == place.file).unwrap_or_else(|| {
+                files.push(place.file.clone());
+                files.len() - 1
+            });
+            let function = self.code.function_of(pc);
+            lines.entry((function, file, place.line)).or_insert((place, 0)).1 += executed;
+        }
+        lines.into_values().collect()
     }
 
     /// From its next run on, the outermost program may execute so many instructions.

@@ -189,3 +189,20 @@ fn a_trace_is_shown_later_with_the_same_places() {
         assert_eq!(exit.iter().map(|at| (at.function.as_str(), at.insn)).collect::<Vec<_>>(), [("main", 1)]);
     });
 }
+
+#[test]
+fn a_profile_counts_the_instructions_of_each_function() {
+    crate::engine::on_every_engine(|| {
+        // Four instructions of the callback, called twice by two runs, and six of main.
+        let mut vm = load(&calling(1, "mov %r6, 1\nmov %r0, %r1\nmul %r0, 2"), 10);
+        assert!(vm.profiled().is_empty());
+        vm.profile();
+        for _ in 0..2 {
+            let outcome = run(&mut vm, &mut Watcher::default()).unwrap();
+            assert_eq!(outcome, Outcome { value: 110, instructions: 10 });
+        }
+        let profile: Vec<u64> = vm.profiled().iter().map(|(_, executed)| *executed).collect();
+        assert_eq!(profile, [12, 8]);
+        assert_eq!(vm.profiled()[0].0.function, "main");
+    });
+}

@@ -204,6 +204,7 @@ mod tests {
             kernel: "6.12".to_owned(),
             without: None,
             callbacks: BTreeMap::new(),
+            lines: Vec::new(),
             overhead_s: 0.0,
             statistics: statistics.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),
             states: Vec::new(),

@@ -330,6 +330,9 @@ pub struct SchedExtReport {
     pub without: Option<String>,
     /// Callbacks that were called, by name.
     pub callbacks: BTreeMap<String, CallbackReport>,
+    /// Instructions by function and source line, the most first, if the run was to tell them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<LineReport>,
     /// CPU time that all programs of the scheduler were charged on all CPUs, in seconds.
     pub overhead_s: f64,
     /// Counters of the scheduler, by name, in the scheduler's order: sums over all CPUs. Empty if the file beside the
@@ -386,6 +389,22 @@ pub struct CallbackReport {
     /// Times the callback was called.
     pub calls: u64,
     /// BPF instructions that the callback executed, in all.
+    pub instructions: u64,
+}
+
+/// Instructions that a scheduler executed of a source line. What is inlined counts by its own lines, in the function that has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LineReport {
+    /// Name of the function.
+    pub function: String,
+    /// Source file; empty if the object has no line information.
+    pub file: String,
+    /// Source line, from 1; 0 if unknown.
+    pub line: u32,
+    /// The line's text.
+    pub text: String,
+    /// BPF instructions executed, in all.
     pub instructions: u64,
 }
 

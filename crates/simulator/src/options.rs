@@ -56,6 +56,8 @@ pub enum Bpf {
     Auto,
     /// Each function is turned into this computer's instructions when it first runs.
     Compiled,
+    /// As [`Bpf::Interpreter`], and the report says how many instructions were executed of each source line.
+    Profiled,
 }
 
 impl Default for Bpf {
@@ -72,7 +74,7 @@ impl Bpf {
     /// When functions are compiled, if ever.
     pub(crate) fn compiles(self) -> Option<When> {
         match self {
-            Self::Interpreter => None,
+            Self::Interpreter | Self::Profiled => None,
             Self::Auto => Some(When::Worthwhile),
             Self::Compiled => Some(When::Entered),
         }
@@ -115,6 +117,7 @@ impl fmt::Display for Bpf {
             Self::Interpreter => "interpreter",
             Self::Compiled => "compiled",
             Self::Auto => "auto",
+            Self::Profiled => "profiled",
         })
     }
 }

@@ -79,12 +79,16 @@ impl Code {
         Some(self.functions.get(function)?.start)
     }
 
+    /// Number of the function that an instruction is in.
+    pub(crate) fn function_of(&self, pc: usize) -> usize {
+        self.functions.partition_point(|function| function.start <= pc).saturating_sub(1)
+    }
+
     /// The place of an instruction, with the last source line that begins at or before it.
     pub(crate) fn location(&self, pc: usize) -> Location {
-        let Some(function) = self.functions.partition_point(|function| function.start <= pc).checked_sub(1) else {
+        let Some(function) = self.functions.get(self.function_of(pc)) else {
             return Location::default();
         };
-        let function = &self.functions[function];
         let insn = self.slots.get(pc).map_or(0, |slot| *slot as usize);
         let line = function.lines.partition_point(|line| line.insn <= insn).checked_sub(1);
         let line = line.map(|line| function.lines[line].clone()).unwrap_or_default();

@@ -33,6 +33,8 @@ pub struct Execution {
     arguments: Vec<Arguments>,
     /// The instruction with which a program last returned.
     pub(crate) exited: usize,
+    /// How often each instruction was executed, if somebody wants to know.
+    pub(super) profile: Option<Box<[u64]>>,
     /// The highest address behind a frame's stack; 0 before there is one.
     pub(crate) stacks_end: u64,
 }
@@ -85,6 +87,16 @@ impl Execution {
     /// Instructions that the outermost program has executed so far, or did when it last ran.
     pub fn executed(&self) -> u64 {
         self.executed
+    }
+
+    /// From now on the executions of each of so many instructions are counted.
+    pub(crate) fn profile(&mut self, instructions: usize) {
+        self.profile = Some(vec![0; instructions].into());
+    }
+
+    /// How often each instruction was executed; empty unless that is counted.
+    pub(crate) fn profiled(&self) -> &[u64] {
+        self.profile.as_deref().unwrap_or_default()
     }
 
     /// Where the execution is, innermost call first.

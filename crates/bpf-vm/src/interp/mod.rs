@@ -106,7 +106,10 @@ impl Held {
         let mut regs = [0; 16];
         regs[1..6].copy_from_slice(&args);
         regs[10] = frame_pointer;
-        let result = run_loop(vm, host, &self.code, start, regs);
+        let result = match vm.execution.profile {
+            None => run_loop::<false>(vm, host, &self.code, start, regs),
+            Some(_) => run_loop::<true>(vm, host, &self.code, start, regs),
+        };
         if let Some(used) = &mut vm.compiled {
             used.was_interpreted(function, vm.execution.executed.saturating_sub(before));
         }
@@ -349,8 +352,9 @@ macro_rules! step {
     }};
 }
 
-/// Runs from an instruction on until the frame that is now the innermost returns; returns r0.
-fn run_loop(
+/// Runs from an instruction on until the frame that is now the innermost returns; returns r0. `PROFILES`: counts how often each
+/// instruction is executed.
+fn run_loop<const PROFILES: bool>(
     vm: &mut Instance,
     host: &mut dyn Host,
     code: &Code,
@@ -366,6 +370,9 @@ fn run_loop(
         let Some(&insn) = code.insns.get(pc) else {
             break FaultKind::BadJump(pc as u64).into();
         };
+        if PROFILES && let Some(profile) = &mut vm.execution.profile {
+            profile[pc] += 1;
+        }
         pc += 1;
         with_operations!(step(vm host code insn regs pc count limit depth));
     };

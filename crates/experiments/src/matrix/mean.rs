@@ -92,6 +92,7 @@ mod tests {
             kernel: "7.1".to_owned(),
             without: Some("its user-space half".to_owned()),
             callbacks: BTreeMap::new(),
+            lines: Vec::new(),
             overhead_s: 0.0,
             statistics: Vec::new(),
             states: Vec::new(),

@@ -2,9 +2,10 @@
 //! The program that loads a sched_ext scheduler: what it tells the scheduler of threads, when it loads the scheduler again,
 //! and what it says at the end.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use tandem_bpf_vm::fault::FaultKind;
+use tandem_bpf_vm::fault::{FaultKind, Location};
 use tandem_bpf_vm::instance::Instance;
 
 use super::agenda::Agenda;
@@ -14,7 +15,7 @@ use super::pauses::Pauses;
 use super::threads::Threads;
 use crate::error::SimulationError;
 use crate::kernel::task::TaskState;
-use crate::metrics::{CallbackReport, ExitReport, Frame, RecordedExit, SchedExtReport};
+use crate::metrics::{CallbackReport, ExitReport, Frame, LineReport, RecordedExit, SchedExtReport};
 use crate::options::{Options, Scheduler};
 use crate::sched::core::Sched;
 use crate::scx::Scx;
@@ -49,6 +50,8 @@ pub(super) struct Loader<'r> {
     callbacks: BTreeMap<String, CallbackReport>,
     /// What the scheduler counted before that.
     statistics: Counters,
+    /// What it executed of each line before that.
+    lines: Vec<LineReport>,
     /// What it printed before that.
     output: Vec<String>,
     /// Maps of the loaded object that are to be filled for tasks.
@@ -72,6 +75,7 @@ impl<'r> Loader<'r> {
             restarts: Vec::new(),
             callbacks: BTreeMap::new(),
             statistics: Counters::default(),
+            lines: Vec::new(),
             output: Vec::new(),
             maps: TaskMaps::default(),
             callback_time: 0,
@@ -176,6 +180,7 @@ impl<'r> Loader<'r> {
         self.restarts.extend(exited.map(|info| exit_report(info, scx)));
         self.callbacks = self.callbacks_so_far(scx);
         self.statistics = self.statistics_so_far(scx);
+        self.lines = self.lines_so_far(scx);
         self.output.extend(scx.state.host.printk.iter().map(|(_, line)| line.clone()));
     }
 
@@ -188,6 +193,21 @@ impl<'r> Loader<'r> {
             let report = all.entry(name.to_owned()).or_insert(CallbackReport { calls: 0, instructions: 0 });
             (report.calls, report.instructions) = (report.calls + calls, report.instructions + instructions);
         }
+        all
+    }
+
+    /// What `scx` executed of each line, and what was executed before it was loaded again, the most first.
+    fn lines_so_far(&self, scx: &Scx) -> Vec<LineReport> {
+        let mut all = self.lines.clone();
+        for (place, instructions) in scx.vm.profiled() {
+            let Location { function, file, line, text, .. } = place;
+            let same = |other: &&mut LineReport| (&other.function, &other.file, other.line) == (&function, &file, line);
+            match all[..self.lines.len()].iter_mut().find(same) {
+                Some(known) => known.instructions += instructions,
+                None => all.push(LineReport { function, file, line, text, instructions }),
+            }
+        }
+        all.sort_by_key(|line| Reverse(line.instructions));
         all
     }
 
@@ -215,6 +235,7 @@ impl<'r> Loader<'r> {
             kernel: scx.state.profile.to_string(),
             without: self.scheduler.and_then(|scheduler| scheduler.sidecar.as_ref()?.without.clone()),
             callbacks: self.callbacks_so_far(scx),
+            lines: self.lines_so_far(scx),
             overhead_s: seconds(self.callback_time),
             statistics: self.statistics_so_far(scx),
             states: self.counts().map_or_else(Vec::new, |wanted| wanted.states(&scx.vm)),

@@ -4,6 +4,7 @@
 use super::Engine;
 use super::hotplug::boot_cpu;
 use crate::error::SimulationError;
+use crate::options::Bpf;
 use crate::scx::frontend::facts::System;
 use crate::scx::frontend::scheduler::SchedExt;
 use crate::scx::frontend::{self, SchedulerError, Syscall};
@@ -23,7 +24,10 @@ impl Engine<'_> {
         let request = scheduler.request(&self.options.kernel, &self.account, self.options.bpf.compiles());
         let kernel = &self.sched.kernel;
         let system = System { kernel, machine: self.machine, governor: self.options.governor };
-        let loaded = frontend::load_object(scheduler.object.clone(), &request, &system)?;
+        let mut loaded = frontend::load_object(scheduler.object.clone(), &request, &system)?;
+        if self.options.bpf == Bpf::Profiled {
+            loaded.vm.profile();
+        }
         let cpu = loaded.init_cpu.unwrap_or(cpu);
         let (check, syscalls, attached) = (loaded.check, loaded.syscalls.clone(), loaded.attached.clone());
         let arena = loaded.arena.clone();

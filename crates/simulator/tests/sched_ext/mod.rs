@@ -5,6 +5,7 @@
 //! - `simple`, `qmap`: the order of context switches, worked out by hand from the kernel's source.
 //! - `callbacks`: which callback comes when, and with what arguments. `counters`: performance counters. `relations`:
 //!   processes, parents, wakers. `cpuperf`: clocks that are asked for.
+//! - `profile`: instructions by source line.
 //! - `locks`: what all CPUs want at once.
 //! - `chooser`: settings that are refused, counters of a scheduler's own, states.
 
@@ -16,6 +17,7 @@ mod long {
     mod whole_runs;
 }
 mod locks;
+mod profile;
 mod qmap;
 mod relations;
 mod simple;

@@ -16,6 +16,7 @@ use tandem_experiments::Simulator;
 use tandem_report::timeline::Recorder;
 use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::NoObserver;
+use tandem_simulator::simulation::Bpf;
 use tandem_simulator::trace::TraceWriter;
 
 use crate::context::Context;
@@ -55,6 +56,11 @@ pub struct Simulate {
     #[arg(long)]
     reproducible: bool,
 
+    /// Say which functions and source lines of a sched_ext scheduler its instructions were executed of; its programs are
+    /// interpreted then
+    #[arg(long, conflicts_with = "bpf")]
+    profile_bpf: bool,
+
     /// Write the schedule as a Perfetto trace (open it at ui.perfetto.dev); `-` prints it instead of the text
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -70,6 +76,9 @@ impl Simulate {
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
         self.check_outputs()?;
         let mut run = self.run.prepare(context)?;
+        if self.profile_bpf {
+            run.options.bpf = Bpf::Profiled;
+        }
         let destination = self.json.open(context)?;
         let mut page =
             self.report.as_deref().map(|path| PageFile::create(context, path, &run, self.json.force())).transpose()?;

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The activity of a loaded sched_ext scheduler, for people: its callbacks, what it printed, why it was ejected.
 
-use tandem_simulator::metrics::{CallbackReport, ExitReport, Frame, Report, SchedExtReport};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use tandem_simulator::metrics::{CallbackReport, ExitReport, Frame, LineReport, Report, SchedExtReport};
 
 use crate::quantity::{SECONDS, count, percent, quantity};
 use crate::table::{Align::Left, Align::Right, Table, descriptions, paragraph, printable};
 
 /// Most lines of the scheduler's output that are shown; the JSON has the last thousand.
 const MOST_LINES: usize = 10;
+
+/// Most functions, and most source lines, of which it is shown how many instructions were executed.
+const MOST_HOT: usize = 20;
 
 /// `SCX_ECODE_ACT_RESTART`, and the bits of an exit code that say what the loader shall do.
 const ACT_RESTART: i64 = 1 << 48;
@@ -33,6 +40,7 @@ pub fn activity(report: &Report, width: Option<usize>) -> String {
         text.push('\n');
         text += &callbacks(scheduler).fitting(width).render();
     }
+    text += &profile(scheduler, width);
     text += &counted(scheduler, width);
     for exit in &scheduler.restarts {
         let ExitReport { at_s, reason, message, .. } = exit;
@@ -53,6 +61,34 @@ fn callbacks(scheduler: &SchedExtReport) -> Table {
         table.row([name.clone(), count(*calls), count(*instructions), count(each)]);
     }
     table
+}
+
+/// The functions and the source lines of which the most instructions were executed, with their share; empty if that is not known.
+fn profile(scheduler: &SchedExtReport, width: Option<usize>) -> String {
+    let all: u64 = scheduler.lines.iter().map(|line| line.instructions).sum();
+    if all == 0 {
+        return String::new();
+    }
+    let mut functions: BTreeMap<&str, u64> = BTreeMap::new();
+    for line in &scheduler.lines {
+        *functions.entry(&line.function).or_default() += line.instructions;
+    }
+    let mut functions: Vec<(&str, u64)> = functions.into_iter().collect();
+    functions.sort_by_key(|(_, instructions)| Reverse(*instructions));
+    let share = |instructions: u64| percent(instructions as f64 / all as f64);
+    let mut by_function = Table::new([("function", Left), ("instructions", Right), ("share", Right)]);
+    for (name, instructions) in functions.iter().take(MOST_HOT) {
+        by_function.row([printable(name), count(*instructions), share(*instructions)]);
+    }
+    let columns = [("line", Left), ("function", Left), ("instructions", Right), ("share", Right), ("source", Left)];
+    let mut by_line = Table::new(columns);
+    for LineReport { function, file, line, text, instructions } in scheduler.lines.iter().take(MOST_HOT) {
+        let file = Path::new(file).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let place = format!("{file}:{line}");
+        let cells = [&place, function, &count(*instructions), &share(*instructions), text.trim()];
+        by_line.row(cells.map(|cell| printable(cell)));
+    }
+    format!("\n{}\n{}", by_function.fitting(width).render(), by_line.fitting(width).render())
 }
 
 /// The scheduler's counters that are not 0, a line for each first word of the names, and its states.

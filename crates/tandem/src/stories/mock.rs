@@ -187,6 +187,7 @@ fn scheduler(exit: Option<ExitReport>) -> SchedExtReport {
         kernel: "6.12".to_owned(),
         without: None,
         callbacks: BTreeMap::from([callback("dispatch", 2000, 30_000), callback("enqueue", 1000, 45_678)]),
+        lines: Vec::new(),
         overhead_s: 0.000_75,
         statistics: [("base_idle", 1234), ("serial_first_preempted", 0), ("base_queued_twice", 5), ("kicks", 7)]
             .map(|(name, count)| (name.to_owned(), count))
