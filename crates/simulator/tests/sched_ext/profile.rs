@@ -24,6 +24,6 @@ fn a_profile_has_every_instruction_and_changes_nothing_else() {
     let executed: u64 = survived(&plain).callbacks.values().map(|callback| callback.instructions).sum();
     assert_eq!(lines.iter().map(|line| line.instructions).sum::<u64>(), executed);
     assert!(lines.is_sorted_by_key(|line| std::cmp::Reverse(line.instructions)));
-    let inserted = lines.iter().find(|line| line.function == "simple_enqueue").unwrap();
-    assert!(inserted.line > 0 && inserted.file.ends_with(".c") && !inserted.text.is_empty(), "{inserted:?}");
+    let charged = lines.iter().find(|line| line.function == "simple_stopping").unwrap();
+    assert!(charged.line > 0 && charged.file.ends_with(".c") && !charged.text.is_empty(), "{charged:?}");
 }

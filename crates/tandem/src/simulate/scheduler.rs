@@ -86,7 +86,7 @@ fn profile(scheduler: &SchedExtReport, width: Option<usize>) -> String {
         let file = Path::new(file).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let place = format!("{file}:{line}");
         let cells = [&place, function, &count(*instructions), &share(*instructions), text.trim()];
-        by_line.row(cells.map(|cell| printable(cell)));
+        by_line.row(cells.map(printable));
     }
     format!("\n{}\n{}", by_function.fitting(width).render(), by_line.fitting(width).render())
 }
