@@ -229,7 +229,7 @@ static __noinline void over_goes_on(struct task_struct *p)
  */
 static __noinline int over_dispatch_rest(u32 cpu)
 {
-	if (active & (SERIAL | LONGEST) && cpu_of(cpu)->isolate.takes_applications && ranked_dispatch_rest(mechanisms_on()))
+	if (active & (SERIAL | LONGEST) && cpu_of(cpu)->isolate.takes_applications && ranked_dispatch_rest())
 		return true;
 	return is_on(SORTED) && nr_sorted_waiting > 0 && rq_of(cpu)->exists && paired_steal(cpu);
 }
@@ -237,28 +237,23 @@ static __noinline int over_dispatch_rest(u32 cpu)
 static void over_dispatch(s32 cpu, struct task_struct *prev)
 {
 	struct queues_cpu *queues = queues_cpu_of(cpu);
-	enum ranked_found found = RANKED_NONE;
 	struct cpu_ctx *cctx = cpu_of(cpu);
-	u32 on = mechanisms_on();
 
-	if (on & CLOCKS)
+	if (active & CLOCKS)
 		clock_catch_up(cpu);
-	if (on & (SERIAL | LONGEST | SORTED)) {
+	if (active & (SERIAL | LONGEST | SORTED)) {
 		over_hand_over(cctx, queues);
 		if (queues->looks_for_aged && age_take(queues))
 			return;
-		if (on & (SERIAL | LONGEST))
-			found = ranked_dispatch(prev, cctx, queues, on);
-		if (found == RANKED_TAKEN)
+		if (active & (SERIAL | LONGEST) && ranked_dispatch(prev, cctx, queues))
 			return;
 	}
-	if (!(on & SORTED && paired_dispatch(prev, queues)))
+	if (!(is_on(SORTED) && paired_dispatch(prev, queues)))
 		queues_dispatch(cpu, prev);
-	if (on & CLOCKS && is_queued(prev) && prev->scx.slice && !queues->took)
-		over_goes_on(prev);
-	if ((found == RANKED_NONE || on & SORTED) && on & (SERIAL | LONGEST | SORTED) && !is_queued(prev) &&
-	    !scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL))
+	if (active & (SERIAL | LONGEST | SORTED) && !is_queued(prev) && !scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL))
 		over_dispatch_rest(cpu);
+	if (is_on(CLOCKS) && is_queued(prev) && prev->scx.slice && !queues->took)
+		over_goes_on(prev);
 }
 
 /* What runs gives its CPU to what waits in a mechanism's queue. */

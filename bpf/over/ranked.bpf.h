@@ -94,46 +94,36 @@ static __always_inline bool ranked_dispatch_long(struct task_struct *prev, struc
 }
 
 /* Gives a CPU what has stepped back, as nothing else wants it. */
-static __always_inline bool ranked_dispatch_rest(u32 on)
+static __always_inline bool ranked_dispatch_rest(void)
 {
-	if (on & LONGEST && dsq_move_to_local(QUEUE_LONG))
+	if (active & LONGEST && dsq_move_to_local(QUEUE_LONG))
 		return true;
-	return on & SERIAL && (dsq_move_to_local(QUEUE_JUNIOR) || dsq_move_to_local(QUEUE_SERIAL));
+	return active & SERIAL && (dsq_move_to_local(QUEUE_JUNIOR) || dsq_move_to_local(QUEUE_SERIAL));
 }
 
-/* What a CPU has found in these queues. */
-enum ranked_found {
-	RANKED_NONE,
-	RANKED_TAKEN,
-	/* Nothing, nor has anything stepped back. */
-	RANKED_NO_REST,
-};
-
-/* Gives a CPU what goes before its line, of the mechanisms that are on; whether there was something. */
-static enum ranked_found ranked_dispatch(struct task_struct *prev, struct cpu_ctx *cctx, struct queues_cpu *queues, u32 on)
+/* Gives a CPU what goes before its line; whether there was something. */
+static bool ranked_dispatch(struct task_struct *prev, struct cpu_ctx *cctx, struct queues_cpu *queues)
 {
 	u32 cpu = queues->number;
 
 	if (!cctx->isolate.takes_applications)
-		return RANKED_NONE;
+		return false;
 	/* By deadline, as the base does it: what is pinned, against anything. */
 	if (is_queued(prev) && (queues->wanted_by || queues->has_pinned))
-		return RANKED_NONE;
-	if (on & LONGEST && turns_dispatch(cctx))
-		return RANKED_TAKEN;
-	if (on & SERIAL && serial_dispatch(cpu, prev))
-		return RANKED_TAKEN;
-	if (on & LONGEST && ranked_dispatch_long(prev, queues))
-		return RANKED_TAKEN;
+		return false;
+	if (is_on(LONGEST) && turns_dispatch(cctx))
+		return true;
+	if (is_on(SERIAL) && serial_dispatch(cpu, prev))
+		return true;
+	if (is_on(LONGEST) && ranked_dispatch_long(prev, queues))
+		return true;
 	/* Without a senior there are no juniors; those that still wait as such have waited for longest. */
-	if (on & SERIAL && !senior && dsq_move_to_local(QUEUE_JUNIOR))
-		return RANKED_TAKEN;
+	if (active & SERIAL && !senior && dsq_move_to_local(QUEUE_JUNIOR))
+		return true;
 	if (is_queued(prev))
 		/* A junior gives way whatever the deadlines, and so does a serial phase that has had its share. */
-		return on & SERIAL && cctx->rank != RANK_NORMAL && dsq_move_to_local(QUEUE_LINE | queues->line);
-	if (queues->has_pinned || scx_bpf_dsq_nr_queued(QUEUE_LINE | queues->line) || paired_waits(cpu))
-		return RANKED_NONE;
-	return ranked_dispatch_rest(on) ? RANKED_TAKEN : RANKED_NO_REST;
+		return active & SERIAL && cctx->rank != RANK_NORMAL && dsq_move_to_local(QUEUE_LINE | queues->line);
+	return !queues->has_pinned && !scx_bpf_dsq_nr_queued(QUEUE_LINE | queues->line) && !paired_waits(cpu) && ranked_dispatch_rest();
 }
 
 /* How many wait in these queues that want a CPU even if what runs there is alone in its line. */
