@@ -7,7 +7,7 @@ mod running;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -47,8 +47,14 @@ impl Answer {
 impl Page {
     fn open() -> Self {
         let temporary = tempfile::tempdir().unwrap();
-        let mut command = program();
-        command.arg("ui").env("TMPDIR", temporary.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Whoever runs the tests in the background has them ignore Ctrl-C, and so what they start.
+        let mut command = Command::new("env");
+        command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_tandem"), "ui"]);
+        command
+            .env("TANDEM_STORE", "off")
+            .env("TMPDIR", temporary.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut process = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -138,7 +144,7 @@ fn state(job: &Value) -> &str {
 impl Drop for Page {
     fn drop(&mut self) {
         // Ctrl-C ends its runs, too; to kill it would leave them.
-        let _ = std::process::Command::new("kill").args(["-INT", &self.process.id().to_string()]).status();
+        let _ = Command::new("kill").args(["-INT", &self.process.id().to_string()]).status();
         let _ = self.process.wait();
     }
 }

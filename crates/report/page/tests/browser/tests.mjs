@@ -139,7 +139,8 @@ test("a click on a slice says which thread it is of", "run", async ({ page }) =>
   await drawn(page);
   const box = await (await page.$(`${STAGE} canvas`)).boundingBox();
   for (let x = 120; x < box.width && !/ran from/.test(await page.textContent(".slice")); x += 15) await page.mouse.click(box.x + x, box.y + 63);
-  assert.match(await page.textContent(".slice"), /^CPU 1: /);
+  // Which CPUs have something to do is the scheduler's affair.
+  assert.match(await page.textContent(".slice"), /^CPU \d+: .+ ran from /);
 });
 
 test("what is drawn is seen: lanes have colours, from afar and near", "run", async ({ page, results }) => {
