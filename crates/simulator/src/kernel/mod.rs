@@ -114,6 +114,8 @@ pub struct Kernel {
     pub dl_active: bool,
     /// Firmware has lowered clocks and told the scheduler.
     pub hw_pressure_active: bool,
+    /// CPUs whose load besides fair tasks', or missing capacity, has changed since a loaded scheduler could look.
+    pub pressed: Vec<CpuId>,
     /// Some task asked for utilisation clamps (`uclamp_is_used`).
     pub uclamp_used: bool,
     /// Which tasks a loaded scheduler has.
@@ -176,11 +178,13 @@ pub struct Rq {
     /// The same, of the limits that hold for the whole run.
     capacity_allowed: u32,
     /// Capacity that is missing at the moment by the word of the driver whose firmware holds the clock (`hw_pressure`).
-    hw_pressure: u32,
+    pub hw_pressure: u32,
     /// Running average of that (`avg_hw`).
-    avg_hw: SchedAvg,
+    pub avg_hw: SchedAvg,
     /// Capacity that is missing because a cooling device lowered the highest clock (`cpufreq_pressure`).
-    cpufreq_pressure: u32,
+    pub cpufreq_pressure: u32,
+    /// Whether the CPU is one of [`Kernel::pressed`].
+    is_pressed: bool,
     /// Current clock of the highest, 0..=1024 (`arch_scale_freq_capacity`).
     pub freq_scale: u32,
     /// The clock that PELT runs on.
@@ -232,6 +236,7 @@ impl Kernel {
             rt_active: false,
             dl_active: false,
             hw_pressure_active: false,
+            pressed: Vec::new(),
             uclamp_used: false,
             switching: Switching::default(),
             ext_server: false,
@@ -418,7 +423,8 @@ impl Kernel {
         }
         self.update_rq_clock(cpu);
         let rq = &mut self.rqs[cpu.index()];
-        rq.avg_rt.update_class_load_avg(rq.clock.now(), running)
+        let changed = rq.avg_rt.update_class_load_avg(rq.clock.now(), running);
+        self.note_pressure(cpu, changed)
     }
 
     /// Brings the load of deadline tasks on `cpu` to now (`update_dl_rq_load_avg`); whether it changed.
@@ -428,7 +434,8 @@ impl Kernel {
         }
         self.update_rq_clock(cpu);
         let rq = &mut self.rqs[cpu.index()];
-        rq.avg_dl.update_class_load_avg(rq.clock.now(), running)
+        let changed = rq.avg_dl.update_class_load_avg(rq.clock.now(), running);
+        self.note_pressure(cpu, changed)
     }
 
     /// Brings what is not fair tasks' to now, whatever runs (`update_other_load_avgs`); whether any of it changed.
@@ -438,7 +445,8 @@ impl Kernel {
             decayed = self.update_hw_load_avg(cpu);
         }
         let now = self.now;
-        decayed |= self.rq_mut(cpu).decay_irq_load_avg(now);
+        let irq_decayed = self.rq_mut(cpu).decay_irq_load_avg(now);
+        decayed |= self.note_pressure(cpu, irq_decayed);
         if !self.rt_active {
             return decayed;
         }
@@ -474,12 +482,12 @@ impl Kernel {
         if rq.clock_updated == now {
             return;
         }
-        let mut delta = now - rq.clock_updated;
+        let delta = now - rq.clock_updated;
         rq.clock_updated = now;
-        if rq.irq.happens() {
-            delta -= rq.update_irq_load_avg(now);
-        }
-        rq.clock.update(delta, u64::from(rq.capacity_orig), u64::from(rq.freq_scale), rq.curr.is_none());
+        let taken = if rq.irq.happens() { rq.update_irq_load_avg(now) } else { 0 };
+        let (capacity, freq_scale) = (u64::from(rq.capacity_orig), u64::from(rq.freq_scale));
+        rq.clock.update(delta - taken, capacity, freq_scale, rq.curr.is_none());
+        self.note_pressure(cpu, taken > 0);
     }
 }
 
@@ -513,6 +521,7 @@ impl Rq {
             hw_pressure: 0,
             avg_hw: SchedAvg::default(),
             cpufreq_pressure: 0,
+            is_pressed: false,
             freq_scale: CAPACITY_SCALE as u32,
             clock: PeltClock::default(),
             clock_updated: 0,

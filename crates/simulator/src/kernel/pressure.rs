@@ -21,6 +21,7 @@ impl Kernel {
         let rq = &mut self.rqs[cpu.index()];
         rq.hw_pressure = rq.missing_capacity(khz, top);
         self.hw_pressure_active |= rq.hw_pressure > 0;
+        self.note_pressure(cpu, true);
     }
 
     /// Brings the average of what firmware takes away to now (`update_hw_load_avg`); whether it changed.
@@ -34,9 +35,29 @@ impl Kernel {
         decayed
     }
 
+    /// Notes whether something of what a loaded scheduler may look at has changed on `cpu`, and returns that.
+    #[inline]
+    pub(super) fn note_pressure(&mut self, cpu: CpuId, changed: bool) -> bool {
+        if changed && !std::mem::replace(&mut self.rqs[cpu.index()].is_pressed, true) {
+            self.pressed.push(cpu);
+        }
+        changed
+    }
+
+    /// Gives each CPU of [`Kernel::pressed`] to `show`, and forgets it.
+    #[inline]
+    pub fn show_pressed(&mut self, mut show: impl FnMut(CpuId, &Rq)) {
+        for cpu in self.pressed.drain(..) {
+            let rq = &mut self.rqs[cpu.index()];
+            rq.is_pressed = false;
+            show(cpu, rq);
+        }
+    }
+
     fn pressure_changed(&mut self, cpu: CpuId) {
         let rq = &mut self.rqs[cpu.index()];
         rq.capacity_limit = rq.capacity_allowed.min(rq.capacity_orig - rq.pressure());
+        self.note_pressure(cpu, true);
     }
 }
 

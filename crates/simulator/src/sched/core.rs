@@ -328,6 +328,8 @@ impl Sched {
         if self.kernel.scx_enabled() {
             self.book_runtime_scx(cpu);
             loaded(&mut self.ext).with(&mut self.kernel).scx_tick();
+            // The end of `scx_tick`.
+            self.kernel.update_other_load_avgs(cpu);
         }
         if self.kernel.switching == Switching::All {
             // No class but the loaded scheduler's tells the governor of anything, except for the real-time threads that

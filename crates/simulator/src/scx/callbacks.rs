@@ -130,6 +130,9 @@ impl Ctx<'_> {
             self.kernel.update_rq_clock(locked);
             mirror_rq_clock(&self.scx.guest, &mut self.vm.memory, self.kernel, locked);
         }
+        if !self.kernel.pressed.is_empty() {
+            mirror_pressure(&self.scx.guest, &mut self.vm.memory, self.kernel);
+        }
         self.scx.calls.active.push(Active { op: Some(op), tracing: false, cpu, locked, tasks });
         // The kernel disables migration of the current task around a callback (`__bpf_prog_enter`), which programs see.
         let current = self.scx.current(self.kernel, cpu);
@@ -207,4 +210,10 @@ fn mirror_rq_clock(guest: &Guest, memory: &mut Memory, kernel: &Kernel, cpu: Cpu
     clock.update(rq.clock_ahead, u64::from(rq.capacity_orig), u64::from(rq.freq_scale), rq.curr.is_none());
     let PeltClock { pelt, task, lost_idle } = clock;
     guest.set_rq_clock(memory, cpu, UPTIME + task, UPTIME + pelt, lost_idle);
+}
+
+/// Lets programs read what takes time and capacity of CPUs, as far as it has changed.
+#[cold]
+fn mirror_pressure(guest: &Guest, memory: &mut Memory, kernel: &mut Kernel) {
+    kernel.show_pressed(|cpu, rq| guest.set_pressure(memory, cpu, rq, UPTIME));
 }

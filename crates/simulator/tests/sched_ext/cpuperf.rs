@@ -110,6 +110,22 @@ fn cpus_that_share_a_clock_get_what_the_most_demanding_asks_for() {
     assert_eq!(clocks.0[&0], 1_600_000);
 }
 
+/// What a real-time thread used counts for the clock, and halves in 32 ms. With all other tasks in the loaded scheduler it is its ticks
+/// that let it fall (`scx_tick`).
+#[test]
+fn what_a_real_time_thread_used_is_forgotten_at_ticks() {
+    let machine = Machine::load("opteron-8435").unwrap();
+    let real_time = r#""rt": { "policy": "SCHED_FIFO", "priority": 1, "cpus": [0], "loop": 1, "run": 100000 }"#;
+    let workload = tasks_of(&[real_time, r#""hog": { "cpus": [0], "run": 1000000 }"#]);
+    let scheduler = open_with("perfset", "", "[set]\nnr_cpus = \"nr_cpus\"\n");
+    let khz = |until| {
+        let mut clocks = Clocks::default();
+        watch(&machine, &workload, &Options { time_limit: Some(ms(until)), ..schedutil(&scheduler) }, &mut clocks);
+        clocks.0[&0]
+    };
+    assert_eq!((khz(90), khz(400)), (2_600_000, 800_000));
+}
+
 /// 600 of 1024 at 2362 MHz are 1384, so 1421 (`uclamp_enabled` of `ext_sched_class`).
 #[test]
 fn clamps_of_a_loaded_schedulers_tasks_bound_the_clock() {

@@ -38,6 +38,7 @@ impl OppTables {
                 table.power.push((state.power + 500) / 1000);
                 push_described(&mut table, system.machine, domain, opp);
             }
+            push_idle_states(&mut table, system.machine, domain);
             let known = all.tables.iter().position(|other| *other == table);
             all.of_domain.push(known.unwrap_or(all.tables.len()));
             if known.is_none() {
@@ -63,6 +64,17 @@ pub fn push_described(table: &mut OppTable, machine: &Machine, domain: &Performa
     let milliwatts = |watts: f64| (watts * 1e3).round() as u64;
     table.busy_power.push(milliwatts(busy_watts(machine, domain, opp)));
     table.static_power.push(milliwatts(static_watts(machine, domain, opp)));
+}
+
+/// Adds to a table what the machine's description says of its CPUs' idle states, at the lowest clock.
+fn push_idle_states(table: &mut OppTable, machine: &Machine, domain: &PerformanceDomain) {
+    let Some(cpu) = domain.cpus.first() else { return };
+    let shallowest = domain.opps.first().and_then(|opp| opp.idle_watts);
+    for (number, state) in machine.cluster(*cpu).idle_states.iter().enumerate() {
+        let watts = shallowest.filter(|_| number == 0).unwrap_or(state.watts);
+        table.idle_power.push((watts * 1e6).round() as u64);
+        table.idle_residency.push(state.residency / 1000);
+    }
 }
 
 /// Watts that a busy core of a domain adds to what it draws in its deepest idle state, at `opp` and full activity.

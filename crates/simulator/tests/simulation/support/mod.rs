@@ -18,7 +18,7 @@ use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::NoObserver;
 use tandem_simulator::simulation::{Governor, Options, SimulationError, simulate};
-use tandem_simulator::workload::Workload;
+use tandem_simulator::workload::{Behaviour, Workload};
 
 /// Options with the governor of this name; everything else by default.
 pub fn governed(governor: &str) -> Options {
@@ -28,6 +28,15 @@ pub fn governed(governor: &str) -> Options {
 /// Runs under the `performance` governor.
 pub fn run(machine: &Machine, workload: &Workload) -> Report {
     run_with(machine, workload, &governed("performance"))
+}
+
+/// Whether a run that its time limit cut off ends where no thread refills a cache.
+///
+/// Where a refill takes several slices and its end happens to fall just before that of a slice, round after round, the
+/// thread does next to no work. Without footprints nothing excuses a workload that does not end.
+pub fn ends_without_footprints(machine: &Machine, workload: &Workload, options: &Options) -> bool {
+    let behaviours = workload.behaviours.iter().map(|each| Behaviour { footprint: 0, ..each.clone() }).collect();
+    !run_with(machine, &Workload { behaviours, ..workload.clone() }, options).time_limited
 }
 
 /// Runs a workload; the run must fail.

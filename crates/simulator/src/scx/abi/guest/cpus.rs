@@ -7,13 +7,13 @@
 use tandem_bpf_vm::fault::FaultKind;
 use tandem_bpf_vm::memory::{Memory, Protection};
 
-use crate::kernel::Kernel;
 use crate::kernel::cpumask::CpuMask;
+use crate::kernel::{Kernel, Rq};
 use crate::machine::Machine;
 use crate::scx::abi::layout::{Composite, Described, Kind};
 use crate::scx::abi::profile::PF_IDLE;
 use crate::scx::abi::types::Cpumask;
-use crate::scx::abi::types::rq::{CpufreqPolicy, PerCpu};
+use crate::scx::abi::types::rq::{CpufreqPolicy, PerCpu, SchedAvg};
 use crate::scx::abi::types::task::TaskStruct;
 use crate::units::{CpuId, Nanos, TaskId};
 
@@ -247,6 +247,25 @@ impl Guest {
         put::<8>(memory, area + at!(PerCpu, runqueues.clock_task), clock);
         put::<8>(memory, area + at!(PerCpu, runqueues.clock_pelt), pelt);
         put::<8>(memory, area + at!(PerCpu, runqueues.lost_idle_time), lost_idle_time);
+    }
+
+    /// Tells programs what takes time and capacity of `cpu` besides fair tasks: classes above them, interrupts, limits of clocks.
+    /// Times are by the clock that each load goes by, `uptime` later.
+    pub fn set_pressure(&self, memory: &mut Memory, cpu: CpuId, rq: &Rq, uptime: Nanos) {
+        let area = self.cpus.area(cpu);
+        let loads = [
+            (at!(PerCpu, runqueues.avg_rt), &rq.avg_rt),
+            (at!(PerCpu, runqueues.avg_dl), &rq.avg_dl),
+            (at!(PerCpu, runqueues.avg_irq), &rq.avg_irq),
+            (at!(PerCpu, runqueues.avg_hw), &rq.avg_hw),
+        ];
+        for (offset, load) in loads {
+            put::<8>(memory, area + offset + at!(SchedAvg, last_update_time), load.last_update_time + uptime);
+            put::<8>(memory, area + offset + at!(SchedAvg, load_avg), load.load_avg);
+            put::<8>(memory, area + offset + at!(SchedAvg, util_avg), load.util_avg);
+        }
+        put::<8>(memory, area + at!(PerCpu, hw_pressure), u64::from(rq.hw_pressure));
+        put::<8>(memory, area + at!(PerCpu, cpufreq_pressure), u64::from(rq.cpufreq_pressure));
     }
 
     /// Tells programs how many tasks are runnable on `cpu`.

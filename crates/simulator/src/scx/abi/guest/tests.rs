@@ -155,6 +155,26 @@ fn a_per_cpu_variable_lies_a_stride_behind_the_cpu_befores() {
 }
 
 #[test]
+fn what_takes_capacity_of_a_cpu_can_be_read_there() {
+    let mut world = world();
+    let World { guest, memory, kernel } = &mut world;
+    // A quarter of the clock is missing.
+    kernel.update_cpufreq_pressure(CpuId(2), 1500, 2000);
+    kernel.update_hw_pressure(CpuId(2), 500, 1000);
+    kernel.show_pressed(|cpu, rq| guest.set_pressure(memory, cpu, rq, 1000));
+    let capacity = u64::from(kernel.rq(CpuId(2)).capacity_orig);
+    let read = |name: &str, cpu: u64| {
+        let address = world.guest.variable(name).unwrap() + cpu * world.guest.per_cpu_stride();
+        get::<8>(&world.memory, address)
+    };
+    assert_eq!(["cpufreq_pressure", "hw_pressure"].map(|name| read(name, 2)), [capacity / 4, capacity / 2]);
+    assert_eq!(["cpufreq_pressure", "hw_pressure"].map(|name| read(name, 1)), [0, 0]);
+    let stamp = world.guest.rq(CpuId(2)) + at!(PerCpu, runqueues.avg_rt.last_update_time) - at!(PerCpu, runqueues);
+    assert_eq!(get::<8>(&world.memory, stamp), 1000);
+    world.kernel.show_pressed(|cpu, _| panic!("{cpu} has been shown"));
+}
+
+#[test]
 fn a_mask_holds_the_bits_that_are_set() {
     let mut world = world();
     assert_eq!(world.memory.load::<8>(world.guest.mask(Mask::Online)), Ok(0b1111));

@@ -18,7 +18,18 @@ structures! {
         lost_idle_time: u64,
         nr_switches: u64,
         cpu_capacity: u64,
+        avg_rt: SchedAvg,
+        avg_dl: SchedAvg,
+        avg_irq: SchedAvg,
+        avg_hw: SchedAvg,
         scx: ScxRq,
+    }
+
+    /// `struct sched_avg`, of a class or of what takes a CPU's time.
+    SchedAvg = "sched_avg" {
+        last_update_time: u64,
+        load_avg: u64,
+        util_avg: u64,
     }
 
     /// `struct scx_rq`.
@@ -70,5 +81,6 @@ structures! {
         sd_llc_size: i32,
         sd_llc_id: i32,
         hw_pressure: u64,
+        cpufreq_pressure: u64,
     }
 }

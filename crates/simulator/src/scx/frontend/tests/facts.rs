@@ -105,6 +105,9 @@ fn a_kind_of_cpu_has_a_table_of_what_its_clocks_give_and_cost() {
     assert_eq!((big("power")[0], big("power")[4]), (243, 1572));
     // 42 and 177 mW of the cluster, which has one clock.
     assert_eq!((big("static_power")[0], big("static_power")[4]), (42, 177));
+    // WFI, cpu-sleep and cluster-sleep.
+    assert_eq!((big("nr_idle_states"), big("idle_power")), (vec![3], vec![7_400, 0, 0]));
+    assert_eq!(big("idle_residency"), [1, 1500, 3500]);
 }
 
 #[test]
