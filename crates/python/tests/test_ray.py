@@ -91,7 +91,9 @@ def test_a_killed_driver_is_started_again_and_goes_on(cluster, local, tmp_path):
     assert 0 < len(there) < len(local) and all(local[name] == bytes for name, bytes in there.items())
     said = driver(tmp_path, cluster.address).communicate(timeout=100)[0].splitlines()
     runs = sum(1 for _ in there)
-    assert said[-1].startswith("found ") and 4 * runs <= int(said[-1].split()[1]) < 240
+    # Ray itself may have a last word, of a machine that is busy.
+    (found,) = (line for line in said if line.startswith("found "))
+    assert 4 * runs <= int(found.split()[1]) < 240
     assert files(tmp_path) == local
 
 

@@ -299,8 +299,8 @@ impl<'s> Session<'s> {
     }
 
     /// What the slow loop says of itself, if there is one.
-    pub fn steered(&self) -> Option<SteeredStatus> {
-        self.steered.as_ref().map(Steered::status)
+    pub fn steered(&self, now: Instant) -> Option<SteeredStatus> {
+        self.steered.as_ref().map(|steered| steered.status(now))
     }
 
     fn may_reload(&self, now: Instant) -> bool {

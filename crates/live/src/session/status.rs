@@ -141,7 +141,7 @@ impl SessionStatus {
             hinted_threads: session.hinted(),
             reloads: session.reloads.len(),
             keeps_limits: session.plan.keeps_limits,
-            steered: session.steered(),
+            steered: session.steered(now),
         }
     }
 }

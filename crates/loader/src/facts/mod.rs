@@ -321,6 +321,9 @@ impl System {
             "power" => Fact::List(table.power.clone()),
             "busy_power" => Fact::List(table.busy_power.clone()),
             "static_power" => Fact::List(table.static_power.clone()),
+            "nr_idle_states" => Fact::One(table.idle_power.len() as u64),
+            "idle_power" => Fact::List(table.idle_power.clone()),
+            "idle_residency" => Fact::List(table.idle_residency.clone()),
             _ => return None,
         })
     }

@@ -20,6 +20,7 @@ fn hybrid() -> Machine {
         power: vec![5, 6],
         busy_power: vec![7, 8],
         static_power: vec![0, 0],
+        ..OppTable::default()
     };
     Machine { cpus: (0..8).map(cpu).collect(), opp_tables: vec![table], nr_nodes: 1, cpuperf: true }
 }
@@ -107,6 +108,7 @@ fn big_and_little() -> Machine {
         power: power.to_vec(),
         busy_power: vec![0, 0],
         static_power: vec![0, 0],
+        ..OppTable::default()
     };
     let opp_tables = vec![table([100, 200], [10, 40]), table([400, 800], [200, 1000])];
     Machine { cpus: (0..3).map(cpu).collect(), opp_tables, nr_nodes: 1, cpuperf: true }

@@ -137,6 +137,9 @@ const OPP_TABLE: &[(&str, Shape)] = &[
     ("power", List),
     ("busy_power", List),
     ("static_power", List),
+    ("nr_idle_states", Number),
+    ("idle_power", List),
+    ("idle_residency", List),
 ];
 
 const LLC: &[(&str, Shape)] = &[("number", Number), ("node", Number), ("mask", List)];

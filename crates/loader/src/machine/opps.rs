@@ -20,6 +20,10 @@ pub struct OppTable {
     /// Milliwatts that the CPUs of one clock draw together while one of them is awake, besides that: their clusters' static
     /// power. No file of the kernel has it; 0: unknown.
     pub static_power: Vec<u64>,
+    /// Microwatts that an idle CPU draws in each of its idle states, the shallowest first. No file of the kernel has it; empty: unknown.
+    pub idle_power: Vec<u64>,
+    /// Microseconds from which on it pays to stay in each of them.
+    pub idle_residency: Vec<u64>,
 }
 
 /// Clocks of one CPU, in kHz.
@@ -103,6 +107,7 @@ fn table(reading: &Reading, number: usize, cpu: &mut Cpu, clocks: &Clocks) -> Op
         busy_power: vec![0; clocks.allowed.len()],
         static_power: vec![0; clocks.allowed.len()],
         frequency: clocks.allowed.clone(),
+        ..OppTable::default()
     };
     cpu.performance = table.performance.last().copied().unwrap_or(cpu.capacity);
     table

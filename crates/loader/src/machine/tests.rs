@@ -95,6 +95,7 @@ fn clocks_above_the_limit_count_for_capacity_only() {
         power: power.into(),
         busy_power: vec![0; 2],
         static_power: vec![0; 2],
+        ..OppTable::default()
     };
     assert_eq!(machine.opp_tables[0], table([500_000, 1_000_000], [200, 400], [0, 0]));
     assert_eq!(machine.opp_tables[1], table([1_000_000, 1_500_000], [512, 768], [301, 0]));

@@ -98,11 +98,13 @@ pub struct Counts {
     pub foreign: u64,
     /// Knobs that would not be turned.
     pub refused: u64,
+    /// Processor time that looks took, ns, as far as [`Steering::took`] was told.
+    pub spent: u64,
 }
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { looks, changes, foreign, refused } = self;
+        let Self { looks, changes, foreign, refused, spent: _ } = self;
         write!(f, "{looks} looks, {changes} changes, {foreign} by others, {refused} refused")
     }
 }
@@ -159,6 +161,7 @@ impl Steering {
 
     /// The last look took so long, ns: a dear one puts off the next one.
     pub fn took(&mut self, ns: u64) {
+        self.counts.spent = self.counts.spent.saturating_add(ns);
         let rest = ns.saturating_mul(SHARE_OF_A_CPU).min(LONGEST_PERIOD);
         if let Some(last) = &self.last {
             self.due = self.due.max(last.now.saturating_add(rest));

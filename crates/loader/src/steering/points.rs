@@ -9,6 +9,9 @@ use crate::machine::OppTable;
 /// what a package draws besides while any CPU is awake: that makes what is done sooner cheaper. The three stand for it, chosen on
 /// i9-12900k and ryzen-ai-9-hx-370.
 const AS_CHEAP: f64 = 1.03;
+/// Who saves does without clocks above the lowest that has so much of the highest one's performance, if work costs less there by at
+/// least as much as it takes longer.
+const SAVING: f64 = 0.875;
 
 /// What is known of a clock's costs.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,6 +22,8 @@ pub enum Costs {
         khz: u32,
         /// What work costs at the highest clock, over what it costs there.
         top: f64,
+        /// The highest clock for who saves, in kHz.
+        saving_khz: u32,
         /// Where this is known from.
         from: KnownFrom,
     },
@@ -84,8 +89,21 @@ impl Costs {
         let least = points.iter().map(Point::cost).fold(f64::INFINITY, f64::min);
         let cheap = points.iter().rev().find(|point| point.cost() <= least * AS_CHEAP);
         match (cheap, points.last()) {
-            (Some(cheap), Some(top)) => Self::Least { khz: cheap.khz, top: top.cost() / cheap.cost(), from },
+            (Some(cheap), Some(top)) => Self::Least {
+                khz: cheap.khz,
+                top: top.cost() / cheap.cost(),
+                saving_khz: saving(points, *top).khz.max(cheap.khz),
+                from,
+            },
             _ => Self::Unknown(Unknown::NoPower),
+        }
+    }
+
+    /// The highest clock for who saves, kHz.
+    pub fn saving_khz(&self) -> Option<u32> {
+        match self {
+            Self::Least { saving_khz, .. } => Some(*saving_khz),
+            Self::Unknown(_) => None,
         }
     }
 
@@ -96,6 +114,13 @@ impl Costs {
             Self::Unknown(_) => None,
         }
     }
+}
+
+/// Of some points, ascending by clock, the highest for who saves.
+fn saving(points: &[Point], top: Point) -> Point {
+    let enough = points.iter().find(|point| point.performance >= SAVING * top.performance);
+    let pays = |point: &&Point| point.cost() / point.performance <= top.cost() / top.performance;
+    enough.filter(pays).copied().unwrap_or(top)
 }
 
 /// An operating point.
@@ -141,7 +166,10 @@ mod tests {
     #[test]
     fn what_is_shared_makes_racing_pay() {
         let costs = Costs::of(&table(&[1000, 1500, 3000], 0));
-        assert_eq!(costs, Costs::Least { khz: 2_000_000, top: 10.0 / 7.5, from: KnownFrom::Table });
+        assert_eq!(
+            costs,
+            Costs::Least { khz: 2_000_000, top: 10.0 / 7.5, saving_khz: 3_000_000, from: KnownFrom::Table }
+        );
         assert_eq!(Costs::of(&table(&[1000, 1500, 3000], 4000)).least_khz(), Some(3_000_000));
     }
 

@@ -63,9 +63,11 @@ impl Rules {
     /// A clock below the one where work costs least is never cheaper, whatever runs: so that one is the lowest, for any wish. It makes
     /// what is short faster. Some of that is given up again while the use is light, by a preference that lets the processor go
     /// less far above: the same speed all the time costs less than a low clock first and a high one then. What is loaded keeps
-    /// the preference that was found: a processor that is told to save would make it slower.
+    /// the preference that was found: a processor that is told to save would make it slower. Who wishes to save does without the
+    /// highest clocks.
     pub fn wanted(&self, wish: Wish, domain: &Domain, usage: Use, found: (u32, u32), preference: Preference) -> Wanted {
         let floor = domain.costs.least_khz().map(|least| least.min(found.1)).filter(|floor| *floor > found.0);
+        let most = domain.costs.saving_khz().filter(|most| *most < found.1 && *most >= floor.unwrap_or(found.0));
         let is_light = usage == Use::Light;
         let number = match wish {
             Wish::Performance => Some(0),
@@ -80,7 +82,9 @@ impl Rules {
             Wish::Balanced | Wish::Powersave => *number > found_number,
         };
         let preference = number.filter(further).map(Preference::of_number);
-        Wanted { preference, lowest: floor, highest: None }
+        // Where what was found saves as much already, the processor does without them by itself.
+        let saves = wish == Wish::Powersave && preference.is_some();
+        Wanted { preference, lowest: floor, highest: most.filter(|_| saves) }
     }
 }
 

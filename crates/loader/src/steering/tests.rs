@@ -84,7 +84,7 @@ impl Meters for Busy {
 }
 
 fn domains(count: usize) -> Vec<Domain> {
-    let costs = Costs::Least { khz: 2_000_000, top: 1.8, from: KnownFrom::Table };
+    let costs = Costs::Least { khz: 2_000_000, top: 1.8, saving_khz: 4_500_000, from: KnownFrom::Table };
     let domain = |at: usize| Domain {
         name: format!("policy{at}"),
         cpus: vec![at],
@@ -143,7 +143,7 @@ fn a_wish_to_save_is_passed_on_and_more_so_where_use_is_light() {
     let (mut fake, mut busy) = (Fake::of(2), Busy::of(2));
     let mut steering = Steering::begin(Mode::Powersave, domains(2), Said::default(), &mut fake, 0);
     steering.look(0, &mut busy, &mut fake);
-    assert_eq!((fake.preference(0).as_str(), fake.khz(0)), ("176", khz(2_000_000, 5_000_000)));
+    assert_eq!((fake.preference(0).as_str(), fake.khz(0)), ("176", khz(2_000_000, 4_500_000)));
     // The first CPU is lightly used for four looks, the other one always busy.
     for look in 1..=4 {
         busy.pass(&[100, 900]);
@@ -210,6 +210,7 @@ fn a_dear_look_puts_off_the_next_one() {
     assert_eq!(steering.due(), 1_000_000_000);
     steering.took(1_000_000_000);
     assert_eq!(steering.due(), 4_000_000_000);
+    assert_eq!(steering.counts().spent, 1_001_200_000);
 }
 
 /// What may happen between two looks.

@@ -37,6 +37,7 @@ fn machine() -> Machine {
         power: vec![0, 0],
         busy_power: vec![0; 2],
         static_power: vec![0, 0],
+        ..OppTable::default()
     }];
     Machine { cpus: vec![cpu(0, 1024), cpu(1, 512)], opp_tables, nr_nodes: 2, cpuperf: true }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Clocks that the processor chooses, steered by a session beside other programs that turn the same knobs.
 
+use std::time::Duration;
+
 use nix::libc::SIGTERM;
 use tandem_loader::steering::Mode;
 
@@ -196,9 +198,20 @@ fn what_somebody_sets_to_a_value_that_we_had_set_stays_theirs() {
     assert_eq!(knobs(&world, "policy0")[1], "1000000");
 }
 
+thread_local! {
+    static SPENT: std::cell::Cell<Duration> = const { std::cell::Cell::new(Duration::ZERO) };
+}
+
+/// A processor time that is 100 us later at each question: two are asked in a look.
+fn each_look_takes_100_us() -> Duration {
+    SPENT.set(SPENT.get() + Duration::from_micros(100));
+    SPENT.get()
+}
+
 #[test]
-fn a_status_says_what_is_wished_and_what_others_have_turned() {
-    let world = world(Mode::Auto);
+fn a_status_says_what_is_wished_what_others_have_turned_and_what_looks_take() {
+    let mut world = world(Mode::Auto);
+    world.site.cpu_time = each_look_takes_100_us;
     world.write("sys/firmware/acpi/platform_profile", "low-power");
     let steps = [
         (1000, Step::Do(Box::new(|| world.set_policy("policy2", "scaling_max_freq", "1200000")))),
@@ -215,6 +228,10 @@ fn a_status_says_what_is_wished_and_what_others_have_turned() {
     // Preference and lowest clock of both.
     assert_eq!((steered.clocks, steered.held, steered.unknown.len()), (2, 4, 0));
     assert_eq!(steered.foreign, ["scaling_max_freq of policy2: somebody has changed that to 1200000, which stays"]);
+    // Every 200 ms at most, until the status is asked for after 2 s.
+    assert!((9..=11).contains(&steered.looks), "{} looks", steered.looks);
+    let share = steered.looks as f64 * 1e-4 / 2.0;
+    assert!((steered.cpu_share / share - 1.0).abs() < 0.02, "{} for {share}", steered.cpu_share);
 }
 
 /// The processor takes 5 W, and each busy CPU 0.5 W and 0.4 W/GHz³ besides: 0.5 / f + 0.4 f² is least at 0.855 GHz.
